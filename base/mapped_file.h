@@ -1,0 +1,40 @@
+// A file as bytes in memory, read-only, paged in by the kernel as it is used.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+
+namespace xenoscope {
+
+class MappedFile {
+ public:
+  // Errors: not found, permission, not a regular file; each names the path.
+  static absl::StatusOr<MappedFile> Open(const std::string& path);
+
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  Bytes bytes() const { return bytes_; }
+  const std::string& path() const { return path_; }
+
+  // Tells the kernel that [0, offset) is no longer needed, so that a long file does not fill
+  // memory.
+  void Forget(uint64_t offset) const;
+
+ private:
+  std::string path_;
+  Bytes bytes_;
+};
+
+}  // namespace xenoscope

@@ -1,0 +1,97 @@
+// One trace record as Xen wrote it, and the items of the ordered stream around it.
+//
+// Format: xen/include/public/trace.h (4.8 to 4.22), little-endian 32-bit words:
+//   word 0: bits 0..27 event, bits 28..30 number of extra words, bit 31 a TSC follows
+//   [tsc low, tsc high]  0 to 7 extra words
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "trace/events.h"
+
+namespace xenoscope::trace {
+
+// The extra words of a record. Words that the record does not have read as 0, so that no reader can
+// leave the record; the stream has checked their number against the event table before (Item::kRecord
+// always has at least Info(event).min_words).
+class Payload {
+ public:
+  Payload() = default;
+  Payload(const std::byte* from, uint32_t count) : from_(from), count_(count) {}
+
+  uint32_t count() const { return count_; }
+  uint32_t Word(uint32_t i) const {
+    return i < count_ ? LoadUnchecked<uint32_t>(from_ + size_t{i} * 4) : 0;
+  }
+  // Words i (low) and i + 1 (high).
+  uint64_t Word64(uint32_t i) const { return Word(i) | (uint64_t{Word(i + 1)} << 32); }
+  // The 16 bits at byte 2 * i.
+  uint16_t Half(uint32_t i) const {
+    return static_cast<uint16_t>(Word(i / 2) >> (i % 2 * 16));
+  }
+  Bytes bytes() const { return {from_, size_t{count_} * 4}; }
+
+ private:
+  const std::byte* from_ = nullptr;
+  uint32_t count_ = 0;
+};
+
+struct Record {
+  Tsc tsc;              // its own, or that of the record before it on this pCPU
+  uint64_t offset = 0;  // byte of its header in the file
+  uint32_t id = 0;      // the 28 bits of the event number
+  Event event = Event::kUnknown;
+  bool has_tsc = false;
+  PcpuId pcpu;
+  Payload payload;
+
+  uint32_t SizeBytes() const { return 4 + (has_tsc ? 8 : 0) + payload.count() * 4; }
+};
+
+// What the ordered stream gives: every byte of the file is in exactly one kRecord, kUnknownEvent,
+// kMalformed, kWrap, kLost or kDamaged, or in a window header.
+enum class ItemKind : uint8_t {
+  kRecord,        // a record of a known event, with the words that this event has
+  kUnknownEvent,  // a well-formed record whose event is not in the table
+  kMalformed,     // a known event with a number of words that no known version of Xen writes
+  kWrap,          // padding at the end of the hypervisor's ring (TRC_TRACE_WRAP_BUFFER)
+  kLossBegin,     // records of this pCPU were lost from here (an instant before the kLost record)
+  kLost,          // TRC_LOST_RECORDS: the pCPU's trace goes on here; Item::lost says how many
+  kDamaged,       // bytes that cannot be a record; Item::damage says which and why
+  kPcpuBegin,     // the first record of this pCPU follows
+  kPcpuEnd,       // the pCPU's trace ends here
+};
+
+enum class DamageKind : uint8_t {
+  kNone,
+  kTruncated,       // the file ends inside a window or its header
+  kNoWindow,        // no window header where one must be
+  kStraddle,        // a record would reach past its window
+  kNotARecord,      // a header whose class does not exist
+  kTscOutOfOrder,   // a TSC that its neighbours contradict
+};
+
+struct Damage {
+  DamageKind kind = DamageKind::kNone;
+  uint64_t offset = 0;  // first byte
+  uint64_t bytes = 0;   // how many are passed over (for kTruncated: present ones)
+};
+
+const char* ToString(DamageKind kind);
+
+struct Item {
+  ItemKind kind = ItemKind::kRecord;
+  Record record;  // for kinds without a record: tsc and pcpu only
+  // Who ran on the pCPU when the record was written, where the trace tells.
+  std::optional<VcpuRef> current;
+  // kLossBegin and kLost: the number of records and the time of the first of them.
+  uint32_t lost = 0;
+  Tsc first_lost;
+  Damage damage;
+};
+
+}  // namespace xenoscope::trace
