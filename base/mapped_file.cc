@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "base/mapped_file.h"
 
 #include <fcntl.h>
@@ -7,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"

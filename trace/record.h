@@ -16,8 +16,8 @@
 namespace xenoscope::trace {
 
 // The extra words of a record. Words that the record does not have read as 0, so that no reader can
-// leave the record; the stream has checked their number against the event table before (Item::kRecord
-// always has at least Info(event).min_words).
+// leave the record; the stream has checked their number against the event table before
+// (Item::kRecord always has at least Info(event).min_words).
 class Payload {
  public:
   Payload() = default;
@@ -30,9 +30,7 @@ class Payload {
   // Words i (low) and i + 1 (high).
   uint64_t Word64(uint32_t i) const { return Word(i) | (uint64_t{Word(i + 1)} << 32); }
   // The 16 bits at byte 2 * i.
-  uint16_t Half(uint32_t i) const {
-    return static_cast<uint16_t>(Word(i / 2) >> (i % 2 * 16));
-  }
+  uint16_t Half(uint32_t i) const { return static_cast<uint16_t>(Word(i / 2) >> (i % 2 * 16)); }
   Bytes bytes() const { return {from_, size_t{count_} * 4}; }
 
  private:
@@ -68,11 +66,11 @@ enum class ItemKind : uint8_t {
 
 enum class DamageKind : uint8_t {
   kNone,
-  kTruncated,       // the file ends inside a window or its header
-  kNoWindow,        // no window header where one must be
-  kStraddle,        // a record would reach past its window
-  kNotARecord,      // a header whose class does not exist
-  kTscOutOfOrder,   // a TSC that its neighbours contradict
+  kTruncated,      // the file ends inside a window or its header
+  kNoWindow,       // no window header where one must be
+  kStraddle,       // a record would reach past its window
+  kNotARecord,     // a header whose class does not exist
+  kTscOutOfOrder,  // a TSC that its neighbours contradict
 };
 
 struct Damage {

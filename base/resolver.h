@@ -1,0 +1,49 @@
+// Address to function, as the rooms above see it: they are handed a Resolver and never ask how it
+// knows. symbolizer/ implements it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/mode.h"
+
+namespace xenoscope {
+
+// A function that a resolver has met; valid for the life of the resolver. Dense from 0.
+struct FunctionId {
+  uint32_t value = 0;
+  constexpr auto operator<=>(const FunctionId&) const = default;
+};
+
+struct Function {
+  std::string image;       // "xen", "vmlinux", "[nf_tables]", a file's name, "[unknown]"
+  std::string name;        // demangled; for an address without a function "0xffff..."
+  std::string unresolved;  // empty, or why there is no function ("no symbols for d3's user mode")
+};
+
+struct SourceLine {
+  std::string file;
+  uint32_t line = 0;
+};
+
+// One level of inlining, innermost first; the last is the function itself.
+struct Frame {
+  std::string function;
+  SourceLine call_site_or_line;
+};
+
+class Resolver {
+ public:
+  virtual ~Resolver() = default;
+  // The function that holds `address` in this domain and mode. Mode::kXen ignores the domain. Never
+  // fails: an address without a function gets an id whose Function says why. Not thread-safe.
+  virtual FunctionId Resolve(DomainId domain, Mode mode, Address address) = 0;
+  virtual const Function& Describe(FunctionId id) const = 0;
+  // Inlined frames and lines at the address, innermost first; empty without debug information.
+  virtual std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) = 0;
+};
+
+}  // namespace xenoscope
