@@ -2,12 +2,13 @@
 // which byte or record, what was expected, what to do. These make them, with {}-formatted text.
 //
 // Codes and what they mean here:
-//   InvalidArgument    what came from outside is not what it should be (a damaged file, a bad
-//   value) NotFound           a file, domain, event or program that is not there PermissionDenied
-//   not root, not dom0 FailedPrecondition the machine is not in the state needed (no xenoprof,
-//   xentrace already running) Unimplemented      this Xen or this CPU does not have it
-//   ResourceExhausted  disk or memory full
-//   Internal           an accounting identity does not hold: a defect of ours
+//   InvalidArgument     what came from outside is not what it should be: a damaged file, a value
+//   NotFound            a file, domain, event or program that is not there
+//   PermissionDenied    not root, not dom0
+//   FailedPrecondition  the machine is not in the state needed: xentrace already running
+//   Unimplemented       this Xen or this CPU does not have it
+//   ResourceExhausted   disk or memory full
+//   Internal            an accounting identity does not hold: a defect of ours
 #pragma once
 
 #include <fmt/format.h>
@@ -41,6 +42,10 @@ template <typename... Args>
 absl::Status ErrnoError(int error, fmt::format_string<Args...> format, Args&&... args) {
   return ErrnoStatus(error, fmt::format(format, std::forward<Args>(args)...));
 }
+
+// The status's message as the standard library's type: Debian's Abseil has a string_view of its
+// own.
+std::string_view Message(const absl::Status& status);
 
 // The same error with "WHERE: " before its message.
 absl::Status InContext(const absl::Status& status, std::string_view where);

@@ -1,0 +1,18 @@
+// The subcommands. Each lives in a file of its own, cli/NAME.cc, with one function here that adds
+// it to the command line and one line in main.cc that calls it.
+//
+// An Add function describes its options to CLI11 and sets a callback that checks them (throwing
+// CLI::ValidationError: "the command line was wrong", exit status 2) and leaves in `run` the work
+// to do. An error that the work returns is printed as one line; exit status 1.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "absl/status/status.h"
+
+namespace xenoscope::cli {
+
+using Run = std::function<absl::Status()>;
+
+}  // namespace xenoscope::cli
