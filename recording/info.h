@@ -1,0 +1,147 @@
+// What recording.json says: who was recorded, with what, by which clock, and what was lost.
+// docs/recording-format.md describes every key.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/tsc.h"
+
+namespace xenoscope::recording {
+
+// A reader reads every minor version of its own major version: minor ones only add.
+struct FormatVersion {
+  uint32_t major = 1;
+  uint32_t minor = 0;
+  constexpr auto operator<=>(const FormatVersion&) const = default;
+};
+inline constexpr FormatVersion kFormat{1, 0};
+
+// kRecording in a recording that is not being written any more: its writer was killed.
+enum class State : uint8_t { kRecording, kComplete };
+enum class DomainType : uint8_t { kUnknown, kPv, kPvh, kHvm };
+enum class Role : uint8_t { kNone, kInitiator, kActive, kPassive };
+enum class Vendor : uint8_t { kUnknown, kIntel, kAmd };
+
+struct XenInfo {
+  std::string version;       // "4.17.7"; empty when unknown
+  std::string build_id;      // hexadecimal; empty when unknown
+  std::string command_line;  // Xen's boot options
+  bool operator==(const XenInfo&) const = default;
+};
+
+struct HostInfo {
+  uint64_t clock_hz = 0;  // of the TSC, as Xen reports it; 0 when unknown
+  uint32_t pcpus = 0;
+  Vendor vendor = Vendor::kUnknown;
+  std::string kernel;  // dom0's, as uname -r
+  bool operator==(const HostInfo&) const = default;
+};
+
+struct DomainInfo {
+  DomainId id;
+  std::string name;
+  DomainType type = DomainType::kUnknown;
+  Role role = Role::kNone;
+  uint32_t vcpus = 0;
+  bool died = false;  // while it was recorded; its samples up to there are kept
+  bool operator==(const DomainInfo&) const = default;
+};
+
+// What a sample counts. Sample::event is an index into RecordingInfo::events.
+struct EventInfo {
+  std::string name;
+  uint32_t code = 0;
+  uint32_t unit_mask = 0;
+  uint64_t period = 0;     // counts between two samples; cycles of the TSC when clocked by a timer
+  std::string clocked_by;  // "pmu", or the timer that stood in for it: "hpet:500"
+  bool operator==(const EventInfo&) const = default;
+};
+
+// One way samples were taken; its file is samples/NAME.samples.
+struct SourceInfo {
+  std::string name;      // "xenoprof"
+  std::string cpu_type;  // as the source calls the PMU: "x86-64/family15h"
+  uint64_t drain_interval_ns = 0;
+  bool operator==(const SourceInfo&) const = default;
+};
+
+struct TraceInfo {
+  std::string events;         // as given to xentrace -e
+  uint32_t buffer_pages = 0;  // asked for, for each pCPU
+  bool operator==(const TraceInfo&) const = default;
+};
+
+// Xen's own counters of one sample buffer (xen/include/public/xenoprof.h, struct xenoprof_buf).
+struct BufferCounters {
+  uint64_t xen = 0;
+  uint64_t kernel = 0;
+  uint64_t user = 0;
+  uint64_t lost = 0;
+  bool operator==(const BufferCounters&) const = default;
+  constexpr uint64_t Logged() const { return xen + kernel + user; }
+};
+
+// What became of every entry that one vCPU's buffer took in.
+struct StreamInfo {
+  std::string source;
+  VcpuRef vcpu;
+  BufferCounters logged;        // by Xen, from before the start to after the stop
+  uint64_t drained = 0;         // entries taken out: kept + the three below
+  uint64_t kept = 0;            // written as samples
+  uint64_t other_counters = 0;  // of counters that no event was asked for on
+  uint64_t escapes = 0;         // call chain marks
+  uint64_t invalid = 0;         // a mode or counter that does not exist
+  bool complete = false;        // `logged` was read after the stop
+  bool operator==(const StreamInfo&) const = default;
+
+  // The identity every complete stream keeps; Xen does not count escapes.
+  constexpr bool Balanced() const {
+    return drained == kept + other_counters + escapes + invalid &&
+           (!complete || drained == logged.Logged() + escapes);
+  }
+};
+
+// A file of the recording from which addresses become names.
+struct SymbolFile {
+  enum class Kind : uint8_t {
+    kXensyms,   // /proc/xen/xensyms
+    kKallsyms,  // /proc/kallsyms, or a System.map, of `domain`'s kernel
+    kModules,   // /proc/modules of `domain`
+    kVmlinux,   // ELF file of `domain`'s kernel
+    kImage,     // ELF file that runs in `domain`'s user mode
+  };
+  Kind kind = Kind::kXensyms;
+  DomainId domain;       // no meaning for kXensyms
+  std::string path;      // in the recording: "symbols/dom0.kallsyms"
+  std::string original;  // where it was copied from
+  bool operator==(const SymbolFile&) const = default;
+};
+
+struct RecordingInfo {
+  FormatVersion format = kFormat;
+  std::string written_by;  // "xenoscope 0.1.0"
+  State state = State::kRecording;
+  std::vector<std::string> command;  // that ran while recording; empty when none
+  std::string stopped_because;       // "command ended", "SIGINT", an error; empty while recording
+  XenInfo xen;
+  HostInfo host;
+  // Sampling (without samples: tracing) went on in [started, stopped). 0 when not known (yet).
+  Tsc started;
+  Tsc stopped;
+  std::vector<DomainInfo> domains;
+  std::vector<SourceInfo> sources;
+  std::vector<EventInfo> events;
+  std::vector<StreamInfo> streams;
+  std::optional<TraceInfo> trace;
+  std::vector<SymbolFile> symbols;
+  bool operator==(const RecordingInfo&) const = default;
+
+  // The domain, or nullptr.
+  const DomainInfo* Domain(DomainId id) const;
+};
+
+}  // namespace xenoscope::recording

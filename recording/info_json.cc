@@ -1,0 +1,338 @@
+#include "recording/info_json.h"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+
+namespace xenoscope::recording {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The words that stand for an enumeration's values, in both directions.
+template <typename E, size_t N>
+using Words = std::array<std::pair<E, const char*>, N>;
+
+constexpr Words<State, 2> kStates{
+    {{State::kRecording, "recording"}, {State::kComplete, "complete"}}};
+constexpr Words<DomainType, 4> kTypes{{{DomainType::kUnknown, "unknown"},
+                                       {DomainType::kPv, "pv"},
+                                       {DomainType::kPvh, "pvh"},
+                                       {DomainType::kHvm, "hvm"}}};
+constexpr Words<Role, 4> kRoles{{{Role::kNone, "none"},
+                                 {Role::kInitiator, "initiator"},
+                                 {Role::kActive, "active"},
+                                 {Role::kPassive, "passive"}}};
+constexpr Words<Vendor, 3> kVendors{
+    {{Vendor::kUnknown, "unknown"}, {Vendor::kIntel, "intel"}, {Vendor::kAmd, "amd"}}};
+constexpr Words<SymbolFile::Kind, 5> kKinds{{{SymbolFile::Kind::kXensyms, "xensyms"},
+                                             {SymbolFile::Kind::kKallsyms, "kallsyms"},
+                                             {SymbolFile::Kind::kModules, "modules"},
+                                             {SymbolFile::Kind::kVmlinux, "vmlinux"},
+                                             {SymbolFile::Kind::kImage, "image"}}};
+
+template <typename E, size_t N>
+const char* Word(const Words<E, N>& words, E value) {
+  for (const auto& [known, word] : words) {
+    if (known == value) return word;
+  }
+  return "unknown";
+}
+
+// Reads the values of one JSON object, each checked; keeps the first error.
+class Fields {
+ public:
+  Fields(const Json& object, std::string where, absl::Status& status)
+      : object_(object), where_(std::move(where)), status_(status) {
+    if (!object_.is_object()) Fail("is not an object");
+  }
+
+  void Read(const char* key, std::string& out) const {
+    const Json* value = Find(key);
+    if (value == nullptr) return;
+    if (!value->is_string()) return FailAt(key, "is not a string");
+    out = value->get<std::string>();
+  }
+
+  void Read(const char* key, bool& out) const {
+    const Json* value = Find(key);
+    if (value == nullptr) return;
+    if (!value->is_boolean()) return FailAt(key, "is not true or false");
+    out = value->get<bool>();
+  }
+
+  template <typename T>
+  requires std::is_unsigned_v<T>
+  void Read(const char* key, T& out) const {
+    const Json* value = Find(key);
+    if (value == nullptr) return;
+    if (!value->is_number_unsigned()) return FailAt(key, "is not a whole number");
+    const auto number = value->get<uint64_t>();
+    if (number > std::numeric_limits<T>::max()) return FailAt(key, "is out of range");
+    out = static_cast<T>(number);
+  }
+
+  // A word this version does not know leaves the default.
+  template <typename E, size_t N>
+  void Read(const char* key, const Words<E, N>& words, E& out) const {
+    std::string word;
+    Read(key, word);
+    for (const auto& [value, known] : words) {
+      if (word == known) out = value;
+    }
+  }
+
+  // Calls `read(element)` for each element of the array.
+  template <typename F>
+  void ForEach(const char* key, F read) const {
+    const Json* value = Find(key);
+    if (value == nullptr) return;
+    if (!value->is_array()) return FailAt(key, "is not a list");
+    size_t i = 0;
+    for (const Json& element : *value) {
+      read(Fields(element, fmt::format("{}{}[{}].", where_, key, i++), status_));
+    }
+  }
+
+  template <typename F>
+  void In(const char* key, F read) const {
+    const Json* value = Find(key);
+    if (value != nullptr) read(Fields(*value, fmt::format("{}{}.", where_, key), status_));
+  }
+
+  void ReadStrings(const char* key, std::vector<std::string>& out) const {
+    const Json* value = Find(key);
+    if (value == nullptr) return;
+    if (!value->is_array()) return FailAt(key, "is not a list");
+    for (const Json& element : *value) {
+      if (!element.is_string()) return FailAt(key, "is not a list of strings");
+      out.push_back(element.get<std::string>());
+    }
+  }
+
+ private:
+  const Json* Find(const char* key) const {
+    if (!object_.is_object()) return nullptr;
+    const auto found = object_.find(key);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  void Fail(std::string_view what) const {
+    if (status_.ok()) status_ = InvalidError("\"{}\" {}", where_, what);
+  }
+  void FailAt(const char* key, std::string_view what) const {
+    if (status_.ok()) status_ = InvalidError("\"{}{}\" {}", where_, key, what);
+  }
+
+  const Json& object_;
+  std::string where_;  // "" or "domains[2]."
+  absl::Status& status_;
+};
+
+Json DomainToJson(const DomainInfo& domain) {
+  return {{"id", domain.id.value},
+          {"name", domain.name},
+          {"type", Word(kTypes, domain.type)},
+          {"role", Word(kRoles, domain.role)},
+          {"vcpus", domain.vcpus},
+          {"died", domain.died}};
+}
+
+DomainInfo ReadDomain(const Fields& fields) {
+  DomainInfo domain;
+  fields.Read("id", domain.id.value);
+  fields.Read("name", domain.name);
+  fields.Read("type", kTypes, domain.type);
+  fields.Read("role", kRoles, domain.role);
+  fields.Read("vcpus", domain.vcpus);
+  fields.Read("died", domain.died);
+  return domain;
+}
+
+Json EventToJson(const EventInfo& event) {
+  return {{"name", event.name},
+          {"code", event.code},
+          {"unit_mask", event.unit_mask},
+          {"period", event.period},
+          {"clocked_by", event.clocked_by}};
+}
+
+EventInfo ReadEvent(const Fields& fields) {
+  EventInfo event;
+  fields.Read("name", event.name);
+  fields.Read("code", event.code);
+  fields.Read("unit_mask", event.unit_mask);
+  fields.Read("period", event.period);
+  fields.Read("clocked_by", event.clocked_by);
+  return event;
+}
+
+Json StreamToJson(const StreamInfo& stream) {
+  return {{"source", stream.source},
+          {"domain", stream.vcpu.domain.value},
+          {"vcpu", stream.vcpu.vcpu.value},
+          {"logged",
+           {{"xen", stream.logged.xen},
+            {"kernel", stream.logged.kernel},
+            {"user", stream.logged.user},
+            {"lost", stream.logged.lost}}},
+          {"drained", stream.drained},
+          {"kept", stream.kept},
+          {"other_counters", stream.other_counters},
+          {"escapes", stream.escapes},
+          {"invalid", stream.invalid},
+          {"complete", stream.complete},
+          {"balanced", stream.Balanced()}};
+}
+
+StreamInfo ReadStream(const Fields& fields) {
+  StreamInfo stream;
+  fields.Read("source", stream.source);
+  fields.Read("domain", stream.vcpu.domain.value);
+  fields.Read("vcpu", stream.vcpu.vcpu.value);
+  fields.In("logged", [&stream](const Fields& logged) {
+    logged.Read("xen", stream.logged.xen);
+    logged.Read("kernel", stream.logged.kernel);
+    logged.Read("user", stream.logged.user);
+    logged.Read("lost", stream.logged.lost);
+  });
+  fields.Read("drained", stream.drained);
+  fields.Read("kept", stream.kept);
+  fields.Read("other_counters", stream.other_counters);
+  fields.Read("escapes", stream.escapes);
+  fields.Read("invalid", stream.invalid);
+  fields.Read("complete", stream.complete);
+  return stream;
+}
+
+Json SymbolFileToJson(const SymbolFile& file) {
+  Json json = {{"kind", Word(kKinds, file.kind)}, {"path", file.path}, {"original", file.original}};
+  if (file.kind != SymbolFile::Kind::kXensyms) json["domain"] = file.domain.value;
+  return json;
+}
+
+SymbolFile ReadSymbolFile(const Fields& fields) {
+  SymbolFile file;
+  fields.Read("kind", kKinds, file.kind);
+  fields.Read("domain", file.domain.value);
+  fields.Read("path", file.path);
+  fields.Read("original", file.original);
+  return file;
+}
+
+void ReadHeader(const Fields& root, RecordingInfo& info) {
+  root.Read("written_by", info.written_by);
+  root.In("format", [&info](const Fields& format) {
+    format.Read("major", info.format.major);
+    format.Read("minor", info.format.minor);
+  });
+}
+
+void ReadBody(const Fields& root, RecordingInfo& info) {
+  root.Read("state", kStates, info.state);
+  root.ReadStrings("command", info.command);
+  root.Read("stopped_because", info.stopped_because);
+  root.In("xen", [&info](const Fields& xen) {
+    xen.Read("version", info.xen.version);
+    xen.Read("build_id", info.xen.build_id);
+    xen.Read("command_line", info.xen.command_line);
+  });
+  root.In("host", [&info](const Fields& host) {
+    host.Read("clock_hz", info.host.clock_hz);
+    host.Read("pcpus", info.host.pcpus);
+    host.Read("vendor", kVendors, info.host.vendor);
+    host.Read("kernel", info.host.kernel);
+  });
+  root.Read("started_tsc", info.started.value);
+  root.Read("stopped_tsc", info.stopped.value);
+  root.ForEach("domains", [&info](const Fields& f) { info.domains.push_back(ReadDomain(f)); });
+  root.ForEach("sources", [&info](const Fields& f) {
+    SourceInfo& source = info.sources.emplace_back();
+    f.Read("name", source.name);
+    f.Read("cpu_type", source.cpu_type);
+    f.Read("drain_interval_ns", source.drain_interval_ns);
+  });
+  root.ForEach("events", [&info](const Fields& f) { info.events.push_back(ReadEvent(f)); });
+  root.ForEach("streams", [&info](const Fields& f) { info.streams.push_back(ReadStream(f)); });
+  root.In("trace", [&info](const Fields& f) {
+    TraceInfo& trace = info.trace.emplace();
+    f.Read("events", trace.events);
+    f.Read("buffer_pages", trace.buffer_pages);
+  });
+  root.ForEach("symbols", [&info](const Fields& f) { info.symbols.push_back(ReadSymbolFile(f)); });
+}
+
+template <typename T>
+Json ListToJson(const std::vector<T>& list, Json (*to_json)(const T&)) {
+  Json json = Json::array();
+  for (const T& element : list) json.push_back(to_json(element));
+  return json;
+}
+
+}  // namespace
+
+std::string ToJson(const RecordingInfo& info) {
+  Json json;
+  json["format"] = {{"major", info.format.major}, {"minor", info.format.minor}};
+  json["written_by"] = info.written_by;
+  json["state"] = Word(kStates, info.state);
+  json["command"] = info.command;
+  json["stopped_because"] = info.stopped_because;
+  json["xen"] = {{"version", info.xen.version},
+                 {"build_id", info.xen.build_id},
+                 {"command_line", info.xen.command_line}};
+  json["host"] = {{"clock_hz", info.host.clock_hz},
+                  {"pcpus", info.host.pcpus},
+                  {"vendor", Word(kVendors, info.host.vendor)},
+                  {"kernel", info.host.kernel}};
+  json["started_tsc"] = info.started.value;
+  json["stopped_tsc"] = info.stopped.value;
+  json["domains"] = ListToJson(info.domains, DomainToJson);
+  json["sources"] = Json::array();
+  for (const SourceInfo& source : info.sources) {
+    json["sources"].push_back({{"name", source.name},
+                               {"cpu_type", source.cpu_type},
+                               {"drain_interval_ns", source.drain_interval_ns}});
+  }
+  json["events"] = ListToJson(info.events, EventToJson);
+  json["streams"] = ListToJson(info.streams, StreamToJson);
+  if (info.trace) {
+    json["trace"] = {{"events", info.trace->events}, {"buffer_pages", info.trace->buffer_pages}};
+  }
+  json["symbols"] = ListToJson(info.symbols, SymbolFileToJson);
+  // Names come from guests: bytes that are not UTF-8 are replaced, never an exception.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<RecordingInfo> FromJson(std::string_view text) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    return InvalidError("not JSON at byte {}", error.byte);
+  } catch (const Json::exception&) {  // numbers beyond what a double holds
+    return InvalidError("holds a number that is out of range");
+  }
+  absl::Status status;
+  RecordingInfo info;
+  const Fields root(json, "", status);
+  info.format = {0, 0};
+  ReadHeader(root, info);
+  XENOSCOPE_RETURN_IF_ERROR(status);
+  if (info.format.major == 0) return InvalidError("\"format.major\" is missing");
+  if (info.format.major > kFormat.major) {
+    return InvalidError(
+        "the recording has format {}.{} (written by {}) and this xenoscope reads up to {}.x: use a "
+        "newer xenoscope",
+        info.format.major, info.format.minor,
+        info.written_by.empty() ? "an unknown version" : info.written_by, kFormat.major);
+  }
+  ReadBody(root, info);
+  XENOSCOPE_RETURN_IF_ERROR(status);
+  return info;
+}
+
+}  // namespace xenoscope::recording

@@ -1,0 +1,28 @@
+// The names inside NAME.xeno/, for its reader and its writer.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/ids.h"
+
+namespace xenoscope::recording {
+
+inline constexpr std::string_view kInfoFile = "recording.json";
+inline constexpr std::string_view kTraceFile = "trace.xentrace";
+inline constexpr std::string_view kSamplesDirectory = "samples";
+inline constexpr std::string_view kSymbolsDirectory = "symbols";
+inline constexpr std::string_view kGuestsDirectory = "guests";
+// Space that is held while recording, so that the last recording.json fits on a full disk.
+inline constexpr std::string_view kReserveFile = ".reserve";
+
+inline std::string SamplesPath(std::string_view source) {
+  return fmt::format("{}/{}.samples", kSamplesDirectory, source);
+}
+inline std::string GuestDirectory(DomainId domain) {
+  return fmt::format("{}/{}", kGuestsDirectory, domain.value);
+}
+
+}  // namespace xenoscope::recording

@@ -1,0 +1,99 @@
+#include "recording/recording.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "recording/info_json.h"
+#include "recording/layout.h"
+
+namespace xenoscope::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Join(const std::string& directory, std::string_view name) {
+  return (fs::path(directory) / name).string();
+}
+
+// A path from recording.json may only lead into the recording.
+bool StaysInside(const fs::path& path) {
+  if (path.empty() || path.is_absolute()) return false;
+  for (const fs::path& part : path) {
+    if (part == "..") return false;
+  }
+  return true;
+}
+
+std::vector<std::string> Warnings(const RecordingInfo& info) {
+  std::vector<std::string> warnings;
+  if (info.state == State::kRecording) {
+    warnings.emplace_back(
+        "recording was cut off: there are no loss counters, and the last moments are missing");
+  }
+  for (const StreamInfo& stream : info.streams) {
+    if (!stream.Balanced()) {
+      warnings.push_back(fmt::format(
+          "{}: {} entries were drained but Xen logged {}: samples were lost or counted twice",
+          ToString(stream.vcpu), stream.drained, stream.logged.Logged()));
+    }
+  }
+  return warnings;
+}
+
+}  // namespace
+
+bool Recording::IsRecording(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+absl::StatusOr<Recording> Recording::Open(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    return NotFoundError("{}: no such recording; `xenoscope record -o {}` makes one", path, path);
+  }
+  if (!fs::is_directory(path, ignored) || !fs::exists(Join(path, kInfoFile), ignored)) {
+    return InvalidError("{} is not a recording: there is no {} in it", path, kInfoFile);
+  }
+  const std::string info_path = Join(path, kInfoFile);
+  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(info_path));
+  absl::StatusOr<RecordingInfo> info = FromJson(AsText(file.bytes()));
+  if (!info.ok()) return InContext(info.status(), info_path);
+  Recording recording(path, *std::move(info));
+  recording.warnings_ = Warnings(recording.info_);
+  return recording;
+}
+
+Clock Recording::clock() const {
+  if (info_.host.clock_hz == 0) return {};
+  return {info_.host.clock_hz, ClockSource::kRecorded};
+}
+
+absl::StatusOr<Piece> Recording::OpenTrace() const { return Piece::Open(Join(path_, kTraceFile)); }
+
+absl::StatusOr<SampleStream> Recording::OpenSamples(size_t source) const {
+  if (source >= info_.sources.size()) {
+    return NotFoundError("{}: there is no sample source {}", path_, source);
+  }
+  const std::string relative = SamplesPath(info_.sources[source].name);
+  if (!StaysInside(relative)) {
+    return InvalidError("{}: \"{}\" is not the name of a source", path_,
+                        info_.sources[source].name);
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(Piece piece, Piece::Open(Join(path_, relative)));
+  XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(piece.path()));
+  absl::StatusOr<SampleReader> reader = SampleReader::Open(file.bytes(), info_.events.size());
+  if (!reader.ok()) return InContext(reader.status(), Join(path_, relative));
+  return SampleStream{std::move(piece), std::move(file), *std::move(reader)};
+}
+
+absl::StatusOr<Piece> Recording::OpenSymbols(const SymbolFile& file) const {
+  if (!StaysInside(file.path)) {
+    return InvalidError("{}: \"{}\" leads out of the recording", path_, file.path);
+  }
+  return Piece::Open(Join(path_, file.path));
+}
+
+}  // namespace xenoscope::recording

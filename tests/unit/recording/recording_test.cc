@@ -1,0 +1,311 @@
+// A recording written is a recording read; one cut off anywhere reads up to there.
+#include "recording/recording.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "recording/info_json.h"
+#include "recording/writer.h"
+
+namespace xenoscope::recording {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class RecordingTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "recording_test.XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    directory_ = name;
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  std::string Path(const std::string& name) const { return (directory_ / name).string(); }
+
+  fs::path directory_;
+};
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void Write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+RecordingInfo SmallInfo() {
+  RecordingInfo info;
+  info.written_by = "xenoscope test";
+  info.command = {"sleep", "1"};
+  info.xen = {"4.17.7", "abcdef", "console=com1"};
+  info.host = {2'300'000'000, 2, Vendor::kAmd, "6.1.0"};
+  info.started = Tsc{1000};
+  info.stopped = Tsc{9000};
+  info.domains = {{kDom0, "Domain-0", DomainType::kPv, Role::kInitiator, 1, false},
+                  {DomainId{3}, "web", DomainType::kPvh, Role::kPassive, 2, true}};
+  info.sources = {{"xenoprof", "x86-64/family15h", 5'000'000}};
+  info.events = {{"cpu_clk_unhalted", 0x76, 0, 100000, "pmu"}};
+  StreamInfo stream;
+  stream.source = "xenoprof";
+  stream.vcpu = {DomainId{3}, VcpuId{1}};
+  stream.logged = {1, 2, 3, 4};
+  stream.drained = 6;
+  stream.kept = 4;
+  stream.other_counters = 2;
+  stream.complete = true;
+  info.streams = {stream};
+  info.trace = TraceInfo{"all", 32};
+  info.symbols = {{SymbolFile::Kind::kXensyms, kDom0, "symbols/xensyms", "/proc/xen/xensyms"}};
+  return info;
+}
+
+constexpr VcpuRef kD3V1{DomainId{3}, VcpuId{1}};
+
+Entry MakeEntry(Address address, Mode mode) {
+  Entry entry;
+  entry.address = address;
+  entry.mode = static_cast<uint8_t>(mode);
+  return entry;
+}
+
+// Two drains of d3v1: two samples, then one.
+void WriteTwoDrains(const Writer& writer) {
+  auto samples = writer.CreateSamples("xenoprof");
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  samples->Append(kD3V1, {Tsc{1000}, Tsc{2000}, Tsc{2010}},
+                  std::array{MakeEntry(0x10, Mode::kUser), MakeEntry(0x20, Mode::kKernel)});
+  ASSERT_TRUE(samples->Flush().ok());
+  samples->Append(kD3V1, {Tsc{2000}, Tsc{3000}, Tsc{3010}},
+                  std::array{MakeEntry(0x30, Mode::kXen)});
+  ASSERT_TRUE(samples->Flush().ok());
+}
+
+struct ReadBack {
+  std::vector<Address> addresses;
+  SampleDamage damage;
+};
+
+ReadBack ReadSamples(const Recording& recording) {
+  ReadBack result;
+  auto stream = recording.OpenSamples(0);
+  EXPECT_TRUE(stream.ok()) << stream.status();
+  if (!stream.ok()) return result;
+  while (const auto sample = stream->reader.Next()) result.addresses.push_back(sample->address);
+  result.damage = stream->reader.damage();
+  return result;
+}
+
+TEST_F(RecordingTest, InfoSurvivesTheJourneyThroughJson) {
+  const RecordingInfo info = SmallInfo();
+  const auto back = FromJson(ToJson(info));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, info);
+}
+
+TEST_F(RecordingTest, NewerMajorVersionIsRefusedAndSaysWhatToDo) {
+  RecordingInfo info = SmallInfo();
+  info.format = {2, 1};
+  const auto back = FromJson(ToJson(info));
+  EXPECT_THAT(std::string(Message(back.status())), HasSubstr("use a newer xenoscope"));
+}
+
+TEST_F(RecordingTest, NewerMinorVersionAndUnknownKeysAreRead) {
+  EXPECT_TRUE(FromJson(R"({"format": {"major": 1, "minor": 7}, "moon": "full"})").ok());
+}
+
+TEST_F(RecordingTest, DamagedJsonSaysWhere) {
+  EXPECT_THAT(std::string(Message(FromJson("{\"format\": ").status())), HasSubstr("at byte"));
+  EXPECT_THAT(std::string(Message(FromJson("[]").status())), HasSubstr("not an object"));
+  const auto wrong = FromJson(R"({"format": {"major": 1}, "domains": [{"id": 70000}]})");
+  EXPECT_THAT(std::string(Message(wrong.status())), HasSubstr("domains[0].id"));
+}
+
+TEST_F(RecordingTest, NamesThatAreNotUtf8DoNotStopTheWriter) {
+  RecordingInfo info = SmallInfo();
+  info.domains[1].name = "\xff\xfe";
+  EXPECT_TRUE(FromJson(ToJson(info)).ok());
+}
+
+TEST_F(RecordingTest, WrittenSamplesComeBackInOrderWithTheirBrackets) {
+  const auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
+  WriteTwoDrains(*writer);
+  const auto recording = Recording::Open(Path("a.xeno"));
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  auto stream = recording->OpenSamples(0);
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  std::vector<Sample> samples;
+  while (const auto sample = stream->reader.Next()) samples.push_back(*sample);
+  ASSERT_EQ(samples.size(), 3);
+  EXPECT_EQ(samples[0].vcpu, kD3V1);
+  EXPECT_EQ(samples[0].address, 0x10);
+  EXPECT_EQ(samples[0].mode, Mode::kUser);
+  EXPECT_EQ(samples[1].when, (TscRange{Tsc{1000}, Tsc{2010}}));
+  EXPECT_EQ(samples[2].mode, Mode::kXen);
+  EXPECT_EQ(samples[2].when, (TscRange{Tsc{2000}, Tsc{3010}}));
+  EXPECT_FALSE(stream->reader.damage().Any());
+}
+
+TEST_F(RecordingTest, CutOffAtAnyByteReadsEveryWholeDrainBeforeIt) {
+  const auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
+  WriteTwoDrains(*writer);
+  const std::string file = Path("a.xeno/samples/xenoprof.samples");
+  const std::string whole = Read(file);
+  const size_t first_ends = 16 + 56 + 2 * 16;
+  ASSERT_EQ(whole.size(), first_ends + 56 + 16);
+  const auto recording = Recording::Open(Path("a.xeno"));
+  ASSERT_TRUE(recording.ok());
+  for (size_t length = 16; length < whole.size(); ++length) {
+    Write(file, whole.substr(0, length));
+    const ReadBack back = ReadSamples(*recording);
+    EXPECT_EQ(back.addresses.size(), length < first_ends ? 0 : 2) << length;
+    const bool clean = length == 16 || length == first_ends;
+    EXPECT_EQ(back.damage.Any(), !clean) << length;
+    EXPECT_EQ(back.damage.torn_bytes, clean ? 0 : length - (length < first_ends ? 16 : first_ends));
+  }
+}
+
+TEST_F(RecordingTest, AFlippedByteCostsItsChunkOnly) {
+  const auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
+  WriteTwoDrains(*writer);
+  const std::string file = Path("a.xeno/samples/xenoprof.samples");
+  const std::string whole = Read(file);
+  const auto recording = Recording::Open(Path("a.xeno"));
+  ASSERT_TRUE(recording.ok());
+  for (size_t at = 16; at < 16 + 56 + 2 * 16; ++at) {  // anywhere in the first chunk
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    Write(file, damaged);
+    const ReadBack back = ReadSamples(*recording);
+    EXPECT_THAT(back.addresses, ElementsAre(0x30)) << at;
+    EXPECT_EQ(back.damage.skipped_bytes, 56 + 2 * 16) << at;
+  }
+}
+
+TEST_F(RecordingTest, AnEarlierRecordingIsKeptAsOld) {
+  for (int i = 0; i < 3; ++i) {
+    const auto writer = Writer::Create(Path("a.xeno"));
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    RecordingInfo info = SmallInfo();
+    info.written_by = std::to_string(i);
+    ASSERT_TRUE(writer->WriteInfo(info).ok());
+  }
+  EXPECT_EQ(Recording::Open(Path("a.xeno"))->info().written_by, "2");
+  EXPECT_EQ(Recording::Open(Path("a.xeno.old"))->info().written_by, "1");
+}
+
+TEST_F(RecordingTest, WhatIsNotARecordingIsNeverMovedAway) {
+  fs::create_directory(Path("home"));
+  Write(Path("home/letter"), "dear");
+  EXPECT_THAT(std::string(Message(Writer::Create(Path("home")).status())),
+              HasSubstr("not a recording"));
+  EXPECT_EQ(Read(Path("home/letter")), "dear");
+  Write(Path("file"), "x");
+  EXPECT_FALSE(Writer::Create(Path("file")).ok());
+}
+
+TEST_F(RecordingTest, CompressedPiecesReadAsIfPlain) {
+  const auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
+  WriteTwoDrains(*writer);
+  Write(writer->TracePath(), "trace bytes");
+  for (const std::string& name : {writer->TracePath(), Path("a.xeno/samples/xenoprof.samples")}) {
+    const std::string plain = Read(name);
+    std::string packed(ZSTD_compressBound(plain.size()), '\0');
+    packed.resize(ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), 3));
+    Write(name + ".zst", packed);
+    fs::remove(name);
+  }
+  const auto recording = Recording::Open(Path("a.xeno"));
+  ASSERT_TRUE(recording.ok());
+  EXPECT_THAT(ReadSamples(*recording).addresses, ElementsAre(0x10, 0x20, 0x30));
+  const auto trace = recording->OpenTrace();
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(Read(trace->path()), "trace bytes");
+}
+
+TEST_F(RecordingTest, MissingPiecesAreErrorsThatNameThem) {
+  const auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
+  const auto recording = Recording::Open(Path("a.xeno"));
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(recording->OpenTrace().status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(recording->OpenSamples(0).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Recording::Open(Path("b.xeno")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(recording->OpenSymbols({SymbolFile::Kind::kImage, kDom0, "../../etc/passwd", ""})
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(RecordingTest, ACutOffRecordingSaysSo) {
+  const auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
+  const auto recording = Recording::Open(Path("a.xeno"));
+  ASSERT_TRUE(recording.ok());
+  ASSERT_EQ(recording->warnings().size(), 1);
+  EXPECT_THAT(recording->warnings()[0], HasSubstr("cut off"));
+}
+
+TEST_F(RecordingTest, SymbolsAreCopiedToTheirPlaces) {
+  const auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok());
+  Write(Path("gw"), "elf");
+  const auto first = writer->AddSymbols(SymbolFile::Kind::kImage, DomainId{3}, Path("gw"));
+  const auto second = writer->AddSymbols(SymbolFile::Kind::kImage, DomainId{3}, Path("gw"));
+  const auto kallsyms = writer->AddSymbols(SymbolFile::Kind::kKallsyms, kDom0, "/proc/version");
+  ASSERT_TRUE(first.ok() && second.ok() && kallsyms.ok());
+  EXPECT_EQ(first->path, "guests/3/gw");
+  EXPECT_EQ(second->path, "guests/3/gw.2");
+  EXPECT_EQ(kallsyms->path, "symbols/dom0.kallsyms");
+  EXPECT_NE(Read(Path("a.xeno/symbols/dom0.kallsyms")), "");
+}
+
+TEST_F(RecordingTest, AWriteThatFailsHalfWayLeavesAWholeFile) {
+  auto samples = SampleWriter::Create(Path("x.samples"));
+  ASSERT_TRUE(samples.ok());
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  (void)std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{300, before.rlim_max};  // room for the header and three chunks and a bit
+  setrlimit(RLIMIT_FSIZE, &limit);
+  absl::Status status;
+  int flushed = 0;
+  for (; status.ok() && flushed < 10; ++flushed) {
+    samples->Append(kD3V1, {Tsc{1}, Tsc{2}, Tsc{3}}, std::array{MakeEntry(0x10, Mode::kUser)});
+    status = samples->Flush();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(flushed, 4);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(fs::file_size(Path("x.samples")), 16 + 3 * (56 + 16));
+  EXPECT_EQ(samples->bytes_written(), 16 + 3 * (56 + 16));
+}
+
+}  // namespace
+}  // namespace xenoscope::recording
