@@ -217,7 +217,7 @@ Json SymbolFileToJson(const SymbolFile& file) {
 SymbolFile ReadSymbolFile(const Fields& fields) {
   SymbolFile file;
   fields.Read("kind", kKinds, file.kind);
-  fields.Read("domain", file.domain.value);
+  if (file.kind != SymbolFile::Kind::kXensyms) fields.Read("domain", file.domain.value);
   fields.Read("path", file.path);
   fields.Read("original", file.original);
   return file;
