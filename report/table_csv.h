@@ -1,0 +1,15 @@
+// Writes a table as comma-separated values after RFC 4180: a line of the columns' keys, then a line
+// for each row; fields with a comma, a quote or a line break in quotes, quotes doubled, lines ended
+// by CR LF. Numbers are plain: shares are fractions of 1, hex columns have 0x. Headings and footers
+// are not written.
+#pragma once
+
+#include <string>
+
+#include "report/table.h"
+
+namespace xenoscope::report {
+
+std::string ToCsv(const Table& table);
+
+}  // namespace xenoscope::report
