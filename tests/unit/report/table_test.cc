@@ -144,7 +144,7 @@ TEST(TableCsv, QuotesOnlyWhatMustBe) {
   table.footers = {{{"total"s, 1.0}}};
   const std::string expected =
       "function,share\r\n"
-      R"("operator""""_x(int, int)",0.25)"
+      R"csv("operator""""_x(int, int)",0.25)csv"
       "\r\nplain,\r\n";
   EXPECT_EQ(ToCsv(table), expected);
 }
