@@ -1,0 +1,189 @@
+#include "trace/ordered_stream.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/trace/bytes_of_trace.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::trace {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr uint32_t kVmexit64 = 0x81102;
+constexpr uint32_t kVmentry = 0x81001;
+constexpr uint32_t kCpuid = 0x8200e;
+constexpr uint32_t kToRunning = 0x21101;  // runnable -> running
+constexpr uint32_t kToBlocked = 0x21021;  // running -> blocked
+constexpr uint32_t kD1V0 = 1U << 16;
+
+std::string Kind(const Item& item) {
+  switch (item.kind) {
+    case ItemKind::kRecord:
+      return std::string(Info(item.record.event).name);
+    case ItemKind::kUnknownEvent:
+      return fmt::format("unknown({:x})", item.record.id);
+    case ItemKind::kMalformed:
+      return "malformed";
+    case ItemKind::kWrap:
+      return "wrap";
+    case ItemKind::kLossBegin:
+      return "loss";
+    case ItemKind::kLost:
+      return fmt::format("lost({})", item.record.payload.Word(0));
+    case ItemKind::kDamaged:
+      return fmt::format("damaged({}+{})", item.damage.offset, item.damage.bytes);
+    case ItemKind::kPcpuBegin:
+      return "begin";
+    case ItemKind::kPcpuEnd:
+      return "end";
+  }
+  return "?";
+}
+
+// "tsc pPCPU what who" for each item but the begins and ends.
+std::vector<std::string> Stream(Bytes bytes) {
+  const auto file = TraceFile::FromBytes(bytes, "test");
+  if (!file.ok()) return {std::string(file.status().message())};
+  std::vector<std::string> lines;
+  OrderedStream stream = file->Stream();
+  uint64_t accounted = file->index().header_bytes;
+  while (const Item* item = stream.Next()) {
+    if (item->kind == ItemKind::kDamaged) accounted += item->damage.bytes;
+    if (item->kind <= ItemKind::kWrap || item->kind == ItemKind::kLost) {
+      accounted += item->record.SizeBytes();
+    }
+    if (item->kind == ItemKind::kPcpuBegin || item->kind == ItemKind::kPcpuEnd) continue;
+    lines.push_back(fmt::format("{} p{} {} {}", item->record.tsc.value, item->record.pcpu.value,
+                                Kind(*item), item->current ? ToString(*item->current) : "d?v?"));
+  }
+  EXPECT_EQ(accounted, bytes.size()) << "every byte is in one item";
+  return lines;
+}
+
+TEST(OrderedStream, MergesPcpusByTimeAcrossWindows) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmentry, 40, {})});
+  trace.Window(1, {Rec(kVmentry, 20, {}), Rec(kVmentry, 60, {})});
+  trace.Window(0, {Rec(kVmentry, 50, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 vmentry d?v?", "20 p1 vmentry d?v?", "40 p0 vmentry d?v?",
+                          "50 p0 vmentry d?v?", "60 p1 vmentry d?v?"));
+}
+
+TEST(OrderedStream, KeepsARecordWithoutTscBehindTheOneBeforeIt) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmexit64, 10, {0x72, 0, 0}), Rec(kCpuid, {1, 0, 0, 0, 0, 0})});
+  trace.Window(1, {Rec(kVmentry, 10, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 vmexit d?v?", "10 p0 cpuid d?v?", "10 p1 vmentry d?v?"));
+}
+
+TEST(OrderedStream, GivesAFirstRecordWithoutTscTheTimeOfTheNext) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kCpuid, {1, 0, 0, 0, 0, 0}), Rec(kVmentry, 10, {})});
+  EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 cpuid d?v?", "10 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, TellsWhoRunsOnThePcpu) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kToRunning, 20, {kD1V0}), Rec(kVmentry, 30, {}),
+                   Rec(kToBlocked, 40, {kD1V0}), Rec(kVmentry, 50, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 vmentry d?v?", "20 p0 runstate_change d1v0", "30 p0 vmentry d1v0",
+                          "40 p0 runstate_change d1v0", "50 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, PutsALossWhereItBegan) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kToRunning, 10, {kD1V0}),
+                   Rec(0x1f001, 100, {7, 3U | 2U << 16, 50, 0}),  // 7 lost since 50; now d3v2
+                   Rec(kVmentry, 110, {})});
+  trace.Window(1, {Rec(kVmentry, 70, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 runstate_change d1v0", "50 p0 loss d1v0", "70 p1 vmentry d?v?",
+                          "100 p0 lost(7) d3v2", "110 p0 vmentry d3v2"));
+}
+
+TEST(OrderedStream, ShowsPaddingAndUnknownEvents) {
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kVmentry, 10, {}), Rec(0x1f002, {0, 0}), Rec(0x82fff, {}), Rec(kVmentry, 20, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 vmentry d?v?", "10 p0 wrap d?v?", "10 p0 unknown(82fff) d?v?",
+                          "20 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, ReportsAWrongNumberOfWords) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmexit64, 10, {1}), Rec(kVmentry, 20, {})});
+  EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 malformed d?v?", "20 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, FindsTheNextRecordBehindGarbage) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 10, {}), {0xffffffff, 0x12345678}, Rec(kVmentry, 20, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+8) d?v?", "20 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, EndsARecordThatReachesPastItsWindow) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 10, {}), {kVmexit64 | 3U << 28 | 1U << 31, 5}});
+  trace.Window(0, {Rec(kVmentry, 20, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+8) d?v?", "20 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, DoesNotBelieveATscThatLeapsPastTheNext) {
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kVmentry, 10, {}), Rec(kVmentry, 20 | uint64_t{1} << 60, {}), Rec(kVmentry, 30, {})});
+  EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+0) d?v?",
+                                                 "10 p0 vmentry d?v?", "30 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, KeepsARecordWhoseTscGoesBackAtTheTimeBeforeIt) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmentry, 5, {}), Rec(kVmentry, 30, {})});
+  EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+0) d?v?",
+                                                 "10 p0 vmentry d?v?", "30 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, AcceptsALongIdleTime) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmentry, uint64_t{1} << 45, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 vmentry d?v?", "35184372088832 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, AccountsForEveryByteHoweverTheFileIsCut) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(0x1f002, {0})});
+  trace.Window(1, {Rec(kVmentry, 20, {}), Rec(0x1f001, 100, {7, 3, 50, 0})});
+  for (size_t length = 12; length <= trace.bytes().size(); ++length) {
+    Stream(trace.bytes().first(length));  // checks the bytes
+  }
+}
+
+TEST(OrderedStream, AccountsForEveryByteWhateverBitIsFlipped) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(0x1f002, {0})});
+  trace.Window(1, {Rec(kVmentry, 20, {}), Rec(0x1f001, 100, {7, 3, 50, 0})});
+  trace.Window(0, {Rec(kCpuid, {1, 2, 3, 4, 5, 6}), Rec(kVmentry, 200, {})});
+  for (uint32_t& word : trace.words()) {
+    for (uint32_t bit = 0; bit < 32; ++bit) {
+      word ^= 1U << bit;
+      Stream(trace.bytes());
+      word ^= 1U << bit;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace xenoscope::trace

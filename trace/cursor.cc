@@ -1,0 +1,294 @@
+#include "trace/cursor.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace xenoscope::trace {
+namespace {
+
+// How many records a look ahead may pass.
+constexpr int kLookAhead = 8;
+
+// Exactly one class bit of TRC_GEN .. TRC_GUEST (xen/include/public/trace.h, 4.17).
+bool IsClass(uint32_t id) {
+  const uint32_t trace_class = id >> 16;
+  return std::has_single_bit(trace_class) && (trace_class & 0x08ffU) != 0;
+}
+
+// Events that change what the cursor knows, or need a second look.
+bool IsSpecial(Event event) {
+  switch (event) {
+    case Event::kUnknown:
+    case Event::kLostRecords:
+    case Event::kTraceWrapBuffer:
+    case Event::kTraceCpuChange:
+    case Event::kRunstateChange:
+    case Event::kContinueRunning:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::array<uint8_t, kEventCount> FastWords() {
+  std::array<uint8_t, kEventCount> fast{};
+  for (size_t i = 0; i < kEventCount; ++i) {
+    const auto event = static_cast<Event>(i);
+    if (IsSpecial(event)) continue;
+    const EventInfo& info = Info(event);
+    for (unsigned words = info.min_words; words <= info.max_words; ++words) {
+      fast[i] = static_cast<uint8_t>(fast[i] | 1U << words);
+    }
+  }
+  return fast;
+}
+
+}  // namespace
+
+const std::array<uint8_t, kEventCount> cursor_internal::kFastWords = FastWords();
+
+Cursor::Cursor(Bytes file, const PcpuWindows& windows) : file_(file.data()), windows_(&windows) {
+  item_.record.pcpu = windows.pcpu;
+  if (!windows.windows.empty()) {
+    pos_ = windows.windows[0].begin;
+    end_ = windows.windows[0].end;
+  }
+  last_tsc_ = FirstTsc().value_or(Tsc{});
+  item_.kind = ItemKind::kPcpuBegin;
+  item_.record.tsc = last_tsc_;
+  item_.record.offset = pos_;
+}
+
+std::optional<Tsc> Cursor::FirstTsc() const {
+  for (const Window& window : windows_->windows) {
+    for (uint64_t at = window.begin; at + 4 <= window.end;) {
+      const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
+      if (header.size > window.end - at) break;
+      if (!IsClass(header.id)) {
+        at += 4;
+        continue;
+      }
+      if (header.has_tsc && header.id != 0x1f002) {
+        return Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)};
+      }
+      at += header.size;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Cursor::NextWindow() {
+  while (++window_ < windows_->windows.size()) {
+    pos_ = windows_->windows[window_].begin;
+    end_ = windows_->windows[window_].end;
+    if (pos_ < end_) return true;
+  }
+  return false;
+}
+
+void Cursor::AdvanceCarefully() {
+  slow_next_ = false;
+  if (ended_) {
+    done_ = true;
+    return;
+  }
+  if (forget_current_after_) {
+    item_.current.reset();
+    forget_current_after_ = false;
+  }
+  if (pos_ == end_ && (window_ >= windows_->windows.size() || !NextWindow())) {
+    item_.kind = ItemKind::kPcpuEnd;
+    item_.record.tsc = last_tsc_;
+    item_.record.payload = {};
+    ended_ = true;
+    slow_next_ = true;
+    return;
+  }
+  TakeRecord();
+}
+
+void Cursor::SetDamage(DamageKind kind, uint64_t bytes) {
+  item_.kind = ItemKind::kDamaged;
+  item_.damage = {kind, pos_, bytes};
+  item_.record.tsc = last_tsc_;
+  item_.record.offset = pos_;
+  item_.record.payload = {};
+}
+
+void Cursor::SetRecord(const Header& header) {
+  Record& record = item_.record;
+  record.tsc = last_tsc_;
+  record.offset = pos_;
+  record.id = header.id;
+  record.event = Classify(header.id);
+  record.has_tsc = header.has_tsc;
+  record.payload = Payload(file_ + pos_ + header.size - header.words * 4, header.words);
+}
+
+void Cursor::TakeRecord() {
+  if (end_ - pos_ < 4) {
+    SetDamage(DamageKind::kStraddle, end_ - pos_);
+    pos_ = end_;
+    return;
+  }
+  const Header header = Decode(LoadUnchecked<uint32_t>(file_ + pos_));
+  if (header.size > end_ - pos_) return Resynchronise(DamageKind::kStraddle);
+  if (header.id == 0x1f002) {  // padding: its TSC, if it has one, is whatever was in the ring
+    SetRecord(header);
+    item_.kind = ItemKind::kWrap;
+    pos_ += header.size;
+    return;
+  }
+  const Event event = Classify(header.id);
+  const EventInfo& info = Info(event);
+  const bool proper =
+      event != Event::kUnknown && header.words >= info.min_words && header.words <= info.max_words;
+  if (!proper) [[unlikely]] {
+    if (!IsClass(header.id) || header.id == (kWindowHeaderWord & 0x0fffffff) ||
+        !EndsPlausibly(pos_ + header.size)) {
+      return Resynchronise(DamageKind::kNotARecord);
+    }
+  }
+  if (header.has_tsc) {
+    const Tsc tsc{LoadUnchecked<uint64_t>(file_ + pos_ + 4)};
+    if (TscIsWrong(tsc, header)) [[unlikely]] {
+      if (!tsc_announced_) {
+        SetDamage(DamageKind::kTscOutOfOrder, 0);
+        tsc_announced_ = true;
+        slow_next_ = true;
+        return;
+      }
+    } else {
+      if (event == Event::kLostRecords && !loss_announced_) [[unlikely]] {
+        return TakeLost(header);
+      }
+      last_tsc_ = tsc;
+    }
+    tsc_announced_ = false;
+  }
+  SetRecord(header);
+  pos_ += header.size;
+  if (!proper) [[unlikely]] {
+    item_.kind = event == Event::kUnknown ? ItemKind::kUnknownEvent : ItemKind::kMalformed;
+    return;
+  }
+  item_.kind = ItemKind::kRecord;
+  if (event == Event::kLostRecords) [[unlikely]] {
+    item_.kind = ItemKind::kLost;
+    loss_announced_ = false;
+  }
+  FollowCurrent();
+}
+
+// The kLossBegin before a TRC_LOST_RECORDS {u32 lost; u16 dom; u16 vcpu; u64 first_tsc}.
+void Cursor::TakeLost(const Header& header) {
+  SetRecord(header);
+  const Tsc resumed{LoadUnchecked<uint64_t>(file_ + pos_ + 4)};
+  item_.kind = ItemKind::kLossBegin;
+  item_.lost = item_.record.payload.Word(0);
+  item_.first_lost = std::clamp(Tsc{item_.record.payload.Word64(2)}, last_tsc_, resumed);
+  item_.record.tsc = item_.first_lost;
+  last_tsc_ = item_.first_lost;
+  loss_announced_ = true;
+  forget_current_after_ = true;
+  slow_next_ = true;
+}
+
+void Cursor::FollowCurrent() {
+  const Record& record = item_.record;
+  switch (record.event) {
+    case Event::kRunstateChange: {
+      const VcpuRef vcpu = UnpackVcpu(record.payload.Word(0));
+      if (RunstateNew(record.id) == Runstate::kRunning) {
+        item_.current = vcpu;
+      } else if (RunstateOld(record.id) == Runstate::kRunning) {
+        item_.current = vcpu;
+        forget_current_after_ = true;
+        slow_next_ = true;
+      }
+      break;
+    }
+    case Event::kContinueRunning:
+      item_.current = UnpackVcpu(record.payload.Word(0));
+      break;
+    case Event::kLostRecords:
+      item_.current = VcpuRef{DomainId{record.payload.Half(2)}, VcpuId{record.payload.Half(3)}};
+      break;
+    default:
+      break;
+  }
+}
+
+bool Cursor::TscIsWrong(Tsc tsc, const Header& header) const {
+  if (tsc >= last_tsc_ && tsc - last_tsc_ < cursor_internal::kSuspiciousLeap) [[likely]] {
+    return false;
+  }
+  if (tsc < last_tsc_) return true;
+  const auto next = PeekTsc(pos_ + header.size);
+  return next && *next < tsc && *next >= last_tsc_;
+}
+
+std::optional<Tsc> Cursor::PeekTsc(uint64_t at) const {
+  uint64_t end = end_;
+  size_t window = window_;
+  for (int i = 0; i < kLookAhead; ++i) {
+    if (at == end) {
+      if (++window >= windows_->windows.size()) return std::nullopt;
+      at = windows_->windows[window].begin;
+      end = windows_->windows[window].end;
+    }
+    if (end - at < 4) return std::nullopt;
+    const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
+    if (!IsClass(header.id) || header.size > end - at) return std::nullopt;
+    if (header.has_tsc && header.id != 0x1f002) return Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)};
+    at += header.size;
+  }
+  return std::nullopt;
+}
+
+bool Cursor::EndsPlausibly(uint64_t at) const {
+  if (at == end_) return true;
+  if (end_ - at < 4) return false;
+  const Header next = Decode(LoadUnchecked<uint32_t>(file_ + at));
+  return IsClass(next.id) && next.size <= end_ - at;
+}
+
+bool Cursor::Plausible(uint64_t at) const {
+  const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
+  if (header.size > end_ - at) return false;
+  const Event event = Classify(header.id);
+  if (event == Event::kUnknown) return false;
+  const EventInfo& info = Info(event);
+  if (header.words < info.min_words || header.words > info.max_words) return false;
+  if (header.has_tsc != info.has_tsc) return false;
+  if (header.has_tsc && Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)} < last_tsc_) return false;
+  return EndsPlausibly(at + header.size);
+}
+
+void Cursor::Resynchronise(DamageKind kind) {
+  uint64_t at = pos_ + 4;
+  while (end_ - at >= 4 && at < end_ && !Plausible(at)) at += 4;
+  if (at > end_ || end_ - at < 4) at = end_;
+  SetDamage(kind, at - pos_);
+  pos_ = at;
+}
+
+const char* ToString(DamageKind kind) {
+  switch (kind) {
+    case DamageKind::kNone:
+      return "none";
+    case DamageKind::kTruncated:
+      return "the file ends here, inside a window";
+    case DamageKind::kNoWindow:
+      return "no window header where one must be";
+    case DamageKind::kStraddle:
+      return "a record would reach past its window";
+    case DamageKind::kNotARecord:
+      return "not a trace record";
+    case DamageKind::kTscOutOfOrder:
+      return "a TSC that contradicts its neighbours; the record is kept at the time before it";
+  }
+  return "?";
+}
+
+}  // namespace xenoscope::trace

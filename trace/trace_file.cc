@@ -1,0 +1,26 @@
+#include "trace/trace_file.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace xenoscope::trace {
+
+absl::StatusOr<TraceFile> TraceFile::Open(const std::string& path) {
+  XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceFile trace, FromBytes(file.bytes(), path));
+  trace.file_ = std::move(file);
+  return trace;
+}
+
+absl::StatusOr<TraceFile> TraceFile::FromBytes(Bytes bytes, std::string name) {
+  absl::StatusOr<WindowIndex> index = IndexWindows(bytes);
+  if (!index.ok()) return InContext(index.status(), name);
+  TraceFile trace;
+  trace.bytes_ = bytes;
+  trace.name_ = std::move(name);
+  trace.index_ = *std::move(index);
+  return trace;
+}
+
+}  // namespace xenoscope::trace

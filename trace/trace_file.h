@@ -1,0 +1,37 @@
+// A xentrace file, or the bytes of one: its windows found, ready to be streamed any number of
+// times.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "base/mapped_file.h"
+#include "trace/ordered_stream.h"
+#include "trace/windows.h"
+
+namespace xenoscope::trace {
+
+class TraceFile {
+ public:
+  // Errors: those of MappedFile::Open and of IndexWindows, with the path.
+  static absl::StatusOr<TraceFile> Open(const std::string& path);
+  // `bytes` must outlive the result; `name` stands for the path in messages.
+  static absl::StatusOr<TraceFile> FromBytes(Bytes bytes, std::string name);
+
+  Bytes bytes() const { return bytes_; }
+  const std::string& name() const { return name_; }
+  const WindowIndex& index() const { return index_; }
+  // The stream must not outlive the file.
+  OrderedStream Stream() const { return {bytes_, index_}; }
+
+ private:
+  TraceFile() = default;
+
+  MappedFile file_;
+  Bytes bytes_;
+  std::string name_;
+  WindowIndex index_;
+};
+
+}  // namespace xenoscope::trace

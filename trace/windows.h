@@ -1,0 +1,45 @@
+// Where each pCPU's records lie in a xentrace file.
+//
+// A file is a sequence of windows: a header {u32 0x2001f003, u32 pcpu, u32 bytes} that xentrace
+// writes, then that many bytes of one pCPU's ring (tools/xentrace/xentrace.c, write_buffer, 4.17).
+// The windows of one pCPU, in the order of the file, are that pCPU's trace.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "trace/record.h"
+
+namespace xenoscope::trace {
+
+// The bytes [begin, end) of the file, all of one pCPU.
+struct Window {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+struct PcpuWindows {
+  PcpuId pcpu;
+  std::vector<Window> windows;  // in the order of the file
+};
+
+struct WindowIndex {
+  std::vector<PcpuWindows> pcpus;  // by pCPU, each with at least one byte
+  std::vector<Damage> damages;     // bytes outside any window, and the file's torn end
+  uint64_t header_bytes = 0;       // of all window headers
+};
+
+inline constexpr uint32_t kWindowHeaderWord = 0x2001f003;
+inline constexpr uint64_t kWindowHeaderBytes = 12;
+// Xen is built for at most 16383 pCPUs (NR_CPUS, xen/arch/Kconfig, 4.22); more is damage.
+inline constexpr uint32_t kMostPcpus = 16384;
+
+// Finds all windows. Linear in the number of windows; 16 bytes of memory a window. A file that is
+// cut or damaged gives what can be found: from a place where no header is, the search goes on word
+// by word to the next header. Errors: not one window in the file.
+absl::StatusOr<WindowIndex> IndexWindows(Bytes file);
+
+}  // namespace xenoscope::trace
