@@ -1,0 +1,348 @@
+#include "correlate/timeline.h"
+
+#include <algorithm>
+
+namespace xenoscope::correlate {
+namespace {
+
+using trace::Event;
+using trace::Item;
+using trace::ItemKind;
+using trace::Record;
+
+RunState FromTrace(trace::Runstate state) {
+  switch (state) {
+    case trace::Runstate::kRunning:
+      return RunState::kRunning;
+    case trace::Runstate::kRunnable:
+      return RunState::kRunnable;
+    case trace::Runstate::kBlocked:
+      return RunState::kBlocked;
+    case trace::Runstate::kOffline:
+      return RunState::kOffline;
+  }
+  return RunState::kUnknown;
+}
+
+RunnableCause CauseOf(RunState old_state) {
+  switch (old_state) {
+    case RunState::kBlocked:
+      return RunnableCause::kWake;
+    case RunState::kRunning:
+      return RunnableCause::kPreempt;
+    default:
+      return RunnableCause::kOther;
+  }
+}
+
+}  // namespace
+
+VcpuTrack& Timeline::Vcpu(VcpuRef ref) {
+  VcpuTrack*& slot = by_ref_[ref];
+  if (slot == nullptr) {
+    vcpus_.push_back(std::make_unique<VcpuTrack>());
+    slot = vcpus_.back().get();
+    slot->ref = ref;
+    slot->index = static_cast<uint32_t>(vcpus_.size() - 1);
+    if (IsIdle(ref)) slot->kind = VcpuKind::kIdle;
+  }
+  return *slot;
+}
+
+void Timeline::SetCurrent(PcpuId pcpu, VcpuTrack* vcpu) {
+  if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1, nullptr);
+  pcpus_[pcpu.value] = vcpu;
+}
+
+void Timeline::Take(const Item& item) {
+  const Record& record = item.record;
+  if (record.tsc > now_) now_ = record.tsc;
+  switch (item.kind) {
+    case ItemKind::kRecord:
+      break;
+    case ItemKind::kLossBegin:
+      return OnLossBegin(item);
+    case ItemKind::kLost:
+      return OnLossEnd(item);
+    default:
+      return;
+  }
+  switch (record.event) {
+    case Event::kRunstateChange:
+      return OnRunstateChange(record);
+    case Event::kContinueRunning:
+      return OnContinue(record);
+    case Event::kHvmVmexit:
+    case Event::kHvmSvmExit:
+      return OnVmexit(record);
+    case Event::kHvmVmentry:
+      return OnVmentry(record);
+    case Event::kPvHypercall:
+      return OnPv(record, MarkKind::kHypercall, record.payload.Word(record.payload.count() - 1));
+    case Event::kPvHypercallV2:
+      return OnPv(record, MarkKind::kHypercall, record.payload.Word(0) & 0xfffff);
+    case Event::kPvHypercallSubcall:
+      return OnPv(record, MarkKind::kSubcall, record.payload.Word(0) & 0xfffff);
+    case Event::kPvTrap:
+      return OnPv(record, MarkKind::kTrap,
+                  record.payload.Word(trace::Is64(record.id) ? 2 : 1) & 0x7fff);
+    case Event::kPvPageFault:
+      return OnPv(record, MarkKind::kPageFault, 14);
+    case Event::kPvEmulatePrivop:
+      return OnPv(record, MarkKind::kEmulation, 13);
+    default:
+      break;
+  }
+}
+
+void Timeline::OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at) {
+  vcpu.segment = kind;
+  vcpu.segment_since = at;
+}
+
+// Reports the segment that ends at `at`, if it has a length or is an exit that must be counted.
+void Timeline::CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
+  Segment segment;
+  segment.vcpu = vcpu.ref;
+  segment.vcpu_index = vcpu.index;
+  segment.pcpu = vcpu.pcpu;
+  segment.range = {vcpu.segment_since, at};
+  segment.kind = vcpu.segment;
+  segment.run = vcpu.run;
+  if (vcpu.segment == SegmentKind::kExit) {
+    segment.nested = vcpu.exit_nested;
+    segment.completed = completed;
+    segment.first = vcpu.exit_first;
+    segment.reason = vcpu.exit_reason;
+    segment.rip = vcpu.exit_rip;
+    segment.exit = vcpu.exit;
+    vcpu.exit_first = false;
+  }
+  if (!segment.range.Empty() || segment.first) observer_->OnSegment(segment);
+}
+
+// Reports the state that ends at `at`.
+void Timeline::CloseState(VcpuTrack& vcpu, Tsc at) {
+  if (vcpu.state == RunState::kUnknown) return;
+  if (vcpu.state == RunState::kRunning) CloseSegment(vcpu, at, false);
+  observer_->OnRun(
+      {vcpu.ref, vcpu.index, vcpu.pcpu, {vcpu.since, at}, vcpu.state, vcpu.cause, vcpu.run});
+}
+
+void Timeline::CloseArc(VcpuTrack& vcpu, Tsc at, bool finished) {
+  if (!vcpu.arc_open) return;
+  vcpu.arc_open = false;
+  observer_->OnExit({vcpu.ref,
+                     vcpu.index,
+                     vcpu.pcpu,
+                     {vcpu.exit_tsc, at},
+                     vcpu.exit_reason,
+                     vcpu.exit_rip,
+                     vcpu.exit_nested,
+                     finished,
+                     vcpu.exit});
+}
+
+void Timeline::Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuId pcpu, Tsc at) {
+  const RunState before = vcpu.state;
+  vcpu.state = state;
+  vcpu.cause = cause;
+  vcpu.since = at;
+  vcpu.pcpu = pcpu;
+  if (state == RunState::kRunnable) CloseArc(vcpu, at, true);
+  if (state == RunState::kRunning) {
+    vcpu.run = ++runs_;
+    const SegmentKind fresh =
+        vcpu.kind == VcpuKind::kHvm ? SegmentKind::kResume : SegmentKind::kWhole;
+    OpenSegment(vcpu, vcpu.exit_open ? SegmentKind::kExit : fresh, at);
+  }
+  observer_->OnState(vcpu, before);
+}
+
+void Timeline::OnRunstateChange(const Record& record) {
+  VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)));
+  const RunState old_state = FromTrace(trace::RunstateOld(record.id));
+  const RunState new_state = FromTrace(trace::RunstateNew(record.id));
+  const Tsc at = record.tsc;
+
+  if (vcpu.state != old_state && vcpu.state != RunState::kUnknown && vcpu.state != RunState::kLost)
+      [[unlikely]] {
+    if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
+    if (vcpu.state == RunState::kRunning && vcpu.pcpu != record.pcpu) ++faults_.ran_twice;
+  }
+  if (vcpu.state == RunState::kRunning) {
+    CloseState(vcpu, at);
+    if (Current(vcpu.pcpu) == &vcpu) SetCurrent(vcpu.pcpu, nullptr);
+  } else {
+    CloseState(vcpu, at);
+  }
+
+  RunnableCause cause = RunnableCause::kNone;
+  if (new_state == RunState::kRunnable) cause = CauseOf(old_state);
+  PcpuId pcpu = record.pcpu;
+  if (new_state == RunState::kRunning) {
+    VcpuTrack* before = Current(record.pcpu);
+    if (before != nullptr && before != &vcpu) [[unlikely]] {
+      // Its own change is missing or comes late: it cannot still be running here.
+      CloseState(*before, at);
+      before->state = RunState::kUnknown;
+      if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
+    }
+    SetCurrent(record.pcpu, &vcpu);
+  } else if (old_state != RunState::kRunning && vcpu.state != RunState::kUnknown) {
+    pcpu = vcpu.pcpu;  // woken from elsewhere: where it last ran
+  }
+  Enter(vcpu, new_state, cause, pcpu, at);
+}
+
+// TRC_SCHED_CONTINUE_RUNNING: the scheduler chose the vCPU that was running already.
+void Timeline::OnContinue(const Record& record) {
+  VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)));
+  if (Current(record.pcpu) == &vcpu && vcpu.state == RunState::kRunning) return;
+  if (vcpu.state != RunState::kUnknown && vcpu.state != RunState::kLost) {
+    if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
+  }
+  CloseState(vcpu, record.tsc);
+  SetCurrent(record.pcpu, &vcpu);
+  Enter(vcpu, RunState::kRunning, RunnableCause::kNone, record.pcpu, record.tsc);
+}
+
+void Timeline::OnVmexit(const Record& record) {
+  VcpuTrack* vcpu = Current(record.pcpu);
+  if (vcpu == nullptr) {
+    ++faults_.exits_without_vcpu;
+    return;
+  }
+  if (vcpu->kind != VcpuKind::kHvm) {
+    vcpu->kind = VcpuKind::kHvm;
+    if (vcpu->segment == SegmentKind::kWhole) vcpu->segment = SegmentKind::kGuest;
+  }
+  if (vcpu->exit_open) ++faults_.exits_without_entry;
+  // A vCPU that leaves the guest without having been seen to enter it was in the guest.
+  if (vcpu->segment == SegmentKind::kResume) vcpu->segment = SegmentKind::kGuest;
+  CloseSegment(*vcpu, record.tsc, false);
+  CloseArc(*vcpu, record.tsc, false);
+  vcpu->exit_open = true;
+  vcpu->arc_open = true;
+  vcpu->exit_first = true;
+  vcpu->exit_nested = trace::IsNested(record.id);
+  vcpu->exit_reason = record.payload.Word(0);
+  vcpu->exit_rip = trace::Is64(record.id) ? record.payload.Word64(1) : record.payload.Word(1);
+  vcpu->exit_tsc = record.tsc;
+  vcpu->exit = ++exits_;
+  OpenSegment(*vcpu, SegmentKind::kExit, record.tsc);
+}
+
+void Timeline::OnVmentry(const Record& record) {
+  VcpuTrack* vcpu = Current(record.pcpu);
+  if (vcpu == nullptr) {
+    ++faults_.exits_without_vcpu;
+    return;
+  }
+  if (vcpu->kind != VcpuKind::kHvm) {
+    vcpu->kind = VcpuKind::kHvm;
+    if (vcpu->segment == SegmentKind::kWhole) vcpu->segment = SegmentKind::kResume;
+  }
+  CloseSegment(*vcpu, record.tsc, true);
+  CloseArc(*vcpu, record.tsc, true);
+  vcpu->exit_open = false;
+  OpenSegment(*vcpu, SegmentKind::kGuest, record.tsc);
+}
+
+void Timeline::OnPv(const Record& record, MarkKind kind, uint32_t number) {
+  VcpuTrack* vcpu = Current(record.pcpu);
+  if (vcpu == nullptr) return;
+  if (vcpu->kind == VcpuKind::kUnknown) vcpu->kind = VcpuKind::kPv;
+  observer_->OnMark({vcpu->ref, vcpu->index, record.pcpu, record.tsc, kind, number});
+}
+
+// From the first lost record on nothing is known of who runs on this pCPU, nor of the vCPUs that
+// nobody runs: their wakings may be among the lost. Those that run elsewhere go on.
+void Timeline::OnLossBegin(const Item& item) {
+  const Tsc at = item.record.tsc;
+  VcpuTrack* running = Current(item.record.pcpu);
+  for (const auto& vcpu : vcpus_) {
+    const bool here = vcpu.get() == running;
+    if (!here && vcpu->state == RunState::kRunning) continue;
+    if (vcpu->state == RunState::kLost || vcpu->state == RunState::kUnknown) continue;
+    CloseState(*vcpu, at);
+    CloseArc(*vcpu, at, false);
+    vcpu->exit_open = false;
+    Enter(*vcpu, RunState::kLost, RunnableCause::kNone, vcpu->pcpu, at);
+  }
+  SetCurrent(item.record.pcpu, nullptr);
+}
+
+// TRC_LOST_RECORDS names the vCPU that runs as the trace goes on.
+void Timeline::OnLossEnd(const Item& item) {
+  if (!item.current) return;
+  VcpuTrack& vcpu = Vcpu(*item.current);
+  const Tsc at = item.record.tsc;
+  if (vcpu.state == RunState::kRunning && Current(vcpu.pcpu) == &vcpu) {
+    SetCurrent(vcpu.pcpu, nullptr);  // it has moved here unseen
+  }
+  CloseState(vcpu, at);
+  CloseArc(vcpu, at, false);
+  vcpu.exit_open = false;
+  SetCurrent(item.record.pcpu, &vcpu);
+  Enter(vcpu, RunState::kRunning, RunnableCause::kNone, item.record.pcpu, at);
+  // Whether it is in the guest is known at its next exit or entry.
+  if (vcpu.kind == VcpuKind::kHvm) vcpu.segment = SegmentKind::kWhole;
+}
+
+void Timeline::Finish() {
+  for (const auto& vcpu : vcpus_) {
+    CloseState(*vcpu, now_);
+    CloseArc(*vcpu, now_, false);
+    vcpu->state = RunState::kUnknown;
+  }
+  std::fill(pcpus_.begin(), pcpus_.end(), nullptr);
+}
+
+const char* ToString(RunState state) {
+  switch (state) {
+    case RunState::kRunning:
+      return "running";
+    case RunState::kRunnable:
+      return "runnable";
+    case RunState::kBlocked:
+      return "blocked";
+    case RunState::kOffline:
+      return "offline";
+    case RunState::kLost:
+      return "lost";
+    case RunState::kUnknown:
+      return "unknown";
+  }
+  return "?";
+}
+
+const char* ToString(RunnableCause cause) {
+  switch (cause) {
+    case RunnableCause::kNone:
+      return "none";
+    case RunnableCause::kWake:
+      return "wake";
+    case RunnableCause::kPreempt:
+      return "preempt";
+    case RunnableCause::kOther:
+      return "other";
+  }
+  return "?";
+}
+
+const char* ToString(SegmentKind kind) {
+  switch (kind) {
+    case SegmentKind::kWhole:
+      return "whole";
+    case SegmentKind::kGuest:
+      return "guest";
+    case SegmentKind::kExit:
+      return "exit";
+    case SegmentKind::kResume:
+      return "resume";
+  }
+  return "?";
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,199 @@
+// What every vCPU was doing and where, from the ordered stream: runstates on pCPUs, and inside the
+// running time of HVM and PVH guests the turns between guest and hypervisor.
+//
+//   RUNSTATE_CHANGE               wake                 +---------+
+//                      blocked  ------->  runnable --> | running |   any state --loss--> lost
+//                         ^                  ^  ^      +---------+   lost --next record of it-->
+//                         ... |                  |  +--preempt--+ |
+//                         +--------------------block----------+
+//
+//   inside running, HVM and PVH:    resume --VMENTRY--> guest --VMEXIT--> exit --VMENTRY--> guest
+//   ... An exit during which the vCPU is descheduled has several segments, all with one exit
+//   number.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/ids.h"
+#include "base/mode.h"
+#include "base/tsc.h"
+#include "trace/record.h"
+
+namespace xenoscope::correlate {
+
+// A vCPU's runstate as the trace tells it (the first four: xen/include/public/vcpu.h RUNSTATE_*).
+enum class RunState : uint8_t { kRunning, kRunnable, kBlocked, kOffline, kLost, kUnknown };
+inline constexpr int kRunStates = 6;
+
+// Why a vCPU is runnable: it was woken (blocked before), preempted (running before), or neither.
+enum class RunnableCause : uint8_t { kNone, kWake, kPreempt, kOther };
+inline constexpr int kRunnableCauses = 4;
+
+enum class VcpuKind : uint8_t { kUnknown, kIdle, kPv, kHvm };
+
+enum class SegmentKind : uint8_t {
+  kWhole,   // running, with nothing known of the inside: PV, idle, or no record yet
+  kGuest,   // HVM: between VMENTRY and VMEXIT
+  kExit,    // HVM: between VMEXIT and VMENTRY
+  kResume,  // HVM: scheduled in, on the way to VMENTRY; its exit was not seen
+};
+
+// One vCPU in one runstate during [begin, end).
+struct RunInterval {
+  VcpuRef vcpu;
+  uint32_t vcpu_index = 0;  // VcpuTrack::index
+  PcpuId pcpu;              // where it ran, or where it last ran or was woken
+  TscRange range;
+  RunState state = RunState::kUnknown;
+  RunnableCause cause = RunnableCause::kNone;
+  uint64_t number = 0;  // counts the running intervals of the trace; their segments carry it too
+};
+
+// A part of a running interval: [begin, end) on one pCPU.
+struct Segment {
+  VcpuRef vcpu;
+  uint32_t vcpu_index = 0;  // VcpuTrack::index
+  PcpuId pcpu;
+  TscRange range;
+  SegmentKind kind = SegmentKind::kWhole;
+  bool nested = false;     // the exit was of a nested guest
+  bool completed = false;  // kExit: VMENTRY followed
+  bool first = false;      // kExit: starts with the VMEXIT
+  uint32_t reason = 0;     // kExit: the vendor's exit reason
+  Address rip = 0;         // kExit: the guest's address
+  uint64_t exit = 0;       // kExit: counts the exits of the trace
+  uint64_t run = 0;        // the number of the running interval
+};
+
+// One VM exit from the guest's point of view: from VMEXIT until VMENTRY, or until the vCPU becomes
+// runnable (xenalyze's "arc": a halted vCPU's blocked time belongs to its HLT, its wait for a pCPU
+// does not). At a loss of records it ends unfinished.
+struct ExitArc {
+  VcpuRef vcpu;
+  uint32_t vcpu_index = 0;  // VcpuTrack::index
+  PcpuId pcpu;
+  TscRange range;
+  uint32_t reason = 0;
+  Address rip = 0;
+  bool nested = false;
+  bool finished = false;
+  uint64_t exit = 0;
+};
+
+enum class MarkKind : uint8_t { kHypercall, kSubcall, kTrap, kPageFault, kEmulation };
+
+// Something that a PV guest's vCPU did at an instant.
+struct Mark {
+  VcpuRef vcpu;
+  uint32_t vcpu_index = 0;  // VcpuTrack::index
+  PcpuId pcpu;
+  Tsc tsc;
+  MarkKind kind = MarkKind::kHypercall;
+  uint32_t number = 0;  // hypercall or trap number
+};
+
+struct VcpuTrack;
+
+// Receives completed intervals. Segments come in the order of their ends, a running interval after
+// its segments.
+class TimelineObserver {
+ public:
+  virtual ~TimelineObserver() = default;
+  virtual void OnRun(const RunInterval& /*interval*/) {}
+  virtual void OnSegment(const Segment& /*segment*/) {}
+  virtual void OnExit(const ExitArc& /*arc*/) {}
+  virtual void OnMark(const Mark& /*mark*/) {}
+  // The vCPU has just entered its state.
+  virtual void OnState(const VcpuTrack& /*vcpu*/, RunState /*before*/) {}
+};
+
+// What is known of one vCPU now.
+struct VcpuTrack {
+  VcpuRef ref;
+  uint32_t index = 0;  // dense, in the order of appearance
+  VcpuKind kind = VcpuKind::kUnknown;
+  RunState state = RunState::kUnknown;
+  RunnableCause cause = RunnableCause::kNone;
+  Tsc since;  // of the state
+  PcpuId pcpu;
+  uint64_t run = 0;  // number of the running interval, while running
+  // Running: the open segment.
+  SegmentKind segment = SegmentKind::kWhole;
+  Tsc segment_since;
+  // The exit being handled: also while descheduled in the middle of it.
+  bool exit_open = false;
+  bool arc_open = false;  // ... and its arc has not ended
+  bool exit_nested = false;
+  bool exit_first = false;  // the open segment starts with the VMEXIT
+  uint32_t exit_reason = 0;
+  Address exit_rip = 0;
+  Tsc exit_tsc;
+  uint64_t exit = 0;
+};
+
+// Contradictions met on the way; each is counted, none stops the work.
+struct TimelineFaults {
+  uint64_t runstate_mismatches = 0;    // a change from a state that the vCPU was not in
+  uint64_t ran_twice = 0;              // of these: it was running on another pCPU
+  uint64_t exits_without_vcpu = 0;     // VMEXIT or VMENTRY where nobody is known to run
+  uint64_t exits_without_entry = 0;    // VMEXIT while an exit is open
+  uint64_t first_mismatch_offset = 0;  // byte of the first record that contradicts
+};
+
+class Timeline {
+ public:
+  // `observer` must outlive the timeline.
+  explicit Timeline(TimelineObserver& observer) : observer_(&observer) {}
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+
+  // Takes the next item of the stream. O(1); at a loss of records O(vCPUs).
+  void Take(const trace::Item& item);
+  // Ends everything that is open at the time of the last item.
+  void Finish();
+
+  // Who runs on the pCPU, or null.
+  VcpuTrack* Current(PcpuId pcpu) const {
+    return pcpu.value < pcpus_.size() ? pcpus_[pcpu.value] : nullptr;
+  }
+  VcpuTrack& Vcpu(VcpuRef ref);
+  // All vCPUs met, in the order of appearance.
+  const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
+  const TimelineFaults& faults() const { return faults_; }
+  Tsc now() const { return now_; }
+
+ private:
+  void SetCurrent(PcpuId pcpu, VcpuTrack* vcpu);
+  void OnRunstateChange(const trace::Record& record);
+  void OnContinue(const trace::Record& record);
+  void OnVmexit(const trace::Record& record);
+  void OnVmentry(const trace::Record& record);
+  void OnPv(const trace::Record& record, MarkKind kind, uint32_t number);
+  void OnLossBegin(const trace::Item& item);
+  void OnLossEnd(const trace::Item& item);
+
+  void Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuId pcpu, Tsc at);
+  void CloseState(VcpuTrack& vcpu, Tsc at);
+  void CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed);
+  void CloseArc(VcpuTrack& vcpu, Tsc at, bool finished);
+  void OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at);
+
+  TimelineObserver* observer_;
+  std::vector<std::unique_ptr<VcpuTrack>> vcpus_;
+  absl::flat_hash_map<VcpuRef, VcpuTrack*> by_ref_;
+  std::vector<VcpuTrack*> pcpus_;  // who runs, by pCPU
+  TimelineFaults faults_;
+  Tsc now_;
+  uint64_t runs_ = 0;
+  uint64_t exits_ = 0;
+};
+
+const char* ToString(RunState state);
+const char* ToString(RunnableCause cause);
+const char* ToString(SegmentKind kind);
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,129 @@
+#include "correlate/timeline.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/trace/bytes_of_trace.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+using testing::ElementsAre;
+using trace::Rec;
+using trace::TraceBytes;
+
+constexpr uint32_t kRunnableToRunning = 0x21101;
+constexpr uint32_t kRunningToRunnable = 0x21011;
+constexpr uint32_t kRunningToBlocked = 0x21021;
+constexpr uint32_t kBlockedToRunnable = 0x21211;
+constexpr uint32_t kVmexit64 = 0x81102;
+constexpr uint32_t kVmentry = 0x81001;
+constexpr uint32_t kD1V0 = 1U << 16;
+constexpr uint32_t kD2V0 = 2U << 16;
+
+class Lines : public TimelineObserver {
+ public:
+  void OnRun(const RunInterval& run) override {
+    const std::string cause =
+        run.cause == RunnableCause::kNone ? "" : std::string("/") + ToString(run.cause);
+    lines.push_back(fmt::format("[{},{}) p{} {} {}{}", run.range.begin.value, run.range.end.value,
+                                run.pcpu.value, ToString(run.vcpu), ToString(run.state), cause));
+  }
+  void OnSegment(const Segment& segment) override {
+    if (segment.kind == SegmentKind::kWhole) return;
+    lines.push_back(fmt::format(
+        "  [{},{}) {} {}{}", segment.range.begin.value, segment.range.end.value,
+        ToString(segment.vcpu), ToString(segment.kind),
+        segment.kind == SegmentKind::kExit
+            ? fmt::format(" {:x}{}", segment.reason, segment.completed ? " completed" : "")
+            : ""));
+  }
+  void OnExit(const ExitArc& arc) override {
+    lines.push_back(fmt::format("  arc [{},{}) {:x}{}", arc.range.begin.value, arc.range.end.value,
+                                arc.reason, arc.finished ? "" : " unfinished"));
+  }
+  std::vector<std::string> lines;
+};
+
+std::vector<std::string> TimelineOf(const TraceBytes& bytes) {
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  EXPECT_TRUE(file.ok());
+  Lines lines;
+  Timeline timeline(lines);
+  trace::OrderedStream stream = file->Stream();
+  while (const trace::Item* item = stream.Next()) timeline.Take(*item);
+  timeline.Finish();
+  return lines.lines;
+}
+
+TEST(Timeline, AVcpuIsCountedFromItsFirstChangeOn) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 30, {kD1V0}),
+                   Rec(kBlockedToRunnable, 50, {kD1V0}), Rec(kRunnableToRunning, 60, {kD1V0}),
+                   Rec(kRunningToRunnable, 70, {kD1V0}), Rec(kRunnableToRunning, 80, {kD2V0}),
+                   Rec(kRunningToBlocked, 90, {kD2V0})});
+  EXPECT_THAT(TimelineOf(trace),
+              ElementsAre("[10,30) p0 d1v0 running", "[30,50) p0 d1v0 blocked",
+                          "[50,60) p0 d1v0 runnable/wake", "[60,70) p0 d1v0 running",
+                          "[80,90) p0 d2v0 running", "[70,90) p0 d1v0 runnable/preempt",
+                          "[90,90) p0 d2v0 blocked"));
+}
+
+TEST(Timeline, SplitsAnHvmGuestsRunIntoGuestAndExits) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                   Rec(kVmexit64, 20, {0x72, 0, 0}), Rec(kVmentry, 25, {}),
+                   Rec(kVmexit64, 30, {0x78, 0, 0}), Rec(kRunningToBlocked, 33, {kD1V0}),
+                   Rec(kBlockedToRunnable, 40, {kD1V0}), Rec(kRunnableToRunning, 50, {kD1V0}),
+                   Rec(kVmentry, 55, {}), Rec(kVmexit64, 60, {0x72, 0, 0})});
+  EXPECT_THAT(
+      TimelineOf(trace),
+      ElementsAre("  [10,12) d1v0 resume", "  [12,20) d1v0 guest",
+                  "  [20,25) d1v0 exit 72 completed", "  arc [20,25) 72", "  [25,30) d1v0 guest",
+                  "  [30,33) d1v0 exit 78", "[10,33) p0 d1v0 running", "[33,40) p0 d1v0 blocked",
+                  // A halted guest's blocked time belongs to its HLT, its wait does not.
+                  "  arc [30,40) 78", "[40,50) p0 d1v0 runnable/wake",
+                  "  [50,55) d1v0 exit 78 completed", "  [55,60) d1v0 guest",
+                  "  [60,60) d1v0 exit 72", "[50,60) p0 d1v0 running",
+                  "  arc [60,60) 72 unfinished"));
+}
+
+TEST(Timeline, LosesThoseWhoseWakingMayBeAmongTheLost) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
+                   Rec(kRunnableToRunning, 21, {kD2V0}),
+                   Rec(0x1f001, 100, {7, 1, 50, 0}),  // lost since 50; d1v0 runs at 100
+                   Rec(kRunningToBlocked, 120, {kD1V0})});
+  trace.Window(1,
+               {Rec(kRunnableToRunning, 30, {3U << 16}), Rec(kRunningToBlocked, 110, {3U << 16})});
+  EXPECT_THAT(TimelineOf(trace),
+              ElementsAre("[10,20) p0 d1v0 running", "[20,50) p0 d1v0 blocked",
+                          "[21,50) p0 d2v0 running", "[50,100) p0 d1v0 lost",
+                          "[30,110) p1 d3v0 running",  // elsewhere: goes on
+                          "[100,120) p0 d1v0 running", "[120,120) p0 d1v0 blocked",
+                          "[50,120) p0 d2v0 lost", "[110,120) p1 d3v0 blocked"));
+}
+
+TEST(Timeline, CountsAChangeFromAStateThatTheVcpuWasNotIn) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0})});
+  trace.Window(1, {Rec(kRunnableToRunning, 20, {kD1V0})});
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
+  ASSERT_TRUE(file.ok());
+  Lines lines;
+  Timeline timeline(lines);
+  trace::OrderedStream stream = file->Stream();
+  while (const trace::Item* item = stream.Next()) timeline.Take(*item);
+  EXPECT_EQ(timeline.faults().runstate_mismatches, 1U);
+  EXPECT_EQ(timeline.faults().ran_twice, 1U);
+  EXPECT_EQ(timeline.faults().first_mismatch_offset, 40U);
+  EXPECT_EQ(timeline.Current(PcpuId{0}), nullptr);
+}
+
+}  // namespace
+}  // namespace xenoscope::correlate
