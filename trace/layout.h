@@ -35,7 +35,17 @@ enum class FieldType : uint8_t {
   kMsr,          // msr: the number of a model-specific register
   kShutdown,     // shutdown: why a domain shut down
   kRest,         // *: what remains, as words; last
+  // Not in the payload but in the variant bits of the event number:
+  kRunstates,  // runstates: old and new
+  kNested,     // nested: set for a guest's own guest
+  kGuestEvent  // guest: the number that a guest gave its event
 };
+
+// Of the types without a width in the layout, those that are in the payload: 32 or 64 bits.
+constexpr bool WidthFollowsFromId(FieldType type) {
+  return type == FieldType::kLong || type == FieldType::kPte || type == FieldType::kGl1e ||
+         type == FieldType::kGva;
+}
 
 struct FieldSpec {
   std::string_view name;
@@ -107,6 +117,9 @@ inline constexpr TypeName kTypeNames[] = {
     {"msr", FieldType::kMsr, 32},
     {"shutdown", FieldType::kShutdown, 32},
     {"*", FieldType::kRest, 0},
+    {"runstates", FieldType::kRunstates, 0},
+    {"nested", FieldType::kNested, 0},
+    {"guest", FieldType::kGuestEvent, 0},
 };
 
 // Removes and returns the text up to the next `separator` or the end.
@@ -157,11 +170,12 @@ constexpr Variant ParseVariant(std::string_view text) {
       continue;
     }
     const FieldSpec field = ParseField(token);
+    if (field.bits % 32 != 0 && min_bits % 32 + field.bits > 32) throw "a field across words";
     variant.fields[variant.field_count++] = field;
     rest = field.type == FieldType::kRest;
     min_bits += field.bits;
     max_bits += field.bits;
-    if (!rest && field.bits == 0) {
+    if (WidthFollowsFromId(field.type)) {
       min_bits += 32;
       max_bits += 64;
     }
