@@ -156,6 +156,7 @@ static void round_mix(void) {
   did(PORTIO, 15, 30), did(SLEEP, 1000, 1);
 }
 static void round_burn(void) { did(COMPUTE, 400000, 1), did(SYSCALL, 500, 500), did(SLEEP, 3000, 1); }
+static void round_calls(void) { did(COMPUTE, 40000, 1), did(SYSCALL, 500, 500); }
 static void round_exits(void) { did(CPUID, 1000, 1000), did(PORTIO, 500, 1000); }
 static void round_hyper(void) {
   did(HYPER, 0x12, 1);
@@ -177,6 +178,7 @@ static const struct work {
     {"fault", round_fault, "256 fresh pages touched, 2 ms of sleep"},
     {"mix", round_mix, "compute, 30 CPUIDs, 200 getppid, 15 outb and inb, 1 ms of sleep"},
     {"burn", round_burn, "compute, 500 getppid, 3 ms of sleep"},
+    {"calls", round_calls, "compute, 500 getppid; never sleeps"},
     {"exits", round_exits, "1000 CPUIDs, 500 outb and inb"},
     {"hyper", round_hyper, "ten HVMOP_xentrace records around compute, 2 ms of sleep"},
 };
