@@ -1,0 +1,37 @@
+// Names for the numbers in records: exit reasons, hypercalls, traps, registers. They are those that
+// xenalyze prints, where it has one; an empty name means that the number has none.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace xenoscope::trace {
+
+// The processor's virtualisation, which decides what an exit reason means.
+enum class Vendor : uint8_t { kUnknown, kVmx, kSvm };
+
+// "vmx", "svm", "unknown".
+std::string_view ToString(Vendor vendor);
+
+// "CPUID" (VMX, Intel SDM volume 3 appendix C) or "VMEXIT_CPUID" (SVM, AMD APM volume 2 appendix
+// C). On VMX bit 31, a failed entry, is left aside: VmxEntryFailed.
+std::string_view ExitReasonName(Vendor vendor, uint32_t reason);
+constexpr bool VmxEntryFailed(uint32_t reason) { return (reason & 0x80000000) != 0; }
+// Of SVM: a nested page fault (NPF).
+inline constexpr uint32_t kSvmExitNpf = 0x400;
+
+// "mmu_update": xen/include/public/xen.h (4.22, with those of older versions); 48 to 55 are arch_0
+// to arch_7, 48 being mca on x86.
+std::string_view HypercallName(uint32_t op);
+// Of a hypercall whose argument `value` number `arg` is recorded and says what it does: "block" for
+// sched_op, "map_grant_ref" for grant_table_op.
+std::string_view HypercallArgumentName(uint32_t op, uint32_t arg, uint64_t value);
+
+// "page_fault": exception vectors 0 to 31.
+std::string_view TrapName(uint32_t vector);
+// "EFER".
+std::string_view MsrName(uint32_t msr);
+// "poweroff": xen/include/public/sched.h (4.22).
+std::string_view ShutdownName(uint32_t reason);
+
+}  // namespace xenoscope::trace
