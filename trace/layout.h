@@ -34,6 +34,7 @@ enum class FieldType : uint8_t {
   kCr,           // cr: the number of a control register
   kMsr,          // msr: the number of a model-specific register
   kShutdown,     // shutdown: why a domain shut down
+  kArgument,     // an argument of a hypercall, made from tags and *
   kRest,         // *: what remains, as words; last
   // Not in the payload but in the variant bits of the event number:
   kRunstates,  // runstates: old and new
@@ -60,6 +61,7 @@ struct Variant {
   uint16_t before_version = 999;  // first that does not
   uint8_t min_words = 0;
   uint8_t max_words = 0;
+  bool has_rest = false;  // ends in *
   uint8_t field_count = 0;
   std::array<FieldSpec, kMaxFields> fields{};
 };
@@ -157,7 +159,6 @@ constexpr Variant ParseVariant(std::string_view text) {
   Variant variant;
   uint32_t min_bits = 0;
   uint32_t max_bits = 0;
-  bool rest = false;
   while (!text.empty()) {
     const std::string_view token = Cut(text, ' ');
     if (token.empty()) continue;
@@ -172,7 +173,7 @@ constexpr Variant ParseVariant(std::string_view text) {
     const FieldSpec field = ParseField(token);
     if (field.bits % 32 != 0 && min_bits % 32 + field.bits > 32) throw "a field across words";
     variant.fields[variant.field_count++] = field;
-    rest = field.type == FieldType::kRest;
+    variant.has_rest = field.type == FieldType::kRest;
     min_bits += field.bits;
     max_bits += field.bits;
     if (WidthFollowsFromId(field.type)) {
@@ -182,7 +183,7 @@ constexpr Variant ParseVariant(std::string_view text) {
   }
   if (min_bits % 32 != 0 || min_bits > 224 || max_bits > 224) throw "not whole words";
   variant.min_words = static_cast<uint8_t>(min_bits / 32);
-  variant.max_words = rest ? 7 : static_cast<uint8_t>(max_bits / 32);
+  variant.max_words = variant.has_rest ? 7 : static_cast<uint8_t>(max_bits / 32);
   return variant;
 }
 

@@ -1,0 +1,207 @@
+// The payload of a record as named, typed values, in the dialect of the Xen that wrote it. The
+// layouts are the rows of trace/event_rows.inc; nothing here knows an event by name.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/ids.h"
+#include "trace/dialect.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/names.h"
+#include "trace/record.h"
+
+namespace xenoscope::trace {
+
+// One value. What `value` holds:
+//   kUnsigned, kHex, kLong, kPte, kGl1e, kGva, kDomain, kHypercall, kTrap, kCr, kMsr, kShutdown,
+//   kNested, kGuestEvent    the number
+//   kSigned                 the number, sign-extended to 64 bits
+//   kReason                 the number, `vendor` saying whose
+//   kVcpuDomain, kDomainVcpu, kDomainVcpu2    PackVcpu
+//   kRunstates              old << 8 | new
+//   kArgument               an argument of a hypercall; `op` says of which, `bits` its width
+//   kRest                   one word
+struct Field {
+  std::string_view name;
+  FieldType type = FieldType::kPad;
+  uint8_t bits = 0;
+  uint8_t argument = 0;  // kArgument: its number
+  Vendor vendor = Vendor::kUnknown;
+  uint32_t op = 0;
+  uint64_t value = 0;
+};
+
+constexpr uint64_t PackVcpu(VcpuRef ref) {
+  return uint64_t{ref.domain.value} << 32 | ref.vcpu.value;
+}
+constexpr VcpuRef FieldVcpu(const Field& field) {
+  return {DomainId{static_cast<uint16_t>(field.value >> 32)},
+          VcpuId{static_cast<uint32_t>(field.value)}};
+}
+
+// The name of the field's number ("VMEXIT_CPUID", "mmu_update", "EFER"), or empty.
+std::string_view ValueName(const Field& field);
+
+// The variant of the event's layout that this record is written in: the first of its size that the
+// dialect does not exclude, else the first of its size, else null (a size that no version writes).
+const Variant* FindVariant(const Record& record, const Dialect& dialect);
+
+// Words of a record of this number that a variant takes, kRest and arguments aside.
+uint32_t VariantWords(const Variant& variant, uint32_t id);
+
+// Calls visit(const Field&) for every field of the record in order, padding left out. A record of a
+// size that no version writes, and what is left behind the last field, give kRest words.
+template <typename Visit>
+void VisitFields(const Record& record, const Dialect& dialect, Visit&& visit);
+
+struct FieldList {
+  static constexpr size_t kMost = 12;
+  std::array<Field, kMost> fields;
+  size_t count = 0;
+
+  const Field* begin() const { return fields.data(); }
+  const Field* end() const { return fields.data() + count; }
+  // The field of this name, or null.
+  const Field* Find(std::string_view name) const;
+};
+
+// All fields at once. Allocates nothing.
+FieldList DecodeFields(const Record& record, const Dialect& dialect);
+
+namespace fields_internal {
+
+inline constexpr std::string_view kArgumentNames[] = {"a0", "a1", "a2", "a3", "a4", "a5"};
+
+// The vendor whose exit reasons this record's are.
+inline Vendor VendorOf(const Record& record, const Dialect& dialect) {
+  return record.event == Event::kHvmSvmExit ? Vendor::kSvm : dialect.vendor;
+}
+
+// The width in bits of a field in a record of this number.
+constexpr uint32_t Width(const FieldSpec& spec, uint32_t id) {
+  switch (spec.type) {
+    case FieldType::kLong:
+    case FieldType::kPte:
+      return Is64(id) ? 64 : 32;
+    case FieldType::kGl1e:
+      return ShadowLevels(id) == 2 ? 32 : 64;
+    case FieldType::kGva:
+      return ShadowLevels(id) >= 4 ? 64 : 32;
+    default:
+      return spec.bits;
+  }
+}
+
+// `width` bits at bit `at`; none reaches over a word but those that begin with one.
+inline uint64_t Bits(const Payload& payload, uint32_t at, uint32_t width) {
+  const uint32_t word = at / 32;
+  if (width == 64) return payload.Word64(word);
+  const uint64_t value = payload.Word(word) >> (at % 32);
+  return width == 32 ? value : value & ((uint64_t{1} << width) - 1);
+}
+
+template <typename Visit>
+void VisitRest(const Payload& payload, uint32_t word, std::string_view name, Visit&& visit) {
+  for (; word < payload.count(); ++word) {
+    visit(Field{.name = name, .type = FieldType::kRest, .bits = 32, .value = payload.Word(word)});
+  }
+}
+
+// The arguments that `tags` (2 bits each: 1 a word, 2 two words) say follow at `word`.
+template <typename Visit>
+uint32_t VisitArguments(const Payload& payload, uint32_t word, uint32_t op, uint32_t tags,
+                        Visit&& visit) {
+  for (uint8_t argument = 0; argument < 6; ++argument) {
+    const uint32_t words = tags >> (2 * argument) & 3;
+    if (words == 0 || words == 3 || word + words > payload.count()) continue;
+    visit(Field{.name = kArgumentNames[argument],
+                .type = FieldType::kArgument,
+                .bits = static_cast<uint8_t>(words * 32),
+                .argument = argument,
+                .op = op,
+                .value = words == 2 ? payload.Word64(word) : payload.Word(word)});
+    word += words;
+  }
+  return word;
+}
+
+}  // namespace fields_internal
+
+template <typename Visit>
+void VisitFields(const Record& record, const Dialect& dialect, Visit&& visit) {
+  using fields_internal::Bits;
+  const Payload& payload = record.payload;
+  const Variant* variant = FindVariant(record, dialect);
+  if (variant == nullptr) {
+    fields_internal::VisitRest(payload, 0, "words", visit);
+    return;
+  }
+  uint32_t at = 0;  // bits
+  uint32_t op = 0;
+  uint32_t tags = 0;
+  bool has_tags = false;
+  for (uint8_t i = 0; i < variant->field_count; ++i) {
+    const FieldSpec& spec = variant->fields[i];
+    const uint32_t width = fields_internal::Width(spec, record.id);
+    Field field{.name = spec.name, .type = spec.type, .bits = static_cast<uint8_t>(width)};
+    switch (spec.type) {
+      case FieldType::kPad:
+        at += width;
+        continue;
+      case FieldType::kRunstates:
+        field.value = record.id >> 8 & 3;
+        field.value = field.value << 8 | (record.id >> 4 & 3);
+        break;
+      case FieldType::kNested:
+        if (!IsNested(record.id)) continue;
+        field.value = 1;
+        break;
+      case FieldType::kGuestEvent:
+        field.value = record.id & 0xfff;
+        break;
+      case FieldType::kTags:
+        tags = static_cast<uint32_t>(Bits(payload, at, width));
+        has_tags = true;
+        at += width;
+        continue;
+      case FieldType::kRest: {
+        uint32_t word = at / 32;
+        if (has_tags) word = fields_internal::VisitArguments(payload, word, op, tags, visit);
+        fields_internal::VisitRest(payload, word, spec.name, visit);
+        return;
+      }
+      case FieldType::kVcpuDomain:
+        field.value = PackVcpu(UnpackVcpu(payload.Word(at / 32)));
+        break;
+      case FieldType::kDomainVcpu:
+        field.value = PackVcpu(UnpackDomainFirst(payload.Word(at / 32)));
+        break;
+      case FieldType::kDomainVcpu2: {
+        const auto domain = static_cast<uint16_t>(payload.Word(at / 32));
+        field.value = PackVcpu({DomainId{domain}, VcpuId{payload.Word(at / 32 + 1)}});
+        break;
+      }
+      case FieldType::kSigned: {
+        const uint64_t sign = uint64_t{1} << (width - 1);
+        field.value = (Bits(payload, at, width) ^ sign) - sign;
+        break;
+      }
+      case FieldType::kReason:
+        field.vendor = fields_internal::VendorOf(record, dialect);
+        field.value = Bits(payload, at, width);
+        break;
+      default:
+        field.value = Bits(payload, at, width);
+        if (spec.type == FieldType::kHypercall) op = static_cast<uint32_t>(field.value);
+        break;
+    }
+    at += width;
+    visit(static_cast<const Field&>(field));
+  }
+}
+
+}  // namespace xenoscope::trace
