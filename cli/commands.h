@@ -15,4 +15,7 @@ namespace xenoscope::cli {
 
 using Run = std::function<absl::Status()>;
 
+void AddRecord(CLI::App& app, Run& run);
+void AddEvents(CLI::App& app, Run& run);
+
 }  // namespace xenoscope::cli

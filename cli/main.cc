@@ -31,7 +31,9 @@ int Main(int argc, const char* const* argv) {
       "`xenoscope COMMAND -h` tells about a command.");
 
   xenoscope::cli::Run run;
-  // One line a subcommand, in the order of -h: xenoscope::cli::AddNAME(app, run);
+  // One line a subcommand, in the order of -h.
+  xenoscope::cli::AddRecord(app, run);
+  xenoscope::cli::AddEvents(app, run);
 
   try {
     app.parse(argc, argv);

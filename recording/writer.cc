@@ -73,9 +73,10 @@ absl::Status CopyFile(const std::string& from, const std::string& to) {
   }
 }
 
-absl::Status MoveAway(const std::string& path) {
+// Whether there was something to move away.
+absl::StatusOr<bool> MoveAway(const std::string& path) {
   std::error_code error;
-  if (!fs::exists(fs::symlink_status(path, error))) return absl::OkStatus();
+  if (!fs::exists(fs::symlink_status(path, error))) return false;
   const auto is_recording = [](const fs::path& candidate) {
     std::error_code ignored;
     return fs::exists(candidate / kInfoFile, ignored) || fs::is_empty(candidate, ignored);
@@ -93,7 +94,7 @@ absl::Status MoveAway(const std::string& path) {
   }
   fs::rename(path, old, error);
   if (error) return ErrnoError(error.value(), "cannot rename {} to {}", path, old);
-  return absl::OkStatus();
+  return true;
 }
 
 std::string_view NameOf(SymbolFile::Kind kind) {
@@ -127,17 +128,23 @@ std::string FreeName(const std::string& root, const std::string& wanted) {
 absl::StatusOr<Writer> Writer::Create(const std::string& given) {
   std::string path = given;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  XENOSCOPE_RETURN_IF_ERROR(MoveAway(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool moved, MoveAway(path));
+  Writer writer(path, moved);
   std::error_code error;
   for (const std::string_view name : {kSamplesDirectory, kSymbolsDirectory, kGuestsDirectory}) {
     fs::create_directories(fs::path(path) / name, error);
     if (error) return DiskError(error.value(), path);
   }
-  Writer writer(path);
   const File reserve(writer.In(kReserveFile), O_WRONLY | O_CREAT | O_TRUNC);
   const int failed = reserve.fd() < 0 ? errno : posix_fallocate(reserve.fd(), 0, kReserve);
   if (failed == ENOSPC || failed == EDQUOT) return DiskError(failed, path);
   return writer;  // a file system that cannot reserve still records
+}
+
+void Writer::Abandon() const {
+  std::error_code error;
+  fs::remove_all(path_, error);
+  if (moved_ && !error) fs::rename(path_ + ".old", path_, error);
 }
 
 std::string Writer::In(std::string_view name) const { return (fs::path(path_) / name).string(); }

@@ -32,14 +32,19 @@ class Writer {
   absl::StatusOr<SymbolFile> AddSymbols(SymbolFile::Kind kind, DomainId domain,
                                         const std::string& from) const;
 
+  // Takes back what Create did: removes the directory and gives an earlier recording its name
+  // again.
+  void Abandon() const;
+
   // Replaces recording.json, in one step for every reader and every crash.
   absl::Status WriteInfo(const RecordingInfo& info) const;
 
  private:
-  explicit Writer(std::string path) : path_(std::move(path)) {}
+  Writer(std::string path, bool moved) : path_(std::move(path)), moved_(moved) {}
   std::string In(std::string_view name) const;
 
   std::string path_;
+  bool moved_;  // there is a `path`.old that was `path`
 };
 
 }  // namespace xenoscope::recording

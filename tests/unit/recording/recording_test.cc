@@ -216,6 +216,16 @@ TEST_F(RecordingTest, AnEarlierRecordingIsKeptAsOld) {
   EXPECT_EQ(Recording::Open(Path("a.xeno.old"))->info().written_by, "1");
 }
 
+TEST_F(RecordingTest, AnAbandonedRecordingGivesTheEarlierOneItsNameBack) {
+  RecordingInfo info = SmallInfo();
+  ASSERT_TRUE(Writer::Create(Path("a.xeno"))->WriteInfo(info).ok());
+  const auto second = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(second.ok());
+  second->Abandon();
+  EXPECT_TRUE(Recording::Open(Path("a.xeno")).ok());
+  EXPECT_FALSE(fs::exists(Path("a.xeno.old")));
+}
+
 TEST_F(RecordingTest, WhatIsNotARecordingIsNeverMovedAway) {
   fs::create_directory(Path("home"));
   Write(Path("home/letter"), "dear");

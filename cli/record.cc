@@ -1,0 +1,252 @@
+// `xenoscope record`: samples and trace of a Xen host into a recording.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "sampler/recorder.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using recording::SymbolFile;
+using sampler::Progress;
+using sampler::RecordRequest;
+
+// The words of the command line, before they mean anything.
+struct Words {
+  std::string output = "xenoscope.xeno";
+  std::vector<std::string> events;
+  std::vector<std::string> passive;
+  std::string clock = "pmu";
+  bool no_samples = false;
+  bool no_trace = false;
+  sampler::TraceRequest trace;
+  sampler::SampleRequest samples;
+  double drain_ms = 5;
+  double duration_s = 0;
+  std::map<SymbolFile::Kind, std::vector<std::string>> guest_files;
+  std::vector<std::string> command;
+};
+
+[[noreturn]] void Wrong(const std::string& option, const std::string& what) {
+  throw CLI::ValidationError(option, what);
+}
+
+uint32_t ParseClock(const std::string& text) {
+  constexpr std::string_view kHpet = "hpet:";
+  uint32_t hz = 0;
+  if (text.starts_with(kHpet)) {
+    const char* const begin = text.data() + kHpet.size();
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(begin, end, hz);
+    if (error == std::errc() && stopped == end && hz > 0) return hz;
+  }
+  Wrong("--clock", fmt::format("'{}' is neither pmu nor hpet:HZ", text));
+}
+
+sampler::SampleRequest ParseSampling(const Words& words) {
+  sampler::SampleRequest samples = words.samples;
+  for (const std::string& text : words.events) {
+    auto event = sampler::ParseEvent(text);
+    if (!event.ok()) Wrong("-e", std::string(Message(event.status())));
+    samples.events.push_back(*std::move(event));
+  }
+  if (!words.passive.empty()) {
+    samples.passive = words.passive;
+    std::erase(*samples.passive, "none");
+  }
+  if (words.clock != "pmu") samples.hpet_hz = ParseClock(words.clock);
+  samples.drain_interval =
+      std::chrono::nanoseconds(static_cast<int64_t>(words.drain_ms * 1'000'000));
+  return samples;
+}
+
+RecordRequest Parse(const Words& words) {
+  RecordRequest request;
+  request.output = words.output;
+  request.written_by = "xenoscope " XENOSCOPE_VERSION;
+  request.command = words.command;
+  if (words.no_samples && words.no_trace) Wrong("--no-trace", "and --no-samples leave nothing");
+  if (!words.no_samples) request.samples = ParseSampling(words);
+  if (!words.no_trace) request.trace = words.trace;
+  if (words.duration_s > 0) {
+    request.duration =
+        std::chrono::nanoseconds(static_cast<int64_t>(words.duration_s * 1'000'000'000));
+  }
+  for (const auto& [kind, texts] : words.guest_files) {
+    for (const std::string& text : texts) {
+      const size_t equals = text.find('=');
+      if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+        Wrong("--guest-...", fmt::format("'{}' is not DOMAIN=FILE", text));
+      }
+      request.guest_files.push_back({kind, text.substr(0, equals), text.substr(equals + 1)});
+      const std::string& path = request.guest_files.back().path;
+      if (access(path.c_str(), R_OK) != 0) {
+        Wrong("--guest-...", fmt::format("cannot read {}", path));
+      }
+    }
+  }
+  return request;
+}
+
+double Seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+std::string Bytes(uint64_t bytes) {
+  constexpr double kMega = 1e6;
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / kMega);
+}
+
+void ShowProgress(const Progress& now) {
+  fmt::print(stderr, "\rrecording {:.0f} s: {} samples, {} lost; trace {} ", Seconds(now.elapsed),
+             now.samples, now.lost, Bytes(now.trace_bytes));
+}
+
+// Samples kept of each domain: "1860 of Domain-0, 3634 of web".
+std::string SamplesByDomain(const recording::RecordingInfo& info) {
+  std::vector<std::string> parts;
+  for (const recording::DomainInfo& domain : info.domains) {
+    uint64_t kept = 0;
+    for (const recording::StreamInfo& stream : info.streams) {
+      if (stream.vcpu.domain == domain.id) kept += stream.kept;
+    }
+    if (kept == 0 && domain.role == recording::Role::kNone) continue;
+    const std::string name = domain.name.empty() ? ToString(domain.id) : domain.name;
+    parts.push_back(fmt::format("{} of {}{}", kept, name, domain.died ? " (died)" : ""));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+void ShowResult(const RecordRequest& request, const sampler::RecordResult& result) {
+  const Progress& last = result.last;
+  fmt::print(stderr, "{}: {:.1f} s", request.output, Seconds(last.elapsed));
+  if (request.samples) {
+    fmt::print(stderr, "; samples: {}; {} lost, {}", SamplesByDomain(result.info), last.lost,
+               Bytes(last.sample_bytes));
+  }
+  if (request.trace) fmt::print(stderr, "; trace {}", Bytes(last.trace_bytes));
+  fmt::print(stderr, "\n");
+}
+
+absl::Status RunRecord(const RecordRequest& request) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  bool shown = false;
+  const auto progress = [&](const Progress& now) {
+    if (!terminal) return;
+    ShowProgress(now);
+    shown = true;
+  };
+  XENOSCOPE_ASSIGN_OR_RETURN(const sampler::RecordResult result,
+                             sampler::Record(request, progress));
+  if (shown) fmt::print(stderr, "\r\033[K");
+  for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const recording::StreamInfo& stream : result.info.streams) {
+    if (stream.Balanced()) continue;
+    fmt::print(stderr, "note: {}: {} entries drained, Xen logged {}\n", ToString(stream.vcpu),
+               stream.drained, stream.logged.Logged());
+  }
+  ShowResult(request, result);
+  return result.status;
+}
+
+void AddGuestOption(CLI::App& command, const std::shared_ptr<Words>& words, const std::string& name,
+                    SymbolFile::Kind kind, const std::string& help) {
+  command.add_option(name, words->guest_files[kind], help)
+      ->type_name("DOMAIN=FILE")
+      ->expected(1)
+      ->take_all();
+}
+
+}  // namespace
+
+void AddRecord(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("record", "Record samples and trace of this Xen host");
+  auto words = std::make_shared<Words>();
+  command
+      ->add_option("-o,--output", words->output,
+                   "The recording to make; one that is there becomes NAME.old")
+      ->type_name("NAME.xeno")
+      ->capture_default_str();
+  command
+      ->add_option("-e,--event", words->events,
+                   "Sample every PERIOD counts of an event: a name of `xenoscope events`, or "
+                   "rUUEE (unit mask, code); may be repeated. Default: cycles, 1000 a second")
+      ->type_name("EVENT:PERIOD")
+      ->expected(1)
+      ->take_all();
+  command
+      ->add_option("--passive", words->passive,
+                   "Domains to sample beside dom0, by name or id; none; default: all")
+      ->type_name("DOMAIN,...")
+      ->delimiter(',')
+      ->expected(1)
+      ->take_all();
+  command
+      ->add_option("--clock", words->clock,
+                   "What takes samples: the processor's counters (pmu), or, where there are "
+                   "none, NMIs of the machine's timer (hpet:HZ)")
+      ->type_name("pmu|hpet:HZ")
+      ->capture_default_str();
+  command
+      ->add_option("--drain-interval", words->drain_ms,
+                   "Milliseconds between two looks into the sample buffers: how exactly a "
+                   "sample's time is known")
+      ->check(CLI::Range(0.1, 1000.0))
+      ->type_name("MS")
+      ->capture_default_str();
+  command
+      ->add_option("--buffer-samples", words->samples.buffer_samples,
+                   "Samples that Xen holds for each vCPU")
+      ->check(CLI::Range(16, 8189))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--no-samples", words->no_samples, "Trace only; for a Xen without xenoprof");
+  command->add_flag("--no-trace", words->no_trace, "Samples only");
+  command->add_option("--trace-events", words->trace.events, "What to trace, as xentrace -e")
+      ->type_name("MASK")
+      ->capture_default_str();
+  command
+      ->add_option("--trace-buffer", words->trace.buffer_pages,
+                   "Pages of trace that Xen holds for each pCPU")
+      ->check(CLI::Range(1, 16384))
+      ->type_name("PAGES")
+      ->capture_default_str();
+  command
+      ->add_option("--trace-poll", words->trace.poll_ms,
+                   "Milliseconds between two looks of xentrace into its buffers")
+      ->check(CLI::Range(1, 10000))
+      ->type_name("MS")
+      ->capture_default_str();
+  AddGuestOption(*command, words, "--guest-kallsyms", SymbolFile::Kind::kKallsyms,
+                 "/proc/kallsyms or System.map of a guest's kernel");
+  AddGuestOption(*command, words, "--guest-vmlinux", SymbolFile::Kind::kVmlinux,
+                 "The ELF file of a guest's kernel, with symbols");
+  AddGuestOption(*command, words, "--guest-image", SymbolFile::Kind::kImage,
+                 "An ELF file that runs in a guest's user mode");
+  command->add_option("--duration", words->duration_s, "End after so many seconds")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+  command->add_option("COMMAND", words->command,
+                      "Record while this runs; without it until Ctrl-C or --duration");
+  command->footer(
+      "Example:\n"
+      "  xenoscope record -o web.xeno -e cpu_clk_unhalted:1000000 --passive=web,db -- sleep 10");
+  command->callback(
+      [&run, words] { run = [request = Parse(*words)] { return RunRecord(request); }; });
+}
+
+}  // namespace xenoscope::cli

@@ -1,0 +1,104 @@
+#include "sampler/child_process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+// In the child, between fork and exec: only async-signal-safe calls. Tells the errno of a failure
+// through `report`, which exec closes.
+[[noreturn]] void Become(char* const* words, const ChildProcess::Placement& placement, int report) {
+  if (placement.apart) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+  }
+  if (placement.output >= 0) dup2(placement.output, STDOUT_FILENO);
+  if (placement.diagnostics >= 0) dup2(placement.diagnostics, STDERR_FILENO);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE}) {
+    (void)std::signal(number, SIG_DFL);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execvp(words[0], words);
+  const int error = errno;
+  (void)!write(report, &error, sizeof error);
+  _exit(127);
+}
+
+Exit ExitOf(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return {128 + WTERMSIG(wait_status)};
+  return {WEXITSTATUS(wait_status)};
+}
+
+}  // namespace
+
+absl::StatusOr<ChildProcess> ChildProcess::Start(std::span<const std::string> words,
+                                                 const Placement& placement) {
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): execvp does not write
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) != 0) return ErrnoError(errno, "cannot start {}", words[0]);
+  const pid_t pid = fork();
+  if (pid == 0) Become(arguments.data(), placement, report[1]);
+  const int fork_error = errno;
+  close(report[1]);
+  int error = pid < 0 ? fork_error : 0;
+  ssize_t n = 0;
+  if (pid > 0) {
+    do {
+      n = read(report[0], &error, sizeof error);
+    } while (n < 0 && errno == EINTR);
+  }
+  close(report[0]);
+  if (pid > 0 && n == sizeof error) waitpid(pid, nullptr, 0);
+  if (pid < 0 || n == sizeof error) return ErrnoError(error, "cannot run {}", words[0]);
+  return ChildProcess(pid);
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ > 0 && !Poll()) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+}
+
+std::optional<Exit> ChildProcess::Poll() {
+  int status = 0;
+  if (!exit_ && waitpid(pid_, &status, WNOHANG) == pid_) exit_ = ExitOf(status);
+  return exit_;
+}
+
+Exit ChildProcess::Stop(int patience_ms) {
+  using std::chrono::steady_clock;
+  const auto until = steady_clock::now() + std::chrono::milliseconds(patience_ms);
+  if (!Poll()) kill(pid_, SIGTERM);
+  while (!Poll()) {
+    if (steady_clock::now() >= until) {
+      kill(pid_, SIGKILL);
+      int status = 0;
+      waitpid(pid_, &status, 0);
+      exit_ = ExitOf(status);
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return *exit_;
+}
+
+}  // namespace xenoscope::sampler

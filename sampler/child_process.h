@@ -1,0 +1,61 @@
+// A program that runs beside a recording: xentrace, or the command to be recorded.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace xenoscope::sampler {
+
+// How a program ended.
+struct Exit {
+  int status = 0;  // exit status; of a program that a signal ended, 128 + the signal
+  bool Good() const { return status == 0; }
+};
+
+class ChildProcess {
+ public:
+  struct Placement {
+    // In a process group of its own, where the terminal's Ctrl-C does not reach it, and ended
+    // (SIGTERM) when this process dies.
+    bool apart = false;
+    // File descriptors for its standard output and standard error; -1: ours.
+    int output = -1;
+    int diagnostics = -1;
+  };
+
+  // Starts `words[0]`, looked for in PATH, with the signal mask and dispositions of a fresh
+  // program. Errors: NotFound and others, as execvp reports them.
+  static absl::StatusOr<ChildProcess> Start(std::span<const std::string> words,
+                                            const Placement& placement);
+
+  ChildProcess(ChildProcess&& other) noexcept
+      : pid_(std::exchange(other.pid_, -1)), exit_(other.exit_) {}
+  ChildProcess& operator=(ChildProcess&& other) noexcept {
+    std::swap(pid_, other.pid_);
+    std::swap(exit_, other.exit_);
+    return *this;
+  }
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+  // Kills what still runs.
+  ~ChildProcess();
+
+  // How it ended, or nothing while it runs.
+  std::optional<Exit> Poll();
+  // Sends SIGTERM and waits up to `patience_ms`, then SIGKILL.
+  Exit Stop(int patience_ms);
+
+ private:
+  explicit ChildProcess(pid_t pid) : pid_(pid) {}
+
+  pid_t pid_;
+  std::optional<Exit> exit_;
+};
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,12 @@
+// The door to the hypervisor, and why it may be closed.
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace xenoscope::sampler {
+
+// OK when this process may make hypercalls as dom0. Errors, each with what to do: not on Xen, not
+// root, not dom0, /dev/xen/privcmd missing.
+absl::Status CheckPrivcmd();
+
+}  // namespace xenoscope::sampler

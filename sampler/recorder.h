@@ -1,0 +1,71 @@
+// Makes a recording, from nothing running to nothing running:
+//
+//   ready xenoprof | make the recording, its symbols and recording.json | start xentrace | start
+//   sampling, then the command | drain at intervals until it is over | stop sampling, give xenoprof
+//   back | stop xentrace | the last recording.json
+//
+// What has been started is stopped in the opposite order, whatever happens in between.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "recording/info.h"
+#include "sampler/pmu_events.h"
+#include "sampler/xentrace.h"
+
+namespace xenoscope::sampler {
+
+// What to sample. Domains are names or ids.
+struct SampleRequest {
+  std::vector<PmuEvent> events;                     // none: cycles
+  std::optional<std::vector<std::string>> passive;  // not given: all there are
+  std::optional<uint32_t> hpet_hz;                  // NMIs by the HPET instead of counters
+  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
+  uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
+};
+
+// A file of the user's that names addresses of a domain.
+struct GuestFile {
+  recording::SymbolFile::Kind kind;
+  std::string domain;
+  std::string path;
+};
+
+struct RecordRequest {
+  std::string output;
+  std::optional<SampleRequest> samples;
+  std::optional<TraceRequest> trace;
+  std::vector<GuestFile> guest_files;
+  std::vector<std::string> command;  // none: until a signal, or for `duration`
+  std::optional<std::chrono::nanoseconds> duration;
+  std::string written_by;
+};
+
+struct Progress {
+  std::chrono::nanoseconds elapsed;
+  uint64_t samples = 0;
+  uint64_t lost = 0;
+  uint64_t sample_bytes = 0;
+  uint64_t trace_bytes = 0;
+};
+
+struct RecordResult {
+  recording::RecordingInfo info;
+  Progress last;
+  std::vector<std::string> notes;  // for the user: what could not be had, though all else went well
+  absl::Status status;             // what ended it before its time: a full disk, xentrace's end
+};
+
+// Errors: nothing could be recorded. A result, even one whose status is an error, leaves a
+// recording. `progress` is called about once a second.
+absl::StatusOr<RecordResult> Record(const RecordRequest& request,
+                                    const std::function<void(const Progress&)>& progress);
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,45 @@
+// One recording at a time on a host, and what a killed one may have left running.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace xenoscope::sampler {
+
+// Holds a file (in /run, else /tmp) locked for the life of the process: xenoprof has one session
+// for the host, and recovering it while another recorder has its buffers mapped would take the host
+// down. What is noted in the file outlives a kill and is erased by a good end.
+class SessionLock {
+ public:
+  // Errors (FailedPrecondition): another recording goes on.
+  static absl::StatusOr<SessionLock> Take();
+  static absl::StatusOr<SessionLock> TakeAt(const std::string& path);
+
+  SessionLock(SessionLock&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), left_(std::move(other.left_)) {}
+  SessionLock& operator=(SessionLock&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(left_, other.left_);
+    return *this;
+  }
+  SessionLock(const SessionLock&) = delete;
+  SessionLock& operator=(const SessionLock&) = delete;
+  ~SessionLock();
+
+  // What the last holder had noted when it was killed; empty after a good end.
+  const std::string& left() const { return left_; }
+  // Notes something for the next holder; "" when all is given back.
+  absl::Status Note(std::string_view text) const;
+
+ private:
+  explicit SessionLock(int fd) : fd_(fd) {}
+
+  int fd_;
+  std::string left_;
+};
+
+}  // namespace xenoscope::sampler

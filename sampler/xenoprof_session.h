@@ -1,0 +1,120 @@
+// One session of xenoprof with dom0 as initiator and only active domain, and any other domains
+// passive.
+//
+//                       Open                Program            Start
+//        (nothing) ---------> kInitialized --------> kReady ---------> kProfiling --+
+//            ^                     |                   |    Drain: any number       | Stop
+//            |        Close        |       Close       |                            v
+//            +---------------------+-------------------+-------------------------kStopped
+//                                                                 Close
+//
+// Xen 4.17 forgives little here, and its crash is the host's. What the order of the calls guards:
+//   - Every buffer is unmapped before an operation that takes its pages back (disable_virq,
+//     release_counters, reset_passive_list, shutdown): a mapping that ends later faults in Xen.
+//   - An NMI source outside the counters (SamplingClock) runs only between Start and Stop: between
+//     reserve_counters and release_counters an NMI finds Xen's arrays, outside it finds null.
+//   - Every counter index is programmed: Xen keeps the configuration of earlier sessions.
+//   - reset_active_list comes first: it alone repairs the count of active domains that a broken
+//     session leaves behind.
+// Interrupts (VIRQ_XENOPROF) are not asked for: Xen raises none for its own and for passive
+// domains' samples, so the buffers have to be looked at at intervals anyway.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "recording/info.h"
+#include "recording/sample_writer.h"
+#include "sampler/pmu_events.h"
+#include "sampler/sampling_clock.h"
+#include "sampler/xenoprof_calls.h"
+
+namespace xenoscope::sampler {
+
+class XenoprofSession {
+ public:
+  enum class State : uint8_t { kInitialized, kReady, kProfiling, kStopped, kClosed };
+
+  // Takes the samples that one drain found in one vCPU's buffer.
+  using Sink =
+      std::function<void(VcpuRef, const recording::DrainTimes&, std::span<const recording::Entry>)>;
+
+  // Ends what a killed session left in Xen. Nothing of it may be mapped any more, and its sampling
+  // clock must have been stopped: the caller makes sure that no session is alive.
+  static void Recover(XenoprofCalls& calls);
+
+  // Becomes the initiator and maps the buffers of dom0 and of `passive`. `calls` and `read_tsc`
+  // outlive the session. A buffer holds up to `samples` samples of one vCPU; Xen gives less when a
+  // domain has many vCPUs, and what it gave earlier in the domain's life.
+  // Errors, each with what to do: no xenoprof in this Xen, CPU not supported (Unimplemented), not
+  // dom0 (PermissionDenied), counters in use (FailedPrecondition), a domain that does not exist
+  // (NotFound).
+  static absl::StatusOr<std::unique_ptr<XenoprofSession>> Open(XenoprofCalls& calls,
+                                                               std::span<const DomainId> passive,
+                                                               uint32_t samples,
+                                                               std::function<Tsc()> read_tsc);
+
+  XenoprofSession(const XenoprofSession&) = delete;
+  XenoprofSession& operator=(const XenoprofSession&) = delete;
+  // Closes, when nobody did: a mapping that is left to the process's end costs the host.
+  ~XenoprofSession();
+
+  // Event i on counter i, the other counters off. kInitialized -> kReady.
+  absl::Status Program(std::span<const PmuEvent> events);
+  // kReady -> kProfiling. Then starts `clock`, unless it is null; it outlives the session.
+  absl::Status Start(SamplingClock* clock);
+  // Empties all buffers into `sink`, one call for each that had something. kProfiling.
+  void Drain(const Sink& sink);
+  // Stops the clock and the counters, and drains what came until then. kProfiling -> kStopped.
+  absl::Status Stop(const Sink& sink);
+  // Unmaps and gives everything back. From any state; the first error, but goes on to the end.
+  absl::Status Close();
+
+  State state() const { return state_; }
+  const std::string& cpu_type() const { return cpu_type_; }
+  uint32_t counters() const { return counters_; }
+  // When sampling was on: [started, stopped).
+  TscRange sampled() const { return sampled_; }
+  // The accounts of each vCPU's buffer; complete after Stop.
+  std::vector<recording::StreamInfo> Streams() const;
+
+ private:
+  struct Buffer;  // one vCPU's
+  struct Mapping {
+    std::byte* at;
+    size_t size;
+  };
+
+  XenoprofSession(XenoprofCalls& calls, std::function<Tsc()> read_tsc);
+
+  absl::Status Initialize(std::span<const DomainId> passive, uint32_t samples);
+  absl::Status AddPassive(DomainId domain, uint32_t samples);
+  absl::Status MapBuffers(DomainId domain, int32_t count, int32_t size, uint64_t address);
+  void DrainBuffer(Buffer& buffer, const Sink& sink);
+  int Call(XenoprofOp op);
+  template <typename T>
+  int Call(XenoprofOp op, T& argument);
+
+  XenoprofCalls& calls_;
+  std::function<Tsc()> read_tsc_;
+  State state_ = State::kInitialized;
+  SamplingClock* clock_ = nullptr;
+  std::string cpu_type_;
+  uint32_t counters_ = 0;
+  size_t events_ = 0;
+  TscRange sampled_;
+  std::vector<Mapping> mappings_;
+  std::vector<Buffer> buffers_;
+  std::vector<recording::Entry> entries_;  // of one drain of one buffer, kept for its memory
+};
+
+}  // namespace xenoscope::sampler

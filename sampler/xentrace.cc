@@ -1,0 +1,188 @@
+#include "sampler/xentrace.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+constexpr int kPipeSize = 1 << 20;  // as much as an ordinary user may have
+constexpr int kStartPatienceMs = 3000;
+constexpr int kStopPatienceMs =
+    10000;  // it copies what the buffers hold, to a disk that may be slow
+
+bool IsProgram(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
+
+absl::StatusOr<std::string> Find() {
+  const char* path = std::getenv("PATH");
+  const std::vector<std::string> directories = absl::StrSplit(path == nullptr ? "" : path, ':');
+  for (const std::string& directory : directories) {
+    std::string candidate = directory + "/xentrace";
+    if (!directory.empty() && IsProgram(candidate)) return candidate;
+  }
+  // Debian keeps the tools of each Xen version apart.
+  glob_t found{};
+  std::string last;
+  if (glob("/usr/lib/xen-*/bin/xentrace", 0, nullptr, &found) == 0) {
+    for (size_t i = 0; i < found.gl_pathc; ++i) {
+      if (IsProgram(found.gl_pathv[i])) last = found.gl_pathv[i];
+    }
+  }
+  globfree(&found);
+  if (!last.empty()) return last;
+  return NotFoundError(
+      "xentrace is neither in PATH nor in /usr/lib/xen-*/bin: install xen-utils, or record samples "
+      "alone with --no-trace");
+}
+
+std::string LastLine(int fd) {
+  std::array<char, 4096> buffer{};
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return "";
+  const off_t from = std::max<off_t>(0, info.st_size - static_cast<off_t>(buffer.size()));
+  const ssize_t n = pread(fd, buffer.data(), buffer.size(), from);
+  if (n <= 0) return "";
+  const std::string_view text(buffer.data(), static_cast<size_t>(n));
+  std::string last;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), absl::ByAnyChar("\n\r"))) {
+    const absl::string_view stripped = absl::StripAsciiWhitespace(line);
+    if (!stripped.empty()) last = std::string(stripped);
+  }
+  return last;
+}
+
+int WriteAll(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t n = write(fd, data, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    data += n;
+    size -= static_cast<size_t>(n);
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& request,
+                                                          const std::string& path) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string program, Find());
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) return ErrnoError(errno, "cannot create {}", path);
+  int ends[2] = {-1, -1};
+  const int diagnostics = memfd_create("xentrace", MFD_CLOEXEC);
+  if (diagnostics < 0 || pipe2(ends, O_CLOEXEC) != 0) {
+    const int error = errno;
+    close(file);
+    close(diagnostics);
+    return ErrnoError(error, "cannot make a pipe to xentrace");
+  }
+  fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);  // helps, and may be refused
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<Xentrace> xentrace(new Xentrace(path, ends[0], file, diagnostics));
+  const std::vector<std::string> words = {program, "-D",
+                                          "-e",    request.events,
+                                          "-S",    std::to_string(request.buffer_pages),
+                                          "-s",    std::to_string(request.poll_ms)};
+  absl::StatusOr<ChildProcess> child =
+      ChildProcess::Start(words, {.apart = true, .output = ends[1], .diagnostics = diagnostics});
+  close(ends[1]);
+  XENOSCOPE_RETURN_IF_ERROR(child.status());
+  xentrace->child_ = *std::move(child);
+  xentrace->copier_ = std::thread(&Xentrace::Copy, xentrace.get());
+  XENOSCOPE_RETURN_IF_ERROR(xentrace->WaitUntilTracing());
+  return xentrace;
+}
+
+Xentrace::Xentrace(std::string path, int pipe, int file, int diagnostics)
+    : path_(std::move(path)), pipe_(pipe), file_(file), diagnostics_(diagnostics) {}
+
+Xentrace::~Xentrace() {
+  Stop().IgnoreError();
+  for (const int fd : {pipe_, file_, diagnostics_}) close(fd);
+}
+
+void Xentrace::Copy() {
+  std::vector<char> buffer(kPipeSize);
+  int error = 0;
+  while (true) {
+    const ssize_t n = read(pipe_, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    if (error != 0) continue;
+    error = WriteAll(file_, buffer.data(), static_cast<size_t>(n));
+    if (error == 0) {
+      bytes_.fetch_add(static_cast<uint64_t>(n), std::memory_order_relaxed);
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    copy_status_ = error == ENOSPC || error == EDQUOT
+                       ? ExhaustedError(
+                             "the disk is full: {} is kept up to there; free some "
+                             "space, or record elsewhere with -o",
+                             path_)
+                       : ErrnoError(error, "cannot write {}", path_);
+  }
+}
+
+// It traces when bytes come; an idle host may have nothing to trace for a while.
+absl::Status Xentrace::WaitUntilTracing() {
+  using std::chrono::steady_clock;
+  const auto until = steady_clock::now() + std::chrono::milliseconds(kStartPatienceMs);
+  while (steady_clock::now() < until && bytes() == 0) {
+    XENOSCOPE_RETURN_IF_ERROR(Check());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Xentrace::Check() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!copy_status_.ok()) return copy_status_;
+  }
+  const std::optional<Exit> exit = child_ ? child_->Poll() : std::nullopt;
+  return exit ? Died(*exit) : absl::OkStatus();
+}
+
+absl::Status Xentrace::Stop() {
+  if (!child_) return absl::OkStatus();
+  const Exit exit = child_->Stop(kStopPatienceMs);
+  child_.reset();
+  copier_.join();
+  if (!copy_status_.ok()) return copy_status_;
+  constexpr int kTerminated = 128 + SIGTERM;
+  return exit.Good() || exit.status == kTerminated ? absl::OkStatus() : Died(exit);
+}
+
+absl::Status Xentrace::Died(Exit exit) const {
+  const std::string words = LastLine(diagnostics_);
+  if (absl::StrContains(words, "VIRQ")) {  // it binds the one interrupt of the trace buffers
+    return PreconditionError(
+        "xentrace is running already: end it, or record samples alone with --no-trace");
+  }
+  return PreconditionError("xentrace ended with status {}{}{}", exit.status,
+                           words.empty() ? "" : ": ", words);
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,71 @@
+// The host's own xentrace, run beside the sampler; what it writes goes into a file, unchanged.
+//
+//   xentrace --(pipe)--> a thread here --(write)--> trace.xentrace
+//
+// Through a pipe, because xentrace writes straight from Xen's pages, which some file systems (9p)
+// cannot take; and because so we see ourselves when the disk is full, and how many bytes there are.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sampler/child_process.h"
+
+namespace xenoscope::sampler {
+
+// What to trace and how much to hold; as xentrace's options -e, -S and -s.
+struct TraceRequest {
+  std::string events = "all";
+  uint32_t buffer_pages = 256;  // of 4 KiB for each pCPU; Xen keeps what was first asked for
+  uint32_t poll_ms = 20;
+};
+
+class Xentrace {
+ public:
+  // Starts it, found in PATH or in /usr/lib/xen-*/bin, and waits until it traces.
+  // Errors, each with what to do: NotFound: no xentrace; FailedPrecondition: it runs already;
+  // otherwise its own last words.
+  static absl::StatusOr<std::unique_ptr<Xentrace>> Start(const TraceRequest& request,
+                                                         const std::string& path);
+
+  Xentrace(const Xentrace&) = delete;
+  Xentrace& operator=(const Xentrace&) = delete;
+  // Stops, when nobody did.
+  ~Xentrace();
+
+  // OK while all is well; otherwise why the trace has ended.
+  absl::Status Check();
+  // Ends it, and returns when all that Xen's buffers held is in the file.
+  absl::Status Stop();
+
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  // Closes what it is given.
+  Xentrace(std::string path, int pipe, int file, int diagnostics);
+
+  // The thread: copies until xentrace closes its end, and swallows what the file does not take.
+  void Copy();
+  absl::Status WaitUntilTracing();
+  // Why it ended, from its exit status and what it wrote to its standard error.
+  absl::Status Died(Exit exit) const;
+
+  std::string path_;
+  int pipe_;
+  int file_;
+  int diagnostics_;  // a temporary file
+  std::optional<ChildProcess> child_;
+  std::atomic<uint64_t> bytes_ = 0;
+  std::mutex mutex_;
+  absl::Status copy_status_;  // under mutex_
+  std::thread copier_;
+};
+
+}  // namespace xenoscope::sampler
