@@ -6,6 +6,9 @@
 namespace xenoscope::trace {
 namespace {
 
+// A TSC that leaps further than this (about a millisecond) is checked against the next one.
+constexpr Cycles kSuspiciousLeap = Cycles{1} << 22;
+constexpr uint64_t kMostRecordBytes = 40;
 // How many records a look ahead may pass.
 constexpr int kLookAhead = 8;
 
@@ -43,9 +46,17 @@ std::array<uint8_t, kEventCount> FastWords() {
   return fast;
 }
 
+// By event: bit n is set when a record of n extra words is proper and changes nothing in the
+// cursor.
+const std::array<uint8_t, kEventCount> kFastWords = FastWords();
+
 }  // namespace
 
-const std::array<uint8_t, kEventCount> cursor_internal::kFastWords = FastWords();
+Cursor::Header Cursor::Decode(uint32_t word) {
+  const uint32_t words = (word >> 28) & 7;
+  const bool has_tsc = (word >> 31) != 0;
+  return {word & 0x0fffffff, words, has_tsc, 4 + (has_tsc ? 8U : 0U) + words * 4};
+}
 
 Cursor::Cursor(Bytes file, const PcpuWindows& windows) : file_(file.data()), windows_(&windows) {
   item_.record.pcpu = windows.pcpu;
@@ -84,6 +95,45 @@ bool Cursor::NextWindow() {
     if (pos_ < end_) return true;
   }
   return false;
+}
+
+size_t Cursor::AdvanceRun(Item* out, size_t room, Tsc limit) {
+  size_t taken = 0;
+  if (!slow_next_) {
+    // The common case, with everything that it needs in registers: a known record of the proper
+    // size.
+    uint64_t pos = pos_;
+    Tsc last = last_tsc_;
+    const PcpuId pcpu = item_.record.pcpu;
+    while (taken < room && end_ - pos >= kMostRecordBytes) {
+      const std::byte* at = file_ + pos;
+      const Header header = Decode(LoadUnchecked<uint32_t>(at));
+      const Event event = Classify(header.id);
+      if ((kFastWords[static_cast<size_t>(event)] >> header.words & 1) == 0) break;
+      Tsc tsc = last;
+      if (header.has_tsc) {
+        tsc = Tsc{LoadUnchecked<uint64_t>(at + 4)};
+        // One comparison for "not before the last" and "no leap".
+        if (tsc.value - last.value >= kSuspiciousLeap || tsc > limit) break;
+        last = tsc;
+      }
+      Item& item = out[taken++];
+      item.kind = ItemKind::kRecord;
+      item.current = item_.current;
+      item.record.tsc = tsc;
+      item.record.offset = pos;
+      item.record.id = header.id;
+      item.record.event = event;
+      item.record.has_tsc = header.has_tsc;
+      item.record.pcpu = pcpu;
+      item.record.payload = Payload(at + header.size - header.words * 4, header.words);
+      pos += header.size;
+    }
+    pos_ = pos;
+    last_tsc_ = last;
+  }
+  AdvanceCarefully();
+  return taken;
 }
 
 void Cursor::AdvanceCarefully() {
@@ -220,7 +270,7 @@ void Cursor::FollowCurrent() {
 }
 
 bool Cursor::TscIsWrong(Tsc tsc, const Header& header) const {
-  if (tsc >= last_tsc_ && tsc - last_tsc_ < cursor_internal::kSuspiciousLeap) [[likely]] {
+  if (tsc >= last_tsc_ && tsc - last_tsc_ < kSuspiciousLeap) [[likely]] {
     return false;
   }
   if (tsc < last_tsc_) return true;

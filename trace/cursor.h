@@ -25,10 +25,10 @@ class Cursor {
   Tsc tsc() const { return item_.record.tsc; }
   const Item& item() const { return item_; }
 
-  // O(1) amortised.
-  void Advance() {
-    if (!AdvanceFast()) AdvanceCarefully();
-  }
+  // Moves on. Items that are common records no later than `limit` are written to `out`, at most
+  // `room` of them; returns how many. Behind them item() is the next, of any kind and time.
+  // O(1) an item.
+  size_t AdvanceRun(Item* out, size_t room, Tsc limit);
 
  private:
   struct Header {
@@ -39,9 +39,6 @@ class Cursor {
   };
   static Header Decode(uint32_t word);
 
-  // What is common, without a call: a known record of the proper size that changes nothing here.
-  // False, with nothing done, for all else.
-  bool AdvanceFast();
   void AdvanceCarefully();
   void TakeRecord();
   void TakeLost(const Header& header);
@@ -75,44 +72,5 @@ class Cursor {
   bool ended_ = false;
   bool done_ = false;
 };
-
-namespace cursor_internal {
-// A TSC that leaps further than this (about a millisecond) is checked against the next one.
-inline constexpr Cycles kSuspiciousLeap = Cycles{1} << 22;
-inline constexpr uint64_t kMostRecordBytes = 40;
-// By event: bit n is set when a record of n extra words is a proper one that the fast way may take.
-extern const std::array<uint8_t, kEventCount> kFastWords;
-}  // namespace cursor_internal
-
-inline bool Cursor::AdvanceFast() {
-  if (end_ - pos_ < cursor_internal::kMostRecordBytes || slow_next_) return false;
-  const std::byte* at = file_ + pos_;
-  const Header header = Decode(LoadUnchecked<uint32_t>(at));
-  const Event event = Classify(header.id);
-  if ((cursor_internal::kFastWords[static_cast<size_t>(event)] >> header.words & 1) == 0)
-    return false;
-  if (header.has_tsc) {
-    const Tsc tsc{LoadUnchecked<uint64_t>(at + 4)};
-    // One comparison for "not before the last" and "no leap".
-    if (tsc.value - last_tsc_.value >= cursor_internal::kSuspiciousLeap) return false;
-    last_tsc_ = tsc;
-  }
-  Record& record = item_.record;
-  record.tsc = last_tsc_;
-  record.offset = pos_;
-  record.id = header.id;
-  record.event = event;
-  record.has_tsc = header.has_tsc;
-  record.payload = Payload(at + (header.has_tsc ? 12 : 4), header.words);
-  item_.kind = ItemKind::kRecord;
-  pos_ += header.size;
-  return true;
-}
-
-inline Cursor::Header Cursor::Decode(uint32_t word) {
-  const uint32_t words = (word >> 28) & 7;
-  const bool has_tsc = (word >> 31) != 0;
-  return {word & 0x0fffffff, words, has_tsc, 4 + (has_tsc ? 8U : 0U) + words * 4};
-}
 
 }  // namespace xenoscope::trace

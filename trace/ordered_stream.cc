@@ -15,11 +15,13 @@ bool Later(const Cursor* a, const Cursor* b) { return Earlier(b, a); }
 
 }  // namespace
 
-OrderedStream::OrderedStream(Bytes file, const WindowIndex& index) : damages_(&index.damages) {
+OrderedStream::OrderedStream(Bytes file, const WindowIndex& index)
+    : damages_(&index.damages), batch_(kBatch) {
   cursors_.reserve(index.pcpus.size());
   for (const PcpuWindows& windows : index.pcpus) cursors_.emplace_back(file, windows);
   for (Cursor& cursor : cursors_) heap_.push_back(&cursor);
   std::make_heap(heap_.begin(), heap_.end(), Later);
+  if (!heap_.empty()) SiftDown();
 }
 
 // Restores the heap after its first has moved on in time, and finds how long the first may lead.
@@ -41,24 +43,32 @@ void OrderedStream::SiftDown() {
   if (size > 2) limit_ = std::min(limit_, heap_[2]->tsc());
 }
 
-const Item* OrderedStream::NextOutOfLine() {
-  if (!heap_.empty()) {
-    started_ = true;
-    if (heap_[0]->done()) {
-      last_.record.tsc = heap_[0]->tsc();
+size_t OrderedStream::Fill(Item* out) {
+  size_t filled = 0;
+  while (filled < kBatch && !heap_.empty()) {
+    Cursor* first = heap_[0];
+    // The item at hand, then as many as this pCPU leads with.
+    out[filled++] = first->item();
+    filled += first->AdvanceRun(out + filled, kBatch - filled, limit_);
+    if (first->done()) {
+      last_tsc_ = first->tsc();
       heap_[0] = heap_.back();
       heap_.pop_back();
-    }
-    if (!heap_.empty()) {
+      if (heap_.empty()) break;
       SiftDown();
-      return &heap_[0]->item();
+    } else if (first->tsc() > limit_) {
+      SiftDown();
     }
   }
-  if (next_damage_ == damages_->size()) return nullptr;
-  last_.kind = ItemKind::kDamaged;
-  last_.damage = (*damages_)[next_damage_++];
-  last_.record.offset = last_.damage.offset;
-  return &last_;
+  while (filled < kBatch && heap_.empty() && next_damage_ < damages_->size()) {
+    Item& item = out[filled++];
+    item = Item{};
+    item.kind = ItemKind::kDamaged;
+    item.damage = (*damages_)[next_damage_++];
+    item.record.tsc = last_tsc_;
+    item.record.offset = item.damage.offset;
+  }
+  return filled;
 }
 
 }  // namespace xenoscope::trace

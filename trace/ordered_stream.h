@@ -4,7 +4,9 @@
 // the one at hand is followed without touching the heap for as long as it stays ahead of the next.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -24,29 +26,37 @@ class OrderedStream {
   // the one whose TSC it inherits. The file's own damages (outside any window) come last.
   // O(1) while one pCPU leads, else O(log pCPUs); allocates nothing.
   const Item* Next() {
-    if (heap_.empty() || !started_) [[unlikely]] {
-      return NextOutOfLine();
+    if (next_ == filled_) [[unlikely]] {
+      if (Batch().empty()) return nullptr;
     }
-    Cursor* first = heap_[0];
-    first->Advance();
-    if (first->tsc() <= limit_ && !first->done()) [[likely]] {
-      return &first->item();
-    }
-    return NextOutOfLine();
+    return &batch_[next_++];
   }
 
+  // The next items, at most kBatch of them, valid until the next call; none at the end. For loops
+  // that want no call an item, and for handing the work to another thread.
+  std::span<const Item> Batch() {
+    next_ = 0;
+    filled_ = Fill(batch_.data());
+    return {batch_.data(), filled_};
+  }
+
+  // As Batch(), into `out`, which holds kBatch items.
+  size_t Fill(Item* out);
+
+  static constexpr size_t kBatch = 128;
+
  private:
-  // The next item when the first of the heap may have changed.
-  const Item* NextOutOfLine();
   void SiftDown();
 
   std::vector<Cursor> cursors_;
   std::vector<Cursor*> heap_;  // by (tsc, pCPU), the earliest first
   Tsc limit_;                  // up to here the first of the heap stays first
-  bool started_ = false;
   const std::vector<Damage>* damages_;
   size_t next_damage_ = 0;
-  Item last_;
+  Tsc last_tsc_;
+  std::vector<Item> batch_;
+  size_t next_ = 0;
+  size_t filled_ = 0;
 };
 
 }  // namespace xenoscope::trace
