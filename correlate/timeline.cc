@@ -64,6 +64,8 @@ void Timeline::Take(const Item& item) {
       return OnLossBegin(item);
     case ItemKind::kLost:
       return OnLossEnd(item);
+    case ItemKind::kPcpuEnd:
+      return OnPcpuEnd(item);
     default:
       return;
   }
@@ -121,12 +123,17 @@ void Timeline::CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
   if (!segment.range.Empty() || segment.first) observer_->OnSegment(segment);
 }
 
+void Timeline::ReportState(VcpuTrack& vcpu, Tsc at, Edge edge) {
+  if (vcpu.state == RunState::kUnknown) return;
+  if (!vcpu.has_run) edge = Edge::kBeforeFirstRun;
+  observer_->OnRun(
+      {vcpu.ref, vcpu.index, vcpu.pcpu, {vcpu.since, at}, vcpu.state, vcpu.cause, edge, vcpu.run});
+}
+
 // Reports the state that ends at `at`.
 void Timeline::CloseState(VcpuTrack& vcpu, Tsc at) {
-  if (vcpu.state == RunState::kUnknown) return;
   if (vcpu.state == RunState::kRunning) CloseSegment(vcpu, at, false);
-  observer_->OnRun(
-      {vcpu.ref, vcpu.index, vcpu.pcpu, {vcpu.since, at}, vcpu.state, vcpu.cause, vcpu.run});
+  ReportState(vcpu, at, Edge::kComplete);
 }
 
 void Timeline::CloseArc(VcpuTrack& vcpu, Tsc at, bool finished) {
@@ -151,6 +158,7 @@ void Timeline::Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuI
   vcpu.pcpu = pcpu;
   if (state == RunState::kRunnable) CloseArc(vcpu, at, true);
   if (state == RunState::kRunning) {
+    vcpu.has_run = true;
     vcpu.run = ++runs_;
     const SegmentKind fresh =
         vcpu.kind == VcpuKind::kHvm ? SegmentKind::kResume : SegmentKind::kWhole;
@@ -195,10 +203,16 @@ void Timeline::OnRunstateChange(const Record& record) {
   Enter(vcpu, new_state, cause, pcpu, at);
 }
 
-// TRC_SCHED_CONTINUE_RUNNING: the scheduler chose the vCPU that was running already.
+// TRC_SCHED_CONTINUE_RUNNING: the scheduler chose the vCPU that was running already. A new turn
+// begins; what goes on inside it (guest or exit) does not notice.
 void Timeline::OnContinue(const Record& record) {
   VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)));
-  if (Current(record.pcpu) == &vcpu && vcpu.state == RunState::kRunning) return;
+  if (Current(record.pcpu) == &vcpu && vcpu.state == RunState::kRunning) {
+    ReportState(vcpu, record.tsc, Edge::kComplete);
+    vcpu.since = record.tsc;
+    observer_->OnState(vcpu, RunState::kRunning);
+    return;
+  }
   if (vcpu.state != RunState::kUnknown && vcpu.state != RunState::kLost) {
     if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
   }
@@ -257,14 +271,15 @@ void Timeline::OnPv(const Record& record, MarkKind kind, uint32_t number) {
 }
 
 // From the first lost record on nothing is known of who runs on this pCPU, nor of the vCPUs that
-// nobody runs: their wakings may be among the lost. Those that run elsewhere go on.
+// nobody runs: their wakings may be among the lost. Those that run elsewhere go on. Each loss
+// begins a lost interval of its own, also for a vCPU that has not been seen since the loss before.
 void Timeline::OnLossBegin(const Item& item) {
   const Tsc at = item.record.tsc;
   VcpuTrack* running = Current(item.record.pcpu);
   for (const auto& vcpu : vcpus_) {
     const bool here = vcpu.get() == running;
     if (!here && vcpu->state == RunState::kRunning) continue;
-    if (vcpu->state == RunState::kLost || vcpu->state == RunState::kUnknown) continue;
+    if (vcpu->state == RunState::kUnknown) continue;
     CloseState(*vcpu, at);
     CloseArc(*vcpu, at, false);
     vcpu->exit_open = false;
@@ -290,9 +305,21 @@ void Timeline::OnLossEnd(const Item& item) {
   if (vcpu.kind == VcpuKind::kHvm) vcpu.segment = SegmentKind::kWhole;
 }
 
+// Who runs on a pCPU whose trace has ended is not known any more.
+void Timeline::OnPcpuEnd(const Item& item) {
+  VcpuTrack* vcpu = Current(item.record.pcpu);
+  if (vcpu == nullptr) return;
+  CloseState(*vcpu, item.record.tsc);
+  CloseArc(*vcpu, item.record.tsc, false);
+  vcpu->exit_open = false;
+  SetCurrent(item.record.pcpu, nullptr);
+  Enter(*vcpu, RunState::kUnknown, RunnableCause::kNone, vcpu->pcpu, item.record.tsc);
+}
+
 void Timeline::Finish() {
   for (const auto& vcpu : vcpus_) {
-    CloseState(*vcpu, now_);
+    if (vcpu->state == RunState::kRunning) CloseSegment(*vcpu, now_, false);
+    ReportState(*vcpu, now_, Edge::kOpenAtEnd);
     CloseArc(*vcpu, now_, false);
     vcpu->state = RunState::kUnknown;
   }

@@ -42,7 +42,16 @@ enum class SegmentKind : uint8_t {
   kResume,  // HVM: scheduled in, on the way to VMENTRY; its exit was not seen
 };
 
-// One vCPU in one runstate during [begin, end).
+// Whether an interval's two ends are what they seem. Counts and percentiles are of kComplete ones,
+// as xenalyze's are; the time of the others is kept apart, and no time is lost.
+enum class Edge : uint8_t {
+  kComplete,
+  kBeforeFirstRun,  // of a vCPU that has not been seen to run yet
+  kOpenAtEnd,       // the trace ends before the interval does
+};
+
+// One vCPU in one runstate during [begin, end). A running interval also ends where the scheduler
+// decides again and chooses the same vCPU (TRC_SCHED_CONTINUE_RUNNING): it is one turn.
 struct RunInterval {
   VcpuRef vcpu;
   uint32_t vcpu_index = 0;  // VcpuTrack::index
@@ -50,6 +59,7 @@ struct RunInterval {
   TscRange range;
   RunState state = RunState::kUnknown;
   RunnableCause cause = RunnableCause::kNone;
+  Edge edge = Edge::kComplete;
   uint64_t number = 0;  // counts the running intervals of the trace; their segments carry it too
 };
 
@@ -120,7 +130,8 @@ struct VcpuTrack {
   RunnableCause cause = RunnableCause::kNone;
   Tsc since;  // of the state
   PcpuId pcpu;
-  uint64_t run = 0;  // number of the running interval, while running
+  bool has_run = false;  // has been seen to
+  uint64_t run = 0;      // number of the running interval, while running
   // Running: the open segment.
   SegmentKind segment = SegmentKind::kWhole;
   Tsc segment_since;
@@ -177,6 +188,8 @@ class Timeline {
   void OnLossEnd(const trace::Item& item);
 
   void Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuId pcpu, Tsc at);
+  void OnPcpuEnd(const trace::Item& item);
+  void ReportState(VcpuTrack& vcpu, Tsc at, Edge edge);
   void CloseState(VcpuTrack& vcpu, Tsc at);
   void CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed);
   void CloseArc(VcpuTrack& vcpu, Tsc at, bool finished);

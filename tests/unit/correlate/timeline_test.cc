@@ -23,6 +23,7 @@ constexpr uint32_t kRunningToBlocked = 0x21021;
 constexpr uint32_t kBlockedToRunnable = 0x21211;
 constexpr uint32_t kVmexit64 = 0x81102;
 constexpr uint32_t kVmentry = 0x81001;
+constexpr uint32_t kContinueRunning = 0x21002;
 constexpr uint32_t kD1V0 = 1U << 16;
 constexpr uint32_t kD2V0 = 2U << 16;
 
@@ -31,8 +32,12 @@ class Lines : public TimelineObserver {
   void OnRun(const RunInterval& run) override {
     const std::string cause =
         run.cause == RunnableCause::kNone ? "" : std::string("/") + ToString(run.cause);
-    lines.push_back(fmt::format("[{},{}) p{} {} {}{}", run.range.begin.value, run.range.end.value,
-                                run.pcpu.value, ToString(run.vcpu), ToString(run.state), cause));
+    const char* edge = run.edge == Edge::kComplete         ? ""
+                       : run.edge == Edge::kBeforeFirstRun ? "/before its first run"
+                                                           : "/open at the end";
+    lines.push_back(fmt::format("[{},{}) p{} {} {}{}{}", run.range.begin.value, run.range.end.value,
+                                run.pcpu.value, ToString(run.vcpu), ToString(run.state), cause,
+                                edge));
   }
   void OnSegment(const Segment& segment) override {
     if (segment.kind == SegmentKind::kWhole) return;
@@ -67,11 +72,11 @@ TEST(Timeline, AVcpuIsCountedFromItsFirstChangeOn) {
                    Rec(kBlockedToRunnable, 50, {kD1V0}), Rec(kRunnableToRunning, 60, {kD1V0}),
                    Rec(kRunningToRunnable, 70, {kD1V0}), Rec(kRunnableToRunning, 80, {kD2V0}),
                    Rec(kRunningToBlocked, 90, {kD2V0})});
-  EXPECT_THAT(TimelineOf(trace),
-              ElementsAre("[10,30) p0 d1v0 running", "[30,50) p0 d1v0 blocked",
-                          "[50,60) p0 d1v0 runnable/wake", "[60,70) p0 d1v0 running",
-                          "[80,90) p0 d2v0 running", "[70,90) p0 d1v0 runnable/preempt",
-                          "[90,90) p0 d2v0 blocked"));
+  EXPECT_THAT(TimelineOf(trace), ElementsAre("[10,30) p0 d1v0 running", "[30,50) p0 d1v0 blocked",
+                                             "[50,60) p0 d1v0 runnable/wake",
+                                             "[60,70) p0 d1v0 running", "[80,90) p0 d2v0 running",
+                                             "[70,90) p0 d1v0 runnable/preempt/open at the end",
+                                             "[90,90) p0 d2v0 blocked/open at the end"));
 }
 
 TEST(Timeline, SplitsAnHvmGuestsRunIntoGuestAndExits) {
@@ -105,13 +110,14 @@ TEST(Timeline, LosesThoseWhoseWakingMayBeAmongTheLost) {
               ElementsAre("[10,20) p0 d1v0 running", "[20,50) p0 d1v0 blocked",
                           "[21,50) p0 d2v0 running", "[50,100) p0 d1v0 lost",
                           "[30,110) p1 d3v0 running",  // elsewhere: goes on
-                          "[100,120) p0 d1v0 running", "[120,120) p0 d1v0 blocked",
-                          "[50,120) p0 d2v0 lost", "[110,120) p1 d3v0 blocked"));
+                          "[100,120) p0 d1v0 running", "[120,120) p0 d1v0 blocked/open at the end",
+                          "[50,120) p0 d2v0 lost/open at the end",
+                          "[110,120) p1 d3v0 blocked/open at the end"));
 }
 
 TEST(Timeline, CountsAChangeFromAStateThatTheVcpuWasNotIn) {
   TraceBytes trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0})});
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 30, {})});
   trace.Window(1, {Rec(kRunnableToRunning, 20, {kD1V0})});
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
   ASSERT_TRUE(file.ok());
@@ -121,8 +127,26 @@ TEST(Timeline, CountsAChangeFromAStateThatTheVcpuWasNotIn) {
   while (const trace::Item* item = stream.Next()) timeline.Take(*item);
   EXPECT_EQ(timeline.faults().runstate_mismatches, 1U);
   EXPECT_EQ(timeline.faults().ran_twice, 1U);
-  EXPECT_EQ(timeline.faults().first_mismatch_offset, 40U);
+  EXPECT_EQ(timeline.faults().first_mismatch_offset, 52U);
   EXPECT_EQ(timeline.Current(PcpuId{0}), nullptr);
+}
+
+TEST(Timeline, ATurnEndsWhereTheSchedulerChoosesTheSameVcpuAgain) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                   Rec(kContinueRunning, 20, {kD1V0}), Rec(kRunningToBlocked, 30, {kD1V0})});
+  EXPECT_THAT(TimelineOf(trace), ElementsAre("  [10,12) d1v0 resume", "[10,20) p0 d1v0 running",
+                                             "  [12,30) d1v0 guest", "[20,30) p0 d1v0 running",
+                                             "[30,30) p0 d1v0 blocked/open at the end"));
+}
+
+TEST(Timeline, MarksWhatIsNotComplete) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kBlockedToRunnable, 10, {kD1V0}), Rec(kRunnableToRunning, 20, {kD1V0}),
+                   Rec(kRunningToBlocked, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD2V0})});
+  EXPECT_THAT(TimelineOf(trace), ElementsAre("[10,20) p0 d1v0 runnable/wake/before its first run",
+                                             "[20,30) p0 d1v0 running", "[40,40) p0 d2v0 running",
+                                             "[30,40) p0 d1v0 blocked/open at the end"));
 }
 
 }  // namespace

@@ -1,0 +1,149 @@
+// What each PV vCPU asked of Xen: hypercalls by name, traps by vector, and the other PV records.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "analysis/per_vcpu.h"
+#include "analysis/registry.h"
+#include "trace/names.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using trace::Event;
+
+constexpr uint32_t kHypercalls = 64;  // xen/include/public/xen.h: 0..42, arch-specific 48..55
+constexpr uint32_t kVectors = 256;
+
+constexpr std::array kOthers = {
+    Event::kPvPageFault,          Event::kPvForcedInvalidOp,  Event::kPvEmulatePrivop,
+    Event::kPvEmulate4gb,         Event::kPvMathStateRestore, Event::kPvPagingFixup,
+    Event::kPvGdtLdtMappingFault, Event::kPvPtwrEmulation,    Event::kPvPtwrEmulationPae,
+};
+
+// As people know them from xenalyze's summary.
+constexpr std::string_view SummaryName(Event event) {
+  switch (event) {
+    case Event::kPvPageFault:
+      return "page_fault";
+    case Event::kPvEmulatePrivop:
+      return "emulate privop";
+    case Event::kPvEmulate4gb:
+      return "emulate 4G";
+    case Event::kPvMathStateRestore:
+      return "math state restore";
+    case Event::kPvPagingFixup:
+      return "paging fixup";
+    case Event::kPvGdtLdtMappingFault:
+      return "gdt/ldt mapping fault";
+    case Event::kPvPtwrEmulation:
+      return "ptwr";
+    case Event::kPvPtwrEmulationPae:
+      return "ptwr(pae)";
+    default:
+      return trace::Info(event).name;
+  }
+}
+
+class PvEvents : public Analysis {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.Record(Event::kPvHypercall);
+    subscriptions.Record(Event::kPvHypercallV2);
+    subscriptions.Record(Event::kPvHypercallSubcall);
+    subscriptions.Record(Event::kPvTrap);
+    for (const Event event : kOthers) subscriptions.Record(event);
+  }
+
+  void OnRecord(const Moment& moment) override {
+    if (moment.vcpu == nullptr) return;
+    Counts& counts = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    const trace::Record& record = moment.record;
+    switch (record.event) {
+      case Event::kPvHypercallV2:
+        ++counts.hypercalls[std::min(record.payload.Word(0) & 0xfffff, kHypercalls)];
+        break;
+      case Event::kPvHypercall:
+        ++counts.hypercalls[std::min(record.payload.Word(record.payload.count() - 1), kHypercalls)];
+        break;
+      case Event::kPvHypercallSubcall:
+        ++counts.subcalls[std::min(record.payload.Word(0) & 0xfffff, kHypercalls)];
+        break;
+      case Event::kPvTrap:
+        ++counts.traps[record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1)];
+        break;
+      default:
+        ++counts.others[static_cast<size_t>(record.event) - static_cast<size_t>(kFirstOther)];
+        break;
+    }
+  }
+
+  void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
+    const Counts* counts = vcpus_.Find(vcpu);
+    if (counts == nullptr) return;
+    Group& pv = out.AddGroup("pv", "PV events");
+    uint64_t hypercalls = 0;
+    uint64_t subcalls = 0;
+    uint64_t traps = 0;
+    for (const uint64_t count : counts->hypercalls) hypercalls += count;
+    for (const uint64_t count : counts->subcalls) subcalls += count;
+    for (const uint64_t count : counts->traps) traps += count;
+    AddCount(pv, "hypercall", hypercalls + subcalls);
+    AddCount(pv, "hypercall (subcall)", subcalls);
+    AddCount(pv, "trap", traps);
+    for (const Event event : kOthers) {
+      AddCount(pv, std::string(SummaryName(event)),
+               counts->others[static_cast<size_t>(event) - static_cast<size_t>(kFirstOther)]);
+    }
+    DescribeCalls(*counts, out.AddGroup("hypercalls", "Hypercalls"));
+    Group& vectors = out.AddGroup("traps", "Traps, by vector");
+    for (uint32_t vector = 0; vector < kVectors; ++vector) {
+      AddCount(vectors, NameOr(trace::TrapName(vector), "vector", vector), counts->traps[vector]);
+    }
+  }
+
+ private:
+  static constexpr Event kFirstOther = Event::kPvHypercall;
+  static constexpr size_t kEvents = 32;
+  struct Counts {
+    std::array<uint64_t, kHypercalls + 1> hypercalls{};
+    std::array<uint64_t, kHypercalls + 1> subcalls{};
+    std::array<uint64_t, kVectors> traps{};
+    std::array<uint64_t, kEvents> others{};
+  };
+
+  static void AddCount(Group& group, std::string name, uint64_t count) {
+    if (count > 0)
+      group.rows.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, count));
+  }
+  static std::string NameOr(std::string_view name, std::string_view kind, uint32_t number) {
+    return name.empty() ? fmt::format("{}_{}", kind, number) : std::string(name);
+  }
+  // A call within a multicall is a call; how many were is a figure of its own.
+  static void DescribeCalls(const Counts& counts, Group& group) {
+    for (uint32_t call = 0; call <= kHypercalls; ++call) {
+      const uint64_t direct = counts.hypercalls[call];
+      const uint64_t within = counts.subcalls[call];
+      if (direct + within == 0) continue;
+      Row row{
+          call < kHypercalls ? NameOr(trace::HypercallName(call), "hypercall", call) : "(other)",
+          {},
+          {}};
+      row.Add("count", Unit::kCount, direct + within);
+      row.Add("in_multicall", Unit::kCount, within);
+      group.rows.push_back(std::move(row));
+    }
+  }
+
+  PerVcpu<Counts> vcpus_;
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakePvEvents() { return std::make_unique<PvEvents>(); }
+
+}  // namespace xenoscope::analysis

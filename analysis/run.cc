@@ -1,0 +1,166 @@
+#include "analysis/run.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "analysis/dispatcher.h"
+#include "base/error.h"
+
+namespace xenoscope::analysis {
+
+void Dispatcher::Add(Analysis& analysis) {
+  Subscriptions wanted;
+  analysis.Subscribe(wanted);
+  for (const trace::Event event : wanted.events_) {
+    by_event_[static_cast<size_t>(event)].push_back(&analysis);
+  }
+  if (wanted.runs_) runs_.push_back(&analysis);
+  if (wanted.exits_) exits_.push_back(&analysis);
+  if (wanted.states_) states_.push_back(&analysis);
+  if (wanted.losses_) losses_.push_back(&analysis);
+}
+
+namespace {
+
+using trace::Item;
+using trace::ItemKind;
+
+// Counts what is not a known record.
+void CountRare(const Item& item, TraceFigures& figures) {
+  switch (item.kind) {
+    case ItemKind::kUnknownEvent:
+      ++figures.unknown_events;
+      ++figures.unknown_by_id[item.record.id];
+      break;
+    case ItemKind::kMalformed:
+      ++figures.malformed;
+      break;
+    case ItemKind::kWrap:
+      ++figures.padding;
+      break;
+    case ItemKind::kLost:
+      ++figures.loss_marks;
+      figures.lost_records += item.record.payload.Word(0);
+      break;
+    case ItemKind::kDamaged:
+      ++figures.damages;
+      figures.damaged_bytes += item.damage.bytes;
+      if (figures.first_damages.size() < TraceFigures::kDamagesKept) {
+        figures.first_damages.push_back(item.damage);
+      }
+      return;
+    case ItemKind::kRecord:
+    case ItemKind::kLossBegin:
+    case ItemKind::kPcpuBegin:
+    case ItemKind::kPcpuEnd:
+      return;
+  }
+  ++figures.records;
+  figures.record_bytes += item.record.SizeBytes();
+}
+
+absl::Status CheckBytes(const TraceFigures& figures, const std::string& name) {
+  const uint64_t accounted = figures.header_bytes + figures.record_bytes + figures.damaged_bytes;
+  if (accounted == figures.bytes) return absl::OkStatus();
+  return InternalError("{}: {} bytes, but headers {} + records {} + damaged {} are {}", name,
+                       figures.bytes, figures.header_bytes, figures.record_bytes,
+                       figures.damaged_bytes, accounted);
+}
+
+Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
+                  const correlate::Timeline& timeline, const Facts& facts) {
+  Document document;
+  for (const auto& analysis : analyses) analysis->DescribeTrace(facts, document.trace);
+  std::set<VcpuRef> vcpus;
+  for (const auto& vcpu : timeline.vcpus()) vcpus.insert(vcpu->ref);
+  for (const VcpuRef ref : vcpus) {
+    if (document.domains.empty() || document.domains.back().domain != ref.domain) {
+      DomainSection& domain = document.domains.emplace_back(DomainSection{ref.domain, {}, {}});
+      for (const auto& analysis : analyses) {
+        analysis->DescribeDomain(ref.domain, facts, domain.section);
+      }
+    }
+    VcpuSection& vcpu = document.domains.back().vcpus.emplace_back(VcpuSection{ref.vcpu, {}});
+    for (const auto& analysis : analyses) analysis->DescribeVcpu(ref, facts, vcpu.section);
+  }
+  return document;
+}
+
+// What is known, and for the rest what the records show.
+trace::Dialect Complete(trace::Dialect known, const trace::Dialect& inferred) {
+  if (known.vendor_source == trace::DialectSource::kUnknown) {
+    known.vendor = inferred.vendor;
+    known.vendor_source = inferred.vendor_source;
+  }
+  if (known.version_source == trace::DialectSource::kUnknown) {
+    known.from_version = inferred.from_version;
+    known.before_version = inferred.before_version;
+    known.version_source = inferred.version_source;
+  }
+  return known;
+}
+
+Clock ClockOf(const std::optional<Clock>& known,
+              const std::optional<trace::ClockEstimate>& estimate) {
+  if (known) return *known;
+  if (estimate) return {estimate->hz, ClockSource::kEstimated};
+  return {};
+}
+
+}  // namespace
+
+absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
+                           std::vector<std::unique_ptr<Analysis>> analyses) {
+  Dispatcher dispatcher;
+  for (const auto& analysis : analyses) dispatcher.Add(*analysis);
+  correlate::Timeline timeline(dispatcher);
+  trace::DialectEvidence dialect;
+  trace::ClockEvidence clock;
+
+  Result result;
+  TraceFigures& figures = result.trace;
+  figures.bytes = file.bytes().size();
+  figures.header_bytes = file.index().header_bytes;
+  figures.pcpus = file.index().pcpus.size();
+  bool begun = false;
+  uint64_t known_records = 0;
+  uint64_t known_bytes = 0;
+  trace::OrderedStream stream = file.Stream();
+  while (const Item* item = stream.Next()) {
+    if (item->kind == ItemKind::kRecord) [[likely]] {
+      ++known_records;
+      known_bytes += item->record.SizeBytes();
+      if (!dialect.Enough()) dialect.Observe(item->record);
+      if (!clock.Enough()) clock.Observe(item->record);
+      if (dispatcher.Wants(item->record.event)) {
+        dispatcher.Record({item->record, timeline.Current(item->record.pcpu)});
+      }
+    } else {
+      CountRare(*item, figures);
+      if (item->kind == ItemKind::kLossBegin || item->kind == ItemKind::kLost) {
+        dispatcher.Loss(*item);
+      }
+      if (item->kind == ItemKind::kPcpuBegin && !begun) {
+        begun = true;
+        figures.first = item->record.tsc;
+      }
+    }
+    timeline.Take(*item);
+  }
+  timeline.Finish();
+  figures.last = timeline.now();
+  figures.records += known_records;
+  figures.record_bytes += known_bytes;
+  figures.faults = timeline.faults();
+  for (const auto& analysis : analyses) analysis->Finish(figures.last);
+  XENOSCOPE_RETURN_IF_ERROR(CheckBytes(figures, file.name()));
+
+  result.facts.dialect = Complete(known.dialect, dialect.Conclude());
+  result.facts.clock = ClockOf(known.clock, clock.Conclude());
+  result.facts.range = {figures.first, figures.last};
+  result.document = Describe(analyses, timeline, result.facts);
+  return result;
+}
+
+}  // namespace xenoscope::analysis

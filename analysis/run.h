@@ -1,0 +1,61 @@
+// Runs analyses over a trace: one pass over the ordered stream, every byte accounted for.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/analysis.h"
+#include "analysis/document.h"
+#include "base/tsc.h"
+#include "correlate/timeline.h"
+#include "trace/dialect.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::analysis {
+
+// What the user or the recording knows of the trace beyond its bytes; the rest is inferred.
+struct Known {
+  std::optional<Clock> clock;
+  trace::Dialect dialect;  // what is known of it
+};
+
+// The trace as a whole. records + the named others are all the records there are; record_bytes +
+// header_bytes + damaged_bytes are all the bytes of the file (checked).
+struct TraceFigures {
+  uint64_t bytes = 0;
+  uint64_t header_bytes = 0;  // window headers
+  uint64_t record_bytes = 0;
+  uint64_t damaged_bytes = 0;
+  uint64_t records = 0;         // all of them, the ones below included
+  uint64_t unknown_events = 0;  // of events that this version does not know
+  uint64_t malformed = 0;       // with a number of words that no version of Xen writes
+  uint64_t padding = 0;         // at the ends of the rings
+  uint64_t loss_marks = 0;
+  uint64_t lost_records = 0;  // as the marks say
+  uint64_t damages = 0;
+  uint64_t pcpus = 0;
+  Tsc first;
+  Tsc last;
+  std::map<uint32_t, uint64_t> unknown_by_id;
+  std::vector<trace::Damage> first_damages;  // at most kDamagesKept
+  correlate::TimelineFaults faults;
+
+  static constexpr size_t kDamagesKept = 16;
+};
+
+struct Result {
+  TraceFigures trace;
+  Facts facts;
+  Document document;
+};
+
+// One pass; time linear in the records, memory independent of them. Errors: Internal when the bytes
+// do not add up.
+absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
+                           std::vector<std::unique_ptr<Analysis>> analyses);
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,322 @@
+#include "report/summary_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "report/table.h"
+#include "report/table_csv.h"
+
+namespace xenoscope::report {
+namespace {
+
+using analysis::Figure;
+using analysis::Result;
+using nlohmann::ordered_json;
+
+// ---- JSON
+
+ordered_json JsonValue(const Figure& figure) {
+  return std::visit([](const auto& value) { return ordered_json(value); }, figure.value);
+}
+
+ordered_json JsonRow(const analysis::Row& row) {
+  ordered_json out = ordered_json::object();
+  for (const Figure& figure : row.figures) out[figure.key] = JsonValue(figure);
+  if (!row.parts.empty()) {
+    ordered_json& parts = out["parts"] = ordered_json::object();
+    for (const analysis::Row& part : row.parts) parts[part.name] = JsonRow(part);
+  }
+  return out;
+}
+
+void AddSection(const analysis::Section& section, ordered_json& out) {
+  for (const analysis::Group& group : section.groups) {
+    ordered_json& rows = out[group.key] = ordered_json::object();
+    for (const analysis::Row& row : group.rows) rows[row.name] = JsonRow(row);
+  }
+}
+
+ordered_json JsonTrace(const Result& result) {
+  const analysis::TraceFigures& trace = result.trace;
+  ordered_json out = {
+      {"bytes", trace.bytes},
+      {"records", trace.records},
+      {"lost_records", trace.lost_records},
+      {"pcpus", trace.pcpus},
+      {"first_tsc", trace.first.value},
+      {"last_tsc", trace.last.value},
+      {"cpu_hz", result.facts.clock.hz},
+      {"cpu_hz_source", ToString(result.facts.clock.source)},
+      {"vendor", trace::ToString(result.facts.dialect.vendor)},
+      {"vendor_source", trace::ToString(result.facts.dialect.vendor_source)},
+      {"loss_marks", trace.loss_marks},
+      {"unknown_events", trace.unknown_events},
+      {"malformed_records", trace.malformed},
+      {"padding_records", trace.padding},
+      {"damages", trace.damages},
+      {"damaged_bytes", trace.damaged_bytes},
+      {"runstate_mismatches", trace.faults.runstate_mismatches},
+      {"exits_without_vcpu", trace.faults.exits_without_vcpu},
+  };
+  ordered_json& unknown = out["unknown_by_event"] = ordered_json::object();
+  for (const auto& [id, count] : trace.unknown_by_id) unknown[fmt::format("0x{:x}", id)] = count;
+  AddSection(result.document.trace, out);
+  return out;
+}
+
+// ---- text
+
+Unit TableUnit(analysis::Unit unit) {
+  switch (unit) {
+    case analysis::Unit::kCount:
+      return Unit::kCount;
+    case analysis::Unit::kBytes:
+      return Unit::kBytes;
+    case analysis::Unit::kCycles:
+      return Unit::kSeconds;
+    case analysis::Unit::kFraction:
+      return Unit::kShare;
+    case analysis::Unit::kHex:
+      return Unit::kHex;
+    case analysis::Unit::kText:
+      return Unit::kText;
+  }
+  return Unit::kText;
+}
+
+std::string Title(const std::string& key) {
+  if (key == "cycles") return "time";
+  if (key == "p5") return "5%";
+  if (key == "p50") return "50%";
+  if (key == "p95") return "95%";
+  std::string title = key;
+  std::replace(title.begin(), title.end(), '_', ' ');
+  return title;
+}
+
+uint64_t Whole(const analysis::Row& row, std::string_view key) {
+  for (const Figure& figure : row.figures) {
+    const auto* value = std::get_if<uint64_t>(&figure.value);
+    if (figure.key == key && value != nullptr) return *value;
+  }
+  return 0;
+}
+
+// One group as a table: a column for each key that its rows have, and with "cycles" the share of
+// the trace's time and the average.
+class GroupTable {
+ public:
+  GroupTable(const analysis::Group& group, const analysis::Facts& facts) : facts_(&facts) {
+    table_.columns.push_back({"name", group.title, Unit::kText, Shorten::kMiddle});
+    for (const analysis::Row& row : group.rows) AddColumns(row);
+    for (const analysis::Row& row : group.rows) AddRow(row, 1);
+  }
+  const Table& table() const { return table_; }
+
+ private:
+  void AddColumns(const analysis::Row& row) {
+    for (const Figure& figure : row.figures) {
+      if (table_.Find(figure.key) != table_.columns.size()) continue;
+      table_.columns.push_back(
+          {figure.key, Title(figure.key), TableUnit(figure.unit), Shorten::kEnd});
+      if (figure.key != "cycles") continue;
+      table_.columns.push_back({"share", "share", Unit::kShare, Shorten::kEnd});
+      table_.columns.push_back({"average", "average", Unit::kSeconds, Shorten::kEnd});
+    }
+    for (const analysis::Row& part : row.parts) AddColumns(part);
+  }
+
+  Cell CellOf(const Figure& figure) const {
+    if (figure.unit == analysis::Unit::kCycles) {
+      const auto* cycles = std::get_if<uint64_t>(&figure.value);
+      if (cycles != nullptr) return facts_->clock.Seconds(*cycles);
+    }
+    return std::visit([](const auto& value) { return Cell(value); }, figure.value);
+  }
+
+  void AddRow(const analysis::Row& row, int indent) {
+    std::vector<Cell> cells(table_.columns.size());
+    cells[0] = row.name;
+    for (const Figure& figure : row.figures) cells[table_.Find(figure.key)] = CellOf(figure);
+    const size_t share = table_.Find("share");
+    if (share < cells.size() && !std::holds_alternative<std::monostate>(cells[share - 1])) {
+      const uint64_t cycles = Whole(row, "cycles");
+      const uint64_t count = Whole(row, "count");
+      const Cycles all = facts_->range.Length();
+      if (all > 0) cells[share] = static_cast<double>(cycles) / static_cast<double>(all);
+      if (count > 0) cells[share + 1] = facts_->clock.Seconds(cycles) / static_cast<double>(count);
+    }
+    table_.AddRow(std::move(cells), indent);
+    for (const analysis::Row& part : row.parts) AddRow(part, indent + 1);
+  }
+
+  const analysis::Facts* facts_;
+  Table table_;
+};
+
+std::string SectionText(const analysis::Section& section, const analysis::Facts& facts,
+                        const TextStyle& style) {
+  std::string text;
+  for (const analysis::Group& group : section.groups) {
+    if (group.rows.empty()) continue;
+    text += ToText(GroupTable(group, facts).table(), style);
+  }
+  return text;
+}
+
+std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
+
+std::string TraceText(const Result& result) {
+  const analysis::TraceFigures& trace = result.trace;
+  const analysis::Facts& facts = result.facts;
+  std::string text =
+      fmt::format("{} of trace on {} pCPU{}: {} records, {} bytes\n",
+                  CellText(facts.clock.Seconds(facts.range.Length()), Unit::kSeconds), trace.pcpus,
+                  Plural(trace.pcpus), CellText(trace.records, Unit::kCount),
+                  CellText(trace.bytes, Unit::kBytes));
+  text += fmt::format("clock {:.6f} GHz ({}), vendor {} ({})\n",
+                      static_cast<double>(facts.clock.hz) / 1e9, ToString(facts.clock.source),
+                      trace::ToString(facts.dialect.vendor),
+                      trace::ToString(facts.dialect.vendor_source));
+  if (trace.lost_records > 0) {
+    text +=
+        fmt::format("lost: {} records at {} place{}\n", CellText(trace.lost_records, Unit::kCount),
+                    trace.loss_marks, Plural(trace.loss_marks));
+  }
+  if (trace.unknown_events > 0) {
+    text += fmt::format("unknown: {} records of events that this version does not know (",
+                        trace.unknown_events);
+    bool first = true;
+    for (const auto& [id, count] : trace.unknown_by_id) {
+      text += fmt::format("{}0x{:x}: {}", first ? "" : ", ", id, count);
+      first = false;
+    }
+    text += ")\n";
+  }
+  if (trace.malformed > 0) {
+    text += fmt::format("malformed: {} record{} with a number of words that no Xen writes\n",
+                        trace.malformed, Plural(trace.malformed));
+  }
+  if (trace.damages > 0) {
+    text += fmt::format("damaged: {} place{}, {} bytes passed over\n", trace.damages,
+                        Plural(trace.damages), trace.damaged_bytes);
+    for (const trace::Damage& damage : trace.first_damages) {
+      text += fmt::format("  byte {}: {} ({} bytes)\n", damage.offset, trace::ToString(damage.kind),
+                          damage.bytes);
+    }
+    if (trace.damages > trace.first_damages.size()) {
+      text += fmt::format("  and {} more\n", trace.damages - trace.first_damages.size());
+    }
+  }
+  if (trace.faults.runstate_mismatches > 0) {
+    text += fmt::format(
+        "contradictory: {} runstate change{} from a state the vCPU was not in, the first at byte "
+        "{}; "
+        "the clocks of the pCPUs may differ\n",
+        trace.faults.runstate_mismatches, Plural(trace.faults.runstate_mismatches),
+        trace.faults.first_mismatch_offset);
+  }
+  return text;
+}
+
+std::string Heading(const std::string& text, const TextStyle& style) {
+  return style.colour ? fmt::format("\n\033[1m{}\033[0m\n", text) : fmt::format("\n{}\n", text);
+}
+
+// ---- CSV
+
+void AddCsvRow(const std::string& domain, const std::string& vcpu, const std::string& group,
+               const std::string& path, const analysis::Row& row, Table& table) {
+  const std::string name = path.empty() ? row.name : path + "/" + row.name;
+  std::vector<Cell> cells(table.columns.size());
+  cells[0] = domain;
+  cells[1] = vcpu;
+  cells[2] = group;
+  cells[3] = name;
+  for (const Figure& figure : row.figures) {
+    size_t column = table.Find(figure.key);
+    if (column == table.columns.size()) {
+      table.columns.push_back({figure.key, figure.key, TableUnit(figure.unit), Shorten::kEnd});
+      if (figure.unit == analysis::Unit::kCycles) table.columns.back().unit = Unit::kCount;
+      cells.emplace_back();
+    }
+    cells[column] = std::visit([](const auto& value) { return Cell(value); }, figure.value);
+  }
+  table.AddRow(std::move(cells));
+  for (const analysis::Row& part : row.parts) AddCsvRow(domain, vcpu, group, name, part, table);
+}
+
+void AddCsvSection(const std::string& domain, const std::string& vcpu,
+                   const analysis::Section& section, Table& table) {
+  for (const analysis::Group& group : section.groups) {
+    for (const analysis::Row& row : group.rows) {
+      AddCsvRow(domain, vcpu, group.key, "", row, table);
+    }
+  }
+}
+
+}  // namespace
+
+std::string SummaryText(const Result& result, const DomainNames& names, const TextStyle& style) {
+  std::string text = TraceText(result);
+  text += SectionText(result.document.trace, result.facts, style);
+  for (const analysis::DomainSection& domain : result.document.domains) {
+    const std::string name = names(domain.domain);
+    text += Heading(fmt::format("Domain {}{}", ToString(domain.domain),
+                                name.empty() ? "" : fmt::format(" ({})", name)),
+                    style);
+    text += SectionText(domain.section, result.facts, style);
+    for (const analysis::VcpuSection& vcpu : domain.vcpus) {
+      text += Heading(ToString(VcpuRef{domain.domain, vcpu.vcpu}), style);
+      text += SectionText(vcpu.section, result.facts, style);
+    }
+  }
+  return text;
+}
+
+ordered_json SummaryJson(const Result& result, const DomainNames& names) {
+  ordered_json out;
+  out["trace"] = JsonTrace(result);
+  ordered_json& domains = out["domains"] = ordered_json::array();
+  for (const analysis::DomainSection& domain : result.document.domains) {
+    ordered_json entry = {{"domid", domain.domain.value}, {"name", names(domain.domain)}};
+    AddSection(domain.section, entry);
+    ordered_json& vcpus = entry["vcpus"] = ordered_json::array();
+    for (const analysis::VcpuSection& vcpu : domain.vcpus) {
+      ordered_json inner = {{"vcpu", vcpu.vcpu.value}};
+      AddSection(vcpu.section, inner);
+      vcpus.push_back(std::move(inner));
+    }
+    domains.push_back(std::move(entry));
+  }
+  return out;
+}
+
+std::string SummaryCsv(const Result& result) {
+  Table table;
+  for (const char* key : {"domain", "vcpu", "group", "name"}) {
+    table.columns.push_back({key, key, Unit::kText, Shorten::kEnd});
+  }
+  for (const char* key : {"count", "cycles", "p5", "p50", "p95"}) {
+    table.columns.push_back({key, key, Unit::kCount, Shorten::kEnd});
+  }
+  AddCsvSection("", "", result.document.trace, table);
+  for (const analysis::DomainSection& domain : result.document.domains) {
+    const std::string domid = std::to_string(domain.domain.value);
+    AddCsvSection(domid, "", domain.section, table);
+    for (const analysis::VcpuSection& vcpu : domain.vcpus) {
+      AddCsvSection(domid, std::to_string(vcpu.vcpu.value), vcpu.section, table);
+    }
+  }
+  // Rows made before a column was met are shorter.
+  for (Group& group : table.groups) {
+    for (Row& row : group.rows) row.cells.resize(table.columns.size());
+  }
+  return ToCsv(table);
+}
+
+}  // namespace xenoscope::report

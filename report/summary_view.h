@@ -1,0 +1,26 @@
+// `xenoscope summary`: what the analyses found, as text, JSON (the keys of docs/summary.md) or CSV.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analysis/run.h"
+#include "report/table_text.h"
+
+namespace xenoscope::report {
+
+// A domain's name, or empty.
+using DomainNames = std::function<std::string(DomainId)>;
+
+std::string SummaryText(const analysis::Result& result, const DomainNames& names,
+                        const TextStyle& style);
+
+// trace {bytes, records, ...}, domains [{domid, name, GROUP {ROW: FIGURES}, vcpus [{vcpu, ...}]}]
+nlohmann::ordered_json SummaryJson(const analysis::Result& result, const DomainNames& names);
+
+// One line a row: domain, vcpu, group, name (parts after "/"), then count, cycles, p5, p50, p95,
+// value.
+std::string SummaryCsv(const analysis::Result& result);
+
+}  // namespace xenoscope::report
