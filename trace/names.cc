@@ -231,7 +231,7 @@ constexpr string_view kHypercalls[] = {
     "vcpu_op",
     "set_segment_base",
     "mmuext_op",
-    "xsm_op",
+    "acm_op",
     "nmi_op",
     "sched_op",
     "callback_op",  // 30
