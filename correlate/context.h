@@ -1,0 +1,52 @@
+// What a processor was doing for a vCPU at some instant, as the trace tells it: the third
+// coordinate of a stratum, beside domain and vCPU.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "correlate/timeline.h"
+
+namespace xenoscope::correlate {
+
+enum class ContextKind : uint8_t {
+  kRunning,   // a PV guest's vCPU, in the guest or in Xen: the trace does not tell them apart
+  kGuest,     // HVM: between VMENTRY and VMEXIT
+  kExit,      // HVM: between VMEXIT and VMENTRY, for `reason`
+  kResume,    // HVM: scheduled in, before VMENTRY; the exit was not seen
+  kLost,      // while records of the trace were lost
+  kUntraced,  // there is no trace
+};
+
+struct Context {
+  ContextKind kind = ContextKind::kUntraced;
+  bool nested = false;  // kExit: of a nested guest
+  uint32_t reason = 0;  // kExit: the vendor's exit reason
+
+  constexpr auto operator<=>(const Context&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Context& context) {
+    return H::combine(std::move(h), context.kind, context.nested, context.reason);
+  }
+};
+
+constexpr Context ContextOf(SegmentKind kind, bool nested, uint32_t reason) {
+  switch (kind) {
+    case SegmentKind::kGuest:
+      return {ContextKind::kGuest};
+    case SegmentKind::kExit:
+      return {ContextKind::kExit, nested, reason};
+    case SegmentKind::kResume:
+      return {ContextKind::kResume};
+    case SegmentKind::kWhole:
+      break;
+  }
+  return {ContextKind::kRunning};
+}
+
+// Whether the trace says exactly how many cycles were spent so.
+constexpr bool IsTraced(ContextKind kind) {
+  return kind != ContextKind::kLost && kind != ContextKind::kUntraced;
+}
+
+}  // namespace xenoscope::correlate

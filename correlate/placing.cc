@@ -1,0 +1,468 @@
+#include "correlate/placing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "trace/events.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+using recording::Sample;
+
+// The timeline is pruned after this many cycles at the earliest (a few milliseconds).
+constexpr Cycles kForgetEvery = Cycles{1} << 23;
+constexpr double kWeightTolerance = 1e-6;
+
+// Adds to the place of the same context and pCPU, or makes one.
+void AddWeight(std::vector<Place>& places, const Place& place) {
+  for (Place& known : places) {
+    if (known.context == place.context && known.pcpu == place.pcpu) {
+      known.weight += place.weight;
+      return;
+    }
+  }
+  places.push_back(place);
+}
+
+void Normalise(std::vector<Place>& places) {
+  const double sum = std::accumulate(places.begin(), places.end(), 0.0,
+                                     [](double a, const Place& b) { return a + b.weight; });
+  for (Place& place : places) place.weight /= sum;
+}
+
+Place Surely(const Piece& piece) { return {piece.context, piece.context, piece.pcpu, 1}; }
+
+}  // namespace
+
+const char* ToString(Placement placement) {
+  switch (placement) {
+    case Placement::kInstant:
+      return "instant";
+    case Placement::kTwin:
+      return "twin";
+    case Placement::kAtExit:
+      return "at_exit";
+    case Placement::kBracketed:
+      return "bracketed";
+    case Placement::kUntraced:
+      return "untraced";
+  }
+  return "?";
+}
+
+const char* ToString(Remainder remainder) {
+  switch (remainder) {
+    case Remainder::kOutsideTrace:
+      return "outside_trace";
+    case Remainder::kUnknownVcpu:
+      return "unknown_vcpu";
+    case Remainder::kNotRunning:
+      return "not_running";
+    case Remainder::kModeDisagrees:
+      return "mode_disagrees";
+    case Remainder::kTraceLost:
+      return "trace_lost";
+    case Remainder::kOutOfOrder:
+      return "out_of_order";
+  }
+  return "?";
+}
+
+uint64_t PlacingCounts::Attributed() const {
+  return std::accumulate(placed.begin(), placed.end(), uint64_t{0});
+}
+
+uint64_t PlacingCounts::Unplaced() const {
+  return std::accumulate(unplaced.begin(), unplaced.end(), uint64_t{0});
+}
+
+Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer)
+    : options_(options), samples_(&samples), observer_(&observer), timeline_(*this) {
+  next_ = samples_->Next();
+  ReadBatch();
+}
+
+void Placer::ReadBatch() {
+  batch_.clear();
+  if (!next_) return;
+  batch_.push_back(*next_);
+  next_ = samples_->Next();
+  while (next_ && next_->vcpu == batch_.front().vcpu && next_->when == batch_.front().when) {
+    batch_.push_back(*next_);
+    next_ = samples_->Next();
+  }
+}
+
+Placer::Vcpu& Placer::Of(uint32_t index) {
+  if (index >= vcpus_.size()) vcpus_.resize(index + 1);
+  return vcpus_[index];
+}
+
+const VcpuTrack* Placer::Find(VcpuRef vcpu) {
+  const auto& all = timeline_.vcpus();
+  for (size_t i = tracks_.size(); i < all.size(); ++i) tracks_[all[i]->ref] = all[i].get();
+  const auto found = tracks_.find(vcpu);
+  return found == tracks_.end() ? nullptr : found->second;
+}
+
+void Placer::Take(const trace::Item& item) {
+  if (!trace_begun_ && item.kind == trace::ItemKind::kRecord) {
+    trace_begun_ = true;
+    trace_begin_ = item.record.tsc;
+  }
+  timeline_.Take(item);
+  if (item.kind == trace::ItemKind::kRecord) {
+    switch (item.record.event) {
+      case trace::Event::kHvmVmexit:
+      case trace::Event::kHvmSvmExit:
+        if (const VcpuTrack* track = timeline_.Current(item.record.pcpu)) NoteExit(*track);
+        break;
+      case trace::Event::kHvmNmi:
+        // On Intel the exit's reason covers exceptions too; this record tells.
+        if (const VcpuTrack* track = timeline_.Current(item.record.pcpu)) {
+          Vcpu& vcpu = Of(track->index);
+          if (!vcpu.exits.empty()) vcpu.exits.back().nmi = true;
+        }
+        break;
+      default:
+        break;
+    }
+  } else if (item.kind == trace::ItemKind::kLost) {
+    counts_.lost_records += item.lost;
+    counts_.lost_time += item.record.tsc - item.first_lost;
+  }
+  while (!batch_.empty() && timeline_.now() >= batch_.front().when.end) {
+    PlaceBatch();
+    ReadBatch();
+  }
+  if (timeline_.now() >= forget_at_) Forget();
+}
+
+void Placer::NoteExit(const VcpuTrack& track) {
+  Vcpu& vcpu = Of(track.index);
+  ExitMark mark;
+  mark.tsc = track.exit_tsc;
+  mark.pcpu = track.pcpu;
+  mark.run = track.run;
+  mark.reason = track.exit_reason;
+  mark.nested = track.exit_nested;
+  mark.nmi = options_.vendor == trace::Vendor::kSvm && track.exit_reason == kSvmExitNmi;
+  mark.rip = track.exit_rip;
+  mark.has_previous = vcpu.last_exit_known;
+  mark.previous_reason = vcpu.last_reason;
+  mark.previous_rip = vcpu.last_rip;
+  vcpu.exits.push_back(mark);
+  vcpu.last_exit_known = true;
+  vcpu.last_reason = mark.reason;
+  vcpu.last_rip = mark.rip;
+}
+
+void Placer::OnSegment(const Segment& segment) {
+  const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
+  const Cycles sampled = segment.range.Intersect(options_.sampled).Length();
+  if (sampled > 0 && !IsIdle(segment.vcpu)) {
+    observer_->OnTraced(segment.vcpu, context, sampled);
+    const bool nmi = segment.kind == SegmentKind::kExit && segment.first &&
+                     options_.vendor == trace::Vendor::kSvm && segment.reason == kSvmExitNmi;
+    counts_.nmi_exits += static_cast<uint64_t>(nmi);
+  }
+  const Piece piece{segment.range, context, segment.vcpu, segment.pcpu, segment.run};
+  if (segment.range.Empty()) return;
+  Vcpu& vcpu = Of(segment.vcpu_index);
+  vcpu.by_context[static_cast<size_t>(context.kind)] += segment.range.Length();
+  vcpu.pieces.Add(piece);
+  if (segment.pcpu.value >= pcpus_.size()) pcpus_.resize(segment.pcpu.value + 1);
+  pcpus_[segment.pcpu.value].Add(piece);
+}
+
+void Placer::OnRun(const RunInterval& interval) {
+  Vcpu& vcpu = Of(interval.vcpu_index);
+  if (interval.state != RunState::kLost) {
+    vcpu.known += interval.range.Length();
+    return;
+  }
+  vcpu.last_exit_known = false;
+  if (interval.range.Empty()) return;
+  vcpu.pieces.Add(
+      {interval.range, {ContextKind::kLost}, interval.vcpu, interval.pcpu, interval.number});
+}
+
+std::optional<Piece> Placer::OpenPiece(const VcpuTrack& track) const {
+  const Tsc now = timeline_.now();
+  if (track.state == RunState::kLost) {
+    return Piece{{track.since, now}, {ContextKind::kLost}, track.ref, track.pcpu, track.run};
+  }
+  if (track.state != RunState::kRunning) return std::nullopt;
+  return Piece{{track.segment_since, now},
+               ContextOf(track.segment, track.exit_nested, track.exit_reason),
+               track.ref,
+               track.pcpu,
+               track.run};
+}
+
+bool Placer::OutsideTrace(TscRange bracket) const {
+  return !trace_begun_ || bracket.end <= trace_begin_ || bracket.begin >= timeline_.now();
+}
+
+void Placer::PlaceBatch() {
+  const Sample& first = batch_.front();
+  counts_.samples += batch_.size();
+  if (first.when.begin < forgotten_) {
+    for (const Sample& sample : batch_) Reject(sample, Remainder::kOutOfOrder);
+    return;
+  }
+  if (first.IsInstant()) {
+    for (const Sample& sample : batch_) PlaceInstant(sample);
+    return;
+  }
+  const VcpuTrack* track = Find(first.vcpu);
+  if (track == nullptr) {
+    const Remainder why =
+        OutsideTrace(first.when) ? Remainder::kOutsideTrace : Remainder::kUnknownVcpu;
+    for (const Sample& sample : batch_) Reject(sample, why);
+    return;
+  }
+  PlaceBrackets(Of(track->index), *track);
+}
+
+void Placer::PlaceInstant(const Sample& sample) {
+  const Tsc at = sample.when.begin;
+  std::optional<Piece> found;
+  const auto look = [&](const PieceWindow& window, const VcpuTrack* open) {
+    if (const Piece* piece = window.At(at)) {
+      found = *piece;
+    } else if (open != nullptr) {
+      const std::optional<Piece> last = OpenPiece(*open);
+      if (last && last->range.Contains(at)) found = last;
+    }
+  };
+  const bool nobodys = sample.vcpu.domain >= kFirstReservedDomain;
+  if (nobodys && sample.pcpu && sample.pcpu->value < pcpus_.size()) {
+    look(pcpus_[sample.pcpu->value], timeline_.Current(*sample.pcpu));
+  } else if (!nobodys) {
+    const VcpuTrack* track = Find(sample.vcpu);
+    if (track == nullptr) return Reject(sample, Remainder::kUnknownVcpu);
+    look(Of(track->index).pieces, track);
+  }
+  if (!found) {
+    return Reject(sample,
+                  OutsideTrace(sample.when) ? Remainder::kOutsideTrace : Remainder::kNotRunning);
+  }
+  if (found->context.kind == ContextKind::kLost) return Reject(sample, Remainder::kTraceLost);
+  const Place place = Surely(*found);
+  Accept(sample, found->vcpu, sample.address, Placement::kInstant, found->run, {&place, 1});
+}
+
+std::vector<const ExitMark*> Placer::FindTwins(Vcpu& vcpu) const {
+  std::vector<const ExitMark*> twins(batch_.size(), nullptr);
+  const TscRange bracket = batch_.front().when;
+  std::vector<size_t> samples;
+  std::vector<GuestSample> guest;
+  for (size_t i = 0; i < batch_.size(); ++i) {
+    if (batch_[i].mode == Mode::kXen) continue;
+    samples.push_back(i);
+    guest.push_back({batch_[i].address, batch_[i].mode});
+  }
+  std::vector<const ExitMark*> marks;
+  std::vector<ExitMark> exits;
+  for (const ExitMark& mark : vcpu.exits) {
+    if (!mark.nmi || mark.tsc < vcpu.twins_until || !bracket.Contains(mark.tsc)) continue;
+    marks.push_back(&mark);
+    exits.push_back(mark);
+  }
+  for (const Twins& pair : MatchTwins(guest, exits, options_.logged_rip)) {
+    twins[samples[pair.sample]] = marks[pair.exit];
+    vcpu.twins_until = marks[pair.exit]->tsc + 1;
+  }
+  return twins;
+}
+
+void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
+  const TscRange bracket = batch_.front().when;
+  const std::vector<const ExitMark*> twins = FindTwins(vcpu);
+  // Samples of one buffer are in order of time: a twin ends the brackets of those before it and
+  // begins those of the ones after it.
+  TscRange between{bracket.begin, bracket.begin};
+  std::array<std::optional<Candidates>, 2> candidates;  // of guest and of Xen mode in `between`
+  for (size_t i = 0; i < batch_.size(); ++i) {
+    const Sample& sample = batch_[i];
+    if (twins[i] != nullptr) {
+      const Place place{{ContextKind::kGuest}, {ContextKind::kGuest}, twins[i]->pcpu, 1};
+      Accept(sample, sample.vcpu, twins[i]->rip, Placement::kTwin, twins[i]->run, {&place, 1});
+      between = {twins[i]->tsc, twins[i]->tsc};
+      continue;
+    }
+    if (between.Empty()) {
+      const auto next = std::find_if(twins.begin() + static_cast<std::ptrdiff_t>(i), twins.end(),
+                                     [](const ExitMark* twin) { return twin != nullptr; });
+      between.end = next == twins.end() ? bracket.end : (*next)->tsc;
+      candidates = {};
+    }
+    const bool guest = track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
+    if (guest && options_.vendor == trace::Vendor::kSvm &&
+        (PlaceAtExits(vcpu, sample, between) || PlaceAtExits(vcpu, sample, bracket))) {
+      continue;
+    }
+    std::optional<Candidates>& found = candidates.at(sample.mode == Mode::kXen ? 1 : 0);
+    if (!found) {
+      found = FindCandidates(vcpu, track, sample.mode, between);
+      if (found->places.empty()) found = FindCandidates(vcpu, track, sample.mode, bracket);
+    }
+    if (found->places.empty()) {
+      Reject(sample, WhyNowhere(vcpu, track, bracket));
+      continue;
+    }
+    counts_.stale += static_cast<uint64_t>(guest && options_.logged_rip == LoggedRip::kOfLastEntry);
+    Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->run, found->places);
+  }
+}
+
+bool Placer::PlaceAtExits(const Vcpu& vcpu, const Sample& sample, TscRange bracket) {
+  std::vector<Place> places;
+  absl::flat_hash_map<Address, uint32_t> addresses;
+  Address likeliest = sample.address;
+  uint32_t most = 0;
+  uint64_t run = 0;
+  const auto first =
+      std::partition_point(vcpu.exits.begin(), vcpu.exits.end(),
+                           [&](const ExitMark& mark) { return mark.tsc < bracket.begin; });
+  // The NMI came just before the exit's record: an exit at the bracket's end is a candidate too.
+  for (auto mark = first; mark != vcpu.exits.end() && mark->tsc <= bracket.end; ++mark) {
+    if (mark->nmi || !MayBeTakenAt(*mark, {sample.address, sample.mode}, options_.logged_rip))
+      continue;
+    AddWeight(
+        places,
+        {{ContextKind::kExit, mark->nested, mark->reason}, {ContextKind::kGuest}, mark->pcpu, 1});
+    const uint32_t times = ++addresses[mark->rip];
+    if (times <= most) continue;
+    most = times;
+    likeliest = mark->rip;
+    run = mark->run;
+  }
+  if (places.empty()) return false;
+  Normalise(places);
+  Accept(sample, sample.vcpu, likeliest, Placement::kAtExit, run, places);
+  return true;
+}
+
+Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
+                                          TscRange bracket) const {
+  Candidates found;
+  Cycles longest = 0;
+  Cycles lost = 0;
+  const auto add = [&](const Piece& piece, TscRange part) {
+    const Cycles length = part.Length();
+    if (piece.context.kind == ContextKind::kLost) {
+      lost += length;
+      return;
+    }
+    if (!Agrees(mode, piece.context.kind)) return;
+    AddWeight(found.places,
+              {piece.context, piece.context, piece.pcpu, static_cast<double>(length)});
+    if (length <= longest) return;
+    longest = length;
+    found.run = piece.run;
+  };
+  vcpu.pieces.ForEach(bracket, add);
+  if (const std::optional<Piece> open = OpenPiece(track)) {
+    const TscRange part = open->range.Intersect(bracket);
+    if (!part.Empty()) add(*open, part);
+  }
+  if (found.places.empty()) return found;
+  if (lost > 0 && vcpu.known > 0) {
+    // The part of the lost time that the vCPU spends so elsewhere.
+    double so = 0;
+    for (size_t kind = 0; kind < vcpu.by_context.size(); ++kind) {
+      if (Agrees(mode, static_cast<ContextKind>(kind))) {
+        so += static_cast<double>(vcpu.by_context[kind]);
+      }
+    }
+    const double weight =
+        static_cast<double>(lost) * std::min(1.0, so / static_cast<double>(vcpu.known));
+    AddWeight(found.places, {{ContextKind::kLost}, {ContextKind::kLost}, track.pcpu, weight});
+  }
+  Normalise(found.places);
+  return found;
+}
+
+Remainder Placer::WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const {
+  if (OutsideTrace(bracket)) return Remainder::kOutsideTrace;
+  bool lost = false;
+  bool ran = false;
+  const auto look = [&](const Piece& piece, TscRange) {
+    (piece.context.kind == ContextKind::kLost ? lost : ran) = true;
+  };
+  vcpu.pieces.ForEach(bracket, look);
+  const std::optional<Piece> open = OpenPiece(track);
+  if (open && !open->range.Intersect(bracket).Empty()) look(*open, bracket);
+  if (lost) return Remainder::kTraceLost;
+  return ran ? Remainder::kModeDisagrees : Remainder::kNotRunning;
+}
+
+void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placement placement,
+                    uint64_t run, std::span<const Place> places) {
+  const double sum = std::accumulate(places.begin(), places.end(), 0.0,
+                                     [](double a, const Place& b) { return a + b.weight; });
+  if (std::abs(sum - 1) > kWeightTolerance && fault_.ok()) {
+    fault_ = InternalError("the places of a sample of {} weigh {} and not 1", ToString(vcpu), sum);
+  }
+  ++counts_.placed[static_cast<size_t>(placement)];
+  counts_.repaired += static_cast<uint64_t>(address != sample.address);
+  observer_->OnPlaced({&sample, vcpu, address, placement, run, places});
+}
+
+void Placer::Reject(const Sample& sample, Remainder why) {
+  ++counts_.unplaced[static_cast<size_t>(why)];
+  observer_->OnUnplaced(sample, why);
+}
+
+void Placer::Forget() {
+  const Tsc now = timeline_.now();
+  forget_at_ = now + std::max(options_.longest_bracket / 2, kForgetEvery);
+  Tsc horizon = now;
+  if (!batch_.empty()) {
+    const uint64_t end = batch_.front().when.end.value;
+    horizon = {end - std::min(end, options_.longest_bracket)};
+    horizon = std::min(horizon, now);
+  }
+  forgotten_ = std::max(forgotten_, horizon);
+  for (Vcpu& vcpu : vcpus_) {
+    vcpu.pieces.DropBefore(forgotten_);
+    while (!vcpu.exits.empty() && vcpu.exits.front().tsc < forgotten_) vcpu.exits.pop_front();
+  }
+  for (PieceWindow& pcpu : pcpus_) pcpu.DropBefore(forgotten_);
+}
+
+absl::Status Placer::Finish() {
+  timeline_.Finish();
+  while (!batch_.empty()) {
+    PlaceBatch();
+    ReadBatch();
+  }
+  XENOSCOPE_RETURN_IF_ERROR(fault_);
+  if (counts_.samples != counts_.Attributed() + counts_.Unplaced()) {
+    return InternalError("{} samples, but {} placed and {} in remainders", counts_.samples,
+                         counts_.Attributed(), counts_.Unplaced());
+  }
+  return absl::OkStatus();
+}
+
+PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer) {
+  constexpr Place kNowhere{{}, {}, {}, 1};
+  PlacingCounts counts;
+  while (const std::optional<Sample> sample = samples.Next()) {
+    ++counts.samples;
+    ++counts.placed[static_cast<size_t>(Placement::kUntraced)];
+    observer.OnPlaced(
+        {&*sample, sample->vcpu, sample->address, Placement::kUntraced, 0, {&kNowhere, 1}});
+  }
+  return counts;
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,189 @@
+// Joins samples with the trace: when and where each was taken, and in which context. Exactly where
+// the sample says when, by its twin where it has one, else by weights over the places where it can
+// have been (docs/method.md, sections 1 to 3).
+//
+// One pass over trace and samples together. Memory: the pieces of the timeline within the longest
+// bracket, and the samples of one drain of one buffer.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "base/ids.h"
+#include "base/mode.h"
+#include "base/tsc.h"
+#include "correlate/brackets.h"
+#include "correlate/context.h"
+#include "correlate/timeline.h"
+#include "correlate/twins.h"
+#include "recording/sample.h"
+#include "trace/names.h"
+#include "trace/record.h"
+
+namespace xenoscope::correlate {
+
+// How a place was found.
+enum class Placement : uint8_t {
+  kInstant,    // the sample said when
+  kTwin,       // it is an NMI exit of the trace
+  kAtExit,     // logged as guest, but taken as the guest left for another reason: method.md §2.3
+  kBracketed,  // by the lengths of the intervals that agree with its mode
+  kUntraced,   // there is no trace
+};
+inline constexpr size_t kPlacements = 5;
+const char* ToString(Placement placement);
+
+// Why a sample has no place.
+enum class Remainder : uint8_t {
+  kOutsideTrace,   // its bracket ends before the trace begins, or begins after its end
+  kUnknownVcpu,    // the trace never names its vCPU
+  kNotRunning,     // its vCPU did not run within its bracket
+  kModeDisagrees,  // it ran, but never in the sample's mode
+  kTraceLost,      // records were lost where it must have been
+  kOutOfOrder,     // it came later than its bracket's end allows; the timeline is forgotten there
+};
+inline constexpr size_t kRemainders = 6;
+// Stable: the keys in JSON.
+const char* ToString(Remainder remainder);
+
+// One place where a sample can have been. The weights of its places sum to 1.
+struct Place {
+  Context context;  // on whose account it is: at an exit, the exit's
+  Context stratum;  // whose cycles it is a sample of (method.md §4.1)
+  PcpuId pcpu;
+  double weight = 0;
+};
+
+struct PlacedSample {
+  const recording::Sample* sample = nullptr;
+  VcpuRef vcpu;         // on whose behalf: for a sample that only knows "Xen", who ran
+  Address address = 0;  // repaired where the sample's is stale
+  Placement placement = Placement::kBracketed;
+  uint64_t run = 0;  // the running interval where it most likely was: its cluster
+  std::span<const Place> places;
+};
+
+// Receives each sample once, placed or not, and all traced time.
+class PlacingObserver {
+ public:
+  virtual ~PlacingObserver() = default;
+  virtual void OnPlaced(const PlacedSample& sample) = 0;
+  virtual void OnUnplaced(const recording::Sample& sample, Remainder why) = 0;
+  // The vCPU spent `cycles` in the context, while samples were taken.
+  virtual void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) = 0;
+};
+
+// Samples in the order of the ends of their brackets; those of one vCPU in the order in which they
+// were taken.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+  virtual std::optional<recording::Sample> Next() = 0;
+};
+
+struct PlacingOptions {
+  // While samples were taken; only this time of the trace is given to OnTraced.
+  TscRange sampled;
+  // Of all brackets: how long the timeline has to be remembered.
+  Cycles longest_bracket = 0;
+  trace::Vendor vendor = trace::Vendor::kUnknown;
+  LoggedRip logged_rip = LoggedRip::kOfExit;
+};
+
+struct PlacingCounts {
+  uint64_t samples = 0;
+  std::array<uint64_t, kPlacements> placed{};
+  std::array<uint64_t, kRemainders> unplaced{};
+  uint64_t repaired = 0;      // addresses that the exit record corrected
+  uint64_t stale = 0;         // addresses known to be stale that nothing could correct
+  uint64_t nmi_exits = 0;     // in the trace, while samples were taken
+  uint64_t lost_records = 0;  // of the trace
+  Cycles lost_time = 0;       // of pCPUs, in which records were lost
+  uint64_t Attributed() const;
+  uint64_t Unplaced() const;
+};
+
+class Placer : private TimelineObserver {
+ public:
+  // `samples` and `observer` must outlive the placer.
+  Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer);
+
+  // Takes the next item of the trace; places the samples whose brackets have passed.
+  void Take(const trace::Item& item);
+  // Places what is left. Internal: a sample is neither placed nor in a remainder.
+  absl::Status Finish();
+
+  const PlacingCounts& counts() const { return counts_; }
+
+ private:
+  struct Vcpu {
+    PieceWindow pieces;
+    std::deque<ExitMark> exits;
+    bool last_exit_known = false;  // exits.back() or one before it, with no loss since
+    uint32_t last_reason = 0;
+    Address last_rip = 0;
+    Tsc twins_until;  // NMI exits before this have had their sample or will not
+    // Up to now, for the weight of lost time: in any known state, and of it in each context.
+    Cycles known = 0;
+    std::array<Cycles, 6> by_context{};
+  };
+  // Where a sample of some bracket and mode can have been; empty when nowhere that is known.
+  struct Candidates {
+    std::vector<Place> places;
+    uint64_t run = 0;
+  };
+
+  void OnSegment(const Segment& segment) override;
+  void OnRun(const RunInterval& interval) override;
+
+  Vcpu& Of(uint32_t index);
+  // The timeline's track of the vCPU, or null when the trace has not named it.
+  const VcpuTrack* Find(VcpuRef vcpu);
+  // What the vCPU has been doing since its last completed piece, if that is known.
+  std::optional<Piece> OpenPiece(const VcpuTrack& track) const;
+  void NoteExit(const VcpuTrack& track);
+  void ReadBatch();
+  void PlaceBatch();
+  void PlaceInstant(const recording::Sample& sample);
+  void PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track);
+  // By sample of the batch: its twin among the vCPU's exits, or null.
+  std::vector<const ExitMark*> FindTwins(Vcpu& vcpu) const;
+  // Places the sample at the exits whose entry it names, if there are any.
+  bool PlaceAtExits(const Vcpu& vcpu, const recording::Sample& sample, TscRange bracket);
+  Candidates FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
+                            TscRange bracket) const;
+  bool OutsideTrace(TscRange bracket) const;
+  Remainder WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const;
+  void Accept(const recording::Sample& sample, VcpuRef vcpu, Address address, Placement placement,
+              uint64_t run, std::span<const Place> places);
+  void Reject(const recording::Sample& sample, Remainder why);
+  void Forget();
+
+  PlacingOptions options_;
+  SampleSource* samples_;
+  PlacingObserver* observer_;
+  Timeline timeline_;
+  absl::Status fault_;
+  absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;
+  PlacingCounts counts_;
+  std::vector<Vcpu> vcpus_;         // by VcpuTrack::index
+  std::vector<PieceWindow> pcpus_;  // by pCPU
+  std::vector<recording::Sample> batch_;
+  std::optional<recording::Sample> next_;
+  Tsc trace_begin_;
+  bool trace_begun_ = false;
+  Tsc forgotten_;  // pieces that end at or before this are gone
+  Tsc forget_at_;
+};
+
+// Gives every sample to the observer as kUntraced, where there is no trace to join it with.
+PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer);
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,72 @@
+// An NMI that hits an HVM guest is two things: a sample without a time, and a VM exit with one.
+// Which sample belongs to which exit (docs/method.md, section 2).
+//
+//   VMENTRY at R0 ---- guest runs ---- NMI at R1 = VMEXIT ---- Xen handles the NMI: sample logged
+//
+// On Intel the sample's address is R1, which is also the exit's RIP. On AMD, Xen 4.11 to 4.21 takes
+// the NMI (at STGI) before it has copied the guest's RIP from the VMCB: the sample's address is R0,
+// where the guest was entered, which the exit before this one tells.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/mode.h"
+#include "base/tsc.h"
+
+namespace xenoscope::correlate {
+
+inline constexpr uint32_t kSvmExitNmi = 0x61;  // VMEXIT_NMI
+
+// Which address Xen logs for a sample in guest mode.
+enum class LoggedRip : uint8_t {
+  kOfExit,       // where the guest was
+  kOfLastEntry,  // where the guest was entered: stale
+};
+
+// One VM exit of a vCPU, as far as matching needs it.
+struct ExitMark {
+  Tsc tsc;
+  PcpuId pcpu;
+  uint64_t run = 0;  // RunInterval::number
+  uint32_t reason = 0;
+  bool nested = false;
+  bool nmi = false;  // it was the NMI
+  Address rip = 0;
+  // The exit before this one of the same vCPU, when no loss lies between them.
+  bool has_previous = false;
+  uint32_t previous_reason = 0;
+  Address previous_rip = 0;
+};
+
+// Whether the guest can have been entered at `entry` after an SVM exit for `reason` at `rip`: how
+// far Xen moves RIP depends on what it emulated. Exact for what guests do most; for instructions
+// whose length the trace does not tell, any length up to 15.
+bool MayEnterAt(uint32_t reason, Address rip, Address entry);
+
+// A sample logged in guest mode.
+struct GuestSample {
+  Address address = 0;
+  Mode mode = Mode::kKernel;  // true in any case: Xen reads it from the VMCB or VMCS
+};
+
+// Whether the sample can have been taken at this exit. Beside the address the mode counts: user
+// code never runs in the upper half of the 64-bit address space.
+bool MayBeTakenAt(const ExitMark& exit, const GuestSample& sample, LoggedRip rule);
+
+struct Twins {
+  size_t sample = 0;  // index into the samples
+  size_t exit = 0;    // index into the exits
+};
+
+// Pairs guest-mode samples of one vCPU with its NMI exits, both in order of time: as many as
+// possible so that addresses agree and the order is kept. O(samples x exits); where that is more
+// than millions (the bracket of a domain that was never drained), each exit in turn gets the first
+// sample that agrees, which is as good while every exit has its sample.
+std::vector<Twins> MatchTwins(std::span<const GuestSample> samples,
+                              std::span<const ExitMark> nmi_exits, LoggedRip rule);
+
+}  // namespace xenoscope::correlate

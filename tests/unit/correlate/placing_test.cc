@@ -1,0 +1,248 @@
+#include "correlate/placing.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/trace/bytes_of_trace.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+using recording::Sample;
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+using trace::Rec;
+using trace::TraceBytes;
+
+constexpr uint32_t kRunnableToRunning = 0x21101;
+constexpr uint32_t kRunningToRunnable = 0x21011;
+constexpr uint32_t kRunningToBlocked = 0x21021;
+constexpr uint32_t kVmexit64 = 0x81102;
+constexpr uint32_t kVmentry = 0x81001;
+constexpr uint32_t kHvmNmi = 0x82010;
+constexpr uint32_t kHypercallV2 = 0x20100d;
+constexpr uint32_t kLostRecords = 0x1f001;
+constexpr uint32_t kD1V0 = 1U << 16;
+constexpr uint32_t kD2V0 = 2U << 16;
+constexpr uint32_t kCpuid = 0x72;
+constexpr uint32_t kIntr = 0x60;
+
+class Samples : public SampleSource {
+ public:
+  explicit Samples(std::vector<Sample> samples) : samples_(std::move(samples)) {}
+  std::optional<Sample> Next() override {
+    if (next_ == samples_.size()) return std::nullopt;
+    return samples_[next_++];
+  }
+
+ private:
+  std::vector<Sample> samples_;
+  size_t next_ = 0;
+};
+
+// "d1v0 user 0x1100 twin: guest 1.00", a line a sample; and traced cycles.
+class Lines : public PlacingObserver {
+ public:
+  void OnPlaced(const PlacedSample& placed) override {
+    std::string line =
+        fmt::format("{} {} {:#x} {}:", ToString(placed.vcpu), ToString(placed.sample->mode),
+                    placed.address, ToString(placed.placement));
+    for (const Place& place : placed.places) {
+      line += fmt::format(" {} {:.2f}", Text(place.context), place.weight);
+    }
+    lines.push_back(line);
+  }
+  void OnUnplaced(const Sample& sample, Remainder why) override {
+    lines.push_back(fmt::format("{} {}", ToString(sample.vcpu), ToString(why)));
+  }
+  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
+    traced.push_back(fmt::format("{} {} {}", ToString(vcpu), Text(context), cycles));
+  }
+  static std::string Text(Context context) {
+    switch (context.kind) {
+      case ContextKind::kRunning:
+        return "running";
+      case ContextKind::kGuest:
+        return "guest";
+      case ContextKind::kExit:
+        return fmt::format("exit {:x}", context.reason);
+      case ContextKind::kResume:
+        return "resume";
+      case ContextKind::kLost:
+        return "lost";
+      case ContextKind::kUntraced:
+        return "untraced";
+    }
+    return "?";
+  }
+  std::vector<std::string> lines;
+  std::vector<std::string> traced;
+};
+
+Sample Bracketed(uint16_t domain, Mode mode, Address address, uint64_t begin, uint64_t end) {
+  Sample sample;
+  sample.vcpu = {DomainId{domain}, VcpuId{0}};
+  sample.mode = mode;
+  sample.address = address;
+  sample.when = {Tsc{begin}, Tsc{end}};
+  return sample;
+}
+
+Lines Place(const TraceBytes& bytes, std::vector<Sample> samples, PlacingCounts* counts = nullptr,
+            trace::Vendor vendor = trace::Vendor::kSvm, LoggedRip rule = LoggedRip::kOfLastEntry) {
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  EXPECT_TRUE(file.ok());
+  PlacingOptions options;
+  options.sampled = {Tsc{0}, Tsc{1'000'000}};
+  for (const Sample& sample : samples) {
+    options.longest_bracket = std::max(options.longest_bracket, sample.when.Length());
+  }
+  options.vendor = vendor;
+  options.logged_rip = rule;
+  Samples source(std::move(samples));
+  Lines lines;
+  Placer placer(options, source, lines);
+  trace::OrderedStream stream = file->Stream();
+  while (const trace::Item* item = stream.Next()) placer.Take(*item);
+  EXPECT_TRUE(placer.Finish().ok());
+  if (counts != nullptr) *counts = placer.counts();
+  return lines;
+}
+
+// An HVM guest: enters at 12, CPUID exit [20, 26), NMI exit [30, 32), interrupt exit [40, 44).
+TraceBytes HvmGuest() {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                   Rec(kVmexit64, 20, {kCpuid, 0x1000, 0}), Rec(kVmentry, 26, {}),
+                   Rec(kVmexit64, 30, {kSvmExitNmi, 0x1100, 0}), Rec(kHvmNmi, {}),
+                   Rec(kVmentry, 32, {}), Rec(kVmexit64, 40, {kIntr, 0x1200, 0}),
+                   Rec(kVmentry, 44, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
+  return trace;
+}
+
+TEST(Placing, ASampleOfAnNmiExitGetsItsTimeAndItsTrueAddress) {
+  PlacingCounts counts;
+  const Lines lines = Place(HvmGuest(), {Bracketed(1, Mode::kUser, 0x1002, 15, 50)}, &counts);
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: guest 1.00"));
+  EXPECT_EQ(counts.repaired, 1U);
+  EXPECT_EQ(counts.nmi_exits, 1U);
+}
+
+TEST(Placing, OnIntelTheAddressIsTheExits) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                   Rec(kVmexit64, 20, {0, 0x1000, 0}), Rec(kVmentry, 26, {}),
+                   Rec(kVmexit64, 30, {0, 0x1000, 0}), Rec(kHvmNmi, {}), Rec(kVmentry, 32, {}),
+                   Rec(kRunningToBlocked, 60, {kD1V0})});
+  PlacingCounts counts;
+  const Lines lines = Place(
+      trace, {Bracketed(1, Mode::kUser, 0x1000, 15, 50), Bracketed(1, Mode::kUser, 7, 15, 50)},
+      &counts, trace::Vendor::kVmx, LoggedRip::kOfExit);
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1000 twin: guest 1.00",
+                                       "d1v0 user 0x7 bracketed: guest 1.00"));
+  EXPECT_EQ(counts.repaired, 0U);
+}
+
+TEST(Placing, AGuestSampleWithoutNmiExitIsAtTheExitWhoseEntryItNames) {
+  // The guest was entered at 0x1100 for the last time before the interrupt exit.
+  const Lines lines = Place(HvmGuest(), {Bracketed(1, Mode::kUser, 0x1002, 15, 50),
+                                         Bracketed(1, Mode::kUser, 0x1100, 15, 50)});
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: guest 1.00",
+                                       "d1v0 user 0x1200 at_exit: exit 60 1.00"));
+}
+
+TEST(Placing, XenSamplesAreInExitsByTheirLengths) {
+  // CPUID 6 cycles, NMI 2, interrupt 4; before and after the guest's sample the twin decides.
+  EXPECT_THAT(Place(HvmGuest(), {Bracketed(1, Mode::kXen, 0xf, 15, 50)}).lines,
+              ElementsAre("d1v0 xen 0xf bracketed: exit 72 0.50 exit 61 0.17 exit 60 0.33"));
+  EXPECT_THAT(
+      Place(HvmGuest(),
+            {Bracketed(1, Mode::kXen, 0xf, 15, 50), Bracketed(1, Mode::kUser, 0x1002, 15, 50),
+             Bracketed(1, Mode::kXen, 0xf, 15, 50)})
+          .lines,
+      ElementsAre("d1v0 xen 0xf bracketed: exit 72 1.00", "d1v0 user 0x1100 twin: guest 1.00",
+                  "d1v0 xen 0xf bracketed: exit 61 0.33 exit 60 0.67"));
+}
+
+TEST(Placing, GivesAllTracedTimeOfTheSampledRange) {
+  EXPECT_THAT(Place(HvmGuest(), {}).traced,
+              ElementsAre("d1v0 resume 2", "d1v0 guest 8", "d1v0 exit 72 6", "d1v0 guest 4",
+                          "d1v0 exit 61 2", "d1v0 guest 8", "d1v0 exit 60 4", "d1v0 guest 16"));
+}
+
+TEST(Placing, PvSamplesAreWhereTheirVcpuRan) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kHypercallV2, 15, {29}),
+                   Rec(kRunningToRunnable, 20, {kD1V0}), Rec(kRunnableToRunning, 20, {kD2V0}),
+                   Rec(kRunningToBlocked, 90, {kD2V0})});
+  EXPECT_THAT(
+      Place(trace, {Bracketed(1, Mode::kXen, 1, 12, 40), Bracketed(1, Mode::kXen, 1, 25, 40),
+                    Bracketed(2, Mode::kUser, 1, 12, 40)})
+          .lines,
+      ElementsAre("d1v0 xen 0x1 bracketed: running 1.00", "d1v0 not_running",
+                  "d2v0 user 0x1 bracketed: running 1.00"));
+}
+
+TEST(Placing, AVcpuThatIsStillRunningWhenItsBracketEndsHasAPlace) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kHypercallV2, 50, {29})});
+  trace.Window(1, {Rec(kRunnableToRunning, 11, {kD2V0}), Rec(kHypercallV2, 900, {29})});
+  EXPECT_THAT(Place(trace, {Bracketed(1, Mode::kXen, 1, 20, 40)}).lines,
+              ElementsAre("d1v0 xen 0x1 bracketed: running 1.00"));
+}
+
+TEST(Placing, NamesWhyASampleHasNoPlace) {
+  PlacingCounts counts;
+  const Lines lines =
+      Place(HvmGuest(),
+            {Bracketed(1, Mode::kXen, 1, 2, 8), Bracketed(7, Mode::kXen, 1, 15, 30),
+             Bracketed(1, Mode::kXen, 1, 27, 29), Bracketed(1, Mode::kXen, 1, 70, 80)},
+            &counts);
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 outside_trace", "d7v0 unknown_vcpu",
+                                       "d1v0 mode_disagrees", "d1v0 outside_trace"));
+  EXPECT_EQ(counts.samples, 4U);
+  EXPECT_EQ(counts.Unplaced(), 4U);
+}
+
+TEST(Placing, ASampleInLostTimeIsARemainderOrWeighted) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kHypercallV2, 200, {29}),
+                   Rec(kLostRecords, 400, {9, 1, 200, 0}), Rec(kHypercallV2, 410, {29}),
+                   Rec(kRunningToBlocked, 500, {kD1V0})});
+  PlacingCounts counts;
+  const Lines lines =
+      Place(trace, {Bracketed(1, Mode::kXen, 1, 250, 300), Bracketed(1, Mode::kXen, 1, 350, 450)},
+            &counts);
+  EXPECT_THAT(lines.lines, UnorderedElementsAre("d1v0 trace_lost",
+                                                "d1v0 xen 0x1 bracketed: running 0.50 lost 0.50"));
+  EXPECT_EQ(counts.lost_records, 9U);
+  EXPECT_EQ(counts.lost_time, 200U);
+}
+
+TEST(Placing, AnInstantIsPlacedExactly) {
+  Sample guest = Bracketed(1, Mode::kUser, 0x1, 14, 15);
+  // vPMU forgets on whose behalf Xen ran; the trace knows.
+  Sample xen = Bracketed(kDomXen.value, Mode::kXen, 0xf, 22, 23);
+  xen.pcpu = PcpuId{0};
+  Sample idle = Bracketed(kDomXen.value, Mode::kXen, 0xf, 61, 62);
+  idle.pcpu = PcpuId{0};
+  EXPECT_THAT(Place(HvmGuest(), {guest, xen, idle}).lines,
+              ElementsAre("d1v0 user 0x1 instant: guest 1.00", "d1v0 xen 0xf instant: exit 72 1.00",
+                          fmt::format("{} outside_trace", ToString(VcpuRef{kDomXen, VcpuId{0}}))));
+}
+
+TEST(Placing, WithoutATraceEverySampleStillCounts) {
+  Samples source({Bracketed(1, Mode::kXen, 1, 2, 8)});
+  Lines lines;
+  const PlacingCounts counts = PlaceWithoutTrace(source, lines);
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0x1 untraced: untraced 1.00"));
+  EXPECT_EQ(counts.Attributed(), 1U);
+}
+
+}  // namespace
+}  // namespace xenoscope::correlate

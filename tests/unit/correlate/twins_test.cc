@@ -1,0 +1,111 @@
+#include "correlate/twins.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+namespace xenoscope::correlate {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr uint32_t kCpuid = 0x72;
+constexpr uint32_t kIntr = 0x60;
+constexpr uint32_t kIoio = 0x7b;
+constexpr uint32_t kHlt = 0x78;
+
+// An NMI exit at `rip` whose guest was entered after an exit for `reason` at `previous`.
+ExitMark Nmi(Address rip, uint32_t reason, Address previous) {
+  ExitMark mark;
+  mark.reason = kSvmExitNmi;
+  mark.nmi = true;
+  mark.rip = rip;
+  mark.has_previous = true;
+  mark.previous_reason = reason;
+  mark.previous_rip = previous;
+  return mark;
+}
+
+std::vector<std::pair<size_t, size_t>> Match(const std::vector<Address>& samples,
+                                             const std::vector<ExitMark>& exits,
+                                             LoggedRip rule = LoggedRip::kOfLastEntry) {
+  std::vector<GuestSample> guest;
+  guest.reserve(samples.size());
+  for (const Address address : samples) guest.push_back({address, Mode::kUser});
+  std::vector<std::pair<size_t, size_t>> pairs;
+  for (const Twins& twins : MatchTwins(guest, exits, rule)) {
+    pairs.emplace_back(twins.sample, twins.exit);
+  }
+  return pairs;
+}
+
+TEST(MayEnterAt, FollowsTheLengthOfWhatXenEmulated) {
+  EXPECT_TRUE(MayEnterAt(kCpuid, 0x1000, 0x1002));
+  EXPECT_FALSE(MayEnterAt(kCpuid, 0x1000, 0x1003));
+  EXPECT_TRUE(MayEnterAt(kHlt, 0x1000, 0x1001));
+  EXPECT_FALSE(MayEnterAt(kHlt, 0x1000, 0x1002));
+  EXPECT_TRUE(MayEnterAt(kIntr, 0x1000, 0x1000));
+  EXPECT_FALSE(MayEnterAt(kIntr, 0x1000, 0x1002));
+  EXPECT_TRUE(MayEnterAt(kIoio, 0x1000, 0x1001));
+  EXPECT_TRUE(MayEnterAt(kIoio, 0x1000, 0x1002));
+  EXPECT_FALSE(MayEnterAt(kIoio, 0x1000, 0x1010));
+  EXPECT_FALSE(MayEnterAt(kIoio, 0x1000, 0xfff));
+}
+
+TEST(MayBeTakenAt, IntelLogsTheExitsOwnAddress) {
+  const ExitMark mark = Nmi(0x5000, kCpuid, 0x1000);
+  EXPECT_TRUE(MayBeTakenAt(mark, {0x5000, Mode::kUser}, LoggedRip::kOfExit));
+  EXPECT_FALSE(MayBeTakenAt(mark, {0x1002, Mode::kUser}, LoggedRip::kOfExit));
+}
+
+TEST(MayBeTakenAt, NothingAgreesWhenTheExitBeforeIsNotKnown) {
+  ExitMark mark = Nmi(0x5000, kCpuid, 0x1000);
+  EXPECT_TRUE(MayBeTakenAt(mark, {0x1002, Mode::kUser}, LoggedRip::kOfLastEntry));
+  mark.has_previous = false;
+  EXPECT_FALSE(MayBeTakenAt(mark, {0x1002, Mode::kUser}, LoggedRip::kOfLastEntry));
+}
+
+TEST(MayBeTakenAt, UserCodeIsNotInTheUpperHalf) {
+  const ExitMark kernel = Nmi(0xffffffff81000000, kIntr, 0x1000);
+  EXPECT_FALSE(MayBeTakenAt(kernel, {0x1000, Mode::kUser}, LoggedRip::kOfLastEntry));
+  EXPECT_TRUE(MayBeTakenAt(kernel, {0x1000, Mode::kKernel}, LoggedRip::kOfLastEntry));
+  const ExitMark vsyscall = Nmi(0xffffffffff600400, kIntr, 0x1000);
+  EXPECT_TRUE(MayBeTakenAt(vsyscall, {0x1000, Mode::kUser}, LoggedRip::kOfLastEntry));
+}
+
+TEST(MatchTwins, KeepsTheOrder) {
+  EXPECT_THAT(
+      Match({0x1002, 0x2000, 0x1002}, {Nmi(0x1100, kCpuid, 0x1000), Nmi(0x2200, kIntr, 0x2000)}),
+      ElementsAre(Pair(0, 0), Pair(1, 1)));
+}
+
+TEST(MatchTwins, LeavesSamplesOfOtherExitsAlone) {
+  EXPECT_THAT(Match({0x9000, 0x1002, 0x9000}, {Nmi(0x1100, kCpuid, 0x1000)}),
+              ElementsAre(Pair(1, 0)));
+}
+
+TEST(MatchTwins, MatchesAsManyAsPossibleWhenSamplesWereLost) {
+  // The sample of the first exit is gone; the first that agrees with it belongs to the third.
+  EXPECT_THAT(Match({0x2000, 0x1000},
+                    {Nmi(0x11, kIntr, 0x1000), Nmi(0x22, kIntr, 0x2000), Nmi(0x33, kIntr, 0x1000)}),
+              ElementsAre(Pair(0, 1), Pair(1, 2)));
+}
+
+TEST(MatchTwins, OfNothingIsNothing) {
+  EXPECT_THAT(Match({}, {Nmi(0x11, kIntr, 0x1000)}), IsEmpty());
+  EXPECT_THAT(Match({0x1000}, {}), IsEmpty());
+}
+
+TEST(MatchTwins, ManagesABracketAsLongAsTheRecording) {
+  constexpr size_t kMany = 3000;
+  const std::vector<Address> samples(kMany, 0x1000);
+  const std::vector<ExitMark> exits(kMany, Nmi(0x1100, kIntr, 0x1000));
+  EXPECT_EQ(Match(samples, exits).size(), kMany);
+}
+
+}  // namespace
+}  // namespace xenoscope::correlate
