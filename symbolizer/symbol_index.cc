@@ -1,0 +1,145 @@
+#include "symbolizer/symbol_index.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace xenoscope::symbolizer {
+namespace {
+
+constexpr Address kLastAddress = std::numeric_limits<Address>::max();
+
+// Names of one address in order of preference: what people call a function has few leading
+// underscores, is global, and short.
+bool IsBetterName(const Symbol& a, const Symbol& b) {
+  const auto key = [](const Symbol& symbol) {
+    const size_t underscores = std::min(symbol.name.find_first_not_of('_'), symbol.name.size());
+    return std::tuple(underscores, -static_cast<int>(symbol.binding), symbol.name.size(),
+                      symbol.name, symbol.image);
+  };
+  return key(a) < key(b);
+}
+
+// By address; of one address the longest first, and among equals the best name first.
+bool IsBefore(const Symbol& a, const Symbol& b) {
+  if (a.address != b.address) return a.address < b.address;
+  if (a.size != b.size) return a.size > b.size;
+  return IsBetterName(a, b);
+}
+
+Address Saturated(Address address, uint64_t size) {
+  return size > kLastAddress - address ? kLastAddress : address + size;
+}
+
+// Sweeps over functions in order of address. The open functions are a stack, the one that began
+// last on top; whenever the top ends, the next below that still lasts holds what follows. O(n).
+class Sweep {
+ public:
+  Sweep(std::vector<Address>& starts, std::vector<uint32_t>& owners)
+      : starts_(starts), owners_(owners) {
+    starts_.push_back(0);
+    owners_.push_back(SymbolIndex::kNoSymbol);
+  }
+
+  // Ranges up to `address` are settled; what is open then goes on.
+  void CloseUntil(Address address) {
+    while (!open_.empty() && open_.back().end <= address) {
+      const Address ended = open_.back().end;
+      while (!open_.empty() && open_.back().end <= ended) open_.pop_back();
+      Begin(ended, open_.empty() ? SymbolIndex::kNoSymbol : open_.back().symbol);
+    }
+  }
+  bool IsOpen() const { return !open_.empty(); }
+  void Open(Address start, Address end, uint32_t symbol) {
+    open_.push_back({end, symbol});
+    Begin(start, symbol);
+  }
+
+ private:
+  struct OpenFunction {
+    Address end;
+    uint32_t symbol;
+  };
+
+  void Begin(Address start, uint32_t owner) {
+    if (starts_.back() == start) {
+      owners_.back() = owner;
+    } else if (owners_.back() != owner) {
+      starts_.push_back(start);
+      owners_.push_back(owner);
+    }
+  }
+
+  std::vector<Address>& starts_;
+  std::vector<uint32_t>& owners_;
+  std::vector<OpenFunction> open_;
+};
+
+}  // namespace
+
+absl::StatusOr<SymbolIndex> SymbolIndex::Build(const SymbolTable& table) {
+  if (table.functions.empty()) return NotFoundError("there are no functions in it");
+  std::vector<Symbol> sorted = table.functions;
+  // No function begins at address 0 or holds the last one: the ranges before and after all
+  // functions are always gaps.
+  std::erase_if(sorted, [](const Symbol& symbol) {
+    return symbol.address == 0 || symbol.address == kLastAddress || symbol.name.empty();
+  });
+  if (sorted.empty()) return NotFoundError("there are no functions with an address in it");
+  std::sort(sorted.begin(), sorted.end(), IsBefore);
+  // One name for each address and size, and none without a size where another has one.
+  sorted.erase(std::unique(sorted.begin(), sorted.end(),
+                           [](const Symbol& a, const Symbol& b) {
+                             return a.address == b.address && (a.size == b.size || b.size == 0);
+                           }),
+               sorted.end());
+  std::vector<Address> ends = table.ends;
+  std::sort(ends.begin(), ends.end());
+
+  SymbolIndex index;
+  index.images_ = table.images;
+  Sweep sweep(index.starts_, index.owners_);
+  auto next_end = ends.begin();
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const Symbol& symbol = sorted[i];
+    sweep.CloseUntil(symbol.address);
+    Address end = Saturated(symbol.address, symbol.size);
+    if (symbol.size == 0) {
+      if (sweep.IsOpen()) continue;  // a label inside a function
+      end = Saturated(symbol.address, kLongestUnsized);
+      if (i + 1 < sorted.size()) end = std::min(end, sorted[i + 1].address);
+      next_end = std::upper_bound(next_end, ends.end(), symbol.address);
+      if (next_end != ends.end()) end = std::min(end, *next_end);
+    }
+    if (symbol.name.size() > std::numeric_limits<uint32_t>::max() - index.names_.size()) {
+      return ExhaustedError("its names are longer than 4 GiB together");
+    }
+    sweep.Open(symbol.address, end, index.size());
+    index.symbols_.push_back({symbol.address, static_cast<uint32_t>(index.names_.size()),
+                              static_cast<uint32_t>(symbol.name.size()), symbol.image});
+    index.names_ += symbol.name;
+  }
+  sweep.CloseUntil(kLastAddress);
+  return index;
+}
+
+uint32_t SymbolIndex::Find(Address address) const {
+  // A binary search whose only branch is its loop: the processor does not mispredict.
+  const Address* at = starts_.data();
+  size_t count = starts_.size();
+  while (count > 1) {
+    const size_t half = count / 2;
+    at = at[half] <= address ? at + half : at;
+    count -= half;
+  }
+  return owners_[static_cast<size_t>(at - starts_.data())];
+}
+
+std::string_view SymbolIndex::Name(uint32_t symbol) const {
+  const Entry& entry = symbols_[symbol];
+  return std::string_view(names_).substr(entry.name_at, entry.name_size);
+}
+
+}  // namespace xenoscope::symbolizer

@@ -1,0 +1,64 @@
+// Address to function for one list of symbols: sorted, disjoint ranges, built once.
+//
+// Every address belongs to one of the ranges; those without a function are gaps. Where functions
+// overlap, the one that begins last holds the address. A function without a size reaches to the
+// next symbol or end, at most kLongestUnsized bytes, and never lies inside one that has a size.
+//
+//   symbols   A [0,100)   B [20,30)   c 120 (no size)   end 130
+//   ranges    gap | 0 A | 20 B | 30 A | 100 gap | 120 c | 130 gap
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "symbolizer/symbol_table.h"
+
+namespace xenoscope::symbolizer {
+
+// The longest functions met are Xen's and KVM's instruction emulators, some 60 KiB.
+inline constexpr uint64_t kLongestUnsized = 128 * 1024;
+
+class SymbolIndex {
+ public:
+  static constexpr uint32_t kNoSymbol = ~uint32_t{0};
+
+  // O(n log n). Takes copies of the names. Error: no functions at all, or 4 GiB of names.
+  static absl::StatusOr<SymbolIndex> Build(const SymbolTable& table);
+
+  // The function that holds `address`, as a number below size(), or kNoSymbol. O(log n), without
+  // allocation.
+  uint32_t Find(Address address) const;
+
+  uint32_t size() const { return static_cast<uint32_t>(symbols_.size()); }
+  std::string_view Name(uint32_t symbol) const;
+  const std::string& Image(uint32_t symbol) const { return images_[symbols_[symbol].image]; }
+  Address Start(uint32_t symbol) const { return symbols_[symbol].start; }
+
+  // The image that the index is named for: a kernel, not its modules.
+  const std::string& image() const { return images_.front(); }
+  bool HasSeveralImages() const { return images_.size() > 1; }
+  // Functions lie in [begin, end); end - 1 is the last address of the last one.
+  Address begin() const { return starts_[1]; }
+  Address end() const { return starts_.back(); }
+
+ private:
+  struct Entry {
+    Address start = 0;
+    uint32_t name_at = 0;
+    uint32_t name_size = 0;
+    uint32_t image = 0;
+  };
+
+  SymbolIndex() = default;
+
+  std::vector<Address> starts_;   // of ranges, ascending; the first is 0
+  std::vector<uint32_t> owners_;  // of ranges: a symbol or kNoSymbol
+  std::vector<Entry> symbols_;
+  std::vector<std::string> images_;
+  std::string names_;
+};
+
+}  // namespace xenoscope::symbolizer

@@ -1,0 +1,46 @@
+// What a reader of symbols found, before it is made into an index: functions in the reader's order,
+// and the addresses that no function without a size of its own runs across.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mode.h"
+
+namespace xenoscope::symbolizer {
+
+// How a symbol is bound; a later one is the better name for an address that has several.
+enum class Binding : uint8_t { kLocal, kWeak, kGlobal };
+
+struct Symbol {
+  Address address = 0;
+  uint64_t size = 0;      // 0: unknown
+  std::string_view name;  // into the reader's input
+  Binding binding = Binding::kLocal;
+  uint32_t image = 0;  // index into SymbolTable::images
+};
+
+// What became of the lines of a text: nothing is passed over in silence.
+struct LineCounts {
+  uint64_t functions = 0;
+  uint64_t others = 0;         // data, absolute and undefined symbols
+  uint64_t junk = 0;           // lines that are not symbols
+  uint64_t first_junk_at = 0;  // number of the first of these, from 1
+};
+
+struct SymbolTable {
+  std::vector<std::string> images;
+  std::vector<Symbol> functions;
+  std::vector<Address> ends;
+  LineCounts lines;
+  std::optional<Address> stext;  // of _stext or _text: what KASLR moves is measured by it
+  std::optional<Address> etext;  // of _etext
+
+  // Adds a function, or, for the linker script's marks of ends of text, an end.
+  void AddCode(const Symbol& symbol);
+};
+
+}  // namespace xenoscope::symbolizer
