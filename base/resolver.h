@@ -20,7 +20,7 @@ struct FunctionId {
 
 struct Function {
   std::string image;       // "xen", "vmlinux", "[nf_tables]", a file's name, "[unknown]"
-  std::string name;        // demangled; for an address without a function "0xffff..."
+  std::string name;        // demangled; without a function "[gap]", "[no symbols]": one a reason
   std::string unresolved;  // empty, or why there is no function ("no symbols for d3's user mode")
 };
 

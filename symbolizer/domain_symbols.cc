@@ -1,0 +1,180 @@
+#include "symbolizer/domain_symbols.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "symbolizer/demangle.h"
+
+namespace xenoscope::symbolizer {
+namespace {
+
+constexpr std::string_view kUnknownImage = "[unknown]";
+
+// Where x86-64 puts what (Documentation/arch/x86/x86_64/mm.rst, xen/arch/x86/include/asm/config.h).
+constexpr Address kHighHalf = 0xffff'8000'0000'0000;
+constexpr Address kXenBegin = 0xffff'8000'0000'0000;
+constexpr Address kXenEnd = 0xffff'8800'0000'0000;
+constexpr Address kKernelBegin = 0xffff'ffff'8000'0000;  // Linux's text, and all of KASLR's choices
+constexpr Address kModulesBegin = 0xffff'ffff'c000'0000;
+constexpr Address kModulesEnd = 0xffff'ffff'ff00'0000;
+
+bool IsBetween(Address address, Address begin, Address end) {
+  return begin <= address && address < end;
+}
+
+// Why an address in no image's text may be what it is, or nothing.
+std::string_view Explanation(Mode mode, Address address, bool only_kernel) {
+  switch (mode) {
+    case Mode::kXen:
+      return "; livepatches are not among Xen's symbols";
+    case Mode::kUser:
+      return address >= kHighHalf ? "; it is an address of the kernel" : "";
+    case Mode::kKernel:
+      if (address < kHighHalf)
+        return "; it is a low address: firmware, early boot, or a stale one of "
+               "user mode (HVM guests on AMD, Xen 4.11 to 4.21)";
+      if (IsBetween(address, kXenBegin, kXenEnd)) return "; it is an address of Xen";
+      if (only_kernel && IsBetween(address, kModulesBegin, kModulesEnd)) {
+        return "; it is in the area of modules, whose symbols only /proc/kallsyms has";
+      }
+      if (IsBetween(address, kKernelBegin, kModulesBegin)) {
+        return "; are the symbols of this boot? KASLR moves the kernel at every boot: give the "
+               "/proc/kallsyms that it had while it was recorded";
+      }
+      return "";
+  }
+  return "";
+}
+
+std::string SpaceName(DomainId domain, Mode mode) {
+  if (mode == Mode::kXen) return "Xen";
+  return fmt::format("{}'s {}", ToString(domain), mode == Mode::kUser ? "user mode" : "kernel");
+}
+
+}  // namespace
+
+uint32_t DomainSymbols::SpaceKey(DomainId domain, Mode mode) {
+  const uint32_t of_domain = mode == Mode::kXen ? 0 : domain.value;
+  return of_domain << 8 | static_cast<uint32_t>(mode);
+}
+
+void DomainSymbols::Add(DomainId domain, Mode mode, std::shared_ptr<const SymbolIndex> symbols,
+                        Address bias) {
+  const uint32_t count = symbols->size();
+  spaces_[SpaceKey(domain, mode)].images.push_back(
+      {std::move(symbols), bias, std::vector<FunctionId>(count, kNotMet)});
+  std::fill(memos_.begin(), memos_.end(), Memo{});
+}
+
+void DomainSymbols::SayWhyNone(DomainId domain, Mode mode, std::string_view reason) {
+  spaces_[SpaceKey(domain, mode)].why_none = std::string(reason);
+  std::fill(memos_.begin(), memos_.end(), Memo{});
+}
+
+FunctionId DomainSymbols::Resolve(DomainId domain, Mode mode, Address address) {
+  const uint32_t key = SpaceKey(domain, mode);
+  // Fibonacci hashing: the upper bits of the product depend on all bits of the address.
+  const uint64_t hash = (address + key) * 0x9e37'79b9'7f4a'7c15;
+  Memo& memo = memos_[hash >> 51];
+  static_assert(kMemos == size_t{1} << (64 - 51));
+  if (memo.address != address || memo.space != key) {
+    memo = {address, key, ResolveIn(domain, mode, spaces_[key], address)};
+  }
+  return memo.function;
+}
+
+FunctionId DomainSymbols::ResolveIn(DomainId domain, Mode mode, Space& space, Address address) {
+  const bool in_kernel_area =
+      mode == Mode::kKernel && IsBetween(address, kKernelBegin, kModulesBegin);
+  if (in_kernel_area) ++space.in_kernel_area;
+  Image* holder = nullptr;
+  uint32_t symbol = SymbolIndex::kNoSymbol;
+  for (Image& image : space.images) {
+    const uint32_t found = image.symbols->Find(address - image.bias);
+    if (found == SymbolIndex::kNoSymbol) continue;
+    if (holder != nullptr) {
+      return Intern(
+          kUnknownImage, "[ambiguous]",
+          fmt::format("{} and {} of {} both have a function there", holder->symbols->image(),
+                      image.symbols->image(), SpaceName(domain, mode)));
+    }
+    holder = &image;
+    symbol = found;
+    if (mode != Mode::kUser) break;
+  }
+  if (holder == nullptr) {
+    if (in_kernel_area) ++space.in_kernel_area_unresolved;
+    return Unresolved(domain, mode, space, address);
+  }
+  FunctionId& function = holder->functions[symbol];
+  if (function == kNotMet) {
+    function = Intern(holder->symbols->Image(symbol), Demangled(holder->symbols->Name(symbol)), "");
+  }
+  return function;
+}
+
+FunctionId DomainSymbols::Unresolved(DomainId domain, Mode mode, const Space& space,
+                                     Address address) {
+  if (space.images.empty()) {
+    return Intern(kUnknownImage, "[no symbols]",
+                  fmt::format("no symbols for {}{}{}", SpaceName(domain, mode),
+                              space.why_none.empty() ? "" : ": ", space.why_none));
+  }
+  for (const Image& image : space.images) {
+    const Address linked = address - image.bias;
+    if (IsBetween(linked, image.symbols->begin(), image.symbols->end())) {
+      return Intern(image.symbols->image(), "[gap]",
+                    fmt::format("between the functions of {} in {}{}", image.symbols->image(),
+                                SpaceName(domain, mode),
+                                Explanation(mode, address, !image.symbols->HasSeveralImages())));
+    }
+  }
+  const Image& first = space.images.front();
+  const bool below = address - first.bias < first.symbols->begin();
+  return Intern(
+      kUnknownImage, "[outside]",
+      fmt::format("{} function of {} in {}{}{}", below ? "before the first" : "after the last",
+                  first.symbols->image(), SpaceName(domain, mode),
+                  space.images.size() > 1 ? ", and in no other of its images" : "",
+                  Explanation(mode, address, !first.symbols->HasSeveralImages())));
+}
+
+FunctionId DomainSymbols::Intern(std::string_view image, std::string_view name,
+                                 std::string_view unresolved) {
+  // No part holds a zero byte: it cannot be mistaken for a boundary.
+  std::string key = fmt::format("{}{}{}{}{}", image, '\0', name, '\0', unresolved);
+  const auto next = FunctionId{static_cast<uint32_t>(functions_.size())};
+  const auto [found, is_new] = ids_.try_emplace(std::move(key), next);
+  if (is_new) {
+    functions_.push_back({std::string(image), std::string(name), std::string(unresolved)});
+  }
+  return found->second;
+}
+
+std::vector<Frame> DomainSymbols::Inlined(DomainId, Mode, Address) { return {}; }
+
+std::vector<std::string> DomainSymbols::Misfits() const {
+  // Between functions lie paddings and data that is executed (the hypercall page), a few in a
+  // hundred addresses at most; a kernel that was moved misses its text nearly always.
+  constexpr uint64_t kEnough = 10;
+  constexpr uint64_t kPercent = 10;
+  std::vector<std::string> misfits;
+  for (const auto& [key, space] : spaces_) {
+    const uint64_t missed = space.in_kernel_area_unresolved;
+    if (space.images.empty() || missed < kEnough ||
+        missed * 100 < space.in_kernel_area * kPercent) {
+      continue;
+    }
+    misfits.push_back(fmt::format(
+        "{} of {} sampled addresses of {}'s kernel are in no function of {}: these are not the "
+        "symbols of the boot that was recorded, or KASLR has moved it, and the other addresses may "
+        "have wrong names; give the /proc/kallsyms that it had while it was recorded",
+        missed, space.in_kernel_area, ToString(DomainId{static_cast<uint16_t>(key >> 8)}),
+        space.images.front().symbols->image()));
+  }
+  std::sort(misfits.begin(), misfits.end());
+  return misfits;
+}
+
+}  // namespace xenoscope::symbolizer

@@ -1,0 +1,84 @@
+// The Resolver: symbols of Xen and of many domains at once, whose addresses overlap.
+//
+//   (domain, mode)  ->  a space: images, each an index and by how much it was moved
+//   Mode::kXen      ->  one space, whatever the domain
+//
+// In a kernel's space the first image that has a function wins. In a user-mode space several
+// programs may lie at one address and a sample does not say whose it is: then it is ambiguous.
+//
+// An address without a function gets one of a few functions whose name is in brackets and whose
+// `unresolved` says why, one for each reason and not one for each address, so that a report has one
+// line for what a domain without symbols did:
+//   [no symbols]  none were given for this domain and mode, or they were of no use
+//   [gap]         inside an image's text, in none of its functions
+//   [outside]     before the first or after the last function of all images
+//   [ambiguous]   user mode, and several programs have a function there
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/resolver.h"
+#include "symbolizer/symbol_index.h"
+
+namespace xenoscope::symbolizer {
+
+class DomainSymbols : public Resolver {
+ public:
+  // Adds an image to a space; it lies `bias` bytes above the addresses of its index. Indexes may be
+  // shared: domains that run the same kernel need one.
+  void Add(DomainId domain, Mode mode, std::shared_ptr<const SymbolIndex> symbols,
+           Address bias = 0);
+  // What is said of addresses in a space that has no image: "kptr_restrict hides ...".
+  void SayWhyNone(DomainId domain, Mode mode, std::string_view reason);
+
+  // Functions of one image and name share an id, in whatever domain they ran: domains that run the
+  // same kernel can be compared. O(1) for an address met recently, else O(images log symbols).
+  FunctionId Resolve(DomainId domain, Mode mode, Address address) override;
+  const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
+  std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) override;
+
+  // Kernels whose symbols do not fit the addresses resolved so far: a guest that was moved by KASLR
+  // and whose symbols are those of its file, or symbols of another boot. One message each.
+  std::vector<std::string> Misfits() const;
+
+ private:
+  static constexpr uint32_t kNoSpace = ~uint32_t{0};  // no SpaceKey
+
+  struct Image {
+    std::shared_ptr<const SymbolIndex> symbols;
+    Address bias = 0;
+    std::vector<FunctionId> functions;  // of symbols, once they were met
+  };
+  struct Space {
+    std::vector<Image> images;
+    std::string why_none;
+    // Of distinct addresses in the part of memory where Linux's text lies, for Misfits().
+    uint64_t in_kernel_area = 0;
+    uint64_t in_kernel_area_unresolved = 0;
+  };
+  struct Memo {
+    Address address = 0;
+    uint32_t space = kNoSpace;
+    FunctionId function;
+  };
+  static constexpr FunctionId kNotMet{~uint32_t{0}};
+  static constexpr size_t kMemos = 8192;
+
+  static uint32_t SpaceKey(DomainId domain, Mode mode);
+  FunctionId ResolveIn(DomainId domain, Mode mode, Space& space, Address address);
+  FunctionId Unresolved(DomainId domain, Mode mode, const Space& space, Address address);
+  FunctionId Intern(std::string_view image, std::string_view name, std::string_view unresolved);
+
+  absl::flat_hash_map<uint32_t, Space> spaces_;
+  std::deque<Function> functions_;  // a deque: what Describe() returned stays where it is
+  absl::flat_hash_map<std::string, FunctionId> ids_;
+  std::vector<Memo> memos_ = std::vector<Memo>(kMemos);
+};
+
+}  // namespace xenoscope::symbolizer
