@@ -1,0 +1,50 @@
+#include "symbolizer/file_content.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace xenoscope::symbolizer {
+
+absl::StatusOr<std::string> DecompressZstd(Bytes bytes, uint64_t largest) {
+  const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
+                                                                          &ZSTD_freeDStream);
+  if (!stream) return ExhaustedError("no memory to decompress zstd");
+  std::string content;
+  ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+  size_t wanted = 1;  // 0: a frame has just ended
+  while (in.pos < in.size || wanted != 0) {
+    const size_t had = content.size();
+    if (had > largest) return ExhaustedError("it decompresses to more than {} bytes", largest);
+    content.resize(std::max(2 * had, had + ZSTD_DStreamOutSize()));
+    ZSTD_outBuffer out{content.data(), content.size(), had};
+    const size_t in_before = in.pos;
+    wanted = ZSTD_decompressStream(stream.get(), &out, &in);
+    if (ZSTD_isError(wanted) != 0) {
+      return InvalidError("damaged zstd data at byte {}: {}", in.pos, ZSTD_getErrorName(wanted));
+    }
+    content.resize(out.pos);
+    if (wanted != 0 && in.pos == in_before && out.pos == had) {
+      return InvalidError("the zstd data ends too early, at byte {}", in.pos);
+    }
+  }
+  return content;
+}
+
+absl::StatusOr<FileContent> FileContent::Open(const std::string& path) {
+  FileContent file;
+  XENOSCOPE_ASSIGN_OR_RETURN(file.mapped_, MappedFile::Open(path));
+  if (std::string_view(path).ends_with(".zst")) {
+    auto content = DecompressZstd(file.mapped_.bytes(), kLargest);
+    if (!content.ok()) return InContext(content.status(), path);
+    file.decompressed_ = *std::move(content);
+    file.mapped_ = MappedFile();
+  }
+  return file;
+}
+
+}  // namespace xenoscope::symbolizer

@@ -1,0 +1,53 @@
+// From files of symbols to a resolver. The files' kinds are told by what they hold, so that a user
+// can name any of them: texts as text_symbols.h reads them, each also as FILE.zst.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/mode.h"
+#include "symbolizer/domain_symbols.h"
+
+namespace xenoscope::symbolizer {
+
+enum class SourceKind : uint8_t {
+  kXen,      // xensyms; the domain means nothing
+  kKernel,   // a domain's kallsyms or System.map
+  kModules,  // a domain's /proc/modules
+  kImage,    // what runs in a domain's user mode: nm's output, "address name" lines
+};
+
+struct SymbolSource {
+  DomainId domain;
+  SourceKind kind = SourceKind::kKernel;
+  std::string path;
+  Address load_bias = 0;  // kImage: how far above its own addresses it runs
+  // The user named it: that it cannot be used is an error and not a warning.
+  bool required = false;
+};
+
+struct SymbolSources {
+  std::vector<SymbolSource> sources;  // of one domain and kind, the better ones first
+};
+
+struct LoadedSymbols {
+  std::unique_ptr<DomainSymbols> resolver;
+  std::vector<std::string> warnings;  // whole sentences for a user, each naming its file
+};
+
+// The files of symbols in a recording's directory, as docs/recording-format.md names them:
+// symbols/{xensyms,dom0.kallsyms,dom0.modules}, guests/DOMID/{kallsyms,System.map,modules,vmlinux}
+// and all others in guests/DOMID/ and guests/DOMID/images/ as images; each also with ".zst". What
+// is not there is left out: a recording without symbols is read too.
+SymbolSources SourcesInRecording(const std::string& directory);
+
+// Reads all sources. Files that are damaged or hide their addresses become warnings, and are the
+// reason that the resolver gives for addresses that they would have resolved. Error: a
+// required source cannot be used.
+absl::StatusOr<LoadedSymbols> LoadSymbols(const SymbolSources& sources);
+
+}  // namespace xenoscope::symbolizer

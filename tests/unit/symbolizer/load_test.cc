@@ -1,0 +1,121 @@
+// From a recording's directory to a resolver: which files are found, what damaged ones become.
+#include "symbolizer/load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace xenoscope::symbolizer {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+// A directory of the test's own, removed after it.
+class LoadTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "symbols.XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void Write(const std::string& name, std::string_view text) const {
+    fs::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name, std::ios::binary) << text;
+  }
+  std::string Path(const std::string& name) const { return (root_ / name).string(); }
+  LoadedSymbols LoadAll() const { return LoadSymbols(SourcesInRecording(root_.string())).value(); }
+
+  fs::path root_;
+};
+
+std::string At(const LoadedSymbols& loaded, DomainId domain, Mode mode, Address address) {
+  const Function& f = loaded.resolver->Describe(loaded.resolver->Resolve(domain, mode, address));
+  return f.image + "!" + f.name + (f.unresolved.empty() ? "" : ": " + f.unresolved);
+}
+
+// "ffffffff81000000 T one\nffffffff81000100 D end\n" as zstd writes it, with its checksum.
+constexpr unsigned char kCompressed[] = {
+    0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x68, 0xfd, 0x00, 0x00, 0xa8, 0x66, 0x38, 0x31, 0x30, 0x20,
+    0x54, 0x20, 0x6f, 0x6e, 0x65, 0x0a, 0x31, 0x30, 0x30, 0x20, 0x44, 0x20, 0x65, 0x6e, 0x64,
+    0x0a, 0x03, 0x00, 0x3a, 0xcf, 0x80, 0x3b, 0x19, 0xb8, 0x02, 0xcb, 0xd9, 0x81, 0xff};
+
+TEST_F(LoadTest, FindsWhatARecordingHolds) {
+  Write("symbols/xensyms", "ffff82d040200000 T start\nffff82d040200100 D end\n");
+  Write("symbols/dom0.kallsyms",
+        "ffffffff81000000 T zero\nffffffff81000100 D end\nffffffffc0201000 t open\t[m]\n");
+  Write("symbols/dom0.modules", "m 4096 0 - Live 0xffffffffc0201000\n");
+  Write("guests/1/kallsyms", "ffffffff81000000 T one\nffffffff81000100 D end\n");
+  Write("guests/2/System.map", "ffffffff81000000 T two\nffffffff81000100 D end\n");
+  Write("guests/2/gw", "401000 0000000000000010 T main\n");
+  Write("guests/2/images/list", "501000 spin\n");
+  Write("guests/notes.txt", "no domain\n");
+  const LoadedSymbols loaded = LoadAll();
+  EXPECT_THAT(loaded.warnings, IsEmpty());
+  EXPECT_EQ(At(loaded, kDom0, Mode::kXen, 0xffff82d040200001), "xen!start");
+  EXPECT_EQ(At(loaded, kDom0, Mode::kKernel, 0xffffffff81000001), "vmlinux!zero");
+  EXPECT_EQ(At(loaded, kDom0, Mode::kKernel, 0xffffffffc0201fff), "[m]!open");
+  EXPECT_THAT(At(loaded, kDom0, Mode::kKernel, 0xffffffffc0202000), HasSubstr("[outside]"));
+  EXPECT_EQ(At(loaded, {1}, Mode::kKernel, 0xffffffff81000001), "vmlinux!one");
+  EXPECT_EQ(At(loaded, {2}, Mode::kKernel, 0xffffffff81000001), "vmlinux!two");
+  EXPECT_EQ(At(loaded, {2}, Mode::kUser, 0x40100f), "gw!main");
+  EXPECT_EQ(At(loaded, {2}, Mode::kUser, 0x501000), "list!spin");
+}
+
+TEST_F(LoadTest, ARecordingWithoutSymbolsSaysSoForEveryAddress) {
+  const LoadedSymbols loaded = LoadAll();
+  EXPECT_THAT(loaded.warnings, IsEmpty());
+  EXPECT_EQ(At(loaded, kDom0, Mode::kXen, 1), "[unknown]![no symbols]: no symbols for Xen");
+}
+
+TEST_F(LoadTest, AFileOfNoUseIsAWarningAndTheReason) {
+  Write("guests/1/kallsyms", "0000000000000000 T one\n0000000000000000 T two\n");
+  const LoadedSymbols loaded = LoadAll();
+  ASSERT_THAT(loaded.warnings, SizeIs(1));
+  EXPECT_THAT(loaded.warnings[0], HasSubstr("guests/1/kallsyms: kptr_restrict hides"));
+  EXPECT_THAT(At(loaded, {1}, Mode::kKernel, 0xffffffff81000001), HasSubstr("kptr_restrict"));
+}
+
+TEST_F(LoadTest, LinesThatAreNoSymbolsAreReported) {
+  Write("guests/1/kallsyms", "ffffffff81000000 T one\nffffffff81000100 D end\nwhat\n");
+  const LoadedSymbols loaded = LoadAll();
+  ASSERT_THAT(loaded.warnings, SizeIs(1));
+  EXPECT_THAT(loaded.warnings[0], HasSubstr("1 lines are not symbols, the first is line 3"));
+}
+
+TEST_F(LoadTest, WhatTheUserNamedMustBeOfUse) {
+  SymbolSources sources;
+  sources.sources = {
+      {.domain = {1}, .kind = SourceKind::kKernel, .path = Path("nowhere"), .required = true}};
+  const auto loaded = LoadSymbols(sources);
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(Message(loaded.status())), HasSubstr(Path("nowhere")));
+}
+
+TEST_F(LoadTest, CompressedFilesAreReadAndDamagedOnesExplained) {
+  const std::string_view compressed(reinterpret_cast<const char*>(kCompressed), sizeof kCompressed);
+  Write("guests/1/kallsyms.zst", compressed);
+  Write("guests/2/kallsyms.zst", compressed.substr(0, 20));
+  Write("guests/3/kallsyms.zst", "not zstd");
+  const LoadedSymbols loaded = LoadAll();
+  EXPECT_EQ(At(loaded, {1}, Mode::kKernel, 0xffffffff81000001), "vmlinux!one");
+  ASSERT_THAT(loaded.warnings, SizeIs(2));
+  EXPECT_THAT(loaded.warnings[0], HasSubstr("guests/2/kallsyms.zst: the zstd data ends too early"));
+  EXPECT_THAT(loaded.warnings[1], HasSubstr("guests/3/kallsyms.zst: damaged zstd data"));
+}
+
+}  // namespace
+}  // namespace xenoscope::symbolizer
