@@ -23,8 +23,11 @@ namespace {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
   }
-  if (placement.output >= 0) dup2(placement.output, STDOUT_FILENO);
-  if (placement.diagnostics >= 0) dup2(placement.diagnostics, STDERR_FILENO);
+  if (placement.diagnostics >= 0) {
+    dup2(placement.diagnostics, STDOUT_FILENO);
+    dup2(placement.diagnostics, STDERR_FILENO);
+  }
+  if (placement.inherited >= 0) fcntl(placement.inherited, F_SETFD, 0);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE}) {
     (void)std::signal(number, SIG_DFL);
   }

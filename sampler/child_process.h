@@ -24,9 +24,10 @@ class ChildProcess {
     // In a process group of its own, where the terminal's Ctrl-C does not reach it, and ended
     // (SIGTERM) when this process dies.
     bool apart = false;
-    // File descriptors for its standard output and standard error; -1: ours.
-    int output = -1;
+    // A file descriptor for its standard output and standard error; -1: ours.
     int diagnostics = -1;
+    // A file descriptor that it has open under the same number; -1: none.
+    int inherited = -1;
   };
 
   // Starts `words[0]`, looked for in PATH, with the signal mask and dispositions of a fresh

@@ -20,6 +20,13 @@ std::string Sysfs(const std::string& name) {
   return ReadSmallFile("/sys/hypervisor/" + name).value_or("");
 }
 
+// Linux gives the build id as it is: bytes.
+std::string Hexadecimal(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
 struct CpuidResult {
   uint32_t eax = 0;
   uint32_t ebx = 0;
@@ -89,7 +96,8 @@ recording::XenInfo ReadXenInfo() {
   if (!major.empty()) {
     info.version = fmt::format("{}.{}{}", major, Sysfs("version/minor"), Sysfs("version/extra"));
   }
-  info.build_id = Sysfs("properties/buildid");
+  info.build_id = Hexadecimal(Sysfs("properties/buildid"));
+  info.command_line = XenCommandLine();
   return info;
 }
 

@@ -22,6 +22,9 @@ Tsc ReadTsc();
 
 recording::XenInfo ReadXenInfo();
 
+// Xen's boot options (XENVER_commandline); empty when they cannot be had.
+std::string XenCommandLine();
+
 // 0 where something is not known.
 recording::HostInfo ReadHostInfo();
 

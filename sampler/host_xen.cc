@@ -6,15 +6,18 @@
 
 extern "C" {  // Xen's headers do not say it themselves
 #include <xen/platform.h>
+#include <xen/version.h>
 #include <xen/xen.h>
 #include <xencall.h>
 #include <xenstore.h>
 }
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 
 #include "sampler/privcmd.h"
@@ -56,6 +59,9 @@ class XenstoreDirectory final : public DomainDirectory {
       const std::string home = fmt::format("/local/domain/{}", id.value);
       domain.name = Read(home + "/name");
       domain.vcpus = static_cast<uint32_t>(Names(home + "/cpu").size());
+      if (domain.vcpus == 0 && id == kDom0) {  // nobody writes dom0's there
+        domain.vcpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
+      }
       domain.type = TypeOf(Read(fmt::format("/libxl/{}/type", id.value)));
       if (id == kDom0) domain.type = Dom0IsPv() ? DomainType::kPv : DomainType::kPvh;
     }
@@ -92,6 +98,9 @@ class XenstoreDirectory final : public DomainDirectory {
   xs_handle* store_;
 };
 
+using Calls = std::unique_ptr<xencall_handle, int (*)(xencall_handle*)>;
+Calls OpenCalls() { return {xencall_open(nullptr, 0), xencall_close}; }
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DomainDirectory>> DomainDirectory::Open() {
@@ -102,10 +111,26 @@ absl::StatusOr<std::unique_ptr<DomainDirectory>> DomainDirectory::Open() {
   return std::make_unique<XenstoreDirectory>(store);
 }
 
+std::string XenCommandLine() {
+  std::string text;
+  const auto calls = OpenCalls();
+  if (calls == nullptr) return text;
+  void* buffer = xencall_alloc_buffer(calls.get(), sizeof(xen_commandline_t));
+  if (buffer == nullptr) return text;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the hypercall's ABI
+  const auto address = reinterpret_cast<uint64_t>(buffer);
+  if (xencall2(calls.get(), __HYPERVISOR_xen_version, XENVER_commandline, address) >= 0) {
+    const auto* const line = static_cast<const char*>(buffer);
+    text.assign(line, strnlen(line, sizeof(xen_commandline_t)));
+    text.erase(text.find_last_not_of(' ') + 1);
+  }
+  xencall_free_buffer(calls.get(), buffer);
+  return text;
+}
+
 absl::StatusOr<std::vector<uint32_t>> OnlineApicIds() {
   XENOSCOPE_RETURN_IF_ERROR(CheckPrivcmd());
-  const std::unique_ptr<xencall_handle, int (*)(xencall_handle*)> calls(xencall_open(nullptr, 0),
-                                                                        xencall_close);
+  const auto calls = OpenCalls();
   if (calls == nullptr) return ErrnoError(errno, "cannot open /dev/xen/privcmd");
   auto* op =
       static_cast<xen_platform_op*>(xencall_alloc_buffer(calls.get(), sizeof(xen_platform_op)));
@@ -145,6 +170,7 @@ absl::Status NoLibraries() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DomainDirectory>> DomainDirectory::Open() { return NoLibraries(); }
+std::string XenCommandLine() { return ""; }
 absl::StatusOr<std::vector<uint32_t>> OnlineApicIds() { return NoLibraries(); }
 
 }  // namespace xenoscope::sampler

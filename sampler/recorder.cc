@@ -312,11 +312,13 @@ void Recorder::Keep(const absl::Status& status) {
 void Recorder::Stop() {
   RecordingInfo& info = result_.info;
   info.stopped = ReadTsc();
+  const nanoseconds elapsed = steady_clock::now() - started_;
   EndSampling();
   if (command_) command_->Stop(kCommandPatienceMs);
   StopTrace();
   WatchDomains();
   result_.last = Now();
+  result_.last.elapsed = elapsed;
   info.state = recording::State::kComplete;
   Keep(writer_->WriteInfo(info));
 }

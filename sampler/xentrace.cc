@@ -100,12 +100,18 @@ absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& re
   fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);  // helps, and may be refused
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<Xentrace> xentrace(new Xentrace(path, ends[0], file, diagnostics));
-  const std::vector<std::string> words = {program, "-D",
-                                          "-e",    request.events,
-                                          "-S",    std::to_string(request.buffer_pages),
-                                          "-s",    std::to_string(request.poll_ms)};
+  // It wants the name of a file, and says things on its standard output.
+  const std::vector<std::string> words = {program,
+                                          "-D",
+                                          "-e",
+                                          request.events,
+                                          "-S",
+                                          std::to_string(request.buffer_pages),
+                                          "-s",
+                                          std::to_string(request.poll_ms),
+                                          fmt::format("/proc/self/fd/{}", ends[1])};
   absl::StatusOr<ChildProcess> child =
-      ChildProcess::Start(words, {.apart = true, .output = ends[1], .diagnostics = diagnostics});
+      ChildProcess::Start(words, {.apart = true, .diagnostics = diagnostics, .inherited = ends[1]});
   close(ends[1]);
   XENOSCOPE_RETURN_IF_ERROR(child.status());
   xentrace->child_ = *std::move(child);

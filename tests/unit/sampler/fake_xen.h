@@ -1,0 +1,299 @@
+// A Xen that is made of the rules of its xenoprof (Xen 4.17, xen/common/xenoprof.c and
+// xen/arch/x86/oprofile/nmi_int.c): states, refusals, and the ways in which the real one takes the
+// host down. Those set Crash() instead.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/mode.h"
+#include "sampler/sampling_clock.h"
+#include "sampler/xenoprof_abi.h"
+#include "sampler/xenoprof_calls.h"
+
+namespace xenoscope::sampler {
+
+class FakeXen final : public XenoprofCalls {
+ public:
+  enum class State { kIdle, kInitialized, kReserved, kReady, kProfiling };
+
+  explicit FakeXen(std::map<uint16_t, int> vcpus_of_domains)
+      : vcpus_(std::move(vcpus_of_domains)) {}
+
+  // How this Xen and this dom0 are.
+  int init_error = 0;
+  int reserve_error = 0;
+  int get_buffer_error = 0;
+  bool primary = true;
+  int counters = 6;
+
+  const std::string& Crash() const { return crash_; }
+  State state() const { return state_; }
+  const std::vector<XenoprofOp>& ops() const { return ops_; }
+  const std::map<uint32_t, XenoprofCounter>& programmed() const { return programmed_; }
+  bool AnythingMapped() const { return !mapped_.empty(); }
+  bool AnythingShared() const { return !shared_.empty(); }
+
+  // What a killed process leaves: its mappings go, everything else stays.
+  void ProcessDies() { mapped_.clear(); }
+
+  // An NMI while this vCPU runs: every counter reads as overflowed, as on QEMU.
+  void Nmi(uint16_t domain, uint32_t vcpu, Mode mode, Address address) {
+    if (!callback_) {
+      if (clocked_) crash_ = "NMI without a handler";
+      return;
+    }
+    if (!msrs_) {
+      crash_ = "NMI handler finds its arrays freed";
+      return;
+    }
+    const bool listed = (domain == 0 && active_) || passive_.contains(domain);
+    if (!listed) return;
+    for (int event = 0; event < counters; ++event) {
+      Log(domain, vcpu, mode, address, static_cast<uint8_t>(event));
+    }
+  }
+
+  void Log(uint16_t domain, uint32_t vcpu, Mode mode, Address address, uint8_t event) {
+    XenoprofBuffer* const buffer = BufferOf(domain, vcpu);
+    const uint32_t next = (buffer->event_head + 1) % buffer->event_size;
+    if (next == buffer->event_tail) {
+      ++buffer->lost_samples;
+      return;
+    }
+    const XenoprofEntry entry{address, static_cast<uint8_t>(mode), event, {}};
+    auto* const at = reinterpret_cast<std::byte*>(buffer) + kEntriesOffset +
+                     size_t{buffer->event_head} * sizeof entry;
+    std::memcpy(at, &entry, sizeof entry);
+    buffer->event_head = next;
+    ++(mode == Mode::kXen      ? buffer->xen_samples
+       : mode == Mode::kKernel ? buffer->kernel_samples
+                               : buffer->user_samples);
+  }
+
+  void ClockRuns(bool runs) { clocked_ = runs; }
+
+  int Call(XenoprofOp op, std::span<std::byte> argument) override {
+    ops_.push_back(op);
+    const bool anybody = op == XenoprofOp::kInit || op == XenoprofOp::kGetBuffer ||
+                         op == XenoprofOp::kEnableVirq || op == XenoprofOp::kDisableVirq;
+    if (init_error != 0) return init_error;
+    if (!anybody && !is_primary_) return -EPERM;
+    switch (op) {
+      case XenoprofOp::kInit:
+        return Init(argument);
+      case XenoprofOp::kGetBuffer:
+        return GetBuffer(argument);
+      case XenoprofOp::kResetActiveList:
+        active_ = false;
+        activated_ = 0;
+        return 0;
+      case XenoprofOp::kResetPassiveList:
+        UnsharePassive();
+        return 0;
+      case XenoprofOp::kSetActive:
+        if (state_ != State::kInitialized) return -EPERM;
+        active_ = true;
+        return 0;
+      case XenoprofOp::kSetPassive:
+        return SetPassive(argument);
+      case XenoprofOp::kReserveCounters:
+        if (state_ != State::kInitialized) return -EPERM;
+        if (reserve_error != 0) return reserve_error;
+        msrs_ = true;
+        state_ = State::kReserved;
+        return 0;
+      case XenoprofOp::kCounter: {
+        if (state_ != State::kReserved || !active_) return -EPERM;
+        XenoprofCounter counter;
+        std::memcpy(&counter, argument.data(), sizeof counter);
+        if (counter.ind >= static_cast<uint32_t>(counters)) return -EINVAL;
+        programmed_[counter.ind] = counter;
+        return 0;
+      }
+      case XenoprofOp::kSetupEvents:
+        if (state_ != State::kReserved) return -EPERM;
+        state_ = State::kReady;
+        return 0;
+      case XenoprofOp::kEnableVirq:
+        return EnableVirq();
+      case XenoprofOp::kStart:
+        if (state_ != State::kReady || activated_ != (active_ ? 1 : 0)) return -EPERM;
+        state_ = State::kProfiling;
+        return 0;
+      case XenoprofOp::kStop:
+        if (state_ != State::kProfiling) return -EPERM;
+        state_ = State::kReady;
+        return 0;
+      case XenoprofOp::kDisableVirq:
+        if (!active_ || state_ == State::kProfiling) return -EPERM;
+        active_ = false;
+        --activated_;
+        Unshare(0);
+        return 0;
+      case XenoprofOp::kReleaseCounters:
+        if (state_ != State::kReserved && state_ != State::kReady) return -EPERM;
+        if (clocked_) crash_ = "release_counters while NMIs come";
+        msrs_ = false;
+        callback_ = false;
+        state_ = State::kInitialized;
+        UnsharePassive();
+        return 0;
+      case XenoprofOp::kShutdown:
+        if (state_ != State::kInitialized) return -EPERM;
+        is_primary_ = false;
+        return 0;
+    }
+    return -EINVAL;
+  }
+
+  absl::StatusOr<std::byte*> Map(uint64_t address, size_t) override {
+    const auto domain = static_cast<uint16_t>(address >> 32);
+    if (!shared_.contains(domain)) return InternalError("mapped what is not shared");
+    mapped_.insert(domain);
+    return memory_.at(domain).data();
+  }
+  void Unmap(std::byte* at, size_t) override {
+    for (auto& [domain, memory] : memory_) {
+      if (memory.data() != at) continue;
+      if (!shared_.contains(domain)) crash_ = "unmapped after its pages were taken back";
+      mapped_.erase(domain);
+    }
+  }
+
+ private:
+  static constexpr size_t kPage = 4096;
+
+  int Init(std::span<std::byte> argument) {
+    XenoprofInit init;
+    init.num_events = counters;
+    init.is_primary = primary ? 1 : 0;
+    std::strcpy(init.cpu_type.data(), "x86-64/family15h");
+    std::memcpy(argument.data(), &init, sizeof init);
+    is_primary_ = primary;
+    if (state_ == State::kReady || state_ == State::kReserved || state_ == State::kProfiling) {
+      crash_ = "init in the middle of a session";
+    }
+    state_ = State::kInitialized;
+    return 0;
+  }
+
+  // Fills in what get_buffer and set_passive answer alike, from `domain`'s buffers.
+  template <typename T>
+  int Share(uint16_t domain, T& answer) {
+    if (mapped_.contains(domain)) return -EBUSY;
+    const int vcpus = vcpus_.at(domain);
+    if (!memory_.contains(domain)) {  // once for the life of the domain
+      const auto samples = static_cast<uint32_t>(answer.max_samples);
+      sizes_[domain] = samples;
+      const size_t size = 64 + (size_t{samples} - 1) * sizeof(XenoprofEntry);
+      memory_[domain].resize((size * static_cast<size_t>(vcpus) + kPage - 1) / kPage * kPage);
+      for (int i = 0; i < vcpus; ++i) {
+        XenoprofBuffer* const buffer = BufferOf(domain, static_cast<uint32_t>(i));
+        buffer->event_size = samples;
+        buffer->vcpu_id = static_cast<uint32_t>(i);
+      }
+    }
+    answer.nbuf = vcpus;
+    answer.max_samples = static_cast<int32_t>(sizes_[domain]);
+    answer.bufsize = static_cast<int32_t>(64 + (sizes_[domain] - 1) * sizeof(XenoprofEntry));
+    answer.buf_gmaddr = uint64_t{domain} << 32;
+    shared_.insert(domain);
+    return 0;
+  }
+
+  int GetBuffer(std::span<std::byte> argument) {
+    if (get_buffer_error != 0) return get_buffer_error;
+    XenoprofGetBuffer get;
+    std::memcpy(&get, argument.data(), sizeof get);
+    const int result = Share(0, get);
+    std::memcpy(argument.data(), &get, sizeof get);
+    return result;
+  }
+
+  int SetPassive(std::span<std::byte> argument) {
+    if (state_ != State::kInitialized) return -EPERM;
+    XenoprofPassive passive;
+    std::memcpy(&passive, argument.data(), sizeof passive);
+    if (!vcpus_.contains(passive.domain_id)) return -EINVAL;
+    const int result = Share(passive.domain_id, passive);
+    std::memcpy(argument.data(), &passive, sizeof passive);
+    if (result == 0) passive_.insert(passive.domain_id);
+    return result;
+  }
+
+  int EnableVirq() {
+    if (!active_ || !shared_.contains(0)) return -EPERM;
+    if (state_ != State::kReady) return -EPERM;
+    ++activated_;
+    callback_ = true;
+    for (const uint16_t domain : shared_) {
+      for (int i = 0; i < vcpus_.at(domain); ++i) {
+        XenoprofBuffer* const buffer = BufferOf(domain, static_cast<uint32_t>(i));
+        buffer->event_head = buffer->event_tail = 0;
+      }
+    }
+    return 0;
+  }
+
+  void Unshare(uint16_t domain) {
+    if (mapped_.contains(domain)) crash_ = "pages taken back while they are mapped";
+    shared_.erase(domain);
+  }
+  void UnsharePassive() {
+    for (const uint16_t domain : passive_) Unshare(domain);
+    passive_.clear();
+  }
+
+  XenoprofBuffer* BufferOf(uint16_t domain, uint32_t vcpu) {
+    const size_t size = 64 + (size_t{sizes_[domain]} - 1) * sizeof(XenoprofEntry);
+    return reinterpret_cast<XenoprofBuffer*>(memory_.at(domain).data() + vcpu * size);
+  }
+
+  std::map<uint16_t, int> vcpus_;
+  State state_ = State::kIdle;
+  bool is_primary_ = false;
+  bool active_ = false;
+  int activated_ = 0;
+  bool msrs_ = false;      // the arrays that the NMI handler uses
+  bool callback_ = false;  // the NMI handler
+  bool clocked_ = false;   // a sampling clock sends NMIs
+  std::set<uint16_t> passive_;
+  std::set<uint16_t> shared_;
+  std::set<uint16_t> mapped_;
+  std::map<uint16_t, uint32_t> sizes_;
+  std::map<uint16_t, std::vector<std::byte>> memory_;
+  std::map<uint32_t, XenoprofCounter> programmed_;
+  std::vector<XenoprofOp> ops_;
+  std::string crash_;
+};
+
+// A clock whose NMIs the fake Xen fears at the wrong moments.
+class FakeClock final : public SamplingClock {
+ public:
+  explicit FakeClock(FakeXen& xen) : xen_(xen) {}
+  absl::Status Start() override {
+    xen_.ClockRuns(true);
+    xen_.Nmi(0, 0, Mode::kXen, 1);  // at once
+    return absl::OkStatus();
+  }
+  void Stop() override {
+    xen_.Nmi(0, 0, Mode::kXen, 2);  // up to the last moment
+    xen_.ClockRuns(false);
+  }
+
+ private:
+  FakeXen& xen_;
+};
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,267 @@
+// The order of a session's operations, held against a Xen made of rules: whatever happens, it never
+// crashes and everything is given back.
+#include "sampler/xenoprof_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/unit/sampler/fake_xen.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using recording::DrainTimes;
+using recording::Entry;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::array kPassive{DomainId{1}, DomainId{2}};
+const std::array kCycles{PmuEvent{"cycles", 0x76, 0, 100000}};
+
+struct Found {
+  VcpuRef vcpu;
+  Address address;
+  TscRange bracket;
+};
+
+class XenoprofSessionTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<XenoprofSession>> Open() {
+    return XenoprofSession::Open(xen_, kPassive, 64, [this] { return Tsc{++tsc_}; });
+  }
+  // A session that profiles, clocked by NMIs from outside.
+  std::unique_ptr<XenoprofSession> Profiling() {
+    auto session = Open();
+    EXPECT_TRUE(session.ok()) << session.status();
+    EXPECT_TRUE((*session)->Program(kCycles).ok());
+    EXPECT_TRUE((*session)->Start(&clock_).ok());
+    return *std::move(session);
+  }
+  XenoprofSession::Sink Sink() {
+    return [this](VcpuRef vcpu, const DrainTimes& times, std::span<const Entry> entries) {
+      for (const Entry& entry : entries) {
+        found_.push_back({vcpu, entry.address, {times.previous_before, times.after}});
+      }
+    };
+  }
+  void ExpectAllGivenBack() {
+    EXPECT_EQ(xen_.Crash(), "");
+    EXPECT_FALSE(xen_.AnythingMapped());
+    EXPECT_FALSE(xen_.AnythingShared());
+    EXPECT_EQ(xen_.state(), FakeXen::State::kInitialized);
+  }
+
+  FakeXen xen_{{{0, 1}, {1, 1}, {2, 2}}};
+  FakeClock clock_{xen_};
+  uint64_t tsc_ = 1000;
+  std::vector<Found> found_;
+};
+
+TEST_F(XenoprofSessionTest, AWholeSessionGivesEverythingBack) {
+  auto session = Profiling();
+  ASSERT_TRUE(session->Stop(Sink()).ok());
+  ASSERT_TRUE(session->Close().ok());
+  EXPECT_EQ(session->state(), XenoprofSession::State::kClosed);
+  ExpectAllGivenBack();
+}
+
+TEST_F(XenoprofSessionTest, ASessionLeftAloneInAnyStateGivesEverythingBack) {
+  Open()->reset();
+  ExpectAllGivenBack();
+  {
+    auto session = Open();
+    ASSERT_TRUE((*session)->Program(kCycles).ok());
+  }
+  ExpectAllGivenBack();
+  Profiling().reset();
+  ExpectAllGivenBack();
+  {
+    auto session = Profiling();
+    ASSERT_TRUE(session->Stop(Sink()).ok());
+  }
+  ExpectAllGivenBack();
+  EXPECT_TRUE(Profiling()->Close().ok());  // and the next one works
+  ExpectAllGivenBack();
+}
+
+TEST_F(XenoprofSessionTest, AKilledSessionIsRecoveredFromAnyState) {
+  for (int stage = 0; stage < 4; ++stage) {
+    auto session = Open();
+    ASSERT_TRUE(session.ok()) << session.status();
+    if (stage >= 1) {
+      ASSERT_TRUE((*session)->Program(kCycles).ok());
+    }
+    if (stage >= 2) {
+      ASSERT_TRUE((*session)->Start(nullptr).ok());
+    }
+    if (stage >= 3) {
+      ASSERT_TRUE((*session)->Stop(Sink()).ok());
+    }
+    xen_.ProcessDies();
+    (void)session->release();  // NOLINT: a killed process runs no destructors
+
+    XenoprofSession::Recover(xen_);
+    ExpectAllGivenBack();
+    EXPECT_TRUE(Profiling()->Close().ok()) << stage;
+    ExpectAllGivenBack();
+  }
+}
+
+TEST_F(XenoprofSessionTest, RecoveringWhereThereIsNothingToRecoverDoesNoHarm) {
+  XenoprofSession::Recover(xen_);
+  XenoprofSession::Recover(xen_);
+  EXPECT_TRUE(Profiling()->Close().ok());
+  ExpectAllGivenBack();
+}
+
+TEST_F(XenoprofSessionTest, EveryCounterIsProgrammedAndUnusedOnesAreOff) {
+  auto session = Profiling();
+  ASSERT_EQ(xen_.programmed().size(), 6);
+  for (const auto& [index, counter] : xen_.programmed()) {
+    EXPECT_EQ(counter.enabled, index == 0 ? 1 : 0);
+    EXPECT_EQ(counter.count, index == 0 ? 100000 : 0);
+  }
+  EXPECT_EQ(xen_.programmed().at(0).event, 0x76);
+}
+
+TEST_F(XenoprofSessionTest, OnlySamplesOfProgrammedCountersAreKeptAndTheSumHolds) {
+  auto session = Profiling();  // the clock adds one NMI at its start and one at its end
+  xen_.Nmi(1, 0, Mode::kUser, 0x10);
+  xen_.Nmi(2, 1, Mode::kKernel, 0x20);
+  session->Drain(Sink());
+  xen_.Nmi(2, 1, Mode::kUser, 0x30);
+  ASSERT_TRUE(session->Stop(Sink()).ok());
+  const auto streams = session->Streams();
+  ASSERT_EQ(streams.size(), 4);
+  for (const auto& stream : streams) {
+    EXPECT_TRUE(stream.complete);
+    EXPECT_TRUE(stream.Balanced()) << ToString(stream.vcpu);
+  }
+  EXPECT_EQ(streams[3].vcpu, (VcpuRef{DomainId{2}, VcpuId{1}}));
+  EXPECT_EQ(streams[3].kept, 2);
+  EXPECT_EQ(streams[3].other_counters, 10);
+  EXPECT_EQ(streams[3].logged.user, 6);
+  ASSERT_EQ(found_.size(), 5);
+  EXPECT_EQ(found_[0].address, 1);
+  EXPECT_EQ(found_[1].address, 0x10);
+  EXPECT_EQ(found_[2].address, 0x20);
+}
+
+TEST_F(XenoprofSessionTest, BracketsReachFromBeforeTheLastLookToAfterThisOne) {
+  auto session = Profiling();
+  session->Drain(Sink());
+  found_.clear();
+  const Tsc between{tsc_};
+  xen_.Nmi(1, 0, Mode::kUser, 0x10);
+  session->Drain(Sink());
+  ASSERT_EQ(found_.size(), 1);
+  EXPECT_LT(found_[0].bracket.begin, between);
+  EXPECT_GT(found_[0].bracket.end, between);
+  EXPECT_GE(found_[0].bracket.begin, session->sampled().begin);
+}
+
+TEST_F(XenoprofSessionTest, AFullBufferLosesSamplesAndSaysHowMany) {
+  auto session = Profiling();
+  for (int i = 0; i < 20; ++i) xen_.Nmi(1, 0, Mode::kUser, 0x10);
+  ASSERT_TRUE(session->Stop(Sink()).ok());
+  const auto stream = session->Streams()[1];
+  EXPECT_EQ(stream.drained, 63);  // a ring holds one less than its size
+  EXPECT_EQ(stream.logged.lost, 20 * 6 - 63);
+  EXPECT_TRUE(stream.Balanced());
+}
+
+TEST_F(XenoprofSessionTest, TheRingWrapsManyTimes) {
+  auto session = Profiling();
+  for (Address i = 0; i < 200; ++i) {
+    xen_.Nmi(1, 0, Mode::kUser, 0x1000 + i);
+    session->Drain(Sink());
+  }
+  ASSERT_TRUE(session->Stop(Sink()).ok());
+  std::erase_if(found_, [](const Found& f) { return f.vcpu.domain != DomainId{1}; });
+  ASSERT_EQ(found_.size(), 200);
+  for (size_t i = 0; i < found_.size(); ++i) EXPECT_EQ(found_[i].address, 0x1000 + i);
+}
+
+TEST_F(XenoprofSessionTest, EscapesAreCountedAndNotKept) {
+  auto session = Profiling();
+  session->Drain(Sink());
+  found_.clear();
+  xen_.Log(1, 0, Mode::kUser, kEscapeCode, kTraceBegin);
+  session->Drain(Sink());
+  EXPECT_TRUE(found_.empty());
+  EXPECT_EQ(session->Streams()[1].escapes, 1);
+}
+
+TEST_F(XenoprofSessionTest, RefusalsSayWhatToDo) {
+  xen_.init_error = -ENOSYS;
+  EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("--no-samples"));
+  xen_.init_error = -ENODEV;
+  EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("processor"));
+  xen_.init_error = 0;
+  xen_.primary = false;
+  EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("record in dom0"));
+  xen_.primary = true;
+  xen_.get_buffer_error = -EBUSY;
+  EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("vpmu"));
+  xen_.get_buffer_error = 0;
+  xen_.reserve_error = -EBUSY;
+  EXPECT_THAT(std::string(Message((*Open())->Program(kCycles))), HasSubstr("watchdog"));
+  xen_.reserve_error = 0;
+  EXPECT_EQ(xen_.Crash(), "");
+  EXPECT_TRUE(Profiling()->Close().ok());
+  ExpectAllGivenBack();
+}
+
+TEST_F(XenoprofSessionTest, ADomainThatIsNotThereIsNamedAndNothingStaysBehind) {
+  const std::array gone{DomainId{1}, DomainId{9}};
+  const auto session = XenoprofSession::Open(xen_, gone, 64, [] { return Tsc{1}; });
+  EXPECT_EQ(session.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(Message(session.status())), HasSubstr("domain 9"));
+  ExpectAllGivenBack();
+}
+
+TEST_F(XenoprofSessionTest, MoreEventsThanCountersAreRefused) {
+  auto session = Open();
+  const std::vector<PmuEvent> events(7, kCycles[0]);
+  EXPECT_THAT(std::string(Message((*session)->Program(events))), HasSubstr("6 counters"));
+}
+
+TEST_F(XenoprofSessionTest, MoreThan25PassiveDomainsAreRefused) {
+  const std::vector<DomainId> many(26, DomainId{1});
+  EXPECT_THAT(
+      std::string(Message(XenoprofSession::Open(xen_, many, 64, [] { return Tsc{1}; }).status())),
+      HasSubstr("--passive"));
+}
+
+TEST_F(XenoprofSessionTest, TheActiveListIsResetBeforeAnythingIsPutOnIt) {
+  Profiling().reset();
+  EXPECT_THAT(std::vector(xen_.ops().begin(), xen_.ops().begin() + 4),
+              ElementsAre(XenoprofOp::kInit, XenoprofOp::kGetBuffer, XenoprofOp::kResetActiveList,
+                          XenoprofOp::kSetActive));
+}
+
+// The fake has to know the crashes, or the tests above prove nothing.
+TEST_F(XenoprofSessionTest, TheFakeCrashesWhereXenDoes) {
+  auto session = Profiling();
+  xen_.Call(XenoprofOp::kStop, {});
+  xen_.Call(XenoprofOp::kDisableVirq, {});
+  EXPECT_THAT(xen_.Crash(), HasSubstr("mapped"));
+  FakeXen other(std::map<uint16_t, int>{{0, 1}});
+  FakeClock clock(other);
+  auto second = XenoprofSession::Open(other, {}, 64, [] { return Tsc{1}; });
+  ASSERT_TRUE((*second)->Program(kCycles).ok());
+  ASSERT_TRUE((*second)->Start(&clock).ok());
+  other.ProcessDies();
+  other.Call(XenoprofOp::kStop, {});
+  other.Call(XenoprofOp::kReleaseCounters, {});
+  EXPECT_THAT(other.Crash(), HasSubstr("while NMIs come"));
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler
