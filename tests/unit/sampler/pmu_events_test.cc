@@ -1,0 +1,71 @@
+// Names of events, independent of the processor under the test.
+#include "sampler/pmu_events.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PmuEventsTest, FullNamesAreEncodedOnEveryMachine) {
+  const auto event = ParseEvent("amd64_fam15h_interlagos::cpu_clk_unhalted:100000");
+  ASSERT_TRUE(event.ok()) << event.status();
+  EXPECT_EQ(event->code, 0x76);
+  EXPECT_EQ(event->unit_mask, 0);
+  EXPECT_EQ(event->period, 100000);
+  EXPECT_EQ(event->name, "amd64_fam15h_interlagos::cpu_clk_unhalted");
+}
+
+TEST(PmuEventsTest, UnitMasksAreThoseOfLibpfm4) {
+  const auto event = ParseEvent("core::l2_lines_in:self:any:5000");
+  ASSERT_TRUE(event.ok()) << event.status();
+  EXPECT_EQ(event->code, 0x24);
+  EXPECT_NE(event->unit_mask, 0);
+}
+
+TEST(PmuEventsTest, RawCodesHaveUnitMaskThenEvent) {
+  const auto event = ParseEvent("r4f2e:1000");
+  ASSERT_TRUE(event.ok()) << event.status();
+  EXPECT_EQ(event->code, 0x2e);
+  EXPECT_EQ(event->unit_mask, 0x4f);
+}
+
+std::string Refusal(std::string_view text) {
+  return std::string(Message(ParseEvent(text).status()));
+}
+
+TEST(PmuEventsTest, RefusalsSayWhatIsWrong) {
+  EXPECT_THAT(Refusal("cycles"), HasSubstr("no period"));
+  EXPECT_THAT(Refusal(":100000"), HasSubstr("no period"));
+  EXPECT_THAT(Refusal(""), HasSubstr("no period"));
+  EXPECT_THAT(Refusal("r0076:10"), HasSubstr("500 to 2147483647"));
+  EXPECT_THAT(Refusal("r0076:2147483648"), HasSubstr("500 to 2147483647"));
+  EXPECT_THAT(Refusal("r0076:99999999999999999999"), HasSubstr("no period"));
+  EXPECT_THAT(Refusal("core::moon_phase:1000"), HasSubstr("xenoscope events"));
+}
+
+TEST(PmuEventsTest, CodesThatXenoprofProgramsWronglyAreRefused) {
+  EXPECT_THAT(Refusal("amd64_fam15h_interlagos::dispatched_fpu:100000"), testing::Not(""));
+}
+
+TEST(PmuEventsTest, TheDefaultIsCyclesAThousandTimesASecond) {
+  EXPECT_EQ(DefaultEvent("x86-64/family15h", 2'300'000'000).code, 0x76);
+  EXPECT_EQ(DefaultEvent("x86-64/family15h", 2'300'000'000).period, 2'300'000);
+  EXPECT_EQ(DefaultEvent("i386/arch_perfmon", 3'000'000'000).code, 0x3c);
+  EXPECT_EQ(DefaultEvent("x86-64/hammer", 0).period, kMinPeriod);
+}
+
+TEST(PmuEventsTest, ListedNamesContainTheFilterInAnyCase) {
+  const auto events = ListEvents("Cycles");
+  ASSERT_TRUE(events.ok());
+  for (const auto& event : *events) EXPECT_THAT(event.name, HasSubstr("cycles"));
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler

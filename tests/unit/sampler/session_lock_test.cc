@@ -1,0 +1,47 @@
+// One recorder at a time, and what a killed one leaves word of.
+#include "sampler/session_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+class SessionLockTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove(path_); }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  const std::string path_ =
+      (std::filesystem::temp_directory_path() / ("session_lock_test." + std::to_string(getpid())))
+          .string();
+};
+
+TEST_F(SessionLockTest, ASecondHolderIsRefused) {
+  const auto first = SessionLock::TakeAt(path_);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(SessionLock::TakeAt(path_).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SessionLockTest, ANoteOutlivesItsWriterUntilItIsErased) {
+  {
+    const auto killed = SessionLock::TakeAt(path_);
+    EXPECT_EQ(killed->left(), "");
+    ASSERT_TRUE(killed->Note("hpet").ok());
+  }
+  {
+    const auto next = SessionLock::TakeAt(path_);
+    EXPECT_EQ(next->left(), "hpet");
+    ASSERT_TRUE(next->Note("").ok());
+  }
+  EXPECT_EQ(SessionLock::TakeAt(path_)->left(), "");
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler

@@ -1,0 +1,109 @@
+// The xentrace child, with small scripts in the place of xentrace: it starts, dies, fills the disk.
+#include "sampler/xentrace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class XentraceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "xentrace_test.XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    directory_ = name;
+    const char* const path = std::getenv("PATH");
+    path_before_ = path == nullptr ? "" : path;
+    setenv("PATH", (name + ":" + path_before_).c_str(), 1);
+  }
+  void TearDown() override {
+    setenv("PATH", path_before_.c_str(), 1);
+    fs::remove_all(directory_);
+  }
+  // xentrace is now this script; its last argument, the file to write, is $out.
+  void PretendXentraceIs(const std::string& script) {
+    const fs::path path = directory_ / "xentrace";
+    std::ofstream(path) << "#!/bin/sh\nfor out; do :; done\n" << script;
+    fs::permissions(path, fs::perms::owner_all);
+  }
+  std::string Trace() const { return (directory_ / "trace").string(); }
+  std::string Content() const {
+    std::ifstream file(Trace());
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  fs::path directory_;
+  std::string path_before_;
+};
+
+TEST_F(XentraceTest, WhatItFlushesWhenStoppedIsInTheFile) {
+  PretendXentraceIs(
+      "echo chatter\n"
+      "trap 'echo last >$out; exit 0' TERM\n"
+      "echo $* >$out\n"
+      "while :; do sleep 0.01; done\n");
+  auto xentrace = Xentrace::Start({"all", 64, 10}, Trace());
+  ASSERT_TRUE(xentrace.ok()) << xentrace.status();
+  EXPECT_TRUE((*xentrace)->Check().ok());
+  EXPECT_TRUE((*xentrace)->Stop().ok());
+  EXPECT_THAT(Content(), StartsWith("-D -e all -S 64 -s 10 /"));
+  EXPECT_THAT(Content(), EndsWith("\nlast\n"));
+  EXPECT_EQ((*xentrace)->bytes(), Content().size());
+}
+
+TEST_F(XentraceTest, OneThatRunsAlreadyIsRecognised) {
+  PretendXentraceIs("echo 'ERROR: failed to bind to VIRQ port (17 = File exists)' >&2; exit 1\n");
+  EXPECT_THAT(std::string(Message(Xentrace::Start({}, Trace()).status())),
+              HasSubstr("running already"));
+}
+
+TEST_F(XentraceTest, ItsLastWordsAreToldWhenItDies) {
+  PretendXentraceIs("echo starting >&2; echo 'no buffers' >&2; exit 3\n");
+  const std::string message(Message(Xentrace::Start({}, Trace()).status()));
+  EXPECT_THAT(message, HasSubstr("status 3: no buffers"));
+}
+
+TEST_F(XentraceTest, ADeathLaterIsNoticed) {
+  PretendXentraceIs("echo data >$out; sleep 0.1; echo gone >&2; exit 1\n");
+  auto xentrace = Xentrace::Start({}, Trace());
+  ASSERT_TRUE(xentrace.ok()) << xentrace.status();
+  absl::Status status;
+  for (int i = 0; i < 500 && status.ok(); ++i) {
+    usleep(10'000);
+    status = (*xentrace)->Check();
+  }
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("gone"));
+  EXPECT_EQ(Content(), "data\n");
+}
+
+TEST_F(XentraceTest, AFileThatIsThereIsNotWrittenOver) {
+  PretendXentraceIs("sleep 1\n");
+  std::ofstream(Trace()) << "precious";
+  EXPECT_FALSE(Xentrace::Start({}, Trace()).ok());
+  EXPECT_EQ(Content(), "precious");
+}
+
+TEST_F(XentraceTest, WithoutXentraceTheMessageSaysWhatToDo) {
+  setenv("PATH", directory_.c_str(), 1);
+  const absl::Status status = Xentrace::Start({}, Trace()).status();
+  if (fs::exists("/usr/lib/xen-4.17/bin/xentrace")) GTEST_SKIP() << "there is one here";
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("--no-trace"));
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler
