@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -13,18 +15,20 @@ namespace xenoscope::analysis {
 class Dispatcher final : public correlate::TimelineObserver {
  public:
   // The analyses must outlive the dispatcher.
-  void Add(Analysis& analysis);
+  explicit Dispatcher(const std::vector<std::unique_ptr<Analysis>>& analyses);
 
-  bool Wants(trace::Event event) const { return !by_event_[static_cast<size_t>(event)].empty(); }
+  bool Wants(trace::Event event) const { return by_event_[static_cast<size_t>(event)].front(); }
   void Record(const Moment& moment) const {
-    for (Analysis* analysis : by_event_[static_cast<size_t>(moment.record.event)]) {
-      analysis->OnRecord(moment);
-    }
+    Analysis* const* analysis = by_event_[static_cast<size_t>(moment.record.event)].data();
+    while (*analysis != nullptr) (*analysis++)->OnRecord(moment);
   }
   void Loss(const trace::Item& item) const {
     for (Analysis* analysis : losses_) analysis->OnLoss(item);
   }
 
+  // The summary's analyses look at records and whole intervals.
+  bool WantsSegments() const override { return false; }
+  bool WantsMarks() const override { return false; }
   void OnRun(const correlate::RunInterval& interval) override {
     for (Analysis* analysis : runs_) analysis->OnRun(interval);
   }
@@ -36,7 +40,8 @@ class Dispatcher final : public correlate::TimelineObserver {
   }
 
  private:
-  std::array<std::vector<Analysis*>, static_cast<size_t>(trace::Event::kCount)> by_event_;
+  // Each ends with a null.
+  std::array<std::vector<Analysis*>, trace::kEventCount> by_event_;
   std::vector<Analysis*> runs_;
   std::vector<Analysis*> exits_;
   std::vector<Analysis*> states_;

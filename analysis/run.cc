@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "analysis/dispatcher.h"
@@ -9,16 +10,19 @@
 
 namespace xenoscope::analysis {
 
-void Dispatcher::Add(Analysis& analysis) {
-  Subscriptions wanted;
-  analysis.Subscribe(wanted);
-  for (const trace::Event event : wanted.events_) {
-    by_event_[static_cast<size_t>(event)].push_back(&analysis);
+Dispatcher::Dispatcher(const std::vector<std::unique_ptr<Analysis>>& analyses) {
+  for (const auto& analysis : analyses) {
+    Subscriptions wanted;
+    analysis->Subscribe(wanted);
+    for (const trace::Event event : wanted.events_) {
+      by_event_[static_cast<size_t>(event)].push_back(analysis.get());
+    }
+    if (wanted.runs_) runs_.push_back(analysis.get());
+    if (wanted.exits_) exits_.push_back(analysis.get());
+    if (wanted.states_) states_.push_back(analysis.get());
+    if (wanted.losses_) losses_.push_back(analysis.get());
   }
-  if (wanted.runs_) runs_.push_back(&analysis);
-  if (wanted.exits_) exits_.push_back(&analysis);
-  if (wanted.states_) states_.push_back(&analysis);
-  if (wanted.losses_) losses_.push_back(&analysis);
+  for (auto& called : by_event_) called.push_back(nullptr);
 }
 
 namespace {
@@ -101,6 +105,13 @@ trace::Dialect Complete(trace::Dialect known, const trace::Dialect& inferred) {
   return known;
 }
 
+template <typename Evidence>
+void ObserveAll(std::span<const Item> batch, Evidence& evidence) {
+  for (const Item& item : batch) {
+    if (item.kind == ItemKind::kRecord) evidence.Observe(item.record);
+  }
+}
+
 Clock ClockOf(const std::optional<Clock>& known,
               const std::optional<trace::ClockEstimate>& estimate) {
   if (known) return *known;
@@ -112,8 +123,7 @@ Clock ClockOf(const std::optional<Clock>& known,
 
 absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
                            std::vector<std::unique_ptr<Analysis>> analyses) {
-  Dispatcher dispatcher;
-  for (const auto& analysis : analyses) dispatcher.Add(*analysis);
+  Dispatcher dispatcher(analyses);
   correlate::Timeline timeline(dispatcher);
   trace::DialectEvidence dialect;
   trace::ClockEvidence clock;
@@ -127,26 +137,28 @@ absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
   uint64_t known_records = 0;
   uint64_t known_bytes = 0;
   trace::OrderedStream stream = file.Stream();
-  while (const Item* item = stream.Next()) {
-    if (item->kind == ItemKind::kRecord) [[likely]] {
-      ++known_records;
-      known_bytes += item->record.SizeBytes();
-      if (!dialect.Enough()) dialect.Observe(item->record);
-      if (!clock.Enough()) clock.Observe(item->record);
-      if (dispatcher.Wants(item->record.event)) {
-        dispatcher.Record({item->record, timeline.Current(item->record.pcpu)});
+  for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
+    if (!dialect.Enough()) ObserveAll(batch, dialect);
+    if (!clock.Enough()) ObserveAll(batch, clock);
+    for (const Item& item : batch) {
+      if (item.kind == ItemKind::kRecord) [[likely]] {
+        ++known_records;
+        known_bytes += item.record.SizeBytes();
+        if (dispatcher.Wants(item.record.event)) {
+          dispatcher.Record({item.record, timeline.Current(item.record.pcpu)});
+        }
+      } else {
+        CountRare(item, figures);
+        if (item.kind == ItemKind::kLossBegin || item.kind == ItemKind::kLost) {
+          dispatcher.Loss(item);
+        }
+        if (item.kind == ItemKind::kPcpuBegin && !begun) {
+          begun = true;
+          figures.first = item.record.tsc;
+        }
       }
-    } else {
-      CountRare(*item, figures);
-      if (item->kind == ItemKind::kLossBegin || item->kind == ItemKind::kLost) {
-        dispatcher.Loss(*item);
-      }
-      if (item->kind == ItemKind::kPcpuBegin && !begun) {
-        begun = true;
-        figures.first = item->record.tsc;
-      }
+      timeline.Take(item);
     }
-    timeline.Take(*item);
   }
   timeline.Finish();
   figures.last = timeline.now();

@@ -54,9 +54,21 @@ void Timeline::SetCurrent(PcpuId pcpu, VcpuTrack* vcpu) {
   pcpus_[pcpu.value] = vcpu;
 }
 
-void Timeline::Take(const Item& item) {
+Timeline::Timeline(TimelineObserver& observer)
+    : observer_(&observer), segments_(observer.WantsSegments()) {
+  for (const Event event : {Event::kRunstateChange, Event::kContinueRunning, Event::kHvmVmexit,
+                            Event::kHvmSvmExit, Event::kHvmVmentry}) {
+    concerns_[static_cast<size_t>(event)] = true;
+  }
+  if (!observer.WantsMarks()) return;
+  for (const Event event : {Event::kPvHypercall, Event::kPvHypercallV2, Event::kPvHypercallSubcall,
+                            Event::kPvTrap, Event::kPvPageFault, Event::kPvEmulatePrivop}) {
+    concerns_[static_cast<size_t>(event)] = true;
+  }
+}
+
+void Timeline::TakeWhatConcerns(const Item& item) {
   const Record& record = item.record;
-  if (record.tsc > now_) now_ = record.tsc;
   switch (item.kind) {
     case ItemKind::kRecord:
       break;
@@ -104,6 +116,7 @@ void Timeline::OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at) {
 
 // Reports the segment that ends at `at`, if it has a length or is an exit that must be counted.
 void Timeline::CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
+  if (!segments_) return;
   Segment segment;
   segment.vcpu = vcpu.ref;
   segment.vcpu_index = vcpu.index;

@@ -12,6 +12,8 @@
 //   number.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -33,6 +35,7 @@ inline constexpr int kRunStates = 6;
 enum class RunnableCause : uint8_t { kNone, kWake, kPreempt, kOther };
 inline constexpr int kRunnableCauses = 4;
 
+// kPv is found out only where marks are wanted.
 enum class VcpuKind : uint8_t { kUnknown, kIdle, kPv, kHvm };
 
 enum class SegmentKind : uint8_t {
@@ -113,6 +116,9 @@ struct VcpuTrack;
 class TimelineObserver {
  public:
   virtual ~TimelineObserver() = default;
+  // Whether OnSegment and OnMark are to be called: they are most of the calls. Asked once.
+  virtual bool WantsSegments() const { return true; }
+  virtual bool WantsMarks() const { return true; }
   virtual void OnRun(const RunInterval& /*interval*/) {}
   virtual void OnSegment(const Segment& /*segment*/) {}
   virtual void OnExit(const ExitArc& /*arc*/) {}
@@ -158,12 +164,18 @@ struct TimelineFaults {
 class Timeline {
  public:
   // `observer` must outlive the timeline.
-  explicit Timeline(TimelineObserver& observer) : observer_(&observer) {}
+  explicit Timeline(TimelineObserver& observer);
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
   // Takes the next item of the stream. O(1); at a loss of records O(vCPUs).
-  void Take(const trace::Item& item);
+  void Take(const trace::Item& item) {
+    now_ = item.record.tsc;
+    if (item.kind != trace::ItemKind::kRecord ||
+        concerns_[static_cast<size_t>(item.record.event)]) {
+      TakeWhatConcerns(item);
+    }
+  }
   // Ends everything that is open at the time of the last item.
   void Finish();
 
@@ -178,6 +190,7 @@ class Timeline {
   Tsc now() const { return now_; }
 
  private:
+  void TakeWhatConcerns(const trace::Item& item);
   void SetCurrent(PcpuId pcpu, VcpuTrack* vcpu);
   void OnRunstateChange(const trace::Record& record);
   void OnContinue(const trace::Record& record);
@@ -196,6 +209,8 @@ class Timeline {
   void OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at);
 
   TimelineObserver* observer_;
+  bool segments_;
+  std::array<bool, trace::kEventCount> concerns_{};  // the events that change anything here
   std::vector<std::unique_ptr<VcpuTrack>> vcpus_;
   absl::flat_hash_map<VcpuRef, VcpuTrack*> by_ref_;
   std::vector<VcpuTrack*> pcpus_;  // who runs, by pCPU
