@@ -42,18 +42,18 @@ def main(directory):
 
     samples = report["samples"]
     accounted = samples["attributed"] + sum(samples["remainders"].values())
-    check(accounted == samples["total"] > 0,
-          f"every sample is accounted for: {accounted} of {samples['total']}")
+    check(abs(accounted - samples["total"]) < 0.5 < samples["total"],
+          f"every sample is accounted for: {accounted:.0f} of {samples['total']:.0f}")
 
     # A report names a domain by its name, or by d and its number.
     names = ("pv", str(ids["pv"]), f"d{ids['pv']}")
     rows = [row for row in report["rows"] if str(row["domain"]) in names]
     leader = max(rows, key=lambda row: row["samples"], default={"function": "nothing", "samples": 0})
     check(leader["function"] == "sha256_block",
-          f"guest pv only hashes; {leader['function']} leads its profile with {leader['samples']} samples")
+          f"guest pv only hashes; {leader['function']} leads its profile with {leader['samples']:.0f} samples")
 
     wanted = counted(directory, "pvh", "cpuid", "cpuid")
-    seen = sum(vcpu["exits"].get("VMEXIT_CPUID", {"count": 0})["count"]
+    seen = sum(vcpu.get("exits", {}).get("VMEXIT_CPUID", {"count": 0})["count"]
                for domain in summary["domains"] if domain["domid"] == ids["pvh"]
                for vcpu in domain["vcpus"])
     check(abs(seen - wanted) <= TOLERANCE * wanted,
