@@ -19,5 +19,6 @@ void AddRecord(CLI::App& app, Run& run);
 void AddEvents(CLI::App& app, Run& run);
 void AddReport(CLI::App& app, Run& run);
 void AddSummary(CLI::App& app, Run& run);
+void AddDump(CLI::App& app, Run& run);
 
 }  // namespace xenoscope::cli

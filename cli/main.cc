@@ -36,6 +36,7 @@ int Main(int argc, const char* const* argv) {
   xenoscope::cli::AddEvents(app, run);
   xenoscope::cli::AddReport(app, run);
   xenoscope::cli::AddSummary(app, run);
+  xenoscope::cli::AddDump(app, run);
 
   try {
     app.parse(argc, argv);
