@@ -9,21 +9,19 @@
 
 namespace xenoscope::cli {
 
-absl::Status WriteStdout(std::string_view text) { return WriteStdoutPiece(text).status(); }
-
-absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece) {
+absl::Status WriteStdout(std::string_view text) {
   (void)std::signal(SIGPIPE, SIG_IGN);
-  while (!piece.empty()) {
-    const ssize_t written = write(STDOUT_FILENO, piece.data(), piece.size());
+  while (!text.empty()) {
+    const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
     if (written >= 0) {
-      piece.remove_prefix(static_cast<size_t>(written));
+      text.remove_prefix(static_cast<size_t>(written));
     } else if (errno == EPIPE) {
-      return false;
+      return absl::OkStatus();
     } else if (errno != EINTR) {
       return ErrnoError(errno, "cannot write to standard output");
     }
   }
-  return true;
+  return absl::OkStatus();
 }
 
 }  // namespace xenoscope::cli

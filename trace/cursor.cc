@@ -18,28 +18,37 @@ bool IsClass(uint32_t id) {
   return std::has_single_bit(trace_class) && (trace_class & 0x08ffU) != 0;
 }
 
-// Events that take the careful way whatever their size.
+// Events that change what the cursor knows, or need a second look.
 bool IsSpecial(Event event) {
-  return event == Event::kUnknown || event == Event::kLostRecords ||
-         event == Event::kTraceWrapBuffer || event == Event::kTraceCpuChange;
+  switch (event) {
+    case Event::kUnknown:
+    case Event::kLostRecords:
+    case Event::kTraceWrapBuffer:
+    case Event::kTraceCpuChange:
+    case Event::kRunstateChange:
+    case Event::kContinueRunning:
+      return true;
+    default:
+      return false;
+  }
 }
 
-std::array<uint8_t, kEventCount> CommonWords() {
-  std::array<uint8_t, kEventCount> common{};
+std::array<uint8_t, kEventCount> FastWords() {
+  std::array<uint8_t, kEventCount> fast{};
   for (size_t i = 0; i < kEventCount; ++i) {
     const auto event = static_cast<Event>(i);
     if (IsSpecial(event)) continue;
     const EventInfo& info = Info(event);
     for (unsigned words = info.min_words; words <= info.max_words; ++words) {
-      common[i] = static_cast<uint8_t>(common[i] | 1U << words);
+      fast[i] = static_cast<uint8_t>(fast[i] | 1U << words);
     }
   }
-  return common;
+  return fast;
 }
 
 // By event: bit n is set when a record of n extra words is proper and changes nothing in the
 // cursor.
-const std::array<uint8_t, kEventCount> kCommonWords = CommonWords();
+const std::array<uint8_t, kEventCount> kFastWords = FastWords();
 
 }  // namespace
 
@@ -49,17 +58,16 @@ Cursor::Header Cursor::Decode(uint32_t word) {
   return {word & 0x0fffffff, words, has_tsc, 4 + (has_tsc ? 8U : 0U) + words * 4};
 }
 
-Cursor::Cursor(Bytes file, const PcpuWindows& windows)
-    : file_(file.data()), windows_(&windows), pcpu_(windows.pcpu) {
+Cursor::Cursor(Bytes file, const PcpuWindows& windows) : file_(file.data()), windows_(&windows) {
+  item_.record.pcpu = windows.pcpu;
   if (!windows.windows.empty()) {
     pos_ = windows.windows[0].begin;
     end_ = windows.windows[0].end;
   }
-  last_tsc_ = next_tsc_ = FirstTsc().value_or(Tsc{});
-  pending_.kind = ItemKind::kPcpuBegin;
-  pending_.record.pcpu = pcpu_;
-  pending_.record.tsc = last_tsc_;
-  pending_.record.offset = pos_;
+  last_tsc_ = FirstTsc().value_or(Tsc{});
+  item_.kind = ItemKind::kPcpuBegin;
+  item_.record.tsc = last_tsc_;
+  item_.record.offset = pos_;
 }
 
 std::optional<Tsc> Cursor::FirstTsc() const {
@@ -89,111 +97,76 @@ bool Cursor::NextWindow() {
   return false;
 }
 
-size_t Cursor::Take(Item* out, size_t room, Tsc limit) {
+size_t Cursor::AdvanceRun(Item* out, size_t room, Tsc limit) {
   size_t taken = 0;
-  do {
-    if (has_pending_) {
-      out[taken++] = pending_;
-      has_pending_ = false;
-      if (ended_) {
-        done_ = true;
-        return taken;
+  if (!slow_next_) {
+    // The common case, with everything that it needs in registers: a known record of the proper
+    // size.
+    uint64_t pos = pos_;
+    Tsc last = last_tsc_;
+    const PcpuId pcpu = item_.record.pcpu;
+    while (taken < room && end_ - pos >= kMostRecordBytes) {
+      const std::byte* at = file_ + pos;
+      const Header header = Decode(LoadUnchecked<uint32_t>(at));
+      const Event event = Classify(header.id);
+      if ((kFastWords[static_cast<size_t>(event)] >> header.words & 1) == 0) break;
+      Tsc tsc = last;
+      if (header.has_tsc) {
+        tsc = Tsc{LoadUnchecked<uint64_t>(at + 4)};
+        // One comparison for "not before the last" and "no leap".
+        if (tsc.value - last.value >= kSuspiciousLeap || tsc > limit) break;
+        last = tsc;
       }
+      Item& item = out[taken++];
+      item.kind = ItemKind::kRecord;
+      item.current = item_.current;
+      item.record.tsc = tsc;
+      item.record.offset = pos;
+      item.record.id = header.id;
+      item.record.event = event;
+      item.record.has_tsc = header.has_tsc;
+      item.record.pcpu = pcpu;
+      item.record.payload = Payload(at + header.size - header.words * 4, header.words);
+      pos += header.size;
     }
-    // The first item was to come whatever its time; without a pending one it is a common record,
-    // which TakeCommon gives up to its own time at least.
-    taken += TakeCommon(out + taken, room - taken, taken == 0 ? std::max(limit, next_tsc_) : limit);
-  } while (has_pending_ && taken < room && next_tsc_ <= limit);
+    pos_ = pos;
+    last_tsc_ = last;
+  }
+  AdvanceCarefully();
   return taken;
 }
 
-size_t Cursor::TakeCommon(Item* out, size_t room, Tsc limit) {
-  size_t taken = 0;
-  uint64_t pos = pos_;
-  Tsc last = last_tsc_;
-  std::optional<VcpuRef> current = current_;
-  const PcpuId pcpu = pcpu_;
-  bool common = true;  // what stands at pos is, as far as was looked
-  while (taken < room) {
-    if (end_ - pos < kMostRecordBytes) {
-      common = false;
-      break;
-    }
-    const std::byte* at = file_ + pos;
-    const Header header = Decode(LoadUnchecked<uint32_t>(at));
-    const Event event = Classify(header.id);
-    if ((kCommonWords[static_cast<size_t>(event)] >> header.words & 1) == 0) {
-      common = false;
-      break;
-    }
-    Tsc tsc = last;
-    if (header.has_tsc) {
-      tsc = Tsc{LoadUnchecked<uint64_t>(at + 4)};
-      // One comparison for "not before the last" and "no leap".
-      if (tsc.value - last.value >= kSuspiciousLeap) {
-        common = false;
-        break;
-      }
-      if (tsc > limit) {
-        next_tsc_ = tsc;
-        break;
-      }
-      last = tsc;
-    }
-    Item& item = out[taken++];
-    item.kind = ItemKind::kRecord;
-    item.current = current;
-    item.record.tsc = tsc;
-    item.record.offset = pos;
-    item.record.id = header.id;
-    item.record.event = event;
-    item.record.has_tsc = header.has_tsc;
-    item.record.pcpu = pcpu;
-    item.record.payload = Payload(at + header.size - header.words * 4, header.words);
-    pos += header.size;
-    if (event == Event::kRunstateChange || event == Event::kContinueRunning) {
-      current_ = current;
-      FollowCurrent(item);
-      current = current_;
-    }
+void Cursor::AdvanceCarefully() {
+  slow_next_ = false;
+  if (ended_) {
+    done_ = true;
+    return;
   }
-  pos_ = pos;
-  last_tsc_ = last;
-  current_ = current;
-  if (!common) {
-    Prepare();
-  } else if (taken == room) {
-    // The next may be of any kind, but it is not before the last; whoever takes it looks again.
-    next_tsc_ = last;
+  if (forget_current_after_) {
+    item_.current.reset();
+    forget_current_after_ = false;
   }
-  return taken;
-}
-
-void Cursor::Prepare() {
-  has_pending_ = true;
-  pending_.current = current_;
-  pending_.record.pcpu = pcpu_;
   if (pos_ == end_ && (window_ >= windows_->windows.size() || !NextWindow())) {
-    pending_.kind = ItemKind::kPcpuEnd;
-    pending_.record.payload = {};
-    pending_.record.tsc = last_tsc_;
+    item_.kind = ItemKind::kPcpuEnd;
+    item_.record.tsc = last_tsc_;
+    item_.record.payload = {};
     ended_ = true;
-  } else {
-    PrepareRecord();
+    slow_next_ = true;
+    return;
   }
-  next_tsc_ = pending_.record.tsc;
+  TakeRecord();
 }
 
 void Cursor::SetDamage(DamageKind kind, uint64_t bytes) {
-  pending_.kind = ItemKind::kDamaged;
-  pending_.damage = {kind, pos_, bytes};
-  pending_.record.tsc = last_tsc_;
-  pending_.record.offset = pos_;
-  pending_.record.payload = {};
+  item_.kind = ItemKind::kDamaged;
+  item_.damage = {kind, pos_, bytes};
+  item_.record.tsc = last_tsc_;
+  item_.record.offset = pos_;
+  item_.record.payload = {};
 }
 
 void Cursor::SetRecord(const Header& header) {
-  Record& record = pending_.record;
+  Record& record = item_.record;
   record.tsc = last_tsc_;
   record.offset = pos_;
   record.id = header.id;
@@ -202,7 +175,7 @@ void Cursor::SetRecord(const Header& header) {
   record.payload = Payload(file_ + pos_ + header.size - header.words * 4, header.words);
 }
 
-void Cursor::PrepareRecord() {
+void Cursor::TakeRecord() {
   if (end_ - pos_ < 4) {
     SetDamage(DamageKind::kStraddle, end_ - pos_);
     pos_ = end_;
@@ -212,7 +185,7 @@ void Cursor::PrepareRecord() {
   if (header.size > end_ - pos_) return Resynchronise(DamageKind::kStraddle);
   if (header.id == 0x1f002) {  // padding: its TSC, if it has one, is whatever was in the ring
     SetRecord(header);
-    pending_.kind = ItemKind::kWrap;
+    item_.kind = ItemKind::kWrap;
     pos_ += header.size;
     return;
   }
@@ -232,11 +205,12 @@ void Cursor::PrepareRecord() {
       if (!tsc_announced_) {
         SetDamage(DamageKind::kTscOutOfOrder, 0);
         tsc_announced_ = true;
+        slow_next_ = true;
         return;
       }
     } else {
       if (event == Event::kLostRecords && !loss_announced_) [[unlikely]] {
-        return PrepareLoss(header);
+        return TakeLost(header);
       }
       last_tsc_ = tsc;
     }
@@ -245,46 +219,50 @@ void Cursor::PrepareRecord() {
   SetRecord(header);
   pos_ += header.size;
   if (!proper) [[unlikely]] {
-    pending_.kind = event == Event::kUnknown ? ItemKind::kUnknownEvent : ItemKind::kMalformed;
+    item_.kind = event == Event::kUnknown ? ItemKind::kUnknownEvent : ItemKind::kMalformed;
     return;
   }
-  pending_.kind = ItemKind::kRecord;
+  item_.kind = ItemKind::kRecord;
   if (event == Event::kLostRecords) [[unlikely]] {
-    pending_.kind = ItemKind::kLost;
+    item_.kind = ItemKind::kLost;
     loss_announced_ = false;
   }
-  FollowCurrent(pending_);
+  FollowCurrent();
 }
 
 // The kLossBegin before a TRC_LOST_RECORDS {u32 lost; u16 dom; u16 vcpu; u64 first_tsc}.
-void Cursor::PrepareLoss(const Header& header) {
+void Cursor::TakeLost(const Header& header) {
   SetRecord(header);
   const Tsc resumed{LoadUnchecked<uint64_t>(file_ + pos_ + 4)};
-  pending_.kind = ItemKind::kLossBegin;
-  pending_.lost = pending_.record.payload.Word(0);
-  pending_.first_lost = std::clamp(Tsc{pending_.record.payload.Word64(2)}, last_tsc_, resumed);
-  pending_.record.tsc = pending_.first_lost;
-  last_tsc_ = pending_.first_lost;
+  item_.kind = ItemKind::kLossBegin;
+  item_.lost = item_.record.payload.Word(0);
+  item_.first_lost = std::clamp(Tsc{item_.record.payload.Word64(2)}, last_tsc_, resumed);
+  item_.record.tsc = item_.first_lost;
+  last_tsc_ = item_.first_lost;
   loss_announced_ = true;
-  current_.reset();
+  forget_current_after_ = true;
+  slow_next_ = true;
 }
 
-void Cursor::FollowCurrent(Item& item) {
-  const Record& record = item.record;
+void Cursor::FollowCurrent() {
+  const Record& record = item_.record;
   switch (record.event) {
-    case Event::kRunstateChange:
+    case Event::kRunstateChange: {
+      const VcpuRef vcpu = UnpackVcpu(record.payload.Word(0));
       if (RunstateNew(record.id) == Runstate::kRunning) {
-        current_ = item.current = UnpackVcpu(record.payload.Word(0));
+        item_.current = vcpu;
       } else if (RunstateOld(record.id) == Runstate::kRunning) {
-        item.current = UnpackVcpu(record.payload.Word(0));
-        current_.reset();
+        item_.current = vcpu;
+        forget_current_after_ = true;
+        slow_next_ = true;
       }
       break;
+    }
     case Event::kContinueRunning:
-      current_ = item.current = UnpackVcpu(record.payload.Word(0));
+      item_.current = UnpackVcpu(record.payload.Word(0));
       break;
     case Event::kLostRecords:
-      current_ = item.current = UnpackDomainFirst(record.payload.Word(1));
+      item_.current = VcpuRef{DomainId{record.payload.Half(2)}, VcpuId{record.payload.Half(3)}};
       break;
     default:
       break;

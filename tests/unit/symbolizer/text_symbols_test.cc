@@ -156,7 +156,11 @@ TEST(AddressNames, AreFunctionsAll) {
 
 TEST(AllReaders, RefuseWhatIsNoListOfSymbols) {
   const std::string text(1000, '\n');
-  const std::string binary("\177ELF\0\0\0\0\n\xff\xfe\n", 12);
+  const std::string binary = std::string(
+                                 "\x7f"
+                                 "ELF\0\0\0\0",
+                                 8) +
+                             "\n\xff\xfe\n";
   for (const std::string& input : {text, binary, std::string("hello\nworld\n")}) {
     EXPECT_FALSE(ReadXensyms(input).ok());
     EXPECT_FALSE(ReadKallsyms(input).ok());

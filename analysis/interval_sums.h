@@ -1,0 +1,65 @@
+// What the lines of a series amount to in the interval at hand: counts, and lengths of time of
+// which each interval gets the part that lies in it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/tsc.h"
+
+namespace xenoscope::analysis {
+
+class IntervalSums {
+ public:
+  struct Line {
+    uint64_t key = 0;
+    uint64_t in_interval = 0;  // so far
+    uint64_t total = 0;        // counts, and the lengths of what is closed, whole
+  };
+
+  // Distinct keys that are kept apart; what comes later is counted under kOtherKey.
+  static constexpr size_t kMostLines = 8192;
+  static constexpr uint64_t kOtherKey = UINT64_MAX;
+
+  // The next interval begins: [begin, ...).
+  void Begin(Tsc begin) {
+    begin_ = begin;
+    for (Line& line : lines_) line.in_interval = 0;
+  }
+  void Count(uint64_t key, uint64_t count) {
+    Line& line = At(key);
+    line.in_interval += count;
+    line.total += count;
+  }
+  // `range` is over; what lay before this interval is in those before.
+  void Close(uint64_t key, TscRange range) {
+    Line& line = At(key);
+    line.in_interval += range.end - std::max(range.begin, begin_);
+    line.total += range.Length();
+  }
+  // The interval ends at `end` in the middle of what began at `since` and will be closed later.
+  void Carry(uint64_t key, Tsc since, Tsc end) {
+    At(key).in_interval += end - std::max(since, begin_);
+  }
+
+  // In the order of appearance.
+  const std::vector<Line>& lines() const { return lines_; }
+
+ private:
+  Line& At(uint64_t key) {
+    const auto found = by_key_.find(key);
+    if (found != by_key_.end()) return lines_[found->second];
+    if (lines_.size() >= kMostLines && key != kOtherKey) return At(kOtherKey);
+    by_key_.emplace(key, lines_.size());
+    return lines_.emplace_back(Line{key, 0, 0});
+  }
+
+  Tsc begin_;
+  std::vector<Line> lines_;
+  absl::flat_hash_map<uint64_t, size_t> by_key_;
+};
+
+}  // namespace xenoscope::analysis

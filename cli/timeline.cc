@@ -1,0 +1,266 @@
+// xenoscope timeline: how figures change over the trace, as tables, points and pictures.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/scatter_registry.h"
+#include "analysis/series_registry.h"
+#include "analysis/series_run.h"
+#include "analysis/sweep.h"
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/trace_input.h"
+#include "report/scatter_rows.h"
+#include "report/series_rows.h"
+
+namespace xenoscope::cli {
+namespace {
+
+struct Options {
+  std::string input = "xenoscope.xeno";
+  std::vector<std::string> series;
+  std::string scatter;
+  std::string interval;
+  std::vector<uint16_t> domains;
+  size_t top = 0;
+  std::string format = "text";
+  std::string cpu_hz;
+  bool list = false;
+};
+
+// Standard output in large pieces.
+class Pieces {
+ public:
+  std::string& text() { return text_; }
+  absl::Status FlushIfFull() { return text_.size() < kFull ? absl::OkStatus() : Flush(); }
+  absl::Status Flush() {
+    const absl::Status status = WriteStdout(text_);
+    text_.clear();
+    return status;
+  }
+
+ private:
+  static constexpr size_t kFull = size_t{64} << 10;
+  std::string text_;
+};
+
+// "100ms" in seconds. Throws CLI::ValidationError.
+double ParseInterval(const std::string& text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const std::string_view unit(rest, static_cast<size_t>(end - rest));
+  double scale = 0;
+  if (unit.empty() || unit == "s") scale = 1;
+  if (unit == "ms") scale = 1e-3;
+  if (unit == "us") scale = 1e-6;
+  if (unit == "ns") scale = 1e-9;
+  if (error != std::errc() || !(number * scale > 0) || number * scale > 1e9) {
+    throw CLI::ValidationError("--interval", text + " is not a time (write 1s, 100ms or 250us)");
+  }
+  return number * scale;
+}
+
+// A round length (1, 2 or 5 times a power of ten) that makes some hundred intervals of the trace.
+double RoundInterval(double seconds) {
+  const double wanted = std::max(seconds / 150, 1e-6);
+  const double power = std::pow(10.0, std::floor(std::log10(wanted)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= wanted) return factor * power;
+  }
+  return 10 * power;
+}
+
+// "io=0x80" taken apart. Throws CLI::ValidationError.
+std::pair<const analysis::ScatterInfo*, std::optional<uint32_t>> ParseScatter(
+    const std::string& text) {
+  const size_t equals = text.find('=');
+  const analysis::ScatterInfo* info = analysis::FindScatter(text.substr(0, equals));
+  if (info == nullptr) {
+    throw CLI::ValidationError("--scatter", text + " is not one of timeline --list");
+  }
+  if (equals == std::string::npos) {
+    if (!info->needs_parameter) return {info, std::nullopt};
+    throw CLI::ValidationError("--scatter",
+                               fmt::format("{0}: write {0}={1}", text, info->parameter));
+  }
+  std::string_view number = std::string_view(text).substr(equals + 1);
+  const bool hex = number.starts_with("0x");
+  if (hex) number.remove_prefix(2);
+  uint32_t parameter = 0;
+  const auto [rest, error] =
+      std::from_chars(number.data(), number.data() + number.size(), parameter, hex ? 16 : 10);
+  if (error != std::errc() || rest != number.data() + number.size() || info->parameter.empty()) {
+    throw CLI::ValidationError("--scatter", text + ": not a number that this scatterplot takes");
+  }
+  return {info, parameter};
+}
+
+absl::Status List() {
+  std::string text = "Series (--series):\n";
+  for (const auto& info : analysis::kAllSeries) {
+    fmt::format_to(std::back_inserter(text), "  {:<24} {}\n", info.name, info.about);
+  }
+  text += "Scatterplots (--scatter):\n";
+  for (const auto& info : analysis::kAllScatters) {
+    const std::string name = info.parameter.empty() ? std::string(info.name)
+                             : info.needs_parameter
+                                 ? fmt::format("{}={}", info.name, info.parameter)
+                                 : fmt::format("{}[={}]", info.name, info.parameter);
+    fmt::format_to(std::back_inserter(text), "  {:<24} {}\n", name, info.about);
+  }
+  return WriteStdout(text);
+}
+
+struct Source {
+  TraceInput input;
+  analysis::Known known;
+  analysis::DomainFilter filter;
+};
+
+absl::StatusOr<Source> Open(const Options& options) {
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenTraceInput(options.input));
+  analysis::Known known{input.clock, input.dialect};
+  if (!options.cpu_hz.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t hz, ParseHz(options.cpu_hz));
+    known.clock = Clock{hz, ClockSource::kGiven};
+  }
+  analysis::DomainFilter filter;
+  for (const uint16_t domain : options.domains) filter.only.push_back(DomainId{domain});
+  return Source{std::move(input), known, std::move(filter)};
+}
+
+absl::Status ShowSeries(const Options& options,
+                        const std::vector<const analysis::SeriesInfo*>& infos,
+                        std::optional<double> interval_seconds) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
+  constexpr size_t kTextLines = 10;
+  const size_t most = options.top == 0 && options.format == "text" ? kTextLines : options.top;
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const analysis::SeriesSurvey survey,
+      analysis::SurveySeries(source.input.trace, source.known, infos, source.filter, most));
+  const analysis::Facts& facts = survey.facts;
+  const double seconds =
+      interval_seconds.value_or(RoundInterval(facts.clock.Seconds(facts.range.Length())));
+  const auto length = std::max<Cycles>(
+      static_cast<Cycles>(std::llround(seconds * static_cast<double>(facts.clock.hz))), 1);
+  const auto rows = report::MakeSeriesRows(options.format, survey, length);
+  Pieces out;
+  rows->Begin(out.text());
+  XENOSCOPE_RETURN_IF_ERROR(analysis::WalkSeries(source.input.trace, survey, source.filter, length,
+                                                 [&](const analysis::IntervalRow& row) {
+                                                   rows->Row(row, out.text());
+                                                   return out.FlushIfFull();
+                                                 }));
+  rows->End(out.text());
+  return out.Flush();
+}
+
+// Passes points on as rows.
+class RowSink : public analysis::PointSink {
+ public:
+  RowSink(report::ScatterRows& rows, Pieces& out) : rows_(rows), out_(out) {}
+  void OnPoint(uint64_t line, Tsc x, uint64_t y) override {
+    if (!status_.ok()) return;
+    rows_.Point(line, x, y, out_.text());
+    status_ = out_.FlushIfFull();
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  report::ScatterRows& rows_;
+  Pieces& out_;
+  absl::Status status_;
+};
+
+absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& info,
+                         std::optional<uint32_t> parameter) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Facts facts,
+                             analysis::Sweep(source.input.trace, source.known, {}));
+  std::vector<std::unique_ptr<analysis::Analysis>> analyses;
+  auto made = info.make({source.filter, parameter});
+  analysis::Scatter& scatter = *made;
+  analyses.push_back(std::move(made));
+
+  Pieces out;
+  report::ScatterRows rows(options.format, info, scatter, facts);
+  RowSink sink(rows, out);
+  scatter.SetSink(sink);
+  rows.Begin(out.text());
+  XENOSCOPE_RETURN_IF_ERROR(analysis::Sweep(source.input.trace, source.known, analyses).status());
+  XENOSCOPE_RETURN_IF_ERROR(sink.status());
+  rows.End(out.text());
+  return out.Flush();
+}
+
+// What the options ask for. Throws CLI::ValidationError.
+Run Plan(const Options& options) {
+  if (options.list) return List;
+  if (options.series.empty() == options.scatter.empty()) {
+    throw CLI::ValidationError("timeline", "give --series or --scatter; --list tells which");
+  }
+  if (!options.scatter.empty()) {
+    const auto [info, parameter] = ParseScatter(options.scatter);
+    return [options, info = info, parameter = parameter] {
+      return ShowScatter(options, *info, parameter);
+    };
+  }
+  std::vector<const analysis::SeriesInfo*> infos;
+  for (const std::string& name : options.series) {
+    const analysis::SeriesInfo* info = analysis::FindSeries(name);
+    if (info == nullptr) {
+      throw CLI::ValidationError("--series", name + " is not one of timeline --list");
+    }
+    infos.push_back(info);
+  }
+  std::optional<double> interval;
+  if (!options.interval.empty()) interval = ParseInterval(options.interval);
+  return [options, infos, interval] { return ShowSeries(options, infos, interval); };
+}
+
+}  // namespace
+
+void AddTimeline(CLI::App& app, Run& run) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "timeline", "How run times, exits, hypercalls change over the trace; scatterplots");
+  command->add_option("INPUT", options->input, "a recording, or a file written by xentrace")
+      ->capture_default_str();
+  command->add_option("--series", options->series, "figures per interval, of those in --list")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--scatter", options->scatter, "points, one of those in --list");
+  command->add_option("--interval", options->interval,
+                      "length of an interval (1s, 100ms); default: a round one that makes some "
+                      "hundred of them");
+  command->add_option("--domain", options->domains, "only these domains (1,2)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--top", options->top,
+                      "the lines to keep apart, the largest ones; default: 10 in text, else all");
+  command->add_option("--format", options->format, "text, json or csv")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  command->add_option(
+      "--cpu-hz", options->cpu_hz,
+      "the host's frequency (2.3G); default: recorded, or estimated from the trace");
+  command->add_flag("--list", options->list, "the series and scatterplots there are");
+  command->footer(
+      "Example:\n"
+      "  xenoscope timeline --series domain-run-time --interval 100ms web.xeno\n"
+      "  xenoscope timeline --series exits,exit-time --domain 2 --format csv web.xeno > exits.csv\n"
+      "  xenoscope timeline --scatter runstate-time --format csv trace.bin > points.csv");
+  command->callback([options, &run] { run = Plan(*options); });
+}
+
+}  // namespace xenoscope::cli
