@@ -2,6 +2,7 @@
 // found. docs/writing-an-analysis.md shows one in a page.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -36,6 +37,13 @@ class Subscriptions {
   void Exits() { exits_ = true; }
   void States() { states_ = true; }
   void Losses() { losses_ = true; }
+
+  // Whether it is about what HVM guests do: about half of the work, and independent of the rest.
+  bool OfHvm() const {
+    return exits_ || std::any_of(events_.begin(), events_.end(), [](trace::Event event) {
+             return trace::Info(event).trace_class == trace::TraceClass::kHvm;
+           });
+  }
 
  private:
   friend class Dispatcher;

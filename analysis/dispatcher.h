@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -15,7 +14,7 @@ namespace xenoscope::analysis {
 class Dispatcher final : public correlate::TimelineObserver {
  public:
   // The analyses must outlive the dispatcher.
-  explicit Dispatcher(const std::vector<std::unique_ptr<Analysis>>& analyses);
+  explicit Dispatcher(const std::vector<Analysis*>& analyses);
 
   bool Wants(trace::Event event) const { return by_event_[static_cast<size_t>(event)].front(); }
   void Record(const Moment& moment) const {

@@ -3,25 +3,28 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "analysis/dispatcher.h"
 #include "analysis/evidence.h"
+#include "analysis/handover.h"
+#include "analysis/lane.h"
 #include "base/error.h"
 
 namespace xenoscope::analysis {
 
-Dispatcher::Dispatcher(const std::vector<std::unique_ptr<Analysis>>& analyses) {
-  for (const auto& analysis : analyses) {
+Dispatcher::Dispatcher(const std::vector<Analysis*>& analyses) {
+  for (Analysis* analysis : analyses) {
     Subscriptions wanted;
     analysis->Subscribe(wanted);
     for (const trace::Event event : wanted.events_) {
-      by_event_[static_cast<size_t>(event)].push_back(analysis.get());
+      by_event_[static_cast<size_t>(event)].push_back(analysis);
     }
-    if (wanted.runs_) runs_.push_back(analysis.get());
-    if (wanted.exits_) exits_.push_back(analysis.get());
-    if (wanted.states_) states_.push_back(analysis.get());
-    if (wanted.losses_) losses_.push_back(analysis.get());
+    if (wanted.runs_) runs_.push_back(analysis);
+    if (wanted.exits_) exits_.push_back(analysis);
+    if (wanted.states_) states_.push_back(analysis);
+    if (wanted.losses_) losses_.push_back(analysis);
   }
   for (auto& called : by_event_) called.push_back(nullptr);
 }
@@ -92,55 +95,93 @@ Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
   return document;
 }
 
-}  // namespace
-
-absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
-                           std::vector<std::unique_ptr<Analysis>> analyses) {
-  Dispatcher dispatcher(analyses);
-  correlate::Timeline timeline(dispatcher);
+// What one pass over the stream finds of the trace itself.
+struct Pass {
+  TraceFigures figures;
   Evidence evidence;
+};
 
-  Result result;
-  TraceFigures& figures = result.trace;
+// Walks the stream once and calls each(item) for every item.
+template <typename Each>
+Pass Walk(const trace::TraceFile& file, Each each) {
+  Pass pass;
+  TraceFigures& figures = pass.figures;
   figures.bytes = file.bytes().size();
   figures.header_bytes = file.index().header_bytes;
   figures.pcpus = file.index().pcpus.size();
   bool begun = false;
-  uint64_t known_records = 0;
-  uint64_t known_bytes = 0;
   trace::OrderedStream stream = file.Stream();
   for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
-    evidence.Observe(batch);
+    pass.evidence.Observe(batch);
+    uint64_t known_bytes = 0;
+    uint64_t known_records = 0;
     for (const Item& item : batch) {
       if (item.kind == ItemKind::kRecord) [[likely]] {
         ++known_records;
         known_bytes += item.record.SizeBytes();
-        if (dispatcher.Wants(item.record.event)) {
-          dispatcher.Record({item.record, timeline.Current(item.record.pcpu)});
-        }
       } else {
         CountRare(item, figures);
-        if (item.kind == ItemKind::kLossBegin || item.kind == ItemKind::kLost) {
-          dispatcher.Loss(item);
-        }
         if (item.kind == ItemKind::kPcpuBegin && !begun) {
           begun = true;
           figures.first = item.record.tsc;
         }
       }
-      timeline.Take(item);
+      each(item);
     }
+    figures.records += known_records;
+    figures.record_bytes += known_bytes;
+    figures.last = batch.back().record.tsc;
   }
-  timeline.Finish();
-  figures.last = timeline.now();
-  figures.records += known_records;
-  figures.record_bytes += known_bytes;
-  figures.faults = timeline.faults();
+  return pass;
+}
+
+// Everything in this thread.
+Pass WalkAlone(const trace::TraceFile& file, Lane& lane) {
+  return Walk(file, [&](const Item& item) { lane.Take(item); });
+}
+
+// The items that concern `beside` are handed to a thread of its own.
+Pass WalkBeside(const trace::TraceFile& file, Lane& here, Lane& beside) {
+  Handover handover;
+  std::thread taker([&] {
+    for (auto batch = handover.Take(); !batch.empty(); batch = handover.Take()) {
+      for (const Item& item : batch) beside.Take(item);
+    }
+  });
+  Pass pass = Walk(file, [&](const Item& item) {
+    if (beside.Concerns(item)) handover.Give(item);
+    if (here.Concerns(item)) here.Take(item);
+  });
+  handover.Close();
+  taker.join();
+  return pass;
+}
+
+}  // namespace
+
+absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
+                           std::vector<std::unique_ptr<Analysis>> analyses, unsigned threads) {
+  std::vector<Analysis*> of_host;
+  std::vector<Analysis*> of_hvm;
+  for (const auto& analysis : analyses) {
+    Subscriptions wanted;
+    analysis->Subscribe(wanted);
+    (threads > 1 && wanted.OfHvm() ? of_hvm : of_host).push_back(analysis.get());
+  }
+  Lane here(of_host);
+  Lane beside(of_hvm);
+  Pass pass = of_hvm.empty() ? WalkAlone(file, here) : WalkBeside(file, here, beside);
+  here.Finish();
+  beside.Finish();
+  Result result;
+  result.trace = std::move(pass.figures);
+  TraceFigures& figures = result.trace;
+  figures.faults = here.timeline().faults();
   for (const auto& analysis : analyses) analysis->Finish(figures.last);
   XENOSCOPE_RETURN_IF_ERROR(CheckBytes(figures, file.name()));
 
-  result.facts = evidence.Conclude(known, {figures.first, figures.last});
-  result.document = Describe(analyses, timeline, result.facts);
+  result.facts = pass.evidence.Conclude(known, {figures.first, figures.last});
+  result.document = Describe(analyses, here.timeline(), result.facts);
   return result;
 }
 

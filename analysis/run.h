@@ -53,9 +53,10 @@ struct Result {
   Document document;
 };
 
-// One pass; time linear in the records, memory independent of them. Errors: Internal when the bytes
-// do not add up.
+// One pass; time linear in the records, memory independent of them. With more than one thread the
+// analyses of HVM guests run beside the others, on items handed over by the thread that decodes;
+// the result is the same. Errors: Internal when the bytes do not add up.
 absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
-                           std::vector<std::unique_ptr<Analysis>> analyses);
+                           std::vector<std::unique_ptr<Analysis>> analyses, unsigned threads);
 
 }  // namespace xenoscope::analysis

@@ -17,7 +17,9 @@ using Run = std::function<absl::Status()>;
 
 void AddRecord(CLI::App& app, Run& run);
 void AddEvents(CLI::App& app, Run& run);
+void AddReport(CLI::App& app, Run& run);
 void AddSummary(CLI::App& app, Run& run);
+void AddDump(CLI::App& app, Run& run);
 void AddTimeline(CLI::App& app, Run& run);
 
 }  // namespace xenoscope::cli

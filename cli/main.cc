@@ -34,7 +34,9 @@ int Main(int argc, const char* const* argv) {
   // One line a subcommand, in the order of -h.
   xenoscope::cli::AddRecord(app, run);
   xenoscope::cli::AddEvents(app, run);
+  xenoscope::cli::AddReport(app, run);
   xenoscope::cli::AddSummary(app, run);
+  xenoscope::cli::AddDump(app, run);
   xenoscope::cli::AddTimeline(app, run);
 
   try {

@@ -9,19 +9,21 @@
 
 namespace xenoscope::cli {
 
-absl::Status WriteStdout(std::string_view text) {
+absl::Status WriteStdout(std::string_view text) { return WriteStdoutPiece(text).status(); }
+
+absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece) {
   (void)std::signal(SIGPIPE, SIG_IGN);
-  while (!text.empty()) {
-    const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
+  while (!piece.empty()) {
+    const ssize_t written = write(STDOUT_FILENO, piece.data(), piece.size());
     if (written >= 0) {
-      text.remove_prefix(static_cast<size_t>(written));
+      piece.remove_prefix(static_cast<size_t>(written));
     } else if (errno == EPIPE) {
-      return absl::OkStatus();
+      return false;
     } else if (errno != EINTR) {
       return ErrnoError(errno, "cannot write to standard output");
     }
   }
-  return absl::OkStatus();
+  return true;
 }
 
 }  // namespace xenoscope::cli

@@ -4,10 +4,13 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace xenoscope::cli {
 
 // Errors: disk full and the like. A reader that has gone (`| head`) is none.
 absl::Status WriteStdout(std::string_view text);
+// One of many pieces: false when the reader has gone, so that there is no use in making more.
+absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece);
 
 }  // namespace xenoscope::cli

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "analysis/registry.h"
 #include "analysis/run.h"
@@ -23,6 +24,7 @@ struct Options {
   std::string format = "text";
   std::string cpu_hz;
   std::string vendor;
+  unsigned threads = std::thread::hardware_concurrency();
 };
 
 absl::Status Summarise(const Options& options) {
@@ -36,8 +38,9 @@ absl::Status Summarise(const Options& options) {
     known.dialect.vendor = options.vendor == "intel" ? trace::Vendor::kVmx : trace::Vendor::kSvm;
     known.dialect.vendor_source = trace::DialectSource::kGiven;
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Result result,
-                             analysis::Run(input.trace, known, analysis::AllAnalyses()));
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const analysis::Result result,
+      analysis::Run(input.trace, known, analysis::AllAnalyses(), options.threads));
   const auto names = [&](DomainId domain) { return input.DomainName(domain); };
   std::string text;
   if (options.format == "json") {
@@ -68,6 +71,8 @@ void AddSummary(CLI::App& app, Run& run) {
       ->add_option("--vendor", options->vendor,
                    "intel or amd; default: recorded, or inferred from the trace")
       ->check(CLI::IsMember({"intel", "amd"}));
+  command->add_option("--threads", options->threads, "how many threads to use; default: all cores")
+      ->check(CLI::Range(1U, 1024U));
   command->footer(
       "Example:\n"
       "  xenoscope summary web.xeno\n"

@@ -43,7 +43,7 @@ class Pieces {
   std::string& text() { return text_; }
   absl::Status FlushIfFull() { return text_.size() < kFull ? absl::OkStatus() : Flush(); }
   absl::Status Flush() {
-    const absl::Status status = WriteStdout(text_);
+    absl::Status status = WriteStdout(text_);
     text_.clear();
     return status;
   }

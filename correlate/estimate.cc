@@ -16,21 +16,28 @@ Interval Wilson(double share, double n) {
 }
 
 double ShareVariance(const ClusterSums& row, const ClusterTotals& stratum) {
-  if (stratum.n <= 0) return 0;
-  const double p = std::clamp(row.x / stratum.n, 0.0, 1.0);
-  const double independent = p * (1 - p) / stratum.n;
-  if (stratum.clusters < 2) return independent;
-  const auto m = static_cast<double>(stratum.clusters);
-  const double residues = row.xx - 2 * p * row.xn + p * p * stratum.nn;
-  const double clustered = (residues * m / (m - 1) + row.open) / (stratum.n * stratum.n);
-  return std::max(independent, clustered);
+  const double n = stratum.n;
+  if (n <= 0) return 0;
+  const double p = std::clamp(row.x / n, 0.0, 1.0);
+  // A stratum of a few samples that are all alike is no certainty: Agresti and Coull's share.
+  const double zz = kNormal95 * kNormal95;
+  const double shrunk = (row.x + zz / 2) / (n + zz);
+  double variance = std::max(p * (1 - p) / n, shrunk * (1 - shrunk) / (n + zz));
+  if (stratum.clusters >= 2) {
+    const auto m = static_cast<double>(stratum.clusters);
+    const double residues = row.xx - 2 * p * row.xn + p * p * stratum.nn;
+    variance = std::max(variance, residues / (n * n) * m / (m - 1));
+  }
+  const double open =
+      (row.x - row.sample_xx) - 2 * p * (row.x - row.sample_xn) + p * p * (n - stratum.sample_nn);
+  return variance + std::max(open, 0.0) / (n * n);
 }
 
 Interval IntervalOf(double share, double variance, double samples) {
   const double p = std::clamp(share, 0.0, 1.0);
+  if (variance <= 0) return {p, p};
   const double spread = p * (1 - p);
-  const double n = variance > 0 && spread > 0 ? spread / variance : samples;
-  return Wilson(p, n);
+  return Wilson(p, spread > 0 ? spread / variance : samples);
 }
 
 }  // namespace xenoscope::correlate

@@ -19,24 +19,28 @@ inline constexpr double kNormal95 = 1.959963984540054;
 // may be an effective number. [0, 1] when n is 0.
 Interval Wilson(double share, double n);
 
-// What must be known of one row in one stratum for the variance of its share, summed over clusters
-// c of samples that are not independent of each other: x_c of the cluster's n_c samples are of the
-// row. Samples that belong to the row only with a probability count as that.
+// What must be known of one row in one stratum for the variance of its share. Samples come in
+// clusters c, and samples of one cluster are not independent of each other: x_c of its n_c samples
+// are of the row. A sample i may lie in the stratum, or in the row, only with a probability; then
+// it counts as that: x_i of the row, n_i of the stratum.
 struct ClusterSums {
-  double x = 0;     // sum of x_c
-  double xx = 0;    // sum of x_c^2
-  double xn = 0;    // sum of x_c n_c
-  double open = 0;  // sum over samples of w (1 - w), w the probability that it is of the row
+  double x = 0;          // sum of x_c
+  double xx = 0;         // sum of x_c^2
+  double xn = 0;         // sum of x_c n_c
+  double sample_xx = 0;  // sum of x_i^2
+  double sample_xn = 0;  // sum of x_i n_i
 };
 
 struct ClusterTotals {
   double n = 0;           // sum of n_c: the samples of the stratum
   double nn = 0;          // sum of n_c^2
+  double sample_nn = 0;   // sum of n_i^2
   uint64_t clusters = 0;  // with at least one sample
 };
 
-// The variance of the row's share x / n by linearisation over clusters, never less than that of
-// independent samples (method.md §5.2). 0 when the stratum has no samples.
+// The variance of the row's share x / n: by linearisation over clusters, never less than that of
+// independent samples, and for what is open in the placing (method.md §5.2). 0 when the stratum has
+// no samples.
 double ShareVariance(const ClusterSums& row, const ClusterTotals& stratum);
 
 // A total over strata: sizes known exactly (traced cycles), shares estimated (method.md §4).
@@ -56,8 +60,8 @@ class PostStratified {
 };
 
 // The interval of a share whose variance is known: Wilson's with the number of independent samples
-// that would have this variance; `samples` is that number where the variance says nothing, because
-// the share is 0 or 1 (method.md §5.3).
+// that would have this variance, or `samples` where the share is 0 or 1; a point when the variance
+// is 0, which says that the share is known exactly (method.md §5.3).
 Interval IntervalOf(double share, double variance, double samples);
 
 }  // namespace xenoscope::correlate

@@ -333,9 +333,16 @@ bool Placer::PlaceAtExits(const Vcpu& vcpu, const Sample& sample, TscRange brack
       std::partition_point(vcpu.exits.begin(), vcpu.exits.end(),
                            [&](const ExitMark& mark) { return mark.tsc < bracket.begin; });
   // The NMI came just before the exit's record: an exit at the bracket's end is a candidate too.
+  Fit best = Fit::kOdd;
   for (auto mark = first; mark != vcpu.exits.end() && mark->tsc <= bracket.end; ++mark) {
-    if (mark->nmi || !MayBeTakenAt(*mark, {sample.address, sample.mode}, options_.logged_rip))
-      continue;
+    const Fit fit = FitOf(*mark, {sample.address, sample.mode}, options_.logged_rip);
+    if (mark->nmi || fit < best) continue;
+    if (fit > best) {
+      best = fit;
+      places.clear();
+      addresses.clear();
+      most = 0;
+    }
     AddWeight(
         places,
         {{ContextKind::kExit, mark->nested, mark->reason}, {ContextKind::kGuest}, mark->pcpu, 1});

@@ -171,11 +171,12 @@ class Timeline {
   // Takes the next item of the stream. O(1); at a loss of records O(vCPUs).
   void Take(const trace::Item& item) {
     now_ = item.record.tsc;
-    if (item.kind != trace::ItemKind::kRecord ||
-        concerns_[static_cast<size_t>(item.record.event)]) {
+    if (item.kind != trace::ItemKind::kRecord || Concerns(item.record.event)) {
       TakeWhatConcerns(item);
     }
   }
+  // Whether records of the event change anything here: others need not be taken.
+  bool Concerns(trace::Event event) const { return concerns_[static_cast<size_t>(event)]; }
   // Ends everything that is open at the time of the last item.
   void Finish();
 

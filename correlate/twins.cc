@@ -26,7 +26,9 @@ constexpr uint32_t kXsetbv = 0x8d;
 constexpr uint64_t kLongestInstruction = 15;
 constexpr Address kUpperHalf = 0xffff'8000'0000'0000;
 constexpr Address kVsyscallPage = 0xffff'ffff'ff60'0;  // Linux's, the exception to the rule
-constexpr size_t kMostCells = size_t{1} << 22;         // of the table of all pairs
+// What a pair is worth, beside 1 for a good fit: no number of good fits outweighs a pair.
+constexpr uint64_t kPair = uint64_t{1} << 32;
+constexpr size_t kMostCells = size_t{1} << 22;  // of the table of all pairs
 
 std::vector<Twins> MatchFirst(std::span<const GuestSample> samples,
                               std::span<const ExitMark> nmi_exits, LoggedRip rule) {
@@ -34,7 +36,7 @@ std::vector<Twins> MatchFirst(std::span<const GuestSample> samples,
   size_t next = 0;
   for (size_t j = 0; j < nmi_exits.size(); ++j) {
     size_t i = next;
-    while (i < samples.size() && !MayBeTakenAt(nmi_exits[j], samples[i], rule)) ++i;
+    while (i < samples.size() && FitOf(nmi_exits[j], samples[i], rule) == Fit::kNo) ++i;
     if (i == samples.size()) continue;  // its sample was lost
     twins.push_back({i, j});
     next = i + 1;
@@ -73,11 +75,15 @@ bool MayEnterAt(uint32_t reason, Address rip, Address entry) {
   }
 }
 
-bool MayBeTakenAt(const ExitMark& exit, const GuestSample& sample, LoggedRip rule) {
-  const bool vsyscall = exit.rip >> 12 == kVsyscallPage;
-  if (sample.mode == Mode::kUser && exit.rip >= kUpperHalf && !vsyscall) return false;
-  if (rule == LoggedRip::kOfExit) return sample.address == exit.rip;
-  return exit.has_previous && MayEnterAt(exit.previous_reason, exit.previous_rip, sample.address);
+Fit FitOf(const ExitMark& exit, const GuestSample& sample, LoggedRip rule) {
+  const bool agrees = rule == LoggedRip::kOfExit
+                          ? sample.address == exit.rip
+                          : exit.has_previous &&
+                                MayEnterAt(exit.previous_reason, exit.previous_rip, sample.address);
+  if (!agrees) return Fit::kNo;
+  const bool upper = exit.rip >= kUpperHalf && exit.rip >> 12 != kVsyscallPage;
+  if (sample.mode == Mode::kUser) return upper ? Fit::kNo : Fit::kGood;
+  return upper ? Fit::kGood : Fit::kOdd;
 }
 
 std::vector<Twins> MatchTwins(std::span<const GuestSample> samples,
@@ -85,20 +91,24 @@ std::vector<Twins> MatchTwins(std::span<const GuestSample> samples,
   const size_t rows = samples.size();
   const size_t columns = nmi_exits.size();
   if (columns > 0 && rows > kMostCells / columns) return MatchFirst(samples, nmi_exits, rule);
-  // most[i][j]: the most pairs among samples from i on and exits from j on.
-  std::vector<uint32_t> most((rows + 1) * (columns + 1), 0);
-  const auto at = [&](size_t i, size_t j) -> uint32_t& { return most[i * (columns + 1) + j]; };
-  std::vector<bool> agree(rows * columns);
+  // best[i][j]: the best that samples from i on and exits from j on can give.
+  std::vector<uint64_t> best((rows + 1) * (columns + 1), 0);
+  const auto at = [&](size_t i, size_t j) -> uint64_t& { return best[i * (columns + 1) + j]; };
+  std::vector<uint64_t> worth(rows * columns, 0);
   for (size_t i = rows; i-- > 0;) {
     for (size_t j = columns; j-- > 0;) {
-      agree[i * columns + j] = MayBeTakenAt(nmi_exits[j], samples[i], rule);
       at(i, j) = std::max(at(i + 1, j), at(i, j + 1));
-      if (agree[i * columns + j]) at(i, j) = std::max(at(i, j), at(i + 1, j + 1) + 1);
+      const Fit fit = FitOf(nmi_exits[j], samples[i], rule);
+      if (fit == Fit::kNo) continue;
+      uint64_t& pair = worth[i * columns + j];
+      pair = fit == Fit::kGood ? kPair + 1 : kPair;
+      at(i, j) = std::max(at(i, j), at(i + 1, j + 1) + pair);
     }
   }
   std::vector<Twins> twins;
   for (size_t i = 0, j = 0; i < rows && j < columns;) {
-    if (agree[i * columns + j] && at(i, j) == at(i + 1, j + 1) + 1) {
+    const uint64_t pair = worth[i * columns + j];
+    if (pair > 0 && at(i, j) == at(i + 1, j + 1) + pair) {
       twins.push_back({i++, j++});
     } else if (at(i + 1, j) >= at(i, j + 1)) {
       ++i;

@@ -53,9 +53,13 @@ struct GuestSample {
   Mode mode = Mode::kKernel;  // true in any case: Xen reads it from the VMCB or VMCS
 };
 
-// Whether the sample can have been taken at this exit. Beside the address the mode counts: user
-// code never runs in the upper half of the 64-bit address space.
-bool MayBeTakenAt(const ExitMark& exit, const GuestSample& sample, LoggedRip rule);
+// How well the sample goes with the exit, as far as addresses and mode tell.
+enum class Fit : uint8_t {
+  kNo,   // the address is another, or user code in the upper half of the 64-bit address space
+  kOdd,  // kernel code in the lower half: so while booting, and in 32-bit guests
+  kGood,
+};
+Fit FitOf(const ExitMark& exit, const GuestSample& sample, LoggedRip rule);
 
 struct Twins {
   size_t sample = 0;  // index into the samples
@@ -63,9 +67,10 @@ struct Twins {
 };
 
 // Pairs guest-mode samples of one vCPU with its NMI exits, both in order of time: as many as
-// possible so that addresses agree and the order is kept. O(samples x exits); where that is more
+// possible so that they fit and the order is kept, then as many good fits as possible.
+// O(samples x exits); where that is more
 // than millions (the bracket of a domain that was never drained), each exit in turn gets the first
-// sample that agrees, which is as good while every exit has its sample.
+// sample that fits, which is as good while every exit has its sample.
 std::vector<Twins> MatchTwins(std::span<const GuestSample> samples,
                               std::span<const ExitMark> nmi_exits, LoggedRip rule);
 

@@ -25,8 +25,8 @@
 namespace xenoscope::sampler {
 namespace {
 
-constexpr int kPipeSize = 1 << 20;  // as much as an ordinary user may have
-constexpr int kStartPatienceMs = 3000;
+constexpr int kPipeSize = 1 << 20;       // as much as an ordinary user may have
+constexpr int kStartPatienceMs = 10000;  // on a busy host it dies no sooner
 constexpr int kStopPatienceMs =
     10000;  // it copies what the buffers hold, to a disk that may be slow
 

@@ -19,6 +19,16 @@ constexpr Address kKernelBegin = 0xffff'ffff'8000'0000;  // Linux's text, and al
 constexpr Address kModulesBegin = 0xffff'ffff'c000'0000;
 constexpr Address kModulesEnd = 0xffff'ffff'ff00'0000;
 
+// Xen generates a stub of each pCPU's entries of system calls, in a page each below XEN_VIRT_END,
+// which lies 1 GiB above where it is linked (alloc_stub_page() in xen/arch/x86/smpboot.c).
+constexpr Address kXenRange = Address{1} << 30;
+constexpr Address kXenStubs = 4096 * Address{4096};  // the most pCPUs, a page each
+
+bool IsXenStub(Address address, Address xen_text) {
+  const Address end = (xen_text & ~(kXenRange - 1)) + kXenRange;
+  return end - kXenStubs <= address && address < end;
+}
+
 bool IsBetween(Address address, Address begin, Address end) {
   return begin <= address && address < end;
 }
@@ -65,6 +75,11 @@ void DomainSymbols::Add(DomainId domain, Mode mode, std::shared_ptr<const Symbol
   spaces_[SpaceKey(domain, mode)].images.push_back(
       {std::move(symbols), bias, std::vector<FunctionId>(count, kNotMet)});
   std::fill(memos_.begin(), memos_.end(), Memo{});
+}
+
+void DomainSymbols::AddDebugInfo(DomainId domain, Mode mode, std::shared_ptr<DebugInfo> debug_info,
+                                 Address bias) {
+  spaces_[SpaceKey(domain, mode)].debug.push_back({std::move(debug_info), bias});
 }
 
 void DomainSymbols::SayWhyNone(DomainId domain, Mode mode, std::string_view reason) {
@@ -131,6 +146,10 @@ FunctionId DomainSymbols::Unresolved(DomainId domain, Mode mode, const Space& sp
     }
   }
   const Image& first = space.images.front();
+  if (mode == Mode::kXen && IsXenStub(address, first.symbols->begin())) {
+    return Intern(first.symbols->image(), "[stub]",
+                  "code that Xen generated: where system calls of PV guests enter it");
+  }
   const bool below = address - first.bias < first.symbols->begin();
   return Intern(
       kUnknownImage, "[outside]",
@@ -152,7 +171,15 @@ FunctionId DomainSymbols::Intern(std::string_view image, std::string_view name,
   return found->second;
 }
 
-std::vector<Frame> DomainSymbols::Inlined(DomainId, Mode, Address) { return {}; }
+std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address address) {
+  // Frames of an address that is ambiguous would be those of the first program that was named.
+  if (!Describe(Resolve(domain, mode, address)).unresolved.empty()) return {};
+  for (const Debug& debug : spaces_[SpaceKey(domain, mode)].debug) {
+    std::vector<Frame> frames = debug.info->FramesAt(address - debug.bias);
+    if (!frames.empty()) return frames;
+  }
+  return {};
+}
 
 std::vector<std::string> DomainSymbols::Misfits() const {
   // Between functions lie paddings and data that is executed (the hypercall page), a few in a

@@ -12,6 +12,7 @@
 //   [no symbols]  none were given for this domain and mode, or they were of no use
 //   [gap]         inside an image's text, in none of its functions
 //   [outside]     before the first or after the last function of all images
+//   [stub]        code that Xen generates: where PV guests' system calls enter it
 //   [ambiguous]   user mode, and several programs have a function there
 #pragma once
 
@@ -24,6 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/resolver.h"
+#include "symbolizer/debug_info.h"
 #include "symbolizer/symbol_index.h"
 
 namespace xenoscope::symbolizer {
@@ -34,6 +36,10 @@ class DomainSymbols : public Resolver {
   // shared: domains that run the same kernel need one.
   void Add(DomainId domain, Mode mode, std::shared_ptr<const SymbolIndex> symbols,
            Address bias = 0);
+  // Adds lines and inlined frames to a space, from a file that lies `bias` bytes above its own
+  // addresses.
+  void AddDebugInfo(DomainId domain, Mode mode, std::shared_ptr<DebugInfo> debug_info,
+                    Address bias = 0);
   // What is said of addresses in a space that has no image: "kptr_restrict hides ...".
   void SayWhyNone(DomainId domain, Mode mode, std::string_view reason);
 
@@ -41,6 +47,7 @@ class DomainSymbols : public Resolver {
   // same kernel can be compared. O(1) for an address met recently, else O(images log symbols).
   FunctionId Resolve(DomainId domain, Mode mode, Address address) override;
   const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
+  // From debug information, where the address has a function and a file with DWARF was added.
   std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) override;
 
   // Kernels whose symbols do not fit the addresses resolved so far: a guest that was moved by KASLR
@@ -55,8 +62,13 @@ class DomainSymbols : public Resolver {
     Address bias = 0;
     std::vector<FunctionId> functions;  // of symbols, once they were met
   };
+  struct Debug {
+    std::shared_ptr<DebugInfo> info;
+    Address bias = 0;
+  };
   struct Space {
     std::vector<Image> images;
+    std::vector<Debug> debug;
     std::string why_none;
     // Of distinct addresses in the part of memory where Linux's text lies, for Misfits().
     uint64_t in_kernel_area = 0;

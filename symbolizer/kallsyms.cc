@@ -82,7 +82,7 @@ absl::StatusOr<SymbolTable> ReadKallsyms(std::string_view text,
   ForEachLine(text, [&](std::string_view line, uint64_t number) {
     const auto symbol = ParseSymbolLine(line, LineShape::kTyped);
     if (!symbol) {
-      CountJunk(table.lines, number);
+      table.lines.Junk(number);
     } else if (IsCode(symbol->type)) {
       ++table.lines.functions;
       if (symbol->address == 0) {

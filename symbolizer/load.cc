@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/error.h"
+#include "symbolizer/debug_info.h"
+#include "symbolizer/elf_file.h"
+#include "symbolizer/elf_symbols.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/symbol_lines.h"
 #include "symbolizer/text_symbols.h"
@@ -19,6 +24,12 @@ namespace {
 std::string ImageName(const std::string& path) {
   const std::filesystem::path name = std::filesystem::path(path).filename();
   return name.extension() == ".zst" ? name.stem().string() : name.string();
+}
+
+// Linux's boot protocol (Documentation/arch/x86/boot.rst): "HdrS" at 0x202.
+bool IsBootImage(std::string_view content) {
+  constexpr size_t kMagicAt = 0x202;
+  return content.size() > kMagicAt && content.substr(kMagicAt).starts_with("HdrS");
 }
 
 // Whether the first line that is a symbol has a type, as nm's have.
@@ -80,6 +91,10 @@ class Loader {
   }
 
   absl::StatusOr<SymbolTable> ReadText(const SymbolSource& source, std::string_view text) {
+    if (IsBootImage(text)) {
+      return InvalidError(
+          "it is a compressed kernel, which has no symbols: give its /proc/kallsyms or vmlinux");
+    }
     switch (source.kind) {
       case SourceKind::kXen:
         return ReadXensyms(text);
@@ -95,18 +110,110 @@ class Loader {
   }
 
   absl::Status LoadSource(const SymbolSource& source) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const FileContent file, FileContent::Open(source.path));
+    XENOSCOPE_ASSIGN_OR_RETURN(FileContent file, FileContent::Open(source.path));
+    if (IsElf(file.bytes())) return LoadElf(source, std::move(file));
     XENOSCOPE_ASSIGN_OR_RETURN(const SymbolTable table, ReadText(source, AsText(file.bytes())));
-    if (table.lines.junk > 0) {
-      warnings_.push_back(fmt::format("{}: {} lines are not symbols, the first is line {}",
-                                      source.path, table.lines.junk, table.lines.first_junk_at));
-    }
-    XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex index, SymbolIndex::Build(table));
-    resolver_->Add(source.domain, ModeOf(source.kind),
-                   std::make_shared<const SymbolIndex>(std::move(index)), source.load_bias);
-    return absl::OkStatus();
+    WarnOfJunk(source, table.lines, "lines");
+    return AddTable(source, table).status();
   }
 
+  absl::Status LoadElf(const SymbolSource& source, FileContent file) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(file.bytes()));
+    const std::string build_id = elf.BuildId();
+    const bool other_build =
+        !source.build_id.empty() && !build_id.empty() && build_id != source.build_id;
+    if (other_build) {
+      Warn(source, "its build-id is {}, but {} ran: {}", build_id, source.build_id,
+           HasFunctions(source) ? "it is not used" : "its names may be wrong");
+      if (HasFunctions(source)) return absl::OkStatus();
+    }
+    XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, ReadElf(elf, ElfImageName(source)));
+    WarnOfJunk(source, symbols.table.lines, "symbols");
+    if (symbols.only_dynamic) {
+      Warn(source, "it was stripped: only functions that it exports have names");
+    }
+    if (elf.position_independent() && source.kind == SourceKind::kImage && source.load_bias == 0) {
+      Warn(source,
+           "it runs wherever it was loaded, and no load address was given: addresses in "
+           "it are found only if that was 0");
+    }
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<Address> bias, AddTable(source, symbols.table));
+    if (!bias) return absl::OkStatus();
+    auto debug_info = DebugInfo::Open(std::move(file));
+    if (debug_info.ok()) {
+      resolver_->AddDebugInfo(source.domain, ModeOf(source.kind), *std::move(debug_info), *bias);
+    }
+    return absl::OkStatus();  // without DWARF there are names all the same
+  }
+
+  // Adds the functions, unless a better source gave them. The bias at which the source fits, or
+  // nothing, after a warning, when it does not.
+  absl::StatusOr<std::optional<Address>> AddTable(const SymbolSource& source,
+                                                  const SymbolTable& table) {
+    const Mode mode = ModeOf(source.kind);
+    if (HasFunctions(source)) return Fit(source, table);
+    XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex index, SymbolIndex::Build(table));
+    resolver_->Add(source.domain, mode, std::make_shared<const SymbolIndex>(std::move(index)),
+                   source.load_bias);
+    if (mode != Mode::kUser) {
+      first_[Space(source)] = {source.path, table.stext, table.etext, source.load_bias};
+    }
+    return source.load_bias;
+  }
+
+  // How far the first source of a kernel or Xen lies above this one.
+  std::optional<Address> Fit(const SymbolSource& source, const SymbolTable& table) {
+    const First& first = first_[Space(source)];
+    if (!first.stext || !table.stext) {
+      Warn(source, "it is not used: without _stext in it and in {} their distance is unknown",
+           first.path);
+      return std::nullopt;
+    }
+    const Address bias = *first.stext + first.bias - *table.stext;
+    const bool same_length =
+        !first.etext || !table.etext || *first.etext - *first.stext == *table.etext - *table.stext;
+    if (!same_length || (source.kind == SourceKind::kXen && bias != 0)) {
+      Warn(source, "it is of another build than {} and not used", first.path);
+      return std::nullopt;
+    }
+    return bias;
+  }
+
+  // A kernel or Xen has one source of functions, user mode as many as there are.
+  bool HasFunctions(const SymbolSource& source) const { return first_.contains(Space(source)); }
+
+  static std::pair<Mode, DomainId> Space(const SymbolSource& source) {
+    const Mode mode = ModeOf(source.kind);
+    return {mode, mode == Mode::kXen ? kDom0 : source.domain};
+  }
+
+  static std::string ElfImageName(const SymbolSource& source) {
+    if (source.kind == SourceKind::kXen) return std::string(kXenImage);
+    if (source.kind == SourceKind::kKernel) return std::string(kKernelImage);
+    return ImageName(source.path);
+  }
+
+  void WarnOfJunk(const SymbolSource& source, const LineCounts& counts, std::string_view what) {
+    if (counts.junk == 0) return;
+    Warn(source, "{} {} are damaged or no symbols, the first is number {}", counts.junk, what,
+         counts.first_junk_at);
+  }
+
+  template <typename... Args>
+  void Warn(const SymbolSource& source, fmt::format_string<Args...> format, Args&&... args) {
+    warnings_.push_back(
+        fmt::format("{}: {}", source.path, fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  // What the first source of a kernel or Xen said of its text.
+  struct First {
+    std::string path;
+    std::optional<Address> stext;
+    std::optional<Address> etext;
+    Address bias = 0;
+  };
+
+  absl::flat_hash_map<std::pair<Mode, DomainId>, First> first_;
   std::unique_ptr<DomainSymbols> resolver_ = std::make_unique<DomainSymbols>();
   std::vector<std::string> warnings_;
   absl::flat_hash_map<DomainId, std::vector<Module>> modules_;

@@ -1,5 +1,10 @@
 // From files of symbols to a resolver. The files' kinds are told by what they hold, so that a user
-// can name any of them: texts as text_symbols.h reads them, each also as FILE.zst.
+// can name any of them: texts as text_symbols.h reads them and ELF files, each also as FILE.zst.
+//
+// Of a kernel or Xen the first usable source gives the functions. A later ELF file adds lines and
+// inlined frames: KASLR's offset between the two is the distance of their _stext. A file of another
+// build, by its build-id or by the length of its text, is a warning and never used beside one that
+// fits.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +20,10 @@
 namespace xenoscope::symbolizer {
 
 enum class SourceKind : uint8_t {
-  kXen,      // xensyms; the domain means nothing
-  kKernel,   // a domain's kallsyms or System.map
+  kXen,      // xensyms, or the ELF file xen-syms; the domain means nothing
+  kKernel,   // a domain's kallsyms, System.map, or the ELF file vmlinux
   kModules,  // a domain's /proc/modules
-  kImage,    // what runs in a domain's user mode: nm's output, "address name" lines
+  kImage,    // what runs in a domain's user mode: an ELF file, nm's output, "address name" lines
 };
 
 struct SymbolSource {
@@ -26,6 +31,8 @@ struct SymbolSource {
   SourceKind kind = SourceKind::kKernel;
   std::string path;
   Address load_bias = 0;  // kImage: how far above its own addresses it runs
+  // In hexadecimal, as it ran; empty: unknown. An ELF file with another one is a warning.
+  std::string build_id = {};
   // The user named it: that it cannot be used is an error and not a warning.
   bool required = false;
 };
@@ -40,9 +47,10 @@ struct LoadedSymbols {
 };
 
 // The files of symbols in a recording's directory, as docs/recording-format.md names them:
-// symbols/{xensyms,dom0.kallsyms,dom0.modules}, guests/DOMID/{kallsyms,System.map,modules,vmlinux}
-// and all others in guests/DOMID/ and guests/DOMID/images/ as images; each also with ".zst". What
-// is not there is left out: a recording without symbols is read too.
+// symbols/{xensyms,xen-syms,dom0.kallsyms,dom0.modules},
+// guests/DOMID/{kallsyms,System.map,modules,vmlinux} and all others in guests/DOMID/ and
+// guests/DOMID/images/ as images; each also with ".zst". What is not there is left out: a recording
+// without symbols is read too.
 SymbolSources SourcesInRecording(const std::string& directory);
 
 // Reads all sources. Files that are damaged or hide their addresses become warnings, and are the

@@ -112,10 +112,6 @@ Binding BindingOf(char type) {
   return type >= 'A' && type <= 'Z' ? Binding::kGlobal : Binding::kLocal;
 }
 
-void CountJunk(LineCounts& counts, uint64_t number) {
-  if (counts.junk++ == 0) counts.first_junk_at = number;
-}
-
 absl::Status CheckIsSymbolText(const LineCounts& counts, std::string_view wanted) {
   const uint64_t symbols = counts.functions + counts.others;
   if (symbols + counts.junk == 0) return InvalidError("it is empty; lines '{}' are wanted", wanted);

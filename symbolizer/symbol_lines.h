@@ -44,9 +44,6 @@ void ForEachLine(std::string_view text,
 bool IsCode(char type);
 Binding BindingOf(char type);
 
-// Notes that line `number` is not a symbol.
-void CountJunk(LineCounts& counts, uint64_t number);
-
 // An error when what was read is not a list of symbols: nothing but junk, or most of it. `wanted`
 // is the shape of a line for the message.
 absl::Status CheckIsSymbolText(const LineCounts& counts, std::string_view wanted);

@@ -17,18 +17,23 @@ enum class Binding : uint8_t { kLocal, kWeak, kGlobal };
 
 struct Symbol {
   Address address = 0;
-  uint64_t size = 0;      // 0: unknown
-  std::string_view name;  // into the reader's input
+  uint64_t size = 0;           // 0: unknown
+  std::string_view name = {};  // into the reader's input
   Binding binding = Binding::kLocal;
   uint32_t image = 0;  // index into SymbolTable::images
 };
 
-// What became of the lines of a text: nothing is passed over in silence.
+// What became of the lines of a text or the symbols of an ELF file: nothing is passed over in
+// silence.
 struct LineCounts {
   uint64_t functions = 0;
   uint64_t others = 0;         // data, absolute and undefined symbols
-  uint64_t junk = 0;           // lines that are not symbols
+  uint64_t junk = 0;           // what is no symbol, or a damaged one
   uint64_t first_junk_at = 0;  // number of the first of these, from 1
+
+  void Junk(uint64_t number) {
+    if (junk++ == 0) first_junk_at = number;
+  }
 };
 
 struct SymbolTable {

@@ -18,37 +18,28 @@ bool IsClass(uint32_t id) {
   return std::has_single_bit(trace_class) && (trace_class & 0x08ffU) != 0;
 }
 
-// Events that change what the cursor knows, or need a second look.
+// Events that take the careful way whatever their size.
 bool IsSpecial(Event event) {
-  switch (event) {
-    case Event::kUnknown:
-    case Event::kLostRecords:
-    case Event::kTraceWrapBuffer:
-    case Event::kTraceCpuChange:
-    case Event::kRunstateChange:
-    case Event::kContinueRunning:
-      return true;
-    default:
-      return false;
-  }
+  return event == Event::kUnknown || event == Event::kLostRecords ||
+         event == Event::kTraceWrapBuffer || event == Event::kTraceCpuChange;
 }
 
-std::array<uint8_t, kEventCount> FastWords() {
-  std::array<uint8_t, kEventCount> fast{};
+std::array<uint8_t, kEventCount> CommonWords() {
+  std::array<uint8_t, kEventCount> common{};
   for (size_t i = 0; i < kEventCount; ++i) {
     const auto event = static_cast<Event>(i);
     if (IsSpecial(event)) continue;
     const EventInfo& info = Info(event);
     for (unsigned words = info.min_words; words <= info.max_words; ++words) {
-      fast[i] = static_cast<uint8_t>(fast[i] | 1U << words);
+      common[i] = static_cast<uint8_t>(common[i] | 1U << words);
     }
   }
-  return fast;
+  return common;
 }
 
 // By event: bit n is set when a record of n extra words is proper and changes nothing in the
 // cursor.
-const std::array<uint8_t, kEventCount> kFastWords = FastWords();
+const std::array<uint8_t, kEventCount> kCommonWords = CommonWords();
 
 }  // namespace
 
@@ -58,16 +49,17 @@ Cursor::Header Cursor::Decode(uint32_t word) {
   return {word & 0x0fffffff, words, has_tsc, 4 + (has_tsc ? 8U : 0U) + words * 4};
 }
 
-Cursor::Cursor(Bytes file, const PcpuWindows& windows) : file_(file.data()), windows_(&windows) {
-  item_.record.pcpu = windows.pcpu;
+Cursor::Cursor(Bytes file, const PcpuWindows& windows)
+    : file_(file.data()), windows_(&windows), pcpu_(windows.pcpu) {
   if (!windows.windows.empty()) {
     pos_ = windows.windows[0].begin;
     end_ = windows.windows[0].end;
   }
-  last_tsc_ = FirstTsc().value_or(Tsc{});
-  item_.kind = ItemKind::kPcpuBegin;
-  item_.record.tsc = last_tsc_;
-  item_.record.offset = pos_;
+  last_tsc_ = next_tsc_ = FirstTsc().value_or(Tsc{});
+  pending_.kind = ItemKind::kPcpuBegin;
+  pending_.record.pcpu = pcpu_;
+  pending_.record.tsc = last_tsc_;
+  pending_.record.offset = pos_;
 }
 
 std::optional<Tsc> Cursor::FirstTsc() const {
@@ -97,76 +89,111 @@ bool Cursor::NextWindow() {
   return false;
 }
 
-size_t Cursor::AdvanceRun(Item* out, size_t room, Tsc limit) {
+size_t Cursor::Take(Item* out, size_t room, Tsc limit) {
   size_t taken = 0;
-  if (!slow_next_) {
-    // The common case, with everything that it needs in registers: a known record of the proper
-    // size.
-    uint64_t pos = pos_;
-    Tsc last = last_tsc_;
-    const PcpuId pcpu = item_.record.pcpu;
-    while (taken < room && end_ - pos >= kMostRecordBytes) {
-      const std::byte* at = file_ + pos;
-      const Header header = Decode(LoadUnchecked<uint32_t>(at));
-      const Event event = Classify(header.id);
-      if ((kFastWords[static_cast<size_t>(event)] >> header.words & 1) == 0) break;
-      Tsc tsc = last;
-      if (header.has_tsc) {
-        tsc = Tsc{LoadUnchecked<uint64_t>(at + 4)};
-        // One comparison for "not before the last" and "no leap".
-        if (tsc.value - last.value >= kSuspiciousLeap || tsc > limit) break;
-        last = tsc;
+  do {
+    if (has_pending_) {
+      out[taken++] = pending_;
+      has_pending_ = false;
+      if (ended_) {
+        done_ = true;
+        return taken;
       }
-      Item& item = out[taken++];
-      item.kind = ItemKind::kRecord;
-      item.current = item_.current;
-      item.record.tsc = tsc;
-      item.record.offset = pos;
-      item.record.id = header.id;
-      item.record.event = event;
-      item.record.has_tsc = header.has_tsc;
-      item.record.pcpu = pcpu;
-      item.record.payload = Payload(at + header.size - header.words * 4, header.words);
-      pos += header.size;
     }
-    pos_ = pos;
-    last_tsc_ = last;
-  }
-  AdvanceCarefully();
+    // The first item was to come whatever its time; without a pending one it is a common record,
+    // which TakeCommon gives up to its own time at least.
+    taken += TakeCommon(out + taken, room - taken, taken == 0 ? std::max(limit, next_tsc_) : limit);
+  } while (has_pending_ && taken < room && next_tsc_ <= limit);
   return taken;
 }
 
-void Cursor::AdvanceCarefully() {
-  slow_next_ = false;
-  if (ended_) {
-    done_ = true;
-    return;
+size_t Cursor::TakeCommon(Item* out, size_t room, Tsc limit) {
+  size_t taken = 0;
+  uint64_t pos = pos_;
+  Tsc last = last_tsc_;
+  std::optional<VcpuRef> current = current_;
+  const PcpuId pcpu = pcpu_;
+  bool common = true;  // what stands at pos is, as far as was looked
+  while (taken < room) {
+    if (end_ - pos < kMostRecordBytes) {
+      common = false;
+      break;
+    }
+    const std::byte* at = file_ + pos;
+    const Header header = Decode(LoadUnchecked<uint32_t>(at));
+    const Event event = Classify(header.id);
+    if ((kCommonWords[static_cast<size_t>(event)] >> header.words & 1) == 0) {
+      common = false;
+      break;
+    }
+    Tsc tsc = last;
+    if (header.has_tsc) {
+      tsc = Tsc{LoadUnchecked<uint64_t>(at + 4)};
+      // One comparison for "not before the last" and "no leap".
+      if (tsc.value - last.value >= kSuspiciousLeap) {
+        common = false;
+        break;
+      }
+      if (tsc > limit) {
+        next_tsc_ = tsc;
+        break;
+      }
+      last = tsc;
+    }
+    Item& item = out[taken++];
+    item.kind = ItemKind::kRecord;
+    item.current = current;
+    item.record.tsc = tsc;
+    item.record.offset = pos;
+    item.record.id = header.id;
+    item.record.event = event;
+    item.record.has_tsc = header.has_tsc;
+    item.record.pcpu = pcpu;
+    item.record.payload = Payload(at + header.size - header.words * 4, header.words);
+    pos += header.size;
+    if (event == Event::kRunstateChange || event == Event::kContinueRunning) {
+      current_ = current;
+      FollowCurrent(item);
+      current = current_;
+    }
   }
-  if (forget_current_after_) {
-    item_.current.reset();
-    forget_current_after_ = false;
+  pos_ = pos;
+  last_tsc_ = last;
+  current_ = current;
+  if (!common) {
+    Prepare();
+  } else if (taken == room) {
+    // The next may be of any kind, but it is not before the last; whoever takes it looks again.
+    next_tsc_ = last;
   }
+  return taken;
+}
+
+void Cursor::Prepare() {
+  has_pending_ = true;
+  pending_.current = current_;
+  pending_.record.pcpu = pcpu_;
   if (pos_ == end_ && (window_ >= windows_->windows.size() || !NextWindow())) {
-    item_.kind = ItemKind::kPcpuEnd;
-    item_.record.tsc = last_tsc_;
-    item_.record.payload = {};
+    pending_.kind = ItemKind::kPcpuEnd;
+    pending_.record.payload = {};
+    pending_.record.tsc = last_tsc_;
     ended_ = true;
-    slow_next_ = true;
-    return;
+  } else {
+    PrepareRecord();
   }
-  TakeRecord();
+  next_tsc_ = pending_.record.tsc;
 }
 
 void Cursor::SetDamage(DamageKind kind, uint64_t bytes) {
-  item_.kind = ItemKind::kDamaged;
-  item_.damage = {kind, pos_, bytes};
-  item_.record.tsc = last_tsc_;
-  item_.record.offset = pos_;
-  item_.record.payload = {};
+  pending_.kind = ItemKind::kDamaged;
+  pending_.damage = {kind, pos_, bytes};
+  pending_.record.tsc = last_tsc_;
+  pending_.record.offset = pos_;
+  pending_.record.payload = {};
 }
 
 void Cursor::SetRecord(const Header& header) {
-  Record& record = item_.record;
+  Record& record = pending_.record;
   record.tsc = last_tsc_;
   record.offset = pos_;
   record.id = header.id;
@@ -175,7 +202,7 @@ void Cursor::SetRecord(const Header& header) {
   record.payload = Payload(file_ + pos_ + header.size - header.words * 4, header.words);
 }
 
-void Cursor::TakeRecord() {
+void Cursor::PrepareRecord() {
   if (end_ - pos_ < 4) {
     SetDamage(DamageKind::kStraddle, end_ - pos_);
     pos_ = end_;
@@ -185,7 +212,7 @@ void Cursor::TakeRecord() {
   if (header.size > end_ - pos_) return Resynchronise(DamageKind::kStraddle);
   if (header.id == 0x1f002) {  // padding: its TSC, if it has one, is whatever was in the ring
     SetRecord(header);
-    item_.kind = ItemKind::kWrap;
+    pending_.kind = ItemKind::kWrap;
     pos_ += header.size;
     return;
   }
@@ -205,12 +232,11 @@ void Cursor::TakeRecord() {
       if (!tsc_announced_) {
         SetDamage(DamageKind::kTscOutOfOrder, 0);
         tsc_announced_ = true;
-        slow_next_ = true;
         return;
       }
     } else {
       if (event == Event::kLostRecords && !loss_announced_) [[unlikely]] {
-        return TakeLost(header);
+        return PrepareLoss(header);
       }
       last_tsc_ = tsc;
     }
@@ -219,50 +245,46 @@ void Cursor::TakeRecord() {
   SetRecord(header);
   pos_ += header.size;
   if (!proper) [[unlikely]] {
-    item_.kind = event == Event::kUnknown ? ItemKind::kUnknownEvent : ItemKind::kMalformed;
+    pending_.kind = event == Event::kUnknown ? ItemKind::kUnknownEvent : ItemKind::kMalformed;
     return;
   }
-  item_.kind = ItemKind::kRecord;
+  pending_.kind = ItemKind::kRecord;
   if (event == Event::kLostRecords) [[unlikely]] {
-    item_.kind = ItemKind::kLost;
+    pending_.kind = ItemKind::kLost;
     loss_announced_ = false;
   }
-  FollowCurrent();
+  FollowCurrent(pending_);
 }
 
 // The kLossBegin before a TRC_LOST_RECORDS {u32 lost; u16 dom; u16 vcpu; u64 first_tsc}.
-void Cursor::TakeLost(const Header& header) {
+void Cursor::PrepareLoss(const Header& header) {
   SetRecord(header);
   const Tsc resumed{LoadUnchecked<uint64_t>(file_ + pos_ + 4)};
-  item_.kind = ItemKind::kLossBegin;
-  item_.lost = item_.record.payload.Word(0);
-  item_.first_lost = std::clamp(Tsc{item_.record.payload.Word64(2)}, last_tsc_, resumed);
-  item_.record.tsc = item_.first_lost;
-  last_tsc_ = item_.first_lost;
+  pending_.kind = ItemKind::kLossBegin;
+  pending_.lost = pending_.record.payload.Word(0);
+  pending_.first_lost = std::clamp(Tsc{pending_.record.payload.Word64(2)}, last_tsc_, resumed);
+  pending_.record.tsc = pending_.first_lost;
+  last_tsc_ = pending_.first_lost;
   loss_announced_ = true;
-  forget_current_after_ = true;
-  slow_next_ = true;
+  current_.reset();
 }
 
-void Cursor::FollowCurrent() {
-  const Record& record = item_.record;
+void Cursor::FollowCurrent(Item& item) {
+  const Record& record = item.record;
   switch (record.event) {
-    case Event::kRunstateChange: {
-      const VcpuRef vcpu = UnpackVcpu(record.payload.Word(0));
+    case Event::kRunstateChange:
       if (RunstateNew(record.id) == Runstate::kRunning) {
-        item_.current = vcpu;
+        current_ = item.current = UnpackVcpu(record.payload.Word(0));
       } else if (RunstateOld(record.id) == Runstate::kRunning) {
-        item_.current = vcpu;
-        forget_current_after_ = true;
-        slow_next_ = true;
+        item.current = UnpackVcpu(record.payload.Word(0));
+        current_.reset();
       }
       break;
-    }
     case Event::kContinueRunning:
-      item_.current = UnpackVcpu(record.payload.Word(0));
+      current_ = item.current = UnpackVcpu(record.payload.Word(0));
       break;
     case Event::kLostRecords:
-      item_.current = VcpuRef{DomainId{record.payload.Half(2)}, VcpuId{record.payload.Half(3)}};
+      current_ = item.current = UnpackDomainFirst(record.payload.Word(1));
       break;
     default:
       break;

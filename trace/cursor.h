@@ -2,7 +2,6 @@
 // it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,22 +12,23 @@
 
 namespace xenoscope::trace {
 
-// Walks one pCPU. After construction and after each Advance(), item() is what comes next, until
-// done(). The TSC of the items never goes back: a record whose TSC its neighbours contradict keeps
-// its place, inherits the TSC before it, and is announced by a kDamaged item of 0 bytes.
+// Walks one pCPU. The TSC of the items never goes back: a record whose TSC its neighbours
+// contradict keeps its place, inherits the TSC before it, and is announced by a kDamaged item of 0
+// bytes.
 class Cursor {
  public:
   // `file` and `windows` must outlive the cursor. O(1) but for a search of the first TSC.
   Cursor(Bytes file, const PcpuWindows& windows);
 
+  PcpuId pcpu() const { return pcpu_; }
+  // There are no more items.
   bool done() const { return done_; }
-  Tsc tsc() const { return item_.record.tsc; }
-  const Item& item() const { return item_; }
+  // The time of the next item.
+  Tsc tsc() const { return next_tsc_; }
 
-  // Moves on. Items that are common records no later than `limit` are written to `out`, at most
-  // `room` of them; returns how many. Behind them item() is the next, of any kind and time.
-  // O(1) an item.
-  size_t AdvanceRun(Item* out, size_t room, Tsc limit);
+  // Writes the items up to `limit` to `out`, the first whatever its time, at most `room` (at least
+  // 1) of them; returns how many. O(1) an item.
+  size_t Take(Item* out, size_t room, Tsc limit);
 
  private:
   struct Header {
@@ -39,13 +39,18 @@ class Cursor {
   };
   static Header Decode(uint32_t word);
 
-  void AdvanceCarefully();
-  void TakeRecord();
-  void TakeLost(const Header& header);
+  // The common records up to `limit`, with everything in registers; stops before what is not
+  // common.
+  size_t TakeCommon(Item* out, size_t room, Tsc limit);
+  // Decodes the item at pos_, of whatever kind, into pending_.
+  void Prepare();
+  void PrepareRecord();
+  void PrepareLoss(const Header& header);
   bool NextWindow();
   void SetDamage(DamageKind kind, uint64_t bytes);
   void SetRecord(const Header& header);
-  void FollowCurrent();
+  // What the record says of who runs: before it, and after it.
+  void FollowCurrent(Item& item);
   // Skips from pos_ to the next place in this window where a record can start.
   void Resynchronise(DamageKind kind);
   // Whether a record of a known event with its proper words and a TSC not before the last can start
@@ -59,17 +64,18 @@ class Cursor {
 
   const std::byte* file_;
   const PcpuWindows* windows_;
+  PcpuId pcpu_;
   size_t window_ = 0;
   uint64_t pos_ = 0;
   uint64_t end_ = 0;
   Tsc last_tsc_;
-  Item item_;
-  // The current vCPU is no longer known once the item at hand has been passed.
-  bool forget_current_after_ = false;
-  bool slow_next_ = true;        // one of the flags here is set
+  Tsc next_tsc_;
+  std::optional<VcpuRef> current_;  // who runs, after the last item
+  Item pending_;
+  bool has_pending_ = true;      // pending_ is the next item
   bool tsc_announced_ = false;   // the damage item of the record at pos_ has been given
   bool loss_announced_ = false;  // likewise its kLossBegin
-  bool ended_ = false;
+  bool ended_ = false;           // kPcpuEnd has been prepared
   bool done_ = false;
 };
 

@@ -99,6 +99,8 @@ struct ClockEstimate {
 class ClockEvidence {
  public:
   void Observe(const Record& record);
+  // Records of this pCPU are missing here.
+  void Break(PcpuId pcpu) { At(pcpu).complete = false; }
   std::optional<ClockEstimate> Conclude() const;
   // Whether the estimate is as good as it is going to be: a second and a thousand intervals.
   bool Enough() const { return nanoseconds_ >= 1'000'000'000 && intervals_ >= 1'000; }

@@ -102,7 +102,7 @@ constexpr string_view kVmxReasons[] = {
       "VMEXIT_" prefix "12" suffix, "VMEXIT_" prefix "13" suffix, "VMEXIT_" prefix "14" suffix, \
       "VMEXIT_" prefix "15" suffix
 
-// NOLINTNEXTLINE(bugprone-suspicious-missing-comma): XENOSCOPE_16 joins literals
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): XENOSCOPE_16 joins literals
 constexpr string_view kSvmReasons[] = {
     XENOSCOPE_16("CR", "_READ"),
     XENOSCOPE_16("CR", "_WRITE"),
@@ -197,6 +197,7 @@ constexpr string_view kSvmReasons[] = {
     "VMEXIT_BUS_LOCK",
     "VMEXIT_IDLE_HLT",
 };
+// NOLINTEND(bugprone-suspicious-missing-comma)
 #undef XENOSCOPE_16
 static_assert(std::size(kSvmReasons) == 0xa7);
 

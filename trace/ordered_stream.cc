@@ -8,7 +8,7 @@ namespace {
 
 bool Earlier(const Cursor* a, const Cursor* b) {
   if (a->tsc() != b->tsc()) return a->tsc() < b->tsc();
-  return a->item().record.pcpu < b->item().record.pcpu;
+  return a->pcpu() < b->pcpu();
 }
 
 bool Later(const Cursor* a, const Cursor* b) { return Earlier(b, a); }
@@ -47,9 +47,7 @@ size_t OrderedStream::Fill(Item* out) {
   size_t filled = 0;
   while (filled < kBatch && !heap_.empty()) {
     Cursor* first = heap_[0];
-    // The item at hand, then as many as this pCPU leads with.
-    out[filled++] = first->item();
-    filled += first->AdvanceRun(out + filled, kBatch - filled, limit_);
+    filled += first->Take(out + filled, kBatch - filled, limit_);
     if (first->done()) {
       last_tsc_ = first->tsc();
       heap_[0] = heap_.back();

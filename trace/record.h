@@ -5,6 +5,7 @@
 //   [tsc low, tsc high]  0 to 7 extra words
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -81,15 +82,20 @@ struct Damage {
 
 const char* ToString(DamageKind kind);
 
-struct Item {
-  ItemKind kind = ItemKind::kRecord;
-  Record record;  // for kinds without a record: tsc and pcpu only
+struct alignas(64) Item {
+  // What every item has, in one cache line; of items that are no record (kPcpuBegin, kPcpuEnd,
+  // kDamaged), record holds the time, the pCPU and the offset only.
+  Record record;
   // Who ran on the pCPU when the record was written, where the trace tells.
   std::optional<VcpuRef> current;
+  ItemKind kind = ItemKind::kRecord;
+
   // kLossBegin and kLost: the number of records and the time of the first of them.
   uint32_t lost = 0;
   Tsc first_lost;
+  // kDamaged.
   Damage damage;
 };
+static_assert(offsetof(Item, lost) <= 64);
 
 }  // namespace xenoscope::trace

@@ -37,33 +37,46 @@ TEST(Holm, AgreesWithPublishedValues) {
   EXPECT_THAT(Holm({}), ElementsAre());
 }
 
+// Samples that are surely in the stratum and surely in the row or not.
+ClusterSums Sure(double x, double xx, double xn) { return {x, xx, xn, x, x}; }
+
 // One cluster of a sample each: independent samples, up to the m / (m - 1) of the small sample.
 TEST(ShareVariance, OfSingletonClustersIsBinomial) {
-  const ClusterSums row{.x = 30, .xx = 30, .xn = 30, .open = 0};
-  const ClusterTotals stratum{.n = 100, .nn = 100, .clusters = 100};
-  EXPECT_NEAR(ShareVariance(row, stratum), 0.3 * 0.7 / 99, 1e-12);
+  EXPECT_NEAR(
+      ShareVariance(Sure(30, 30, 30), {.n = 100, .nn = 100, .sample_nn = 100, .clusters = 100}),
+      0.3 * 0.7 / 99, 1e-12);
 }
 
 // Clusters of ten samples that are all alike tell no more than one sample each.
 TEST(ShareVariance, OfClustersOfTwinsIsThatOfTheClusters) {
-  const ClusterSums row{.x = 300, .xx = 30 * 100, .xn = 30 * 100, .open = 0};
-  const ClusterTotals stratum{.n = 1000, .nn = 100 * 100, .clusters = 100};
-  EXPECT_NEAR(ShareVariance(row, stratum), 0.3 * 0.7 / 99, 1e-12);
+  const ClusterTotals stratum{.n = 1000, .nn = 100 * 100, .sample_nn = 1000, .clusters = 100};
+  EXPECT_NEAR(ShareVariance(Sure(300, 30 * 100, 30 * 100), stratum), 0.3 * 0.7 / 99, 1e-12);
 }
 
 TEST(ShareVariance, IsNeverBelowThatOfIndependentSamples) {
   // Every cluster has exactly three of the row in ten.
-  const ClusterSums row{.x = 30, .xx = 10 * 9, .xn = 10 * 30, .open = 0};
-  const ClusterTotals stratum{.n = 100, .nn = 10 * 100, .clusters = 10};
-  EXPECT_NEAR(ShareVariance(row, stratum), 0.3 * 0.7 / 100, 1e-12);
+  const ClusterTotals stratum{.n = 100, .nn = 10 * 100, .sample_nn = 100, .clusters = 10};
+  EXPECT_NEAR(ShareVariance(Sure(30, 10 * 9, 10 * 30), stratum), 0.3 * 0.7 / 100, 1e-12);
   EXPECT_EQ(ShareVariance({}, {}), 0);
 }
 
 TEST(ShareVariance, GrowsWithWhatIsOpenInThePlacing) {
-  const ClusterTotals stratum{.n = 100, .nn = 100, .clusters = 100};
-  // A hundred samples, each of the row with probability 1/2.
-  const ClusterSums open{.x = 50, .xx = 25, .xn = 50, .open = 25};
-  EXPECT_NEAR(ShareVariance(open, stratum), 0.25 / 100, 1e-12);
+  // A hundred samples of the stratum, each of the row with probability 1/2.
+  const ClusterTotals stratum{.n = 100, .nn = 100, .sample_nn = 100, .clusters = 100};
+  const ClusterSums row{.x = 50, .xx = 25, .xn = 50, .sample_xx = 25, .sample_xn = 50};
+  EXPECT_NEAR(ShareVariance(row, stratum), 0.25 / 100 + 0.25 / 100, 1e-12);
+}
+
+TEST(ShareVariance, OfAFewSamplesThatAreAllAlikeIsNotNothing) {
+  const ClusterTotals stratum{.n = 2, .nn = 2, .sample_nn = 2, .clusters = 2};
+  const double deviation = std::sqrt(ShareVariance(Sure(2, 2, 2), stratum));
+  EXPECT_GT(deviation, 0.15);
+  EXPECT_LT(deviation, 0.25);
+}
+
+TEST(IntervalOf, IsAPointWhenNothingIsUncertain) {
+  ExpectNear(IntervalOf(0.4, 0, 100), 0.4, 0.4);
+  ExpectNear(IntervalOf(0, 0.1, 10), 0, 0.2775328);
 }
 
 // Coverage on a made-up population: runs in which a function is on or off as a whole. The 95 %
@@ -84,7 +97,10 @@ TEST(IntervalOf, CoversTheTruthOfClusteredSamples) {
       row.xx += x * x;
       row.xn += x * n;
       stratum.n += n;
+      row.sample_xx += x;
+      row.sample_xn += x;
       stratum.nn += n * n;
+      stratum.sample_nn += n;
       ++stratum.clusters;
     }
     const double share = row.x / stratum.n;

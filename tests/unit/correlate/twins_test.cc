@@ -56,25 +56,25 @@ TEST(MayEnterAt, FollowsTheLengthOfWhatXenEmulated) {
   EXPECT_FALSE(MayEnterAt(kIoio, 0x1000, 0xfff));
 }
 
-TEST(MayBeTakenAt, IntelLogsTheExitsOwnAddress) {
+TEST(FitOf, IntelLogsTheExitsOwnAddress) {
   const ExitMark mark = Nmi(0x5000, kCpuid, 0x1000);
-  EXPECT_TRUE(MayBeTakenAt(mark, {0x5000, Mode::kUser}, LoggedRip::kOfExit));
-  EXPECT_FALSE(MayBeTakenAt(mark, {0x1002, Mode::kUser}, LoggedRip::kOfExit));
+  EXPECT_EQ(FitOf(mark, {0x5000, Mode::kUser}, LoggedRip::kOfExit), Fit::kGood);
+  EXPECT_EQ(FitOf(mark, {0x1002, Mode::kUser}, LoggedRip::kOfExit), Fit::kNo);
 }
 
-TEST(MayBeTakenAt, NothingAgreesWhenTheExitBeforeIsNotKnown) {
+TEST(FitOf, NothingAgreesWhenTheExitBeforeIsNotKnown) {
   ExitMark mark = Nmi(0x5000, kCpuid, 0x1000);
-  EXPECT_TRUE(MayBeTakenAt(mark, {0x1002, Mode::kUser}, LoggedRip::kOfLastEntry));
+  EXPECT_EQ(FitOf(mark, {0x1002, Mode::kUser}, LoggedRip::kOfLastEntry), Fit::kGood);
   mark.has_previous = false;
-  EXPECT_FALSE(MayBeTakenAt(mark, {0x1002, Mode::kUser}, LoggedRip::kOfLastEntry));
+  EXPECT_EQ(FitOf(mark, {0x1002, Mode::kUser}, LoggedRip::kOfLastEntry), Fit::kNo);
 }
 
-TEST(MayBeTakenAt, UserCodeIsNotInTheUpperHalf) {
+TEST(FitOf, UserCodeIsNotInTheUpperHalf) {
   const ExitMark kernel = Nmi(0xffffffff81000000, kIntr, 0x1000);
-  EXPECT_FALSE(MayBeTakenAt(kernel, {0x1000, Mode::kUser}, LoggedRip::kOfLastEntry));
-  EXPECT_TRUE(MayBeTakenAt(kernel, {0x1000, Mode::kKernel}, LoggedRip::kOfLastEntry));
+  EXPECT_EQ(FitOf(kernel, {0x1000, Mode::kUser}, LoggedRip::kOfLastEntry), Fit::kNo);
+  EXPECT_EQ(FitOf(kernel, {0x1000, Mode::kKernel}, LoggedRip::kOfLastEntry), Fit::kGood);
   const ExitMark vsyscall = Nmi(0xffffffffff600400, kIntr, 0x1000);
-  EXPECT_TRUE(MayBeTakenAt(vsyscall, {0x1000, Mode::kUser}, LoggedRip::kOfLastEntry));
+  EXPECT_EQ(FitOf(vsyscall, {0x1000, Mode::kUser}, LoggedRip::kOfLastEntry), Fit::kGood);
 }
 
 TEST(MatchTwins, KeepsTheOrder) {
@@ -93,6 +93,18 @@ TEST(MatchTwins, MatchesAsManyAsPossibleWhenSamplesWereLost) {
   EXPECT_THAT(Match({0x2000, 0x1000},
                     {Nmi(0x11, kIntr, 0x1000), Nmi(0x22, kIntr, 0x2000), Nmi(0x33, kIntr, 0x1000)}),
               ElementsAre(Pair(0, 1), Pair(1, 2)));
+}
+
+TEST(MatchTwins, PrefersKernelSamplesAtKernelAddresses) {
+  const std::vector<GuestSample> samples = {{0x1002, Mode::kKernel}, {0x1002, Mode::kUser}};
+  const std::vector<ExitMark> user = {Nmi(0x1100, kCpuid, 0x1000)};
+  std::vector<Twins> twins = MatchTwins(samples, user, LoggedRip::kOfLastEntry);
+  ASSERT_EQ(twins.size(), 1U);
+  EXPECT_EQ(twins[0].sample, 1U);
+  const std::vector<ExitMark> kernel = {Nmi(0xffffffff81000000, kCpuid, 0x1000)};
+  twins = MatchTwins(samples, kernel, LoggedRip::kOfLastEntry);
+  ASSERT_EQ(twins.size(), 1U);
+  EXPECT_EQ(twins[0].sample, 0U);
 }
 
 TEST(MatchTwins, OfNothingIsNothing) {

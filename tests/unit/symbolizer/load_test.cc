@@ -1,6 +1,7 @@
 // From a recording's directory to a resolver: which files are found, what damaged ones become.
 #include "symbolizer/load.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,6 +13,9 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "symbolizer/elf_file.h"
+#include "symbolizer/elf_symbols.h"
+#include "symbolizer/file_content.h"
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -93,7 +97,8 @@ TEST_F(LoadTest, LinesThatAreNoSymbolsAreReported) {
   Write("guests/1/kallsyms", "ffffffff81000000 T one\nffffffff81000100 D end\nwhat\n");
   const LoadedSymbols loaded = LoadAll();
   ASSERT_THAT(loaded.warnings, SizeIs(1));
-  EXPECT_THAT(loaded.warnings[0], HasSubstr("1 lines are not symbols, the first is line 3"));
+  EXPECT_THAT(loaded.warnings[0],
+              HasSubstr("1 lines are damaged or no symbols, the first is number 3"));
 }
 
 TEST_F(LoadTest, WhatTheUserNamedMustBeOfUse) {
@@ -103,6 +108,82 @@ TEST_F(LoadTest, WhatTheUserNamedMustBeOfUse) {
   const auto loaded = LoadSymbols(sources);
   EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(Message(loaded.status())), HasSubstr(Path("nowhere")));
+}
+
+// The subject as a kernel: its functions from a text that is moved, its lines from the file.
+TEST_F(LoadTest, LinesComeFromAFileThatKaslrMovedAway) {
+  const auto content = FileContent::Open(XENOSCOPE_TEST_SUBJECT);
+  ASSERT_TRUE(content.ok());
+  const auto elf = ElfFile::Open(content->bytes());
+  ASSERT_TRUE(elf.ok());
+  const auto symbols = ReadElf(*elf, "subject");
+  ASSERT_TRUE(symbols.ok());
+  Address main = 0;
+  for (const Symbol& symbol : symbols->table.functions) {
+    if (symbol.name == "main") main = symbol.address;
+  }
+  // The subject has no _stext: what is not comparable is not used, and that is said.
+  constexpr Address kMoved = 0x1200'0000;
+  Write("kallsyms", fmt::format("{:x} T main\n{:x} D end\n", main + kMoved, main + kMoved + 0x100));
+  SymbolSources sources;
+  sources.sources = {{{1}, SourceKind::kKernel, Path("kallsyms")},
+                     {{1}, SourceKind::kKernel, XENOSCOPE_TEST_SUBJECT}};
+  auto loaded = LoadSymbols(sources);
+  ASSERT_TRUE(loaded.ok());
+  ASSERT_THAT(loaded->warnings, SizeIs(1));
+  EXPECT_THAT(loaded->warnings[0], HasSubstr("without _stext"));
+  EXPECT_THAT(loaded->resolver->Inlined({1}, Mode::kKernel, main + kMoved), IsEmpty());
+
+  // With a list of its addresses that says how it was moved.
+  if (std::system(fmt::format("objcopy --add-symbol _stext=.text:0,function,global {} {}",
+                              XENOSCOPE_TEST_SUBJECT, Path("vmlinux"))
+                      .c_str()) != 0) {
+    GTEST_SKIP() << "no objcopy here";
+  }
+  const auto copy = FileContent::Open(Path("vmlinux"));
+  ASSERT_TRUE(copy.ok());
+  const auto copied_elf = ElfFile::Open(copy->bytes());
+  ASSERT_TRUE(copied_elf.ok());
+  const auto copied = ReadElf(*copied_elf, "vmlinux");
+  ASSERT_TRUE(copied.ok());
+  ASSERT_TRUE(copied->table.stext.has_value());
+  Write("kallsyms",
+        fmt::format("{:x} T _stext\n{:x} T main\n{:x} D end\n", *copied->table.stext + kMoved,
+                    main + kMoved, main + kMoved + 0x100));
+  sources.sources[1].path = Path("vmlinux");
+  loaded = LoadSymbols(sources);
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_THAT(loaded->warnings, IsEmpty());
+  const auto frames = loaded->resolver->Inlined({1}, Mode::kKernel, main + kMoved);
+  ASSERT_FALSE(frames.empty());
+  EXPECT_EQ(frames.back().function, "main");
+  EXPECT_THAT(frames.back().call_site_or_line.file, HasSubstr("subject.cc"));
+
+  // A map whose text has another length is of another build.
+  Write("System.map",
+        fmt::format("{0:x} T _stext\n{1:x} T main\n{1:x} T _etext\n", main, main + 64));
+  Write("kallsyms",
+        fmt::format("{0:x} T _stext\n{1:x} T main\n{2:x} T _etext\n", main, main + 64, main + 128));
+  sources.sources[1].path = Path("System.map");
+  loaded = LoadSymbols(sources);
+  ASSERT_TRUE(loaded.ok());
+  ASSERT_THAT(loaded->warnings, SizeIs(1));
+  EXPECT_THAT(loaded->warnings[0], HasSubstr("another build"));
+}
+
+TEST_F(LoadTest, AnotherBuildIdIsAWarning) {
+  SymbolSources sources;
+  sources.sources = {{.domain = {1},
+                      .kind = SourceKind::kImage,
+                      .path = XENOSCOPE_TEST_SUBJECT,
+                      .build_id = "00ff"}};
+  const auto loaded = LoadSymbols(sources);
+  ASSERT_TRUE(loaded.ok());
+  const auto content = FileContent::Open(XENOSCOPE_TEST_SUBJECT);
+  const auto elf = ElfFile::Open(content->bytes());
+  if (elf->BuildId().empty()) GTEST_SKIP() << "this compiler's files have no build-id";
+  ASSERT_THAT(loaded->warnings, SizeIs(1));
+  EXPECT_THAT(loaded->warnings[0], HasSubstr("but 00ff ran"));
 }
 
 TEST_F(LoadTest, CompressedFilesAreReadAndDamagedOnesExplained) {

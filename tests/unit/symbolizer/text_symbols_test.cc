@@ -156,11 +156,7 @@ TEST(AddressNames, AreFunctionsAll) {
 
 TEST(AllReaders, RefuseWhatIsNoListOfSymbols) {
   const std::string text(1000, '\n');
-  const std::string binary = std::string(
-                                 "\x7f"
-                                 "ELF\0\0\0\0",
-                                 8) +
-                             "\n\xff\xfe\n";
+  const std::string binary("\177ELF\0\0\0\0\n\xff\xfe\n", 12);
   for (const std::string& input : {text, binary, std::string("hello\nworld\n")}) {
     EXPECT_FALSE(ReadXensyms(input).ok());
     EXPECT_FALSE(ReadKallsyms(input).ok());

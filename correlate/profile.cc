@@ -1,0 +1,303 @@
+#include "correlate/profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+// Standard errors by which sampled and traced share may differ: one false alarm in some hundreds.
+constexpr double kDisagreement = 3;
+// ... and never less than this: the trace's own records take time that nobody accounts for.
+constexpr double kLeastDisagreement = 0.01;
+
+constexpr uint64_t Pack(Context context) {
+  return uint64_t{static_cast<uint8_t>(context.kind)} << 33 | uint64_t{context.nested} << 32 |
+         context.reason;
+}
+
+constexpr Context UnpackContext(uint64_t packed) {
+  return {static_cast<ContextKind>(packed >> 33), (packed >> 32 & 1) != 0,
+          static_cast<uint32_t>(packed)};
+}
+
+}  // namespace
+
+bool DomainCheck::Agrees() const {
+  return std::abs(sampled - traced) <= std::max(kDisagreement * error, kLeastDisagreement);
+}
+
+Profile::Profile(ProfileOptions options, Resolver& resolver)
+    : options_(std::move(options)), resolver_(&resolver) {
+  for (const Dimension dimension : options_.by) asked_.at(static_cast<size_t>(dimension)) = true;
+}
+
+uint32_t Profile::Rows::Find(const Key& key) {
+  const auto [at, is_new] = index.try_emplace(key, static_cast<uint32_t>(keys.size()));
+  if (is_new) {
+    keys.push_back(key);
+    parts.emplace_back();
+  }
+  return at->second;
+}
+
+uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
+  if (!options_.is_time) context = {ContextKind::kUntraced};
+  if (!IsTraced(context.kind)) vcpu = {};
+  const auto [at, is_new] =
+      stratum_index_.try_emplace({vcpu, context}, static_cast<uint32_t>(strata_.size()));
+  if (is_new) {
+    strata_.push_back({vcpu, context, {}, 0});
+    scratch_.push_back(0);
+  }
+  return at->second;
+}
+
+uint32_t Profile::Intern(std::string_view text) {
+  const auto [at, is_new] =
+      name_index_.try_emplace(std::string(text), static_cast<uint32_t>(names_.size()));
+  if (is_new) names_.emplace_back(text);
+  return at->second;
+}
+
+Profile::Names Profile::NamesOf(DomainId domain, Mode mode, Address address, double samples) {
+  const FunctionId id = resolver_->Resolve(domain, mode, address);
+  const Function& function = resolver_->Describe(id);
+  if (!function.unresolved.empty()) unresolved_[function.unresolved] += samples;
+  const auto found = names_of_function_.find(id.value);
+  if (found != names_of_function_.end()) return found->second;
+  const Names names{Intern(function.image), Intern(function.name)};
+  names_of_function_[id.value] = names;
+  return names;
+}
+
+void Profile::OnTraced(VcpuRef vcpu, Context context, Cycles cycles) {
+  if (!options_.is_time) return;
+  strata_[StratumOf(vcpu, context)].size += static_cast<double>(cycles);
+}
+
+void Profile::OnUnplaced(const recording::Sample& /*sample*/, Remainder /*why*/) {}
+
+void Profile::OnPlaced(const PlacedSample& placed) {
+  samples_ += 1;
+  const Mode mode = placed.sample->mode;
+  Key key{};
+  const auto set = [&](Dimension dimension, uint64_t value) {
+    if (Has(dimension)) key[static_cast<size_t>(dimension)] = value;
+  };
+  set(Dimension::kDomain, placed.vcpu.domain.value);
+  set(Dimension::kVcpu, placed.vcpu.vcpu.value);
+  set(Dimension::kMode, static_cast<uint64_t>(mode));
+  set(Dimension::kAddress, placed.address);
+  if (Has(Dimension::kImage) || Has(Dimension::kFunction)) {
+    const Names names = NamesOf(placed.vcpu.domain, mode, placed.address, 1);
+    set(Dimension::kImage, names.image);
+    set(Dimension::kFunction, names.function);
+  }
+  const uint32_t domain = domains_.Find({placed.vcpu.domain.value});
+
+  Cluster& cluster = clusters_[placed.vcpu];
+  if (cluster.run != placed.run) {
+    Close(placed.vcpu, cluster);
+    cluster.run = placed.run;
+  }
+  for (const Place& place : placed.places) {
+    scratch_[StratumOf(placed.vcpu, place.stratum)] += place.weight;
+  }
+  const size_t first = cluster.hits.size();
+  for (const Place& place : placed.places) {
+    set(Dimension::kExit, Pack(place.context));
+    set(Dimension::kPcpu, place.pcpu.value);
+    const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
+    cluster.hits.push_back(
+        {rows_.Find(key), domain, stratum, cluster.samples, place.weight, scratch_[stratum]});
+  }
+  ++cluster.samples;
+  for (size_t i = first; i < cluster.hits.size(); ++i) {
+    const Hit& hit = cluster.hits[i];
+    strata_[hit.stratum].totals.sample_nn += scratch_[hit.stratum] * scratch_[hit.stratum];
+    scratch_[hit.stratum] = 0;  // once for each stratum
+  }
+}
+
+// Adds the cluster's sums to the rows that `row` selects. `hits` may come in any order.
+void Profile::AddCluster(Rows& rows, std::vector<Hit>& hits, uint32_t Hit::*row,
+                         const std::vector<double>& stratum_n) {
+  const auto place_of = [row](const Hit& hit) { return std::pair(hit.*row, hit.stratum); };
+  std::sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
+    return std::pair(place_of(a), a.sample) < std::pair(place_of(b), b.sample);
+  });
+  for (size_t i = 0; i < hits.size();) {
+    const Hit& first = hits[i];
+    double x = 0;
+    double sample_xx = 0;
+    double sample_xn = 0;
+    while (i < hits.size() && place_of(hits[i]) == place_of(first)) {
+      const uint32_t sample = hits[i].sample;
+      const double in_stratum = hits[i].in_stratum;
+      double of_sample = 0;
+      for (; i < hits.size() && place_of(hits[i]) == place_of(first) && hits[i].sample == sample;
+           ++i) {
+        of_sample += hits[i].weight;
+      }
+      x += of_sample;
+      sample_xx += of_sample * of_sample;
+      sample_xn += of_sample * in_stratum;
+    }
+    std::vector<Part>& parts = rows.parts[first.*row];
+    auto part = std::find_if(parts.begin(), parts.end(), [&](const Part& candidate) {
+      return candidate.stratum == first.stratum;
+    });
+    if (part == parts.end()) part = parts.insert(parts.end(), {first.stratum, {}});
+    part->sums.x += x;
+    part->sums.xx += x * x;
+    part->sums.xn += x * stratum_n[first.stratum];
+    part->sums.sample_xx += sample_xx;
+    part->sums.sample_xn += sample_xn;
+  }
+}
+
+void Profile::Close(VcpuRef vcpu, Cluster& cluster) {
+  if (cluster.hits.empty()) return;
+  double n = 0;
+  for (const Hit& hit : cluster.hits) {
+    scratch_[hit.stratum] += hit.weight;
+    n += hit.weight;
+  }
+  cluster_squares_[vcpu.domain] += n * n;
+  AddCluster(rows_, cluster.hits, &Hit::row, scratch_);
+  AddCluster(domains_, cluster.hits, &Hit::domain, scratch_);
+  for (const Hit& hit : cluster.hits) {
+    double& in_stratum = scratch_[hit.stratum];
+    if (in_stratum == 0) continue;  // done
+    ClusterTotals& totals = strata_[hit.stratum].totals;
+    totals.n += in_stratum;
+    totals.nn += in_stratum * in_stratum;
+    ++totals.clusters;
+    in_stratum = 0;
+  }
+  cluster.hits.clear();
+  cluster.samples = 0;
+}
+
+// Gives strata that the trace does not measure the cycles that their samples stand for.
+bool Profile::SizeStrata(ProfileResult& result) {
+  absl::flat_hash_map<DomainId, bool> sampled;
+  double traced = 0;
+  double traced_samples = 0;
+  for (const Stratum& stratum : strata_) {
+    if (stratum.totals.n <= 0 || !IsTraced(stratum.context.kind)) continue;
+    sampled[stratum.vcpu.domain] = true;
+    traced += stratum.size;
+    traced_samples += stratum.totals.n;
+  }
+  double rate = options_.period > 0 && options_.is_time ? options_.period : 1;
+  if (traced > 0) rate = traced / traced_samples;
+  for (Stratum& stratum : strata_) {
+    if (!IsTraced(stratum.context.kind)) stratum.size = stratum.totals.n * rate;
+    if (stratum.totals.n > 0) {
+      result.cycles += stratum.size;
+    } else if (sampled.contains(stratum.vcpu.domain)) {
+      result.unsampled_cycles += stratum.size;
+    }
+  }
+  return traced > 0;
+}
+
+std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
+                                          const ProfileResult& result) const {
+  std::vector<ProfileRow> out;
+  out.reserve(rows.keys.size());
+  for (size_t i = 0; i < rows.keys.size(); ++i) {
+    const auto at = [&](Dimension d) { return rows.keys[i][static_cast<size_t>(d)]; };
+    ProfileRow row;
+    row.domain = {static_cast<uint16_t>(at(Dimension::kDomain))};
+    row.vcpu = {static_cast<uint32_t>(at(Dimension::kVcpu))};
+    row.pcpu = {static_cast<uint32_t>(at(Dimension::kPcpu))};
+    row.mode = static_cast<Mode>(at(Dimension::kMode));
+    row.exit = UnpackContext(at(Dimension::kExit));
+    row.address = at(Dimension::kAddress);
+    if (&rows == &rows_) {
+      if (Has(Dimension::kImage)) row.image = names_[at(Dimension::kImage)];
+      if (Has(Dimension::kFunction)) row.function = names_[at(Dimension::kFunction)];
+    }
+    PostStratified estimate;
+    for (const Part& part : rows.parts[i]) {
+      const Stratum& stratum = strata_[part.stratum];
+      row.samples += part.sums.x;
+      const bool known = exact && IsTraced(stratum.context.kind);
+      estimate.Add(stratum.size, part.sums.x / stratum.totals.n,
+                   known ? 0 : ShareVariance(part.sums, stratum.totals));
+    }
+    if (result.cycles > 0) {
+      row.share = estimate.total() / result.cycles;
+      row.interval = IntervalOf(row.share, estimate.variance() / (result.cycles * result.cycles),
+                                result.samples);
+    }
+    if (options_.is_time) row.cycles = estimate.total();
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+void Profile::CheckDomains(ProfileResult& result) const {
+  struct Sums {
+    double samples = 0;
+    double cycles = 0;
+    bool traced = false;
+  };
+  absl::flat_hash_map<DomainId, Sums> domains;
+  Sums all;
+  for (const Stratum& stratum : strata_) {
+    if (!IsTraced(stratum.context.kind)) continue;
+    Sums& sums = domains[stratum.vcpu.domain];
+    sums.samples += stratum.totals.n;
+    sums.cycles += stratum.size;
+  }
+  double squares = 0;
+  for (const auto& [domain, sums] : domains) {
+    if (sums.samples <= 0) continue;  // not profiled
+    all.samples += sums.samples;
+    all.cycles += sums.cycles;
+    squares += cluster_squares_.at(domain);
+  }
+  if (all.cycles <= 0) return;
+  for (const auto& [domain, sums] : domains) {
+    if (sums.samples <= 0) continue;
+    const double p = sums.samples / all.samples;
+    const double own = cluster_squares_.at(domain);
+    const double variance =
+        ((1 - p) * (1 - p) * own + p * p * (squares - own)) / (all.samples * all.samples);
+    result.checks.push_back({domain, p, sums.cycles / all.cycles, std::sqrt(variance)});
+  }
+  std::sort(result.checks.begin(), result.checks.end(),
+            [](const DomainCheck& a, const DomainCheck& b) { return a.domain < b.domain; });
+}
+
+absl::StatusOr<ProfileResult> Profile::Finish() {
+  for (auto& [vcpu, cluster] : clusters_) Close(vcpu, cluster);
+  ProfileResult result;
+  result.samples = samples_;
+  const bool measured = SizeStrata(result);
+  const bool whole_vcpus =
+      std::all_of(options_.by.begin(), options_.by.end(), [](Dimension dimension) {
+        return dimension == Dimension::kDomain || dimension == Dimension::kVcpu;
+      });
+  result.rows = Estimate(rows_, measured && whole_vcpus, result);
+  result.domains = Estimate(domains_, measured, result);
+  if (measured) CheckDomains(result);
+  for (const auto& [why, samples] : unresolved_) result.unresolved.push_back({why, samples});
+  std::sort(result.unresolved.begin(), result.unresolved.end(),
+            [](const Unresolved& a, const Unresolved& b) { return a.samples > b.samples; });
+  double sum = 0;
+  for (const ProfileRow& row : result.rows) sum += row.samples;
+  if (std::abs(sum - samples_) > 1e-6 * std::max(samples_, 1.0)) {
+    return InternalError("the rows hold {} samples, but {} were attributed", sum, samples_);
+  }
+  return result;
+}
+
+}  // namespace xenoscope::correlate

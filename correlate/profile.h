@@ -1,0 +1,168 @@
+// What placed samples add up to: rows by any choice of dimensions, each with its samples, its share
+// of all time, its cycles and its interval (docs/method.md, sections 4 and 5).
+//
+// Memory: rows and strata, and the samples of one running interval of each vCPU.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/mode.h"
+#include "base/resolver.h"
+#include "base/tsc.h"
+#include "correlate/context.h"
+#include "correlate/estimate.h"
+#include "correlate/placing.h"
+
+namespace xenoscope::correlate {
+
+enum class Dimension : uint8_t {
+  kDomain,
+  kVcpu,
+  kPcpu,
+  kMode,
+  kExit,
+  kImage,
+  kFunction,
+  kAddress,
+};
+inline constexpr size_t kDimensions = 8;
+
+struct ProfileOptions {
+  std::vector<Dimension> by;
+  // The event counts time (cycles): samples stand for cycles, and the trace's totals apply.
+  bool is_time = true;
+  // Cycles a sample stands for where no trace says it.
+  double period = 0;
+};
+
+// Fields of dimensions that were not asked for are as they are made.
+struct ProfileRow {
+  DomainId domain;
+  VcpuId vcpu;
+  PcpuId pcpu;
+  Mode mode = Mode::kUser;
+  Context exit;
+  std::string image;
+  std::string function;
+  Address address = 0;
+
+  double samples = 0;  // a sum of weights
+  double share = 0;    // of all time
+  Interval interval;   // of the share
+  double cycles = 0;   // 0 when the event does not count time
+};
+
+// Sampled share of time against traced share of time (method.md §6).
+struct DomainCheck {
+  DomainId domain;
+  double sampled = 0;
+  double traced = 0;
+  double error = 0;  // standard error of `sampled`
+  bool Agrees() const;
+};
+
+struct Unresolved {
+  std::string why;
+  double samples = 0;
+};
+
+struct ProfileResult {
+  std::vector<ProfileRow> rows;     // in no order
+  std::vector<ProfileRow> domains;  // the same by domain alone
+  std::vector<DomainCheck> checks;  // empty without a trace
+  std::vector<Unresolved> unresolved;
+  double samples = 0;           // attributed
+  double cycles = 0;            // that they stand for
+  double unsampled_cycles = 0;  // of these domains, in strata without a sample
+};
+
+class Profile : public PlacingObserver {
+ public:
+  // `resolver` must outlive the profile; it is asked only for images and functions.
+  Profile(ProfileOptions options, Resolver& resolver);
+
+  void OnPlaced(const PlacedSample& sample) override;
+  void OnUnplaced(const recording::Sample& sample, Remainder why) override;
+  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override;
+
+  // Called once, after the last sample. Internal: the rows do not sum to what was added.
+  absl::StatusOr<ProfileResult> Finish();
+
+ private:
+  // One value for each dimension; 0 for those not asked for.
+  using Key = std::array<uint64_t, kDimensions>;
+  struct Stratum {
+    VcpuRef vcpu;
+    Context context;
+    ClusterTotals totals;
+    double size = 0;  // cycles
+  };
+  struct Part {
+    uint32_t stratum = 0;
+    ClusterSums sums;
+  };
+  struct Rows {
+    absl::flat_hash_map<Key, uint32_t> index;
+    std::vector<Key> keys;
+    std::vector<std::vector<Part>> parts;  // by row
+    uint32_t Find(const Key& key);
+  };
+  // One place of one sample, waiting for its cluster to be complete.
+  struct Hit {
+    uint32_t row = 0;     // of rows_
+    uint32_t domain = 0;  // of domains_
+    uint32_t stratum = 0;
+    uint32_t sample = 0;  // of the cluster
+    double weight = 0;
+    double in_stratum = 0;  // of the sample's places together
+  };
+  struct Cluster {
+    uint64_t run = 0;
+    uint32_t samples = 0;
+    std::vector<Hit> hits;
+  };
+  struct Names {
+    uint32_t image = 0;
+    uint32_t function = 0;
+  };
+
+  // What no trace measures is one stratum, whosever it is.
+  uint32_t StratumOf(VcpuRef vcpu, Context context);
+  uint32_t Intern(std::string_view text);
+  Names NamesOf(DomainId domain, Mode mode, Address address, double samples);
+  bool Has(Dimension dimension) const { return asked_[static_cast<size_t>(dimension)]; }
+  void Close(VcpuRef vcpu, Cluster& cluster);
+  static void AddCluster(Rows& rows, std::vector<Hit>& hits, uint32_t Hit::*row,
+                         const std::vector<double>& stratum_n);
+  // Returns whether the trace measured the strata.
+  bool SizeStrata(ProfileResult& result);
+  // `exact`: the rows are unions of strata, whose sizes the trace knows.
+  std::vector<ProfileRow> Estimate(const Rows& rows, bool exact, const ProfileResult& result) const;
+  void CheckDomains(ProfileResult& result) const;
+
+  ProfileOptions options_;
+  Resolver* resolver_;
+  std::array<bool, kDimensions> asked_{};
+  absl::flat_hash_map<std::pair<VcpuRef, Context>, uint32_t> stratum_index_;
+  std::vector<Stratum> strata_;
+  std::vector<double> scratch_;  // by stratum; all 0 between calls
+  Rows rows_;
+  Rows domains_;
+  absl::flat_hash_map<VcpuRef, Cluster> clusters_;
+  absl::flat_hash_map<DomainId, double> cluster_squares_;  // by domain: sum of n_c^2
+  std::vector<std::string> names_;
+  absl::flat_hash_map<std::string, uint32_t> name_index_;
+  absl::flat_hash_map<uint32_t, Names> names_of_function_;
+  absl::flat_hash_map<std::string, double> unresolved_;
+  double samples_ = 0;
+};
+
+}  // namespace xenoscope::correlate

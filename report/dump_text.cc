@@ -1,0 +1,412 @@
+// A dump's lines for people. They look like those of xenalyze -a:
+//
+//   ]  0.000690475 x-| d2v0 vmexit exit_reason VMEXIT_CPUID rip 0x401914
+//
+// In the first column ] marks the records of an HVM guest's exit, ! what the trace says of itself
+// (lost or damaged records, unknown events). Then seconds since the first record; a mark for each
+// pCPU: x this record's, | running a vCPU, - idle, . not known yet, l records are being lost; who
+// ran there; the event; its fields.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "report/dump_line.h"
+#include "report/line_buffer.h"
+#include "trace/events.h"
+#include "trace/fields.h"
+#include "trace/layout.h"
+#include "trace/names.h"
+
+namespace xenoscope::report {
+namespace {
+
+using trace::FieldType;
+using trace::ItemKind;
+using trace::Record;
+using trace::Runstate;
+
+// A short text that is copied whole, in two instructions.
+struct Label {
+  Label() = default;
+  explicit Label(std::string_view from)
+      : length(static_cast<uint8_t>(std::min(from.size(), text.size()))) {
+    std::copy_n(from.data(), length, text.data());
+  }
+
+  std::array<char, 32> text{};
+  uint8_t length = 0;
+};
+
+void Put(const Label& label, LineBuffer& out) { out.PutFixed(label.text, label.length); }
+
+// How to print one field: where it is and what precedes it.
+struct Step {
+  Label label;
+  FieldType type = FieldType::kPad;
+  uint8_t width = 0;  // bits
+  uint32_t at = 0;    // the first bit in the payload
+};
+
+// How to print all records of one event, size and set of variant bits.
+struct Plan {
+  Label event;
+  std::array<Step, trace::Variant::kMaxFields> steps;
+  uint8_t step_count = 0;
+};
+
+// Pieces that need no name before them: a vCPU, a change of runstate.
+bool SpeaksForItself(const trace::FieldSpec& spec) {
+  return spec.name == "vcpu" || spec.type == FieldType::kRunstates;
+}
+
+class TextWriter final : public LineWriter {
+ public:
+  TextWriter(const DumpOptions& options, const std::vector<PcpuId>& pcpus)
+      : raw_(options.raw),
+        dialect_(options.dialect),
+        clock_(options.clock, options.zero),
+        plan_index_(trace::kEventCount * kPlansPerEvent),
+        runners_(pcpus.size()) {
+    marks_.fill('.');
+    if (pcpus.size() <= kMostMarks) {
+      mark_count_ = pcpus.size();
+    } else {
+      for (const PcpuId pcpu : pcpus) pcpu_labels_.emplace_back(fmt::format("p{}", pcpu.value));
+    }
+    for (uint32_t change = 0; change < changes_.size(); ++change) {
+      changes_[change] = Label(fmt::format(" {}->{}", ToString(static_cast<Runstate>(change >> 2)),
+                                           ToString(static_cast<Runstate>(change & 3))));
+    }
+    for (size_t i = 0; i < pcpus.size(); ++i) SetRunner(i, kNobodyKnown);
+  }
+
+  void SetRunner(size_t pcpu_index, Runner runner) override {
+    if (IsVcpu(runner)) {
+      const VcpuRef ref = RunnerVcpu(runner);
+      runners_[pcpu_index] = Label(fmt::format(" d{}v{} ", ref.domain.value, ref.vcpu.value));
+      Mark(pcpu_index, IsIdle(ref) ? '-' : '|');
+    } else {
+      runners_[pcpu_index] = Label(" d?v? ");
+      Mark(pcpu_index, runner == kRecordsLost ? 'l' : '.');
+    }
+  }
+
+  void Write(const DumpLine& line, LineBuffer& out) override {
+    const trace::Item& item = *line.item;
+    const Record& record = item.record;
+    if (item.kind == ItemKind::kRecord) [[likely]] {
+      const uint32_t subclass = record.id >> 12;
+      const bool of_exit = subclass == 0x81 || subclass == 0x82;
+      PutBegin(of_exit ? ']' : ' ', line, out);
+      if (raw_) {
+        out.Put(trace::Info(record.event).name);
+        PutRaw(record, out);
+      } else {
+        PutRecord(record, out);
+      }
+    } else {
+      PutBegin('!', line, out);
+      PutSpecial(item, out);
+    }
+    out.Put('\n');
+  }
+
+ private:
+  static constexpr size_t kMostMarks = 64;
+  static constexpr size_t kPlansPerEvent = 64;  // 8 sizes, 8 sets of variant bits
+
+  void Mark(size_t pcpu_index, char mark) {
+    if (pcpu_index < mark_count_) marks_[pcpu_index] = mark;
+  }
+
+  void PutBegin(char first, const DumpLine& line, LineBuffer& out) {
+    out.Reserve(kMostLineBytes);
+    out.Put(first);
+    const Tsc tsc = line.item->record.tsc;
+    if (tsc != last_tsc_ || last_time_.length == 0) {
+      last_tsc_ = tsc;
+      const size_t before = out.size();
+      PutTime(tsc, true, out);
+      last_time_ = Label(out.text().substr(before));
+    } else {
+      Put(last_time_, out);
+    }
+    out.Put(' ');
+    if (mark_count_ != 0) {
+      out.PutFixed(marks_, mark_count_);
+      out.Back(mark_count_ - line.pcpu_index) = 'x';
+    } else {
+      Put(pcpu_labels_[line.pcpu_index], out);
+    }
+    Put(runners_[line.pcpu_index], out);
+  }
+
+  // With `padded` as wide as those of lines below 1000 s.
+  void PutTime(Tsc tsc, bool padded, LineBuffer& out) {
+    const LineClock::Time time = clock_.At(tsc);
+    if (padded && !time.negative) {
+      if (time.seconds < 100) out.Put(' ');
+      if (time.seconds < 10) out.Put(' ');
+    }
+    if (time.negative) out.Put('-');
+    out.PutDecimal(time.seconds);
+    out.Put('.');
+    out.PutNineDigits(time.nanoseconds);
+  }
+
+  void PutRecord(const Record& record, LineBuffer& out) {
+    const trace::Payload& payload = record.payload;
+    const Plan& plan = PlanOf(record);
+    Put(plan.event, out);
+    uint32_t op = 0;
+    for (uint8_t i = 0; i < plan.step_count; ++i) {
+      const Step& step = plan.steps[i];
+      Put(step.label, out);
+      const auto bits = [&] { return trace::fields_internal::Bits(payload, step.at, step.width); };
+      switch (step.type) {
+        case FieldType::kVcpuDomain:
+          PutVcpu(trace::UnpackVcpu(payload.Word(step.at / 32)), out);
+          break;
+        case FieldType::kDomainVcpu:
+          PutVcpu(trace::UnpackDomainFirst(payload.Word(step.at / 32)), out);
+          break;
+        case FieldType::kDomainVcpu2:
+          out.Put('d');
+          out.PutDecimal(payload.Word(step.at / 32));
+          out.Put('v');
+          out.PutDecimal(payload.Word(step.at / 32 + 1));
+          break;
+        case FieldType::kHex:
+        case FieldType::kLong:
+        case FieldType::kPte:
+        case FieldType::kGl1e:
+        case FieldType::kGva:
+          out.PutHexPrefixed(bits());
+          break;
+        case FieldType::kRunstates:
+          Put(changes_[(record.id >> 8 & 3) << 2 | (record.id >> 4 & 3)], out);
+          break;
+        case FieldType::kReason:
+          PutReason(record, static_cast<uint32_t>(bits()), out);
+          break;
+        case FieldType::kHypercall:
+          op = static_cast<uint32_t>(bits());
+          out.PutHexPrefixed(op);
+          PutName(trace::HypercallName(op), out);
+          break;
+        case FieldType::kTags:
+          PutArguments(record, op, static_cast<uint32_t>(bits()), out);
+          break;
+        case FieldType::kRest:
+          PutWords(payload, step.at / 32, out);
+          break;
+        case FieldType::kSigned: {
+          const uint64_t sign = uint64_t{1} << (step.width - 1);
+          out.PutSigned(static_cast<int64_t>((bits() ^ sign) - sign));
+          break;
+        }
+        case FieldType::kTrap:
+          out.PutDecimal(bits());
+          PutName(trace::TrapName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kMsr:
+          out.PutHexPrefixed(bits());
+          PutName(trace::MsrName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kShutdown:
+          out.PutDecimal(bits());
+          PutName(trace::ShutdownName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kGuestEvent:
+          out.PutHexPrefixed(record.id & 0xfff);
+          break;
+        case FieldType::kNested:
+          break;  // the label says it
+        default:
+          out.PutDecimal(bits());
+          break;
+      }
+    }
+  }
+
+  void PutReason(const Record& record, uint32_t reason, LineBuffer& out) {
+    const trace::Vendor vendor = trace::fields_internal::VendorOf(record, dialect_);
+    const std::string_view name = trace::ExitReasonName(vendor, reason);
+    if (name.empty()) {
+      out.PutHexPrefixed(reason);
+      return;
+    }
+    out.Put(name);
+    if (vendor == trace::Vendor::kVmx && trace::VmxEntryFailed(reason)) out.Put(" entry_failed");
+  }
+
+  static void PutName(std::string_view name, LineBuffer& out) {
+    if (name.empty()) return;
+    out.Put(" (");
+    out.Put(name);
+    out.Put(')');
+  }
+
+  static void PutVcpu(VcpuRef ref, LineBuffer& out) {
+    out.Put('d');
+    out.PutDecimal(ref.domain.value);
+    out.Put('v');
+    out.PutDecimal(ref.vcpu.value);
+  }
+
+  static void PutArguments(const Record& record, uint32_t op, uint32_t tags, LineBuffer& out) {
+    const uint32_t end = trace::fields_internal::VisitArguments(
+        record.payload, 1, op, tags, [&out](const trace::Field& field) {
+          out.Put(' ');
+          out.Put(field.name);
+          out.Put(' ');
+          out.PutHexPrefixed(field.value);
+          PutName(trace::ValueName(field), out);
+        });
+    if (end < record.payload.count()) PutWords(record.payload, end, out);
+  }
+
+  // " [ 1 2f ]", as xenalyze.
+  static void PutWords(const trace::Payload& payload, uint32_t word, LineBuffer& out) {
+    out.Put(" [");
+    for (; word < payload.count(); ++word) {
+      out.Put(' ');
+      out.PutHex(payload.Word(word));
+    }
+    out.Put(" ]");
+  }
+
+  static void PutRaw(const Record& record, LineBuffer& out) {
+    out.Put(' ');
+    out.PutHexPrefixed(record.id);
+    PutWords(record.payload, 0, out);
+  }
+
+  void PutSpecial(const trace::Item& item, LineBuffer& out) {
+    switch (item.kind) {
+      case ItemKind::kUnknownEvent:
+        out.Put("unknown");
+        PutRaw(item.record, out);
+        break;
+      case ItemKind::kMalformed:
+        out.Put("malformed ");
+        out.Put(trace::Info(item.record.event).name);
+        PutRaw(item.record, out);
+        break;
+      case ItemKind::kWrap:
+        out.Put("wrap_buffer ");
+        out.PutDecimal(item.record.SizeBytes());
+        out.Put(" bytes");
+        break;
+      case ItemKind::kLossBegin:
+        out.Put("loss_begins ");
+        out.PutDecimal(item.lost);
+        out.Put(" records");
+        break;
+      case ItemKind::kLost:
+        out.Put("lost_records ");
+        out.PutDecimal(item.lost);
+        out.Put(" since ");
+        PutTime(item.first_lost, false, out);
+        break;
+      case ItemKind::kDamaged:
+        out.Put("damaged ");
+        out.Put(trace::ToString(item.damage.kind));
+        out.Put(": ");
+        out.PutDecimal(item.damage.bytes);
+        out.Put(" bytes at byte ");
+        out.PutDecimal(item.damage.offset);
+        break;
+      case ItemKind::kPcpuBegin:
+        out.Put("pcpu_begins");
+        break;
+      case ItemKind::kPcpuEnd:
+        out.Put("pcpu_ends");
+        break;
+      case ItemKind::kRecord:
+        break;
+    }
+  }
+
+  const Plan& PlanOf(const Record& record) {
+    const size_t key = static_cast<size_t>(record.event) * kPlansPerEvent +
+                       record.payload.count() * 8 + (record.id >> 8 & 7);
+    const Plan*& plan = plan_index_[key];
+    if (plan == nullptr) [[unlikely]] {
+      plan = MakePlan(record);
+    }
+    return *plan;
+  }
+
+  const Plan* MakePlan(const Record& record) {
+    Plan& plan = plans_.emplace_back();
+    plan.event = Label(trace::Info(record.event).name);
+    const trace::Variant* variant = trace::FindVariant(record, dialect_);
+    if (variant == nullptr) {
+      plan.steps[plan.step_count++] = {.label = Label(""), .type = FieldType::kRest};
+      return &plan;
+    }
+    uint32_t at = 0;
+    bool after_tags = false;
+    for (uint8_t i = 0; i < variant->field_count; ++i) {
+      const trace::FieldSpec& spec = variant->fields[i];
+      const uint32_t width = trace::fields_internal::Width(spec, record.id);
+      const bool in_tags = after_tags && spec.type == FieldType::kRest;  // printed with the tags
+      const bool absent = spec.type == FieldType::kNested && !trace::IsNested(record.id);
+      if (spec.type != FieldType::kPad && !in_tags && !absent) {
+        plan.steps[plan.step_count++] = {.label = LabelOf(spec),
+                                         .type = spec.type,
+                                         .width = static_cast<uint8_t>(width),
+                                         .at = at};
+      }
+      after_tags = spec.type == FieldType::kTags;
+      at += width;
+    }
+    return &plan;
+  }
+
+  static Label LabelOf(const trace::FieldSpec& spec) {
+    switch (spec.type) {
+      case FieldType::kRunstates:
+      case FieldType::kTags:
+        return {};
+      case FieldType::kNested:
+        return Label(" nested");
+      case FieldType::kRest:
+        return spec.name == "words" ? Label() : Label(fmt::format(" {}", spec.name));
+      default:
+        return SpeaksForItself(spec) ? Label(" ") : Label(fmt::format(" {} ", spec.name));
+    }
+  }
+
+  bool raw_;
+  trace::Dialect dialect_;
+  LineClock clock_;
+  std::deque<Plan> plans_;
+  std::vector<const Plan*> plan_index_;
+  std::vector<Label> runners_;  // by pCPU, " d1v0 "
+  std::array<char, kMostMarks> marks_;
+  size_t mark_count_ = 0;           // 0 with more pCPUs than marks
+  std::vector<Label> pcpu_labels_;  // then these
+  std::array<Label, 16> changes_;   // by old << 2 | new
+  Tsc last_tsc_;
+  Label last_time_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineWriter> MakeTextWriter(const DumpOptions& options,
+                                           const std::vector<PcpuId>& pcpus) {
+  return std::make_unique<TextWriter>(options, pcpus);
+}
+
+}  // namespace xenoscope::report

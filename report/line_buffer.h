@@ -1,0 +1,152 @@
+// Text made by hand into one block of memory, for millions of lines: what fmt would do, without its
+// generality.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace xenoscope::report {
+
+namespace line_buffer_internal {
+
+// "00" to "99", one after another.
+inline constexpr auto kPairs = [] {
+  std::array<char, 200> pairs{};
+  for (size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+
+// The eight hexadecimal digits of a word as bytes, the first digit in the lowest.
+constexpr uint64_t HexDigits(uint32_t word) {
+  uint64_t x = word;
+  x = (x << 32 | x >> 16) & 0x0000ffff0000ffff;
+  x = (x << 16 | x >> 8) & 0x00ff00ff00ff00ff;
+  x = ((x & 0x000f000f000f000f) << 8) | (x >> 4 & 0x000f000f000f000f);
+  // A byte above 9 carries into bit 4 when 6 is added.
+  const uint64_t letters = (x + 0x0606060606060606) >> 4 & 0x0101010101010101;
+  return x + 0x3030303030303030 + letters * ('a' - '0' - 10);
+}
+
+}  // namespace line_buffer_internal
+
+// A block that is filled from the front. Appending does not look at the end: before a line, Reserve
+// what it can take at most.
+class LineBuffer {
+ public:
+  // The most that one call of the Put functions of a fixed size writes beyond what it keeps.
+  static constexpr size_t kSlack = 64;
+
+  explicit LineBuffer(size_t capacity)
+      : memory_(std::make_unique_for_overwrite<char[]>(capacity + kSlack)),
+        capacity_(capacity),
+        at_(memory_.get()) {}
+
+  std::string_view text() const { return {memory_.get(), size()}; }
+  size_t size() const { return static_cast<size_t>(at_ - memory_.get()); }
+  void Clear() { at_ = memory_.get(); }
+
+  // Makes room for `bytes` more, moving what is there when it has to.
+  void Reserve(size_t bytes) {
+    if (capacity_ - size() < bytes) [[unlikely]] {
+      Grow(bytes);
+    }
+  }
+
+  // The `back`th character from the end, the last being 1.
+  char& Back(size_t back) { return at_[-static_cast<ptrdiff_t>(back)]; }
+
+  void Put(char c) { *at_++ = c; }
+  void Put(std::string_view text) {
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  // The first `length` of `N` characters; copies all N, which is one or two instructions.
+  template <size_t N>
+  void PutFixed(const std::array<char, N>& text, size_t length) {
+    static_assert(N <= kSlack);
+    std::memcpy(at_, text.data(), N);
+    at_ += length;
+  }
+
+  void PutDecimal(uint64_t value) {
+    using line_buffer_internal::kPairs;
+    if (value < 10) {
+      *at_++ = static_cast<char>('0' + value);
+      return;
+    }
+    char digits[20];
+    size_t first = 20;
+    while (value >= 100) {
+      first -= 2;
+      std::memcpy(digits + first, &kPairs[value % 100 * 2], 2);
+      value /= 100;
+    }
+    if (value >= 10) {
+      first -= 2;
+      std::memcpy(digits + first, &kPairs[value * 2], 2);
+    } else {
+      digits[--first] = static_cast<char>('0' + value);
+    }
+    Put(std::string_view(digits + first, 20 - first));
+  }
+  void PutSigned(int64_t value) {
+    if (value < 0) Put('-');
+    PutDecimal(value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+  }
+  // Nine digits with leading zeros; value < 10^9.
+  void PutNineDigits(uint32_t value) {
+    using line_buffer_internal::kPairs;
+    const uint32_t high = value / 100'000;        // four digits
+    const uint32_t low = value - high * 100'000;  // five
+    std::memcpy(at_, &kPairs[high / 100 * size_t{2}], 2);
+    std::memcpy(at_ + 2, &kPairs[high % 100 * size_t{2}], 2);
+    const uint32_t middle = low / 1'000;  // two
+    const uint32_t rest = low - middle * 1'000;
+    std::memcpy(at_ + 4, &kPairs[middle * size_t{2}], 2);
+    std::memcpy(at_ + 6, &kPairs[rest / 10 * size_t{2}], 2);
+    at_[8] = static_cast<char>('0' + rest % 10);
+    at_ += 9;
+  }
+  // Without a prefix and without leading zeros.
+  void PutHex(uint64_t value) {
+    using line_buffer_internal::HexDigits;
+    const auto leading = static_cast<size_t>(std::countl_zero(value | 1)) / 4;
+    const uint64_t parts[2] = {HexDigits(static_cast<uint32_t>(value >> 32)),
+                               HexDigits(static_cast<uint32_t>(value))};
+    char digits[32];
+    std::memcpy(digits, parts, 16);
+    std::memcpy(at_, digits + leading, 16);
+    at_ += 16 - leading;
+  }
+  void PutHexPrefixed(uint64_t value) {
+    Put('0');
+    Put('x');
+    PutHex(value);
+  }
+
+ private:
+  void Grow(size_t bytes) {
+    const size_t used = size();
+    capacity_ = std::max(capacity_ * 2, used + bytes);
+    auto memory = std::make_unique_for_overwrite<char[]>(capacity_ + kSlack);
+    std::memcpy(memory.get(), memory_.get(), used);
+    memory_ = std::move(memory);
+    at_ = memory_.get() + used;
+  }
+
+  std::unique_ptr<char[]> memory_;
+  size_t capacity_;
+  char* at_;
+};
+
+}  // namespace xenoscope::report

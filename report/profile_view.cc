@@ -1,0 +1,389 @@
+#include "report/profile_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "base/ids.h"
+#include "base/mode.h"
+#include "report/table_csv.h"
+#include "report/table_json.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Context;
+using correlate::ContextKind;
+using correlate::Dimension;
+using correlate::Placement;
+using correlate::ProfileRow;
+using correlate::Remainder;
+using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
+    "domain", "vcpu", "pcpu", "mode", "exit", "image", "function", "address"};
+// In the order of the columns, after those of the dimensions.
+constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
+
+std::string DomainLabel(const ProfileReport& report, DomainId domain) {
+  const std::string name = report.domain_name(domain);
+  return name.empty() ? ToString(domain) : name;
+}
+
+std::string ContextName(const ProfileReport& report, Context context) {
+  switch (context.kind) {
+    case ContextKind::kRunning:
+      return "running";
+    case ContextKind::kGuest:
+      return "guest";
+    case ContextKind::kResume:
+      return "resume";
+    case ContextKind::kLost:
+      return "lost";
+    case ContextKind::kUntraced:
+      return "untraced";
+    case ContextKind::kExit:
+      break;
+  }
+  const std::string_view name = trace::ExitReasonName(report.vendor, context.reason);
+  return fmt::format("{}{}", context.nested ? "nested " : "",
+                     name.empty() ? fmt::format("exit {:#x}", context.reason) : std::string(name));
+}
+
+Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kDomain:
+      return DomainLabel(report, row.domain);
+    case Dimension::kVcpu:
+      return uint64_t{row.vcpu.value};
+    case Dimension::kPcpu:
+      return uint64_t{row.pcpu.value};
+    case Dimension::kMode:
+      return std::string(ToString(row.mode));
+    case Dimension::kExit:
+      return ContextName(report, row.exit);
+    case Dimension::kImage:
+      return row.image;
+    case Dimension::kFunction:
+      return row.function;
+    case Dimension::kAddress:
+      return uint64_t{row.address};
+  }
+  return {};
+}
+
+Column ColumnOf(Dimension dimension) {
+  const std::string name(ToString(dimension));
+  switch (dimension) {
+    case Dimension::kVcpu:
+    case Dimension::kPcpu:
+      return {name, name, Unit::kCount, Shorten::kEnd};
+    case Dimension::kAddress:
+      return {name, name, Unit::kHex, Shorten::kEnd};
+    default:
+      return {name, name, Unit::kText, Shorten::kMiddle};
+  }
+}
+
+void AddFigureColumns(Table& table) {
+  table.columns.insert(table.columns.end(), {{"samples", "samples", Unit::kCount, Shorten::kEnd},
+                                             {"share", "share", Unit::kShare, Shorten::kEnd},
+                                             {"low", "low", Unit::kShare, Shorten::kEnd},
+                                             {"high", "high", Unit::kShare, Shorten::kEnd},
+                                             {"cycles", "cycles", Unit::kCycles, Shorten::kEnd}});
+}
+
+void AddFigures(const ProfileReport& report, const ProfileRow& row, std::vector<Cell>& cells) {
+  cells.insert(cells.end(), {row.samples, row.share, row.interval.low, row.interval.high,
+                             report.is_time ? Cell(row.cycles) : Cell()});
+}
+
+bool IsSelected(const ProfileSelection& selection, const ProfileRow& row) {
+  if (selection.domains.empty()) return true;
+  return std::find(selection.domains.begin(), selection.domains.end(), row.domain) !=
+         selection.domains.end();
+}
+
+void Order(Table& table, const ProfileSelection& selection) {
+  const size_t share = table.Find("share");
+  table.Sort(share, /*descending=*/true);
+  const size_t column = table.Find(selection.sort);
+  if (column == share || column == table.columns.size()) return;
+  const Unit unit = table.columns[column].unit;
+  const bool ascending = unit == Unit::kText || unit == Unit::kHex || column < share;
+  table.Sort(column, !ascending);
+}
+
+enum class Reader { kPeople, kProgram };
+
+// One row a line, all columns: for programs, and for people where rows are not grouped. Programs
+// get the domain's number too, since names need not be unique.
+Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, Reader reader) {
+  Table table;
+  for (const Dimension dimension : report.by) table.columns.push_back(ColumnOf(dimension));
+  AddFigureColumns(table);
+  const bool numbered =
+      reader == Reader::kProgram &&
+      std::find(report.by.begin(), report.by.end(), Dimension::kDomain) != report.by.end();
+  if (numbered) table.columns.push_back({"domid", "domid", Unit::kCount, Shorten::kEnd});
+  size_t below = 0;
+  for (const ProfileRow& row : report.result.rows) {
+    if (!IsSelected(selection, row)) continue;
+    if (row.share < selection.threshold) {
+      ++below;
+      continue;
+    }
+    std::vector<Cell> cells;
+    for (const Dimension dimension : report.by) {
+      cells.push_back(DimensionCell(report, row, dimension));
+    }
+    AddFigures(report, row, cells);
+    if (numbered) cells.emplace_back(uint64_t{row.domain.value});
+    table.AddRow(std::move(cells));
+  }
+  if (!table.groups.empty()) table.groups.back().left_out = below;
+  Order(table, selection);
+  table.Limit(selection.limit);
+  return table;
+}
+
+bool IsGrouped(const ProfileReport& report) {
+  return report.by.size() > 1 && report.by.front() == Dimension::kDomain;
+}
+
+// The rows of each domain under a heading with the domain's own figures.
+Table GroupedTable(const ProfileReport& report, const ProfileSelection& selection) {
+  const std::vector<Dimension> inner(report.by.begin() + 1, report.by.end());
+  Table table;
+  for (const Dimension dimension : inner) table.columns.push_back(ColumnOf(dimension));
+  AddFigureColumns(table);
+  // The heading's name goes where the first words of its rows are.
+  const auto words = std::find_if(table.columns.begin(), table.columns.end(),
+                                  [](const Column& column) { return column.unit == Unit::kText; });
+  const bool has_words = words != table.columns.end();
+  const auto name_at = static_cast<size_t>(words - table.columns.begin());
+  if (!has_words) table.columns.insert(table.columns.begin(), {"domain", "domain"});
+
+  std::map<DomainId, size_t> group_of;
+  for (const ProfileRow& row : report.result.domains) {
+    if (!IsSelected(selection, row)) continue;
+    std::vector<Cell> heading(table.columns.size() - kFigures.size());
+    const std::string name = report.domain_name(row.domain);
+    const std::string id = ToString(row.domain);
+    heading[has_words ? name_at : 0] = name.empty() ? id : fmt::format("{} {}", id, name);
+    AddFigures(report, row, heading);
+    group_of[row.domain] = table.groups.size();
+    table.groups.push_back({std::move(heading), {}, 0});
+  }
+  for (const ProfileRow& row : report.result.rows) {
+    const auto found = group_of.find(row.domain);
+    if (found == group_of.end()) continue;
+    Group& group = table.groups[found->second];
+    if (row.share < selection.threshold) {
+      ++group.left_out;
+      continue;
+    }
+    std::vector<Cell> cells;
+    if (!has_words) cells.emplace_back();
+    for (const Dimension dimension : inner) cells.push_back(DimensionCell(report, row, dimension));
+    AddFigures(report, row, cells);
+    group.rows.push_back({std::move(cells), 1});
+  }
+  Order(table, selection);
+  table.Limit(selection.limit);
+  return table;
+}
+
+std::string_view Explain(Remainder remainder) {
+  switch (remainder) {
+    case Remainder::kOutsideTrace:
+      return "outside the trace";
+    case Remainder::kUnknownVcpu:
+      return "of a vCPU that the trace never names";
+    case Remainder::kNotRunning:
+      return "whose vCPU did not run when they were taken";
+    case Remainder::kModeDisagrees:
+      return "in a mode that their vCPU was not in";
+    case Remainder::kTraceLost:
+      return "where the trace lost its records";
+    case Remainder::kOutOfOrder:
+      return "that came out of order";
+  }
+  return "?";
+}
+
+std::string Count(uint64_t count) { return CellText(count, Unit::kCount); }
+std::string Percent(double share) { return CellText(share, Unit::kShare); }
+
+std::string Head(const ProfileReport& report) {
+  const correlate::PlacingCounts& counts = report.counts;
+  std::string out = fmt::format("{} samples of {}", Count(counts.samples), report.event);
+  if (!report.sampled.Empty()) {
+    out += fmt::format(" in {:.1f} s at {:.3f} GHz ({})",
+                       report.clock.Seconds(report.sampled.Length()),
+                       static_cast<double>(report.clock.hz) / 1e9, ToString(report.clock.source));
+  }
+  out += "\nlow, high: 95 % interval of the share\n";
+  return out;
+}
+
+// What became of the samples, and what to be careful about: a line each.
+std::string Foot(const ProfileReport& report) {
+  const correlate::PlacingCounts& counts = report.counts;
+  const correlate::ProfileResult& result = report.result;
+  std::string out = fmt::format("\n{} of {} samples attributed", Count(counts.Attributed()),
+                                Count(counts.samples));
+  if (!report.traced) {
+    out += "; there is no trace to place them by";
+  } else {
+    const auto placed = [&](Placement placement) {
+      return counts.placed.at(static_cast<size_t>(placement));
+    };
+    std::string how;
+    const auto add = [&](uint64_t count, std::string_view what) {
+      if (count > 0) how += fmt::format("{}{} {}", how.empty() ? ": " : ", ", Count(count), what);
+    };
+    add(placed(Placement::kInstant), "at an instant");
+    add(placed(Placement::kTwin), "by the VM exit of their NMI");
+    add(placed(Placement::kAtExit), "at the exit they met");
+    add(placed(Placement::kBracketed), "within their bracket");
+    out += how;
+  }
+  out += '\n';
+  for (size_t i = 0; i < correlate::kRemainders; ++i) {
+    if (counts.unplaced.at(i) == 0) continue;
+    out += fmt::format("{} samples {}\n", Count(counts.unplaced.at(i)),
+                       Explain(static_cast<Remainder>(i)));
+  }
+  if (report.lost_in_buffers > 0) {
+    out += fmt::format("{} entries lost in the hypervisor's sample buffers\n",
+                       Count(report.lost_in_buffers));
+  }
+  if (report.damaged > 0) {
+    out += fmt::format("{} samples in damaged parts of the recording\n", Count(report.damaged));
+  }
+  if (counts.lost_records > 0) {
+    out += fmt::format("{} trace records lost, in {}\n", Count(counts.lost_records),
+                       CellText(report.clock.Seconds(counts.lost_time), Unit::kSeconds));
+  }
+  if (counts.repaired > 0) {
+    out +=
+        fmt::format("{} stale guest addresses repaired from the trace\n", Count(counts.repaired));
+  }
+  if (counts.stale > 0) {
+    out += fmt::format("{} guest addresses are stale: of the VM entry before the sample\n",
+                       Count(counts.stale));
+  }
+  if (result.unsampled_cycles > 0) {
+    out += fmt::format("{} cycles of these domains had no sample ({} of the cycles above)\n",
+                       CellText(result.unsampled_cycles, Unit::kCycles),
+                       Percent(result.unsampled_cycles / result.cycles));
+  }
+  for (const correlate::Unresolved& unresolved : result.unresolved) {
+    out += fmt::format("{} samples without a function: {}\n",
+                       CellText(unresolved.samples, Unit::kCount), unresolved.why);
+  }
+  for (const correlate::DomainCheck& check : result.checks) {
+    if (check.Agrees()) continue;
+    const std::string_view suspect = counts.lost_records > 0 ? "the trace lost records"
+                                     : report.lost_in_buffers > 0
+                                         ? "samples were lost"
+                                         : "samples are not uniform in time";
+    out += fmt::format("note: {} has {} of the samples but {} of the traced time: {}\n",
+                       DomainLabel(report, check.domain), Percent(check.sampled),
+                       Percent(check.traced), suspect);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Dimension> DimensionByName(std::string_view name) {
+  const auto* const found = std::find(kDimensionNames.begin(), kDimensionNames.end(), name);
+  if (found == kDimensionNames.end()) return std::nullopt;
+  return static_cast<Dimension>(found - kDimensionNames.begin());
+}
+
+std::string_view ToString(Dimension dimension) {
+  return kDimensionNames.at(static_cast<size_t>(dimension));
+}
+
+bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {
+  if (std::find(kFigures.begin(), kFigures.end(), key) != kFigures.end()) return true;
+  return std::any_of(by.begin(), by.end(),
+                     [key](Dimension dimension) { return ToString(dimension) == key; });
+}
+
+std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,
+                        const TextStyle& style) {
+  Table table = IsGrouped(report) ? GroupedTable(report, selection)
+                                  : FlatTable(report, selection, Reader::kPeople);
+  Footer total;
+  total.cells.resize(table.columns.size());
+  const auto figure = [&](std::string_view key) -> Cell& {
+    return total.cells[table.Find(std::string(key))];
+  };
+  figure("samples") = report.result.samples;
+  figure("share") = report.result.samples > 0 ? 1.0 : 0.0;
+  if (report.is_time) figure("cycles") = report.result.cycles;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].unit != Unit::kText) continue;
+    total.cells[i] = std::string("total");
+    break;
+  }
+  table.footers.push_back(std::move(total));
+  TextStyle figures_first = style;
+  figures_first.figures_first = true;
+  return Head(report) + "\n" + ToText(table, figures_first) + Foot(report);
+}
+
+std::string ProfileCsv(const ProfileReport& report, const ProfileSelection& selection) {
+  return ToCsv(FlatTable(report, selection, Reader::kProgram));
+}
+
+ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& selection) {
+  const correlate::PlacingCounts& counts = report.counts;
+  ordered_json remainders = ordered_json::object();
+  for (size_t i = 0; i < correlate::kRemainders; ++i) {
+    remainders[ToString(static_cast<Remainder>(i))] = counts.unplaced.at(i);
+  }
+  ordered_json placements = ordered_json::object();
+  for (size_t i = 0; i < correlate::kPlacements; ++i) {
+    placements[ToString(static_cast<Placement>(i))] = counts.placed.at(i);
+  }
+  ordered_json checks = ordered_json::array();
+  for (const correlate::DomainCheck& check : report.result.checks) {
+    checks.push_back({{"domain", DomainLabel(report, check.domain)},
+                      {"sampled", check.sampled},
+                      {"traced", check.traced},
+                      {"error", check.error},
+                      {"agrees", check.Agrees()}});
+  }
+  return {{"samples",
+           {{"total", counts.samples},
+            {"attributed", counts.Attributed()},
+            {"remainders", std::move(remainders)},
+            {"placements", std::move(placements)},
+            {"lost_in_buffers", report.lost_in_buffers},
+            {"damaged", report.damaged},
+            {"repaired_addresses", counts.repaired},
+            {"stale_addresses", counts.stale}}},
+          {"event", report.event},
+          {"cycles",
+           {{"attributed", report.is_time ? ordered_json(report.result.cycles) : ordered_json()},
+            {"unsampled", report.result.unsampled_cycles}}},
+          {"trace",
+           {{"nmi_exits", counts.nmi_exits},
+            {"lost_records", counts.lost_records},
+            {"lost_cycles", counts.lost_time}}},
+          {"cpu_hz", report.clock.hz},
+          {"cpu_hz_source", ToString(report.clock.source)},
+          {"checks", std::move(checks)},
+          {"rows", ToJson(FlatTable(report, selection, Reader::kProgram))}};
+}
+
+}  // namespace xenoscope::report

@@ -1,0 +1,58 @@
+// A profile for people, as CSV and as JSON: what `xenoscope report` prints.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/tsc.h"
+#include "correlate/placing.h"
+#include "correlate/profile.h"
+#include "report/table.h"
+#include "report/table_text.h"
+#include "trace/names.h"
+
+namespace xenoscope::report {
+
+// A finished profile and what is known around it.
+struct ProfileReport {
+  std::vector<correlate::Dimension> by;
+  correlate::ProfileResult result;
+  correlate::PlacingCounts counts;
+  // Beside counts.samples: what never became a sample.
+  uint64_t lost_in_buffers = 0;  // buffer entries that Xen had no room for
+  uint64_t damaged = 0;          // samples in damaged parts of the files
+  std::string event;             // "cycles (clocked by hpet:500)"
+  bool is_time = true;
+  bool traced = true;
+  TscRange sampled;
+  Clock clock;
+  trace::Vendor vendor = trace::Vendor::kUnknown;
+  std::function<std::string(DomainId)> domain_name;  // empty: it has none
+};
+
+// Which rows are shown, in what order.
+struct ProfileSelection {
+  std::vector<DomainId> domains;  // empty: all; else the profile is by domain too
+  std::string sort = "share";     // the key of a column
+  size_t limit = 0;               // rows of each domain; 0: all
+  double threshold = 0;           // least share
+};
+
+// The dimension of this name, as --by has it.
+std::optional<correlate::Dimension> DimensionByName(std::string_view name);
+std::string_view ToString(correlate::Dimension dimension);
+
+// Whether rows can be sorted by it: a column of `by`, or a figure.
+bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);
+
+std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,
+                        const TextStyle& style);
+std::string ProfileCsv(const ProfileReport& report, const ProfileSelection& selection);
+nlohmann::ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& selection);
+
+}  // namespace xenoscope::report

@@ -1,0 +1,35 @@
+// An ELF file in memory, opened with libelf. The bytes must outlive it.
+#pragma once
+
+#include <libelf.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+
+namespace xenoscope::symbolizer {
+
+bool IsElf(Bytes bytes);
+
+class ElfFile {
+ public:
+  // Error: not ELF, damaged, or an object file, whose functions have no addresses yet.
+  static absl::StatusOr<ElfFile> Open(Bytes bytes);
+
+  Elf* get() const { return elf_.get(); }
+  // ET_DYN: it runs where it was loaded, and its addresses are relative to that.
+  bool position_independent() const { return position_independent_; }
+  // Of the note NT_GNU_BUILD_ID, in hexadecimal; empty when there is none.
+  std::string BuildId() const;
+
+ private:
+  struct Closer {
+    void operator()(Elf* elf) const { elf_end(elf); }
+  };
+  std::unique_ptr<Elf, Closer> elf_;
+  bool position_independent_ = false;
+};
+
+}  // namespace xenoscope::symbolizer

@@ -1,0 +1,31 @@
+// ELF files from anywhere: no crash, no hang; functions stay inside their sections.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/bytes.h"
+#include "symbolizer/elf_file.h"
+#include "symbolizer/elf_symbols.h"
+#include "symbolizer/symbol_index.h"
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  namespace symbolizer = xenoscope::symbolizer;
+  const auto elf = symbolizer::ElfFile::Open(std::as_bytes(std::span(data, size)));
+  if (!elf.ok()) return 0;
+  if (elf->BuildId().size() > 2 * size) std::abort();
+  const auto symbols = symbolizer::ReadElf(*elf, "image");
+  if (!symbols.ok()) return 0;
+  for (const auto& function : symbols->table.functions) {
+    if (function.size > ~function.address) std::abort();
+  }
+  const auto index = symbolizer::SymbolIndex::Build(symbols->table);
+  if (!index.ok()) return 0;
+  for (const auto& function : symbols->table.functions) {
+    const uint32_t found = index->Find(function.address);
+    if (found != symbolizer::SymbolIndex::kNoSymbol && index->Start(found) > function.address) {
+      std::abort();
+    }
+  }
+  return 0;
+}

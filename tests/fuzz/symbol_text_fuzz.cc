@@ -1,0 +1,45 @@
+// Symbol texts from anywhere: no crash, every line counted, and an index that finds what was read.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/bytes.h"
+#include "symbolizer/symbol_index.h"
+#include "symbolizer/text_symbols.h"
+
+namespace {
+
+using xenoscope::symbolizer::SymbolIndex;
+using xenoscope::symbolizer::SymbolTable;
+
+void Check(const absl::StatusOr<SymbolTable>& table, uint64_t lines) {
+  if (!table.ok()) return;
+  const auto& counts = table->lines;
+  if (counts.functions + counts.others + counts.junk != lines) std::abort();
+  const auto index = SymbolIndex::Build(*table);
+  if (!index.ok()) return;
+  for (const auto& function : table->functions) {
+    for (const uint64_t address : {function.address - 1, function.address}) {
+      const uint32_t found = index->Find(address);
+      if (found == SymbolIndex::kNoSymbol) continue;
+      if (index->Start(found) > address || index->Name(found).empty()) std::abort();
+      if (address < index->begin() || address >= index->end()) std::abort();
+    }
+  }
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  namespace symbolizer = xenoscope::symbolizer;
+  const auto text = xenoscope::AsText(std::as_bytes(std::span(data, size)));
+  const auto ends = static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
+  const uint64_t lines = ends + (text.empty() || text.ends_with('\n') ? 0 : 1);
+  Check(symbolizer::ReadXensyms(text), lines);
+  Check(symbolizer::ReadKallsyms(text, symbolizer::ReadModules(text).modules), lines);
+  Check(symbolizer::ReadNm(text, "image"), lines);
+  Check(symbolizer::ReadAddressNames(text, "image"), lines);
+  return 0;
+}

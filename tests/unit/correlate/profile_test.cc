@@ -1,0 +1,180 @@
+#include "correlate/profile.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace xenoscope::correlate {
+namespace {
+
+using recording::Sample;
+using testing::UnorderedElementsAre;
+
+constexpr VcpuRef kD1{DomainId{1}, VcpuId{0}};
+constexpr VcpuRef kD2{DomainId{2}, VcpuId{0}};
+constexpr Context kGuest{ContextKind::kGuest};
+constexpr Context kCpuid{ContextKind::kExit, false, 0x72};
+constexpr Context kIoio{ContextKind::kExit, false, 0x7b};
+
+// Each thousand of addresses is a function; those from 9000 on have none.
+class Thousands : public Resolver {
+ public:
+  FunctionId Resolve(DomainId /*domain*/, Mode /*mode*/, Address address) override {
+    const auto id = static_cast<uint32_t>(address / 1000);
+    while (functions_.size() <= id) {
+      Function function;
+      function.image = "image";
+      function.name = fmt::format("f{}", functions_.size());
+      if (functions_.size() >= 9) function.unresolved = "no symbols";
+      functions_.push_back(function);
+    }
+    return {id};
+  }
+  const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
+  std::vector<Frame> Inlined(DomainId, Mode, Address) override { return {}; }
+
+ private:
+  std::vector<Function> functions_;
+};
+
+class ProfileTest : public testing::Test {
+ protected:
+  // A sample of an interval of its own.
+  void Add(Profile& profile, VcpuRef vcpu, Address address, const std::vector<Place>& places) {
+    Sample sample;
+    sample.vcpu = vcpu;
+    sample.mode = Mode::kXen;
+    sample.address = address;
+    profile.OnPlaced({&sample, vcpu, address, Placement::kBracketed, ++run_, places});
+  }
+  static ProfileResult Finish(Profile& profile) {
+    auto result = profile.Finish();
+    EXPECT_TRUE(result.ok());
+    return *result;
+  }
+  static std::vector<std::string> Lines(const ProfileResult& result) {
+    std::vector<std::string> lines;
+    for (const ProfileRow& row : result.rows) {
+      lines.push_back(fmt::format("d{} {} {:.2f} {:.3f} {:.0f}", row.domain.value, row.function,
+                                  row.samples, row.share, row.cycles));
+    }
+    return lines;
+  }
+  Thousands resolver_;
+  uint64_t run_ = 0;
+};
+
+TEST_F(ProfileTest, SharesAreOfTracedTimeNotOfSamples) {
+  // Twice as many samples of d2 as its time deserves.
+  Profile profile({{Dimension::kDomain, Dimension::kFunction}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, 3000);
+  profile.OnTraced(kD2, kGuest, 1000);
+  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
+  for (int i = 0; i < 2; ++i) Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
+  Add(profile, kD2, 2000, {{kGuest, kGuest, {}, 1}});
+  Add(profile, kD2, 2000, {{kGuest, kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  EXPECT_THAT(Lines(result), UnorderedElementsAre("d1 f1 3.00 0.750 3000", "d2 f1 2.00 0.125 500",
+                                                  "d2 f2 2.00 0.125 500"));
+  EXPECT_EQ(result.cycles, 4000);
+}
+
+TEST_F(ProfileTest, ADomainsShareIsExactWhatItDidIsNot) {
+  Profile profile({{Dimension::kDomain, Dimension::kFunction}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, 3000);
+  profile.OnTraced(kD2, kGuest, 1000);
+  Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
+  Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  for (const ProfileRow& row : result.domains) {
+    EXPECT_EQ(row.interval.low, row.share);
+    EXPECT_EQ(row.interval.high, row.share);
+  }
+  for (const ProfileRow& row : result.rows) EXPECT_LT(row.interval.low, row.interval.high);
+}
+
+TEST_F(ProfileTest, ASampleIsDividedAmongItsPlaces) {
+  Profile profile({{Dimension::kExit}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kCpuid, 600);
+  profile.OnTraced(kD1, kIoio, 400);
+  Add(profile, kD1, 1000, {{kCpuid, kCpuid, {}, 0.6}, {kIoio, kIoio, {}, 0.4}});
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 2U);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_DOUBLE_EQ(row.samples, row.exit == kCpuid ? 0.6 : 0.4);
+    EXPECT_DOUBLE_EQ(row.cycles, row.exit == kCpuid ? 600 : 400);
+  }
+}
+
+// The time of a sample that met an exit is the guest's, the account is the exit's.
+TEST_F(ProfileTest, TheStratumSaysWhoseCyclesTheContextOnWhoseAccount) {
+  Profile profile({{Dimension::kExit}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, 1000);
+  Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
+  Add(profile, kD1, 1000, {{kCpuid, kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 2U);
+  EXPECT_DOUBLE_EQ(result.rows[0].cycles, 500);
+  EXPECT_DOUBLE_EQ(result.rows[1].cycles, 500);
+}
+
+TEST_F(ProfileTest, CountsTimeWithoutSamplesAndAddressesWithoutFunctions) {
+  Profile profile({{Dimension::kFunction}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, 900);
+  profile.OnTraced(kD1, kCpuid, 100);
+  profile.OnTraced(kD2, kGuest, 5000);  // not profiled
+  Add(profile, kD1, 9001, {{kGuest, kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  EXPECT_EQ(result.cycles, 900);
+  EXPECT_EQ(result.unsampled_cycles, 100);
+  ASSERT_EQ(result.unresolved.size(), 1U);
+  EXPECT_EQ(result.unresolved[0].why, "no symbols");
+  EXPECT_EQ(result.unresolved[0].samples, 1);
+}
+
+TEST_F(ProfileTest, WithoutATraceSamplesStandForTheirPeriod) {
+  Profile profile({{Dimension::kDomain}, true, 250}, resolver_);
+  const Place nowhere{{}, {}, {}, 1};
+  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {nowhere});
+  Add(profile, kD2, 1000, {nowhere});
+  const ProfileResult result = Finish(profile);
+  EXPECT_EQ(result.cycles, 1000);
+  EXPECT_TRUE(result.checks.empty());
+  for (const ProfileRow& row : result.domains) {
+    EXPECT_DOUBLE_EQ(row.share, row.domain == kD1.domain ? 0.75 : 0.25);
+    EXPECT_LT(row.interval.low, row.interval.high);
+  }
+}
+
+TEST_F(ProfileTest, AnEventThatIsNotTimeHasSharesButNoCycles) {
+  Profile profile({{Dimension::kDomain}, false, 250}, resolver_);
+  profile.OnTraced(kD1, kGuest, 100);
+  profile.OnTraced(kD2, kGuest, 900);
+  Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
+  Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_DOUBLE_EQ(row.share, 0.5);
+    EXPECT_EQ(row.cycles, 0);
+  }
+}
+
+TEST_F(ProfileTest, ComparesSampledWithTracedTime) {
+  Profile profile({{Dimension::kDomain}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, 500);
+  profile.OnTraced(kD2, kGuest, 500);
+  for (int i = 0; i < 800; ++i) Add(profile, kD1, 1, {{kGuest, kGuest, {}, 1}});
+  for (int i = 0; i < 200; ++i) Add(profile, kD2, 1, {{kGuest, kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.checks.size(), 2U);
+  EXPECT_DOUBLE_EQ(result.checks[0].sampled, 0.8);
+  EXPECT_DOUBLE_EQ(result.checks[0].traced, 0.5);
+  EXPECT_NEAR(result.checks[0].error, 0.0126, 0.0002);
+  EXPECT_FALSE(result.checks[0].Agrees());
+}
+
+}  // namespace
+}  // namespace xenoscope::correlate

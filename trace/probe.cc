@@ -1,0 +1,89 @@
+#include "trace/probe.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "trace/ordered_stream.h"
+#include "trace/record.h"
+#include "trace/windows.h"
+
+namespace xenoscope::trace {
+namespace {
+
+// How many places of each pCPU's trace are looked at, beside its beginning.
+constexpr size_t kPlaces = 16;
+
+// A part of one pCPU's windows, from the first'th on, until `bytes` are exceeded.
+PcpuWindows Part(const PcpuWindows& all, size_t first, uint64_t bytes) {
+  PcpuWindows part{.pcpu = all.pcpu, .windows = {}};
+  for (size_t i = first; i < all.windows.size(); ++i) {
+    Window window = all.windows[i];
+    window.end = std::min(window.end, window.begin + bytes);
+    part.windows.push_back(window);
+    bytes -= window.end - window.begin;
+    if (bytes == 0) break;
+  }
+  return part;
+}
+
+class Prober {
+ public:
+  explicit Prober(Bytes file) : file_(file) {}
+
+  // Every record of these windows; one cut at the end of the part is passed over.
+  void Observe(PcpuWindows windows) {
+    const PcpuId pcpu = windows.pcpu;
+    clock_.Break(pcpu);
+    const WindowIndex index{.pcpus = {std::move(windows)}, .damages = {}};
+    OrderedStream stream(file_, index);
+    for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
+      for (const Item& item : batch) Observe(item);
+    }
+  }
+
+  Probe Conclude() {
+    probe_.dialect = dialect_.Conclude();
+    probe_.clock = clock_.Conclude();
+    return probe_;
+  }
+
+ private:
+  void Observe(const Item& item) {
+    const Record& record = item.record;
+    if (item.kind == ItemKind::kRecord) {
+      if (!probe_.first_tsc || record.tsc < *probe_.first_tsc) probe_.first_tsc = record.tsc;
+      dialect_.Observe(record);
+      clock_.Observe(record);
+    } else if (item.kind == ItemKind::kLost || item.kind == ItemKind::kDamaged) {
+      clock_.Break(record.pcpu);
+    }
+  }
+
+  Bytes file_;
+  DialectEvidence dialect_;
+  ClockEvidence clock_;
+  Probe probe_;
+};
+
+}  // namespace
+
+Probe ProbeTrace(const TraceFile& file, uint64_t most_bytes) {
+  const auto& pcpus = file.index().pcpus;
+  Prober prober(file.bytes());
+  // Half for the beginnings, where long rows give the clock; half for places all over the trace.
+  const uint64_t share = most_bytes / 2 / std::max<size_t>(pcpus.size(), 1);
+  for (const PcpuWindows& pcpu : pcpus) {
+    prober.Observe(Part(pcpu, 0, share));
+    const size_t count = pcpu.windows.size();
+    const size_t step = std::max<size_t>(count / (kPlaces + 1), 1);
+    size_t places = 0;
+    for (size_t i = step; i < count && places < kPlaces; i += step, ++places) {
+      prober.Observe(Part(pcpu, i, share / kPlaces));
+    }
+  }
+  return prober.Conclude();
+}
+
+}  // namespace xenoscope::trace
