@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -216,22 +218,20 @@ absl::Status PlaceAll(const std::optional<TraceInput>& input, const RecordingInf
 }
 
 absl::Status Report(const Options& options) {
-  if (!Recording::IsRecording(options.input)) {
+  if (std::error_code error; std::filesystem::is_regular_file(options.input, error)) {
     return InvalidError(
         "{}: not a recording, and only a recording has samples; `xenoscope summary` reads a bare "
         "trace",
         options.input);
   }
+  XENOSCOPE_ASSIGN_OR_RETURN(const Recording bare, Recording::Open(options.input));
   std::optional<TraceInput> input;
-  std::optional<Recording> bare;
   if (auto opened = OpenTraceInput(options.input); opened.ok()) {
     input = *std::move(opened);
-  } else if (absl::IsNotFound(opened.status())) {
-    XENOSCOPE_ASSIGN_OR_RETURN(bare, Recording::Open(options.input));
-  } else {
+  } else if (!absl::IsNotFound(opened.status())) {
     return opened.status();
   }
-  const Recording& recording = input ? *input->recording : *bare;
+  const Recording& recording = input ? *input->recording : bare;
   const RecordingInfo& info = recording.info();
 
   report::ProfileReport out;

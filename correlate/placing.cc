@@ -466,8 +466,13 @@ PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer
   while (const std::optional<Sample> sample = samples.Next()) {
     ++counts.samples;
     ++counts.placed[static_cast<size_t>(Placement::kUntraced)];
-    observer.OnPlaced(
-        {&*sample, sample->vcpu, sample->address, Placement::kUntraced, 0, {&kNowhere, 1}});
+    // A running interval of its own: which samples share one is not known.
+    observer.OnPlaced({&*sample,
+                       sample->vcpu,
+                       sample->address,
+                       Placement::kUntraced,
+                       counts.samples,
+                       {&kNowhere, 1}});
   }
   return counts;
 }

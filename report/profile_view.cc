@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -374,8 +375,9 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
             {"stale_addresses", counts.stale}}},
           {"event", report.event},
           {"cycles",
-           {{"attributed", report.is_time ? ordered_json(report.result.cycles) : ordered_json()},
-            {"unsampled", report.result.unsampled_cycles}}},
+           {{"attributed",
+             report.is_time ? ordered_json(std::llround(report.result.cycles)) : ordered_json()},
+            {"unsampled", std::llround(report.result.unsampled_cycles)}}},
           {"trace",
            {{"nmi_exits", counts.nmi_exits},
             {"lost_records", counts.lost_records},

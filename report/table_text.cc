@@ -144,13 +144,11 @@ class TextWriter {
       for (const Row& row : group.rows) {
         lines_.push_back(MakeLine(LineKind::kRow, row.cells, row.indent));
       }
-      if (group.left_out == 0) continue;
+      if (group.left_out == 0 || first_word_ == table_.columns.size()) continue;
       Line note;
       note.kind = LineKind::kNote;
       note.cells.resize(table_.columns.size());
-      if (first_word_ < note.cells.size()) {
-        note.cells[first_word_] = fmt::format("({} more)", WithThousands(group.left_out));
-      }
+      note.cells[first_word_] = fmt::format("({} more)", WithThousands(group.left_out));
       lines_.push_back(std::move(note));
     }
     for (const Footer& footer : table_.footers) {
