@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/document.h"
+#include "base/resolver.h"
 #include "correlate/timeline.h"
 #include "trace/dialect.h"
 #include "trace/record.h"
@@ -24,7 +25,8 @@ struct Moment {
 struct Facts {
   trace::Dialect dialect;  // vendor and version, for names
   Clock clock;
-  TscRange range;  // of the trace
+  TscRange range;                // of the trace
+  Resolver* resolver = nullptr;  // names guests' addresses; may be null
 };
 
 class Analysis;

@@ -19,7 +19,7 @@ void Evidence::Observe(std::span<const trace::Item> items) {
 }
 
 Facts Evidence::Conclude(const Known& known, TscRange range) const {
-  Facts facts{known.dialect, {}, range};
+  Facts facts{known.dialect, {}, range, known.resolver};
   const trace::Dialect inferred = dialect_.Conclude();
   if (known.dialect.vendor_source == trace::DialectSource::kUnknown) {
     facts.dialect.vendor = inferred.vendor;

@@ -14,13 +14,14 @@ class PerVcpu {
  public:
   // O(1); creates the T at the first call for the index. References stay valid.
   T& At(uint32_t index, VcpuRef ref) {
-    if (index >= slots_.size()) slots_.resize(index + 1);
-    auto& slot = slots_[index];
-    if (slot == nullptr) [[unlikely]] {
-      slot = std::make_unique<Slot>();
-      slot->ref = ref;
+    if (index < slots_.size() && slots_[index] != nullptr) [[likely]] {
+      return slots_[index]->value;
     }
-    return slot->value;
+    return Make(index, ref);
+  }
+  // The T of the index, or null. O(1).
+  T* Known(uint32_t index) const {
+    return index < slots_.size() && slots_[index] != nullptr ? &slots_[index]->value : nullptr;
   }
   // The T of the vCPU, or null. O(vCPUs): for describing, not for counting.
   const T* Find(VcpuRef ref) const {
@@ -29,12 +30,27 @@ class PerVcpu {
     }
     return nullptr;
   }
+  bool Empty() const { return slots_.empty(); }
+  // visit(VcpuRef, T&) for each.
+  template <typename Visit>
+  void ForEach(Visit&& visit) {
+    for (const auto& slot : slots_) {
+      if (slot != nullptr) visit(slot->ref, slot->value);
+    }
+  }
 
  private:
   struct Slot {
     VcpuRef ref;
     T value;
   };
+  // Apart, so that At() stays small enough to be inlined.
+  [[gnu::noinline]] T& Make(uint32_t index, VcpuRef ref) {
+    if (index >= slots_.size()) slots_.resize(index + 1);
+    slots_[index] = std::make_unique<Slot>();
+    slots_[index]->ref = ref;
+    return slots_[index]->value;
+  }
   std::vector<std::unique_ptr<Slot>> slots_;
 };
 

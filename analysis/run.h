@@ -20,7 +20,8 @@ namespace xenoscope::analysis {
 // What the user or the recording knows of the trace beyond its bytes; the rest is inferred.
 struct Known {
   std::optional<Clock> clock;
-  trace::Dialect dialect;  // what is known of it
+  trace::Dialect dialect;        // what is known of it
+  Resolver* resolver = nullptr;  // names guests' addresses; may be null
 };
 
 // The trace as a whole. records + the named others are all the records there are; record_bytes +

@@ -1,0 +1,93 @@
+// Counts by numbers that a guest chooses (ports, addresses, MSRs, page tables): a hash table that
+// stops growing, so that no guest can make a report eat memory.
+//
+// A table takes at most `most` keys, and all tables that share a Room together no more than it has.
+// What comes after that is for the caller to count as a remainder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace xenoscope::analysis {
+
+struct TableKey {
+  uint64_t number = 0;
+  uint32_t tag = 0;  // what kind of number
+  bool operator==(const TableKey&) const = default;
+  auto operator<=>(const TableKey&) const = default;
+};
+
+// How many more keys the tables of an analysis may take, together.
+struct Room {
+  uint32_t left = 0;
+};
+
+template <typename Value>
+class BoundedTable {
+ public:
+  // The value of the key, made at its first use; null when the key is new and the table, or the
+  // room, is full. O(1) without allocation for a known key. Values stay where they are.
+  Value* Find(const TableKey& key, uint32_t most, Room& room) {
+    if (slots_.empty()) [[unlikely]] {
+      Grow();
+    }
+    size_t at = Place(key);
+    for (; slots_[at].value != nullptr; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].key == key) return slots_[at].value;
+    }
+    if (values_.size() >= most || room.left == 0) return nullptr;
+    --room.left;
+    return &Insert(key, at);
+  }
+  // The same, full or not: for the caller's remainders, of which there must be few.
+  Value& Demand(const TableKey& key) {
+    Room one{1};
+    return *Find(key, std::numeric_limits<uint32_t>::max(), one);
+  }
+
+  // visit(const TableKey&, const Value&), in no order.
+  template <typename Visit>
+  void ForEach(Visit&& visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.value != nullptr) visit(slot.key, std::as_const(*slot.value));
+    }
+  }
+  size_t size() const { return values_.size(); }
+
+ private:
+  struct Slot {
+    TableKey key;
+    Value* value = nullptr;  // in values_; null: free
+  };
+
+  size_t Place(const TableKey& key) const {
+    const uint64_t mixed = (key.number ^ (uint64_t{key.tag} << 40)) * 0x9e3779b97f4a7c15;
+    return static_cast<size_t>(mixed >> 32) & (slots_.size() - 1);
+  }
+  Value& Insert(const TableKey& key, size_t at) {
+    Value& value = values_.emplace_back();
+    slots_[at] = {key, &value};
+    if (values_.size() * 2 > slots_.size()) Grow();
+    return value;
+  }
+  void Grow() {
+    std::vector<Slot> old(slots_.empty() ? kFirstSlots : slots_.size() * 2);
+    std::swap(old, slots_);
+    for (const Slot& slot : old) {
+      if (slot.value == nullptr) continue;
+      size_t at = Place(slot.key);
+      while (slots_[at].value != nullptr) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = slot;
+    }
+  }
+
+  static constexpr size_t kFirstSlots = 32;  // a power of two
+  std::vector<Slot> slots_;                  // at most half full
+  std::deque<Value> values_;
+};
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,79 @@
+#include "analysis/eip_lists.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/mode.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+constexpr size_t kListed = 64;
+constexpr uint32_t kNoVectorTag = 0x100;
+
+// The guest's mode is not recorded. Kernels of 64 bits live in the upper half; that of a guest of
+// 32 bits is taken for user mode, which the resolver then says.
+Mode ModeOf(Address address) { return address >> 63 != 0 ? Mode::kKernel : Mode::kUser; }
+
+}  // namespace
+
+void EipLists::List::Add(const TableKey& key, Room& room) {
+  uint64_t* count = counts.Find(key, kMost, room);
+  ++(count != nullptr ? *count : others);
+}
+
+void EipLists::Add(const ExitContents& exit, Room& room) {
+  if (exit.emulated) emulated_.Add({exit.rip, static_cast<uint32_t>(exit.kind)}, room);
+  if (exit.kind == ExitKind::kInterrupt) {
+    const auto vector =
+        exit.number == kNoVector ? kNoVectorTag : static_cast<uint32_t>(exit.number & 0xff);
+    interrupted_.Add({exit.rip, vector}, room);
+  }
+}
+
+template <typename Name>
+void EipLists::DescribeList(const List& list, DomainId domain, const Facts& facts, Name&& name,
+                            Group& group) {
+  std::vector<std::pair<TableKey, uint64_t>> sorted;
+  uint64_t others = list.others;
+  list.counts.ForEach(
+      [&](const TableKey& key, uint64_t count) { sorted.emplace_back(key, count); });
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
+  });
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const auto& [key, count] = sorted[i];
+    if (i >= kListed) {
+      others += count;
+      continue;
+    }
+    Row row{fmt::format("0x{:x}, {}", key.number, name(key.tag)), {}, {}};
+    row.Add("count", Unit::kCount, count);
+    if (facts.resolver != nullptr) {
+      const FunctionId id = facts.resolver->Resolve(domain, ModeOf(key.number), key.number);
+      row.Add("symbol", facts.resolver->Describe(id).name);
+    }
+    group.rows.push_back(std::move(row));
+  }
+  if (others == 0) return;
+  group.rows.push_back(Row{"(others)", {}, {}}.Add("count", Unit::kCount, others));
+}
+
+void EipLists::Describe(DomainId domain, const Facts& facts, Section& out) const {
+  DescribeList(
+      emulated_, domain, facts,
+      [](uint32_t tag) { return std::string(ToString(static_cast<ExitKind>(tag))); },
+      out.AddGroup("emulate_eip", "Emulated instructions, by address"));
+  DescribeList(
+      interrupted_, domain, facts,
+      [](uint32_t tag) {
+        return NumberName(ExitKind::kInterrupt, tag == kNoVectorTag ? kNoVector : tag);
+      },
+      out.AddGroup("interrupt_eip", "Interrupted by the host's interrupts, by address"));
+}
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,282 @@
+#include "analysis/exit_contents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "analysis/linear_pagetable.h"
+#include "trace/events.h"
+#include "trace/names.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using trace::Event;
+using trace::Record;
+
+// How much a record says of its exit: of several the highest rank wins, among equals the first.
+enum Rank : uint8_t {
+  kNothing,
+  kAside,     // happens in exits of many kinds
+  kHandler,   // what the exit was for
+  kOutcome,   // how the handler dealt with it
+  kUnshadow,  // ... and what that led to
+};
+
+struct Told {
+  ExitKind kind = ExitKind::kNoHandler;
+  Rank rank = kNothing;
+  uint64_t number = 0;
+};
+
+Told Fault(FaultCase how, Rank rank) {
+  return {ExitKind::kPageFault, rank, static_cast<uint64_t>(how)};
+}
+
+Told Shadow(ShadowWork work) { return {ExitKind::kShadow, kAside, static_cast<uint64_t>(work)}; }
+
+// A register or address in the words from `i` on.
+uint64_t Long(const Record& record, uint32_t i) {
+  return trace::Is64(record.id) ? record.payload.Word64(i) : record.payload.Word(i);
+}
+
+// The level, in its place in the number, of the page-table entry whose write was emulated; 0 where
+// the address does not tell. Payload: gl1e, value written, va.
+uint64_t EmulatedLevel(const Record& record) {
+  const uint32_t levels = trace::ShadowLevels(record.id);
+  const uint32_t at = levels == 2 ? 2 : 4;
+  const Address va = levels >= 4 ? record.payload.Word64(at) : record.payload.Word(at);
+  const auto entry = FindLinearEntry(levels, va);
+  return entry ? uint64_t{entry->level} << kLevelShift : 0;
+}
+
+uint64_t NpfNumber(const Record& record) {
+  constexpr uint64_t kApic = 0xfee00;  // page of the local APIC
+  const uint64_t type = record.payload.Word(5) & 0xffff;
+  return record.payload.Word64(0) >> 12 == kApic ? type | kApicPage : type;
+}
+
+Told Tell(const Record& record) {
+  const trace::Payload& payload = record.payload;
+  switch (record.event) {
+    case Event::kHvmCpuid:
+      return {ExitKind::kCpuid, kHandler, payload.Word(0)};
+    case Event::kHvmMsrRead:
+      return {ExitKind::kMsrRead, kHandler, payload.Word(0)};
+    case Event::kHvmMsrWrite:
+      return {ExitKind::kMsrWrite, kHandler, payload.Word(0)};
+    case Event::kHvmCrRead:
+      return {ExitKind::kCrRead, kHandler, payload.Word(0)};
+    case Event::kHvmCrWrite:
+      return {ExitKind::kCrWrite, kHandler, payload.Word(0)};
+    case Event::kHvmDrRead:
+      return {ExitKind::kDrRead, kHandler, 0};
+    case Event::kHvmDrWrite:
+      return {ExitKind::kDrWrite, kHandler, 0};
+    case Event::kHvmXcrRead:
+      return {ExitKind::kXcrRead, kHandler, payload.Word(0)};
+    case Event::kHvmXcrWrite:
+      return {ExitKind::kXcrWrite, kHandler, payload.Word(0)};
+    case Event::kHvmClts:
+      return {ExitKind::kClts, kHandler, 0};
+    case Event::kHvmLmsw:
+      return {ExitKind::kLmsw, kHandler, 0};
+    case Event::kHvmIntr:
+      return {ExitKind::kInterrupt, kHandler, payload.count() == 0 ? kNoVector : payload.Word(0)};
+    case Event::kHvmNmi:
+      return {ExitKind::kNmi, kHandler, 0};
+    case Event::kHvmSmi:
+      return {ExitKind::kSmi, kHandler, 0};
+    case Event::kHvmMce:
+      return {ExitKind::kMce, kHandler, 0};
+    case Event::kHvmTrap:
+      return {ExitKind::kTrap, kHandler, payload.Word(0)};
+    case Event::kHvmTrapDebug:
+      return {ExitKind::kTrapDebug, kHandler, 0};
+    case Event::kHvmVmmcall:
+      return {ExitKind::kHypercall, kHandler, payload.Word(0)};
+    case Event::kHvmHlt:
+      return {ExitKind::kHlt, kHandler, 0};
+    case Event::kHvmInvlpg:
+      return {ExitKind::kInvlpg, kHandler, 0};
+    case Event::kHvmRdtsc:
+      return {ExitKind::kRdtsc, kHandler, 0};
+    case Event::kHvmIoRead:
+      return {ExitKind::kPortRead, kHandler, payload.Word(0)};
+    case Event::kHvmIoWrite:
+      return {ExitKind::kPortWrite, kHandler, payload.Word(0)};
+    case Event::kHvmIoportRead:
+      return {ExitKind::kPortRead, kHandler, Long(record, 0)};
+    case Event::kHvmIoportWrite:
+      return {ExitKind::kPortWrite, kHandler, Long(record, 0)};
+    case Event::kHvmIomemRead:
+      return {ExitKind::kMmioRead, kAside, Long(record, 0)};
+    case Event::kHvmIomemWrite:
+      return {ExitKind::kMmioWrite, kAside, Long(record, 0)};
+    case Event::kHvmNpf:
+      return {ExitKind::kNpf, kHandler, NpfNumber(record)};
+    case Event::kHvmVlapic:
+      return {ExitKind::kVlapic, kAside, 0};
+    case Event::kHvmRealmodeEmulate:
+      return {ExitKind::kRealmode, kAside, 0};
+    case Event::kHvmPfXen:
+      return Fault(FaultCase::kUnknown, kHandler);
+    case Event::kHvmPfInject:
+      return Fault(FaultCase::kInjected, kAside);
+    case Event::kShadowNotShadow:
+      return Fault(FaultCase::kPropagate, kOutcome);
+    case Event::kShadowFastPropagate:
+      return Fault(FaultCase::kFastPropagate, kOutcome);
+    case Event::kShadowFastMmio:
+      return Fault(FaultCase::kFastMmio, kOutcome);
+    case Event::kShadowMmio:
+      return Fault(FaultCase::kMmio, kOutcome);
+    case Event::kShadowFalseFastPath:
+      return Fault(FaultCase::kFalseFastPath, kOutcome);
+    case Event::kShadowFixup:
+      return Fault(FaultCase::kFixup, kOutcome);
+    case Event::kShadowDomfDying:
+      return Fault(FaultCase::kDomainDying, kOutcome);
+    case Event::kShadowEmulate: {
+      Told told = Fault(FaultCase::kEmulate, kOutcome);
+      told.number |= EmulatedLevel(record);
+      return told;
+    }
+    case Event::kShadowEmulateUnshadowUser:
+      return Fault(FaultCase::kUnshadowUser, kUnshadow);
+    case Event::kShadowEmulateUnshadowEvtinj:
+      return Fault(FaultCase::kUnshadowEventInjection, kUnshadow);
+    case Event::kShadowEmulateUnshadowUnhandled:
+      return Fault(FaultCase::kUnshadowUnhandled, kUnshadow);
+    case Event::kShadowWrmapBf:
+      return Shadow(ShadowWork::kWrmapBruteForce);
+    case Event::kShadowPreallocUnpin:
+      return Shadow(ShadowWork::kPreallocUnpin);
+    case Event::kShadowResyncFull:
+      return Shadow(ShadowWork::kResyncFull);
+    case Event::kShadowResyncOnly:
+      return Shadow(ShadowWork::kResyncOnly);
+    default:
+      return {};
+  }
+}
+
+bool IsResync(const Told& told) {
+  return told.kind == ExitKind::kShadow &&
+         (told.number == static_cast<uint64_t>(ShadowWork::kResyncFull) ||
+          told.number == static_cast<uint64_t>(ShadowWork::kResyncOnly));
+}
+
+// Whether Xen then executes the instruction for the guest.
+bool IsEmulation(const Told& told) {
+  switch (told.kind) {
+    case ExitKind::kMmioRead:
+    case ExitKind::kMmioWrite:
+    case ExitKind::kRealmode:
+      return true;
+    case ExitKind::kPageFault: {
+      const auto how = static_cast<FaultCase>(told.number & 0xff);
+      return how == FaultCase::kEmulate || how == FaultCase::kMmio || how == FaultCase::kFastMmio;
+    }
+    default:
+      return false;
+  }
+}
+
+constexpr std::string_view kFaultCases[] = {
+    "(no case recorded)", "injected", "propagate",       "fast propagate",
+    "fast mmio",          "mmio",     "false fast path", "fixup",
+    "domain dying",       "emulate",  "unshadow: user",  "unshadow: event",
+    "unshadow: unhandled"};
+
+constexpr std::string_view kShadowWorks[] = {"wrmap brute force", "prealloc unpin", "resync full",
+                                             "resync only"};
+
+// p2m_type_t, xen/arch/x86/include/asm/p2m.h (4.17).
+constexpr std::string_view kP2mTypes[] = {
+    "ram_rw",       "invalid",        "ram_logdirty",       "ram_ro",
+    "mmio_dm",      "mmio_direct",    "populate_on_demand", "grant_map_rw",
+    "grant_map_ro", "ram_paging_out", "ram_paged",          "ram_paging_in",
+    "ram_shared",   "ram_broken",     "map_foreign",        "ioreq_server"};
+
+template <size_t N>
+std::string At(const std::string_view (&names)[N], uint64_t number, std::string_view otherwise) {
+  return number < N ? std::string(names[number]) : fmt::format("{} {}", otherwise, number);
+}
+
+std::string NameOrHex(std::string_view name, uint64_t number) {
+  return name.empty() ? fmt::format("0x{:x}", number) : std::string(name);
+}
+
+}  // namespace
+
+void ExitContents::Take(const Record& record) {
+  const Told told = Tell(record);
+  if (told.rank == kNothing) return;
+  if (told.kind >= ExitKind::kPortRead && told.kind <= ExitKind::kMmioWrite) {
+    if (accesses < kMostAccesses) access[accesses] = {told.kind, told.number};
+    ++accesses;
+  }
+  emulated |= IsEmulation(told);
+  if (kind == ExitKind::kCrWrite && IsResync(told)) number |= kResynced;
+  if (told.rank <= rank) return;
+  kind = told.kind;
+  rank = told.rank;
+  number = told.number;
+}
+
+const char* ToString(ExitKind kind) {
+  constexpr const char* kNames[] = {
+      "(no handler)", "cpuid",    "msr_read",  "msr_write",  "cr_read",    "cr_write", "dr_read",
+      "dr_write",     "xcr_read", "xcr_write", "clts",       "lmsw",       "intr",     "nmi",
+      "smi",          "mce",      "trap",      "trap_debug", "hypercall",  "hlt",      "invlpg",
+      "rdtsc",        "io_read",  "io_write",  "mmio_read",  "mmio_write", "npf",      "page_fault",
+      "shadow",       "vlapic",   "realmode",  "(others)"};
+  static_assert(std::size(kNames) == static_cast<size_t>(ExitKind::kOthers) + 1);
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string NumberName(ExitKind kind, uint64_t number) {
+  switch (kind) {
+    case ExitKind::kCpuid:
+      return fmt::format("leaf 0x{:x}", number);
+    case ExitKind::kMsrRead:
+    case ExitKind::kMsrWrite:
+      return NameOrHex(trace::MsrName(static_cast<uint32_t>(number)), number);
+    case ExitKind::kCrRead:
+      return fmt::format("cr{}", number);
+    case ExitKind::kCrWrite:
+      return fmt::format("cr{}{}", number & ~kResynced,
+                         (number & kResynced) != 0 ? ", resync" : "");
+    case ExitKind::kXcrRead:
+    case ExitKind::kXcrWrite:
+      return fmt::format("xcr{}", number);
+    case ExitKind::kInterrupt:
+      return number == kNoVector ? "(vector not recorded)" : fmt::format("vector 0x{:x}", number);
+    case ExitKind::kTrap:
+      return NameOrHex(trace::TrapName(static_cast<uint32_t>(number)), number);
+    case ExitKind::kHypercall:
+      return NameOrHex(trace::HypercallName(static_cast<uint32_t>(number)), number);
+    case ExitKind::kPortRead:
+    case ExitKind::kPortWrite:
+    case ExitKind::kMmioRead:
+    case ExitKind::kMmioWrite:
+      return fmt::format("0x{:x}", number);
+    case ExitKind::kNpf:
+      return At(kP2mTypes, number & ~kApicPage, "p2m type") +
+             ((number & kApicPage) != 0 ? ", apic" : "");
+    case ExitKind::kPageFault: {
+      const uint64_t level = number >> kLevelShift;
+      return At(kFaultCases, number & 0xff, "case") +
+             (level > 0 ? fmt::format(", level {} entry", level) : "");
+    }
+    case ExitKind::kShadow:
+      return At(kShadowWorks, number, "work");
+    default:
+      return "";
+  }
+}
+
+}  // namespace xenoscope::analysis

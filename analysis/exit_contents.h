@@ -1,0 +1,118 @@
+// What a VM exit was about: the handler's records between VMEXIT and VMENTRY, condensed to the one
+// that says most, and the ports and addresses of devices that it touched.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/mode.h"
+#include "base/tsc.h"
+#include "trace/record.h"
+
+namespace xenoscope::analysis {
+
+// The event that a handler recorded. Most come with a number, which ExitContents::number holds.
+enum class ExitKind : uint8_t {
+  kNoHandler,
+  kCpuid,      // leaf
+  kMsrRead,    // MSR
+  kMsrWrite,   // MSR
+  kCrRead,     // register
+  kCrWrite,    // register | kResynced
+  kDrRead,     //
+  kDrWrite,    //
+  kXcrRead,    // register
+  kXcrWrite,   // register
+  kClts,       //
+  kLmsw,       //
+  kInterrupt,  // vector, or kNoVector
+  kNmi,        //
+  kSmi,        //
+  kMce,        //
+  kTrap,       // vector
+  kTrapDebug,  //
+  kHypercall,  // operation
+  kHlt,        //
+  kInvlpg,     //
+  kRdtsc,      //
+  kPortRead,   // port
+  kPortWrite,  // port
+  kMmioRead,   // guest-physical address
+  kMmioWrite,  // guest-physical address
+  kNpf,        // p2m type | kApicPage
+  kPageFault,  // FaultCase | level of the entry written << kLevelShift
+  kShadow,     // ShadowWork
+  kVlapic,     //
+  kRealmode,   //
+  kOthers,     // what found no room in a table
+};
+
+// A write to a control register that made the shadow pages synchronise.
+inline constexpr uint64_t kResynced = 0x100;
+// An interrupt whose vector the record does not hold (SVM).
+inline constexpr uint64_t kNoVector = ~uint64_t{0};
+// A nested page fault in the page of the local APIC.
+inline constexpr uint64_t kApicPage = 0x10000;
+inline constexpr int kLevelShift = 8;
+
+// How a page fault of a shadowed guest ended.
+enum class FaultCase : uint8_t {
+  kUnknown,  // no record says it
+  kInjected,
+  kPropagate,
+  kFastPropagate,
+  kFastMmio,
+  kMmio,
+  kFalseFastPath,
+  kFixup,
+  kDomainDying,
+  kEmulate,
+  kUnshadowUser,
+  kUnshadowEventInjection,
+  kUnshadowUnhandled,
+};
+
+enum class ShadowWork : uint8_t { kWrmapBruteForce, kPreallocUnpin, kResyncFull, kResyncOnly };
+
+struct DeviceAccess {
+  ExitKind kind = ExitKind::kPortRead;  // kPort* or kMmio*
+  uint64_t address = 0;
+};
+
+struct ExitContents {
+  static constexpr uint32_t kMostAccesses = 4;
+
+  // From ExitArc.
+  uint64_t exit = 0;
+  uint32_t reason = 0;
+  bool nested = false;
+  Address rip = 0;
+  Cycles length = 0;
+  // From the handler's records.
+  ExitKind kind = ExitKind::kNoHandler;
+  uint8_t rank = 0;  // how much `kind` says
+  bool emulated = false;
+  uint64_t number = 0;
+  uint32_t accesses = 0;  // may be more than are kept
+  std::array<DeviceAccess, kMostAccesses> access;
+
+  // Forgets everything and stands for the exit of this number (VcpuTrack::exit).
+  void Open(uint64_t number_of_exit) {
+    exit = number_of_exit;
+    kind = ExitKind::kNoHandler;
+    rank = 0;
+    emulated = false;
+    number = 0;
+    accesses = 0;
+  }
+  // Takes a handler's record. O(1).
+  void Take(const trace::Record& record);
+};
+
+// "cpuid", "msr_write", "(no handler)".
+const char* ToString(ExitKind kind);
+// "leaf 0x1", "EFER", "vcpu_op"; empty for kinds without a number.
+std::string NumberName(ExitKind kind, uint64_t number);
+
+}  // namespace xenoscope::analysis
