@@ -12,6 +12,7 @@ namespace xenoscope::analysis {
 std::unique_ptr<Analysis> MakeDomainStates();
 std::unique_ptr<Analysis> MakeRunstates();
 std::unique_ptr<Analysis> MakeExits();
+std::unique_ptr<Analysis> MakeGuestInterrupts();
 std::unique_ptr<Analysis> MakePvEvents();
 
 inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
@@ -19,6 +20,7 @@ inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
   all.push_back(MakeDomainStates());
   all.push_back(MakeRunstates());
   all.push_back(MakeExits());
+  all.push_back(MakeGuestInterrupts());
   all.push_back(MakePvEvents());
   return all;
 }
