@@ -14,6 +14,7 @@ std::unique_ptr<Analysis> MakeRunstates();
 std::unique_ptr<Analysis> MakeExits();
 std::unique_ptr<Analysis> MakeGuestInterrupts();
 std::unique_ptr<Analysis> MakeGuestCr3();
+std::unique_ptr<Analysis> MakeDeviceEmulation();
 std::unique_ptr<Analysis> MakePvEvents();
 
 inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
@@ -23,6 +24,7 @@ inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
   all.push_back(MakeExits());
   all.push_back(MakeGuestInterrupts());
   all.push_back(MakeGuestCr3());
+  all.push_back(MakeDeviceEmulation());
   all.push_back(MakePvEvents());
   return all;
 }
