@@ -52,8 +52,9 @@ class Prober {
  private:
   void Observe(const Item& item) {
     const Record& record = item.record;
+    // A trace may begin with a kLost, which is no kRecord.
+    if (!probe_.first_tsc || record.tsc < *probe_.first_tsc) probe_.first_tsc = record.tsc;
     if (item.kind == ItemKind::kRecord) {
-      if (!probe_.first_tsc || record.tsc < *probe_.first_tsc) probe_.first_tsc = record.tsc;
       dialect_.Observe(record);
       clock_.Observe(record);
     } else if (item.kind == ItemKind::kLost || item.kind == ItemKind::kDamaged) {
