@@ -27,13 +27,14 @@ void Describe(const Series& series, const std::vector<IntervalSums::Line>& sums,
   for (size_t i = 0; i < order.size(); ++i) {
     const size_t at = std::min(i, most_lines);
     if (at == out.lines.size()) {
-      out.lines.push_back({at < most_lines ? series.LineName(order[i]->key, facts) : "(other)", 0});
+      out.lines.push_back(
+          {at < most_lines ? series.LineName(order[i]->key, facts) : std::string(kOtherName), 0});
     }
     out.lines[at].total += order[i]->total;
     out.line_of.emplace(order[i]->key, at);
   }
   if (other == nullptr) return;
-  if (out.lines.size() <= most_lines) out.lines.push_back({"(other)", 0});
+  if (out.lines.size() <= most_lines) out.lines.push_back({std::string(kOtherName), 0});
   out.lines.back().total += other->total;
   out.line_of.emplace(other->key, out.lines.size() - 1);
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,6 +16,9 @@
 #include "analysis/sweep.h"
 
 namespace xenoscope::analysis {
+
+// The line of those that are not kept apart.
+inline constexpr std::string_view kOtherName = "(other)";
 
 struct SeriesLine {
   std::string name;

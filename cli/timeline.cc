@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -19,8 +22,14 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/trace_input.h"
+#include "report/plot.h"
+#include "report/plot_build.h"
+#include "report/plot_svg.h"
+#include "report/plot_terminal.h"
 #include "report/scatter_rows.h"
 #include "report/series_rows.h"
+#include "report/table_text.h"
+#include "report/terminal.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -34,6 +43,7 @@ struct Options {
   size_t top = 0;
   std::string format = "text";
   std::string cpu_hz;
+  std::string plot;
   bool list = false;
 };
 
@@ -139,20 +149,74 @@ absl::StatusOr<Source> Open(const Options& options) {
   return Source{std::move(input), known, std::move(filter)};
 }
 
+// Cells of a picture for a browser.
+constexpr size_t kSvgBins = 640;
+constexpr size_t kSvgColumns = 320;
+constexpr size_t kSvgRows = 160;
+
+report::TerminalStyle Terminal() {
+  const report::TextStyle style = report::StdoutStyle();
+  return {style.width == 0 ? 80 : style.width, report::StdoutRows(), style.colour};
+}
+
+absl::Status WriteFile(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
+}
+
+// Draws where the user wants it.
+template <typename Plot>
+absl::Status Draw(const std::string& where, const Plot& plot) {
+  if (where == "-") return WriteStdout(report::ToTerminal(plot, Terminal()));
+  return WriteFile(where, report::ToSvg(plot));
+}
+
+std::string InputName(const std::string& path) {
+  return std::filesystem::path(path).lexically_normal().filename().string();
+}
+
+absl::StatusOr<Cycles> IntervalLength(std::optional<double> seconds, const analysis::Facts& facts) {
+  const double length = seconds.value_or(RoundInterval(facts.clock.Seconds(facts.range.Length())));
+  const auto cycles = std::max<Cycles>(
+      static_cast<Cycles>(std::llround(length * static_cast<double>(facts.clock.hz))), 1);
+  if (facts.range.Length() / cycles < analysis::kMostIntervals) return cycles;
+  return InvalidError("more than {} intervals; choose a longer one", analysis::kMostIntervals);
+}
+
 absl::Status ShowSeries(const Options& options,
                         const std::vector<const analysis::SeriesInfo*>& infos,
                         std::optional<double> interval_seconds) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
   constexpr size_t kTextLines = 10;
-  const size_t most = options.top == 0 && options.format == "text" ? kTextLines : options.top;
+  const bool draw = !options.plot.empty();
+  size_t most = options.top;
+  if (most == 0 && options.format == "text") most = kTextLines;
+  if (draw) most = most == 0 ? report::kPlotLines : std::min(most, report::kPlotLines);
   XENOSCOPE_ASSIGN_OR_RETURN(
       const analysis::SeriesSurvey survey,
       analysis::SurveySeries(source.input.trace, source.known, infos, source.filter, most));
   const analysis::Facts& facts = survey.facts;
-  const double seconds =
-      interval_seconds.value_or(RoundInterval(facts.clock.Seconds(facts.range.Length())));
-  const auto length = std::max<Cycles>(
-      static_cast<Cycles>(std::llround(seconds * static_cast<double>(facts.clock.hz))), 1);
+  const bool terminal = options.plot == "-";
+  const size_t bins = terminal ? report::TerminalBins(Terminal()) : kSvgBins;
+  if (terminal && !interval_seconds) {  // one a column
+    const double seconds = facts.clock.Seconds(facts.range.Length() + 1);
+    interval_seconds = seconds / static_cast<double>(bins);
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(const Cycles length, IntervalLength(interval_seconds, facts));
+  if (draw) {
+    const std::string subtitle =
+        fmt::format("{}, in intervals of {}", InputName(options.input),
+                    report::CellText(facts.clock.Seconds(length), report::Unit::kSeconds));
+    report::SeriesPlotBuilder builder(survey, 0, length, bins, subtitle);
+    XENOSCOPE_RETURN_IF_ERROR(analysis::WalkSeries(source.input.trace, survey, source.filter,
+                                                   length, [&](const analysis::IntervalRow& row) {
+                                                     builder.Row(row);
+                                                     return absl::OkStatus();
+                                                   }));
+    return Draw(options.plot, builder.plot());
+  }
   const auto rows = report::MakeSeriesRows(options.format, survey, length);
   Pieces out;
   rows->Begin(out.text());
@@ -182,22 +246,55 @@ class RowSink : public analysis::PointSink {
   absl::Status status_;
 };
 
+// A scatterplot's points over the whole trace.
+class Points {
+ public:
+  Points(const Source& source, const analysis::ScatterInfo& info, std::optional<uint32_t> parameter)
+      : source_(source) {
+    auto made = info.make({source.filter, parameter});
+    scatter_ = made.get();
+    analyses_.push_back(std::move(made));
+  }
+  const analysis::Scatter& scatter() const { return *scatter_; }
+  absl::StatusOr<analysis::Facts> Give(analysis::PointSink& sink) {
+    scatter_->SetSink(sink);
+    return analysis::Sweep(source_.input.trace, source_.known, analyses_);
+  }
+
+ private:
+  const Source& source_;
+  analysis::Scatter* scatter_;
+  std::vector<std::unique_ptr<analysis::Analysis>> analyses_;
+};
+
+absl::Status DrawScatter(const Options& options, const Source& source,
+                         const analysis::ScatterInfo& info, std::optional<uint32_t> parameter) {
+  report::PointSurvey survey(info.kind);
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Facts facts,
+                             Points(source, info, parameter).Give(survey));
+  Points points(source, info, parameter);
+  const report::TerminalStyle terminal = Terminal();
+  const bool svg = options.plot != "-";
+  report::ScatterPlotBuilder builder(
+      survey, info, points.scatter(), facts, svg ? kSvgColumns : report::TerminalColumns(terminal),
+      svg ? kSvgRows : report::TerminalRows(terminal), InputName(options.input));
+  XENOSCOPE_RETURN_IF_ERROR(points.Give(builder).status());
+  return Draw(options.plot, builder.plot());
+}
+
 absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& info,
                          std::optional<uint32_t> parameter) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
+  if (!options.plot.empty()) return DrawScatter(options, source, info, parameter);
+  // The clock is known only at the end of a pass.
   XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Facts facts,
                              analysis::Sweep(source.input.trace, source.known, {}));
-  std::vector<std::unique_ptr<analysis::Analysis>> analyses;
-  auto made = info.make({source.filter, parameter});
-  analysis::Scatter& scatter = *made;
-  analyses.push_back(std::move(made));
-
+  Points points(source, info, parameter);
   Pieces out;
-  report::ScatterRows rows(options.format, info, scatter, facts);
+  report::ScatterRows rows(options.format, info, points.scatter(), facts);
   RowSink sink(rows, out);
-  scatter.SetSink(sink);
   rows.Begin(out.text());
-  XENOSCOPE_RETURN_IF_ERROR(analysis::Sweep(source.input.trace, source.known, analyses).status());
+  XENOSCOPE_RETURN_IF_ERROR(points.Give(sink).status());
   XENOSCOPE_RETURN_IF_ERROR(sink.status());
   rows.End(out.text());
   return out.Flush();
@@ -222,6 +319,9 @@ Run Plan(const Options& options) {
       throw CLI::ValidationError("--series", name + " is not one of timeline --list");
     }
     infos.push_back(info);
+  }
+  if (!options.plot.empty() && infos.size() > 1) {
+    throw CLI::ValidationError("--plot", "draws one series");
   }
   std::optional<double> interval;
   if (!options.interval.empty()) interval = ParseInterval(options.interval);
@@ -251,6 +351,8 @@ void AddTimeline(CLI::App& app, Run& run) {
   command->add_option("--format", options->format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
+  command->add_option("--plot", options->plot,
+                      "draw: into this SVG file, or in the terminal with -");
   command->add_option(
       "--cpu-hz", options->cpu_hz,
       "the host's frequency (2.3G); default: recorded, or estimated from the trace");
@@ -259,7 +361,9 @@ void AddTimeline(CLI::App& app, Run& run) {
       "Example:\n"
       "  xenoscope timeline --series domain-run-time --interval 100ms web.xeno\n"
       "  xenoscope timeline --series exits,exit-time --domain 2 --format csv web.xeno > exits.csv\n"
-      "  xenoscope timeline --scatter runstate-time --format csv trace.bin > points.csv");
+      "  xenoscope timeline --series exit-time --plot exits.svg web.xeno\n"
+      "  xenoscope timeline --scatter runstate-time --plot - trace.bin\n"
+      "  xenoscope timeline --scatter io=0x3f8 --format csv trace.bin > points.csv");
   command->callback([options, &run] { run = Plan(*options); });
 }
 

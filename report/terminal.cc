@@ -32,4 +32,16 @@ TextStyle StdoutStyle() {
   return style;
 }
 
+size_t StdoutRows() {
+  size_t rows = 24;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) rows = size.ws_row;
+  const std::string_view lines = Environment("LINES");
+  size_t given = 0;
+  if (std::from_chars(lines.data(), lines.data() + lines.size(), given).ec == std::errc()) {
+    rows = given;
+  }
+  return rows;
+}
+
 }  // namespace xenoscope::report

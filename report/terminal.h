@@ -9,4 +9,7 @@ namespace xenoscope::report {
 // otherwise; elsewhere neither a width nor colours. COLUMNS, when set, is the width everywhere.
 TextStyle StdoutStyle();
 
+// The rows of the terminal; LINES, when set, everywhere, and 24 where nothing is known.
+size_t StdoutRows();
+
 }  // namespace xenoscope::report
