@@ -18,7 +18,6 @@ struct TableKey {
   uint64_t number = 0;
   uint32_t tag = 0;  // what kind of number
   bool operator==(const TableKey&) const = default;
-  auto operator<=>(const TableKey&) const = default;
 };
 
 // How many more keys the tables of an analysis may take, together.

@@ -43,7 +43,8 @@ void EipLists::DescribeList(const List& list, DomainId domain, const Facts& fact
   list.counts.ForEach(
       [&](const TableKey& key, uint64_t count) { sorted.emplace_back(key, count); });
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
+    return std::tie(b.second, a.first.number, a.first.tag) <
+           std::tie(a.second, b.first.number, b.first.tag);
   });
   for (size_t i = 0; i < sorted.size(); ++i) {
     const auto& [key, count] = sorted[i];
