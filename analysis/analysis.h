@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "analysis/document.h"
+#include "analysis/volume.h"
 #include "base/resolver.h"
 #include "correlate/timeline.h"
 #include "trace/dialect.h"
@@ -27,6 +29,7 @@ struct Facts {
   Clock clock;
   TscRange range;                // of the trace
   Resolver* resolver = nullptr;  // names guests' addresses; may be null
+  Volume volume{};               // how often there was which event
 };
 
 class Analysis;
@@ -73,6 +76,8 @@ class Analysis {
   // The stream has ended at `end`.
   virtual void Finish(Tsc /*end*/) {}
 
+  // Domains to describe though no vCPU of theirs may have been seen.
+  virtual void AddDomains(std::set<DomainId>& /*domains*/) const {}
   // Each adds its groups where it has something to say. Called after Finish.
   virtual void DescribeTrace(const Facts& /*facts*/, Section& /*out*/) const {}
   virtual void DescribeDomain(DomainId /*domain*/, const Facts& /*facts*/, Section& /*out*/) const {

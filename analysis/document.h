@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
 #include <variant>
@@ -49,19 +50,28 @@ struct Row {
   }
 };
 
+// How text shows a group; JSON and CSV have all of them alike.
+enum class Show : uint8_t {
+  kTable,
+  kRemainder,  // one line under the table before it: what is not in that
+  kDetail,     // only when asked for everything: it repeats what other figures tell
+};
+
 struct Group {
   std::string key;    // stable: the key in JSON and the table in CSV
   std::string title;  // for people
   std::vector<Row> rows;
+  Show show = Show::kTable;
 };
 
 // Groups in the order in which the analyses are registered. A group without rows is left out by the
 // text and kept, as {}, by JSON.
 struct Section {
-  std::vector<Group> groups;
+  std::deque<Group> groups;
 
-  Group& AddGroup(std::string key, std::string title) {
-    return groups.emplace_back(Group{std::move(key), std::move(title), {}});
+  // The reference stays valid while more are added.
+  Group& AddGroup(std::string key, std::string title, Show show = Show::kTable) {
+    return groups.emplace_back(Group{std::move(key), std::move(title), {}, show});
   }
 };
 

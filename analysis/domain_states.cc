@@ -59,7 +59,7 @@ class DomainStates : public Analysis {
       if (stat.count() == 0) continue;
       group.rows.push_back(Row{std::string(kNames[state]), {}, {}}.Add(stat.Figures()));
     }
-    Group& edges = out.AddGroup("runstate_edges", "Not in the above");
+    Group& edges = out.AddGroup("runstate_edges", "Not in the above", Show::kRemainder);
     const Domain& domain = found->second;
     if (domain.state == kStates) return;
     edges.rows.push_back(Row{std::string(kNames[domain.state]) + ", open at the end", {}, {}}

@@ -110,7 +110,7 @@ class Exits : public Analysis {
     exits->parts.Describe(false, facts.dialect, out.AddGroup("exits", "Exit reasons"));
     exits->parts.Describe(true, facts.dialect,
                           out.AddGroup("nested_exits", "Exit reasons of nested guests"));
-    Group& edges = out.AddGroup("exit_edges", "Not in the above");
+    Group& edges = out.AddGroup("exit_edges", "Not in the above", Show::kRemainder);
     if (exits->unfinished > 0) {
       edges.rows.push_back(Row{"cut off by a loss or the end", {}, {}}
                                .Add("count", Unit::kCount, exits->unfinished)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -31,11 +32,17 @@ class PerVcpu {
     return nullptr;
   }
   bool Empty() const { return slots_.empty(); }
-  // visit(VcpuRef, T&) for each.
+  // Calls visit(VcpuRef, T&) for each, in the order of appearance.
   template <typename Visit>
   void ForEach(Visit&& visit) {
     for (const auto& slot : slots_) {
       if (slot != nullptr) visit(slot->ref, slot->value);
+    }
+  }
+  template <typename Visit>
+  void ForEach(Visit&& visit) const {
+    for (const auto& slot : slots_) {
+      if (slot != nullptr) visit(slot->ref, std::as_const(slot->value));
     }
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,45 @@ constexpr std::string_view SummaryName(Event event) {
   }
 }
 
+// Hypercalls of which Xen records arguments (xen/arch/x86/trace.c __trace_hypercall, 4.17): the
+// sub-operation, how many operations a batch has, or both.
+enum HypercallNumber : uint32_t {
+  kMmuUpdate = 1,
+  kMulticall = 13,
+  kGrantTableOp = 20,
+  kVcpuOp = 24,
+  kMmuextOp = 26,
+  kSchedOp = 29,
+};
+struct Arguments {
+  uint32_t call;
+  int operation;  // which argument says what is done; -1: none
+  int batch;      // which says how often; -1: none
+};
+constexpr std::array kArguments = {Arguments{kMmuUpdate, -1, 1},   Arguments{kMulticall, -1, 1},
+                                   Arguments{kGrantTableOp, 0, 2}, Arguments{kVcpuOp, 0, -1},
+                                   Arguments{kMmuextOp, -1, 1},    Arguments{kSchedOp, 0, -1}};
+
+constexpr std::array<bool, kHypercalls + 1> MakeHasArguments() {
+  std::array<bool, kHypercalls + 1> has{};
+  for (const Arguments& arguments : kArguments) has[arguments.call] = true;
+  return has;
+}
+constexpr auto kHasArguments = MakeHasArguments();
+
+// MMU_UPDATE_PREEMPTED: the bit of a count that says that the call goes on.
+constexpr uint32_t kPreempted = 0x80000000;
+
+// The recorded argument: 2 bits each above bit 20 of word 0 say how many words it has.
+std::optional<uint32_t> Argument(const trace::Payload& payload, int number) {
+  if (number < 0) return std::nullopt;
+  const uint32_t tags = payload.Word(0) >> 20;
+  uint32_t word = 1;
+  for (int i = 0; i < number; ++i) word += tags >> (2 * i) & 3;
+  if ((tags >> (2 * number) & 3) == 0 || word >= payload.count()) return std::nullopt;
+  return payload.Word(word);
+}
+
 class PvEvents : public Analysis {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -60,19 +100,28 @@ class PvEvents : public Analysis {
   }
 
   void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr) return;
+    if (moment.vcpu == nullptr) [[unlikely]] {
+      ++unattributed_;
+      return;
+    }
     Counts& counts = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
     const trace::Record& record = moment.record;
     switch (record.event) {
-      case Event::kPvHypercallV2:
-        ++counts.hypercalls[std::min(record.payload.Word(0) & 0xfffff, kHypercalls)];
+      case Event::kPvHypercallV2: {
+        const uint32_t call = std::min(trace::HypercallOp(record.payload.Word(0)), kHypercalls);
+        ++counts.hypercalls[call];
+        if (kHasArguments[call]) CountArguments(record.payload, call, counts);
         break;
+      }
       case Event::kPvHypercall:
         ++counts.hypercalls[std::min(record.payload.Word(record.payload.count() - 1), kHypercalls)];
         break;
-      case Event::kPvHypercallSubcall:
-        ++counts.subcalls[std::min(record.payload.Word(0) & 0xfffff, kHypercalls)];
+      case Event::kPvHypercallSubcall: {
+        const uint32_t call = std::min(trace::HypercallOp(record.payload.Word(0)), kHypercalls);
+        ++counts.subcalls[call];
+        if (kHasArguments[call]) CountArguments(record.payload, call, counts);
         break;
+      }
       case Event::kPvTrap:
         ++counts.traps[record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1)];
         break;
@@ -80,6 +129,10 @@ class PvEvents : public Analysis {
         ++counts.others[static_cast<size_t>(record.event) - static_cast<size_t>(kFirstOther)];
         break;
     }
+  }
+
+  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+    AddCount(out.AddGroup("pv_unattributed", "PV events"), "of an unknown vCPU", unattributed_);
   }
 
   void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
@@ -109,12 +162,42 @@ class PvEvents : public Analysis {
  private:
   static constexpr Event kFirstOther = Event::kPvHypercall;
   static constexpr size_t kEvents = 32;
+  static constexpr uint32_t kOperations = 32;
   struct Counts {
     std::array<uint64_t, kHypercalls + 1> hypercalls{};
     std::array<uint64_t, kHypercalls + 1> subcalls{};
     std::array<uint64_t, kVectors> traps{};
     std::array<uint64_t, kEvents> others{};
+    // By place in kArguments.
+    std::array<std::array<uint64_t, kOperations + 1>, kArguments.size()> operations{};
+    std::array<uint64_t, kArguments.size()> batched{};
   };
+
+  static void CountArguments(const trace::Payload& payload, uint32_t call, Counts& counts) {
+    size_t place = 0;
+    while (kArguments[place].call != call) ++place;
+    if (const auto operation = Argument(payload, kArguments[place].operation)) {
+      ++counts.operations[place][std::min(*operation, kOperations)];
+    }
+    if (const auto batch = Argument(payload, kArguments[place].batch)) {
+      counts.batched[place] += *batch & ~kPreempted;
+    }
+  }
+  // What was done by the calls, and how many operations their batches had.
+  static void AddArguments(const Counts& counts, uint32_t call, Row& row) {
+    size_t place = 0;
+    while (kArguments[place].call != call) ++place;
+    if (kArguments[place].batch >= 0) row.Add("operations", Unit::kCount, counts.batched[place]);
+    for (uint32_t operation = 0; operation <= kOperations; ++operation) {
+      const uint64_t count = counts.operations[place][operation];
+      if (count == 0) continue;
+      std::string name =
+          operation < kOperations
+              ? NameOr(trace::HypercallArgumentName(call, 0, operation), "operation", operation)
+              : "(other)";
+      row.parts.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, count));
+    }
+  }
 
   static void AddCount(Group& group, std::string name, uint64_t count) {
     if (count > 0)
@@ -135,11 +218,13 @@ class PvEvents : public Analysis {
           {}};
       row.Add("count", Unit::kCount, direct + within);
       row.Add("in_multicall", Unit::kCount, within);
+      if (kHasArguments[call]) AddArguments(counts, call, row);
       group.rows.push_back(std::move(row));
     }
   }
 
   PerVcpu<Counts> vcpus_;
+  uint64_t unattributed_ = 0;
 };
 
 }  // namespace

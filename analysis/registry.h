@@ -9,23 +9,39 @@
 
 namespace xenoscope::analysis {
 
+std::unique_ptr<Analysis> MakeLogVolume();
+std::unique_ptr<Analysis> MakePcpus();
+std::unique_ptr<Analysis> MakeScheduler();
+std::unique_ptr<Analysis> MakePower();
+std::unique_ptr<Analysis> MakeIrqs();
 std::unique_ptr<Analysis> MakeDomainStates();
 std::unique_ptr<Analysis> MakeRunstates();
+std::unique_ptr<Analysis> MakeAffinity();
 std::unique_ptr<Analysis> MakeExits();
 std::unique_ptr<Analysis> MakeGuestInterrupts();
 std::unique_ptr<Analysis> MakeGuestCr3();
 std::unique_ptr<Analysis> MakeDeviceEmulation();
 std::unique_ptr<Analysis> MakePvEvents();
+std::unique_ptr<Analysis> MakeGuestEvents();
+std::unique_ptr<Analysis> MakeMemory();
 
 inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
   std::vector<std::unique_ptr<Analysis>> all;
+  all.push_back(MakePcpus());
   all.push_back(MakeDomainStates());
+  all.push_back(MakeMemory());
   all.push_back(MakeRunstates());
+  all.push_back(MakeAffinity());
+  all.push_back(MakeScheduler());
   all.push_back(MakeExits());
   all.push_back(MakeGuestInterrupts());
   all.push_back(MakeGuestCr3());
   all.push_back(MakeDeviceEmulation());
   all.push_back(MakePvEvents());
+  all.push_back(MakeGuestEvents());
+  all.push_back(MakePower());
+  all.push_back(MakeIrqs());
+  all.push_back(MakeLogVolume());
   return all;
 }
 

@@ -1,6 +1,7 @@
 #include "analysis/run.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 #include <thread>
@@ -35,7 +36,7 @@ using trace::Item;
 using trace::ItemKind;
 
 // Counts what is not a known record.
-void CountRare(const Item& item, TraceFigures& figures) {
+void CountRare(const Item& item, TraceFigures& figures, Volume& volume) {
   switch (item.kind) {
     case ItemKind::kUnknownEvent:
       ++figures.unknown_events;
@@ -64,8 +65,7 @@ void CountRare(const Item& item, TraceFigures& figures) {
     case ItemKind::kPcpuEnd:
       return;
   }
-  ++figures.records;
-  figures.record_bytes += item.record.SizeBytes();
+  volume.AddRare(item.kind, item.record);
 }
 
 absl::Status CheckBytes(const TraceFigures& figures, const std::string& name) {
@@ -80,17 +80,18 @@ Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
                   const correlate::Timeline& timeline, const Facts& facts) {
   Document document;
   for (const auto& analysis : analyses) analysis->DescribeTrace(facts, document.trace);
-  std::set<VcpuRef> vcpus;
-  for (const auto& vcpu : timeline.vcpus()) vcpus.insert(vcpu->ref);
-  for (const VcpuRef ref : vcpus) {
-    if (document.domains.empty() || document.domains.back().domain != ref.domain) {
-      DomainSection& domain = document.domains.emplace_back(DomainSection{ref.domain, {}, {}});
-      for (const auto& analysis : analyses) {
-        analysis->DescribeDomain(ref.domain, facts, domain.section);
-      }
+  std::map<DomainId, std::set<VcpuRef>> domains;
+  std::set<DomainId> named;
+  for (const auto& analysis : analyses) analysis->AddDomains(named);
+  for (const DomainId domain : named) domains[domain];
+  for (const auto& vcpu : timeline.vcpus()) domains[vcpu->ref.domain].insert(vcpu->ref);
+  for (const auto& [id, vcpus] : domains) {
+    DomainSection& domain = document.domains.emplace_back(DomainSection{id, {}, {}});
+    for (const auto& analysis : analyses) analysis->DescribeDomain(id, facts, domain.section);
+    for (const VcpuRef ref : vcpus) {
+      VcpuSection& vcpu = domain.vcpus.emplace_back(VcpuSection{ref.vcpu, {}});
+      for (const auto& analysis : analyses) analysis->DescribeVcpu(ref, facts, vcpu.section);
     }
-    VcpuSection& vcpu = document.domains.back().vcpus.emplace_back(VcpuSection{ref.vcpu, {}});
-    for (const auto& analysis : analyses) analysis->DescribeVcpu(ref, facts, vcpu.section);
   }
   return document;
 }
@@ -98,6 +99,7 @@ Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
 // What one pass over the stream finds of the trace itself.
 struct Pass {
   TraceFigures figures;
+  Volume volume;
   Evidence evidence;
 };
 
@@ -110,17 +112,15 @@ Pass Walk(const trace::TraceFile& file, Each each) {
   figures.header_bytes = file.index().header_bytes;
   figures.pcpus = file.index().pcpus.size();
   bool begun = false;
+  Volume& volume = pass.volume;
   trace::OrderedStream stream = file.Stream();
   for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
     pass.evidence.Observe(batch);
-    uint64_t known_bytes = 0;
-    uint64_t known_records = 0;
     for (const Item& item : batch) {
       if (item.kind == ItemKind::kRecord) [[likely]] {
-        ++known_records;
-        known_bytes += item.record.SizeBytes();
+        volume.Add(item.record);
       } else {
-        CountRare(item, figures);
+        CountRare(item, figures, volume);
         if (item.kind == ItemKind::kPcpuBegin && !begun) {
           begun = true;
           figures.first = item.record.tsc;
@@ -128,10 +128,11 @@ Pass Walk(const trace::TraceFile& file, Each each) {
       }
       each(item);
     }
-    figures.records += known_records;
-    figures.record_bytes += known_bytes;
     figures.last = batch.back().record.tsc;
   }
+  const RecordCount all = volume.Total();
+  figures.records = all.records;
+  figures.record_bytes = all.bytes;
   return pass;
 }
 
@@ -181,6 +182,7 @@ absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
   XENOSCOPE_RETURN_IF_ERROR(CheckBytes(figures, file.name()));
 
   result.facts = pass.evidence.Conclude(known, {figures.first, figures.last});
+  result.facts.volume = std::move(pass.volume);
   result.document = Describe(analyses, here.timeline(), result.facts);
   return result;
 }

@@ -3,6 +3,9 @@
 // long.
 #include <fmt/format.h>
 
+#include <map>
+#include <utility>
+
 #include "analysis/per_vcpu.h"
 #include "analysis/registry.h"
 
@@ -33,6 +36,19 @@ class Runstates : public Analysis {
     }
   }
 
+  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+    std::map<VcpuRef, const VcpuStates*> ordered;
+    vcpus_.ForEach([&](VcpuRef ref, const VcpuStates& states) { ordered[ref] = &states; });
+    Group& group = out.AddGroup("vcpus", "vCPUs");
+    for (const auto& [ref, states] : ordered) {
+      Row row{ToString(ref), {}, {}};
+      for (size_t state = 0; state < correlate::kRunStates; ++state) {
+        row.Add(ToString(static_cast<RunState>(state)), Unit::kCycles, AllCycles(*states, state));
+      }
+      group.rows.push_back(std::move(row));
+    }
+  }
+
   void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
     const VcpuStates* states = vcpus_.Find(vcpu);
     if (states == nullptr) return;
@@ -46,7 +62,7 @@ class Runstates : public Analysis {
          {RunnableCause::kWake, RunnableCause::kPreempt, RunnableCause::kOther}) {
       AddRow(runnable, ToString(cause), states->by_cause[static_cast<size_t>(cause)]);
     }
-    Group& edges = out.AddGroup("runstate_edges", "Not in the above");
+    Group& edges = out.AddGroup("runstate_edges", "Not in the above", Show::kRemainder);
     for (size_t end = 0; end < 2; ++end) {
       for (size_t state = 0; state < correlate::kRunStates; ++state) {
         const Edge& edge = states->edges[end][state];
@@ -72,6 +88,11 @@ class Runstates : public Analysis {
     TimeStat by_cause[correlate::kRunnableCauses];
   };
 
+  // The whole time in the state, at the edges of the trace too.
+  static Cycles AllCycles(const VcpuStates& states, size_t state) {
+    return states.by_state[state].cycles() + states.edges[0][state].cycles +
+           states.edges[1][state].cycles;
+  }
   static void AddRow(Group& group, const char* name, const TimeStat& stat) {
     if (stat.count() > 0) group.rows.push_back(Row{name, {}, {}}.Add(stat.Figures()));
   }

@@ -1,0 +1,113 @@
+// Power management of each pCPU: how often and how long it was in each idle state, at which
+// frequency it ran and how often that changed. Times are those of the records: the ticks in them
+// are of a timer that need not be the TSC.
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "analysis/registry.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using trace::Event;
+
+class Power : public Analysis {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.Record(Event::kPmFreqChange);
+    subscriptions.Record(Event::kPmIdleEntry);
+    subscriptions.Record(Event::kPmIdleExit);
+    subscriptions.Losses();
+  }
+
+  void OnRecord(const Moment& moment) override {
+    const trace::Record& record = moment.record;
+    Pcpu& pcpu = pcpus_[record.pcpu];
+    switch (record.event) {
+      case Event::kPmIdleEntry:
+        pcpu.idle = Since{record.payload.Word(0), record.tsc};
+        break;
+      case Event::kPmIdleExit:
+        if (!pcpu.idle) {
+          ++pcpu.unmatched;
+          break;
+        }
+        // Xen may fall back to a shallower state than it chose: what it left is what it was in.
+        pcpu.states[record.payload.Word(0)].Add(record.tsc - pcpu.idle->tsc);
+        pcpu.idle.reset();
+        break;
+      default:
+        EndFrequency(pcpu, record.tsc);
+        ++pcpu.changes;
+        pcpu.frequency = Since{record.payload.Word(1), record.tsc};
+        break;
+    }
+  }
+
+  void OnLoss(const trace::Item& item) override {
+    const auto pcpu = pcpus_.find(item.record.pcpu);
+    if (pcpu == pcpus_.end() || item.kind != trace::ItemKind::kLossBegin) return;
+    pcpu->second.idle.reset();
+    EndFrequency(pcpu->second, item.record.tsc);
+  }
+
+  void Finish(Tsc end) override {
+    for (auto& [id, pcpu] : pcpus_) EndFrequency(pcpu, end);
+  }
+
+  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+    Group& idle = out.AddGroup("idle_states", "Idle states");
+    Group& frequencies = out.AddGroup("frequencies", "Frequencies");
+    for (const auto& [id, pcpu] : pcpus_) {
+      const std::string name = fmt::format("p{}", id.value);
+      Row states{name, {}, {}};
+      for (const auto& [state, stat] : pcpu.states) {
+        states.parts.push_back(Row{fmt::format("C{}", state), {}, {}}.Add(stat.Figures()));
+      }
+      if (pcpu.unmatched > 0) {
+        states.parts.push_back(
+            Row{"left, entry not seen", {}, {}}.Add("count", Unit::kCount, pcpu.unmatched));
+      }
+      if (!states.parts.empty()) idle.rows.push_back(std::move(states));
+      if (pcpu.changes == 0) continue;
+      Row times{name, {}, {}};
+      times.Add("changes", Unit::kCount, pcpu.changes);
+      for (const auto& [mhz, stat] : pcpu.frequencies) {
+        times.parts.push_back(Row{fmt::format("{} MHz", mhz), {}, {}}.Add(stat.Figures()));
+      }
+      frequencies.rows.push_back(std::move(times));
+    }
+  }
+
+ private:
+  struct Since {
+    uint32_t what;  // idle state, or MHz
+    Tsc tsc;
+  };
+  struct Pcpu {
+    std::optional<Since> idle;
+    std::optional<Since> frequency;
+    uint64_t changes = 0;
+    uint64_t unmatched = 0;
+    std::map<uint32_t, TimeStat> states;
+    std::map<uint32_t, TimeStat> frequencies;  // by MHz
+  };
+
+  static void EndFrequency(Pcpu& pcpu, Tsc at) {
+    if (!pcpu.frequency) return;
+    pcpu.frequencies[pcpu.frequency->what].Add(at - pcpu.frequency->tsc);
+    pcpu.frequency.reset();
+  }
+
+  std::map<PcpuId, Pcpu> pcpus_;
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakePower() { return std::make_unique<Power>(); }
+
+}  // namespace xenoscope::analysis
