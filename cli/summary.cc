@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "analysis/registry.h"
 #include "analysis/run.h"
@@ -25,6 +26,9 @@ struct Options {
   std::string cpu_hz;
   std::string vendor;
   unsigned threads = std::thread::hardware_concurrency();
+  std::vector<uint16_t> domains;
+  std::vector<std::string> sections;
+  bool all = false;
 };
 
 absl::Status Summarise(const Options& options) {
@@ -39,8 +43,11 @@ absl::Status Summarise(const Options& options) {
     known.dialect.vendor_source = trace::DialectSource::kGiven;
   }
   XENOSCOPE_ASSIGN_OR_RETURN(
-      const analysis::Result result,
+      analysis::Result result,
       analysis::Run(input.trace, known, analysis::AllAnalyses(), options.threads));
+  report::SummarySelection selection{{}, options.sections};
+  for (const uint16_t domain : options.domains) selection.domains.push_back(DomainId{domain});
+  report::Select(selection, result.document);
   const auto names = [&](DomainId domain) { return input.DomainName(domain); };
   std::string text;
   if (options.format == "json") {
@@ -48,7 +55,7 @@ absl::Status Summarise(const Options& options) {
   } else if (options.format == "csv") {
     text = report::SummaryCsv(result);
   } else {
-    text = report::SummaryText(result, names, report::StdoutStyle());
+    text = report::SummaryText(result, names, {report::StdoutStyle(), options.all});
   }
   return WriteStdout(text);
 }
@@ -73,9 +80,25 @@ void AddSummary(CLI::App& app, Run& run) {
       ->check(CLI::IsMember({"intel", "amd"}));
   command->add_option("--threads", options->threads, "how many threads to use; default: all cores")
       ->check(CLI::Range(1U, 1024U));
+  command->add_option("--domain", options->domains, "only these domains (1 or 1,2)")
+      ->delimiter(',');
+  command
+      ->add_option("--sections", options->sections,
+                   "only these, by their names in JSON (runstates,exits,hypercalls)")
+      ->delimiter(',');
+  command->add_flag("--all", options->all,
+                    "also what text leaves out because other figures tell it; JSON has it always");
   command->footer(
-      "Example:\n"
+      "Sections\n"
+      "  of the trace   pcpus vcpus runqueue_waits scheduler idle_states frequencies irqs\n"
+      "                 irq_vectors unmapped_vectors volume volume_by_pcpu\n"
+      "  of a domain    runstates grants_by grants_for memory\n"
+      "  of a vCPU      runstates runnable affinity switch_infnext scheduler exits\n"
+      "                 nested_exits pv hypercalls traps guest_events\n"
+      "  what is in none of the figures: *_edges, pv_unattributed, guest_events of the trace\n"
+      "Examples:\n"
       "  xenoscope summary web.xeno\n"
+      "  xenoscope summary --domain 1 --sections runstates,exits web.xeno\n"
       "  xenoscope summary --format json trace.bin | jq '.domains[].vcpus[].exits'");
   command->callback([options, &run] { run = [options] { return Summarise(*options); }; });
 }

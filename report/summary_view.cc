@@ -106,6 +106,12 @@ uint64_t Whole(const analysis::Row& row, std::string_view key) {
   return 0;
 }
 
+bool SameFigures(const std::vector<Figure>& a, const std::vector<Figure>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Figure& x, const Figure& y) {
+    return x.key == y.key && x.value == y.value;
+  });
+}
+
 // One group as a table: a column for each key that its rows have, and with "cycles" the share of
 // the trace's time and the average.
 class GroupTable {
@@ -140,7 +146,10 @@ class GroupTable {
 
   void AddRow(const analysis::Row& row, int indent) {
     std::vector<Cell> cells(table_.columns.size());
-    cells[0] = row.name;
+    // A single part that says the same as the whole only adds its name.
+    const bool joined = row.parts.size() == 1 && !row.figures.empty() &&
+                        SameFigures(row.figures, row.parts[0].figures);
+    cells[0] = joined ? row.name + ": " + row.parts[0].name : row.name;
     for (const Figure& figure : row.figures) cells[table_.Find(figure.key)] = CellOf(figure);
     const size_t share = table_.Find("share");
     if (share < cells.size() && !std::holds_alternative<std::monostate>(cells[share - 1])) {
@@ -151,6 +160,7 @@ class GroupTable {
       if (count > 0) cells[share + 1] = facts_->clock.Seconds(cycles) / static_cast<double>(count);
     }
     table_.AddRow(std::move(cells), indent);
+    if (joined) return;
     for (const analysis::Row& part : row.parts) AddRow(part, indent + 1);
   }
 
@@ -158,12 +168,37 @@ class GroupTable {
   Table table_;
 };
 
+bool Has(const analysis::Row& row, std::string_view key) {
+  return std::any_of(row.figures.begin(), row.figures.end(),
+                     [key](const Figure& figure) { return figure.key == key; });
+}
+
+// What a remainder's rows tell, in one line: "not in the above: open at the end 1.2 ms; ...".
+std::string RemainderText(const analysis::Group& group, const analysis::Facts& facts) {
+  std::string text;
+  for (const analysis::Row& row : group.rows) {
+    const bool timed = Has(row, "cycles");
+    const uint64_t count = Whole(row, "count");
+    text += fmt::format("{}{} {}", text.empty() ? "  not in the above: " : "; ", row.name,
+                        timed ? CellText(facts.clock.Seconds(Whole(row, "cycles")), Unit::kSeconds)
+                              : CellText(count, Unit::kCount));
+    if (timed && count > 1) text += fmt::format(" ({} times)", count);
+  }
+  return text + "\n";
+}
+
 std::string SectionText(const analysis::Section& section, const analysis::Facts& facts,
-                        const TextStyle& style) {
+                        const SummaryStyle& style) {
   std::string text;
   for (const analysis::Group& group : section.groups) {
     if (group.rows.empty()) continue;
-    text += ToText(GroupTable(group, facts).table(), style);
+    if (group.show == analysis::Show::kRemainder) {
+      text += RemainderText(group, facts);
+      continue;
+    }
+    if (group.show == analysis::Show::kDetail && !style.details) continue;
+    if (!text.empty()) text += '\n';
+    text += ToText(GroupTable(group, facts).table(), style.text);
   }
   return text;
 }
@@ -261,18 +296,55 @@ void AddCsvSection(const std::string& domain, const std::string& vcpu,
 
 }  // namespace
 
-std::string SummaryText(const Result& result, const DomainNames& names, const TextStyle& style) {
+void Select(const SummarySelection& selection, analysis::Document& document) {
+  const auto wanted = [&](const analysis::Section& section) {
+    return std::any_of(section.groups.begin(), section.groups.end(),
+                       [](const analysis::Group& group) { return !group.rows.empty(); });
+  };
+  const auto reduce = [&](analysis::Section& section) {
+    if (selection.sections.empty()) return;
+    std::erase_if(section.groups, [&](const analysis::Group& group) {
+      return std::find(selection.sections.begin(), selection.sections.end(), group.key) ==
+             selection.sections.end();
+    });
+  };
+  if (!selection.domains.empty()) {
+    document.trace.groups.clear();
+    std::erase_if(document.domains, [&](const analysis::DomainSection& domain) {
+      return std::find(selection.domains.begin(), selection.domains.end(), domain.domain) ==
+             selection.domains.end();
+    });
+  }
+  reduce(document.trace);
+  for (analysis::DomainSection& domain : document.domains) {
+    reduce(domain.section);
+    for (analysis::VcpuSection& vcpu : domain.vcpus) reduce(vcpu.section);
+  }
+  if (selection.sections.empty()) return;
+  for (analysis::DomainSection& domain : document.domains) {
+    std::erase_if(domain.vcpus,
+                  [&](const analysis::VcpuSection& vcpu) { return !wanted(vcpu.section); });
+  }
+  std::erase_if(document.domains, [&](const analysis::DomainSection& domain) {
+    return domain.vcpus.empty() && !wanted(domain.section);
+  });
+}
+
+std::string SummaryText(const Result& result, const DomainNames& names, const SummaryStyle& style) {
   std::string text = TraceText(result);
-  text += SectionText(result.document.trace, result.facts, style);
+  const std::string whole = SectionText(result.document.trace, result.facts, style);
+  if (!whole.empty()) text += '\n' + whole;
   for (const analysis::DomainSection& domain : result.document.domains) {
     const std::string name = names(domain.domain);
     text += Heading(fmt::format("Domain {}{}", ToString(domain.domain),
                                 name.empty() ? "" : fmt::format(" ({})", name)),
-                    style);
+                    style.text);
     text += SectionText(domain.section, result.facts, style);
     for (const analysis::VcpuSection& vcpu : domain.vcpus) {
-      text += Heading(ToString(VcpuRef{domain.domain, vcpu.vcpu}), style);
-      text += SectionText(vcpu.section, result.facts, style);
+      const std::string inner = SectionText(vcpu.section, result.facts, style);
+      if (inner.empty()) continue;
+      text += Heading(ToString(VcpuRef{domain.domain, vcpu.vcpu}), style.text);
+      text += inner;
     }
   }
   return text;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "analysis/run.h"
 #include "report/table_text.h"
@@ -13,8 +14,19 @@ namespace xenoscope::report {
 // A domain's name, or empty.
 using DomainNames = std::function<std::string(DomainId)>;
 
+// What to leave in a summary; empty lists leave all.
+struct SummarySelection {
+  std::vector<DomainId> domains;      // and nothing of the trace as a whole
+  std::vector<std::string> sections;  // keys of groups; domains and vCPUs without any are left out
+};
+void Select(const SummarySelection& selection, analysis::Document& document);
+
+struct SummaryStyle {
+  TextStyle text;
+  bool details = false;  // tables that repeat what others tell, too
+};
 std::string SummaryText(const analysis::Result& result, const DomainNames& names,
-                        const TextStyle& style);
+                        const SummaryStyle& style);
 
 // trace {bytes, records, ...}, domains [{domid, name, GROUP {ROW: FIGURES}, vcpus [{vcpu, ...}]}]
 nlohmann::ordered_json SummaryJson(const analysis::Result& result, const DomainNames& names);
