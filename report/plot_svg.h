@@ -1,5 +1,5 @@
 // Draws a picture as SVG that needs nothing beside it: no scripts, no fonts, no styles from
-// elsewhere. At most some hundred kilobytes, however many points there are.
+// elsewhere. At most some megabytes, usually far less, however many points there are.
 #pragma once
 
 #include <string>
