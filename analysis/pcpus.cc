@@ -50,7 +50,7 @@ class Pcpus : public Analysis {
   }
 
   void DescribeTrace(const Facts& facts, Section& out) const override {
-    Group& pcpus = out.AddGroup("pcpus", "pCPUs");
+    Group& pcpus = out.AddGroup("utilisation", "pCPUs");
     Group edges{"pcpu_edges", "Not in the above", {}, Show::kRemainder};
     for (size_t i = 0; i < pcpus_.size(); ++i) {
       const Pcpu& pcpu = pcpus_[i];

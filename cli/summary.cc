@@ -90,8 +90,8 @@ void AddSummary(CLI::App& app, Run& run) {
                     "also what text leaves out because other figures tell it; JSON has it always");
   command->footer(
       "Sections\n"
-      "  of the trace   pcpus vcpus runqueue_waits scheduler idle_states frequencies irqs\n"
-      "                 irq_vectors unmapped_vectors volume volume_by_pcpu\n"
+      "  of the trace   utilisation vcpus runqueue_waits scheduler idle_states frequencies\n"
+      "                 irqs irq_vectors unmapped_vectors volume volume_by_pcpu\n"
       "  of a domain    runstates grants_by grants_for memory\n"
       "  of a vCPU      runstates runnable affinity switch_infnext scheduler exits\n"
       "                 nested_exits pv hypercalls traps guest_events\n"

@@ -49,10 +49,10 @@ TEST(Pcpus, ATurnThatGoesOnIsOneInterval) {
           Rec(kRunningToBlocked, 30, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 30, {Vcpu(kIdle, 0)}),
           Rec(kRunningToRunnable, 45, {Vcpu(kIdle, 0)}), Rec(kRunnableToRunning, 50, {Vcpu(1, 0)}),
           Rec(0x22206, 57, {1})});
-  EXPECT_THAT(
-      Lines(Analysed(trace, MakePcpus()).document.trace),
-      ElementsAre("pcpus/p0", "pcpus/p0/running count=2 cycles=27",
-                  "pcpus/p0/idle count=1 cycles=15", "pcpu_edges/p0, not known who ran cycles=5"));
+  EXPECT_THAT(Lines(Analysed(trace, MakePcpus()).document.trace),
+              ElementsAre("utilisation/p0", "utilisation/p0/running count=2 cycles=27",
+                          "utilisation/p0/idle count=1 cycles=15",
+                          "pcpu_edges/p0, not known who ran cycles=5"));
 }
 
 TEST(Pcpus, LostTimeIsFromTheFirstLostRecordToTheMark) {
@@ -60,9 +60,10 @@ TEST(Pcpus, LostTimeIsFromTheFirstLostRecordToTheMark) {
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
                    Rec(0x1f001, 100, {7, 1, 50, 0}),  // 7 records lost since 50; d1v0 runs
                    Rec(kRunningToBlocked, 120, {Vcpu(1, 0)})});
-  EXPECT_THAT(Lines(Analysed(trace, MakePcpus()).document.trace),
-              ElementsAre("pcpus/p0 lost_records=7", "pcpus/p0/running count=2 cycles=60",
-                          "pcpus/p0/lost count=1 cycles=50"));
+  EXPECT_THAT(
+      Lines(Analysed(trace, MakePcpus()).document.trace),
+      ElementsAre("utilisation/p0 lost_records=7", "utilisation/p0/running count=2 cycles=60",
+                  "utilisation/p0/lost count=1 cycles=50"));
 }
 
 TEST(Affinity, AStayEndsWhereTheVcpuBeginsToRunElsewhere) {
