@@ -72,7 +72,13 @@ std::optional<Tsc> Cursor::FirstTsc() const {
         continue;
       }
       if (header.has_tsc && header.id != 0x1f002) {
-        return Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)};
+        const Tsc tsc{LoadUnchecked<uint64_t>(file_ + at + 4)};
+        // A trace that begins with a loss begins where the loss does.
+        if (header.id == 0x1f001 && header.words == 4) {
+          const Tsc first_lost{LoadUnchecked<uint64_t>(file_ + at + 20)};
+          if (first_lost <= tsc) return first_lost;
+        }
+        return tsc;
       }
       at += header.size;
     }
