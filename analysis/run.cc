@@ -161,7 +161,8 @@ Pass WalkBeside(const trace::TraceFile& file, Lane& here, Lane& beside) {
 }  // namespace
 
 absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
-                           std::vector<std::unique_ptr<Analysis>> analyses, unsigned threads) {
+                           const std::vector<std::unique_ptr<Analysis>>& analyses,
+                           unsigned threads) {
   std::vector<Analysis*> of_host;
   std::vector<Analysis*> of_hvm;
   for (const auto& analysis : analyses) {

@@ -58,6 +58,7 @@ struct Result {
 // analyses of HVM guests run beside the others, on items handed over by the thread that decodes;
 // the result is the same. Errors: Internal when the bytes do not add up.
 absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
-                           std::vector<std::unique_ptr<Analysis>> analyses, unsigned threads);
+                           const std::vector<std::unique_ptr<Analysis>>& analyses,
+                           unsigned threads);
 
 }  // namespace xenoscope::analysis

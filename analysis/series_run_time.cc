@@ -13,7 +13,6 @@ namespace {
 using correlate::RunInterval;
 using correlate::RunState;
 using correlate::Timeline;
-using correlate::VcpuTrack;
 
 // Sums the times of runstates under the key that a derived class gives them.
 class StateTimes : public Series {

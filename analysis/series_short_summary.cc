@@ -20,7 +20,6 @@ using correlate::ExitArc;
 using correlate::RunInterval;
 using correlate::RunState;
 using correlate::Timeline;
-using correlate::VcpuTrack;
 using trace::Event;
 
 enum Class : uint8_t {

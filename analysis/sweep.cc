@@ -17,6 +17,7 @@ using trace::ItemKind;
 
 std::vector<Analysis*> Pointers(const std::vector<std::unique_ptr<Analysis>>& analyses) {
   std::vector<Analysis*> pointers;
+  pointers.reserve(analyses.size());
   for (const auto& analysis : analyses) pointers.push_back(analysis.get());
   return pointers;
 }

@@ -52,6 +52,7 @@ absl::Status InContext(const absl::Status& status, std::string_view where);
 
 }  // namespace xenoscope
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and declarations take none
 // Returns from the enclosing function when `expression` is an error.
 #define XENOSCOPE_RETURN_IF_ERROR(expression)                               \
   do {                                                                      \
@@ -67,3 +68,4 @@ absl::Status InContext(const absl::Status& status, std::string_view where);
   auto result = (expression);                                     \
   if (!result.ok()) return std::move(result).status();            \
   lhs = *std::move(result)
+// NOLINTEND(bugprone-macro-parentheses)

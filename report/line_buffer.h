@@ -67,6 +67,7 @@ class LineBuffer {
 
   void Put(char c) { *at_++ = c; }
   void Put(std::string_view text) {
+    if (text.empty()) return;  // it may have no data, which memcpy must not be given
     std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }

@@ -47,6 +47,7 @@ std::vector<Address> Addresses(size_t count, Address begin, Address end) {
 
 void BM_ReadKallsymsAndBuild(benchmark::State& state) {
   const std::string text = Kallsyms();
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) benchmark::DoNotOptimize(Index(text));
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * text.size()));
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * kFunctions));
@@ -57,6 +58,7 @@ void BM_Find(benchmark::State& state) {
   const SymbolIndex index = Index(Kallsyms());
   const auto addresses = Addresses(1 << 16, index.begin(), index.end());
   size_t i = 0;
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) benchmark::DoNotOptimize(index.Find(addresses[i++ % addresses.size()]));
   state.SetItemsProcessed(state.iterations());
 }
@@ -70,6 +72,7 @@ void BM_Resolve(benchmark::State& state) {
   const auto addresses =
       Addresses(static_cast<size_t>(state.range(0)), index->begin(), index->end());
   size_t i = 0;
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
     benchmark::DoNotOptimize(
         symbols.Resolve(kDom0, Mode::kKernel, addresses[i++ % addresses.size()]));
@@ -84,6 +87,7 @@ void BM_FramesCold(benchmark::State& state) {
   const auto elf = ElfFile::Open(file.bytes()).value();
   const auto index = SymbolIndex::Build(ReadElf(elf, "self").value().table).value();
   const auto addresses = Addresses(10'000, index.begin(), index.end());
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
     const auto debug = DebugInfo::Open(FileContent::Open("/proc/self/exe").value());
     if (!debug.ok()) return state.SkipWithError("built without debug information");

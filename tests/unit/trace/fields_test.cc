@@ -225,7 +225,8 @@ TEST(Fields, EveryVariantOfEveryRowDecodesToItsOwnFields) {
     for (uint8_t i = 0; i < layout.variant_count; ++i) {
       const Variant& variant = layout.variants[i];
       const uint32_t count = VariantWords(variant, info.id);
-      const Record record = MakeRecord(info.id, Words(words.begin(), words.begin() + count));
+      const Words payload(words.begin(), words.begin() + count);  // the record points into it
+      const Record record = MakeRecord(info.id, payload);
       Dialect dialect;
       dialect.from_version = variant.from_version;
       dialect.before_version = variant.before_version;

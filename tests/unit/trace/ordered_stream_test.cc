@@ -113,8 +113,8 @@ TEST(OrderedStream, PutsALossWhereItBegan) {
 TEST(OrderedStream, BeginsWithTheLossThatATraceBeginsWith) {
   TraceBytes trace;
   trace.Window(0, {Rec(0x1f001, 100, {7, 3U | 2U << 16, 50, 0}), Rec(kVmentry, 110, {})});
-  EXPECT_THAT(Stream(trace.bytes()), ElementsAre("50 p0 loss d?v?", "100 p0 lost(7) d3v2",
-                                                 "110 p0 vmentry d3v2"));
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("50 p0 loss d?v?", "100 p0 lost(7) d3v2", "110 p0 vmentry d3v2"));
 }
 
 TEST(OrderedStream, ShowsPaddingAndUnknownEvents) {
