@@ -53,6 +53,7 @@ struct Clock {
   }
   // Exact: no rounding accumulates, whatever the length. Rounds down to whole nanoseconds.
   constexpr uint64_t Nanoseconds(Cycles cycles) const {
+    if (hz == 0) return 0;
     const uint64_t whole = cycles / hz;
     const uint64_t rest = cycles % hz;
     __extension__ using Wide = unsigned __int128;

@@ -350,6 +350,10 @@ std::string SummaryText(const Result& result, const DomainNames& names, const Su
   return text;
 }
 
+// Of what kind the vCPU is, scripts need not ask: these are there, if empty.
+constexpr const char* kKeysOfEveryVcpu[] = {"runstates",  "runnable", "exits",
+                                            "hypercalls", "traps",    "pv"};
+
 ordered_json SummaryJson(const Result& result, const DomainNames& names) {
   ordered_json out;
   out["trace"] = JsonTrace(result);
@@ -360,6 +364,7 @@ ordered_json SummaryJson(const Result& result, const DomainNames& names) {
     ordered_json& vcpus = entry["vcpus"] = ordered_json::array();
     for (const analysis::VcpuSection& vcpu : domain.vcpus) {
       ordered_json inner = {{"vcpu", vcpu.vcpu.value}};
+      for (const char* key : kKeysOfEveryVcpu) inner[key] = ordered_json::object();
       AddSection(vcpu.section, inner);
       vcpus.push_back(std::move(inner));
     }

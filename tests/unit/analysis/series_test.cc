@@ -38,7 +38,7 @@ constexpr uint32_t kHlt = 0x78;
 constexpr uint32_t kIoio = 0x7b;
 
 // The rows "[begin,end) LINE=VALUE ..." of a series; lines that have nothing there are left out.
-std::vector<std::string> Rows(TraceBytes bytes, std::string_view name, Cycles length,
+std::vector<std::string> Rows(const TraceBytes& bytes, std::string_view name, Cycles length,
                               const DomainFilter& filter = {}, size_t most_lines = 0) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
@@ -189,7 +189,7 @@ class Points : public PointSink {
   const Scatter& scatter_;
 };
 
-std::vector<std::string> PointsOf(TraceBytes bytes, std::string_view name,
+std::vector<std::string> PointsOf(const TraceBytes& bytes, std::string_view name,
                                   const ScatterOptions& options = {}) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   std::vector<std::unique_ptr<Analysis>> analyses;

@@ -21,6 +21,7 @@ using testing::Not;
 
 std::vector<std::string> Labels(const std::vector<Tick>& ticks) {
   std::vector<std::string> labels;
+  labels.reserve(ticks.size());
   for (const Tick& tick : ticks) labels.push_back(tick.label);
   return labels;
 }

@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -178,7 +179,7 @@ class FakeXen final : public XenoprofCalls {
     XenoprofInit init;
     init.num_events = counters;
     init.is_primary = primary ? 1 : 0;
-    std::strcpy(init.cpu_type.data(), "x86-64/family15h");
+    std::string_view("x86-64/family15h").copy(init.cpu_type.data(), init.cpu_type.size() - 1);
     std::memcpy(argument.data(), &init, sizeof init);
     is_primary_ = primary;
     if (state_ == State::kReady || state_ == State::kReserved || state_ == State::kProfiling) {

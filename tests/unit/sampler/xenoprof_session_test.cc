@@ -19,7 +19,6 @@ using recording::DrainTimes;
 using recording::Entry;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::array kPassive{DomainId{1}, DomainId{2}};
 const std::array kCycles{PmuEvent{"cycles", 0x76, 0, 100000}};
