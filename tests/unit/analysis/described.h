@@ -20,7 +20,7 @@ inline Result Analysed(const trace::TraceBytes& bytes, std::unique_ptr<Analysis>
   EXPECT_TRUE(file.ok());
   std::vector<std::unique_ptr<Analysis>> analyses;
   analyses.push_back(std::move(analysis));
-  auto result = Run(*file, {Clock{1'000'000'000, ClockSource::kGiven}, {}}, std::move(analyses), 1);
+  auto result = Run(*file, {Clock{1'000'000'000, ClockSource::kGiven}, {}}, analyses, 1);
   EXPECT_TRUE(result.ok()) << result.status();
   return std::move(result).value();
 }
