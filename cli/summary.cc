@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "analysis/registry.h"
@@ -25,7 +24,7 @@ struct Options {
   std::string format = "text";
   std::string cpu_hz;
   std::string vendor;
-  unsigned threads = std::thread::hardware_concurrency();
+  unsigned threads = 1;
   std::vector<uint16_t> domains;
   std::vector<std::string> sections;
   bool all = false;
@@ -78,7 +77,9 @@ void AddSummary(CLI::App& app, Run& run) {
       ->add_option("--vendor", options->vendor,
                    "intel or amd; default: recorded, or inferred from the trace")
       ->check(CLI::IsMember({"intel", "amd"}));
-  command->add_option("--threads", options->threads, "how many threads to use; default: all cores")
+  command
+      ->add_option("--threads", options->threads,
+                   "2 or more: analyses of HVM guests in a thread of their own; does not pay yet")
       ->check(CLI::Range(1U, 1024U));
   command->add_option("--domain", options->domains, "only these domains (1 or 1,2)")
       ->delimiter(',');

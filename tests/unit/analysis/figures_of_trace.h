@@ -34,7 +34,7 @@ inline Result ResultOf(const trace::TraceBytes& bytes, std::unique_ptr<Analysis>
   known.dialect.vendor_source = trace::DialectSource::kGiven;
   std::vector<std::unique_ptr<Analysis>> analyses;
   analyses.push_back(std::move(analysis));
-  auto result = Run(*file, known, std::move(analyses), 1);
+  auto result = Run(*file, known, analyses, 1);
   EXPECT_TRUE(result.ok());
   return *std::move(result);
 }
