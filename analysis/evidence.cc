@@ -19,17 +19,7 @@ void Evidence::Observe(std::span<const trace::Item> items) {
 }
 
 Facts Evidence::Conclude(const Known& known, TscRange range) const {
-  Facts facts{known.dialect, {}, range, known.resolver};
-  const trace::Dialect inferred = dialect_.Conclude();
-  if (known.dialect.vendor_source == trace::DialectSource::kUnknown) {
-    facts.dialect.vendor = inferred.vendor;
-    facts.dialect.vendor_source = inferred.vendor_source;
-  }
-  if (known.dialect.version_source == trace::DialectSource::kUnknown) {
-    facts.dialect.from_version = inferred.from_version;
-    facts.dialect.before_version = inferred.before_version;
-    facts.dialect.version_source = inferred.version_source;
-  }
+  Facts facts{known.dialect.CompletedBy(dialect_.Conclude()), {}, range, known.resolver};
   if (known.clock) {
     facts.clock = *known.clock;
   } else if (const auto estimate = clock_.Conclude()) {

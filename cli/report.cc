@@ -226,7 +226,8 @@ absl::Status Report(const Options& options) {
   }
   XENOSCOPE_ASSIGN_OR_RETURN(const Recording bare, Recording::Open(options.input));
   std::optional<TraceInput> input;
-  if (auto opened = OpenTraceInput(options.input); opened.ok()) {
+  if (auto opened = OpenTraceInput({.input = options.input, .clock = {}, .dialect = {}});
+      opened.ok()) {
     input = *std::move(opened);
   } else if (!absl::IsNotFound(opened.status())) {
     return opened.status();

@@ -20,10 +20,8 @@ namespace xenoscope::cli {
 namespace {
 
 struct Options {
-  std::string input = "xenoscope.xeno";
+  TraceOptions trace;
   std::string format = "text";
-  std::string cpu_hz;
-  std::string vendor;
   unsigned threads = 1;
   std::vector<uint16_t> domains;
   std::vector<std::string> sections;
@@ -31,16 +29,8 @@ struct Options {
 };
 
 absl::Status Summarise(const Options& options) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const TraceInput input, OpenTraceInput(options.input));
-  analysis::Known known{input.clock, input.dialect};
-  if (!options.cpu_hz.empty()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t hz, ParseHz(options.cpu_hz));
-    known.clock = Clock{hz, ClockSource::kGiven};
-  }
-  if (!options.vendor.empty()) {
-    known.dialect.vendor = options.vendor == "intel" ? trace::Vendor::kVmx : trace::Vendor::kSvm;
-    known.dialect.vendor_source = trace::DialectSource::kGiven;
-  }
+  XENOSCOPE_ASSIGN_OR_RETURN(const TraceInput input, OpenTraceInput(options.trace));
+  const analysis::Known known{input.clock, input.dialect};
   XENOSCOPE_ASSIGN_OR_RETURN(
       analysis::Result result,
       analysis::Run(input.trace, known, analysis::AllAnalyses(), options.threads));
@@ -65,28 +55,22 @@ void AddSummary(CLI::App& app, Run& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "summary", "Runstates, VM exits, hypercalls of every vCPU: what xenalyze -s tells, and more");
-  command->add_option("INPUT", options->input, "a recording, or a file written by xentrace")
-      ->capture_default_str();
+  AddTraceOptions(*command, options->trace);
   command->add_option("--format", options->format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
-  command->add_option(
-      "--cpu-hz", options->cpu_hz,
-      "the host's frequency (2.3G); default: recorded, or estimated from the trace");
-  command
-      ->add_option("--vendor", options->vendor,
-                   "intel or amd; default: recorded, or inferred from the trace")
-      ->check(CLI::IsMember({"intel", "amd"}));
   command
       ->add_option("--threads", options->threads,
                    "2 or more: analyses of HVM guests in a thread of their own; does not pay yet")
       ->check(CLI::Range(1U, 1024U));
   command->add_option("--domain", options->domains, "only these domains (1 or 1,2)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command
       ->add_option("--sections", options->sections,
                    "only these, by their names in JSON (runstates,exits,hypercalls)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_flag("--all", options->all,
                     "also what text leaves out because other figures tell it; JSON has it always");
   command->footer(

@@ -35,14 +35,13 @@ namespace xenoscope::cli {
 namespace {
 
 struct Options {
-  std::string input = "xenoscope.xeno";
+  TraceOptions trace;
   std::vector<std::string> series;
   std::string scatter;
   std::string interval;
   std::vector<uint16_t> domains;
   size_t top = 0;
   std::string format = "text";
-  std::string cpu_hz;
   std::string plot;
   bool list = false;
 };
@@ -138,12 +137,8 @@ struct Source {
 };
 
 absl::StatusOr<Source> Open(const Options& options) {
-  XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenTraceInput(options.input));
-  analysis::Known known{input.clock, input.dialect};
-  if (!options.cpu_hz.empty()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t hz, ParseHz(options.cpu_hz));
-    known.clock = Clock{hz, ClockSource::kGiven};
-  }
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenTraceInput(options.trace));
+  const analysis::Known known{input.clock, input.dialect};
   analysis::DomainFilter filter;
   for (const uint16_t domain : options.domains) filter.only.push_back(DomainId{domain});
   return Source{std::move(input), known, std::move(filter)};
@@ -207,7 +202,7 @@ absl::Status ShowSeries(const Options& options,
   XENOSCOPE_ASSIGN_OR_RETURN(const Cycles length, IntervalLength(interval_seconds, facts));
   if (draw) {
     const std::string subtitle =
-        fmt::format("{}, in intervals of {}", InputName(options.input),
+        fmt::format("{}, in intervals of {}", InputName(options.trace.input),
                     report::CellText(facts.clock.Seconds(length), report::Unit::kSeconds));
     report::SeriesPlotBuilder builder(survey, 0, length, bins, subtitle);
     XENOSCOPE_RETURN_IF_ERROR(analysis::WalkSeries(source.input.trace, survey, source.filter,
@@ -277,7 +272,7 @@ absl::Status DrawScatter(const Options& options, const Source& source,
   const bool svg = options.plot != "-";
   report::ScatterPlotBuilder builder(
       survey, info, points.scatter(), facts, svg ? kSvgColumns : report::TerminalColumns(terminal),
-      svg ? kSvgRows : report::TerminalRows(terminal), InputName(options.input));
+      svg ? kSvgRows : report::TerminalRows(terminal), InputName(options.trace.input));
   XENOSCOPE_RETURN_IF_ERROR(points.Give(builder).status());
   return Draw(options.plot, builder.plot());
 }
@@ -334,8 +329,7 @@ void AddTimeline(CLI::App& app, Run& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "timeline", "How run times, exits, hypercalls change over the trace; scatterplots");
-  command->add_option("INPUT", options->input, "a recording, or a file written by xentrace")
-      ->capture_default_str();
+  AddTraceOptions(*command, options->trace);
   command->add_option("--series", options->series, "figures per interval, of those in --list")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -353,9 +347,6 @@ void AddTimeline(CLI::App& app, Run& run) {
       ->capture_default_str();
   command->add_option("--plot", options->plot,
                       "draw: into this SVG file, or in the terminal with -");
-  command->add_option(
-      "--cpu-hz", options->cpu_hz,
-      "the host's frequency (2.3G); default: recorded, or estimated from the trace");
   command->add_flag("--list", options->list, "the series and scatterplots there are");
   command->footer(
       "Example:\n"

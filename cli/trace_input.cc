@@ -46,21 +46,8 @@ absl::StatusOr<TraceInput> OpenRecording(const std::string& path) {
   return TraceInput{std::move(recording), std::move(piece), std::move(trace), clock, dialect};
 }
 
-}  // namespace
-
-std::string TraceInput::DomainName(DomainId domain) const {
-  if (!recording) return "";
-  const recording::DomainInfo* info = recording->info().Domain(domain);
-  return info == nullptr ? "" : info->name;
-}
-
-absl::StatusOr<TraceInput> OpenTraceInput(const std::string& path) {
-  if (recording::Recording::IsRecording(path)) return OpenRecording(path);
-  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(path));
-  return TraceInput{std::nullopt, std::nullopt, std::move(trace), std::nullopt, {}};
-}
-
-absl::StatusOr<uint64_t> ParseHz(const std::string& text) {
+// "2.3g", "2300m", "2300000000" in Hz; nothing for anything else.
+std::optional<uint64_t> ParseHz(const std::string& text) {
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
@@ -72,10 +59,67 @@ absl::StatusOr<uint64_t> ParseHz(const std::string& text) {
   if (suffix == "m" || suffix == "M") scale = 1e6;
   if (suffix == "g" || suffix == "G") scale = 1e9;
   const double hz = number * scale;
-  if (error != std::errc() || !(hz >= 1) || hz > 1e12) {
-    return InvalidError("not a frequency: {} (write 2300000000, 2300M or 2.3G)", text);
-  }
+  if (error != std::errc() || !(hz >= 1) || hz > 1e12) return std::nullopt;
   return static_cast<uint64_t>(std::llround(hz));
+}
+
+void SetClock(const std::string& text, TraceOptions& options) {
+  const auto hz = ParseHz(text);
+  if (!hz) {
+    throw CLI::ValidationError("--cpu-hz",
+                               text + " is not a frequency (write 2300000000, 2300M or 2.3G)");
+  }
+  options.clock = Clock{*hz, ClockSource::kGiven};
+}
+
+void SetVendor(const std::string& text, TraceOptions& options) {
+  options.dialect.vendor = text == "intel" ? trace::Vendor::kVmx : trace::Vendor::kSvm;
+  options.dialect.vendor_source = trace::DialectSource::kGiven;
+}
+
+void SetVersion(const std::string& text, TraceOptions& options) {
+  const auto version = trace::ParseXenVersion(text);
+  if (!version) {
+    throw CLI::ValidationError("--xen", text + " is not a version of Xen (write 4.17)");
+  }
+  options.dialect.SetVersion(*version, trace::DialectSource::kGiven);
+}
+
+absl::StatusOr<TraceInput> OpenAsIs(const std::string& path) {
+  if (recording::Recording::IsRecording(path)) return OpenRecording(path);
+  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(path));
+  return TraceInput{std::nullopt, std::nullopt, std::move(trace), std::nullopt, {}};
+}
+
+}  // namespace
+
+std::string TraceInput::DomainName(DomainId domain) const {
+  if (!recording) return "";
+  const recording::DomainInfo* info = recording->info().Domain(domain);
+  return info == nullptr ? "" : info->name;
+}
+
+void AddTraceOptions(CLI::App& command, TraceOptions& options) {
+  command.add_option("INPUT", options.input, "a recording, or a file written by xentrace")
+      ->capture_default_str();
+  command.add_option_function<std::string>(
+      "--cpu-hz", [&options](const std::string& text) { SetClock(text, options); },
+      "the host's frequency (2.3G); default: recorded, or estimated from the trace");
+  command
+      .add_option_function<std::string>(
+          "--vendor", [&options](const std::string& text) { SetVendor(text, options); },
+          "intel or amd; default: recorded, or inferred from the trace")
+      ->check(CLI::IsMember({"intel", "amd"}));
+  command.add_option_function<std::string>(
+      "--xen", [&options](const std::string& text) { SetVersion(text, options); },
+      "Xen's version (4.17); default: recorded, or inferred from the trace");
+}
+
+absl::StatusOr<TraceInput> OpenTraceInput(const TraceOptions& options) {
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenAsIs(options.input));
+  if (options.clock) input.clock = options.clock;
+  input.dialect = options.dialect.CompletedBy(input.dialect);
+  return input;
 }
 
 }  // namespace xenoscope::cli

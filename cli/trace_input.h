@@ -1,6 +1,8 @@
-// What a reading command is pointed at: a recording, or a bare xentrace file.
+// What a reading command is pointed at, a recording or a bare xentrace file, and the options that
+// say of it what it does not say itself.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
@@ -12,13 +14,23 @@
 
 namespace xenoscope::cli {
 
+struct TraceOptions {
+  std::string input = "xenoscope.xeno";
+  // What the user said; it goes before what is recorded, and that before what the trace shows.
+  std::optional<Clock> clock;
+  trace::Dialect dialect;
+};
+
+// Adds INPUT, --cpu-hz, --vendor and --xen to a command. `options` must outlive it.
+void AddTraceOptions(CLI::App& command, TraceOptions& options);
+
 struct TraceInput {
   // Empty for a bare trace.
   std::optional<recording::Recording> recording;
   // Keeps a decompressed trace alive.
   std::optional<recording::Piece> piece;
   trace::TraceFile trace;
-  // What the recording knows; nothing for a bare trace.
+  // What the user said or the recording knows; nothing where only the trace can tell.
   std::optional<Clock> clock;
   trace::Dialect dialect;
 
@@ -27,9 +39,6 @@ struct TraceInput {
 };
 
 // Prints what the recording warns of to stderr. Errors: those of opening either.
-absl::StatusOr<TraceInput> OpenTraceInput(const std::string& path);
-
-// "2.3g", "2300m", "2300000000" in Hz. Errors: InvalidArgument.
-absl::StatusOr<uint64_t> ParseHz(const std::string& text);
+absl::StatusOr<TraceInput> OpenTraceInput(const TraceOptions& options);
 
 }  // namespace xenoscope::cli

@@ -70,6 +70,20 @@ std::string_view ToString(DialectSource source) {
   return "unknown";
 }
 
+Dialect Dialect::CompletedBy(const Dialect& other) const {
+  Dialect all = *this;
+  if (vendor_source == DialectSource::kUnknown) {
+    all.vendor = other.vendor;
+    all.vendor_source = other.vendor_source;
+  }
+  if (version_source == DialectSource::kUnknown) {
+    all.from_version = other.from_version;
+    all.before_version = other.before_version;
+    all.version_source = other.version_source;
+  }
+  return all;
+}
+
 std::string VersionText(const Dialect& dialect) {
   const auto text = [](uint32_t version) {
     return fmt::format("{}.{}", version / 100, version % 100);

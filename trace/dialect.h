@@ -49,6 +49,8 @@ struct Dialect {
     before_version = static_cast<XenVersion>(version + 1);
     version_source = source;
   }
+  // With what is unknown here taken from `other`.
+  Dialect CompletedBy(const Dialect& other) const;
 };
 
 // "4.17", "4.11 to 4.17", "4.19 or later", "before 4.18", "any".
