@@ -5,10 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "cli/commands.h"
 
 namespace {
@@ -18,6 +21,41 @@ constexpr int kFailed = 1;
 constexpr int kWrongCommandLine = 2;
 
 void Complain(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n", message); }
+
+// The command that the command line names, or the whole program.
+const CLI::App& Named(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? app : *commands.front();
+}
+
+// "; did you mean --domain?" for an argument that no option takes.
+std::string NearOption(const CLI::App& app, const std::string& argument) {
+  std::vector<std::string> options;
+  for (const CLI::Option* option : Named(app).get_options()) {
+    for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+  }
+  const std::vector<std::string_view> names(options.begin(), options.end());
+  return xenoscope::DidYouMean(argument.substr(0, argument.find('=')), names);
+}
+
+std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> extras = app.remaining(true);
+  if (extras.empty()) return error.what();
+  const std::string& argument = extras.front();
+  if (!Named(app).get_parent() && !argument.starts_with('-')) {
+    std::vector<std::string_view> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(command->get_name());
+    }
+    const std::string hint = xenoscope::DidYouMean(argument, names);
+    if (!hint.empty()) return fmt::format("no command {}{}", argument, hint);
+    return fmt::format("no command {}; the commands are {}", argument, fmt::join(names, ", "));
+  }
+  if (argument.starts_with('-')) {
+    return fmt::format("no option {}{}", argument, NearOption(app, argument));
+  }
+  return fmt::format("one argument too many: {}", argument);
+}
 
 int Main(int argc, const char* const* argv) {
   CLI::App app("A statistical profiler for Xen that joins samples with xentrace.", "xenoscope");
@@ -44,7 +82,9 @@ int Main(int argc, const char* const* argv) {
   } catch (const CLI::Success& asked_for_help) {
     return app.exit(asked_for_help);
   } catch (const CLI::ParseError& error) {
-    Complain(fmt::format("{}; see xenoscope -h", error.what()));
+    const CLI::App& command = Named(app);
+    Complain(fmt::format("{} (see xenoscope {}-h)", WhatIsWrong(app, error),
+                         command.get_parent() ? command.get_name() + " " : ""));
     return kWrongCommandLine;
   }
 

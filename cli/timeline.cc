@@ -19,6 +19,7 @@
 #include "analysis/series_run.h"
 #include "analysis/sweep.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/trace_input.h"
@@ -89,13 +90,23 @@ double RoundInterval(double seconds) {
   return 10 * power;
 }
 
+// What to say of a name that is none of these.
+template <typename Infos>
+std::string NoSuch(const std::string& name, const Infos& infos) {
+  std::vector<std::string_view> names;
+  for (const auto& info : infos) names.push_back(info.name);
+  const std::string hint = DidYouMean(name, names);
+  return fmt::format("there is no {}{}", name,
+                     hint.empty() ? "; xenoscope timeline --list tells what there is" : hint);
+}
+
 // "io=0x80" taken apart. Throws CLI::ValidationError.
 std::pair<const analysis::ScatterInfo*, std::optional<uint32_t>> ParseScatter(
     const std::string& text) {
   const size_t equals = text.find('=');
   const analysis::ScatterInfo* info = analysis::FindScatter(text.substr(0, equals));
   if (info == nullptr) {
-    throw CLI::ValidationError("--scatter", text + " is not one of timeline --list");
+    throw CLI::ValidationError("--scatter", NoSuch(text.substr(0, equals), analysis::kAllScatters));
   }
   if (equals == std::string::npos) {
     if (!info->needs_parameter) return {info, std::nullopt};
@@ -311,7 +322,7 @@ Run Plan(const Options& options) {
   for (const std::string& name : options.series) {
     const analysis::SeriesInfo* info = analysis::FindSeries(name);
     if (info == nullptr) {
-      throw CLI::ValidationError("--series", name + " is not one of timeline --list");
+      throw CLI::ValidationError("--series", NoSuch(name, analysis::kAllSeries));
     }
     infos.push_back(info);
   }

@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "report/dump_line.h"
 #include "report/line_buffer.h"
 #include "trace/events.h"
@@ -320,6 +321,17 @@ constexpr KindWord kKindWords[] = {
     {"wrap", {ItemKind::kWrap, ItemKind::kWrap}},
 };
 
+// The words of --event that are no patterns.
+std::vector<std::string_view> EventWords() {
+  std::vector<std::string_view> words;
+  for (const KindWord& known : kKindWords) words.push_back(known.word);
+  for (size_t event = 1; event < trace::kEventCount; ++event) {
+    const trace::EventInfo& info = trace::Info(static_cast<Event>(event));
+    words.insert(words.end(), {info.name, ToString(info.trace_class), ToString(info.subclass)});
+  }
+  return words;
+}
+
 // The events that a word of --event means: a name or glob, a class, a subclass.
 bool Matches(const std::string& word, const trace::EventInfo& info) {
   if (fnmatch(word.c_str(), std::string(info.name).c_str(), 0) == 0) return true;
@@ -346,8 +358,7 @@ absl::StatusOr<EventFilter> EventFilter::Parse(const std::vector<std::string>& w
       found = true;
     }
     if (!found) {
-      return InvalidError("no event, class or pattern '{}'; xenoscope dump -h lists the classes",
-                          word);
+      return InvalidError("no event, class or pattern {}{}", word, DidYouMean(word, EventWords()));
     }
   }
   return filter;
