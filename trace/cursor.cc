@@ -12,6 +12,10 @@ constexpr uint64_t kMostRecordBytes = 40;
 // How many records a look ahead may pass.
 constexpr int kLookAhead = 8;
 
+// TRC_LOST_RECORDS and TRC_TRACE_WRAP_BUFFER (xen/include/public/trace.h, 4.17).
+constexpr uint32_t kLostRecordsId = 0x1f001;
+constexpr uint32_t kPaddingId = 0x1f002;
+
 // Exactly one class bit of TRC_GEN .. TRC_GUEST (xen/include/public/trace.h, 4.17).
 bool IsClass(uint32_t id) {
   const uint32_t trace_class = id >> 16;
@@ -71,10 +75,10 @@ std::optional<Tsc> Cursor::FirstTsc() const {
         at += 4;
         continue;
       }
-      if (header.has_tsc && header.id != 0x1f002) {
+      if (header.has_tsc && header.id != kPaddingId) {
         const Tsc tsc{LoadUnchecked<uint64_t>(file_ + at + 4)};
         // A trace that begins with a loss begins where the loss does.
-        if (header.id == 0x1f001 && header.words == 4) {
+        if (header.id == kLostRecordsId && header.words == 4) {
           const Tsc first_lost{LoadUnchecked<uint64_t>(file_ + at + 20)};
           if (first_lost <= tsc) return first_lost;
         }
@@ -216,7 +220,7 @@ void Cursor::PrepareRecord() {
   }
   const Header header = Decode(LoadUnchecked<uint32_t>(file_ + pos_));
   if (header.size > end_ - pos_) return Resynchronise(DamageKind::kStraddle);
-  if (header.id == 0x1f002) {  // padding: its TSC, if it has one, is whatever was in the ring
+  if (header.id == kPaddingId) {  // padding: its TSC, if it has one, is whatever was in the ring
     SetRecord(header);
     pending_.kind = ItemKind::kWrap;
     pos_ += header.size;
@@ -318,7 +322,8 @@ std::optional<Tsc> Cursor::PeekTsc(uint64_t at) const {
     if (end - at < 4) return std::nullopt;
     const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
     if (!IsClass(header.id) || header.size > end - at) return std::nullopt;
-    if (header.has_tsc && header.id != 0x1f002) return Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)};
+    if (header.has_tsc && header.id != kPaddingId)
+      return Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)};
     at += header.size;
   }
   return std::nullopt;
