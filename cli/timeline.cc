@@ -94,6 +94,7 @@ double RoundInterval(double seconds) {
 template <typename Infos>
 std::string NoSuch(const std::string& name, const Infos& infos) {
   std::vector<std::string_view> names;
+  names.reserve(infos.size());
   for (const auto& info : infos) names.push_back(info.name);
   const std::string hint = DidYouMean(name, names);
   return fmt::format("there is no {}{}", name,
