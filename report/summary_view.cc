@@ -33,9 +33,12 @@ ordered_json JsonRow(const analysis::Row& row) {
   return out;
 }
 
-void AddSection(const analysis::Section& section, ordered_json& out) {
+// The groups of the section beside the fields of `fields`, of which none is lost: a group of the
+// same name gets "_table" behind its own.
+void AddSection(const analysis::Section& section, const ordered_json& fields, ordered_json& out) {
   for (const analysis::Group& group : section.groups) {
-    ordered_json& rows = out[group.key] = ordered_json::object();
+    const std::string key = fields.contains(group.key) ? group.key + "_table" : group.key;
+    ordered_json& rows = out[key] = ordered_json::object();
     for (const analysis::Row& row : group.rows) rows[row.name] = JsonRow(row);
   }
 }
@@ -64,7 +67,7 @@ ordered_json JsonTrace(const Result& result) {
   };
   ordered_json& unknown = out["unknown_by_event"] = ordered_json::object();
   for (const auto& [id, count] : trace.unknown_by_id) unknown[fmt::format("0x{:x}", id)] = count;
-  AddSection(result.document.trace, out);
+  AddSection(result.document.trace, ordered_json(out), out);
   return out;
 }
 
@@ -360,12 +363,12 @@ ordered_json SummaryJson(const Result& result, const DomainNames& names) {
   ordered_json& domains = out["domains"] = ordered_json::array();
   for (const analysis::DomainSection& domain : result.document.domains) {
     ordered_json entry = {{"domid", domain.domain.value}, {"name", names(domain.domain)}};
-    AddSection(domain.section, entry);
+    AddSection(domain.section, {{"domid", 0}, {"name", ""}, {"vcpus", {}}}, entry);
     ordered_json& vcpus = entry["vcpus"] = ordered_json::array();
     for (const analysis::VcpuSection& vcpu : domain.vcpus) {
       ordered_json inner = {{"vcpu", vcpu.vcpu.value}};
       for (const char* key : kKeysOfEveryVcpu) inner[key] = ordered_json::object();
-      AddSection(vcpu.section, inner);
+      AddSection(vcpu.section, {{"vcpu", 0}}, inner);
       vcpus.push_back(std::move(inner));
     }
     domains.push_back(std::move(entry));

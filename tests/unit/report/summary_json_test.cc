@@ -55,5 +55,26 @@ TEST(SummaryJson, HasTheKeysThatScriptsRelyOn) {
   EXPECT_EQ(pv["hypercalls"]["update_va_mapping"]["count"], 1);
 }
 
+TEST(SummaryJson, KeepsItsFieldsFromGroupsOfTheSameName) {
+  analysis::Result result;
+  result.trace.pcpus = 2;
+  result.document.trace.AddGroup("pcpus", "pCPUs").rows.push_back({"p0", {}, {}});
+  analysis::DomainSection& domain = result.document.domains.emplace_back();
+  domain.domain = DomainId{7};
+  domain.vcpus.emplace_back();
+  for (const char* key : {"domid", "vcpus", "grants"}) domain.section.AddGroup(key, "Title");
+  domain.vcpus[0].section.AddGroup("vcpu", "Title");
+  const nlohmann::ordered_json summary =
+      SummaryJson(result, [](DomainId) { return std::string("web"); });
+  EXPECT_EQ(summary["trace"]["pcpus"], 2);
+  EXPECT_TRUE(summary["trace"]["pcpus_table"].contains("p0"));
+  EXPECT_EQ(summary["domains"][0]["domid"], 7);
+  EXPECT_EQ(summary["domains"][0]["vcpus"].size(), 1U);
+  EXPECT_EQ(summary["domains"][0]["vcpus"][0]["vcpu"], 0);
+  for (const char* key : {"domid_table", "vcpus_table", "grants"}) {
+    EXPECT_TRUE(summary["domains"][0].contains(key)) << key;
+  }
+}
+
 }  // namespace
 }  // namespace xenoscope::report
