@@ -70,12 +70,12 @@ bool IsInFile(ItemKind kind) {
 // The one ordered stream, from which threads take batches in turn.
 class BatchSource {
  public:
-  BatchSource(const trace::TraceFile& file, const DumpOptions& options)
+  BatchSource(const trace::TraceFile& file, const DumpOptions& options,
+              const std::vector<PcpuId>& pcpus)
       : bytes_(file.bytes()), stream_(file.Stream()), from_(options.from), to_(options.to) {
-    const auto& pcpus = file.index().pcpus;
     runners_.assign(pcpus.size(), kNobodyKnown);
     for (size_t i = 0; i < pcpus.size(); ++i) {
-      const size_t number = pcpus[i].pcpu.value;
+      const size_t number = pcpus[i].value;
       if (number >= index_of_.size()) index_of_.resize(number + 1);
       index_of_[number] = static_cast<uint16_t>(i);
     }
@@ -367,7 +367,8 @@ absl::StatusOr<EventFilter> EventFilter::Parse(const std::vector<std::string>& w
 absl::Status Dump(const trace::TraceFile& file, const DumpOptions& options, const DumpSink& sink) {
   std::vector<PcpuId> pcpus;
   for (const trace::PcpuWindows& pcpu : file.index().pcpus) pcpus.push_back(pcpu.pcpu);
-  BatchSource source(file, options);
+  if (pcpus.empty()) pcpus.emplace_back();  // the file's own damages are shown as the first's
+  BatchSource source(file, options, pcpus);
   OrderedSink ordered(sink);
   const auto work = [&] { Worker(file, options, pcpus).Run(source, ordered); };
   std::vector<std::thread> threads;
