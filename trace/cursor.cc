@@ -2,15 +2,23 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 namespace xenoscope::trace {
 namespace {
 
 // A TSC that leaps further than this (about a millisecond) is checked against the next one.
 constexpr Cycles kSuspiciousLeap = Cycles{1} << 22;
+// One that nothing behind it confirms is not believed from here on (about half an hour).
+constexpr Cycles kIncredibleLeap = Cycles{1} << 42;
+// No host has been up for so long (14 years at 5 GHz), and all arithmetic with times has room.
+constexpr Tsc kMostTsc{uint64_t{1} << 61};
 constexpr uint64_t kMostRecordBytes = 40;
-// How many records a look ahead may pass.
-constexpr int kLookAhead = 8;
+// How many later TSCs say whether one is right, and how many records are looked at for them.
+constexpr int kWitnesses = 3;
+constexpr int kLookAhead = 32;
+// Of how many TSCs the first one must be credible.
+constexpr size_t kFirstTscs = 7;
 
 // TRC_LOST_RECORDS and TRC_TRACE_WRAP_BUFFER (xen/include/public/trace.h, 4.17).
 constexpr uint32_t kLostRecordsId = 0x1f001;
@@ -66,9 +74,13 @@ Cursor::Cursor(Bytes file, const PcpuWindows& windows)
   pending_.record.offset = pos_;
 }
 
+// The first TSC, unless those after it lie together and far from it. A trace that begins with a
+// loss begins where the loss does.
 std::optional<Tsc> Cursor::FirstTsc() const {
+  std::vector<Tsc> tscs;  // as they stand in the file
+  std::optional<Tsc> first_lost;
   for (const Window& window : windows_->windows) {
-    for (uint64_t at = window.begin; at + 4 <= window.end;) {
+    for (uint64_t at = window.begin; at + 4 <= window.end && tscs.size() < kFirstTscs;) {
       const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
       if (header.size > window.end - at) break;
       if (!IsClass(header.id)) {
@@ -76,18 +88,26 @@ std::optional<Tsc> Cursor::FirstTsc() const {
         continue;
       }
       if (header.has_tsc && header.id != kPaddingId) {
-        const Tsc tsc{LoadUnchecked<uint64_t>(file_ + at + 4)};
-        // A trace that begins with a loss begins where the loss does.
-        if (header.id == kLostRecordsId && header.words == 4) {
-          const Tsc first_lost{LoadUnchecked<uint64_t>(file_ + at + 20)};
-          if (first_lost <= tsc) return first_lost;
+        if (tscs.empty() && header.id == kLostRecordsId && header.words == 4) {
+          first_lost = Tsc{LoadUnchecked<uint64_t>(file_ + at + 20)};
         }
-        return tsc;
+        tscs.push_back(Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)});
       }
       at += header.size;
     }
   }
-  return std::nullopt;
+  if (tscs.empty()) return std::nullopt;
+  std::vector<Tsc> sorted = tscs;
+  std::sort(sorted.begin(), sorted.end());
+  const Tsc middle = sorted[sorted.size() / 2];
+  const bool together = sorted.size() > 3 && sorted.back() - middle < kIncredibleLeap;
+  const Tsc first = *std::find_if(tscs.begin(), tscs.end(), [&](Tsc tsc) {
+    return tsc <= middle && !(together && middle - tsc >= kIncredibleLeap);
+  });
+  if (first > kMostTsc) return std::nullopt;
+  const bool begins_lost = first_lost && first == tscs[0] && *first_lost <= first &&
+                           first - *first_lost < kIncredibleLeap;
+  return begins_lost ? *first_lost : first;
 }
 
 bool Cursor::NextWindow() {
@@ -305,28 +325,33 @@ bool Cursor::TscIsWrong(Tsc tsc, const Header& header) const {
   if (tsc >= last_tsc_ && tsc - last_tsc_ < kSuspiciousLeap) [[likely]] {
     return false;
   }
-  if (tsc < last_tsc_) return true;
-  const auto next = PeekTsc(pos_ + header.size);
-  return next && *next < tsc && *next >= last_tsc_;
+  return tsc < last_tsc_ || tsc > kMostTsc || !LeapIsConfirmed(tsc, pos_ + header.size);
 }
 
-std::optional<Tsc> Cursor::PeekTsc(uint64_t at) const {
+// Whether the TSCs from `at` on, of a few records, agree that so much time has passed.
+bool Cursor::LeapIsConfirmed(Tsc tsc, uint64_t at) const {
   uint64_t end = end_;
   size_t window = window_;
-  for (int i = 0; i < kLookAhead; ++i) {
+  int later = 0;
+  int earlier = 0;
+  for (int i = 0; i < kLookAhead && later + earlier < kWitnesses; ++i) {
     if (at == end) {
-      if (++window >= windows_->windows.size()) return std::nullopt;
+      if (++window >= windows_->windows.size()) break;
       at = windows_->windows[window].begin;
       end = windows_->windows[window].end;
     }
-    if (end - at < 4) return std::nullopt;
+    if (end - at < 4) break;
     const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
-    if (!IsClass(header.id) || header.size > end - at) return std::nullopt;
-    if (header.has_tsc && header.id != kPaddingId)
-      return Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)};
+    if (!IsClass(header.id) || header.size > end - at) break;
+    if (header.has_tsc && header.id != kPaddingId) {
+      const Tsc witness{LoadUnchecked<uint64_t>(file_ + at + 4)};
+      if (witness >= tsc && witness <= kMostTsc) ++later;
+      if (witness < tsc && witness >= last_tsc_) ++earlier;
+    }
     at += header.size;
   }
-  return std::nullopt;
+  if (later + earlier == 0) return tsc - last_tsc_ < kIncredibleLeap;
+  return later >= earlier;
 }
 
 bool Cursor::EndsPlausibly(uint64_t at) const {

@@ -57,10 +57,9 @@ class Cursor {
   // here.
   bool Plausible(uint64_t at) const;
   bool EndsPlausibly(uint64_t at) const;
-  // The first TSC at or after `at`, looking at a few records only.
-  std::optional<Tsc> PeekTsc(uint64_t at) const;
   std::optional<Tsc> FirstTsc() const;
   bool TscIsWrong(Tsc tsc, const Header& header) const;
+  bool LeapIsConfirmed(Tsc tsc, uint64_t at) const;
 
   const std::byte* file_;
   const PcpuWindows* windows_;

@@ -162,11 +162,44 @@ TEST(OrderedStream, KeepsARecordWhoseTscGoesBackAtTheTimeBeforeIt) {
                                                  "10 p0 vmentry d?v?", "30 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, AcceptsALongIdleTime) {
+TEST(OrderedStream, AcceptsALongIdleTimeThatTheNextRecordConfirms) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmentry, uint64_t{1} << 45, {}),
+                   Rec(kVmentry, (uint64_t{1} << 45) + 5, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 vmentry d?v?", "35184372088832 p0 vmentry d?v?",
+                          "35184372088837 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, BelievesMostOfTheNextTscs) {
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kVmentry, 10, {}), Rec(kVmentry, uint64_t{1} << 30, {}), Rec(kVmentry, 20, {}),
+          Rec(kVmentry, (uint64_t{1} << 30) + 1, {}), Rec(kVmentry, (uint64_t{1} << 30) + 2, {})});
+  EXPECT_THAT(Stream(trace.bytes()),
+              ElementsAre("10 p0 vmentry d?v?", "1073741824 p0 vmentry d?v?",
+                          "1073741824 p0 damaged(36+0) d?v?", "1073741824 p0 vmentry d?v?",
+                          "1073741825 p0 vmentry d?v?", "1073741826 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, DoesNotBelieveAnEnormousLeapAtTheEnd) {
   TraceBytes trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmentry, uint64_t{1} << 45, {})});
   EXPECT_THAT(Stream(trace.bytes()),
-              ElementsAre("10 p0 vmentry d?v?", "35184372088832 p0 vmentry d?v?"));
+              ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+0) d?v?", "10 p0 vmentry d?v?"));
+}
+
+TEST(OrderedStream, DoesNotBelieveAFirstTscFarFromThoseAfterIt) {
+  for (const uint64_t wrong : {uint64_t{3}, uint64_t{1} << 50, ~uint64_t{0}}) {
+    constexpr uint64_t kTime = uint64_t{1} << 47;
+    TraceBytes trace;
+    trace.Window(0, {Rec(kVmentry, wrong, {}), Rec(kVmentry, kTime, {}),
+                     Rec(kVmentry, kTime + 1, {}), Rec(kVmentry, kTime + 2, {})});
+    EXPECT_THAT(Stream(trace.bytes()),
+                ElementsAre("140737488355328 p0 damaged(12+0) d?v?",
+                            "140737488355328 p0 vmentry d?v?", "140737488355328 p0 vmentry d?v?",
+                            "140737488355329 p0 vmentry d?v?", "140737488355330 p0 vmentry d?v?"));
+  }
 }
 
 TEST(OrderedStream, AccountsForEveryByteHoweverTheFileIsCut) {
