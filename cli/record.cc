@@ -31,7 +31,7 @@ struct Words {
   std::vector<std::string> events;
   std::vector<std::string> passive;
   std::string clock = "pmu";
-  bool no_samples = false;
+  std::string source = "auto";
   bool no_trace = false;
   sampler::TraceRequest trace;
   sampler::SampleRequest samples;
@@ -40,6 +40,8 @@ struct Words {
   std::map<SymbolFile::Kind, std::vector<std::string>> guest_files;
   std::vector<std::string> command;
 };
+
+constexpr std::string_view kTraceAlone = "trace";  // of --source
 
 [[noreturn]] void Wrong(const std::string& option, const std::string& what) {
   throw CLI::ValidationError(option, what);
@@ -59,6 +61,7 @@ uint32_t ParseClock(const std::string& text) {
 
 sampler::SampleRequest ParseSampling(const Words& words) {
   sampler::SampleRequest samples = words.samples;
+  if (words.source == "xenoprof") samples.source = sampler::SourceKind::kXenoprof;
   for (const std::string& text : words.events) {
     auto event = sampler::ParseEvent(text);
     if (!event.ok()) Wrong("-e", std::string(Message(event.status())));
@@ -79,8 +82,11 @@ RecordRequest Parse(const Words& words) {
   request.output = words.output;
   request.written_by = "xenoscope " XENOSCOPE_VERSION;
   request.command = words.command;
-  if (words.no_samples && words.no_trace) Wrong("--no-trace", "and --no-samples leave nothing");
-  if (!words.no_samples) request.samples = ParseSampling(words);
+  if (words.source != kTraceAlone) {
+    request.samples = ParseSampling(words);
+  } else if (words.no_trace) {
+    Wrong("--no-trace", "and --source trace leave nothing");
+  }
   if (!words.no_trace) request.trace = words.trace;
   if (words.duration_s > 0) {
     request.duration =
@@ -134,7 +140,7 @@ std::string SamplesByDomain(const recording::RecordingInfo& info) {
 void ShowResult(const RecordRequest& request, const sampler::RecordResult& result) {
   const Progress& last = result.last;
   fmt::print(stderr, "{}: {:.1f} s", request.output, Seconds(last.elapsed));
-  if (request.samples) {
+  if (!result.info.sources.empty()) {
     fmt::print(stderr, "; samples: {}; {} lost, {}", SamplesByDomain(result.info), last.lost,
                Bytes(last.sample_bytes));
   }
@@ -182,6 +188,13 @@ void AddRecord(CLI::App& app, Run& run) {
       ->type_name("NAME.xeno")
       ->capture_default_str();
   command
+      ->add_option("--source", words->source,
+                   "Where samples come from: xenoprof; trace: only the VM exits in the trace, of "
+                   "any Xen; auto: the best that this host has")
+      ->check(CLI::IsMember({"auto", "xenoprof", "trace"}))
+      ->type_name("SOURCE")
+      ->capture_default_str();
+  command
       ->add_option("-e,--event", words->events,
                    "Sample every PERIOD counts of an event: a name of `xenoscope events`, or "
                    "rUUEE (unit mask, code); may be repeated. Default: cycles, 1000 a second")
@@ -214,7 +227,6 @@ void AddRecord(CLI::App& app, Run& run) {
       ->check(CLI::Range(16, 8189))
       ->type_name("N")
       ->capture_default_str();
-  command->add_flag("--no-samples", words->no_samples, "Trace only; for a Xen without xenoprof");
   command->add_flag("--no-trace", words->no_trace, "Samples only");
   command->add_option("--trace-events", words->trace.events, "What to trace, as xentrace -e")
       ->type_name("MASK")

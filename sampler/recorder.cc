@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -9,12 +10,10 @@
 #include "recording/writer.h"
 #include "sampler/child_process.h"
 #include "sampler/host.h"
-#include "sampler/hpet_clock.h"
 #include "sampler/privcmd.h"
 #include "sampler/session_lock.h"
 #include "sampler/signals.h"
-#include "sampler/xenoprof_calls.h"
-#include "sampler/xenoprof_session.h"
+#include "sampler/sources.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -26,8 +25,9 @@ using recording::SymbolFile;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-constexpr std::string_view kNoteHpet = "hpet";
-constexpr std::string_view kNoteSampling = "sampling";
+// How often the trace is looked after, sampling or not.
+constexpr nanoseconds kTracePatience = std::chrono::milliseconds(50);
+constexpr nanoseconds kSecond = std::chrono::seconds(1);
 constexpr int kCommandPatienceMs = 2000;
 
 const char* SignalName(int number) {
@@ -41,6 +41,13 @@ const char* SignalName(int number) {
   }
 }
 
+// A source with the file that it fills.
+struct Sampling {
+  std::unique_ptr<Source> source;
+  std::optional<recording::SampleWriter> writer;
+  bool running = false;
+};
+
 class Recorder {
  public:
   Recorder(const RecordRequest& request, const std::function<void(const Progress&)>& progress)
@@ -50,23 +57,21 @@ class Recorder {
 
  private:
   absl::Status LookAtHost();
-  absl::StatusOr<std::vector<DomainId>> ChoosePassive() const;
   absl::Status ReadySampling(const SampleRequest& samples);
-  void RecoverKilledSession();
   absl::Status MakeRecording();
   void AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path);
   absl::Status Start();
   absl::Status StartAll();
+  absl::Status StartSampling();
   void Loop();
+  steady_clock::time_point Due() const;
   absl::Status Step();
   void WatchDomains();
   void Stop();
   void EndSampling();
   void StopTrace();
   void Keep(const absl::Status& status);
-  absl::Status DrainToDisk();
   Progress Now() const;
-  XenoprofSession::Sink Sink();
 
   const RecordRequest& request_;
   const std::function<void(const Progress&)>& progress_;
@@ -75,11 +80,8 @@ class Recorder {
   std::optional<SessionLock> lock_;
   std::unique_ptr<DomainDirectory> domains_;
   std::vector<std::pair<const GuestFile*, DomainId>> guest_files_;
-  std::unique_ptr<XenoprofCalls> calls_;
-  std::unique_ptr<HpetClock> clock_;
-  std::unique_ptr<XenoprofSession> session_;  // after what it uses
+  std::vector<Sampling> sampling_;
   std::optional<recording::Writer> writer_;
-  std::optional<recording::SampleWriter> sample_writer_;
   std::unique_ptr<Xentrace> xentrace_;
   uint64_t trace_bytes_ = 0;  // when xentrace_ has gone
   std::optional<ChildProcess> command_;
@@ -126,73 +128,24 @@ absl::Status Recorder::LookAtHost() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<DomainId>> Recorder::ChoosePassive() const {
-  const std::vector<DomainInfo>& all = result_.info.domains;
-  std::vector<DomainId> chosen;
-  if (!request_.samples->passive) {
-    for (const DomainInfo& domain : all) {
-      if (domain.id != kDom0) chosen.push_back(domain.id);
-    }
-    return chosen;
-  }
-  for (const std::string& name : *request_.samples->passive) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const DomainId id, FindDomain(all, name));
-    if (id == kDom0)
-      return InvalidError("--passive={}: dom0 is always sampled, leave it out", name);
-    if (std::ranges::find(chosen, id) == chosen.end()) chosen.push_back(id);
-  }
-  return chosen;
-}
-
 absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
-  if (!Dom0IsPv()) {
-    return UnimplementedError(
-        "dom0 is not a PV domain, and xenoprof is for PV domains only: record the trace alone with "
-        "--no-samples, or boot Xen with a PV dom0");
-  }
-  XENOSCOPE_ASSIGN_OR_RETURN(calls_, OpenXenoprofCalls());
-  RecoverKilledSession();
-  if (samples.hpet_hz) {
-    XENOSCOPE_ASSIGN_OR_RETURN(auto registers, OpenHpet());
-    XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<uint32_t> apic_ids, OnlineApicIds());
-    XENOSCOPE_ASSIGN_OR_RETURN(clock_,
-                               HpetClock::Create(std::move(registers), *samples.hpet_hz, apic_ids));
-  }
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> passive, ChoosePassive());
-  XENOSCOPE_RETURN_IF_ERROR(lock_->Note(clock_ ? kNoteHpet : kNoteSampling));
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      session_, XenoprofSession::Open(*calls_, passive, samples.buffer_samples, ReadTsc));
-
   RecordingInfo& info = result_.info;
-  std::vector<PmuEvent> events = samples.events;
-  if (events.empty()) events = {DefaultEvent(session_->cpu_type(), info.host.clock_hz)};
-  XENOSCOPE_RETURN_IF_ERROR(session_->Program(events));
-
-  for (const PmuEvent& event : events) {
-    info.events.push_back({event.name, event.code, event.unit_mask, event.period, "pmu"});
-    if (samples.hpet_hz) {
-      info.events.back().period = info.host.clock_hz / *samples.hpet_hz;
-      info.events.back().clocked_by = fmt::format("hpet:{}", *samples.hpet_hz);
-    }
+  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenSources(samples, info, *lock_));
+  std::ranges::move(opened.notes, std::back_inserter(result_.notes));
+  if (opened.sources.empty() && !request_.trace) {
+    return PreconditionError("no source of samples works here, and --no-trace leaves nothing: {}",
+                             result_.notes.back());
   }
-  info.sources.push_back(
-      {"xenoprof", session_->cpu_type(), static_cast<uint64_t>(samples.drain_interval.count())});
-  for (DomainInfo& domain : info.domains) {
-    if (domain.id == kDom0) domain.role = Role::kInitiator;
-    if (std::ranges::find(passive, domain.id) != passive.end()) domain.role = Role::kPassive;
+  for (std::unique_ptr<Source>& source : opened.sources) {
+    std::ranges::move(source->Notes(), std::back_inserter(result_.notes));
+    std::ranges::move(source->Events(), std::back_inserter(info.events));
+    info.sources.push_back(source->Info());
+    for (DomainInfo& domain : info.domains) {
+      if (const Role role = source->RoleOf(domain.id); role != Role::kNone) domain.role = role;
+    }
+    sampling_.push_back({std::move(source), std::nullopt});
   }
   return absl::OkStatus();
-}
-
-void Recorder::RecoverKilledSession() {
-  // NMIs first: giving the counters back under them would crash Xen.
-  if (lock_->left() == kNoteHpet) {
-    if (const auto registers = OpenHpet(); registers.ok()) HpetClock::Silence(**registers);
-  }
-  if (!lock_->left().empty()) {
-    result_.notes.emplace_back("ended the sampling that a killed recording had left running");
-  }
-  XenoprofSession::Recover(*calls_);
 }
 
 absl::Status Recorder::MakeRecording() {
@@ -205,8 +158,9 @@ absl::Status Recorder::MakeRecording() {
                                writer_->AddSymbols(file->kind, domain, file->path));
     result_.info.symbols.push_back(std::move(added));
   }
-  if (session_) {
-    XENOSCOPE_ASSIGN_OR_RETURN(sample_writer_, writer_->CreateSamples("xenoprof"));
+  for (Sampling& sampling : sampling_) {
+    XENOSCOPE_ASSIGN_OR_RETURN(sampling.writer,
+                               writer_->CreateSamples(sampling.source->Info().name));
   }
   return absl::OkStatus();
 }
@@ -232,10 +186,7 @@ absl::Status Recorder::StartAll() {
   }
   info.started = ReadTsc();
   XENOSCOPE_RETURN_IF_ERROR(writer_->WriteInfo(info));
-  if (session_) {
-    XENOSCOPE_RETURN_IF_ERROR(session_->Start(clock_.get()));
-    info.started = session_->sampled().begin;
-  }
+  XENOSCOPE_RETURN_IF_ERROR(StartSampling());
   started_ = steady_clock::now();
   if (!request_.command.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(command_, ChildProcess::Start(request_.command, {}));
@@ -243,14 +194,26 @@ absl::Status Recorder::StartAll() {
   return absl::OkStatus();
 }
 
+absl::Status Recorder::StartSampling() {
+  for (Sampling& sampling : sampling_) {
+    XENOSCOPE_RETURN_IF_ERROR(sampling.source->Start());
+    sampling.running = true;
+  }
+  return absl::OkStatus();
+}
+
+// When the next thing is to be done.
+steady_clock::time_point Recorder::Due() const {
+  steady_clock::time_point due = steady_clock::now() + kTracePatience;
+  for (const Sampling& sampling : sampling_) due = std::min(due, sampling.source->Due());
+  return due;
+}
+
 void Recorder::Loop() {
-  const nanoseconds interval =
-      session_ ? request_.samples->drain_interval : nanoseconds(std::chrono::milliseconds(50));
-  const nanoseconds second = std::chrono::seconds(1);
-  steady_clock::time_point next_watch = started_ + second;
+  steady_clock::time_point next_watch = started_ + kSecond;
   std::string& because = result_.info.stopped_because;
   while (because.empty()) {
-    if (const auto signal = signals_.WaitUntil(steady_clock::now() + interval)) {
+    if (const auto signal = signals_.WaitUntil(Due())) {
       because = SignalName(*signal);
       return;
     }
@@ -263,7 +226,7 @@ void Recorder::Loop() {
       because = "duration over";
     }
     if (steady_clock::now() >= next_watch) {
-      next_watch = steady_clock::now() + second;
+      next_watch = steady_clock::now() + kSecond;
       WatchDomains();
       progress_(Now());
     }
@@ -271,20 +234,12 @@ void Recorder::Loop() {
 }
 
 absl::Status Recorder::Step() {
-  if (session_) XENOSCOPE_RETURN_IF_ERROR(DrainToDisk());
+  for (Sampling& sampling : sampling_) {
+    if (steady_clock::now() < sampling.source->Due()) continue;
+    XENOSCOPE_RETURN_IF_ERROR(sampling.source->Collect(*sampling.writer));
+    XENOSCOPE_RETURN_IF_ERROR(sampling.writer->Flush());
+  }
   return xentrace_ ? xentrace_->Check() : absl::OkStatus();
-}
-
-absl::Status Recorder::DrainToDisk() {
-  session_->Drain(Sink());
-  return sample_writer_->Flush();
-}
-
-XenoprofSession::Sink Recorder::Sink() {
-  return [this](VcpuRef vcpu, const recording::DrainTimes& times,
-                std::span<const recording::Entry> entries) {
-    sample_writer_->Append(vcpu, times, entries);
-  };
 }
 
 // Domains come and go. Xen keeps the buffers of a passive one that dies until the session's end.
@@ -324,16 +279,24 @@ void Recorder::Stop() {
 }
 
 void Recorder::EndSampling() {
-  if (!session_) return;
-  if (session_->state() == XenoprofSession::State::kProfiling) {
-    Keep(session_->Stop(Sink()));
-    result_.info.stopped = session_->sampled().end;
-    Keep(sample_writer_->Flush());
+  RecordingInfo& info = result_.info;
+  TscRange sampled;
+  for (Sampling& sampling : sampling_) {
+    if (sampling.running) {
+      Keep(sampling.source->Stop(*sampling.writer));
+      Keep(sampling.writer->Flush());
+      sampling.running = false;
+      const TscRange by_it = sampling.source->Sampled();
+      sampled = sampled.Empty() ? by_it
+                                : TscRange{std::min(sampled.begin, by_it.begin),
+                                           std::max(sampled.end, by_it.end)};
+    }
+    std::ranges::move(sampling.source->Streams(), std::back_inserter(info.streams));
+    Keep(sampling.source->Close());
   }
-  result_.info.streams = session_->Streams();
-  const absl::Status closed = session_->Close();
-  Keep(closed);
-  if (closed.ok()) Keep(lock_->Note(""));
+  if (sampled.Empty()) return;
+  info.started = sampled.begin;
+  info.stopped = sampled.end;
 }
 
 void Recorder::StopTrace() {
@@ -347,11 +310,12 @@ Progress Recorder::Now() const {
   Progress now;
   now.elapsed = steady_clock::now() - started_;
   now.trace_bytes = xentrace_ ? xentrace_->bytes() : trace_bytes_;
-  if (!session_) return now;
-  now.sample_bytes = sample_writer_->bytes_written();
-  for (const recording::StreamInfo& stream : session_->Streams()) {
-    now.samples += stream.kept;
-    now.lost += stream.logged.lost;
+  for (const Sampling& sampling : sampling_) {
+    now.sample_bytes += sampling.writer->bytes_written();
+    for (const recording::StreamInfo& stream : sampling.source->Streams()) {
+      now.samples += stream.kept;
+      now.lost += stream.logged.lost;
+    }
   }
   return now;
 }

@@ -1,8 +1,8 @@
 // Makes a recording, from nothing running to nothing running:
 //
-//   ready xenoprof | make the recording, its symbols and recording.json | start xentrace | start
-//   sampling, then the command | drain at intervals until it is over | stop sampling, give xenoprof
-//   back | stop xentrace | the last recording.json
+//   open the sources | make the recording, its symbols and recording.json | start xentrace | start
+//   sampling, then the command | collect samples until it is over | stop sampling, give back what
+//   the sources hold | stop xentrace | the last recording.json
 //
 // What has been started is stopped in the opposite order, whatever happens in between.
 #pragma once
@@ -17,19 +17,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "recording/info.h"
-#include "sampler/pmu_events.h"
+#include "sampler/sources.h"
 #include "sampler/xentrace.h"
 
 namespace xenoscope::sampler {
-
-// What to sample. Domains are names or ids.
-struct SampleRequest {
-  std::vector<PmuEvent> events;                     // none: cycles
-  std::optional<std::vector<std::string>> passive;  // not given: all there are
-  std::optional<uint32_t> hpet_hz;                  // NMIs by the HPET instead of counters
-  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
-  uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
-};
 
 // A file of the user's that names addresses of a domain.
 struct GuestFile {

@@ -22,11 +22,10 @@ absl::Status InitError(int error) {
     case ENOSYS:
       return UnimplementedError(
           "this Xen has no xenoprof for dom0: Xen 4.18 and later are built without it by default, "
-          "4.22 removed it, and a PVH dom0 never has it; record the trace alone with --no-samples");
+          "4.22 removed it, and a PVH dom0 never has it");
     case ENODEV:
       return UnimplementedError(
-          "xenoprof does not support this processor (AMD families 0xf to 0x16, Intel family 6): "
-          "record the trace alone with --no-samples");
+          "xenoprof does not support this processor (AMD families 0xf to 0x16, Intel family 6)");
     case EPERM:
     case EACCES:
       return PermissionError("Xen does not let this domain profile: record in dom0");

@@ -201,7 +201,7 @@ TEST_F(XenoprofSessionTest, EscapesAreCountedAndNotKept) {
 
 TEST_F(XenoprofSessionTest, RefusalsSayWhatToDo) {
   xen_.init_error = -ENOSYS;
-  EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("--no-samples"));
+  EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("built without it"));
   xen_.init_error = -ENODEV;
   EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("processor"));
   xen_.init_error = 0;

@@ -1,0 +1,49 @@
+// A way of taking samples while a recording goes on. Each is a class behind this interface, and a
+// branch in OpenSources (sampler/sources.h).
+//
+//   opened --Start--> sampling --Collect, when due--> sampling --Stop--> stopped --Close--> closed
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "recording/info.h"
+#include "recording/sample_writer.h"
+
+namespace xenoscope::sampler {
+
+class Source {
+ public:
+  // Closes, when nobody did.
+  virtual ~Source() = default;
+
+  // What recording.json says of it: SourceInfo::name names its file.
+  virtual recording::SourceInfo Info() const = 0;
+  // What its samples count, in the order of the samples' numbers.
+  virtual std::vector<recording::EventInfo> Events() const = 0;
+  // The part that the domain has in it; kNone: it is not sampled.
+  virtual recording::Role RoleOf(DomainId domain) const = 0;
+  // What the user should know of samples taken so, beside errors: one line each.
+  virtual std::vector<std::string> Notes() const { return {}; }
+
+  virtual absl::Status Start() = 0;
+  // When Collect wants to be called next: how late it comes is how coarse the samples are.
+  virtual std::chrono::steady_clock::time_point Due() const = 0;
+  // Hands on the samples that there are.
+  virtual absl::Status Collect(recording::SampleWriter& writer) = 0;
+  // Ends sampling, and hands on what was left.
+  virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
+  // Gives back what it holds of the host. In any state; goes on after a first error, and returns
+  // it.
+  virtual absl::Status Close() = 0;
+
+  // When it sampled: [started, stopped). Known after Stop.
+  virtual TscRange Sampled() const = 0;
+  // The accounts of each vCPU: up to now while sampling, complete after Stop.
+  virtual std::vector<recording::StreamInfo> Streams() const = 0;
+};
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,46 @@
+// Which sources a recording samples with: those that were asked for, or the best that this host
+// has.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "recording/info.h"
+#include "sampler/pmu_events.h"
+#include "sampler/session_lock.h"
+#include "sampler/source.h"
+
+namespace xenoscope::sampler {
+
+enum class SourceKind : uint8_t { kXenoprof };
+
+// What to sample. Domains are names or ids.
+struct SampleRequest {
+  std::optional<SourceKind> source;                 // not given: the best there is
+  std::vector<PmuEvent> events;                     // none: cycles
+  std::optional<std::vector<std::string>> passive;  // not given: all there are
+  std::optional<uint32_t> hpet_hz;                  // NMIs by the HPET instead of counters
+  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
+  uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
+};
+
+struct OpenedSources {
+  std::vector<std::unique_ptr<Source>> sources;  // none: no source works here; the trace remains
+  std::vector<std::string> notes;                // what was chosen, and why
+};
+
+// Opens the sources that `request` asks for on the host that `info` describes. When it leaves the
+// choice and no source works here, there are none, and a note says why. `lock` outlives them.
+// Errors: those of the sources; NotFound: a domain that is not there.
+absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request,
+                                          const recording::RecordingInfo& info,
+                                          const SessionLock& lock);
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,115 @@
+#include "sampler/xenoprof_source.h"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "sampler/host.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using recording::Role;
+using std::chrono::steady_clock;
+
+constexpr std::string_view kNoteHpet = "hpet";
+constexpr std::string_view kNoteSampling = "sampling";
+
+XenoprofSession::Sink Into(recording::SampleWriter& writer) {
+  return
+      [&writer](VcpuRef vcpu, const recording::DrainTimes& times,
+                std::span<const recording::Entry> entries) { writer.Append(vcpu, times, entries); };
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<XenoprofSource>> XenoprofSource::Open(XenoprofRequest request,
+                                                                     const SessionLock& lock) {
+  if (!Dom0IsPv()) {
+    return UnimplementedError("dom0 is not a PV domain, and xenoprof is for PV domains only");
+  }
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<XenoprofSource> source(new XenoprofSource(std::move(request), lock));
+  XENOSCOPE_RETURN_IF_ERROR(source->Ready());
+  return source;
+}
+
+XenoprofSource::~XenoprofSource() { Close().IgnoreError(); }
+
+absl::Status XenoprofSource::Ready() {
+  XENOSCOPE_ASSIGN_OR_RETURN(calls_, OpenXenoprofCalls());
+  RecoverKilledSession();
+  if (request_.hpet_hz) {
+    XENOSCOPE_ASSIGN_OR_RETURN(auto registers, OpenHpet());
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<uint32_t> apic_ids, OnlineApicIds());
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        clock_, HpetClock::Create(std::move(registers), *request_.hpet_hz, apic_ids));
+  }
+  XENOSCOPE_RETURN_IF_ERROR(lock_->Note(clock_ ? kNoteHpet : kNoteSampling));
+  noted_ = true;
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      session_, XenoprofSession::Open(*calls_, request_.passive, request_.buffer_samples, ReadTsc));
+  if (request_.events.empty()) {
+    request_.events = {DefaultEvent(session_->cpu_type(), request_.clock_hz)};
+  }
+  return session_->Program(request_.events);
+}
+
+void XenoprofSource::RecoverKilledSession() {
+  // NMIs first: giving the counters back under them would crash Xen.
+  if (lock_->left() == kNoteHpet) {
+    if (const auto registers = OpenHpet(); registers.ok()) HpetClock::Silence(**registers);
+  }
+  if (!lock_->left().empty()) {
+    notes_.emplace_back("ended the sampling that a killed recording had left running");
+  }
+  XenoprofSession::Recover(*calls_);
+}
+
+recording::SourceInfo XenoprofSource::Info() const {
+  return {"xenoprof", session_->cpu_type(), static_cast<uint64_t>(request_.drain_interval.count())};
+}
+
+std::vector<recording::EventInfo> XenoprofSource::Events() const {
+  std::vector<recording::EventInfo> events;
+  for (const PmuEvent& event : request_.events) {
+    events.push_back({event.name, event.code, event.unit_mask, event.period, "pmu"});
+    if (request_.hpet_hz) {
+      events.back().period = request_.clock_hz / *request_.hpet_hz;
+      events.back().clocked_by = fmt::format("hpet:{}", *request_.hpet_hz);
+    }
+  }
+  return events;
+}
+
+Role XenoprofSource::RoleOf(DomainId domain) const {
+  if (domain == kDom0) return Role::kInitiator;
+  const bool passive = std::ranges::find(request_.passive, domain) != request_.passive.end();
+  return passive ? Role::kPassive : Role::kNone;
+}
+
+absl::Status XenoprofSource::Start() {
+  due_ = steady_clock::now() + request_.drain_interval;
+  return session_->Start(clock_.get());
+}
+
+absl::Status XenoprofSource::Collect(recording::SampleWriter& writer) {
+  session_->Drain(Into(writer));
+  due_ = steady_clock::now() + request_.drain_interval;
+  return absl::OkStatus();
+}
+
+absl::Status XenoprofSource::Stop(recording::SampleWriter& writer) {
+  return session_->Stop(Into(writer));
+}
+
+absl::Status XenoprofSource::Close() {
+  if (!noted_) return absl::OkStatus();
+  if (session_) XENOSCOPE_RETURN_IF_ERROR(session_->Close());
+  noted_ = false;
+  return lock_->Note("");
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,72 @@
+// Xen's own profiler as a source: all domains at once, in every mode, by NMIs of the performance
+// counters. Xen up to 4.17, and later builds that keep it; PV dom0 only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sampler/hpet_clock.h"
+#include "sampler/pmu_events.h"
+#include "sampler/session_lock.h"
+#include "sampler/source.h"
+#include "sampler/xenoprof_calls.h"
+#include "sampler/xenoprof_session.h"
+
+namespace xenoscope::sampler {
+
+struct XenoprofRequest {
+  std::vector<PmuEvent> events;  // none: cycles
+  std::vector<DomainId> passive;
+  std::optional<uint32_t> hpet_hz;  // NMIs by the HPET instead of counters
+  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
+  uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
+  uint64_t clock_hz = 0;           // of the TSC
+};
+
+class XenoprofSource final : public Source {
+ public:
+  // Ends what a killed recording has left in Xen, as `lock` tells, and makes a session. `lock`
+  // outlives the source. Errors: those of XenoprofSession::Open, OpenXenoprofCalls, OpenHpet;
+  // Unimplemented: dom0 is not a PV domain.
+  static absl::StatusOr<std::unique_ptr<XenoprofSource>> Open(XenoprofRequest request,
+                                                              const SessionLock& lock);
+  XenoprofSource(const XenoprofSource&) = delete;
+  XenoprofSource& operator=(const XenoprofSource&) = delete;
+  ~XenoprofSource() override;
+
+  recording::SourceInfo Info() const override;
+  std::vector<recording::EventInfo> Events() const override;
+  recording::Role RoleOf(DomainId domain) const override;
+  std::vector<std::string> Notes() const override { return notes_; }
+  absl::Status Start() override;
+  std::chrono::steady_clock::time_point Due() const override { return due_; }
+  absl::Status Collect(recording::SampleWriter& writer) override;
+  absl::Status Stop(recording::SampleWriter& writer) override;
+  absl::Status Close() override;
+  TscRange Sampled() const override { return session_->sampled(); }
+  std::vector<recording::StreamInfo> Streams() const override { return session_->Streams(); }
+
+ private:
+  XenoprofSource(XenoprofRequest request, const SessionLock& lock)
+      : request_(std::move(request)), lock_(&lock) {}
+
+  absl::Status Ready();
+  void RecoverKilledSession();
+
+  XenoprofRequest request_;
+  const SessionLock* lock_;
+  std::vector<std::string> notes_;
+  bool noted_ = false;  // in the lock's file: there is something to give back
+  std::unique_ptr<XenoprofCalls> calls_;
+  std::unique_ptr<HpetClock> clock_;
+  std::unique_ptr<XenoprofSession> session_;  // after what it uses
+  std::chrono::steady_clock::time_point due_;
+};
+
+}  // namespace xenoscope::sampler
