@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,7 +15,9 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/recorded_samples.h"
 #include "cli/trace_input.h"
+#include "correlate/exit_samples.h"
 #include "correlate/placing.h"
 #include "correlate/profile.h"
 #include "recording/recording.h"
@@ -41,6 +41,7 @@ constexpr size_t kDefaultLimit = 20;  // rows of a domain, in text
 
 struct Options {
   std::string input = "xenoscope.xeno";
+  std::string source = "auto";
   std::string by = "domain,mode,function";
   std::vector<std::string> domains;
   std::string event;
@@ -54,66 +55,13 @@ struct Options {
 
 std::vector<std::string> Split(const std::string& list) { return absl::StrSplit(list, ','); }
 
-// The samples of one event of all sources, merged in the order of the ends of their brackets.
-class EventSamples : public correlate::SampleSource {
- public:
-  static absl::StatusOr<EventSamples> Open(const Recording& recording, uint16_t event) {
-    EventSamples samples(event);
-    for (size_t i = 0; i < recording.info().sources.size(); ++i) {
-      XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
-      samples.streams_.push_back({std::move(stream), std::nullopt});
-    }
-    for (Stream& stream : samples.streams_) samples.Advance(stream);
-    return samples;
-  }
-
-  std::optional<Sample> Next() override {
-    Stream* first = nullptr;
-    for (Stream& stream : streams_) {
-      if (!stream.next) continue;
-      if (first == nullptr || stream.next->when.end < first->next->when.end) first = &stream;
-    }
-    if (first == nullptr) return std::nullopt;
-    const Sample sample = *first->next;
-    Advance(*first);
-    return sample;
-  }
-
-  // Samples in damaged parts; complete after the last sample.
-  uint64_t Damaged() const {
-    uint64_t damaged = 0;
-    for (const Stream& stream : streams_) {
-      const recording::SampleDamage& damage = stream.samples.reader.damage();
-      damaged += damage.skipped_samples + damage.invalid_samples;
-    }
-    return damaged;
-  }
-
- private:
-  struct Stream {
-    recording::SampleStream samples;
-    std::optional<Sample> next;
-  };
-
-  explicit EventSamples(uint16_t event) : event_(event) {}
-
-  void Advance(Stream& stream) const {
-    do {
-      stream.next = stream.samples.reader.Next();
-    } while (stream.next && stream.next->event != event_);
-  }
-
-  uint16_t event_;
-  std::vector<Stream> streams_;
-};
-
 // What one pass over the samples tells of them.
 struct Brackets {
   TscRange all{Tsc{std::numeric_limits<uint64_t>::max()}, Tsc{0}};
   Cycles longest = 0;
 };
 
-Brackets Survey(EventSamples samples) {
+Brackets Survey(correlate::SampleSource& samples) {
   Brackets brackets;
   while (const std::optional<Sample> sample = samples.Next()) {
     brackets.all.begin = std::min(brackets.all.begin, sample->when.begin);
@@ -131,6 +79,20 @@ absl::StatusOr<uint16_t> ChooseEvent(const RecordingInfo& info, const std::strin
     names.push_back(info.events[i].name);
   }
   return NotFoundError("no event {} in the recording; it has {}", name, fmt::join(names, ", "));
+}
+
+// Whether the samples are the trace's own. Errors: that there are none where they were asked for.
+absl::StatusOr<bool> FromTrace(const Options& options, const RecordingInfo& info, bool traced) {
+  const bool wanted =
+      options.source == "trace" || (options.source == "auto" && info.sources.empty());
+  if (wanted && !traced) {
+    return NotFoundError("{}: recorded without samples and without a trace", options.input);
+  }
+  if (!wanted && info.sources.empty()) {
+    return NotFoundError("{}: no samples were recorded; --source trace takes the trace's own",
+                         options.input);
+  }
+  return wanted;
 }
 
 absl::StatusOr<DomainId> ChooseDomain(const RecordingInfo& info, const std::string& text) {
@@ -191,20 +153,17 @@ void Warn(const std::vector<std::string>& warnings) {
 }
 
 // Places the samples by the trace, or without one. Fills what the report says of it.
-absl::Status PlaceAll(const std::optional<TraceInput>& input, const RecordingInfo& info,
-                      const Brackets& brackets, EventSamples& samples, correlate::Profile& profile,
-                      report::ProfileReport& out) {
-  out.sampled = brackets.all;
-  if (info.started < info.stopped) out.sampled = {info.started, info.stopped};
+absl::Status PlaceAll(const std::optional<TraceInput>& input, const trace::Dialect& dialect,
+                      Cycles longest_bracket, correlate::SampleSource& samples,
+                      correlate::Profile& profile, report::ProfileReport& out) {
   if (!input) {
     out.counts = correlate::PlaceWithoutTrace(samples, profile);
     return absl::OkStatus();
   }
-  const trace::Dialect dialect = Complete(input->dialect, input->trace);
   out.vendor = dialect.vendor;
   correlate::PlacingOptions placing;
   placing.sampled = out.sampled;
-  placing.longest_bracket = brackets.longest;
+  placing.longest_bracket = longest_bracket;
   placing.vendor = dialect.vendor;
   if (dialect.vendor == trace::Vendor::kSvm && dialect.before_version > kFirstStale) {
     placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
@@ -217,23 +176,64 @@ absl::Status PlaceAll(const std::optional<TraceInput>& input, const RecordingInf
   return absl::OkStatus();
 }
 
-absl::Status Report(const Options& options) {
-  if (std::error_code error; std::filesystem::is_regular_file(options.input, error)) {
-    return InvalidError(
-        "{}: not a recording, and only a recording has samples; `xenoscope summary` reads a bare "
-        "trace",
-        options.input);
+// The profile of samples that were recorded.
+absl::Status ProfileRecorded(const Options& options, const Recording& recording,
+                             const std::optional<TraceInput>& input, const trace::Dialect& dialect,
+                             Resolver& resolver, report::ProfileReport& out) {
+  const RecordingInfo& info = recording.info();
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint16_t number, ChooseEvent(info, options.event));
+  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples survey, RecordedSamples::Open(recording, number));
+  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples, RecordedSamples::Open(recording, number));
+  const recording::EventInfo& event = info.events[number];
+  out.event = EventText(event);
+  out.is_time = CountsTime(event);
+  for (const recording::StreamInfo& stream : info.streams) {
+    out.lost_in_buffers += stream.logged.lost;
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const Recording bare, Recording::Open(options.input));
+  const Brackets brackets = Survey(survey);
+  out.sampled = info.started < info.stopped ? TscRange{info.started, info.stopped} : brackets.all;
+  correlate::Profile profile({out.by, out.is_time, static_cast<double>(event.period)}, resolver);
+  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, dialect, brackets.longest, samples, profile, out));
+  out.damaged = samples.Damaged();
+  XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
+  return absl::OkStatus();
+}
+
+// The profile of the samples that the trace itself holds.
+absl::Status ProfileTrace(const std::optional<TraceInput>& input, const trace::Dialect& dialect,
+                          Resolver& resolver, report::ProfileReport& out) {
+  correlate::ExitSamples survey(input->trace, dialect.vendor);
+  correlate::ExitSamples samples(input->trace, dialect.vendor);
+  out.event = "the trace: VM exits by interrupts of the host";
+  const Brackets brackets = Survey(survey);
+  out.sampled = survey.traced();
+  out.cautions.emplace_back(
+      "samples are the addresses at which an interrupt of the host or an NMI took an HVM guest "
+      "from "
+      "its processor: none is of Xen, of dom0 or of a PV guest");
+  out.cautions.emplace_back(
+      "they are not random: timers and devices interrupt, so what a guest does in step with those "
+      "has too many samples or too few");
+  correlate::Profile profile({out.by, out.is_time, /*period=*/0}, resolver);
+  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, dialect, brackets.longest, samples, profile, out));
+  XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
+  return absl::OkStatus();
+}
+
+absl::Status Report(const Options& options) {
+  std::optional<Recording> bare;  // a recording without a trace
   std::optional<TraceInput> input;
   if (auto opened = OpenTraceInput({.input = options.input, .clock = {}, .dialect = {}});
       opened.ok()) {
     input = *std::move(opened);
-  } else if (!absl::IsNotFound(opened.status())) {
+  } else if (!absl::IsNotFound(opened.status()) || !Recording::IsRecording(options.input)) {
     return opened.status();
+  } else {
+    XENOSCOPE_ASSIGN_OR_RETURN(bare, Recording::Open(options.input));
   }
-  const Recording& recording = input ? *input->recording : bare;
-  const RecordingInfo& info = recording.info();
+  const std::optional<Recording>& recording = input ? input->recording : bare;
+  const RecordingInfo info = recording ? recording->info() : RecordingInfo();
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool from_trace, FromTrace(options, info, input.has_value()));
 
   report::ProfileReport out;
   for (const std::string& name : Split(options.by)) {
@@ -252,10 +252,8 @@ absl::Status Report(const Options& options) {
     out.by.insert(out.by.begin(), Dimension::kDomain);
   }
 
-  XENOSCOPE_ASSIGN_OR_RETURN(const uint16_t event, ChooseEvent(info, options.event));
-  XENOSCOPE_ASSIGN_OR_RETURN(EventSamples survey, EventSamples::Open(recording, event));
-  XENOSCOPE_ASSIGN_OR_RETURN(EventSamples samples, EventSamples::Open(recording, event));
-  symbolizer::SymbolSources sources = symbolizer::SourcesInRecording(recording.path());
+  symbolizer::SymbolSources sources;
+  if (recording) sources = symbolizer::SourcesInRecording(recording->path());
   XENOSCOPE_RETURN_IF_ERROR(
       AddSymbols(info, options.kernels, symbolizer::SourceKind::kKernel, sources));
   XENOSCOPE_RETURN_IF_ERROR(
@@ -264,23 +262,16 @@ absl::Status Report(const Options& options) {
                              symbolizer::LoadSymbols(sources));
   Warn(symbols.warnings);
 
-  out.event = EventText(info.events[event]);
-  out.is_time = CountsTime(info.events[event]);
   out.traced = input.has_value();
-  out.clock = recording.clock();
-  for (const recording::StreamInfo& stream : info.streams) {
-    out.lost_in_buffers += stream.logged.lost;
-  }
+  if (recording) out.clock = recording->clock();
   out.domain_name = [&info](DomainId domain) {
     const recording::DomainInfo* known = info.Domain(domain);
     return known == nullptr ? std::string() : known->name;
   };
-  correlate::Profile profile({out.by, out.is_time, static_cast<double>(info.events[event].period)},
-                             *symbols.resolver);
+  const trace::Dialect dialect = input ? Complete(input->dialect, input->trace) : trace::Dialect();
   XENOSCOPE_RETURN_IF_ERROR(
-      PlaceAll(input, info, Survey(std::move(survey)), samples, profile, out));
-  out.damaged = samples.Damaged();
-  XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
+      from_trace ? ProfileTrace(input, dialect, *symbols.resolver, out)
+                 : ProfileRecorded(options, *recording, input, dialect, *symbols.resolver, out));
   Warn(symbols.resolver->Misfits());
 
   if (options.format == "json") return WriteStdout(report::Dump(ProfileJson(out, selection)));
@@ -316,7 +307,13 @@ void AddReport(CLI::App& app, Run& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "report", "Samples, time and its uncertainty: by domain, mode, function, VM exit, ...");
-  command->add_option("RECORDING", options->input, "what `xenoscope record` wrote")
+  command->add_option("RECORDING", options->input, "what `xenoscope record` wrote, or a bare trace")
+      ->capture_default_str();
+  command
+      ->add_option("--source", options->source,
+                   "recorded samples; trace: where the VM exits in the trace found HVM guests; "
+                   "auto: the recorded ones, where there are any")
+      ->check(CLI::IsMember({"auto", "recorded", "trace"}))
       ->capture_default_str();
   command
       ->add_option("--by", options->by,

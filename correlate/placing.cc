@@ -251,8 +251,8 @@ void Placer::PlaceInstant(const Sample& sample) {
     look(Of(track->index).pieces, track);
   }
   if (!found) {
-    return Reject(sample,
-                  OutsideTrace(sample.when) ? Remainder::kOutsideTrace : Remainder::kNotRunning);
+    if (OutsideTrace(sample.when)) return Reject(sample, Remainder::kOutsideTrace);
+    return Reject(sample, nobodys ? Remainder::kUnknownVcpu : Remainder::kNotRunning);
   }
   if (found->context.kind == ContextKind::kLost) return Reject(sample, Remainder::kTraceLost);
   const Place place = Surely(*found);

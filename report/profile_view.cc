@@ -298,6 +298,7 @@ std::string Foot(const ProfileReport& report) {
                        DomainLabel(report, check.domain), Percent(check.sampled),
                        Percent(check.traced), suspect);
   }
+  for (const std::string& caution : report.cautions) out += fmt::format("note: {}\n", caution);
   return out;
 }
 
@@ -374,6 +375,7 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
             {"repaired_addresses", counts.repaired},
             {"stale_addresses", counts.stale}}},
           {"event", report.event},
+          {"cautions", report.cautions},
           {"cycles",
            {{"attributed",
              report.is_time ? ordered_json(std::llround(report.result.cycles)) : ordered_json()},

@@ -24,9 +24,10 @@ struct ProfileReport {
   correlate::ProfileResult result;
   correlate::PlacingCounts counts;
   // Beside counts.samples: what never became a sample.
-  uint64_t lost_in_buffers = 0;  // buffer entries that Xen had no room for
-  uint64_t damaged = 0;          // samples in damaged parts of the files
-  std::string event;             // "cycles (clocked by hpet:500)"
+  uint64_t lost_in_buffers = 0;       // buffer entries that Xen had no room for
+  uint64_t damaged = 0;               // samples in damaged parts of the files
+  std::string event;                  // "cycles (clocked by hpet:500)"
+  std::vector<std::string> cautions;  // how far these samples may be trusted, a sentence each
   bool is_time = true;
   bool traced = true;
   TscRange sampled;

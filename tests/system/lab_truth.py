@@ -1,4 +1,4 @@
-"""Compares report.json and summary.json of the lab's scenario ci with the guests' consoles.
+"""Compares report.json, exits.json and summary.json of the lab's scenario ci with the guests' consoles.
 
 usage: lab_truth.py DIR. Prints `ok ...` or `FAILED ...` a check; exits 1 if one failed.
 """
@@ -33,9 +33,17 @@ def counted(directory, guest, work, piece):
     return int(re.search(rf" {piece}=\d+/(\d+)", lines[-1]).group(1))
 
 
+def leader_in_guest(report, ids, name):
+    """The function with the most samples in the user mode of the domain."""
+    rows = [row for row in report["rows"] if row["domid"] == ids[name] and row["mode"] == "user"]
+    return max(rows, key=lambda row: row["samples"], default={"function": "nothing"})["function"]
+
+
 def main(directory):
     with open(f"{directory}/report.json") as file:
         report = json.load(file)
+    with open(f"{directory}/exits.json") as file:
+        exits = json.load(file)
     with open(f"{directory}/summary.json") as file:
         summary = json.load(file)
     ids = domain_ids(directory)
@@ -58,6 +66,11 @@ def main(directory):
                for vcpu in domain["vcpus"])
     check(abs(seen - wanted) <= TOLERANCE * wanted,
           f"guest pvh did {wanted} CPUIDs; {seen} CPUID exits were counted")
+
+    # The interrupted exits of the trace are another sample of the same guest.
+    busiest = leader_in_guest(report, ids, "pvh")
+    found = leader_in_guest(exits, ids, "pvh")
+    check(found == busiest, f"{busiest} leads pvh's user mode in the samples, {found} in the trace's own")
 
     lost = summary["trace"]["lost_records"]
     check(lost == 0, f"{lost} trace records were lost")

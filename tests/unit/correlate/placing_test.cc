@@ -236,6 +236,12 @@ TEST(Placing, AnInstantIsPlacedExactly) {
                           fmt::format("{} outside_trace", ToString(VcpuRef{kDomXen, VcpuId{0}}))));
 }
 
+TEST(Placing, AnInstantOfNobodyIsOfAnUnknownVcpu) {
+  Sample sample = Bracketed(0x7ff4, Mode::kUser, 0x1, 22, 23);
+  sample.pcpu = PcpuId{3};
+  EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d32756v0 unknown_vcpu"));
+}
+
 TEST(Placing, WithoutATraceEverySampleStillCounts) {
   Samples source({Bracketed(1, Mode::kXen, 1, 2, 8)});
   Lines lines;

@@ -95,6 +95,12 @@ TEST(ProfileText, SaysWhereSamplesAndTraceDisagree) {
   EXPECT_THAT(text, Not(HasSubstr("note: d0")));
 }
 
+TEST(ProfileText, SaysHowFarItsSamplesMayBeTrusted) {
+  ProfileReport report = Web();
+  report.cautions = {"they are not random"};
+  EXPECT_THAT(ProfileText(report, {}, {}), HasSubstr("\nnote: they are not random\n"));
+}
+
 TEST(ProfileCsv, HasTheColumnsOfByThenTheFigures) {
   ProfileReport report = Web();
   report.result.rows.resize(1);

@@ -1,0 +1,49 @@
+#include "cli/recorded_samples.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace xenoscope::cli {
+
+using recording::Sample;
+
+absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording& recording,
+                                                      uint16_t event) {
+  RecordedSamples samples(event);
+  for (size_t i = 0; i < recording.info().sources.size(); ++i) {
+    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
+    samples.streams_.push_back({std::move(stream), std::nullopt});
+  }
+  for (Stream& stream : samples.streams_) samples.Advance(stream);
+  return samples;
+}
+
+std::optional<Sample> RecordedSamples::Next() {
+  Stream* first = nullptr;
+  for (Stream& stream : streams_) {
+    if (!stream.next) continue;
+    if (first == nullptr || stream.next->when.end < first->next->when.end) first = &stream;
+  }
+  if (first == nullptr) return std::nullopt;
+  const Sample sample = *first->next;
+  Advance(*first);
+  return sample;
+}
+
+uint64_t RecordedSamples::Damaged() const {
+  uint64_t damaged = 0;
+  for (const Stream& stream : streams_) {
+    const recording::SampleDamage& damage = stream.samples.reader.damage();
+    damaged += damage.skipped_samples + damage.invalid_samples;
+  }
+  return damaged;
+}
+
+void RecordedSamples::Advance(Stream& stream) const {
+  do {
+    stream.next = stream.samples.reader.Next();
+  } while (stream.next && stream.next->event != event_);
+}
+
+}  // namespace xenoscope::cli

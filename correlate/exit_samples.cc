@@ -1,0 +1,90 @@
+#include "correlate/exit_samples.h"
+
+#include <utility>
+
+#include "correlate/twins.h"
+#include "trace/events.h"
+#include "trace/record.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+using recording::Sample;
+using trace::Event;
+using trace::Item;
+using trace::ItemKind;
+using trace::Record;
+
+// AMD64 Architecture Programmer's Manual 2, appendix C.
+constexpr uint32_t kSvmExitIntr = 0x60;
+// Intel SDM 3, appendix C.
+constexpr uint32_t kVmxExitExceptionOrNmi = 0;
+constexpr uint32_t kVmxExitExternalInterrupt = 1;
+constexpr DomainId kNobody{0x7ff4};  // DOMID_INVALID of xen/include/public/xen.h
+
+}  // namespace
+
+ExitSamples::ExitSamples(const trace::TraceFile& trace, trace::Vendor vendor)
+    : vendor_(vendor), stream_(trace.Stream()), timeline_(nobody_) {}
+
+std::optional<Sample> ExitSamples::Next() {
+  while (!ready_) {
+    const Item* item = stream_.Next();
+    if (item == nullptr) return std::nullopt;
+    Take(*item);
+  }
+  return std::exchange(ready_, std::nullopt);
+}
+
+void ExitSamples::Take(const Item& item) {
+  timeline_.Take(item);
+  if (item.kind != ItemKind::kRecord) return;
+  if (!begun_) traced_.begin = item.record.tsc;
+  begun_ = true;
+  traced_.end = item.record.tsc;
+  switch (item.record.event) {
+    case Event::kHvmVmexit:
+    case Event::kHvmSvmExit:
+      return TakeExit(item.record);
+    case Event::kHvmNmi:
+      return TakeNmi(item.record);
+    default:
+      return;
+  }
+}
+
+void ExitSamples::TakeExit(const Record& record) {
+  undecided_.reset();
+  if (trace::IsNested(record.id)) return;  // the address is of the nested guest's own guest
+  const trace::Vendor vendor = record.event == Event::kHvmSvmExit ? trace::Vendor::kSvm : vendor_;
+  const uint32_t reason = record.payload.Word(0);
+  const bool interrupted =
+      vendor == trace::Vendor::kSvm
+          ? reason == kSvmExitIntr || reason == kSvmExitNmi
+          : vendor == trace::Vendor::kVmx && reason == kVmxExitExternalInterrupt;
+  if (interrupted) {
+    ready_ = SampleOf(record);
+  } else if (vendor == trace::Vendor::kVmx && reason == kVmxExitExceptionOrNmi) {
+    undecided_ = SampleOf(record);
+  }
+}
+
+void ExitSamples::TakeNmi(const Record& record) {
+  if (!undecided_ || undecided_->pcpu != record.pcpu) return;
+  ready_ = undecided_;
+  undecided_.reset();
+}
+
+Sample ExitSamples::SampleOf(const Record& exit) const {
+  Sample sample;
+  const VcpuTrack* track = timeline_.Current(exit.pcpu);
+  sample.vcpu = track == nullptr ? VcpuRef{kNobody, VcpuId{0}} : track->ref;
+  sample.address = trace::Is64(exit.id) ? exit.payload.Word64(1) : exit.payload.Word(1);
+  // 64-bit kernels run in the upper half of the address space; the trace has no better word for it.
+  sample.mode = sample.address >> 63 != 0 ? Mode::kKernel : Mode::kUser;
+  sample.when = {Tsc{exit.tsc.value - 1}, exit.tsc};
+  sample.pcpu = exit.pcpu;
+  return sample;
+}
+
+}  // namespace xenoscope::correlate

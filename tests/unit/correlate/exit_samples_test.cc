@@ -1,0 +1,94 @@
+// Which VM exits are samples of the guest.
+#include "correlate/exit_samples.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/trace/bytes_of_trace.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+using recording::Sample;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using trace::Rec;
+using trace::TraceBytes;
+using trace::Vendor;
+
+constexpr uint32_t kRunnableToRunning = 0x21101;
+constexpr uint32_t kRunningToBlocked = 0x21021;
+constexpr uint32_t kVmexit64 = 0x81102;
+constexpr uint32_t kSvmExit64 = 0x81103;
+constexpr uint32_t kNested = 0x400;
+constexpr uint32_t kVmentry = 0x81001;
+constexpr uint32_t kHvmNmi = 0x82010;
+constexpr uint32_t kHvmTrap = 0x82023;
+constexpr uint32_t kD1V0 = 1U << 16;
+
+// "d1v0 user 0x1100 [29, 30)", a line a sample.
+std::vector<std::string> SamplesOf(const TraceBytes& bytes, Vendor vendor) {
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  EXPECT_TRUE(file.ok());
+  ExitSamples samples(*file, vendor);
+  std::vector<std::string> lines;
+  while (const std::optional<Sample> sample = samples.Next()) {
+    lines.push_back(fmt::format("{} {} {:#x} [{}, {})", ToString(sample->vcpu),
+                                ToString(sample->mode), sample->address, sample->when.begin.value,
+                                sample->when.end.value));
+  }
+  return lines;
+}
+
+// d1v0 runs from 10 on, enters the guest, and leaves it at 30 with these records.
+TraceBytes Leaves(const std::vector<std::vector<uint32_t>>& how) {
+  std::vector<std::vector<uint32_t>> records{Rec(kRunnableToRunning, 10, {kD1V0}),
+                                             Rec(kVmentry, 12, {})};
+  records.insert(records.end(), how.begin(), how.end());
+  records.push_back(Rec(kVmentry, 40, {}));
+  records.push_back(Rec(kRunningToBlocked, 60, {kD1V0}));
+  return TraceBytes().Window(0, records);
+}
+
+TEST(ExitSamples, OnAmdInterruptsAndNmisOfTheHostAreSamples) {
+  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {0x60, 0x1100, 0})}), Vendor::kSvm),
+              ElementsAre("d1v0 user 0x1100 [29, 30)"));
+  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {0x61, 0x1100, 0xffffffff})}), Vendor::kSvm),
+              ElementsAre("d1v0 kernel 0xffffffff00001100 [29, 30)"));
+  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {0x72, 0x1100, 0})}), Vendor::kSvm), IsEmpty());
+}
+
+TEST(ExitSamples, OnIntelTheRecordAfterAnExceptionExitTellsAnNmi) {
+  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {1, 0x1100, 0})}), Vendor::kVmx),
+              ElementsAre("d1v0 user 0x1100 [29, 30)"));
+  EXPECT_THAT(
+      SamplesOf(Leaves({Rec(kVmexit64, 30, {0, 0x1100, 0}), Rec(kHvmNmi, {})}), Vendor::kVmx),
+      ElementsAre("d1v0 user 0x1100 [29, 30)"));
+  EXPECT_THAT(
+      SamplesOf(Leaves({Rec(kVmexit64, 30, {0, 0x1100, 0}), Rec(kHvmTrap, {3})}), Vendor::kVmx),
+      IsEmpty());
+}
+
+TEST(ExitSamples, SinceXen419TheEventTellsTheVendor) {
+  EXPECT_THAT(SamplesOf(Leaves({Rec(kSvmExit64, 30, {0x60, 0x1100, 0})}), Vendor::kUnknown),
+              ElementsAre("d1v0 user 0x1100 [29, 30)"));
+}
+
+TEST(ExitSamples, ANestedGuestsAddressIsNotTheGuests) {
+  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64 | kNested, 30, {0x60, 0x1100, 0})}), Vendor::kSvm),
+              IsEmpty());
+}
+
+TEST(ExitSamples, WithNobodyKnownToRunTheSampleIsNobodys) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmexit64, 30, {0x60, 0x1100, 0})});
+  EXPECT_THAT(SamplesOf(trace, Vendor::kSvm), ElementsAre("d32756v0 user 0x1100 [29, 30)"));
+}
+
+}  // namespace
+}  // namespace xenoscope::correlate
