@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -62,6 +63,7 @@ uint32_t ParseClock(const std::string& text) {
 sampler::SampleRequest ParseSampling(const Words& words) {
   sampler::SampleRequest samples = words.samples;
   if (words.source == "xenoprof") samples.source = sampler::SourceKind::kXenoprof;
+  if (words.source == "vcpu") samples.source = sampler::SourceKind::kVcpu;
   for (const std::string& text : words.events) {
     auto event = sampler::ParseEvent(text);
     if (!event.ok()) Wrong("-e", std::string(Message(event.status())));
@@ -148,6 +150,32 @@ void ShowResult(const RecordRequest& request, const sampler::RecordResult& resul
   fmt::print(stderr, "\n");
 }
 
+// What looking at guests has cost them.
+void ShowStops(const sampler::RecordResult& result) {
+  recording::LookCounters all;
+  uint64_t vcpus = 0;
+  for (const recording::StreamInfo& stream : result.info.streams) {
+    if (!stream.looks) continue;
+    ++vcpus;
+    all.total += stream.looks->total;
+    all.blocked += stream.looks->blocked;
+    all.failed += stream.looks->failed;
+    all.stopped_cycles += stream.looks->stopped_cycles;
+    all.longest_stop = std::max(all.longest_stop, stream.looks->longest_stop);
+  }
+  const Cycles sampled = result.info.stopped - result.info.started;
+  if (vcpus == 0 || sampled == 0) return;
+  const Clock clock{result.info.host.clock_hz, ClockSource::kRecorded};
+  fmt::print(
+      stderr,
+      "{} looks at {} vCPUs: {} found them blocked, {} failed; they were stopped for {:.2f} % "
+      "of the time at most, {:.0f} us at the longest\n",
+      all.total, vcpus, all.blocked, all.failed,
+      100 * static_cast<double>(all.stopped_cycles) /
+          (static_cast<double>(sampled) * static_cast<double>(vcpus)),
+      1e6 * clock.Seconds(all.longest_stop));
+}
+
 absl::Status RunRecord(const RecordRequest& request) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   bool shown = false;
@@ -165,6 +193,7 @@ absl::Status RunRecord(const RecordRequest& request) {
     fmt::print(stderr, "note: {}: {} entries drained, Xen logged {}\n", ToString(stream.vcpu),
                stream.drained, stream.logged.Logged());
   }
+  ShowStops(result);
   ShowResult(request, result);
   return result.status;
 }
@@ -189,9 +218,10 @@ void AddRecord(CLI::App& app, Run& run) {
       ->capture_default_str();
   command
       ->add_option("--source", words->source,
-                   "Where samples come from: xenoprof; trace: only the VM exits in the trace, of "
-                   "any Xen; auto: the best that this host has")
-      ->check(CLI::IsMember({"auto", "xenoprof", "trace"}))
+                   "Where samples come from: xenoprof; vcpu: looks from dom0 at the guests' vCPUs, "
+                   "on any Xen; trace: only the VM exits in the trace; auto: the best that this "
+                   "host has")
+      ->check(CLI::IsMember({"auto", "xenoprof", "vcpu", "trace"}))
       ->type_name("SOURCE")
       ->capture_default_str();
   command
@@ -227,6 +257,16 @@ void AddRecord(CLI::App& app, Run& run) {
       ->check(CLI::Range(16, 8189))
       ->type_name("N")
       ->capture_default_str();
+  command
+      ->add_option("--looks", words->samples.looks_hz,
+                   "vcpu: looks a second at each vCPU, at random instants")
+      ->check(CLI::Range(1.0, 10000.0))
+      ->type_name("HZ")
+      ->capture_default_str();
+  command
+      ->add_option("--seed", words->samples.seed,
+                   "vcpu: of the random instants; default: another one each time")
+      ->type_name("N");
   command->add_flag("--no-trace", words->no_trace, "Samples only");
   command->add_option("--trace-events", words->trace.events, "What to trace, as xentrace -e")
       ->type_name("MASK")

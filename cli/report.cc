@@ -71,13 +71,25 @@ Brackets Survey(correlate::SampleSource& samples) {
   return brackets;
 }
 
-absl::StatusOr<uint16_t> ChooseEvent(const RecordingInfo& info, const std::string& name) {
+// The first event of which there is a sample; the first when there is none.
+absl::StatusOr<uint16_t> FirstSampled(const Recording& recording) {
+  for (size_t i = 0; i < recording.info().events.size(); ++i) {
+    const auto event = static_cast<uint16_t>(i);
+    XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples, RecordedSamples::Open(recording, event));
+    if (samples.Next()) return event;
+  }
+  return 0;
+}
+
+absl::StatusOr<uint16_t> ChooseEvent(const Recording& recording, const std::string& name) {
+  const RecordingInfo& info = recording.info();
   if (info.events.empty()) return NotFoundError("the recording has no samples: no event");
   std::vector<std::string> names;
   for (size_t i = 0; i < info.events.size(); ++i) {
-    if (name.empty() || info.events[i].name == name) return static_cast<uint16_t>(i);
+    if (info.events[i].name == name) return static_cast<uint16_t>(i);
     names.push_back(info.events[i].name);
   }
+  if (name.empty()) return FirstSampled(recording);
   return NotFoundError("no event {} in the recording; it has {}", name, fmt::join(names, ", "));
 }
 
@@ -181,19 +193,28 @@ absl::Status ProfileRecorded(const Options& options, const Recording& recording,
                              const std::optional<TraceInput>& input, const trace::Dialect& dialect,
                              Resolver& resolver, report::ProfileReport& out) {
   const RecordingInfo& info = recording.info();
-  XENOSCOPE_ASSIGN_OR_RETURN(const uint16_t number, ChooseEvent(info, options.event));
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint16_t number, ChooseEvent(recording, options.event));
   XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples survey, RecordedSamples::Open(recording, number));
   XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples, RecordedSamples::Open(recording, number));
   const recording::EventInfo& event = info.events[number];
   out.event = EventText(event);
-  out.is_time = CountsTime(event);
+  out.is_time = CountsTime(event) && !event.waiting;
+  if (event.waiting) {
+    out.cautions.emplace_back(
+        "samples are of vCPUs that were waiting for a pCPU: where they had been preempted, and how "
+        "often, not where their time went");
+  }
   for (const recording::StreamInfo& stream : info.streams) {
     out.lost_in_buffers += stream.logged.lost;
   }
   const Brackets brackets = Survey(survey);
   out.sampled = info.started < info.stopped ? TscRange{info.started, info.stopped} : brackets.all;
   correlate::Profile profile({out.by, out.is_time, static_cast<double>(event.period)}, resolver);
-  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, dialect, brackets.longest, samples, profile, out));
+  if (event.waiting) {  // on no pCPU: the trace has no place for them
+    out.counts = correlate::PlaceWithoutTrace(samples, profile);
+  } else {
+    XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, dialect, brackets.longest, samples, profile, out));
+  }
   out.damaged = samples.Damaged();
   XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
   return absl::OkStatus();
@@ -324,7 +345,8 @@ void AddReport(CLI::App& app, Run& run) {
                    "only these, by name or number; shares stay "
                    "those of all")
       ->delimiter(',');
-  command->add_option("-e,--event", options->event, "the event; default: the first recorded");
+  command->add_option("-e,--event", options->event,
+                      "the event; default: the first that has samples");
   command->add_option("-s,--sort", options->sort, "order by this column")->capture_default_str();
   command->add_option("-n,--limit", options->limit,
                       "rows of each domain; 0: all; default: 20, or all in csv and json");

@@ -15,11 +15,8 @@ using trace::Item;
 using trace::ItemKind;
 using trace::Record;
 
-// AMD64 Architecture Programmer's Manual 2, appendix C.
-constexpr uint32_t kSvmExitIntr = 0x60;
 // Intel SDM 3, appendix C.
 constexpr uint32_t kVmxExitExceptionOrNmi = 0;
-constexpr uint32_t kVmxExitExternalInterrupt = 1;
 constexpr DomainId kNobody{0x7ff4};  // DOMID_INVALID of xen/include/public/xen.h
 
 }  // namespace
@@ -58,11 +55,8 @@ void ExitSamples::TakeExit(const Record& record) {
   if (trace::IsNested(record.id)) return;  // the address is of the nested guest's own guest
   const trace::Vendor vendor = record.event == Event::kHvmSvmExit ? trace::Vendor::kSvm : vendor_;
   const uint32_t reason = record.payload.Word(0);
-  const bool interrupted =
-      vendor == trace::Vendor::kSvm
-          ? reason == kSvmExitIntr || reason == kSvmExitNmi
-          : vendor == trace::Vendor::kVmx && reason == kVmxExitExternalInterrupt;
-  if (interrupted) {
+  const bool nmi = vendor == trace::Vendor::kSvm && reason == kSvmExitNmi;
+  if (nmi || IsHostInterrupt(vendor, reason)) {
     ready_ = SampleOf(record);
   } else if (vendor == trace::Vendor::kVmx && reason == kVmxExitExceptionOrNmi) {
     undecided_ = SampleOf(record);

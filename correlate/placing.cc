@@ -48,6 +48,8 @@ const char* ToString(Placement placement) {
       return "twin";
     case Placement::kAtExit:
       return "at_exit";
+    case Placement::kStopped:
+      return "stopped";
     case Placement::kBracketed:
       return "bracketed";
     case Placement::kUntraced:
@@ -183,6 +185,7 @@ void Placer::OnSegment(const Segment& segment) {
 
 void Placer::OnRun(const RunInterval& interval) {
   Vcpu& vcpu = Of(interval.vcpu_index);
+  if (interval.state == RunState::kOffline) vcpu.stops.push_back(interval.range.begin);
   if (interval.state != RunState::kLost) {
     vcpu.known += interval.range.Length();
     return;
@@ -221,6 +224,10 @@ void Placer::PlaceBatch() {
     for (const Sample& sample : batch_) PlaceInstant(sample);
     return;
   }
+  if (first.stopped) {
+    for (const Sample& sample : batch_) PlaceStopped(sample);
+    return;
+  }
   const VcpuTrack* track = Find(first.vcpu);
   if (track == nullptr) {
     const Remainder why =
@@ -257,6 +264,37 @@ void Placer::PlaceInstant(const Sample& sample) {
   if (found->context.kind == ContextKind::kLost) return Reject(sample, Remainder::kTraceLost);
   const Place place = Surely(*found);
   Accept(sample, found->vcpu, sample.address, Placement::kInstant, found->run, {&place, 1});
+}
+
+std::optional<Tsc> Placer::StopWithin(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) {
+  const auto stop = std::lower_bound(vcpu.stops.begin(), vcpu.stops.end(), bracket.begin);
+  if (stop != vcpu.stops.end() && *stop < bracket.end) return *stop;
+  const bool still = track.state == RunState::kOffline && bracket.Contains(track.since);
+  return still ? std::optional(track.since) : std::nullopt;
+}
+
+// A vCPU that is to stop gets an interrupt where it runs. One that was in the guest leaves it by
+// that interrupt, and the sample is of the guest; else Xen was at work, and finished that first.
+void Placer::PlaceStopped(const Sample& sample) {
+  const VcpuTrack* track = Find(sample.vcpu);
+  if (track == nullptr) {
+    return Reject(sample,
+                  OutsideTrace(sample.when) ? Remainder::kOutsideTrace : Remainder::kUnknownVcpu);
+  }
+  const Vcpu& vcpu = Of(track->index);
+  const std::optional<Tsc> stop = StopWithin(vcpu, *track, sample.when);
+  const Piece* piece = stop ? vcpu.pieces.At(Tsc{stop->value - 1}) : nullptr;
+  if (piece == nullptr || piece->context.kind == ContextKind::kLost) {
+    const Remainder why = WhyNowhere(vcpu, *track, sample.when);
+    return Reject(sample, why == Remainder::kModeDisagrees ? Remainder::kNotRunning : why);
+  }
+  if (piece->context.kind == ContextKind::kExit &&
+      IsHostInterrupt(options_.vendor, piece->context.reason)) {
+    const Piece* before = vcpu.pieces.At(Tsc{piece->range.begin.value - 1});
+    if (before != nullptr && before->context.kind == ContextKind::kGuest) piece = before;
+  }
+  const Place place = Surely(*piece);
+  Accept(sample, sample.vcpu, sample.address, Placement::kStopped, piece->run, {&place, 1});
 }
 
 std::vector<const ExitMark*> Placer::FindTwins(Vcpu& vcpu) const {
@@ -442,6 +480,7 @@ void Placer::Forget() {
   for (Vcpu& vcpu : vcpus_) {
     vcpu.pieces.DropBefore(forgotten_);
     while (!vcpu.exits.empty() && vcpu.exits.front().tsc < forgotten_) vcpu.exits.pop_front();
+    while (!vcpu.stops.empty() && vcpu.stops.front() < forgotten_) vcpu.stops.pop_front();
   }
   for (PieceWindow& pcpu : pcpus_) pcpu.DropBefore(forgotten_);
 }

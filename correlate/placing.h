@@ -34,10 +34,11 @@ enum class Placement : uint8_t {
   kInstant,    // the sample said when
   kTwin,       // it is an NMI exit of the trace
   kAtExit,     // logged as guest, but taken as the guest left for another reason: method.md §2.3
+  kStopped,    // the trace has the instant at which its vCPU was stopped to be read
   kBracketed,  // by the lengths of the intervals that agree with its mode
   kUntraced,   // there is no trace
 };
-inline constexpr size_t kPlacements = 5;
+inline constexpr size_t kPlacements = 6;
 const char* ToString(Placement placement);
 
 // Why a sample has no place.
@@ -126,6 +127,7 @@ class Placer : private TimelineObserver {
   struct Vcpu {
     PieceWindow pieces;
     std::deque<ExitMark> exits;
+    std::deque<Tsc> stops;         // when it went offline
     bool last_exit_known = false;  // exits.back() or one before it, with no loss since
     uint32_t last_reason = 0;
     Address last_rip = 0;
@@ -152,6 +154,7 @@ class Placer : private TimelineObserver {
   void ReadBatch();
   void PlaceBatch();
   void PlaceInstant(const recording::Sample& sample);
+  void PlaceStopped(const recording::Sample& sample);
   void PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track);
   // By sample of the batch: its twin among the vCPU's exits, or null.
   std::vector<const ExitMark*> FindTwins(Vcpu& vcpu) const;
@@ -160,6 +163,8 @@ class Placer : private TimelineObserver {
   Candidates FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
                             TscRange bracket) const;
   bool OutsideTrace(TscRange bracket) const;
+  // When the vCPU was stopped, if the trace saw it stop within the bracket.
+  static std::optional<Tsc> StopWithin(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket);
   Remainder WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const;
   void Accept(const recording::Sample& sample, VcpuRef vcpu, Address address, Placement placement,
               uint64_t run, std::span<const Place> places);

@@ -16,10 +16,20 @@
 #include "base/ids.h"
 #include "base/mode.h"
 #include "base/tsc.h"
+#include "trace/names.h"
 
 namespace xenoscope::correlate {
 
 inline constexpr uint32_t kSvmExitNmi = 0x61;  // VMEXIT_NMI
+
+// Whether a VM exit for `reason` is an interrupt of the host's: SVM's VMEXIT_INTR (AMD64
+// Architecture Programmer's Manual 2, appendix C), VMX's external interrupt (Intel SDM 3, C).
+constexpr bool IsHostInterrupt(trace::Vendor vendor, uint32_t reason) {
+  constexpr uint32_t kSvmIntr = 0x60;
+  constexpr uint32_t kVmxExternalInterrupt = 1;
+  return (vendor == trace::Vendor::kSvm && reason == kSvmIntr) ||
+         (vendor == trace::Vendor::kVmx && reason == kVmxExternalInterrupt);
+}
 
 // Which address Xen logs for a sample in guest mode.
 enum class LoggedRip : uint8_t {

@@ -18,7 +18,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 0};
+inline constexpr FormatVersion kFormat{1, 1};
 
 // kRecording in a recording that is not being written any more: its writer was killed.
 enum class State : uint8_t { kRecording, kComplete };
@@ -56,16 +56,19 @@ struct EventInfo {
   std::string name;
   uint32_t code = 0;
   uint32_t unit_mask = 0;
-  uint64_t period = 0;     // counts between two samples; cycles of the TSC when clocked by a timer
-  std::string clocked_by;  // "pmu", or the timer that stood in for it: "hpet:500"
+  uint64_t period = 0;  // counts between two samples; cycles of the TSC when clocked by a timer
+  // "pmu", or what stood in for it: the timer "hpet:500", looks "vcpu:250", a second
+  std::string clocked_by;
+  bool waiting = false;  // of vCPUs that waited for a pCPU, not of running ones
   bool operator==(const EventInfo&) const = default;
 };
 
 // One way samples were taken; its file is samples/NAME.samples.
 struct SourceInfo {
-  std::string name;      // "xenoprof"
-  std::string cpu_type;  // as the source calls the PMU: "x86-64/family15h"
-  uint64_t drain_interval_ns = 0;
+  std::string name;                // "xenoprof"
+  std::string cpu_type;            // as the source calls the PMU: "x86-64/family15h"
+  uint64_t drain_interval_ns = 0;  // or from look to look, on the average
+  uint64_t seed = 0;               // of the random instants; 0: there are none
   bool operator==(const SourceInfo&) const = default;
 };
 
@@ -85,6 +88,19 @@ struct BufferCounters {
   constexpr uint64_t Logged() const { return xen + kernel + user; }
 };
 
+// What looking at one vCPU found, and what it cost: total = blocked + running + preempted + failed.
+struct LookCounters {
+  uint64_t total = 0;
+  uint64_t blocked = 0;       // or offline: left alone
+  uint64_t running = 0;       // stopped and read
+  uint64_t preempted = 0;     // waiting for a pCPU: stopped and read
+  uint64_t failed = 0;        // Xen refused
+  Cycles stopped_cycles = 0;  // at most, all stops together
+  Cycles longest_stop = 0;
+  bool gone = false;  // while it was looked at
+  bool operator==(const LookCounters&) const = default;
+};
+
 // What became of every entry that one vCPU's buffer took in.
 struct StreamInfo {
   std::string source;
@@ -96,6 +112,7 @@ struct StreamInfo {
   uint64_t escapes = 0;         // call chain marks
   uint64_t invalid = 0;         // a mode or counter that does not exist
   bool complete = false;        // `logged` was read after the stop
+  std::optional<LookCounters> looks;
   bool operator==(const StreamInfo&) const = default;
 
   // The identity every complete stream keeps; Xen does not count escapes.

@@ -157,7 +157,8 @@ Json EventToJson(const EventInfo& event) {
           {"code", event.code},
           {"unit_mask", event.unit_mask},
           {"period", event.period},
-          {"clocked_by", event.clocked_by}};
+          {"clocked_by", event.clocked_by},
+          {"waiting", event.waiting}};
 }
 
 EventInfo ReadEvent(const Fields& fields) {
@@ -167,25 +168,52 @@ EventInfo ReadEvent(const Fields& fields) {
   fields.Read("unit_mask", event.unit_mask);
   fields.Read("period", event.period);
   fields.Read("clocked_by", event.clocked_by);
+  fields.Read("waiting", event.waiting);
   return event;
 }
 
+Json LooksToJson(const LookCounters& looks) {
+  return {{"total", looks.total},
+          {"blocked", looks.blocked},
+          {"running", looks.running},
+          {"preempted", looks.preempted},
+          {"failed", looks.failed},
+          {"stopped_cycles", looks.stopped_cycles},
+          {"longest_stop", looks.longest_stop},
+          {"gone", looks.gone}};
+}
+
+LookCounters ReadLooks(const Fields& fields) {
+  LookCounters looks;
+  fields.Read("total", looks.total);
+  fields.Read("blocked", looks.blocked);
+  fields.Read("running", looks.running);
+  fields.Read("preempted", looks.preempted);
+  fields.Read("failed", looks.failed);
+  fields.Read("stopped_cycles", looks.stopped_cycles);
+  fields.Read("longest_stop", looks.longest_stop);
+  fields.Read("gone", looks.gone);
+  return looks;
+}
+
 Json StreamToJson(const StreamInfo& stream) {
-  return {{"source", stream.source},
-          {"domain", stream.vcpu.domain.value},
-          {"vcpu", stream.vcpu.vcpu.value},
-          {"logged",
-           {{"xen", stream.logged.xen},
-            {"kernel", stream.logged.kernel},
-            {"user", stream.logged.user},
-            {"lost", stream.logged.lost}}},
-          {"drained", stream.drained},
-          {"kept", stream.kept},
-          {"other_counters", stream.other_counters},
-          {"escapes", stream.escapes},
-          {"invalid", stream.invalid},
-          {"complete", stream.complete},
-          {"balanced", stream.Balanced()}};
+  Json json = {{"source", stream.source},
+               {"domain", stream.vcpu.domain.value},
+               {"vcpu", stream.vcpu.vcpu.value},
+               {"logged",
+                {{"xen", stream.logged.xen},
+                 {"kernel", stream.logged.kernel},
+                 {"user", stream.logged.user},
+                 {"lost", stream.logged.lost}}},
+               {"drained", stream.drained},
+               {"kept", stream.kept},
+               {"other_counters", stream.other_counters},
+               {"escapes", stream.escapes},
+               {"invalid", stream.invalid},
+               {"complete", stream.complete},
+               {"balanced", stream.Balanced()}};
+  if (stream.looks) json["looks"] = LooksToJson(*stream.looks);
+  return json;
 }
 
 StreamInfo ReadStream(const Fields& fields) {
@@ -205,6 +233,7 @@ StreamInfo ReadStream(const Fields& fields) {
   fields.Read("escapes", stream.escapes);
   fields.Read("invalid", stream.invalid);
   fields.Read("complete", stream.complete);
+  fields.In("looks", [&stream](const Fields& looks) { stream.looks = ReadLooks(looks); });
   return stream;
 }
 
@@ -254,6 +283,7 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
     f.Read("name", source.name);
     f.Read("cpu_type", source.cpu_type);
     f.Read("drain_interval_ns", source.drain_interval_ns);
+    f.Read("seed", source.seed);
   });
   root.ForEach("events", [&info](const Fields& f) { info.events.push_back(ReadEvent(f)); });
   root.ForEach("streams", [&info](const Fields& f) { info.streams.push_back(ReadStream(f)); });
@@ -295,7 +325,8 @@ std::string ToJson(const RecordingInfo& info) {
   for (const SourceInfo& source : info.sources) {
     json["sources"].push_back({{"name", source.name},
                                {"cpu_type", source.cpu_type},
-                               {"drain_interval_ns", source.drain_interval_ns}});
+                               {"drain_interval_ns", source.drain_interval_ns},
+                               {"seed", source.seed}});
   }
   json["events"] = ListToJson(info.events, EventToJson);
   json["streams"] = ListToJson(info.streams, StreamToJson);

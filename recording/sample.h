@@ -16,8 +16,12 @@ struct Sample {
   Address address = 0;
   uint16_t event = 0;  // index into RecordingInfo::events
   // When. A source that stamps its samples gives the instant [t, t + 1). xenoprof gives the bracket
-  // from the TSC read before the previous drain to the TSC read after the drain that found it.
+  // from the TSC read before the previous drain to the TSC read after the drain that found it; a
+  // vCPU that was stopped was so within the one hypercall that read it.
   TscRange when;
+  // Its vCPU was stopped within `when` to be read: the address is where it then was, and the mode
+  // the guest's, also while Xen was at work for it.
+  bool stopped = false;
   // Where it was taken, when the source knows.
   std::optional<PcpuId> pcpu;
 

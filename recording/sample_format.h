@@ -13,15 +13,18 @@ inline constexpr uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 struct FileHeader {
   std::array<char, 8> magic = kSampleMagic;
   uint16_t major = 1;
-  uint16_t minor = 0;
+  uint16_t minor = 1;
   uint32_t header_size = sizeof(kSampleMagic) + 8;  // chunks begin here
 };
 static_assert(sizeof(FileHeader) == 16);
 
 // What a chunk's entries are. A reader passes over kinds that it does not know, and counts them.
-enum class ChunkKind : uint16_t { kBracketed = 1 };
+enum class ChunkKind : uint16_t {
+  kBracketed = 1,  // drained from a buffer
+  kStopped = 2,    // read from a vCPU while it was stopped, between `previous_before` and `after`
+};
 
-// The entries that one drain found in the buffer of one vCPU.
+// The entries that one drain found in the buffer of one vCPU, or one look at it.
 struct ChunkHeader {
   uint32_t magic = kChunkMagic;
   ChunkKind kind = ChunkKind::kBracketed;

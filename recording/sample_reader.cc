@@ -40,6 +40,7 @@ std::optional<Sample> SampleReader::Next() {
     sample.address = entry.address;
     sample.event = entry.event;
     sample.when = {Tsc{chunk_.previous_before}, Tsc{chunk_.after}};
+    sample.stopped = chunk_.kind == ChunkKind::kStopped;
     return sample;
   }
 }
@@ -76,7 +77,8 @@ bool SampleReader::NextChunk() {
       Damaged(at);
       continue;
     }
-    if (header->kind != ChunkKind::kBracketed || header->entry_size < sizeof(Entry)) {
+    const bool known = header->kind == ChunkKind::kBracketed || header->kind == ChunkKind::kStopped;
+    if (!known || header->entry_size < sizeof(Entry)) {
       ++damage_.unknown_chunks;
       Damaged(at);
       continue;

@@ -53,8 +53,17 @@ SampleWriter::~SampleWriter() {
 }
 
 void SampleWriter::Append(VcpuRef vcpu, const DrainTimes& times, std::span<const Entry> entries) {
-  if (entries.empty()) return;
+  if (!entries.empty()) AppendChunk(ChunkKind::kBracketed, vcpu, times, entries);
+}
+
+void SampleWriter::AppendStopped(VcpuRef vcpu, TscRange when, const Entry& entry) {
+  AppendChunk(ChunkKind::kStopped, vcpu, {when.begin, when.begin, when.end}, {&entry, 1});
+}
+
+void SampleWriter::AppendChunk(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
+                               std::span<const Entry> entries) {
   ChunkHeader header;
+  header.kind = kind;
   header.domain = vcpu.domain.value;
   header.vcpu = vcpu.vcpu.value;
   header.count = static_cast<uint32_t>(entries.size());

@@ -37,6 +37,9 @@ class SampleWriter {
   // Flush.
   void Append(VcpuRef vcpu, const DrainTimes& times, std::span<const Entry> entries);
 
+  // Adds the entry of a vCPU that was stopped within `when` to be read. In memory until Flush.
+  void AppendStopped(VcpuRef vcpu, TscRange when, const Entry& entry);
+
   // Hands all that was appended to the kernel. When the disk is full (ResourceExhausted) or the
   // write fails, what had gone out in part is cut off again, so that the file ends with a whole
   // chunk.
@@ -46,6 +49,9 @@ class SampleWriter {
 
  private:
   SampleWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  void AppendChunk(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
+                   std::span<const Entry> entries);
 
   std::string path_;
   int fd_ = -1;

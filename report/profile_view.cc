@@ -251,6 +251,7 @@ std::string Foot(const ProfileReport& report) {
     add(placed(Placement::kInstant), "at an instant");
     add(placed(Placement::kTwin), "by the VM exit of their NMI");
     add(placed(Placement::kAtExit), "at the exit they met");
+    add(placed(Placement::kStopped), "where the trace saw their vCPU stop");
     add(placed(Placement::kBracketed), "within their bracket");
     out += how;
   }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "base/error.h"
 #include "sampler/host.h"
+#include "sampler/vcpu_source.h"
 #include "sampler/xenoprof_source.h"
 
 namespace xenoscope::sampler {
@@ -53,28 +55,66 @@ bool IsOfThisHost(const absl::Status& status) {
   return absl::IsUnimplemented(status) || absl::IsFailedPrecondition(status);
 }
 
+absl::StatusOr<std::unique_ptr<Source>> OpenVcpu(const SampleRequest& request,
+                                                 const RecordingInfo& info,
+                                                 const std::vector<DomainId>& chosen) {
+  VcpuRequest vcpu;
+  for (const DomainInfo& domain : info.domains) {
+    if (std::ranges::find(chosen, domain.id) != chosen.end()) vcpu.domains.push_back(domain);
+  }
+  vcpu.looks_hz = request.looks_hz;
+  vcpu.seed = request.seed.value_or(std::random_device()());
+  vcpu.clock_hz = info.host.clock_hz;
+  vcpu.pcpus = info.host.pcpus;
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<VcpuCalls> calls, OpenVcpuCalls());
+  return VcpuSource::Open(vcpu, std::move(calls), ReadTsc);
+}
+
+absl::StatusOr<OpenedSources> Only(absl::StatusOr<std::unique_ptr<Source>> source) {
+  XENOSCOPE_RETURN_IF_ERROR(source.status());
+  OpenedSources opened;
+  opened.sources.push_back(*std::move(source));
+  return opened;
+}
+
+// The best there is: xenoprof sees Xen and dom0 too, vcpu the guests, the trace HVM guests only.
+absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const RecordingInfo& info,
+                                   const std::vector<DomainId>& passive, const SessionLock& lock) {
+  OpenedSources opened;
+  absl::StatusOr<std::unique_ptr<Source>> xenoprof = OpenXenoprof(request, info, passive, lock);
+  if (xenoprof.ok()) {
+    opened.sources.push_back(*std::move(xenoprof));
+    opened.notes.emplace_back("source xenoprof: it samples Xen and all domains in every mode");
+    return opened;
+  }
+  if (!IsOfThisHost(xenoprof.status())) return xenoprof.status();
+  absl::StatusOr<std::unique_ptr<Source>> vcpu = OpenVcpu(request, info, passive);
+  if (vcpu.ok()) {
+    opened.sources.push_back(*std::move(vcpu));
+    opened.notes.push_back(fmt::format("source vcpu: guests are looked at from dom0, since {}",
+                                       Message(xenoprof.status())));
+    return opened;
+  }
+  opened.notes.push_back(
+      fmt::format("source trace: the VM exits in the trace are the samples, since {}; and {}",
+                  Message(xenoprof.status()), Message(vcpu.status())));
+  return opened;
+}
+
 }  // namespace
 
 absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const RecordingInfo& info,
                                           const SessionLock& lock) {
-  OpenedSources opened;
-  XENOSCOPE_ASSIGN_OR_RETURN(std::vector<DomainId> passive, ChoosePassive(request, info.domains));
-  absl::StatusOr<std::unique_ptr<Source>> source =
-      OpenXenoprof(request, info, std::move(passive), lock);
-  if (source.ok()) {
-    opened.sources.push_back(*std::move(source));
-    if (!request.source) {
-      opened.notes.emplace_back("source xenoprof: it samples Xen and all domains in every mode");
-    }
-  } else if (request.source || !IsOfThisHost(source.status())) {
-    return source.status();
-  } else {
-    opened.notes.push_back(
-        fmt::format("source trace: the VM exits in the trace are the samples, "
-                    "since {}",
-                    Message(source.status())));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> passive,
+                             ChoosePassive(request, info.domains));
+  if (!request.source) return Best(request, info, passive, lock);
+  switch (*request.source) {
+    case SourceKind::kXenoprof:
+      return Only(OpenXenoprof(request, info, passive, lock));
+    case SourceKind::kVcpu:
+      return Only(OpenVcpu(request, info, passive));
   }
-  return opened;
+  return InternalError("a source of no kind");
 }
 
 }  // namespace xenoscope::sampler

@@ -19,7 +19,7 @@
 
 namespace xenoscope::sampler {
 
-enum class SourceKind : uint8_t { kXenoprof };
+enum class SourceKind : uint8_t { kXenoprof, kVcpu };
 
 // What to sample. Domains are names or ids.
 struct SampleRequest {
@@ -29,6 +29,8 @@ struct SampleRequest {
   std::optional<uint32_t> hpet_hz;                  // NMIs by the HPET instead of counters
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
   uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
+  double looks_hz = 250;           // vcpu: looks a second at each vCPU
+  std::optional<uint64_t> seed;    // vcpu: of the random instants; not given: a random one
 };
 
 struct OpenedSources {

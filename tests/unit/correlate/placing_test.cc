@@ -242,6 +242,52 @@ TEST(Placing, AnInstantOfNobodyIsOfAnUnknownVcpu) {
   EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d32756v0 unknown_vcpu"));
 }
 
+constexpr uint32_t kRunningToOffline = 0x21031;
+constexpr uint32_t kOfflineToRunnable = 0x21311;
+
+// An HVM guest that is stopped twice to be read: in the guest at 20, by an interrupt; and in the
+// exit of a CPUID that began at 40.
+TraceBytes StoppedTwice() {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                   Rec(kVmexit64, 20, {kIntr, 0x1000, 0}), Rec(kRunningToOffline, 22, {kD1V0}),
+                   Rec(kOfflineToRunnable, 26, {kD1V0}), Rec(kRunnableToRunning, 27, {kD1V0}),
+                   Rec(kVmentry, 30, {}), Rec(kVmexit64, 40, {kCpuid, 0x2000, 0}),
+                   Rec(kRunningToOffline, 45, {kD1V0}), Rec(kOfflineToRunnable, 50, {kD1V0}),
+                   Rec(kRunnableToRunning, 52, {kD1V0}), Rec(kVmentry, 54, {}),
+                   Rec(kRunningToBlocked, 60, {kD1V0})});
+  return trace;
+}
+
+Sample Stopped(uint64_t begin, uint64_t end) {
+  Sample sample = Bracketed(1, Mode::kUser, 0x1000, begin, end);
+  sample.stopped = true;
+  return sample;
+}
+
+TEST(Placing, AStoppedVcpuWasWhereTheTraceSawItStop) {
+  PlacingCounts counts;
+  // The brackets hold pieces of other contexts too: before the stop, and after it.
+  EXPECT_THAT(Place(StoppedTwice(), {Stopped(11, 33), Stopped(35, 55)}, &counts).lines,
+              ElementsAre("d1v0 user 0x1000 stopped: guest 1.00",
+                          "d1v0 user 0x1000 stopped: exit 72 1.00"));
+  EXPECT_EQ(counts.repaired, 0U);
+}
+
+TEST(Placing, AVcpuThatDidNotStopInTheBracketWasNotRunningThen) {
+  EXPECT_THAT(Place(StoppedTwice(), {Stopped(28, 35), Stopped(62, 70)}).lines,
+              ElementsAre("d1v0 not_running", "d1v0 outside_trace"));
+}
+
+TEST(Placing, APvVcpuIsStoppedWhileItRuns) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToOffline, 22, {kD1V0}),
+                   Rec(kHypercallV2, 30, {29})});
+  // It has not gone on when the trace ends.
+  EXPECT_THAT(Place(trace, {Stopped(18, 25)}).lines,
+              ElementsAre("d1v0 user 0x1000 stopped: running 1.00"));
+}
+
 TEST(Placing, WithoutATraceEverySampleStillCounts) {
   Samples source({Bracketed(1, Mode::kXen, 1, 2, 8)});
   Lines lines;

@@ -60,8 +60,9 @@ RecordingInfo SmallInfo() {
   info.stopped = Tsc{9000};
   info.domains = {{kDom0, "Domain-0", DomainType::kPv, Role::kInitiator, 1, false},
                   {DomainId{3}, "web", DomainType::kPvh, Role::kPassive, 2, true}};
-  info.sources = {{"xenoprof", "x86-64/family15h", 5'000'000}};
-  info.events = {{"cpu_clk_unhalted", 0x76, 0, 100000, "pmu"}};
+  info.sources = {{"xenoprof", "x86-64/family15h", 5'000'000}, {"vcpu", "", 4'000'000, 99}};
+  info.events = {{"cpu_clk_unhalted", 0x76, 0, 100000, "pmu"},
+                 {"vcpu-preempted", 0, 0, 9200000, "vcpu:250", true}};
   StreamInfo stream;
   stream.source = "xenoprof";
   stream.vcpu = {DomainId{3}, VcpuId{1}};
@@ -70,7 +71,10 @@ RecordingInfo SmallInfo() {
   stream.kept = 4;
   stream.other_counters = 2;
   stream.complete = true;
-  info.streams = {stream};
+  StreamInfo looked;
+  looked.source = "vcpu";
+  looked.looks = LookCounters{9, 1, 2, 3, 3, 700, 90, true};
+  info.streams = {stream, looked};
   info.trace = TraceInfo{"all", 32};
   info.symbols = {{SymbolFile::Kind::kXensyms, kDom0, "symbols/xensyms", "/proc/xen/xensyms"}};
   return info;
@@ -294,6 +298,26 @@ TEST_F(RecordingTest, SymbolsAreCopiedToTheirPlaces) {
   EXPECT_EQ(second->path, "guests/3/gw.2");
   EXPECT_EQ(kallsyms->path, "symbols/dom0.kallsyms");
   EXPECT_NE(Read(Path("a.xeno/symbols/dom0.kallsyms")), "");
+}
+
+TEST_F(RecordingTest, SamplesOfStoppedVcpusKeepWhenTheyWereStopped) {
+  auto writer = SampleWriter::Create(Path("x.samples"));
+  ASSERT_TRUE(writer.ok());
+  writer->AppendStopped(kD3V1, {Tsc{100}, Tsc{140}}, MakeEntry(0x10, Mode::kKernel));
+  writer->Append(kD3V1, {Tsc{1}, Tsc{2}, Tsc{150}}, std::array{MakeEntry(0x20, Mode::kXen)});
+  ASSERT_TRUE(writer->Flush().ok());
+  const std::string bytes = Read(Path("x.samples"));
+  auto reader = SampleReader::Open(std::as_bytes(std::span(bytes)), 1);
+  ASSERT_TRUE(reader.ok());
+  const auto stopped = reader->Next();
+  ASSERT_TRUE(stopped);
+  EXPECT_TRUE(stopped->stopped);
+  EXPECT_EQ(stopped->vcpu, kD3V1);
+  EXPECT_EQ(stopped->when, (TscRange{Tsc{100}, Tsc{140}}));
+  const auto drained = reader->Next();
+  ASSERT_TRUE(drained);
+  EXPECT_FALSE(drained->stopped);
+  EXPECT_FALSE(reader->Next());
 }
 
 TEST_F(RecordingTest, AWriteThatFailsHalfWayLeavesAWholeFile) {

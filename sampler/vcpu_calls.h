@@ -1,0 +1,42 @@
+// The two things that looking at a guest's vCPUs asks of Xen. Behind an interface so that the
+// source can be held against guests that are made up.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/mode.h"
+
+namespace xenoscope::sampler {
+
+// What Xen says of a vCPU without stopping it.
+struct VcpuState {
+  bool online = false;
+  bool blocked = false;  // waits for an event
+  bool running = false;  // on a pCPU now; neither: it waits for one
+};
+
+// Where a vCPU was when Xen stopped it for reading.
+struct VcpuContext {
+  Address address = 0;
+  Mode mode = Mode::kUser;  // of the guest: also while Xen was at work for it
+};
+
+class VcpuCalls {
+ public:
+  virtual ~VcpuCalls() = default;
+
+  // 0, or -errno: -ESRCH: no such domain or vCPU.
+  virtual int State(VcpuRef vcpu, VcpuState& state) = 0;
+  // Stops the vCPU, reads its registers and lets it go on, in one hypercall. 0 or -errno.
+  virtual int Context(VcpuRef vcpu, VcpuContext& context) = 0;
+};
+
+// Real Xen, by domctl, in whichever of its interface's versions this Xen speaks: what is used here
+// has been the same in all of them. Errors, each with what to do: built without Xen's libraries
+// (Unimplemented), /dev/xen/privcmd missing (FailedPrecondition), not dom0 (PermissionDenied).
+absl::StatusOr<std::unique_ptr<VcpuCalls>> OpenVcpuCalls();
+
+}  // namespace xenoscope::sampler
