@@ -30,6 +30,7 @@ struct Facts {
   TscRange range;                // of the trace
   Resolver* resolver = nullptr;  // names guests' addresses; may be null
   Volume volume{};               // how often there was which event
+  uint64_t vcpus = 0;            // how many were seen; 0 before the end
 };
 
 class Analysis;

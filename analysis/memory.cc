@@ -73,6 +73,10 @@ class Memory : public Analysis {
     ++changes_[1][{domain, index, std::min(shared ? word >> 16 : next, kMostOrder), context}];
   }
 
+  void Finish(Tsc /*end*/) override {
+    for (const auto& [who, counts] : grants_) granted_for_[{who.second, who.first}] = counts;
+  }
+
   void AddDomains(std::set<DomainId>& domains) const override {
     for (const auto& [who, counts] : grants_) {
       if (who.first) domains.insert(*who.first);
@@ -84,12 +88,14 @@ class Memory : public Analysis {
   void DescribeDomain(DomainId domain, const Facts& facts, Section& out) const override {
     Group& by = out.AddGroup("grants_by", "Grants, done by it");
     Group& whose = out.AddGroup("grants_for", "Grants, done for it");
-    for (const auto& [who, counts] : grants_) {
-      const auto& [doer, owner] = who;
-      if (doer == domain) by.rows.push_back(GrantRow("for " + ToString(owner), counts));
-      if (owner == domain) {
-        whose.rows.push_back(GrantRow(doer ? "by " + ToString(*doer) : "by (unknown)", counts));
-      }
+    for (auto at = grants_.lower_bound({domain, DomainId{}});
+         at != grants_.end() && at->first.first == domain; ++at) {
+      by.rows.push_back(GrantRow("for " + ToString(at->first.second), at->second));
+    }
+    for (auto at = granted_for_.lower_bound({domain, std::nullopt});
+         at != granted_for_.end() && at->first.first == domain; ++at) {
+      const std::optional<DomainId>& doer = at->first.second;
+      whose.rows.push_back(GrantRow(doer ? "by " + ToString(*doer) : "by (unknown)", at->second));
     }
     DescribeChanges(domain, facts, out.AddGroup("memory", "Physical map"));
   }
@@ -119,8 +125,9 @@ class Memory : public Analysis {
       std::map<uint32_t, uint64_t> contexts;
       uint64_t total = 0;
       uint64_t pages = 0;
-      for (const auto& [change, count] : changes) {
-        if (std::get<0>(change) != domain || std::get<1>(change) != event) continue;
+      for (auto at = changes.lower_bound({domain, event, 0, 0}); at != changes.end(); ++at) {
+        const auto& [change, count] = *at;
+        if (std::get<0>(change) != domain || std::get<1>(change) != event) break;
         const uint32_t order = std::get<2>(change);
         orders[order] += count;
         contexts[std::get<3>(change)] += count;
@@ -143,7 +150,8 @@ class Memory : public Analysis {
     }
   }
 
-  std::map<std::pair<std::optional<DomainId>, DomainId>, GrantCounts> grants_;
+  std::map<std::pair<std::optional<DomainId>, DomainId>, GrantCounts> grants_;  // by whom, for whom
+  std::map<std::pair<DomainId, std::optional<DomainId>>, GrantCounts> granted_for_;  // at the end
   std::map<Change, uint64_t> changes_[2];  // as Xen before 4.18 writes them, and since
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
 
 namespace xenoscope::analysis {
@@ -24,12 +25,10 @@ class PerVcpu {
   T* Known(uint32_t index) const {
     return index < slots_.size() && slots_[index] != nullptr ? &slots_[index]->value : nullptr;
   }
-  // The T of the vCPU, or null. O(vCPUs): for describing, not for counting.
+  // The T of the vCPU, or null. Hashes: for describing, not for counting.
   const T* Find(VcpuRef ref) const {
-    for (const auto& slot : slots_) {
-      if (slot != nullptr && slot->ref == ref) return &slot->value;
-    }
-    return nullptr;
+    const auto found = by_ref_.find(ref);
+    return found == by_ref_.end() ? nullptr : &slots_[found->second]->value;
   }
   bool Empty() const { return slots_.empty(); }
   // Calls visit(VcpuRef, T&) for each, in the order of appearance.
@@ -56,9 +55,11 @@ class PerVcpu {
     if (index >= slots_.size()) slots_.resize(index + 1);
     slots_[index] = std::make_unique<Slot>();
     slots_[index]->ref = ref;
+    by_ref_.emplace(ref, index);
     return slots_[index]->value;
   }
   std::vector<std::unique_ptr<Slot>> slots_;
+  absl::flat_hash_map<VcpuRef, uint32_t> by_ref_;
 };
 
 }  // namespace xenoscope::analysis

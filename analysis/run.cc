@@ -11,6 +11,7 @@
 #include "analysis/evidence.h"
 #include "analysis/handover.h"
 #include "analysis/lane.h"
+#include "analysis/limits.h"
 #include "base/error.h"
 
 namespace xenoscope::analysis {
@@ -40,10 +41,13 @@ void CountRare(const Item& item, TraceFigures& figures, Volume& volume) {
   switch (item.kind) {
     case ItemKind::kUnknownEvent:
       ++figures.unknown_events;
-      ++figures.unknown_by_id[item.record.id];
+      if (figures.unknown_by_id.size() < TraceFigures::kUnknownKept ||
+          figures.unknown_by_id.contains(item.record.id)) {
+        ++figures.unknown_by_id[item.record.id];
+      }
       break;
     case ItemKind::kMalformed:
-      ++figures.malformed;
+      if (figures.malformed++ == 0) figures.first_malformed_offset = item.record.offset;
       break;
     case ItemKind::kWrap:
       ++figures.padding;
@@ -179,8 +183,12 @@ absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
   result.trace = std::move(pass.figures);
   TraceFigures& figures = result.trace;
   figures.faults = here.timeline().faults();
+  if (figures.faults.runstate_mismatches > 0 && figures.pcpus > 1) {
+    figures.skews = correlate::CompareClocks(file, {figures.first, figures.last});
+  }
   for (const auto& analysis : analyses) analysis->Finish(figures.last);
   XENOSCOPE_RETURN_IF_ERROR(CheckBytes(figures, file.name()));
+  XENOSCOPE_RETURN_IF_ERROR(CheckLimits(file, here.timeline(), {figures.first, figures.last}));
 
   result.facts = pass.evidence.Conclude(known, {figures.first, figures.last});
   result.facts.volume = std::move(pass.volume);

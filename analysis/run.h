@@ -11,6 +11,7 @@
 #include "analysis/analysis.h"
 #include "analysis/document.h"
 #include "base/tsc.h"
+#include "correlate/clocks.h"
 #include "correlate/timeline.h"
 #include "trace/dialect.h"
 #include "trace/trace_file.h"
@@ -33,19 +34,22 @@ struct TraceFigures {
   uint64_t damaged_bytes = 0;
   uint64_t records = 0;         // all of them, the ones below included
   uint64_t unknown_events = 0;  // of events that this version does not know
-  uint64_t malformed = 0;       // with a number of words that no version of Xen writes
-  uint64_t padding = 0;         // at the ends of the rings
+  uint64_t malformed = 0;       // with a number of words, or of a vCPU, that no Xen has
+  uint64_t first_malformed_offset = 0;
+  uint64_t padding = 0;  // at the ends of the rings
   uint64_t loss_marks = 0;
   uint64_t lost_records = 0;  // as the marks say
   uint64_t damages = 0;
   uint64_t pcpus = 0;
   Tsc first;
   Tsc last;
-  std::map<uint32_t, uint64_t> unknown_by_id;
-  std::vector<trace::Damage> first_damages;  // at most kDamagesKept
+  std::map<uint32_t, uint64_t> unknown_by_id;  // the first kUnknownKept of them
+  std::vector<trace::Damage> first_damages;    // at most kDamagesKept
   correlate::TimelineFaults faults;
+  std::vector<correlate::ClockSkew> skews;  // looked for where there are faults
 
   static constexpr size_t kDamagesKept = 16;
+  static constexpr size_t kUnknownKept = 256;
 };
 
 struct Result {
@@ -56,7 +60,7 @@ struct Result {
 
 // One pass; time linear in the records, memory independent of them. With more than one thread the
 // analyses of HVM guests run beside the others, on items handed over by the thread that decodes;
-// the result is the same. Errors: Internal when the bytes do not add up.
+// the result is the same. Errors: Internal when the bytes do not add up; those of CheckLimits.
 absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
                            const std::vector<std::unique_ptr<Analysis>>& analyses,
                            unsigned threads);

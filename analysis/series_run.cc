@@ -94,9 +94,17 @@ absl::Status WalkSeries(const trace::TraceFile& file, const SeriesSurvey& survey
                         const DomainFilter& filter, Cycles length, const OnRow& on_row) {
   std::vector<const SeriesInfo*> infos;
   std::vector<std::vector<uint64_t>> sums;
+  uint64_t width = 0;
   for (const SurveyedSeries& series : survey.series) {
     infos.push_back(series.info);
     sums.emplace_back(series.lines.size(), 0);
+    width += series.line_of.size() + survey.facts.vcpus;
+  }
+  const uint64_t intervals = survey.facts.range.Length() / length + 1;
+  if (width > 0 && intervals > kMostCells / width) {
+    return InvalidError(
+        "{}: {} intervals of {} lines and vCPUs are too many; choose a longer interval",
+        file.name(), intervals, width);
   }
   const Made made = Make(infos, filter);
   for (Series* series : made.series) series->sums().Begin(survey.facts.range.begin);

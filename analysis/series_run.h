@@ -49,8 +49,11 @@ struct IntervalRow {
 
 using OnRow = std::function<absl::Status(const IntervalRow&)>;
 
-// The rows, in intervals of `length` cycles. Errors: those of SweepIntervals and of `on_row`;
-// Internal when the rows of a line do not add up to its total.
+// Intervals times lines and vCPUs, which each interval looks at; beyond it takes minutes.
+inline constexpr uint64_t kMostCells = 4'000'000'000;
+
+// The rows, in intervals of `length` cycles. Errors: more cells than kMostCells; those of
+// SweepIntervals and of `on_row`; Internal when the rows of a line do not add up to its total.
 absl::Status WalkSeries(const trace::TraceFile& file, const SeriesSurvey& survey,
                         const DomainFilter& filter, Cycles length, const OnRow& on_row);
 

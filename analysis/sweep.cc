@@ -6,6 +6,7 @@
 
 #include "analysis/evidence.h"
 #include "analysis/lane.h"
+#include "analysis/limits.h"
 #include "base/error.h"
 #include "trace/ordered_stream.h"
 
@@ -45,7 +46,11 @@ absl::StatusOr<Facts> Sweep(const trace::TraceFile& file, const Known& known,
   }
   Finish(lane, analyses);
   const Tsc last = lane.timeline().now();
-  return evidence.Conclude(known, {first.value_or(last), last});
+  const TscRange range{first.value_or(last), last};
+  XENOSCOPE_RETURN_IF_ERROR(CheckLimits(file, lane.timeline(), range));
+  Facts facts = evidence.Conclude(known, range);
+  facts.vcpus = lane.timeline().vcpus().size();
+  return facts;
 }
 
 absl::Status SweepIntervals(const trace::TraceFile& file,

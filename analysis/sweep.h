@@ -22,6 +22,7 @@ using OnInterval = std::function<absl::Status(TscRange interval, const correlate
 inline constexpr uint64_t kMostIntervals = 10'000'000;
 
 // Finds the dialect, the clock and the range on the way. Memory independent of the trace's length.
+// Errors: those of CheckLimits.
 absl::StatusOr<Facts> Sweep(const trace::TraceFile& file, const Known& known,
                             const std::vector<std::unique_ptr<Analysis>>& analyses);
 

@@ -244,7 +244,8 @@ absl::Status ProfileTrace(const std::optional<TraceInput>& input, const trace::D
 absl::Status Report(const Options& options) {
   std::optional<Recording> bare;  // a recording without a trace
   std::optional<TraceInput> input;
-  if (auto opened = OpenTraceInput({.input = options.input, .clock = {}, .dialect = {}});
+  if (auto opened =
+          OpenTraceInput({.input = options.input, .clock = {}, .dialect = {}, .tsc_offsets = {}});
       opened.ok()) {
     input = *std::move(opened);
   } else if (!absl::IsNotFound(opened.status()) || !Recording::IsRecording(options.input)) {

@@ -186,8 +186,9 @@ std::string InputName(const std::string& path) {
 
 absl::StatusOr<Cycles> IntervalLength(std::optional<double> seconds, const analysis::Facts& facts) {
   const double length = seconds.value_or(RoundInterval(facts.clock.Seconds(facts.range.Length())));
-  const auto cycles = std::max<Cycles>(
-      static_cast<Cycles>(std::llround(length * static_cast<double>(facts.clock.hz))), 1);
+  constexpr double kMostCycles = 1e18;
+  const double wanted = std::min(length * static_cast<double>(facts.clock.hz), kMostCycles);
+  const auto cycles = std::max<Cycles>(static_cast<Cycles>(std::llround(wanted)), 1);
   if (facts.range.Length() / cycles < analysis::kMostIntervals) return cycles;
   return InvalidError("more than {} intervals; choose a longer one", analysis::kMostIntervals);
 }

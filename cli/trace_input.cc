@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -85,6 +86,24 @@ void SetVersion(const std::string& text, TraceOptions& options) {
   options.dialect.SetVersion(*version, trace::DialectSource::kGiven);
 }
 
+void AddTscOffset(const std::string& text, TraceOptions& options) {
+  uint32_t pcpu = 0;
+  int64_t cycles = 0;
+  const char* end = text.data() + text.size();
+  const auto number = std::from_chars(text.data(), end, pcpu);
+  const char* colon = number.ptr;
+  if (number.ec == std::errc() && colon != end && *colon == ':') {
+    const char* from = colon + 1 + (end - colon > 1 && colon[1] == '+' ? 1 : 0);
+    const auto rest = std::from_chars(from, end, cycles);
+    if (rest.ec == std::errc() && rest.ptr == end) {
+      options.tsc_offsets[PcpuId{pcpu}] = cycles;
+      return;
+    }
+  }
+  throw CLI::ValidationError("--tsc-offset",
+                             text + " is not PCPU:CYCLES (write 1:-2300000 for pCPU 1)");
+}
+
 absl::StatusOr<TraceInput> OpenAsIs(const std::string& path) {
   if (recording::Recording::IsRecording(path)) return OpenRecording(path);
   XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(path));
@@ -113,12 +132,24 @@ void AddTraceOptions(CLI::App& command, TraceOptions& options) {
   command.add_option_function<std::string>(
       "--xen", [&options](const std::string& text) { SetVersion(text, options); },
       "Xen's version (4.17); default: recorded, or inferred from the trace");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--tsc-offset",
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) AddTscOffset(text, options);
+          },
+          "PCPU:CYCLES, to be added to that pCPU's clock, as summary advises where clocks differ")
+      ->delimiter(',')
+      ->allow_extra_args(false);
 }
 
 absl::StatusOr<TraceInput> OpenTraceInput(const TraceOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenAsIs(options.input));
   if (options.clock) input.clock = options.clock;
   input.dialect = options.dialect.CompletedBy(input.dialect);
+  for (const auto& [pcpu, cycles] : options.tsc_offsets) {
+    XENOSCOPE_RETURN_IF_ERROR(input.trace.ShiftClock(pcpu, cycles));
+  }
   return input;
 }
 

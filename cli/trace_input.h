@@ -3,6 +3,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -19,9 +21,10 @@ struct TraceOptions {
   // What the user said; it goes before what is recorded, and that before what the trace shows.
   std::optional<Clock> clock;
   trace::Dialect dialect;
+  std::map<PcpuId, int64_t> tsc_offsets;  // to be added to the TSCs of these
 };
 
-// Adds INPUT, --cpu-hz, --vendor and --xen to a command. `options` must outlive it.
+// Adds INPUT, --cpu-hz, --vendor, --xen and --tsc-offset to a command. `options` must outlive it.
 void AddTraceOptions(CLI::App& command, TraceOptions& options);
 
 struct TraceInput {
@@ -38,7 +41,8 @@ struct TraceInput {
   std::string DomainName(DomainId domain) const;
 };
 
-// Prints what the recording warns of to stderr. Errors: those of opening either.
+// Prints what the recording warns of to stderr. Errors: those of opening either; an offset of a
+// pCPU that is not in the trace.
 absl::StatusOr<TraceInput> OpenTraceInput(const TraceOptions& options);
 
 }  // namespace xenoscope::cli

@@ -37,16 +37,22 @@ RunnableCause CauseOf(RunState old_state) {
 
 }  // namespace
 
-VcpuTrack& Timeline::Vcpu(VcpuRef ref) {
-  VcpuTrack*& slot = by_ref_[ref];
-  if (slot == nullptr) {
-    vcpus_.push_back(std::make_unique<VcpuTrack>());
-    slot = vcpus_.back().get();
-    slot->ref = ref;
-    slot->index = static_cast<uint32_t>(vcpus_.size() - 1);
-    if (IsIdle(ref)) slot->kind = VcpuKind::kIdle;
+VcpuTrack& Timeline::Vcpu(VcpuRef ref, const Record& record) {
+  const auto found = by_ref_.find(ref);
+  if (found != by_ref_.end()) return *found->second;
+  auto made = std::make_unique<VcpuTrack>();
+  made->ref = ref;
+  made->index = static_cast<uint32_t>(vcpus_.size());
+  if (IsIdle(ref)) made->kind = VcpuKind::kIdle;
+  if (vcpus_.size() == kMostVcpus) [[unlikely]] {
+    if (faults_.vcpus_beyond++ == 0) {
+      faults_.first_beyond_offset = record.offset;
+      beyond_ = std::move(made);
+    }
+    return *beyond_;
   }
-  return *slot;
+  by_ref_.emplace(ref, made.get());
+  return *vcpus_.emplace_back(std::move(made));
 }
 
 void Timeline::SetCurrent(PcpuId pcpu, VcpuTrack* vcpu) {
@@ -56,8 +62,9 @@ void Timeline::SetCurrent(PcpuId pcpu, VcpuTrack* vcpu) {
 
 Timeline::Timeline(TimelineObserver& observer)
     : observer_(&observer), segments_(observer.WantsSegments()) {
-  for (const Event event : {Event::kRunstateChange, Event::kContinueRunning, Event::kHvmVmexit,
-                            Event::kHvmSvmExit, Event::kHvmVmentry}) {
+  for (const Event event :
+       {Event::kRunstateChange, Event::kContinueRunning, Event::kHvmVmexit, Event::kHvmSvmExit,
+        Event::kHvmVmentry, Event::kSchedDomRem, Event::kDom0DomRem}) {
     concerns_[static_cast<size_t>(event)] = true;
   }
   if (!observer.WantsMarks()) return;
@@ -91,6 +98,9 @@ void Timeline::TakeWhatConcerns(const Item& item) {
       return OnVmexit(record);
     case Event::kHvmVmentry:
       return OnVmentry(record);
+    case Event::kSchedDomRem:
+    case Event::kDom0DomRem:
+      return OnDomainEnd(DomainId{static_cast<uint16_t>(record.payload.Word(0))}, record.tsc);
     case Event::kPvHypercall:
       return OnPv(record, MarkKind::kHypercall, record.payload.Word(record.payload.count() - 1));
     case Event::kPvHypercallV2:
@@ -165,6 +175,15 @@ void Timeline::CloseArc(VcpuTrack& vcpu, Tsc at, bool finished) {
 
 void Timeline::Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuId pcpu, Tsc at) {
   const RunState before = vcpu.state;
+  if (state != RunState::kLost) vcpu.losses = 0;
+  if (!vcpu.exposed) {
+    vcpu.exposed = true;
+    exposed_.push_back(&vcpu);
+  }
+  if (!vcpu.alive) {
+    vcpu.alive = true;
+    alive_[vcpu.ref.domain].push_back(&vcpu);
+  }
   vcpu.state = state;
   vcpu.cause = cause;
   vcpu.since = at;
@@ -181,7 +200,7 @@ void Timeline::Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuI
 }
 
 void Timeline::OnRunstateChange(const Record& record) {
-  VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)));
+  VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)), record);
   const RunState old_state = FromTrace(trace::RunstateOld(record.id));
   const RunState new_state = FromTrace(trace::RunstateNew(record.id));
   const Tsc at = record.tsc;
@@ -219,7 +238,7 @@ void Timeline::OnRunstateChange(const Record& record) {
 // TRC_SCHED_CONTINUE_RUNNING: the scheduler chose the vCPU that was running already. A new turn
 // begins; what goes on inside it (guest or exit) does not notice.
 void Timeline::OnContinue(const Record& record) {
-  VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)));
+  VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)), record);
   if (Current(record.pcpu) == &vcpu && vcpu.state == RunState::kRunning) {
     ReportState(vcpu, record.tsc, Edge::kComplete);
     vcpu.since = record.tsc;
@@ -287,24 +306,49 @@ void Timeline::OnPv(const Record& record, MarkKind kind, uint32_t number) {
 // nobody runs: their wakings may be among the lost. Those that run elsewhere go on. Each loss
 // begins a lost interval of its own, also for a vCPU that has not been seen since the loss before.
 void Timeline::OnLossBegin(const Item& item) {
-  const Tsc at = item.record.tsc;
-  VcpuTrack* running = Current(item.record.pcpu);
-  for (const auto& vcpu : vcpus_) {
-    const bool here = vcpu.get() == running;
-    if (!here && vcpu->state == RunState::kRunning) continue;
-    if (vcpu->state == RunState::kUnknown) continue;
-    CloseState(*vcpu, at);
-    CloseArc(*vcpu, at, false);
-    vcpu->exit_open = false;
-    Enter(*vcpu, RunState::kLost, RunnableCause::kNone, vcpu->pcpu, at);
-  }
+  const VcpuTrack* running = Current(item.record.pcpu);
+  std::erase_if(exposed_, [&](VcpuTrack* vcpu) {
+    vcpu->exposed = Lose(*vcpu, running, item.record.tsc);
+    return !vcpu->exposed;
+  });
   SetCurrent(item.record.pcpu, nullptr);
+}
+
+// Whether the next loss may concern the vCPU too.
+bool Timeline::Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at) {
+  if (&vcpu != running && vcpu.state == RunState::kRunning) return true;
+  if (vcpu.state == RunState::kUnknown || vcpu.losses == kMostLosses) return false;
+  CloseState(vcpu, at);
+  CloseArc(vcpu, at, false);
+  vcpu.exit_open = false;
+  ++vcpu.losses;
+  Enter(vcpu, RunState::kLost, RunnableCause::kNone, vcpu.pcpu, at);
+  return true;
+}
+
+// What is known of its vCPUs ends; the next domain may have the same number.
+void Timeline::OnDomainEnd(DomainId domain, Tsc at) {
+  const auto found = alive_.find(domain);
+  if (found == alive_.end() || domain == kIdleDomain) return;
+  const std::vector<VcpuTrack*> ended = std::move(found->second);
+  alive_.erase(found);
+  for (VcpuTrack* vcpu : ended) {
+    if (vcpu->state == RunState::kRunning) CloseSegment(*vcpu, at, false);
+    if (Current(vcpu->pcpu) == vcpu) SetCurrent(vcpu->pcpu, nullptr);
+    ReportState(*vcpu, at, Edge::kOpenAtEnd);
+    CloseArc(*vcpu, at, false);
+    Enter(*vcpu, RunState::kUnknown, RunnableCause::kNone, vcpu->pcpu, at);
+    vcpu->alive = false;
+    vcpu->kind = VcpuKind::kUnknown;
+    vcpu->has_run = false;
+    vcpu->exit_open = false;
+  }
 }
 
 // TRC_LOST_RECORDS names the vCPU that runs as the trace goes on.
 void Timeline::OnLossEnd(const Item& item) {
   if (!item.current) return;
-  VcpuTrack& vcpu = Vcpu(*item.current);
+  VcpuTrack& vcpu = Vcpu(*item.current, item.record);
   const Tsc at = item.record.tsc;
   if (vcpu.state == RunState::kRunning && Current(vcpu.pcpu) == &vcpu) {
     SetCurrent(vcpu.pcpu, nullptr);  // it has moved here unseen

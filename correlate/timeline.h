@@ -50,7 +50,7 @@ enum class SegmentKind : uint8_t {
 enum class Edge : uint8_t {
   kComplete,
   kBeforeFirstRun,  // of a vCPU that has not been seen to run yet
-  kOpenAtEnd,       // the trace ends before the interval does
+  kOpenAtEnd,       // the trace, or its domain, ends before the interval does
 };
 
 // One vCPU in one runstate during [begin, end). A running interval also ends where the scheduler
@@ -150,6 +150,11 @@ struct VcpuTrack {
   Address exit_rip = 0;
   Tsc exit_tsc;
   uint64_t exit = 0;
+  // What the timeline keeps for itself: in which of its lists the vCPU is, and how many losses
+  // there were since it was last seen.
+  bool exposed = false;
+  bool alive = false;
+  uint16_t losses = 0;
 };
 
 // Contradictions met on the way; each is counted, none stops the work.
@@ -159,6 +164,8 @@ struct TimelineFaults {
   uint64_t exits_without_vcpu = 0;     // VMEXIT or VMENTRY where nobody is known to run
   uint64_t exits_without_entry = 0;    // VMEXIT while an exit is open
   uint64_t first_mismatch_offset = 0;  // byte of the first record that contradicts
+  uint64_t vcpus_beyond = 0;           // records of vCPUs beyond Timeline::kMostVcpus
+  uint64_t first_beyond_offset = 0;    // byte of the first of them
 };
 
 class Timeline {
@@ -168,7 +175,13 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  // Takes the next item of the stream. O(1); at a loss of records O(vCPUs).
+  // More vCPUs than this are not told apart; TimelineFaults counts their records.
+  static constexpr size_t kMostVcpus = 65536;
+  // A vCPU that is not seen for so many losses is lost in one interval from there on.
+  static constexpr uint16_t kMostLosses = 256;
+
+  // Takes the next item of the stream. O(1) amortised, with a factor of kMostLosses where every
+  // other record is a loss.
   void Take(const trace::Item& item) {
     now_ = item.record.tsc;
     if (item.kind != trace::ItemKind::kRecord || Concerns(item.record.event)) {
@@ -184,13 +197,13 @@ class Timeline {
   VcpuTrack* Current(PcpuId pcpu) const {
     return pcpu.value < pcpus_.size() ? pcpus_[pcpu.value] : nullptr;
   }
-  VcpuTrack& Vcpu(VcpuRef ref);
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
   const TimelineFaults& faults() const { return faults_; }
   Tsc now() const { return now_; }
 
  private:
+  VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record);
   void TakeWhatConcerns(const trace::Item& item);
   void SetCurrent(PcpuId pcpu, VcpuTrack* vcpu);
   void OnRunstateChange(const trace::Record& record);
@@ -200,6 +213,8 @@ class Timeline {
   void OnPv(const trace::Record& record, MarkKind kind, uint32_t number);
   void OnLossBegin(const trace::Item& item);
   void OnLossEnd(const trace::Item& item);
+  bool Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at);
+  void OnDomainEnd(DomainId domain, Tsc at);
 
   void Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuId pcpu, Tsc at);
   void OnPcpuEnd(const trace::Item& item);
@@ -214,7 +229,10 @@ class Timeline {
   std::array<bool, trace::kEventCount> concerns_{};  // the events that change anything here
   std::vector<std::unique_ptr<VcpuTrack>> vcpus_;
   absl::flat_hash_map<VcpuRef, VcpuTrack*> by_ref_;
-  std::vector<VcpuTrack*> pcpus_;  // who runs, by pCPU
+  std::unique_ptr<VcpuTrack> beyond_;  // stands for all beyond kMostVcpus
+  std::vector<VcpuTrack*> exposed_;    // those that the next loss may concern
+  absl::flat_hash_map<DomainId, std::vector<VcpuTrack*>> alive_;  // seen since a domain's end
+  std::vector<VcpuTrack*> pcpus_;                                 // who runs, by pCPU
   TimelineFaults faults_;
   Tsc now_;
   uint64_t runs_ = 0;

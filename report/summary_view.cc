@@ -43,6 +43,20 @@ void AddSection(const analysis::Section& section, const ordered_json& fields, or
   }
 }
 
+ordered_json JsonSkew(const correlate::ClockSkew& skew) {
+  ordered_json out = {{"pcpu", skew.pcpu.value},
+                      {"reference", skew.reference.value},
+                      {"kind", ToString(skew.kind)},
+                      {"first_proof_offset", skew.proof_offset}};
+  if (skew.kind == correlate::SkewKind::kUnknown) return out;
+  const auto range = [](correlate::SkewRange cycles) {
+    return ordered_json{{"least", cycles.least}, {"most", cycles.most}};
+  };
+  out["ahead_at_first"] = range(skew.first);
+  out["ahead_at_last"] = range(skew.last);
+  return out;
+}
+
 ordered_json JsonTrace(const Result& result) {
   const analysis::TraceFigures& trace = result.trace;
   ordered_json out = {
@@ -59,12 +73,16 @@ ordered_json JsonTrace(const Result& result) {
       {"loss_marks", trace.loss_marks},
       {"unknown_events", trace.unknown_events},
       {"malformed_records", trace.malformed},
+      {"first_malformed_offset", trace.first_malformed_offset},
       {"padding_records", trace.padding},
       {"damages", trace.damages},
       {"damaged_bytes", trace.damaged_bytes},
       {"runstate_mismatches", trace.faults.runstate_mismatches},
+      {"first_mismatch_offset", trace.faults.first_mismatch_offset},
       {"exits_without_vcpu", trace.faults.exits_without_vcpu},
   };
+  ordered_json& skews = out["clock_skews"] = ordered_json::array();
+  for (const correlate::ClockSkew& skew : trace.skews) skews.push_back(JsonSkew(skew));
   ordered_json& unknown = out["unknown_by_event"] = ordered_json::object();
   for (const auto& [id, count] : trace.unknown_by_id) unknown[fmt::format("0x{:x}", id)] = count;
   AddSection(result.document.trace, ordered_json(out), out);
@@ -208,6 +226,60 @@ std::string SectionText(const analysis::Section& section, const analysis::Facts&
 
 std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
+// "1.02 ms to 1.03 ms behind"
+std::string SkewText(correlate::SkewRange range, const analysis::Facts& facts) {
+  const bool behind = range.least + range.most < 0;
+  if (behind) range = {-range.most, -range.least};
+  const auto time = [&](int64_t cycles) {
+    const auto length = static_cast<Cycles>(std::max<int64_t>(cycles, 0));
+    return CellText(facts.clock.Seconds(length), Unit::kSeconds);
+  };
+  const char* const side = behind ? "behind" : "ahead of";
+  if (range.most >= correlate::kUnboundedSkew) {
+    return fmt::format("at least {} {}", time(range.least), side);
+  }
+  return fmt::format("{} to {} {}", time(range.least), time(range.most), side);
+}
+
+std::string SkewText(const correlate::ClockSkew& skew, const analysis::Facts& facts) {
+  const std::string reference = fmt::format("p{}'s", skew.reference.value);
+  std::string text = fmt::format("  p{}'s clock is ", skew.pcpu.value);
+  switch (skew.kind) {
+    case correlate::SkewKind::kConstant:
+      text += fmt::format("{} {}", SkewText(skew.first, facts), reference);
+      break;
+    case correlate::SkewKind::kDrifting:
+      text += fmt::format("{} {} at first and {} it at last", SkewText(skew.first, facts),
+                          reference, SkewText(skew.last, facts));
+      break;
+    case correlate::SkewKind::kUnknown:
+      text += fmt::format("not {}, by how much is not to be found out", reference);
+      break;
+  }
+  text += fmt::format("; the first proof is at byte {}", skew.proof_offset);
+  if (skew.kind != correlate::SkewKind::kConstant ||
+      skew.first.least <= -correlate::kUnboundedSkew ||
+      skew.first.most >= correlate::kUnboundedSkew) {
+    return text + "\n";
+  }
+  return text + fmt::format("\n  --tsc-offset {}:{} puts it right\n", skew.pcpu.value,
+                            -(skew.first.least + skew.first.most) / 2);
+}
+
+std::string ContradictionText(const analysis::TraceFigures& trace, const analysis::Facts& facts) {
+  const uint64_t count = trace.faults.runstate_mismatches;
+  if (count == 0) return "";
+  std::string text = fmt::format(
+      "contradictory: {} runstate change{} from a state the vCPU was not in, the first at byte {}; "
+      "{}\n",
+      count, Plural(count), trace.faults.first_mismatch_offset,
+      trace.skews.empty() ? "records are missing"
+                          : "the clocks of pCPUs differ: wrong are runstates, waits, and all that "
+                            "goes from one pCPU to another");
+  for (const correlate::ClockSkew& skew : trace.skews) text += SkewText(skew, facts);
+  return text;
+}
+
 std::string TraceText(const Result& result) {
   const analysis::TraceFigures& trace = result.trace;
   const analysis::Facts& facts = result.facts;
@@ -233,11 +305,15 @@ std::string TraceText(const Result& result) {
       text += fmt::format("{}0x{:x}: {}", first ? "" : ", ", id, count);
       first = false;
     }
+    if (trace.unknown_by_id.size() == analysis::TraceFigures::kUnknownKept) text += ", ...";
     text += ")\n";
   }
   if (trace.malformed > 0) {
-    text += fmt::format("malformed: {} record{} with a number of words that no Xen writes\n",
-                        trace.malformed, Plural(trace.malformed));
+    text += fmt::format(
+        "malformed: {} record{} with a number of words, or of a vCPU, that no Xen has; the first "
+        "at "
+        "byte {}\n",
+        trace.malformed, Plural(trace.malformed), trace.first_malformed_offset);
   }
   if (trace.damages > 0) {
     text += fmt::format("damaged: {} place{}, {} bytes passed over\n", trace.damages,
@@ -250,15 +326,7 @@ std::string TraceText(const Result& result) {
       text += fmt::format("  and {} more\n", trace.damages - trace.first_damages.size());
     }
   }
-  if (trace.faults.runstate_mismatches > 0) {
-    text += fmt::format(
-        "contradictory: {} runstate change{} from a state the vCPU was not in, the first at byte "
-        "{}; "
-        "the clocks of the pCPUs may differ\n",
-        trace.faults.runstate_mismatches, Plural(trace.faults.runstate_mismatches),
-        trace.faults.first_mismatch_offset);
-  }
-  return text;
+  return text + ContradictionText(trace, facts);
 }
 
 std::string Heading(const std::string& text, const TextStyle& style) {

@@ -30,6 +30,19 @@ bool IsClass(uint32_t id) {
   return std::has_single_bit(trace_class) && (trace_class & 0x08ffU) != 0;
 }
 
+// Whether Xen can have such a vCPU: MAX_VIRT_CPUS (xen/include/asm-x86/config.h, 4.17), and an idle
+// one a pCPU.
+bool CanExist(VcpuRef vcpu) {
+  constexpr uint32_t kMostVcpus = 8192;
+  if (IsIdle(vcpu)) return vcpu.vcpu.value < kMostPcpus;
+  return vcpu.domain < kFirstReservedDomain && vcpu.vcpu.value < kMostVcpus;
+}
+
+// Events whose first word is the vCPU that they are about.
+bool IsOfAVcpu(Event event) {
+  return event == Event::kRunstateChange || event == Event::kContinueRunning;
+}
+
 // Events that take the careful way whatever their size.
 bool IsSpecial(Event event) {
   return event == Event::kUnknown || event == Event::kLostRecords ||
@@ -62,7 +75,10 @@ Cursor::Header Cursor::Decode(uint32_t word) {
 }
 
 Cursor::Cursor(Bytes file, const PcpuWindows& windows)
-    : file_(file.data()), windows_(&windows), pcpu_(windows.pcpu) {
+    : file_(file.data()),
+      windows_(&windows),
+      pcpu_(windows.pcpu),
+      tsc_offset_(static_cast<uint64_t>(windows.tsc_offset)) {
   if (!windows.windows.empty()) {
     pos_ = windows.windows[0].begin;
     end_ = windows.windows[0].end;
@@ -89,9 +105,9 @@ std::optional<Tsc> Cursor::FirstTsc() const {
       }
       if (header.has_tsc && header.id != kPaddingId) {
         if (tscs.empty() && header.id == kLostRecordsId && header.words == 4) {
-          first_lost = Tsc{LoadUnchecked<uint64_t>(file_ + at + 20)};
+          first_lost = LoadTsc(file_ + at + 20);
         }
-        tscs.push_back(Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)});
+        tscs.push_back(LoadTsc(file_ + at + 4));
       }
       at += header.size;
     }
@@ -158,7 +174,7 @@ size_t Cursor::TakeCommon(Item* out, size_t room, Tsc limit) {
     }
     Tsc tsc = last;
     if (header.has_tsc) {
-      tsc = Tsc{LoadUnchecked<uint64_t>(at + 4)};
+      tsc = LoadTsc(at + 4);
       // One comparison for "not before the last" and "no leap".
       if (tsc.value - last.value >= kSuspiciousLeap) {
         common = false;
@@ -180,12 +196,17 @@ size_t Cursor::TakeCommon(Item* out, size_t room, Tsc limit) {
     item.record.has_tsc = header.has_tsc;
     item.record.pcpu = pcpu;
     item.record.payload = Payload(at + header.size - header.words * 4, header.words);
-    pos += header.size;
-    if (event == Event::kRunstateChange || event == Event::kContinueRunning) {
+    if (IsOfAVcpu(event)) {
+      if (!CanExist(UnpackVcpu(item.record.payload.Word(0)))) [[unlikely]] {
+        --taken;
+        common = false;
+        break;
+      }
       current_ = current;
       FollowCurrent(item);
       current = current_;
     }
+    pos += header.size;
   }
   pos_ = pos;
   last_tsc_ = last;
@@ -248,8 +269,12 @@ void Cursor::PrepareRecord() {
   }
   const Event event = Classify(header.id);
   const EventInfo& info = Info(event);
-  const bool proper =
+  bool proper =
       event != Event::kUnknown && header.words >= info.min_words && header.words <= info.max_words;
+  if (proper && IsOfAVcpu(event)) {
+    const std::byte* words = file_ + pos_ + header.size - header.words * 4;
+    proper = CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(words)));
+  }
   if (!proper) [[unlikely]] {
     if (!IsClass(header.id) || header.id == (kWindowHeaderWord & 0x0fffffff) ||
         !EndsPlausibly(pos_ + header.size)) {
@@ -257,7 +282,7 @@ void Cursor::PrepareRecord() {
     }
   }
   if (header.has_tsc) {
-    const Tsc tsc{LoadUnchecked<uint64_t>(file_ + pos_ + 4)};
+    const Tsc tsc = LoadTsc(file_ + pos_ + 4);
     if (TscIsWrong(tsc, header)) [[unlikely]] {
       if (!tsc_announced_) {
         SetDamage(DamageKind::kTscOutOfOrder, 0);
@@ -265,7 +290,7 @@ void Cursor::PrepareRecord() {
         return;
       }
     } else {
-      if (event == Event::kLostRecords && !loss_announced_) [[unlikely]] {
+      if (proper && event == Event::kLostRecords && !loss_announced_) [[unlikely]] {
         return PrepareLoss(header);
       }
       last_tsc_ = tsc;
@@ -289,10 +314,10 @@ void Cursor::PrepareRecord() {
 // The kLossBegin before a TRC_LOST_RECORDS {u32 lost; u16 dom; u16 vcpu; u64 first_tsc}.
 void Cursor::PrepareLoss(const Header& header) {
   SetRecord(header);
-  const Tsc resumed{LoadUnchecked<uint64_t>(file_ + pos_ + 4)};
+  const Tsc resumed = LoadTsc(file_ + pos_ + 4);
   pending_.kind = ItemKind::kLossBegin;
   pending_.lost = pending_.record.payload.Word(0);
-  pending_.first_lost = std::clamp(Tsc{pending_.record.payload.Word64(2)}, last_tsc_, resumed);
+  pending_.first_lost = std::clamp(LoadTsc(file_ + pos_ + 20), last_tsc_, resumed);
   pending_.record.tsc = pending_.first_lost;
   last_tsc_ = pending_.first_lost;
   loss_announced_ = true;
@@ -313,9 +338,11 @@ void Cursor::FollowCurrent(Item& item) {
     case Event::kContinueRunning:
       current_ = item.current = UnpackVcpu(record.payload.Word(0));
       break;
-    case Event::kLostRecords:
-      current_ = item.current = UnpackDomainFirst(record.payload.Word(1));
+    case Event::kLostRecords: {
+      const VcpuRef vcpu = UnpackDomainFirst(record.payload.Word(1));
+      if (CanExist(vcpu)) current_ = item.current = vcpu;
       break;
+    }
     default:
       break;
   }
@@ -344,7 +371,7 @@ bool Cursor::LeapIsConfirmed(Tsc tsc, uint64_t at) const {
     const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
     if (!IsClass(header.id) || header.size > end - at) break;
     if (header.has_tsc && header.id != kPaddingId) {
-      const Tsc witness{LoadUnchecked<uint64_t>(file_ + at + 4)};
+      const Tsc witness = LoadTsc(file_ + at + 4);
       if (witness >= tsc && witness <= kMostTsc) ++later;
       if (witness < tsc && witness >= last_tsc_) ++earlier;
     }
@@ -369,7 +396,11 @@ bool Cursor::Plausible(uint64_t at) const {
   const EventInfo& info = Info(event);
   if (header.words < info.min_words || header.words > info.max_words) return false;
   if (header.has_tsc != info.has_tsc) return false;
-  if (header.has_tsc && Tsc{LoadUnchecked<uint64_t>(file_ + at + 4)} < last_tsc_) return false;
+  if (IsOfAVcpu(event) &&
+      !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(file_ + at + header.size - header.words * 4)))) {
+    return false;
+  }
+  if (header.has_tsc && LoadTsc(file_ + at + 4) < last_tsc_) return false;
   return EndsPlausibly(at + header.size);
 }
 

@@ -38,6 +38,8 @@ class Cursor {
     uint32_t size;  // bytes
   };
   static Header Decode(uint32_t word);
+  // The TSC that stands at `at`, as the host's clock has it.
+  Tsc LoadTsc(const std::byte* at) const { return {LoadUnchecked<uint64_t>(at) + tsc_offset_}; }
 
   // The common records up to `limit`, with everything in registers; stops before what is not
   // common.
@@ -64,6 +66,7 @@ class Cursor {
   const std::byte* file_;
   const PcpuWindows* windows_;
   PcpuId pcpu_;
+  uint64_t tsc_offset_;  // modulo 2^64
   size_t window_ = 0;
   uint64_t pos_ = 0;
   uint64_t end_ = 0;

@@ -17,7 +17,7 @@ constexpr size_t kPlaces = 16;
 
 // A part of one pCPU's windows, from the first'th on, until `bytes` are exceeded.
 PcpuWindows Part(const PcpuWindows& all, size_t first, uint64_t bytes) {
-  PcpuWindows part{.pcpu = all.pcpu, .windows = {}};
+  PcpuWindows part{.pcpu = all.pcpu, .windows = {}, .tsc_offset = all.tsc_offset};
   for (size_t i = first; i < all.windows.size(); ++i) {
     Window window = all.windows[i];
     window.end = std::min(window.end, window.begin + bytes);

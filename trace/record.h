@@ -56,7 +56,7 @@ struct Record {
 enum class ItemKind : uint8_t {
   kRecord,        // a record of a known event, with the words that this event has
   kUnknownEvent,  // a well-formed record whose event is not in the table
-  kMalformed,     // a known event with a number of words that no known version of Xen writes
+  kMalformed,     // a known event with a number of words, or of a vCPU, that no Xen has
   kWrap,          // padding at the end of the hypervisor's ring (TRC_TRACE_WRAP_BUFFER)
   kLossBegin,     // records of this pCPU were lost from here (an instant before the kLost record)
   kLost,          // TRC_LOST_RECORDS: the pCPU's trace goes on here; Item::lost says how many

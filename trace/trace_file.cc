@@ -23,4 +23,14 @@ absl::StatusOr<TraceFile> TraceFile::FromBytes(Bytes bytes, std::string name) {
   return trace;
 }
 
+absl::Status TraceFile::ShiftClock(PcpuId pcpu, int64_t cycles) {
+  for (PcpuWindows& windows : index_.pcpus) {
+    if (windows.pcpu != pcpu) continue;
+    windows.tsc_offset = cycles;
+    return absl::OkStatus();
+  }
+  return NotFoundError("{}: no pCPU {} in this trace, which has {} of them", name_, pcpu.value,
+                       index_.pcpus.size());
+}
+
 }  // namespace xenoscope::trace

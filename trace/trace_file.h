@@ -19,6 +19,10 @@ class TraceFile {
   // `bytes` must outlive the result; `name` stands for the path in messages.
   static absl::StatusOr<TraceFile> FromBytes(Bytes bytes, std::string name);
 
+  // Adds `cycles` to all TSCs of a pCPU whose clock is not the host's. Not while it is streamed.
+  // Errors: NotFound when the trace has no such pCPU.
+  absl::Status ShiftClock(PcpuId pcpu, int64_t cycles);
+
   Bytes bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
   const WindowIndex& index() const { return index_; }

@@ -24,6 +24,7 @@ struct Window {
 struct PcpuWindows {
   PcpuId pcpu;
   std::vector<Window> windows;  // in the order of the file
+  int64_t tsc_offset = 0;       // to be added to its TSCs, where its clock is not the host's
 };
 
 struct WindowIndex {

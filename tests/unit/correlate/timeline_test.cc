@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,50 @@ TEST(Timeline, LosesThoseWhoseWakingMayBeAmongTheLost) {
                           "[100,120) p0 d1v0 running", "[120,120) p0 d1v0 blocked/open at the end",
                           "[50,120) p0 d2v0 lost/open at the end",
                           "[110,120) p1 d3v0 blocked/open at the end"));
+}
+
+TEST(Timeline, IsLostInOneIntervalWhenItIsNeverSeenAgain) {
+  std::vector<std::vector<uint32_t>> records = {Rec(kRunnableToRunning, 10, {kD1V0}),
+                                                Rec(kRunningToBlocked, 20, {kD1V0})};
+  for (uint32_t i = 1; i <= Timeline::kMostLosses + 50; ++i) {
+    records.push_back(Rec(0x1f001, i * 100 + 50, {7, 2, i * 100, 0}));
+  }
+  TraceBytes trace;
+  trace.Window(0, records);
+  const std::vector<std::string> lines = TimelineOf(trace);
+  const auto lost = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find("d1v0 lost") != std::string::npos;
+  });
+  EXPECT_EQ(lost, Timeline::kMostLosses);
+  EXPECT_THAT(lines, testing::Contains("[25600,30650) p0 d1v0 lost/open at the end"));
+}
+
+TEST(Timeline, ForgetsADomainThatEnds) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 11, {}),
+                   Rec(kVmexit64, 12, {0x78, 0, 0}), Rec(kRunningToBlocked, 20, {kD1V0}),
+                   Rec(0x28002, 50, {1}),  // DOM_REM; the next d1 is a PV domain
+                   Rec(kBlockedToRunnable, 70, {kD1V0}), Rec(kRunnableToRunning, 80, {kD1V0}),
+                   Rec(kRunningToBlocked, 90, {kD1V0})});
+  EXPECT_THAT(TimelineOf(trace),
+              ElementsAre("  [10,11) d1v0 resume", "  [11,12) d1v0 guest", "  [12,20) d1v0 exit 78",
+                          "[10,20) p0 d1v0 running", "[20,50) p0 d1v0 blocked/open at the end",
+                          "  arc [12,50) 78 unfinished",
+                          "[70,80) p0 d1v0 runnable/wake/before its first run",
+                          "[80,90) p0 d1v0 running", "[90,90) p0 d1v0 blocked/open at the end"));
+}
+
+TEST(Timeline, FollowsMorePcpusAndVcpusThanFitIntoAByte) {
+  TraceBytes trace;
+  for (uint32_t i = 0; i < 600; ++i) {
+    trace.Window(i, {Rec(kRunnableToRunning, 10 + i, {kD1V0 | i}),
+                     Rec(kRunningToBlocked, 1000 + i, {kD1V0 | i})});
+  }
+  const std::vector<std::string> lines = TimelineOf(trace);
+  for (const uint32_t i : {0U, 255U, 256U, 599U}) {
+    EXPECT_THAT(
+        lines, testing::Contains(fmt::format("[{},{}) p{} d1v{} running", 10 + i, 1000 + i, i, i)));
+  }
 }
 
 TEST(Timeline, CountsAChangeFromAStateThatTheVcpuWasNotIn) {

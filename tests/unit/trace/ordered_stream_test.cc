@@ -132,6 +132,33 @@ TEST(OrderedStream, ReportsAWrongNumberOfWords) {
   EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 malformed d?v?", "20 p0 vmentry d?v?"));
 }
 
+TEST(OrderedStream, DoesNotFollowARunstateOfAVcpuThatNoXenHas) {
+  for (const uint32_t vcpu : {0x7ff2U << 16, 0x9000U << 16, kD1V0 | 8192U}) {
+    TraceBytes trace;
+    trace.Window(0, {Rec(kToRunning, 10, {kD1V0}), Rec(kToRunning, 20, {vcpu}),
+                     Rec(kVmentry, 30, {}), Rec(kVmentry, 40, {}), Rec(kVmentry, 50, {})});
+    EXPECT_THAT(Stream(trace.bytes()),
+                ElementsAre("10 p0 runstate_change d1v0", "20 p0 malformed d1v0",
+                            "30 p0 vmentry d1v0", "40 p0 vmentry d1v0", "50 p0 vmentry d1v0"));
+  }
+}
+
+TEST(OrderedStream, ShiftsTheClockOfOnePcpu) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 100, {}), Rec(kVmentry, 200, {})});
+  trace.Window(1, {Rec(kVmentry, 1150, {}), Rec(0x1f001, 1300, {7, kD1V0, 1250, 0})});
+  auto file = TraceFile::FromBytes(trace.bytes(), "test");
+  ASSERT_TRUE(file->ShiftClock(PcpuId{1}, -1000).ok());
+  std::vector<uint64_t> times;
+  OrderedStream stream = file->Stream();
+  while (const Item* item = stream.Next()) {
+    if (item->kind != ItemKind::kPcpuBegin && item->kind != ItemKind::kPcpuEnd) {
+      times.push_back(item->record.tsc.value);
+    }
+  }
+  EXPECT_THAT(times, ElementsAre(100, 150, 200, 250, 300));
+}
+
 TEST(OrderedStream, FindsTheNextRecordBehindGarbage) {
   TraceBytes trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), {0xffffffff, 0x12345678}, Rec(kVmentry, 20, {})});

@@ -1,0 +1,50 @@
+#include "analysis/limits.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "trace/ordered_stream.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+struct Leap {
+  Cycles cycles = 0;
+  uint64_t offset = 0;  // byte of the record behind it
+};
+
+// The longest time between two items of the stream.
+Leap LongestLeap(const trace::TraceFile& file) {
+  Leap longest;
+  std::optional<Tsc> last;
+  trace::OrderedStream stream = file.Stream();
+  while (const trace::Item* item = stream.Next()) {
+    const Tsc tsc = item->record.tsc;
+    if (last && tsc - *last > longest.cycles) longest = {tsc - *last, item->record.offset};
+    last = tsc;
+  }
+  return longest;
+}
+
+}  // namespace
+
+absl::Status CheckLimits(const trace::TraceFile& file, const correlate::Timeline& timeline,
+                         TscRange range) {
+  const correlate::TimelineFaults& faults = timeline.faults();
+  if (faults.vcpus_beyond > 0) {
+    return InvalidError("{}: more than {} vCPUs; the first one beyond is at byte {}", file.name(),
+                        correlate::Timeline::kMostVcpus, faults.first_beyond_offset);
+  }
+  const uint64_t vcpus = std::max<uint64_t>(timeline.vcpus().size(), 1);
+  if (range.Length() <= std::numeric_limits<uint64_t>::max() / 2 / vcpus) return absl::OkStatus();
+  const Leap leap = LongestLeap(file);
+  return InvalidError(
+      "{}: its times are {} cycles apart, too far to add them up over {} vCPUs; before byte {} "
+      "{} cycles pass: the clock of that pCPU is damaged, or not that of the others (--tsc-offset)",
+      file.name(), range.Length(), vcpus, leap.offset, leap.cycles);
+}
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,258 @@
+#include "correlate/clocks.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "trace/ordered_stream.h"
+#include "trace/record.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+using trace::Event;
+using trace::Item;
+using trace::ItemKind;
+
+// The trace in parts of equal length, to see whether a difference changes.
+constexpr size_t kParts = 16;
+// Pairs of pCPUs that are compared; those beyond are left out.
+constexpr size_t kMostPairs = 4096;
+
+// Ranges of numbers, each without its two ends, that are ruled out.
+class RuledOut {
+ public:
+  void Add(int64_t begin, int64_t end) {
+    begin = std::max(begin, -kUnboundedSkew);
+    end = std::min(end, kUnboundedSkew);
+    if (begin >= end) return;
+    auto next = ranges_.upper_bound(begin);
+    if (next != ranges_.begin() && std::prev(next)->second > begin) {
+      const auto before = std::prev(next);
+      if (before->second >= end) return;
+      begin = before->first;
+      next = before;
+    }
+    while (next != ranges_.end() && next->first < end) {
+      end = std::max(end, next->second);
+      next = ranges_.erase(next);
+    }
+    ranges_.emplace(begin, end);
+  }
+  void Add(const RuledOut& other) {
+    for (const auto& [begin, end] : other.ranges_) Add(begin, end);
+  }
+  bool Has(int64_t value) const {
+    const auto next = ranges_.lower_bound(value);
+    return next != ranges_.begin() && std::prev(next)->second > value;
+  }
+  // What is left next to 0; nothing when that is beyond kMostSkew.
+  std::optional<SkewRange> NearestLeft() const {
+    std::optional<SkewRange> nearest;
+    const auto distance = [](const SkewRange& range) {
+      return std::max({int64_t{0}, range.least, -range.most});
+    };
+    const auto offer = [&](SkewRange range) {
+      if (distance(range) > kMostSkew) return;
+      if (!nearest || distance(range) < distance(*nearest)) nearest = range;
+    };
+    int64_t from = -kUnboundedSkew;
+    for (const auto& [begin, end] : ranges_) {
+      offer({from, begin});
+      from = end;
+    }
+    offer({from, kUnboundedSkew});
+    return nearest;
+  }
+
+ private:
+  std::map<int64_t, int64_t> ranges_;  // begin -> end, apart from each other
+};
+
+// A vCPU running on a pCPU from begin to end, or (begin == end) something done to it there.
+struct Visit {
+  PcpuId pcpu;
+  Tsc begin;
+  Tsc end;
+  uint64_t offset = 0;  // byte of its first record
+};
+
+// Two clocks, that of the pCPU with the lower number first.
+struct Pair {
+  std::array<RuledOut, kParts> parts;
+  std::optional<uint64_t> proof_offset;
+
+  RuledOut Whole() const {
+    RuledOut whole;
+    for (const RuledOut& part : parts) whole.Add(part);
+    return whole;
+  }
+};
+using Pairs = std::map<std::pair<PcpuId, PcpuId>, Pair>;
+
+int64_t Difference(Tsc a, Tsc b) { return static_cast<int64_t>(a.value - b.value); }
+
+class Comparer {
+ public:
+  explicit Comparer(TscRange range) : range_(range) {}
+
+  void Take(const Item& item) {
+    const trace::Record& record = item.record;
+    if (item.kind == ItemKind::kLossBegin || item.kind == ItemKind::kDamaged) {
+      Open(record.pcpu).reset();  // nobody knows how the visit went on
+      return;
+    }
+    if (item.kind != ItemKind::kRecord || record.event != Event::kRunstateChange) return;
+    const VcpuRef vcpu = trace::UnpackVcpu(record.payload.Word(0));
+    if (IsIdle(vcpu)) return;
+    const bool runs = trace::RunstateNew(record.id) == trace::Runstate::kRunning;
+    const bool ran = trace::RunstateOld(record.id) == trace::Runstate::kRunning;
+    const Visit here{record.pcpu, record.tsc, record.tsc, record.offset};
+    std::optional<Running>& open = Open(record.pcpu);
+    if (runs) {
+      open = Running{vcpu, here};
+    } else if (!ran) {
+      Add(vcpu, here);
+    } else if (open) {
+      if (open->vcpu == vcpu) {
+        open->visit.end = record.tsc;
+        Add(vcpu, open->visit);
+      }
+      open.reset();
+    }
+  }
+
+  const Pairs& pairs() const { return pairs_; }
+
+ private:
+  struct Running {
+    VcpuRef vcpu;
+    Visit visit;
+  };
+
+  std::optional<Running>& Open(PcpuId pcpu) {
+    if (pcpu.value >= open_.size()) open_.resize(pcpu.value + 1);
+    return open_[pcpu.value];
+  }
+
+  void Add(VcpuRef vcpu, const Visit& visit) {
+    std::deque<Visit>& visits = visits_[vcpu];
+    while (!visits.empty() && visit.end - visits.front().end > kUnboundedSkew) visits.pop_front();
+    const Cycles length = range_.Length() / kParts + 1;
+    const size_t part = std::min<size_t>((visit.end - range_.begin) / length, kParts - 1);
+    for (const Visit& other : visits) {
+      if (other.pcpu != visit.pcpu) Compare(other, visit, part);
+    }
+    visits.push_back(visit);
+  }
+
+  void Compare(const Visit& a, const Visit& b, size_t part) {
+    const bool ordered = a.pcpu < b.pcpu;
+    const Visit& low = ordered ? a : b;
+    const Visit& high = ordered ? b : a;
+    const auto key = std::pair(low.pcpu, high.pcpu);
+    auto found = pairs_.find(key);
+    if (found == pairs_.end()) {
+      if (pairs_.size() >= kMostPairs) return;
+      found = pairs_.emplace(key, Pair{}).first;
+    }
+    // With such a difference of high's clock from low's they would overlap.
+    const int64_t begin = Difference(high.begin, low.end);
+    const int64_t end = Difference(high.end, low.begin);
+    found->second.parts[part].Add(begin, end);
+    if (begin < 0 && end > 0 && !found->second.proof_offset) {
+      found->second.proof_offset = (a.begin > b.begin ? a : b).offset;
+    }
+  }
+
+  TscRange range_;
+  std::vector<std::optional<Running>> open_;                // by pCPU
+  absl::flat_hash_map<VcpuRef, std::deque<Visit>> visits_;  // not older than kUnboundedSkew
+  Pairs pairs_;
+};
+
+bool IsBounded(SkewRange range) {
+  return range.least > -kUnboundedSkew && range.most < kUnboundedSkew;
+}
+
+ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
+  ClockSkew skew{reference, pcpu, SkewKind::kUnknown, {}, {}, pair.proof_offset.value_or(0)};
+  const bool swapped = pcpu < reference;
+  const auto turned = [&](SkewRange range) {
+    return swapped ? SkewRange{-range.most, -range.least} : range;
+  };
+  const auto whole = pair.Whole().NearestLeft();
+  const auto first = pair.parts.front().NearestLeft();
+  std::optional<SkewRange> last;
+  for (const RuledOut& part : pair.parts) {
+    if (const auto left = part.NearestLeft(); left && IsBounded(*left)) last = left;
+  }
+  // Far from what the first part leaves, something is left over by chance only.
+  const bool drifts = first && IsBounded(*first) && last;
+  if (whole && (!drifts || (whole->least <= first->most && first->least <= whole->most))) {
+    skew.kind = SkewKind::kConstant;
+    skew.first = skew.last = turned(*whole);
+  } else if (drifts) {
+    skew.kind = SkewKind::kDrifting;
+    skew.first = turned(*first);
+    skew.last = turned(*last);
+  }
+  return skew;
+}
+
+}  // namespace
+
+std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range) {
+  Comparer comparer(range);
+  trace::OrderedStream stream = file.Stream();
+  for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
+    for (const Item& item : batch) comparer.Take(item);
+  }
+  const Pairs& pairs = comparer.pairs();
+  // The clock to compare with: in the fewest contradictions, and of these the first.
+  std::map<PcpuId, size_t> contradictions;
+  for (const auto& [pcpus, pair] : pairs) {
+    contradictions[pcpus.first] += pair.proof_offset ? 1 : 0;
+    contradictions[pcpus.second] += pair.proof_offset ? 1 : 0;
+  }
+  if (contradictions.empty()) return {};
+  const PcpuId reference =
+      std::min_element(contradictions.begin(), contradictions.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; })
+          ->first;
+  std::vector<ClockSkew> skews;
+  std::vector<PcpuId> told;
+  for (const bool direct : {true, false}) {
+    for (const auto& [pcpus, pair] : pairs) {
+      const auto [low, high] = pcpus;
+      const bool is_direct = low == reference || high == reference;
+      if (!pair.proof_offset || is_direct != direct) continue;
+      const auto is_told = [&](PcpuId pcpu) {
+        return std::find(told.begin(), told.end(), pcpu) != told.end();
+      };
+      if (!direct && (is_told(low) || is_told(high))) continue;
+      const PcpuId pcpu = high == reference ? low : high;
+      skews.push_back(Describe(high == reference ? high : low, pcpu, pair));
+      told.push_back(pcpu);
+    }
+  }
+  return skews;
+}
+
+const char* ToString(SkewKind kind) {
+  switch (kind) {
+    case SkewKind::kConstant:
+      return "constant";
+    case SkewKind::kDrifting:
+      return "drifting";
+    case SkewKind::kUnknown:
+      return "unknown";
+  }
+  return "?";
+}
+
+}  // namespace xenoscope::correlate
