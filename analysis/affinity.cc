@@ -15,9 +15,11 @@ namespace {
 using correlate::RunInterval;
 using correlate::RunState;
 
-class Affinity : public Analysis {
+class Affinity final : public Mergeable<Affinity> {
  public:
-  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.Runs(Changes::kState);
+  }
 
   void OnRun(const RunInterval& interval) override {
     if (interval.state != RunState::kRunning) return;
@@ -32,6 +34,15 @@ class Affinity : public Analysis {
   void Finish(Tsc end) override {
     vcpus_.ForEach([end](VcpuRef /*ref*/, Stays& stays) {
       if (stays.known) stays.by_pcpu[stays.pcpu].Add(end - stays.since);
+    });
+  }
+
+  void StartCounting(const correlate::Timeline& /*timeline*/) override {
+    vcpus_.ForEach([](VcpuRef /*ref*/, Stays& stays) { stays.by_pcpu.clear(); });
+  }
+  void Merge(Affinity& earlier) {
+    vcpus_.Absorb(earlier.vcpus_, [](Stays& stays, const Stays& more) {
+      for (const auto& [pcpu, stat] : more.by_pcpu) stays.by_pcpu[pcpu].Merge(stat);
     });
   }
 

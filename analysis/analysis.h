@@ -2,17 +2,18 @@
 // found. docs/writing-an-analysis.md shows one in a page.
 #pragma once
 
-#include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "analysis/document.h"
-#include "analysis/volume.h"
 #include "base/resolver.h"
 #include "correlate/timeline.h"
 #include "trace/dialect.h"
 #include "trace/record.h"
+#include "trace/volume.h"
 
 namespace xenoscope::analysis {
 
@@ -29,40 +30,42 @@ struct Facts {
   Clock clock;
   TscRange range;                // of the trace
   Resolver* resolver = nullptr;  // names guests' addresses; may be null
-  Volume volume{};               // how often there was which event
+  trace::Volume volume{};        // how often there was which event
   uint64_t vcpus = 0;            // how many were seen; 0 before the end
 };
 
-class Analysis;
+// What a call changes in an analysis. The trace is divided over threads by time; a thread that
+// begins in the middle first follows, from the beginning, what changes the state, and counts from
+// there on.
+enum class Changes : uint8_t {
+  kFigures,  // only what is counted: no call for what comes before the thread's own part
+  kState,    // also what is remembered for later, such as since when something lasts
+};
 
 // Which records and intervals an analysis is called for.
 class Subscriptions {
  public:
-  void Record(trace::Event event) { events_.push_back(event); }
-  void Runs() { runs_ = true; }
-  void Exits() { exits_ = true; }
-  void States() { states_ = true; }
-  void Losses() { losses_ = true; }
-
-  // Whether it is about what HVM guests do: about half of the work, and independent of the rest.
-  bool OfHvm() const {
-    return exits_ || std::any_of(events_.begin(), events_.end(), [](trace::Event event) {
-             return trace::Info(event).trace_class == trace::TraceClass::kHvm;
-           });
+  void Record(trace::Event event, Changes changes = Changes::kFigures) {
+    events_.emplace_back(event, changes);
   }
+  void Runs(Changes changes = Changes::kFigures) { runs_ = changes; }
+  void Exits(Changes changes = Changes::kFigures) { exits_ = changes; }
+  void States(Changes changes = Changes::kFigures) { states_ = changes; }
+  void Losses(Changes changes = Changes::kFigures) { losses_ = changes; }
 
  private:
   friend class Dispatcher;
-  std::vector<trace::Event> events_;
-  bool runs_ = false;
-  bool exits_ = false;
-  bool states_ = false;
-  bool losses_ = false;
+  std::vector<std::pair<trace::Event, Changes>> events_;
+  std::optional<Changes> runs_;
+  std::optional<Changes> exits_;
+  std::optional<Changes> states_;
+  std::optional<Changes> losses_;
 };
 
-class Analysis {
+// Is called for what it has subscribed to, in the order of time.
+class Subscriber {
  public:
-  virtual ~Analysis() = default;
+  virtual ~Subscriber() = default;
   virtual void Subscribe(Subscriptions& subscriptions) const = 0;
 
   // A record of a subscribed event, before the timeline has taken it.
@@ -76,14 +79,34 @@ class Analysis {
   virtual void OnLoss(const trace::Item& /*item*/) {}
   // The stream has ended at `end`.
   virtual void Finish(Tsc /*end*/) {}
+};
+
+// A subscriber whose figures of two parts of a trace can be added, and that describes them.
+class Analysis : public Subscriber {
+ public:
+  // What comes from here on counts; what changed the state before has been followed. Drops the
+  // figures of that, keeps what goes on. `timeline` is as it is at this instant.
+  virtual void StartCounting(const correlate::Timeline& /*timeline*/) {}
+  // Takes over the figures of `earlier`, an analysis of the same class that counted up to where
+  // this one started counting. Called before Finish.
+  virtual void Absorb(Analysis& earlier) = 0;
 
   // Domains to describe though no vCPU of theirs may have been seen.
   virtual void AddDomains(std::set<DomainId>& /*domains*/) const {}
-  // Each adds its groups where it has something to say. Called after Finish.
+  // Each adds its groups where it has something to say. Called after Finish and Absorb.
   virtual void DescribeTrace(const Facts& /*facts*/, Section& /*out*/) const {}
   virtual void DescribeDomain(DomainId /*domain*/, const Facts& /*facts*/, Section& /*out*/) const {
   }
   virtual void DescribeVcpu(VcpuRef /*vcpu*/, const Facts& /*facts*/, Section& /*out*/) const {}
+};
+
+// What analyses are made from: Absorb() by a Merge(Self& earlier) with their own class.
+template <typename Self>
+class Mergeable : public Analysis {
+ public:
+  void Absorb(Analysis& earlier) final {
+    static_cast<Self&>(*this).Merge(static_cast<Self&>(earlier));
+  }
 };
 
 }  // namespace xenoscope::analysis

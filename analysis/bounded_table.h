@@ -38,7 +38,7 @@ class BoundedTable {
     for (; slots_[at].value != nullptr; at = (at + 1) & (slots_.size() - 1)) {
       if (slots_[at].key == key) return slots_[at].value;
     }
-    if (values_.size() >= most || room.left == 0) return nullptr;
+    if (entries_.size() >= most || room.left == 0) return nullptr;
     --room.left;
     return &Insert(key, at);
   }
@@ -48,19 +48,42 @@ class BoundedTable {
     return *Find(key, std::numeric_limits<uint32_t>::max(), one);
   }
 
-  // visit(const TableKey&, const Value&), in no order.
+  // visit(const TableKey&, const Value&), in the order of the keys' first use.
   template <typename Visit>
   void ForEach(Visit&& visit) const {
-    for (const Slot& slot : slots_) {
-      if (slot.value != nullptr) visit(slot.key, std::as_const(*slot.value));
+    for (const Entry& entry : entries_) visit(entry.key, entry.value);
+  }
+  template <typename Visit>
+  void ForEach(Visit&& visit) {
+    for (Entry& entry : entries_) visit(std::as_const(entry.key), entry.value);
+  }
+  size_t size() const { return entries_.size(); }
+
+  // Becomes what it would be had it been given what `earlier` was given, and then what it was given
+  // itself. merge(Value& into, Value& from) adds two values of a key; what finds no room (of the
+  // earlier table's) is for spill(const TableKey&, Value&). Values move.
+  template <typename Merge, typename Spill>
+  void Prepend(BoundedTable& earlier, uint32_t most, Room& room, Merge&& merge, Spill&& spill) {
+    std::swap(slots_, earlier.slots_);
+    std::swap(entries_, earlier.entries_);
+    for (Entry& entry : earlier.entries_) {
+      Value* value = Find(entry.key, most, room);
+      if (value != nullptr) {
+        merge(*value, entry.value);
+      } else {
+        spill(std::as_const(entry.key), entry.value);
+      }
     }
   }
-  size_t size() const { return values_.size(); }
 
  private:
+  struct Entry {
+    TableKey key;
+    Value value;
+  };
   struct Slot {
     TableKey key;
-    Value* value = nullptr;  // in values_; null: free
+    Value* value = nullptr;  // in entries_; null: free
   };
 
   size_t Place(const TableKey& key) const {
@@ -68,9 +91,9 @@ class BoundedTable {
     return static_cast<size_t>(mixed >> 32) & (slots_.size() - 1);
   }
   Value& Insert(const TableKey& key, size_t at) {
-    Value& value = values_.emplace_back();
+    Value& value = entries_.emplace_back(Entry{key, {}}).value;
     slots_[at] = {key, &value};
-    if (values_.size() * 2 > slots_.size()) Grow();
+    if (entries_.size() * 2 > slots_.size()) Grow();
     return value;
   }
   void Grow() {
@@ -86,7 +109,7 @@ class BoundedTable {
 
   static constexpr size_t kFirstSlots = 32;  // a power of two
   std::vector<Slot> slots_;                  // at most half full
-  std::deque<Value> values_;
+  std::deque<Entry> entries_;
 };
 
 }  // namespace xenoscope::analysis

@@ -31,6 +31,15 @@ void DeviceAccesses::Add(const ExitContents& exit, Room& room) {
   not_kept_ += exit.accesses - kept;
 }
 
+void DeviceAccesses::Prepend(DeviceAccesses& earlier, Room& room) {
+  not_kept_ += earlier.not_kept_;
+  stats_.Prepend(
+      earlier.stats_, kMost, room, [](Stat& stat, const Stat& more) { stat.Merge(more); },
+      [this](const TableKey& key, const Stat& more) {
+        stats_.Demand({0, key.tag | kRemainder}).Merge(more);
+      });
+}
+
 void DeviceAccesses::Describe(Section& out) const {
   struct Entry {
     bool remainder;

@@ -16,6 +16,8 @@ class DeviceAccesses {
  public:
   // O(accesses); allocates at the first access to an address.
   void Add(const ExitContents& exit, Room& room);
+  // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier accesses'.
+  void Prepend(DeviceAccesses& earlier, Room& room);
   void Describe(Section& out) const;
 
  private:

@@ -29,7 +29,7 @@ void AddRows(const Counts& counts, Group& group) {
   }
 }
 
-class DeviceEmulation : public Analysis {
+class DeviceEmulation final : public Mergeable<DeviceEmulation> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
     for (size_t event = kFirst; event <= kLast; ++event) {
@@ -41,6 +41,12 @@ class DeviceEmulation : public Analysis {
     const size_t i = static_cast<size_t>(moment.record.event) - kFirst;
     ++all_[i];
     if (moment.vcpu != nullptr) ++vcpus_.At(moment.vcpu->index, moment.vcpu->ref)[i];
+  }
+
+  void Merge(DeviceEmulation& earlier) {
+    AddCounts(earlier.all_, all_);
+    vcpus_.Absorb(earlier.vcpus_,
+                  [](Counts& counts, const Counts& more) { AddCounts(more, counts); });
   }
 
   void DescribeTrace(const Facts& /*facts*/, Section& out) const override {

@@ -21,12 +21,16 @@ struct Figure {
   std::string key;  // stable: the key in JSON and the column in CSV
   Unit unit = Unit::kCount;
   std::variant<uint64_t, double, std::string> value;
+
+  bool operator==(const Figure&) const = default;
 };
 
 struct Row {
   std::string name;
   std::vector<Figure> figures;
   std::vector<Row> parts;  // a breakdown: "parts" in JSON, indented in text
+
+  bool operator==(const Row&) const = default;
 
   Row& Add(std::string key, Unit unit, uint64_t value) {
     figures.push_back({std::move(key), unit, value});
@@ -62,12 +66,16 @@ struct Group {
   std::string title;  // for people
   std::vector<Row> rows;
   Show show = Show::kTable;
+
+  bool operator==(const Group&) const = default;
 };
 
 // Groups in the order in which the analyses are registered. A group without rows is left out by the
 // text and kept, as {}, by JSON.
 struct Section {
   std::deque<Group> groups;
+
+  bool operator==(const Section&) const = default;
 
   // The reference stays valid while more are added.
   Group& AddGroup(std::string key, std::string title, Show show = Show::kTable) {
@@ -78,17 +86,23 @@ struct Section {
 struct VcpuSection {
   VcpuId vcpu;
   Section section;
+
+  bool operator==(const VcpuSection&) const = default;
 };
 
 struct DomainSection {
   DomainId domain;
   Section section;
   std::vector<VcpuSection> vcpus;
+
+  bool operator==(const DomainSection&) const = default;
 };
 
 struct Document {
   Section trace;
   std::vector<DomainSection> domains;
+
+  bool operator==(const Document&) const = default;
 };
 
 }  // namespace xenoscope::analysis

@@ -28,9 +28,11 @@ constexpr std::string_view kNames[kStates] = {
     "blocked",         "partial run", "full run", "partial contention", "concurrency_hazard",
     "full_contention", "lost"};
 
-class DomainStates : public Analysis {
+class DomainStates final : public Mergeable<DomainStates> {
  public:
-  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.States(); }
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.States(Changes::kState);
+  }
 
   void OnState(const VcpuTrack& vcpu, RunState /*before*/) override {
     // A vCPU takes part from its first run on.
@@ -49,6 +51,19 @@ class DomainStates : public Analysis {
   }
 
   void Finish(Tsc end) override { end_ = end; }
+
+  void StartCounting(const correlate::Timeline& /*timeline*/) override {
+    for (auto& [id, domain] : domains_) {
+      for (TimeStat& stat : domain.stats) stat = {};
+    }
+  }
+  void Merge(DomainStates& earlier) {
+    for (const auto& [id, domain] : earlier.domains_) {
+      for (size_t state = 0; state < kStates; ++state) {
+        domains_[id].stats[state].Merge(domain.stats[state]);
+      }
+    }
+  }
 
   void DescribeDomain(DomainId id, const Facts& /*facts*/, Section& out) const override {
     const auto found = domains_.find(id);

@@ -26,6 +26,18 @@ void EipLists::List::Add(const TableKey& key, Room& room) {
   ++(count != nullptr ? *count : others);
 }
 
+void EipLists::List::Prepend(List& earlier, Room& room) {
+  others += earlier.others;
+  counts.Prepend(
+      earlier.counts, kMost, room, [](uint64_t& count, uint64_t more) { count += more; },
+      [this](const TableKey& /*key*/, uint64_t more) { others += more; });
+}
+
+void EipLists::Prepend(EipLists& earlier, Room& room) {
+  emulated_.Prepend(earlier.emulated_, room);
+  interrupted_.Prepend(earlier.interrupted_, room);
+}
+
 void EipLists::Add(const ExitContents& exit, Room& room) {
   if (exit.emulated) emulated_.Add({exit.rip, static_cast<uint32_t>(exit.kind)}, room);
   if (exit.kind == ExitKind::kInterrupt) {

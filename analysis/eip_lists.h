@@ -16,6 +16,8 @@ class EipLists {
  public:
   // O(1); allocates as a table grows.
   void Add(const ExitContents& exit, Room& room);
+  // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier lists'.
+  void Prepend(EipLists& earlier, Room& room);
   // Adds the groups emulate_eip and interrupt_eip.
   void Describe(DomainId domain, const Facts& facts, Section& out) const;
 
@@ -25,6 +27,7 @@ class EipLists {
     BoundedTable<uint64_t> counts;
     uint64_t others = 0;
     void Add(const TableKey& key, Room& room);
+    void Prepend(List& earlier, Room& room);
   };
   // Adds a row for each of the most frequent addresses.
   template <typename Name>

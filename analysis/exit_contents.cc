@@ -220,11 +220,30 @@ void ExitContents::Take(const Record& record) {
     ++accesses;
   }
   emulated |= IsEmulation(told);
-  if (kind == ExitKind::kCrWrite && IsResync(told)) number |= kResynced;
+  if (IsResync(told)) {
+    resync = true;
+    if (kind == ExitKind::kCrWrite) number |= kResynced;
+  }
   if (told.rank <= rank) return;
   kind = told.kind;
   rank = told.rank;
   number = told.number;
+}
+
+void ExitContents::Append(const ExitContents& later) {
+  const uint32_t kept = std::min(later.accesses, kMostAccesses);
+  for (uint32_t i = 0; i < kept; ++i) {
+    if (accesses + i < kMostAccesses) access[accesses + i] = later.access[i];
+  }
+  accesses += later.accesses;
+  emulated |= later.emulated;
+  if (kind == ExitKind::kCrWrite && later.resync) number |= kResynced;
+  resync |= later.resync;
+  if (later.rank > rank) {
+    kind = later.kind;
+    rank = later.rank;
+    number = later.number;
+  }
 }
 
 const char* ToString(ExitKind kind) {

@@ -93,6 +93,7 @@ struct ExitContents {
   ExitKind kind = ExitKind::kNoHandler;
   uint8_t rank = 0;  // how much `kind` says
   bool emulated = false;
+  bool resync = false;  // shadow pages were synchronised
   uint64_t number = 0;
   uint32_t accesses = 0;  // may be more than are kept
   std::array<DeviceAccess, kMostAccesses> access;
@@ -103,9 +104,12 @@ struct ExitContents {
     kind = ExitKind::kNoHandler;
     rank = 0;
     emulated = false;
+    resync = false;
     number = 0;
     accesses = 0;
   }
+  // Adds what later records of the same exit told. O(accesses).
+  void Append(const ExitContents& later);
   // Takes a handler's record. O(1).
   void Take(const trace::Record& record);
 };

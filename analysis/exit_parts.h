@@ -16,6 +16,8 @@ class ExitParts {
  public:
   // O(1); allocates at a part's first exit.
   void Add(const ExitContents& exit, Room& room);
+  // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier parts'.
+  void Prepend(ExitParts& earlier, Room& room);
   // Adds a row per reason.
   void Describe(bool nested, const trace::Dialect& dialect, Group& group) const;
 

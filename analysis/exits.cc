@@ -67,7 +67,7 @@ constexpr Event kHandlerEvents[] = {
     Event::kShadowResyncOnly,
 };
 
-class Exits : public Analysis {
+class Exits final : public Mergeable<Exits> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Exits();
@@ -81,23 +81,40 @@ class Exits : public Analysis {
       ++exits.records_outside;
       return;
     }
-    if (exits.open.exit != moment.vcpu->exit) Begin(exits, moment.vcpu->exit);
-    exits.open.Take(moment.record);
+    if (exits.open.contents.exit != moment.vcpu->exit) Begin(exits, moment.vcpu->exit);
+    exits.open.contents.Take(moment.record);
   }
 
   void OnExit(const correlate::ExitArc& arc) override {
     VcpuExits& exits = vcpus_.At(arc.vcpu_index, arc.vcpu);
-    if (exits.open.exit != arc.exit) Begin(exits, arc.exit);
+    if (exits.open.contents.exit != arc.exit) Begin(exits, arc.exit);
     if (!arc.finished) {  // how long it took is not known
       ++exits.unfinished;
       exits.unfinished_cycles += arc.range.Length();
       return;
     }
-    exits.measured = true;
-    exits.open.reason = arc.reason;
-    exits.open.nested = arc.nested;
-    exits.open.rip = arc.rip;
-    exits.open.length = arc.range.Length();
+    exits.open.TakeArc(arc, arc.range.Length());
+  }
+
+  void StartCounting(const correlate::Timeline& timeline) override {
+    for (const auto& vcpu : timeline.vcpus()) {
+      if (vcpu->exit != 0) vcpus_.At(vcpu->index, vcpu->ref).before = vcpu->exit;
+    }
+  }
+
+  void Merge(Exits& earlier) {
+    parts_room_ = earlier.parts_room_;
+    accesses_room_ = earlier.accesses_room_;
+    eips_room_ = earlier.eips_room_;
+    vcpus_.Absorb(earlier.vcpus_, [this](VcpuExits& exits, VcpuExits& before) {
+      Join(before, exits);
+      exits.parts.Prepend(before.parts, parts_room_);
+      exits.accesses.Prepend(before.accesses, accesses_room_);
+      exits.eips.Prepend(before.eips, eips_room_);
+      exits.unfinished += before.unfinished;
+      exits.unfinished_cycles += before.unfinished_cycles;
+      exits.records_outside += before.records_outside;
+    });
   }
 
   void Finish(Tsc /*end*/) override {
@@ -125,11 +142,30 @@ class Exits : public Analysis {
   }
 
  private:
+  struct OpenExit {
+    ExitContents contents;
+    bool measured = false;  // its arc has ended
+
+    void Append(const OpenExit& later) {
+      contents.Append(later.contents);
+      if (later.measured) TakeArc(later.contents, later.contents.length);
+    }
+    template <typename Arc>
+    void TakeArc(const Arc& arc, Cycles length) {
+      measured = true;
+      contents.reason = arc.reason;
+      contents.nested = arc.nested;
+      contents.rip = arc.rip;
+      contents.length = length;
+    }
+  };
   struct VcpuExits {
     // The exit being handled. Its arc may end (at a descheduling) before its last record comes, so
     // that it is counted when the next one begins.
-    ExitContents open;
-    bool measured = false;  // the open exit's arc has ended
+    OpenExit open;
+    // The last exit that began before the counting did, and what has come of it once it is over.
+    uint64_t before = 0;
+    OpenExit continued;
     ExitParts parts;
     DeviceAccesses accesses;
     EipLists eips;
@@ -140,14 +176,44 @@ class Exits : public Analysis {
 
   // Counts the open exit, if its length is known, and opens the one with this number.
   void Begin(VcpuExits& exits, uint64_t exit) {
-    ExitContents& open = exits.open;
-    if (exits.measured) {
-      exits.parts.Add(open, parts_room_);
-      if (open.accesses > 0) exits.accesses.Add(open, accesses_room_);
-      if (open.emulated || open.kind == ExitKind::kInterrupt) exits.eips.Add(open, eips_room_);
+    OpenExit& open = exits.open;
+    if (open.contents.exit != exits.before) {
+      Count(open, exits);
+    } else if (open.contents.exit != 0) {
+      exits.continued = open;
     }
-    exits.measured = false;
-    open.Open(exit);
+    open.measured = false;
+    open.contents.Open(exit);
+  }
+
+  void Count(const OpenExit& open, VcpuExits& exits) {
+    if (!open.measured) return;
+    const ExitContents& contents = open.contents;
+    exits.parts.Add(contents, parts_room_);
+    if (contents.accesses > 0) exits.accesses.Add(contents, accesses_room_);
+    if (contents.emulated || contents.kind == ExitKind::kInterrupt) {
+      exits.eips.Add(contents, eips_room_);
+    }
+  }
+
+  // Joins what came before of the exit in which the counting started with what came of it since;
+  // where it is over, it counts with what was before.
+  void Join(VcpuExits& before, VcpuExits& exits) {
+    const uint64_t open = exits.open.contents.exit;
+    const bool pending = open != 0 && open == exits.before;
+    OpenExit& since = pending ? exits.open : exits.continued;
+    exits.before = 0;
+    if (before.open.contents.exit == since.contents.exit) {
+      before.open.Append(since);
+      since = before.open;
+    } else if (open == 0) {  // nothing of it since, nor of another
+      exits.open = before.open;
+      return;
+    } else {
+      Count(before.open, before);
+    }
+    if (!pending) Count(exits.continued, before);
+    exits.continued = {};
   }
 
   PerVcpu<VcpuExits> vcpus_;

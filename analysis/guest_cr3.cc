@@ -27,12 +27,12 @@ using trace::Event;
 // The page of the top table: bits 12 to 51; the others are flags and the PCID.
 constexpr uint64_t kPage = 0x000ffffffffff000;
 
-class GuestCr3 : public Analysis {
+class GuestCr3 final : public Mergeable<GuestCr3> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Record(Event::kHvmCrWrite);
+    subscriptions.Record(Event::kHvmCrWrite, Changes::kState);
     subscriptions.Record(Event::kShadowPreallocUnpin);
-    subscriptions.Record(Event::kHvmVmentry);
+    subscriptions.Record(Event::kHvmVmentry, Changes::kState);
     subscriptions.Record(Event::kHvmVmexit);
     subscriptions.Record(Event::kHvmSvmExit);
     subscriptions.States();
@@ -66,6 +66,21 @@ class GuestCr3 : public Analysis {
     if (track.state != RunState::kRunning) Charge(*vcpu, track, track.since);
   }
 
+  void StartCounting(const correlate::Timeline& /*timeline*/) override {
+    vcpus_.ForEach([](VcpuRef /*ref*/, Vcpu& vcpu) {
+      vcpu.spaces.ForEach([](const TableKey& /*key*/, Space& space) { space = {}; });
+    });
+  }
+  void Merge(GuestCr3& earlier) {
+    room_ = earlier.room_;
+    vcpus_.Absorb(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
+      vcpu.current = vcpu.next = nullptr;  // the spaces move
+      vcpu.spaces.Prepend(
+          before.spaces, kMost, room_, [](Space& space, const Space& more) { space.Add(more); },
+          [&](const TableKey& /*key*/, const Space& more) { Remainder(vcpu).Add(more); });
+    });
+  }
+
   void DescribeVcpu(VcpuRef ref, const Facts& /*facts*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr) return;
@@ -95,6 +110,13 @@ class GuestCr3 : public Analysis {
     Cycles guest = 0;
     Cycles hypervisor = 0;
     uint64_t unpins = 0;
+
+    void Add(const Space& more) {
+      switches += more.switches;
+      guest += more.guest;
+      hypervisor += more.hypervisor;
+      unpins += more.unpins;
+    }
   };
   struct Vcpu {
     BoundedTable<Space> spaces;
@@ -104,8 +126,9 @@ class GuestCr3 : public Analysis {
 
   Space& At(Vcpu& vcpu, uint64_t page) {
     Space* space = vcpu.spaces.Find({page, 0}, kMost, room_);
-    return space != nullptr ? *space : vcpu.spaces.Demand({0, kRemainder});
+    return space != nullptr ? *space : Remainder(vcpu);
   }
+  static Space& Remainder(Vcpu& vcpu) { return vcpu.spaces.Demand({0, kRemainder}); }
 
   void OnWrite(const Moment& moment) {
     const trace::Record& record = moment.record;

@@ -10,7 +10,7 @@
 namespace xenoscope::analysis {
 namespace {
 
-class GuestEvents : public Analysis {
+class GuestEvents final : public Mergeable<GuestEvents> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Record(trace::Event::kGuest);
@@ -24,6 +24,11 @@ class GuestEvents : public Analysis {
     ++counts[number];
   }
 
+  void Merge(GuestEvents& earlier) {
+    Add(earlier.nobody_, nobody_);
+    vcpus_.Absorb(earlier.vcpus_, [](Counts& counts, const Counts& more) { Add(more, counts); });
+  }
+
   void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
     Describe(nobody_, out.AddGroup("guest_events", "Guests' own events, writer unknown"));
   }
@@ -35,6 +40,10 @@ class GuestEvents : public Analysis {
  private:
   using Counts = std::vector<uint64_t>;  // by number, below 4096
 
+  static void Add(const Counts& more, Counts& to) {
+    if (more.size() > to.size()) to.resize(more.size());
+    for (size_t number = 0; number < more.size(); ++number) to[number] += more[number];
+  }
   static void Describe(const Counts& counts, Group& group) {
     for (size_t number = 0; number < counts.size(); ++number) {
       if (counts[number] == 0) continue;

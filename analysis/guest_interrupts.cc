@@ -24,12 +24,12 @@ using trace::Event;
 
 constexpr size_t kVectors = 256;
 
-class GuestInterrupts : public Analysis {
+class GuestInterrupts final : public Mergeable<GuestInterrupts> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Record(Event::kHvmInjVirq);
-    subscriptions.Record(Event::kHvmVmentry);
-    subscriptions.States();
+    subscriptions.Record(Event::kHvmInjVirq, Changes::kState);
+    subscriptions.Record(Event::kHvmVmentry, Changes::kState);
+    subscriptions.States(Changes::kState);
   }
 
   void OnRecord(const Moment& moment) override {
@@ -55,6 +55,24 @@ class GuestInterrupts : public Analysis {
     }
   }
 
+  void StartCounting(const correlate::Timeline& /*timeline*/) override {
+    vcpus_.ForEach([](VcpuRef /*ref*/, Vcpu& vcpu) {
+      if (vcpu.vectors == nullptr) return;
+      for (const auto& vector : *vcpu.vectors) {
+        if (vector != nullptr) vector->figures = {};
+      }
+    });
+  }
+  void Merge(GuestInterrupts& earlier) {
+    vcpus_.Absorb(earlier.vcpus_, [](Vcpu& vcpu, const Vcpu& before) {
+      if (before.vectors == nullptr) return;
+      for (size_t number = 0; number < kVectors; ++number) {
+        const std::unique_ptr<Vector>& more = (*before.vectors)[number];
+        if (more != nullptr) Of(vcpu, number).figures.Merge(more->figures);
+      }
+    });
+  }
+
   void DescribeVcpu(VcpuRef ref, const Facts& /*facts*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr || vcpu->vectors == nullptr) return;
@@ -62,25 +80,37 @@ class GuestInterrupts : public Analysis {
     for (size_t number = 0; number < kVectors; ++number) {
       const std::unique_ptr<Vector>& vector = (*vcpu->vectors)[number];
       if (vector == nullptr) continue;
+      const Figures& figures = vector->figures;
       Row row{fmt::format("vector 0x{:x}", number), {}, {}};
-      row.Add("count", Unit::kCount, vector->count);
-      if (vector->fake > 0) row.Add("fake", Unit::kCount, vector->fake);
-      AddPart(row, "wake to halt alone", vector->wake_to_halt_alone);
-      AddPart(row, "wake to halt any", vector->wake_to_halt_any);
-      AddPart(row, "intr to halt", vector->intr_to_halt);
+      row.Add("count", Unit::kCount, figures.count);
+      if (figures.fake > 0) row.Add("fake", Unit::kCount, figures.fake);
+      AddPart(row, "wake to halt alone", figures.wake_to_halt_alone);
+      AddPart(row, "wake to halt any", figures.wake_to_halt_any);
+      AddPart(row, "intr to halt", figures.intr_to_halt);
       group.rows.push_back(std::move(row));
     }
   }
 
  private:
-  struct Vector {
+  struct Figures {
     uint64_t count = 0;
     uint64_t fake = 0;  // injected for real mode by the emulator
-    bool delivered = false;
-    Tsc since;  // of the delivery
     TimeStat wake_to_halt_alone;
     TimeStat wake_to_halt_any;
     TimeStat intr_to_halt;
+
+    void Merge(const Figures& more) {
+      count += more.count;
+      fake += more.fake;
+      wake_to_halt_alone.Merge(more.wake_to_halt_alone);
+      wake_to_halt_any.Merge(more.wake_to_halt_any);
+      intr_to_halt.Merge(more.intr_to_halt);
+    }
+  };
+  struct Vector {
+    bool delivered = false;
+    Tsc since;  // of the delivery
+    Figures figures;
   };
   struct Vcpu {
     std::unique_ptr<std::array<std::unique_ptr<Vector>, kVectors>> vectors;
@@ -90,24 +120,29 @@ class GuestInterrupts : public Analysis {
     std::vector<Vector*> since_halt;  // each once
   };
 
-  void OnInjection(const Moment& moment) {
-    Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+  static Vector& Of(Vcpu& vcpu, size_t number) {
     if (vcpu.vectors == nullptr) {
       vcpu.vectors = std::make_unique<std::array<std::unique_ptr<Vector>, kVectors>>();
     }
-    auto& slot = (*vcpu.vectors)[moment.record.payload.Word(0) % kVectors];
+    std::unique_ptr<Vector>& slot = (*vcpu.vectors)[number];
     if (slot == nullptr) slot = std::make_unique<Vector>();
-    ++slot->count;
-    if (moment.record.payload.Word(1) != 0) ++slot->fake;
+    return *slot;
+  }
+
+  void OnInjection(const Moment& moment) {
+    Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    Vector& vector = Of(vcpu, moment.record.payload.Word(0) % kVectors);
+    ++vector.figures.count;
+    if (moment.record.payload.Word(1) != 0) ++vector.figures.fake;
     if (vcpu.woken) {
-      vcpu.wake = slot.get();
+      vcpu.wake = &vector;
       vcpu.woken = false;
     }
     for (const Vector* known : vcpu.since_halt) {
-      if (known == slot.get()) return;
+      if (known == &vector) return;
     }
-    slot->delivered = false;
-    vcpu.since_halt.push_back(slot.get());
+    vector.delivered = false;
+    vcpu.since_halt.push_back(&vector);
     SetUndelivered(vcpu, true);
   }
 
@@ -128,11 +163,11 @@ class GuestInterrupts : public Analysis {
       if (!vector->delivered) continue;
       const Cycles length = track.since - vector->since;
       if (vector != vcpu.wake) {
-        vector->intr_to_halt.Add(length);
+        vector->figures.intr_to_halt.Add(length);
         continue;
       }
-      vector->wake_to_halt_any.Add(length);
-      if (alone) vector->wake_to_halt_alone.Add(length);
+      vector->figures.wake_to_halt_any.Add(length);
+      if (alone) vector->figures.wake_to_halt_alone.Add(length);
     }
     Forget(vcpu);
   }

@@ -27,7 +27,7 @@ constexpr std::array kMoves = {
     Move{Event::kHwIrqMoveCleanup, "cleanups"},
 };
 
-class Irqs : public Analysis {
+class Irqs final : public Mergeable<Irqs> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Record(Event::kHwIrqHandled);
@@ -55,6 +55,14 @@ class Irqs : public Analysis {
                         record.event == Event::kHwIrqClearVector;
       ++moves_[half ? irq & 0xffff : irq][i];
     }
+  }
+
+  void Merge(Irqs& earlier) {
+    for (const auto& [irq, pcpus] : earlier.handled_) {
+      for (const auto& [pcpu, stat] : pcpus) handled_[irq][pcpu].Merge(stat);
+    }
+    for (const auto& [irq, counts] : earlier.moves_) AddCounts(counts, moves_[irq]);
+    for (const auto& [vector, count] : earlier.unmapped_) unmapped_[vector] += count;
   }
 
   void DescribeTrace(const Facts& /*facts*/, Section& out) const override {

@@ -31,14 +31,13 @@ Leap LongestLeap(const trace::TraceFile& file) {
 
 }  // namespace
 
-absl::Status CheckLimits(const trace::TraceFile& file, const correlate::Timeline& timeline,
-                         TscRange range) {
-  const correlate::TimelineFaults& faults = timeline.faults();
+absl::Status CheckLimits(const trace::TraceFile& file, const correlate::TimelineFaults& faults,
+                         uint64_t vcpus, TscRange range) {
   if (faults.vcpus_beyond > 0) {
     return InvalidError("{}: more than {} vCPUs; the first one beyond is at byte {}", file.name(),
                         correlate::Timeline::kMostVcpus, faults.first_beyond_offset);
   }
-  const uint64_t vcpus = std::max<uint64_t>(timeline.vcpus().size(), 1);
+  vcpus = std::max<uint64_t>(vcpus, 1);
   if (range.Length() <= std::numeric_limits<uint64_t>::max() / 2 / vcpus) return absl::OkStatus();
   const Leap leap = LongestLeap(file);
   return InvalidError(

@@ -13,6 +13,7 @@ namespace xenoscope::analysis {
 namespace {
 
 using trace::Event;
+using trace::RecordCount;
 using trace::TraceSubclass;
 
 // A class of events (whole), or a part of the class before it.
@@ -108,7 +109,7 @@ void Add(size_t kind, const RecordCount& count, Counts& counts) {
   counts[kind].Add(count);
 }
 
-Counts Count(const Volume& volume, PcpuId pcpu) {
+Counts Count(const trace::Volume& volume, PcpuId pcpu) {
   Counts counts{};
   for (size_t event = 0; event < trace::kEventCount; ++event) {
     const auto known = static_cast<Event>(event);
@@ -121,9 +122,11 @@ Counts Count(const Volume& volume, PcpuId pcpu) {
   return counts;
 }
 
-class LogVolume : public Analysis {
+class LogVolume final : public Mergeable<LogVolume> {
  public:
   void Subscribe(Subscriptions& /*subscriptions*/) const override {}
+
+  void Merge(LogVolume& /*earlier*/) {}
 
   void DescribeTrace(const Facts& facts, Section& out) const override {
     Counts all{};

@@ -40,7 +40,7 @@ constexpr std::array kMapEvents = {
 constexpr uint32_t kMostOrder = 63;
 constexpr uint32_t kNoExit = ~0U;
 
-class Memory : public Analysis {
+class Memory final : public Mergeable<Memory> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
     for (const Event event : kGrantEvents) subscriptions.Record(event);
@@ -71,6 +71,13 @@ class Memory : public Analysis {
     const uint32_t context = in_exit ? moment.vcpu->exit_reason : kNoExit;
     ++changes_[0][{domain, index, std::min(word >> 16, kMostOrder), context}];
     ++changes_[1][{domain, index, std::min(shared ? word >> 16 : next, kMostOrder), context}];
+  }
+
+  void Merge(Memory& earlier) {
+    for (const auto& [who, counts] : earlier.grants_) AddCounts(counts, grants_[who]);
+    for (size_t i = 0; i < std::size(changes_); ++i) {
+      for (const auto& [change, count] : earlier.changes_[i]) changes_[i][change] += count;
+    }
   }
 
   void Finish(Tsc /*end*/) override {

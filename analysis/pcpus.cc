@@ -16,11 +16,11 @@ namespace {
 using correlate::RunInterval;
 using correlate::RunState;
 
-class Pcpus : public Analysis {
+class Pcpus final : public Mergeable<Pcpus> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Runs();
-    subscriptions.Losses();
+    subscriptions.Runs(Changes::kState);
+    subscriptions.Losses(Changes::kState);
   }
 
   void OnRun(const RunInterval& interval) override {
@@ -41,20 +41,30 @@ class Pcpus : public Analysis {
       pcpu.loss_begin = item.record.tsc;
       return;
     }
-    pcpu.lost_records += item.lost;
-    pcpu.lost.Add(item.record.tsc - pcpu.loss_begin);
+    pcpu.figures.lost_records += item.lost;
+    pcpu.figures.lost.Add(item.record.tsc - pcpu.loss_begin);
   }
 
   void Finish(Tsc /*end*/) override {
     for (Pcpu& pcpu : pcpus_) Close(pcpu);
   }
 
+  void StartCounting(const correlate::Timeline& /*timeline*/) override {
+    for (Pcpu& pcpu : pcpus_) pcpu.figures = {};
+  }
+  void Merge(Pcpus& earlier) {
+    for (size_t i = 0; i < earlier.pcpus_.size(); ++i) {
+      const Pcpu& more = earlier.pcpus_[i];
+      if (more.seen) Of(PcpuId{static_cast<uint32_t>(i)}).figures.Merge(more.figures);
+    }
+  }
+
   void DescribeTrace(const Facts& facts, Section& out) const override {
     Group& pcpus = out.AddGroup("utilisation", "pCPUs");
     Group edges{"pcpu_edges", "Not in the above", {}, Show::kRemainder};
     for (size_t i = 0; i < pcpus_.size(); ++i) {
-      const Pcpu& pcpu = pcpus_[i];
-      if (!pcpu.seen) continue;
+      const Figures& pcpu = pcpus_[i].figures;
+      if (!pcpus_[i].seen) continue;
       Row row{fmt::format("p{}", i), {}, {}};
       AddPart(row, "running", pcpu.running);
       AddPart(row, "idle", pcpu.idling);
@@ -70,6 +80,19 @@ class Pcpus : public Analysis {
   }
 
  private:
+  struct Figures {
+    uint64_t lost_records = 0;
+    TimeStat running;
+    TimeStat idling;
+    TimeStat lost;
+
+    void Merge(const Figures& more) {
+      lost_records += more.lost_records;
+      running.Merge(more.running);
+      idling.Merge(more.idling);
+      lost.Merge(more.lost);
+    }
+  };
   struct Pcpu {
     bool seen = false;
     // The interval that may go on, as far as it is known.
@@ -78,10 +101,7 @@ class Pcpus : public Analysis {
     TscRange range;
 
     Tsc loss_begin;
-    uint64_t lost_records = 0;
-    TimeStat running;
-    TimeStat idling;
-    TimeStat lost;
+    Figures figures;
   };
 
   Pcpu& Of(PcpuId pcpu) {
@@ -91,7 +111,7 @@ class Pcpus : public Analysis {
   }
   static void Close(Pcpu& pcpu) {
     if (pcpu.number == 0) return;
-    (pcpu.idle ? pcpu.idling : pcpu.running).Add(pcpu.range.Length());
+    (pcpu.idle ? pcpu.figures.idling : pcpu.figures.running).Add(pcpu.range.Length());
     pcpu.number = 0;
   }
   static void AddPart(Row& row, const char* name, const TimeStat& stat) {

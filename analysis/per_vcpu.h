@@ -1,6 +1,8 @@
 // One T for every vCPU that the timeline has met, by its dense index.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -44,12 +46,27 @@ class PerVcpu {
       if (slot != nullptr) visit(slot->ref, std::as_const(slot->value));
     }
   }
+  // Calls merge(T& mine, T& others) for each vCPU that one of them has, with a new T where it has
+  // none. The indices of both must mean the same vCPUs.
+  template <typename Merge>
+  void Absorb(PerVcpu& other, Merge&& merge) {
+    const size_t size = std::max(slots_.size(), other.slots_.size());
+    for (uint32_t index = 0; index < size; ++index) {
+      const Slot* slot = SlotOf(index) != nullptr ? SlotOf(index) : other.SlotOf(index);
+      if (slot == nullptr) continue;
+      const VcpuRef ref = slot->ref;
+      merge(At(index, ref), other.At(index, ref));
+    }
+  }
 
  private:
   struct Slot {
     VcpuRef ref;
     T value;
   };
+  const Slot* SlotOf(uint32_t index) const {
+    return index < slots_.size() ? slots_[index].get() : nullptr;
+  }
   // Apart, so that At() stays small enough to be inlined.
   [[gnu::noinline]] T& Make(uint32_t index, VcpuRef ref) {
     if (index >= slots_.size()) slots_.resize(index + 1);

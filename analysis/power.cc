@@ -15,13 +15,13 @@ namespace {
 
 using trace::Event;
 
-class Power : public Analysis {
+class Power final : public Mergeable<Power> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Record(Event::kPmFreqChange);
-    subscriptions.Record(Event::kPmIdleEntry);
-    subscriptions.Record(Event::kPmIdleExit);
-    subscriptions.Losses();
+    subscriptions.Record(Event::kPmFreqChange, Changes::kState);
+    subscriptions.Record(Event::kPmIdleEntry, Changes::kState);
+    subscriptions.Record(Event::kPmIdleExit, Changes::kState);
+    subscriptions.Losses(Changes::kState);
   }
 
   void OnRecord(const Moment& moment) override {
@@ -33,16 +33,16 @@ class Power : public Analysis {
         break;
       case Event::kPmIdleExit:
         if (!pcpu.idle) {
-          ++pcpu.unmatched;
+          ++pcpu.figures.unmatched;
           break;
         }
         // Xen may fall back to a shallower state than it chose: what it left is what it was in.
-        pcpu.states[record.payload.Word(0)].Add(record.tsc - pcpu.idle->tsc);
+        pcpu.figures.states[record.payload.Word(0)].Add(record.tsc - pcpu.idle->tsc);
         pcpu.idle.reset();
         break;
       default:
         EndFrequency(pcpu, record.tsc);
-        ++pcpu.changes;
+        ++pcpu.figures.changes;
         pcpu.frequency = Since{record.payload.Word(1), record.tsc};
         break;
     }
@@ -59,10 +59,18 @@ class Power : public Analysis {
     for (auto& [id, pcpu] : pcpus_) EndFrequency(pcpu, end);
   }
 
+  void StartCounting(const correlate::Timeline& /*timeline*/) override {
+    for (auto& [id, pcpu] : pcpus_) pcpu.figures = {};
+  }
+  void Merge(Power& earlier) {
+    for (const auto& [id, pcpu] : earlier.pcpus_) pcpus_[id].figures.Merge(pcpu.figures);
+  }
+
   void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
     Group& idle = out.AddGroup("idle_states", "Idle states");
     Group& frequencies = out.AddGroup("frequencies", "Frequencies");
-    for (const auto& [id, pcpu] : pcpus_) {
+    for (const auto& [id, of_pcpu] : pcpus_) {
+      const Figures& pcpu = of_pcpu.figures;
       const std::string name = fmt::format("p{}", id.value);
       Row states{name, {}, {}};
       for (const auto& [state, stat] : pcpu.states) {
@@ -88,18 +96,28 @@ class Power : public Analysis {
     uint32_t what;  // idle state, or MHz
     Tsc tsc;
   };
-  struct Pcpu {
-    std::optional<Since> idle;
-    std::optional<Since> frequency;
+  struct Figures {
     uint64_t changes = 0;
     uint64_t unmatched = 0;
     std::map<uint32_t, TimeStat> states;
     std::map<uint32_t, TimeStat> frequencies;  // by MHz
+
+    void Merge(const Figures& more) {
+      changes += more.changes;
+      unmatched += more.unmatched;
+      for (const auto& [state, stat] : more.states) states[state].Merge(stat);
+      for (const auto& [mhz, stat] : more.frequencies) frequencies[mhz].Merge(stat);
+    }
+  };
+  struct Pcpu {
+    std::optional<Since> idle;
+    std::optional<Since> frequency;
+    Figures figures;
   };
 
   static void EndFrequency(Pcpu& pcpu, Tsc at) {
     if (!pcpu.frequency) return;
-    pcpu.frequencies[pcpu.frequency->what].Add(at - pcpu.frequency->tsc);
+    pcpu.figures.frequencies[pcpu.frequency->what].Add(at - pcpu.frequency->tsc);
     pcpu.frequency.reset();
   }
 

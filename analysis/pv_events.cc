@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,27 +68,28 @@ constexpr std::array kArguments = {Arguments{kMmuUpdate, -1, 1},   Arguments{kMu
                                    Arguments{kGrantTableOp, 0, 2}, Arguments{kVcpuOp, 0, -1},
                                    Arguments{kMmuextOp, -1, 1},    Arguments{kSchedOp, 0, -1}};
 
-constexpr std::array<bool, kHypercalls + 1> MakeHasArguments() {
-  std::array<bool, kHypercalls + 1> has{};
-  for (const Arguments& arguments : kArguments) has[arguments.call] = true;
-  return has;
-}
-constexpr auto kHasArguments = MakeHasArguments();
+// The place of each hypercall in kArguments.
+constexpr uint8_t kNoArguments = 0xff;
+constexpr std::array<uint8_t, kHypercalls + 1> kPlaces = [] {
+  std::array<uint8_t, kHypercalls + 1> places{};
+  places.fill(kNoArguments);
+  for (size_t i = 0; i < kArguments.size(); ++i) places[kArguments[i].call] = i & 0xff;
+  return places;
+}();
 
 // MMU_UPDATE_PREEMPTED: the bit of a count that says that the call goes on.
 constexpr uint32_t kPreempted = 0x80000000;
 
-// The recorded argument: 2 bits each above bit 20 of word 0 say how many words it has.
-std::optional<uint32_t> Argument(const trace::Payload& payload, int number) {
-  if (number < 0) return std::nullopt;
-  const uint32_t tags = payload.Word(0) >> 20;
+// Where a record has the argument: the number of the payload's word, 0 when it is not there. Two
+// bits each of `tags`, bits 20 and up of word 0, say how many words an argument has.
+uint8_t WordOf(uint32_t tags, int argument) {
+  if (argument < 0) return 0;
   uint32_t word = 1;
-  for (int i = 0; i < number; ++i) word += tags >> (2 * i) & 3;
-  if ((tags >> (2 * number) & 3) == 0 || word >= payload.count()) return std::nullopt;
-  return payload.Word(word);
+  for (int i = 0; i < argument; ++i) word += tags >> (2 * i) & 3;
+  return (tags >> (2 * argument) & 3) == 0 ? 0 : static_cast<uint8_t>(word);
 }
 
-class PvEvents : public Analysis {
+class PvEvents final : public Mergeable<PvEvents> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Record(Event::kPvHypercall);
@@ -110,7 +110,7 @@ class PvEvents : public Analysis {
       case Event::kPvHypercallV2: {
         const uint32_t call = std::min(trace::HypercallOp(record.payload.Word(0)), kHypercalls);
         ++counts.hypercalls[call];
-        if (kHasArguments[call]) CountArguments(record.payload, call, counts);
+        CountArguments(record.payload, call, counts);
         break;
       }
       case Event::kPvHypercall:
@@ -119,7 +119,7 @@ class PvEvents : public Analysis {
       case Event::kPvHypercallSubcall: {
         const uint32_t call = std::min(trace::HypercallOp(record.payload.Word(0)), kHypercalls);
         ++counts.subcalls[call];
-        if (kHasArguments[call]) CountArguments(record.payload, call, counts);
+        CountArguments(record.payload, call, counts);
         break;
       }
       case Event::kPvTrap:
@@ -129,6 +129,20 @@ class PvEvents : public Analysis {
         ++counts.others[static_cast<size_t>(record.event) - static_cast<size_t>(kFirstOther)];
         break;
     }
+  }
+
+  void Merge(PvEvents& earlier) {
+    unattributed_ += earlier.unattributed_;
+    vcpus_.Absorb(earlier.vcpus_, [](Counts& counts, const Counts& more) {
+      AddCounts(more.hypercalls, counts.hypercalls);
+      AddCounts(more.subcalls, counts.subcalls);
+      AddCounts(more.traps, counts.traps);
+      AddCounts(more.others, counts.others);
+      AddCounts(more.batched, counts.batched);
+      for (size_t i = 0; i < counts.operations.size(); ++i) {
+        AddCounts(more.operations[i], counts.operations[i]);
+      }
+    });
   }
 
   void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
@@ -163,30 +177,38 @@ class PvEvents : public Analysis {
   static constexpr Event kFirstOther = Event::kPvHypercall;
   static constexpr size_t kEvents = 32;
   static constexpr uint32_t kOperations = 32;
+  static constexpr uint32_t kNoOperation = kOperations + 1;
   struct Counts {
     std::array<uint64_t, kHypercalls + 1> hypercalls{};
     std::array<uint64_t, kHypercalls + 1> subcalls{};
     std::array<uint64_t, kVectors> traps{};
     std::array<uint64_t, kEvents> others{};
     // By place in kArguments.
-    std::array<std::array<uint64_t, kOperations + 1>, kArguments.size()> operations{};
+    std::array<std::array<uint64_t, kNoOperation + 1>, kArguments.size()> operations{};
     std::array<uint64_t, kArguments.size()> batched{};
   };
 
-  static void CountArguments(const trace::Payload& payload, uint32_t call, Counts& counts) {
-    size_t place = 0;
-    while (kArguments[place].call != call) ++place;
-    if (const auto operation = Argument(payload, kArguments[place].operation)) {
-      ++counts.operations[place][std::min(*operation, kOperations)];
+  // One hypercall's records nearly all have the same arguments, so that where they are is found
+  // once; what a record does not have is counted in a place of its own rather than branched around.
+  void CountArguments(const trace::Payload& payload, uint32_t call, Counts& counts) {
+    const uint8_t place = kPlaces[call];
+    if (place == kNoArguments) return;
+    const uint32_t tags = payload.Word(0) >> 20;
+    Where& where = where_[place];
+    if (where.tags != tags) [[unlikely]] {
+      where = {tags, WordOf(tags, kArguments[place].operation),
+               WordOf(tags, kArguments[place].batch)};
     }
-    if (const auto batch = Argument(payload, kArguments[place].batch)) {
-      counts.batched[place] += *batch & ~kPreempted;
-    }
+    const bool has_operation = where.operation != 0 && where.operation < payload.count();
+    const uint32_t operation = std::min(payload.Word(where.operation), kOperations);
+    ++counts.operations[place][has_operation ? operation : kNoOperation];
+    const bool has_batch = where.batch != 0;
+    counts.batched[place] += has_batch ? payload.Word(where.batch) & ~kPreempted : 0;
   }
   // What was done by the calls, and how many operations their batches had.
   static void AddArguments(const Counts& counts, uint32_t call, Row& row) {
-    size_t place = 0;
-    while (kArguments[place].call != call) ++place;
+    const uint8_t place = kPlaces[call];
+    if (place == kNoArguments) return;
     if (kArguments[place].batch >= 0) row.Add("operations", Unit::kCount, counts.batched[place]);
     for (uint32_t operation = 0; operation <= kOperations; ++operation) {
       const uint64_t count = counts.operations[place][operation];
@@ -218,12 +240,19 @@ class PvEvents : public Analysis {
           {}};
       row.Add("count", Unit::kCount, direct + within);
       row.Add("in_multicall", Unit::kCount, within);
-      if (kHasArguments[call]) AddArguments(counts, call, row);
+      AddArguments(counts, call, row);
       group.rows.push_back(std::move(row));
     }
   }
 
+  struct Where {
+    uint32_t tags = ~0U;
+    uint8_t operation = 0;  // word of the payload; 0: none
+    uint8_t batch = 0;
+  };
+
   PerVcpu<Counts> vcpus_;
+  std::array<Where, kArguments.size()> where_;  // by place in kArguments
   uint64_t unattributed_ = 0;
 };
 

@@ -7,28 +7,35 @@
 #include <thread>
 #include <utility>
 
-#include "analysis/dispatcher.h"
-#include "analysis/evidence.h"
-#include "analysis/handover.h"
+#include "analysis/facts.h"
+#include "analysis/follower.h"
 #include "analysis/lane.h"
 #include "analysis/limits.h"
+#include "analysis/slices.h"
 #include "base/error.h"
+#include "trace/probe.h"
 
 namespace xenoscope::analysis {
 
-Dispatcher::Dispatcher(const std::vector<Analysis*>& analyses) {
-  for (Analysis* analysis : analyses) {
-    Subscriptions wanted;
-    analysis->Subscribe(wanted);
-    for (const trace::Event event : wanted.events_) {
-      by_event_[static_cast<size_t>(event)].push_back(analysis);
+void TraceFigures::Append(const TraceFigures& later) {
+  unknown_events += later.unknown_events;
+  if (malformed == 0) first_malformed_offset = later.first_malformed_offset;
+  malformed += later.malformed;
+  padding += later.padding;
+  loss_marks += later.loss_marks;
+  lost_records += later.lost_records;
+  damages += later.damages;
+  damaged_bytes += later.damaged_bytes;
+  last = std::max(last, later.last);
+  for (const auto& [id, count] : later.unknown_by_id) {
+    if (unknown_by_id.size() < kUnknownKept || unknown_by_id.contains(id)) {
+      unknown_by_id[id] += count;
     }
-    if (wanted.runs_) runs_.push_back(analysis);
-    if (wanted.exits_) exits_.push_back(analysis);
-    if (wanted.states_) states_.push_back(analysis);
-    if (wanted.losses_) losses_.push_back(analysis);
   }
-  for (auto& called : by_event_) called.push_back(nullptr);
+  for (const trace::Damage& damage : later.first_damages) {
+    if (first_damages.size() < kDamagesKept) first_damages.push_back(damage);
+  }
+  faults.Append(later.faults);
 }
 
 namespace {
@@ -37,7 +44,7 @@ using trace::Item;
 using trace::ItemKind;
 
 // Counts what is not a known record.
-void CountRare(const Item& item, TraceFigures& figures, Volume& volume) {
+void CountRare(const Item& item, TraceFigures& figures) {
   switch (item.kind) {
     case ItemKind::kUnknownEvent:
       ++figures.unknown_events;
@@ -62,14 +69,13 @@ void CountRare(const Item& item, TraceFigures& figures, Volume& volume) {
       if (figures.first_damages.size() < TraceFigures::kDamagesKept) {
         figures.first_damages.push_back(item.damage);
       }
-      return;
+      break;
     case ItemKind::kRecord:
     case ItemKind::kLossBegin:
     case ItemKind::kPcpuBegin:
     case ItemKind::kPcpuEnd:
-      return;
+      break;
   }
-  volume.AddRare(item.kind, item.record);
 }
 
 absl::Status CheckBytes(const TraceFigures& figures, const std::string& name) {
@@ -100,100 +106,132 @@ Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
   return document;
 }
 
-// What one pass over the stream finds of the trace itself.
-struct Pass {
-  TraceFigures figures;
-  Volume volume;
-  Evidence evidence;
-};
+// Makes sure of the vendor, without which exits have no names: a guest that ran only for a short
+// time may have escaped the look at the beginning.
+void FindVendor(const trace::TraceFile& file, Facts& facts) {
+  if (facts.dialect.vendor_source != trace::DialectSource::kUnknown) return;
+  if (facts.volume.Records(trace::Event::kHvmVmexit) == 0) return;
+  const trace::Dialect dialect = trace::ProbeTrace(file, 2 * file.bytes().size()).dialect;
+  facts.dialect.vendor = dialect.vendor;
+  facts.dialect.vendor_source = dialect.vendor_source;
+}
 
-// Walks the stream once and calls each(item) for every item.
-template <typename Each>
-Pass Walk(const trace::TraceFile& file, Each each) {
-  Pass pass;
-  TraceFigures& figures = pass.figures;
-  figures.bytes = file.bytes().size();
-  figures.header_bytes = file.index().header_bytes;
-  figures.pcpus = file.index().pcpus.size();
-  bool begun = false;
-  Volume& volume = pass.volume;
-  trace::OrderedStream stream = file.Stream();
-  for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
-    pass.evidence.Observe(batch);
-    for (const Item& item : batch) {
-      if (item.kind == ItemKind::kRecord) [[likely]] {
-        volume.Add(item.record);
-      } else {
-        CountRare(item, figures, volume);
-        if (item.kind == ItemKind::kPcpuBegin && !begun) {
-          begun = true;
-          figures.first = item.record.tsc;
-        }
+// One thread's slice of the trace, with analyses of its own.
+class Slice {
+ public:
+  // Counts from `begin`, or from the beginning, up to `through`.
+  Slice(const trace::TraceFile& file, const MakeAnalyses& make, std::optional<Tsc> begin,
+        Tsc through)
+      : file_(file.bytes()),
+        analyses_(make()),
+        lane_(SubscribersOf(analyses_)),
+        stream_(file.Stream()),
+        begin_(begin),
+        through_(through) {}
+
+  void Run() {
+    if (begin_) FollowUpTo(*begin_);
+    counted_ = lane_.WantedEvents();
+    stream_.ForEach<true>(through_, counted_, [this](const Item& item) {
+      if (item.kind != ItemKind::kRecord) [[unlikely]] {
+        CountRare(item, figures_);
       }
-      each(item);
-    }
-    figures.last = batch.back().record.tsc;
+      lane_.Take(item);
+    });
+    figures_.last = lane_.timeline().now();
+    figures_.faults = lane_.timeline().faults();
   }
-  const RecordCount all = volume.Total();
-  figures.records = all.records;
-  figures.record_bytes = all.bytes;
-  return pass;
-}
 
-// Everything in this thread.
-Pass WalkAlone(const trace::TraceFile& file, Lane& lane) {
-  return Walk(file, [&](const Item& item) { lane.Take(item); });
-}
+  // Of the last slice: ends what is open.
+  void Finish() {
+    lane_.Finish();
+    for (const auto& analysis : analyses_) analysis->Finish(figures_.last);
+  }
 
-// The items that concern `beside` are handed to a thread of its own.
-Pass WalkBeside(const trace::TraceFile& file, Lane& here, Lane& beside) {
-  Handover handover;
-  std::thread taker([&] {
-    for (auto batch = handover.Take(); !batch.empty(); batch = handover.Take()) {
-      for (const Item& item : batch) beside.Take(item);
-    }
-  });
-  Pass pass = Walk(file, [&](const Item& item) {
-    if (beside.Concerns(item)) handover.Give(item);
-    if (here.Concerns(item)) here.Take(item);
-  });
-  handover.Close();
-  taker.join();
-  return pass;
-}
+  void Absorb(Slice& earlier) {
+    for (size_t i = 0; i < analyses_.size(); ++i) analyses_[i]->Absorb(*earlier.analyses_[i]);
+  }
+
+  const TraceFigures& figures() const { return figures_; }
+  trace::Volume TakenVolume() const { return stream_.TakenVolume(); }
+  const std::vector<std::unique_ptr<Analysis>>& analyses() const { return analyses_; }
+  const correlate::Timeline& timeline() const { return lane_.timeline(); }
+
+ private:
+  void FollowUpTo(Tsc begin) {
+    lane_.StartFollowing();
+    Follower follower(file_, lane_);
+    followed_ = lane_.WantedEvents();
+    stream_.ForEach<false>(Tsc{begin.value - 1}, followed_,
+                           [&](const Item& item) { follower.Take(item); });
+    follower.GiveAll();
+    lane_.StartCounting();
+    for (const auto& analysis : analyses_) analysis->StartCounting(lane_.timeline());
+  }
+
+  Bytes file_;
+  std::vector<std::unique_ptr<Analysis>> analyses_;
+  Lane lane_;
+  trace::OrderedStream stream_;
+  trace::EventSet followed_{};
+  trace::EventSet counted_{};
+  std::optional<Tsc> begin_;
+  Tsc through_;
+  TraceFigures figures_;
+};
 
 }  // namespace
 
-absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
-                           const std::vector<std::unique_ptr<Analysis>>& analyses,
-                           unsigned threads) {
-  std::vector<Analysis*> of_host;
-  std::vector<Analysis*> of_hvm;
-  for (const auto& analysis : analyses) {
-    Subscriptions wanted;
-    analysis->Subscribe(wanted);
-    (threads > 1 && wanted.OfHvm() ? of_hvm : of_host).push_back(analysis.get());
-  }
-  Lane here(of_host);
-  Lane beside(of_hvm);
-  Pass pass = of_hvm.empty() ? WalkAlone(file, here) : WalkBeside(file, here, beside);
-  here.Finish();
-  beside.Finish();
+absl::StatusOr<Result> RunSlices(const trace::TraceFile& file, const Known& known,
+                                 const MakeAnalyses& make, const std::vector<Tsc>& begins) {
   Result result;
-  result.trace = std::move(pass.figures);
+  result.facts = EstablishFacts(file, known);
+
+  std::vector<std::unique_ptr<Slice>> slices;
+  for (size_t i = 0; i <= begins.size(); ++i) {
+    const std::optional<Tsc> begin = i == 0 ? std::nullopt : std::optional(begins[i - 1]);
+    const Tsc through = i < begins.size() ? Tsc{begins[i].value - 1} : trace::OrderedStream::kEnd;
+    slices.push_back(std::make_unique<Slice>(file, make, begin, through));
+  }
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < slices.size(); ++i) threads.emplace_back([&, i] { slices[i]->Run(); });
+  slices[0]->Run();
+  for (std::thread& thread : threads) thread.join();
+
   TraceFigures& figures = result.trace;
-  figures.faults = here.timeline().faults();
+  figures = slices[0]->figures();
+  trace::Volume& volume = result.facts.volume;
+  volume = slices[0]->TakenVolume();
+  for (size_t i = 1; i < slices.size(); ++i) {
+    slices[i]->Absorb(*slices[i - 1]);
+    figures.Append(slices[i]->figures());
+    volume.Add(slices[i]->TakenVolume());
+  }
+  slices.back()->Finish();
+  figures.bytes = file.bytes().size();
+  figures.header_bytes = file.index().header_bytes;
+  figures.pcpus = file.index().pcpus.size();
+  if (!file.index().pcpus.empty()) figures.first = file.Stream().next_tsc();
+  const trace::RecordCount all = volume.Total();
+  figures.records = all.records;
+  figures.record_bytes = all.bytes;
   if (figures.faults.runstate_mismatches > 0 && figures.pcpus > 1) {
     figures.skews = correlate::CompareClocks(file, {figures.first, figures.last});
   }
-  for (const auto& analysis : analyses) analysis->Finish(figures.last);
   XENOSCOPE_RETURN_IF_ERROR(CheckBytes(figures, file.name()));
-  XENOSCOPE_RETURN_IF_ERROR(CheckLimits(file, here.timeline(), {figures.first, figures.last}));
+  XENOSCOPE_RETURN_IF_ERROR(CheckLimits(file, figures.faults,
+                                        slices.back()->timeline().vcpus().size(),
+                                        {figures.first, figures.last}));
 
-  result.facts = pass.evidence.Conclude(known, {figures.first, figures.last});
-  result.facts.volume = std::move(pass.volume);
-  result.document = Describe(analyses, here.timeline(), result.facts);
+  result.facts.range = {figures.first, figures.last};
+  FindVendor(file, result.facts);
+  result.document = Describe(slices.back()->analyses(), slices.back()->timeline(), result.facts);
   return result;
+}
+
+absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
+                           const MakeAnalyses& make, unsigned threads) {
+  return RunSlices(file, known, make, SliceTimes(file, threads));
 }
 
 }  // namespace xenoscope::analysis

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +52,9 @@ struct TraceFigures {
 
   static constexpr size_t kDamagesKept = 16;
   static constexpr size_t kUnknownKept = 256;
+
+  // Adds the figures of the part of the trace that follows.
+  void Append(const TraceFigures& later);
 };
 
 struct Result {
@@ -58,11 +63,17 @@ struct Result {
   Document document;
 };
 
+// Makes the analyses of one thread.
+using MakeAnalyses = std::function<std::vector<std::unique_ptr<Analysis>>()>;
+
 // One pass; time linear in the records, memory independent of them. With more than one thread the
-// analyses of HVM guests run beside the others, on items handed over by the thread that decodes;
-// the result is the same. Errors: Internal when the bytes do not add up; those of CheckLimits.
+// trace is divided by time (slices.h); the result is the same. Errors: Internal when the bytes do
+// not add up; those of CheckLimits.
 absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
-                           const std::vector<std::unique_ptr<Analysis>>& analyses,
-                           unsigned threads);
+                           const MakeAnalyses& make, unsigned threads);
+
+// As Run, with slices that begin at these instants, ascending and none at 0; one thread each.
+absl::StatusOr<Result> RunSlices(const trace::TraceFile& file, const Known& known,
+                                 const MakeAnalyses& make, const std::vector<Tsc>& begins);
 
 }  // namespace xenoscope::analysis

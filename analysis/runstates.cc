@@ -16,7 +16,7 @@ using correlate::RunInterval;
 using correlate::RunnableCause;
 using correlate::RunState;
 
-class Runstates : public Analysis {
+class Runstates final : public Mergeable<Runstates> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
 
@@ -34,6 +34,21 @@ class Runstates : public Analysis {
     if (interval.state == RunState::kRunnable) {
       states.by_cause[static_cast<size_t>(interval.cause)].Add(length);
     }
+  }
+
+  void Merge(Runstates& earlier) {
+    vcpus_.Absorb(earlier.vcpus_, [](VcpuStates& states, const VcpuStates& more) {
+      for (size_t state = 0; state < correlate::kRunStates; ++state) {
+        states.by_state[state].Merge(more.by_state[state]);
+        for (size_t end = 0; end < std::size(states.edges); ++end) {
+          states.edges[end][state].count += more.edges[end][state].count;
+          states.edges[end][state].cycles += more.edges[end][state].cycles;
+        }
+      }
+      for (size_t cause = 0; cause < correlate::kRunnableCauses; ++cause) {
+        states.by_cause[cause].Merge(more.by_cause[cause]);
+      }
+    });
   }
 
   void DescribeTrace(const Facts& /*facts*/, Section& out) const override {

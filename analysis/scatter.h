@@ -31,7 +31,7 @@ class PointSink {
   virtual void OnPoint(uint64_t line, Tsc x, uint64_t y) = 0;
 };
 
-class Scatter : public Analysis {
+class Scatter : public Subscriber {
  public:
   explicit Scatter(DomainFilter filter) : filter_(std::move(filter)) {}
   // Where the points go; must outlive the pass.

@@ -87,7 +87,7 @@ std::string_view Known(std::string_view scheduler) {
   return scheduler.empty() ? "any scheduler" : scheduler;
 }
 
-class Scheduler : public Analysis {
+class Scheduler final : public Mergeable<Scheduler> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Runs();
@@ -117,6 +117,15 @@ class Scheduler : public Analysis {
     if (next.domain == kIdleDomain) return;
     told_.Add(runnable_ns);
     if (has_vcpu) vcpus_[next].told.Add(runnable_ns);
+  }
+
+  void Merge(Scheduler& earlier) {
+    for (const auto& [ref, vcpu] : earlier.vcpus_) {
+      AddCounts(vcpu.counts, vcpus_[ref].counts);
+      vcpus_[ref].told.Merge(vcpu.told);
+    }
+    waits_.Merge(earlier.waits_);
+    told_.Merge(earlier.told_);
   }
 
   void DescribeTrace(const Facts& facts, Section& out) const override {

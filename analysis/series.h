@@ -25,7 +25,7 @@ struct DomainFilter {
   }
 };
 
-class Series : public Analysis {
+class Series : public Subscriber {
  public:
   explicit Series(DomainFilter filter) : filter_(std::move(filter)) {}
 

@@ -40,7 +40,7 @@ void Describe(const Series& series, const std::vector<IntervalSums::Line>& sums,
 }
 
 struct Made {
-  std::vector<std::unique_ptr<Analysis>> analyses;  // the series, as Sweep takes them
+  std::vector<std::unique_ptr<Subscriber>> analyses;  // the series, as Sweep takes them
   std::vector<Series*> series;
 };
 

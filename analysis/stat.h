@@ -99,6 +99,12 @@ class BasicStat {
   Sketch sketch_;
 };
 
+// Adds counts by place.
+template <typename Counts>
+void AddCounts(const Counts& more, Counts& to) {
+  for (size_t i = 0; i < to.size(); ++i) to[i] += more[i];
+}
+
 using Stat = BasicStat<Weighting::kByCount>;
 using TimeStat = BasicStat<Weighting::kByTime>;
 

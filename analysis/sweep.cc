@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "analysis/evidence.h"
+#include "analysis/facts.h"
 #include "analysis/lane.h"
 #include "analysis/limits.h"
 #include "base/error.h"
@@ -16,47 +16,34 @@ namespace {
 using trace::Item;
 using trace::ItemKind;
 
-std::vector<Analysis*> Pointers(const std::vector<std::unique_ptr<Analysis>>& analyses) {
-  std::vector<Analysis*> pointers;
-  pointers.reserve(analyses.size());
-  for (const auto& analysis : analyses) pointers.push_back(analysis.get());
-  return pointers;
-}
-
 // Ends the lane.
-void Finish(Lane& lane, const std::vector<std::unique_ptr<Analysis>>& analyses) {
+void Finish(Lane& lane, const std::vector<std::unique_ptr<Subscriber>>& subscribers) {
   lane.Finish();
-  for (const auto& analysis : analyses) analysis->Finish(lane.timeline().now());
+  for (const auto& subscriber : subscribers) subscriber->Finish(lane.timeline().now());
 }
 
 }  // namespace
 
 absl::StatusOr<Facts> Sweep(const trace::TraceFile& file, const Known& known,
-                            const std::vector<std::unique_ptr<Analysis>>& analyses) {
-  Lane lane(Pointers(analyses));
-  Evidence evidence;
-  std::optional<Tsc> first;
+                            const std::vector<std::unique_ptr<Subscriber>>& subscribers) {
+  Facts facts = EstablishFacts(file, known);
+  Lane lane(SubscribersOf(subscribers));
   trace::OrderedStream stream = file.Stream();
-  for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
-    evidence.Observe(batch);
-    for (const Item& item : batch) {
-      if (item.kind == ItemKind::kPcpuBegin && !first) first = item.record.tsc;
-      lane.Take(item);
-    }
-  }
-  Finish(lane, analyses);
-  const Tsc last = lane.timeline().now();
-  const TscRange range{first.value_or(last), last};
-  XENOSCOPE_RETURN_IF_ERROR(CheckLimits(file, lane.timeline(), range));
-  Facts facts = evidence.Conclude(known, range);
+  if (!file.index().pcpus.empty()) facts.range.begin = stream.next_tsc();
+  const trace::EventSet wanted = lane.WantedEvents();
+  stream.ForEach<true>(stream.kEnd, wanted, [&](const Item& item) { lane.Take(item); });
+  Finish(lane, subscribers);
+  facts.range.end = lane.timeline().now();
+  XENOSCOPE_RETURN_IF_ERROR(
+      CheckLimits(file, lane.timeline().faults(), lane.timeline().vcpus().size(), facts.range));
   facts.vcpus = lane.timeline().vcpus().size();
   return facts;
 }
 
 absl::Status SweepIntervals(const trace::TraceFile& file,
-                            const std::vector<std::unique_ptr<Analysis>>& analyses, Cycles length,
-                            const OnInterval& on_interval) {
-  Lane lane(Pointers(analyses));
+                            const std::vector<std::unique_ptr<Subscriber>>& subscribers,
+                            Cycles length, const OnInterval& on_interval) {
+  Lane lane(SubscribersOf(subscribers));
   std::optional<TscRange> interval;
   uint64_t intervals = 0;
   trace::OrderedStream stream = file.Stream();
@@ -74,7 +61,7 @@ absl::Status SweepIntervals(const trace::TraceFile& file,
       }
     lane.Take(*item);
   }
-  Finish(lane, analyses);
+  Finish(lane, subscribers);
   if (!interval) return absl::OkStatus();
   // Half-open: one cycle more than the last record's time.
   return on_interval({interval->begin, std::min(interval->end, lane.timeline().now() + 1)},

@@ -1,4 +1,5 @@
-// One pass of the ordered stream through analyses, which may be cut into intervals of equal length.
+// One pass of the ordered stream through subscribers, which may be cut into intervals of equal
+// length.
 #pragma once
 
 #include <functional>
@@ -24,12 +25,12 @@ inline constexpr uint64_t kMostIntervals = 10'000'000;
 // Finds the dialect, the clock and the range on the way. Memory independent of the trace's length.
 // Errors: those of CheckLimits.
 absl::StatusOr<Facts> Sweep(const trace::TraceFile& file, const Known& known,
-                            const std::vector<std::unique_ptr<Analysis>>& analyses);
+                            const std::vector<std::unique_ptr<Subscriber>>& subscribers);
 
 // As above, in intervals of `length` cycles (at least 1). The last one ends with the trace, whose
 // last record is in it. Errors: more than kMostIntervals; those of `on_interval`.
 absl::Status SweepIntervals(const trace::TraceFile& file,
-                            const std::vector<std::unique_ptr<Analysis>>& analyses, Cycles length,
-                            const OnInterval& on_interval);
+                            const std::vector<std::unique_ptr<Subscriber>>& subscribers,
+                            Cycles length, const OnInterval& on_interval);
 
 }  // namespace xenoscope::analysis

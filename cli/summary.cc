@@ -1,9 +1,11 @@
 // xenoscope summary: what every domain and vCPU was doing, from the trace alone.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "analysis/registry.h"
@@ -22,7 +24,7 @@ namespace {
 struct Options {
   TraceOptions trace;
   std::string format = "text";
-  unsigned threads = 1;
+  unsigned threads = 0;
   std::vector<uint16_t> domains;
   std::vector<std::string> sections;
   bool all = false;
@@ -31,9 +33,12 @@ struct Options {
 absl::Status Summarise(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const TraceInput input, OpenTraceInput(options.trace));
   const analysis::Known known{input.clock, input.dialect};
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      analysis::Result result,
-      analysis::Run(input.trace, known, analysis::AllAnalyses(), options.threads));
+  constexpr unsigned kMostThreads = 8;  // what comes after that waits for what it must follow
+  const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
+  const unsigned threads =
+      options.threads != 0 ? options.threads : std::min(processors, kMostThreads);
+  XENOSCOPE_ASSIGN_OR_RETURN(analysis::Result result,
+                             analysis::Run(input.trace, known, analysis::AllAnalyses, threads));
   report::SummarySelection selection{{}, options.sections};
   for (const uint16_t domain : options.domains) selection.domains.push_back(DomainId{domain});
   report::Select(selection, result.document);
@@ -61,7 +66,7 @@ void AddSummary(CLI::App& app, Run& run) {
       ->capture_default_str();
   command
       ->add_option("--threads", options->threads,
-                   "2 or more: analyses of HVM guests in a thread of their own; does not pay yet")
+                   "among how many the trace is divided; default: one a processor, at most 8")
       ->check(CLI::Range(1U, 1024U));
   command->add_option("--domain", options->domains, "only these domains (1 or 1,2)")
       ->delimiter(',')

@@ -272,7 +272,7 @@ class Points {
  private:
   const Source& source_;
   analysis::Scatter* scatter_;
-  std::vector<std::unique_ptr<analysis::Analysis>> analyses_;
+  std::vector<std::unique_ptr<analysis::Subscriber>> analyses_;
 };
 
 absl::Status DrawScatter(const Options& options, const Source& source,

@@ -74,11 +74,9 @@ Timeline::Timeline(TimelineObserver& observer)
   }
 }
 
-void Timeline::TakeWhatConcerns(const Item& item) {
-  const Record& record = item.record;
+void Timeline::TakeRare(const Item& item) {
+  now_ = item.record.tsc;
   switch (item.kind) {
-    case ItemKind::kRecord:
-      break;
     case ItemKind::kLossBegin:
       return OnLossBegin(item);
     case ItemKind::kLost:
@@ -88,6 +86,9 @@ void Timeline::TakeWhatConcerns(const Item& item) {
     default:
       return;
   }
+}
+
+void Timeline::TakeWhatConcerns(const Record& record) {
   switch (record.event) {
     case Event::kRunstateChange:
       return OnRunstateChange(record);
@@ -275,7 +276,7 @@ void Timeline::OnVmexit(const Record& record) {
   vcpu->exit_reason = record.payload.Word(0);
   vcpu->exit_rip = trace::Is64(record.id) ? record.payload.Word64(1) : record.payload.Word(1);
   vcpu->exit_tsc = record.tsc;
-  vcpu->exit = ++exits_;
+  vcpu->exit = record.offset;
   OpenSegment(*vcpu, SegmentKind::kExit, record.tsc);
 }
 

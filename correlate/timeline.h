@@ -78,7 +78,7 @@ struct Segment {
   bool first = false;      // kExit: starts with the VMEXIT
   uint32_t reason = 0;     // kExit: the vendor's exit reason
   Address rip = 0;         // kExit: the guest's address
-  uint64_t exit = 0;       // kExit: counts the exits of the trace
+  uint64_t exit = 0;       // kExit: which one; the byte of its VMEXIT
   uint64_t run = 0;        // the number of the running interval
 };
 
@@ -94,7 +94,7 @@ struct ExitArc {
   Address rip = 0;
   bool nested = false;
   bool finished = false;
-  uint64_t exit = 0;
+  uint64_t exit = 0;  // which one; the byte of its VMEXIT
 };
 
 enum class MarkKind : uint8_t { kHypercall, kSubcall, kTrap, kPageFault, kEmulation };
@@ -149,7 +149,7 @@ struct VcpuTrack {
   uint32_t exit_reason = 0;
   Address exit_rip = 0;
   Tsc exit_tsc;
-  uint64_t exit = 0;
+  uint64_t exit = 0;  // which one: the byte of its VMEXIT; 0: none yet
   // What the timeline keeps for itself: in which of its lists the vCPU is, and how many losses
   // there were since it was last seen.
   bool exposed = false;
@@ -166,6 +166,17 @@ struct TimelineFaults {
   uint64_t first_mismatch_offset = 0;  // byte of the first record that contradicts
   uint64_t vcpus_beyond = 0;           // records of vCPUs beyond Timeline::kMostVcpus
   uint64_t first_beyond_offset = 0;    // byte of the first of them
+
+  // Adds those of the part of the trace that follows.
+  void Append(const TimelineFaults& later) {
+    if (runstate_mismatches == 0) first_mismatch_offset = later.first_mismatch_offset;
+    runstate_mismatches += later.runstate_mismatches;
+    ran_twice += later.ran_twice;
+    exits_without_vcpu += later.exits_without_vcpu;
+    exits_without_entry += later.exits_without_entry;
+    if (vcpus_beyond == 0) first_beyond_offset = later.first_beyond_offset;
+    vcpus_beyond += later.vcpus_beyond;
+  }
 };
 
 class Timeline {
@@ -183,11 +194,18 @@ class Timeline {
   // Takes the next item of the stream. O(1) amortised, with a factor of kMostLosses where every
   // other record is a loss.
   void Take(const trace::Item& item) {
-    now_ = item.record.tsc;
-    if (item.kind != trace::ItemKind::kRecord || Concerns(item.record.event)) {
-      TakeWhatConcerns(item);
+    if (item.kind == trace::ItemKind::kRecord) [[likely]] {
+      TakeRecord(item.record);
+    } else {
+      TakeRare(item);
     }
   }
+  // The two kinds of items apart, for loops that know which one they have.
+  void TakeRecord(const trace::Record& record) {
+    now_ = record.tsc;
+    if (Concerns(record.event)) TakeWhatConcerns(record);
+  }
+  void TakeRare(const trace::Item& item);
   // Whether records of the event change anything here: others need not be taken.
   bool Concerns(trace::Event event) const { return concerns_[static_cast<size_t>(event)]; }
   // Ends everything that is open at the time of the last item.
@@ -200,11 +218,12 @@ class Timeline {
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
   const TimelineFaults& faults() const { return faults_; }
+  void ForgetFaults() { faults_ = {}; }
   Tsc now() const { return now_; }
 
  private:
   VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record);
-  void TakeWhatConcerns(const trace::Item& item);
+  void TakeWhatConcerns(const trace::Record& record);
   void SetCurrent(PcpuId pcpu, VcpuTrack* vcpu);
   void OnRunstateChange(const trace::Record& record);
   void OnContinue(const trace::Record& record);
@@ -236,7 +255,6 @@ class Timeline {
   TimelineFaults faults_;
   Tsc now_;
   uint64_t runs_ = 0;
-  uint64_t exits_ = 0;
 };
 
 const char* ToString(RunState state);

@@ -7,13 +7,10 @@
 namespace xenoscope::trace {
 namespace {
 
-// A TSC that leaps further than this (about a millisecond) is checked against the next one.
-constexpr Cycles kSuspiciousLeap = Cycles{1} << 22;
 // One that nothing behind it confirms is not believed from here on (about half an hour).
 constexpr Cycles kIncredibleLeap = Cycles{1} << 42;
 // No host has been up for so long (14 years at 5 GHz), and all arithmetic with times has room.
 constexpr Tsc kMostTsc{uint64_t{1} << 61};
-constexpr uint64_t kMostRecordBytes = 40;
 // How many later TSCs say whether one is right, and how many records are looked at for them.
 constexpr int kWitnesses = 3;
 constexpr int kLookAhead = 32;
@@ -28,14 +25,6 @@ constexpr uint32_t kPaddingId = 0x1f002;
 bool IsClass(uint32_t id) {
   const uint32_t trace_class = id >> 16;
   return std::has_single_bit(trace_class) && (trace_class & 0x08ffU) != 0;
-}
-
-// Whether Xen can have such a vCPU: MAX_VIRT_CPUS (xen/include/asm-x86/config.h, 4.17), and an idle
-// one a pCPU.
-bool CanExist(VcpuRef vcpu) {
-  constexpr uint32_t kMostVcpus = 8192;
-  if (IsIdle(vcpu)) return vcpu.vcpu.value < kMostPcpus;
-  return vcpu.domain < kFirstReservedDomain && vcpu.vcpu.value < kMostVcpus;
 }
 
 // Events whose first word is the vCPU that they are about.
@@ -66,7 +55,19 @@ std::array<uint8_t, kEventCount> CommonWords() {
 // cursor.
 const std::array<uint8_t, kEventCount> kCommonWords = CommonWords();
 
+void Count(const HeadCache::Known& known, PcpuVolume& volume) {
+  volume.known[static_cast<size_t>(known.head.event)].Add(
+      RecordCount{known.taken, known.taken * known.size});
+}
+
 }  // namespace
+
+// MAX_VIRT_CPUS (xen/include/asm-x86/config.h, 4.17), and an idle vCPU a pCPU.
+bool Cursor::CanExist(VcpuRef vcpu) {
+  constexpr uint32_t kMostVcpus = 8192;
+  if (IsIdle(vcpu)) return vcpu.vcpu.value < kMostPcpus;
+  return vcpu.domain < kFirstReservedDomain && vcpu.vcpu.value < kMostVcpus;
+}
 
 Cursor::Header Cursor::Decode(uint32_t word) {
   const uint32_t words = (word >> 28) & 7;
@@ -135,89 +136,53 @@ bool Cursor::NextWindow() {
   return false;
 }
 
-size_t Cursor::Take(Item* out, size_t room, Tsc limit) {
-  size_t taken = 0;
-  do {
-    if (has_pending_) {
-      out[taken++] = pending_;
-      has_pending_ = false;
-      if (ended_) {
-        done_ = true;
-        return taken;
-      }
-    }
-    // The first item was to come whatever its time; without a pending one it is a common record,
-    // which TakeCommon gives up to its own time at least.
-    taken += TakeCommon(out + taken, room - taken, taken == 0 ? std::max(limit, next_tsc_) : limit);
-  } while (has_pending_ && taken < room && next_tsc_ <= limit);
-  return taken;
+void Cursor::CountPending() {
+  const Record& record = pending_.record;
+  switch (pending_.kind) {
+    case ItemKind::kRecord:
+    case ItemKind::kWrap:
+    case ItemKind::kLost:
+      volume_->known[static_cast<size_t>(record.event)].Add(record.SizeBytes());
+      break;
+    case ItemKind::kUnknownEvent:
+    case ItemKind::kMalformed:
+      volume_->other[static_cast<size_t>(SubclassOf(record.id))].Add(record.SizeBytes());
+      break;
+    default:
+      break;
+  }
 }
 
-size_t Cursor::TakeCommon(Item* out, size_t room, Tsc limit) {
-  size_t taken = 0;
-  uint64_t pos = pos_;
-  Tsc last = last_tsc_;
-  std::optional<VcpuRef> current = current_;
-  const PcpuId pcpu = pcpu_;
-  bool common = true;  // what stands at pos is, as far as was looked
-  while (taken < room) {
-    if (end_ - pos < kMostRecordBytes) {
-      common = false;
-      break;
-    }
-    const std::byte* at = file_ + pos;
-    const Header header = Decode(LoadUnchecked<uint32_t>(at));
-    const Event event = Classify(header.id);
-    if ((kCommonWords[static_cast<size_t>(event)] >> header.words & 1) == 0) {
-      common = false;
-      break;
-    }
-    Tsc tsc = last;
-    if (header.has_tsc) {
-      tsc = LoadTsc(at + 4);
-      // One comparison for "not before the last" and "no leap".
-      if (tsc.value - last.value >= kSuspiciousLeap) {
-        common = false;
-        break;
-      }
-      if (tsc > limit) {
-        next_tsc_ = tsc;
-        break;
-      }
-      last = tsc;
-    }
-    Item& item = out[taken++];
-    item.kind = ItemKind::kRecord;
-    item.current = current;
-    item.record.tsc = tsc;
-    item.record.offset = pos;
-    item.record.id = header.id;
-    item.record.event = event;
-    item.record.has_tsc = header.has_tsc;
-    item.record.pcpu = pcpu;
-    item.record.payload = Payload(at + header.size - header.words * 4, header.words);
-    if (IsOfAVcpu(event)) {
-      if (!CanExist(UnpackVcpu(item.record.payload.Word(0)))) [[unlikely]] {
-        --taken;
-        common = false;
-        break;
-      }
-      current_ = current;
-      FollowCurrent(item);
-      current = current_;
-    }
-    pos += header.size;
+void Cursor::ForgetHeads(const EventSet* wanted) {
+  for (const HeadCache::Known& known : heads_->All()) Count(known, *volume_);
+  heads_->Clear();
+  heads_known_ = 0;
+  wanted_ = wanted;
+}
+
+HeadCache::Known* Cursor::Look(uint32_t word) {
+  HeadCache::Known* known = &heads_->Find(word);
+  if (known->size != 0) return known;
+  const Header header = Decode(word);
+  const Event event = Classify(header.id);
+  if ((kCommonWords[static_cast<size_t>(event)] >> header.words & 1) == 0) return nullptr;
+  if (heads_known_ == HeadCache::kSize / 2) {
+    ForgetHeads(wanted_);
+    known = &heads_->Find(word);
   }
-  pos_ = pos;
-  last_tsc_ = last;
-  current_ = current;
-  if (!common) {
-    Prepare();
-  } else if (taken == room) {
-    // The next may be of any kind, but it is not before the last; whoever takes it looks again.
-    next_tsc_ = last;
-  }
-  return taken;
+  ++heads_known_;
+  *known = {.word = word,
+            .size = static_cast<uint8_t>(header.size),
+            .wanted = (*wanted_)[static_cast<size_t>(event)],
+            .tells_who_runs = IsOfAVcpu(event),
+            .head = {header.id, event, header.has_tsc, static_cast<uint8_t>(header.words)},
+            .taken = 0};
+  return known;
+}
+
+void Cursor::AddTaken(PcpuVolume& volume) const {
+  volume.Add(*volume_);
+  for (const HeadCache::Known& known : heads_->All()) Count(known, volume);
 }
 
 void Cursor::Prepare() {
@@ -250,6 +215,7 @@ void Cursor::SetRecord(const Header& header) {
   record.id = header.id;
   record.event = Classify(header.id);
   record.has_tsc = header.has_tsc;
+  record.words = static_cast<uint8_t>(header.words);
   record.payload = Payload(file_ + pos_ + header.size - header.words * 4, header.words);
 }
 

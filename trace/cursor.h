@@ -2,15 +2,63 @@
 // it.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 
 #include "base/bytes.h"
 #include "trace/record.h"
+#include "trace/volume.h"
 #include "trace/windows.h"
 
 namespace xenoscope::trace {
+
+// A set of events.
+using EventSet = std::array<bool, kEventCount>;
+inline constexpr EventSet kAllEvents = [] {
+  EventSet all{};
+  all.fill(true);
+  return all;
+}();
+
+// What the cursor knows of common records by their first word, of which a trace has some dozens: a
+// hash table that forgets everything when it is half full.
+class HeadCache {
+ public:
+  struct alignas(32) Known {
+    uint32_t word = 0;
+    uint8_t size = 0;  // bytes of the record; 0: free
+    bool wanted = true;
+    bool tells_who_runs = false;
+    RecordHead head;
+    uint64_t taken = 0;  // how many records since they were last counted elsewhere
+  };
+  static constexpr size_t kSize = 256;
+
+  HeadCache() { Clear(); }
+  // Where the entry of the word most probably is.
+  Known& Guess(uint32_t word) { return known_[Place(word)]; }
+  // The entry of the word, or the free one where it belongs.
+  Known& Find(uint32_t word) {
+    size_t at = Place(word);
+    while (known_[at].size != 0 && known_[at].word != word) at = (at + 1) % kSize;
+    return known_[at];
+  }
+  void Clear() {
+    known_.fill({});
+    // A free entry must not look like that of a word whose place it is.
+    known_[Place(0)].word = 1;
+  }
+  std::span<const Known> All() const { return known_; }
+
+ private:
+  static size_t Place(uint32_t word) { return (word * 0x9e3779b1U) >> 24; }
+  std::array<Known, kSize> known_{};
+};
 
 // Walks one pCPU. The TSC of the items never goes back: a record whose TSC its neighbours
 // contradict keeps its place, inherits the TSC before it, and is announced by a kDamaged item of 0
@@ -26,9 +74,19 @@ class Cursor {
   // The time of the next item.
   Tsc tsc() const { return next_tsc_; }
 
-  // Writes the items up to `limit` to `out`, the first whatever its time, at most `room` (at least
-  // 1) of them; returns how many. O(1) an item.
-  size_t Take(Item* out, size_t room, Tsc limit);
+  // Gives the items up to the time `limit` (not below tsc()) to the sink, for as long as it takes
+  // them. Records of events that are not `wanted` are passed over, and that not only up to `limit`
+  // but up to `through` (not below `limit`). What is given and, but for rare kinds of items, what
+  // is passed over is counted, if kCount. Nothing is given only if tsc() was earlier than the next
+  // item is. O(1) and some dozens of instructions an item, less for one that is passed over.
+  //
+  // A sink has Item& Slot(), where the next item is made, and bool Commit(), which takes it and
+  // tells whether there is room for another one. `wanted` must have the events that say who runs
+  // (kRunstateChange, kContinueRunning), and stay as it is until another set is given.
+  template <bool kCount, typename Sink>
+  void Take(Sink& sink, Tsc limit, Tsc through, const EventSet& wanted);
+  // Adds what has been taken.
+  void AddTaken(PcpuVolume& volume) const;
 
  private:
   struct Header {
@@ -38,12 +96,25 @@ class Cursor {
     uint32_t size;  // bytes
   };
   static Header Decode(uint32_t word);
+  // Whether Xen can have such a vCPU.
+  static bool CanExist(VcpuRef vcpu);
   // The TSC that stands at `at`, as the host's clock has it.
   Tsc LoadTsc(const std::byte* at) const { return {LoadUnchecked<uint64_t>(at) + tsc_offset_}; }
 
-  // The common records up to `limit`, with everything in registers; stops before what is not
-  // common.
-  size_t TakeCommon(Item* out, size_t room, Tsc limit);
+  // A TSC that leaps further than this (about a millisecond) is checked against others.
+  static constexpr Cycles kSuspiciousLeap = Cycles{1} << 22;
+  static constexpr uint64_t kMostRecordBytes = 40;
+  // Further than the processor itself looks ahead, which ends with the page.
+  static constexpr size_t kAhead = 1024;
+
+  // The common records, with everything in registers; stops before what is not common. Returns
+  // whether the sink takes more.
+  template <bool kCount, typename Sink>
+  bool TakeCommon(Sink& sink, Tsc limit, Tsc through);
+  // The cache's entry, made if there is none; null for records that are not common.
+  HeadCache::Known* Look(uint32_t word);
+  void ForgetHeads(const EventSet* wanted);
+  void CountPending();
   // Decodes the item at pos_, of whatever kind, into pending_.
   void Prepare();
   void PrepareRecord();
@@ -73,6 +144,10 @@ class Cursor {
   Tsc last_tsc_;
   Tsc next_tsc_;
   std::optional<VcpuRef> current_;  // who runs, after the last item
+  std::unique_ptr<HeadCache> heads_ = std::make_unique<HeadCache>();
+  size_t heads_known_ = 0;
+  const EventSet* wanted_ = nullptr;                                     // of the entries of heads_
+  std::unique_ptr<PcpuVolume> volume_ = std::make_unique<PcpuVolume>();  // but for what heads_ has
   Item pending_;
   bool has_pending_ = true;      // pending_ is the next item
   bool tsc_announced_ = false;   // the damage item of the record at pos_ has been given
@@ -80,5 +155,102 @@ class Cursor {
   bool ended_ = false;           // kPcpuEnd has been prepared
   bool done_ = false;
 };
+
+template <bool kCount, typename Sink>
+void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventSet& wanted) {
+  if (wanted_ != &wanted) ForgetHeads(&wanted);
+  do {
+    if (has_pending_) {
+      sink.Slot() = pending_;
+      has_pending_ = false;
+      if (kCount) CountPending();
+      const bool more = sink.Commit();
+      done_ = ended_;
+      if (done_) return;
+      if (!more) {
+        next_tsc_ = last_tsc_;
+        return;
+      }
+    }
+    if (!TakeCommon<kCount>(sink, limit, through)) return;
+  } while (has_pending_ && next_tsc_ <= limit);
+}
+
+template <bool kCount, typename Sink>
+bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
+  const std::byte* const file = file_;
+  const std::byte* at = file + pos_;
+  // A record of any size can be read from here, but not behind it.
+  const std::byte* const last_start = file + end_ - std::min(end_, kMostRecordBytes);
+  HeadCache& heads = *heads_;
+  Tsc last = last_tsc_;
+  // The next item's; what may be of any kind is at least not before the last.
+  std::optional<Tsc> next;
+  bool more = true;
+  bool common = true;  // what stands at `at` is, as far as was looked
+  while (more) {
+    if (at > last_start) {
+      common = false;
+      break;
+    }
+    const auto word = LoadUnchecked<uint32_t>(at);
+    __builtin_prefetch(at + kAhead);
+    HeadCache::Known* known = &heads.Guess(word);
+    if (known->word != word) [[unlikely]] {
+      known = Look(word);
+      if (known == nullptr) {
+        common = false;
+        break;
+      }
+    }
+    // What is not needed to find the next record stays out of the way to it. The time is its own or
+    // the last, chosen by a mask: no processor could foretell a branch.
+    const uint32_t shape = word >> 28;
+    const std::byte* const payload = at + 4 + (shape & 8);
+    const std::byte* const behind = payload + size_t{shape & 7} * 4;
+    const uint64_t own = LoadTsc(at + 4).value;
+    const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
+    const Tsc tsc{last.value ^ ((last.value ^ own) & has_tsc)};
+    // One comparison for "not before the last" and "no leap".
+    if (tsc.value - last.value >= kSuspiciousLeap) {
+      common = false;
+      break;
+    }
+    if (tsc > (known->wanted ? limit : through)) {
+      next = tsc;
+      break;
+    }
+    if (known->tells_who_runs && !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload))))
+        [[unlikely]] {
+      common = false;
+      break;
+    }
+    last = tsc;
+    if (kCount) ++known->taken;
+    if (!known->wanted) {
+      at = behind;
+      continue;
+    }
+    Item& item = sink.Slot();
+    item.kind = ItemKind::kRecord;
+    item.current = current_;
+    static_cast<RecordHead&>(item.record) = known->head;
+    item.record.tsc = tsc;
+    item.record.offset = static_cast<uint64_t>(at - file);
+    item.record.pcpu = pcpu_;
+    item.record.payload = Payload(payload, known->head.words);
+    if (known->tells_who_runs) FollowCurrent(item);
+    at = behind;
+    more = sink.Commit();
+  }
+  pos_ = static_cast<uint64_t>(at - file);
+  last_tsc_ = last;
+  if (!common) {
+    Prepare();
+  } else {
+    next_tsc_ = next.value_or(last);
+  }
+  return more;
+}
 
 }  // namespace xenoscope::trace

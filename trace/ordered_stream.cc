@@ -43,30 +43,34 @@ void OrderedStream::SiftDown() {
   if (size > 2) limit_ = std::min(limit_, heap_[2]->tsc());
 }
 
-size_t OrderedStream::Fill(Item* out) {
-  size_t filled = 0;
-  while (filled < kBatch && !heap_.empty()) {
-    Cursor* first = heap_[0];
-    filled += first->Take(out + filled, kBatch - filled, limit_);
-    if (first->done()) {
-      last_tsc_ = first->tsc();
-      heap_[0] = heap_.back();
-      heap_.pop_back();
-      if (heap_.empty()) break;
-      SiftDown();
-    } else if (first->tsc() > limit_) {
-      SiftDown();
-    }
-  }
-  while (filled < kBatch && heap_.empty() && next_damage_ < damages_->size()) {
-    Item& item = out[filled++];
-    item = Item{};
-    item.kind = ItemKind::kDamaged;
-    item.damage = (*damages_)[next_damage_++];
-    item.record.tsc = last_tsc_;
-    item.record.offset = item.damage.offset;
-  }
-  return filled;
+bool OrderedStream::TakeDamage(Item& item) {
+  if (!heap_.empty() || next_damage_ == damages_->size()) return false;
+  item = Item{};
+  item.kind = ItemKind::kDamaged;
+  item.damage = (*damages_)[next_damage_++];
+  item.record.tsc = last_tsc_;
+  item.record.offset = item.damage.offset;
+  return true;
+}
+
+std::span<const Item> OrderedStream::Batch(Tsc through) {
+  struct Sink {
+    Item* next;
+    Item* end;
+    Item& Slot() const { return *next; }
+    bool Commit() { return ++next != end; }
+    bool Full() const { return next == end; }
+  };
+  Sink sink{batch_.data(), batch_.data() + kBatch};
+  Drain<true>(through, kAllEvents, sink);
+  while (through == kEnd && !sink.Full() && TakeDamage(*sink.next)) ++sink.next;
+  return {batch_.data(), sink.next};
+}
+
+Volume OrderedStream::TakenVolume() const {
+  Volume volume;
+  for (const Cursor& cursor : cursors_) cursor.AddTaken(volume.Of(cursor.pcpu()));
+  return volume;
 }
 
 }  // namespace xenoscope::trace

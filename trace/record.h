@@ -39,17 +39,39 @@ class Payload {
   uint32_t count_ = 0;
 };
 
-struct Record {
-  Tsc tsc;              // its own, or that of the record before it on this pCPU
-  uint64_t offset = 0;  // byte of its header in the file
-  uint32_t id = 0;      // the 28 bits of the event number
+// What the first word of a record says.
+struct RecordHead {
+  uint32_t id = 0;  // the 28 bits of the event number
   Event event = Event::kUnknown;
   bool has_tsc = false;
+  uint8_t words = 0;  // of the payload
+};
+static_assert(sizeof(RecordHead) == 8);  // copied for every record
+
+struct Record : RecordHead {
+  Tsc tsc;              // its own, or that of the record before it on this pCPU
+  uint64_t offset = 0;  // byte of its header in the file
   PcpuId pcpu;
   Payload payload;
 
   uint32_t SizeBytes() const { return 4 + (has_tsc ? 8 : 0) + payload.count() * 4; }
 };
+
+// The record of which the stream has told offset, time and pCPU, read again from the file.
+inline Record RecordAt(Bytes file, uint64_t offset, Tsc tsc, PcpuId pcpu) {
+  const std::byte* at = file.data() + offset;
+  const auto word = LoadUnchecked<uint32_t>(at);
+  Record record;
+  record.id = word & 0x0fffffff;
+  record.event = Classify(record.id);
+  record.has_tsc = (word >> 31) != 0;
+  record.words = static_cast<uint8_t>(word >> 28 & 7);
+  record.tsc = tsc;
+  record.offset = offset;
+  record.pcpu = pcpu;
+  record.payload = Payload(at + (record.has_tsc ? 12 : 4), record.words);
+  return record;
+}
 
 // What the ordered stream gives: every byte of the file is in exactly one kRecord, kUnknownEvent,
 // kMalformed, kWrap, kLost or kDamaged, or in a window header.
@@ -96,6 +118,6 @@ struct alignas(64) Item {
   // kDamaged.
   Damage damage;
 };
-static_assert(offsetof(Item, lost) <= 64);
+static_assert(sizeof(Item) == 128);
 
 }  // namespace xenoscope::trace

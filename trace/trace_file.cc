@@ -8,6 +8,7 @@ namespace xenoscope::trace {
 
 absl::StatusOr<TraceFile> TraceFile::Open(const std::string& path) {
   XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  file.Populate();
   XENOSCOPE_ASSIGN_OR_RETURN(TraceFile trace, FromBytes(file.bytes(), path));
   trace.file_ = std::move(file);
   return trace;

@@ -132,13 +132,25 @@ std::string TryStream(const trace::TraceFile& file) {
 }
 
 std::string TrySummary(const trace::TraceFile& file) {
-  const auto result = analysis::Run(file, {}, analysis::AllAnalyses(), 1);
+  const auto result = analysis::Run(file, {}, analysis::AllAnalyses, 1);
   if (!result.ok()) return Complaint(result.status(), "summary");
   const auto names = [](DomainId) { return std::string(); };
   (void)report::SummaryText(*result, names, {{}, true});
   (void)report::SummaryCsv(*result);
   (void)report::SummaryJson(*result, names);
   return "";
+}
+
+// Divided in two, the same.
+std::string TryDivided(const trace::TraceFile& file) {
+  const auto whole = analysis::Run(file, {}, analysis::AllAnalyses, 1);
+  if (!whole.ok()) return Complaint(whole.status(), "summary");
+  const TscRange range = whole->facts.range;
+  const Tsc middle = range.begin + range.Length() / 2 + 1;
+  const auto divided = analysis::RunSlices(file, {}, analysis::AllAnalyses, {middle});
+  if (!divided.ok()) return Complaint(divided.status(), "divided summary");
+  if (!(divided->document == whole->document)) return "divided, the summary is another";
+  return divided->trace.damages == whole->trace.damages ? "" : "divided, other damages";
 }
 
 std::string TryDump(const trace::TraceFile& file) {
@@ -164,7 +176,7 @@ std::string TryScatters(const trace::TraceFile& file) {
   class Sink : public analysis::PointSink {
     void OnPoint(uint64_t /*line*/, Tsc /*x*/, uint64_t /*y*/) override {}
   } sink;
-  std::vector<std::unique_ptr<analysis::Analysis>> scatters;
+  std::vector<std::unique_ptr<analysis::Subscriber>> scatters;
   for (const auto& info : analysis::kAllScatters) {
     auto scatter = info.make({{}, info.needs_parameter ? std::optional(0xf0U) : std::nullopt});
     scatter->SetSink(sink);
@@ -176,7 +188,7 @@ std::string TryScatters(const trace::TraceFile& file) {
 std::string TryEverything(const Copy& copy) {
   const auto file = trace::TraceFile::FromBytes(copy, "copy");
   if (!file.ok()) return Complaint(file.status(), "windows");
-  for (const auto& attempt : {TryStream, TrySummary, TryDump, TrySeries, TryScatters}) {
+  for (const auto& attempt : {TryStream, TrySummary, TryDivided, TryDump, TrySeries, TryScatters}) {
     std::string complaint = attempt(*file);
     if (!complaint.empty()) return complaint;
   }
@@ -273,7 +285,7 @@ TEST(CorruptedCopies, AnnounceWhatCannotBeRight) {
         noticed.corrupt(copy, random);
         const auto file = trace::TraceFile::FromBytes(copy, "copy");
         ASSERT_TRUE(file.ok()) << file.status();
-        const auto result = analysis::Run(*file, {}, {}, 1);
+        const auto result = analysis::Run(*file, {}, analysis::AllAnalyses, 1);
         ASSERT_TRUE(result.ok()) << result.status();
         EXPECT_GT(result->trace.damages, 0U)
             << original.name << ", " << noticed.name << ", seed " << seed;

@@ -10,19 +10,16 @@
 #include <vector>
 
 #include "analysis/run.h"
+#include "tests/unit/analysis/run_one.h"
 #include "tests/unit/trace/bytes_of_trace.h"
 
 namespace xenoscope::analysis {
 
 // At 1 GHz, so that a cycle is a nanosecond.
-inline Result Analysed(const trace::TraceBytes& bytes, std::unique_ptr<Analysis> analysis) {
+inline Result Analysed(const trace::TraceBytes& bytes, MakeAnalysis make) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
-  std::vector<std::unique_ptr<Analysis>> analyses;
-  analyses.push_back(std::move(analysis));
-  auto result = Run(*file, {Clock{1'000'000'000, ClockSource::kGiven}, {}}, analyses, 1);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return std::move(result).value();
+  return RunOne(*file, {Clock{1'000'000'000, ClockSource::kGiven}, {}}, make);
 }
 
 // "group/row/part key=value key=value", percentiles left out.

@@ -18,7 +18,7 @@ TEST(DeviceEmulation, IsCountedWithAndWithoutAVcpu) {
   TraceBytes trace;
   trace.Window(0, {Rec(kPitCallback, 5, {}), Rec(kRunnableToRunning, 10, {kD1V0}),
                    Rec(kPitCallback, 20, {}), Rec(kLapicCallback, 30, {})});
-  const Result result = ResultOf(trace, MakeDeviceEmulation(), trace::Vendor::kVmx);
+  const Result result = ResultOf(trace, MakeDeviceEmulation, trace::Vendor::kVmx);
   EXPECT_THAT(Lines(result.document.trace, "device_emulation"),
               ElementsAre("pit_timer_cb count 2", "lapic_timer_cb count 1"));
   EXPECT_THAT(VcpuLines(result, "device_emulation"),

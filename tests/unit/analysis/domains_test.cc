@@ -18,7 +18,7 @@ TEST(Memory, GrantsAreDoneByTheRunningDomainForTheNamedOne) {
   trace.Window(0, {Rec(0x10f001, 5, {3}),  // nobody is known to run yet
                    Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}), Rec(0x10f001, 11, {1}),
                    Rec(0x10f001, 12, {1}), Rec(0x10f002, 13, {1}), Rec(0x10f003, 14, {2})});
-  const Result result = Analysed(trace, MakeMemory());
+  const Result result = Analysed(trace, MakeMemory);
   EXPECT_THAT(DomainLines(result, 0), ElementsAre("grants_by/for d1 maps=2 unmaps=1 transfers=0",
                                                   "grants_by/for d2 maps=0 unmaps=0 transfers=1"));
   // Domains of which no vCPU has been seen are described too.
@@ -34,7 +34,7 @@ TEST(Memory, PopulateOnDemandIsByOrderAndByTheExitInWhichItHappened) {
                    // Before 4.18: domain and order in one word, then rubbish.
                    Rec(0x10f010, {7, 0, 8, 0, 1U | 9U << 16, 0xdeadbeef}), Rec(0x81001, 20, {}),
                    Rec(0x10f005, {7, 0, 1U, 0xdeadbeef})});
-  EXPECT_THAT(DomainLines(Analysed(trace, MakeMemory()), 1),
+  EXPECT_THAT(DomainLines(Analysed(trace, MakeMemory), 1),
               ElementsAre("memory/decrease reservation count=1 pages=1",
                           "memory/decrease reservation/order 0 count=1 pages=1",
                           "memory/decrease reservation/in no exit count=1",
@@ -54,7 +54,7 @@ TEST(Scheduler, CountsOfEachVcpuWhatNamesItAndMeasuresItsWaits) {
           Rec(0x22004, 18, {2, 1, 0}),           // stolen from pCPU 2
           Rec(0x2800f, 20, {0x7fff, 0, 99, 0}),  // the idle vCPU does not wait
           Rec(0x28006, 21, {1, 0})});
-  const Result result = Analysed(trace, MakeScheduler());
+  const Result result = Analysed(trace, MakeScheduler);
   EXPECT_THAT(
       Lines(result.document.trace),
       ElementsAre("runqueue_waits/runnable until running count=1 cycles=1",
@@ -80,7 +80,7 @@ TEST(PvEvents, TellsWhatTheRecordedArgumentsSay) {
                 Rec(0x20100d, 12, {20U | 1U << 20 | 1U << 24, 0, 4}),  // grant_table_op(map, , 4)
                 Rec(0x20100d, 13, {1U | 1U << 22, 0x80000003}),        // mmu_update(, 3 to go)
                 Rec(0x20200e, 14, {1U | 2U << 20 | 1U << 22, 0, 0, 2})});  // in a multicall
-  const Result result = Analysed(trace, MakePvEvents());
+  const Result result = Analysed(trace, MakePvEvents);
   EXPECT_THAT(VcpuLines(result, 0, 0),
               ElementsAre("pv/hypercall count=4", "pv/hypercall (subcall) count=1",
                           "hypercalls/mmu_update count=2 in_multicall=1 operations=5",
@@ -96,7 +96,7 @@ TEST(GuestEvents, BelongToTheVcpuThatRuns) {
   TraceBytes trace;
   trace.Window(0, {Rec(0x800f001, {1}), Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
                    Rec(0x800f013, {1, 2}), Rec(0x800f013, {}), Rec(0x800ffff, {})});
-  const Result result = Analysed(trace, MakeGuestEvents());
+  const Result result = Analysed(trace, MakeGuestEvents);
   EXPECT_THAT(VcpuLines(result, 1, 0),
               ElementsAre("guest_events/0x013 count=2", "guest_events/0xfff count=1"));
   EXPECT_THAT(Lines(result.document.trace), ElementsAre("guest_events/0x001 count=1"));
@@ -105,7 +105,7 @@ TEST(GuestEvents, BelongToTheVcpuThatRuns) {
 TEST(GuestEvents, OfADomainThatWroteNoneThereIsNothingToSay) {
   TraceBytes trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)})});
-  EXPECT_THAT(VcpuLines(Analysed(trace, MakeGuestEvents()), 1, 0), IsEmpty());
+  EXPECT_THAT(VcpuLines(Analysed(trace, MakeGuestEvents), 1, 0), IsEmpty());
 }
 
 }  // namespace

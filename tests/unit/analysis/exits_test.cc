@@ -52,7 +52,7 @@ class Guest {
   Result Summarise(Vendor vendor) const {
     TraceBytes trace;
     trace.Window(0, records_);
-    return ResultOf(trace, MakeExits(), vendor);
+    return ResultOf(trace, MakeExits, vendor);
   }
 
  private:

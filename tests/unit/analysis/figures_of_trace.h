@@ -12,6 +12,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
+#include "tests/unit/analysis/run_one.h"
 #include "tests/unit/trace/bytes_of_trace.h"
 #include "trace/trace_file.h"
 
@@ -25,18 +26,13 @@ inline constexpr uint32_t kBlockedToRunnable = 0x21211;
 inline constexpr uint32_t kD1V0 = 1U << 16;
 
 // One pass of the analysis over the trace, of the vendor's exit reasons.
-inline Result ResultOf(const trace::TraceBytes& bytes, std::unique_ptr<Analysis> analysis,
-                       trace::Vendor vendor) {
+inline Result ResultOf(const trace::TraceBytes& bytes, MakeAnalysis make, trace::Vendor vendor) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
   Known known;
   known.dialect.vendor = vendor;
   known.dialect.vendor_source = trace::DialectSource::kGiven;
-  std::vector<std::unique_ptr<Analysis>> analyses;
-  analyses.push_back(std::move(analysis));
-  auto result = Run(*file, known, analyses, 1);
-  EXPECT_TRUE(result.ok());
-  return *std::move(result);
+  return RunOne(*file, known, make);
 }
 
 // "CPUID count 2, cycles 30", the parts below it indented; percentiles left out.

@@ -29,7 +29,7 @@ TEST(GuestCr3, TimeInEachAddressSpaceFromTheFirstWriteOn) {
           Rec(kBlockedToRunnable, 1000, {kD1V0}),  // nobody's
           Rec(kRunnableToRunning, 2000, {kD1V0}), Rec(kVmentry, 2010, {}),  // 10 in the hypervisor
           Rec(kRunningToRunnable, 2020, {kD1V0})});                         // 10 in the guest
-  EXPECT_THAT(VcpuLines(ResultOf(trace, MakeGuestCr3(), trace::Vendor::kVmx), "cr3"),
+  EXPECT_THAT(VcpuLines(ResultOf(trace, MakeGuestCr3, trace::Vendor::kVmx), "cr3"),
               ElementsAre("0x1000 switches 1, guest_cycles 100, hypervisor_cycles 7, unpins 1",
                           "0x2000 switches 1, guest_cycles 13, hypervisor_cycles 15"));
 }

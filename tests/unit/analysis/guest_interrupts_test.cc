@@ -17,7 +17,7 @@ constexpr uint32_t kInjVirq = 0x82004;
 std::vector<std::string> LinesOf(const std::vector<std::vector<uint32_t>>& records) {
   TraceBytes trace;
   trace.Window(0, records);
-  return VcpuLines(ResultOf(trace, MakeGuestInterrupts(), trace::Vendor::kSvm), "guest_interrupts");
+  return VcpuLines(ResultOf(trace, MakeGuestInterrupts, trace::Vendor::kSvm), "guest_interrupts");
 }
 
 TEST(GuestInterrupts, RunFromTheEntryThatDeliversThemToTheHalt) {

@@ -20,7 +20,7 @@ using trace::Rec;
 std::string RefusalOf(const trace::TraceBytes& bytes) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
-  const auto result = Run(*file, {}, {}, 1);
+  const auto result = Run(*file, {}, AllAnalyses, 1);
   EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
   const auto survey = SurveySeries(*file, {}, {FindSeries("runstates")}, {}, 0);
   EXPECT_EQ(survey.status(), result.status());

@@ -25,7 +25,7 @@ TEST(LogVolume, CountsEveryRecordInItsClassAndOnItsPcpu) {
                    Rec(0x1f002, {0, 0})});                     // 12
   trace.Window(1, {Rec(0x802fff, 15, {}),                      // 12, of an unknown event
                    Rec(0x20100d, 18, {23})});                  // 16
-  const Result result = Analysed(trace, MakeLogVolume());
+  const Result result = Analysed(trace, MakeLogVolume);
   EXPECT_EQ(result.trace.record_bytes, 116U);
   EXPECT_THAT(
       Lines(result.document.trace),
@@ -49,7 +49,7 @@ TEST(Pcpus, ATurnThatGoesOnIsOneInterval) {
           Rec(kRunningToBlocked, 30, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 30, {Vcpu(kIdle, 0)}),
           Rec(kRunningToRunnable, 45, {Vcpu(kIdle, 0)}), Rec(kRunnableToRunning, 50, {Vcpu(1, 0)}),
           Rec(0x22206, 57, {1})});
-  EXPECT_THAT(Lines(Analysed(trace, MakePcpus()).document.trace),
+  EXPECT_THAT(Lines(Analysed(trace, MakePcpus).document.trace),
               ElementsAre("utilisation/p0", "utilisation/p0/running count=2 cycles=27",
                           "utilisation/p0/idle count=1 cycles=15",
                           "pcpu_edges/p0, not known who ran cycles=5"));
@@ -61,7 +61,7 @@ TEST(Pcpus, LostTimeIsFromTheFirstLostRecordToTheMark) {
                    Rec(0x1f001, 100, {7, 1, 50, 0}),  // 7 records lost since 50; d1v0 runs
                    Rec(kRunningToBlocked, 120, {Vcpu(1, 0)})});
   EXPECT_THAT(
-      Lines(Analysed(trace, MakePcpus()).document.trace),
+      Lines(Analysed(trace, MakePcpus).document.trace),
       ElementsAre("utilisation/p0 lost_records=7", "utilisation/p0/running count=2 cycles=60",
                   "utilisation/p0/lost count=1 cycles=50"));
 }
@@ -74,7 +74,7 @@ TEST(Affinity, AStayEndsWhereTheVcpuBeginsToRunElsewhere) {
           Rec(kRunningToRunnable, 40, {Vcpu(1, 0)})});
   trace.Window(1, {Rec(kRunnableToRunning, 50, {Vcpu(1, 0)}),
                    Rec(kRunningToBlocked, 65, {Vcpu(1, 0)}), Rec(0x22206, 70, {1})});
-  EXPECT_THAT(VcpuLines(Analysed(trace, MakeAffinity()), 1, 0),
+  EXPECT_THAT(VcpuLines(Analysed(trace, MakeAffinity), 1, 0),
               ElementsAre("affinity/all count=2 cycles=60", "affinity/all/p0 count=1 cycles=40",
                           "affinity/all/p1 count=1 cycles=20"));
 }
@@ -85,7 +85,7 @@ TEST(Power, MeasuresIdleStatesAndFrequenciesWithTheRecordsClock) {
                    Rec(0x801001, 50, {2400, 1800}), Rec(0x801002, 60, {1, 1002, 5, 6}),
                    Rec(0x801003, 65, {1, 1003, 0, 0, 0, 0}), Rec(0x801001, 90, {1800, 2400}),
                    Rec(0x801003, 95, {3, 1004, 0, 0, 0, 0}), Rec(0x22206, 100, {1})});
-  EXPECT_THAT(Lines(Analysed(trace, MakePower()).document.trace),
+  EXPECT_THAT(Lines(Analysed(trace, MakePower).document.trace),
               ElementsAre("idle_states/p0", "idle_states/p0/C1 count=1 cycles=5",
                           "idle_states/p0/C2 count=1 cycles=30",
                           "idle_states/p0/left, entry not seen count=1", "frequencies/p0 changes=2",
@@ -100,7 +100,7 @@ TEST(Irqs, TheLengthOfHandlingIsRightThoughThe32BitsWrap) {
                    Rec(0x802005, 40, {9, 0x31, 1}), Rec(0x802007, 50, {0xf1})});
   trace.Window(1, {Rec(0x802008, 60, {9, 200, 210})});
   EXPECT_THAT(
-      Lines(Analysed(trace, MakeIrqs()).document.trace),
+      Lines(Analysed(trace, MakeIrqs).document.trace),
       ElementsAre("irqs/irq 9 count=3 cycles=92", "irqs/irq 9/p0 count=2 cycles=82",
                   "irqs/irq 9/p1 count=1 cycles=10", "irq_vectors/irq 9 bound=1 assigned=1 moves=1",
                   "unmapped_vectors/vector 0xf1 count=1"));
@@ -109,7 +109,7 @@ TEST(Irqs, TheLengthOfHandlingIsRightThoughThe32BitsWrap) {
 TEST(Power, SaysNothingOfATraceWithoutPowerRecords) {
   TraceBytes trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)})});
-  EXPECT_THAT(Lines(Analysed(trace, MakePower()).document.trace), IsEmpty());
+  EXPECT_THAT(Lines(Analysed(trace, MakePower).document.trace), IsEmpty());
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ class Points : public PointSink {
 std::vector<std::string> PointsOf(const TraceBytes& bytes, std::string_view name,
                                   const ScatterOptions& options = {}) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
-  std::vector<std::unique_ptr<Analysis>> analyses;
+  std::vector<std::unique_ptr<Subscriber>> analyses;
   auto made = FindScatter(name)->make(options);
   Points points(*made);
   made->SetSink(points);

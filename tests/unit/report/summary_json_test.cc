@@ -18,7 +18,7 @@ using trace::Rec;
 nlohmann::ordered_json SummaryOf(const trace::TraceBytes& bytes) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
-  const auto result = analysis::Run(*file, {}, analysis::AllAnalyses(), 1);
+  const auto result = analysis::Run(*file, {}, analysis::AllAnalyses, 1);
   EXPECT_TRUE(result.ok()) << result.status();
   return SummaryJson(*result, [](DomainId) { return std::string("web"); });
 }

@@ -1,0 +1,108 @@
+// The hot paths of a trace: the ordered stream, following it, the timeline, each analysis, all of
+// them. XENOSCOPE_TRACE names the trace; default: that of the small recording, which is in the
+// processor's cache. Figures are nanoseconds a record.
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/follower.h"
+#include "analysis/lane.h"
+#include "analysis/registry.h"
+#include "analysis/run.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope {
+namespace {
+
+const trace::TraceFile& TheTrace() {
+  static const trace::TraceFile* const kFile = [] {
+    const char* path = std::getenv("XENOSCOPE_TRACE");
+    auto file = trace::TraceFile::Open(path == nullptr ? "" : path);
+    if (!file.ok()) std::abort();
+    return new trace::TraceFile(*std::move(file));
+  }();
+  return *kFile;
+}
+
+void SetRate(benchmark::State& state, uint64_t records) {
+  state.SetItemsProcessed(static_cast<int64_t>(records));
+}
+
+void BM_Stream(benchmark::State& state) {
+  uint64_t records = 0;
+  for (auto _ : state) {
+    auto stream = TheTrace().Stream();
+    for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
+      records += batch.size();
+    }
+  }
+  SetRate(state, records);
+}
+BENCHMARK(BM_Stream)->Unit(benchmark::kMillisecond);
+
+void BM_Skim(benchmark::State& state) {
+  uint64_t records = 0;
+  analysis::Lane lane({});
+  lane.StartFollowing();
+  const trace::EventSet events = lane.WantedEvents();
+  for (auto _ : state) {
+    auto stream = TheTrace().Stream();
+    stream.ForEach<false>(stream.kEnd, events, [&](const trace::Item&) { ++records; });
+  }
+  SetRate(state, records);
+}
+BENCHMARK(BM_Skim)->Unit(benchmark::kMillisecond);
+
+void BM_Follow(benchmark::State& state) {
+  const auto all = analysis::AllAnalyses();
+  for (auto _ : state) {
+    analysis::Lane lane(analysis::SubscribersOf(all));
+    lane.StartFollowing();
+    analysis::Follower follower(TheTrace().bytes(), lane);
+    const trace::EventSet events = lane.WantedEvents();
+    auto stream = TheTrace().Stream();
+    stream.ForEach<false>(stream.kEnd, events,
+                          [&](const trace::Item& item) { follower.Take(item); });
+  }
+}
+BENCHMARK(BM_Follow)->Unit(benchmark::kMillisecond);
+
+void RunLane(benchmark::State& state, const std::vector<std::unique_ptr<analysis::Analysis>>& all) {
+  uint64_t records = 0;
+  for (auto _ : state) {
+    analysis::Lane lane(analysis::SubscribersOf(all));
+    auto stream = TheTrace().Stream();
+    const trace::EventSet events = lane.WantedEvents();
+    stream.ForEach<true>(stream.kEnd, events, [&](const trace::Item& item) { lane.Take(item); });
+    records += stream.TakenVolume().Total().records;
+  }
+  SetRate(state, records);
+}
+
+void BM_Timeline(benchmark::State& state) { RunLane(state, {}); }
+BENCHMARK(BM_Timeline)->Unit(benchmark::kMillisecond);
+
+void BM_Analysis(benchmark::State& state) {
+  auto all = analysis::AllAnalyses();
+  std::vector<std::unique_ptr<analysis::Analysis>> one;
+  one.push_back(std::move(all[static_cast<size_t>(state.range(0))]));
+  RunLane(state, one);
+}
+BENCHMARK(BM_Analysis)->DenseRange(0, 14)->Unit(benchmark::kMillisecond);
+
+void BM_AllAnalyses(benchmark::State& state) { RunLane(state, analysis::AllAnalyses()); }
+BENCHMARK(BM_AllAnalyses)->Unit(benchmark::kMillisecond);
+
+void BM_Summary(benchmark::State& state) {
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(analysis::Run(TheTrace(), {}, analysis::AllAnalyses,
+                                           static_cast<unsigned>(state.range(0))));
+  }
+}
+BENCHMARK(BM_Summary)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+}  // namespace xenoscope
