@@ -72,6 +72,7 @@ int Main(int argc, const char* const* argv) {
   // One line a subcommand, in the order of -h.
   xenoscope::cli::AddRecord(app, run);
   xenoscope::cli::AddEvents(app, run);
+  xenoscope::cli::AddDoctor(app, run);
   xenoscope::cli::AddReport(app, run);
   xenoscope::cli::AddSummary(app, run);
   xenoscope::cli::AddDump(app, run);

@@ -127,7 +127,15 @@ int XenoprofSession::Call(XenoprofOp op, T& argument) {
   return calls_.Call(op, std::as_writable_bytes(std::span(&argument, 1)));
 }
 
-absl::Status XenoprofSession::Initialize(std::span<const DomainId> passive, uint32_t samples) {
+absl::StatusOr<std::string> XenoprofSession::Probe(XenoprofCalls& calls) {
+  XenoprofSession session(calls, [] { return Tsc{}; });
+  XENOSCOPE_RETURN_IF_ERROR(session.BecomeInitiator());
+  session.Call(XenoprofOp::kShutdown);
+  session.state_ = State::kClosed;
+  return session.cpu_type_;
+}
+
+absl::Status XenoprofSession::BecomeInitiator() {
   XenoprofInit init;
   if (const int error = Call(XenoprofOp::kInit, init); error < 0) {
     state_ = State::kClosed;  // nothing to give back
@@ -140,7 +148,11 @@ absl::Status XenoprofSession::Initialize(std::span<const DomainId> passive, uint
   cpu_type_ =
       std::string(init.cpu_type.data(), strnlen(init.cpu_type.data(), init.cpu_type.size()));
   counters_ = static_cast<uint32_t>(std::max(init.num_events, 0));
+  return absl::OkStatus();
+}
 
+absl::Status XenoprofSession::Initialize(std::span<const DomainId> passive, uint32_t samples) {
+  XENOSCOPE_RETURN_IF_ERROR(BecomeInitiator());
   XenoprofGetBuffer get;
   get.max_samples = static_cast<int32_t>(samples);
   if (const int error = Call(XenoprofOp::kGetBuffer, get); error < 0) return GetBufferError(error);

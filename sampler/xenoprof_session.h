@@ -52,6 +52,11 @@ class XenoprofSession {
   // clock must have been stopped: the caller makes sure that no session is alive.
   static void Recover(XenoprofCalls& calls);
 
+  // What xenoprof calls this processor. Claims nothing; but it must not be asked while a session is
+  // alive, which it ends. Errors: no xenoprof in this Xen, CPU not supported (Unimplemented), not
+  // dom0 (PermissionDenied).
+  static absl::StatusOr<std::string> Probe(XenoprofCalls& calls);
+
   // Becomes the initiator and maps the buffers of dom0 and of `passive`. `calls` and `read_tsc`
   // outlive the session. A buffer holds up to `samples` samples of one vCPU; Xen gives less when a
   // domain has many vCPUs, and what it gave earlier in the domain's life.
@@ -97,6 +102,7 @@ class XenoprofSession {
   XenoprofSession(XenoprofCalls& calls, std::function<Tsc()> read_tsc);
 
   absl::Status Initialize(std::span<const DomainId> passive, uint32_t samples);
+  absl::Status BecomeInitiator();
   absl::Status AddPassive(DomainId domain, uint32_t samples);
   absl::Status MapBuffers(DomainId domain, int32_t count, int32_t size, uint64_t address);
   void DrainBuffer(Buffer& buffer, const Sink& sink);

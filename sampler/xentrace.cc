@@ -32,28 +32,6 @@ constexpr int kStopPatienceMs =
 
 bool IsProgram(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
 
-absl::StatusOr<std::string> Find() {
-  const char* path = std::getenv("PATH");
-  const std::vector<std::string> directories = absl::StrSplit(path == nullptr ? "" : path, ':');
-  for (const std::string& directory : directories) {
-    std::string candidate = directory + "/xentrace";
-    if (!directory.empty() && IsProgram(candidate)) return candidate;
-  }
-  // Debian keeps the tools of each Xen version apart.
-  glob_t found{};
-  std::string last;
-  if (glob("/usr/lib/xen-*/bin/xentrace", 0, nullptr, &found) == 0) {
-    for (size_t i = 0; i < found.gl_pathc; ++i) {
-      if (IsProgram(found.gl_pathv[i])) last = found.gl_pathv[i];
-    }
-  }
-  globfree(&found);
-  if (!last.empty()) return last;
-  return NotFoundError(
-      "xentrace is neither in PATH nor in /usr/lib/xen-*/bin: install xen-utils, or record samples "
-      "alone with --no-trace");
-}
-
 std::string LastLine(int fd) {
   std::array<char, 4096> buffer{};
   struct stat info {};
@@ -84,9 +62,31 @@ int WriteAll(int fd, const char* data, size_t size) {
 
 }  // namespace
 
+absl::StatusOr<std::string> FindXentrace() {
+  const char* path = std::getenv("PATH");
+  const std::vector<std::string> directories = absl::StrSplit(path == nullptr ? "" : path, ':');
+  for (const std::string& directory : directories) {
+    std::string candidate = directory + "/xentrace";
+    if (!directory.empty() && IsProgram(candidate)) return candidate;
+  }
+  // Debian keeps the tools of each Xen version apart.
+  glob_t found{};
+  std::string last;
+  if (glob("/usr/lib/xen-*/bin/xentrace", 0, nullptr, &found) == 0) {
+    for (size_t i = 0; i < found.gl_pathc; ++i) {
+      if (IsProgram(found.gl_pathv[i])) last = found.gl_pathv[i];
+    }
+  }
+  globfree(&found);
+  if (!last.empty()) return last;
+  return NotFoundError(
+      "xentrace is neither in PATH nor in /usr/lib/xen-*/bin: install xen-utils, or record samples "
+      "alone with --no-trace");
+}
+
 absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& request,
                                                           const std::string& path) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::string program, Find());
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string program, FindXentrace());
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) return ErrnoError(errno, "cannot create {}", path);
   int ends[2] = {-1, -1};

@@ -27,6 +27,9 @@ struct TraceRequest {
   uint32_t poll_ms = 20;
 };
 
+// Where the program is: in PATH, else in /usr/lib/xen-*/bin. NotFound: what to install.
+absl::StatusOr<std::string> FindXentrace();
+
 class Xentrace {
  public:
   // Starts it, found in PATH or in /usr/lib/xen-*/bin, and waits until it traces.

@@ -199,6 +199,16 @@ TEST_F(XenoprofSessionTest, EscapesAreCountedAndNotKept) {
   EXPECT_EQ(session->Streams()[1].escapes, 1);
 }
 
+TEST_F(XenoprofSessionTest, ProbingClaimsNothing) {
+  const auto processor = XenoprofSession::Probe(xen_);
+  ASSERT_TRUE(processor.ok()) << processor.status();
+  EXPECT_EQ(*processor, "x86-64/family15h");
+  ExpectAllGivenBack();
+  EXPECT_TRUE(Profiling()->Close().ok());  // and stands in nobody's way
+  xen_.init_error = -ENOSYS;
+  EXPECT_TRUE(absl::IsUnimplemented(XenoprofSession::Probe(xen_).status()));
+}
+
 TEST_F(XenoprofSessionTest, RefusalsSayWhatToDo) {
   xen_.init_error = -ENOSYS;
   EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("built without it"));

@@ -1,0 +1,177 @@
+#include "sampler/checkup.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "base/error.h"
+#include "sampler/host.h"
+#include "sampler/privcmd.h"
+#include "sampler/session_lock.h"
+#include "sampler/vcpu_calls.h"
+#include "sampler/xenoprof_calls.h"
+#include "sampler/xenoprof_session.h"
+#include "sampler/xentrace.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+// Whether one of the first symbols has an address: the very first may be at 0 in earnest.
+bool KernelSymbolsHaveAddresses() {
+  constexpr int kLines = 64;
+  std::ifstream file("/proc/kallsyms");
+  std::string line;
+  for (int i = 0; i < kLines && std::getline(file, line); ++i) {
+    if (!absl::StartsWith(line, "0000000000000000 ")) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<std::string> ProbeXenoprof() {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<XenoprofCalls> calls, OpenXenoprofCalls());
+  return XenoprofSession::Probe(*calls);
+}
+
+// What asks Xen itself.
+void AskXen(HostFacts& facts) {
+  absl::StatusOr<std::unique_ptr<DomainDirectory>> directory = DomainDirectory::Open();
+  facts.xenstore = directory.status();
+  if (directory.ok()) {
+    const size_t domains = (*directory)->Ids().size();
+    facts.guests = domains == 0 ? 0 : domains - 1;
+  }
+  if (const auto pcpus = OnlineApicIds(); pcpus.ok()) {
+    facts.pcpus = static_cast<uint32_t>(pcpus->size());
+  }
+  facts.vcpu = OpenVcpuCalls().status();
+  // Asking xenoprof ends the session of another, and what a killed one left must not be asked.
+  const absl::StatusOr<SessionLock> lock = SessionLock::Take();
+  facts.other = lock.status();
+  if (!lock.ok()) {
+    facts.xenoprof = lock.status();
+  } else if (!lock->left().empty()) {
+    facts.left_running = true;
+  } else {
+    facts.xenoprof = ProbeXenoprof();
+  }
+}
+
+Finding Yes(std::string subject, std::string text) {
+  return {std::move(subject), Verdict::kYes, std::move(text)};
+}
+Finding Partly(std::string subject, std::string text) {
+  return {std::move(subject), Verdict::kPartly, std::move(text)};
+}
+Finding No(std::string subject, std::string text) {
+  return {std::move(subject), Verdict::kNo, std::move(text)};
+}
+Finding No(std::string subject, const absl::Status& why) {
+  return No(std::move(subject), std::string(Message(why)));
+}
+
+Finding Xenoprof(const HostFacts& facts) {
+  if (!facts.pv) {
+    return No("xenoprof", "dom0 is not a PV domain, and xenoprof is for PV domains only");
+  }
+  if (facts.left_running) {
+    return Yes("xenoprof", "a killed recording has left it running, which the next `record` ends");
+  }
+  if (!facts.xenoprof.ok()) return No("xenoprof", facts.xenoprof.status());
+  return Yes("xenoprof", fmt::format("samples Xen, dom0 and all guests by the counters of {}; on a "
+                                     "machine without counters (a virtual one) there are no "
+                                     "samples: then take vcpu, or --clock hpet:HZ",
+                                     *facts.xenoprof));
+}
+
+Finding Vcpu(const HostFacts& facts) {
+  if (!facts.vcpu.ok()) return No("vcpu", facts.vcpu);
+  if (facts.guests == 0) return Partly("vcpu", "looks at guests, and there is none now");
+  if (facts.pcpus == 1) {
+    return Partly("vcpu",
+                  "there is one pCPU, where no guest runs while dom0 looks: it shows where guests "
+                  "were preempted");
+  }
+  return Yes("vcpu", "samples the guests, not dom0 and Xen");
+}
+
+Finding Trace(const HostFacts& facts) {
+  if (!facts.xentrace.ok()) return No("trace", facts.xentrace);
+  if (!facts.evtchn.ok()) return No("trace", facts.evtchn);
+  return Yes("trace", "records what the scheduler and VM exits do, and samples HVM and PVH guests");
+}
+
+// What `record --source auto` does, as sampler/sources.cc chooses.
+Finding Choice(const std::vector<Finding>& findings, const HostFacts& facts) {
+  const auto works = [&findings](std::string_view subject) {
+    const auto found = std::ranges::find(findings, subject, &Finding::subject);
+    return found != findings.end() && found->verdict != Verdict::kNo;
+  };
+  const bool trace = works("trace");
+  const std::string with = trace ? "with the trace" : "and wants --no-trace";
+  if (!facts.xenstore.ok() || !facts.other.ok()) return No("record", "see above");
+  if (works("xenoprof")) return Yes("record", fmt::format("takes xenoprof, {}", with));
+  if (works("vcpu") && facts.guests > 0) {
+    return Yes("record", fmt::format("takes vcpu, {}", with));
+  }
+  if (trace) return Partly("record", "takes the trace alone");
+  return No("record", "no source works here");
+}
+
+}  // namespace
+
+const char* ToString(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kYes:
+      return "yes";
+    case Verdict::kPartly:
+      return "partly";
+    case Verdict::kNo:
+      return "no";
+  }
+  return "?";
+}
+
+HostFacts LookAround() {
+  HostFacts facts;
+  facts.door = CheckPrivcmd();
+  if (!facts.door.ok()) return facts;
+  facts.xen_version = ReadXenInfo().version;
+  facts.pv = Dom0IsPv();
+  AskXen(facts);
+  facts.xentrace = FindXentrace().status();
+  if (access("/dev/xen/evtchn", R_OK | W_OK) != 0) {
+    facts.evtchn = PreconditionError("/dev/xen/evtchn is missing: run `modprobe xen-evtchn`");
+  }
+  facts.xen_symbols = access("/proc/xen/xensyms", R_OK) == 0;
+  facts.kernel_symbols = KernelSymbolsHaveAddresses();
+  return facts;
+}
+
+std::vector<Finding> Diagnose(const HostFacts& facts) {
+  const Finding reports = Yes(
+      "reports", "recordings and traces from elsewhere are read on any machine: report, summary");
+  if (!facts.door.ok()) return {No("recording", facts.door), reports};
+  std::vector<Finding> findings;
+  findings.push_back(Yes("recording", fmt::format("this is dom0 of Xen {}", facts.xen_version)));
+  if (!facts.xenstore.ok()) findings.push_back(No("xenstore", facts.xenstore));
+  if (!facts.other.ok()) findings.push_back(Partly("session", std::string(Message(facts.other))));
+  findings.push_back(Xenoprof(facts));
+  findings.push_back(Vcpu(facts));
+  findings.push_back(Trace(facts));
+  findings.push_back(facts.xen_symbols
+                         ? Yes("Xen's symbols", "/proc/xen/xensyms")
+                         : No("Xen's symbols", "run `mount -t xenfs none /proc/xen`"));
+  findings.push_back(facts.kernel_symbols ? Yes("dom0's symbols", "/proc/kallsyms")
+                                          : No("dom0's symbols",
+                                               "/proc/kallsyms hides its addresses: run "
+                                               "`sysctl kernel.kptr_restrict=1`"));
+  findings.push_back(Choice(findings, facts));
+  findings.push_back(reports);
+  return findings;
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,47 @@
+// What this machine has of what recording needs, and what to do about what is missing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace xenoscope::sampler {
+
+// What was found on the machine. An error says what is missing and what to do.
+struct HostFacts {
+  absl::Status door;          // hypercalls as dom0
+  std::string xen_version;    // empty: not known
+  bool pv = false;            // dom0 is a PV domain
+  absl::Status other;         // FailedPrecondition: another recording goes on
+  bool left_running = false;  // xenoprof, by a recording that was killed
+  absl::Status xenstore;
+  size_t guests = 0;
+  uint32_t pcpus = 0;
+  absl::StatusOr<std::string> xenoprof = std::string();  // as it calls the processor
+  absl::Status vcpu;                                     // Xen lets us look at vCPUs
+  absl::Status xentrace;                                 // it is installed
+  absl::Status evtchn;                                   // /dev/xen/evtchn, which it needs
+  bool xen_symbols = false;                              // /proc/xen/xensyms
+  bool kernel_symbols = false;                           // /proc/kallsyms with its addresses
+};
+
+// Looks at this machine. Changes nothing that a recording would notice, nor one that goes on.
+HostFacts LookAround();
+
+enum class Verdict : uint8_t { kYes, kPartly, kNo };
+const char* ToString(Verdict verdict);
+
+struct Finding {
+  std::string subject;  // "xenoprof": a source, or what all need
+  Verdict verdict = Verdict::kNo;
+  std::string text;  // what follows from it, and what to do
+};
+
+// A finding for each source, after those for what all of them need; last what `record` would do.
+std::vector<Finding> Diagnose(const HostFacts& facts);
+
+}  // namespace xenoscope::sampler

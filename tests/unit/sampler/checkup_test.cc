@@ -1,0 +1,112 @@
+// What is said of machines that lack one thing or another.
+#include "sampler/checkup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using ::testing::HasSubstr;
+
+HostFacts Dom0() {
+  HostFacts facts;
+  facts.xen_version = "4.17.7";
+  facts.pv = true;
+  facts.guests = 2;
+  facts.pcpus = 4;
+  facts.xenoprof = "x86-64/family15h";
+  facts.xen_symbols = facts.kernel_symbols = true;
+  return facts;
+}
+
+// "yes: takes xenoprof"; "-" when nothing is said of it.
+std::string Of(const HostFacts& facts, const std::string& subject) {
+  for (const Finding& finding : Diagnose(facts)) {
+    if (finding.subject == subject)
+      return std::string(ToString(finding.verdict)) + ": " + finding.text;
+  }
+  return "-";
+}
+
+TEST(Checkup, InADom0WithEverythingAllSourcesWork) {
+  for (const Finding& finding : Diagnose(Dom0())) {
+    EXPECT_EQ(finding.verdict, Verdict::kYes) << finding.subject;
+  }
+  EXPECT_EQ(Of(Dom0(), "recording"), "yes: this is dom0 of Xen 4.17.7");
+  EXPECT_EQ(Of(Dom0(), "record"), "yes: takes xenoprof, with the trace");
+}
+
+TEST(Checkup, OutsideOfDom0OnlyTheDoorIsToldAndWhatStillWorks) {
+  HostFacts facts;
+  facts.door = PreconditionError("this machine does not run on Xen");
+  EXPECT_EQ(Diagnose(facts).size(), 2U);
+  EXPECT_EQ(Of(facts, "recording"), "no: this machine does not run on Xen");
+  EXPECT_THAT(Of(facts, "reports"), HasSubstr("yes: "));
+}
+
+TEST(Checkup, WithoutXenoprofGuestsAreLookedAt) {
+  HostFacts facts = Dom0();
+  facts.xenoprof = UnimplementedError("this Xen has no xenoprof");
+  EXPECT_EQ(Of(facts, "xenoprof"), "no: this Xen has no xenoprof");
+  EXPECT_EQ(Of(facts, "record"), "yes: takes vcpu, with the trace");
+  facts.guests = 0;
+  EXPECT_THAT(Of(facts, "vcpu"), HasSubstr("partly: "));
+  EXPECT_EQ(Of(facts, "record"), "partly: takes the trace alone");
+}
+
+TEST(Checkup, APvhDom0HasNoXenoprof) {
+  HostFacts facts = Dom0();
+  facts.pv = false;
+  EXPECT_THAT(Of(facts, "xenoprof"), HasSubstr("no: dom0 is not a PV domain"));
+  EXPECT_EQ(Of(facts, "record"), "yes: takes vcpu, with the trace");
+}
+
+TEST(Checkup, OnePcpuBendsWhatLooksSee) {
+  HostFacts facts = Dom0();
+  facts.pcpus = 1;
+  EXPECT_THAT(Of(facts, "vcpu"), HasSubstr("partly: there is one pCPU"));
+}
+
+TEST(Checkup, WithoutXentraceOrItsDeviceThereIsNoTrace) {
+  HostFacts facts = Dom0();
+  facts.xentrace = NotFoundError("install xen-utils");
+  EXPECT_EQ(Of(facts, "trace"), "no: install xen-utils");
+  EXPECT_EQ(Of(facts, "record"), "yes: takes xenoprof, and wants --no-trace");
+  facts = Dom0();
+  facts.evtchn = PreconditionError("run `modprobe xen-evtchn`");
+  EXPECT_EQ(Of(facts, "trace"), "no: run `modprobe xen-evtchn`");
+}
+
+TEST(Checkup, WhatStopsEveryRecordingIsToldFirst) {
+  HostFacts facts = Dom0();
+  facts.xenstore = PreconditionError("start xenstored");
+  EXPECT_EQ(Of(facts, "xenstore"), "no: start xenstored");
+  EXPECT_THAT(Of(facts, "record"), HasSubstr("no: "));
+  facts = Dom0();
+  facts.other = PreconditionError("another xenoscope is recording");
+  EXPECT_EQ(Of(facts, "session"), "partly: another xenoscope is recording");
+  EXPECT_THAT(Of(facts, "record"), HasSubstr("no: "));
+}
+
+TEST(Checkup, WhatAKilledRecordingLeftIsInNobodysWay) {
+  HostFacts facts = Dom0();
+  facts.left_running = true;
+  EXPECT_THAT(Of(facts, "xenoprof"), HasSubstr("the next `record` ends"));
+  EXPECT_EQ(Of(facts, "record"), "yes: takes xenoprof, with the trace");
+}
+
+TEST(Checkup, MissingSymbolsHaveTheirRemedy) {
+  HostFacts facts = Dom0();
+  facts.xen_symbols = facts.kernel_symbols = false;
+  EXPECT_THAT(Of(facts, "Xen's symbols"), HasSubstr("mount -t xenfs"));
+  EXPECT_THAT(Of(facts, "dom0's symbols"), HasSubstr("kptr_restrict"));
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler
