@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "base/error.h"
+#include "base/nearest.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -47,6 +48,26 @@ std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
   return found;
 }
 
+// "; did you mean NAME?", of the events of the PMU in "PMU::EVENT:MASK"; nothing when none is near.
+std::string Suggestion(std::string_view full_name) {
+  const size_t colons = full_name.find("::");
+  const std::string_view pmu = full_name.substr(0, colons);
+  const std::string_view event = full_name.substr(colons + 2);
+  const auto pmus = CorePmus(/*only_present=*/false);
+  const auto found = std::ranges::find_if(
+      pmus, [pmu](const pfm_pmu_info_t& info) { return std::string_view(info.name) == pmu; });
+  if (found == pmus.end()) return "";
+  std::vector<std::string> names;
+  for (int i = found->first_event; i >= 0; i = pfm_get_event_next(i)) {
+    pfm_event_info_t info{};
+    info.size = sizeof info;
+    if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS) break;
+    names.push_back(absl::AsciiStrToLower(info.name));
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return DidYouMean(absl::AsciiStrToLower(std::string(event.substr(0, event.find(':')))), views);
+}
+
 // The code of an event select register (AMD and Intel alike): event in bits 0 to 7 and, on AMD, 32
 // to 35; unit mask in bits 8 to 15.
 absl::StatusOr<PmuEvent> Encode(const std::string& name) {
@@ -56,8 +77,8 @@ absl::StatusOr<PmuEvent> Encode(const std::string& name) {
       pfm_get_event_encoding(name.c_str(), PFM_PLM0 | PFM_PLM3, nullptr, nullptr, &codes, &count);
   const std::unique_ptr<uint64_t, void (*)(void*)> owner(codes, std::free);
   if (result != PFM_SUCCESS || count < 1) {
-    return NotFoundError("event '{}': {}; `xenoscope events` lists the names", name,
-                         pfm_strerror(result));
+    return NotFoundError("event '{}': {}{}; `xenoscope events` lists the names", name,
+                         pfm_strerror(result), result == PFM_ERR_NOTFOUND ? Suggestion(name) : "");
   }
   PmuEvent event;
   event.code = static_cast<uint32_t>((codes[0] & 0xff) | ((codes[0] >> 24) & 0xf00));

@@ -50,6 +50,13 @@ TEST(PmuEventsTest, RefusalsSayWhatIsWrong) {
   EXPECT_THAT(Refusal("core::moon_phase:1000"), HasSubstr("xenoscope events"));
 }
 
+TEST(PmuEventsTest, AMisspeltNameHasANearOne) {
+  EXPECT_THAT(Refusal("core::l2_lines_im:1000"), HasSubstr("did you mean l2_lines_in?"));
+  EXPECT_THAT(Refusal("core::L2_Lines_im:self:1000"), HasSubstr("did you mean l2_lines_in?"));
+  EXPECT_THAT(Refusal("core::moon_phase:1000"), testing::Not(HasSubstr("did you mean")));
+  EXPECT_THAT(Refusal("moon::l2_lines_in:1000"), testing::Not(HasSubstr("did you mean")));
+}
+
 TEST(PmuEventsTest, CodesThatXenoprofProgramsWronglyAreRefused) {
   EXPECT_THAT(Refusal("amd64_fam15h_interlagos::dispatched_fpu:100000"), testing::Not(""));
 }
