@@ -13,10 +13,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "report/recording_line.h"
+#include "report/terminal.h"
 #include "sampler/recorder.h"
 
 namespace xenoscope::cli {
@@ -119,9 +122,16 @@ std::string Bytes(uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / kMega);
 }
 
-void ShowProgress(const Progress& now) {
-  fmt::print(stderr, "\rrecording {:.0f} s: {} samples, {} lost; trace {} ", Seconds(now.elapsed),
-             now.samples, now.lost, Bytes(now.trace_bytes));
+report::RecordingState StateOf(const RecordRequest& request, const Progress& now) {
+  report::RecordingState state;
+  state.seconds = Seconds(now.elapsed);
+  for (const auto& [name, samples] : now.of_domain) state.domains.push_back({name, samples});
+  state.lost = now.lost;
+  state.trace_bytes = now.trace_bytes;
+  state.disk_left = now.disk_left;
+  state.sampling = !now.of_domain.empty();
+  state.tracing = request.trace.has_value();
+  return state;
 }
 
 // Samples kept of each domain: "1860 of Domain-0, 3634 of web".
@@ -178,15 +188,18 @@ void ShowStops(const sampler::RecordResult& result) {
 
 absl::Status RunRecord(const RecordRequest& request) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  bool shown = false;
-  const auto progress = [&](const Progress& now) {
+  report::RecordingState shown;
+  const auto progress = [&](const Progress& progress_now) {
     if (!terminal) return;
-    ShowProgress(now);
-    shown = true;
+    report::RecordingState now = StateOf(request, progress_now);
+    // The last column stays free: some terminals begin a new line when it is written.
+    const size_t width = report::StderrColumns() - 1;
+    fmt::print(stderr, "\r\033[K{}", report::RecordingLine(shown, now, width));
+    shown = std::move(now);
   };
   XENOSCOPE_ASSIGN_OR_RETURN(const sampler::RecordResult result,
                              sampler::Record(request, progress));
-  if (shown) fmt::print(stderr, "\r\033[K");
+  if (shown.seconds > 0) fmt::print(stderr, "\r\033[K");
   for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
   for (const recording::StreamInfo& stream : result.info.streams) {
     if (stream.Balanced()) continue;
@@ -195,6 +208,9 @@ absl::Status RunRecord(const RecordRequest& request) {
   }
   ShowStops(result);
   ShowResult(request, result);
+  if (const auto warning = report::LossWarning(result.last.samples, result.last.lost)) {
+    fmt::print(stderr, "{}\n", *warning);
+  }
   return result.status;
 }
 

@@ -44,4 +44,10 @@ size_t StdoutRows() {
   return rows;
 }
 
+size_t StderrColumns() {
+  constexpr size_t kUsual = 80;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+}
+
 }  // namespace xenoscope::report

@@ -1,4 +1,4 @@
-// What standard output can show.
+// What standard output and standard error can show.
 #pragma once
 
 #include "report/table_text.h"
@@ -11,5 +11,8 @@ TextStyle StdoutStyle();
 
 // The rows of the terminal; LINES, when set, everywhere, and 24 where nothing is known.
 size_t StdoutRows();
+
+// The columns of the terminal that standard error is; 80 where nothing is known. At least 1.
+size_t StderrColumns();
 
 }  // namespace xenoscope::report

@@ -1,5 +1,7 @@
 #include "sampler/recorder.h"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <csignal>
 #include <iterator>
@@ -310,11 +312,16 @@ Progress Recorder::Now() const {
   Progress now;
   now.elapsed = steady_clock::now() - started_;
   now.trace_bytes = xentrace_ ? xentrace_->bytes() : trace_bytes_;
+  struct statvfs disk {};
+  if (statvfs(writer_->path().c_str(), &disk) == 0) now.disk_left = disk.f_bavail * disk.f_frsize;
   for (const Sampling& sampling : sampling_) {
     now.sample_bytes += sampling.writer->bytes_written();
     for (const recording::StreamInfo& stream : sampling.source->Streams()) {
       now.samples += stream.kept;
       now.lost += stream.logged.lost;
+      const DomainInfo* domain = result_.info.Domain(stream.vcpu.domain);
+      const bool named = domain != nullptr && !domain->name.empty();
+      now.of_domain[named ? domain->name : ToString(stream.vcpu.domain)] += stream.kept;
     }
   }
   return now;

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ struct Progress {
   uint64_t lost = 0;
   uint64_t sample_bytes = 0;
   uint64_t trace_bytes = 0;
+  uint64_t disk_left = 0;                     // bytes, where the recording is
+  std::map<std::string, uint64_t> of_domain;  // samples, by the domain's name or number
 };
 
 struct RecordResult {

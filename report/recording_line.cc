@@ -1,0 +1,83 @@
+#include "report/recording_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace xenoscope::report {
+namespace {
+
+constexpr double kWorthAWarning = 0.01;
+
+std::string Bytes(double bytes) {
+  constexpr double kMega = 1e6;
+  constexpr double kGiga = 1e9;
+  return bytes < kGiga ? fmt::format("{:.1f} MB", bytes / kMega)
+                       : fmt::format("{:.1f} GB", bytes / kGiga);
+}
+
+struct Rate {
+  std::string name;
+  double hz;
+};
+
+// The busiest first.
+std::vector<Rate> Rates(const RecordingState& before, const RecordingState& now) {
+  const double seconds = std::max(now.seconds - before.seconds, 1e-3);
+  std::vector<Rate> rates;
+  for (const DomainSamples& domain : now.domains) {
+    const auto earlier = std::ranges::find(before.domains, domain.name, &DomainSamples::name);
+    const uint64_t had = earlier == before.domains.end() ? 0 : earlier->samples;
+    const uint64_t more = domain.samples - std::min(had, domain.samples);
+    rates.push_back({domain.name, static_cast<double>(more) / seconds});
+  }
+  std::ranges::stable_sort(rates, std::greater<>(), &Rate::hz);
+  return rates;
+}
+
+}  // namespace
+
+std::string RecordingLine(const RecordingState& before, const RecordingState& now, size_t width) {
+  const std::vector<Rate> rates = Rates(before, now);
+  double all = 0;
+  for (const Rate& rate : rates) all += rate.hz;
+  std::string head = fmt::format("{:.0f} s", now.seconds);
+  if (now.sampling) head += fmt::format(": {:.0f} samples/s", all);
+  std::string tail;
+  if (now.sampling) tail += fmt::format("; {} lost", now.lost);
+  if (now.tracing) {
+    const double seconds = std::max(now.seconds - before.seconds, 1e-3);
+    const auto more = static_cast<double>(now.trace_bytes - before.trace_bytes);
+    tail += fmt::format("; trace {}/s", Bytes(more / seconds));
+  }
+  tail += fmt::format("; {} free", Bytes(static_cast<double>(now.disk_left)));
+
+  // As many domains as there is room for, and how many there is not.
+  std::string domains;
+  for (size_t i = 0; i < rates.size(); ++i) {
+    const std::string one =
+        fmt::format("{}{} {:.0f}", i == 0 ? " (" : ", ", rates[i].name, rates[i].hz);
+    const std::string rest =
+        i + 1 < rates.size() ? fmt::format(", {} more)", rates.size() - i - 1) : ")";
+    if (head.size() + domains.size() + one.size() + rest.size() + tail.size() > width) {
+      if (i > 0) domains += fmt::format(", {} more)", rates.size() - i);
+      break;
+    }
+    domains += one;
+    if (i + 1 == rates.size()) domains += ")";
+  }
+  return (head + domains + tail).substr(0, width);
+}
+
+std::optional<std::string> LossWarning(uint64_t kept, uint64_t lost) {
+  const double share = lost == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(kept + lost);
+  if (share <= kWorthAWarning) return std::nullopt;
+  return fmt::format(
+      "WARNING: {:.1f} % of the samples were lost ({} of {}), since buffers were full when they "
+      "were drained; a shorter --drain-interval, fewer samples (-e EVENT:PERIOD) or, for domains "
+      "started since, a larger --buffer-samples keeps them",
+      100 * share, lost, kept + lost);
+}
+
+}  // namespace xenoscope::report

@@ -1,0 +1,36 @@
+// What `xenoscope record` tells while it works, and when too much was lost.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace xenoscope::report {
+
+// Of one domain, since recording began.
+struct DomainSamples {
+  std::string name;
+  uint64_t samples = 0;
+};
+
+// How a recording stands at one instant; counts are since it began.
+struct RecordingState {
+  double seconds = 0;
+  std::vector<DomainSamples> domains;
+  uint64_t lost = 0;  // samples that found their buffer full
+  uint64_t trace_bytes = 0;
+  uint64_t disk_left = 0;  // bytes
+  bool sampling = true;
+  bool tracing = true;
+};
+
+// One line on how it went from `before` to `now`, which is later: samples a second, in all and of
+// the busiest domains; lost samples; trace written; disk left. Not longer than `width` columns.
+std::string RecordingLine(const RecordingState& before, const RecordingState& now, size_t width);
+
+// What to say, and what to do, when more than 1 % of the samples were lost. `kept` and `lost` are
+// counts.
+std::optional<std::string> LossWarning(uint64_t kept, uint64_t lost);
+
+}  // namespace xenoscope::report

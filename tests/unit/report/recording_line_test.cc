@@ -1,0 +1,60 @@
+#include "report/recording_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace xenoscope::report {
+namespace {
+
+using ::testing::HasSubstr;
+
+RecordingState At(double seconds, uint64_t dom0, uint64_t web, uint64_t trace) {
+  RecordingState state;
+  state.seconds = seconds;
+  state.domains = {{"Domain-0", dom0}, {"web", web}};
+  state.trace_bytes = trace;
+  state.disk_left = 12'300'000'000;
+  return state;
+}
+
+TEST(RecordingLine, TellsTheRatesSinceTheLastOne) {
+  EXPECT_EQ(RecordingLine(At(1, 100, 10, 1'000'000), At(3, 300, 1210, 5'000'000), 200),
+            "3 s: 700 samples/s (web 600, Domain-0 100); 0 lost; trace 2.0 MB/s; 12.3 GB free");
+}
+
+TEST(RecordingLine, ADomainThatHasJustComeStartsAtNothing) {
+  RecordingState before = At(1, 100, 0, 0);
+  before.domains.pop_back();
+  EXPECT_THAT(RecordingLine(before, At(2, 100, 50, 0), 200), HasSubstr("(web 50, Domain-0 0)"));
+}
+
+TEST(RecordingLine, LeavesOutWhatIsNotRecorded) {
+  RecordingState now = At(2, 0, 0, 600'000);
+  now.sampling = false;
+  now.domains.clear();
+  EXPECT_EQ(RecordingLine(RecordingState(), now, 200), "2 s; trace 0.3 MB/s; 12.3 GB free");
+  now = At(2, 10, 20, 0);
+  now.tracing = false;
+  EXPECT_EQ(RecordingLine(RecordingState(), now, 200),
+            "2 s: 15 samples/s (web 10, Domain-0 5); 0 lost; 12.3 GB free");
+}
+
+TEST(RecordingLine, FitsTheTerminal) {
+  const RecordingState before;
+  const RecordingState now = At(1, 10, 20, 1'000'000);
+  EXPECT_EQ(RecordingLine(before, now, 75),
+            "1 s: 30 samples/s (web 20, 1 more); 0 lost; trace 1.0 MB/s; 12.3 GB free");
+  for (size_t width = 0; width < 100; ++width) {
+    EXPECT_LE(RecordingLine(before, now, width).size(), width);
+  }
+}
+
+TEST(LossWarning, IsLoudAboveOnePercentOnly) {
+  EXPECT_FALSE(LossWarning(0, 0));
+  EXPECT_FALSE(LossWarning(99, 1));
+  EXPECT_THAT(*LossWarning(98, 2), HasSubstr("WARNING: 2.0 % of the samples were lost (2 of 100)"));
+  EXPECT_THAT(*LossWarning(98, 2), HasSubstr("--drain-interval"));
+}
+
+}  // namespace
+}  // namespace xenoscope::report
