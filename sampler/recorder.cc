@@ -283,6 +283,7 @@ void Recorder::Stop() {
 void Recorder::EndSampling() {
   RecordingInfo& info = result_.info;
   TscRange sampled;
+  info.events.clear();
   for (Sampling& sampling : sampling_) {
     if (sampling.running) {
       Keep(sampling.source->Stop(*sampling.writer));
@@ -293,6 +294,7 @@ void Recorder::EndSampling() {
                                 : TscRange{std::min(sampled.begin, by_it.begin),
                                            std::max(sampled.end, by_it.end)};
     }
+    std::ranges::move(sampling.source->Events(), std::back_inserter(info.events));
     std::ranges::move(sampling.source->Streams(), std::back_inserter(info.streams));
     Keep(sampling.source->Close());
   }

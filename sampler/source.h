@@ -22,7 +22,8 @@ class Source {
 
   // What recording.json says of it: SourceInfo::name names its file.
   virtual recording::SourceInfo Info() const = 0;
-  // What its samples count, in the order of the samples' numbers.
+  // What its samples count, in the order of the samples' numbers. After Stop with the periods that
+  // there really were.
   virtual std::vector<recording::EventInfo> Events() const = 0;
   // The part that the domain has in it; kNone: it is not sampled.
   virtual recording::Role RoleOf(DomainId domain) const = 0;

@@ -56,12 +56,21 @@ recording::SourceInfo VcpuSource::Info() const {
 }
 
 std::vector<recording::EventInfo> VcpuSource::Events() const {
-  const auto period = static_cast<uint64_t>(static_cast<double>(clock_hz_) / looks_hz_);
+  const uint64_t period = Period();
   const std::string clock = fmt::format("vcpu:{:g}", looks_hz_);
   recording::EventInfo running{"vcpu-running", 0, 0, period, clock};
   recording::EventInfo preempted{"vcpu-preempted", 0, 0, period, clock};
   preempted.waiting = true;
   return {std::move(running), std::move(preempted)};
+}
+
+uint64_t VcpuSource::Period() const {
+  uint64_t looks = 0;
+  for (const StreamInfo& stream : streams_) looks += stream.looks->total;
+  if (sampled_.Empty() || looks == 0) {
+    return static_cast<uint64_t>(static_cast<double>(clock_hz_) / looks_hz_);
+  }
+  return sampled_.Length() * streams_.size() / looks;
 }
 
 recording::Role VcpuSource::RoleOf(DomainId domain) const {

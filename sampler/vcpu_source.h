@@ -61,6 +61,8 @@ class VcpuSource final : public Source {
 
   void Look(recording::StreamInfo& stream, recording::SampleWriter& writer);
   std::chrono::nanoseconds Pause();
+  // Cycles of a vCPU from look to look: as asked for, and once it is over as it was.
+  uint64_t Period() const;
 
   double looks_hz_;
   uint64_t seed_;

@@ -195,6 +195,14 @@ TEST_F(VcpuSourceTest, SaysWhatItIs) {
   EXPECT_THAT(Open(Request(/*pcpus=*/1))->Notes(), ElementsAre(HasSubstr("one pCPU")));
 }
 
+TEST_F(VcpuSourceTest, InTheEndThePeriodIsThatOfTheLooksThereWere) {
+  const auto source = Open(Request());
+  Look(*source, 50);  // from look to look 52 cycles, of one vCPU twice as many
+  EXPECT_EQ(source->Sampled().Length(), 50U * 52 + 1);
+  EXPECT_EQ(source->Events()[0].period, 104U);
+  EXPECT_EQ(source->Events()[1].period, 104U);
+}
+
 TEST_F(VcpuSourceTest, NobodyToLookAtIsAnError) {
   VcpuRequest request = Request();
   request.domains.clear();
