@@ -186,6 +186,15 @@ void ShowStops(const sampler::RecordResult& result) {
       1e6 * clock.Seconds(all.longest_stop));
 }
 
+// Counters that count have hit dom0 at least, which was at work.
+bool CountersAreSilent(const sampler::RecordResult& result) {
+  const auto by_counters = [](const recording::EventInfo& event) {
+    return event.clocked_by == "pmu";
+  };
+  return std::ranges::any_of(result.info.events, by_counters) && result.last.samples == 0 &&
+         result.last.lost == 0;
+}
+
 absl::Status RunRecord(const RecordRequest& request) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   report::RecordingState shown;
@@ -208,6 +217,11 @@ absl::Status RunRecord(const RecordRequest& request) {
   }
   ShowStops(result);
   ShowResult(request, result);
+  if (CountersAreSilent(result)) {
+    fmt::print(stderr,
+               "WARNING: not one sample came: this machine's performance counters do not count (a "
+               "virtual one has none); record with --source vcpu, or with --clock hpet:HZ\n");
+  }
   if (const auto warning = report::LossWarning(result.last.samples, result.last.lost)) {
     fmt::print(stderr, "{}\n", *warning);
   }
