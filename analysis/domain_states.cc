@@ -103,7 +103,8 @@ class DomainStates final : public Mergeable<DomainStates> {
   }
 
   static void Close(Domain& domain, Tsc at) {
-    if (domain.state != kStates) domain.stats[domain.state].Add(at - domain.since);
+    if (domain.state == kStates || at == domain.since) return;  // several vCPUs change at once
+    domain.stats[domain.state].Add(at - domain.since);
   }
 
   struct Vcpu {

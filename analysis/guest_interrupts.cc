@@ -49,8 +49,11 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
       return;
     } else if (track.state == RunState::kBlocked && before == RunState::kRunning) {
       OnHalt(*vcpu, track);
-    } else if (track.state == RunState::kLost || track.state == RunState::kUnknown) {
+    } else if (track.state == RunState::kUnknown) {  // its domain has ended
       Forget(*vcpu);
+    } else if (track.state == RunState::kLost) {
+      // The clocks start anew with the first interrupt of each vector that is seen again.
+      ForgetDeliveries(*vcpu);
       vcpu->woken = false;
     }
   }
@@ -173,8 +176,13 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
   }
 
   void Forget(Vcpu& vcpu) {
-    vcpu.since_halt.clear();
+    ForgetDeliveries(vcpu);
     vcpu.wake = nullptr;
+    vcpu.woken = false;
+  }
+
+  void ForgetDeliveries(Vcpu& vcpu) {
+    vcpu.since_halt.clear();
     SetUndelivered(vcpu, false);
   }
 

@@ -49,7 +49,7 @@ class RunstateScatter : public Scatter {
   using Scatter::Scatter;
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.States(); }
   void OnState(const VcpuTrack& vcpu, RunState /*before*/) override {
-    if (vcpu.state == RunState::kUnknown) return;  // the trace of its pCPU ends
+    if (vcpu.state == RunState::kUnknown) return;  // its domain has ended
     if (IsIdle(vcpu.ref) || !Wants(vcpu.ref.domain)) return;
     Point(KeyOf(vcpu.ref, 0), vcpu.since,
           static_cast<uint64_t>(static_cast<int64_t>(ValueOf(vcpu.state))));

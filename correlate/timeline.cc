@@ -27,6 +27,7 @@ RunState FromTrace(trace::Runstate state) {
 RunnableCause CauseOf(RunState old_state) {
   switch (old_state) {
     case RunState::kBlocked:
+    case RunState::kOffline:  // paused, or being moved
       return RunnableCause::kWake;
     case RunState::kRunning:
       return RunnableCause::kPreempt;
@@ -55,9 +56,21 @@ VcpuTrack& Timeline::Vcpu(VcpuRef ref, const Record& record) {
   return *vcpus_.emplace_back(std::move(made));
 }
 
+Timeline::PcpuTrack& Timeline::Pcpu(PcpuId pcpu) {
+  if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1);
+  return pcpus_[pcpu.value];
+}
+
 void Timeline::SetCurrent(PcpuId pcpu, VcpuTrack* vcpu) {
-  if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1, nullptr);
-  pcpus_[pcpu.value] = vcpu;
+  PcpuTrack& track = Pcpu(pcpu);
+  track.current = vcpu;
+  track.begin.reset();
+}
+
+void Timeline::SetLosing(PcpuId pcpu, bool losing) {
+  PcpuTrack& track = Pcpu(pcpu);
+  losing_ += static_cast<uint32_t>(losing) - static_cast<uint32_t>(track.losing);
+  track.losing = losing;
 }
 
 Timeline::Timeline(TimelineObserver& observer)
@@ -77,6 +90,9 @@ Timeline::Timeline(TimelineObserver& observer)
 void Timeline::TakeRare(const Item& item) {
   now_ = item.record.tsc;
   switch (item.kind) {
+    case ItemKind::kPcpuBegin:
+      Pcpu(item.record.pcpu).begin = item.record.tsc;
+      return;
     case ItemKind::kLossBegin:
       return OnLossBegin(item);
     case ItemKind::kLost:
@@ -149,7 +165,8 @@ void Timeline::CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
 
 void Timeline::ReportState(VcpuTrack& vcpu, Tsc at, Edge edge) {
   if (vcpu.state == RunState::kUnknown) return;
-  if (!vcpu.has_run) edge = Edge::kBeforeFirstRun;
+  if (edge == Edge::kComplete && at == vcpu.since) return;  // no interval
+  if (!vcpu.has_run && vcpu.state != RunState::kLost) edge = Edge::kBeforeFirstRun;
   observer_->OnRun(
       {vcpu.ref, vcpu.index, vcpu.pcpu, {vcpu.since, at}, vcpu.state, vcpu.cause, edge, vcpu.run});
 }
@@ -200,6 +217,14 @@ void Timeline::Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuI
   observer_->OnState(vcpu, before);
 }
 
+// Nothing is known of the vCPU from here on, until it is seen to run.
+void Timeline::BecomeLost(VcpuTrack& vcpu, Tsc at) {
+  CloseState(vcpu, at);
+  CloseArc(vcpu, at, false);
+  vcpu.exit_open = false;
+  Enter(vcpu, RunState::kLost, RunnableCause::kNone, vcpu.pcpu, at);
+}
+
 void Timeline::OnRunstateChange(const Record& record) {
   VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)), record);
   const RunState old_state = FromTrace(trace::RunstateOld(record.id));
@@ -210,6 +235,15 @@ void Timeline::OnRunstateChange(const Record& record) {
       [[unlikely]] {
     if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
     if (vcpu.state == RunState::kRunning && vcpu.pcpu != record.pcpu) ++faults_.ran_twice;
+  }
+  if (new_state != RunState::kRunning) {
+    if (vcpu.state == RunState::kLost) return;
+    if (vcpu.state == RunState::kRunning && losing_ > 0 && vcpu.kind != VcpuKind::kIdle) {
+      // A pCPU whose records are being lost may run it, unseen.
+      if (Current(vcpu.pcpu) == &vcpu) SetCurrent(vcpu.pcpu, nullptr);
+      if (new_state == RunState::kRunnable) CloseArc(vcpu, at, true);
+      return BecomeLost(vcpu, at);
+    }
   }
   if (vcpu.state == RunState::kRunning) {
     CloseState(vcpu, at);
@@ -250,8 +284,11 @@ void Timeline::OnContinue(const Record& record) {
     if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
   }
   CloseState(vcpu, record.tsc);
+  // Nobody else has been seen to run there: it did since the pCPU's trace begins.
+  Tsc since = record.tsc;
+  if (vcpu.state == RunState::kUnknown) since = Pcpu(record.pcpu).begin.value_or(since);
   SetCurrent(record.pcpu, &vcpu);
-  Enter(vcpu, RunState::kRunning, RunnableCause::kNone, record.pcpu, record.tsc);
+  Enter(vcpu, RunState::kRunning, RunnableCause::kNone, record.pcpu, since);
 }
 
 void Timeline::OnVmexit(const Record& record) {
@@ -313,17 +350,15 @@ void Timeline::OnLossBegin(const Item& item) {
     return !vcpu->exposed;
   });
   SetCurrent(item.record.pcpu, nullptr);
+  SetLosing(item.record.pcpu, true);
 }
 
 // Whether the next loss may concern the vCPU too.
 bool Timeline::Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at) {
   if (&vcpu != running && vcpu.state == RunState::kRunning) return true;
   if (vcpu.state == RunState::kUnknown || vcpu.losses == kMostLosses) return false;
-  CloseState(vcpu, at);
-  CloseArc(vcpu, at, false);
-  vcpu.exit_open = false;
   ++vcpu.losses;
-  Enter(vcpu, RunState::kLost, RunnableCause::kNone, vcpu.pcpu, at);
+  BecomeLost(vcpu, at);
   return true;
 }
 
@@ -348,6 +383,7 @@ void Timeline::OnDomainEnd(DomainId domain, Tsc at) {
 
 // TRC_LOST_RECORDS names the vCPU that runs as the trace goes on.
 void Timeline::OnLossEnd(const Item& item) {
+  SetLosing(item.record.pcpu, false);
   if (!item.current) return;
   VcpuTrack& vcpu = Vcpu(*item.current, item.record);
   const Tsc at = item.record.tsc;
@@ -363,25 +399,26 @@ void Timeline::OnLossEnd(const Item& item) {
   if (vcpu.kind == VcpuKind::kHvm) vcpu.segment = SegmentKind::kWhole;
 }
 
-// Who runs on a pCPU whose trace has ended is not known any more.
+// Of who runs on a pCPU whose trace has ended nothing is known any more.
 void Timeline::OnPcpuEnd(const Item& item) {
+  SetLosing(item.record.pcpu, false);
   VcpuTrack* vcpu = Current(item.record.pcpu);
   if (vcpu == nullptr) return;
-  CloseState(*vcpu, item.record.tsc);
-  CloseArc(*vcpu, item.record.tsc, false);
-  vcpu->exit_open = false;
+  BecomeLost(*vcpu, item.record.tsc);
   SetCurrent(item.record.pcpu, nullptr);
-  Enter(*vcpu, RunState::kUnknown, RunnableCause::kNone, vcpu->pcpu, item.record.tsc);
 }
 
 void Timeline::Finish() {
   for (const auto& vcpu : vcpus_) {
     if (vcpu->state == RunState::kRunning) CloseSegment(*vcpu, now_, false);
-    ReportState(*vcpu, now_, Edge::kOpenAtEnd);
+    // The last pCPU's end is the end of all: nothing was lost there.
+    const bool lost_at_end = vcpu->state == RunState::kLost && vcpu->since == now_;
+    if (!lost_at_end) ReportState(*vcpu, now_, Edge::kOpenAtEnd);
     CloseArc(*vcpu, now_, false);
     vcpu->state = RunState::kUnknown;
   }
-  std::fill(pcpus_.begin(), pcpus_.end(), nullptr);
+  pcpus_.clear();
+  losing_ = 0;
 }
 
 const char* ToString(RunState state) {

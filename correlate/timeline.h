@@ -213,7 +213,7 @@ class Timeline {
 
   // Who runs on the pCPU, or null.
   VcpuTrack* Current(PcpuId pcpu) const {
-    return pcpu.value < pcpus_.size() ? pcpus_[pcpu.value] : nullptr;
+    return pcpu.value < pcpus_.size() ? pcpus_[pcpu.value].current : nullptr;
   }
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
@@ -224,7 +224,16 @@ class Timeline {
  private:
   VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record);
   void TakeWhatConcerns(const trace::Record& record);
+  // What is known of one pCPU now.
+  struct PcpuTrack {
+    VcpuTrack* current = nullptr;
+    std::optional<Tsc> begin;  // of its trace, as long as nobody was seen to run there
+    bool losing = false;       // its records are being lost
+  };
+
+  PcpuTrack& Pcpu(PcpuId pcpu);
   void SetCurrent(PcpuId pcpu, VcpuTrack* vcpu);
+  void SetLosing(PcpuId pcpu, bool losing);
   void OnRunstateChange(const trace::Record& record);
   void OnContinue(const trace::Record& record);
   void OnVmexit(const trace::Record& record);
@@ -239,6 +248,7 @@ class Timeline {
   void OnPcpuEnd(const trace::Item& item);
   void ReportState(VcpuTrack& vcpu, Tsc at, Edge edge);
   void CloseState(VcpuTrack& vcpu, Tsc at);
+  void BecomeLost(VcpuTrack& vcpu, Tsc at);
   void CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed);
   void CloseArc(VcpuTrack& vcpu, Tsc at, bool finished);
   void OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at);
@@ -251,7 +261,8 @@ class Timeline {
   std::unique_ptr<VcpuTrack> beyond_;  // stands for all beyond kMostVcpus
   std::vector<VcpuTrack*> exposed_;    // those that the next loss may concern
   absl::flat_hash_map<DomainId, std::vector<VcpuTrack*>> alive_;  // seen since a domain's end
-  std::vector<VcpuTrack*> pcpus_;                                 // who runs, by pCPU
+  std::vector<PcpuTrack> pcpus_;
+  uint32_t losing_ = 0;  // of these
   TimelineFaults faults_;
   Tsc now_;
   uint64_t runs_ = 0;

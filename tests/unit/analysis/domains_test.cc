@@ -13,6 +13,20 @@ using testing::IsEmpty;
 using trace::Rec;
 using trace::TraceBytes;
 
+TEST(DomainStates, WhatSeveralVcpusDoAtOnceIsOneChange) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
+                   Rec(0x1f001, 100, {7, 1, 50, 0}),  // lost since 50; d1v0 runs at 100
+                   Rec(kRunningToRunnable, 120, {Vcpu(1, 0)})});
+  trace.Window(
+      1, {Rec(kRunnableToRunning, 10, {Vcpu(1, 1)}), Rec(kRunningToRunnable, 30, {Vcpu(1, 1)})});
+  EXPECT_THAT(DomainLines(Analysed(trace, MakeDomainStates), 1),
+              ElementsAre("runstates/full run count=2 cycles=40",
+                          "runstates/concurrency_hazard count=1 cycles=20",
+                          "runstates/lost count=1 cycles=50",
+                          "runstate_edges/full_contention, open at the end count=1 cycles=0"));
+}
+
 TEST(Memory, GrantsAreDoneByTheRunningDomainForTheNamedOne) {
   TraceBytes trace;
   trace.Window(0, {Rec(0x10f001, 5, {3}),  // nobody is known to run yet

@@ -47,5 +47,16 @@ TEST(GuestInterrupts, APreemptionIsNoHalt) {
               ElementsAre("vector 0x30 count 1", "  intr to halt count 1, cycles 70"));
 }
 
+TEST(GuestInterrupts, ALossStartsTheClocksAnew) {
+  EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
+                       Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
+                       Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 50, {}),
+                       Rec(0x1f001, 80, {7, 1, 60, 0}),  // lost since 60; d1v0 runs at 80
+                       Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 90, {}),
+                       Rec(kRunningToBlocked, 100, {kD1V0})}),
+              ElementsAre("vector 0x30 count 2", "  wake to halt alone count 1, cycles 10",
+                          "  wake to halt any count 1, cycles 10"));
+}
+
 }  // namespace
 }  // namespace xenoscope::analysis

@@ -204,7 +204,8 @@ std::vector<std::string> PointsOf(const TraceBytes& bytes, std::string_view name
 TEST(ScatterTest, Scheduling) {
   EXPECT_THAT(PointsOf(TwoDomains(), "pcpu"), ElementsAre("d1v0 10 0", "d2v0 35 0", "d1v0 50 0"));
   EXPECT_THAT(PointsOf(TwoDomains(), "runstate"),
-              ElementsAre("d1v0 10 3", "d1v0 35 2", "d2v0 35 3", "d2v0 50 0", "d1v0 50 3"));
+              ElementsAre("d1v0 10 3", "d1v0 35 2", "d2v0 35 3", "d2v0 50 0", "d1v0 50 3",
+                          "d1v0 62 -1"));  // its pCPU's trace ends
   EXPECT_THAT(PointsOf(TwoDomains(), "runstate-time"),
               ElementsAre("d1v0 running 35 25", "d2v0 running 50 15", "d1v0 runnable 50 15",
                           "d1v0 running 62 12"));

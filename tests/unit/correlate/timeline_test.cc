@@ -160,6 +160,73 @@ TEST(Timeline, FollowsMorePcpusAndVcpusThanFitIntoAByte) {
   }
 }
 
+TEST(Timeline, WhileAPcpuLosesRecordsItMayRunWhomNobodyElseRuns) {
+  constexpr uint32_t kIdle1 = 0x7fffU << 16 | 1;
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD2V0}),
+                   Rec(0x1f001, 100, {7, 2, 50, 0}),  // lost since 50; d2v0 runs at 100
+                   Rec(kRunningToBlocked, 130, {kD2V0})});
+  trace.Window(1, {Rec(kRunnableToRunning, 30, {kD1V0}), Rec(kRunningToRunnable, 60, {kD1V0}),
+                   Rec(kRunnableToRunning, 60, {kIdle1}), Rec(kRunningToRunnable, 70, {kIdle1}),
+                   Rec(kRunnableToRunning, 70, {kD1V0}), Rec(kRunningToBlocked, 80, {kD1V0}),
+                   Rec(kBlockedToRunnable, 90, {kD1V0}), Rec(kRunnableToRunning, 110, {kD1V0}),
+                   Rec(kRunningToRunnable, 120, {kD1V0})});
+  EXPECT_THAT(
+      TimelineOf(trace),
+      ElementsAre("[10,50) p0 d2v0 running", "[30,60) p1 d1v0 running",
+                  "[60,70) p1 idle/1 running",  // the idle vCPU runs nowhere else
+                  "[60,70) p1 d1v0 lost", "[70,80) p1 d1v0 running", "[50,100) p0 d2v0 lost",
+                  "[80,110) p1 d1v0 lost",  // its waking is seen, what it did before is not
+                  "[110,120) p1 d1v0 running", "[100,130) p0 d2v0 running",
+                  "[130,130) p0 d2v0 blocked/open at the end",
+                  "[120,130) p1 d1v0 runnable/preempt/open at the end",
+                  "[70,130) p1 idle/1 runnable/preempt/open at the end"));
+}
+
+TEST(Timeline, ALossIsCountedAlsoBeforeTheFirstRun) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kBlockedToRunnable, 10, {kD1V0}),
+                   Rec(0x1f001, 60, {7, 2, 20, 0}),  // lost since 20; d2v0 runs at 60
+                   Rec(kRunningToBlocked, 70, {kD2V0}), Rec(kRunnableToRunning, 70, {kD1V0}),
+                   Rec(kRunningToBlocked, 80, {kD1V0})});
+  EXPECT_THAT(TimelineOf(trace),
+              ElementsAre("[10,20) p0 d1v0 runnable/wake/before its first run",
+                          "[60,70) p0 d2v0 running", "[20,70) p0 d1v0 lost",
+                          "[70,80) p0 d1v0 running", "[80,80) p0 d1v0 blocked/open at the end",
+                          "[70,80) p0 d2v0 blocked/open at the end"));
+}
+
+TEST(Timeline, WhoRunsWhereATraceEndsBeforeTheOthersIsLost) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kContinueRunning, 20, {kD1V0})});
+  trace.Window(1, {Rec(kRunnableToRunning, 15, {kD2V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
+                   Rec(kRunningToBlocked, 50, {kD1V0})});
+  EXPECT_THAT(TimelineOf(trace), ElementsAre("[10,20) p0 d1v0 running", "[20,40) p0 d1v0 lost",
+                                             "[15,40) p1 d2v0 running", "[40,50) p1 d1v0 running",
+                                             "[50,50) p1 d1v0 blocked/open at the end"));
+}
+
+TEST(Timeline, WhoeverIsChosenAgainBeforeAnyChangeRanSinceThePcpusTraceBegins) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kVmentry, 5, {}), Rec(kContinueRunning, 20, {kD1V0}),
+                   Rec(kRunningToBlocked, 30, {kD1V0}), Rec(kContinueRunning, 40, {kD2V0}),
+                   Rec(kRunningToBlocked, 50, {kD2V0})});
+  EXPECT_THAT(TimelineOf(trace), ElementsAre("[5,30) p0 d1v0 running", "[40,50) p0 d2v0 running",
+                                             "[30,50) p0 d1v0 blocked/open at the end",
+                                             "[50,50) p0 d2v0 blocked/open at the end"));
+}
+
+TEST(Timeline, AVcpuThatWasOfflineIsWoken) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(0x21031, 20, {kD1V0}),
+                   Rec(0x21311, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
+                   Rec(kRunningToBlocked, 50, {kD1V0})});
+  EXPECT_THAT(TimelineOf(trace),
+              ElementsAre("[10,20) p0 d1v0 running", "[20,30) p0 d1v0 offline",
+                          "[30,40) p0 d1v0 runnable/wake", "[40,50) p0 d1v0 running",
+                          "[50,50) p0 d1v0 blocked/open at the end"));
+}
+
 TEST(Timeline, CountsAChangeFromAStateThatTheVcpuWasNotIn) {
   TraceBytes trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 30, {})});
@@ -189,9 +256,10 @@ TEST(Timeline, MarksWhatIsNotComplete) {
   TraceBytes trace;
   trace.Window(0, {Rec(kBlockedToRunnable, 10, {kD1V0}), Rec(kRunnableToRunning, 20, {kD1V0}),
                    Rec(kRunningToBlocked, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD2V0})});
-  EXPECT_THAT(TimelineOf(trace), ElementsAre("[10,20) p0 d1v0 runnable/wake/before its first run",
-                                             "[20,30) p0 d1v0 running", "[40,40) p0 d2v0 running",
-                                             "[30,40) p0 d1v0 blocked/open at the end"));
+  // d2v0 has not run for any time.
+  EXPECT_THAT(TimelineOf(trace),
+              ElementsAre("[10,20) p0 d1v0 runnable/wake/before its first run",
+                          "[20,30) p0 d1v0 running", "[30,40) p0 d1v0 blocked/open at the end"));
 }
 
 }  // namespace
