@@ -253,7 +253,9 @@ void Timeline::OnRunstateChange(const Record& record) {
   }
 
   RunnableCause cause = RunnableCause::kNone;
-  if (new_state == RunState::kRunnable) cause = CauseOf(old_state);
+  if (new_state == RunState::kRunnable) {
+    cause = CauseOf(vcpu.state == RunState::kUnknown ? old_state : vcpu.state);
+  }
   PcpuId pcpu = record.pcpu;
   if (new_state == RunState::kRunning) {
     VcpuTrack* before = Current(record.pcpu);

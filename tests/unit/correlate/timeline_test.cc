@@ -227,6 +227,17 @@ TEST(Timeline, AVcpuThatWasOfflineIsWoken) {
                           "[50,50) p0 d1v0 blocked/open at the end"));
 }
 
+TEST(Timeline, AWakingOfWhoWasNotAsleepIsNone) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToRunnable, 20, {kD1V0}),
+                   Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
+                   Rec(kRunningToBlocked, 50, {kD1V0})});
+  EXPECT_THAT(TimelineOf(trace),
+              ElementsAre("[10,20) p0 d1v0 running", "[20,30) p0 d1v0 runnable/preempt",
+                          "[30,40) p0 d1v0 runnable/other", "[40,50) p0 d1v0 running",
+                          "[50,50) p0 d1v0 blocked/open at the end"));
+}
+
 TEST(Timeline, CountsAChangeFromAStateThatTheVcpuWasNotIn) {
   TraceBytes trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 30, {})});
