@@ -33,6 +33,7 @@ void SetRate(benchmark::State& state, uint64_t records) {
 
 void BM_Stream(benchmark::State& state) {
   uint64_t records = 0;
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
     auto stream = TheTrace().Stream();
     for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
@@ -48,6 +49,7 @@ void BM_Skim(benchmark::State& state) {
   analysis::Lane lane({});
   lane.StartFollowing();
   const trace::EventSet events = lane.WantedEvents();
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
     auto stream = TheTrace().Stream();
     stream.ForEach<false>(stream.kEnd, events, [&](const trace::Item&) { ++records; });
@@ -58,6 +60,7 @@ BENCHMARK(BM_Skim)->Unit(benchmark::kMillisecond);
 
 void BM_Follow(benchmark::State& state) {
   const auto all = analysis::AllAnalyses();
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
     analysis::Lane lane(analysis::SubscribersOf(all));
     lane.StartFollowing();
@@ -72,6 +75,7 @@ BENCHMARK(BM_Follow)->Unit(benchmark::kMillisecond);
 
 void RunLane(benchmark::State& state, const std::vector<std::unique_ptr<analysis::Analysis>>& all) {
   uint64_t records = 0;
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
     analysis::Lane lane(analysis::SubscribersOf(all));
     auto stream = TheTrace().Stream();
@@ -97,6 +101,7 @@ void BM_AllAnalyses(benchmark::State& state) { RunLane(state, analysis::AllAnaly
 BENCHMARK(BM_AllAnalyses)->Unit(benchmark::kMillisecond);
 
 void BM_Summary(benchmark::State& state) {
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
     benchmark::DoNotOptimize(analysis::Run(TheTrace(), {}, analysis::AllAnalyses,
                                            static_cast<unsigned>(state.range(0))));
