@@ -1,6 +1,7 @@
 // Who had the processors: run time of each domain, of each pCPU, and every vCPU's runstates.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,12 +22,15 @@ class StateTimes : public Series {
 
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
   void OnRun(const RunInterval& run) override {
-    if (Takes(run.vcpu, run.state)) sums().Close(Key(run.vcpu, run.pcpu, run.state), run.range);
+    if (!Takes(run.vcpu, run.state)) return;
+    // Intervals that are over before the trace tells who ran in them stay as they are.
+    const TscRange range{std::max(run.range.begin, run.told), run.range.end};
+    sums().Close(Key(run.vcpu, run.pcpu, run.state), range);
   }
   void OnIntervalEnd(const Timeline& timeline, Tsc end) override {
     for (const auto& vcpu : timeline.vcpus()) {
       if (vcpu->state == RunState::kUnknown || !Takes(vcpu->ref, vcpu->state)) continue;
-      sums().Carry(Key(vcpu->ref, vcpu->pcpu, vcpu->state), vcpu->since, end);
+      sums().Carry(Key(vcpu->ref, vcpu->pcpu, vcpu->state), vcpu->told, end);
     }
   }
 

@@ -114,7 +114,7 @@ class ShortSummary : public Series {
       EndPart(vcpu, moment.vcpu->ref.domain, moment.vcpu->exit_reason,
               {moment.vcpu->exit_tsc, record.tsc});
     }
-    CloseRun(vcpu, moment.vcpu->ref.domain, {moment.vcpu->since, record.tsc});
+    CloseRun(vcpu, moment.vcpu->ref.domain, {moment.vcpu->told, record.tsc});
     vcpu.run_since = record.tsc;
     vcpu.cr3 = *cr3;
     vcpu.cr3_known = true;
@@ -122,7 +122,8 @@ class ShortSummary : public Series {
 
   void OnRun(const RunInterval& run) override {
     if (run.state != RunState::kRunning || !Wants(run.vcpu.domain)) return;
-    CloseRun(vcpus_.At(run.vcpu_index, run.vcpu), run.vcpu.domain, run.range);
+    CloseRun(vcpus_.At(run.vcpu_index, run.vcpu), run.vcpu.domain,
+             {std::max(run.range.begin, run.told), run.range.end});
   }
 
   void OnExit(const ExitArc& arc) override {
@@ -139,7 +140,7 @@ class ShortSummary : public Series {
       if (by_cr3_ && !vcpu.cr3_known) continue;
       const DomainId domain = track->ref.domain;
       if (track->state == RunState::kRunning) {
-        sums().Carry(Key(vcpu, domain, kRunning), std::max(track->since, vcpu.run_since), end);
+        sums().Carry(Key(vcpu, domain, kRunning), std::max(track->told, vcpu.run_since), end);
       }
       if (track->arc_open) {
         sums().Carry(Key(vcpu, domain, vcpu.ClassOf(track->exit_reason)),

@@ -168,7 +168,8 @@ void Timeline::ReportState(VcpuTrack& vcpu, Tsc at, Edge edge) {
   if (edge == Edge::kComplete && at == vcpu.since) return;  // no interval
   if (!vcpu.has_run && vcpu.state != RunState::kLost) edge = Edge::kBeforeFirstRun;
   observer_->OnRun(
-      {vcpu.ref, vcpu.index, vcpu.pcpu, {vcpu.since, at}, vcpu.state, vcpu.cause, edge, vcpu.run});
+      {vcpu.ref, vcpu.index, vcpu.pcpu, {vcpu.since, at}, vcpu.state, vcpu.cause, edge, vcpu.run,
+       vcpu.told});
 }
 
 // Reports the state that ends at `at`.
@@ -204,7 +205,7 @@ void Timeline::Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuI
   }
   vcpu.state = state;
   vcpu.cause = cause;
-  vcpu.since = at;
+  vcpu.since = vcpu.told = at;
   vcpu.pcpu = pcpu;
   if (state == RunState::kRunnable) CloseArc(vcpu, at, true);
   if (state == RunState::kRunning) {
@@ -278,7 +279,7 @@ void Timeline::OnContinue(const Record& record) {
   VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)), record);
   if (Current(record.pcpu) == &vcpu && vcpu.state == RunState::kRunning) {
     ReportState(vcpu, record.tsc, Edge::kComplete);
-    vcpu.since = record.tsc;
+    vcpu.since = vcpu.told = record.tsc;
     observer_->OnState(vcpu, RunState::kRunning);
     return;
   }
@@ -291,6 +292,7 @@ void Timeline::OnContinue(const Record& record) {
   if (vcpu.state == RunState::kUnknown) since = Pcpu(record.pcpu).begin.value_or(since);
   SetCurrent(record.pcpu, &vcpu);
   Enter(vcpu, RunState::kRunning, RunnableCause::kNone, record.pcpu, since);
+  vcpu.told = record.tsc;
 }
 
 void Timeline::OnVmexit(const Record& record) {

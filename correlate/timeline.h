@@ -64,6 +64,8 @@ struct RunInterval {
   RunnableCause cause = RunnableCause::kNone;
   Edge edge = Edge::kComplete;
   uint64_t number = 0;  // counts the running intervals of the trace; their segments carry it too
+  // When the trace first tells of it: later than range.begin where that was concluded.
+  Tsc told;
 };
 
 // A part of a running interval: [begin, end) on one pCPU.
@@ -135,6 +137,7 @@ struct VcpuTrack {
   RunState state = RunState::kUnknown;
   RunnableCause cause = RunnableCause::kNone;
   Tsc since;  // of the state
+  Tsc told;   // when the trace first told of it: later than `since` where that was concluded
   PcpuId pcpu;
   bool has_run = false;  // has been seen to
   uint64_t run = 0;      // number of the running interval, while running
