@@ -6,7 +6,9 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "analysis/run.h"
@@ -15,28 +17,47 @@
 
 namespace xenoscope::analysis {
 
-// At 1 GHz, so that a cycle is a nanosecond.
-inline Result Analysed(const trace::TraceBytes& bytes, MakeAnalysis make) {
+using trace::kBlockedToRunnable;
+using trace::kContinueRunning;
+using trace::kD1V0;
+using trace::kRunnableToRunning;
+using trace::kRunningToBlocked;
+using trace::kRunningToRunnable;
+using trace::Vcpu;
+
+// One pass over the trace, at 1 GHz: a cycle is a nanosecond.
+inline Result Analysed(const trace::TraceBytes& bytes, MakeAnalysis make,
+                       trace::Vendor vendor = trace::Vendor::kUnknown,
+                       Resolver* resolver = nullptr) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
-  return RunOne(*file, {Clock{1'000'000'000, ClockSource::kGiven}, {}}, make);
+  Known known;
+  known.clock = Clock{1'000'000'000, ClockSource::kGiven};
+  known.resolver = resolver;
+  known.dialect.vendor = vendor;
+  if (vendor != trace::Vendor::kUnknown) {
+    known.dialect.vendor_source = trace::DialectSource::kGiven;
+  }
+  return RunOne(*file, known, make);
 }
 
-// "group/row/part key=value key=value", percentiles left out.
+// "group/row/part key=value key=value", percentiles and fractions left out.
 inline void AddLines(const std::string& path, const Row& row, std::vector<std::string>& lines) {
   std::string line = path + "/" + row.name;
   for (const Figure& figure : row.figures) {
     if (figure.key.starts_with("p") && figure.unit == Unit::kCycles) continue;
-    if (const auto* whole = std::get_if<uint64_t>(&figure.value)) {
-      line += fmt::format(" {}={}", figure.key, *whole);
-    }
+    if (figure.unit == Unit::kFraction) continue;
+    line += " " + figure.key + "=";
+    line += std::visit([](const auto& value) { return fmt::format("{}", value); }, figure.value);
   }
   lines.push_back(line);
   for (const Row& part : row.parts) AddLines(path + "/" + row.name, part, lines);
 }
-inline std::vector<std::string> Lines(const Section& section) {
+// Of all groups, or of one.
+inline std::vector<std::string> Lines(const Section& section, std::string_view wanted = {}) {
   std::vector<std::string> lines;
   for (const Group& group : section.groups) {
+    if (!wanted.empty() && group.key != wanted) continue;
     for (const Row& row : group.rows) AddLines(group.key, row, lines);
   }
   return lines;
@@ -49,22 +70,15 @@ inline std::vector<std::string> DomainLines(const Result& result, uint16_t domai
   }
   return {};
 }
-inline std::vector<std::string> VcpuLines(const Result& result, uint16_t domain, uint32_t vcpu) {
+inline std::vector<std::string> VcpuLines(const Result& result, uint16_t domain, uint32_t vcpu,
+                                          std::string_view group = {}) {
   for (const DomainSection& section : result.document.domains) {
     if (section.domain.value != domain) continue;
     for (const VcpuSection& inner : section.vcpus) {
-      if (inner.vcpu.value == vcpu) return Lines(inner.section);
+      if (inner.vcpu.value == vcpu) return Lines(inner.section, group);
     }
   }
   return {};
 }
-
-// Runstate changes, and a vCPU packed as in them.
-inline constexpr uint32_t kRunnableToRunning = 0x21101;
-inline constexpr uint32_t kRunningToRunnable = 0x21011;
-inline constexpr uint32_t kRunningToBlocked = 0x21021;
-inline constexpr uint32_t kBlockedToRunnable = 0x21211;
-inline constexpr uint32_t kContinueRunning = 0x21002;
-constexpr uint32_t Vcpu(uint32_t domain, uint32_t vcpu) { return domain << 16 | vcpu; }
 
 }  // namespace xenoscope::analysis

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/registry.h"
-#include "tests/unit/analysis/figures_of_trace.h"
+#include "tests/unit/analysis/described.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -18,11 +18,13 @@ TEST(DeviceEmulation, IsCountedWithAndWithoutAVcpu) {
   TraceBytes trace;
   trace.Window(0, {Rec(kPitCallback, 5, {}), Rec(kRunnableToRunning, 10, {kD1V0}),
                    Rec(kPitCallback, 20, {}), Rec(kLapicCallback, 30, {})});
-  const Result result = ResultOf(trace, MakeDeviceEmulation, trace::Vendor::kVmx);
+  const Result result = Analysed(trace, MakeDeviceEmulation, trace::Vendor::kVmx);
   EXPECT_THAT(Lines(result.document.trace, "device_emulation"),
-              ElementsAre("pit_timer_cb count 2", "lapic_timer_cb count 1"));
-  EXPECT_THAT(VcpuLines(result, "device_emulation"),
-              ElementsAre("pit_timer_cb count 1", "lapic_timer_cb count 1"));
+              ElementsAre("device_emulation/pit_timer_cb count=2",
+                          "device_emulation/lapic_timer_cb count=1"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "device_emulation"),
+              ElementsAre("device_emulation/pit_timer_cb count=1",
+                          "device_emulation/lapic_timer_cb count=1"));
 }
 
 }  // namespace

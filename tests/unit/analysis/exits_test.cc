@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/registry.h"
-#include "tests/unit/analysis/figures_of_trace.h"
+#include "tests/unit/analysis/described.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -52,7 +52,7 @@ class Guest {
   Result Summarise(Vendor vendor) const {
     TraceBytes trace;
     trace.Window(0, records_);
-    return ResultOf(trace, MakeExits, vendor);
+    return Analysed(trace, MakeExits, vendor);
   }
 
  private:
@@ -70,14 +70,18 @@ TEST(Exits, AreBrokenDownByHandlerEventAndNumber) {
       .Exit(32, 20, {Rec(kMsrWrite, {0x12345, 0, 0})})
       .Exit(18, 7, {Rec(kVmmcall, {24})})
       .Exit(12, 3, {});
-  EXPECT_THAT(VcpuLines(guest.Summarise(Vendor::kVmx), "exits"),
-              ElementsAre("CPUID count 3, cycles 900", "  cpuid count 3, cycles 900",
-                          "    leaf 0x1 count 2, cycles 600",
-                          "    leaf 0x40000000 count 1, cycles 300", "HLT count 1, cycles 3",
-                          "  (no handler) count 1, cycles 3", "VMCALL count 1, cycles 7",
-                          "  hypercall count 1, cycles 7", "    vcpu_op count 1, cycles 7",
-                          "MSR_WRITE count 2, cycles 30", "  msr_write count 2, cycles 30",
-                          "    0x12345 count 1, cycles 20", "    EFER count 1, cycles 10"));
+  EXPECT_THAT(
+      VcpuLines(guest.Summarise(Vendor::kVmx), 1, 0, "exits"),
+      ElementsAre("exits/CPUID count=3 cycles=900", "exits/CPUID/cpuid count=3 cycles=900",
+                  "exits/CPUID/cpuid/leaf 0x1 count=2 cycles=600",
+                  "exits/CPUID/cpuid/leaf 0x40000000 count=1 cycles=300",
+                  "exits/HLT count=1 cycles=3", "exits/HLT/(no handler) count=1 cycles=3",
+                  "exits/VMCALL count=1 cycles=7", "exits/VMCALL/hypercall count=1 cycles=7",
+                  "exits/VMCALL/hypercall/vcpu_op count=1 cycles=7",
+                  "exits/MSR_WRITE count=2 cycles=30",
+                  "exits/MSR_WRITE/msr_write count=2 cycles=30",
+                  "exits/MSR_WRITE/msr_write/0x12345 count=1 cycles=20",
+                  "exits/MSR_WRITE/msr_write/EFER count=1 cycles=10"));
 }
 
 TEST(Exits, OfTheGuestsOwnGuestsAreApart) {
@@ -85,35 +89,40 @@ TEST(Exits, OfTheGuestsOwnGuestsAreApart) {
   guest.Exit(0x72, 5, {Rec(kCpuid, {1, 0, 0, 0, 0, 0})})
       .Exit(0x72, 50, {Rec(kCpuid, {2, 0, 0, 0, 0, 0})}, kNestedVmexit);
   const Result result = guest.Summarise(Vendor::kSvm);
-  EXPECT_THAT(VcpuLines(result, "exits"),
-              ElementsAre("VMEXIT_CPUID count 1, cycles 5", "  cpuid count 1, cycles 5",
-                          "    leaf 0x1 count 1, cycles 5"));
-  EXPECT_THAT(VcpuLines(result, "nested_exits"),
-              ElementsAre("VMEXIT_CPUID count 1, cycles 50", "  cpuid count 1, cycles 50",
-                          "    leaf 0x2 count 1, cycles 50"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "exits"),
+              ElementsAre("exits/VMEXIT_CPUID count=1 cycles=5",
+                          "exits/VMEXIT_CPUID/cpuid count=1 cycles=5",
+                          "exits/VMEXIT_CPUID/cpuid/leaf 0x1 count=1 cycles=5"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "nested_exits"),
+              ElementsAre("nested_exits/VMEXIT_CPUID count=1 cycles=50",
+                          "nested_exits/VMEXIT_CPUID/cpuid count=1 cycles=50",
+                          "nested_exits/VMEXIT_CPUID/cpuid/leaf 0x2 count=1 cycles=50"));
 }
 
 TEST(Exits, AnInterruptWithoutARecordedVectorHasNone) {
   Guest guest;
   guest.Exit(0x60, 5, {Rec(kIntr, {})});
   const Result svm = guest.Summarise(Vendor::kSvm);
-  EXPECT_THAT(VcpuLines(svm, "exits"),
-              ElementsAre("VMEXIT_INTR count 1, cycles 5", "  intr count 1, cycles 5",
-                          "    (vector not recorded) count 1, cycles 5"));
-  EXPECT_THAT(VcpuLines(svm, "interrupt_eip"),
-              ElementsAre("0xabc000, (vector not recorded) count 1"));
+  EXPECT_THAT(
+      VcpuLines(svm, 1, 0, "exits"),
+      ElementsAre("exits/VMEXIT_INTR count=1 cycles=5", "exits/VMEXIT_INTR/intr count=1 cycles=5",
+                  "exits/VMEXIT_INTR/intr/(vector not recorded) count=1 cycles=5"));
+  EXPECT_THAT(VcpuLines(svm, 1, 0, "interrupt_eip"),
+              ElementsAre("interrupt_eip/0xabc000, (vector not recorded) count=1"));
 }
 
 TEST(Exits, ByVectorAndByInterruptedAddress) {
   Guest guest;
   guest.Exit(1, 5, {Rec(kIntr, {0xfb})}).Exit(1, 6, {Rec(kIntr, {0xfa})});
   const Result vmx = guest.Summarise(Vendor::kVmx);
-  EXPECT_THAT(
-      VcpuLines(vmx, "exits"),
-      ElementsAre("EXTERNAL_INTERRUPT count 2, cycles 11", "  intr count 2, cycles 11",
-                  "    vector 0xfa count 1, cycles 6", "    vector 0xfb count 1, cycles 5"));
-  EXPECT_THAT(VcpuLines(vmx, "interrupt_eip"),
-              ElementsAre("0xabc000, vector 0xfb count 1", "0xabc001, vector 0xfa count 1"));
+  EXPECT_THAT(VcpuLines(vmx, 1, 0, "exits"),
+              ElementsAre("exits/EXTERNAL_INTERRUPT count=2 cycles=11",
+                          "exits/EXTERNAL_INTERRUPT/intr count=2 cycles=11",
+                          "exits/EXTERNAL_INTERRUPT/intr/vector 0xfa count=1 cycles=6",
+                          "exits/EXTERNAL_INTERRUPT/intr/vector 0xfb count=1 cycles=5"));
+  EXPECT_THAT(VcpuLines(vmx, 1, 0, "interrupt_eip"),
+              ElementsAre("interrupt_eip/0xabc000, vector 0xfb count=1",
+                          "interrupt_eip/0xabc001, vector 0xfa count=1"));
 }
 
 TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
@@ -123,14 +132,20 @@ TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
             {Rec(kMmioRead, {0xfee00020, 0, 0, 0}), Rec(kMmioWrite, {0xfee00020, 0, 1, 0}),
              Rec(kNpf, {0xfee00020, 0, 0, 0, 0, 4})});
   const Result result = guest.Summarise(Vendor::kVmx);
-  EXPECT_THAT(VcpuLines(result, "exits"),
-              ElementsAre("IO_INSTRUCTION count 1, cycles 5", "  io_read count 1, cycles 5",
-                          "    0x3f8 count 1, cycles 5", "EPT_VIOLATION count 1, cycles 40",
-                          "  npf count 1, cycles 40", "    mmio_dm, apic count 1, cycles 40"));
-  EXPECT_THAT(VcpuLines(result, "io_ports"), ElementsAre("0x3f8 read count 1, cycles 5"));
-  EXPECT_THAT(VcpuLines(result, "mmio"), ElementsAre("0xfee00020 read count 1, cycles 40",
-                                                     "0xfee00020 write count 1, cycles 40"));
-  EXPECT_THAT(VcpuLines(result, "emulate_eip"), ElementsAre("0xabc001, npf count 1"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "exits"),
+              ElementsAre("exits/IO_INSTRUCTION count=1 cycles=5",
+                          "exits/IO_INSTRUCTION/io_read count=1 cycles=5",
+                          "exits/IO_INSTRUCTION/io_read/0x3f8 count=1 cycles=5",
+                          "exits/EPT_VIOLATION count=1 cycles=40",
+                          "exits/EPT_VIOLATION/npf count=1 cycles=40",
+                          "exits/EPT_VIOLATION/npf/mmio_dm, apic count=1 cycles=40"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "io_ports"),
+              ElementsAre("io_ports/0x3f8 read count=1 cycles=5"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "mmio"),
+              ElementsAre("mmio/0xfee00020 read count=1 cycles=40",
+                          "mmio/0xfee00020 write count=1 cycles=40"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "emulate_eip"),
+              ElementsAre("emulate_eip/0xabc001, npf count=1"));
 }
 
 TEST(Exits, PageFaultsOfShadowedGuestsByCase) {
@@ -142,11 +157,13 @@ TEST(Exits, PageFaultsOfShadowedGuestsByCase) {
             {Rec(kPfXen, {0, 0, 0}), Rec(kEmulate2, {0, 0, 0x1000, 0}),
              Rec(kUnshadowUser, {0, 0, 0x1000, 0})});
   EXPECT_THAT(
-      VcpuLines(guest.Summarise(Vendor::kSvm), "exits"),
-      ElementsAre("VMEXIT_EXCEPTION_PF count 4, cycles 15", "  page_fault count 4, cycles 15",
-                  "    (no case recorded) count 1, cycles 1", "    fixup count 1, cycles 2",
-                  "    unshadow: user count 1, cycles 8",
-                  "    emulate, level 1 entry count 1, cycles 4"));
+      VcpuLines(guest.Summarise(Vendor::kSvm), 1, 0, "exits"),
+      ElementsAre("exits/VMEXIT_EXCEPTION_PF count=4 cycles=15",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault count=4 cycles=15",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault/(no case recorded) count=1 cycles=1",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault/fixup count=1 cycles=2",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault/unshadow: user count=1 cycles=8",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault/emulate, level 1 entry count=1 cycles=4"));
 }
 
 TEST(Exits, Cr3WritesThatResyncTheShadowAreApart) {
@@ -154,10 +171,12 @@ TEST(Exits, Cr3WritesThatResyncTheShadowAreApart) {
   guest.Exit(28, 1, {Rec(kCrWrite, {3, 0x1000, 0}), Rec(kResyncFull, {1, 0})})
       .Exit(28, 2, {Rec(kCrWrite, {3, 0x2000, 0})})
       .Exit(28, 4, {Rec(kCrWrite, {0, 1, 0})});
-  EXPECT_THAT(VcpuLines(guest.Summarise(Vendor::kVmx), "exits"),
-              ElementsAre("CR_ACCESS count 3, cycles 7", "  cr_write count 3, cycles 7",
-                          "    cr0 count 1, cycles 4", "    cr3 count 1, cycles 2",
-                          "    cr3, resync count 1, cycles 1"));
+  EXPECT_THAT(
+      VcpuLines(guest.Summarise(Vendor::kVmx), 1, 0, "exits"),
+      ElementsAre("exits/CR_ACCESS count=3 cycles=7", "exits/CR_ACCESS/cr_write count=3 cycles=7",
+                  "exits/CR_ACCESS/cr_write/cr0 count=1 cycles=4",
+                  "exits/CR_ACCESS/cr_write/cr3 count=1 cycles=2",
+                  "exits/CR_ACCESS/cr_write/cr3, resync count=1 cycles=1"));
 }
 
 TEST(Exits, ARecordThatComesAfterADeschedulingBelongsToItsExit) {
@@ -169,17 +188,18 @@ TEST(Exits, ARecordThatComesAfterADeschedulingBelongsToItsExit) {
       .Add(Rec(kPortRead, {0x60, 0, 1, 0}))
       .Add(Rec(kVmentry, 170, {}));
   const Result result = guest.Summarise(Vendor::kVmx);
-  EXPECT_THAT(VcpuLines(result, "io_ports"), ElementsAre("0x60 read count 1, cycles 50"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "io_ports"),
+              ElementsAre("io_ports/0x60 read count=1 cycles=50"));
 }
 
 TEST(Exits, WhatIsCutOffIsNotCountedWithTheRest) {
   Guest guest;
   guest.Add(Rec(kCpuid, {1, 0, 0, 0, 0, 0})).Add(Rec(kVmexit, 100, {10, 0xabc, 0}));
   const Result result = guest.Summarise(Vendor::kVmx);
-  EXPECT_THAT(VcpuLines(result, "exits"), IsEmpty());
-  EXPECT_THAT(VcpuLines(result, "exit_edges"),
-              ElementsAre("cut off by a loss or the end count 1, cycles 0",
-                          "handler records without a VMEXIT count 1"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "exits"), IsEmpty());
+  EXPECT_THAT(VcpuLines(result, 1, 0, "exit_edges"),
+              ElementsAre("exit_edges/cut off by a loss or the end count=1 cycles=0",
+                          "exit_edges/handler records without a VMEXIT count=1"));
 }
 
 TEST(Exits, AGuestThatTriesManyNumbersGetsARemainder) {
@@ -188,12 +208,12 @@ TEST(Exits, AGuestThatTriesManyNumbersGetsARemainder) {
     guest.Exit(30, 1, {Rec(kPortRead, {port, 0, 0, 0})});
   }
   const Result result = guest.Summarise(Vendor::kVmx);
-  const auto ports = VcpuLines(result, "io_ports");
+  const auto ports = VcpuLines(result, 1, 0, "io_ports");
   ASSERT_EQ(ports.size(), 1025U);
-  EXPECT_EQ(ports.back(), "(others) read count 76, cycles 76");
-  const auto exits = VcpuLines(result, "exits");
-  EXPECT_EQ(exits.front(), "IO_INSTRUCTION count 1100, cycles 1100");
-  EXPECT_EQ(exits.back(), "  (others) count 76, cycles 76");
+  EXPECT_EQ(ports.back(), "io_ports/(others) read count=76 cycles=76");
+  const auto exits = VcpuLines(result, 1, 0, "exits");
+  EXPECT_EQ(exits.front(), "exits/IO_INSTRUCTION count=1100 cycles=1100");
+  EXPECT_EQ(exits.back(), "exits/IO_INSTRUCTION/(others) count=76 cycles=76");
 }
 
 }  // namespace

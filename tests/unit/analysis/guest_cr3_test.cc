@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/registry.h"
-#include "tests/unit/analysis/figures_of_trace.h"
+#include "tests/unit/analysis/described.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -29,9 +29,9 @@ TEST(GuestCr3, TimeInEachAddressSpaceFromTheFirstWriteOn) {
           Rec(kBlockedToRunnable, 1000, {kD1V0}),  // nobody's
           Rec(kRunnableToRunning, 2000, {kD1V0}), Rec(kVmentry, 2010, {}),  // 10 in the hypervisor
           Rec(kRunningToRunnable, 2020, {kD1V0})});                         // 10 in the guest
-  EXPECT_THAT(VcpuLines(ResultOf(trace, MakeGuestCr3, trace::Vendor::kVmx), "cr3"),
-              ElementsAre("0x1000 switches 1, guest_cycles 100, hypervisor_cycles 7, unpins 1",
-                          "0x2000 switches 1, guest_cycles 13, hypervisor_cycles 15"));
+  EXPECT_THAT(VcpuLines(Analysed(trace, MakeGuestCr3, trace::Vendor::kVmx), 1, 0, "cr3"),
+              ElementsAre("cr3/0x1000 switches=1 guest_cycles=100 hypervisor_cycles=7 unpins=1",
+                          "cr3/0x2000 switches=1 guest_cycles=13 hypervisor_cycles=15"));
 }
 
 }  // namespace

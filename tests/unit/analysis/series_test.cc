@@ -17,13 +17,14 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using trace::kBlockedToRunnable;
+using trace::kD1V0;
+using trace::kRunnableToRunning;
+using trace::kRunningToBlocked;
+using trace::kRunningToRunnable;
 using trace::Rec;
 using trace::TraceBytes;
 
-constexpr uint32_t kRunnableToRunning = 0x21101;
-constexpr uint32_t kRunningToRunnable = 0x21011;
-constexpr uint32_t kRunningToBlocked = 0x21021;
-constexpr uint32_t kBlockedToRunnable = 0x21211;
 constexpr uint32_t kLostRecords = 0x1f001;
 constexpr uint32_t kVmexit64 = 0x81102;
 constexpr uint32_t kVmentry = 0x81001;
@@ -32,7 +33,6 @@ constexpr uint32_t kCrWrite64 = 0x82109;
 constexpr uint32_t kIoportRead = 0x82016;
 constexpr uint32_t kHypercallV2 = 0x20100d;
 constexpr uint32_t kGrantMap = 0x10f001;
-constexpr uint32_t kD1V0 = 1U << 16;
 constexpr uint32_t kD2V0 = 2U << 16;
 constexpr uint32_t kHlt = 0x78;
 constexpr uint32_t kIoio = 0x7b;

@@ -16,18 +16,18 @@ namespace {
 using recording::Sample;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
+using trace::kD1V0;
+using trace::kRunnableToRunning;
+using trace::kRunningToBlocked;
+using trace::kRunningToRunnable;
 using trace::Rec;
 using trace::TraceBytes;
 
-constexpr uint32_t kRunnableToRunning = 0x21101;
-constexpr uint32_t kRunningToRunnable = 0x21011;
-constexpr uint32_t kRunningToBlocked = 0x21021;
 constexpr uint32_t kVmexit64 = 0x81102;
 constexpr uint32_t kVmentry = 0x81001;
 constexpr uint32_t kHvmNmi = 0x82010;
 constexpr uint32_t kHypercallV2 = 0x20100d;
 constexpr uint32_t kLostRecords = 0x1f001;
-constexpr uint32_t kD1V0 = 1U << 16;
 constexpr uint32_t kD2V0 = 2U << 16;
 constexpr uint32_t kCpuid = 0x72;
 constexpr uint32_t kIntr = 0x60;
@@ -95,8 +95,6 @@ Sample Bracketed(uint16_t domain, Mode mode, Address address, uint64_t begin, ui
 
 Lines Place(const TraceBytes& bytes, std::vector<Sample> samples, PlacingCounts* counts = nullptr,
             trace::Vendor vendor = trace::Vendor::kSvm, LoggedRip rule = LoggedRip::kOfLastEntry) {
-  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
-  EXPECT_TRUE(file.ok());
   PlacingOptions options;
   options.sampled = {Tsc{0}, Tsc{1'000'000}};
   for (const Sample& sample : samples) {
@@ -107,8 +105,7 @@ Lines Place(const TraceBytes& bytes, std::vector<Sample> samples, PlacingCounts*
   Samples source(std::move(samples));
   Lines lines;
   Placer placer(options, source, lines);
-  trace::OrderedStream stream = file->Stream();
-  while (const trace::Item* item = stream.Next()) placer.Take(*item);
+  trace::Stream(bytes, placer);
   EXPECT_TRUE(placer.Finish().ok());
   if (counts != nullptr) *counts = placer.counts();
   return lines;

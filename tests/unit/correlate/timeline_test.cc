@@ -15,17 +15,17 @@ namespace xenoscope::correlate {
 namespace {
 
 using testing::ElementsAre;
+using trace::kBlockedToRunnable;
+using trace::kD1V0;
+using trace::kRunnableToRunning;
+using trace::kRunningToBlocked;
+using trace::kRunningToRunnable;
 using trace::Rec;
 using trace::TraceBytes;
 
-constexpr uint32_t kRunnableToRunning = 0x21101;
-constexpr uint32_t kRunningToRunnable = 0x21011;
-constexpr uint32_t kRunningToBlocked = 0x21021;
-constexpr uint32_t kBlockedToRunnable = 0x21211;
 constexpr uint32_t kVmexit64 = 0x81102;
 constexpr uint32_t kVmentry = 0x81001;
 constexpr uint32_t kContinueRunning = 0x21002;
-constexpr uint32_t kD1V0 = 1U << 16;
 constexpr uint32_t kD2V0 = 2U << 16;
 
 class Lines : public TimelineObserver {
@@ -57,12 +57,9 @@ class Lines : public TimelineObserver {
 };
 
 std::vector<std::string> TimelineOf(const TraceBytes& bytes) {
-  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
-  EXPECT_TRUE(file.ok());
   Lines lines;
   Timeline timeline(lines);
-  trace::OrderedStream stream = file->Stream();
-  while (const trace::Item* item = stream.Next()) timeline.Take(*item);
+  trace::Stream(bytes, timeline);
   timeline.Finish();
   return lines.lines;
 }
@@ -242,12 +239,9 @@ TEST(Timeline, CountsAChangeFromAStateThatTheVcpuWasNotIn) {
   TraceBytes trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 30, {})});
   trace.Window(1, {Rec(kRunnableToRunning, 20, {kD1V0})});
-  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
-  ASSERT_TRUE(file.ok());
   Lines lines;
   Timeline timeline(lines);
-  trace::OrderedStream stream = file->Stream();
-  while (const trace::Item* item = stream.Next()) timeline.Take(*item);
+  trace::Stream(trace, timeline);
   EXPECT_EQ(timeline.faults().runstate_mismatches, 1U);
   EXPECT_EQ(timeline.faults().ran_twice, 1U);
   EXPECT_EQ(timeline.faults().first_mismatch_offset, 52U);

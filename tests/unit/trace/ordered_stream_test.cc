@@ -18,9 +18,7 @@ using testing::ElementsAre;
 constexpr uint32_t kVmexit64 = 0x81102;
 constexpr uint32_t kVmentry = 0x81001;
 constexpr uint32_t kCpuid = 0x8200e;
-constexpr uint32_t kToRunning = 0x21101;  // runnable -> running
 constexpr uint32_t kToBlocked = 0x21021;  // running -> blocked
-constexpr uint32_t kD1V0 = 1U << 16;
 
 std::string Kind(const Item& item) {
   switch (item.kind) {
@@ -92,8 +90,8 @@ TEST(OrderedStream, GivesAFirstRecordWithoutTscTheTimeOfTheNext) {
 
 TEST(OrderedStream, TellsWhoRunsOnThePcpu) {
   TraceBytes trace;
-  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kToRunning, 20, {kD1V0}), Rec(kVmentry, 30, {}),
-                   Rec(kToBlocked, 40, {kD1V0}), Rec(kVmentry, 50, {})});
+  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kRunnableToRunning, 20, {kD1V0}),
+                   Rec(kVmentry, 30, {}), Rec(kToBlocked, 40, {kD1V0}), Rec(kVmentry, 50, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmentry d?v?", "20 p0 runstate_change d1v0", "30 p0 vmentry d1v0",
                           "40 p0 runstate_change d1v0", "50 p0 vmentry d?v?"));
@@ -101,7 +99,7 @@ TEST(OrderedStream, TellsWhoRunsOnThePcpu) {
 
 TEST(OrderedStream, PutsALossWhereItBegan) {
   TraceBytes trace;
-  trace.Window(0, {Rec(kToRunning, 10, {kD1V0}),
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}),
                    Rec(0x1f001, 100, {7, 3U | 2U << 16, 50, 0}),  // 7 lost since 50; now d3v2
                    Rec(kVmentry, 110, {})});
   trace.Window(1, {Rec(kVmentry, 70, {})});

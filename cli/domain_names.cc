@@ -1,0 +1,51 @@
+#include "cli/domain_names.h"
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace xenoscope::cli {
+namespace {
+
+std::optional<DomainId> ParseNumber(std::string_view text) {
+  if (text.starts_with('d')) text.remove_prefix(1);
+  uint16_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return DomainId{number};
+}
+
+}  // namespace
+
+absl::StatusOr<DomainId> ChooseDomain(const recording::RecordingInfo* info,
+                                      const std::string& text) {
+  std::vector<std::string_view> names;
+  if (info != nullptr) {
+    for (const recording::DomainInfo& domain : info->domains) {
+      if (domain.name == text) return domain.id;
+      names.push_back(domain.name);
+    }
+  }
+  if (const auto number = ParseNumber(text)) return *number;
+  if (info == nullptr) {
+    return NotFoundError("no domain {}: a bare trace has no names; write its number", text);
+  }
+  return NotFoundError("no domain {} in the recording; it has {}{}", text, fmt::join(names, ", "),
+                       DidYouMean(text, names));
+}
+
+absl::StatusOr<std::vector<DomainId>> ChooseDomains(const recording::RecordingInfo* info,
+                                                    const std::vector<std::string>& texts) {
+  std::vector<DomainId> domains;
+  for (const std::string& text : texts) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const DomainId domain, ChooseDomain(info, text));
+    domains.push_back(domain);
+  }
+  return domains;
+}
+
+}  // namespace xenoscope::cli

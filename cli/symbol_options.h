@@ -1,0 +1,28 @@
+// Symbols for a report: those of the recording, and files that the user names.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "recording/recording.h"
+#include "symbolizer/load.h"
+
+namespace xenoscope::cli {
+
+struct SymbolOptions {
+  std::vector<std::string> kernels;  // "[DOMAIN=]FILE"
+  std::vector<std::string> images;
+  bool Given() const { return !kernels.empty() || !images.empty(); }
+};
+
+// Adds --kernel and --image to a command. `options` must outlive it.
+void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
+
+// `recording` may be null. Prints warnings to stderr. Errors: a file that the user named cannot be
+// used, or the domain before it is unknown.
+absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(const SymbolOptions& options,
+                                                      const recording::Recording* recording);
+
+}  // namespace xenoscope::cli
