@@ -41,6 +41,7 @@ class Power final : public Mergeable<Power> {
         pcpu.idle.reset();
         break;
       default:
+        if (!pcpu.first) pcpu.first = Since{record.payload.Word(0), record.tsc};
         EndFrequency(pcpu, record.tsc);
         ++pcpu.figures.changes;
         pcpu.frequency = Since{record.payload.Word(1), record.tsc};
@@ -66,9 +67,9 @@ class Power final : public Mergeable<Power> {
     for (const auto& [id, pcpu] : earlier.pcpus_) pcpus_[id].figures.Merge(pcpu.figures);
   }
 
-  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+  void DescribeTrace(const Facts& facts, Section& out) const override {
     Group& idle = out.AddGroup("idle_states", "Idle states");
-    Group& frequencies = out.AddGroup("frequencies", "Frequencies");
+    Group& residencies = out.AddGroup("frequencies", "Frequencies");
     for (const auto& [id, of_pcpu] : pcpus_) {
       const Figures& pcpu = of_pcpu.figures;
       const std::string name = fmt::format("p{}", id.value);
@@ -87,7 +88,14 @@ class Power final : public Mergeable<Power> {
       for (const auto& [mhz, stat] : pcpu.frequencies) {
         times.parts.push_back(Row{fmt::format("{} MHz", mhz), {}, {}}.Add(stat.Figures()));
       }
-      frequencies.rows.push_back(std::move(times));
+      // No change was recorded before the first, which says what it was until then.
+      if (const auto& first = of_pcpu.first) {
+        times.parts.push_back(
+            Row{fmt::format("{} MHz, until the first change", first->what), {}, {}}
+                .Add("count", Unit::kCount, 1)
+                .Add("cycles", Unit::kCycles, first->tsc - facts.range.begin));
+      }
+      residencies.rows.push_back(std::move(times));
     }
   }
 
@@ -112,6 +120,7 @@ class Power final : public Mergeable<Power> {
   struct Pcpu {
     std::optional<Since> idle;
     std::optional<Since> frequency;
+    std::optional<Since> first;  // what it was until its first change, and when that was
     Figures figures;
   };
 

@@ -90,7 +90,8 @@ TEST(Power, MeasuresIdleStatesAndFrequenciesWithTheRecordsClock) {
                           "idle_states/p0/C2 count=1 cycles=30",
                           "idle_states/p0/left, entry not seen count=1", "frequencies/p0 changes=2",
                           "frequencies/p0/1800 MHz count=1 cycles=40",
-                          "frequencies/p0/2400 MHz count=1 cycles=10"));
+                          "frequencies/p0/2400 MHz count=1 cycles=10",
+                          "frequencies/p0/2400 MHz, until the first change count=1 cycles=40"));
 }
 
 TEST(Irqs, TheLengthOfHandlingIsRightThoughThe32BitsWrap) {
