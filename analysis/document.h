@@ -59,6 +59,7 @@ enum class Show : uint8_t {
   kTable,
   kRemainder,  // one line under the table before it: what is not in that
   kDetail,     // only when asked for everything: it repeats what other figures tell
+  kLongList,   // the first rows, unless asked for everything; each has a count first
 };
 
 struct Group {

@@ -21,16 +21,11 @@ Mode ModeOf(Address address) { return address >> 63 != 0 ? Mode::kKernel : Mode:
 
 }  // namespace
 
-void EipLists::List::Add(const TableKey& key, Room& room) {
-  uint64_t* count = counts.Find(key, kMost, room);
-  ++(count != nullptr ? *count : others);
-}
-
-void EipLists::List::Prepend(List& earlier, Room& room) {
-  others += earlier.others;
-  counts.Prepend(
-      earlier.counts, kMost, room, [](uint64_t& count, uint64_t more) { count += more; },
-      [this](const TableKey& /*key*/, uint64_t more) { others += more; });
+void EipList::Prepend(EipList& earlier, Room& room) {
+  others_ += earlier.others_;
+  counts_.Prepend(
+      earlier.counts_, kMost, room, [](uint64_t& count, uint64_t more) { count += more; },
+      [this](const TableKey& /*key*/, uint64_t more) { others_ += more; });
 }
 
 void EipLists::Prepend(EipLists& earlier, Room& room) {
@@ -39,21 +34,19 @@ void EipLists::Prepend(EipLists& earlier, Room& room) {
 }
 
 void EipLists::Add(const ExitContents& exit, Room& room) {
-  if (exit.emulated) emulated_.Add({exit.rip, static_cast<uint32_t>(exit.kind)}, room);
+  if (exit.emulated) emulated_.Add(exit.rip, static_cast<uint32_t>(exit.kind), room);
   if (exit.kind == ExitKind::kInterrupt) {
     const auto vector =
         exit.number == kNoVector ? kNoVectorTag : static_cast<uint32_t>(exit.number & 0xff);
-    interrupted_.Add({exit.rip, vector}, room);
+    interrupted_.Add(exit.rip, vector, room);
   }
 }
 
-template <typename Name>
-void EipLists::DescribeList(const List& list, DomainId domain, const Facts& facts, Name&& name,
-                            Group& group) {
+void EipList::Describe(DomainId domain, const Facts& facts,
+                       absl::FunctionRef<std::string(uint32_t tag)> name, Group& group) const {
   std::vector<std::pair<TableKey, uint64_t>> sorted;
-  uint64_t others = list.others;
-  list.counts.ForEach(
-      [&](const TableKey& key, uint64_t count) { sorted.emplace_back(key, count); });
+  uint64_t others = others_;
+  counts_.ForEach([&](const TableKey& key, uint64_t count) { sorted.emplace_back(key, count); });
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return std::tie(b.second, a.first.number, a.first.tag) <
            std::tie(a.second, b.first.number, b.first.tag);
@@ -67,8 +60,9 @@ void EipLists::DescribeList(const List& list, DomainId domain, const Facts& fact
     Row row{fmt::format("0x{:x}, {}", key.number, name(key.tag)), {}, {}};
     row.Add("count", Unit::kCount, count);
     if (facts.resolver != nullptr) {
-      const FunctionId id = facts.resolver->Resolve(domain, ModeOf(key.number), key.number);
-      row.Add("symbol", facts.resolver->Describe(id).name);
+      const Function& function =
+          facts.resolver->Describe(facts.resolver->Resolve(domain, ModeOf(key.number), key.number));
+      row.Add("symbol", function.name).Add("image", function.image);
     }
     group.rows.push_back(std::move(row));
   }
@@ -77,16 +71,16 @@ void EipLists::DescribeList(const List& list, DomainId domain, const Facts& fact
 }
 
 void EipLists::Describe(DomainId domain, const Facts& facts, Section& out) const {
-  DescribeList(
-      emulated_, domain, facts,
-      [](uint32_t tag) { return std::string(ToString(static_cast<ExitKind>(tag))); },
-      out.AddGroup("emulate_eip", "Emulated instructions, by address"));
-  DescribeList(
-      interrupted_, domain, facts,
+  emulated_.Describe(
+      domain, facts, [](uint32_t tag) { return std::string(ToString(static_cast<ExitKind>(tag))); },
+      out.AddGroup("emulate_eip", "Emulated instructions, by address", Show::kLongList));
+  interrupted_.Describe(
+      domain, facts,
       [](uint32_t tag) {
         return NumberName(ExitKind::kInterrupt, tag == kNoVectorTag ? kNoVector : tag);
       },
-      out.AddGroup("interrupt_eip", "Interrupted by the host's interrupts, by address"));
+      out.AddGroup("interrupt_eip", "Interrupted by the host's interrupts, by address",
+                   Show::kLongList));
 }
 
 }  // namespace xenoscope::analysis

@@ -1,10 +1,11 @@
-// Where in the guest its exits were: instructions that Xen emulated, and those that interrupts of
-// the host cut off. The most frequent are listed, the rest counted.
+// Where guests were when they entered Xen: addresses counted, the most frequent listed with the
+// function they are in, the rest as one remainder.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "analysis/analysis.h"
 #include "analysis/bounded_table.h"
 #include "analysis/document.h"
@@ -12,6 +13,28 @@
 
 namespace xenoscope::analysis {
 
+// The addresses of one vCPU, each with a tag that says what happened there.
+class EipList {
+ public:
+  // O(1); allocates as the table grows.
+  void Add(Address eip, uint32_t tag, Room& room) {
+    uint64_t* count = counts_.Find({eip, tag}, kMost, room);
+    ++(count != nullptr ? *count : others_);
+  }
+  // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier list's.
+  void Prepend(EipList& earlier, Room& room);
+  // Adds a row "ADDRESS, NAME OF ITS TAG" for each of the most frequent.
+  void Describe(DomainId domain, const Facts& facts,
+                absl::FunctionRef<std::string(uint32_t tag)> name, Group& group) const;
+
+ private:
+  static constexpr uint32_t kMost = 8192;
+  BoundedTable<uint64_t> counts_;
+  uint64_t others_ = 0;
+};
+
+// Of an HVM vCPU's exits: instructions that Xen emulated, and those that interrupts of the host cut
+// off.
 class EipLists {
  public:
   // O(1); allocates as a table grows.
@@ -22,20 +45,8 @@ class EipLists {
   void Describe(DomainId domain, const Facts& facts, Section& out) const;
 
  private:
-  static constexpr uint32_t kMost = 8192;
-  struct List {
-    BoundedTable<uint64_t> counts;
-    uint64_t others = 0;
-    void Add(const TableKey& key, Room& room);
-    void Prepend(List& earlier, Room& room);
-  };
-  // Adds a row for each of the most frequent addresses.
-  template <typename Name>
-  static void DescribeList(const List& list, DomainId domain, const Facts& facts, Name&& name,
-                           Group& group);
-
-  List emulated_;     // tag: ExitKind
-  List interrupted_;  // tag: vector, or kNoVectorTag
+  EipList emulated_;     // tag: ExitKind
+  EipList interrupted_;  // tag: vector, or kNoVectorTag
 };
 
 }  // namespace xenoscope::analysis

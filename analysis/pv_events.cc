@@ -1,4 +1,5 @@
-// What each PV vCPU asked of Xen: hypercalls by name, traps by vector, and the other PV records.
+// What each PV vCPU asked of Xen: hypercalls by name, traps by vector, the other PV records, and
+// where in the guest its traps and emulated instructions were.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/eip_lists.h"
 #include "analysis/per_vcpu.h"
 #include "analysis/registry.h"
 #include "trace/names.h"
@@ -47,6 +49,16 @@ constexpr std::string_view SummaryName(Event event) {
     default:
       return trace::Info(event).name;
   }
+}
+
+// The guest's address in a record that has one: the first word, but behind the entry and the
+// address of those about page tables.
+Address Eip(const trace::Record& record) {
+  const bool wide = trace::Is64(record.id);
+  uint32_t word = 0;
+  if (record.event == Event::kPvPtwrEmulation) word = wide ? 4 : 2;
+  if (record.event == Event::kPvPtwrEmulationPae) word = wide ? 4 : 3;
+  return wide ? record.payload.Word64(word) : record.payload.Word(word);
 }
 
 // Hypercalls of which Xen records arguments (xen/arch/x86/trace.c __trace_hypercall, 4.17): the
@@ -123,17 +135,22 @@ class PvEvents final : public Mergeable<PvEvents> {
         break;
       }
       case Event::kPvTrap:
-        ++counts.traps[record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1)];
+        CountTrap(record, counts);
+        break;
+      case Event::kPvMathStateRestore:
+        ++counts.others[Place(record.event)];
         break;
       default:
-        ++counts.others[static_cast<size_t>(record.event) - static_cast<size_t>(kFirstOther)];
+        ++counts.others[Place(record.event)];
+        counts.eips.Add(Eip(record), static_cast<uint32_t>(record.event), eips_room_);
         break;
     }
   }
 
   void Merge(PvEvents& earlier) {
     unattributed_ += earlier.unattributed_;
-    vcpus_.Absorb(earlier.vcpus_, [](Counts& counts, const Counts& more) {
+    eips_room_ = earlier.eips_room_;
+    vcpus_.Absorb(earlier.vcpus_, [this](Counts& counts, Counts& more) {
       AddCounts(more.hypercalls, counts.hypercalls);
       AddCounts(more.subcalls, counts.subcalls);
       AddCounts(more.traps, counts.traps);
@@ -142,6 +159,7 @@ class PvEvents final : public Mergeable<PvEvents> {
       for (size_t i = 0; i < counts.operations.size(); ++i) {
         AddCounts(more.operations[i], counts.operations[i]);
       }
+      counts.eips.Prepend(more.eips, eips_room_);
     });
   }
 
@@ -149,7 +167,7 @@ class PvEvents final : public Mergeable<PvEvents> {
     AddCount(out.AddGroup("pv_unattributed", "PV events"), "of an unknown vCPU", unattributed_);
   }
 
-  void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
+  void DescribeVcpu(VcpuRef vcpu, const Facts& facts, Section& out) const override {
     const Counts* counts = vcpus_.Find(vcpu);
     if (counts == nullptr) return;
     Group& pv = out.AddGroup("pv", "PV events");
@@ -163,14 +181,16 @@ class PvEvents final : public Mergeable<PvEvents> {
     AddCount(pv, "hypercall (subcall)", subcalls);
     AddCount(pv, "trap", traps);
     for (const Event event : kOthers) {
-      AddCount(pv, std::string(SummaryName(event)),
-               counts->others[static_cast<size_t>(event) - static_cast<size_t>(kFirstOther)]);
+      AddCount(pv, std::string(SummaryName(event)), counts->others[Place(event)]);
     }
     DescribeCalls(*counts, out.AddGroup("hypercalls", "Hypercalls"));
     Group& vectors = out.AddGroup("traps", "Traps, by vector");
     for (uint32_t vector = 0; vector < kVectors; ++vector) {
-      AddCount(vectors, NameOr(trace::TrapName(vector), "vector", vector), counts->traps[vector]);
+      AddCount(vectors, VectorName(vector), counts->traps[vector]);
     }
+    counts->eips.Describe(
+        vcpu.domain, facts, TagName,
+        out.AddGroup("pv_eip", "Traps and emulated instructions, by address", Show::kLongList));
   }
 
  private:
@@ -186,7 +206,25 @@ class PvEvents final : public Mergeable<PvEvents> {
     // By place in kArguments.
     std::array<std::array<uint64_t, kNoOperation + 1>, kArguments.size()> operations{};
     std::array<uint64_t, kArguments.size()> batched{};
+    EipList eips;  // tag: Event, or kTrapTag | vector
   };
+  static constexpr uint32_t kTrapTag = 0x10000;
+
+  static constexpr size_t Place(Event event) {
+    return static_cast<size_t>(event) - static_cast<size_t>(kFirstOther);
+  }
+  void CountTrap(const trace::Record& record, Counts& counts) {
+    const uint32_t vector = record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1);
+    ++counts.traps[vector];
+    counts.eips.Add(Eip(record), kTrapTag | vector, eips_room_);
+  }
+  static std::string VectorName(uint32_t vector) {
+    return NameOr(trace::TrapName(vector), "vector", vector);
+  }
+  static std::string TagName(uint32_t tag) {
+    if (tag >= kTrapTag) return "trap " + VectorName(tag - kTrapTag);
+    return std::string(SummaryName(static_cast<Event>(tag)));
+  }
 
   // One hypercall's records nearly all have the same arguments, so that where they are is found
   // once; what a record does not have is counted in a place of its own rather than branched around.
@@ -254,6 +292,7 @@ class PvEvents final : public Mergeable<PvEvents> {
   PerVcpu<Counts> vcpus_;
   std::array<Where, kArguments.size()> where_;  // by place in kArguments
   uint64_t unattributed_ = 0;
+  Room eips_room_{1 << 17};
 };
 
 }  // namespace

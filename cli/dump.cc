@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/trace_input.h"
 #include "report/dump.h"
@@ -55,7 +56,7 @@ struct Options {
   std::string format = "text";
   bool raw = false;
   std::vector<std::string> events;
-  std::vector<uint16_t> domains;
+  std::vector<std::string> domains;
   std::vector<uint32_t> vcpus;
   std::vector<uint32_t> pcpus;
   std::optional<Instant> from;
@@ -78,7 +79,6 @@ report::DumpOptions Selected(const Options& options) {
     throw CLI::ValidationError("--event", std::string(Message(events.status())));
   }
   dump.events = *events;
-  for (const uint16_t domain : options.domains) dump.domains.push_back(DomainId{domain});
   for (const uint32_t vcpu : options.vcpus) dump.vcpus.push_back(VcpuId{vcpu});
   for (const uint32_t pcpu : options.pcpus) dump.pcpus.push_back(PcpuId{pcpu});
   dump.threads = options.threads != 0 ? options.threads
@@ -88,6 +88,7 @@ report::DumpOptions Selected(const Options& options) {
 
 absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
   XENOSCOPE_ASSIGN_OR_RETURN(const TraceInput input, OpenTraceInput(options.trace));
+  XENOSCOPE_ASSIGN_OR_RETURN(dump.domains, ChooseDomains(input.info(), options.domains));
   const trace::Probe probe = trace::ProbeTrace(input.trace);
   dump.zero = probe.first_tsc.value_or(Tsc{0});
   dump.clock = input.clock.value_or(probe.ClockOr());

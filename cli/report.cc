@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -14,8 +13,10 @@
 #include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/recorded_samples.h"
+#include "cli/symbol_options.h"
 #include "cli/trace_input.h"
 #include "correlate/exit_samples.h"
 #include "correlate/placing.h"
@@ -24,7 +25,6 @@
 #include "report/profile_view.h"
 #include "report/table_json.h"
 #include "report/terminal.h"
-#include "symbolizer/load.h"
 #include "trace/dialect.h"
 
 namespace xenoscope::cli {
@@ -49,8 +49,7 @@ struct Options {
   std::optional<size_t> limit;
   double threshold = 0;  // percent
   std::string format = "text";
-  std::vector<std::string> kernels;
-  std::vector<std::string> images;
+  SymbolOptions symbols;
 };
 
 std::vector<std::string> Split(const std::string& list) { return absl::StrSplit(list, ','); }
@@ -105,33 +104,6 @@ absl::StatusOr<bool> FromTrace(const Options& options, const RecordingInfo& info
                          options.input);
   }
   return wanted;
-}
-
-absl::StatusOr<DomainId> ChooseDomain(const RecordingInfo& info, const std::string& text) {
-  for (const recording::DomainInfo& domain : info.domains) {
-    if (domain.name == text || ToString(domain.id) == text) return domain.id;
-  }
-  uint16_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size()) return DomainId{number};
-  return NotFoundError("no domain {} in the recording; `xl list` shows names and numbers", text);
-}
-
-// "DOMAIN=FILE".
-absl::Status AddSymbols(const RecordingInfo& info, const std::vector<std::string>& given,
-                        symbolizer::SourceKind kind, symbolizer::SymbolSources& sources) {
-  for (const std::string& text : given) {
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos) return InvalidError("not DOMAIN=FILE: {}", text);
-    XENOSCOPE_ASSIGN_OR_RETURN(const DomainId domain, ChooseDomain(info, text.substr(0, equals)));
-    symbolizer::SymbolSource source;
-    source.domain = domain;
-    source.kind = kind;
-    source.path = text.substr(equals + 1);
-    source.required = true;
-    sources.sources.insert(sources.sources.begin(), std::move(source));
-  }
-  return absl::OkStatus();
 }
 
 // Whether a sample stands for time: the processor's cycles, or the timer that stood in for them.
@@ -265,24 +237,15 @@ absl::Status Report(const Options& options) {
   selection.sort = options.sort;
   selection.threshold = options.threshold / 100;
   selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
-  for (const std::string& text : options.domains) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const DomainId domain, ChooseDomain(info, text));
-    selection.domains.push_back(domain);
-  }
+  XENOSCOPE_ASSIGN_OR_RETURN(selection.domains,
+                             ChooseDomains(recording ? &info : nullptr, options.domains));
   if (!selection.domains.empty() &&
       std::find(out.by.begin(), out.by.end(), Dimension::kDomain) == out.by.end()) {
     out.by.insert(out.by.begin(), Dimension::kDomain);
   }
 
-  symbolizer::SymbolSources sources;
-  if (recording) sources = symbolizer::SourcesInRecording(recording->path());
-  XENOSCOPE_RETURN_IF_ERROR(
-      AddSymbols(info, options.kernels, symbolizer::SourceKind::kKernel, sources));
-  XENOSCOPE_RETURN_IF_ERROR(
-      AddSymbols(info, options.images, symbolizer::SourceKind::kImage, sources));
   XENOSCOPE_ASSIGN_OR_RETURN(const symbolizer::LoadedSymbols symbols,
-                             symbolizer::LoadSymbols(sources));
-  Warn(symbols.warnings);
+                             LoadSymbols(options.symbols, recording));
 
   out.traced = input.has_value();
   if (recording) out.clock = recording->clock();
@@ -356,14 +319,7 @@ void AddReport(CLI::App& app, Run& run) {
   command->add_option("--format", options->format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
-  command
-      ->add_option("--kernel", options->kernels,
-                   "DOMAIN=FILE: a kernel's kallsyms, System.map or vmlinux")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--image", options->images,
-                   "DOMAIN=FILE: symbols of a program that runs in the domain")
-      ->allow_extra_args(false);
+  AddSymbolOptions(*command, options->symbols);
   command->footer(
       "Example:\n"
       "  xenoscope report web.xeno\n"

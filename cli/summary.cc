@@ -12,7 +12,9 @@
 #include "analysis/run.h"
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/domain_names.h"
 #include "cli/output.h"
+#include "cli/symbol_options.h"
 #include "cli/trace_input.h"
 #include "report/summary_view.h"
 #include "report/table_json.h"
@@ -25,22 +27,30 @@ struct Options {
   TraceOptions trace;
   std::string format = "text";
   unsigned threads = 0;
-  std::vector<uint16_t> domains;
+  std::vector<std::string> domains;
+  SymbolOptions symbols;
   std::vector<std::string> sections;
   bool all = false;
 };
 
 absl::Status Summarise(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const TraceInput input, OpenTraceInput(options.trace));
-  const analysis::Known known{input.clock, input.dialect};
+  report::SummarySelection selection{{}, options.sections};
+  XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(input.info(), options.domains));
+  XENOSCOPE_ASSIGN_OR_RETURN(const symbolizer::LoadedSymbols symbols,
+                             LoadSymbols(options.symbols, input.recording));
+  // Without any symbols a column of them would be a column of "[no symbols]".
+  const bool named = input.recording || options.symbols.Given();
+  const analysis::Known known{input.clock, input.dialect, named ? symbols.resolver.get() : nullptr};
   constexpr unsigned kMostThreads = 8;  // what comes after that waits for what it must follow
   const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
   const unsigned threads =
       options.threads != 0 ? options.threads : std::min(processors, kMostThreads);
   XENOSCOPE_ASSIGN_OR_RETURN(analysis::Result result,
                              analysis::Run(input.trace, known, analysis::AllAnalyses, threads));
-  report::SummarySelection selection{{}, options.sections};
-  for (const uint16_t domain : options.domains) selection.domains.push_back(DomainId{domain});
+  for (const std::string& misfit : symbols.resolver->Misfits()) {
+    fmt::print(stderr, "xenoscope: {}\n", misfit);
+  }
   report::Select(selection, result.document);
   const auto names = [&](DomainId domain) { return input.DomainName(domain); };
   std::string text;
@@ -68,7 +78,7 @@ void AddSummary(CLI::App& app, Run& run) {
       ->add_option("--threads", options->threads,
                    "among how many the trace is divided; default: one a processor, at most 8")
       ->check(CLI::Range(1U, 1024U));
-  command->add_option("--domain", options->domains, "only these domains (1 or 1,2)")
+  command->add_option("-d,--domain", options->domains, "only these, by name or number (web1,2)")
       ->delimiter(',')
       ->allow_extra_args(false);
   command
@@ -76,6 +86,7 @@ void AddSummary(CLI::App& app, Run& run) {
                    "only these, by their names in JSON (runstates,exits,hypercalls)")
       ->delimiter(',')
       ->allow_extra_args(false);
+  AddSymbolOptions(*command, options->symbols);
   command->add_flag("--all", options->all,
                     "also what text leaves out because other figures tell it; JSON has it always");
   command->footer(
@@ -84,11 +95,13 @@ void AddSummary(CLI::App& app, Run& run) {
       "                 irqs irq_vectors unmapped_vectors volume volume_by_pcpu\n"
       "  of a domain    runstates grants_by grants_for memory\n"
       "  of a vCPU      runstates runnable affinity switch_infnext scheduler exits\n"
-      "                 nested_exits pv hypercalls traps guest_events\n"
+      "                 nested_exits emulate_eip interrupt_eip pv hypercalls traps pv_eip\n"
+      "                 guest_events\n"
       "  what is in none of the figures: *_edges, pv_unattributed, guest_events of the trace\n"
       "Examples:\n"
       "  xenoscope summary web.xeno\n"
-      "  xenoscope summary --domain 1 --sections runstates,exits web.xeno\n"
+      "  xenoscope summary --domain web1 --sections runstates,exits web.xeno\n"
+      "  xenoscope summary --kernel 3=System.map --sections interrupt_eip trace.bin\n"
       "  xenoscope summary --format json trace.bin | jq '.domains[].vcpus[].exits'");
   command->callback([options, &run] { run = [options] { return Summarise(*options); }; });
 }

@@ -47,11 +47,11 @@ void AddSymbolOptions(CLI::App& command, SymbolOptions& options) {
       ->allow_extra_args(false);
 }
 
-absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(const SymbolOptions& options,
-                                                      const recording::Recording* recording) {
+absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(
+    const SymbolOptions& options, const std::optional<recording::Recording>& recording) {
   symbolizer::SymbolSources sources;
   const recording::RecordingInfo* info = nullptr;
-  if (recording != nullptr) {
+  if (recording) {
     sources = symbolizer::SourcesInRecording(recording->path());
     info = &recording->info();
   }

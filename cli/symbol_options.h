@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,9 @@ struct SymbolOptions {
 // Adds --kernel and --image to a command. `options` must outlive it.
 void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
 
-// `recording` may be null. Prints warnings to stderr. Errors: a file that the user named cannot be
+// Prints warnings to stderr. Errors: a file that the user named cannot be
 // used, or the domain before it is unknown.
-absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(const SymbolOptions& options,
-                                                      const recording::Recording* recording);
+absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(
+    const SymbolOptions& options, const std::optional<recording::Recording>& recording);
 
 }  // namespace xenoscope::cli

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
+#include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/trace_input.h"
 #include "report/plot.h"
@@ -40,7 +41,7 @@ struct Options {
   std::vector<std::string> series;
   std::string scatter;
   std::string interval;
-  std::vector<uint16_t> domains;
+  std::vector<std::string> domains;
   size_t top = 0;
   std::string format = "text";
   std::string plot;
@@ -152,7 +153,7 @@ absl::StatusOr<Source> Open(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenTraceInput(options.trace));
   const analysis::Known known{input.clock, input.dialect};
   analysis::DomainFilter filter;
-  for (const uint16_t domain : options.domains) filter.only.push_back(DomainId{domain});
+  XENOSCOPE_ASSIGN_OR_RETURN(filter.only, ChooseDomains(input.info(), options.domains));
   return Source{std::move(input), known, std::move(filter)};
 }
 
@@ -350,7 +351,7 @@ void AddTimeline(CLI::App& app, Run& run) {
   command->add_option("--interval", options->interval,
                       "length of an interval (1s, 100ms); default: a round one that makes some "
                       "hundred of them");
-  command->add_option("--domain", options->domains, "only these domains (1,2)")
+  command->add_option("-d,--domain", options->domains, "only these, by name or number (web1,2)")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--top", options->top,

@@ -37,6 +37,8 @@ struct TraceInput {
   std::optional<Clock> clock;
   trace::Dialect dialect;
 
+  // Null for a bare trace.
+  const recording::RecordingInfo* info() const { return recording ? &recording->info() : nullptr; }
   // The domain's name, or empty.
   std::string DomainName(DomainId domain) const;
 };

@@ -208,6 +208,20 @@ std::string RemainderText(const analysis::Group& group, const analysis::Facts& f
   return text + "\n";
 }
 
+// The first rows of a long list, and one for all others.
+analysis::Group Shortened(const analysis::Group& group) {
+  constexpr size_t kShown = 12;
+  if (group.rows.size() <= kShown + 1) return group;
+  analysis::Group shortened{group.key, group.title, {}, group.show};
+  const auto first_hidden = group.rows.begin() + kShown;
+  shortened.rows.assign(group.rows.begin(), first_hidden);
+  uint64_t others = 0;
+  for (auto row = first_hidden; row != group.rows.end(); ++row) others += Whole(*row, "count");
+  shortened.rows.push_back(analysis::Row{"(others; --all shows more)", {}, {}}.Add(
+      "count", analysis::Unit::kCount, others));
+  return shortened;
+}
+
 std::string SectionText(const analysis::Section& section, const analysis::Facts& facts,
                         const SummaryStyle& style) {
   std::string text;
@@ -219,7 +233,8 @@ std::string SectionText(const analysis::Section& section, const analysis::Facts&
     }
     if (group.show == analysis::Show::kDetail && !style.details) continue;
     if (!text.empty()) text += '\n';
-    text += ToText(GroupTable(group, facts).table(), style.text);
+    const bool shorten = group.show == analysis::Show::kLongList && !style.details;
+    text += ToText(GroupTable(shorten ? Shortened(group) : group, facts).table(), style.text);
   }
   return text;
 }

@@ -57,6 +57,10 @@ std::string_view Explanation(Mode mode, Address address, bool only_kernel) {
   return "";
 }
 
+std::string NameOf(DomainId domain) {
+  return domain == kEveryDomain ? "any domain" : ToString(domain);
+}
+
 std::string SpaceName(DomainId domain, Mode mode) {
   if (mode == Mode::kXen) return "Xen";
   return fmt::format("{}'s {}", ToString(domain), mode == Mode::kUser ? "user mode" : "kernel");
@@ -94,9 +98,16 @@ FunctionId DomainSymbols::Resolve(DomainId domain, Mode mode, Address address) {
   Memo& memo = memos_[hash >> 51];
   static_assert(kMemos == size_t{1} << (64 - 51));
   if (memo.address != address || memo.space != key) {
-    memo = {address, key, ResolveIn(domain, mode, spaces_[key], address)};
+    memo = {address, key, ResolveIn(domain, mode, SpaceOf(domain, mode), address)};
   }
   return memo.function;
+}
+
+DomainSymbols::Space& DomainSymbols::SpaceOf(DomainId domain, Mode mode) {
+  Space& own = spaces_[SpaceKey(domain, mode)];
+  if (!own.images.empty()) return own;
+  const auto of_all = spaces_.find(SpaceKey(kEveryDomain, mode));
+  return of_all == spaces_.end() ? own : of_all->second;
 }
 
 FunctionId DomainSymbols::ResolveIn(DomainId domain, Mode mode, Space& space, Address address) {
@@ -174,7 +185,7 @@ FunctionId DomainSymbols::Intern(std::string_view image, std::string_view name,
 std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address address) {
   // Frames of an address that is ambiguous would be those of the first program that was named.
   if (!Describe(Resolve(domain, mode, address)).unresolved.empty()) return {};
-  for (const Debug& debug : spaces_[SpaceKey(domain, mode)].debug) {
+  for (const Debug& debug : SpaceOf(domain, mode).debug) {
     std::vector<Frame> frames = debug.info->FramesAt(address - debug.bias);
     if (!frames.empty()) return frames;
   }
@@ -194,10 +205,10 @@ std::vector<std::string> DomainSymbols::Misfits() const {
       continue;
     }
     misfits.push_back(fmt::format(
-        "{} of {} sampled addresses of {}'s kernel are in no function of {}: these are not the "
+        "{} of {} addresses of {}'s kernel are in no function of {}: these are not the "
         "symbols of the boot that was recorded, or KASLR has moved it, and the other addresses may "
         "have wrong names; give the /proc/kallsyms that it had while it was recorded",
-        missed, space.in_kernel_area, ToString(DomainId{static_cast<uint16_t>(key >> 8)}),
+        missed, space.in_kernel_area, NameOf(DomainId{static_cast<uint16_t>(key >> 8)}),
         space.images.front().symbols->image()));
   }
   std::sort(misfits.begin(), misfits.end());

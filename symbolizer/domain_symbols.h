@@ -30,6 +30,10 @@
 
 namespace xenoscope::symbolizer {
 
+// Stands for every domain in whose space nothing was added (DOMID_INVALID,
+// xen/include/public/xen.h).
+inline constexpr DomainId kEveryDomain{0x7ff4};
+
 class DomainSymbols : public Resolver {
  public:
   // Adds an image to a space; it lies `bias` bytes above the addresses of its index. Indexes may be
@@ -83,6 +87,7 @@ class DomainSymbols : public Resolver {
   static constexpr size_t kMemos = 8192;
 
   static uint32_t SpaceKey(DomainId domain, Mode mode);
+  Space& SpaceOf(DomainId domain, Mode mode);
   FunctionId ResolveIn(DomainId domain, Mode mode, Space& space, Address address);
   FunctionId Unresolved(DomainId domain, Mode mode, const Space& space, Address address);
   FunctionId Intern(std::string_view image, std::string_view name, std::string_view unresolved);

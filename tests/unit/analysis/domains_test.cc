@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <vector>
+
 #include "analysis/registry.h"
+#include "base/resolver.h"
 #include "tests/unit/analysis/described.h"
 
 namespace xenoscope::analysis {
@@ -104,6 +108,45 @@ TEST(PvEvents, TellsWhatTheRecordedArgumentsSay) {
                           "hypercalls/sched_op/block count=1"));
   EXPECT_THAT(Lines(result.document.trace),
               ElementsAre("pv_unattributed/of an unknown vCPU count=1"));
+}
+
+// Names an address "MODE+ADDRESS".
+class Addresses : public Resolver {
+ public:
+  FunctionId Resolve(DomainId /*domain*/, Mode mode, Address address) override {
+    functions_.push_back({"image", fmt::format("{}+{:x}", ToString(mode), address), ""});
+    return {static_cast<uint32_t>(functions_.size() - 1)};
+  }
+  const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
+  std::vector<Frame> Inlined(DomainId, Mode, Address) override { return {}; }
+
+ private:
+  std::deque<Function> functions_;
+};
+
+TEST(PvEvents, WithAnAddressAreListedByIt) {
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}),
+          Rec(0x201106, 11, {0x81000010, 0xffffffff}),              // emulate_privop, 64 bits
+          Rec(0x201106, 12, {0x81000010, 0xffffffff}),              // again
+          Rec(0x201006, 13, {0x1234}),                              // of a guest of 32 bits
+          Rec(0x201103, 14, {0x401000, 0, 14}),                     // trap
+          Rec(0x20110b, 15, {1, 2, 3, 4, 0x81000020, 0xffffffff}),  // ptwr: entry, address, eip
+          Rec(0x20100c, 16, {1, 2, 3, 0x5678}),                     // with PAE
+          Rec(0x201008, 17, {})});                                  // math_state_restore: has none
+  Addresses addresses;
+  const Result result = Analysed(trace, MakePvEvents, trace::Vendor::kUnknown, &addresses);
+  EXPECT_THAT(
+      VcpuLines(result, 0, 0, "pv_eip"),
+      ElementsAre(
+          "pv_eip/0xffffffff81000010, emulate privop count=2 symbol=kernel+ffffffff81000010 "
+          "image=image",
+          "pv_eip/0x1234, emulate privop count=1 symbol=user+1234 image=image",
+          "pv_eip/0x5678, ptwr(pae) count=1 symbol=user+5678 image=image",
+          "pv_eip/0x401000, trap page_fault count=1 symbol=user+401000 image=image",
+          "pv_eip/0xffffffff81000020, ptwr count=1 symbol=kernel+ffffffff81000020 "
+          "image=image"));
 }
 
 TEST(GuestEvents, BelongToTheVcpuThatRuns) {

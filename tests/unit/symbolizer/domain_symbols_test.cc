@@ -54,6 +54,17 @@ TEST(DomainSymbols, EachDomainAndModeHasItsOwnAddresses) {
   }
 }
 
+TEST(DomainSymbols, ThoseOfEveryDomainServeDomainsWithoutTheirOwn) {
+  DomainSymbols symbols;
+  symbols.Add(kEveryDomain, Mode::kKernel,
+              IndexOf(ReadKallsyms("ffffffff81000000 T common\nffffffff81000100 D end\n")));
+  symbols.Add(kD1, Mode::kKernel,
+              IndexOf(ReadKallsyms("ffffffff81000000 T one\nffffffff81000100 D end\n")));
+  EXPECT_EQ(At(symbols, kD1, Mode::kKernel, 0xffffffff81000010), "vmlinux!one");
+  EXPECT_EQ(At(symbols, kD2, Mode::kKernel, 0xffffffff81000010), "vmlinux!common");
+  EXPECT_EQ(At(symbols, kD2, Mode::kUser, 0x401000), "[unknown]![no symbols]");
+}
+
 TEST(DomainSymbols, DomainsOfOneKernelShareFunctions) {
   DomainSymbols symbols;
   const auto kernel = IndexOf(ReadKallsyms("ffffffff81000000 T one\nffffffff81000100 D end\n"));
@@ -115,7 +126,7 @@ TEST(DomainSymbols, NoticesSymbolsOfAnotherBoot) {
   }
   EXPECT_THAT(fits.Misfits(), IsEmpty());
   ASSERT_THAT(moved.Misfits(), SizeIs(1));
-  EXPECT_THAT(moved.Misfits()[0], HasSubstr("100 of 100 sampled addresses of d1's kernel"));
+  EXPECT_THAT(moved.Misfits()[0], HasSubstr("100 of 100 addresses of d1's kernel"));
 }
 
 TEST(DomainSymbols, NamesAreDemangled) {
