@@ -25,6 +25,7 @@
 #include "cli/output.h"
 #include "cli/trace_input.h"
 #include "report/plot.h"
+#include "report/plot_axis.h"
 #include "report/plot_build.h"
 #include "report/plot_svg.h"
 #include "report/plot_terminal.h"
@@ -215,9 +216,10 @@ absl::Status ShowSeries(const Options& options,
   }
   XENOSCOPE_ASSIGN_OR_RETURN(const Cycles length, IntervalLength(interval_seconds, facts));
   if (draw) {
+    const double seconds = facts.clock.Seconds(length);
     const std::string subtitle =
         fmt::format("{}, in intervals of {}", InputName(options.trace.input),
-                    report::CellText(facts.clock.Seconds(length), report::Unit::kSeconds));
+                    report::Label(report::AxisKind::kSeconds, seconds, seconds));
     report::SeriesPlotBuilder builder(survey, 0, length, bins, subtitle);
     XENOSCOPE_RETURN_IF_ERROR(analysis::WalkSeries(source.input.trace, survey, source.filter,
                                                    length, [&](const analysis::IntervalRow& row) {

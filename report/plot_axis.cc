@@ -24,7 +24,8 @@ struct Prefix {
   std::string_view unit;
 };
 
-// The label of a value where the largest label is `high`, so that all have one unit.
+}  // namespace
+
 std::string Label(AxisKind kind, double value, double high) {
   constexpr Prefix kSecondsUnits[] = {{1, " s"}, {1e-3, " ms"}, {1e-6, " us"}, {1e-9, " ns"}};
   constexpr Prefix kNumbers[] = {{1e18, " E"}, {1e15, " P"}, {1e12, " T"}, {1e9, " G"},
@@ -55,8 +56,6 @@ std::string Label(AxisKind kind, double value, double high) {
   }
   return scaled(kNumbers);
 }
-
-}  // namespace
 
 double RoundUp(double value) {
   if (!(value > 0)) return 1;

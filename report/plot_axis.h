@@ -16,6 +16,9 @@ enum class AxisKind : uint8_t {
   kState,    // runstates by name
 };
 
+// A value as the axis writes it, in the unit that suits `high`.
+std::string Label(AxisKind kind, double value, double high);
+
 struct Tick {
   double at = 0;  // in the axis's values; of ScatterPlot in [0, 1]
   std::string label;

@@ -23,6 +23,8 @@ constexpr double kBottom = 404;
 constexpr double kLegend = kRight + 24;
 constexpr size_t kXTicks = 9;
 constexpr size_t kYTicks = 7;
+constexpr size_t kWideLabel = 12;      // characters; longer ones are written smaller
+constexpr double kLetter = 0.55;       // a letter's width, of the font's size
 constexpr size_t kLegendColumns = 30;  // characters of a legend line
 
 template <typename... Args>
@@ -92,10 +94,13 @@ void Axes(std::string& out, double seconds, const std::vector<Tick>& ticks,
   for (const Tick& tick : times) {
     Put(out, "<path d=\"M{} {}v5\"/>\n", Px(XOf(tick.at, seconds)), Px(kBottom));
   }
-  out += "</g>\n<g text-anchor=\"end\">\n";
+  size_t widest = 0;
+  for (const Tick& tick : ticks) widest = std::max(widest, DisplayWidth(tick.label));
+  const double size = widest > kWideLabel ? 9.5 : 12;
+  Put(out, "</g>\n<g text-anchor=\"end\" font-size=\"{}\">\n", Px(size));
   for (const Tick& tick : ticks) {
-    Put(out, "<text x=\"{}\" y=\"{}\"{}>{}</text>\n", Px(kLeft - 8), Px(YOf(tick.at) + 4),
-        tick.label.size() > 12 ? " font-size=\"8.5\"" : "", Escaped(tick.label));
+    Put(out, "<text x=\"{}\" y=\"{}\">{}</text>\n", Px(kLeft - 8), Px(YOf(tick.at) + size / 3),
+        Escaped(tick.label));
   }
   out += "</g>\n<g text-anchor=\"middle\">\n";
   for (const Tick& tick : times) {
@@ -104,8 +109,9 @@ void Axes(std::string& out, double seconds, const std::vector<Tick>& ticks,
   }
   Put(out, "<text x=\"{}\" y=\"{}\" fill=\"#666\">time since the trace began</text>\n",
       Px((kLeft + kRight) / 2), Px(kBottom + 40));
-  Put(out, "<text transform=\"translate(14 {}) rotate(-90)\" fill=\"#666\">{}</text>\n</g>\n",
-      Px((kTop + kBottom) / 2), Escaped(y_title));
+  const double beside = kLeft - 20 - kLetter * size * static_cast<double>(widest);
+  Put(out, "<text transform=\"translate({} {}) rotate(-90)\" fill=\"#666\">{}</text>\n</g>\n",
+      Px(std::max(beside, 14.0)), Px((kTop + kBottom) / 2), Escaped(y_title));
 }
 
 void Frame(std::string& out) {
