@@ -25,6 +25,7 @@ absl::StatusOr<DomainId> ChooseDomain(const recording::RecordingInfo* info,
                                       const std::string& text) {
   std::vector<std::string_view> names;
   if (info != nullptr) {
+    names.reserve(info->domains.size());
     for (const recording::DomainInfo& domain : info->domains) {
       if (domain.name == text) return domain.id;
       names.push_back(domain.name);
@@ -41,6 +42,7 @@ absl::StatusOr<DomainId> ChooseDomain(const recording::RecordingInfo* info,
 absl::StatusOr<std::vector<DomainId>> ChooseDomains(const recording::RecordingInfo* info,
                                                     const std::vector<std::string>& texts) {
   std::vector<DomainId> domains;
+  domains.reserve(texts.size());
   for (const std::string& text : texts) {
     XENOSCOPE_ASSIGN_OR_RETURN(const DomainId domain, ChooseDomain(info, text));
     domains.push_back(domain);
