@@ -133,7 +133,7 @@ TEST(OrderedStream, ReportsAWrongNumberOfWords) {
 TEST(OrderedStream, DoesNotFollowARunstateOfAVcpuThatNoXenHas) {
   for (const uint32_t vcpu : {0x7ff2U << 16, 0x9000U << 16, kD1V0 | 8192U}) {
     TraceBytes trace;
-    trace.Window(0, {Rec(kToRunning, 10, {kD1V0}), Rec(kToRunning, 20, {vcpu}),
+    trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunnableToRunning, 20, {vcpu}),
                      Rec(kVmentry, 30, {}), Rec(kVmentry, 40, {}), Rec(kVmentry, 50, {})});
     EXPECT_THAT(Stream(trace.bytes()),
                 ElementsAre("10 p0 runstate_change d1v0", "20 p0 malformed d1v0",
