@@ -59,8 +59,9 @@ TEST(GuestInterrupts, ALossStartsTheClocksAnew) {
                        Rec(0x1f001, 80, {7, 1, 60, 0}),  // lost since 60; d1v0 runs at 80
                        Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 90, {}),
                        Rec(kRunningToBlocked, 100, {kD1V0})}),
-              ElementsAre("vector 0x30 count 2", "  wake to halt alone count 1, cycles 10",
-                          "  wake to halt any count 1, cycles 10"));
+              ElementsAre("guest_interrupts/vector 0x30 count=2",
+                          "guest_interrupts/vector 0x30/wake to halt alone count=1 cycles=10",
+                          "guest_interrupts/vector 0x30/wake to halt any count=1 cycles=10"));
 }
 
 }  // namespace
