@@ -167,9 +167,15 @@ void Timeline::ReportState(VcpuTrack& vcpu, Tsc at, Edge edge) {
   if (vcpu.state == RunState::kUnknown) return;
   if (edge == Edge::kComplete && at == vcpu.since) return;  // no interval
   if (!vcpu.has_run && vcpu.state != RunState::kLost) edge = Edge::kBeforeFirstRun;
-  observer_->OnRun(
-      {vcpu.ref, vcpu.index, vcpu.pcpu, {vcpu.since, at}, vcpu.state, vcpu.cause, edge, vcpu.run,
-       vcpu.told});
+  observer_->OnRun({vcpu.ref,
+                    vcpu.index,
+                    vcpu.pcpu,
+                    {vcpu.since, at},
+                    vcpu.state,
+                    vcpu.cause,
+                    edge,
+                    vcpu.run,
+                    vcpu.told});
 }
 
 // Reports the state that ends at `at`.
