@@ -18,7 +18,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 1};
+inline constexpr FormatVersion kFormat{1, 2};
 
 // kRecording in a recording that is not being written any more: its writer was killed.
 enum class State : uint8_t { kRecording, kComplete };
@@ -101,6 +101,14 @@ struct LookCounters {
   bool operator==(const LookCounters&) const = default;
 };
 
+// What the kernel said of one of its rings of samples, beside the samples.
+struct RingCounters {
+  uint64_t throttled = 0;    // times that sampling was held back, being too frequent
+  uint64_t unthrottled = 0;  // and went on
+  uint64_t damaged = 0;      // bytes that are no records
+  bool operator==(const RingCounters&) const = default;
+};
+
 // What became of every entry that one vCPU's buffer took in.
 struct StreamInfo {
   std::string source;
@@ -109,16 +117,19 @@ struct StreamInfo {
   uint64_t drained = 0;         // entries taken out: kept + the three below
   uint64_t kept = 0;            // written as samples
   uint64_t other_counters = 0;  // of counters that no event was asked for on
+  uint64_t other_modes = 0;     // of modes that were not asked for
   uint64_t escapes = 0;         // call chain marks
+  uint64_t callers = 0;         // entries of call chains, that are no samples of their own
   uint64_t invalid = 0;         // a mode or counter that does not exist
   bool complete = false;        // `logged` was read after the stop
   std::optional<LookCounters> looks;
+  std::optional<RingCounters> ring;
   bool operator==(const StreamInfo&) const = default;
 
-  // The identity every complete stream keeps; Xen does not count escapes.
+  // The identity every complete stream keeps; Xen counts samples only.
   constexpr bool Balanced() const {
-    return drained == kept + other_counters + escapes + invalid &&
-           (!complete || drained == logged.Logged() + escapes);
+    return drained == kept + other_counters + other_modes + escapes + callers + invalid &&
+           (!complete || drained == logged.Logged() + escapes + callers);
   }
 };
 

@@ -208,11 +208,18 @@ Json StreamToJson(const StreamInfo& stream) {
                {"drained", stream.drained},
                {"kept", stream.kept},
                {"other_counters", stream.other_counters},
+               {"other_modes", stream.other_modes},
                {"escapes", stream.escapes},
+               {"callers", stream.callers},
                {"invalid", stream.invalid},
                {"complete", stream.complete},
                {"balanced", stream.Balanced()}};
   if (stream.looks) json["looks"] = LooksToJson(*stream.looks);
+  if (stream.ring) {
+    json["ring"] = {{"throttled", stream.ring->throttled},
+                    {"unthrottled", stream.ring->unthrottled},
+                    {"damaged", stream.ring->damaged}};
+  }
   return json;
 }
 
@@ -230,10 +237,18 @@ StreamInfo ReadStream(const Fields& fields) {
   fields.Read("drained", stream.drained);
   fields.Read("kept", stream.kept);
   fields.Read("other_counters", stream.other_counters);
+  fields.Read("other_modes", stream.other_modes);
   fields.Read("escapes", stream.escapes);
+  fields.Read("callers", stream.callers);
   fields.Read("invalid", stream.invalid);
   fields.Read("complete", stream.complete);
   fields.In("looks", [&stream](const Fields& looks) { stream.looks = ReadLooks(looks); });
+  fields.In("ring", [&stream](const Fields& ring) {
+    RingCounters& counters = stream.ring.emplace();
+    ring.Read("throttled", counters.throttled);
+    ring.Read("unthrottled", counters.unthrottled);
+    ring.Read("damaged", counters.damaged);
+  });
   return stream;
 }
 

@@ -1,14 +1,48 @@
 // One sample as a source gave it: where, whose, and what is known of when.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "base/bytes.h"
 #include "base/ids.h"
 #include "base/mode.h"
 #include "base/tsc.h"
 
 namespace xenoscope::recording {
+
+// The callers of a sampled function, innermost first: those in Xen, then those in the kernel, then
+// those in user mode. Points into the file that the sample is of.
+class CallChain {
+ public:
+  CallChain() = default;
+  // `addresses` are 8 bytes each, at any alignment; the rest of them is in user mode.
+  CallChain(Bytes addresses, uint32_t xen, uint32_t kernel)
+      : addresses_(addresses), xen_(xen), kernel_(kernel) {}
+
+  size_t size() const { return addresses_.size() / sizeof(Address); }
+  bool empty() const { return addresses_.empty(); }
+  Address at(size_t i) const {
+    return LoadUnchecked<Address>(addresses_.subspan(i * sizeof(Address)).data());
+  }
+  Mode ModeAt(size_t i) const {
+    if (i < xen_) return Mode::kXen;
+    return i < size_t{xen_} + kernel_ ? Mode::kKernel : Mode::kUser;
+  }
+
+ private:
+  Bytes addresses_;
+  uint32_t xen_ = 0;
+  uint32_t kernel_ = 0;
+};
+
+// A thread of the sampled kernel, as it numbers them; pid 0 is its idle task.
+struct Thread {
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  constexpr auto operator<=>(const Thread&) const = default;
+};
 
 struct Sample {
   VcpuRef vcpu;  // in whose buffer it was, or who ran
@@ -24,6 +58,9 @@ struct Sample {
   bool stopped = false;
   // Where it was taken, when the source knows.
   std::optional<PcpuId> pcpu;
+  // Whose it was, when the source knows.
+  std::optional<Thread> thread;
+  CallChain callers;
 
   constexpr bool IsInstant() const { return when.Length() == 1; }
 };

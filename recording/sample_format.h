@@ -13,7 +13,7 @@ inline constexpr uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 struct FileHeader {
   std::array<char, 8> magic = kSampleMagic;
   uint16_t major = 1;
-  uint16_t minor = 1;
+  uint16_t minor = 2;
   uint32_t header_size = sizeof(kSampleMagic) + 8;  // chunks begin here
 };
 static_assert(sizeof(FileHeader) == 16);
@@ -22,6 +22,8 @@ static_assert(sizeof(FileHeader) == 16);
 enum class ChunkKind : uint16_t {
   kBracketed = 1,  // drained from a buffer
   kStopped = 2,    // read from a vCPU while it was stopped, between `previous_before` and `after`
+  kTimed = 3,      // each with its own vCPU, time, thread and call chain: TimedEntry
+  kProcesses = 4,  // of programs and what they map: ProcessEntry; no samples
 };
 
 // The entries that one drain found in the buffer of one vCPU, or one look at it.
@@ -36,8 +38,8 @@ struct ChunkHeader {
   uint64_t previous_before = 0;  // TSC read before the drain before this one
   uint64_t before = 0;           // TSC read before this drain looked into the buffer
   uint64_t after = 0;            // TSC read after this drain looked into the buffer
-  uint32_t reserved = 0;
-  uint32_t header_crc = 0;  // CRC-32 of the bytes of this header before this field
+  uint32_t items = 0;            // kTimed, kProcesses: how many there are; else 0
+  uint32_t header_crc = 0;       // CRC-32 of the bytes of this header before this field
 };
 static_assert(sizeof(ChunkHeader) == 56);
 
@@ -48,5 +50,64 @@ struct Entry {
   std::array<uint8_t, 6> reserved{};
 };
 static_assert(sizeof(Entry) == 16);
+
+// kTimed and kProcesses hold items of different sizes, each a whole number of words: `entry_size`
+// is that of a word and `count` the number of words, so that every reader knows their length.
+inline constexpr uint32_t kWordSize = 8;
+
+inline constexpr uint32_t kNoThread = 0xffff'ffff;  // the source does not know threads
+
+// One sample of kTimed; addresses of its callers follow, innermost first: first those in Xen, then
+// those in the kernel, then those in user mode.
+struct TimedEntry {
+  uint64_t address = 0;
+  uint8_t mode = 0;
+  uint8_t event = 0;
+  uint16_t xen_callers = 0;
+  uint16_t kernel_callers = 0;
+  uint16_t user_callers = 0;
+  uint32_t vcpu = 0;
+  uint32_t pid = kNoThread;
+  uint32_t tid = kNoThread;
+  uint16_t size = 48;  // bytes before the callers: a newer minor version may append
+  uint16_t reserved = 0;
+  uint64_t begin = 0;  // TSC: it was taken in [begin, end)
+  uint64_t end = 0;
+};
+static_assert(sizeof(TimedEntry) == 48);
+
+enum class ProcessEntryType : uint8_t {
+  kName = 1,  // a thread has this name; with kByExec: it has begun another program
+  kMap = 2,   // a process maps a part of a file, to execute it
+  kFork = 3,  // a process or thread began, as a copy of `parent`
+  kExit = 4,  // a thread ended
+};
+inline constexpr uint8_t kByExec = 1;   // of ProcessEntry::flags
+inline constexpr uint8_t kAtStart = 2;  // it was so when recording began: not an event
+
+// One item of kProcesses; a MapEntry follows where it is a kMap, then a text (the name, or the path
+// of the file) without its end, then zeroes up to `size`.
+struct ProcessEntry {
+  uint16_t size = 0;  // bytes of all of it: a multiple of kWordSize
+  uint8_t type = 0;   // ProcessEntryType
+  uint8_t flags = 0;
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  uint32_t parent = 0;  // kFork: pid
+  uint64_t when = 0;    // TSC
+  uint16_t text_size = 0;
+  uint16_t reserved0 = 0;
+  uint32_t reserved1 = 0;
+};
+static_assert(sizeof(ProcessEntry) == 32);
+
+struct MapEntry {
+  uint64_t address = 0;
+  uint64_t length = 0;
+  uint64_t offset = 0;  // in the file
+  uint8_t build_id_size = 0;
+  std::array<uint8_t, 23> build_id{};
+};
+static_assert(sizeof(MapEntry) == 48);
 
 }  // namespace xenoscope::recording

@@ -52,29 +52,80 @@ SampleWriter::~SampleWriter() {
   if (fd_ >= 0) close(fd_);
 }
 
+void TimedChunk::Add(const TimedEntry& entry, std::span<const Address> callers) {
+  recording::Add(words_, BytesOf(entry));
+  recording::Add(words_, std::as_bytes(callers));
+  ++items_;
+}
+
+void TimedChunk::Clear() {
+  words_.clear();
+  items_ = 0;
+}
+
+void ProcessChunk::Add(ProcessEntry entry, const MapEntry* map, std::string_view text) {
+  text = text.substr(0, kLongestText);
+  const size_t bytes = sizeof entry + (map == nullptr ? 0 : sizeof *map) + text.size();
+  entry.size = static_cast<uint16_t>((bytes + kWordSize - 1) / kWordSize * kWordSize);
+  entry.text_size = static_cast<uint16_t>(text.size());
+  recording::Add(words_, BytesOf(entry));
+  if (map != nullptr) recording::Add(words_, BytesOf(*map));
+  recording::Add(words_, AsBytes(text));
+  words_.resize(words_.size() + entry.size - bytes);
+  ++items_;
+}
+
+void ProcessChunk::Clear() {
+  words_.clear();
+  items_ = 0;
+}
+
 void SampleWriter::Append(VcpuRef vcpu, const DrainTimes& times, std::span<const Entry> entries) {
-  if (!entries.empty()) AppendChunk(ChunkKind::kBracketed, vcpu, times, entries);
+  if (!entries.empty()) AppendEntries(ChunkKind::kBracketed, vcpu, times, entries);
 }
 
 void SampleWriter::AppendStopped(VcpuRef vcpu, TscRange when, const Entry& entry) {
-  AppendChunk(ChunkKind::kStopped, vcpu, {when.begin, when.begin, when.end}, {&entry, 1});
+  AppendEntries(ChunkKind::kStopped, vcpu, {when.begin, when.begin, when.end}, {&entry, 1});
 }
 
-void SampleWriter::AppendChunk(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
-                               std::span<const Entry> entries) {
+void SampleWriter::Append(DomainId domain, const TimedChunk& chunk) {
+  AppendWords(ChunkKind::kTimed, domain, chunk.items_, chunk.words_);
+}
+
+void SampleWriter::Append(DomainId domain, const ProcessChunk& chunk) {
+  AppendWords(ChunkKind::kProcesses, domain, chunk.items_, chunk.words_);
+}
+
+void SampleWriter::AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
+                                 std::span<const Entry> entries) {
   ChunkHeader header;
   header.kind = kind;
   header.domain = vcpu.domain.value;
   header.vcpu = vcpu.vcpu.value;
   header.count = static_cast<uint32_t>(entries.size());
   header.entry_size = sizeof(Entry);
-  header.entries_crc = Crc32(std::as_bytes(entries));
   header.previous_before = times.previous_before.value;
   header.before = times.before.value;
   header.after = times.after.value;
+  AppendChunk(header, std::as_bytes(entries));
+}
+
+void SampleWriter::AppendWords(ChunkKind kind, DomainId domain, uint32_t items, Bytes words) {
+  if (items == 0) return;
+  ChunkHeader header;
+  header.kind = kind;
+  header.domain = domain.value;
+  header.count = static_cast<uint32_t>(words.size() / kWordSize);
+  header.entry_size = kWordSize;
+  header.items = items;
+  AppendChunk(header, words);
+}
+
+void SampleWriter::AppendChunk(ChunkHeader header, Bytes entries) {
+  header.entries_crc = Crc32(entries);
   header.header_crc = Crc32(BytesOf(header).first(offsetof(ChunkHeader, header_crc)));
   Add(pending_, BytesOf(header));
-  Add(pending_, std::as_bytes(entries));
+  Add(pending_, entries);
 }
 
 absl::Status SampleWriter::Flush() {

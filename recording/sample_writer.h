@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/bytes.h"
 #include "base/ids.h"
+#include "base/mode.h"
 #include "base/tsc.h"
 #include "recording/sample_format.h"
 
@@ -20,6 +23,36 @@ struct DrainTimes {
   Tsc previous_before;
   Tsc before;
   Tsc after;
+};
+
+// Samples of one domain that each have a time, in its order, put together for one chunk.
+class TimedChunk {
+ public:
+  // `callers` are entry.xen_callers, then kernel_callers, then user_callers.
+  void Add(const TimedEntry& entry, std::span<const Address> callers);
+  bool empty() const { return items_ == 0; }
+  void Clear();
+
+ private:
+  friend class SampleWriter;
+  std::vector<std::byte> words_;
+  uint32_t items_ = 0;
+};
+
+// What is known of the processes of one domain, put together for one chunk.
+class ProcessChunk {
+ public:
+  // Sets the sizes in `entry`. `text` is cut to kLongestText bytes. `map` is null unless it is one.
+  void Add(ProcessEntry entry, const MapEntry* map, std::string_view text);
+  bool empty() const { return items_ == 0; }
+  void Clear();
+
+  static constexpr size_t kLongestText = 4096;  // PATH_MAX
+
+ private:
+  friend class SampleWriter;
+  std::vector<std::byte> words_;
+  uint32_t items_ = 0;
 };
 
 class SampleWriter {
@@ -40,6 +73,10 @@ class SampleWriter {
   // Adds the entry of a vCPU that was stopped within `when` to be read. In memory until Flush.
   void AppendStopped(VcpuRef vcpu, TscRange when, const Entry& entry);
 
+  // Adds samples that each have a time. In memory until Flush.
+  void Append(DomainId domain, const TimedChunk& chunk);
+  void Append(DomainId domain, const ProcessChunk& chunk);
+
   // Hands all that was appended to the kernel. When the disk is full (ResourceExhausted) or the
   // write fails, what had gone out in part is cut off again, so that the file ends with a whole
   // chunk.
@@ -50,8 +87,10 @@ class SampleWriter {
  private:
   SampleWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 
-  void AppendChunk(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
-                   std::span<const Entry> entries);
+  void AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
+                     std::span<const Entry> entries);
+  void AppendWords(ChunkKind kind, DomainId domain, uint32_t items, Bytes words);
+  void AppendChunk(ChunkHeader header, Bytes entries);
 
   std::string path_;
   int fd_ = -1;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/bytes.h"
+#include "recording/process_reader.h"
 #include "recording/sample_reader.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
@@ -12,9 +13,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto reader = xenoscope::recording::SampleReader::Open(bytes, 2);
   if (!reader.ok()) return 0;
   uint64_t samples = 0;
-  while (reader->Next()) ++samples;
+  uint64_t callers = 0;
+  while (const auto sample = reader->Next()) {
+    ++samples;
+    for (size_t i = 0; i < sample->callers.size(); ++i) callers += sample->callers.at(i) != 0;
+  }
   const auto& damage = reader->damage();
   // Each sample takes 16 bytes, and none of those that were passed over.
-  if (samples * 16 + damage.torn_bytes + damage.skipped_bytes > size) std::abort();
+  if (samples * 16 + callers * 8 + damage.torn_bytes + damage.skipped_bytes > size) std::abort();
+  auto processes = xenoscope::recording::ProcessReader::Open(bytes);
+  uint64_t records = 0;
+  uint64_t text = 0;
+  while (const auto record = processes->Next()) {
+    ++records;
+    text += record->text.size() + record->map.build_id.size();
+    if (record->map.begin > record->map.end) std::abort();
+  }
+  if (records * 32 + text > size) std::abort();
   return 0;
 }

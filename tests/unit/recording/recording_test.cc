@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 
 #include "base/error.h"
 #include "recording/info_json.h"
+#include "recording/process_reader.h"
 #include "recording/writer.h"
 
 namespace xenoscope::recording {
@@ -74,7 +76,14 @@ RecordingInfo SmallInfo() {
   StreamInfo looked;
   looked.source = "vcpu";
   looked.looks = LookCounters{9, 1, 2, 3, 3, 700, 90, true};
-  info.streams = {stream, looked};
+  StreamInfo rung;
+  rung.source = "perf";
+  rung.drained = 12;
+  rung.kept = 3;
+  rung.other_modes = 4;
+  rung.callers = 5;
+  rung.ring = RingCounters{2, 1, 40};
+  info.streams = {stream, looked, rung};
   info.trace = TraceInfo{"all", 32};
   info.symbols = {{SymbolFile::Kind::kXensyms, kDom0, "symbols/xensyms", "/proc/xen/xensyms"}};
   return info;
@@ -145,6 +154,145 @@ TEST_F(RecordingTest, NamesThatAreNotUtf8DoNotStopTheWriter) {
   RecordingInfo info = SmallInfo();
   info.domains[1].name = "\xff\xfe";
   EXPECT_TRUE(FromJson(ToJson(info)).ok());
+}
+
+// A file of samples with what `fill` appends, as bytes.
+template <typename F>
+std::string SamplesWith(const std::string& path, F fill) {
+  auto writer = SampleWriter::Create(path);
+  EXPECT_TRUE(writer.ok());
+  fill(*writer);
+  EXPECT_TRUE(writer->Flush().ok());
+  return Read(path);
+}
+
+TimedEntry MakeTimed(Address address, uint64_t begin) {
+  TimedEntry entry;
+  entry.address = address;
+  entry.vcpu = 3;
+  entry.pid = 70;
+  entry.tid = 71;
+  entry.begin = begin;
+  entry.end = begin + 5;
+  return entry;
+}
+
+TEST_F(RecordingTest, TimedSamplesComeBackWithThreadAndCallers) {
+  const std::string bytes = SamplesWith(Path("perf.samples"), [](SampleWriter& writer) {
+    TimedChunk chunk;
+    TimedEntry entry = MakeTimed(0xffff'ffff'8100'0000, 100);
+    entry.mode = 1;
+    entry.event = 1;
+    entry.kernel_callers = 1;
+    entry.user_callers = 2;
+    chunk.Add(entry, std::array<Address, 3>{0xffff'ffff'8100'0010, 0x10, 0x20});
+    entry = MakeTimed(0x30, 200);
+    entry.pid = kNoThread;
+    chunk.Add(entry, {});
+    writer.Append(DomainId{3}, chunk);
+  });
+  auto reader = SampleReader::Open(AsBytes(bytes), 2);
+  ASSERT_TRUE(reader.ok());
+  const auto first = reader->Next();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->vcpu, (VcpuRef{DomainId{3}, VcpuId{3}}));
+  EXPECT_EQ(first->mode, Mode::kKernel);
+  EXPECT_EQ(first->event, 1);
+  EXPECT_EQ(first->when, (TscRange{Tsc{100}, Tsc{105}}));
+  EXPECT_EQ(first->thread, (Thread{70, 71}));
+  ASSERT_EQ(first->callers.size(), 3);
+  EXPECT_EQ(first->callers.at(0), 0xffff'ffff'8100'0010);
+  EXPECT_EQ(first->callers.ModeAt(0), Mode::kKernel);
+  EXPECT_EQ(first->callers.at(2), 0x20);
+  EXPECT_EQ(first->callers.ModeAt(2), Mode::kUser);
+  const auto second = reader->Next();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->address, 0x30);
+  EXPECT_FALSE(second->thread);
+  EXPECT_TRUE(second->callers.empty());
+  EXPECT_FALSE(reader->Next());
+  EXPECT_FALSE(reader->damage().Any());
+}
+
+TEST_F(RecordingTest, TimedSamplesThatCannotBeAreCounted) {
+  const std::string bytes = SamplesWith(Path("perf.samples"), [](SampleWriter& writer) {
+    TimedChunk chunk;
+    TimedEntry entry = MakeTimed(1, 100);
+    entry.mode = 7;
+    chunk.Add(entry, {});
+    entry = MakeTimed(2, 100);
+    entry.end = entry.begin;
+    chunk.Add(entry, {});
+    chunk.Add(MakeTimed(3, 100), {});
+    entry = MakeTimed(4, 100);
+    entry.user_callers = 9;  // more than there are
+    chunk.Add(entry, {});
+    chunk.Add(MakeTimed(5, 100), {});
+    writer.Append(kDom0, chunk);
+    TimedChunk other;
+    other.Add(MakeTimed(6, 100), {});
+    writer.Append(kDom0, other);
+  });
+  auto reader = SampleReader::Open(AsBytes(bytes), 1);
+  std::vector<Address> addresses;
+  while (const auto sample = reader->Next()) addresses.push_back(sample->address);
+  EXPECT_THAT(addresses, ElementsAre(3, 6));
+  EXPECT_EQ(reader->damage().invalid_samples, 4);  // the last two cannot be told apart
+}
+
+TEST_F(RecordingTest, ProcessesComeBackAndAreNoSamples) {
+  const std::array<uint8_t, 3> id{1, 2, 3};
+  const std::string bytes = SamplesWith(Path("perf.samples"), [&](SampleWriter& writer) {
+    ProcessChunk chunk;
+    ProcessEntry entry;
+    entry.type = static_cast<uint8_t>(ProcessEntryType::kName);
+    entry.flags = kByExec;
+    entry.pid = 5;
+    entry.tid = 6;
+    entry.when = 77;
+    chunk.Add(entry, nullptr, "sh");
+    MapEntry map;
+    map.address = 0x1000;
+    map.length = 0x200;
+    map.offset = 0x40;
+    map.build_id_size = id.size();
+    std::copy(id.begin(), id.end(), map.build_id.begin());
+    entry.type = static_cast<uint8_t>(ProcessEntryType::kMap);
+    entry.flags = kAtStart;
+    chunk.Add(entry, &map, std::string(5000, 'x'));
+    map.length = ~uint64_t{0};  // beyond the end of all memory
+    chunk.Add(entry, &map, "/bin/sh");
+    entry.type = 99;
+    chunk.Add(entry, nullptr, "");
+    writer.Append(DomainId{3}, chunk);
+    TimedChunk samples;
+    samples.Add(MakeTimed(1, 100), {});
+    writer.Append(kDom0, samples);
+  });
+  auto reader = ProcessReader::Open(AsBytes(bytes));
+  ASSERT_TRUE(reader.ok());
+  const auto name = reader->Next();
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->type, ProcessEntryType::kName);
+  EXPECT_TRUE(name->by_exec);
+  EXPECT_EQ(name->domain, DomainId{3});
+  EXPECT_EQ(name->tid, 6);
+  EXPECT_EQ(name->when, Tsc{77});
+  EXPECT_EQ(name->text, "sh");
+  const auto map = reader->Next();
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->map.begin, 0x1000);
+  EXPECT_EQ(map->map.end, 0x1200);
+  EXPECT_EQ(map->map.offset, 0x40);
+  EXPECT_EQ(map->map.build_id.size(), 3);
+  EXPECT_TRUE(map->at_start);
+  EXPECT_EQ(map->text, std::string(ProcessChunk::kLongestText, 'x'));
+  EXPECT_FALSE(reader->Next());
+  EXPECT_EQ(reader->invalid(), 2);
+  auto samples = SampleReader::Open(AsBytes(bytes), 1);
+  EXPECT_TRUE(samples->Next());
+  EXPECT_FALSE(samples->Next());
+  EXPECT_FALSE(samples->damage().Any());
 }
 
 TEST_F(RecordingTest, WrittenSamplesComeBackInOrderWithTheirBrackets) {
