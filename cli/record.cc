@@ -67,8 +67,9 @@ sampler::SampleRequest ParseSampling(const Words& words) {
   sampler::SampleRequest samples = words.samples;
   if (words.source == "xenoprof") samples.source = sampler::SourceKind::kXenoprof;
   if (words.source == "vcpu") samples.source = sampler::SourceKind::kVcpu;
+  if (words.source == "perf") samples.source = sampler::SourceKind::kPerf;
   for (const std::string& text : words.events) {
-    auto event = sampler::ParseEvent(text);
+    auto event = sampler::ParseEventSpec(text);
     if (!event.ok()) Wrong("-e", std::string(Message(event.status())));
     samples.events.push_back(*std::move(event));
   }
@@ -156,7 +157,7 @@ void ShowResult(const RecordRequest& request, const sampler::RecordResult& resul
     fmt::print(stderr, "; samples: {}; {} lost, {}", SamplesByDomain(result.info), last.lost,
                Bytes(last.sample_bytes));
   }
-  if (request.trace) fmt::print(stderr, "; trace {}", Bytes(last.trace_bytes));
+  if (result.info.trace) fmt::print(stderr, "; trace {}", Bytes(last.trace_bytes));
   fmt::print(stderr, "\n");
 }
 
@@ -249,18 +250,25 @@ void AddRecord(CLI::App& app, Run& run) {
   command
       ->add_option("--source", words->source,
                    "Where samples come from: xenoprof; vcpu: looks from dom0 at the guests' vCPUs, "
-                   "on any Xen; trace: only the VM exits in the trace; auto: the best that this "
+                   "on any Xen; perf: dom0's own Linux, or a Linux without Xen; trace: only the VM "
+                   "exits in the trace; auto: the best that this "
                    "host has")
-      ->check(CLI::IsMember({"auto", "xenoprof", "vcpu", "trace"}))
+      ->check(CLI::IsMember({"auto", "xenoprof", "vcpu", "perf", "trace"}))
       ->type_name("SOURCE")
       ->capture_default_str();
   command
       ->add_option("-e,--event", words->events,
-                   "Sample every PERIOD counts of an event: a name of `xenoscope events`, or "
-                   "rUUEE (unit mask, code); may be repeated. Default: cycles, 1000 a second")
-      ->type_name("EVENT:PERIOD")
+                   "Sample every PERIOD counts of an event, or HZ times a second: a name of "
+                   "`xenoscope events`, or rUUEE (unit mask, code), then u, k, h: in user mode, "
+                   "kernel, hypervisor only; may be repeated. Default: cycles, 1000 a second")
+      ->type_name("EVENT[:ukh][:PERIOD|@HZ]")
       ->expected(1)
       ->take_all();
+  command->add_flag("-g,--call-graph", words->samples.call_chains,
+                    "Call chains too, by frame pointers (xenoprof, perf)");
+  command->add_flag("--jitter,!--no-jitter", words->samples.jitter,
+                    "perf: periods change at random, so that nothing is in step with them; on "
+                    "unless --no-jitter");
   command
       ->add_option("--passive", words->passive,
                    "Domains to sample beside dom0, by name or id; none; default: all")
@@ -295,7 +303,7 @@ void AddRecord(CLI::App& app, Run& run) {
       ->capture_default_str();
   command
       ->add_option("--seed", words->samples.seed,
-                   "vcpu: of the random instants; default: another one each time")
+                   "Of random instants and periods; default: another one each time")
       ->type_name("N");
   command->add_flag("--no-trace", words->no_trace, "Samples only");
   command->add_option("--trace-events", words->trace.events, "What to trace, as xentrace -e")

@@ -10,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "base/error.h"
 #include "sampler/host.h"
+#include "sampler/perf_calls.h"
+#include "sampler/perf_events.h"
 #include "sampler/privcmd.h"
 #include "sampler/session_lock.h"
 #include "sampler/vcpu_calls.h"
@@ -98,6 +100,15 @@ Finding Vcpu(const HostFacts& facts) {
   return Yes("vcpu", "samples the guests, not dom0 and Xen");
 }
 
+Finding Perf(const HostFacts& facts) {
+  if (!facts.perf.ok()) return No("perf", facts.perf.status());
+  const std::string_view whom =
+      facts.dom0 ? "dom0, not Xen and the guests" : "this Linux, its kernel and its processes";
+  if (*facts.perf) return Yes("perf", fmt::format("samples {}, by hardware counters", whom));
+  return Yes("perf",
+             fmt::format("samples {}, by Linux's timer: no performance counter counts here", whom));
+}
+
 Finding Trace(const HostFacts& facts) {
   if (!facts.xentrace.ok()) return No("trace", facts.xentrace);
   if (!facts.evtchn.ok()) return No("trace", facts.evtchn);
@@ -114,9 +125,12 @@ Finding Choice(const std::vector<Finding>& findings, const HostFacts& facts) {
   const std::string with = trace ? "with the trace" : "and wants --no-trace";
   if (!facts.xenstore.ok() || !facts.other.ok()) return No("record", "see above");
   if (works("xenoprof")) return Yes("record", fmt::format("takes xenoprof, {}", with));
-  if (works("vcpu") && facts.guests > 0) {
-    return Yes("record", fmt::format("takes vcpu, {}", with));
+  const bool vcpu = works("vcpu") && facts.guests > 0;
+  if (vcpu && works("perf")) {
+    return Yes("record", fmt::format("takes vcpu for the guests and perf for dom0, {}", with));
   }
+  if (vcpu) return Yes("record", fmt::format("takes vcpu, {}", with));
+  if (works("perf")) return Yes("record", fmt::format("takes perf, {}", with));
   if (trace) return Partly("record", "takes the trace alone");
   return No("record", "no source works here");
 }
@@ -137,6 +151,8 @@ const char* ToString(Verdict verdict) {
 
 HostFacts LookAround() {
   HostFacts facts;
+  facts.dom0 = MayBeDom0();
+  facts.perf = ProbePerf(*LinuxPerfCalls());
   facts.door = CheckPrivcmd();
   if (!facts.door.ok()) return facts;
   facts.xen_version = ReadXenInfo().version;
@@ -154,6 +170,13 @@ HostFacts LookAround() {
 std::vector<Finding> Diagnose(const HostFacts& facts) {
   const Finding reports = Yes(
       "reports", "recordings and traces from elsewhere are read on any machine: report, summary");
+  if (!facts.dom0) {
+    const Finding perf = Perf(facts);
+    const Finding choice = perf.verdict == Verdict::kNo
+                               ? No("record", "no source works here")
+                               : Partly("record", "takes perf, without a trace");
+    return {No("recording of Xen", facts.door), perf, choice, reports};
+  }
   if (!facts.door.ok()) return {No("recording", facts.door), reports};
   std::vector<Finding> findings;
   findings.push_back(Yes("recording", fmt::format("this is dom0 of Xen {}", facts.xen_version)));
@@ -161,6 +184,7 @@ std::vector<Finding> Diagnose(const HostFacts& facts) {
   if (!facts.other.ok()) findings.push_back(Partly("session", std::string(Message(facts.other))));
   findings.push_back(Xenoprof(facts));
   findings.push_back(Vcpu(facts));
+  findings.push_back(Perf(facts));
   findings.push_back(Trace(facts));
   findings.push_back(facts.xen_symbols
                          ? Yes("Xen's symbols", "/proc/xen/xensyms")

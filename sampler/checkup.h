@@ -14,6 +14,7 @@ namespace xenoscope::sampler {
 // What was found on the machine. An error says what is missing and what to do.
 struct HostFacts {
   absl::Status door;          // hypercalls as dom0
+  bool dom0 = true;           // it may be a dom0, be the door open or not
   std::string xen_version;    // empty: not known
   bool pv = false;            // dom0 is a PV domain
   absl::Status other;         // FailedPrecondition: another recording goes on
@@ -23,6 +24,7 @@ struct HostFacts {
   uint32_t pcpus = 0;
   absl::StatusOr<std::string> xenoprof = std::string();  // as it calls the processor
   absl::Status vcpu;                                     // Xen lets us look at vCPUs
+  absl::StatusOr<bool> perf = true;                      // it may be used; true: counters count
   absl::Status xentrace;                                 // it is installed
   absl::Status evtchn;                                   // /dev/xen/evtchn, which it needs
   bool xen_symbols = false;                              // /proc/xen/xensyms

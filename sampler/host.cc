@@ -6,8 +6,10 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "base/error.h"
@@ -86,6 +88,17 @@ recording::Vendor ProcessorVendor() {
 Tsc ReadTsc() {
   _mm_lfence();  // after what came before
   return Tsc{__rdtsc()};
+}
+
+uint64_t MeasureTscHz() {
+  using std::chrono::steady_clock;
+  const auto begin = steady_clock::now();
+  const Tsc first = ReadTsc();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto end = steady_clock::now();
+  const Cycles cycles = ReadTsc() - first;
+  return static_cast<uint64_t>(static_cast<double>(cycles) /
+                               std::chrono::duration<double>(end - begin).count());
 }
 
 bool Dom0IsPv() { return Sysfs("guest_type") == "PV"; }

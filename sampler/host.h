@@ -22,6 +22,9 @@ Tsc ReadTsc();
 
 recording::XenInfo ReadXenInfo();
 
+// Cycles of the TSC in a second, by Linux's clock; takes a tenth of a second.
+uint64_t MeasureTscHz();
+
 // Xen's boot options (XENVER_commandline); empty when they cannot be had.
 std::string XenCommandLine();
 

@@ -3,7 +3,6 @@
 #include <perfmon/pfmlib.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -15,24 +14,6 @@
 
 namespace xenoscope::sampler {
 namespace {
-
-absl::Status Initialize() {
-  // Fully named events of other processors can then be encoded too.
-  static const int result = [] {
-    setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
-    return pfm_initialize();
-  }();
-  if (result == PFM_SUCCESS) return absl::OkStatus();
-  return InternalError("libpfm4 does not start: {}", pfm_strerror(result));
-}
-
-template <typename T>
-std::optional<T> Number(std::string_view text, int base) {
-  T value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
   std::vector<pfm_pmu_info_t> found;
@@ -48,26 +29,6 @@ std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
   return found;
 }
 
-// "; did you mean NAME?", of the events of the PMU in "PMU::EVENT:MASK"; nothing when none is near.
-std::string Suggestion(std::string_view full_name) {
-  const size_t colons = full_name.find("::");
-  const std::string_view pmu = full_name.substr(0, colons);
-  const std::string_view event = full_name.substr(colons + 2);
-  const auto pmus = CorePmus(/*only_present=*/false);
-  const auto found = std::ranges::find_if(
-      pmus, [pmu](const pfm_pmu_info_t& info) { return std::string_view(info.name) == pmu; });
-  if (found == pmus.end()) return "";
-  std::vector<std::string> names;
-  for (int i = found->first_event; i >= 0; i = pfm_get_event_next(i)) {
-    pfm_event_info_t info{};
-    info.size = sizeof info;
-    if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS) break;
-    names.push_back(absl::AsciiStrToLower(info.name));
-  }
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  return DidYouMean(absl::AsciiStrToLower(std::string(event.substr(0, event.find(':')))), views);
-}
-
 // The code of an event select register (AMD and Intel alike): event in bits 0 to 7 and, on AMD, 32
 // to 35; unit mask in bits 8 to 15.
 absl::StatusOr<PmuEvent> Encode(const std::string& name) {
@@ -78,7 +39,8 @@ absl::StatusOr<PmuEvent> Encode(const std::string& name) {
   const std::unique_ptr<uint64_t, void (*)(void*)> owner(codes, std::free);
   if (result != PFM_SUCCESS || count < 1) {
     return NotFoundError("event '{}': {}{}; `xenoscope events` lists the names", name,
-                         pfm_strerror(result), result == PFM_ERR_NOTFOUND ? Suggestion(name) : "");
+                         pfm_strerror(result),
+                         result == PFM_ERR_NOTFOUND ? SuggestEvent(name) : "");
   }
   PmuEvent event;
   event.code = static_cast<uint32_t>((codes[0] & 0xff) | ((codes[0] >> 24) & 0xf00));
@@ -87,7 +49,7 @@ absl::StatusOr<PmuEvent> Encode(const std::string& name) {
 }
 
 absl::StatusOr<PmuEvent> Look(const std::string& name) {
-  XENOSCOPE_RETURN_IF_ERROR(Initialize());
+  XENOSCOPE_RETURN_IF_ERROR(StartLibpfm());
   if (absl::StrContains(name, "::")) return Encode(name);
   const auto present = CorePmus(/*only_present=*/true);
   if (present.empty()) {
@@ -106,38 +68,72 @@ absl::StatusOr<PmuEvent> Look(const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<PmuEvent> ParseEvent(std::string_view text) {
-  const size_t colon = text.rfind(':');
-  const auto period =
-      colon == std::string_view::npos ? std::nullopt : Number<uint64_t>(text.substr(colon + 1), 10);
-  if (!period || colon == 0) {
-    return InvalidError("event '{}' has no period: give NAME:PERIOD, as cpu_clk_unhalted:100000",
-                        text);
+absl::Status StartLibpfm() {
+  // Fully named events of other processors can then be encoded too.
+  static const int result = [] {
+    setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
+    return pfm_initialize();
+  }();
+  if (result == PFM_SUCCESS) return absl::OkStatus();
+  return InternalError("libpfm4 does not start: {}", pfm_strerror(result));
+}
+
+std::string SuggestEvent(std::string_view name) {
+  const size_t colons = name.find("::");
+  const bool has_pmu = colons != std::string_view::npos;
+  const std::string_view event = has_pmu ? name.substr(colons + 2) : name;
+  std::vector<std::string> names = {"cycles", "cpu-clock"};
+  for (const pfm_pmu_info_t& pmu : CorePmus(/*only_present=*/!has_pmu)) {
+    if (has_pmu && name.substr(0, colons) != pmu.name) continue;
+    for (int i = pmu.first_event; i >= 0; i = pfm_get_event_next(i)) {
+      pfm_event_info_t info{};
+      info.size = sizeof info;
+      if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS) break;
+      names.push_back(absl::AsciiStrToLower(info.name));
+    }
   }
-  if (*period < kMinPeriod || *period > kMaxPeriod) {
-    return InvalidError("event '{}': the period must be {} to {}", text, kMinPeriod, kMaxPeriod);
-  }
-  const std::string name(text.substr(0, colon));
-  absl::StatusOr<PmuEvent> event = PmuEvent{};
-  const auto raw = name.size() == 5 && name[0] == 'r'
-                       ? Number<uint32_t>(std::string_view(name).substr(1), 16)
-                       : std::nullopt;
-  if (raw) {
-    event->code = *raw & 0xff;
-    event->unit_mask = *raw >> 8;
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return DidYouMean(absl::AsciiStrToLower(std::string(event.substr(0, event.find(':')))), views);
+}
+
+absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view cpu_type,
+                                         uint64_t cpu_hz) {
+  PmuEvent event;
+  const bool cycles = spec.name == "cycles" || spec.name == "cpu-cycles";
+  const PmuEvent of_default = DefaultEvent(cpu_type, cpu_hz);
+  if (cycles) {
+    event = of_default;
+  } else if (const auto raw = RawCode(spec.name)) {
+    event.code = *raw & 0xff;
+    event.unit_mask = *raw >> 8;
   } else {
-    event = Look(name);
-    XENOSCOPE_RETURN_IF_ERROR(event.status());
+    XENOSCOPE_ASSIGN_OR_RETURN(event, Look(spec.name));
   }
-  if (event->code > 0xff) {
+  if (event.code > 0xff) {
     // Xen 4.17 ORs bits 8 to 11 of an AMD event into the low ones (op_model_athlon.c).
     return InvalidError(
         "event '{}' has the code {:#x}, and xenoprof programs codes above 0xff "
         "wrongly: choose another",
-        text, event->code);
+        spec.name, event.code);
   }
-  event->name = name;
-  event->period = *period;
+  event.name = spec.name;
+  event.user = spec.user;
+  event.kernel = spec.kernel;
+  event.hypervisor = spec.hypervisor;
+  const bool is_cycles = event.code == of_default.code && event.unit_mask == of_default.unit_mask;
+  if (spec.period) {
+    event.period = *spec.period;
+  } else if (is_cycles) {
+    event.period = spec.hz ? cpu_hz / *spec.hz : of_default.period;
+  } else {
+    return InvalidError(
+        "event '{}' needs a period with xenoprof, whose counters know no rates: {}:100000",
+        spec.name, spec.name);
+  }
+  if (event.period < kMinPeriod || event.period > kMaxPeriod) {
+    return InvalidError("event '{}': the period {} is not of {} to {}", spec.name, event.period,
+                        kMinPeriod, kMaxPeriod);
+  }
   return event;
 }
 
@@ -152,7 +148,7 @@ PmuEvent DefaultEvent(std::string_view xenoprof_cpu_type, uint64_t cpu_hz) {
 }
 
 absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view filter) {
-  XENOSCOPE_RETURN_IF_ERROR(Initialize());
+  XENOSCOPE_RETURN_IF_ERROR(StartLibpfm());
   auto pmus = CorePmus(/*only_present=*/true);
   const bool known = !pmus.empty();
   if (!known) pmus = CorePmus(/*only_present=*/false);

@@ -12,19 +12,29 @@
 
 namespace xenoscope::sampler {
 
+namespace {
+
+bool IsOnXen() { return ReadSmallFile("/sys/hypervisor/type").value_or("") == "xen"; }
+
+// What a domain may do stands in the hexadecimal features; XENFEAT_dom0 is bit 11
+// (xen/include/public/features.h).
+bool IsGuest() {
+  constexpr unsigned kDom0Feature = 1U << 11;
+  const std::string features = ReadSmallFile("/sys/hypervisor/properties/features").value_or("");
+  return !features.empty() && (std::strtoul(features.c_str(), nullptr, 16) & kDom0Feature) == 0;
+}
+
+}  // namespace
+
+bool MayBeDom0() { return IsOnXen() && !IsGuest(); }
+
 absl::Status CheckPrivcmd() {
-  if (ReadSmallFile("/sys/hypervisor/type").value_or("") != "xen") {
+  if (!IsOnXen()) {
     return PreconditionError(
         "this machine does not run on Xen (/sys/hypervisor/type): record in dom0 of a Xen host");
   }
   if (geteuid() != 0) return PermissionError("recording takes hypercalls: run it as root");
-  // What a domain may do stands in the hexadecimal features; XENFEAT_dom0 is bit 11
-  // (xen/include/public/features.h).
-  constexpr unsigned kDom0Feature = 1U << 11;
-  const std::string features = ReadSmallFile("/sys/hypervisor/properties/features").value_or("");
-  if (!features.empty() && (std::strtoul(features.c_str(), nullptr, 16) & kDom0Feature) == 0) {
-    return PermissionError("this is a guest: record in dom0");
-  }
+  if (IsGuest()) return PermissionError("this is a guest: record in dom0");
   const int fd = open("/dev/xen/privcmd", O_RDWR | O_CLOEXEC);
   if (fd >= 0) {
     close(fd);

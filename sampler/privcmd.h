@@ -9,4 +9,7 @@ namespace xenoscope::sampler {
 // root, not dom0, /dev/xen/privcmd missing.
 absl::Status CheckPrivcmd();
 
+// False on a machine without Xen and in a guest.
+bool MayBeDom0();
+
 }  // namespace xenoscope::sampler

@@ -59,6 +59,9 @@ class Recorder {
 
  private:
   absl::Status LookAtHost();
+  void LookAtLinux();
+  // Whether this is the dom0 of a Xen. Once it was looked at.
+  bool HasXen() const { return domains_ != nullptr; }
   absl::Status ReadySampling(const SampleRequest& samples);
   absl::Status MakeRecording();
   void AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path);
@@ -111,13 +114,35 @@ absl::Status Recorder::Start() {
   return StartAll();
 }
 
+// Linux by itself, where there is no Xen below it or this is no dom0.
+void Recorder::LookAtLinux() {
+  RecordingInfo& info = result_.info;
+  info.host = ReadHostInfo();
+  if (info.host.clock_hz == 0) info.host.clock_hz = MeasureTscHz();
+  DomainInfo linux;
+  linux.id = kDom0;
+  linux.name = "Linux";
+  info.domains.push_back(std::move(linux));
+  if (request_.trace) {
+    result_.notes.emplace_back(
+        "this is not the dom0 of a Xen: Linux alone is sampled, and there is no trace");
+  }
+}
+
 absl::Status Recorder::LookAtHost() {
+  result_.info.written_by = request_.written_by;
+  result_.info.command = request_.command;
+  const bool linux_suffices =
+      request_.samples && request_.guest_files.empty() &&
+      request_.samples->source.value_or(SourceKind::kPerf) == SourceKind::kPerf;
+  if (!MayBeDom0() && linux_suffices) {
+    LookAtLinux();
+    return absl::OkStatus();
+  }
   XENOSCOPE_RETURN_IF_ERROR(CheckPrivcmd());
   XENOSCOPE_ASSIGN_OR_RETURN(domains_, DomainDirectory::Open());
   RecordingInfo& info = result_.info;
   XENOSCOPE_ASSIGN_OR_RETURN(info.domains, domains_->List());
-  info.written_by = request_.written_by;
-  info.command = request_.command;
   info.xen = ReadXenInfo();
   info.host = ReadHostInfo();
   if (const auto pcpus = OnlineApicIds(); pcpus.ok()) {
@@ -132,7 +157,7 @@ absl::Status Recorder::LookAtHost() {
 
 absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
   RecordingInfo& info = result_.info;
-  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenSources(samples, info, *lock_));
+  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenSources(samples, info, HasXen(), *lock_));
   std::ranges::move(opened.notes, std::back_inserter(result_.notes));
   if (opened.sources.empty() && !request_.trace) {
     return PreconditionError("no source of samples works here, and --no-trace leaves nothing: {}",
@@ -152,7 +177,7 @@ absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
 
 absl::Status Recorder::MakeRecording() {
   XENOSCOPE_ASSIGN_OR_RETURN(writer_, recording::Writer::Create(request_.output));
-  AddSymbols(SymbolFile::Kind::kXensyms, kDom0, "/proc/xen/xensyms");
+  if (HasXen()) AddSymbols(SymbolFile::Kind::kXensyms, kDom0, "/proc/xen/xensyms");
   AddSymbols(SymbolFile::Kind::kKallsyms, kDom0, "/proc/kallsyms");
   AddSymbols(SymbolFile::Kind::kModules, kDom0, "/proc/modules");
   for (const auto& [file, domain] : guest_files_) {
@@ -182,7 +207,7 @@ void Recorder::AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::str
 
 absl::Status Recorder::StartAll() {
   RecordingInfo& info = result_.info;
-  if (request_.trace) {
+  if (request_.trace && HasXen()) {
     XENOSCOPE_ASSIGN_OR_RETURN(xentrace_, Xentrace::Start(*request_.trace, writer_->TracePath()));
     info.trace = recording::TraceInfo{request_.trace->events, request_.trace->buffer_pages};
   }
@@ -246,6 +271,7 @@ absl::Status Recorder::Step() {
 
 // Domains come and go. Xen keeps the buffers of a passive one that dies until the session's end.
 void Recorder::WatchDomains() {
+  if (!HasXen()) return;
   const std::set<DomainId> ids = domains_->Ids();
   if (ids.empty()) return;  // xenstore does not answer now
   std::vector<DomainInfo>& known = result_.info.domains;

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "sampler/host.h"
+#include "sampler/perf_source.h"
+#include "sampler/running_processes.h"
 #include "sampler/vcpu_source.h"
 #include "sampler/xenoprof_source.h"
 
@@ -42,6 +44,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& reques
                                                      const SessionLock& lock) {
   XenoprofRequest xenoprof;
   xenoprof.events = request.events;
+  xenoprof.call_chains = request.call_chains;
   xenoprof.passive = std::move(passive);
   xenoprof.hpet_hz = request.hpet_hz;
   xenoprof.drain_interval = request.drain_interval;
@@ -70,6 +73,19 @@ absl::StatusOr<std::unique_ptr<Source>> OpenVcpu(const SampleRequest& request,
   return VcpuSource::Open(vcpu, std::move(calls), ReadTsc);
 }
 
+absl::StatusOr<std::unique_ptr<Source>> OpenPerf(const SampleRequest& request,
+                                                 const RecordingInfo& info, size_t first_event) {
+  PerfRequest perf;
+  perf.events = request.events;
+  perf.call_chains = request.call_chains;
+  perf.jitter = request.jitter;
+  perf.seed = request.seed.value_or(std::random_device()());
+  perf.first_event = static_cast<uint8_t>(first_event);
+  perf.clock_hz = info.host.clock_hz;
+  perf.drain_interval = request.drain_interval;
+  return PerfSource::Open(perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); });
+}
+
 absl::StatusOr<OpenedSources> Only(absl::StatusOr<std::unique_ptr<Source>> source) {
   XENOSCOPE_RETURN_IF_ERROR(source.status());
   OpenedSources opened;
@@ -77,7 +93,8 @@ absl::StatusOr<OpenedSources> Only(absl::StatusOr<std::unique_ptr<Source>> sourc
   return opened;
 }
 
-// The best there is: xenoprof sees Xen and dom0 too, vcpu the guests, the trace HVM guests only.
+// The best there is: xenoprof sees Xen and dom0 too, vcpu the guests and perf dom0, the trace HVM
+// guests only.
 absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const RecordingInfo& info,
                                    const std::vector<DomainId>& passive, const SessionLock& lock) {
   OpenedSources opened;
@@ -88,23 +105,38 @@ absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const Recording
     return opened;
   }
   if (!IsOfThisHost(xenoprof.status())) return xenoprof.status();
+  std::string why(Message(xenoprof.status()));
   absl::StatusOr<std::unique_ptr<Source>> vcpu = OpenVcpu(request, info, passive);
   if (vcpu.ok()) {
     opened.sources.push_back(*std::move(vcpu));
-    opened.notes.push_back(fmt::format("source vcpu: guests are looked at from dom0, since {}",
-                                       Message(xenoprof.status())));
+    opened.notes.push_back(
+        fmt::format("source vcpu: guests are looked at from dom0, since {}", why));
+  } else {
+    why += fmt::format("; and {}", Message(vcpu.status()));
+  }
+  const size_t events = opened.sources.empty() ? 0 : opened.sources.front()->Events().size();
+  absl::StatusOr<std::unique_ptr<Source>> perf = OpenPerf(request, info, events);
+  if (perf.ok()) {
+    opened.sources.push_back(*std::move(perf));
+    opened.notes.push_back(
+        opened.sources.size() > 1
+            ? "source perf: dom0 is sampled by its own Linux"
+            : fmt::format("source perf: dom0 is sampled by its own Linux, since {}", why));
     return opened;
   }
+  if (!opened.sources.empty()) return opened;
+  if (!request.events.empty()) return perf.status();
   opened.notes.push_back(
-      fmt::format("source trace: the VM exits in the trace are the samples, since {}; and {}",
-                  Message(xenoprof.status()), Message(vcpu.status())));
+      fmt::format("source trace: the VM exits in the trace are the samples, since {}; and {}", why,
+                  Message(perf.status())));
   return opened;
 }
 
 }  // namespace
 
 absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const RecordingInfo& info,
-                                          const SessionLock& lock) {
+                                          bool has_xen, const SessionLock& lock) {
+  if (!has_xen) return Only(OpenPerf(request, info, /*first_event=*/0));
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> passive,
                              ChoosePassive(request, info.domains));
   if (!request.source) return Best(request, info, passive, lock);
@@ -113,6 +145,8 @@ absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const Re
       return Only(OpenXenoprof(request, info, passive, lock));
     case SourceKind::kVcpu:
       return Only(OpenVcpu(request, info, passive));
+    case SourceKind::kPerf:
+      return Only(OpenPerf(request, info, /*first_event=*/0));
   }
   return InternalError("a source of no kind");
 }

@@ -13,24 +13,26 @@
 
 #include "absl/status/statusor.h"
 #include "recording/info.h"
-#include "sampler/pmu_events.h"
+#include "sampler/event_spec.h"
 #include "sampler/session_lock.h"
 #include "sampler/source.h"
 
 namespace xenoscope::sampler {
 
-enum class SourceKind : uint8_t { kXenoprof, kVcpu };
+enum class SourceKind : uint8_t { kXenoprof, kVcpu, kPerf };
 
 // What to sample. Domains are names or ids.
 struct SampleRequest {
   std::optional<SourceKind> source;                 // not given: the best there is
-  std::vector<PmuEvent> events;                     // none: cycles
+  std::vector<EventSpec> events;                    // none: cycles
+  bool call_chains = false;                         // of xenoprof and perf
+  bool jitter = true;                               // perf: periods change at random
   std::optional<std::vector<std::string>> passive;  // not given: all there are
   std::optional<uint32_t> hpet_hz;                  // NMIs by the HPET instead of counters
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
   uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
   double looks_hz = 250;           // vcpu: looks a second at each vCPU
-  std::optional<uint64_t> seed;    // vcpu: of the random instants; not given: a random one
+  std::optional<uint64_t> seed;    // of random instants and periods; not given: a random one
 };
 
 struct OpenedSources {
@@ -39,10 +41,11 @@ struct OpenedSources {
 };
 
 // Opens the sources that `request` asks for on the host that `info` describes. When it leaves the
-// choice and no source works here, there are none, and a note says why. `lock` outlives them.
+// choice and no source works here, there are none, and a note says why. Without Xen (`has_xen`)
+// there is perf alone. `lock` outlives them.
 // Errors: those of the sources; NotFound: a domain that is not there.
 absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request,
-                                          const recording::RecordingInfo& info,
+                                          const recording::RecordingInfo& info, bool has_xen,
                                           const SessionLock& lock);
 
 }  // namespace xenoscope::sampler

@@ -30,6 +30,9 @@ absl::StatusOr<std::unique_ptr<XenoprofSource>> XenoprofSource::Open(XenoprofReq
   if (!Dom0IsPv()) {
     return UnimplementedError("dom0 is not a PV domain, and xenoprof is for PV domains only");
   }
+  if (request.call_chains) {
+    return UnimplementedError("call chains (-g) are taken by the source perf only");
+  }
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<XenoprofSource> source(new XenoprofSource(std::move(request), lock));
   XENOSCOPE_RETURN_IF_ERROR(source->Ready());
@@ -51,10 +54,12 @@ absl::Status XenoprofSource::Ready() {
   noted_ = true;
   XENOSCOPE_ASSIGN_OR_RETURN(
       session_, XenoprofSession::Open(*calls_, request_.passive, request_.buffer_samples, ReadTsc));
-  if (request_.events.empty()) {
-    request_.events = {DefaultEvent(session_->cpu_type(), request_.clock_hz)};
+  for (const EventSpec& spec : request_.events) {
+    XENOSCOPE_ASSIGN_OR_RETURN(events_.emplace_back(),
+                               ResolvePmuEvent(spec, session_->cpu_type(), request_.clock_hz));
   }
-  return session_->Program(request_.events);
+  if (events_.empty()) events_ = {DefaultEvent(session_->cpu_type(), request_.clock_hz)};
+  return session_->Program(events_);
 }
 
 void XenoprofSource::RecoverKilledSession() {
@@ -74,7 +79,7 @@ recording::SourceInfo XenoprofSource::Info() const {
 
 std::vector<recording::EventInfo> XenoprofSource::Events() const {
   std::vector<recording::EventInfo> events;
-  for (const PmuEvent& event : request_.events) {
+  for (const PmuEvent& event : events_) {
     events.push_back({event.name, event.code, event.unit_mask, event.period, "pmu"});
     if (request_.hpet_hz) {
       events.back().period = request_.clock_hz / *request_.hpet_hz;

@@ -21,7 +21,8 @@
 namespace xenoscope::sampler {
 
 struct XenoprofRequest {
-  std::vector<PmuEvent> events;  // none: cycles
+  std::vector<EventSpec> events;  // none: cycles
+  bool call_chains = false;
   std::vector<DomainId> passive;
   std::optional<uint32_t> hpet_hz;  // NMIs by the HPET instead of counters
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
@@ -60,6 +61,7 @@ class XenoprofSource final : public Source {
   void RecoverKilledSession();
 
   XenoprofRequest request_;
+  std::vector<PmuEvent> events_;
   const SessionLock* lock_;
   std::vector<std::string> notes_;
   bool noted_ = false;  // in the lock's file: there is something to give back

@@ -50,10 +50,27 @@ TEST(Checkup, OutsideOfDom0OnlyTheDoorIsToldAndWhatStillWorks) {
   EXPECT_THAT(Of(facts, "reports"), HasSubstr("yes: "));
 }
 
+TEST(Checkup, WithoutXenThereIsPerf) {
+  HostFacts facts;
+  facts.dom0 = false;
+  facts.door = PreconditionError("this machine does not run on Xen");
+  facts.perf = false;
+  EXPECT_EQ(Of(facts, "recording of Xen"), "no: this machine does not run on Xen");
+  EXPECT_THAT(Of(facts, "perf"), HasSubstr("yes: samples this Linux"));
+  EXPECT_THAT(Of(facts, "perf"), HasSubstr("no performance counter counts here"));
+  EXPECT_EQ(Of(facts, "record"), "partly: takes perf, without a trace");
+  facts.perf = PermissionError("may not");
+  EXPECT_EQ(Of(facts, "perf"), "no: may not");
+  EXPECT_EQ(Of(facts, "record"), "no: no source works here");
+}
+
 TEST(Checkup, WithoutXenoprofGuestsAreLookedAt) {
   HostFacts facts = Dom0();
   facts.xenoprof = UnimplementedError("this Xen has no xenoprof");
   EXPECT_EQ(Of(facts, "xenoprof"), "no: this Xen has no xenoprof");
+  EXPECT_EQ(Of(facts, "record"),
+            "yes: takes vcpu for the guests and perf for dom0, with the trace");
+  facts.perf = PermissionError("may not");
   EXPECT_EQ(Of(facts, "record"), "yes: takes vcpu, with the trace");
   facts.guests = 0;
   EXPECT_THAT(Of(facts, "vcpu"), HasSubstr("partly: "));
@@ -64,7 +81,7 @@ TEST(Checkup, APvhDom0HasNoXenoprof) {
   HostFacts facts = Dom0();
   facts.pv = false;
   EXPECT_THAT(Of(facts, "xenoprof"), HasSubstr("no: dom0 is not a PV domain"));
-  EXPECT_EQ(Of(facts, "record"), "yes: takes vcpu, with the trace");
+  EXPECT_THAT(Of(facts, "record"), HasSubstr("yes: takes vcpu for the guests and perf for dom0"));
 }
 
 TEST(Checkup, OnePcpuBendsWhatLooksSee) {

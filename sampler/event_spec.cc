@@ -1,0 +1,64 @@
+#include "sampler/event_spec.h"
+
+#include <charconv>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+std::optional<uint64_t> Number(std::string_view text, int base) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Cuts what follows the last `mark` off `text`, when that is a number.
+std::optional<uint64_t> TakeNumber(std::string_view& text, char mark) {
+  const size_t at = text.rfind(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto number = Number(text.substr(at + 1), 10);
+  if (number) text = text.substr(0, at);
+  return number;
+}
+
+}  // namespace
+
+absl::StatusOr<EventSpec> ParseEventSpec(std::string_view text) {
+  constexpr uint64_t kHighestHz = 1'000'000;
+  EventSpec spec;
+  std::string_view rest = text;
+  spec.hz = TakeNumber(rest, '@');
+  if (!spec.hz) spec.period = TakeNumber(rest, ':');
+  const size_t colon = rest.rfind(':');
+  const std::string_view modes =
+      colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
+  if (!modes.empty() && modes.find_first_not_of("ukh") == std::string_view::npos) {
+    spec.user = modes.find('u') != std::string_view::npos;
+    spec.kernel = modes.find('k') != std::string_view::npos;
+    spec.hypervisor = modes.find('h') != std::string_view::npos;
+    rest = rest.substr(0, colon);
+  }
+  if (rest.empty() || rest.ends_with(':') || rest.find('@') != std::string_view::npos) {
+    return InvalidError(
+        "event '{}' is not NAME[:MODES][:PERIOD|@HZ]: cycles:u:1000000, instructions@500", text);
+  }
+  if (spec.period && *spec.period == 0) {
+    return InvalidError("event '{}': a period of 0 counts nothing", text);
+  }
+  if (spec.hz && (*spec.hz == 0 || *spec.hz > kHighestHz)) {
+    return InvalidError("event '{}': the rate must be 1 to {} samples a second", text, kHighestHz);
+  }
+  spec.name = rest;
+  return spec;
+}
+
+std::optional<uint32_t> RawCode(std::string_view name) {
+  if (name.size() != 5 || name[0] != 'r') return std::nullopt;
+  const auto code = Number(name.substr(1), 16);
+  if (!code) return std::nullopt;
+  return static_cast<uint32_t>(*code);
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,138 @@
+// Linux's perf events as a source: the kernel and the processes of the one Linux that runs this
+// (dom0, a guest, a machine without Xen), by its counters or its timer, with call chains. Of a PV
+// domain's hypervisor perf sees nothing.
+//
+//   one ring for each CPU <-- a dummy event, which tells of processes
+//                         <-- each sampled event of that CPU
+//
+// One Collect: mark the time in the rings (perf_clock.h), empty them, hand on what was taken before
+// the mark, of all CPUs in its order; what is later waits for the next one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "sampler/event_spec.h"
+#include "sampler/perf_calls.h"
+#include "sampler/perf_clock.h"
+#include "sampler/perf_events.h"
+#include "sampler/perf_records.h"
+#include "sampler/perf_ring.h"
+#include "sampler/running_processes.h"
+#include "sampler/source.h"
+
+namespace xenoscope::sampler {
+
+struct PerfRequest {
+  std::vector<EventSpec> events;  // none: cycles, or time where no counter counts
+  bool call_chains = false;       // by frame pointers
+  bool jitter = true;             // periods change at random, so that nothing is in step with them
+  uint64_t seed = 0;              // of the random periods
+  DomainId domain = kDom0;        // that this Linux is
+  uint8_t first_event = 0;        // the number of its first event in the recording
+  uint64_t clock_hz = 0;          // of the TSC; 0: not known
+  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
+  size_t ring_pages = 64;  // of 4 KiB, for each CPU; a power of two
+};
+
+class PerfSource final : public Source {
+ public:
+  // `running` tells of the processes that there are when sampling starts. Errors: an event that
+  // does not exist (NotFound) or that nothing here counts (Unimplemented); PermissionDenied; those
+  // of PerfError.
+  static absl::StatusOr<std::unique_ptr<PerfSource>> Open(
+      const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
+      std::function<std::vector<RunningProcess>()> running);
+  PerfSource(const PerfSource&) = delete;
+  PerfSource& operator=(const PerfSource&) = delete;
+  ~PerfSource() override;
+
+  recording::SourceInfo Info() const override;
+  std::vector<recording::EventInfo> Events() const override;
+  recording::Role RoleOf(DomainId domain) const override;
+  std::vector<std::string> Notes() const override { return notes_; }
+  absl::Status Start() override;
+  std::chrono::steady_clock::time_point Due() const override { return due_; }
+  absl::Status Collect(recording::SampleWriter& writer) override;
+  absl::Status Stop(recording::SampleWriter& writer) override;
+  absl::Status Close() override;
+  TscRange Sampled() const override { return sampled_; }
+  std::vector<recording::StreamInfo> Streams() const override;
+
+ private:
+  struct Cpu {
+    PerfRing ring;
+    int ring_fd;
+    std::vector<int> fds;  // of the events, in their order
+    recording::StreamInfo stream;
+  };
+  struct Event {
+    PerfEvent event;
+    uint64_t samples = 0;  // with the counts between them, for the period in the end
+    double counts = 0;
+  };
+  // A sample, or what became of a process, whose time on the TSC is not known yet.
+  struct HeldSample {
+    uint64_t time = 0;
+    recording::TimedEntry entry;
+    size_t cpu = 0;         // index
+    size_t callers_at = 0;  // in callers_
+    size_t callers = 0;
+  };
+  struct HeldProcess {
+    uint64_t time = 0;
+    recording::ProcessEntry entry;
+    std::optional<recording::MapEntry> map;
+    std::string text;
+  };
+
+  PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
+             std::function<std::vector<RunningProcess>()> running);
+
+  absl::Status OpenAll();
+  absl::Status OpenCpu(uint32_t cpu);
+  absl::Status OpenEvent(Cpu& cpu, uint32_t number, size_t event);
+  void WriteRunning(recording::SampleWriter& writer);
+  // Marks the time, empties the rings, and holds what was in them.
+  void Drain();
+  void Take(size_t cpu, Bytes record);
+  void Hold(size_t cpu, const PerfSample& sample);
+  void Hold(const PerfName& name);
+  void Hold(const PerfMap& map);
+  void Hold(const PerfTask& task);
+  // Writes what was taken up to `until`, in its order.
+  void HandOn(uint64_t until, recording::SampleWriter& writer);
+  void Reperiod();
+  void CountLost();
+
+  PerfRequest request_;
+  std::unique_ptr<PerfCalls> calls_;
+  std::function<std::vector<RunningProcess>()> running_;
+  std::vector<std::string> notes_;
+  std::vector<Event> events_;
+  std::vector<Cpu> cpus_;
+  absl::flat_hash_map<uint64_t, size_t> event_of_id_;
+  PerfClock clock_;
+  std::vector<TscRange> marks_;        // of this drain
+  std::vector<uint64_t> marks_found_;  // of this drain: when, by perf's clock
+  std::vector<HeldSample> held_;
+  std::vector<Address> callers_;
+  std::vector<HeldProcess> held_processes_;
+  recording::TimedChunk chunk_;  // kept for their memory
+  recording::ProcessChunk process_chunk_;
+  bool running_written_ = false;
+  TscRange sampled_;
+  std::mt19937_64 random_;
+  std::chrono::steady_clock::time_point due_;
+  std::chrono::steady_clock::time_point next_reperiod_;
+};
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,98 @@
+#include "sampler/running_processes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <system_error>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "base/mapped_file.h"
+#include "sampler/small_file.h"
+#include "symbolizer/elf_file.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Cuts the next word off, and the blanks around it.
+std::string_view TakeWord(std::string_view& line) {
+  const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  line.remove_prefix(begin);
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+std::optional<uint64_t> Hexadecimal(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// "7f8a40000000-7f8a40021000 r-xp 00001000 fe:00 1234   /usr/bin/cat"
+std::optional<ExecutableMap> ReadLine(std::string_view line) {
+  const std::string_view range = TakeWord(line);
+  const std::string_view rights = TakeWord(line);
+  const auto offset = Hexadecimal(TakeWord(line));
+  TakeWord(line);  // device
+  TakeWord(line);  // inode
+  const size_t dash = range.find('-');
+  if (dash == std::string_view::npos || rights.size() < 4 || rights[2] != 'x' || !offset) {
+    return std::nullopt;
+  }
+  const auto begin = Hexadecimal(range.substr(0, dash));
+  const auto end = Hexadecimal(range.substr(dash + 1));
+  if (!begin || !end || *begin >= *end) return std::nullopt;
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  return ExecutableMap{*begin, *end, *offset, line.empty() ? "[anonymous]" : std::string(line)};
+}
+
+}  // namespace
+
+std::vector<ExecutableMap> ReadMaps(std::string_view text) {
+  std::vector<ExecutableMap> maps;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (auto map = ReadLine(line)) maps.push_back(*std::move(map));
+  }
+  return maps;
+}
+
+std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc) {
+  std::vector<RunningProcess> processes;
+  std::error_code error;
+  for (fs::directory_iterator at(proc, error), end; !error && at != end; at.increment(error)) {
+    RunningProcess process;
+    if (!absl::SimpleAtoi(at->path().filename().string(), &process.pid)) continue;
+    const auto name = ReadSmallFile((at->path() / "comm").string());
+    if (!name) continue;
+    process.name = *name;
+    std::ifstream maps(at->path() / "maps");
+    const std::string text{std::istreambuf_iterator<char>(maps), {}};
+    process.maps = ReadMaps(text);
+    processes.push_back(std::move(process));
+  }
+  return processes;
+}
+
+std::vector<uint8_t> BuildIdOf(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return {};
+  const absl::StatusOr<MappedFile> file = MappedFile::Open(path);
+  if (!file.ok()) return {};
+  const auto elf = symbolizer::ElfFile::Open(file->bytes());
+  if (!elf.ok()) return {};
+  const std::string bytes = absl::HexStringToBytes(elf->BuildId());
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,38 @@
+// The processes that there are, with their programs' names and the files that they execute: what no
+// perf event tells of processes that began earlier.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mode.h"
+
+namespace xenoscope::sampler {
+
+struct ExecutableMap {
+  Address begin = 0;
+  Address end = 0;
+  uint64_t offset = 0;  // in the file
+  std::string path;
+};
+
+struct RunningProcess {
+  uint32_t pid = 0;
+  std::string name;
+  std::vector<ExecutableMap> maps;
+};
+
+// The lines of /proc/PID/maps (proc_pid_maps(5)) that can be executed; others, and what is no such
+// line, are left out.
+std::vector<ExecutableMap> ReadMaps(std::string_view text);
+
+// Those in `proc`; one that ends meanwhile is left out.
+std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc = "/proc");
+
+// The build id of an ELF file (note NT_GNU_BUILD_ID) as bytes; empty when it has none or cannot be
+// read.
+std::vector<uint8_t> BuildIdOf(const std::string& path);
+
+}  // namespace xenoscope::sampler
