@@ -129,6 +129,7 @@ void SampleWriter::AppendChunk(ChunkHeader header, Bytes entries) {
 }
 
 absl::Status SampleWriter::Flush() {
+  if (fd_ < 0) return absl::OkStatus();
   size_t done = 0;
   while (done < pending_.size()) {
     const ssize_t n = write(fd_, pending_.data() + done, pending_.size() - done);

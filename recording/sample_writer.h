@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -59,6 +60,8 @@ class SampleWriter {
  public:
   // Makes the file, which must not exist, and writes its header.
   static absl::StatusOr<SampleWriter> Create(const std::string& path);
+  // Without a file: Flush does nothing, and the chunks are there for Take.
+  static SampleWriter InMemory() { return {"", -1}; }
 
   SampleWriter(SampleWriter&& other) noexcept;
   SampleWriter& operator=(SampleWriter&& other) noexcept;
@@ -81,6 +84,9 @@ class SampleWriter {
   // write fails, what had gone out in part is cut off again, so that the file ends with a whole
   // chunk.
   absl::Status Flush();
+
+  // The chunks that were appended and not flushed; the writer has them no more.
+  std::vector<std::byte> Take() { return std::exchange(pending_, {}); }
 
   uint64_t bytes_written() const { return written_; }
 

@@ -155,23 +155,36 @@ absl::StatusOr<SampleWriter> Writer::CreateSamples(std::string_view source) cons
   return SampleWriter::Create(In(SamplesPath(source)));
 }
 
+absl::StatusOr<std::string> Writer::PlaceOf(SymbolFile::Kind kind, DomainId domain,
+                                            const std::string& leaf) const {
+  if (kind == SymbolFile::Kind::kXensyms) {
+    return fmt::format("{}/{}", kSymbolsDirectory, NameOf(kind));
+  }
+  const bool image = kind == SymbolFile::Kind::kImage;
+  if (domain == kDom0 && !image) return fmt::format("{}/dom0.{}", kSymbolsDirectory, NameOf(kind));
+  std::error_code error;
+  fs::create_directories(In(GuestDirectory(domain)), error);
+  if (error) return DiskError(error.value(), In(GuestDirectory(domain)));
+  return FreeName(path_, fmt::format("{}/{}", GuestDirectory(domain), image ? leaf : NameOf(kind)));
+}
+
 absl::StatusOr<SymbolFile> Writer::AddSymbols(SymbolFile::Kind kind, DomainId domain,
                                               const std::string& from) const {
-  std::string name;
-  if (kind == SymbolFile::Kind::kXensyms) {
-    name = fmt::format("{}/{}", kSymbolsDirectory, NameOf(kind));
-  } else if (domain == kDom0 && kind != SymbolFile::Kind::kImage) {
-    name = fmt::format("{}/dom0.{}", kSymbolsDirectory, NameOf(kind));
-  } else {
-    std::error_code error;
-    fs::create_directories(In(GuestDirectory(domain)), error);
-    if (error) return DiskError(error.value(), In(GuestDirectory(domain)));
-    const std::string leaf = kind == SymbolFile::Kind::kImage ? fs::path(from).filename().string()
-                                                              : std::string(NameOf(kind));
-    name = FreeName(path_, fmt::format("{}/{}", GuestDirectory(domain), leaf));
-  }
+  XENOSCOPE_ASSIGN_OR_RETURN(std::string name,
+                             PlaceOf(kind, domain, fs::path(from).filename().string()));
   XENOSCOPE_RETURN_IF_ERROR(CopyFile(from, In(name)));
-  return SymbolFile{kind, domain, name, from};
+  return SymbolFile{kind, domain, std::move(name), from};
+}
+
+absl::StatusOr<SymbolFile> Writer::AddSymbolContent(SymbolFile::Kind kind, DomainId domain,
+                                                    Bytes content,
+                                                    const std::string& original) const {
+  XENOSCOPE_ASSIGN_OR_RETURN(std::string name, PlaceOf(kind, domain, original));
+  const File out(In(name), O_WRONLY | O_CREAT | O_TRUNC);
+  if (out.fd() < 0) return DiskError(errno, In(name));
+  const int error = WriteAll(out.fd(), AsText(content));
+  if (error != 0) return DiskError(error, In(name));
+  return SymbolFile{kind, domain, std::move(name), original};
 }
 
 absl::Status Writer::WriteInfo(const RecordingInfo& info) const {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/bytes.h"
 #include "recording/info.h"
 #include "recording/sample_writer.h"
 
@@ -32,6 +33,10 @@ class Writer {
   absl::StatusOr<SymbolFile> AddSymbols(SymbolFile::Kind kind, DomainId domain,
                                         const std::string& from) const;
 
+  // The same with content that comes from elsewhere; `original` says where from.
+  absl::StatusOr<SymbolFile> AddSymbolContent(SymbolFile::Kind kind, DomainId domain, Bytes content,
+                                              const std::string& original) const;
+
   // Takes back what Create did: removes the directory and gives an earlier recording its name
   // again.
   void Abandon() const;
@@ -42,6 +47,9 @@ class Writer {
  private:
   Writer(std::string path, bool moved) : path_(std::move(path)), moved_(moved) {}
   std::string In(std::string_view name) const;
+  // Where a file of symbols has its place; `leaf` is an image's own name.
+  absl::StatusOr<std::string> PlaceOf(SymbolFile::Kind kind, DomainId domain,
+                                      const std::string& leaf) const;
 
   std::string path_;
   bool moved_;  // there is a `path`.old that was `path`
