@@ -228,6 +228,10 @@ void Placer::PlaceBatch() {
     for (const Sample& sample : batch_) PlaceStopped(sample);
     return;
   }
+  if (first.timed) {
+    for (const Sample& sample : batch_) PlaceTimed(sample);
+    return;
+  }
   const VcpuTrack* track = Find(first.vcpu);
   if (track == nullptr) {
     const Remainder why =
@@ -295,6 +299,20 @@ void Placer::PlaceStopped(const Sample& sample) {
   }
   const Place place = Surely(*piece);
   Accept(sample, sample.vcpu, sample.address, Placement::kStopped, piece->run, {&place, 1});
+}
+
+// It was taken by an interrupt of the system's own, so that no NMI of the trace is its twin, and
+// its address is true.
+void Placer::PlaceTimed(const Sample& sample) {
+  const VcpuTrack* track = Find(sample.vcpu);
+  if (track == nullptr) {
+    return Reject(sample,
+                  OutsideTrace(sample.when) ? Remainder::kOutsideTrace : Remainder::kUnknownVcpu);
+  }
+  const Vcpu& vcpu = Of(track->index);
+  const Candidates found = FindCandidates(vcpu, *track, sample.mode, sample.when);
+  if (found.places.empty()) return Reject(sample, WhyNowhere(vcpu, *track, sample.when));
+  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.run, found.places);
 }
 
 std::vector<const ExitMark*> Placer::FindTwins(Vcpu& vcpu) const {

@@ -155,6 +155,7 @@ class Placer : private TimelineObserver {
   void PlaceBatch();
   void PlaceInstant(const recording::Sample& sample);
   void PlaceStopped(const recording::Sample& sample);
+  void PlaceTimed(const recording::Sample& sample);
   void PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track);
   // By sample of the batch: its twin among the vCPU's exits, or null.
   std::vector<const ExitMark*> FindTwins(Vcpu& vcpu) const;

@@ -56,6 +56,9 @@ struct Sample {
   // Its vCPU was stopped within `when` to be read: the address is where it then was, and the mode
   // the guest's, also while Xen was at work for it.
   bool stopped = false;
+  // `when` is this sample's own, by the clock of the system that took it of itself: it is not one
+  // of a drained buffer's.
+  bool timed = false;
   // Where it was taken, when the source knows.
   std::optional<PcpuId> pcpu;
   // Whose it was, when the source knows.

@@ -74,6 +74,7 @@ std::optional<Sample> SampleReader::NextTimed() {
   sample.address = entry->address;
   sample.event = entry->event;
   sample.when = {Tsc{entry->begin}, Tsc{entry->end}};
+  sample.timed = true;
   if (entry->pid != kNoThread) sample.thread = Thread{entry->pid, entry->tid};
   sample.callers = CallChain(*chain, entry->xen_callers, entry->kernel_callers);
   return sample;

@@ -130,6 +130,20 @@ TEST(Placing, ASampleOfAnNmiExitGetsItsTimeAndItsTrueAddress) {
   EXPECT_EQ(counts.nmi_exits, 1U);
 }
 
+TEST(Placing, ASampleThatAGuestTookOfItselfHasNoTwin) {
+  Sample sample = Bracketed(1, Mode::kUser, 0x1002, 15, 50);
+  sample.timed = true;
+  PlacingCounts counts;
+  EXPECT_THAT(Place(HvmGuest(), {sample}, &counts).lines,
+              ElementsAre("d1v0 user 0x1002 bracketed: guest 1.00"));
+  EXPECT_EQ(counts.repaired + counts.stale, 0U);
+  sample.when = {Tsc{100}, Tsc{200}};
+  EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d1v0 outside_trace"));
+  sample.vcpu.domain = DomainId{9};
+  sample.when = {Tsc{15}, Tsc{50}};
+  EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d9v0 unknown_vcpu"));
+}
+
 TEST(Placing, OnIntelTheAddressIsTheExits) {
   TraceBytes trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
