@@ -18,6 +18,7 @@ using Run = std::function<absl::Status()>;
 void AddRecord(CLI::App& app, Run& run);
 void AddEvents(CLI::App& app, Run& run);
 void AddDoctor(CLI::App& app, Run& run);
+void AddAgent(CLI::App& app, Run& run);
 void AddReport(CLI::App& app, Run& run);
 void AddSummary(CLI::App& app, Run& run);
 void AddDump(CLI::App& app, Run& run);

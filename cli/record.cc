@@ -33,7 +33,9 @@ using sampler::RecordRequest;
 struct Words {
   std::string output = "xenoscope.xeno";
   std::vector<std::string> events;
+  std::vector<std::string> active;
   std::vector<std::string> passive;
+  uint32_t agent_mb = 1024;
   std::string clock = "pmu";
   std::string source = "auto";
   bool no_trace = false;
@@ -73,6 +75,9 @@ sampler::SampleRequest ParseSampling(const Words& words) {
     if (!event.ok()) Wrong("-e", std::string(Message(event.status())));
     samples.events.push_back(*std::move(event));
   }
+  samples.active = words.active;
+  samples.agent_events = words.events;
+  samples.agent_bytes = uint64_t{words.agent_mb} << 20;
   if (!words.passive.empty()) {
     samples.passive = words.passive;
     std::erase(*samples.passive, "none");
@@ -90,6 +95,8 @@ RecordRequest Parse(const Words& words) {
   request.command = words.command;
   if (words.source != kTraceAlone) {
     request.samples = ParseSampling(words);
+  } else if (!words.active.empty()) {
+    Wrong("--active", "wants samples, and --source trace takes none");
   } else if (words.no_trace) {
     Wrong("--no-trace", "and --source trace leave nothing");
   }
@@ -270,8 +277,23 @@ void AddRecord(CLI::App& app, Run& run) {
                     "perf: periods change at random, so that nothing is in step with them; on "
                     "unless --no-jitter");
   command
+      ->add_option("--active", words->active,
+                   "Domains that sample themselves, by name or id: `xenoscope agent` runs in them "
+                   "(docs/agent.md)")
+      ->type_name("DOMAIN,...")
+      ->delimiter(',')
+      ->expected(1)
+      ->take_all();
+  command
+      ->add_option("--agent-limit", words->agent_mb,
+                   "MB that the agent of an active domain may send in this recording")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("MB")
+      ->capture_default_str();
+  command
       ->add_option("--passive", words->passive,
-                   "Domains to sample beside dom0, by name or id; none; default: all")
+                   "Domains that dom0 samples, by name or id; none; default: all that are not "
+                   "active. One can be both")
       ->type_name("DOMAIN,...")
       ->delimiter(',')
       ->expected(1)

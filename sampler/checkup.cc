@@ -1,19 +1,23 @@
 #include "sampler/checkup.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "base/error.h"
+#include "sampler/agent_session.h"
 #include "sampler/host.h"
 #include "sampler/perf_calls.h"
 #include "sampler/perf_events.h"
 #include "sampler/privcmd.h"
 #include "sampler/session_lock.h"
+#include "sampler/vchan_channel.h"
 #include "sampler/vcpu_calls.h"
 #include "sampler/xenoprof_calls.h"
 #include "sampler/xenoprof_session.h"
@@ -38,6 +42,26 @@ absl::StatusOr<std::string> ProbeXenoprof() {
   return XenoprofSession::Probe(*calls);
 }
 
+// Greets the agents there are.
+std::vector<std::string> AskAgents(DomainDirectory& directory) {
+  agent::Limits limits;
+  limits.hello = limits.answer = std::chrono::milliseconds(500);
+  limits.first_pings = 0;
+  std::vector<std::string> answers;
+  const absl::StatusOr<std::vector<recording::DomainInfo>> domains = directory.List();
+  if (!domains.ok()) return answers;
+  for (const recording::DomainInfo& domain : *domains) {
+    if (domain.id == kDom0) continue;
+    absl::StatusOr<std::unique_ptr<Channel>> channel = ConnectVchan(domain.id);
+    if (!channel.ok()) continue;
+    const auto session = agent::Session::Open(domain, *std::move(channel), 0, ReadTsc, limits);
+    if (!session.ok()) continue;
+    answers.push_back(fmt::format("{} ({})", domain.name, (*session)->hello().program));
+    (*session)->Bye();
+  }
+  return answers;
+}
+
 // What asks Xen itself.
 void AskXen(HostFacts& facts) {
   absl::StatusOr<std::unique_ptr<DomainDirectory>> directory = DomainDirectory::Open();
@@ -53,6 +77,8 @@ void AskXen(HostFacts& facts) {
   // Asking xenoprof ends the session of another, and what a killed one left must not be asked.
   const absl::StatusOr<SessionLock> lock = SessionLock::Take();
   facts.other = lock.status();
+  // An agent has one recorder at a time.
+  if (lock.ok() && directory.ok()) facts.agents = AskAgents(**directory);
   if (!lock.ok()) {
     facts.xenoprof = lock.status();
   } else if (!lock->left().empty()) {
@@ -107,6 +133,15 @@ Finding Perf(const HostFacts& facts) {
   if (*facts.perf) return Yes("perf", fmt::format("samples {}, by hardware counters", whom));
   return Yes("perf",
              fmt::format("samples {}, by Linux's timer: no performance counter counts here", whom));
+}
+
+Finding Agents(const HostFacts& facts) {
+  if (facts.agents.empty()) {
+    return Partly("agents",
+                  "no domain answers as active: start `xenoscope agent` in those that "
+                  "are to sample themselves (docs/agent.md)");
+  }
+  return Yes("agents", fmt::format("`record --active` can have {}", fmt::join(facts.agents, ", ")));
 }
 
 Finding Trace(const HostFacts& facts) {
@@ -185,6 +220,7 @@ std::vector<Finding> Diagnose(const HostFacts& facts) {
   findings.push_back(Xenoprof(facts));
   findings.push_back(Vcpu(facts));
   findings.push_back(Perf(facts));
+  if (facts.other.ok()) findings.push_back(Agents(facts));
   findings.push_back(Trace(facts));
   findings.push_back(facts.xen_symbols
                          ? Yes("Xen's symbols", "/proc/xen/xensyms")

@@ -25,6 +25,7 @@ struct HostFacts {
   absl::StatusOr<std::string> xenoprof = std::string();  // as it calls the processor
   absl::Status vcpu;                                     // Xen lets us look at vCPUs
   absl::StatusOr<bool> perf = true;                      // it may be used; true: counters count
+  std::vector<std::string> agents;                       // "web (xenoscope 0.1.0)": who answers
   absl::Status xentrace;                                 // it is installed
   absl::Status evtchn;                                   // /dev/xen/evtchn, which it needs
   bool xen_symbols = false;                              // /proc/xen/xensyms

@@ -101,6 +101,14 @@ uint64_t MeasureTscHz() {
                                std::chrono::duration<double>(end - begin).count());
 }
 
+// Leaf base + 3, sub-leaf 0: EAX bit 0: emulated; ECX: kHz.
+DomainTsc ReadDomainTsc() {
+  const std::optional<uint32_t> base = Sysfs("type") == "xen" ? XenLeaves() : std::nullopt;
+  if (!base) return {};
+  const CpuidResult time = XenCpuid(*base + 3, 0);
+  return {uint64_t{time.ecx} * 1000, (time.eax & 1) == 0};
+}
+
 bool Dom0IsPv() { return Sysfs("guest_type") == "PV"; }
 
 recording::XenInfo ReadXenInfo() {

@@ -20,6 +20,14 @@ namespace xenoscope::sampler {
 // The TSC now: in a PV dom0 the host's own, the one of the trace's records.
 Tsc ReadTsc();
 
+// The TSC as a domain reads it: at which rate, and whether it is the processor's own, at most with
+// an offset. Nothing is known without Xen.
+struct DomainTsc {
+  uint64_t hz = 0;
+  bool native = false;
+};
+DomainTsc ReadDomainTsc();
+
 recording::XenInfo ReadXenInfo();
 
 // Cycles of the TSC in a second, by Linux's clock; takes a tenth of a second.

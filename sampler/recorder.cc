@@ -322,7 +322,9 @@ void Recorder::EndSampling() {
     }
     std::ranges::move(sampling.source->Events(), std::back_inserter(info.events));
     std::ranges::move(sampling.source->Streams(), std::back_inserter(info.streams));
+    if (writer_) Keep(sampling.source->Save(*writer_, info));
     Keep(sampling.source->Close());
+    std::ranges::move(sampling.source->Afterwards(), std::back_inserter(result_.notes));
   }
   if (sampled.Empty()) return;
   info.started = sampled.begin;

@@ -1,5 +1,7 @@
 #include "sampler/signals.h"
 
+#include <sys/signalfd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
@@ -32,5 +34,7 @@ std::optional<int> EndSignals::WaitUntil(std::chrono::steady_clock::time_point u
     if (errno != EINTR) return std::nullopt;
   }
 }
+
+int EndSignals::OpenFile() const { return signalfd(-1, &set_, SFD_CLOEXEC); }
 
 }  // namespace xenoscope::sampler

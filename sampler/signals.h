@@ -18,6 +18,10 @@ class EndSignals {
   // Sleeps until one of them has come, which it gives, or until `until`.
   std::optional<int> WaitUntil(std::chrono::steady_clock::time_point until) const;
 
+  // A file that can be read when one of them has come, for those who wait for other files, too;
+  // -1 when the kernel has none to give. The caller closes it.
+  int OpenFile() const;
+
  private:
   sigset_t set_{};
   sigset_t before_{};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "base/tsc.h"
 #include "recording/info.h"
 #include "recording/sample_writer.h"
+#include "recording/writer.h"
 
 namespace xenoscope::sampler {
 
@@ -37,6 +39,11 @@ class Source {
   virtual absl::Status Collect(recording::SampleWriter& writer) = 0;
   // Ends sampling, and hands on what was left.
   virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
+  // After Stop: adds to the recording what it has beside samples, and to `info` what that is.
+  virtual absl::Status Save(const recording::Writer& /*writer*/,
+                            recording::RecordingInfo& /*info*/) {
+    return absl::OkStatus();
+  }
   // Gives back what it holds of the host. In any state; goes on after a first error, and returns
   // it.
   virtual absl::Status Close() = 0;
@@ -45,6 +52,8 @@ class Source {
   virtual TscRange Sampled() const = 0;
   // The accounts of each vCPU: up to now while sampling, complete after Stop.
   virtual std::vector<recording::StreamInfo> Streams() const = 0;
+  // After Close: what went otherwise than Notes had promised, one line each, for the user.
+  virtual std::vector<std::string> Afterwards() const { return {}; }
 };
 
 }  // namespace xenoscope::sampler

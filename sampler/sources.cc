@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "sampler/agent_source.h"
 #include "sampler/host.h"
 #include "sampler/perf_source.h"
 #include "sampler/running_processes.h"
+#include "sampler/vchan_channel.h"
 #include "sampler/vcpu_source.h"
 #include "sampler/xenoprof_source.h"
 
@@ -19,12 +21,31 @@ namespace {
 using recording::DomainInfo;
 using recording::RecordingInfo;
 
+bool Contains(const std::vector<DomainId>& ids, DomainId id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+// The domains whose agents are asked; dom0 is active by itself.
+absl::StatusOr<std::vector<DomainInfo>> ChooseActive(const SampleRequest& request,
+                                                     const std::vector<DomainInfo>& all) {
+  std::vector<DomainInfo> chosen;
+  for (const std::string& name : request.active) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const DomainId id, FindDomain(all, name));
+    const bool again = std::ranges::find(chosen, id, &DomainInfo::id) != chosen.end();
+    if (id != kDom0 && !again) chosen.push_back(*std::ranges::find(all, id, &DomainInfo::id));
+  }
+  return chosen;
+}
+
+// `agents` are the domains that their agents sample; of the `silent` ones no agent answered.
 absl::StatusOr<std::vector<DomainId>> ChoosePassive(const SampleRequest& request,
-                                                    const std::vector<DomainInfo>& all) {
+                                                    const std::vector<DomainInfo>& all,
+                                                    const std::vector<DomainId>& agents,
+                                                    const std::vector<DomainId>& silent) {
   std::vector<DomainId> chosen;
   if (!request.passive) {
     for (const DomainInfo& domain : all) {
-      if (domain.id != kDom0) chosen.push_back(domain.id);
+      if (domain.id != kDom0 && !Contains(agents, domain.id)) chosen.push_back(domain.id);
     }
     return chosen;
   }
@@ -33,7 +54,10 @@ absl::StatusOr<std::vector<DomainId>> ChoosePassive(const SampleRequest& request
     if (id == kDom0) {
       return InvalidError("--passive={}: dom0 is always sampled, leave it out", name);
     }
-    if (std::ranges::find(chosen, id) == chosen.end()) chosen.push_back(id);
+    if (!Contains(chosen, id)) chosen.push_back(id);
+  }
+  for (const DomainId id : silent) {
+    if (!Contains(chosen, id)) chosen.push_back(id);
   }
   return chosen;
 }
@@ -63,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenVcpu(const SampleRequest& request,
                                                  const std::vector<DomainId>& chosen) {
   VcpuRequest vcpu;
   for (const DomainInfo& domain : info.domains) {
-    if (std::ranges::find(chosen, domain.id) != chosen.end()) vcpu.domains.push_back(domain);
+    if (Contains(chosen, domain.id)) vcpu.domains.push_back(domain);
   }
   vcpu.looks_hz = request.looks_hz;
   vcpu.seed = request.seed.value_or(std::random_device()());
@@ -132,13 +156,9 @@ absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const Recording
   return opened;
 }
 
-}  // namespace
-
-absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const RecordingInfo& info,
-                                          bool has_xen, const SessionLock& lock) {
-  if (!has_xen) return Only(OpenPerf(request, info, /*first_event=*/0));
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> passive,
-                             ChoosePassive(request, info.domains));
+absl::StatusOr<OpenedSources> OpenAsked(const SampleRequest& request, const RecordingInfo& info,
+                                        const std::vector<DomainId>& passive,
+                                        const SessionLock& lock) {
   if (!request.source) return Best(request, info, passive, lock);
   switch (*request.source) {
     case SourceKind::kXenoprof:
@@ -149,6 +169,53 @@ absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const Re
       return Only(OpenPerf(request, info, /*first_event=*/0));
   }
   return InternalError("a source of no kind");
+}
+
+// The number of the event that the next source begins with.
+uint8_t EventsOf(const OpenedSources& opened) {
+  size_t events = 0;
+  for (const std::unique_ptr<Source>& source : opened.sources) events += source->Events().size();
+  return static_cast<uint8_t>(events);
+}
+
+AgentRequest AgentsFor(const SampleRequest& request, const RecordingInfo& info) {
+  AgentRequest agents;
+  agents.clock_hz = info.host.clock_hz;
+  agents.how.events = request.agent_events;
+  agents.how.chains = request.call_chains;
+  if (request.agent_bytes) agents.limits.bytes = *request.agent_bytes;
+  return agents;
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const RecordingInfo& info,
+                                          bool has_xen, const SessionLock& lock) {
+  if (!has_xen) return Only(OpenPerf(request, info, /*first_event=*/0));
+  AgentRequest agents = AgentsFor(request, info);
+  XENOSCOPE_ASSIGN_OR_RETURN(agents.domains, ChooseActive(request, info.domains));
+  AgentSource::Opened active = AgentSource::Open(agents, ConnectVchan, ReadTsc);
+  std::vector<DomainId> answered;
+  std::vector<DomainId> silent;
+  std::vector<std::string> notes;
+  for (const DomainInfo& domain : agents.domains) {
+    if (active.source && active.source->RoleOf(domain.id) == recording::Role::kActive) {
+      answered.push_back(domain.id);
+    }
+  }
+  for (const auto& [id, why] : active.silent) {
+    silent.push_back(id);
+    notes.push_back(fmt::format("{} is taken passive: {}", info.Domain(id)->name, Message(why)));
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> passive,
+                             ChoosePassive(request, info.domains, answered, silent));
+  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenAsked(request, info, passive, lock));
+  opened.notes.insert(opened.notes.begin(), notes.begin(), notes.end());
+  if (active.source) {
+    active.source->SetFirstEvent(EventsOf(opened));
+    opened.sources.push_back(std::move(active.source));
+  }
+  return opened;
 }
 
 }  // namespace xenoscope::sampler

@@ -25,14 +25,17 @@ enum class SourceKind : uint8_t { kXenoprof, kVcpu, kPerf };
 struct SampleRequest {
   std::optional<SourceKind> source;                 // not given: the best there is
   std::vector<EventSpec> events;                    // none: cycles
-  bool call_chains = false;                         // of xenoprof and perf
+  bool call_chains = false;                         // of xenoprof, perf and agents
   bool jitter = true;                               // perf: periods change at random
-  std::optional<std::vector<std::string>> passive;  // not given: all there are
+  std::vector<std::string> active;                  // whose agents sample them
+  std::optional<std::vector<std::string>> passive;  // not given: all that no agent samples
   std::optional<uint32_t> hpet_hz;                  // NMIs by the HPET instead of counters
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
   uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
   double looks_hz = 250;           // vcpu: looks a second at each vCPU
   std::optional<uint64_t> seed;    // of random instants and periods; not given: a random one
+  std::vector<std::string> agent_events;  // `events` as they were written, for agents
+  std::optional<uint64_t> agent_bytes;    // that an agent may send; not given: 1 GiB
 };
 
 struct OpenedSources {

@@ -21,6 +21,7 @@ HostFacts Dom0() {
   facts.guests = 2;
   facts.pcpus = 4;
   facts.xenoprof = "x86-64/family15h";
+  facts.agents = {"web (xenoscope 0.1.0)", "db (xenoscope 0.1.0)"};
   facts.xen_symbols = facts.kernel_symbols = true;
   return facts;
 }
@@ -40,6 +41,16 @@ TEST(Checkup, InADom0WithEverythingAllSourcesWork) {
   }
   EXPECT_EQ(Of(Dom0(), "recording"), "yes: this is dom0 of Xen 4.17.7");
   EXPECT_EQ(Of(Dom0(), "record"), "yes: takes xenoprof, with the trace");
+}
+
+TEST(Checkup, ToldAreTheDomainsThatAnswerAsAgents) {
+  HostFacts facts = Dom0();
+  EXPECT_EQ(Of(facts, "agents"),
+            "yes: `record --active` can have web (xenoscope 0.1.0), db (xenoscope 0.1.0)");
+  facts.agents.clear();
+  EXPECT_THAT(Of(facts, "agents"), HasSubstr("partly: no domain answers"));
+  facts.other = PreconditionError("another recording goes on");  // and has the agents
+  EXPECT_EQ(Of(facts, "agents"), "-");
 }
 
 TEST(Checkup, OutsideOfDom0OnlyTheDoorIsToldAndWhatStillWorks) {

@@ -1,0 +1,178 @@
+#include "sampler/agent_server.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "recording/info_json.h"
+#include "sampler/fd_channel.h"
+
+namespace xenoscope::sampler::agent {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr size_t kPumped = size_t{64} * 1024;
+// When so much waits for a recorder that does not take it, samples stay in the kernel's ring, which
+// counts what it then loses.
+constexpr size_t kMostQueued = size_t{4} << 20;
+constexpr auto kIdle = std::chrono::hours(1);
+constexpr size_t kPart = kMaxPayload / 2;
+
+bool CanBeRead(int fd) {
+  pollfd file{fd, POLLIN, 0};
+  return fd >= 0 && poll(&file, 1, 0) == 1;
+}
+
+std::string SourceJson(const Source& source) {
+  recording::RecordingInfo info;
+  info.sources.push_back(source.Info());
+  info.events = source.Events();
+  info.streams = source.Streams();
+  return recording::ToJson(info);
+}
+
+Failed Refusal(const absl::Status& status) { return {std::string(Message(status))}; }
+
+}  // namespace
+
+absl::Status Server::Serve(int end) {
+  while (!over_ && !CanBeRead(end)) {
+    const absl::Status pumped = link_.Pump(kPumped);
+    while (!over_) {
+      XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<AnyMessage> message, link_.Next());
+      if (!message) break;
+      XENOSCOPE_RETURN_IF_ERROR(Handle(*message));
+    }
+    if (over_ || !pumped.ok()) break;  // gone without a word is an end, too
+    const bool held = link_.Queued() > kMostQueued;
+    if (sampling_ && !held && steady_clock::now() >= source_->Due()) {
+      Collect();
+      continue;  // what is to be sent is sent before it sleeps
+    }
+    link_.Wait(sampling_ && !held ? source_->Due() : steady_clock::now() + kIdle, end);
+  }
+  if (source_) End();
+  return absl::OkStatus();
+}
+
+absl::Status Server::Handle(const AnyMessage& message) {
+  if (const auto* hello = std::get_if<Hello>(&message)) {
+    greeted_ = true;
+    link_.Queue(parts_.hello);
+    if (hello->major == kMajor) return absl::OkStatus();
+    return InvalidError("dom0's {} speaks version {} of the protocol, this one {}", hello->program,
+                        hello->major, kMajor);
+  }
+  if (!greeted_) return InvalidError("the first message was no hello");
+  if (const auto* ping = std::get_if<Ping>(&message)) {
+    QueueSamples();
+    link_.Queue(Pong{ping->number, parts_.read_tsc().value});
+    return absl::OkStatus();
+  }
+  if (const auto* prepare = std::get_if<Prepare>(&message)) {
+    const absl::Status ready = MakeReady(*prepare);
+    if (!ready.ok()) link_.Queue(Refusal(ready));
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<Start>(message)) {
+    const absl::Status begun = Begin();
+    if (!begun.ok()) link_.Queue(Refusal(begun));
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<Stop>(message)) {
+    End();
+    return absl::OkStatus();
+  }
+  if (const auto* want = std::get_if<Want>(&message)) {
+    SendFile(want->kind);
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<Bye>(message)) {
+    over_ = true;
+    return absl::OkStatus();
+  }
+  return InvalidError("a message of kind {}, which a recorder does not send", message.index() + 1);
+}
+
+absl::Status Server::MakeReady(const Prepare& prepare) {
+  if (source_) return PreconditionError("it is ready already");
+  XENOSCOPE_ASSIGN_OR_RETURN(source_, parts_.open_source(prepare));
+  link_.Queue(Prepared{SourceJson(*source_)});
+  return absl::OkStatus();
+}
+
+absl::Status Server::Begin() {
+  if (!source_ || sampling_) return PreconditionError("it is not ready to start");
+  XENOSCOPE_RETURN_IF_ERROR(source_->Start());
+  sampling_ = true;
+  return absl::OkStatus();
+}
+
+void Server::Collect() {
+  if (const absl::Status collected = source_->Collect(writer_); !collected.ok()) {
+    link_.Queue(Refusal(collected));
+    End();
+    return;
+  }
+  QueueSamples();
+}
+
+void Server::QueueSamples() {
+  const std::vector<std::byte> chunks = writer_.Take();
+  for (size_t at = 0; at < chunks.size(); at += kPart) {
+    const Bytes part = Bytes(chunks).subspan(at, std::min(kPart, chunks.size() - at));
+    link_.Queue(Samples{{part.begin(), part.end()}});
+  }
+}
+
+void Server::End() {
+  std::string accounts = recording::ToJson({});
+  if (source_) {
+    if (sampling_) {
+      sampling_ = false;
+      const absl::Status stopped = source_->Stop(writer_);
+      QueueSamples();
+      if (!stopped.ok()) link_.Queue(Refusal(stopped));
+    }
+    accounts = SourceJson(*source_);
+    if (const absl::Status closed = source_->Close(); !closed.ok()) link_.Queue(Refusal(closed));
+    source_.reset();
+  }
+  size_t at = 0;
+  do {
+    Account part;
+    part.info = accounts.substr(at, kPart);
+    at += part.info.size();
+    part.last = at == accounts.size();
+    link_.Queue(part);
+  } while (at < accounts.size());
+}
+
+void Server::SendFile(FileKind kind) {
+  std::ifstream file(kind == FileKind::kKallsyms ? parts_.kallsyms : parts_.modules);
+  if (!file) {
+    link_.Queue(Failed{"cannot read the kernel's symbols"});
+    return;
+  }
+  FilePart part;
+  part.kind = kind;
+  while (!part.last) {
+    part.content.resize(kPart);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): text as bytes
+    file.read(reinterpret_cast<char*>(part.content.data()), kPart);
+    part.content.resize(static_cast<size_t>(file.gcount()));
+    part.last = !file;
+    link_.Queue(part);
+    // What the kernel makes up slowly goes out as it comes. A recorder that is gone is found later.
+    link_.Pump(0).IgnoreError();
+  }
+}
+
+}  // namespace xenoscope::sampler::agent

@@ -1,0 +1,369 @@
+#include "sampler/agent_session.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "recording/info_json.h"
+#include "recording/sample_format.h"
+#include "recording/sample_reader.h"
+
+namespace xenoscope::sampler::agent {
+namespace {
+
+using recording::EventInfo;
+using recording::Sample;
+using recording::StreamInfo;
+using std::chrono::steady_clock;
+
+constexpr size_t kPumped =
+    size_t{256} * 1024;  // in one step, so that other sources have their turn
+constexpr size_t kMaxInfo = size_t{1} << 20;
+constexpr size_t kMaxComplaints = 8;
+constexpr size_t kMaxName = 64;
+constexpr size_t kMaxPath = 4096;
+
+// What a stranger wrote, fit for a terminal.
+std::string Printable(std::string text, size_t longest) {
+  for (char& letter : text) {
+    if (letter < ' ' || letter > '~') letter = '?';
+  }
+  if (text.size() > longest) text.resize(longest);
+  return text;
+}
+
+std::string Name(const std::string& text) { return Printable(text, kMaxName); }
+
+uint64_t& Of(recording::BufferCounters& counters, Mode mode) {
+  return mode == Mode::kKernel ? counters.kernel : counters.user;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const recording::DomainInfo& domain,
+                                                       std::unique_ptr<Channel> channel,
+                                                       uint64_t host_hz,
+                                                       std::function<Tsc()> read_tsc,
+                                                       const Limits& limits) {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<Session> session(
+      new Session(domain, std::move(channel), std::move(read_tsc), limits));
+  XENOSCOPE_RETURN_IF_ERROR(session->Greet(host_hz));
+  return session;
+}
+
+Session::Session(recording::DomainInfo domain, std::unique_ptr<Channel> channel,
+                 std::function<Tsc()> read_tsc, const Limits& limits)
+    : domain_(std::move(domain)),
+      channel_(std::move(channel)),
+      link_(*channel_),
+      read_tsc_(std::move(read_tsc)),
+      limits_(limits) {}
+
+absl::Status Session::Greet(uint64_t host_hz) {
+  Hello own;
+  own.program = "xenoscope";
+  link_.Queue(own);
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<AnyMessage> answer,
+                             link_.Await(steady_clock::now() + limits_.hello));
+  if (!answer) {
+    return absl::DeadlineExceededError(
+        fmt::format("its agent did not answer within {} ms", limits_.hello.count()));
+  }
+  const auto* hello = std::get_if<Hello>(&*answer);
+  if (hello == nullptr) return InvalidError("its agent's first message is no hello");
+  hello_ = *hello;
+  hello_.program = Name(hello_.program);
+  hello_.kernel = Name(hello_.kernel);
+  if (hello_.major != kMajor) {
+    return InvalidError("its agent, {}, speaks version {} of the protocol, this xenoscope {}",
+                        hello_.program, hello_.major, kMajor);
+  }
+  constexpr uint64_t kKilo = 1000;  // Xen tells whole kHz
+  const bool same_rate =
+      hello_.tsc_native && host_hz != 0 && hello_.tsc_hz / kKilo == host_hz / kKilo;
+  clock_ = GuestClock(same_rate);
+  if (same_rate && domain_.type == recording::DomainType::kPv) {
+    // Nothing stands between a PV domain and the processor's TSC. Answers that contradict it are
+    // believed, all the same.
+    const Tsc now = read_tsc_();
+    clock_.Add(now, now.value, now);
+  }
+  for (int i = 0; i < limits_.first_pings; ++i) {
+    Ping();
+    const bool answered = StepUntil([this] { return !asked_; });
+    XENOSCOPE_RETURN_IF_ERROR(ended_);
+    if (!answered) return absl::DeadlineExceededError("its agent does not answer about its clock");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::Prepare(const agent::Prepare& how) {
+  link_.Queue(how);
+  const size_t complaints = complaints_.size();
+  StepUntil([&] { return prepared_ || complaints_.size() > complaints; });
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (prepared_) return absl::OkStatus();
+  if (complaints_.size() == complaints) {
+    return absl::DeadlineExceededError("its agent does not get ready");
+  }
+  const std::string why = complaints_.back();
+  complaints_.pop_back();
+  return UnimplementedError("its agent cannot sample: {}", why);
+}
+
+void Session::Start(Sink sink) {
+  sink_ = std::move(sink);
+  started_ = read_tsc_();
+  link_.Queue(agent::Start{});
+  Step();
+}
+
+void Session::Step() {
+  if (!ended_.ok()) return;
+  if (!asked_ && steady_clock::now() >= next_ping_) Ping();
+  const uint64_t received = link_.received();
+  const absl::Status pumped = link_.Pump(kPumped);
+  if (link_.received() > received) heard_ = steady_clock::now();
+  while (ended_.ok()) {
+    absl::StatusOr<std::optional<AnyMessage>> message = link_.Next();
+    if (!message.ok()) {
+      ended_ = message.status();
+      return;
+    }
+    if (!*message) break;
+    ended_ = Handle(*std::move(*message));
+  }
+  if (ended_.ok()) ended_ = pumped;
+  if (ended_.ok()) ended_ = CheckLimits();
+}
+
+absl::Status Session::CheckLimits() const {
+  if (link_.received() > limits_.bytes) {
+    return ExhaustedError("it sent more than {} MB, which is the limit of one recording",
+                          limits_.bytes >> 20);
+  }
+  if (pending_.size() > limits_.pending_bytes) {
+    return ExhaustedError("it sends samples faster than {} MB between two answers",
+                          limits_.pending_bytes >> 20);
+  }
+  if (asked_ && steady_clock::now() - std::max(asked_->at, heard_) > limits_.answer) {
+    return absl::DeadlineExceededError(
+        fmt::format("it has not answered for {} ms", limits_.answer.count()));
+  }
+  return absl::OkStatus();
+}
+
+bool Session::StepUntil(const std::function<bool()>& done) {
+  const steady_clock::time_point until = steady_clock::now() + limits_.answer;
+  while (true) {
+    Step();
+    if (done()) return true;
+    if (!ended_.ok() || steady_clock::now() >= until) return false;
+    link_.Wait(std::min(until, asked_ ? until : next_ping_), kNoFile);
+  }
+}
+
+absl::Status Session::Handle(AnyMessage message) {
+  if (const auto* pong = std::get_if<Pong>(&message)) return TakePong(*pong);
+  if (auto* samples = std::get_if<Samples>(&message)) {
+    if (!sink_) return InvalidError("it sent samples before it was told to start");
+    pending_.insert(pending_.end(), samples->chunks.begin(), samples->chunks.end());
+    return absl::OkStatus();
+  }
+  if (const auto* prepared = std::get_if<Prepared>(&message)) {
+    const absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(prepared->info);
+    if (!info.ok()) return InContext(info.status(), "what it is ready for");
+    if (prepared_ || info->events.empty() || info->events.size() > kMaxEvents) {
+      return InvalidError("it is ready for {} events; 1 to {} can be", info->events.size(),
+                          kMaxEvents);
+    }
+    events_ = info->events;
+    for (EventInfo& event : events_) {
+      event.name = Name(event.name);
+      event.clocked_by = Name(event.clocked_by);
+    }
+    prepared_ = true;
+    return absl::OkStatus();
+  }
+  if (const auto* account = std::get_if<Account>(&message)) return TakeAccount(*account);
+  if (auto* part = std::get_if<FilePart>(&message)) {
+    if (!fetching_ || fetching_->done || part->kind != fetching_->kind) {
+      return InvalidError("it sent a file that nobody wanted");
+    }
+    std::vector<std::byte>& content = fetching_->content;
+    if (content.size() + part->content.size() > limits_.file_bytes) {
+      return ExhaustedError("its file is longer than {} MB", limits_.file_bytes >> 20);
+    }
+    content.insert(content.end(), part->content.begin(), part->content.end());
+    fetching_->done = part->last;
+    return absl::OkStatus();
+  }
+  if (const auto* failed = std::get_if<Failed>(&message)) {
+    if (fetching_) fetching_->failed = true;
+    if (complaints_.size() == kMaxComplaints) return InvalidError("it complains without end");
+    complaints_.push_back(Printable(failed->why, kMaxText));
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<agent::Bye>(message)) {
+    return absl::UnavailableError("it said good-bye");
+  }
+  return InvalidError("it sent a message of kind {}, which an agent does not send",
+                      message.index() + 1);
+}
+
+absl::Status Session::TakeAccount(const Account& account) {
+  if (account_) return InvalidError("it gave its accounts twice");
+  account_text_ += account.info;
+  if (account_text_.size() > kMaxInfo) return ExhaustedError("its accounts are too long");
+  if (!account.last) return absl::OkStatus();
+  absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(account_text_);
+  if (!info.ok()) return InContext(info.status(), "its accounts");
+  // The periods there really were.
+  for (size_t i = 0; i < std::min(events_.size(), info->events.size()); ++i) {
+    events_[i].period = info->events[i].period;
+  }
+  account_ = std::move(info->streams);
+  return absl::OkStatus();
+}
+
+void Session::Ping() {
+  const steady_clock::time_point now = steady_clock::now();
+  next_ping_ = now + limits_.ping_interval;
+  asked_ = Asked{++pings_, read_tsc_(), now};
+  link_.Queue(agent::Ping{pings_});
+}
+
+absl::Status Session::TakePong(const Pong& pong) {
+  if (!asked_ || pong.number != asked_->number) {
+    return InvalidError("it answered a question that nobody asked");
+  }
+  clock_.Add(asked_->before, pong.tsc, read_tsc_());
+  asked_.reset();
+  PassOn();
+  clock_.ForgetOld();
+  return absl::OkStatus();
+}
+
+// What came before an answer about the clock was taken before it, too.
+void Session::PassOn() {
+  if (pending_.empty()) return;
+  const recording::FileHeader header;
+  const Bytes header_bytes = std::as_bytes(std::span(&header, 1));
+  pending_.insert(pending_.begin(), header_bytes.begin(), header_bytes.end());
+  PassProcesses(pending_);
+  PassSamples(pending_);
+  pending_.clear();
+}
+
+void Session::PassSamples(Bytes file) {
+  auto reader = recording::SampleReader::Open(file, events_.size());
+  if (!reader.ok()) return;
+  while (std::optional<Sample> sample = reader->Next()) {
+    if (Acceptable(*sample)) sink_->sample(*sample);
+  }
+  refused_.damaged += reader->damage().skipped_samples + reader->damage().invalid_samples;
+}
+
+// They are not placed in the trace, only before and after samples: an instant will do.
+void Session::PassProcesses(Bytes file) {
+  auto reader = recording::ProcessReader::Open(file);
+  if (!reader.ok()) return;
+  while (std::optional<recording::ProcessRecord> record = reader->Next()) {
+    const auto when = clock_.ToHost(record->when.value);
+    record->when = record->at_start || !when ? started_ : std::max(started_, when->begin);
+    record->domain = domain_.id;
+    const std::string text = Printable(std::string(record->text), kMaxPath);
+    record->text = text;
+    sink_->process(*record);
+  }
+  refused_.processes += reader->invalid();
+}
+
+bool Session::Acceptable(Sample& sample) {
+  if (sample.vcpu.vcpu.value >= domain_.vcpus || sample.mode == Mode::kXen) {
+    ++refused_.damaged;
+    return false;
+  }
+  sample.vcpu.domain = domain_.id;
+  Taken& taken = taken_[sample.vcpu.vcpu];
+  ++taken.received;
+  const auto begin = clock_.ToHost(sample.when.begin.value);
+  const auto end = clock_.ToHost(sample.when.end.value - 1);
+  TscRange when;
+  if (begin && end) when = TscRange{begin->begin, end->end}.Intersect({started_, read_tsc_() + 1});
+  if (when.Empty()) {
+    ++refused_.mistimed;
+    return false;
+  }
+  sample.when = when;
+  ++Of(taken.kept, sample.mode);
+  return true;
+}
+
+void Session::Stop() {
+  link_.Queue(agent::Stop{});
+  if (!StepUntil([this] { return account_.has_value(); })) {
+    if (ended_.ok()) ended_ = absl::DeadlineExceededError("it did not give its accounts");
+    return;
+  }
+  // Its last samples wait for an answer that comes after them.
+  StepUntil([this] { return !asked_; });
+  if (!pending_.empty()) {
+    Ping();
+    StepUntil([this] { return !asked_; });
+  }
+}
+
+absl::StatusOr<std::vector<std::byte>> Session::Fetch(FileKind kind) {
+  fetching_ = Fetching{kind, {}};
+  link_.Queue(Want{kind});
+  size_t had = 0;
+  do {  // each part has the time limit of an answer
+    had = fetching_->content.size();
+    StepUntil(
+        [&] { return fetching_->done || fetching_->failed || fetching_->content.size() > had; });
+  } while (ended_.ok() && !fetching_->done && !fetching_->failed &&
+           fetching_->content.size() > had);
+  const Fetching fetched = *std::exchange(fetching_, std::nullopt);
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (fetched.done) return fetched.content;
+  if (fetched.failed) return NotFoundError("{}", complaints_.back());
+  return absl::DeadlineExceededError("it did not send its file to the end");
+}
+
+void Session::Bye() {
+  link_.Queue(agent::Bye{});
+  link_.Pump(0).IgnoreError();
+}
+
+std::vector<StreamInfo> Session::Streams() const {
+  std::vector<StreamInfo> streams;
+  for (uint32_t vcpu = 0; vcpu < domain_.vcpus; ++vcpu) {
+    StreamInfo& stream = streams.emplace_back();
+    const auto found = taken_.find(VcpuId{vcpu});
+    const Taken taken = found == taken_.end() ? Taken() : found->second;
+    if (account_) {
+      for (const StreamInfo& own : *account_) {
+        if (own.vcpu.vcpu.value == vcpu) stream = own;
+      }
+    } else {
+      stream.logged = taken.kept;
+      stream.drained = taken.received;
+      stream.kept = taken.received;
+    }
+    stream.source = "agent";
+    stream.vcpu = {domain_.id, VcpuId{vcpu}};
+    stream.looks.reset();
+    // What it says it kept and did not get here is not lost without a word.
+    const uint64_t kept = taken.kept.Logged();
+    stream.invalid += stream.kept > kept ? stream.kept - kept : 0;
+    stream.kept = kept;
+    stream.complete = account_.has_value();
+  }
+  return streams;
+}
+
+}  // namespace xenoscope::sampler::agent
