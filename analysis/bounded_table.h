@@ -35,7 +35,7 @@ class BoundedTable {
       Grow();
     }
     size_t at = Place(key);
-    for (; slots_[at].value != nullptr; at = (at + 1) & (slots_.size() - 1)) {
+    for (; slots_[at].value != nullptr; at = (at + 1) & mask_) {
       if (slots_[at].key == key) return slots_[at].value;
     }
     if (entries_.size() >= most || room.left == 0) return nullptr;
@@ -65,6 +65,7 @@ class BoundedTable {
   template <typename Merge, typename Spill>
   void Prepend(BoundedTable& earlier, uint32_t most, Room& room, Merge&& merge, Spill&& spill) {
     std::swap(slots_, earlier.slots_);
+    std::swap(mask_, earlier.mask_);
     std::swap(entries_, earlier.entries_);
     for (Entry& entry : earlier.entries_) {
       Value* value = Find(entry.key, most, room);
@@ -88,7 +89,7 @@ class BoundedTable {
 
   size_t Place(const TableKey& key) const {
     const uint64_t mixed = (key.number ^ (uint64_t{key.tag} << 40)) * 0x9e3779b97f4a7c15;
-    return static_cast<size_t>(mixed >> 32) & (slots_.size() - 1);
+    return static_cast<size_t>(mixed >> 32) & mask_;
   }
   Value& Insert(const TableKey& key, size_t at) {
     Value& value = entries_.emplace_back(Entry{key, {}}).value;
@@ -99,16 +100,18 @@ class BoundedTable {
   void Grow() {
     std::vector<Slot> old(slots_.empty() ? kFirstSlots : slots_.size() * 2);
     std::swap(old, slots_);
+    mask_ = slots_.size() - 1;
     for (const Slot& slot : old) {
       if (slot.value == nullptr) continue;
       size_t at = Place(slot.key);
-      while (slots_[at].value != nullptr) at = (at + 1) & (slots_.size() - 1);
+      while (slots_[at].value != nullptr) at = (at + 1) & mask_;
       slots_[at] = slot;
     }
   }
 
   static constexpr size_t kFirstSlots = 32;  // a power of two
   std::vector<Slot> slots_;                  // at most half full
+  size_t mask_ = 0;                          // one less than there are slots
   std::deque<Entry> entries_;
 };
 

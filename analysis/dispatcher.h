@@ -22,8 +22,29 @@ class Dispatcher final : public correlate::TimelineObserver {
   // Dispatches from here on everything (kFigures), or only what changes some state (kState).
   void Restrict(Changes to) { routes_ = &all_routes_[static_cast<size_t>(to)]; }
 
-  // The subscribers to call for the event, up to a null.
-  Subscriber* const* Called(trace::Event event) const {
+  // Whom to call for records of one event.
+  class Row {
+   public:
+    bool Empty() const { return first_.take == nullptr; }
+    void Take(const Moment& moment) const {
+      first_.take(*first_.subscriber, moment);
+      if (others_ == nullptr) return;
+      for (const Call* call = others_; call->take != nullptr; ++call) {
+        call->take(*call->subscriber, moment);
+      }
+    }
+
+   private:
+    friend class Dispatcher;
+    struct Call {
+      Subscriber* subscriber = nullptr;
+      TakeRecord* take = nullptr;
+    };
+    // Most events have one subscriber.
+    Call first_;
+    const Call* others_ = nullptr;  // up to one without a function
+  };
+  const Row& RowOf(trace::Event event) const {
     return routes_->by_event[static_cast<size_t>(event)];
   }
   void Loss(const trace::Item& item) const {
@@ -45,8 +66,8 @@ class Dispatcher final : public correlate::TimelineObserver {
 
  private:
   struct Routes {
-    std::vector<Subscriber*> called;  // for one event after another, each row ended by a null
-    std::array<Subscriber* const*, trace::kEventCount> by_event{};  // into `called`
+    std::vector<Row::Call> calls;  // those of the rows beyond their first
+    std::array<Row, trace::kEventCount> by_event;
     std::vector<Subscriber*> runs;
     std::vector<Subscriber*> exits;
     std::vector<Subscriber*> states;

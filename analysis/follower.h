@@ -17,14 +17,12 @@ class Follower {
   // `lane` must outlive the follower, and has started following; `file` is the trace.
   Follower(Bytes file, Lane& lane) : file_(file), lane_(lane) {}
 
-  // Takes the next item of the stream.
-  void Take(const trace::Item& item) {
-    if (item.kind != trace::ItemKind::kRecord) [[unlikely]] {
-      GiveAll();
-      lane_.Take(item);
-      return;
-    }
-    const trace::Record& record = item.record;
+  // Takes the next item of the stream, of either sort.
+  void TakeRare(const trace::Item& item) {
+    GiveAll();
+    lane_.TakeRare(item);
+  }
+  void TakeRecord(const trace::Record& record, const void* purpose) {
     Held& held = Of(record.pcpu);
     switch (record.event) {
       case trace::Event::kHvmVmexit:
@@ -36,7 +34,7 @@ class Follower {
       case trace::Event::kHvmVmentry:
         if (held.entry_matters) {
           Give(record.pcpu);
-          lane_.TakeRecord(record);
+          lane_.TakeRecord(record, purpose);
           held.entry_matters = false;
         } else {
           List(held, record);
@@ -48,12 +46,12 @@ class Follower {
       case trace::Event::kSchedDomRem:
       case trace::Event::kDom0DomRem:
         GiveAll();  // it may be about a vCPU of another pCPU
-        lane_.TakeRecord(record);
+        lane_.TakeRecord(record, purpose);
         held.entry_matters = true;
         break;
       default:
         Give(record.pcpu);
-        lane_.TakeRecord(record);
+        lane_.TakeRecord(record, purpose);
         held.entry_matters = true;
         break;
     }

@@ -7,11 +7,12 @@ namespace xenoscope::analysis {
 using trace::Event;
 using trace::ItemKind;
 
-trace::EventSet Lane::WantedEvents() const {
-  trace::EventSet events{};
+trace::Wanted Lane::WantedEvents() const {
+  trace::Wanted events{};
   for (size_t i = 0; i < trace::kEventCount; ++i) {
     const auto event = static_cast<Event>(i);
-    events[i] = *dispatcher_.Called(event) != nullptr || timeline_.Concerns(event);
+    const Dispatcher::Row& row = dispatcher_.RowOf(event);
+    if (!row.Empty() || timeline_.Concerns(event)) events[i] = &row;
   }
   return events;
 }

@@ -33,10 +33,11 @@ class Lane {
     dispatcher_.Restrict(Changes::kFigures);
     timeline_.ForgetFaults();
   }
-  // The events whose records do anything here now. Others need not be taken.
-  trace::EventSet WantedEvents() const;
+  // The events whose records do anything here now, and whom they are for: others need not be taken.
+  trace::Wanted WantedEvents() const;
 
-  // Takes the next item of the stream. A few instructions for a record that nobody wants.
+  // Takes the next item of the stream, of either sort. A few instructions for a record that nobody
+  // wants.
   void Take(const trace::Item& item) {
     if (item.kind != trace::ItemKind::kRecord) [[unlikely]] {
       TakeRare(item);
@@ -44,14 +45,14 @@ class Lane {
     }
     TakeRecord(item.record);
   }
+  void TakeRare(const trace::Item& item);
   void TakeRecord(const trace::Record& record) {
-    Subscriber* const* called = dispatcher_.Called(record.event);
-    if (*called != nullptr) {
-      const Moment moment{record, timeline_.Current(record.pcpu)};
-      do {
-        (*called++)->OnRecord(moment);
-      } while (*called != nullptr);
-    }
+    TakeRecord(record, &dispatcher_.RowOf(record.event));
+  }
+  // `row`: what WantedEvents() has for the event.
+  void TakeRecord(const trace::Record& record, const void* row) {
+    const auto& calls = *static_cast<const Dispatcher::Row*>(row);
+    if (!calls.Empty()) calls.Take({record, timeline_.Current(record.pcpu)});
     timeline_.TakeRecord(record);
   }
   void Finish() { timeline_.Finish(); }
@@ -59,8 +60,6 @@ class Lane {
   const correlate::Timeline& timeline() const { return timeline_; }
 
  private:
-  void TakeRare(const trace::Item& item);
-
   Dispatcher dispatcher_;
   correlate::Timeline timeline_;
 };

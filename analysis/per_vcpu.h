@@ -18,15 +18,13 @@ class PerVcpu {
  public:
   // O(1); creates the T at the first call for the index. References stay valid.
   T& At(uint32_t index, VcpuRef ref) {
-    if (index < slots_.size() && slots_[index] != nullptr) [[likely]] {
-      return slots_[index]->value;
+    if (T* known = Known(index)) [[likely]] {
+      return *known;
     }
     return Make(index, ref);
   }
   // The T of the index, or null. O(1).
-  T* Known(uint32_t index) const {
-    return index < slots_.size() && slots_[index] != nullptr ? &slots_[index]->value : nullptr;
-  }
+  T* Known(uint32_t index) const { return index < values_.size() ? values_[index] : nullptr; }
   // The T of the vCPU, or null. Hashes: for describing, not for counting.
   const T* Find(VcpuRef ref) const {
     const auto found = by_ref_.find(ref);
@@ -69,13 +67,18 @@ class PerVcpu {
   }
   // Apart, so that At() stays small enough to be inlined.
   [[gnu::noinline]] T& Make(uint32_t index, VcpuRef ref) {
-    if (index >= slots_.size()) slots_.resize(index + 1);
+    if (index >= slots_.size()) {
+      slots_.resize(index + 1);
+      values_.resize(index + 1);
+    }
     slots_[index] = std::make_unique<Slot>();
     slots_[index]->ref = ref;
+    values_[index] = &slots_[index]->value;
     by_ref_.emplace(ref, index);
     return slots_[index]->value;
   }
   std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<T*> values_;  // in the slots; null: none yet
   absl::flat_hash_map<VcpuRef, uint32_t> by_ref_;
 };
 

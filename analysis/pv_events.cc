@@ -104,47 +104,24 @@ uint8_t WordOf(uint32_t tags, int argument) {
 class PvEvents final : public Mergeable<PvEvents> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Record(Event::kPvHypercall);
-    subscriptions.Record(Event::kPvHypercallV2);
-    subscriptions.Record(Event::kPvHypercallSubcall);
-    subscriptions.Record(Event::kPvTrap);
+    const auto record = [&](Event event, TakeRecord* take) {
+      subscriptions.Record(event, Changes::kFigures, take);
+    };
+    record(Event::kPvHypercall, Call<&PvEvents::OnOldHypercall>);
+    record(Event::kPvHypercallV2, Call<&PvEvents::OnHypercall>);
+    record(Event::kPvHypercallSubcall, Call<&PvEvents::OnSubcall>);
+    record(Event::kPvTrap, Call<&PvEvents::OnTrap>);
     for (const Event event : kOthers) subscriptions.Record(event);
   }
 
+  // The records that have no method of their own.
   void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr) [[unlikely]] {
-      ++unattributed_;
-      return;
-    }
-    Counts& counts = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    Counts* counts = CountsOf(moment);
+    if (counts == nullptr) return;
     const trace::Record& record = moment.record;
-    switch (record.event) {
-      case Event::kPvHypercallV2: {
-        const uint32_t call = std::min(trace::HypercallOp(record.payload.Word(0)), kHypercalls);
-        ++counts.hypercalls[call];
-        CountArguments(record.payload, call, counts);
-        break;
-      }
-      case Event::kPvHypercall:
-        ++counts.hypercalls[std::min(record.payload.Word(record.payload.count() - 1), kHypercalls)];
-        break;
-      case Event::kPvHypercallSubcall: {
-        const uint32_t call = std::min(trace::HypercallOp(record.payload.Word(0)), kHypercalls);
-        ++counts.subcalls[call];
-        CountArguments(record.payload, call, counts);
-        break;
-      }
-      case Event::kPvTrap:
-        CountTrap(record, counts);
-        break;
-      case Event::kPvMathStateRestore:
-        ++counts.others[Place(record.event)];
-        break;
-      default:
-        ++counts.others[Place(record.event)];
-        counts.eips.Add(Eip(record), static_cast<uint32_t>(record.event), eips_room_);
-        break;
-    }
+    ++counts->others[Place(record.event)];
+    if (record.event == Event::kPvMathStateRestore) return;
+    counts->eips.Add(Eip(record), static_cast<uint32_t>(record.event), eips_room_);
   }
 
   void Merge(PvEvents& earlier) {
@@ -210,13 +187,47 @@ class PvEvents final : public Mergeable<PvEvents> {
   };
   static constexpr uint32_t kTrapTag = 0x10000;
 
+  Counts* CountsOf(const Moment& moment) {
+    if (moment.vcpu == nullptr) [[unlikely]] {
+      ++unattributed_;
+      return nullptr;
+    }
+    return &vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+  }
+
+  void OnHypercall(const Moment& moment) {
+    Counts* counts = CountsOf(moment);
+    if (counts == nullptr) return;
+    const trace::Payload& payload = moment.record.payload;
+    const uint32_t call = std::min(trace::HypercallOp(payload.Word(0)), kHypercalls);
+    ++counts->hypercalls[call];
+    CountArguments(payload, call, *counts);
+  }
+  void OnSubcall(const Moment& moment) {
+    Counts* counts = CountsOf(moment);
+    if (counts == nullptr) return;
+    const trace::Payload& payload = moment.record.payload;
+    const uint32_t call = std::min(trace::HypercallOp(payload.Word(0)), kHypercalls);
+    ++counts->subcalls[call];
+    CountArguments(payload, call, *counts);
+  }
+  void OnOldHypercall(const Moment& moment) {
+    Counts* counts = CountsOf(moment);
+    if (counts == nullptr) return;
+    const trace::Payload& payload = moment.record.payload;
+    ++counts->hypercalls[std::min(payload.Word(payload.count() - 1), kHypercalls)];
+  }
+  void OnTrap(const Moment& moment) {
+    Counts* counts = CountsOf(moment);
+    if (counts == nullptr) return;
+    const trace::Record& record = moment.record;
+    const uint32_t vector = record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1);
+    ++counts->traps[vector];
+    counts->eips.Add(Eip(record), kTrapTag | vector, eips_room_);
+  }
+
   static constexpr size_t Place(Event event) {
     return static_cast<size_t>(event) - static_cast<size_t>(kFirstOther);
-  }
-  void CountTrap(const trace::Record& record, Counts& counts) {
-    const uint32_t vector = record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1);
-    ++counts.traps[vector];
-    counts.eips.Add(Eip(record), kTrapTag | vector, eips_room_);
   }
   static std::string VectorName(uint32_t vector) {
     return NameOr(trace::TrapName(vector), "vector", vector);
@@ -228,7 +239,8 @@ class PvEvents final : public Mergeable<PvEvents> {
 
   // One hypercall's records nearly all have the same arguments, so that where they are is found
   // once; what a record does not have is counted in a place of its own rather than branched around.
-  void CountArguments(const trace::Payload& payload, uint32_t call, Counts& counts) {
+  [[gnu::always_inline]] void CountArguments(const trace::Payload& payload, uint32_t call,
+                                             Counts& counts) {
     const uint8_t place = kPlaces[call];
     if (place == kNoArguments) return;
     const uint32_t tags = payload.Word(0) >> 20;

@@ -132,14 +132,18 @@ class Slice {
   void Run() {
     if (begin_) FollowUpTo(*begin_);
     counted_ = lane_.WantedEvents();
-    stream_.ForEach<true>(through_, counted_, [this](const Item& item) {
-      if (item.kind != ItemKind::kRecord) [[unlikely]] {
-        CountRare(item, figures_);
-      }
-      lane_.Take(item);
-    });
+    stream_.ForEach<true>(through_, counted_, *this);
     figures_.last = lane_.timeline().now();
     figures_.faults = lane_.timeline().faults();
+  }
+
+  // What the stream gives while it counts.
+  void TakeRecord(const trace::Record& record, const void* purpose) {
+    lane_.TakeRecord(record, purpose);
+  }
+  void TakeRare(const Item& item) {
+    CountRare(item, figures_);
+    lane_.TakeRare(item);
   }
 
   // Of the last slice: ends what is open.
@@ -162,8 +166,7 @@ class Slice {
     lane_.StartFollowing();
     Follower follower(file_, lane_);
     followed_ = lane_.WantedEvents();
-    stream_.ForEach<false>(Tsc{begin.value - 1}, followed_,
-                           [&](const Item& item) { follower.Take(item); });
+    stream_.ForEach<false>(Tsc{begin.value - 1}, followed_, follower);
     follower.GiveAll();
     lane_.StartCounting();
     for (const auto& analysis : analyses_) analysis->StartCounting(lane_.timeline());
@@ -173,8 +176,8 @@ class Slice {
   std::vector<std::unique_ptr<Analysis>> analyses_;
   Lane lane_;
   trace::OrderedStream stream_;
-  trace::EventSet followed_{};
-  trace::EventSet counted_{};
+  trace::Wanted followed_{};
+  trace::Wanted counted_{};
   std::optional<Tsc> begin_;
   Tsc through_;
   TraceFigures figures_;
@@ -185,8 +188,6 @@ class Slice {
 absl::StatusOr<Result> RunSlices(const trace::TraceFile& file, const Known& known,
                                  const MakeAnalyses& make, const std::vector<Tsc>& begins) {
   Result result;
-  result.facts = EstablishFacts(file, known);
-
   std::vector<std::unique_ptr<Slice>> slices;
   for (size_t i = 0; i <= begins.size(); ++i) {
     const std::optional<Tsc> begin = i == 0 ? std::nullopt : std::optional(begins[i - 1]);
@@ -195,6 +196,7 @@ absl::StatusOr<Result> RunSlices(const trace::TraceFile& file, const Known& know
   }
   std::vector<std::thread> threads;
   for (size_t i = 1; i < slices.size(); ++i) threads.emplace_back([&, i] { slices[i]->Run(); });
+  result.facts = EstablishFacts(file, known);
   slices[0]->Run();
   for (std::thread& thread : threads) thread.join();
 

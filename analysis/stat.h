@@ -54,10 +54,10 @@ class Sketch {
   }
   static uint64_t Middle(int octave, int bucket);
 
-  std::array<std::unique_ptr<Octave>, kOctaves + 1> octaves_;
   uint64_t total_ = 0;
   uint64_t least_ = std::numeric_limits<uint64_t>::max();
   uint64_t most_ = 0;
+  std::array<std::unique_ptr<Octave>, kOctaves + 1> octaves_;
 };
 
 enum class Weighting : uint8_t { kByCount, kByTime };

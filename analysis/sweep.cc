@@ -30,8 +30,8 @@ absl::StatusOr<Facts> Sweep(const trace::TraceFile& file, const Known& known,
   Lane lane(SubscribersOf(subscribers));
   trace::OrderedStream stream = file.Stream();
   if (!file.index().pcpus.empty()) facts.range.begin = stream.next_tsc();
-  const trace::EventSet wanted = lane.WantedEvents();
-  stream.ForEach<true>(stream.kEnd, wanted, [&](const Item& item) { lane.Take(item); });
+  const trace::Wanted wanted = lane.WantedEvents();
+  stream.ForEach<true>(stream.kEnd, wanted, lane);
   Finish(lane, subscribers);
   facts.range.end = lane.timeline().now();
   XENOSCOPE_RETURN_IF_ERROR(

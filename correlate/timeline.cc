@@ -57,14 +57,16 @@ VcpuTrack& Timeline::Vcpu(VcpuRef ref, const Record& record) {
 }
 
 Timeline::PcpuTrack& Timeline::Pcpu(PcpuId pcpu) {
-  if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1);
+  if (pcpu.value >= pcpus_.size()) {
+    pcpus_.resize(pcpu.value + 1);
+    currents_.resize(pcpu.value + 1);
+  }
   return pcpus_[pcpu.value];
 }
 
 void Timeline::SetCurrent(PcpuId pcpu, VcpuTrack* vcpu) {
-  PcpuTrack& track = Pcpu(pcpu);
-  track.current = vcpu;
-  track.begin.reset();
+  Pcpu(pcpu).begin.reset();
+  currents_[pcpu.value] = vcpu;
 }
 
 void Timeline::SetLosing(PcpuId pcpu, bool losing) {
@@ -428,6 +430,7 @@ void Timeline::Finish() {
     vcpu->state = RunState::kUnknown;
   }
   pcpus_.clear();
+  currents_.clear();
   losing_ = 0;
 }
 

@@ -216,7 +216,7 @@ class Timeline {
 
   // Who runs on the pCPU, or null.
   VcpuTrack* Current(PcpuId pcpu) const {
-    return pcpu.value < pcpus_.size() ? pcpus_[pcpu.value].current : nullptr;
+    return pcpu.value < currents_.size() ? currents_[pcpu.value] : nullptr;
   }
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
@@ -229,7 +229,6 @@ class Timeline {
   void TakeWhatConcerns(const trace::Record& record);
   // What is known of one pCPU now.
   struct PcpuTrack {
-    VcpuTrack* current = nullptr;
     std::optional<Tsc> begin;  // of its trace, as long as nobody was seen to run there
     bool losing = false;       // its records are being lost
   };
@@ -265,7 +264,8 @@ class Timeline {
   std::vector<VcpuTrack*> exposed_;    // those that the next loss may concern
   absl::flat_hash_map<DomainId, std::vector<VcpuTrack*>> alive_;  // seen since a domain's end
   std::vector<PcpuTrack> pcpus_;
-  uint32_t losing_ = 0;  // of these
+  std::vector<VcpuTrack*> currents_;  // by pCPU, apart from the rest: asked for with every record
+  uint32_t losing_ = 0;               // of these
   TimelineFaults faults_;
   Tsc now_;
   uint64_t runs_ = 0;

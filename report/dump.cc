@@ -72,7 +72,12 @@ class BatchSource {
  public:
   BatchSource(const trace::TraceFile& file, const DumpOptions& options,
               const std::vector<PcpuId>& pcpus)
-      : bytes_(file.bytes()), stream_(file.Stream()), from_(options.from), to_(options.to) {
+      : bytes_(file.bytes()),
+        stream_(file.Stream()),
+        wanted_(WantedBy(options.events)),
+        from_(options.from),
+        through_(options.to == trace::OrderedStream::kEnd ? options.to : Tsc{options.to.value - 1}),
+        done_(options.to.value == 0) {
     runners_.assign(pcpus.size(), kNobodyKnown);
     for (size_t i = 0; i < pcpus.size(); ++i) {
       const size_t number = pcpus[i].value;
@@ -88,28 +93,57 @@ class BatchSource {
     batch.specials.clear();
     batch.runners = runners_;
     if (done_) return false;
-    while (!done_ && batch.entries.size() + trace::OrderedStream::kBatch <= kBatchEntries) {
-      const auto items = stream_.Batch();
-      done_ = items.empty() || items.back().record.tsc >= to_;
-      for (const Item& item : items) {
-        if (item.record.tsc < to_) Add(item, batch);
-      }
-    }
+    EntrySink sink{*this, batch, {}};
+    stream_.Fill<true>(through_, wanted_, sink);
+    done_ = !sink.Full();
     batch.number = next_number_++;
     return true;
   }
 
  private:
-  void Add(const Item& item, Batch& batch) {
-    const trace::Record& record = item.record;
+  // Makes entries of what the stream gives.
+  struct EntrySink {
+    static constexpr bool kTellsWhoRan = true;
+    BatchSource& source;
+    Batch& batch;
+    trace::Record record;
+
+    trace::Record& Slot(PcpuId pcpu) {
+      record.pcpu = pcpu;
+      return record;
+    }
+    bool CommitRecord(const std::optional<VcpuRef>& ran, const void* /*purpose*/) {
+      source.Add(ItemKind::kRecord, record, ran, nullptr, batch);
+      return !Full();
+    }
+    bool Commit(const Item& item) {
+      source.Add(item.kind, item.record, item.current, &item, batch);
+      return !Full();
+    }
+    bool Full() const { return batch.entries.size() == kBatchEntries; }
+  };
+
+  // What is shown, and what says who runs, which every line shows.
+  static trace::Wanted WantedBy(const EventFilter& filter) {
+    trace::Wanted wanted{};
+    for (size_t i = 0; i < trace::kEventCount; ++i) {
+      const auto event = static_cast<Event>(i);
+      const bool tells = event == Event::kRunstateChange || event == Event::kContinueRunning;
+      if (tells || filter.Shows(ItemKind::kRecord, event)) wanted[i] = &trace::kNothingMore;
+    }
+    return wanted;
+  }
+
+  void Add(ItemKind kind, const trace::Record& record, const std::optional<VcpuRef>& ran,
+           const Item* item, Batch& batch) {
     // The file's own damages come last and belong to no pCPU.
     const size_t pcpu_index =
         record.pcpu.value < index_of_.size() ? index_of_[record.pcpu.value] : 0;
     Runner runner = kNobodyKnown;
-    if (item.kind == ItemKind::kLossBegin) {
+    if (kind == ItemKind::kLossBegin) {
       runner = kRecordsLost;
-    } else if (item.current) {
-      runner = uint32_t{item.current->domain.value} << 16 | (item.current->vcpu.value & 0xffff);
+    } else if (ran) {
+      runner = uint32_t{ran->domain.value} << 16 | (ran->vcpu.value & 0xffff);
     }
     const bool shown = record.tsc >= from_;
     if (runners_[pcpu_index] != runner) {
@@ -122,12 +156,12 @@ class BatchSource {
                 .runner = runner,
                 .pcpu_index = static_cast<uint16_t>(pcpu_index),
                 .event = static_cast<uint8_t>(record.event),
-                .kind = item.kind};
-    if (IsInFile(item.kind)) {
+                .kind = kind};
+    if (IsInFile(kind)) {
       entry.at = bytes_.data() + record.offset;
     } else {
       entry.tsc = batch.specials.size();
-      batch.specials.push_back(item);
+      batch.specials.push_back(*item);
     }
     batch.entries.push_back(entry);
   }
@@ -135,12 +169,13 @@ class BatchSource {
   std::mutex mutex_;
   Bytes bytes_;
   trace::OrderedStream stream_;
+  trace::Wanted wanted_;
   Tsc from_;
-  Tsc to_;
+  Tsc through_;
   std::vector<uint16_t> index_of_;  // by the pCPU's number
   std::vector<Runner> runners_;     // by index
   uint64_t next_number_ = 0;
-  bool done_ = false;
+  bool done_;
 };
 
 // Lets the threads write in the order of their batches.

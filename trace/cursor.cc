@@ -153,7 +153,7 @@ void Cursor::CountPending() {
   }
 }
 
-void Cursor::ForgetHeads(const EventSet* wanted) {
+void Cursor::ForgetHeads(const Wanted* wanted) {
   for (const HeadCache::Known& known : heads_->All()) Count(known, *volume_);
   heads_->Clear();
   heads_known_ = 0;
@@ -171,12 +171,18 @@ HeadCache::Known* Cursor::Look(uint32_t word) {
     known = &heads_->Find(word);
   }
   ++heads_known_;
+  const void* const purpose = (*wanted_)[static_cast<size_t>(event)];
+  HeadCache::Kind kind = HeadCache::Kind::kUnwanted;
+  if (purpose != nullptr) {
+    kind = IsOfAVcpu(event) ? HeadCache::Kind::kTellsWhoRuns : HeadCache::Kind::kWanted;
+  }
   *known = {.word = word,
             .size = static_cast<uint8_t>(header.size),
-            .wanted = (*wanted_)[static_cast<size_t>(event)],
-            .tells_who_runs = IsOfAVcpu(event),
+            .payload = static_cast<uint8_t>(header.has_tsc ? 12 : 4),
+            .kind = kind,
             .head = {header.id, event, header.has_tsc, static_cast<uint8_t>(header.words)},
-            .taken = 0};
+            .taken = 0,
+            .purpose = purpose};
   return known;
 }
 
@@ -274,7 +280,7 @@ void Cursor::PrepareRecord() {
     pending_.kind = ItemKind::kLost;
     loss_announced_ = false;
   }
-  FollowCurrent(pending_);
+  pending_.current = FollowCurrent(pending_.record);
 }
 
 // The kLossBegin before a TRC_LOST_RECORDS {u32 lost; u16 dom; u16 vcpu; u64 first_tsc}.
@@ -290,28 +296,29 @@ void Cursor::PrepareLoss(const Header& header) {
   current_.reset();
 }
 
-void Cursor::FollowCurrent(Item& item) {
-  const Record& record = item.record;
+std::optional<VcpuRef> Cursor::FollowCurrent(const Record& record) {
+  std::optional<VcpuRef> ran = current_;
   switch (record.event) {
     case Event::kRunstateChange:
       if (RunstateNew(record.id) == Runstate::kRunning) {
-        current_ = item.current = UnpackVcpu(record.payload.Word(0));
+        current_ = ran = UnpackVcpu(record.payload.Word(0));
       } else if (RunstateOld(record.id) == Runstate::kRunning) {
-        item.current = UnpackVcpu(record.payload.Word(0));
+        ran = UnpackVcpu(record.payload.Word(0));
         current_.reset();
       }
       break;
     case Event::kContinueRunning:
-      current_ = item.current = UnpackVcpu(record.payload.Word(0));
+      current_ = ran = UnpackVcpu(record.payload.Word(0));
       break;
     case Event::kLostRecords: {
       const VcpuRef vcpu = UnpackDomainFirst(record.payload.Word(1));
-      if (CanExist(vcpu)) current_ = item.current = vcpu;
+      if (CanExist(vcpu)) current_ = ran = vcpu;
       break;
     }
     default:
       break;
   }
+  return ran;
 }
 
 bool Cursor::TscIsWrong(Tsc tsc, const Header& header) const {

@@ -17,11 +17,13 @@
 
 namespace xenoscope::trace {
 
-// A set of events.
-using EventSet = std::array<bool, kEventCount>;
-inline constexpr EventSet kAllEvents = [] {
-  EventSet all{};
-  all.fill(true);
+// Of which events the records are wanted, and what they are for: null are not wanted; the others
+// are handed, with each record, to who takes it, and save him a search by event.
+using Wanted = std::array<const void*, kEventCount>;
+inline constexpr char kNothingMore = 0;
+inline constexpr Wanted kAllEvents = [] {
+  Wanted all{};
+  all.fill(&kNothingMore);
   return all;
 }();
 
@@ -29,15 +31,17 @@ inline constexpr EventSet kAllEvents = [] {
 // hash table that forgets everything when it is half full.
 class HeadCache {
  public:
+  enum class Kind : uint8_t { kWanted, kTellsWhoRuns, kUnwanted };
   struct alignas(32) Known {
     uint32_t word = 0;
-    uint8_t size = 0;  // bytes of the record; 0: free
-    bool wanted = true;
-    bool tells_who_runs = false;
+    uint8_t size = 0;     // bytes of the record; 0: free
+    uint8_t payload = 0;  // byte of it where the payload begins
+    Kind kind = Kind::kWanted;
     RecordHead head;
-    uint64_t taken = 0;  // how many records since they were last counted elsewhere
+    uint64_t taken = 0;             // how many records since they were last counted elsewhere
+    const void* purpose = nullptr;  // of Wanted
   };
-  static constexpr size_t kSize = 256;
+  static constexpr size_t kSize = 512;
 
   HeadCache() { Clear(); }
   // Where the entry of the word most probably is.
@@ -56,7 +60,7 @@ class HeadCache {
   std::span<const Known> All() const { return known_; }
 
  private:
-  static size_t Place(uint32_t word) { return (word * 0x9e3779b1U) >> 24; }
+  static size_t Place(uint32_t word) { return (word * 0x9e3779b1U) >> 23; }
   std::array<Known, kSize> known_{};
 };
 
@@ -80,11 +84,13 @@ class Cursor {
   // is passed over is counted, if kCount. Nothing is given only if tsc() was earlier than the next
   // item is. O(1) and some dozens of instructions an item, less for one that is passed over.
   //
-  // A sink has Item& Slot(), where the next item is made, and bool Commit(), which takes it and
-  // tells whether there is room for another one. `wanted` must have the events that say who runs
-  // (kRunstateChange, kContinueRunning), and stay as it is until another set is given.
+  // A sink has Record& Slot(pcpu), where the next record of a known event is made, but for its
+  // pCPU, and bool CommitRecord(who ran, purpose), which takes it and tells whether there is room
+  // for more; bool Commit(const Item&) does for all others. Who ran is right only if
+  // Sink::kTellsWhoRan. `wanted` must have the events that say who runs (kRunstateChange,
+  // kContinueRunning), and stay as it is until another set is given.
   template <bool kCount, typename Sink>
-  void Take(Sink& sink, Tsc limit, Tsc through, const EventSet& wanted);
+  void Take(Sink& sink, Tsc limit, Tsc through, const Wanted& wanted);
   // Adds what has been taken.
   void AddTaken(PcpuVolume& volume) const;
 
@@ -113,7 +119,7 @@ class Cursor {
   bool TakeCommon(Sink& sink, Tsc limit, Tsc through);
   // The cache's entry, made if there is none; null for records that are not common.
   HeadCache::Known* Look(uint32_t word);
-  void ForgetHeads(const EventSet* wanted);
+  void ForgetHeads(const Wanted* wanted);
   void CountPending();
   // Decodes the item at pos_, of whatever kind, into pending_.
   void Prepare();
@@ -122,8 +128,8 @@ class Cursor {
   bool NextWindow();
   void SetDamage(DamageKind kind, uint64_t bytes);
   void SetRecord(const Header& header);
-  // What the record says of who runs: before it, and after it.
-  void FollowCurrent(Item& item);
+  // Takes note of what the record says of who runs after it; returns who ran before it.
+  std::optional<VcpuRef> FollowCurrent(const Record& record);
   // Skips from pos_ to the next place in this window where a record can start.
   void Resynchronise(DamageKind kind);
   // Whether a record of a known event with its proper words and a TSC not before the last can start
@@ -146,7 +152,7 @@ class Cursor {
   std::optional<VcpuRef> current_;  // who runs, after the last item
   std::unique_ptr<HeadCache> heads_ = std::make_unique<HeadCache>();
   size_t heads_known_ = 0;
-  const EventSet* wanted_ = nullptr;                                     // of the entries of heads_
+  const Wanted* wanted_ = nullptr;                                       // of the entries of heads_
   std::unique_ptr<PcpuVolume> volume_ = std::make_unique<PcpuVolume>();  // but for what heads_ has
   Item pending_;
   bool has_pending_ = true;      // pending_ is the next item
@@ -157,14 +163,13 @@ class Cursor {
 };
 
 template <bool kCount, typename Sink>
-void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventSet& wanted) {
+void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const Wanted& wanted) {
   if (wanted_ != &wanted) ForgetHeads(&wanted);
   do {
     if (has_pending_) {
-      sink.Slot() = pending_;
       has_pending_ = false;
       if (kCount) CountPending();
-      const bool more = sink.Commit();
+      const bool more = sink.Commit(pending_);
       done_ = ended_;
       if (done_) return;
       if (!more) {
@@ -178,77 +183,77 @@ void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventSet& wanted) {
 
 template <bool kCount, typename Sink>
 bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
+  using Kind = HeadCache::Kind;
   const std::byte* const file = file_;
   const std::byte* at = file + pos_;
-  // A record of any size can be read from here, but not behind it.
-  const std::byte* const last_start = file + end_ - std::min(end_, kMostRecordBytes);
+  // A record of any size can be read from here, and a word behind it, but not further on.
+  const std::byte* const last_start = file + end_ - std::min(end_, kMostRecordBytes + 4);
+  const uint64_t tsc_offset = tsc_offset_;
   HeadCache& heads = *heads_;
-  Tsc last = last_tsc_;
+  uint64_t last = last_tsc_.value;
   // The next item's; what may be of any kind is at least not before the last.
   std::optional<Tsc> next;
+  bool common = false;  // what stands at `at` is, as far as was looked
   bool more = true;
-  bool common = true;  // what stands at `at` is, as far as was looked
-  while (more) {
-    if (at > last_start) {
-      common = false;
-      break;
-    }
-    const auto word = LoadUnchecked<uint32_t>(at);
-    __builtin_prefetch(at + kAhead);
-    HeadCache::Known* known = &heads.Guess(word);
+  uint32_t word = at <= last_start ? LoadUnchecked<uint32_t>(at) : 0;
+  HeadCache::Known* known = &heads.Guess(word);
+  const void* purpose = known->purpose;
+  while (at <= last_start) {
     if (known->word != word) [[unlikely]] {
       known = Look(word);
-      if (known == nullptr) {
-        common = false;
-        break;
-      }
+      if (known == nullptr) break;
+      purpose = known->purpose;
     }
-    // What is not needed to find the next record stays out of the way to it. The time is its own or
-    // the last, chosen by a mask: no processor could foretell a branch.
+    // What the next record is for is looked up before this one is dealt with: nobody can foretell
+    // it, so the processor had better know it when it comes there.
     const uint32_t shape = word >> 28;
-    const std::byte* const payload = at + 4 + (shape & 8);
-    const std::byte* const behind = payload + size_t{shape & 7} * 4;
-    const uint64_t own = LoadTsc(at + 4).value;
+    const std::byte* const behind = at + 4 + (shape & 8) + size_t{shape & 7} * 4;
+    __builtin_prefetch(behind + kAhead);
+    const auto next_word = LoadUnchecked<uint32_t>(behind);
+    HeadCache::Known* const next_known = &heads.Guess(next_word);
+    const void* const next_purpose = next_known->purpose;
+    // The time is its own or the last, chosen by a mask, for the same reason. One comparison for
+    // "not before the last" and "no leap".
     const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
-    const Tsc tsc{last.value ^ ((last.value ^ own) & has_tsc)};
-    // One comparison for "not before the last" and "no leap".
-    if (tsc.value - last.value >= kSuspiciousLeap) {
-      common = false;
+    const uint64_t leap = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
+    if (leap >= kSuspiciousLeap) break;
+    const uint64_t tsc = last + leap;
+    if (tsc > (known->kind == Kind::kUnwanted ? through : limit).value) {
+      next = Tsc{tsc};
+      common = true;
       break;
     }
-    if (tsc > (known->wanted ? limit : through)) {
-      next = tsc;
-      break;
-    }
-    if (known->tells_who_runs && !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload))))
-        [[unlikely]] {
-      common = false;
+    const std::byte* const payload = at + known->payload;
+    if (known->kind == Kind::kTellsWhoRuns &&
+        !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload)))) [[unlikely]] {
       break;
     }
     last = tsc;
     if (kCount) ++known->taken;
-    if (!known->wanted) {
-      at = behind;
-      continue;
+    if (known->kind != Kind::kUnwanted) {
+      Record& record = sink.Slot(pcpu_);
+      static_cast<RecordHead&>(record) = known->head;
+      record.tsc = Tsc{tsc};
+      record.offset = static_cast<uint64_t>(at - file);
+      record.payload = Payload(payload, known->head.words);
+      const bool tells = Sink::kTellsWhoRan && known->kind == Kind::kTellsWhoRuns;
+      more = sink.CommitRecord(tells ? FollowCurrent(record) : current_, purpose);
     }
-    Item& item = sink.Slot();
-    item.kind = ItemKind::kRecord;
-    item.current = current_;
-    static_cast<RecordHead&>(item.record) = known->head;
-    item.record.tsc = tsc;
-    item.record.offset = static_cast<uint64_t>(at - file);
-    item.record.pcpu = pcpu_;
-    item.record.payload = Payload(payload, known->head.words);
-    if (known->tells_who_runs) FollowCurrent(item);
     at = behind;
-    more = sink.Commit();
+    word = next_word;
+    known = next_known;
+    purpose = next_purpose;
+    if (!more) [[unlikely]] {
+      common = true;
+      break;
+    }
   }
   pos_ = static_cast<uint64_t>(at - file);
-  last_tsc_ = last;
+  last_tsc_ = Tsc{last};
   if (!common) {
     Prepare();
   } else {
-    next_tsc_ = next.value_or(last);
+    next_tsc_ = next.value_or(last_tsc_);
   }
   return more;
 }

@@ -13,6 +13,27 @@ bool Earlier(const Cursor* a, const Cursor* b) {
 
 bool Later(const Cursor* a, const Cursor* b) { return Earlier(b, a); }
 
+// Fills a batch.
+struct BatchSink {
+  static constexpr bool kTellsWhoRan = true;
+  Item* next;
+  Item* end;
+  Record& Slot(PcpuId pcpu) const {
+    next->record.pcpu = pcpu;
+    return next->record;
+  }
+  bool CommitRecord(const std::optional<VcpuRef>& ran, const void* /*purpose*/) {
+    next->kind = ItemKind::kRecord;
+    next->current = ran;
+    return ++next != end;
+  }
+  bool Commit(const Item& item) {
+    *next = item;
+    return ++next != end;
+  }
+  bool Full() const { return next == end; }
+};
+
 }  // namespace
 
 OrderedStream::OrderedStream(Bytes file, const WindowIndex& index)
@@ -54,16 +75,8 @@ bool OrderedStream::TakeDamage(Item& item) {
 }
 
 std::span<const Item> OrderedStream::Batch(Tsc through) {
-  struct Sink {
-    Item* next;
-    Item* end;
-    Item& Slot() const { return *next; }
-    bool Commit() { return ++next != end; }
-    bool Full() const { return next == end; }
-  };
-  Sink sink{batch_.data(), batch_.data() + kBatch};
-  Drain<true>(through, kAllEvents, sink);
-  while (through == kEnd && !sink.Full() && TakeDamage(*sink.next)) ++sink.next;
+  BatchSink sink{batch_.data(), batch_.data() + kBatch};
+  Fill<true>(through, kAllEvents, sink);
   return {batch_.data(), sink.next};
 }
 

@@ -39,11 +39,17 @@ class OrderedStream {
   // The next items up to the time `through`, at most kBatch of them, valid until the next call;
   // none when there are no more. For loops that want no call an item.
   std::span<const Item> Batch(Tsc through = kEnd);
-  // Calls take(const Item&) for the next items up to the time `through`, without the records of
-  // events that are not `wanted`: faster than batches, as nothing is made of those. If not kCount,
-  // nothing counts in the volume and the file's own damages do not come. See Cursor::Take.
-  template <bool kCount, typename TakeItem>
-  void ForEach(Tsc through, const EventSet& wanted, TakeItem&& take);
+  // Calls taker.TakeRecord(const Record&, purpose) for the next records up to the time `through`,
+  // with what they are `wanted` for, and taker.TakeRare(const Item&) for the other items: faster
+  // than batches, as nothing is made of what is not wanted. If not kCount, nothing counts in the
+  // volume and the file's own damages do not come. See Cursor::Take.
+  template <bool kCount, typename Taker>
+  void ForEach(Tsc through, const Wanted& wanted, Taker& taker);
+
+  // Gives the next items up to the time `through` to a sink, until it is full; otherwise as
+  // ForEach. A sink is one of Cursor::Take that has bool Full().
+  template <bool kCount, typename Sink>
+  void Fill(Tsc through, const Wanted& wanted, Sink& sink);
 
   // The time of the next item, or an earlier one; kEnd when there are no more.
   Tsc next_tsc() const { return heap_.empty() ? kEnd : heap_[0]->tsc(); }
@@ -54,8 +60,33 @@ class OrderedStream {
   static constexpr size_t kBatch = 128;
 
  private:
-  template <bool kCount, typename Sink>
-  void Drain(Tsc through, const EventSet& wanted, Sink& sink);
+  // Hands on to a taker.
+  template <typename Taker>
+  struct TakerSink {
+    static constexpr bool kTellsWhoRan = false;
+    Taker& taker;
+    const Wanted& wanted;
+    Record record;
+    Record& Slot(PcpuId pcpu) {
+      record.pcpu = pcpu;
+      return record;
+    }
+    bool CommitRecord(const std::optional<VcpuRef>& /*ran*/, const void* purpose) {
+      taker.TakeRecord(record, purpose);
+      return true;
+    }
+    bool Commit(const Item& item) {
+      if (item.kind == ItemKind::kRecord) {
+        const void* purpose = wanted[static_cast<size_t>(item.record.event)];
+        if (purpose != nullptr) taker.TakeRecord(item.record, purpose);
+      } else {
+        taker.TakeRare(item);
+      }
+      return true;
+    }
+    static bool Full() { return false; }
+  };
+
   // The next of the file's own damages, if all pCPUs have ended.
   bool TakeDamage(Item& item);
   void SiftDown();
@@ -72,10 +103,10 @@ class OrderedStream {
 };
 
 template <bool kCount, typename Sink>
-void OrderedStream::Drain(Tsc through, const EventSet& wanted, Sink& sink) {
+void OrderedStream::Fill(Tsc through, const Wanted& wanted, Sink& sink) {
   while (!heap_.empty() && !sink.Full()) {
     Cursor* first = heap_[0];
-    if (first->tsc() > through) break;
+    if (first->tsc() > through) return;
     first->template Take<kCount>(sink, std::min(limit_, through), through, wanted);
     if (first->done()) {
       last_tsc_ = first->tsc();
@@ -87,24 +118,14 @@ void OrderedStream::Drain(Tsc through, const EventSet& wanted, Sink& sink) {
       SiftDown();
     }
   }
+  if (!kCount || through != kEnd) return;
+  for (Item item; !sink.Full() && TakeDamage(item);) sink.Commit(item);
 }
 
-template <bool kCount, typename TakeItem>
-void OrderedStream::ForEach(Tsc through, const EventSet& wanted, TakeItem&& take) {
-  struct Sink {
-    TakeItem& take;
-    Item item;
-    Item& Slot() { return item; }
-    bool Commit() {
-      take(item);
-      return true;
-    }
-    static bool Full() { return false; }
-  };
-  Sink sink{take, {}};
-  Drain<kCount>(through, wanted, sink);
-  if (!kCount || through != kEnd) return;
-  while (TakeDamage(sink.item)) take(sink.item);
+template <bool kCount, typename Taker>
+void OrderedStream::ForEach(Tsc through, const Wanted& wanted, Taker& taker) {
+  TakerSink<Taker> sink{taker, wanted, {}};
+  Fill<kCount>(through, wanted, sink);
 }
 
 }  // namespace xenoscope::trace
