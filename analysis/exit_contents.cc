@@ -194,13 +194,6 @@ constexpr std::string_view kFaultCases[] = {
 constexpr std::string_view kShadowWorks[] = {"wrmap brute force", "prealloc unpin", "resync full",
                                              "resync only"};
 
-// p2m_type_t, xen/arch/x86/include/asm/p2m.h (4.17).
-constexpr std::string_view kP2mTypes[] = {
-    "ram_rw",       "invalid",        "ram_logdirty",       "ram_ro",
-    "mmio_dm",      "mmio_direct",    "populate_on_demand", "grant_map_rw",
-    "grant_map_ro", "ram_paging_out", "ram_paged",          "ram_paging_in",
-    "ram_shared",   "ram_broken",     "map_foreign",        "ioreq_server"};
-
 template <size_t N>
 std::string At(const std::string_view (&names)[N], uint64_t number, std::string_view otherwise) {
   return number < N ? std::string(names[number]) : fmt::format("{} {}", otherwise, number);
@@ -283,9 +276,12 @@ std::string NumberName(ExitKind kind, uint64_t number) {
     case ExitKind::kMmioRead:
     case ExitKind::kMmioWrite:
       return fmt::format("0x{:x}", number);
-    case ExitKind::kNpf:
-      return At(kP2mTypes, number & ~kApicPage, "p2m type") +
+    case ExitKind::kNpf: {
+      const auto type = static_cast<uint32_t>(number & ~kApicPage);
+      const std::string_view name = trace::P2mTypeName(type);
+      return (name.empty() ? fmt::format("p2m type {}", type) : std::string(name)) +
              ((number & kApicPage) != 0 ? ", apic" : "");
+    }
     case ExitKind::kPageFault: {
       const uint64_t level = number >> kLevelShift;
       return At(kFaultCases, number & 0xff, "case") +

@@ -53,6 +53,7 @@ bool IsHex(FieldType type) {
     case FieldType::kGl1e:
     case FieldType::kGva:
     case FieldType::kArgument:
+    case FieldType::kShadowFlags:
     case FieldType::kRest:
       return true;
     default:
@@ -162,6 +163,7 @@ class JsonWriter final : public StructuredWriter {
       }
       PutKey(field.name, {}, first, out);
       PutValue(field, out);
+      if (field.type == FieldType::kShadowFlags) PutFlagNames(field, first, out);
       const std::string_view name = trace::ValueName(field);
       if (name.empty()) return;
       PutKey(field.name, "_name", first, out);
@@ -171,6 +173,21 @@ class JsonWriter final : public StructuredWriter {
     });
     if (in_array) out.Put(']');
     out.Put('}');
+  }
+
+  static void PutFlagNames(const Field& field, bool& first, LineBuffer& out) {
+    PutKey(field.name, "_names", first, out);
+    out.Put('[');
+    bool first_name = true;
+    for (uint32_t bit = 0; bit < field.bits; ++bit) {
+      const std::string_view name = trace::ShadowFlagName(bit);
+      if ((field.value >> bit & 1) == 0 || name.empty()) continue;
+      out.Put(first_name ? "\"" : ",\"");
+      out.Put(name);
+      out.Put('"');
+      first_name = false;
+    }
+    out.Put(']');
   }
 
   static void PutKey(std::string_view name, std::string_view suffix, bool& first, LineBuffer& out) {
@@ -201,7 +218,7 @@ class JsonWriter final : public StructuredWriter {
       out.Put(R"(","new":")");
       out.Put(ToString(static_cast<trace::Runstate>(field.value & 0xff)));
       out.Put("\"}");
-    } else if (field.type == FieldType::kSigned) {
+    } else if (trace::IsSigned(field.type)) {
       out.PutSigned(static_cast<int64_t>(field.value));
     } else {
       out.PutDecimal(field.value);
@@ -287,15 +304,12 @@ class CsvWriter final : public StructuredWriter {
         out.Put(ToString(static_cast<trace::Runstate>(field.value >> 8)));
         out.Put("->");
         out.Put(ToString(static_cast<trace::Runstate>(field.value & 0xff)));
-      } else if (field.type == FieldType::kSigned) {
+      } else if (const std::string_view name = trace::ValueName(field); !name.empty()) {
+        out.Put(name);
+      } else if (trace::IsSigned(field.type)) {
         out.PutSigned(static_cast<int64_t>(field.value));
       } else {
-        const std::string_view name = trace::ValueName(field);
-        if (name.empty()) {
-          out.PutDecimal(field.value);
-        } else {
-          out.Put(name);
-        }
+        out.PutDecimal(field.value);
       }
     });
   }

@@ -214,6 +214,20 @@ class TextWriter final : public LineWriter {
           out.PutSigned(static_cast<int64_t>((bits() ^ sign) - sign));
           break;
         }
+        case FieldType::kOptional:
+        case FieldType::kBudget: {
+          const auto number = static_cast<int32_t>(bits());
+          trace::Field field;
+          field.type = step.type;
+          field.value = static_cast<uint64_t>(int64_t{number});
+          const std::string_view name = trace::ValueName(field);
+          if (name.empty()) {
+            out.PutSigned(number);
+          } else {
+            out.Put(name);
+          }
+          break;
+        }
         case FieldType::kTrap:
           out.PutDecimal(bits());
           PutName(trace::TrapName(static_cast<uint32_t>(bits())), out);
@@ -225,6 +239,17 @@ class TextWriter final : public LineWriter {
         case FieldType::kShutdown:
           out.PutDecimal(bits());
           PutName(trace::ShutdownName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kIntrSource:
+          out.PutDecimal(bits());
+          PutName(trace::InterruptSourceName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kP2mType:
+          out.PutDecimal(bits());
+          PutName(trace::P2mTypeName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kShadowFlags:
+          PutFlags(static_cast<uint32_t>(bits()), out);
           break;
         case FieldType::kGuestEvent:
           out.PutHexPrefixed(record.id & 0xfff);
@@ -254,6 +279,20 @@ class TextWriter final : public LineWriter {
     out.Put(" (");
     out.Put(name);
     out.Put(')');
+  }
+
+  // "0x30 (l2_propagate set_changed)"; bits without a name are in the number alone.
+  static void PutFlags(uint32_t flags, LineBuffer& out) {
+    out.PutHexPrefixed(flags);
+    bool first = true;
+    for (uint32_t bit = 0; bit < 32; ++bit) {
+      const std::string_view name = trace::ShadowFlagName(bit);
+      if ((flags >> bit & 1) == 0 || name.empty()) continue;
+      out.Put(first ? " (" : " ");
+      out.Put(name);
+      first = false;
+    }
+    if (!first) out.Put(')');
   }
 
   static void PutVcpu(VcpuRef ref, LineBuffer& out) {

@@ -1,6 +1,7 @@
 #include "trace/fields.h"
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace xenoscope::trace {
@@ -20,6 +21,17 @@ std::string_view ValueName(const Field& field) {
       return MsrName(number);
     case FieldType::kShutdown:
       return ShutdownName(number);
+    case FieldType::kIntrSource:
+      return InterruptSourceName(number);
+    case FieldType::kP2mType:
+      return P2mTypeName(number);
+    case FieldType::kOptional:
+      return static_cast<int64_t>(field.value) == -1 ? "none" : std::string_view();
+    case FieldType::kBudget:
+      // Of a vCPU whose time has no limit.
+      return static_cast<int64_t>(field.value) == std::numeric_limits<int32_t>::min()
+                 ? "none"
+                 : std::string_view();
     default:
       return {};
   }

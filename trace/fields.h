@@ -18,8 +18,8 @@ namespace xenoscope::trace {
 
 // One value. What `value` holds:
 //   kUnsigned, kHex, kLong, kPte, kGl1e, kGva, kDomain, kHypercall, kTrap, kCr, kMsr, kShutdown,
-//   kNested, kGuestEvent    the number
-//   kSigned                 the number, sign-extended to 64 bits
+//   kIntrSource, kP2mType, kShadowFlags, kNested, kGuestEvent    the number
+//   kSigned, kOptional, kBudget    the number, sign-extended to 64 bits
 //   kReason                 the number, `vendor` saying whose
 //   kVcpuDomain, kDomainVcpu, kDomainVcpu2    PackVcpu
 //   kRunstates              old << 8 | new
@@ -43,7 +43,13 @@ constexpr VcpuRef FieldVcpu(const Field& field) {
           VcpuId{static_cast<uint32_t>(field.value)}};
 }
 
-// The name of the field's number ("VMEXIT_CPUID", "mmu_update", "EFER"), or empty.
+// The types whose numbers may be below 0.
+constexpr bool IsSigned(FieldType type) {
+  return type == FieldType::kSigned || type == FieldType::kOptional || type == FieldType::kBudget;
+}
+
+// The name of the field's number ("VMEXIT_CPUID", "mmu_update", "EFER", "none"), or empty. Flags
+// have names by the bit: ShadowFlagName.
 std::string_view ValueName(const Field& field);
 
 // The variant of the event's layout that this record is written in: the first of its size that the
@@ -185,7 +191,9 @@ void VisitFields(const Record& record, const Dialect& dialect, Visit&& visit) {
         field.value = PackVcpu({DomainId{domain}, VcpuId{payload.Word(at / 32 + 1)}});
         break;
       }
-      case FieldType::kSigned: {
+      case FieldType::kSigned:
+      case FieldType::kOptional:
+      case FieldType::kBudget: {
         const uint64_t sign = uint64_t{1} << (width - 1);
         field.value = (Bits(payload, at, width) ^ sign) - sign;
         break;

@@ -18,7 +18,9 @@ enum class FieldType : uint8_t {
   kPad,          // p8 p16 p24 p32: rubbish
   kUnsigned,     // u8 u16 u32 u64, b1 to b31: a number
   kSigned,       // i16 i32: a number
-  kHex,          // x16 x32 x64, xb29: bits or an address
+  kOptional,     // opt32: a number, -1 being none
+  kBudget,       // budget: a number, the smallest of all being none
+  kHex,          // x16 x32 x64: bits or an address
   kLong,         // long: an address or register; 64 bits with TRC_64_FLAG, else 32
   kPte,          // pte: a page-table entry, of the width of kLong
   kGl1e,         // gl1e: a page-table entry of a shadowed guest; 32 bits with 2 levels, else 64
@@ -34,6 +36,9 @@ enum class FieldType : uint8_t {
   kCr,           // cr: the number of a control register
   kMsr,          // msr: the number of a model-specific register
   kShutdown,     // shutdown: why a domain shut down
+  kIntrSource,   // intsrc: which of an HVM guest's interrupt controllers
+  kP2mType,      // p2mt: of what kind a page of a guest is
+  kShadowFlags,  // sflags, sflags29: what the shadow code went through, a bit each
   kArgument,     // an argument of a hypercall, made from tags and *
   kRest,         // *: what remains, as words; last
   // Not in the payload but in the variant bits of the event number:
@@ -96,8 +101,9 @@ inline constexpr TypeName kTypeNames[] = {
     {"b4", FieldType::kUnsigned, 4},
     {"i16", FieldType::kSigned, 16},
     {"i32", FieldType::kSigned, 32},
+    {"opt32", FieldType::kOptional, 32},
+    {"budget", FieldType::kBudget, 32},
     {"x16", FieldType::kHex, 16},
-    {"xb29", FieldType::kHex, 29},
     {"x32", FieldType::kHex, 32},
     {"x64", FieldType::kHex, 64},
     {"long", FieldType::kLong, 0},
@@ -118,6 +124,10 @@ inline constexpr TypeName kTypeNames[] = {
     {"cr", FieldType::kCr, 32},
     {"msr", FieldType::kMsr, 32},
     {"shutdown", FieldType::kShutdown, 32},
+    {"intsrc", FieldType::kIntrSource, 32},
+    {"p2mt", FieldType::kP2mType, 32},
+    {"sflags", FieldType::kShadowFlags, 32},
+    {"sflags29", FieldType::kShadowFlags, 29},
     {"*", FieldType::kRest, 0},
     {"runstates", FieldType::kRunstates, 0},
     {"nested", FieldType::kNested, 0},

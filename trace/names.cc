@@ -263,8 +263,10 @@ constexpr string_view kHypercalls[] = {
     "arch_7",
 };
 static_assert(std::size(kHypercalls) == 56);
+constexpr uint32_t kMmuUpdate = 1;
 constexpr uint32_t kGrantTableOp = 20;
 constexpr uint32_t kVcpuOp = 24;
+constexpr uint32_t kMmuextOp = 26;
 constexpr uint32_t kSchedOp = 29;
 
 // xen/include/public/sched.h, vcpu.h, grant_table.h (4.22).
@@ -421,6 +423,36 @@ constexpr Named kX2ApicRegisters[] = {
     {0x38, "X2APIC_TMICT"}, {0x39, "X2APIC_TMCCT"},   {0x3e, "X2APIC_TDCR"},
     {0x3f, "X2APIC_SELF"}};
 
+constexpr string_view kInterruptSources[] = {"none", "pic", "lapic", "nmi", "mce", "vector"};
+
+constexpr string_view kP2mTypes[] = {
+    "ram_rw",       "invalid",        "ram_logdirty",       "ram_ro",
+    "mmio_dm",      "mmio_direct",    "populate_on_demand", "grant_map_rw",
+    "grant_map_ro", "ram_paging_out", "ram_paged",          "ram_paging_in",
+    "ram_shared",   "ram_broken",     "map_foreign",        "ioreq_server"};
+
+constexpr string_view kShadowFlags[] = {"set_ad",
+                                        "set_a",
+                                        "l1_get_ref",
+                                        "l1_put_ref",
+                                        "l2_propagate",
+                                        "set_changed",
+                                        "set_flush",
+                                        "set_error",
+                                        "demote",
+                                        "promote",
+                                        "wrmap",  // 10
+                                        "wrmap_guess_found",
+                                        "wrmap_brute_force",
+                                        "early_unshadow",
+                                        "2nd_pt_written",
+                                        "last_failed",
+                                        "full_pt",
+                                        "prealloc_unhook",
+                                        "unsync",
+                                        "oos_fixup_add",
+                                        "oos_fixup_evict"};
+
 constexpr string_view kShutdowns[] = {"poweroff", "reboot",   "suspend",
                                       "crash",    "watchdog", "soft_reset"};
 
@@ -468,6 +500,10 @@ string_view ExitReasonName(Vendor vendor, uint32_t reason) {
 string_view HypercallName(uint32_t op) { return At(kHypercalls, op); }
 
 string_view HypercallArgumentName(uint32_t op, uint32_t arg, uint64_t value) {
+  constexpr uint64_t kPreempted = 0x80000000;  // MMU_UPDATE_PREEMPTED
+  if (op == kMmuUpdate || op == kMmuextOp) {
+    return arg == 1 && (value & kPreempted) != 0 ? "preempted" : string_view();
+  }
   if (arg != 0) return {};
   switch (op) {
     case kSchedOp:
@@ -480,6 +516,12 @@ string_view HypercallArgumentName(uint32_t op, uint32_t arg, uint64_t value) {
       return {};
   }
 }
+
+string_view InterruptSourceName(uint32_t source) { return At(kInterruptSources, source); }
+
+string_view P2mTypeName(uint32_t type) { return At(kP2mTypes, type); }
+
+string_view ShadowFlagName(uint32_t bit) { return At(kShadowFlags, bit); }
 
 string_view TrapName(uint32_t vector) { return At(kTraps, vector); }
 

@@ -24,8 +24,17 @@ inline constexpr uint32_t kSvmExitNpf = 0x400;
 // to arch_7, 48 being mca on x86.
 std::string_view HypercallName(uint32_t op);
 // Of a hypercall whose argument `value` number `arg` is recorded and says what it does: "block" for
-// sched_op, "map_grant_ref" for grant_table_op.
+// sched_op, "map_grant_ref" for grant_table_op; "preempted" for a batch of mmu_update or mmuext_op
+// that goes on where it was interrupted.
 std::string_view HypercallArgumentName(uint32_t op, uint32_t arg, uint64_t value);
+
+// "lapic": enum hvm_intsrc, xen/arch/x86/include/asm/hvm/hvm.h (4.17).
+std::string_view InterruptSourceName(uint32_t source);
+// "ram_rw": p2m_type_t, xen/arch/x86/include/asm/p2m.h (4.17).
+std::string_view P2mTypeName(uint32_t type);
+// "set_changed": what bit `bit` of the flags of a shadow record says, TRCE_SFLAG_* in
+// xen/arch/x86/mm/shadow/private.h (4.17).
+std::string_view ShadowFlagName(uint32_t bit);
 
 // "page_fault": exception vectors 0 to 31.
 std::string_view TrapName(uint32_t vector);

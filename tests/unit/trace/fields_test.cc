@@ -44,6 +44,8 @@ std::string Text(uint32_t id, const Words& words, const Dialect& dialect = {}) {
         break;
       }
       case FieldType::kSigned:
+      case FieldType::kOptional:
+      case FieldType::kBudget:
         text += fmt::format("{}={}", field.name, static_cast<int64_t>(field.value));
         break;
       case FieldType::kHex:
@@ -51,6 +53,7 @@ std::string Text(uint32_t id, const Words& words, const Dialect& dialect = {}) {
       case FieldType::kPte:
       case FieldType::kGl1e:
       case FieldType::kGva:
+      case FieldType::kShadowFlags:
         text += fmt::format("{}={:#x}", field.name, field.value);
         break;
       default:
@@ -78,6 +81,10 @@ TEST(Fields, EveryLayoutThatNeedsNoVersion) {
       {0x22009, {0x01000003}, "cpu=3 tasklet=0 idle=1"},
       {0x2200a, {0x00010002, 9}, "vcpu=d1v2 runtime_ns=9"},
       {0x22203, {0x00010002, 0xffffffff, 5, 0xfffffff0}, "vcpu=d1v2 credit=-1 budget=5 delta=-16"},
+      {0x22203, {0x00010002, 0, 0xffffffff, 0}, "vcpu=d1v2 credit=0 budget=-1 delta=0"},
+      {0x22203,
+       {0x00010002, 0, 0x80000000, 0},
+       "vcpu=d1v2 credit=0 budget=-2147483648(none) delta=0"},
       {0x22203, {0x00010002, 7, 8}, "vcpu=d1v2 credit=7 delta=8"},
       {0x22205, {0x00010002, 7, 8}, "vcpu=d1v2 credit=7 score=8"},
       {0x22205, {0x00010002, 7}, "vcpu=d1v2 credit=7"},
@@ -91,7 +98,7 @@ TEST(Fields, EveryLayoutThatNeedsNoVersion) {
        "runq_avgload=1 b_avgload=2 load=3 runq=4 shift=18"},
       {0x22211, {1, 0, 2, 0, 0x00040003, 0xdead}, "avgload=1 other_avgload=2 runq=3 other_runq=4"},
       {0x22213, {1, 0, 0x00010002, 0x00040003}, "b_avgload=1 vcpu=d1v2 runq=3 cpu=4"},
-      {0x22214, {0x00010002, 0xffffffff, 3, 4}, "vcpu=d1v2 tickled_cpu=-1 skipped=3 credit=4"},
+      {0x22214, {0x00010002, 0xffffffff, 3, 4}, "vcpu=d1v2 tickled_cpu=-1(none) skipped=3 credit=4"},
       {0x22215, {0x00020001, 0x01000100}, "cpu=1 runq=2 tasklet=0 idle=1 smt_idle=0 tickled=1"},
       {0x22802, {0x00010002, 3, 0, 4, 0}, "vcpu=d1v2 deadline_ns=3 budget_ns=4"},
       {0x22803, {0x00010002, 3, 0, 0xffffffff}, "vcpu=d1v2 budget_ns=3 delta_ns=-1"},
@@ -103,12 +110,12 @@ TEST(Fields, EveryLayoutThatNeedsNoVersion) {
       {0x2800a, {1, 2, 3, 4}, "prev=d1v2 next=d3v4"},
       {0x2800e, {1, 2, 3}, "vcpu=d1v2 runtime_ns=3"},
       {0x2800e, {1, 3}, "dom=1 runtime_ns=3"},
-      {0x2800f, {1, 2, 3, 0xffffffff}, "vcpu=d1v2 runnable_ns=3 slice_ns=-1"},
+      {0x2800f, {1, 2, 3, 0xffffffff}, "vcpu=d1v2 runnable_ns=3 slice_ns=-1(none)"},
       {0x2800f, {1, 3, 4}, "dom=1 runnable_ns=3 slice_ns=4"},
       {0x28007, {1, 2, 3}, "vcpu=d1v2 reason=3(crash)"},
       {0x41001, {7}, "dom=7"},
       {0x10f001, {7}, "dom=7"},
-      {0x10f004, {1, 0, 2, 0, 3, 0x00090007}, "gfn=0x1 mfn=0x2 p2mt=3 dom=7 order=9"},
+      {0x10f004, {1, 0, 2, 0, 3, 0x00090007}, "gfn=0x1 mfn=0x2 p2mt=3(ram_ro) dom=7 order=9"},
       {0x201003,
        {0x1000, 0x0007800e},
        "eip=0x1000 trapnr=14(page_fault) use_error_code=1 "
@@ -127,6 +134,7 @@ TEST(Fields, EveryLayoutThatNeedsNoVersion) {
        {20 | 1 << 20 | 1 << 24, 1, 9},
        "op=20(grant_table_op) a0=1(unmap_grant_ref) a2=9"},
       {0x20100d, {1 | 2 << 22, 1, 2}, "op=1(mmu_update) a1=8589934593"},
+      {0x20100d, {26 | 1 << 22, 0x80000002}, "op=26(mmuext_op) a1=2147483650(preempted)"},
       {0x20200e, {29 | 1 << 20, 1}, "op=29(sched_op) a0=1(block)"},
       {0x20100d, {1 | 1 << 22, 1, 2}, "op=1(mmu_update) a1=1 args=2"},
       {0x81001, {}, ""},
@@ -150,12 +158,14 @@ TEST(Fields, EveryLayoutThatNeedsNoVersion) {
       {0x82317, {1, 2, 3}, "gpa=0x200000001 data=0x3"},
       {0x82317, {1, 2}, "gpa=0x200000001"},
       {0x8201a, {1, 2}, "value=0x200000001"},
-      {0x82020, {0xf3, 2, 0xffffffff}, "vector=0xf3 source=2 pending=-1"},
-      {0x82021, {1, 2, 3, 4, 5, 6}, "gpa=0x200000001 mfn=0x400000003 qual=0x5 p2mt=6"},
+      {0x82020, {0xf3, 2, 0xffffffff}, "vector=0xf3 source=2(lapic) pending=-1(none)"},
+      {0x82021,
+       {1, 2, 3, 4, 5, 6},
+       "gpa=0x200000001 mfn=0x400000003 qual=0x5 p2mt=6(populate_on_demand)"},
       {0x82126, {0, 7, 0}, "xcr=0 value=0x7"},
       {0x84001, {0, 2, 3, 0, 4, 0}, "timer=0 irq=2 delta_ns=3 period_ns=4"},
       {0x84004, {3, 0, 4, 0, 5}, "delta_ns=3 period_ns=4 irq=5"},
-      {0x8400b, {1, 0, 0xffffffff}, "output=1 is_master=0 irq=-1"},
+      {0x8400b, {1, 0, 0xffffffff}, "output=1 is_master=0 irq=-1(none)"},
       {0x40f006, {1, 2, 3}, "gl1e=0x1 va=0x2 flags=0x3"},
       {0x40f106, {1, 2, 3, 4}, "gl1e=0x200000001 va=0x3 flags=0x4"},
       {0x40f206, {1, 2, 3, 4, 5}, "gl1e=0x200000001 va=0x400000003 flags=0x5"},
@@ -209,6 +219,17 @@ TEST(Fields, TheVendorNamesTheReason) {
   EXPECT_EQ(HypercallName(42), "hypfs_op");
   EXPECT_EQ(HypercallName(55), "arch_7");
   EXPECT_EQ(HypercallName(56), "");
+}
+
+TEST(Fields, NumbersOfXensOwnTypesHaveNames) {
+  EXPECT_EQ(InterruptSourceName(0), "none");
+  EXPECT_EQ(InterruptSourceName(5), "vector");
+  EXPECT_EQ(InterruptSourceName(6), "");
+  EXPECT_EQ(P2mTypeName(15), "ioreq_server");
+  EXPECT_EQ(P2mTypeName(16), "");
+  EXPECT_EQ(ShadowFlagName(2), "l1_get_ref");
+  EXPECT_EQ(ShadowFlagName(20), "oos_fixup_evict");
+  EXPECT_EQ(ShadowFlagName(21), "");
 }
 
 TEST(Fields, UnknownSizesAndEventsGiveTheirWords) {
