@@ -106,7 +106,8 @@ class ShortSummary : public Series {
     if (found && moment.vcpu->arc_open) {
       EndPart(vcpu, moment.vcpu->ref.domain, moment.vcpu->exit_reason,
               {moment.vcpu->exit_tsc, record.tsc});
-      vcpu.handled = found;
+      // A write of cr3 is that, whatever pages it makes Xen synchronise.
+      if (vcpu.handled != kCr3Write) vcpu.handled = found;
     }
     const auto cr3 = WrittenCr3(record);
     if (!by_cr3_ || !cr3) return;
