@@ -48,6 +48,16 @@ class BoundedTable {
     return *Find(key, std::numeric_limits<uint32_t>::max(), one);
   }
 
+  // The value of the key, or null. For describing, not for counting.
+  const Value* Known(const TableKey& key) const {
+    if (slots_.empty()) return nullptr;
+    size_t at = Place(key);
+    while (slots_[at].value != nullptr && !(slots_[at].key == key)) {
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    return slots_[at].value;
+  }
+
   // visit(const TableKey&, const Value&), in the order of the keys' first use.
   template <typename Visit>
   void ForEach(Visit&& visit) const {

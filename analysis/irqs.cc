@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/bounded_table.h"
 #include "analysis/registry.h"
 
 namespace xenoscope::analysis {
@@ -40,11 +41,12 @@ class Irqs final : public Mergeable<Irqs> {
     const uint32_t irq = record.payload.Word(0);
     if (record.event == Event::kHwIrqHandled) {
       // The low halves of the TSC: their difference is right though they wrap.
-      handled_[irq][record.pcpu].Add(record.payload.Word(2) - record.payload.Word(1));
+      Of(handled_, {irq, record.pcpu.value}, room_)
+          .Add(record.payload.Word(2) - record.payload.Word(1));
       return;
     }
     if (record.event == Event::kHwIrqUnmappedVector) {
-      ++unmapped_[irq];
+      ++Of(unmapped_, {irq, 0}, room_);
       return;
     }
     for (size_t i = 0; i < kMoves.size(); ++i) {
@@ -53,49 +55,82 @@ class Irqs final : public Mergeable<Irqs> {
       const bool half = record.event == Event::kHwIrqBindVector ||
                         record.event == Event::kHwIrqAssignVector ||
                         record.event == Event::kHwIrqClearVector;
-      ++moves_[half ? irq & 0xffff : irq][i];
+      ++Of(moves_, {half ? irq & 0xffff : irq, 0}, room_)[i];
     }
   }
 
   void Merge(Irqs& earlier) {
-    for (const auto& [irq, pcpus] : earlier.handled_) {
-      for (const auto& [pcpu, stat] : pcpus) handled_[irq][pcpu].Merge(stat);
-    }
-    for (const auto& [irq, counts] : earlier.moves_) AddCounts(counts, moves_[irq]);
-    for (const auto& [vector, count] : earlier.unmapped_) unmapped_[vector] += count;
+    room_ = earlier.room_;
+    Prepend(earlier.handled_, handled_, [](Stat& stat, const Stat& more) { stat.Merge(more); });
+    Prepend(earlier.moves_, moves_,
+            [](Moves& counts, const Moves& more) { AddCounts(more, counts); });
+    Prepend(earlier.unmapped_, unmapped_, [](uint64_t& count, uint64_t more) { count += more; });
   }
 
   void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
     Group& handled = out.AddGroup("irqs", "Interrupts handled");
-    for (const auto& [irq, pcpus] : handled_) {
+    std::map<uint64_t, std::map<uint32_t, const Stat*>> by_irq;
+    handled_.ForEach(
+        [&](const TableKey& key, const Stat& stat) { by_irq[key.number][key.tag] = &stat; });
+    for (const auto& [irq, pcpus] : by_irq) {
       Stat all;
-      for (const auto& [pcpu, stat] : pcpus) all.Merge(stat);
-      Row row{fmt::format("irq {}", irq), {}, {}};
+      for (const auto& [pcpu, stat] : pcpus) all.Merge(*stat);
+      Row row{IrqName(irq), {}, {}};
       row.Add(all.Figures());
-      for (const auto& [pcpu, stat] : pcpus) {
-        row.parts.push_back(Row{fmt::format("p{}", pcpu.value), {}, {}}.Add(stat.Figures()));
+      if (irq != kOthers) {
+        for (const auto& [pcpu, stat] : pcpus) {
+          row.parts.push_back(Row{fmt::format("p{}", pcpu), {}, {}}.Add(stat->Figures()));
+        }
       }
       handled.rows.push_back(std::move(row));
     }
     Group& moves = out.AddGroup("irq_vectors", "Interrupt vectors");
-    for (const auto& [irq, counts] : moves_) {
-      Row row{fmt::format("irq {}", irq), {}, {}};
-      for (size_t i = 0; i < counts.size(); ++i) {
-        if (counts[i] > 0) row.Add(kMoves[i].key, Unit::kCount, counts[i]);
+    for (const auto& [irq, counts] : Sorted(moves_)) {
+      Row row{IrqName(irq), {}, {}};
+      for (size_t i = 0; i < counts->size(); ++i) {
+        if ((*counts)[i] > 0) row.Add(kMoves[i].key, Unit::kCount, (*counts)[i]);
       }
       moves.rows.push_back(std::move(row));
     }
     Group& unmapped = out.AddGroup("unmapped_vectors", "Interrupts on vectors of no IRQ");
-    for (const auto& [vector, count] : unmapped_) {
-      unmapped.rows.push_back(
-          Row{fmt::format("vector 0x{:x}", vector), {}, {}}.Add("count", Unit::kCount, count));
+    for (const auto& [vector, count] : Sorted(unmapped_)) {
+      std::string name = vector == kOthers ? "(others)" : fmt::format("vector 0x{:x}", vector);
+      unmapped.rows.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, *count));
     }
   }
 
  private:
-  std::map<uint32_t, std::map<PcpuId, Stat>> handled_;  // by IRQ
-  std::map<uint32_t, std::array<uint64_t, kMoves.size()>> moves_;
-  std::map<uint32_t, uint64_t> unmapped_;
+  using Moves = std::array<uint64_t, kMoves.size()>;
+
+  // More numbers than any host has; a damaged trace may have them all.
+  static constexpr uint32_t kMost = 16384;
+  static constexpr uint64_t kOthers = uint64_t{1} << 32;  // the remainder's number
+
+  template <typename Value>
+  static Value& Of(BoundedTable<Value>& table, const TableKey& key, Room& room) {
+    Value* value = table.Find(key, kMost, room);
+    return value != nullptr ? *value : table.Demand({kOthers, 0});
+  }
+  template <typename Value, typename Merge>
+  void Prepend(BoundedTable<Value>& earlier, BoundedTable<Value>& table, Merge&& merge) {
+    table.Prepend(earlier, kMost, room_, merge, [&](const TableKey& /*key*/, const Value& more) {
+      merge(table.Demand({kOthers, 0}), more);
+    });
+  }
+  template <typename Value>
+  static std::map<uint64_t, const Value*> Sorted(const BoundedTable<Value>& table) {
+    std::map<uint64_t, const Value*> sorted;
+    table.ForEach([&](const TableKey& key, const Value& value) { sorted[key.number] = &value; });
+    return sorted;
+  }
+  static std::string IrqName(uint64_t irq) {
+    return irq == kOthers ? "(others)" : fmt::format("irq {}", irq);
+  }
+
+  Room room_{3 * kMost};        // each table's own limit is the one that counts
+  BoundedTable<Stat> handled_;  // by IRQ, and as the tag pCPU
+  BoundedTable<Moves> moves_;   // by IRQ
+  BoundedTable<uint64_t> unmapped_;
 };
 
 }  // namespace

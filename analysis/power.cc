@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/bounded_table.h"
 #include "analysis/registry.h"
 
 namespace xenoscope::analysis {
@@ -37,7 +38,7 @@ class Power final : public Mergeable<Power> {
           break;
         }
         // Xen may fall back to a shallower state than it chose: what it left is what it was in.
-        pcpu.figures.states[record.payload.Word(0)].Add(record.tsc - pcpu.idle->tsc);
+        Of(pcpu.figures.states, record.payload.Word(0)).Add(record.tsc - pcpu.idle->tsc);
         pcpu.idle.reset();
         break;
       default:
@@ -61,10 +62,10 @@ class Power final : public Mergeable<Power> {
   }
 
   void StartCounting(const correlate::Timeline& /*timeline*/) override {
-    for (auto& [id, pcpu] : pcpus_) pcpu.figures = {};
+    for (auto& [id, pcpu] : pcpus_) pcpu.figures = Figures();
   }
   void Merge(Power& earlier) {
-    for (const auto& [id, pcpu] : earlier.pcpus_) pcpus_[id].figures.Merge(pcpu.figures);
+    for (auto& [id, pcpu] : earlier.pcpus_) pcpus_[id].figures.Prepend(pcpu.figures);
   }
 
   void DescribeTrace(const Facts& facts, Section& out) const override {
@@ -74,9 +75,7 @@ class Power final : public Mergeable<Power> {
       const Figures& pcpu = of_pcpu.figures;
       const std::string name = fmt::format("p{}", id.value);
       Row states{name, {}, {}};
-      for (const auto& [state, stat] : pcpu.states) {
-        states.parts.push_back(Row{fmt::format("C{}", state), {}, {}}.Add(stat.Figures()));
-      }
+      AddParts(pcpu.states, "C{}", states);
       if (pcpu.unmatched > 0) {
         states.parts.push_back(
             Row{"left, entry not seen", {}, {}}.Add("count", Unit::kCount, pcpu.unmatched));
@@ -85,9 +84,7 @@ class Power final : public Mergeable<Power> {
       if (pcpu.changes == 0) continue;
       Row times{name, {}, {}};
       times.Add("changes", Unit::kCount, pcpu.changes);
-      for (const auto& [mhz, stat] : pcpu.frequencies) {
-        times.parts.push_back(Row{fmt::format("{} MHz", mhz), {}, {}}.Add(stat.Figures()));
-      }
+      AddParts(pcpu.frequencies, "{} MHz", times);
       // No change was recorded before the first, which says what it was until then.
       if (const auto& first = of_pcpu.first) {
         times.parts.push_back(
@@ -104,17 +101,29 @@ class Power final : public Mergeable<Power> {
     uint32_t what;  // idle state, or MHz
     Tsc tsc;
   };
+  using Times = BoundedTable<TimeStat>;
+  // More than any processor has; a damaged trace may have them all.
+  static constexpr uint32_t kMost = 32;
+  static constexpr uint64_t kOthers = uint64_t{1} << 32;  // the remainder's number
+
   struct Figures {
     uint64_t changes = 0;
     uint64_t unmatched = 0;
-    std::map<uint32_t, TimeStat> states;
-    std::map<uint32_t, TimeStat> frequencies;  // by MHz
+    Times states;
+    Times frequencies;  // by MHz
 
-    void Merge(const Figures& more) {
-      changes += more.changes;
-      unmatched += more.unmatched;
-      for (const auto& [state, stat] : more.states) states[state].Merge(stat);
-      for (const auto& [mhz, stat] : more.frequencies) frequencies[mhz].Merge(stat);
+    void Prepend(Figures& earlier) {
+      changes += earlier.changes;
+      unmatched += earlier.unmatched;
+      for (const auto& [times, before] :
+           {std::pair(&states, &earlier.states), std::pair(&frequencies, &earlier.frequencies)}) {
+        Room room{kMost};
+        times->Prepend(
+            *before, kMost, room, [](TimeStat& stat, const TimeStat& more) { stat.Merge(more); },
+            [into = times](const TableKey& /*key*/, const TimeStat& more) {
+              into->Demand({kOthers, 0}).Merge(more);
+            });
+      }
     }
   };
   struct Pcpu {
@@ -124,9 +133,24 @@ class Power final : public Mergeable<Power> {
     Figures figures;
   };
 
+  static TimeStat& Of(Times& times, uint32_t number) {
+    Room room{1};  // the table's own limit is the one that counts
+    TimeStat* stat = times.Find({number, 0}, kMost, room);
+    return stat != nullptr ? *stat : times.Demand({kOthers, 0});
+  }
+
+  static void AddParts(const Times& times, const char* name, Row& row) {
+    std::map<uint64_t, const TimeStat*> sorted;
+    times.ForEach([&](const TableKey& key, const TimeStat& stat) { sorted[key.number] = &stat; });
+    for (const auto& [number, stat] : sorted) {
+      std::string part = number == kOthers ? "(others)" : fmt::format(fmt::runtime(name), number);
+      row.parts.push_back(Row{std::move(part), {}, {}}.Add(stat->Figures()));
+    }
+  }
+
   static void EndFrequency(Pcpu& pcpu, Tsc at) {
     if (!pcpu.frequency) return;
-    pcpu.figures.frequencies[pcpu.frequency->what].Add(at - pcpu.frequency->tsc);
+    Of(pcpu.figures.frequencies, pcpu.frequency->what).Add(at - pcpu.frequency->tsc);
     pcpu.frequency.reset();
   }
 

@@ -3,12 +3,14 @@
 // scheduler writes no events of its own. Of the trace as a whole every event is counted; of each
 // vCPU those that say something about it.
 #include <array>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "analysis/bounded_table.h"
 #include "analysis/registry.h"
+#include "correlate/timeline.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -107,7 +109,7 @@ class Scheduler final : public Mergeable<Scheduler> {
     const trace::Record& record = moment.record;
     const uint8_t place = kPlaces[static_cast<size_t>(record.event)];
     if (place != kNotOfVcpus) {
-      ++vcpus_[NamedBy(record.payload, kVcpuEvents[place].names)].counts[place];
+      ++Of(NamedBy(record.payload, kVcpuEvents[place].names)).counts[place];
       return;
     }
     // {domain, vcpu, ns runnable, slice}; before 4.8 without the vCPU. The idle vCPU never waits.
@@ -116,14 +118,18 @@ class Scheduler final : public Mergeable<Scheduler> {
     const VcpuRef next = TwoWords(record.payload, 0);
     if (next.domain == kIdleDomain) return;
     told_.Add(runnable_ns);
-    if (has_vcpu) vcpus_[next].told.Add(runnable_ns);
+    if (has_vcpu) Of(next).told.Add(runnable_ns);
   }
 
   void Merge(Scheduler& earlier) {
-    for (const auto& [ref, vcpu] : earlier.vcpus_) {
-      AddCounts(vcpu.counts, vcpus_[ref].counts);
-      vcpus_[ref].told.Merge(vcpu.told);
-    }
+    room_ = earlier.room_;
+    const auto merge = [](Vcpu& vcpu, const Vcpu& more) {
+      AddCounts(more.counts, vcpu.counts);
+      vcpu.told.Merge(more.told);
+    };
+    vcpus_.Prepend(
+        earlier.vcpus_, kMostVcpus, room_, merge,
+        [&](const TableKey& /*key*/, const Vcpu& more) { merge(vcpus_.Demand(kBeyond), more); });
     waits_.Merge(earlier.waits_);
     told_.Merge(earlier.told_);
   }
@@ -153,12 +159,24 @@ class Scheduler final : public Mergeable<Scheduler> {
       events.rows.back().parts.push_back(
           Row{std::string(name), {}, {}}.Add("count", Unit::kCount, count));
     }
+    DescribeBeyond(out);
+  }
+
+  // What no vCPU's own table holds: vCPUs beyond kMostVcpus.
+  void DescribeBeyond(Section& out) const {
+    Group& group = out.AddGroup("scheduler_edges", "", Show::kRemainder);
+    const Vcpu* beyond = vcpus_.Known(kBeyond);
+    if (beyond == nullptr) return;
+    const uint64_t events =
+        std::accumulate(beyond->counts.begin(), beyond->counts.end(), uint64_t{0});
+    group.rows.push_back(Row{"events of more vCPUs than are told apart", {}, {}}.Add(
+        "count", Unit::kCount, events + beyond->told.count()));
   }
 
   void DescribeVcpu(VcpuRef ref, const Facts& facts, Section& out) const override {
-    const auto found = vcpus_.find(ref);
-    if (found == vcpus_.end()) return;
-    const Vcpu& vcpu = found->second;
+    const Vcpu* found = vcpus_.Known(KeyOf(ref));
+    if (found == nullptr) return;
+    const Vcpu& vcpu = *found;
     AddTold(vcpu.told, facts, out);
     Group& events = out.AddGroup("scheduler", "Scheduler events");
     for (size_t i = 0; i < kVcpuEvents.size(); ++i) {
@@ -190,7 +208,20 @@ class Scheduler final : public Mergeable<Scheduler> {
     group.rows.push_back(Row{"runnable_ns", {}, {}}.Add(figures));
   }
 
-  absl::flat_hash_map<VcpuRef, Vcpu> vcpus_;
+  // Records may name any vCPU, if damaged: those beyond are counted together.
+  static constexpr uint32_t kMostVcpus = correlate::Timeline::kMostVcpus;
+  static constexpr TableKey kBeyond{0, 1};
+
+  static TableKey KeyOf(VcpuRef ref) {
+    return {uint64_t{ref.domain.value} << 32 | ref.vcpu.value, 0};
+  }
+  Vcpu& Of(VcpuRef ref) {
+    Vcpu* vcpu = vcpus_.Find(KeyOf(ref), kMostVcpus, room_);
+    return vcpu != nullptr ? *vcpu : vcpus_.Demand(kBeyond);
+  }
+
+  Room room_{kMostVcpus};
+  BoundedTable<Vcpu> vcpus_;
   Stat waits_;  // of all, cycles
   Stat told_;   // of all, ns
 };

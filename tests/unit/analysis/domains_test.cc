@@ -61,6 +61,18 @@ TEST(Memory, PopulateOnDemandIsByOrderAndByTheExitInWhichItHappened) {
                           "memory/pod populate/in VMEXIT_NPF count=1"));
 }
 
+// As a damaged trace may have it.
+TEST(Scheduler, MoreVcpusThanAreToldApartAreCountedTogether) {
+  TraceBytes trace;
+  std::vector<std::vector<uint32_t>> records;
+  for (uint32_t i = 0; i < 65536 + 7; ++i) records.push_back(Rec(0x28004, 10 + i, {1, i}));
+  trace.Window(0, records);
+  EXPECT_THAT(
+      Lines(Analysed(trace, MakeScheduler).document.trace),
+      ElementsAre("scheduler/any scheduler", "scheduler/any scheduler/vcpu_wake count=65543",
+                  "scheduler_edges/events of more vCPUs than are told apart count=7"));
+}
+
 TEST(Scheduler, CountsOfEachVcpuWhatNamesItAndMeasuresItsWaits) {
   TraceBytes trace;
   trace.Window(

@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "analysis/registry.h"
 #include "tests/unit/analysis/described.h"
 
@@ -105,6 +110,41 @@ TEST(Irqs, TheLengthOfHandlingIsRightThoughThe32BitsWrap) {
       ElementsAre("irqs/irq 9 count=3 cycles=92", "irqs/irq 9/p0 count=2 cycles=82",
                   "irqs/irq 9/p1 count=1 cycles=10", "irq_vectors/irq 9 bound=1 assigned=1 moves=1",
                   "unmapped_vectors/vector 0xf1 count=1"));
+}
+
+// As a damaged trace may have it: more numbers than any machine has.
+TEST(Irqs, NumbersWithoutEndAreCountedTogether) {
+  TraceBytes trace;
+  std::vector<std::vector<uint32_t>> records;
+  for (uint32_t i = 0; i < 20'000; ++i) {
+    records.push_back(Rec(0x802008, 10 + i, {i, 0, 5}));
+    records.push_back(Rec(0x802005, 10 + i, {i, 0x31, 1}));
+    records.push_back(Rec(0x802007, 10 + i, {i}));
+  }
+  trace.Window(0, records);
+  const Section section = Analysed(trace, MakeIrqs).document.trace;
+  for (const auto& [group, last] :
+       {std::pair("irqs", "irqs/(others) count=3616 cycles=18080"),
+        std::pair("irq_vectors", "irq_vectors/(others) moves=3616"),
+        std::pair("unmapped_vectors", "unmapped_vectors/(others) count=3616")}) {
+    const std::vector<std::string> lines = Lines(section, group);
+    EXPECT_EQ(lines.back(), last);
+  }
+  EXPECT_EQ(Lines(section, "unmapped_vectors").size(), 16384U + 1);
+}
+
+TEST(Power, StatesWithoutEndAreCountedTogether) {
+  TraceBytes trace;
+  std::vector<std::vector<uint32_t>> records;
+  for (uint32_t i = 0; i < 40; ++i) {
+    records.push_back(Rec(0x801002, 10 * i, {i, 0, 0, 0}));
+    records.push_back(Rec(0x801003, 10 * i + 3, {i, 0, 0, 0, 0, 0}));
+  }
+  trace.Window(0, records);
+  const std::vector<std::string> lines =
+      Lines(Analysed(trace, MakePower).document.trace, "idle_states");
+  EXPECT_EQ(lines.size(), 1U + 32 + 1);
+  EXPECT_EQ(lines.back(), "idle_states/p0/(others) count=8 cycles=24");
 }
 
 TEST(Power, SaysNothingOfATraceWithoutPowerRecords) {
