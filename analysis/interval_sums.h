@@ -24,6 +24,10 @@ class IntervalSums {
   static constexpr size_t kMostLines = 8192;
   static constexpr uint64_t kOtherKey = UINT64_MAX;
 
+  // The key has a line of its own, whatever comes first.
+  void Keep(uint64_t key) {
+    if (by_key_.emplace(key, lines_.size()).second) lines_.emplace_back(Line{key, 0, 0});
+  }
   // The next interval begins: [begin, ...).
   void Begin(Tsc begin) {
     begin_ = begin;

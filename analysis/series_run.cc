@@ -107,7 +107,13 @@ absl::Status WalkSeries(const trace::TraceFile& file, const SeriesSurvey& survey
         file.name(), intervals, width);
   }
   const Made made = Make(infos, filter);
-  for (Series* series : made.series) series->sums().Begin(survey.facts.range.begin);
+  for (size_t i = 0; i < made.series.size(); ++i) {
+    IntervalSums& of_series = made.series[i]->sums();
+    of_series.Begin(survey.facts.range.begin);
+    // Keys appear in another order than in the survey: where there are too many, the same ones must
+    // have lines.
+    for (const auto& [key, line] : survey.series[i].line_of) of_series.Keep(key);
+  }
 
   const auto on_interval = [&](TscRange interval, const correlate::Timeline& timeline) {
     IntervalRow row{interval, {}};

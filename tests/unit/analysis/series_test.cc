@@ -37,6 +37,30 @@ constexpr uint32_t kD2V0 = 2U << 16;
 constexpr uint32_t kHlt = 0x78;
 constexpr uint32_t kIoio = 0x7b;
 
+// More lines than are kept apart, which begin in one order and end in another: the walk refuses
+// what does not add up.
+TEST(Series, TooManyLinesAddUpWhateverTheirOrder) {
+  TraceBytes trace;
+  constexpr uint32_t kVcpus = 6000;
+  std::vector<std::vector<uint32_t>> records;
+  for (uint32_t i = 0; i < kVcpus; ++i) {
+    records.push_back(Rec(kBlockedToRunnable, 10 + i, {(i + 1) << 16}));
+  }
+  for (uint32_t i = kVcpus; i-- > 0;) {
+    const uint64_t begin = 10'000 + 10 * (kVcpus - i);
+    records.push_back(Rec(kRunnableToRunning, begin, {(i + 1) << 16}));
+    records.push_back(Rec(kRunningToBlocked, begin + 5, {(i + 1) << 16}));
+  }
+  trace.Window(0, records);
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
+  ASSERT_TRUE(file.ok());
+  const auto survey = SurveySeries(*file, {}, {FindSeries("runstates")}, {}, 0);
+  ASSERT_TRUE(survey.ok());
+  const absl::Status status =
+      WalkSeries(*file, *survey, {}, 1000, [](const IntervalRow&) { return absl::OkStatus(); });
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 // The rows "[begin,end) LINE=VALUE ..." of a series; lines that have nothing there are left out.
 std::vector<std::string> Rows(const TraceBytes& bytes, std::string_view name, Cycles length,
                               const DomainFilter& filter = {}, size_t most_lines = 0) {
