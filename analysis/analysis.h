@@ -10,6 +10,7 @@
 
 #include "analysis/document.h"
 #include "base/resolver.h"
+#include "correlate/clocks.h"
 #include "correlate/timeline.h"
 #include "trace/dialect.h"
 #include "trace/record.h"
@@ -32,10 +33,11 @@ using TakeRecord = void(Subscriber&, const Moment&);
 struct Facts {
   trace::Dialect dialect;  // vendor and version, for names
   Clock clock;
-  TscRange range;                // of the trace
-  Resolver* resolver = nullptr;  // names guests' addresses; may be null
-  trace::Volume volume{};        // how often there was which event
-  uint64_t vcpus = 0;            // how many were seen; 0 before the end
+  TscRange range;                             // of the trace
+  Resolver* resolver = nullptr;               // names guests' addresses; may be null
+  trace::Volume volume{};                     // how often there was which event
+  uint64_t vcpus = 0;                         // how many were seen; 0 before the end
+  std::vector<correlate::ClockSkew> skews{};  // clocks that differ; looked for at the end
 };
 
 // What a call changes in an analysis. The trace is divided over threads by time; a thread that

@@ -8,6 +8,7 @@
 #include "analysis/lane.h"
 #include "analysis/limits.h"
 #include "base/error.h"
+#include "correlate/clocks.h"
 #include "trace/ordered_stream.h"
 
 namespace xenoscope::analysis {
@@ -37,6 +38,9 @@ absl::StatusOr<Facts> Sweep(const trace::TraceFile& file, const Known& known,
   XENOSCOPE_RETURN_IF_ERROR(
       CheckLimits(file, lane.timeline().faults(), lane.timeline().vcpus().size(), facts.range));
   facts.vcpus = lane.timeline().vcpus().size();
+  if (lane.timeline().faults().runstate_mismatches > 0) {
+    facts.skews = correlate::CompareClocks(file, facts.range);
+  }
   return facts;
 }
 

@@ -1,7 +1,11 @@
 // xenoscope dump: every record of a trace, a line each.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +19,9 @@
 #include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/trace_input.h"
+#include "correlate/clocks.h"
 #include "report/dump.h"
+#include "report/skew_text.h"
 #include "trace/probe.h"
 
 namespace xenoscope::cli {
@@ -30,7 +36,12 @@ struct Instant {
 
   Tsc After(Tsc zero, Clock clock) const {
     if (is_tsc) return tsc;
-    return zero + static_cast<Cycles>(std::llround(seconds * static_cast<double>(clock.hz)));
+    // Later than any record where the product does not fit.
+    const double cycles = seconds * static_cast<double>(clock.hz);
+    const Cycles most = std::numeric_limits<Cycles>::max() - zero.value;
+    constexpr double kFits = 9e18;
+    if (cycles >= kFits) return zero + most;
+    return zero + std::min(static_cast<Cycles>(std::llround(cycles)), most);
   }
 };
 
@@ -95,7 +106,14 @@ absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
   dump.dialect = input.dialect.CompletedBy(probe.dialect);
   if (options.from) dump.from = options.from->After(dump.zero, dump.clock);
   if (options.to) dump.to = options.to->After(dump.zero, dump.clock);
-  return report::Dump(input.trace, dump, WriteStdoutPiece);
+  XENOSCOPE_ASSIGN_OR_RETURN(const report::DumpFindings findings,
+                             report::Dump(input.trace, dump, WriteStdoutPiece));
+  if (findings.contradictions == 0) return absl::OkStatus();
+  const auto skews = correlate::CompareClocks(input.trace, {dump.zero, findings.last});
+  if (!skews.empty()) {
+    fmt::print(stderr, "xenoscope: {}\n", report::SkewNote(skews, dump.clock));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

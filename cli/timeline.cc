@@ -31,6 +31,7 @@
 #include "report/plot_terminal.h"
 #include "report/scatter_rows.h"
 #include "report/series_rows.h"
+#include "report/skew_text.h"
 #include "report/table_text.h"
 #include "report/terminal.h"
 
@@ -195,6 +196,11 @@ absl::StatusOr<Cycles> IntervalLength(std::optional<double> seconds, const analy
   return InvalidError("more than {} intervals; choose a longer one", analysis::kMostIntervals);
 }
 
+void WarnOfSkews(const analysis::Facts& facts) {
+  if (facts.skews.empty()) return;
+  fmt::print(stderr, "xenoscope: {}\n", report::SkewNote(facts.skews, facts.clock));
+}
+
 absl::Status ShowSeries(const Options& options,
                         const std::vector<const analysis::SeriesInfo*>& infos,
                         std::optional<double> interval_seconds) {
@@ -208,6 +214,7 @@ absl::Status ShowSeries(const Options& options,
       const analysis::SeriesSurvey survey,
       analysis::SurveySeries(source.input.trace, source.known, infos, source.filter, most));
   const analysis::Facts& facts = survey.facts;
+  WarnOfSkews(facts);
   const bool terminal = options.plot == "-";
   const size_t bins = terminal ? report::TerminalBins(Terminal()) : kSvgBins;
   if (terminal && !interval_seconds) {  // one a column
@@ -283,6 +290,7 @@ absl::Status DrawScatter(const Options& options, const Source& source,
   report::PointSurvey survey(info.kind);
   XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Facts facts,
                              Points(source, info, parameter).Give(survey));
+  WarnOfSkews(facts);
   Points points(source, info, parameter);
   const report::TerminalStyle terminal = Terminal();
   const bool svg = options.plot != "-";
@@ -300,6 +308,7 @@ absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& in
   // The clock is known only at the end of a pass.
   XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Facts facts,
                              analysis::Sweep(source.input.trace, source.known, {}));
+  WarnOfSkews(facts);
   Points points(source, info, parameter);
   Pieces out;
   report::ScatterRows rows(options.format, info, points.scatter(), facts);

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
@@ -67,6 +68,32 @@ bool IsInFile(ItemKind kind) {
          kind == ItemKind::kMalformed;
 }
 
+// Changes of runstate from one that the vCPU was not in: records are missing, or clocks differ.
+class Contradictions {
+ public:
+  void Take(ItemKind kind, const trace::Record& record) {
+    if (kind == ItemKind::kLossBegin || kind == ItemKind::kDamaged) {
+      states_.clear();  // whatever happened to whom
+      return;
+    }
+    if (record.event != Event::kRunstateChange || kind != ItemKind::kRecord) return;
+    const uint32_t vcpu = record.payload.Word(0);
+    const auto known = states_.find(vcpu);
+    if (known != states_.end()) {
+      if (known->second != trace::RunstateOld(record.id)) ++count_;
+      known->second = trace::RunstateNew(record.id);
+    } else if (states_.size() < kMostVcpus) {
+      states_.emplace(vcpu, trace::RunstateNew(record.id));
+    }
+  }
+  uint64_t count() const { return count_; }
+
+ private:
+  static constexpr size_t kMostVcpus = 65536;
+  absl::flat_hash_map<uint32_t, trace::Runstate> states_;  // by the vCPU as records name it
+  uint64_t count_ = 0;
+};
+
 // The one ordered stream, from which threads take batches in turn.
 class BatchSource {
  public:
@@ -99,6 +126,9 @@ class BatchSource {
     batch.number = next_number_++;
     return true;
   }
+
+  // Of what was taken so far. Not while others take.
+  DumpFindings Findings() const { return {contradictions_.count(), last_}; }
 
  private:
   // Makes entries of what the stream gives.
@@ -136,6 +166,8 @@ class BatchSource {
 
   void Add(ItemKind kind, const trace::Record& record, const std::optional<VcpuRef>& ran,
            const Item* item, Batch& batch) {
+    contradictions_.Take(kind, record);
+    last_ = std::max(last_, record.tsc);
     // The file's own damages come last and belong to no pCPU.
     const size_t pcpu_index =
         record.pcpu.value < index_of_.size() ? index_of_[record.pcpu.value] : 0;
@@ -174,6 +206,8 @@ class BatchSource {
   Tsc through_;
   std::vector<uint16_t> index_of_;  // by the pCPU's number
   std::vector<Runner> runners_;     // by index
+  Contradictions contradictions_;
+  Tsc last_;
   uint64_t next_number_ = 0;
   bool done_;
 };
@@ -399,7 +433,8 @@ absl::StatusOr<EventFilter> EventFilter::Parse(const std::vector<std::string>& w
   return filter;
 }
 
-absl::Status Dump(const trace::TraceFile& file, const DumpOptions& options, const DumpSink& sink) {
+absl::StatusOr<DumpFindings> Dump(const trace::TraceFile& file, const DumpOptions& options,
+                                  const DumpSink& sink) {
   std::vector<PcpuId> pcpus;
   for (const trace::PcpuWindows& pcpu : file.index().pcpus) pcpus.push_back(pcpu.pcpu);
   if (pcpus.empty()) pcpus.emplace_back();  // the file's own damages are shown as the first's
@@ -410,7 +445,8 @@ absl::Status Dump(const trace::TraceFile& file, const DumpOptions& options, cons
   for (unsigned i = 1; i < options.threads; ++i) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
-  return ordered.status();
+  if (!ordered.status().ok()) return ordered.status();
+  return source.Findings();
 }
 
 }  // namespace xenoscope::report

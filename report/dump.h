@@ -63,7 +63,15 @@ struct DumpOptions {
 // Where the lines go, in large pieces and in order. False stops the dump quietly (a closed pipe).
 using DumpSink = std::function<absl::StatusOr<bool>(std::string_view piece)>;
 
+// What was noticed on the way, up to DumpOptions::to.
+struct DumpFindings {
+  uint64_t contradictions = 0;  // changes of runstate from one that the vCPU was not in
+  Tsc last;                     // of the last record
+};
+
 // Writes the whole dump. Memory is bounded: some pieces of about a quarter of a MiB a thread.
-absl::Status Dump(const trace::TraceFile& file, const DumpOptions& options, const DumpSink& sink);
+// Errors: those of the sink.
+absl::StatusOr<DumpFindings> Dump(const trace::TraceFile& file, const DumpOptions& options,
+                                  const DumpSink& sink);
 
 }  // namespace xenoscope::report

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "report/skew_text.h"
 #include "report/table.h"
 #include "report/table_csv.h"
 
@@ -39,7 +42,12 @@ void AddSection(const analysis::Section& section, const ordered_json& fields, or
   for (const analysis::Group& group : section.groups) {
     const std::string key = fields.contains(group.key) ? group.key + "_table" : group.key;
     ordered_json& rows = out[key] = ordered_json::object();
-    for (const analysis::Row& row : group.rows) rows[row.name] = JsonRow(row);
+    // Appended, as looking each name up would take the square of their number.
+    auto& list = rows.get_ref<ordered_json::object_t&>();
+    absl::flat_hash_set<std::string_view> names;
+    for (const analysis::Row& row : group.rows) {
+      if (names.insert(row.name).second) list.emplace_back(row.name, JsonRow(row));
+    }
   }
 }
 
@@ -241,46 +249,6 @@ std::string SectionText(const analysis::Section& section, const analysis::Facts&
 
 std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
-// "1.02 ms to 1.03 ms behind"
-std::string SkewText(correlate::SkewRange range, const analysis::Facts& facts) {
-  const bool behind = range.least + range.most < 0;
-  if (behind) range = {-range.most, -range.least};
-  const auto time = [&](int64_t cycles) {
-    const auto length = static_cast<Cycles>(std::max<int64_t>(cycles, 0));
-    return CellText(facts.clock.Seconds(length), Unit::kSeconds);
-  };
-  const char* const side = behind ? "behind" : "ahead of";
-  if (range.most >= correlate::kUnboundedSkew) {
-    return fmt::format("at least {} {}", time(range.least), side);
-  }
-  return fmt::format("{} to {} {}", time(range.least), time(range.most), side);
-}
-
-std::string SkewText(const correlate::ClockSkew& skew, const analysis::Facts& facts) {
-  const std::string reference = fmt::format("p{}'s", skew.reference.value);
-  std::string text = fmt::format("  p{}'s clock is ", skew.pcpu.value);
-  switch (skew.kind) {
-    case correlate::SkewKind::kConstant:
-      text += fmt::format("{} {}", SkewText(skew.first, facts), reference);
-      break;
-    case correlate::SkewKind::kDrifting:
-      text += fmt::format("{} {} at first and {} it at last", SkewText(skew.first, facts),
-                          reference, SkewText(skew.last, facts));
-      break;
-    case correlate::SkewKind::kUnknown:
-      text += fmt::format("not {}, by how much is not to be found out", reference);
-      break;
-  }
-  text += fmt::format("; the first proof is at byte {}", skew.proof_offset);
-  if (skew.kind != correlate::SkewKind::kConstant ||
-      skew.first.least <= -correlate::kUnboundedSkew ||
-      skew.first.most >= correlate::kUnboundedSkew) {
-    return text + "\n";
-  }
-  return text + fmt::format("\n  --tsc-offset {}:{} puts it right\n", skew.pcpu.value,
-                            -(skew.first.least + skew.first.most) / 2);
-}
-
 std::string ContradictionText(const analysis::TraceFigures& trace, const analysis::Facts& facts) {
   const uint64_t count = trace.faults.runstate_mismatches;
   if (count == 0) return "";
@@ -291,7 +259,7 @@ std::string ContradictionText(const analysis::TraceFigures& trace, const analysi
       trace.skews.empty() ? "records are missing"
                           : "the clocks of pCPUs differ: wrong are runstates, waits, and all that "
                             "goes from one pCPU to another");
-  for (const correlate::ClockSkew& skew : trace.skews) text += SkewText(skew, facts);
+  for (const correlate::ClockSkew& skew : trace.skews) text += SkewText(skew, facts.clock);
   return text;
 }
 

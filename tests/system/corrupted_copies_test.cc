@@ -155,9 +155,9 @@ std::string TryDivided(const trace::TraceFile& file) {
 
 std::string TryDump(const trace::TraceFile& file) {
   report::DumpOptions options;
-  const absl::Status status =
+  const auto found =
       report::Dump(file, options, [](std::string_view) -> absl::StatusOr<bool> { return true; });
-  return Complaint(status, "dump");
+  return Complaint(found.status(), "dump");
 }
 
 std::string TrySeries(const trace::TraceFile& file) {

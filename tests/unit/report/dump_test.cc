@@ -66,11 +66,11 @@ std::string DumpOf(const Trace& trace, DumpOptions options) {
   options.clock = {2'000'000'000, ClockSource::kGiven};
   options.zero = Tsc{1000};
   std::string text;
-  const absl::Status status = Dump(*file, options, [&text](std::string_view piece) {
+  const auto found = Dump(*file, options, [&text](std::string_view piece) {
     text += piece;
     return true;
   });
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(found.ok()) << found.status();
   return text;
 }
 
@@ -97,6 +97,58 @@ TEST(Dump, TextLooksLikeXenalyze) {
             "]  1.000000000 x d1v0 vmentry\n"
             "!  1.000000001 x d1v0 unknown 0x22fff [ abc ]\n"
             "   1.000000002 x d1v0 vcpu_block d1v0\n");
+}
+
+TEST(Dump, NumbersOfXensOwnTypesHaveTheirNames) {
+  Trace trace;
+  trace.Window(0)
+      .Record(0x22203, 1000, {0x00010000, 5, 0x80000000, 2})
+      .RecordWithoutTsc(0x82020, {0xf3, 2, 0xffffffff})
+      .RecordWithoutTsc(0x82021, {0xfee00000, 0, 1, 0, 4, 5})
+      .RecordWithoutTsc(0x40f206, {1, 0, 2, 0, 0x80080004});
+  EXPECT_EQ(DumpOf(trace, {}),
+            "   0.000000000 x d?v? csched2:credit_burn d1v0 credit 5 budget none delta 2\n"
+            "]  0.000000000 x d?v? intr_window vector 0xf3 source 2 (lapic) pending none\n"
+            "]  0.000000000 x d?v? npf gpa 0xfee00000 mfn 0x1 qual 0x4 p2mt 5 (mmio_direct)\n"
+            "   0.000000000 x d?v? fixup gl1e 0x1 va 0x2 flags 0x80080004 "
+            "(l1_get_ref oos_fixup_add)\n");
+  DumpOptions json;
+  json.format = DumpFormat::kJson;
+  const std::string text = DumpOf(trace, json);
+  for (const char* part :
+       {R"("budget":-2147483648,"budget_name":"none","delta":2)",
+        R"("source":2,"source_name":"lapic","pending":-1,"pending_name":"none")",
+        R"("p2mt":5,"p2mt_name":"mmio_direct")",
+        R"("flags":"0x80080004","flags_names":["l1_get_ref","oos_fixup_add"])"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  }
+  DumpOptions csv;
+  csv.format = DumpFormat::kCsv;
+  const std::string rows = DumpOf(trace, csv);
+  for (const char* part : {"budget=none delta=2", "source=lapic pending=none", "p2mt=mmio_direct",
+                           "flags=0x80080004"}) {
+    EXPECT_NE(rows.find(part), std::string::npos) << part << " in\n" << rows;
+  }
+}
+
+TEST(Dump, NoticesChangesOfRunstateThatCannotBe) {
+  constexpr uint32_t kToRunnable = 0x21011;
+  Trace good;
+  good.Window(0).Record(kToRunning, 1000, {0x00010000}).Record(kToRunnable, 1010, {0x00010000});
+  good.Window(1).Record(kToRunning, 1020, {0x00010000});
+  Trace bad;
+  bad.Window(0).Record(kToRunning, 1000, {0x00010000}).Record(kToRunnable, 1010, {0x00010000});
+  bad.Window(1).Record(kToRunning, 1005, {0x00010000});
+  const auto findings = [](const Trace& trace, DumpOptions options) {
+    const auto file = trace::TraceFile::FromBytes(trace.bytes(), "made by hand");
+    return *Dump(*file, options, [](std::string_view) { return true; });
+  };
+  EXPECT_EQ(findings(good, {}).contradictions, 0U);
+  EXPECT_EQ(findings(good, {}).last, Tsc{1020});
+  EXPECT_EQ(findings(bad, {}).contradictions, 1U);
+  DumpOptions until;
+  until.to = Tsc{1005};
+  EXPECT_EQ(findings(bad, until).contradictions, 0U);
 }
 
 TEST(Dump, RawShowsNumbersAndWords) {
