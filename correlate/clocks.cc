@@ -188,12 +188,19 @@ ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
   const auto whole = pair.Whole().NearestLeft();
   const auto first = pair.parts.front().NearestLeft();
   std::optional<SkewRange> last;
+  size_t bounded = 0;
+  size_t fitting = 0;  // of these: as one difference for the whole trace has it
   for (const RuledOut& part : pair.parts) {
-    if (const auto left = part.NearestLeft(); left && IsBounded(*left)) last = left;
+    const auto left = part.NearestLeft();
+    if (!left || !IsBounded(*left)) continue;
+    last = left;
+    ++bounded;
+    if (whole && whole->least <= left->most && left->least <= whole->most) ++fitting;
   }
-  // Far from what the first part leaves, something is left over by chance only.
+  // What a part leaves next to 0 may be left by chance: where few visits rule out little. So may
+  // what all parts leave, when the clocks drift: then most parts say something else.
   const bool drifts = first && IsBounded(*first) && last;
-  if (whole && (!drifts || (whole->least <= first->most && first->least <= whole->most))) {
+  if (whole && (!drifts || 2 * fitting >= bounded)) {
     skew.kind = SkewKind::kConstant;
     skew.first = skew.last = turned(*whole);
   } else if (drifts) {
