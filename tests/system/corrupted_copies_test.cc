@@ -1,10 +1,14 @@
 // Corrupted copies of real traces by the thousand, each through everything that reads a trace: no
 // crash, no hang, no error of ours; every byte in one item; what must be noticed is announced.
+// For longer campaigns: $XENOSCOPE_CORRUPTED_SEEDS, the copies of a trace and a way to corrupt it,
+// and $XENOSCOPE_CORRUPTED_PIECES, a directory of other traces (some 10 kB each, as time is
+// linear).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -204,7 +208,9 @@ struct Original {
 
 std::vector<Original> Originals() {
   std::vector<Original> originals;
-  for (const auto& entry : std::filesystem::directory_iterator(XENOSCOPE_TRACE_PIECES)) {
+  const char* const elsewhere = std::getenv("XENOSCOPE_CORRUPTED_PIECES");
+  const std::filesystem::path pieces = elsewhere != nullptr ? elsewhere : XENOSCOPE_TRACE_PIECES;
+  for (const auto& entry : std::filesystem::directory_iterator(pieces)) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
@@ -216,10 +222,11 @@ std::vector<Original> Originals() {
 }
 
 TEST(CorruptedCopies, AreReadWholeOrRefused) {
-  constexpr uint64_t kSeeds = 100;
+  const char* const wanted = std::getenv("XENOSCOPE_CORRUPTED_SEEDS");
+  const uint64_t seeds = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100;
   for (const Original& original : Originals()) {
     for (size_t way = 0; way < std::size(kWays); ++way) {
-      for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      for (uint64_t seed = 0; seed < seeds; ++seed) {
         Random random(seed * std::size(kWays) + way);
         Copy copy = original.bytes;
         // Every fourth copy is corrupted several times over.
