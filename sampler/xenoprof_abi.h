@@ -26,6 +26,7 @@ enum class XenoprofOp : int {
   kReleaseCounters = 12,
   kShutdown = 13,
   kGetBuffer = 14,
+  kSetBacktrace = 15,
 };
 
 inline constexpr size_t kMaxPassiveDomains = 25;  // MAX_OPROF_DOMAINS

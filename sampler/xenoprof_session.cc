@@ -16,6 +16,7 @@ using recording::BufferCounters;
 using recording::DrainTimes;
 using recording::Entry;
 using recording::StreamInfo;
+using recording::TimedEntry;
 
 absl::Status InitError(int error) {
   switch (-error) {
@@ -82,7 +83,27 @@ BufferCounters Difference(const BufferCounters& end, const BufferCounters& start
 
 }  // namespace
 
+namespace {
+
+// What the next entry of a buffer is, if it is no escape.
+enum class Next : uint8_t { kSample, kSampleOfChain, kCaller };
+
+bool IsWanted(const PmuEvent& event, Mode mode) {
+  switch (mode) {
+    case Mode::kUser:
+      return event.user;
+    case Mode::kKernel:
+      return event.kernel;
+    case Mode::kXen:
+      return event.hypervisor;
+  }
+  return false;
+}
+
+}  // namespace
+
 struct XenoprofSession::Buffer {
+  Next next = Next::kSample;
   XenoprofBuffer* shared;
   const std::byte* entries;
   uint32_t size;  // entries
@@ -199,16 +220,28 @@ absl::Status XenoprofSession::MapBuffers(DomainId domain, int32_t count, int32_t
       return InternalError("Xen says that a buffer of domain {} holds {} samples, in room for {}",
                            domain.value, shared->event_size, room);
     }
-    Buffer& buffer = buffers_.emplace_back(
-        Buffer{shared, base + kEntriesOffset, shared->event_size, {}, Read(*shared), {}});
+    Buffer& buffer = buffers_.emplace_back(Buffer{
+        Next::kSample, shared, base + kEntriesOffset, shared->event_size, {}, Read(*shared), {}});
     buffer.stream.source = "xenoprof";
     buffer.stream.vcpu = {domain, VcpuId{shared->vcpu_id}};
   }
   return absl::OkStatus();
 }
 
-absl::Status XenoprofSession::Program(std::span<const PmuEvent> events) {
+// Also for none: Xen may remember what a session before this one asked for.
+absl::Status XenoprofSession::AskForCallers(uint32_t callers) {
+  auto depth = static_cast<int32_t>(callers);
+  const int error = Call(XenoprofOp::kSetBacktrace, depth);
+  if (error >= 0 || callers == 0) return absl::OkStatus();
+  if (error == -ENOSYS || error == -EINVAL) {
+    return UnimplementedError("this Xen follows no call chains: record without -g");
+  }
+  return ErrnoError(-error, "xenoprof refuses call chains");
+}
+
+absl::Status XenoprofSession::Program(std::span<const PmuEvent> events, uint32_t callers) {
   if (state_ != State::kInitialized) return InternalError("xenoprof programmed out of order");
+  XENOSCOPE_RETURN_IF_ERROR(AskForCallers(callers));
   if (events.size() > counters_) {
     return InvalidError("{} events, and this processor has {} counters: give fewer -e",
                         events.size(), counters_);
@@ -223,8 +256,10 @@ absl::Status XenoprofSession::Program(std::span<const PmuEvent> events) {
       counter.enabled = 1;
       counter.event = events[i].code;
       counter.unit_mask = events[i].unit_mask;
-      // A PV guest's kernel runs in ring 3 and Xen in ring 0: the modes are told apart by samples.
-      counter.hypervisor = counter.kernel = counter.user = 1;
+      // A PV guest's kernel runs in ring 3 and Xen in ring 0, as an HVM guest's kernel does: what
+      // was not asked for is told by the samples' modes.
+      counter.user = events[i].user || events[i].kernel ? 1 : 0;
+      counter.hypervisor = counter.kernel = events[i].kernel || events[i].hypervisor ? 1 : 0;
     }
     if (const int error = Call(XenoprofOp::kCounter, counter); error < 0) {
       return ErrnoError(-error, "xenoprof refuses counter {}", i);
@@ -233,7 +268,7 @@ absl::Status XenoprofSession::Program(std::span<const PmuEvent> events) {
   if (const int error = Call(XenoprofOp::kSetupEvents); error < 0) {
     return ErrnoError(-error, "xenoprof refuses the events");
   }
-  events_ = events.size();
+  events_.assign(events.begin(), events.end());
   return absl::OkStatus();
 }
 
@@ -268,29 +303,90 @@ void XenoprofSession::DrainBuffer(Buffer& buffer, const Sink& sink) {
   if (head >= buffer.size || tail >= buffer.size) return;  // Xen drops samples then, and says so
 
   entries_.clear();
-  StreamInfo& stream = buffer.stream;
+  with_callers_.Clear();
   while (tail != head) {
     XenoprofEntry found;
     std::memcpy(&found, buffer.entries + size_t{tail} * sizeof found, sizeof found);
     tail = tail + 1 == buffer.size ? 0 : tail + 1;
-    ++stream.drained;
-    if (found.eip == kEscapeCode && found.event == kTraceBegin) {
-      ++stream.escapes;
-    } else if (found.mode > static_cast<uint8_t>(Mode::kXen) || found.event >= counters_) {
-      ++stream.invalid;
-    } else if (found.event >= events_) {
-      ++stream.other_counters;
-    } else {
-      ++stream.kept;
-      Entry entry;
-      entry.address = found.eip;
-      entry.mode = found.mode;
-      entry.event = found.event;
-      entries_.push_back(entry);
-    }
+    TakeEntry(buffer, times, found);
   }
+  // Xen may be following frames just now: callers that come later are counted, but miss their
+  // sample.
+  EndChain();
   std::atomic_ref(buffer.shared->event_tail).store(tail, std::memory_order_release);
-  if (!entries_.empty()) sink(stream.vcpu, times, entries_);
+  if (!entries_.empty() || !with_callers_.empty()) {
+    sink({buffer.stream.vcpu, times, entries_, with_callers_});
+  }
+}
+
+// With call chains Xen puts an escape before each sample and its callers behind it, which nothing
+// else tells from samples.
+void XenoprofSession::TakeEntry(Buffer& buffer, const DrainTimes& times,
+                                const XenoprofEntry& found) {
+  StreamInfo& stream = buffer.stream;
+  ++stream.drained;
+  if (found.eip == kEscapeCode && found.event == kTraceBegin) {
+    ++stream.escapes;
+    EndChain();
+    buffer.next = Next::kSampleOfChain;
+    return;
+  }
+  if (buffer.next == Next::kCaller) {
+    ++stream.callers;
+    if (chain_) AddCaller(found);
+    return;
+  }
+  const bool of_chain = buffer.next == Next::kSampleOfChain;
+  if (of_chain) buffer.next = Next::kCaller;
+  if (found.mode > static_cast<uint8_t>(Mode::kXen) || found.event >= counters_) {
+    ++stream.invalid;
+    return;
+  }
+  if (found.event >= events_.size()) {
+    ++stream.other_counters;
+    return;
+  }
+  if (!IsWanted(events_[found.event], static_cast<Mode>(found.mode))) {
+    ++stream.other_modes;
+    return;
+  }
+  ++stream.kept;
+  if (!of_chain) {
+    Entry entry;
+    entry.address = found.eip;
+    entry.mode = found.mode;
+    entry.event = found.event;
+    entries_.push_back(entry);
+    return;
+  }
+  chain_.emplace();
+  chain_->address = found.eip;
+  chain_->mode = found.mode;
+  chain_->event = found.event;
+  chain_->vcpu = stream.vcpu.vcpu.value;
+  chain_->begin = times.previous_before.value;
+  chain_->end = times.after.value;
+}
+
+void XenoprofSession::AddCaller(const XenoprofEntry& found) {
+  TimedEntry& chain = *chain_;
+  // Outward: Xen, the kernel, user mode. What breaks the order is no caller.
+  if (found.mode == static_cast<uint8_t>(Mode::kXen)) {
+    if (chain.kernel_callers + chain.user_callers > 0) return;
+    ++chain.xen_callers;
+  } else if (found.mode == static_cast<uint8_t>(Mode::kKernel)) {
+    if (chain.user_callers > 0) return;
+    ++chain.kernel_callers;
+  } else {
+    ++chain.user_callers;
+  }
+  chain_callers_.push_back(found.eip);
+}
+
+void XenoprofSession::EndChain() {
+  if (chain_) with_callers_.Add(*chain_, chain_callers_);
+  chain_.reset();
+  chain_callers_.clear();
 }
 
 absl::Status XenoprofSession::Stop(const Sink& sink) {
@@ -315,7 +411,7 @@ absl::Status XenoprofSession::Close() {
     if (error < 0 && status.ok()) status = ErrnoError(-error, "xenoprof: {}", what);
   };
   if (state_ == State::kProfiling) {
-    status = Stop([](VcpuRef, const DrainTimes&, std::span<const Entry>) {});
+    status = Stop([](const Drained&) {});
   }
   for (Buffer& buffer : buffers_) buffer.shared = nullptr;
   for (const Mapping& mapping : mappings_) calls_.Unmap(mapping.at, mapping.size);

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@
 #include "recording/sample_writer.h"
 #include "sampler/pmu_events.h"
 #include "sampler/sampling_clock.h"
+#include "sampler/xenoprof_abi.h"
 #include "sampler/xenoprof_calls.h"
 
 namespace xenoscope::sampler {
@@ -44,9 +46,14 @@ class XenoprofSession {
  public:
   enum class State : uint8_t { kInitialized, kReady, kProfiling, kStopped, kClosed };
 
-  // Takes the samples that one drain found in one vCPU's buffer.
-  using Sink =
-      std::function<void(VcpuRef, const recording::DrainTimes&, std::span<const recording::Entry>)>;
+  // What one drain found in one vCPU's buffer: samples by themselves, and samples with callers.
+  struct Drained {
+    VcpuRef vcpu;
+    recording::DrainTimes times;
+    std::span<const recording::Entry> entries;
+    const recording::TimedChunk& with_callers;
+  };
+  using Sink = std::function<void(const Drained&)>;
 
   // Ends what a killed session left in Xen. Nothing of it may be mapped any more, and its sampling
   // clock must have been stopped: the caller makes sure that no session is alive.
@@ -73,8 +80,9 @@ class XenoprofSession {
   // Closes, when nobody did: a mapping that is left to the process's end costs the host.
   ~XenoprofSession();
 
-  // Event i on counter i, the other counters off. kInitialized -> kReady.
-  absl::Status Program(std::span<const PmuEvent> events);
+  // Event i on counter i, the other counters off; each sample with up to `callers` callers, as far
+  // as frame pointers lead. kInitialized -> kReady. Errors (Unimplemented): this Xen follows none.
+  absl::Status Program(std::span<const PmuEvent> events, uint32_t callers);
   // kReady -> kProfiling. Then starts `clock`, unless it is null; it outlives the session.
   absl::Status Start(SamplingClock* clock);
   // Empties all buffers into `sink`, one call for each that had something. kProfiling.
@@ -105,7 +113,12 @@ class XenoprofSession {
   absl::Status BecomeInitiator();
   absl::Status AddPassive(DomainId domain, uint32_t samples);
   absl::Status MapBuffers(DomainId domain, int32_t count, int32_t size, uint64_t address);
+  absl::Status AskForCallers(uint32_t callers);
   void DrainBuffer(Buffer& buffer, const Sink& sink);
+  // Counts one entry, and keeps it when it is of a sample that was asked for.
+  void TakeEntry(Buffer& buffer, const recording::DrainTimes& times, const XenoprofEntry& found);
+  void AddCaller(const XenoprofEntry& found);
+  void EndChain();
   int Call(XenoprofOp op);
   template <typename T>
   int Call(XenoprofOp op, T& argument);
@@ -116,11 +129,15 @@ class XenoprofSession {
   SamplingClock* clock_ = nullptr;
   std::string cpu_type_;
   uint32_t counters_ = 0;
-  size_t events_ = 0;
+  std::vector<PmuEvent> events_;
   TscRange sampled_;
   std::vector<Mapping> mappings_;
   std::vector<Buffer> buffers_;
-  std::vector<recording::Entry> entries_;  // of one drain of one buffer, kept for its memory
+  // Of one drain of one buffer, kept for their memory.
+  std::vector<recording::Entry> entries_;
+  recording::TimedChunk with_callers_;
+  std::optional<recording::TimedEntry> chain_;  // the sample whose callers come now
+  std::vector<Address> chain_callers_;
 };
 
 }  // namespace xenoscope::sampler

@@ -1,7 +1,6 @@
 #include "sampler/xenoprof_source.h"
 
 #include <algorithm>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -17,10 +16,14 @@ using std::chrono::steady_clock;
 constexpr std::string_view kNoteHpet = "hpet";
 constexpr std::string_view kNoteSampling = "sampling";
 
+// As deep as perf's chains by default (kernel.perf_event_max_stack).
+constexpr uint32_t kMostCallers = 127;
+
 XenoprofSession::Sink Into(recording::SampleWriter& writer) {
-  return
-      [&writer](VcpuRef vcpu, const recording::DrainTimes& times,
-                std::span<const recording::Entry> entries) { writer.Append(vcpu, times, entries); };
+  return [&writer](const XenoprofSession::Drained& drained) {
+    writer.Append(drained.vcpu, drained.times, drained.entries);
+    writer.Append(drained.vcpu.domain, drained.with_callers);
+  };
 }
 
 }  // namespace
@@ -29,9 +32,6 @@ absl::StatusOr<std::unique_ptr<XenoprofSource>> XenoprofSource::Open(XenoprofReq
                                                                      const SessionLock& lock) {
   if (!Dom0IsPv()) {
     return UnimplementedError("dom0 is not a PV domain, and xenoprof is for PV domains only");
-  }
-  if (request.call_chains) {
-    return UnimplementedError("call chains (-g) are taken by the source perf only");
   }
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<XenoprofSource> source(new XenoprofSource(std::move(request), lock));
@@ -59,7 +59,7 @@ absl::Status XenoprofSource::Ready() {
                                ResolvePmuEvent(spec, session_->cpu_type(), request_.clock_hz));
   }
   if (events_.empty()) events_ = {DefaultEvent(session_->cpu_type(), request_.clock_hz)};
-  return session_->Program(events_);
+  return session_->Program(events_, request_.call_chains ? kMostCallers : 0);
 }
 
 void XenoprofSource::RecoverKilledSession() {

@@ -61,22 +61,36 @@ class FakeXen final : public XenoprofCalls {
     const bool listed = (domain == 0 && active_) || passive_.contains(domain);
     if (!listed) return;
     for (int event = 0; event < counters; ++event) {
+      if (backtrace_depth_ > 0) Put(domain, vcpu, {kEscapeCode, 0, kTraceBegin, {}});
       Log(domain, vcpu, mode, address, static_cast<uint8_t>(event));
+      for (int i = 0; i < backtrace_depth_ && i < static_cast<int>(frames.size()); ++i) {
+        Put(domain, vcpu, {frames[i].second, static_cast<uint8_t>(frames[i].first), 0, {}});
+      }
     }
   }
+  // The callers of whatever is sampled.
+  std::vector<std::pair<Mode, Address>> frames;
+  int backtrace_error = 0;
+  int backtrace_depth() const { return backtrace_depth_; }
 
-  void Log(uint16_t domain, uint32_t vcpu, Mode mode, Address address, uint8_t event) {
+  // Adds an entry, or loses it. Returns whether there was room.
+  bool Put(uint16_t domain, uint32_t vcpu, const XenoprofEntry& entry) {
     XenoprofBuffer* const buffer = BufferOf(domain, vcpu);
     const uint32_t next = (buffer->event_head + 1) % buffer->event_size;
     if (next == buffer->event_tail) {
       ++buffer->lost_samples;
-      return;
+      return false;
     }
-    const XenoprofEntry entry{address, static_cast<uint8_t>(mode), event, {}};
     auto* const at = reinterpret_cast<std::byte*>(buffer) + kEntriesOffset +
                      size_t{buffer->event_head} * sizeof entry;
     std::memcpy(at, &entry, sizeof entry);
     buffer->event_head = next;
+    return true;
+  }
+
+  void Log(uint16_t domain, uint32_t vcpu, Mode mode, Address address, uint8_t event) {
+    if (!Put(domain, vcpu, {address, static_cast<uint8_t>(mode), event, {}})) return;
+    XenoprofBuffer* const buffer = BufferOf(domain, vcpu);
     ++(mode == Mode::kXen      ? buffer->xen_samples
        : mode == Mode::kKernel ? buffer->kernel_samples
                                : buffer->user_samples);
@@ -108,6 +122,10 @@ class FakeXen final : public XenoprofCalls {
         return 0;
       case XenoprofOp::kSetPassive:
         return SetPassive(argument);
+      case XenoprofOp::kSetBacktrace:
+        if (backtrace_error != 0) return backtrace_error;
+        std::memcpy(&backtrace_depth_, argument.data(), sizeof backtrace_depth_);
+        return 0;
       case XenoprofOp::kReserveCounters:
         if (state_ != State::kInitialized) return -EPERM;
         if (reserve_error != 0) return reserve_error;
@@ -174,6 +192,7 @@ class FakeXen final : public XenoprofCalls {
 
  private:
   static constexpr size_t kPage = 4096;
+  int32_t backtrace_depth_ = 0;
 
   int Init(std::span<std::byte> argument) {
     XenoprofInit init;

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
+#include "recording/sample_reader.h"
 #include "tests/unit/sampler/fake_xen.h"
 
 namespace xenoscope::sampler {
 namespace {
 
-using recording::DrainTimes;
 using recording::Entry;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -38,16 +39,51 @@ class XenoprofSessionTest : public ::testing::Test {
   std::unique_ptr<XenoprofSession> Profiling() {
     auto session = Open();
     EXPECT_TRUE(session.ok()) << session.status();
-    EXPECT_TRUE((*session)->Program(kCycles).ok());
+    EXPECT_TRUE((*session)->Program(kCycles, 0).ok());
     EXPECT_TRUE((*session)->Start(&clock_).ok());
     return *std::move(session);
   }
   XenoprofSession::Sink Sink() {
-    return [this](VcpuRef vcpu, const DrainTimes& times, std::span<const Entry> entries) {
-      for (const Entry& entry : entries) {
-        found_.push_back({vcpu, entry.address, {times.previous_before, times.after}});
+    return [this](const XenoprofSession::Drained& drained) {
+      for (const Entry& entry : drained.entries) {
+        found_.push_back(
+            {drained.vcpu, entry.address, {drained.times.previous_before, drained.times.after}});
       }
+      Write(drained);
     };
+  }
+  // Samples with callers go through a file, as they do in earnest.
+  void Write(const XenoprofSession::Drained& drained) {
+    if (drained.with_callers.empty()) return;
+    const std::string path = ::testing::TempDir() + "xenoprof_session_test.samples";
+    std::remove(path.c_str());
+    auto writer = recording::SampleWriter::Create(path);
+    ASSERT_TRUE(writer.ok());
+    writer->Append(drained.vcpu.domain, drained.with_callers);
+    ASSERT_TRUE(writer->Flush().ok());
+    const auto mapped = MappedFile::Open(path);
+    auto reader = recording::SampleReader::Open(mapped->bytes(), 6);
+    while (const auto sample = reader->Next()) {
+      std::string text = fmt::format("{} {} {:x}", ToString(sample->vcpu), ToString(sample->mode),
+                                     sample->address);
+      for (size_t i = 0; i < sample->callers.size(); ++i) {
+        text +=
+            fmt::format(" <- {} {:x}", ToString(sample->callers.ModeAt(i)), sample->callers.at(i));
+      }
+      chains_.push_back(std::move(text));
+    }
+    EXPECT_FALSE(reader->damage().Any());
+    std::remove(path.c_str());
+  }
+  // With call chains.
+  std::unique_ptr<XenoprofSession> Following() {
+    auto session = Open();
+    EXPECT_TRUE((*session)->Program(kCycles, 8).ok());
+    EXPECT_TRUE((*session)->Start(nullptr).ok());  // the counters alone
+    return *std::move(session);
+  }
+  static recording::StreamInfo Dom0Stream(const XenoprofSession& session) {
+    return session.Streams().front();
   }
   void ExpectAllGivenBack() {
     EXPECT_EQ(xen_.Crash(), "");
@@ -60,6 +96,7 @@ class XenoprofSessionTest : public ::testing::Test {
   FakeClock clock_{xen_};
   uint64_t tsc_ = 1000;
   std::vector<Found> found_;
+  std::vector<std::string> chains_;
 };
 
 TEST_F(XenoprofSessionTest, AWholeSessionGivesEverythingBack) {
@@ -75,7 +112,7 @@ TEST_F(XenoprofSessionTest, ASessionLeftAloneInAnyStateGivesEverythingBack) {
   ExpectAllGivenBack();
   {
     auto session = Open();
-    ASSERT_TRUE((*session)->Program(kCycles).ok());
+    ASSERT_TRUE((*session)->Program(kCycles, 0).ok());
   }
   ExpectAllGivenBack();
   Profiling().reset();
@@ -96,7 +133,7 @@ TEST_F(XenoprofSessionTest, AKilledSessionIsRecoveredFromAnyState) {
     auto session = Open();
     ASSERT_TRUE(session.ok()) << session.status();
     if (stage >= 1) {
-      ASSERT_TRUE((*session)->Program(kCycles).ok());
+      ASSERT_TRUE((*session)->Program(kCycles, 0).ok());
     }
     if (stage >= 2) {
       ASSERT_TRUE((*session)->Start(nullptr).ok());
@@ -222,7 +259,7 @@ TEST_F(XenoprofSessionTest, RefusalsSayWhatToDo) {
   EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("vpmu"));
   xen_.get_buffer_error = 0;
   xen_.reserve_error = -EBUSY;
-  EXPECT_THAT(std::string(Message((*Open())->Program(kCycles))), HasSubstr("watchdog"));
+  EXPECT_THAT(std::string(Message((*Open())->Program(kCycles, 0))), HasSubstr("watchdog"));
   xen_.reserve_error = 0;
   EXPECT_EQ(xen_.Crash(), "");
   EXPECT_TRUE(Profiling()->Close().ok());
@@ -240,7 +277,7 @@ TEST_F(XenoprofSessionTest, ADomainThatIsNotThereIsNamedAndNothingStaysBehind) {
 TEST_F(XenoprofSessionTest, MoreEventsThanCountersAreRefused) {
   auto session = Open();
   const std::vector<PmuEvent> events(7, kCycles[0]);
-  EXPECT_THAT(std::string(Message((*session)->Program(events))), HasSubstr("6 counters"));
+  EXPECT_THAT(std::string(Message((*session)->Program(events, 0))), HasSubstr("6 counters"));
 }
 
 TEST_F(XenoprofSessionTest, MoreThan25PassiveDomainsAreRefused) {
@@ -266,12 +303,82 @@ TEST_F(XenoprofSessionTest, TheFakeCrashesWhereXenDoes) {
   FakeXen other(std::map<uint16_t, int>{{0, 1}});
   FakeClock clock(other);
   auto second = XenoprofSession::Open(other, {}, 64, [] { return Tsc{1}; });
-  ASSERT_TRUE((*second)->Program(kCycles).ok());
+  ASSERT_TRUE((*second)->Program(kCycles, 0).ok());
   ASSERT_TRUE((*second)->Start(&clock).ok());
   other.ProcessDies();
   other.Call(XenoprofOp::kStop, {});
   other.Call(XenoprofOp::kReleaseCounters, {});
   EXPECT_THAT(other.Crash(), HasSubstr("while NMIs come"));
+}
+
+TEST_F(XenoprofSessionTest, ChainsBeginAtAnEscapeAndEndAtTheNext) {
+  auto session = Following();
+  xen_.frames = {{Mode::kKernel, 0x20}, {Mode::kUser, 0x30}};
+  xen_.Nmi(0, 0, Mode::kKernel, 0x10);
+  xen_.frames = {};
+  xen_.Nmi(0, 0, Mode::kUser, 0x11);
+  ASSERT_TRUE(session->Stop(Sink()).ok());
+  EXPECT_THAT(chains_, ElementsAre("d0v0 kernel 10 <- kernel 20 <- user 30", "d0v0 user 11"));
+  EXPECT_TRUE(found_.empty());
+  const recording::StreamInfo stream = Dom0Stream(*session);
+  EXPECT_EQ(stream.escapes, 12U);  // six counters, two NMIs
+  EXPECT_EQ(stream.callers, 12U);
+  EXPECT_EQ(stream.other_counters, 10U);
+  EXPECT_EQ(stream.kept, 2U);
+  EXPECT_TRUE(stream.Balanced());
+}
+
+TEST_F(XenoprofSessionTest, CallersThatComeAfterADrainAreNoSamples) {
+  auto session = Following();
+  xen_.Put(0, 0, {kEscapeCode, 0, kTraceBegin, {}});
+  xen_.Log(0, 0, Mode::kUser, 0x10, 0);
+  session->Drain(Sink());
+  xen_.Put(0, 0, {0x20, 0, 0, {}});
+  ASSERT_TRUE(session->Stop(Sink()).ok());
+  EXPECT_THAT(chains_, ElementsAre("d0v0 user 10"));
+  EXPECT_TRUE(found_.empty());
+  EXPECT_EQ(Dom0Stream(*session).callers, 1U);
+  EXPECT_TRUE(Dom0Stream(*session).Balanced());
+}
+
+TEST_F(XenoprofSessionTest, CallersThatBreakTheOrderOutwardAreLeftOut) {
+  auto session = Following();
+  xen_.frames = {{Mode::kXen, 0x20}, {Mode::kUser, 0x30}, {Mode::kKernel, 0x40}};
+  xen_.Nmi(0, 0, Mode::kXen, 0x10);
+  ASSERT_TRUE(session->Stop(Sink()).ok());
+  EXPECT_THAT(chains_, ElementsAre("d0v0 xen 10 <- xen 20 <- user 30"));
+}
+
+TEST_F(XenoprofSessionTest, WithoutCallersXenIsToldSo) {
+  auto session = Following();
+  ASSERT_TRUE(session->Close().ok());
+  EXPECT_EQ(xen_.backtrace_depth(), 8);
+  session = Profiling();
+  EXPECT_EQ(xen_.backtrace_depth(), 0);
+}
+
+TEST_F(XenoprofSessionTest, AXenThatFollowsNoChainsIsRefusedOnlyWhenAskedTo) {
+  xen_.backtrace_error = -ENOSYS;
+  auto session = Open();
+  EXPECT_THAT(std::string(Message((*session)->Program(kCycles, 8))), HasSubstr("without -g"));
+  EXPECT_TRUE((*session)->Program(kCycles, 0).ok());
+}
+
+TEST_F(XenoprofSessionTest, SamplesOfOtherModesAreCountedAndLeftOut) {
+  auto session = Open();
+  PmuEvent event{"cycles", 0x76, 0, 100000};
+  event.kernel = event.hypervisor = false;
+  ASSERT_TRUE((*session)->Program({&event, 1}, 0).ok());
+  EXPECT_EQ(xen_.programmed().at(0).user, 1U);
+  EXPECT_EQ(xen_.programmed().at(0).kernel, 0U);
+  ASSERT_TRUE((*session)->Start(nullptr).ok());
+  xen_.Nmi(0, 0, Mode::kUser, 0x10);
+  xen_.Nmi(0, 0, Mode::kKernel, 0x20);  // of a PV kernel: in ring 3 too
+  ASSERT_TRUE((*session)->Stop(Sink()).ok());
+  ASSERT_EQ(found_.size(), 1U);
+  EXPECT_EQ(found_[0].address, 0x10U);
+  EXPECT_EQ(Dom0Stream(**session).other_modes, 1U);
+  EXPECT_TRUE(Dom0Stream(**session).Balanced());
 }
 
 }  // namespace
