@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,10 +39,11 @@ struct Words {
   uint32_t agent_mb = 1024;
   std::string clock = "pmu";
   std::string source = "auto";
+  std::string call_graph;
   bool no_trace = false;
   sampler::TraceRequest trace;
   sampler::SampleRequest samples;
-  double drain_ms = 5;
+  std::optional<double> drain_ms;
   double duration_s = 0;
   std::map<SymbolFile::Kind, std::vector<std::string>> guest_files;
   std::vector<std::string> command;
@@ -67,6 +69,7 @@ uint32_t ParseClock(const std::string& text) {
 
 sampler::SampleRequest ParseSampling(const Words& words) {
   sampler::SampleRequest samples = words.samples;
+  samples.call_chains = samples.call_chains || !words.call_graph.empty();
   if (words.source == "xenoprof") samples.source = sampler::SourceKind::kXenoprof;
   if (words.source == "vcpu") samples.source = sampler::SourceKind::kVcpu;
   if (words.source == "perf") samples.source = sampler::SourceKind::kPerf;
@@ -83,8 +86,10 @@ sampler::SampleRequest ParseSampling(const Words& words) {
     std::erase(*samples.passive, "none");
   }
   if (words.clock != "pmu") samples.hpet_hz = ParseClock(words.clock);
-  samples.drain_interval =
-      std::chrono::nanoseconds(static_cast<int64_t>(words.drain_ms * 1'000'000));
+  if (words.drain_ms) {
+    samples.drain_interval =
+        std::chrono::nanoseconds(static_cast<int64_t>(*words.drain_ms * 1'000'000));
+  }
   return samples;
 }
 
@@ -271,8 +276,12 @@ void AddRecord(CLI::App& app, Run& run) {
       ->type_name("EVENT[:ukh][:PERIOD|@HZ]")
       ->expected(1)
       ->take_all();
-  command->add_flag("-g,--call-graph", words->samples.call_chains,
-                    "Call chains too, by frame pointers (xenoprof, perf)");
+  command->add_flag("-g", words->samples.call_chains, "As --call-graph fp");
+  command
+      ->add_option("--call-graph", words->call_graph,
+                   "Call chains too; fp: by frame pointers (xenoprof, perf)")
+      ->check(CLI::IsMember({"fp"}))
+      ->type_name("fp");
   command->add_flag("--jitter,!--no-jitter", words->samples.jitter,
                     "perf: periods change at random, so that nothing is in step with them; on "
                     "unless --no-jitter");
@@ -306,11 +315,10 @@ void AddRecord(CLI::App& app, Run& run) {
       ->capture_default_str();
   command
       ->add_option("--drain-interval", words->drain_ms,
-                   "Milliseconds between two looks into the sample buffers: how exactly a "
-                   "sample's time is known")
+                   "Milliseconds between two looks into the sample buffers; of xenoprof how "
+                   "exactly a sample's time is known; default: 5, of perf 50")
       ->check(CLI::Range(0.1, 1000.0))
-      ->type_name("MS")
-      ->capture_default_str();
+      ->type_name("MS");
   command
       ->add_option("--buffer-samples", words->samples.buffer_samples,
                    "Samples that Xen holds for each vCPU")

@@ -10,6 +10,7 @@ __extension__ using Wide = __int128;
 
 // How far the page's conversion may be from a pair: rounding, and drift that it follows late.
 constexpr Cycles kTolerance = 100'000;
+constexpr double kBend = 30e-6;
 
 // The value at `t` of the line through (t0, v0) and (t1, v1); t0 < t1.
 uint64_t Interpolate(uint64_t t, uint64_t t0, uint64_t v0, uint64_t t1, uint64_t v1) {
@@ -62,15 +63,17 @@ TscRange PerfClock::At(uint64_t time, Tsc now) const {
   const Tsc end = now + 1;
   if (!last_) return {Tsc{0}, end};
   if (time > last_->time) return {std::min(last_->tsc.begin, now), end};
-  if (!before_ || time < before_->time) {
-    // Before the first pair; or, late, before the last two: the lines go on.
-    if (!before_) return {Tsc{0}, last_->tsc.end + 1};
-  }
+  if (!before_) return {Tsc{0}, last_->tsc.end + 1};
   const Pair& a = *before_;
   const Pair& b = *last_;
   const Tsc begin{Interpolate(time, a.time, a.tsc.begin.value, b.time, b.tsc.begin.value)};
   const Tsc last{Interpolate(time, a.time, a.tsc.end.value, b.time, b.tsc.end.value)};
-  return {std::min(begin, last), std::max(begin, last) + 1};
+  const uint64_t way = time < b.time ? std::min(time - std::min(time, a.time), b.time - time) : 0;
+  const double cycles_per_ns =
+      static_cast<double>(b.tsc.begin - a.tsc.begin) / static_cast<double>(b.time - a.time);
+  const auto bend = static_cast<Cycles>(kBend * static_cast<double>(way) * cycles_per_ns);
+  const Tsc first = std::min(begin, last);
+  return {Tsc{first.value - std::min(first.value, bend)}, std::max(begin, last) + bend + 1};
 }
 
 uint64_t PerfClock::Hz() const {

@@ -3,8 +3,8 @@
 // Where Linux itself reads the TSC for it, the page of a ring says how (cap_user_time_zero). Where
 // it does not, as under Xen and KVM, pairs of the two are taken through the ring: a record that
 // this thread causes carries perf's time, and the TSC read before and after it bounds when that
-// was. Between two pairs both clocks are straight lines, so that lines through the bounds bound the
-// TSC.
+// was. Between two pairs both clocks are nearly straight lines, so that lines through the bounds
+// bound the TSC; for what they bend, 30 millionths of the way to the nearer pair are added.
 #pragma once
 
 #include <linux/perf_event.h>

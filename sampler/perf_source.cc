@@ -1,9 +1,7 @@
 #include "sampler/perf_source.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 #include <variant>
 
@@ -57,15 +55,15 @@ void SetCommon(perf_event_attr& attributes) {
   attributes.disabled = 1;
 }
 
-MapEntry MakeMap(uint64_t address, uint64_t length, uint64_t offset,
-                 std::span<const uint8_t> build_id) {
+MapEntry MakeMap(uint64_t address, uint64_t length, uint64_t offset, Bytes build_id) {
   MapEntry map;
   map.address = address;
   map.length = length;
   map.offset = offset;
   if (build_id.size() <= map.build_id.size()) {
     map.build_id_size = static_cast<uint8_t>(build_id.size());
-    std::copy(build_id.begin(), build_id.end(), map.build_id.begin());
+    std::ranges::transform(build_id, map.build_id.begin(),
+                           [](std::byte byte) { return std::to_integer<uint8_t>(byte); });
   }
   return map;
 }
@@ -244,7 +242,8 @@ void PerfSource::WriteRunning(recording::SampleWriter& writer) {
     for (const ExecutableMap& map : process.maps) {
       const auto [build_id, is_new] = build_ids.try_emplace(map.path);
       if (is_new) build_id->second = BuildIdOf(map.path);
-      const MapEntry mapped = MakeMap(map.begin, map.end - map.begin, map.offset, build_id->second);
+      const MapEntry mapped = MakeMap(map.begin, map.end - map.begin, map.offset,
+                                      std::as_bytes(std::span(build_id->second)));
       ProcessEntry entry = MakeEntry(ProcessEntryType::kMap, process.pid, process.pid);
       entry.flags = recording::kAtStart;
       entry.when = sampled_.begin.value;
@@ -255,6 +254,10 @@ void PerfSource::WriteRunning(recording::SampleWriter& writer) {
 }
 
 void PerfSource::Drain() {
+  if (!DrainOnce()) DrainOnce();  // the rings were full; now they are not
+}
+
+bool PerfSource::DrainOnce() {
   marks_.clear();
   marks_found_.clear();
   for (int i = 0; i < kMarks; ++i) {
@@ -267,13 +270,14 @@ void PerfSource::Drain() {
     cpus_[i].ring.Drain([this, i](Bytes record) { Take(i, record); });
   }
   // Fewer came through when a ring was full; which, nobody can say.
-  if (marks_found_.size() != marks_.size()) return;
+  if (marks_found_.size() != marks_.size()) return false;
   std::ranges::sort(marks_found_);  // this thread may have moved from CPU to CPU between them
   size_t best = 0;
   for (size_t i = 1; i < marks_.size(); ++i) {
     if (marks_[i].Length() < marks_[best].Length()) best = i;
   }
   clock_.AddPair(marks_found_[best], marks_[best]);
+  return true;
 }
 
 void PerfSource::Take(size_t cpu, Bytes record) {
@@ -350,12 +354,9 @@ void PerfSource::Hold(const PerfName& name) {
 void PerfSource::Hold(const PerfMap& map) {
   constexpr uint32_t kTheKernel = ~uint32_t{0};  // modules come with this pid
   if (map.pid == kTheKernel) return;
-  std::array<uint8_t, 20> build_id{};
-  std::memcpy(build_id.data(), map.build_id.data(), map.build_id.size());
-  held_processes_.push_back(
-      {map.time, MakeEntry(ProcessEntryType::kMap, map.pid, map.tid),
-       MakeMap(map.address, map.length, map.offset, std::span(build_id).first(map.build_id.size())),
-       std::string(map.path)});
+  held_processes_.push_back({map.time, MakeEntry(ProcessEntryType::kMap, map.pid, map.tid),
+                             MakeMap(map.address, map.length, map.offset, map.build_id),
+                             std::string(map.path)});
 }
 
 void PerfSource::Hold(const PerfTask& task) {

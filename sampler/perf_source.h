@@ -39,7 +39,8 @@ struct PerfRequest {
   DomainId domain = kDom0;        // that this Linux is
   uint8_t first_event = 0;        // the number of its first event in the recording
   uint64_t clock_hz = 0;          // of the TSC; 0: not known
-  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
+  // Times are not the better for a shorter one.
+  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(50);
   size_t ring_pages = 64;  // of 4 KiB, for each CPU; a power of two
 };
 
@@ -103,6 +104,8 @@ class PerfSource final : public Source {
   void WriteRunning(recording::SampleWriter& writer);
   // Marks the time, empties the rings, and holds what was in them.
   void Drain();
+  // One try of it: false when marks were lost, so that the time is not known.
+  bool DrainOnce();
   void Take(size_t cpu, Bytes record);
   void Hold(size_t cpu, const PerfSample& sample);
   void Hold(const PerfName& name);

@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& reques
   xenoprof.call_chains = request.call_chains;
   xenoprof.passive = std::move(passive);
   xenoprof.hpet_hz = request.hpet_hz;
-  xenoprof.drain_interval = request.drain_interval;
+  if (request.drain_interval) xenoprof.drain_interval = *request.drain_interval;
   xenoprof.buffer_samples = request.buffer_samples;
   xenoprof.clock_hz = info.host.clock_hz;
   return XenoprofSource::Open(std::move(xenoprof), lock);
@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenPerf(const SampleRequest& request,
   perf.seed = request.seed.value_or(std::random_device()());
   perf.first_event = static_cast<uint8_t>(first_event);
   perf.clock_hz = info.host.clock_hz;
-  perf.drain_interval = request.drain_interval;
+  if (request.drain_interval) perf.drain_interval = *request.drain_interval;
   return PerfSource::Open(perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); });
 }
 
@@ -144,8 +144,8 @@ absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const Recording
     opened.sources.push_back(*std::move(perf));
     opened.notes.push_back(
         opened.sources.size() > 1
-            ? "source perf: dom0 is sampled by its own Linux"
-            : fmt::format("source perf: dom0 is sampled by its own Linux, since {}", why));
+            ? "source perf: dom0 is sampled by its own Linux; nobody samples Xen"
+            : fmt::format("source perf: dom0 alone is sampled, by its own Linux, since {}", why));
     return opened;
   }
   if (!opened.sources.empty()) return opened;
@@ -165,8 +165,15 @@ absl::StatusOr<OpenedSources> OpenAsked(const SampleRequest& request, const Reco
       return Only(OpenXenoprof(request, info, passive, lock));
     case SourceKind::kVcpu:
       return Only(OpenVcpu(request, info, passive));
-    case SourceKind::kPerf:
-      return Only(OpenPerf(request, info, /*first_event=*/0));
+    case SourceKind::kPerf: {
+      absl::StatusOr<OpenedSources> perf = Only(OpenPerf(request, info, /*first_event=*/0));
+      if (perf.ok()) {
+        perf->notes.emplace_back(
+            "source perf: samples are of dom0 alone: Linux sees neither Xen below it nor the "
+            "guests");
+      }
+      return perf;
+    }
   }
   return InternalError("a source of no kind");
 }

@@ -23,14 +23,14 @@ enum class SourceKind : uint8_t { kXenoprof, kVcpu, kPerf };
 
 // What to sample. Domains are names or ids.
 struct SampleRequest {
-  std::optional<SourceKind> source;                 // not given: the best there is
-  std::vector<EventSpec> events;                    // none: cycles
-  bool call_chains = false;                         // of xenoprof, perf and agents
-  bool jitter = true;                               // perf: periods change at random
-  std::vector<std::string> active;                  // whose agents sample them
-  std::optional<std::vector<std::string>> passive;  // not given: all that no agent samples
-  std::optional<uint32_t> hpet_hz;                  // NMIs by the HPET instead of counters
-  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
+  std::optional<SourceKind> source;                        // not given: the best there is
+  std::vector<EventSpec> events;                           // none: cycles
+  bool call_chains = false;                                // of xenoprof, perf and agents
+  bool jitter = true;                                      // perf: periods change at random
+  std::vector<std::string> active;                         // whose agents sample them
+  std::optional<std::vector<std::string>> passive;         // not given: all that no agent samples
+  std::optional<uint32_t> hpet_hz;                         // NMIs by the HPET instead of counters
+  std::optional<std::chrono::nanoseconds> drain_interval;  // not given: each source's own
   uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
   double looks_hz = 250;           // vcpu: looks a second at each vCPU
   std::optional<uint64_t> seed;    // of random instants and periods; not given: a random one

@@ -86,7 +86,7 @@ struct FakeKernel {
   bool knows_build_id = true;
   bool knows_lost = true;
   uint64_t lost = 0;  // as each event's counter says
-  bool swallow_marks = false;
+  int swallowed_marks = 0;  // the next so many
   static constexpr uint32_t kOwnTid = 4242;
 
   // The file of the CPU's ring.
@@ -157,7 +157,7 @@ class FakePerf final : public PerfCalls {
   }
   void Mark() override {
     kernel_.Advance(100);
-    if (kernel_.swallow_marks) return;
+    if (kernel_.swallowed_marks > 0 && kernel_.swallowed_marks-- > 0) return;
     kernel_.rings.begin()->second.Put(RecordBytes(PERF_RECORD_COMM)
                                           .Add(FakeKernel::kOwnTid)
                                           .Add(FakeKernel::kOwnTid)

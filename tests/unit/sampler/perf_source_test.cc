@@ -158,7 +158,7 @@ TEST_F(PerfSourceTest, SamplesOfAllCpusComeInTheOrderOfTime) {
 TEST_F(PerfSourceTest, WithoutAMarkSamplesWaitAndInTheEndHaveAWideBracket) {
   const auto source = Start(Request());
   Take(0, 1);
-  kernel_.swallow_marks = true;
+  kernel_.swallowed_marks = 1000;
   ASSERT_TRUE(source->Collect(*writer_).ok());
   EXPECT_THAT(Addresses(), IsEmpty());
   const uint64_t tsc = kernel_.tsc;
@@ -401,6 +401,34 @@ TEST_F(PerfSourceTest, SeveralEventsShareTheRingOfTheirCpu) {
   }
   EXPECT_EQ(user, 2);
   EXPECT_EQ(kernel, 2);
+}
+
+TEST_F(PerfSourceTest, PeriodsChangeAtRandomUnlessTheyMustNot) {
+  for (const bool jitter : {true, false}) {
+    kernel_ = FakeKernel();
+    PerfRequest request = Request();
+    request.jitter = jitter;
+    const auto source = Start(request);
+    usleep(110'000);  // periods change ten times a second
+    ASSERT_TRUE(source->Collect(*writer_).ok());
+    for (const auto& [fd, opened] : kernel_.open) {
+      if (!opened.redirected) continue;
+      if (!jitter) {
+        EXPECT_EQ(opened.period, 0);
+      } else {
+        EXPECT_GE(opened.period, 750'000);
+        EXPECT_LE(opened.period, 1'250'000);
+      }
+    }
+  }
+}
+
+TEST_F(PerfSourceTest, MarksThatAFullRingSwallowsAreMadeAgain) {
+  const auto source = Start(Request());
+  Take(0, 1);
+  kernel_.swallowed_marks = 2;
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  EXPECT_THAT(Addresses(), ElementsAre(1));
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+// /proc/PID/maps, and this process as one that runs.
+#include "sampler/running_processes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace xenoscope::sampler {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(RunningProcessesTest, OfMapsWhatCanBeExecutedIsKept) {
+  const auto maps = ReadMaps(
+      "00400000-00401000 r--p 00000000 fe:00 1234       /usr/bin/cat\n"
+      "00401000-00405000 r-xp 00001000 fe:00 1234       /usr/bin/cat with blanks\n"
+      "7f0000000000-7f0000001000 rwxp 00000000 00:00 0\n"
+      "7fff00000000-7fff00002000 r-xp 00000000 00:00 0  [vdso]");
+  ASSERT_THAT(maps, SizeIs(3));
+  EXPECT_EQ(maps[0].begin, 0x401000);
+  EXPECT_EQ(maps[0].end, 0x405000);
+  EXPECT_EQ(maps[0].offset, 0x1000);
+  EXPECT_EQ(maps[0].path, "/usr/bin/cat with blanks");
+  EXPECT_EQ(maps[1].path, "[anonymous]");
+  EXPECT_EQ(maps[2].path, "[vdso]");
+}
+
+TEST(RunningProcessesTest, LinesThatAreNoMapsAreLeftOut) {
+  EXPECT_THAT(ReadMaps(""), IsEmpty());
+  EXPECT_THAT(ReadMaps("\n\n"), IsEmpty());
+  EXPECT_THAT(ReadMaps("moon"), IsEmpty());
+  EXPECT_THAT(ReadMaps("5000-4000 r-xp 0 fe:00 1 /backwards\n"), IsEmpty());
+  EXPECT_THAT(ReadMaps("4000-5000 r-xp zz fe:00 1 /offset\n"), IsEmpty());
+  EXPECT_THAT(ReadMaps("4000 r-xp 0 fe:00 1 /no-range\n4000-5000 x\n"), IsEmpty());
+}
+
+TEST(RunningProcessesTest, ThisProcessIsAmongThem) {
+  const auto processes = ReadRunningProcesses();
+  const auto self = std::ranges::find(processes, static_cast<uint32_t>(getpid()),
+                                      &RunningProcess::pid);
+  ASSERT_NE(self, processes.end());
+  EXPECT_EQ(self->name, "sampler_test");
+  const auto own = std::ranges::find_if(self->maps, [](const ExecutableMap& map) {
+    return map.path.ends_with("/sampler_test");
+  });
+  ASSERT_NE(own, self->maps.end());
+  EXPECT_THAT(BuildIdOf(own->path), SizeIs(20));
+}
+
+TEST(RunningProcessesTest, WhatIsNoElfFileHasNoBuildId) {
+  EXPECT_THAT(BuildIdOf("/no/such/file"), IsEmpty());
+  EXPECT_THAT(BuildIdOf("/proc/self/maps"), IsEmpty());
+  EXPECT_THAT(BuildIdOf("/dev/zero"), IsEmpty());
+  EXPECT_THAT(ReadRunningProcesses("/no/such/proc"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler
