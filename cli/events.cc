@@ -1,39 +1,65 @@
-// `xenoscope events`: the names that `record -e` takes on this machine.
+// `xenoscope events`: the names that `record -e` takes on this machine, and which source counts
+// them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/output.h"
+#include "sampler/perf_calls.h"
+#include "sampler/perf_events.h"
 #include "sampler/pmu_events.h"
 
 namespace xenoscope::cli {
 namespace {
 
-absl::Status ListEvents(const std::string& filter) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const auto events, sampler::ListEvents(filter));
-  if (events.empty()) {
-    return NotFoundError("no event has '{}' in its name; `xenoscope events` lists them all",
-                         filter);
+constexpr std::string_view kBoth = "xenoprof perf";
+
+std::string Line(std::string_view name, std::string_view sources, std::string_view text) {
+  return fmt::format("{:<48} {:<{}}  {}\n", name, sources, kBoth.size(), text);
+}
+
+absl::Status ListEvents(const std::string& word) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const auto hardware, sampler::ListEvents(word));
+  const bool counters = sampler::CountersCount(*sampler::LinuxPerfCalls());
+  std::string out;
+  constexpr std::string_view kCycles = "Cycles of the processor that was not halted";
+  if (sampler::IsAbout("cycles", kCycles, word)) {
+    out += Line("cycles", counters ? kBoth : "xenoprof", kCycles);
   }
-  for (const sampler::EventDescription& event : events) {
-    fmt::print("{:<48} {}\n", event.name, event.text);
+  for (const sampler::LinuxEvent& event : sampler::LinuxEvents()) {
+    if (sampler::IsAbout(event.name, event.text, word)) out += Line(event.name, "perf", event.text);
   }
-  return absl::OkStatus();
+  for (const sampler::EventDescription& event : hardware) {
+    const std::string_view sources = event.xenoprof ? (counters ? kBoth : "xenoprof")
+                                     : counters     ? "perf"
+                                                    : "";
+    out += Line(event.name, sources, event.text);
+  }
+  if (out.empty()) {
+    return NotFoundError(
+        "no event has '{}' in its name or description{}; `xenoscope events` lists "
+        "them all",
+        word, sampler::SuggestEvent(word));
+  }
+  return WriteStdout(out);
 }
 
 }  // namespace
 
 void AddEvents(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("events", "List the events that `record -e` takes here");
-  auto filter = std::make_shared<std::string>();
-  command->add_option("FILTER", *filter, "Only names that contain this");
+  CLI::App* command = app.add_subcommand(
+      "events", "List the events that `record -e` takes here, and the sources that count them");
+  auto word = std::make_shared<std::string>();
+  command->add_option("WORD", *word, "Only events with this in their name or description");
   command->footer(
       "Example:\n"
       "  xenoscope events cycles");
-  command->callback([&run, filter] { run = [filter] { return ListEvents(*filter); }; });
+  command->callback([&run, word] { run = [word] { return ListEvents(*word); }; });
 }
 
 }  // namespace xenoscope::cli

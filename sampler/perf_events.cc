@@ -3,6 +3,8 @@
 #include <perfmon/pfmlib.h>
 #include <perfmon/pfmlib_perf_event.h>
 
+#include <array>
+
 #include "base/error.h"
 #include "sampler/pmu_events.h"
 
@@ -13,6 +15,18 @@ constexpr uint64_t kDefaultHz = 1000;
 constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
 // The timer's own limit (kernel/events/core.c, perf_swevent_init_hrtimer).
 constexpr uint64_t kShortestTimerPeriod = 10'000;
+
+constexpr std::array<LinuxEvent, 9> kLinuxEvents{{
+    {"cpu-clock", PERF_COUNT_SW_CPU_CLOCK, "Time, by Linux's timer; the idle task left out"},
+    {"context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, "Switches from thread to thread"},
+    {"cpu-migrations", PERF_COUNT_SW_CPU_MIGRATIONS, "Moves of a thread to another CPU"},
+    {"page-faults", PERF_COUNT_SW_PAGE_FAULTS, "Page faults"},
+    {"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN, "Page faults that needed no disk"},
+    {"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ, "Page faults that had to wait for a disk"},
+    {"alignment-faults", PERF_COUNT_SW_ALIGNMENT_FAULTS, "Unaligned accesses that trapped"},
+    {"emulation-faults", PERF_COUNT_SW_EMULATION_FAULTS, "Instructions that Linux emulated"},
+    {"cgroup-switches", PERF_COUNT_SW_CGROUP_SWITCHES, "Switches to a thread of another cgroup"},
+}};
 
 bool IsTimer(const perf_event_attr& attributes) {
   return attributes.type == PERF_TYPE_SOFTWARE && (attributes.config == PERF_COUNT_SW_CPU_CLOCK ||
@@ -25,9 +39,10 @@ absl::Status Encode(const EventSpec& spec, perf_event_attr& attributes) {
     attributes.config = PERF_COUNT_HW_CPU_CYCLES;
     return absl::OkStatus();
   }
-  if (spec.name == "cpu-clock") {
+  for (const LinuxEvent& event : kLinuxEvents) {
+    if (event.name != spec.name) continue;
     attributes.type = PERF_TYPE_SOFTWARE;
-    attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+    attributes.config = event.config;
     return absl::OkStatus();
   }
   if (const auto code = RawCode(spec.name)) {
@@ -47,6 +62,8 @@ absl::Status Encode(const EventSpec& spec, perf_event_attr& attributes) {
 }
 
 }  // namespace
+
+std::span<const LinuxEvent> LinuxEvents() { return kLinuxEvents; }
 
 absl::StatusOr<PerfEvent> ResolvePerfEvent(const EventSpec& spec) {
   PerfEvent event;

@@ -4,7 +4,9 @@
 #include <linux/perf_event.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +20,14 @@ struct PerfEvent {
   perf_event_attr attributes{};  // what is counted, in which modes, and how often a sample is taken
   bool is_timer = false;         // time itself, of a timer of Linux: the period is in nanoseconds
 };
+
+// An event of Linux itself, which every machine has.
+struct LinuxEvent {
+  std::string_view name;
+  uint64_t config;  // enum perf_sw_ids
+  std::string_view text;
+};
+std::span<const LinuxEvent> LinuxEvents();
 
 // Errors (NotFound): no such event.
 absl::StatusOr<PerfEvent> ResolvePerfEvent(const EventSpec& spec);

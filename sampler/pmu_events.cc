@@ -15,6 +15,8 @@
 namespace xenoscope::sampler {
 namespace {
 
+constexpr uint64_t kLargestXenoprofCode = 0xff;
+
 std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
   std::vector<pfm_pmu_info_t> found;
   for (int i = PFM_PMU_NONE; i < PFM_PMU_MAX; ++i) {
@@ -109,7 +111,7 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
   } else {
     XENOSCOPE_ASSIGN_OR_RETURN(event, Look(spec.name));
   }
-  if (event.code > 0xff) {
+  if (event.code > kLargestXenoprofCode) {
     // Xen 4.17 ORs bits 8 to 11 of an AMD event into the low ones (op_model_athlon.c).
     return InvalidError(
         "event '{}' has the code {:#x}, and xenoprof programs codes above 0xff "
@@ -147,12 +149,11 @@ PmuEvent DefaultEvent(std::string_view xenoprof_cpu_type, uint64_t cpu_hz) {
   return {"unhalted_core_cycles", 0x3c, 0, period};
 }
 
-absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view filter) {
+absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view word) {
   XENOSCOPE_RETURN_IF_ERROR(StartLibpfm());
   auto pmus = CorePmus(/*only_present=*/true);
   const bool known = !pmus.empty();
   if (!known) pmus = CorePmus(/*only_present=*/false);
-  const std::string wanted = absl::AsciiStrToLower(std::string(filter));
   std::vector<EventDescription> events;
   for (const pfm_pmu_info_t& pmu : pmus) {
     for (int i = pmu.first_event; i >= 0; i = pfm_get_event_next(i)) {
@@ -161,11 +162,20 @@ absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view filter
       if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS) break;
       std::string name = absl::AsciiStrToLower(info.name);
       if (!known) name = fmt::format("{}::{}", pmu.name, name);
-      if (name.find(wanted) == std::string::npos) continue;
-      events.push_back({std::move(name), info.desc == nullptr ? "" : info.desc});
+      std::string text = info.desc == nullptr ? "" : info.desc;
+      if (!IsAbout(name, text, word)) continue;
+      events.push_back({std::move(name), std::move(text), info.code <= kLargestXenoprofCode});
     }
   }
   return events;
+}
+
+bool IsAbout(std::string_view name, std::string_view text, std::string_view word) {
+  const std::string wanted = absl::AsciiStrToLower(std::string(word));
+  const auto has = [&wanted](std::string_view where) {
+    return absl::AsciiStrToLower(std::string(where)).find(wanted) != std::string::npos;
+  };
+  return has(name) || has(text);
 }
 
 }  // namespace xenoscope::sampler

@@ -47,14 +47,18 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
 // "i386/arch_perfmon"), with a period that gives 1000 samples a second on a busy CPU of `cpu_hz`.
 PmuEvent DefaultEvent(std::string_view xenoprof_cpu_type, uint64_t cpu_hz);
 
+// Whether a name or a description contains the word, in any case.
+bool IsAbout(std::string_view name, std::string_view text, std::string_view word);
+
 struct EventDescription {
-  std::string name;  // as ParseEvent takes it, without the period
+  std::string name;  // as ParseEventSpec takes it, without the period
   std::string text;
+  bool xenoprof = false;  // can count it
 };
 
-// The events of the processors' PMUs that libpfm4 finds on this machine, whose name contains
-// `filter` in any case. On a processor that it does not know: those of all processors, by their
-// full names.
-absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view filter);
+// The events of the processors' PMUs that libpfm4 finds on this machine, whose name or description
+// contains `word` in any case. On a processor that it does not know: those of all processors, by
+// their full names.
+absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view word);
 
 }  // namespace xenoscope::sampler
