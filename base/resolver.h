@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/mode.h"
+#include "base/process_space.h"
 
 namespace xenoscope {
 
@@ -41,6 +42,10 @@ class Resolver {
   // The function that holds `address` in this domain and mode. Mode::kXen ignores the domain. Never
   // fails: an address without a function gets an id whose Function says why. Not thread-safe.
   virtual FunctionId Resolve(DomainId domain, Mode mode, Address address) = 0;
+  // The same for an address of user mode, of a process that is known.
+  virtual FunctionId ResolveInProcess(DomainId domain, ProcessSpace /*space*/, Address address) {
+    return Resolve(domain, Mode::kUser, address);
+  }
   virtual const Function& Describe(FunctionId id) const = 0;
   // Inlined frames and lines at the address, innermost first; empty without debug information.
   virtual std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) = 0;

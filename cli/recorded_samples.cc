@@ -9,8 +9,9 @@ namespace xenoscope::cli {
 using recording::Sample;
 
 absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording& recording,
-                                                      uint16_t event) {
-  RecordedSamples samples(event);
+                                                      uint16_t event,
+                                                      const RecordedProcesses* processes) {
+  RecordedSamples samples(event, processes);
   for (size_t i = 0; i < recording.info().sources.size(); ++i) {
     XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
     samples.streams_.push_back({std::move(stream), std::nullopt});
@@ -44,6 +45,10 @@ void RecordedSamples::Advance(Stream& stream) const {
   do {
     stream.next = stream.samples.reader.Next();
   } while (stream.next && stream.next->event != event_);
+  if (!stream.next || !stream.next->thread || processes_ == nullptr) return;
+  Sample& sample = *stream.next;
+  sample.space =
+      processes_->SpaceOf(sample.vcpu.domain, sample.thread->pid, Tsc{sample.when.end.value - 1});
 }
 
 }  // namespace xenoscope::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/recorded_processes.h"
 #include "correlate/placing.h"
 #include "recording/recording.h"
 #include "recording/sample.h"
@@ -15,9 +16,10 @@ namespace xenoscope::cli {
 // The samples of one event of all sources, merged in the order of the ends of their brackets.
 class RecordedSamples final : public correlate::SampleSource {
  public:
+  // `processes`, of which samples get their memory's number, outlives them; null: they get none.
   // Errors: those of Recording::OpenSamples.
-  static absl::StatusOr<RecordedSamples> Open(const recording::Recording& recording,
-                                              uint16_t event);
+  static absl::StatusOr<RecordedSamples> Open(const recording::Recording& recording, uint16_t event,
+                                              const RecordedProcesses* processes);
 
   std::optional<recording::Sample> Next() override;
 
@@ -30,11 +32,13 @@ class RecordedSamples final : public correlate::SampleSource {
     std::optional<recording::Sample> next;
   };
 
-  explicit RecordedSamples(uint16_t event) : event_(event) {}
+  RecordedSamples(uint16_t event, const RecordedProcesses* processes)
+      : event_(event), processes_(processes) {}
 
   void Advance(Stream& stream) const;
 
   uint16_t event_;
+  const RecordedProcesses* processes_;
   std::vector<Stream> streams_;
 };
 

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/output.h"
+#include "cli/recorded_processes.h"
 #include "cli/recorded_samples.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
@@ -74,7 +75,8 @@ Brackets Survey(correlate::SampleSource& samples) {
 absl::StatusOr<uint16_t> FirstSampled(const Recording& recording) {
   for (size_t i = 0; i < recording.info().events.size(); ++i) {
     const auto event = static_cast<uint16_t>(i);
-    XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples, RecordedSamples::Open(recording, event));
+    XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
+                               RecordedSamples::Open(recording, event, nullptr));
     if (samples.Next()) return event;
   }
   return 0;
@@ -108,13 +110,16 @@ absl::StatusOr<bool> FromTrace(const Options& options, const RecordingInfo& info
 
 // Whether a sample stands for time: the processor's cycles, or the timer that stood in for them.
 bool CountsTime(const recording::EventInfo& event) {
+  if (event.clocked_by == "linux") return false;  // its faults and switches
   if (!event.clocked_by.empty() && event.clocked_by != "pmu") return true;
   return event.name.find("cycle") != std::string::npos ||
          event.name.find("cpu_clk") != std::string::npos;
 }
 
 std::string EventText(const recording::EventInfo& event) {
-  if (event.clocked_by.empty() || event.clocked_by == "pmu") return event.name;
+  const bool counted =
+      event.clocked_by.empty() || event.clocked_by == "pmu" || event.clocked_by == "linux";
+  if (counted) return event.name;
   return fmt::format("{} (clocked by {})", event.name, event.clocked_by);
 }
 
@@ -163,11 +168,14 @@ absl::Status PlaceAll(const std::optional<TraceInput>& input, const trace::Diale
 // The profile of samples that were recorded.
 absl::Status ProfileRecorded(const Options& options, const Recording& recording,
                              const std::optional<TraceInput>& input, const trace::Dialect& dialect,
-                             Resolver& resolver, report::ProfileReport& out) {
+                             const RecordedProcesses& processes, Resolver& resolver,
+                             report::ProfileReport& out) {
   const RecordingInfo& info = recording.info();
   XENOSCOPE_ASSIGN_OR_RETURN(const uint16_t number, ChooseEvent(recording, options.event));
-  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples survey, RecordedSamples::Open(recording, number));
-  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples, RecordedSamples::Open(recording, number));
+  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples survey,
+                             RecordedSamples::Open(recording, number, nullptr));
+  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
+                             RecordedSamples::Open(recording, number, &processes));
   const recording::EventInfo& event = info.events[number];
   out.event = EventText(event);
   out.is_time = CountsTime(event) && !event.waiting;
@@ -253,10 +261,20 @@ absl::Status Report(const Options& options) {
     const recording::DomainInfo* known = info.Domain(domain);
     return known == nullptr ? std::string() : known->name;
   };
+  RecordedProcesses processes;
+  if (!from_trace) {
+    XENOSCOPE_ASSIGN_OR_RETURN(processes, RecordedProcesses::Read(*recording));
+    processes.GiveTo(symbols.resolver->processes());
+    if (processes.invalid() > 0) {
+      Warn({fmt::format("{}: {} records of processes are damaged, or of a newer version",
+                        options.input, processes.invalid())});
+    }
+  }
+  out.process_name = [&processes](ProcessSpace space) { return processes.NameOf(space); };
   const trace::Dialect dialect = input ? Complete(input->dialect, input->trace) : trace::Dialect();
-  XENOSCOPE_RETURN_IF_ERROR(
-      from_trace ? ProfileTrace(input, dialect, *symbols.resolver, out)
-                 : ProfileRecorded(options, *recording, input, dialect, *symbols.resolver, out));
+  XENOSCOPE_RETURN_IF_ERROR(from_trace ? ProfileTrace(input, dialect, *symbols.resolver, out)
+                                       : ProfileRecorded(options, *recording, input, dialect,
+                                                         processes, *symbols.resolver, out));
   Warn(symbols.resolver->Misfits());
 
   if (options.format == "json") return WriteStdout(report::Dump(ProfileJson(out, selection)));
@@ -271,8 +289,9 @@ void Check(const Options& options) {
     if (!dimension) {
       throw CLI::ValidationError(
           "--by",
-          fmt::format("no {}; choose from domain,vcpu,pcpu,mode,exit,image,function,address",
-                      std::string(name)));
+          fmt::format(
+              "no {}; choose from domain,vcpu,pcpu,mode,exit,process,image,function,address",
+              std::string(name)));
     }
     if (std::find(by.begin(), by.end(), *dimension) != by.end()) {
       throw CLI::ValidationError("--by", fmt::format("{} twice", name));
@@ -302,7 +321,7 @@ void AddReport(CLI::App& app, Run& run) {
       ->capture_default_str();
   command
       ->add_option("--by", options->by,
-                   "columns: any of domain,vcpu,pcpu,mode,exit,image,function,address")
+                   "columns: any of domain,vcpu,pcpu,mode,exit,process,image,function,address")
       ->capture_default_str();
   command
       ->add_option("-d,--domain", options->domains,

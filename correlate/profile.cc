@@ -63,10 +63,12 @@ uint32_t Profile::Intern(std::string_view text) {
   return at->second;
 }
 
-Profile::Names Profile::NamesOf(DomainId domain, Mode mode, Address address, double samples) {
-  const FunctionId id = resolver_->Resolve(domain, mode, address);
+Profile::Names Profile::NamesOf(DomainId domain, const recording::Sample& sample, Address address) {
+  const FunctionId id = sample.mode == Mode::kUser && sample.space.value != 0
+                            ? resolver_->ResolveInProcess(domain, sample.space, address)
+                            : resolver_->Resolve(domain, sample.mode, address);
   const Function& function = resolver_->Describe(id);
-  if (!function.unresolved.empty()) unresolved_[function.unresolved] += samples;
+  if (!function.unresolved.empty()) unresolved_[function.unresolved] += 1;
   const auto found = names_of_function_.find(id.value);
   if (found != names_of_function_.end()) return found->second;
   const Names names{Intern(function.image), Intern(function.name)};
@@ -92,8 +94,9 @@ void Profile::OnPlaced(const PlacedSample& placed) {
   set(Dimension::kVcpu, placed.vcpu.vcpu.value);
   set(Dimension::kMode, static_cast<uint64_t>(mode));
   set(Dimension::kAddress, placed.address);
+  set(Dimension::kProcess, placed.sample->space.value);
   if (Has(Dimension::kImage) || Has(Dimension::kFunction)) {
-    const Names names = NamesOf(placed.vcpu.domain, mode, placed.address, 1);
+    const Names names = NamesOf(placed.vcpu.domain, *placed.sample, placed.address);
     set(Dimension::kImage, names.image);
     set(Dimension::kFunction, names.function);
   }
@@ -220,6 +223,7 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
     row.mode = static_cast<Mode>(at(Dimension::kMode));
     row.exit = UnpackContext(at(Dimension::kExit));
     row.address = at(Dimension::kAddress);
+    row.process = {static_cast<uint32_t>(at(Dimension::kProcess))};
     if (&rows == &rows_) {
       if (Has(Dimension::kImage)) row.image = names_[at(Dimension::kImage)];
       if (Has(Dimension::kFunction)) row.function = names_[at(Dimension::kFunction)];

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "base/process_space.h"
 #include "base/resolver.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
@@ -32,8 +33,9 @@ enum class Dimension : uint8_t {
   kImage,
   kFunction,
   kAddress,
+  kProcess,
 };
-inline constexpr size_t kDimensions = 8;
+inline constexpr size_t kDimensions = 9;
 
 struct ProfileOptions {
   std::vector<Dimension> by;
@@ -53,6 +55,7 @@ struct ProfileRow {
   std::string image;
   std::string function;
   Address address = 0;
+  ProcessSpace process;
 
   double samples = 0;  // a sum of weights
   double share = 0;    // of all time
@@ -137,7 +140,7 @@ class Profile : public PlacingObserver {
   // What no trace measures is one stratum, whosever it is.
   uint32_t StratumOf(VcpuRef vcpu, Context context);
   uint32_t Intern(std::string_view text);
-  Names NamesOf(DomainId domain, Mode mode, Address address, double samples);
+  Names NamesOf(DomainId domain, const recording::Sample& sample, Address address);
   bool Has(Dimension dimension) const { return asked_[static_cast<size_t>(dimension)]; }
   void Close(VcpuRef vcpu, Cluster& cluster);
   static void AddCluster(Rows& rows, std::vector<Hit>& hits, uint32_t Hit::*row,

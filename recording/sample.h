@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "base/process_space.h"
 #include "base/tsc.h"
 
 namespace xenoscope::recording {
@@ -63,6 +64,8 @@ struct Sample {
   std::optional<PcpuId> pcpu;
   // Whose it was, when the source knows.
   std::optional<Thread> thread;
+  // The number that whoever reads the sample has given to its process's memory.
+  ProcessSpace space;
   CallChain callers;
 
   constexpr bool IsInstant() const { return when.Length() == 1; }

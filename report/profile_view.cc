@@ -26,7 +26,7 @@ using correlate::Remainder;
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
-    "domain", "vcpu", "pcpu", "mode", "exit", "image", "function", "address"};
+    "domain", "vcpu", "pcpu", "mode", "exit", "image", "function", "address", "process"};
 // In the order of the columns, after those of the dimensions.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
 
@@ -73,6 +73,8 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return row.function;
     case Dimension::kAddress:
       return uint64_t{row.address};
+    case Dimension::kProcess:
+      return row.process.value == 0 ? std::string("[unknown]") : report.process_name(row.process);
   }
   return {};
 }
@@ -262,7 +264,7 @@ std::string Foot(const ProfileReport& report) {
                        Explain(static_cast<Remainder>(i)));
   }
   if (report.lost_in_buffers > 0) {
-    out += fmt::format("{} entries lost in the hypervisor's sample buffers\n",
+    out += fmt::format("{} entries lost, the sample buffers being full\n",
                        Count(report.lost_in_buffers));
   }
   if (report.damaged > 0) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process_space.h"
 #include "base/tsc.h"
 #include "correlate/placing.h"
 #include "correlate/profile.h"
@@ -34,6 +35,8 @@ struct ProfileReport {
   Clock clock;
   trace::Vendor vendor = trace::Vendor::kUnknown;
   std::function<std::string(DomainId)> domain_name;  // empty: it has none
+  // "bash (1234)"; asked only where rows are by process.
+  std::function<std::string(ProcessSpace)> process_name;
 };
 
 // Which rows are shown, in what order.

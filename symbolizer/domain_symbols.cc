@@ -103,6 +103,12 @@ FunctionId DomainSymbols::Resolve(DomainId domain, Mode mode, Address address) {
   return memo.function;
 }
 
+FunctionId DomainSymbols::ResolveInProcess(DomainId domain, ProcessSpace space, Address address) {
+  if (!processes_.Has(space)) return Resolve(domain, Mode::kUser, address);
+  const Function function = processes_.Find(space, address);
+  return Intern(function.image, function.name, function.unresolved);
+}
+
 DomainSymbols::Space& DomainSymbols::SpaceOf(DomainId domain, Mode mode) {
   Space& own = spaces_[SpaceKey(domain, mode)];
   if (!own.images.empty()) return own;

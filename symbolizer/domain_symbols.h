@@ -26,6 +26,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/resolver.h"
 #include "symbolizer/debug_info.h"
+#include "symbolizer/process_images.h"
 #include "symbolizer/symbol_index.h"
 
 namespace xenoscope::symbolizer {
@@ -50,6 +51,9 @@ class DomainSymbols : public Resolver {
   // Functions of one image and name share an id, in whatever domain they ran: domains that run the
   // same kernel can be compared. O(1) for an address met recently, else O(images log symbols).
   FunctionId Resolve(DomainId domain, Mode mode, Address address) override;
+  // By the process's maps, where processes() has them.
+  FunctionId ResolveInProcess(DomainId domain, ProcessSpace space, Address address) override;
+  ProcessImages& processes() { return processes_; }
   const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
   // From debug information, where the address has a function and a file with DWARF was added.
   std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) override;
@@ -93,6 +97,7 @@ class DomainSymbols : public Resolver {
   FunctionId Intern(std::string_view image, std::string_view name, std::string_view unresolved);
 
   absl::flat_hash_map<uint32_t, Space> spaces_;
+  ProcessImages processes_;
   std::deque<Function> functions_;  // a deque: what Describe() returned stays where it is
   absl::flat_hash_map<std::string, FunctionId> ids_;
   std::vector<Memo> memos_ = std::vector<Memo>(kMemos);

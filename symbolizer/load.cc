@@ -120,6 +120,7 @@ class Loader {
   absl::Status LoadElf(const SymbolSource& source, FileContent file) {
     XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(file.bytes()));
     const std::string build_id = elf.BuildId();
+    if (source.kind == SourceKind::kImage) resolver_->processes().AddStandIn(build_id, source.path);
     const bool other_build =
         !source.build_id.empty() && !build_id.empty() && build_id != source.build_id;
     if (other_build) {

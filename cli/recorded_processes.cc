@@ -1,0 +1,115 @@
+#include "cli/recorded_processes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/error.h"
+
+namespace xenoscope::cli {
+
+using recording::ProcessEntryType;
+using recording::ProcessRecord;
+
+namespace {
+
+std::string Hexadecimal(Bytes bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<RecordedProcesses> RecordedProcesses::Read(const recording::Recording& recording) {
+  RecordedProcesses processes;
+  for (size_t i = 0; i < recording.info().sources.size(); ++i) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const recording::SampleStream stream, recording.OpenSamples(i));
+    XENOSCOPE_ASSIGN_OR_RETURN(recording::ProcessReader reader,
+                               recording::ProcessReader::Open(stream.file.bytes()));
+    while (const auto record = reader.Next()) processes.Take(*record);
+    processes.invalid_ += reader.invalid();
+  }
+  // Nothing tells of the idle task, which is everywhere.
+  for (const recording::DomainInfo& domain : recording.info().domains) {
+    if (!processes.histories_.empty()) processes.Begin(domain.id, 0, Tsc{0}).name = "[idle]";
+  }
+  return processes;
+}
+
+RecordedProcesses::Space& RecordedProcesses::Begin(DomainId domain, uint32_t pid, Tsc when) {
+  histories_[{domain, pid}].emplace_back(when, static_cast<uint32_t>(spaces_.size()));
+  Space& space = spaces_.emplace_back();
+  space.pid = pid;
+  return space;
+}
+
+RecordedProcesses::Space& RecordedProcesses::Newest(const ProcessRecord& record) {
+  const auto found = histories_.find({record.domain, record.pid});
+  if (found == histories_.end()) return Begin(record.domain, record.pid, Tsc{0});
+  return spaces_[found->second.back().second];
+}
+
+void RecordedProcesses::Take(const ProcessRecord& record) {
+  switch (record.type) {
+    case ProcessEntryType::kName:
+      if (record.by_exec) {
+        Begin(record.domain, record.pid, record.when).name = record.text;
+      } else if (record.pid == record.tid) {
+        Newest(record).name = record.text;
+      }
+      return;
+    case ProcessEntryType::kMap: {
+      const std::string build_id = Hexadecimal(record.map.build_id);
+      const auto [file, is_new] = file_numbers_.try_emplace(
+          fmt::format("{}{}{}", build_id, '\0', record.text), static_cast<uint32_t>(files_.size()));
+      if (is_new) files_.push_back({std::string(record.text), build_id});
+      Newest(record).maps.push_back(
+          {record.map.begin, record.map.end, record.map.offset, file->second});
+      return;
+    }
+    case ProcessEntryType::kFork: {
+      if (record.pid == record.parent) return;  // a thread
+      const auto parent = histories_.find({record.domain, record.parent});
+      const Space copy =
+          parent == histories_.end() ? Space{} : spaces_[parent->second.back().second];
+      Space& child = Begin(record.domain, record.pid, record.when);
+      child.name = copy.name;
+      child.maps = copy.maps;
+      return;
+    }
+    case ProcessEntryType::kExit:
+      return;  // its number is free for another, which a fork will tell
+  }
+}
+
+ProcessSpace RecordedProcesses::SpaceOf(DomainId domain, uint32_t pid, Tsc when) const {
+  const auto found = histories_.find({domain, pid});
+  if (found == histories_.end()) return {};
+  const History& history = found->second;
+  const auto next = std::upper_bound(
+      history.begin(), history.end(), when,
+      [](Tsc instant, const std::pair<Tsc, uint32_t>& entry) { return instant < entry.first; });
+  return {next == history.begin() ? history.front().second : std::prev(next)->second};
+}
+
+std::string RecordedProcesses::NameOf(ProcessSpace space) const {
+  if (space.value >= spaces_.size()) return "[unknown]";
+  const Space& known = spaces_[space.value];
+  return fmt::format("{} ({})", known.name.empty() ? "?" : known.name, known.pid);
+}
+
+void RecordedProcesses::GiveTo(symbolizer::ProcessImages& images) const {
+  std::vector<uint32_t> numbers;
+  numbers.reserve(files_.size());
+  for (const File& file : files_) numbers.push_back(images.AddFile(file.path, file.build_id));
+  for (size_t i = 1; i < spaces_.size(); ++i) {
+    if (spaces_[i].maps.empty()) continue;  // a thread of the kernel
+    std::vector<symbolizer::ProcessMap> maps = spaces_[i].maps;
+    for (symbolizer::ProcessMap& map : maps) map.file = numbers[map.file];
+    images.SetMaps({static_cast<uint32_t>(i)}, std::move(maps));
+  }
+}
+
+}  // namespace xenoscope::cli
