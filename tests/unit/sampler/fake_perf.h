@@ -85,7 +85,7 @@ struct FakeKernel {
   int map_error = 0;
   bool knows_build_id = true;
   bool knows_lost = true;
-  uint64_t lost = 0;  // as each event's counter says
+  uint64_t lost = 0;        // as each event's counter says
   int swallowed_marks = 0;  // the next so many
   static constexpr uint32_t kOwnTid = 4242;
 

@@ -39,13 +39,12 @@ TEST(RunningProcessesTest, LinesThatAreNoMapsAreLeftOut) {
 
 TEST(RunningProcessesTest, ThisProcessIsAmongThem) {
   const auto processes = ReadRunningProcesses();
-  const auto self = std::ranges::find(processes, static_cast<uint32_t>(getpid()),
-                                      &RunningProcess::pid);
+  const auto self =
+      std::ranges::find(processes, static_cast<uint32_t>(getpid()), &RunningProcess::pid);
   ASSERT_NE(self, processes.end());
   EXPECT_EQ(self->name, "sampler_test");
-  const auto own = std::ranges::find_if(self->maps, [](const ExecutableMap& map) {
-    return map.path.ends_with("/sampler_test");
-  });
+  const auto own = std::ranges::find_if(
+      self->maps, [](const ExecutableMap& map) { return map.path.ends_with("/sampler_test"); });
   ASSERT_NE(own, self->maps.end());
   EXPECT_THAT(BuildIdOf(own->path), SizeIs(20));
 }
