@@ -220,9 +220,10 @@ absl::Status AgentSource::Save(const recording::Writer& writer, recording::Recor
   for (Guest& guest : guests_) {
     const recording::DomainInfo& domain = guest.session->domain();
     for (const auto& [file, kind] : kFiles) {
-      const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
-        return symbols.domain == domain.id && symbols.kind == kind;
-      });
+      const bool given =
+          std::ranges::any_of(info.symbols, [&, wanted = kind](const SymbolFile& symbols) {
+            return symbols.domain == domain.id && symbols.kind == wanted;
+          });
       if (given || !guest.session->status().ok()) continue;  // the user's own goes before
       const auto content = guest.session->Fetch(file);
       if (!content.ok()) {
