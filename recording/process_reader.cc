@@ -8,7 +8,7 @@ namespace xenoscope::recording {
 
 absl::StatusOr<ProcessReader> ProcessReader::Open(Bytes file) {
   XENOSCOPE_ASSIGN_OR_RETURN(ChunkReader chunks, ChunkReader::Open(file));
-  return ProcessReader(std::move(chunks));
+  return ProcessReader(chunks);
 }
 
 std::optional<ProcessRecord> ProcessReader::Next() {

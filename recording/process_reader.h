@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
@@ -51,7 +50,7 @@ class ProcessReader {
   uint64_t invalid() const { return invalid_; }
 
  private:
-  explicit ProcessReader(ChunkReader chunks) : chunks_(std::move(chunks)) {}
+  explicit ProcessReader(ChunkReader chunks) : chunks_(chunks) {}
 
   // The next one of the chunk, or nothing when it is not valid.
   std::optional<ProcessRecord> NextEntry();

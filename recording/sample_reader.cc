@@ -8,7 +8,7 @@ namespace xenoscope::recording {
 
 absl::StatusOr<SampleReader> SampleReader::Open(Bytes file, size_t events) {
   XENOSCOPE_ASSIGN_OR_RETURN(ChunkReader chunks, ChunkReader::Open(file));
-  return SampleReader(std::move(chunks), events);
+  return SampleReader(chunks, events);
 }
 
 std::optional<Sample> SampleReader::Next() {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
@@ -33,7 +32,7 @@ class SampleReader {
   uint64_t offset() const { return chunks_.offset(); }
 
  private:
-  SampleReader(ChunkReader chunks, size_t events) : chunks_(std::move(chunks)), events_(events) {}
+  SampleReader(ChunkReader chunks, size_t events) : chunks_(chunks), events_(events) {}
 
   bool NextChunk();
   std::optional<Sample> NextEntry();

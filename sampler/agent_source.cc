@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo
 }  // namespace
 
 AgentSource::Opened AgentSource::Open(const AgentRequest& request, const Connect& connect,
-                                      std::function<Tsc()> read_tsc) {
+                                      const std::function<Tsc()>& read_tsc) {
   Opened opened;
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   opened.source.reset(new AgentSource(request.clock_hz, read_tsc));

@@ -38,7 +38,7 @@ class AgentSource final : public Source {
     std::vector<std::pair<DomainId, absl::Status>> silent;
   };
   static Opened Open(const AgentRequest& request, const Connect& connect,
-                     std::function<Tsc()> read_tsc);
+                     const std::function<Tsc()>& read_tsc);
 
   // The number of its first event in the recording; 0 until it is set, which is before Start.
   void SetFirstEvent(uint8_t number) { first_event_ = number; }

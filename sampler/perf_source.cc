@@ -14,7 +14,6 @@ using recording::MapEntry;
 using recording::ProcessEntry;
 using recording::ProcessEntryType;
 using recording::StreamInfo;
-using recording::TimedEntry;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
