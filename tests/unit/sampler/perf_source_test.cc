@@ -63,7 +63,7 @@ class PerfSourceTest : public ::testing::Test {
   }
   // A sample on the CPU, now.
   void Take(int cpu, Address address, uint16_t misc = PERF_RECORD_MISC_USER,
-            std::vector<uint64_t> chain = {}, bool chains = false) {
+            const std::vector<uint64_t>& chain = {}, bool chains = false) {
     RecordBytes record(PERF_RECORD_SAMPLE, misc);
     record.Add(kernel_.IdOf(cpu, 0)).Add(address).Add(uint32_t{50}).Add(uint32_t{51});
     record.Add(kernel_.time).Add(static_cast<uint32_t>(cpu)).Add(uint32_t{0});
