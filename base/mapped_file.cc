@@ -15,9 +15,13 @@
 namespace xenoscope {
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoError(errno, "cannot open {}", path);
   struct stat info {};
+  // A guest may have named the path: opening a pipe waits, and opening a watchdog starts it.
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return InvalidError("{} is not a regular file", path);
+  }
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ErrnoError(errno, "cannot open {}", path);
   if (fstat(fd, &info) != 0) {
     const int error = errno;
     close(fd);
