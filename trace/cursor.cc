@@ -172,17 +172,12 @@ HeadCache::Known* Cursor::Look(uint32_t word) {
   }
   ++heads_known_;
   const void* const purpose = (*wanted_)[static_cast<size_t>(event)];
-  HeadCache::Kind kind = HeadCache::Kind::kUnwanted;
-  if (purpose != nullptr) {
-    kind = IsOfAVcpu(event) ? HeadCache::Kind::kTellsWhoRuns : HeadCache::Kind::kWanted;
-  }
   *known = {.word = word,
             .size = static_cast<uint8_t>(header.size),
-            .payload = static_cast<uint8_t>(header.has_tsc ? 12 : 4),
-            .kind = kind,
+            .tells_who_runs = purpose != nullptr && IsOfAVcpu(event),
             .head = {header.id, event, header.has_tsc, static_cast<uint8_t>(header.words)},
-            .taken = 0,
-            .purpose = purpose};
+            .purpose = purpose,
+            .taken = 0};
   return known;
 }
 

@@ -31,15 +31,13 @@ inline constexpr Wanted kAllEvents = [] {
 // hash table that forgets everything when it is half full.
 class HeadCache {
  public:
-  enum class Kind : uint8_t { kWanted, kTellsWhoRuns, kUnwanted };
   struct alignas(32) Known {
     uint32_t word = 0;
-    uint8_t size = 0;     // bytes of the record; 0: free
-    uint8_t payload = 0;  // byte of it where the payload begins
-    Kind kind = Kind::kWanted;
+    uint8_t size = 0;             // bytes of the record; 0: free
+    bool tells_who_runs = false;  // and is wanted
     RecordHead head;
+    const void* purpose = nullptr;  // of Wanted; null: passed over
     uint64_t taken = 0;             // how many records since they were last counted elsewhere
-    const void* purpose = nullptr;  // of Wanted
   };
   static constexpr size_t kSize = 512;
 
@@ -183,7 +181,6 @@ void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const Wanted& wanted) {
 
 template <bool kCount, typename Sink>
 bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
-  using Kind = HeadCache::Kind;
   const std::byte* const file = file_;
   const std::byte* at = file + pos_;
   // A record of any size can be read from here, and a word behind it, but not further on.
@@ -207,7 +204,8 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
     // What the next record is for is looked up before this one is dealt with: nobody can foretell
     // it, so the processor had better know it when it comes there.
     const uint32_t shape = word >> 28;
-    const std::byte* const behind = at + 4 + (shape & 8) + size_t{shape & 7} * 4;
+    const std::byte* const payload = at + 4 + (shape & 8);
+    const std::byte* const behind = payload + size_t{shape & 7} * 4;
     __builtin_prefetch(behind + kAhead);
     const auto next_word = LoadUnchecked<uint32_t>(behind);
     HeadCache::Known* const next_known = &heads.Guess(next_word);
@@ -218,25 +216,24 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
     const uint64_t leap = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
     if (leap >= kSuspiciousLeap) break;
     const uint64_t tsc = last + leap;
-    if (tsc > (known->kind == Kind::kUnwanted ? through : limit).value) {
+    if (tsc > (purpose == nullptr ? through : limit).value) {
       next = Tsc{tsc};
       common = true;
       break;
     }
-    const std::byte* const payload = at + known->payload;
-    if (known->kind == Kind::kTellsWhoRuns &&
-        !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload)))) [[unlikely]] {
+    if (known->tells_who_runs && !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload))))
+        [[unlikely]] {
       break;
     }
     last = tsc;
     if (kCount) ++known->taken;
-    if (known->kind != Kind::kUnwanted) {
+    if (purpose != nullptr) {
       Record& record = sink.Slot(pcpu_);
       static_cast<RecordHead&>(record) = known->head;
       record.tsc = Tsc{tsc};
       record.offset = static_cast<uint64_t>(at - file);
       record.payload = Payload(payload, known->head.words);
-      const bool tells = Sink::kTellsWhoRan && known->kind == Kind::kTellsWhoRuns;
+      const bool tells = Sink::kTellsWhoRan && known->tells_who_runs;
       more = sink.CommitRecord(tells ? FollowCurrent(record) : current_, purpose);
     }
     at = behind;
