@@ -2,13 +2,14 @@
 // stops growing, so that no guest can make a report eat memory.
 //
 // A table takes at most `most` keys, and all tables that share a Room together no more than it has.
-// What comes after that is for the caller to count as a remainder.
+// What comes after that counts for another key, the remainder's.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -34,15 +35,18 @@ class BoundedTable {
     if (slots_.empty()) [[unlikely]] {
       Grow();
     }
-    size_t at = Place(key);
-    for (; slots_[at].value != nullptr; at = (at + 1) & mask_) {
-      if (slots_[at].key == key) return slots_[at].value;
-    }
+    const size_t at = Probe(key);
+    if (slots_[at].value != nullptr) return slots_[at].value;
     if (entries_.size() >= most || room.left == 0) return nullptr;
     --room.left;
     return &Insert(key, at);
   }
-  // The same, full or not: for the caller's remainders, of which there must be few.
+  // The value of the key, or of `remainder` when there is no room for the key.
+  Value& At(const TableKey& key, const TableKey& remainder, uint32_t most, Room& room) {
+    Value* value = Find(key, most, room);
+    return value != nullptr ? *value : Demand(remainder);
+  }
+  // The value of the key, whether there is room or not: for remainders, of which there must be few.
   Value& Demand(const TableKey& key) {
     Room one{1};
     return *Find(key, std::numeric_limits<uint32_t>::max(), one);
@@ -50,12 +54,7 @@ class BoundedTable {
 
   // The value of the key, or null. For describing, not for counting.
   const Value* Known(const TableKey& key) const {
-    if (slots_.empty()) return nullptr;
-    size_t at = Place(key);
-    while (slots_[at].value != nullptr && !(slots_[at].key == key)) {
-      at = (at + 1) & (slots_.size() - 1);
-    }
-    return slots_[at].value;
+    return slots_.empty() ? nullptr : slots_[Probe(key)].value;
   }
 
   // visit(const TableKey&, const Value&), in the order of the keys' first use.
@@ -70,20 +69,17 @@ class BoundedTable {
   size_t size() const { return entries_.size(); }
 
   // Becomes what it would be had it been given what `earlier` was given, and then what it was given
-  // itself. merge(Value& into, Value& from) adds two values of a key; what finds no room (of the
-  // earlier table's) is for spill(const TableKey&, Value&). Values move.
-  template <typename Merge, typename Spill>
-  void Prepend(BoundedTable& earlier, uint32_t most, Room& room, Merge&& merge, Spill&& spill) {
+  // itself. merge(Value& into, Value& from) adds two values; what finds no room (of the earlier
+  // table's) counts for remainder(key), which is its own remainder. Values move.
+  template <typename Merge, typename Remainder>
+  void Prepend(BoundedTable& earlier, uint32_t most, Room& room, Merge&& merge,
+               Remainder&& remainder) {
     std::swap(slots_, earlier.slots_);
     std::swap(mask_, earlier.mask_);
     std::swap(entries_, earlier.entries_);
     for (Entry& entry : earlier.entries_) {
-      Value* value = Find(entry.key, most, room);
-      if (value != nullptr) {
-        merge(*value, entry.value);
-      } else {
-        spill(std::as_const(entry.key), entry.value);
-      }
+      const TableKey rest = remainder(std::as_const(entry.key));
+      merge(entry.key == rest ? Demand(rest) : At(entry.key, rest, most, room), entry.value);
     }
   }
 
@@ -101,6 +97,12 @@ class BoundedTable {
     const uint64_t mixed = (key.number ^ (uint64_t{key.tag} << 40)) * 0x9e3779b97f4a7c15;
     return static_cast<size_t>(mixed >> 32) & mask_;
   }
+  // Where the key is, or the free slot where it belongs.
+  size_t Probe(const TableKey& key) const {
+    size_t at = Place(key);
+    while (slots_[at].value != nullptr && slots_[at].key != key) at = (at + 1) & mask_;
+    return at;
+  }
   Value& Insert(const TableKey& key, size_t at) {
     Value& value = entries_.emplace_back(Entry{key, {}}).value;
     slots_[at] = {key, &value};
@@ -113,9 +115,7 @@ class BoundedTable {
     mask_ = slots_.size() - 1;
     for (const Slot& slot : old) {
       if (slot.value == nullptr) continue;
-      size_t at = Place(slot.key);
-      while (slots_[at].value != nullptr) at = (at + 1) & mask_;
-      slots_[at] = slot;
+      slots_[Probe(slot.key)] = slot;
     }
   }
 
@@ -124,5 +124,13 @@ class BoundedTable {
   size_t mask_ = 0;                          // one less than there are slots
   std::deque<Entry> entries_;
 };
+
+// The values by the number of their keys, ascending; for tables whose keys differ in that.
+template <typename Value>
+std::map<uint64_t, const Value*> ByNumber(const BoundedTable<Value>& table) {
+  std::map<uint64_t, const Value*> sorted;
+  table.ForEach([&](const TableKey& key, const Value& value) { sorted[key.number] = &value; });
+  return sorted;
+}
 
 }  // namespace xenoscope::analysis

@@ -16,13 +16,13 @@ bool IsWrite(ExitKind kind) { return kind == ExitKind::kPortWrite || kind == Exi
 
 // The tag of the remainder of a kind.
 constexpr uint32_t kRemainder = 0x100;
+TableKey Remainder(const TableKey& key) { return {0, key.tag | kRemainder}; }
 
 }  // namespace
 
 Stat& DeviceAccesses::Of(const DeviceAccess& access, Room& room) {
-  const auto tag = static_cast<uint32_t>(access.kind);
-  Stat* stat = stats_.Find({access.address, tag}, kMost, room);
-  return stat != nullptr ? *stat : stats_.Demand({0, tag | kRemainder});
+  const TableKey key{access.address, static_cast<uint32_t>(access.kind)};
+  return stats_.At(key, Remainder(key), kMost, room);
 }
 
 void DeviceAccesses::Add(const ExitContents& exit, Room& room) {
@@ -35,9 +35,7 @@ void DeviceAccesses::Prepend(DeviceAccesses& earlier, Room& room) {
   not_kept_ += earlier.not_kept_;
   stats_.Prepend(
       earlier.stats_, kMost, room, [](Stat& stat, const Stat& more) { stat.Merge(more); },
-      [this](const TableKey& key, const Stat& more) {
-        stats_.Demand({0, key.tag | kRemainder}).Merge(more);
-      });
+      Remainder);
 }
 
 void DeviceAccesses::Describe(Section& out) const {

@@ -22,10 +22,9 @@ Mode ModeOf(Address address) { return address >> 63 != 0 ? Mode::kKernel : Mode:
 }  // namespace
 
 void EipList::Prepend(EipList& earlier, Room& room) {
-  others_ += earlier.others_;
   counts_.Prepend(
       earlier.counts_, kMost, room, [](uint64_t& count, uint64_t more) { count += more; },
-      [this](const TableKey& /*key*/, uint64_t more) { others_ += more; });
+      [](const TableKey& /*key*/) { return kOthers; });
 }
 
 void EipLists::Prepend(EipLists& earlier, Room& room) {
@@ -45,8 +44,14 @@ void EipLists::Add(const ExitContents& exit, Room& room) {
 void EipList::Describe(DomainId domain, const Facts& facts,
                        absl::FunctionRef<std::string(uint32_t tag)> name, Group& group) const {
   std::vector<std::pair<TableKey, uint64_t>> sorted;
-  uint64_t others = others_;
-  counts_.ForEach([&](const TableKey& key, uint64_t count) { sorted.emplace_back(key, count); });
+  uint64_t others = 0;
+  counts_.ForEach([&](const TableKey& key, uint64_t count) {
+    if (key == kOthers) {
+      others = count;
+    } else {
+      sorted.emplace_back(key, count);
+    }
+  });
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return std::tie(b.second, a.first.number, a.first.tag) <
            std::tie(a.second, b.first.number, b.first.tag);

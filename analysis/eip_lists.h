@@ -18,8 +18,7 @@ class EipList {
  public:
   // O(1); allocates as the table grows.
   void Add(Address eip, uint32_t tag, Room& room) {
-    uint64_t* count = counts_.Find({eip, tag}, kMost, room);
-    ++(count != nullptr ? *count : others_);
+    ++counts_.At({eip, tag}, kOthers, kMost, room);
   }
   // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier list's.
   void Prepend(EipList& earlier, Room& room);
@@ -29,8 +28,8 @@ class EipList {
 
  private:
   static constexpr uint32_t kMost = 8192;
+  static constexpr TableKey kOthers{0, ~uint32_t{0}};
   BoundedTable<uint64_t> counts_;
-  uint64_t others_ = 0;
 };
 
 // Of an HVM vCPU's exits: instructions that Xen emulated, and those that interrupts of the host cut

@@ -22,9 +22,9 @@ uint32_t Tag(const ExitContents& exit, ExitKind kind) {
   const uint32_t reason = std::min(exit.reason & 0xffff, kMostReasons);
   return static_cast<uint32_t>(kind) << 16 | (exit.nested ? kNested : 0) | reason;
 }
-// The tag of the part that takes what finds no room, of the same reason.
-uint32_t OthersTag(uint32_t tag) {
-  return static_cast<uint32_t>(ExitKind::kOthers) << 16 | (tag & 0xffff);
+// The part that takes what finds no room, of the same reason.
+TableKey Others(const TableKey& key) {
+  return {0, static_cast<uint32_t>(ExitKind::kOthers) << 16 | (key.tag & 0xffff)};
 }
 ExitKind KindOf(uint32_t tag) { return static_cast<ExitKind>(tag >> 16); }
 uint32_t ReasonOf(uint32_t tag) { return tag & (kNested - 1); }
@@ -49,19 +49,13 @@ Row KindRow(ExitKind kind, const Numbers& numbers, Stat& all) {
 }  // namespace
 
 void ExitParts::Add(const ExitContents& exit, Room& room) {
-  Stat* stat = stats_.Find({exit.number, Tag(exit, exit.kind)}, kMost, room);
-  if (stat == nullptr) [[unlikely]] {
-    stat = &stats_.Demand({0, OthersTag(Tag(exit, exit.kind))});  // one a reason
-  }
-  stat->Add(exit.length);
+  const TableKey key{exit.number, Tag(exit, exit.kind)};
+  stats_.At(key, Others(key), kMost, room).Add(exit.length);
 }
 
 void ExitParts::Prepend(ExitParts& earlier, Room& room) {
   stats_.Prepend(
-      earlier.stats_, kMost, room, [](Stat& stat, const Stat& more) { stat.Merge(more); },
-      [this](const TableKey& key, const Stat& more) {
-        stats_.Demand({0, OthersTag(key.tag)}).Merge(more);
-      });
+      earlier.stats_, kMost, room, [](Stat& stat, const Stat& more) { stat.Merge(more); }, Others);
 }
 
 void ExitParts::Describe(bool nested, const trace::Dialect& dialect, Group& group) const {

@@ -77,7 +77,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
       vcpu.current = vcpu.next = nullptr;  // the spaces move
       vcpu.spaces.Prepend(
           before.spaces, kMost, room_, [](Space& space, const Space& more) { space.Add(more); },
-          [&](const TableKey& /*key*/, const Space& more) { Remainder(vcpu).Add(more); });
+          [](const TableKey& /*key*/) { return kOthers; });
     });
   }
 
@@ -93,7 +93,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
              std::make_tuple(b.first.tag, a.second->guest, b.first.number);
     });
     for (const auto& [key, space] : sorted) {
-      Row row{key.tag == kRemainder ? "(others)" : fmt::format("0x{:x}", key.number), {}, {}};
+      Row row{key == kOthers ? "(others)" : fmt::format("0x{:x}", key.number), {}, {}};
       row.Add("switches", Unit::kCount, space->switches);
       row.Add("guest_cycles", Unit::kCycles, space->guest);
       row.Add("hypervisor_cycles", Unit::kCycles, space->hypervisor);
@@ -104,7 +104,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
 
  private:
   static constexpr uint32_t kMost = 4096;
-  static constexpr uint32_t kRemainder = 1;
+  static constexpr TableKey kOthers{0, 1};
   struct Space {
     uint64_t switches = 0;
     Cycles guest = 0;
@@ -124,11 +124,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
     Space* next = nullptr;     // from the next VMENTRY on
   };
 
-  Space& At(Vcpu& vcpu, uint64_t page) {
-    Space* space = vcpu.spaces.Find({page, 0}, kMost, room_);
-    return space != nullptr ? *space : Remainder(vcpu);
-  }
-  static Space& Remainder(Vcpu& vcpu) { return vcpu.spaces.Demand({0, kRemainder}); }
+  Space& At(Vcpu& vcpu, uint64_t page) { return vcpu.spaces.At({page, 0}, kOthers, kMost, room_); }
 
   void OnWrite(const Moment& moment) {
     const trace::Record& record = moment.record;

@@ -41,12 +41,12 @@ class Irqs final : public Mergeable<Irqs> {
     const uint32_t irq = record.payload.Word(0);
     if (record.event == Event::kHwIrqHandled) {
       // The low halves of the TSC: their difference is right though they wrap.
-      Of(handled_, {irq, record.pcpu.value}, room_)
+      handled_.At({irq, record.pcpu.value}, kOthers, kMost, room_)
           .Add(record.payload.Word(2) - record.payload.Word(1));
       return;
     }
     if (record.event == Event::kHwIrqUnmappedVector) {
-      ++Of(unmapped_, {irq, 0}, room_);
+      ++unmapped_.At({irq, 0}, kOthers, kMost, room_);
       return;
     }
     for (size_t i = 0; i < kMoves.size(); ++i) {
@@ -55,16 +55,22 @@ class Irqs final : public Mergeable<Irqs> {
       const bool half = record.event == Event::kHwIrqBindVector ||
                         record.event == Event::kHwIrqAssignVector ||
                         record.event == Event::kHwIrqClearVector;
-      ++Of(moves_, {half ? irq & 0xffff : irq, 0}, room_)[i];
+      ++moves_.At({half ? irq & 0xffff : irq, 0}, kOthers, kMost, room_)[i];
     }
   }
 
   void Merge(Irqs& earlier) {
     room_ = earlier.room_;
-    Prepend(earlier.handled_, handled_, [](Stat& stat, const Stat& more) { stat.Merge(more); });
-    Prepend(earlier.moves_, moves_,
-            [](Moves& counts, const Moves& more) { AddCounts(more, counts); });
-    Prepend(earlier.unmapped_, unmapped_, [](uint64_t& count, uint64_t more) { count += more; });
+    const auto others = [](const TableKey& /*key*/) { return kOthers; };
+    handled_.Prepend(
+        earlier.handled_, kMost, room_, [](Stat& stat, const Stat& more) { stat.Merge(more); },
+        others);
+    moves_.Prepend(
+        earlier.moves_, kMost, room_,
+        [](Moves& counts, const Moves& more) { AddCounts(more, counts); }, others);
+    unmapped_.Prepend(
+        earlier.unmapped_, kMost, room_, [](uint64_t& count, uint64_t more) { count += more; },
+        others);
   }
 
   void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
@@ -77,7 +83,7 @@ class Irqs final : public Mergeable<Irqs> {
       for (const auto& [pcpu, stat] : pcpus) all.Merge(*stat);
       Row row{IrqName(irq), {}, {}};
       row.Add(all.Figures());
-      if (irq != kOthers) {
+      if (irq != kOthers.number) {
         for (const auto& [pcpu, stat] : pcpus) {
           row.parts.push_back(Row{fmt::format("p{}", pcpu), {}, {}}.Add(stat->Figures()));
         }
@@ -85,7 +91,7 @@ class Irqs final : public Mergeable<Irqs> {
       handled.rows.push_back(std::move(row));
     }
     Group& moves = out.AddGroup("irq_vectors", "Interrupt vectors");
-    for (const auto& [irq, counts] : Sorted(moves_)) {
+    for (const auto& [irq, counts] : ByNumber(moves_)) {
       Row row{IrqName(irq), {}, {}};
       for (size_t i = 0; i < counts->size(); ++i) {
         if ((*counts)[i] > 0) row.Add(kMoves[i].key, Unit::kCount, (*counts)[i]);
@@ -93,8 +99,9 @@ class Irqs final : public Mergeable<Irqs> {
       moves.rows.push_back(std::move(row));
     }
     Group& unmapped = out.AddGroup("unmapped_vectors", "Interrupts on vectors of no IRQ");
-    for (const auto& [vector, count] : Sorted(unmapped_)) {
-      std::string name = vector == kOthers ? "(others)" : fmt::format("vector 0x{:x}", vector);
+    for (const auto& [vector, count] : ByNumber(unmapped_)) {
+      std::string name =
+          vector == kOthers.number ? "(others)" : fmt::format("vector 0x{:x}", vector);
       unmapped.rows.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, *count));
     }
   }
@@ -104,27 +111,10 @@ class Irqs final : public Mergeable<Irqs> {
 
   // More numbers than any host has; a damaged trace may have them all.
   static constexpr uint32_t kMost = 16384;
-  static constexpr uint64_t kOthers = uint64_t{1} << 32;  // the remainder's number
+  static constexpr TableKey kOthers{uint64_t{1} << 32, 0};
 
-  template <typename Value>
-  static Value& Of(BoundedTable<Value>& table, const TableKey& key, Room& room) {
-    Value* value = table.Find(key, kMost, room);
-    return value != nullptr ? *value : table.Demand({kOthers, 0});
-  }
-  template <typename Value, typename Merge>
-  void Prepend(BoundedTable<Value>& earlier, BoundedTable<Value>& table, Merge&& merge) {
-    table.Prepend(earlier, kMost, room_, merge, [&](const TableKey& /*key*/, const Value& more) {
-      merge(table.Demand({kOthers, 0}), more);
-    });
-  }
-  template <typename Value>
-  static std::map<uint64_t, const Value*> Sorted(const BoundedTable<Value>& table) {
-    std::map<uint64_t, const Value*> sorted;
-    table.ForEach([&](const TableKey& key, const Value& value) { sorted[key.number] = &value; });
-    return sorted;
-  }
   static std::string IrqName(uint64_t irq) {
-    return irq == kOthers ? "(others)" : fmt::format("irq {}", irq);
+    return irq == kOthers.number ? "(others)" : fmt::format("irq {}", irq);
   }
 
   Room room_{3 * kMost};        // each table's own limit is the one that counts

@@ -104,7 +104,7 @@ class Power final : public Mergeable<Power> {
   using Times = BoundedTable<TimeStat>;
   // More than any processor has; a damaged trace may have them all.
   static constexpr uint32_t kMost = 32;
-  static constexpr uint64_t kOthers = uint64_t{1} << 32;  // the remainder's number
+  static constexpr TableKey kOthers{uint64_t{1} << 32, 0};
 
   struct Figures {
     uint64_t changes = 0;
@@ -120,9 +120,7 @@ class Power final : public Mergeable<Power> {
         Room room{kMost};
         times->Prepend(
             *before, kMost, room, [](TimeStat& stat, const TimeStat& more) { stat.Merge(more); },
-            [into = times](const TableKey& /*key*/, const TimeStat& more) {
-              into->Demand({kOthers, 0}).Merge(more);
-            });
+            [](const TableKey& /*key*/) { return kOthers; });
       }
     }
   };
@@ -135,15 +133,13 @@ class Power final : public Mergeable<Power> {
 
   static TimeStat& Of(Times& times, uint32_t number) {
     Room room{1};  // the table's own limit is the one that counts
-    TimeStat* stat = times.Find({number, 0}, kMost, room);
-    return stat != nullptr ? *stat : times.Demand({kOthers, 0});
+    return times.At({number, 0}, kOthers, kMost, room);
   }
 
   static void AddParts(const Times& times, const char* name, Row& row) {
-    std::map<uint64_t, const TimeStat*> sorted;
-    times.ForEach([&](const TableKey& key, const TimeStat& stat) { sorted[key.number] = &stat; });
-    for (const auto& [number, stat] : sorted) {
-      std::string part = number == kOthers ? "(others)" : fmt::format(fmt::runtime(name), number);
+    for (const auto& [number, stat] : ByNumber(times)) {
+      std::string part =
+          number == kOthers.number ? "(others)" : fmt::format(fmt::runtime(name), number);
       row.parts.push_back(Row{std::move(part), {}, {}}.Add(stat->Figures()));
     }
   }

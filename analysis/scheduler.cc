@@ -127,9 +127,8 @@ class Scheduler final : public Mergeable<Scheduler> {
       AddCounts(more.counts, vcpu.counts);
       vcpu.told.Merge(more.told);
     };
-    vcpus_.Prepend(
-        earlier.vcpus_, kMostVcpus, room_, merge,
-        [&](const TableKey& /*key*/, const Vcpu& more) { merge(vcpus_.Demand(kBeyond), more); });
+    vcpus_.Prepend(earlier.vcpus_, kMostVcpus, room_, merge,
+                   [](const TableKey& /*key*/) { return kBeyond; });
     waits_.Merge(earlier.waits_);
     told_.Merge(earlier.told_);
   }
@@ -215,10 +214,7 @@ class Scheduler final : public Mergeable<Scheduler> {
   static TableKey KeyOf(VcpuRef ref) {
     return {uint64_t{ref.domain.value} << 32 | ref.vcpu.value, 0};
   }
-  Vcpu& Of(VcpuRef ref) {
-    Vcpu* vcpu = vcpus_.Find(KeyOf(ref), kMostVcpus, room_);
-    return vcpu != nullptr ? *vcpu : vcpus_.Demand(kBeyond);
-  }
+  Vcpu& Of(VcpuRef ref) { return vcpus_.At(KeyOf(ref), kBeyond, kMostVcpus, room_); }
 
   Room room_{kMostVcpus};
   BoundedTable<Vcpu> vcpus_;
