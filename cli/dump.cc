@@ -2,21 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
+#include "cli/instant.h"
 #include "cli/output.h"
 #include "cli/trace_input.h"
 #include "correlate/clocks.h"
@@ -26,41 +22,6 @@
 
 namespace xenoscope::cli {
 namespace {
-
-// A point in the trace as the user wrote it: "12.5", seconds after its beginning, or "@123456", a
-// TSC.
-struct Instant {
-  bool is_tsc = false;
-  Tsc tsc;
-  double seconds = 0;
-
-  Tsc After(Tsc zero, Clock clock) const {
-    if (is_tsc) return tsc;
-    // Later than any record where the product does not fit.
-    const double cycles = seconds * static_cast<double>(clock.hz);
-    const Cycles most = std::numeric_limits<Cycles>::max() - zero.value;
-    constexpr double kFits = 9e18;
-    if (cycles >= kFits) return zero + most;
-    return zero + std::min(static_cast<Cycles>(std::llround(cycles)), most);
-  }
-};
-
-// Throws CLI::ValidationError.
-Instant ParseInstant(const std::string& option, std::string_view text) {
-  Instant instant;
-  const std::string given(text);
-  instant.is_tsc = text.starts_with('@');
-  if (instant.is_tsc) text.remove_prefix(1);
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = instant.is_tsc ? std::from_chars(text.data(), end, instant.tsc.value)
-                                            : std::from_chars(text.data(), end, instant.seconds);
-  const bool in_range = instant.seconds >= 0 && instant.seconds < 1e9;
-  if (error != std::errc() || rest != end || text.empty() || !in_range) {
-    throw CLI::ValidationError(
-        option, given + " is not a time (write seconds, 1.25, or a TSC, @123456789)");
-  }
-  return instant;
-}
 
 struct Options {
   TraceOptions trace;

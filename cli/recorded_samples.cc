@@ -9,11 +9,12 @@ namespace xenoscope::cli {
 using recording::Sample;
 
 absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording& recording,
-                                                      uint16_t event,
+                                                      const SampleSelection& selection,
                                                       const RecordedProcesses* processes) {
-  RecordedSamples samples(event, processes);
+  RecordedSamples samples(selection.event, processes);
   for (size_t i = 0; i < recording.info().sources.size(); ++i) {
     XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
+    if (i < selection.passed_over.size()) stream.reader.PassOver(selection.passed_over[i]);
     samples.streams_.push_back({std::move(stream), std::nullopt});
   }
   for (Stream& stream : samples.streams_) samples.Advance(stream);

@@ -13,12 +13,20 @@
 
 namespace xenoscope::cli {
 
+// Which samples of a recording.
+struct SampleSelection {
+  uint16_t event = 0;
+  // By source: how many bytes at the beginning of its file are of no interest. Empty: none.
+  std::vector<uint64_t> passed_over{};
+};
+
 // The samples of one event of all sources, merged in the order of the ends of their brackets.
 class RecordedSamples final : public correlate::SampleSource {
  public:
   // `processes`, of which samples get their memory's number, outlives them; null: they get none.
   // Errors: those of Recording::OpenSamples.
-  static absl::StatusOr<RecordedSamples> Open(const recording::Recording& recording, uint16_t event,
+  static absl::StatusOr<RecordedSamples> Open(const recording::Recording& recording,
+                                              const SampleSelection& selection,
                                               const RecordedProcesses* processes);
 
   std::optional<recording::Sample> Next() override;

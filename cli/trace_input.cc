@@ -33,15 +33,7 @@ absl::StatusOr<TraceInput> OpenRecording(const std::string& path) {
   XENOSCOPE_ASSIGN_OR_RETURN(recording::Piece piece, recording.OpenTrace());
   XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(piece.path()));
   const recording::RecordingInfo& info = recording.info();
-  trace::Dialect dialect;
-  if (const trace::Vendor vendor = FromRecording(info.host.vendor);
-      vendor != trace::Vendor::kUnknown) {
-    dialect.vendor = vendor;
-    dialect.vendor_source = trace::DialectSource::kRecorded;
-  }
-  if (const auto version = trace::ParseXenVersion(info.xen.version)) {
-    dialect.SetVersion(*version, trace::DialectSource::kRecorded);
-  }
+  const trace::Dialect dialect = RecordedDialect(info);
   const std::optional<Clock> clock =
       info.host.clock_hz > 0 ? std::optional<Clock>(recording.clock()) : std::nullopt;
   return TraceInput{std::move(recording), std::move(piece), std::move(trace), clock, dialect};
@@ -111,6 +103,19 @@ absl::StatusOr<TraceInput> OpenAsIs(const std::string& path) {
 }
 
 }  // namespace
+
+trace::Dialect RecordedDialect(const recording::RecordingInfo& info) {
+  trace::Dialect dialect;
+  if (const trace::Vendor vendor = FromRecording(info.host.vendor);
+      vendor != trace::Vendor::kUnknown) {
+    dialect.vendor = vendor;
+    dialect.vendor_source = trace::DialectSource::kRecorded;
+  }
+  if (const auto version = trace::ParseXenVersion(info.xen.version)) {
+    dialect.SetVersion(*version, trace::DialectSource::kRecorded);
+  }
+  return dialect;
+}
 
 std::string TraceInput::DomainName(DomainId domain) const {
   if (!recording) return "";

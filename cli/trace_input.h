@@ -43,6 +43,9 @@ struct TraceInput {
   std::string DomainName(DomainId domain) const;
 };
 
+// What the recording knows of its trace's dialect.
+trace::Dialect RecordedDialect(const recording::RecordingInfo& info);
+
 // Prints what the recording warns of to stderr. Errors: those of opening either; an offset of a
 // pCPU that is not in the trace.
 absl::StatusOr<TraceInput> OpenTraceInput(const TraceOptions& options);

@@ -76,9 +76,16 @@ std::optional<Chunk> ChunkReader::Next() {
       Damaged(at);
       continue;
     }
+    good_end_ = offset_;
     return Chunk{*header, *entries};
   }
   return std::nullopt;
+}
+
+void ChunkReader::PassOver(uint64_t bytes) {
+  if (bytes <= offset_) return;
+  offset_ = bytes;
+  while (offset_ < file_.size() && !HeaderAt(offset_)) ++offset_;
 }
 
 std::optional<ChunkHeader> ChunkReader::HeaderAt(uint64_t offset) const {

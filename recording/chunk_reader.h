@@ -39,20 +39,25 @@ class ChunkReader {
   // more than one look at each byte.
   std::optional<Chunk> Next();
 
+  // Goes on behind the first `bytes` of the file, if it is not there yet, at the next chunk that
+  // begins there; what comes before that is not damage.
+  void PassOver(uint64_t bytes);
+
   SampleDamage& damage() { return damage_; }
   const SampleDamage& damage() const { return damage_; }
   void Damaged(uint64_t offset);
-  // Of the end of the last chunk.
-  uint64_t offset() const { return offset_; }
+  // Of the end of the last good chunk.
+  uint64_t offset() const { return good_end_; }
 
  private:
-  ChunkReader(Bytes file, uint64_t offset) : file_(file), offset_(offset) {}
+  ChunkReader(Bytes file, uint64_t offset) : file_(file), offset_(offset), good_end_(offset) {}
 
   // The header at `offset` when one is whole there.
   std::optional<ChunkHeader> HeaderAt(uint64_t offset) const;
 
   Bytes file_;
   uint64_t offset_ = 0;
+  uint64_t good_end_ = 0;
   SampleDamage damage_;
 };
 

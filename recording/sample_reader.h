@@ -22,6 +22,8 @@ class SampleReader {
   // `file` outlives the reader and its samples. `events` is the number of events of the recording.
   // Errors (InvalidArgument): not a sample file, or one of a newer major version.
   static absl::StatusOr<SampleReader> Open(Bytes file, size_t events);
+  // As ChunkReader::PassOver, before the first Next.
+  void PassOver(uint64_t bytes) { chunks_.PassOver(bytes); }
 
   // The next sample, or nothing at the end.
   std::optional<Sample> Next();

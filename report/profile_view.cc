@@ -1,6 +1,7 @@
 #include "report/profile_view.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,8 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/str_split.h"
+#include "base/error.h"
 #include "base/ids.h"
 #include "base/mode.h"
 #include "report/table_csv.h"
@@ -263,6 +266,9 @@ std::string Foot(const ProfileReport& report) {
     out += fmt::format("{} samples {}\n", Count(counts.unplaced.at(i)),
                        Explain(static_cast<Remainder>(i)));
   }
+  if (report.outside > 0) {
+    out += fmt::format("{} samples outside the time that was asked for\n", Count(report.outside));
+  }
   if (report.lost_in_buffers > 0) {
     out += fmt::format("{} entries lost, the sample buffers being full\n",
                        Count(report.lost_in_buffers));
@@ -307,10 +313,21 @@ std::string Foot(const ProfileReport& report) {
 
 }  // namespace
 
-std::optional<Dimension> DimensionByName(std::string_view name) {
-  const auto* const found = std::find(kDimensionNames.begin(), kDimensionNames.end(), name);
-  if (found == kDimensionNames.end()) return std::nullopt;
-  return static_cast<Dimension>(found - kDimensionNames.begin());
+absl::StatusOr<std::vector<Dimension>> ParseDimensions(const std::string& names) {
+  std::vector<Dimension> dimensions;
+  const std::vector<std::string> words = absl::StrSplit(names, ',');
+  for (const std::string& name : words) {
+    const auto* const found = std::find(kDimensionNames.begin(), kDimensionNames.end(), name);
+    if (found == kDimensionNames.end()) {
+      return InvalidError("no {}; choose from {}", name, fmt::join(kDimensionNames, ","));
+    }
+    const auto dimension = static_cast<Dimension>(found - kDimensionNames.begin());
+    if (std::find(dimensions.begin(), dimensions.end(), dimension) != dimensions.end()) {
+      return InvalidError("{} twice", name);
+    }
+    dimensions.push_back(dimension);
+  }
+  return dimensions;
 }
 
 std::string_view ToString(Dimension dimension) {
@@ -321,6 +338,10 @@ bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {
   if (std::find(kFigures.begin(), kFigures.end(), key) != kFigures.end()) return true;
   return std::any_of(by.begin(), by.end(),
                      [key](Dimension dimension) { return ToString(dimension) == key; });
+}
+
+Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection) {
+  return FlatTable(report, selection, Reader::kPeople);
 }
 
 std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,
@@ -375,6 +396,7 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
             {"placements", std::move(placements)},
             {"lost_in_buffers", report.lost_in_buffers},
             {"damaged", report.damaged},
+            {"outside_range", report.outside},
             {"repaired_addresses", counts.repaired},
             {"stale_addresses", counts.stale}}},
           {"event", report.event},

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/process_space.h"
 #include "base/tsc.h"
 #include "correlate/placing.h"
@@ -27,6 +27,7 @@ struct ProfileReport {
   // Beside counts.samples: what never became a sample.
   uint64_t lost_in_buffers = 0;       // buffer entries that Xen had no room for
   uint64_t damaged = 0;               // samples in damaged parts of the files
+  uint64_t outside = 0;               // samples outside the range that was asked for
   std::string event;                  // "cycles (clocked by hpet:500)"
   std::vector<std::string> cautions;  // how far these samples may be trusted, a sentence each
   bool is_time = true;
@@ -47,12 +48,16 @@ struct ProfileSelection {
   double threshold = 0;           // least share
 };
 
-// The dimension of this name, as --by has it.
-std::optional<correlate::Dimension> DimensionByName(std::string_view name);
+// The dimensions of these names, divided by commas, as --by has them. Errors (InvalidArgument): no
+// such name; one twice.
+absl::StatusOr<std::vector<correlate::Dimension>> ParseDimensions(const std::string& names);
 std::string_view ToString(correlate::Dimension dimension);
 
 // Whether rows can be sorted by it: a column of `by`, or a figure.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);
+
+// One row a line, for people, in the selection's order.
+Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection);
 
 std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,
                         const TextStyle& style);

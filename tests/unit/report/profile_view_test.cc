@@ -14,6 +14,7 @@ using correlate::Dimension;
 using correlate::Placement;
 using correlate::ProfileRow;
 using correlate::Remainder;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -125,8 +126,12 @@ TEST(ProfileJson, KeepsItsKeys) {
 }
 
 TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
-  EXPECT_EQ(DimensionByName("function"), Dimension::kFunction);
-  EXPECT_EQ(DimensionByName("functions"), std::nullopt);
+  EXPECT_THAT(*ParseDimensions("function,domain"),
+              ElementsAre(Dimension::kFunction, Dimension::kDomain));
+  EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
+            "no functions; choose from "
+            "domain,vcpu,pcpu,mode,exit,image,function,address,process");
+  EXPECT_EQ(ParseDimensions("mode,mode").status().message(), "mode twice");
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "cycles"));
   EXPECT_FALSE(IsSortKey({Dimension::kExit}, "function"));

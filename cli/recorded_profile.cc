@@ -1,0 +1,195 @@
+#include "cli/recorded_profile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "correlate/exit_samples.h"
+#include "correlate/placing.h"
+#include "correlate/profile.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using recording::Recording;
+using recording::RecordingInfo;
+using recording::Sample;
+
+// From this version on, until xenoprof's end, Xen on AMD logs stale addresses (method.md §2.2).
+constexpr trace::XenVersion kFirstStale = trace::MakeVersion(4, 11);
+
+// The samples of another source that lie in a range.
+class SamplesWithin final : public correlate::SampleSource {
+ public:
+  SamplesWithin(correlate::SampleSource& source, TscRange range) : source_(source), range_(range) {}
+
+  std::optional<Sample> Next() override {
+    std::optional<Sample> sample = source_.Next();
+    while (sample && (sample->when.begin < range_.begin || range_.end < sample->when.end)) {
+      ++outside_;
+      sample = source_.Next();
+    }
+    return sample;
+  }
+  uint64_t outside() const { return outside_; }
+
+ private:
+  correlate::SampleSource& source_;
+  TscRange range_;
+  uint64_t outside_ = 0;
+};
+
+// What one pass over the samples tells of them.
+struct Brackets {
+  TscRange all{Tsc{std::numeric_limits<uint64_t>::max()}, Tsc{0}};
+  Cycles longest = 0;
+};
+
+Brackets Survey(correlate::SampleSource& samples) {
+  Brackets brackets;
+  while (const std::optional<Sample> sample = samples.Next()) {
+    brackets.all.begin = std::min(brackets.all.begin, sample->when.begin);
+    brackets.all.end = std::max(brackets.all.end, sample->when.end);
+    brackets.longest = std::max(brackets.longest, sample->when.Length());
+  }
+  return brackets;
+}
+
+// The first event of which there is a sample; the first when there is none.
+absl::StatusOr<uint16_t> FirstSampled(const Recording& recording) {
+  for (size_t i = 0; i < recording.info().events.size(); ++i) {
+    SampleSelection selection;
+    selection.event = static_cast<uint16_t>(i);
+    XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
+                               RecordedSamples::Open(recording, selection, nullptr));
+    if (samples.Next()) return selection.event;
+  }
+  return 0;
+}
+
+// Whether a sample stands for time: the processor's cycles, or the timer that stood in for them.
+bool CountsTime(const recording::EventInfo& event) {
+  if (event.clocked_by == "linux") return false;  // its faults and switches
+  if (!event.clocked_by.empty() && event.clocked_by != "pmu") return true;
+  return event.name.find("cycle") != std::string::npos ||
+         event.name.find("cpu_clk") != std::string::npos;
+}
+
+std::string EventText(const recording::EventInfo& event) {
+  const bool counted =
+      event.clocked_by.empty() || event.clocked_by == "pmu" || event.clocked_by == "linux";
+  if (counted) return event.name;
+  return fmt::format("{} (clocked by {})", event.name, event.clocked_by);
+}
+
+// Places the samples by the trace, or without one. Fills what the report says of it.
+absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
+                      correlate::SampleSource& all, correlate::Profile& profile,
+                      report::ProfileReport& out) {
+  SamplesWithin samples(all, input.within);
+  if (input.trace == nullptr) {
+    out.counts = correlate::PlaceWithoutTrace(samples, profile);
+    out.outside = samples.outside();
+    return absl::OkStatus();
+  }
+  const trace::Dialect& dialect = input.dialect;
+  out.vendor = dialect.vendor;
+  correlate::PlacingOptions placing;
+  placing.sampled = out.sampled;
+  placing.longest_bracket = longest_bracket;
+  placing.vendor = dialect.vendor;
+  if (dialect.vendor == trace::Vendor::kSvm && dialect.before_version > kFirstStale) {
+    placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
+  }
+  correlate::Placer placer(placing, samples, profile);
+  trace::OrderedStream stream = input.trace->Stream();
+  while (const trace::Item* item = stream.Next()) placer.Take(*item);
+  XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
+  out.counts = placer.counts();
+  out.outside = samples.outside();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+trace::Dialect CompleteDialect(trace::Dialect known, const trace::TraceFile& trace) {
+  if (known.vendor != trace::Vendor::kUnknown) return known;
+  trace::DialectEvidence evidence;
+  trace::OrderedStream stream = trace.Stream();
+  while (const trace::Item* item = stream.Next()) {
+    if (item->kind == trace::ItemKind::kRecord) evidence.Observe(item->record);
+    if (evidence.Enough()) break;
+  }
+  const trace::Dialect inferred = evidence.Conclude();
+  known.vendor = inferred.vendor;
+  known.vendor_source = inferred.vendor_source;
+  return known;
+}
+
+absl::StatusOr<uint16_t> ChooseEvent(const Recording& recording, const std::string& name) {
+  const RecordingInfo& info = recording.info();
+  if (info.events.empty()) return NotFoundError("the recording has no samples: no event");
+  std::vector<std::string> names;
+  for (size_t i = 0; i < info.events.size(); ++i) {
+    if (info.events[i].name == name) return static_cast<uint16_t>(i);
+    names.push_back(info.events[i].name);
+  }
+  if (name.empty()) return FirstSampled(recording);
+  return NotFoundError("no event {} in the recording; it has {}", name, fmt::join(names, ", "));
+}
+
+absl::Status ProfileRecorded(const ProfileInput& input, const Recording& recording,
+                             const SampleSelection& selection, const RecordedProcesses& processes,
+                             report::ProfileReport& out) {
+  const RecordingInfo& info = recording.info();
+  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples survey,
+                             RecordedSamples::Open(recording, selection, nullptr));
+  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
+                             RecordedSamples::Open(recording, selection, &processes));
+  const recording::EventInfo& event = info.events[selection.event];
+  out.event = EventText(event);
+  out.is_time = CountsTime(event) && !event.waiting;
+  if (event.waiting) {
+    out.cautions.emplace_back(
+        "samples are of vCPUs that were waiting for a pCPU: where they had been preempted, and how "
+        "often, not where their time went");
+  }
+  for (const recording::StreamInfo& stream : info.streams) {
+    out.lost_in_buffers += stream.logged.lost;
+  }
+  const Brackets brackets = Survey(survey);
+  out.sampled = info.started < info.stopped ? TscRange{info.started, info.stopped} : brackets.all;
+  out.sampled = out.sampled.Intersect(input.within);
+  correlate::Profile profile({out.by, out.is_time, static_cast<double>(event.period)},
+                             *input.resolver);
+  ProfileInput placed = input;
+  if (event.waiting) placed.trace = nullptr;  // on no pCPU: the trace has no place for them
+  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(placed, brackets.longest, samples, profile, out));
+  out.damaged = samples.Damaged();
+  XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
+  return absl::OkStatus();
+}
+
+absl::Status ProfileTrace(const ProfileInput& input, report::ProfileReport& out) {
+  correlate::ExitSamples survey(*input.trace, input.dialect.vendor);
+  correlate::ExitSamples samples(*input.trace, input.dialect.vendor);
+  out.event = "the trace: VM exits by interrupts of the host";
+  const Brackets brackets = Survey(survey);
+  out.sampled = survey.traced().Intersect(input.within);
+  out.cautions.emplace_back(
+      "samples are the addresses at which an interrupt of the host or an NMI took an HVM guest "
+      "from its processor: none is of Xen, of dom0 or of a PV guest");
+  out.cautions.emplace_back(
+      "they are not random: timers and devices interrupt, so what a guest does in step with those "
+      "has too many samples or too few");
+  correlate::Profile profile({out.by, out.is_time, /*period=*/0}, *input.resolver);
+  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, brackets.longest, samples, profile, out));
+  XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
+  return absl::OkStatus();
+}
+
+}  // namespace xenoscope::cli
