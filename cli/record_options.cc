@@ -1,0 +1,218 @@
+#include "cli/record_options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using recording::SymbolFile;
+
+constexpr const char* kGroup = "What is recorded";
+
+constexpr std::string_view kTraceAlone = "trace";  // of --source
+
+[[noreturn]] void Wrong(const std::string& option, const std::string& what) {
+  throw CLI::ValidationError(option, what);
+}
+
+uint32_t ParseClock(const std::string& text) {
+  constexpr std::string_view kHpet = "hpet:";
+  uint32_t hz = 0;
+  if (text.starts_with(kHpet)) {
+    const char* const begin = text.data() + kHpet.size();
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(begin, end, hz);
+    if (error == std::errc() && stopped == end && hz > 0) return hz;
+  }
+  Wrong("--clock", fmt::format("'{}' is neither pmu nor hpet:HZ", text));
+}
+
+sampler::SampleRequest ParseSampling(const RecordOptions& options) {
+  sampler::SampleRequest samples = options.samples;
+  samples.call_chains = samples.call_chains || !options.call_graph.empty();
+  if (options.source == "xenoprof") samples.source = sampler::SourceKind::kXenoprof;
+  if (options.source == "vcpu") samples.source = sampler::SourceKind::kVcpu;
+  if (options.source == "perf") samples.source = sampler::SourceKind::kPerf;
+  for (const std::string& text : options.events) {
+    auto event = sampler::ParseEventSpec(text);
+    if (!event.ok()) Wrong("-e", std::string(Message(event.status())));
+    samples.events.push_back(*std::move(event));
+  }
+  samples.active = options.active;
+  samples.agent_events = options.events;
+  samples.agent_bytes = uint64_t{options.agent_mb} << 20;
+  if (!options.passive.empty()) {
+    samples.passive = options.passive;
+    std::erase(*samples.passive, "none");
+  }
+  if (options.clock != "pmu") samples.hpet_hz = ParseClock(options.clock);
+  if (options.drain_ms) {
+    samples.drain_interval =
+        std::chrono::nanoseconds(static_cast<int64_t>(*options.drain_ms * 1'000'000));
+  }
+  return samples;
+}
+
+void AddGuestOption(CLI::App& command, RecordOptions& options, const std::string& name,
+                    SymbolFile::Kind kind, const std::string& help) {
+  command.add_option(name, options.guest_files[kind], help)
+      ->type_name("DOMAIN=FILE")
+      ->expected(1)
+      ->take_all();
+}
+
+}  // namespace
+
+sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
+  sampler::RecordRequest request;
+  if (options.source != kTraceAlone) {
+    request.samples = ParseSampling(options);
+  } else if (!options.active.empty()) {
+    Wrong("--active", "wants samples, and --source trace takes none");
+  } else if (options.no_trace) {
+    Wrong("--no-trace", "and --source trace leave nothing");
+  }
+  if (!options.no_trace) request.trace = options.trace;
+  for (const auto& [kind, texts] : options.guest_files) {
+    for (const std::string& text : texts) {
+      const size_t equals = text.find('=');
+      if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+        Wrong("--guest-...", fmt::format("'{}' is not DOMAIN=FILE", text));
+      }
+      request.guest_files.push_back({kind, text.substr(0, equals), text.substr(equals + 1)});
+      const std::string& path = request.guest_files.back().path;
+      if (access(path.c_str(), R_OK) != 0) {
+        Wrong("--guest-...", fmt::format("cannot read {}", path));
+      }
+    }
+  }
+  return request;
+}
+
+void AddRecordOptions(CLI::App& command, RecordOptions& options) {
+  const size_t before = command.get_options().size();
+  command
+      .add_option("--source", options.source,
+                  "Where samples come from: xenoprof; vcpu: looks from dom0 at the guests' vCPUs, "
+                  "on any Xen; perf: dom0's own Linux, or a Linux without Xen; trace: only the VM "
+                  "exits in the trace; auto: the best that this "
+                  "host has")
+      ->check(CLI::IsMember({"auto", "xenoprof", "vcpu", "perf", "trace"}))
+      ->type_name("SOURCE")
+      ->capture_default_str();
+  command
+      .add_option("-e,--event", options.events,
+                  "Sample every PERIOD counts of an event, or HZ times a second: a name of "
+                  "`xenoscope events`, or rUUEE (unit mask, code), then u, k, h: in user mode, "
+                  "kernel, hypervisor only; may be repeated. Default: cycles, 1000 a second")
+      ->type_name("EVENT[:ukh][:PERIOD|@HZ]")
+      ->expected(1)
+      ->take_all();
+  command.add_flag("-g", options.samples.call_chains, "As --call-graph fp");
+  command
+      .add_option("--call-graph", options.call_graph,
+                  "Call chains too; fp: by frame pointers (xenoprof, perf)")
+      ->check(CLI::IsMember({"fp"}))
+      ->type_name("fp");
+  command.add_flag("--jitter,!--no-jitter", options.samples.jitter,
+                   "perf: periods change at random, so that nothing is in step with them; on "
+                   "unless --no-jitter");
+  command
+      .add_option("--active", options.active,
+                  "Domains that sample themselves, by name or id: `xenoscope agent` runs in them "
+                  "(docs/agent.md)")
+      ->type_name("DOMAIN,...")
+      ->delimiter(',')
+      ->expected(1)
+      ->take_all();
+  command
+      .add_option("--agent-limit", options.agent_mb,
+                  "MB that the agent of an active domain may send in this recording")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("MB")
+      ->capture_default_str();
+  command
+      .add_option("--passive", options.passive,
+                  "Domains that dom0 samples, by name or id; none; default: all that are not "
+                  "active. One can be both")
+      ->type_name("DOMAIN,...")
+      ->delimiter(',')
+      ->expected(1)
+      ->take_all();
+  command
+      .add_option("--clock", options.clock,
+                  "What takes samples: the processor's counters (pmu), or, where there are "
+                  "none, NMIs of the machine's timer (hpet:HZ)")
+      ->type_name("pmu|hpet:HZ")
+      ->capture_default_str();
+  command
+      .add_option("--drain-interval", options.drain_ms,
+                  "Milliseconds between two looks into the sample buffers; of xenoprof how "
+                  "exactly a sample's time is known; default: 5, of perf 50")
+      ->check(CLI::Range(0.1, 1000.0))
+      ->type_name("MS");
+  command
+      .add_option("--buffer-samples", options.samples.buffer_samples,
+                  "Samples that Xen holds for each vCPU")
+      ->check(CLI::Range(16, 8189))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--looks", options.samples.looks_hz,
+                  "vcpu: looks a second at each vCPU, at random instants")
+      ->check(CLI::Range(1.0, 10000.0))
+      ->type_name("HZ")
+      ->capture_default_str();
+  command
+      .add_option("--seed", options.samples.seed,
+                  "Of random instants and periods; default: another one each time")
+      ->type_name("N");
+  command.add_flag("--no-trace", options.no_trace, "Samples only");
+  command.add_option("--trace-events", options.trace.events, "What to trace, as xentrace -e")
+      ->type_name("MASK")
+      ->capture_default_str();
+  command
+      .add_option("--trace-buffer", options.trace.buffer_pages,
+                  "Pages of trace that Xen holds for each pCPU")
+      ->check(CLI::Range(1, 16384))
+      ->type_name("PAGES")
+      ->capture_default_str();
+  command
+      .add_option("--trace-poll", options.trace.poll_ms,
+                  "Milliseconds between two looks of xentrace into its buffers")
+      ->check(CLI::Range(1, 10000))
+      ->type_name("MS")
+      ->capture_default_str();
+  AddGuestOption(command, options, "--guest-kallsyms", SymbolFile::Kind::kKallsyms,
+                 "/proc/kallsyms or System.map of a guest's kernel");
+  AddGuestOption(command, options, "--guest-vmlinux", SymbolFile::Kind::kVmlinux,
+                 "The ELF file of a guest's kernel, with symbols");
+  AddGuestOption(command, options, "--guest-image", SymbolFile::Kind::kImage,
+                 "An ELF file that runs in a guest's user mode");
+  const std::vector<CLI::Option*> all = command.get_options([](CLI::Option*) { return true; });
+  for (size_t i = before; i < all.size(); ++i) all[i]->group(kGroup);
+}
+
+std::vector<std::string> GivenRecordOptions(const CLI::App& command) {
+  std::vector<std::string> given;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() != kGroup) continue;
+    if (option->get_lnames().empty()) {  // -g, which takes no word
+      if (option->count() > 0) given.push_back("-" + option->get_snames().front());
+      continue;
+    }
+    const std::string name = "--" + option->get_lnames().front();
+    for (const std::string& word : option->results()) given.push_back(name + "=" + word);
+  }
+  return given;
+}
+
+}  // namespace xenoscope::cli

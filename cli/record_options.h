@@ -1,0 +1,41 @@
+// What is recorded, and how: the options of `record`, which `top` takes too.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "recording/info.h"
+#include "sampler/recorder.h"
+
+namespace xenoscope::cli {
+
+// The words of the command line, before they mean anything.
+struct RecordOptions {
+  std::vector<std::string> events;
+  std::vector<std::string> active;
+  std::vector<std::string> passive;
+  uint32_t agent_mb = 1024;
+  std::string clock = "pmu";
+  std::string source = "auto";
+  std::string call_graph;
+  bool no_trace = false;
+  sampler::TraceRequest trace;
+  sampler::SampleRequest samples;
+  std::optional<double> drain_ms;
+  std::map<recording::SymbolFile::Kind, std::vector<std::string>> guest_files;
+};
+
+// Adds them to a command, in a group of their own. `options` must outlive it.
+void AddRecordOptions(CLI::App& command, RecordOptions& options);
+
+// What they mean; the rest of the request is the caller's. Throws CLI::ValidationError.
+sampler::RecordRequest ParseRecordOptions(const RecordOptions& options);
+
+// Those of AddRecordOptions that were given, as arguments of another command that has them.
+std::vector<std::string> GivenRecordOptions(const CLI::App& command);
+
+}  // namespace xenoscope::cli
