@@ -195,7 +195,8 @@ absl::Status Writer::WriteInfo(const RecordingInfo& info) const {
     const File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
     if (file.fd() < 0) return DiskError(errno, temporary);
     int error = WriteAll(file.fd(), ToJson(info));
-    if (error == 0 && fsync(file.fd()) != 0) error = errno;
+    // While sampling goes on nobody has the time to wait for the disk.
+    if (error == 0 && info.state == State::kComplete && fsync(file.fd()) != 0) error = errno;
     if (error != 0) {
       unlink(temporary.c_str());
       return DiskError(error, temporary);

@@ -41,7 +41,8 @@ class Writer {
   // again.
   void Abandon() const;
 
-  // Replaces recording.json, in one step for every reader and every crash.
+  // Replaces recording.json, in one step for every reader. Waits for the disk only once it is
+  // complete.
   absl::Status WriteInfo(const RecordingInfo& info) const;
 
  private:

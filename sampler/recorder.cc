@@ -72,6 +72,7 @@ class Recorder {
   steady_clock::time_point Due() const;
   absl::Status Step();
   void WatchDomains();
+  void WriteInfoSoFar() const;
   void Stop();
   void EndSampling();
   void StopTrace();
@@ -256,6 +257,7 @@ void Recorder::Loop() {
       next_watch = steady_clock::now() + kSecond;
       WatchDomains();
       progress_(Now());
+      WriteInfoSoFar();
     }
   }
 }
@@ -285,6 +287,16 @@ void Recorder::WatchDomains() {
   for (DomainInfo& domain : *now) {
     if (!is_known(domain.id)) known.push_back(std::move(domain));
   }
+}
+
+// For those who look while it goes on, and for what a kill leaves. Where it cannot be written the
+// last one stays; a disk that is full ends the recording through what matters.
+void Recorder::WriteInfoSoFar() const {
+  RecordingInfo info = result_.info;
+  for (const Sampling& sampling : sampling_) {
+    std::ranges::move(sampling.source->Streams(), std::back_inserter(info.streams));
+  }
+  writer_->WriteInfo(info).IgnoreError();
 }
 
 // The first thing that went wrong is the one to tell.
