@@ -19,6 +19,7 @@ void AddRecord(CLI::App& app, Run& run);
 void AddEvents(CLI::App& app, Run& run);
 void AddDoctor(CLI::App& app, Run& run);
 void AddAgent(CLI::App& app, Run& run);
+void AddTop(CLI::App& app, Run& run);
 void AddReport(CLI::App& app, Run& run);
 void AddSummary(CLI::App& app, Run& run);
 void AddDump(CLI::App& app, Run& run);

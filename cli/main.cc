@@ -74,6 +74,7 @@ int Main(int argc, const char* const* argv) {
   xenoscope::cli::AddEvents(app, run);
   xenoscope::cli::AddDoctor(app, run);
   xenoscope::cli::AddAgent(app, run);
+  xenoscope::cli::AddTop(app, run);
   xenoscope::cli::AddReport(app, run);
   xenoscope::cli::AddSummary(app, run);
   xenoscope::cli::AddDump(app, run);

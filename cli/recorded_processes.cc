@@ -24,18 +24,28 @@ std::string Hexadecimal(Bytes bytes) {
 
 absl::StatusOr<RecordedProcesses> RecordedProcesses::Read(const recording::Recording& recording) {
   RecordedProcesses processes;
-  for (size_t i = 0; i < recording.info().sources.size(); ++i) {
+  XENOSCOPE_RETURN_IF_ERROR(processes.ReadOn(recording));
+  return processes;
+}
+
+absl::Status RecordedProcesses::ReadOn(const recording::Recording& recording) {
+  const bool first = histories_.empty();
+  read_.resize(recording.info().sources.size());
+  for (size_t i = 0; i < read_.size(); ++i) {
     XENOSCOPE_ASSIGN_OR_RETURN(const recording::SampleStream stream, recording.OpenSamples(i));
     XENOSCOPE_ASSIGN_OR_RETURN(recording::ProcessReader reader,
                                recording::ProcessReader::Open(stream.file.bytes()));
-    while (const auto record = reader.Next()) processes.Take(*record);
-    processes.invalid_ += reader.invalid();
+    reader.PassOver(read_[i]);
+    while (const auto record = reader.Next()) Take(*record);
+    invalid_ += reader.invalid();
+    read_[i] = reader.offset();
   }
+  if (!first || histories_.empty()) return absl::OkStatus();
   // Nothing tells of the idle task, which is everywhere.
   for (const recording::DomainInfo& domain : recording.info().domains) {
-    if (!processes.histories_.empty()) processes.Begin(domain.id, 0, Tsc{0}).name = "[idle]";
+    Begin(domain.id, 0, Tsc{0}).name = "[idle]";
   }
-  return processes;
+  return absl::OkStatus();
 }
 
 RecordedProcesses::Space& RecordedProcesses::Begin(DomainId domain, uint32_t pid, Tsc when) {

@@ -22,6 +22,9 @@ class RecordedProcesses {
  public:
   // Of all sources. Errors: those of Recording::OpenSamples.
   static absl::StatusOr<RecordedProcesses> Read(const recording::Recording& recording);
+  // Of all sources, what has come since it was called last, of a recording that is being made.
+  // Errors: as Read.
+  absl::Status ReadOn(const recording::Recording& recording);
 
   // The memory that the process had at that instant; 0 when nothing is known of it.
   ProcessSpace SpaceOf(DomainId domain, uint32_t pid, Tsc when) const;
@@ -50,6 +53,7 @@ class RecordedProcesses {
   Space& Begin(DomainId domain, uint32_t pid, Tsc when);
 
   uint64_t invalid_ = 0;
+  std::vector<uint64_t> read_;                         // bytes, by source
   std::vector<Space> spaces_ = std::vector<Space>(1);  // by number; 0 is none
   absl::flat_hash_map<Key, History> histories_;
   std::vector<File> files_;

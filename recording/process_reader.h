@@ -43,9 +43,13 @@ class ProcessReader {
  public:
   // As SampleReader::Open.
   static absl::StatusOr<ProcessReader> Open(Bytes file);
+  // As ChunkReader::PassOver, before the first Next.
+  void PassOver(uint64_t bytes) { chunks_.PassOver(bytes); }
 
   std::optional<ProcessRecord> Next();
 
+  // Where the chunk after the last whole one begins, or will.
+  uint64_t offset() const { return chunks_.offset(); }
   // Whole, but not as they should be, or of a type that a newer xenoscope writes.
   uint64_t invalid() const { return invalid_; }
 

@@ -1,0 +1,65 @@
+#include "cli/live_window.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "recording/layout.h"
+#include "sampler/host.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using std::chrono::steady_clock;
+
+uint64_t BytesOf(const std::string& path) {
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(path, error);
+  return error ? 0 : bytes;
+}
+
+// Makes a hole of what comes before byte `end` of the file, but for its first page, where a header
+// may be; where its file system has no holes, it stays.
+void FreeBegin(const std::string& path, uint64_t end) {
+  constexpr uint64_t kHeader = 4096;
+  if (end <= kHeader) return;
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;
+  fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(kHeader),
+            static_cast<off_t>(end - kHeader));
+  close(fd);
+}
+
+}  // namespace
+
+std::string LiveWindow::Path(std::string_view name) const {
+  return path_ + '/' + std::string(name);
+}
+
+LiveWindow::Part LiveWindow::Look(const recording::RecordingInfo& info) {
+  Mark mark{steady_clock::now(), sampler::ReadTsc(), BytesOf(Path(recording::kTraceFile)), {}};
+  for (const recording::SourceInfo& source : info.sources) {
+    mark.sample_bytes.push_back(BytesOf(Path(recording::SamplesPath(source.name))));
+  }
+  // The last mark that is a window's length before the newest stays.
+  while (marks_.size() > 1 && marks_.back().when - marks_[1].when >= length_) marks_.pop_front();
+  Part part;
+  if (!marks_.empty()) {
+    const Mark& first = marks_.front();
+    part = {{first.tsc, marks_.back().tsc}, first.trace_bytes, first.sample_bytes};
+  }
+  marks_.push_back(std::move(mark));
+  return part;
+}
+
+void LiveWindow::FreePassed(const recording::RecordingInfo& info, const Part& part) const {
+  FreeBegin(Path(recording::kTraceFile), part.trace_begin);
+  for (size_t i = 0; i < part.samples_begin.size() && i < info.sources.size(); ++i) {
+    FreeBegin(Path(recording::SamplesPath(info.sources[i].name)), part.samples_begin[i]);
+  }
+}
+
+}  // namespace xenoscope::cli

@@ -1,0 +1,30 @@
+// The terminal as a screen that is drawn anew, and its keys.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace xenoscope::cli {
+
+// Holds the terminal while it lives; only one at a time.
+class Screen {
+ public:
+  // Standard input and output must be a terminal.
+  Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+  // Gives the terminal back as it was.
+  ~Screen();
+
+  size_t columns() const;
+  size_t rows() const;
+  // Shows the text, with `keys` in the last line. What does not fit is left out. Of `text` the
+  // first line and the one after each empty line, which are titles, are bold.
+  void Show(std::string_view text, std::string_view keys);
+  // The key that is pressed within `patience`.
+  std::optional<char> Key(std::chrono::milliseconds patience);
+};
+
+}  // namespace xenoscope::cli

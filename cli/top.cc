@@ -1,0 +1,320 @@
+// xenoscope top: the last seconds of a recording while it is being made, again and again.
+//
+// It is record and report at once: `xenoscope record` runs beside it and writes a recording, and
+// what report and summary tell of its last seconds is shown.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/registry.h"
+#include "analysis/run.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "cli/commands.h"
+#include "cli/domain_names.h"
+#include "cli/live_window.h"
+#include "cli/output.h"
+#include "cli/record_options.h"
+#include "cli/recorded_profile.h"
+#include "cli/scratch_recording.h"
+#include "cli/screen.h"
+#include "cli/symbol_options.h"
+#include "cli/trace_input.h"
+#include "recording/layout.h"
+#include "report/terminal.h"
+#include "report/top_view.h"
+#include "sampler/signals.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using recording::Recording;
+using recording::RecordingInfo;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+struct Options {
+  std::string input;  // empty: a recording of our own
+  RecordOptions recorded;
+  std::vector<std::string> record_words;
+  double window = 5;    // seconds
+  double interval = 1;  // seconds
+  std::string by = "domain,mode,function";
+  std::string domain;
+  std::string event;
+  bool batch = false;
+  uint64_t frames = 0;  // 0: without end
+};
+
+// What the key g goes through.
+constexpr std::array<std::string_view, 4> kGroupings = {
+    "domain,mode,function", "domain,exit,function", "domain,process,function", "domain,exit"};
+constexpr size_t kBatchFunctions = 20;  // shown where there is room without end
+constexpr std::string_view kKeys = " q quit   d next domain   g next grouping   space hold";
+
+// The recording that is looked at, through a window that moves.
+class View {
+ public:
+  View(const Options& options, std::string path, bool own)
+      : options_(options),
+        path_(std::move(path)),
+        own_(own),
+        window_(path_, std::chrono::nanoseconds(static_cast<int64_t>(options.window * 1e9))),
+        by_(options.by) {}
+
+  // Looks again. Errors: those of reading the recording.
+  absl::Status Look();
+  // Nothing more will come.
+  bool over() const { return info_.state == recording::State::kComplete; }
+  // Draws what the last look has seen.
+  absl::StatusOr<std::string> Text(const report::TextStyle& style, size_t rows);
+
+  void NextGrouping() {
+    const auto* const at = std::ranges::find(kGroupings, by_);
+    by_ = at == kGroupings.end() || at + 1 == kGroupings.end() ? kGroupings.front() : at[1];
+  }
+  // All domains, then each by itself.
+  void NextDomain();
+
+ private:
+  LiveWindow::Part LastPart() const;
+  absl::Status LookAtTrace(const LiveWindow::Part& part);
+  absl::Status Profile(report::ProfileReport& out);
+
+  const Options& options_;
+  std::string path_;
+  bool own_;
+  LiveWindow window_;
+  std::string by_;
+  std::optional<DomainId> domain_;
+  std::optional<Recording> recording_;
+  RecordingInfo info_;
+  std::optional<symbolizer::LoadedSymbols> symbols_;
+  RecordedProcesses processes_;
+  LiveWindow::Part part_;
+  std::optional<MappedFile> trace_bytes_;
+  std::optional<trace::TraceFile> trace_;
+  trace::Dialect dialect_;
+  std::optional<analysis::Result> result_;
+};
+
+// What a complete recording shows: its end.
+LiveWindow::Part View::LastPart() const {
+  const auto length =
+      static_cast<Cycles>(options_.window * static_cast<double>(info_.host.clock_hz));
+  const Tsc begin{info_.stopped.value - std::min(length, info_.stopped - info_.started)};
+  return {{begin, info_.stopped}, 0, {}};
+}
+
+absl::Status View::Look() {
+  XENOSCOPE_ASSIGN_OR_RETURN(recording_, Recording::Open(path_));
+  info_ = recording_->info();
+  if (!symbols_) {
+    XENOSCOPE_ASSIGN_OR_RETURN(symbols_, LoadSymbols(SymbolOptions(), recording_));
+    if (!options_.domain.empty()) {
+      XENOSCOPE_ASSIGN_OR_RETURN(domain_, ChooseDomain(&info_, options_.domain));
+    }
+  }
+  part_ = over() ? LastPart() : window_.Look(info_);
+  XENOSCOPE_RETURN_IF_ERROR(processes_.ReadOn(*recording_));
+  processes_.GiveTo(symbols_->resolver->processes());
+  XENOSCOPE_RETURN_IF_ERROR(LookAtTrace(part_));
+  if (own_) window_.FreePassed(info_, part_);
+  return absl::OkStatus();
+}
+
+// What one look has of the trace: what is not in the window's range is of no harm.
+absl::Status View::LookAtTrace(const LiveWindow::Part& part) {
+  result_.reset();
+  trace_.reset();
+  if (!info_.trace || part.range.Empty()) return absl::OkStatus();
+  XENOSCOPE_ASSIGN_OR_RETURN(const recording::Piece piece, recording_->OpenTrace());
+  XENOSCOPE_ASSIGN_OR_RETURN(trace_bytes_, MappedFile::Open(piece.path()));
+  const Bytes all = trace_bytes_->bytes();
+  const Bytes bytes = all.subspan(std::min<uint64_t>(part.trace_begin, all.size()));
+  absl::StatusOr<trace::TraceFile> trace = trace::TraceFile::FromBytes(bytes, piece.path());
+  if (!trace.ok()) return absl::OkStatus();  // nothing was traced in that time
+  trace_ = *std::move(trace);
+  dialect_ = CompleteDialect(RecordedDialect(info_), *trace_);
+  const analysis::Known known{recording_->clock(), dialect_, nullptr};
+  const auto make = [] {
+    std::vector<std::unique_ptr<analysis::Analysis>> analyses;
+    analyses.push_back(analysis::MakeRunstates());
+    analyses.push_back(analysis::MakeExits());
+    analyses.push_back(analysis::MakePvEvents());
+    return analyses;
+  };
+  XENOSCOPE_ASSIGN_OR_RETURN(result_, analysis::Run(*trace_, known, make, /*threads=*/1));
+  return absl::OkStatus();
+}
+
+absl::Status View::Profile(report::ProfileReport& out) {
+  XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(by_));
+  SampleSelection selection;
+  XENOSCOPE_ASSIGN_OR_RETURN(selection.event, ChooseEvent(*recording_, options_.event));
+  selection.passed_over = part_.samples_begin;
+  out.traced = trace_.has_value();
+  out.clock = recording_->clock();
+  out.domain_name = [this](DomainId domain) {
+    const recording::DomainInfo* known = info_.Domain(domain);
+    return known == nullptr ? std::string() : known->name;
+  };
+  out.process_name = [this](ProcessSpace space) { return processes_.NameOf(space); };
+  const ProfileInput input{trace_ ? &*trace_ : nullptr, dialect_, symbols_->resolver.get(),
+                           part_.range};
+  return ProfileRecorded(input, *recording_, selection, processes_, out);
+}
+
+absl::StatusOr<std::string> View::Text(const report::TextStyle& style, size_t rows) {
+  report::TopFrame frame;
+  frame.recording = own_ ? "xenoscope top" : path_;
+  frame.over = over();
+  frame.seconds = recording_->clock().Seconds(part_.range.Length());
+  frame.trace = result_ ? &*result_ : nullptr;
+  frame.domain_name = [this](DomainId domain) {
+    const recording::DomainInfo* known = info_.Domain(domain);
+    return known == nullptr ? std::string() : known->name;
+  };
+  report::ProfileReport profile;
+  if (!info_.sources.empty() && !part_.range.Empty()) {
+    XENOSCOPE_RETURN_IF_ERROR(Profile(profile));
+    frame.profile = &profile;
+    frame.lost_samples = profile.lost_in_buffers;
+  }
+  report::TopLayout layout;
+  layout.style = style;
+  layout.rows = rows;
+  layout.selection.limit = rows > 0 ? rows : kBatchFunctions;
+  if (domain_) layout.selection.domains.push_back(*domain_);
+  return report::TopText(frame, layout);
+}
+
+void View::NextDomain() {
+  auto next = info_.domains.begin();
+  if (domain_) {
+    next = std::ranges::find(info_.domains, *domain_, &recording::DomainInfo::id);
+    if (next != info_.domains.end()) ++next;
+  }
+  domain_ = next == info_.domains.end() ? std::nullopt : std::optional(next->id);
+}
+
+// Waits until `due`, taking keys meanwhile. Returns whether to go on.
+bool WaitFor(steady_clock::time_point due, const sampler::EndSignals& signals, Screen* screen,
+             View& view, bool& held) {
+  if (screen == nullptr) return !signals.WaitUntil(due);
+  while (steady_clock::now() < due || held) {
+    constexpr milliseconds kPatience(100);
+    if (signals.WaitUntil(steady_clock::now())) return false;
+    const std::optional<char> key = screen->Key(kPatience);
+    if (!key) continue;
+    if (*key == 'q') return false;
+    if (*key == ' ') held = !held;
+    if (*key == 'g') view.NextGrouping();
+    if (*key == 'd') view.NextDomain();
+    if (*key == 'g' || *key == 'd') return true;  // at once
+  }
+  return true;
+}
+
+absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signals,
+                        ScratchRecording* own, View& view) {
+  std::unique_ptr<Screen> screen;
+  if (!options.batch) screen = std::make_unique<Screen>();
+  const auto interval = std::chrono::nanoseconds(static_cast<int64_t>(options.interval * 1e9));
+  bool held = false;
+  if (screen) screen->Show("xenoscope top: looking ...\n", kKeys);
+  // Between its first two looks lies the first window, and at the third that has been written.
+  for (int look = 0; look < 2 && !view.over(); ++look) {
+    XENOSCOPE_RETURN_IF_ERROR(view.Look());
+    if (view.over()) break;
+    if (!WaitFor(steady_clock::now() + interval, signals, screen.get(), view, held)) {
+      return absl::OkStatus();
+    }
+  }
+  for (uint64_t frame = 1;; ++frame) {
+    if (own != nullptr) XENOSCOPE_RETURN_IF_ERROR(own->Check());
+    if (!view.over()) XENOSCOPE_RETURN_IF_ERROR(view.Look());
+    const report::TextStyle style =
+        screen ? report::TextStyle{screen->columns(), false, false} : report::StdoutStyle();
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::string text,
+                               view.Text(style, screen ? screen->rows() - 1 : 0));
+    if (screen) {
+      screen->Show(text, kKeys);
+    } else {
+      XENOSCOPE_ASSIGN_OR_RETURN(const bool wanted, WriteStdoutPiece(text + "\n"));
+      if (!wanted || view.over()) return absl::OkStatus();
+    }
+    if (frame == options.frames) return absl::OkStatus();
+    if (!WaitFor(steady_clock::now() + interval, signals, screen.get(), view, held)) {
+      return absl::OkStatus();
+    }
+  }
+}
+
+absl::Status Top(const Options& options) {
+  const sampler::EndSignals signals;
+  std::optional<ScratchRecording> own;
+  if (options.input.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(own, ScratchRecording::Start(options.record_words, signals));
+  }
+  View view(options, own ? own->path() : options.input, own.has_value());
+  return ShowFrames(options, signals, own ? &*own : nullptr, view);
+}
+
+}  // namespace
+
+void AddTop(CLI::App& app, Run& run) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "top", "Domains and their hottest functions, live: what record and report tell at once");
+  command->add_option("RECORDING", options->input,
+                      "one that is being made, or the end of a complete one; default: records "
+                      "itself, and keeps nothing");
+  command->add_option("--window", options->window, "how many seconds are looked at together")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command->add_option("-i,--interval", options->interval, "how often it is drawn anew")
+      ->check(CLI::Range(0.5, 3600.0))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command->add_option("--by", options->by, "columns, as those of report")->capture_default_str();
+  command->add_option("-d,--domain", options->domain,
+                      "only functions of this one, by name or number");
+  command->add_flag("-b,--batch", options->batch, "frames as text, one after the other");
+  command->add_option("-n,--frames", options->frames, "end after so many; default: by q or Ctrl-C");
+  AddRecordOptions(*command, options->recorded);
+  command->footer(
+      "Keys: q quit, d next domain, g next grouping, space hold\n"
+      "Example:\n"
+      "  xenoscope top\n"
+      "  xenoscope top --source vcpu --looks 500\n"
+      "  xenoscope top --by domain,exit,function web.xeno\n"
+      "  xenoscope top -b -n 3 | tee top.txt");
+  command->callback([options, command, &run] {
+    if (const auto by = report::ParseDimensions(options->by); !by.ok()) {
+      throw CLI::ValidationError("--by", std::string(Message(by.status())));
+    }
+    ParseRecordOptions(options->recorded);
+    options->record_words = GivenRecordOptions(*command);
+    if (!options->input.empty() && !options->record_words.empty()) {
+      throw CLI::ValidationError(options->record_words.front(),
+                                 "is for a recording that top makes, not for one that is there");
+    }
+    options->batch = options->batch || isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0;
+    run = [options] { return Top(*options); };
+  });
+}
+
+}  // namespace xenoscope::cli
