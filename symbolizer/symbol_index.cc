@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "base/error.h"
 
 namespace xenoscope::symbolizer {
 namespace {
-
-constexpr Address kLastAddress = std::numeric_limits<Address>::max();
 
 // Names of one address in order of preference: what people call a function has few leading
 // underscores, is global, and short.
@@ -32,50 +31,6 @@ bool IsBefore(const Symbol& a, const Symbol& b) {
 Address Saturated(Address address, uint64_t size) {
   return size > kLastAddress - address ? kLastAddress : address + size;
 }
-
-// Sweeps over functions in order of address. The open functions are a stack, the one that began
-// last on top; whenever the top ends, the next below that still lasts holds what follows. O(n).
-class Sweep {
- public:
-  Sweep(std::vector<Address>& starts, std::vector<uint32_t>& owners)
-      : starts_(starts), owners_(owners) {
-    starts_.push_back(0);
-    owners_.push_back(SymbolIndex::kNoSymbol);
-  }
-
-  // Ranges up to `address` are settled; what is open then goes on.
-  void CloseUntil(Address address) {
-    while (!open_.empty() && open_.back().end <= address) {
-      const Address ended = open_.back().end;
-      while (!open_.empty() && open_.back().end <= ended) open_.pop_back();
-      Begin(ended, open_.empty() ? SymbolIndex::kNoSymbol : open_.back().symbol);
-    }
-  }
-  bool IsOpen() const { return !open_.empty(); }
-  void Open(Address start, Address end, uint32_t symbol) {
-    open_.push_back({end, symbol});
-    Begin(start, symbol);
-  }
-
- private:
-  struct OpenFunction {
-    Address end;
-    uint32_t symbol;
-  };
-
-  void Begin(Address start, uint32_t owner) {
-    if (starts_.back() == start) {
-      owners_.back() = owner;
-    } else if (owners_.back() != owner) {
-      starts_.push_back(start);
-      owners_.push_back(owner);
-    }
-  }
-
-  std::vector<Address>& starts_;
-  std::vector<uint32_t>& owners_;
-  std::vector<OpenFunction> open_;
-};
 
 }  // namespace
 
@@ -100,7 +55,7 @@ absl::StatusOr<SymbolIndex> SymbolIndex::Build(const SymbolTable& table) {
 
   SymbolIndex index;
   index.images_ = table.images;
-  Sweep sweep(index.starts_, index.owners_);
+  RangeSweep sweep;
   auto next_end = ends.begin();
   for (size_t i = 0; i < sorted.size(); ++i) {
     const Symbol& symbol = sorted[i];
@@ -121,20 +76,12 @@ absl::StatusOr<SymbolIndex> SymbolIndex::Build(const SymbolTable& table) {
                               static_cast<uint32_t>(symbol.name.size()), symbol.image});
     index.names_ += symbol.name;
   }
-  sweep.CloseUntil(kLastAddress);
+  index.ranges_ = std::move(sweep).Finish();
   return index;
 }
 
-uint32_t SymbolIndex::Find(Address address) const {
-  // A binary search whose only branch is its loop: the processor does not mispredict.
-  const Address* at = starts_.data();
-  size_t count = starts_.size();
-  while (count > 1) {
-    const size_t half = count / 2;
-    at = at[half] <= address ? at + half : at;
-    count -= half;
-  }
-  return owners_[static_cast<size_t>(at - starts_.data())];
+uint64_t SymbolIndex::MemoryUsed() const {
+  return ranges_.MemoryUsed() + symbols_.capacity() * sizeof(Entry) + names_.capacity();
 }
 
 std::string_view SymbolIndex::Name(uint32_t symbol) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "symbolizer/disjoint_ranges.h"
 #include "symbolizer/symbol_table.h"
 
 namespace xenoscope::symbolizer {
@@ -23,14 +24,14 @@ inline constexpr uint64_t kLongestUnsized = 256 * 1024;
 
 class SymbolIndex {
  public:
-  static constexpr uint32_t kNoSymbol = ~uint32_t{0};
+  static constexpr uint32_t kNoSymbol = DisjointRanges::kNobody;
 
   // O(n log n). Takes copies of the names. Error: no functions at all, or 4 GiB of names.
   static absl::StatusOr<SymbolIndex> Build(const SymbolTable& table);
 
   // The function that holds `address`, as a number below size(), or kNoSymbol. O(log n), without
   // allocation.
-  uint32_t Find(Address address) const;
+  uint32_t Find(Address address) const { return ranges_.Find(address); }
 
   uint32_t size() const { return static_cast<uint32_t>(symbols_.size()); }
   std::string_view Name(uint32_t symbol) const;
@@ -41,8 +42,9 @@ class SymbolIndex {
   const std::string& image() const { return images_.front(); }
   bool HasSeveralImages() const { return images_.size() > 1; }
   // Functions lie in [begin, end); end - 1 is the last address of the last one.
-  Address begin() const { return starts_[1]; }
-  Address end() const { return starts_.back(); }
+  Address begin() const { return ranges_.begin(); }
+  Address end() const { return ranges_.end(); }
+  uint64_t MemoryUsed() const;
 
  private:
   struct Entry {
@@ -54,8 +56,7 @@ class SymbolIndex {
 
   SymbolIndex() = default;
 
-  std::vector<Address> starts_;   // of ranges, ascending; the first is 0
-  std::vector<uint32_t> owners_;  // of ranges: a symbol or kNoSymbol
+  DisjointRanges ranges_;  // owned by symbols
   std::vector<Entry> symbols_;
   std::vector<std::string> images_;
   std::string names_;
