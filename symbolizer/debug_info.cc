@@ -1,216 +1,214 @@
 #include "symbolizer/debug_info.h"
 
-#include <dwarf.h>
-#include <elfutils/libdw.h>
-
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "symbolizer/demangle.h"
+#include "symbolizer/disjoint_ranges.h"
+#include "symbolizer/dwarf_abbreviations.h"
+#include "symbolizer/dwarf_lines.h"
+#include "symbolizer/dwarf_scopes.h"
+#include "symbolizer/dwarf_sections.h"
+#include "symbolizer/dwarf_unit.h"
 #include "symbolizer/elf_file.h"
+#include "symbolizer/parallel.h"
+#include "symbolizer/work_limit.h"
 
 namespace xenoscope::symbolizer {
 namespace {
 
-// Nothing of a damaged file may be read for ever: DIEs nest no deeper than this, ...
-constexpr int kDeepest = 64;
+// No compiler inlines as deeply.
+constexpr size_t kMostFrames = 256;
 
-// A function or a unit on one of its ranges.
-struct Range {
-  Address begin = 0;
-  Address end = 0;
-  size_t owner = 0;
-};
+// Steps that a file may take for each byte of its sections, and those that any may.
+constexpr uint64_t kStepsPerByte = 16;
+constexpr uint64_t kStepsOfAny = 1'000'000;
 
-// The ranges in order; of those that begin at one address the widest first.
-void Sort(std::vector<Range>& ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
-  });
-}
-
-// The owner of the range that begins last among those up to `address`, if it holds it.
-std::optional<size_t> OwnerOf(const std::vector<Range>& ranges, Address address) {
-  const auto after =
-      std::upper_bound(ranges.begin(), ranges.end(), address,
-                       [](Address a, const Range& range) { return a < range.begin; });
-  if (after == ranges.begin() || address >= std::prev(after)->end) return std::nullopt;
-  return std::prev(after)->owner;
-}
-
-// The number in an attribute, its own or of what it is an instance of.
-std::optional<uint64_t> NumberOf(Dwarf_Die& die, unsigned attribute) {
-  Dwarf_Attribute found;
-  Dwarf_Word value = 0;
-  if (dwarf_attr_integrate(&die, attribute, &found) == nullptr ||
-      dwarf_formudata(&found, &value) != 0) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-std::string NameOf(Dwarf_Die& die) {
-  for (const unsigned attribute : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name}) {
-    Dwarf_Attribute found;
-    if (dwarf_attr_integrate(&die, attribute, &found) == nullptr) continue;
-    const char* name = dwarf_formstring(&found);
-    if (name != nullptr) return Demangled(name);
-  }
-  return "?";
-}
-
-SourceLine LineAt(Dwarf_Die& unit, Address address) {
-  Dwarf_Line* line = dwarf_getsrc_die(&unit, address);
-  int number = 0;
-  if (line == nullptr || dwarf_lineno(line, &number) != 0) return {};
-  const char* file = dwarf_linesrc(line, nullptr, nullptr);
-  return {file == nullptr ? "" : file, static_cast<uint32_t>(std::max(number, 0))};
-}
-
-// Where an inlined function was called.
-SourceLine CallSite(Dwarf_Die& unit, Dwarf_Die& inlined) {
-  SourceLine site;
-  site.line = static_cast<uint32_t>(NumberOf(inlined, DW_AT_call_line).value_or(0));
-  Dwarf_Files* files = nullptr;
-  size_t count = 0;
-  const auto number = NumberOf(inlined, DW_AT_call_file);
-  if (number && dwarf_getsrcfiles(&unit, &files, &count) == 0 && *number < count) {
-    const char* name = dwarf_filesrc(files, *number, nullptr, nullptr);
-    if (name != nullptr) site.file = name;
-  }
-  return site;
-}
-
-bool HoldsFunctions(int tag) {
-  return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
-         tag == DW_TAG_union_type || tag == DW_TAG_module;
-}
+// So many things are worth the start of a thread, of some 50 us.
+constexpr size_t kTablesForAThread = 64;
+constexpr size_t kUnitsForAThread = 8;
 
 }  // namespace
 
 class DebugInfo::Reader {
  public:
   static absl::StatusOr<std::unique_ptr<Reader>> Open(FileContent file) {
-    auto reader = std::make_unique<Reader>(std::move(file));
-    XENOSCOPE_ASSIGN_OR_RETURN(reader->elf_, ElfFile::Open(reader->file_.bytes()));
-    reader->dwarf_.reset(dwarf_begin_elf(reader->elf_.get(), DWARF_C_READ, nullptr));
-    if (!reader->dwarf_) return NotFoundError("it has no debug information");
-    reader->ReadUnits();
+    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(file.bytes()));
+    XENOSCOPE_ASSIGN_OR_RETURN(DwarfSections sections, DwarfSections::Read(elf, file.bytes()));
+    auto reader = std::make_unique<Reader>(std::move(file), std::move(sections));
+    reader->ReadUnitHeaders();
+    reader->ReadWhereUnitsAre();
     return reader;
   }
 
-  explicit Reader(FileContent file) : file_(std::move(file)) {}
+  Reader(FileContent file, DwarfSections sections)
+      : file_(std::move(file)),
+        sections_(std::move(sections)),
+        dwarf_(sections_),
+        limit_(kStepsOfAny + kStepsPerByte * sections_.size()) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() = default;
 
-  std::vector<Frame> FramesAt(Address address) {
-    std::vector<Frame> frames;
-    const auto number = OwnerOf(units_ranges_, address);
-    if (!number) return frames;
-    Unit& unit = units_[*number];
-    if (!unit.read) ReadFunctions(unit);
-    const auto function = OwnerOf(unit.ranges, address);
-    if (!function) return frames;
-    // From the function inwards, then turned round.
-    std::vector<Dwarf_Die> scopes = {unit.functions[*function]};
-    uint64_t steps = 0;
-    AddInlined(unit.functions[*function], address, 0, steps, scopes);
-    std::reverse(scopes.begin(), scopes.end());
-    SourceLine line = LineAt(unit.die, address);
-    for (Dwarf_Die& scope : scopes) {
-      frames.push_back({NameOf(scope), std::move(line)});
-      line = CallSite(unit.die, scope);
+  void FramesAt(Address address, std::vector<CodeFrame>& frames) {
+    frames.clear();
+    const uint32_t number = unit_ranges_.Find(address);
+    if (number == DisjointRanges::kNobody) return;
+    Unit& unit = units_[number];
+    if (!unit.read) Read(unit);
+    const DwarfLines::Row row = unit.lines.Find(address);
+    CodeFrame frame = {{}, Path(unit, row.file), row.line};
+    uint32_t scope = unit.ranges.Find(address);
+    if (scope == DisjointRanges::kNobody) {
+      if (!frame.file.empty()) frames.push_back(frame);
+      return;
     }
-    return frames;
+    while (scope != DwarfScope::kNone && frames.size() < kMostFrames) {
+      const DwarfScope& known = unit.scopes[scope];
+      frame.function = Name(unit, scope);
+      frames.push_back(frame);
+      frame = {{}, Path(unit, known.call_file), known.call_line};
+      scope = known.parent;
+    }
+  }
+
+  void ReadUnitsOf(std::span<const Address> addresses) {
+    std::vector<uint32_t> wanted;
+    for (const Address address : addresses) {
+      const uint32_t number = unit_ranges_.Find(address);
+      if (number == DisjointRanges::kNobody || units_[number].read) continue;
+      units_[number].read = true;  // so that it is wanted only once
+      wanted.push_back(number);
+    }
+    ForEachInParallel(wanted.size(), kUnitsForAThread, [&](size_t i) { Read(units_[wanted[i]]); });
+  }
+
+  bool gave_up() const { return limit_.exhausted(); }
+
+  uint64_t MemoryUsed() const {
+    uint64_t used =
+        sections_.MemoryUsed() + unit_ranges_.MemoryUsed() + units_.capacity() * sizeof(Unit);
+    for (const DwarfAbbreviations& table : tables_) used += table.MemoryUsed();
+    for (const Unit& unit : units_) {
+      used += unit.scopes.capacity() * sizeof(DwarfScope) + unit.ranges.MemoryUsed() +
+              unit.lines.MemoryUsed() +
+              (unit.names.capacity() + unit.paths.capacity()) * sizeof(std::string_view);
+    }
+    for (const std::string& text : texts_) used += sizeof(text) + text.capacity();
+    return used;
   }
 
  private:
-  struct DwarfCloser {
-    void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
-  };
   struct Unit {
-    Dwarf_Die die{};
+    DwarfUnit dwarf;
     bool read = false;
-    std::vector<Dwarf_Die> functions;
-    std::vector<Range> ranges;  // of functions
+    std::vector<DwarfScope> scopes;
+    DisjointRanges ranges;  // owned by scopes
+    DwarfLines lines;
+    // Of scopes and of the files of lines, once they were asked for; before that null.
+    std::vector<std::string_view> names;
+    std::vector<std::string_view> paths;
   };
 
-  // ... and no walk takes more steps than the file has bytes: each DIE, and each range, has one.
-  bool MayStep(uint64_t& steps) const { return ++steps <= file_.bytes().size(); }
+  // The headers, and the tables of abbreviations that they name, each once.
+  void ReadUnitHeaders() {
+    using Key = std::tuple<uint64_t, DwarfEncoding>;
+    std::map<Key, uint32_t> numbers;
+    std::vector<Key> keys;
+    std::vector<uint32_t> table_of;
+    std::vector<DwarfUnit> headers = ReadUnits(sections_);
+    for (const DwarfUnit& header : headers) {
+      const Key key{header.abbreviations_at, header.encoding};
+      const auto [found, is_new] = numbers.try_emplace(key, static_cast<uint32_t>(keys.size()));
+      if (is_new) keys.push_back(key);
+      table_of.push_back(found->second);
+    }
+    tables_.resize(keys.size());
+    ForEachInParallel(keys.size(), kTablesForAThread, [&](size_t i) {
+      if (limit_.exhausted()) return;
+      tables_[i] = DwarfAbbreviations(sections_.of(DwarfSections::kAbbrev), std::get<0>(keys[i]),
+                                      std::get<1>(keys[i]));
+      limit_.Take(tables_[i].size());
+    });
+    units_.resize(headers.size());
+    for (size_t i = 0; i < headers.size(); ++i) {
+      units_[i].dwarf = headers[i];
+      units_[i].dwarf.abbreviations = &tables_[table_of[i]];
+      by_offset_.push_back(&units_[i].dwarf);
+    }
+  }
 
-  void ReadUnits() {
-    uint64_t steps = 0;
-    Dwarf_CU* cu = nullptr;
-    Dwarf_Die die;
-    while (dwarf_get_units(dwarf_.get(), cu, &cu, nullptr, nullptr, &die, nullptr) == 0 &&
-           MayStep(steps)) {
-      if (dwarf_tag(&die) != DW_TAG_compile_unit) continue;
-      const size_t before = units_ranges_.size();
-      units_.push_back({die, false, {}, {}});
-      AddRanges(die, units_.size() - 1, steps, units_ranges_);
-      if (units_ranges_.size() > before) continue;
+  void ReadWhereUnitsAre() {
+    std::vector<std::vector<AddressRange>> ranges(units_.size());
+    ForEachInParallel(units_.size(), kTablesForAThread, [&](size_t i) {
+      Unit& unit = units_[i];
+      DwarfExtent extent;
+      dwarf_.ReadRoot(unit.dwarf, limit_, extent);
+      if (!unit.dwarf.is_code) return;
+      dwarf_.AddRanges(unit.dwarf, extent, limit_, ranges[i]);
       // A unit that does not say where it is: its functions do.
-      ReadFunctions(units_.back());
-      for (const Range& range : units_.back().ranges) {
-        units_ranges_.push_back({range.begin, range.end, units_.size() - 1});
+      if (ranges[i].empty()) {
+        for (const OwnedRange& range : ReadScopes(dwarf_, unit.dwarf, limit_).extents) {
+          ranges[i].push_back({range.begin, range.end});
+        }
+      }
+    });
+    std::vector<OwnedRange> owned;
+    for (size_t i = 0; i < units_.size(); ++i) {
+      for (const AddressRange& range : ranges[i]) {
+        owned.push_back({range.begin, range.end, static_cast<uint32_t>(i)});
       }
     }
-    Sort(units_ranges_);
+    unit_ranges_ = MakeDisjoint(std::move(owned));
   }
 
-  void AddRanges(Dwarf_Die& die, size_t owner, uint64_t& steps, std::vector<Range>& ranges) const {
-    Dwarf_Addr base = 0;
-    Dwarf_Addr begin = 0;
-    Dwarf_Addr end = 0;
-    ptrdiff_t offset = 0;
-    while ((offset = dwarf_ranges(&die, offset, &base, &begin, &end)) > 0 && MayStep(steps)) {
-      // The linker leaves ranges at 0 of functions that it dropped.
-      if (begin != 0 && begin < end) ranges.push_back({begin, end, owner});
-    }
-  }
-
-  void ReadFunctions(Unit& unit) const {
+  // Changes nothing but the unit: units may be read at once.
+  void Read(Unit& unit) {
     unit.read = true;
-    uint64_t steps = 0;
-    AddFunctions(unit.die, 0, steps, unit);
-    Sort(unit.ranges);
+    DwarfScopes scopes = ReadScopes(dwarf_, unit.dwarf, limit_);
+    unit.scopes = std::move(scopes.scopes);
+    unit.ranges = MakeDisjoint(std::move(scopes.extents));
+    unit.lines = DwarfLines::Read(dwarf_, unit.dwarf, limit_);
+    unit.names.resize(unit.scopes.size());
+    unit.paths.resize(unit.lines.files());
   }
 
-  void AddFunctions(Dwarf_Die& parent, int depth, uint64_t& steps, Unit& unit) const {
-    Dwarf_Die child;
-    if (depth > kDeepest || dwarf_child(&parent, &child) != 0) return;
-    do {
-      const int tag = dwarf_tag(&child);
-      if (tag == DW_TAG_subprogram) {
-        const size_t before = unit.ranges.size();
-        AddRanges(child, unit.functions.size(), steps, unit.ranges);
-        if (unit.ranges.size() > before) unit.functions.push_back(child);
-      } else if (HoldsFunctions(tag)) {
-        AddFunctions(child, depth + 1, steps, unit);
-      }
-    } while (MayStep(steps) && dwarf_siblingof(&child, &child) == 0);
+  std::string_view Name(Unit& unit, uint32_t scope) {
+    std::string_view& name = unit.names[scope];
+    if (name.data() == nullptr) {
+      const std::string_view mangled =
+          NameOfEntry(dwarf_, by_offset_, unit.scopes[scope].entry, limit_);
+      name = mangled.starts_with("_") ? Keep(Demangled(mangled)) : mangled;
+      if (name.empty()) name = "?";
+    }
+    return name;
   }
 
-  // Appends the inlined functions at `address` inside `scope`, outermost first.
-  void AddInlined(Dwarf_Die scope, Address address, int depth, uint64_t& steps,
-                  std::vector<Dwarf_Die>& inlined) const {
-    Dwarf_Die child;
-    if (depth > kDeepest || dwarf_child(&scope, &child) != 0) return;
-    do {
-      const int tag = dwarf_tag(&child);
-      if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block) continue;
-      if (dwarf_haspc(&child, address) <= 0) continue;
-      if (tag == DW_TAG_inlined_subroutine) inlined.push_back(child);
-      return AddInlined(child, address, depth + 1, steps, inlined);
-    } while (MayStep(steps) && dwarf_siblingof(&child, &child) == 0);
+  std::string_view Path(Unit& unit, uint32_t file) {
+    if (file >= unit.paths.size()) return {};
+    std::string_view& path = unit.paths[file];
+    if (path.data() == nullptr) path = Keep(unit.lines.PathOf(file));
+    return path;
   }
+
+  std::string_view Keep(std::string text) { return texts_.emplace_back(std::move(text)); }
 
   FileContent file_;
-  ElfFile elf_;
-  std::unique_ptr<Dwarf, DwarfCloser> dwarf_;
+  DwarfSections sections_;
+  DwarfReader dwarf_;
+  WorkLimit limit_;
+  std::vector<DwarfAbbreviations> tables_;
   std::vector<Unit> units_;
-  std::vector<Range> units_ranges_;
+  std::vector<const DwarfUnit*> by_offset_;
+  DisjointRanges unit_ranges_;  // owned by units_
+  std::deque<std::string> texts_;
 };
 
 DebugInfo::DebugInfo(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
@@ -221,6 +219,19 @@ absl::StatusOr<std::unique_ptr<DebugInfo>> DebugInfo::Open(FileContent file) {
   return std::unique_ptr<DebugInfo>(new DebugInfo(std::move(reader)));
 }
 
-std::vector<Frame> DebugInfo::FramesAt(Address address) { return reader_->FramesAt(address); }
+std::vector<CodeFrame> DebugInfo::FramesAt(Address address) {
+  std::vector<CodeFrame> frames;
+  reader_->FramesAt(address, frames);
+  return frames;
+}
+
+void DebugInfo::FramesAt(Address address, std::vector<CodeFrame>& frames) {
+  reader_->FramesAt(address, frames);
+}
+
+void DebugInfo::ReadUnitsOf(std::span<const Address> addresses) { reader_->ReadUnitsOf(addresses); }
+
+bool DebugInfo::gave_up() const { return reader_->gave_up(); }
+uint64_t DebugInfo::MemoryUsed() const { return reader_->MemoryUsed(); }
 
 }  // namespace xenoscope::symbolizer

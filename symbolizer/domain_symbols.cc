@@ -192,8 +192,15 @@ std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address ad
   // Frames of an address that is ambiguous would be those of the first program that was named.
   if (!Describe(Resolve(domain, mode, address)).unresolved.empty()) return {};
   for (const Debug& debug : SpaceOf(domain, mode).debug) {
-    std::vector<Frame> frames = debug.info->FramesAt(address - debug.bias);
-    if (!frames.empty()) return frames;
+    const std::vector<CodeFrame> found = debug.info->FramesAt(address - debug.bias);
+    if (found.empty()) continue;
+    std::vector<Frame> frames;
+    for (const CodeFrame& frame : found) {
+      frames.push_back({std::string(frame.function), {std::string(frame.file), frame.line}});
+    }
+    // The function that holds the others has one name everywhere: that of the symbol table.
+    frames.back().function = Describe(Resolve(domain, mode, address)).name;
+    return frames;
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
@@ -14,6 +15,13 @@ class FileContent {
   // Errors name the path: not found, not a regular file, damaged zstd, more than kLargest bytes
   // after decompression.
   static absl::StatusOr<FileContent> Open(const std::string& path);
+
+  // Of what is in memory already.
+  static FileContent Of(std::string content) {
+    FileContent file;
+    file.decompressed_ = std::move(content);
+    return file;
+  }
 
   Bytes bytes() const { return decompressed_.empty() ? mapped_.bytes() : AsBytes(decompressed_); }
 

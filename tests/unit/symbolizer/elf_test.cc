@@ -157,12 +157,11 @@ TEST(ElfFile, RefusesWhatIsNone) {
 }
 
 // As eu-addr2line writes them: a function and its "file:line" in turn.
-std::string Written(const std::vector<Frame>& frames) {
+std::string Written(const std::vector<CodeFrame>& frames) {
   std::string text;
-  for (const Frame& frame : frames) {
-    text += frame.function + "\n";
-    text +=
-        frame.call_site_or_line.file + ":" + std::to_string(frame.call_site_or_line.line) + "\n";
+  for (const CodeFrame& frame : frames) {
+    text += std::string(frame.function) + "\n";
+    text += std::string(frame.file) + ":" + std::to_string(frame.line) + "\n";
   }
   return text;
 }
@@ -193,7 +192,7 @@ void ExpectAgreesWithAddr2line(const std::string& path) {
         if (has_column) line = line.substr(0, colon);
         plain += std::string(line) + "\n";
       });
-      const std::vector<Frame> frames = (*debug_info)->FramesAt(at);
+      const std::vector<CodeFrame> frames = (*debug_info)->FramesAt(at);
       ASSERT_EQ(Written(frames), plain) << "at " << address;
       ++compared;
       inlined += frames.size() > 1 ? 1 : 0;

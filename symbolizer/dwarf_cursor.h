@@ -1,0 +1,105 @@
+// Reads DWARF's numbers one after another. What is not there reads as 0, and failed() tells: a
+// reader checks once, at the end of what belongs together.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace xenoscope::symbolizer {
+
+class DwarfCursor {
+ public:
+  explicit DwarfCursor(Bytes bytes, uint64_t offset = 0)
+      : begin_(bytes.data()), end_(bytes.data() + bytes.size()) {
+    failed_ = offset > bytes.size();
+    at_ = failed_ ? end_ : begin_ + offset;
+  }
+
+  bool AtEnd() const { return at_ == end_; }
+  bool failed() const { return failed_; }
+  // From the beginning of the bytes that it was made of.
+  uint64_t offset() const { return static_cast<uint64_t>(at_ - begin_); }
+  uint64_t left() const { return static_cast<uint64_t>(end_ - at_); }
+
+  template <typename T>
+  T Take() {
+    if (left() < sizeof(T)) {
+      Fail();
+      return 0;
+    }
+    const T value = LoadUnchecked<T>(at_);
+    at_ += sizeof(T);
+    return value;
+  }
+  uint8_t U8() { return Take<uint8_t>(); }
+  // Of 1 to 8 bytes.
+  uint64_t Unsigned(unsigned size) {
+    if (size == 8) return Take<uint64_t>();
+    if (size == 4) return Take<uint32_t>();
+    uint64_t value = 0;
+    for (unsigned i = 0; i < size; ++i) value |= uint64_t{U8()} << (8 * i);
+    return value;
+  }
+  // LEB128 (DWARF 5, 7.6). Bits beyond 64 are dropped.
+  uint64_t Uleb() {
+    if (at_ != end_ && (std::to_integer<uint8_t>(*at_) & 0x80) == 0) {
+      return std::to_integer<uint8_t>(*at_++);
+    }
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const uint8_t byte = U8();
+      if (shift < 64) value |= uint64_t{byte & 0x7fU} << shift;
+      if ((byte & 0x80) == 0) return value;
+    }
+  }
+  int64_t Sleb() {
+    uint64_t value = 0;
+    for (unsigned shift = 0;;) {
+      const uint8_t byte = U8();
+      if (shift < 64) value |= uint64_t{byte & 0x7fU} << shift;
+      shift += 7;
+      if ((byte & 0x80) != 0) continue;
+      if (shift < 64 && (byte & 0x40) != 0) value |= ~uint64_t{0} << shift;
+      return static_cast<int64_t>(value);
+    }
+  }
+  // A text that ends with a zero byte, without that.
+  std::string_view Text() {
+    const std::byte* zero = std::find(at_, end_, std::byte{0});
+    if (zero == end_) {
+      Fail();
+      return {};
+    }
+    const auto text = AsText({at_, zero});
+    at_ = zero + 1;
+    return text;
+  }
+  void Skip(uint64_t bytes) {
+    if (left() < bytes) return Fail();
+    at_ += bytes;
+  }
+
+ private:
+  void Fail() {
+    failed_ = true;
+    at_ = end_;
+  }
+
+  const std::byte* begin_;
+  const std::byte* end_;
+  const std::byte* at_;
+  bool failed_ = false;
+};
+
+// The text at `offset` in a section of texts; empty where there is none, or one that is longer than
+// any name.
+inline std::string_view TextAt(Bytes section, uint64_t offset) {
+  constexpr uint64_t kLongest = uint64_t{64} << 10;
+  if (offset > section.size()) return {};
+  return DwarfCursor(section.subspan(offset, std::min(kLongest, section.size() - offset))).Text();
+}
+
+}  // namespace xenoscope::symbolizer

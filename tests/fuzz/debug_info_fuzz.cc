@@ -1,0 +1,42 @@
+// ELF files with DWARF from anywhere: no crash, no hang, no end of memory; frames are few and their
+// texts are the file's.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "symbolizer/debug_info.h"
+#include "symbolizer/elf_file.h"
+#include "symbolizer/elf_symbols.h"
+#include "symbolizer/file_content.h"
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  namespace symbolizer = xenoscope::symbolizer;
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const auto elf = symbolizer::ElfFile::Open(bytes);
+  if (!elf.ok()) return 0;
+  const auto debug_info = symbolizer::DebugInfo::Open(
+      symbolizer::FileContent::Of(std::string(xenoscope::AsText(bytes))));
+  if (!debug_info.ok()) return 0;
+  constexpr xenoscope::Address kText = 0x400080;  // where the linker put that of the corpus
+  std::vector<xenoscope::Address> addresses = {0, 1, ~xenoscope::Address{0}};
+  for (xenoscope::Address at = kText; at < kText + 1024; at += 16) addresses.push_back(at);
+  if (const auto symbols = symbolizer::ReadElf(*elf, "image"); symbols.ok()) {
+    for (const auto& function : symbols->table.functions) addresses.push_back(function.address);
+  }
+  (*debug_info)->ReadUnitsOf(addresses);
+  for (const xenoscope::Address address : addresses) {
+    size_t length = 0;
+    const auto frames = (*debug_info)->FramesAt(address);
+    if (frames.size() > 256) std::abort();
+    for (const auto& frame : frames) {
+      length += frame.function.size() + frame.file.size();
+    }
+    if (length > frames.size() * (size_t{1} << 20)) std::abort();
+  }
+  // Some 50 bytes for each byte of sections, which decompress to some 12 times their size.
+  if ((*debug_info)->MemoryUsed() > (size + (size_t{1} << 20)) * 1024) std::abort();
+  return 0;
+}
