@@ -72,7 +72,8 @@ absl::Status Server::Handle(const AnyMessage& message) {
   }
   if (!greeted_) return InvalidError("the first message was no hello");
   if (const auto* ping = std::get_if<Ping>(&message)) {
-    QueueSamples();
+    // The answer promises that no older samples follow it.
+    if (sampling_) Collect();
     link_.Queue(Pong{ping->number, parts_.read_tsc().value});
     return absl::OkStatus();
   }

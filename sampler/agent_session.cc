@@ -241,8 +241,9 @@ absl::Status Session::TakePong(const Pong& pong) {
     return InvalidError("it answered a question that nobody asked");
   }
   clock_.Add(asked_->before, pong.tsc, read_tsc_());
-  asked_.reset();
   PassOn();
+  delivered_ = asked_->before;
+  asked_.reset();
   clock_.ForgetOld();
   return absl::OkStatus();
 }

@@ -32,7 +32,7 @@ struct Limits {
   size_t pending_bytes = size_t{16} << 20;  // of samples between two answers about the clock
   size_t file_bytes = size_t{64} << 20;     // of a file
   std::chrono::milliseconds hello{1000};    // to answer at all
-  std::chrono::milliseconds answer{5000};   // to answer anything later
+  std::chrono::milliseconds answer{10000};  // to answer anything later
   std::chrono::milliseconds ping_interval{200};
   int first_pings = 16;
 };
@@ -87,6 +87,8 @@ class Session {
   std::vector<recording::StreamInfo> Streams() const;
   const Refused& refused() const { return refused_; }
   const GuestClock& clock() const { return clock_; }
+  // All that it sampled before this instant has been handed on.
+  Tsc Delivered() const { return delivered_; }
 
  private:
   Session(recording::DomainInfo domain, std::unique_ptr<Channel> channel,
@@ -129,6 +131,7 @@ class Session {
   std::optional<Sink> sink_;        // from Start on
   std::vector<std::byte> pending_;  // chunks that wait for an answer about the clock
   Tsc started_;
+  Tsc delivered_;
   struct Taken {
     uint64_t received = 0;
     recording::BufferCounters kept;

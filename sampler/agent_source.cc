@@ -69,7 +69,7 @@ AgentSource::Opened AgentSource::Open(const AgentRequest& request, const Connect
                                       const std::function<Tsc()>& read_tsc) {
   Opened opened;
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
-  opened.source.reset(new AgentSource(request.clock_hz, read_tsc));
+  opened.source.reset(new AgentSource(read_tsc));
   for (const recording::DomainInfo& domain : request.domains) {
     std::string note;
     absl::StatusOr<std::unique_ptr<Session>> session =
@@ -172,9 +172,13 @@ void AgentSource::Step() {
 
 absl::Status AgentSource::Collect(recording::SampleWriter& writer) {
   Step();
-  // Readers merge what each source has in the order of time, and guests answer one after the other.
-  const Cycles patience = clock_hz_ == 0 ? kAssumedHz : clock_hz_;
-  Write(Tsc{read_tsc_() - Tsc{patience}}, writer);
+  // Readers take each source's samples in the order of time: those of one guest wait until the
+  // others have answered, too.
+  Tsc until = read_tsc_();
+  for (const Guest& guest : guests_) {
+    if (guest.session->status().ok()) until = std::min(until, guest.session->Delivered());
+  }
+  Write(until, writer);
   return absl::OkStatus();
 }
 

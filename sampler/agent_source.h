@@ -72,8 +72,7 @@ class AgentSource final : public Source {
     std::vector<Address> callers;
   };
 
-  AgentSource(uint64_t clock_hz, std::function<Tsc()> read_tsc)
-      : clock_hz_(clock_hz), read_tsc_(std::move(read_tsc)) {}
+  explicit AgentSource(std::function<Tsc()> read_tsc) : read_tsc_(std::move(read_tsc)) {}
 
   void Take(std::unique_ptr<agent::Session> session);
   void Hold(const Guest& guest, const recording::Sample& sample);
@@ -81,7 +80,6 @@ class AgentSource final : public Source {
   // Writes what is known of processes, and the samples that were taken before `until`, in order.
   void Write(Tsc until, recording::SampleWriter& writer);
 
-  uint64_t clock_hz_;
   uint8_t first_event_ = 0;
   std::function<Tsc()> read_tsc_;
   std::vector<Guest> guests_;

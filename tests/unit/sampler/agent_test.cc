@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -181,7 +182,7 @@ class AgentTest : public ::testing::Test {
     EXPECT_TRUE(source.Stop(*writer).ok());
     EXPECT_TRUE(writer->Flush().ok());
     auto file = MappedFile::Open(path_ + "/samples");
-    auto reader = recording::SampleReader::Open(file->bytes(), 5);
+    auto reader = recording::SampleReader::Open(file->bytes(), 6);
     std::vector<Sample> samples;
     while (auto sample = reader->Next()) samples.push_back(*sample);
     EXPECT_FALSE(reader->damage().Any());
@@ -245,6 +246,39 @@ TEST_F(AgentTest, AGuestsSamplesComeInTheHostsTimeAndAllAreAccountedFor) {
   EXPECT_EQ(opened.source->Events()[0].period, 1'000'100u);
   EXPECT_TRUE(opened.source->Close().ok());
   EXPECT_THAT(opened.source->Afterwards(), IsEmpty());
+}
+
+// Readers merge the sources, each of which has to be in order.
+TEST_F(AgentTest, SamplesOfSeveralGuestsAreInTheOrderOfTimeThoughOneAnswersLate) {
+  request_.domains.push_back(request_.domains.front());
+  request_.domains.back().id = DomainId{4};
+  const AgentSource::Connect prompt = HonestGuest();
+  const AgentSource::Connect late = Stranger([](agent::Link& link) {
+    while (true) {
+      auto message = link.Await(steady_clock::now() + std::chrono::seconds(3));
+      if (!message.ok() || !*message) return;
+      if (const auto* ping = std::get_if<agent::Ping>(&**message)) {
+        const Tsc taken = GuestNow();
+        std::this_thread::sleep_for(milliseconds(60));
+        link.Queue(agent::Samples{ChunkOf({}, 0, 0, taken)});
+        link.Queue(agent::Pong{ping->number, GuestNow().value});
+      }
+      if (std::holds_alternative<agent::Stop>(**message)) link.Queue(agent::Account{"{}", true});
+    }
+  });
+  AgentSource::Opened opened = AgentSource::Open(
+      request_, [&](DomainId id) { return id == DomainId{3} ? prompt(id) : late(id); }, Now);
+  ASSERT_TRUE(opened.source != nullptr);
+  std::map<DomainId, int> samples;
+  Tsc last;
+  for (const Sample& sample : Record(*opened.source, milliseconds(300))) {
+    ++samples[sample.vcpu.domain];
+    EXPECT_GE(sample.when.end, last);
+    last = sample.when.end;
+  }
+  EXPECT_GT(samples[DomainId{3}], 20);
+  EXPECT_GT(samples[DomainId{4}], 1);
+  EXPECT_TRUE(opened.source->Close().ok());
 }
 
 TEST_F(AgentTest, TheKernelsSymbolsAreInTheRecordingUnlessTheUserNamedOthers) {
