@@ -74,8 +74,9 @@ std::optional<Sample> SampleReader::NextTimed() {
   sample.address = entry->address;
   sample.event = entry->event;
   sample.when = {Tsc{entry->begin}, Tsc{entry->end}};
-  sample.timed = true;
   if (entry->pid != kNoThread) sample.thread = Thread{entry->pid, entry->tid};
+  // Xen, whose buffers have callers but no times, does not know whose a sample is.
+  sample.timed = sample.thread.has_value();
   sample.callers = CallChain(*chain, entry->xen_callers, entry->kernel_callers);
   return sample;
 }
