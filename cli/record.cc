@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/record_options.h"
+#include "report/changes.h"
 #include "report/recording_line.h"
 #include "report/terminal.h"
 #include "sampler/recorder.h"
@@ -119,6 +120,19 @@ void ShowStops(const sampler::RecordResult& result) {
       1e6 * clock.Seconds(all.longest_stop));
 }
 
+// What the timer sent that stood in for the counters, and where that went.
+void ShowNmis(const sampler::RecordResult& result) {
+  for (const recording::EventInfo& event : result.info.events) {
+    if (!event.nmis) continue;
+    fmt::print(stderr,
+               "{}: {} NMIs were due: {} logged, {} lost, {} found no vCPU that is sampled, or "
+               "the one before them not done\n",
+               event.clocked_by, event.nmis->sent, event.nmis->logged, event.nmis->lost,
+               event.nmis->elsewhere);
+    return;  // of all events the same
+  }
+}
+
 // Counters that count have hit dom0 at least, which was at work.
 bool CountersAreSilent(const sampler::RecordResult& result) {
   const auto by_counters = [](const recording::EventInfo& event) {
@@ -148,7 +162,11 @@ absl::Status RunRecord(const RecordRequest& request) {
     fmt::print(stderr, "note: {}: {} entries drained, Xen logged {}\n", ToString(stream.vcpu),
                stream.drained, stream.logged.Logged());
   }
+  for (const std::string& change : report::ChangeLines(result.info)) {
+    fmt::print(stderr, "while recording, {}\n", change);
+  }
   ShowStops(result);
+  ShowNmis(result);
   ShowResult(request, result);
   if (CountersAreSilent(result)) {
     fmt::print(stderr,

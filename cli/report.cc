@@ -21,6 +21,7 @@
 #include "cli/trace_input.h"
 #include "correlate/profile.h"
 #include "recording/recording.h"
+#include "report/changes.h"
 #include "report/profile_view.h"
 #include "report/table_json.h"
 #include "report/terminal.h"
@@ -113,6 +114,7 @@ absl::Status Report(const Options& options) {
 
   out.traced = input.has_value();
   if (recording) out.clock = recording->clock();
+  out.changes = report::ChangeLines(info);
   out.domain_name = [&info](DomainId domain) {
     const recording::DomainInfo* known = info.Domain(domain);
     return known == nullptr ? std::string() : known->name;

@@ -18,7 +18,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 2};
+inline constexpr FormatVersion kFormat{1, 3};
 
 // kRecording in a recording that is not being written any more: its writer was killed.
 enum class State : uint8_t { kRecording, kComplete };
@@ -51,6 +51,41 @@ struct DomainInfo {
   bool operator==(const DomainInfo&) const = default;
 };
 
+// What happened to a domain, or a vCPU of it, while it was recorded.
+struct DomainChange {
+  enum class Kind : uint8_t {
+    kUnknown,
+    kCreated,
+    kDestroyed,
+    kPaused,  // by the tools
+    kUnpaused,
+    kSuspended,  // to be saved, or migrated away: it is destroyed then, or resumed
+    kResumed,
+    kPoweredOff,
+    kRebooted,
+    kCrashed,
+    kVcpuOnline,
+    kVcpuOffline,
+  };
+  Kind kind = Kind::kUnknown;
+  DomainId domain;
+  std::optional<VcpuId> vcpu;  // that came or went
+  TscRange when;               // between two looks
+  bool operator==(const DomainChange&) const = default;
+};
+
+// What became of the NMIs of a timer that stood in for the performance counters: `sent` is the sum
+// of the other three.
+struct NmiCounters {
+  uint64_t sent = 0;    // that were due while it ran, on all pCPUs
+  uint64_t logged = 0;  // found a vCPU that is sampled
+  uint64_t lost = 0;    // did so too, and its buffer full
+  // Found an idle pCPU or a domain that is not sampled, or came while the one before was being
+  // handled.
+  uint64_t elsewhere = 0;
+  bool operator==(const NmiCounters&) const = default;
+};
+
 // What a sample counts. Sample::event is an index into RecordingInfo::events.
 struct EventInfo {
   std::string name;
@@ -60,6 +95,7 @@ struct EventInfo {
   // "pmu", or what stood in for it: the timer "hpet:500", looks "vcpu:250", a second
   std::string clocked_by;
   bool waiting = false;  // of vCPUs that waited for a pCPU, not of running ones
+  std::optional<NmiCounters> nmis = std::nullopt;
   bool operator==(const EventInfo&) const = default;
 };
 
@@ -161,6 +197,7 @@ struct RecordingInfo {
   Tsc started;
   Tsc stopped;
   std::vector<DomainInfo> domains;
+  std::vector<DomainChange> changes;  // in the order of time
   std::vector<SourceInfo> sources;
   std::vector<EventInfo> events;
   std::vector<StreamInfo> streams;

@@ -35,6 +35,20 @@ constexpr Words<SymbolFile::Kind, 5> kKinds{{{SymbolFile::Kind::kXensyms, "xensy
                                              {SymbolFile::Kind::kVmlinux, "vmlinux"},
                                              {SymbolFile::Kind::kImage, "image"}}};
 
+using Change = DomainChange::Kind;
+constexpr Words<Change, 12> kChanges{{{Change::kUnknown, "unknown"},
+                                      {Change::kCreated, "created"},
+                                      {Change::kDestroyed, "destroyed"},
+                                      {Change::kPaused, "paused"},
+                                      {Change::kUnpaused, "unpaused"},
+                                      {Change::kSuspended, "suspended"},
+                                      {Change::kResumed, "resumed"},
+                                      {Change::kPoweredOff, "powered_off"},
+                                      {Change::kRebooted, "rebooted"},
+                                      {Change::kCrashed, "crashed"},
+                                      {Change::kVcpuOnline, "vcpu_online"},
+                                      {Change::kVcpuOffline, "vcpu_offline"}}};
+
 template <typename E, size_t N>
 const char* Word(const Words<E, N>& words, E value) {
   for (const auto& [known, word] : words) {
@@ -99,6 +113,11 @@ class Fields {
   }
 
   template <typename F>
+  void IfThere(const char* key, F read) const {
+    if (Find(key) != nullptr) read();
+  }
+
+  template <typename F>
   void In(const char* key, F read) const {
     const Json* value = Find(key);
     if (value != nullptr) read(Fields(*value, fmt::format("{}{}.", where_, key), status_));
@@ -152,13 +171,38 @@ DomainInfo ReadDomain(const Fields& fields) {
   return domain;
 }
 
+Json ChangeToJson(const DomainChange& change) {
+  Json json = {{"kind", Word(kChanges, change.kind)}, {"domain", change.domain.value}};
+  if (change.vcpu) json["vcpu"] = change.vcpu->value;
+  json["begin_tsc"] = change.when.begin.value;
+  json["end_tsc"] = change.when.end.value;
+  return json;
+}
+
+DomainChange ReadChange(const Fields& fields) {
+  DomainChange change;
+  fields.Read("kind", kChanges, change.kind);
+  fields.Read("domain", change.domain.value);
+  fields.IfThere("vcpu", [&] { fields.Read("vcpu", change.vcpu.emplace().value); });
+  fields.Read("begin_tsc", change.when.begin.value);
+  fields.Read("end_tsc", change.when.end.value);
+  return change;
+}
+
 Json EventToJson(const EventInfo& event) {
-  return {{"name", event.name},
-          {"code", event.code},
-          {"unit_mask", event.unit_mask},
-          {"period", event.period},
-          {"clocked_by", event.clocked_by},
-          {"waiting", event.waiting}};
+  Json json = {{"name", event.name},
+               {"code", event.code},
+               {"unit_mask", event.unit_mask},
+               {"period", event.period},
+               {"clocked_by", event.clocked_by},
+               {"waiting", event.waiting}};
+  if (event.nmis) {
+    json["nmis"] = {{"sent", event.nmis->sent},
+                    {"logged", event.nmis->logged},
+                    {"lost", event.nmis->lost},
+                    {"elsewhere", event.nmis->elsewhere}};
+  }
+  return json;
 }
 
 EventInfo ReadEvent(const Fields& fields) {
@@ -169,6 +213,13 @@ EventInfo ReadEvent(const Fields& fields) {
   fields.Read("period", event.period);
   fields.Read("clocked_by", event.clocked_by);
   fields.Read("waiting", event.waiting);
+  fields.In("nmis", [&event](const Fields& nmis) {
+    NmiCounters& counters = event.nmis.emplace();
+    nmis.Read("sent", counters.sent);
+    nmis.Read("logged", counters.logged);
+    nmis.Read("lost", counters.lost);
+    nmis.Read("elsewhere", counters.elsewhere);
+  });
   return event;
 }
 
@@ -293,6 +344,7 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
   root.Read("started_tsc", info.started.value);
   root.Read("stopped_tsc", info.stopped.value);
   root.ForEach("domains", [&info](const Fields& f) { info.domains.push_back(ReadDomain(f)); });
+  root.ForEach("changes", [&info](const Fields& f) { info.changes.push_back(ReadChange(f)); });
   root.ForEach("sources", [&info](const Fields& f) {
     SourceInfo& source = info.sources.emplace_back();
     f.Read("name", source.name);
@@ -336,6 +388,7 @@ std::string ToJson(const RecordingInfo& info) {
   json["started_tsc"] = info.started.value;
   json["stopped_tsc"] = info.stopped.value;
   json["domains"] = ListToJson(info.domains, DomainToJson);
+  json["changes"] = ListToJson(info.changes, ChangeToJson);
   json["sources"] = Json::array();
   for (const SourceInfo& source : info.sources) {
     json["sources"].push_back({{"name", source.name},

@@ -307,6 +307,9 @@ std::string Foot(const ProfileReport& report) {
                        DomainLabel(report, check.domain), Percent(check.sampled),
                        Percent(check.traced), suspect);
   }
+  for (const std::string& change : report.changes) {
+    out += fmt::format("while recording, {}\n", change);
+  }
   for (const std::string& caution : report.cautions) out += fmt::format("note: {}\n", caution);
   return out;
 }
@@ -400,6 +403,7 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
             {"repaired_addresses", counts.repaired},
             {"stale_addresses", counts.stale}}},
           {"event", report.event},
+          {"changes", report.changes},
           {"cautions", report.cautions},
           {"cycles",
            {{"attributed",

@@ -29,6 +29,7 @@ struct ProfileReport {
   uint64_t damaged = 0;               // samples in damaged parts of the files
   uint64_t outside = 0;               // samples outside the range that was asked for
   std::string event;                  // "cycles (clocked by hpet:500)"
+  std::vector<std::string> changes;   // what happened to domains, a sentence each
   std::vector<std::string> cautions;  // how far these samples may be trusted, a sentence each
   bool is_time = true;
   bool traced = true;

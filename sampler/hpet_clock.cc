@@ -118,18 +118,35 @@ void HpetClock::Silence(HpetRegisters& registers) {
   }
 }
 
+uint64_t HpetClock::Counter() {
+  while (true) {
+    const uint32_t high = registers_->Read(kCounter + 4);
+    const uint32_t low = registers_->Read(kCounter);
+    if (registers_->Read(kCounter + 4) == high) return uint64_t{high} << 32 | low;
+  }
+}
+
 absl::Status HpetClock::Start() {
+  sent_ = 0;
+  started_.clear();
   for (uint32_t i = 0; i < apic_ids_.size(); ++i) {
     const uint32_t timer = i + 1;
     registers_->Write(RouteData(timer), kNmi);
     registers_->Write(RouteAddress(timer), kMessageAddress | apic_ids_[i] << 12);
     registers_->Write(Timer(timer), kInterruptEnable | kPeriodic | kSetValue | k32Bits | kMessages);
-    registers_->Write(Comparator(timer), registers_->Read(kCounter) + ticks_);  // first
-    registers_->Write(Comparator(timer), ticks_);                               // then every
+    started_.push_back(Counter());
+    const auto now = static_cast<uint32_t>(started_.back());
+    registers_->Write(Comparator(timer), now + ticks_);  // first
+    registers_->Write(Comparator(timer), ticks_);        // then every
   }
   return absl::OkStatus();
 }
 
-void HpetClock::Stop() { Silence(*registers_); }
+void HpetClock::Stop() {
+  const uint64_t now = Counter();
+  Silence(*registers_);
+  for (const uint64_t started : started_) sent_ += (now - started) / ticks_;
+  started_.clear();
+}
 
 }  // namespace xenoscope::sampler

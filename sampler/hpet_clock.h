@@ -40,6 +40,7 @@ class HpetClock final : public SamplingClock {
 
   absl::Status Start() override;
   void Stop() override;
+  uint64_t Sent() const override { return sent_; }
 
  private:
   HpetClock(std::unique_ptr<HpetRegisters> registers, uint32_t ticks,
@@ -48,7 +49,12 @@ class HpetClock final : public SamplingClock {
         ticks_(ticks),
         apic_ids_(apic_ids.begin(), apic_ids.end()) {}
 
+  // The main counter, whose halves are read one after the other.
+  uint64_t Counter();
+
   std::unique_ptr<HpetRegisters> registers_;
+  std::vector<uint64_t> started_;  // the counter, by timer
+  uint64_t sent_ = 0;
   uint32_t ticks_;  // of the HPET, from NMI to NMI
   std::vector<uint32_t> apic_ids_;
 };

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "recording/writer.h"
 #include "sampler/child_process.h"
+#include "sampler/domain_watch.h"
 #include "sampler/host.h"
 #include "sampler/privcmd.h"
 #include "sampler/session_lock.h"
@@ -29,6 +30,7 @@ using std::chrono::steady_clock;
 
 // How often the trace is looked after, sampling or not.
 constexpr nanoseconds kTracePatience = std::chrono::milliseconds(50);
+constexpr nanoseconds kBetweenWatches = std::chrono::milliseconds(200);
 constexpr nanoseconds kSecond = std::chrono::seconds(1);
 constexpr int kCommandPatienceMs = 2000;
 
@@ -85,6 +87,8 @@ class Recorder {
 
   std::optional<SessionLock> lock_;
   std::unique_ptr<DomainDirectory> domains_;
+  std::optional<DomainWatch> watch_;
+  steady_clock::time_point next_watch_;
   std::vector<std::pair<const GuestFile*, DomainId>> guest_files_;
   std::vector<Sampling> sampling_;
   std::optional<recording::Writer> writer_;
@@ -144,6 +148,7 @@ absl::Status Recorder::LookAtHost() {
   XENOSCOPE_ASSIGN_OR_RETURN(domains_, DomainDirectory::Open());
   RecordingInfo& info = result_.info;
   XENOSCOPE_ASSIGN_OR_RETURN(info.domains, domains_->List());
+  watch_.emplace(*domains_, OpenVcpuCalls().value_or(nullptr), ReadTsc);
   info.xen = ReadXenInfo();
   info.host = ReadHostInfo();
   if (const auto pcpus = OnlineApicIds(); pcpus.ok()) {
@@ -214,6 +219,7 @@ absl::Status Recorder::StartAll() {
   }
   info.started = ReadTsc();
   XENOSCOPE_RETURN_IF_ERROR(writer_->WriteInfo(info));
+  WatchDomains();
   XENOSCOPE_RETURN_IF_ERROR(StartSampling());
   started_ = steady_clock::now();
   if (!request_.command.empty()) {
@@ -238,7 +244,7 @@ steady_clock::time_point Recorder::Due() const {
 }
 
 void Recorder::Loop() {
-  steady_clock::time_point next_watch = started_ + kSecond;
+  steady_clock::time_point next_progress = started_ + kSecond;
   std::string& because = result_.info.stopped_because;
   while (because.empty()) {
     if (const auto signal = signals_.WaitUntil(Due())) {
@@ -253,9 +259,9 @@ void Recorder::Loop() {
     } else if (request_.duration && steady_clock::now() - started_ >= *request_.duration) {
       because = "duration over";
     }
-    if (steady_clock::now() >= next_watch) {
-      next_watch = steady_clock::now() + kSecond;
-      WatchDomains();
+    if (steady_clock::now() >= next_watch_) WatchDomains();
+    if (steady_clock::now() >= next_progress) {
+      next_progress = steady_clock::now() + kSecond;
       progress_(Now());
       WriteInfoSoFar();
     }
@@ -271,22 +277,11 @@ absl::Status Recorder::Step() {
   return xentrace_ ? xentrace_->Check() : absl::OkStatus();
 }
 
-// Domains come and go. Xen keeps the buffers of a passive one that dies until the session's end.
+// Xen keeps the buffers of a passive domain that dies until the session's end.
 void Recorder::WatchDomains() {
-  if (!HasXen()) return;
-  const std::set<DomainId> ids = domains_->Ids();
-  if (ids.empty()) return;  // xenstore does not answer now
-  std::vector<DomainInfo>& known = result_.info.domains;
-  for (DomainInfo& domain : known) domain.died = domain.died || !ids.contains(domain.id);
-  const auto is_known = [&](DomainId id) {
-    return std::ranges::find(known, id, &DomainInfo::id) != known.end();
-  };
-  if (std::ranges::all_of(ids, is_known)) return;
-  absl::StatusOr<std::vector<DomainInfo>> now = domains_->List();
-  if (!now.ok()) return;
-  for (DomainInfo& domain : *now) {
-    if (!is_known(domain.id)) known.push_back(std::move(domain));
-  }
+  if (!watch_) return;
+  watch_->Look(result_.info);
+  next_watch_ = steady_clock::now() + kBetweenWatches;
 }
 
 // For those who look while it goes on, and for what a kill leaves. Where it cannot be written the

@@ -1,4 +1,4 @@
-// What of the hypercall __HYPERVISOR_domctl the vcpu source uses, as Xen defines it
+// What of the hypercall __HYPERVISOR_domctl looking at guests uses, as Xen defines it
 // (xen/include/public/domctl.h, Xen 4.8 to 4.22, x86-64). The version that Xen wants to hear
 // changes from release to release; the layout of these operations has not.
 #pragma once
@@ -18,6 +18,20 @@ enum class DomctlOp : uint32_t {
   kGetVcpuContext = 13,
   kGetVcpuInfo = 14,
 };
+
+struct DomctlDomainInfo {
+  uint16_t domain;  // out, as all of it; Xen before 4.18 may tell of the next one there is
+  uint16_t padding;
+  uint32_t flags;
+  uint64_t pages_and_time[7];
+  uint32_t online_vcpus;
+  uint32_t last_vcpu;
+};
+static_assert(offsetof(DomctlDomainInfo, online_vcpus) == 64);
+inline constexpr uint32_t kDomainDying = 1U << 0;
+inline constexpr uint32_t kDomainShutdown = 1U << 2;
+inline constexpr uint32_t kDomainPaused = 1U << 3;
+inline constexpr uint32_t kDomainShutdownShift = 16;  // of the reason, 8 bits
 
 struct DomctlVcpuContext {
   uint32_t vcpu;     // in
@@ -41,6 +55,7 @@ struct Domctl {
   uint16_t domain;
   uint16_t padding[3];
   union {
+    DomctlDomainInfo domain;
     DomctlVcpuContext context;
     DomctlVcpuInfo info;
     std::byte size[128];

@@ -46,6 +46,21 @@ class XenVcpuCalls final : public VcpuCalls {
                               kLastDomctlVersion);
   }
 
+  int Domain(DomainId domain, DomainState& state) override {
+    Prepare(DomctlOp::kGetDomainInfo, domain);
+    const int error = Call();
+    if (error != 0) return error;
+    const DomctlDomainInfo& found = op_->u.domain;
+    if (found.domain != domain.value) return -ESRCH;
+    state.dying = (found.flags & kDomainDying) != 0;
+    state.paused = (found.flags & kDomainPaused) != 0;
+    state.shutdown = (found.flags & kDomainShutdown) != 0;
+    state.shutdown_reason = static_cast<uint8_t>(found.flags >> kDomainShutdownShift);
+    state.online_vcpus = found.online_vcpus;
+    state.max_vcpus = found.last_vcpu + 1;  // 0: it has none yet
+    return 0;
+  }
+
   int State(VcpuRef vcpu, VcpuState& state) override {
     Prepare(DomctlOp::kGetVcpuInfo, vcpu.domain);
     op_->u.info.vcpu = vcpu.vcpu.value;

@@ -1,5 +1,5 @@
-// The two things that looking at a guest's vCPUs asks of Xen. Behind an interface so that the
-// source can be held against guests that are made up.
+// The three things that looking at a guest and its vCPUs asks of Xen. Behind an interface so that
+// those who look can be held against guests that are made up.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,15 @@ struct VcpuState {
   bool running = false;  // on a pCPU now; neither: it waits for one
 };
 
+struct DomainState {
+  bool dying = false;
+  bool paused = false;    // by the tools
+  bool shutdown = false;  // by itself; a guest that is suspended to be saved or migrated, too
+  uint8_t shutdown_reason = 0;
+  uint32_t online_vcpus = 0;
+  uint32_t max_vcpus = 0;
+};
+
 // Where a vCPU was when Xen stopped it for reading.
 struct VcpuContext {
   Address address = 0;
@@ -28,7 +37,8 @@ class VcpuCalls {
  public:
   virtual ~VcpuCalls() = default;
 
-  // 0, or -errno: -ESRCH: no such domain or vCPU.
+  // 0, or -errno: -ESRCH: no such domain (or vCPU).
+  virtual int Domain(DomainId domain, DomainState& state) = 0;
   virtual int State(VcpuRef vcpu, VcpuState& state) = 0;
   // Stops the vCPU, reads its registers and lets it go on, in one hypercall. 0 or -errno.
   virtual int Context(VcpuRef vcpu, VcpuContext& context) = 0;

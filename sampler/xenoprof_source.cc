@@ -84,9 +84,26 @@ std::vector<recording::EventInfo> XenoprofSource::Events() const {
     if (request_.hpet_hz) {
       events.back().period = request_.clock_hz / *request_.hpet_hz;
       events.back().clocked_by = fmt::format("hpet:{}", *request_.hpet_hz);
+      if (clock_->Sent() > 0) events.back().nmis = CountNmis();
     }
   }
   return events;
+}
+
+// Xen takes each counter for the one that sent the NMI, and logs an entry, or loses it, for each.
+recording::NmiCounters XenoprofSource::CountNmis() const {
+  recording::NmiCounters nmis;
+  nmis.sent = clock_->Sent();
+  uint64_t logged = 0;
+  uint64_t lost = 0;
+  for (const recording::StreamInfo& stream : session_->Streams()) {
+    logged += stream.logged.Logged();
+    lost += stream.logged.lost;
+  }
+  nmis.logged = std::min(logged / session_->counters(), nmis.sent);
+  nmis.lost = std::min(lost / session_->counters(), nmis.sent - nmis.logged);
+  nmis.elsewhere = nmis.sent - nmis.logged - nmis.lost;
+  return nmis;
 }
 
 Role XenoprofSource::RoleOf(DomainId domain) const {

@@ -59,6 +59,7 @@ class XenoprofSource final : public Source {
 
   absl::Status Ready();
   void RecoverKilledSession();
+  recording::NmiCounters CountNmis() const;
 
   XenoprofRequest request_;
   std::vector<PmuEvent> events_;

@@ -62,9 +62,13 @@ RecordingInfo SmallInfo() {
   info.stopped = Tsc{9000};
   info.domains = {{kDom0, "Domain-0", DomainType::kPv, Role::kInitiator, 1, false},
                   {DomainId{3}, "web", DomainType::kPvh, Role::kPassive, 2, true}};
+  info.changes = {
+      {DomainChange::Kind::kVcpuOffline, DomainId{3}, VcpuId{1}, {Tsc{2000}, Tsc{2100}}},
+      {DomainChange::Kind::kDestroyed, DomainId{3}, std::nullopt, {Tsc{5000}, Tsc{5100}}}};
   info.sources = {{"xenoprof", "x86-64/family15h", 5'000'000}, {"vcpu", "", 4'000'000, 99}};
   info.events = {{"cpu_clk_unhalted", 0x76, 0, 100000, "pmu"},
                  {"vcpu-preempted", 0, 0, 9200000, "vcpu:250", true}};
+  info.events[0].nmis = NmiCounters{10, 7, 2, 1};
   StreamInfo stream;
   stream.source = "xenoprof";
   stream.vcpu = {DomainId{3}, VcpuId{1}};
@@ -208,7 +212,8 @@ TEST_F(RecordingTest, TimedSamplesComeBackWithThreadAndCallers) {
   const auto second = reader->Next();
   ASSERT_TRUE(second);
   EXPECT_EQ(second->address, 0x30);
-  EXPECT_FALSE(second->thread);
+  EXPECT_TRUE(first->timed);
+  EXPECT_FALSE(second->thread || second->timed);
   EXPECT_TRUE(second->callers.empty());
   EXPECT_FALSE(reader->Next());
   EXPECT_FALSE(reader->damage().Any());

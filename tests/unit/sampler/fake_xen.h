@@ -311,6 +311,7 @@ class FakeClock final : public SamplingClock {
     xen_.Nmi(0, 0, Mode::kXen, 2);  // up to the last moment
     xen_.ClockRuns(false);
   }
+  uint64_t Sent() const override { return 2; }
 
  private:
   FakeXen& xen_;

@@ -61,6 +61,18 @@ TEST(HpetClockTest, OneTimerForEachProcessorSendsItNmis) {
   EXPECT_EQ(hpet.registers[0x100], 0) << "timer 0 is others'";
 }
 
+TEST(HpetClockTest, CountsTheNmisOfItsTimeAlsoWhereTheCountersLowHalfWraps) {
+  Hpet hpet;
+  hpet.registers[0x0f0] = 0xffff'ff00;
+  auto clock = HpetClock::Create(std::make_unique<Window>(hpet), 500, kTwo);
+  ASSERT_TRUE((*clock)->Start().ok());
+  EXPECT_EQ((*clock)->Sent(), 0U);
+  hpet.registers[0x0f0] = 0xffff'ff00 + 5 * 200'000 + 10;
+  hpet.registers[0x0f4] = 1;
+  (*clock)->Stop();
+  EXPECT_EQ((*clock)->Sent(), 2 * 5U);
+}
+
 TEST(HpetClockTest, StoppedItSendsNone) {
   Hpet hpet;
   auto clock = HpetClock::Create(std::make_unique<Window>(hpet), 500, kTwo);

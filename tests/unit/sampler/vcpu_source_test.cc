@@ -38,6 +38,7 @@ struct Guest {
 class FakeCalls final : public VcpuCalls {
  public:
   FakeCalls(std::map<VcpuRef, Guest>& guests, uint64_t& tsc) : guests_(guests), tsc_(tsc) {}
+  int Domain(DomainId /*domain*/, DomainState& /*state*/) override { return -ENOSYS; }
   int State(VcpuRef vcpu, VcpuState& state) override {
     state = guests_.at(vcpu).state;
     return guests_.at(vcpu).state_error;

@@ -1,0 +1,53 @@
+// What becomes of domains and their vCPUs while they are recorded: a look now and then, and what
+// differs from the look before is a change.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "recording/info.h"
+#include "sampler/host.h"
+#include "sampler/vcpu_calls.h"
+
+namespace xenoscope::sampler {
+
+class DomainWatch {
+ public:
+  // Without `calls` only coming and going is seen.
+  DomainWatch(DomainDirectory& directory, std::unique_ptr<VcpuCalls> calls,
+              std::function<Tsc()> read_tsc);
+
+  // Adds to info.changes what happened since the last look, and to info.domains who came. The first
+  // look takes those of info.domains as they are. One hypercall a domain, and one a vCPU of domains
+  // that have more or fewer of them online than before.
+  void Look(recording::RecordingInfo& info);
+
+ private:
+  struct Seen {
+    std::optional<DomainState> state;
+    std::set<VcpuId> online;
+    bool gone = false;
+  };
+
+  std::set<VcpuId> OnlineVcpus(DomainId domain, uint32_t vcpus) const;
+  // Whether the domain is there, and how.
+  std::optional<DomainState> StateOf(DomainId domain, bool listed) const;
+  void Welcome(recording::RecordingInfo& info, const std::set<DomainId>& listed, TscRange when);
+  static void Compare(const recording::DomainInfo& domain, const Seen& before, const Seen& now,
+                      TscRange when, std::vector<recording::DomainChange>& changes);
+
+  DomainDirectory& directory_;
+  std::unique_ptr<VcpuCalls> calls_;
+  std::function<Tsc()> read_tsc_;
+  std::map<DomainId, Seen> seen_;
+  std::optional<Tsc> last_look_;
+};
+
+}  // namespace xenoscope::sampler
