@@ -17,6 +17,7 @@
 #include "sampler/session_lock.h"
 #include "sampler/signals.h"
 #include "sampler/sources.h"
+#include "sampler/unread_trace.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -214,6 +215,7 @@ void Recorder::AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::str
 absl::Status Recorder::StartAll() {
   RecordingInfo& info = result_.info;
   if (request_.trace && HasXen()) {
+    EndUnreadTrace();
     XENOSCOPE_ASSIGN_OR_RETURN(xentrace_, Xentrace::Start(*request_.trace, writer_->TracePath()));
     info.trace = recording::TraceInfo{request_.trace->events, request_.trace->buffer_pages};
   }
