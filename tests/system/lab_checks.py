@@ -1,0 +1,359 @@
+"""What the lab's scenarios must show: a function of the scenario's name each, in OF.
+
+Xenoscope's own reports of a scenario's recordings are held against what the guests say they did,
+against the trace, and against what the scenario did to them.
+"""
+import json
+import math
+import pathlib
+import re
+import subprocess
+
+import lab_counts
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build/release/xenoscope"
+
+# Of scripts/lab/run.
+OPTIONS = {"ratio": ["--truth"]}
+
+
+class Lab:
+    """The results of a scenario, and whether they were as they must be."""
+
+    def __init__(self, name, directory):
+        self.name = name
+        self.directory = pathlib.Path(directory).resolve()
+        self.good = True
+
+    def check(self, good, text):
+        self.good = self.good and bool(good)
+        print(("ok     " if good else "FAILED ") + text, flush=True)
+
+    def path(self, which=""):
+        """The recording, or one of several."""
+        return self.directory / f"{self.name}{which and '-'}{which}.xeno"
+
+    def recording(self, which=""):
+        return json.loads((self.path(which) / "recording.json").read_text())
+
+    def report(self, *options, which=""):
+        return self.ours("report", self.path(which), "--format", "json", *options)
+
+    def summary(self, which=""):
+        return self.ours("summary", self.path(which), "--format", "json")
+
+    def ours(self, *words):
+        """The JSON that our program prints."""
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            self.check(False, f"{' '.join(map(str, words))}: {done.stderr}")
+            raise SystemExit(1)
+        return json.loads(done.stdout)
+
+    def text(self, name):
+        return (self.directory / name).read_text(errors="replace")
+
+    def load(self, guest, work, piece):
+        """What labload in the guest says it did: the calls of its last line for this work."""
+        lines = [line for line in self.text(f"guests/guest-{guest}.log").splitlines()
+                 if line.startswith(f"LOAD {work} ")]
+        return int(re.search(rf" {piece}=\d+/(\d+)", lines[-1]).group(1))
+
+    def accounted(self, report, what="samples"):
+        """Checks that a report's samples add up."""
+        samples = report["samples"]
+        total = samples["attributed"] + sum(samples["remainders"].values())
+        self.check(abs(total - samples["total"]) < 0.5 < samples["total"],
+                   f"{what}: each is accounted for, {total:.0f} of {samples['total']:.0f}")
+
+
+def count(rows, **wanted):
+    return sum(row["samples"] for row in rows
+               if all(row[key] == value for key, value in wanted.items()))
+
+
+def leader(rows, **wanted):
+    """The row with the most samples among those wanted."""
+    rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    return max(rows, key=lambda row: row["samples"], default={"function": "nothing", "samples": 0})
+
+
+def by_name(recording):
+    return {domain["name"]: domain for domain in recording["domains"]}
+
+
+def streams_of(recording, source, domain):
+    return [stream for stream in recording["streams"]
+            if stream["source"] == source and stream["domain"] == domain["id"]]
+
+
+def leaves(lab, rows, domain, what):
+    """labload's leaf_a runs three times as long as leaf_b."""
+    a, b = (count(rows, domain=domain, mode="user", function=name) for name in ("leaf_a", "leaf_b"))
+    chance = 4 * math.sqrt(0.25 * 0.75 / max(a + b, 1))
+    lab.check(a + b > 50 and abs(b / (a + b) - 0.25) < 0.05 + chance,
+              f"{what}: {domain} does leaf_a three times as often as leaf_b: {a:.0f} and {b:.0f} samples")
+
+
+def answered(lab, recording, what):
+    """Every look of the vcpu source is accounted for, and none failed."""
+    found = [stream["looks"] for stream in recording["streams"] if "looks" in stream]
+    total = sum(look["total"] for look in found)
+    kinds = ("blocked", "running", "preempted")
+    lab.check(total == sum(look[kind] for look in found for kind in kinds) > 50,
+              f"{what}: Xen answered each of {total} looks")
+
+
+def balanced(lab, recording, what):
+    streams = recording["streams"]
+    lab.check(recording["state"] == "complete" and streams and
+              all(stream["complete"] and stream["balanced"] for stream in streams),
+              f"{what}: what Xen logged is what was drained, in each of {len(streams)} buffers")
+
+
+def ci(lab):
+    """The guests' consoles against samples and trace."""
+    domains = by_name(lab.recording())
+    columns = "domain,mode,function"
+    report = lab.report("--by", columns)
+    exits = lab.report("--source", "trace", "--by", columns)
+    summary = lab.summary()
+    lab.accounted(report)
+
+    first = leader(report["rows"], domain="pv")
+    lab.check(first["function"] == "sha256_block",
+              f"pv only hashes; {first['function']} leads its profile with {first['samples']:.0f} samples")
+
+    wanted = lab.load("pvh", "cpuid", "cpuid")
+    seen = sum(vcpu.get("exits", {}).get("VMEXIT_CPUID", {"count": 0})["count"]
+               for domain in summary["domains"] if domain["domid"] == domains["pvh"]["id"]
+               for vcpu in domain["vcpus"])
+    lab.check(abs(seen - wanted) <= 0.01 * wanted,
+              f"pvh did {wanted} CPUIDs; {seen} CPUID exits were counted")
+
+    # The interrupted exits of the trace are another sample of the same guest.
+    busiest, found = (leader(of["rows"], domain="pvh", mode="user")["function"]
+                      for of in (report, exits))
+    lab.check(found == busiest,
+              f"{busiest} leads pvh's user mode in the samples, {found} in the trace's own")
+
+    lost = summary["trace"]["lost_records"]
+    lab.check(lost == 0, f"{lost} trace records were lost")
+
+
+def ratio(lab):
+    """Shares of samples against instructions that QEMU counted exactly."""
+    rows = lab.report("--by", "domain,mode,function")["rows"]
+    symbols = subprocess.run(["nm", "-n", "--defined-only", ROOT / "build/lab/labload"],
+                             capture_output=True, text=True, check=True).stdout
+    labload = [line for line in symbols.splitlines() if line.split()[1] in "tTwW"]
+    lab_counts.compare_all(lab.check, rows, lab.directory / "truth.txt", labload,
+                           lab.path() / "symbols/xensyms")
+
+
+def looks(lab):
+    """The vcpu source on two pCPUs: every look accounted for, and seen in the trace."""
+    found = [stream["looks"] for stream in lab.recording()["streams"]]
+    answered(lab, lab.recording(), "vcpu")
+    running = lab.report("--event", "vcpu-running")
+    preempted = lab.report("--event", "vcpu-preempted")
+    lab.check(sum(look["running"] for look in found) == running["samples"]["total"] > 30,
+              f"{running['samples']['total']} looks found a running vCPU, and are its samples")
+    lab.check(sum(look["preempted"] for look in found) == preempted["samples"]["total"],
+              f"{preempted['samples']['total']} looks found a vCPU without a pCPU, and are its samples")
+
+    # A vCPU may be preempted between the look at its state and its stop.
+    samples = running["samples"]
+    stopped = samples["placements"]["stopped"]
+    lab.check(stopped == samples["attributed"] and stopped + samples["remainders"]["not_running"] ==
+              samples["total"] and stopped > 0.8 * samples["total"],
+              f"the trace saw the vCPU stop in {stopped} of {samples['total']}, the others did not run")
+
+    first = leader(running["rows"], domain="pv")
+    lab.check(first["function"] == "sha256_block" and first["mode"] == "user",
+              f"pv only hashes; {first['function']} leads with {first['samples']:.0f} samples")
+
+
+def agent(lab):
+    """Guests that sample themselves, one of which dom0 samples, too."""
+    recording = lab.recording()
+    report = lab.report("--event", "cpu-clock")
+    domains = by_name(recording)
+    symbols = {symbol["domain"] for symbol in recording["symbols"]
+               if symbol["kind"] == "kallsyms" and "agent" in symbol["original"]}
+    for name in "pv", "pvh":
+        domain = domains[name]
+        stream, = streams_of(recording, "agent", domain)
+        lab.check(domain["role"] == "active", f"{name} is active")
+        lab.check(stream["complete"] and stream["balanced"] and stream["kept"] > 100,
+                  f"{name}: all of {stream['kept']} samples are accounted for")
+        lab.check(domain["id"] in symbols, f"{name}: its kernel's symbols came from its agent")
+        kernel = [row for row in report["rows"] if row["domain"] == name and row["mode"] == "kernel"]
+        named = [row for row in kernel if row["function"][0] not in "[0"]
+        lab.check(count(named) >= 0.9 * count(kernel) > 0,
+                  f"{name}: {count(named):.0f} of {count(kernel):.0f} kernel samples have a function")
+
+    samples = report["samples"]
+    lab.check(samples["attributed"] > 0.95 * samples["total"] and
+              samples["remainders"]["out_of_order"] == 0,
+              f"{samples['attributed']} of {samples['total']} samples have a place in the trace, "
+              f"{samples['remainders']['out_of_order']} came out of order")
+
+    rows = report["rows"]
+    leaves(lab, rows, "pv", "cpu-clock")
+    first = leader(rows, domain="pvh", mode="user")
+    lab.check(first["function"] == "sha256_block",
+              f"pvh only hashes; {first['function']} leads with {first['samples']:.0f} samples")
+    passive = lab.report("--event", "vcpu-preempted")
+    lab.check(count(passive["rows"], domain="pvh", function="sha256_block") > 10,
+              "pvh is passive, too: dom0's looks found it hashing")
+
+
+def sources(lab):
+    """Each source with a PV and a PVH guest, roles that change, doctor everywhere."""
+    for name, words in {
+            "doctor-bare.txt": r"^recording +no +/dev/xen/privcmd is missing",
+            "doctor.txt": r"^agents +yes .* pv \(xenoscope",
+            "guests/guest-pv.log": r"^recording of Xen +no +this is a guest: record in dom0"}.items():
+        lab.check(re.search(words, lab.text(name), re.MULTILINE), f"doctor, {name}: {words}")
+    if not pathlib.Path("/sys/hypervisor/type").exists():
+        said = subprocess.run([PROGRAM, "doctor"], capture_output=True, text=True, check=False)
+        lab.check(said.returncode == 0 and "does not run on Xen" in said.stdout,
+                  "doctor, on a machine without Xen: it says so")
+
+    answered(lab, lab.recording("vcpu"), "vcpu")
+    rows = lab.report("--event", "vcpu-preempted", which="vcpu")["rows"]
+    leaves(lab, rows, "pvh", "vcpu")
+    first = leader(rows, domain="pv")
+    lab.check(first["function"] == "sha256_block", f"vcpu: {first['function']} leads pv, which hashes")
+
+    report = lab.report(which="trace")
+    lab.accounted(report, "trace")
+    leaves(lab, report["rows"], "pvh", "trace")
+
+    recording, report = lab.recording("chains"), lab.report(which="chains")
+    balanced(lab, recording, "chains")
+    lab.accounted(report, "chains")
+    domains = by_name(recording)
+    for name in "Domain-0", "pv":
+        callers = sum(stream["callers"] for stream in streams_of(recording, "xenoprof", domains[name]))
+        lab.check(callers > 100, f"chains: {callers} callers were found in {name}")
+    twins = report["samples"]["placements"]["twin"]
+    lab.check(twins > 20, f"chains: {twins} samples of pvh have the time of their NMI")
+    leaves(lab, report["rows"], "pvh", "chains")
+
+    for which, role in ("active", "active"), ("passive", "passive"), ("again", "active"):
+        recording = lab.recording(which)
+        domain = by_name(recording)["pv"]
+        kept = {source: sum(stream["kept"] for stream in streams_of(recording, source, domain))
+                for source in ("agent", "xenoprof")}
+        source, other = ("agent", "xenoprof") if role == "active" else ("xenoprof", "agent")
+        lab.check(domain["role"] == role and kept[source] > 50 and kept[other] == 0,
+                  f"{which}: pv is {domain['role']}, {kept[source]} samples by {source}")
+        first = leader(lab.report("--event", recording["events"][-1]["name"], which=which)["rows"],
+                       domain="pv", mode="user")
+        lab.check(first["function"] == "sha256_block", f"{which}: {first['function']} leads pv's programs")
+
+
+def newxen(lab):
+    """A Xen without xenoprof."""
+    recording = lab.recording("auto")
+    lab.check(recording["xen"]["version"].startswith("4.20"), f"this is Xen {recording['xen']['version']}")
+    names = [source["name"] for source in recording["sources"]]
+    lab.check(names == ["vcpu", "perf"], f"auto took {' and '.join(names)}")
+    lab.check(re.search("^note: source vcpu: .* since this Xen has no xenoprof", lab.text("auto.log"),
+                        re.MULTILINE), "auto said why it did not take xenoprof")
+    lab.check(re.search("^record +yes +takes vcpu for the guests and perf for dom0", lab.text("doctor.txt"),
+                        re.MULTILINE), "doctor had said so")
+    answered(lab, recording, "vcpu")
+    rows = lab.report("--event", "vcpu-preempted", which="auto")["rows"]
+    first = leader(rows, domain="pv")
+    lab.check(first["function"] == "sha256_block", f"vcpu: {first['function']} leads pv, which hashes")
+    lab.check(count(rows, domain="pvh", function="leaf_a") > 5, "vcpu: pvh was found in leaf_a")
+    report = lab.report("--event", "cpu-clock", which="auto")
+    lab.accounted(report, "perf")
+    report = lab.report(which="trace")
+    lab.accounted(report, "trace")
+    leaves(lab, report["rows"], "pvh", "trace")
+
+
+def ends(lab):
+    """Recordings that were ended by force, and those after them."""
+    for which, signal in ("term", "SIGTERM"), ("hup", "SIGHUP"):
+        recording = lab.recording(which)
+        balanced(lab, recording, which)
+        lab.check(recording["stopped_because"] == signal, f"{which}: it says that {signal} ended it")
+        lab.accounted(lab.report(which=which), which)
+    for which, after in ("killed", "after"), ("both", "last"):
+        killed, next_one = lab.recording(which), lab.recording(after)
+        lab.check(killed["state"] == "recording", f"{which}: it says that it was cut off")
+        lab.accounted(lab.report(which=which), which)
+        lab.check("ended the sampling that a killed recording had left running" in lab.text(f"{after}.log"),
+                  f"{after}: it ended what {which} had left, and says so")
+        balanced(lab, next_one, after)
+        lab.accounted(lab.report(which=after), after)
+        trace = lab.summary(after)["trace"]
+        early = (next_one["started_tsc"] - trace["first_tsc"]) / next_one["host"]["clock_hz"]
+        lab.check(0 < early < 10 and trace["lost_records"] == 0,
+                  f"{after}: its trace begins {early:.1f} s before sampling, and nothing is lost")
+    lab.check("xentrace" not in lab.text("killed.ps"), "killed: its xentrace has ended, too")
+    lab.check(re.search("^xenoprof +yes +a killed recording has left it running", lab.text("killed.doctor"),
+                        re.MULTILINE), "killed: doctor says what was left")
+    lab.check(re.search("^xenoprof +yes +samples Xen", lab.text("last.doctor"), re.MULTILINE),
+              "last: nothing is left")
+    bad = [line for line in lab.text("xen.log").splitlines() if re.search("BUG|panic|Unknown.*NMI", line)]
+    lab.check(not bad, f"Xen complains of nothing: {bad[:3]}")
+
+
+def lost(lab):
+    """Buffers that are too small: what was lost is told, and adds up."""
+    recording = lab.recording()
+    balanced(lab, recording, "lost")
+    nmis = recording["events"][0]["nmis"]
+    seconds = (recording["stopped_tsc"] - recording["started_tsc"]) / recording["host"]["clock_hz"]
+    lab.check(nmis["sent"] == nmis["logged"] + nmis["lost"] + nmis["elsewhere"] and
+              abs(nmis["sent"] - 1000 * seconds) < 0.05 * nmis["sent"],
+              f"{nmis['sent']} NMIs in {seconds:.2f} s: {nmis['logged']} logged, {nmis['lost']} lost, "
+              f"{nmis['elsewhere']} elsewhere")
+    entries = sum(stream["kept"] + stream["other_counters"] for stream in recording["streams"])
+    lab.check(entries // 6 == nmis["logged"] > 100, f"{entries} entries are of so many NMIs")
+    # In QEMU, where one pCPU is always busy, an NMI that is not counted came too soon after another.
+    report = lab.report()
+    lab.accounted(report)
+    full = sum(stream["logged"]["lost"] for stream in recording["streams"])
+    lab.check(report["samples"]["lost_in_buffers"] == full > 0, f"the report tells of {full} lost entries")
+    lab.check("WARNING:" in lab.text("record.log"), "record warned, and said what helps")
+    records = lab.summary()["trace"]["lost_records"]
+    lab.check(records > 0, f"{records} trace records were lost, and counted")
+
+
+def life(lab):
+    """Domains and vCPUs that come and go."""
+    recording, report = lab.recording(), lab.report()
+    lab.check(recording["stopped_because"] == "command ended" and recording["state"] == "complete",
+              "the recording went on to its end")
+    lab.accounted(report)
+    happened = {}
+    for change in recording["changes"]:
+        name = next(domain["name"] for domain in recording["domains"] if domain["id"] == change["domain"])
+        vcpu = f" {change['vcpu']}" if "vcpu" in change else ""
+        happened.setdefault(name, []).append(change["kind"] + vcpu)
+    for name, wanted in {"stays": ["paused", "unpaused", "vcpu_offline 1", "vcpu_online 1"],
+                         "goes": ["destroyed"],
+                         "comes": ["created", "destroyed"],
+                         "later": ["created", "destroyed"],
+                         "moves": ["suspended", "destroyed", "created"]}.items():
+        seen = iter(happened.get(name, []))
+        lab.check(all(kind in seen for kind in wanted),
+                  f"{name}: {', '.join(happened.get(name, []))}")
+    told = " ".join(report["changes"])
+    lab.check(all(name in told for name in happened), "the report tells of them")
+    for name in "stays", "goes":
+        streams = streams_of(recording, "xenoprof", by_name(recording)[name])
+        lab.check(sum(stream["kept"] for stream in streams) > 100, f"{name} was sampled")
+
+
+# In the order in which `lab all` runs them.
+OF = {check.__name__: check
+      for check in (ci, lost, looks, agent, sources, newxen, ends, life, ratio)}
