@@ -1,9 +1,9 @@
-#include "analysis/stat.h"
+#include "base/sketch.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace xenoscope::analysis {
+namespace xenoscope {
 
 uint64_t Sketch::Middle(int octave, int bucket) {
   const auto low = static_cast<uint64_t>(bucket);
@@ -38,4 +38,4 @@ uint64_t Sketch::Percentile(double p) const {
   return most_;
 }
 
-}  // namespace xenoscope::analysis
+}  // namespace xenoscope
