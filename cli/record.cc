@@ -63,6 +63,7 @@ report::RecordingState StateOf(const RecordRequest& request, const Progress& now
   state.lost = now.lost;
   state.trace_bytes = now.trace_bytes;
   state.disk_left = now.disk_left;
+  state.own_cpu = Seconds(now.own_cpu);
   state.sampling = !now.of_domain.empty();
   state.tracing = request.trace.has_value();
   return state;
@@ -92,6 +93,22 @@ void ShowResult(const RecordRequest& request, const sampler::RecordResult& resul
   }
   if (result.info.trace) fmt::print(stderr, "; trace {}", Bytes(last.trace_bytes));
   fmt::print(stderr, "\n");
+}
+
+// How coarse times are, and what it took.
+void ShowCost(const sampler::RecordResult& result) {
+  std::string drains;
+  for (const recording::SourceInfo& source : result.info.sources) {
+    if (source.name == "vcpu" || source.drains.count == 0) continue;
+    constexpr double kMs = 1e-6;
+    drains +=
+        fmt::format("{} drained every {:.1f} ms (99 % within {:.1f} ms, all within {:.1f} ms); ",
+                    source.name, kMs * static_cast<double>(source.drains.p50_ns),
+                    kMs * static_cast<double>(source.drains.p99_ns),
+                    kMs * static_cast<double>(source.drains.most_ns));
+  }
+  fmt::print(stderr, "{}recording took {:.1f} % of a processor\n", drains,
+             100 * Seconds(result.last.own_cpu) / Seconds(result.last.elapsed));
 }
 
 // What looking at guests has cost them.
@@ -167,6 +184,7 @@ absl::Status RunRecord(const RecordRequest& request) {
   }
   ShowStops(result);
   ShowNmis(result);
+  ShowCost(result);
   ShowResult(request, result);
   if (CountersAreSilent(result)) {
     fmt::print(stderr,

@@ -99,12 +99,22 @@ struct EventInfo {
   bool operator==(const EventInfo&) const = default;
 };
 
+// How long it was from one drain of a source's buffers to the next (of vcpu: one look), in ns.
+struct DrainInfo {
+  uint64_t count = 0;
+  uint64_t p50_ns = 0;
+  uint64_t p99_ns = 0;
+  uint64_t most_ns = 0;
+  bool operator==(const DrainInfo&) const = default;
+};
+
 // One way samples were taken; its file is samples/NAME.samples.
 struct SourceInfo {
   std::string name;                // "xenoprof"
   std::string cpu_type;            // as the source calls the PMU: "x86-64/family15h"
-  uint64_t drain_interval_ns = 0;  // or from look to look, on the average
+  uint64_t drain_interval_ns = 0;  // as asked for, or from look to look, on the average
   uint64_t seed = 0;               // of the random instants; 0: there are none
+  DrainInfo drains{};              // as they were; nothing of an agent's
   bool operator==(const SourceInfo&) const = default;
 };
 
@@ -203,6 +213,7 @@ struct RecordingInfo {
   std::vector<StreamInfo> streams;
   std::optional<TraceInfo> trace;
   std::vector<SymbolFile> symbols;
+  uint64_t own_cpu_ns = 0;  // processor time that recording took, with xentrace's
   bool operator==(const RecordingInfo&) const = default;
 
   // The domain, or nullptr.

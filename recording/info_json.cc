@@ -343,6 +343,7 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
   });
   root.Read("started_tsc", info.started.value);
   root.Read("stopped_tsc", info.stopped.value);
+  root.Read("own_cpu_ns", info.own_cpu_ns);
   root.ForEach("domains", [&info](const Fields& f) { info.domains.push_back(ReadDomain(f)); });
   root.ForEach("changes", [&info](const Fields& f) { info.changes.push_back(ReadChange(f)); });
   root.ForEach("sources", [&info](const Fields& f) {
@@ -351,6 +352,12 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
     f.Read("cpu_type", source.cpu_type);
     f.Read("drain_interval_ns", source.drain_interval_ns);
     f.Read("seed", source.seed);
+    f.In("drains", [&source](const Fields& drains) {
+      drains.Read("count", source.drains.count);
+      drains.Read("p50_ns", source.drains.p50_ns);
+      drains.Read("p99_ns", source.drains.p99_ns);
+      drains.Read("most_ns", source.drains.most_ns);
+    });
   });
   root.ForEach("events", [&info](const Fields& f) { info.events.push_back(ReadEvent(f)); });
   root.ForEach("streams", [&info](const Fields& f) { info.streams.push_back(ReadStream(f)); });
@@ -387,6 +394,7 @@ std::string ToJson(const RecordingInfo& info) {
                   {"kernel", info.host.kernel}};
   json["started_tsc"] = info.started.value;
   json["stopped_tsc"] = info.stopped.value;
+  json["own_cpu_ns"] = info.own_cpu_ns;
   json["domains"] = ListToJson(info.domains, DomainToJson);
   json["changes"] = ListToJson(info.changes, ChangeToJson);
   json["sources"] = Json::array();
@@ -394,7 +402,12 @@ std::string ToJson(const RecordingInfo& info) {
     json["sources"].push_back({{"name", source.name},
                                {"cpu_type", source.cpu_type},
                                {"drain_interval_ns", source.drain_interval_ns},
-                               {"seed", source.seed}});
+                               {"seed", source.seed},
+                               {"drains",
+                                {{"count", source.drains.count},
+                                 {"p50_ns", source.drains.p50_ns},
+                                 {"p99_ns", source.drains.p99_ns},
+                                 {"most_ns", source.drains.most_ns}}}});
   }
   json["events"] = ListToJson(info.events, EventToJson);
   json["streams"] = ListToJson(info.streams, StreamToJson);

@@ -46,12 +46,13 @@ std::string RecordingLine(const RecordingState& before, const RecordingState& no
   if (now.sampling) head += fmt::format(": {:.0f} samples/s", all);
   std::string tail;
   if (now.sampling) tail += fmt::format("; {} lost", now.lost);
+  const double seconds = std::max(now.seconds - before.seconds, 1e-3);
   if (now.tracing) {
-    const double seconds = std::max(now.seconds - before.seconds, 1e-3);
     const auto more = static_cast<double>(now.trace_bytes - before.trace_bytes);
     tail += fmt::format("; trace {}/s", Bytes(more / seconds));
   }
   tail += fmt::format("; {} free", Bytes(static_cast<double>(now.disk_left)));
+  tail += fmt::format("; own CPU {:.1f} %", 100 * (now.own_cpu - before.own_cpu) / seconds);
 
   // As many domains as there is room for, and how many there is not.
   std::string domains;

@@ -21,12 +21,14 @@ struct RecordingState {
   uint64_t lost = 0;  // samples that found their buffer full
   uint64_t trace_bytes = 0;
   uint64_t disk_left = 0;  // bytes
+  double own_cpu = 0;      // seconds of processor that recording has taken
   bool sampling = true;
   bool tracing = true;
 };
 
 // One line on how it went from `before` to `now`, which is later: samples a second, in all and of
-// the busiest domains; lost samples; trace written; disk left. Not longer than `width` columns.
+// the busiest domains; lost samples; trace written; disk left; the part of a processor it takes
+// itself. Not longer than `width` columns.
 std::string RecordingLine(const RecordingState& before, const RecordingState& now, size_t width);
 
 // What to say, and what to do, when more than 1 % of the samples were lost. `kept` and `lost` are

@@ -2,7 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +18,8 @@
 
 namespace xenoscope::sampler {
 namespace {
+
+using std::chrono::nanoseconds;
 
 // In the child, between fork and exec: only async-signal-safe calls. Tells the errno of a failure
 // through `report`, which exec closes.
@@ -38,6 +43,10 @@ namespace {
   const int error = errno;
   (void)!write(report, &error, sizeof error);
   _exit(127);
+}
+
+nanoseconds TimeOf(const struct timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
 Exit ExitOf(int wait_status) {
@@ -77,14 +86,31 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(std::span<const std::string> wo
 ChildProcess::~ChildProcess() {
   if (pid_ > 0 && !Poll()) {
     kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
+    Reap(0);
   }
 }
 
-std::optional<Exit> ChildProcess::Poll() {
+bool ChildProcess::Reap(int options) {
   int status = 0;
-  if (!exit_ && waitpid(pid_, &status, WNOHANG) == pid_) exit_ = ExitOf(status);
+  struct rusage used {};
+  if (wait4(pid_, &status, options, &used) != pid_) return false;
+  exit_ = ExitOf(status);
+  cpu_ = TimeOf(used.ru_utime) + TimeOf(used.ru_stime);
+  return true;
+}
+
+std::optional<Exit> ChildProcess::Poll() {
+  if (!exit_) Reap(WNOHANG);
   return exit_;
+}
+
+nanoseconds ChildProcess::CpuTime() const {
+  clockid_t clock = 0;
+  struct timespec now {};
+  if (exit_ || clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &now) != 0) {
+    return cpu_;
+  }
+  return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
 }
 
 Exit ChildProcess::Stop(int patience_ms) {
@@ -94,9 +120,7 @@ Exit ChildProcess::Stop(int patience_ms) {
   while (!Poll()) {
     if (steady_clock::now() >= until) {
       kill(pid_, SIGKILL);
-      int status = 0;
-      waitpid(pid_, &status, 0);
-      exit_ = ExitOf(status);
+      Reap(0);
       break;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,10 +37,11 @@ class ChildProcess {
                                             const Placement& placement);
 
   ChildProcess(ChildProcess&& other) noexcept
-      : pid_(std::exchange(other.pid_, -1)), exit_(other.exit_) {}
+      : pid_(std::exchange(other.pid_, -1)), exit_(other.exit_), cpu_(other.cpu_) {}
   ChildProcess& operator=(ChildProcess&& other) noexcept {
     std::swap(pid_, other.pid_);
     std::swap(exit_, other.exit_);
+    std::swap(cpu_, other.cpu_);
     return *this;
   }
   ChildProcess(const ChildProcess&) = delete;
@@ -49,14 +51,20 @@ class ChildProcess {
 
   // How it ended, or nothing while it runs.
   std::optional<Exit> Poll();
+  // The processor time that it has taken; at its end, all of it.
+  std::chrono::nanoseconds CpuTime() const;
   // Sends SIGTERM and waits up to `patience_ms`, then SIGKILL.
   Exit Stop(int patience_ms);
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}
 
+  // Whether it has ended, which is waited for if `options` is 0, and notes how.
+  bool Reap(int options);
+
   pid_t pid_;
   std::optional<Exit> exit_;
+  std::chrono::nanoseconds cpu_{0};  // when it has ended
 };
 
 }  // namespace xenoscope::sampler

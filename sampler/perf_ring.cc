@@ -16,7 +16,7 @@ Bytes PerfRing::At(uint64_t position, size_t size) {
   return joined_;
 }
 
-void PerfRing::Drain(const std::function<void(Bytes)>& take) {
+double PerfRing::Drain(const std::function<void(Bytes)>& take) {
   using Position = decltype(mapping_.page->data_head);
   const uint64_t head =
       std::atomic_ref<Position>(mapping_.page->data_head).load(std::memory_order_acquire);
@@ -25,6 +25,7 @@ void PerfRing::Drain(const std::function<void(Bytes)>& take) {
     damaged_ += mapping_.size;
     tail = head;
   }
+  const double used = static_cast<double>(head - tail) / static_cast<double>(mapping_.size);
   while (tail != head) {
     const uint64_t left = head - tail;
     perf_event_header header{};
@@ -39,6 +40,7 @@ void PerfRing::Drain(const std::function<void(Bytes)>& take) {
     tail += header.size;
   }
   std::atomic_ref<Position>(mapping_.page->data_tail).store(head, std::memory_order_release);
+  return used;
 }
 
 }  // namespace xenoscope::sampler

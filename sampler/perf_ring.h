@@ -21,7 +21,8 @@ class PerfRing {
 
   // Hands every record that is there now to `take`, whole and with its header, and gives its place
   // back to the kernel.
-  void Drain(const std::function<void(Bytes)>& take);
+  // Returns which part of the ring's room they used, in [0, 1].
+  double Drain(const std::function<void(Bytes)>& take);
 
   const PerfMapping& mapping() const { return mapping_; }
   // Bytes that were no records.

@@ -91,7 +91,8 @@ PerfSource::PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> ca
     : request_(request),
       calls_(std::move(calls)),
       running_(std::move(running)),
-      random_(request.seed) {}
+      random_(request.seed),
+      pace_(request.drain_interval) {}
 
 PerfSource::~PerfSource() { Close().IgnoreError(); }
 
@@ -223,7 +224,7 @@ absl::Status PerfSource::Start() {
     }
   }
   Drain();
-  due_ = steady_clock::now() + request_.drain_interval;
+  pace_.Start(steady_clock::now());
   next_reperiod_ = steady_clock::now() + kReperiod;
   return absl::OkStatus();
 }
@@ -252,11 +253,13 @@ void PerfSource::WriteRunning(recording::SampleWriter& writer) {
   writer.Append(request_.domain, chunk);
 }
 
-void PerfSource::Drain() {
-  if (!DrainOnce()) DrainOnce();  // the rings were full; now they are not
+double PerfSource::Drain() {
+  double fill = 0;
+  if (!DrainOnce(fill)) DrainOnce(fill);  // the rings were full; now they are not
+  return fill;
 }
 
-bool PerfSource::DrainOnce() {
+bool PerfSource::DrainOnce(double& fill) {
   marks_.clear();
   marks_found_.clear();
   for (int i = 0; i < kMarks; ++i) {
@@ -266,7 +269,8 @@ bool PerfSource::DrainOnce() {
   }
   for (size_t i = 0; i < cpus_.size(); ++i) {
     clock_.Use(*cpus_[i].ring.mapping().page);
-    cpus_[i].ring.Drain([this, i](Bytes record) { Take(i, record); });
+    const double used = cpus_[i].ring.Drain([this, i](Bytes record) { Take(i, record); });
+    fill = std::max(fill, used);
   }
   // Fewer came through when a ring was full; which, nobody can say.
   if (marks_found_.size() != marks_.size()) return false;
@@ -402,10 +406,11 @@ void PerfSource::HandOn(uint64_t until, recording::SampleWriter& writer) {
 }
 
 absl::Status PerfSource::Collect(recording::SampleWriter& writer) {
-  Drain();
+  const steady_clock::time_point begin = steady_clock::now();
+  const double fill = Drain();
   HandOn(clock_.PairedUntil(), writer);
   if (request_.jitter && steady_clock::now() >= next_reperiod_) Reperiod();
-  due_ = steady_clock::now() + request_.drain_interval;
+  pace_.Drained(begin, steady_clock::now(), fill);
   return absl::OkStatus();
 }
 

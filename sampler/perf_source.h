@@ -20,6 +20,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "sampler/drain_pace.h"
 #include "sampler/event_spec.h"
 #include "sampler/perf_calls.h"
 #include "sampler/perf_clock.h"
@@ -61,7 +62,7 @@ class PerfSource final : public Source {
   recording::Role RoleOf(DomainId domain) const override;
   std::vector<std::string> Notes() const override { return notes_; }
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return due_; }
+  std::chrono::steady_clock::time_point Due() const override { return pace_.due(); }
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override;
@@ -102,10 +103,11 @@ class PerfSource final : public Source {
   absl::Status OpenCpu(uint32_t cpu);
   absl::Status OpenEvent(Cpu& cpu, uint32_t number, size_t event);
   void WriteRunning(recording::SampleWriter& writer);
-  // Marks the time, empties the rings, and holds what was in them.
-  void Drain();
+  // Marks the time, empties the rings, and holds what was in them. Returns which part of its room
+  // the fullest used, in [0, 1].
+  double Drain();
   // One try of it: false when marks were lost, so that the time is not known.
-  bool DrainOnce();
+  bool DrainOnce(double& fill);
   void Take(size_t cpu, Bytes record);
   void Hold(size_t cpu, const PerfSample& sample);
   void Hold(const PerfName& name);
@@ -134,7 +136,7 @@ class PerfSource final : public Source {
   bool running_written_ = false;
   TscRange sampled_;
   std::mt19937_64 random_;
-  std::chrono::steady_clock::time_point due_;
+  DrainPace pace_;
   std::chrono::steady_clock::time_point next_reperiod_;
 };
 

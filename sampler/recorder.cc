@@ -1,6 +1,7 @@
 #include "sampler/recorder.h"
 
 #include <sys/statvfs.h>
+#include <time.h>
 
 #include <algorithm>
 #include <csignal>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sketch.h"
 #include "recording/writer.h"
 #include "sampler/child_process.h"
 #include "sampler/domain_watch.h"
@@ -46,11 +48,25 @@ const char* SignalName(int number) {
   }
 }
 
+nanoseconds ProcessorTime() {
+  struct timespec now {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
+}
+
 // A source with the file that it fills.
 struct Sampling {
   std::unique_ptr<Source> source;
   std::optional<recording::SampleWriter> writer;
   bool running = false;
+  steady_clock::time_point last_drain;
+  Sketch intervals;  // from drain to drain, ns
+
+  recording::DrainInfo Drains() const {
+    constexpr double kP99 = 0.99;
+    return {intervals.total(), intervals.Percentile(0.5), intervals.Percentile(kP99),
+            intervals.most()};
+  }
 };
 
 class Recorder {
@@ -75,6 +91,8 @@ class Recorder {
   steady_clock::time_point Due() const;
   absl::Status Step();
   void WatchDomains();
+  nanoseconds OwnCpu() const;
+  void NoteCosts(RecordingInfo& info) const;
   void WriteInfoSoFar() const;
   void Stop();
   void EndSampling();
@@ -94,7 +112,9 @@ class Recorder {
   std::vector<Sampling> sampling_;
   std::optional<recording::Writer> writer_;
   std::unique_ptr<Xentrace> xentrace_;
-  uint64_t trace_bytes_ = 0;  // when xentrace_ has gone
+  uint64_t trace_bytes_ = 0;   // when xentrace_ has gone
+  nanoseconds trace_cpu_{0};   // likewise
+  nanoseconds cpu_before_{0};  // what this process had taken when it began
   std::optional<ChildProcess> command_;
   steady_clock::time_point started_;
   RecordResult result_;
@@ -177,7 +197,7 @@ absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
     for (DomainInfo& domain : info.domains) {
       if (const Role role = source->RoleOf(domain.id); role != Role::kNone) domain.role = role;
     }
-    sampling_.push_back({std::move(source), std::nullopt});
+    sampling_.emplace_back().source = std::move(source);
   }
   return absl::OkStatus();
 }
@@ -224,6 +244,7 @@ absl::Status Recorder::StartAll() {
   WatchDomains();
   XENOSCOPE_RETURN_IF_ERROR(StartSampling());
   started_ = steady_clock::now();
+  cpu_before_ = ProcessorTime();
   if (!request_.command.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(command_, ChildProcess::Start(request_.command, {}));
   }
@@ -234,6 +255,7 @@ absl::Status Recorder::StartSampling() {
   for (Sampling& sampling : sampling_) {
     XENOSCOPE_RETURN_IF_ERROR(sampling.source->Start());
     sampling.running = true;
+    sampling.last_drain = steady_clock::now();
   }
   return absl::OkStatus();
 }
@@ -272,7 +294,10 @@ void Recorder::Loop() {
 
 absl::Status Recorder::Step() {
   for (Sampling& sampling : sampling_) {
-    if (steady_clock::now() < sampling.source->Due()) continue;
+    const steady_clock::time_point now = steady_clock::now();
+    if (now < sampling.source->Due()) continue;
+    sampling.intervals.Add(static_cast<uint64_t>((now - sampling.last_drain).count()), 1);
+    sampling.last_drain = now;
     XENOSCOPE_RETURN_IF_ERROR(sampling.source->Collect(*sampling.writer));
     XENOSCOPE_RETURN_IF_ERROR(sampling.writer->Flush());
   }
@@ -286,10 +311,22 @@ void Recorder::WatchDomains() {
   next_watch_ = steady_clock::now() + kBetweenWatches;
 }
 
+nanoseconds Recorder::OwnCpu() const {
+  const nanoseconds own = ProcessorTime() - cpu_before_;
+  return own + (xentrace_ ? xentrace_->CpuTime() : trace_cpu_);
+}
+
+// The sources of `info` are those of sampling_, in their order.
+void Recorder::NoteCosts(RecordingInfo& info) const {
+  for (size_t i = 0; i < sampling_.size(); ++i) info.sources[i].drains = sampling_[i].Drains();
+  info.own_cpu_ns = static_cast<uint64_t>(OwnCpu().count());
+}
+
 // For those who look while it goes on, and for what a kill leaves. Where it cannot be written the
 // last one stays; a disk that is full ends the recording through what matters.
 void Recorder::WriteInfoSoFar() const {
   RecordingInfo info = result_.info;
+  NoteCosts(info);
   for (const Sampling& sampling : sampling_) {
     std::ranges::move(sampling.source->Streams(), std::back_inserter(info.streams));
   }
@@ -309,6 +346,7 @@ void Recorder::Stop() {
   if (command_) command_->Stop(kCommandPatienceMs);
   StopTrace();
   WatchDomains();
+  NoteCosts(info);
   result_.last = Now();
   result_.last.elapsed = elapsed;
   info.state = recording::State::kComplete;
@@ -344,12 +382,14 @@ void Recorder::StopTrace() {
   if (!xentrace_) return;
   Keep(xentrace_->Stop());
   trace_bytes_ = xentrace_->bytes();
+  trace_cpu_ = xentrace_->CpuTime();
   xentrace_.reset();
 }
 
 Progress Recorder::Now() const {
   Progress now;
   now.elapsed = steady_clock::now() - started_;
+  now.own_cpu = OwnCpu();
   now.trace_bytes = xentrace_ ? xentrace_->bytes() : trace_bytes_;
   struct statvfs disk {};
   if (statvfs(writer_->path().c_str(), &disk) == 0) now.disk_left = disk.f_bavail * disk.f_frsize;

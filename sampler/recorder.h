@@ -47,6 +47,7 @@ struct Progress {
   uint64_t sample_bytes = 0;
   uint64_t trace_bytes = 0;
   uint64_t disk_left = 0;                     // bytes, where the recording is
+  std::chrono::nanoseconds own_cpu{0};        // processor time of recording, with xentrace's
   std::map<std::string, uint64_t> of_domain;  // samples, by the domain's name or number
 };
 

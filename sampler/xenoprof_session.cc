@@ -289,18 +289,21 @@ absl::Status XenoprofSession::Start(SamplingClock* clock) {
   return clock_ == nullptr ? absl::OkStatus() : clock_->Start();
 }
 
-void XenoprofSession::Drain(const Sink& sink) {
-  for (Buffer& buffer : buffers_) DrainBuffer(buffer, sink);
+double XenoprofSession::Drain(const Sink& sink) {
+  double fullest = 0;
+  for (Buffer& buffer : buffers_) fullest = std::max(fullest, DrainBuffer(buffer, sink));
+  return fullest;
 }
 
-void XenoprofSession::DrainBuffer(Buffer& buffer, const Sink& sink) {
+double XenoprofSession::DrainBuffer(Buffer& buffer, const Sink& sink) {
   const Tsc before = read_tsc_();
   const uint32_t head = LoadShared(buffer.shared->event_head);
   const Tsc after = read_tsc_();
   const DrainTimes times{buffer.previous_before, before, after};
   buffer.previous_before = before;
   uint32_t tail = LoadShared(buffer.shared->event_tail);
-  if (head >= buffer.size || tail >= buffer.size) return;  // Xen drops samples then, and says so
+  if (head >= buffer.size || tail >= buffer.size) return 0;  // Xen drops samples then, and says so
+  const uint32_t used = head >= tail ? head - tail : head + buffer.size - tail;
 
   entries_.clear();
   with_callers_.Clear();
@@ -317,6 +320,7 @@ void XenoprofSession::DrainBuffer(Buffer& buffer, const Sink& sink) {
   if (!entries_.empty() || !with_callers_.empty()) {
     sink({buffer.stream.vcpu, times, entries_, with_callers_});
   }
+  return static_cast<double>(used) / buffer.size;
 }
 
 // With call chains Xen puts an escape before each sample and its callers behind it, which nothing

@@ -85,8 +85,9 @@ class XenoprofSession {
   absl::Status Program(std::span<const PmuEvent> events, uint32_t callers);
   // kReady -> kProfiling. Then starts `clock`, unless it is null; it outlives the session.
   absl::Status Start(SamplingClock* clock);
-  // Empties all buffers into `sink`, one call for each that had something. kProfiling.
-  void Drain(const Sink& sink);
+  // Empties all buffers into `sink`, one call for each that had something. Returns which part of
+  // its room the fullest used, in [0, 1]. kProfiling.
+  double Drain(const Sink& sink);
   // Stops the clock and the counters, and drains what came until then. kProfiling -> kStopped.
   absl::Status Stop(const Sink& sink);
   // Unmaps and gives everything back. From any state; the first error, but goes on to the end.
@@ -114,7 +115,7 @@ class XenoprofSession {
   absl::Status AddPassive(DomainId domain, uint32_t samples);
   absl::Status MapBuffers(DomainId domain, int32_t count, int32_t size, uint64_t address);
   absl::Status AskForCallers(uint32_t callers);
-  void DrainBuffer(Buffer& buffer, const Sink& sink);
+  double DrainBuffer(Buffer& buffer, const Sink& sink);
   // Counts one entry, and keeps it when it is of a sample that was asked for.
   void TakeEntry(Buffer& buffer, const recording::DrainTimes& times, const XenoprofEntry& found);
   void AddCaller(const XenoprofEntry& found);

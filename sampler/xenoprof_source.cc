@@ -113,13 +113,14 @@ Role XenoprofSource::RoleOf(DomainId domain) const {
 }
 
 absl::Status XenoprofSource::Start() {
-  due_ = steady_clock::now() + request_.drain_interval;
+  pace_.Start(steady_clock::now());
   return session_->Start(clock_.get());
 }
 
 absl::Status XenoprofSource::Collect(recording::SampleWriter& writer) {
-  session_->Drain(Into(writer));
-  due_ = steady_clock::now() + request_.drain_interval;
+  const steady_clock::time_point begin = steady_clock::now();
+  const double fill = session_->Drain(Into(writer));
+  pace_.Drained(begin, steady_clock::now(), fill);
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "sampler/drain_pace.h"
 #include "sampler/hpet_clock.h"
 #include "sampler/pmu_events.h"
 #include "sampler/session_lock.h"
@@ -46,7 +47,7 @@ class XenoprofSource final : public Source {
   recording::Role RoleOf(DomainId domain) const override;
   std::vector<std::string> Notes() const override { return notes_; }
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return due_; }
+  std::chrono::steady_clock::time_point Due() const override { return pace_.due(); }
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override;
@@ -55,7 +56,7 @@ class XenoprofSource final : public Source {
 
  private:
   XenoprofSource(XenoprofRequest request, const SessionLock& lock)
-      : request_(std::move(request)), lock_(&lock) {}
+      : request_(std::move(request)), lock_(&lock), pace_(request_.drain_interval) {}
 
   absl::Status Ready();
   void RecoverKilledSession();
@@ -69,7 +70,7 @@ class XenoprofSource final : public Source {
   std::unique_ptr<XenoprofCalls> calls_;
   std::unique_ptr<HpetClock> clock_;
   std::unique_ptr<XenoprofSession> session_;  // after what it uses
-  std::chrono::steady_clock::time_point due_;
+  DrainPace pace_;
 };
 
 }  // namespace xenoscope::sampler

@@ -191,4 +191,8 @@ absl::Status Xentrace::Died(Exit exit) const {
                            words.empty() ? "" : ": ", words);
 }
 
+std::chrono::nanoseconds Xentrace::CpuTime() const {
+  return child_ ? child_->CpuTime() : std::chrono::nanoseconds(0);
+}
+
 }  // namespace xenoscope::sampler

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -48,6 +49,8 @@ class Xentrace {
   // Ends it, and returns when all that Xen's buffers held is in the file.
   absl::Status Stop();
 
+  // The processor time that it has taken.
+  std::chrono::nanoseconds CpuTime() const;
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:

@@ -65,7 +65,10 @@ RecordingInfo SmallInfo() {
   info.changes = {
       {DomainChange::Kind::kVcpuOffline, DomainId{3}, VcpuId{1}, {Tsc{2000}, Tsc{2100}}},
       {DomainChange::Kind::kDestroyed, DomainId{3}, std::nullopt, {Tsc{5000}, Tsc{5100}}}};
-  info.sources = {{"xenoprof", "x86-64/family15h", 5'000'000}, {"vcpu", "", 4'000'000, 99}};
+  info.sources = {
+      {"xenoprof", "x86-64/family15h", 5'000'000, 0, {400, 5'100'000, 7'000'000, 9'000'000}},
+      {"vcpu", "", 4'000'000, 99}};
+  info.own_cpu_ns = 123'456;
   info.events = {{"cpu_clk_unhalted", 0x76, 0, 100000, "pmu"},
                  {"vcpu-preempted", 0, 0, 9200000, "vcpu:250", true}};
   info.events[0].nmis = NmiCounters{10, 7, 2, 1};

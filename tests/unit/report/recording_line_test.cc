@@ -14,12 +14,14 @@ RecordingState At(double seconds, uint64_t dom0, uint64_t web, uint64_t trace) {
   state.domains = {{"Domain-0", dom0}, {"web", web}};
   state.trace_bytes = trace;
   state.disk_left = 12'300'000'000;
+  state.own_cpu = seconds / 50;
   return state;
 }
 
 TEST(RecordingLine, TellsTheRatesSinceTheLastOne) {
   EXPECT_EQ(RecordingLine(At(1, 100, 10, 1'000'000), At(3, 300, 1210, 5'000'000), 200),
-            "3 s: 700 samples/s (web 600, Domain-0 100); 0 lost; trace 2.0 MB/s; 12.3 GB free");
+            "3 s: 700 samples/s (web 600, Domain-0 100); 0 lost; trace 2.0 MB/s; 12.3 GB free; "
+            "own CPU 2.0 %");
 }
 
 TEST(RecordingLine, ADomainThatHasJustComeStartsAtNothing) {
@@ -32,18 +34,20 @@ TEST(RecordingLine, LeavesOutWhatIsNotRecorded) {
   RecordingState now = At(2, 0, 0, 600'000);
   now.sampling = false;
   now.domains.clear();
-  EXPECT_EQ(RecordingLine(RecordingState(), now, 200), "2 s; trace 0.3 MB/s; 12.3 GB free");
+  EXPECT_EQ(RecordingLine(RecordingState(), now, 200),
+            "2 s; trace 0.3 MB/s; 12.3 GB free; own CPU 2.0 %");
   now = At(2, 10, 20, 0);
   now.tracing = false;
   EXPECT_EQ(RecordingLine(RecordingState(), now, 200),
-            "2 s: 15 samples/s (web 10, Domain-0 5); 0 lost; 12.3 GB free");
+            "2 s: 15 samples/s (web 10, Domain-0 5); 0 lost; 12.3 GB free; own CPU 2.0 %");
 }
 
 TEST(RecordingLine, FitsTheTerminal) {
   const RecordingState before;
   const RecordingState now = At(1, 10, 20, 1'000'000);
-  EXPECT_EQ(RecordingLine(before, now, 75),
-            "1 s: 30 samples/s (web 20, 1 more); 0 lost; trace 1.0 MB/s; 12.3 GB free");
+  EXPECT_EQ(RecordingLine(before, now, 90),
+            "1 s: 30 samples/s (web 20, 1 more); 0 lost; trace 1.0 MB/s; 12.3 GB free; own "
+            "CPU 2.0 %");
   for (size_t width = 0; width < 100; ++width) {
     EXPECT_LE(RecordingLine(before, now, width).size(), width);
   }

@@ -1,0 +1,30 @@
+// When a source looks into its buffers next: as often as was asked for, more often when they fill,
+// less often when looking takes too much of the processor.
+#pragma once
+
+#include <chrono>
+
+namespace xenoscope::sampler {
+
+class DrainPace {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `wanted`: from the end of one drain to the next.
+  explicit DrainPace(std::chrono::nanoseconds wanted) : wanted_(wanted) {}
+
+  void Start(Clock::time_point now);
+  // A drain took [begin, end) and found the fullest buffer filled to the part `fill` of its room,
+  // in [0, 1], since the drain before.
+  void Drained(Clock::time_point begin, Clock::time_point end, double fill);
+  Clock::time_point due() const { return due_; }
+
+ private:
+  std::chrono::nanoseconds wanted_;
+  Clock::time_point last_;                                            // drain's begin
+  std::chrono::nanoseconds holds_ = std::chrono::nanoseconds::max();  // without too full a buffer
+  std::chrono::nanoseconds cost_{0};                                  // of a drain, on the average
+  Clock::time_point due_;
+};
+
+}  // namespace xenoscope::sampler
