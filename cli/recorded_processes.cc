@@ -73,8 +73,9 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
     case ProcessEntryType::kMap: {
       const std::string build_id = Hexadecimal(record.map.build_id);
       const auto [file, is_new] = file_numbers_.try_emplace(
-          fmt::format("{}{}{}", build_id, '\0', record.text), static_cast<uint32_t>(files_.size()));
-      if (is_new) files_.push_back({std::string(record.text), build_id});
+          fmt::format("{}{}{}{}{}", record.domain.value, '\0', build_id, '\0', record.text),
+          static_cast<uint32_t>(files_.size()));
+      if (is_new) files_.push_back({record.domain, std::string(record.text), build_id});
       Newest(record).maps.push_back(
           {record.map.begin, record.map.end, record.map.offset, file->second});
       return;
@@ -113,7 +114,8 @@ std::string RecordedProcesses::NameOf(ProcessSpace space) const {
 void RecordedProcesses::GiveTo(symbolizer::ProcessImages& images) const {
   std::vector<uint32_t> numbers;
   numbers.reserve(files_.size());
-  for (const File& file : files_) numbers.push_back(images.AddFile(file.path, file.build_id));
+  for (const File& file : files_)
+    numbers.push_back(images.AddFile(file.domain, file.path, file.build_id));
   for (size_t i = 1; i < spaces_.size(); ++i) {
     if (spaces_[i].maps.empty()) continue;  // a thread of the kernel
     std::vector<symbolizer::ProcessMap> maps = spaces_[i].maps;

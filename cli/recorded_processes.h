@@ -36,6 +36,7 @@ class RecordedProcesses {
 
  private:
   struct File {
+    DomainId domain;
     std::string path;
     std::string build_id;
   };

@@ -15,10 +15,15 @@ namespace xenoscope::cli {
 struct SymbolOptions {
   std::vector<std::string> kernels;  // "[DOMAIN=]FILE"
   std::vector<std::string> images;
-  bool Given() const { return !kernels.empty() || !images.empty(); }
+  std::vector<std::string> guests;  // "DOMAIN:KEY=VALUE,..."
+  std::string xen;
+  std::string symfs;
+  bool Given() const {
+    return !kernels.empty() || !images.empty() || !guests.empty() || !xen.empty();
+  }
 };
 
-// Adds --kernel and --image to a command. `options` must outlive it.
+// Adds --kernel, --image, --xen-syms, --guest and --symfs to a command. `options` must outlive it.
 void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
 
 // Prints warnings to stderr. Errors: a file that the user named cannot be

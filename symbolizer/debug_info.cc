@@ -39,16 +39,16 @@ constexpr size_t kUnitsForAThread = 8;
 
 class DebugInfo::Reader {
  public:
-  static absl::StatusOr<std::unique_ptr<Reader>> Open(FileContent file) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(file.bytes()));
-    XENOSCOPE_ASSIGN_OR_RETURN(DwarfSections sections, DwarfSections::Read(elf, file.bytes()));
+  static absl::StatusOr<std::unique_ptr<Reader>> Open(std::shared_ptr<const FileContent> file) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(file->bytes()));
+    XENOSCOPE_ASSIGN_OR_RETURN(DwarfSections sections, DwarfSections::Read(elf, file->bytes()));
     auto reader = std::make_unique<Reader>(std::move(file), std::move(sections));
     reader->ReadUnitHeaders();
     reader->ReadWhereUnitsAre();
     return reader;
   }
 
-  Reader(FileContent file, DwarfSections sections)
+  Reader(std::shared_ptr<const FileContent> file, DwarfSections sections)
       : file_(std::move(file)),
         sections_(std::move(sections)),
         dwarf_(sections_),
@@ -200,7 +200,7 @@ class DebugInfo::Reader {
 
   std::string_view Keep(std::string text) { return texts_.emplace_back(std::move(text)); }
 
-  FileContent file_;
+  std::shared_ptr<const FileContent> file_;  // of which the sections are
   DwarfSections sections_;
   DwarfReader dwarf_;
   WorkLimit limit_;
@@ -214,7 +214,8 @@ class DebugInfo::Reader {
 DebugInfo::DebugInfo(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
 DebugInfo::~DebugInfo() = default;
 
-absl::StatusOr<std::unique_ptr<DebugInfo>> DebugInfo::Open(FileContent file) {
+absl::StatusOr<std::unique_ptr<DebugInfo>> DebugInfo::Open(
+    std::shared_ptr<const FileContent> file) {
   XENOSCOPE_ASSIGN_OR_RETURN(auto reader, Reader::Open(std::move(file)));
   return std::unique_ptr<DebugInfo>(new DebugInfo(std::move(reader)));
 }

@@ -30,9 +30,10 @@ struct CodeFrame {
 
 class DebugInfo {
  public:
-  // Reads where all units are: O(n log n) for n ranges, by several threads. Keeps the file. Error:
+  // Reads where all units are: O(n log n) for n ranges, by several threads. Keeps the
+  // file. Error:
   // no DWARF, or sections that are damaged.
-  static absl::StatusOr<std::unique_ptr<DebugInfo>> Open(FileContent file);
+  static absl::StatusOr<std::unique_ptr<DebugInfo>> Open(std::shared_ptr<const FileContent> file);
   ~DebugInfo();
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;

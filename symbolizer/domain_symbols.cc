@@ -81,9 +81,9 @@ void DomainSymbols::Add(DomainId domain, Mode mode, std::shared_ptr<const Symbol
   std::fill(memos_.begin(), memos_.end(), Memo{});
 }
 
-void DomainSymbols::AddDebugInfo(DomainId domain, Mode mode, std::shared_ptr<DebugInfo> debug_info,
-                                 Address bias) {
-  spaces_[SpaceKey(domain, mode)].debug.push_back({std::move(debug_info), bias});
+void DomainSymbols::AddFile(DomainId domain, Mode mode, std::shared_ptr<ImageFile> file,
+                            Address bias) {
+  spaces_[SpaceKey(domain, mode)].files.push_back({std::move(file), bias});
 }
 
 void DomainSymbols::SayWhyNone(DomainId domain, Mode mode, std::string_view reason) {
@@ -188,21 +188,48 @@ FunctionId DomainSymbols::Intern(std::string_view image, std::string_view name,
   return found->second;
 }
 
-std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address address) {
-  // Frames of an address that is ambiguous would be those of the first program that was named.
-  if (!Describe(Resolve(domain, mode, address)).unresolved.empty()) return {};
-  for (const Debug& debug : SpaceOf(domain, mode).debug) {
-    const std::vector<CodeFrame> found = debug.info->FramesAt(address - debug.bias);
-    if (found.empty()) continue;
-    std::vector<Frame> frames;
-    for (const CodeFrame& frame : found) {
-      frames.push_back({std::string(frame.function), {std::string(frame.file), frame.line}});
+std::optional<CodePlace> DomainSymbols::PlaceOf(DomainId domain, Mode mode, ProcessSpace space,
+                                                Address address) {
+  if (mode == Mode::kUser && processes_.Has(space)) return processes_.PlaceOf(space, address);
+  // The place of an ambiguous address would be that in the first program that was named.
+  if (!Describe(Resolve(domain, mode, address)).unresolved.empty()) return std::nullopt;
+  const Space& own = SpaceOf(domain, mode);
+  for (const Image& image : own.images) {
+    const uint32_t symbol = image.symbols->Find(address - image.bias);
+    if (symbol == SymbolIndex::kNoSymbol) continue;
+    CodePlace place;
+    place.address = address;
+    place.function_begin = image.symbols->Start(symbol) + image.bias;
+    place.function_end = image.symbols->End(symbol) + image.bias;
+    for (const File& candidate : own.files) {
+      // The first that knows the line, or has the code.
+      const Address bias = candidate.bias;
+      DebugInfo* debug_info = candidate.file->debug_info();
+      if ((debug_info == nullptr || debug_info->FramesAt(address - bias).empty()) &&
+          candidate.file->CodeAt(address - bias, 1).empty()) {
+        continue;
+      }
+      place.file = candidate.file.get();
+      place.address -= bias;
+      place.function_begin -= bias;
+      place.function_end -= bias;
+      break;
     }
-    // The function that holds the others has one name everywhere: that of the symbol table.
-    frames.back().function = Describe(Resolve(domain, mode, address)).name;
-    return frames;
+    return place;
   }
-  return {};
+  return std::nullopt;
+}
+
+std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address address) {
+  const std::optional<CodePlace> place = PlaceOf(domain, mode, {}, address);
+  if (!place || place->file == nullptr || place->file->debug_info() == nullptr) return {};
+  std::vector<Frame> frames;
+  for (const CodeFrame& frame : place->file->debug_info()->FramesAt(place->address)) {
+    frames.push_back({std::string(frame.function), {std::string(frame.file), frame.line}});
+  }
+  // The function that holds the others has one name everywhere: that of the symbol table.
+  if (!frames.empty()) frames.back().function = Describe(Resolve(domain, mode, address)).name;
+  return frames;
 }
 
 std::vector<std::string> DomainSymbols::Misfits() const {

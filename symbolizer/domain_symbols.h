@@ -19,21 +19,18 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/resolver.h"
-#include "symbolizer/debug_info.h"
+#include "symbolizer/image_file.h"
 #include "symbolizer/process_images.h"
 #include "symbolizer/symbol_index.h"
 
 namespace xenoscope::symbolizer {
-
-// Stands for every domain in whose space nothing was added (DOMID_INVALID,
-// xen/include/public/xen.h).
-inline constexpr DomainId kEveryDomain{0x7ff4};
 
 class DomainSymbols : public Resolver {
  public:
@@ -41,10 +38,9 @@ class DomainSymbols : public Resolver {
   // shared: domains that run the same kernel need one.
   void Add(DomainId domain, Mode mode, std::shared_ptr<const SymbolIndex> symbols,
            Address bias = 0);
-  // Adds lines and inlined frames to a space, from a file that lies `bias` bytes above its own
-  // addresses.
-  void AddDebugInfo(DomainId domain, Mode mode, std::shared_ptr<DebugInfo> debug_info,
-                    Address bias = 0);
+  // Adds code, lines and inlined frames to a space, from a file that lies `bias` bytes above its
+  // own addresses.
+  void AddFile(DomainId domain, Mode mode, std::shared_ptr<ImageFile> file, Address bias = 0);
   // What is said of addresses in a space that has no image: "kptr_restrict hides ...".
   void SayWhyNone(DomainId domain, Mode mode, std::string_view reason);
 
@@ -57,6 +53,9 @@ class DomainSymbols : public Resolver {
   const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
   // From debug information, where the address has a function and a file with DWARF was added.
   std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) override;
+  // Where in which file the code is that runs there; `space` counts in user mode. Nothing where the
+  // address has no function.
+  std::optional<CodePlace> PlaceOf(DomainId domain, Mode mode, ProcessSpace space, Address address);
 
   // Kernels whose symbols do not fit the addresses resolved so far: a guest that was moved by KASLR
   // and whose symbols are those of its file, or symbols of another boot. One message each.
@@ -70,13 +69,13 @@ class DomainSymbols : public Resolver {
     Address bias = 0;
     std::vector<FunctionId> functions;  // of symbols, once they were met
   };
-  struct Debug {
-    std::shared_ptr<DebugInfo> info;
+  struct File {
+    std::shared_ptr<ImageFile> file;
     Address bias = 0;
   };
   struct Space {
     std::vector<Image> images;
-    std::vector<Debug> debug;
+    std::vector<File> files;
     std::string why_none;
     // Of distinct addresses in the part of memory where Linux's text lies, for Misfits().
     uint64_t in_kernel_area = 0;

@@ -10,10 +10,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/error.h"
-#include "symbolizer/debug_info.h"
 #include "symbolizer/elf_file.h"
 #include "symbolizer/elf_symbols.h"
 #include "symbolizer/file_content.h"
+#include "symbolizer/file_finder.h"
+#include "symbolizer/image_file.h"
 #include "symbolizer/symbol_lines.h"
 #include "symbolizer/text_symbols.h"
 
@@ -51,10 +52,17 @@ class Loader {
         XENOSCOPE_RETURN_IF_ERROR(Checked(source, LoadModules(source)));
       }
     }
+    for (const SymbolRoot& root : sources.roots) {
+      resolver_->processes().SetRoot(root.domain, root.directory);
+    }
     for (const SymbolSource& source : sources.sources) {
       if (source.kind != SourceKind::kModules) {
         XENOSCOPE_RETURN_IF_ERROR(Checked(source, LoadSource(source)));
       }
+    }
+    for (Waiting& waiting : std::exchange(waiting_, {})) {
+      XENOSCOPE_RETURN_IF_ERROR(
+          Checked(*waiting.source, LoadElf(*waiting.source, std::move(waiting.file))));
     }
     return absl::OkStatus();
   }
@@ -111,14 +119,20 @@ class Loader {
 
   absl::Status LoadSource(const SymbolSource& source) {
     XENOSCOPE_ASSIGN_OR_RETURN(FileContent file, FileContent::Open(source.path));
-    if (IsElf(file.bytes())) return LoadElf(source, std::move(file));
+    if (IsElf(file.bytes())) {
+      if (source.kind == SourceKind::kImage) return LoadElf(source, std::move(file));
+      waiting_.push_back({&source, std::move(file)});
+      return absl::OkStatus();
+    }
     XENOSCOPE_ASSIGN_OR_RETURN(const SymbolTable table, ReadText(source, AsText(file.bytes())));
     WarnOfJunk(source, table.lines, "lines");
     return AddTable(source, table).status();
   }
 
   absl::Status LoadElf(const SymbolSource& source, FileContent file) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(file.bytes()));
+    XENOSCOPE_ASSIGN_OR_RETURN(std::shared_ptr<ImageFile> image,
+                               ImageFile::Open(std::move(file), source.path, FileFinder()));
+    const ElfFile& elf = image->elf();
     const std::string build_id = elf.BuildId();
     if (source.kind == SourceKind::kImage) resolver_->processes().AddStandIn(build_id, source.path);
     const bool other_build =
@@ -128,7 +142,7 @@ class Loader {
            HasFunctions(source) ? "it is not used" : "its names may be wrong");
       if (HasFunctions(source)) return absl::OkStatus();
     }
-    XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, ReadElf(elf, ElfImageName(source)));
+    XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, image->ReadSymbols(ElfImageName(source)));
     WarnOfJunk(source, symbols.table.lines, "symbols");
     if (symbols.only_dynamic) {
       Warn(source, "it was stripped: only functions that it exports have names");
@@ -140,11 +154,8 @@ class Loader {
     }
     XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<Address> bias, AddTable(source, symbols.table));
     if (!bias) return absl::OkStatus();
-    auto debug_info = DebugInfo::Open(std::move(file));
-    if (debug_info.ok()) {
-      resolver_->AddDebugInfo(source.domain, ModeOf(source.kind), *std::move(debug_info), *bias);
-    }
-    return absl::OkStatus();  // without DWARF there are names all the same
+    resolver_->AddFile(source.domain, ModeOf(source.kind), std::move(image), *bias);
+    return absl::OkStatus();
   }
 
   // Adds the functions, unless a better source gave them. The bias at which the source fits, or
@@ -214,6 +225,13 @@ class Loader {
     Address bias = 0;
   };
 
+  // An ELF file of a kernel or Xen, until all texts are read.
+  struct Waiting {
+    const SymbolSource* source = nullptr;
+    FileContent file;
+  };
+
+  std::vector<Waiting> waiting_;
   absl::flat_hash_map<std::pair<Mode, DomainId>, First> first_;
   std::unique_ptr<DomainSymbols> resolver_ = std::make_unique<DomainSymbols>();
   std::vector<std::string> warnings_;

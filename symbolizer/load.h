@@ -1,10 +1,10 @@
 // From files of symbols to a resolver. The files' kinds are told by what they hold, so that a user
 // can name any of them: texts as text_symbols.h reads them and ELF files, each also as FILE.zst.
 //
-// Of a kernel or Xen the first usable source gives the functions. A later ELF file adds lines and
-// inlined frames: KASLR's offset between the two is the distance of their _stext. A file of another
-// build, by its build-id or by the length of its text, is a warning and never used beside one that
-// fits.
+// Of a kernel or Xen the first usable source gives the functions, texts before ELF files: they have
+// the addresses of the boot. An ELF file adds code, lines and inlined frames: KASLR's offset
+// between the two is the distance of their _stext. A file of another build, by its build-id or by
+// the length of its text, is a warning and never used beside one that fits.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,15 @@ struct SymbolSource {
   bool required = false;
 };
 
+// Where the files of a domain's machine are, as its processes name them.
+struct SymbolRoot {
+  DomainId domain;  // kEveryDomain: of those that have none of their own
+  std::string directory;
+};
+
 struct SymbolSources {
   std::vector<SymbolSource> sources;  // of one domain and kind, the better ones first
+  std::vector<SymbolRoot> roots;
 };
 
 struct LoadedSymbols {

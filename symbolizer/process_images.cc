@@ -1,7 +1,6 @@
 #include "symbolizer/process_images.h"
 
 #include <fmt/format.h>
-#include <gelf.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -24,11 +23,14 @@ std::string NameOf(const std::string& path) {
 
 }  // namespace
 
-uint32_t ProcessImages::AddFile(const std::string& path, const std::string& build_id) {
-  const auto [found, is_new] = numbers_.try_emplace(fmt::format("{}{}{}", build_id, '\0', path),
-                                                    static_cast<uint32_t>(files_.size()));
+uint32_t ProcessImages::AddFile(DomainId domain, const std::string& path,
+                                const std::string& build_id) {
+  const auto [found, is_new] =
+      numbers_.try_emplace(fmt::format("{}{}{}{}{}", domain.value, '\0', build_id, '\0', path),
+                           static_cast<uint32_t>(files_.size()));
   if (is_new) {
     File& file = files_.emplace_back();
+    file.domain = domain;
     file.path = path;
     file.build_id = build_id;
   }
@@ -39,36 +41,53 @@ void ProcessImages::AddStandIn(const std::string& build_id, const std::string& p
   if (!build_id.empty()) stand_ins_.try_emplace(build_id, path);
 }
 
+void ProcessImages::SetRoot(DomainId domain, const std::string& root) {
+  roots_.insert_or_assign(domain, FileFinder(root));
+}
+
 void ProcessImages::SetMaps(ProcessSpace space, std::vector<ProcessMap> maps) {
   maps_[space.value] = std::move(maps);
 }
 
-Function ProcessImages::Find(ProcessSpace space, Address address) {
+ProcessImages::Position ProcessImages::PositionOf(ProcessSpace space, Address address) {
   const auto known = maps_.find(space.value);
-  const auto holds = [address](const ProcessMap& map) {
-    return map.begin <= address && address < map.end;
-  };
-  const auto nowhere = [] {
-    return Function{"[unknown]", "[no map]", "in no memory that its process was known to map"};
-  };
-  if (known == maps_.end()) return nowhere();
-  const auto map = std::find_if(known->second.rbegin(), known->second.rend(), holds);
-  if (map == known->second.rend() || map->file >= files_.size()) return nowhere();
+  if (known == maps_.end()) return {};
+  const auto map = std::find_if(known->second.rbegin(), known->second.rend(),
+                                [address](const ProcessMap& candidate) {
+                                  return candidate.begin <= address && address < candidate.end;
+                                });
+  if (map == known->second.rend() || map->file >= files_.size()) return {};
   File& file = files_[map->file];
   if (!file.read) Read(file);
+  if (!file.symbols) return {&file, std::nullopt};
+  return {&file, file.image->AddressOf(address - map->begin + map->offset)};
+}
+
+Function ProcessImages::Find(ProcessSpace space, Address address) {
+  const Position position = PositionOf(space, address);
+  if (position.file == nullptr) {
+    return {"[unknown]", "[no map]", "in no memory that its process was known to map"};
+  }
+  const File& file = *position.file;
   const std::string name = NameOf(file.path);
   if (!file.symbols) return {name, "[no symbols]", file.why_not};
-  const uint64_t offset = address - map->begin + map->offset;
-  const auto part = std::ranges::find_if(file.parts, [offset](const Part& candidate) {
-    return candidate.offset <= offset && offset - candidate.offset < candidate.size;
-  });
-  if (part != file.parts.end()) {
-    const uint32_t symbol = file.symbols->Find(offset - part->offset + part->address);
+  if (position.address) {
+    const uint32_t symbol = file.symbols->Find(*position.address);
     if (symbol != SymbolIndex::kNoSymbol) {
       return {name, Demangled(file.symbols->Name(symbol)), ""};
     }
   }
   return {name, "[gap]", fmt::format("between the functions of {}", name)};
+}
+
+std::optional<CodePlace> ProcessImages::PlaceOf(ProcessSpace space, Address address) {
+  const Position position = PositionOf(space, address);
+  if (!position.address) return std::nullopt;
+  const SymbolIndex& symbols = *position.file->symbols;
+  const uint32_t symbol = symbols.Find(*position.address);
+  if (symbol == SymbolIndex::kNoSymbol) return std::nullopt;
+  return CodePlace{position.file->image.get(), *position.address, symbols.Start(symbol),
+                   symbols.End(symbol)};
 }
 
 void ProcessImages::Read(File& file) const {
@@ -82,30 +101,31 @@ void ProcessImages::Read(File& file) const {
                                file.path);
     return;
   }
-  absl::Status status = ReadFrom(file.path, file);
+  auto root = roots_.find(file.domain);
+  if (root == roots_.end()) root = roots_.find(kEveryDomain);
+  const FileFinder finder = root == roots_.end() ? FileFinder() : root->second;
+  absl::Status status = ReadFrom(finder, file.path, file);
   const auto stand_in = stand_ins_.find(file.build_id);
-  if (!status.ok() && stand_in != stand_ins_.end()) status = ReadFrom(stand_in->second, file);
-  if (!status.ok()) file.why_not = fmt::format("{}: {}", file.path, Message(status));
+  if (!status.ok() && stand_in != stand_ins_.end()) {
+    status = ReadFrom(FileFinder(), stand_in->second, file);
+  }
+  if (!status.ok()) {
+    file.why_not = fmt::format(
+        "{}: {}; --symfs DIR names where the files of the machine that was recorded are", file.path,
+        Message(status));
+  }
 }
 
-absl::Status ProcessImages::ReadFrom(const std::string& path, File& file) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const FileContent content, FileContent::Open(path));
-  XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(content.bytes()));
-  if (elf.BuildId() != file.build_id) {
+absl::Status ProcessImages::ReadFrom(const FileFinder& finder, const std::string& path,
+                                     File& file) {
+  XENOSCOPE_ASSIGN_OR_RETURN(FileContent content, finder.Open(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(auto image, ImageFile::Open(std::move(content), path, finder));
+  if (image->elf().BuildId() != file.build_id) {
     return NotFoundError("the file that is there now is of another build than the one that ran");
   }
-  size_t count = 0;
-  if (elf_getphdrnum(elf.get(), &count) != 0) return InvalidError("it is a damaged ELF file");
-  std::vector<Part> parts;
-  for (size_t i = 0; i < count; ++i) {
-    GElf_Phdr header;
-    if (gelf_getphdr(elf.get(), static_cast<int>(i), &header) == nullptr) continue;
-    if (header.p_type != PT_LOAD) continue;
-    parts.push_back({header.p_offset, header.p_filesz, header.p_vaddr});
-  }
-  XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, ReadElf(elf, NameOf(file.path)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, image->ReadSymbols(NameOf(file.path)));
   XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex index, SymbolIndex::Build(symbols.table));
-  file.parts = std::move(parts);
+  file.image = std::move(image);
   file.symbols = std::make_unique<SymbolIndex>(std::move(index));
   return absl::OkStatus();
 }

@@ -5,17 +5,24 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "base/ids.h"
 #include "base/mode.h"
 #include "base/process_space.h"
 #include "base/resolver.h"
+#include "symbolizer/file_finder.h"
+#include "symbolizer/image_file.h"
 #include "symbolizer/symbol_index.h"
 
 namespace xenoscope::symbolizer {
+
+// Stands for every domain of which nothing was said (DOMID_INVALID, xen/include/public/xen.h).
+inline constexpr DomainId kEveryDomain{0x7ff4};
 
 // The file's bytes from `offset` on lie at [begin, end).
 struct ProcessMap {
@@ -29,7 +36,10 @@ class ProcessImages {
  public:
   // `build_id` is hexadecimal, of the file as it ran; empty: not known. The same file has the same
   // number.
-  uint32_t AddFile(const std::string& path, const std::string& build_id);
+  uint32_t AddFile(DomainId domain, const std::string& path, const std::string& build_id);
+  // Files of the domain are below `root`, not on this machine; of kEveryDomain: those of domains
+  // that have no root of their own.
+  void SetRoot(DomainId domain, const std::string& root);
   // A file that stands in for those of its build-id (hexadecimal) that are not on this machine.
   void AddStandIn(const std::string& build_id, const std::string& path);
   // What the process maps; of maps that overlap the later one counts.
@@ -40,29 +50,34 @@ class ProcessImages {
   // was not met before, the time to read it.
   Function Find(ProcessSpace space, Address address);
 
+  // Where in which file the address is, where it has a function.
+  std::optional<CodePlace> PlaceOf(ProcessSpace space, Address address);
+
  private:
-  // A part of a file as it is loaded (PT_LOAD): [offset, offset + size) lies at `address`.
-  struct Part {
-    uint64_t offset = 0;
-    uint64_t size = 0;
-    Address address = 0;
-  };
   struct File {
+    DomainId domain;
     std::string path;
     std::string build_id;
     bool read = false;
     std::string why_not;  // it has no functions
-    std::vector<Part> parts;
+    std::unique_ptr<ImageFile> image;
     std::unique_ptr<SymbolIndex> symbols;
   };
+  // An address in a file that is read; `file` is null where nothing is mapped.
+  struct Position {
+    File* file = nullptr;
+    std::optional<Address> address;  // as linked, where it is loaded
+  };
 
+  Position PositionOf(ProcessSpace space, Address address);
   void Read(File& file) const;
   // OK when the file at `path` is the one that ran and has functions, which `file` then has.
-  static absl::Status ReadFrom(const std::string& path, File& file);
+  static absl::Status ReadFrom(const FileFinder& finder, const std::string& path, File& file);
 
   std::vector<File> files_;
   absl::flat_hash_map<std::string, uint32_t> numbers_;
   absl::flat_hash_map<std::string, std::string> stand_ins_;  // by build-id
+  absl::flat_hash_map<DomainId, FileFinder> roots_;
   absl::flat_hash_map<uint32_t, std::vector<ProcessMap>> maps_;
 };
 

@@ -72,7 +72,7 @@ absl::StatusOr<SymbolIndex> SymbolIndex::Build(const SymbolTable& table) {
       return ExhaustedError("its names are longer than 4 GiB together");
     }
     sweep.Open(symbol.address, end, index.size());
-    index.symbols_.push_back({symbol.address, static_cast<uint32_t>(index.names_.size()),
+    index.symbols_.push_back({symbol.address, end, static_cast<uint32_t>(index.names_.size()),
                               static_cast<uint32_t>(symbol.name.size()), symbol.image});
     index.names_ += symbol.name;
   }

@@ -36,7 +36,9 @@ class SymbolIndex {
   uint32_t size() const { return static_cast<uint32_t>(symbols_.size()); }
   std::string_view Name(uint32_t symbol) const;
   const std::string& Image(uint32_t symbol) const { return images_[symbols_[symbol].image]; }
+  // It lies in [Start, End), where others may lie inside it.
   Address Start(uint32_t symbol) const { return symbols_[symbol].start; }
+  Address End(uint32_t symbol) const { return symbols_[symbol].end; }
 
   // The image that the index is named for: a kernel, not its modules.
   const std::string& image() const { return images_.front(); }
@@ -49,6 +51,7 @@ class SymbolIndex {
  private:
   struct Entry {
     Address start = 0;
+    Address end = 0;
     uint32_t name_at = 0;
     uint32_t name_size = 0;
     uint32_t image = 0;

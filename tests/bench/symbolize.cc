@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -18,9 +19,10 @@
 #include "base/error.h"
 #include "symbolizer/debug_info.h"
 #include "symbolizer/demangle.h"
-#include "symbolizer/elf_file.h"
 #include "symbolizer/elf_symbols.h"
 #include "symbolizer/file_content.h"
+#include "symbolizer/file_finder.h"
+#include "symbolizer/image_file.h"
 #include "symbolizer/symbol_index.h"
 #include "symbolizer/symbol_lines.h"
 
@@ -34,17 +36,19 @@ double Seconds(Clock::time_point begin, Clock::time_point end) {
 }
 
 struct Image {
+  std::unique_ptr<ImageFile> file;
   SymbolIndex names;
-  std::unique_ptr<DebugInfo> debug_info;
+  DebugInfo* debug_info;
 };
 
 absl::StatusOr<Image> Open(const std::string& path) {
-  XENOSCOPE_ASSIGN_OR_RETURN(FileContent file, FileContent::Open(path));
-  XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(file.bytes()));
-  XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, ReadElf(elf, path));
+  XENOSCOPE_ASSIGN_OR_RETURN(FileContent content, FileContent::Open(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(auto file, ImageFile::Open(std::move(content), path, FileFinder()));
+  XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, file->ReadSymbols(path));
   XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex names, SymbolIndex::Build(symbols.table));
-  XENOSCOPE_ASSIGN_OR_RETURN(auto debug_info, DebugInfo::Open(std::move(file)));
-  return Image{std::move(names), std::move(debug_info)};
+  DebugInfo* debug_info = file->debug_info();
+  if (debug_info == nullptr) return NotFoundError("{} has no debug information", path);
+  return Image{std::move(file), std::move(names), debug_info};
 }
 
 std::vector<Address> ReadAddresses() {

@@ -89,7 +89,8 @@ void BM_FramesCold(benchmark::State& state) {
   const auto addresses = Addresses(10'000, index.begin(), index.end());
   // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
-    const auto debug = DebugInfo::Open(FileContent::Open("/proc/self/exe").value());
+    const auto debug =
+        DebugInfo::Open(std::make_shared<FileContent>(FileContent::Open("/proc/self/exe").value()));
     if (!debug.ok()) return state.SkipWithError("built without debug information");
     for (const Address address : addresses) {
       benchmark::DoNotOptimize((*debug)->FramesAt(address));

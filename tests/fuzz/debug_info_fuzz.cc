@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   const auto elf = symbolizer::ElfFile::Open(bytes);
   if (!elf.ok()) return 0;
-  const auto debug_info = symbolizer::DebugInfo::Open(
-      symbolizer::FileContent::Of(std::string(xenoscope::AsText(bytes))));
+  const auto debug_info = symbolizer::DebugInfo::Open(std::make_shared<symbolizer::FileContent>(
+      symbolizer::FileContent::Of(std::string(xenoscope::AsText(bytes)))));
   if (!debug_info.ok()) return 0;
   constexpr xenoscope::Address kText = 0x400080;  // where the linker put that of the corpus
   std::vector<xenoscope::Address> addresses = {0, 1, ~xenoscope::Address{0}};

@@ -170,7 +170,7 @@ std::string Written(const std::vector<CodeFrame>& frames) {
 void ExpectAgreesWithAddr2line(const std::string& path) {
   auto file = FileContent::Open(path);
   ASSERT_TRUE(file.ok()) << file.status();
-  auto debug_info = DebugInfo::Open(*std::move(file));
+  auto debug_info = DebugInfo::Open(std::make_shared<FileContent>(*std::move(file)));
   ASSERT_TRUE(debug_info.ok()) << debug_info.status();
   const std::string listing = OutputOf(std::string("nm --defined-only --print-size ") + kSubject);
   size_t compared = 0;
@@ -226,7 +226,7 @@ TEST(DebugInfo, OfAFileWithoutIsAnError) {
   if (!copy.made()) GTEST_SKIP() << "no objcopy here";
   auto file = FileContent::Open(copy.path());
   ASSERT_TRUE(file.ok());
-  EXPECT_FALSE(DebugInfo::Open(*std::move(file)).ok());
+  EXPECT_FALSE(DebugInfo::Open(std::make_shared<FileContent>(*std::move(file))).ok());
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class ProcessImagesTest : public ::testing::Test {
   }
   // The whole file at `where`, as a position-independent one would be.
   void Map(const std::string& path, const std::string& build_id, Address where) {
-    const uint32_t file = images_.AddFile(path, build_id);
+    const uint32_t file = images_.AddFile(kDom0, path, build_id);
     images_.SetMaps(kSpace, {{where, where + 0x100000, 0, file}});
   }
   Function At(Address address) { return images_.Find(kSpace, address); }
@@ -84,8 +84,8 @@ TEST_F(ProcessImagesTest, AFileThatIsNowhereSaysSo) {
 }
 
 TEST_F(ProcessImagesTest, OfMapsThatOverlapTheLaterCounts) {
-  const uint32_t first = images_.AddFile("/no/such/first", "01");
-  const uint32_t second = images_.AddFile("[vdso]", "");
+  const uint32_t first = images_.AddFile(kDom0, "/no/such/first", "01");
+  const uint32_t second = images_.AddFile(kDom0, "[vdso]", "");
   images_.SetMaps(kSpace, {{0x1000, 0x5000, 0, first}, {0x2000, 0x3000, 0, second}});
   EXPECT_EQ(At(0x1fff).image, "first");
   EXPECT_EQ(At(0x2000).image, "[vdso]");
@@ -96,7 +96,7 @@ TEST_F(ProcessImagesTest, OfMapsThatOverlapTheLaterCounts) {
 
 TEST_F(ProcessImagesTest, AProcessWithoutMapsIsItsDomains) {
   DomainSymbols symbols;
-  const uint32_t file = symbols.processes().AddFile(kSubject, build_id_);
+  const uint32_t file = symbols.processes().AddFile(kDom0, kSubject, build_id_);
   symbols.processes().SetMaps(kSpace, {{kLinked, kLinked + 0x100000, 0, file}});
   EXPECT_EQ(symbols.Describe(symbols.ResolveInProcess(kDom0, kSpace, main_)).name, "main");
   const Function& other = symbols.Describe(symbols.ResolveInProcess(kDom0, {4}, main_));

@@ -1,0 +1,107 @@
+#include "symbolizer/file_finder.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <libdeflate.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+
+namespace xenoscope::symbolizer {
+namespace {
+
+constexpr const char* kDebugDirectory = "/usr/lib/debug";
+
+// A file descriptor, closed when it goes.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+FileFinder::FileFinder(std::string root) : root_(std::move(root)) {}
+
+absl::StatusOr<FileContent> FileFinder::Open(const std::string& path) const {
+  if (root_ == "/") return FileContent::Open(path);
+  const Descriptor root(open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (root.get() < 0) return ErrnoError(errno, "cannot open {}", root_);
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;  // neither waits nor does anything else
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  const Descriptor file(
+      static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
+  if (file.get() < 0) return ErrnoError(errno, "cannot open {} below {}", path, root_);
+  auto content = FileContent::Open(fmt::format("/proc/self/fd/{}", file.get()));
+  if (!content.ok()) return InvalidError("cannot read {} below {}", path, root_);
+  return content;
+}
+
+DebugLink DebugLinkOf(const ElfFile& elf) {
+  GElf_Word crc = 0;
+  const char* name = dwelf_elf_gnu_debuglink(elf.get(), &crc);
+  DebugLink link;
+  if (name == nullptr || std::string_view(name).find('/') != std::string_view::npos) return link;
+  link.name = name;
+  link.crc = crc;
+  return link;
+}
+
+absl::StatusOr<FileFinder::Found> FileFinder::DebugFileOf(const ElfFile& elf,
+                                                          const std::string& path) const {
+  const std::string build_id = elf.BuildId();
+  if (build_id.size() > 2) {
+    auto found = OpenDebug(fmt::format("{}/.build-id/{}/{}.debug", kDebugDirectory,
+                                       build_id.substr(0, 2), build_id.substr(2)),
+                           build_id);
+    if (found.ok()) return found;
+  }
+  const DebugLink link = DebugLinkOf(elf);
+  if (link.name.empty()) {
+    return NotFoundError("it has no debug file in {}", kDebugDirectory);
+  }
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  bool met_another = false;
+  for (const std::string& candidate :
+       {fmt::format("{}/{}", directory, link.name),
+        fmt::format("{}/.debug/{}", directory, link.name),
+        fmt::format("{}{}/{}", kDebugDirectory, directory, link.name)}) {
+    auto found = OpenDebug(candidate, "");
+    if (!found.ok()) continue;
+    const Bytes bytes = found->content.bytes();
+    if (libdeflate_crc32(0, bytes.data(), bytes.size()) == link.crc) return found;
+    met_another = true;
+  }
+  return NotFoundError("its debug file {} is {}", link.name,
+                       met_another ? "of another build" : "not on this machine");
+}
+
+absl::StatusOr<FileFinder::Found> FileFinder::OpenDebug(const std::string& path,
+                                                        const std::string& build_id) const {
+  absl::StatusOr<FileContent> content = Open(path);
+  if (!content.ok() && root_ != "/") content = FileContent::Open(path);
+  if (!content.ok()) return content.status();
+  XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(content->bytes()));
+  if (!build_id.empty() && elf.BuildId() != build_id) {
+    return InvalidError("{} is of another build", path);
+  }
+  return Found{*std::move(content), path};
+}
+
+}  // namespace xenoscope::symbolizer

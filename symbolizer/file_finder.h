@@ -1,0 +1,50 @@
+// Where the files are that name the code of a machine: below a root, which nothing that a guest
+// chose, neither links nor "..", leads out of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "symbolizer/elf_file.h"
+#include "symbolizer/file_content.h"
+
+namespace xenoscope::symbolizer {
+
+class FileFinder {
+ public:
+  struct Found {
+    FileContent content;
+    std::string path;  // as below the root
+  };
+
+  // `root` holds the files of the machine that was recorded: "/" for this one, or where its disk
+  // is mounted or was copied to. Debug files are looked for below the root, then on this machine.
+  explicit FileFinder(std::string root = "/");
+
+  // A file by its path on the machine. Absolute links lead below the root (Linux 5.6's openat2; an
+  // older one opens nothing below a root). Errors name the path.
+  absl::StatusOr<FileContent> Open(const std::string& path) const;
+
+  // The debug file of `elf`, which was at `path`: by its build-id in /usr/lib/debug/.build-id, or
+  // as .gnu_debuglink names it, beside it, in .debug/ there, and in /usr/lib/debug. Error: there is
+  // none, or only those of other builds.
+  absl::StatusOr<Found> DebugFileOf(const ElfFile& elf, const std::string& path) const;
+
+  const std::string& root() const { return root_; }
+
+ private:
+  absl::StatusOr<Found> OpenDebug(const std::string& path, const std::string& build_id) const;
+
+  std::string root_;
+};
+
+// The file's name and CRC-32 in .gnu_debuglink; the name is empty where there is none, or where it
+// is more than a name.
+struct DebugLink {
+  std::string name;
+  uint32_t crc = 0;
+};
+DebugLink DebugLinkOf(const ElfFile& elf);
+
+}  // namespace xenoscope::symbolizer

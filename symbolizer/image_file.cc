@@ -1,0 +1,102 @@
+#include "symbolizer/image_file.h"
+
+#include <gelf.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "symbolizer/small_debug_file.h"
+
+namespace xenoscope::symbolizer {
+
+absl::StatusOr<std::unique_ptr<ImageFile>> ImageFile::Open(FileContent content, std::string path,
+                                                           const FileFinder& finder) {
+  std::unique_ptr<ImageFile> image(new ImageFile());
+  image->content_ = std::make_shared<const FileContent>(std::move(content));
+  XENOSCOPE_ASSIGN_OR_RETURN(image->elf_, ElfFile::Open(image->content_->bytes()));
+  image->path_ = std::move(path);
+  image->finder_ = finder;
+  size_t count = 0;
+  if (elf_getphdrnum(image->elf_.get(), &count) != 0) {
+    return InvalidError("it is a damaged ELF file");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(image->elf_.get(), static_cast<int>(i), &header) == nullptr) continue;
+    if (header.p_type != PT_LOAD) continue;
+    image->parts_.push_back({header.p_offset, header.p_filesz, header.p_vaddr});
+  }
+  return image;
+}
+
+const FileContent* ImageFile::DebugFile() {
+  if (!looked_for_debug_file_) {
+    looked_for_debug_file_ = true;
+    if (auto found = finder_.DebugFileOf(elf_, path_); found.ok()) {
+      debug_file_ = std::make_shared<const FileContent>(std::move(found->content));
+      debug_file_path_ = std::move(found->path);
+    }
+  }
+  return debug_file_.get();
+}
+
+absl::StatusOr<ElfSymbols> ImageFile::ReadSymbols(std::string_view image) {
+  absl::StatusOr<ElfSymbols> own = ReadElf(elf_, image);
+  if (own.ok() && !own->only_dynamic) return own;
+  const auto read = [image](Bytes bytes) -> absl::StatusOr<ElfSymbols> {
+    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(bytes));
+    return ReadElf(elf, image);
+  };
+  if (const FileContent* debug = DebugFile()) {
+    auto symbols = read(debug->bytes());
+    if (symbols.ok() && !symbols->only_dynamic) return symbols;
+  }
+  if (auto small = SmallDebugFileOf(elf_); small.ok()) {
+    small_debug_file_ = *std::move(small);
+    auto symbols = read(small_debug_file_->bytes());
+    // It leaves out what .dynsym has.
+    if (symbols.ok() && own.ok()) {
+      symbols->table.functions.insert(symbols->table.functions.end(), own->table.functions.begin(),
+                                      own->table.functions.end());
+    }
+    if (symbols.ok()) return symbols;
+  }
+  return own;
+}
+
+DebugInfo* ImageFile::debug_info() {
+  if (opened_debug_info_) return debug_info_.get();
+  opened_debug_info_ = true;
+  if (auto own = DebugInfo::Open(content_); own.ok()) {
+    debug_info_ = *std::move(own);
+    debug_path_ = path_;
+  } else if (DebugFile() != nullptr) {
+    if (auto debug = DebugInfo::Open(debug_file_); debug.ok()) {
+      debug_info_ = *std::move(debug);
+      debug_path_ = debug_file_path_;
+    }
+  }
+  return debug_info_.get();
+}
+
+std::optional<Address> ImageFile::AddressOf(uint64_t offset) const {
+  for (const Part& part : parts_) {
+    if (part.offset <= offset && offset - part.offset < part.size) {
+      return offset - part.offset + part.address;
+    }
+  }
+  return std::nullopt;
+}
+
+Bytes ImageFile::CodeAt(Address begin, uint64_t size) const {
+  for (const Part& part : parts_) {
+    if (begin < part.address || begin - part.address >= part.size) continue;
+    const uint64_t skipped = begin - part.address;
+    return Slice(content_->bytes(), part.offset + skipped, std::min(size, part.size - skipped))
+        .value_or(Bytes());
+  }
+  return {};
+}
+
+}  // namespace xenoscope::symbolizer

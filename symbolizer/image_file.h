@@ -1,0 +1,84 @@
+// An ELF file whose code ran, with all that is known of it: functions, lines and the code itself,
+// its own or those of its debug file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "base/mode.h"
+#include "symbolizer/debug_info.h"
+#include "symbolizer/elf_file.h"
+#include "symbolizer/elf_symbols.h"
+#include "symbolizer/file_content.h"
+#include "symbolizer/file_finder.h"
+
+namespace xenoscope::symbolizer {
+
+class ImageFile;
+
+// Where code is in the file that it is of.
+struct CodePlace {
+  ImageFile* file = nullptr;   // null: only a list of symbols names it, and addresses are as it ran
+  Address address = 0;         // as linked, ...
+  Address function_begin = 0;  // ... like those of the function that holds it
+  Address function_end = 0;
+};
+
+class ImageFile {
+ public:
+  // `path` is where the file was, for its debug file beside it. Error: not ELF, damaged, or an
+  // object file.
+  static absl::StatusOr<std::unique_ptr<ImageFile>> Open(FileContent content, std::string path,
+                                                         const FileFinder& finder);
+  ImageFile(const ImageFile&) = delete;
+  ImageFile& operator=(const ImageFile&) = delete;
+
+  const ElfFile& elf() const { return elf_; }
+  const std::string& path() const { return path_; }
+
+  // The functions of .symtab, else of its debug file, of the small one inside it (.gnu_debugdata),
+  // else of .dynsym. The names live as long as the file. Error: none, and why.
+  absl::StatusOr<ElfSymbols> ReadSymbols(std::string_view image);
+  // Lines and inlined frames, read when first asked for; null where there is no DWARF.
+  DebugInfo* debug_info();
+  // The file that debug_info() was read from; empty: none.
+  const std::string& debug_path() const { return debug_path_; }
+
+  // The address, as linked, of a byte of the file; nothing where it is not loaded.
+  std::optional<Address> AddressOf(uint64_t offset) const;
+  // The code at [begin, begin + size), as linked, as much of it as the file has.
+  Bytes CodeAt(Address begin, uint64_t size) const;
+
+ private:
+  // A part of the file as it is loaded (PT_LOAD): [offset, offset + size) lies at `address`.
+  struct Part {
+    uint64_t offset = 0;
+    uint64_t size = 0;
+    Address address = 0;
+  };
+
+  ImageFile() = default;
+  // Looks for the debug file once. Null: there is none.
+  const FileContent* DebugFile();
+
+  std::shared_ptr<const FileContent> content_;
+  ElfFile elf_;
+  std::string path_;
+  FileFinder finder_;
+  std::vector<Part> parts_;
+  bool looked_for_debug_file_ = false;
+  std::shared_ptr<const FileContent> debug_file_;
+  std::optional<FileContent> small_debug_file_;
+  std::string debug_file_path_;
+  std::string debug_path_;
+  bool opened_debug_info_ = false;
+  std::unique_ptr<DebugInfo> debug_info_;
+};
+
+}  // namespace xenoscope::symbolizer

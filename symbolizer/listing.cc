@@ -1,0 +1,192 @@
+#include "symbolizer/listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "symbolizer/disassembly.h"
+#include "symbolizer/symbol_lines.h"
+
+namespace xenoscope::symbolizer {
+namespace {
+
+constexpr uint64_t kLongestFunction = uint64_t{1} << 20;
+constexpr uint32_t kAround = 5;  // lines shown before and after one with samples
+constexpr size_t kLongestLine = 4096;
+
+void Add(const std::vector<double>& samples, std::vector<double>& to) {
+  to.resize(std::max(to.size(), samples.size()));
+  for (size_t i = 0; i < samples.size(); ++i) to[i] += samples[i];
+}
+
+double Sum(const std::vector<double>& samples) {
+  return std::accumulate(samples.begin(), samples.end(), 0.0);
+}
+
+struct OfLine {
+  std::vector<double> samples;
+  std::map<std::string, std::vector<double>> inlined;
+};
+
+std::string NameOf(std::string_view path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+// The file's lines; nothing when it is not there.
+std::optional<std::vector<std::string>> ReadSource(const FileFinder& sources,
+                                                   const std::string& path) {
+  // A compiler that was told to leave out where it ran gives paths that begin anywhere.
+  for (const std::string& candidate : {path, "/" + NameOf(path)}) {
+    const auto content = sources.Open(candidate);
+    if (!content.ok()) continue;
+    std::vector<std::string> lines;
+    ForEachLine(AsText(content->bytes()), [&lines](std::string_view line, uint64_t) {
+      std::string& text = lines.emplace_back();
+      for (const char c : line.substr(0, kLongestLine)) {
+        if (c == '\t') {
+          text.append(8 - text.size() % 8, ' ');
+        } else if (c != '\r') {
+          text += c;
+        }
+      }
+    });
+    return lines;
+  }
+  return std::nullopt;
+}
+
+std::vector<ListedLine::Inlined> MostFirst(
+    const std::map<std::string, std::vector<double>>& inlined) {
+  std::vector<ListedLine::Inlined> sorted;
+  for (const auto& [function, samples] : inlined) sorted.push_back({function, samples});
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return Sum(a.samples) > Sum(b.samples); });
+  return sorted;
+}
+
+}  // namespace
+
+std::optional<Listing> ListSource(const CodePlace& function,
+                                  std::span<const SampledAddress> samples,
+                                  const FileFinder& sources) {
+  if (function.file == nullptr || function.file->debug_info() == nullptr) return std::nullopt;
+  DebugInfo& debug_info = *function.file->debug_info();
+  std::vector<CodeFrame> frames;
+  // The function may be in several files, by #include: the one with most samples is shown.
+  std::map<std::string, double> files;
+  for (const SampledAddress& sample : samples) {
+    debug_info.FramesAt(sample.address, frames);
+    if (!frames.empty() && frames.back().line != 0) {
+      files[std::string(frames.back().file)] += Sum(sample.samples);
+    }
+  }
+  if (files.empty()) return std::nullopt;
+  const std::string path =
+      std::max_element(files.begin(), files.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->first;
+  const auto source = ReadSource(sources, path);
+  if (!source) return std::nullopt;
+
+  std::map<uint32_t, OfLine> lines;
+  OfLine elsewhere;
+  for (const SampledAddress& sample : samples) {
+    debug_info.FramesAt(sample.address, frames);
+    const bool here = !frames.empty() && frames.back().file == path && frames.back().line != 0;
+    OfLine& line = here ? lines[frames.back().line] : elsewhere;
+    Add(sample.samples, line.samples);
+    if (frames.size() < 2) continue;
+    const CodeFrame& innermost = frames.front();
+    Add(sample.samples, line.inlined[fmt::format("{} ({}:{})", innermost.function,
+                                                 NameOf(innermost.file), innermost.line)]);
+  }
+
+  // All lines of the function, so that what has no samples is seen, too.
+  std::set<uint32_t> written;
+  for (const auto& [number, line] : lines) written.insert(number);
+  const Address end = std::min(function.function_end, function.function_begin + kLongestFunction);
+  for (Address at = function.function_begin; at < end; ++at) {
+    debug_info.FramesAt(at, frames);
+    if (!frames.empty() && frames.back().file == path && frames.back().line != 0) {
+      written.insert(frames.back().line);
+    }
+  }
+  Listing listing;
+  listing.title = path;
+  bool left_out = false;
+  for (uint32_t number = *written.begin(); number <= *written.rbegin(); ++number) {
+    const auto near = lines.lower_bound(number <= kAround ? 0 : number - kAround);
+    if (near == lines.end() || near->first > number + kAround) {
+      // On to the next line that is near samples.
+      left_out = true;
+      if (near == lines.end()) break;
+      number = near->first - kAround - 1;
+      continue;
+    }
+    if (std::exchange(left_out, false) && !listing.lines.empty()) {
+      listing.lines.push_back({"...", "", {}});
+    }
+    const auto found = lines.find(number);
+    ListedLine& line = listing.lines.emplace_back();
+    line.place = fmt::format("{}", number);
+    if (number <= source->size()) line.code = (*source)[number - 1];
+    if (found == lines.end()) continue;
+    line.samples = found->second.samples;
+    line.inlined = MostFirst(found->second.inlined);
+  }
+  if (!elsewhere.samples.empty()) {
+    listing.lines.push_back(
+        {"?", "[no line of this file]", elsewhere.samples, MostFirst(elsewhere.inlined)});
+  }
+  return listing;
+}
+
+Listing ListInstructions(const CodePlace& function, std::span<const SampledAddress> samples) {
+  Listing listing;
+  listing.title = "instructions";
+  std::map<Address, std::vector<double>> by_address;
+  for (const SampledAddress& sample : samples) Add(sample.samples, by_address[sample.address]);
+  const auto place = [&function](Address address) {
+    return fmt::format("+{:#x}", address - function.function_begin);
+  };
+  const uint64_t size = std::min(function.function_end - function.function_begin, kLongestFunction);
+  std::vector<Instruction> instructions;
+  if (function.file != nullptr) {
+    instructions =
+        Disassemble(function.file->CodeAt(function.function_begin, size), function.function_begin);
+  }
+  if (instructions.empty()) {
+    for (const auto& [address, taken] : by_address) {
+      listing.lines.push_back({place(address), "", taken});
+    }
+    return listing;
+  }
+  DebugInfo* debug_info = function.file->debug_info();
+  std::vector<CodeFrame> frames;
+  std::string last;
+  for (const Instruction& instruction : instructions) {
+    ListedLine& line = listing.lines.emplace_back();
+    line.place = place(instruction.address);
+    line.code = instruction.text;
+    // An address inside an instruction is of no other.
+    for (auto at = by_address.lower_bound(instruction.address);
+         at != by_address.end() && at->first < instruction.address + instruction.size; ++at) {
+      Add(at->second, line.samples);
+    }
+    if (debug_info == nullptr) continue;
+    debug_info->FramesAt(instruction.address, frames);
+    if (frames.empty() || frames.front().line == 0) continue;
+    std::string source = fmt::format("{}:{}", NameOf(frames.front().file), frames.front().line);
+    if (source != last) line.code += fmt::format("   # {}", source);
+    last = std::move(source);
+  }
+  return listing;
+}
+
+}  // namespace xenoscope::symbolizer
