@@ -21,6 +21,7 @@ void AddDoctor(CLI::App& app, Run& run);
 void AddAgent(CLI::App& app, Run& run);
 void AddTop(CLI::App& app, Run& run);
 void AddReport(CLI::App& app, Run& run);
+void AddAnnotate(CLI::App& app, Run& run);
 void AddSummary(CLI::App& app, Run& run);
 void AddDump(CLI::App& app, Run& run);
 void AddTimeline(CLI::App& app, Run& run);

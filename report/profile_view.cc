@@ -38,26 +38,6 @@ std::string DomainLabel(const ProfileReport& report, DomainId domain) {
   return name.empty() ? ToString(domain) : name;
 }
 
-std::string ContextName(const ProfileReport& report, Context context) {
-  switch (context.kind) {
-    case ContextKind::kRunning:
-      return "running";
-    case ContextKind::kGuest:
-      return "guest";
-    case ContextKind::kResume:
-      return "resume";
-    case ContextKind::kLost:
-      return "lost";
-    case ContextKind::kUntraced:
-      return "untraced";
-    case ContextKind::kExit:
-      break;
-  }
-  const std::string_view name = trace::ExitReasonName(report.vendor, context.reason);
-  return fmt::format("{}{}", context.nested ? "nested " : "",
-                     name.empty() ? fmt::format("exit {:#x}", context.reason) : std::string(name));
-}
-
 Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
   switch (dimension) {
     case Dimension::kDomain:
@@ -331,6 +311,26 @@ absl::StatusOr<std::vector<Dimension>> ParseDimensions(const std::string& names)
     dimensions.push_back(dimension);
   }
   return dimensions;
+}
+
+std::string ContextName(const ProfileReport& report, Context context) {
+  switch (context.kind) {
+    case ContextKind::kRunning:
+      return "running";
+    case ContextKind::kGuest:
+      return "guest";
+    case ContextKind::kResume:
+      return "resume";
+    case ContextKind::kLost:
+      return "lost";
+    case ContextKind::kUntraced:
+      return "untraced";
+    case ContextKind::kExit:
+      break;
+  }
+  const std::string_view name = trace::ExitReasonName(report.vendor, context.reason);
+  return fmt::format("{}{}", context.nested ? "nested " : "",
+                     name.empty() ? fmt::format("exit {:#x}", context.reason) : std::string(name));
 }
 
 std::string_view ToString(Dimension dimension) {

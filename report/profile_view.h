@@ -53,6 +53,8 @@ struct ProfileSelection {
 // such name; one twice.
 absl::StatusOr<std::vector<correlate::Dimension>> ParseDimensions(const std::string& names);
 std::string_view ToString(correlate::Dimension dimension);
+// "guest", "VMEXIT_CPUID", as in a column of exits.
+std::string ContextName(const ProfileReport& report, correlate::Context context);
 
 // Whether rows can be sorted by it: a column of `by`, or a figure.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);

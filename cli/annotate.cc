@@ -1,0 +1,217 @@
+// xenoscope annotate: the code of a function, each line with its samples.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/domain_names.h"
+#include "cli/output.h"
+#include "cli/profile_source.h"
+#include "correlate/profile.h"
+#include "report/annotate_view.h"
+#include "report/profile_view.h"
+#include "report/table_json.h"
+#include "report/terminal.h"
+#include "symbolizer/listing.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using correlate::Dimension;
+using correlate::ProfileRow;
+
+struct Options {
+  std::string symbol;
+  ProfileRequest profile;
+  std::string by;
+  std::vector<std::string> domains;
+  std::string sources = "/";
+  bool instructions = false;
+  std::string format = "text";
+};
+
+// "ns::f(int)" is called f, ns::f or as it is, and Xen's "common/vmap.c#f" also f.
+bool IsCalled(const std::string& function, const std::string& name) {
+  if (function == name) return true;
+  const std::string plain = function.substr(0, function.find('('));
+  return plain == name || plain.ends_with("::" + name) || plain.ends_with("#" + name);
+}
+
+// The samples of one function of one image in one domain.
+struct Found {
+  symbolizer::CodePlace function;
+  std::vector<symbolizer::SampledAddress> samples;
+  double total = 0;
+  double share = 0;
+};
+
+using Key = std::tuple<DomainId, std::string, std::string>;  // domain, image, function
+
+std::map<Key, Found> Find(const Options& options, const report::ProfileReport& profile,
+                          const std::vector<DomainId>& domains,
+                          const std::vector<std::string>& exits, const ProfileSource& source) {
+  std::map<Key, Found> functions;
+  for (const ProfileRow& row : profile.result.rows) {
+    if (!IsCalled(row.function, options.symbol)) continue;
+    if (!domains.empty() && std::ranges::find(domains, row.domain) == domains.end()) continue;
+    Found& found = functions[{row.domain, row.image, row.function}];
+    found.total += row.samples;
+    found.share += row.share;
+    const auto place = source.symbols().PlaceOf(row.domain, row.mode, row.process, row.address);
+    if (!place) continue;
+    found.function = *place;
+    symbolizer::SampledAddress& sample = found.samples.emplace_back();
+    sample.address = place->address;
+    sample.samples.resize(std::max<size_t>(1, exits.size()));
+    const auto exit = std::ranges::find(exits, report::ContextName(profile, row.exit));
+    sample.samples[exit == exits.end() ? 0 : static_cast<size_t>(exit - exits.begin())] =
+        row.samples;
+  }
+  return functions;
+}
+
+// Names of the exits in which the function has samples, most first.
+std::vector<std::string> ExitsOf(const Options& options, const report::ProfileReport& profile) {
+  if (options.by != "exit") return {};
+  std::map<std::string, double> samples;
+  for (const ProfileRow& row : profile.result.rows) {
+    if (!IsCalled(row.function, options.symbol)) continue;
+    samples[report::ContextName(profile, row.exit)] += row.samples;
+  }
+  std::vector<std::string> exits;
+  for (const auto& [exit, ignored] : samples) exits.push_back(exit);
+  std::ranges::sort(exits, [&](const auto& a, const auto& b) { return samples[a] > samples[b]; });
+  return exits;
+}
+
+double Sum(const std::vector<double>& samples) {
+  double sum = 0;
+  for (const double part : samples) sum += part;
+  return sum;
+}
+
+report::AnnotatedFunction Annotate(const Options& options, const ProfileSource& source,
+                                   const Key& key, const Found& found,
+                                   const std::vector<std::string>& exits) {
+  report::AnnotatedFunction annotated;
+  const DomainId domain = std::get<DomainId>(key);
+  const std::string name = source.DomainName(domain);
+  annotated.domain = name.empty() ? ToString(domain) : fmt::format("{} {}", ToString(domain), name);
+  annotated.image = std::get<1>(key);
+  annotated.function = std::get<2>(key);
+  annotated.samples = found.total;
+  annotated.share = found.share;
+  annotated.exits = exits;
+  std::optional<symbolizer::Listing> listing;
+  if (!options.instructions) {
+    listing = symbolizer::ListSource(found.function, found.samples,
+                                     symbolizer::FileFinder(options.sources));
+  }
+  if (!listing) {
+    listing = symbolizer::ListInstructions(found.function, found.samples);
+    const bool has_code = std::ranges::any_of(
+        listing->lines, [](const symbolizer::ListedLine& line) { return !line.code.empty(); });
+    if (!has_code) {
+      annotated.cautions.push_back(
+          fmt::format("only addresses: the code of {} is not at hand; name its ELF file with "
+                      "--kernel, --xen-syms or "
+                      "--image",
+                      annotated.image));
+    } else if (!options.instructions) {
+      annotated.cautions.emplace_back(
+          "instructions: its source, or where its lines are, was not found; --source DIR names "
+          "where sources are");
+    }
+  }
+  annotated.cautions.emplace_back(
+      "a sample's address is where the processor was stopped: some instructions after the one that "
+      "was counted, often after one that waited");
+  report::CodeBlock& block = annotated.blocks.emplace_back();
+  block.title = listing->title;
+  for (symbolizer::ListedLine& line : listing->lines) {
+    report::CodeLine& row = block.lines.emplace_back();
+    row.place = std::move(line.place);
+    row.code = std::move(line.code);
+    row.samples = Sum(line.samples);
+    if (!exits.empty()) row.by_exit = std::move(line.samples);
+    for (symbolizer::ListedLine::Inlined& inlined : line.inlined) {
+      row.inlined.push_back({std::move(inlined.function), Sum(inlined.samples)});
+    }
+  }
+  return annotated;
+}
+
+absl::Status RunAnnotate(const Options& options) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> domains,
+                             ChooseDomains(source.info(), options.domains));
+  report::ProfileReport profile;
+  profile.by = {Dimension::kDomain,   Dimension::kMode,    Dimension::kImage,
+                Dimension::kFunction, Dimension::kAddress, Dimension::kProcess};
+  if (options.by == "exit") profile.by.push_back(Dimension::kExit);
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, profile));
+  const std::vector<std::string> exits = ExitsOf(options, profile);
+  const std::map<Key, Found> found = Find(options, profile, domains, exits, source);
+  if (found.empty()) {
+    return NotFoundError("no samples in a function {}; `xenoscope report` lists those that have",
+                         options.symbol);
+  }
+  std::vector<report::AnnotatedFunction> annotated;
+  for (const auto& [key, function] : found) {
+    annotated.push_back(Annotate(options, source, key, function, exits));
+  }
+  std::ranges::stable_sort(annotated,
+                           [](const auto& a, const auto& b) { return a.samples > b.samples; });
+  if (options.format == "json") return WriteStdout(report::Dump(AnnotateJson(annotated)));
+  if (options.format == "csv") return WriteStdout(AnnotateCsv(annotated));
+  return WriteStdout(AnnotateText(annotated, report::StdoutStyle()));
+}
+
+}  // namespace
+
+void AddAnnotate(CLI::App& app, Run& run) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "annotate", "The code of a function: source or instructions, each line with its samples");
+  command->add_option("SYMBOL", options->symbol, "the function, as `xenoscope report` names it")
+      ->required();
+  command
+      ->add_option("RECORDING", options->profile.input,
+                   "what `xenoscope record` wrote, or a bare trace")
+      ->capture_default_str();
+  command
+      ->add_option("--samples", options->profile.source, "recorded samples, the trace's, or auto")
+      ->check(CLI::IsMember({"auto", "recorded", "trace"}))
+      ->capture_default_str();
+  command->add_option("--by", options->by, "exit: the samples of each line by VM exit")
+      ->check(CLI::IsMember({"exit"}));
+  command->add_option("-d,--domain", options->domains, "only these, by name or number")
+      ->delimiter(',');
+  command->add_option("-e,--event", options->profile.event,
+                      "the event; default: the first that has samples");
+  command
+      ->add_option("--source", options->sources,
+                   "the directory below which sources have the paths that compilers knew")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str();
+  command->add_flag("--instructions", options->instructions,
+                    "instructions, though there are sources");
+  command->add_option("--format", options->format, "text, json or csv")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  AddSymbolOptions(*command, options->profile.symbols);
+  command->footer(
+      "Example:\n"
+      "  xenoscope annotate do_sched_op web.xeno --xen-syms /usr/lib/debug/xen-syms-4.17\n"
+      "  xenoscope annotate leaf_a web.xeno --domain web1 --image web1=gw --by exit");
+  command->callback([&run, options] { run = [options] { return RunAnnotate(*options); }; });
+}
+
+}  // namespace xenoscope::cli

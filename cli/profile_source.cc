@@ -1,0 +1,104 @@
+#include "cli/profile_source.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/recorded_profile.h"
+#include "report/changes.h"
+#include "trace/probe.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using recording::Recording;
+using recording::RecordingInfo;
+
+// Whether the samples are the trace's own. Errors: that there are none where they were asked for.
+absl::StatusOr<bool> FromTrace(const ProfileRequest& request, const RecordingInfo& info,
+                               bool traced) {
+  const bool wanted =
+      request.source == "trace" || (request.source == "auto" && info.sources.empty());
+  if (wanted && !traced) {
+    return NotFoundError("{}: recorded without samples and without a trace", request.input);
+  }
+  if (!wanted && info.sources.empty()) {
+    return NotFoundError("{}: no samples were recorded; --source trace takes the trace's own",
+                         request.input);
+  }
+  return wanted;
+}
+
+void Warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "xenoscope: {}\n", warning);
+}
+
+// The part of the recording that was asked for.
+void Narrow(const ProfileRequest& request, Clock clock, Tsc begin, ProfileInput& profiled) {
+  // Times are those of dump, where there is a trace.
+  const Tsc zero = profiled.trace == nullptr
+                       ? begin
+                       : trace::ProbeTrace(*profiled.trace).first_tsc.value_or(begin);
+  if (request.from) profiled.within.begin = request.from->After(zero, clock);
+  if (request.to) profiled.within.end = request.to->After(zero, clock);
+}
+
+}  // namespace
+
+absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileRequest& request) {
+  ProfileSource source;
+  if (auto opened =
+          OpenTraceInput({.input = request.input, .clock = {}, .dialect = {}, .tsc_offsets = {}});
+      opened.ok()) {
+    source.input_ = *std::move(opened);
+  } else if (!absl::IsNotFound(opened.status()) || !Recording::IsRecording(request.input)) {
+    return opened.status();
+  } else {
+    XENOSCOPE_ASSIGN_OR_RETURN(source.bare_, Recording::Open(request.input));
+  }
+  const std::optional<Recording>& recording = source.recording();
+  XENOSCOPE_ASSIGN_OR_RETURN(source.from_trace_,
+                             FromTrace(request, recording ? recording->info() : RecordingInfo(),
+                                       source.input_.has_value()));
+  XENOSCOPE_ASSIGN_OR_RETURN(source.symbols_, LoadSymbols(request.symbols, recording));
+  if (source.from_trace_) return source;
+  XENOSCOPE_ASSIGN_OR_RETURN(source.processes_, RecordedProcesses::Read(*recording));
+  source.processes_.GiveTo(source.symbols_.resolver->processes());
+  if (source.processes_.invalid() > 0) {
+    Warn({fmt::format("{}: {} records of processes are damaged, or of a newer version",
+                      request.input, source.processes_.invalid())});
+  }
+  return source;
+}
+
+absl::Status ProfileSource::Profile(const ProfileRequest& request,
+                                    report::ProfileReport& out) const {
+  out.traced = input_.has_value();
+  if (recording()) out.clock = recording()->clock();
+  if (info() != nullptr) out.changes = report::ChangeLines(*info());
+  out.domain_name = [this](DomainId domain) { return DomainName(domain); };
+  out.process_name = [this](ProcessSpace space) { return processes_.NameOf(space); };
+  const trace::Dialect dialect =
+      input_ ? CompleteDialect(input_->dialect, input_->trace) : trace::Dialect();
+  ProfileInput profiled{input_ ? &input_->trace : nullptr, dialect, symbols_.resolver.get()};
+  Narrow(request, out.clock, info() == nullptr ? Tsc() : info()->started, profiled);
+  if (from_trace_) {
+    XENOSCOPE_RETURN_IF_ERROR(ProfileTrace(profiled, out));
+  } else {
+    SampleSelection samples;
+    XENOSCOPE_ASSIGN_OR_RETURN(samples.event, ChooseEvent(*recording(), request.event));
+    XENOSCOPE_RETURN_IF_ERROR(ProfileRecorded(profiled, *recording(), samples, processes_, out));
+  }
+  Warn(symbols_.resolver->Misfits());
+  return absl::OkStatus();
+}
+
+std::string ProfileSource::DomainName(DomainId domain) const {
+  const recording::DomainInfo* known = info() == nullptr ? nullptr : info()->Domain(domain);
+  return known == nullptr ? std::string() : known->name;
+}
+
+}  // namespace xenoscope::cli
