@@ -126,6 +126,23 @@ uint64_t HpetClock::Counter() {
   }
 }
 
+// Until the second value is written QEMU takes the first one for the period, too: a timer that
+// fires in between, this thread having been preempted, is silent for seconds.
+absl::Status HpetClock::StartTimer(uint32_t timer) {
+  constexpr int kTries = 10;
+  uint64_t first = ticks_;
+  for (int i = 0; i < kTries; ++i, first *= 2) {
+    registers_->Write(Timer(timer), kInterruptEnable | kPeriodic | kSetValue | k32Bits | kMessages);
+    const uint64_t now = Counter();
+    registers_->Write(Comparator(timer), static_cast<uint32_t>(now + first));
+    registers_->Write(Comparator(timer), ticks_);  // then every
+    if (Counter() - now >= first) continue;
+    started_.push_back(now + first - ticks_);
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError("--clock hpet: this host is too busy to start the HPET's timers");
+}
+
 absl::Status HpetClock::Start() {
   sent_ = 0;
   started_.clear();
@@ -133,11 +150,7 @@ absl::Status HpetClock::Start() {
     const uint32_t timer = i + 1;
     registers_->Write(RouteData(timer), kNmi);
     registers_->Write(RouteAddress(timer), kMessageAddress | apic_ids_[i] << 12);
-    registers_->Write(Timer(timer), kInterruptEnable | kPeriodic | kSetValue | k32Bits | kMessages);
-    started_.push_back(Counter());
-    const auto now = static_cast<uint32_t>(started_.back());
-    registers_->Write(Comparator(timer), now + ticks_);  // first
-    registers_->Write(Comparator(timer), ticks_);        // then every
+    XENOSCOPE_RETURN_IF_ERROR(StartTimer(timer));
   }
   return absl::OkStatus();
 }
@@ -145,7 +158,7 @@ absl::Status HpetClock::Start() {
 void HpetClock::Stop() {
   const uint64_t now = Counter();
   Silence(*registers_);
-  for (const uint64_t started : started_) sent_ += (now - started) / ticks_;
+  for (const uint64_t started : started_) sent_ += now < started ? 0 : (now - started) / ticks_;
   started_.clear();
 }
 

@@ -51,9 +51,10 @@ class HpetClock final : public SamplingClock {
 
   // The main counter, whose halves are read one after the other.
   uint64_t Counter();
+  absl::Status StartTimer(uint32_t timer);
 
   std::unique_ptr<HpetRegisters> registers_;
-  std::vector<uint64_t> started_;  // the counter, by timer
+  std::vector<uint64_t> started_;  // by timer: the counter a period before its first NMI
   uint64_t sent_ = 0;
   uint32_t ticks_;  // of the HPET, from NMI to NMI
   std::vector<uint32_t> apic_ids_;

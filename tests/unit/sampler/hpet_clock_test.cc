@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -21,11 +22,13 @@ struct Hpet {
       {0x000, 0x8086a201}, {0x004, 10'000'000}, {0x010, 1}, {0x0f0, 1000}};
   std::map<uint32_t, uint32_t> first;   // comparator of a timer, as written with VAL_SET
   std::map<uint32_t, uint32_t> period;  // the second write
+  std::function<void()> on_comparator;
 
   void Write(uint32_t offset, uint32_t value) {
     const uint32_t timer = (offset - 0x100) / 0x20;
     uint32_t& configuration = registers[0x100 + 0x20 * timer];
     if (offset >= 0x100 && offset % 0x20 == 8) {
+      if (on_comparator) on_comparator();
       ((configuration & 1U << 6) != 0 ? first : period)[timer] = value;
       configuration &= ~(1U << 6);
       return;
@@ -71,6 +74,30 @@ TEST(HpetClockTest, CountsTheNmisOfItsTimeAlsoWhereTheCountersLowHalfWraps) {
   hpet.registers[0x0f4] = 1;
   (*clock)->Stop();
   EXPECT_EQ((*clock)->Sent(), 2 * 5U);
+}
+
+TEST(HpetClockTest, ATimerThatFiredBeforeItHadItsPeriodIsStartedAgain) {
+  Hpet hpet;
+  int writes = 0;
+  hpet.on_comparator = [&] {
+    if (++writes <= 2) hpet.registers[0x0f0] += 150'000;  // preempted twice
+  };
+  auto clock = HpetClock::Create(std::make_unique<Window>(hpet), 500, std::array<uint32_t, 1>{0});
+  ASSERT_TRUE((*clock)->Start().ok());
+  EXPECT_EQ(writes, 4);
+  EXPECT_EQ(hpet.first[1], 1000 + 300'000 + 400'000);
+  EXPECT_EQ(hpet.period[1], 200'000);
+  hpet.registers[0x0f0] = 1000 + 300'000 + 400'000;
+  (*clock)->Stop();
+  EXPECT_EQ((*clock)->Sent(), 1U);
+}
+
+TEST(HpetClockTest, AHostThatNeverGetsRoundToItIsTold) {
+  Hpet hpet;
+  uint32_t step = 200'000;
+  hpet.on_comparator = [&] { hpet.registers[0x0f0] += step *= 2; };
+  auto clock = HpetClock::Create(std::make_unique<Window>(hpet), 500, std::array<uint32_t, 1>{0});
+  EXPECT_THAT(std::string(Message((*clock)->Start())), HasSubstr("too busy"));
 }
 
 TEST(HpetClockTest, StoppedItSendsNone) {
