@@ -212,11 +212,15 @@ recording::Role PerfSource::RoleOf(DomainId domain) const {
 }
 
 absl::Status PerfSource::Start() {
-  sampled_.begin = calls_->ReadTsc();
-  for (Cpu& cpu : cpus_) {
+  for (const Cpu& cpu : cpus_) {
     if (const int error = calls_->Enable(cpu.ring_fd, true); error < 0) {
       return PerfError(*calls_, -error, "dummy");
     }
+  }
+  // The rings tell of processes from here on. Before samples come: it may take long.
+  ReadRunning();
+  sampled_.begin = calls_->ReadTsc();
+  for (Cpu& cpu : cpus_) {
     for (size_t i = 0; i < cpu.fds.size(); ++i) {
       if (const int error = calls_->Enable(cpu.fds[i], true); error < 0) {
         return PerfError(*calls_, -error, events_[i].event.name.c_str());
@@ -229,16 +233,15 @@ absl::Status PerfSource::Start() {
   return absl::OkStatus();
 }
 
-// What began before sampling did. Written with the first samples: Start has no writer.
-void PerfSource::WriteRunning(recording::SampleWriter& writer) {
-  running_written_ = true;
+// What began before sampling did. It is written with the first samples: Start has no writer.
+void PerfSource::ReadRunning() {
+  const uint64_t now = calls_->ReadTsc().value;
   absl::flat_hash_map<std::string, std::vector<uint8_t>> build_ids;
-  recording::ProcessChunk chunk;
   for (const RunningProcess& process : running_()) {
     ProcessEntry name = MakeEntry(ProcessEntryType::kName, process.pid, process.pid);
     name.flags = recording::kAtStart;
-    name.when = sampled_.begin.value;
-    chunk.Add(name, nullptr, process.name);
+    name.when = now;
+    running_chunk_.Add(name, nullptr, process.name);
     for (const ExecutableMap& map : process.maps) {
       const auto [build_id, is_new] = build_ids.try_emplace(map.path);
       if (is_new) build_id->second = BuildIdOf(map.path);
@@ -246,11 +249,10 @@ void PerfSource::WriteRunning(recording::SampleWriter& writer) {
                                       std::as_bytes(std::span(build_id->second)));
       ProcessEntry entry = MakeEntry(ProcessEntryType::kMap, process.pid, process.pid);
       entry.flags = recording::kAtStart;
-      entry.when = sampled_.begin.value;
-      chunk.Add(entry, &mapped, map.path);
+      entry.when = now;
+      running_chunk_.Add(entry, &mapped, map.path);
     }
   }
-  writer.Append(request_.domain, chunk);
 }
 
 double PerfSource::Drain() {
@@ -370,7 +372,8 @@ void PerfSource::Hold(const PerfTask& task) {
 }
 
 void PerfSource::HandOn(uint64_t until, recording::SampleWriter& writer) {
-  if (!running_written_) WriteRunning(writer);
+  if (!running_chunk_.empty()) writer.Append(request_.domain, running_chunk_);
+  running_chunk_.Clear();
   const Tsc now = calls_->ReadTsc();
   const auto at_most = [until](const auto& held) { return held.time <= until; };
 

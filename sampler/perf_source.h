@@ -102,7 +102,7 @@ class PerfSource final : public Source {
   absl::Status OpenAll();
   absl::Status OpenCpu(uint32_t cpu);
   absl::Status OpenEvent(Cpu& cpu, uint32_t number, size_t event);
-  void WriteRunning(recording::SampleWriter& writer);
+  void ReadRunning();
   // Marks the time, empties the rings, and holds what was in them. Returns which part of its room
   // the fullest used, in [0, 1].
   double Drain();
@@ -133,7 +133,7 @@ class PerfSource final : public Source {
   std::vector<HeldProcess> held_processes_;
   recording::TimedChunk chunk_;  // kept for their memory
   recording::ProcessChunk process_chunk_;
-  bool running_written_ = false;
+  recording::ProcessChunk running_chunk_;  // what was there at the start, until it is written
   TscRange sampled_;
   std::mt19937_64 random_;
   DrainPace pace_;

@@ -252,10 +252,12 @@ absl::Status Recorder::StartAll() {
 }
 
 absl::Status Recorder::StartSampling() {
-  for (Sampling& sampling : sampling_) {
-    XENOSCOPE_RETURN_IF_ERROR(sampling.source->Start());
-    sampling.running = true;
-    sampling.last_drain = steady_clock::now();
+  // Those that were opened last first: perf reads which processes there are, meanwhile nobody
+  // else's samples would be collected.
+  for (auto sampling = sampling_.rbegin(); sampling != sampling_.rend(); ++sampling) {
+    XENOSCOPE_RETURN_IF_ERROR(sampling->source->Start());
+    sampling->running = true;
+    sampling->last_drain = steady_clock::now();
   }
   return absl::OkStatus();
 }
