@@ -292,11 +292,16 @@ def ends(lab):
         lab.check("ended the sampling that a killed recording had left running" in lab.text(f"{after}.log"),
                   f"{after}: it ended what {which} had left, and says so")
         balanced(lab, next_one, after)
+        nmis = next_one["events"][0]["nmis"]
+        lab.check(nmis["logged"] > 0.3 * nmis["sent"],
+                  f"{after}: {nmis['logged']} of {nmis['sent']} NMIs were logged")
         lab.accounted(lab.report(which=after), after)
         trace = lab.summary(after)["trace"]
         early = (next_one["started_tsc"] - trace["first_tsc"]) / next_one["host"]["clock_hz"]
-        lab.check(0 < early < 10 and trace["lost_records"] == 0,
-                  f"{after}: its trace begins {early:.1f} s before sampling, and nothing is lost")
+        # What Xen's full buffers do not take in until xentrace has looked into them is lost.
+        lab.check(0 < early < 10 and trace["lost_records"] < 10000 and trace["loss_marks"] <= 1,
+                  f"{after}: its trace begins {early:.1f} s before sampling, without what was before; "
+                  f"{trace['lost_records']} lost records")
     lab.check("xentrace" not in lab.text("killed.ps"), "killed: its xentrace has ended, too")
     lab.check(re.search("^xenoprof +yes +a killed recording has left it running", lab.text("killed.doctor"),
                         re.MULTILINE), "killed: doctor says what was left")
