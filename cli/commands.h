@@ -22,6 +22,8 @@ void AddAgent(CLI::App& app, Run& run);
 void AddTop(CLI::App& app, Run& run);
 void AddReport(CLI::App& app, Run& run);
 void AddAnnotate(CLI::App& app, Run& run);
+void AddArchive(CLI::App& app, Run& run);
+void AddUnpack(CLI::App& app, Run& run);
 void AddSummary(CLI::App& app, Run& run);
 void AddDump(CLI::App& app, Run& run);
 void AddTimeline(CLI::App& app, Run& run);

@@ -80,6 +80,8 @@ int Main(int argc, const char* const* argv) {
   xenoscope::cli::AddSummary(app, run);
   xenoscope::cli::AddDump(app, run);
   xenoscope::cli::AddTimeline(app, run);
+  xenoscope::cli::AddArchive(app, run);
+  xenoscope::cli::AddUnpack(app, run);
 
   try {
     app.parse(argc, argv);

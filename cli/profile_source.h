@@ -36,6 +36,11 @@ class ProfileSource {
   // The profile by the dimensions of `out`, into `out`, which refers to this source.
   absl::Status Profile(const ProfileRequest& request, report::ProfileReport& out) const;
 
+  // Nothing for a bare trace.
+  const std::optional<recording::Recording>& recording() const {
+    return input_ ? input_->recording : bare_;
+  }
+  const RecordedProcesses& processes() const { return processes_; }
   // Of the recording; null for a bare trace.
   const recording::RecordingInfo* info() const {
     return recording() ? &recording()->info() : nullptr;
@@ -45,10 +50,6 @@ class ProfileSource {
   symbolizer::DomainSymbols& symbols() const { return *symbols_.resolver; }
 
  private:
-  const std::optional<recording::Recording>& recording() const {
-    return input_ ? input_->recording : bare_;
-  }
-
   bool from_trace_ = false;
   std::optional<recording::Recording> bare_;  // a recording without a trace
   std::optional<TraceInput> input_;

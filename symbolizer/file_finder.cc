@@ -36,7 +36,16 @@ class Descriptor {
 
 }  // namespace
 
-FileFinder::FileFinder(std::string root) : root_(std::move(root)) {}
+FileFinder::FileFinder(std::string root, std::string images)
+    : root_(std::move(root)), images_(std::move(images)) {}
+
+absl::StatusOr<FileContent> FileFinder::OpenImage(const std::string& build_id) const {
+  if (images_.empty()) return NotFoundError("there are no images");
+  auto content = FileContent::Open(fmt::format("{}/{}", images_, build_id));
+  // Files of a recording may be compressed one by one.
+  return content.ok() ? std::move(content)
+                      : FileContent::Open(fmt::format("{}/{}.zst", images_, build_id));
+}
 
 absl::StatusOr<FileContent> FileFinder::Open(const std::string& path) const {
   if (root_ == "/") return FileContent::Open(path);
@@ -66,6 +75,10 @@ DebugLink DebugLinkOf(const ElfFile& elf) {
 absl::StatusOr<FileFinder::Found> FileFinder::DebugFileOf(const ElfFile& elf,
                                                           const std::string& path) const {
   const std::string build_id = elf.BuildId();
+  if (auto content = OpenImage(build_id + ".debug"); content.ok()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile debug, ElfFile::Open(content->bytes()));
+    if (debug.BuildId() == build_id) return Found{*std::move(content), build_id + ".debug"};
+  }
   if (build_id.size() > 2) {
     auto found = OpenDebug(fmt::format("{}/.build-id/{}/{}.debug", kDebugDirectory,
                                        build_id.substr(0, 2), build_id.substr(2)),
@@ -95,7 +108,8 @@ absl::StatusOr<FileFinder::Found> FileFinder::DebugFileOf(const ElfFile& elf,
 absl::StatusOr<FileFinder::Found> FileFinder::OpenDebug(const std::string& path,
                                                         const std::string& build_id) const {
   absl::StatusOr<FileContent> content = Open(path);
-  if (!content.ok() && root_ != "/") content = FileContent::Open(path);
+  // On this machine only by a name that is a build-id's digits: a guest's file chooses its link.
+  if (!content.ok() && root_ != "/" && !build_id.empty()) content = FileContent::Open(path);
   if (!content.ok()) return content.status();
   XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(content->bytes()));
   if (!build_id.empty() && elf.BuildId() != build_id) {

@@ -19,14 +19,21 @@ class FileFinder {
   };
 
   // `root` holds the files of the machine that was recorded: "/" for this one, or where its disk
-  // is mounted or was copied to. Debug files are looked for below the root, then on this machine.
-  explicit FileFinder(std::string root = "/");
+  // is mounted or was copied to. Debug files named by their
+  // build-ids are looked for below the root, then on this machine.
+  // `images`, unless empty, is a directory of files named by their build-ids, as an archived
+  // recording has them.
+  explicit FileFinder(std::string root = "/", std::string images = "");
 
   // A file by its path on the machine. Absolute links lead below the root (Linux 5.6's openat2; an
   // older one opens nothing below a root). Errors name the path.
   absl::StatusOr<FileContent> Open(const std::string& path) const;
 
-  // The debug file of `elf`, which was at `path`: by its build-id in /usr/lib/debug/.build-id, or
+  // The file of this build-id among the images.
+  absl::StatusOr<FileContent> OpenImage(const std::string& build_id) const;
+
+  // The debug file of `elf`, which was at `path`: by its build-id among the images, as
+  // BUILD-ID.debug, and in /usr/lib/debug/.build-id, or
   // as .gnu_debuglink names it, beside it, in .debug/ there, and in /usr/lib/debug. Error: there is
   // none, or only those of other builds.
   absl::StatusOr<Found> DebugFileOf(const ElfFile& elf, const std::string& path) const;
@@ -37,6 +44,7 @@ class FileFinder {
   absl::StatusOr<Found> OpenDebug(const std::string& path, const std::string& build_id) const;
 
   std::string root_;
+  std::string images_;
 };
 
 // The file's name and CRC-32 in .gnu_debuglink; the name is empty where there is none, or where it

@@ -41,6 +41,9 @@ class ImageFile {
 
   const ElfFile& elf() const { return elf_; }
   const std::string& path() const { return path_; }
+  Bytes content() const { return content_->bytes(); }
+  // Its debug file, looked for once. Null: there is none.
+  const FileContent* DebugFile();
 
   // The functions of .symtab, else of its debug file, of the small one inside it (.gnu_debugdata),
   // else of .dynsym. The names live as long as the file. Error: none, and why.
@@ -64,8 +67,6 @@ class ImageFile {
   };
 
   ImageFile() = default;
-  // Looks for the debug file once. Null: there is none.
-  const FileContent* DebugFile();
 
   std::shared_ptr<const FileContent> content_;
   ElfFile elf_;

@@ -52,6 +52,7 @@ class Loader {
         XENOSCOPE_RETURN_IF_ERROR(Checked(source, LoadModules(source)));
       }
     }
+    resolver_->processes().SetImages(sources.images);
     for (const SymbolRoot& root : sources.roots) {
       resolver_->processes().SetRoot(root.domain, root.directory);
     }

@@ -46,6 +46,7 @@ struct SymbolRoot {
 struct SymbolSources {
   std::vector<SymbolSource> sources;  // of one domain and kind, the better ones first
   std::vector<SymbolRoot> roots;
+  std::string images;  // a directory of processes' files by build-id; empty: none
 };
 
 struct LoadedSymbols {
@@ -56,8 +57,8 @@ struct LoadedSymbols {
 // The files of symbols in a recording's directory, as docs/recording-format.md names them:
 // symbols/{xensyms,xen-syms,dom0.kallsyms,dom0.modules},
 // guests/DOMID/{kallsyms,System.map,modules,vmlinux} and all others in guests/DOMID/ and
-// guests/DOMID/images/ as images; each also with ".zst". What is not there is left out: a recording
-// without symbols is read too.
+// guests/DOMID/images/ as images, and symbols/images/ by build-id; each also with ".zst". What is
+// not there is left out: a recording without symbols is read too.
 SymbolSources SourcesInRecording(const std::string& directory);
 
 // Reads all sources. Files that are damaged or hide their addresses become warnings, and are the

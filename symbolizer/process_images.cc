@@ -42,7 +42,7 @@ void ProcessImages::AddStandIn(const std::string& build_id, const std::string& p
 }
 
 void ProcessImages::SetRoot(DomainId domain, const std::string& root) {
-  roots_.insert_or_assign(domain, FileFinder(root));
+  roots_.insert_or_assign(domain, root);
 }
 
 void ProcessImages::SetMaps(ProcessSpace space, std::vector<ProcessMap> maps) {
@@ -103,11 +103,21 @@ void ProcessImages::Read(File& file) const {
   }
   auto root = roots_.find(file.domain);
   if (root == roots_.end()) root = roots_.find(kEveryDomain);
-  const FileFinder finder = root == roots_.end() ? FileFinder() : root->second;
-  absl::Status status = ReadFrom(finder, file.path, file);
+  const FileFinder finder(root == roots_.end() ? "/" : root->second, images_);
+  const auto read = [&file](const FileFinder& from, absl::StatusOr<FileContent> content,
+                            const std::string& path) {
+    return content.ok() ? ReadFrom(from, *std::move(content), path, file) : content.status();
+  };
+  absl::Status status = read(finder, finder.Open(file.path), file.path);
   const auto stand_in = stand_ins_.find(file.build_id);
   if (!status.ok() && stand_in != stand_ins_.end()) {
-    status = ReadFrom(FileFinder(), stand_in->second, file);
+    const FileFinder here("/", images_);
+    status = read(here, here.Open(stand_in->second), stand_in->second);
+  }
+  if (!status.ok()) {
+    // What it says is of the file where it should have been.
+    const absl::Status archived = read(finder, finder.OpenImage(file.build_id), file.path);
+    if (archived.ok()) status = archived;
   }
   if (!status.ok()) {
     file.why_not = fmt::format(
@@ -116,9 +126,20 @@ void ProcessImages::Read(File& file) const {
   }
 }
 
-absl::Status ProcessImages::ReadFrom(const FileFinder& finder, const std::string& path,
-                                     File& file) {
-  XENOSCOPE_ASSIGN_OR_RETURN(FileContent content, finder.Open(path));
+std::vector<UsedFile> ProcessImages::UsedFiles() const {
+  std::vector<UsedFile> used;
+  for (const File& file : files_) {
+    if (!file.image) continue;
+    used.push_back({file.build_id, file.image->content()});
+    if (const FileContent* debug = file.image->DebugFile()) {
+      used.push_back({file.build_id + ".debug", debug->bytes()});
+    }
+  }
+  return used;
+}
+
+absl::Status ProcessImages::ReadFrom(const FileFinder& finder, FileContent content,
+                                     const std::string& path, File& file) {
   XENOSCOPE_ASSIGN_OR_RETURN(auto image, ImageFile::Open(std::move(content), path, finder));
   if (image->elf().BuildId() != file.build_id) {
     return NotFoundError("the file that is there now is of another build than the one that ran");

@@ -24,12 +24,21 @@ namespace xenoscope::symbolizer {
 // Stands for every domain of which nothing was said (DOMID_INVALID, xen/include/public/xen.h).
 inline constexpr DomainId kEveryDomain{0x7ff4};
 
+// Where in a recording's directory files of processes are, by their build-ids.
+inline constexpr const char* kImagesInRecording = "symbols/images";
+
 // The file's bytes from `offset` on lie at [begin, end).
 struct ProcessMap {
   Address begin = 0;
   Address end = 0;
   uint64_t offset = 0;
   uint32_t file = 0;  // as AddFile numbered it
+};
+
+// A file that an address was found in.
+struct UsedFile {
+  std::string name;  // its build-id, or BUILD-ID.debug
+  Bytes content;
 };
 
 class ProcessImages {
@@ -42,6 +51,8 @@ class ProcessImages {
   void SetRoot(DomainId domain, const std::string& root);
   // A file that stands in for those of its build-id (hexadecimal) that are not on this machine.
   void AddStandIn(const std::string& build_id, const std::string& path);
+  // A directory of files by their build-ids (kImagesInRecording).
+  void SetImages(const std::string& directory) { images_ = directory; }
   // What the process maps; of maps that overlap the later one counts.
   void SetMaps(ProcessSpace space, std::vector<ProcessMap> maps);
   bool Has(ProcessSpace space) const { return maps_.contains(space.value); }
@@ -52,6 +63,9 @@ class ProcessImages {
 
   // Where in which file the address is, where it has a function.
   std::optional<CodePlace> PlaceOf(ProcessSpace space, Address address);
+
+  // The files with functions that were read so far, and their debug files.
+  std::vector<UsedFile> UsedFiles() const;
 
  private:
   struct File {
@@ -72,12 +86,14 @@ class ProcessImages {
   Position PositionOf(ProcessSpace space, Address address);
   void Read(File& file) const;
   // OK when the file at `path` is the one that ran and has functions, which `file` then has.
-  static absl::Status ReadFrom(const FileFinder& finder, const std::string& path, File& file);
+  static absl::Status ReadFrom(const FileFinder& finder, FileContent content,
+                               const std::string& path, File& file);
 
   std::vector<File> files_;
   absl::flat_hash_map<std::string, uint32_t> numbers_;
   absl::flat_hash_map<std::string, std::string> stand_ins_;  // by build-id
-  absl::flat_hash_map<DomainId, FileFinder> roots_;
+  absl::flat_hash_map<DomainId, std::string> roots_;
+  std::string images_;
   absl::flat_hash_map<uint32_t, std::vector<ProcessMap>> maps_;
 };
 

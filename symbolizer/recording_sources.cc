@@ -68,6 +68,7 @@ void AddFiles(const fs::path& directory, DomainId domain, SymbolSources& sources
 SymbolSources SourcesInRecording(const std::string& directory) {
   const fs::path root(directory);
   SymbolSources sources;
+  sources.images = (root / kImagesInRecording).string();
   if (auto path = Existing(root / "symbols" / "xensyms")) {
     sources.sources.push_back({kDom0, SourceKind::kXen, *std::move(path)});
   }

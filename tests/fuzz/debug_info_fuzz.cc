@@ -1,36 +1,42 @@
-// ELF files with DWARF from anywhere: no crash, no hang, no end of memory; frames are few and their
-// texts are the file's.
+// ELF files with code and DWARF from anywhere: no crash, no hang, no end of memory; frames are few
+// and their texts are the file's.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "symbolizer/debug_info.h"
-#include "symbolizer/elf_file.h"
-#include "symbolizer/elf_symbols.h"
+#include "symbolizer/disassembly.h"
 #include "symbolizer/file_content.h"
+#include "symbolizer/file_finder.h"
+#include "symbolizer/image_file.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace symbolizer = xenoscope::symbolizer;
   const auto bytes = std::as_bytes(std::span(data, size));
-  const auto elf = symbolizer::ElfFile::Open(bytes);
-  if (!elf.ok()) return 0;
-  const auto debug_info = symbolizer::DebugInfo::Open(std::make_shared<symbolizer::FileContent>(
-      symbolizer::FileContent::Of(std::string(xenoscope::AsText(bytes)))));
-  if (!debug_info.ok()) return 0;
+  // Below a root that is not there, so that no other file is opened.
+  const auto image = symbolizer::ImageFile::Open(
+      symbolizer::FileContent::Of(std::string(xenoscope::AsText(bytes))), "/bin/file",
+      symbolizer::FileFinder("/no/such/root"));
+  if (!image.ok()) return 0;
   constexpr xenoscope::Address kText = 0x400080;  // where the linker put that of the corpus
   std::vector<xenoscope::Address> addresses = {0, 1, ~xenoscope::Address{0}};
   for (xenoscope::Address at = kText; at < kText + 1024; at += 16) addresses.push_back(at);
-  if (const auto symbols = symbolizer::ReadElf(*elf, "image"); symbols.ok()) {
+  if (const auto symbols = (*image)->ReadSymbols("image"); symbols.ok()) {
     for (const auto& function : symbols->table.functions) addresses.push_back(function.address);
   }
-  (*debug_info)->ReadUnitsOf(addresses);
+  for (const xenoscope::Address address : addresses) {
+    const auto code = (*image)->CodeAt(address, 64);
+    if (symbolizer::Disassemble(code, address).size() > code.size()) std::abort();
+  }
+  symbolizer::DebugInfo* debug_info = (*image)->debug_info();
+  if (debug_info == nullptr) return 0;
+  debug_info->ReadUnitsOf(addresses);
   for (const xenoscope::Address address : addresses) {
     size_t length = 0;
-    const auto frames = (*debug_info)->FramesAt(address);
+    const auto frames = debug_info->FramesAt(address);
     if (frames.size() > 256) std::abort();
     for (const auto& frame : frames) {
       length += frame.function.size() + frame.file.size();
@@ -38,6 +44,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (length > frames.size() * (size_t{1} << 20)) std::abort();
   }
   // Some 50 bytes for each byte of sections, which decompress to some 12 times their size.
-  if ((*debug_info)->MemoryUsed() > (size + (size_t{1} << 20)) * 1024) std::abort();
+  if (debug_info->MemoryUsed() > (size + (size_t{1} << 20)) * 1024) std::abort();
   return 0;
 }

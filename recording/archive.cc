@@ -1,0 +1,215 @@
+#include "recording/archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+
+namespace xenoscope::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTopDirectory = "recording.xeno";
+// What is unpacked may be so many times as large as the archive: traces shrink to a tenth or so.
+constexpr uint64_t kGrowth = 200;
+constexpr uint64_t kAlwaysAllowed = uint64_t{64} << 20;
+constexpr uint64_t kMostFiles = 100'000;
+constexpr size_t kLongestName = 1024;
+constexpr size_t kDeepest = 8;  // directories
+
+using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
+using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
+using Entry = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
+
+std::string Why(archive* in) {
+  const char* text = archive_error_string(in);
+  return text == nullptr ? "unknown error" : text;
+}
+
+absl::Status AddEntry(archive* out, const std::string& name, Bytes content) {
+  const Entry entry(archive_entry_new(), &archive_entry_free);
+  archive_entry_set_pathname(entry.get(), fmt::format("{}/{}", kTopDirectory, name).c_str());
+  archive_entry_set_filetype(entry.get(), AE_IFREG);
+  archive_entry_set_perm(entry.get(), 0644);
+  archive_entry_set_size(entry.get(), static_cast<int64_t>(content.size()));
+  archive_entry_set_mtime(entry.get(), 0, 0);
+  if (archive_write_header(out, entry.get()) != ARCHIVE_OK) {
+    return InvalidError("{}: {}", name, Why(out));
+  }
+  constexpr size_t kPiece = size_t{1} << 20;
+  while (!content.empty()) {
+    const Bytes piece = content.first(std::min(kPiece, content.size()));
+    if (archive_write_data(out, piece.data(), piece.size()) !=
+        static_cast<la_ssize_t>(piece.size())) {
+      return ExhaustedError("cannot write: {}", Why(out));
+    }
+    content = content.subspan(piece.size());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteAll(archive* out, const std::string& directory,
+                      const std::vector<AddedFile>& added) {
+  std::map<std::string, const AddedFile*> names;  // null: the directory's own
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->is_symlink() || !at->is_regular_file()) continue;
+    names[fs::path(at->path()).lexically_relative(directory).string()] = nullptr;
+  }
+  if (error) return ErrnoError(error.value(), "cannot read {}", directory);
+  for (const AddedFile& file : added) names.try_emplace(file.name, &file);
+  for (const auto& [name, file] : names) {
+    MappedFile own;
+    if (file == nullptr) {
+      XENOSCOPE_ASSIGN_OR_RETURN(own, MappedFile::Open(fmt::format("{}/{}", directory, name)));
+    }
+    XENOSCOPE_RETURN_IF_ERROR(AddEntry(out, name, file == nullptr ? own.bytes() : file->content));
+  }
+  return absl::OkStatus();
+}
+
+// The name below the recording's directory; nothing for one that leads elsewhere.
+std::optional<std::string> SafeName(std::string_view name) {
+  if (name.empty() || name.size() > kLongestName) return std::nullopt;
+  std::vector<std::string> parts = absl::StrSplit(std::string(name), '/');
+  if (parts.back().empty()) parts.pop_back();  // a directory's ends with a slash
+  if (parts.empty() || parts.size() > kDeepest) return std::nullopt;
+  for (const std::string& part : parts) {
+    if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string::npos) {
+      return std::nullopt;
+    }
+  }
+  parts.erase(parts.begin());
+  return fmt::format("{}", fmt::join(parts, "/"));
+}
+
+absl::Status CopyOut(archive* in, const std::string& path, uint64_t& allowed) {
+  std::error_code error;
+  fs::create_directories(fs::path(path).parent_path(), error);
+  if (error) return ErrnoError(error.value(), "cannot make the directory of {}", path);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoError(errno, "cannot make {}", path);
+  absl::Status status;
+  const void* piece = nullptr;
+  size_t size = 0;
+  la_int64_t offset = 0;
+  la_int64_t end = 0;
+  int result = ARCHIVE_OK;
+  while (status.ok() &&
+         (result = archive_read_data_block(in, &piece, &size, &offset)) == ARCHIVE_OK) {
+    if (offset != end) {  // with holes, which PackRecording does not make
+      status = InvalidError("its {} has holes", path);
+      break;
+    }
+    end += static_cast<la_int64_t>(size);
+    if (size > allowed) {
+      status = InvalidError("it unpacks to far more than a recording of its size would");
+      break;
+    }
+    allowed -= size;
+    const char* at = static_cast<const char*>(piece);
+    while (size > 0) {
+      const ssize_t written = pwrite(fd, at, size, offset);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) {
+        status = ErrnoError(errno, "cannot write {}", path);
+        break;
+      }
+      at += written;
+      offset += written;
+      size -= static_cast<size_t>(written);
+    }
+  }
+  if (status.ok() && result != ARCHIVE_EOF) status = InvalidError("it is damaged: {}", Why(in));
+  close(fd);
+  return status;
+}
+
+absl::Status ReadAll(archive* in, uint64_t allowed, const std::string& directory) {
+  uint64_t files = 0;
+  while (true) {
+    archive_entry* entry = nullptr;
+    const int result = archive_read_next_header(in, &entry);
+    if (result == ARCHIVE_EOF) break;
+    if (result != ARCHIVE_OK) return InvalidError("it is damaged: {}", Why(in));
+    const char* text = archive_entry_pathname(entry);
+    const auto name = SafeName(text == nullptr ? "" : text);
+    if (!name) return InvalidError("its file {} would be outside", text == nullptr ? "?" : text);
+    const auto type = archive_entry_filetype(entry);
+    if (archive_entry_hardlink(entry) != nullptr || (type != AE_IFREG && type != AE_IFDIR)) {
+      return InvalidError("its {} is no file", text);
+    }
+    if (type == AE_IFDIR) continue;
+    if (name->empty()) return InvalidError("its file {} is in no directory", text);
+    if (++files > kMostFiles) return InvalidError("it has more than {} files", kMostFiles);
+    XENOSCOPE_RETURN_IF_ERROR(CopyOut(in, fmt::format("{}/{}", directory, *name), allowed));
+  }
+  if (files == 0) return InvalidError("there is nothing in it");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status PackRecording(const std::string& directory, std::vector<AddedFile> added,
+                           const std::string& file) {
+  const std::string unfinished = file + ".part";
+  const Writer out(archive_write_new(), &archive_write_free);
+  archive_write_add_filter_zstd(out.get());
+  archive_write_set_format_pax_restricted(out.get());
+  if (archive_write_open_filename(out.get(), unfinished.c_str()) != ARCHIVE_OK) {
+    return InvalidError("cannot write {}: {}", unfinished, Why(out.get()));
+  }
+  absl::Status status = WriteAll(out.get(), directory, added);
+  if (archive_write_close(out.get()) != ARCHIVE_OK && status.ok()) {
+    status = ExhaustedError("cannot write {}: {}", unfinished, Why(out.get()));
+  }
+  std::error_code error;
+  if (status.ok()) {
+    fs::rename(unfinished, file, error);
+    if (error) status = ErrnoError(error.value(), "cannot make {}", file);
+  }
+  if (!status.ok()) fs::remove(unfinished, error);
+  return status;
+}
+
+absl::Status UnpackRecording(const std::string& file, const std::string& directory) {
+  std::error_code error;
+  const uint64_t size = fs::file_size(file, error);
+  if (error) return ErrnoError(error.value(), "cannot read {}", file);
+  if (!fs::create_directory(directory, error) || error) {
+    return InvalidError("cannot make the directory {}: {}", directory,
+                        error ? error.message() : "it is there already");
+  }
+  const Reader in(archive_read_new(), &archive_read_free);
+  archive_read_support_filter_zstd(in.get());
+  archive_read_support_format_tar(in.get());
+  constexpr size_t kBlock = size_t{1} << 16;
+  absl::Status status = absl::OkStatus();
+  if (archive_read_open_filename(in.get(), file.c_str(), kBlock) != ARCHIVE_OK) {
+    status = InvalidError("it is no archive of a recording: {}", Why(in.get()));
+  } else {
+    status = ReadAll(in.get(), kAlwaysAllowed + kGrowth * size, directory);
+  }
+  if (status.ok()) return status;
+  fs::remove_all(directory, error);
+  return InContext(status, file);
+}
+
+}  // namespace xenoscope::recording
