@@ -46,7 +46,8 @@ class LineProgram {
     shortest_ = cursor.U8();
     if (unit_.encoding.version >= 4) cursor.U8();  // operations of an instruction: 1 on x86
     cursor.U8();                                   // whether rows are statements at first
-    line_base_ = static_cast<int8_t>(cursor.U8());
+    const int line_base = cursor.U8();             // a signed byte
+    line_base_ = line_base < 128 ? line_base : line_base - 256;
     line_range_ = cursor.U8();
     opcode_base_ = cursor.U8();
     for (unsigned opcode = 1; opcode < opcode_base_; ++opcode) operands_[opcode] = cursor.U8();
