@@ -142,7 +142,7 @@ void ShowNmis(const sampler::RecordResult& result) {
   for (const recording::EventInfo& event : result.info.events) {
     if (!event.nmis) continue;
     fmt::print(stderr,
-               "{}: {} NMIs were due: {} logged, {} lost, {} found no vCPU that is sampled, or "
+               "{}: {} NMIs: {} logged, {} lost, {} found no vCPU that is sampled, or "
                "the one before them not done\n",
                event.clocked_by, event.nmis->sent, event.nmis->logged, event.nmis->lost,
                event.nmis->elsewhere);

@@ -77,7 +77,9 @@ struct DomainChange {
 // What became of the NMIs of a timer that stood in for the performance counters: `sent` is the sum
 // of the other three.
 struct NmiCounters {
-  uint64_t sent = 0;    // that were due while it ran, on all pCPUs
+  // That were due while it ran, on all pCPUs; or that came, where that is more, as it is with
+  // QEMU's HPET when its time is the number of instructions.
+  uint64_t sent = 0;
   uint64_t logged = 0;  // found a vCPU that is sampled
   uint64_t lost = 0;    // did so too, and its buffer full
   // Found an idle pCPU or a domain that is not sampled, or came while the one before was being

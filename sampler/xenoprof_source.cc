@@ -100,8 +100,9 @@ recording::NmiCounters XenoprofSource::CountNmis() const {
     logged += stream.logged.Logged();
     lost += stream.logged.lost;
   }
-  nmis.logged = std::min(logged / session_->counters(), nmis.sent);
-  nmis.lost = std::min(lost / session_->counters(), nmis.sent - nmis.logged);
+  nmis.logged = logged / session_->counters();
+  nmis.lost = lost / session_->counters();
+  nmis.sent = std::max(nmis.sent, nmis.logged + nmis.lost);
   nmis.elsewhere = nmis.sent - nmis.logged - nmis.lost;
   return nmis;
 }
