@@ -11,10 +11,12 @@
 #include "correlate/exit_samples.h"
 #include "correlate/placing.h"
 #include "correlate/profile.h"
+#include "correlate/sharpen.h"
 
 namespace xenoscope::cli {
 namespace {
 
+using correlate::Dimension;
 using recording::Recording;
 using recording::RecordingInfo;
 using recording::Sample;
@@ -105,10 +107,19 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   if (dialect.vendor == trace::Vendor::kSvm && dialect.before_version > kFirstStale) {
     placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
   }
-  correlate::Placer placer(placing, samples, profile);
+  const auto by = [&out](Dimension dimension) {
+    return std::ranges::find(out.by, dimension) != out.by.end();
+  };
+  correlate::SharpenOptions sharpening;
+  sharpening.by_address = by(Dimension::kAddress);
+  sharpening.by_process = by(Dimension::kProcess);
+  sharpening.by_pcpu = by(Dimension::kPcpu);
+  correlate::Sharpener sharpener(sharpening, *input.resolver, profile);
+  correlate::Placer placer(placing, samples, sharpener);
   trace::OrderedStream stream = input.trace->Stream();
   while (const trace::Item* item = stream.Next()) placer.Take(*item);
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
+  sharpener.Finish();
   out.counts = placer.counts();
   out.outside = samples.outside();
   return absl::OkStatus();

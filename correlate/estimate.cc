@@ -28,9 +28,7 @@ double ShareVariance(const ClusterSums& row, const ClusterTotals& stratum) {
     const double residues = row.xx - 2 * p * row.xn + p * p * stratum.nn;
     variance = std::max(variance, residues / (n * n) * m / (m - 1));
   }
-  const double open =
-      (row.x - row.sample_xx) - 2 * p * (row.x - row.sample_xn) + p * p * (n - stratum.sample_nn);
-  return variance + std::max(open, 0.0) / (n * n);
+  return variance;
 }
 
 Interval IntervalOf(double share, double variance, double samples) {

@@ -21,26 +21,22 @@ Interval Wilson(double share, double n);
 
 // What must be known of one row in one stratum for the variance of its share. Samples come in
 // clusters c, and samples of one cluster are not independent of each other: x_c of its n_c samples
-// are of the row. A sample i may lie in the stratum, or in the row, only with a probability; then
-// it counts as that: x_i of the row, n_i of the stratum.
+// are of the row. A sample whose place is open counts by its weights, which carry its influence on
+// the estimate (sharpen.h).
 struct ClusterSums {
-  double x = 0;          // sum of x_c
-  double xx = 0;         // sum of x_c^2
-  double xn = 0;         // sum of x_c n_c
-  double sample_xx = 0;  // sum of x_i^2
-  double sample_xn = 0;  // sum of x_i n_i
+  double x = 0;   // sum of x_c
+  double xx = 0;  // sum of x_c^2
+  double xn = 0;  // sum of x_c n_c
 };
 
 struct ClusterTotals {
   double n = 0;           // sum of n_c: the samples of the stratum
   double nn = 0;          // sum of n_c^2
-  double sample_nn = 0;   // sum of n_i^2
   uint64_t clusters = 0;  // with at least one sample
 };
 
 // The variance of the row's share x / n: by linearisation over clusters, never less than that of
-// independent samples, and for what is open in the placing (method.md §5.2). 0 when the stratum has
-// no samples.
+// independent samples (method.md §5.2). 0 when the stratum has no samples.
 double ShareVariance(const ClusterSums& row, const ClusterTotals& stratum);
 
 // A total over strata: sizes known exactly (traced cycles), shares estimated (method.md §4).

@@ -108,21 +108,10 @@ void Profile::OnPlaced(const PlacedSample& placed) {
     cluster.run = placed.run;
   }
   for (const Place& place : placed.places) {
-    scratch_[StratumOf(placed.vcpu, place.stratum)] += place.weight;
-  }
-  const size_t first = cluster.hits.size();
-  for (const Place& place : placed.places) {
     set(Dimension::kExit, Pack(place.context));
     set(Dimension::kPcpu, place.pcpu.value);
     const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
-    cluster.hits.push_back(
-        {rows_.Find(key), domain, stratum, cluster.samples, place.weight, scratch_[stratum]});
-  }
-  ++cluster.samples;
-  for (size_t i = first; i < cluster.hits.size(); ++i) {
-    const Hit& hit = cluster.hits[i];
-    strata_[hit.stratum].totals.sample_nn += scratch_[hit.stratum] * scratch_[hit.stratum];
-    scratch_[hit.stratum] = 0;  // once for each stratum
+    cluster.hits.push_back({rows_.Find(key), domain, stratum, place.weight});
   }
 }
 
@@ -130,26 +119,12 @@ void Profile::OnPlaced(const PlacedSample& placed) {
 void Profile::AddCluster(Rows& rows, std::vector<Hit>& hits, uint32_t Hit::*row,
                          const std::vector<double>& stratum_n) {
   const auto place_of = [row](const Hit& hit) { return std::pair(hit.*row, hit.stratum); };
-  std::sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
-    return std::pair(place_of(a), a.sample) < std::pair(place_of(b), b.sample);
-  });
+  std::sort(hits.begin(), hits.end(),
+            [&](const Hit& a, const Hit& b) { return place_of(a) < place_of(b); });
   for (size_t i = 0; i < hits.size();) {
     const Hit& first = hits[i];
     double x = 0;
-    double sample_xx = 0;
-    double sample_xn = 0;
-    while (i < hits.size() && place_of(hits[i]) == place_of(first)) {
-      const uint32_t sample = hits[i].sample;
-      const double in_stratum = hits[i].in_stratum;
-      double of_sample = 0;
-      for (; i < hits.size() && place_of(hits[i]) == place_of(first) && hits[i].sample == sample;
-           ++i) {
-        of_sample += hits[i].weight;
-      }
-      x += of_sample;
-      sample_xx += of_sample * of_sample;
-      sample_xn += of_sample * in_stratum;
-    }
+    for (; i < hits.size() && place_of(hits[i]) == place_of(first); ++i) x += hits[i].weight;
     std::vector<Part>& parts = rows.parts[first.*row];
     auto part = std::find_if(parts.begin(), parts.end(), [&](const Part& candidate) {
       return candidate.stratum == first.stratum;
@@ -158,8 +133,6 @@ void Profile::AddCluster(Rows& rows, std::vector<Hit>& hits, uint32_t Hit::*row,
     part->sums.x += x;
     part->sums.xx += x * x;
     part->sums.xn += x * stratum_n[first.stratum];
-    part->sums.sample_xx += sample_xx;
-    part->sums.sample_xn += sample_xn;
   }
 }
 
@@ -183,7 +156,6 @@ void Profile::Close(VcpuRef vcpu, Cluster& cluster) {
     in_stratum = 0;
   }
   cluster.hits.clear();
-  cluster.samples = 0;
 }
 
 // Gives strata that the trace does not measure the cycles that their samples stand for.

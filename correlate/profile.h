@@ -123,13 +123,10 @@ class Profile : public PlacingObserver {
     uint32_t row = 0;     // of rows_
     uint32_t domain = 0;  // of domains_
     uint32_t stratum = 0;
-    uint32_t sample = 0;  // of the cluster
     double weight = 0;
-    double in_stratum = 0;  // of the sample's places together
   };
   struct Cluster {
     uint64_t run = 0;
-    uint32_t samples = 0;
     std::vector<Hit> hits;
   };
   struct Names {

@@ -1,0 +1,130 @@
+// Sharpens where samples were: what a function does under some exit reasons only tells where those
+// samples of it were that can have been in many places (docs/method.md, sections 3.2 and 5.2).
+//
+// Expectation-maximisation over the samples that are held, with what was learnt from those before
+// them. Samples then get weights whose sums are the estimate and whose spread is its variance: they
+// sum to 1 for each sample, but one may be negative, or in a place where the sample cannot have
+// been. Memory: the samples that are held, and a number for each function in each context.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/ids.h"
+#include "base/mode.h"
+#include "base/process_space.h"
+#include "base/resolver.h"
+#include "correlate/context.h"
+#include "correlate/placing.h"
+
+namespace xenoscope::correlate {
+
+// What rows are told apart by, beside vCPU, mode, function and context: the weights of no row's
+// samples then sum to less than nothing.
+struct SharpenOptions {
+  bool by_address = false;
+  bool by_process = false;
+  bool by_pcpu = false;
+  size_t most_held = size_t{1} << 18;  // samples
+};
+
+class Sharpener final : public PlacingObserver {
+ public:
+  // Hands everything on to `next`: samples in their order, with other weights, when enough of them
+  // are held or at the end. Both outlive it.
+  Sharpener(const SharpenOptions& options, Resolver& resolver, PlacingObserver& next)
+      : options_(options), resolver_(resolver), next_(next) {}
+
+  void OnPlaced(const PlacedSample& placed) override;
+  void OnUnplaced(const recording::Sample& sample, Remainder why) override {
+    next_.OnUnplaced(sample, why);
+  }
+  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
+    next_.OnTraced(vcpu, context, cycles);
+  }
+  // Hands on what is still held.
+  void Finish() { GiveAll(); }
+
+ private:
+  // What a function takes of a context of a domain's vCPUs, in samples.
+  struct Share {
+    uint32_t context = 0;  // of context_samples_
+    double learnt = 0;     // of the samples handed on
+    double now = 0;        // with those that are held, as the last step has them
+    double next = 0;
+  };
+  struct HeldPlace {
+    Place place;         // its weight by length
+    uint32_t share = 0;  // of shares_
+    uint32_t part = 0;   // of its kind's parts
+  };
+  struct Held {
+    recording::Sample sample;
+    VcpuRef vcpu;
+    Address address = 0;
+    Placement placement = Placement::kBracketed;
+    uint64_t run = 0;
+    uint32_t kind = 0;         // of kinds_
+    uint32_t first_place = 0;  // of places_
+    uint32_t places = 0;
+  };
+  // What the samples of some rows have in common; fields that nothing is told apart by are 0.
+  struct Kind {
+    VcpuRef vcpu;
+    FunctionId function;
+    Mode mode = Mode::kUser;
+    Address address = 0;
+    ProcessSpace process;
+    auto operator<=>(const Kind&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Kind& kind) {
+      return H::combine(std::move(h), kind.vcpu, kind.function.value, kind.mode, kind.address,
+                        kind.process.value);
+    }
+  };
+  // Where the held samples of one kind can have been, and what they tell of that.
+  struct Parts {
+    std::vector<Place> places;        // what their weights are does not matter
+    std::vector<double> samples;      // expected in each
+    std::vector<double> information;  // a square: sums of products of weights; then its factor
+  };
+
+  uint32_t ShareOf(DomainId domain, Context context, FunctionId function);
+  uint32_t KindOf(const PlacedSample& placed, FunctionId function);
+  uint32_t PartOf(Parts& kind, const Place& place) const;
+  std::span<const HeldPlace> PlacesOf(const Held& held) const {
+    return {places_.data() + held.first_place, held.places};
+  }
+  // How much the place weighs for its sample by the shares as they are, unnormalised.
+  double WeightOf(const HeldPlace& place) const;
+  // One step: expects where the held samples are by the shares as they are, and takes the shares
+  // from that. Returns by how many samples the shares have moved.
+  double Step();
+  // By what weights the sample is in its places, by the shares as they are: into weighed_, and by
+  // part into by_part_.
+  void Expect(const Held& held);
+  void GatherInformation();
+  // Turns expected weights into those that carry the sample's influence on the estimate.
+  void Influence(const Held& held);
+  void GiveAll();
+
+  SharpenOptions options_;
+  Resolver& resolver_;
+  PlacingObserver& next_;
+  absl::flat_hash_map<std::pair<DomainId, Context>, uint32_t> context_index_;
+  std::vector<double> context_samples_;                  // sums of Share::now
+  absl::flat_hash_map<uint64_t, uint32_t> share_index_;  // by context and function
+  std::vector<Share> shares_;
+  absl::flat_hash_map<Kind, uint32_t> kind_index_;
+  std::vector<Parts> kinds_;
+  std::vector<Held> held_;
+  std::vector<HeldPlace> places_;
+  // Of the sample at hand.
+  std::vector<Place> weighed_;
+  std::vector<double> by_part_;
+};
+
+}  // namespace xenoscope::correlate

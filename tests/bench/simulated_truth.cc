@@ -1,0 +1,351 @@
+// How near estimates come to a truth that is known: simulated_truth TRACE [OPTION...];
+// docs/accuracy.md
+//
+// Samples are drawn at random instants of the trace's own timeline, each in a function that is
+// drawn by what the truth says of its context; then they are placed as if only their drain were
+// known.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "correlate/placing.h"
+#include "correlate/profile.h"
+#include "correlate/sharpen.h"
+#include "correlate/timeline.h"
+#include "recording/piece.h"
+#include "trace/probe.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope {
+namespace {
+
+using correlate::Context;
+using correlate::ContextKind;
+using correlate::Dimension;
+using correlate::Place;
+using correlate::PlacedSample;
+
+struct Settings {
+  std::string trace;
+  size_t samples = 20'000;
+  double bracket_us = 5000;
+  int runs = 20;
+  uint32_t domain = ~uint32_t{0};  // only this one
+  size_t common = 60;              // functions that contexts share
+  size_t own = 20;                 // functions of each context alone
+  uint64_t seed = 1;
+};
+
+// The pieces of one vCPU.
+class Pieces final : public correlate::TimelineObserver {
+ public:
+  bool WantsMarks() const override { return false; }
+  void OnSegment(const correlate::Segment& segment) override {
+    if (IsIdle(segment.vcpu) || segment.range.Empty()) return;
+    all.push_back(segment);
+  }
+  std::vector<correlate::Segment> all;
+};
+
+// Functions have the numbers of their addresses.
+class Numbers final : public Resolver {
+ public:
+  FunctionId Resolve(DomainId /*domain*/, Mode /*mode*/, Address address) override {
+    const auto number = static_cast<uint32_t>(address);
+    while (functions_.size() <= number) {
+      functions_.push_back({"truth", fmt::format("f{}", functions_.size()), ""});
+    }
+    return {number};
+  }
+  const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
+  std::vector<Frame> Inlined(DomainId /*domain*/, Mode /*mode*/, Address /*address*/) override {
+    return {};
+  }
+
+ private:
+  std::vector<Function> functions_;
+};
+
+// What the functions of each context take of it.
+class Truth {
+ public:
+  explicit Truth(const Settings& settings) : settings_(settings), random_(settings.seed) {}
+
+  const std::vector<double>& SharesOf(Context context) {
+    const auto [at, is_new] = shares_.try_emplace(context);
+    if (is_new) at->second = Make(context);
+    return at->second;
+  }
+  static constexpr size_t kFunctions = 2000;
+
+ private:
+  // Half of a context's time is in functions of its own, half in such that many contexts share.
+  std::vector<double> Make(Context context) {
+    std::vector<double> shares(kFunctions, 0);
+    const bool guest = context.kind != ContextKind::kExit && context.kind != ContextKind::kResume;
+    const size_t common = guest ? 100 : 0;
+    const auto add = [&](size_t first, size_t count, double all) {
+      std::vector<double> weights;
+      double sum = 0;
+      for (size_t i = 0; i < count; ++i)
+        sum += weights.emplace_back(1 / static_cast<double>(i + 1));
+      std::shuffle(weights.begin(), weights.end(), random_);
+      for (size_t i = 0; i < count; ++i) shares[first + i] += all * weights[i] / sum;
+    };
+    add(common, std::min<size_t>(settings_.common, 100), 0.5);
+    add(200 + settings_.own * shares_.size(), settings_.own, 0.5);
+    return shares;
+  }
+
+  const Settings& settings_;
+  std::mt19937_64 random_;
+  std::map<Context, std::vector<double>> shares_;
+};
+
+// Samples of a timeline, with what nobody but us knows of them.
+class Drawn final : public correlate::SampleSource {
+ public:
+  std::optional<recording::Sample> Next() override {
+    if (next_ == samples.size()) return std::nullopt;
+    return samples[next_++];
+  }
+  std::vector<recording::Sample> samples;
+
+ private:
+  size_t next_ = 0;
+};
+
+using Joint = std::map<std::pair<Context, std::string>, double>;
+
+double Distance(const Joint& truth, const Joint& estimate) {
+  double sum = 0;
+  for (const auto& [key, share] : truth) {
+    const auto found = estimate.find(key);
+    sum += std::abs(share - (found == estimate.end() ? 0 : found->second));
+  }
+  for (const auto& [key, share] : estimate) {
+    if (!truth.contains(key)) sum += share;
+  }
+  return sum / 2;
+}
+
+Joint JointOf(const correlate::ProfileResult& result) {
+  Joint joint;
+  for (const correlate::ProfileRow& row : result.rows) joint[{row.exit, row.function}] += row.share;
+  return joint;
+}
+
+struct Outcome {
+  double lengths = 0;
+  double sharpened = 0;
+  double oracle = 0;
+  double covered = 0;  // of functions' 95 % intervals
+  double covered_by_lengths = 0;
+  double joint_covered = 0;
+  double joint_covered_by_lengths = 0;
+};
+
+class Simulation {
+ public:
+  Simulation(const trace::TraceFile& file, const Settings& settings)
+      : file_(file), settings_(settings), truth_(settings_), random_(settings.seed) {
+    dialect_ = trace::ProbeTrace(file).dialect;
+    clock_ = trace::ProbeTrace(file).ClockOr();
+    correlate::Timeline timeline(pieces_);
+    trace::OrderedStream stream = file.Stream();
+    while (const trace::Item* item = stream.Next()) timeline.Take(*item);
+    timeline.Finish();
+    std::erase_if(pieces_.all, [&](const correlate::Segment& piece) {
+      return settings.domain != ~uint32_t{0} && piece.vcpu.domain.value != settings.domain;
+    });
+    double all = 0;
+    for (const correlate::Segment& piece : pieces_.all) {
+      ends_.push_back(all += static_cast<double>(piece.range.Length()));
+      begin_ = std::min(begin_, piece.range.begin);
+    }
+    for (const correlate::Segment& piece : pieces_.all) {
+      const Context context = ContextOf(piece.kind, piece.nested, piece.reason);
+      context_share_[context] += static_cast<double>(piece.range.Length()) / all;
+    }
+    for (const auto& [context, share] : context_share_) {
+      const std::vector<double>& of = truth_.SharesOf(context);
+      for (size_t f = 0; f < of.size(); ++f) {
+        if (of[f] > 0) joint_[{context, fmt::format("f{}", f)}] = share * of[f];
+        if (of[f] > 0) functions_[fmt::format("f{}", f)] += share * of[f];
+      }
+    }
+  }
+
+  size_t contexts() const { return context_share_.size(); }
+
+  Outcome Run() {
+    Drawn drawn;
+    Joint oracle;
+    Draw(drawn, oracle);
+    Outcome outcome;
+    outcome.oracle = Distance(joint_, oracle);
+    for (const bool sharpen : {false, true}) {
+      Drawn source;
+      source.samples = drawn.samples;
+      const auto result = Estimate(source, {Dimension::kExit, Dimension::kFunction}, sharpen);
+      (sharpen ? outcome.sharpened : outcome.lengths) = Distance(joint_, JointOf(result));
+      double covered = 0;
+      double rows = 0;
+      for (const correlate::ProfileRow& row : result.rows) {
+        const auto share = joint_.find({row.exit, row.function});
+        const double true_share = share == joint_.end() ? 0 : share->second;
+        if (true_share * static_cast<double>(settings_.samples) < 20) continue;
+        rows += 1;
+        if (row.interval.low <= true_share && true_share <= row.interval.high) covered += 1;
+      }
+      (sharpen ? outcome.joint_covered : outcome.joint_covered_by_lengths) = covered / rows;
+    }
+    for (const bool sharpen : {false, true}) {
+      Drawn source;
+      source.samples = drawn.samples;
+      const auto result = Estimate(source, {Dimension::kFunction}, sharpen);
+      size_t covered = 0;
+      size_t rows = 0;
+      for (const correlate::ProfileRow& row : result.rows) {
+        const double share = functions_.at(row.function);
+        if (share * static_cast<double>(settings_.samples) < 20) continue;  // seldom seen at all
+        ++rows;
+        covered += static_cast<size_t>(row.interval.low <= share && share <= row.interval.high);
+      }
+      const double part = static_cast<double>(covered) / static_cast<double>(rows);
+      (sharpen ? outcome.covered : outcome.covered_by_lengths) = part;
+    }
+    return outcome;
+  }
+
+ private:
+  void Draw(Drawn& drawn, Joint& oracle) {
+    std::uniform_real_distribution<double> anywhere(0, ends_.back());
+    const auto bracket =
+        static_cast<Cycles>(settings_.bracket_us * 1e-6 * static_cast<double>(clock_.hz));
+    std::vector<std::pair<Tsc, recording::Sample>> all;
+    std::map<Context, double> seen;
+    std::map<std::pair<Context, size_t>, double> count;
+    for (size_t i = 0; i < settings_.samples; ++i) {
+      const double at = anywhere(random_);
+      const auto index =
+          static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
+      const correlate::Segment& piece = pieces_.all[std::min(index, ends_.size() - 1)];
+      const Tsc when =
+          piece.range.begin + static_cast<Cycles>(std::uniform_real_distribution<double>(
+                                  0, static_cast<double>(piece.range.Length()))(random_));
+      const Context context = ContextOf(piece.kind, piece.nested, piece.reason);
+      const std::vector<double>& shares = truth_.SharesOf(context);
+      const size_t f = std::discrete_distribution<size_t>(shares.begin(), shares.end())(random_);
+      recording::Sample sample;
+      sample.vcpu = piece.vcpu;
+      const bool xen = context.kind == ContextKind::kExit || context.kind == ContextKind::kResume;
+      sample.mode = xen ? Mode::kXen : Mode::kUser;
+      sample.address = f;
+      const Cycles drain = (when - begin_) / bracket;
+      sample.when = {begin_ + drain * bracket, begin_ + (drain + 1) * bracket};
+      all.emplace_back(when, sample);
+      seen[context] += 1;
+      count[{context, f}] += 1;
+    }
+    // Drain by drain, in each vCPU's buffer in the order of time.
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return std::tuple(a.second.when.end, a.second.vcpu, a.first) <
+             std::tuple(b.second.when.end, b.second.vcpu, b.first);
+    });
+    for (auto& [when, sample] : all) drawn.samples.push_back(sample);
+    for (const auto& [key, n] : count) {
+      oracle[{key.first, fmt::format("f{}", key.second)}] =
+          context_share_.at(key.first) * n / seen.at(key.first);
+    }
+  }
+
+  correlate::ProfileResult Estimate(Drawn& source, std::vector<Dimension> by, bool sharpen) {
+    Numbers numbers;
+    correlate::Profile profile({std::move(by), true, 0}, numbers);
+    correlate::Sharpener sharpener({}, numbers, profile);
+    correlate::PlacingOptions options;
+    options.sampled = {Tsc{0}, trace::OrderedStream::kEnd};
+    options.longest_bracket =
+        static_cast<Cycles>(settings_.bracket_us * 1e-6 * static_cast<double>(clock_.hz)) + 1;
+    options.vendor = dialect_.vendor;
+    correlate::Placer placer(
+        options, source, sharpen ? static_cast<correlate::PlacingObserver&>(sharpener) : profile);
+    trace::OrderedStream stream = file_.Stream();
+    while (const trace::Item* item = stream.Next()) placer.Take(*item);
+    if (!placer.Finish().ok()) std::abort();
+    if (sharpen) sharpener.Finish();
+    auto result = profile.Finish();
+    if (!result.ok()) std::abort();
+    return *std::move(result);
+  }
+
+  const trace::TraceFile& file_;
+  Settings settings_;
+  Truth truth_;
+  std::mt19937_64 random_;
+  trace::Dialect dialect_;
+  Clock clock_;
+  Pieces pieces_;
+  std::vector<double> ends_;
+  Tsc begin_ = trace::OrderedStream::kEnd;
+  std::map<Context, double> context_share_;
+  Joint joint_;
+  std::map<std::string, double> functions_;
+};
+
+int Main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("How near estimates come to a known truth over a real trace's timeline");
+  app.add_option("TRACE", settings.trace)->required();
+  app.add_option("--samples", settings.samples)->capture_default_str();
+  app.add_option("--bracket-us", settings.bracket_us)->capture_default_str();
+  app.add_option("--runs", settings.runs)->capture_default_str();
+  app.add_option("--domain", settings.domain);
+  app.add_option("--common", settings.common)->capture_default_str();
+  app.add_option("--own", settings.own)->capture_default_str();
+  app.add_option("--seed", settings.seed)->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  const auto piece = recording::Piece::Open(settings.trace);
+  const auto file = piece.ok() ? trace::TraceFile::Open(piece->path()) : piece.status();
+  if (!file.ok()) {
+    fmt::print(stderr, "simulated_truth: {}\n", Message(file.status()));
+    return 1;
+  }
+  Simulation simulation(*file, settings);
+  Outcome mean;
+  for (int run = 0; run < settings.runs; ++run) {
+    const Outcome one = simulation.Run();
+    mean.lengths += one.lengths / settings.runs;
+    mean.sharpened += one.sharpened / settings.runs;
+    mean.oracle += one.oracle / settings.runs;
+    mean.covered += one.covered / settings.runs;
+    mean.covered_by_lengths += one.covered_by_lengths / settings.runs;
+    mean.joint_covered += one.joint_covered / settings.runs;
+    mean.joint_covered_by_lengths += one.joint_covered_by_lengths / settings.runs;
+  }
+  fmt::print("{} samples, brackets of {} us, {} contexts, {} runs\n", settings.samples,
+             settings.bracket_us, simulation.contexts(), settings.runs);
+  fmt::print("joint distribution of function and context, distance to the truth:\n");
+  fmt::print("  by lengths {:.4f}   sharpened {:.4f}   with every instant known {:.4f}\n",
+             mean.lengths, mean.sharpened, mean.oracle);
+  fmt::print(
+      "intervals of functions that cover the truth: by lengths {:.1f} %, sharpened {:.1f} %\n",
+      100 * mean.covered_by_lengths, 100 * mean.covered);
+  fmt::print("of functions in their contexts: by lengths {:.1f} %, sharpened {:.1f} %\n",
+             100 * mean.joint_covered_by_lengths, 100 * mean.joint_covered);
+  return 0;
+}
+
+}  // namespace
+}  // namespace xenoscope
+
+int main(int argc, char** argv) { return xenoscope::Main(argc, argv); }
