@@ -6,8 +6,8 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
+#include <sstream>
 #include <system_error>
 
 #include "absl/strings/escaping.h"
@@ -76,9 +76,10 @@ std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc) {
     const auto name = ReadSmallFile((at->path() / "comm").string());
     if (!name) continue;
     process.name = *name;
-    std::ifstream maps(at->path() / "maps");
-    const std::string text{std::istreambuf_iterator<char>(maps), {}};
-    process.maps = ReadMaps(text);
+    // A process that ends while it is read gives an error, which this operator takes for the end.
+    std::ostringstream text;
+    text << std::ifstream(at->path() / "maps").rdbuf();
+    process.maps = ReadMaps(text.str());
     processes.push_back(std::move(process));
   }
   return processes;

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 namespace xenoscope::sampler {
 namespace {
@@ -47,6 +49,18 @@ TEST(RunningProcessesTest, ThisProcessIsAmongThem) {
       self->maps, [](const ExecutableMap& map) { return map.path.ends_with("/sampler_test"); });
   ASSERT_NE(own, self->maps.end());
   EXPECT_THAT(BuildIdOf(own->path), SizeIs(20));
+}
+
+// A process that ends while it is read: reading gives an error, as that of a directory does.
+TEST(RunningProcessesTest, MapsThatCannotBeReadAreNone) {
+  const std::filesystem::path proc = std::filesystem::path(testing::TempDir()) / "ending_process";
+  std::filesystem::create_directories(proc / "123" / "maps");
+  std::ofstream(proc / "123" / "comm") << "ending\n";
+  const auto processes = ReadRunningProcesses(proc.string());
+  std::filesystem::remove_all(proc);
+  ASSERT_THAT(processes, SizeIs(1));
+  EXPECT_EQ(processes[0].name, "ending");
+  EXPECT_THAT(processes[0].maps, IsEmpty());
 }
 
 TEST(RunningProcessesTest, WhatIsNoElfFileHasNoBuildId) {
