@@ -21,6 +21,7 @@ void AddDoctor(CLI::App& app, Run& run);
 void AddAgent(CLI::App& app, Run& run);
 void AddTop(CLI::App& app, Run& run);
 void AddReport(CLI::App& app, Run& run);
+void AddDiff(CLI::App& app, Run& run);
 void AddAnnotate(CLI::App& app, Run& run);
 void AddArchive(CLI::App& app, Run& run);
 void AddUnpack(CLI::App& app, Run& run);

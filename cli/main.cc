@@ -76,6 +76,7 @@ int Main(int argc, const char* const* argv) {
   xenoscope::cli::AddAgent(app, run);
   xenoscope::cli::AddTop(app, run);
   xenoscope::cli::AddReport(app, run);
+  xenoscope::cli::AddDiff(app, run);
   xenoscope::cli::AddAnnotate(app, run);
   xenoscope::cli::AddSummary(app, run);
   xenoscope::cli::AddDump(app, run);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -210,8 +211,8 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
     }
     if (result.cycles > 0) {
       row.share = estimate.total() / result.cycles;
-      row.interval = IntervalOf(row.share, estimate.variance() / (result.cycles * result.cycles),
-                                result.samples);
+      row.variance = estimate.variance() / (result.cycles * result.cycles);
+      row.interval = IntervalOf(row.share, row.variance, result.samples);
     }
     if (options_.is_time) row.cycles = estimate.total();
     out.push_back(std::move(row));
@@ -267,7 +268,9 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
   if (measured) CheckDomains(result);
   for (const auto& [why, samples] : unresolved_) result.unresolved.push_back({why, samples});
   std::sort(result.unresolved.begin(), result.unresolved.end(),
-            [](const Unresolved& a, const Unresolved& b) { return a.samples > b.samples; });
+            [](const Unresolved& a, const Unresolved& b) {
+              return std::tie(b.samples, a.why) < std::tie(a.samples, b.why);
+            });
   double sum = 0;
   for (const ProfileRow& row : result.rows) sum += row.samples;
   if (std::abs(sum - samples_) > 1e-6 * std::max(samples_, 1.0)) {

@@ -57,10 +57,11 @@ struct ProfileRow {
   Address address = 0;
   ProcessSpace process;
 
-  double samples = 0;  // a sum of weights
-  double share = 0;    // of all time
-  Interval interval;   // of the share
-  double cycles = 0;   // 0 when the event does not count time
+  double samples = 0;   // a sum of weights
+  double share = 0;     // of all time
+  Interval interval;    // of the share
+  double variance = 0;  // of the share; 0: it is known exactly
+  double cycles = 0;    // 0 when the event does not count time
 };
 
 // Sampled share of time against traced share of time (method.md §6).

@@ -343,6 +343,11 @@ bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {
                      [key](Dimension dimension) { return ToString(dimension) == key; });
 }
 
+std::string DimensionText(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
+  const Column column = ColumnOf(dimension);
+  return CellText(DimensionCell(report, row, dimension), column.unit);
+}
+
 Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection) {
   return FlatTable(report, selection, Reader::kPeople);
 }

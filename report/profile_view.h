@@ -59,6 +59,10 @@ std::string ContextName(const ProfileReport& report, correlate::Context context)
 // Whether rows can be sorted by it: a column of `by`, or a figure.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);
 
+// The words of the row's dimension.
+std::string DimensionText(const ProfileReport& report, const correlate::ProfileRow& row,
+                          correlate::Dimension dimension);
+
 // One row a line, for people, in the selection's order.
 Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection);
 

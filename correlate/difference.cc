@@ -1,0 +1,37 @@
+#include "correlate/difference.h"
+
+#include <cmath>
+#include <cstddef>
+
+#include "correlate/estimate_many.h"
+
+namespace xenoscope::correlate {
+
+std::vector<Difference> Compare(std::span<const Pair> pairs) {
+  std::vector<Difference> differences;
+  std::vector<double> p_values;
+  for (const Pair& pair : pairs) {
+    Difference& difference = differences.emplace_back();
+    difference.value = pair.after.value - pair.before.value;
+    const double deviation = std::sqrt(pair.before.variance + pair.after.variance);
+    difference.low = difference.value - kNormal95 * deviation;
+    difference.high = difference.value + kNormal95 * deviation;
+    // Two-sided, of the normal distribution. What is known exactly differs or does not.
+    const double z = deviation > 0           ? std::abs(difference.value) / deviation
+                     : difference.value != 0 ? HUGE_VAL
+                                             : 0;
+    p_values.push_back(std::erfc(z / std::sqrt(2)));
+  }
+  const std::vector<double> corrected =
+      pairs.size() > kMostForHolm ? BenjaminiHochberg(p_values) : Holm(p_values);
+  for (size_t i = 0; i < differences.size(); ++i) differences[i].p = corrected[i];
+  return differences;
+}
+
+Estimated Unseen(double samples) {
+  const double zz = kNormal95 * kNormal95;
+  const double shrunk = zz / 2 / (samples + zz);
+  return {0, shrunk * (1 - shrunk) / (samples + zz)};
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,72 @@
+#include "correlate/difference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "correlate/estimate_many.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+
+TEST(BenjaminiHochberg, AgreesWithPublishedValues) {
+  // p.adjust(c(0.01, 0.02, 0.03, 0.04, 0.05), "BH") of R, and one out of order.
+  EXPECT_THAT(BenjaminiHochberg({0.01, 0.02, 0.03, 0.04, 0.05}),
+              ElementsAre(DoubleNear(0.05, 1e-12), DoubleNear(0.05, 1e-12), DoubleNear(0.05, 1e-12),
+                          DoubleNear(0.05, 1e-12), DoubleNear(0.05, 1e-12)));
+  EXPECT_THAT(
+      BenjaminiHochberg({0.9, 0.001, 0.04}),
+      ElementsAre(DoubleNear(0.9, 1e-12), DoubleNear(0.003, 1e-12), DoubleNear(0.06, 1e-12)));
+  EXPECT_THAT(BenjaminiHochberg({}), ElementsAre());
+}
+
+TEST(Compare, TellsDifferenceIntervalAndChance) {
+  // Standard errors of 0.03 and 0.04: 0.05 together, of which the difference is two.
+  const std::vector<Pair> pairs = {{{0.2, 0.0009}, {0.3, 0.0016}}};
+  const std::vector<Difference> differences = Compare(pairs);
+  ASSERT_EQ(differences.size(), 1U);
+  EXPECT_NEAR(differences[0].value, 0.1, 1e-12);
+  EXPECT_NEAR(differences[0].low, 0.1 - 1.96 * 0.05, 1e-4);
+  EXPECT_NEAR(differences[0].high, 0.1 + 1.96 * 0.05, 1e-4);
+  EXPECT_NEAR(differences[0].p, 0.0455, 1e-4);  // beyond two standard errors, either side
+}
+
+TEST(Compare, WhatIsKnownExactlyDiffersOrDoesNot) {
+  const std::vector<Pair> pairs = {{{0.2, 0}, {0.2, 0}}, {{0.2, 0}, {0.3, 0}}};
+  const std::vector<Difference> differences = Compare(pairs);
+  EXPECT_EQ(differences[0].p, 1);
+  EXPECT_EQ(differences[1].p, 0);
+  EXPECT_EQ(differences[1].low, differences[1].high);
+}
+
+// Many rows that do not differ: hardly ever is one of them called different.
+TEST(Compare, RarelyFindsADifferenceWhereThereIsNone) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> error(0, 0.01);
+  int alarms = 0;
+  constexpr int kTrials = 300;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<Pair> pairs(200);
+    for (Pair& pair : pairs) pair = {{0.1 + error(random), 1e-4}, {0.1 + error(random), 1e-4}};
+    for (const Difference& difference : Compare(pairs)) {
+      if (difference.p >= 0.05) continue;
+      ++alarms;
+      break;
+    }
+  }
+  EXPECT_LT(alarms, kTrials / 10);
+}
+
+TEST(Unseen, IsNoCertaintyAfterFewSamples) {
+  EXPECT_EQ(Unseen(100).value, 0);
+  EXPECT_GT(Unseen(10).variance, Unseen(1000).variance);
+  EXPECT_GT(Unseen(1e6).variance, 0);
+}
+
+}  // namespace
+}  // namespace xenoscope::correlate

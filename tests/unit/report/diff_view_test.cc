@@ -1,0 +1,79 @@
+#include "report/diff_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Dimension;
+using correlate::ProfileRow;
+
+struct Of {
+  const char* function;
+  double share;
+};
+
+// A profile of ten thousand samples.
+ProfileReport Profile(std::initializer_list<Of> rows) {
+  ProfileReport report;
+  report.by = {Dimension::kFunction};
+  report.result.samples = 10'000;
+  report.result.cycles = 4e9;
+  report.sampled = {Tsc{0}, Tsc{2'000'000'000}};
+  for (const Of& of : rows) {
+    ProfileRow row;
+    row.function = of.function;
+    row.share = of.share;
+    row.variance = of.share * (1 - of.share) / 10'000;
+    report.result.rows.push_back(row);
+  }
+  return report;
+}
+
+TEST(Diff, MatchesRowsByTheirWordsAndNamesWhatCameAndWent) {
+  Diff diff =
+      DiffOfProfiles(Profile({{"hash", 0.5}, {"memcpy", 0.3}, {"old", 0.2}}),
+                     Profile({{"memcpy", 0.3}, {"hash", 0.4}, {"fresh", 0.3}}), DiffOf::kShare);
+  diff.before = "a.xeno";
+  diff.after = "b.xeno";
+  EXPECT_EQ(DiffText(diff, {}, {}),
+            "before: a.xeno (10,000 samples)\n"
+            "after:  b.xeno (10,000 samples)\n"
+            "shares of all time; low, high: 95 % interval of the difference; p: corrected for 4 "
+            "comparisons, * below 0.05\n"
+            "\n"
+            "before   after  difference      low     high  function  p\n"
+            " 0.00%  30.00%      30.00%   29.10%   30.90%  fresh     <1e-6 *  new\n"
+            "20.00%   0.00%     -20.00%  -20.78%  -19.22%  old       <1e-6 *  gone\n"
+            "50.00%  40.00%     -10.00%  -11.37%   -8.63%  hash      <1e-6 *\n"
+            "30.00%  30.00%       0.00%   -1.27%    1.27%  memcpy    1\n"
+            "\n"
+            "4 rows, 3 of them differ by more than chance; 1 are new, 1 are gone\n");
+}
+
+TEST(Diff, ComparesProcessorsTimeWhereThatIsAsked) {
+  // 4 G cycles in 2 G cycles: two processors.
+  ProfileReport after = Profile({{"hash", 0.5}});
+  after.result.cycles = 2e9;
+  const Diff diff = DiffOfProfiles(Profile({{"hash", 0.5}}), after, DiffOf::kProcessor);
+  EXPECT_NEAR(diff.rows[0].pair.before.value, 1.0, 1e-12);
+  EXPECT_NEAR(diff.rows[0].pair.after.value, 0.5, 1e-12);
+  EXPECT_NEAR(diff.rows[0].pair.before.variance, 4 * 0.25 / 10'000, 1e-12);
+}
+
+TEST(Diff, ShowsNoMoreThanIsAskedFor) {
+  const Diff diff = DiffOfProfiles(Profile({{"a", 0.5}, {"b", 0.25}, {"c", 0.25}}),
+                                   Profile({{"a", 0.4}, {"b", 0.34}, {"c", 0.26}}), DiffOf::kShare);
+  EXPECT_EQ(DiffJson(diff, {.threshold = 0.05})["rows"].size(), 2U);
+  EXPECT_EQ(DiffJson(diff, {.limit = 1})["rows"][0]["function"], "a");
+  EXPECT_EQ(DiffJson(diff, {})["comparisons"], 3);
+  EXPECT_THAT(DiffCsv(diff, {.limit = 1}),
+              testing::StartsWith("function,before,after,difference,low,high,p,note\r\na,0.5,0.4,"));
+}
+
+}  // namespace
+}  // namespace xenoscope::report
