@@ -86,6 +86,7 @@ std::vector<std::string> ExitsOf(const Options& options, const report::ProfileRe
     samples[report::ContextName(profile, row.exit)] += row.samples;
   }
   std::vector<std::string> exits;
+  exits.reserve(samples.size());
   for (const auto& [exit, ignored] : samples) exits.push_back(exit);
   std::ranges::sort(exits, [&](const auto& a, const auto& b) { return samples[a] > samples[b]; });
   return exits;
@@ -164,6 +165,7 @@ absl::Status RunAnnotate(const Options& options) {
                          options.symbol);
   }
   std::vector<report::AnnotatedFunction> annotated;
+  annotated.reserve(found.size());
   for (const auto& [key, function] : found) {
     annotated.push_back(Annotate(options, source, key, function, exits));
   }

@@ -46,10 +46,11 @@ absl::Status RunArchive(const ArchiveOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   const Recording& recording = *source.recording();
   // What all samples of all events lie in is what a report may ask for.
-  for (uint16_t event = 0; event < recording.info().events.size(); ++event) {
+  for (size_t event = 0; event < recording.info().events.size(); ++event) {
     XENOSCOPE_ASSIGN_OR_RETURN(
         RecordedSamples samples,
-        RecordedSamples::Open(recording, {.event = event}, &source.processes()));
+        RecordedSamples::Open(recording, {.event = static_cast<uint16_t>(event)},
+                              &source.processes()));
     while (const auto sample = samples.Next()) {
       const auto resolve = [&](Address address) {
         source.symbols().ResolveInProcess(sample->vcpu.domain, sample->space, address);

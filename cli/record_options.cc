@@ -209,8 +209,9 @@ std::vector<std::string> GivenRecordOptions(const CLI::App& command) {
       if (option->count() > 0) given.push_back("-" + option->get_snames().front());
       continue;
     }
-    const std::string name = "--" + option->get_lnames().front();
-    for (const std::string& word : option->results()) given.push_back(name + "=" + word);
+    for (const std::string& word : option->results()) {
+      given.push_back(fmt::format("--{}={}", option->get_lnames().front(), word));
+    }
   }
   return given;
 }

@@ -167,7 +167,7 @@ absl::Status ReadAll(archive* in, uint64_t allowed, const std::string& directory
 
 }  // namespace
 
-absl::Status PackRecording(const std::string& directory, std::vector<AddedFile> added,
+absl::Status PackRecording(const std::string& directory, const std::vector<AddedFile>& added,
                            const std::string& file) {
   const std::string unfinished = file + ".part";
   const Writer out(archive_write_new(), &archive_write_free);

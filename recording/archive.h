@@ -18,7 +18,7 @@ struct AddedFile {
 
 // Writes all regular files of the directory and the added ones, in order of their names, without
 // times and owners. The file is there whole or not at all. Links and other things are left out.
-absl::Status PackRecording(const std::string& directory, std::vector<AddedFile> added,
+absl::Status PackRecording(const std::string& directory, const std::vector<AddedFile>& added,
                            const std::string& file);
 
 // Unpacks into `directory`, which is made and must not be there before. The archive may be

@@ -1,10 +1,10 @@
 #include "sampler/recorder.h"
 
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <iterator>
 #include <memory>
 #include <utility>

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <random>
 #include <string>
@@ -30,8 +31,6 @@ namespace {
 using correlate::Context;
 using correlate::ContextKind;
 using correlate::Dimension;
-using correlate::Place;
-using correlate::PlacedSample;
 
 struct Settings {
   std::string trace;
@@ -348,4 +347,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace xenoscope
 
-int main(int argc, char** argv) { return xenoscope::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return xenoscope::Main(argc, argv);
+  } catch (const std::exception& error) {  // the standard library's only: memory
+    std::fputs(error.what(), stderr);
+    return 1;
+  }
+}

@@ -71,8 +71,9 @@ TEST(Diff, ShowsNoMoreThanIsAskedFor) {
   EXPECT_EQ(DiffJson(diff, {.threshold = 0.05})["rows"].size(), 2U);
   EXPECT_EQ(DiffJson(diff, {.limit = 1})["rows"][0]["function"], "a");
   EXPECT_EQ(DiffJson(diff, {})["comparisons"], 3);
-  EXPECT_THAT(DiffCsv(diff, {.limit = 1}),
-              testing::StartsWith("function,before,after,difference,low,high,p,note\r\na,0.5,0.4,"));
+  EXPECT_THAT(
+      DiffCsv(diff, {.limit = 1}),
+      testing::StartsWith("function,before,after,difference,low,high,p,note\r\na,0.5,0.4,"));
 }
 
 }  // namespace
