@@ -65,7 +65,8 @@ ProfileReport Samples() {
   return report;
 }
 
-std::string Show(const analysis::Result* trace, const ProfileReport* profile, TopLayout layout) {
+std::string Show(const analysis::Result* trace, const ProfileReport* profile,
+                 const TopLayout& layout) {
   TopFrame frame;
   frame.recording = "web.xeno";
   frame.seconds = 2;
