@@ -67,8 +67,7 @@ absl::Status RunArchive(const ArchiveOptions& options) {
   const std::string output =
       options.output.empty() ? BaseName(options.profile.input) + ".xeno.tar.zst" : options.output;
   const size_t files = added.size();
-  XENOSCOPE_RETURN_IF_ERROR(
-      recording::PackRecording(options.profile.input, std::move(added), output));
+  XENOSCOPE_RETURN_IF_ERROR(recording::PackRecording(options.profile.input, added, output));
   fmt::print(stderr, "xenoscope: {}: with {} files of programs and their symbols\n", output, files);
   return absl::OkStatus();
 }
