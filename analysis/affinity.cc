@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "analysis/per_vcpu.h"
@@ -17,38 +18,65 @@ using correlate::RunState;
 
 class Affinity final : public Mergeable<Affinity> {
  public:
-  void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Runs(Changes::kState);
-  }
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
 
   void OnRun(const RunInterval& interval) override {
     if (interval.state != RunState::kRunning) return;
     Stays& stays = vcpus_.At(interval.vcpu_index, interval.vcpu);
-    if (stays.known && interval.pcpu == stays.pcpu) return;
-    if (stays.known) stays.by_pcpu[stays.pcpu].Add(interval.range.begin - stays.since);
-    stays.known = true;
-    stays.pcpu = interval.pcpu;
-    stays.since = interval.range.begin;
+    if (stays.last && interval.pcpu == stays.last->pcpu) return;
+    if (!stays.first) {
+      stays.first = Stay{interval.pcpu, interval.range.begin};
+    } else if (!stays.first_end) {
+      stays.first_end = interval.range.begin;
+    } else {
+      stays.Add(*stays.last, interval.range.begin);
+    }
+    stays.last = Stay{interval.pcpu, interval.range.begin};
   }
 
   void Finish(Tsc end) override {
     vcpus_.ForEach([end](VcpuRef /*ref*/, Stays& stays) {
-      if (stays.known) stays.by_pcpu[stays.pcpu].Add(end - stays.since);
+      if (stays.first) stays.Add(*stays.first, stays.first_end.value_or(end));
+      if (stays.first_end) stays.Add(*stays.last, end);
     });
   }
 
-  void StartCounting(const correlate::Timeline& /*timeline*/) override {
-    vcpus_.ForEach([](VcpuRef /*ref*/, Stays& stays) { stays.by_pcpu.clear(); });
-  }
+  // Where the vCPU goes on where it was, the earlier last stay and the later first one are one.
   void Merge(Affinity& earlier) {
-    vcpus_.Absorb(earlier.vcpus_, [](Stays& stays, const Stays& more) {
-      for (const auto& [pcpu, stat] : more.by_pcpu) stays.by_pcpu[pcpu].Merge(stat);
+    vcpus_.Absorb(earlier.vcpus_, [](Stays& stays, Stays& before) {
+      for (const auto& [pcpu, stat] : before.by_pcpu) stays.by_pcpu[pcpu].Merge(stat);
+      if (!before.first) return;
+      if (!stays.first) {
+        stays.first = before.first;
+        stays.first_end = before.first_end;
+        stays.last = before.last;
+        return;
+      }
+      const bool goes_on = before.last->pcpu == stays.first->pcpu;
+      if (!before.first_end) {  // its only one
+        if (goes_on) {
+          stays.first = before.first;
+          if (!stays.first_end) stays.last = before.first;
+          return;
+        }
+        before.first_end = stays.first->since;
+      } else if (!goes_on) {
+        stays.Add(*before.last, stays.first->since);
+      }
+      const Stay middle = goes_on ? *before.last : *stays.first;
+      if (stays.first_end) {
+        stays.Add(middle, *stays.first_end);
+      } else {
+        stays.last = middle;
+      }
+      stays.first = before.first;
+      stays.first_end = before.first_end;
     });
   }
 
   void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
     const Stays* stays = vcpus_.Find(vcpu);
-    if (stays == nullptr || !stays->known) return;
+    if (stays == nullptr || !stays->first) return;
     Group& group = out.AddGroup("affinity", "Time on one pCPU");
     Stat all;
     for (const auto& [pcpu, stat] : stays->by_pcpu) all.Merge(stat);
@@ -62,11 +90,19 @@ class Affinity final : public Mergeable<Affinity> {
   }
 
  private:
-  struct Stays {
-    bool known = false;
+  struct Stay {
     PcpuId pcpu;
     Tsc since;
-    std::map<PcpuId, Stat> by_pcpu;
+  };
+  struct Stays {
+    // When the first one really began and when the last one ends is not known before all parts of
+    // the trace are put together; they may be the same.
+    std::optional<Stay> first;
+    std::optional<Tsc> first_end;
+    std::optional<Stay> last;
+    std::map<PcpuId, Stat> by_pcpu;  // the others
+
+    void Add(const Stay& stay, Tsc end) { by_pcpu[stay.pcpu].Add(end - stay.since); }
   };
 
   PerVcpu<Stays> vcpus_;

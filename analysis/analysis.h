@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/document.h"
+#include "base/remembered.h"
 #include "base/resolver.h"
 #include "correlate/clocks.h"
 #include "correlate/timeline.h"
@@ -41,8 +42,8 @@ struct Facts {
 };
 
 // What a call changes in an analysis. The trace is divided over threads by time; a thread that
-// begins in the middle first follows, from the beginning, what changes the state, and counts from
-// there on.
+// begins in the middle first follows, for some time before that, what changes the state, and counts
+// from there on.
 enum class Changes : uint8_t {
   kFigures,  // only what is counted: no call for what comes before the thread's own part
   kState,    // also what is remembered for later, such as since when something lasts
@@ -103,8 +104,13 @@ class Analysis : public Subscriber {
   // What comes from here on counts; what changed the state before has been followed. Drops the
   // figures of that, keeps what goes on. `timeline` is as it is at this instant.
   virtual void StartCounting(const correlate::Timeline& /*timeline*/) {}
+  // What it knows now of what came before that matters for what it will count; not what Absorb()
+  // makes up for. Whoever knows the same counts the same.
+  virtual void Remember(Remembered& /*out*/) const {}
+  // The part of the trace that this one counts has ended, at an instant when the timeline is so.
+  virtual void StopCounting(const correlate::Timeline& /*timeline*/) {}
   // Takes over the figures of `earlier`, an analysis of the same class that counted up to where
-  // this one started counting. Called before Finish.
+  // this one started counting, and remembered the same then. Called before Finish.
   virtual void Absorb(Analysis& earlier) = 0;
 
   // Domains to describe though no vCPU of theirs may have been seen.

@@ -1,5 +1,6 @@
 // What each domain's vCPUs were doing together: full run, partial run, contention, concurrency
-// hazard. The names and the order of the rules are xenalyze's.
+// hazard. The names and the order of the rules are xenalyze's. The idle domain has no such states:
+// its vCPUs are on pCPUs of their own.
 #include <map>
 #include <string>
 #include <string_view>
@@ -36,7 +37,7 @@ class DomainStates final : public Mergeable<DomainStates> {
 
   void OnState(const VcpuTrack& vcpu, RunState /*before*/) override {
     // A vCPU takes part from its first run on.
-    if (!vcpu.has_run) return;
+    if (!vcpu.has_run || IsIdle(vcpu.ref)) return;
     if (vcpu.index >= vcpus_.size()) vcpus_.resize(vcpu.index + 1);
     Vcpu& known = vcpus_[vcpu.index];
     if (known.domain == nullptr) known.domain = &domains_[vcpu.ref.domain];
@@ -55,6 +56,16 @@ class DomainStates final : public Mergeable<DomainStates> {
   void StartCounting(const correlate::Timeline& /*timeline*/) override {
     for (auto& [id, domain] : domains_) {
       for (TimeStat& stat : domain.stats) stat = {};
+    }
+  }
+  void Remember(Remembered& out) const override {
+    for (const auto& [id, domain] : domains_) {
+      if (domain.state == kStates) continue;
+      out.Add(id.value, domain.state, domain.since);
+      for (const uint32_t count : domain.vcpus) out.Add(count);
+    }
+    for (size_t i = 0; i < vcpus_.size(); ++i) {
+      if (vcpus_[i].state != RunState::kUnknown) out.Add(i, vcpus_[i].state);
     }
   }
   void Merge(DomainStates& earlier) {

@@ -71,6 +71,13 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
       vcpu.spaces.ForEach([](const TableKey& /*key*/, Space& space) { space = {}; });
     });
   }
+  void Remember(Remembered& out) const override {
+    for (const auto& [ref, vcpu] : vcpus_.ByRef()) {
+      out.Add(ref);
+      RememberSpace(*vcpu, vcpu->current, out);
+      RememberSpace(*vcpu, vcpu->next, out);
+    }
+  }
   void Merge(GuestCr3& earlier) {
     room_ = earlier.room_;
     vcpus_.Absorb(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
@@ -123,6 +130,13 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
     Space* current = nullptr;  // null before the first write has taken effect
     Space* next = nullptr;     // from the next VMENTRY on
   };
+
+  static void RememberSpace(const Vcpu& vcpu, const Space* which, Remembered& out) {
+    out.Add(which != nullptr);
+    vcpu.spaces.ForEach([&out, which](const TableKey& key, const Space& space) {
+      if (&space == which) out.Add(key.tag, key.number);
+    });
+  }
 
   Space& At(Vcpu& vcpu, uint64_t page) { return vcpu.spaces.At({page, 0}, kOthers, kMost, room_); }
 

@@ -7,6 +7,7 @@
 // These are xenalyze's figures. Percentiles are over time, as there.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -43,6 +44,7 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
   void OnState(const VcpuTrack& track, RunState before) override {
     if (track.ref.domain == kIdleDomain) return;
     Vcpu* vcpu = vcpus_.Known(track.index);
+    if (vcpu != nullptr) vcpu->is_hvm = track.kind == correlate::VcpuKind::kHvm;
     if (track.state == RunState::kRunnable && before == RunState::kBlocked) {
       vcpus_.At(track.index, track.ref).woken = true;
     } else if (vcpu == nullptr) {
@@ -65,6 +67,20 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
         if (vector != nullptr) vector->figures = {};
       }
     });
+  }
+  void Remember(Remembered& out) const override {
+    for (const auto& [ref, vcpu] : vcpus_.ByRef()) {
+      // A PV guest's vCPU has no interrupts that its having been woken would matter for.
+      const bool woken = vcpu->woken && vcpu->is_hvm;
+      if (!vcpu->undelivered && !woken && vcpu->wake == nullptr && vcpu->since_halt.empty()) {
+        continue;
+      }
+      out.Add(ref, vcpu->undelivered, woken, NumberOf(*vcpu, vcpu->wake));
+      for (const Vector* vector : vcpu->since_halt) {
+        out.Add(NumberOf(*vcpu, vector), vector->delivered);
+        if (vector->delivered) out.Add(vector->since);
+      }
+    }
   }
   void Merge(GuestInterrupts& earlier) {
     vcpus_.Absorb(earlier.vcpus_, [](Vcpu& vcpu, const Vcpu& before) {
@@ -117,6 +133,7 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
   };
   struct Vcpu {
     std::unique_ptr<std::array<std::unique_ptr<Vector>, kVectors>> vectors;
+    bool is_hvm = false;              // has been seen to be
     bool undelivered = false;         // an interrupt awaits its VMENTRY
     bool woken = false;               // and no interrupt since
     const Vector* wake = nullptr;     // the first after the waking
@@ -130,6 +147,14 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
     std::unique_ptr<Vector>& slot = (*vcpu.vectors)[number];
     if (slot == nullptr) slot = std::make_unique<Vector>();
     return *slot;
+  }
+
+  // kVectors: none.
+  static size_t NumberOf(const Vcpu& vcpu, const Vector* vector) {
+    if (vector == nullptr) return kVectors;
+    const auto is_it = [vector](const auto& slot) { return slot.get() == vector; };
+    return static_cast<size_t>(std::find_if(vcpu.vectors->begin(), vcpu.vectors->end(), is_it) -
+                               vcpu.vectors->begin());
   }
 
   void OnInjection(const Moment& moment) {

@@ -22,16 +22,18 @@ std::vector<Subscriber*> SubscribersOf(const Owners& owners) {
 
 class Lane {
  public:
-  // The subscribers must outlive the lane. Everything counts, unless StartFollowing() comes first.
-  explicit Lane(const std::vector<Subscriber*>& subscribers)
-      : dispatcher_(subscribers), timeline_(dispatcher_) {}
+  // The subscribers, and the numbers of vCPUs where they are shared, must outlive the lane.
+  // Everything counts, unless StartFollowing() comes first.
+  explicit Lane(const std::vector<Subscriber*>& subscribers,
+                correlate::VcpuNumbers* numbers = nullptr)
+      : dispatcher_(subscribers), timeline_(dispatcher_, numbers) {}
 
   // What comes now only changes the state.
   void StartFollowing() { dispatcher_.Restrict(Changes::kState); }
   // What comes from now on counts.
   void StartCounting() {
     dispatcher_.Restrict(Changes::kFigures);
-    timeline_.ForgetFaults();
+    timeline_.StartCounting();
   }
   // The events whose records do anything here now, and whom they are for: others need not be taken.
   trace::Wanted WantedEvents() const;
@@ -58,6 +60,7 @@ class Lane {
   void Finish() { timeline_.Finish(); }
 
   const correlate::Timeline& timeline() const { return timeline_; }
+  correlate::Timeline& timeline() { return timeline_; }
 
  private:
   Dispatcher dispatcher_;

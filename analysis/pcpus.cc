@@ -4,6 +4,7 @@
 // up the time of the trace.
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,24 +16,23 @@ namespace {
 
 using correlate::RunInterval;
 using correlate::RunState;
+using correlate::VcpuTrack;
 
 class Pcpus final : public Mergeable<Pcpus> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Runs(Changes::kState);
+    subscriptions.Runs();
     subscriptions.Losses(Changes::kState);
   }
 
   void OnRun(const RunInterval& interval) override {
     if (interval.state != RunState::kRunning) return;
     Pcpu& pcpu = Of(interval.pcpu);
-    if (interval.number != pcpu.number) {
+    if (!pcpu.turn || interval.number != pcpu.turn->number) {
       Close(pcpu);
-      pcpu.number = interval.number;
-      pcpu.idle = IsIdle(interval.vcpu);
-      pcpu.range.begin = interval.range.begin;
+      pcpu.turn = Turn{interval.number, IsIdle(interval.vcpu), interval.range};
     }
-    pcpu.range.end = interval.range.end;
+    pcpu.turn->range.end = interval.range.end;
   }
 
   void OnLoss(const trace::Item& item) override {
@@ -42,20 +42,41 @@ class Pcpus final : public Mergeable<Pcpus> {
       return;
     }
     pcpu.figures.lost_records += item.lost;
-    pcpu.figures.lost.Add(item.record.tsc - pcpu.loss_begin);
+    pcpu.figures.lost.Add(item.record.tsc - pcpu.loss_begin.value_or(item.record.tsc));
+    pcpu.loss_begin.reset();
   }
 
   void Finish(Tsc /*end*/) override {
-    for (Pcpu& pcpu : pcpus_) Close(pcpu);
+    for (Pcpu& pcpu : pcpus_) {
+      if (pcpu.first) pcpu.figures.Add(*pcpu.first);
+      if (pcpu.turn) pcpu.figures.Add(*pcpu.turn);
+    }
   }
 
-  void StartCounting(const correlate::Timeline& /*timeline*/) override {
+  void StartCounting(const correlate::Timeline& timeline) override {
     for (Pcpu& pcpu : pcpus_) pcpu.figures = {};
+    for (const auto& vcpu : timeline.vcpus()) {
+      if (timeline.Current(vcpu->pcpu) == vcpu.get()) Of(vcpu->pcpu).first_number = vcpu->run;
+    }
+  }
+  void Remember(Remembered& out) const override {
+    for (size_t i = 0; i < pcpus_.size(); ++i) {
+      if (pcpus_[i].loss_begin) out.Add(i, pcpus_[i].loss_begin);
+    }
+  }
+  void StopCounting(const correlate::Timeline& timeline) override {
+    for (size_t i = 0; i < pcpus_.size(); ++i) {
+      const VcpuTrack* vcpu = timeline.Current(PcpuId{static_cast<uint32_t>(i)});
+      pcpus_[i].goes_on = vcpu != nullptr && pcpus_[i].turn && vcpu->run == pcpus_[i].turn->number;
+    }
   }
   void Merge(Pcpus& earlier) {
     for (size_t i = 0; i < earlier.pcpus_.size(); ++i) {
-      const Pcpu& more = earlier.pcpus_[i];
-      if (more.seen) Of(PcpuId{static_cast<uint32_t>(i)}).figures.Merge(more.figures);
+      Pcpu& before = earlier.pcpus_[i];
+      if (!before.seen) continue;
+      Pcpu& pcpu = Of(PcpuId{static_cast<uint32_t>(i)});
+      pcpu.figures.Merge(before.figures);
+      Join(before, pcpu);
     }
   }
 
@@ -80,12 +101,19 @@ class Pcpus final : public Mergeable<Pcpus> {
   }
 
  private:
+  // As far as it is known; it may go on.
+  struct Turn {
+    uint64_t number;  // of the running interval
+    bool idle;
+    TscRange range;
+  };
   struct Figures {
     uint64_t lost_records = 0;
     TimeStat running;
     TimeStat idling;
     TimeStat lost;
 
+    void Add(const Turn& turn) { (turn.idle ? idling : running).Add(turn.range.Length()); }
     void Merge(const Figures& more) {
       lost_records += more.lost_records;
       running.Merge(more.running);
@@ -95,12 +123,13 @@ class Pcpus final : public Mergeable<Pcpus> {
   };
   struct Pcpu {
     bool seen = false;
-    // The interval that may go on, as far as it is known.
-    uint64_t number = 0;  // 0: none
-    bool idle = false;
-    TscRange range;
-
-    Tsc loss_begin;
+    std::optional<Turn> turn;
+    // The turn that was going on when the counting started, which may have begun before: its
+    // number, and itself once it is over.
+    uint64_t first_number = 0;  // 0: none
+    std::optional<Turn> first;
+    bool goes_on = false;  // the turn, when the counting stopped
+    std::optional<Tsc> loss_begin;
     Figures figures;
   };
 
@@ -110,9 +139,33 @@ class Pcpus final : public Mergeable<Pcpus> {
     return pcpus_[pcpu.value];
   }
   static void Close(Pcpu& pcpu) {
-    if (pcpu.number == 0) return;
-    (pcpu.idle ? pcpu.figures.idling : pcpu.figures.running).Add(pcpu.range.Length());
-    pcpu.number = 0;
+    if (!pcpu.turn) return;
+    if (pcpu.turn->number == pcpu.first_number) {
+      pcpu.first = pcpu.turn;
+    } else {
+      pcpu.figures.Add(*pcpu.turn);
+    }
+    pcpu.turn.reset();
+  }
+  // The turn that was going on is one with what was seen of it before.
+  static void Join(const Pcpu& before, Pcpu& pcpu) {
+    if (before.first) pcpu.figures.Add(*before.first);
+    if (before.turn && !before.goes_on) pcpu.figures.Add(*before.turn);
+    const bool goes_on = before.turn && before.goes_on;
+    if (pcpu.first) {
+      if (goes_on) pcpu.first->range.begin = before.turn->range.begin;
+      pcpu.figures.Add(*pcpu.first);
+      pcpu.first.reset();
+    } else if (goes_on) {
+      if (!pcpu.turn) {
+        pcpu.turn = Turn{pcpu.first_number, before.turn->idle, before.turn->range};
+      } else if (pcpu.turn->number == pcpu.first_number) {
+        pcpu.turn->range.begin = before.turn->range.begin;
+      } else {  // nothing of it was seen since
+        pcpu.figures.Add(*before.turn);
+      }
+    }
+    pcpu.first_number = 0;
   }
   static void AddPart(Row& row, const char* name, const TimeStat& stat) {
     if (stat.count() > 0) row.parts.push_back(Row{name, {}, {}}.Add(stat.Figures()));

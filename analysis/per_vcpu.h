@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -30,8 +31,14 @@ class PerVcpu {
     const auto found = by_ref_.find(ref);
     return found == by_ref_.end() ? nullptr : &slots_[found->second]->value;
   }
+  // All of them, by vCPU.
+  std::map<VcpuRef, const T*> ByRef() const {
+    std::map<VcpuRef, const T*> all;
+    ForEach([&all](VcpuRef ref, const T& value) { all[ref] = &value; });
+    return all;
+  }
   bool Empty() const { return slots_.empty(); }
-  // Calls visit(VcpuRef, T&) for each, in the order of appearance.
+  // Calls visit(VcpuRef, T&) for each, by index.
   template <typename Visit>
   void ForEach(Visit&& visit) {
     for (const auto& slot : slots_) {
@@ -45,7 +52,7 @@ class PerVcpu {
     }
   }
   // Calls merge(T& mine, T& others) for each vCPU that one of them has, with a new T where it has
-  // none. The indices of both must mean the same vCPUs.
+  // none. The indices of both must mean the same vCPUs (correlate::VcpuNumbers).
   template <typename Merge>
   void Absorb(PerVcpu& other, Merge&& merge) {
     const size_t size = std::max(slots_.size(), other.slots_.size());

@@ -19,10 +19,10 @@ using trace::Event;
 class Power final : public Mergeable<Power> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Record(Event::kPmFreqChange, Changes::kState);
-    subscriptions.Record(Event::kPmIdleEntry, Changes::kState);
-    subscriptions.Record(Event::kPmIdleExit, Changes::kState);
-    subscriptions.Losses(Changes::kState);
+    subscriptions.Record(Event::kPmFreqChange);
+    subscriptions.Record(Event::kPmIdleEntry);
+    subscriptions.Record(Event::kPmIdleExit);
+    subscriptions.Losses();
   }
 
   void OnRecord(const Moment& moment) override {
@@ -30,16 +30,16 @@ class Power final : public Mergeable<Power> {
     Pcpu& pcpu = pcpus_[record.pcpu];
     switch (record.event) {
       case Event::kPmIdleEntry:
-        pcpu.idle = Since{record.payload.Word(0), record.tsc};
+        pcpu.idle_known = true;
+        pcpu.idle_since = record.tsc;
         break;
       case Event::kPmIdleExit:
-        if (!pcpu.idle) {
-          ++pcpu.figures.unmatched;
-          break;
+        if (!pcpu.idle_known) {
+          pcpu.first_exit = Since{record.payload.Word(0), record.tsc};
+        } else {
+          LeaveIdle(pcpu, {record.payload.Word(0), record.tsc});
         }
-        // Xen may fall back to a shallower state than it chose: what it left is what it was in.
-        Of(pcpu.figures.states, record.payload.Word(0)).Add(record.tsc - pcpu.idle->tsc);
-        pcpu.idle.reset();
+        pcpu.idle_known = true;
         break;
       default:
         if (!pcpu.first) pcpu.first = Since{record.payload.Word(0), record.tsc};
@@ -51,21 +51,37 @@ class Power final : public Mergeable<Power> {
   }
 
   void OnLoss(const trace::Item& item) override {
-    const auto pcpu = pcpus_.find(item.record.pcpu);
-    if (pcpu == pcpus_.end() || item.kind != trace::ItemKind::kLossBegin) return;
-    pcpu->second.idle.reset();
-    EndFrequency(pcpu->second, item.record.tsc);
+    if (item.kind != trace::ItemKind::kLossBegin) return;
+    Pcpu& pcpu = pcpus_[item.record.pcpu];
+    pcpu.idle_known = true;
+    pcpu.idle_since.reset();
+    EndFrequency(pcpu, item.record.tsc);
   }
 
   void Finish(Tsc end) override {
-    for (auto& [id, pcpu] : pcpus_) EndFrequency(pcpu, end);
+    for (auto& [id, pcpu] : pcpus_) {
+      if (pcpu.first_exit) ++pcpu.figures.unmatched;
+      EndFrequency(pcpu, end);
+    }
   }
 
-  void StartCounting(const correlate::Timeline& /*timeline*/) override {
-    for (auto& [id, pcpu] : pcpus_) pcpu.figures = Figures();
-  }
+  // What was going on when this part of the trace began is known only here.
   void Merge(Power& earlier) {
-    for (auto& [id, pcpu] : earlier.pcpus_) pcpus_[id].figures.Prepend(pcpu.figures);
+    for (auto& [id, before] : earlier.pcpus_) {
+      Pcpu& pcpu = pcpus_[id];
+      if (pcpu.frequency_end) EndFrequency(before, *pcpu.frequency_end);
+      if (before.frequency) pcpu.frequency = before.frequency;
+      if (before.frequency_end) pcpu.frequency_end = before.frequency_end;
+      if (before.first) pcpu.first = before.first;
+      if (pcpu.first_exit && before.idle_known) {
+        LeaveIdle(before, *pcpu.first_exit);
+        pcpu.first_exit.reset();
+      }
+      if (before.first_exit) pcpu.first_exit = before.first_exit;
+      if (!pcpu.idle_known) pcpu.idle_since = before.idle_since;
+      pcpu.idle_known = pcpu.idle_known || before.idle_known;
+      pcpu.figures.Prepend(before.figures);
+    }
   }
 
   void DescribeTrace(const Facts& facts, Section& out) const override {
@@ -125,11 +141,25 @@ class Power final : public Mergeable<Power> {
     }
   };
   struct Pcpu {
-    std::optional<Since> idle;
+    // Whether anything since the beginning of this part told if it idles; if it does, since when.
+    bool idle_known = false;
+    std::optional<Tsc> idle_since;
+    std::optional<Since> first_exit;  // from an idle state that was entered before this part
     std::optional<Since> frequency;
-    std::optional<Since> first;  // what it was until its first change, and when that was
+    std::optional<Since> first;        // what it was until its first change, and when that was
+    std::optional<Tsc> frequency_end;  // when that of before this part ended
     Figures figures;
   };
+
+  // Xen may fall back to a shallower state than it chose: what it left is what it was in.
+  static void LeaveIdle(Pcpu& pcpu, const Since& exit) {
+    if (!pcpu.idle_since) {
+      ++pcpu.figures.unmatched;
+      return;
+    }
+    Of(pcpu.figures.states, exit.what).Add(exit.tsc - *pcpu.idle_since);
+    pcpu.idle_since.reset();
+  }
 
   static TimeStat& Of(Times& times, uint32_t number) {
     Room room{1};  // the table's own limit is the one that counts
@@ -145,7 +175,10 @@ class Power final : public Mergeable<Power> {
   }
 
   static void EndFrequency(Pcpu& pcpu, Tsc at) {
-    if (!pcpu.frequency) return;
+    if (!pcpu.frequency) {
+      if (!pcpu.frequency_end) pcpu.frequency_end = at;
+      return;
+    }
     Of(pcpu.figures.frequencies, pcpu.frequency->what).Add(at - pcpu.frequency->tsc);
     pcpu.frequency.reset();
   }

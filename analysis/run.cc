@@ -11,8 +11,8 @@
 #include "analysis/follower.h"
 #include "analysis/lane.h"
 #include "analysis/limits.h"
-#include "analysis/slices.h"
 #include "base/error.h"
+#include "base/remembered.h"
 #include "trace/probe.h"
 
 namespace xenoscope::analysis {
@@ -87,14 +87,14 @@ absl::Status CheckBytes(const TraceFigures& figures, const std::string& name) {
 }
 
 Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
-                  const correlate::Timeline& timeline, const Facts& facts) {
+                  const std::set<VcpuRef>& met, const Facts& facts) {
   Document document;
   for (const auto& analysis : analyses) analysis->DescribeTrace(facts, document.trace);
   std::map<DomainId, std::set<VcpuRef>> domains;
   std::set<DomainId> named;
   for (const auto& analysis : analyses) analysis->AddDomains(named);
   for (const DomainId domain : named) domains[domain];
-  for (const auto& vcpu : timeline.vcpus()) domains[vcpu->ref.domain].insert(vcpu->ref);
+  for (const VcpuRef vcpu : met) domains[vcpu.domain].insert(vcpu);
   for (const auto& [id, vcpus] : domains) {
     DomainSection& domain = document.domains.emplace_back(DomainSection{id, {}, {}});
     for (const auto& analysis : analyses) analysis->DescribeDomain(id, facts, domain.section);
@@ -119,22 +119,32 @@ void FindVendor(const trace::TraceFile& file, Facts& facts) {
 // One thread's slice of the trace, with analyses of its own.
 class Slice {
  public:
-  // Counts from `begin`, or from the beginning, up to `through`.
-  Slice(const trace::TraceFile& file, const MakeAnalyses& make, std::optional<Tsc> begin,
-        Tsc through)
+  Slice(const trace::TraceFile& file, const MakeAnalyses& make, correlate::VcpuNumbers& numbers,
+        std::optional<Tsc> stream_from = std::nullopt)
       : file_(file.bytes()),
         analyses_(make()),
-        lane_(SubscribersOf(analyses_)),
-        stream_(file.Stream()),
-        begin_(begin),
-        through_(through) {}
+        lane_(SubscribersOf(analyses_), &numbers),
+        stream_(file.Stream(stream_from)),
+        followed_from_(stream_from.value_or(Tsc{0})) {}
 
-  void Run() {
-    if (begin_) FollowUpTo(*begin_);
+  // What comes before `begin` only changes what is known.
+  void WarmUp(Tsc begin) {
+    lane_.StartFollowing();
+    Follower follower(file_, lane_);
+    followed_ = lane_.WantedEvents();
+    stream_.ForEach<false>(Tsc{begin.value - 1}, followed_, follower);
+    follower.GiveAll();
+    lane_.StartCounting();
+    for (const auto& analysis : analyses_) analysis->StartCounting(lane_.timeline());
+    known_at_begin_ = Known(followed_from_);
+  }
+  // Counts up to `through`; may be called again.
+  void Count(Tsc through) {
     counted_ = lane_.WantedEvents();
-    stream_.ForEach<true>(through_, counted_, *this);
+    stream_.ForEach<true>(through, counted_, *this);
     figures_.last = lane_.timeline().now();
     figures_.faults = lane_.timeline().faults();
+    for (const auto& analysis : analyses_) analysis->StopCounting(lane_.timeline());
   }
 
   // What the stream gives while it counts.
@@ -144,6 +154,13 @@ class Slice {
   void TakeRare(const Item& item) {
     CountRare(item, figures_);
     lane_.TakeRare(item);
+  }
+
+  // Whether this one, which ends where `next` begins, knows what `next` learnt by its warm-up: then
+  // `next` counted what this one would, and this one is complete.
+  bool HandOver(Slice& next) {
+    return Known(next.followed_from_) == next.known_at_begin_ &&
+           lane_.timeline().HandOverIdle(next.lane_.timeline(), next.followed_from_);
   }
 
   // Of the last slice: ends what is open.
@@ -162,54 +179,85 @@ class Slice {
   const correlate::Timeline& timeline() const { return lane_.timeline(); }
 
  private:
-  void FollowUpTo(Tsc begin) {
-    lane_.StartFollowing();
-    Follower follower(file_, lane_);
-    followed_ = lane_.WantedEvents();
-    stream_.ForEach<false>(Tsc{begin.value - 1}, followed_, follower);
-    follower.GiveAll();
-    lane_.StartCounting();
-    for (const auto& analysis : analyses_) analysis->StartCounting(lane_.timeline());
+  Remembered Known(Tsc since) const {
+    Remembered known;
+    stream_.Remember(known);
+    lane_.timeline().Remember(known, since);
+    for (const auto& analysis : analyses_) analysis->Remember(known);
+    return known;
   }
 
   Bytes file_;
   std::vector<std::unique_ptr<Analysis>> analyses_;
   Lane lane_;
   trace::OrderedStream stream_;
+  Tsc followed_from_;
   trace::Wanted followed_{};
   trace::Wanted counted_{};
-  std::optional<Tsc> begin_;
-  Tsc through_;
+  Remembered known_at_begin_;
   TraceFigures figures_;
 };
+
+// A slice that begins in the middle, ready to count.
+std::unique_ptr<Slice> WarmedUp(const trace::TraceFile& file, const MakeAnalyses& make,
+                                correlate::VcpuNumbers& numbers, const SliceBegin& begin) {
+  auto slice = std::make_unique<Slice>(file, make, numbers, begin.warm_up);
+  slice->WarmUp(begin.at);
+  if (!begin.warm_up) return slice;
+  std::set<VcpuRef> met;
+  for (const auto& vcpu : slice->timeline().vcpus()) met.insert(vcpu->ref);
+  const auto met_or_idle = [&met](VcpuRef vcpu) { return IsIdle(vcpu) || met.contains(vcpu); };
+  if (std::ranges::all_of(numbers.All(), met_or_idle)) return slice;
+  // Another thread has met a vCPU that this one has not: most probably the warm-up was too short.
+  slice = std::make_unique<Slice>(file, make, numbers);
+  slice->WarmUp(begin.at);
+  return slice;
+}
 
 }  // namespace
 
 absl::StatusOr<Result> RunSlices(const trace::TraceFile& file, const Known& known,
-                                 const MakeAnalyses& make, const std::vector<Tsc>& begins) {
+                                 const MakeAnalyses& make, const std::vector<SliceBegin>& begins) {
   Result result;
-  std::vector<std::unique_ptr<Slice>> slices;
-  for (size_t i = 0; i <= begins.size(); ++i) {
-    const std::optional<Tsc> begin = i == 0 ? std::nullopt : std::optional(begins[i - 1]);
-    const Tsc through = i < begins.size() ? Tsc{begins[i].value - 1} : trace::OrderedStream::kEnd;
-    slices.push_back(std::make_unique<Slice>(file, make, begin, through));
-  }
+  correlate::VcpuNumbers numbers;
+  const auto through = [&](size_t i) {
+    return i < begins.size() ? Tsc{begins[i].at.value - 1} : trace::OrderedStream::kEnd;
+  };
+  std::vector<std::unique_ptr<Slice>> slices(begins.size() + 1);
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < slices.size(); ++i) threads.emplace_back([&, i] { slices[i]->Run(); });
+  for (size_t i = 1; i < slices.size(); ++i) {
+    threads.emplace_back([&, i] {
+      slices[i] = WarmedUp(file, make, numbers, begins[i - 1]);
+      slices[i]->Count(through(i));
+    });
+  }
+  slices[0] = std::make_unique<Slice>(file, make, numbers);
   result.facts = EstablishFacts(file, known);
-  slices[0]->Run();
+  slices[0]->Count(through(0));
   for (std::thread& thread : threads) thread.join();
 
-  TraceFigures& figures = result.trace;
-  figures = slices[0]->figures();
-  trace::Volume& volume = result.facts.volume;
-  volume = slices[0]->TakenVolume();
+  // A slice that began with something else than what the one before ended with does not count: the
+  // one before goes on through its part.
+  std::vector<Slice*> valid = {slices[0].get()};
   for (size_t i = 1; i < slices.size(); ++i) {
-    slices[i]->Absorb(*slices[i - 1]);
-    figures.Append(slices[i]->figures());
-    volume.Add(slices[i]->TakenVolume());
+    if (valid.back()->HandOver(*slices[i])) {
+      valid.push_back(slices[i].get());
+    } else {
+      valid.back()->Count(through(i));
+      ++result.slices_repeated;
+    }
   }
-  slices.back()->Finish();
+  Slice& last = *valid.back();
+  TraceFigures& figures = result.trace;
+  figures = valid[0]->figures();
+  trace::Volume& volume = result.facts.volume;
+  volume = valid[0]->TakenVolume();
+  for (size_t i = 1; i < valid.size(); ++i) {
+    valid[i]->Absorb(*valid[i - 1]);
+    figures.Append(valid[i]->figures());
+    volume.Add(valid[i]->TakenVolume());
+  }
+  last.Finish();
   figures.bytes = file.bytes().size();
   figures.header_bytes = file.index().header_bytes;
   figures.pcpus = file.index().pcpus.size();
@@ -220,20 +268,23 @@ absl::StatusOr<Result> RunSlices(const trace::TraceFile& file, const Known& know
   if (figures.faults.runstate_mismatches > 0 && figures.pcpus > 1) {
     figures.skews = correlate::CompareClocks(file, {figures.first, figures.last});
   }
+  std::set<VcpuRef> vcpus;
+  for (const Slice* slice : valid) {
+    for (const auto& vcpu : slice->timeline().vcpus()) vcpus.insert(vcpu->ref);
+  }
   XENOSCOPE_RETURN_IF_ERROR(CheckBytes(figures, file.name()));
-  XENOSCOPE_RETURN_IF_ERROR(CheckLimits(file, figures.faults,
-                                        slices.back()->timeline().vcpus().size(),
-                                        {figures.first, figures.last}));
+  XENOSCOPE_RETURN_IF_ERROR(
+      CheckLimits(file, figures.faults, vcpus.size(), {figures.first, figures.last}));
 
   result.facts.range = {figures.first, figures.last};
   FindVendor(file, result.facts);
-  result.document = Describe(slices.back()->analyses(), slices.back()->timeline(), result.facts);
+  result.document = Describe(last.analyses(), vcpus, result.facts);
   return result;
 }
 
 absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
                            const MakeAnalyses& make, unsigned threads) {
-  return RunSlices(file, known, make, SliceTimes(file, threads));
+  return RunSlices(file, known, make, DivideInSlices(file, threads));
 }
 
 }  // namespace xenoscope::analysis

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "analysis/analysis.h"
 #include "analysis/document.h"
+#include "analysis/slices.h"
 #include "base/tsc.h"
 #include "correlate/clocks.h"
 #include "correlate/timeline.h"
@@ -61,6 +62,8 @@ struct Result {
   TraceFigures trace;
   Facts facts;
   Document document;
+  // Slices of the trace whose warm-up was too short, so that another thread took them too.
+  uint32_t slices_repeated = 0;
 };
 
 // Makes the analyses of one thread.
@@ -72,8 +75,8 @@ using MakeAnalyses = std::function<std::vector<std::unique_ptr<Analysis>>()>;
 absl::StatusOr<Result> Run(const trace::TraceFile& file, const Known& known,
                            const MakeAnalyses& make, unsigned threads);
 
-// As Run, with slices that begin at these instants, ascending and none at 0; one thread each.
+// As Run, with slices that begin there, ascending and none at 0; one thread each.
 absl::StatusOr<Result> RunSlices(const trace::TraceFile& file, const Known& known,
-                                 const MakeAnalyses& make, const std::vector<Tsc>& begins);
+                                 const MakeAnalyses& make, const std::vector<SliceBegin>& begins);
 
 }  // namespace xenoscope::analysis

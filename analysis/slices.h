@@ -1,9 +1,11 @@
-// A trace divided over threads by time. A thread that begins in the middle first follows the trace
-// from its beginning for what changes the state only (Lane::StartFollowing), which takes a part of
-// the time that counting takes; slices are the shorter, the later they begin, so that all threads
-// end together.
+// A trace divided over threads by time. What a thread must know of what comes before its slice it
+// learns by following a part of that, its warm-up (Lane::StartFollowing), which takes a part of the
+// time that counting takes; the first slice has none, and is longer by that, so that all threads
+// end together. Whether the warm-up told everything is seen when the slice before has ended
+// (analysis/run).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/tsc.h"
@@ -11,11 +13,17 @@
 
 namespace xenoscope::analysis {
 
-// The instants at which all slices but the first begin, ascending; at most `threads` - 1 of them,
-// fewer where the trace is too short or its times do not tell. O(threads log windows).
-std::vector<Tsc> SliceTimes(const trace::TraceFile& file, unsigned threads);
+struct SliceBegin {
+  Tsc at;
+  // Where its warm-up begins; nullopt: with the trace.
+  std::optional<Tsc> warm_up;
+};
 
-// As SliceTimes, whatever the length of the trace.
-std::vector<Tsc> SliceTimesOfAnyLength(const trace::TraceFile& file, unsigned threads);
+// Where all slices but the first begin, ascending; at most `threads` - 1 of them, fewer where the
+// trace is too short or its times do not tell. O(threads log windows).
+std::vector<SliceBegin> DivideInSlices(const trace::TraceFile& file, unsigned threads);
+
+// As DivideInSlices, whatever the length of the trace.
+std::vector<SliceBegin> DivideOfAnyLength(const trace::TraceFile& file, unsigned threads);
 
 }  // namespace xenoscope::analysis

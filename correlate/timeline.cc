@@ -43,9 +43,13 @@ VcpuTrack& Timeline::Vcpu(VcpuRef ref, const Record& record) {
   if (found != by_ref_.end()) return *found->second;
   auto made = std::make_unique<VcpuTrack>();
   made->ref = ref;
-  made->index = static_cast<uint32_t>(vcpus_.size());
+  made->index = numbers_->Of(ref);
+  made->met = record.tsc;
+  if (record.event == Event::kRunstateChange) {
+    made->met_in = FromTrace(trace::RunstateOld(record.id));
+  }
   if (IsIdle(ref)) made->kind = VcpuKind::kIdle;
-  if (vcpus_.size() == kMostVcpus) [[unlikely]] {
+  if (made->index == kMostVcpus) [[unlikely]] {
     if (faults_.vcpus_beyond++ == 0) {
       faults_.first_beyond_offset = record.offset;
       beyond_ = std::move(made);
@@ -75,8 +79,10 @@ void Timeline::SetLosing(PcpuId pcpu, bool losing) {
   track.losing = losing;
 }
 
-Timeline::Timeline(TimelineObserver& observer)
-    : observer_(&observer), segments_(observer.WantsSegments()) {
+Timeline::Timeline(TimelineObserver& observer, VcpuNumbers* numbers)
+    : observer_(&observer),
+      numbers_(numbers == nullptr ? &own_numbers_ : numbers),
+      segments_(observer.WantsSegments()) {
   for (const Event event :
        {Event::kRunstateChange, Event::kContinueRunning, Event::kHvmVmexit, Event::kHvmSvmExit,
         Event::kHvmVmentry, Event::kSchedDomRem, Event::kDom0DomRem}) {
@@ -356,6 +362,7 @@ void Timeline::OnPv(const Record& record, MarkKind kind, uint32_t number) {
 // nobody runs: their wakings may be among the lost. Those that run elsewhere go on. Each loss
 // begins a lost interval of its own, also for a vCPU that has not been seen since the loss before.
 void Timeline::OnLossBegin(const Item& item) {
+  if (!first_loss_) first_loss_ = item.record.tsc;
   const VcpuTrack* running = Current(item.record.pcpu);
   std::erase_if(exposed_, [&](VcpuTrack* vcpu) {
     vcpu->exposed = Lose(*vcpu, running, item.record.tsc);
@@ -418,6 +425,80 @@ void Timeline::OnPcpuEnd(const Item& item) {
   if (vcpu == nullptr) return;
   BecomeLost(*vcpu, item.record.tsc);
   SetCurrent(item.record.pcpu, nullptr);
+}
+
+void Timeline::StartCounting() {
+  faults_ = {};
+  first_loss_.reset();
+  began_counting_ = now_;
+}
+
+namespace {
+
+bool IsLongRunnableIdle(const VcpuTrack& vcpu, Tsc since) {
+  return IsIdle(vcpu.ref) && vcpu.state == RunState::kRunnable && vcpu.since < since;
+}
+
+}  // namespace
+
+bool Timeline::HandOverIdle(Timeline& later, Tsc since) {
+  std::vector<std::pair<VcpuTrack*, const VcpuTrack*>> idle;  // here and there
+  for (const auto& vcpu : vcpus_) {
+    if (!IsLongRunnableIdle(*vcpu, since)) continue;
+    const auto found = later.by_ref_.find(vcpu->ref);
+    const VcpuTrack* there = found == later.by_ref_.end() ? nullptr : found->second;
+    if (there != nullptr && there->met <= later.began_counting_) continue;
+    // A loss makes it lost, unless it has run before.
+    if (later.first_loss_ && (there == nullptr || *later.first_loss_ <= there->met)) return false;
+    if (there != nullptr && there->met_in != RunState::kRunnable) return false;
+    idle.emplace_back(vcpu.get(), there);
+  }
+  for (const auto& [here, there] : idle) {
+    if (there == nullptr) {
+      later.Adopt(*here);
+    } else {
+      ReportState(*here, there->met, Edge::kComplete);
+    }
+  }
+  return true;
+}
+
+void Timeline::Adopt(const VcpuTrack& vcpu) {
+  VcpuTrack* own = vcpus_.emplace_back(std::make_unique<VcpuTrack>(vcpu)).get();
+  by_ref_.emplace(own->ref, own);
+  if (own->exposed) exposed_.push_back(own);
+  if (own->alive) alive_[own->ref.domain].push_back(own);
+}
+
+void Timeline::Remember(Remembered& out, Tsc since) const {
+  std::vector<const VcpuTrack*> by_index;
+  for (const auto& vcpu : vcpus_) {
+    if (IsLongRunnableIdle(*vcpu, since)) continue;
+    // One of which nothing is known is as one that was never met.
+    const bool known = vcpu->state != RunState::kUnknown || vcpu->has_run ||
+                       vcpu->kind == VcpuKind::kHvm || vcpu->exit_open || vcpu->arc_open;
+    if (known) by_index.push_back(vcpu.get());
+  }
+  std::sort(by_index.begin(), by_index.end(),
+            [](const VcpuTrack* a, const VcpuTrack* b) { return a->index < b->index; });
+  for (const VcpuTrack* vcpu : by_index) {
+    out.Add(vcpu->ref, vcpu->kind, vcpu->state, vcpu->cause, vcpu->since, vcpu->told, vcpu->pcpu,
+            vcpu->has_run, vcpu->exit_open, vcpu->arc_open, vcpu->exposed, vcpu->alive,
+            vcpu->losses);
+    if (vcpu->exit_open || vcpu->arc_open) {
+      out.Add(vcpu->exit_nested, vcpu->exit_first, vcpu->exit_reason, vcpu->exit_rip,
+              vcpu->exit_tsc, vcpu->exit);
+    }
+    if (vcpu->state == RunState::kRunning && vcpu->kind == VcpuKind::kHvm) {
+      out.Add(vcpu->segment, vcpu->segment_since);
+    }
+  }
+  for (size_t pcpu = 0; pcpu < pcpus_.size(); ++pcpu) {
+    const PcpuTrack& track = pcpus_[pcpu];
+    const VcpuTrack* current = currents_[pcpu];
+    if (current != nullptr) out.Add(pcpu, current->ref);
+    if (track.begin || track.losing) out.Add(pcpu, track.begin, track.losing);
+  }
 }
 
 void Timeline::Finish() {

@@ -22,7 +22,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "base/remembered.h"
 #include "base/tsc.h"
+#include "correlate/vcpu_numbers.h"
 #include "trace/record.h"
 
 namespace xenoscope::correlate {
@@ -132,7 +134,9 @@ class TimelineObserver {
 // What is known of one vCPU now.
 struct VcpuTrack {
   VcpuRef ref;
-  uint32_t index = 0;  // dense, in the order of appearance
+  uint32_t index = 0;  // its number (VcpuNumbers)
+  Tsc met;             // when the trace first named it, and the state in which that found it, if it
+  RunState met_in = RunState::kUnknown;  // was by a change of state
   VcpuKind kind = VcpuKind::kUnknown;
   RunState state = RunState::kUnknown;
   RunnableCause cause = RunnableCause::kNone;
@@ -184,13 +188,14 @@ struct TimelineFaults {
 
 class Timeline {
  public:
-  // `observer` must outlive the timeline.
-  explicit Timeline(TimelineObserver& observer);
+  // `observer`, and `numbers` where vCPUs are numbered together with other timelines, must outlive
+  // the timeline.
+  explicit Timeline(TimelineObserver& observer, VcpuNumbers* numbers = nullptr);
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
   // More vCPUs than this are not told apart; TimelineFaults counts their records.
-  static constexpr size_t kMostVcpus = 65536;
+  static constexpr size_t kMostVcpus = VcpuNumbers::kMost;
   // A vCPU that is not seen for so many losses is lost in one interval from there on.
   static constexpr uint16_t kMostLosses = 256;
 
@@ -220,12 +225,23 @@ class Timeline {
   }
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
+  // From here on faults count.
+  void StartCounting();
+  // What matters for what is told from here on to an observer that wants neither segments nor
+  // marks. Not of an idle vCPU that was runnable before `since`, and still is: on a busy pCPU that
+  // may be long ago.
+  void Remember(Remembered& out, Tsc since) const;
+  // Those idle vCPUs, when `later` followed the trace from `since` on, began to count where this
+  // one is now, and has not met them before: tells its own observer until when they were runnable,
+  // or hands them on where `later` never met them. False, with nothing done, when that is not all
+  // that `later` would have told.
+  bool HandOverIdle(Timeline& later, Tsc since);
   const TimelineFaults& faults() const { return faults_; }
-  void ForgetFaults() { faults_ = {}; }
   Tsc now() const { return now_; }
 
  private:
   VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record);
+  void Adopt(const VcpuTrack& vcpu);
   void TakeWhatConcerns(const trace::Record& record);
   // What is known of one pCPU now.
   struct PcpuTrack {
@@ -256,6 +272,8 @@ class Timeline {
   void OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at);
 
   TimelineObserver* observer_;
+  VcpuNumbers own_numbers_;  // where nobody shares them
+  VcpuNumbers* numbers_;
   bool segments_;
   std::array<bool, trace::kEventCount> concerns_{};  // the events that change anything here
   std::vector<std::unique_ptr<VcpuTrack>> vcpus_;
@@ -267,6 +285,8 @@ class Timeline {
   std::vector<VcpuTrack*> currents_;  // by pCPU, apart from the rest: asked for with every record
   uint32_t losing_ = 0;               // of these
   TimelineFaults faults_;
+  std::optional<Tsc> first_loss_;  // that counts
+  Tsc began_counting_;             // behind this
   Tsc now_;
   uint64_t runs_ = 0;
 };

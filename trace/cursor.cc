@@ -75,14 +75,16 @@ Cursor::Header Cursor::Decode(uint32_t word) {
   return {word & 0x0fffffff, words, has_tsc, 4 + (has_tsc ? 8U : 0U) + words * 4};
 }
 
-Cursor::Cursor(Bytes file, const PcpuWindows& windows)
+Cursor::Cursor(Bytes file, const PcpuWindows& windows, size_t first_window)
     : file_(file.data()),
       windows_(&windows),
       pcpu_(windows.pcpu),
-      tsc_offset_(static_cast<uint64_t>(windows.tsc_offset)) {
-  if (!windows.windows.empty()) {
-    pos_ = windows.windows[0].begin;
-    end_ = windows.windows[0].end;
+      tsc_offset_(static_cast<uint64_t>(windows.tsc_offset)),
+      window_(first_window),
+      has_pending_(first_window == 0) {
+  if (first_window < windows.windows.size()) {
+    pos_ = windows.windows[first_window].begin;
+    end_ = windows.windows[first_window].end;
   }
   last_tsc_ = next_tsc_ = FirstTsc().value_or(Tsc{});
   pending_.kind = ItemKind::kPcpuBegin;
@@ -96,7 +98,8 @@ Cursor::Cursor(Bytes file, const PcpuWindows& windows)
 std::optional<Tsc> Cursor::FirstTsc() const {
   std::vector<Tsc> tscs;  // as they stand in the file
   std::optional<Tsc> first_lost;
-  for (const Window& window : windows_->windows) {
+  for (size_t i = window_; i < windows_->windows.size() && tscs.size() < kFirstTscs; ++i) {
+    const Window& window = windows_->windows[i];
     for (uint64_t at = window.begin; at + 4 <= window.end && tscs.size() < kFirstTscs;) {
       const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
       if (header.size > window.end - at) break;
@@ -184,6 +187,12 @@ HeadCache::Known* Cursor::Look(uint32_t word) {
 void Cursor::AddTaken(PcpuVolume& volume) const {
   volume.Add(*volume_);
   for (const HeadCache::Known& known : heads_->All()) Count(known, volume);
+}
+
+void Cursor::Remember(Remembered& out) const {
+  out.Add(pcpu_, window_, pos_, last_tsc_, has_pending_, tsc_announced_, loss_announced_, ended_,
+          done_);
+  if (has_pending_ && !done_) out.Add(pending_.kind, pending_.record.offset, next_tsc_);
 }
 
 void Cursor::Prepare() {

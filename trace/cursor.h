@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "base/remembered.h"
 #include "trace/record.h"
 #include "trace/volume.h"
 #include "trace/windows.h"
@@ -67,8 +68,9 @@ class HeadCache {
 // bytes.
 class Cursor {
  public:
+  // Walks from the window with that index on, as if nothing were known of what comes before.
   // `file` and `windows` must outlive the cursor. O(1) but for a search of the first TSC.
-  Cursor(Bytes file, const PcpuWindows& windows);
+  Cursor(Bytes file, const PcpuWindows& windows, size_t first_window = 0);
 
   PcpuId pcpu() const { return pcpu_; }
   // There are no more items.
@@ -91,6 +93,8 @@ class Cursor {
   void Take(Sink& sink, Tsc limit, Tsc through, const Wanted& wanted);
   // Adds what has been taken.
   void AddTaken(PcpuVolume& volume) const;
+  // Where it stands, and what it knows there, but for who runs.
+  void Remember(Remembered& out) const;
 
  private:
   struct Header {
@@ -142,7 +146,7 @@ class Cursor {
   const PcpuWindows* windows_;
   PcpuId pcpu_;
   uint64_t tsc_offset_;  // modulo 2^64
-  size_t window_ = 0;
+  size_t window_;
   uint64_t pos_ = 0;
   uint64_t end_ = 0;
   Tsc last_tsc_;
@@ -153,7 +157,7 @@ class Cursor {
   const Wanted* wanted_ = nullptr;                                       // of the entries of heads_
   std::unique_ptr<PcpuVolume> volume_ = std::make_unique<PcpuVolume>();  // but for what heads_ has
   Item pending_;
-  bool has_pending_ = true;      // pending_ is the next item
+  bool has_pending_;             // pending_ is the next item
   bool tsc_announced_ = false;   // the damage item of the record at pos_ has been given
   bool loss_announced_ = false;  // likewise its kLossBegin
   bool ended_ = false;           // kPcpuEnd has been prepared

@@ -1,6 +1,8 @@
 #include "trace/ordered_stream.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <limits>
 
 namespace xenoscope::trace {
@@ -12,6 +14,17 @@ bool Earlier(const Cursor* a, const Cursor* b) {
 }
 
 bool Later(const Cursor* a, const Cursor* b) { return Earlier(b, a); }
+
+// The last of the pCPU's windows that begins at or before the time, or the first of all.
+size_t WindowAt(Bytes file, const PcpuWindows& pcpu, Tsc time) {
+  const auto begins_later = [&](const Window& window) {
+    const auto index = static_cast<size_t>(&window - pcpu.windows.data());
+    return Cursor(file, pcpu, index).tsc() > time;
+  };
+  const auto later =
+      std::partition_point(pcpu.windows.begin(), pcpu.windows.end(), std::not_fn(begins_later));
+  return static_cast<size_t>(std::max<ptrdiff_t>(later - pcpu.windows.begin() - 1, 0));
+}
 
 // Fills a batch.
 struct BatchSink {
@@ -36,10 +49,12 @@ struct BatchSink {
 
 }  // namespace
 
-OrderedStream::OrderedStream(Bytes file, const WindowIndex& index)
+OrderedStream::OrderedStream(Bytes file, const WindowIndex& index, std::optional<Tsc> from)
     : damages_(&index.damages), batch_(kBatch) {
   cursors_.reserve(index.pcpus.size());
-  for (const PcpuWindows& windows : index.pcpus) cursors_.emplace_back(file, windows);
+  for (const PcpuWindows& windows : index.pcpus) {
+    cursors_.emplace_back(file, windows, from ? WindowAt(file, windows, *from) : 0);
+  }
   for (Cursor& cursor : cursors_) heap_.push_back(&cursor);
   std::make_heap(heap_.begin(), heap_.end(), Later);
   if (!heap_.empty()) SiftDown();
@@ -84,6 +99,10 @@ Volume OrderedStream::TakenVolume() const {
   Volume volume;
   for (const Cursor& cursor : cursors_) cursor.AddTaken(volume.Of(cursor.pcpu()));
   return volume;
+}
+
+void OrderedStream::Remember(Remembered& out) const {
+  for (const Cursor& cursor : cursors_) cursor.Remember(out);
 }
 
 }  // namespace xenoscope::trace

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/remembered.h"
 #include "trace/cursor.h"
 #include "trace/record.h"
 #include "trace/volume.h"
@@ -20,8 +22,9 @@ namespace xenoscope::trace {
 
 class OrderedStream {
  public:
-  // `file` and `index` must outlive the stream.
-  OrderedStream(Bytes file, const WindowIndex& index);
+  // Of the whole trace, or from somewhat before the time `from` on: each pCPU from the beginning of
+  // a window. `file` and `index` must outlive the stream. O(pCPUs log windows).
+  OrderedStream(Bytes file, const WindowIndex& index, std::optional<Tsc> from = std::nullopt);
 
   // The next item, valid until the next call; null at the end. Times never go back. Records of one
   // instant come in the order of their pCPU's trace, and a record without a TSC of its own follows
@@ -55,6 +58,8 @@ class OrderedStream {
   Tsc next_tsc() const { return heap_.empty() ? kEnd : heap_[0]->tsc(); }
   // What Batch() and Next() have given.
   Volume TakenVolume() const;
+  // Where each pCPU's cursor stands.
+  void Remember(Remembered& out) const;
 
   static constexpr Tsc kEnd{~uint64_t{0}};
   static constexpr size_t kBatch = 128;

@@ -2,6 +2,7 @@
 // times.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -26,8 +27,11 @@ class TraceFile {
   Bytes bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
   const WindowIndex& index() const { return index_; }
-  // The stream must not outlive the file.
-  OrderedStream Stream() const { return {bytes_, index_}; }
+  // The whole trace, or what comes from somewhat before `from` on (OrderedStream). The stream must
+  // not outlive the file.
+  OrderedStream Stream(std::optional<Tsc> from = std::nullopt) const {
+    return {bytes_, index_, from};
+  }
 
  private:
   TraceFile() = default;

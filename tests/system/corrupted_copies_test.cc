@@ -14,6 +14,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -145,16 +146,20 @@ std::string TrySummary(const trace::TraceFile& file) {
   return "";
 }
 
-// Divided in two, the same.
+// Divided in two, the same, whatever the second part was warmed up by.
 std::string TryDivided(const trace::TraceFile& file) {
   const auto whole = analysis::Run(file, {}, analysis::AllAnalyses, 1);
   if (!whole.ok()) return Complaint(whole.status(), "summary");
   const TscRange range = whole->facts.range;
   const Tsc middle = range.begin + range.Length() / 2 + 1;
-  const auto divided = analysis::RunSlices(file, {}, analysis::AllAnalyses, {middle});
-  if (!divided.ok()) return Complaint(divided.status(), "divided summary");
-  if (!(divided->document == whole->document)) return "divided, the summary is another";
-  return divided->trace.damages == whole->trace.damages ? "" : "divided, other damages";
+  for (const auto warm_up :
+       {std::optional<Tsc>(), std::optional(range.begin + range.Length() / 4)}) {
+    const auto divided = analysis::RunSlices(file, {}, analysis::AllAnalyses, {{middle, warm_up}});
+    if (!divided.ok()) return Complaint(divided.status(), "divided summary");
+    if (!(divided->document == whole->document)) return "divided, the summary is another";
+    if (divided->trace.damages != whole->trace.damages) return "divided, other damages";
+  }
+  return "";
 }
 
 std::string TryDump(const trace::TraceFile& file) {

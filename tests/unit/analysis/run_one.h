@@ -1,11 +1,14 @@
-// Runs one analysis over a small trace: in one piece, and divided at its instants, which must
-// change nothing.
+// Runs one analysis over a small trace: in one piece, and divided at its instants, after warm-ups
+// of every length, which must change nothing.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,8 +25,8 @@ inline std::vector<Tsc> InstantsOf(const trace::TraceFile& file) {
   trace::OrderedStream stream = file.Stream();
   while (const trace::Item* item = stream.Next()) instants.insert(item->record.tsc);
   instants.erase(instants.begin());
-  constexpr size_t kMost = 40;
-  const size_t step = instants.size() / kMost + 1;
+  const size_t most = instants.size() > 1000 ? 4 : 40;
+  const size_t step = instants.size() / most + 1;
   std::vector<Tsc> some;
   size_t i = 0;
   for (const Tsc instant : instants) {
@@ -43,15 +46,29 @@ inline Result RunOne(const trace::TraceFile& file, const Known& known, MakeAnaly
   auto whole = RunSlices(file, known, make_all, {});
   EXPECT_TRUE(whole.ok()) << whole.status();
   const std::vector<Tsc> instants = InstantsOf(file);
-  std::vector<std::vector<Tsc>> divisions = {instants};  // a slice an instant
-  for (const Tsc instant : instants) divisions.push_back({instant});
-  for (const std::vector<Tsc>& begins : divisions) {
+  // A slice an instant, and two slices; warmed up by all that comes before, or by some of it.
+  std::vector<std::vector<SliceBegin>> divisions(2);
+  for (size_t i = 0; i < instants.size(); ++i) {
+    divisions[0].push_back({instants[i], std::nullopt});
+    divisions[1].push_back({instants[i], instants[i / 2]});
+    divisions.push_back({{instants[i], std::nullopt}});
+    divisions.push_back({{instants[i], instants[i / 2]}});
+    divisions.push_back({{instants[i], instants[i]}});
+  }
+  for (const std::vector<SliceBegin>& begins : divisions) {
+    if (begins.empty()) continue;
     const auto divided = RunSlices(file, known, make_all, begins);
     EXPECT_TRUE(divided.ok()) << divided.status();
-    EXPECT_TRUE(divided->document == whole->document)
-        << "divided at " << begins.front().value << ", " << begins.size() + 1 << " slices";
-    EXPECT_EQ(divided->trace.records, whole->trace.records);
-    EXPECT_EQ(divided->trace.last, whole->trace.last);
+    const std::string where =
+        fmt::format("divided at {}, {} slices, warm-up from {}", begins.back().at.value,
+                    begins.size() + 1, begins.back().warm_up.value_or(Tsc{0}).value);
+    EXPECT_TRUE(divided->document == whole->document) << where;
+    EXPECT_EQ(divided->trace.records, whole->trace.records) << where;
+    EXPECT_EQ(divided->trace.last, whole->trace.last) << where;
+    // Who has followed everything knows everything.
+    if (!begins.back().warm_up) {
+      EXPECT_EQ(divided->slices_repeated, 0U) << where;
+    }
   }
   return std::move(whole).value();
 }

@@ -1,0 +1,36 @@
+// Sees a profile in the making: each item of the trace and each sample as it is placed.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "correlate/placing.h"
+#include "trace/record.h"
+
+namespace xenoscope::correlate {
+
+class Witness : public PlacingObserver {
+ public:
+  // In the order of the trace. A sample comes after all items of its bracket, often long after.
+  virtual void OnItem(const trace::Item& item) = 0;
+};
+
+// Hands everything on to several, which outlive it.
+class Several final : public PlacingObserver {
+ public:
+  explicit Several(std::vector<PlacingObserver*> all) : all_(std::move(all)) {}
+  void OnPlaced(const PlacedSample& sample) override {
+    for (PlacingObserver* each : all_) each->OnPlaced(sample);
+  }
+  void OnUnplaced(const recording::Sample& sample, Remainder why) override {
+    for (PlacingObserver* each : all_) each->OnUnplaced(sample, why);
+  }
+  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
+    for (PlacingObserver* each : all_) each->OnTraced(vcpu, context, cycles);
+  }
+
+ private:
+  std::vector<PlacingObserver*> all_;
+};
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,63 @@
+// Who preempted whom.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/registry.h"
+#include "tests/unit/analysis/described.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using trace::Rec;
+using trace::TraceBytes;
+
+constexpr uint32_t kIdle = 0x7fff;
+
+TEST(Preemptions, ChargeAWaitToThoseThatRanMeanwhile) {
+  TraceBytes trace;
+  trace.Window(
+      0,
+      {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}),
+       Rec(kRunningToRunnable, 110, {Vcpu(1, 0)}),  // preempted by d2
+       Rec(kRunnableToRunning, 110, {Vcpu(2, 0)}),
+       Rec(kContinueRunning, 120, {Vcpu(2, 0)}),  // chosen again
+       Rec(kRunningToBlocked, 130, {Vcpu(2, 0)}),
+       Rec(kRunnableToRunning, 130, {Vcpu(0, 0)}),  // and then by dom0
+       Rec(kRunningToBlocked, 135, {Vcpu(0, 0)}),
+       Rec(kRunnableToRunning, 140, {Vcpu(1, 0)}),  // 5 cycles nobody ran
+       Rec(kBlockedToRunnable, 150, {Vcpu(2, 0)}),  // woken, waits for d1
+       Rec(kRunningToBlocked, 170, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 170, {Vcpu(2, 0)}),
+       Rec(kRunningToBlocked, 180, {Vcpu(2, 0)}), Rec(kRunnableToRunning, 180, {Vcpu(kIdle, 0)}),
+       Rec(kBlockedToRunnable, 190, {Vcpu(1, 0)}),  // while the pCPU idles
+       Rec(kRunningToRunnable, 193, {Vcpu(kIdle, 0)}), Rec(kRunnableToRunning, 193, {Vcpu(1, 0)})});
+  const Result result = Analysed(trace, MakePreemptions);
+  EXPECT_THAT(VcpuLines(result, 1, 0),
+              ElementsAre("waited_for/d2v0 cycles=20", "waited_for/d2v0/preempt cycles=20",
+                          "waited_for/d0v0 cycles=5", "waited_for/d0v0/preempt cycles=5",
+                          "waited_for/idle/0 cycles=3", "waited_for/idle/0/wake cycles=3",
+                          "waited_for_edges/not known who ran cycles=5"));
+  EXPECT_THAT(VcpuLines(result, 2, 0),
+              ElementsAre("waited_for/d1v0 cycles=20", "waited_for/d1v0/wake cycles=20"));
+  EXPECT_THAT(VcpuLines(result, kIdle, 0), IsEmpty());
+}
+
+// One that is taken to another pCPU has waited for who still runs on the one where it waited.
+TEST(Preemptions, EndWhereTheVcpuGoesElsewhere) {
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kRunningToRunnable, 110, {Vcpu(1, 0)}),
+          Rec(kRunnableToRunning, 110, {Vcpu(2, 0)}), Rec(kRunningToBlocked, 150, {Vcpu(2, 0)})});
+  trace.Window(
+      1, {Rec(kRunnableToRunning, 100, {Vcpu(3, 0)}), Rec(kRunningToBlocked, 125, {Vcpu(3, 0)}),
+          Rec(kRunnableToRunning, 125, {Vcpu(1, 0)}), Rec(kRunningToBlocked, 150, {Vcpu(1, 0)})});
+  EXPECT_THAT(VcpuLines(Analysed(trace, MakePreemptions), 1, 0),
+              ElementsAre("waited_for/d2v0 cycles=15", "waited_for/d2v0/preempt cycles=15"));
+}
+
+}  // namespace
+}  // namespace xenoscope::analysis

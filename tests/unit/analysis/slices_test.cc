@@ -1,0 +1,93 @@
+// A trace divided over threads by time: what a slice need not have seen before it.
+#include "analysis/slices.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/registry.h"
+#include "analysis/run.h"
+#include "tests/unit/analysis/described.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using trace::Rec;
+using trace::TraceBytes;
+
+constexpr uint32_t kIdle = 0x7fff;
+using Records = std::vector<std::vector<uint32_t>>;
+
+// `first` from 10 to 90; then d1v0 and d2v0 take turns of 10 cycles from 100 to 1000, in windows of
+// 100 cycles, but for 950 to 960, when the idle vCPU runs.
+TraceBytes Turns(const Records& first) {
+  TraceBytes trace;
+  trace.Window(0, first);
+  for (uint32_t begin = 100; begin < 1000; begin += 100) {
+    Records records;
+    for (uint32_t at = begin; at < begin + 100; at += 10) {
+      const uint32_t who = at == 950 ? Vcpu(kIdle, 0) : Vcpu(1 + at / 10 % 2, 0);
+      records.push_back(Rec(kRunnableToRunning, at, {who}));
+      records.push_back(Rec(kRunningToRunnable, at + 10, {who}));
+    }
+    trace.Window(0, records);
+  }
+  return trace;
+}
+
+const Records kIdleRan = {Rec(kRunnableToRunning, 20, {Vcpu(kIdle, 0)}),
+                          Rec(kRunningToRunnable, 90, {Vcpu(kIdle, 0)})};
+
+Result Divided(const TraceBytes& trace, const std::vector<SliceBegin>& begins) {
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
+  EXPECT_TRUE(file.ok()) << file.status();
+  auto result = RunSlices(*file, {}, AllAnalyses, begins);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return *std::move(result);
+}
+
+TEST(Slices, NeedNotHaveSeenTheIdleVcpu) {
+  const TraceBytes trace = Turns(kIdleRan);
+  const Result whole = Divided(trace, {});
+  // It runs again in the second slice, in the third, or in the first.
+  for (const std::vector<SliceBegin>& begins :
+       {std::vector<SliceBegin>{{Tsc{500}, Tsc{300}}},
+        std::vector<SliceBegin>{{Tsc{400}, Tsc{300}}, {Tsc{700}, Tsc{500}}},
+        std::vector<SliceBegin>{{Tsc{970}, Tsc{965}}}}) {
+    const Result divided = Divided(trace, begins);
+    EXPECT_EQ(divided.slices_repeated, 0U) << begins[0].at.value;
+    EXPECT_TRUE(divided.document == whole.document) << begins[0].at.value;
+  }
+}
+
+TEST(Slices, CountAgainWhatAWarmUpDidNotExplain) {
+  // d3v0 sleeps from 15 on: no short warm-up tells that.
+  Records first = {Rec(kRunnableToRunning, 10, {Vcpu(3, 0)}),
+                   Rec(kRunningToBlocked, 15, {Vcpu(3, 0)})};
+  first.insert(first.end(), kIdleRan.begin(), kIdleRan.end());
+  const TraceBytes trace = Turns(first);
+  const Result whole = Divided(trace, {});
+  const Result divided = Divided(trace, {{Tsc{400}, Tsc{300}}, {Tsc{700}, Tsc{500}}});
+  EXPECT_TRUE(divided.document == whole.document);
+  EXPECT_EQ(DomainLines(divided, 3), DomainLines(whole, 3));
+  EXPECT_FALSE(DomainLines(divided, 3).empty());
+}
+
+TEST(Slices, AreAsManyAsThereAreThreadsAndBeginBehindTheirWarmUps) {
+  const TraceBytes trace = Turns(kIdleRan);
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
+  const std::vector<SliceBegin> begins = DivideOfAnyLength(*file, 3);
+  ASSERT_EQ(begins.size(), 2U);
+  EXPECT_LT(begins[0].at, begins[1].at);
+  for (const SliceBegin& begin : begins) {
+    if (begin.warm_up) {
+      EXPECT_LT(*begin.warm_up, begin.at);
+    }
+  }
+  EXPECT_TRUE(DivideOfAnyLength(*file, 1).empty());
+  EXPECT_TRUE(DivideInSlices(*file, 8).empty()) << "too short to be worth it";
+}
+
+}  // namespace
+}  // namespace xenoscope::analysis
