@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "symbolizer/demangle.h"
 #include "symbolizer/disjoint_ranges.h"
-#include "symbolizer/dwarf_abbreviations.h"
+#include "symbolizer/dwarf_companions.h"
+#include "symbolizer/dwarf_file.h"
 #include "symbolizer/dwarf_lines.h"
 #include "symbolizer/dwarf_scopes.h"
 #include "symbolizer/dwarf_sections.h"
@@ -27,8 +25,7 @@ namespace {
 // No compiler inlines as deeply.
 constexpr size_t kMostFrames = 256;
 
-// Steps that a file may take for each byte of its sections, and those that any may.
-constexpr uint64_t kStepsPerByte = 16;
+// Steps that any file may take, besides those for its size.
 constexpr uint64_t kStepsOfAny = 1'000'000;
 
 // So many things are worth the start of a thread, of some 50 us.
@@ -39,20 +36,24 @@ constexpr size_t kUnitsForAThread = 8;
 
 class DebugInfo::Reader {
  public:
-  static absl::StatusOr<std::unique_ptr<Reader>> Open(std::shared_ptr<const FileContent> file) {
+  static absl::StatusOr<std::unique_ptr<Reader>> Open(std::shared_ptr<const FileContent> file,
+                                                      const FileFinder& finder,
+                                                      std::vector<std::string> paths) {
     XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(file->bytes()));
     XENOSCOPE_ASSIGN_OR_RETURN(DwarfSections sections, DwarfSections::Read(elf, file->bytes()));
-    auto reader = std::make_unique<Reader>(std::move(file), std::move(sections));
-    reader->ReadUnitHeaders();
+    auto reader =
+        std::make_unique<Reader>(std::move(file), sections.size(), finder, std::move(paths));
+    const DwarfFile* shared = reader->companions_.FindShared(elf, reader->limit_);
+    reader->whole_ = std::make_unique<DwarfFile>(std::move(sections), shared, reader->limit_);
     reader->ReadWhereUnitsAre();
     return reader;
   }
 
-  Reader(std::shared_ptr<const FileContent> file, DwarfSections sections)
+  Reader(std::shared_ptr<const FileContent> file, uint64_t size, const FileFinder& finder,
+         std::vector<std::string> paths)
       : file_(std::move(file)),
-        sections_(std::move(sections)),
-        dwarf_(sections_),
-        limit_(kStepsOfAny + kStepsPerByte * sections_.size()) {}
+        limit_(kStepsOfAny + kStepsPerByte * size),
+        companions_(finder, std::move(paths)) {}
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
   ~Reader() = default;
@@ -90,24 +91,26 @@ class DebugInfo::Reader {
     ForEachInParallel(wanted.size(), kUnitsForAThread, [&](size_t i) { Read(units_[wanted[i]]); });
   }
 
+  const DwarfCompanions& companions() const { return companions_; }
   bool gave_up() const { return limit_.exhausted(); }
 
   uint64_t MemoryUsed() const {
     uint64_t used =
-        sections_.MemoryUsed() + unit_ranges_.MemoryUsed() + units_.capacity() * sizeof(Unit);
-    for (const DwarfAbbreviations& table : tables_) used += table.MemoryUsed();
+        whole_->MemoryUsed() + unit_ranges_.MemoryUsed() + units_.capacity() * sizeof(Unit);
     for (const Unit& unit : units_) {
+      if (unit.split) used += unit.split->file.MemoryUsed();
       used += unit.scopes.capacity() * sizeof(DwarfScope) + unit.ranges.MemoryUsed() +
               unit.lines.MemoryUsed() +
               (unit.names.capacity() + unit.paths.capacity()) * sizeof(std::string_view);
     }
-    for (const std::string& text : texts_) used += sizeof(text) + text.capacity();
+    for (const std::string& text : texts_) used += sizeof(std::string) + text.capacity();
     return used;
   }
 
  private:
   struct Unit {
-    DwarfUnit dwarf;
+    const DwarfUnit* dwarf = nullptr;  // of whole_
+    std::unique_ptr<DwarfCompanions::SplitUnit> split;
     bool read = false;
     std::vector<DwarfScope> scopes;
     DisjointRanges ranges;  // owned by scopes
@@ -117,45 +120,21 @@ class DebugInfo::Reader {
     std::vector<std::string_view> paths;
   };
 
-  // The headers, and the tables of abbreviations that they name, each once.
-  void ReadUnitHeaders() {
-    using Key = std::tuple<uint64_t, DwarfEncoding>;
-    std::map<Key, uint32_t> numbers;
-    std::vector<Key> keys;
-    std::vector<uint32_t> table_of;
-    std::vector<DwarfUnit> headers = ReadUnits(sections_);
-    for (const DwarfUnit& header : headers) {
-      const Key key{header.abbreviations_at, header.encoding};
-      const auto [found, is_new] = numbers.try_emplace(key, static_cast<uint32_t>(keys.size()));
-      if (is_new) keys.push_back(key);
-      table_of.push_back(found->second);
-    }
-    tables_.resize(keys.size());
-    ForEachInParallel(keys.size(), kTablesForAThread, [&](size_t i) {
-      if (limit_.exhausted()) return;
-      tables_[i] = DwarfAbbreviations(sections_.of(DwarfSections::kAbbrev), std::get<0>(keys[i]),
-                                      std::get<1>(keys[i]));
-      limit_.Take(tables_[i].size());
-    });
-    units_.resize(headers.size());
-    for (size_t i = 0; i < headers.size(); ++i) {
-      units_[i].dwarf = headers[i];
-      units_[i].dwarf.abbreviations = &tables_[table_of[i]];
-      by_offset_.push_back(&units_[i].dwarf);
-    }
-  }
-
   void ReadWhereUnitsAre() {
+    std::vector<DwarfUnit>& headers = whole_->units();
+    units_.resize(headers.size());
     std::vector<std::vector<AddressRange>> ranges(units_.size());
     ForEachInParallel(units_.size(), kTablesForAThread, [&](size_t i) {
-      Unit& unit = units_[i];
+      DwarfUnit& unit = headers[i];
+      units_[i].dwarf = &unit;
       DwarfExtent extent;
-      dwarf_.ReadRoot(unit.dwarf, limit_, extent);
-      if (!unit.dwarf.is_code) return;
-      dwarf_.AddRanges(unit.dwarf, extent, limit_, ranges[i]);
+      const DwarfReader& reader = whole_->reader();
+      reader.ReadRoot(unit, limit_, extent);
+      if (!unit.is_code) return;
+      reader.AddRanges(unit, extent, limit_, ranges[i]);
       // A unit that does not say where it is: its functions do.
       if (ranges[i].empty()) {
-        for (const OwnedRange& range : ReadScopes(dwarf_, unit.dwarf, limit_).extents) {
+        for (const OwnedRange& range : ReadScopes(reader, unit, limit_).extents) {
           ranges[i].push_back({range.begin, range.end});
         }
       }
@@ -172,10 +151,13 @@ class DebugInfo::Reader {
   // Changes nothing but the unit: units may be read at once.
   void Read(Unit& unit) {
     unit.read = true;
-    DwarfScopes scopes = ReadScopes(dwarf_, unit.dwarf, limit_);
+    unit.split = companions_.FindSplit(*unit.dwarf, whole_->sections(), limit_);
+    DwarfScopes scopes = unit.split
+                             ? ReadScopes(unit.split->file.reader(), *unit.split->unit, limit_)
+                             : ReadScopes(whole_->reader(), *unit.dwarf, limit_);
     unit.scopes = std::move(scopes.scopes);
     unit.ranges = MakeDisjoint(std::move(scopes.extents));
-    unit.lines = DwarfLines::Read(dwarf_, unit.dwarf, limit_);
+    unit.lines = DwarfLines::Read(whole_->reader(), *unit.dwarf, limit_);
     unit.names.resize(unit.scopes.size());
     unit.paths.resize(unit.lines.files());
   }
@@ -183,8 +165,8 @@ class DebugInfo::Reader {
   std::string_view Name(Unit& unit, uint32_t scope) {
     std::string_view& name = unit.names[scope];
     if (name.data() == nullptr) {
-      const std::string_view mangled =
-          NameOfEntry(dwarf_, by_offset_, unit.scopes[scope].entry, limit_);
+      const DwarfFile& file = unit.split ? unit.split->file : *whole_;
+      const std::string_view mangled = file.NameOfEntry(unit.scopes[scope].entry, limit_);
       name = mangled.starts_with("_") ? Keep(Demangled(mangled)) : mangled;
       if (name.empty()) name = "?";
     }
@@ -201,12 +183,10 @@ class DebugInfo::Reader {
   std::string_view Keep(std::string text) { return texts_.emplace_back(std::move(text)); }
 
   std::shared_ptr<const FileContent> file_;  // of which the sections are
-  DwarfSections sections_;
-  DwarfReader dwarf_;
   WorkLimit limit_;
-  std::vector<DwarfAbbreviations> tables_;
+  DwarfCompanions companions_;
+  std::unique_ptr<DwarfFile> whole_;
   std::vector<Unit> units_;
-  std::vector<const DwarfUnit*> by_offset_;
   DisjointRanges unit_ranges_;  // owned by units_
   std::deque<std::string> texts_;
 };
@@ -214,9 +194,10 @@ class DebugInfo::Reader {
 DebugInfo::DebugInfo(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
 DebugInfo::~DebugInfo() = default;
 
-absl::StatusOr<std::unique_ptr<DebugInfo>> DebugInfo::Open(
-    std::shared_ptr<const FileContent> file) {
-  XENOSCOPE_ASSIGN_OR_RETURN(auto reader, Reader::Open(std::move(file)));
+absl::StatusOr<std::unique_ptr<DebugInfo>> DebugInfo::Open(std::shared_ptr<const FileContent> file,
+                                                           const FileFinder& finder,
+                                                           std::vector<std::string> paths) {
+  XENOSCOPE_ASSIGN_OR_RETURN(auto reader, Reader::Open(std::move(file), finder, std::move(paths)));
   return std::unique_ptr<DebugInfo>(new DebugInfo(std::move(reader)));
 }
 
@@ -231,6 +212,9 @@ void DebugInfo::FramesAt(Address address, std::vector<CodeFrame>& frames) {
 }
 
 void DebugInfo::ReadUnitsOf(std::span<const Address> addresses) { reader_->ReadUnitsOf(addresses); }
+
+std::vector<CompanionFile> DebugInfo::Companions() const { return reader_->companions().Used(); }
+std::vector<std::string> DebugInfo::Missing() const { return reader_->companions().Missing(); }
 
 bool DebugInfo::gave_up() const { return reader_->gave_up(); }
 uint64_t DebugInfo::MemoryUsed() const { return reader_->MemoryUsed(); }

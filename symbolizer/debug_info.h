@@ -11,12 +11,15 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/mode.h"
+#include "symbolizer/dwarf_companions.h"
 #include "symbolizer/file_content.h"
+#include "symbolizer/file_finder.h"
 
 namespace xenoscope::symbolizer {
 
@@ -31,9 +34,11 @@ struct CodeFrame {
 class DebugInfo {
  public:
   // Reads where all units are: O(n log n) for n ranges, by several threads. Keeps the
-  // file. Error:
-  // no DWARF, or sections that are damaged.
-  static absl::StatusOr<std::unique_ptr<DebugInfo>> Open(std::shared_ptr<const FileContent> file);
+  // file. Other files that it is divided over are looked for by `finder`, as of a file that was at
+  // any of `paths`; without paths none are. Error: no DWARF, or sections that are damaged.
+  static absl::StatusOr<std::unique_ptr<DebugInfo>> Open(std::shared_ptr<const FileContent> file,
+                                                         const FileFinder& finder = FileFinder(),
+                                                         std::vector<std::string> paths = {});
   ~DebugInfo();
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;
@@ -50,6 +55,9 @@ class DebugInfo {
 
   // The file made so much work that reading was given up: what is missing is missing.
   bool gave_up() const;
+  // Other files that were read, and those that were not found: each with what is missing then.
+  std::vector<CompanionFile> Companions() const;
+  std::vector<std::string> Missing() const;
   // Bytes, without the file's own.
   uint64_t MemoryUsed() const;
 

@@ -2,8 +2,17 @@
 
 #include <cxxabi.h>
 
+// <string.h> declares basename(), which libiberty would do in another way.
+#define HAVE_DECL_BASENAME 1
+#include <libiberty/demangle.h>
+
+#include <algorithm>
+#include <csetjmp>
 #include <cstdlib>
 #include <memory>
+#include <utility>
+
+#include "absl/strings/str_replace.h"
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -11,15 +20,61 @@ namespace {
 // What demangles to a long text refers back to its own parts ("S1_"), and each reference can double
 // the text: few references bound it.
 constexpr size_t kLongestName = 2048;
+constexpr size_t kLongestResult = size_t{64} << 10;
+
+std::string CxxName(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> plain(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 && plain ? std::string(plain.get()) : name;
+}
+
+// Rust before v0 writes C++'s names, with a hash of 16 digits as their last part.
+bool IsLegacyRust(std::string_view name) {
+  constexpr std::string_view kHash = "17h";
+  constexpr size_t kDigits = 16;
+  if (!name.starts_with("_ZN") || !name.ends_with('E')) return false;
+  if (name.size() < 3 + kHash.size() + kDigits + 1) return false;
+  const std::string_view end = name.substr(name.size() - kHash.size() - kDigits - 1);
+  return end.starts_with(kHash) &&
+         std::all_of(end.begin() + kHash.size(), end.end() - 1,
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// A result that libiberty hands out in pieces.
+struct Result {
+  std::string text;
+  std::jmp_buf too_long;
+};
+
+void Append(const char* piece, size_t size, void* opaque) {
+  auto* result = static_cast<Result*>(opaque);
+  if (result->text.size() + size > kLongestResult) {
+    // Back-references of a hostile name double it again and again, and there is no other way out:
+    // between here and RustName() are only C's functions.
+    std::longjmp(result->too_long, 1);  // NOLINT(cert-err52-cpp)
+  }
+  result->text.append(piece, size);
+}
+
+std::string RustName(const std::string& name) {
+  Result result;
+  if (setjmp(result.too_long) != 0) return name;  // NOLINT(cert-err52-cpp)
+  if (rust_demangle_callback(name.c_str(), DMGL_PARAMS, &Append, &result) == 0) return name;
+  return std::move(result.text);
+}
+
+// Go's linker writes the dots of a package's last part as %2e: "gopkg.in/yaml%2ev3.Unmarshal".
+std::string GoName(const std::string& name) { return absl::StrReplaceAll(name, {{"%2e", "."}}); }
 
 }  // namespace
 
 std::string Demangled(std::string_view name) {
-  if (!name.starts_with("_Z") || name.size() > kLongestName) return std::string(name);
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> plain(
-      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && plain ? std::string(plain.get()) : std::string(name);
+  std::string mangled(name);
+  if (name.size() > kLongestName) return mangled;
+  if (name.starts_with("_R") || IsLegacyRust(name)) return RustName(mangled);
+  if (name.starts_with("_Z")) return CxxName(mangled);
+  return name.find('/') != std::string_view::npos ? GoName(mangled) : mangled;
 }
 
 }  // namespace xenoscope::symbolizer

@@ -77,6 +77,8 @@ class DwarfCursor {
     at_ = zero + 1;
     return text;
   }
+  // All that is left, without moving.
+  Bytes Rest() const { return {at_, end_}; }
   void Skip(uint64_t bytes) {
     if (left() < bytes) return Fail();
     at_ += bytes;

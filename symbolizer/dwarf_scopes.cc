@@ -2,7 +2,7 @@
 
 #include <dwarf.h>
 
-#include <algorithm>
+#include <utility>
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -97,41 +97,6 @@ class ScopeWalk {
 
 DwarfScopes ReadScopes(const DwarfReader& reader, const DwarfUnit& unit, WorkLimit& limit) {
   return ScopeWalk(reader, unit, limit).Run();
-}
-
-std::string_view NameOfEntry(const DwarfReader& reader, const std::vector<const DwarfUnit*>& units,
-                             uint64_t offset, WorkLimit& limit) {
-  constexpr int kMostSteps = 16;
-  std::string_view in_source;
-  for (int step = 0; step < kMostSteps; ++step) {
-    const auto after =
-        std::upper_bound(units.begin(), units.end(), offset,
-                         [](uint64_t o, const DwarfUnit* unit) { return o < unit->begin; });
-    if (after == units.begin()) break;
-    const DwarfUnit& unit = **std::prev(after);
-    if (offset < unit.entries || offset >= unit.end || unit.abbreviations == nullptr) break;
-    DwarfCursor cursor(reader.sections().of(DwarfSections::kInfo).first(unit.end), offset);
-    const DwarfAbbreviation* entry = unit.abbreviations->Find(cursor.Uleb());
-    if (entry == nullptr || !limit.Take(entry->attributes + 1)) break;
-    std::string_view linked;
-    uint64_t origin = 0;
-    for (const DwarfAttribute& attribute : unit.abbreviations->AttributesOf(*entry)) {
-      const DwarfValue value = reader.ReadValue(unit, attribute, cursor);
-      if (attribute.name == DW_AT_linkage_name || attribute.name == DW_AT_MIPS_linkage_name) {
-        linked = value.text;
-      } else if (attribute.name == DW_AT_name && in_source.empty()) {
-        in_source = value.text;
-      } else if ((attribute.name == DW_AT_abstract_origin ||
-                  attribute.name == DW_AT_specification) &&
-                 value.kind == DwarfValue::kReference) {
-        origin = value.number;
-      }
-    }
-    if (!linked.empty()) return linked;
-    if (origin == 0) break;
-    offset = origin;
-  }
-  return in_source;
 }
 
 }  // namespace xenoscope::symbolizer

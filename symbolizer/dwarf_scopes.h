@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "symbolizer/disjoint_ranges.h"
@@ -27,10 +26,5 @@ struct DwarfScopes {
 
 // Reads all entries of a unit. O(length).
 DwarfScopes ReadScopes(const DwarfReader& reader, const DwarfUnit& unit, WorkLimit& limit);
-
-// The name that the entry at `offset` has, or what it is an instance of: as the linker knows it,
-// else as in the source. Empty when it has none. `units` are all of the file.
-std::string_view NameOfEntry(const DwarfReader& reader, const std::vector<const DwarfUnit*>& units,
-                             uint64_t offset, WorkLimit& limit);
 
 }  // namespace xenoscope::symbolizer

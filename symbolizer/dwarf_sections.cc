@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, DwarfSections::kCount> kNames = {
     ".debug_info",   ".debug_abbrev",   ".debug_line", ".debug_str",        ".debug_line_str",
     ".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets"};
 
+constexpr std::string_view kSplitSuffix = ".dwo";
+
 // What sections may decompress to together: real ones grow to 3 to 7 times their size.
 constexpr uint64_t kGrowth = 12;
 constexpr uint64_t kAlwaysAllowed = uint64_t{16} << 20;
@@ -67,7 +69,7 @@ absl::Status Decompress(const CompressionHeader& header, std::byte* into) {
 
 }  // namespace
 
-absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes bytes) {
+absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes bytes, Kind kind) {
   DwarfSections sections;
   size_t names = 0;
   GElf_Ehdr elf_header;
@@ -89,7 +91,12 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
     }
     const char* name = elf_strptr(file.get(), names, header.sh_name);
     if (name == nullptr || header.sh_type == SHT_NOBITS) continue;
-    const auto known = std::find(kNames.begin(), kNames.end(), name);
+    std::string_view plain(name);
+    if (kind == Kind::kSplit) {
+      if (!plain.ends_with(kSplitSuffix)) continue;
+      plain.remove_suffix(kSplitSuffix.size());
+    }
+    const auto known = std::find(kNames.begin(), kNames.end(), plain);
     if (known == kNames.end()) continue;
     const auto number = static_cast<size_t>(known - kNames.begin());
     const auto content = Slice(bytes, header.sh_offset, header.sh_size);
@@ -129,6 +136,21 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
     return NotFoundError("it has no debug information");
   }
   return sections;
+}
+
+DwarfSections DwarfSections::OfSplit(const DwarfSections& split, const DwarfSections& whole) {
+  DwarfSections sections;
+  sections.sections_ = split.sections_;
+  sections.sections_[kAddr] = whole.of(kAddr);
+  sections.sections_[kRanges] = whole.of(kRanges);
+  sections.text_begin_ = whole.text_begin_;
+  return sections;
+}
+
+bool DwarfSections::Narrow(Name name, uint64_t begin, uint64_t size) {
+  const auto part = Slice(sections_[name], begin, size);
+  if (part) sections_[name] = *part;
+  return part.has_value();
 }
 
 uint64_t DwarfSections::size() const {

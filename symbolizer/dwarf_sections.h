@@ -1,10 +1,15 @@
 // The sections of an ELF file that hold its debug information, decompressed where they are
 // compressed (SHF_COMPRESSED, with zlib or zstd).
+//
+// Split DWARF (DWARF 5, 7.3.2) leaves most of it in other files, in sections whose names end with
+// .dwo: NAME.dwo of one unit, or PROGRAM.dwp of all, whose index says which parts are of which
+// unit.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
@@ -27,11 +32,19 @@ class DwarfSections {
     kStrOffsets,
     kCount
   };
+  enum class Kind : uint8_t { kWhole, kSplit };  // kSplit: the sections whose names end with .dwo
 
   // The file's bytes must outlive it. Two sections are decompressed at once. Errors: no debug
   // information; a section that is damaged, or decompresses to more than some ten times its size
   // (hostile: DWARF does not).
-  static absl::StatusOr<DwarfSections> Read(const ElfFile& file, Bytes bytes);
+  static absl::StatusOr<DwarfSections> Read(const ElfFile& file, Bytes bytes,
+                                            Kind kind = Kind::kWhole);
+
+  // Those of a split file, or a part of them, with what it takes from the file that names it:
+  // addresses, version 4's ranges, and where code begins. Both must outlive it.
+  static DwarfSections OfSplit(const DwarfSections& split, const DwarfSections& whole);
+  // Only [begin, begin + size) of a section from now on; false where it does not reach so far.
+  bool Narrow(Name name, uint64_t begin, uint64_t size);
 
   // Empty where the file has no such section.
   Bytes of(Name name) const { return sections_[name]; }

@@ -29,7 +29,9 @@ std::vector<DwarfUnit> ReadUnits(const DwarfSections& sections) {
       type = cursor.U8();
       unit.encoding.address_size = cursor.U8();
       unit.abbreviations_at = cursor.Unsigned(unit.encoding.offset_size);
-      if (type == DW_UT_skeleton || type == DW_UT_split_compile) cursor.Skip(8);
+      if (type == DW_UT_skeleton || type == DW_UT_split_compile) {
+        unit.split_id = cursor.Take<uint64_t>();
+      }
     } else {
       unit.abbreviations_at = cursor.Unsigned(unit.encoding.offset_size);
       unit.encoding.address_size = cursor.U8();
@@ -139,6 +141,15 @@ DwarfValue DwarfReader::ReadForm(const DwarfUnit& unit, uint16_t form, int64_t i
       return {
           DwarfValue::kReference,
           cursor.Unsigned(unit.encoding.version <= 2 ? unit.encoding.address_size : offset_size)};
+    case DW_FORM_strp_sup:
+    case DW_FORM_GNU_strp_alt:
+      return text(TextAt(shared_texts_, cursor.Unsigned(offset_size)));
+    case DW_FORM_GNU_ref_alt:
+      return {DwarfValue::kSharedReference, cursor.Unsigned(offset_size)};
+    case DW_FORM_ref_sup4:
+      return {DwarfValue::kSharedReference, cursor.Unsigned(4)};
+    case DW_FORM_ref_sup8:
+      return {DwarfValue::kSharedReference, cursor.Unsigned(8)};
     default: {
       DwarfSkip skip;
       if (SkipOf(form, unit.encoding, skip)) Skip(skip, unit.encoding, cursor);
@@ -180,6 +191,8 @@ void DwarfReader::ReadRoot(DwarfUnit& unit, WorkLimit& limit, DwarfExtent& exten
     if (name == DW_AT_str_offsets_base) unit.str_offsets_base = value.number;
     if (name == DW_AT_addr_base || name == DW_AT_GNU_addr_base) unit.addr_base = value.number;
     if (name == DW_AT_rnglists_base) unit.rnglists_base = value.number;
+    if (name == DW_AT_GNU_ranges_base) unit.split_ranges_base = value.number;
+    if (name == DW_AT_GNU_dwo_id) unit.split_id = value.number;
   });
   for_each([&unit, &extent](uint16_t name, const DwarfValue& value) {
     extent.Take(name, value);
@@ -187,6 +200,7 @@ void DwarfReader::ReadRoot(DwarfUnit& unit, WorkLimit& limit, DwarfExtent& exten
       unit.line_program = value.number;
     }
     if (name == DW_AT_comp_dir) unit.directory = value.text;
+    if (name == DW_AT_dwo_name || name == DW_AT_GNU_dwo_name) unit.split_name = value.text;
     if (name == DW_AT_low_pc) unit.low_pc = value.number;
   });
 }
@@ -198,8 +212,9 @@ void DwarfReader::Add(AddressRange range, std::vector<AddressRange>& ranges) con
 void DwarfReader::AddRanges(const DwarfUnit& unit, const DwarfExtent& extent, WorkLimit& limit,
                             std::vector<AddressRange>& ranges) const {
   if (extent.ranges.kind == DwarfValue::kNumber) {
-    return unit.encoding.version >= 5 ? AddListedRanges(unit, extent.ranges.number, limit, ranges)
-                                      : AddOldRanges(unit, extent.ranges.number, limit, ranges);
+    return unit.encoding.version >= 5
+               ? AddListedRanges(unit, extent.ranges.number, limit, ranges)
+               : AddOldRanges(unit, unit.ranges_base + extent.ranges.number, limit, ranges);
   }
   if (extent.ranges.kind == DwarfValue::kRangeIndex) {
     const unsigned size = unit.encoding.offset_size;

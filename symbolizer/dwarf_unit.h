@@ -28,8 +28,13 @@ struct DwarfUnit {
   uint64_t str_offsets_base = 0;
   uint64_t addr_base = 0;
   uint64_t rnglists_base = 0;
+  uint64_t ranges_base = 0;              // of version 4's split units
   std::optional<uint64_t> line_program;  // in .debug_line
   std::string_view directory;
+  // Split DWARF: where the rest of it is, and the number that both parts have.
+  std::string_view split_name;
+  uint64_t split_id = 0;
+  uint64_t split_ranges_base = 0;
 };
 
 // The headers of all units, in order of their offsets; those of types are left out. A damaged
@@ -37,9 +42,17 @@ struct DwarfUnit {
 std::vector<DwarfUnit> ReadUnits(const DwarfSections& sections);
 
 struct DwarfValue {
-  enum Kind : uint8_t { kNone, kNumber, kAddress, kText, kReference, kRangeIndex };
+  enum Kind : uint8_t {
+    kNone,
+    kNumber,
+    kAddress,
+    kText,
+    kReference,
+    kSharedReference,  // into the .debug_info of the file that dwz made for several
+    kRangeIndex
+  };
   Kind kind = kNone;
-  uint64_t number = 0;  // kReference: an offset in .debug_info
+  uint64_t number = 0;  // of references: an offset in .debug_info
   std::string_view text = {};
 };
 
@@ -60,7 +73,9 @@ struct DwarfExtent {
 
 class DwarfReader {
  public:
-  explicit DwarfReader(const DwarfSections& sections) : sections_(sections) {}
+  // `shared_texts`: the .debug_str of the file that dwz made for several.
+  explicit DwarfReader(const DwarfSections& sections, Bytes shared_texts = {})
+      : sections_(sections), shared_texts_(shared_texts) {}
 
   // The value at the cursor, which moves behind it.
   DwarfValue ReadValue(const DwarfUnit& unit, const DwarfAttribute& attribute,
@@ -85,6 +100,7 @@ class DwarfReader {
   void Add(AddressRange range, std::vector<AddressRange>& ranges) const;
 
   const DwarfSections& sections_;
+  Bytes shared_texts_;
 };
 
 }  // namespace xenoscope::symbolizer

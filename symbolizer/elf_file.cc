@@ -13,6 +13,14 @@ namespace xenoscope::symbolizer {
 bool IsElf(Bytes bytes) { return AsText(bytes).starts_with(std::string_view(ELFMAG, SELFMAG)); }
 
 absl::StatusOr<ElfFile> ElfFile::Open(Bytes bytes) {
+  XENOSCOPE_ASSIGN_OR_RETURN(ElfFile file, OpenAny(bytes));
+  if (!file.linked_) {
+    return InvalidError("it is no linked ELF file: its functions have no addresses");
+  }
+  return file;
+}
+
+absl::StatusOr<ElfFile> ElfFile::OpenAny(Bytes bytes) {
   if (!IsElf(bytes)) return InvalidError("it is not an ELF file");
   if (elf_version(EV_CURRENT) == EV_NONE) return InternalError("libelf is older than its header");
   ElfFile file;
@@ -24,13 +32,25 @@ absl::StatusOr<ElfFile> ElfFile::Open(Bytes bytes) {
   if (!file.elf_ || gelf_getehdr(file.get(), &header) == nullptr) {
     return InvalidError("it is a damaged ELF file: {}", elf_errmsg(-1));
   }
-  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) {
-    return InvalidError(
-        "it is no linked ELF file (its type is {}): its functions have no addresses",
-        header.e_type);
-  }
+  file.linked_ = header.e_type == ET_EXEC || header.e_type == ET_DYN;
   file.position_independent_ = header.e_type == ET_DYN;
   return file;
+}
+
+Bytes ElfFile::Section(std::string_view name) const {
+  size_t names = 0;
+  if (elf_getshdrstrndx(get(), &names) != 0) return {};
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(get(), section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* of_section = elf_strptr(get(), names, header.sh_name);
+    if (of_section == nullptr || of_section != name) continue;
+    const Elf_Data* data = elf_rawdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) return {};
+    return {static_cast<const std::byte*>(data->d_buf), data->d_size};
+  }
+  return {};
 }
 
 std::string ElfFile::BuildId() const {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
@@ -17,10 +18,14 @@ class ElfFile {
  public:
   // Error: not ELF, damaged, or an object file, whose functions have no addresses yet.
   static absl::StatusOr<ElfFile> Open(Bytes bytes);
+  // An object file, too: those of split DWARF are.
+  static absl::StatusOr<ElfFile> OpenAny(Bytes bytes);
 
   Elf* get() const { return elf_.get(); }
   // ET_DYN: it runs where it was loaded, and its addresses are relative to that.
   bool position_independent() const { return position_independent_; }
+  // The bytes of the section of this name, as they are in the file; empty: there is none.
+  Bytes Section(std::string_view name) const;
   // Of the note NT_GNU_BUILD_ID, in hexadecimal; empty when there is none.
   std::string BuildId() const;
 
@@ -30,6 +35,7 @@ class ElfFile {
   };
   std::unique_ptr<Elf, Closer> elf_;
   bool position_independent_ = false;
+  bool linked_ = false;
 };
 
 }  // namespace xenoscope::symbolizer

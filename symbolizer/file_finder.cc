@@ -13,11 +13,30 @@
 #include <utility>
 
 #include "base/error.h"
+#include "symbolizer/dwarf_cursor.h"
 
 namespace xenoscope::symbolizer {
 namespace {
 
 constexpr const char* kDebugDirectory = "/usr/lib/debug";
+
+std::string Hexadecimal(Bytes bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  return text;
+}
+
+// The build-id of a file that dwz made; of DWARF 5 it is in .debug_sup.
+std::string IdOfAlt(const ElfFile& elf) {
+  DwarfCursor sup(elf.Section(".debug_sup"));
+  if (sup.AtEnd()) return elf.BuildId();
+  sup.Skip(2);  // the version
+  if (sup.U8() == 0) return {};
+  sup.Text();
+  const uint64_t length = sup.Uleb();
+  if (sup.failed() || length != sup.left()) return {};
+  return Hexadecimal(sup.Rest());
+}
 
 // A file descriptor, closed when it goes.
 class Descriptor {
@@ -70,6 +89,54 @@ DebugLink DebugLinkOf(const ElfFile& elf) {
   link.name = name;
   link.crc = crc;
   return link;
+}
+
+AltLink AltLinkOf(const ElfFile& elf) {
+  AltLink link;
+  DwarfCursor old(elf.Section(".gnu_debugaltlink"));
+  DwarfCursor sup(elf.Section(".debug_sup"));
+  Bytes id;
+  if (!old.AtEnd()) {
+    link.name = old.Text();
+    id = old.Rest();
+  } else if (!sup.AtEnd()) {
+    const auto version = sup.Take<uint16_t>();
+    const bool is_supplementary = sup.U8() != 0;
+    link.name = sup.Text();
+    const uint64_t length = sup.Uleb();
+    if (version < 2 || is_supplementary || length != sup.left()) return {};
+    id = sup.Rest();
+  }
+  constexpr size_t kLongestId = 64;
+  if (id.size() > kLongestId) return {};
+  link.build_id = Hexadecimal(id);
+  return link;
+}
+
+absl::StatusOr<FileFinder::Found> FileFinder::AltFileOf(const AltLink& link,
+                                                        const std::string& path) const {
+  const std::string& id = link.build_id;
+  if (auto content = OpenImage(id + ".debug"); content.ok()) {
+    const auto elf = ElfFile::OpenAny(content->bytes());
+    if (elf.ok() && IdOfAlt(*elf) == id) return Found{*std::move(content), id + ".debug"};
+  }
+  if (id.size() > 2) {
+    const std::string by_id =
+        fmt::format("{}/.build-id/{}/{}.debug", kDebugDirectory, id.substr(0, 2), id.substr(2));
+    auto content = Open(by_id);
+    if (!content.ok() && root_ != "/") content = FileContent::Open(by_id);
+    if (content.ok()) {
+      const auto elf = ElfFile::OpenAny(content->bytes());
+      if (elf.ok() && IdOfAlt(*elf) == id) return Found{*std::move(content), by_id};
+    }
+  }
+  const std::filesystem::path name(link.name);
+  const std::string named =
+      (name.is_absolute() ? name : std::filesystem::path(path).parent_path() / name).string();
+  XENOSCOPE_ASSIGN_OR_RETURN(FileContent content, Open(named));
+  XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::OpenAny(content.bytes()));
+  if (IdOfAlt(elf) != id) return InvalidError("{} is of another build", named);
+  return Found{std::move(content), named};
 }
 
 absl::StatusOr<FileFinder::Found> FileFinder::DebugFileOf(const ElfFile& elf,

@@ -2,14 +2,16 @@
 // chose, neither links nor "..", leads out of.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "symbolizer/elf_file.h"
 #include "symbolizer/file_content.h"
 
 namespace xenoscope::symbolizer {
+
+struct AltLink;
 
 class FileFinder {
  public:
@@ -38,6 +40,10 @@ class FileFinder {
   // none, or only those of other builds.
   absl::StatusOr<Found> DebugFileOf(const ElfFile& elf, const std::string& path) const;
 
+  // The file that dwz made for several files, one of which was at `path`: by its build-id as above,
+  // or by its name, which may be relative to that file. Error: not there, or of another build.
+  absl::StatusOr<Found> AltFileOf(const AltLink& link, const std::string& path) const;
+
   const std::string& root() const { return root_; }
 
  private:
@@ -54,5 +60,12 @@ struct DebugLink {
   uint32_t crc = 0;
 };
 DebugLink DebugLinkOf(const ElfFile& elf);
+
+// What .gnu_debugaltlink, or DWARF 5's .debug_sup, says; empty where there is none.
+struct AltLink {
+  std::string name;
+  std::string build_id;  // hexadecimal
+};
+AltLink AltLinkOf(const ElfFile& elf);
 
 }  // namespace xenoscope::symbolizer

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "symbolizer/plt_symbols.h"
 #include "symbolizer/small_debug_file.h"
 
 namespace xenoscope::symbolizer {
@@ -42,6 +43,13 @@ const FileContent* ImageFile::DebugFile() {
 }
 
 absl::StatusOr<ElfSymbols> ImageFile::ReadSymbols(std::string_view image) {
+  absl::StatusOr<ElfSymbols> symbols = ReadTables(image);
+  // Debug files do not have the code.
+  if (symbols.ok()) AddPltEntries(elf_, symbols->table);
+  return symbols;
+}
+
+absl::StatusOr<ElfSymbols> ImageFile::ReadTables(std::string_view image) {
   absl::StatusOr<ElfSymbols> own = ReadElf(elf_, image);
   if (own.ok() && !own->only_dynamic) return own;
   const auto read = [image](Bytes bytes) -> absl::StatusOr<ElfSymbols> {
@@ -68,11 +76,11 @@ absl::StatusOr<ElfSymbols> ImageFile::ReadSymbols(std::string_view image) {
 DebugInfo* ImageFile::debug_info() {
   if (opened_debug_info_) return debug_info_.get();
   opened_debug_info_ = true;
-  if (auto own = DebugInfo::Open(content_); own.ok()) {
+  if (auto own = DebugInfo::Open(content_, finder_, {path_}); own.ok()) {
     debug_info_ = *std::move(own);
     debug_path_ = path_;
   } else if (DebugFile() != nullptr) {
-    if (auto debug = DebugInfo::Open(debug_file_); debug.ok()) {
+    if (auto debug = DebugInfo::Open(debug_file_, finder_, {debug_file_path_, path_}); debug.ok()) {
       debug_info_ = *std::move(debug);
       debug_path_ = debug_file_path_;
     }

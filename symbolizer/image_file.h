@@ -46,7 +46,8 @@ class ImageFile {
   const FileContent* DebugFile();
 
   // The functions of .symtab, else of its debug file, of the small one inside it (.gnu_debugdata),
-  // else of .dynsym. The names live as long as the file. Error: none, and why.
+  // else of .dynsym; and the entries of .plt. The names live as long as the file. Error: none, and
+  // why.
   absl::StatusOr<ElfSymbols> ReadSymbols(std::string_view image);
   // Lines and inlined frames, read when first asked for; null where there is no DWARF.
   DebugInfo* debug_info();
@@ -67,6 +68,7 @@ class ImageFile {
   };
 
   ImageFile() = default;
+  absl::StatusOr<ElfSymbols> ReadTables(std::string_view image);
 
   std::shared_ptr<const FileContent> content_;
   ElfFile elf_;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "symbolizer/disassembly.h"
 #include "symbolizer/symbol_lines.h"
 
@@ -38,32 +39,27 @@ std::string NameOf(std::string_view path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// The file's lines; nothing when it is not there.
-std::optional<std::vector<std::string>> ReadSource(const FileFinder& sources,
-                                                   const std::string& path) {
-  // A compiler that was told to leave out where it ran gives paths that begin anywhere.
-  for (const std::string& candidate : {path, "/" + NameOf(path)}) {
-    const auto content = sources.Open(candidate);
-    if (!content.ok()) continue;
-    std::vector<std::string> lines;
-    ForEachLine(AsText(content->bytes()), [&lines](std::string_view line, uint64_t) {
-      std::string& text = lines.emplace_back();
-      for (const char c : line.substr(0, kLongestLine)) {
-        if (c == '\t') {
-          text.append(8 - text.size() % 8, ' ');
-        } else if (c != '\r') {
-          text += c;
-        }
+absl::StatusOr<std::vector<std::string>> ReadSource(const SourceFinder& sources,
+                                                    const std::string& path) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const FileContent content, sources.Open(path));
+  std::vector<std::string> lines;
+  ForEachLine(AsText(content.bytes()), [&lines](std::string_view line, uint64_t) {
+    std::string& text = lines.emplace_back();
+    for (const char c : line.substr(0, kLongestLine)) {
+      if (c == '\t') {
+        text.append(8 - text.size() % 8, ' ');
+      } else if (static_cast<unsigned char>(c) >= ' ' && c != '\x7f') {  // nothing for a terminal
+        text += c;
       }
-    });
-    return lines;
-  }
-  return std::nullopt;
+    }
+  });
+  return lines;
 }
 
 std::vector<ListedLine::Inlined> MostFirst(
     const std::map<std::string, std::vector<double>>& inlined) {
   std::vector<ListedLine::Inlined> sorted;
+  sorted.reserve(inlined.size());
   for (const auto& [function, samples] : inlined) sorted.push_back({function, samples});
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return Sum(a.samples) > Sum(b.samples); });
@@ -72,10 +68,12 @@ std::vector<ListedLine::Inlined> MostFirst(
 
 }  // namespace
 
-std::optional<Listing> ListSource(const CodePlace& function,
-                                  std::span<const SampledAddress> samples,
-                                  const FileFinder& sources) {
-  if (function.file == nullptr || function.file->debug_info() == nullptr) return std::nullopt;
+absl::StatusOr<Listing> ListSource(const CodePlace& function,
+                                   std::span<const SampledAddress> samples,
+                                   const SourceFinder& sources) {
+  if (function.file == nullptr || function.file->debug_info() == nullptr) {
+    return NotFoundError("no file with its debug information is at hand, which would have lines");
+  }
   DebugInfo& debug_info = *function.file->debug_info();
   std::vector<CodeFrame> frames;
   // The function may be in several files, by #include: the one with most samples is shown.
@@ -86,13 +84,12 @@ std::optional<Listing> ListSource(const CodePlace& function,
       files[std::string(frames.back().file)] += Sum(sample.samples);
     }
   }
-  if (files.empty()) return std::nullopt;
+  if (files.empty()) return NotFoundError("debug information has no lines for it");
   const std::string path =
       std::max_element(files.begin(), files.end(), [](const auto& a, const auto& b) {
         return a.second < b.second;
       })->first;
-  const auto source = ReadSource(sources, path);
-  if (!source) return std::nullopt;
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::string> source, ReadSource(sources, path));
 
   std::map<uint32_t, OfLine> lines;
   OfLine elsewhere;
@@ -135,7 +132,7 @@ std::optional<Listing> ListSource(const CodePlace& function,
     const auto found = lines.find(number);
     ListedLine& line = listing.lines.emplace_back();
     line.place = fmt::format("{}", number);
-    if (number <= source->size()) line.code = (*source)[number - 1];
+    if (number <= source.size()) line.code = source[number - 1];
     if (found == lines.end()) continue;
     line.samples = found->second.samples;
     line.inlined = MostFirst(found->second.inlined);

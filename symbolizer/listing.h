@@ -1,14 +1,14 @@
 // The code of one function as lines of its source, or as instructions, with samples beside them.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/mode.h"
-#include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
+#include "symbolizer/source_finder.h"
 
 namespace xenoscope::symbolizer {
 
@@ -38,10 +38,11 @@ struct Listing {
 
 // By lines of the file in which the function is written; samples of what is inlined into it count
 // for the line that calls it. Samples of no such line have one of their own. Lines far from all
-// samples are left out. Nothing where lines are not known, or `sources` does not have the file.
-std::optional<Listing> ListSource(const CodePlace& function,
-                                  std::span<const SampledAddress> samples,
-                                  const FileFinder& sources);
+// samples are left out. Error, for a user: lines are not known, or `sources` does not have the
+// file.
+absl::StatusOr<Listing> ListSource(const CodePlace& function,
+                                   std::span<const SampledAddress> samples,
+                                   const SourceFinder& sources);
 
 // By instructions; without the code only those that have samples, as addresses.
 Listing ListInstructions(const CodePlace& function, std::span<const SampledAddress> samples);

@@ -134,6 +134,11 @@ std::vector<UsedFile> ProcessImages::UsedFiles() const {
     if (const FileContent* debug = file.image->DebugFile()) {
       used.push_back({file.build_id + ".debug", debug->bytes()});
     }
+    const DebugInfo* debug_info = file.image->debug_info();
+    if (debug_info == nullptr) continue;
+    for (const CompanionFile& companion : debug_info->Companions()) {
+      used.push_back({companion.name, companion.content});
+    }
   }
   return used;
 }

@@ -1,10 +1,9 @@
 #include "symbolizer/small_debug_file.h"
 
-#include <gelf.h>
 #include <lzma.h>
 
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -40,22 +39,10 @@ absl::StatusOr<std::string> DecompressXz(Bytes compressed) {
 }  // namespace
 
 absl::StatusOr<FileContent> SmallDebugFileOf(const ElfFile& elf) {
-  size_t names = 0;
-  if (elf_getshdrstrndx(elf.get(), &names) != 0) return InvalidError("it is damaged");
-  Elf_Scn* section = nullptr;
-  while ((section = elf_nextscn(elf.get(), section)) != nullptr) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_PROGBITS) continue;
-    const char* name = elf_strptr(elf.get(), names, header.sh_name);
-    if (name == nullptr || std::string_view(name) != ".gnu_debugdata") continue;
-    const Elf_Data* data = elf_rawdata(section, nullptr);
-    if (data == nullptr || data->d_buf == nullptr) return InvalidError("it is damaged");
-    XENOSCOPE_ASSIGN_OR_RETURN(
-        std::string content,
-        DecompressXz({static_cast<const std::byte*>(data->d_buf), data->d_size}));
-    return FileContent::Of(std::move(content));
-  }
-  return NotFoundError("it has no .gnu_debugdata");
+  const Bytes compressed = elf.Section(".gnu_debugdata");
+  if (compressed.empty()) return NotFoundError("it has no .gnu_debugdata");
+  XENOSCOPE_ASSIGN_OR_RETURN(std::string content, DecompressXz(compressed));
+  return FileContent::Of(std::move(content));
 }
 
 }  // namespace xenoscope::symbolizer

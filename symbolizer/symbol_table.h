@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +20,7 @@ enum class Binding : uint8_t { kLocal, kWeak, kGlobal };
 struct Symbol {
   Address address = 0;
   uint64_t size = 0;           // 0: unknown
-  std::string_view name = {};  // into the reader's input
+  std::string_view name = {};  // into the reader's input, or SymbolTable::made_names
   Binding binding = Binding::kLocal;
   uint32_t image = 0;  // index into SymbolTable::images
 };
@@ -41,6 +43,8 @@ struct SymbolTable {
   std::vector<Symbol> functions;
   std::vector<Address> ends;
   LineCounts lines;
+  // Names that the input does not have; copies of the table share them.
+  std::shared_ptr<std::deque<std::string>> made_names = std::make_shared<std::deque<std::string>>();
   std::optional<Address> stext;  // of _stext or _text: what KASLR moves is measured by it
   std::optional<Address> etext;  // of _etext
 

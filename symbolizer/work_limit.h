@@ -16,6 +16,10 @@ class WorkLimit {
     return left_.fetch_sub(static_cast<int64_t>(steps), std::memory_order_relaxed) >=
            static_cast<int64_t>(steps);
   }
+  // More is allowed: another file is read.
+  void Give(uint64_t steps) {
+    if (!exhausted()) left_.fetch_add(static_cast<int64_t>(steps), std::memory_order_relaxed);
+  }
   bool exhausted() const { return left_.load(std::memory_order_relaxed) < 0; }
 
  private:

@@ -2,6 +2,7 @@
 // what scripts/bench-symbolize times, and what tests compare with other programs.
 //
 //   symbolize FILE < ADDRESSES        as `llvm-symbolizer -f -i` prints them, without columns
+//   symbolize --names FILE < ADDRESSES   the symbol table's functions alone, a line each
 //   symbolize --lookups FILE N        how long N lookups take once all is read, and the memory
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -91,6 +92,18 @@ absl::Status Print(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status PrintNames(const std::string& path) {
+  XENOSCOPE_ASSIGN_OR_RETURN(FileContent content, FileContent::Open(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(auto file, ImageFile::Open(std::move(content), path, FileFinder()));
+  XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, file->ReadSymbols(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(const SymbolIndex names, SymbolIndex::Build(symbols.table));
+  for (const Address address : ReadAddresses()) {
+    const uint32_t symbol = names.Find(address);
+    fmt::print("{}\n", symbol == SymbolIndex::kNoSymbol ? "??" : Demangled(names.Name(symbol)));
+  }
+  return absl::OkStatus();
+}
+
 double MostMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -138,18 +151,24 @@ absl::Status TimeLookups(const std::string& path, size_t count) {
 
 int main(int argc, char** argv) {
   using xenoscope::symbolizer::Print;
+  using xenoscope::symbolizer::PrintNames;
   using xenoscope::symbolizer::TimeLookups;
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   absl::Status status;
   size_t count = 0;
   if (arguments.size() == 1) {
     status = Print(arguments[0]);
+  } else if (arguments.size() == 2 && arguments[0] == "--names") {
+    status = PrintNames(arguments[1]);
   } else if (arguments.size() == 3 && arguments[0] == "--lookups" &&
              std::from_chars(arguments[2].data(), arguments[2].data() + arguments[2].size(), count)
                      .ec == std::errc()) {
     status = TimeLookups(arguments[1], count);
   } else {
-    std::fputs("symbolize FILE < ADDRESSES | symbolize --lookups FILE N\n", stderr);
+    std::fputs(
+        "symbolize FILE < ADDRESSES | symbolize --names FILE < ADDRESSES | "
+        "symbolize --lookups FILE N\n",
+        stderr);
     return 2;
   }
   if (status.ok()) return 0;
