@@ -15,6 +15,7 @@ bool IsKnown(const ChunkHeader& header) {
       return header.entry_size >= sizeof(Entry);
     case ChunkKind::kTimed:
     case ChunkKind::kProcesses:
+    case ChunkKind::kStoppedWithCallers:
       return header.entry_size == kWordSize;
   }
   return false;
@@ -22,7 +23,7 @@ bool IsKnown(const ChunkHeader& header) {
 
 uint64_t SamplesIn(const ChunkHeader& header) {
   if (header.kind == ChunkKind::kProcesses) return 0;
-  return header.kind == ChunkKind::kTimed ? header.items : header.count;
+  return HoldsItems(header.kind) ? header.items : header.count;
 }
 
 }  // namespace

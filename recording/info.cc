@@ -9,4 +9,9 @@ const DomainInfo* RecordingInfo::Domain(DomainId id) const {
   return found == domains.end() ? nullptr : &*found;
 }
 
+std::string RecordingInfo::NameOf(DomainId id) const {
+  const DomainInfo* const domain = Domain(id);
+  return domain == nullptr ? std::string() : domain->name;
+}
+
 }  // namespace xenoscope::recording

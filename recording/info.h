@@ -18,7 +18,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 3};
+inline constexpr FormatVersion kFormat{1, 4};
 
 // kRecording in a recording that is not being written any more: its writer was killed.
 enum class State : uint8_t { kRecording, kComplete };
@@ -145,7 +145,9 @@ struct LookCounters {
   uint64_t failed = 0;        // Xen refused
   Cycles stopped_cycles = 0;  // at most, all stops together
   Cycles longest_stop = 0;
-  bool gone = false;  // while it was looked at
+  uint64_t callers = 0;     // that were found on the stacks
+  uint64_t cut_chains = 0;  // that did not end in an outermost frame
+  bool gone = false;        // while it was looked at
   bool operator==(const LookCounters&) const = default;
 };
 
@@ -220,6 +222,8 @@ struct RecordingInfo {
 
   // The domain, or nullptr.
   const DomainInfo* Domain(DomainId id) const;
+  // Its name; empty when it has none, or is not known.
+  std::string NameOf(DomainId id) const;
 };
 
 }  // namespace xenoscope::recording

@@ -231,6 +231,8 @@ Json LooksToJson(const LookCounters& looks) {
           {"failed", looks.failed},
           {"stopped_cycles", looks.stopped_cycles},
           {"longest_stop", looks.longest_stop},
+          {"callers", looks.callers},
+          {"cut_chains", looks.cut_chains},
           {"gone", looks.gone}};
 }
 
@@ -243,6 +245,8 @@ LookCounters ReadLooks(const Fields& fields) {
   fields.Read("failed", looks.failed);
   fields.Read("stopped_cycles", looks.stopped_cycles);
   fields.Read("longest_stop", looks.longest_stop);
+  fields.Read("callers", looks.callers);
+  fields.Read("cut_chains", looks.cut_chains);
   fields.Read("gone", looks.gone);
   return looks;
 }

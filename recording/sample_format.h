@@ -13,7 +13,7 @@ inline constexpr uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 struct FileHeader {
   std::array<char, 8> magic = kSampleMagic;
   uint16_t major = 1;
-  uint16_t minor = 3;
+  uint16_t minor = 4;
   uint32_t header_size = sizeof(kSampleMagic) + 8;  // chunks begin here
 };
 static_assert(sizeof(FileHeader) == 16);
@@ -24,6 +24,7 @@ enum class ChunkKind : uint16_t {
   kStopped = 2,    // read from a vCPU while it was stopped, between `previous_before` and `after`
   kTimed = 3,      // each with its own vCPU, time, thread and call chain: TimedEntry
   kProcesses = 4,  // of programs and what they map: ProcessEntry; no samples
+  kStoppedWithCallers = 5,  // as kStopped, in the form of kTimed
 };
 
 // The entries that one drain found in the buffer of one vCPU, or one look at it.
@@ -38,10 +39,13 @@ struct ChunkHeader {
   uint64_t previous_before = 0;  // TSC read before the drain before this one
   uint64_t before = 0;           // TSC read before this drain looked into the buffer
   uint64_t after = 0;            // TSC read after this drain looked into the buffer
-  uint32_t items = 0;            // kTimed, kProcesses: how many there are; else 0
+  uint32_t items = 0;            // kTimed and later ones: how many there are; else 0
   uint32_t header_crc = 0;       // CRC-32 of the bytes of this header before this field
 };
 static_assert(sizeof(ChunkHeader) == 56);
+
+// Whether entries are the words of items, each of its own size.
+constexpr bool HoldsItems(ChunkKind kind) { return kind >= ChunkKind::kTimed; }
 
 struct Entry {
   uint64_t address = 0;
@@ -51,14 +55,14 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 16);
 
-// kTimed and kProcesses hold items of different sizes, each a whole number of words: `entry_size`
+// kTimed and later ones hold items of different sizes, each a whole number of words: `entry_size`
 // is that of a word and `count` the number of words, so that every reader knows their length.
 inline constexpr uint32_t kWordSize = 8;
 
 inline constexpr uint32_t kNoThread = 0xffff'ffff;  // the source does not know threads
 
-// One sample of kTimed; addresses of its callers follow, innermost first: first those in Xen, then
-// those in the kernel, then those in user mode.
+// One sample of kTimed or kStoppedWithCallers; addresses of its callers follow, innermost first:
+// first those in Xen, then those in the kernel, then those in user mode.
 struct TimedEntry {
   uint64_t address = 0;
   uint8_t mode = 0;

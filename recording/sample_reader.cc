@@ -16,8 +16,7 @@ std::optional<Sample> SampleReader::Next() {
     while (entries_.empty()) {
       if (!NextChunk()) return std::nullopt;
     }
-    const std::optional<Sample> sample =
-        chunk_.kind == ChunkKind::kTimed ? NextTimed() : NextEntry();
+    const std::optional<Sample> sample = HoldsItems(chunk_.kind) ? NextTimed() : NextEntry();
     if (sample) return sample;
   }
 }
@@ -29,7 +28,7 @@ bool SampleReader::NextChunk() {
     if (chunk->header.kind == ChunkKind::kProcesses) continue;
     chunk_ = chunk->header;
     entries_ = chunk->entries;
-    if (chunk_.kind == ChunkKind::kTimed) items_left_ = chunk_.items;
+    if (HoldsItems(chunk_.kind)) items_left_ = chunk_.items;
     return true;
   }
   return false;
@@ -77,6 +76,11 @@ std::optional<Sample> SampleReader::NextTimed() {
   if (entry->pid != kNoThread) sample.thread = Thread{entry->pid, entry->tid};
   // Xen, whose buffers have callers but no times, does not know whose a sample is.
   sample.timed = sample.thread.has_value();
+  if (sample.vcpu.domain == kDomXen) {
+    sample.pcpu = PcpuId{entry->vcpu};
+    sample.thread.reset();
+  }
+  sample.stopped = chunk_.kind == ChunkKind::kStoppedWithCallers;
   sample.callers = CallChain(*chain, entry->xen_callers, entry->kernel_callers);
   return sample;
 }

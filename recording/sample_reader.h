@@ -46,7 +46,7 @@ class SampleReader {
   size_t events_ = 0;
   ChunkHeader chunk_;
   Bytes entries_;            // of the chunk, those not yet yielded
-  uint32_t items_left_ = 0;  // of a chunk of kTimed
+  uint32_t items_left_ = 0;  // of a chunk that holds items
 };
 
 }  // namespace xenoscope::recording

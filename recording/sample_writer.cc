@@ -88,6 +88,10 @@ void SampleWriter::AppendStopped(VcpuRef vcpu, TscRange when, const Entry& entry
   AppendEntries(ChunkKind::kStopped, vcpu, {when.begin, when.begin, when.end}, {&entry, 1});
 }
 
+void SampleWriter::AppendStopped(DomainId domain, const TimedChunk& chunk) {
+  AppendWords(ChunkKind::kStoppedWithCallers, domain, chunk.items_, chunk.words_);
+}
+
 void SampleWriter::Append(DomainId domain, const TimedChunk& chunk) {
   AppendWords(ChunkKind::kTimed, domain, chunk.items_, chunk.words_);
 }

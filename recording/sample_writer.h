@@ -76,6 +76,9 @@ class SampleWriter {
   // Adds the entry of a vCPU that was stopped within `when` to be read. In memory until Flush.
   void AppendStopped(VcpuRef vcpu, TscRange when, const Entry& entry);
 
+  // Likewise, with callers: `chunk` has its one sample.
+  void AppendStopped(DomainId domain, const TimedChunk& chunk);
+
   // Adds samples that each have a time. In memory until Flush.
   void Append(DomainId domain, const TimedChunk& chunk);
   void Append(DomainId domain, const ProcessChunk& chunk);

@@ -203,6 +203,10 @@ void AgentSource::Write(Tsc until, recording::SampleWriter& writer) {
   held_.erase(held_.begin(), later);
 }
 
+absl::Status AgentSource::Welcome(const recording::DomainInfo& /*domain*/) {
+  return UnimplementedError("agents are asked only before sampling starts");
+}
+
 absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
   for (Guest& guest : guests_) {
     guest.session->Stop();

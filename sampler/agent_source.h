@@ -50,6 +50,7 @@ class AgentSource final : public Source {
   absl::Status Start() override;
   std::chrono::steady_clock::time_point Due() const override { return due_; }
   absl::Status Collect(recording::SampleWriter& writer) override;
+  absl::Status Welcome(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;

@@ -17,6 +17,7 @@
 #include "sampler/perf_events.h"
 #include "sampler/privcmd.h"
 #include "sampler/session_lock.h"
+#include "sampler/unread_trace.h"
 #include "sampler/vchan_channel.h"
 #include "sampler/vcpu_calls.h"
 #include "sampler/xenoprof_calls.h"
@@ -77,6 +78,7 @@ void AskXen(HostFacts& facts) {
   // Asking xenoprof ends the session of another, and what a killed one left must not be asked.
   const absl::StatusOr<SessionLock> lock = SessionLock::Take();
   facts.other = lock.status();
+  if (lock.ok()) facts.left_tracing = IsTracingForNobody();
   // An agent has one recorder at a time.
   if (lock.ok() && directory.ok()) facts.agents = AskAgents(**directory);
   if (!lock.ok()) {
@@ -147,6 +149,12 @@ Finding Agents(const HostFacts& facts) {
 Finding Trace(const HostFacts& facts) {
   if (!facts.xentrace.ok()) return No("trace", facts.xentrace);
   if (!facts.evtchn.ok()) return No("trace", facts.evtchn);
+  if (facts.left_tracing) {
+    return Yes(
+        "trace",
+        "Xen goes on tracing for nobody, since a recorder was killed (or xentrace -x ended); the "
+        "next `record` ends it, or `xentrace -T 1 /dev/null`");
+  }
   return Yes("trace", "records what the scheduler and VM exits do, and samples HVM and PVH guests");
 }
 

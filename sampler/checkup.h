@@ -19,6 +19,7 @@ struct HostFacts {
   bool pv = false;            // dom0 is a PV domain
   absl::Status other;         // FailedPrecondition: another recording goes on
   bool left_running = false;  // xenoprof, by a recording that was killed
+  bool left_tracing = false;  // Xen, for nobody
   absl::Status xenstore;
   size_t guests = 0;
   uint32_t pcpus = 0;

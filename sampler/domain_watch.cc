@@ -78,13 +78,31 @@ void DomainWatch::Look(RecordingInfo& info) {
   }
 }
 
+bool DomainWatch::IsUnknown(const DomainInfo& domain) const {
+  const auto readings = readings_.find(domain.id);
+  return readings != readings_.end() && readings->second < kMostReadings && !domain.died &&
+         (domain.name.empty() || domain.vcpus == 0 ||
+          domain.type == recording::DomainType::kUnknown);
+}
+
 void DomainWatch::Welcome(RecordingInfo& info, const std::set<DomainId>& listed, TscRange when) {
-  const auto is_known = [&](DomainId id) { return info.Domain(id) != nullptr; };
+  const auto is_known = [&](DomainId id) {
+    const DomainInfo* const domain = info.Domain(id);
+    return domain != nullptr && !IsUnknown(*domain);
+  };
   if (std::ranges::all_of(listed, is_known)) return;
   absl::StatusOr<std::vector<DomainInfo>> now = directory_.List();
   if (!now.ok()) return;
   for (DomainInfo& domain : *now) {
     if (is_known(domain.id)) continue;
+    ++readings_[domain.id];
+    const auto known = std::ranges::find(info.domains, domain.id, &DomainInfo::id);
+    if (known != info.domains.end()) {
+      known->name = domain.name;
+      known->type = domain.type;
+      known->vcpus = domain.vcpus;
+      continue;
+    }
     info.changes.push_back({Kind::kCreated, domain.id, std::nullopt, when});
     info.domains.push_back(std::move(domain));
   }

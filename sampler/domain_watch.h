@@ -24,9 +24,10 @@ class DomainWatch {
   DomainWatch(DomainDirectory& directory, std::unique_ptr<VcpuCalls> calls,
               std::function<Tsc()> read_tsc);
 
-  // Adds to info.changes what happened since the last look, and to info.domains who came. The first
-  // look takes those of info.domains as they are. One hypercall a domain, and one a vCPU of domains
-  // that have more or fewer of them online than before.
+  // Adds to info.changes what happened since the last look, and to info.domains who came (whose
+  // name, type and vCPUs may come with a later look). The first look takes those of info.domains as
+  // they are. One hypercall a domain, and one a vCPU of domains that have more or fewer of them
+  // online than before.
   void Look(recording::RecordingInfo& info);
 
  private:
@@ -35,11 +36,15 @@ class DomainWatch {
     std::set<VcpuId> online;
     bool gone = false;
   };
+  // xenstore has a domain before it has its name and its vCPUs; but some never get them.
+  static constexpr int kMostReadings = 50;
 
   std::set<VcpuId> OnlineVcpus(DomainId domain, uint32_t vcpus) const;
   // Whether the domain is there, and how.
   std::optional<DomainState> StateOf(DomainId domain, bool listed) const;
   void Welcome(recording::RecordingInfo& info, const std::set<DomainId>& listed, TscRange when);
+  // Whether another reading may tell what is not known of a domain that came.
+  bool IsUnknown(const recording::DomainInfo& domain) const;
   static void Compare(const recording::DomainInfo& domain, const Seen& before, const Seen& now,
                       TscRange when, std::vector<recording::DomainChange>& changes);
 
@@ -47,6 +52,7 @@ class DomainWatch {
   std::unique_ptr<VcpuCalls> calls_;
   std::function<Tsc()> read_tsc_;
   std::map<DomainId, Seen> seen_;
+  std::map<DomainId, int> readings_;  // of domains that came
   std::optional<Tsc> last_look_;
 };
 

@@ -32,6 +32,11 @@ absl::StatusOr<EventSpec> ParseEventSpec(std::string_view text) {
   spec.hz = TakeNumber(rest, '@');
   if (!spec.hz) spec.period = TakeNumber(rest, ':');
   const size_t colon = rest.rfind(':');
+  const size_t last = rest.find_last_of(":@");
+  if (last != std::string_view::npos && last + 1 < rest.size() &&
+      rest.find_first_not_of("0123456789", last + 1) == std::string_view::npos) {
+    return InvalidError("event '{}': the number {} is too large", text, rest.substr(last + 1));
+  }
   const std::string_view modes =
       colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   if (!modes.empty() && modes.find_first_not_of("ukh") == std::string_view::npos) {

@@ -88,6 +88,9 @@ class LinuxCalls final : public PerfCalls {
     return cpus;
   }
 
+  std::string VpmuMode() override {
+    return ReadSmallFile("/sys/hypervisor/pmu/pmu_mode").value_or("");
+  }
   std::optional<int64_t> Setting(const char* name) override {
     const auto text = ReadSmallFile(fmt::format("/proc/sys/kernel/perf_event_{}", name));
     int64_t value = 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -48,6 +49,9 @@ class PerfCalls {
   virtual Tsc ReadTsc() = 0;
   // CPUs that are online, by number.
   virtual std::vector<uint32_t> OnlineCpus() = 0;
+  // What Xen lets Linux count (/sys/hypervisor/pmu/pmu_mode): "off", "self", "hv": dom0 Xen too,
+  // "all": dom0 everybody; empty where there is no such thing.
+  virtual std::string VpmuMode() = 0;
   // What kernel.perf_event_NAME says, where it says a number.
   virtual std::optional<int64_t> Setting(const char* name) = 0;
 };

@@ -58,6 +58,9 @@ Mode ModeOf(uint16_t misc) {
 PerfRecord ReadSample(Fields body, uint16_t misc, bool chains) {
   PerfSample sample;
   sample.mode = ModeOf(misc);
+  const auto cpu_mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+  sample.of_guest =
+      cpu_mode == PERF_RECORD_MISC_GUEST_USER || cpu_mode == PERF_RECORD_MISC_GUEST_KERNEL;
   sample.id = body.Next<uint64_t>();
   sample.address = body.Next<uint64_t>();
   sample.pid = body.Next<uint32_t>();

@@ -21,6 +21,7 @@ inline constexpr uint64_t kPerfSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE
 struct PerfSample {
   uint64_t id = 0;  // of the event that took it
   Mode mode = Mode::kKernel;
+  bool of_guest = false;  // not of this Linux, of which it is the host or dom0
   Address address = 0;
   uint32_t pid = 0;
   uint32_t tid = 0;

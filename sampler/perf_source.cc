@@ -20,10 +20,17 @@ using std::chrono::steady_clock;
 // How often periods change. The first sample of a new period never comes at once, so that changing
 // it often would spare what runs after each change.
 constexpr nanoseconds kReperiod = std::chrono::milliseconds(100);
+// For CPUs that come and go.
+constexpr nanoseconds kBetweenWatches = std::chrono::seconds(1);
 constexpr double kLeastJitter = 0.75;
 constexpr double kMostJitter = 1.25;
 // This thread may be preempted between its two readings of the TSC; another try is soon made.
 constexpr int kMarks = 3;
+constexpr std::string_view kVpmuAll = "all";
+// Where 64-bit Xen has its own memory, code included, in every address space of PV domains
+// (xen/include/public/arch-x86/xen-x86_64.h, HYPERVISOR_VIRT_START and _END).
+constexpr Address kXenBegin = 0xffff'8000'0000'0000;
+constexpr Address kXenEnd = 0xffff'8800'0000'0000;
 constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
 
 template <typename... F>
@@ -101,6 +108,16 @@ absl::Status PerfSource::OpenAll() {
     XENOSCOPE_ASSIGN_OR_RETURN(PerfEvent event, ResolvePerfEvent(spec));
     events_.push_back({std::move(event)});
   }
+  vpmu_ = calls_->VpmuMode();
+  if (vpmu_ == kVpmuAll) {
+    notes_.emplace_back(
+        "source perf: by Xen's vPMU (mode all) it samples Xen and all domains; whose the samples "
+        "are "
+        "that are not dom0's, the trace tells, if each vCPU of dom0 is pinned to the pCPU of its "
+        "number (dom0_max_vcpus as many as there are, dom0_vcpus_pin). Xen holds one sample of "
+        "each "
+        "pCPU, and does not count those that come before Linux has taken it");
+  }
   if (events_.empty()) {
     events_.push_back({DefaultPerfEvent(*calls_)});
     if (events_.front().event.is_timer) {
@@ -137,10 +154,17 @@ absl::Status PerfSource::OpenCpu(uint32_t number) {
     }
     return PerfError(*calls_, -error, "ring");
   }
-  Cpu& cpu = cpus_.emplace_back(Cpu{PerfRing(mapping), fd, {}, {}});
-  cpu.stream.source = "perf";
-  cpu.stream.vcpu = {request_.domain, VcpuId{number}};
-  cpu.stream.ring.emplace();
+  auto found =
+      std::ranges::find(cpus_, VcpuId{number}, [](const Cpu& cpu) { return cpu.stream.vcpu.vcpu; });
+  if (found == cpus_.end()) {
+    found = cpus_.insert(found, Cpu{PerfRing(mapping), fd, {}, {}});
+    found->stream.source = "perf";
+    found->stream.vcpu = {request_.domain, VcpuId{number}};
+    found->stream.ring.emplace();
+  }
+  Cpu& cpu = *found;
+  cpu.ring = PerfRing(mapping);
+  cpu.ring_fd = fd;
   for (size_t i = 0; i < events_.size(); ++i) {
     XENOSCOPE_RETURN_IF_ERROR(OpenEvent(cpu, number, i));
   }
@@ -176,6 +200,7 @@ recording::SourceInfo PerfSource::Info() const {
   info.name = "perf";
   info.drain_interval_ns = static_cast<uint64_t>(request_.drain_interval.count());
   info.seed = request_.jitter ? request_.seed : 0;
+  if (!vpmu_.empty() && vpmu_ != "off") info.cpu_type = "vpmu:" + vpmu_;
   return info;
 }
 
@@ -220,16 +245,20 @@ absl::Status PerfSource::Start() {
   // The rings tell of processes from here on. Before samples come: it may take long.
   ReadRunning();
   sampled_.begin = calls_->ReadTsc();
-  for (Cpu& cpu : cpus_) {
-    for (size_t i = 0; i < cpu.fds.size(); ++i) {
-      if (const int error = calls_->Enable(cpu.fds[i], true); error < 0) {
-        return PerfError(*calls_, -error, events_[i].event.name.c_str());
-      }
-    }
-  }
+  for (const Cpu& cpu : cpus_) XENOSCOPE_RETURN_IF_ERROR(EnableEvents(cpu));
   Drain();
   pace_.Start(steady_clock::now());
   next_reperiod_ = steady_clock::now() + kReperiod;
+  next_watch_ = steady_clock::now() + kBetweenWatches;
+  return absl::OkStatus();
+}
+
+absl::Status PerfSource::EnableEvents(const Cpu& cpu) {
+  for (size_t i = 0; i < cpu.fds.size(); ++i) {
+    if (const int error = calls_->Enable(cpu.fds[i], true); error < 0) {
+      return PerfError(*calls_, -error, events_[i].event.name.c_str());
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -270,6 +299,7 @@ bool PerfSource::DrainOnce(double& fill) {
     marks_.push_back({before, calls_->ReadTsc()});
   }
   for (size_t i = 0; i < cpus_.size(); ++i) {
+    if (cpus_[i].ring_fd < 0) continue;
     clock_.Use(*cpus_[i].ring.mapping().page);
     const double used = cpus_[i].ring.Drain([this, i](Bytes record) { Take(i, record); });
     fill = std::max(fill, used);
@@ -311,7 +341,11 @@ void PerfSource::Take(size_t cpu, Bytes record) {
 void PerfSource::Hold(size_t cpu, const PerfSample& sample) {
   StreamInfo& stream = cpus_[cpu].stream;
   ++stream.drained;
-  switch (sample.mode) {
+  // Linux takes Xen's code for its own.
+  const bool is_xens = !vpmu_.empty() && !sample.of_guest && sample.mode == Mode::kKernel &&
+                       sample.address >= kXenBegin && sample.address < kXenEnd;
+  const Mode mode = is_xens ? Mode::kXen : sample.mode;
+  switch (mode) {
     case Mode::kUser:
       ++stream.logged.user;
       break;
@@ -335,15 +369,16 @@ void PerfSource::Hold(size_t cpu, const PerfSample& sample) {
   held.cpu = cpu;
   held.callers_at = callers_.size();
   held.entry.address = sample.address;
-  held.entry.mode = static_cast<uint8_t>(sample.mode);
+  held.entry.mode = static_cast<uint8_t>(mode);
   held.entry.event = static_cast<uint8_t>(request_.first_event + event->second);
+  held.nobodys = vpmu_ == kVpmuAll && (sample.of_guest || mode == Mode::kXen);
   held.entry.vcpu = stream.vcpu.vcpu.value;
-  held.entry.pid = sample.pid;
-  held.entry.tid = sample.tid;
-  ForEachCaller(sample.chain, [&](Mode mode, Address address) {
+  held.entry.pid = held.nobodys ? 0 : sample.pid;
+  held.entry.tid = held.nobodys ? 0 : sample.tid;
+  ForEachCaller(sample.chain, [&](Mode callers_mode, Address address) {
     // The kernel comes before user mode in a chain; what comes after that is no caller.
-    if (mode == Mode::kKernel && held.entry.user_callers > 0) return;
-    ++(mode == Mode::kKernel ? held.entry.kernel_callers : held.entry.user_callers);
+    if (callers_mode == Mode::kKernel && held.entry.user_callers > 0) return;
+    ++(callers_mode == Mode::kKernel ? held.entry.kernel_callers : held.entry.user_callers);
     callers_.push_back(address);
   });
   held.callers = callers_.size() - held.callers_at;
@@ -390,14 +425,17 @@ void PerfSource::HandOn(uint64_t until, recording::SampleWriter& writer) {
   std::ranges::stable_sort(held_, {}, &HeldSample::time);
   const auto waiting = std::ranges::partition_point(held_, at_most);
   chunk_.Clear();
+  nobodys_chunk_.Clear();
   for (auto held = held_.begin(); held != waiting; ++held) {
     const TscRange when = clock_.At(held->time, now);
     held->entry.begin = std::max(when.begin, sampled_.begin).value;
     held->entry.end = std::max(when.end.value, held->entry.begin + 1);
-    chunk_.Add(held->entry, std::span(callers_).subspan(held->callers_at, held->callers));
+    recording::TimedChunk& chunk = held->nobodys ? nobodys_chunk_ : chunk_;
+    chunk.Add(held->entry, std::span(callers_).subspan(held->callers_at, held->callers));
     ++cpus_[held->cpu].stream.kept;
   }
   writer.Append(request_.domain, chunk_);
+  writer.Append(kDomXen, nobodys_chunk_);
   std::vector<Address> callers;
   held_.erase(held_.begin(), waiting);
   for (HeldSample& held : held_) {
@@ -413,6 +451,7 @@ absl::Status PerfSource::Collect(recording::SampleWriter& writer) {
   const double fill = Drain();
   HandOn(clock_.PairedUntil(), writer);
   if (request_.jitter && steady_clock::now() >= next_reperiod_) Reperiod();
+  if (steady_clock::now() >= next_watch_) WatchCpus();
   pace_.Drained(begin, steady_clock::now(), fill);
   return absl::OkStatus();
 }
@@ -426,22 +465,66 @@ void PerfSource::Reperiod() {
     const perf_event_attr& attributes = events_[i].event.attributes;
     if (attributes.freq != 0) continue;
     for (const Cpu& cpu : cpus_) {
+      if (cpu.ring_fd < 0) continue;
       const double period = factor(random_) * static_cast<double>(attributes.sample_period);
       calls_->SetPeriod(cpu.fds[i], std::max<uint64_t>(static_cast<uint64_t>(period), 1));
     }
   }
 }
 
-// Losses at the end have no record behind which the kernel could tell of them.
-void PerfSource::CountLost() {
+absl::Status PerfSource::Welcome(const recording::DomainInfo& /*domain*/) {
+  return UnimplementedError("perf samples the Linux that it runs in");
+}
+
+PerfSource::Cpu* PerfSource::OpenCpuOf(uint32_t number) {
+  const auto found = std::ranges::find_if(cpus_, [number](const Cpu& cpu) {
+    return cpu.stream.vcpu.vcpu.value == number && cpu.ring_fd >= 0;
+  });
+  return found == cpus_.end() ? nullptr : &*found;
+}
+
+void PerfSource::WatchCpus() {
+  next_watch_ = steady_clock::now() + kBetweenWatches;
+  const std::vector<uint32_t> online = calls_->OnlineCpus();
   for (Cpu& cpu : cpus_) {
-    uint64_t lost = 0;
-    for (const int fd : cpu.fds) {
-      PerfCount count;
-      if (calls_->Read(fd, count) == 0) lost += count.lost.value_or(0);
-    }
-    cpu.stream.logged.lost = std::max(cpu.stream.logged.lost, lost);
+    const bool gone = std::ranges::find(online, cpu.stream.vcpu.vcpu.value) == online.end();
+    if (gone && cpu.ring_fd >= 0) CloseCpu(cpu);  // whose ring was emptied just now
   }
+  for (const uint32_t number : online) {
+    if (OpenCpuOf(number) != nullptr || refused_.contains(number)) continue;
+    const absl::Status status = Welcome(number);
+    if (status.ok()) continue;
+    if (Cpu* const half = OpenCpuOf(number)) CloseCpu(*half);
+    refused_.insert(number);
+    afterwards_.push_back(fmt::format("CPU {} came online, and perf does not sample it: {}", number,
+                                      Message(status)));
+  }
+}
+
+absl::Status PerfSource::Welcome(uint32_t cpu) {
+  XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
+  const Cpu* const opened = OpenCpuOf(cpu);
+  if (opened == nullptr) return absl::OkStatus();  // it has gone again
+  if (const int error = calls_->Enable(opened->ring_fd, true); error < 0) {
+    return PerfError(*calls_, -error, "dummy");
+  }
+  return EnableEvents(*opened);
+}
+
+void PerfSource::CloseCpu(Cpu& cpu) {
+  // Losses at the end have no record behind which the kernel could tell of them.
+  uint64_t lost = 0;
+  for (const int fd : cpu.fds) {
+    PerfCount count;
+    if (calls_->Read(fd, count) == 0) lost += count.lost.value_or(0);
+    calls_->Close(fd);
+  }
+  cpu.stream.logged.lost = std::max(cpu.stream.logged.lost, lost);
+  cpu.stream.ring->damaged += cpu.ring.damaged();
+  calls_->Unmap(cpu.ring.mapping());
+  calls_->Close(cpu.ring_fd);
+  cpu.fds.clear();
+  cpu.ring_fd = -1;
 }
 
 absl::Status PerfSource::Stop(recording::SampleWriter& writer) {
@@ -457,22 +540,14 @@ absl::Status PerfSource::Stop(recording::SampleWriter& writer) {
   sampled_.end = calls_->ReadTsc();
   Drain();
   HandOn(~uint64_t{0}, writer);
-  CountLost();
-  for (Cpu& cpu : cpus_) {
-    cpu.stream.complete = true;
-    cpu.stream.ring->damaged += cpu.ring.damaged();
-  }
+  Close().IgnoreError();  // which tells what was lost
+  for (Cpu& cpu : cpus_) cpu.stream.complete = true;
   return status;
 }
 
 absl::Status PerfSource::Close() {
   for (Cpu& cpu : cpus_) {
-    if (cpu.ring_fd < 0) continue;
-    for (const int fd : cpu.fds) calls_->Close(fd);
-    calls_->Unmap(cpu.ring.mapping());
-    calls_->Close(cpu.ring_fd);
-    cpu.fds.clear();
-    cpu.ring_fd = -1;
+    if (cpu.ring_fd >= 0) CloseCpu(cpu);
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,8 @@
 // Linux's perf events as a source: the kernel and the processes of the one Linux that runs this
 // (dom0, a guest, a machine without Xen), by its counters or its timer, with call chains. Of a PV
-// domain's hypervisor perf sees nothing.
+// domain's hypervisor perf sees nothing, unless Xen's vPMU has the mode hv or all: then Xen's
+// samples come too, and with all those of other domains. Linux keeps of these that they are a
+// guest's, and the CPU; the domain, which Xen had told it, it drops. The trace has it.
 //
 //   one ring for each CPU <-- a dummy event, which tells of processes
 //                         <-- each sampled event of that CPU
@@ -15,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,15 +67,20 @@ class PerfSource final : public Source {
   absl::Status Start() override;
   std::chrono::steady_clock::time_point Due() const override { return pace_.due(); }
   absl::Status Collect(recording::SampleWriter& writer) override;
+  absl::Status Welcome(const recording::DomainInfo& domain) override;
+  // Linux ends the events of a CPU that goes offline; one that comes, or comes again, gets new
+  // ones. Collect does it once a second.
+  void WatchCpus();
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }
   std::vector<recording::StreamInfo> Streams() const override;
+  std::vector<std::string> Afterwards() const override { return afterwards_; }
 
  private:
   struct Cpu {
     PerfRing ring;
-    int ring_fd;
+    int ring_fd;           // -1: it is offline, and all is closed
     std::vector<int> fds;  // of the events, in their order
     recording::StreamInfo stream;
   };
@@ -85,6 +93,7 @@ class PerfSource final : public Source {
   struct HeldSample {
     uint64_t time = 0;
     recording::TimedEntry entry;
+    bool nobodys = false;   // Linux does not know whose; entry.vcpu is then the pCPU
     size_t cpu = 0;         // index
     size_t callers_at = 0;  // in callers_
     size_t callers = 0;
@@ -100,8 +109,13 @@ class PerfSource final : public Source {
              std::function<std::vector<RunningProcess>()> running);
 
   absl::Status OpenAll();
-  absl::Status OpenCpu(uint32_t cpu);
+  // OK also when the CPU has just gone offline.
+  absl::Status OpenCpu(uint32_t number);
   absl::Status OpenEvent(Cpu& cpu, uint32_t number, size_t event);
+  Cpu* OpenCpuOf(uint32_t number);
+  absl::Status EnableEvents(const Cpu& cpu);
+  void CloseCpu(Cpu& cpu);
+  absl::Status Welcome(uint32_t cpu);
   void ReadRunning();
   // Marks the time, empties the rings, and holds what was in them. Returns which part of its room
   // the fullest used, in [0, 1].
@@ -116,7 +130,6 @@ class PerfSource final : public Source {
   // Writes what was taken up to `until`, in its order.
   void HandOn(uint64_t until, recording::SampleWriter& writer);
   void Reperiod();
-  void CountLost();
 
   PerfRequest request_;
   std::unique_ptr<PerfCalls> calls_;
@@ -125,19 +138,24 @@ class PerfSource final : public Source {
   std::vector<Event> events_;
   std::vector<Cpu> cpus_;
   absl::flat_hash_map<uint64_t, size_t> event_of_id_;
+  std::string vpmu_;  // mode
   PerfClock clock_;
   std::vector<TscRange> marks_;        // of this drain
   std::vector<uint64_t> marks_found_;  // of this drain: when, by perf's clock
   std::vector<HeldSample> held_;
   std::vector<Address> callers_;
   std::vector<HeldProcess> held_processes_;
-  recording::TimedChunk chunk_;  // kept for their memory
+  recording::TimedChunk chunk_;          // kept for their memory
+  recording::TimedChunk nobodys_chunk_;  // likewise
   recording::ProcessChunk process_chunk_;
   recording::ProcessChunk running_chunk_;  // what was there at the start, until it is written
   TscRange sampled_;
   std::mt19937_64 random_;
   DrainPace pace_;
   std::chrono::steady_clock::time_point next_reperiod_;
+  std::chrono::steady_clock::time_point next_watch_;  // of CPUs
+  std::set<uint32_t> refused_;                        // CPUs that came, and cannot be sampled
+  std::vector<std::string> afterwards_;
 };
 
 }  // namespace xenoscope::sampler

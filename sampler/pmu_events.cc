@@ -31,6 +31,17 @@ std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
   return found;
 }
 
+std::vector<pfm_event_info_t> EventsOf(const pfm_pmu_info_t& pmu) {
+  std::vector<pfm_event_info_t> events;
+  for (int i = pmu.first_event; i >= 0; i = pfm_get_event_next(i)) {
+    pfm_event_info_t info{};
+    info.size = sizeof info;
+    if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS) break;
+    events.push_back(info);
+  }
+  return events;
+}
+
 // The code of an event select register (AMD and Intel alike): event in bits 0 to 7 and, on AMD, 32
 // to 35; unit mask in bits 8 to 15.
 absl::StatusOr<PmuEvent> Encode(const std::string& name) {
@@ -87,10 +98,7 @@ std::string SuggestEvent(std::string_view name) {
   std::vector<std::string> names = {"cycles", "cpu-clock"};
   for (const pfm_pmu_info_t& pmu : CorePmus(/*only_present=*/!has_pmu)) {
     if (has_pmu && name.substr(0, colons) != pmu.name) continue;
-    for (int i = pmu.first_event; i >= 0; i = pfm_get_event_next(i)) {
-      pfm_event_info_t info{};
-      info.size = sizeof info;
-      if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS) break;
+    for (const pfm_event_info_t& info : EventsOf(pmu)) {
       names.push_back(absl::AsciiStrToLower(info.name));
     }
   }
@@ -156,10 +164,7 @@ absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view word) 
   if (!known) pmus = CorePmus(/*only_present=*/false);
   std::vector<EventDescription> events;
   for (const pfm_pmu_info_t& pmu : pmus) {
-    for (int i = pmu.first_event; i >= 0; i = pfm_get_event_next(i)) {
-      pfm_event_info_t info{};
-      info.size = sizeof info;
-      if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS) break;
+    for (const pfm_event_info_t& info : EventsOf(pmu)) {
       std::string name = absl::AsciiStrToLower(info.name);
       if (!known) name = fmt::format("{}::{}", pmu.name, name);
       std::string text = info.desc == nullptr ? "" : info.desc;

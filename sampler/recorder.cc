@@ -7,6 +7,7 @@
 #include <ctime>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -20,6 +21,7 @@
 #include "sampler/signals.h"
 #include "sampler/sources.h"
 #include "sampler/unread_trace.h"
+#include "sampler/xenoprof_source.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -78,6 +80,7 @@ class Recorder {
 
  private:
   absl::Status LookAtHost();
+  void EndWhatWasLeft();
   void LookAtLinux();
   // Whether this is the dom0 of a Xen. Once it was looked at.
   bool HasXen() const { return domains_ != nullptr; }
@@ -91,6 +94,8 @@ class Recorder {
   steady_clock::time_point Due() const;
   absl::Status Step();
   void WatchDomains();
+  // Lets the sources take in a domain that came.
+  void Welcome(DomainInfo& domain);
   nanoseconds OwnCpu() const;
   void NoteCosts(RecordingInfo& info) const;
   void WriteInfoSoFar() const;
@@ -108,6 +113,7 @@ class Recorder {
   std::unique_ptr<DomainDirectory> domains_;
   std::optional<DomainWatch> watch_;
   steady_clock::time_point next_watch_;
+  std::set<DomainId> welcomed_;  // or here from the beginning
   std::vector<std::pair<const GuestFile*, DomainId>> guest_files_;
   std::vector<Sampling> sampling_;
   std::optional<recording::Writer> writer_;
@@ -123,6 +129,7 @@ class Recorder {
 absl::StatusOr<RecordResult> Recorder::Run() {
   XENOSCOPE_RETURN_IF_ERROR(LookAtHost());
   XENOSCOPE_ASSIGN_OR_RETURN(lock_, SessionLock::Take());
+  EndWhatWasLeft();
   if (const absl::Status status = Start(); !status.ok()) {
     EndSampling();
     xentrace_.reset();
@@ -158,8 +165,11 @@ void Recorder::LookAtLinux() {
 absl::Status Recorder::LookAtHost() {
   result_.info.written_by = request_.written_by;
   result_.info.command = request_.command;
+  const bool is_of_xen =
+      request_.samples &&
+      (!request_.samples->active.empty() || request_.samples->passive || request_.samples->hpet_hz);
   const bool linux_suffices =
-      request_.samples && request_.guest_files.empty() &&
+      request_.samples && request_.guest_files.empty() && !is_of_xen &&
       request_.samples->source.value_or(SourceKind::kPerf) == SourceKind::kPerf;
   if (!MayBeDom0() && linux_suffices) {
     LookAtLinux();
@@ -175,11 +185,22 @@ absl::Status Recorder::LookAtHost() {
   if (const auto pcpus = OnlineApicIds(); pcpus.ok()) {
     info.host.pcpus = static_cast<uint32_t>(pcpus->size());
   }
+  for (const DomainInfo& domain : info.domains) welcomed_.insert(domain.id);
   for (const GuestFile& file : request_.guest_files) {
     XENOSCOPE_ASSIGN_OR_RETURN(const DomainId id, FindDomain(info.domains, file.domain));
     guest_files_.emplace_back(&file, id);
   }
   return absl::OkStatus();
+}
+
+// By a recording that was killed, whatever this one samples with.
+void Recorder::EndWhatWasLeft() {
+  if (!HasXen()) return;
+  if (!lock_->left().empty()) {
+    XenoprofSource::EndKilled(*lock_);
+    result_.notes.emplace_back("ended the sampling that a killed recording had left running");
+  }
+  EndUnreadTrace();
 }
 
 absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
@@ -235,7 +256,6 @@ void Recorder::AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::str
 absl::Status Recorder::StartAll() {
   RecordingInfo& info = result_.info;
   if (request_.trace && HasXen()) {
-    EndUnreadTrace();
     XENOSCOPE_ASSIGN_OR_RETURN(xentrace_, Xentrace::Start(*request_.trace, writer_->TracePath()));
     info.trace = recording::TraceInfo{request_.trace->events, request_.trace->buffer_pages};
   }
@@ -311,6 +331,25 @@ void Recorder::WatchDomains() {
   if (!watch_) return;
   watch_->Look(result_.info);
   next_watch_ = steady_clock::now() + kBetweenWatches;
+  for (DomainInfo& domain : result_.info.domains) Welcome(domain);
+}
+
+void Recorder::Welcome(DomainInfo& domain) {
+  const bool is_ready = !domain.name.empty() && domain.vcpus > 0 && !domain.died;
+  const bool is_sampling = !sampling_.empty() && sampling_.front().running;
+  if (!is_sampling || !is_ready || !welcomed_.insert(domain.id).second) return;
+  if (!IsToBeSampled(*request_.samples, domain)) return;
+  absl::Status why;
+  for (Sampling& sampling : sampling_) {
+    const absl::Status status = sampling.source->Welcome(domain);
+    if (status.ok()) {
+      domain.role = sampling.source->RoleOf(domain.id);
+      return;
+    }
+    if (why.ok()) why = status;
+  }
+  result_.notes.push_back(fmt::format("{} came while recording, and only the trace has it: {}",
+                                      domain.name, Message(why)));
 }
 
 nanoseconds Recorder::OwnCpu() const {

@@ -37,6 +37,8 @@ class Source {
   virtual std::chrono::steady_clock::time_point Due() const = 0;
   // Hands on the samples that there are.
   virtual absl::Status Collect(recording::SampleWriter& writer) = 0;
+  // Takes in a domain that was created while sampling goes on. The error says why it cannot.
+  virtual absl::Status Welcome(const recording::DomainInfo& domain) = 0;
   // Ends sampling, and hands on what was left.
   virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
   // After Stop: adds to the recording what it has beside samples, and to `info` what that is.

@@ -94,7 +94,11 @@ absl::StatusOr<std::unique_ptr<Source>> OpenVcpu(const SampleRequest& request,
   vcpu.clock_hz = info.host.clock_hz;
   vcpu.pcpus = info.host.pcpus;
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<VcpuCalls> calls, OpenVcpuCalls());
-  return VcpuSource::Open(vcpu, std::move(calls), ReadTsc);
+  std::unique_ptr<GuestMemory> memory;
+  if (request.call_chains) {
+    XENOSCOPE_ASSIGN_OR_RETURN(memory, OpenGuestMemory());
+  }
+  return VcpuSource::Open(vcpu, std::move(calls), std::move(memory), ReadTsc);
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenPerf(const SampleRequest& request,
@@ -195,6 +199,13 @@ AgentRequest AgentsFor(const SampleRequest& request, const RecordingInfo& info) 
 }
 
 }  // namespace
+
+bool IsToBeSampled(const SampleRequest& request, const DomainInfo& domain) {
+  if (!request.passive) return true;
+  return std::ranges::any_of(*request.passive, [&domain](const std::string& name) {
+    return FindDomain({domain}, name).ok();
+  });
+}
 
 absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const RecordingInfo& info,
                                           bool has_xen, const SessionLock& lock) {

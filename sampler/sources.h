@@ -25,7 +25,7 @@ enum class SourceKind : uint8_t { kXenoprof, kVcpu, kPerf };
 struct SampleRequest {
   std::optional<SourceKind> source;                        // not given: the best there is
   std::vector<EventSpec> events;                           // none: cycles
-  bool call_chains = false;                                // of xenoprof, perf and agents
+  bool call_chains = false;                                // of all that sample, agents too
   bool jitter = true;                                      // perf: periods change at random
   std::vector<std::string> active;                         // whose agents sample them
   std::optional<std::vector<std::string>> passive;         // not given: all that no agent samples
@@ -37,6 +37,9 @@ struct SampleRequest {
   std::vector<std::string> agent_events;  // `events` as they were written, for agents
   std::optional<uint64_t> agent_bytes;    // that an agent may send; not given: 1 GiB
 };
+
+// Whether a domain that comes while sampling goes on is to be taken in, so far as there are ways.
+bool IsToBeSampled(const SampleRequest& request, const recording::DomainInfo& domain);
 
 struct OpenedSources {
   std::vector<std::unique_ptr<Source>> sources;  // none: no source works here; the trace remains

@@ -68,6 +68,7 @@ class XenVcpuCalls final : public VcpuCalls {
     state.online = op_->u.info.online != 0;
     state.blocked = op_->u.info.blocked != 0;
     state.running = op_->u.info.running != 0;
+    state.ran_ns = op_->u.info.cpu_time;
     return error;
   }
 
@@ -84,6 +85,13 @@ class XenVcpuCalls final : public VcpuCalls {
     const bool kernel =
         (context_->flags & VGCF_in_kernel) != 0 || (context_->user_regs.cs & kRing) == 0;
     context.mode = kernel ? Mode::kKernel : Mode::kUser;
+    context.stack = context_->user_regs.rsp;
+    context.frame = context_->user_regs.rbp;
+    // A 64-bit PV guest has page tables of user mode of their own, and Xen tells them here.
+    const bool own_tables = !kernel && context_->ctrlreg[1] != 0;
+    context.page_tables = context_->ctrlreg[own_tables ? 1 : 3];
+    constexpr uint64_t kFiveLevels = 1U << 12;  // CR4.LA57
+    context.five_levels = (context_->ctrlreg[4] & kFiveLevels) != 0;
     return 0;
   }
 

@@ -16,6 +16,7 @@ struct VcpuState {
   bool online = false;
   bool blocked = false;  // waits for an event
   bool running = false;  // on a pCPU now; neither: it waits for one
+  uint64_t ran_ns = 0;   // since it was created
 };
 
 struct DomainState {
@@ -30,7 +31,12 @@ struct DomainState {
 // Where a vCPU was when Xen stopped it for reading.
 struct VcpuContext {
   Address address = 0;
-  Mode mode = Mode::kUser;  // of the guest: also while Xen was at work for it
+  Mode mode = Mode::kUser;   // of the guest: also while Xen was at work for it
+  Address stack = 0;         // stack pointer
+  Address frame = 0;         // frame pointer, where the code keeps one
+  uint64_t page_tables = 0;  // of user or kernel mode, as cr3 names them: a PV domain's by the
+                             // machine's frame, others' by the guest's
+  bool five_levels = false;  // of page tables
 };
 
 class VcpuCalls {

@@ -12,12 +12,20 @@ using recording::StreamInfo;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
+namespace {
+
+// A vCPU that ran for longer than this since it was stopped has another stack than it had.
+constexpr nanoseconds kLongestRun = std::chrono::microseconds(200);
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<VcpuSource>> VcpuSource::Open(const VcpuRequest& request,
                                                              std::unique_ptr<VcpuCalls> calls,
+                                                             std::unique_ptr<GuestMemory> memory,
                                                              std::function<Tsc()> read_tsc) {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<VcpuSource> source(
-      new VcpuSource(request, std::move(calls), std::move(read_tsc)));
+      new VcpuSource(request, std::move(calls), std::move(memory), std::move(read_tsc)));
   if (source->alive_.empty()) {
     return NotFoundError(
         "source vcpu looks at guests, and there is none to look at: start one, or choose another "
@@ -27,7 +35,7 @@ absl::StatusOr<std::unique_ptr<VcpuSource>> VcpuSource::Open(const VcpuRequest& 
 }
 
 VcpuSource::VcpuSource(const VcpuRequest& request, std::unique_ptr<VcpuCalls> calls,
-                       std::function<Tsc()> read_tsc)
+                       std::unique_ptr<GuestMemory> memory, std::function<Tsc()> read_tsc)
     : looks_hz_(request.looks_hz),
       seed_(request.seed),
       first_event_(request.first_event),
@@ -36,15 +44,24 @@ VcpuSource::VcpuSource(const VcpuRequest& request, std::unique_ptr<VcpuCalls> ca
       calls_(std::move(calls)),
       read_tsc_(std::move(read_tsc)),
       random_(request.seed) {
-  for (const recording::DomainInfo& domain : request.domains) {
-    for (uint32_t vcpu = 0; vcpu < domain.vcpus; ++vcpu) {
-      StreamInfo& stream = streams_.emplace_back();
-      stream.source = "vcpu";
-      stream.vcpu = {domain.id, VcpuId{vcpu}};
-      stream.looks.emplace();
-      alive_.push_back(alive_.size());
-    }
+  if (memory) frames_.emplace(std::move(memory));
+  for (const recording::DomainInfo& domain : request.domains) LookAt(domain, Tsc{});
+}
+
+void VcpuSource::LookAt(const recording::DomainInfo& domain, Tsc since) {
+  for (uint32_t vcpu = 0; vcpu < domain.vcpus; ++vcpu) {
+    alive_.push_back(streams_.size());
+    StreamInfo& stream = streams_.emplace_back();
+    stream.source = "vcpu";
+    stream.vcpu = {domain.id, VcpuId{vcpu}};
+    stream.looks.emplace();
+    lives_.push_back({since, since});
   }
+}
+
+absl::Status VcpuSource::Welcome(const recording::DomainInfo& domain) {
+  LookAt(domain, read_tsc_());
+  return absl::OkStatus();
 }
 
 recording::SourceInfo VcpuSource::Info() const {
@@ -70,7 +87,9 @@ uint64_t VcpuSource::Period() const {
   if (sampled_.Empty() || looks == 0) {
     return static_cast<uint64_t>(static_cast<double>(clock_hz_) / looks_hz_);
   }
-  return sampled_.Length() * streams_.size() / looks;
+  Cycles lived = 0;
+  for (const TscRange& life : lives_) lived += life.Length();
+  return lived / looks;
 }
 
 recording::Role VcpuSource::RoleOf(DomainId domain) const {
@@ -88,6 +107,7 @@ std::vector<std::string> VcpuSource::Notes() const {
 
 absl::Status VcpuSource::Start() {
   sampled_.begin = read_tsc_();
+  for (TscRange& life : lives_) life = {sampled_.begin, sampled_.begin};
   due_ = steady_clock::now() + Pause();
   return absl::OkStatus();
 }
@@ -100,12 +120,17 @@ nanoseconds VcpuSource::Pause() {
 }
 
 absl::Status VcpuSource::Collect(recording::SampleWriter& writer) {
+  if (frames_) frames_->Expire(steady_clock::now());
   if (!alive_.empty()) {
     std::uniform_int_distribution<size_t> any(0, alive_.size() - 1);
     const auto chosen = alive_.begin() + static_cast<std::ptrdiff_t>(any(random_));
     StreamInfo& stream = streams_[*chosen];
     Look(stream, writer);
-    if (stream.looks->gone) alive_.erase(chosen);
+    if (stream.looks->gone) {
+      lives_[*chosen].end = read_tsc_();
+      alive_.erase(chosen);
+      if (frames_) frames_->Clear();
+    }
   }
   due_ = steady_clock::now() + Pause();
   return absl::OkStatus();
@@ -132,18 +157,53 @@ void VcpuSource::Look(StreamInfo& stream, recording::SampleWriter& writer) {
   ++(state.running ? looks.running : looks.preempted);
   looks.stopped_cycles += after - before;
   looks.longest_stop = std::max(looks.longest_stop, after - before);
+  Keep(stream, {before, after + 1}, state, context, writer);
+}
+
+void VcpuSource::Keep(StreamInfo& stream, TscRange when, const VcpuState& state,
+                      const VcpuContext& context, recording::SampleWriter& writer) {
   ++(context.mode == Mode::kKernel ? stream.logged.kernel : stream.logged.user);
   ++stream.drained;
   ++stream.kept;
-  recording::Entry entry;
+  const auto mode = static_cast<uint8_t>(context.mode);
+  const auto number = static_cast<uint8_t>(first_event_ + (state.running ? kRunning : kPreempted));
+  if (!frames_) {
+    recording::Entry entry;
+    entry.address = context.address;
+    entry.mode = mode;
+    entry.event = number;
+    return writer.AppendStopped(stream.vcpu, when, entry);
+  }
+  FollowCallers(stream, state, context);
+  recording::TimedEntry entry;
   entry.address = context.address;
-  entry.mode = static_cast<uint8_t>(context.mode);
-  entry.event = static_cast<uint8_t>(first_event_ + (state.running ? kRunning : kPreempted));
-  writer.AppendStopped(stream.vcpu, {before, after + 1}, entry);
+  entry.mode = mode;
+  entry.event = number;
+  entry.vcpu = stream.vcpu.vcpu.value;
+  entry.begin = when.begin.value;
+  entry.end = when.end.value;
+  const auto callers = static_cast<uint16_t>(callers_.size());
+  (context.mode == Mode::kKernel ? entry.kernel_callers : entry.user_callers) = callers;
+  chunk_.Clear();
+  chunk_.Add(entry, callers_);
+  writer.AppendStopped(stream.vcpu.domain, chunk_);
+}
+
+void VcpuSource::FollowCallers(StreamInfo& stream, const VcpuState& state,
+                               const VcpuContext& context) {
+  const bool whole = GuestStack(*frames_).Follow(stream.vcpu.domain, context, callers_);
+  VcpuState now;
+  const bool is_old =
+      calls_->State(stream.vcpu, now) != 0 || nanoseconds(now.ran_ns - state.ran_ns) > kLongestRun;
+  if (is_old) callers_.clear();
+  if (is_old || !whole) ++stream.looks->cut_chains;
+  stream.looks->callers += callers_.size();
 }
 
 absl::Status VcpuSource::Stop(recording::SampleWriter& /*writer*/) {
   sampled_.end = read_tsc_();
+  for (const size_t stream : alive_) lives_[stream].end = sampled_.end;
+  if (frames_) frames_->Clear();
   for (StreamInfo& stream : streams_) stream.complete = true;
   return absl::OkStatus();
 }

@@ -7,18 +7,23 @@
 // The instants are a Poisson process, so that nothing that a guest does is in step with them. The
 // stop is one hypercall long; how long that is, is measured. A vCPU that runs is a sample of time.
 // One that waits for a pCPU is a sample of where it was preempted: an event of its own. On a host
-// with one pCPU guests never run while dom0 looks, so that there are only those.
+// with one pCPU guests never run while dom0 looks, so that there are only those. Callers are read
+// from the stack right after the vCPU was let go; where it has run on for long meanwhile, as Xen
+// tells, they are none.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "sampler/guest_memory.h"
+#include "sampler/guest_stack.h"
 #include "sampler/source.h"
 #include "sampler/vcpu_calls.h"
 
@@ -35,9 +40,11 @@ struct VcpuRequest {
 
 class VcpuSource final : public Source {
  public:
-  // `read_tsc` outlives the source. Errors (NotFound): no vCPUs to look at.
+  // `memory`: to follow call chains with; null: without. `read_tsc` outlives the source. Errors
+  // (NotFound): no vCPUs to look at.
   static absl::StatusOr<std::unique_ptr<VcpuSource>> Open(const VcpuRequest& request,
                                                           std::unique_ptr<VcpuCalls> calls,
+                                                          std::unique_ptr<GuestMemory> memory,
                                                           std::function<Tsc()> read_tsc);
 
   recording::SourceInfo Info() const override;
@@ -48,6 +55,7 @@ class VcpuSource final : public Source {
   std::chrono::steady_clock::time_point Due() const override { return due_; }
   // Looks once.
   absl::Status Collect(recording::SampleWriter& writer) override;
+  absl::Status Welcome(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override { return absl::OkStatus(); }
   TscRange Sampled() const override { return sampled_; }
@@ -57,9 +65,16 @@ class VcpuSource final : public Source {
   enum Event : uint8_t { kRunning, kPreempted };
 
   VcpuSource(const VcpuRequest& request, std::unique_ptr<VcpuCalls> calls,
-             std::function<Tsc()> read_tsc);
+             std::unique_ptr<GuestMemory> memory, std::function<Tsc()> read_tsc);
 
+  // From `since` on.
+  void LookAt(const recording::DomainInfo& domain, Tsc since);
   void Look(recording::StreamInfo& stream, recording::SampleWriter& writer);
+  void Keep(recording::StreamInfo& stream, TscRange when, const VcpuState& state,
+            const VcpuContext& context, recording::SampleWriter& writer);
+  // `state` is that of before the stop.
+  void FollowCallers(recording::StreamInfo& stream, const VcpuState& state,
+                     const VcpuContext& context);
   std::chrono::nanoseconds Pause();
   // Cycles of a vCPU from look to look: as asked for, and once it is over as it was.
   uint64_t Period() const;
@@ -70,12 +85,16 @@ class VcpuSource final : public Source {
   uint64_t clock_hz_;
   uint32_t pcpus_;
   std::unique_ptr<VcpuCalls> calls_;
+  std::optional<MappedFrames> frames_;  // where call chains are wanted
   std::function<Tsc()> read_tsc_;
   std::mt19937_64 random_;
   std::vector<recording::StreamInfo> streams_;  // by vCPU
+  std::vector<TscRange> lives_;                 // of streams_: when they were looked at
   std::vector<size_t> alive_;                   // indices into streams_
   std::chrono::steady_clock::time_point due_;
   TscRange sampled_;
+  std::vector<Address> callers_;  // kept for their memory
+  recording::TimedChunk chunk_;
 };
 
 }  // namespace xenoscope::sampler

@@ -43,7 +43,7 @@ XenoprofSource::~XenoprofSource() { Close().IgnoreError(); }
 
 absl::Status XenoprofSource::Ready() {
   XENOSCOPE_ASSIGN_OR_RETURN(calls_, OpenXenoprofCalls());
-  RecoverKilledSession();
+  XenoprofSession::Recover(*calls_);
   if (request_.hpet_hz) {
     XENOSCOPE_ASSIGN_OR_RETURN(auto registers, OpenHpet());
     XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<uint32_t> apic_ids, OnlineApicIds());
@@ -62,15 +62,16 @@ absl::Status XenoprofSource::Ready() {
   return session_->Program(events_, request_.call_chains ? kMostCallers : 0);
 }
 
-void XenoprofSource::RecoverKilledSession() {
+void XenoprofSource::EndKilled(const SessionLock& lock) {
+  if (lock.left().empty()) return;
   // NMIs first: giving the counters back under them would crash Xen.
-  if (lock_->left() == kNoteHpet) {
+  if (lock.left() == kNoteHpet) {
     if (const auto registers = OpenHpet(); registers.ok()) HpetClock::Silence(**registers);
   }
-  if (!lock_->left().empty()) {
-    notes_.emplace_back("ended the sampling that a killed recording had left running");
-  }
-  XenoprofSession::Recover(*calls_);
+  const absl::StatusOr<std::unique_ptr<XenoprofCalls>> calls = OpenXenoprofCalls();
+  if (!calls.ok()) return;
+  XenoprofSession::Recover(**calls);
+  lock.Note("").IgnoreError();
 }
 
 recording::SourceInfo XenoprofSource::Info() const {
@@ -123,6 +124,10 @@ absl::Status XenoprofSource::Collect(recording::SampleWriter& writer) {
   const double fill = session_->Drain(Into(writer));
   pace_.Drained(begin, steady_clock::now(), fill);
   return absl::OkStatus();
+}
+
+absl::Status XenoprofSource::Welcome(const recording::DomainInfo& /*domain*/) {
+  return UnimplementedError("xenoprof takes in domains only before it starts");
 }
 
 absl::Status XenoprofSource::Stop(recording::SampleWriter& writer) {

@@ -33,9 +33,11 @@ struct XenoprofRequest {
 
 class XenoprofSource final : public Source {
  public:
-  // Ends what a killed recording has left in Xen, as `lock` tells, and makes a session. `lock`
-  // outlives the source. Errors: those of XenoprofSession::Open, OpenXenoprofCalls, OpenHpet;
-  // Unimplemented: dom0 is not a PV domain.
+  // Ends what a killed recording has left running in Xen, as `lock` tells; else nothing.
+  static void EndKilled(const SessionLock& lock);
+
+  // Makes a session. `lock` outlives the source. Errors: those of XenoprofSession::Open,
+  // OpenXenoprofCalls, OpenHpet; Unimplemented: dom0 is not a PV domain.
   static absl::StatusOr<std::unique_ptr<XenoprofSource>> Open(XenoprofRequest request,
                                                               const SessionLock& lock);
   XenoprofSource(const XenoprofSource&) = delete;
@@ -45,10 +47,10 @@ class XenoprofSource final : public Source {
   recording::SourceInfo Info() const override;
   std::vector<recording::EventInfo> Events() const override;
   recording::Role RoleOf(DomainId domain) const override;
-  std::vector<std::string> Notes() const override { return notes_; }
   absl::Status Start() override;
   std::chrono::steady_clock::time_point Due() const override { return pace_.due(); }
   absl::Status Collect(recording::SampleWriter& writer) override;
+  absl::Status Welcome(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return session_->sampled(); }
@@ -59,13 +61,11 @@ class XenoprofSource final : public Source {
       : request_(std::move(request)), lock_(&lock), pace_(request_.drain_interval) {}
 
   absl::Status Ready();
-  void RecoverKilledSession();
   recording::NmiCounters CountNmis() const;
 
   XenoprofRequest request_;
   std::vector<PmuEvent> events_;
   const SessionLock* lock_;
-  std::vector<std::string> notes_;
   bool noted_ = false;  // in the lock's file: there is something to give back
   std::unique_ptr<XenoprofCalls> calls_;
   std::unique_ptr<HpetClock> clock_;

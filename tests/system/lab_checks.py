@@ -105,6 +105,19 @@ def answered(lab, recording, what):
               f"{what}: Xen answered each of {total} looks")
 
 
+def called(lab, domain, function, caller, *options, which="", least=10):
+    """labload keeps frame pointers: a function is found with its callers, up to main. leaf_a has no frame
+    of its own: the frame pointer is that of alpha, whose caller is then the first to be found. Callers of
+    a vCPU that ran on while they were read are dropped, which emulated is often."""
+    rows = lab.report("--event", "vcpu-preempted", "--by", "domain,stack", *options, which=which)["rows"]
+    stacks = [(row["stack"].split(";"), row["samples"]) for row in rows if row["domain"] == domain]
+    found = sum(samples for stack, samples in stacks if stack[-1] == function and len(stack) > 1)
+    good = sum(samples for stack, samples in stacks
+               if stack[-2:] == [caller, function] and "main" in stack)
+    lab.check(good >= 0.9 * found > least, f"vcpu: {caller} called {function} in {domain}, in {good:.0f} of "
+              f"{found:.0f} looks that found a caller, and main led there")
+
+
 def balanced(lab, recording, what):
     streams = recording["streams"]
     lab.check(recording["state"] == "complete" and streams and
@@ -162,6 +175,7 @@ def looks(lab):
               f"{running['samples']['total']} looks found a running vCPU, and are its samples")
     lab.check(sum(look["preempted"] for look in found) == preempted["samples"]["total"],
               f"{preempted['samples']['total']} looks found a vCPU without a pCPU, and are its samples")
+
 
     # A vCPU may be preempted between the look at its state and its stop.
     samples = running["samples"]
@@ -271,6 +285,8 @@ def newxen(lab):
     first = leader(rows, domain="pv")
     lab.check(first["function"] == "sha256_block", f"vcpu: {first['function']} leads pv, which hashes")
     lab.check(count(rows, domain="pvh", function="leaf_a") > 5, "vcpu: pvh was found in leaf_a")
+    called(lab, "pvh", "leaf_a", "do_compute", which="chains", least=4)
+    called(lab, "pv", "sha256_block", "do_sha256", which="chains")
     report = lab.report("--event", "cpu-clock", which="auto")
     lab.accounted(report, "perf")
     report = lab.report(which="trace")
@@ -285,7 +301,7 @@ def ends(lab):
         balanced(lab, recording, which)
         lab.check(recording["stopped_because"] == signal, f"{which}: it says that {signal} ended it")
         lab.accounted(lab.report(which=which), which)
-    for which, after in ("killed", "after"), ("both", "last"):
+    for which, after in ("killed", "after"), ("both", "last"):  # of which the latter come twice
         killed, next_one = lab.recording(which), lab.recording(after)
         lab.check(killed["state"] == "recording", f"{which}: it says that it was cut off")
         lab.accounted(lab.report(which=which), which)
@@ -305,8 +321,14 @@ def ends(lab):
     lab.check("xentrace" not in lab.text("killed.ps"), "killed: its xentrace has ended, too")
     lab.check(re.search("^xenoprof +yes +a killed recording has left it running", lab.text("killed.doctor"),
                         re.MULTILINE), "killed: doctor says what was left")
-    lab.check(re.search("^xenoprof +yes +samples Xen", lab.text("last.doctor"), re.MULTILINE),
-              "last: nothing is left")
+    lab.check(re.search("^trace +yes +Xen goes on tracing for nobody", lab.text("both.doctor"), re.MULTILINE),
+              "both: doctor says that Xen still traces")
+    for which, doctor in ("looks", "looks.doctor"), ("last", "last.doctor"):
+        lab.check(re.search("^xenoprof +yes +samples Xen", lab.text(doctor), re.MULTILINE) and
+                  re.search("^trace +yes +records what", lab.text(doctor), re.MULTILINE),
+                  f"{which}: nothing is left")
+    lab.check("ended the sampling that a killed recording had left running" in lab.text("looks.log"),
+              "looks: a recording without xenoprof and trace has ended them, and says so")
     bad = [line for line in lab.text("xen.log").splitlines() if re.search("BUG|panic|Unknown.*NMI", line)]
     lab.check(not bad, f"Xen complains of nothing: {bad[:3]}")
 
@@ -358,6 +380,19 @@ def life(lab):
         lab.check(sum(stream["kept"] for stream in streams) > 100, f"{name} was sampled")
 
 
+def later(lab):
+    """A domain that came while dom0 looked at vCPUs."""
+    recording = lab.recording()
+    comes = by_name(recording)["comes"]
+    stream, = streams_of(recording, "vcpu", comes)
+    lab.check(comes["role"] == "passive" and stream["looks"]["total"] > 10,
+              f"comes is passive, and was looked at {stream['looks']['total']} times")
+    answered(lab, recording, "vcpu")
+    called(lab, "comes", "sha256_block", "do_sha256",
+           "--image", f"comes={ROOT / 'build/lab/labload'}", least=4)
+    lab.accounted(lab.report("--event", "vcpu-preempted"))
+
+
 # In the order in which `lab all` runs them.
 OF = {check.__name__: check
-      for check in (ci, lost, looks, agent, sources, newxen, ends, life, ratio)}
+      for check in (ci, lost, looks, agent, sources, newxen, ends, life, later, ratio)}

@@ -76,6 +76,9 @@ class MadeUpSource final : public Source {
     due_ = steady_clock::now() + milliseconds(1);
     return absl::OkStatus();
   }
+  absl::Status Welcome(const recording::DomainInfo& /*domain*/) override {
+    return absl::UnimplementedError("");
+  }
   absl::Status Stop(recording::SampleWriter& writer) override {
     stopped_ = true;
     return Collect(writer);

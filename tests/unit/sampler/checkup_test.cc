@@ -53,6 +53,14 @@ TEST(Checkup, ToldAreTheDomainsThatAnswerAsAgents) {
   EXPECT_EQ(Of(facts, "agents"), "-");
 }
 
+TEST(Checkup, ToldIsWhatAKilledRecordingHasLeft) {
+  HostFacts facts = Dom0();
+  facts.left_running = facts.left_tracing = true;
+  EXPECT_THAT(Of(facts, "xenoprof"), HasSubstr("yes: a killed recording has left it running"));
+  EXPECT_THAT(Of(facts, "trace"), HasSubstr("yes: Xen goes on tracing for nobody"));
+  EXPECT_THAT(Of(facts, "trace"), HasSubstr("xentrace -T 1 /dev/null"));
+}
+
 TEST(Checkup, OutsideOfDom0OnlyTheDoorIsToldAndWhatStillWorks) {
   HostFacts facts;
   facts.door = PreconditionError("this machine does not run on Xen");

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,11 +37,14 @@ class FakeDirectory final : public DomainDirectory {
  public:
   explicit FakeDirectory(const Host& host) : host_(host) {}
   absl::StatusOr<std::vector<DomainInfo>> List() override {
+    ++lists;
     std::vector<DomainInfo> domains;
     for (const DomainId id : Ids()) {
       DomainInfo& domain = domains.emplace_back();
       domain.id = id;
-      domain.name = "guest";
+      domain.name = name;
+      domain.type = recording::DomainType::kPv;
+      domain.vcpus = vcpus;
     }
     return domains;
   }
@@ -51,6 +55,9 @@ class FakeDirectory final : public DomainDirectory {
     return ids;
   }
   bool silent = false;
+  std::string name = "guest";  // of all
+  uint32_t vcpus = 2;
+  int lists = 0;
 
  private:
   const Host& host_;
@@ -182,6 +189,31 @@ TEST_F(DomainWatchTest, AXenstoreThatDoesNotAnswerIsNoChange) {
   News(watch);
   directory_.silent = true;
   EXPECT_THAT(News(watch), IsEmpty());
+}
+
+TEST_F(DomainWatchTest, WhatXenstoreTellsLaterOfADomainThatComesIsTaken) {
+  DomainWatch watch = Watch();
+  News(watch);
+  host_[DomainId{7}] = {};
+  directory_.name = "";
+  directory_.vcpus = 0;
+  News(watch);
+  EXPECT_EQ(info_.NameOf(DomainId{7}), "");
+  directory_.name = "late";
+  directory_.vcpus = 2;
+  EXPECT_THAT(News(watch), IsEmpty());
+  EXPECT_EQ(info_.NameOf(DomainId{7}), "late");
+  EXPECT_EQ(info_.Domain(DomainId{7})->vcpus, 2U);
+  EXPECT_EQ(info_.NameOf(kWeb), "guest");  // as it was
+}
+
+TEST_F(DomainWatchTest, XenstoreIsNotAskedForeverForANameThatNeverComes) {
+  DomainWatch watch = Watch();
+  News(watch);
+  host_[DomainId{7}] = {};
+  directory_.name = "";
+  for (int i = 0; i < 500; ++i) News(watch);
+  EXPECT_LT(directory_.lists, 100);
 }
 
 }  // namespace

@@ -58,6 +58,13 @@ TEST(EventSpecTest, RefusalsSayWhatIsWrong) {
   EXPECT_THAT(refusal("cycles@1000001"), HasSubstr("1 to 1000000"));
 }
 
+TEST(EventSpecTest, NumbersThatAreTooLargeAreNoPartOfTheName) {
+  for (const char* const text : {"cycles:99999999999999999999", "cycles@99999999999999999999"}) {
+    const auto spec = ParseEventSpec(text);
+    EXPECT_THAT(Message(spec.status()), HasSubstr("99999999999999999999 is too large")) << text;
+  }
+}
+
 TEST(EventSpecTest, RawCodesAreFiveLetters) {
   EXPECT_EQ(RawCode("r4f2e"), 0x4f2e);
   EXPECT_EQ(RawCode("rxyzz"), std::nullopt);

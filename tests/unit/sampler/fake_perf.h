@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -81,6 +82,7 @@ struct FakeKernel {
   uint64_t tsc = 1'000'000;  // each reading of it takes 10 cycles
   uint64_t time = 500'000;   // perf's clock; two cycles are one of its nanoseconds
   bool counters = false;
+  std::string vpmu;    // Xen's mode of it
   int open_error = 0;  // of sampled events
   int map_error = 0;
   bool knows_build_id = true;
@@ -169,6 +171,7 @@ class FakePerf final : public PerfCalls {
   uint32_t OwnTid() const override { return FakeKernel::kOwnTid; }
   Tsc ReadTsc() override { return Tsc{kernel_.tsc += 10}; }
   std::vector<uint32_t> OnlineCpus() override { return kernel_.cpus; }
+  std::string VpmuMode() override { return kernel_.vpmu; }
   std::optional<int64_t> Setting(const char* name) override {
     return std::string_view(name) == "paranoid" ? 3 : 50000;
   }

@@ -1,6 +1,7 @@
 // The perf source held against a Linux that is made up.
 #include "sampler/perf_source.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -429,6 +430,117 @@ TEST_F(PerfSourceTest, MarksThatAFullRingSwallowsAreMadeAgain) {
   kernel_.swallowed_marks = 2;
   ASSERT_TRUE(source->Collect(*writer_).ok());
   EXPECT_THAT(Addresses(), ElementsAre(1));
+}
+
+TEST_F(PerfSourceTest, ACpuThatComesOnlineIsSampledAndOneThatGoesIsLetGo) {
+  kernel_.cpus = {0};
+  const auto source = Start(Request());
+  kernel_.cpus = {0, 1};
+  source->WatchCpus();
+  Take(1, 0x2000);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  EXPECT_THAT(Addresses(), ElementsAre(0x2000));
+  for (const auto& [fd, opened] : kernel_.open) EXPECT_TRUE(opened.enabled) << fd;
+  kernel_.cpus = {0};
+  kernel_.lost = 3;
+  source->WatchCpus();
+  EXPECT_THAT(kernel_.mapped, SizeIs(1));
+  for (const auto& [fd, opened] : kernel_.open) EXPECT_EQ(opened.cpu, 0);
+  kernel_.lost = 0;
+  kernel_.cpus = {0, 1};
+  source->WatchCpus();  // again, with other files
+  EXPECT_THAT(kernel_.mapped, SizeIs(2));
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  const std::vector<recording::StreamInfo> streams = source->Streams();
+  ASSERT_THAT(streams, SizeIs(2));
+  EXPECT_EQ(streams[1].vcpu.vcpu, VcpuId{1});
+  EXPECT_EQ(streams[1].kept, 1U);
+  EXPECT_EQ(streams[1].logged.lost, 3U);
+  EXPECT_TRUE(streams[1].Balanced());
+  EXPECT_THAT(source->Afterwards(), IsEmpty());
+  EXPECT_THAT(kernel_.open, IsEmpty());
+}
+
+TEST_F(PerfSourceTest, ACpuThatComesOnlineAndCannotBeSampledIsToldOnce) {
+  kernel_.cpus = {0};
+  const auto source = Start(Request());
+  kernel_.cpus = {0, 5};
+  kernel_.open_error = -EBUSY;
+  source->WatchCpus();
+  source->WatchCpus();
+  EXPECT_THAT(source->Afterwards(), ElementsAre(HasSubstr("CPU 5 came online")));
+  EXPECT_THAT(kernel_.mapped, SizeIs(1));
+  EXPECT_TRUE(source->Stop(*writer_).ok());
+}
+
+// What Linux makes of the samples that Xen hands it (arch/x86/xen/pmu.c): those of other domains
+// are of a guest, those of Xen look like its own kernel's.
+TEST_F(PerfSourceTest, WithXensVpmuForAllSamplesOfOthersAreNobodysOnTheirPcpu) {
+  kernel_.vpmu = "all";
+  const auto source = Start(Request());
+  constexpr Address kXen = 0xffff'82d0'4020'0000;
+  constexpr Address kLinux = 0xffff'ffff'8100'0000;
+  Take(0, 0x1000);
+  Take(1, 0x2000, PERF_RECORD_MISC_GUEST_USER);
+  Take(1, kLinux, PERF_RECORD_MISC_GUEST_KERNEL);
+  Take(1, kXen, PERF_RECORD_MISC_KERNEL);
+  Take(0, kLinux, PERF_RECORD_MISC_KERNEL);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const std::vector<Sample> samples = Samples();
+  ASSERT_THAT(samples, SizeIs(5));
+  std::vector<std::string> found;
+  for (const Sample& sample : samples) {
+    found.push_back(fmt::format("{} {} {:x} {} {}", ToString(sample.vcpu), ToString(sample.mode),
+                                sample.address, sample.pcpu ? int(sample.pcpu->value) : -1,
+                                sample.thread.has_value()));
+    EXPECT_TRUE(sample.timed);
+  }
+  EXPECT_THAT(found, testing::UnorderedElementsAre(
+                         "d0v0 user 1000 -1 true", "d0v0 kernel ffffffff81000000 -1 true",
+                         "d32754v1 user 2000 1 false", "d32754v1 kernel ffffffff81000000 1 false",
+                         "d32754v1 xen ffff82d040200000 1 false"));
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  EXPECT_EQ(source->Streams()[1].logged.xen, 1U);
+  EXPECT_TRUE(source->Streams()[1].Balanced());
+  EXPECT_EQ(source->Info().cpu_type, "vpmu:all");
+  EXPECT_THAT(source->Notes(), testing::Contains(HasSubstr("dom0_vcpus_pin")));
+}
+
+TEST_F(PerfSourceTest, WithXensVpmuForDom0XensWorkForItIsItsOwn) {
+  kernel_.vpmu = "hv";
+  const auto source = Start(Request());
+  Take(0, 0xffff'82d0'4020'0000, PERF_RECORD_MISC_KERNEL);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const std::vector<Sample> samples = Samples();
+  ASSERT_THAT(samples, SizeIs(1));
+  EXPECT_EQ(samples[0].vcpu, (VcpuRef{kDom0, VcpuId{0}}));
+  EXPECT_EQ(samples[0].mode, Mode::kXen);
+  EXPECT_EQ(source->Info().cpu_type, "vpmu:hv");
+}
+
+TEST(PerfEventsTest, NamesOfHardwareEventsAreWhatLibpfm4MakesOfThem) {
+  const auto resolve = [](std::string_view text) {
+    const auto event = ResolvePerfEvent(*ParseEventSpec(text));
+    EXPECT_TRUE(event.ok()) << event.status();
+    return event.ok() ? *event : PerfEvent{};
+  };
+  // AMD's CPU Clocks not Halted, 76h, and Data Cache Misses, 41h with the unit mask 1.
+  const PerfEvent cycles = resolve("amd64_fam15h_interlagos::cpu_clk_unhalted:k:100000");
+  EXPECT_EQ(cycles.attributes.type, PERF_TYPE_RAW);
+  EXPECT_EQ(cycles.attributes.config & 0xffff, 0x0076);
+  EXPECT_EQ(cycles.attributes.sample_period, 100'000U);
+  EXPECT_EQ(cycles.attributes.exclude_user, 1);
+  EXPECT_EQ(cycles.attributes.exclude_kernel, 0);
+  const PerfEvent misses =
+      resolve("amd64_fam15h_interlagos::data_cache_misses:dc_miss_streaming_store@500");
+  EXPECT_EQ(misses.attributes.config & 0xffff, 0x0141);
+  EXPECT_EQ(misses.attributes.freq, 1);
+  EXPECT_EQ(misses.attributes.sample_freq, 500U);
+  // Intel's L2 Lines In, 24h.
+  const PerfEvent cache = resolve("core::l2_lines_in:self:any:u");
+  EXPECT_EQ(cache.attributes.config & 0xff, 0x24);
+  EXPECT_EQ(cache.attributes.exclude_kernel, 1);
+  EXPECT_FALSE(cache.is_timer);
 }
 
 }  // namespace

@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/mapped_file.h"
 #include "recording/sample_reader.h"
+#include "tests/unit/sampler/fake_memory.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -73,13 +75,21 @@ class VcpuSourceTest : public ::testing::Test {
     request.pcpus = pcpus;
     return request;
   }
-  std::unique_ptr<VcpuSource> Open(const VcpuRequest& request) {
+  std::unique_ptr<VcpuSource> Open(const VcpuRequest& request) { return Open(request, nullptr); }
+  std::unique_ptr<VcpuSource> Open(const VcpuRequest& request,
+                                   std::unique_ptr<GuestMemory> memory) {
     auto source = VcpuSource::Open(request, std::make_unique<FakeCalls>(guests_, tsc_),
-                                   [this] { return Tsc{++tsc_}; });
+                                   std::move(memory), [this] { return Tsc{++tsc_}; });
     EXPECT_TRUE(source.ok()) << source.status();
     return *std::move(source);
   }
-  // Looks `looks` times, and gives the samples that were written.
+  // The addresses of a sample's callers.
+  static std::vector<Address> CallersOf(const Sample& sample) {
+    std::vector<Address> callers;
+    for (size_t i = 0; i < sample.callers.size(); ++i) callers.push_back(sample.callers.at(i));
+    return callers;
+  }
+  // Looks `looks` times, and gives the samples that were written, whose callers are in `file_`.
   std::vector<Sample> Look(VcpuSource& source, int looks) {
     const std::string file = path_ + "/vcpu.samples";
     auto writer = recording::SampleWriter::Create(file);
@@ -87,8 +97,8 @@ class VcpuSourceTest : public ::testing::Test {
     for (int i = 0; i < looks; ++i) EXPECT_TRUE(source.Collect(*writer).ok());
     EXPECT_TRUE(source.Stop(*writer).ok());
     EXPECT_TRUE(writer->Flush().ok());
-    const auto mapped = MappedFile::Open(file);
-    auto reader = recording::SampleReader::Open(mapped->bytes(), 5);
+    file_ = *MappedFile::Open(file);
+    auto reader = recording::SampleReader::Open(file_->bytes(), 5);
     std::vector<Sample> samples;
     while (const auto sample = reader->Next()) samples.push_back(*sample);
     EXPECT_FALSE(reader->damage().Any());
@@ -98,6 +108,7 @@ class VcpuSourceTest : public ::testing::Test {
 
   std::map<VcpuRef, Guest> guests_{{kD1V0, {}}, {kD2V0, {}}};
   uint64_t tsc_ = 1000;
+  std::optional<MappedFile> file_;
   std::string path_;
 };
 
@@ -204,10 +215,102 @@ TEST_F(VcpuSourceTest, InTheEndThePeriodIsThatOfTheLooksThereWere) {
   EXPECT_EQ(source->Events()[1].period, 104U);
 }
 
+TEST_F(VcpuSourceTest, CallersAreReadFromTheStack) {
+  FakeRam ram;
+  constexpr Address kStack = 0x7ffc'0000'1000;
+  ram.Push(kStack + 0x20, kStack + 0x60, 0x402000);
+  ram.Push(kStack + 0x60, 0, 0x403000);
+  guests_[kD1V0].context = {0x401000,      Mode::kUser,          kStack,
+                            kStack + 0x20, FakeRam::kRoot << 12, /*five_levels=*/false};
+  guests_[kD2V0].state = {true, true, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  const std::vector<Sample> samples = Look(*source, 40);
+  ASSERT_FALSE(samples.empty());
+  for (const Sample& sample : samples) {
+    EXPECT_THAT(CallersOf(sample), ElementsAre(0x402000, 0x403000));
+    EXPECT_EQ(sample.callers.ModeAt(0), Mode::kUser);
+    EXPECT_TRUE(sample.stopped);
+    EXPECT_FALSE(sample.timed);
+    EXPECT_EQ(sample.vcpu, kD1V0);
+    EXPECT_EQ(sample.when.Length(), 52U);  // as long as the stop, and not the walk
+  }
+  const recording::StreamInfo stream = source->Streams()[0];
+  EXPECT_EQ(stream.looks->callers, 2 * samples.size());
+  EXPECT_EQ(stream.looks->cut_chains, 0U);
+  EXPECT_TRUE(stream.Balanced());
+  EXPECT_EQ(ram.mapped, 0);  // since it was stopped
+}
+
+TEST_F(VcpuSourceTest, AStackThatCannotBeReadCostsTheChainAndNotTheSample) {
+  FakeRam ram;
+  guests_[kD1V0].context = guests_[kD2V0].context = {
+      0x401000, Mode::kUser, 0x7ffc'0000'1000, 0x7ffc'0000'1020, 0x9999'9000, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  const std::vector<Sample> samples = Look(*source, 20);
+  EXPECT_THAT(samples, SizeIs(20));
+  EXPECT_THAT(CallersOf(samples[0]), IsEmpty());
+  EXPECT_EQ(source->Streams()[0].looks->cut_chains + source->Streams()[1].looks->cut_chains, 20U);
+}
+
+TEST_F(VcpuSourceTest, CallersOfAVcpuThatHasGoneOnMeanwhileAreNone) {
+  FakeRam ram;
+  ram.Push(0x7ffc'0000'1020, 0, 0x402000);
+  ram.on_map = [this] { guests_[kD1V0].state.ran_ns += 50'000; };  // five times
+  guests_[kD1V0].context = {0x401000,         Mode::kUser,          0x7ffc'0000'1000,
+                            0x7ffc'0000'1020, FakeRam::kRoot << 12, false};
+  guests_[kD2V0].state = {true, true, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  const std::vector<Sample> samples = Look(*source, 40);
+  ASSERT_GT(samples.size(), 2U);
+  EXPECT_THAT(CallersOf(samples[0]), IsEmpty());
+  EXPECT_THAT(CallersOf(samples[1]), ElementsAre(0x402000));  // it is mapped now
+  EXPECT_EQ(source->Streams()[0].looks->cut_chains, 1U);
+}
+
+TEST_F(VcpuSourceTest, ADomainThatComesLaterIsLookedAtFromThenOn) {
+  guests_[kD1V0].state = guests_[kD2V0].state = {true, true, false};
+  const VcpuRef late{DomainId{3}, VcpuId{1}};
+  guests_[{DomainId{3}, VcpuId{0}}] = guests_[late] = {};
+  const auto source = Open(Request());
+  auto writer = recording::SampleWriter::InMemory();
+  ASSERT_TRUE(source->Start().ok());
+  tsc_ += 10'000;
+  EXPECT_TRUE(
+      source->Welcome({DomainId{3}, "c", recording::DomainType::kPv, recording::Role::kNone, 2})
+          .ok());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(source->Collect(writer).ok());
+  ASSERT_TRUE(source->Stop(writer).ok());
+  EXPECT_EQ(source->RoleOf(DomainId{3}), recording::Role::kPassive);
+  const std::vector<recording::StreamInfo> streams = source->Streams();
+  ASSERT_THAT(streams, SizeIs(4));
+  EXPECT_EQ(streams[3].vcpu, late);
+  EXPECT_GT(streams[3].looks->running, 10U);
+  // The time of each vCPU counts from when it was there: two of four for 10000 cycles less.
+  const Cycles all = source->Sampled().Length();
+  EXPECT_NEAR(static_cast<double>(source->Events()[0].period),
+              static_cast<double>(4 * all - 2 * 10'000) / 100, 1);
+}
+
+TEST_F(VcpuSourceTest, MemoryOfADomainThatDiesIsLetGo) {
+  FakeRam ram;
+  ram.Push(0x7ffc'0000'1020, 0, 0x402000);
+  guests_[kD1V0].context = guests_[kD2V0].context = {
+      0x401000, Mode::kUser, 0x7ffc'0000'1000, 0x7ffc'0000'1020, FakeRam::kRoot << 12, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  const std::string file = path_ + "/vcpu.samples";
+  auto writer = recording::SampleWriter::Create(file);
+  ASSERT_TRUE(source->Start().ok());
+  ASSERT_TRUE(source->Collect(*writer).ok());
+  EXPECT_GT(ram.mapped, 0);
+  guests_[kD1V0].state_error = guests_[kD2V0].state_error = -ESRCH;
+  ASSERT_TRUE(source->Collect(*writer).ok());
+  EXPECT_EQ(ram.mapped, 0);
+}
+
 TEST_F(VcpuSourceTest, NobodyToLookAtIsAnError) {
   VcpuRequest request = Request();
   request.domains.clear();
-  const auto source = VcpuSource::Open(request, std::make_unique<FakeCalls>(guests_, tsc_),
+  const auto source = VcpuSource::Open(request, std::make_unique<FakeCalls>(guests_, tsc_), nullptr,
                                        [this] { return Tsc{++tsc_}; });
   EXPECT_TRUE(absl::IsNotFound(source.status()));
 }

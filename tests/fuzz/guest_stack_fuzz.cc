@@ -1,0 +1,73 @@
+// Anything as a guest's registers, page tables and stacks: no crash, no hang, bounded work.
+// Bytes 0..31 are instruction, stack and frame pointer and the root of the page tables; the rest is
+// memory in frames of 128 bytes, each repeated over its 4096, of which every frame number means
+// one.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "sampler/guest_stack.h"
+
+namespace {
+
+using xenoscope::Address;
+using xenoscope::Bytes;
+namespace sampler = xenoscope::sampler;
+
+constexpr size_t kPiece = 128;
+constexpr size_t kMostFrames = 64;
+
+class Frames final : public sampler::GuestMemory {
+ public:
+  Frames(Bytes bytes, int64_t& mapped) : mapped_(mapped) {
+    for (size_t at = 0; at < bytes.size() && frames_.size() < kMostFrames; at += kPiece) {
+      std::vector<std::byte> frame;
+      const Bytes piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
+      while (frame.size() < sampler::kFrameSize) {
+        frame.insert(frame.end(), piece.begin(), piece.end());
+      }
+      frame.resize(sampler::kFrameSize);
+      frames_.push_back(std::move(frame));
+    }
+  }
+  const std::byte* Map(xenoscope::DomainId /*domain*/, uint64_t frame) override {
+    if (frames_.empty() || frame % (frames_.size() + 1) == frames_.size()) return nullptr;
+    ++mapped_;
+    return frames_[frame % (frames_.size() + 1)].data();
+  }
+  void Unmap(const std::byte* /*page*/) override { --mapped_; }
+
+ private:
+  std::vector<std::vector<std::byte>> frames_;
+  int64_t& mapped_;
+};
+
+}  // namespace
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const Bytes bytes = std::as_bytes(std::span(data, size));
+  constexpr size_t kRegisters = 32;
+  if (bytes.size() < kRegisters) return 0;
+  sampler::VcpuContext context;
+  context.address = xenoscope::LoadUnchecked<Address>(bytes.data());
+  context.stack = xenoscope::LoadUnchecked<Address>(bytes.data() + 8);
+  context.frame = xenoscope::LoadUnchecked<Address>(bytes.data() + 16);
+  context.page_tables = xenoscope::LoadUnchecked<uint64_t>(bytes.data() + 24);
+  int64_t mapped = 0;
+  for (const bool five_levels : {false, true}) {
+    context.five_levels = five_levels;
+    sampler::MappedFrames frames(std::make_unique<Frames>(bytes.subspan(kRegisters), mapped));
+    std::vector<Address> callers;
+    sampler::GuestStack(frames).Follow(xenoscope::DomainId{1}, context, callers);
+    if (callers.size() > sampler::GuestStack::kMostCallers) std::abort();
+    if (frames.maps() > sampler::GuestStack::kMostMaps) std::abort();
+  }
+  if (mapped != 0) std::abort();
+  return 0;
+}

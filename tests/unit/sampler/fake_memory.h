@@ -1,0 +1,66 @@
+// The memory of a guest that is made up: frames, and page tables that lead to them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+
+#include "sampler/guest_memory.h"
+
+namespace xenoscope::sampler {
+
+struct FakeRam {
+  static constexpr uint64_t kRoot = 7;  // frame of the page tables' root
+  static constexpr uint64_t kPresent = 1;
+
+  std::map<uint64_t, std::array<uint64_t, 512>> frames{{kRoot, {}}};
+  uint64_t next_frame = 100;
+  std::function<void()> on_map;
+  uint64_t asked = 0;  // maps
+  int64_t mapped = 0;  // now
+
+  // The entry of the table for a page, at the level, with the tables above it made.
+  uint64_t& Entry(uint64_t address, int level, int levels = 4) {
+    uint64_t table = kRoot;
+    for (int at = levels; at > level; --at) {
+      uint64_t& entry = frames[table][address >> (12 + 9 * (at - 1)) & 511];
+      if (entry == 0) entry = next_frame++ << 12 | kPresent;
+      table = entry >> 12;
+      frames[table];
+    }
+    return frames[table][address >> (12 + 9 * (level - 1)) & 511];
+  }
+  // Writes a word of the guest's virtual memory, whose page it makes.
+  void Write(uint64_t address, uint64_t word, int levels = 4) {
+    uint64_t& entry = Entry(address, 1, levels);
+    if (entry == 0) entry = next_frame++ << 12 | kPresent;
+    frames[entry >> 12][address / 8 % 512] = word;
+  }
+  // A function's frame on the stack: where the caller's is, and where the caller goes on.
+  void Push(uint64_t at, uint64_t callers_frame, uint64_t caller, int levels = 4) {
+    Write(at, callers_frame, levels);
+    Write(at + 8, caller, levels);
+  }
+};
+
+class FakeMemory final : public GuestMemory {
+ public:
+  explicit FakeMemory(FakeRam& ram) : ram_(ram) {}
+  const std::byte* Map(DomainId /*domain*/, uint64_t frame) override {
+    ++ram_.asked;
+    if (ram_.on_map) ram_.on_map();
+    const auto found = ram_.frames.find(frame);
+    if (found == ram_.frames.end()) return nullptr;
+    ++ram_.mapped;
+    return std::as_bytes(std::span(found->second)).data();
+  }
+  void Unmap(const std::byte* /*page*/) override { --ram_.mapped; }
+
+ private:
+  FakeRam& ram_;
+};
+
+}  // namespace xenoscope::sampler
