@@ -32,13 +32,17 @@ struct Options {
   ProfileRequest profile;
   std::string by;
   std::vector<std::string> domains;
-  std::string sources = "/";
+  std::vector<std::string> sources;
   bool instructions = false;
   std::string format = "text";
 };
 
-// "ns::f(int)" is called f, ns::f or as it is, and Xen's "common/vmap.c#f" also f.
-bool IsCalled(const std::string& function, const std::string& name) {
+// "ns::f(int)" is called f, ns::f or as it is, and Xen's "common/vmap.c#f" also f; so are the parts
+// of it that compilers put elsewhere, "f.cold" and "ns::f(int) [clone .cold]".
+bool IsCalled(const std::string& whole, const std::string& name) {
+  if (whole == name) return true;
+  std::string function = whole.substr(0, whole.find(" [clone .cold"));
+  function = function.substr(0, function.find(".cold"));
   if (function == name) return true;
   const std::string plain = function.substr(0, function.find('('));
   return plain == name || plain.ends_with("::" + name) || plain.ends_with("#" + name);
@@ -103,19 +107,25 @@ report::AnnotatedFunction Annotate(const Options& options, const ProfileSource& 
                                    const std::vector<std::string>& exits) {
   report::AnnotatedFunction annotated;
   const DomainId domain = std::get<DomainId>(key);
-  const std::string name = source.DomainName(domain);
-  annotated.domain = name.empty() ? ToString(domain) : fmt::format("{} {}", ToString(domain), name);
+  annotated.domain = report::DomainTitle(domain, source.DomainName(domain));
   annotated.image = std::get<1>(key);
   annotated.function = std::get<2>(key);
   annotated.samples = found.total;
   annotated.share = found.share;
   annotated.exits = exits;
-  std::optional<symbolizer::Listing> listing;
+  // Where the user stands is taken for a tree of sources.
+  std::vector<std::string> directories = options.sources;
+  if (directories.empty()) directories.emplace_back(".");
+  if (!options.profile.symbols.symfs.empty()) {
+    directories.push_back(options.profile.symbols.symfs);
+  }
+  absl::StatusOr<symbolizer::Listing> listing = absl::CancelledError("not asked for");
   if (!options.instructions) {
     listing = symbolizer::ListSource(found.function, found.samples,
-                                     symbolizer::FileFinder(options.sources));
+                                     symbolizer::SourceFinder(std::move(directories)));
   }
-  if (!listing) {
+  if (!listing.ok()) {
+    const absl::Status no_source = listing.status();
     listing = symbolizer::ListInstructions(found.function, found.samples);
     const bool has_code = std::ranges::any_of(
         listing->lines, [](const symbolizer::ListedLine& line) { return !line.code.empty(); });
@@ -126,9 +136,7 @@ report::AnnotatedFunction Annotate(const Options& options, const ProfileSource& 
                       "--image",
                       annotated.image));
     } else if (!options.instructions) {
-      annotated.cautions.emplace_back(
-          "instructions: its source, or where its lines are, was not found; --source DIR names "
-          "where sources are");
+      annotated.cautions.push_back(fmt::format("instructions: {}", Message(no_source)));
     }
   }
   annotated.cautions.emplace_back(
@@ -173,6 +181,7 @@ absl::Status RunAnnotate(const Options& options) {
                            [](const auto& a, const auto& b) { return a.samples > b.samples; });
   if (options.format == "json") return WriteStdout(report::Dump(AnnotateJson(annotated)));
   if (options.format == "csv") return WriteStdout(AnnotateCsv(annotated));
+  if (options.format == "html") return WriteStdout(AnnotateHtml(annotated));
   return WriteStdout(AnnotateText(annotated, report::StdoutStyle()));
 }
 
@@ -200,19 +209,21 @@ void AddAnnotate(CLI::App& app, Run& run) {
                       "the event; default: the first that has samples");
   command
       ->add_option("--source", options->sources,
-                   "the directory below which sources have the paths that compilers knew")
+                   "DIR: a tree of sources; /: as compilers knew their paths, on this machine; "
+                   "default: the current directory and that of --symfs")
       ->check(CLI::ExistingDirectory)
-      ->capture_default_str();
+      ->allow_extra_args(false);
   command->add_flag("--instructions", options->instructions,
                     "instructions, though there are sources");
-  command->add_option("--format", options->format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
+  command->add_option("--format", options->format, "text, html, json or csv")
+      ->check(CLI::IsMember({"text", "html", "json", "csv"}))
       ->capture_default_str();
   AddSymbolOptions(*command, options->profile.symbols);
   command->footer(
       "Example:\n"
       "  xenoscope annotate do_sched_op web.xeno --xen-syms /usr/lib/debug/xen-syms-4.17\n"
-      "  xenoscope annotate leaf_a web.xeno --domain web1 --image web1=gw --by exit");
+      "  xenoscope annotate leaf_a web.xeno --domain web1 --image web1=gw --by exit\n"
+      "  xenoscope annotate leaf_a web.xeno --source ~/src/gw --format html > leaf_a.html");
   command->callback([&run, options] { run = [options] { return RunAnnotate(*options); }; });
 }
 

@@ -2,8 +2,10 @@
 // elsewhere.
 #include <fmt/format.h>
 
+#include <deque>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,9 +15,12 @@
 #include "cli/profile_source.h"
 #include "cli/recorded_processes.h"
 #include "cli/recorded_samples.h"
+#include "cli/symbol_options.h"
 #include "recording/archive.h"
 #include "recording/recording.h"
 #include "report/terminal.h"
+#include "symbolizer/elf_file.h"
+#include "symbolizer/file_content.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -39,12 +44,63 @@ std::string BaseName(const std::string& path) {
   return name.stem().string();
 }
 
+// Where in a recording's directory a reader looks for what the user named; empty: nowhere.
+std::string NameInRecording(const symbolizer::SymbolSource& source, DomainId domain, bool is_elf) {
+  const std::string file = std::filesystem::path(source.path).filename().string();
+  switch (source.kind) {
+    case symbolizer::SourceKind::kXen:
+      return is_elf ? "symbols/xen-syms" : "symbols/xensyms";
+    case symbolizer::SourceKind::kKernel:
+      return fmt::format("guests/{}/{}", domain.value, is_elf ? "vmlinux" : "kallsyms");
+    case symbolizer::SourceKind::kModules:
+      return fmt::format("guests/{}/modules", domain.value);
+    case symbolizer::SourceKind::kImage:
+      return fmt::format("guests/{}/images/{}", domain.value,
+                         file.ends_with(".zst") ? file.substr(0, file.size() - 4) : file);
+  }
+  return {};
+}
+
+// Adds the files that the user named, so that the archive needs no options to be read. What was
+// recorded stays as it is.
+absl::Status AddNamed(const ArchiveOptions& options, const Recording& recording,
+                      std::deque<symbolizer::FileContent>& contents,
+                      std::vector<recording::AddedFile>& added) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const symbolizer::SymbolSources named,
+                             NamedSources(options.profile.symbols, &recording.info()));
+  std::set<std::string> names;
+  for (const symbolizer::SymbolSource& source : named.sources) {
+    XENOSCOPE_ASSIGN_OR_RETURN(symbolizer::FileContent file,
+                               symbolizer::FileContent::Open(source.path));
+    const symbolizer::FileContent& content = contents.emplace_back(std::move(file));
+    std::vector<DomainId> domains = {source.domain};
+    if (source.domain == symbolizer::kEveryDomain) {
+      domains.clear();
+      for (const auto& domain : recording.info().domains) domains.push_back(domain.id);
+    }
+    for (const DomainId domain : domains) {
+      const std::string name = NameInRecording(source, domain, symbolizer::IsElf(content.bytes()));
+      const std::string recorded = fmt::format("{}/{}", recording.path(), name);
+      std::error_code ignored;
+      if (std::filesystem::exists(recorded, ignored) ||
+          std::filesystem::exists(recorded + ".zst", ignored)) {
+        fmt::print(stderr, "xenoscope: {}: not archived: the recording has its own {}\n",
+                   source.path, name);
+      } else if (names.insert(name).second) {  // of several the first is the one that counts
+        added.push_back({name, content.bytes()});
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunArchive(const ArchiveOptions& options) {
   if (!Recording::IsRecording(options.profile.input)) {
     return NotFoundError("{}: it is no recording", options.profile.input);
   }
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   const Recording& recording = *source.recording();
+  std::vector<symbolizer::CodeFrame> frames;
   // What all samples of all events lie in is what a report may ask for.
   for (size_t event = 0; event < recording.info().events.size(); ++event) {
     XENOSCOPE_ASSIGN_OR_RETURN(
@@ -53,7 +109,11 @@ absl::Status RunArchive(const ArchiveOptions& options) {
                               &source.processes()));
     while (const auto sample = samples.Next()) {
       const auto resolve = [&](Address address) {
-        source.symbols().ResolveInProcess(sample->vcpu.domain, sample->space, address);
+        // Its lines, too: they may be in further files.
+        const auto place =
+            source.symbols().PlaceOf(sample->vcpu.domain, Mode::kUser, sample->space, address);
+        if (!place || place->file == nullptr || place->file->debug_info() == nullptr) return;
+        place->file->debug_info()->FramesAt(place->address, frames);
       };
       if (sample->mode == Mode::kUser) resolve(sample->address);
       for (size_t i = 0; i < sample->callers.size(); ++i) resolve(sample->callers.at(i));
@@ -64,11 +124,13 @@ absl::Status RunArchive(const ArchiveOptions& options) {
     added.push_back(
         {fmt::format("{}/{}", symbolizer::kImagesInRecording, file.name), file.content});
   }
+  std::deque<symbolizer::FileContent> contents;
+  XENOSCOPE_RETURN_IF_ERROR(AddNamed(options, recording, contents, added));
   const std::string output =
       options.output.empty() ? BaseName(options.profile.input) + ".xeno.tar.zst" : options.output;
   const size_t files = added.size();
   XENOSCOPE_RETURN_IF_ERROR(recording::PackRecording(options.profile.input, added, output));
-  fmt::print(stderr, "xenoscope: {}: with {} files of programs and their symbols\n", output, files);
+  fmt::print(stderr, "xenoscope: {}: with {} files of programs and of symbols\n", output, files);
   return absl::OkStatus();
 }
 

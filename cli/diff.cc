@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/profile_source.h"
 #include "report/diff_view.h"
+#include "report/page.h"
 #include "report/table_json.h"
 #include "report/terminal.h"
 
@@ -39,6 +40,7 @@ struct Options {
   std::optional<size_t> limit;
   double threshold = 0;  // percent
   std::string format = "text";
+  std::string output;  // empty: standard output
 };
 
 std::string NameOf(const Side& side) {
@@ -77,6 +79,20 @@ absl::Status ProfileOf(const Side& side, const std::vector<Dimension>& by,
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> InFormat(const Options& options, const report::Diff& diff,
+                                     const report::DiffSelection& selection) {
+  if (options.format == "json") return report::Dump(DiffJson(diff, selection));
+  if (options.format == "csv") return DiffCsv(diff, selection);
+  if (options.format == "html") {
+    nlohmann::ordered_json page =
+        report::PageHead(fmt::format("{} against {}", diff.before, diff.after), diff.by);
+    page["diff"] = DiffJson(diff, selection);
+    return report::ToPage(page);
+  }
+  return DiffText(diff, selection,
+                  options.output.empty() ? report::StdoutStyle() : report::TextStyle());
+}
+
 absl::Status RunDiff(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Dimension> by, report::ParseDimensions(options.by));
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource first,
@@ -99,9 +115,8 @@ absl::Status RunDiff(const Options& options) {
   report::DiffSelection selection;
   selection.threshold = options.threshold / 100;
   selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
-  if (options.format == "json") return WriteStdout(report::Dump(DiffJson(diff, selection)));
-  if (options.format == "csv") return WriteStdout(DiffCsv(diff, selection));
-  return WriteStdout(DiffText(diff, selection, report::StdoutStyle()));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, InFormat(options, diff, selection));
+  return options.output.empty() ? WriteStdout(text) : WriteFile(options.output, text);
 }
 
 void Check(Options& options) {
@@ -158,9 +173,10 @@ void AddDiff(CLI::App& app, Run& run) {
       ->add_option("-t,--threshold", options->threshold,
                    "only differences of at least so many percent of all time")
       ->check(CLI::Range(0.0, 100.0));
-  command->add_option("--format", options->format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
+  command->add_option("--format", options->format, "text, json, csv, or html: a page for browsers")
+      ->check(CLI::IsMember({"text", "json", "csv", "html"}))
       ->capture_default_str();
+  command->add_option("-o,--output", options->output, "into this file");
   AddSymbolOptions(*command, options->before.profile.symbols);
   command->footer(
       "Example:\n"

@@ -39,7 +39,8 @@ std::string NearOption(const CLI::App& app, const std::string& argument) {
 }
 
 std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> extras = app.remaining(true);
+  std::vector<std::string> extras = app.remaining(true);
+  std::erase(extras, "--");  // before a command to run
   if (extras.empty()) return error.what();
   const std::string& argument = extras.front();
   if (!Named(app).get_parent() && !argument.starts_with('-')) {

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 
 #include "base/error.h"
 
@@ -25,5 +26,14 @@ absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece) {
   }
   return true;
 }
+
+absl::Status WriteFile(const std::string& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
+}
+
+bool StdoutIsTerminal() { return isatty(STDOUT_FILENO) != 0; }
 
 }  // namespace xenoscope::cli

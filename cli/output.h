@@ -1,6 +1,7 @@
-// Data goes to stdout, whole or with an error that says why not.
+// Data goes to stdout or to a file, whole or with an error that says why not.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -12,5 +13,11 @@ namespace xenoscope::cli {
 absl::Status WriteStdout(std::string_view text);
 // One of many pieces: false when the reader has gone, so that there is no use in making more.
 absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece);
+
+// Errors name the file.
+absl::Status WriteFile(const std::string& path, std::string_view text);
+
+// Whether standard output is a terminal, where bytes that are no text would do harm.
+bool StdoutIsTerminal();
 
 }  // namespace xenoscope::cli

@@ -74,31 +74,50 @@ absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileRequest& request)
   return source;
 }
 
-absl::Status ProfileSource::Profile(const ProfileRequest& request,
-                                    report::ProfileReport& out) const {
+absl::Status ProfileSource::Profile(const ProfileRequest& request, report::ProfileReport& out,
+                                    correlate::Witness* witness) const {
   out.traced = input_.has_value();
   if (recording()) out.clock = recording()->clock();
   if (info() != nullptr) out.changes = report::ChangeLines(*info());
   out.domain_name = [this](DomainId domain) { return DomainName(domain); };
   out.process_name = [this](ProcessSpace space) { return processes_.NameOf(space); };
+  out.function_of = [this](FunctionId id) -> const Function& { return symbols().Describe(id); };
+  out.lines_of = [this](DomainId domain, Mode mode, ProcessSpace space, Address address) {
+    return LinesOf(domain, mode, space, address);
+  };
   const trace::Dialect dialect =
       input_ ? CompleteDialect(input_->dialect, input_->trace) : trace::Dialect();
   ProfileInput profiled{input_ ? &input_->trace : nullptr, dialect, symbols_.resolver.get()};
+  profiled.witness = witness;
   Narrow(request, out.clock, info() == nullptr ? Tsc() : info()->started, profiled);
   if (from_trace_) {
     XENOSCOPE_RETURN_IF_ERROR(ProfileTrace(profiled, out));
   } else {
     SampleSelection samples;
-    XENOSCOPE_ASSIGN_OR_RETURN(samples.event, ChooseEvent(*recording(), request.event));
+    XENOSCOPE_ASSIGN_OR_RETURN(samples.event, ChooseEvent(*recording(), request.event, {}));
     XENOSCOPE_RETURN_IF_ERROR(ProfileRecorded(profiled, *recording(), samples, processes_, out));
   }
   Warn(symbols_.resolver->Misfits());
   return absl::OkStatus();
 }
 
+report::CodeLines ProfileSource::LinesOf(DomainId domain, Mode mode, ProcessSpace space,
+                                         Address address) const {
+  report::CodeLines lines;
+  if (mode == Mode::kXen && info() != nullptr) lines.build_id = info()->xen.build_id;
+  const auto place = symbols().PlaceOf(domain, mode, space, address);
+  if (!place || place->file == nullptr) return lines;
+  lines.path = place->file->path();
+  lines.build_id = place->file->elf().BuildId();
+  if (place->file->debug_info() == nullptr) return lines;
+  for (const symbolizer::CodeFrame& frame : place->file->debug_info()->FramesAt(place->address)) {
+    lines.inlined.push_back({std::string(frame.function), {std::string(frame.file), frame.line}});
+  }
+  return lines;
+}
+
 std::string ProfileSource::DomainName(DomainId domain) const {
-  const recording::DomainInfo* known = info() == nullptr ? nullptr : info()->Domain(domain);
-  return known == nullptr ? std::string() : known->name;
+  return info() == nullptr ? std::string() : info()->NameOf(domain);
 }
 
 }  // namespace xenoscope::cli

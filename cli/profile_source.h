@@ -12,6 +12,7 @@
 #include "cli/recorded_processes.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
+#include "correlate/witness.h"
 #include "recording/recording.h"
 #include "report/profile_view.h"
 #include "symbolizer/load.h"
@@ -34,7 +35,9 @@ class ProfileSource {
   static absl::StatusOr<ProfileSource> Open(const ProfileRequest& request);
 
   // The profile by the dimensions of `out`, into `out`, which refers to this source.
-  absl::Status Profile(const ProfileRequest& request, report::ProfileReport& out) const;
+  // `witness`, where there is one, sees it being made.
+  absl::Status Profile(const ProfileRequest& request, report::ProfileReport& out,
+                       correlate::Witness* witness = nullptr) const;
 
   // Nothing for a bare trace.
   const std::optional<recording::Recording>& recording() const {
@@ -48,6 +51,8 @@ class ProfileSource {
   // Empty: it has none.
   std::string DomainName(DomainId domain) const;
   symbolizer::DomainSymbols& symbols() const { return *symbols_.resolver; }
+  // What is known of the code that runs there; `space` counts in user mode.
+  report::CodeLines LinesOf(DomainId domain, Mode mode, ProcessSpace space, Address address) const;
 
  private:
   bool from_trace_ = false;

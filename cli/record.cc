@@ -28,6 +28,9 @@ namespace {
 using sampler::Progress;
 using sampler::RecordRequest;
 
+constexpr double kLeastSeconds = 0.001;
+constexpr double kMostSeconds = 1e9;
+
 struct Options {
   std::string output = "xenoscope.xeno";
   RecordOptions recorded;
@@ -123,6 +126,8 @@ void ShowStops(const sampler::RecordResult& result) {
     all.failed += stream.looks->failed;
     all.stopped_cycles += stream.looks->stopped_cycles;
     all.longest_stop = std::max(all.longest_stop, stream.looks->longest_stop);
+    all.callers += stream.looks->callers;
+    all.cut_chains += stream.looks->cut_chains;
   }
   const Cycles sampled = result.info.stopped - result.info.started;
   if (vcpus == 0 || sampled == 0) return;
@@ -135,6 +140,11 @@ void ShowStops(const sampler::RecordResult& result) {
       100 * static_cast<double>(all.stopped_cycles) /
           (static_cast<double>(sampled) * static_cast<double>(vcpus)),
       1e6 * clock.Seconds(all.longest_stop));
+  if (all.callers + all.cut_chains == 0) return;
+  fmt::print(stderr,
+             "{} callers were found on their stacks; {} chains were cut, where frame pointers did "
+             "not lead on\n",
+             all.callers, all.cut_chains);
 }
 
 // What the timer sent that stood in for the counters, and where that went.
@@ -209,7 +219,7 @@ void AddRecord(CLI::App& app, Run& run) {
       ->capture_default_str();
   AddRecordOptions(*command, options->recorded);
   command->add_option("--duration", options->duration_s, "End after so many seconds")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(kLeastSeconds, kMostSeconds))
       ->type_name("SECONDS");
   command->add_option("COMMAND", options->command,
                       "Record while this runs; without it until Ctrl-C or --duration");

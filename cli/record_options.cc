@@ -117,9 +117,7 @@ void AddRecordOptions(CLI::App& command, RecordOptions& options) {
       ->expected(1)
       ->take_all();
   command.add_flag("-g", options.samples.call_chains, "As --call-graph fp");
-  command
-      .add_option("--call-graph", options.call_graph,
-                  "Call chains too; fp: by frame pointers (xenoprof, perf)")
+  command.add_option("--call-graph", options.call_graph, "Call chains too; fp: by frame pointers")
       ->check(CLI::IsMember({"fp"}))
       ->type_name("fp");
   command.add_flag("--jitter,!--no-jitter", options.samples.jitter,

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "correlate/exit_samples.h"
 #include "correlate/placing.h"
 #include "correlate/profile.h"
 #include "correlate/sharpen.h"
+#include "correlate/witness.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -62,10 +65,12 @@ Brackets Survey(correlate::SampleSource& samples) {
 }
 
 // The first event of which there is a sample; the first when there is none.
-absl::StatusOr<uint16_t> FirstSampled(const Recording& recording) {
+absl::StatusOr<uint16_t> FirstSampled(const Recording& recording,
+                                      const std::vector<uint64_t>& passed_over) {
   for (size_t i = 0; i < recording.info().events.size(); ++i) {
     SampleSelection selection;
     selection.event = static_cast<uint16_t>(i);
+    selection.passed_over = passed_over;
     XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
                                RecordedSamples::Open(recording, selection, nullptr));
     if (samples.Next()) return selection.event;
@@ -90,11 +95,11 @@ std::string EventText(const recording::EventInfo& event) {
 
 // Places the samples by the trace, or without one. Fills what the report says of it.
 absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
-                      correlate::SampleSource& all, correlate::Profile& profile,
+                      correlate::SampleSource& all, correlate::PlacingObserver& observer,
                       report::ProfileReport& out) {
   SamplesWithin samples(all, input.within);
   if (input.trace == nullptr) {
-    out.counts = correlate::PlaceWithoutTrace(samples, profile);
+    out.counts = correlate::PlaceWithoutTrace(samples, observer);
     out.outside = samples.outside();
     return absl::OkStatus();
   }
@@ -108,20 +113,41 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
     placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
   }
   const auto by = [&out](Dimension dimension) {
-    return std::ranges::find(out.by, dimension) != out.by.end();
+    return std::ranges::find(out.by, dimension) != out.by.end() ||
+           std::ranges::find(out.also_by, dimension) != out.also_by.end();
   };
   correlate::SharpenOptions sharpening;
   sharpening.by_address = by(Dimension::kAddress);
   sharpening.by_process = by(Dimension::kProcess);
   sharpening.by_pcpu = by(Dimension::kPcpu);
-  correlate::Sharpener sharpener(sharpening, *input.resolver, profile);
+  correlate::Sharpener sharpener(sharpening, *input.resolver, observer);
   correlate::Placer placer(placing, samples, sharpener);
   trace::OrderedStream stream = input.trace->Stream();
-  while (const trace::Item* item = stream.Next()) placer.Take(*item);
+  while (const trace::Item* item = stream.Next()) {
+    placer.Take(*item);
+    if (input.witness != nullptr) input.witness->OnItem(*item);
+  }
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   sharpener.Finish();
   out.counts = placer.counts();
   out.outside = samples.outside();
+  return absl::OkStatus();
+}
+
+// Places the samples for the profile or the two that are asked for, and for who looks on.
+absl::Status ProfileAll(const ProfileInput& input, Cycles longest_bracket, double period,
+                        correlate::SampleSource& samples, report::ProfileReport& out) {
+  correlate::Profile profile({out.by, out.is_time, period}, *input.resolver);
+  correlate::Profile also({out.also_by, out.is_time, period}, *input.resolver);
+  std::vector<correlate::PlacingObserver*> observers = {&profile};
+  if (!out.also_by.empty()) observers.push_back(&also);
+  if (input.witness != nullptr) observers.push_back(input.witness);
+  correlate::Several several(std::move(observers));
+  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, longest_bracket, samples, several, out));
+  XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
+  if (!out.also_by.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(out.also, also.Finish());
+  }
   return absl::OkStatus();
 }
 
@@ -141,7 +167,8 @@ trace::Dialect CompleteDialect(trace::Dialect known, const trace::TraceFile& tra
   return known;
 }
 
-absl::StatusOr<uint16_t> ChooseEvent(const Recording& recording, const std::string& name) {
+absl::StatusOr<uint16_t> ChooseEvent(const Recording& recording, const std::string& name,
+                                     const std::vector<uint64_t>& passed_over) {
   const RecordingInfo& info = recording.info();
   if (info.events.empty()) return NotFoundError("the recording has no samples: no event");
   std::vector<std::string> names;
@@ -149,7 +176,7 @@ absl::StatusOr<uint16_t> ChooseEvent(const Recording& recording, const std::stri
     if (info.events[i].name == name) return static_cast<uint16_t>(i);
     names.push_back(info.events[i].name);
   }
-  if (name.empty()) return FirstSampled(recording);
+  if (name.empty()) return FirstSampled(recording, passed_over);
   return NotFoundError("no event {} in the recording; it has {}", name, fmt::join(names, ", "));
 }
 
@@ -175,13 +202,11 @@ absl::Status ProfileRecorded(const ProfileInput& input, const Recording& recordi
   const Brackets brackets = Survey(survey);
   out.sampled = info.started < info.stopped ? TscRange{info.started, info.stopped} : brackets.all;
   out.sampled = out.sampled.Intersect(input.within);
-  correlate::Profile profile({out.by, out.is_time, static_cast<double>(event.period)},
-                             *input.resolver);
   ProfileInput placed = input;
   if (event.waiting) placed.trace = nullptr;  // on no pCPU: the trace has no place for them
-  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(placed, brackets.longest, samples, profile, out));
+  XENOSCOPE_RETURN_IF_ERROR(
+      ProfileAll(placed, brackets.longest, static_cast<double>(event.period), samples, out));
   out.damaged = samples.Damaged();
-  XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
   return absl::OkStatus();
 }
 
@@ -197,10 +222,7 @@ absl::Status ProfileTrace(const ProfileInput& input, report::ProfileReport& out)
   out.cautions.emplace_back(
       "they are not random: timers and devices interrupt, so what a guest does in step with those "
       "has too many samples or too few");
-  correlate::Profile profile({out.by, out.is_time, /*period=*/0}, *input.resolver);
-  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, brackets.longest, samples, profile, out));
-  XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
-  return absl::OkStatus();
+  return ProfileAll(input, brackets.longest, /*period=*/0, samples, out);
 }
 
 }  // namespace xenoscope::cli

@@ -14,10 +14,13 @@
 #include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/profile_source.h"
+#include "cli/report_with_trace.h"
 #include "correlate/profile.h"
+#include "report/column_words.h"
+#include "report/profile_format.h"
 #include "report/profile_view.h"
-#include "report/table_json.h"
 #include "report/terminal.h"
+#include "report/where.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -28,19 +31,32 @@ constexpr size_t kDefaultLimit = 20;  // rows of a domain, in text
 
 struct Options {
   ProfileRequest profile;
-  std::string by = "domain,mode,function";
+  std::string by;  // empty: those of the format
   std::vector<std::string> domains;
+  std::vector<report::Where> wheres;
   std::string sort = "share";
   std::optional<size_t> limit;
   double threshold = 0;  // percent
   std::string format = "text";
+  std::string weight;  // empty: cycles, where the event counts time
+  std::string output;  // empty: standard output
+  bool help_columns = false;
 };
 
+std::string By(const Options& options) {
+  if (!options.by.empty()) return options.by;
+  return std::string(report::FindProfileFormat(options.format)->by);
+}
+
 absl::Status Report(const Options& options) {
+  if (options.help_columns) return WriteStdout(report::ColumnWordsText());
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   report::ProfileReport out;
-  XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(options.by));
-  report::ProfileSelection selection;
+  const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
+  XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(By(options)));
+  out.by = report::ColumnsFor(format, std::move(out.by));
+  report::ProfileFormatOptions write;
+  report::ProfileSelection& selection = write.selection;
   selection.sort = options.sort;
   selection.threshold = options.threshold / 100;
   selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
@@ -49,20 +65,55 @@ absl::Status Report(const Options& options) {
       std::find(out.by.begin(), out.by.end(), Dimension::kDomain) == out.by.end()) {
     out.by.insert(out.by.begin(), Dimension::kDomain);
   }
+  for (const report::Where& where : options.wheres) {
+    if (std::find(out.by.begin(), out.by.end(), where.dimension) == out.by.end()) {
+      out.by.push_back(where.dimension);
+    }
+  }
+  write.title = options.profile.input;
+  if (format.name == report::kPerfetto) {
+    return WritePerfetto(source, options.profile, options.output, out);
+  }
+  if (format.name == report::kHtml) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::string page,
+                               HtmlReport(source, options.profile, write, out));
+    return options.output.empty() ? WriteStdout(page) : WriteFile(options.output, page);
+  }
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, out));
+  report::KeepWhere(options.wheres, out);
 
-  if (options.format == "json") return WriteStdout(report::Dump(ProfileJson(out, selection)));
-  if (options.format == "csv") return WriteStdout(ProfileCsv(out, selection));
-  return WriteStdout(ProfileText(out, selection, report::StdoutStyle()));
+  const bool weigh_time = options.weight.empty() ? out.is_time : options.weight == "cycles";
+  if (weigh_time && !out.is_time) {
+    return InvalidError("{} does not count time: --weight samples", out.event);
+  }
+  write.weight = weigh_time ? report::FlameWeight::kCycles : report::FlameWeight::kSamples;
+  write.title += ": " + out.event;
+  if (options.output.empty()) write.style = report::StdoutStyle();
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, format.write(out, write));
+  return options.output.empty() ? WriteStdout(text) : WriteFile(options.output, text);
 }
 
 void Check(const Options& options) {
-  const auto by = report::ParseDimensions(options.by);
+  const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
+  const auto by = report::ParseDimensions(By(options));
   if (!by.ok()) throw CLI::ValidationError("--by", std::string(Message(by.status())));
   if (!report::IsSortKey(*by, options.sort)) {
     throw CLI::ValidationError(
-        "--sort",
-        fmt::format("no column {}; choose from {},samples,share,cycles", options.sort, options.by));
+        "--sort", fmt::format("no column {}; choose from {},samples,share,cycles", options.sort,
+                              By(options)));
+  }
+  if (!options.wheres.empty() &&
+      (format.name == report::kHtml || format.name == report::kPerfetto)) {
+    throw CLI::ValidationError(
+        "--where", fmt::format("{} shows all; its reader has filters of its own", format.name));
+  }
+  if (format.stacks && (options.limit || options.threshold > 0)) {
+    throw CLI::ValidationError(
+        "--format", fmt::format("{} has all rows: neither --limit nor --threshold", format.name));
+  }
+  if (format.binary && options.output.empty() && StdoutIsTerminal()) {
+    throw CLI::ValidationError("--format",
+                               fmt::format("{} is no text for a terminal: -o FILE", format.name));
   }
 }
 
@@ -82,15 +133,29 @@ void AddReport(CLI::App& app, Run& run) {
                    "auto: the recorded ones, where there are any")
       ->check(CLI::IsMember({"auto", "recorded", "trace"}))
       ->capture_default_str();
-  command
-      ->add_option("--by", options->by,
-                   "columns: any of domain,vcpu,pcpu,mode,exit,process,image,function,address")
-      ->capture_default_str();
+  command->add_option("--by", options->by,
+                      "columns: any of domain,vcpu,pcpu,mode,exit,process,image,function,address,"
+                      "stack; default: domain,mode,function, and more for some formats");
   command
       ->add_option("-d,--domain", options->domains,
                    "only these, by name or number; shares stay "
                    "those of all")
       ->delimiter(',');
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "-w,--where",
+          [options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              auto where = report::ParseWhere(text);
+              if (!where.ok()) {
+                throw CLI::ValidationError("--where", std::string(Message(where.status())));
+              }
+              options->wheres.push_back(*std::move(where));
+            }
+          },
+          "only rows with these words in a column: exit=VMEXIT_CPUID,VMEXIT_IO*; several: all of "
+          "them; shares stay those of all")
+      ->allow_extra_args(false);
   command->add_option("-e,--event", options->profile.event,
                       "the event; default: the first that has samples");
   command->add_option_function<std::string>(
@@ -106,14 +171,31 @@ void AddReport(CLI::App& app, Run& run) {
                       "rows of each domain; 0: all; default: 20, or all in csv and json");
   command->add_option("-t,--threshold", options->threshold, "only rows with this share, in percent")
       ->check(CLI::Range(0.0, 100.0));
-  command->add_option("--format", options->format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
+  std::vector<std::string> formats;
+  std::string about;
+  for (const report::ProfileFormat& format : report::ProfileFormats()) {
+    formats.emplace_back(format.name);
+    about += fmt::format("{}{} ({})", about.empty() ? "" : ", ", format.name, format.about);
+  }
+  command->add_option("--format", options->format, about)
+      ->check(CLI::IsMember(formats))
       ->capture_default_str();
+  command
+      ->add_option("--weight", options->weight,
+                   "what folded and svg count: cycles or samples; default: cycles, where the "
+                   "event counts time")
+      ->check(CLI::IsMember({"cycles", "samples"}));
+  command->add_option("-o,--output", options->output, "into this file");
+  command->add_flag("--help-columns", options->help_columns, "what each column means");
   AddSymbolOptions(*command, options->profile.symbols);
   command->footer(
       "Example:\n"
       "  xenoscope report web.xeno\n"
       "  xenoscope report web.xeno --by domain,exit,function --limit 10\n"
+      "  xenoscope report web.xeno --format svg -o web.svg\n"
+      "  xenoscope report web.xeno --format html -o web.html\n"
+      "  xenoscope report web.xeno --format pprof -o web.pb.gz && pprof -top web.pb.gz\n"
+      "  xenoscope report web.xeno --by domain,function --where mode=xen --where exit=VMEXIT_*\n"
       "  xenoscope report web.xeno --domain web1 --kernel web1=System.map --format json");
   command->callback([options, &run] {
     Check(*options);

@@ -94,7 +94,7 @@ void AddSummary(CLI::App& app, Run& run) {
       "  of the trace   utilisation vcpus runqueue_waits scheduler idle_states frequencies\n"
       "                 irqs irq_vectors unmapped_vectors volume volume_by_pcpu\n"
       "  of a domain    runstates grants_by grants_for memory\n"
-      "  of a vCPU      runstates runnable affinity switch_infnext scheduler exits\n"
+      "  of a vCPU      runstates runnable waited_for affinity switch_infnext scheduler exits\n"
       "                 nested_exits emulate_eip interrupt_eip pv hypercalls traps pv_eip\n"
       "                 guest_events\n"
       "  what is in none of the figures: *_edges, pv_unattributed, guest_events of the trace\n"

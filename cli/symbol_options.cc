@@ -92,14 +92,9 @@ void AddSymbolOptions(CLI::App& command, SymbolOptions& options) {
       ->check(CLI::ExistingDirectory);
 }
 
-absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(
-    const SymbolOptions& options, const std::optional<recording::Recording>& recording) {
+absl::StatusOr<symbolizer::SymbolSources> NamedSources(const SymbolOptions& options,
+                                                       const recording::RecordingInfo* info) {
   symbolizer::SymbolSources sources;
-  const recording::RecordingInfo* info = nullptr;
-  if (recording) {
-    sources = symbolizer::SourcesInRecording(recording->path());
-    info = &recording->info();
-  }
   XENOSCOPE_RETURN_IF_ERROR(
       AddGiven(info, options.kernels, symbolizer::SourceKind::kKernel, sources));
   XENOSCOPE_RETURN_IF_ERROR(
@@ -114,6 +109,18 @@ absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(
     XENOSCOPE_RETURN_IF_ERROR(AddGuest(info, guest, sources));
   }
   if (!options.symfs.empty()) sources.roots.push_back({symbolizer::kEveryDomain, options.symfs});
+  return sources;
+}
+
+absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(
+    const SymbolOptions& options, const std::optional<recording::Recording>& recording) {
+  XENOSCOPE_ASSIGN_OR_RETURN(symbolizer::SymbolSources sources,
+                             NamedSources(options, recording ? &recording->info() : nullptr));
+  if (recording) {
+    symbolizer::SymbolSources recorded = symbolizer::SourcesInRecording(recording->path());
+    sources.sources.insert(sources.sources.end(), recorded.sources.begin(), recorded.sources.end());
+    sources.images = std::move(recorded.images);
+  }
   XENOSCOPE_ASSIGN_OR_RETURN(symbolizer::LoadedSymbols symbols, symbolizer::LoadSymbols(sources));
   for (const std::string& warning : symbols.warnings) {
     fmt::print(stderr, "xenoscope: {}\n", warning);

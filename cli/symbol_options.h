@@ -26,6 +26,11 @@ struct SymbolOptions {
 // Adds --kernel, --image, --xen-syms, --guest and --symfs to a command. `options` must outlive it.
 void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
 
+// The files and roots that the user named, the better ones first. Errors: a domain that is unknown,
+// or words that are none of --guest's.
+absl::StatusOr<symbolizer::SymbolSources> NamedSources(const SymbolOptions& options,
+                                                       const recording::RecordingInfo* info);
+
 // Prints warnings to stderr. Errors: a file that the user named cannot be
 // used, or the domain before it is unknown.
 absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(

@@ -169,13 +169,6 @@ report::TerminalStyle Terminal() {
   return {style.width == 0 ? 80 : style.width, report::StdoutRows(), style.colour};
 }
 
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
-}
-
 // Draws where the user wants it.
 template <typename Plot>
 absl::Status Draw(const std::string& where, const Plot& plot) {

@@ -162,14 +162,12 @@ absl::Status View::LookAtTrace(const LiveWindow::Part& part) {
 absl::Status View::Profile(report::ProfileReport& out) {
   XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(by_));
   SampleSelection selection;
-  XENOSCOPE_ASSIGN_OR_RETURN(selection.event, ChooseEvent(*recording_, options_.event));
   selection.passed_over = part_.samples_begin;
+  XENOSCOPE_ASSIGN_OR_RETURN(selection.event,
+                             ChooseEvent(*recording_, options_.event, selection.passed_over));
   out.traced = trace_.has_value();
   out.clock = recording_->clock();
-  out.domain_name = [this](DomainId domain) {
-    const recording::DomainInfo* known = info_.Domain(domain);
-    return known == nullptr ? std::string() : known->name;
-  };
+  out.domain_name = [this](DomainId domain) { return info_.NameOf(domain); };
   out.process_name = [this](ProcessSpace space) { return processes_.NameOf(space); };
   const ProfileInput input{trace_ ? &*trace_ : nullptr, dialect_, symbols_->resolver.get(),
                            part_.range};
@@ -182,10 +180,7 @@ absl::StatusOr<std::string> View::Text(const report::TextStyle& style, size_t ro
   frame.over = over();
   frame.seconds = recording_->clock().Seconds(part_.range.Length());
   frame.trace = result_ ? &*result_ : nullptr;
-  frame.domain_name = [this](DomainId domain) {
-    const recording::DomainInfo* known = info_.Domain(domain);
-    return known == nullptr ? std::string() : known->name;
-  };
+  frame.domain_name = [this](DomainId domain) { return info_.NameOf(domain); };
   report::ProfileReport profile;
   if (!info_.sources.empty() && !part_.range.Empty()) {
     XENOSCOPE_RETURN_IF_ERROR(Profile(profile));

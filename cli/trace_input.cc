@@ -118,9 +118,7 @@ trace::Dialect RecordedDialect(const recording::RecordingInfo& info) {
 }
 
 std::string TraceInput::DomainName(DomainId domain) const {
-  if (!recording) return "";
-  const recording::DomainInfo* info = recording->info().Domain(domain);
-  return info == nullptr ? "" : info->name;
+  return recording ? recording->info().NameOf(domain) : std::string();
 }
 
 void AddTraceOptions(CLI::App& command, TraceOptions& options) {

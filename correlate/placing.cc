@@ -76,6 +76,16 @@ const char* ToString(Remainder remainder) {
   return "?";
 }
 
+FunctionId FunctionOf(const PlacedSample& placed, Resolver& resolver) {
+  if (placed.function) return *placed.function;
+  const Sample& sample = *placed.sample;
+  const DomainId domain = placed.vcpu.domain;
+  if (sample.mode == Mode::kUser && sample.space.value != 0) {
+    return resolver.ResolveInProcess(domain, sample.space, placed.address);
+  }
+  return resolver.Resolve(domain, sample.mode, placed.address);
+}
+
 uint64_t PlacingCounts::Attributed() const {
   return std::accumulate(placed.begin(), placed.end(), uint64_t{0});
 }
@@ -220,7 +230,8 @@ void Placer::PlaceBatch() {
     for (const Sample& sample : batch_) Reject(sample, Remainder::kOutOfOrder);
     return;
   }
-  if (first.IsInstant()) {
+  const bool nobodys = first.vcpu.domain >= kFirstReservedDomain;
+  if (first.IsInstant() || (first.timed && nobodys)) {
     for (const Sample& sample : batch_) PlaceInstant(sample);
     return;
   }
@@ -243,7 +254,7 @@ void Placer::PlaceBatch() {
 }
 
 void Placer::PlaceInstant(const Sample& sample) {
-  const Tsc at = sample.when.begin;
+  const Tsc at = sample.when.begin + sample.when.Length() / 2;
   std::optional<Piece> found;
   const auto look = [&](const PieceWindow& window, const VcpuTrack* open) {
     if (const Piece* piece = window.At(at)) {
@@ -267,7 +278,8 @@ void Placer::PlaceInstant(const Sample& sample) {
   }
   if (found->context.kind == ContextKind::kLost) return Reject(sample, Remainder::kTraceLost);
   const Place place = Surely(*found);
-  Accept(sample, found->vcpu, sample.address, Placement::kInstant, found->run, {&place, 1});
+  Accept(sample, found->vcpu, sample.address, Placement::kInstant, found->run, {&place, 1},
+         sample.when);
 }
 
 std::optional<Tsc> Placer::StopWithin(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) {
@@ -298,7 +310,8 @@ void Placer::PlaceStopped(const Sample& sample) {
     if (before != nullptr && before->context.kind == ContextKind::kGuest) piece = before;
   }
   const Place place = Surely(*piece);
-  Accept(sample, sample.vcpu, sample.address, Placement::kStopped, piece->run, {&place, 1});
+  Accept(sample, sample.vcpu, sample.address, Placement::kStopped, piece->run, {&place, 1},
+         {*stop, *stop + 1});
 }
 
 // It was taken by an interrupt of the system's own, so that no NMI of the trace is its twin, and
@@ -312,7 +325,8 @@ void Placer::PlaceTimed(const Sample& sample) {
   const Vcpu& vcpu = Of(track->index);
   const Candidates found = FindCandidates(vcpu, *track, sample.mode, sample.when);
   if (found.places.empty()) return Reject(sample, WhyNowhere(vcpu, *track, sample.when));
-  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.run, found.places);
+  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.run, found.places,
+         found.when);
 }
 
 std::vector<const ExitMark*> Placer::FindTwins(Vcpu& vcpu) const {
@@ -350,7 +364,8 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
     const Sample& sample = batch_[i];
     if (twins[i] != nullptr) {
       const Place place{{ContextKind::kGuest}, {ContextKind::kGuest}, twins[i]->pcpu, 1};
-      Accept(sample, sample.vcpu, twins[i]->rip, Placement::kTwin, twins[i]->run, {&place, 1});
+      Accept(sample, sample.vcpu, twins[i]->rip, Placement::kTwin, twins[i]->run, {&place, 1},
+             {twins[i]->tsc, twins[i]->tsc + 1});
       between = {twins[i]->tsc, twins[i]->tsc};
       continue;
     }
@@ -375,7 +390,8 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       continue;
     }
     counts_.stale += static_cast<uint64_t>(guest && options_.logged_rip == LoggedRip::kOfLastEntry);
-    Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->run, found->places);
+    Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->run, found->places,
+           found->when);
   }
 }
 
@@ -410,13 +426,14 @@ bool Placer::PlaceAtExits(const Vcpu& vcpu, const Sample& sample, TscRange brack
   }
   if (places.empty()) return false;
   Normalise(places);
-  Accept(sample, sample.vcpu, likeliest, Placement::kAtExit, run, places);
+  Accept(sample, sample.vcpu, likeliest, Placement::kAtExit, run, places, bracket);
   return true;
 }
 
 Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
                                           TscRange bracket) const {
   Candidates found;
+  found.when = bracket;
   Cycles longest = 0;
   Cycles lost = 0;
   const auto add = [&](const Piece& piece, TscRange part) {
@@ -469,7 +486,7 @@ Remainder Placer::WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange 
 }
 
 void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placement placement,
-                    uint64_t run, std::span<const Place> places) {
+                    uint64_t run, std::span<const Place> places, TscRange when) {
   const double sum = std::accumulate(places.begin(), places.end(), 0.0,
                                      [](double a, const Place& b) { return a + b.weight; });
   if (std::abs(sum - 1) > kWeightTolerance && fault_.ok()) {
@@ -477,7 +494,7 @@ void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placeme
   }
   ++counts_.placed[static_cast<size_t>(placement)];
   counts_.repaired += static_cast<uint64_t>(address != sample.address);
-  observer_->OnPlaced({&sample, vcpu, address, placement, run, places});
+  observer_->OnPlaced({&sample, vcpu, address, placement, run, places, std::nullopt, when});
 }
 
 void Placer::Reject(const Sample& sample, Remainder why) {
@@ -529,7 +546,9 @@ PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer
                        sample->address,
                        Placement::kUntraced,
                        counts.samples,
-                       {&kNowhere, 1}});
+                       {&kNowhere, 1},
+                       std::nullopt,
+                       sample->when});
   }
   return counts;
 }

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "base/resolver.h"
 #include "base/tsc.h"
 #include "correlate/brackets.h"
 #include "correlate/context.h"
@@ -69,7 +70,14 @@ struct PlacedSample {
   Placement placement = Placement::kBracketed;
   uint64_t run = 0;  // the running interval where it most likely was: its cluster
   std::span<const Place> places;
+  std::optional<FunctionId> function{};  // once it has been looked up
+  // When: the sample's own bracket, or what the trace has made of it: the instant of its twin or of
+  // its stop, or the time between the twins before and after it.
+  TscRange when{};
 };
+
+// The function that the sample is in: the one that was looked up, else what the resolver says.
+FunctionId FunctionOf(const PlacedSample& placed, Resolver& resolver);
 
 // Receives each sample once, placed or not, and all traced time.
 class PlacingObserver {
@@ -140,6 +148,7 @@ class Placer : private TimelineObserver {
   struct Candidates {
     std::vector<Place> places;
     uint64_t run = 0;
+    TscRange when;
   };
 
   void OnSegment(const Segment& segment) override;
@@ -168,7 +177,7 @@ class Placer : private TimelineObserver {
   static std::optional<Tsc> StopWithin(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket);
   Remainder WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const;
   void Accept(const recording::Sample& sample, VcpuRef vcpu, Address address, Placement placement,
-              uint64_t run, std::span<const Place> places);
+              uint64_t run, std::span<const Place> places, TscRange when);
   void Reject(const recording::Sample& sample, Remainder why);
   void Forget();
 

@@ -32,7 +32,9 @@ bool DomainCheck::Agrees() const {
 }
 
 Profile::Profile(ProfileOptions options, Resolver& resolver)
-    : options_(std::move(options)), resolver_(&resolver) {
+    : options_(std::move(options)),
+      resolver_(&resolver),
+      stacks_(std::ranges::find(options_.by, Dimension::kAddress) != options_.by.end()) {
   for (const Dimension dimension : options_.by) asked_.at(static_cast<size_t>(dimension)) = true;
 }
 
@@ -64,10 +66,8 @@ uint32_t Profile::Intern(std::string_view text) {
   return at->second;
 }
 
-Profile::Names Profile::NamesOf(DomainId domain, const recording::Sample& sample, Address address) {
-  const FunctionId id = sample.mode == Mode::kUser && sample.space.value != 0
-                            ? resolver_->ResolveInProcess(domain, sample.space, address)
-                            : resolver_->Resolve(domain, sample.mode, address);
+Profile::Names Profile::NamesOf(const PlacedSample& placed) {
+  const FunctionId id = FunctionOf(placed, *resolver_);
   const Function& function = resolver_->Describe(id);
   if (!function.unresolved.empty()) unresolved_[function.unresolved] += 1;
   const auto found = names_of_function_.find(id.value);
@@ -97,10 +97,11 @@ void Profile::OnPlaced(const PlacedSample& placed) {
   set(Dimension::kAddress, placed.address);
   set(Dimension::kProcess, placed.sample->space.value);
   if (Has(Dimension::kImage) || Has(Dimension::kFunction)) {
-    const Names names = NamesOf(placed.vcpu.domain, *placed.sample, placed.address);
+    const Names names = NamesOf(placed);
     set(Dimension::kImage, names.image);
     set(Dimension::kFunction, names.function);
   }
+  if (Has(Dimension::kStack)) set(Dimension::kStack, stacks_.Add(placed, *resolver_));
   const uint32_t domain = domains_.Find({placed.vcpu.domain.value});
 
   Cluster& cluster = clusters_[placed.vcpu];
@@ -197,6 +198,7 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
     row.exit = UnpackContext(at(Dimension::kExit));
     row.address = at(Dimension::kAddress);
     row.process = {static_cast<uint32_t>(at(Dimension::kProcess))};
+    row.stack = static_cast<uint32_t>(at(Dimension::kStack));
     if (&rows == &rows_) {
       if (Has(Dimension::kImage)) row.image = names_[at(Dimension::kImage)];
       if (Has(Dimension::kFunction)) row.function = names_[at(Dimension::kFunction)];
@@ -258,6 +260,7 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
   for (auto& [vcpu, cluster] : clusters_) Close(vcpu, cluster);
   ProfileResult result;
   result.samples = samples_;
+  result.stacks = stacks_.Take();
   const bool measured = SizeStrata(result);
   const bool whole_vcpus =
       std::all_of(options_.by.begin(), options_.by.end(), [](Dimension dimension) {

@@ -21,6 +21,7 @@
 #include "correlate/context.h"
 #include "correlate/estimate.h"
 #include "correlate/placing.h"
+#include "correlate/stacks.h"
 
 namespace xenoscope::correlate {
 
@@ -34,8 +35,9 @@ enum class Dimension : uint8_t {
   kFunction,
   kAddress,
   kProcess,
+  kStack,
 };
-inline constexpr size_t kDimensions = 9;
+inline constexpr size_t kDimensions = 10;
 
 struct ProfileOptions {
   std::vector<Dimension> by;
@@ -56,6 +58,7 @@ struct ProfileRow {
   std::string function;
   Address address = 0;
   ProcessSpace process;
+  uint32_t stack = 0;  // of ProfileResult::stacks
 
   double samples = 0;   // a sum of weights
   double share = 0;     // of all time
@@ -81,6 +84,7 @@ struct Unresolved {
 struct ProfileResult {
   std::vector<ProfileRow> rows;     // in no order
   std::vector<ProfileRow> domains;  // the same by domain alone
+  std::vector<Stack> stacks;        // with addresses where rows are by address too
   std::vector<DomainCheck> checks;  // empty without a trace
   std::vector<Unresolved> unresolved;
   double samples = 0;           // attributed
@@ -138,7 +142,7 @@ class Profile : public PlacingObserver {
   // What no trace measures is one stratum, whosever it is.
   uint32_t StratumOf(VcpuRef vcpu, Context context);
   uint32_t Intern(std::string_view text);
-  Names NamesOf(DomainId domain, const recording::Sample& sample, Address address);
+  Names NamesOf(const PlacedSample& placed);
   bool Has(Dimension dimension) const { return asked_[static_cast<size_t>(dimension)]; }
   void Close(VcpuRef vcpu, Cluster& cluster);
   static void AddCluster(Rows& rows, std::vector<Hit>& hits, uint32_t Hit::*row,
@@ -159,6 +163,7 @@ class Profile : public PlacingObserver {
   Rows domains_;
   absl::flat_hash_map<VcpuRef, Cluster> clusters_;
   absl::flat_hash_map<DomainId, double> cluster_squares_;  // by domain: sum of n_c^2
+  Stacks stacks_;
   std::vector<std::string> names_;
   absl::flat_hash_map<std::string, uint32_t> name_index_;
   absl::flat_hash_map<uint32_t, Names> names_of_function_;

@@ -82,17 +82,16 @@ uint32_t Sharpener::PartOf(Parts& kind, const Place& place) const {
 }
 
 void Sharpener::OnPlaced(const PlacedSample& placed) {
-  const recording::Sample& sample = *placed.sample;
   const DomainId domain = placed.vcpu.domain;
-  const FunctionId id = sample.mode == Mode::kUser && sample.space.value != 0
-                            ? resolver_.ResolveInProcess(domain, sample.space, placed.address)
-                            : resolver_.Resolve(domain, sample.mode, placed.address);
+  const FunctionId id = FunctionOf(placed, resolver_);
   Held& held = held_.emplace_back();
-  held.sample = sample;
+  held.sample = *placed.sample;
   held.vcpu = placed.vcpu;
   held.address = placed.address;
   held.placement = placed.placement;
   held.run = placed.run;
+  held.when = placed.when;
+  held.function = id;
   held.kind = KindOf(placed, id);
   held.first_place = static_cast<uint32_t>(places_.size());
   held.places = static_cast<uint32_t>(placed.places.size());
@@ -215,7 +214,8 @@ void Sharpener::GiveAll() {
     Expect(held);
     Influence(held);
     std::erase_if(weighed_, [](const Place& place) { return place.weight == 0; });
-    next_.OnPlaced({&held.sample, held.vcpu, held.address, held.placement, held.run, weighed_});
+    next_.OnPlaced({&held.sample, held.vcpu, held.address, held.placement, held.run, weighed_,
+                    held.function, held.when});
   }
   for (Share& share : shares_) share.learnt = share.now;
   held_.clear();

@@ -67,6 +67,8 @@ class Sharpener final : public PlacingObserver {
     Address address = 0;
     Placement placement = Placement::kBracketed;
     uint64_t run = 0;
+    TscRange when;
+    FunctionId function;
     uint32_t kind = 0;         // of kinds_
     uint32_t first_place = 0;  // of places_
     uint32_t places = 0;

@@ -42,6 +42,8 @@ struct AnnotatedFunction {
 };
 
 std::string AnnotateText(const std::vector<AnnotatedFunction>& functions, const TextStyle& style);
+// One page that needs nothing else, with nothing of the input left as markup.
+std::string AnnotateHtml(const std::vector<AnnotatedFunction>& functions);
 std::string AnnotateCsv(const std::vector<AnnotatedFunction>& functions);
 nlohmann::ordered_json AnnotateJson(const std::vector<AnnotatedFunction>& functions);
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "report/markup.h"
 #include "report/table_text.h"
 
 namespace xenoscope::report {
@@ -30,29 +31,6 @@ constexpr size_t kLegendColumns = 30;  // characters of a legend line
 template <typename... Args>
 void Put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
   fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
-}
-
-std::string Escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  }
-  return out;
 }
 
 // A coordinate with as few digits as a tenth of a pixel needs.

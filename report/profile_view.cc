@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "report/exit_names.h"
 #include "report/table_csv.h"
 #include "report/table_json.h"
 
@@ -29,7 +30,7 @@ using correlate::Remainder;
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
-    "domain", "vcpu", "pcpu", "mode", "exit", "image", "function", "address", "process"};
+    "domain", "vcpu", "pcpu", "mode", "exit", "image", "function", "address", "process", "stack"};
 // In the order of the columns, after those of the dimensions.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
 
@@ -58,6 +59,8 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return uint64_t{row.address};
     case Dimension::kProcess:
       return row.process.value == 0 ? std::string("[unknown]") : report.process_name(row.process);
+    case Dimension::kStack:
+      return fmt::format("{}", fmt::join(StackNames(report, row), ";"));
   }
   return {};
 }
@@ -86,12 +89,6 @@ void AddFigureColumns(Table& table) {
 void AddFigures(const ProfileReport& report, const ProfileRow& row, std::vector<Cell>& cells) {
   cells.insert(cells.end(), {row.samples, row.share, row.interval.low, row.interval.high,
                              report.is_time ? Cell(row.cycles) : Cell()});
-}
-
-bool IsSelected(const ProfileSelection& selection, const ProfileRow& row) {
-  if (selection.domains.empty()) return true;
-  return std::find(selection.domains.begin(), selection.domains.end(), row.domain) !=
-         selection.domains.end();
 }
 
 void Order(Table& table, const ProfileSelection& selection) {
@@ -158,9 +155,7 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
   for (const ProfileRow& row : report.result.domains) {
     if (!IsSelected(selection, row)) continue;
     std::vector<Cell> heading(table.columns.size() - kFigures.size());
-    const std::string name = report.domain_name(row.domain);
-    const std::string id = ToString(row.domain);
-    heading[has_words ? name_at : 0] = name.empty() ? id : fmt::format("{} {}", id, name);
+    heading[has_words ? name_at : 0] = DomainTitle(row.domain, report.domain_name(row.domain));
     AddFigures(report, row, heading);
     group_of[row.domain] = table.groups.size();
     table.groups.push_back({std::move(heading), {}, 0});
@@ -328,9 +323,7 @@ std::string ContextName(const ProfileReport& report, Context context) {
     case ContextKind::kExit:
       break;
   }
-  const std::string_view name = trace::ExitReasonName(report.vendor, context.reason);
-  return fmt::format("{}{}", context.nested ? "nested " : "",
-                     name.empty() ? fmt::format("exit {:#x}", context.reason) : std::string(name));
+  return ExitName(report.vendor, context.nested, context.reason);
 }
 
 std::string_view ToString(Dimension dimension) {
@@ -343,6 +336,10 @@ bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {
                      [key](Dimension dimension) { return ToString(dimension) == key; });
 }
 
+std::string DomainTitle(DomainId domain, const std::string& name) {
+  return name.empty() ? ToString(domain) : fmt::format("{} {}", ToString(domain), name);
+}
+
 std::string DimensionText(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
   const Column column = ColumnOf(dimension);
   return CellText(DimensionCell(report, row, dimension), column.unit);
@@ -350,6 +347,33 @@ std::string DimensionText(const ProfileReport& report, const ProfileRow& row, Di
 
 Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection) {
   return FlatTable(report, selection, Reader::kPeople);
+}
+
+std::vector<std::string> StackNames(const ProfileReport& report, const ProfileRow& row) {
+  std::vector<std::string> names;
+  for (const correlate::StackFrame& frame : report.result.stacks.at(row.stack)) {
+    names.push_back(report.function_of(frame.function).name);
+  }
+  std::ranges::reverse(names);
+  return names;
+}
+
+std::vector<const ProfileRow*> SelectedRows(const ProfileReport& report,
+                                            const ProfileSelection& selection) {
+  std::vector<const ProfileRow*> rows;
+  for (const ProfileRow& row : report.result.rows) {
+    if (IsSelected(selection, row) && row.share >= selection.threshold) rows.push_back(&row);
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater(),
+                           [](const auto* row) { return row->share; });
+  if (selection.limit > 0 && rows.size() > selection.limit) rows.resize(selection.limit);
+  return rows;
+}
+
+bool IsSelected(const ProfileSelection& selection, const ProfileRow& row) {
+  if (selection.domains.empty()) return true;
+  return std::find(selection.domains.begin(), selection.domains.end(), row.domain) !=
+         selection.domains.end();
 }
 
 std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/process_space.h"
+#include "base/resolver.h"
 #include "base/tsc.h"
 #include "correlate/placing.h"
 #include "correlate/profile.h"
@@ -19,10 +20,20 @@
 
 namespace xenoscope::report {
 
+// Where code is: the file that it is of, and lines.
+struct CodeLines {
+  std::string path;            // of the file; empty: not known
+  std::string build_id;        // of it, hexadecimal; empty: not known
+  std::vector<Frame> inlined;  // innermost first, the function itself last; empty: no lines
+};
+
 // A finished profile and what is known around it.
 struct ProfileReport {
   std::vector<correlate::Dimension> by;
   correlate::ProfileResult result;
+  // The same samples by other columns, in the same pass; none: no such result.
+  std::vector<correlate::Dimension> also_by;
+  correlate::ProfileResult also;
   correlate::PlacingCounts counts;
   // Beside counts.samples: what never became a sample.
   uint64_t lost_in_buffers = 0;       // buffer entries that Xen had no room for
@@ -39,6 +50,10 @@ struct ProfileReport {
   std::function<std::string(DomainId)> domain_name;  // empty: it has none
   // "bash (1234)"; asked only where rows are by process.
   std::function<std::string(ProcessSpace)> process_name;
+  // Asked only where rows are by stack.
+  std::function<const Function&(FunctionId)> function_of;
+  // Asked only where rows are by stack and address.
+  std::function<CodeLines(DomainId, Mode, ProcessSpace, Address)> lines_of;
 };
 
 // Which rows are shown, in what order.
@@ -59,12 +74,25 @@ std::string ContextName(const ProfileReport& report, correlate::Context context)
 // Whether rows can be sorted by it: a column of `by`, or a figure.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);
 
+// "d1 web", or "d1" of a domain without a name.
+std::string DomainTitle(DomainId domain, const std::string& name);
+
 // The words of the row's dimension.
 std::string DimensionText(const ProfileReport& report, const correlate::ProfileRow& row,
                           correlate::Dimension dimension);
 
 // One row a line, for people, in the selection's order.
 Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection);
+
+// The row's functions from the outermost to the innermost.
+std::vector<std::string> StackNames(const ProfileReport& report, const correlate::ProfileRow& row);
+
+// The rows that the selection leaves, those of the largest share first, but at most its limit.
+std::vector<const correlate::ProfileRow*> SelectedRows(const ProfileReport& report,
+                                                       const ProfileSelection& selection);
+
+// Whether the row's domain is one of the selection's.
+bool IsSelected(const ProfileSelection& selection, const correlate::ProfileRow& row);
 
 std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,
                         const TextStyle& style);

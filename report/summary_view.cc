@@ -141,11 +141,24 @@ bool SameFigures(const std::vector<Figure>& a, const std::vector<Figure>& b) {
   });
 }
 
+bool Has(const analysis::Row& row, std::string_view key) {
+  return std::any_of(row.figures.begin(), row.figures.end(),
+                     [key](const Figure& figure) { return figure.key == key; });
+}
+
+// Whether one of the rows, or of their parts, has it.
+bool AnyHas(const std::vector<analysis::Row>& rows, std::string_view key) {
+  return std::any_of(rows.begin(), rows.end(), [key](const analysis::Row& row) {
+    return Has(row, key) || AnyHas(row.parts, key);
+  });
+}
+
 // One group as a table: a column for each key that its rows have, and with "cycles" the share of
-// the trace's time and the average.
+// the trace's time and, where there is a count, the average.
 class GroupTable {
  public:
-  GroupTable(const analysis::Group& group, const analysis::Facts& facts) : facts_(&facts) {
+  GroupTable(const analysis::Group& group, const analysis::Facts& facts)
+      : facts_(&facts), counted_(AnyHas(group.rows, "count")) {
     table_.columns.push_back({"name", group.title, Unit::kText, Shorten::kMiddle});
     for (const analysis::Row& row : group.rows) AddColumns(row);
     for (const analysis::Row& row : group.rows) AddRow(row, 1);
@@ -160,6 +173,7 @@ class GroupTable {
           {figure.key, Title(figure.key), TableUnit(figure.unit), Shorten::kEnd});
       if (figure.key != "cycles") continue;
       table_.columns.push_back({"share", "share", Unit::kShare, Shorten::kEnd});
+      if (!counted_) continue;
       table_.columns.push_back({"average", "average", Unit::kSeconds, Shorten::kEnd});
     }
     for (const analysis::Row& part : row.parts) AddColumns(part);
@@ -186,7 +200,10 @@ class GroupTable {
       const uint64_t count = Whole(row, "count");
       const Cycles all = facts_->range.Length();
       if (all > 0) cells[share] = static_cast<double>(cycles) / static_cast<double>(all);
-      if (count > 0) cells[share + 1] = facts_->clock.Seconds(cycles) / static_cast<double>(count);
+      const size_t average = table_.Find("average");
+      if (count > 0 && average < cells.size()) {
+        cells[average] = facts_->clock.Seconds(cycles) / static_cast<double>(count);
+      }
     }
     table_.AddRow(std::move(cells), indent);
     if (joined) return;
@@ -194,13 +211,9 @@ class GroupTable {
   }
 
   const analysis::Facts* facts_;
+  bool counted_;
   Table table_;
 };
-
-bool Has(const analysis::Row& row, std::string_view key) {
-  return std::any_of(row.figures.begin(), row.figures.end(),
-                     [key](const Figure& figure) { return figure.key == key; });
-}
 
 // What a remainder's rows tell, in one line: "not in the above: open at the end 1.2 ms; ...".
 std::string RemainderText(const analysis::Group& group, const analysis::Facts& facts) {

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "report/markup.h"
+
 namespace xenoscope::report {
 namespace {
 
@@ -49,15 +51,6 @@ std::string SecondsText(double seconds) {
   if (size >= 0.9995e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
   if (size >= 0.9995e-6) return fmt::format("{:.3f} us", seconds * 1e6);
   return fmt::format("{:.0f} ns", seconds * 1e9);
-}
-
-std::string Printable(std::string_view text) {
-  std::string out(text);
-  for (char& byte : out) {
-    const auto value = static_cast<unsigned char>(byte);
-    if (value < 0x20 || value == 0x7f) byte = '?';
-  }
-  return out;
 }
 
 bool HasFraction(const Cell& cell) {

@@ -97,11 +97,6 @@ std::string Reasons(const DomainFigures& figures, double seconds) {
   return text;
 }
 
-std::string Label(const TopFrame& frame, DomainId domain) {
-  const std::string name = frame.domain_name(domain);
-  return name.empty() ? ToString(domain) : fmt::format("{} {}", ToString(domain), name);
-}
-
 // The domains by what they run, the busiest first.
 Table DomainTable(const TopFrame& frame) {
   Table table;
@@ -124,7 +119,7 @@ Table DomainTable(const TopFrame& frame) {
     const DomainFigures figures = FiguresOf(domain);
     if (figures.all == 0) continue;
     const auto of_vcpus = static_cast<double>(figures.all);
-    table.AddRow({Label(frame, domain.domain), figures.vcpus,
+    table.AddRow({DomainTitle(domain.domain, frame.domain_name(domain.domain)), figures.vcpus,
                   share(figures.running, static_cast<double>(window)),
                   share(figures.runnable, of_vcpus),
                   share(figures.all - figures.running - figures.runnable, of_vcpus),

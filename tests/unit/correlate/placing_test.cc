@@ -247,6 +247,16 @@ TEST(Placing, AnInstantIsPlacedExactly) {
                           fmt::format("{} outside_trace", ToString(VcpuRef{kDomXen, VcpuId{0}}))));
 }
 
+TEST(Placing, WhatPerfCannotSayWhoseItIsBelongsToWhoeverRanOnItsPcpu) {
+  Sample xen = Bracketed(kDomXen.value, Mode::kXen, 0xf, 21, 24);
+  Sample guest = Bracketed(kDomXen.value, Mode::kUser, 0x1, 13, 16);
+  xen.pcpu = guest.pcpu = PcpuId{0};
+  xen.timed = guest.timed = true;
+  EXPECT_THAT(
+      Place(HvmGuest(), {guest, xen}).lines,
+      ElementsAre("d1v0 user 0x1 instant: guest 1.00", "d1v0 xen 0xf instant: exit 72 1.00"));
+}
+
 TEST(Placing, AnInstantOfNobodyIsOfAnUnknownVcpu) {
   Sample sample = Bracketed(0x7ff4, Mode::kUser, 0x1, 22, 23);
   sample.pcpu = PcpuId{3};

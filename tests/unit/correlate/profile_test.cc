@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -106,6 +108,36 @@ TEST_F(ProfileTest, ASampleIsDividedAmongItsPlaces) {
   for (const ProfileRow& row : result.rows) {
     EXPECT_DOUBLE_EQ(row.samples, row.exit == kCpuid ? 0.6 : 0.4);
     EXPECT_DOUBLE_EQ(row.cycles, row.exit == kCpuid ? 600 : 400);
+  }
+}
+
+// Callers are looked up inside their calls; what was interrupted, in another mode, is where it was.
+TEST_F(ProfileTest, StacksAreOfFunctionsUnlessRowsAreByAddress) {
+  // f1 called by the last instruction of f2, which interrupted the first of f3.
+  const std::array<Address, 2> callers = {3000, 3000};
+  const auto* const bytes = reinterpret_cast<const std::byte*>(callers.data());
+  for (const bool by_address : {false, true}) {
+    std::vector<Dimension> by = {Dimension::kStack};
+    if (by_address) by.push_back(Dimension::kAddress);
+    Profile profile({by, true, 0}, resolver_);
+    for (const Address address : {Address{1000}, Address{1001}}) {
+      Sample sample;
+      sample.vcpu = kD1;
+      sample.mode = Mode::kKernel;
+      sample.address = address;
+      sample.callers = {Bytes(bytes, sizeof callers), 0, 1};
+      const Place place{kGuest, kGuest, {}, 1};
+      profile.OnPlaced({&sample, kD1, address, Placement::kInstant, ++run_, {&place, 1}});
+    }
+    const ProfileResult result = Finish(profile);
+    ASSERT_EQ(result.rows.size(), by_address ? 2U : 1U);
+    const Stack& stack = result.stacks.at(result.rows[0].stack);
+    const Address inside = by_address ? 2999 : 0;
+    const Address interrupted = by_address ? 3000 : 0;
+    ASSERT_EQ(stack.size(), 3U);
+    EXPECT_EQ(stack[0].function, FunctionId{1});
+    EXPECT_EQ(stack[1], (StackFrame{FunctionId{2}, Mode::kKernel, inside}));
+    EXPECT_EQ(stack[2], (StackFrame{FunctionId{3}, Mode::kUser, interrupted}));
   }
 }
 

@@ -1,0 +1,64 @@
+#include "cli/report_with_trace.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.h"
+#include "cli/output.h"
+#include "report/page.h"
+#include "report/page_timeline.h"
+#include "report/perfetto.h"
+
+namespace xenoscope::cli {
+namespace {
+
+// Beyond that the smallest rows of a page are summed up.
+constexpr size_t kMostPageRows = 20'000;
+
+}  // namespace
+
+absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileRequest& request,
+                                       const report::ProfileFormatOptions& options,
+                                       report::ProfileReport& out) {
+  report::PageTimeline timeline(out, source.symbols());
+  out.also_by = report::PageColumns();
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out, &timeline));
+  timeline.Finish();
+  nlohmann::ordered_json page = report::PageHead(options.title, out.by);
+  page["seconds"] = out.clock.Seconds(out.sampled.Length());
+  page["is_time"] = out.is_time;
+  page["report"] = report::ProfileJson(out, options.selection);
+  page["domains"] = report::PageDomains(out, out.also);
+  page["flame"] = report::PageFlame(out, out.also, kMostPageRows);
+  if (out.traced) {
+    page["exits"] = timeline.ExitsJson();
+    page["timeline"] = timeline.TimelineJson();
+  }
+  return report::ToPage(page);
+}
+
+absl::Status WritePerfetto(const ProfileSource& source, const ProfileRequest& request,
+                           const std::string& path, report::ProfileReport& out) {
+  std::ofstream file;
+  if (!path.empty()) {
+    file.open(path, std::ios::binary);
+    if (!file.good()) return ErrnoError(errno, "cannot write {}", path);
+  }
+  report::PerfettoWriter writer(out, source.symbols(), [&](std::string_view bytes) {
+    if (path.empty()) return WriteStdout(bytes);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
+  });
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out, &writer));
+  XENOSCOPE_RETURN_IF_ERROR(writer.Finish());
+  if (path.empty()) return absl::OkStatus();
+  file.close();
+  return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
+}
+
+}  // namespace xenoscope::cli

@@ -1,0 +1,20 @@
+// Names of VM exits, as every view has them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+
+#include "trace/names.h"
+
+namespace xenoscope::report {
+
+// "VMEXIT_CPUID", "nested VMEXIT_CPUID", "exit 0x1ff".
+inline std::string ExitName(trace::Vendor vendor, bool nested, uint32_t reason) {
+  const std::string_view name = trace::ExitReasonName(vendor, reason);
+  return fmt::format("{}{}", nested ? "nested " : "",
+                     name.empty() ? fmt::format("exit {:#x}", reason) : std::string(name));
+}
+
+}  // namespace xenoscope::report

@@ -1,0 +1,32 @@
+// A report as one HTML file that needs nothing else: the page of report/web with its data.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "correlate/profile.h"
+#include "report/profile_view.h"
+
+namespace xenoscope::report {
+
+// The page with its data (report/web/src/data.ts). Errors: Unimplemented where the command was
+// built without the page.
+absl::StatusOr<std::string> ToPage(const nlohmann::ordered_json& data);
+
+// What the page is called and what its columns mean: the beginning of its data.
+nlohmann::ordered_json PageHead(const std::string& title,
+                                const std::vector<correlate::Dimension>& by);
+
+// The domains' figures, each with its share by mode; `flame` is by domain and mode.
+nlohmann::ordered_json PageDomains(const ProfileReport& report,
+                                   const correlate::ProfileResult& flame);
+
+// The columns that the page can group by, of the profile that goes with it.
+std::vector<correlate::Dimension> PageColumns();
+// The rows of that profile; beyond `most` rows, the smallest are one row of their domain and mode.
+nlohmann::ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
+                                 size_t most);
+
+}  // namespace xenoscope::report

@@ -1,0 +1,316 @@
+#include "report/page_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "report/exit_names.h"
+#include "report/markup.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::ExitArc;
+using correlate::PlacedSample;
+using correlate::RunInterval;
+using correlate::RunState;
+using correlate::Segment;
+using correlate::SegmentKind;
+using nlohmann::ordered_json;
+
+int64_t Number(uint64_t value) { return static_cast<int64_t>(value); }
+
+char Part(float cycles, uint64_t bin) {
+  const double part = static_cast<double>(cycles) / static_cast<double>(bin);
+  return static_cast<char>(static_cast<uint8_t>(std::lround(std::clamp(part, 0.0, 1.0) * 255)));
+}
+
+}  // namespace
+
+void PageTimeline::PcpuBin::Add(uint32_t vcpu, float cycles) {
+  busy += cycles;
+  if (who == vcpu) {
+    lead += cycles;
+  } else if (cycles > lead) {
+    who = vcpu;
+    lead = cycles - lead;
+  } else {
+    lead -= cycles;
+  }
+}
+
+PageTimeline::PageTimeline(const ProfileReport& report, Resolver& resolver)
+    : report_(report),
+      resolver_(resolver),
+      timeline_(static_cast<correlate::TimelineObserver&>(*this)) {}
+
+void PageTimeline::OnItem(const trace::Item& item) {
+  if (!zero_ && item.kind == trace::ItemKind::kRecord) {
+    zero_ = std::max(item.record.tsc, report_.sampled.begin);
+  }
+  timeline_.Take(item);
+  if (item.kind != trace::ItemKind::kLost || lost_.size() > 4 * kMostSamples) return;
+  if (const auto shown = Shown({item.first_lost, item.record.tsc})) {
+    pcpus_.try_emplace(item.record.pcpu.value);
+    lost_.insert(lost_.end(), {Number(item.record.pcpu.value), Number((*shown)[0]),
+                               Number((*shown)[1] - (*shown)[0]), Number(item.lost)});
+  }
+}
+
+std::optional<std::array<uint64_t, 2>> PageTimeline::Shown(TscRange range) const {
+  const TscRange part = range.Intersect(report_.sampled);
+  if (!zero_ || part.Empty() || part.end <= *zero_) return std::nullopt;
+  return std::array<uint64_t, 2>{part.begin - *zero_, part.end - *zero_};
+}
+
+PageTimeline::Vcpu& PageTimeline::Know(VcpuRef ref, uint32_t index) {
+  if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
+  Vcpu& vcpu = vcpus_[index];
+  vcpu.ref = ref;
+  vcpu.known = true;
+  index_.try_emplace(ref, index);
+  return vcpu;
+}
+
+int64_t PageTimeline::TextNumber(const std::string& text) {
+  const auto [at, is_new] = text_index_.try_emplace(text, static_cast<int64_t>(texts_.size()));
+  if (is_new) texts_.push_back(text);
+  return at->second;
+}
+
+void PageTimeline::Halve() {
+  bin_ *= 2;
+  const auto halve = [](auto& bins, auto merge) {
+    for (size_t i = 0; i < bins.size(); ++i) {
+      auto both = bins[i];
+      if (i % 2 == 0) {
+        bins[i / 2] = both;
+      } else {
+        merge(bins[i / 2], both);
+      }
+    }
+    bins.resize((bins.size() + 1) / 2);
+  };
+  for (Vcpu& vcpu : vcpus_) {
+    halve(vcpu.bins, [](VcpuBin& into, const VcpuBin& from) {
+      for (size_t k = 0; k < kKinds; ++k) into.cycles.at(k) += from.cycles.at(k);
+    });
+  }
+  for (auto& [pcpu, bins] : pcpus_) {
+    halve(bins, [](PcpuBin& into, const PcpuBin& from) {
+      const float busy = into.busy + from.busy;
+      into.Add(from.who, from.lead);
+      into.busy = busy;
+    });
+  }
+}
+
+void PageTimeline::MakeRoom(uint64_t end) {
+  length_ = std::max(length_, end);
+  while (end > bin_ * kBins) Halve();
+}
+
+template <typename F>
+void PageTimeline::ForEachBin(uint64_t begin, uint64_t end, F part) {
+  for (uint64_t at = begin; at < end;) {
+    const uint64_t next = std::min(end, (at / bin_ + 1) * bin_);
+    part(at / bin_, static_cast<float>(next - at));
+    at = next;
+  }
+}
+
+void PageTimeline::OnRun(const RunInterval& interval) {
+  const auto shown = Shown(interval.range);
+  if (!shown || IsIdle(interval.vcpu)) return;
+  const auto [begin, end] = *shown;
+  MakeRoom(end);
+  Vcpu& vcpu = Know(interval.vcpu, interval.vcpu_index);
+  if (interval.state == RunState::kRunning) {
+    std::vector<PcpuBin>& bins = pcpus_[interval.pcpu.value];
+    ForEachBin(begin, end, [&](uint64_t bin, float cycles) {
+      if (bin >= bins.size()) bins.resize(bin + 1);
+      bins[bin].Add(interval.vcpu_index, cycles);
+    });
+  } else if (interval.state == RunState::kRunnable || interval.state == RunState::kBlocked) {
+    const Kind kind = interval.state == RunState::kRunnable ? kRunnable : kBlocked;
+    ForEachBin(begin, end, [&](uint64_t bin, float cycles) {
+      if (bin >= vcpu.bins.size()) vcpu.bins.resize(bin + 1);
+      vcpu.bins[bin].cycles.at(kind) += cycles;
+    });
+  }
+  if (!exact_) return;
+  runs_.insert(runs_.end(),
+               {Number(interval.vcpu_index), Number(interval.pcpu.value),
+                static_cast<int64_t>(interval.state), static_cast<int64_t>(interval.cause),
+                Number(begin), Number(end - begin)});
+  if (runs_.size() > 6 * kMostRuns) {
+    exact_ = false;
+    runs_.clear();
+    segments_.clear();
+  }
+}
+
+void PageTimeline::OnSegment(const Segment& segment) {
+  const auto shown = Shown(segment.range);
+  if (!shown || IsIdle(segment.vcpu)) return;
+  const auto [begin, end] = *shown;
+  MakeRoom(end);
+  Vcpu& vcpu = Know(segment.vcpu, segment.vcpu_index);
+  const Kind kind = segment.kind == SegmentKind::kGuest   ? kGuest
+                    : segment.kind == SegmentKind::kWhole ? kWhole
+                                                          : kXen;
+  ForEachBin(begin, end, [&](uint64_t bin, float cycles) {
+    if (bin >= vcpu.bins.size()) vcpu.bins.resize(bin + 1);
+    vcpu.bins[bin].cycles.at(kind) += cycles;
+  });
+  if (segment.kind == SegmentKind::kExit) {
+    exits_[{segment.vcpu.domain, {segment.nested, segment.reason}}].cycles += end - begin;
+  }
+  if (!exact_ || segment.kind == SegmentKind::kWhole) return;
+  int64_t name = 0;
+  if (segment.kind == SegmentKind::kExit) {
+    name = TextNumber(ExitName(report_.vendor, segment.nested, segment.reason)) + 1;
+  } else if (segment.kind == SegmentKind::kResume) {
+    name = TextNumber("resume") + 1;
+  }
+  segments_.insert(segments_.end(), {Number(segment.vcpu_index), Number(segment.pcpu.value), name,
+                                     Number(begin), Number(end - begin)});
+  if (segments_.size() > 5 * kMostSegments) {
+    exact_ = false;
+    runs_.clear();
+    segments_.clear();
+  }
+}
+
+void PageTimeline::OnExit(const ExitArc& arc) {
+  if (!arc.finished || !Shown(arc.range)) return;
+  Exits& exits = exits_[{arc.vcpu.domain, {arc.nested, arc.reason}}];
+  const Cycles length = arc.range.Length();
+  ++exits.count;
+  exits.lengths.Add(length, 1);
+  ++exits.octaves.at(static_cast<size_t>(std::bit_width(std::max<Cycles>(length, 1)) - 1));
+}
+
+void PageTimeline::OnPlaced(const PlacedSample& placed) {
+  const auto found = index_.find(placed.vcpu);
+  const auto shown = Shown(placed.when);
+  if (found == index_.end() || !shown) return;
+  const auto [begin, end] = *shown;
+  if (last_bracket_.size() <= found->second) last_bracket_.resize(size_t{found->second} + 1);
+  // Samples of one bracket follow each other.
+  size_t& last = last_bracket_[found->second];
+  if (last > 0 && end - begin > 1 && samples_[last + 2] == Number(begin) &&
+      samples_[last + 3] == Number(end - begin)) {
+    ++samples_[last + 4];
+    return;
+  }
+  if (samples_.size() >= 6 * kMostSamples) {
+    ++samples_left_out_;
+    last = 0;
+    return;
+  }
+  last = samples_.size() + 1;
+  const Function& function = resolver_.Describe(correlate::FunctionOf(placed, resolver_));
+  samples_.insert(samples_.end(), {Number(found->second), static_cast<int64_t>(placed.sample->mode),
+                                   TextNumber(Printable(function.name)), Number(begin),
+                                   Number(end - begin), int64_t{1}});
+}
+
+void PageTimeline::Finish() {
+  timeline_.Finish();
+  // Coarser bins where there are many tracks.
+  const auto bytes = [this] {
+    return (length_ / bin_ + 1) * (vcpus_.size() * kKinds + pcpus_.size() * 3);
+  };
+  while (bytes() > kMostBinBytes) Halve();
+}
+
+ordered_json PageTimeline::TimelineJson() {
+  const size_t bins = length_ / bin_ + 1;
+  // Only those that are known, in the order of domains; numbers in lists are made those.
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < vcpus_.size(); ++i) {
+    if (vcpus_[i].known) order.push_back(i);
+  }
+  std::ranges::sort(order, {}, [this](uint32_t i) { return vcpus_[i].ref; });
+  std::vector<uint32_t> place(vcpus_.size());
+  for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  const auto renumber = [&](std::vector<int64_t>& list, size_t each) {
+    for (size_t i = 0; i < list.size(); i += each) list[i] = place.at(static_cast<size_t>(list[i]));
+  };
+  renumber(runs_, 6);
+  renumber(segments_, 5);
+  renumber(samples_, 6);
+
+  ordered_json vcpus = ordered_json::array();
+  ordered_json vcpu_bins = ordered_json::array();
+  for (const uint32_t i : order) {
+    const Vcpu& vcpu = vcpus_[i];
+    const std::string name = report_.domain_name(vcpu.ref.domain);
+    const std::string domain = name.empty() ? ToString(vcpu.ref.domain) : name;
+    vcpus.push_back(
+        {{"domain", domain}, {"name", fmt::format("{} v{}", domain, vcpu.ref.vcpu.value)}});
+    std::string raw(bins * kKinds, '\0');
+    for (size_t bin = 0; bin < std::min(bins, vcpu.bins.size()); ++bin) {
+      for (size_t k = 0; k < kKinds; ++k) {
+        raw[bin * kKinds + k] = Part(vcpu.bins[bin].cycles.at(k), bin_);
+      }
+    }
+    vcpu_bins.push_back(std::string(absl::Base64Escape(raw)));
+  }
+  ordered_json pcpus = ordered_json::array();
+  ordered_json pcpu_bins = ordered_json::array();
+  for (const auto& [pcpu, own] : pcpus_) {
+    pcpus.push_back(pcpu);
+    std::string raw(bins * 3, '\0');
+    for (size_t bin = 0; bin < std::min(bins, own.size()); ++bin) {
+      const uint32_t who = own[bin].who < place.size() ? place[own[bin].who] : 0;
+      raw[bin * 3] = Part(own[bin].busy, bin_);
+      raw[bin * 3 + 1] = static_cast<char>(static_cast<uint8_t>(who));
+      raw[bin * 3 + 2] = static_cast<char>(static_cast<uint8_t>(who >> 8));
+    }
+    pcpu_bins.push_back(std::string(absl::Base64Escape(raw)));
+  }
+  return {{"length", length_},
+          {"vcpus", std::move(vcpus)},
+          {"pcpus", std::move(pcpus)},
+          {"bin", bin_},
+          {"bins", bins},
+          {"vcpu_bins", std::move(vcpu_bins)},
+          {"pcpu_bins", std::move(pcpu_bins)},
+          {"exact", exact_},
+          {"runs", runs_},
+          {"segments", segments_},
+          {"samples", samples_},
+          {"samples_left_out", samples_left_out_},
+          {"lost", lost_},
+          {"strings", texts_}};
+}
+
+ordered_json PageTimeline::ExitsJson() const {
+  std::vector<std::pair<const Exits*, ordered_json>> sorted;
+  for (const auto& [key, exits] : exits_) {
+    const std::string name = report_.domain_name(key.first);
+    sorted.emplace_back(
+        &exits,
+        ordered_json{{"domain", name.empty() ? ToString(key.first) : name},
+                     {"name", ExitName(report_.vendor, key.second.first, key.second.second)},
+                     {"count", exits.count},
+                     {"cycles", exits.cycles},
+                     {"p5", exits.lengths.Percentile(0.05)},
+                     {"p50", exits.lengths.Percentile(0.5)},
+                     {"p95", exits.lengths.Percentile(0.95)},
+                     {"octaves", exits.octaves}});
+  }
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [](const auto& pair) { return pair.first->cycles; });
+  ordered_json out = ordered_json::array();
+  for (auto& [exits, json] : sorted) out.push_back(std::move(json));
+  return out;
+}
+
+}  // namespace xenoscope::report

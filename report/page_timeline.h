@@ -1,0 +1,111 @@
+// The timeline of an HTML report: vCPUs on pCPUs, samples and VM exits, of bounded size whatever
+// the length of the trace. While there are few intervals each is kept; beyond that only bins, which
+// there always are, as fine as there is room for: when the trace grows out of them two become one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/resolver.h"
+#include "base/sketch.h"
+#include "base/tsc.h"
+#include "correlate/timeline.h"
+#include "correlate/witness.h"
+#include "report/profile_view.h"
+
+namespace xenoscope::report {
+
+class PageTimeline final : public correlate::Witness, private correlate::TimelineObserver {
+ public:
+  // Both outlive it; the report has vendor, names and sampled range, which is what is shown,
+  // before the first item.
+  PageTimeline(const ProfileReport& report, Resolver& resolver);
+
+  void OnItem(const trace::Item& item) override;
+  void OnPlaced(const correlate::PlacedSample& placed) override;
+  void OnUnplaced(const recording::Sample& /*sample*/, correlate::Remainder /*why*/) override {}
+  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
+
+  // Called once, after the last item and sample; then what the page takes: report/web/src/data.ts.
+  void Finish();
+  nlohmann::ordered_json TimelineJson();
+  nlohmann::ordered_json ExitsJson() const;
+
+  // Lists are given up, or no longer added to, beyond this many entries.
+  static constexpr size_t kMostRuns = 30'000;
+  static constexpr size_t kMostSegments = 60'000;
+  static constexpr size_t kMostSamples = 30'000;
+  static constexpr size_t kBins = 8192;
+  static constexpr size_t kMostBinBytes = 3'000'000;  // of all tracks, in the page
+
+ private:
+  // A part of a pCPU's or vCPU's time, in cycles, by bin.
+  enum Kind : uint8_t { kGuest, kXen, kWhole, kRunnable, kBlocked };
+  static constexpr size_t kKinds = 5;
+  struct VcpuBin {
+    std::array<float, kKinds> cycles{};
+  };
+  struct PcpuBin {
+    float busy = 0;
+    // Who ran most, by Boyer and Moore's majority vote over time.
+    uint32_t who = 0;
+    float lead = 0;
+    void Add(uint32_t vcpu, float cycles);
+  };
+  struct Exits {
+    uint64_t count = 0;
+    uint64_t cycles = 0;
+    Sketch lengths;
+    std::array<uint64_t, 64> octaves{};
+  };
+  struct Vcpu {
+    VcpuRef ref;
+    bool known = false;
+    std::vector<VcpuBin> bins;
+  };
+
+  void OnRun(const correlate::RunInterval& interval) override;
+  void OnSegment(const correlate::Segment& segment) override;
+  void OnExit(const correlate::ExitArc& arc) override;
+  bool WantsMarks() const override { return false; }
+
+  // The part of the range that is shown, counted from its beginning.
+  std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
+  Vcpu& Know(VcpuRef ref, uint32_t index);
+  int64_t TextNumber(const std::string& text);
+  void MakeRoom(uint64_t end);
+  void Halve();
+  // Calls part(bin, cycles) for each bin of [begin, end).
+  template <typename F>
+  void ForEachBin(uint64_t begin, uint64_t end, F part);
+
+  const ProfileReport& report_;
+  Resolver& resolver_;
+  correlate::Timeline timeline_;
+  std::optional<Tsc> zero_;
+  uint64_t length_ = 0;
+  uint64_t bin_ = 1024;  // cycles
+  bool exact_ = true;
+  std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
+  absl::flat_hash_map<VcpuRef, uint32_t> index_;
+  std::map<uint32_t, std::vector<PcpuBin>> pcpus_;
+  std::vector<int64_t> runs_;
+  std::vector<int64_t> segments_;
+  std::vector<int64_t> samples_;
+  std::vector<size_t> last_bracket_;  // by vCPU: where in samples_, + 1
+  uint64_t samples_left_out_ = 0;
+  std::vector<int64_t> lost_;
+  std::vector<std::string> texts_;
+  absl::flat_hash_map<std::string, int64_t> text_index_;
+  std::map<std::pair<DomainId, std::pair<bool, uint32_t>>, Exits> exits_;
+};
+
+}  // namespace xenoscope::report

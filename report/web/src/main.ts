@@ -1,0 +1,76 @@
+// The page: its views, the keys that change between them, light and dark.
+import { Page } from "./data";
+import { h, hideTip } from "./dom";
+import { flameView, tableView } from "./flame";
+import { diffView, exitsView, overview } from "./overview";
+import { timelineView } from "./timeline";
+
+const page = JSON.parse(document.getElementById("data")?.textContent ?? "{}") as Page;
+document.title = page.title;
+
+const themes = ["auto", "light", "dark"];
+let theme = "auto";
+const dark = matchMedia("(prefers-color-scheme: dark)");
+function applyTheme(): void {
+  document.documentElement.dataset.theme = theme === "auto" ? (dark.matches ? "dark" : "light") : theme;
+  document.dispatchEvent(new Event("theme"));
+  dispatchEvent(new Event("resize"));
+}
+dark.addEventListener("change", applyTheme);
+applyTheme();
+
+const views: [string, () => HTMLElement][] = [];
+const { report, flame, exits, timeline, diff } = page;
+if (diff !== undefined) views.push(["Differences", () => diffView(diff, page.by)]);
+if (report !== undefined) views.push(["Overview", () => overview(page, report)]);
+if (flame !== undefined) views.push(["Flame graph", () => flameView(page, flame)]);
+if (report !== undefined) views.push(["Functions", () => tableView(page)]);
+if (exits !== undefined && exits.length > 0) views.push(["VM exits", () => exitsView(page, exits)]);
+if (timeline !== undefined && timeline.vcpus.length > 0) views.push(["Timeline", () => timelineView(page, timeline)]);
+
+const main = h("main", { tabindex: -1 });
+const made: (HTMLElement | undefined)[] = [];
+const tabs = views.map(([name], i) =>
+  h("button", { role: "tab", "aria-selected": "false", click: () => open(i) }, name, h("kbd", {}, i + 1)),
+);
+function open(i: number): void {
+  const view = views[i];
+  if (view === undefined) return;
+  hideTip();
+  made[i] ??= view[1]();
+  main.replaceChildren(made[i] as HTMLElement);
+  tabs.forEach((tab, k) => tab.setAttribute("aria-selected", String(k === i)));
+  location.replace(`#${view[0].toLowerCase().replaceAll(" ", "-")}`);
+}
+const themeButton = h("button", {
+  title: "Colours: as the system has them, light, dark (t)",
+  click: () => {
+    theme = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "auto";
+    themeButton.textContent = `colours: ${theme}`;
+    applyTheme();
+    made.length = 0; // pictures are painted anew
+    open(tabs.findIndex((tab) => tab.getAttribute("aria-selected") === "true"));
+  },
+}, "colours: auto");
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) {
+    if (event.key === "Escape" && typing) (event.target as HTMLElement).blur();
+    return;
+  }
+  const number = Number(event.key);
+  if (number >= 1 && number <= views.length) open(number - 1);
+  else if (event.key === "/") {
+    event.preventDefault();
+    main.querySelector<HTMLInputElement>(".search")?.focus();
+  } else if (event.key === "t") themeButton.click();
+});
+
+document.getElementById("app")?.append(
+  h("header", {}, h("h1", {}, page.title), h("span", { class: "soft" }, `xenoscope; keys: ${views.length > 1 ? `1 to ${views.length}, ` : ""}/ to search, t for colours`), themeButton),
+  h("nav", { role: "tablist" }, ...tabs),
+  main,
+);
+const wanted = views.findIndex(([name]) => `#${name.toLowerCase().replaceAll(" ", "-")}` === location.hash);
+open(Math.max(wanted, 0));

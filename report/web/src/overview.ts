@@ -1,0 +1,172 @@
+// What there is, how far it can be trusted, and which domain the time went to; VM exits; differences.
+import { DiffRow, Exit, Page, Report } from "./data";
+import { count, h, percent, s, short, time, whisker, Child } from "./dom";
+
+const REMAINDERS: Record<string, string> = {
+  outside_trace: "outside the trace",
+  unknown_vcpu: "of a vCPU that the trace never names",
+  not_running: "whose vCPU did not run when they were taken",
+  mode_disagrees: "in a mode that their vCPU was not in",
+  trace_lost: "where the trace lost its records",
+  out_of_order: "that came out of order",
+};
+
+function card(title: string, value: string, note: string): HTMLElement {
+  return h("div", { class: "card" }, h("span", { class: "soft" }, title), h("b", {}, value), h("span", { class: "soft" }, note));
+}
+
+export function overview(page: Page, report: Report): HTMLElement {
+  const losses: [string, number][] = [
+    ...Object.entries(report.samples.remainders).map(([name, n]): [string, number] => [`samples ${REMAINDERS[name] ?? name}`, n]),
+    ["sample buffer entries lost, the buffers being full", report.samples.lost_in_buffers],
+    ["samples in damaged parts of the recording", report.samples.damaged],
+    ["samples outside the time that was asked for", report.samples.outside_range],
+    ["trace records lost", report.trace.lost_records],
+    ["guest addresses that are stale", report.samples.stale_addresses],
+  ];
+  const kept = losses.filter(([, n]) => n > 0);
+  const domains = page.domains ?? [];
+  const most = Math.max(...domains.map((d) => d.high), 0);
+  const xen = domains.reduce((sum, d) => sum + (d.modes.xen ?? 0), 0);
+  const disagree = report.checks.filter((check) => !check.agrees).length;
+  return h(
+    "section",
+    {},
+    h(
+      "div",
+      { class: "cards" },
+      card("samples attributed", count(report.samples.attributed), `of ${count(report.samples.total)}`),
+      page.is_time && report.cycles.attributed !== null
+        ? card("cycles", short(report.cycles.attributed), `at ${(report.cpu_hz / 1e9).toFixed(3)} GHz (${report.cpu_hz_source})`)
+        : null,
+      card("time", time(page.seconds), report.event),
+      card("Xen's share", percent(xen), "of the time of all domains"),
+      card("losses", kept.length === 0 ? "none" : String(kept.length) + (kept.length === 1 ? " kind" : " kinds"), kept.length === 0 ? "every sample has its place" : "see below"),
+      card("samples against trace", report.checks.length === 0 ? "no trace" : disagree === 0 ? "agree ✓" : `${disagree} differ`, `${report.checks.length} domains checked`),
+    ),
+    h("h2", {}, "Domains"),
+    h("div", { class: "legend" }, ...["user", "kernel", "xen"].map((mode) => h("span", {}, h("i", { style: `background:var(--${mode})` }), mode === "xen" ? "Xen" : mode))),
+    h("div", { class: "scroll" }, h(
+      "table",
+      { id: "table-domains" },
+      h("thead", {}, h("tr", {}, h("th", {}, "domain"), h("th", { class: "n" }, "samples"), h("th", { class: "n" }, "share"), h("th", {}, "95 % interval"),
+        page.is_time ? h("th", { class: "n" }, "cycles") : null, h("th", {}, "by mode"), h("th", { class: "n", title: "Of Xen's own time, the part that was spent for this domain" }, "of Xen's time"))),
+      h("tbody", {}, ...[...domains].sort((a, b) => b.share - a.share).map((d) => {
+        const parts = ["user", "kernel", "xen"].map((mode): [string, number] => [mode, d.modes[mode] ?? 0]);
+        const text = parts.map(([mode, part]) => `${mode} ${percent(part / (d.share || 1), 1)}`).join(", ");
+        return h("tr", {}, h("td", { class: "name" }, d.name), h("td", { class: "n" }, count(d.samples)), h("td", { class: "n" }, percent(d.share)),
+          h("td", {}, whisker(d.share, d.low, d.high, most)), page.is_time ? h("td", { class: "n" }, short(d.cycles ?? 0)) : null,
+          h("td", {}, h("div", { class: "stack", title: text, role: "img", "aria-label": text },
+            ...parts.map(([mode, part]) => h("i", { style: `width:${(part / (d.share || 1)) * 100}%;background:var(--${mode})` })))),
+          h("td", { class: "n" }, xen > 0 ? percent((d.modes.xen ?? 0) / xen) : "–"));
+      })),
+    )),
+    h("h2", {}, "Sampled against traced"),
+    report.checks.length === 0
+      ? h("p", { class: "soft" }, "There is no trace to compare the samples with.")
+      : h("div", { class: "scroll" }, h("table", { id: "table-checks" },
+          h("thead", {}, h("tr", {}, h("th", {}, "domain"), h("th", { class: "n" }, "of samples"), h("th", {}, "± 3 standard errors"), h("th", { class: "n" }, "of traced time"), h("th", {}, ""))),
+          h("tbody", {}, ...report.checks.map((check) => h("tr", {}, h("td", { class: "name" }, check.domain), h("td", { class: "n" }, percent(check.sampled)),
+            h("td", {}, whisker(check.sampled, check.sampled - 3 * check.error, check.sampled + 3 * check.error, 1)), h("td", { class: "n" }, percent(check.traced)),
+            h("td", {}, check.agrees ? h("span", { class: "good" }, "✓ agree") : h("span", { class: "warn" }, "✗ differ"))))))),
+    h("h2", {}, "What to be careful about"),
+    h("ul", { class: "notes" },
+      ...kept.map(([what, n]) => h("li", {}, `${count(n)} ${what}`)),
+      ...report.changes.map((change) => h("li", {}, `while recording, ${change}`)),
+      ...report.cautions.map((caution) => h("li", {}, caution)),
+      report.cycles.unsampled > 0 ? h("li", {}, `${short(report.cycles.unsampled)} cycles of these domains had no sample`) : null,
+      kept.length + report.changes.length + report.cautions.length === 0 && report.cycles.unsampled === 0 ? h("li", { class: "soft" }, "nothing") : null),
+  );
+}
+
+function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
+  const width = wide ? 880 : 190;
+  const height = wide ? 220 : 24;
+  const bottom = wide ? 28 : 0;
+  const first = exit.octaves.findIndex((n) => n > 0);
+  let last = exit.octaves.length - 1;
+  while (last > 0 && (exit.octaves[last] ?? 0) === 0) last--;
+  const [from, to] = wide ? [Math.max(first - 1, 0), last + 1] : [6, 36];
+  const most = Math.max(...exit.octaves, 1);
+  const step = width / (to - from + 1);
+  const parts: Child[] = [];
+  for (let i = from; i <= to; i++) {
+    const n = exit.octaves[i] ?? 0;
+    const tall = n > 0 ? Math.max((n / most) * (height - bottom - 4), 1.5) : 0;
+    parts.push(s("rect", { x: (i - from) * step + 0.5, y: height - bottom - tall, width: Math.max(step - 1, 0.5), height: tall, class: "hist" },
+      s("title", {}, `${count(n)} took ${time(2 ** i / hz)} to ${time(2 ** (i + 1) / hz)}`)));
+    if (wide && (i - from) % 2 === 0) parts.push(s("text", { x: (i - from) * step, y: height - 8, class: "axis" }, time(2 ** i / hz)));
+  }
+  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: wide ? "wide" : "bar", role: "img",
+    "aria-label": `Half took less than ${time(exit.p50 / hz)}` }, ...parts);
+}
+
+export function exitsView(page: Page, exits: Exit[]): HTMLElement {
+  const hz = page.report?.cpu_hz ?? 1e9;
+  const all = exits.reduce((sum, exit) => sum + exit.cycles, 0) || 1;
+  const detail = h("div", { "aria-live": "polite" });
+  let words = "";
+  const body = h("tbody");
+  function choose(exit: Exit, row: HTMLElement): void {
+    body.querySelectorAll(".chosen").forEach((other) => other.classList.remove("chosen"));
+    row.classList.add("chosen");
+    detail.replaceChildren(h("h2", {}, `${exit.name} of ${exit.domain}: how long each took, until the guest went on`), histogram(exit, hz, true));
+  }
+  function draw(): void {
+    const shown = exits.filter((exit) => `${exit.domain} ${exit.name}`.toLowerCase().includes(words));
+    body.replaceChildren(...shown.map((exit) => {
+      const row = h("tr", { class: "choose", tabindex: 0, click: () => choose(exit, row),
+        keydown: (event: KeyboardEvent) => { if (event.key === "Enter") choose(exit, row); } },
+        h("td", { class: "name" }, exit.domain), h("td", { class: "name" }, exit.name), h("td", { class: "n" }, count(exit.count)),
+        h("td", { class: "n" }, short(exit.cycles)), h("td", { class: "n" }, percent(exit.cycles / all)),
+        h("td", { class: "n" }, exit.count > 0 ? short(exit.cycles / exit.count) : "–"),
+        ...[exit.p5, exit.p50, exit.p95].map((p) => h("td", { class: "n" }, time(p / hz))), h("td", {}, histogram(exit, hz, false)));
+      return row;
+    }));
+    const first = shown[0];
+    const row = body.firstElementChild;
+    if (first !== undefined && row instanceof HTMLElement) choose(first, row);
+    else detail.replaceChildren();
+  }
+  const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter", input: () => { words = search.value.toLowerCase(); draw(); } });
+  draw();
+  const columns: [string, string][] = [["domain", ""], ["exit", page.words.exit ?? ""], ["count", "How many there were, as far as they were traced whole"],
+    ["cycles in Xen", "Cycles that processors spent in Xen for these exits"], ["share", "Of the cycles of all exits"], ["each", "Cycles in Xen for each"],
+    ["5 %", "5 of 100 took less"], ["half", "Half took less"], ["95 %", "95 of 100 took less"], ["64 to 64 G cycles", "How many took how long; each bar is twice as long as the one before"]];
+  return h("section", {}, h("div", { class: "tools" }, search, h("span", { class: "soft" }, "Choose a row for its distribution.")),
+    h("div", { class: "scroll" }, h("table", { id: "table-exits" }, h("thead", {}, h("tr", {}, ...columns.map(([name, about], i) => h("th", { class: i >= 2 && i < 9 ? "n" : "", title: about }, name)))), body)), detail);
+}
+
+export function diffView(diff: NonNullable<Page["diff"]>, by: string[]): HTMLElement {
+  let words = "";
+  let only = true;
+  const number = (row: DiffRow, key: string): number => Number(row[key] ?? 0);
+  const place = h("div", { class: "scroll" });
+  const note = h("span", { class: "soft" });
+  function bar(row: DiffRow, most: number): SVGElement {
+    const width = 260;
+    const at = (value: number): number => width / 2 + (Math.min(Math.max(value / most, -1), 1) * (width - 8)) / 2;
+    const [low, high, value] = [number(row, "low"), number(row, "high"), number(row, "difference")];
+    return s("svg", { width, height: 18, viewBox: `0 0 ${width} 18`, class: "bar" },
+      s("title", {}, `${percent(value)}; 95 % interval: ${percent(low)} to ${percent(high)}`),
+      s("path", { d: `M${width / 2} 0V18`, stroke: "var(--line)" }),
+      s("rect", { x: Math.min(at(0), at(value)), y: 3, width: Math.abs(at(value) - at(0)), height: 12, fill: value > 0 ? "var(--exit)" : "var(--running)", opacity: 0.55 }),
+      s("path", { d: `M${at(low)} 9H${at(high)}M${at(low)} 5V13M${at(high)} 5V13`, class: "whisker" }));
+  }
+  function draw(): void {
+    const rows = diff.rows.filter((row) => (!only || number(row, "p") < 0.05) && by.some((c) => String(row[c] ?? "").toLowerCase().includes(words)));
+    const most = Math.max(...rows.slice(0, 500).map((row) => Math.max(Math.abs(number(row, "low")), Math.abs(number(row, "high")))), 1e-9);
+    note.textContent = `${rows.length} of ${diff.rows.length} rows`;
+    place.replaceChildren(h("table", { id: "table-diff" },
+      h("thead", {}, h("tr", {}, ...["before", "after", "difference"].map((n) => h("th", { class: "n" }, n)), h("th", {}, "95 % interval"), h("th", { class: "n" }, "p"), ...by.map((c) => h("th", {}, c)), h("th", {}, ""))),
+      h("tbody", {}, ...rows.slice(0, 500).map((row) => h("tr", {}, h("td", { class: "n" }, percent(number(row, "before"))), h("td", { class: "n" }, percent(number(row, "after"))),
+        h("td", { class: "n" }, (number(row, "difference") > 0 ? "+" : "") + percent(number(row, "difference"))), h("td", {}, bar(row, most)),
+        h("td", { class: "n" }, number(row, "p") < 0.001 ? "<0.001" : number(row, "p").toFixed(3)), ...by.map((c) => h("td", { class: "name" }, String(row[c] ?? ""))), h("td", { class: "soft" }, String(row.note ?? "")))))));
+  }
+  const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter", input: () => { words = search.value.toLowerCase(); draw(); } });
+  const all = h("input", { type: "checkbox", checked: true, change: () => { only = all.checked; draw(); } });
+  if (!diff.rows.some((row) => number(row, "p") < 0.05)) { only = false; all.checked = false; }
+  draw();
+  return h("section", {}, h("p", {}, h("b", {}, "before: "), `${diff.before.name}, ${count(diff.before.samples)} samples`, h("br"), h("b", {}, "after: "), `${diff.after.name}, ${count(diff.after.samples)} samples`),
+    h("div", { class: "tools" }, search, h("label", {}, all, " only what is more than chance (corrected p < 0.05)"), note), place);
+}

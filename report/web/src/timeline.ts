@@ -1,0 +1,334 @@
+// vCPUs on pCPUs over time: what ran where, runstates, guest and exits, samples and their brackets.
+// Where the page has each interval, each is drawn; else the bins that the command has made of them.
+import { Page, Timeline } from "./data";
+import { Picture, colour, h, hideTip, percent, showTip, time } from "./dom";
+
+const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
+const CAUSES = ["", "woken", "preempted", ""];
+const MODES = ["user", "kernel", "Xen"];
+// Of domains: the "muted" scheme of Paul Tol (Colour Schemes, SRON/EPS/TN/09-002), which people with any
+// colour vision tell apart, and none of which is a state's; with the colour of words on it.
+const DOMAINS: [string, string][] = [["#332288", "#fff"], ["#44aa99", "#111"], ["#aa4499", "#fff"], ["#999933", "#111"],
+  ["#882255", "#fff"], ["#88ccee", "#111"], ["#117733", "#fff"], ["#ddcc77", "#111"], ["#cc6677", "#111"]];
+
+interface Bar {
+  begin: number;
+  end: number;
+  colour: string;
+  lines: () => string[];
+  click?: () => void;
+}
+interface Track {
+  title: string;
+  height: number;
+  bars: Bar[]; // in the order of their beginning; those of one track do not overlap
+  bins?: { bytes: Uint8Array; each: number; draw: (from: number) => [number, string][]; tell: (from: number) => string[] };
+}
+
+function bytesOf(text: string): Uint8Array {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}
+
+/** The first bar that ends after `at`. */
+function firstAfter(bars: Bar[], at: number): number {
+  let low = 0;
+  let high = bars.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((bars[middle] as Bar).end <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function timelineView(page: Page, timeline: Timeline): HTMLElement {
+  const hz = page.report?.cpu_hz ?? 1e9;
+  const seconds = (cycles: number): string => time(cycles / hz);
+  const vcpus = timeline.vcpus;
+  const nameOf = (vcpu: number): string => vcpus[vcpu]?.name ?? "?";
+  const domains = [...new Set(vcpus.map((vcpu) => vcpu.domain))];
+  const domainColour = (vcpu: number): string => DOMAINS[Math.max(domains.indexOf(vcpus[vcpu]?.domain ?? ""), 0) % DOMAINS.length]?.[0] ?? "#888";
+  const chosen = h("div", { class: "about", "aria-live": "polite" });
+
+  function tracks(): Track[] {
+    const c: Record<string, string> = {};
+    for (const name of ["guest", "exit", "running", "runnable", "blocked", "lost", "line", "user", "kernel", "xen"]) c[name] = colour(name);
+    const pcpu = new Map<number, Track>();
+    timeline.pcpus.forEach((number, i) => {
+      const track: Track = { title: `pCPU ${number}`, height: 22, bars: [] };
+      const text = timeline.pcpu_bins[i];
+      if (text !== undefined) {
+        const bytes = bytesOf(text);
+        track.bins = {
+          bytes, each: 3,
+          draw: (at) => [[bytes[at] ?? 0, domainColour((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))]],
+          tell: (at) => [`busy ${percent((bytes[at] ?? 0) / 255, 0)}`, `most by ${nameOf((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))}`],
+        };
+      }
+      pcpu.set(number, track);
+    });
+    const states: Track[] = vcpus.map((vcpu, i) => {
+      const track: Track = { title: `${vcpu.name}`, height: 22, bars: [] };
+      const text = timeline.vcpu_bins[i];
+      if (text !== undefined) {
+        const bytes = bytesOf(text);
+        const kinds: [string, string][] = [["guest", "in the guest"], ["exit", "in Xen"], ["running", "running"], ["runnable", "waiting for a pCPU"], ["blocked", "blocked"]];
+        track.bins = {
+          bytes, each: 5,
+          draw: (at) => kinds.map(([kind], k): [number, string] => [bytes[at + k] ?? 0, c[kind] ?? ""]),
+          tell: (at) => kinds.flatMap(([, words], k) => ((bytes[at + k] ?? 0) > 0 ? [`${words} ${percent((bytes[at + k] ?? 0) / 255, 0)}`] : [])),
+        };
+      }
+      return track;
+    });
+    const inside: Track[] = vcpus.map(() => ({ title: "guest, exits", height: 14, bars: [] }));
+    const sampled: Track[] = vcpus.map(() => ({ title: "samples", height: 12, bars: [] }));
+    const runs = timeline.runs;
+    for (let i = 0; i + 5 < runs.length; i += 6) {
+      const [vcpu, on, state, cause, begin, length] = runs.slice(i, i + 6) as [number, number, number, number, number, number];
+      const words = STATES[state] ?? "";
+      const why = CAUSES[cause] ?? "";
+      const end = begin + length;
+      const bar: Bar = {
+        begin, end, colour: c[words] ?? c.line ?? "",
+        lines: () => [nameOf(vcpu), `${words}${state === 1 && why !== "" ? `, ${why}` : ""}${state === 0 ? ` on pCPU ${on}` : ""}`, `${seconds(length)}, from ${seconds(begin)}`],
+        click: () => {
+          const there = (pcpu.get(on)?.bars ?? []).filter((other) => other.begin < end && other.end > begin);
+          const who = new Map<string, number>();
+          for (const other of there) {
+            const name = other.lines()[0] ?? "";
+            who.set(name, (who.get(name) ?? 0) + Math.min(other.end, end) - Math.max(other.begin, begin));
+          }
+          const list = [...who].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([name, cycles]) => `${name} ${seconds(cycles)}`).join(", ");
+          chosen.textContent = state === 1
+            ? `${nameOf(vcpu)} waited ${seconds(length)} for pCPU ${on}${why === "" ? "" : `, ${why}`}; there ran meanwhile: ${list || "nobody"}`
+            : `${nameOf(vcpu)} ${words} for ${seconds(length)}`;
+        },
+      };
+      states[vcpu]?.bars.push(bar);
+      if (state === 0) pcpu.get(on)?.bars.push({ ...bar, colour: domainColour(vcpu) });
+    }
+    const segments = timeline.segments;
+    for (let i = 0; i + 4 < segments.length; i += 5) {
+      const [vcpu, , name, begin, length] = segments.slice(i, i + 5) as [number, number, number, number, number];
+      const words = name === 0 ? "guest" : (timeline.strings[name - 1] ?? "");
+      inside[vcpu]?.bars.push({ begin, end: begin + length, colour: (name === 0 ? c.guest : c.exit) ?? "",
+        lines: () => [nameOf(vcpu), words, `${seconds(length)}, from ${seconds(begin)}`] });
+    }
+    const samples = timeline.samples;
+    for (let i = 0; i + 5 < samples.length; i += 6) {
+      const [vcpu, mode, name, begin, length, n] = samples.slice(i, i + 6) as [number, number, number, number, number, number];
+      const words = timeline.strings[name] ?? "";
+      const bracket = length > 1;
+      sampled[vcpu]?.bars.push({ begin, end: begin + length, colour: (bracket ? c.line : c[["user", "kernel", "xen"][mode] ?? ""]) ?? "",
+        lines: () => bracket
+          ? [`${n} samples of ${nameOf(vcpu)}`, `somewhere in these ${seconds(length)}: a bracket, no instant is known`, `one of them: ${MODES[mode]}: ${words}`]
+          : [`sample of ${nameOf(vcpu)}`, `${MODES[mode]}: ${words}`, `at ${seconds(begin)}`] });
+    }
+    const lost = timeline.lost;
+    for (let i = 0; i + 3 < lost.length; i += 4) {
+      const [on, begin, length, n] = lost.slice(i, i + 4) as [number, number, number, number];
+      pcpu.get(on)?.bars.push({ begin, end: begin + length, colour: c.lost ?? "", lines: () => [`${n} trace records lost`, seconds(length)] });
+    }
+    const all: Track[] = [...pcpu.values()];
+    vcpus.forEach((_, i) => {
+      all.push(states[i] as Track);
+      if ((inside[i] as Track).bars.length > 0) all.push(inside[i] as Track);
+      if ((sampled[i] as Track).bars.length > 0) all.push(sampled[i] as Track);
+    });
+    for (const track of all) track.bars.sort((a, b) => a.begin - b.begin || a.end - b.end);
+    return all;
+  }
+
+  const LEFT = 150;
+  const TOP = 26;
+  let all = tracks();
+  let from = 0;
+  let to = timeline.length;
+  const least = (): number => (timeline.exact ? 2000 : timeline.bin * 20);
+  const height = (): number => TOP + all.reduce((sum, track) => sum + track.height + 4, 0) + 8;
+  const xOf = (at: number): number => LEFT + ((at - from) / (to - from)) * (picture.width - LEFT);
+  const atX = (x: number): number => from + ((x - LEFT) / Math.max(picture.width - LEFT, 1)) * (to - from);
+
+  function axis(context: CanvasRenderingContext2D): void {
+    const span = (to - from) / hz;
+    let step = 10 ** Math.floor(Math.log10(span / 6));
+    for (const times of [5, 2]) if (span / (step * times) >= 5) { step *= times; break; }
+    context.fillStyle = colour("soft");
+    context.strokeStyle = colour("line");
+    context.lineWidth = 1;
+    context.font = "12px system-ui, DejaVu Sans, sans-serif";
+    context.textBaseline = "middle";
+    for (let at = Math.ceil(from / hz / step) * step; at <= to / hz; at += step) {
+      const x = xOf(at * hz);
+      context.beginPath();
+      context.moveTo(x, TOP - 6);
+      context.lineTo(x, picture.height);
+      context.stroke();
+      if (x < picture.width - 60) context.fillText(time(at), x + 4, 11);
+    }
+  }
+  function drawBins(context: CanvasRenderingContext2D, track: Track, y: number): void {
+    const bins = track.bins;
+    if (bins === undefined) return;
+    const perPixel = (to - from) / (picture.width - LEFT) / timeline.bin;
+    for (let x = LEFT; x < picture.width; x++) {
+      const first = Math.floor(atX(x) / timeline.bin);
+      const last = Math.min(Math.max(Math.ceil(atX(x + 1) / timeline.bin), first + 1), timeline.bins);
+      if (first < 0 || first >= timeline.bins) continue;
+      const sums = new Map<string, number>();
+      const step = Math.max(1, Math.floor(perPixel / 64));
+      let n = 0;
+      for (let bin = first; bin < last; bin += step, n++) {
+        for (const [part, paint] of bins.draw(bin * bins.each)) sums.set(paint, (sums.get(paint) ?? 0) + part);
+      }
+      let at = y + track.height;
+      for (const [paint, part] of sums) {
+        const tall = (part / n / 255) * track.height;
+        context.fillStyle = paint;
+        context.fillRect(x, at - tall, 1, tall);
+        at -= tall;
+      }
+    }
+  }
+  const picture = new Picture((context) => {
+    axis(context);
+    let y = TOP;
+    context.font = "13px ui-monospace, DejaVu Sans Mono, monospace";
+    for (const track of all) {
+      context.fillStyle = colour(track.height > 15 ? "fg" : "soft");
+      context.textBaseline = "middle";
+      context.font = `${track.height > 15 ? 13 : 11}px ui-monospace, DejaVu Sans Mono, monospace`;
+      const title = track.title.length > 19 ? `${track.title.slice(0, 18)}…` : track.title;
+      context.fillText(title, track.height > 15 ? 4 : 18, y + track.height / 2);
+      context.save();
+      context.beginPath();
+      context.rect(LEFT, y, picture.width - LEFT, track.height);
+      context.clip();
+      // Bars as long as each is seen; beyond that the bins, which say what is most of a pixel's time.
+      const first = firstAfter(track.bars, from);
+      const binned = track.bins !== undefined && firstAfter(track.bars, to) - first > (timeline.exact ? (picture.width - LEFT) / 3 : -1);
+      if (binned) drawBins(context, track, y);
+      let drawn = -1;
+      for (let i = binned && timeline.exact ? track.bars.length : first; i < track.bars.length; i++) {
+        const bar = track.bars[i] as Bar;
+        if (bar.begin >= to) break;
+        const x = Math.max(xOf(bar.begin), LEFT);
+        const right = xOf(bar.end);
+        if (right < drawn && right - x < 1) continue;
+        context.fillStyle = bar.colour;
+        const width = Math.max(right - x, 1);
+        context.fillRect(x, y, width > 3 ? width - 0.5 : width, track.height);
+        drawn = Math.ceil(right);
+        const words = bar.lines();
+        const room = Math.floor((width - 8) / 7.4);
+        const label = track.title.startsWith("pCPU") ? words[0] : track.height > 15 ? "" : words[1];
+        if (label !== undefined && label !== "" && room >= 4 && track.title !== "samples") {
+          context.fillStyle = DOMAINS.find(([paint]) => paint === bar.colour)?.[1] ?? "#111";
+          context.font = `${track.height > 15 ? 12 : 10}px system-ui, DejaVu Sans, sans-serif`;
+          context.fillText(label.length <= room ? label : `${label.slice(0, room - 1)}…`, x + 4, y + track.height / 2);
+        }
+      }
+      context.restore();
+      y += track.height + 4;
+    }
+  });
+
+  function look(begin: number, end: number): void {
+    const span = Math.min(Math.max(end - begin, least()), timeline.length);
+    const middle = (begin + end) / 2;
+    from = Math.min(Math.max(middle - span / 2, 0), timeline.length - span);
+    to = from + span;
+    shown.textContent = `${seconds(from)} to ${seconds(to)}`;
+    picture.redraw();
+  }
+  const zoom = (by: number, around = (from + to) / 2): void => look(around - (around - from) * by, around + (to - around) * by);
+  const move = (by: number): void => {
+    const step = (to - from) * by;
+    const held = Math.min(Math.max(step, -from), timeline.length - to);
+    look(from + held, to + held);
+  };
+  function under(event: MouseEvent): { track: Track; bar?: Bar; at: number } | null {
+    const box = picture.canvas.getBoundingClientRect();
+    const x = event.clientX - box.left;
+    let y = event.clientY - box.top - TOP;
+    if (x < LEFT) return null;
+    const at = atX(x);
+    const pixel = (to - from) / (picture.width - LEFT);
+    for (const track of all) {
+      if (y >= 0 && y < track.height) {
+        const i = firstAfter(track.bars, at - pixel);
+        const bar = track.bars[i];
+        return bar !== undefined && bar.begin <= at + pixel ? { track, bar, at } : { track, at };
+      }
+      y -= track.height + 4;
+    }
+    return null;
+  }
+  let grabbed: { x: number; from: number; to: number } | null = null;
+  const canvas = picture.canvas;
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "Timeline; plus and minus zoom, arrow keys move, 0 shows all");
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const box = canvas.getBoundingClientRect();
+    if (event.shiftKey) move(event.deltaY > 0 ? 0.15 : -0.15);
+    else zoom(event.deltaY > 0 ? 1.25 : 0.8, atX(Math.max(event.clientX - box.left, LEFT)));
+  }, { passive: false });
+  canvas.addEventListener("pointerdown", (event) => {
+    grabbed = { x: event.clientX, from, to };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (grabbed !== null && Math.abs(event.clientX - grabbed.x) < 4) {
+      const hit = under(event);
+      chosen.textContent = "";
+      hit?.bar?.click?.();
+    }
+    grabbed = null;
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (grabbed !== null) {
+      const by = ((grabbed.x - event.clientX) / Math.max(picture.width - LEFT, 1)) * (grabbed.to - grabbed.from);
+      look(grabbed.from + by, grabbed.to + by);
+      return hideTip();
+    }
+    const hit = under(event);
+    if (hit === null) return hideTip();
+    const bins = hit.track.bins;
+    if (hit.bar !== undefined) showTip(event.clientX, event.clientY, hit.bar.lines());
+    else if (bins !== undefined) {
+      const bin = Math.min(Math.max(Math.floor(hit.at / timeline.bin), 0), timeline.bins - 1);
+      showTip(event.clientX, event.clientY, [hit.track.title, ...bins.tell(bin * bins.each), `in ${seconds(timeline.bin)}, from ${seconds(bin * timeline.bin)}`]);
+    } else hideTip();
+  });
+  canvas.addEventListener("pointerleave", hideTip);
+  canvas.addEventListener("dblclick", () => look(0, timeline.length));
+  canvas.addEventListener("keydown", (event) => {
+    if (event.key === "+" || event.key === "=") zoom(0.6);
+    else if (event.key === "-") zoom(1.6);
+    else if (event.key === "ArrowLeft") move(-0.2);
+    else if (event.key === "ArrowRight") move(0.2);
+    else if (event.key === "0" || event.key === "Home") look(0, timeline.length);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  const shown = h("span", { class: "soft", id: "range" });
+  picture.setHeight(height());
+  look(0, timeline.length);
+  document.addEventListener("theme", () => {
+    all = tracks();
+    picture.redraw();
+  });
+  const legend: [string, string][] = [["guest", "in the guest"], ["exit", "in Xen, for an exit"], ["running", "running (PV)"], ["runnable", "waiting for a pCPU"], ["blocked", "blocked"], ["lost", "records lost"], ["line", "bracket: samples, instant unknown"]];
+  return h("section", {},
+    h("div", { class: "tools" }, h("button", { click: () => zoom(0.6) }, "Zoom in (+)"), h("button", { click: () => zoom(1.6) }, "Zoom out (−)"), h("button", { click: () => look(0, timeline.length) }, "All (0)"), shown),
+    h("div", { class: "legend" }, ...legend.map(([name, text]) => h("span", {}, h("i", { style: `background:var(--${name})` }), text)),
+      ...domains.map((domain, i) => h("span", {}, h("i", { style: `background:${DOMAINS[i % DOMAINS.length]?.[0] ?? ""}` }), `pCPU: ${domain}`))),
+    timeline.exact ? null : h("p", { class: "soft" }, `Too many intervals to hold each: bins of ${seconds(timeline.bin)}, a bar's height being the part of it. A report with --from and --to has each interval of that time.`),
+    canvas, chosen);
+}

@@ -1,0 +1,217 @@
+// Opens HTML reports in Chromium as a person would: page.mjs DIRECTORY, with what page.test has put there.
+// Each view is opened and its figures are held against the report's JSON; screenshots go to DIRECTORY/shots.
+// Anything on the browser's console, and any request at all, is a failure.
+import { chromium } from "playwright-core";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const work = resolve(process.argv[2]);
+const shots = join(work, "shots");
+mkdirSync(shots, { recursive: true });
+const json = (name) => JSON.parse(readFileSync(join(work, name), "utf8"));
+let failed = 0;
+function check(what, good, seen) {
+  if (good) return;
+  failed++;
+  console.log(`not so: ${what}${seen === undefined ? "" : ` (${JSON.stringify(seen)})`}`);
+}
+const near = (a, b, by) => Math.abs(a - b) <= by;
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM,
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync"],
+});
+
+async function open(file, size, colorScheme, hash = "") {
+  const page = await browser.newPage({ viewport: size, colorScheme });
+  page.on("console", (message) => check(`console of ${file}`, false, message.text()));
+  page.on("pageerror", (error) => check(`error in ${file}`, false, error.message));
+  page.on("request", (request) => {
+    check(`a request of ${file}`, request.url().startsWith("file:") || request.url().startsWith("data:"), request.url());
+  });
+  await page.goto(pathToFileURL(join(work, file)).href + hash);
+  return page;
+}
+const cells = (page, table) =>
+  page.$$eval(`${table} tbody tr`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+const number = (text) => Number(text.replaceAll(",", "").replace("%", ""));
+
+const laptop = { width: 1366, height: 768 };
+const projector = { width: 1920, height: 1080 };
+
+async function wholeReport() {
+  const page = await open("small.html", laptop, "light");
+  const report = json("small.json");
+  const shot = (name) => page.screenshot({ path: join(shots, `${name}.png`) });
+  const press = (key) => page.keyboard.press(key);
+
+  // Overview: the totals, and each domain's samples and share.
+  check("attributed samples", (await page.textContent(".card b")) === report.samples.attributed.toLocaleString("en-US"));
+  const domains = await cells(page, "#table-domains");
+  const byDomain = json("domains.json");
+  check("as many domains", domains.length === byDomain.rows.length, domains.length);
+  for (const row of byDomain.rows) {
+    const seen = domains.find((cell) => cell[0] === row.domain);
+    check(`domain ${row.domain}`, seen !== undefined && near(number(seen[2]), row.share * 100, 0.006), seen);
+  }
+  check("checks", (await cells(page, "#table-checks")).length === report.checks.length);
+  await shot("overview");
+
+  // Flame graph: a search, a click, and back.
+  await press("2");
+  await page.waitForSelector("canvas");
+  check("the whole", (await page.textContent(".about")).includes(`${report.samples.attributed.toLocaleString("en-US")} samples`),
+    await page.textContent(".about"));
+  const hottest = report.rows.reduce((a, b) => (a.share > b.share ? a : b));
+  await press("/");
+  await page.keyboard.type(hottest.function);
+  const named = report.rows.filter((row) => row.function.toLowerCase().includes(hottest.function.toLowerCase()));
+  const matched = named.reduce((sum, row) => sum + row.share, 0) * 100;
+  const text = await page.textContent("section .tools");
+  check("share of what was searched", near(number(text.match(/matched: ([\d.]+)%/)[1]), matched, 0.02), [text, matched]);
+  await press("Escape");
+  await page.waitForTimeout(100);
+  await shot("flame-graph");
+  await page.focus("canvas");
+  await press("ArrowDown");
+  await press("Enter");
+  check("what is enlarged", (await page.textContent(".crumbs")).startsWith("all › "), await page.textContent(".crumbs"));
+  await press("Escape");
+  check("the whole again", (await page.textContent(".crumbs")) === "all");
+  await page.selectOption("select", "domain,exit,stack");
+  await page.waitForTimeout(100);
+  await shot("flame-graph-by-exit");
+
+  // Functions: the rows of the report, in its order, with its intervals; then another grouping.
+  await press("3");
+  await page.waitForSelector("#table-functions");
+  const functions = await cells(page, "#table-functions");
+  check("the first 200 functions", functions.length === Math.min(report.rows.length, 200), functions.length);
+  report.rows.slice(0, 20).forEach((row, i) => {
+    check(`share of function ${i}`, near(number(functions[i][1]), row.share * 100, 0.006), [functions[i], row.share]);
+  });
+  const label = await page.getAttribute("#table-functions tbody svg", "aria-label");
+  const first = report.rows[0];
+  check("the interval", label.includes(`between ${(first.low * 100).toFixed(2)}% and ${(first.high * 100).toFixed(2)}%`), label);
+  await shot("functions");
+  await page.selectOption("select", "domain,exit");
+  const byExit = json("exits.json").rows;
+  const grouped = await cells(page, "#table-functions");
+  check("rows by exit", grouped.length === byExit.length, [grouped.length, byExit.length]);
+  for (const row of byExit) {
+    const seen = grouped.find((cell) => cell[4] === row.domain && cell[5] === row.exit);
+    check(`${row.domain} ${row.exit}`, seen !== undefined && near(number(seen[1]), row.share * 100, 0.02), [seen, row.share]);
+  }
+  await page.click("#table-functions th button:has-text('samples')");
+  const sorted = (await cells(page, "#table-functions")).map((cell) => number(cell[0]));
+  check("sorted by samples", sorted.every((n, i) => i === 0 || n <= sorted[i - 1]), sorted);
+
+  // VM exits: counts as xenalyze and summary have them.
+  await press("4");
+  const exits = await cells(page, "#table-exits");
+  for (const domain of json("summary.json").domains) {
+    const counts = {};
+    for (const vcpu of domain.vcpus) {
+      for (const [name, stat] of Object.entries(vcpu.exits)) counts[name] = (counts[name] ?? 0) + stat.count;
+    }
+    for (const [name, count] of Object.entries(counts)) {
+      const seen = exits.find((cell) => cell[1] === name);
+      // The page's are of the sampled part of the trace.
+      check(`${name}`, count === 0 || (seen !== undefined && number(seen[2]) > 0 && number(seen[2]) <= count), [seen, count]);
+    }
+  }
+  await page.click("#table-exits tbody tr:nth-child(2)");
+  check("the chosen exit", (await page.textContent("section h2")).startsWith(exits[1][1]));
+  await shot("vm-exits");
+
+  // Timeline: zoom by keys and by the wheel, and a tip.
+  await press("5");
+  await page.waitForSelector("#range");
+  await page.waitForTimeout(200);
+  await shot("timeline");
+  const all = await page.textContent("#range");
+  await page.focus("canvas");
+  for (let i = 0; i < 9; i++) await press("+");
+  const box = await (await page.$("canvas")).boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 36);
+  await page.mouse.wheel(0, -120);
+  check("it zooms", (await page.textContent("#range")) !== all);
+  await page.waitForTimeout(100);
+  await page.mouse.move(box.x + box.width / 2 + 9, box.y + 36);
+  check("a tip", ((await page.textContent("#tip")) ?? "").length > 5);
+  await shot("timeline-zoomed");
+  await press("0");
+  check("all of it again", (await page.textContent("#range")) === all);
+
+  // Dark, by its key.
+  for (const key of ["t", "t", "5"]) await press(key);
+  await page.waitForTimeout(200);
+  check("dark", (await page.getAttribute("html", "data-theme")) === "dark");
+  await shot("timeline-dark");
+  await press("2");
+  await page.waitForTimeout(100);
+  await shot("flame-graph-dark");
+  await press("1");
+  await shot("overview-dark");
+  await page.close();
+
+  const wide = await open("small.html", projector, "dark", "#functions");
+  check("the view that the address names", (await wide.$("#table-functions")) !== null);
+  check("dark as the system is", (await wide.getAttribute("html", "data-theme")) === "dark");
+  await wide.screenshot({ path: join(shots, "functions-projector.png") });
+  await wide.close();
+}
+
+// A domain whose name is markup stays a name.
+async function hostileNames() {
+  const page = await open("evil.html", laptop, "light");
+  const { name } = json("evil.name.json");
+  check("the name is text", (await cells(page, "#table-domains")).some((cell) => cell[0] === name), name);
+  check("the name made no element", (await page.$("main b.evil, main img")) === null && !(await page.evaluate(() => "evil" in window)));
+  for (const key of ["2", "3", "4", "5"]) await page.keyboard.press(key);
+  await page.close();
+}
+
+async function differences() {
+  const page = await open("diff.html", laptop, "light");
+  const rows = json("diff.json").rows;
+  await page.click("label:has-text('only') input");
+  const seen = await cells(page, "#table-diff");
+  if (rows.length > 0 && rows.some((row) => row.p < 0.05)) {
+    check("all differences", seen.length === Math.min(rows.length, 500), [seen.length, rows.length]);
+    rows.slice(0, 10).forEach((row, i) => check(`difference ${i}`, near(number(seen[i][2].replace("+", "")), row.difference * 100, 0.006), [seen[i], row.difference]));
+  }
+  await page.screenshot({ path: join(shots, "diff.png") });
+  await page.close();
+}
+
+// speedscope's own page, with what it is to read.
+async function speedscope() {
+  const index = resolve("node_modules/speedscope/dist/release/index.html");
+  if (!existsSync(index)) return;
+  for (const file of ["small.folded", "small.pb.gz"]) {
+    const page = await browser.newPage({ viewport: laptop });
+    const errors = [];
+    page.on("pageerror", (error) => errors.push(error.message));
+    await page.goto(pathToFileURL(index).href);
+    await page.setInputFiles("input[type=file]", join(work, file));
+    await page.waitForFunction(() => document.title.includes("small"), null, { timeout: 20000 }).catch(() => {});
+    await page.waitForTimeout(500);
+    check(`speedscope reads ${file}`, (await page.title()).includes("small") && errors.length === 0, [await page.title(), errors]);
+    await page.screenshot({ path: join(shots, `speedscope-${file}.png`) });
+    await page.close();
+  }
+}
+
+for (const part of [wholeReport, hostileNames, differences, speedscope]) {
+  try {
+    await part();
+  } catch (error) {
+    check(part.name, false, error.message);
+  }
+}
+await browser.close();
+console.log(failed === 0 ? "all is so" : `${failed} things are not so`);
+process.exit(failed === 0 ? 0 : 1);
