@@ -52,10 +52,12 @@ class XenoprofSessionTest : public ::testing::Test {
       Write(drained);
     };
   }
-  // Samples with callers go through a file, as they do in earnest.
+  // Samples with callers go through a file, as they do in earnest: each test's own, since tests run
+  // beside each other.
   void Write(const XenoprofSession::Drained& drained) {
     if (drained.with_callers.empty()) return;
-    const std::string path = ::testing::TempDir() + "xenoprof_session_test.samples";
+    const std::string path = ::testing::TempDir() + "xenoprof_session_test." +
+                             ::testing::UnitTest::GetInstance()->current_test_info()->name();
     std::remove(path.c_str());
     auto writer = recording::SampleWriter::Create(path);
     ASSERT_TRUE(writer.ok());
