@@ -22,8 +22,8 @@ Mode ModeOf(Address address) { return address >> 63 != 0 ? Mode::kKernel : Mode:
 }  // namespace
 
 void EipList::Prepend(EipList& earlier, Room& room) {
-  counts_.Prepend(
-      earlier.counts_, kMost, room, [](uint64_t& count, uint64_t more) { count += more; },
+  totals_.Prepend(
+      earlier.totals_, kMost, room, [](Total& total, const Total& more) { total += more; },
       [](const TableKey& /*key*/) { return kOthers; });
 }
 
@@ -33,46 +33,48 @@ void EipLists::Prepend(EipLists& earlier, Room& room) {
 }
 
 void EipLists::Add(const ExitContents& exit, Room& room) {
-  if (exit.emulated) emulated_.Add(exit.rip, static_cast<uint32_t>(exit.kind), room);
+  if (exit.emulated) emulated_.Add(exit.rip, static_cast<uint32_t>(exit.kind), exit.length, room);
   if (exit.kind == ExitKind::kInterrupt) {
     const auto vector =
         exit.number == kNoVector ? kNoVectorTag : static_cast<uint32_t>(exit.number & 0xff);
-    interrupted_.Add(exit.rip, vector, room);
+    interrupted_.Add(exit.rip, vector, exit.length, room);
   }
 }
 
 void EipList::Describe(DomainId domain, const Facts& facts,
                        absl::FunctionRef<std::string(uint32_t tag)> name, Group& group) const {
-  std::vector<std::pair<TableKey, uint64_t>> sorted;
-  uint64_t others = 0;
-  counts_.ForEach([&](const TableKey& key, uint64_t count) {
+  std::vector<std::pair<TableKey, Total>> sorted;
+  Total others;
+  totals_.ForEach([&](const TableKey& key, const Total& total) {
     if (key == kOthers) {
-      others = count;
+      others = total;
     } else {
-      sorted.emplace_back(key, count);
+      sorted.emplace_back(key, total);
     }
   });
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return std::tie(b.second, a.first.number, a.first.tag) <
-           std::tie(a.second, b.first.number, b.first.tag);
+    return std::tie(b.second.count, a.first.number, a.first.tag) <
+           std::tie(a.second.count, b.first.number, b.first.tag);
   });
+  const auto add = [&](std::string row_name, const Total& total) -> Row& {
+    Row& row = group.rows.emplace_back(Row{std::move(row_name), {}, {}});
+    row.Add("count", Unit::kCount, total.count);
+    if (total.cycles > 0) row.Add("cycles", Unit::kCycles, total.cycles);
+    return row;
+  };
   for (size_t i = 0; i < sorted.size(); ++i) {
-    const auto& [key, count] = sorted[i];
+    const auto& [key, total] = sorted[i];
     if (i >= kListed) {
-      others += count;
+      others += total;
       continue;
     }
-    Row row{fmt::format("0x{:x}, {}", key.number, name(key.tag)), {}, {}};
-    row.Add("count", Unit::kCount, count);
-    if (facts.resolver != nullptr) {
-      const Function& function =
-          facts.resolver->Describe(facts.resolver->Resolve(domain, ModeOf(key.number), key.number));
-      row.Add("symbol", function.name).Add("image", function.image);
-    }
-    group.rows.push_back(std::move(row));
+    Row& row = add(fmt::format("0x{:x}, {}", key.number, name(key.tag)), total);
+    if (facts.resolver == nullptr) continue;
+    const Function& function =
+        facts.resolver->Describe(facts.resolver->Resolve(domain, ModeOf(key.number), key.number));
+    row.Add("symbol", function.name).Add("image", function.image);
   }
-  if (others == 0) return;
-  group.rows.push_back(Row{"(others)", {}, {}}.Add("count", Unit::kCount, others));
+  if (others.count > 0) add("(others)", others);
 }
 
 void EipLists::Describe(DomainId domain, const Facts& facts, Section& out) const {

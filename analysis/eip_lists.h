@@ -1,5 +1,5 @@
-// Where guests were when they entered Xen: addresses counted, the most frequent listed with the
-// function they are in, the rest as one remainder.
+// Where guests were when they entered Xen: addresses counted, with how long they were away, the
+// most frequent listed with the function they are in, the rest as one remainder.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,11 @@ namespace xenoscope::analysis {
 // The addresses of one vCPU, each with a tag that says what happened there.
 class EipList {
  public:
-  // O(1); allocates as the table grows.
-  void Add(Address eip, uint32_t tag, Room& room) {
-    ++counts_.At({eip, tag}, kOthers, kMost, room);
+  // `length` is 0 where it is not known. O(1); allocates as the table grows.
+  void Add(Address eip, uint32_t tag, Cycles length, Room& room) {
+    Total& total = totals_.At({eip, tag}, kOthers, kMost, room);
+    ++total.count;
+    total.cycles += length;
   }
   // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier list's.
   void Prepend(EipList& earlier, Room& room);
@@ -27,9 +29,18 @@ class EipList {
                 absl::FunctionRef<std::string(uint32_t tag)> name, Group& group) const;
 
  private:
+  struct Total {
+    uint64_t count = 0;
+    Cycles cycles = 0;
+    Total& operator+=(const Total& more) {
+      count += more.count;
+      cycles += more.cycles;
+      return *this;
+    }
+  };
   static constexpr uint32_t kMost = 8192;
   static constexpr TableKey kOthers{0, ~uint32_t{0}};
-  BoundedTable<uint64_t> counts_;
+  BoundedTable<Total> totals_;
 };
 
 // Of an HVM vCPU's exits: instructions that Xen emulated, and those that interrupts of the host cut

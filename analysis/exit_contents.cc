@@ -35,6 +35,14 @@ Told Fault(FaultCase how, Rank rank) {
   return {ExitKind::kPageFault, rank, static_cast<uint64_t>(how)};
 }
 
+// With flags in the last word, whose upper bits are another field.
+Told FaultWithFlags(FaultCase how, Rank rank, const Record& record) {
+  constexpr uint64_t kFlags = (1U << 29) - 1;
+  Told told = Fault(how, rank);
+  told.number |= (record.payload.Word(record.payload.count() - 1) & kFlags) << kShadowFlagsShift;
+  return told;
+}
+
 Told Shadow(ShadowWork work) { return {ExitKind::kShadow, kAside, static_cast<uint64_t>(work)}; }
 
 // A register or address in the words from `i` on.
@@ -126,7 +134,7 @@ Told Tell(const Record& record) {
     case Event::kHvmPfInject:
       return Fault(FaultCase::kInjected, kAside);
     case Event::kShadowNotShadow:
-      return Fault(FaultCase::kPropagate, kOutcome);
+      return FaultWithFlags(FaultCase::kPropagate, kOutcome, record);
     case Event::kShadowFastPropagate:
       return Fault(FaultCase::kFastPropagate, kOutcome);
     case Event::kShadowFastMmio:
@@ -136,11 +144,11 @@ Told Tell(const Record& record) {
     case Event::kShadowFalseFastPath:
       return Fault(FaultCase::kFalseFastPath, kOutcome);
     case Event::kShadowFixup:
-      return Fault(FaultCase::kFixup, kOutcome);
+      return FaultWithFlags(FaultCase::kFixup, kOutcome, record);
     case Event::kShadowDomfDying:
       return Fault(FaultCase::kDomainDying, kOutcome);
     case Event::kShadowEmulate: {
-      Told told = Fault(FaultCase::kEmulate, kOutcome);
+      Told told = FaultWithFlags(FaultCase::kEmulate, kOutcome, record);
       told.number |= EmulatedLevel(record);
       return told;
     }
@@ -283,7 +291,7 @@ std::string NumberName(ExitKind kind, uint64_t number) {
              ((number & kApicPage) != 0 ? ", apic" : "");
     }
     case ExitKind::kPageFault: {
-      const uint64_t level = number >> kLevelShift;
+      const uint64_t level = number >> kLevelShift & 0xff;
       return At(kFaultCases, number & 0xff, "case") +
              (level > 0 ? fmt::format(", level {} entry", level) : "");
     }

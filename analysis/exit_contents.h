@@ -41,7 +41,7 @@ enum class ExitKind : uint8_t {
   kMmioRead,   // guest-physical address
   kMmioWrite,  // guest-physical address
   kNpf,        // p2m type | kApicPage
-  kPageFault,  // FaultCase | level of the entry written << kLevelShift
+  kPageFault,  // FaultCase | level of the entry written << kLevelShift | flags << kShadowFlagsShift
   kShadow,     // ShadowWork
   kVlapic,     //
   kRealmode,   //
@@ -55,6 +55,8 @@ inline constexpr uint64_t kNoVector = ~uint64_t{0};
 // A nested page fault in the page of the local APIC.
 inline constexpr uint64_t kApicPage = 0x10000;
 inline constexpr int kLevelShift = 8;
+// Bits TRCE_SFLAG_* of what the shadow code did meanwhile (Xen, arch/x86/mm/shadow/private.h).
+inline constexpr int kShadowFlagsShift = 16;
 
 // How a page fault of a shadowed guest ended.
 enum class FaultCase : uint8_t {

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "trace/names.h"
 
@@ -32,14 +35,42 @@ bool IsNested(uint32_t tag) { return (tag & kNested) != 0; }
 
 using Numbers = std::map<uint64_t, const Stat*>;
 
+// What the shadow code did in page faults that ended alike: a row for each flag, with the exits
+// that have it. An exit may have several, or none.
+std::vector<Row> FlagRows(const Numbers& numbers) {
+  std::map<uint32_t, Stat> flags;
+  for (const auto& [number, stat] : numbers) {
+    for (uint64_t left = number >> kShadowFlagsShift; left != 0; left &= left - 1) {
+      flags[static_cast<uint32_t>(std::countr_zero(left))].Merge(*stat);
+    }
+  }
+  std::vector<Row> rows;
+  for (const auto& [flag, stat] : flags) {
+    const std::string_view name = trace::ShadowFlagName(flag);
+    rows.push_back(Row{name.empty() ? fmt::format("flag {}", flag) : std::string(name), {}, {}}.Add(
+        stat.Figures()));
+  }
+  return rows;
+}
+
 // A handler event with its numbers, where it has any; `all` takes its sum.
 Row KindRow(ExitKind kind, const Numbers& numbers, Stat& all) {
+  constexpr uint64_t kWithoutFlags = (uint64_t{1} << kShadowFlagsShift) - 1;
+  std::map<uint64_t, Numbers> parts;  // what differs in flags alone is one
+  for (const auto& [number, stat] : numbers) {
+    parts[kind == ExitKind::kPageFault ? number & kWithoutFlags : number][number] = stat;
+  }
   Row row{ToString(kind), {}, {}};
   Stat sum;
-  for (const auto& [number, stat] : numbers) {
-    sum.Merge(*stat);
-    std::string name = NumberName(kind, number);
-    if (!name.empty()) row.parts.push_back(Row{std::move(name), {}, {}}.Add(stat->Figures()));
+  for (const auto& [part, of_part] : parts) {
+    Stat stat;
+    for (const auto& [number, of_number] : of_part) stat.Merge(*of_number);
+    sum.Merge(stat);
+    std::string name = NumberName(kind, part);
+    if (name.empty()) continue;
+    Row& added = row.parts.emplace_back(Row{std::move(name), {}, {}});
+    added.Add(stat.Figures());
+    if (kind == ExitKind::kPageFault) added.parts = FlagRows(of_part);
   }
   row.Add(sum.Figures());
   all.Merge(sum);

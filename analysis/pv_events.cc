@@ -121,7 +121,7 @@ class PvEvents final : public Mergeable<PvEvents> {
     const trace::Record& record = moment.record;
     ++counts->others[Place(record.event)];
     if (record.event == Event::kPvMathStateRestore) return;
-    counts->eips.Add(Eip(record), static_cast<uint32_t>(record.event), eips_room_);
+    counts->eips.Add(Eip(record), static_cast<uint32_t>(record.event), Cycles{0}, eips_room_);
   }
 
   void Merge(PvEvents& earlier) {
@@ -223,7 +223,7 @@ class PvEvents final : public Mergeable<PvEvents> {
     const trace::Record& record = moment.record;
     const uint32_t vector = record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1);
     ++counts->traps[vector];
-    counts->eips.Add(Eip(record), kTrapTag | vector, eips_room_);
+    counts->eips.Add(Eip(record), kTrapTag | vector, Cycles{0}, eips_room_);
   }
 
   static constexpr size_t Place(Event event) {

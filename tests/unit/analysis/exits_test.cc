@@ -108,7 +108,7 @@ TEST(Exits, AnInterruptWithoutARecordedVectorHasNone) {
       ElementsAre("exits/VMEXIT_INTR count=1 cycles=5", "exits/VMEXIT_INTR/intr count=1 cycles=5",
                   "exits/VMEXIT_INTR/intr/(vector not recorded) count=1 cycles=5"));
   EXPECT_THAT(VcpuLines(svm, 1, 0, "interrupt_eip"),
-              ElementsAre("interrupt_eip/0xabc000, (vector not recorded) count=1"));
+              ElementsAre("interrupt_eip/0xabc000, (vector not recorded) count=1 cycles=5"));
 }
 
 TEST(Exits, ByVectorAndByInterruptedAddress) {
@@ -121,8 +121,8 @@ TEST(Exits, ByVectorAndByInterruptedAddress) {
                           "exits/EXTERNAL_INTERRUPT/intr/vector 0xfa count=1 cycles=6",
                           "exits/EXTERNAL_INTERRUPT/intr/vector 0xfb count=1 cycles=5"));
   EXPECT_THAT(VcpuLines(vmx, 1, 0, "interrupt_eip"),
-              ElementsAre("interrupt_eip/0xabc000, vector 0xfb count=1",
-                          "interrupt_eip/0xabc001, vector 0xfa count=1"));
+              ElementsAre("interrupt_eip/0xabc000, vector 0xfb count=1 cycles=5",
+                          "interrupt_eip/0xabc001, vector 0xfa count=1 cycles=6"));
 }
 
 TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
@@ -145,7 +145,7 @@ TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
               ElementsAre("mmio/0xfee00020 read count=1 cycles=40",
                           "mmio/0xfee00020 write count=1 cycles=40"));
   EXPECT_THAT(VcpuLines(result, 1, 0, "emulate_eip"),
-              ElementsAre("emulate_eip/0xabc001, npf count=1"));
+              ElementsAre("emulate_eip/0xabc001, npf count=1 cycles=40"));
 }
 
 TEST(Exits, PageFaultsOfShadowedGuestsByCase) {
@@ -164,6 +164,26 @@ TEST(Exits, PageFaultsOfShadowedGuestsByCase) {
                   "exits/VMEXIT_EXCEPTION_PF/page_fault/fixup count=1 cycles=2",
                   "exits/VMEXIT_EXCEPTION_PF/page_fault/unshadow: user count=1 cycles=8",
                   "exits/VMEXIT_EXCEPTION_PF/page_fault/emulate, level 1 entry count=1 cycles=4"));
+}
+
+TEST(Exits, PageFaultsHaveTheFlagsOfWhatTheShadowDid) {
+  constexpr uint32_t kPromote = 1 << 9;
+  constexpr uint32_t kWrmap = 1 << 10;
+  constexpr uint32_t kUnsync = 1 << 18;
+  constexpr uint32_t kEmulations = 3U << 29;  // not a flag
+  Guest guest;
+  guest.Exit(0x4e, 1, {Rec(kPfXen, {0, 0x1000, 0}), Rec(kFixup, {0, 0, 0x1000, 0, 0})})
+      .Exit(0x4e, 2, {Rec(kPfXen, {0, 0, 0}), Rec(kFixup, {0, 0, 0, 0, kPromote | kWrmap})})
+      .Exit(0x4e, 4, {Rec(kPfXen, {0, 0, 0}), Rec(kFixup, {0, 0, 0, 0, kPromote})})
+      .Exit(0x4e, 8, {Rec(kPfXen, {0, 0, 0}), Rec(kEmulate2, {0, 0, 0, kEmulations | kUnsync})});
+  EXPECT_THAT(VcpuLines(guest.Summarise(Vendor::kSvm), 1, 0, "exits"),
+              ElementsAre("exits/VMEXIT_EXCEPTION_PF count=4 cycles=15",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault count=4 cycles=15",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/fixup count=3 cycles=7",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/fixup/promote count=2 cycles=6",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/fixup/wrmap count=1 cycles=2",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/emulate count=1 cycles=8",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/emulate/unsync count=1 cycles=8"));
 }
 
 TEST(Exits, Cr3WritesThatResyncTheShadowAreApart) {
