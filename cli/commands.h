@@ -28,5 +28,7 @@ void AddUnpack(CLI::App& app, Run& run);
 void AddSummary(CLI::App& app, Run& run);
 void AddDump(CLI::App& app, Run& run);
 void AddTimeline(CLI::App& app, Run& run);
+void AddMan(CLI::App& app, Run& run);
+void AddCompletion(CLI::App& app, Run& run);
 
 }  // namespace xenoscope::cli

@@ -84,6 +84,8 @@ int Main(int argc, const char* const* argv) {
   xenoscope::cli::AddTimeline(app, run);
   xenoscope::cli::AddArchive(app, run);
   xenoscope::cli::AddUnpack(app, run);
+  xenoscope::cli::AddMan(app, run);
+  xenoscope::cli::AddCompletion(app, run);
 
   try {
     app.parse(argc, argv);

@@ -1,0 +1,153 @@
+// xenoscope man: the manual pages, made of what -h tells, in the language of man(7).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/nearest.h"
+#include "cli/commands.h"
+#include "cli/described_options.h"
+#include "cli/output.h"
+
+namespace xenoscope::cli {
+namespace {
+
+// Text as man(7) takes it: hyphens that are copied stay hyphens, and no line is taken for a
+// request.
+std::string Escaped(std::string_view text) {
+  std::string out;
+  bool at_begin = true;
+  for (const char c : text) {
+    if (at_begin && (c == '.' || c == '\'')) out += "\\&";
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+    at_begin = c == '\n';
+  }
+  return out;
+}
+
+std::string Upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// ".TP", what to type, and what it does.
+std::string Item(const DescribedOption& option) {
+  std::string typed;
+  for (const std::string& name : option.names) {
+    typed += fmt::format("{}\\fB{}\\fR", typed.empty() ? "" : ", ", Escaped(name));
+  }
+  if (!option.value.empty()) {
+    typed += fmt::format("{}\\fI{}\\fR", typed.empty() ? "" : " ", Escaped(option.value));
+  }
+  if (option.several) typed += " ...";
+  std::string out = fmt::format(".TP\n{}\n{}\n", typed, Escaped(option.text));
+  if (!option.choices.empty()) {
+    out += ".br\n" + Escaped(fmt::format("One of {}.", fmt::join(option.choices, ", "))) + "\n";
+  }
+  if (!option.standard.empty()) {
+    out += ".br\n" + Escaped(fmt::format("Default: {}.", option.standard)) + "\n";
+  }
+  return out;
+}
+
+// A footer of -h: lines that are not indented are headings; what is, stays as it is.
+std::string FooterSections(std::string_view footer) {
+  std::string out;
+  bool literal = false;
+  while (!footer.empty()) {
+    const size_t end = std::min(footer.find('\n'), footer.size());
+    const std::string_view line = footer.substr(0, end);
+    footer.remove_prefix(std::min(end + 1, footer.size()));
+    const bool indented = line.starts_with(' ');
+    if (indented != literal) {
+      out += indented ? ".nf\n" : ".fi\n";
+      literal = indented;
+    }
+    if (indented || line.find_first_of("`.") != std::string_view::npos) {
+      if (!indented) out += ".PP\n";
+      out += Escaped(line) + "\n";
+    } else if (!line.empty()) {
+      const std::string_view heading = line.ends_with(':') ? line.substr(0, line.size() - 1) : line;
+      out += fmt::format(".SH {}\n", Escaped(Upper(heading)));
+    }
+  }
+  if (literal) out += ".fi\n";
+  return out;
+}
+
+std::string Page(const CLI::App& program, const CLI::App& command) {
+  const bool whole = &program == &command;
+  const std::string called =
+      whole ? program.get_name() : program.get_name() + " " + command.get_name();
+  const std::string name =
+      whole ? program.get_name() : program.get_name() + "-" + command.get_name();
+  std::string page = fmt::format(".TH {} 1 \"\" \"xenoscope {}\" \"Xenoscope\"\n",
+                                 Escaped(Upper(name)), XENOSCOPE_VERSION);
+  page += fmt::format(".SH NAME\n{} \\- {}\n", Escaped(name), Escaped(command.get_description()));
+  page += fmt::format(".SH SYNOPSIS\n\\fB{}\\fR [\\fIOPTIONS\\fR]", called);
+  const std::vector<DescribedOption> positionals = DescribePositionals(command);
+  for (const DescribedOption& positional : positionals) {
+    page += fmt::format(" [\\fI{}\\fR{}]", positional.value, positional.several ? " ..." : "");
+  }
+  page += whole ? " \\fICOMMAND\\fR ...\n.SH COMMANDS\n" : "\n";
+  if (whole) {
+    for (const CLI::App* each : CommandsOf(program)) {
+      page += fmt::format(".TP\n\\fB{}\\-{}\\fR(1)\n{}\n", program.get_name(), each->get_name(),
+                          Escaped(each->get_description()));
+    }
+  }
+  page += ".SH OPTIONS\n";
+  for (const DescribedOption& positional : positionals) page += Item(positional);
+  for (const DescribedOption& option : DescribeOptions(command)) page += Item(option);
+  page += FooterSections(command.get_footer());
+  page +=
+      ".SH EXIT STATUS\n0: done. 1: the data was bad, or the work failed. 2: the command line was "
+      "wrong.\n.SH SEE ALSO\n";
+  if (whole) return page + ".BR xentrace (8)\n";
+  return page + fmt::format("\\fB{}\\fR(1)\n", program.get_name());
+}
+
+}  // namespace
+
+void AddMan(CLI::App& app, Run& run) {
+  struct Options {
+    std::string name;
+    bool list = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("man", "Manual pages, as man -l shows them");
+  command->add_option("COMMAND", options->name, "whose; default: that of the whole program");
+  command->add_flag("--list", options->list, "the names of all commands instead");
+  command->footer(
+      "Examples:\n"
+      "  xenoscope man report | man -l -\n"
+      "  xenoscope man > /usr/local/share/man/man1/xenoscope.1");
+  command->callback([options, &app, &run] {
+    const CLI::App* about = options->name.empty() ? &app : nullptr;
+    std::vector<std::string_view> names;
+    for (const CLI::App* each : CommandsOf(app)) {
+      names.push_back(each->get_name());
+      if (each->get_name() == options->name) about = each;
+    }
+    if (about == nullptr) {
+      throw CLI::ValidationError("no command " + options->name + DidYouMean(options->name, names));
+    }
+    std::string text =
+        options->list ? fmt::format("{}\n", fmt::join(names, "\n")) : Page(app, *about);
+    run = [text = std::move(text)] { return WriteStdout(text); };
+  });
+}
+
+}  // namespace xenoscope::cli
