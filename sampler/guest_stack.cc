@@ -6,6 +6,7 @@ namespace {
 // Entries of page tables in long mode (AMD64 Architecture Programmer's Manual, volume 2, 5.3).
 constexpr uint64_t kPresent = 1U << 0;
 constexpr uint64_t kLargePage = 1U << 7;  // in levels 2 and 3
+constexpr uint64_t kNoExecute = uint64_t{1} << 63;
 constexpr uint64_t kFrameMask = 0x000f'ffff'ffff'f000;
 constexpr int kFrameShift = 12;
 constexpr int kLevelShift = 9;
@@ -69,6 +70,7 @@ bool GuestStack::Follow(DomainId domain, const VcpuContext& context,
     if (!next || !caller) return false;
     if (*caller == 0) return true;
     if (IsUpper(*caller) != IsUpper(context.address)) return false;
+    if (!IsText(*caller)) return false;
     callers.push_back(*caller);
     lowest = frame + 2 * sizeof(uint64_t);
     frame = *next;
@@ -80,22 +82,30 @@ std::optional<uint64_t> GuestStack::Word(Address address) {
   const uint64_t offset = address % kFrameSize;
   const Address page = address - offset;
   if (page_at_ == nullptr || page_ != page) {
-    page_at_ = Translate(page);
+    const std::optional<Place> place = Walk(page);
+    page_at_ = place ? Frame(place->frame) : nullptr;
     page_ = page;
   }
   if (page_at_ == nullptr) return std::nullopt;
   return LoadOnce(page_at_, offset);
 }
 
-const std::byte* GuestStack::Translate(Address page) {
+bool GuestStack::IsText(Address address) {
+  const std::optional<Place> place = Walk(address - address % kFrameSize);
+  return place && place->executable;
+}
+
+std::optional<GuestStack::Place> GuestStack::Walk(Address page) {
+  bool executable = true;
   uint64_t table = (context_.page_tables & kFrameMask) >> kFrameShift;
   for (int level = kLevels + (context_.five_levels ? 1 : 0); level >= 1; --level) {
     const std::byte* const entries = Frame(table);
-    if (entries == nullptr) return nullptr;
+    if (entries == nullptr) return std::nullopt;
     const int shift = kFrameShift + (level - 1) * kLevelShift;
     const uint64_t index = (page >> shift) % kEntries;
     const uint64_t entry = LoadOnce(entries, index * sizeof(uint64_t));
-    if ((entry & kPresent) == 0) return nullptr;
+    if ((entry & kPresent) == 0) return std::nullopt;
+    executable = executable && (entry & kNoExecute) == 0;
     table = (entry & kFrameMask) >> kFrameShift;
     if ((level == 2 || level == 3) && (entry & kLargePage) != 0) {
       // The low bits of its frame have another meaning there.
@@ -104,7 +114,7 @@ const std::byte* GuestStack::Translate(Address page) {
       break;
     }
   }
-  return Frame(table);
+  return Place{table, executable};
 }
 
 const std::byte* GuestStack::Frame(uint64_t frame) {

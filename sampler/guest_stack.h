@@ -6,7 +6,8 @@
 //                       +--> [ its caller's | ... ]           up to a 0, or what is no frame
 //
 // The vCPU runs on meanwhile, and all that is read is the guest's to make up: each step is checked,
-// and a chain that cannot be followed is cut there. What one chain may cost is bounded.
+// and a chain that cannot be followed, or leads to what is no code, is cut there. What one chain
+// may cost is bounded.
 #pragma once
 
 #include <chrono>
@@ -70,7 +71,14 @@ class GuestStack {
  private:
   // The 8 bytes at an address that is a multiple of 8.
   std::optional<uint64_t> Word(Address address);
-  const std::byte* Translate(Address page);
+  // Where a page is, and what may be done with it.
+  struct Place {
+    uint64_t frame;
+    bool executable;
+  };
+  std::optional<Place> Walk(Address page);
+  // Whether a function can return there, as the page tables say: they mark what is no program.
+  bool IsText(Address address);
   const std::byte* Frame(uint64_t frame);
 
   MappedFrames& frames_;

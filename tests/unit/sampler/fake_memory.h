@@ -15,6 +15,7 @@ namespace xenoscope::sampler {
 struct FakeRam {
   static constexpr uint64_t kRoot = 7;  // frame of the page tables' root
   static constexpr uint64_t kPresent = 1;
+  static constexpr uint64_t kNoExecute = uint64_t{1} << 63;
 
   std::map<uint64_t, std::array<uint64_t, 512>> frames{{kRoot, {}}};
   uint64_t next_frame = 100;
@@ -28,21 +29,29 @@ struct FakeRam {
     for (int at = levels; at > level; --at) {
       uint64_t& entry = frames[table][address >> (12 + 9 * (at - 1)) & 511];
       if (entry == 0) entry = next_frame++ << 12 | kPresent;
-      table = entry >> 12;
+      table = FrameOf(entry);
       frames[table];
     }
     return frames[table][address >> (12 + 9 * (level - 1)) & 511];
   }
-  // Writes a word of the guest's virtual memory, whose page it makes.
+  static uint64_t FrameOf(uint64_t entry) { return (entry & ~kNoExecute) >> 12; }
+  // Writes a word of the guest's virtual memory, whose page it makes: data.
   void Write(uint64_t address, uint64_t word, int levels = 4) {
     uint64_t& entry = Entry(address, 1, levels);
+    if (entry == 0) entry = next_frame++ << 12 | kPresent | kNoExecute;
+    frames[FrameOf(entry)][address / 8 % 512] = word;
+  }
+  // Makes the page of the address one of code.
+  void Code(uint64_t address, int levels = 4) {
+    uint64_t& entry = Entry(address, 1, levels);
     if (entry == 0) entry = next_frame++ << 12 | kPresent;
-    frames[entry >> 12][address / 8 % 512] = word;
+    entry &= ~kNoExecute;
   }
   // A function's frame on the stack: where the caller's is, and where the caller goes on.
   void Push(uint64_t at, uint64_t callers_frame, uint64_t caller, int levels = 4) {
     Write(at, callers_frame, levels);
     Write(at + 8, caller, levels);
+    if (caller != 0) Code(caller, levels);
   }
 };
 

@@ -78,6 +78,7 @@ TEST_F(GuestStackTest, LargePagesHoldStacksToo) {
     ram.Entry(kStack, level) = 0x4000'0000 | kSomeBit | kLarge | FakeRam::kPresent;
     ram.frames[frame][0x20 / 8] = 0;
     ram.frames[frame][0x28 / 8] = 0x402000;
+    ram.Code(0x402000);
     EXPECT_TRUE(GuestStack(frames).Follow(kGuest, Context(), callers_)) << level;
     EXPECT_THAT(callers_, ElementsAre(0x402000)) << level;
   }
@@ -121,6 +122,23 @@ TEST_F(GuestStackTest, AFramePointerThatIsUsedForSomethingElseHasNoCallers) {
     EXPECT_FALSE(Follow(context)) << std::hex << frame;
     EXPECT_THAT(callers_, IsEmpty());
   }
+}
+
+TEST_F(GuestStackTest, WhereNoCodeIsNobodyReturns) {
+  const Address data = kStack + 0x5000;
+  ram_.Push(kStack + 0x20, kStack + 0x60, 0x402000);
+  ram_.Write(kStack + 0x60, 0);
+  ram_.Write(kStack + 0x68, data);
+  EXPECT_FALSE(Follow());  // not there at all
+  EXPECT_THAT(callers_, ElementsAre(0x402000));
+  ram_.Write(data, 1);
+  EXPECT_FALSE(Follow());  // there, and not executable
+  EXPECT_THAT(callers_, ElementsAre(0x402000));
+  ram_.Code(data);
+  EXPECT_TRUE(Follow());
+  EXPECT_THAT(callers_, ElementsAre(0x402000, data));
+  ram_.Entry(data, 3) |= FakeRam::kNoExecute;  // whatever is below it
+  EXPECT_FALSE(Follow());
 }
 
 TEST_F(GuestStackTest, WhatIsNotMappedCutsTheChain) {
@@ -180,21 +198,21 @@ TEST_F(GuestStackTest, FramesStayMappedForAWhileAndNoLonger) {
   const MappedFrames::Clock::time_point now = MappedFrames::Clock::now();
   frames_.Expire(now);
   EXPECT_TRUE(Follow());
-  EXPECT_EQ(ram_.asked, 5U);  // four levels, and the stack
+  EXPECT_EQ(ram_.asked, 8U);  // four levels, the stack, and three levels that lead to the caller
   frames_.Expire(now + 999ms);
   EXPECT_TRUE(Follow());
-  EXPECT_EQ(ram_.asked, 5U);
-  EXPECT_EQ(ram_.mapped, 5);
+  EXPECT_EQ(ram_.asked, 8U);
+  EXPECT_EQ(ram_.mapped, 8);
   frames_.Expire(now + 1000ms);
   EXPECT_EQ(ram_.mapped, 0);
   EXPECT_TRUE(Follow());
-  EXPECT_EQ(ram_.asked, 10U);
+  EXPECT_EQ(ram_.asked, 16U);
 }
 
 TEST_F(GuestStackTest, WhatTheGuestChangesIsSeenThroughOldMappings) {
   ram_.Push(kStack + 0x20, 0, 0x402000);
   EXPECT_TRUE(Follow());
-  ram_.Write(kStack + 0x28, 0x403000);
+  ram_.Push(kStack + 0x20, 0, 0x403000);
   EXPECT_TRUE(Follow());
   EXPECT_THAT(callers_, ElementsAre(0x403000));
 }
