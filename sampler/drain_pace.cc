@@ -18,6 +18,7 @@ constexpr double kRetreat = 0.5;
 constexpr double kMostCost = 0.25;
 constexpr double kWeightOfLast = 0.1;
 constexpr nanoseconds kLeast = std::chrono::microseconds(200);
+constexpr nanoseconds kFirst = std::chrono::milliseconds(1);
 // Beyond it nothing is gained, and sums stay far from overflow.
 constexpr nanoseconds kMost = std::chrono::seconds(10);
 
@@ -30,7 +31,8 @@ nanoseconds Times(nanoseconds time, double factor) {
 
 void DrainPace::Start(Clock::time_point now) {
   last_ = now;
-  due_ = now + wanted_;
+  holds_ = kFirst;
+  due_ = now + std::min(wanted_, holds_);
 }
 
 void DrainPace::Drained(Clock::time_point begin, Clock::time_point end, double fill) {

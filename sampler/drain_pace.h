@@ -1,5 +1,6 @@
 // When a source looks into its buffers next: as often as was asked for, more often when they fill,
-// less often when looking takes too much of the processor.
+// less often when looking takes too much of the processor. It begins with short intervals, since
+// nobody knows yet how fast they fill.
 #pragma once
 
 #include <chrono>
@@ -21,9 +22,9 @@ class DrainPace {
 
  private:
   std::chrono::nanoseconds wanted_;
-  Clock::time_point last_;                                            // drain's begin
-  std::chrono::nanoseconds holds_ = std::chrono::nanoseconds::max();  // without too full a buffer
-  std::chrono::nanoseconds cost_{0};                                  // of a drain, on the average
+  Clock::time_point last_;             // drain's begin
+  std::chrono::nanoseconds holds_{0};  // without too full a buffer, as far as is known
+  std::chrono::nanoseconds cost_{0};   // of a drain, on the average
   Clock::time_point due_;
 };
 

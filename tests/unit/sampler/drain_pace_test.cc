@@ -34,8 +34,10 @@ class DrainPaceTest : public testing::Test {
   void SetUp() override { pace_.Start(last_); }
 };
 
-TEST_F(DrainPaceTest, IsAsWantedWhileBuffersAreNearlyEmpty) {
-  EXPECT_EQ(pace_.due(), last_ + milliseconds(5));
+TEST_F(DrainPaceTest, BeginsShortAndIsAsWantedWhileBuffersAreNearlyEmpty) {
+  EXPECT_EQ(pace_.due(), last_ + milliseconds(1));
+  Drain(1.0, microseconds(20));
+  EXPECT_LT(pause_, milliseconds(2));
   DrainTimes(100, 1.0, microseconds(20));
   EXPECT_EQ(pause_, milliseconds(5));
 }
@@ -44,6 +46,14 @@ TEST_F(DrainPaceTest, IsShorterWhenTheyFillSoThatAQuarterIsUsed) {
   DrainTimes(100, 100.0, microseconds(20));  // full in 10 ms
   EXPECT_LE(fill_, 0.26);
   EXPECT_GE(fill_, 0.2);
+}
+
+// Asked for 5 ms, where a buffer is full in 2.
+TEST_F(DrainPaceTest, LetsNoBufferOverflowFromTheBeginningOn) {
+  for (int i = 0; i < 1000; ++i) {
+    Drain(500.0, microseconds(20));
+    ASSERT_LT(fill_, 0.6) << i;
+  }
 }
 
 TEST_F(DrainPaceTest, AnswersABurstAtOnceAndForgetsItSlowly) {
