@@ -49,6 +49,13 @@ sampler::SampleRequest ParseSampling(const RecordOptions& options) {
   samples.active = options.active;
   samples.agent_events = options.events;
   samples.agent_bytes = uint64_t{options.agent_mb} << 20;
+  if (options.agent_source == "xenoprof") {
+    if (samples.source.value_or(sampler::SourceKind::kXenoprof) != sampler::SourceKind::kXenoprof) {
+      Wrong("--agent-source", "xenoprof is led by dom0's: it goes with --source xenoprof only");
+    }
+    samples.source = sampler::SourceKind::kXenoprof;
+    samples.agent_source = sampler::agent::GuestSource::kXenoprof;
+  }
   if (!options.passive.empty()) {
     samples.passive = options.passive;
     std::erase(*samples.passive, "none");
@@ -131,6 +138,13 @@ void AddRecordOptions(CLI::App& command, RecordOptions& options) {
       ->delimiter(',')
       ->expected(1)
       ->take_all();
+  command
+      .add_option("--agent-source", options.agent_source,
+                  "How active domains sample themselves: perf; xenoprof: Xen does, and PV domains "
+                  "drain their own buffers, led by dom0's --source xenoprof")
+      ->check(CLI::IsMember({"perf", "xenoprof"}))
+      ->type_name("SOURCE")
+      ->capture_default_str();
   command
       .add_option("--agent-limit", options.agent_mb,
                   "MB that the agent of an active domain may send in this recording")

@@ -19,6 +19,7 @@ struct RecordOptions {
   std::vector<std::string> active;
   std::vector<std::string> passive;
   uint32_t agent_mb = 1024;
+  std::string agent_source = "perf";
   std::string clock = "pmu";
   std::string source = "auto";
   std::string call_graph;

@@ -18,6 +18,7 @@
 #include "sampler/running_processes.h"
 #include "sampler/signals.h"
 #include "sampler/vchan_channel.h"
+#include "sampler/xenoprof_member.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -51,7 +52,11 @@ absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& ho
     XENOSCOPE_ASSIGN_OR_RETURN(EventSpec event, ParseEventSpec(text));
     events.push_back(std::move(event));
   }
-  return OpenPerf(std::move(events), how.chains, tsc_hz);
+  if (how.source == agent::GuestSource::kPerf) {
+    return OpenPerf(std::move(events), how.chains, tsc_hz);
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(auto calls, OpenXenoprofCalls(XenoprofRole::kActive));
+  return XenoprofMember::Open(std::move(calls), events, tsc_hz, ReadTsc);
 }
 
 }  // namespace

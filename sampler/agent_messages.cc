@@ -72,6 +72,7 @@ class Eye {
     return static_cast<FileKind>(value);
   }
   bool good() const { return good_; }
+  bool AtEnd() const { return at_ >= payload_.size(); }
 
  private:
   Bytes payload_;
@@ -98,6 +99,7 @@ void Put(Pen& pen, const Prepare& prepare) {
   pen.Flag(prepare.chains);
   pen.Number(static_cast<uint16_t>(count));
   for (size_t i = 0; i < count; ++i) pen.Text(prepare.events[i]);
+  pen.Number(static_cast<uint8_t>(prepare.source));
 }
 void Put(Pen& pen, const Prepared& prepared) { pen.Rest(AsBytes(prepared.info)); }
 void Put(Pen& /*pen*/, const Start& /*start*/) {}
@@ -115,6 +117,8 @@ void Put(Pen& pen, const FilePart& part) {
 }
 void Put(Pen& pen, const Failed& failed) { pen.Text(failed.why); }
 void Put(Pen& /*pen*/, const Bye& /*bye*/) {}
+void Put(Pen& /*pen*/, const Enlist& /*enlist*/) {}
+void Put(Pen& pen, const Enlisted& enlisted) { pen.Flag(enlisted.again); }
 
 std::vector<std::byte> Copy(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
@@ -136,6 +140,9 @@ void Get(Eye& eye, Prepare& prepare) {
   prepare.chains = eye.Flag();
   const size_t count = std::min<size_t>(eye.Number<uint16_t>(), kMaxEvents);
   for (size_t i = 0; i < count && eye.good(); ++i) prepare.events.push_back(eye.Text());
+  // Recorders of version 1.0 say nothing of it.
+  if (eye.AtEnd()) return;
+  prepare.source = eye.Flag() ? GuestSource::kXenoprof : GuestSource::kPerf;
 }
 void Get(Eye& eye, Prepared& prepared) { prepared.info = AsText(eye.Rest()); }
 void Get(Eye& /*eye*/, Start& /*start*/) {}
@@ -153,6 +160,8 @@ void Get(Eye& eye, FilePart& part) {
 }
 void Get(Eye& eye, Failed& failed) { failed.why = eye.Text(); }
 void Get(Eye& /*eye*/, Bye& /*bye*/) {}
+void Get(Eye& /*eye*/, Enlist& /*enlist*/) {}
+void Get(Eye& eye, Enlisted& enlisted) { enlisted.again = eye.Flag(); }
 
 // The message whose kind is the number of `Index` in AnyMessage, or one further on.
 template <size_t Index = 0>

@@ -19,7 +19,7 @@
 namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // both sides must have the same
-inline constexpr uint16_t kMinor = 0;  // newer ones add kinds, and fields at the end of payloads
+inline constexpr uint16_t kMinor = 1;  // newer ones add kinds, and fields at the end of payloads
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // bytes of a name
@@ -49,9 +49,14 @@ struct Pong {
 };
 
 // "Make ready to sample so", and the agent's answer when it is.
+enum class GuestSource : uint8_t {
+  kPerf = 0,      // by its own kernel
+  kXenoprof = 1,  // as an active domain of dom0's session; since 1.1, agents before it take perf
+};
 struct Prepare {
   std::vector<std::string> events;  // as after `record -e`; none: the agent's choice
   bool chains = false;              // with callers
+  GuestSource source = GuestSource::kPerf;
   bool operator==(const Prepare&) const = default;
 };
 struct Prepared {
@@ -104,9 +109,18 @@ struct Bye {
   bool operator==(const Bye&) const = default;
 };
 
+// "Xen has listed you as an active domain: take part", and the answer when it does; since 1.1.
+struct Enlist {
+  bool operator==(const Enlist&) const = default;
+};
+struct Enlisted {
+  bool again = false;  // it was not ready, and is to be listed and told once more
+  bool operator==(const Enlisted&) const = default;
+};
+
 // The order is that of the kinds' numbers, from 1.
 using AnyMessage = std::variant<Hello, Ping, Pong, Prepare, Prepared, Start, Samples, Stop, Account,
-                                Want, FilePart, Failed, Bye>;
+                                Want, FilePart, Failed, Bye, Enlist, Enlisted>;
 
 // The frame of a message. Texts and lists beyond the limits above are cut; a payload is the
 // sender's to keep below kMaxPayload.

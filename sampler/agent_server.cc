@@ -82,6 +82,15 @@ absl::Status Server::Handle(const AnyMessage& message) {
     if (!ready.ok()) link_.Queue(Refusal(ready));
     return absl::OkStatus();
   }
+  if (std::holds_alternative<Enlist>(message)) {
+    const absl::StatusOr<bool> again = TakePart();
+    if (again.ok()) {
+      link_.Queue(Enlisted{*again});
+    } else {
+      link_.Queue(Refusal(again.status()));
+    }
+    return absl::OkStatus();
+  }
   if (std::holds_alternative<Start>(message)) {
     const absl::Status begun = Begin();
     if (!begun.ok()) link_.Queue(Refusal(begun));
@@ -107,6 +116,11 @@ absl::Status Server::MakeReady(const Prepare& prepare) {
   XENOSCOPE_ASSIGN_OR_RETURN(source_, parts_.open_source(prepare));
   link_.Queue(Prepared{SourceJson(*source_)});
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Server::TakePart() {
+  if (!source_ || sampling_) return PreconditionError("it is not ready to take part");
+  return source_->Enlist();
 }
 
 absl::Status Server::Begin() {

@@ -1,6 +1,6 @@
 // The guest's half of a recording: does what dom0's recorder asks for over a channel.
 //
-//   hello --> idle --prepare--> ready --start--> sampling --stop--> idle
+//   hello --> idle --prepare--> ready [--enlist--> ready] --start--> sampling --stop--> idle
 //   bye, or the channel's end, in any state --> over
 //
 // In every state it answers pings, and sends files of the kernel's symbols. It samples only between
@@ -46,6 +46,7 @@ class Server {
  private:
   absl::Status Handle(const AnyMessage& message);
   absl::Status MakeReady(const Prepare& prepare);
+  absl::StatusOr<bool> TakePart();
   absl::Status Begin();
   void Collect();
   void End();

@@ -37,6 +37,7 @@ std::string Printable(std::string text, size_t longest) {
 std::string Name(const std::string& text) { return Printable(text, kMaxName); }
 
 uint64_t& Of(recording::BufferCounters& counters, Mode mode) {
+  if (mode == Mode::kXen) return counters.xen;
   return mode == Mode::kKernel ? counters.kernel : counters.user;
 }
 
@@ -114,6 +115,21 @@ absl::Status Session::Prepare(const agent::Prepare& how) {
   return UnimplementedError("its agent cannot sample: {}", why);
 }
 
+absl::StatusOr<bool> Session::Enlist() {
+  enlisted_.reset();
+  enlisting_ = true;
+  link_.Queue(agent::Enlist{});
+  const size_t complaints = complaints_.size();
+  StepUntil([&] { return enlisted_ || complaints_.size() > complaints; });
+  enlisting_ = false;
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (enlisted_) return *enlisted_;
+  if (complaints_.size() == complaints) {
+    return absl::DeadlineExceededError("its agent does not take part in xenoprof");
+  }
+  return PreconditionError("its agent cannot take part in xenoprof: {}", complaints_.back());
+}
+
 void Session::Start(Sink sink) {
   sink_ = std::move(sink);
   started_ = read_tsc_();
@@ -185,6 +201,8 @@ absl::Status Session::Handle(AnyMessage message) {
       event.name = Name(event.name);
       event.clocked_by = Name(event.clocked_by);
     }
+    const bool by_xen = info->sources.size() == 1 && info->sources.front().name == "xenoprof";
+    source_ = by_xen ? GuestSource::kXenoprof : GuestSource::kPerf;
     prepared_ = true;
     return absl::OkStatus();
   }
@@ -205,6 +223,11 @@ absl::Status Session::Handle(AnyMessage message) {
     if (fetching_) fetching_->failed = true;
     if (complaints_.size() == kMaxComplaints) return InvalidError("it complains without end");
     complaints_.push_back(Printable(failed->why, kMaxText));
+    return absl::OkStatus();
+  }
+  if (const auto* enlisted = std::get_if<Enlisted>(&message)) {
+    if (!enlisting_) return InvalidError("it takes part in what it was not asked to");
+    enlisted_ = enlisted->again;
     return absl::OkStatus();
   }
   if (std::holds_alternative<agent::Bye>(message)) {
@@ -284,7 +307,9 @@ void Session::PassProcesses(Bytes file) {
 }
 
 bool Session::Acceptable(Sample& sample) {
-  if (sample.vcpu.vcpu.value >= domain_.vcpus || sample.mode == Mode::kXen) {
+  // perf in a guest sees nothing of Xen; xenoprof does.
+  const bool blind = sample.mode == Mode::kXen && source_ != GuestSource::kXenoprof;
+  if (sample.vcpu.vcpu.value >= domain_.vcpus || blind) {
     ++refused_.damaged;
     return false;
   }

@@ -63,6 +63,11 @@ class Session {
 
   // Makes it ready. Errors: it cannot sample so.
   absl::Status Prepare(const agent::Prepare& how);
+  // Lets it take part as an active domain of xenoprof, which Xen has just listed; true: it has to
+  // be listed and asked again. Errors: it does not take part.
+  absl::StatusOr<bool> Enlist();
+  // What it samples with, once it is ready.
+  GuestSource source() const { return source_; }
   // Of the agent, once it is ready: what its samples count.
   const std::vector<recording::EventInfo>& events() const { return events_; }
 
@@ -139,6 +144,9 @@ class Session {
   std::map<VcpuId, Taken> taken_;
   Refused refused_;
   bool prepared_ = false;
+  GuestSource source_ = GuestSource::kPerf;
+  bool enlisting_ = false;        // it was asked to
+  std::optional<bool> enlisted_;  // and answered
   std::string account_text_;
   std::optional<std::vector<recording::StreamInfo>> account_;
 

@@ -12,6 +12,7 @@ namespace xenoscope::sampler {
 namespace {
 
 using agent::FileKind;
+using agent::GuestSource;
 using agent::Session;
 using recording::EventInfo;
 using recording::Sample;
@@ -44,6 +45,19 @@ void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record)
   chunk.Add(entry, record.type == recording::ProcessEntryType::kMap ? &map : nullptr, record.text);
 }
 
+// What to ask an agent for, one after the other until it can: xenoprof is for PV domains only, and
+// what dom0 counts, a guest without counters cannot.
+std::vector<agent::Prepare> Ways(const agent::Prepare& wanted) {
+  std::vector<agent::Prepare> ways = {wanted};
+  agent::Prepare way = wanted;
+  way.source = GuestSource::kPerf;
+  if (way != wanted) ways.push_back(way);
+  way.events.clear();
+  if (way != ways.back()) ways.push_back(way);
+  return ways;
+}
+
+// `note` is what it could not be asked for, if it samples something else.
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo& domain,
                                                      const AgentRequest& request,
                                                      const AgentSource::Connect& connect,
@@ -53,14 +67,13 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo
   XENOSCOPE_ASSIGN_OR_RETURN(
       std::unique_ptr<Session> session,
       Session::Open(domain, std::move(channel), request.clock_hz, read_tsc, request.limits));
-  const absl::Status ready = session->Prepare(request.how);
-  if (ready.ok()) return session;
-  if (!absl::IsUnimplemented(ready) || request.how.events.empty()) return ready;
-  // What dom0 counts, a guest without counters cannot.
-  XENOSCOPE_RETURN_IF_ERROR(session->Prepare({{}, request.how.chains}));
-  note = fmt::format("{}: {}; it samples {} instead", NameOf(domain), Message(ready),
-                     session->events().front().name);
-  return session;
+  for (const agent::Prepare& how : Ways(request.how)) {
+    const absl::Status ready = session->Prepare(how);
+    if (ready.ok()) return session;
+    if (!absl::IsUnimplemented(ready)) return ready;
+    if (note.empty()) note = Message(ready);
+  }
+  return UnimplementedError("{}", note);
 }
 
 }  // namespace
@@ -75,8 +88,11 @@ AgentSource::Opened AgentSource::Open(const AgentRequest& request, const Connect
     absl::StatusOr<std::unique_ptr<Session>> session =
         OpenSession(domain, request, connect, read_tsc, note);
     if (session.ok()) {
-      opened.source->Take(*std::move(session));
-      if (!note.empty()) opened.source->notes_.push_back(std::move(note));
+      if (!note.empty()) {
+        opened.source->notes_.push_back(fmt::format("{}: {}; it samples {} instead", NameOf(domain),
+                                                    note, (*session)->events().front().name));
+      }
+      opened.source->Take(*std::move(session), request.how);
     } else {
       opened.silent.emplace_back(domain.id, session.status());
     }
@@ -85,14 +101,42 @@ AgentSource::Opened AgentSource::Open(const AgentRequest& request, const Connect
   return opened;
 }
 
-void AgentSource::Take(std::unique_ptr<Session> session) {
+void AgentSource::Take(std::unique_ptr<Session> session, const agent::Prepare& how) {
   Guest& guest = guests_.emplace_back();
+  // Its events are the ones that dom0 programs, as many.
+  guest.is_member = how.source == GuestSource::kXenoprof &&
+                    session->source() == GuestSource::kXenoprof &&
+                    session->events().size() == std::max<size_t>(how.events.size(), 1);
   for (const EventInfo& event : session->events()) {
+    if (guest.is_member) break;
     auto known = std::ranges::find(events_, event);
     if (known == events_.end()) known = events_.insert(events_.end(), event);
     guest.events.push_back(static_cast<uint8_t>(known - events_.begin()));
   }
   guest.session = std::move(session);
+}
+
+std::vector<DomainId> AgentSource::Members() const {
+  std::vector<DomainId> members;
+  for (const Guest& guest : guests_) {
+    if (guest.is_member) members.push_back(guest.session->domain().id);
+  }
+  return members;
+}
+
+absl::StatusOr<bool> AgentSource::EnlistMember(DomainId member) {
+  for (Guest& guest : guests_) {
+    if (guest.session->domain().id == member) return guest.session->Enlist();
+  }
+  return NotFoundError("it has no agent");
+}
+
+void AgentSource::Dismiss(DomainId domain) {
+  std::erase_if(guests_, [domain](Guest& guest) {
+    if (guest.session->domain().id != domain) return false;
+    guest.session->Bye();
+    return true;
+  });
 }
 
 recording::SourceInfo AgentSource::Info() const {
@@ -116,8 +160,9 @@ std::vector<std::string> AgentSource::Notes() const {
     const Session& session = *guest.session;
     const auto error = session.clock().Error();
     notes.push_back(fmt::format(
-        "{} is active: its agent ({}, Linux {}) samples it; {}", NameOf(session.domain()),
+        "{} is active: its agent ({}, Linux {}) {}; {}", NameOf(session.domain()),
         session.hello().program, session.hello().kernel,
+        guest.is_member ? "takes part in xenoprof" : "samples it",
         error ? fmt::format("its clock is known to {} cycles", *error)
               : std::string("its clock runs at another rate than the host's, so that its samples' "
                             "times are known to fractions of a second only")));
@@ -143,7 +188,8 @@ void AgentSource::Hold(const Guest& guest, const Sample& sample) {
   recording::TimedEntry& entry = held.entry;
   entry.address = sample.address;
   entry.mode = static_cast<uint8_t>(sample.mode);
-  entry.event = static_cast<uint8_t>(first_event_ + guest.events[sample.event]);
+  entry.event = guest.is_member ? static_cast<uint8_t>(sample.event)
+                                : static_cast<uint8_t>(first_event_ + guest.events[sample.event]);
   entry.vcpu = sample.vcpu.vcpu.value;
   if (sample.thread) {
     entry.pid = sample.thread->pid;
@@ -153,8 +199,13 @@ void AgentSource::Hold(const Guest& guest, const Sample& sample) {
   entry.end = sample.when.end.value;
   for (size_t i = 0; i < sample.callers.size(); ++i) {
     held.callers.push_back(sample.callers.at(i));
-    // A guest has none in Xen, whatever it says.
-    ++(sample.callers.ModeAt(i) == Mode::kUser ? entry.user_callers : entry.kernel_callers);
+    // perf in a guest has none in Xen, whatever it says.
+    const Mode mode = sample.callers.ModeAt(i);
+    if (mode == Mode::kXen && guest.is_member) {
+      ++entry.xen_callers;
+    } else {
+      ++(mode == Mode::kUser ? entry.user_callers : entry.kernel_callers);
+    }
   }
 }
 
@@ -207,9 +258,14 @@ absl::Status AgentSource::Welcome(const recording::DomainInfo& /*domain*/) {
   return UnimplementedError("agents are asked only before sampling starts");
 }
 
+void AgentSource::StopGuest(Guest& guest) {
+  if (!guest.stopped) guest.session->Stop();
+  guest.stopped = true;
+}
+
 absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
   for (Guest& guest : guests_) {
-    guest.session->Stop();
+    StopGuest(guest);
     for (size_t i = 0; i < guest.events.size(); ++i) {  // with the periods that there really were
       events_[guest.events[i]].period = guest.session->events()[i].period;
     }
@@ -250,6 +306,8 @@ absl::Status AgentSource::Save(const recording::Writer& writer, recording::Recor
 
 absl::Status AgentSource::Close() {
   for (Guest& guest : guests_) {
+    // A member that never started holds Xen's buffers all the same.
+    if (guest.is_member) StopGuest(guest);
     guest.session->Bye();
     for (const std::string& complaint : guest.session->complaints()) {
       afterwards_.push_back(

@@ -43,6 +43,16 @@ class AgentSource final : public Source {
   // The number of its first event in the recording; 0 until it is set, which is before Start.
   void SetFirstEvent(uint8_t number) { first_event_ = number; }
 
+  // The domains that are to be active ones of dom0's xenoprof: their events are its own, the first
+  // of the recording, and they sample when it does.
+  std::vector<DomainId> Members() const;
+  // Lets a member take part, as XenoprofSession::Domains::enlist.
+  absl::StatusOr<bool> EnlistMember(DomainId member);
+  // Ends the session with a domain: it is not to be active after all.
+  void Dismiss(DomainId domain);
+  // Whether a domain is left.
+  bool HasGuests() const { return !guests_.empty(); }
+
   recording::SourceInfo Info() const override;
   std::vector<recording::EventInfo> Events() const override;
   recording::Role RoleOf(DomainId domain) const override;
@@ -61,9 +71,11 @@ class AgentSource final : public Source {
  private:
   struct Guest {
     std::unique_ptr<agent::Session> session;
-    std::vector<uint8_t> events;        // indices into events_ of the session's events
+    bool is_member = false;             // of dom0's xenoprof
+    std::vector<uint8_t> events;        // indices into events_ of the session's events, if not
     recording::ProcessChunk processes;  // to be written
     bool told = false;                  // that its session has ended
+    bool stopped = false;
   };
 
   // A sample that waits for those that may still come and were taken before it.
@@ -75,9 +87,10 @@ class AgentSource final : public Source {
 
   explicit AgentSource(std::function<Tsc()> read_tsc) : read_tsc_(std::move(read_tsc)) {}
 
-  void Take(std::unique_ptr<agent::Session> session);
+  void Take(std::unique_ptr<agent::Session> session, const agent::Prepare& how);
   void Hold(const Guest& guest, const recording::Sample& sample);
   void Step();
+  void StopGuest(Guest& guest);
   // Writes what is known of processes, and the samples that were taken before `until`, in order.
   void Write(Tsc until, recording::SampleWriter& writer);
 

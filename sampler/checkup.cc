@@ -39,7 +39,8 @@ bool KernelSymbolsHaveAddresses() {
 }
 
 absl::StatusOr<std::string> ProbeXenoprof() {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<XenoprofCalls> calls, OpenXenoprofCalls());
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<XenoprofCalls> calls,
+                             OpenXenoprofCalls(XenoprofRole::kInitiator));
   return XenoprofSession::Probe(*calls);
 }
 

@@ -29,12 +29,16 @@ bool IsGuest() {
 bool MayBeDom0() { return IsOnXen() && !IsGuest(); }
 
 absl::Status CheckPrivcmd() {
+  if (IsOnXen() && IsGuest()) return PermissionError("this is a guest: record in dom0");
+  return CheckOwnPrivcmd();
+}
+
+absl::Status CheckOwnPrivcmd() {
   if (!IsOnXen()) {
     return PreconditionError(
         "this machine does not run on Xen (/sys/hypervisor/type): record in dom0 of a Xen host");
   }
   if (geteuid() != 0) return PermissionError("recording takes hypercalls: run it as root");
-  if (IsGuest()) return PermissionError("this is a guest: record in dom0");
   const int fd = open("/dev/xen/privcmd", O_RDWR | O_CLOEXEC);
   if (fd >= 0) {
     close(fd);

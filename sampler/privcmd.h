@@ -9,6 +9,9 @@ namespace xenoscope::sampler {
 // root, not dom0, /dev/xen/privcmd missing.
 absl::Status CheckPrivcmd();
 
+// OK when this process may make hypercalls for its own domain, whichever that is. Errors as above.
+absl::Status CheckOwnPrivcmd();
+
 // False on a machine without Xen and in a guest.
 bool MayBeDom0();
 

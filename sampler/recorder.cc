@@ -408,11 +408,15 @@ void Recorder::EndSampling() {
                                 : TscRange{std::min(sampled.begin, by_it.begin),
                                            std::max(sampled.end, by_it.end)};
     }
+  }
+  for (Sampling& sampling : sampling_) {
     std::ranges::move(sampling.source->Events(), std::back_inserter(info.events));
     std::ranges::move(sampling.source->Streams(), std::back_inserter(info.streams));
     if (writer_) Keep(sampling.source->Save(*writer_, info));
-    Keep(sampling.source->Close());
-    std::ranges::move(sampling.source->Afterwards(), std::back_inserter(result_.notes));
+  }
+  for (auto sampling = sampling_.rbegin(); sampling != sampling_.rend(); ++sampling) {
+    Keep(sampling->source->Close());
+    std::ranges::move(sampling->source->Afterwards(), std::back_inserter(result_.notes));
   }
   if (sampled.Empty()) return;
   info.started = sampled.begin;

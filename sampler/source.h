@@ -2,6 +2,10 @@
 // branch in OpenSources (sampler/sources.h).
 //
 //   opened --Start--> sampling --Collect, when due--> sampling --Stop--> stopped --Close--> closed
+//
+// Those of one recording stop in the order of their opening, and start and close in the opposite
+// one. So one that leads others (xenoprof's in dom0) starts last, stops first, and closes when the
+// others have let go.
 #pragma once
 
 #include <chrono>
@@ -9,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/tsc.h"
 #include "recording/info.h"
@@ -32,6 +37,11 @@ class Source {
   // What the user should know of samples taken so, beside errors: one line each.
   virtual std::vector<std::string> Notes() const { return {}; }
 
+  // Takes part in what a source of another domain leads, which has just listed this domain for it.
+  // May be asked several times before Start. True: it was not ready, and is to be listed again.
+  virtual absl::StatusOr<bool> Enlist() {
+    return absl::FailedPreconditionError("it samples by itself");
+  }
   virtual absl::Status Start() = 0;
   // When Collect wants to be called next: how late it comes is how coarse the samples are.
   virtual std::chrono::steady_clock::time_point Due() const = 0;

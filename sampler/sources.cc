@@ -62,19 +62,52 @@ absl::StatusOr<std::vector<DomainId>> ChoosePassive(const SampleRequest& request
   return chosen;
 }
 
+// Who is sampled beside dom0, and by whom.
+struct Chosen {
+  std::vector<DomainId> passive;
+  AgentSource* agents = nullptr;  // of the active domains; null: there are none
+};
+
+std::string NameOf(const RecordingInfo& info, DomainId id) {
+  const DomainInfo* domain = info.Domain(id);
+  return domain == nullptr || domain->name.empty() ? ToString(id) : domain->name;
+}
+
+// Notes tell of domains that are not what they were to be.
 absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& request,
                                                      const RecordingInfo& info,
-                                                     std::vector<DomainId> passive,
-                                                     const SessionLock& lock) {
+                                                     const Chosen& chosen, const SessionLock& lock,
+                                                     std::vector<std::string>& notes) {
   XenoprofRequest xenoprof;
   xenoprof.events = request.events;
   xenoprof.call_chains = request.call_chains;
-  xenoprof.passive = std::move(passive);
+  xenoprof.domains.passive = chosen.passive;
+  if (chosen.agents != nullptr) {
+    xenoprof.domains.active = chosen.agents->Members();
+    // Xen samples a domain once, for itself or for dom0.
+    std::erase_if(xenoprof.domains.passive, [&active = xenoprof.domains.active](DomainId id) {
+      return Contains(active, id);
+    });
+    xenoprof.domains.enlist = [agents = chosen.agents](DomainId id) {
+      return agents->EnlistMember(id);
+    };
+  }
   xenoprof.hpet_hz = request.hpet_hz;
   if (request.drain_interval) xenoprof.drain_interval = *request.drain_interval;
   xenoprof.buffer_samples = request.buffer_samples;
   xenoprof.clock_hz = info.host.clock_hz;
-  return XenoprofSource::Open(std::move(xenoprof), lock);
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<XenoprofSource> source,
+                             XenoprofSource::Open(std::move(xenoprof), lock));
+  for (const auto& [id, why] : source->session().refused()) {
+    chosen.agents->Dismiss(id);
+    const bool passive = Contains(source->session().passive(), id);
+    notes.push_back(fmt::format("{} {}: {}", NameOf(info, id),
+                                passive ? "is taken passive" : "cannot be active", Message(why)));
+  }
+  for (const auto& [id, why] : source->session().left_out()) {
+    notes.push_back(fmt::format("{} is not sampled: {}", NameOf(info, id), Message(why)));
+  }
+  return source;
 }
 
 // Whether it says that this host cannot do it, and not that the request is wrong.
@@ -124,17 +157,20 @@ absl::StatusOr<OpenedSources> Only(absl::StatusOr<std::unique_ptr<Source>> sourc
 // The best there is: xenoprof sees Xen and dom0 too, vcpu the guests and perf dom0, the trace HVM
 // guests only.
 absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const RecordingInfo& info,
-                                   const std::vector<DomainId>& passive, const SessionLock& lock) {
+                                   const Chosen& chosen, const SessionLock& lock) {
   OpenedSources opened;
-  absl::StatusOr<std::unique_ptr<Source>> xenoprof = OpenXenoprof(request, info, passive, lock);
+  std::vector<std::string> notes;
+  absl::StatusOr<std::unique_ptr<Source>> xenoprof =
+      OpenXenoprof(request, info, chosen, lock, notes);
   if (xenoprof.ok()) {
     opened.sources.push_back(*std::move(xenoprof));
     opened.notes.emplace_back("source xenoprof: it samples Xen and all domains in every mode");
+    std::ranges::move(notes, std::back_inserter(opened.notes));
     return opened;
   }
   if (!IsOfThisHost(xenoprof.status())) return xenoprof.status();
   std::string why(Message(xenoprof.status()));
-  absl::StatusOr<std::unique_ptr<Source>> vcpu = OpenVcpu(request, info, passive);
+  absl::StatusOr<std::unique_ptr<Source>> vcpu = OpenVcpu(request, info, chosen.passive);
   if (vcpu.ok()) {
     opened.sources.push_back(*std::move(vcpu));
     opened.notes.push_back(
@@ -161,14 +197,17 @@ absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const Recording
 }
 
 absl::StatusOr<OpenedSources> OpenAsked(const SampleRequest& request, const RecordingInfo& info,
-                                        const std::vector<DomainId>& passive,
-                                        const SessionLock& lock) {
-  if (!request.source) return Best(request, info, passive, lock);
+                                        const Chosen& chosen, const SessionLock& lock) {
+  if (!request.source) return Best(request, info, chosen, lock);
   switch (*request.source) {
-    case SourceKind::kXenoprof:
-      return Only(OpenXenoprof(request, info, passive, lock));
+    case SourceKind::kXenoprof: {
+      std::vector<std::string> notes;
+      auto opened = Only(OpenXenoprof(request, info, chosen, lock, notes));
+      if (opened.ok()) opened->notes = std::move(notes);
+      return opened;
+    }
     case SourceKind::kVcpu:
-      return Only(OpenVcpu(request, info, passive));
+      return Only(OpenVcpu(request, info, chosen.passive));
     case SourceKind::kPerf: {
       absl::StatusOr<OpenedSources> perf = Only(OpenPerf(request, info, /*first_event=*/0));
       if (perf.ok()) {
@@ -194,6 +233,7 @@ AgentRequest AgentsFor(const SampleRequest& request, const RecordingInfo& info) 
   agents.clock_hz = info.host.clock_hz;
   agents.how.events = request.agent_events;
   agents.how.chains = request.call_chains;
+  agents.how.source = request.agent_source;
   if (request.agent_bytes) agents.limits.bytes = *request.agent_bytes;
   return agents;
 }
@@ -223,13 +263,14 @@ absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const Re
   }
   for (const auto& [id, why] : active.silent) {
     silent.push_back(id);
-    notes.push_back(fmt::format("{} is taken passive: {}", info.Domain(id)->name, Message(why)));
+    notes.push_back(fmt::format("{} is taken passive: {}", NameOf(info, id), Message(why)));
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> passive,
+  Chosen chosen{.passive = {}, .agents = active.source.get()};
+  XENOSCOPE_ASSIGN_OR_RETURN(chosen.passive,
                              ChoosePassive(request, info.domains, answered, silent));
-  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenAsked(request, info, passive, lock));
+  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenAsked(request, info, chosen, lock));
   opened.notes.insert(opened.notes.begin(), notes.begin(), notes.end());
-  if (active.source) {
+  if (active.source && active.source->HasGuests()) {
     active.source->SetFirstEvent(EventsOf(opened));
     opened.sources.push_back(std::move(active.source));
   }

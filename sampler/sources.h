@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "recording/info.h"
+#include "sampler/agent_messages.h"
 #include "sampler/event_spec.h"
 #include "sampler/session_lock.h"
 #include "sampler/source.h"
@@ -36,6 +37,7 @@ struct SampleRequest {
   std::optional<uint64_t> seed;    // of random instants and periods; not given: a random one
   std::vector<std::string> agent_events;  // `events` as they were written, for agents
   std::optional<uint64_t> agent_bytes;    // that an agent may send; not given: 1 GiB
+  agent::GuestSource agent_source = agent::GuestSource::kPerf;
 };
 
 // Whether a domain that comes while sampling goes on is to be taken in, so far as there are ways.

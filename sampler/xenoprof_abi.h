@@ -29,7 +29,7 @@ enum class XenoprofOp : int {
   kSetBacktrace = 15,
 };
 
-inline constexpr size_t kMaxPassiveDomains = 25;  // MAX_OPROF_DOMAINS
+inline constexpr size_t kMaxDomains = 25;  // MAX_OPROF_DOMAINS: active, with dom0; and passive
 
 struct XenoprofInit {
   int32_t num_events = 0;  // out: counters

@@ -1,6 +1,36 @@
 #include "sampler/xenoprof_calls.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
 #include "base/error.h"
+
+namespace xenoscope::sampler {
+
+absl::StatusOr<XenoprofCpu> InitXenoprof(XenoprofCalls& calls) {
+  XenoprofInit init;
+  const int result = calls.CallWith(XenoprofOp::kInit, init);
+  switch (-result) {
+    case ENOSYS:
+      return UnimplementedError(
+          "this Xen has no xenoprof for this domain: Xen 4.18 and later are built without it by "
+          "default, 4.22 removed it, and a PVH domain never has it");
+    case ENODEV:
+      return UnimplementedError(
+          "xenoprof does not support this processor (AMD families 0xf to 0x16, Intel family 6)");
+    case EPERM:
+    case EACCES:
+      return PermissionError("Xen does not let this domain profile");
+    default:
+      if (result < 0) return ErrnoError(-result, "xenoprof does not start");
+  }
+  return XenoprofCpu{
+      std::string(init.cpu_type.data(), strnlen(init.cpu_type.data(), init.cpu_type.size())),
+      static_cast<uint32_t>(std::max(init.num_events, 0)), init.is_primary != 0};
+}
+
+}  // namespace xenoscope::sampler
 
 #ifdef XENOSCOPE_HAVE_XEN
 
@@ -10,8 +40,6 @@ extern "C" {  // Xen's headers do not say it themselves
 #include <xenforeignmemory.h>
 }
 
-#include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include "base/ids.h"
@@ -74,8 +102,8 @@ class LiveCalls final : public XenoprofCalls {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<XenoprofCalls>> OpenXenoprofCalls() {
-  XENOSCOPE_RETURN_IF_ERROR(CheckPrivcmd());
+absl::StatusOr<std::unique_ptr<XenoprofCalls>> OpenXenoprofCalls(XenoprofRole role) {
+  XENOSCOPE_RETURN_IF_ERROR(role == XenoprofRole::kInitiator ? CheckPrivcmd() : CheckOwnPrivcmd());
   xencall_handle* calls = xencall_open(nullptr, 0);
   if (calls == nullptr) return ErrnoError(errno, "cannot open /dev/xen/privcmd");
   xenforeignmemory_handle* memory = xenforeignmemory_open(nullptr, 0);
@@ -93,7 +121,7 @@ absl::StatusOr<std::unique_ptr<XenoprofCalls>> OpenXenoprofCalls() {
 
 namespace xenoscope::sampler {
 
-absl::StatusOr<std::unique_ptr<XenoprofCalls>> OpenXenoprofCalls() {
+absl::StatusOr<std::unique_ptr<XenoprofCalls>> OpenXenoprofCalls(XenoprofRole /*role*/) {
   return UnimplementedError(
       "this xenoscope was built without Xen's libraries: install libxen-dev and build again");
 }

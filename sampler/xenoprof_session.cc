@@ -1,48 +1,14 @@
 #include "sampler/xenoprof_session.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstring>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
-#include "base/mode.h"
 
 namespace xenoscope::sampler {
 namespace {
-
-using recording::BufferCounters;
-using recording::DrainTimes;
-using recording::Entry;
-using recording::StreamInfo;
-using recording::TimedEntry;
-
-absl::Status InitError(int error) {
-  switch (-error) {
-    case ENOSYS:
-      return UnimplementedError(
-          "this Xen has no xenoprof for dom0: Xen 4.18 and later are built without it by default, "
-          "4.22 removed it, and a PVH dom0 never has it");
-    case ENODEV:
-      return UnimplementedError(
-          "xenoprof does not support this processor (AMD families 0xf to 0x16, Intel family 6)");
-    case EPERM:
-    case EACCES:
-      return PermissionError("Xen does not let this domain profile: record in dom0");
-    default:
-      return ErrnoError(-error, "xenoprof does not start");
-  }
-}
-
-absl::Status GetBufferError(int error) {
-  if (error == -EBUSY) {
-    return PreconditionError(
-        "the performance counters are in use by vPMU, or a profiler holds xenoprof's buffers: boot "
-        "Xen without vpmu=, end the other profiler");
-  }
-  return ErrnoError(-error, "xenoprof gives no sample buffer");
-}
 
 absl::Status ReserveError(int error) {
   if (error == -EBUSY) {
@@ -52,186 +18,155 @@ absl::Status ReserveError(int error) {
   return ErrnoError(-error, "xenoprof cannot reserve the performance counters");
 }
 
-absl::Status PassiveError(DomainId domain, int error) {
+absl::Status DomainError(DomainId domain, int error) {
   switch (-error) {
     case EINVAL:
     case ESRCH:
       return NotFoundError("there is no domain {} (any more): `xl list` shows those there are",
                            domain.value);
     case EBUSY:
-      return PreconditionError("the sample buffers of domain {} are still in use", domain.value);
+      return PreconditionError(
+          "its sample buffers are in use: by itself, or by its agent when it was last an active "
+          "domain and a recording was killed; --active and --agent-source xenoprof free them");
     default:
       return ErrnoError(-error, "cannot sample domain {}", domain.value);
   }
 }
 
-// Xen writes these words while they are read.
-template <typename T>
-T LoadShared(T& word) {
-  return std::atomic_ref<T>(word).load(std::memory_order_acquire);
-}
-
-BufferCounters Read(XenoprofBuffer& shared) {
-  return {LoadShared(shared.xen_samples), LoadShared(shared.kernel_samples),
-          LoadShared(shared.user_samples), LoadShared(shared.lost_samples)};
-}
-
-BufferCounters Difference(const BufferCounters& end, const BufferCounters& start) {
-  return {end.xen - start.xen, end.kernel - start.kernel, end.user - start.user,
-          end.lost - start.lost};
-}
-
 }  // namespace
 
-namespace {
-
-// What the next entry of a buffer is, if it is no escape.
-enum class Next : uint8_t { kSample, kSampleOfChain, kCaller };
-
-bool IsWanted(const PmuEvent& event, Mode mode) {
-  switch (mode) {
-    case Mode::kUser:
-      return event.user;
-    case Mode::kKernel:
-      return event.kernel;
-    case Mode::kXen:
-      return event.hypervisor;
-  }
-  return false;
+// Ends what is not sampling any more, wherever it stands: what is not there to undo refuses.
+// Domains leave the list one by one, so that each is let go; with all others off it, dom0 can be
+// put on it once more, and then take its own buffers back, which only a domain that is on the list
+// can.
+int XenoprofSession::GiveBack(XenoprofCalls& calls) {
+  calls.Call(XenoprofOp::kReleaseCounters);
+  calls.Call(XenoprofOp::kResetPassiveList);
+  calls.Call(XenoprofOp::kResetActiveList);
+  uint16_t self = kDom0.value;
+  calls.CallWith(XenoprofOp::kSetActive, self);
+  calls.Call(XenoprofOp::kDisableVirq);
+  calls.Call(XenoprofOp::kResetActiveList);
+  return calls.Call(XenoprofOp::kShutdown);
 }
-
-}  // namespace
-
-struct XenoprofSession::Buffer {
-  Next next = Next::kSample;
-  XenoprofBuffer* shared;
-  const std::byte* entries;
-  uint32_t size;  // entries
-  Tsc previous_before;
-  BufferCounters at_start;
-  StreamInfo stream;
-};
 
 void XenoprofSession::Recover(XenoprofCalls& calls) {
-  // Each step is refused where the killed session had not come so far, or had gone further.
-  for (const XenoprofOp op :
-       {XenoprofOp::kStop, XenoprofOp::kDisableVirq, XenoprofOp::kReleaseCounters,
-        XenoprofOp::kResetPassiveList, XenoprofOp::kShutdown}) {
-    calls.Call(op, {});
-  }
+  calls.Call(XenoprofOp::kStop);
+  GiveBack(calls);
 }
 
 absl::StatusOr<std::unique_ptr<XenoprofSession>> XenoprofSession::Open(
-    XenoprofCalls& calls, std::span<const DomainId> passive, uint32_t samples,
-    std::function<Tsc()> read_tsc) {
-  if (passive.size() > kMaxPassiveDomains) {
+    XenoprofCalls& calls, const Domains& domains, uint32_t samples, std::function<Tsc()> read_tsc) {
+  if (domains.passive.size() > kMaxDomains || domains.active.size() >= kMaxDomains) {
     return InvalidError(
         "{} domains are too many: xenoprof samples up to {} beside dom0; choose "
         "them with --passive",
-        passive.size(), kMaxPassiveDomains);
+        domains.passive.size() + domains.active.size(), kMaxDomains);
   }
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<XenoprofSession> session(new XenoprofSession(calls, std::move(read_tsc)));
-  XENOSCOPE_RETURN_IF_ERROR(session->Initialize(passive, samples));
+  XENOSCOPE_RETURN_IF_ERROR(session->Initialize(domains, samples));
   return session;
 }
 
 XenoprofSession::XenoprofSession(XenoprofCalls& calls, std::function<Tsc()> read_tsc)
-    : calls_(calls), read_tsc_(std::move(read_tsc)) {}
+    : calls_(calls), read_tsc_(read_tsc), buffers_(calls, std::move(read_tsc)) {}
 
 XenoprofSession::~XenoprofSession() { Close().IgnoreError(); }
-
-int XenoprofSession::Call(XenoprofOp op) { return calls_.Call(op, {}); }
-
-template <typename T>
-int XenoprofSession::Call(XenoprofOp op, T& argument) {
-  return calls_.Call(op, std::as_writable_bytes(std::span(&argument, 1)));
-}
 
 absl::StatusOr<std::string> XenoprofSession::Probe(XenoprofCalls& calls) {
   XenoprofSession session(calls, [] { return Tsc{}; });
   XENOSCOPE_RETURN_IF_ERROR(session.BecomeInitiator());
-  session.Call(XenoprofOp::kShutdown);
+  calls.Call(XenoprofOp::kShutdown);
   session.state_ = State::kClosed;
-  return session.cpu_type_;
+  return session.cpu_.type;
 }
 
 absl::Status XenoprofSession::BecomeInitiator() {
-  XenoprofInit init;
-  if (const int error = Call(XenoprofOp::kInit, init); error < 0) {
+  absl::StatusOr<XenoprofCpu> cpu = InitXenoprof(calls_);
+  if (cpu.ok() && !cpu->may_lead) {
+    cpu = PermissionError("this domain may not profile others: record in dom0");
+  }
+  if (!cpu.ok()) {
     state_ = State::kClosed;  // nothing to give back
-    return InitError(error);
+    return cpu.status();
   }
-  if (init.is_primary == 0) {
-    state_ = State::kClosed;
-    return PermissionError("this domain may not profile others: record in dom0");
-  }
-  cpu_type_ =
-      std::string(init.cpu_type.data(), strnlen(init.cpu_type.data(), init.cpu_type.size()));
-  counters_ = static_cast<uint32_t>(std::max(init.num_events, 0));
+  cpu_ = *std::move(cpu);
   return absl::OkStatus();
 }
 
-absl::Status XenoprofSession::Initialize(std::span<const DomainId> passive, uint32_t samples) {
+absl::Status XenoprofSession::Initialize(const Domains& domains, uint32_t samples) {
   XENOSCOPE_RETURN_IF_ERROR(BecomeInitiator());
-  XenoprofGetBuffer get;
-  get.max_samples = static_cast<int32_t>(samples);
-  if (const int error = Call(XenoprofOp::kGetBuffer, get); error < 0) return GetBufferError(error);
-  XENOSCOPE_RETURN_IF_ERROR(MapBuffers(kDom0, get.nbuf, get.bufsize, get.buf_gmaddr));
-
-  Call(XenoprofOp::kResetActiveList);
-  uint16_t self = kDom0.value;
-  if (const int error = Call(XenoprofOp::kSetActive, self); error < 0) {
-    return ErrnoError(-error, "cannot sample dom0");
+  XENOSCOPE_RETURN_IF_ERROR(buffers_.MapOwn(kDom0, samples));
+  XENOSCOPE_RETURN_IF_ERROR(Gather(domains));
+  calls_.Call(XenoprofOp::kResetPassiveList);
+  for (const DomainId domain : domains.passive) {
+    const absl::Status added = AddPassive(domain, samples);
+    if (!added.ok() && !absl::IsFailedPrecondition(added)) return added;
+    if (!added.ok()) left_out_.emplace_back(domain, added);
   }
-  Call(XenoprofOp::kResetPassiveList);
-  for (const DomainId domain : passive) {
-    XENOSCOPE_RETURN_IF_ERROR(AddPassive(domain, samples));
+  for (const auto& [domain, why] : refused_) {
+    if (const absl::Status added = AddPassive(domain, samples); !added.ok()) {
+      left_out_.emplace_back(domain, added);
+    }
   }
   return absl::OkStatus();
+}
+
+// Xen starts when as many domains have taken part as are on its list, and takes none off it: when
+// one does not come, or is to be listed again, the list is made anew, and all come once more.
+absl::Status XenoprofSession::Gather(const Domains& domains) {
+  active_ = domains.active;
+  std::set<DomainId> asked_again;
+  while (true) {
+    calls_.Call(XenoprofOp::kResetActiveList);
+    uint16_t self = kDom0.value;
+    if (const int error = calls_.CallWith(XenoprofOp::kSetActive, self); error < 0) {
+      return ErrnoError(-error, "cannot sample dom0");
+    }
+    std::vector<DomainId> taken;
+    bool all = true;
+    for (const DomainId domain : active_) {
+      const absl::StatusOr<bool> again = Enlist(domain, domains.enlist);
+      const bool in = again.ok() && !*again;
+      all = all && in;
+      if (in || (again.ok() && asked_again.insert(domain).second)) {
+        taken.push_back(domain);
+      } else {
+        refused_.emplace_back(domain, again.ok()
+                                          ? InternalError("it asks to be listed again and again")
+                                          : again.status());
+      }
+    }
+    active_ = std::move(taken);
+    if (all) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<bool> XenoprofSession::Enlist(
+    DomainId domain, const std::function<absl::StatusOr<bool>(DomainId)>& enlist) {
+  uint16_t id = domain.value;
+  if (const int error = calls_.CallWith(XenoprofOp::kSetActive, id); error < 0) {
+    return DomainError(domain, error);
+  }
+  return enlist(domain);
 }
 
 absl::Status XenoprofSession::AddPassive(DomainId domain, uint32_t samples) {
   XenoprofPassive argument;
   argument.domain_id = domain.value;
   argument.max_samples = static_cast<int32_t>(samples);
-  if (const int error = Call(XenoprofOp::kSetPassive, argument); error < 0) {
-    return PassiveError(domain, error);
+  if (const int error = calls_.CallWith(XenoprofOp::kSetPassive, argument); error < 0) {
+    return DomainError(domain, error);
   }
-  return MapBuffers(domain, argument.nbuf, argument.bufsize, argument.buf_gmaddr);
-}
-
-// The buffers of a domain's vCPUs follow one another, wherever pages end.
-absl::Status XenoprofSession::MapBuffers(DomainId domain, int32_t count, int32_t size,
-                                         uint64_t address) {
-  if (count <= 0 || size <= static_cast<int32_t>(kEntriesOffset)) {
-    return InternalError("Xen gave domain {} {} sample buffers of {} bytes", domain.value, count,
-                         size);
-  }
-  const size_t bytes = static_cast<size_t>(count) * static_cast<size_t>(size);
-  XENOSCOPE_ASSIGN_OR_RETURN(std::byte* const at, calls_.Map(address, bytes));
-  mappings_.push_back({at, bytes});
-  for (int32_t i = 0; i < count; ++i) {
-    std::byte* const base = at + static_cast<size_t>(i) * static_cast<size_t>(size);
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): memory shared with Xen
-    auto* const shared = reinterpret_cast<XenoprofBuffer*>(base);
-    const size_t room = (static_cast<size_t>(size) - kEntriesOffset) / sizeof(XenoprofEntry);
-    if (shared->event_size == 0 || shared->event_size > room) {
-      return InternalError("Xen says that a buffer of domain {} holds {} samples, in room for {}",
-                           domain.value, shared->event_size, room);
-    }
-    Buffer& buffer = buffers_.emplace_back(Buffer{
-        Next::kSample, shared, base + kEntriesOffset, shared->event_size, {}, Read(*shared), {}});
-    buffer.stream.source = "xenoprof";
-    buffer.stream.vcpu = {domain, VcpuId{shared->vcpu_id}};
-  }
-  return absl::OkStatus();
+  passive_.push_back(domain);
+  return buffers_.Map(domain, argument.nbuf, argument.bufsize, argument.buf_gmaddr);
 }
 
 // Also for none: Xen may remember what a session before this one asked for.
 absl::Status XenoprofSession::AskForCallers(uint32_t callers) {
   auto depth = static_cast<int32_t>(callers);
-  const int error = Call(XenoprofOp::kSetBacktrace, depth);
+  const int error = calls_.CallWith(XenoprofOp::kSetBacktrace, depth);
   if (error >= 0 || callers == 0) return absl::OkStatus();
   if (error == -ENOSYS || error == -EINVAL) {
     return UnimplementedError("this Xen follows no call chains: record without -g");
@@ -242,13 +177,14 @@ absl::Status XenoprofSession::AskForCallers(uint32_t callers) {
 absl::Status XenoprofSession::Program(std::span<const PmuEvent> events, uint32_t callers) {
   if (state_ != State::kInitialized) return InternalError("xenoprof programmed out of order");
   XENOSCOPE_RETURN_IF_ERROR(AskForCallers(callers));
-  if (events.size() > counters_) {
+  if (events.size() > cpu_.counters) {
     return InvalidError("{} events, and this processor has {} counters: give fewer -e",
-                        events.size(), counters_);
+                        events.size(), cpu_.counters);
   }
-  if (const int error = Call(XenoprofOp::kReserveCounters); error < 0) return ReserveError(error);
+  if (const int error = calls_.Call(XenoprofOp::kReserveCounters); error < 0)
+    return ReserveError(error);
   state_ = State::kReady;  // as to what has to be given back
-  for (uint32_t i = 0; i < counters_; ++i) {
+  for (uint32_t i = 0; i < cpu_.counters; ++i) {
     XenoprofCounter counter;
     counter.ind = i;
     if (i < events.size()) {
@@ -261,190 +197,63 @@ absl::Status XenoprofSession::Program(std::span<const PmuEvent> events, uint32_t
       counter.user = events[i].user || events[i].kernel ? 1 : 0;
       counter.hypervisor = counter.kernel = events[i].kernel || events[i].hypervisor ? 1 : 0;
     }
-    if (const int error = Call(XenoprofOp::kCounter, counter); error < 0) {
+    if (const int error = calls_.CallWith(XenoprofOp::kCounter, counter); error < 0) {
       return ErrnoError(-error, "xenoprof refuses counter {}", i);
     }
   }
-  if (const int error = Call(XenoprofOp::kSetupEvents); error < 0) {
+  if (const int error = calls_.Call(XenoprofOp::kSetupEvents); error < 0) {
     return ErrnoError(-error, "xenoprof refuses the events");
   }
-  events_.assign(events.begin(), events.end());
+  buffers_.Expect(events, cpu_.counters);
   return absl::OkStatus();
 }
 
 absl::Status XenoprofSession::Start(SamplingClock* clock) {
   if (state_ != State::kReady) return InternalError("xenoprof started out of order");
-  for (Buffer& buffer : buffers_) buffer.at_start = Read(*buffer.shared);
   const Tsc started = read_tsc_();
-  if (const int error = Call(XenoprofOp::kEnableVirq); error < 0) {
+  buffers_.Begin(started);
+  if (const int error = calls_.Call(XenoprofOp::kEnableVirq); error < 0) {
     return ErrnoError(-error, "xenoprof does not take up sampling");
   }
-  if (const int error = Call(XenoprofOp::kStart); error < 0) {
+  if (const int error = calls_.Call(XenoprofOp::kStart); error < 0) {
+    if (error == -EPERM && !active_.empty()) {
+      return PermissionError(
+          "an active domain has taken part twice, or left again: record without --agent-source "
+          "xenoprof");
+    }
     return ErrnoError(-error, "xenoprof does not start sampling");
   }
   state_ = State::kProfiling;
   sampled_.begin = started;
-  for (Buffer& buffer : buffers_) buffer.previous_before = started;
   clock_ = clock;
   return clock_ == nullptr ? absl::OkStatus() : clock_->Start();
 }
 
-double XenoprofSession::Drain(const Sink& sink) {
-  double fullest = 0;
-  for (Buffer& buffer : buffers_) fullest = std::max(fullest, DrainBuffer(buffer, sink));
-  return fullest;
-}
-
-double XenoprofSession::DrainBuffer(Buffer& buffer, const Sink& sink) {
-  const Tsc before = read_tsc_();
-  const uint32_t head = LoadShared(buffer.shared->event_head);
-  const Tsc after = read_tsc_();
-  const DrainTimes times{buffer.previous_before, before, after};
-  buffer.previous_before = before;
-  uint32_t tail = LoadShared(buffer.shared->event_tail);
-  if (head >= buffer.size || tail >= buffer.size) return 0;  // Xen drops samples then, and says so
-  const uint32_t used = head >= tail ? head - tail : head + buffer.size - tail;
-
-  entries_.clear();
-  with_callers_.Clear();
-  while (tail != head) {
-    XenoprofEntry found;
-    std::memcpy(&found, buffer.entries + size_t{tail} * sizeof found, sizeof found);
-    tail = tail + 1 == buffer.size ? 0 : tail + 1;
-    TakeEntry(buffer, times, found);
-  }
-  // Xen may be following frames just now: callers that come later are counted, but miss their
-  // sample.
-  EndChain();
-  std::atomic_ref(buffer.shared->event_tail).store(tail, std::memory_order_release);
-  if (!entries_.empty() || !with_callers_.empty()) {
-    sink({buffer.stream.vcpu, times, entries_, with_callers_});
-  }
-  return static_cast<double>(used) / buffer.size;
-}
-
-// With call chains Xen puts an escape before each sample and its callers behind it, which nothing
-// else tells from samples.
-void XenoprofSession::TakeEntry(Buffer& buffer, const DrainTimes& times,
-                                const XenoprofEntry& found) {
-  StreamInfo& stream = buffer.stream;
-  ++stream.drained;
-  if (found.eip == kEscapeCode && found.event == kTraceBegin) {
-    ++stream.escapes;
-    EndChain();
-    buffer.next = Next::kSampleOfChain;
-    return;
-  }
-  if (buffer.next == Next::kCaller) {
-    ++stream.callers;
-    if (chain_) AddCaller(found);
-    return;
-  }
-  const bool of_chain = buffer.next == Next::kSampleOfChain;
-  if (of_chain) buffer.next = Next::kCaller;
-  if (found.mode > static_cast<uint8_t>(Mode::kXen) || found.event >= counters_) {
-    ++stream.invalid;
-    return;
-  }
-  if (found.event >= events_.size()) {
-    ++stream.other_counters;
-    return;
-  }
-  if (!IsWanted(events_[found.event], static_cast<Mode>(found.mode))) {
-    ++stream.other_modes;
-    return;
-  }
-  ++stream.kept;
-  if (!of_chain) {
-    Entry entry;
-    entry.address = found.eip;
-    entry.mode = found.mode;
-    entry.event = found.event;
-    entries_.push_back(entry);
-    return;
-  }
-  chain_.emplace();
-  chain_->address = found.eip;
-  chain_->mode = found.mode;
-  chain_->event = found.event;
-  chain_->vcpu = stream.vcpu.vcpu.value;
-  chain_->begin = times.previous_before.value;
-  chain_->end = times.after.value;
-}
-
-void XenoprofSession::AddCaller(const XenoprofEntry& found) {
-  TimedEntry& chain = *chain_;
-  // Outward: Xen, the kernel, user mode. What breaks the order is no caller.
-  if (found.mode == static_cast<uint8_t>(Mode::kXen)) {
-    if (chain.kernel_callers + chain.user_callers > 0) return;
-    ++chain.xen_callers;
-  } else if (found.mode == static_cast<uint8_t>(Mode::kKernel)) {
-    if (chain.user_callers > 0) return;
-    ++chain.kernel_callers;
-  } else {
-    ++chain.user_callers;
-  }
-  chain_callers_.push_back(found.eip);
-}
-
-void XenoprofSession::EndChain() {
-  if (chain_) with_callers_.Add(*chain_, chain_callers_);
-  chain_.reset();
-  chain_callers_.clear();
-}
+double XenoprofSession::Drain(const Sink& sink) { return buffers_.Drain(sink); }
 
 absl::Status XenoprofSession::Stop(const Sink& sink) {
   if (state_ != State::kProfiling) return InternalError("xenoprof stopped out of order");
   if (clock_ != nullptr) clock_->Stop();
-  const int error = Call(XenoprofOp::kStop);
+  const int error = calls_.Call(XenoprofOp::kStop);
   sampled_.end = read_tsc_();
   if (error < 0) return ErrnoError(-error, "xenoprof does not stop sampling");
   state_ = State::kStopped;
-  Drain(sink);
-  for (Buffer& buffer : buffers_) {
-    buffer.stream.logged = Difference(Read(*buffer.shared), buffer.at_start);
-    buffer.stream.complete = true;
-  }
+  buffers_.End(sink);
   return absl::OkStatus();
 }
 
 absl::Status XenoprofSession::Close() {
   if (state_ == State::kClosed) return absl::OkStatus();
   absl::Status status;
-  const auto keep = [&status](const char* what, int error) {
-    if (error < 0 && status.ok()) status = ErrnoError(-error, "xenoprof: {}", what);
-  };
   if (state_ == State::kProfiling) {
-    status = Stop([](const Drained&) {});
+    status = Stop([](const XenoprofBuffers::Drained&) {});
   }
-  for (Buffer& buffer : buffers_) buffer.shared = nullptr;
-  for (const Mapping& mapping : mappings_) calls_.Unmap(mapping.at, mapping.size);
-  mappings_.clear();
-  if (state_ == State::kInitialized) {
-    // It may have failed before dom0 was listed; what is not there to undo refuses.
-    Call(XenoprofOp::kResetPassiveList);
-    Call(XenoprofOp::kDisableVirq);
-    Call(XenoprofOp::kResetActiveList);
-  } else {
-    // Not listed as enabled when it failed before that: refused, and harmless.
-    keep("disable_virq", Call(XenoprofOp::kDisableVirq));
-    keep("release_counters", Call(XenoprofOp::kReleaseCounters));
+  buffers_.Unmap();
+  if (const int error = GiveBack(calls_); error < 0 && status.ok()) {
+    status = ErrnoError(-error, "xenoprof does not end");
   }
-  keep("shutdown", Call(XenoprofOp::kShutdown));
   state_ = State::kClosed;
   return status;
-}
-
-std::vector<StreamInfo> XenoprofSession::Streams() const {
-  std::vector<StreamInfo> streams;
-  streams.reserve(buffers_.size());
-  for (const Buffer& buffer : buffers_) {
-    StreamInfo& stream = streams.emplace_back(buffer.stream);
-    if (state_ == State::kProfiling) {
-      stream.logged = Difference(Read(*buffer.shared), buffer.at_start);
-    }
-  }
-  return streams;
 }
 
 }  // namespace xenoscope::sampler

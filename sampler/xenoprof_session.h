@@ -1,5 +1,5 @@
-// One session of xenoprof with dom0 as initiator and only active domain, and any other domains
-// passive.
+// One session of xenoprof that dom0 leads, being an active domain itself, with other domains active
+// (they drain their own buffers) or passive (dom0 drains them).
 //
 //                       Open                Program            Start
 //        (nothing) ---------> kInitialized --------> kReady ---------> kProfiling --+
@@ -15,7 +15,11 @@
 //     reserve_counters and release_counters an NMI finds Xen's arrays, outside it finds null.
 //   - Every counter index is programmed: Xen keeps the configuration of earlier sessions.
 //   - reset_active_list comes first: it alone repairs the count of active domains that a broken
-//     session leaves behind.
+//     session leaves behind. It comes before shutdown, too: shutdown forgets the domains on the
+//     list without letting go of them.
+//   - Other active domains take part between set_active and start, and leave between Stop and
+//     Close (sampler/xenoprof_member.h). One that does neither costs itself its buffers, until it
+//     takes part again; Xen keeps the remains of one that was listed and never came.
 // Interrupts (VIRQ_XENOPROF) are not asked for: Xen raises none for its own and for passive
 // domains' samples, so the buffers have to be looked at at intervals anyway.
 #pragma once
@@ -24,9 +28,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,10 +38,9 @@
 #include "base/ids.h"
 #include "base/tsc.h"
 #include "recording/info.h"
-#include "recording/sample_writer.h"
 #include "sampler/pmu_events.h"
 #include "sampler/sampling_clock.h"
-#include "sampler/xenoprof_abi.h"
+#include "sampler/xenoprof_buffers.h"
 #include "sampler/xenoprof_calls.h"
 
 namespace xenoscope::sampler {
@@ -46,14 +49,17 @@ class XenoprofSession {
  public:
   enum class State : uint8_t { kInitialized, kReady, kProfiling, kStopped, kClosed };
 
-  // What one drain found in one vCPU's buffer: samples by themselves, and samples with callers.
-  struct Drained {
-    VcpuRef vcpu;
-    recording::DrainTimes times;
-    std::span<const recording::Entry> entries;
-    const recording::TimedChunk& with_callers;
+  using Sink = XenoprofBuffers::Sink;
+
+  // Who is sampled beside dom0.
+  struct Domains {
+    std::vector<DomainId> passive;
+    std::vector<DomainId> active;
+    // Lets a domain take part that Xen has just listed as active; true: it has to be listed once
+    // more. It may be asked several times. Errors: it does not.
+    std::function<absl::StatusOr<bool>(DomainId)> enlist;
   };
-  using Sink = std::function<void(const Drained&)>;
+  using Whys = std::vector<std::pair<DomainId, absl::Status>>;
 
   // Ends what a killed session left in Xen. Nothing of it may be mapped any more, and its sampling
   // clock must have been stopped: the caller makes sure that no session is alive.
@@ -64,14 +70,14 @@ class XenoprofSession {
   // dom0 (PermissionDenied).
   static absl::StatusOr<std::string> Probe(XenoprofCalls& calls);
 
-  // Becomes the initiator and maps the buffers of dom0 and of `passive`. `calls` and `read_tsc`
-  // outlive the session. A buffer holds up to `samples` samples of one vCPU; Xen gives less when a
-  // domain has many vCPUs, and what it gave earlier in the domain's life.
-  // Errors, each with what to do: no xenoprof in this Xen, CPU not supported (Unimplemented), not
-  // dom0 (PermissionDenied), counters in use (FailedPrecondition), a domain that does not exist
-  // (NotFound).
+  // Becomes the initiator, gathers the active domains and maps the buffers of dom0 and of the
+  // passive ones. `calls` and `read_tsc` outlive the session. A buffer holds up to `samples`
+  // samples of one vCPU; Xen gives less when a domain has many vCPUs, and what it gave earlier in
+  // the domain's life.
+  // Errors, each with what to do: those of InitXenoprof; not dom0 (PermissionDenied), counters in
+  // use (FailedPrecondition), a domain that does not exist (NotFound).
   static absl::StatusOr<std::unique_ptr<XenoprofSession>> Open(XenoprofCalls& calls,
-                                                               std::span<const DomainId> passive,
+                                                               const Domains& domains,
                                                                uint32_t samples,
                                                                std::function<Tsc()> read_tsc);
 
@@ -94,51 +100,42 @@ class XenoprofSession {
   absl::Status Close();
 
   State state() const { return state_; }
-  const std::string& cpu_type() const { return cpu_type_; }
-  uint32_t counters() const { return counters_; }
+  const std::string& cpu_type() const { return cpu_.type; }
+  uint32_t counters() const { return cpu_.counters; }
+  // Who there is: the active domains that take part, and the passive ones, with them those of
+  // `refused`, the active ones that did not come. Of `left_out` nothing can be had.
+  const std::vector<DomainId>& active() const { return active_; }
+  const std::vector<DomainId>& passive() const { return passive_; }
+  const Whys& refused() const { return refused_; }
+  const Whys& left_out() const { return left_out_; }
   // When sampling was on: [started, stopped).
   TscRange sampled() const { return sampled_; }
   // The accounts of each vCPU's buffer; complete after Stop.
-  std::vector<recording::StreamInfo> Streams() const;
+  std::vector<recording::StreamInfo> Streams() const { return buffers_.Streams(); }
 
  private:
-  struct Buffer;  // one vCPU's
-  struct Mapping {
-    std::byte* at;
-    size_t size;
-  };
-
   XenoprofSession(XenoprofCalls& calls, std::function<Tsc()> read_tsc);
 
-  absl::Status Initialize(std::span<const DomainId> passive, uint32_t samples);
+  static int GiveBack(XenoprofCalls& calls);
+  absl::Status Initialize(const Domains& domains, uint32_t samples);
   absl::Status BecomeInitiator();
+  absl::Status Gather(const Domains& domains);
+  absl::StatusOr<bool> Enlist(DomainId domain,
+                              const std::function<absl::StatusOr<bool>(DomainId)>& enlist);
   absl::Status AddPassive(DomainId domain, uint32_t samples);
-  absl::Status MapBuffers(DomainId domain, int32_t count, int32_t size, uint64_t address);
   absl::Status AskForCallers(uint32_t callers);
-  double DrainBuffer(Buffer& buffer, const Sink& sink);
-  // Counts one entry, and keeps it when it is of a sample that was asked for.
-  void TakeEntry(Buffer& buffer, const recording::DrainTimes& times, const XenoprofEntry& found);
-  void AddCaller(const XenoprofEntry& found);
-  void EndChain();
-  int Call(XenoprofOp op);
-  template <typename T>
-  int Call(XenoprofOp op, T& argument);
 
   XenoprofCalls& calls_;
   std::function<Tsc()> read_tsc_;
   State state_ = State::kInitialized;
   SamplingClock* clock_ = nullptr;
-  std::string cpu_type_;
-  uint32_t counters_ = 0;
-  std::vector<PmuEvent> events_;
+  XenoprofCpu cpu_;
+  std::vector<DomainId> active_;
+  std::vector<DomainId> passive_;
+  Whys refused_;
+  Whys left_out_;
   TscRange sampled_;
-  std::vector<Mapping> mappings_;
-  std::vector<Buffer> buffers_;
-  // Of one drain of one buffer, kept for their memory.
-  std::vector<recording::Entry> entries_;
-  recording::TimedChunk with_callers_;
-  std::optional<recording::TimedEntry> chain_;  // the sample whose callers come now
-  std::vector<Address> chain_callers_;
+  XenoprofBuffers buffers_;
 };
 
 }  // namespace xenoscope::sampler

@@ -19,13 +19,6 @@ constexpr std::string_view kNoteSampling = "sampling";
 // As deep as perf's chains by default (kernel.perf_event_max_stack).
 constexpr uint32_t kMostCallers = 127;
 
-XenoprofSession::Sink Into(recording::SampleWriter& writer) {
-  return [&writer](const XenoprofSession::Drained& drained) {
-    writer.Append(drained.vcpu, drained.times, drained.entries);
-    writer.Append(drained.vcpu.domain, drained.with_callers);
-  };
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<XenoprofSource>> XenoprofSource::Open(XenoprofRequest request,
@@ -42,7 +35,7 @@ absl::StatusOr<std::unique_ptr<XenoprofSource>> XenoprofSource::Open(XenoprofReq
 XenoprofSource::~XenoprofSource() { Close().IgnoreError(); }
 
 absl::Status XenoprofSource::Ready() {
-  XENOSCOPE_ASSIGN_OR_RETURN(calls_, OpenXenoprofCalls());
+  XENOSCOPE_ASSIGN_OR_RETURN(calls_, OpenXenoprofCalls(XenoprofRole::kInitiator));
   XenoprofSession::Recover(*calls_);
   if (request_.hpet_hz) {
     XENOSCOPE_ASSIGN_OR_RETURN(auto registers, OpenHpet());
@@ -53,7 +46,7 @@ absl::Status XenoprofSource::Ready() {
   XENOSCOPE_RETURN_IF_ERROR(lock_->Note(clock_ ? kNoteHpet : kNoteSampling));
   noted_ = true;
   XENOSCOPE_ASSIGN_OR_RETURN(
-      session_, XenoprofSession::Open(*calls_, request_.passive, request_.buffer_samples, ReadTsc));
+      session_, XenoprofSession::Open(*calls_, request_.domains, request_.buffer_samples, ReadTsc));
   for (const EventSpec& spec : request_.events) {
     XENOSCOPE_ASSIGN_OR_RETURN(events_.emplace_back(),
                                ResolvePmuEvent(spec, session_->cpu_type(), request_.clock_hz));
@@ -68,7 +61,8 @@ void XenoprofSource::EndKilled(const SessionLock& lock) {
   if (lock.left() == kNoteHpet) {
     if (const auto registers = OpenHpet(); registers.ok()) HpetClock::Silence(**registers);
   }
-  const absl::StatusOr<std::unique_ptr<XenoprofCalls>> calls = OpenXenoprofCalls();
+  const absl::StatusOr<std::unique_ptr<XenoprofCalls>> calls =
+      OpenXenoprofCalls(XenoprofRole::kInitiator);
   if (!calls.ok()) return;
   XenoprofSession::Recover(**calls);
   lock.Note("").IgnoreError();
@@ -110,8 +104,9 @@ recording::NmiCounters XenoprofSource::CountNmis() const {
 
 Role XenoprofSource::RoleOf(DomainId domain) const {
   if (domain == kDom0) return Role::kInitiator;
-  const bool passive = std::ranges::find(request_.passive, domain) != request_.passive.end();
-  return passive ? Role::kPassive : Role::kNone;
+  const std::vector<DomainId>& passive = session_->passive();
+  const bool is_passive = std::ranges::find(passive, domain) != passive.end();
+  return is_passive ? Role::kPassive : Role::kNone;
 }
 
 absl::Status XenoprofSource::Start() {

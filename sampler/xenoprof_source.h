@@ -24,7 +24,7 @@ namespace xenoscope::sampler {
 struct XenoprofRequest {
   std::vector<EventSpec> events;  // none: cycles
   bool call_chains = false;
-  std::vector<DomainId> passive;
+  XenoprofSession::Domains domains;
   std::optional<uint32_t> hpet_hz;  // NMIs by the HPET instead of counters
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
   uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
@@ -55,6 +55,8 @@ class XenoprofSource final : public Source {
   absl::Status Close() override;
   TscRange Sampled() const override { return session_->sampled(); }
   std::vector<recording::StreamInfo> Streams() const override { return session_->Streams(); }
+  // Who is active and passive, and who is not what it was to be.
+  const XenoprofSession& session() const { return *session_; }
 
  private:
   XenoprofSource(XenoprofRequest request, const SessionLock& lock)

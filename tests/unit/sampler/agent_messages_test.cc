@@ -23,7 +23,7 @@ std::vector<AnyMessage> OneOfEach() {
   return {Hello{1, 7, 4, 2'300'000'000, true, "xenoscope 0.1.0", "6.1.0"},
           Ping{3},
           Pong{3, 0xfedcba9876543210},
-          Prepare{{"cycles:u", "instructions:1000"}, true},
+          Prepare{{"cycles:u", "instructions:1000"}, true, GuestSource::kXenoprof},
           Prepared{"{}"},
           Start{},
           Samples{SomeBytes(300)},
@@ -32,7 +32,9 @@ std::vector<AnyMessage> OneOfEach() {
           Want{FileKind::kModules},
           FilePart{FileKind::kKallsyms, false, SomeBytes(5)},
           Failed{"no such event"},
-          Bye{}};
+          Bye{},
+          Enlist{},
+          Enlisted{true}};
 }
 
 // What a reader makes of bytes that come `step` at a time.
@@ -85,6 +87,15 @@ TEST(AgentMessages, AHelloIsTheseBytes) {
             "78"
             "0000");
   EXPECT_EQ(AsText(Bytes(frame).first(4)), "XSAG");
+}
+
+TEST(AgentMessages, ARecorderOfVersionOneZeroPreparesForPerf) {
+  auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kPerf});
+  const Bytes payload = Bytes(frame).subspan(kFrameHeader);
+  EXPECT_EQ(payload.back(), std::byte{0});  // what 1.1 added
+  const auto old = EncodeFrame(4, payload.first(payload.size() - 1));
+  EXPECT_EQ(Read(old, old.size()),
+            std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kPerf}}));
 }
 
 TEST(AgentMessages, AFrameOfANewerVersionIsPassedOverAndCounted) {

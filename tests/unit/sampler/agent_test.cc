@@ -48,7 +48,7 @@ Tsc Now() { return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoc
 Tsc GuestNow() { return Now() + kAhead; }
 
 // What a guest's source sees: a sample whenever it is asked, in turn kernel and user.
-class MadeUpSource final : public Source {
+class MadeUpSource : public Source {
  public:
   recording::SourceInfo Info() const override { return {"made-up", "", 0, 0}; }
   std::vector<EventInfo> Events() const override {
@@ -97,6 +97,23 @@ class MadeUpSource final : public Source {
   StreamInfo stream_;
   bool stopped_ = false;
   steady_clock::time_point due_;
+};
+
+// The same by xenoprof: ready when it is listed for the second time, and sampled in Xen, too.
+class MadeUpMember final : public MadeUpSource {
+ public:
+  recording::SourceInfo Info() const override { return {"xenoprof", "x86-64/family15h", 0, 0}; }
+  absl::StatusOr<bool> Enlist() override { return ++enlisted_ == 1; }
+  absl::Status Collect(recording::SampleWriter& writer) override {
+    recording::Entry entry;
+    entry.mode = 2;
+    const Tsc now = GuestNow();
+    writer.Append({DomainId{0}, VcpuId{0}}, {now, now, now + 1}, {&entry, 1});
+    return MadeUpSource::Collect(writer);
+  }
+
+ private:
+  int enlisted_ = 0;
 };
 
 using Ends = std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>>;
@@ -367,6 +384,79 @@ TEST_F(AgentTest, AGuestThatCannotCountTheEventSamplesWhatItCan) {
   EXPECT_THAT(opened.source->Notes().front(), HasSubstr("samples cpu-clock instead"));
 }
 
+TEST_F(AgentTest, AMemberOfXenoprofCountsTheEventsOfDom0sAndIsSampledInXen) {
+  parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
+    EXPECT_EQ(how.source, agent::GuestSource::kXenoprof);
+    return std::make_unique<MadeUpMember>();
+  };
+  request_.how.source = agent::GuestSource::kXenoprof;
+  request_.how.events = {"cycles"};
+  const AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
+  ASSERT_TRUE(opened.source != nullptr);
+  EXPECT_THAT(opened.source->Members(), ElementsAre(DomainId{3}));
+  EXPECT_THAT(opened.source->Notes(), ElementsAre(HasSubstr("takes part in xenoprof")));
+  EXPECT_THAT(opened.source->Events(), IsEmpty());
+  for (const bool again : {true, false}) {
+    const auto enlisted = opened.source->EnlistMember(DomainId{3});
+    ASSERT_TRUE(enlisted.ok()) << enlisted.status();
+    EXPECT_EQ(*enlisted, again);
+  }
+  uint64_t in_xen = 0;
+  const std::vector<Sample> samples = Record(*opened.source, milliseconds(100));
+  for (const Sample& sample : samples) {
+    EXPECT_EQ(sample.event, 0);
+    in_xen += sample.mode == Mode::kXen ? 1 : 0;
+  }
+  EXPECT_GT(in_xen, 5u);
+  EXPECT_EQ(opened.source->Streams()[0].kept, in_xen);
+  EXPECT_TRUE(opened.source->Close().ok());
+}
+
+TEST_F(AgentTest, AGuestThatXenoprofIsNotForSamplesByPerf) {
+  parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
+    if (how.source == agent::GuestSource::kXenoprof) return absl::UnimplementedError("PV only");
+    return std::make_unique<MadeUpSource>();
+  };
+  request_.how.source = agent::GuestSource::kXenoprof;
+  const AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
+  ASSERT_TRUE(opened.source != nullptr);
+  EXPECT_THAT(opened.source->Members(), IsEmpty());
+  EXPECT_THAT(opened.source->Notes().front(), HasSubstr("PV only"));
+  EXPECT_THAT(opened.source->Events(), SizeIs(1));
+}
+
+// Xen would wait for it: dom0 samples it instead.
+TEST_F(AgentTest, AMemberThatDoesNotAnswerToItsListingIsGivenUpInTime) {
+  request_.limits.answer = milliseconds(100);
+  request_.how.source = agent::GuestSource::kXenoprof;
+  const AgentSource::Opened opened =
+      AgentSource::Open(request_, Guest([](Channel& channel) {
+                          agent::Link link(channel);
+                          while (true) {
+                            auto message = link.Await(steady_clock::now() + milliseconds(800));
+                            if (!message.ok() || !*message) return;
+                            if (std::holds_alternative<agent::Hello>(**message)) {
+                              link.Queue(GuestHello());
+                            }
+                            if (const auto* ping = std::get_if<agent::Ping>(&**message)) {
+                              link.Queue(agent::Pong{ping->number, GuestNow().value});
+                            }
+                            if (!std::holds_alternative<agent::Prepare>(**message)) continue;
+                            recording::RecordingInfo info;
+                            info.sources.push_back({"xenoprof", "", 0, 0});
+                            info.events.push_back({"cycles", 0, 0, 1, "pmu"});
+                            link.Queue(agent::Prepared{recording::ToJson(info)});
+                          }
+                        }),
+                        Now);
+  ASSERT_TRUE(opened.source != nullptr);
+  ASSERT_THAT(opened.source->Members(), SizeIs(1));
+  const auto enlisted = opened.source->EnlistMember(DomainId{3});
+  EXPECT_THAT(std::string(enlisted.status().message()), HasSubstr("does not take part"));
+  opened.source->Dismiss(DomainId{3});
+  EXPECT_FALSE(opened.source->HasGuests());
+}
+
 TEST_F(AgentTest, AnAgentThatFallsSilentEndsItsSessionOnly) {
   request_.limits.answer = milliseconds(50);
   EXPECT_THAT(
@@ -438,7 +528,8 @@ TEST_F(AgentTest, SamplesThatCannotBeAreRefusedAndCounted) {
 
 TEST_F(AgentTest, WhatAnAgentSaysUnaskedEndsItsSession) {
   const AnyMessage unasked[] = {agent::Pong{99, 1}, agent::FilePart{}, agent::Hello{},
-                                agent::Bye{},       agent::Ping{1},    agent::Prepared{"{}"}};
+                                agent::Bye{},       agent::Ping{1},    agent::Prepared{"{}"},
+                                agent::Enlisted{},  agent::Enlist{}};
   for (const AnyMessage& message : unasked) {
     std::filesystem::remove(path_ + "/samples");
     EXPECT_THAT(AfterRecordingWith([&](agent::Link& link) {

@@ -44,9 +44,35 @@ class FakeXen final : public XenoprofCalls {
   const std::map<uint32_t, XenoprofCounter>& programmed() const { return programmed_; }
   bool AnythingMapped() const { return !mapped_.empty(); }
   bool AnythingShared() const { return !shared_.empty(); }
+  // Domains that Xen holds on to, though they may be gone. dom0 never is: being listed without
+  // taking part, in a session that does not come to its start, costs a reference and nothing else.
+  bool AnythingHeld() const {
+    return std::ranges::any_of(
+        held_, [](const auto& held) { return held.first != 0 && held.second != 0; });
+  }
 
   // What a killed process leaves: its mappings go, everything else stays.
-  void ProcessDies() { mapped_.clear(); }
+  void ProcessDies(uint16_t domain = 0) {
+    std::erase_if(mapped_, [&](uint16_t buffer) { return shared_.at(buffer) == domain; });
+  }
+
+  // Xen as a guest talks to it.
+  class Guest final : public XenoprofCalls {
+   public:
+    Guest(FakeXen& xen, uint16_t domain) : xen_(xen), domain_(domain) {}
+    using XenoprofCalls::Call;
+    int Call(XenoprofOp op, std::span<std::byte> argument) override {
+      return xen_.CallFrom(domain_, op, argument);
+    }
+    absl::StatusOr<std::byte*> Map(uint64_t address, size_t size) override {
+      return xen_.Map(address, size);
+    }
+    void Unmap(std::byte* at, size_t size) override { xen_.Unmap(at, size); }
+
+   private:
+    FakeXen& xen_;
+    uint16_t domain_;
+  };
 
   // An NMI while this vCPU runs: every counter reads as overflowed, as on QEMU.
   void Nmi(uint16_t domain, uint32_t vcpu, Mode mode, Address address) {
@@ -58,8 +84,7 @@ class FakeXen final : public XenoprofCalls {
       crash_ = "NMI handler finds its arrays freed";
       return;
     }
-    const bool listed = (domain == 0 && active_) || passive_.contains(domain);
-    if (!listed) return;
+    if (!sampled_.contains(domain)) return;
     for (int event = 0; event < counters; ++event) {
       if (backtrace_depth_ > 0) Put(domain, vcpu, {kEscapeCode, 0, kTraceBegin, {}});
       Log(domain, vcpu, mode, address, static_cast<uint8_t>(event));
@@ -98,28 +123,33 @@ class FakeXen final : public XenoprofCalls {
 
   void ClockRuns(bool runs) { clocked_ = runs; }
 
+  using XenoprofCalls::Call;
   int Call(XenoprofOp op, std::span<std::byte> argument) override {
     ops_.push_back(op);
+    return CallFrom(0, op, argument);
+  }
+  int CallFrom(uint16_t caller, XenoprofOp op, std::span<std::byte> argument) {
     const bool anybody = op == XenoprofOp::kInit || op == XenoprofOp::kGetBuffer ||
                          op == XenoprofOp::kEnableVirq || op == XenoprofOp::kDisableVirq;
     if (init_error != 0) return init_error;
-    if (!anybody && !is_primary_) return -EPERM;
+    if (!anybody && (!is_primary_ || caller != 0)) return -EPERM;
     switch (op) {
       case XenoprofOp::kInit:
-        return Init(argument);
+        return Init(caller, argument);
       case XenoprofOp::kGetBuffer:
-        return GetBuffer(argument);
+        return GetBuffer(caller, argument);
       case XenoprofOp::kResetActiveList:
-        active_ = false;
+        for (size_t i = 0; i < active_.size(); ++i) {
+          if (active_[i].ready) Leave(active_[i].domain);
+        }
+        active_.clear();
         activated_ = 0;
         return 0;
       case XenoprofOp::kResetPassiveList:
         UnsharePassive();
         return 0;
       case XenoprofOp::kSetActive:
-        if (state_ != State::kInitialized) return -EPERM;
-        active_ = true;
-        return 0;
+        return SetActive(argument);
       case XenoprofOp::kSetPassive:
         return SetPassive(argument);
       case XenoprofOp::kSetBacktrace:
@@ -133,7 +163,7 @@ class FakeXen final : public XenoprofCalls {
         state_ = State::kReserved;
         return 0;
       case XenoprofOp::kCounter: {
-        if (state_ != State::kReserved || !active_) return -EPERM;
+        if (state_ != State::kReserved || active_.empty()) return -EPERM;
         XenoprofCounter counter;
         std::memcpy(&counter, argument.data(), sizeof counter);
         if (counter.ind >= static_cast<uint32_t>(counters)) return -EINVAL;
@@ -145,9 +175,9 @@ class FakeXen final : public XenoprofCalls {
         state_ = State::kReady;
         return 0;
       case XenoprofOp::kEnableVirq:
-        return EnableVirq();
+        return EnableVirq(caller);
       case XenoprofOp::kStart:
-        if (state_ != State::kReady || activated_ != (active_ ? 1 : 0)) return -EPERM;
+        if (state_ != State::kReady || activated_ != active_.size()) return -EPERM;
         state_ = State::kProfiling;
         return 0;
       case XenoprofOp::kStop:
@@ -155,10 +185,9 @@ class FakeXen final : public XenoprofCalls {
         state_ = State::kReady;
         return 0;
       case XenoprofOp::kDisableVirq:
-        if (!active_ || state_ == State::kProfiling) return -EPERM;
-        active_ = false;
-        --activated_;
-        Unshare(0);
+        if (state_ == State::kProfiling && sampled_.contains(caller)) return -EPERM;
+        if (!Leave(caller)) return -EPERM;
+        Unshare(caller);
         return 0;
       case XenoprofOp::kReleaseCounters:
         if (state_ != State::kReserved && state_ != State::kReady) return -EPERM;
@@ -171,6 +200,8 @@ class FakeXen final : public XenoprofCalls {
       case XenoprofOp::kShutdown:
         if (state_ != State::kInitialized) return -EPERM;
         is_primary_ = false;
+        active_.clear();  // and lets go of nobody
+        activated_ = 0;
         return 0;
     }
     return -EINVAL;
@@ -194,12 +225,43 @@ class FakeXen final : public XenoprofCalls {
   static constexpr size_t kPage = 4096;
   int32_t backtrace_depth_ = 0;
 
-  int Init(std::span<std::byte> argument) {
+  struct Active {
+    int domain;  // -1: it has left
+    bool ready;
+  };
+
+  int SetActive(std::span<std::byte> argument) {
+    if (state_ != State::kInitialized) return -EPERM;
+    uint16_t domain = 0;
+    std::memcpy(&domain, argument.data(), sizeof domain);
+    if (!vcpus_.contains(domain)) return -EINVAL;
+    ++held_[domain];
+    active_.push_back({domain, false});
+    return 0;
+  }
+
+  std::vector<Active>::iterator Find(int domain) {
+    return std::ranges::find(active_, domain, &Active::domain);
+  }
+
+  // reset_active: a domain leaves the list, its place stays. Whether it was there.
+  bool Leave(int domain) {
+    const auto found = Find(domain);
+    if (found == active_.end() || !memory_.contains(static_cast<uint16_t>(domain))) return false;
+    *found = {-1, false};
+    sampled_.erase(static_cast<uint16_t>(domain));
+    --held_[static_cast<uint16_t>(domain)];
+    if (--activated_ == 0) active_.clear();
+    return true;
+  }
+
+  int Init(uint16_t caller, std::span<std::byte> argument) {
     XenoprofInit init;
     init.num_events = counters;
-    init.is_primary = primary ? 1 : 0;
+    init.is_primary = primary && caller == 0 ? 1 : 0;
     std::string_view("x86-64/family15h").copy(init.cpu_type.data(), init.cpu_type.size() - 1);
     std::memcpy(argument.data(), &init, sizeof init);
+    if (caller != 0) return 0;
     is_primary_ = primary;
     if (state_ == State::kReady || state_ == State::kReserved || state_ == State::kProfiling) {
       crash_ = "init in the middle of a session";
@@ -208,10 +270,11 @@ class FakeXen final : public XenoprofCalls {
     return 0;
   }
 
-  // Fills in what get_buffer and set_passive answer alike, from `domain`'s buffers.
+  // Fills in what get_buffer and set_passive answer alike, from `domain`'s buffers, which `with`
+  // may then map.
   template <typename T>
-  int Share(uint16_t domain, T& answer) {
-    if (mapped_.contains(domain)) return -EBUSY;
+  int Share(uint16_t domain, uint16_t with, T& answer) {
+    if (mapped_.contains(domain) || shared_.contains(domain)) return -EBUSY;
     const int vcpus = vcpus_.at(domain);
     if (!memory_.contains(domain)) {  // once for the life of the domain
       const auto samples = static_cast<uint32_t>(answer.max_samples);
@@ -228,15 +291,15 @@ class FakeXen final : public XenoprofCalls {
     answer.max_samples = static_cast<int32_t>(sizes_[domain]);
     answer.bufsize = static_cast<int32_t>(64 + (sizes_[domain] - 1) * sizeof(XenoprofEntry));
     answer.buf_gmaddr = uint64_t{domain} << 32;
-    shared_.insert(domain);
+    shared_[domain] = with;
     return 0;
   }
 
-  int GetBuffer(std::span<std::byte> argument) {
+  int GetBuffer(uint16_t caller, std::span<std::byte> argument) {
     if (get_buffer_error != 0) return get_buffer_error;
     XenoprofGetBuffer get;
     std::memcpy(&get, argument.data(), sizeof get);
-    const int result = Share(0, get);
+    const int result = Share(caller, caller, get);
     std::memcpy(argument.data(), &get, sizeof get);
     return result;
   }
@@ -246,24 +309,35 @@ class FakeXen final : public XenoprofCalls {
     XenoprofPassive passive;
     std::memcpy(&passive, argument.data(), sizeof passive);
     if (!vcpus_.contains(passive.domain_id)) return -EINVAL;
-    const int result = Share(passive.domain_id, passive);
+    const int result = Share(passive.domain_id, 0, passive);
     std::memcpy(argument.data(), &passive, sizeof passive);
-    if (result == 0) passive_.insert(passive.domain_id);
+    if (result == 0) {
+      passive_.insert(passive.domain_id);
+      sampled_.insert(passive.domain_id);
+    }
     return result;
   }
 
-  int EnableVirq() {
-    if (!active_ || !shared_.contains(0)) return -EPERM;
-    if (state_ != State::kReady) return -EPERM;
-    ++activated_;
-    callback_ = true;
-    for (const uint16_t domain : shared_) {
-      for (int i = 0; i < vcpus_.at(domain); ++i) {
-        XenoprofBuffer* const buffer = BufferOf(domain, static_cast<uint32_t>(i));
-        buffer->event_head = buffer->event_tail = 0;
-      }
+  int EnableVirq(uint16_t caller) {
+    if (caller == 0) {
+      if (state_ != State::kReady) return -EPERM;
+      callback_ = true;
+      for (const uint16_t domain : passive_) Empty(domain);
     }
+    if (memory_.contains(caller)) Empty(caller);
+    const auto found = Find(caller);
+    if (found == active_.end() || !memory_.contains(caller)) return -EPERM;
+    found->ready = true;
+    sampled_.insert(caller);
+    ++activated_;  // even of one that has taken part already
     return 0;
+  }
+
+  void Empty(uint16_t domain) {
+    for (int i = 0; i < vcpus_.at(domain); ++i) {
+      XenoprofBuffer* const buffer = BufferOf(domain, static_cast<uint32_t>(i));
+      buffer->event_head = buffer->event_tail = 0;
+    }
   }
 
   void Unshare(uint16_t domain) {
@@ -271,7 +345,10 @@ class FakeXen final : public XenoprofCalls {
     shared_.erase(domain);
   }
   void UnsharePassive() {
-    for (const uint16_t domain : passive_) Unshare(domain);
+    for (const uint16_t domain : passive_) {
+      Unshare(domain);
+      sampled_.erase(domain);
+    }
     passive_.clear();
   }
 
@@ -283,13 +360,15 @@ class FakeXen final : public XenoprofCalls {
   std::map<uint16_t, int> vcpus_;
   State state_ = State::kIdle;
   bool is_primary_ = false;
-  bool active_ = false;
-  int activated_ = 0;
-  bool msrs_ = false;      // the arrays that the NMI handler uses
-  bool callback_ = false;  // the NMI handler
-  bool clocked_ = false;   // a sampling clock sends NMIs
+  std::vector<Active> active_;
+  uint32_t activated_ = 0;
+  std::set<uint16_t> sampled_;    // active or passive
+  std::map<uint16_t, int> held_;  // references that the active list holds
+  bool msrs_ = false;             // the arrays that the NMI handler uses
+  bool callback_ = false;         // the NMI handler
+  bool clocked_ = false;          // a sampling clock sends NMIs
   std::set<uint16_t> passive_;
-  std::set<uint16_t> shared_;
+  std::map<uint16_t, uint16_t> shared_;  // with whom
   std::set<uint16_t> mapped_;
   std::map<uint16_t, uint32_t> sizes_;
   std::map<uint16_t, std::vector<std::byte>> memory_;

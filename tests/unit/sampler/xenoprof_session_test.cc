@@ -21,7 +21,8 @@ using recording::Entry;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::array kPassive{DomainId{1}, DomainId{2}};
+const XenoprofSession::Domains kPassive{
+    .passive = {DomainId{1}, DomainId{2}}, .active = {}, .enlist = {}};
 const std::array kCycles{PmuEvent{"cycles", 0x76, 0, 100000}};
 
 struct Found {
@@ -44,7 +45,7 @@ class XenoprofSessionTest : public ::testing::Test {
     return *std::move(session);
   }
   XenoprofSession::Sink Sink() {
-    return [this](const XenoprofSession::Drained& drained) {
+    return [this](const XenoprofBuffers::Drained& drained) {
       for (const Entry& entry : drained.entries) {
         found_.push_back(
             {drained.vcpu, entry.address, {drained.times.previous_before, drained.times.after}});
@@ -54,7 +55,7 @@ class XenoprofSessionTest : public ::testing::Test {
   }
   // Samples with callers go through a file, as they do in earnest: each test's own, since tests run
   // beside each other.
-  void Write(const XenoprofSession::Drained& drained) {
+  void Write(const XenoprofBuffers::Drained& drained) {
     if (drained.with_callers.empty()) return;
     const std::string path = ::testing::TempDir() + "xenoprof_session_test." +
                              ::testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -91,6 +92,7 @@ class XenoprofSessionTest : public ::testing::Test {
     EXPECT_EQ(xen_.Crash(), "");
     EXPECT_FALSE(xen_.AnythingMapped());
     EXPECT_FALSE(xen_.AnythingShared());
+    EXPECT_FALSE(xen_.AnythingHeld());
     EXPECT_EQ(xen_.state(), FakeXen::State::kInitialized);
   }
 
@@ -269,7 +271,8 @@ TEST_F(XenoprofSessionTest, RefusalsSayWhatToDo) {
 }
 
 TEST_F(XenoprofSessionTest, ADomainThatIsNotThereIsNamedAndNothingStaysBehind) {
-  const std::array gone{DomainId{1}, DomainId{9}};
+  const XenoprofSession::Domains gone{
+      .passive = {DomainId{1}, DomainId{9}}, .active = {}, .enlist = {}};
   const auto session = XenoprofSession::Open(xen_, gone, 64, [] { return Tsc{1}; });
   EXPECT_EQ(session.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(Message(session.status())), HasSubstr("domain 9"));
@@ -283,7 +286,8 @@ TEST_F(XenoprofSessionTest, MoreEventsThanCountersAreRefused) {
 }
 
 TEST_F(XenoprofSessionTest, MoreThan25PassiveDomainsAreRefused) {
-  const std::vector<DomainId> many(26, DomainId{1});
+  const XenoprofSession::Domains many{
+      .passive = std::vector(26, DomainId{1}), .active = {}, .enlist = {}};
   EXPECT_THAT(
       std::string(Message(XenoprofSession::Open(xen_, many, 64, [] { return Tsc{1}; }).status())),
       HasSubstr("--passive"));
@@ -304,7 +308,7 @@ TEST_F(XenoprofSessionTest, TheFakeCrashesWhereXenDoes) {
   EXPECT_THAT(xen_.Crash(), HasSubstr("mapped"));
   FakeXen other(std::map<uint16_t, int>{{0, 1}});
   FakeClock clock(other);
-  auto second = XenoprofSession::Open(other, {}, 64, [] { return Tsc{1}; });
+  auto second = XenoprofSession::Open(other, XenoprofSession::Domains{}, 64, [] { return Tsc{1}; });
   ASSERT_TRUE((*second)->Program(kCycles, 0).ok());
   ASSERT_TRUE((*second)->Start(&clock).ok());
   other.ProcessDies();
