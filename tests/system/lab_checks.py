@@ -393,6 +393,78 @@ def later(lab):
     lab.accounted(lab.report("--event", "vcpu-preempted"))
 
 
+def members(lab):
+    """Active domains of xenoprof: what Xen logs of them comes by their agents, whoever is killed."""
+    def kept(which, source, name="web"):
+        recording = lab.recording(which)
+        return sum(stream["kept"] for stream in streams_of(recording, source, by_name(recording)[name]))
+
+    recording, report = lab.recording("member"), lab.report(which="member")
+    web, pvh = (by_name(recording)[name] for name in ("web", "pvh"))
+    said = lab.text("member.log")
+    lab.check(re.search("web is active: its agent .* takes part in xenoprof", said) and
+              web["role"] == "active", "member: web takes part, and record says so")
+    lab.check(re.search("pvh: .*it samples cpu-clock instead", said) and pvh["role"] == "active",
+              "member: pvh cannot, and record says what it does instead")
+    balanced(lab, recording, "member")
+    lab.accounted(report, "member")
+    stream, = streams_of(recording, "agent", web)
+    logged = stream["logged"]
+    lab.check(stream["kept"] > 100 and kept("member", "xenoprof") == 0 and logged["xen"] > 0,
+              f"member: {stream['kept']} samples of web came by its agent alone; Xen logged {logged}")
+    nmis = recording["events"][0]["nmis"]
+    own = (logged["xen"] + logged["kernel"] + logged["user"] + logged["lost"]) / 6
+    lab.check(own <= nmis["elsewhere"] and nmis["sent"] == sum(nmis[key] for key in ("logged", "lost", "elsewhere")),
+              f"member: of {nmis['sent']} NMIs dom0 logged {nmis['logged']} and lost {nmis['lost']}; "
+              f"{nmis['elsewhere']} others, of which web's buffers took {own:.0f}")
+    first = leader(report["rows"], domain="web", mode="user")
+    lab.check(first["function"] == "sha256_block", f"member: {first['function']} leads web, which hashes")
+    leaves(lab, report["rows"], "db", "member")
+
+    chains, = streams_of(lab.recording("chains"), "agent", by_name(lab.recording("chains"))["web"])
+    lab.check(chains["callers"] > 100 and chains["balanced"], f"chains: {chains['callers']} callers in web")
+    for which, role, source, other in (("passive", "passive", "xenoprof", "agent"),
+                                       ("again", "active", "agent", "xenoprof"),
+                                       ("after", "active", "agent", "xenoprof")):
+        recording = lab.recording(which)
+        lab.check(by_name(recording)["web"]["role"] == role and kept(which, source) > 50 and
+                  kept(which, other) == 0, f"{which}: web is {role}, {kept(which, source)} samples by {source}")
+        first = leader(lab.report(which=which)["rows"], domain="web", mode="user")
+        lab.check(first["function"] == "sha256_block", f"{which}: {first['function']} leads web")
+
+    lab.check("web: its agent was given up" in lab.text("agent.log") and kept("agent", "agent") > 20,
+              f"agent: killed, {kept('agent', 'agent')} samples of web are kept up to there")
+    lab.check("web is not sampled: its sample buffers are in use" in lab.text("left.log") and
+              kept("left", "xenoprof", "db") > 50, "left: nobody can sample web, db is")
+    lab.check(lab.recording("killed")["state"] == "recording", "killed: the recorder was cut off")
+    lab.check("ended the sampling that a killed recording had left running" in lab.text("after.log"),
+              "after: it ended what killed had left")
+    for which in "agent", "left", "again", "after", "destroyed":
+        recording = lab.recording(which)
+        own = [stream for stream in recording["streams"] if stream["source"] == "xenoprof"]
+        lab.check(recording["state"] == "complete" and own and all(stream["balanced"] for stream in own),
+                  f"{which}: went on to its end, and {len(own)} buffers of dom0's balance")
+    lab.check("(null)" not in lab.text("xl-list-after.txt"), "destroyed: Xen has let go of web")
+    bad = [line for line in lab.text("xen.log").splitlines() if re.search("BUG|panic|Unknown.*NMI", line)]
+    lab.check(not bad, f"Xen complains of nothing: {bad[:3]}")
+
+
+def pace(lab):
+    """Drains come in time, though asked for too seldom."""
+    recording = lab.recording()
+    balanced(lab, recording, "pace")
+    drains, = (source["drains"] for source in recording["sources"])
+    nmis = recording["events"][0]["nmis"]
+    full_ms = 600 / 6  # 6 entries an NMI, one a ms on each pCPU
+    lost = sum(stream["logged"]["lost"] for stream in recording["streams"])
+    longest = drains["most_ns"] / 1e6
+    lab.check(lost == 0 or longest > full_ms,
+              f"buffers were full after {full_ms:.0f} ms; drained every {drains['p50_ns'] / 1e6:.1f} ms, within "
+              f"{longest:.1f} ms; {lost} entries of {nmis['logged'] * 6} were lost")
+    lab.check(drains["p50_ns"] / 1e6 < full_ms / 2, "drains came more often than the 200 ms asked for")
+    lab.check(nmis["logged"] > 1000, f"{nmis['logged']} NMIs of {nmis['sent']} were logged")
+
+
 # In the order in which `lab all` runs them.
-OF = {check.__name__: check
-      for check in (ci, lost, looks, agent, sources, newxen, ends, life, later, ratio)}
+OF = {check.__name__: check for check in
+      (ci, lost, pace, looks, agent, sources, members, newxen, ends, life, later, ratio)}
