@@ -73,7 +73,8 @@ void AddGuestOption(CLI::App& command, RecordOptions& options, const std::string
   command.add_option(name, options.guest_files[kind], help)
       ->type_name("DOMAIN=FILE")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
 }  // namespace
@@ -122,7 +123,8 @@ void AddRecordOptions(CLI::App& command, RecordOptions& options) {
                   "kernel, hypervisor only; may be repeated. Default: cycles, 1000 a second")
       ->type_name("EVENT[:ukh][:PERIOD|@HZ]")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   command.add_flag("-g", options.samples.call_chains, "As --call-graph fp");
   command.add_option("--call-graph", options.call_graph, "Call chains too; fp: by frame pointers")
       ->check(CLI::IsMember({"fp"}))
@@ -137,7 +139,8 @@ void AddRecordOptions(CLI::App& command, RecordOptions& options) {
       ->type_name("DOMAIN,...")
       ->delimiter(',')
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   command
       .add_option("--agent-source", options.agent_source,
                   "How active domains sample themselves: perf; xenoprof: Xen does, and PV domains "
@@ -158,7 +161,8 @@ void AddRecordOptions(CLI::App& command, RecordOptions& options) {
       ->type_name("DOMAIN,...")
       ->delimiter(',')
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   command
       .add_option("--clock", options.clock,
                   "What takes samples: the processor's counters (pmu), or, where there are "
