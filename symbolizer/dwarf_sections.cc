@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -29,6 +30,11 @@ constexpr uint64_t kAlwaysAllowed = uint64_t{16} << 20;
 constexpr uint32_t kZlib = 1;  // ELFCOMPRESS_ZLIB
 constexpr uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, newer than this libelf
 
+// What GNU's tools wrote before there was SHF_COMPRESSED: sections .zdebug_NAME with "ZLIB", the
+// size as 8 bytes from the highest to the lowest, and the compressed bytes.
+constexpr std::string_view kOldPrefix = ".zdebug_";
+constexpr std::string_view kOldMagic = "ZLIB";
+
 // Elf64_Chdr or Elf32_Chdr, which precedes the compressed bytes.
 struct CompressionHeader {
   uint32_t type = 0;
@@ -46,6 +52,15 @@ absl::StatusOr<CompressionHeader> HeaderOf(Bytes section, bool is_64_bit) {
                           : LoadUnchecked<uint32_t>(section.data() + offsetof(Elf32_Chdr, ch_size));
   header.content = section.subspan(length);
   return header;
+}
+
+absl::StatusOr<CompressionHeader> OldHeaderOf(Bytes section) {
+  const auto size = Load<uint64_t>(section, kOldMagic.size());
+  if (!size || !AsText(section).starts_with(kOldMagic)) {
+    return InvalidError("it does not begin with {} and a size", kOldMagic);
+  }
+  return CompressionHeader{kZlib, __builtin_bswap64(*size),
+                           section.subspan(kOldMagic.size() + sizeof *size)};
 }
 
 absl::Status Decompress(const CompressionHeader& header, std::byte* into) {
@@ -91,21 +106,23 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
     }
     const char* name = elf_strptr(file.get(), names, header.sh_name);
     if (name == nullptr || header.sh_type == SHT_NOBITS) continue;
-    std::string_view plain(name);
+    std::string plain(name);
+    const bool is_old = plain.starts_with(kOldPrefix);
+    if (is_old) plain.erase(1, 1);  // the z
     if (kind == Kind::kSplit) {
       if (!plain.ends_with(kSplitSuffix)) continue;
-      plain.remove_suffix(kSplitSuffix.size());
+      plain.resize(plain.size() - kSplitSuffix.size());
     }
     const auto known = std::find(kNames.begin(), kNames.end(), plain);
     if (known == kNames.end()) continue;
     const auto number = static_cast<size_t>(known - kNames.begin());
     const auto content = Slice(bytes, header.sh_offset, header.sh_size);
     if (!content) return InvalidError("its section {} reaches beyond its end", name);
-    if ((header.sh_flags & SHF_COMPRESSED) == 0) {
+    if (!is_old && (header.sh_flags & SHF_COMPRESSED) == 0) {
       sections.sections_[number] = *content;
       continue;
     }
-    auto with_header = HeaderOf(*content, is_64_bit);
+    auto with_header = is_old ? OldHeaderOf(*content) : HeaderOf(*content, is_64_bit);
     if (!with_header.ok()) return InContext(with_header.status(), name);
     if (with_header->type != kZlib && with_header->type != kZstd) {
       return InvalidError("its section {} is compressed in an unknown way ({})", name,

@@ -1,5 +1,5 @@
 // The sections of an ELF file that hold its debug information, decompressed where they are
-// compressed (SHF_COMPRESSED, with zlib or zstd).
+// compressed (SHF_COMPRESSED, with zlib or zstd; older: .zdebug_NAME).
 //
 // Split DWARF (DWARF 5, 7.3.2) leaves most of it in other files, in sections whose names end with
 // .dwo: NAME.dwo of one unit, or PROGRAM.dwp of all, whose index says which parts are of which

@@ -221,6 +221,19 @@ TEST(DebugInfo, NeedsNoTableOfAddressRanges) {
   ExpectAgreesWithAddr2line(copy.path());
 }
 
+TEST(DebugInfo, MayBeCompressedAsOlderToolsDid) {
+  SKIP_UNLESS_GCC();
+
+  const Copy copy("--compress-debug-sections=zlib-gnu");
+  if (!copy.made()) GTEST_SKIP() << "no objcopy here";
+  const auto file = FileContent::Open(copy.path());
+  ASSERT_TRUE(file.ok());
+  const auto elf = ElfFile::Open(file->bytes());
+  ASSERT_TRUE(elf.ok());
+  ASSERT_FALSE(elf->Section(".zdebug_info").empty());
+  ExpectAgreesWithAddr2line(copy.path());
+}
+
 TEST(DebugInfo, OfAFileWithoutIsAnError) {
   const Copy copy("--strip-debug");
   if (!copy.made()) GTEST_SKIP() << "no objcopy here";
