@@ -55,8 +55,8 @@ class Descriptor {
 
 }  // namespace
 
-FileFinder::FileFinder(std::string root, std::string images)
-    : root_(std::move(root)), images_(std::move(images)) {}
+FileFinder::FileFinder(std::string root, std::string images, std::shared_ptr<DebugServer> server)
+    : root_(std::move(root)), images_(std::move(images)), server_(std::move(server)) {}
 
 absl::StatusOr<FileContent> FileFinder::OpenImage(const std::string& build_id) const {
   if (images_.empty()) return NotFoundError("there are no images");
@@ -113,8 +113,36 @@ AltLink AltLinkOf(const ElfFile& elf) {
   return link;
 }
 
+absl::StatusOr<FileContent> FileFinder::FetchProgram(const std::string& build_id) const {
+  if (server_ == nullptr) return NotFoundError("no debug server is asked");
+  return server_->Program(build_id);
+}
+
+absl::StatusOr<FileFinder::Found> FileFinder::FetchDebug(const std::string& build_id) const {
+  XENOSCOPE_ASSIGN_OR_RETURN(FileContent content, server_->DebugFile(build_id));
+  return Found{std::move(content), build_id + ".debug"};
+}
+
 absl::StatusOr<FileFinder::Found> FileFinder::AltFileOf(const AltLink& link,
                                                         const std::string& path) const {
+  auto here = AltFileHere(link, path);
+  if (here.ok() || server_ == nullptr || link.build_id.empty()) return here;
+  auto fetched = FetchDebug(link.build_id);
+  return fetched.ok() ? std::move(fetched) : std::move(here);
+}
+
+absl::StatusOr<FileFinder::Found> FileFinder::DebugFileOf(const ElfFile& elf,
+                                                          const std::string& path) const {
+  auto here = DebugFileHere(elf, path);
+  const std::string build_id = elf.BuildId();
+  if (here.ok() || server_ == nullptr || build_id.empty()) return here;
+  auto fetched = FetchDebug(build_id);
+  if (fetched.ok()) return fetched;
+  return InContext(here.status(), Message(fetched.status()));
+}
+
+absl::StatusOr<FileFinder::Found> FileFinder::AltFileHere(const AltLink& link,
+                                                          const std::string& path) const {
   const std::string& id = link.build_id;
   if (auto content = OpenImage(id + ".debug"); content.ok()) {
     const auto elf = ElfFile::OpenAny(content->bytes());
@@ -139,8 +167,8 @@ absl::StatusOr<FileFinder::Found> FileFinder::AltFileOf(const AltLink& link,
   return Found{std::move(content), named};
 }
 
-absl::StatusOr<FileFinder::Found> FileFinder::DebugFileOf(const ElfFile& elf,
-                                                          const std::string& path) const {
+absl::StatusOr<FileFinder::Found> FileFinder::DebugFileHere(const ElfFile& elf,
+                                                            const std::string& path) const {
   const std::string build_id = elf.BuildId();
   if (auto content = OpenImage(build_id + ".debug"); content.ok()) {
     XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile debug, ElfFile::Open(content->bytes()));

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "symbolizer/debug_server.h"
 #include "symbolizer/elf_file.h"
 #include "symbolizer/file_content.h"
 
@@ -25,7 +27,9 @@ class FileFinder {
   // build-ids are looked for below the root, then on this machine.
   // `images`, unless empty, is a directory of files named by their build-ids, as an archived
   // recording has them.
-  explicit FileFinder(std::string root = "/", std::string images = "");
+  // `server`, unless null, is asked for what is found nowhere.
+  explicit FileFinder(std::string root = "/", std::string images = "",
+                      std::shared_ptr<DebugServer> server = nullptr);
 
   // A file by its path on the machine. Absolute links lead below the root (Linux 5.6's openat2; an
   // older one opens nothing below a root). Errors name the path.
@@ -34,10 +38,13 @@ class FileFinder {
   // The file of this build-id among the images.
   absl::StatusOr<FileContent> OpenImage(const std::string& build_id) const;
 
+  // The program of this build-id, from the server. Error: there is none, or it has none.
+  absl::StatusOr<FileContent> FetchProgram(const std::string& build_id) const;
+
   // The debug file of `elf`, which was at `path`: by its build-id among the images, as
   // BUILD-ID.debug, and in /usr/lib/debug/.build-id, or
-  // as .gnu_debuglink names it, beside it, in .debug/ there, and in /usr/lib/debug. Error: there is
-  // none, or only those of other builds.
+  // as .gnu_debuglink names it, beside it, in .debug/ there, and in /usr/lib/debug; or
+  // the server's. Error: there is none, or only those of other builds.
   absl::StatusOr<Found> DebugFileOf(const ElfFile& elf, const std::string& path) const;
 
   // The file that dwz made for several files, one of which was at `path`: by its build-id as above,
@@ -49,8 +56,13 @@ class FileFinder {
  private:
   absl::StatusOr<Found> OpenDebug(const std::string& path, const std::string& build_id) const;
 
+  absl::StatusOr<Found> FetchDebug(const std::string& build_id) const;
+  absl::StatusOr<Found> DebugFileHere(const ElfFile& elf, const std::string& path) const;
+  absl::StatusOr<Found> AltFileHere(const AltLink& link, const std::string& path) const;
+
   std::string root_;
   std::string images_;
+  std::shared_ptr<DebugServer> server_;
 };
 
 // The file's name and CRC-32 in .gnu_debuglink; the name is empty where there is none, or where it
