@@ -19,4 +19,7 @@ struct Instruction {
 // All of `code`, which lies at `begin`; what is no instruction becomes "(bad)", a byte at a time.
 std::vector<Instruction> Disassemble(Bytes code, Address begin);
 
+// Where instructions begin in `code`, ascending, up to the first byte that is of none.
+std::vector<Address> InstructionStarts(Bytes code, Address begin);
+
 }  // namespace xenoscope::symbolizer
