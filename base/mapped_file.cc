@@ -33,6 +33,10 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   }
   MappedFile file;
   file.path_ = path;
+  constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
+  file.identity_ = {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size),
+                    static_cast<uint64_t>(info.st_mtim.tv_sec) * kNanosecondsInSecond +
+                        static_cast<uint64_t>(info.st_mtim.tv_nsec)};
   if (info.st_size > 0) {
     const auto size = static_cast<size_t>(info.st_size);
     void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -1,6 +1,7 @@
 // A file as bytes in memory, read-only, paged in by the kernel as it is used.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,17 @@
 #include "base/bytes.h"
 
 namespace xenoscope {
+
+// Which file it was, and in which state: the same as long as nobody changes it or puts another in
+// its place.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  uint64_t changed_ns = 0;  // st_mtim
+
+  bool operator==(const FileIdentity&) const = default;
+};
 
 class MappedFile {
  public:
@@ -19,6 +31,7 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(bytes_, other.bytes_);
+    std::swap(identity_, other.identity_);
     return *this;
   }
   MappedFile(const MappedFile&) = delete;
@@ -27,6 +40,7 @@ class MappedFile {
 
   Bytes bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
+  const FileIdentity& identity() const { return identity_; }
 
   // Makes all pages known to the process at once, if the file is in the page cache: several
   // threads do it, in a third of the time that touching the pages one by one takes in one thread
@@ -40,6 +54,7 @@ class MappedFile {
  private:
   std::string path_;
   Bytes bytes_;
+  FileIdentity identity_;
 };
 
 }  // namespace xenoscope

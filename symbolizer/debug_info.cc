@@ -1,6 +1,7 @@
 #include "symbolizer/debug_info.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -21,9 +22,6 @@
 
 namespace xenoscope::symbolizer {
 namespace {
-
-// No compiler inlines as deeply.
-constexpr size_t kMostFrames = 256;
 
 // Steps that any file may take, besides those for its size.
 constexpr uint64_t kStepsOfAny = 1'000'000;
@@ -91,6 +89,31 @@ class DebugInfo::Reader {
     ForEachInParallel(wanted.size(), kUnitsForAThread, [&](size_t i) { Read(units_[wanted[i]]); });
   }
 
+  // Every range of addresses that has the same frames everywhere; of units that were not read what
+  // `before` has of them.
+  std::string TableOfRead(const FrameTable& before) {
+    FrameTableWriter table;
+    std::vector<CodeFrame> frames;
+    std::vector<UnitInTable> written(units_.size());
+    unit_ranges_.ForEach([&](Address begin, Address end, uint32_t number) {
+      if (begin == 0) return;
+      if (number == DisjointRanges::kNobody) {
+        table.Add(begin, FrameTable::kNothing);
+      } else if (units_[number].read) {
+        AddTo(table, units_[number], written[number], begin, end);
+      } else if (before.Knows(begin)) {
+        for (const Address start : before.StartsIn(begin, end)) {
+          before.Find(start, frames);
+          table.Add(start, frames);
+        }
+      } else {
+        table.Add(begin, FrameTable::kUnread);
+      }
+    });
+    return std::move(table).Finish();
+  }
+
+  bool has_read() const { return has_read_; }
   const DwarfCompanions& companions() const { return companions_; }
   bool gave_up() const { return limit_.exhausted(); }
 
@@ -148,9 +171,61 @@ class DebugInfo::Reader {
     unit_ranges_ = MakeDisjoint(std::move(owned));
   }
 
+  // What of a unit is in a table already.
+  struct UnitInTable {
+    std::vector<FrameTableWriter::Text> names;  // of scopes
+    std::vector<FrameTableWriter::Text> paths;
+    std::vector<uint32_t> outer;  // of scopes: the frame that each is inlined into
+  };
+
+  UnitInTable Begin(FrameTableWriter& table, Unit& unit) {
+    UnitInTable written;
+    for (uint32_t file = 0; file < unit.paths.size(); ++file) {
+      written.paths.push_back(table.Keep(Path(unit, file)));
+    }
+    for (uint32_t scope = 0; scope < unit.scopes.size(); ++scope) {
+      const DwarfScope& known = unit.scopes[scope];
+      written.names.push_back(table.Keep(Name(unit, scope)));
+      // Parents come before what is inlined into them.
+      const bool inlined = known.parent != DwarfScope::kNone;
+      written.outer.push_back(inlined ? table.Frame(written.names[known.parent],
+                                                    PathIn(written, known.call_file),
+                                                    known.call_line, written.outer[known.parent])
+                                      : FrameTable::kNothing);
+    }
+    return written;
+  }
+
+  static FrameTableWriter::Text PathIn(const UnitInTable& written, uint32_t file) {
+    return file < written.paths.size() ? written.paths[file] : FrameTableWriter::Text();
+  }
+
+  // Writes what FramesAt says of [begin, end), which is of this unit.
+  void AddTo(FrameTableWriter& table, Unit& unit, UnitInTable& written, Address begin,
+             Address end) {
+    if (written.names.empty() && written.paths.empty()) written = Begin(table, unit);
+    std::vector<Address> starts = {begin};
+    unit.ranges.AppendStartsIn(begin, end, starts);
+    unit.lines.AppendStartsIn(begin, end, starts);
+    std::sort(starts.begin(), starts.end());
+    for (const Address start : starts) {
+      const DwarfLines::Row row = unit.lines.Find(start);
+      const uint32_t scope = unit.ranges.Find(start);
+      const FrameTableWriter::Text path = PathIn(written, row.file);
+      if (scope != DisjointRanges::kNobody) {
+        table.Add(start, table.Frame(written.names[scope], path, row.line, written.outer[scope]));
+      } else if (path.size > 0) {
+        table.Add(start, table.Frame({}, path, row.line));
+      } else {
+        table.Add(start, FrameTable::kNothing);
+      }
+    }
+  }
+
   // Changes nothing but the unit: units may be read at once.
   void Read(Unit& unit) {
     unit.read = true;
+    has_read_ = true;
     unit.split = companions_.FindSplit(*unit.dwarf, whole_->sections(), limit_);
     DwarfScopes scopes = unit.split
                              ? ReadScopes(unit.split->file.reader(), *unit.split->unit, limit_)
@@ -189,34 +264,90 @@ class DebugInfo::Reader {
   std::vector<Unit> units_;
   DisjointRanges unit_ranges_;  // owned by units_
   std::deque<std::string> texts_;
+  std::atomic<bool> has_read_ = false;
 };
 
-DebugInfo::DebugInfo(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
-DebugInfo::~DebugInfo() = default;
+DebugInfo::DebugInfo(std::shared_ptr<const FileContent> file, FileFinder finder,
+                     std::vector<std::string> paths, std::shared_ptr<const IndexCache> cache)
+    : file_(std::move(file)),
+      finder_(std::move(finder)),
+      paths_(std::move(paths)),
+      cache_(std::move(cache)) {}
 
-absl::StatusOr<std::unique_ptr<DebugInfo>> DebugInfo::Open(std::shared_ptr<const FileContent> file,
-                                                           const FileFinder& finder,
-                                                           std::vector<std::string> paths) {
-  XENOSCOPE_ASSIGN_OR_RETURN(auto reader, Reader::Open(std::move(file), finder, std::move(paths)));
-  return std::unique_ptr<DebugInfo>(new DebugInfo(std::move(reader)));
+DebugInfo::~DebugInfo() { StoreInCache(); }
+
+absl::StatusOr<std::unique_ptr<DebugInfo>> DebugInfo::Open(
+    std::shared_ptr<const FileContent> file, const FileFinder& finder,
+    std::vector<std::string> paths, std::shared_ptr<const IndexCache> cache) {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<DebugInfo> opened(
+      new DebugInfo(std::move(file), finder, std::move(paths), std::move(cache)));
+  opened->FindInCache();
+  if (!opened->cached_file_.bytes().empty()) return opened;
+  XENOSCOPE_RETURN_IF_ERROR(opened->OpenReader());
+  return opened;
+}
+
+absl::Status DebugInfo::OpenReader() {
+  tried_to_read_ = true;
+  XENOSCOPE_ASSIGN_OR_RETURN(reader_, Reader::Open(file_, finder_, paths_));
+  return absl::OkStatus();
+}
+
+DebugInfo::Reader* DebugInfo::OpenedReader() {
+  if (!tried_to_read_) OpenReader().IgnoreError();
+  return reader_.get();
+}
+
+void DebugInfo::FindInCache() {
+  if (cache_ == nullptr || file_->identity() == FileIdentity()) return;
+  const auto elf = ElfFile::Open(file_->bytes());
+  if (!elf.ok()) return;
+  build_id_ = elf->BuildId();
+  auto found = cache_->Find(build_id_, file_->identity());
+  if (!found) return;
+  auto table = FrameTable::Open(found->bytes());
+  if (!table.ok()) return;  // it is made anew
+  cached_file_ = *std::move(found);
+  cached_ = *table;
+}
+
+void DebugInfo::StoreInCache() {
+  if (cache_ == nullptr || build_id_.empty() || reader_ == nullptr || !reader_->has_read()) return;
+  if (reader_->gave_up() || !reader_->companions().Missing().empty()) return;
+  cache_->Store(build_id_, file_->identity(), reader_->TableOfRead(cached_));
 }
 
 std::vector<CodeFrame> DebugInfo::FramesAt(Address address) {
   std::vector<CodeFrame> frames;
-  reader_->FramesAt(address, frames);
+  FramesAt(address, frames);
   return frames;
 }
 
 void DebugInfo::FramesAt(Address address, std::vector<CodeFrame>& frames) {
-  reader_->FramesAt(address, frames);
+  if (cached_.Find(address, frames)) return;
+  if (Reader* reader = OpenedReader()) reader->FramesAt(address, frames);
 }
 
-void DebugInfo::ReadUnitsOf(std::span<const Address> addresses) { reader_->ReadUnitsOf(addresses); }
+void DebugInfo::ReadUnitsOf(std::span<const Address> addresses) {
+  std::vector<Address> unknown;
+  for (const Address address : addresses) {
+    if (!cached_.Knows(address)) unknown.push_back(address);
+  }
+  if (unknown.empty()) return;
+  if (Reader* reader = OpenedReader()) reader->ReadUnitsOf(unknown);
+}
 
-std::vector<CompanionFile> DebugInfo::Companions() const { return reader_->companions().Used(); }
-std::vector<std::string> DebugInfo::Missing() const { return reader_->companions().Missing(); }
+std::vector<CompanionFile> DebugInfo::Companions() const {
+  return reader_ == nullptr ? std::vector<CompanionFile>() : reader_->companions().Used();
+}
 
-bool DebugInfo::gave_up() const { return reader_->gave_up(); }
-uint64_t DebugInfo::MemoryUsed() const { return reader_->MemoryUsed(); }
+std::vector<std::string> DebugInfo::Missing() const {
+  return reader_ == nullptr ? std::vector<std::string>() : reader_->companions().Missing();
+}
+
+bool DebugInfo::gave_up() const { return reader_ != nullptr && reader_->gave_up(); }
+
+uint64_t DebugInfo::MemoryUsed() const { return reader_ == nullptr ? 0 : reader_->MemoryUsed(); }
 
 }  // namespace xenoscope::symbolizer

@@ -5,7 +5,8 @@
 //
 // Each arrow is a search in ranges that were sorted once. Where the units are is read when the file
 // is opened, from the units themselves: .debug_aranges, which clang does not write, is not needed.
-// A unit's functions and lines are read when the first address in it is asked for.
+// A unit's functions and lines are read when the first address in it is asked for. With a cache
+// nothing of the file is read before an address is asked for that was in no unit read before.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +17,27 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mapped_file.h"
 #include "base/mode.h"
+#include "symbolizer/code_frame.h"
 #include "symbolizer/dwarf_companions.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
+#include "symbolizer/frame_table.h"
+#include "symbolizer/index_cache.h"
 
 namespace xenoscope::symbolizer {
-
-// One level of inlining. The texts live as long as the DebugInfo that they are of.
-struct CodeFrame {
-  std::string_view function;  // demangled
-  // Where in it: the line of the address, or where the frame before this one was called.
-  std::string_view file;
-  uint32_t line = 0;  // 0: not known
-};
 
 class DebugInfo {
  public:
   // Reads where all units are: O(n log n) for n ranges, by several threads. Keeps the
   // file. Other files that it is divided over are looked for by `finder`, as of a file that was at
-  // any of `paths`; without paths none are. Error: no DWARF, or sections that are damaged.
-  static absl::StatusOr<std::unique_ptr<DebugInfo>> Open(std::shared_ptr<const FileContent> file,
-                                                         const FileFinder& finder = FileFinder(),
-                                                         std::vector<std::string> paths = {});
+  // any of `paths`; without paths none are. What was read before is taken from `cache`, unless that
+  // is null, and what was read now is stored there in the end, if nothing was missing. Error: no
+  // DWARF, or sections that are damaged.
+  static absl::StatusOr<std::unique_ptr<DebugInfo>> Open(
+      std::shared_ptr<const FileContent> file, const FileFinder& finder = FileFinder(),
+      std::vector<std::string> paths = {}, std::shared_ptr<const IndexCache> cache = nullptr);
   ~DebugInfo();
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;
@@ -64,9 +63,24 @@ class DebugInfo {
  private:
   class Reader;
 
-  explicit DebugInfo(std::unique_ptr<Reader> reader);
+  DebugInfo(std::shared_ptr<const FileContent> file, FileFinder finder,
+            std::vector<std::string> paths, std::shared_ptr<const IndexCache> cache);
 
-  std::unique_ptr<Reader> reader_;
+  // Null where the file, which the cache had, is damaged now.
+  Reader* OpenedReader();
+  absl::Status OpenReader();
+  void FindInCache();
+  void StoreInCache();
+
+  std::shared_ptr<const FileContent> file_;
+  FileFinder finder_;
+  std::vector<std::string> paths_;
+  std::shared_ptr<const IndexCache> cache_;
+  std::string build_id_;
+  MappedFile cached_file_;
+  FrameTable cached_;
+  bool tried_to_read_ = false;
+  std::unique_ptr<Reader> reader_;  // null: nothing was needed that the cache has not
 };
 
 }  // namespace xenoscope::symbolizer

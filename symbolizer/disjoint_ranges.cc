@@ -22,6 +22,12 @@ uint32_t DisjointRanges::Find(Address address) const {
   return owners_[static_cast<size_t>(at - starts_.data())];
 }
 
+void DisjointRanges::AppendStartsIn(Address begin, Address end,
+                                    std::vector<Address>& starts) const {
+  starts.insert(starts.end(), std::upper_bound(starts_.begin(), starts_.end(), begin),
+                std::lower_bound(starts_.begin(), starts_.end(), end));
+}
+
 uint64_t DisjointRanges::MemoryUsed() const {
   return starts_.capacity() * sizeof(Address) +
          (owners_.capacity() + hints_.capacity()) * sizeof(uint32_t);

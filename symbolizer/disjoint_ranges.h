@@ -6,6 +6,7 @@
 //   ranges    gap | 0 A | 20 B | 30 A | 100 gap
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -23,6 +24,18 @@ class DisjointRanges {
   // The owner of `address`, or kNobody. O(log n), without allocation; where ranges are spread
   // evenly O(1).
   uint32_t Find(Address address) const;
+
+  // Calls use(begin, end, owner) for every range, gaps (kNobody) too, in order; the last one ends
+  // with kLastAddress.
+  template <typename Use>
+  void ForEach(const Use& use) const {
+    for (size_t i = 0; i < starts_.size(); ++i) {
+      use(starts_[i], i + 1 < starts_.size() ? starts_[i + 1] : kLastAddress, owners_[i]);
+    }
+  }
+
+  // Appends where ranges begin in (begin, end).
+  void AppendStartsIn(Address begin, Address end, std::vector<Address>& starts) const;
 
   bool empty() const { return starts_.size() <= 1; }
   // Owners' ranges lie in [begin, end); not to be called when there are none.

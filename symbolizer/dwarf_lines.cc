@@ -245,6 +245,11 @@ DwarfLines::Row DwarfLines::Find(Address address) const {
   return rows_[static_cast<size_t>(after - starts_.begin()) - 1];
 }
 
+void DwarfLines::AppendStartsIn(Address begin, Address end, std::vector<Address>& starts) const {
+  starts.insert(starts.end(), std::upper_bound(starts_.begin(), starts_.end(), begin),
+                std::lower_bound(starts_.begin(), starts_.end(), end));
+}
+
 std::string DwarfLines::PathOf(uint32_t file) const {
   if (file >= files_.size() || files_[file].name.empty()) return {};
   const File& known = files_[file];

@@ -29,6 +29,8 @@ class DwarfLines {
   // The path of a file by its number in the program; empty when it has none. Relative ones start
   // at the directory in which the compiler ran.
   std::string PathOf(uint32_t file) const;
+  // Appends where rows begin in (begin, end).
+  void AppendStartsIn(Address begin, Address end, std::vector<Address>& starts) const;
   uint32_t files() const { return static_cast<uint32_t>(files_.size()); }
   uint64_t MemoryUsed() const;
 

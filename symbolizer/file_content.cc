@@ -38,6 +38,7 @@ absl::StatusOr<std::string> DecompressZstd(Bytes bytes, uint64_t largest) {
 absl::StatusOr<FileContent> FileContent::Open(const std::string& path) {
   FileContent file;
   XENOSCOPE_ASSIGN_OR_RETURN(file.mapped_, MappedFile::Open(path));
+  file.identity_ = file.mapped_.identity();
   if (std::string_view(path).ends_with(".zst")) {
     auto content = DecompressZstd(file.mapped_.bytes(), kLargest);
     if (!content.ok()) return InContext(content.status(), path);

@@ -23,6 +23,9 @@ class FileContent {
     return file;
   }
 
+  // Of the file on disk; zeroes: it is none.
+  const FileIdentity& identity() const { return identity_; }
+
   Bytes bytes() const { return decompressed_.empty() ? mapped_.bytes() : AsBytes(decompressed_); }
 
   // A kernel with all its debug information is half of that.
@@ -31,6 +34,7 @@ class FileContent {
  private:
   MappedFile mapped_;
   std::string decompressed_;
+  FileIdentity identity_;
 };
 
 // `bytes` without their zstd compression; ExhaustedError beyond `largest` bytes.

@@ -1,0 +1,103 @@
+// The frames of addresses as flat tables, that need not be read to be used: what is known of a
+// file's debug information, as it is kept on disk (index_cache.h).
+//
+// Little-endian, without padding:
+//   header   48 bytes, below
+//   starts   u64 each, ascending, the first 0: where ranges of addresses begin
+//   owners   u32 each: a range's innermost frame, or kNothing, or kUnread
+//   frames   6 u32 each: function, length of its name, file, length of its path (both offsets in
+//            the texts), line, and the frame that it is inlined into, which has a lower number, or
+//            kNothing
+//   texts
+// It is read as if anybody had written it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "base/mode.h"
+#include "symbolizer/code_frame.h"
+
+namespace xenoscope::symbolizer {
+
+class FrameTable {
+ public:
+  static constexpr uint32_t kNothing = ~uint32_t{0};
+  static constexpr uint32_t kUnread = kNothing - 1;
+
+  // Knows no address.
+  FrameTable() = default;
+  // Of bytes that outlive it. Error: damaged, cut off, or of another version. O(bytes).
+  static absl::StatusOr<FrameTable> Open(Bytes bytes);
+
+  // Whether the address was among what was read when the table was made; O(log n). If so, `frames`
+  // are as DebugInfo::FramesAt has them.
+  bool Find(Address address, std::vector<CodeFrame>& frames) const;
+  bool Knows(Address address) const { return OwnerAt(RangeOf(address)) != kUnread; }
+  // Where ranges in [begin, end) begin, `begin` among them.
+  std::vector<Address> StartsIn(Address begin, Address end) const;
+
+ private:
+  uint64_t RangeOf(Address address) const;
+  Address StartAt(uint64_t range) const;
+  uint32_t OwnerAt(uint64_t range) const;
+  std::string_view TextAt(uint32_t at, uint32_t size) const;
+
+  uint64_t ranges_ = 0;
+  Bytes starts_;
+  Bytes owners_;
+  Bytes frames_;
+  Bytes texts_;
+};
+
+// Makes the bytes of a table.
+class FrameTableWriter {
+ public:
+  // Where a text is among the texts. Equal ones are kept once.
+  struct Text {
+    uint32_t at = 0;
+    uint32_t size = 0;
+    bool operator==(const Text&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Text& text) {
+      return H::combine(std::move(hash), text.at, text.size);
+    }
+  };
+  Text Keep(std::string_view text);
+  // The number of such a frame that is inlined into the frame `parent`, or into nothing.
+  uint32_t Frame(Text function, Text file, uint32_t line, uint32_t parent = FrameTable::kNothing);
+  // From here to the next one addresses have this frame; ascending, the first above 0.
+  void Add(Address start, uint32_t frame);
+  void Add(Address start, const std::vector<CodeFrame>& frames);
+
+  // Empty when it is longer than a table can be (4 GiB of texts).
+  std::string Finish() &&;
+
+ private:
+  struct StoredFrame {
+    Text function;
+    Text file;
+    uint32_t line = 0;
+    uint32_t parent = FrameTable::kNothing;
+    bool operator==(const StoredFrame&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const StoredFrame& frame) {
+      return H::combine(std::move(hash), frame.function, frame.file, frame.line, frame.parent);
+    }
+  };
+
+  std::vector<Address> starts_ = {0};
+  std::vector<uint32_t> owners_ = {FrameTable::kNothing};
+  std::vector<StoredFrame> frames_;
+  std::string texts_;
+  absl::flat_hash_map<std::string, Text> kept_;
+  absl::flat_hash_map<StoredFrame, uint32_t> numbers_;
+};
+
+}  // namespace xenoscope::symbolizer
