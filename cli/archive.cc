@@ -94,10 +94,11 @@ absl::Status AddNamed(const ArchiveOptions& options, const Recording& recording,
   return absl::OkStatus();
 }
 
-absl::Status RunArchive(const ArchiveOptions& options) {
+absl::Status RunArchive(ArchiveOptions options) {
   if (!Recording::IsRecording(options.profile.input)) {
     return NotFoundError("{}: it is no recording", options.profile.input);
   }
+  options.profile.symbols.no_cache = true;  // the files themselves are wanted
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   const Recording& recording = *source.recording();
   std::vector<symbolizer::CodeFrame> frames;

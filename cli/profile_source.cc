@@ -6,8 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/error.h"
 #include "cli/recorded_profile.h"
+#include "cli/recorded_samples.h"
+#include "correlate/exit_samples.h"
 #include "report/changes.h"
 #include "trace/probe.h"
 
@@ -91,13 +94,41 @@ absl::Status ProfileSource::Profile(const ProfileRequest& request, report::Profi
   profiled.witness = witness;
   Narrow(request, out.clock, info() == nullptr ? Tsc() : info()->started, profiled);
   if (from_trace_) {
+    XENOSCOPE_RETURN_IF_ERROR(FindShifts(dialect, 0));
     XENOSCOPE_RETURN_IF_ERROR(ProfileTrace(profiled, out));
   } else {
     SampleSelection samples;
     XENOSCOPE_ASSIGN_OR_RETURN(samples.event, ChooseEvent(*recording(), request.event, {}));
+    XENOSCOPE_RETURN_IF_ERROR(FindShifts(dialect, samples.event));
     XENOSCOPE_RETURN_IF_ERROR(ProfileRecorded(profiled, *recording(), samples, processes_, out));
   }
   Warn(symbols_.resolver->Misfits());
+  return absl::OkStatus();
+}
+
+absl::Status ProfileSource::FindShifts(const trace::Dialect& dialect, uint16_t event) const {
+  if (!symbols().MayAnyHaveMoved()) return absl::OkStatus();
+  constexpr size_t kEnough = 4096;  // of a domain
+  absl::flat_hash_map<DomainId, std::vector<Address>> sampled;
+  const auto collect = [&sampled](correlate::SampleSource& samples) {
+    while (const auto sample = samples.Next()) {
+      if (sample->mode != Mode::kKernel) continue;
+      std::vector<Address>& addresses = sampled[sample->vcpu.domain];
+      if (addresses.size() < kEnough) addresses.push_back(sample->address);
+    }
+  };
+  if (from_trace_) {
+    correlate::ExitSamples samples(input_->trace, dialect.vendor);
+    collect(samples);
+  } else {
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        RecordedSamples samples,
+        RecordedSamples::Open(*recording(), {.event = event}, /*processes=*/nullptr));
+    collect(samples);
+  }
+  for (const auto& [domain, addresses] : sampled) {
+    if (auto found = symbols().FindShift(domain, addresses)) Warn({*std::move(found)});
+  }
   return absl::OkStatus();
 }
 

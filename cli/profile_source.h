@@ -55,6 +55,9 @@ class ProfileSource {
   report::CodeLines LinesOf(DomainId domain, Mode mode, ProcessSpace space, Address address) const;
 
  private:
+  // Finds where kernels were of which only the files are known, and says so on stderr.
+  absl::Status FindShifts(const trace::Dialect& dialect, uint16_t event) const;
+
   bool from_trace_ = false;
   std::optional<recording::Recording> bare_;  // a recording without a trace
   std::optional<TraceInput> input_;

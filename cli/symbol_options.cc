@@ -1,31 +1,47 @@
 #include "cli/symbol_options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "cli/domain_names.h"
+#include "cli/symbol_config.h"
 
 namespace xenoscope::cli {
 namespace {
 
-// Puts the sources that the user named before those of the recording.
+constexpr const char* kNoServer = "none";
+
+// Whether what the user wrote is for this recording at all.
+enum class Insist : bool {
+  kNo,   // in a file for all recordings: what is not of this one is passed over
+  kYes,  // on the command line
+};
+
+// Puts the sources that the user named before those that are there.
 absl::Status AddGiven(const recording::RecordingInfo* info, const std::vector<std::string>& given,
-                      symbolizer::SourceKind kind, symbolizer::SymbolSources& sources) {
+                      symbolizer::SourceKind kind, Insist insist,
+                      symbolizer::SymbolSources& sources) {
   for (const std::string& text : given) {
     symbolizer::SymbolSource source;
     source.domain = symbolizer::kEveryDomain;
     source.kind = kind;
     source.path = text;
-    source.required = true;
+    source.required = insist == Insist::kYes;
     const size_t equals = text.find('=');
     if (std::error_code ignored;
         equals != std::string::npos && !std::filesystem::exists(text, ignored)) {
-      XENOSCOPE_ASSIGN_OR_RETURN(source.domain, ChooseDomain(info, text.substr(0, equals)));
+      const auto domain = ChooseDomain(info, text.substr(0, equals));
+      if (!domain.ok() && insist == Insist::kNo) continue;
+      if (!domain.ok()) return domain.status();
+      source.domain = *domain;
       source.path = text.substr(equals + 1);
     }
     sources.sources.insert(sources.sources.begin(), std::move(source));
@@ -34,19 +50,23 @@ absl::Status AddGiven(const recording::RecordingInfo* info, const std::vector<st
 }
 
 // "web1:kernel=vmlinux,modules=FILE,root=DIR,exe=FILE"
-absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& text,
+absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& text, Insist insist,
                       symbolizer::SymbolSources& sources) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) {
     return InvalidError("--guest {}: it wants DOMAIN:KEY=VALUE,...", text);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const DomainId domain, ChooseDomain(info, text.substr(0, colon)));
+  const auto chosen = ChooseDomain(info, text.substr(0, colon));
+  if (!chosen.ok() && insist == Insist::kNo) return absl::OkStatus();
+  if (!chosen.ok()) return chosen.status();
+  const DomainId domain = *chosen;
   const std::vector<std::string> fields = absl::StrSplit(text.substr(colon + 1), ',');
   for (const std::string& field : fields) {
     const size_t equals = field.find('=');
     const std::string key = field.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : field.substr(equals + 1);
-    symbolizer::SymbolSource source{.domain = domain, .path = value, .required = true};
+    symbolizer::SymbolSource source{
+        .domain = domain, .path = value, .required = insist == Insist::kYes};
     if (value.empty()) return InvalidError("--guest {}: {} has no value", text, key);
     if (key == "root") {
       sources.roots.push_back({domain, value});
@@ -65,6 +85,38 @@ absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& t
     sources.sources.insert(sources.sources.begin(), std::move(source));
   }
   return absl::OkStatus();
+}
+
+absl::Status AddAll(const SymbolOptions& options, const recording::RecordingInfo* info,
+                    Insist insist, symbolizer::SymbolSources& sources) {
+  XENOSCOPE_RETURN_IF_ERROR(
+      AddGiven(info, options.kernels, symbolizer::SourceKind::kKernel, insist, sources));
+  XENOSCOPE_RETURN_IF_ERROR(
+      AddGiven(info, options.images, symbolizer::SourceKind::kImage, insist, sources));
+  if (!options.xen.empty()) {
+    sources.sources.insert(sources.sources.begin(), {.domain = kDom0,
+                                                     .kind = symbolizer::SourceKind::kXen,
+                                                     .path = options.xen,
+                                                     .required = insist == Insist::kYes});
+  }
+  for (const std::string& guest : options.guests) {
+    XENOSCOPE_RETURN_IF_ERROR(AddGuest(info, guest, insist, sources));
+  }
+  if (!options.symfs.empty()) sources.roots.push_back({symbolizer::kEveryDomain, options.symfs});
+  return absl::OkStatus();
+}
+
+// A server that the user named, or whose name is in the environment, as elfutils' tools take it.
+std::shared_ptr<symbolizer::DebugServer> ServerOf(const std::string& named) {
+  if (named == kNoServer) return nullptr;
+  std::string urls = named;
+  if (urls.empty()) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment
+    const char* from_environment = std::getenv("DEBUGINFOD_URLS");
+    urls = from_environment == nullptr ? "" : from_environment;
+  }
+  if (urls.empty()) return nullptr;
+  return std::make_shared<symbolizer::DebugServer>(urls, isatty(STDERR_FILENO) != 0);
 }
 
 }  // namespace
@@ -90,25 +142,37 @@ void AddSymbolOptions(CLI::App& command, SymbolOptions& options) {
       .add_option("--symfs", options.symfs,
                   "DIR: files that processes ran are below it, not on this machine")
       ->check(CLI::ExistingDirectory);
+  command
+      .add_option("--debuginfod", options.debuginfod,
+                  "URL: a server that is asked for files by their build-ids; several: in quotes, "
+                  "with blanks; none: not even those of DEBUGINFOD_URLS")
+      ->allow_extra_args(false);
+  command
+      .add_option("--config", options.config,
+                  "FILE: options like these, a line each; default: ~/.config/xenoscope.conf and "
+                  "/etc/xenoscope.conf, where they are")
+      ->check(CLI::ExistingFile)
+      ->allow_extra_args(false);
+  command.add_flag("--no-cache", options.no_cache,
+                   "neither read nor write what earlier reports learned of debug information "
+                   "(~/.cache/xenoscope)");
 }
 
 absl::StatusOr<symbolizer::SymbolSources> NamedSources(const SymbolOptions& options,
                                                        const recording::RecordingInfo* info) {
   symbolizer::SymbolSources sources;
-  XENOSCOPE_RETURN_IF_ERROR(
-      AddGiven(info, options.kernels, symbolizer::SourceKind::kKernel, sources));
-  XENOSCOPE_RETURN_IF_ERROR(
-      AddGiven(info, options.images, symbolizer::SourceKind::kImage, sources));
-  if (!options.xen.empty()) {
-    sources.sources.insert(sources.sources.begin(), {.domain = kDom0,
-                                                     .kind = symbolizer::SourceKind::kXen,
-                                                     .path = options.xen,
-                                                     .required = true});
+  // What is added later comes first: the host's, the user's, the command line's.
+  const std::vector<std::string> files =
+      options.config.empty() ? SymbolConfigFiles() : options.config;
+  std::string servers;
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const SymbolOptions configured, ReadSymbolConfig(*file));
+    const absl::Status added = AddAll(configured, info, Insist::kNo, sources);
+    if (!added.ok()) return InContext(added, *file);
+    if (!configured.debuginfod.empty()) servers = configured.debuginfod;
   }
-  for (const std::string& guest : options.guests) {
-    XENOSCOPE_RETURN_IF_ERROR(AddGuest(info, guest, sources));
-  }
-  if (!options.symfs.empty()) sources.roots.push_back({symbolizer::kEveryDomain, options.symfs});
+  XENOSCOPE_RETURN_IF_ERROR(AddAll(options, info, Insist::kYes, sources));
+  sources.server = ServerOf(options.debuginfod.empty() ? servers : options.debuginfod);
   return sources;
 }
 
@@ -120,6 +184,9 @@ absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(
     symbolizer::SymbolSources recorded = symbolizer::SourcesInRecording(recording->path());
     sources.sources.insert(sources.sources.end(), recorded.sources.begin(), recorded.sources.end());
     sources.images = std::move(recorded.images);
+  }
+  if (auto directory = symbolizer::IndexCache::DefaultDirectory(); directory && !options.no_cache) {
+    sources.cache = std::make_shared<const symbolizer::IndexCache>(*std::move(directory));
   }
   XENOSCOPE_ASSIGN_OR_RETURN(symbolizer::LoadedSymbols symbols, symbolizer::LoadSymbols(sources));
   for (const std::string& warning : symbols.warnings) {

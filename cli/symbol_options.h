@@ -18,16 +18,21 @@ struct SymbolOptions {
   std::vector<std::string> guests;  // "DOMAIN:KEY=VALUE,..."
   std::string xen;
   std::string symfs;
+  std::string debuginfod;           // URLs; empty: those of the environment
+  std::vector<std::string> config;  // files; empty: those of the user and the host
+  bool no_cache = false;
   bool Given() const {
     return !kernels.empty() || !images.empty() || !guests.empty() || !xen.empty();
   }
 };
 
-// Adds --kernel, --image, --xen-syms, --guest and --symfs to a command. `options` must outlive it.
+// Adds --kernel, --image, --xen-syms, --guest, --symfs, --debuginfod, --config and
+// --no-cache to a command. `options` must outlive it.
 void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
 
-// The files and roots that the user named, the better ones first. Errors: a domain that is unknown,
-// or words that are none of --guest's.
+// The files and roots that the user named, the better ones first: on the command line, then in the
+// files of --config, where domains that are not in the recording are passed over. Errors: a domain
+// that is unknown, words that are none of --guest's, a file of --config that is damaged.
 absl::StatusOr<symbolizer::SymbolSources> NamedSources(const SymbolOptions& options,
                                                        const recording::RecordingInfo* info);
 

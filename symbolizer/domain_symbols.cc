@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "symbolizer/demangle.h"
+#include "symbolizer/kaslr_shift.h"
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -74,16 +76,53 @@ uint32_t DomainSymbols::SpaceKey(DomainId domain, Mode mode) {
 }
 
 void DomainSymbols::Add(DomainId domain, Mode mode, std::shared_ptr<const SymbolIndex> symbols,
-                        Address bias) {
+                        Address bias, std::string origin) {
   const uint32_t count = symbols->size();
   spaces_[SpaceKey(domain, mode)].images.push_back(
-      {std::move(symbols), bias, std::vector<FunctionId>(count, kNotMet)});
+      {std::move(symbols), bias, std::move(origin), std::vector<FunctionId>(count, kNotMet)});
   std::fill(memos_.begin(), memos_.end(), Memo{});
 }
 
 void DomainSymbols::AddFile(DomainId domain, Mode mode, std::shared_ptr<ImageFile> file,
                             Address bias) {
   spaces_[SpaceKey(domain, mode)].files.push_back({std::move(file), bias});
+}
+
+bool DomainSymbols::MayAnyHaveMoved() const {
+  return std::ranges::any_of(spaces_,
+                             [](const auto& space) { return space.second.may_have_moved; });
+}
+
+std::optional<std::string> DomainSymbols::FindShift(DomainId domain,
+                                                    std::span<const Address> sampled) {
+  const Space of_all = SpaceOf(domain, Mode::kKernel);
+  if (!of_all.may_have_moved || of_all.images.empty() || of_all.files.empty()) return std::nullopt;
+  const auto is_text = [](Address address) {
+    return IsBetween(address, kKernelBegin, kModulesBegin);
+  };
+  std::vector<Address> in_text;
+  std::ranges::copy_if(sampled, std::back_inserter(in_text), is_text);
+  if (in_text.empty()) return std::nullopt;
+  const std::string& image = of_all.images.front().symbols->image();
+  const auto found =
+      FindKaslrShift(*of_all.files.front().file, *of_all.images.front().symbols, in_text);
+  if (!found.ok()) {
+    return fmt::format("{}'s kernel, of which only {} is known: {}", NameOf(domain), image,
+                       Message(found.status()));
+  }
+  if (found->shift == 0) return std::nullopt;
+  // Of its own: what others have was moved elsewhere.
+  Space& space = spaces_[SpaceKey(domain, Mode::kKernel)];
+  space = of_all;
+  space.may_have_moved = false;
+  for (Image& moved : space.images) moved.bias += found->shift;
+  for (File& moved : space.files) moved.bias += found->shift;
+  std::fill(memos_.begin(), memos_.end(), Memo{});
+  return fmt::format(
+      "{}'s kernel was moved by {:#x}: then {} of {} sampled addresses are those of instructions "
+      "of "
+      "{}, and under no other shift",
+      NameOf(domain), found->shift, found->fitting, found->addresses, image);
 }
 
 void DomainSymbols::SayWhyNone(DomainId domain, Mode mode, std::string_view reason) {
@@ -218,6 +257,44 @@ std::optional<CodePlace> DomainSymbols::PlaceOf(DomainId domain, Mode mode, Proc
     return place;
   }
   return std::nullopt;
+}
+
+SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, ProcessSpace space,
+                                     Address address) {
+  SymbolOrigin origin;
+  const FunctionId function = mode == Mode::kUser ? ResolveInProcess(domain, space, address)
+                                                  : Resolve(domain, mode, address);
+  origin.missing = Describe(function).unresolved;
+  const std::optional<CodePlace> place = PlaceOf(domain, mode, space, address);
+  if (!place) return origin;
+  if (mode == Mode::kUser && processes_.Has(space)) {
+    origin.functions = place->file->symbols_from();
+  } else {
+    for (const Image& image : SpaceOf(domain, mode).images) {
+      if (image.symbols->Find(address - image.bias) == SymbolIndex::kNoSymbol) continue;
+      origin.functions = image.origin;
+      break;
+    }
+  }
+  if (place->file == nullptr) {
+    origin.missing = "lines: an ELF file with DWARF would have them";
+    return origin;
+  }
+  origin.build_id = place->file->elf().BuildId();
+  DebugInfo* debug_info = place->file->debug_info();
+  if (debug_info == nullptr) {
+    origin.missing =
+        fmt::format("lines: {}; its package's -dbg or -dbgsym, or --debuginfod, may have it",
+                    place->file->why_no_debug_file());
+    return origin;
+  }
+  // Which companions a unit wants is known once it was read.
+  const bool known = !debug_info->FramesAt(place->address).empty();
+  if (known) origin.lines = place->file->debug_path();
+  origin.missing = fmt::format("{}", fmt::join(debug_info->Missing(), "; "));
+  if (debug_info->gave_up()) origin.missing = "its debug information is too entangled to be read";
+  if (!known && origin.missing.empty()) origin.missing = "lines: compiled without -g";
+  return origin;
 }
 
 std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address address) {

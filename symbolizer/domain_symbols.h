@@ -20,6 +20,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,15 +33,32 @@
 
 namespace xenoscope::symbolizer {
 
+// Where the answer about an address came from.
+struct SymbolOrigin {
+  std::string functions;  // the file that names it; empty: none does
+  std::string lines;      // the file that knows its line; empty: none does
+  std::string build_id;   // hexadecimal, of the ELF file; empty: not known
+  std::string missing;    // why something is, and what would help
+};
+
 class DomainSymbols : public Resolver {
  public:
   // Adds an image to a space; it lies `bias` bytes above the addresses of its index. Indexes may be
-  // shared: domains that run the same kernel need one.
-  void Add(DomainId domain, Mode mode, std::shared_ptr<const SymbolIndex> symbols,
-           Address bias = 0);
+  // shared: domains that run the same kernel need one. `origin` is the file that they are from.
+  void Add(DomainId domain, Mode mode, std::shared_ptr<const SymbolIndex> symbols, Address bias = 0,
+           std::string origin = "");
   // Adds code, lines and inlined frames to a space, from a file that lies `bias` bytes above its
   // own addresses.
   void AddFile(DomainId domain, Mode mode, std::shared_ptr<ImageFile> file, Address bias = 0);
+  // The kernel's functions are where its file has them, and KASLR may have moved it.
+  void MayHaveMoved(DomainId domain) {
+    spaces_[SpaceKey(domain, Mode::kKernel)].may_have_moved = true;
+  }
+  bool MayAnyHaveMoved() const;
+  // Puts the domain's kernel where the addresses say that it was, if it may have been moved. What
+  // was found, and why nothing was, for a user; nothing where it lies as its file has it. To be
+  // called before Resolve.
+  std::optional<std::string> FindShift(DomainId domain, std::span<const Address> sampled);
   // What is said of addresses in a space that has no image: "kptr_restrict hides ...".
   void SayWhyNone(DomainId domain, Mode mode, std::string_view reason);
 
@@ -57,6 +75,9 @@ class DomainSymbols : public Resolver {
   // address has no function.
   std::optional<CodePlace> PlaceOf(DomainId domain, Mode mode, ProcessSpace space, Address address);
 
+  // `space` counts in user mode.
+  SymbolOrigin OriginOf(DomainId domain, Mode mode, ProcessSpace space, Address address);
+
   // Kernels whose symbols do not fit the addresses resolved so far: a guest that was moved by KASLR
   // and whose symbols are those of its file, or symbols of another boot. One message each.
   std::vector<std::string> Misfits() const;
@@ -67,6 +88,7 @@ class DomainSymbols : public Resolver {
   struct Image {
     std::shared_ptr<const SymbolIndex> symbols;
     Address bias = 0;
+    std::string origin;
     std::vector<FunctionId> functions;  // of symbols, once they were met
   };
   struct File {
@@ -77,6 +99,7 @@ class DomainSymbols : public Resolver {
     std::vector<Image> images;
     std::vector<File> files;
     std::string why_none;
+    bool may_have_moved = false;
     // Of distinct addresses in the part of memory where Linux's text lies, for Misfits().
     uint64_t in_kernel_area = 0;
     uint64_t in_kernel_area_unresolved = 0;

@@ -11,13 +11,15 @@
 
 namespace xenoscope::symbolizer {
 
-absl::StatusOr<std::unique_ptr<ImageFile>> ImageFile::Open(FileContent content, std::string path,
-                                                           const FileFinder& finder) {
+absl::StatusOr<std::unique_ptr<ImageFile>> ImageFile::Open(
+    FileContent content, std::string path, const FileFinder& finder,
+    std::shared_ptr<const IndexCache> cache) {
   std::unique_ptr<ImageFile> image(new ImageFile());
   image->content_ = std::make_shared<const FileContent>(std::move(content));
   XENOSCOPE_ASSIGN_OR_RETURN(image->elf_, ElfFile::Open(image->content_->bytes()));
   image->path_ = std::move(path);
   image->finder_ = finder;
+  image->cache_ = std::move(cache);
   size_t count = 0;
   if (elf_getphdrnum(image->elf_.get(), &count) != 0) {
     return InvalidError("it is a damaged ELF file");
@@ -37,6 +39,8 @@ const FileContent* ImageFile::DebugFile() {
     if (auto found = finder_.DebugFileOf(elf_, path_); found.ok()) {
       debug_file_ = std::make_shared<const FileContent>(std::move(found->content));
       debug_file_path_ = std::move(found->path);
+    } else {
+      why_no_debug_file_ = std::string(Message(found.status()));
     }
   }
   return debug_file_.get();
@@ -51,6 +55,7 @@ absl::StatusOr<ElfSymbols> ImageFile::ReadSymbols(std::string_view image) {
 
 absl::StatusOr<ElfSymbols> ImageFile::ReadTables(std::string_view image) {
   absl::StatusOr<ElfSymbols> own = ReadElf(elf_, image);
+  symbols_from_ = path_;
   if (own.ok() && !own->only_dynamic) return own;
   const auto read = [image](Bytes bytes) -> absl::StatusOr<ElfSymbols> {
     XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(bytes));
@@ -58,7 +63,10 @@ absl::StatusOr<ElfSymbols> ImageFile::ReadTables(std::string_view image) {
   };
   if (const FileContent* debug = DebugFile()) {
     auto symbols = read(debug->bytes());
-    if (symbols.ok() && !symbols->only_dynamic) return symbols;
+    if (symbols.ok() && !symbols->only_dynamic) {
+      symbols_from_ = debug_file_path_;
+      return symbols;
+    }
   }
   if (auto small = SmallDebugFileOf(elf_); small.ok()) {
     small_debug_file_ = *std::move(small);
@@ -68,19 +76,24 @@ absl::StatusOr<ElfSymbols> ImageFile::ReadTables(std::string_view image) {
       symbols->table.functions.insert(symbols->table.functions.end(), own->table.functions.begin(),
                                       own->table.functions.end());
     }
-    if (symbols.ok()) return symbols;
+    if (symbols.ok()) {
+      symbols_from_ = path_ + " (.gnu_debugdata)";
+      return symbols;
+    }
   }
+  symbols_from_ = path_ + " (.dynsym: what it exports)";
   return own;
 }
 
 DebugInfo* ImageFile::debug_info() {
   if (opened_debug_info_) return debug_info_.get();
   opened_debug_info_ = true;
-  if (auto own = DebugInfo::Open(content_, finder_, {path_}); own.ok()) {
+  if (auto own = DebugInfo::Open(content_, finder_, {path_}, cache_); own.ok()) {
     debug_info_ = *std::move(own);
     debug_path_ = path_;
   } else if (DebugFile() != nullptr) {
-    if (auto debug = DebugInfo::Open(debug_file_, finder_, {debug_file_path_, path_}); debug.ok()) {
+    if (auto debug = DebugInfo::Open(debug_file_, finder_, {debug_file_path_, path_}, cache_);
+        debug.ok()) {
       debug_info_ = *std::move(debug);
       debug_path_ = debug_file_path_;
     }

@@ -17,6 +17,7 @@
 #include "symbolizer/elf_symbols.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
+#include "symbolizer/index_cache.h"
 
 namespace xenoscope::symbolizer {
 
@@ -32,10 +33,11 @@ struct CodePlace {
 
 class ImageFile {
  public:
-  // `path` is where the file was, for its debug file beside it. Error: not ELF, damaged, or an
-  // object file.
-  static absl::StatusOr<std::unique_ptr<ImageFile>> Open(FileContent content, std::string path,
-                                                         const FileFinder& finder);
+  // `path` is where the file was, for its debug file beside it; `cache` is for its debug
+  // information, or null. Error: not ELF, damaged, or an object file.
+  static absl::StatusOr<std::unique_ptr<ImageFile>> Open(
+      FileContent content, std::string path, const FileFinder& finder,
+      std::shared_ptr<const IndexCache> cache = nullptr);
   ImageFile(const ImageFile&) = delete;
   ImageFile& operator=(const ImageFile&) = delete;
 
@@ -49,6 +51,10 @@ class ImageFile {
   // else of .dynsym; and the entries of .plt. The names live as long as the file. Error: none, and
   // why.
   absl::StatusOr<ElfSymbols> ReadSymbols(std::string_view image);
+  // Where ReadSymbols found them, for a user: a path, and which part of that file.
+  const std::string& symbols_from() const { return symbols_from_; }
+  // Why there is no debug file, once DebugFile was called; empty: there is one.
+  const std::string& why_no_debug_file() const { return why_no_debug_file_; }
   // Lines and inlined frames, read when first asked for; null where there is no DWARF.
   DebugInfo* debug_info();
   // The file that debug_info() was read from; empty: none.
@@ -74,12 +80,15 @@ class ImageFile {
   ElfFile elf_;
   std::string path_;
   FileFinder finder_;
+  std::shared_ptr<const IndexCache> cache_;
   std::vector<Part> parts_;
   bool looked_for_debug_file_ = false;
   std::shared_ptr<const FileContent> debug_file_;
   std::optional<FileContent> small_debug_file_;
   std::string debug_file_path_;
   std::string debug_path_;
+  std::string symbols_from_;
+  std::string why_no_debug_file_;
   bool opened_debug_info_ = false;
   std::unique_ptr<DebugInfo> debug_info_;
 };

@@ -47,6 +47,10 @@ bool HasTypes(std::string_view text) {
 class Loader {
  public:
   absl::Status Load(const SymbolSources& sources) {
+    cache_ = sources.cache;
+    server_ = sources.server;
+    resolver_->processes().SetCache(cache_);
+    resolver_->processes().SetServer(server_);
     for (const SymbolSource& source : sources.sources) {
       if (source.kind == SourceKind::kModules) {
         XENOSCOPE_RETURN_IF_ERROR(Checked(source, LoadModules(source)));
@@ -131,8 +135,9 @@ class Loader {
   }
 
   absl::Status LoadElf(const SymbolSource& source, FileContent file) {
-    XENOSCOPE_ASSIGN_OR_RETURN(std::shared_ptr<ImageFile> image,
-                               ImageFile::Open(std::move(file), source.path, FileFinder()));
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        std::shared_ptr<ImageFile> image,
+        ImageFile::Open(std::move(file), source.path, FileFinder("/", "", server_), cache_));
     const ElfFile& elf = image->elf();
     const std::string build_id = elf.BuildId();
     if (source.kind == SourceKind::kImage) resolver_->processes().AddStandIn(build_id, source.path);
@@ -155,6 +160,9 @@ class Loader {
     }
     XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<Address> bias, AddTable(source, symbols.table));
     if (!bias) return absl::OkStatus();
+    if (source.kind == SourceKind::kKernel && first_[Space(source)].path == source.path) {
+      resolver_->MayHaveMoved(source.domain);
+    }
     resolver_->AddFile(source.domain, ModeOf(source.kind), std::move(image), *bias);
     return absl::OkStatus();
   }
@@ -167,7 +175,7 @@ class Loader {
     if (HasFunctions(source)) return Fit(source, table);
     XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex index, SymbolIndex::Build(table));
     resolver_->Add(source.domain, mode, std::make_shared<const SymbolIndex>(std::move(index)),
-                   source.load_bias);
+                   source.load_bias, source.path);
     if (mode != Mode::kUser) {
       first_[Space(source)] = {source.path, table.stext, table.etext, source.load_bias};
     }
@@ -232,6 +240,8 @@ class Loader {
     FileContent file;
   };
 
+  std::shared_ptr<const IndexCache> cache_;
+  std::shared_ptr<DebugServer> server_;
   std::vector<Waiting> waiting_;
   absl::flat_hash_map<std::pair<Mode, DomainId>, First> first_;
   std::unique_ptr<DomainSymbols> resolver_ = std::make_unique<DomainSymbols>();

@@ -47,6 +47,8 @@ struct SymbolSources {
   std::vector<SymbolSource> sources;  // of one domain and kind, the better ones first
   std::vector<SymbolRoot> roots;
   std::string images;  // a directory of processes' files by build-id; empty: none
+  std::shared_ptr<const IndexCache> cache;  // for debug information; null: none
+  std::shared_ptr<DebugServer> server;      // asked for what is found nowhere; null: none
 };
 
 struct LoadedSymbols {

@@ -103,21 +103,25 @@ void ProcessImages::Read(File& file) const {
   }
   auto root = roots_.find(file.domain);
   if (root == roots_.end()) root = roots_.find(kEveryDomain);
-  const FileFinder finder(root == roots_.end() ? "/" : root->second, images_);
-  const auto read = [&file](const FileFinder& from, absl::StatusOr<FileContent> content,
-                            const std::string& path) {
+  const FileFinder finder(root == roots_.end() ? "/" : root->second, images_, server_);
+  const auto read = [this, &file](const FileFinder& from, absl::StatusOr<FileContent> content,
+                                  const std::string& path) {
     return content.ok() ? ReadFrom(from, *std::move(content), path, file) : content.status();
   };
   absl::Status status = read(finder, finder.Open(file.path), file.path);
   const auto stand_in = stand_ins_.find(file.build_id);
   if (!status.ok() && stand_in != stand_ins_.end()) {
-    const FileFinder here("/", images_);
+    const FileFinder here("/", images_, server_);
     status = read(here, here.Open(stand_in->second), stand_in->second);
   }
   if (!status.ok()) {
     // What it says is of the file where it should have been.
     const absl::Status archived = read(finder, finder.OpenImage(file.build_id), file.path);
     if (archived.ok()) status = archived;
+  }
+  if (!status.ok() && server_ != nullptr) {
+    const absl::Status fetched = read(finder, finder.FetchProgram(file.build_id), file.path);
+    status = fetched.ok() ? fetched : InContext(status, Message(fetched));
   }
   if (!status.ok()) {
     file.why_not = fmt::format(
@@ -144,8 +148,8 @@ std::vector<UsedFile> ProcessImages::UsedFiles() const {
 }
 
 absl::Status ProcessImages::ReadFrom(const FileFinder& finder, FileContent content,
-                                     const std::string& path, File& file) {
-  XENOSCOPE_ASSIGN_OR_RETURN(auto image, ImageFile::Open(std::move(content), path, finder));
+                                     const std::string& path, File& file) const {
+  XENOSCOPE_ASSIGN_OR_RETURN(auto image, ImageFile::Open(std::move(content), path, finder, cache_));
   if (image->elf().BuildId() != file.build_id) {
     return NotFoundError("the file that is there now is of another build than the one that ran");
   }

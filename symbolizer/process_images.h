@@ -53,6 +53,10 @@ class ProcessImages {
   void AddStandIn(const std::string& build_id, const std::string& path);
   // A directory of files by their build-ids (kImagesInRecording).
   void SetImages(const std::string& directory) { images_ = directory; }
+  // For the debug information of files; null: none.
+  void SetCache(std::shared_ptr<const IndexCache> cache) { cache_ = std::move(cache); }
+  // Asked for files that are not on this machine; null: none is.
+  void SetServer(std::shared_ptr<DebugServer> server) { server_ = std::move(server); }
   // What the process maps; of maps that overlap the later one counts.
   void SetMaps(ProcessSpace space, std::vector<ProcessMap> maps);
   bool Has(ProcessSpace space) const { return maps_.contains(space.value); }
@@ -86,14 +90,16 @@ class ProcessImages {
   Position PositionOf(ProcessSpace space, Address address);
   void Read(File& file) const;
   // OK when the file at `path` is the one that ran and has functions, which `file` then has.
-  static absl::Status ReadFrom(const FileFinder& finder, FileContent content,
-                               const std::string& path, File& file);
+  absl::Status ReadFrom(const FileFinder& finder, FileContent content, const std::string& path,
+                        File& file) const;
 
   std::vector<File> files_;
   absl::flat_hash_map<std::string, uint32_t> numbers_;
   absl::flat_hash_map<std::string, std::string> stand_ins_;  // by build-id
   absl::flat_hash_map<DomainId, std::string> roots_;
   std::string images_;
+  std::shared_ptr<const IndexCache> cache_;
+  std::shared_ptr<DebugServer> server_;
   absl::flat_hash_map<uint32_t, std::vector<ProcessMap>> maps_;
 };
 

@@ -4,6 +4,8 @@
 //   symbolize FILE < ADDRESSES        as `llvm-symbolizer -f -i` prints them, without columns
 //   symbolize --names FILE < ADDRESSES   the symbol table's functions alone, a line each
 //   symbolize --lookups FILE N        how long N lookups take once all is read, and the memory
+//
+// --cache DIR before these: what was read of debug information is kept there, as reports do.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -42,9 +44,12 @@ struct Image {
   DebugInfo* debug_info;
 };
 
+std::shared_ptr<const IndexCache> cache;  // NOLINT(*-avoid-non-const-global-variables)
+
 absl::StatusOr<Image> Open(const std::string& path) {
   XENOSCOPE_ASSIGN_OR_RETURN(FileContent content, FileContent::Open(path));
-  XENOSCOPE_ASSIGN_OR_RETURN(auto file, ImageFile::Open(std::move(content), path, FileFinder()));
+  XENOSCOPE_ASSIGN_OR_RETURN(auto file,
+                             ImageFile::Open(std::move(content), path, FileFinder(), cache));
   XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, file->ReadSymbols(path));
   XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex names, SymbolIndex::Build(symbols.table));
   DebugInfo* debug_info = file->debug_info();
@@ -153,7 +158,12 @@ int main(int argc, char** argv) {
   using xenoscope::symbolizer::Print;
   using xenoscope::symbolizer::PrintNames;
   using xenoscope::symbolizer::TimeLookups;
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() > 2 && arguments[0] == "--cache") {
+    xenoscope::symbolizer::cache =
+        std::make_shared<const xenoscope::symbolizer::IndexCache>(arguments[1]);
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
   absl::Status status;
   size_t count = 0;
   if (arguments.size() == 1) {
@@ -167,7 +177,7 @@ int main(int argc, char** argv) {
   } else {
     std::fputs(
         "symbolize FILE < ADDRESSES | symbolize --names FILE < ADDRESSES | "
-        "symbolize --lookups FILE N\n",
+        "symbolize --lookups FILE N; --cache DIR before these\n",
         stderr);
     return 2;
   }

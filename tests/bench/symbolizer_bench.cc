@@ -20,7 +20,7 @@ namespace {
 
 constexpr Address kBase = 0xffffffff81000000;
 constexpr Address kMeanLength = 300;
-constexpr size_t kFunctions = 50'000;  // as many as Debian's kernel has
+constexpr size_t kFunctions = 150'000;  // as many as Debian's kernel and all its modules have
 
 // A kallsyms of the size of a distribution's kernel.
 std::string Kallsyms() {

@@ -1,0 +1,89 @@
+#include "cli/symbol_config.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/nearest.h"
+
+namespace xenoscope::cli {
+namespace {
+
+constexpr const char* kOfHost = "/etc/xenoscope.conf";
+constexpr const char* kName = "xenoscope.conf";
+
+// One line as CLI11 reads them; several values, as of arrays, are none of ours.
+class LineReader : public CLI::ConfigBase {
+ public:
+  LineReader() { arrayBounds('\0', '\0')->arrayDelimiter('\0'); }
+};
+
+absl::Status Take(const CLI::ConfigItem& item, SymbolOptions& options) {
+  static constexpr std::string_view kKeys[] = {"kernel",   "image", "guest",
+                                               "xen-syms", "symfs", "debuginfod"};
+  const std::string value = item.inputs.empty() ? std::string() : item.inputs.front();
+  if (std::ranges::find(kKeys, item.name) == std::end(kKeys)) {
+    return InvalidError("no option {}{}", item.name, DidYouMean(item.name, kKeys));
+  }
+  if (!item.parents.empty() || item.inputs.size() != 1 || value.empty()) {
+    return InvalidError("it wants {} = \"VALUE\"", item.name);
+  }
+  if (item.name == "kernel") options.kernels.push_back(value);
+  if (item.name == "image") options.images.push_back(value);
+  if (item.name == "guest") options.guests.push_back(value);
+  if (item.name == "xen-syms") options.xen = value;
+  if (item.name == "symfs") options.symfs = value;
+  if (item.name == "debuginfod") options.debuginfod = value;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SymbolOptions> ReadSymbolConfig(const std::string& path) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  std::istringstream text{std::string(AsText(file.bytes()))};
+  SymbolOptions options;
+  std::string line;
+  for (int number = 1; std::getline(text, line); ++number) {
+    const std::string where = fmt::format("{}:{}", path, number);
+    if (const size_t first = line.find_first_not_of(" \t\r");
+        first == std::string::npos || line[first] == '#') {
+      continue;
+    }
+    if (line.find('=') == std::string::npos) {
+      return InvalidError("{}: it wants OPTION = \"VALUE\"", where);
+    }
+    std::istringstream one(line);
+    for (const CLI::ConfigItem& item : LineReader().from_config(one)) {
+      if (const absl::Status status = Take(item, options); !status.ok()) {
+        return InContext(status, where);
+      }
+    }
+  }
+  return options;
+}
+
+std::vector<std::string> SymbolConfigFiles() {
+  std::vector<std::string> files;
+  // NOLINTBEGIN(concurrency-mt-unsafe): nobody changes the environment
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  // NOLINTEND(concurrency-mt-unsafe)
+  if (config != nullptr && *config == '/') {
+    files.push_back(fmt::format("{}/{}", config, kName));
+  } else if (home != nullptr && *home == '/') {
+    files.push_back(fmt::format("{}/.config/{}", home, kName));
+  }
+  files.emplace_back(kOfHost);
+  std::error_code ignored;
+  std::erase_if(files, [&ignored](const std::string& path) {
+    return !std::filesystem::exists(path, ignored);
+  });
+  return files;
+}
+
+}  // namespace xenoscope::cli
