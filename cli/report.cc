@@ -14,6 +14,7 @@
 #include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/profile_source.h"
+#include "cli/report_origins.h"
 #include "cli/report_with_trace.h"
 #include "correlate/profile.h"
 #include "report/column_words.h"
@@ -41,6 +42,7 @@ struct Options {
   std::string weight;  // empty: cycles, where the event counts time
   std::string output;  // empty: standard output
   bool help_columns = false;
+  bool origins = false;
 };
 
 std::string By(const Options& options) {
@@ -52,6 +54,11 @@ absl::Status Report(const Options& options) {
   if (options.help_columns) return WriteStdout(report::ColumnWordsText());
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   report::ProfileReport out;
+  if (options.origins) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::string text,
+                               OriginsReport(source, options.profile, options.format, out));
+    return options.output.empty() ? WriteStdout(text) : WriteFile(options.output, text);
+  }
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(By(options)));
   out.by = report::ColumnsFor(format, std::move(out.by));
@@ -95,6 +102,10 @@ absl::Status Report(const Options& options) {
 
 void Check(const Options& options) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
+  if (options.origins && options.format != "text" && options.format != "csv" &&
+      options.format != "json") {
+    throw CLI::ValidationError("--origins", "as text, csv or json only");
+  }
   const auto by = report::ParseDimensions(By(options));
   if (!by.ok()) throw CLI::ValidationError("--by", std::string(Message(by.status())));
   if (!report::IsSortKey(*by, options.sort)) {
@@ -187,6 +198,9 @@ void AddReport(CLI::App& app, Run& run) {
       ->check(CLI::IsMember({"cycles", "samples"}));
   command->add_option("-o,--output", options->output, "into this file");
   command->add_flag("--help-columns", options->help_columns, "what each column means");
+  command->add_flag("--origins", options->origins,
+                    "not the profile: from which files its functions and lines come, and what is "
+                    "missing");
   AddSymbolOptions(*command, options->profile.symbols);
   command->footer(
       "Example:\n"

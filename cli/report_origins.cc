@@ -1,0 +1,60 @@
+#include "cli/report_origins.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "correlate/profile.h"
+#include "report/origins_view.h"
+#include "report/table_csv.h"
+#include "report/table_json.h"
+#include "report/table_text.h"
+#include "report/terminal.h"
+
+namespace xenoscope::cli {
+
+absl::StatusOr<std::string> OriginsReport(const ProfileSource& source,
+                                          const ProfileRequest& request, const std::string& format,
+                                          report::ProfileReport& out) {
+  using correlate::Dimension;
+  out.by = {Dimension::kDomain, Dimension::kMode, Dimension::kProcess, Dimension::kImage,
+            Dimension::kAddress};
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out));
+  using Key = std::tuple<DomainId, Mode, std::string, std::string, std::string, std::string>;
+  std::map<Key, report::OriginRow> rows;
+  for (const correlate::ProfileRow& row : out.result.rows) {
+    symbolizer::SymbolOrigin origin =
+        source.symbols().OriginOf(row.domain, row.mode, row.process, row.address);
+    report::OriginRow& sum =
+        rows[{row.domain, row.mode, row.image, origin.functions, origin.lines, origin.missing}];
+    sum.samples += row.samples;
+    sum.share += row.share;
+    if (!sum.image.empty()) continue;
+    const std::string name = source.DomainName(row.domain);
+    sum.domain = name.empty() ? ToString(row.domain) : name;
+    sum.mode = row.mode;
+    sum.image = row.image;
+    sum.functions = std::move(origin.functions);
+    sum.lines = std::move(origin.lines);
+    sum.build_id = std::move(origin.build_id);
+    sum.missing = std::move(origin.missing);
+  }
+  std::vector<report::OriginRow> listed;
+  listed.reserve(rows.size());
+  for (auto& [key, row] : rows) listed.push_back(std::move(row));
+  const report::Table table = report::OriginsTable(std::move(listed));
+  if (format == "csv") return report::ToCsv(table);
+  if (format == "json") {
+    nlohmann::ordered_json document;
+    document["origins"] = report::ToJson(table);
+    return report::Dump(document);
+  }
+  report::TextStyle style = report::StdoutStyle();
+  style.figures_first = true;
+  return report::ToText(table, style);
+}
+
+}  // namespace xenoscope::cli

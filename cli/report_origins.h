@@ -1,0 +1,17 @@
+// `report --origins`: where the names of samples come from, by the profile of all addresses.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/profile_source.h"
+#include "report/profile_view.h"
+
+namespace xenoscope::cli {
+
+// As text, csv or json. Errors: as ProfileSource::Profile.
+absl::StatusOr<std::string> OriginsReport(const ProfileSource& source,
+                                          const ProfileRequest& request, const std::string& format,
+                                          report::ProfileReport& out);
+
+}  // namespace xenoscope::cli
