@@ -152,8 +152,8 @@ uint32_t FrameTableWriter::Frame(Text function, Text file, uint32_t line, uint32
 
 void FrameTableWriter::Add(Address start, const std::vector<CodeFrame>& frames) {
   uint32_t frame = FrameTable::kNothing;
-  for (auto at = frames.rbegin(); at != frames.rend(); ++at) {
-    frame = Frame(Keep(at->function), Keep(at->file), at->line, frame);
+  for (size_t i = frames.size(); i-- > 0;) {
+    frame = Frame(Keep(frames[i].function), Keep(frames[i].file), frames[i].line, frame);
   }
   Add(start, frame);
 }
