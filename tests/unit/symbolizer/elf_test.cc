@@ -1,4 +1,5 @@
 // ELF symbols and DWARF against other programs that read them: nm and eu-addr2line.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -177,10 +178,8 @@ void ExpectAgreesWithAddr2line(const std::string& path) {
   size_t inlined = 0;
   const auto compare = [&](const SymbolLine& function) {
     for (Address at = function.address; at < function.address + function.size; ++at) {
-      char address[32];
-      std::snprintf(address, sizeof address, "0x%llx", static_cast<unsigned long long>(at));
       std::string expected =
-          OutputOf(std::string("eu-addr2line -f -i -C -e ") + kSubject + " " + address);
+          OutputOf(fmt::format("eu-addr2line -f -i -C -e {} {:#x}", kSubject, at));
       if (expected.empty()) return;
       // It adds the column, and " inlined at ... in ..." to names of inlined functions.
       std::string plain;
@@ -193,7 +192,7 @@ void ExpectAgreesWithAddr2line(const std::string& path) {
         plain += std::string(line) + "\n";
       });
       const std::vector<CodeFrame> frames = (*debug_info)->FramesAt(at);
-      ASSERT_EQ(Written(frames), plain) << "at " << address;
+      ASSERT_EQ(Written(frames), plain) << "at " << std::hex << at;
       ++compared;
       inlined += frames.size() > 1 ? 1 : 0;
     }
