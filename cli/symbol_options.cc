@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -162,13 +163,13 @@ absl::StatusOr<symbolizer::SymbolSources> NamedSources(const SymbolOptions& opti
                                                        const recording::RecordingInfo* info) {
   symbolizer::SymbolSources sources;
   // What is added later comes first: the host's, the user's, the command line's.
-  const std::vector<std::string> files =
-      options.config.empty() ? SymbolConfigFiles() : options.config;
+  std::vector<std::string> files = options.config.empty() ? SymbolConfigFiles() : options.config;
+  std::ranges::reverse(files);
   std::string servers;
-  for (auto file = files.rbegin(); file != files.rend(); ++file) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const SymbolOptions configured, ReadSymbolConfig(*file));
+  for (const std::string& file : files) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const SymbolOptions configured, ReadSymbolConfig(file));
     const absl::Status added = AddAll(configured, info, Insist::kNo, sources);
-    if (!added.ok()) return InContext(added, *file);
+    if (!added.ok()) return InContext(added, file);
     if (!configured.debuginfod.empty()) servers = configured.debuginfod;
   }
   XENOSCOPE_RETURN_IF_ERROR(AddAll(options, info, Insist::kYes, sources));
