@@ -32,7 +32,7 @@ class KaslrShiftTest : public ::testing::Test {
   std::vector<Address> Instructions(size_t count, Address shift) {
     std::vector<Address> addresses;
     while (addresses.size() < count) {
-      const uint32_t function = static_cast<uint32_t>(random_() % symbols_.size());
+      const auto function = static_cast<uint32_t>(random_() % symbols_.size());
       const Address start = symbols_.Start(function);
       const auto starts =
           InstructionStarts(kernel_->CodeAt(start, symbols_.End(function) - start), start);
