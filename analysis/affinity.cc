@@ -22,16 +22,7 @@ class Affinity final : public Mergeable<Affinity> {
 
   void OnRun(const RunInterval& interval) override {
     if (interval.state != RunState::kRunning) return;
-    Stays& stays = vcpus_.At(interval.vcpu_index, interval.vcpu);
-    if (stays.last && interval.pcpu == stays.last->pcpu) return;
-    if (!stays.first) {
-      stays.first = Stay{interval.pcpu, interval.range.begin};
-    } else if (!stays.first_end) {
-      stays.first_end = interval.range.begin;
-    } else {
-      stays.Add(*stays.last, interval.range.begin);
-    }
-    stays.last = Stay{interval.pcpu, interval.range.begin};
+    vcpus_.At(interval.vcpu_index, interval.vcpu).Begin({interval.pcpu, interval.range.begin});
   }
 
   void Finish(Tsc end) override {
@@ -41,36 +32,18 @@ class Affinity final : public Mergeable<Affinity> {
     });
   }
 
-  // Where the vCPU goes on where it was, the earlier last stay and the later first one are one.
+  // What came later is told once more to what was before: its first stay may go on with the last.
   void Merge(Affinity& earlier) {
     vcpus_.Absorb(earlier.vcpus_, [](Stays& stays, Stays& before) {
-      for (const auto& [pcpu, stat] : before.by_pcpu) stays.by_pcpu[pcpu].Merge(stat);
-      if (!before.first) return;
-      if (!stays.first) {
-        stays.first = before.first;
-        stays.first_end = before.first_end;
-        stays.last = before.last;
-        return;
-      }
-      const bool goes_on = before.last->pcpu == stays.first->pcpu;
-      if (!before.first_end) {  // its only one
-        if (goes_on) {
-          stays.first = before.first;
-          if (!stays.first_end) stays.last = before.first;
-          return;
+      if (stays.first) {
+        before.Begin(*stays.first);
+        if (stays.first_end) {
+          before.EndLast(*stays.first_end);
+          before.last = stays.last;
         }
-        before.first_end = stays.first->since;
-      } else if (!goes_on) {
-        stays.Add(*before.last, stays.first->since);
       }
-      const Stay middle = goes_on ? *before.last : *stays.first;
-      if (stays.first_end) {
-        stays.Add(middle, *stays.first_end);
-      } else {
-        stays.last = middle;
-      }
-      stays.first = before.first;
-      stays.first_end = before.first_end;
+      for (const auto& [pcpu, stat] : stays.by_pcpu) before.by_pcpu[pcpu].Merge(stat);
+      stays = std::move(before);
     });
   }
 
@@ -103,6 +76,25 @@ class Affinity final : public Mergeable<Affinity> {
     std::map<PcpuId, Stat> by_pcpu;  // the others
 
     void Add(const Stay& stay, Tsc end) { by_pcpu[stay.pcpu].Add(end - stay.since); }
+
+    // It runs there from then on.
+    void Begin(const Stay& stay) {
+      if (last && last->pcpu == stay.pcpu) return;
+      if (last) {
+        EndLast(stay.since);
+      } else {
+        first = stay;
+      }
+      last = stay;
+    }
+
+    void EndLast(Tsc end) {
+      if (first_end) {
+        Add(*last, end);
+      } else {
+        first_end = end;
+      }
+    }
   };
 
   PerVcpu<Stays> vcpus_;

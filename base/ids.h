@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace xenoscope {
 
@@ -44,6 +45,8 @@ inline constexpr bool IsIdle(VcpuRef ref) { return ref.domain == kIdleDomain; }
 
 // "d3", "idle", "xen": how reports name a domain that has no name.
 std::string ToString(DomainId domain);
+// The domain's name, or where it has none as above.
+std::string DomainLabel(DomainId domain, std::string_view name);
 // "d3v1", "idle v0" as "idle/0".
 std::string ToString(VcpuRef ref);
 

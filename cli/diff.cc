@@ -116,7 +116,7 @@ absl::Status RunDiff(const Options& options) {
   selection.threshold = options.threshold / 100;
   selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, InFormat(options, diff, selection));
-  return options.output.empty() ? WriteStdout(text) : WriteFile(options.output, text);
+  return WriteOutput(options.output, text);
 }
 
 void Check(Options& options) {

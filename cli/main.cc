@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
+#include "cli/described_options.h"
 
 namespace {
 
@@ -45,7 +46,7 @@ std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
   const std::string& argument = extras.front();
   if (!Named(app).get_parent() && !argument.starts_with('-')) {
     std::vector<std::string_view> names;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::App* command : xenoscope::cli::CommandsOf(app)) {
       names.push_back(command->get_name());
     }
     const std::string hint = xenoscope::DidYouMean(argument, names);

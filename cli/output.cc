@@ -34,6 +34,10 @@ absl::Status WriteFile(const std::string& path, std::string_view text) {
   return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
 }
 
+absl::Status WriteOutput(const std::string& path, std::string_view text) {
+  return path.empty() ? WriteStdout(text) : WriteFile(path, text);
+}
+
 bool StdoutIsTerminal() { return isatty(STDOUT_FILENO) != 0; }
 
 }  // namespace xenoscope::cli

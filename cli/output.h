@@ -16,6 +16,8 @@ absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece);
 
 // Errors name the file.
 absl::Status WriteFile(const std::string& path, std::string_view text);
+// What `-o path` asks for: standard output where `path` is empty.
+absl::Status WriteOutput(const std::string& path, std::string_view text);
 
 // Whether standard output is a terminal, where bytes that are no text would do harm.
 bool StdoutIsTerminal();

@@ -81,8 +81,8 @@ std::string SamplesByDomain(const recording::RecordingInfo& info) {
       if (stream.vcpu.domain == domain.id) kept += stream.kept;
     }
     if (kept == 0 && domain.role == recording::Role::kNone) continue;
-    const std::string name = domain.name.empty() ? ToString(domain.id) : domain.name;
-    parts.push_back(fmt::format("{} of {}{}", kept, name, domain.died ? " (died)" : ""));
+    parts.push_back(fmt::format("{} of {}{}", kept, DomainLabel(domain.id, domain.name),
+                                domain.died ? " (died)" : ""));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -53,16 +53,19 @@ std::string By(const Options& options) {
 absl::Status Report(const Options& options) {
   if (options.help_columns) return WriteStdout(report::ColumnWordsText());
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
+  const report::TextStyle style =
+      options.output.empty() ? report::StdoutStyle() : report::TextStyle();
   report::ProfileReport out;
   if (options.origins) {
     XENOSCOPE_ASSIGN_OR_RETURN(const std::string text,
-                               OriginsReport(source, options.profile, options.format, out));
-    return options.output.empty() ? WriteStdout(text) : WriteFile(options.output, text);
+                               OriginsReport(source, options.profile, options.format, style, out));
+    return WriteOutput(options.output, text);
   }
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(By(options)));
   out.by = report::ColumnsFor(format, std::move(out.by));
   report::ProfileFormatOptions write;
+  write.style = style;
   report::ProfileSelection& selection = write.selection;
   selection.sort = options.sort;
   selection.threshold = options.threshold / 100;
@@ -84,7 +87,7 @@ absl::Status Report(const Options& options) {
   if (format.name == report::kHtml) {
     XENOSCOPE_ASSIGN_OR_RETURN(const std::string page,
                                HtmlReport(source, options.profile, write, out));
-    return options.output.empty() ? WriteStdout(page) : WriteFile(options.output, page);
+    return WriteOutput(options.output, page);
   }
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, out));
   report::KeepWhere(options.wheres, out);
@@ -95,9 +98,8 @@ absl::Status Report(const Options& options) {
   }
   write.weight = weigh_time ? report::FlameWeight::kCycles : report::FlameWeight::kSamples;
   write.title += ": " + out.event;
-  if (options.output.empty()) write.style = report::StdoutStyle();
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, format.write(out, write));
-  return options.output.empty() ? WriteStdout(text) : WriteFile(options.output, text);
+  return WriteOutput(options.output, text);
 }
 
 void Check(const Options& options) {
@@ -198,9 +200,14 @@ void AddReport(CLI::App& app, Run& run) {
       ->check(CLI::IsMember({"cycles", "samples"}));
   command->add_option("-o,--output", options->output, "into this file");
   command->add_flag("--help-columns", options->help_columns, "what each column means");
-  command->add_flag("--origins", options->origins,
-                    "not the profile: from which files its functions and lines come, and what is "
-                    "missing");
+  CLI::Option* const origins =
+      command->add_flag("--origins", options->origins,
+                        "not the profile: from which files its functions and lines come, and what "
+                        "is missing; of all samples");
+  for (const char* const of_rows :
+       {"--by", "--domain", "--where", "--sort", "--limit", "--threshold", "--weight"}) {
+    origins->excludes(of_rows);
+  }
   AddSymbolOptions(*command, options->profile.symbols);
   command->footer(
       "Example:\n"

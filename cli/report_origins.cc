@@ -12,13 +12,12 @@
 #include "report/table_csv.h"
 #include "report/table_json.h"
 #include "report/table_text.h"
-#include "report/terminal.h"
 
 namespace xenoscope::cli {
 
 absl::StatusOr<std::string> OriginsReport(const ProfileSource& source,
                                           const ProfileRequest& request, const std::string& format,
-                                          report::ProfileReport& out) {
+                                          report::TextStyle style, report::ProfileReport& out) {
   using correlate::Dimension;
   out.by = {Dimension::kDomain, Dimension::kMode, Dimension::kProcess, Dimension::kImage,
             Dimension::kAddress};
@@ -33,8 +32,7 @@ absl::StatusOr<std::string> OriginsReport(const ProfileSource& source,
     sum.samples += row.samples;
     sum.share += row.share;
     if (!sum.image.empty()) continue;
-    const std::string name = source.DomainName(row.domain);
-    sum.domain = name.empty() ? ToString(row.domain) : name;
+    sum.domain = DomainLabel(row.domain, source.DomainName(row.domain));
     sum.mode = row.mode;
     sum.image = row.image;
     sum.functions = std::move(origin.functions);
@@ -52,7 +50,6 @@ absl::StatusOr<std::string> OriginsReport(const ProfileSource& source,
     document["origins"] = report::ToJson(table);
     return report::Dump(document);
   }
-  report::TextStyle style = report::StdoutStyle();
   style.figures_first = true;
   return report::ToText(table, style);
 }

@@ -6,12 +6,13 @@
 #include "absl/status/statusor.h"
 #include "cli/profile_source.h"
 #include "report/profile_view.h"
+#include "report/table_text.h"
 
 namespace xenoscope::cli {
 
 // As text, csv or json. Errors: as ProfileSource::Profile.
 absl::StatusOr<std::string> OriginsReport(const ProfileSource& source,
                                           const ProfileRequest& request, const std::string& format,
-                                          report::ProfileReport& out);
+                                          report::TextStyle style, report::ProfileReport& out);
 
 }  // namespace xenoscope::cli

@@ -59,20 +59,13 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   return at->second;
 }
 
-uint32_t Profile::Intern(std::string_view text) {
-  const auto [at, is_new] =
-      name_index_.try_emplace(std::string(text), static_cast<uint32_t>(names_.size()));
-  if (is_new) names_.emplace_back(text);
-  return at->second;
-}
-
 Profile::Names Profile::NamesOf(const PlacedSample& placed) {
   const FunctionId id = FunctionOf(placed, *resolver_);
   const Function& function = resolver_->Describe(id);
   if (!function.unresolved.empty()) unresolved_[function.unresolved] += 1;
   const auto found = names_of_function_.find(id.value);
   if (found != names_of_function_.end()) return found->second;
-  const Names names{Intern(function.image), Intern(function.name)};
+  const Names names{names_.Of(function.image), names_.Of(function.name)};
   names_of_function_[id.value] = names;
   return names;
 }
@@ -200,8 +193,8 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
     row.process = {static_cast<uint32_t>(at(Dimension::kProcess))};
     row.stack = static_cast<uint32_t>(at(Dimension::kStack));
     if (&rows == &rows_) {
-      if (Has(Dimension::kImage)) row.image = names_[at(Dimension::kImage)];
-      if (Has(Dimension::kFunction)) row.function = names_[at(Dimension::kFunction)];
+      if (Has(Dimension::kImage)) row.image = names_.all()[at(Dimension::kImage)];
+      if (Has(Dimension::kFunction)) row.function = names_.all()[at(Dimension::kFunction)];
     }
     PostStratified estimate;
     for (const Part& part : rows.parts[i]) {

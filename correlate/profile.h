@@ -17,6 +17,7 @@
 #include "base/mode.h"
 #include "base/process_space.h"
 #include "base/resolver.h"
+#include "base/text_numbers.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
 #include "correlate/estimate.h"
@@ -141,7 +142,6 @@ class Profile : public PlacingObserver {
 
   // What no trace measures is one stratum, whosever it is.
   uint32_t StratumOf(VcpuRef vcpu, Context context);
-  uint32_t Intern(std::string_view text);
   Names NamesOf(const PlacedSample& placed);
   bool Has(Dimension dimension) const { return asked_[static_cast<size_t>(dimension)]; }
   void Close(VcpuRef vcpu, Cluster& cluster);
@@ -164,8 +164,7 @@ class Profile : public PlacingObserver {
   absl::flat_hash_map<VcpuRef, Cluster> clusters_;
   absl::flat_hash_map<DomainId, double> cluster_squares_;  // by domain: sum of n_c^2
   Stacks stacks_;
-  std::vector<std::string> names_;
-  absl::flat_hash_map<std::string, uint32_t> name_index_;
+  TextNumbers names_;
   absl::flat_hash_map<uint32_t, Names> names_of_function_;
   absl::flat_hash_map<std::string, double> unresolved_;
   double samples_ = 0;

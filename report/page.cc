@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/error.h"
+#include "base/text_numbers.h"
 #include "report/column_words.h"
 #include "report/markup.h"
 #include "report/table_json.h"
@@ -45,20 +45,6 @@ std::string ForElement(const std::string& json) {
   return out;
 }
 
-class Texts {
- public:
-  uint64_t Number(const std::string& text) {
-    const auto [at, is_new] = index_.try_emplace(text, texts_.size());
-    if (is_new) texts_.push_back(text);
-    return at->second;
-  }
-  const std::vector<std::string>& all() const { return texts_; }
-
- private:
-  std::vector<std::string> texts_;
-  absl::flat_hash_map<std::string, uint64_t> index_;
-};
-
 double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
 }  // namespace
@@ -94,8 +80,7 @@ ordered_json PageDomains(const ProfileReport& report, const correlate::ProfileRe
   }
   ordered_json out = ordered_json::array();
   for (const ProfileRow& row : report.result.domains) {
-    const std::string name = report.domain_name(row.domain);
-    out.push_back({{"name", name.empty() ? ToString(row.domain) : name},
+    out.push_back({{"name", DomainLabel(row.domain, report.domain_name(row.domain))},
                    {"domid", row.domain.value},
                    {"samples", row.samples},
                    {"share", row.share},
@@ -114,7 +99,7 @@ std::vector<Dimension> PageColumns() {
 
 ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
                        size_t most) {
-  Texts texts;
+  TextNumbers texts;
   ordered_json columns = ordered_json::array();
   for (const Dimension dimension : PageColumns()) columns.push_back(ToString(dimension));
 
@@ -125,12 +110,12 @@ ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResu
     std::vector<uint64_t> names;
     const correlate::Stack outermost_first(stack.rbegin(), stack.rend());
     for (const correlate::StackFrame& frame : outermost_first) {
-      names.push_back(texts.Number(Printable(report.function_of(frame.function).name)));
+      names.push_back(texts.Of(Printable(report.function_of(frame.function).name)));
       names.push_back(static_cast<uint64_t>(frame.mode));
     }
     stack_of.push_back(stack_index.try_emplace(std::move(names), stack_index.size()).first->second);
   }
-  const uint64_t rest = texts.Number("[others, each of a smaller share]");
+  const uint64_t rest = texts.Of("[others, each of a smaller share]");
 
   std::vector<const ProfileRow*> rows;
   for (const ProfileRow& row : flame.rows) rows.push_back(&row);
@@ -142,8 +127,6 @@ ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResu
     double variance = 0;
   };
   std::map<std::vector<uint64_t>, Sums> sums;
-  ProfileReport named = report;  // its stacks are those of `flame`
-  named.result.stacks = flame.stacks;
   for (size_t i = 0; i < rows.size(); ++i) {
     const ProfileRow& row = *rows[i];
     std::vector<uint64_t> key;
@@ -157,7 +140,7 @@ ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResu
       } else if (i >= most && dimension == Dimension::kImage) {
         key.push_back(rest);
       } else {
-        key.push_back(texts.Number(Printable(DimensionText(named, row, dimension))));
+        key.push_back(texts.Of(Printable(DimensionText(report, row, dimension))));
       }
     }
     Sums& sum = sums[std::move(key)];

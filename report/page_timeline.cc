@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "report/exit_names.h"
 #include "report/markup.h"
+#include "report/time_bins.h"
 
 namespace xenoscope::report {
 namespace {
@@ -30,18 +31,6 @@ char Part(float cycles, uint64_t bin) {
 }
 
 }  // namespace
-
-void PageTimeline::PcpuBin::Add(uint32_t vcpu, float cycles) {
-  busy += cycles;
-  if (who == vcpu) {
-    lead += cycles;
-  } else if (cycles > lead) {
-    who = vcpu;
-    lead = cycles - lead;
-  } else {
-    lead -= cycles;
-  }
-}
 
 PageTimeline::PageTimeline(const ProfileReport& report, Resolver& resolver)
     : report_(report),
@@ -76,12 +65,6 @@ PageTimeline::Vcpu& PageTimeline::Know(VcpuRef ref, uint32_t index) {
   return vcpu;
 }
 
-int64_t PageTimeline::TextNumber(const std::string& text) {
-  const auto [at, is_new] = text_index_.try_emplace(text, static_cast<int64_t>(texts_.size()));
-  if (is_new) texts_.push_back(text);
-  return at->second;
-}
-
 void PageTimeline::Halve() {
   bin_ *= 2;
   const auto halve = [](auto& bins, auto merge) {
@@ -97,11 +80,11 @@ void PageTimeline::Halve() {
   };
   for (Vcpu& vcpu : vcpus_) {
     halve(vcpu.bins, [](VcpuBin& into, const VcpuBin& from) {
-      for (size_t k = 0; k < kKinds; ++k) into.cycles.at(k) += from.cycles.at(k);
+      for (size_t k = 0; k < kDoings; ++k) into.cycles.at(k) += from.cycles.at(k);
     });
   }
   for (auto& [pcpu, bins] : pcpus_) {
-    halve(bins, [](PcpuBin& into, const PcpuBin& from) {
+    halve(bins, [](BusyBin& into, const BusyBin& from) {
       const float busy = into.busy + from.busy;
       into.Add(from.who, from.lead);
       into.busy = busy;
@@ -114,13 +97,17 @@ void PageTimeline::MakeRoom(uint64_t end) {
   while (end > bin_ * kBins) Halve();
 }
 
-template <typename F>
-void PageTimeline::ForEachBin(uint64_t begin, uint64_t end, F part) {
-  for (uint64_t at = begin; at < end;) {
-    const uint64_t next = std::min(end, (at / bin_ + 1) * bin_);
-    part(at / bin_, static_cast<float>(next - at));
-    at = next;
-  }
+void PageTimeline::AddToBins(Vcpu& vcpu, Doing doing, uint64_t begin, uint64_t end) const {
+  ForEachBin(begin, end, bin_, [&](uint64_t bin, float cycles) {
+    if (bin >= vcpu.bins.size()) vcpu.bins.resize(bin + 1);
+    vcpu.bins[bin][doing] += cycles;
+  });
+}
+
+void PageTimeline::GiveUpExact() {
+  exact_ = false;
+  runs_.clear();
+  segments_.clear();
 }
 
 void PageTimeline::OnRun(const RunInterval& interval) {
@@ -130,28 +117,20 @@ void PageTimeline::OnRun(const RunInterval& interval) {
   MakeRoom(end);
   Vcpu& vcpu = Know(interval.vcpu, interval.vcpu_index);
   if (interval.state == RunState::kRunning) {
-    std::vector<PcpuBin>& bins = pcpus_[interval.pcpu.value];
-    ForEachBin(begin, end, [&](uint64_t bin, float cycles) {
+    std::vector<BusyBin>& bins = pcpus_[interval.pcpu.value];
+    ForEachBin(begin, end, bin_, [&](uint64_t bin, float cycles) {
       if (bin >= bins.size()) bins.resize(bin + 1);
       bins[bin].Add(interval.vcpu_index, cycles);
     });
-  } else if (interval.state == RunState::kRunnable || interval.state == RunState::kBlocked) {
-    const Kind kind = interval.state == RunState::kRunnable ? kRunnable : kBlocked;
-    ForEachBin(begin, end, [&](uint64_t bin, float cycles) {
-      if (bin >= vcpu.bins.size()) vcpu.bins.resize(bin + 1);
-      vcpu.bins[bin].cycles.at(kind) += cycles;
-    });
+  } else if (const auto doing = WaitingAs(interval.state)) {
+    AddToBins(vcpu, *doing, begin, end);
   }
   if (!exact_) return;
   runs_.insert(runs_.end(),
                {Number(interval.vcpu_index), Number(interval.pcpu.value),
                 static_cast<int64_t>(interval.state), static_cast<int64_t>(interval.cause),
                 Number(begin), Number(end - begin)});
-  if (runs_.size() > 6 * kMostRuns) {
-    exact_ = false;
-    runs_.clear();
-    segments_.clear();
-  }
+  if (runs_.size() > 6 * kMostRuns) GiveUpExact();
 }
 
 void PageTimeline::OnSegment(const Segment& segment) {
@@ -160,30 +139,20 @@ void PageTimeline::OnSegment(const Segment& segment) {
   const auto [begin, end] = *shown;
   MakeRoom(end);
   Vcpu& vcpu = Know(segment.vcpu, segment.vcpu_index);
-  const Kind kind = segment.kind == SegmentKind::kGuest   ? kGuest
-                    : segment.kind == SegmentKind::kWhole ? kWhole
-                                                          : kXen;
-  ForEachBin(begin, end, [&](uint64_t bin, float cycles) {
-    if (bin >= vcpu.bins.size()) vcpu.bins.resize(bin + 1);
-    vcpu.bins[bin].cycles.at(kind) += cycles;
-  });
+  AddToBins(vcpu, DoingOf(segment.kind), begin, end);
   if (segment.kind == SegmentKind::kExit) {
     exits_[{segment.vcpu.domain, {segment.nested, segment.reason}}].cycles += end - begin;
   }
   if (!exact_ || segment.kind == SegmentKind::kWhole) return;
   int64_t name = 0;
   if (segment.kind == SegmentKind::kExit) {
-    name = TextNumber(ExitName(report_.vendor, segment.nested, segment.reason)) + 1;
+    name = texts_.Of(ExitName(report_.vendor, segment.nested, segment.reason)) + 1;
   } else if (segment.kind == SegmentKind::kResume) {
-    name = TextNumber("resume") + 1;
+    name = texts_.Of("resume") + 1;
   }
   segments_.insert(segments_.end(), {Number(segment.vcpu_index), Number(segment.pcpu.value), name,
                                      Number(begin), Number(end - begin)});
-  if (segments_.size() > 5 * kMostSegments) {
-    exact_ = false;
-    runs_.clear();
-    segments_.clear();
-  }
+  if (segments_.size() > 5 * kMostSegments) GiveUpExact();
 }
 
 void PageTimeline::OnExit(const ExitArc& arc) {
@@ -216,7 +185,7 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
   last = samples_.size() + 1;
   const Function& function = resolver_.Describe(correlate::FunctionOf(placed, resolver_));
   samples_.insert(samples_.end(), {Number(found->second), static_cast<int64_t>(placed.sample->mode),
-                                   TextNumber(Printable(function.name)), Number(begin),
+                                   texts_.Of(Printable(function.name)), Number(begin),
                                    Number(end - begin), int64_t{1}});
 }
 
@@ -224,7 +193,7 @@ void PageTimeline::Finish() {
   timeline_.Finish();
   // Coarser bins where there are many tracks.
   const auto bytes = [this] {
-    return (length_ / bin_ + 1) * (vcpus_.size() * kKinds + pcpus_.size() * 3);
+    return (length_ / bin_ + 1) * (vcpus_.size() * kDoings + pcpus_.size() * 3);
   };
   while (bytes() > kMostBinBytes) Halve();
 }
@@ -250,14 +219,13 @@ ordered_json PageTimeline::TimelineJson() {
   ordered_json vcpu_bins = ordered_json::array();
   for (const uint32_t i : order) {
     const Vcpu& vcpu = vcpus_[i];
-    const std::string name = report_.domain_name(vcpu.ref.domain);
-    const std::string domain = name.empty() ? ToString(vcpu.ref.domain) : name;
+    const std::string domain = DomainLabel(vcpu.ref.domain, report_.domain_name(vcpu.ref.domain));
     vcpus.push_back(
         {{"domain", domain}, {"name", fmt::format("{} v{}", domain, vcpu.ref.vcpu.value)}});
-    std::string raw(bins * kKinds, '\0');
+    std::string raw(bins * kDoings, '\0');
     for (size_t bin = 0; bin < std::min(bins, vcpu.bins.size()); ++bin) {
-      for (size_t k = 0; k < kKinds; ++k) {
-        raw[bin * kKinds + k] = Part(vcpu.bins[bin].cycles.at(k), bin_);
+      for (size_t k = 0; k < kDoings; ++k) {
+        raw[bin * kDoings + k] = Part(vcpu.bins[bin].cycles.at(k), bin_);
       }
     }
     vcpu_bins.push_back(std::string(absl::Base64Escape(raw)));
@@ -288,16 +256,15 @@ ordered_json PageTimeline::TimelineJson() {
           {"samples", samples_},
           {"samples_left_out", samples_left_out_},
           {"lost", lost_},
-          {"strings", texts_}};
+          {"strings", texts_.all()}};
 }
 
 ordered_json PageTimeline::ExitsJson() const {
   std::vector<std::pair<const Exits*, ordered_json>> sorted;
   for (const auto& [key, exits] : exits_) {
-    const std::string name = report_.domain_name(key.first);
     sorted.emplace_back(
         &exits,
-        ordered_json{{"domain", name.empty() ? ToString(key.first) : name},
+        ordered_json{{"domain", DomainLabel(key.first, report_.domain_name(key.first))},
                      {"name", ExitName(report_.vendor, key.second.first, key.second.second)},
                      {"count", exits.count},
                      {"cycles", exits.cycles},

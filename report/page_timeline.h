@@ -16,10 +16,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/resolver.h"
 #include "base/sketch.h"
+#include "base/text_numbers.h"
 #include "base/tsc.h"
 #include "correlate/timeline.h"
 #include "correlate/witness.h"
 #include "report/profile_view.h"
+#include "report/time_bins.h"
 
 namespace xenoscope::report {
 
@@ -47,19 +49,6 @@ class PageTimeline final : public correlate::Witness, private correlate::Timelin
   static constexpr size_t kMostBinBytes = 3'000'000;  // of all tracks, in the page
 
  private:
-  // A part of a pCPU's or vCPU's time, in cycles, by bin.
-  enum Kind : uint8_t { kGuest, kXen, kWhole, kRunnable, kBlocked };
-  static constexpr size_t kKinds = 5;
-  struct VcpuBin {
-    std::array<float, kKinds> cycles{};
-  };
-  struct PcpuBin {
-    float busy = 0;
-    // Who ran most, by Boyer and Moore's majority vote over time.
-    uint32_t who = 0;
-    float lead = 0;
-    void Add(uint32_t vcpu, float cycles);
-  };
   struct Exits {
     uint64_t count = 0;
     uint64_t cycles = 0;
@@ -80,12 +69,10 @@ class PageTimeline final : public correlate::Witness, private correlate::Timelin
   // The part of the range that is shown, counted from its beginning.
   std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
   Vcpu& Know(VcpuRef ref, uint32_t index);
-  int64_t TextNumber(const std::string& text);
   void MakeRoom(uint64_t end);
   void Halve();
-  // Calls part(bin, cycles) for each bin of [begin, end).
-  template <typename F>
-  void ForEachBin(uint64_t begin, uint64_t end, F part);
+  void AddToBins(Vcpu& vcpu, Doing doing, uint64_t begin, uint64_t end) const;
+  void GiveUpExact();
 
   const ProfileReport& report_;
   Resolver& resolver_;
@@ -96,15 +83,14 @@ class PageTimeline final : public correlate::Witness, private correlate::Timelin
   bool exact_ = true;
   std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
   absl::flat_hash_map<VcpuRef, uint32_t> index_;
-  std::map<uint32_t, std::vector<PcpuBin>> pcpus_;
+  std::map<uint32_t, std::vector<BusyBin>> pcpus_;
   std::vector<int64_t> runs_;
   std::vector<int64_t> segments_;
   std::vector<int64_t> samples_;
   std::vector<size_t> last_bracket_;  // by vCPU: where in samples_, + 1
   uint64_t samples_left_out_ = 0;
   std::vector<int64_t> lost_;
-  std::vector<std::string> texts_;
-  absl::flat_hash_map<std::string, int64_t> text_index_;
+  TextNumbers texts_;
   std::map<std::pair<DomainId, std::pair<bool, uint32_t>>, Exits> exits_;
 };
 

@@ -139,6 +139,22 @@ uint64_t PerfettoWriter::TrackNumber(Part part, uint64_t of) {
   return (static_cast<uint64_t>(part) + 1) << 32 | of;
 }
 
+template <typename F>
+void PerfettoWriter::PutEvent(uint64_t track, Tsc at, int32_t type, F add) {
+  std::string packet;
+  Message<PacketField> message(packet);
+  message.add_uint64(PacketField::kTimestamp, Time(at));
+  message.add_uint32(PacketField::kSequence, kSequenceNumber);
+  message.add_uint32(PacketField::kFlags, kNeedsState);
+  {
+    Message<EventField> event(message, PacketField::kTrackEvent);
+    event.add_enum(EventField::kType, type);
+    event.add_uint64(EventField::kTrack, track);
+    add(event);
+  }
+  PutPacket(packet);
+}
+
 void PerfettoWriter::OnItem(const trace::Item& item) {
   if (!zero_ && item.kind == trace::ItemKind::kRecord) zero_ = item.record.tsc;
   timeline_.Take(item);
@@ -186,28 +202,23 @@ void PerfettoWriter::OnState(const VcpuTrack& vcpu, RunState before) {
                      static_cast<int>(before == RunState::kRunnable);
   if (change == 0) return;
   const uint64_t track = TrackNumber(Part::kRunnable, 0);
-  if (runnable_ == 0 && domains_.try_emplace(kIdleDomain).second) {
-    std::string packet;
-    Message<PacketField> message(packet);
-    {
-      Message<TrackField> put(message, PacketField::kTrack);
-      put.add_uint64(TrackField::kUuid, track);
-      put.add_string(TrackField::kName, "vCPUs that wait for a pCPU");
-      Message<CounterField> counter(put, TrackField::kCounter);
-      counter.add_string(CounterField::kUnitName, "vCPUs");
-    }
-    PutPacket(packet);
-  }
+  if (!counts_runnable_) PutRunnableTrack(track);
   runnable_ += change;
+  PutEvent(track, timeline_.now(), kCounter, [this](Message<EventField>& event) {
+    event.add_int64(EventField::kCounterValue, std::max<int64_t>(runnable_, 0));
+  });
+}
+
+void PerfettoWriter::PutRunnableTrack(uint64_t track) {
+  counts_runnable_ = true;
   std::string packet;
   Message<PacketField> message(packet);
-  message.add_uint64(PacketField::kTimestamp, Time(timeline_.now()));
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
   {
-    Message<EventField> event(message, PacketField::kTrackEvent);
-    event.add_enum(EventField::kType, kCounter);
-    event.add_uint64(EventField::kTrack, track);
-    event.add_int64(EventField::kCounterValue, std::max<int64_t>(runnable_, 0));
+    Message<TrackField> put(message, PacketField::kTrack);
+    put.add_uint64(TrackField::kUuid, track);
+    put.add_string(TrackField::kName, "vCPUs that wait for a pCPU");
+    Message<CounterField> counter(put, TrackField::kCounter);
+    counter.add_string(CounterField::kUnitName, "vCPUs");
   }
   PutPacket(packet);
 }
@@ -228,9 +239,8 @@ void PerfettoWriter::KnowVcpu(VcpuRef ref, uint32_t index) {
   index_.try_emplace(ref, index);
   const uint64_t process = TrackNumber(Part::kProcess, ref.domain.value);
   const uint32_t pid = kFirstPid + ref.domain.value;
-  if (domains_.try_emplace(ref.domain).second) {
-    const std::string name = report_.domain_name(ref.domain);
-    PutProcess(process, pid, name.empty() ? ToString(ref.domain) : name);
+  if (domains_.insert(ref.domain).second) {
+    PutProcess(process, pid, DomainLabel(ref.domain, report_.domain_name(ref.domain)));
   }
   const uint64_t thread = TrackNumber(Part::kThread, index);
   PutThread(thread, pid, kFirstTid + index, ToString(ref));
@@ -297,36 +307,17 @@ void PerfettoWriter::PutThread(uint64_t track, uint32_t pid, uint32_t tid,
 
 void PerfettoWriter::PutSlice(uint64_t track, TscRange range, std::string_view name) {
   const uint64_t number = NameNumber(name);
-  for (const bool begin : {true, false}) {
-    std::string packet;
-    Message<PacketField> message(packet);
-    message.add_uint64(PacketField::kTimestamp, Time(begin ? range.begin : range.end));
-    message.add_uint32(PacketField::kSequence, kSequenceNumber);
-    message.add_uint32(PacketField::kFlags, kNeedsState);
-    {
-      Message<EventField> event(message, PacketField::kTrackEvent);
-      event.add_enum(EventField::kType, begin ? kSliceBegin : kSliceEnd);
-      if (begin) event.add_uint64(EventField::kNameIid, number);
-      event.add_uint64(EventField::kTrack, track);
-    }
-    PutPacket(packet);
-  }
+  PutEvent(track, range.begin, kSliceBegin, [number](Message<EventField>& event) {
+    event.add_uint64(EventField::kNameIid, number);
+  });
+  PutEvent(track, range.end, kSliceEnd, [](Message<EventField>& /*event*/) {});
 }
 
 void PerfettoWriter::PutInstant(uint64_t track, Tsc at, std::string_view name) {
   const uint64_t number = NameNumber(name);
-  std::string packet;
-  Message<PacketField> message(packet);
-  message.add_uint64(PacketField::kTimestamp, Time(at));
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
-  message.add_uint32(PacketField::kFlags, kNeedsState);
-  {
-    Message<EventField> event(message, PacketField::kTrackEvent);
-    event.add_enum(EventField::kType, kInstant);
+  PutEvent(track, at, kInstant, [number](Message<EventField>& event) {
     event.add_uint64(EventField::kNameIid, number);
-    event.add_uint64(EventField::kTrack, track);
-  }
-  PutPacket(packet);
+  });
 }
 
 void PerfettoWriter::OnPlaced(const PlacedSample& placed) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "base/resolver.h"
 #include "base/tsc.h"
@@ -85,6 +86,10 @@ class PerfettoWriter final : public correlate::Witness, private correlate::Timel
   void PutTrack(uint64_t track, uint64_t parent, std::string_view name);
   void PutProcess(uint64_t track, uint32_t pid, const std::string& name);
   void PutThread(uint64_t track, uint32_t pid, uint32_t tid, const std::string& name);
+  void PutRunnableTrack(uint64_t track);
+  // Of `type`, with what add(message) puts into it.
+  template <typename F>
+  void PutEvent(uint64_t track, Tsc at, int32_t type, F add);
   void PutSlice(uint64_t track, TscRange range, std::string_view name);
   void PutInstant(uint64_t track, Tsc at, std::string_view name);
   void PutBracket(uint32_t index);
@@ -108,11 +113,12 @@ class PerfettoWriter final : public correlate::Witness, private correlate::Timel
   absl::flat_hash_map<std::string, uint64_t> mappings_;
   absl::flat_hash_map<correlate::StackFrame, uint64_t> frames_;
   uint32_t stacks_put_ = 0;
-  absl::flat_hash_map<DomainId, bool> domains_;
+  absl::flat_hash_set<DomainId> domains_;
   absl::flat_hash_map<VcpuRef, uint32_t> index_;  // VcpuTrack::index
   std::vector<Vcpu> vcpus_;                       // by it
   std::vector<bool> pcpus_;
   int64_t runnable_ = 0;
+  bool counts_runnable_ = false;
 };
 
 }  // namespace xenoscope::report

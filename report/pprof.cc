@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/text_numbers.h"
 #include "report/gzip.h"
 #include "report/markup.h"
 #include "report/whole_numbers.h"
@@ -105,7 +106,7 @@ class PprofWriter {
     PutMappings();
     if (!report_.sampled.Empty()) {
       profile_.add_int64(ProfileField::kDurationNanos,
-                         Nanoseconds(static_cast<double>(report_.sampled.Length())));
+                         std::llround(Nanoseconds(static_cast<double>(report_.sampled.Length()))));
     }
     PutType(ProfileField::kPeriodType, report_.is_time ? "cycles" : "samples", "count");
     profile_.add_int64(ProfileField::kComment, Text(Printable(report_.event)));
@@ -117,7 +118,7 @@ class PprofWriter {
     }
     profile_.add_int64(ProfileField::kDefaultSampleType,
                        Text(report_.is_time ? "cycles" : "samples"));
-    for (const std::string& text : texts_) {
+    for (const std::string& text : texts_.all()) {
       profile_.add_string(ProfileField::kStringTable, text);
     }
     return Gzip(out_);
@@ -133,16 +134,11 @@ class PprofWriter {
     bool has_inlined = false;
   };
 
-  int64_t Text(std::string_view text) {
-    const auto [at, is_new] =
-        text_index_.try_emplace(std::string(text), static_cast<int64_t>(texts_.size()));
-    if (is_new) texts_.emplace_back(text);
-    return at->second;
-  }
+  int64_t Text(std::string_view text) { return texts_.Of(text); }
 
-  int64_t Nanoseconds(double cycles) const {
+  double Nanoseconds(double cycles) const {
     const auto hz = static_cast<double>(report_.clock.hz);
-    return hz > 0 ? std::llround(cycles * 1e9 / hz) : 0;
+    return hz > 0 ? cycles * 1e9 / hz : 0;
   }
 
   void PutType(ProfileField field, std::string_view type, std::string_view unit) {
@@ -240,9 +236,8 @@ class PprofWriter {
   void PutSample(const ProfileRow& row) {
     std::vector<int64_t> values = {samples_.Next(row.samples)};
     if (report_.is_time) {
-      const auto hz = static_cast<double>(report_.clock.hz);
       values.push_back(cycles_.Next(row.cycles));
-      values.push_back(nanoseconds_.Next(hz > 0 ? row.cycles * 1e9 / hz : 0));
+      values.push_back(nanoseconds_.Next(Nanoseconds(row.cycles)));
     }
     if (std::ranges::all_of(values, [](int64_t value) { return value == 0; })) return;
     std::vector<uint64_t> locations;
@@ -275,8 +270,7 @@ class PprofWriter {
   const ProfileSelection& selection_;
   std::string out_;
   Message<ProfileField> profile_;
-  std::vector<std::string> texts_;
-  absl::flat_hash_map<std::string, int64_t> text_index_;
+  TextNumbers texts_;
   absl::flat_hash_map<std::pair<int64_t, int64_t>, uint64_t> functions_;
   absl::flat_hash_map<LocationKey, uint64_t> locations_;
   absl::flat_hash_map<std::pair<std::string, std::string>, uint64_t> mapping_index_;

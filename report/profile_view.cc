@@ -35,8 +35,7 @@ constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames =
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
 
 std::string DomainLabel(const ProfileReport& report, DomainId domain) {
-  const std::string name = report.domain_name(domain);
-  return name.empty() ? ToString(domain) : name;
+  return xenoscope::DomainLabel(domain, report.domain_name(domain));
 }
 
 Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {

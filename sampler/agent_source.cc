@@ -22,7 +22,7 @@ using std::chrono::steady_clock;
 constexpr auto kStep = std::chrono::milliseconds(20);
 
 std::string NameOf(const recording::DomainInfo& domain) {
-  return domain.name.empty() ? ToString(domain.id) : domain.name;
+  return DomainLabel(domain.id, domain.name);
 }
 
 void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record) {

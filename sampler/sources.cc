@@ -69,8 +69,7 @@ struct Chosen {
 };
 
 std::string NameOf(const RecordingInfo& info, DomainId id) {
-  const DomainInfo* domain = info.Domain(id);
-  return domain == nullptr || domain->name.empty() ? ToString(id) : domain->name;
+  return DomainLabel(id, info.NameOf(id));
 }
 
 // Notes tell of domains that are not what they were to be.

@@ -13,10 +13,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using trace::kIdle;
 using trace::Rec;
 using trace::TraceBytes;
-
-constexpr uint32_t kIdle = 0x7fff;
 
 TEST(Preemptions, ChargeAWaitToThoseThatRanMeanwhile) {
   TraceBytes trace;

@@ -13,10 +13,10 @@
 namespace xenoscope::analysis {
 namespace {
 
+using trace::kIdle;
 using trace::Rec;
 using trace::TraceBytes;
 
-constexpr uint32_t kIdle = 0x7fff;
 using Records = std::vector<std::vector<uint32_t>>;
 
 // `first` from 10 to 90; then d1v0 and d2v0 take turns of 10 cycles from 100 to 1000, in windows of

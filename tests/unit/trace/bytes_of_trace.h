@@ -23,6 +23,7 @@ inline constexpr uint32_t kContinueRunning = 0x21002;
 // A vCPU packed in a word as in these records.
 constexpr uint32_t Vcpu(uint32_t domain, uint32_t vcpu) { return domain << 16 | vcpu; }
 inline constexpr uint32_t kD1V0 = Vcpu(1, 0);
+inline constexpr uint32_t kIdle = 0x7fff;  // its domain
 
 // One record's words.
 inline std::vector<uint32_t> Rec(uint32_t id, uint64_t tsc, std::initializer_list<uint32_t> extra) {
