@@ -22,6 +22,7 @@
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
+#include "cli/instant.h"
 #include "cli/output.h"
 #include "cli/trace_input.h"
 #include "report/plot.h"
@@ -34,6 +35,9 @@
 #include "report/skew_text.h"
 #include "report/table_text.h"
 #include "report/terminal.h"
+#include "report/vcpu_chart.h"
+#include "report/vcpu_chart_svg.h"
+#include "report/vcpu_chart_terminal.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -48,6 +52,8 @@ struct Options {
   std::string format = "text";
   std::string plot;
   bool list = false;
+  std::optional<Instant> from;
+  std::optional<Instant> to;
 };
 
 // Standard output in large pieces.
@@ -163,6 +169,8 @@ absl::StatusOr<Source> Open(const Options& options) {
 constexpr size_t kSvgBins = 640;
 constexpr size_t kSvgColumns = 320;
 constexpr size_t kSvgRows = 160;
+// Of the picture of vCPUs, unless --top says otherwise.
+constexpr size_t kVcpus = 24;
 
 report::TerminalStyle Terminal() {
   const report::TextStyle style = report::StdoutStyle();
@@ -313,11 +321,53 @@ absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& in
   return out.Flush();
 }
 
+absl::Status ShowVcpus(const Options& options) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
+  // The clock and the end are known only after a pass.
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Facts facts,
+                             analysis::Sweep(source.input.trace, source.known, {}));
+  WarnOfSkews(facts);
+  const TscRange all{facts.range.begin, facts.range.end + 1};
+  TscRange wanted = all;
+  if (options.from) wanted.begin = options.from->After(all.begin, facts.clock);
+  if (options.to) wanted.end = options.to->After(all.begin, facts.clock);
+  report::VcpuChartOptions chosen;
+  chosen.shown = wanted.Intersect(all);
+  if (chosen.shown.Empty()) {
+    return InvalidError("nothing of the trace lies between --from and --to: it has {:.6f} s",
+                        facts.clock.Seconds(all.Length()));
+  }
+  const bool svg = !options.plot.empty() && options.plot != "-";
+  const report::TerminalStyle terminal = Terminal();
+  chosen.columns = svg ? report::kSvgChartColumns : report::ChartColumns(terminal);
+  chosen.only = source.filter.only;
+  chosen.most = options.top != 0 ? options.top : kVcpus;
+  chosen.domain_name = [&source](DomainId domain) { return source.input.DomainName(domain); };
+  report::VcpuChart chart = report::ChartVcpus(source.input.trace, chosen);
+  chart.from = facts.clock.Seconds(chosen.shown.begin - all.begin);
+  chart.to = facts.clock.Seconds(chosen.shown.end - all.begin);
+  const double column = (chart.to - chart.from) / static_cast<double>(chosen.columns);
+  chart.title = "vCPUs on pCPUs";
+  chart.subtitle = fmt::format("{}, in columns of {}", InputName(options.trace.input),
+                               report::Label(report::AxisKind::kSeconds, column, column));
+  if (svg) return WriteFile(options.plot, report::ToSvg(chart));
+  return WriteStdout(report::ToTerminal(chart, terminal));
+}
+
 // What the options ask for. Throws CLI::ValidationError.
 Run Plan(const Options& options) {
   if (options.list) return List;
-  if (options.series.empty() == options.scatter.empty()) {
-    throw CLI::ValidationError("timeline", "give --series or --scatter; --list tells which");
+  const bool of_vcpus = options.series.empty() && options.scatter.empty();
+  if (of_vcpus && (options.format != "text" || !options.interval.empty())) {
+    throw CLI::ValidationError(
+        "timeline", "the picture of vCPUs is drawn only; --series runstates has figures");
+  }
+  if (!of_vcpus && (options.from || options.to)) {
+    throw CLI::ValidationError("timeline", "--from and --to are for the picture of vCPUs");
+  }
+  if (of_vcpus) return [options] { return ShowVcpus(options); };
+  if (!options.series.empty() && !options.scatter.empty()) {
+    throw CLI::ValidationError("timeline", "either --series or --scatter");
   }
   if (!options.scatter.empty()) {
     const auto [info, parameter] = ParseScatter(options.scatter);
@@ -346,7 +396,7 @@ Run Plan(const Options& options) {
 void AddTimeline(CLI::App& app, Run& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "timeline", "How run times, exits, hypercalls change over the trace; scatterplots");
+      "timeline", "What vCPUs did and where; how figures change over the trace; scatterplots");
   AddTraceOptions(*command, options->trace);
   command->add_option("--series", options->series, "figures per interval, of those in --list")
       ->delimiter(',')
@@ -359,7 +409,15 @@ void AddTimeline(CLI::App& app, Run& run) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--top", options->top,
-                      "the lines to keep apart, the largest ones; default: 10 in text, else all");
+                      "the lines to keep apart, the largest ones; default: 10 in text, 24 vCPUs, "
+                      "else all");
+  command->add_option_function<std::string>(
+      "--from",
+      [options](const std::string& text) { options->from = ParseInstant("--from", text); },
+      "what vCPUs did from here on: seconds after the beginning, or @TSC, as dump has them");
+  command->add_option_function<std::string>(
+      "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
+      "what they did before this");
   command->add_option("--format", options->format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
@@ -367,7 +425,10 @@ void AddTimeline(CLI::App& app, Run& run) {
                       "draw: into this SVG file, or in the terminal with -");
   command->add_flag("--list", options->list, "the series and scatterplots there are");
   command->footer(
+      "Without --series and --scatter it draws what each vCPU did and who ran on each pCPU.\n"
       "Example:\n"
+      "  xenoscope timeline web.xeno\n"
+      "  xenoscope timeline --from 1.2 --to 1.25 --plot web.svg web.xeno\n"
       "  xenoscope timeline --series domain-run-time --interval 100ms web.xeno\n"
       "  xenoscope timeline --series exits,exit-time --domain 2 --format csv web.xeno > exits.csv\n"
       "  xenoscope timeline --series exit-time --plot exits.svg web.xeno\n"

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "report/markup.h"
+#include "report/svg.h"
 #include "report/table_text.h"
 
 namespace xenoscope::report {
@@ -28,37 +29,11 @@ constexpr size_t kWideLabel = 12;      // characters; longer ones are written sm
 constexpr double kLetter = 0.55;       // a letter's width, of the font's size
 constexpr size_t kLegendColumns = 30;  // characters of a legend line
 
-template <typename... Args>
-void Put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
-}
-
-// A coordinate with as few digits as a tenth of a pixel needs.
-std::string Px(double value) {
-  std::string text = fmt::format("{:.1f}", value);
-  if (text.ends_with(".0")) text.resize(text.size() - 2);
-  return text == "-0" ? "0" : text;
-}
-
-std::string Hex(Rgb colour) {
-  return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
-}
-
 double XOf(double seconds, double all) {
   return kLeft + (kRight - kLeft) * (all > 0 ? std::clamp(seconds / all, 0.0, 1.0) : 0);
 }
 // `place`: in [0, 1], from the bottom.
 double YOf(double place) { return kBottom - (kBottom - kTop) * std::clamp(place, 0.0, 1.0); }
-
-void Open(std::string& out, const std::string& title, const std::string& subtitle) {
-  Put(out,
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#333\">\n"
-      "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-      "<text x=\"{3}\" y=\"28\" font-size=\"17\" font-weight=\"600\" fill=\"#111\">{2}</text>\n"
-      "<text x=\"{3}\" y=\"47\" fill=\"#666\">{4}</text>\n",
-      Px(kWidth), Px(kHeight), Escaped(title), Px(kLeft), Escaped(subtitle));
-}
 
 // Grid and labels; `ticks` with places in [0, 1].
 void Axes(std::string& out, double seconds, const std::vector<Tick>& ticks,
@@ -194,7 +169,7 @@ void Cells(std::string& out, const ScatterPlot& plot, const PlotLine& line, size
 
 std::string ToSvg(const SeriesPlot& plot) {
   std::string out;
-  Open(out, plot.title, plot.subtitle);
+  OpenSvg(out, {kWidth, kHeight}, kLeft, plot.title, plot.subtitle);
   const size_t bins = plot.lines.empty() ? 0 : plot.lines.front().values.size();
   std::vector<double> stack(bins, 0);
   double most = 0;
@@ -234,7 +209,7 @@ std::string ToSvg(const SeriesPlot& plot) {
 
 std::string ToSvg(const ScatterPlot& plot) {
   std::string out;
-  Open(out, plot.title, plot.subtitle);
+  OpenSvg(out, {kWidth, kHeight}, kLeft, plot.title, plot.subtitle);
   Axes(out, plot.seconds, plot.y_ticks, plot.y_title);
   if (plot.lines.empty()) Nothing(out);
   if (plot.exact) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/table_text.h"
+#include "report/terminal_lines.h"
 
 namespace xenoscope::report {
 namespace {
@@ -17,50 +17,6 @@ namespace {
 constexpr size_t kNameColumns = 18;    // names beside bars, labels beside points
 constexpr size_t kFigureColumns = 10;  // figures behind bars
 constexpr size_t kLeastBins = 10;
-
-std::string Coloured(std::string_view text, Rgb colour, bool on) {
-  if (!on) return std::string(text);
-  return fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", colour.red, colour.green, colour.blue, text);
-}
-
-std::string Padded(std::string_view text, size_t width, bool right) {
-  const std::string shown = Shortened(text, width, Shorten::kMiddle);
-  const std::string blanks(width - std::min(width, DisplayWidth(shown)), ' ');
-  return right ? blanks + shown : shown + blanks;
-}
-
-// The axis of time under `columns` columns that begin after `indent`.
-std::string TimeAxis(double seconds, size_t indent, size_t columns) {
-  std::string line(indent, ' ');
-  std::string labels(indent + columns + 12, ' ');
-  std::string marks;
-  size_t passed = 0;
-  size_t free_from = 0;
-  for (const Tick& tick : LinearTicks(AxisKind::kSeconds, 0, seconds, columns / 14 + 2)) {
-    const auto at = std::min(static_cast<size_t>(tick.at / seconds * static_cast<double>(columns)),
-                             columns - 1);
-    while (passed < at) {
-      marks += "─";
-      ++passed;
-    }
-    if (passed == at) {
-      marks += "┴";
-      ++passed;
-    }
-    const size_t place = indent + at;
-    if (place < free_from || place + tick.label.size() > labels.size()) continue;
-    labels.replace(place, tick.label.size(), tick.label);
-    free_from = place + tick.label.size() + 1;
-  }
-  for (; passed < columns; ++passed) marks += "─";
-  labels.erase(labels.find_last_not_of(' ') + 1);
-  return line + marks + "\n" + labels + "\n";
-}
-
-std::string Titles(const std::string& title, const std::string& subtitle, bool colour) {
-  return fmt::format("{}{}{}\n{}\n\n", colour ? "\x1b[1m" : "", title, colour ? "\x1b[0m" : "",
-                     subtitle);
-}
 
 // A character of braille.
 struct Braille {
@@ -117,7 +73,7 @@ std::string ToTerminal(const SeriesPlot& plot, const TerminalStyle& style) {
     Bars(out, plot.lines[i], i, high, rows, style.colour);
   }
   const double drawn = plot.bin_seconds * static_cast<double>(plot.lines.front().values.size());
-  out += TimeAxis(drawn, kNameColumns + 1, plot.lines.front().values.size());
+  out += TimeAxis(0, drawn, kNameColumns + 1, plot.lines.front().values.size());
   const std::vector<Tick> full = LinearTicks(plot.y_kind, 0, high, 11);
   if (!full.empty()) {
     fmt::format_to(std::back_inserter(out), "A full bar is {} {}.\n", full.back().label,
@@ -177,7 +133,7 @@ std::string ToTerminal(const ScatterPlot& plot, const TerminalStyle& style) {
     while (out.ends_with(' ')) out.pop_back();
     out += "\n";
   }
-  out += TimeAxis(plot.seconds, kNameColumns + 2, columns);
+  out += TimeAxis(0, plot.seconds, kNameColumns + 2, columns);
   size_t used = 0;
   for (size_t l = 0; l < plot.lines.size(); ++l) {
     const std::string text = fmt::format("{} {}", plot.lines[l].name, plot.lines[l].figure);
