@@ -98,6 +98,19 @@ void ShowResult(const RecordRequest& request, const sampler::RecordResult& resul
   fmt::print(stderr, "\n");
 }
 
+// What kept the drains from their work.
+void WarnOfTheDisk(const sampler::RecordResult& result) {
+  for (const recording::SourceInfo& source : result.info.sources) {
+    if (source.drains.held_ns == 0) continue;
+    fmt::print(
+        stderr,
+        "WARNING: the disk was too slow: {} of {}'s samples waited for it, and its buffers were "
+        "not drained for {:.1f} s in all; record to a faster disk with -o\n",
+        Bytes(source.drains.most_waiting_bytes), source.name,
+        Seconds(std::chrono::nanoseconds(source.drains.held_ns)));
+  }
+}
+
 // How coarse times are, and what it took.
 void ShowCost(const sampler::RecordResult& result) {
   std::string drains;
@@ -201,6 +214,7 @@ absl::Status RunRecord(const RecordRequest& request) {
                "WARNING: not one sample came: this machine's performance counters do not count (a "
                "virtual one has none); record with --source vcpu, or with --clock hpet:HZ\n");
   }
+  WarnOfTheDisk(result);
   if (const auto warning = report::LossWarning(result.last.samples, result.last.lost)) {
     fmt::print(stderr, "{}\n", *warning);
   }

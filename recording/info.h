@@ -101,12 +101,15 @@ struct EventInfo {
   bool operator==(const EventInfo&) const = default;
 };
 
-// How long it was from one drain of a source's buffers to the next (of vcpu: one look), in ns.
+// How long it was from one drain of a source's buffers to the next (of vcpu: one look), in ns. What
+// drains found waits in memory until the disk takes it, and when too much waits, drains do.
 struct DrainInfo {
   uint64_t count = 0;
   uint64_t p50_ns = 0;
   uint64_t p99_ns = 0;
   uint64_t most_ns = 0;
+  uint64_t held_ns = 0;             // in all, drains waited for the disk
+  uint64_t most_waiting_bytes = 0;  // at one time, for the disk
   bool operator==(const DrainInfo&) const = default;
 };
 
@@ -116,7 +119,7 @@ struct SourceInfo {
   std::string cpu_type;            // as the source calls the PMU: "x86-64/family15h"
   uint64_t drain_interval_ns = 0;  // as asked for, or from look to look, on the average
   uint64_t seed = 0;               // of the random instants; 0: there are none
-  DrainInfo drains{};              // as they were; nothing of an agent's
+  DrainInfo drains{};              // as they were; of agents: of what they sent
   bool operator==(const SourceInfo&) const = default;
 };
 

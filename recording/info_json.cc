@@ -361,6 +361,8 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
       drains.Read("p50_ns", source.drains.p50_ns);
       drains.Read("p99_ns", source.drains.p99_ns);
       drains.Read("most_ns", source.drains.most_ns);
+      drains.Read("held_ns", source.drains.held_ns);
+      drains.Read("most_waiting_bytes", source.drains.most_waiting_bytes);
     });
   });
   root.ForEach("events", [&info](const Fields& f) { info.events.push_back(ReadEvent(f)); });
@@ -411,7 +413,9 @@ std::string ToJson(const RecordingInfo& info) {
                                 {{"count", source.drains.count},
                                  {"p50_ns", source.drains.p50_ns},
                                  {"p99_ns", source.drains.p99_ns},
-                                 {"most_ns", source.drains.most_ns}}}});
+                                 {"most_ns", source.drains.most_ns},
+                                 {"held_ns", source.drains.held_ns},
+                                 {"most_waiting_bytes", source.drains.most_waiting_bytes}}}});
   }
   json["events"] = ListToJson(info.events, EventToJson);
   json["streams"] = ListToJson(info.streams, StreamToJson);

@@ -100,6 +100,8 @@ void SampleWriter::Append(DomainId domain, const ProcessChunk& chunk) {
   AppendWords(ChunkKind::kProcesses, domain, chunk.items_, chunk.words_);
 }
 
+void SampleWriter::Append(Bytes chunks) { Add(pending_, chunks); }
+
 void SampleWriter::AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
                                  std::span<const Entry> entries) {
   ChunkHeader header;

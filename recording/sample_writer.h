@@ -83,6 +83,9 @@ class SampleWriter {
   void Append(DomainId domain, const TimedChunk& chunk);
   void Append(DomainId domain, const ProcessChunk& chunk);
 
+  // Adds whole chunks that another writer put together: what its Take gave. In memory until Flush.
+  void Append(Bytes chunks);
+
   // Hands all that was appended to the kernel. When the disk is full (ResourceExhausted) or the
   // write fails, what had gone out in part is cut off again, so that the file ends with a whole
   // chunk.

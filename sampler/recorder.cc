@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/sketch.h"
 #include "recording/writer.h"
 #include "sampler/child_process.h"
+#include "sampler/collector.h"
 #include "sampler/domain_watch.h"
 #include "sampler/host.h"
 #include "sampler/privcmd.h"
@@ -33,8 +33,8 @@ using recording::SymbolFile;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-// How often the trace is looked after, sampling or not.
-constexpr nanoseconds kTracePatience = std::chrono::milliseconds(50);
+// How often what was collected is written, and the command and the trace are looked after.
+constexpr nanoseconds kBetweenSteps = std::chrono::milliseconds(20);
 constexpr nanoseconds kBetweenWatches = std::chrono::milliseconds(200);
 constexpr nanoseconds kSecond = std::chrono::seconds(1);
 constexpr int kCommandPatienceMs = 2000;
@@ -58,16 +58,22 @@ nanoseconds ProcessorTime() {
 
 // A source with the file that it fills.
 struct Sampling {
-  std::unique_ptr<Source> source;
+  std::unique_ptr<Collector> collector;
   std::optional<recording::SampleWriter> writer;
-  bool running = false;
-  steady_clock::time_point last_drain;
-  Sketch intervals;  // from drain to drain, ns
 
-  recording::DrainInfo Drains() const {
-    constexpr double kP99 = 0.99;
-    return {intervals.total(), intervals.Percentile(0.5), intervals.Percentile(kP99),
-            intervals.most()};
+  Source& source() const { return collector->source(); }
+  std::vector<recording::StreamInfo> Streams() const {
+    std::vector<recording::StreamInfo> streams;
+    collector->Ask([&streams](const Source& source) { streams = source.Streams(); });
+    return streams;
+  }
+  // Writes what was collected so far.
+  absl::Status Write() {
+    for (const std::vector<std::byte>& piece : collector->Take()) {
+      writer->Append(piece);
+      XENOSCOPE_RETURN_IF_ERROR(writer->Flush());
+    }
+    return absl::OkStatus();
   }
 };
 
@@ -218,7 +224,7 @@ absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
     for (DomainInfo& domain : info.domains) {
       if (const Role role = source->RoleOf(domain.id); role != Role::kNone) domain.role = role;
     }
-    sampling_.emplace_back().source = std::move(source);
+    sampling_.push_back({std::make_unique<Collector>(std::move(source)), std::nullopt});
   }
   return absl::OkStatus();
 }
@@ -235,7 +241,7 @@ absl::Status Recorder::MakeRecording() {
   }
   for (Sampling& sampling : sampling_) {
     XENOSCOPE_ASSIGN_OR_RETURN(sampling.writer,
-                               writer_->CreateSamples(sampling.source->Info().name));
+                               writer_->CreateSamples(sampling.source().Info().name));
   }
   return absl::OkStatus();
 }
@@ -272,21 +278,16 @@ absl::Status Recorder::StartAll() {
 }
 
 absl::Status Recorder::StartSampling() {
-  // Those that were opened last first: perf reads which processes there are, meanwhile nobody
-  // else's samples would be collected.
   for (auto sampling = sampling_.rbegin(); sampling != sampling_.rend(); ++sampling) {
-    XENOSCOPE_RETURN_IF_ERROR(sampling->source->Start());
-    sampling->running = true;
-    sampling->last_drain = steady_clock::now();
+    XENOSCOPE_RETURN_IF_ERROR(sampling->collector->Start());
   }
   return absl::OkStatus();
 }
 
 // When the next thing is to be done.
 steady_clock::time_point Recorder::Due() const {
-  steady_clock::time_point due = steady_clock::now() + kTracePatience;
-  for (const Sampling& sampling : sampling_) due = std::min(due, sampling.source->Due());
-  return due;
+  const steady_clock::time_point due = steady_clock::now() + kBetweenSteps;
+  return request_.duration ? std::min(due, started_ + *request_.duration) : due;
 }
 
 void Recorder::Loop() {
@@ -316,12 +317,8 @@ void Recorder::Loop() {
 
 absl::Status Recorder::Step() {
   for (Sampling& sampling : sampling_) {
-    const steady_clock::time_point now = steady_clock::now();
-    if (now < sampling.source->Due()) continue;
-    sampling.intervals.Add(static_cast<uint64_t>((now - sampling.last_drain).count()), 1);
-    sampling.last_drain = now;
-    XENOSCOPE_RETURN_IF_ERROR(sampling.source->Collect(*sampling.writer));
-    XENOSCOPE_RETURN_IF_ERROR(sampling.writer->Flush());
+    XENOSCOPE_RETURN_IF_ERROR(sampling.Write());
+    XENOSCOPE_RETURN_IF_ERROR(sampling.collector->status());
   }
   return xentrace_ ? xentrace_->Check() : absl::OkStatus();
 }
@@ -336,16 +333,17 @@ void Recorder::WatchDomains() {
 
 void Recorder::Welcome(DomainInfo& domain) {
   const bool is_ready = !domain.name.empty() && domain.vcpus > 0 && !domain.died;
-  const bool is_sampling = !sampling_.empty() && sampling_.front().running;
+  const bool is_sampling = !sampling_.empty() && sampling_.front().collector->started();
   if (!is_sampling || !is_ready || !welcomed_.insert(domain.id).second) return;
   if (!IsToBeSampled(*request_.samples, domain)) return;
   absl::Status why;
   for (Sampling& sampling : sampling_) {
-    const absl::Status status = sampling.source->Welcome(domain);
-    if (status.ok()) {
-      domain.role = sampling.source->RoleOf(domain.id);
-      return;
-    }
+    absl::Status status;
+    sampling.collector->Ask([&](Source& source) {
+      status = source.Welcome(domain);
+      if (status.ok()) domain.role = source.RoleOf(domain.id);
+    });
+    if (status.ok()) return;
     if (why.ok()) why = status;
   }
   result_.notes.push_back(fmt::format("{} came while recording, and only the trace has it: {}",
@@ -359,7 +357,8 @@ nanoseconds Recorder::OwnCpu() const {
 
 // The sources of `info` are those of sampling_, in their order.
 void Recorder::NoteCosts(RecordingInfo& info) const {
-  for (size_t i = 0; i < sampling_.size(); ++i) info.sources[i].drains = sampling_[i].Drains();
+  for (size_t i = 0; i < sampling_.size(); ++i)
+    info.sources[i].drains = sampling_[i].collector->Drains();
   info.own_cpu_ns = static_cast<uint64_t>(OwnCpu().count());
 }
 
@@ -369,7 +368,7 @@ void Recorder::WriteInfoSoFar() const {
   RecordingInfo info = result_.info;
   NoteCosts(info);
   for (const Sampling& sampling : sampling_) {
-    std::ranges::move(sampling.source->Streams(), std::back_inserter(info.streams));
+    std::ranges::move(sampling.Streams(), std::back_inserter(info.streams));
   }
   writer_->WriteInfo(info).IgnoreError();
 }
@@ -399,24 +398,22 @@ void Recorder::EndSampling() {
   TscRange sampled;
   info.events.clear();
   for (Sampling& sampling : sampling_) {
-    if (sampling.running) {
-      Keep(sampling.source->Stop(*sampling.writer));
-      Keep(sampling.writer->Flush());
-      sampling.running = false;
-      const TscRange by_it = sampling.source->Sampled();
-      sampled = sampled.Empty() ? by_it
-                                : TscRange{std::min(sampled.begin, by_it.begin),
-                                           std::max(sampled.end, by_it.end)};
-    }
+    if (!sampling.collector->started()) continue;
+    Keep(sampling.collector->Stop());
+    const TscRange by_it = sampling.source().Sampled();
+    sampled = sampled.Empty() ? by_it
+                              : TscRange{std::min(sampled.begin, by_it.begin),
+                                         std::max(sampled.end, by_it.end)};
   }
+  for (Sampling& sampling : sampling_) Keep(sampling.Write());
   for (Sampling& sampling : sampling_) {
-    std::ranges::move(sampling.source->Events(), std::back_inserter(info.events));
-    std::ranges::move(sampling.source->Streams(), std::back_inserter(info.streams));
-    if (writer_) Keep(sampling.source->Save(*writer_, info));
+    std::ranges::move(sampling.source().Events(), std::back_inserter(info.events));
+    std::ranges::move(sampling.source().Streams(), std::back_inserter(info.streams));
+    if (writer_) Keep(sampling.source().Save(*writer_, info));
   }
   for (auto sampling = sampling_.rbegin(); sampling != sampling_.rend(); ++sampling) {
-    Keep(sampling->source->Close());
-    std::ranges::move(sampling->source->Afterwards(), std::back_inserter(result_.notes));
+    Keep(sampling->source().Close());
+    std::ranges::move(sampling->source().Afterwards(), std::back_inserter(result_.notes));
   }
   if (sampled.Empty()) return;
   info.started = sampled.begin;
@@ -440,7 +437,7 @@ Progress Recorder::Now() const {
   if (statvfs(writer_->path().c_str(), &disk) == 0) now.disk_left = disk.f_bavail * disk.f_frsize;
   for (const Sampling& sampling : sampling_) {
     now.sample_bytes += sampling.writer->bytes_written();
-    for (const recording::StreamInfo& stream : sampling.source->Streams()) {
+    for (const recording::StreamInfo& stream : sampling.Streams()) {
       now.samples += stream.kept;
       now.lost += stream.logged.lost;
       const DomainInfo* domain = result_.info.Domain(stream.vcpu.domain);

@@ -65,9 +65,12 @@ RecordingInfo SmallInfo() {
   info.changes = {
       {DomainChange::Kind::kVcpuOffline, DomainId{3}, VcpuId{1}, {Tsc{2000}, Tsc{2100}}},
       {DomainChange::Kind::kDestroyed, DomainId{3}, std::nullopt, {Tsc{5000}, Tsc{5100}}}};
-  info.sources = {
-      {"xenoprof", "x86-64/family15h", 5'000'000, 0, {400, 5'100'000, 7'000'000, 9'000'000}},
-      {"vcpu", "", 4'000'000, 99}};
+  info.sources = {{"xenoprof",
+                   "x86-64/family15h",
+                   5'000'000,
+                   0,
+                   {400, 5'100'000, 7'000'000, 9'000'000, 30'000, 4096}},
+                  {"vcpu", "", 4'000'000, 99}};
   info.own_cpu_ns = 123'456;
   info.events = {{"cpu_clk_unhalted", 0x76, 0, 100000, "pmu"},
                  {"vcpu-preempted", 0, 0, 9200000, "vcpu:250", true}};
@@ -182,6 +185,24 @@ TimedEntry MakeTimed(Address address, uint64_t begin) {
   entry.begin = begin;
   entry.end = begin + 5;
   return entry;
+}
+
+TEST_F(RecordingTest, ChunksThatWerePutTogetherElsewhereAreWrittenAsTheyAre) {
+  const auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
+  auto samples = writer->CreateSamples("xenoprof");
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  SampleWriter elsewhere = SampleWriter::InMemory();
+  for (const Address address : {0x10, 0x20, 0x30}) {
+    elsewhere.Append(kD3V1, {Tsc{1000}, Tsc{2000}, Tsc{2010}},
+                     std::array{MakeEntry(address, Mode::kUser)});
+    samples->Append(elsewhere.Take());
+  }
+  ASSERT_TRUE(samples->Flush().ok());
+  const auto recording = Recording::Open(Path("a.xeno"));
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_THAT(ReadSamples(*recording).addresses, ElementsAre(0x10, 0x20, 0x30));
 }
 
 TEST_F(RecordingTest, TimedSamplesComeBackWithThreadAndCallers) {

@@ -1,0 +1,97 @@
+// Collects from a source on a thread of its own, so that nothing that waits (for the disk, for
+// xenstore) delays a drain: what it collects stays in memory until somebody takes it.
+//
+//   source --Collect, when due--> (the thread) --pieces--> Take --> whoever writes them
+//
+// Between Start and Stop the thread alone touches the source; who wants something of it asks, and
+// is served between two drains. So the thread never waits until somebody else has done with the
+// source.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/sketch.h"
+#include "recording/info.h"
+#include "recording/sample_writer.h"
+#include "sampler/source.h"
+
+namespace xenoscope::sampler {
+
+class Collector {
+ public:
+  // Whole chunks of samples (recording/sample_format.h), in their order.
+  using Pieces = std::deque<std::vector<std::byte>>;
+  static constexpr size_t kMostWaiting = size_t{256} << 20;
+
+  // While more than `most_waiting` bytes wait to be taken it does not collect.
+  explicit Collector(std::unique_ptr<Source> source, size_t most_waiting = kMostWaiting)
+      : source_(std::move(source)), most_waiting_(most_waiting) {}
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+  // Ends the thread; the source closes.
+  ~Collector() { End(); }
+
+  // The source, which between Start and Stop is the thread's own.
+  Source& source() { return *source_; }
+  const Source& source() const { return *source_; }
+
+  // Starts the source, then collects.
+  absl::Status Start();
+  bool started() const { return thread_.joinable(); }
+  // Calls `errand` between two drains, and returns when that was done. At any time, by one thread.
+  void Ask(std::function<void(Source&)> errand);
+  // When the drain that goes on is done, stops the source; what that had left can be taken.
+  absl::Status Stop();
+
+  // What was collected and not taken yet.
+  Pieces Take();
+  // Why it has ended by itself: the source's error.
+  absl::Status status() const;
+  // How its drains came, up to now.
+  recording::DrainInfo Drains() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Lock = std::unique_lock<std::mutex>;
+
+  void Run();
+  void End();
+  // Until the next drain is to be made; false: there is none. Does errands meanwhile.
+  bool WaitUntilDue(Lock& lock);
+  void WaitForRoom(Lock& lock);
+  void DoErrand();
+  void Drain(Lock& lock);
+  void Add(std::vector<std::byte> chunks);
+  bool HasRoom() const { return waiting_ <= most_waiting_; }
+
+  const std::unique_ptr<Source> source_;
+  const size_t most_waiting_;
+  recording::SampleWriter writer_ = recording::SampleWriter::InMemory();  // the thread's
+
+  mutable std::mutex mutex_;  // of all below
+  std::condition_variable wake_;
+  std::condition_variable errand_done_;
+  std::function<void(Source&)> errand_;
+  bool is_running_ = false;  // does errands
+  bool is_to_end_ = false;
+  absl::Status error_;
+  Pieces pieces_;
+  size_t waiting_ = 0;  // bytes, in pieces_
+  Clock::time_point last_drain_;
+  Sketch intervals_;         // from drain to drain, ns
+  Clock::duration held_{0};  // for want of room
+  size_t most_waited_ = 0;   // bytes
+  std::thread thread_;
+};
+
+}  // namespace xenoscope::sampler
