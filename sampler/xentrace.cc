@@ -49,17 +49,6 @@ std::string LastLine(int fd) {
   return last;
 }
 
-int WriteAll(int fd, const char* data, size_t size) {
-  while (size > 0) {
-    const ssize_t n = write(fd, data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    data += n;
-    size -= static_cast<size_t>(n);
-  }
-  return 0;
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> FindXentrace() {
@@ -99,7 +88,7 @@ absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& re
   }
   fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);  // helps, and may be refused
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
-  std::unique_ptr<Xentrace> xentrace(new Xentrace(path, ends[0], file, diagnostics));
+  std::unique_ptr<Xentrace> xentrace(new Xentrace(ends[0], file, diagnostics));
   // It wants the name of a file, and says things on its standard output.
   const std::vector<std::string> words = {program,
                                           "-D",
@@ -115,40 +104,17 @@ absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& re
   close(ends[1]);
   XENOSCOPE_RETURN_IF_ERROR(child.status());
   xentrace->child_ = *std::move(child);
-  xentrace->copier_ = std::thread(&Xentrace::Copy, xentrace.get());
+  xentrace->copier_.emplace(xentrace->pipe_, xentrace->file_, path);
   XENOSCOPE_RETURN_IF_ERROR(xentrace->WaitUntilTracing());
   return xentrace;
 }
 
-Xentrace::Xentrace(std::string path, int pipe, int file, int diagnostics)
-    : path_(std::move(path)), pipe_(pipe), file_(file), diagnostics_(diagnostics) {}
+Xentrace::Xentrace(int pipe, int file, int diagnostics)
+    : pipe_(pipe), file_(file), diagnostics_(diagnostics) {}
 
 Xentrace::~Xentrace() {
   Stop().IgnoreError();
   for (const int fd : {pipe_, file_, diagnostics_}) close(fd);
-}
-
-void Xentrace::Copy() {
-  std::vector<char> buffer(kPipeSize);
-  int error = 0;
-  while (true) {
-    const ssize_t n = read(pipe_, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    if (error != 0) continue;
-    error = WriteAll(file_, buffer.data(), static_cast<size_t>(n));
-    if (error == 0) {
-      bytes_.fetch_add(static_cast<uint64_t>(n), std::memory_order_relaxed);
-      continue;
-    }
-    const std::lock_guard lock(mutex_);
-    copy_status_ = error == ENOSPC || error == EDQUOT
-                       ? ExhaustedError(
-                             "the disk is full: {} is kept up to there; free some "
-                             "space, or record elsewhere with -o",
-                             path_)
-                       : ErrnoError(error, "cannot write {}", path_);
-  }
 }
 
 // It traces when bytes come; an idle host may have nothing to trace for a while.
@@ -163,10 +129,7 @@ absl::Status Xentrace::WaitUntilTracing() {
 }
 
 absl::Status Xentrace::Check() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!copy_status_.ok()) return copy_status_;
-  }
+  XENOSCOPE_RETURN_IF_ERROR(copier_->status());
   const std::optional<Exit> exit = child_ ? child_->Poll() : std::nullopt;
   return exit ? Died(*exit) : absl::OkStatus();
 }
@@ -175,8 +138,7 @@ absl::Status Xentrace::Stop() {
   if (!child_) return absl::OkStatus();
   const Exit exit = child_->Stop(kStopPatienceMs);
   child_.reset();
-  copier_.join();
-  if (!copy_status_.ok()) return copy_status_;
+  XENOSCOPE_RETURN_IF_ERROR(copier_->Finish());
   constexpr int kTerminated = 128 + SIGTERM;
   return exit.Good() || exit.status == kTerminated ? absl::OkStatus() : Died(exit);
 }

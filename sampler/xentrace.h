@@ -1,23 +1,21 @@
 // The host's own xentrace, run beside the sampler; what it writes goes into a file, unchanged.
 //
-//   xentrace --(pipe)--> a thread here --(write)--> trace.xentrace
+//   xentrace --(pipe)--> memory here --(write)--> trace.xentrace
 //
 // Through a pipe, because xentrace writes straight from Xen's pages, which some file systems (9p)
 // cannot take; and because so we see ourselves when the disk is full, and how many bytes there are.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sampler/child_process.h"
+#include "sampler/copier.h"
 
 namespace xenoscope::sampler {
 
@@ -51,27 +49,21 @@ class Xentrace {
 
   // The processor time that it has taken.
   std::chrono::nanoseconds CpuTime() const;
-  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  uint64_t bytes() const { return copier_ ? copier_->bytes() : 0; }
 
  private:
   // Closes what it is given.
-  Xentrace(std::string path, int pipe, int file, int diagnostics);
+  Xentrace(int pipe, int file, int diagnostics);
 
-  // The thread: copies until xentrace closes its end, and swallows what the file does not take.
-  void Copy();
   absl::Status WaitUntilTracing();
   // Why it ended, from its exit status and what it wrote to its standard error.
   absl::Status Died(Exit exit) const;
 
-  std::string path_;
   int pipe_;
   int file_;
   int diagnostics_;  // a temporary file
   std::optional<ChildProcess> child_;
-  std::atomic<uint64_t> bytes_ = 0;
-  std::mutex mutex_;
-  absl::Status copy_status_;  // under mutex_
-  std::thread copier_;
+  std::optional<Copier> copier_;  // there when child_ is
 };
 
 }  // namespace xenoscope::sampler
