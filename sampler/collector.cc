@@ -1,8 +1,5 @@
 #include "sampler/collector.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/error.h"
@@ -12,14 +9,6 @@ namespace {
 
 // Drains that come together are handed on as one piece up to this size, to be written at once.
 constexpr size_t kPiece = size_t{256} << 10;
-
-// The thread has little to do, and what it does late is lost: it goes before whatever else wants
-// its processor. Not in real time, since an agent's messages are read here too. Where that is not
-// allowed it takes its turn.
-void GoFirst() {
-  constexpr int kFirst = -20;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kFirst);
-}
 
 }  // namespace
 
@@ -80,7 +69,6 @@ recording::DrainInfo Collector::Drains() const {
 }
 
 void Collector::Run() {
-  GoFirst();
   Lock lock(mutex_);
   while (error_.ok() && WaitUntilDue(lock)) Drain(lock);
   DoErrand();  // that was asked for just now

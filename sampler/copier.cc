@@ -12,6 +12,8 @@ namespace xenoscope::sampler {
 namespace {
 
 constexpr size_t kMostAtOnce = size_t{1} << 20;  // a pipe holds no more
+// What comes while the file is busy becomes one piece up to this size: fewer, longer writes.
+constexpr size_t kPiece = size_t{1} << 20;
 
 // 0, or the errno that stopped it.
 int WriteAll(int fd, Bytes bytes) {
@@ -55,7 +57,10 @@ void Copier::Read() {
     if (n <= 0) break;
     std::unique_lock lock(mutex_);
     room_.wait(lock, [this] { return waiting_ <= most_waiting_; });
-    pieces_.emplace_back(buffer.begin(), buffer.begin() + n);
+    if (pieces_.empty() || pieces_.back().size() + static_cast<size_t>(n) > kPiece) {
+      pieces_.emplace_back();
+    }
+    pieces_.back().insert(pieces_.back().end(), buffer.begin(), buffer.begin() + n);
     waiting_ += static_cast<size_t>(n);
     more_.notify_one();
   }

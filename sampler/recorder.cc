@@ -34,7 +34,7 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 // How often what was collected is written, and the command and the trace are looked after.
-constexpr nanoseconds kBetweenSteps = std::chrono::milliseconds(20);
+constexpr nanoseconds kBetweenSteps = std::chrono::milliseconds(50);
 constexpr nanoseconds kBetweenWatches = std::chrono::milliseconds(200);
 constexpr nanoseconds kSecond = std::chrono::seconds(1);
 constexpr int kCommandPatienceMs = 2000;
@@ -412,8 +412,9 @@ void Recorder::EndSampling() {
     if (writer_) Keep(sampling.source().Save(*writer_, info));
   }
   for (auto sampling = sampling_.rbegin(); sampling != sampling_.rend(); ++sampling) {
-    Keep(sampling->source().Close());
-    std::ranges::move(sampling->source().Afterwards(), std::back_inserter(result_.notes));
+    Source& source = sampling->collector->source();
+    Keep(source.Close());
+    std::ranges::move(source.Afterwards(), std::back_inserter(result_.notes));
   }
   if (sampled.Empty()) return;
   info.started = sampled.begin;

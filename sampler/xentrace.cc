@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <glob.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -134,8 +135,21 @@ absl::Status Xentrace::Check() {
   return exit ? Died(*exit) : absl::OkStatus();
 }
 
+// A signal that finds xentrace waiting for room in the pipe breaks its write, and it gives up what
+// it still had.
+void Xentrace::WaitUntilRead() {
+  using std::chrono::steady_clock;
+  const auto until = steady_clock::now() + std::chrono::milliseconds(kStopPatienceMs);
+  int waiting = 0;
+  while (ioctl(pipe_, FIONREAD, &waiting) == 0 && waiting > 0 && !child_->Poll() &&
+         steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 absl::Status Xentrace::Stop() {
   if (!child_) return absl::OkStatus();
+  WaitUntilRead();
   const Exit exit = child_->Stop(kStopPatienceMs);
   child_.reset();
   XENOSCOPE_RETURN_IF_ERROR(copier_->Finish());
