@@ -411,11 +411,10 @@ void Recorder::EndSampling() {
     std::ranges::move(sampling.source().Streams(), std::back_inserter(info.streams));
     if (writer_) Keep(sampling.source().Save(*writer_, info));
   }
-  for (auto sampling = sampling_.rbegin(); sampling != sampling_.rend(); ++sampling) {
-    Source& source = sampling->collector->source();
-    Keep(source.Close());
-    std::ranges::move(source.Afterwards(), std::back_inserter(result_.notes));
-  }
+  std::for_each(sampling_.rbegin(), sampling_.rend(), [this](const Sampling& sampling) {
+    Keep(sampling.source().Close());
+    std::ranges::move(sampling.source().Afterwards(), std::back_inserter(result_.notes));
+  });
   if (sampled.Empty()) return;
   info.started = sampled.begin;
   info.stopped = sampled.end;
