@@ -130,6 +130,7 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   sharpener.Finish();
   out.counts = placer.counts();
+  out.placing_checks = placer.Checks();
   out.outside = samples.outside();
   return absl::OkStatus();
 }

@@ -20,6 +20,7 @@ struct Piece {
   VcpuRef vcpu;
   PcpuId pcpu;
   uint64_t run = 0;  // RunInterval::number
+  Tsc turn;          // when that began
 };
 
 // Pieces that do not overlap, in the order of time.

@@ -36,6 +36,11 @@ void Normalise(std::vector<Place>& places) {
   for (Place& place : places) place.weight /= sum;
 }
 
+// Whether samples in such pieces can have known instants: those of NMI exits, and others.
+bool HasInstants(ContextKind kind) {
+  return kind == ContextKind::kGuest || kind == ContextKind::kRunning;
+}
+
 Place Surely(const Piece& piece) { return {piece.context, piece.context, piece.pcpu, 1}; }
 
 }  // namespace
@@ -162,6 +167,7 @@ void Placer::NoteExit(const VcpuTrack& track) {
   mark.tsc = track.exit_tsc;
   mark.pcpu = track.pcpu;
   mark.run = track.run;
+  mark.turn = track.since;
   mark.reason = track.exit_reason;
   mark.nested = track.exit_nested;
   mark.nmi = options_.vendor == trace::Vendor::kSvm && track.exit_reason == kSvmExitNmi;
@@ -184,8 +190,11 @@ void Placer::OnSegment(const Segment& segment) {
                      options_.vendor == trace::Vendor::kSvm && segment.reason == kSvmExitNmi;
     counts_.nmi_exits += static_cast<uint64_t>(nmi);
   }
-  const Piece piece{segment.range, context, segment.vcpu, segment.pcpu, segment.run};
+  const Piece piece{segment.range, context, segment.vcpu, segment.pcpu, segment.run, segment.turn};
   if (segment.range.Empty()) return;
+  if (sampled > 0 && HasInstants(context.kind)) {
+    checks_.AddTime(segment.vcpu_index, segment.vcpu, segment.range, segment.turn);
+  }
   Vcpu& vcpu = Of(segment.vcpu_index);
   vcpu.by_context[static_cast<size_t>(context.kind)] += segment.range.Length();
   vcpu.pieces.Add(piece);
@@ -196,27 +205,36 @@ void Placer::OnSegment(const Segment& segment) {
 void Placer::OnRun(const RunInterval& interval) {
   Vcpu& vcpu = Of(interval.vcpu_index);
   if (interval.state == RunState::kOffline) vcpu.stops.push_back(interval.range.begin);
+  if (interval.state == RunState::kRunning && options_.sampled.Contains(interval.range.begin)) {
+    checks_.AddTurn(interval.vcpu_index, interval.vcpu, interval.range.Length());
+  }
   if (interval.state != RunState::kLost) {
     vcpu.known += interval.range.Length();
     return;
   }
   vcpu.last_exit_known = false;
   if (interval.range.Empty()) return;
-  vcpu.pieces.Add(
-      {interval.range, {ContextKind::kLost}, interval.vcpu, interval.pcpu, interval.number});
+  vcpu.pieces.Add({interval.range,
+                   {ContextKind::kLost},
+                   interval.vcpu,
+                   interval.pcpu,
+                   interval.number,
+                   interval.range.begin});
 }
 
 std::optional<Piece> Placer::OpenPiece(const VcpuTrack& track) const {
   const Tsc now = timeline_.now();
   if (track.state == RunState::kLost) {
-    return Piece{{track.since, now}, {ContextKind::kLost}, track.ref, track.pcpu, track.run};
+    return Piece{{track.since, now}, {ContextKind::kLost}, track.ref, track.pcpu,
+                 track.run,          track.since};
   }
   if (track.state != RunState::kRunning) return std::nullopt;
   return Piece{{track.segment_since, now},
                ContextOf(track.segment, track.exit_nested, track.exit_reason),
                track.ref,
                track.pcpu,
-               track.run};
+               track.run,
+               track.since};
 }
 
 bool Placer::OutsideTrace(TscRange bracket) const {
@@ -278,6 +296,13 @@ void Placer::PlaceInstant(const Sample& sample) {
   }
   if (found->context.kind == ContextKind::kLost) return Reject(sample, Remainder::kTraceLost);
   const Place place = Surely(*found);
+  if (const VcpuTrack* track = Find(found->vcpu)) {
+    if (HasInstants(found->context.kind)) {
+      checks_.AddExact(track->index, found->vcpu, at - found->turn);
+    } else {
+      checks_.AddOther(track->index, found->vcpu);
+    }
+  }
   Accept(sample, found->vcpu, sample.address, Placement::kInstant, found->run, {&place, 1},
          sample.when);
 }
@@ -310,6 +335,7 @@ void Placer::PlaceStopped(const Sample& sample) {
     if (before != nullptr && before->context.kind == ContextKind::kGuest) piece = before;
   }
   const Place place = Surely(*piece);
+  checks_.AddOther(track->index, sample.vcpu);
   Accept(sample, sample.vcpu, sample.address, Placement::kStopped, piece->run, {&place, 1},
          {*stop, *stop + 1});
 }
@@ -325,6 +351,7 @@ void Placer::PlaceTimed(const Sample& sample) {
   const Vcpu& vcpu = Of(track->index);
   const Candidates found = FindCandidates(vcpu, *track, sample.mode, sample.when);
   if (found.places.empty()) return Reject(sample, WhyNowhere(vcpu, *track, sample.when));
+  checks_.AddBracketed(track->index, sample.vcpu, found.when.Length());
   Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.run, found.places,
          found.when);
 }
@@ -364,6 +391,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
     const Sample& sample = batch_[i];
     if (twins[i] != nullptr) {
       const Place place{{ContextKind::kGuest}, {ContextKind::kGuest}, twins[i]->pcpu, 1};
+      checks_.AddExact(track.index, sample.vcpu, twins[i]->tsc - twins[i]->turn);
       Accept(sample, sample.vcpu, twins[i]->rip, Placement::kTwin, twins[i]->run, {&place, 1},
              {twins[i]->tsc, twins[i]->tsc + 1});
       between = {twins[i]->tsc, twins[i]->tsc};
@@ -378,6 +406,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
     const bool guest = track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
     if (guest && options_.vendor == trace::Vendor::kSvm &&
         (PlaceAtExits(vcpu, sample, between) || PlaceAtExits(vcpu, sample, bracket))) {
+      checks_.AddOther(track.index, sample.vcpu);
       continue;
     }
     std::optional<Candidates>& found = candidates.at(sample.mode == Mode::kXen ? 1 : 0);
@@ -389,6 +418,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       Reject(sample, WhyNowhere(vcpu, track, bracket));
       continue;
     }
+    checks_.AddBracketed(track.index, sample.vcpu, found->when.Length());
     counts_.stale += static_cast<uint64_t>(guest && options_.logged_rip == LoggedRip::kOfLastEntry);
     Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->run, found->places,
            found->when);
@@ -499,6 +529,9 @@ void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placeme
 
 void Placer::Reject(const Sample& sample, Remainder why) {
   ++counts_.unplaced[static_cast<size_t>(why)];
+  if (why == Remainder::kNotRunning || why == Remainder::kModeDisagrees) {
+    if (const VcpuTrack* track = Find(sample.vcpu)) checks_.AddImpossible(track->index, track->ref);
+  }
   observer_->OnUnplaced(sample, why);
 }
 

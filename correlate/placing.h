@@ -22,6 +22,7 @@
 #include "base/tsc.h"
 #include "correlate/brackets.h"
 #include "correlate/context.h"
+#include "correlate/cross_checks.h"
 #include "correlate/timeline.h"
 #include "correlate/twins.h"
 #include "recording/sample.h"
@@ -130,6 +131,8 @@ class Placer : private TimelineObserver {
   absl::Status Finish();
 
   const PlacingCounts& counts() const { return counts_; }
+  // Of the domains that have samples, in their order.
+  std::vector<PlacingCheck> Checks() const { return checks_.Conclude(); }
 
  private:
   struct Vcpu {
@@ -188,6 +191,7 @@ class Placer : private TimelineObserver {
   absl::Status fault_;
   absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;
   PlacingCounts counts_;
+  CrossChecks checks_;
   std::vector<Vcpu> vcpus_;         // by VcpuTrack::index
   std::vector<PieceWindow> pcpus_;  // by pCPU
   std::vector<recording::Sample> batch_;

@@ -159,6 +159,7 @@ void Timeline::CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
   segment.range = {vcpu.segment_since, at};
   segment.kind = vcpu.segment;
   segment.run = vcpu.run;
+  segment.turn = vcpu.since;
   if (vcpu.segment == SegmentKind::kExit) {
     segment.nested = vcpu.exit_nested;
     segment.completed = completed;

@@ -84,6 +84,7 @@ struct Segment {
   Address rip = 0;         // kExit: the guest's address
   uint64_t exit = 0;       // kExit: which one; the byte of its VMEXIT
   uint64_t run = 0;        // the number of the running interval
+  Tsc turn;                // when that began
 };
 
 // One VM exit from the guest's point of view: from VMEXIT until VMENTRY, or until the vCPU becomes

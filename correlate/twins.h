@@ -42,6 +42,7 @@ struct ExitMark {
   Tsc tsc;
   PcpuId pcpu;
   uint64_t run = 0;  // RunInterval::number
+  Tsc turn;          // when that began
   uint32_t reason = 0;
   bool nested = false;
   bool nmi = false;  // it was the NMI

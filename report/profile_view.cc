@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "report/check_notes.h"
 #include "report/exit_names.h"
 #include "report/table_csv.h"
 #include "report/table_json.h"
@@ -33,10 +34,6 @@ constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames =
     "domain", "vcpu", "pcpu", "mode", "exit", "image", "function", "address", "process", "stack"};
 // In the order of the columns, after those of the dimensions.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
-
-std::string DomainLabel(const ProfileReport& report, DomainId domain) {
-  return xenoscope::DomainLabel(domain, report.domain_name(domain));
-}
 
 Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
   switch (dimension) {
@@ -271,16 +268,7 @@ std::string Foot(const ProfileReport& report) {
     out += fmt::format("{} samples without a function: {}\n",
                        CellText(unresolved.samples, Unit::kCount), unresolved.why);
   }
-  for (const correlate::DomainCheck& check : result.checks) {
-    if (check.Agrees()) continue;
-    const std::string_view suspect = counts.lost_records > 0 ? "the trace lost records"
-                                     : report.lost_in_buffers > 0
-                                         ? "samples were lost"
-                                         : "samples are not uniform in time";
-    out += fmt::format("note: {} has {} of the samples but {} of the traced time: {}\n",
-                       DomainLabel(report, check.domain), Percent(check.sampled),
-                       Percent(check.traced), suspect);
-  }
+  for (const std::string& note : CheckNotes(report)) out += fmt::format("note: {}\n", note);
   for (const std::string& change : report.changes) {
     out += fmt::format("while recording, {}\n", change);
   }
@@ -333,6 +321,10 @@ bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {
   if (std::find(kFigures.begin(), kFigures.end(), key) != kFigures.end()) return true;
   return std::any_of(by.begin(), by.end(),
                      [key](Dimension dimension) { return ToString(dimension) == key; });
+}
+
+std::string DomainLabel(const ProfileReport& report, DomainId domain) {
+  return xenoscope::DomainLabel(domain, report.domain_name(domain));
 }
 
 std::string DomainTitle(DomainId domain, const std::string& name) {
@@ -412,14 +404,6 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
   for (size_t i = 0; i < correlate::kPlacements; ++i) {
     placements[ToString(static_cast<Placement>(i))] = counts.placed.at(i);
   }
-  ordered_json checks = ordered_json::array();
-  for (const correlate::DomainCheck& check : report.result.checks) {
-    checks.push_back({{"domain", DomainLabel(report, check.domain)},
-                      {"sampled", check.sampled},
-                      {"traced", check.traced},
-                      {"error", check.error},
-                      {"agrees", check.Agrees()}});
-  }
   return {{"samples",
            {{"total", counts.samples},
             {"attributed", counts.Attributed()},
@@ -443,7 +427,8 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
             {"lost_cycles", counts.lost_time}}},
           {"cpu_hz", report.clock.hz},
           {"cpu_hz_source", ToString(report.clock.source)},
-          {"checks", std::move(checks)},
+          {"checks", DomainChecksJson(report)},
+          {"placing_checks", PlacingChecksJson(report)},
           {"rows", ToJson(FlatTable(report, selection, Reader::kProgram))}};
 }
 

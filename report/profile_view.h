@@ -35,6 +35,7 @@ struct ProfileReport {
   std::vector<correlate::Dimension> also_by;
   correlate::ProfileResult also;
   correlate::PlacingCounts counts;
+  std::vector<correlate::PlacingCheck> placing_checks;  // empty without a trace
   // Beside counts.samples: what never became a sample.
   uint64_t lost_in_buffers = 0;       // buffer entries that Xen had no room for
   uint64_t damaged = 0;               // samples in damaged parts of the files
@@ -74,6 +75,8 @@ std::string ContextName(const ProfileReport& report, correlate::Context context)
 // Whether rows can be sorted by it: a column of `by`, or a figure.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);
 
+// "web", or "d1" of a domain without a name.
+std::string DomainLabel(const ProfileReport& report, DomainId domain);
 // "d1 web", or "d1" of a domain without a name.
 std::string DomainTitle(DomainId domain, const std::string& name);
 

@@ -1,0 +1,145 @@
+#include "correlate/cross_checks.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+
+namespace xenoscope::correlate {
+namespace {
+
+// Fewer samples than this say nothing of a domain.
+constexpr uint64_t kFewest = 100;
+// The trace's own records are late by some cycles: so many samples may seem to be impossible.
+constexpr double kMostImpossible = 0.01;
+// Kolmogorov's: 2 exp(-2 n d^2) is how often a distance of d comes by chance in n samples. The
+// other bound keeps quiet of what would not change a figure by much.
+constexpr double kLeastDistance = 0.1;
+constexpr double kLeastSurprise = 8;  // n d^2
+
+}  // namespace
+
+bool PlacingCheck::SaysImpossible() const {
+  return samples >= kFewest &&
+         static_cast<double>(impossible) > kMostImpossible * static_cast<double>(samples);
+}
+
+bool PlacingCheck::HasLongBrackets() const {
+  return bracketed >= kFewest && turn > 0 && bracket > turn;
+}
+
+bool PlacingCheck::IsInStep() const {
+  return exact >= kFewest && distance > kLeastDistance &&
+         static_cast<double>(exact) * distance * distance > kLeastSurprise;
+}
+
+size_t CrossChecks::BinOf(Cycles age) {
+  const int octave = static_cast<int>(std::bit_width(age)) - 1;
+  if (octave < kFirstOctave) return 0;
+  if (octave >= kFirstOctave + kOctaves) return kBins - 1;
+  return 1 + static_cast<size_t>(octave - kFirstOctave) * 4 + (age >> (octave - 2) & 3);
+}
+
+Cycles CrossChecks::BinBegin(size_t bin) {
+  if (bin == 0) return 0;
+  const size_t octave = (bin - 1) / 4 + kFirstOctave;
+  return (4 + (bin - 1) % 4) << (octave - 2);
+}
+
+CrossChecks::Vcpu& CrossChecks::Of(uint32_t index, VcpuRef vcpu) {
+  if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
+  vcpus_[index].ref = vcpu;
+  return vcpus_[index];
+}
+
+CrossChecks::Ages& CrossChecks::AgesOf(uint32_t index, VcpuRef vcpu) {
+  Vcpu& of = Of(index, vcpu);
+  if (of.ages == nullptr) of.ages = std::make_unique<Ages>();
+  return *of.ages;
+}
+
+void CrossChecks::AddTurn(uint32_t index, VcpuRef vcpu, Cycles length) {
+  Vcpu& of = Of(index, vcpu);
+  const auto cycles = static_cast<double>(length);
+  of.turns += cycles;
+  of.turn_squares += cycles * cycles;
+}
+
+void CrossChecks::AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc turn) {
+  Ages& ages = AgesOf(index, vcpu);
+  Cycles from = range.begin - turn;
+  const Cycles to = range.end - turn;
+  for (size_t bin = BinOf(from); from < to; ++bin) {
+    const Cycles end = bin + 1 < kBins ? std::min(to, BinBegin(bin + 1)) : to;
+    ages.time[bin] += end - from;
+    from = end;
+  }
+}
+
+void CrossChecks::AddExact(uint32_t index, VcpuRef vcpu, Cycles age) {
+  ++Of(index, vcpu).samples;
+  ++AgesOf(index, vcpu).samples[BinOf(age)];
+}
+
+void CrossChecks::AddBracketed(uint32_t index, VcpuRef vcpu, Cycles bracket) {
+  Vcpu& of = Of(index, vcpu);
+  ++of.samples;
+  ++of.bracketed;
+  of.brackets += static_cast<double>(bracket);
+}
+
+void CrossChecks::AddImpossible(uint32_t index, VcpuRef vcpu) {
+  Vcpu& of = Of(index, vcpu);
+  ++of.samples;
+  ++of.impossible;
+}
+
+void CrossChecks::Compare(const Ages& ages, PlacingCheck& check) {
+  double all = 0;
+  for (size_t bin = 0; bin < kBins; ++bin) {
+    all += static_cast<double>(ages.time[bin]);
+    check.exact += ages.samples[bin];
+  }
+  if (all <= 0 || check.exact == 0) return;
+  double time = 0;
+  double samples = 0;
+  for (size_t bin = 0; bin < kBins; ++bin) {
+    time += static_cast<double>(ages.time[bin]) / all;
+    samples += static_cast<double>(ages.samples[bin]) / static_cast<double>(check.exact);
+    check.distance = std::max(check.distance, std::abs(samples - time));
+  }
+}
+
+std::vector<PlacingCheck> CrossChecks::Conclude() const {
+  std::map<DomainId, std::pair<Vcpu, Ages>> domains;
+  for (const Vcpu& vcpu : vcpus_) {
+    auto& [sums, ages] = domains[vcpu.ref.domain];
+    sums.samples += vcpu.samples;
+    sums.impossible += vcpu.impossible;
+    sums.bracketed += vcpu.bracketed;
+    sums.brackets += vcpu.brackets;
+    sums.turns += vcpu.turns;
+    sums.turn_squares += vcpu.turn_squares;
+    if (vcpu.ages == nullptr) continue;
+    for (size_t bin = 0; bin < kBins; ++bin) {
+      ages.time[bin] += vcpu.ages->time[bin];
+      ages.samples[bin] += vcpu.ages->samples[bin];
+    }
+  }
+  std::vector<PlacingCheck> checks;
+  for (const auto& [domain, of] : domains) {
+    const auto& [sums, ages] = of;
+    if (sums.samples == 0) continue;
+    PlacingCheck& check = checks.emplace_back();
+    check.domain = domain;
+    check.samples = sums.samples;
+    check.impossible = sums.impossible;
+    check.bracketed = sums.bracketed;
+    if (sums.bracketed > 0) check.bracket = sums.brackets / static_cast<double>(sums.bracketed);
+    if (sums.turns > 0) check.turn = sums.turn_squares / sums.turns;
+    Compare(ages, check);
+  }
+  return checks;
+}
+
+}  // namespace xenoscope::correlate

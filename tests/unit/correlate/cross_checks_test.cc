@@ -1,0 +1,111 @@
+#include "correlate/cross_checks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+
+namespace xenoscope::correlate {
+namespace {
+
+constexpr VcpuRef kD1{DomainId{1}, VcpuId{0}};
+constexpr VcpuRef kD2V1{DomainId{2}, VcpuId{1}};
+constexpr Cycles kTurn = 3'000'000;
+
+// Turns of one length, back to back, in which samples at known instants are to be put.
+CrossChecks Turns(int count) {
+  CrossChecks checks;
+  for (int i = 0; i < count; ++i) {
+    const Tsc begin{static_cast<uint64_t>(i) * kTurn};
+    checks.AddTurn(0, kD1, kTurn);
+    // In two pieces: what is added of time does not depend on how it is cut.
+    checks.AddTime(0, kD1, {begin, begin + 1'234'567}, begin);
+    checks.AddTime(0, kD1, {begin + 1'234'567, begin + kTurn}, begin);
+  }
+  return checks;
+}
+
+PlacingCheck Only(const CrossChecks& checks) {
+  const auto all = checks.Conclude();
+  EXPECT_EQ(all.size(), 1U);
+  return all.front();
+}
+
+TEST(CrossChecks, SamplesAtRandomInstantsAreInStepWithNothing) {
+  CrossChecks checks = Turns(100);
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 5000; ++i) checks.AddExact(0, kD1, random() % kTurn);
+  const PlacingCheck check = Only(checks);
+  EXPECT_EQ(check.exact, 5000U);
+  EXPECT_LT(check.distance, 0.03);
+  EXPECT_FALSE(check.IsInStep());
+}
+
+TEST(CrossChecks, APeriodThatIsTheWorkloadsOwnIsInStep) {
+  // The sampling clock comes round a hair later with every turn.
+  CrossChecks checks = Turns(1000);
+  for (uint64_t i = 0; i < 1000; ++i) checks.AddExact(0, kD1, 200'000 + i);
+  EXPECT_TRUE(Only(checks).IsInStep());
+}
+
+TEST(CrossChecks, APeriodThatIsNotMeetsAllOfIt) {
+  CrossChecks checks = Turns(1000);
+  for (uint64_t i = 0; i < 1000; ++i) checks.AddExact(0, kD1, i * 2'001'001 % kTurn);
+  EXPECT_FALSE(Only(checks).IsInStep());
+}
+
+TEST(CrossChecks, AFewSamplesProveNothing) {
+  CrossChecks checks = Turns(10);
+  for (uint64_t i = 0; i < 99; ++i) checks.AddExact(0, kD1, 200'000);
+  EXPECT_FALSE(Only(checks).IsInStep());
+}
+
+TEST(CrossChecks, TurnsCountAsOftenAsARandomInstantMeetsThem) {
+  CrossChecks checks;
+  checks.AddTurn(0, kD1, 1000);
+  checks.AddTurn(0, kD1, 3000);
+  checks.AddOther(0, kD1);
+  EXPECT_DOUBLE_EQ(Only(checks).turn, 0.25 * 1000 + 0.75 * 3000);
+}
+
+TEST(CrossChecks, BracketsAreLongWhenTurnsAreShorter) {
+  CrossChecks checks = Turns(1);
+  for (int i = 0; i < 100; ++i) checks.AddBracketed(0, kD1, kTurn);
+  EXPECT_FALSE(Only(checks).HasLongBrackets());
+  checks.AddBracketed(0, kD1, kTurn + 1000);
+  EXPECT_TRUE(Only(checks).HasLongBrackets());
+}
+
+TEST(CrossChecks, MoreThanAPercentOfImpossibleSamplesIsSaid) {
+  CrossChecks checks = Turns(1);
+  for (int i = 0; i < 297; ++i) checks.AddOther(0, kD1);
+  for (int i = 0; i < 3; ++i) checks.AddImpossible(0, kD1);
+  EXPECT_FALSE(Only(checks).SaysImpossible());
+  checks.AddImpossible(0, kD1);
+  EXPECT_TRUE(Only(checks).SaysImpossible());
+}
+
+TEST(CrossChecks, AreByDomain) {
+  CrossChecks checks = Turns(1);
+  checks.AddImpossible(0, kD1);
+  checks.AddOther(7, kD2V1);
+  checks.AddTurn(8, {DomainId{3}, VcpuId{0}}, 5);  // has no samples
+  const auto all = checks.Conclude();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].domain, DomainId{1});
+  EXPECT_EQ(all[0].impossible, 1U);
+  EXPECT_EQ(all[1].domain, DomainId{2});
+  EXPECT_EQ(all[1].samples, 1U);
+}
+
+TEST(CrossChecks, AgesOfAllLengthsHaveABin) {
+  CrossChecks checks;
+  for (const Cycles age : {Cycles{0}, Cycles{1}, Cycles{255}, Cycles{1} << 40, ~Cycles{0}}) {
+    checks.AddExact(0, kD1, age);
+  }
+  checks.AddTime(0, kD1, {Tsc{0}, Tsc{~uint64_t{0}}}, Tsc{0});
+  EXPECT_EQ(Only(checks).exact, 5U);
+}
+
+}  // namespace
+}  // namespace xenoscope::correlate
