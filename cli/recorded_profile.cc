@@ -120,6 +120,7 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   sharpening.by_address = by(Dimension::kAddress);
   sharpening.by_process = by(Dimension::kProcess);
   sharpening.by_pcpu = by(Dimension::kPcpu);
+  sharpening.by_placing = by(Dimension::kPlacing) && by(Dimension::kExit);
   correlate::Sharpener sharpener(sharpening, *input.resolver, observer);
   correlate::Placer placer(placing, samples, sharpener);
   trace::OrderedStream stream = input.trace->Stream();
@@ -138,7 +139,7 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
 // Places the samples for the profile or the two that are asked for, and for who looks on.
 absl::Status ProfileAll(const ProfileInput& input, Cycles longest_bracket, double period,
                         correlate::SampleSource& samples, report::ProfileReport& out) {
-  correlate::Profile profile({out.by, out.is_time, period}, *input.resolver);
+  correlate::Profile profile({out.by, out.is_time, period, out.with_parts}, *input.resolver);
   correlate::Profile also({out.also_by, out.is_time, period}, *input.resolver);
   std::vector<correlate::PlacingObserver*> observers = {&profile};
   if (!out.also_by.empty()) observers.push_back(&also);

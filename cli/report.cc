@@ -14,6 +14,7 @@
 #include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/profile_source.h"
+#include "cli/report_explain.h"
 #include "cli/report_origins.h"
 #include "cli/report_with_trace.h"
 #include "correlate/profile.h"
@@ -43,6 +44,7 @@ struct Options {
   std::string output;  // empty: standard output
   bool help_columns = false;
   bool origins = false;
+  std::string explain;  // a function; empty: none
 };
 
 std::string By(const Options& options) {
@@ -59,6 +61,14 @@ absl::Status Report(const Options& options) {
   if (options.origins) {
     XENOSCOPE_ASSIGN_OR_RETURN(const std::string text,
                                OriginsReport(source, options.profile, options.format, style, out));
+    return WriteOutput(options.output, text);
+  }
+  if (!options.explain.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> domains,
+                               ChooseDomains(source.info(), options.domains));
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::string text,
+                               ExplainReport(source, options.profile, {options.explain, domains},
+                                             options.format, style, out));
     return WriteOutput(options.output, text);
   }
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
@@ -108,6 +118,9 @@ void Check(const Options& options) {
       options.format != "json") {
     throw CLI::ValidationError("--origins", "as text, csv or json only");
   }
+  if (!options.explain.empty() && options.format != "text" && options.format != "json") {
+    throw CLI::ValidationError("--explain", "as text or json only");
+  }
   const auto by = report::ParseDimensions(By(options));
   if (!by.ok()) throw CLI::ValidationError("--by", std::string(Message(by.status())));
   if (!report::IsSortKey(*by, options.sort)) {
@@ -148,7 +161,7 @@ void AddReport(CLI::App& app, Run& run) {
       ->capture_default_str();
   command->add_option("--by", options->by,
                       "columns: any of domain,vcpu,pcpu,mode,exit,process,image,function,address,"
-                      "stack; default: domain,mode,function, and more for some formats");
+                      "stack,placing; default: domain,mode,function, and more for some formats");
   command
       ->add_option("-d,--domain", options->domains,
                    "only these, by name or number; shares stay "
@@ -208,6 +221,18 @@ void AddReport(CLI::App& app, Run& run) {
        {"--by", "--domain", "--where", "--sort", "--limit", "--threshold", "--weight"}) {
     origins->excludes(of_rows);
   }
+  CLI::Option* const explain =
+      command
+          ->add_option(
+              "--explain", options->explain,
+              "not the profile: of functions of this name, or of names that fit a pattern as in a "
+              "shell, how their samples were placed, where their cycles come from and what would "
+              "narrow their intervals")
+          ->option_text("FUNCTION");
+  for (const char* const of_rows :
+       {"--by", "--where", "--sort", "--limit", "--threshold", "--weight", "--origins"}) {
+    explain->excludes(of_rows);
+  }
   AddSymbolOptions(*command, options->profile.symbols);
   command->footer(
       "Example:\n"
@@ -217,6 +242,7 @@ void AddReport(CLI::App& app, Run& run) {
       "  xenoscope report web.xeno --format html -o web.html\n"
       "  xenoscope report web.xeno --format pprof -o web.pb.gz && pprof -top web.pb.gz\n"
       "  xenoscope report web.xeno --by domain,function --where mode=xen --where exit=VMEXIT_*\n"
+      "  xenoscope report web.xeno --explain svm_vmexit_handler\n"
       "  xenoscope report web.xeno --domain web1 --kernel web1=System.map --format json");
   command->callback([options, &run] {
     Check(*options);

@@ -89,6 +89,7 @@ void Profile::OnPlaced(const PlacedSample& placed) {
   set(Dimension::kMode, static_cast<uint64_t>(mode));
   set(Dimension::kAddress, placed.address);
   set(Dimension::kProcess, placed.sample->space.value);
+  set(Dimension::kPlacing, static_cast<uint64_t>(placed.placement));
   if (Has(Dimension::kImage) || Has(Dimension::kFunction)) {
     const Names names = NamesOf(placed);
     set(Dimension::kImage, names.image);
@@ -192,6 +193,7 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
     row.address = at(Dimension::kAddress);
     row.process = {static_cast<uint32_t>(at(Dimension::kProcess))};
     row.stack = static_cast<uint32_t>(at(Dimension::kStack));
+    row.placing = static_cast<Placement>(at(Dimension::kPlacing));
     if (&rows == &rows_) {
       if (Has(Dimension::kImage)) row.image = names_.all()[at(Dimension::kImage)];
       if (Has(Dimension::kFunction)) row.function = names_.all()[at(Dimension::kFunction)];
@@ -201,8 +203,12 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
       const Stratum& stratum = strata_[part.stratum];
       row.samples += part.sums.x;
       const bool known = exact && IsTraced(stratum.context.kind);
-      estimate.Add(stratum.size, part.sums.x / stratum.totals.n,
-                   known ? 0 : ShareVariance(part.sums, stratum.totals));
+      const double variance = known ? 0 : ShareVariance(part.sums, stratum.totals);
+      estimate.Add(stratum.size, part.sums.x / stratum.totals.n, variance);
+      if (!options_.parts) continue;
+      const double of_all = result.cycles > 0 ? stratum.size / result.cycles : 0;
+      row.parts.push_back({stratum.vcpu, stratum.context, part.sums.x, stratum.totals.n,
+                           stratum.totals.clusters, stratum.size, of_all * of_all * variance});
     }
     if (result.cycles > 0) {
       row.share = estimate.total() / result.cycles;

@@ -37,8 +37,9 @@ enum class Dimension : uint8_t {
   kAddress,
   kProcess,
   kStack,
+  kPlacing,
 };
-inline constexpr size_t kDimensions = 10;
+inline constexpr size_t kDimensions = 11;
 
 struct ProfileOptions {
   std::vector<Dimension> by;
@@ -46,6 +47,18 @@ struct ProfileOptions {
   bool is_time = true;
   // Cycles a sample stands for where no trace says it.
   double period = 0;
+  bool parts = false;  // rows say which strata they are of
+};
+
+// What a row has of one stratum (docs/method.md, section 4.1).
+struct RowPart {
+  VcpuRef vcpu;
+  Context context;
+  double samples = 0;          // of the row
+  double stratum_samples = 0;  // of all rows
+  uint64_t clusters = 0;       // running intervals that have samples of the stratum
+  double stratum_cycles = 0;   // in samples, where the event does not count time
+  double variance = 0;         // what it adds to that of the row's share
 };
 
 // Fields of dimensions that were not asked for are as they are made.
@@ -60,12 +73,14 @@ struct ProfileRow {
   Address address = 0;
   ProcessSpace process;
   uint32_t stack = 0;  // of ProfileResult::stacks
+  Placement placing = Placement::kUntraced;
 
-  double samples = 0;   // a sum of weights
-  double share = 0;     // of all time
-  Interval interval;    // of the share
-  double variance = 0;  // of the share; 0: it is known exactly
-  double cycles = 0;    // 0 when the event does not count time
+  double samples = 0;          // a sum of weights
+  double share = 0;            // of all time
+  Interval interval;           // of the share
+  double variance = 0;         // of the share; 0: it is known exactly
+  double cycles = 0;           // 0 when the event does not count time
+  std::vector<RowPart> parts;  // where ProfileOptions ask for them
 };
 
 // Sampled share of time against traced share of time (method.md §6).

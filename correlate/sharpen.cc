@@ -61,9 +61,10 @@ uint32_t Sharpener::ShareOf(DomainId domain, Context context, FunctionId functio
 }
 
 uint32_t Sharpener::KindOf(const PlacedSample& placed, FunctionId function) {
-  Kind kind{placed.vcpu, function, placed.sample->mode, 0, {}};
+  Kind kind{placed.vcpu, function, placed.sample->mode, 0, {}, Placement::kBracketed};
   if (options_.by_address) kind.address = placed.address;
   if (options_.by_process) kind.process = placed.sample->space;
+  if (options_.by_placing) kind.placing = placed.placement;
   const auto [at, is_new] = kind_index_.try_emplace(kind, static_cast<uint32_t>(kinds_.size()));
   if (is_new) kinds_.emplace_back();
   return at->second;

@@ -28,6 +28,7 @@ struct SharpenOptions {
   bool by_address = false;
   bool by_process = false;
   bool by_pcpu = false;
+  bool by_placing = false;
   size_t most_held = size_t{1} << 18;  // samples
 };
 
@@ -80,11 +81,12 @@ class Sharpener final : public PlacingObserver {
     Mode mode = Mode::kUser;
     Address address = 0;
     ProcessSpace process;
+    Placement placing = Placement::kBracketed;
     auto operator<=>(const Kind&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Kind& kind) {
       return H::combine(std::move(h), kind.vcpu, kind.function.value, kind.mode, kind.address,
-                        kind.process.value);
+                        kind.process.value, kind.placing);
     }
   };
   // Where the held samples of one kind can have been, and what they tell of that.

@@ -22,6 +22,9 @@ constexpr std::array kWords = {
     ColumnWords{"function", "where the processor was; in brackets: why there is no name for it"},
     ColumnWords{"address", "the exact address"},
     ColumnWords{"stack", "the functions that had called each other, the outermost first"},
+    ColumnWords{"placing",
+                "how a sample's place on the timeline was found: instant, twin (the VM exit of "
+                "its NMI), at_exit, stopped, bracketed, untraced"},
     ColumnWords{"samples",
                 "how many, after samples that can have been in several places were "
                 "divided among these; so not a whole number"},

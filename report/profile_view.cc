@@ -31,7 +31,8 @@ using correlate::Remainder;
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
-    "domain", "vcpu", "pcpu", "mode", "exit", "image", "function", "address", "process", "stack"};
+    "domain", "vcpu", "pcpu", "mode", "exit", "image", "function", "address", "process", "stack",
+    "placing"};
 // In the order of the columns, after those of the dimensions.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
 
@@ -57,6 +58,8 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return row.process.value == 0 ? std::string("[unknown]") : report.process_name(row.process);
     case Dimension::kStack:
       return fmt::format("{}", fmt::join(StackNames(report, row), ";"));
+    case Dimension::kPlacing:
+      return std::string(correlate::ToString(row.placing));
   }
   return {};
 }
@@ -217,18 +220,12 @@ std::string Foot(const ProfileReport& report) {
   if (!report.traced) {
     out += "; there is no trace to place them by";
   } else {
-    const auto placed = [&](Placement placement) {
-      return counts.placed.at(static_cast<size_t>(placement));
-    };
     std::string how;
-    const auto add = [&](uint64_t count, std::string_view what) {
-      if (count > 0) how += fmt::format("{}{} {}", how.empty() ? ": " : ", ", Count(count), what);
-    };
-    add(placed(Placement::kInstant), "at an instant");
-    add(placed(Placement::kTwin), "by the VM exit of their NMI");
-    add(placed(Placement::kAtExit), "at the exit they met");
-    add(placed(Placement::kStopped), "where the trace saw their vCPU stop");
-    add(placed(Placement::kBracketed), "within their bracket");
+    for (size_t i = 0; i < correlate::kPlacements; ++i) {
+      if (counts.placed.at(i) == 0) continue;
+      how += fmt::format("{}{} {}", how.empty() ? ": " : ", ", Count(counts.placed.at(i)),
+                         PlacingWords(static_cast<Placement>(i)));
+    }
     out += how;
   }
   out += '\n';
@@ -315,6 +312,24 @@ std::string ContextName(const ProfileReport& report, Context context) {
 
 std::string_view ToString(Dimension dimension) {
   return kDimensionNames.at(static_cast<size_t>(dimension));
+}
+
+std::string_view PlacingWords(Placement placement) {
+  switch (placement) {
+    case Placement::kInstant:
+      return "at an instant";
+    case Placement::kTwin:
+      return "by the VM exit of their NMI";
+    case Placement::kAtExit:
+      return "at the exit they met";
+    case Placement::kStopped:
+      return "where the trace saw their vCPU stop";
+    case Placement::kBracketed:
+      return "within their bracket";
+    case Placement::kUntraced:
+      return "without a trace";
+  }
+  return "?";
 }
 
 bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {

@@ -34,6 +34,7 @@ struct ProfileReport {
   // The same samples by other columns, in the same pass; none: no such result.
   std::vector<correlate::Dimension> also_by;
   correlate::ProfileResult also;
+  bool with_parts = false;  // rows say which strata they are of
   correlate::PlacingCounts counts;
   std::vector<correlate::PlacingCheck> placing_checks;  // empty without a trace
   // Beside counts.samples: what never became a sample.
@@ -71,6 +72,9 @@ absl::StatusOr<std::vector<correlate::Dimension>> ParseDimensions(const std::str
 std::string_view ToString(correlate::Dimension dimension);
 // "guest", "VMEXIT_CPUID", as in a column of exits.
 std::string ContextName(const ProfileReport& report, correlate::Context context);
+
+// "within their bracket", as in "20 samples within their bracket".
+std::string_view PlacingWords(correlate::Placement placement);
 
 // Whether rows can be sorted by it: a column of `by`, or a figure.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);

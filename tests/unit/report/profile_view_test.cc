@@ -130,7 +130,7 @@ TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
               ElementsAre(Dimension::kFunction, Dimension::kDomain));
   EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
             "no functions; choose from "
-            "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack");
+            "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack,placing");
   EXPECT_EQ(ParseDimensions("mode,mode").status().message(), "mode twice");
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "cycles"));

@@ -1,0 +1,28 @@
+#include "cli/report_explain.h"
+
+#include "base/error.h"
+#include "report/table_json.h"
+
+namespace xenoscope::cli {
+
+absl::StatusOr<std::string> ExplainReport(const ProfileSource& source,
+                                          const ProfileRequest& request,
+                                          const report::ExplainSelection& selection,
+                                          const std::string& format, report::TextStyle style,
+                                          report::ProfileReport& out) {
+  out.by = report::ExplainColumns();
+  out.also_by = report::ExplainAlsoColumns();
+  out.with_parts = true;
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out));
+  if (report::ExplainedRows(out, selection).empty()) {
+    return NotFoundError(
+        "{}: no sample in a function {}; `xenoscope report {} --by function` has "
+        "all that have any",
+        request.input, selection.function, request.input);
+  }
+  if (format == "json") return report::Dump(report::ExplainJson(out, selection));
+  style.figures_first = true;
+  return report::ExplainText(out, selection, style);
+}
+
+}  // namespace xenoscope::cli

@@ -1,0 +1,22 @@
+// `report --explain FUNCTION`: which samples a row has, and how sure they make it.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/profile_source.h"
+#include "report/explain_view.h"
+#include "report/profile_view.h"
+#include "report/table_text.h"
+
+namespace xenoscope::cli {
+
+// As text or json. Errors: as ProfileSource::Profile; NotFound where no sample is in such a
+// function.
+absl::StatusOr<std::string> ExplainReport(const ProfileSource& source,
+                                          const ProfileRequest& request,
+                                          const report::ExplainSelection& selection,
+                                          const std::string& format, report::TextStyle style,
+                                          report::ProfileReport& out);
+
+}  // namespace xenoscope::cli
