@@ -9,6 +9,11 @@
 #include <vector>
 
 namespace xenoscope::analysis {
+
+using correlate::DeviceAccess;
+using correlate::ExitContents;
+using correlate::ExitKind;
+
 namespace {
 
 bool IsPort(ExitKind kind) { return kind == ExitKind::kPortRead || kind == ExitKind::kPortWrite; }

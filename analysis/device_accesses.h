@@ -7,22 +7,22 @@
 
 #include "analysis/bounded_table.h"
 #include "analysis/document.h"
-#include "analysis/exit_contents.h"
 #include "analysis/stat.h"
+#include "correlate/exit_contents.h"
 
 namespace xenoscope::analysis {
 
 class DeviceAccesses {
  public:
   // O(accesses); allocates at the first access to an address.
-  void Add(const ExitContents& exit, Room& room);
+  void Add(const correlate::ExitContents& exit, Room& room);
   // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier accesses'.
   void Prepend(DeviceAccesses& earlier, Room& room);
   void Describe(Section& out) const;
 
  private:
   static constexpr uint32_t kMost = 1024;
-  Stat& Of(const DeviceAccess& access, Room& room);
+  Stat& Of(const correlate::DeviceAccess& access, Room& room);
 
   BoundedTable<Stat> stats_;
   uint64_t not_kept_ = 0;  // beyond ExitContents::kMostAccesses in one exit

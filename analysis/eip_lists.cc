@@ -10,6 +10,11 @@
 #include "base/mode.h"
 
 namespace xenoscope::analysis {
+
+using correlate::ExitContents;
+using correlate::ExitKind;
+using correlate::kNoVector;
+
 namespace {
 
 constexpr size_t kListed = 64;

@@ -9,7 +9,7 @@
 #include "analysis/analysis.h"
 #include "analysis/bounded_table.h"
 #include "analysis/document.h"
-#include "analysis/exit_contents.h"
+#include "correlate/exit_contents.h"
 
 namespace xenoscope::analysis {
 
@@ -48,7 +48,7 @@ class EipList {
 class EipLists {
  public:
   // O(1); allocates as a table grows.
-  void Add(const ExitContents& exit, Room& room);
+  void Add(const correlate::ExitContents& exit, Room& room);
   // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier lists'.
   void Prepend(EipLists& earlier, Room& room);
   // Adds the groups emulate_eip and interrupt_eip.

@@ -13,6 +13,11 @@
 #include "trace/names.h"
 
 namespace xenoscope::analysis {
+
+using correlate::ExitContents;
+using correlate::ExitKind;
+using correlate::kShadowFlagsShift;
+
 namespace {
 
 // Reasons are small numbers (VMX below 80, SVM up to 0x404); anything above is counted together

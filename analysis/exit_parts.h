@@ -6,8 +6,8 @@
 
 #include "analysis/bounded_table.h"
 #include "analysis/document.h"
-#include "analysis/exit_contents.h"
 #include "analysis/stat.h"
+#include "correlate/exit_contents.h"
 #include "trace/dialect.h"
 
 namespace xenoscope::analysis {
@@ -15,7 +15,7 @@ namespace xenoscope::analysis {
 class ExitParts {
  public:
   // O(1); allocates at a part's first exit.
-  void Add(const ExitContents& exit, Room& room);
+  void Add(const correlate::ExitContents& exit, Room& room);
   // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier parts'.
   void Prepend(ExitParts& earlier, Room& room);
   // Adds a row per reason.

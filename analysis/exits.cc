@@ -7,71 +7,23 @@
 
 #include "analysis/device_accesses.h"
 #include "analysis/eip_lists.h"
-#include "analysis/exit_contents.h"
 #include "analysis/exit_parts.h"
 #include "analysis/per_vcpu.h"
 #include "analysis/registry.h"
+#include "correlate/exit_contents.h"
 
 namespace xenoscope::analysis {
 namespace {
 
+using correlate::ExitContents;
+using correlate::ExitKind;
 using trace::Event;
-
-constexpr Event kHandlerEvents[] = {
-    Event::kHvmPfXen,
-    Event::kHvmPfInject,
-    Event::kHvmIoRead,
-    Event::kHvmIoWrite,
-    Event::kHvmCrRead,
-    Event::kHvmCrWrite,
-    Event::kHvmDrRead,
-    Event::kHvmDrWrite,
-    Event::kHvmMsrRead,
-    Event::kHvmMsrWrite,
-    Event::kHvmCpuid,
-    Event::kHvmIntr,
-    Event::kHvmNmi,
-    Event::kHvmSmi,
-    Event::kHvmVmmcall,
-    Event::kHvmHlt,
-    Event::kHvmInvlpg,
-    Event::kHvmMce,
-    Event::kHvmIoportRead,
-    Event::kHvmIoportWrite,
-    Event::kHvmIomemRead,
-    Event::kHvmIomemWrite,
-    Event::kHvmClts,
-    Event::kHvmLmsw,
-    Event::kHvmRdtsc,
-    Event::kHvmNpf,
-    Event::kHvmRealmodeEmulate,
-    Event::kHvmTrap,
-    Event::kHvmTrapDebug,
-    Event::kHvmVlapic,
-    Event::kHvmXcrRead,
-    Event::kHvmXcrWrite,
-    Event::kShadowNotShadow,
-    Event::kShadowFastPropagate,
-    Event::kShadowFastMmio,
-    Event::kShadowFalseFastPath,
-    Event::kShadowMmio,
-    Event::kShadowFixup,
-    Event::kShadowDomfDying,
-    Event::kShadowEmulate,
-    Event::kShadowEmulateUnshadowUser,
-    Event::kShadowEmulateUnshadowEvtinj,
-    Event::kShadowEmulateUnshadowUnhandled,
-    Event::kShadowWrmapBf,
-    Event::kShadowPreallocUnpin,
-    Event::kShadowResyncFull,
-    Event::kShadowResyncOnly,
-};
 
 class Exits final : public Mergeable<Exits> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Exits();
-    for (const Event event : kHandlerEvents) subscriptions.Record(event);
+    for (const Event event : correlate::HandlerEvents()) subscriptions.Record(event);
   }
 
   void OnRecord(const Moment& moment) override {

@@ -10,7 +10,7 @@
 
 #include "base/mode.h"
 
-namespace xenoscope::analysis {
+namespace xenoscope::correlate {
 
 struct LinearEntry {
   uint32_t level = 0;  // 1: maps a page
@@ -46,4 +46,4 @@ constexpr std::optional<LinearEntry> FindLinearEntry(uint32_t levels, Address va
   return LinearEntry{level, maps};
 }
 
-}  // namespace xenoscope::analysis
+}  // namespace xenoscope::correlate

@@ -1,4 +1,4 @@
-#include "analysis/exit_contents.h"
+#include "correlate/exit_contents.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <iterator>
 #include <string_view>
 
-#include "analysis/linear_pagetable.h"
+#include "correlate/linear_pagetable.h"
 #include "trace/events.h"
 #include "trace/names.h"
 
-namespace xenoscope::analysis {
+namespace xenoscope::correlate {
 namespace {
 
 using trace::Event;
@@ -211,7 +211,59 @@ std::string NameOrHex(std::string_view name, uint64_t number) {
   return name.empty() ? fmt::format("0x{:x}", number) : std::string(name);
 }
 
+constexpr Event kHandlerEvents[] = {
+    Event::kHvmPfXen,
+    Event::kHvmPfInject,
+    Event::kHvmIoRead,
+    Event::kHvmIoWrite,
+    Event::kHvmCrRead,
+    Event::kHvmCrWrite,
+    Event::kHvmDrRead,
+    Event::kHvmDrWrite,
+    Event::kHvmMsrRead,
+    Event::kHvmMsrWrite,
+    Event::kHvmCpuid,
+    Event::kHvmIntr,
+    Event::kHvmNmi,
+    Event::kHvmSmi,
+    Event::kHvmVmmcall,
+    Event::kHvmHlt,
+    Event::kHvmInvlpg,
+    Event::kHvmMce,
+    Event::kHvmIoportRead,
+    Event::kHvmIoportWrite,
+    Event::kHvmIomemRead,
+    Event::kHvmIomemWrite,
+    Event::kHvmClts,
+    Event::kHvmLmsw,
+    Event::kHvmRdtsc,
+    Event::kHvmNpf,
+    Event::kHvmRealmodeEmulate,
+    Event::kHvmTrap,
+    Event::kHvmTrapDebug,
+    Event::kHvmVlapic,
+    Event::kHvmXcrRead,
+    Event::kHvmXcrWrite,
+    Event::kShadowNotShadow,
+    Event::kShadowFastPropagate,
+    Event::kShadowFastMmio,
+    Event::kShadowFalseFastPath,
+    Event::kShadowMmio,
+    Event::kShadowFixup,
+    Event::kShadowDomfDying,
+    Event::kShadowEmulate,
+    Event::kShadowEmulateUnshadowUser,
+    Event::kShadowEmulateUnshadowEvtinj,
+    Event::kShadowEmulateUnshadowUnhandled,
+    Event::kShadowWrmapBf,
+    Event::kShadowPreallocUnpin,
+    Event::kShadowResyncFull,
+    Event::kShadowResyncOnly,
+};
+
 }  // namespace
+
+std::span<const Event> HandlerEvents() { return kHandlerEvents; }
 
 void ExitContents::Take(const Record& record) {
   const Told told = Tell(record);
@@ -302,4 +354,4 @@ std::string NumberName(ExitKind kind, uint64_t number) {
   }
 }
 
-}  // namespace xenoscope::analysis
+}  // namespace xenoscope::correlate

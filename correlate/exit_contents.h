@@ -4,13 +4,15 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/mode.h"
 #include "base/tsc.h"
+#include "trace/events.h"
 #include "trace/record.h"
 
-namespace xenoscope::analysis {
+namespace xenoscope::correlate {
 
 // The event that a handler recorded. Most come with a number, which ExitContents::number holds.
 enum class ExitKind : uint8_t {
@@ -116,9 +118,11 @@ struct ExitContents {
   void Take(const trace::Record& record);
 };
 
+// The events that ExitContents takes.
+std::span<const trace::Event> HandlerEvents();
 // "cpuid", "msr_write", "(no handler)".
 const char* ToString(ExitKind kind);
 // "leaf 0x1", "EFER", "vcpu_op"; empty for kinds without a number.
 std::string NumberName(ExitKind kind, uint64_t number);
 
-}  // namespace xenoscope::analysis
+}  // namespace xenoscope::correlate

@@ -1,8 +1,8 @@
-#include "analysis/linear_pagetable.h"
+#include "correlate/linear_pagetable.h"
 
 #include <gtest/gtest.h>
 
-namespace xenoscope::analysis {
+namespace xenoscope::correlate {
 namespace {
 
 struct Case {
@@ -43,4 +43,4 @@ TEST(LinearPagetable, LevelAndMappedAddressFollowFromTheAddress) {
 }
 
 }  // namespace
-}  // namespace xenoscope::analysis
+}  // namespace xenoscope::correlate
