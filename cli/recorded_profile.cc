@@ -93,6 +93,15 @@ std::string EventText(const recording::EventInfo& event) {
   return fmt::format("{} (clocked by {})", event.name, event.clocked_by);
 }
 
+// "hash.c:12", of the innermost inlined function, as perf's srcline has it.
+std::string LineText(const report::CodeLines& lines) {
+  if (lines.inlined.empty() || lines.inlined.front().call_site_or_line.line == 0) {
+    return "[no line]";
+  }
+  const SourceLine& line = lines.inlined.front().call_site_or_line;
+  return fmt::format("{}:{}", line.file, line.line);
+}
+
 // Places the samples by the trace, or without one. Fills what the report says of it.
 absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
                       correlate::SampleSource& all, correlate::PlacingObserver& observer,
@@ -105,19 +114,21 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   }
   const trace::Dialect& dialect = input.dialect;
   out.vendor = dialect.vendor;
-  correlate::PlacingOptions placing;
-  placing.sampled = out.sampled;
-  placing.longest_bracket = longest_bracket;
-  placing.vendor = dialect.vendor;
-  if (dialect.vendor == trace::Vendor::kSvm && dialect.before_version > kFirstStale) {
-    placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
-  }
   const auto by = [&out](Dimension dimension) {
     return std::ranges::find(out.by, dimension) != out.by.end() ||
            std::ranges::find(out.also_by, dimension) != out.also_by.end();
   };
+  correlate::PlacingOptions placing;
+  placing.sampled = out.sampled;
+  placing.longest_bracket = longest_bracket;
+  placing.vendor = dialect.vendor;
+  placing.by_subreason = by(Dimension::kSubreason);
+  placing.by_waiting = by(Dimension::kWaiting);
+  if (dialect.vendor == trace::Vendor::kSvm && dialect.before_version > kFirstStale) {
+    placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
+  }
   correlate::SharpenOptions sharpening;
-  sharpening.by_address = by(Dimension::kAddress);
+  sharpening.by_address = by(Dimension::kAddress) || by(Dimension::kLine);
   sharpening.by_process = by(Dimension::kProcess);
   sharpening.by_pcpu = by(Dimension::kPcpu);
   sharpening.by_placing = by(Dimension::kPlacing) && by(Dimension::kExit);
@@ -132,6 +143,7 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   sharpener.Finish();
   out.counts = placer.counts();
   out.placing_checks = placer.Checks();
+  out.waiting_sets = placer.waiting_sets();
   out.outside = samples.outside();
   return absl::OkStatus();
 }
@@ -139,8 +151,14 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
 // Places the samples for the profile or the two that are asked for, and for who looks on.
 absl::Status ProfileAll(const ProfileInput& input, Cycles longest_bracket, double period,
                         correlate::SampleSource& samples, report::ProfileReport& out) {
-  correlate::Profile profile({out.by, out.is_time, period, out.with_parts}, *input.resolver);
-  correlate::Profile also({out.also_by, out.is_time, period}, *input.resolver);
+  const auto line_of = [&out](const correlate::PlacedSample& placed) -> std::string {
+    if (!out.lines_of) return "[no line]";
+    return LineText(out.lines_of(placed.vcpu.domain, placed.sample->mode, placed.sample->space,
+                                 placed.address));
+  };
+  correlate::Profile profile({out.by, out.is_time, period, out.with_parts, line_of},
+                             *input.resolver);
+  correlate::Profile also({out.also_by, out.is_time, period, false, line_of}, *input.resolver);
   std::vector<correlate::PlacingObserver*> observers = {&profile};
   if (!out.also_by.empty()) observers.push_back(&also);
   if (input.witness != nullptr) observers.push_back(input.witness);

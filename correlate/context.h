@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 
+#include "correlate/exit_contents.h"
 #include "correlate/timeline.h"
 
 namespace xenoscope::correlate {
@@ -22,11 +23,17 @@ struct Context {
   ContextKind kind = ContextKind::kUntraced;
   bool nested = false;  // kExit: of a nested guest
   uint32_t reason = 0;  // kExit: the vendor's exit reason
+  // kExit: what its handler recorded, where the placer is asked to tell exits apart by that.
+  ExitKind about = ExitKind::kNoHandler;
+  // Who waited for the pCPU, where the placer is asked to tell: of Placer::waiting_sets.
+  uint32_t waiting = 0;
+  uint64_t number = 0;  // port, MSR, leaf, ...: ExitContents::number
 
   constexpr auto operator<=>(const Context&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const Context& context) {
-    return H::combine(std::move(h), context.kind, context.nested, context.reason);
+    return H::combine(std::move(h), context.kind, context.nested, context.reason, context.about,
+                      context.waiting, context.number);
   }
 };
 

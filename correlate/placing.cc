@@ -19,6 +19,9 @@ using recording::Sample;
 constexpr Cycles kForgetEvery = Cycles{1} << 23;
 constexpr double kWeightTolerance = 1e-6;
 
+// More than these are not told apart: of MMIO there may be any number.
+constexpr size_t kMostSubreasons = 4096;
+
 // Adds to the place of the same context and pCPU, or makes one.
 void AddWeight(std::vector<Place>& places, const Place& place) {
   for (Place& known : places) {
@@ -39,6 +42,13 @@ void Normalise(std::vector<Place>& places) {
 // Whether samples in such pieces can have known instants: those of NMI exits, and others.
 bool HasInstants(ContextKind kind) {
   return kind == ContextKind::kGuest || kind == ContextKind::kRunning;
+}
+
+// What the exit ended.
+Context GuestBefore(const ExitMark& exit) {
+  Context context{ContextKind::kGuest};
+  context.waiting = exit.context.waiting;
+  return context;
 }
 
 Place Surely(const Piece& piece) { return {piece.context, piece.context, piece.pcpu, 1}; }
@@ -101,6 +111,11 @@ uint64_t PlacingCounts::Unplaced() const {
 
 Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer)
     : options_(options), samples_(&samples), observer_(&observer), timeline_(*this) {
+  if (options_.by_subreason) {
+    for (const trace::Event event : HandlerEvents()) {
+      of_handlers_.at(static_cast<size_t>(event)) = true;
+    }
+  }
   next_ = samples_->Next();
   ReadBatch();
 }
@@ -135,6 +150,7 @@ void Placer::Take(const trace::Item& item) {
   }
   timeline_.Take(item);
   if (item.kind == trace::ItemKind::kRecord) {
+    if (of_handlers_[static_cast<size_t>(item.record.event)]) NoteContents(item.record);
     switch (item.record.event) {
       case trace::Event::kHvmVmexit:
       case trace::Event::kHvmSvmExit:
@@ -172,6 +188,8 @@ void Placer::NoteExit(const VcpuTrack& track) {
   mark.nested = track.exit_nested;
   mark.nmi = options_.vendor == trace::Vendor::kSvm && track.exit_reason == kSvmExitNmi;
   mark.rip = track.exit_rip;
+  mark.context = {ContextKind::kExit, mark.nested, mark.reason};
+  if (options_.by_waiting) mark.context.waiting = waiting_.Now(mark.pcpu);
   mark.has_previous = vcpu.last_exit_known;
   mark.previous_reason = vcpu.last_reason;
   mark.previous_rip = vcpu.last_rip;
@@ -181,25 +199,75 @@ void Placer::NoteExit(const VcpuTrack& track) {
   vcpu.last_rip = mark.rip;
 }
 
+void Placer::NoteContents(const trace::Record& record) {
+  const VcpuTrack* track = timeline_.Current(record.pcpu);
+  if (track == nullptr || !track->exit_open) return;
+  Vcpu& vcpu = Of(track->index);
+  if (vcpu.contents.exit != track->exit) vcpu.contents.Open(track->exit);
+  vcpu.contents.Take(record);
+  if (vcpu.contents.rank == 0) return;
+  constexpr uint64_t kWithoutFlags = (uint64_t{1} << kShadowFlagsShift) - 1;
+  if (vcpu.contents.kind == ExitKind::kPageFault) vcpu.contents.number &= kWithoutFlags;
+  const std::pair told{vcpu.contents.kind, vcpu.contents.number};
+  if (subreasons_.size() < kMostSubreasons) {
+    subreasons_.insert(told);
+  } else if (!subreasons_.contains(told)) {
+    vcpu.contents.kind = ExitKind::kOthers;
+    vcpu.contents.number = 0;
+  }
+  if (vcpu.exits.empty()) return;
+  vcpu.exits.back().context.about = vcpu.contents.kind;
+  vcpu.exits.back().context.number = vcpu.contents.number;
+}
+
+Context Placer::ContextIn(const Vcpu& vcpu, SegmentKind kind, bool nested, uint32_t reason,
+                          uint64_t exit) const {
+  Context context = ContextOf(kind, nested, reason);
+  if (context.kind == ContextKind::kExit && vcpu.contents.exit == exit) {
+    context.about = vcpu.contents.kind;
+    context.number = vcpu.contents.number;
+  }
+  return context;
+}
+
+void Placer::AddPiece(uint32_t index, const Piece& piece) {
+  const Cycles sampled = piece.range.Intersect(options_.sampled).Length();
+  if (sampled > 0 && !IsIdle(piece.vcpu)) {
+    observer_->OnTraced(piece.vcpu, piece.context, sampled);
+  }
+  Of(index).pieces.Add(piece);
+  if (piece.pcpu.value >= pcpus_.size()) pcpus_.resize(piece.pcpu.value + 1);
+  pcpus_[piece.pcpu.value].Add(piece);
+}
+
+void Placer::OnState(const VcpuTrack& track, RunState /*before*/) {
+  if (options_.by_waiting) waiting_.OnState(track);
+}
+
 void Placer::OnSegment(const Segment& segment) {
-  const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
   const Cycles sampled = segment.range.Intersect(options_.sampled).Length();
   if (sampled > 0 && !IsIdle(segment.vcpu)) {
-    observer_->OnTraced(segment.vcpu, context, sampled);
     const bool nmi = segment.kind == SegmentKind::kExit && segment.first &&
                      options_.vendor == trace::Vendor::kSvm && segment.reason == kSvmExitNmi;
     counts_.nmi_exits += static_cast<uint64_t>(nmi);
   }
-  const Piece piece{segment.range, context, segment.vcpu, segment.pcpu, segment.run, segment.turn};
   if (segment.range.Empty()) return;
-  if (sampled > 0 && HasInstants(context.kind)) {
+  Vcpu& vcpu = Of(segment.vcpu_index);
+  Piece piece{
+      segment.range, ContextIn(vcpu, segment.kind, segment.nested, segment.reason, segment.exit),
+      segment.vcpu,  segment.pcpu,
+      segment.run,   segment.turn};
+  if (sampled > 0 && HasInstants(piece.context.kind)) {
     checks_.AddTime(segment.vcpu_index, segment.vcpu, segment.range, segment.turn);
   }
-  Vcpu& vcpu = Of(segment.vcpu_index);
-  vcpu.by_context[static_cast<size_t>(context.kind)] += segment.range.Length();
-  vcpu.pieces.Add(piece);
-  if (segment.pcpu.value >= pcpus_.size()) pcpus_.resize(segment.pcpu.value + 1);
-  pcpus_[segment.pcpu.value].Add(piece);
+  vcpu.by_context[static_cast<size_t>(piece.context.kind)] += segment.range.Length();
+  if (!options_.by_waiting) return AddPiece(segment.vcpu_index, piece);
+  waiting_.ForEach(segment.pcpu, segment.range, [&](TscRange part, uint32_t set) {
+    piece.range = part;
+    piece.context.waiting = set;
+    AddPiece(segment.vcpu_index, piece);
+  });
+  waiting_.Forget(segment.pcpu, segment.range.end);
 }
 
 void Placer::OnRun(const RunInterval& interval) {
@@ -229,12 +297,23 @@ std::optional<Piece> Placer::OpenPiece(const VcpuTrack& track) const {
                  track.run,          track.since};
   }
   if (track.state != RunState::kRunning) return std::nullopt;
-  return Piece{{track.segment_since, now},
-               ContextOf(track.segment, track.exit_nested, track.exit_reason),
-               track.ref,
-               track.pcpu,
-               track.run,
-               track.since};
+  const Context context = track.index < vcpus_.size()
+                              ? ContextIn(vcpus_[track.index], track.segment, track.exit_nested,
+                                          track.exit_reason, track.exit)
+                              : ContextOf(track.segment, track.exit_nested, track.exit_reason);
+  return Piece{{track.segment_since, now}, context, track.ref, track.pcpu, track.run, track.since};
+}
+
+template <typename Visitor>
+void Placer::ForEachOpen(const VcpuTrack& track, Visitor visit) const {
+  std::optional<Piece> open = OpenPiece(track);
+  if (!open || open->range.Empty()) return;
+  if (!options_.by_waiting || open->context.kind == ContextKind::kLost) return visit(*open);
+  waiting_.ForEach(open->pcpu, open->range, [&](TscRange part, uint32_t set) {
+    open->range = part;
+    open->context.waiting = set;
+    visit(*open);
+  });
 }
 
 bool Placer::OutsideTrace(TscRange bracket) const {
@@ -278,8 +357,9 @@ void Placer::PlaceInstant(const Sample& sample) {
     if (const Piece* piece = window.At(at)) {
       found = *piece;
     } else if (open != nullptr) {
-      const std::optional<Piece> last = OpenPiece(*open);
-      if (last && last->range.Contains(at)) found = last;
+      ForEachOpen(*open, [&](const Piece& last) {
+        if (last.range.Contains(at)) found = last;
+      });
     }
   };
   const bool nobodys = sample.vcpu.domain >= kFirstReservedDomain;
@@ -390,7 +470,8 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
   for (size_t i = 0; i < batch_.size(); ++i) {
     const Sample& sample = batch_[i];
     if (twins[i] != nullptr) {
-      const Place place{{ContextKind::kGuest}, {ContextKind::kGuest}, twins[i]->pcpu, 1};
+      const Context guest = GuestBefore(*twins[i]);
+      const Place place{guest, guest, twins[i]->pcpu, 1};
       checks_.AddExact(track.index, sample.vcpu, twins[i]->tsc - twins[i]->turn);
       Accept(sample, sample.vcpu, twins[i]->rip, Placement::kTwin, twins[i]->run, {&place, 1},
              {twins[i]->tsc, twins[i]->tsc + 1});
@@ -445,9 +526,7 @@ bool Placer::PlaceAtExits(const Vcpu& vcpu, const Sample& sample, TscRange brack
       addresses.clear();
       most = 0;
     }
-    AddWeight(
-        places,
-        {{ContextKind::kExit, mark->nested, mark->reason}, {ContextKind::kGuest}, mark->pcpu, 1});
+    AddWeight(places, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
     const uint32_t times = ++addresses[mark->rip];
     if (times <= most) continue;
     most = times;
@@ -480,10 +559,10 @@ Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& tra
     found.run = piece.run;
   };
   vcpu.pieces.ForEach(bracket, add);
-  if (const std::optional<Piece> open = OpenPiece(track)) {
-    const TscRange part = open->range.Intersect(bracket);
-    if (!part.Empty()) add(*open, part);
-  }
+  ForEachOpen(track, [&](const Piece& open) {
+    const TscRange part = open.range.Intersect(bracket);
+    if (!part.Empty()) add(open, part);
+  });
   if (found.places.empty()) return found;
   if (lost > 0 && vcpu.known > 0) {
     // The part of the lost time that the vCPU spends so elsewhere.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "base/mode.h"
@@ -25,6 +26,7 @@
 #include "correlate/cross_checks.h"
 #include "correlate/timeline.h"
 #include "correlate/twins.h"
+#include "correlate/waiting.h"
 #include "recording/sample.h"
 #include "trace/names.h"
 #include "trace/record.h"
@@ -105,6 +107,8 @@ struct PlacingOptions {
   Cycles longest_bracket = 0;
   trace::Vendor vendor = trace::Vendor::kUnknown;
   LoggedRip logged_rip = LoggedRip::kOfExit;
+  bool by_subreason = false;  // contexts tell what exits were about
+  bool by_waiting = false;    // ... and who waited for the pCPU
 };
 
 struct PlacingCounts {
@@ -133,12 +137,15 @@ class Placer : private TimelineObserver {
   const PlacingCounts& counts() const { return counts_; }
   // Of the domains that have samples, in their order.
   std::vector<PlacingCheck> Checks() const { return checks_.Conclude(); }
+  // By Context::waiting.
+  const std::vector<WaitingSet>& waiting_sets() const { return waiting_.sets(); }
 
  private:
   struct Vcpu {
     PieceWindow pieces;
     std::deque<ExitMark> exits;
     std::deque<Tsc> stops;         // when it went offline
+    ExitContents contents;         // of its last exit, where exits are told apart by that
     bool last_exit_known = false;  // exits.back() or one before it, with no loss since
     uint32_t last_reason = 0;
     Address last_rip = 0;
@@ -154,15 +161,26 @@ class Placer : private TimelineObserver {
     TscRange when;
   };
 
+  bool WantsMarks() const override { return false; }
   void OnSegment(const Segment& segment) override;
   void OnRun(const RunInterval& interval) override;
+  void OnState(const VcpuTrack& track, RunState before) override;
 
   Vcpu& Of(uint32_t index);
   // The timeline's track of the vCPU, or null when the trace has not named it.
   const VcpuTrack* Find(VcpuRef vcpu);
   // What the vCPU has been doing since its last completed piece, if that is known.
   std::optional<Piece> OpenPiece(const VcpuTrack& track) const;
+  // The same, divided where others begin or cease to wait: visit(piece).
+  template <typename Visitor>
+  void ForEachOpen(const VcpuTrack& track, Visitor visit) const;
+  // The context of what a vCPU does, with what the options ask to tell of an exit.
+  Context ContextIn(const Vcpu& vcpu, SegmentKind kind, bool nested, uint32_t reason,
+                    uint64_t exit) const;
+  void AddPiece(uint32_t index, const Piece& piece);
   void NoteExit(const VcpuTrack& track);
+  // A record of the handler of the exit that is open.
+  void NoteContents(const trace::Record& record);
   void ReadBatch();
   void PlaceBatch();
   void PlaceInstant(const recording::Sample& sample);
@@ -192,8 +210,11 @@ class Placer : private TimelineObserver {
   absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;
   PlacingCounts counts_;
   CrossChecks checks_;
-  std::vector<Vcpu> vcpus_;         // by VcpuTrack::index
-  std::vector<PieceWindow> pcpus_;  // by pCPU
+  Waiting waiting_;
+  std::array<bool, trace::kEventCount> of_handlers_{};  // events, where exits are told apart
+  absl::flat_hash_set<std::pair<ExitKind, uint64_t>> subreasons_;  // that were met
+  std::vector<Vcpu> vcpus_;                                        // by VcpuTrack::index
+  std::vector<PieceWindow> pcpus_;                                 // by pCPU
   std::vector<recording::Sample> batch_;
   std::optional<recording::Sample> next_;
   Tsc trace_begin_;

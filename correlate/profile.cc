@@ -25,6 +25,21 @@ constexpr Context UnpackContext(uint64_t packed) {
           static_cast<uint32_t>(packed)};
 }
 
+// Numbers are of 52 bits, as physical addresses are, or kNoVector.
+constexpr int kAboutShift = 56;
+constexpr uint64_t kNumberMask = (uint64_t{1} << kAboutShift) - 1;
+
+constexpr uint64_t PackSubreason(Context context) {
+  return uint64_t{static_cast<uint8_t>(context.about)} << kAboutShift |
+         (context.number & kNumberMask);
+}
+
+constexpr void UnpackSubreason(uint64_t packed, Context& context) {
+  context.about = static_cast<ExitKind>(packed >> kAboutShift);
+  context.number = packed & kNumberMask;
+  if (context.number == (kNoVector & kNumberMask)) context.number = kNoVector;
+}
+
 }  // namespace
 
 bool DomainCheck::Agrees() const {
@@ -70,6 +85,14 @@ Profile::Names Profile::NamesOf(const PlacedSample& placed) {
   return names;
 }
 
+uint32_t Profile::LineOf(const PlacedSample& placed) {
+  const recording::Sample& sample = *placed.sample;
+  const Code code{placed.vcpu.domain, sample.mode, sample.space, placed.address};
+  const auto [at, is_new] = line_of_code_.try_emplace(code);
+  if (is_new) at->second = names_.Of(options_.line_of(placed));
+  return at->second;
+}
+
 void Profile::OnTraced(VcpuRef vcpu, Context context, Cycles cycles) {
   if (!options_.is_time) return;
   strata_[StratumOf(vcpu, context)].size += static_cast<double>(cycles);
@@ -95,6 +118,7 @@ void Profile::OnPlaced(const PlacedSample& placed) {
     set(Dimension::kImage, names.image);
     set(Dimension::kFunction, names.function);
   }
+  if (Has(Dimension::kLine)) set(Dimension::kLine, LineOf(placed));
   if (Has(Dimension::kStack)) set(Dimension::kStack, stacks_.Add(placed, *resolver_));
   const uint32_t domain = domains_.Find({placed.vcpu.domain.value});
 
@@ -105,6 +129,8 @@ void Profile::OnPlaced(const PlacedSample& placed) {
   }
   for (const Place& place : placed.places) {
     set(Dimension::kExit, Pack(place.context));
+    set(Dimension::kSubreason, PackSubreason(place.context));
+    set(Dimension::kWaiting, place.context.waiting);
     set(Dimension::kPcpu, place.pcpu.value);
     const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
     cluster.hits.push_back({rows_.Find(key), domain, stratum, place.weight});
@@ -190,13 +216,17 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
     row.pcpu = {static_cast<uint32_t>(at(Dimension::kPcpu))};
     row.mode = static_cast<Mode>(at(Dimension::kMode));
     row.exit = UnpackContext(at(Dimension::kExit));
+    UnpackSubreason(at(Dimension::kSubreason), row.exit);
+    row.exit.waiting = static_cast<uint32_t>(at(Dimension::kWaiting));
     row.address = at(Dimension::kAddress);
     row.process = {static_cast<uint32_t>(at(Dimension::kProcess))};
     row.stack = static_cast<uint32_t>(at(Dimension::kStack));
     row.placing = static_cast<Placement>(at(Dimension::kPlacing));
     if (&rows == &rows_) {
-      if (Has(Dimension::kImage)) row.image = names_.all()[at(Dimension::kImage)];
-      if (Has(Dimension::kFunction)) row.function = names_.all()[at(Dimension::kFunction)];
+      const std::vector<std::string>& names = names_.all();
+      if (Has(Dimension::kImage)) row.image = names[at(Dimension::kImage)];
+      if (Has(Dimension::kLine)) row.line = names[at(Dimension::kLine)];
+      if (Has(Dimension::kFunction)) row.function = names[at(Dimension::kFunction)];
     }
     PostStratified estimate;
     for (const Part& part : rows.parts[i]) {

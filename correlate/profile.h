@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +39,11 @@ enum class Dimension : uint8_t {
   kProcess,
   kStack,
   kPlacing,
+  kSubreason,
+  kWaiting,
+  kLine,
 };
-inline constexpr size_t kDimensions = 11;
+inline constexpr size_t kDimensions = 14;
 
 struct ProfileOptions {
   std::vector<Dimension> by;
@@ -48,6 +52,8 @@ struct ProfileOptions {
   // Cycles a sample stands for where no trace says it.
   double period = 0;
   bool parts = false;  // rows say which strata they are of
+  // Asked only where rows are by line, once for each address.
+  std::function<std::string(const PlacedSample&)> line_of{};
 };
 
 // What a row has of one stratum (docs/method.md, section 4.1).
@@ -67,9 +73,10 @@ struct ProfileRow {
   VcpuId vcpu;
   PcpuId pcpu;
   Mode mode = Mode::kUser;
-  Context exit;
+  Context exit;  // with what it was about, and who waited, where that was asked for
   std::string image;
   std::string function;
+  std::string line;
   Address address = 0;
   ProcessSpace process;
   uint32_t stack = 0;  // of ProfileResult::stacks
@@ -158,6 +165,7 @@ class Profile : public PlacingObserver {
   // What no trace measures is one stratum, whosever it is.
   uint32_t StratumOf(VcpuRef vcpu, Context context);
   Names NamesOf(const PlacedSample& placed);
+  uint32_t LineOf(const PlacedSample& placed);
   bool Has(Dimension dimension) const { return asked_[static_cast<size_t>(dimension)]; }
   void Close(VcpuRef vcpu, Cluster& cluster);
   static void AddCluster(Rows& rows, std::vector<Hit>& hits, uint32_t Hit::*row,
@@ -181,6 +189,18 @@ class Profile : public PlacingObserver {
   Stacks stacks_;
   TextNumbers names_;
   absl::flat_hash_map<uint32_t, Names> names_of_function_;
+  struct Code {
+    DomainId domain;
+    Mode mode = Mode::kUser;
+    ProcessSpace space;
+    Address address = 0;
+    bool operator==(const Code&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Code& code) {
+      return H::combine(std::move(h), code.domain, code.mode, code.space.value, code.address);
+    }
+  };
+  absl::flat_hash_map<Code, uint32_t> line_of_code_;
   absl::flat_hash_map<std::string, double> unresolved_;
   double samples_ = 0;
 };

@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "base/mode.h"
 #include "base/tsc.h"
+#include "correlate/context.h"
 #include "trace/names.h"
 
 namespace xenoscope::correlate {
@@ -47,6 +48,7 @@ struct ExitMark {
   bool nested = false;
   bool nmi = false;  // it was the NMI
   Address rip = 0;
+  Context context;  // of Xen, at work on it
   // The exit before this one of the same vCPU, when no loss lies between them.
   bool has_previous = false;
   uint32_t previous_reason = 0;

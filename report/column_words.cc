@@ -25,6 +25,13 @@ constexpr std::array kWords = {
     ColumnWords{"placing",
                 "how a sample's place on the timeline was found: instant, twin (the VM exit of "
                 "its NMI), at_exit, stopped, bracketed, untraced"},
+    ColumnWords{"subreason",
+                "what the VM exit was about, by what its handler recorded: port, MSR, leaf, "
+                "hypercall, vector, kind of fault; -: nothing"},
+    ColumnWords{"waiting",
+                "the vCPUs that were runnable for the pCPU meanwhile: at their cost the time went; "
+                "-: none"},
+    ColumnWords{"line", "file and line, where there is debug information"},
     ColumnWords{"samples",
                 "how many, after samples that can have been in several places were "
                 "divided among these; so not a whole number"},

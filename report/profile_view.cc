@@ -31,10 +31,28 @@ using correlate::Remainder;
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
-    "domain", "vcpu", "pcpu", "mode", "exit", "image", "function", "address", "process", "stack",
-    "placing"};
+    "domain",  "vcpu",    "pcpu",  "mode",    "exit",      "image",   "function",
+    "address", "process", "stack", "placing", "subreason", "waiting", "line"};
 // In the order of the columns, after those of the dimensions.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
+
+// "cpuid leaf 0x1"; "-" where the exit's handler recorded nothing, and where there was no exit.
+std::string SubreasonName(const Context& context) {
+  if (context.about == correlate::ExitKind::kNoHandler) return "-";
+  const std::string number = correlate::NumberName(context.about, context.number);
+  return fmt::format("{}{}{}", ToString(context.about), number.empty() ? "" : " ", number);
+}
+
+// "d1v0 d2v0", "-" where nobody waited.
+std::string WaitingNames(const ProfileReport& report, uint32_t set) {
+  if (set == correlate::Waiting::kNobody) return "-";
+  if (set == correlate::Waiting::kOthers) return "(others)";
+  std::string names;
+  for (const VcpuRef vcpu : report.waiting_sets.at(set)) {
+    names += fmt::format("{}{}", names.empty() ? "" : " ", ToString(vcpu));
+  }
+  return names;
+}
 
 Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
   switch (dimension) {
@@ -60,6 +78,12 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return fmt::format("{}", fmt::join(StackNames(report, row), ";"));
     case Dimension::kPlacing:
       return std::string(correlate::ToString(row.placing));
+    case Dimension::kSubreason:
+      return SubreasonName(row.exit);
+    case Dimension::kWaiting:
+      return WaitingNames(report, row.exit.waiting);
+    case Dimension::kLine:
+      return row.line;
   }
   return {};
 }

@@ -34,7 +34,8 @@ struct ProfileReport {
   // The same samples by other columns, in the same pass; none: no such result.
   std::vector<correlate::Dimension> also_by;
   correlate::ProfileResult also;
-  bool with_parts = false;  // rows say which strata they are of
+  bool with_parts = false;                          // rows say which strata they are of
+  std::vector<correlate::WaitingSet> waiting_sets;  // by Context::waiting
   correlate::PlacingCounts counts;
   std::vector<correlate::PlacingCheck> placing_checks;  // empty without a trace
   // Beside counts.samples: what never became a sample.
@@ -54,7 +55,7 @@ struct ProfileReport {
   std::function<std::string(ProcessSpace)> process_name;
   // Asked only where rows are by stack.
   std::function<const Function&(FunctionId)> function_of;
-  // Asked only where rows are by stack and address.
+  // Asked only where rows are by line, or by stack and address.
   std::function<CodeLines(DomainId, Mode, ProcessSpace, Address)> lines_of;
 };
 

@@ -63,7 +63,16 @@ class Lines : public PlacingObserver {
   void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
     traced.push_back(fmt::format("{} {} {}", ToString(vcpu), Text(context), cycles));
   }
-  static std::string Text(Context context) {
+  // "exit 7b io_read 60, 2 waits": the latter two where they are asked for.
+  static std::string Text(const Context& context) {
+    std::string text = KindText(context);
+    if (context.about != ExitKind::kNoHandler) {
+      text += fmt::format(" {} {:x}", ToString(context.about), context.number);
+    }
+    if (context.waiting != 0) text += fmt::format(", {} waits", context.waiting);
+    return text;
+  }
+  static std::string KindText(const Context& context) {
     switch (context.kind) {
       case ContextKind::kRunning:
         return "running";
@@ -94,8 +103,8 @@ Sample Bracketed(uint16_t domain, Mode mode, Address address, uint64_t begin, ui
 }
 
 Lines Place(const TraceBytes& bytes, std::vector<Sample> samples, PlacingCounts* counts = nullptr,
-            trace::Vendor vendor = trace::Vendor::kSvm, LoggedRip rule = LoggedRip::kOfLastEntry) {
-  PlacingOptions options;
+            trace::Vendor vendor = trace::Vendor::kSvm, LoggedRip rule = LoggedRip::kOfLastEntry,
+            PlacingOptions options = {}) {
   options.sampled = {Tsc{0}, Tsc{1'000'000}};
   for (const Sample& sample : samples) {
     options.longest_bracket = std::max(options.longest_bracket, sample.when.Length());
@@ -284,6 +293,54 @@ Sample Stopped(uint64_t begin, uint64_t end) {
   Sample sample = Bracketed(1, Mode::kUser, 0x1000, begin, end);
   sample.stopped = true;
   return sample;
+}
+
+// Two port accesses and an exit without a handler's record, while d2v0 waits from 30 to 50.
+TraceBytes PortsWhileOneWaits() {
+  constexpr uint32_t kIoRead = 0x82016;
+  constexpr uint32_t kIoport = 0x7b;
+  constexpr uint32_t kBlockedToRunnable = 0x21211;
+  constexpr uint32_t kRunnableToBlocked = 0x21121;
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+          Rec(kVmexit64, 20, {kIoport, 0x1000, 0}), Rec(kIoRead, {0x60}), Rec(kVmentry, 26, {}),
+          Rec(kBlockedToRunnable, 30, {kD2V0}), Rec(kVmexit64, 40, {kIoport, 0x1000, 0}),
+          Rec(kIoRead, {0x70}), Rec(kRunnableToBlocked, 50, {kD2V0}), Rec(kVmentry, 52, {}),
+          Rec(kVmexit64, 60, {kCpuid, 0x1000, 0}), Rec(kVmentry, 62, {}),
+          Rec(kRunningToBlocked, 70, {kD1V0})});
+  return trace;
+}
+
+TEST(Placing, TellsExitsApartByWhatTheyWereAbout) {
+  PlacingOptions options;
+  options.by_subreason = true;
+  const Lines lines = Place(PortsWhileOneWaits(), {Bracketed(1, Mode::kXen, 0xf, 15, 65)}, nullptr,
+                            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0xf bracketed: exit 7b io_read 60 0.30 "
+                                       "exit 7b io_read 70 0.60 exit 72 0.10"));
+  EXPECT_THAT(
+      lines.traced,
+      ElementsAre("d1v0 resume 2", "d1v0 guest 8", "d1v0 exit 7b io_read 60 6", "d1v0 guest 14",
+                  "d1v0 exit 7b io_read 70 12", "d1v0 guest 8", "d1v0 exit 72 2", "d1v0 guest 8"));
+}
+
+TEST(Placing, TellsTimeApartByWhoWaitsForThePcpu) {
+  PlacingOptions options;
+  options.by_waiting = true;
+  const Lines lines = Place(PortsWhileOneWaits(),
+                            {Bracketed(1, Mode::kXen, 0xf, 15, 65),
+                             // It met the exit at 40.
+                             Bracketed(1, Mode::kUser, 0x1002, 15, 65)},
+                            nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  EXPECT_THAT(lines.lines.at(0),
+              "d1v0 xen 0xf bracketed: exit 7b 0.40 exit 7b, 2 waits 0.50 "
+              "exit 72 0.10");
+  // All time is told, whoever waits: guest [26, 40) and exit [40, 52) in two parts each.
+  EXPECT_THAT(lines.traced,
+              ElementsAre("d1v0 resume 2", "d1v0 guest 8", "d1v0 exit 7b 6", "d1v0 guest 4",
+                          "d1v0 guest, 2 waits 10", "d1v0 exit 7b, 2 waits 10", "d1v0 exit 7b 2",
+                          "d1v0 guest 8", "d1v0 exit 72 2", "d1v0 guest 8"));
 }
 
 TEST(Placing, AStoppedVcpuWasWhereTheTraceSawItStop) {

@@ -111,6 +111,46 @@ TEST_F(ProfileTest, ASampleIsDividedAmongItsPlaces) {
   }
 }
 
+// Each is a stratum, so that what the trace says of it is exact.
+TEST_F(ProfileTest, ExitsOfDifferentSubreasonsAreStrata) {
+  Context port60 = kIoio;
+  port60.about = ExitKind::kPortRead;
+  port60.number = 0x60;
+  Context others = kIoio;
+  others.about = ExitKind::kInterrupt;
+  others.number = kNoVector;
+  Profile profile({{Dimension::kSubreason}, true, 0}, resolver_);
+  profile.OnTraced(kD1, port60, 600);
+  profile.OnTraced(kD1, others, 400);
+  Add(profile, kD1, 1000, {{port60, port60, {}, 1}});
+  Add(profile, kD1, 1000, {{port60, port60, {}, 0.5}, {others, others, {}, 0.5}});
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 2U);
+  for (const ProfileRow& row : result.rows) {
+    const bool is_port = row.exit.about == ExitKind::kPortRead;
+    EXPECT_EQ(row.exit.number, is_port ? 0x60 : kNoVector);
+    EXPECT_DOUBLE_EQ(row.cycles, is_port ? 600 : 400);
+  }
+}
+
+TEST_F(ProfileTest, EachAddressIsAskedForItsLineOnce) {
+  int asked = 0;
+  ProfileOptions options{{Dimension::kLine}, true, 0};
+  options.line_of = [&asked](const PlacedSample& placed) {
+    ++asked;
+    return fmt::format("a.c:{}", placed.address / 2);
+  };
+  Profile profile(options, resolver_);
+  profile.OnTraced(kD1, kGuest, 1000);
+  for (const Address address : {2, 3, 3, 4}) Add(profile, kD1, address, {{kGuest, kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  EXPECT_EQ(asked, 3);
+  ASSERT_EQ(result.rows.size(), 2U);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_EQ(row.samples, row.line == "a.c:1" ? 3 : 1) << row.line;
+  }
+}
+
 // Callers are looked up inside their calls; what was interrupted, in another mode, is where it was.
 TEST_F(ProfileTest, StacksAreOfFunctionsUnlessRowsAreByAddress) {
   // f1 called by the last instruction of f2, which interrupted the first of f3.

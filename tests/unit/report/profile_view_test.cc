@@ -102,6 +102,24 @@ TEST(ProfileText, SaysHowFarItsSamplesMayBeTrusted) {
   EXPECT_THAT(ProfileText(report, {}, {}), HasSubstr("\nnote: they are not random\n"));
 }
 
+TEST(ProfileText, SaysWhatAnExitWasAboutAndWhoWaited) {
+  ProfileReport report = Web();
+  report.by = {Dimension::kSubreason, Dimension::kWaiting, Dimension::kLine};
+  report.waiting_sets = {{}, {}, {{DomainId{1}, VcpuId{0}}, {DomainId{2}, VcpuId{1}}}};
+  ProfileRow row = report.result.rows[0];
+  row.exit = Context{ContextKind::kExit, false, 0x7b, correlate::ExitKind::kPortRead, 2, 0x60};
+  row.line = "a.c:7";
+  const auto text = [&](Dimension dimension) { return DimensionText(report, row, dimension); };
+  EXPECT_EQ(text(Dimension::kSubreason), "io_read 0x60");
+  EXPECT_EQ(text(Dimension::kWaiting), "d1v0 d2v1");
+  EXPECT_EQ(text(Dimension::kLine), "a.c:7");
+  row.exit.waiting = correlate::Waiting::kOthers;
+  EXPECT_EQ(text(Dimension::kWaiting), "(others)");
+  row.exit = Context{ContextKind::kGuest};
+  EXPECT_EQ(text(Dimension::kSubreason), "-");
+  EXPECT_EQ(text(Dimension::kWaiting), "-");
+}
+
 TEST(ProfileCsv, HasTheColumnsOfByThenTheFigures) {
   ProfileReport report = Web();
   report.result.rows.resize(1);
@@ -130,7 +148,8 @@ TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
               ElementsAre(Dimension::kFunction, Dimension::kDomain));
   EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
             "no functions; choose from "
-            "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack,placing");
+            "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack,placing,"
+            "subreason,waiting,line");
   EXPECT_EQ(ParseDimensions("mode,mode").status().message(), "mode twice");
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "cycles"));
