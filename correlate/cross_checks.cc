@@ -29,8 +29,10 @@ bool PlacingCheck::HasLongBrackets() const {
 }
 
 bool PlacingCheck::IsInStep() const {
-  return exact >= kFewest && distance > kLeastDistance &&
-         static_cast<double>(exact) * distance * distance > kLeastSurprise;
+  if (exact < kFewest) return false;
+  const double beyond =
+      distance - static_cast<double>(missed) / static_cast<double>(exact + missed);
+  return beyond > kLeastDistance && static_cast<double>(exact) * beyond * beyond > kLeastSurprise;
 }
 
 size_t CrossChecks::BinOf(Cycles age) {
@@ -117,6 +119,7 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     sums.samples += vcpu.samples;
     sums.impossible += vcpu.impossible;
     sums.bracketed += vcpu.bracketed;
+    sums.missed += vcpu.missed;
     sums.brackets += vcpu.brackets;
     sums.turns += vcpu.turns;
     sums.turn_squares += vcpu.turn_squares;
@@ -135,6 +138,7 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     check.samples = sums.samples;
     check.impossible = sums.impossible;
     check.bracketed = sums.bracketed;
+    check.missed = sums.missed;
     if (sums.bracketed > 0) check.bracket = sums.brackets / static_cast<double>(sums.bracketed);
     if (sums.turns > 0) check.turn = sums.turn_squares / sums.turns;
     Compare(ages, check);

@@ -26,11 +26,13 @@ struct PlacingCheck {
   double bracket = 0;   // mean length of theirs, in cycles
   double turn = 0;      // mean length of the turns that random instants fall into, in cycles
   uint64_t exact = 0;   // samples at known instants
+  uint64_t missed = 0;  // whose instants are not known, where these are for others like them
   double distance = 0;  // largest, between the parts of these and of all time below some age
 
   bool SaysImpossible() const;
   bool HasLongBrackets() const;
-  // Samples that are uniform in time seem so in one of ten million domains.
+  // Samples that are uniform in time seem so in one of some million domains, whenever the missed
+  // ones were.
   bool IsInStep() const;
 };
 
@@ -44,6 +46,8 @@ class CrossChecks {
   void AddBracketed(uint32_t index, VcpuRef vcpu, Cycles bracket);
   void AddOther(uint32_t index, VcpuRef vcpu) { ++Of(index, vcpu).samples; }
   void AddImpossible(uint32_t index, VcpuRef vcpu);
+  // Of a sample that is also added otherwise: others like it have known instants.
+  void AddMissed(uint32_t index, VcpuRef vcpu) { ++Of(index, vcpu).missed; }
 
   // Of the domains that have samples, in their order.
   std::vector<PlacingCheck> Conclude() const;
@@ -62,6 +66,7 @@ class CrossChecks {
     uint64_t samples = 0;
     uint64_t impossible = 0;
     uint64_t bracketed = 0;
+    uint64_t missed = 0;
     double brackets = 0;      // sum of their lengths
     double turns = 0;         // sum of their lengths
     double turn_squares = 0;  // ... and of its squares

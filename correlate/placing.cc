@@ -488,6 +488,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
     if (guest && options_.vendor == trace::Vendor::kSvm &&
         (PlaceAtExits(vcpu, sample, between) || PlaceAtExits(vcpu, sample, bracket))) {
       checks_.AddOther(track.index, sample.vcpu);
+      checks_.AddMissed(track.index, sample.vcpu);
       continue;
     }
     std::optional<Candidates>& found = candidates.at(sample.mode == Mode::kXen ? 1 : 0);
@@ -500,6 +501,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       continue;
     }
     checks_.AddBracketed(track.index, sample.vcpu, found->when.Length());
+    if (guest) checks_.AddMissed(track.index, sample.vcpu);
     counts_.stale += static_cast<uint64_t>(guest && options_.logged_rip == LoggedRip::kOfLastEntry);
     Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->run, found->places,
            found->when);

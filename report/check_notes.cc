@@ -93,6 +93,7 @@ ordered_json PlacingChecksJson(const ProfileReport& report) {
                       {"turn_seconds", Seconds(report, check.turn)},
                       {"long_brackets", check.HasLongBrackets()},
                       {"at_known_instants", check.exact},
+                      {"missed", check.missed},
                       {"distance_of_turn_ages", check.distance},
                       {"in_step", check.IsInStep()}});
   }

@@ -65,8 +65,8 @@ TEST(CheckNotes, ProgramsGetAllFigures) {
   EXPECT_EQ(json.dump(),
             R"([{"domain":"web","samples":10000,"impossible":0,"says_impossible":false,)"
             R"("bracketed":9000,"bracket_seconds":0.001,"turn_seconds":0.005,)"
-            R"("long_brackets":false,"at_known_instants":1000,"distance_of_turn_ages":0.03,)"
-            R"("in_step":false}])");
+            R"("long_brackets":false,"at_known_instants":1000,"missed":0,)"
+            R"("distance_of_turn_ages":0.03,"in_step":false}])");
 }
 
 }  // namespace
