@@ -10,7 +10,6 @@ using correlate::Context;
 using correlate::ContextKind;
 using correlate::Placement;
 using correlate::ProfileRow;
-using correlate::RowPart;
 using testing::HasSubstr;
 using testing::Not;
 
