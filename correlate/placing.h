@@ -64,6 +64,7 @@ struct Place {
   Context stratum;  // whose cycles it is a sample of (method.md §4.1)
   PcpuId pcpu;
   double weight = 0;
+  constexpr bool operator==(const Place&) const = default;
 };
 
 struct PlacedSample {

@@ -50,14 +50,31 @@ void Solve(const std::vector<double>& factor, std::vector<double>& x) {
 
 }  // namespace
 
-uint32_t Sharpener::ShareOf(DomainId domain, Context context, FunctionId function) {
-  const auto [group, group_is_new] =
+uint32_t Sharpener::ContextNumber(DomainId domain, Context context) {
+  const auto [at, is_new] =
       context_index_.try_emplace({domain, context}, static_cast<uint32_t>(context_samples_.size()));
-  if (group_is_new) context_samples_.push_back(0);
-  const auto [at, is_new] = share_index_.try_emplace(uint64_t{group->second} << 32 | function.value,
-                                                     static_cast<uint32_t>(shares_.size()));
-  if (is_new) shares_.push_back({group->second, 0, 0, 0});
+  if (is_new) context_samples_.push_back(0);
   return at->second;
+}
+
+uint32_t Sharpener::ShareOf(uint32_t context, FunctionId function) {
+  const auto [at, is_new] = share_index_.try_emplace(uint64_t{context} << 32 | function.value,
+                                                     static_cast<uint32_t>(shares_.size()));
+  if (is_new) shares_.push_back({.context = context});
+  return at->second;
+}
+
+const Sharpener::List& Sharpener::ListOf(const PlacedSample& placed) {
+  List& last = last_lists_.at(static_cast<size_t>(placed.sample->mode));
+  const DomainId domain = placed.vcpu.domain;
+  const auto known = std::span(places_).subspan(last.first, last.size);
+  if (last.domain == domain && std::ranges::equal(known, placed.places)) return last;
+  last = {domain, static_cast<uint32_t>(places_.size()),
+          static_cast<uint32_t>(placed.places.size())};
+  places_.insert(places_.end(), placed.places.begin(), placed.places.end());
+  for (const Place& place : placed.places)
+    contexts_.push_back(ContextNumber(domain, place.stratum));
+  return last;
 }
 
 uint32_t Sharpener::KindOf(const PlacedSample& placed, FunctionId function) {
@@ -83,7 +100,6 @@ uint32_t Sharpener::PartOf(Parts& kind, const Place& place) const {
 }
 
 void Sharpener::OnPlaced(const PlacedSample& placed) {
-  const DomainId domain = placed.vcpu.domain;
   const FunctionId id = FunctionOf(placed, resolver_);
   Held& held = held_.emplace_back();
   held.sample = *placed.sample;
@@ -94,35 +110,41 @@ void Sharpener::OnPlaced(const PlacedSample& placed) {
   held.when = placed.when;
   held.function = id;
   held.kind = KindOf(placed, id);
-  held.first_place = static_cast<uint32_t>(places_.size());
-  held.places = static_cast<uint32_t>(placed.places.size());
-  for (const Place& place : placed.places) {
-    const uint32_t share = ShareOf(domain, place.stratum, id);
-    places_.push_back({place, share, PartOf(kinds_[held.kind], place)});
+  const List& list = ListOf(placed);
+  held.first_place = list.first;
+  held.first_link = static_cast<uint32_t>(links_.size());
+  held.places = list.size;
+  for (uint32_t i = 0; i < list.size; ++i) {
+    const Place& place = placed.places[i];
+    const uint32_t context = contexts_[list.first + i];
+    const uint32_t share = ShareOf(context, id);
+    links_.push_back({place.weight, share, PartOf(kinds_[held.kind], place)});
     shares_[share].now += place.weight;
-    context_samples_[shares_[share].context] += place.weight;
+    context_samples_[context] += place.weight;
   }
   if (held_.size() >= options_.most_held) GiveAll();
 }
 
-double Sharpener::WeightOf(const HeldPlace& held) const {
-  const Share& share = shares_[held.share];
-  const double all = context_samples_[share.context];
-  return all > 0 ? held.place.weight * share.now / all : 0;
+void Sharpener::TakeParts() {
+  for (Share& share : shares_) {
+    const double all = context_samples_[share.context];
+    share.part = all > 0 ? share.now / all : 0;
+  }
 }
 
 double Sharpener::Step() {
   for (Share& share : shares_) share.next = share.learnt;
   for (const Held& held : held_) {
-    const std::span<const HeldPlace> places = PlacesOf(held);
-    if (places.size() == 1) {
-      shares_[places[0].share].next += 1;
+    const std::span<const Link> links = LinksOf(held);
+    if (links.size() == 1) {
+      shares_[links[0].share].next += 1;
       continue;
     }
     double sum = 0;
-    for (const HeldPlace& place : places) sum += WeightOf(place);
-    for (const HeldPlace& place : places) {
-      shares_[place.share].next += sum > 0 ? WeightOf(place) / sum : place.place.weight;
+    for (const Link& link : links) sum += WeightOf(link);
+    const double scale = sum > 0 ? 1 / sum : 0;
+    for (const Link& link : links) {
+      shares_[link.share].next += sum > 0 ? WeightOf(link) * scale : link.length;
     }
   }
   double moved = 0;
@@ -132,29 +154,30 @@ double Sharpener::Step() {
     share.now = share.next;
     context_samples_[share.context] += share.now;
   }
+  TakeParts();
   return moved / 2;
 }
 
 void Sharpener::Expect(const Held& held) {
-  const std::span<const HeldPlace> places = PlacesOf(held);
-  weighed_.clear();
+  const std::span<const Place> places = PlacesOf(held);
+  const std::span<const Link> links = LinksOf(held);
+  weighed_.assign(places.begin(), places.end());
   double all = 0;
-  for (const HeldPlace& place : places) all += WeightOf(place);
+  for (const Link& link : links) all += WeightOf(link);
   double most = 0;
   double sum = 0;
-  for (const HeldPlace& place : places) {
-    Place& weighed = weighed_.emplace_back(place.place);
-    if (all > 0) weighed.weight = WeightOf(place) / all;
-    most = std::max(most, weighed.weight);
+  for (size_t i = 0; i < links.size(); ++i) {
+    if (all > 0) weighed_[i].weight = WeightOf(links[i]) / all;
+    most = std::max(most, weighed_[i].weight);
   }
   for (Place& place : weighed_) {
     if (place.weight < kNegligible * most) place.weight = 0;
     sum += place.weight;
   }
   by_part_.assign(kinds_[held.kind].places.size(), 0);
-  for (size_t i = 0; i < places.size(); ++i) {
+  for (size_t i = 0; i < links.size(); ++i) {
     weighed_[i].weight /= sum;
-    by_part_[places[i].part] += weighed_[i].weight;
+    by_part_[links[i].part] += weighed_[i].weight;
   }
 }
 
@@ -194,10 +217,10 @@ void Sharpener::Influence(const Held& held) {
     influence[i] *= (1 + kRidge) * kind.samples[i];
   }
   // Places of a part divide among them what it has.
-  const std::span<const HeldPlace> places = PlacesOf(held);
-  for (size_t i = 0; i < places.size(); ++i) {
-    const double all = by_part_[places[i].part];
-    weighed_[i].weight = all > 0 ? influence[places[i].part] * weighed_[i].weight / all : 0;
+  const std::span<const Link> links = LinksOf(held);
+  for (size_t i = 0; i < links.size(); ++i) {
+    const double all = by_part_[links[i].part];
+    weighed_[i].weight = all > 0 ? influence[links[i].part] * weighed_[i].weight / all : 0;
   }
   for (size_t i = 0; i < influence.size(); ++i) {
     if (by_part_[i] > 0 || influence[i] == 0) continue;
@@ -207,6 +230,7 @@ void Sharpener::Influence(const Held& held) {
 }
 
 void Sharpener::GiveAll() {
+  TakeParts();
   const double settled = kSettled * static_cast<double>(held_.size());
   for (int step = 0; step < kMostSteps && Step() > settled; ++step) {
   }
@@ -220,7 +244,10 @@ void Sharpener::GiveAll() {
   }
   for (Share& share : shares_) share.learnt = share.now;
   held_.clear();
+  links_.clear();
   places_.clear();
+  contexts_.clear();
+  last_lists_ = {};
   kinds_.clear();
   kind_index_.clear();
 }

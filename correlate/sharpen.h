@@ -7,6 +7,7 @@
 // been. Memory: the samples that are held, and a number for each function in each context.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -56,11 +57,20 @@ class Sharpener final : public PlacingObserver {
     double learnt = 0;     // of the samples handed on
     double now = 0;        // with those that are held, as the last step has them
     double next = 0;
+    double part = 0;  // `now` of all samples of the context
   };
-  struct HeldPlace {
-    Place place;         // its weight by length
+  // What the steps need of a sample's place, small: they go over all of them again and again.
+  struct Link {
+    double length = 0;   // the place's weight by length
     uint32_t share = 0;  // of shares_
     uint32_t part = 0;   // of its kind's parts
+  };
+  // Places that samples can have been in, with weights by length, of one domain. Those of one drain
+  // and mode have the same.
+  struct List {
+    DomainId domain;
+    uint32_t first = 0;  // of places_ and contexts_
+    uint32_t size = 0;
   };
   struct Held {
     recording::Sample sample;
@@ -72,6 +82,7 @@ class Sharpener final : public PlacingObserver {
     FunctionId function;
     uint32_t kind = 0;         // of kinds_
     uint32_t first_place = 0;  // of places_
+    uint32_t first_link = 0;   // of links_
     uint32_t places = 0;
   };
   // What the samples of some rows have in common; fields that nothing is told apart by are 0.
@@ -96,14 +107,21 @@ class Sharpener final : public PlacingObserver {
     std::vector<double> information;  // a square: sums of products of weights; then its factor
   };
 
-  uint32_t ShareOf(DomainId domain, Context context, FunctionId function);
+  uint32_t ContextNumber(DomainId domain, Context context);
+  uint32_t ShareOf(uint32_t context, FunctionId function);
+  // The list of the sample's places: the last of its mode, where that is the same.
+  const List& ListOf(const PlacedSample& placed);
   uint32_t KindOf(const PlacedSample& placed, FunctionId function);
   uint32_t PartOf(Parts& kind, const Place& place) const;
-  std::span<const HeldPlace> PlacesOf(const Held& held) const {
+  std::span<const Place> PlacesOf(const Held& held) const {
     return {places_.data() + held.first_place, held.places};
   }
+  std::span<const Link> LinksOf(const Held& held) const {
+    return {links_.data() + held.first_link, held.places};
+  }
   // How much the place weighs for its sample by the shares as they are, unnormalised.
-  double WeightOf(const HeldPlace& place) const;
+  double WeightOf(const Link& link) const { return link.length * shares_[link.share].part; }
+  void TakeParts();
   // One step: expects where the held samples are by the shares as they are, and takes the shares
   // from that. Returns by how many samples the shares have moved.
   double Step();
@@ -125,7 +143,10 @@ class Sharpener final : public PlacingObserver {
   absl::flat_hash_map<Kind, uint32_t> kind_index_;
   std::vector<Parts> kinds_;
   std::vector<Held> held_;
-  std::vector<HeldPlace> places_;
+  std::vector<Link> links_;
+  std::vector<Place> places_;
+  std::vector<uint32_t> contexts_;    // of places_, each; of context_samples_
+  std::array<List, 3> last_lists_{};  // by mode
   // Of the sample at hand.
   std::vector<Place> weighed_;
   std::vector<double> by_part_;

@@ -1,6 +1,7 @@
 // Makes a long trace from a short one: stretch_trace IN OUT MEGABYTES
 // Repeats the windows of IN with their times moved on, so that each copy begins where the one
 // before ended, until OUT has that many megabytes (10^6 bytes). Records are otherwise unchanged.
+// Prints how many copies there are, and how many cycles apart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +70,8 @@ int Stretch(const char* in, const char* out, uint64_t bytes) {
     return 1;
   }
   const uint64_t step = span.last - span.first + 1;
-  for (uint64_t written = 0; written < bytes;) {
+  uint64_t copies = 0;
+  for (uint64_t written = 0; written < bytes; ++copies) {
     for (const Window& window : windows) {
       const std::byte* header = copy.data() + window.begin - kWindowHeaderBytes;
       const uint64_t size = window.end - window.begin + kWindowHeaderBytes;
@@ -84,6 +86,7 @@ int Stretch(const char* in, const char* out, uint64_t bytes) {
       });
     }
   }
+  fmt::print("{} {}\n", copies, step);
   return std::fclose(to) == 0 ? 0 : 1;
 }
 

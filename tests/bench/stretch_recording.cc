@@ -1,0 +1,132 @@
+// Makes a recording with many samples for a trace that stretch_trace has made of another's:
+// stretch_recording IN TRACE OUT COPIES STEP SAMPLES
+// Repeats the samples of IN, which are of one source that is drained, as the trace was repeated:
+// COPIES times, STEP cycles apart. Within each drain they are repeated until there are at least
+// SAMPLES of them. OUT has TRACE as a hard link.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/error.h"
+#include "recording/recording.h"
+#include "recording/sample_writer.h"
+
+namespace xenoscope::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Drain {
+  VcpuRef vcpu;
+  TscRange when;
+  std::vector<Entry> entries;
+};
+
+struct Stretching {
+  std::string in;
+  std::string trace;
+  std::string out;
+  uint64_t copies = 0;
+  uint64_t step = 0;
+  uint64_t samples = 0;
+};
+
+std::vector<Drain> DrainsOf(SampleStream stream, uint64_t& samples) {
+  std::vector<Drain> drains;
+  while (const auto sample = stream.reader.Next()) {
+    const bool same =
+        !drains.empty() && drains.back().vcpu == sample->vcpu && drains.back().when == sample->when;
+    if (!same) drains.push_back({sample->vcpu, sample->when, {}});
+    Entry entry;
+    entry.address = sample->address;
+    entry.mode = static_cast<uint8_t>(sample->mode);
+    entry.event = static_cast<uint8_t>(sample->event);
+    drains.back().entries.push_back(entry);
+    ++samples;
+  }
+  return drains;
+}
+
+absl::Status Stretch(const Stretching& to) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Recording in, Recording::Open(to.in));
+  if (in.info().sources.size() != 1) return InvalidError("{}: expected one source", to.in);
+  XENOSCOPE_ASSIGN_OR_RETURN(SampleStream stream, in.OpenSamples(0));
+  uint64_t samples = 0;
+  const std::vector<Drain> drains = DrainsOf(std::move(stream), samples);
+  if (samples == 0) return NotFoundError("{}: no samples", to.in);
+  const uint64_t times = (to.samples + samples * to.copies - 1) / (samples * to.copies);
+
+  fs::create_directory(to.out);
+  for (const auto& entry : fs::directory_iterator(to.in)) {
+    const std::string name = entry.path().filename();
+    if (name == "samples" || name.starts_with("trace.")) continue;
+    fs::copy(entry.path(), fs::path(to.out) / name, fs::copy_options::recursive);
+  }
+  fs::create_hard_link(to.trace, fs::path(to.out) / "trace.xentrace");
+  const fs::path about = fs::path(to.out) / "recording.json";
+  nlohmann::ordered_json info = nlohmann::ordered_json::parse(std::ifstream(about));
+  info["stopped_tsc"] = in.info().stopped.value + (to.copies - 1) * to.step;
+  std::ofstream(about) << info.dump();
+
+  fs::create_directory(fs::path(to.out) / "samples");
+  const std::string path =
+      fs::path(to.out) / "samples" / (in.info().sources.front().name + ".samples");
+  XENOSCOPE_ASSIGN_OR_RETURN(SampleWriter writer, SampleWriter::Create(path));
+  for (uint64_t copy = 0; copy < to.copies; ++copy) {
+    for (const Drain& drain : drains) {
+      const Cycles later = copy * to.step;
+      std::vector<Entry> entries;
+      for (const Entry& entry : drain.entries) entries.insert(entries.end(), times, entry);
+      writer.Append(drain.vcpu,
+                    {drain.when.begin + later, drain.when.begin + later, drain.when.end + later},
+                    entries);
+    }
+    XENOSCOPE_RETURN_IF_ERROR(writer.Flush());
+  }
+  fmt::print("{} samples\n", samples * to.copies * times);
+  return absl::OkStatus();
+}
+
+bool ReadNumber(std::string_view text, uint64_t& number) {
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && rest == text.data() + text.size() && number > 0;
+}
+
+int Main(int argc, char** argv) {
+  Stretching to;
+  if (argc != 7 || !ReadNumber(argv[4], to.copies) || !ReadNumber(argv[5], to.step) ||
+      !ReadNumber(argv[6], to.samples)) {
+    fmt::print(stderr, "usage: stretch_recording IN TRACE OUT COPIES STEP SAMPLES\n");
+    return 2;
+  }
+  to.in = argv[1];
+  to.trace = argv[2];
+  to.out = argv[3];
+  if (const absl::Status status = Stretch(to); !status.ok()) {
+    fmt::print(stderr, "stretch_recording: {}\n", Message(status));
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace xenoscope::recording
+
+int main(int argc, char** argv) {
+  try {
+    return xenoscope::recording::Main(argc, argv);
+  } catch (const std::exception& error) {  // files, memory
+    std::fputs(error.what(), stderr);
+    return 1;
+  }
+}
