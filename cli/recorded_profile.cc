@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "correlate/exit_samples.h"
 #include "correlate/placing.h"
+#include "correlate/placing_thread.h"
 #include "correlate/profile.h"
 #include "correlate/sharpen.h"
 #include "correlate/witness.h"
@@ -133,13 +134,19 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   sharpening.by_pcpu = by(Dimension::kPcpu);
   sharpening.by_placing = by(Dimension::kPlacing) && by(Dimension::kExit);
   correlate::Sharpener sharpener(sharpening, *input.resolver, observer);
-  correlate::Placer placer(placing, samples, sharpener);
+  // Who sees the trace, too, does so on this thread.
+  std::optional<correlate::PlacingThread> thread;
+  if (input.witness == nullptr) thread.emplace(sharpener);
+  correlate::PlacingObserver& taker =
+      thread ? static_cast<correlate::PlacingObserver&>(*thread) : sharpener;
+  correlate::Placer placer(placing, samples, taker);
   trace::OrderedStream stream = input.trace->Stream();
   while (const trace::Item* item = stream.Next()) {
     placer.Take(*item);
     if (input.witness != nullptr) input.witness->OnItem(*item);
   }
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
+  if (thread) thread->Finish();
   sharpener.Finish();
   out.counts = placer.counts();
   out.placing_checks = placer.Checks();

@@ -486,7 +486,8 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
     }
     const bool guest = track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
     if (guest && options_.vendor == trace::Vendor::kSvm &&
-        (PlaceAtExits(vcpu, sample, between) || PlaceAtExits(vcpu, sample, bracket))) {
+        (PlaceAtExits(vcpu, sample, between) ||
+         (between != bracket && PlaceAtExits(vcpu, sample, bracket)))) {
       checks_.AddOther(track.index, sample.vcpu);
       checks_.AddMissed(track.index, sample.vcpu);
       continue;
@@ -504,7 +505,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
     if (guest) checks_.AddMissed(track.index, sample.vcpu);
     counts_.stale += static_cast<uint64_t>(guest && options_.logged_rip == LoggedRip::kOfLastEntry);
     Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->run, found->places,
-           found->when);
+           found->when, found->list);
   }
 }
 
@@ -542,8 +543,9 @@ bool Placer::PlaceAtExits(const Vcpu& vcpu, const Sample& sample, TscRange brack
 }
 
 Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
-                                          TscRange bracket) const {
+                                          TscRange bracket) {
   Candidates found;
+  found.list = ++lists_;
   found.when = bracket;
   Cycles longest = 0;
   Cycles lost = 0;
@@ -597,7 +599,7 @@ Remainder Placer::WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange 
 }
 
 void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placement placement,
-                    uint64_t run, std::span<const Place> places, TscRange when) {
+                    uint64_t run, std::span<const Place> places, TscRange when, uint64_t list) {
   const double sum = std::accumulate(places.begin(), places.end(), 0.0,
                                      [](double a, const Place& b) { return a + b.weight; });
   if (std::abs(sum - 1) > kWeightTolerance && fault_.ok()) {
@@ -605,7 +607,7 @@ void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placeme
   }
   ++counts_.placed[static_cast<size_t>(placement)];
   counts_.repaired += static_cast<uint64_t>(address != sample.address);
-  observer_->OnPlaced({&sample, vcpu, address, placement, run, places, std::nullopt, when});
+  observer_->OnPlaced({&sample, vcpu, address, placement, run, places, std::nullopt, when, list});
 }
 
 void Placer::Reject(const Sample& sample, Remainder why) {

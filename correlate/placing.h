@@ -64,7 +64,6 @@ struct Place {
   Context stratum;  // whose cycles it is a sample of (method.md §4.1)
   PcpuId pcpu;
   double weight = 0;
-  constexpr bool operator==(const Place&) const = default;
 };
 
 struct PlacedSample {
@@ -78,6 +77,7 @@ struct PlacedSample {
   // When: the sample's own bracket, or what the trace has made of it: the instant of its twin or of
   // its stop, or the time between the twins before and after it.
   TscRange when{};
+  uint64_t list = 0;  // samples with the same number have the same places; 0: of this one alone
 };
 
 // The function that the sample is in: the one that was looked up, else what the resolver says.
@@ -158,6 +158,7 @@ class Placer : private TimelineObserver {
   // Where a sample of some bracket and mode can have been; empty when nowhere that is known.
   struct Candidates {
     std::vector<Place> places;
+    uint64_t list = 0;  // PlacedSample::list
     uint64_t run = 0;
     TscRange when;
   };
@@ -192,14 +193,13 @@ class Placer : private TimelineObserver {
   std::vector<const ExitMark*> FindTwins(Vcpu& vcpu) const;
   // Places the sample at the exits whose entry it names, if there are any.
   bool PlaceAtExits(const Vcpu& vcpu, const recording::Sample& sample, TscRange bracket);
-  Candidates FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
-                            TscRange bracket) const;
+  Candidates FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode, TscRange bracket);
   bool OutsideTrace(TscRange bracket) const;
   // When the vCPU was stopped, if the trace saw it stop within the bracket.
   static std::optional<Tsc> StopWithin(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket);
   Remainder WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const;
   void Accept(const recording::Sample& sample, VcpuRef vcpu, Address address, Placement placement,
-              uint64_t run, std::span<const Place> places, TscRange when);
+              uint64_t run, std::span<const Place> places, TscRange when, uint64_t list = 0);
   void Reject(const recording::Sample& sample, Remainder why);
   void Forget();
 
@@ -217,6 +217,7 @@ class Placer : private TimelineObserver {
   std::vector<Vcpu> vcpus_;                                        // by VcpuTrack::index
   std::vector<PieceWindow> pcpus_;                                 // by pCPU
   std::vector<recording::Sample> batch_;
+  uint64_t lists_ = 0;  // of places, so far
   std::optional<recording::Sample> next_;
   Tsc trace_begin_;
   bool trace_begun_ = false;

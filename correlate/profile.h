@@ -180,6 +180,7 @@ class Profile : public PlacingObserver {
   Resolver* resolver_;
   std::array<bool, kDimensions> asked_{};
   absl::flat_hash_map<std::pair<VcpuRef, Context>, uint32_t> stratum_index_;
+  std::array<uint32_t, 256> recent_strata_{};  // of strata_: mostly the one that is wanted
   std::vector<Stratum> strata_;
   std::vector<double> scratch_;  // by stratum; all 0 between calls
   Rows rows_;

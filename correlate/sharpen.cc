@@ -67,9 +67,8 @@ uint32_t Sharpener::ShareOf(uint32_t context, FunctionId function) {
 const Sharpener::List& Sharpener::ListOf(const PlacedSample& placed) {
   List& last = last_lists_.at(static_cast<size_t>(placed.sample->mode));
   const DomainId domain = placed.vcpu.domain;
-  const auto known = std::span(places_).subspan(last.first, last.size);
-  if (last.domain == domain && std::ranges::equal(known, placed.places)) return last;
-  last = {domain, static_cast<uint32_t>(places_.size()),
+  if (placed.list != 0 && placed.list == last.number) return last;
+  last = {placed.list, static_cast<uint32_t>(places_.size()),
           static_cast<uint32_t>(placed.places.size())};
   places_.insert(places_.end(), placed.places.begin(), placed.places.end());
   for (const Place& place : placed.places)

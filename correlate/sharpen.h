@@ -65,11 +65,10 @@ class Sharpener final : public PlacingObserver {
     uint32_t share = 0;  // of shares_
     uint32_t part = 0;   // of its kind's parts
   };
-  // Places that samples can have been in, with weights by length, of one domain. Those of one drain
-  // and mode have the same.
+  // Places that samples of one domain can have been in, with weights by length.
   struct List {
-    DomainId domain;
-    uint32_t first = 0;  // of places_ and contexts_
+    uint64_t number = 0;  // PlacedSample::list
+    uint32_t first = 0;   // of places_ and contexts_
     uint32_t size = 0;
   };
   struct Held {

@@ -1,0 +1,85 @@
+// Lets an observer of placing work on a thread of its own, while the next samples are placed:
+//
+//   Placer --batches of samples and traced time--> (the thread) --> observer
+//
+// The observer sees what it would see without: all samples in their order, and all traced time.
+// Only which of the two comes first is another, by at most a batch. Memory: that of as many samples
+// as the Sharpener holds, so that placing goes on while it sharpens them.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "correlate/placing.h"
+
+namespace xenoscope::correlate {
+
+class PlacingThread final : public PlacingObserver {
+ public:
+  // `observer` outlives it, and belongs to the thread until Finish.
+  explicit PlacingThread(PlacingObserver& observer);
+  PlacingThread(const PlacingThread&) = delete;
+  PlacingThread& operator=(const PlacingThread&) = delete;
+  PlacingThread(PlacingThread&&) = delete;
+  PlacingThread& operator=(PlacingThread&&) = delete;
+  ~PlacingThread() override { Finish(); }
+
+  void OnPlaced(const PlacedSample& placed) override;
+  void OnUnplaced(const recording::Sample& sample, Remainder why) override;
+  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override;
+
+  // Returns when the observer has seen all. Nothing is taken after that.
+  void Finish();
+
+ private:
+  struct Held {
+    recording::Sample sample;
+    PlacedSample placed;     // its `sample` and `places` are set when it is handed on
+    size_t first_place = 0;  // of Batch::places
+    size_t places = 0;       // how many
+  };
+  struct Shared {
+    uint64_t list = 0;  // PlacedSample::list
+    size_t first_place = 0;
+  };
+  struct Unplaced {
+    recording::Sample sample;
+    Remainder why{};
+  };
+  struct Traced {
+    VcpuRef vcpu;
+    Context context;
+    Cycles cycles = 0;
+  };
+  struct Batch {
+    std::vector<Held> placed;
+    std::vector<Place> places;       // of all of them; what several share is there once
+    std::array<Shared, 3> shared{};  // the last that was, by mode
+    std::vector<Unplaced> unplaced;
+    std::vector<Traced> traced;
+    bool last = false;
+  };
+
+  Batch& Filling() { return batches_[filled_ % batches_.size()]; }
+  // Hands over the batch that is being filled, and waits until there is another to fill.
+  void HandOver();
+  void Work();
+  void HandOn(Batch& batch);
+
+  PlacingObserver& observer_;
+  // A ring. Batch n is filled by the one thread while n == filled_, then handed on by the other.
+  std::array<Batch, 128> batches_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t filled_ = 0;     // written with the mutex, by who fills only
+  uint64_t handed_on_ = 0;  // written with the mutex, by the thread only
+  std::thread thread_;
+};
+
+}  // namespace xenoscope::correlate
