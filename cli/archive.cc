@@ -54,6 +54,9 @@ std::string NameInRecording(const symbolizer::SymbolSource& source, DomainId dom
       return fmt::format("guests/{}/{}", domain.value, is_elf ? "vmlinux" : "kallsyms");
     case symbolizer::SourceKind::kModules:
       return fmt::format("guests/{}/modules", domain.value);
+    case symbolizer::SourceKind::kVdso:
+    case symbolizer::SourceKind::kPerfMaps:
+      break;  // no option names them
     case symbolizer::SourceKind::kImage:
       return fmt::format("guests/{}/images/{}", domain.value,
                          file.ends_with(".zst") ? file.substr(0, file.size() - 4) : file);

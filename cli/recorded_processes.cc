@@ -51,6 +51,7 @@ absl::Status RecordedProcesses::ReadOn(const recording::Recording& recording) {
 RecordedProcesses::Space& RecordedProcesses::Begin(DomainId domain, uint32_t pid, Tsc when) {
   histories_[{domain, pid}].emplace_back(when, static_cast<uint32_t>(spaces_.size()));
   Space& space = spaces_.emplace_back();
+  space.domain = domain;
   space.pid = pid;
   return space;
 }
@@ -120,7 +121,7 @@ void RecordedProcesses::GiveTo(symbolizer::ProcessImages& images) const {
     if (spaces_[i].maps.empty()) continue;  // a thread of the kernel
     std::vector<symbolizer::ProcessMap> maps = spaces_[i].maps;
     for (symbolizer::ProcessMap& map : maps) map.file = numbers[map.file];
-    images.SetMaps({static_cast<uint32_t>(i)}, std::move(maps));
+    images.SetMaps({static_cast<uint32_t>(i)}, spaces_[i].domain, spaces_[i].pid, std::move(maps));
   }
 }
 

@@ -41,6 +41,7 @@ class RecordedProcesses {
     std::string build_id;
   };
   struct Space {
+    DomainId domain;
     uint32_t pid = 0;
     std::string name;
     std::vector<symbolizer::ProcessMap> maps;  // of files_

@@ -18,7 +18,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 4};
+inline constexpr FormatVersion kFormat{1, 5};
 
 // kRecording in a recording that is not being written any more: its writer was killed.
 enum class State : uint8_t { kRecording, kComplete };
@@ -194,6 +194,8 @@ struct SymbolFile {
     kModules,   // /proc/modules of `domain`
     kVmlinux,   // ELF file of `domain`'s kernel
     kImage,     // ELF file that runs in `domain`'s user mode
+    kVdso,      // what `domain`'s kernel gives its processes, an ELF file
+    kPerfMaps,  // what compilers at run time told of `domain`'s processes
   };
   Kind kind = Kind::kXensyms;
   DomainId domain;       // no meaning for kXensyms

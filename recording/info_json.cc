@@ -29,11 +29,13 @@ constexpr Words<Role, 4> kRoles{{{Role::kNone, "none"},
                                  {Role::kPassive, "passive"}}};
 constexpr Words<Vendor, 3> kVendors{
     {{Vendor::kUnknown, "unknown"}, {Vendor::kIntel, "intel"}, {Vendor::kAmd, "amd"}}};
-constexpr Words<SymbolFile::Kind, 5> kKinds{{{SymbolFile::Kind::kXensyms, "xensyms"},
+constexpr Words<SymbolFile::Kind, 7> kKinds{{{SymbolFile::Kind::kXensyms, "xensyms"},
                                              {SymbolFile::Kind::kKallsyms, "kallsyms"},
                                              {SymbolFile::Kind::kModules, "modules"},
                                              {SymbolFile::Kind::kVmlinux, "vmlinux"},
-                                             {SymbolFile::Kind::kImage, "image"}}};
+                                             {SymbolFile::Kind::kImage, "image"},
+                                             {SymbolFile::Kind::kVdso, "vdso"},
+                                             {SymbolFile::Kind::kPerfMaps, "perf-maps"}}};
 
 using Change = DomainChange::Kind;
 constexpr Words<Change, 12> kChanges{{{Change::kUnknown, "unknown"},

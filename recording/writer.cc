@@ -109,6 +109,10 @@ std::string_view NameOf(SymbolFile::Kind kind) {
       return "vmlinux";
     case SymbolFile::Kind::kImage:
       return "image";
+    case SymbolFile::Kind::kVdso:
+      return "vdso";
+    case SymbolFile::Kind::kPerfMaps:
+      return "perf-maps";
   }
   return "symbols";
 }

@@ -67,8 +67,8 @@ class Eye {
   }
   FileKind Kind() {
     const auto value = Number<uint8_t>();
-    good_ = good_ && (value == static_cast<uint8_t>(FileKind::kKallsyms) ||
-                      value == static_cast<uint8_t>(FileKind::kModules));
+    good_ = good_ && value >= static_cast<uint8_t>(FileKind::kKallsyms) &&
+            value <= static_cast<uint8_t>(FileKind::kPerfMaps);
     return static_cast<FileKind>(value);
   }
   bool good() const { return good_; }

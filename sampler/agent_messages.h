@@ -19,7 +19,7 @@
 namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // both sides must have the same
-inline constexpr uint16_t kMinor = 1;  // newer ones add kinds, and fields at the end of payloads
+inline constexpr uint16_t kMinor = 2;  // newer ones add kinds, and fields at the end of payloads
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // bytes of a name
@@ -86,7 +86,8 @@ struct Account {
 };
 
 // "Send me your kallsyms", and the answers: its content in order, the last one marked.
-enum class FileKind : uint8_t { kKallsyms = 1, kModules = 2 };
+// The latter two since minor version 2: SymbolFile's kVdso and kPerfMaps.
+enum class FileKind : uint8_t { kKallsyms = 1, kModules = 2, kVdso = 3, kPerfMaps = 4 };
 struct Want {
   FileKind kind = FileKind::kKallsyms;
   bool operator==(const Want&) const = default;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "recording/info_json.h"
 #include "sampler/fd_channel.h"
+#include "sampler/unfiled_code.h"
 
 namespace xenoscope::sampler::agent {
 namespace {
@@ -171,7 +172,40 @@ void Server::End() {
 }
 
 void Server::SendFile(FileKind kind) {
-  std::ifstream file(kind == FileKind::kKallsyms ? parts_.kallsyms : parts_.modules);
+  switch (kind) {
+    case FileKind::kKallsyms:
+      SendText(kind, parts_.kallsyms);
+      return;
+    case FileKind::kModules:
+      SendText(kind, parts_.modules);
+      return;
+    case FileKind::kVdso:
+      SendContent(kind, ReadVdso());
+      return;
+    case FileKind::kPerfMaps: {
+      const std::string maps = ReadPerfMaps(parts_.proc, parts_.tmp);
+      const Bytes bytes = AsBytes(maps);
+      SendContent(kind, {bytes.begin(), bytes.end()});
+      return;
+    }
+  }
+}
+
+void Server::SendContent(FileKind kind, const std::vector<std::byte>& content) {
+  FilePart part;
+  part.kind = kind;
+  for (size_t at = 0; !part.last; at += kPart) {
+    const auto begin = content.begin() + static_cast<std::ptrdiff_t>(std::min(at, content.size()));
+    const size_t size = std::min<size_t>(kPart, static_cast<size_t>(content.end() - begin));
+    part.content.assign(begin, begin + static_cast<std::ptrdiff_t>(size));
+    part.last = at + kPart >= content.size();
+    link_.Queue(part);
+    link_.Pump(0).IgnoreError();
+  }
+}
+
+void Server::SendText(FileKind kind, const std::string& path) {
+  std::ifstream file(path);
   if (!file) {
     link_.Queue(Failed{"cannot read the kernel's symbols"});
     return;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,6 +31,8 @@ struct ServerParts {
   std::function<Tsc()> read_tsc;
   std::string kallsyms = "/proc/kallsyms";
   std::string modules = "/proc/modules";
+  std::string proc = "/proc";  // of /tmp/perf-PID.map
+  std::string tmp = "/tmp";
 };
 
 class Server {
@@ -52,6 +55,9 @@ class Server {
   void End();
   void QueueSamples();
   void SendFile(FileKind kind);
+  void SendContent(FileKind kind, const std::vector<std::byte>& content);
+  // A file that the kernel makes up.
+  void SendText(FileKind kind, const std::string& path);
 
   Link link_;
   const ServerParts& parts_;

@@ -278,26 +278,35 @@ absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
 
 // A file that cannot be had leaves addresses without names.
 absl::Status AgentSource::Save(const recording::Writer& writer, recording::RecordingInfo& info) {
-  constexpr std::pair<FileKind, SymbolFile::Kind> kFiles[] = {
-      {FileKind::kKallsyms, SymbolFile::Kind::kKallsyms},
-      {FileKind::kModules, SymbolFile::Kind::kModules}};
+  struct Wanted {
+    FileKind file;
+    SymbolFile::Kind kind;
+    uint16_t since;  // minor version of the agent
+    const char* what;
+  };
+  constexpr Wanted kFiles[] = {
+      {FileKind::kKallsyms, SymbolFile::Kind::kKallsyms, 0, "its kernel's symbols"},
+      {FileKind::kModules, SymbolFile::Kind::kModules, 0, "its kernel's symbols"},
+      {FileKind::kVdso, SymbolFile::Kind::kVdso, 2, "its vDSO"},
+      {FileKind::kPerfMaps, SymbolFile::Kind::kPerfMaps, 2, "what its compilers made"}};
   for (Guest& guest : guests_) {
     const recording::DomainInfo& domain = guest.session->domain();
-    for (const auto& [file, kind] : kFiles) {
-      const bool given =
-          std::ranges::any_of(info.symbols, [&, wanted = kind](const SymbolFile& symbols) {
-            return symbols.domain == domain.id && symbols.kind == wanted;
-          });
+    for (const Wanted& wanted : kFiles) {
+      const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
+        return symbols.domain == domain.id && symbols.kind == wanted.kind;
+      });
       if (given || !guest.session->status().ok()) continue;  // the user's own goes before
-      const auto content = guest.session->Fetch(file);
+      if (guest.session->hello().minor < wanted.since) continue;
+      const auto content = guest.session->Fetch(wanted.file);
       if (!content.ok()) {
         afterwards_.push_back(
-            fmt::format("{}: its kernel's symbols: {}", NameOf(domain), Message(content.status())));
+            fmt::format("{}: {}: {}", NameOf(domain), wanted.what, Message(content.status())));
         continue;
       }
+      if (content->empty()) continue;  // there is none
       XENOSCOPE_ASSIGN_OR_RETURN(
           SymbolFile added,
-          writer.AddSymbolContent(kind, domain.id, *content, NameOf(domain) + "'s agent"));
+          writer.AddSymbolContent(wanted.kind, domain.id, *content, NameOf(domain) + "'s agent"));
       info.symbols.push_back(std::move(added));
     }
   }

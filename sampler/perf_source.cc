@@ -6,6 +6,8 @@
 #include <variant>
 
 #include "base/error.h"
+#include "recording/writer.h"
+#include "sampler/unfiled_code.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -14,6 +16,7 @@ using recording::MapEntry;
 using recording::ProcessEntry;
 using recording::ProcessEntryType;
 using recording::StreamInfo;
+using recording::SymbolFile;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
@@ -543,6 +546,19 @@ absl::Status PerfSource::Stop(recording::SampleWriter& writer) {
   Close().IgnoreError();  // which tells what was lost
   for (Cpu& cpu : cpus_) cpu.stream.complete = true;
   return status;
+}
+
+absl::Status PerfSource::Save(const recording::Writer& writer, recording::RecordingInfo& info) {
+  const auto add = [&](SymbolFile::Kind kind, Bytes content, const char* from) -> absl::Status {
+    if (content.empty()) return absl::OkStatus();
+    XENOSCOPE_ASSIGN_OR_RETURN(SymbolFile added,
+                               writer.AddSymbolContent(kind, request_.domain, content, from));
+    info.symbols.push_back(std::move(added));
+    return absl::OkStatus();
+  };
+  XENOSCOPE_RETURN_IF_ERROR(add(SymbolFile::Kind::kVdso, ReadVdso(), "[vdso]"));
+  const std::string maps = ReadPerfMaps();
+  return add(SymbolFile::Kind::kPerfMaps, AsBytes(maps), "/tmp/perf-PID.map");
 }
 
 absl::Status PerfSource::Close() {

@@ -72,6 +72,8 @@ class PerfSource final : public Source {
   // ones. Collect does it once a second.
   void WatchCpus();
   absl::Status Stop(recording::SampleWriter& writer) override;
+  // Of this Linux: its vDSO, and what compilers at run time made.
+  absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }
   std::vector<recording::StreamInfo> Streams() const override;

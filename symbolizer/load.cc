@@ -15,6 +15,7 @@
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
+#include "symbolizer/perf_maps.h"
 #include "symbolizer/symbol_lines.h"
 #include "symbolizer/text_symbols.h"
 
@@ -81,7 +82,8 @@ class Loader {
     absl::Status in_file = InContext(status, source.path);
     if (source.required) return in_file;
     warnings_.emplace_back(Message(in_file));
-    if (source.kind != SourceKind::kModules) {
+    if (source.kind == SourceKind::kXen || source.kind == SourceKind::kKernel ||
+        source.kind == SourceKind::kImage) {
       resolver_->SayWhyNone(source.domain, ModeOf(source.kind), warnings_.back());
     }
     return absl::OkStatus();
@@ -89,7 +91,8 @@ class Loader {
 
   static Mode ModeOf(SourceKind kind) {
     if (kind == SourceKind::kXen) return Mode::kXen;
-    return kind == SourceKind::kImage ? Mode::kUser : Mode::kKernel;
+    return kind == SourceKind::kKernel || kind == SourceKind::kModules ? Mode::kKernel
+                                                                       : Mode::kUser;
   }
 
   absl::Status LoadModules(const SymbolSource& source) {
@@ -116,6 +119,8 @@ class Loader {
         return ReadAddressNames(text, kKernelImage);
       case SourceKind::kImage:
       case SourceKind::kModules:
+      case SourceKind::kVdso:
+      case SourceKind::kPerfMaps:
         break;
     }
     const std::string image = ImageName(source.path);
@@ -124,6 +129,17 @@ class Loader {
 
   absl::Status LoadSource(const SymbolSource& source) {
     XENOSCOPE_ASSIGN_OR_RETURN(FileContent file, FileContent::Open(source.path));
+    if (source.kind == SourceKind::kVdso) {
+      return resolver_->processes().SetVdso(source.domain, std::move(file));
+    }
+    if (source.kind == SourceKind::kPerfMaps) {
+      PerfMaps maps = PerfMaps::Read(AsText(file.bytes()));
+      WarnOfJunk(source, maps.lines(), "lines");
+      if (maps.cut())
+        Warn(source, "the processes' maps were too long: some functions have no names");
+      resolver_->processes().SetPerfMaps(source.domain, std::move(maps));
+      return absl::OkStatus();
+    }
     if (IsElf(file.bytes())) {
       if (source.kind == SourceKind::kImage) return LoadElf(source, std::move(file));
       waiting_.push_back({&source, std::move(file)});

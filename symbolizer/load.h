@@ -20,10 +20,12 @@
 namespace xenoscope::symbolizer {
 
 enum class SourceKind : uint8_t {
-  kXen,      // xensyms, or the ELF file xen-syms; the domain means nothing
-  kKernel,   // a domain's kallsyms, System.map, or the ELF file vmlinux
-  kModules,  // a domain's /proc/modules
-  kImage,    // what runs in a domain's user mode: an ELF file, nm's output, "address name" lines
+  kXen,       // xensyms, or the ELF file xen-syms; the domain means nothing
+  kKernel,    // a domain's kallsyms, System.map, or the ELF file vmlinux
+  kModules,   // a domain's /proc/modules
+  kImage,     // what runs in a domain's user mode: an ELF file, nm's output, "address name" lines
+  kVdso,      // what a domain's kernel gives its processes: an ELF file
+  kPerfMaps,  // what compilers at run time told of a domain's processes
 };
 
 struct SymbolSource {
@@ -57,10 +59,10 @@ struct LoadedSymbols {
 };
 
 // The files of symbols in a recording's directory, as docs/recording-format.md names them:
-// symbols/{xensyms,xen-syms,dom0.kallsyms,dom0.modules},
-// guests/DOMID/{kallsyms,System.map,modules,vmlinux} and all others in guests/DOMID/ and
-// guests/DOMID/images/ as images, and symbols/images/ by build-id; each also with ".zst". What is
-// not there is left out: a recording without symbols is read too.
+// symbols/{xensyms,xen-syms} and symbols/dom0.{kallsyms,modules,vdso,perf-maps},
+// guests/DOMID/{kallsyms,System.map,modules,vmlinux,vdso,perf-maps} and all others in guests/DOMID/
+// and guests/DOMID/images/ as images, and symbols/images/ by build-id; each also with ".zst". What
+// is not there is left out: a recording without symbols is read too.
 SymbolSources SourcesInRecording(const std::string& directory);
 
 // Reads all sources. Files that are damaged or hide their addresses become warnings, and are the

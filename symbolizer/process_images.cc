@@ -15,6 +15,10 @@
 namespace xenoscope::symbolizer {
 namespace {
 
+constexpr const char* kVdso = "[vdso]";
+// A 32-bit process has another vDSO, below that.
+constexpr Address kBeyond32Bits = Address{1} << 32;
+
 std::string NameOf(const std::string& path) {
   // "[vdso]", "//anon": no files, and names by themselves.
   if (path.empty() || path.front() != '/' || path.starts_with("//")) return path;
@@ -45,19 +49,36 @@ void ProcessImages::SetRoot(DomainId domain, const std::string& root) {
   roots_.insert_or_assign(domain, root);
 }
 
-void ProcessImages::SetMaps(ProcessSpace space, std::vector<ProcessMap> maps) {
-  maps_[space.value] = std::move(maps);
+absl::Status ProcessImages::SetVdso(DomainId domain, FileContent content) {
+  File file;
+  file.domain = domain;
+  file.path = kVdso;
+  file.read = true;
+  XENOSCOPE_RETURN_IF_ERROR(ReadFrom(FileFinder("/"), std::move(content), kVdso, file));
+  vdsos_[domain] = static_cast<uint32_t>(files_.size());
+  files_.push_back(std::move(file));
+  return absl::OkStatus();
+}
+
+void ProcessImages::SetMaps(ProcessSpace space, DomainId domain, uint32_t pid,
+                            std::vector<ProcessMap> maps) {
+  processes_[space.value] = {domain, pid, std::move(maps)};
 }
 
 ProcessImages::Position ProcessImages::PositionOf(ProcessSpace space, Address address) {
-  const auto known = maps_.find(space.value);
-  if (known == maps_.end()) return {};
-  const auto map = std::find_if(known->second.rbegin(), known->second.rend(),
-                                [address](const ProcessMap& candidate) {
-                                  return candidate.begin <= address && address < candidate.end;
-                                });
-  if (map == known->second.rend() || map->file >= files_.size()) return {};
-  File& file = files_[map->file];
+  const auto known = processes_.find(space.value);
+  if (known == processes_.end()) return {};
+  const std::vector<ProcessMap>& maps = known->second.maps;
+  const auto map = std::find_if(maps.rbegin(), maps.rend(), [address](const ProcessMap& candidate) {
+    return candidate.begin <= address && address < candidate.end;
+  });
+  if (map == maps.rend() || map->file >= files_.size()) return {};
+  uint32_t number = map->file;
+  if (files_[number].path == kVdso && map->begin >= kBeyond32Bits) {
+    const auto vdso = vdsos_.find(known->second.domain);
+    if (vdso != vdsos_.end()) number = vdso->second;
+  }
+  File& file = files_[number];
   if (!file.read) Read(file);
   if (!file.symbols) return {&file, std::nullopt};
   return {&file, file.image->AddressOf(address - map->begin + map->offset)};
@@ -65,6 +86,9 @@ ProcessImages::Position ProcessImages::PositionOf(ProcessSpace space, Address ad
 
 Function ProcessImages::Find(ProcessSpace space, Address address) {
   const Position position = PositionOf(space, address);
+  if (position.file == nullptr || !position.file->symbols) {
+    if (auto made = FindMade(space, address)) return *std::move(made);
+  }
   if (position.file == nullptr) {
     return {"[unknown]", "[no map]", "in no memory that its process was known to map"};
   }
@@ -80,6 +104,18 @@ Function ProcessImages::Find(ProcessSpace space, Address address) {
   return {name, "[gap]", fmt::format("between the functions of {}", name)};
 }
 
+std::optional<Function> ProcessImages::FindMade(ProcessSpace space, Address address) const {
+  const auto process = processes_.find(space.value);
+  if (process == processes_.end()) return std::nullopt;
+  const auto maps = perf_maps_.find(process->second.domain);
+  const SymbolIndex* made =
+      maps == perf_maps_.end() ? nullptr : maps->second.Of(process->second.pid);
+  if (made == nullptr) return std::nullopt;
+  const uint32_t symbol = made->Find(address);
+  if (symbol == SymbolIndex::kNoSymbol) return std::nullopt;
+  return Function{std::string(kJitImage), std::string(made->Name(symbol)), ""};
+}
+
 std::optional<CodePlace> ProcessImages::PlaceOf(ProcessSpace space, Address address) {
   const Position position = PositionOf(space, address);
   if (!position.address) return std::nullopt;
@@ -93,7 +129,11 @@ std::optional<CodePlace> ProcessImages::PlaceOf(ProcessSpace space, Address addr
 void ProcessImages::Read(File& file) const {
   file.read = true;
   if (file.path.empty() || file.path.front() != '/' || file.path.starts_with("//")) {
-    file.why_not = fmt::format("{} is memory that no file has", file.path);
+    file.why_not = fmt::format(
+        "{} is memory that no file has{}", file.path,
+        file.path == kVdso ? ", and the recording has none of it"
+                           : "; a compiler at run time tells its functions in /tmp/perf-PID.map if "
+                             "it is asked to: java -XX:+DumpPerfMapAtExit, node --perf-basic-prof");
     return;
   }
   if (file.build_id.empty()) {
@@ -150,7 +190,7 @@ std::vector<UsedFile> ProcessImages::UsedFiles() const {
 absl::Status ProcessImages::ReadFrom(const FileFinder& finder, FileContent content,
                                      const std::string& path, File& file) const {
   XENOSCOPE_ASSIGN_OR_RETURN(auto image, ImageFile::Open(std::move(content), path, finder, cache_));
-  if (image->elf().BuildId() != file.build_id) {
+  if (file.path != kVdso && image->elf().BuildId() != file.build_id) {
     return NotFoundError("the file that is there now is of another build than the one that ran");
   }
   XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, image->ReadSymbols(NameOf(file.path)));

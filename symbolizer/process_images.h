@@ -17,6 +17,7 @@
 #include "base/resolver.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
+#include "symbolizer/perf_maps.h"
 #include "symbolizer/symbol_index.h"
 
 namespace xenoscope::symbolizer {
@@ -57,9 +58,17 @@ class ProcessImages {
   void SetCache(std::shared_ptr<const IndexCache> cache) { cache_ = std::move(cache); }
   // Asked for files that are not on this machine; null: none is.
   void SetServer(std::shared_ptr<DebugServer> server) { server_ = std::move(server); }
-  // What the process maps; of maps that overlap the later one counts.
-  void SetMaps(ProcessSpace space, std::vector<ProcessMap> maps);
-  bool Has(ProcessSpace space) const { return maps_.contains(space.value); }
+  // The vDSO of the domain's 64-bit processes, which they map as "[vdso]". Errors: it is no ELF
+  // file, or has no functions.
+  absl::Status SetVdso(DomainId domain, FileContent content);
+  // Of the domain's processes: looked into where a process runs what no file has.
+  void SetPerfMaps(DomainId domain, PerfMaps maps) {
+    perf_maps_.insert_or_assign(domain, std::move(maps));
+  }
+  // What the process, with its number in the domain, maps; of maps that overlap the later one
+  // counts.
+  void SetMaps(ProcessSpace space, DomainId domain, uint32_t pid, std::vector<ProcessMap> maps);
+  bool Has(ProcessSpace space) const { return processes_.contains(space.value); }
 
   // The function at the address: its image is the name of the file. O(maps) and, for a file that
   // was not met before, the time to read it.
@@ -87,7 +96,15 @@ class ProcessImages {
     std::optional<Address> address;  // as linked, where it is loaded
   };
 
+  struct Process {
+    DomainId domain;
+    uint32_t pid = 0;
+    std::vector<ProcessMap> maps;
+  };
+
   Position PositionOf(ProcessSpace space, Address address);
+  // The function that a compiler at run time told of, if one did.
+  std::optional<Function> FindMade(ProcessSpace space, Address address) const;
   void Read(File& file) const;
   // OK when the file at `path` is the one that ran and has functions, which `file` then has.
   absl::Status ReadFrom(const FileFinder& finder, FileContent content, const std::string& path,
@@ -100,7 +117,9 @@ class ProcessImages {
   std::string images_;
   std::shared_ptr<const IndexCache> cache_;
   std::shared_ptr<DebugServer> server_;
-  absl::flat_hash_map<uint32_t, std::vector<ProcessMap>> maps_;
+  absl::flat_hash_map<uint32_t, Process> processes_;  // by ProcessSpace
+  absl::flat_hash_map<DomainId, uint32_t> vdsos_;     // of files_
+  absl::flat_hash_map<DomainId, PerfMaps> perf_maps_;
 };
 
 }  // namespace xenoscope::symbolizer

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "symbolizer/load.h"
 
@@ -40,20 +42,29 @@ std::string WithoutZst(const fs::path& path) {
   return path.extension() == ".zst" ? path.stem().string() : path.filename().string();
 }
 
+// Kallsyms first: it has modules, and the addresses of the boot that was recorded.
+constexpr std::array<std::string_view, 3> kKernels{"kallsyms", "System.map", "vmlinux"};
+constexpr std::array<std::pair<std::string_view, SourceKind>, 3> kOthers{
+    {{"modules", SourceKind::kModules},
+     {"vdso", SourceKind::kVdso},
+     {"perf-maps", SourceKind::kPerfMaps}}};
+
 void AddFiles(const fs::path& directory, DomainId domain, SymbolSources& sources) {
-  // Kallsyms first: it has modules, and the addresses of the boot that was recorded.
-  for (const char* name : {"kallsyms", "System.map", "vmlinux"}) {
+  for (const std::string_view name : kKernels) {
     if (auto path = Existing(directory / name)) {
       sources.sources.push_back({domain, SourceKind::kKernel, *std::move(path)});
     }
   }
-  if (auto path = Existing(directory / "modules")) {
-    sources.sources.push_back({domain, SourceKind::kModules, *std::move(path)});
+  for (const auto& [name, kind] : kOthers) {
+    if (auto path = Existing(directory / name)) {
+      sources.sources.push_back({domain, kind, *std::move(path)});
+    }
   }
   for (const fs::path& images : {directory, directory / "images"}) {
     for (const fs::path& path : Entries(images)) {
       const std::string name = WithoutZst(path);
-      if (name == "kallsyms" || name == "System.map" || name == "vmlinux" || name == "modules") {
+      if (std::ranges::count(kKernels, name) > 0 ||
+          std::ranges::count(kOthers, name, &std::pair<std::string_view, SourceKind>::first) > 0) {
         continue;
       }
       std::error_code ignored;
@@ -78,8 +89,10 @@ SymbolSources SourcesInRecording(const std::string& directory) {
   if (auto path = Existing(root / "symbols" / "dom0.kallsyms")) {
     sources.sources.push_back({kDom0, SourceKind::kKernel, *std::move(path)});
   }
-  if (auto path = Existing(root / "symbols" / "dom0.modules")) {
-    sources.sources.push_back({kDom0, SourceKind::kModules, *std::move(path)});
+  for (const auto& [name, kind] : kOthers) {
+    if (auto path = Existing(root / "symbols" / fmt::format("dom0.{}", name))) {
+      sources.sources.push_back({kDom0, kind, *std::move(path)});
+    }
   }
   for (const fs::path& guest : Entries(root / "guests")) {
     const std::string name = guest.filename().string();

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/bytes.h"
+#include "symbolizer/perf_maps.h"
 #include "symbolizer/symbol_index.h"
 #include "symbolizer/text_symbols.h"
 
@@ -41,5 +42,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check(symbolizer::ReadKallsyms(text, symbolizer::ReadModules(text).modules), lines);
   Check(symbolizer::ReadNm(text, "image"), lines);
   Check(symbolizer::ReadAddressNames(text, "image"), lines);
+  // Of /tmp/perf-PID.map.
+  const auto maps = symbolizer::PerfMaps::Read(text);
+  if (maps.lines().functions + maps.lines().others + maps.lines().junk != lines) std::abort();
+  if (const SymbolIndex* functions = maps.Of(7)) {
+    const uint32_t found = functions->Find(functions->begin());
+    if (found != SymbolIndex::kNoSymbol && functions->Name(found).empty()) std::abort();
+  }
   return 0;
 }

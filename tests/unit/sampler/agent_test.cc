@@ -137,6 +137,8 @@ class AgentTest : public ::testing::Test {
     parts_.read_tsc = GuestNow;
     parts_.kallsyms = path_ + "/kallsyms";
     parts_.modules = path_ + "/missing";
+    parts_.proc = path_ + "/proc";
+    parts_.tmp = path_;
     request_.domains = {
         {DomainId{3}, "web", recording::DomainType::kPvh, recording::Role::kNone, 2}};
     request_.clock_hz = kHz;
@@ -302,6 +304,7 @@ TEST_F(AgentTest, SamplesOfSeveralGuestsAreInTheOrderOfTimeThoughOneAnswersLate)
 }
 
 TEST_F(AgentTest, TheKernelsSymbolsAreInTheRecordingUnlessTheUserNamedOthers) {
+  std::ofstream(path_ + "/perf-12.map") << "1000 20 run\n";
   AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
   ASSERT_TRUE(opened.source != nullptr);
   Record(*opened.source, milliseconds(1));
@@ -309,12 +312,28 @@ TEST_F(AgentTest, TheKernelsSymbolsAreInTheRecordingUnlessTheUserNamedOthers) {
   ASSERT_TRUE(writer.ok());
   recording::RecordingInfo info;
   ASSERT_TRUE(opened.source->Save(*writer, info).ok());
-  ASSERT_THAT(info.symbols, SizeIs(1));
+  ASSERT_THAT(info.symbols, SizeIs(3));
   EXPECT_EQ(info.symbols[0].path, "guests/3/kallsyms");
+  EXPECT_EQ(info.symbols[1].path, "guests/3/vdso");
+  EXPECT_EQ(info.symbols[2].path, "guests/3/perf-maps");
+  EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/guests/3/perf-maps"),
+            std::string_view("# 12\n1000 20 run\n").size());
   EXPECT_EQ(info.symbols[0].domain, DomainId{3});
   EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/guests/3/kallsyms"),
             std::filesystem::file_size(parts_.kallsyms));
   EXPECT_THAT(opened.source->Afterwards(), ElementsAre(HasSubstr("symbols")));
+  ASSERT_TRUE(opened.source->Save(*writer, info).ok());
+  EXPECT_THAT(info.symbols, SizeIs(3));
+}
+
+TEST_F(AgentTest, AnAgentOfAnEarlierVersionIsNotAskedForWhatItDoesNotKnow) {
+  parts_.hello.minor = 1;
+  AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
+  ASSERT_TRUE(opened.source != nullptr);
+  Record(*opened.source, milliseconds(1));
+  const auto writer = recording::Writer::Create(path_ + "/r.xeno");
+  ASSERT_TRUE(writer.ok());
+  recording::RecordingInfo info;
   ASSERT_TRUE(opened.source->Save(*writer, info).ok());
   EXPECT_THAT(info.symbols, SizeIs(1));
 }

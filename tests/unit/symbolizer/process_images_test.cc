@@ -38,7 +38,7 @@ class ProcessImagesTest : public ::testing::Test {
   // The whole file at `where`, as a position-independent one would be.
   void Map(const std::string& path, const std::string& build_id, Address where) {
     const uint32_t file = images_.AddFile(kDom0, path, build_id);
-    images_.SetMaps(kSpace, {{where, where + 0x100000, 0, file}});
+    images_.SetMaps(kSpace, kDom0, 7, {{where, where + 0x100000, 0, file}});
   }
   Function At(Address address) { return images_.Find(kSpace, address); }
 
@@ -86,7 +86,7 @@ TEST_F(ProcessImagesTest, AFileThatIsNowhereSaysSo) {
 TEST_F(ProcessImagesTest, OfMapsThatOverlapTheLaterCounts) {
   const uint32_t first = images_.AddFile(kDom0, "/no/such/first", "01");
   const uint32_t second = images_.AddFile(kDom0, "[vdso]", "");
-  images_.SetMaps(kSpace, {{0x1000, 0x5000, 0, first}, {0x2000, 0x3000, 0, second}});
+  images_.SetMaps(kSpace, kDom0, 7, {{0x1000, 0x5000, 0, first}, {0x2000, 0x3000, 0, second}});
   EXPECT_EQ(At(0x1fff).image, "first");
   EXPECT_EQ(At(0x2000).image, "[vdso]");
   EXPECT_EQ(At(0x3000).image, "first");
@@ -97,10 +97,69 @@ TEST_F(ProcessImagesTest, OfMapsThatOverlapTheLaterCounts) {
 TEST_F(ProcessImagesTest, AProcessWithoutMapsIsItsDomains) {
   DomainSymbols symbols;
   const uint32_t file = symbols.processes().AddFile(kDom0, kSubject, build_id_);
-  symbols.processes().SetMaps(kSpace, {{kLinked, kLinked + 0x100000, 0, file}});
+  symbols.processes().SetMaps(kSpace, kDom0, 7, {{kLinked, kLinked + 0x100000, 0, file}});
   EXPECT_EQ(symbols.Describe(symbols.ResolveInProcess(kDom0, kSpace, main_)).name, "main");
   const Function& other = symbols.Describe(symbols.ResolveInProcess(kDom0, {4}, main_));
   EXPECT_THAT(other.unresolved, HasSubstr("no symbols for d0's user mode"));
+}
+
+// A process that runs what a compiler at run time made, and calls the vDSO.
+class UnfiledCodeTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kPid = 7;
+  static constexpr Address kMade = 0x7f0000000000;
+  static constexpr Address kVdsoAt = 0x7fff00000000;
+  void SetUp() override {
+    const uint32_t anonymous = images_.AddFile(kDom0, "[anonymous]", "");
+    const uint32_t vdso = images_.AddFile(kDom0, "[vdso]", "");
+    images_.SetMaps(kSpace, kDom0, kPid,
+                    {{kMade, kMade + 0x1000, 0, anonymous},
+                     {kVdsoAt, kVdsoAt + 0x100000, 0, vdso},
+                     {0xf7000000, 0xf7100000, 0, vdso}});
+  }
+  Function At(Address address) { return images_.Find(kSpace, address); }
+  ProcessImages images_;
+};
+
+TEST_F(UnfiledCodeTest, AFunctionThatWasToldIsFound) {
+  images_.SetPerfMaps(kDom0, PerfMaps::Read("# 7\n7f0000000100 40 run server.js:12\n"));
+  const Function function = At(kMade + 0x120);
+  EXPECT_EQ(function.image, "[jit]");
+  EXPECT_EQ(function.name, "run server.js:12");
+  EXPECT_EQ(function.unresolved, "");
+  EXPECT_FALSE(images_.PlaceOf(kSpace, kMade + 0x120).has_value());
+}
+
+TEST_F(UnfiledCodeTest, NothingIsFoundOfAnotherProcessOrDomain) {
+  images_.SetPerfMaps(kDom0, PerfMaps::Read("# 8\n7f0000000100 40 run\n"));
+  images_.SetPerfMaps(DomainId{3}, PerfMaps::Read("# 7\n7f0000000100 40 run\n"));
+  EXPECT_EQ(At(kMade + 0x120).name, "[no symbols]");
+  EXPECT_THAT(At(kMade + 0x120).unresolved, HasSubstr("/tmp/perf-PID.map"));
+}
+
+TEST_F(UnfiledCodeTest, AFunctionThatWasToldWithoutAMapIsFoundToo) {
+  images_.SetPerfMaps(kDom0, PerfMaps::Read("# 7\n555000 40 late\n"));
+  EXPECT_EQ(At(0x555010).name, "late");
+}
+
+TEST_F(UnfiledCodeTest, TheVdsoIsTheKernelsAndOf64Bits) {
+  EXPECT_THAT(At(kVdsoAt).unresolved, HasSubstr("the recording has none"));
+  auto content = FileContent::Open(kSubject);
+  ASSERT_TRUE(content.ok());
+  const auto elf = ElfFile::Open(content->bytes());
+  const auto symbols = ReadElf(*elf, "subject");
+  Address main = 0;
+  for (const Symbol& symbol : symbols->table.functions) {
+    if (symbol.name == "main") main = symbol.address - 0x400000;
+  }
+  ASSERT_TRUE(images_.SetVdso(kDom0, *std::move(content)).ok());
+  EXPECT_EQ(At(kVdsoAt + main).name, "main");
+  EXPECT_EQ(At(kVdsoAt + main).image, "[vdso]");
+  EXPECT_EQ(At(0xf7000000 + main).name, "[no symbols]");  // of a process of 32 bits
+}
+
+TEST_F(UnfiledCodeTest, WhatIsNoVdsoIsRefused) {
+  EXPECT_FALSE(images_.SetVdso(kDom0, FileContent::Of("no ELF file")).ok());
 }
 
 }  // namespace
