@@ -1,8 +1,10 @@
 #include "sampler/child_process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,10 +13,13 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -111,6 +116,14 @@ nanoseconds ChildProcess::CpuTime() const {
     return cpu_;
   }
   return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
+}
+
+bool ChildProcess::WaitsForEvents() const {
+  const auto text = ReadSmallFile(fmt::format("/proc/{}/syscall", pid_));
+  if (!text) return true;
+  const std::string_view call = std::string_view(*text).substr(0, text->find(' '));
+  return call != "running" && call != std::to_string(SYS_write) &&
+         call != std::to_string(SYS_writev);
 }
 
 Exit ChildProcess::Stop(int patience_ms) {

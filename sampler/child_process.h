@@ -53,6 +53,9 @@ class ChildProcess {
   std::optional<Exit> Poll();
   // The processor time that it has taken; at its end, all of it.
   std::chrono::nanoseconds CpuTime() const;
+  // Whether it waits for something else than room to write (proc_pid_syscall(5)): no signal breaks
+  // a write of its. True, too, where the kernel does not tell.
+  bool WaitsForEvents() const;
   // Sends SIGTERM and waits up to `patience_ms`, then SIGKILL.
   Exit Stop(int patience_ms);
 

@@ -135,21 +135,22 @@ absl::Status Xentrace::Check() {
   return exit ? Died(*exit) : absl::OkStatus();
 }
 
-// A signal that finds xentrace waiting for room in the pipe breaks its write, and it gives up what
-// it still had.
-void Xentrace::WaitUntilRead() {
+// A signal that finds xentrace writing breaks its write, and it gives up what it still had. So it is
+// to come while xentrace waits for Xen, as it does most of the time.
+void Xentrace::WaitUntilIdle() {
   using std::chrono::steady_clock;
   const auto until = steady_clock::now() + std::chrono::milliseconds(kStopPatienceMs);
   int waiting = 0;
-  while (ioctl(pipe_, FIONREAD, &waiting) == 0 && waiting > 0 && !child_->Poll() &&
-         steady_clock::now() < until) {
+  while (!child_->Poll() && steady_clock::now() < until) {
+    const bool is_read = ioctl(pipe_, FIONREAD, &waiting) != 0 || waiting == 0;
+    if (is_read && child_->WaitsForEvents()) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
 absl::Status Xentrace::Stop() {
   if (!child_) return absl::OkStatus();
-  WaitUntilRead();
+  WaitUntilIdle();
   const Exit exit = child_->Stop(kStopPatienceMs);
   child_.reset();
   XENOSCOPE_RETURN_IF_ERROR(copier_->Finish());

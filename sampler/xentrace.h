@@ -56,8 +56,8 @@ class Xentrace {
   Xentrace(int pipe, int file, int diagnostics);
 
   absl::Status WaitUntilTracing();
-  // Until nothing waits in the pipe.
-  void WaitUntilRead();
+  // Until nothing waits in the pipe, and it waits for more to come.
+  void WaitUntilIdle();
   // Why it ended, from its exit status and what it wrote to its standard error.
   absl::Status Died(Exit exit) const;
 

@@ -66,6 +66,29 @@ TEST_F(XentraceTest, WhatItFlushesWhenStoppedIsInTheFile) {
   EXPECT_EQ((*xentrace)->bytes(), Content().size());
 }
 
+// Like xentrace, it takes a write that a signal broke for a full disk.
+TEST_F(XentraceTest, StoppingDoesNotBreakAWrite) {
+  PretendXentraceIs(
+      "exec python3 -c '\n"
+      "import os, signal, sys, time\n"
+      "ended = []\n"
+      "signal.signal(signal.SIGTERM, lambda *_: ended.append(1))\n"
+      "out = os.open(sys.argv[1], os.O_WRONLY)\n"
+      "much = bytes(16 << 20)\n"
+      "while not ended:\n"
+      "  if os.write(out, much) != len(much): sys.exit(\"broken\")\n"
+      "  time.sleep(0.02)\n"
+      "' $out\n");
+  for (int i = 0; i < 3; ++i) {
+    fs::remove(Trace());
+    auto xentrace = Xentrace::Start({}, Trace());
+    ASSERT_TRUE(xentrace.ok()) << xentrace.status();
+    const absl::Status stopped = (*xentrace)->Stop();
+    EXPECT_TRUE(stopped.ok()) << stopped;
+    EXPECT_EQ(fs::file_size(Trace()) % (16U << 20), 0U);
+  }
+}
+
 TEST_F(XentraceTest, OneThatRunsAlreadyIsRecognised) {
   PretendXentraceIs("echo 'ERROR: failed to bind to VIRQ port (17 = File exists)' >&2; exit 1\n");
   EXPECT_THAT(std::string(Message(Xentrace::Start({}, Trace()).status())),
