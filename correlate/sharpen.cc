@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace xenoscope::correlate {
@@ -12,41 +11,9 @@ namespace {
 constexpr double kSettled = 1e-4;
 constexpr int kMostSteps = 200;
 
-// A sample is not in places that are so much less likely than its likeliest: a row for each would
-// say nothing.
-constexpr double kNegligible = 1e-3;
-
-// Added to the information as this part of the samples, as if one knew where they were: where
-// nothing tells two places apart, the variance stays finite.
-constexpr double kRidge = 0.01;
-
-// The lower Cholesky factor of a symmetric positive definite square, in place. O(n^3).
-void Factor(std::vector<double>& square, size_t n) {
-  for (size_t j = 0; j < n; ++j) {
-    for (size_t i = j; i < n; ++i) {
-      double sum = square[i * n + j];
-      for (size_t k = 0; k < j; ++k) sum -= square[i * n + k] * square[j * n + k];
-      if (i == j) {
-        square[j * n + j] = std::sqrt(std::max(sum, std::numeric_limits<double>::min()));
-      } else {
-        square[i * n + j] = sum / square[j * n + j];
-      }
-    }
-  }
-}
-
-// Solves L L' x = b; `x` is b before and the solution after. O(n^2).
-void Solve(const std::vector<double>& factor, std::vector<double>& x) {
-  const size_t n = x.size();
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < i; ++k) x[i] -= factor[i * n + k] * x[k];
-    x[i] /= factor[i * n + i];
-  }
-  for (size_t i = n; i-- > 0;) {
-    for (size_t k = i + 1; k < n; ++k) x[i] -= factor[k * n + i] * x[k];
-    x[i] /= factor[i * n + i];
-  }
-}
+// A place keeps this part of what its length says, however unlikely the shares make it: how much
+// of a function can be there after all is a matter of its interval.
+constexpr double kUnlikely = 1e-6;
 
 }  // namespace
 
@@ -158,73 +125,52 @@ double Sharpener::Step() {
 }
 
 void Sharpener::Expect(const Held& held) {
+  const std::span<const Link> links = LinksOf(held);
+  const size_t parts = kinds_[held.kind].places.size();
+  lengths_.assign(parts, 0);
+  expected_.assign(parts, 0);
+  weights_.resize(links.size());
+  double all = 0;
+  for (const Link& link : links) all += WeightOf(link);
+  double sum = 0;
+  for (size_t i = 0; i < links.size(); ++i) {
+    const double expected = all > 0 ? WeightOf(links[i]) / all : 0;
+    sum += weights_[i] = std::max(expected, kUnlikely * links[i].length);
+  }
+  for (size_t i = 0; i < links.size(); ++i) {
+    weights_[i] /= sum;
+    lengths_[links[i].part] += links[i].length;
+    expected_[links[i].part] += weights_[i];
+  }
+}
+
+void Sharpener::GatherInfluence() {
+  for (Parts& kind : kinds_) kind.influence.Begin(kind.places.size());
+  for (const Held& held : held_) {
+    Expect(held);
+    kinds_[held.kind].influence.Add(lengths_, expected_);
+  }
+  for (Parts& kind : kinds_) kind.influence.Conclude();
+}
+
+void Sharpener::Weigh(const Held& held) {
+  Expect(held);
+  Parts& kind = kinds_[held.kind];
+  influence_ = expected_;
+  kind.influence.Weigh(influence_);
+  // Places of a part divide among them what it has.
   const std::span<const Place> places = PlacesOf(held);
   const std::span<const Link> links = LinksOf(held);
   weighed_.assign(places.begin(), places.end());
-  double all = 0;
-  for (const Link& link : links) all += WeightOf(link);
-  double most = 0;
-  double sum = 0;
   for (size_t i = 0; i < links.size(); ++i) {
-    if (all > 0) weighed_[i].weight = WeightOf(links[i]) / all;
-    most = std::max(most, weighed_[i].weight);
+    const uint32_t part = links[i].part;
+    const double all = expected_[part];
+    weighed_[i].weight = all > 0 ? influence_[part] * weights_[i] / all : 0;
   }
-  for (Place& place : weighed_) {
-    if (place.weight < kNegligible * most) place.weight = 0;
-    sum += place.weight;
-  }
-  by_part_.assign(kinds_[held.kind].places.size(), 0);
-  for (size_t i = 0; i < links.size(); ++i) {
-    weighed_[i].weight /= sum;
-    by_part_[links[i].part] += weighed_[i].weight;
-  }
-}
-
-void Sharpener::GatherInformation() {
-  for (Parts& kind : kinds_) {
-    const size_t n = kind.places.size();
-    kind.samples.assign(n, 0);
-    kind.information.assign(n * n, 0);
-  }
-  for (const Held& held : held_) {
-    Expect(held);
-    Parts& kind = kinds_[held.kind];
-    const size_t n = by_part_.size();
-    for (size_t i = 0; i < n; ++i) {
-      if (by_part_[i] == 0) continue;
-      kind.samples[i] += by_part_[i];
-      for (size_t j = 0; j < n; ++j) kind.information[i * n + j] += by_part_[i] * by_part_[j];
-    }
-  }
-  for (Parts& kind : kinds_) {
-    const size_t n = kind.places.size();
-    for (size_t i = 0; i < n; ++i) {
-      // A part without samples has no influence, and suffers none.
-      double& own = kind.information[i * n + i];
-      own = kind.samples[i] > 0 ? own + kRidge * kind.samples[i] : 1;
-    }
-    Factor(kind.information, n);
-  }
-}
-
-void Sharpener::Influence(const Held& held) {
-  const Parts& kind = kinds_[held.kind];
-  if (kind.places.size() == 1) return;
-  std::vector<double> influence = by_part_;
-  Solve(kind.information, influence);
-  for (size_t i = 0; i < influence.size(); ++i) {
-    influence[i] *= (1 + kRidge) * kind.samples[i];
-  }
-  // Places of a part divide among them what it has.
-  const std::span<const Link> links = LinksOf(held);
-  for (size_t i = 0; i < links.size(); ++i) {
-    const double all = by_part_[links[i].part];
-    weighed_[i].weight = all > 0 ? influence[links[i].part] * weighed_[i].weight / all : 0;
-  }
-  for (size_t i = 0; i < influence.size(); ++i) {
-    if (by_part_[i] > 0 || influence[i] == 0) continue;
+  for (size_t i = 0; i < influence_.size(); ++i) {
+    if (expected_[i] > 0 || influence_[i] == 0) continue;
     Place& place = weighed_.emplace_back(kind.places[i]);
-    place.weight = influence[i];
+    place.weight = influence_[i];
   }
 }
 
@@ -233,11 +179,9 @@ void Sharpener::GiveAll() {
   const double settled = kSettled * static_cast<double>(held_.size());
   for (int step = 0; step < kMostSteps && Step() > settled; ++step) {
   }
-  GatherInformation();
+  GatherInfluence();
   for (const Held& held : held_) {
-    Expect(held);
-    Influence(held);
-    std::erase_if(weighed_, [](const Place& place) { return place.weight == 0; });
+    Weigh(held);
     next_.OnPlaced({&held.sample, held.vcpu, held.address, held.placement, held.run, weighed_,
                     held.function, held.when});
   }

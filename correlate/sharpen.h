@@ -19,6 +19,7 @@
 #include "base/process_space.h"
 #include "base/resolver.h"
 #include "correlate/context.h"
+#include "correlate/influence.h"
 #include "correlate/placing.h"
 
 namespace xenoscope::correlate {
@@ -101,9 +102,8 @@ class Sharpener final : public PlacingObserver {
   };
   // Where the held samples of one kind can have been, and what they tell of that.
   struct Parts {
-    std::vector<Place> places;        // what their weights are does not matter
-    std::vector<double> samples;      // expected in each
-    std::vector<double> information;  // a square: sums of products of weights; then its factor
+    std::vector<Place> places;  // what their weights are does not matter
+    Influence influence;
   };
 
   uint32_t ContextNumber(DomainId domain, Context context);
@@ -124,12 +124,12 @@ class Sharpener final : public PlacingObserver {
   // One step: expects where the held samples are by the shares as they are, and takes the shares
   // from that. Returns by how many samples the shares have moved.
   double Step();
-  // By what weights the sample is in its places, by the shares as they are: into weighed_, and by
-  // part into by_part_.
+  // By what weights the sample is in its places, by the shares as they are: into weights_, and by
+  // part into lengths_ and expected_.
   void Expect(const Held& held);
-  void GatherInformation();
-  // Turns expected weights into those that carry the sample's influence on the estimate.
-  void Influence(const Held& held);
+  void GatherInfluence();
+  // Into weighed_: its places, with weights that carry its influence on the estimate.
+  void Weigh(const Held& held);
   void GiveAll();
 
   SharpenOptions options_;
@@ -147,8 +147,11 @@ class Sharpener final : public PlacingObserver {
   std::vector<uint32_t> contexts_;    // of places_, each; of context_samples_
   std::array<List, 3> last_lists_{};  // by mode
   // Of the sample at hand.
+  std::vector<double> weights_;    // by link
+  std::vector<double> lengths_;    // by part
+  std::vector<double> expected_;   // likewise
+  std::vector<double> influence_;  // likewise
   std::vector<Place> weighed_;
-  std::vector<double> by_part_;
 };
 
 }  // namespace xenoscope::correlate

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
@@ -154,6 +156,61 @@ TEST_F(SharpenTest, WeightsSumToOneAndTheirSquaresToTheVariance) {
   }
   EXPECT_GT(covered, kTrials * 90 / 100);
   EXPECT_LT(covered, kTrials * 99 / 100);
+}
+
+// Three reasons that mix almost evenly wherever a sample can have been, as in long brackets, and
+// functions that are of one of them, or of all: what little the lengths tell is not taken for more.
+TEST_F(SharpenTest, IntervalsHoldWhereLengthsHardlyTellReasonsApart) {
+  const std::vector<Context> contexts = {kCpuid, kIoio, kMsr};
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> length(0.3, 0.7);
+  constexpr int kTrials = 60;
+  constexpr int kSamples = 600;
+  int rows = 0;
+  int covered = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<std::vector<double>> truth(3, std::vector<double>(6, 0));
+    for (size_t c = 0; c < 3; ++c) {
+      std::vector<double> common = {0.3, 0.15, 0.05};
+      std::shuffle(common.begin(), common.end(), random);
+      std::ranges::copy(common, truth[c].begin());
+      truth[c][3 + c] = 0.5;
+    }
+    Sums sums;
+    Sharpener sharpener({}, resolver_, sums);
+    std::vector<double> in_context(3, 0);
+    for (int i = 0; i < kSamples; ++i) {
+      std::vector<double> lengths = {length(random), length(random), length(random)};
+      const double all = std::accumulate(lengths.begin(), lengths.end(), 0.0);
+      std::discrete_distribution<size_t> where(lengths.begin(), lengths.end());
+      const std::vector<double>& of = truth[where(random)];
+      std::discrete_distribution<Address> which(of.begin(), of.end());
+      recording::Sample sample;
+      sample.vcpu = kVcpu;
+      sample.mode = Mode::kXen;
+      sample.address = which(random);
+      std::vector<Place> places;
+      for (size_t c = 0; c < contexts.size(); ++c) {
+        places.push_back(In(contexts[c], lengths[c] / all));
+        in_context[c] += lengths[c] / all;
+      }
+      sharpener.OnPlaced({&sample, kVcpu, sample.address, Placement::kBracketed,
+                          static_cast<uint64_t>(i), places});
+    }
+    sharpener.Finish();
+    for (const double sum : sums.sums) ASSERT_NEAR(sum, 1, 1e-9);
+    for (size_t c = 0; c < 3; ++c) {
+      for (Address f = 0; f < 6; ++f) {
+        if (truth[c][f] == 0) continue;
+        const std::pair place(f, contexts[c].reason);
+        const double off = sums.weights[place] - in_context[c] * truth[c][f];
+        ++rows;
+        covered += static_cast<int>(std::abs(off) < 1.96 * std::sqrt(sums.squares[place]));
+      }
+    }
+  }
+  EXPECT_GT(covered, rows * 90 / 100);
+  EXPECT_LT(covered, rows * 99 / 100);
 }
 
 }  // namespace

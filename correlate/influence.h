@@ -1,0 +1,40 @@
+// How much each sample of some rows moves their estimates: weights whose sums are the estimates and
+// whose squares are what is not known of them, places that are open included (docs/method.md,
+// section 5.2).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace xenoscope::correlate {
+
+// Of samples that can have been in `parts` places, alike but for that. Twice the same samples in
+// the same order: first Add for each, then, after Conclude, Weigh for each.
+class Influence {
+ public:
+  void Begin(size_t parts);
+  // A sample: its weights by length and its expected weights, each by part. O(parts^2).
+  void Add(std::span<const double> lengths, std::span<const double> expected);
+  // O(parts^3).
+  void Conclude();
+  // Turns a sample's expected weights into its influence: over all samples these have the same sum
+  // in each part, and over all parts the same sum for each sample; one may be negative, or of a
+  // part where the sample cannot have been. O(parts^2).
+  void Weigh(std::span<double> weights);
+
+ private:
+  // Of the sample's random signs, the one for the part.
+  static double Sign(uint64_t sample, size_t part);
+
+  std::vector<double> lengths_;      // by part, sums of weights
+  std::vector<double> expected_;     // likewise
+  std::vector<double> signs_;        // likewise: means of random signs
+  std::vector<double> information_;  // a square: sums of products of weights; then its factor
+  uint64_t samples_ = 0;             // that were added
+  uint64_t weighed_ = 0;
+  bool open_ = false;  // some sample can have been in more than one part
+};
+
+}  // namespace xenoscope::correlate
