@@ -125,6 +125,7 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   placing.vendor = dialect.vendor;
   placing.by_subreason = by(Dimension::kSubreason);
   placing.by_waiting = by(Dimension::kWaiting);
+  placing.by_wakeup = by(Dimension::kWakeup);
   if (dialect.vendor == trace::Vendor::kSvm && dialect.before_version > kFirstStale) {
     placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
   }

@@ -160,9 +160,9 @@ void AddReport(CLI::App& app, Run& run) {
       ->check(CLI::IsMember({"auto", "recorded", "trace"}))
       ->capture_default_str();
   command->add_option("--by", options->by,
-                      "columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,process,image,"
-                      "function,line,address,stack,placing; default: domain,mode,function, and "
-                      "more for some formats");
+                      "columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup,process,"
+                      "image,function,line,address,stack,placing; default: domain,mode,function, "
+                      "and more for some formats");
   command
       ->add_option("-d,--domain", options->domains,
                    "only these, by name or number; shares stay "
@@ -240,6 +240,7 @@ void AddReport(CLI::App& app, Run& run) {
       "  xenoscope report web.xeno\n"
       "  xenoscope report web.xeno --by domain,exit,function --limit 10\n"
       "  xenoscope report web.xeno --by waiting,vcpu,function --where 'waiting=*d1v0*'\n"
+      "  xenoscope report web.xeno --domain web1 --by wakeup,function\n"
       "  xenoscope report web.xeno --format svg -o web.svg\n"
       "  xenoscope report web.xeno --format html -o web.html\n"
       "  xenoscope report web.xeno --format pprof -o web.pb.gz && pprof -top web.pb.gz\n"

@@ -28,12 +28,14 @@ struct Context {
   // Who waited for the pCPU, where the placer is asked to tell: of Placer::waiting_sets.
   uint32_t waiting = 0;
   uint64_t number = 0;  // port, MSR, leaf, ...: ExitContents::number
+  // What woke the vCPU, where the placer is asked to tell: Wakeup::now.
+  uint32_t wakeup = 0;
 
   constexpr auto operator<=>(const Context&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const Context& context) {
     return H::combine(std::move(h), context.kind, context.nested, context.reason, context.about,
-                      context.waiting, context.number);
+                      context.waiting, context.wakeup, context.number);
   }
 };
 

@@ -48,6 +48,7 @@ bool HasInstants(ContextKind kind) {
 Context GuestBefore(const ExitMark& exit) {
   Context context{ContextKind::kGuest};
   context.waiting = exit.context.waiting;
+  context.wakeup = exit.context.wakeup;
   return context;
 }
 
@@ -151,6 +152,7 @@ void Placer::Take(const trace::Item& item) {
   timeline_.Take(item);
   if (item.kind == trace::ItemKind::kRecord) {
     if (of_handlers_[static_cast<size_t>(item.record.event)]) NoteContents(item.record);
+    if (options_.by_wakeup) NoteWakeup(item.record);
     switch (item.record.event) {
       case trace::Event::kHvmVmexit:
       case trace::Event::kHvmSvmExit:
@@ -190,6 +192,7 @@ void Placer::NoteExit(const VcpuTrack& track) {
   mark.rip = track.exit_rip;
   mark.context = {ContextKind::kExit, mark.nested, mark.reason};
   if (options_.by_waiting) mark.context.waiting = waiting_.Now(mark.pcpu);
+  if (options_.by_wakeup) mark.context.wakeup = vcpu.wakeup.now();
   mark.has_previous = vcpu.last_exit_known;
   mark.previous_reason = vcpu.last_reason;
   mark.previous_rip = vcpu.last_rip;
@@ -197,6 +200,20 @@ void Placer::NoteExit(const VcpuTrack& track) {
   vcpu.last_exit_known = true;
   vcpu.last_reason = mark.reason;
   vcpu.last_rip = mark.rip;
+}
+
+void Placer::NoteWakeup(const trace::Record& record) {
+  if (record.event != trace::Event::kHvmInjVirq && record.event != trace::Event::kHvmVmentry) {
+    return;
+  }
+  const VcpuTrack* track = timeline_.Current(record.pcpu);
+  if (track == nullptr) return;
+  Wakeup& wakeup = Of(track->index).wakeup;
+  if (record.event == trace::Event::kHvmVmentry) {
+    wakeup.OnEntry();
+  } else {
+    wakeup.OnInterrupt(record.payload.Word(0));
+  }
 }
 
 void Placer::NoteContents(const trace::Record& record) {
@@ -227,6 +244,7 @@ Context Placer::ContextIn(const Vcpu& vcpu, SegmentKind kind, bool nested, uint3
     context.about = vcpu.contents.kind;
     context.number = vcpu.contents.number;
   }
+  if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
   return context;
 }
 
@@ -240,7 +258,8 @@ void Placer::AddPiece(uint32_t index, const Piece& piece) {
   pcpus_[piece.pcpu.value].Add(piece);
 }
 
-void Placer::OnState(const VcpuTrack& track, RunState /*before*/) {
+void Placer::OnState(const VcpuTrack& track, RunState before) {
+  if (options_.by_wakeup) Of(track.index).wakeup.OnState(track.state, before);
   if (options_.by_waiting) waiting_.OnState(track);
 }
 

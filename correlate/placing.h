@@ -27,6 +27,7 @@
 #include "correlate/timeline.h"
 #include "correlate/twins.h"
 #include "correlate/waiting.h"
+#include "correlate/wakeup.h"
 #include "recording/sample.h"
 #include "trace/names.h"
 #include "trace/record.h"
@@ -110,6 +111,7 @@ struct PlacingOptions {
   LoggedRip logged_rip = LoggedRip::kOfExit;
   bool by_subreason = false;  // contexts tell what exits were about
   bool by_waiting = false;    // ... and who waited for the pCPU
+  bool by_wakeup = false;     // ... and what woke the vCPU
 };
 
 struct PlacingCounts {
@@ -145,7 +147,8 @@ class Placer : private TimelineObserver {
   struct Vcpu {
     PieceWindow pieces;
     std::deque<ExitMark> exits;
-    std::deque<Tsc> stops;         // when it went offline
+    std::deque<Tsc> stops;  // when it went offline
+    Wakeup wakeup;
     ExitContents contents;         // of its last exit, where exits are told apart by that
     bool last_exit_known = false;  // exits.back() or one before it, with no loss since
     uint32_t last_reason = 0;
@@ -181,6 +184,8 @@ class Placer : private TimelineObserver {
                     uint64_t exit) const;
   void AddPiece(uint32_t index, const Piece& piece);
   void NoteExit(const VcpuTrack& track);
+  // A record that tells what woke the vCPU.
+  void NoteWakeup(const trace::Record& record);
   // A record of the handler of the exit that is open.
   void NoteContents(const trace::Record& record);
   void ReadBatch();

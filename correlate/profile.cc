@@ -138,6 +138,7 @@ void Profile::OnPlaced(const PlacedSample& placed) {
     set(Dimension::kExit, Pack(place.context));
     set(Dimension::kSubreason, PackSubreason(place.context));
     set(Dimension::kWaiting, place.context.waiting);
+    set(Dimension::kWakeup, place.context.wakeup);
     set(Dimension::kPcpu, place.pcpu.value);
     const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
     cluster.hits.push_back({rows_.Find(key), domain, stratum, place.weight});
@@ -225,6 +226,7 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
     row.exit = UnpackContext(at(Dimension::kExit));
     UnpackSubreason(at(Dimension::kSubreason), row.exit);
     row.exit.waiting = static_cast<uint32_t>(at(Dimension::kWaiting));
+    row.exit.wakeup = static_cast<uint32_t>(at(Dimension::kWakeup));
     row.address = at(Dimension::kAddress);
     row.process = {static_cast<uint32_t>(at(Dimension::kProcess))};
     row.stack = static_cast<uint32_t>(at(Dimension::kStack));

@@ -42,8 +42,9 @@ enum class Dimension : uint8_t {
   kSubreason,
   kWaiting,
   kLine,
+  kWakeup,
 };
-inline constexpr size_t kDimensions = 14;
+inline constexpr size_t kDimensions = 15;
 
 struct ProfileOptions {
   std::vector<Dimension> by;

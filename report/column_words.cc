@@ -31,6 +31,9 @@ constexpr std::array kWords = {
     ColumnWords{"waiting",
                 "the vCPUs that were runnable for the pCPU meanwhile: at their cost the time went; "
                 "-: none"},
+    ColumnWords{"wakeup",
+                "the interrupt that woke the vCPU, from then to its next halt, by its vector; "
+                "(other): what woke it is not in the trace, as of PV guests; -: not seen to wake"},
     ColumnWords{"line", "file and line, where there is debug information"},
     ColumnWords{"samples",
                 "how many, after samples that can have been in several places were "

@@ -31,8 +31,8 @@ using correlate::Remainder;
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
-    "domain",  "vcpu",    "pcpu",  "mode",    "exit",      "image",   "function",
-    "address", "process", "stack", "placing", "subreason", "waiting", "line"};
+    "domain",  "vcpu",  "pcpu",    "mode",      "exit",    "image", "function", "address",
+    "process", "stack", "placing", "subreason", "waiting", "line",  "wakeup"};
 // In the order of the columns, after those of the dimensions.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
 
@@ -52,6 +52,13 @@ std::string WaitingNames(const ProfileReport& report, uint32_t set) {
     names += fmt::format("{}{}", names.empty() ? "" : " ", ToString(vcpu));
   }
   return names;
+}
+
+// "vector 0xf3", "-" where the trace has not seen it wake.
+std::string WakeupName(uint32_t wakeup) {
+  if (wakeup == correlate::Wakeup::kNone) return "-";
+  if (wakeup == correlate::Wakeup::kOther) return "(other)";
+  return fmt::format("vector {:#04x}", wakeup - correlate::Wakeup::kVector);
 }
 
 Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
@@ -84,6 +91,8 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return WaitingNames(report, row.exit.waiting);
     case Dimension::kLine:
       return row.line;
+    case Dimension::kWakeup:
+      return WakeupName(row.exit.wakeup);
   }
   return {};
 }

@@ -70,6 +70,10 @@ class Lines : public PlacingObserver {
       text += fmt::format(" {} {:x}", ToString(context.about), context.number);
     }
     if (context.waiting != 0) text += fmt::format(", {} waits", context.waiting);
+    if (context.wakeup == Wakeup::kOther) text += ", woken";
+    if (context.wakeup >= Wakeup::kVector) {
+      text += fmt::format(", woken by {:x}", context.wakeup - Wakeup::kVector);
+    }
     return text;
   }
   static std::string KindText(const Context& context) {
@@ -341,6 +345,49 @@ TEST(Placing, TellsTimeApartByWhoWaitsForThePcpu) {
               ElementsAre("d1v0 resume 2", "d1v0 guest 8", "d1v0 exit 7b 6", "d1v0 guest 4",
                           "d1v0 guest, 2 waits 10", "d1v0 exit 7b, 2 waits 10", "d1v0 exit 7b 2",
                           "d1v0 guest 8", "d1v0 exit 72 2", "d1v0 guest 8"));
+}
+
+// d1v0 is running as the trace begins and halts; vector 0xf3 wakes it, then 0xec comes while it is
+// awake; it halts again, and wakes for something that no record tells.
+TEST(Placing, TellsTimeApartByWhatWokeTheVcpu) {
+  constexpr uint32_t kInjVirq = 0x82018;
+  constexpr uint32_t kHlt = 0x78;
+  constexpr uint32_t kBlockedToRunnable = 0x21211;
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}),
+                   Rec(kVmentry, 12, {}),
+                   Rec(kVmexit64, 20, {kHlt, 0x1000, 0}),
+                   Rec(kRunningToBlocked, 22, {kD1V0}),
+                   Rec(kBlockedToRunnable, 30, {kD1V0}),
+                   Rec(kRunnableToRunning, 31, {kD1V0}),
+                   Rec(kInjVirq, {0xf3, 0}),
+                   Rec(kVmentry, 34, {}),
+                   Rec(kVmexit64, 40, {kCpuid, 0x1100, 0}),
+                   Rec(kInjVirq, {0xec, 0}),
+                   Rec(kVmentry, 44, {}),
+                   Rec(kVmexit64, 50, {kHlt, 0x1000, 0}),
+                   Rec(kRunningToBlocked, 52, {kD1V0}),
+                   Rec(kBlockedToRunnable, 60, {kD1V0}),
+                   Rec(kRunnableToRunning, 61, {kD1V0}),
+                   Rec(kVmentry, 63, {}),
+                   Rec(kVmexit64, 70, {kCpuid, 0x1100, 0}),
+                   Rec(kInjVirq, {0xec, 0}),
+                   Rec(kVmentry, 72, {}),
+                   Rec(kVmexit64, 75, {kHlt, 0x1000, 0}),
+                   Rec(kRunningToBlocked, 76, {kD1V0})});
+  PlacingOptions options;
+  options.by_wakeup = true;
+  const Lines lines = Place(trace, {Bracketed(1, Mode::kXen, 0xf, 15, 75)}, nullptr,
+                            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  EXPECT_THAT(lines.traced, ElementsAre("d1v0 resume 2", "d1v0 guest 8", "d1v0 exit 78 2",
+                                        "d1v0 exit 78, woken by f3 3", "d1v0 guest, woken by f3 6",
+                                        "d1v0 exit 72, woken by f3 4", "d1v0 guest, woken by f3 6",
+                                        "d1v0 exit 78, woken by f3 2", "d1v0 exit 78, woken 2",
+                                        "d1v0 guest, woken 7", "d1v0 exit 72, woken 2",
+                                        "d1v0 guest, woken 3", "d1v0 exit 78, woken 1"));
+  EXPECT_THAT(lines.lines.at(0),
+              "d1v0 xen 0xf bracketed: exit 78 0.13 exit 78, woken by f3 0.33 exit 72, woken by f3 "
+              "0.27 exit 78, woken 0.13 exit 72, woken 0.13");
 }
 
 TEST(Placing, AStoppedVcpuWasWhereTheTraceSawItStop) {

@@ -113,6 +113,11 @@ TEST(ProfileText, SaysWhatAnExitWasAboutAndWhoWaited) {
   EXPECT_EQ(text(Dimension::kSubreason), "io_read 0x60");
   EXPECT_EQ(text(Dimension::kWaiting), "d1v0 d2v1");
   EXPECT_EQ(text(Dimension::kLine), "a.c:7");
+  EXPECT_EQ(text(Dimension::kWakeup), "-");
+  row.exit.wakeup = correlate::Wakeup::kOther;
+  EXPECT_EQ(text(Dimension::kWakeup), "(other)");
+  row.exit.wakeup = correlate::Wakeup::kVector + 0x31;
+  EXPECT_EQ(text(Dimension::kWakeup), "vector 0x31");
   row.exit.waiting = correlate::Waiting::kOthers;
   EXPECT_EQ(text(Dimension::kWaiting), "(others)");
   row.exit = Context{ContextKind::kGuest};
@@ -149,7 +154,7 @@ TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
   EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
             "no functions; choose from "
             "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack,placing,"
-            "subreason,waiting,line");
+            "subreason,waiting,line,wakeup");
   EXPECT_EQ(ParseDimensions("mode,mode").status().message(), "mode twice");
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "cycles"));
