@@ -37,6 +37,7 @@ struct Options {
   Side after;
   std::string by = "domain,mode,image,function";
   std::string per = "share";
+  std::vector<double> work;  // units done in each; empty: not asked for
   std::optional<size_t> limit;
   double threshold = 0;  // percent
   std::string format = "text";
@@ -83,6 +84,7 @@ absl::StatusOr<std::string> InFormat(const Options& options, const report::Diff&
                                      const report::DiffSelection& selection) {
   if (options.format == "json") return report::Dump(DiffJson(diff, selection));
   if (options.format == "csv") return DiffCsv(diff, selection);
+  if (options.format == "folded") return DiffFolded(diff, selection);
   if (options.format == "html") {
     nlohmann::ordered_json page =
         report::PageHead(fmt::format("{} against {}", diff.before, diff.after), diff.by);
@@ -108,8 +110,17 @@ absl::Status RunDiff(const Options& options) {
     return InvalidError("{} does not count time: compare shares",
                         before.is_time ? after.event : before.event);
   }
-  report::Diff diff = report::DiffOfProfiles(
-      before, after, per_second ? report::DiffOf::kProcessor : report::DiffOf::kShare);
+  report::DiffOf of = per_second ? report::DiffOf::kProcessor : report::DiffOf::kShare;
+  report::Work work;
+  if (!options.work.empty()) {
+    if (before.is_time != after.is_time) {
+      return InvalidError("{} and {} do not both count time: compare shares", before.event,
+                          after.event);
+    }
+    of = report::DiffOf::kWork;
+    work = {options.work.at(0), options.work.at(1)};
+  }
+  report::Diff diff = report::DiffOfProfiles(before, after, of, work);
   diff.before = NameOf(options.before);
   diff.after = NameOf(options.after);
   report::DiffSelection selection;
@@ -152,13 +163,21 @@ void AddDiff(CLI::App& app, Run& run) {
   command->add_option("AFTER", options->after.profile.input, "another; default: the same");
   command
       ->add_option("--by", options->by,
-                   "columns: any of domain,vcpu,pcpu,mode,exit,process,image,function")
+                   "columns: any of domain,vcpu,pcpu,mode,exit,subreason,wakeup,process,image,"
+                   "function,line,stack")
       ->capture_default_str();
   command
       ->add_option("--per", options->per,
                    "compare shares of all time, or what takes how much of a processor each second")
       ->check(CLI::IsMember({"share", "second"}))
       ->capture_default_str();
+  command
+      ->add_option("--work", options->work,
+                   "units of work done in each, such as 1000,1200 requests: compare cycles a unit")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::PositiveNumber)
+      ->excludes("--per");
   command->add_option("-d,--domain", options->before.domain,
                       "only this one, by name or number; shares are of its own time");
   command->add_option("--to-domain", options->after.domain,
@@ -173,8 +192,11 @@ void AddDiff(CLI::App& app, Run& run) {
       ->add_option("-t,--threshold", options->threshold,
                    "only differences of at least so many percent of all time")
       ->check(CLI::Range(0.0, 100.0));
-  command->add_option("--format", options->format, "text, json, csv, or html: a page for browsers")
-      ->check(CLI::IsMember({"text", "json", "csv", "html"}))
+  command
+      ->add_option("--format", options->format,
+                   "text, json, csv, html: a page for browsers; folded: for flamegraph.pl, which "
+                   "colours what became more or less")
+      ->check(CLI::IsMember({"text", "json", "csv", "html", "folded"}))
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "into this file");
   AddSymbolOptions(*command, options->before.profile.symbols);
@@ -182,6 +204,9 @@ void AddDiff(CLI::App& app, Run& run) {
       "Example:\n"
       "  xenoscope diff before.xeno after.xeno\n"
       "  xenoscope diff before.xeno after.xeno --by domain,exit,function --per second\n"
+      "  xenoscope diff before.xeno after.xeno --work 10000,12000\n"
+      "  xenoscope diff before.xeno after.xeno --by stack --format folded | flamegraph.pl "
+      ">diff.svg\n"
       "  xenoscope diff web.xeno --domain web1 --to-domain web2\n"
       "  xenoscope diff web.xeno --domain web1 --event cycles --to-event cpu-clock");
   command->callback([options, &run] {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "report/markup.h"
 #include "report/table.h"
 #include "report/table_csv.h"
 #include "report/table_json.h"
@@ -26,8 +28,9 @@ using nlohmann::ordered_json;
 constexpr double kLevel = 0.05;
 
 // What a share is multiplied by.
-double ScaleOf(const ProfileReport& report, DiffOf of) {
+double ScaleOf(const ProfileReport& report, DiffOf of, double work) {
   if (of == DiffOf::kShare) return 1;
+  if (of == DiffOf::kWork) return report.result.cycles / work;
   const auto length = static_cast<double>(report.sampled.Length());
   return length > 0 ? report.result.cycles / length : 0;
 }
@@ -39,7 +42,7 @@ Estimated Scaled(Estimated share, double scale) {
 std::vector<const DiffRow*> Selected(const Diff& diff, const DiffSelection& selection) {
   std::vector<const DiffRow*> rows;
   for (const DiffRow& row : diff.rows) {
-    if (std::abs(row.difference.value) < selection.threshold) continue;
+    if (std::abs(row.difference.value) < selection.threshold * diff.whole) continue;
     if (selection.limit != 0 && rows.size() == selection.limit) break;
     rows.push_back(&row);
   }
@@ -58,6 +61,36 @@ std::string PText(double p) {
   return fmt::format("{:.2g}{}", p, p < kLevel ? " *" : "");
 }
 
+Unit FigureUnit(const Diff& diff) {
+  if (diff.of != DiffOf::kWork) return Unit::kShare;
+  return diff.is_time ? Unit::kCycles : Unit::kCount;
+}
+
+// What is compared, in words.
+const char* OfText(const Diff& diff) {
+  switch (diff.of) {
+    case DiffOf::kShare:
+      return "shares of all time";
+    case DiffOf::kProcessor:
+      return "processors' time a second";
+    case DiffOf::kWork:
+      break;
+  }
+  return diff.is_time ? "cycles a unit of work" : "samples a unit of work";
+}
+
+const char* KeyOf(DiffOf of) {
+  switch (of) {
+    case DiffOf::kShare:
+      return "share";
+    case DiffOf::kProcessor:
+      return "processor";
+    case DiffOf::kWork:
+      break;
+  }
+  return "work";
+}
+
 enum class Reader { kPeople, kProgram };
 
 Table TableOf(const Diff& diff, const DiffSelection& selection, Reader reader) {
@@ -67,7 +100,7 @@ Table TableOf(const Diff& diff, const DiffSelection& selection, Reader reader) {
     table.columns.push_back({name, name});
   }
   for (const char* const figure : {"before", "after", "difference", "low", "high"}) {
-    table.columns.push_back({figure, figure, Unit::kShare, Shorten::kEnd});
+    table.columns.push_back({figure, figure, FigureUnit(diff), Shorten::kEnd});
   }
   table.columns.push_back({"p", "p", Unit::kText, Shorten::kEnd});
   table.columns.push_back({"note", "", Unit::kText, Shorten::kEnd});
@@ -87,10 +120,11 @@ Table TableOf(const Diff& diff, const DiffSelection& selection, Reader reader) {
 
 }  // namespace
 
-Diff DiffOfProfiles(const ProfileReport& before, const ProfileReport& after, DiffOf of) {
+Diff DiffOfProfiles(const ProfileReport& before, const ProfileReport& after, DiffOf of, Work work) {
   Diff diff;
   diff.by = before.by;
   diff.of = of;
+  diff.is_time = before.is_time;
   diff.samples_before = before.result.samples;
   diff.samples_after = after.result.samples;
   std::map<std::vector<std::string>, std::array<std::optional<Estimated>, 2>> found;
@@ -107,8 +141,9 @@ Diff DiffOfProfiles(const ProfileReport& before, const ProfileReport& after, Dif
       sum->variance += row.variance;
     }
   }
-  const double scale_before = ScaleOf(before, of);
-  const double scale_after = ScaleOf(after, of);
+  const double scale_before = ScaleOf(before, of, work.before);
+  const double scale_after = ScaleOf(after, of, work.after);
+  if (of == DiffOf::kWork) diff.whole = scale_before;
   std::vector<correlate::Pair> pairs;
   for (const auto& [words, both] : found) {
     DiffRow& row = diff.rows.emplace_back();
@@ -129,13 +164,11 @@ Diff DiffOfProfiles(const ProfileReport& before, const ProfileReport& after, Dif
 }
 
 std::string DiffText(const Diff& diff, const DiffSelection& selection, const TextStyle& style) {
-  const char* const what =
-      diff.of == DiffOf::kShare ? "shares of all time" : "processors' time a second";
   std::string text = fmt::format(
       "before: {} ({} samples)\nafter:  {} ({} samples)\n{}; low, high: 95 % interval of the "
       "difference; p: corrected for {} comparisons, * below 0.05\n\n",
       diff.before, CellText(diff.samples_before, Unit::kCount), diff.after,
-      CellText(diff.samples_after, Unit::kCount), what, diff.rows.size());
+      CellText(diff.samples_after, Unit::kCount), OfText(diff), diff.rows.size());
   TextStyle figures_first = style;
   figures_first.figures_first = true;
   text += ToText(TableOf(diff, selection, Reader::kPeople), figures_first);
@@ -156,6 +189,20 @@ std::string DiffCsv(const Diff& diff, const DiffSelection& selection) {
   return ToCsv(TableOf(diff, selection, Reader::kProgram));
 }
 
+std::string DiffFolded(const Diff& diff, const DiffSelection& selection) {
+  constexpr double kMillion = 1e6;
+  std::string text;
+  for (const DiffRow* row : Selected(diff, selection)) {
+    // A row that was not seen has what may have been there: none, for a picture.
+    const auto before = std::llround(row->is_new ? 0 : row->pair.before.value * kMillion);
+    const auto after = std::llround(row->is_gone ? 0 : row->pair.after.value * kMillion);
+    if (before == 0 && after == 0) continue;
+    fmt::format_to(std::back_inserter(text), "{} {} {}\n",
+                   Printable(fmt::format("{}", fmt::join(row->words, ";"))), before, after);
+  }
+  return text;
+}
+
 ordered_json DiffJson(const Diff& diff, const DiffSelection& selection) {
   ordered_json rows = ordered_json::array();
   for (const DiffRow* row : Selected(diff, selection)) {
@@ -174,7 +221,7 @@ ordered_json DiffJson(const Diff& diff, const DiffSelection& selection) {
   }
   return {{"before", {{"name", diff.before}, {"samples", diff.samples_before}}},
           {"after", {{"name", diff.after}, {"samples", diff.samples_after}}},
-          {"of", diff.of == DiffOf::kShare ? "share" : "processor"},
+          {"of", KeyOf(diff.of)},
           {"comparisons", diff.rows.size()},
           {"rows", std::move(rows)}};
 }

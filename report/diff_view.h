@@ -18,6 +18,13 @@ namespace xenoscope::report {
 enum class DiffOf {
   kShare,      // of all time, or of all samples
   kProcessor,  // processors' time a second: 2 is two processors
+  kWork,       // cycles a unit of work; samples where the event does not count time
+};
+
+// Units of work done while each was recorded.
+struct Work {
+  double before = 1;
+  double after = 1;
 };
 
 struct DiffRow {
@@ -33,6 +40,8 @@ struct Diff {
   std::string after;
   std::vector<correlate::Dimension> by;
   DiffOf of = DiffOf::kShare;
+  bool is_time = true;
+  double whole = 1;           // what a row with a share of 1 would have had before
   std::vector<DiffRow> rows;  // the largest differences first
   double samples_before = 0;
   double samples_after = 0;
@@ -40,15 +49,19 @@ struct Diff {
 
 // Of rows that have the same words, wherever their code lay; a row that only one has is compared
 // with what is known of something that was not seen. Both are by the same dimensions.
-Diff DiffOfProfiles(const ProfileReport& before, const ProfileReport& after, DiffOf of);
+Diff DiffOfProfiles(const ProfileReport& before, const ProfileReport& after, DiffOf of,
+                    Work work = {});
 
 struct DiffSelection {
-  double threshold = 0;  // least difference
+  double threshold = 0;  // least difference, as a part of Diff::whole
   size_t limit = 0;      // rows; 0: all
 };
 
 std::string DiffText(const Diff& diff, const DiffSelection& selection, const TextStyle& style);
 std::string DiffCsv(const Diff& diff, const DiffSelection& selection);
+// "outermost;...;innermost BEFORE AFTER", a line a row, as difffolded.pl of Brendan Gregg's
+// FlameGraph writes and flamegraph.pl reads: millionths, or cycles a million units of work.
+std::string DiffFolded(const Diff& diff, const DiffSelection& selection);
 nlohmann::ordered_json DiffJson(const Diff& diff, const DiffSelection& selection);
 
 }  // namespace xenoscope::report

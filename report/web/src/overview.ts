@@ -141,6 +141,7 @@ export function diffView(diff: NonNullable<Page["diff"]>, by: string[]): HTMLEle
   let words = "";
   let only = true;
   const number = (row: DiffRow, key: string): number => Number(row[key] ?? 0);
+  const figure = diff.of === "work" ? count : percent;
   const place = h("div", { class: "scroll" });
   const note = h("span", { class: "soft" });
   function bar(row: DiffRow, most: number): SVGElement {
@@ -148,7 +149,7 @@ export function diffView(diff: NonNullable<Page["diff"]>, by: string[]): HTMLEle
     const at = (value: number): number => width / 2 + (Math.min(Math.max(value / most, -1), 1) * (width - 8)) / 2;
     const [low, high, value] = [number(row, "low"), number(row, "high"), number(row, "difference")];
     return s("svg", { width, height: 18, viewBox: `0 0 ${width} 18`, class: "bar" },
-      s("title", {}, `${percent(value)}; 95 % interval: ${percent(low)} to ${percent(high)}`),
+      s("title", {}, `${figure(value)}; 95 % interval: ${figure(low)} to ${figure(high)}`),
       s("path", { d: `M${width / 2} 0V18`, stroke: "var(--line)" }),
       s("rect", { x: Math.min(at(0), at(value)), y: 3, width: Math.abs(at(value) - at(0)), height: 12, fill: value > 0 ? "var(--exit)" : "var(--running)", opacity: 0.55 }),
       s("path", { d: `M${at(low)} 9H${at(high)}M${at(low)} 5V13M${at(high)} 5V13`, class: "whisker" }));
@@ -159,8 +160,8 @@ export function diffView(diff: NonNullable<Page["diff"]>, by: string[]): HTMLEle
     note.textContent = `${rows.length} of ${diff.rows.length} rows`;
     place.replaceChildren(h("table", { id: "table-diff" },
       h("thead", {}, h("tr", {}, ...["before", "after", "difference"].map((n) => h("th", { class: "n" }, n)), h("th", {}, "95 % interval"), h("th", { class: "n" }, "p"), ...by.map((c) => h("th", {}, c)), h("th", {}, ""))),
-      h("tbody", {}, ...rows.slice(0, 500).map((row) => h("tr", {}, h("td", { class: "n" }, percent(number(row, "before"))), h("td", { class: "n" }, percent(number(row, "after"))),
-        h("td", { class: "n" }, (number(row, "difference") > 0 ? "+" : "") + percent(number(row, "difference"))), h("td", {}, bar(row, most)),
+      h("tbody", {}, ...rows.slice(0, 500).map((row) => h("tr", {}, h("td", { class: "n" }, figure(number(row, "before"))), h("td", { class: "n" }, figure(number(row, "after"))),
+        h("td", { class: "n" }, (number(row, "difference") > 0 ? "+" : "") + figure(number(row, "difference"))), h("td", {}, bar(row, most)),
         h("td", { class: "n" }, number(row, "p") < 0.001 ? "<0.001" : number(row, "p").toFixed(3)), ...by.map((c) => h("td", { class: "name" }, String(row[c] ?? ""))), h("td", { class: "soft" }, String(row.note ?? "")))))));
   }
   const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter", input: () => { words = search.value.toLowerCase(); draw(); } });

@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 namespace xenoscope::report {
 namespace {
@@ -63,6 +64,44 @@ TEST(Diff, ComparesProcessorsTimeWhereThatIsAsked) {
   EXPECT_NEAR(diff.rows[0].pair.before.value, 1.0, 1e-12);
   EXPECT_NEAR(diff.rows[0].pair.after.value, 0.5, 1e-12);
   EXPECT_NEAR(diff.rows[0].pair.before.variance, 4 * 0.25 / 10'000, 1e-12);
+}
+
+// 4 G cycles for a thousand requests, then 2 G for two thousand.
+TEST(Diff, ComparesWhatAUnitOfWorkTakes) {
+  ProfileReport after = Profile({{"hash", 0.5}, {"copy", 0.5}});
+  after.result.cycles = 2e9;
+  Diff diff = DiffOfProfiles(Profile({{"hash", 0.75}, {"copy", 0.25}}), after, DiffOf::kWork,
+                             {.before = 1000, .after = 2000});
+  EXPECT_NEAR(diff.rows[0].pair.before.value, 3e6, 1e-3);
+  EXPECT_NEAR(diff.rows[0].pair.after.value, 5e5, 1e-3);
+  EXPECT_NEAR(diff.rows[0].pair.before.variance, 4e6 * 4e6 * 0.75 * 0.25 / 10'000, 1);
+  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("cycles a unit of work; low, high"));
+  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("3.00 M  500.0 k"));
+  EXPECT_EQ(DiffJson(diff, {})["of"], "work");
+  // Of the four million cycles that a request took before, hash saved 62.5 % and copy 12.5 %.
+  EXPECT_EQ(DiffJson(diff, {.threshold = 0.6})["rows"].size(), 1U);
+  diff.is_time = false;
+  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("samples a unit of work; low, high"));
+}
+
+TEST(Diff, MatchesCallChainsAndFoldsThemWithBothFigures) {
+  const auto chains = [](std::initializer_list<Of> rows) {
+    static const std::vector<Function> functions = {{"web", "main", ""}, {"web", "hash", ""}};
+    ProfileReport report = Profile(rows);
+    report.by = {Dimension::kStack, Dimension::kFunction};
+    report.function_of = [](FunctionId id) -> const Function& { return functions[id.value]; };
+    // Innermost first.
+    report.result.stacks = {{{FunctionId{1}, Mode::kUser, 0}, {FunctionId{0}, Mode::kUser, 0}}};
+    return report;
+  };
+  const Diff diff = DiffOfProfiles(chains({{"hash", 0.5}, {"copy", 0.25}, {"old", 0.25}}),
+                                   chains({{"copy", 0.3}, {"hash", 0.6}, {"new", 0.1}}),
+                                   DiffOf::kShare);
+  EXPECT_EQ(DiffFolded(diff, {}),
+            "main;hash;old 250000 0\n"
+            "main;hash;hash 500000 600000\n"
+            "main;hash;new 0 100000\n"
+            "main;hash;copy 250000 300000\n");
 }
 
 TEST(Diff, ShowsNoMoreThanIsAskedFor) {
