@@ -35,7 +35,11 @@ Interval IntervalOf(double share, double variance, double samples) {
   const double p = std::clamp(share, 0.0, 1.0);
   if (variance <= 0) return {p, p};
   const double spread = p * (1 - p);
-  return Wilson(p, spread > 0 ? spread / variance : samples);
+  if (spread <= 0) return Wilson(p, samples);
+  // Where a share of next to nothing has a variance all the same: as if so many samples had been
+  // seen, none of the row (method.md §5.3).
+  const double none = kNormal95 / std::sqrt(8 * variance);
+  return Wilson(p, std::max(spread / variance, none));
 }
 
 }  // namespace xenoscope::correlate

@@ -350,7 +350,7 @@ TEST(Placing, TellsTimeApartByWhoWaitsForThePcpu) {
 // d1v0 is running as the trace begins and halts; vector 0xf3 wakes it, then 0xec comes while it is
 // awake; it halts again, and wakes for something that no record tells.
 TEST(Placing, TellsTimeApartByWhatWokeTheVcpu) {
-  constexpr uint32_t kInjVirq = 0x82018;
+  constexpr uint32_t kInjVirq = 0x82004;
   constexpr uint32_t kHlt = 0x78;
   constexpr uint32_t kBlockedToRunnable = 0x21211;
   TraceBytes trace;

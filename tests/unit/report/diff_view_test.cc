@@ -95,12 +95,12 @@ TEST(Diff, MatchesCallChainsAndFoldsThemWithBothFigures) {
     return report;
   };
   const Diff diff = DiffOfProfiles(chains({{"hash", 0.5}, {"copy", 0.25}, {"old", 0.25}}),
-                                   chains({{"copy", 0.3}, {"hash", 0.6}, {"new", 0.1}}),
+                                   chains({{"copy", 0.3}, {"hash", 0.62}, {"new", 0.08}}),
                                    DiffOf::kShare);
   EXPECT_EQ(DiffFolded(diff, {}),
             "main;hash;old 250000 0\n"
-            "main;hash;hash 500000 600000\n"
-            "main;hash;new 0 100000\n"
+            "main;hash;hash 500000 620000\n"
+            "main;hash;new 0 80000\n"
             "main;hash;copy 250000 300000\n");
 }
 
