@@ -160,9 +160,9 @@ void AddReport(CLI::App& app, Run& run) {
       ->check(CLI::IsMember({"auto", "recorded", "trace"}))
       ->capture_default_str();
   command->add_option("--by", options->by,
-                      "columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup,process,"
-                      "image,function,line,address,stack,placing; default: domain,mode,function, "
-                      "and more for some formats");
+                      "columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
+                      "process,image,function,line,address,stack,placing; default: domain,mode,"
+                      "function, and more for some formats");
   command
       ->add_option("-d,--domain", options->domains,
                    "only these, by name or number; shares stay "
