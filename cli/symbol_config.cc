@@ -47,6 +47,7 @@ absl::StatusOr<SymbolOptions> ReadSymbolConfig(const std::string& path) {
   XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   std::istringstream text{std::string(AsText(file.bytes()))};
   SymbolOptions options;
+  options.directory = std::filesystem::absolute(path).parent_path();
   std::string line;
   for (int number = 1; std::getline(text, line); ++number) {
     const std::string where = fmt::format("{}:{}", path, number);
@@ -58,7 +59,9 @@ absl::StatusOr<SymbolOptions> ReadSymbolConfig(const std::string& path) {
       return InvalidError("{}: it wants OPTION = \"VALUE\"", where);
     }
     std::istringstream one(line);
-    for (const CLI::ConfigItem& item : LineReader().from_config(one)) {
+    const std::vector<CLI::ConfigItem> items = LineReader().from_config(one);
+    if (items.empty()) return InvalidError("{}: it wants OPTION = \"VALUE\"", where);
+    for (const CLI::ConfigItem& item : items) {
       if (const absl::Status status = Take(item, options); !status.ok()) {
         return InContext(status, where);
       }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -88,8 +89,10 @@ absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& t
   return absl::OkStatus();
 }
 
+// Adds all that the options name, before what `all` has of the same kind.
 absl::Status AddAll(const SymbolOptions& options, const recording::RecordingInfo* info,
-                    Insist insist, symbolizer::SymbolSources& sources) {
+                    Insist insist, symbolizer::SymbolSources& all) {
+  symbolizer::SymbolSources sources;
   XENOSCOPE_RETURN_IF_ERROR(
       AddGiven(info, options.kernels, symbolizer::SourceKind::kKernel, insist, sources));
   XENOSCOPE_RETURN_IF_ERROR(
@@ -104,6 +107,13 @@ absl::Status AddAll(const SymbolOptions& options, const recording::RecordingInfo
     XENOSCOPE_RETURN_IF_ERROR(AddGuest(info, guest, insist, sources));
   }
   if (!options.symfs.empty()) sources.roots.push_back({symbolizer::kEveryDomain, options.symfs});
+  const std::filesystem::path directory(options.directory);  // an absolute path replaces it
+  for (symbolizer::SymbolSource& source : sources.sources) source.path = directory / source.path;
+  for (symbolizer::SymbolRoot& root : sources.roots) root.directory = directory / root.directory;
+  all.sources.insert(all.sources.begin(), std::make_move_iterator(sources.sources.begin()),
+                     std::make_move_iterator(sources.sources.end()));
+  all.roots.insert(all.roots.end(), std::make_move_iterator(sources.roots.begin()),
+                   std::make_move_iterator(sources.roots.end()));
   return absl::OkStatus();
 }
 

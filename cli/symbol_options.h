@@ -19,6 +19,7 @@ struct SymbolOptions {
   std::string xen;
   std::string symfs;
   std::string debuginfod;           // URLs; empty: those of the environment
+  std::string directory;            // where relative paths begin; empty: the current one
   std::vector<std::string> config;  // files; empty: those of the user and the host
   bool no_cache = false;
   bool Given() const {

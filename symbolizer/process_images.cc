@@ -173,7 +173,7 @@ void ProcessImages::Read(File& file) const {
 std::vector<UsedFile> ProcessImages::UsedFiles() const {
   std::vector<UsedFile> used;
   for (const File& file : files_) {
-    if (!file.image) continue;
+    if (!file.image || file.build_id.empty()) continue;  // the vDSO is in the recording
     used.push_back({file.build_id, file.image->content()});
     if (const FileContent* debug = file.image->DebugFile()) {
       used.push_back({file.build_id + ".debug", debug->bytes()});
