@@ -103,21 +103,38 @@ std::string LineText(const report::CodeLines& lines) {
   return fmt::format("{}:{}", line.file, line.line);
 }
 
-// Places the samples by the trace, or without one. Fills what the report says of it.
+bool Has(const std::vector<Dimension>& by, Dimension dimension) {
+  return std::ranges::find(by, dimension) != by.end();
+}
+
+correlate::SharpenOptions SharpeningFor(const std::vector<Dimension>& by) {
+  correlate::SharpenOptions sharpening;
+  sharpening.by_address = Has(by, Dimension::kAddress) || Has(by, Dimension::kLine);
+  sharpening.by_process = Has(by, Dimension::kProcess);
+  sharpening.by_pcpu = Has(by, Dimension::kPcpu);
+  sharpening.by_placing = Has(by, Dimension::kPlacing) && Has(by, Dimension::kExit);
+  return sharpening;
+}
+
+// Places the samples by the trace, or without one: for `observer` by the columns of `out`, for
+// `also` by those beside them, so that none of the two changes what the other one sees. Fills what
+// the report says of it.
 absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
                       correlate::SampleSource& all, correlate::PlacingObserver& observer,
-                      report::ProfileReport& out) {
+                      correlate::PlacingObserver& also, report::ProfileReport& out) {
   SamplesWithin samples(all, input.within);
+  const bool both = !out.also_by.empty();
   if (input.trace == nullptr) {
-    out.counts = correlate::PlaceWithoutTrace(samples, observer);
+    correlate::Several several({&observer});
+    if (both) several.Add(&also);
+    out.counts = correlate::PlaceWithoutTrace(samples, several);
     out.outside = samples.outside();
     return absl::OkStatus();
   }
   const trace::Dialect& dialect = input.dialect;
   out.vendor = dialect.vendor;
   const auto by = [&out](Dimension dimension) {
-    return std::ranges::find(out.by, dimension) != out.by.end() ||
-           std::ranges::find(out.also_by, dimension) != out.also_by.end();
+    return Has(out.by, dimension) || Has(out.also_by, dimension);
   };
   correlate::PlacingOptions placing;
   placing.sampled = out.sampled;
@@ -129,17 +146,15 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   if (dialect.vendor == trace::Vendor::kSvm && dialect.before_version > kFirstStale) {
     placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
   }
-  correlate::SharpenOptions sharpening;
-  sharpening.by_address = by(Dimension::kAddress) || by(Dimension::kLine);
-  sharpening.by_process = by(Dimension::kProcess);
-  sharpening.by_pcpu = by(Dimension::kPcpu);
-  sharpening.by_placing = by(Dimension::kPlacing) && by(Dimension::kExit);
-  correlate::Sharpener sharpener(sharpening, *input.resolver, observer);
+  correlate::Sharpener sharpener(SharpeningFor(out.by), *input.resolver, observer);
+  correlate::Sharpener also_sharpener(SharpeningFor(out.also_by), *input.resolver, also);
+  correlate::Several several({&sharpener});
+  if (both) several.Add(&also_sharpener);
   // Who sees the trace, too, does so on this thread.
   std::optional<correlate::PlacingThread> thread;
-  if (input.witness == nullptr) thread.emplace(sharpener);
+  if (input.witness == nullptr) thread.emplace(several);
   correlate::PlacingObserver& taker =
-      thread ? static_cast<correlate::PlacingObserver&>(*thread) : sharpener;
+      thread ? static_cast<correlate::PlacingObserver&>(*thread) : several;
   correlate::Placer placer(placing, samples, taker);
   trace::OrderedStream stream = input.trace->Stream();
   while (const trace::Item* item = stream.Next()) {
@@ -149,6 +164,7 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   if (thread) thread->Finish();
   sharpener.Finish();
+  also_sharpener.Finish();
   out.counts = placer.counts();
   out.placing_checks = placer.Checks();
   out.waiting_sets = placer.waiting_sets();
@@ -167,11 +183,9 @@ absl::Status ProfileAll(const ProfileInput& input, Cycles longest_bracket, doubl
   correlate::Profile profile({out.by, out.is_time, period, out.with_parts, line_of},
                              *input.resolver);
   correlate::Profile also({out.also_by, out.is_time, period, false, line_of}, *input.resolver);
-  std::vector<correlate::PlacingObserver*> observers = {&profile};
-  if (!out.also_by.empty()) observers.push_back(&also);
-  if (input.witness != nullptr) observers.push_back(input.witness);
-  correlate::Several several(std::move(observers));
-  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, longest_bracket, samples, several, out));
+  correlate::Several observers({&profile});
+  if (input.witness != nullptr) observers.Add(input.witness);
+  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, longest_bracket, samples, observers, also, out));
   XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
   if (!out.also_by.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(out.also, also.Finish());

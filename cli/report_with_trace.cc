@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "cli/output.h"
 #include "report/page.h"
+#include "report/page_flame.h"
 #include "report/page_timeline.h"
 #include "report/perfetto.h"
 

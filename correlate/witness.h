@@ -19,6 +19,7 @@ class Witness : public PlacingObserver {
 class Several final : public PlacingObserver {
  public:
   explicit Several(std::vector<PlacingObserver*> all) : all_(std::move(all)) {}
+  void Add(PlacingObserver* another) { all_.push_back(another); }
   void OnPlaced(const PlacedSample& sample) override {
     for (PlacingObserver* each : all_) each->OnPlaced(sample);
   }

@@ -1,16 +1,12 @@
 #include "report/page.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "base/text_numbers.h"
 #include "report/column_words.h"
-#include "report/markup.h"
 #include "report/table_json.h"
 #include "report/web_page.h"
 
@@ -44,8 +40,6 @@ std::string ForElement(const std::string& json) {
   }
   return out;
 }
-
-double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
 }  // namespace
 
@@ -90,81 +84,6 @@ ordered_json PageDomains(const ProfileReport& report, const correlate::ProfileRe
                    {"modes", modes[row.domain]}});
   }
   return out;
-}
-
-std::vector<Dimension> PageColumns() {
-  return {Dimension::kDomain, Dimension::kVcpu,  Dimension::kMode,
-          Dimension::kExit,   Dimension::kImage, Dimension::kStack};
-}
-
-ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
-                       size_t most) {
-  TextNumbers texts;
-  ordered_json columns = ordered_json::array();
-  for (const Dimension dimension : PageColumns()) columns.push_back(ToString(dimension));
-
-  // Stacks by the names of their functions: those of one name are one.
-  std::map<std::vector<uint64_t>, size_t> stack_index;
-  std::vector<size_t> stack_of;
-  for (const correlate::Stack& stack : flame.stacks) {
-    std::vector<uint64_t> names;
-    const correlate::Stack outermost_first(stack.rbegin(), stack.rend());
-    for (const correlate::StackFrame& frame : outermost_first) {
-      names.push_back(texts.Of(Printable(report.function_of(frame.function).name)));
-      names.push_back(static_cast<uint64_t>(frame.mode));
-    }
-    stack_of.push_back(stack_index.try_emplace(std::move(names), stack_index.size()).first->second);
-  }
-  const uint64_t rest = texts.Of("[others, each of a smaller share]");
-
-  std::vector<const ProfileRow*> rows;
-  for (const ProfileRow& row : flame.rows) rows.push_back(&row);
-  std::ranges::stable_sort(rows, std::ranges::greater(),
-                           [](const ProfileRow* row) { return row->share; });
-  struct Sums {
-    double samples = 0;
-    double cycles = 0;
-    double variance = 0;
-  };
-  std::map<std::vector<uint64_t>, Sums> sums;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const ProfileRow& row = *rows[i];
-    std::vector<uint64_t> key;
-    for (const Dimension dimension : PageColumns()) {
-      if (dimension == Dimension::kStack) {
-        key.push_back(
-            i < most ? stack_of.at(row.stack)
-                     : stack_index
-                           .try_emplace({rest, static_cast<uint64_t>(row.mode)}, stack_index.size())
-                           .first->second);
-      } else if (i >= most && dimension == Dimension::kImage) {
-        key.push_back(rest);
-      } else {
-        key.push_back(texts.Of(Printable(DimensionText(report, row, dimension))));
-      }
-    }
-    Sums& sum = sums[std::move(key)];
-    sum.samples += row.samples;
-    sum.cycles += row.cycles;
-    sum.variance += row.variance;
-  }
-  ordered_json out_rows = ordered_json::array();
-  for (const auto& [key, sum] : sums) {
-    ordered_json row = ordered_json::array();
-    for (const uint64_t number : key) row.push_back(number);
-    row.push_back(Rounded(sum.samples));
-    row.push_back(std::llround(sum.cycles));
-    row.push_back(sum.variance);
-    out_rows.push_back(std::move(row));
-  }
-  std::vector<const std::vector<uint64_t>*> stacks(stack_index.size());
-  for (const auto& [names, number] : stack_index) stacks[number] = &names;
-  ordered_json out_stacks = ordered_json::array();
-  for (const auto* names : stacks) out_stacks.push_back(*names);
-  return {{"columns", std::move(columns)},
-          {"strings", texts.all()},
-          {"stacks", std::move(out_stacks)},
-          {"rows", std::move(out_rows)}};
 }
 
 }  // namespace xenoscope::report

@@ -23,10 +23,4 @@ nlohmann::ordered_json PageHead(const std::string& title,
 nlohmann::ordered_json PageDomains(const ProfileReport& report,
                                    const correlate::ProfileResult& flame);
 
-// The columns that the page can group by, of the profile that goes with it.
-std::vector<correlate::Dimension> PageColumns();
-// The rows of that profile; beyond `most` rows, the smallest are one row of their domain and mode.
-nlohmann::ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
-                                 size_t most);
-
 }  // namespace xenoscope::report

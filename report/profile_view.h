@@ -31,7 +31,8 @@ struct CodeLines {
 struct ProfileReport {
   std::vector<correlate::Dimension> by;
   correlate::ProfileResult result;
-  // The same samples by other columns, in the same pass; none: no such result.
+  // The same samples by other columns, in the same pass, as a report by these would have them;
+  // none: no such result.
   std::vector<correlate::Dimension> also_by;
   correlate::ProfileResult also;
   bool with_parts = false;                          // rows say which strata they are of

@@ -84,6 +84,30 @@ async function wholeReport() {
   await page.waitForTimeout(100);
   await shot("flame-graph-by-exit");
 
+  // The flame graph goes down to lines: the widest frame of each step, by keys.
+  const lines = json("lines.json").rows;
+  const widest = (rows, column) => {
+    const sums = new Map();
+    for (const row of rows) sums.set(row[column], (sums.get(row[column]) ?? 0) + row.share);
+    return [...sums].reduce((a, b) => (a[1] > b[1] ? a : b));
+  };
+  let within = lines.filter((row) => row.domain === "pvh");
+  await page.evaluate(() => document.querySelector("canvas").focus());
+  let domainStep = 0;
+  for (; domainStep < 9 && !(await page.textContent(".about")).startsWith("pvh:"); domainStep++) {
+    await press(domainStep === 0 ? "ArrowDown" : "ArrowRight");
+  }
+  check("the domain by keys", domainStep < 9, await page.textContent(".about"));
+  for (const column of ["exit", "function", "line"]) {
+    const [name, share] = widest(within, column);
+    within = within.filter((row) => row[column] === name);
+    await press("ArrowDown");
+    const about = await page.textContent(".about");
+    check(`the widest ${column} in it`, about.startsWith(`${name}: ${(share * 100).toFixed(2)}%`), [about, name, share]);
+  }
+  await page.uncheck("label:has-text('and line') input");
+  check("without lines", (await page.textContent(".about")).startsWith("all:"));
+
   // Functions: the rows of the report, in its order, with its intervals; then another grouping.
   await press("3");
   await page.waitForSelector("#table-functions");
@@ -108,6 +132,37 @@ async function wholeReport() {
   const sorted = (await cells(page, "#table-functions")).map((cell) => number(cell[0]));
   check("sorted by samples", sorted.every((n, i) => i === 0 || n <= sorted[i - 1]), sorted);
 
+  // Down from a domain to the lines of a function, row by row, and back.
+  await press("1");
+  await page.click("#table-domains tbody tr:has(td:text-is('pvh'))");
+  const path = [["domain", "pvh"], ["exit", "VMEXIT_CPUID"], ["function", "do_cpuid"], ["line", ""]];
+  for (let i = 1; i < path.length; i++) {
+    const [column, next] = path[i];
+    const crumbs = ["all", ...path.slice(0, i).map(([, words]) => words)].join(" › ");
+    check(`where ${column} is of`, (await page.textContent("section .crumbs")) === crumbs, await page.textContent("section .crumbs"));
+    const sums = new Map();
+    for (const row of lines.filter((each) => path.slice(0, i).every(([name, words]) => each[name] === words))) {
+      const sum = sums.get(row[column]) ?? { samples: 0, share: 0 };
+      sums.set(row[column], { samples: sum.samples + row.samples, share: sum.share + row.share });
+    }
+    const seen = await cells(page, "#table-functions");
+    check(`rows by ${column}`, seen.length === sums.size && sums.size > 0, [seen.length, sums.size]);
+    for (const cell of seen) {
+      const sum = sums.get(cell[4]);
+      check(`${column} ${cell[4]}`, sum !== undefined && near(number(cell[0]), sum.samples, 0.06) && near(number(cell[1]), sum.share * 100, 0.006), [cell, sum]);
+    }
+    if (i + 1 === path.length) {
+      check("a line is the last step", (await page.$("#table-functions tbody tr.choose")) === null);
+      check("its column is explained", (await page.getAttribute("#table-functions th:last-child", "title")) === json("words.json").line);
+      await shot("lines");
+    } else {
+      await page.focus(`#table-functions tbody tr:has(td:text-is('${next}'))`);
+      await press("Enter");
+    }
+  }
+  await page.click("section .crumbs button:has-text('pvh')");
+  check("back at the exits", (await page.$("#table-functions th:has-text('exit')")) !== null);
+
   // VM exits: counts as xenalyze and summary have them.
   await press("4");
   const exits = await cells(page, "#table-exits");
@@ -125,6 +180,9 @@ async function wholeReport() {
   await page.click("#table-exits tbody tr:nth-child(2)");
   check("the chosen exit", (await page.textContent("section h2")).startsWith(exits[1][1]));
   await shot("vm-exits");
+  await page.click("button:has-text('Its functions')");
+  check("the functions of the chosen exit", (await page.textContent("section .crumbs")) === `all › ${exits[1][0]}, ${exits[1][1]}`,
+    await page.textContent("section .crumbs"));
 
   // Timeline: zoom by keys and by the wheel, and a tip.
   await press("5");

@@ -1,4 +1,4 @@
-// What the command writes into the page: report/page_data.cc.
+// What the command writes into the page: report/page.cc and its neighbours.
 
 export interface Figures {
   samples: number;
@@ -76,6 +76,9 @@ export interface Flame {
   /** A row: the columns' strings (of "stack": its number), then samples, cycles, variance of the share. */
   rows: number[][];
 }
+
+/** What "line" says where nothing is known. */
+export const NO_LINE = "[no line]";
 
 export interface DiffRow {
   [column: string]: string | number | boolean | null;

@@ -85,6 +85,7 @@ export class Picture {
 
   constructor(private readonly draw: (context: CanvasRenderingContext2D) => void) {
     new ResizeObserver(() => this.redraw()).observe(this.canvas);
+    document.addEventListener("theme", () => this.redraw());
   }
   setHeight(height: number): void {
     this.height = height;

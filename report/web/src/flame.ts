@@ -1,6 +1,6 @@
-// The profile as a tree by any grouping: an icicle to click into, and a table of its columns.
-import { Flame, Page } from "./data";
-import { Picture, Child, colour, count, h, hideTip, percent, short, showTip, whisker } from "./dom";
+// The profile as a tree by any grouping: an icicle to click into.
+import { Flame, NO_LINE, Page } from "./data";
+import { Picture, Child, colour, count, h, hideTip, percent, short, showTip } from "./dom";
 
 interface Node {
   name: string;
@@ -31,6 +31,7 @@ function framesOf(flame: Flame, row: number[], column: string, mode: string): [s
   const value = row[at] ?? 0;
   if (column !== "stack") {
     const name = flame.strings[value] ?? "";
+    if (column === "line") return name === NO_LINE ? [] : [[name, mode]];
     return [column === "mode" ? [`[${name}]`, name] : [column === "vcpu" ? `vCPU ${name}` : name, "group"]];
   }
   const frames: [string, string][] = [];
@@ -72,8 +73,10 @@ export function tree(flame: Flame, by: string[]): Node {
 export function flameView(page: Page, flame: Flame): HTMLElement {
   const ROW = 21;
   const usable = GROUPINGS.filter((text) => text.split(",").every((c) => flame.columns.includes(c)));
-  let by = (usable[0] ?? "stack").split(",");
-  let root = tree(flame, by);
+  let grouping = usable[0] ?? "stack";
+  let withLines = flame.columns.includes("line");
+  const columns = (): string[] => [...grouping.split(","), ...(withLines ? ["line"] : [])];
+  let root = tree(flame, columns());
   let shown = root;
   let words = "";
   let hover: Node | null = null;
@@ -124,7 +127,8 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
       const room = Math.floor((w - 8) / letter);
       if (room >= 3) {
         context.fillStyle = hit ? edge : ink;
-        const text = node.name.length <= room ? node.name : `${node.name.slice(0, room - 1)}…`;
+        const name = /:\d+$/.test(node.name) ? node.name.replace(/^.*\//, "") : node.name; // a line without directories
+        const text = name.length <= room ? name : `${name.slice(0, room - 1)}…`;
         context.fillText(text, x + 4, y + ROW / 2);
       }
       let at = x;
@@ -220,14 +224,18 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     draw();
   });
 
+  function regroup(): void {
+    root = tree(flame, columns());
+    show(root);
+  }
+  const lines = h("input", { type: "checkbox", checked: withLines, change: () => { withLines = lines.checked; regroup(); } });
   const choice = h(
     "select",
     {
       "aria-label": "Grouping",
       change: () => {
-        by = choice.value.split(",");
-        root = tree(flame, by);
-        show(root);
+        grouping = choice.value;
+        regroup();
       },
     },
     ...usable.map((text) => h("option", { value: text }, text.replaceAll(",", " › ").replace("stack", "function"))),
@@ -246,7 +254,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
   return h(
     "section",
     {},
-    h("div", { class: "tools" }, h("label", {}, "by ", choice), search, h("button", { click: () => show(root) }, "Whole"), found),
+    h("div", { class: "tools" }, h("label", {}, "by ", choice), h("label", { title: page.words.line ?? "" }, lines, " and line"), search, h("button", { click: () => show(root) }, "Whole"), found),
     h(
       "div",
       { class: "legend" },
@@ -258,136 +266,4 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     picture.canvas,
     about,
   );
-}
-
-interface Sum {
-  words: string[];
-  samples: number;
-  share: number;
-  cycles: number;
-  low: number;
-  high: number;
-}
-
-/** The rows of a grouping. Those of the report's own columns have its intervals; else variances add up. */
-export function tableRows(page: Page, by: string[]): { rows: Sum[]; exact: boolean } {
-  const report = page.report;
-  const same = by.length === page.by.length && by.every((column, i) => column === page.by[i]);
-  if (report !== undefined && (same || page.flame === undefined)) {
-    return {
-      exact: true,
-      rows: report.rows.map((row) => ({
-        words: by.map((column) => String(row[column] ?? "")),
-        samples: row.samples,
-        share: row.share,
-        cycles: row.cycles ?? 0,
-        low: row.low,
-        high: row.high,
-      })),
-    };
-  }
-  const flame = page.flame as Flame;
-  const at = by.map((column) => flame.columns.indexOf(column === "function" ? "stack" : column));
-  const sums = new Map<string, Sum & { variance: number }>();
-  const figures = flame.columns.length;
-  const whole = flame.rows.reduce((sum, row) => sum + (row[figures + (page.is_time ? 1 : 0)] ?? 0), 0) || 1;
-  for (const row of flame.rows) {
-    const names = at.map((column, i) => {
-      const value = row[column] ?? 0;
-      if (by[i] !== "function") return flame.strings[value] ?? "";
-      const stack = flame.stacks[value] ?? [];
-      return flame.strings[stack[stack.length - 2] ?? 0] ?? "";
-    });
-    const key = names.join("\u0000");
-    let sum = sums.get(key);
-    if (sum === undefined) {
-      sum = { words: names, samples: 0, share: 0, cycles: 0, low: 0, high: 0, variance: 0 };
-      sums.set(key, sum);
-    }
-    sum.samples += row[figures] ?? 0;
-    sum.cycles += row[figures + 1] ?? 0;
-    sum.variance += row[figures + 2] ?? 0;
-  }
-  const rows = [...sums.values()];
-  for (const row of rows) {
-    row.share = (page.is_time ? row.cycles : row.samples) / whole;
-    const half = 1.96 * Math.sqrt(row.variance);
-    row.low = Math.max(row.share - half, 0);
-    row.high = Math.min(row.share + half, 1);
-  }
-  return { rows, exact: false };
-}
-
-export function tableView(page: Page): HTMLElement {
-  const own = page.by.join(",");
-  const groupings = [own];
-  const flame = page.flame;
-  if (flame !== undefined) {
-    for (const text of ["domain,function", "function", "domain,exit,function", "exit,function", "exit",
-                        "domain,exit", "domain,mode", "image", "domain,image,function", "mode", "domain,vcpu"]) {
-      const known = text.split(",").every((c) => flame.columns.includes(c === "function" ? "stack" : c));
-      if (known && !groupings.includes(text)) groupings.push(text);
-    }
-  }
-  let by = own.split(",");
-  let words = "";
-  let sort = "share";
-  let descending = true;
-  let limit = 200;
-  const place = h("div", { class: "scroll" });
-  const note = h("span", { class: "soft" });
-
-  function draw(): void {
-    const { rows, exact } = tableRows(page, by);
-    const shown = rows.filter((row) => words === "" || row.words.some((word) => word.toLowerCase().includes(words)));
-    const column = by.indexOf(sort);
-    const value = (row: Sum): number =>
-      sort === "samples" ? row.samples : sort === "cycles" ? row.cycles : row.share;
-    shown.sort((a, b) => {
-      const order = column >= 0 ? (a.words[column] ?? "").localeCompare(b.words[column] ?? "") : value(a) - value(b);
-      return (descending ? -order : order) || b.share - a.share;
-    });
-    const most = Math.max(...shown.slice(0, limit).map((row) => row.high), 0);
-    const total = shown.reduce((sum, row) => sum + row.samples, 0);
-    note.textContent =
-      `${count(shown.length)} rows, ${count(Math.round(total * 10) / 10)} samples; intervals: 95 %` +
-      (exact ? "" : ", of sums of rows (a little wide)");
-    const heading = (name: string, numeric: boolean): HTMLElement =>
-      h(
-        "th",
-        { class: numeric ? "n" : "", title: page.words[name] ?? "",
-          "aria-sort": sort === name ? (descending ? "descending" : "ascending") : "none" },
-        h("button", {
-          tabindex: 0,
-          click: () => {
-            descending = sort === name ? !descending : numeric;
-            sort = name;
-            draw();
-          },
-        }, name, sort === name ? (descending ? " ▾" : " ▴") : ""),
-      );
-    place.replaceChildren(
-      h(
-        "table",
-        { id: "table-functions" },
-        h("thead", {}, h("tr", {}, ...["samples", "share"].map((n) => heading(n, true)),
-          h("th", { title: page.words.low ?? "" }, "95 % interval"),
-          ...(page.is_time ? [heading("cycles", true)] : []), ...by.map((n) => heading(n, false)))),
-        h("tbody", {}, ...shown.slice(0, limit).map((row) =>
-          h("tr", {}, h("td", { class: "n" }, count(row.samples)), h("td", { class: "n" }, percent(row.share)),
-            h("td", {}, whisker(row.share, row.low, row.high, most)),
-            ...(page.is_time ? [h("td", { class: "n" }, short(row.cycles))] : []),
-            ...row.words.map((word) => h("td", { class: "name" }, word))))),
-      ),
-      shown.length > limit
-        ? h("p", {}, h("button", { click: () => { limit *= 5; draw(); } }, `${shown.length - limit} more`))
-        : "",
-    );
-  }
-  const choice = h("select", { "aria-label": "Columns", change: () => { by = choice.value.split(","); sort = "share"; descending = true; limit = 200; draw(); } },
-    ...groupings.map((text) => h("option", { value: text }, text.replaceAll(",", ", "))));
-  const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter",
-    input: () => { words = search.value.toLowerCase(); draw(); } });
-  draw();
-  return h("section", {}, h("div", { class: "tools" }, h("label", {}, "by ", choice), search, note), place);
 }

@@ -1,8 +1,9 @@
 // The page: its views, the keys that change between them, light and dark.
 import { Page } from "./data";
 import { h, hideTip } from "./dom";
-import { flameView, tableView } from "./flame";
+import { flameView } from "./flame";
 import { diffView, exitsView, overview } from "./overview";
+import { TableView, tableView, Where } from "./table";
 import { timelineView } from "./timeline";
 
 const page = JSON.parse(document.getElementById("data")?.textContent ?? "{}") as Page;
@@ -14,18 +15,24 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 function applyTheme(): void {
   document.documentElement.dataset.theme = theme === "auto" ? (dark.matches ? "dark" : "light") : theme;
   document.dispatchEvent(new Event("theme"));
-  dispatchEvent(new Event("resize"));
 }
 dark.addEventListener("change", applyTheme);
 applyTheme();
 
 const views: [string, () => HTMLElement][] = [];
+let functions: TableView | undefined;
+/** Opens the functions' view below what a row of another one says. */
+function goDown(where: Where[]): void {
+  open(views.findIndex(([name]) => name === FUNCTIONS));
+  functions?.goDown(where);
+}
+const FUNCTIONS = "Functions";
 const { report, flame, exits, timeline, diff } = page;
 if (diff !== undefined) views.push(["Differences", () => diffView(diff, page.by)]);
-if (report !== undefined) views.push(["Overview", () => overview(page, report)]);
+if (report !== undefined) views.push(["Overview", () => overview(page, report, goDown)]);
 if (flame !== undefined) views.push(["Flame graph", () => flameView(page, flame)]);
-if (report !== undefined) views.push(["Functions", () => tableView(page)]);
-if (exits !== undefined && exits.length > 0) views.push(["VM exits", () => exitsView(page, exits)]);
+if (report !== undefined) views.push([FUNCTIONS, () => (functions = tableView(page)).element]);
+if (exits !== undefined && exits.length > 0) views.push(["VM exits", () => exitsView(page, exits, goDown)]);
 if (timeline !== undefined && timeline.vcpus.length > 0) views.push(["Timeline", () => timelineView(page, timeline)]);
 
 const main = h("main", { tabindex: -1 });
@@ -48,13 +55,11 @@ const themeButton = h("button", {
     theme = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "auto";
     themeButton.textContent = `colours: ${theme}`;
     applyTheme();
-    made.length = 0; // pictures are painted anew
-    open(tabs.findIndex((tab) => tab.getAttribute("aria-selected") === "true"));
   },
 }, "colours: auto");
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+  const typing = (event.target instanceof HTMLInputElement && event.target.type !== "checkbox") || event.target instanceof HTMLSelectElement;
   if (typing || event.ctrlKey || event.metaKey || event.altKey) {
     if (event.key === "Escape" && typing) (event.target as HTMLElement).blur();
     return;

@@ -1,6 +1,7 @@
 // What there is, how far it can be trusted, and which domain the time went to; VM exits; differences.
 import { DiffRow, Exit, Page, Report } from "./data";
 import { count, h, percent, s, short, time, whisker, Child } from "./dom";
+import { Where } from "./table";
 
 const REMAINDERS: Record<string, string> = {
   outside_trace: "outside the trace",
@@ -15,7 +16,16 @@ function card(title: string, value: string, note: string): HTMLElement {
   return h("div", { class: "card" }, h("span", { class: "soft" }, title), h("b", {}, value), h("span", { class: "soft" }, note));
 }
 
-export function overview(page: Page, report: Report): HTMLElement {
+type GoDown = (where: Where[]) => void;
+
+/** A row that opens what is below it. */
+function opening(down: () => void, ...cells: Child[]): HTMLElement {
+  return h("tr", { class: "choose", tabindex: 0, click: down, keydown: (event: KeyboardEvent) => { if (event.key === "Enter") down(); } }, ...cells);
+}
+
+export function overview(page: Page, report: Report, goDown: GoDown): HTMLElement {
+  const heading = (name: string, numeric = false, title = page.words[name] ?? ""): HTMLElement => h("th", { class: numeric ? "n" : "", title }, name);
+  const interval = `low: ${page.words.low ?? ""}; high: ${page.words.high ?? ""}`;
   const losses: [string, number][] = [
     ...Object.entries(report.samples.remainders).map(([name, n]): [string, number] => [`samples ${REMAINDERS[name] ?? name}`, n]),
     ["sample buffer entries lost, the buffers being full", report.samples.lost_in_buffers],
@@ -49,12 +59,12 @@ export function overview(page: Page, report: Report): HTMLElement {
     h("div", { class: "scroll" }, h(
       "table",
       { id: "table-domains" },
-      h("thead", {}, h("tr", {}, h("th", {}, "domain"), h("th", { class: "n" }, "samples"), h("th", { class: "n" }, "share"), h("th", {}, "95 % interval"),
-        page.is_time ? h("th", { class: "n" }, "cycles") : null, h("th", {}, "by mode"), h("th", { class: "n", title: "Of Xen's own time, the part that was spent for this domain" }, "of Xen's time"))),
+      h("thead", {}, h("tr", {}, heading("domain"), heading("samples", true), heading("share", true), heading("95 % interval", false, interval),
+        page.is_time ? heading("cycles", true) : null, heading("by mode", false, page.words.mode), h("th", { class: "n", title: "Of Xen's own time, the part that was spent for this domain" }, "of Xen's time"))),
       h("tbody", {}, ...[...domains].sort((a, b) => b.share - a.share).map((d) => {
         const parts = ["user", "kernel", "xen"].map((mode): [string, number] => [mode, d.modes[mode] ?? 0]);
         const text = parts.map(([mode, part]) => `${mode} ${percent(part / (d.share || 1), 1)}`).join(", ");
-        return h("tr", {}, h("td", { class: "name" }, d.name), h("td", { class: "n" }, count(d.samples)), h("td", { class: "n" }, percent(d.share)),
+        return opening(() => goDown([["domain", d.name]]), h("td", { class: "name" }, d.name), h("td", { class: "n" }, count(d.samples)), h("td", { class: "n" }, percent(d.share)),
           h("td", {}, whisker(d.share, d.low, d.high, most)), page.is_time ? h("td", { class: "n" }, short(d.cycles ?? 0)) : null,
           h("td", {}, h("div", { class: "stack", title: text, role: "img", "aria-label": text },
             ...parts.map(([mode, part]) => h("i", { style: `width:${(part / (d.share || 1)) * 100}%;background:var(--${mode})` })))),
@@ -65,7 +75,7 @@ export function overview(page: Page, report: Report): HTMLElement {
     report.checks.length === 0
       ? h("p", { class: "soft" }, "There is no trace to compare the samples with.")
       : h("div", { class: "scroll" }, h("table", { id: "table-checks" },
-          h("thead", {}, h("tr", {}, h("th", {}, "domain"), h("th", { class: "n" }, "of samples"), h("th", {}, "± 3 standard errors"), h("th", { class: "n" }, "of traced time"), h("th", {}, ""))),
+          h("thead", {}, h("tr", {}, heading("domain"), h("th", { class: "n" }, "of samples"), h("th", {}, "± 3 standard errors"), h("th", { class: "n" }, "of traced time"), h("th", {}, ""))),
           h("tbody", {}, ...report.checks.map((check) => h("tr", {}, h("td", { class: "name" }, check.domain), h("td", { class: "n" }, percent(check.sampled)),
             h("td", {}, whisker(check.sampled, check.sampled - 3 * check.error, check.sampled + 3 * check.error, 1)), h("td", { class: "n" }, percent(check.traced)),
             h("td", {}, check.agrees ? h("span", { class: "good" }, "✓ agree") : h("span", { class: "warn" }, "✗ differ"))))))),
@@ -101,7 +111,7 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
     "aria-label": `Half took less than ${time(exit.p50 / hz)}` }, ...parts);
 }
 
-export function exitsView(page: Page, exits: Exit[]): HTMLElement {
+export function exitsView(page: Page, exits: Exit[], goDown: GoDown): HTMLElement {
   const hz = page.report?.cpu_hz ?? 1e9;
   const all = exits.reduce((sum, exit) => sum + exit.cycles, 0) || 1;
   const detail = h("div", { "aria-live": "polite" });
@@ -110,7 +120,8 @@ export function exitsView(page: Page, exits: Exit[]): HTMLElement {
   function choose(exit: Exit, row: HTMLElement): void {
     body.querySelectorAll(".chosen").forEach((other) => other.classList.remove("chosen"));
     row.classList.add("chosen");
-    detail.replaceChildren(h("h2", {}, `${exit.name} of ${exit.domain}: how long each took, until the guest went on`), histogram(exit, hz, true));
+    detail.replaceChildren(h("h2", {}, `${exit.name} of ${exit.domain}: how long each took, until the guest went on`), histogram(exit, hz, true),
+      h("p", { class: "tools" }, h("button", { click: () => goDown([["domain", exit.domain], ["exit", exit.name]]) }, "Its functions")));
   }
   function draw(): void {
     const shown = exits.filter((exit) => `${exit.domain} ${exit.name}`.toLowerCase().includes(words));

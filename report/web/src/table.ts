@@ -1,0 +1,198 @@
+// The profile as a table by any grouping, to go down in: a row's domain, its exit reasons, their functions, their lines.
+import { Flame, Page } from "./data";
+import { count, h, percent, short, whisker } from "./dom";
+
+interface Sum {
+  words: string[];
+  samples: number;
+  share: number;
+  cycles: number;
+  low: number;
+  high: number;
+}
+/** A column and the words that its rows are to have there. */
+export type Where = [column: string, words: string];
+interface Level {
+  by: string[];
+  where: Where[];
+}
+
+/** What is below a row: the first of these that it does not say yet. */
+const DOWN = ["domain", "exit", "function", "line"];
+const GROUPINGS = [
+  "domain,function", "function", "domain,exit,function", "exit,function", "exit", "domain", "domain,exit", "domain,mode",
+  "image", "domain,image,function", "mode", "domain,vcpu", "domain,function,line", "domain,exit,function,line", "line",
+];
+
+const inFlame = (column: string): string => (column === "function" ? "stack" : column);
+
+/** The rows of a grouping. Those of the report's own columns have its intervals; else variances add up. */
+function tableRows(page: Page, { by, where }: Level): { rows: Sum[]; exact: boolean } {
+  const report = page.report;
+  const same = by.length === page.by.length && by.every((column, i) => column === page.by[i]);
+  if (report !== undefined && ((same && where.length === 0) || page.flame === undefined)) {
+    return {
+      exact: true,
+      rows: report.rows.map((row) => ({
+        words: by.map((column) => String(row[column] ?? "")),
+        samples: row.samples,
+        share: row.share,
+        cycles: row.cycles ?? 0,
+        low: row.low,
+        high: row.high,
+      })),
+    };
+  }
+  const flame = page.flame as Flame;
+  const wordsOf = (row: number[], column: string): string => {
+    const value = row[flame.columns.indexOf(inFlame(column))] ?? 0;
+    if (column !== "function") return flame.strings[value] ?? "";
+    const stack = flame.stacks[value] ?? [];
+    return flame.strings[stack[stack.length - 2] ?? 0] ?? "";
+  };
+  const sums = new Map<string, Sum & { variance: number }>();
+  const figures = flame.columns.length;
+  const whole = flame.rows.reduce((sum, row) => sum + (row[figures + (page.is_time ? 1 : 0)] ?? 0), 0) || 1;
+  for (const row of flame.rows) {
+    if (!where.every(([column, words]) => wordsOf(row, column) === words)) continue;
+    const names = by.map((column) => wordsOf(row, column));
+    const key = names.join("\u0000");
+    let sum = sums.get(key);
+    if (sum === undefined) {
+      sum = { words: names, samples: 0, share: 0, cycles: 0, low: 0, high: 0, variance: 0 };
+      sums.set(key, sum);
+    }
+    sum.samples += row[figures] ?? 0;
+    sum.cycles += row[figures + 1] ?? 0;
+    sum.variance += row[figures + 2] ?? 0;
+  }
+  const rows = [...sums.values()];
+  for (const row of rows) {
+    row.share = (page.is_time ? row.cycles : row.samples) / whole;
+    const half = 1.96 * Math.sqrt(row.variance);
+    row.low = Math.max(row.share - half, 0);
+    row.high = Math.min(row.share + half, 1);
+  }
+  return { rows, exact: false };
+}
+
+export interface TableView {
+  element: HTMLElement;
+  /** Shows what is below these words. */
+  goDown(where: Where[]): void;
+}
+
+export function tableView(page: Page): TableView {
+  const own = page.by.join(",");
+  const groupings = [own];
+  const known = (column: string): boolean => page.flame?.columns.includes(inFlame(column)) ?? false;
+  for (const text of GROUPINGS) {
+    if (text.split(",").every(known) && !groupings.includes(text)) groupings.push(text);
+  }
+  const top: Level = { by: page.by, where: [] };
+  let levels: Level[] = [top];
+  let words = "";
+  let sort = "share";
+  let descending = true;
+  let limit = 200;
+  const place = h("div", { class: "scroll" });
+  const crumbs = h("div", { class: "crumbs", "aria-label": "Where the rows are of" });
+  const note = h("span", { class: "soft" });
+  const level = (): Level => levels[levels.length - 1] ?? top;
+
+  function below(where: Where[]): string | undefined {
+    return DOWN.find((column) => known(column) && !where.some(([said]) => said === column));
+  }
+  function show(next: Level[]): void {
+    levels = next;
+    words = "";
+    search.value = "";
+    sort = "share";
+    descending = true;
+    limit = 200;
+    const byKeys = place.contains(document.activeElement);
+    draw();
+    if (byKeys) place.querySelector<HTMLElement>("tbody tr")?.focus();
+  }
+  function goDown(where: Where[]): void {
+    const all = [...level().where, ...where];
+    const column = below(all);
+    if (column !== undefined) show([...levels, { by: [column], where: all }]);
+  }
+
+  function draw(): void {
+    const { by, where } = level();
+    const { rows, exact } = tableRows(page, level());
+    const shown = rows.filter((row) => words === "" || row.words.some((word) => word.toLowerCase().includes(words)));
+    const column = by.indexOf(sort);
+    const value = (row: Sum): number =>
+      sort === "samples" ? row.samples : sort === "cycles" ? row.cycles : row.share;
+    shown.sort((a, b) => {
+      const order = column >= 0 ? (a.words[column] ?? "").localeCompare(b.words[column] ?? "") : value(a) - value(b);
+      return (descending ? -order : order) || b.share - a.share;
+    });
+    const most = Math.max(...shown.slice(0, limit).map((row) => row.high), 0);
+    const total = shown.reduce((sum, row) => sum + row.samples, 0);
+    const next = below([...where, ...by.map((name): Where => [name, ""])]);
+    const open = next === undefined || !by.every(known) ? undefined : next;
+    note.textContent =
+      `${count(shown.length)} ${shown.length === 1 ? "row" : "rows"}, ${count(Math.round(total * 10) / 10)} samples; shares are of all; intervals: 95 %` +
+      (exact ? "" : ", of sums of rows (a little wide)") + (open === undefined ? "" : `; a row opens by ${open}`);
+    choice.value = groupings.includes(by.join(",")) ? by.join(",") : "";
+    crumbs.replaceChildren(...levels.flatMap((each, i) => {
+      const added = each.where.slice(levels[i - 1]?.where.length ?? 0);
+      const text = i === 0 ? "all" : added.map(([, word]) => word).join(", ");
+      return [i > 0 ? " › " : "",
+        i + 1 < levels.length ? h("button", { click: () => show(levels.slice(0, i + 1)) }, text) : h("span", {}, text)];
+    }));
+    const heading = (name: string, numeric: boolean): HTMLElement =>
+      h(
+        "th",
+        { class: numeric ? "n" : "", title: page.words[name] ?? "",
+          "aria-sort": sort === name ? (descending ? "descending" : "ascending") : "none" },
+        h("button", {
+          tabindex: 0,
+          click: () => {
+            descending = sort === name ? !descending : numeric;
+            sort = name;
+            draw();
+          },
+        }, name, sort === name ? (descending ? " ▾" : " ▴") : ""),
+      );
+    const line = (row: Sum): HTMLElement => {
+      const down = (): void => goDown(by.map((name, i): Where => [name, row.words[i] ?? ""]));
+      return h("tr", open === undefined ? {} : { class: "choose", tabindex: 0, title: `by ${open}`, click: down,
+          keydown: (event: KeyboardEvent) => { if (event.key === "Enter") down(); } },
+        h("td", { class: "n" }, count(row.samples)), h("td", { class: "n" }, percent(row.share)),
+        h("td", {}, whisker(row.share, row.low, row.high, most)),
+        ...(page.is_time ? [h("td", { class: "n" }, short(row.cycles))] : []),
+        ...row.words.map((word) => h("td", { class: "name" }, word)));
+    };
+    place.replaceChildren(
+      h(
+        "table",
+        { id: "table-functions" },
+        h("thead", {}, h("tr", {}, ...["samples", "share"].map((n) => heading(n, true)),
+          h("th", { title: `low: ${page.words.low ?? ""}; high: ${page.words.high ?? ""}` }, "95 % interval"),
+          ...(page.is_time ? [heading("cycles", true)] : []), ...by.map((n) => heading(n, false)))),
+        h("tbody", {}, ...shown.slice(0, limit).map(line)),
+      ),
+      shown.length > limit
+        ? h("p", {}, h("button", { click: () => { limit *= 5; draw(); } }, `${shown.length - limit} more`))
+        : "",
+    );
+  }
+  const choice = h("select", { "aria-label": "Columns",
+    change: () => show([...levels.slice(0, -1), { by: choice.value.split(","), where: level().where }]) },
+    ...groupings.map((text) => h("option", { value: text }, text.replaceAll(",", ", "))));
+  const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter",
+    input: () => { words = search.value.toLowerCase(); draw(); } });
+  draw();
+  return {
+    element: h("section", { keydown: (event: KeyboardEvent) => {
+        if (event.key === "Escape" && levels.length > 1 && event.target !== search) show(levels.slice(0, -1));
+      } },
+      h("div", { class: "tools" }, h("label", {}, "by ", choice), search, note), crumbs, place),
+    goDown: (where: Where[]) => { levels = [top]; goDown(where); },
+  };
+}
