@@ -155,11 +155,14 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   if (input.witness == nullptr) thread.emplace(several);
   correlate::PlacingObserver& taker =
       thread ? static_cast<correlate::PlacingObserver&>(*thread) : several;
-  correlate::Placer placer(placing, samples, taker);
+  correlate::Placer placer(placing, samples, taker, input.witness);
   trace::OrderedStream stream = input.trace->Stream();
   while (const trace::Item* item = stream.Next()) {
+    if (input.witness != nullptr) {
+      input.witness->OnItem(*item);
+      XENOSCOPE_RETURN_IF_ERROR(input.witness->status());
+    }
     placer.Take(*item);
-    if (input.witness != nullptr) input.witness->OnItem(*item);
   }
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   if (thread) thread->Finish();

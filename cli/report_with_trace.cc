@@ -50,14 +50,18 @@ absl::Status WritePerfetto(const ProfileSource& source, const ProfileRequest& re
     file.open(path, std::ios::binary);
     if (!file.good()) return ErrnoError(errno, "cannot write {}", path);
   }
-  report::PerfettoWriter writer(out, source.symbols(), [&](std::string_view bytes) {
-    if (path.empty()) return WriteStdout(bytes);
+  report::PerfettoWriter writer(out, source.symbols(), [&](std::string_view bytes) -> absl::Status {
+    if (path.empty()) {
+      XENOSCOPE_ASSIGN_OR_RETURN(const bool wanted, WriteStdoutPiece(bytes));
+      return wanted ? absl::OkStatus() : absl::CancelledError("nobody reads it any more");
+    }
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
   });
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out, &writer));
-  XENOSCOPE_RETURN_IF_ERROR(writer.Finish());
-  if (path.empty()) return absl::OkStatus();
+  absl::Status written = source.Profile(request, out, &writer);
+  if (written.ok()) written = writer.Finish();
+  if (absl::IsCancelled(written)) return absl::OkStatus();
+  if (!written.ok() || path.empty()) return written;
   file.close();
   return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
 }

@@ -110,8 +110,13 @@ uint64_t PlacingCounts::Unplaced() const {
   return std::accumulate(unplaced.begin(), unplaced.end(), uint64_t{0});
 }
 
-Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer)
-    : options_(options), samples_(&samples), observer_(&observer), timeline_(*this) {
+Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer,
+               TimelineObserver* looking_on)
+    : options_(options),
+      samples_(&samples),
+      observer_(&observer),
+      looking_on_(looking_on),
+      timeline_(*this) {
   if (options_.by_subreason) {
     for (const trace::Event event : HandlerEvents()) {
       of_handlers_.at(static_cast<size_t>(event)) = true;
@@ -259,11 +264,21 @@ void Placer::AddPiece(uint32_t index, const Piece& piece) {
 }
 
 void Placer::OnState(const VcpuTrack& track, RunState before) {
+  if (looking_on_ != nullptr) looking_on_->OnState(track, before);
   if (options_.by_wakeup) Of(track.index).wakeup.OnState(track.state, before);
   if (options_.by_waiting) waiting_.OnState(track);
 }
 
+void Placer::OnExit(const ExitArc& arc) {
+  if (looking_on_ != nullptr) looking_on_->OnExit(arc);
+}
+
+void Placer::OnMark(const Mark& mark) {
+  if (looking_on_ != nullptr) looking_on_->OnMark(mark);
+}
+
 void Placer::OnSegment(const Segment& segment) {
+  if (looking_on_ != nullptr) looking_on_->OnSegment(segment);
   const Cycles sampled = segment.range.Intersect(options_.sampled).Length();
   if (sampled > 0 && !IsIdle(segment.vcpu)) {
     const bool nmi = segment.kind == SegmentKind::kExit && segment.first &&
@@ -290,6 +305,7 @@ void Placer::OnSegment(const Segment& segment) {
 }
 
 void Placer::OnRun(const RunInterval& interval) {
+  if (looking_on_ != nullptr) looking_on_->OnRun(interval);
   Vcpu& vcpu = Of(interval.vcpu_index);
   if (interval.state == RunState::kOffline) vcpu.stops.push_back(interval.range.begin);
   if (interval.state == RunState::kRunning && options_.sampled.Contains(interval.range.begin)) {

@@ -129,8 +129,10 @@ struct PlacingCounts {
 
 class Placer : private TimelineObserver {
  public:
-  // `samples` and `observer` must outlive the placer.
-  Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer);
+  // `samples`, `observer` and `looking_on`, which sees the placer's timeline, must outlive the
+  // placer.
+  Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer,
+         TimelineObserver* looking_on = nullptr);
 
   // Takes the next item of the trace; places the samples whose brackets have passed.
   void Take(const trace::Item& item);
@@ -166,9 +168,11 @@ class Placer : private TimelineObserver {
     TscRange when;
   };
 
-  bool WantsMarks() const override { return false; }
+  bool WantsMarks() const override { return looking_on_ != nullptr && looking_on_->WantsMarks(); }
   void OnSegment(const Segment& segment) override;
   void OnRun(const RunInterval& interval) override;
+  void OnExit(const ExitArc& arc) override;
+  void OnMark(const Mark& mark) override;
   void OnState(const VcpuTrack& track, RunState before) override;
 
   Vcpu& Of(uint32_t index);
@@ -211,6 +215,7 @@ class Placer : private TimelineObserver {
   PlacingOptions options_;
   SampleSource* samples_;
   PlacingObserver* observer_;
+  TimelineObserver* looking_on_;  // null: nobody
   Timeline timeline_;
   absl::Status fault_;
   absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;

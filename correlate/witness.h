@@ -1,18 +1,24 @@
-// Sees a profile in the making: each item of the trace and each sample as it is placed.
+// Sees a profile in the making: each item of the trace, what the timeline makes of it, and each
+// sample as it is placed.
 #pragma once
 
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "correlate/placing.h"
+#include "correlate/timeline.h"
 #include "trace/record.h"
 
 namespace xenoscope::correlate {
 
-class Witness : public PlacingObserver {
+class Witness : public PlacingObserver, public TimelineObserver {
  public:
-  // In the order of the trace. A sample comes after all items of its bracket, often long after.
+  // In the order of the trace, each before the timeline takes it. A sample comes after all items of
+  // its bracket, often long after.
   virtual void OnItem(const trace::Item& item) = 0;
+  // Why it wants no more of the trace; reading ends with this error.
+  virtual absl::Status status() const { return absl::OkStatus(); }
 };
 
 // Hands everything on to several, which outlive it.

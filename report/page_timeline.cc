@@ -32,16 +32,10 @@ char Part(float cycles, uint64_t bin) {
 
 }  // namespace
 
-PageTimeline::PageTimeline(const ProfileReport& report, Resolver& resolver)
-    : report_(report),
-      resolver_(resolver),
-      timeline_(static_cast<correlate::TimelineObserver&>(*this)) {}
-
 void PageTimeline::OnItem(const trace::Item& item) {
   if (!zero_ && item.kind == trace::ItemKind::kRecord) {
     zero_ = std::max(item.record.tsc, report_.sampled.begin);
   }
-  timeline_.Take(item);
   if (item.kind != trace::ItemKind::kLost || lost_.size() > 4 * kMostSamples) return;
   if (const auto shown = Shown({item.first_lost, item.record.tsc})) {
     pcpus_.try_emplace(item.record.pcpu.value);
@@ -190,7 +184,6 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
 }
 
 void PageTimeline::Finish() {
-  timeline_.Finish();
   // Coarser bins where there are many tracks.
   const auto bytes = [this] {
     return (length_ / bin_ + 1) * (vcpus_.size() * kDoings + pcpus_.size() * 3);

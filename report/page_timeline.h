@@ -18,18 +18,18 @@
 #include "base/sketch.h"
 #include "base/text_numbers.h"
 #include "base/tsc.h"
-#include "correlate/timeline.h"
 #include "correlate/witness.h"
 #include "report/profile_view.h"
 #include "report/time_bins.h"
 
 namespace xenoscope::report {
 
-class PageTimeline final : public correlate::Witness, private correlate::TimelineObserver {
+class PageTimeline final : public correlate::Witness {
  public:
   // Both outlive it; the report has vendor, names and sampled range, which is what is shown,
   // before the first item.
-  PageTimeline(const ProfileReport& report, Resolver& resolver);
+  PageTimeline(const ProfileReport& report, Resolver& resolver)
+      : report_(report), resolver_(resolver) {}
 
   void OnItem(const trace::Item& item) override;
   void OnPlaced(const correlate::PlacedSample& placed) override;
@@ -76,7 +76,6 @@ class PageTimeline final : public correlate::Witness, private correlate::Timelin
 
   const ProfileReport& report_;
   Resolver& resolver_;
-  correlate::Timeline timeline_;
   std::optional<Tsc> zero_;
   uint64_t length_ = 0;
   uint64_t bin_ = 1024;  // cycles

@@ -120,10 +120,7 @@ std::string MarkName(const Mark& mark) {
 }  // namespace
 
 PerfettoWriter::PerfettoWriter(const ProfileReport& report, Resolver& resolver, Sink sink)
-    : report_(report),
-      resolver_(resolver),
-      sink_(std::move(sink)),
-      timeline_(static_cast<correlate::TimelineObserver&>(*this)) {
+    : report_(report), resolver_(resolver), sink_(std::move(sink)) {
   std::string packet;
   Message<PacketField> message(packet);
   message.add_uint32(PacketField::kSequence, kSequenceNumber);
@@ -157,7 +154,7 @@ void PerfettoWriter::PutEvent(uint64_t track, Tsc at, int32_t type, F add) {
 
 void PerfettoWriter::OnItem(const trace::Item& item) {
   if (!zero_ && item.kind == trace::ItemKind::kRecord) zero_ = item.record.tsc;
-  timeline_.Take(item);
+  now_ = item.record.tsc;
   if (item.kind == trace::ItemKind::kLost) {
     KnowPcpu(item.record.pcpu);
     PutSlice(TrackNumber(Part::kPcpuLosses, item.record.pcpu.value),
@@ -204,7 +201,7 @@ void PerfettoWriter::OnState(const VcpuTrack& vcpu, RunState before) {
   const uint64_t track = TrackNumber(Part::kRunnable, 0);
   if (!counts_runnable_) PutRunnableTrack(track);
   runnable_ += change;
-  PutEvent(track, timeline_.now(), kCounter, [this](Message<EventField>& event) {
+  PutEvent(track, now_, kCounter, [this](Message<EventField>& event) {
     event.add_int64(EventField::kCounterValue, std::max<int64_t>(runnable_, 0));
   });
 }
@@ -442,7 +439,6 @@ void PerfettoWriter::Flush(size_t least) {
 }
 
 absl::Status PerfettoWriter::Finish() {
-  timeline_.Finish();
   for (uint32_t index = 0; index < vcpus_.size(); ++index) {
     if (vcpus_[index].known) PutBracket(index);
   }

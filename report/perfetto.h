@@ -24,13 +24,12 @@
 #include "base/resolver.h"
 #include "base/tsc.h"
 #include "correlate/stacks.h"
-#include "correlate/timeline.h"
 #include "correlate/witness.h"
 #include "report/profile_view.h"
 
 namespace xenoscope::report {
 
-class PerfettoWriter final : public correlate::Witness, private correlate::TimelineObserver {
+class PerfettoWriter final : public correlate::Witness {
  public:
   static constexpr uint32_t kPcpusPid = 99'999;
   static constexpr uint32_t kFirstPid = 100'000;
@@ -48,7 +47,9 @@ class PerfettoWriter final : public correlate::Witness, private correlate::Timel
   void OnUnplaced(const recording::Sample& /*sample*/, correlate::Remainder /*why*/) override {}
   void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
 
-  // Called once, at the end. Errors: the sink's first.
+  // The sink's first error.
+  absl::Status status() const override { return status_; }
+  // Called once, at the end. Errors: as status().
   absl::Status Finish();
 
  private:
@@ -103,7 +104,7 @@ class PerfettoWriter final : public correlate::Witness, private correlate::Timel
   Resolver& resolver_;
   Sink sink_;
   absl::Status status_;
-  correlate::Timeline timeline_;
+  Tsc now_;  // of the last item
   correlate::Stacks stacks_{/*by_address=*/true};
   std::optional<Tsc> zero_;
   std::string out_;
