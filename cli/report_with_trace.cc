@@ -34,6 +34,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   page["seconds"] = out.clock.Seconds(out.sampled.Length());
   page["is_time"] = out.is_time;
   page["report"] = report::ProfileJson(out, options.selection);
+  page["notes"] = report::PageNotes(out);
   page["domains"] = report::PageDomains(out, out.also);
   page["flame"] = report::PageFlame(out, out.also, kMostPageRows);
   if (out.traced) {

@@ -1,11 +1,14 @@
 #include "report/page.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "report/check_notes.h"
 #include "report/column_words.h"
 #include "report/table_json.h"
 #include "report/web_page.h"
@@ -63,6 +66,15 @@ ordered_json PageHead(const std::string& title, const std::vector<Dimension>& by
   ordered_json words = ordered_json::object();
   for (const ColumnWords& column : AllColumnWords()) words[column.key] = column.about;
   return {{"title", title}, {"by", std::move(columns)}, {"words", words}};
+}
+
+ordered_json PageNotes(const ProfileReport& report) {
+  ordered_json notes = CheckNotes(report);
+  for (const correlate::Unresolved& unresolved : report.result.unresolved) {
+    notes.push_back(fmt::format("{} samples without a function: {}",
+                                CellText(unresolved.samples, Unit::kCount), unresolved.why));
+  }
+  return notes;
 }
 
 ordered_json PageDomains(const ProfileReport& report, const correlate::ProfileResult& flame) {

@@ -19,6 +19,9 @@ absl::StatusOr<std::string> ToPage(const nlohmann::ordered_json& data);
 nlohmann::ordered_json PageHead(const std::string& title,
                                 const std::vector<correlate::Dimension>& by);
 
+// What its reader is to be careful about, a sentence each, beside changes and cautions.
+nlohmann::ordered_json PageNotes(const ProfileReport& report);
+
 // The domains' figures, each with its share by mode; `flame` is by domain and mode.
 nlohmann::ordered_json PageDomains(const ProfileReport& report,
                                    const correlate::ProfileResult& flame);

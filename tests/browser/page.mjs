@@ -57,6 +57,9 @@ async function wholeReport() {
     check(`domain ${row.domain}`, seen !== undefined && near(number(seen[2]), row.share * 100, 0.006), seen);
   }
   check("checks", (await cells(page, "#table-checks")).length === report.checks.length);
+  const notes = await page.$$eval("ul.notes li", (items) => items.map((item) => item.textContent));
+  const said = readFileSync(join(work, "small.txt"), "utf8").split("\n").map((line) => line.replace(/^note: /, ""));
+  check("notes", notes.length > 3 && notes.every((note) => said.includes(note)), notes);
   await shot("overview");
 
   // Flame graph: a search, a click, and back.

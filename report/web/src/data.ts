@@ -89,6 +89,8 @@ export interface Page {
   seconds: number;
   is_time: boolean;
   words: Record<string, string>;
+  /** How far samples and trace agree, and what has no name: as the text report says it. */
+  notes?: string[];
   report?: Report;
   domains?: (Figures & { name: string; domid: number; modes: Record<string, number> })[];
   flame?: Flame;

@@ -56,6 +56,7 @@ export function short(value: number): string {
 
 export function time(seconds: number): string {
   const size = Math.abs(seconds);
+  if (size === 0) return "0 s";
   if (size >= 1) return `${seconds.toFixed(3)} s`;
   if (size >= 1e-3) return `${(seconds * 1e3).toFixed(3)} ms`;
   if (size >= 1e-6) return `${(seconds * 1e6).toFixed(3)} µs`;

@@ -83,9 +83,9 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
     h("ul", { class: "notes" },
       ...kept.map(([what, n]) => h("li", {}, `${count(n)} ${what}`)),
       ...report.changes.map((change) => h("li", {}, `while recording, ${change}`)),
-      ...report.cautions.map((caution) => h("li", {}, caution)),
+      ...[...report.cautions, ...(page.notes ?? [])].map((note) => h("li", {}, note)),
       report.cycles.unsampled > 0 ? h("li", {}, `${short(report.cycles.unsampled)} cycles of these domains had no sample`) : null,
-      kept.length + report.changes.length + report.cautions.length === 0 && report.cycles.unsampled === 0 ? h("li", { class: "soft" }, "nothing") : null),
+      kept.length + report.changes.length + report.cautions.length + (page.notes ?? []).length === 0 && report.cycles.unsampled === 0 ? h("li", { class: "soft" }, "nothing") : null),
   );
 }
 

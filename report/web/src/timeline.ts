@@ -324,7 +324,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     all = tracks();
     picture.redraw();
   });
-  const legend: [string, string][] = [["guest", "in the guest"], ["exit", "in Xen, for an exit"], ["running", "running (PV)"], ["runnable", "waiting for a pCPU"], ["blocked", "blocked"], ["lost", "records lost"], ["line", "bracket: samples, instant unknown"]];
+  const legend: [string, string][] = [["guest", "in the guest"], ["exit", "in Xen, for an exit"], ["running", "running"], ["runnable", "waiting for a pCPU"], ["blocked", "blocked"], ["lost", "records lost"], ["line", "bracket: samples, instant unknown"]];
   return h("section", {},
     h("div", { class: "tools" }, h("button", { click: () => zoom(0.6) }, "Zoom in (+)"), h("button", { click: () => zoom(1.6) }, "Zoom out (−)"), h("button", { click: () => look(0, timeline.length) }, "All (0)"), shown),
     h("div", { class: "legend" }, ...legend.map(([name, text]) => h("span", {}, h("i", { style: `background:var(--${name})` }), text)),
