@@ -163,24 +163,36 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
   const auto shown = Shown(placed.when);
   if (found == index_.end() || !shown) return;
   const auto [begin, end] = *shown;
-  if (last_bracket_.size() <= found->second) last_bracket_.resize(size_t{found->second} + 1);
+  if (brackets_.size() <= found->second) brackets_.resize(size_t{found->second} + 1);
   // Samples of one bracket follow each other.
-  size_t& last = last_bracket_[found->second];
-  if (last > 0 && end - begin > 1 && samples_[last + 2] == Number(begin) &&
-      samples_[last + 3] == Number(end - begin)) {
-    ++samples_[last + 4];
+  Bracket& bracket = brackets_[found->second];
+  if (end - begin == 1 || bracket.range != placed.when) {
+    if (samples_.size() >= 6 * kMostSamples) ThinSamples();
+    bracket = {placed.when, {}};
+    if (sample_entries_++ % kept_samples_ == 0) bracket.entry = samples_.size();
+  } else if (bracket.entry) {
+    ++samples_[*bracket.entry + 5];
     return;
   }
-  if (samples_.size() >= 6 * kMostSamples) {
+  if (!bracket.entry) {
     ++samples_left_out_;
-    last = 0;
     return;
   }
-  last = samples_.size() + 1;
   const Function& function = resolver_.Describe(correlate::FunctionOf(placed, resolver_));
   samples_.insert(samples_.end(), {Number(found->second), static_cast<int64_t>(placed.sample->mode),
                                    texts_.Of(Printable(function.name)), Number(begin),
                                    Number(end - begin), int64_t{1}});
+}
+
+void PageTimeline::ThinSamples() {
+  std::vector<int64_t> kept;
+  for (size_t at = 0; at < samples_.size(); at += 12) {
+    kept.insert(kept.end(), &samples_[at], &samples_[at] + 6);
+    if (at + 6 < samples_.size()) samples_left_out_ += static_cast<uint64_t>(samples_[at + 11]);
+  }
+  samples_ = std::move(kept);
+  kept_samples_ *= 2;
+  for (Bracket& bracket : brackets_) bracket.entry.reset();
 }
 
 void PageTimeline::Finish() {
@@ -248,6 +260,7 @@ ordered_json PageTimeline::TimelineJson() {
           {"segments", segments_},
           {"samples", samples_},
           {"samples_left_out", samples_left_out_},
+          {"kept_samples", kept_samples_},
           {"lost", lost_},
           {"strings", texts_.all()}};
 }

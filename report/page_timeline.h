@@ -41,7 +41,7 @@ class PageTimeline final : public correlate::Witness {
   nlohmann::ordered_json TimelineJson();
   nlohmann::ordered_json ExitsJson() const;
 
-  // Lists are given up, or no longer added to, beyond this many entries.
+  // Lists are given up, thinned, or no longer added to, beyond this many entries.
   static constexpr size_t kMostRuns = 30'000;
   static constexpr size_t kMostSegments = 60'000;
   static constexpr size_t kMostSamples = 30'000;
@@ -61,6 +61,11 @@ class PageTimeline final : public correlate::Witness {
     std::vector<VcpuBin> bins;
   };
 
+  struct Bracket {
+    TscRange range;
+    std::optional<size_t> entry;  // where in samples_, if it is there
+  };
+
   void OnRun(const correlate::RunInterval& interval) override;
   void OnSegment(const correlate::Segment& segment) override;
   void OnExit(const correlate::ExitArc& arc) override;
@@ -73,6 +78,8 @@ class PageTimeline final : public correlate::Witness {
   void Halve();
   void AddToBins(Vcpu& vcpu, Doing doing, uint64_t begin, uint64_t end) const;
   void GiveUpExact();
+  // Leaves out every other one, and of those to come too.
+  void ThinSamples();
 
   const ProfileReport& report_;
   Resolver& resolver_;
@@ -86,7 +93,9 @@ class PageTimeline final : public correlate::Witness {
   std::vector<int64_t> runs_;
   std::vector<int64_t> segments_;
   std::vector<int64_t> samples_;
-  std::vector<size_t> last_bracket_;  // by vCPU: where in samples_, + 1
+  std::vector<Bracket> brackets_;  // by vCPU: the last one
+  uint64_t sample_entries_ = 0;
+  uint64_t kept_samples_ = 1;  // one of so many
   uint64_t samples_left_out_ = 0;
   std::vector<int64_t> lost_;
   TextNumbers texts_;

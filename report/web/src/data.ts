@@ -64,6 +64,8 @@ export interface Timeline {
   /** [vcpu, mode, function, begin, length, count]...; length 1: an instant. */
   samples: number[];
   samples_left_out: number;
+  /** One of so many is in the list. */
+  kept_samples: number;
   /** [pcpu, begin, length, records]... */
   lost: number[];
   strings: string[];

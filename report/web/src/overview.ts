@@ -52,7 +52,7 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
       card("time", time(page.seconds), report.event),
       card("Xen's share", percent(xen), "of the time of all domains"),
       card("losses", kept.length === 0 ? "none" : String(kept.length) + (kept.length === 1 ? " kind" : " kinds"), kept.length === 0 ? "every sample has its place" : "see below"),
-      card("samples against trace", report.checks.length === 0 ? "no trace" : disagree === 0 ? "agree ✓" : `${disagree} differ`, `${report.checks.length} domains checked`),
+      card("samples against trace", report.checks.length === 0 ? "no trace" : disagree === 0 ? "agree ✓" : `${disagree} differ`, `${report.checks.length} ${report.checks.length === 1 ? "domain" : "domains"} checked`),
     ),
     h("h2", {}, "Domains"),
     h("div", { class: "legend" }, ...["user", "kernel", "xen"].map((mode) => h("span", {}, h("i", { style: `background:var(--${mode})` }), mode === "xen" ? "Xen" : mode))),

@@ -1,7 +1,7 @@
 // vCPUs on pCPUs over time: what ran where, runstates, guest and exits, samples and their brackets.
 // Where the page has each interval, each is drawn; else the bins that the command has made of them.
 import { Page, Timeline } from "./data";
-import { Picture, colour, h, hideTip, percent, showTip, time } from "./dom";
+import { Picture, colour, count, h, hideTip, percent, showTip, time } from "./dom";
 
 const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
 const CAUSES = ["", "woken", "preempted", ""];
@@ -330,5 +330,6 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     h("div", { class: "legend" }, ...legend.map(([name, text]) => h("span", {}, h("i", { style: `background:var(--${name})` }), text)),
       ...domains.map((domain, i) => h("span", {}, h("i", { style: `background:${DOMAINS[i % DOMAINS.length]?.[0] ?? ""}` }), `pCPU: ${domain}`))),
     timeline.exact ? null : h("p", { class: "soft" }, `Too many intervals to hold each: bins of ${seconds(timeline.bin)}, a bar's height being the part of it. A report with --from and --to has each interval of that time.`),
+    timeline.kept_samples === 1 ? null : h("p", { class: "soft" }, `Too many samples to draw each: one of ${timeline.kept_samples} is, ${count(timeline.samples_left_out)} are not.`),
     canvas, chosen);
 }
