@@ -135,8 +135,8 @@ absl::Status Xentrace::Check() {
   return exit ? Died(*exit) : absl::OkStatus();
 }
 
-// A signal that finds xentrace writing breaks its write, and it gives up what it still had. So it is
-// to come while xentrace waits for Xen, as it does most of the time.
+// A signal that finds xentrace writing breaks its write, and it gives up what it still had. So it
+// is to come while xentrace waits for Xen, as it does most of the time.
 void Xentrace::WaitUntilIdle() {
   using std::chrono::steady_clock;
   const auto until = steady_clock::now() + std::chrono::milliseconds(kStopPatienceMs);

@@ -94,9 +94,9 @@ TEST(Diff, MatchesCallChainsAndFoldsThemWithBothFigures) {
     report.result.stacks = {{{FunctionId{1}, Mode::kUser, 0}, {FunctionId{0}, Mode::kUser, 0}}};
     return report;
   };
-  const Diff diff = DiffOfProfiles(chains({{"hash", 0.5}, {"copy", 0.25}, {"old", 0.25}}),
-                                   chains({{"copy", 0.3}, {"hash", 0.62}, {"new", 0.08}}),
-                                   DiffOf::kShare);
+  const Diff diff =
+      DiffOfProfiles(chains({{"hash", 0.5}, {"copy", 0.25}, {"old", 0.25}}),
+                     chains({{"copy", 0.3}, {"hash", 0.62}, {"new", 0.08}}), DiffOf::kShare);
   EXPECT_EQ(DiffFolded(diff, {}),
             "main;hash;old 250000 0\n"
             "main;hash;hash 500000 620000\n"
