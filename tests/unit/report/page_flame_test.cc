@@ -13,7 +13,6 @@
 namespace xenoscope::report {
 namespace {
 
-using correlate::Dimension;
 using nlohmann::ordered_json;
 using testing::ElementsAre;
 

@@ -88,8 +88,9 @@ TEST(Copier, WhenTooMuchWaitsTheRestStaysInThePipe) {
   Copier copier(from.out(), to.in(), "the file", kMost);
   fcntl(from.in(), F_SETFL, O_NONBLOCK);
   const std::string page(4096, 'x');
-  // What is on its way: waits, is being written, has been read and waits for room, is in pipes.
-  constexpr size_t kBound = kMost + 3 * kMostAtOnce + kPipes;
+  // What is on its way: waits, is being written (all that waited, in one piece), has been read and
+  // waits for room, is in pipes. What makes it wait comes on top of what may wait.
+  constexpr size_t kBound = 2 * (kMost + kMostAtOnce) + kMostAtOnce + kPipes;
   size_t taken = 0;
   pollfd room{from.in(), POLLOUT, 0};
   constexpr int kNoMoreMs = 200;  // how long it takes to find that there is no room decides nothing
