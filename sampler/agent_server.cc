@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <fstream>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -174,38 +175,26 @@ void Server::End() {
 void Server::SendFile(FileKind kind) {
   switch (kind) {
     case FileKind::kKallsyms:
-      SendText(kind, parts_.kallsyms);
+    case FileKind::kModules: {
+      std::ifstream file(kind == FileKind::kKallsyms ? parts_.kallsyms : parts_.modules);
+      Send(kind, file);
       return;
-    case FileKind::kModules:
-      SendText(kind, parts_.modules);
+    }
+    case FileKind::kVdso: {
+      const std::vector<std::byte> vdso = ReadVdso();
+      std::istringstream content{std::string(AsText(vdso))};
+      Send(kind, content);
       return;
-    case FileKind::kVdso:
-      SendContent(kind, ReadVdso());
-      return;
+    }
     case FileKind::kPerfMaps: {
-      const std::string maps = ReadPerfMaps(parts_.proc, parts_.tmp);
-      const Bytes bytes = AsBytes(maps);
-      SendContent(kind, {bytes.begin(), bytes.end()});
+      std::istringstream content(ReadPerfMaps(parts_.proc, parts_.tmp));
+      Send(kind, content);
       return;
     }
   }
 }
 
-void Server::SendContent(FileKind kind, const std::vector<std::byte>& content) {
-  FilePart part;
-  part.kind = kind;
-  for (size_t at = 0; !part.last; at += kPart) {
-    const auto begin = content.begin() + static_cast<std::ptrdiff_t>(std::min(at, content.size()));
-    const size_t size = std::min<size_t>(kPart, static_cast<size_t>(content.end() - begin));
-    part.content.assign(begin, begin + static_cast<std::ptrdiff_t>(size));
-    part.last = at + kPart >= content.size();
-    link_.Queue(part);
-    link_.Pump(0).IgnoreError();
-  }
-}
-
-void Server::SendText(FileKind kind, const std::string& path) {
-  std::ifstream file(path);
+void Server::Send(FileKind kind, std::istream& file) {
   if (!file) {
     link_.Queue(Failed{"cannot read the kernel's symbols"});
     return;

@@ -9,10 +9,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <istream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -55,9 +55,7 @@ class Server {
   void End();
   void QueueSamples();
   void SendFile(FileKind kind);
-  void SendContent(FileKind kind, const std::vector<std::byte>& content);
-  // A file that the kernel makes up.
-  void SendText(FileKind kind, const std::string& path);
+  void Send(FileKind kind, std::istream& file);
 
   Link link_;
   const ServerParts& parts_;

@@ -303,39 +303,48 @@ TEST_F(AgentTest, SamplesOfSeveralGuestsAreInTheOrderOfTimeThoughOneAnswersLate)
   EXPECT_TRUE(opened.source->Close().ok());
 }
 
-TEST_F(AgentTest, TheKernelsSymbolsAreInTheRecordingUnlessTheUserNamedOthers) {
+// What is in the recording beside samples.
+class AgentFilesTest : public AgentTest {
+ protected:
+  void TearDown() override {
+    source_.reset();  // the agent ends with it
+    AgentTest::TearDown();
+  }
+  void RecordAndSave() {
+    source_ = std::move(AgentSource::Open(request_, HonestGuest(), Now).source);
+    ASSERT_TRUE(source_ != nullptr);
+    Record(*source_, milliseconds(1));
+    auto writer = recording::Writer::Create(path_ + "/r.xeno");
+    ASSERT_TRUE(writer.ok());
+    writer_.emplace(*std::move(writer));
+    ASSERT_TRUE(source_->Save(*writer_, info_).ok());
+  }
+  std::unique_ptr<AgentSource> source_;
+  std::optional<recording::Writer> writer_;
+  recording::RecordingInfo info_;
+};
+
+TEST_F(AgentFilesTest, TheKernelsSymbolsAreInTheRecordingUnlessTheUserNamedOthers) {
   std::ofstream(path_ + "/perf-12.map") << "1000 20 run\n";
-  AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
-  ASSERT_TRUE(opened.source != nullptr);
-  Record(*opened.source, milliseconds(1));
-  const auto writer = recording::Writer::Create(path_ + "/r.xeno");
-  ASSERT_TRUE(writer.ok());
-  recording::RecordingInfo info;
-  ASSERT_TRUE(opened.source->Save(*writer, info).ok());
-  ASSERT_THAT(info.symbols, SizeIs(3));
-  EXPECT_EQ(info.symbols[0].path, "guests/3/kallsyms");
-  EXPECT_EQ(info.symbols[1].path, "guests/3/vdso");
-  EXPECT_EQ(info.symbols[2].path, "guests/3/perf-maps");
+  RecordAndSave();
+  ASSERT_THAT(info_.symbols, SizeIs(3));
+  EXPECT_EQ(info_.symbols[0].path, "guests/3/kallsyms");
+  EXPECT_EQ(info_.symbols[1].path, "guests/3/vdso");
+  EXPECT_EQ(info_.symbols[2].path, "guests/3/perf-maps");
   EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/guests/3/perf-maps"),
             std::string_view("# 12\n1000 20 run\n").size());
-  EXPECT_EQ(info.symbols[0].domain, DomainId{3});
+  EXPECT_EQ(info_.symbols[0].domain, DomainId{3});
   EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/guests/3/kallsyms"),
             std::filesystem::file_size(parts_.kallsyms));
-  EXPECT_THAT(opened.source->Afterwards(), ElementsAre(HasSubstr("symbols")));
-  ASSERT_TRUE(opened.source->Save(*writer, info).ok());
-  EXPECT_THAT(info.symbols, SizeIs(3));
+  EXPECT_THAT(source_->Afterwards(), ElementsAre(HasSubstr("symbols")));
+  ASSERT_TRUE(source_->Save(*writer_, info_).ok());
+  EXPECT_THAT(info_.symbols, SizeIs(3));
 }
 
-TEST_F(AgentTest, AnAgentOfAnEarlierVersionIsNotAskedForWhatItDoesNotKnow) {
+TEST_F(AgentFilesTest, AnAgentOfAnEarlierVersionIsNotAskedForWhatItDoesNotKnow) {
   parts_.hello.minor = 1;
-  AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
-  ASSERT_TRUE(opened.source != nullptr);
-  Record(*opened.source, milliseconds(1));
-  const auto writer = recording::Writer::Create(path_ + "/r.xeno");
-  ASSERT_TRUE(writer.ok());
-  recording::RecordingInfo info;
-  ASSERT_TRUE(opened.source->Save(*writer, info).ok());
-  EXPECT_THAT(info.symbols, SizeIs(1));
+  RecordAndSave();
+  EXPECT_THAT(info_.symbols, SizeIs(1));
 }
 
 TEST_F(AgentTest, AnAgentServesOneRecordingAfterTheOther) {
