@@ -67,21 +67,28 @@ std::vector<ExecutableMap> ReadMaps(std::string_view text) {
   return maps;
 }
 
-std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc) {
-  std::vector<RunningProcess> processes;
+std::vector<ExecutableMap> MapsOf(const std::string& path) {
+  // A process that ends while it is read gives an error, which this operator takes for the end.
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return ReadMaps(text.str());
+}
+
+void ForEachProcess(const std::string& proc,
+                    absl::FunctionRef<void(uint32_t, const std::string&)> visit) {
   std::error_code error;
   for (fs::directory_iterator at(proc, error), end; !error && at != end; at.increment(error)) {
-    RunningProcess process;
-    if (!absl::SimpleAtoi(at->path().filename().string(), &process.pid)) continue;
-    const auto name = ReadSmallFile((at->path() / "comm").string());
-    if (!name) continue;
-    process.name = *name;
-    // A process that ends while it is read gives an error, which this operator takes for the end.
-    std::ostringstream text;
-    text << std::ifstream(at->path() / "maps").rdbuf();
-    process.maps = ReadMaps(text.str());
-    processes.push_back(std::move(process));
+    uint32_t pid = 0;
+    if (absl::SimpleAtoi(at->path().filename().string(), &pid)) visit(pid, at->path().string());
   }
+}
+
+std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc) {
+  std::vector<RunningProcess> processes;
+  ForEachProcess(proc, [&](uint32_t pid, const std::string& directory) {
+    const auto name = ReadSmallFile(directory + "/comm");
+    if (name) processes.push_back({pid, *name, MapsOf(directory + "/maps")});
+  });
   return processes;
 }
 

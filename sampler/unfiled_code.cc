@@ -11,9 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -95,9 +93,7 @@ void AddFile(const std::string& path, std::optional<uid_t> owner, uint32_t pid, 
 std::vector<std::byte> ReadVdso() {
   const Address begin = getauxval(AT_SYSINFO_EHDR);
   if (begin == 0) return {};
-  std::ostringstream text;
-  text << std::ifstream("/proc/self/maps").rdbuf();
-  for (const ExecutableMap& map : ReadMaps(text.str())) {
+  for (const ExecutableMap& map : MapsOf("/proc/self/maps")) {
     if (map.begin != begin) continue;
     std::vector<std::byte> content(map.end - map.begin);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives its address as a number
@@ -110,20 +106,16 @@ std::vector<std::byte> ReadVdso() {
 std::string ReadPerfMaps(const std::string& proc, const std::string& tmp, size_t most_bytes) {
   std::string maps;
   bool cut = false;
-  std::error_code error;
   std::vector<uint32_t> there;
-  for (fs::directory_iterator at(proc, error), end; !error && at != end; at.increment(error)) {
-    uint32_t pid = 0;
-    if (!absl::SimpleAtoi(at->path().filename().string(), &pid)) continue;
-    const std::string process = at->path().string();
+  ForEachProcess(proc, [&](uint32_t pid, const std::string& process) {
     const auto owner = OwnerOf(process);
-    if (!owner) continue;  // it has just ended
+    if (!owner) return;  // it has just ended
     there.push_back(pid);
     AddFile(fmt::format("{}/root/tmp/perf-{}.map", process, NumberInNamespace(process, pid)), owner,
             pid, most_bytes, maps, cut);
-  }
+  });
   std::ranges::sort(there);
-  error.clear();
+  std::error_code error;
   for (fs::directory_iterator at(tmp, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
     absl::string_view number = name;
