@@ -69,6 +69,15 @@ std::vector<std::string> CheckNotes(const ProfileReport& report) {
   return notes;
 }
 
+std::vector<std::string> UnresolvedNotes(const ProfileReport& report) {
+  std::vector<std::string> notes;
+  for (const correlate::Unresolved& unresolved : report.result.unresolved) {
+    notes.push_back(fmt::format("{} samples without a function: {}",
+                                CellText(unresolved.samples, Unit::kCount), unresolved.why));
+  }
+  return notes;
+}
+
 ordered_json DomainChecksJson(const ProfileReport& report) {
   ordered_json checks = ordered_json::array();
   for (const DomainCheck& check : report.result.checks) {

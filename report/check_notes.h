@@ -13,6 +13,9 @@ namespace xenoscope::report {
 // Nothing where samples and trace agree.
 std::vector<std::string> CheckNotes(const ProfileReport& report);
 
+// Why samples have no function, a sentence a reason.
+std::vector<std::string> UnresolvedNotes(const ProfileReport& report);
+
 nlohmann::ordered_json DomainChecksJson(const ProfileReport& report);
 nlohmann::ordered_json PlacingChecksJson(const ProfileReport& report);
 

@@ -70,10 +70,7 @@ ordered_json PageHead(const std::string& title, const std::vector<Dimension>& by
 
 ordered_json PageNotes(const ProfileReport& report) {
   ordered_json notes = CheckNotes(report);
-  for (const correlate::Unresolved& unresolved : report.result.unresolved) {
-    notes.push_back(fmt::format("{} samples without a function: {}",
-                                CellText(unresolved.samples, Unit::kCount), unresolved.why));
-  }
+  for (std::string& note : UnresolvedNotes(report)) notes.push_back(std::move(note));
   return notes;
 }
 

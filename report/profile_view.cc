@@ -294,10 +294,7 @@ std::string Foot(const ProfileReport& report) {
                        CellText(result.unsampled_cycles, Unit::kCycles),
                        Percent(result.unsampled_cycles / result.cycles));
   }
-  for (const correlate::Unresolved& unresolved : result.unresolved) {
-    out += fmt::format("{} samples without a function: {}\n",
-                       CellText(unresolved.samples, Unit::kCount), unresolved.why);
-  }
+  for (const std::string& note : UnresolvedNotes(report)) out += note + "\n";
   for (const std::string& note : CheckNotes(report)) out += fmt::format("note: {}\n", note);
   for (const std::string& change : report.changes) {
     out += fmt::format("while recording, {}\n", change);
