@@ -104,6 +104,13 @@ void Influence::Conclude() {
     }
   }
   Factor(information_, n);
+  spread_.assign(n, 0);
+  unknown_.assign(n, 0);
+  for (size_t i = 0; i < n; ++i) {
+    const double others = 1 - signs_[i] * signs_[i];
+    if (others <= 0 || expected_[i] == 0) continue;
+    spread_[i] = std::sqrt((1 + kConcentration) / lengths_[i]) / samples / std::sqrt(others);
+  }
 }
 
 void Influence::Weigh(std::span<double> weights) {
@@ -112,17 +119,14 @@ void Influence::Weigh(std::span<double> weights) {
   const size_t n = weights.size();
   const auto samples = static_cast<double>(samples_);
   // What no sample tells is spread over all, with random signs that sum to nothing.
-  std::vector<double> unknown(n);
   double mean = 0;
   for (size_t i = 0; i < n; ++i) {
-    const double others = 1 - signs_[i] * signs_[i];
-    if (others <= 0 || expected_[i] == 0) continue;
-    const double sign = (Sign(sample, i) - signs_[i]) / std::sqrt(others);
-    unknown[i] = std::sqrt((1 + kConcentration) / lengths_[i]) / samples * sign;
-    mean += unknown[i] * expected_[i] / samples;
+    if (spread_[i] == 0) continue;
+    unknown_[i] = spread_[i] * (Sign(sample, i) - signs_[i]);
+    mean += unknown_[i] * expected_[i] / samples;
   }
   for (size_t i = 0; i < n; ++i) {
-    if (expected_[i] > 0) weights[i] = weights[i] / expected_[i] + unknown[i] - mean;
+    if (expected_[i] > 0) weights[i] = weights[i] / expected_[i] + unknown_[i] - mean;
   }
   Solve(information_, weights);
 }

@@ -31,6 +31,8 @@ class Influence {
   std::vector<double> lengths_;      // by part, sums of weights
   std::vector<double> expected_;     // likewise
   std::vector<double> signs_;        // likewise: means of random signs
+  std::vector<double> spread_;       // likewise: of what no sample tells; 0: nothing to spread
+  std::vector<double> unknown_;      // of the sample at hand, by part
   std::vector<double> information_;  // a square: sums of products of weights; then its factor
   uint64_t samples_ = 0;             // that were added
   uint64_t weighed_ = 0;
