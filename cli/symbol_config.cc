@@ -55,11 +55,10 @@ absl::StatusOr<SymbolOptions> ReadSymbolConfig(const std::string& path) {
         first == std::string::npos || line[first] == '#') {
       continue;
     }
-    if (line.find('=') == std::string::npos) {
-      return InvalidError("{}: it wants OPTION = \"VALUE\"", where);
+    std::vector<CLI::ConfigItem> items;
+    if (std::istringstream one(line); line.find('=') != std::string::npos) {
+      items = LineReader().from_config(one);
     }
-    std::istringstream one(line);
-    const std::vector<CLI::ConfigItem> items = LineReader().from_config(one);
     if (items.empty()) return InvalidError("{}: it wants OPTION = \"VALUE\"", where);
     for (const CLI::ConfigItem& item : items) {
       if (const absl::Status status = Take(item, options); !status.ok()) {

@@ -15,6 +15,9 @@
 namespace xenoscope::report {
 namespace {
 
+// Of a sample's entry in the page: vCPU, mode, function, begin, length, how many.
+constexpr size_t kSampleWords = 6;
+
 using correlate::ExitArc;
 using correlate::PlacedSample;
 using correlate::RunInterval;
@@ -167,11 +170,11 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
   // Samples of one bracket follow each other.
   Bracket& bracket = brackets_[found->second];
   if (end - begin == 1 || bracket.range != placed.when) {
-    if (samples_.size() >= 6 * kMostSamples) ThinSamples();
+    if (samples_.size() >= kSampleWords * kMostSamples) ThinSamples();
     bracket = {placed.when, {}};
     if (sample_entries_++ % kept_samples_ == 0) bracket.entry = samples_.size();
   } else if (bracket.entry) {
-    ++samples_[*bracket.entry + 5];
+    ++samples_[*bracket.entry + kSampleWords - 1];
     return;
   }
   if (!bracket.entry) {
@@ -186,9 +189,12 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
 
 void PageTimeline::ThinSamples() {
   std::vector<int64_t> kept;
-  for (size_t at = 0; at < samples_.size(); at += 12) {
-    kept.insert(kept.end(), &samples_[at], &samples_[at] + 6);
-    if (at + 6 < samples_.size()) samples_left_out_ += static_cast<uint64_t>(samples_[at + 11]);
+  for (size_t at = 0; at < samples_.size(); at += kSampleWords) {
+    if (at / kSampleWords % 2 == 0) {
+      kept.insert(kept.end(), &samples_[at], &samples_[at] + kSampleWords);
+    } else {
+      samples_left_out_ += static_cast<uint64_t>(samples_[at + kSampleWords - 1]);
+    }
   }
   samples_ = std::move(kept);
   kept_samples_ *= 2;
@@ -218,7 +224,7 @@ ordered_json PageTimeline::TimelineJson() {
   };
   renumber(runs_, 6);
   renumber(segments_, 5);
-  renumber(samples_, 6);
+  renumber(samples_, kSampleWords);
 
   ordered_json vcpus = ordered_json::array();
   ordered_json vcpu_bins = ordered_json::array();
