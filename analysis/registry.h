@@ -17,6 +17,7 @@ std::unique_ptr<Analysis> MakeIrqs();
 std::unique_ptr<Analysis> MakeDomainStates();
 std::unique_ptr<Analysis> MakeRunstates();
 std::unique_ptr<Analysis> MakePreemptions();
+std::unique_ptr<Analysis> MakeHazards();
 std::unique_ptr<Analysis> MakeAffinity();
 std::unique_ptr<Analysis> MakeExits();
 std::unique_ptr<Analysis> MakeGuestInterrupts();
@@ -33,6 +34,7 @@ inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
   all.push_back(MakeMemory());
   all.push_back(MakeRunstates());
   all.push_back(MakePreemptions());
+  all.push_back(MakeHazards());
   all.push_back(MakeAffinity());
   all.push_back(MakeScheduler());
   all.push_back(MakeExits());
