@@ -1,8 +1,10 @@
 // Makes a recording with many samples for a trace that stretch_trace has made of another's:
 // stretch_recording IN TRACE OUT COPIES STEP SAMPLES
 // Repeats the samples of IN, which are of one source that is drained, as the trace was repeated:
-// COPIES times, STEP cycles apart. Within each drain they are repeated until there are at least
-// SAMPLES of them. OUT has TRACE as a hard link.
+// COPIES times, STEP cycles apart. In each drain so many are added that there are at least SAMPLES
+// of them: for each sample those that follow it in the same mode of its vCPU, so that they are in
+// as many functions as so many samples of that time would be. Only an HVM guest's own are repeated,
+// since their addresses are those of VM exits nearby. OUT has TRACE as a hard link.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -11,9 +13,12 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -57,6 +62,19 @@ std::vector<Drain> DrainsOf(SampleStream stream, uint64_t& samples) {
   return drains;
 }
 
+// What samples of each vCPU and mode are in, in their order.
+using Followers = std::map<std::pair<VcpuRef, uint8_t>, std::vector<Entry>>;
+
+Followers FollowersOf(const std::vector<Drain>& drains) {
+  Followers followers;
+  for (const Drain& drain : drains) {
+    for (const Entry& entry : drain.entries) {
+      followers[{drain.vcpu, entry.mode}].push_back(entry);
+    }
+  }
+  return followers;
+}
+
 absl::Status Stretch(const Stretching& to) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Recording in, Recording::Open(to.in));
   if (in.info().sources.size() != 1) return InvalidError("{}: expected one source", to.in);
@@ -82,11 +100,25 @@ absl::Status Stretch(const Stretching& to) {
   const std::string path =
       fs::path(to.out) / "samples" / (in.info().sources.front().name + ".samples");
   XENOSCOPE_ASSIGN_OR_RETURN(SampleWriter writer, SampleWriter::Create(path));
+  const Followers followers = FollowersOf(drains);
+  std::set<DomainId> hvm;
+  for (const DomainInfo& domain : in.info().domains) {
+    if (domain.type != DomainType::kPv) hvm.insert(domain.id);
+  }
   for (uint64_t copy = 0; copy < to.copies; ++copy) {
+    std::map<std::pair<VcpuRef, uint8_t>, size_t> places;  // of followers
     for (const Drain& drain : drains) {
       const Cycles later = copy * to.step;
       std::vector<Entry> entries;
-      for (const Entry& entry : drain.entries) entries.insert(entries.end(), times, entry);
+      for (const Entry& entry : drain.entries) {
+        const std::vector<Entry>& all = followers.at({drain.vcpu, entry.mode});
+        const size_t own = places[{drain.vcpu, entry.mode}]++;
+        const bool moves =
+            entry.mode == static_cast<uint8_t>(Mode::kXen) || !hvm.contains(drain.vcpu.domain);
+        for (size_t i = 0; i < times; ++i) {
+          entries.push_back(all[moves ? (own + i) % all.size() : own]);
+        }
+      }
       writer.Append(drain.vcpu,
                     {drain.when.begin + later, drain.when.begin + later, drain.when.end + later},
                     entries);
