@@ -21,6 +21,18 @@ std::optional<Sample> SampleReader::Next() {
   }
 }
 
+std::optional<TscRange> SampleReader::NextBracket() {
+  while (!entries_.empty() || NextChunk()) {
+    if (entries_.empty()) continue;
+    if (!HoldsItems(chunk_.kind)) {
+      entries_ = {};
+      return TscRange{Tsc{chunk_.previous_before}, Tsc{chunk_.after}};
+    }
+    if (const std::optional<Sample> sample = NextTimed()) return sample->when;
+  }
+  return std::nullopt;
+}
+
 bool SampleReader::NextChunk() {
   if (items_left_ > 0) Invalid(items_left_, 0);  // fewer than its header said
   items_left_ = 0;

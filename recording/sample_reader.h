@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/tsc.h"
 #include "recording/chunk_reader.h"
 #include "recording/sample.h"
 #include "recording/sample_format.h"
@@ -27,6 +28,10 @@ class SampleReader {
 
   // The next sample, or nothing at the end.
   std::optional<Sample> Next();
+
+  // When the next samples were taken, of whichever event: those of a drain of one buffer together.
+  // Instead of Next, for a survey; nothing at the end.
+  std::optional<TscRange> NextBracket();
 
   // Complete once Next has returned nothing.
   const SampleDamage& damage() const { return chunks_.damage(); }
