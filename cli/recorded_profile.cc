@@ -49,18 +49,24 @@ class SamplesWithin final : public correlate::SampleSource {
   uint64_t outside_ = 0;
 };
 
-// What one pass over the samples tells of them.
+// When samples were taken.
 struct Brackets {
   TscRange all{Tsc{std::numeric_limits<uint64_t>::max()}, Tsc{0}};
   Cycles longest = 0;
+
+  void Add(TscRange when) {
+    all.begin = std::min(all.begin, when.begin);
+    all.end = std::max(all.end, when.end);
+    longest = std::max(longest, when.Length());
+  }
 };
 
-Brackets Survey(correlate::SampleSource& samples) {
+absl::StatusOr<Brackets> Survey(const Recording& recording, const SampleSelection& selection) {
   Brackets brackets;
-  while (const std::optional<Sample> sample = samples.Next()) {
-    brackets.all.begin = std::min(brackets.all.begin, sample->when.begin);
-    brackets.all.end = std::max(brackets.all.end, sample->when.end);
-    brackets.longest = std::max(brackets.longest, sample->when.Length());
+  for (size_t i = 0; i < recording.info().sources.size(); ++i) {
+    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
+    if (i < selection.passed_over.size()) stream.reader.PassOver(selection.passed_over[i]);
+    while (const auto when = stream.reader.NextBracket()) brackets.Add(*when);
   }
   return brackets;
 }
@@ -113,6 +119,7 @@ correlate::SharpenOptions SharpeningFor(const std::vector<Dimension>& by) {
   sharpening.by_process = Has(by, Dimension::kProcess);
   sharpening.by_pcpu = Has(by, Dimension::kPcpu);
   sharpening.by_placing = Has(by, Dimension::kPlacing) && Has(by, Dimension::kExit);
+  sharpening.each_sample = Has(by, Dimension::kStack);
   return sharpening;
 }
 
@@ -146,7 +153,9 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   if (dialect.vendor == trace::Vendor::kSvm && dialect.before_version > kFirstStale) {
     placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
   }
-  correlate::Sharpener sharpener(SharpeningFor(out.by), *input.resolver, observer);
+  correlate::SharpenOptions sharpening = SharpeningFor(out.by);
+  if (input.witness != nullptr) sharpening.each_sample = true;
+  correlate::Sharpener sharpener(sharpening, *input.resolver, observer);
   correlate::Sharpener also_sharpener(SharpeningFor(out.also_by), *input.resolver, also);
   correlate::Several several({&sharpener});
   if (both) several.Add(&also_sharpener);
@@ -229,8 +238,6 @@ absl::Status ProfileRecorded(const ProfileInput& input, const Recording& recordi
                              const SampleSelection& selection, const RecordedProcesses& processes,
                              report::ProfileReport& out) {
   const RecordingInfo& info = recording.info();
-  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples survey,
-                             RecordedSamples::Open(recording, selection, nullptr));
   XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
                              RecordedSamples::Open(recording, selection, &processes));
   const recording::EventInfo& event = info.events[selection.event];
@@ -244,7 +251,7 @@ absl::Status ProfileRecorded(const ProfileInput& input, const Recording& recordi
   for (const recording::StreamInfo& stream : info.streams) {
     out.lost_in_buffers += stream.logged.lost;
   }
-  const Brackets brackets = Survey(survey);
+  XENOSCOPE_ASSIGN_OR_RETURN(const Brackets brackets, Survey(recording, selection));
   out.sampled = info.started < info.stopped ? TscRange{info.started, info.stopped} : brackets.all;
   out.sampled = out.sampled.Intersect(input.within);
   ProfileInput placed = input;
@@ -259,7 +266,8 @@ absl::Status ProfileTrace(const ProfileInput& input, report::ProfileReport& out)
   correlate::ExitSamples survey(*input.trace, input.dialect.vendor);
   correlate::ExitSamples samples(*input.trace, input.dialect.vendor);
   out.event = "the trace: VM exits by interrupts of the host";
-  const Brackets brackets = Survey(survey);
+  Brackets brackets;
+  while (const std::optional<Sample> sample = survey.Next()) brackets.Add(sample->when);
   out.sampled = survey.traced().Intersect(input.within);
   out.cautions.emplace_back(
       "samples are the addresses at which an interrupt of the host or an NMI took an HVM guest "

@@ -4,13 +4,13 @@
 
 namespace xenoscope::correlate {
 
-std::deque<Piece>::const_iterator PieceWindow::FirstEndingAfter(Tsc t) const {
+Window<Piece>::Iterator PieceWindow::FirstEndingAfter(Tsc t) const {
   return std::partition_point(pieces_.begin(), pieces_.end(),
                               [t](const Piece& piece) { return piece.range.end <= t; });
 }
 
 void PieceWindow::DropBefore(Tsc t) {
-  while (!pieces_.empty() && pieces_.front().range.end <= t) pieces_.pop_front();
+  pieces_.ForgetWhile([t](const Piece& piece) { return piece.range.end <= t; });
 }
 
 const Piece* PieceWindow::At(Tsc t) const {

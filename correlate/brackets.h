@@ -2,14 +2,13 @@
 // was doing, for as far back as the longest bracket reaches.
 #pragma once
 
-#include <deque>
-#include <optional>
-#include <vector>
+#include <cstddef>
 
 #include "base/ids.h"
 #include "base/mode.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
+#include "correlate/window.h"
 
 namespace xenoscope::correlate {
 
@@ -27,7 +26,7 @@ struct Piece {
 class PieceWindow {
  public:
   // `piece` begins where the last one ended, or later. O(1).
-  void Add(const Piece& piece) { pieces_.push_back(piece); }
+  void Add(const Piece& piece) { pieces_.Add(piece); }
   // Forgets pieces that end at or before `t`. O(1) a piece.
   void DropBefore(Tsc t);
   // Calls visit(piece, part) for each piece that shares a part with `range`.
@@ -41,9 +40,9 @@ class PieceWindow {
   size_t size() const { return pieces_.size(); }
 
  private:
-  std::deque<Piece>::const_iterator FirstEndingAfter(Tsc t) const;
+  Window<Piece>::Iterator FirstEndingAfter(Tsc t) const;
 
-  std::deque<Piece> pieces_;
+  Window<Piece> pieces_;
 };
 
 // Whether a sample of this mode can have been taken in this context: guest code runs between

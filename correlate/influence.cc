@@ -50,33 +50,45 @@ constexpr uint64_t RandomBits(uint64_t number) {
 
 }  // namespace
 
-double Influence::Sign(uint64_t sample, size_t part) {
-  return (RandomBits(sample << 16 | part / 64) >> part % 64 & 1) != 0 ? 1 : -1;
+double Influence::Sign(uint64_t group, size_t part) {
+  return (RandomBits(group << 16 | part / 64) >> part % 64 & 1) != 0 ? 1 : -1;
 }
 
 void Influence::Begin(size_t parts) {
   lengths_.assign(parts, 0);
   expected_.assign(parts, 0);
   signs_.assign(parts, 0);
+  crossed_.assign(parts, 0);
   information_.assign(parts * parts, 0);
   samples_ = 0;
+  squares_ = 0;
+  added_ = 0;
   weighed_ = 0;
   open_ = false;
 }
 
-void Influence::Add(std::span<const double> lengths, std::span<const double> expected) {
+void Influence::Add(std::span<const double> lengths, std::span<const double> expected,
+                    uint64_t count) {
   const size_t n = expected_.size();
+  const auto times = static_cast<double>(count);
+  const double root = std::sqrt(times);
   size_t places = 0;
   for (size_t i = 0; i < n; ++i) {
-    signs_[i] += Sign(samples_, i);
+    // The signs of so many samples sum to about so much. They share one, so that it is taken once.
+    const double sign = Sign(added_, i) * root;
+    signs_[i] += sign;
+    crossed_[i] += sign * times;
     if (expected[i] == 0) continue;
     ++places;
-    lengths_[i] += lengths[i];
-    expected_[i] += expected[i];
-    for (size_t j = 0; j < n; ++j) information_[i * n + j] += expected[i] * expected[j];
+    lengths_[i] += times * lengths[i];
+    expected_[i] += times * expected[i];
+    const double weight = times * expected[i];
+    for (size_t j = 0; j < n; ++j) information_[i * n + j] += weight * expected[j];
   }
   open_ = open_ || places > 1;
-  ++samples_;
+  samples_ += count;
+  squares_ += times * times;
+  ++added_;
 }
 
 void Influence::Conclude() {
@@ -84,6 +96,7 @@ void Influence::Conclude() {
   const size_t n = expected_.size();
   const auto samples = static_cast<double>(samples_);
   for (double& sum : signs_) sum /= samples;
+  for (double& sum : crossed_) sum /= samples;
   double spread = 0;
   for (size_t i = 0; i < n; ++i) {
     if (expected_[i] > 0) spread += expected_[i] * expected_[i] / lengths_[i] / samples;
@@ -107,22 +120,25 @@ void Influence::Conclude() {
   spread_.assign(n, 0);
   unknown_.assign(n, 0);
   for (size_t i = 0; i < n; ++i) {
-    const double others = 1 - signs_[i] * signs_[i];
+    // The mean square of what samples that came together have in sum, a sample.
+    const double mean = signs_[i];
+    const double others = 1 - 2 * mean * crossed_[i] + mean * mean * squares_ / samples;
     if (others <= 0 || expected_[i] == 0) continue;
     spread_[i] = std::sqrt((1 + kConcentration) / lengths_[i]) / samples / std::sqrt(others);
   }
 }
 
-void Influence::Weigh(std::span<double> weights) {
-  const uint64_t sample = weighed_++;
+void Influence::Weigh(std::span<double> weights, uint64_t count) {
+  const uint64_t group = weighed_++;
   if (!open_) return;
   const size_t n = weights.size();
   const auto samples = static_cast<double>(samples_);
+  const double root = std::sqrt(static_cast<double>(count));
   // What no sample tells is spread over all, with random signs that sum to nothing.
   double mean = 0;
   for (size_t i = 0; i < n; ++i) {
     if (spread_[i] == 0) continue;
-    unknown_[i] = spread_[i] * (Sign(sample, i) - signs_[i]);
+    unknown_[i] = spread_[i] * (Sign(group, i) / root - signs_[i]);
     mean += unknown_[i] * expected_[i] / samples;
   }
   for (size_t i = 0; i < n; ++i) {

@@ -33,12 +33,6 @@ void AddWeight(std::vector<Place>& places, const Place& place) {
   places.push_back(place);
 }
 
-void Normalise(std::vector<Place>& places) {
-  const double sum = std::accumulate(places.begin(), places.end(), 0.0,
-                                     [](double a, const Place& b) { return a + b.weight; });
-  for (Place& place : places) place.weight /= sum;
-}
-
 // Whether samples in such pieces can have known instants: those of NMI exits, and others.
 bool HasInstants(ContextKind kind) {
   return kind == ContextKind::kGuest || kind == ContextKind::kRunning;
@@ -50,6 +44,11 @@ Context GuestBefore(const ExitMark& exit) {
   context.waiting = exit.context.waiting;
   context.wakeup = exit.context.wakeup;
   return context;
+}
+
+Window<ExitMark>::Iterator FirstSince(const Window<ExitMark>& exits, Tsc t) {
+  return std::partition_point(exits.begin(), exits.end(),
+                              [t](const ExitMark& mark) { return mark.tsc < t; });
 }
 
 Place Surely(const Piece& piece) { return {piece.context, piece.context, piece.pcpu, 1}; }
@@ -201,7 +200,7 @@ void Placer::NoteExit(const VcpuTrack& track) {
   mark.has_previous = vcpu.last_exit_known;
   mark.previous_reason = vcpu.last_reason;
   mark.previous_rip = vcpu.last_rip;
-  vcpu.exits.push_back(mark);
+  vcpu.exits.Add(mark);
   vcpu.last_exit_known = true;
   vcpu.last_reason = mark.reason;
   vcpu.last_rip = mark.rip;
@@ -255,12 +254,23 @@ Context Placer::ContextIn(const Vcpu& vcpu, SegmentKind kind, bool nested, uint3
 
 void Placer::AddPiece(uint32_t index, const Piece& piece) {
   const Cycles sampled = piece.range.Intersect(options_.sampled).Length();
-  if (sampled > 0 && !IsIdle(piece.vcpu)) {
-    observer_->OnTraced(piece.vcpu, piece.context, sampled);
-  }
-  Of(index).pieces.Add(piece);
+  Vcpu& vcpu = Of(index);
+  if (sampled > 0 && !IsIdle(piece.vcpu)) AddTraced(vcpu, piece, sampled);
+  vcpu.pieces.Add(piece);
   if (piece.pcpu.value >= pcpus_.size()) pcpus_.resize(piece.pcpu.value + 1);
   pcpus_[piece.pcpu.value].Add(piece);
+}
+
+void Placer::AddTraced(Vcpu& vcpu, const Piece& piece, Cycles cycles) {
+  const Context& context = piece.context;
+  const uint64_t mixed = context.reason + 7 * static_cast<uint64_t>(context.kind) + context.number +
+                         context.waiting + context.wakeup;
+  Traced& traced = vcpu.traced.at(mixed % vcpu.traced.size());
+  if (traced.context != context) {
+    if (traced.cycles > 0) observer_->OnTraced(piece.vcpu, traced.context, traced.cycles);
+    traced = {context, 0};
+  }
+  traced.cycles += cycles;
 }
 
 void Placer::OnState(const VcpuTrack& track, RunState before) {
@@ -307,7 +317,7 @@ void Placer::OnSegment(const Segment& segment) {
 void Placer::OnRun(const RunInterval& interval) {
   if (looking_on_ != nullptr) looking_on_->OnRun(interval);
   Vcpu& vcpu = Of(interval.vcpu_index);
-  if (interval.state == RunState::kOffline) vcpu.stops.push_back(interval.range.begin);
+  if (interval.state == RunState::kOffline) vcpu.stops.Add(interval.range.begin);
   if (interval.state == RunState::kRunning && options_.sampled.Contains(interval.range.begin)) {
     checks_.AddTurn(interval.vcpu_index, interval.vcpu, interval.range.Length());
   }
@@ -483,10 +493,12 @@ std::vector<const ExitMark*> Placer::FindTwins(Vcpu& vcpu) const {
   }
   std::vector<const ExitMark*> marks;
   std::vector<ExitMark> exits;
-  for (const ExitMark& mark : vcpu.exits) {
-    if (!mark.nmi || mark.tsc < vcpu.twins_until || !bracket.Contains(mark.tsc)) continue;
-    marks.push_back(&mark);
-    exits.push_back(mark);
+  const Tsc from = std::max(bracket.begin, vcpu.twins_until);
+  for (auto mark = FirstSince(vcpu.exits, from); mark != vcpu.exits.end(); ++mark) {
+    if (mark->tsc >= bracket.end) break;
+    if (!mark->nmi) continue;
+    marks.push_back(&*mark);
+    exits.push_back(*mark);
   }
   for (const Twins& pair : MatchTwins(guest, exits, options_.logged_rip)) {
     twins[samples[pair.sample]] = marks[pair.exit];
@@ -502,6 +514,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
   // begins those of the ones after it.
   TscRange between{bracket.begin, bracket.begin};
   std::array<std::optional<Candidates>, 2> candidates;  // of guest and of Xen mode in `between`
+  AtExits at_exits;                                     // in `between`
   for (size_t i = 0; i < batch_.size(); ++i) {
     const Sample& sample = batch_[i];
     if (twins[i] != nullptr) {
@@ -518,14 +531,23 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
                                      [](const ExitMark* twin) { return twin != nullptr; });
       between.end = next == twins.end() ? bracket.end : (*next)->tsc;
       candidates = {};
+      at_exits.clear();
     }
     const bool guest = track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
-    if (guest && options_.vendor == trace::Vendor::kSvm &&
-        (PlaceAtExits(vcpu, sample, between) ||
-         (between != bracket && PlaceAtExits(vcpu, sample, bracket)))) {
-      checks_.AddOther(track.index, sample.vcpu);
-      checks_.AddMissed(track.index, sample.vcpu);
-      continue;
+    if (guest && options_.vendor == trace::Vendor::kSvm) {
+      const auto [at, is_new] = at_exits.try_emplace({sample.address, sample.mode});
+      Candidates& exits = at->second;
+      if (is_new) {
+        exits = FindExits(vcpu, sample, between);
+        if (exits.places.empty() && between != bracket) exits = FindExits(vcpu, sample, bracket);
+      }
+      if (!exits.places.empty()) {
+        checks_.AddOther(track.index, sample.vcpu);
+        checks_.AddMissed(track.index, sample.vcpu);
+        Accept(sample, sample.vcpu, exits.address, Placement::kAtExit, exits.run, exits.places,
+               exits.when, exits.list);
+        continue;
+      }
     }
     std::optional<Candidates>& found = candidates.at(sample.mode == Mode::kXen ? 1 : 0);
     if (!found) {
@@ -544,43 +566,38 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
   }
 }
 
-bool Placer::PlaceAtExits(const Vcpu& vcpu, const Sample& sample, TscRange bracket) {
-  std::vector<Place> places;
-  absl::flat_hash_map<Address, uint32_t> addresses;
-  Address likeliest = sample.address;
+Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, TscRange bracket) {
+  Candidates found;
+  found.when = bracket;
+  found.address = sample.address;
+  times_.clear();
   uint32_t most = 0;
-  uint64_t run = 0;
-  const auto first =
-      std::partition_point(vcpu.exits.begin(), vcpu.exits.end(),
-                           [&](const ExitMark& mark) { return mark.tsc < bracket.begin; });
   // The NMI came just before the exit's record: an exit at the bracket's end is a candidate too.
   Fit best = Fit::kOdd;
-  for (auto mark = first; mark != vcpu.exits.end() && mark->tsc <= bracket.end; ++mark) {
+  for (auto mark = FirstSince(vcpu.exits, bracket.begin);
+       mark != vcpu.exits.end() && mark->tsc <= bracket.end; ++mark) {
     const Fit fit = FitOf(*mark, {sample.address, sample.mode}, options_.logged_rip);
     if (mark->nmi || fit < best) continue;
     if (fit > best) {
       best = fit;
-      places.clear();
-      addresses.clear();
+      found.places.clear();
+      times_.clear();
       most = 0;
     }
-    AddWeight(places, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
-    const uint32_t times = ++addresses[mark->rip];
+    AddWeight(found.places, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
+    const uint32_t times = ++times_[mark->rip];
     if (times <= most) continue;
     most = times;
-    likeliest = mark->rip;
-    run = mark->run;
+    found.address = mark->rip;
+    found.run = mark->run;
   }
-  if (places.empty()) return false;
-  Normalise(places);
-  Accept(sample, sample.vcpu, likeliest, Placement::kAtExit, run, places, bracket);
-  return true;
+  if (!found.places.empty()) Normalise(found);
+  return found;
 }
 
 Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
                                           TscRange bracket) {
   Candidates found;
-  found.list = ++lists_;
   found.when = bracket;
   Cycles longest = 0;
   Cycles lost = 0;
@@ -615,7 +632,7 @@ Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& tra
         static_cast<double>(lost) * std::min(1.0, so / static_cast<double>(vcpu.known));
     AddWeight(found.places, {{ContextKind::kLost}, {ContextKind::kLost}, track.pcpu, weight});
   }
-  Normalise(found.places);
+  Normalise(found);
   return found;
 }
 
@@ -633,13 +650,22 @@ Remainder Placer::WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange 
   return ran ? Remainder::kModeDisagrees : Remainder::kNotRunning;
 }
 
+void Placer::Normalise(Candidates& found) {
+  const auto sum_of = [](const std::vector<Place>& places) {
+    return std::accumulate(places.begin(), places.end(), 0.0,
+                           [](double a, const Place& b) { return a + b.weight; });
+  };
+  const double all = sum_of(found.places);
+  for (Place& place : found.places) place.weight /= all;
+  const double sum = sum_of(found.places);
+  if (!(std::abs(sum - 1) <= kWeightTolerance) && fault_.ok()) {
+    fault_ = InternalError("the places of a sample weigh {} and not 1", sum);
+  }
+  found.list = ++lists_;
+}
+
 void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placement placement,
                     uint64_t run, std::span<const Place> places, TscRange when, uint64_t list) {
-  const double sum = std::accumulate(places.begin(), places.end(), 0.0,
-                                     [](double a, const Place& b) { return a + b.weight; });
-  if (std::abs(sum - 1) > kWeightTolerance && fault_.ok()) {
-    fault_ = InternalError("the places of a sample of {} weigh {} and not 1", ToString(vcpu), sum);
-  }
   ++counts_.placed[static_cast<size_t>(placement)];
   counts_.repaired += static_cast<uint64_t>(address != sample.address);
   observer_->OnPlaced({&sample, vcpu, address, placement, run, places, std::nullopt, when, list});
@@ -665,14 +691,20 @@ void Placer::Forget() {
   forgotten_ = std::max(forgotten_, horizon);
   for (Vcpu& vcpu : vcpus_) {
     vcpu.pieces.DropBefore(forgotten_);
-    while (!vcpu.exits.empty() && vcpu.exits.front().tsc < forgotten_) vcpu.exits.pop_front();
-    while (!vcpu.stops.empty() && vcpu.stops.front() < forgotten_) vcpu.stops.pop_front();
+    vcpu.exits.ForgetWhile([this](const ExitMark& mark) { return mark.tsc < forgotten_; });
+    vcpu.stops.ForgetWhile([this](Tsc stop) { return stop < forgotten_; });
   }
   for (PieceWindow& pcpu : pcpus_) pcpu.DropBefore(forgotten_);
 }
 
 absl::Status Placer::Finish() {
   timeline_.Finish();
+  for (const auto& track : timeline_.vcpus()) {
+    for (Traced& traced : Of(track->index).traced) {
+      if (traced.cycles > 0) observer_->OnTraced(track->ref, traced.context, traced.cycles);
+      traced = {};
+    }
+  }
   while (!batch_.empty()) {
     PlaceBatch();
     ReadBatch();

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +27,7 @@
 #include "correlate/twins.h"
 #include "correlate/waiting.h"
 #include "correlate/wakeup.h"
+#include "correlate/window.h"
 #include "recording/sample.h"
 #include "trace/names.h"
 #include "trace/record.h"
@@ -78,7 +78,8 @@ struct PlacedSample {
   // When: the sample's own bracket, or what the trace has made of it: the instant of its twin or of
   // its stop, or the time between the twins before and after it.
   TscRange when{};
-  uint64_t list = 0;  // samples with the same number have the same places; 0: of this one alone
+  uint64_t list = 0;   // samples with the same number have the same places; 0: of this one alone
+  uint64_t count = 1;  // stands for so many samples, which its observer does not tell apart
 };
 
 // The function that the sample is in: the one that was looked up, else what the resolver says.
@@ -90,7 +91,8 @@ class PlacingObserver {
   virtual ~PlacingObserver() = default;
   virtual void OnPlaced(const PlacedSample& sample) = 0;
   virtual void OnUnplaced(const recording::Sample& sample, Remainder why) = 0;
-  // The vCPU spent `cycles` in the context, while samples were taken.
+  // The vCPU spent `cycles` in the context, while samples were taken. Of a vCPU and a context this
+  // may come in several parts, at any time.
   virtual void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) = 0;
 };
 
@@ -146,10 +148,15 @@ class Placer : private TimelineObserver {
   const std::vector<WaitingSet>& waiting_sets() const { return waiting_.sets(); }
 
  private:
+  // Cycles in a context that the observer has not been told of yet.
+  struct Traced {
+    Context context;
+    Cycles cycles = 0;
+  };
   struct Vcpu {
     PieceWindow pieces;
-    std::deque<ExitMark> exits;
-    std::deque<Tsc> stops;  // when it went offline
+    Window<ExitMark> exits;
+    Window<Tsc> stops;  // when it went offline
     Wakeup wakeup;
     ExitContents contents;         // of its last exit, where exits are told apart by that
     bool last_exit_known = false;  // exits.back() or one before it, with no loss since
@@ -159,6 +166,7 @@ class Placer : private TimelineObserver {
     // Up to now, for the weight of lost time: in any known state, and of it in each context.
     Cycles known = 0;
     std::array<Cycles, 6> by_context{};
+    std::array<Traced, 32> traced{};
   };
   // Where a sample of some bracket and mode can have been; empty when nowhere that is known.
   struct Candidates {
@@ -166,7 +174,11 @@ class Placer : private TimelineObserver {
     uint64_t list = 0;  // PlacedSample::list
     uint64_t run = 0;
     TscRange when;
+    Address address = 0;  // AtExits: where the guest most likely was
   };
+  // Of samples of one bracket, by what they logged: those with the same can have been at the same
+  // exits.
+  using AtExits = absl::flat_hash_map<std::pair<Address, Mode>, Candidates>;
 
   bool WantsMarks() const override { return looking_on_ != nullptr && looking_on_->WantsMarks(); }
   void OnSegment(const Segment& segment) override;
@@ -187,6 +199,8 @@ class Placer : private TimelineObserver {
   Context ContextIn(const Vcpu& vcpu, SegmentKind kind, bool nested, uint32_t reason,
                     uint64_t exit) const;
   void AddPiece(uint32_t index, const Piece& piece);
+  // What the vCPU spends in few contexts again and again is told in few sums.
+  void AddTraced(Vcpu& vcpu, const Piece& piece, Cycles cycles);
   void NoteExit(const VcpuTrack& track);
   // A record that tells what woke the vCPU.
   void NoteWakeup(const trace::Record& record);
@@ -200,8 +214,8 @@ class Placer : private TimelineObserver {
   void PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track);
   // By sample of the batch: its twin among the vCPU's exits, or null.
   std::vector<const ExitMark*> FindTwins(Vcpu& vcpu) const;
-  // Places the sample at the exits whose entry it names, if there are any.
-  bool PlaceAtExits(const Vcpu& vcpu, const recording::Sample& sample, TscRange bracket);
+  // The exits whose entry the sample names, if there are any.
+  Candidates FindExits(const Vcpu& vcpu, const recording::Sample& sample, TscRange bracket);
   Candidates FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode, TscRange bracket);
   bool OutsideTrace(TscRange bracket) const;
   // When the vCPU was stopped, if the trace saw it stop within the bracket.
@@ -209,6 +223,8 @@ class Placer : private TimelineObserver {
   Remainder WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const;
   void Accept(const recording::Sample& sample, VcpuRef vcpu, Address address, Placement placement,
               uint64_t run, std::span<const Place> places, TscRange when, uint64_t list = 0);
+  // Checks and numbers what was found; every sample that gets it then weighs 1.
+  void Normalise(Candidates& found);
   void Reject(const recording::Sample& sample, Remainder why);
   void Forget();
 
@@ -227,7 +243,8 @@ class Placer : private TimelineObserver {
   std::vector<Vcpu> vcpus_;                                        // by VcpuTrack::index
   std::vector<PieceWindow> pcpus_;                                 // by pCPU
   std::vector<recording::Sample> batch_;
-  uint64_t lists_ = 0;  // of places, so far
+  uint64_t lists_ = 0;                            // of places, so far
+  absl::flat_hash_map<Address, uint32_t> times_;  // FindExits: of each address
   std::optional<recording::Sample> next_;
   Tsc trace_begin_;
   bool trace_begun_ = false;

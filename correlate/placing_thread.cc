@@ -15,12 +15,15 @@ PlacingThread::PlacingThread(PlacingObserver& observer)
 
 void PlacingThread::OnPlaced(const PlacedSample& placed) {
   Batch& batch = Filling();
-  Shared& last = batch.shared.at(static_cast<size_t>(placed.sample->mode));
-  if (placed.list == 0 || placed.list != last.list) {
-    last = {placed.list, batch.places.size()};
+  size_t& recent = batch.recent.at(static_cast<size_t>(placed.sample->mode));
+  const bool is_another = placed.list == 0 || recent >= batch.commons.size() ||
+                          batch.commons[recent].placed.list != placed.list;
+  if (is_another) {
+    recent = batch.commons.size();
+    batch.commons.push_back({placed, batch.places.size(), placed.places.size()});
     batch.places.insert(batch.places.end(), placed.places.begin(), placed.places.end());
   }
-  batch.placed.push_back({*placed.sample, placed, last.first_place, placed.places.size()});
+  batch.placed.push_back({*placed.sample, placed.address, recent});
   if (batch.placed.size() >= kMostSamples || batch.places.size() >= kMostPlaces) HandOver();
 }
 
@@ -66,10 +69,13 @@ void PlacingThread::Work() {
 
 void PlacingThread::HandOn(Batch& batch) {
   const std::span<const Place> places = batch.places;
-  for (Held& held : batch.placed) {
-    held.placed.sample = &held.sample;
-    held.placed.places = places.subspan(held.first_place, held.places);
-    observer_.OnPlaced(held.placed);
+  for (const Held& held : batch.placed) {
+    const Common& common = batch.commons[held.common];
+    PlacedSample placed = common.placed;
+    placed.sample = &held.sample;
+    placed.address = held.address;
+    placed.places = places.subspan(common.first_place, common.places);
+    observer_.OnPlaced(placed);
   }
   for (const Unplaced& unplaced : batch.unplaced) {
     observer_.OnUnplaced(unplaced.sample, unplaced.why);
@@ -79,7 +85,8 @@ void PlacingThread::HandOn(Batch& batch) {
   }
   batch.placed.clear();
   batch.places.clear();
-  batch.shared = {};
+  batch.commons.clear();
+  batch.recent = {};
   batch.unplaced.clear();
   batch.traced.clear();
 }

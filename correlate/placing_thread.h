@@ -38,15 +38,16 @@ class PlacingThread final : public PlacingObserver {
   void Finish();
 
  private:
-  struct Held {
-    recording::Sample sample;
-    PlacedSample placed;     // its `sample` and `places` are set when it is handed on
+  // What samples of one list have in common.
+  struct Common {
+    PlacedSample placed;     // `sample`, `address` and `places` are set when it is handed on
     size_t first_place = 0;  // of Batch::places
     size_t places = 0;       // how many
   };
-  struct Shared {
-    uint64_t list = 0;  // PlacedSample::list
-    size_t first_place = 0;
+  struct Held {
+    recording::Sample sample;
+    Address address = 0;
+    size_t common = 0;  // of Batch::commons
   };
   struct Unplaced {
     recording::Sample sample;
@@ -59,8 +60,9 @@ class PlacingThread final : public PlacingObserver {
   };
   struct Batch {
     std::vector<Held> placed;
-    std::vector<Place> places;       // of all of them; what several share is there once
-    std::array<Shared, 3> shared{};  // the last that was, by mode
+    std::vector<Common> commons;
+    std::vector<Place> places;       // of all of these
+    std::array<size_t, 3> recent{};  // of commons, by mode
     std::vector<Unplaced> unplaced;
     std::vector<Traced> traced;
     bool last = false;

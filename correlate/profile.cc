@@ -40,6 +40,8 @@ constexpr void UnpackSubreason(uint64_t packed, Context& context) {
   if (context.number == (kNoVector & kNumberMask)) context.number = kNoVector;
 }
 
+double CountOf(const PlacedSample& placed) { return static_cast<double>(placed.count); }
+
 }  // namespace
 
 bool DomainCheck::Agrees() const {
@@ -50,15 +52,26 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
     : options_(std::move(options)),
       resolver_(&resolver),
       stacks_(std::ranges::find(options_.by, Dimension::kAddress) != options_.by.end()) {
-  for (const Dimension dimension : options_.by) asked_.at(static_cast<size_t>(dimension)) = true;
+  for (const Dimension dimension : options_.by) {
+    std::optional<size_t>& place = places_.at(static_cast<size_t>(dimension));
+    if (!place) place = keys_++;
+  }
+  for (const Dimension dimension : {Dimension::kExit, Dimension::kSubreason, Dimension::kWaiting,
+                                    Dimension::kWakeup, Dimension::kPcpu}) {
+    by_place_ = by_place_ || Has(dimension);
+  }
 }
 
 uint32_t Profile::Rows::Find(const Key& key) {
   const auto [at, is_new] = index.try_emplace(key, static_cast<uint32_t>(keys.size()));
-  if (is_new) {
-    keys.push_back(key);
-    parts.emplace_back();
-  }
+  if (is_new) keys.push_back(key);
+  return at->second;
+}
+
+uint32_t Profile::Rows::PartOf(uint32_t row, uint32_t stratum) {
+  const auto [at, is_new] =
+      part_index.try_emplace(uint64_t{row} << 32 | stratum, static_cast<uint32_t>(parts.size()));
+  if (is_new) parts.push_back({row, stratum, {}, 0, 0});
   return at->second;
 }
 
@@ -84,7 +97,7 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
 Profile::Names Profile::NamesOf(const PlacedSample& placed) {
   const FunctionId id = FunctionOf(placed, *resolver_);
   const Function& function = resolver_->Describe(id);
-  if (!function.unresolved.empty()) unresolved_[function.unresolved] += 1;
+  if (!function.unresolved.empty()) unresolved_[function.unresolved] += CountOf(placed);
   const auto found = names_of_function_.find(id.value);
   if (found != names_of_function_.end()) return found->second;
   const Names names{names_.Of(function.image), names_.Of(function.name)};
@@ -108,11 +121,12 @@ void Profile::OnTraced(VcpuRef vcpu, Context context, Cycles cycles) {
 void Profile::OnUnplaced(const recording::Sample& /*sample*/, Remainder /*why*/) {}
 
 void Profile::OnPlaced(const PlacedSample& placed) {
-  samples_ += 1;
+  const double count = CountOf(placed);
+  samples_ += count;
   const Mode mode = placed.sample->mode;
-  Key key{};
+  Key key(keys_);
   const auto set = [&](Dimension dimension, uint64_t value) {
-    if (Has(dimension)) key[static_cast<size_t>(dimension)] = value;
+    if (const auto& place = places_[static_cast<size_t>(dimension)]) key[*place] = value;
   };
   set(Dimension::kDomain, placed.vcpu.domain.value);
   set(Dimension::kVcpu, placed.vcpu.vcpu.value);
@@ -127,64 +141,67 @@ void Profile::OnPlaced(const PlacedSample& placed) {
   }
   if (Has(Dimension::kLine)) set(Dimension::kLine, LineOf(placed));
   if (Has(Dimension::kStack)) set(Dimension::kStack, stacks_.Add(placed, *resolver_));
-  const uint32_t domain = domains_.Find({placed.vcpu.domain.value});
 
   Cluster& cluster = clusters_[placed.vcpu];
   if (cluster.run != placed.run) {
     Close(placed.vcpu, cluster);
     cluster.run = placed.run;
   }
+  if (cluster.hits.empty()) cluster.domain = domains_.Find({placed.vcpu.domain.value});
+  std::optional<uint32_t> row;
   for (const Place& place : placed.places) {
-    set(Dimension::kExit, Pack(place.context));
-    set(Dimension::kSubreason, PackSubreason(place.context));
-    set(Dimension::kWaiting, place.context.waiting);
-    set(Dimension::kWakeup, place.context.wakeup);
-    set(Dimension::kPcpu, place.pcpu.value);
+    if (!row || by_place_) {
+      set(Dimension::kExit, Pack(place.context));
+      set(Dimension::kSubreason, PackSubreason(place.context));
+      set(Dimension::kWaiting, place.context.waiting);
+      set(Dimension::kWakeup, place.context.wakeup);
+      set(Dimension::kPcpu, place.pcpu.value);
+      row = rows_.Find(key);
+    }
     const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
-    cluster.hits.push_back({rows_.Find(key), domain, stratum, place.weight});
+    cluster.hits.push_back({rows_.PartOf(*row, stratum), place.weight * count});
   }
 }
 
-// Adds the cluster's sums to the rows that `row` selects. `hits` may come in any order.
-void Profile::AddCluster(Rows& rows, std::vector<Hit>& hits, uint32_t Hit::*row,
-                         const std::vector<double>& stratum_n) {
-  const auto place_of = [row](const Hit& hit) { return std::pair(hit.*row, hit.stratum); };
-  std::sort(hits.begin(), hits.end(),
-            [&](const Hit& a, const Hit& b) { return place_of(a) < place_of(b); });
-  for (size_t i = 0; i < hits.size();) {
-    const Hit& first = hits[i];
-    double x = 0;
-    for (; i < hits.size() && place_of(hits[i]) == place_of(first); ++i) x += hits[i].weight;
-    std::vector<Part>& parts = rows.parts[first.*row];
-    auto part = std::find_if(parts.begin(), parts.end(), [&](const Part& candidate) {
-      return candidate.stratum == first.stratum;
-    });
-    if (part == parts.end()) part = parts.insert(parts.end(), {first.stratum, {}});
-    part->sums.x += x;
-    part->sums.xx += x * x;
-    part->sums.xn += x * stratum_n[first.stratum];
-  }
+// `in_cluster` of the cluster's samples in the stratum are of the part's row.
+void Profile::AddCluster(Part& part, double in_cluster, double in_stratum) {
+  part.sums.x += in_cluster;
+  part.sums.xx += in_cluster * in_cluster;
+  part.sums.xn += in_cluster * in_stratum;
 }
 
 void Profile::Close(VcpuRef vcpu, Cluster& cluster) {
   if (cluster.hits.empty()) return;
+  ++closed_;
   double n = 0;
   for (const Hit& hit : cluster.hits) {
-    scratch_[hit.stratum] += hit.weight;
+    Part& part = rows_.parts[hit.part];
+    if (part.closing != closed_) {
+      part.closing = closed_;
+      parts_.push_back(hit.part);
+    }
+    part.in_cluster += hit.weight;
+    scratch_[part.stratum] += hit.weight;
     n += hit.weight;
   }
   cluster_squares_[vcpu.domain] += n * n;
-  AddCluster(rows_, cluster.hits, &Hit::row, scratch_);
-  AddCluster(domains_, cluster.hits, &Hit::domain, scratch_);
-  for (const Hit& hit : cluster.hits) {
-    double& in_stratum = scratch_[hit.stratum];
+  for (const uint32_t number : parts_) {
+    Part& part = rows_.parts[number];
+    AddCluster(part, part.in_cluster, scratch_[part.stratum]);
+    part.in_cluster = 0;
+  }
+  for (const uint32_t number : parts_) {
+    const uint32_t stratum = rows_.parts[number].stratum;
+    const double in_stratum = scratch_[stratum];
     if (in_stratum == 0) continue;  // done
-    ClusterTotals& totals = strata_[hit.stratum].totals;
+    AddCluster(domains_.parts[domains_.PartOf(cluster.domain, stratum)], in_stratum, in_stratum);
+    ClusterTotals& totals = strata_[stratum].totals;
     totals.n += in_stratum;
     totals.nn += in_stratum * in_stratum;
     ++totals.clusters;
-    in_stratum = 0;
+    scratch_[stratum] = 0;
   }
+  parts_.clear();
   cluster.hits.clear();
 }
 
@@ -216,8 +233,18 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
                                           const ProfileResult& result) const {
   std::vector<ProfileRow> out;
   out.reserve(rows.keys.size());
+  // Domains have keys of that alone.
+  const auto place_of = [&](Dimension d) -> std::optional<size_t> {
+    if (&rows == &rows_) return places_[static_cast<size_t>(d)];
+    return d == Dimension::kDomain ? std::optional<size_t>(0) : std::nullopt;
+  };
+  std::vector<std::vector<const Part*>> parts(rows.keys.size());
+  for (const Part& part : rows.parts) parts[part.row].push_back(&part);
   for (size_t i = 0; i < rows.keys.size(); ++i) {
-    const auto at = [&](Dimension d) { return rows.keys[i][static_cast<size_t>(d)]; };
+    const auto at = [&](Dimension d) -> uint64_t {
+      const std::optional<size_t> place = place_of(d);
+      return place ? rows.keys[i][*place] : 0;
+    };
     ProfileRow row;
     row.domain = {static_cast<uint16_t>(at(Dimension::kDomain))};
     row.vcpu = {static_cast<uint32_t>(at(Dimension::kVcpu))};
@@ -238,7 +265,8 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
       if (Has(Dimension::kFunction)) row.function = names[at(Dimension::kFunction)];
     }
     PostStratified estimate;
-    for (const Part& part : rows.parts[i]) {
+    for (const Part* part_of_row : parts[i]) {
+      const Part& part = *part_of_row;
       const Stratum& stratum = strata_[part.stratum];
       row.samples += part.sums.x;
       const bool known = exact && IsTraced(stratum.context.kind);

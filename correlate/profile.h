@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/mode.h"
@@ -129,33 +131,38 @@ class Profile : public PlacingObserver {
   absl::StatusOr<ProfileResult> Finish();
 
  private:
-  // One value for each dimension; 0 for those not asked for.
-  using Key = std::array<uint64_t, kDimensions>;
+  // A value for each dimension that was asked for.
+  using Key = absl::InlinedVector<uint64_t, 4>;
   struct Stratum {
     VcpuRef vcpu;
     Context context;
     ClusterTotals totals;
     double size = 0;  // cycles
   };
+  // What a row has in a stratum.
   struct Part {
+    uint32_t row = 0;
     uint32_t stratum = 0;
     ClusterSums sums;
+    double in_cluster = 0;  // of the one that is being closed; 0 between calls of Close
+    uint64_t closing = 0;   // the last that it had a part in
   };
   struct Rows {
     absl::flat_hash_map<Key, uint32_t> index;
     std::vector<Key> keys;
-    std::vector<std::vector<Part>> parts;  // by row
+    absl::flat_hash_map<uint64_t, uint32_t> part_index;  // by row and stratum
+    std::vector<Part> parts;
     uint32_t Find(const Key& key);
+    uint32_t PartOf(uint32_t row, uint32_t stratum);
   };
-  // One place of one sample, waiting for its cluster to be complete.
+  // A place of samples of a cluster that is not complete yet.
   struct Hit {
-    uint32_t row = 0;     // of rows_
-    uint32_t domain = 0;  // of domains_
-    uint32_t stratum = 0;
+    uint32_t part = 0;  // of rows_
     double weight = 0;
   };
   struct Cluster {
     uint64_t run = 0;
+    uint32_t domain = 0;  // of domains_
     std::vector<Hit> hits;
   };
   struct Names {
@@ -167,10 +174,11 @@ class Profile : public PlacingObserver {
   uint32_t StratumOf(VcpuRef vcpu, Context context);
   Names NamesOf(const PlacedSample& placed);
   uint32_t LineOf(const PlacedSample& placed);
-  bool Has(Dimension dimension) const { return asked_[static_cast<size_t>(dimension)]; }
+  bool Has(Dimension dimension) const {
+    return places_[static_cast<size_t>(dimension)].has_value();
+  }
   void Close(VcpuRef vcpu, Cluster& cluster);
-  static void AddCluster(Rows& rows, std::vector<Hit>& hits, uint32_t Hit::*row,
-                         const std::vector<double>& stratum_n);
+  static void AddCluster(Part& part, double in_cluster, double in_stratum);
   // Returns whether the trace measured the strata.
   bool SizeStrata(ProfileResult& result);
   // `exact`: the rows are unions of strata, whose sizes the trace knows.
@@ -179,11 +187,16 @@ class Profile : public PlacingObserver {
 
   ProfileOptions options_;
   Resolver* resolver_;
-  std::array<bool, kDimensions> asked_{};
+  // By dimension: where it is in a key, for one that was asked for.
+  std::array<std::optional<size_t>, kDimensions> places_{};
+  size_t keys_ = 0;        // how many those are
+  bool by_place_ = false;  // a sample can be of several rows
   absl::flat_hash_map<std::pair<VcpuRef, Context>, uint32_t> stratum_index_;
   std::array<uint32_t, 256> recent_strata_{};  // of strata_: mostly the one that is wanted
   std::vector<Stratum> strata_;
   std::vector<double> scratch_;  // by stratum; all 0 between calls
+  std::vector<uint32_t> parts_;  // of rows_, that the cluster at hand has; empty between calls
+  uint64_t closed_ = 0;          // clusters
   Rows rows_;
   Rows domains_;
   absl::flat_hash_map<VcpuRef, Cluster> clusters_;

@@ -31,42 +31,63 @@ uint32_t Sharpener::ShareOf(uint32_t context, FunctionId function) {
   return at->second;
 }
 
+uint32_t Sharpener::PlaceNumber(const Place& place) {
+  const uint32_t pcpu = options_.by_pcpu ? place.pcpu.value : 0;
+  return place_index_
+      .try_emplace({place.context, place.stratum, pcpu}, static_cast<uint32_t>(place_index_.size()))
+      .first->second;
+}
+
 const Sharpener::List& Sharpener::ListOf(const PlacedSample& placed) {
   List& last = last_lists_.at(static_cast<size_t>(placed.sample->mode));
-  const DomainId domain = placed.vcpu.domain;
   if (placed.list != 0 && placed.list == last.number) return last;
   last = {placed.list, static_cast<uint32_t>(places_.size()),
           static_cast<uint32_t>(placed.places.size())};
   places_.insert(places_.end(), placed.places.begin(), placed.places.end());
-  for (const Place& place : placed.places)
-    contexts_.push_back(ContextNumber(domain, place.stratum));
+  for (const Place& place : placed.places) place_numbers_.push_back(PlaceNumber(place));
   return last;
 }
 
-uint32_t Sharpener::KindOf(const PlacedSample& placed, FunctionId function) {
+Sharpener::Kind Sharpener::KindOf(const PlacedSample& placed, FunctionId function) const {
   Kind kind{placed.vcpu, function, placed.sample->mode, 0, {}, Placement::kBracketed};
   if (options_.by_address) kind.address = placed.address;
   if (options_.by_process) kind.process = placed.sample->space;
   if (options_.by_placing) kind.placing = placed.placement;
+  return kind;
+}
+
+uint32_t Sharpener::KindNumber(const Kind& kind) {
+  const uint64_t mixed = kind.function.value + 31 * kind.vcpu.domain.value +
+                         7 * kind.vcpu.vcpu.value + kind.address + 3 * kind.process.value;
+  Known& recent = recent_kinds_.at(mixed % recent_kinds_.size());
+  if (recent.number < kinds_.size() && recent.kind == kind) return recent.number;
   const auto [at, is_new] = kind_index_.try_emplace(kind, static_cast<uint32_t>(kinds_.size()));
   if (is_new) kinds_.emplace_back();
+  recent = {kind, at->second};
   return at->second;
 }
 
-uint32_t Sharpener::PartOf(Parts& kind, const Place& place) const {
-  const auto known = std::ranges::find_if(kind.places, [&](const Place& other) {
-    return other.context == place.context && other.stratum == place.stratum &&
-           (!options_.by_pcpu || other.pcpu == place.pcpu);
-  });
-  if (known == kind.places.end()) {
-    kind.places.push_back(place);
-    return static_cast<uint32_t>(kind.places.size() - 1);
-  }
-  return static_cast<uint32_t>(known - kind.places.begin());
+uint32_t Sharpener::PartOf(const Kind& kind, Parts& parts, uint32_t number, const Place& place) {
+  const auto known = std::ranges::find(parts.numbers, number);
+  if (known != parts.numbers.end()) return static_cast<uint32_t>(known - parts.numbers.begin());
+  parts.numbers.push_back(number);
+  parts.places.push_back(place);
+  parts.shares.push_back(ShareOf(ContextNumber(kind.vcpu.domain, place.stratum), kind.function));
+  return static_cast<uint32_t>(parts.numbers.size() - 1);
 }
 
 void Sharpener::OnPlaced(const PlacedSample& placed) {
   const FunctionId id = FunctionOf(placed, resolver_);
+  const Kind kind = KindOf(placed, id);
+  const uint32_t kind_number = KindNumber(kind);
+  Parts& parts = kinds_[kind_number];
+  samples_ += placed.count;
+  if (placed.list != 0 && placed.list == parts.list && !options_.each_sample) {
+    held_[parts.held].count += placed.count;
+    return;
+  }
+  parts.list = placed.list;
+  parts.held = held_.size();
   Held& held = held_.emplace_back();
   held.sample = *placed.sample;
   held.vcpu = placed.vcpu;
@@ -75,49 +96,61 @@ void Sharpener::OnPlaced(const PlacedSample& placed) {
   held.run = placed.run;
   held.when = placed.when;
   held.function = id;
-  held.kind = KindOf(placed, id);
+  held.count = placed.count;
+  held.kind = kind_number;
   const List& list = ListOf(placed);
   held.first_place = list.first;
   held.first_link = static_cast<uint32_t>(links_.size());
   held.places = list.size;
   for (uint32_t i = 0; i < list.size; ++i) {
     const Place& place = placed.places[i];
-    const uint32_t context = contexts_[list.first + i];
-    const uint32_t share = ShareOf(context, id);
-    links_.push_back({place.weight, share, PartOf(kinds_[held.kind], place)});
-    shares_[share].now += place.weight;
-    context_samples_[context] += place.weight;
+    const uint32_t part = PartOf(kind, parts, place_numbers_[list.first + i], place);
+    links_.push_back({place.weight, parts.shares[part], part});
   }
   if (held_.size() >= options_.most_held) GiveAll();
 }
 
+void Sharpener::ExpectByLengths() {
+  for (const Held& held : held_) {
+    for (const Link& link : LinksOf(held)) {
+      const double samples = link.length * static_cast<double>(held.count);
+      shares_[link.share].now += samples;
+      context_samples_[shares_[link.share].context] += samples;
+    }
+  }
+}
+
 void Sharpener::TakeParts() {
-  for (Share& share : shares_) {
-    const double all = context_samples_[share.context];
-    share.part = all > 0 ? share.now / all : 0;
+  part_.resize(shares_.size());
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    const double all = context_samples_[shares_[i].context];
+    part_[i] = all > 0 ? shares_[i].now / all : 0;
   }
 }
 
 double Sharpener::Step() {
-  for (Share& share : shares_) share.next = share.learnt;
+  stepped_.resize(shares_.size());
+  for (size_t i = 0; i < shares_.size(); ++i) stepped_[i] = shares_[i].learnt;
   for (const Held& held : held_) {
     const std::span<const Link> links = LinksOf(held);
+    const auto samples = static_cast<double>(held.count);
     if (links.size() == 1) {
-      shares_[links[0].share].next += 1;
+      stepped_[links[0].share] += samples;
       continue;
     }
     double sum = 0;
     for (const Link& link : links) sum += WeightOf(link);
-    const double scale = sum > 0 ? 1 / sum : 0;
+    const double scale = sum > 0 ? samples / sum : 0;
     for (const Link& link : links) {
-      shares_[link.share].next += sum > 0 ? WeightOf(link) * scale : link.length;
+      stepped_[link.share] += sum > 0 ? WeightOf(link) * scale : link.length * samples;
     }
   }
   double moved = 0;
   std::ranges::fill(context_samples_, 0);
-  for (Share& share : shares_) {
-    moved += std::abs(share.next - share.now);
-    share.now = share.next;
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    Share& share = shares_[i];
+    moved += std::abs(stepped_[i] - share.now);
+    share.now = stepped_[i];
     context_samples_[share.context] += share.now;
   }
   TakeParts();
@@ -148,7 +181,7 @@ void Sharpener::GatherInfluence() {
   for (Parts& kind : kinds_) kind.influence.Begin(kind.places.size());
   for (const Held& held : held_) {
     Expect(held);
-    kinds_[held.kind].influence.Add(lengths_, expected_);
+    kinds_[held.kind].influence.Add(lengths_, expected_, held.count);
   }
   for (Parts& kind : kinds_) kind.influence.Conclude();
 }
@@ -157,7 +190,7 @@ void Sharpener::Weigh(const Held& held) {
   Expect(held);
   Parts& kind = kinds_[held.kind];
   influence_ = expected_;
-  kind.influence.Weigh(influence_);
+  kind.influence.Weigh(influence_, held.count);
   // Places of a part divide among them what it has.
   const std::span<const Place> places = PlacesOf(held);
   const std::span<const Link> links = LinksOf(held);
@@ -175,24 +208,27 @@ void Sharpener::Weigh(const Held& held) {
 }
 
 void Sharpener::GiveAll() {
+  ExpectByLengths();
   TakeParts();
-  const double settled = kSettled * static_cast<double>(held_.size());
+  const double settled = kSettled * static_cast<double>(samples_);
   for (int step = 0; step < kMostSteps && Step() > settled; ++step) {
   }
   GatherInfluence();
   for (const Held& held : held_) {
     Weigh(held);
     next_.OnPlaced({&held.sample, held.vcpu, held.address, held.placement, held.run, weighed_,
-                    held.function, held.when});
+                    held.function, held.when, 0, held.count});
   }
   for (Share& share : shares_) share.learnt = share.now;
   held_.clear();
+  samples_ = 0;
   links_.clear();
   places_.clear();
-  contexts_.clear();
+  place_numbers_.clear();
   last_lists_ = {};
   kinds_.clear();
   kind_index_.clear();
+  recent_kinds_ = {};
 }
 
 }  // namespace xenoscope::correlate

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -31,7 +32,10 @@ struct SharpenOptions {
   bool by_process = false;
   bool by_pcpu = false;
   bool by_placing = false;
-  size_t most_held = size_t{1} << 18;  // samples
+  // The next observer wants every sample. Otherwise those of a bracket that nothing tells apart
+  // come as one with a count.
+  bool each_sample = false;
+  size_t most_held = size_t{1} << 18;  // samples, or such
 };
 
 class Sharpener final : public PlacingObserver {
@@ -57,8 +61,6 @@ class Sharpener final : public PlacingObserver {
     uint32_t context = 0;  // of context_samples_
     double learnt = 0;     // of the samples handed on
     double now = 0;        // with those that are held, as the last step has them
-    double next = 0;
-    double part = 0;  // `now` of all samples of the context
   };
   // What the steps need of a sample's place, small: they go over all of them again and again.
   struct Link {
@@ -69,7 +71,7 @@ class Sharpener final : public PlacingObserver {
   // Places that samples of one domain can have been in, with weights by length.
   struct List {
     uint64_t number = 0;  // PlacedSample::list
-    uint32_t first = 0;   // of places_ and contexts_
+    uint32_t first = 0;   // of places_ and place_numbers_
     uint32_t size = 0;
   };
   struct Held {
@@ -80,6 +82,7 @@ class Sharpener final : public PlacingObserver {
     uint64_t run = 0;
     TscRange when;
     FunctionId function;
+    uint64_t count = 0;        // samples that are like it
     uint32_t kind = 0;         // of kinds_
     uint32_t first_place = 0;  // of places_
     uint32_t first_link = 0;   // of links_
@@ -102,16 +105,24 @@ class Sharpener final : public PlacingObserver {
   };
   // Where the held samples of one kind can have been, and what they tell of that.
   struct Parts {
-    std::vector<Place> places;  // what their weights are does not matter
+    std::vector<uint32_t> numbers;  // of the places
+    std::vector<Place> places;      // what their weights are does not matter
+    std::vector<uint32_t> shares;   // of shares_, by part
     Influence influence;
+    uint64_t list = 0;  // PlacedSample::list of the last sample, held there
+    size_t held = 0;
   };
 
   uint32_t ContextNumber(DomainId domain, Context context);
   uint32_t ShareOf(uint32_t context, FunctionId function);
   // The list of the sample's places: the last of its mode, where that is the same.
   const List& ListOf(const PlacedSample& placed);
-  uint32_t KindOf(const PlacedSample& placed, FunctionId function);
-  uint32_t PartOf(Parts& kind, const Place& place) const;
+  Kind KindOf(const PlacedSample& placed, FunctionId function) const;
+  uint32_t KindNumber(const Kind& kind);
+  // A number for places that no row tells apart.
+  uint32_t PlaceNumber(const Place& place);
+  // The part of the kind that its samples in the place are of.
+  uint32_t PartOf(const Kind& kind, Parts& parts, uint32_t number, const Place& place);
   std::span<const Place> PlacesOf(const Held& held) const {
     return {places_.data() + held.first_place, held.places};
   }
@@ -119,7 +130,9 @@ class Sharpener final : public PlacingObserver {
     return {links_.data() + held.first_link, held.places};
   }
   // How much the place weighs for its sample by the shares as they are, unnormalised.
-  double WeightOf(const Link& link) const { return link.length * shares_[link.share].part; }
+  double WeightOf(const Link& link) const { return link.length * part_[link.share]; }
+  // Adds what the held samples are expected to be by the lengths alone: where the steps begin.
+  void ExpectByLengths();
   void TakeParts();
   // One step: expects where the held samples are by the shares as they are, and takes the shares
   // from that. Returns by how many samples the shares have moved.
@@ -139,13 +152,22 @@ class Sharpener final : public PlacingObserver {
   std::vector<double> context_samples_;                  // sums of Share::now
   absl::flat_hash_map<uint64_t, uint32_t> share_index_;  // by context and function
   std::vector<Share> shares_;
+  std::vector<double> part_;     // by share: Share::now of all samples of the context
+  std::vector<double> stepped_;  // by share: what the step at hand makes of Share::now
   absl::flat_hash_map<Kind, uint32_t> kind_index_;
+  struct Known {
+    Kind kind;
+    uint32_t number = ~uint32_t{0};  // none
+  };
+  std::array<Known, 256> recent_kinds_{};  // mostly the one that is wanted
   std::vector<Parts> kinds_;
   std::vector<Held> held_;
+  uint64_t samples_ = 0;  // that are held
   std::vector<Link> links_;
   std::vector<Place> places_;
-  std::vector<uint32_t> contexts_;    // of places_, each; of context_samples_
-  std::array<List, 3> last_lists_{};  // by mode
+  absl::flat_hash_map<std::tuple<Context, Context, uint32_t>, uint32_t> place_index_;
+  std::vector<uint32_t> place_numbers_;  // of places_, each
+  std::array<List, 3> last_lists_{};     // by mode
   // Of the sample at hand.
   std::vector<double> weights_;    // by link
   std::vector<double> lengths_;    // by part

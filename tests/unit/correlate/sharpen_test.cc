@@ -41,7 +41,10 @@ class Sums : public PlacingObserver {
   void OnPlaced(const PlacedSample& placed) override {
     double sum = 0;
     for (const Place& place : placed.places) {
-      weights[{placed.address, place.stratum.reason}] += place.weight;
+      const double all = place.weight * static_cast<double>(placed.count);
+      const std::pair row(placed.address, place.stratum.reason);
+      weights[row] += all;
+      by_bracket[{row, placed.run}] += all;
       squares[{placed.address, place.stratum.reason}] += place.weight * place.weight;
       sum += place.weight;
     }
@@ -51,8 +54,18 @@ class Sums : public PlacingObserver {
   void OnUnplaced(const recording::Sample&, Remainder) override { ++unplaced; }
   void OnTraced(VcpuRef, Context, Cycles cycles) override { traced += cycles; }
 
-  std::map<std::pair<Address, uint32_t>, double> weights;
-  std::map<std::pair<Address, uint32_t>, double> squares;
+  using Row = std::pair<Address, uint32_t>;
+  double BracketSquares(Row row) const {
+    double sum = 0;
+    for (const auto& [key, weight] : by_bracket) {
+      if (key.first == row) sum += weight * weight;
+    }
+    return sum;
+  }
+
+  std::map<Row, double> weights;
+  std::map<std::pair<Row, uint64_t>, double> by_bracket;
+  std::map<Row, double> squares;
   std::vector<double> sums;
   std::vector<Address> addresses;
   uint64_t unplaced = 0;
@@ -67,6 +80,23 @@ class SharpenTest : public testing::Test {
     sample.mode = Mode::kXen;
     sample.address = function;
     sharpener_.OnPlaced({&sample, kVcpu, function, Placement::kBracketed, ++run_, places});
+  }
+  // One of several samples of one bracket, which can have been in the same places.
+  void AddOfBracket(Sharpener& sharpener, Address function, uint64_t bracket,
+                    const std::vector<Place>& places) {
+    recording::Sample sample;
+    sample.vcpu = kVcpu;
+    sample.mode = Mode::kXen;
+    sample.address = function;
+    sharpener.OnPlaced({&sample,
+                        kVcpu,
+                        function,
+                        Placement::kBracketed,
+                        bracket,
+                        places,
+                        std::nullopt,
+                        {},
+                        bracket});
   }
   static Place In(Context context, double weight) { return {context, context, PcpuId{0}, weight}; }
 
@@ -96,6 +126,34 @@ TEST_F(SharpenTest, LengthsDecideWhereNothingElseDoes) {
   sharpener_.Finish();
   EXPECT_NEAR((sums_.weights[{1, 0x72}]), 70, 1e-6);
   EXPECT_NEAR((sums_.weights[{1, 0x7b}]), 30, 1e-6);
+}
+
+// Samples of a bracket that are in one function come as one, with the same sums by function and
+// context as one by one, and nearly the same squares by bracket.
+TEST_F(SharpenTest, SamplesOfABracketThatNothingTellsApartComeAsOne) {
+  Sums each;
+  SharpenOptions apart;
+  apart.each_sample = true;
+  Sharpener one_by_one(apart, resolver_, each);
+  for (uint64_t bracket = 1; bracket <= 200; ++bracket) {
+    const double a = 0.1 + static_cast<double>(bracket % 9) / 10;
+    for (Sharpener* sharpener : {&sharpener_, &one_by_one}) {
+      for (int i = 0; i < 5; ++i) {
+        AddOfBracket(*sharpener, 1, bracket, {In(kCpuid, a), In(kIoio, 1 - a)});
+        if (i % 2 == 0) AddOfBracket(*sharpener, 2, bracket, {In(kCpuid, a), In(kIoio, 1 - a)});
+      }
+    }
+  }
+  sharpener_.Finish();
+  one_by_one.Finish();
+  EXPECT_EQ(sums_.addresses.size(), 400U);
+  EXPECT_EQ(each.addresses.size(), 1600U);
+  for (const auto& [row, weight] : each.weights) {
+    EXPECT_NEAR((sums_.weights[row]), weight, 1e-6 * weight);
+    // By bracket the signs of five samples sum to other numbers than one sign of all.
+    EXPECT_NEAR((sums_.BracketSquares(row)), each.BracketSquares(row),
+                0.2 * each.BracketSquares(row));
+  }
 }
 
 TEST_F(SharpenTest, HandsEverythingOnInItsOrder) {
