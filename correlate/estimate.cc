@@ -15,20 +15,22 @@ Interval Wilson(double share, double n) {
           std::clamp((centre + spread) / scale, 0.0, 1.0)};
 }
 
-double ShareVariance(const ClusterSums& row, const ClusterTotals& stratum) {
+double IndependentVariance(const ClusterSums& row, const ClusterTotals& stratum) {
   const double n = stratum.n;
   if (n <= 0) return 0;
   const double p = std::clamp(row.x / n, 0.0, 1.0);
-  // A stratum of a few samples that are all alike is no certainty: Agresti and Coull's share.
   const double zz = kNormal95 * kNormal95;
   const double shrunk = (row.x + zz / 2) / (n + zz);
-  double variance = std::max(p * (1 - p) / n, shrunk * (1 - shrunk) / (n + zz));
-  if (stratum.clusters >= 2) {
-    const auto m = static_cast<double>(stratum.clusters);
-    const double residues = row.xx - 2 * p * row.xn + p * p * stratum.nn;
-    variance = std::max(variance, residues / (n * n) * m / (m - 1));
-  }
-  return variance;
+  return std::max(p * (1 - p) / n, shrunk * (1 - shrunk) / (n + zz));
+}
+
+double ShareVariance(const ClusterSums& row, const ClusterTotals& stratum) {
+  const double variance = IndependentVariance(row, stratum);
+  if (stratum.n <= 0 || stratum.clusters < 2) return variance;
+  const double p = std::clamp(row.x / stratum.n, 0.0, 1.0);
+  const auto m = static_cast<double>(stratum.clusters);
+  const double residues = row.xx - 2 * p * row.xn + p * p * stratum.nn;
+  return std::max(variance, residues / (stratum.n * stratum.n) * m / (m - 1));
 }
 
 Interval IntervalOf(double share, double variance, double samples) {

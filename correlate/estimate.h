@@ -39,6 +39,10 @@ struct ClusterTotals {
 // independent samples (method.md §5.2). 0 when the stratum has no samples.
 double ShareVariance(const ClusterSums& row, const ClusterTotals& stratum);
 
+// The variance of a share of independent samples, p(1 - p)/n, or where they are few and alike what
+// Agresti and Coull's share says (method.md §5.2). 0 when the stratum has no samples.
+double IndependentVariance(const ClusterSums& row, const ClusterTotals& stratum);
+
 // A total over strata: sizes known exactly (traced cycles), shares estimated (method.md §4).
 class PostStratified {
  public:

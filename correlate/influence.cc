@@ -50,11 +50,12 @@ constexpr uint64_t RandomBits(uint64_t number) {
 
 }  // namespace
 
-double Influence::Sign(uint64_t group, size_t part) {
-  return (RandomBits(group << 16 | part / 64) >> part % 64 & 1) != 0 ? 1 : -1;
+double Influence::Sign(uint64_t group, size_t part) const {
+  return (RandomBits(seed_ + (group << 8 | part / 64)) >> part % 64 & 1) != 0 ? 1 : -1;
 }
 
-void Influence::Begin(size_t parts) {
+void Influence::Begin(size_t parts, uint32_t seed) {
+  seed_ = RandomBits(seed);
   lengths_.assign(parts, 0);
   expected_.assign(parts, 0);
   signs_.assign(parts, 0);

@@ -15,7 +15,8 @@ namespace xenoscope::correlate {
 // interval with the same weights may come as one with a count.
 class Influence {
  public:
-  void Begin(size_t parts);
+  // Whatever is added up with others, such as rows of one vCPU, must have another seed each.
+  void Begin(size_t parts, uint32_t seed = 0);
   // `count` samples: the weights of each by length and its expected weights, each by part.
   // O(parts^2).
   void Add(std::span<const double> lengths, std::span<const double> expected, uint64_t count = 1);
@@ -28,7 +29,7 @@ class Influence {
 
  private:
   // Of the random signs of samples that came together, the one for the part.
-  static double Sign(uint64_t group, size_t part);
+  double Sign(uint64_t group, size_t part) const;
 
   std::vector<double> lengths_;      // by part, sums of weights
   std::vector<double> expected_;     // likewise
@@ -37,9 +38,10 @@ class Influence {
   std::vector<double> spread_;       // likewise: of what no sample tells; 0: nothing to spread
   std::vector<double> unknown_;      // of the sample at hand, by part
   std::vector<double> information_;  // a square: sums of products of weights; then its factor
-  uint64_t samples_ = 0;             // that were added
-  double squares_ = 0;               // of the counts with which they came
-  uint64_t added_ = 0;               // calls of Add, and of Weigh
+  uint64_t seed_ = 0;
+  uint64_t samples_ = 0;  // that were added
+  double squares_ = 0;    // of the counts with which they came
+  uint64_t added_ = 0;    // calls of Add, and of Weigh
   uint64_t weighed_ = 0;
   bool open_ = false;  // some sample can have been in more than one part
 };

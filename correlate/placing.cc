@@ -51,6 +51,14 @@ Window<ExitMark>::Iterator FirstSince(const Window<ExitMark>& exits, Tsc t) {
                               [t](const ExitMark& mark) { return mark.tsc < t; });
 }
 
+void AddRun(std::vector<RunShare>& runs, uint64_t number, Cycles length) {
+  const Cycles before = runs.empty() ? 0 : runs.back().until;
+  if (runs.empty() || runs.back().number != number) runs.push_back({before, number});
+  runs.back().until += length;
+}
+
+size_t IsXen(const Sample& sample) { return sample.mode == Mode::kXen ? 1 : 0; }
+
 Place Surely(const Piece& piece) { return {piece.context, piece.context, piece.pcpu, 1}; }
 
 }  // namespace
@@ -477,7 +485,7 @@ void Placer::PlaceTimed(const Sample& sample) {
   const Candidates found = FindCandidates(vcpu, *track, sample.mode, sample.when);
   if (found.places.empty()) return Reject(sample, WhyNowhere(vcpu, *track, sample.when));
   checks_.AddBracketed(track->index, sample.vcpu, found.when.Length());
-  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.run, found.places,
+  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.RunAt(0.5), found.places,
          found.when);
 }
 
@@ -515,6 +523,8 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
   TscRange between{bracket.begin, bracket.begin};
   std::array<std::optional<Candidates>, 2> candidates;  // of guest and of Xen mode in `between`
   AtExits at_exits;                                     // in `between`
+  std::array<size_t, 2> all{};                          // samples of these modes in `between`
+  std::array<size_t, 2> placed{};                       // ... that have been placed
   for (size_t i = 0; i < batch_.size(); ++i) {
     const Sample& sample = batch_[i];
     if (twins[i] != nullptr) {
@@ -532,7 +542,15 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       between.end = next == twins.end() ? bracket.end : (*next)->tsc;
       candidates = {};
       at_exits.clear();
+      placed = {};
+      all = {};
+      for (auto other = i; other < twins.size() && twins[other] == nullptr; ++other) {
+        ++all.at(IsXen(batch_[other]));
+      }
     }
+    const size_t xen = IsXen(sample);
+    const double part =
+        (static_cast<double>(placed.at(xen)++) + 0.5) / static_cast<double>(all.at(xen));
     const bool guest = track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
     if (guest && options_.vendor == trace::Vendor::kSvm) {
       const auto [at, is_new] = at_exits.try_emplace({sample.address, sample.mode});
@@ -544,12 +562,12 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       if (!exits.places.empty()) {
         checks_.AddOther(track.index, sample.vcpu);
         checks_.AddMissed(track.index, sample.vcpu);
-        Accept(sample, sample.vcpu, exits.address, Placement::kAtExit, exits.run, exits.places,
-               exits.when, exits.list);
+        Accept(sample, sample.vcpu, exits.address, Placement::kAtExit, exits.RunAt(part),
+               exits.places, exits.when, exits.list);
         continue;
       }
     }
-    std::optional<Candidates>& found = candidates.at(sample.mode == Mode::kXen ? 1 : 0);
+    std::optional<Candidates>& found = candidates.at(xen);
     if (!found) {
       found = FindCandidates(vcpu, track, sample.mode, between);
       if (found->places.empty()) found = FindCandidates(vcpu, track, sample.mode, bracket);
@@ -561,8 +579,8 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
     checks_.AddBracketed(track.index, sample.vcpu, found->when.Length());
     if (guest) checks_.AddMissed(track.index, sample.vcpu);
     counts_.stale += static_cast<uint64_t>(guest && options_.logged_rip == LoggedRip::kOfLastEntry);
-    Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->run, found->places,
-           found->when, found->list);
+    Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->RunAt(part),
+           found->places, found->when, found->list);
   }
 }
 
@@ -581,15 +599,16 @@ Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, Tsc
     if (fit > best) {
       best = fit;
       found.places.clear();
+      found.runs.clear();
       times_.clear();
       most = 0;
     }
     AddWeight(found.places, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
+    AddRun(found.runs, mark->run, 1);
     const uint32_t times = ++times_[mark->rip];
     if (times <= most) continue;
     most = times;
     found.address = mark->rip;
-    found.run = mark->run;
   }
   if (!found.places.empty()) Normalise(found);
   return found;
@@ -599,7 +618,6 @@ Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& tra
                                           TscRange bracket) {
   Candidates found;
   found.when = bracket;
-  Cycles longest = 0;
   Cycles lost = 0;
   const auto add = [&](const Piece& piece, TscRange part) {
     const Cycles length = part.Length();
@@ -610,9 +628,7 @@ Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& tra
     if (!Agrees(mode, piece.context.kind)) return;
     AddWeight(found.places,
               {piece.context, piece.context, piece.pcpu, static_cast<double>(length)});
-    if (length <= longest) return;
-    longest = length;
-    found.run = piece.run;
+    AddRun(found.runs, piece.run, length);
   };
   vcpu.pieces.ForEach(bracket, add);
   ForEachOpen(track, [&](const Piece& open) {
@@ -650,13 +666,22 @@ Remainder Placer::WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange 
   return ran ? Remainder::kModeDisagrees : Remainder::kNotRunning;
 }
 
+uint64_t Placer::Candidates::RunAt(double part) const {
+  if (runs.empty()) return 0;
+  const double at = part * static_cast<double>(runs.back().until);
+  const auto run = std::partition_point(runs.begin(), runs.end(), [at](const RunShare& share) {
+    return static_cast<double>(share.until) <= at;
+  });
+  return run == runs.end() ? runs.back().number : run->number;
+}
+
 void Placer::Normalise(Candidates& found) {
   const auto sum_of = [](const std::vector<Place>& places) {
     return std::accumulate(places.begin(), places.end(), 0.0,
                            [](double a, const Place& b) { return a + b.weight; });
   };
   const double all = sum_of(found.places);
-  for (Place& place : found.places) place.weight /= all;
+  for (Place& place : found.places) place.length = place.weight /= all;
   const double sum = sum_of(found.places);
   if (!(std::abs(sum - 1) <= kWeightTolerance) && fault_.ok()) {
     fault_ = InternalError("the places of a sample weigh {} and not 1", sum);

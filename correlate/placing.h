@@ -65,6 +65,7 @@ struct Place {
   Context stratum;  // whose cycles it is a sample of (method.md §4.1)
   PcpuId pcpu;
   double weight = 0;
+  double length = weight;  // the weight by lengths alone, before it was sharpened
 };
 
 struct PlacedSample {
@@ -72,7 +73,8 @@ struct PlacedSample {
   VcpuRef vcpu;         // on whose behalf: for a sample that only knows "Xen", who ran
   Address address = 0;  // repaired where the sample's is stale
   Placement placement = Placement::kBracketed;
-  uint64_t run = 0;  // the running interval where it most likely was: its cluster
+  // Its cluster: the running interval where it was, or as many samples are as go by its length.
+  uint64_t run = 0;
   std::span<const Place> places;
   std::optional<FunctionId> function{};  // once it has been looked up
   // When: the sample's own bracket, or what the trace has made of it: the instant of its twin or of
@@ -129,6 +131,12 @@ struct PlacingCounts {
   uint64_t Unplaced() const;
 };
 
+// Of the running intervals where a sample can have been, one.
+struct RunShare {
+  Cycles until = 0;     // how much of all of them lies before this one's end
+  uint64_t number = 0;  // RunInterval::number
+};
+
 class Placer : private TimelineObserver {
  public:
   // `samples`, `observer` and `looking_on`, which sees the placer's timeline, must outlive the
@@ -172,9 +180,12 @@ class Placer : private TimelineObserver {
   struct Candidates {
     std::vector<Place> places;
     uint64_t list = 0;  // PlacedSample::list
-    uint64_t run = 0;
+    // In the order of time.
+    std::vector<RunShare> runs;
     TscRange when;
     Address address = 0;  // AtExits: where the guest most likely was
+    // The run of a sample that has about such a part of the others before it.
+    uint64_t RunAt(double part) const;
   };
   // Of samples of one bracket, by what they logged: those with the same can have been at the same
   // exits.

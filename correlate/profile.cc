@@ -60,6 +60,8 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
                                     Dimension::kWakeup, Dimension::kPcpu}) {
     by_place_ = by_place_ || Has(dimension);
   }
+  has_unions_ = !Has(Dimension::kExit) && !Has(Dimension::kSubreason) &&
+                !Has(Dimension::kWaiting) && !Has(Dimension::kWakeup);
 }
 
 uint32_t Profile::Rows::Find(const Key& key) {
@@ -71,7 +73,7 @@ uint32_t Profile::Rows::Find(const Key& key) {
 uint32_t Profile::Rows::PartOf(uint32_t row, uint32_t stratum) {
   const auto [at, is_new] =
       part_index.try_emplace(uint64_t{row} << 32 | stratum, static_cast<uint32_t>(parts.size()));
-  if (is_new) parts.push_back({row, stratum, {}, 0, 0});
+  if (is_new) parts.push_back({row, stratum, Unions::kNone, {}, 0, 0});
   return at->second;
 }
 
@@ -87,7 +89,8 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   const auto [at, is_new] =
       stratum_index_.try_emplace({vcpu, context}, static_cast<uint32_t>(strata_.size()));
   if (is_new) {
-    strata_.push_back({vcpu, context, {}, 0});
+    const bool in_unions = has_unions_ && IsTraced(context.kind);
+    strata_.push_back({vcpu, context, {}, 0, in_unions ? unions_.AddStratum(vcpu) : Unions::kNone});
     scratch_.push_back(0);
   }
   recent = at->second;
@@ -142,12 +145,7 @@ void Profile::OnPlaced(const PlacedSample& placed) {
   if (Has(Dimension::kLine)) set(Dimension::kLine, LineOf(placed));
   if (Has(Dimension::kStack)) set(Dimension::kStack, stacks_.Add(placed, *resolver_));
 
-  Cluster& cluster = clusters_[placed.vcpu];
-  if (cluster.run != placed.run) {
-    Close(placed.vcpu, cluster);
-    cluster.run = placed.run;
-  }
-  if (cluster.hits.empty()) cluster.domain = domains_.Find({placed.vcpu.domain.value});
+  Cluster& cluster = ClusterOf(placed.vcpu, placed.run);
   std::optional<uint32_t> row;
   for (const Place& place : placed.places) {
     if (!row || by_place_) {
@@ -159,8 +157,31 @@ void Profile::OnPlaced(const PlacedSample& placed) {
       row = rows_.Find(key);
     }
     const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
-    cluster.hits.push_back({rows_.PartOf(*row, stratum), place.weight * count});
+    cluster.hits.push_back(
+        {PartOf(*row, placed.vcpu, stratum), place.weight * count, place.length * count});
   }
+}
+
+Profile::Cluster& Profile::ClusterOf(VcpuRef vcpu, uint64_t run) {
+  const auto [at, is_new] = clusters_.try_emplace(vcpu);
+  Clusters& clusters = at->second;
+  if (is_new) clusters.domain = domains_.Find({vcpu.domain.value});
+  const auto known = std::ranges::find(clusters.open, run, &Cluster::run);
+  if (known != clusters.open.end()) return *known;
+  Cluster& oldest = *std::ranges::min_element(clusters.open, {}, &Cluster::run);
+  Close(vcpu, clusters.domain, oldest);
+  oldest.run = run;
+  return oldest;
+}
+
+uint32_t Profile::PartOf(uint32_t row, VcpuRef vcpu, uint32_t stratum) {
+  const uint32_t number = rows_.PartOf(row, stratum);
+  Part& part = rows_.parts[number];
+  if (part.in_union == Unions::kNone && strata_[stratum].of_vcpu != Unions::kNone) {
+    part.in_union = unions_.Of(row, vcpu);
+    union_scratch_.resize(std::max<size_t>(union_scratch_.size(), part.in_union + 1));
+  }
+  return number;
 }
 
 // `in_cluster` of the cluster's samples in the stratum are of the part's row.
@@ -170,7 +191,26 @@ void Profile::AddCluster(Part& part, double in_cluster, double in_stratum) {
   part.sums.xn += in_cluster * in_stratum;
 }
 
-void Profile::Close(VcpuRef vcpu, Cluster& cluster) {
+void Profile::AddToUnions(VcpuRef vcpu) {
+  strata_amounts_.clear();
+  union_amounts_.clear();
+  for (const uint32_t number : parts_) {
+    const Part& part = rows_.parts[number];
+    if (part.in_union == Unions::kNone) continue;
+    double& in_union = union_scratch_[part.in_union];
+    if (in_union == 0) union_amounts_.push_back({part.in_union, 0});
+    in_union += part.in_cluster;
+    Stratum& stratum = strata_[part.stratum];
+    if (stratum.length == 0) continue;  // done
+    strata_amounts_.push_back({stratum.of_vcpu, std::exchange(stratum.length, 0.0)});
+  }
+  for (Unions::Amount& amount : union_amounts_) {
+    amount.samples = std::exchange(union_scratch_[amount.number], 0.0);
+  }
+  unions_.AddCluster(vcpu, strata_amounts_, union_amounts_);
+}
+
+void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
   if (cluster.hits.empty()) return;
   ++closed_;
   double n = 0;
@@ -182,9 +222,11 @@ void Profile::Close(VcpuRef vcpu, Cluster& cluster) {
     }
     part.in_cluster += hit.weight;
     scratch_[part.stratum] += hit.weight;
+    if (part.in_union != Unions::kNone) strata_[part.stratum].length += hit.length;
     n += hit.weight;
   }
   cluster_squares_[vcpu.domain] += n * n;
+  if (has_unions_) AddToUnions(vcpu);
   for (const uint32_t number : parts_) {
     Part& part = rows_.parts[number];
     AddCluster(part, part.in_cluster, scratch_[part.stratum]);
@@ -194,7 +236,7 @@ void Profile::Close(VcpuRef vcpu, Cluster& cluster) {
     const uint32_t stratum = rows_.parts[number].stratum;
     const double in_stratum = scratch_[stratum];
     if (in_stratum == 0) continue;  // done
-    AddCluster(domains_.parts[domains_.PartOf(cluster.domain, stratum)], in_stratum, in_stratum);
+    AddCluster(domains_.parts[domains_.PartOf(domain, stratum)], in_stratum, in_stratum);
     ClusterTotals& totals = strata_[stratum].totals;
     totals.n += in_stratum;
     totals.nn += in_stratum * in_stratum;
@@ -227,6 +269,43 @@ bool Profile::SizeStrata(ProfileResult& result) {
     }
   }
   return traced > 0;
+}
+
+Profile::Factors Profile::UnionFactors(const std::vector<const Part*>& parts) const {
+  struct Sums {
+    std::vector<Unions::Share> shares;
+    double samples = 0;
+    double cycles = 0;
+    double alone = 0;        // variance of the cycles, if the strata were strangers to each other
+    double independent = 0;  // ... and all samples
+  };
+  absl::flat_hash_map<uint32_t, Sums> unions;
+  for (const Part* part : parts) {
+    if (part->in_union == Unions::kNone) continue;
+    const Stratum& stratum = strata_[part->stratum];
+    Sums& sums = unions[part->in_union];
+    const double share = part->sums.x / stratum.totals.n;
+    const double squared = stratum.size * stratum.size;
+    sums.shares.push_back({stratum.of_vcpu, share});
+    sums.samples += part->sums.x;
+    sums.cycles += stratum.size * share;
+    sums.alone += squared * ShareVariance(part->sums, stratum.totals);
+    sums.independent += squared * share * (1 - share) / stratum.totals.n;
+  }
+  Factors factors;
+  for (const auto& [number, sums] : unions) {
+    if (sums.shares.size() < 2 || sums.samples <= 0 || sums.alone <= 0) continue;
+    const double rate = sums.cycles / sums.samples;  // cycles a sample
+    const double all = unions_.SamplesOfVcpu(number);
+    const double share = sums.samples / all;
+    const double variance =
+        std::min(unions_.Variance(number, sums.shares), unions_.PlainVariance(number, share));
+    // That a few samples are all alike is no certainty: once for all strata.
+    const double least = all * all * IndependentVariance({}, {all, 0, 0});
+    factors[number] =
+        std::max(rate * rate * std::max(variance, least), sums.independent) / sums.alone;
+  }
+  return factors;
 }
 
 std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
@@ -265,12 +344,16 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
       if (Has(Dimension::kFunction)) row.function = names[at(Dimension::kFunction)];
     }
     PostStratified estimate;
+    const Factors factors = UnionFactors(parts[i]);
     for (const Part* part_of_row : parts[i]) {
       const Part& part = *part_of_row;
       const Stratum& stratum = strata_[part.stratum];
       row.samples += part.sums.x;
       const bool known = exact && IsTraced(stratum.context.kind);
-      const double variance = known ? 0 : ShareVariance(part.sums, stratum.totals);
+      double variance = known ? 0 : ShareVariance(part.sums, stratum.totals);
+      if (const auto factor = factors.find(part.in_union); factor != factors.end()) {
+        variance *= factor->second;
+      }
       estimate.Add(stratum.size, part.sums.x / stratum.totals.n, variance);
       if (!options_.parts) continue;
       const double of_all = result.cycles > 0 ? stratum.size / result.cycles : 0;
@@ -323,7 +406,9 @@ void Profile::CheckDomains(ProfileResult& result) const {
 }
 
 absl::StatusOr<ProfileResult> Profile::Finish() {
-  for (auto& [vcpu, cluster] : clusters_) Close(vcpu, cluster);
+  for (auto& [vcpu, clusters] : clusters_) {
+    for (Cluster& cluster : clusters.open) Close(vcpu, clusters.domain, cluster);
+  }
   ProfileResult result;
   result.samples = samples_;
   result.stacks = stacks_.Take();

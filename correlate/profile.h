@@ -26,6 +26,7 @@
 #include "correlate/estimate.h"
 #include "correlate/placing.h"
 #include "correlate/stacks.h"
+#include "correlate/unions.h"
 
 namespace xenoscope::correlate {
 
@@ -137,12 +138,15 @@ class Profile : public PlacingObserver {
     VcpuRef vcpu;
     Context context;
     ClusterTotals totals;
-    double size = 0;  // cycles
+    double size = 0;                   // cycles
+    uint32_t of_vcpu = Unions::kNone;  // its number among the vCPU's, where rows can be of several
+    double length = 0;                 // of the cluster at hand; 0 between calls of Close
   };
   // What a row has in a stratum.
   struct Part {
     uint32_t row = 0;
     uint32_t stratum = 0;
+    uint32_t in_union = Unions::kNone;
     ClusterSums sums;
     double in_cluster = 0;  // of the one that is being closed; 0 between calls of Close
     uint64_t closing = 0;   // the last that it had a part in
@@ -159,11 +163,16 @@ class Profile : public PlacingObserver {
   struct Hit {
     uint32_t part = 0;  // of rows_
     double weight = 0;
+    double length = 0;  // Place::length
   };
   struct Cluster {
     uint64_t run = 0;
-    uint32_t domain = 0;  // of domains_
     std::vector<Hit> hits;
+  };
+  // Those of a vCPU that are not complete: samples of different modes come nearly in order.
+  struct Clusters {
+    uint32_t domain = 0;  // of domains_
+    std::array<Cluster, 4> open;
   };
   struct Names {
     uint32_t image = 0;
@@ -177,7 +186,17 @@ class Profile : public PlacingObserver {
   bool Has(Dimension dimension) const {
     return places_[static_cast<size_t>(dimension)].has_value();
   }
-  void Close(VcpuRef vcpu, Cluster& cluster);
+  // The one of the run; where it is new, the oldest is closed.
+  Cluster& ClusterOf(VcpuRef vcpu, uint64_t run);
+  void Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster);
+  // What the row has in the stratum, for its union with others of the vCPU.
+  uint32_t PartOf(uint32_t row, VcpuRef vcpu, uint32_t stratum);
+  // The cluster's strata and rows, for the unions of strata.
+  void AddToUnions(VcpuRef vcpu);
+  // By union of the row: by what its strata's variances are multiplied, being no strangers to each
+  // other.
+  using Factors = absl::flat_hash_map<uint32_t, double>;
+  Factors UnionFactors(const std::vector<const Part*>& parts) const;
   static void AddCluster(Part& part, double in_cluster, double in_stratum);
   // Returns whether the trace measured the strata.
   bool SizeStrata(ProfileResult& result);
@@ -197,9 +216,15 @@ class Profile : public PlacingObserver {
   std::vector<double> scratch_;  // by stratum; all 0 between calls
   std::vector<uint32_t> parts_;  // of rows_, that the cluster at hand has; empty between calls
   uint64_t closed_ = 0;          // clusters
+  bool has_unions_ = false;      // rows can be of several strata of a vCPU
+  Unions unions_;
+  // Of the cluster at hand.
+  std::vector<Unions::Amount> strata_amounts_;
+  std::vector<Unions::Amount> union_amounts_;
+  std::vector<double> union_scratch_;  // by union; all 0 between calls
   Rows rows_;
   Rows domains_;
-  absl::flat_hash_map<VcpuRef, Cluster> clusters_;
+  absl::flat_hash_map<VcpuRef, Clusters> clusters_;
   absl::flat_hash_map<DomainId, double> cluster_squares_;  // by domain: sum of n_c^2
   Stacks stacks_;
   TextNumbers names_;

@@ -82,7 +82,8 @@ void Sharpener::OnPlaced(const PlacedSample& placed) {
   const uint32_t kind_number = KindNumber(kind);
   Parts& parts = kinds_[kind_number];
   samples_ += placed.count;
-  if (placed.list != 0 && placed.list == parts.list && !options_.each_sample) {
+  if (placed.list != 0 && placed.list == parts.list && placed.run == held_[parts.held].run &&
+      !options_.each_sample) {
     held_[parts.held].count += placed.count;
     return;
   }
@@ -178,7 +179,9 @@ void Sharpener::Expect(const Held& held) {
 }
 
 void Sharpener::GatherInfluence() {
-  for (Parts& kind : kinds_) kind.influence.Begin(kind.places.size());
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    kinds_[i].influence.Begin(kinds_[i].places.size(), static_cast<uint32_t>(i));
+  }
   for (const Held& held : held_) {
     Expect(held);
     kinds_[held.kind].influence.Add(lengths_, expected_, held.count);
@@ -204,6 +207,7 @@ void Sharpener::Weigh(const Held& held) {
     if (expected_[i] > 0 || influence_[i] == 0) continue;
     Place& place = weighed_.emplace_back(kind.places[i]);
     place.weight = influence_[i];
+    place.length = 0;
   }
 }
 
