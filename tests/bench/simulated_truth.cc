@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -84,6 +85,7 @@ class Truth {
     return at->second;
   }
   static constexpr size_t kFunctions = 2000;
+  static constexpr size_t kFirstOwn = 200;  // those before it many contexts share
 
  private:
   // Half of a context's time is in functions of its own, half in such that many contexts share.
@@ -100,7 +102,7 @@ class Truth {
       for (size_t i = 0; i < count; ++i) shares[first + i] += all * weights[i] / sum;
     };
     add(common, std::min<size_t>(settings_.common, 100), 0.5);
-    add(200 + settings_.own * shares_.size(), settings_.own, 0.5);
+    add(kFirstOwn + settings_.own * shares_.size(), settings_.own, 0.5);
     return shares;
   }
 
@@ -150,6 +152,13 @@ struct Outcome {
   double covered_by_lengths = 0;
   double joint_covered = 0;
   double joint_covered_by_lengths = 0;
+  // Sums of squared errors of functions' shares: of one context's functions, and of those that many
+  // contexts share.
+  struct Squares {
+    double report = 0;
+    double counting = 0;  // by samples alone
+  };
+  std::array<Squares, 2> squares{};
 };
 
 class Simulation {
@@ -211,10 +220,20 @@ class Simulation {
       Drawn source;
       source.samples = drawn.samples;
       const auto result = Estimate(source, {Dimension::kFunction}, sharpen);
+      std::map<std::string, double> count;
+      for (const recording::Sample& sample : drawn.samples) {
+        count[fmt::format("f{}", sample.address)] += 1 / static_cast<double>(settings_.samples);
+      }
       size_t covered = 0;
       size_t rows = 0;
       for (const correlate::ProfileRow& row : result.rows) {
         const double share = functions_.at(row.function);
+        if (sharpen) {
+          const bool shared = std::stoul(row.function.substr(1)) < Truth::kFirstOwn;
+          Outcome::Squares& squares = outcome.squares.at(shared ? 1 : 0);
+          squares.report += (row.share - share) * (row.share - share);
+          squares.counting += (count[row.function] - share) * (count[row.function] - share);
+        }
         if (share * static_cast<double>(settings_.samples) < 20) continue;  // seldom seen at all
         ++rows;
         covered += static_cast<size_t>(row.interval.low <= share && share <= row.interval.high);
@@ -330,6 +349,10 @@ int Main(int argc, char** argv) {
     mean.covered_by_lengths += one.covered_by_lengths / settings.runs;
     mean.joint_covered += one.joint_covered / settings.runs;
     mean.joint_covered_by_lengths += one.joint_covered_by_lengths / settings.runs;
+    for (size_t i = 0; i < mean.squares.size(); ++i) {
+      mean.squares.at(i).report += one.squares.at(i).report;
+      mean.squares.at(i).counting += one.squares.at(i).counting;
+    }
   }
   fmt::print("{} samples, brackets of {} us, {} contexts, {} runs\n", settings.samples,
              settings.bracket_us, simulation.contexts(), settings.runs);
@@ -341,6 +364,12 @@ int Main(int argc, char** argv) {
       100 * mean.covered_by_lengths, 100 * mean.covered);
   fmt::print("of functions in their contexts: by lengths {:.1f} %, sharpened {:.1f} %\n",
              100 * mean.joint_covered_by_lengths, 100 * mean.joint_covered);
+  fmt::print(
+      "mean squared error of functions, to that of counting samples: of one context {:.2f}, of "
+      "many "
+      "{:.2f}\n",
+      mean.squares[0].report / mean.squares[0].counting,
+      mean.squares[1].report / mean.squares[1].counting);
   return 0;
 }
 
