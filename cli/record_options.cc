@@ -35,19 +35,39 @@ uint32_t ParseClock(const std::string& text) {
   Wrong("--clock", fmt::format("'{}' is neither pmu nor hpet:HZ", text));
 }
 
+std::vector<sampler::EventSpec> ParseEvents(const std::string& option,
+                                            const std::vector<std::string>& texts) {
+  std::vector<sampler::EventSpec> events;
+  for (const std::string& text : texts) {
+    auto event = sampler::ParseEventSpec(text);
+    if (!event.ok()) Wrong(option, std::string(Message(event.status())));
+    events.push_back(*std::move(event));
+  }
+  return events;
+}
+
+// What agents are asked for, as it was written: only they know which events their guests have.
+std::vector<std::string> ParseAgentEvents(const RecordOptions& options) {
+  if (options.agent_events.empty()) return options.events;
+  const std::string option = "--agent-event";
+  ParseEvents(option, options.agent_events);
+  if (options.active.empty())
+    Wrong(option, "wants --active: the domains whose agents sample by it");
+  if (options.agent_source == "xenoprof") {
+    Wrong(option, "of --agent-source xenoprof the events are dom0's: name them with -e");
+  }
+  return options.agent_events;
+}
+
 sampler::SampleRequest ParseSampling(const RecordOptions& options) {
   sampler::SampleRequest samples = options.samples;
   samples.call_chains = samples.call_chains || !options.call_graph.empty();
   if (options.source == "xenoprof") samples.source = sampler::SourceKind::kXenoprof;
   if (options.source == "vcpu") samples.source = sampler::SourceKind::kVcpu;
   if (options.source == "perf") samples.source = sampler::SourceKind::kPerf;
-  for (const std::string& text : options.events) {
-    auto event = sampler::ParseEventSpec(text);
-    if (!event.ok()) Wrong("-e", std::string(Message(event.status())));
-    samples.events.push_back(*std::move(event));
-  }
+  samples.events = ParseEvents("-e", options.events);
   samples.active = options.active;
-  samples.agent_events = options.events;
+  samples.agent_events = ParseAgentEvents(options);
   samples.agent_bytes = uint64_t{options.agent_mb} << 20;
   if (options.agent_source == "xenoprof") {
     if (samples.source.value_or(sampler::SourceKind::kXenoprof) != sampler::SourceKind::kXenoprof) {
@@ -83,8 +103,9 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
   sampler::RecordRequest request;
   if (options.source != kTraceAlone) {
     request.samples = ParseSampling(options);
-  } else if (!options.active.empty()) {
-    Wrong("--active", "wants samples, and --source trace takes none");
+  } else if (!options.active.empty() || !options.agent_events.empty()) {
+    Wrong(options.active.empty() ? "--agent-event" : "--active",
+          "wants samples, and --source trace takes none");
   } else if (options.no_trace) {
     Wrong("--no-trace", "and --source trace leave nothing");
   }
@@ -148,6 +169,14 @@ void AddRecordOptions(CLI::App& command, RecordOptions& options) {
       ->check(CLI::IsMember({"perf", "xenoprof"}))
       ->type_name("SOURCE")
       ->capture_default_str();
+  command
+      .add_option("--agent-event", options.agent_events,
+                  "What active domains sample themselves by, where dom0 samples by something else; "
+                  "as -e, and may be repeated. Default: the events of -e")
+      ->type_name("EVENT[:ukh][:PERIOD|@HZ]")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
   command
       .add_option("--agent-limit", options.agent_mb,
                   "MB that the agent of an active domain may send in this recording")

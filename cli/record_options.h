@@ -16,6 +16,7 @@ namespace xenoscope::cli {
 // The words of the command line, before they mean anything.
 struct RecordOptions {
   std::vector<std::string> events;
+  std::vector<std::string> agent_events;  // none: those of `events`
   std::vector<std::string> active;
   std::vector<std::string> passive;
   uint32_t agent_mb = 1024;

@@ -35,7 +35,7 @@ struct SampleRequest {
   uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
   double looks_hz = 250;           // vcpu: looks a second at each vCPU
   std::optional<uint64_t> seed;    // of random instants and periods; not given: a random one
-  std::vector<std::string> agent_events;  // `events` as they were written, for agents
+  std::vector<std::string> agent_events;  // for agents, as they were written; none: their choice
   std::optional<uint64_t> agent_bytes;    // that an agent may send; not given: 1 GiB
   agent::GuestSource agent_source = agent::GuestSource::kPerf;
 };

@@ -270,6 +270,12 @@ def sources(lab):
         first = leader(lab.report("--event", recording["events"][-1]["name"], which=which)["rows"],
                        domain="pv", mode="user")
         lab.check(first["function"] == "sha256_block", f"{which}: {first['function']} leads pv's programs")
+    recording = lab.recording("again")
+    event = recording["events"][-1]
+    kernel = sum(stream["logged"]["kernel"]
+                 for stream in streams_of(recording, "agent", by_name(recording)["pv"]))
+    lab.check(event["name"] == "cpu-clock" and event["clocked_by"] == "cpu-clock:500" and kernel == 0,
+              f"again: the agent had an event of its own: {event['clocked_by']}, {kernel} samples of the kernel")
 
 
 def newxen(lab):
