@@ -166,13 +166,14 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
   const auto shown = Shown(placed.when);
   if (found == index_.end() || !shown) return;
   const auto [begin, end] = *shown;
-  if (brackets_.size() <= found->second) brackets_.resize(size_t{found->second} + 1);
+  while (brackets_.size() <= found->second) brackets_.push_back({{}, {}, brackets_.size()});
   // Samples of one bracket follow each other.
   Bracket& bracket = brackets_[found->second];
   if (end - begin == 1 || bracket.range != placed.when) {
     if (samples_.size() >= kSampleWords * kMostSamples) ThinSamples();
-    bracket = {placed.when, {}};
-    if (sample_entries_++ % kept_samples_ == 0) bracket.entry = samples_.size();
+    const bool is_kept = bracket.number % kept_samples_ == 0;
+    bracket = {placed.when, {}, bracket.number + 1};
+    if (is_kept) bracket.entry = samples_.size();
   } else if (bracket.entry) {
     ++samples_[*bracket.entry + kSampleWords - 1];
     return;
@@ -188,9 +189,14 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
 }
 
 void PageTimeline::ThinSamples() {
+  // By vCPU: the next entry's number as a multiple of kept_samples_.
+  std::vector<uint64_t> multiples(brackets_.size());
+  for (size_t i = 0; i < multiples.size(); ++i) {
+    multiples[i] = (i + kept_samples_ - 1) / kept_samples_;
+  }
   std::vector<int64_t> kept;
   for (size_t at = 0; at < samples_.size(); at += kSampleWords) {
-    if (at / kSampleWords % 2 == 0) {
+    if (multiples[static_cast<size_t>(samples_[at])]++ % 2 == 0) {
       kept.insert(kept.end(), &samples_[at], &samples_[at] + kSampleWords);
     } else {
       samples_left_out_ += static_cast<uint64_t>(samples_[at + kSampleWords - 1]);

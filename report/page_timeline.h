@@ -61,9 +61,13 @@ class PageTimeline final : public correlate::Witness {
     std::vector<VcpuBin> bins;
   };
 
+  // The last bracket of a vCPU's samples, or instant.
   struct Bracket {
     TscRange range;
     std::optional<size_t> entry;  // where in samples_, if it is there
+    // How many there were before, from the vCPU's index on: vCPUs that are sampled in turn would
+    // else be in step with every second one.
+    uint64_t number = 0;
   };
 
   void OnRun(const correlate::RunInterval& interval) override;
@@ -78,7 +82,8 @@ class PageTimeline final : public correlate::Witness {
   void Halve();
   void AddToBins(Vcpu& vcpu, Doing doing, uint64_t begin, uint64_t end) const;
   void GiveUpExact();
-  // Leaves out every other one, and of those to come too.
+  // Leaves out every other one of each vCPU, and of those to come too. Called no more than some 64
+  // times: in the end no vCPU's number is divided by kept_samples_.
   void ThinSamples();
 
   const ProfileReport& report_;
@@ -93,9 +98,8 @@ class PageTimeline final : public correlate::Witness {
   std::vector<int64_t> runs_;
   std::vector<int64_t> segments_;
   std::vector<int64_t> samples_;
-  std::vector<Bracket> brackets_;  // by vCPU: the last one
-  uint64_t sample_entries_ = 0;
-  uint64_t kept_samples_ = 1;  // one of so many
+  std::vector<Bracket> brackets_;  // by vCPU
+  uint64_t kept_samples_ = 1;      // one of so many
   uint64_t samples_left_out_ = 0;
   std::vector<int64_t> lost_;
   TextNumbers texts_;
