@@ -121,6 +121,7 @@ absl::Status RunDiff(const Options& options) {
     work = {options.work.at(0), options.work.at(1)};
   }
   report::Diff diff = report::DiffOfProfiles(before, after, of, work);
+  diff.of_domains = !options.before.domain.empty();
   diff.before = NameOf(options.before);
   diff.after = NameOf(options.after);
   report::DiffSelection selection;

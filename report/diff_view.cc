@@ -70,7 +70,10 @@ Unit FigureUnit(const Diff& diff) {
 const char* OfText(const Diff& diff) {
   switch (diff.of) {
     case DiffOf::kShare:
-      return "shares of all time";
+      if (diff.of_domains) {
+        return diff.is_time ? "shares of the domain's own time" : "shares of the domain's samples";
+      }
+      return diff.is_time ? "shares of all time" : "shares of all samples";
     case DiffOf::kProcessor:
       return "processors' time a second";
     case DiffOf::kWork:
@@ -222,6 +225,7 @@ ordered_json DiffJson(const Diff& diff, const DiffSelection& selection) {
   return {{"before", {{"name", diff.before}, {"samples", diff.samples_before}}},
           {"after", {{"name", diff.after}, {"samples", diff.samples_after}}},
           {"of", KeyOf(diff.of)},
+          {"compared", OfText(diff)},
           {"comparisons", diff.rows.size()},
           {"rows", std::move(rows)}};
 }

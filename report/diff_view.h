@@ -40,6 +40,7 @@ struct Diff {
   std::string after;
   std::vector<correlate::Dimension> by;
   DiffOf of = DiffOf::kShare;
+  bool of_domains = false;  // each side is one domain, and shares are of its own
   bool is_time = true;
   double whole = 1;           // what a row with a share of 1 would have had before
   std::vector<DiffRow> rows;  // the largest differences first
