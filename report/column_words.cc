@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <iterator>
 
 namespace xenoscope::report {
 namespace {
 
-constexpr std::array kWords = {
+constexpr std::array kProfile = {
     ColumnWords{"domain", "the guest, or dom0, on whose behalf a processor worked"},
     ColumnWords{"vcpu", "which of the domain's virtual processors"},
     ColumnWords{"pcpu", "the host's processor it ran on, where samples or trace tell"},
@@ -47,14 +49,76 @@ constexpr std::array kWords = {
     ColumnWords{"cycles", "of processors: the share times all that is accounted for"},
 };
 
+constexpr std::array kDomains = {
+    ColumnWords{"of Xen's time",
+                "of the time that Xen worked, the part that it worked for this domain"},
+};
+
+constexpr std::array kChecks = {
+    ColumnWords{"sampled", "the domain's part of all samples"},
+    ColumnWords{"traced", "the domain's part of the time that the trace says domains ran"},
+    ColumnWords{"error",
+                "the standard error of what was sampled; when it differs from what was traced by "
+                "more than 3 of these, samples or trace are wrong"},
+};
+
+constexpr std::array kExits = {
+    ColumnWords{"domain", "the guest whose VM exits these are"},
+    ColumnWords{"exit", "why the guest left to Xen"},
+    ColumnWords{"count", "how many there were, of those that were traced whole"},
+    ColumnWords{"cycles",
+                "of processors: all that they spent in Xen for these exits, also after the vCPU "
+                "had waited for a pCPU"},
+    ColumnWords{"share", "of the cycles of all VM exits"},
+    ColumnWords{"each", "cycles in Xen for one exit, on average"},
+    ColumnWords{"p5",
+                "5 of 100 exits took less, until the guest went on or its vCPU waited for a pCPU; "
+                "what it was blocked counts"},
+    ColumnWords{"p50", "half of the exits took less"},
+    ColumnWords{"p95", "95 of 100 exits took less"},
+    ColumnWords{"octaves",
+                "how many exits took how long, from 64 cycles to 64 G: each bar is for times twice "
+                "as long as the one before"},
+};
+
+constexpr std::array kDiff = {
+    ColumnWords{"before",
+                "in the first: the share of all time, or of the domain's own (--domain); of a "
+                "processor (--per second), where 200 % is two; or cycles a unit of work (--work); "
+                "samples where the event counts no time"},
+    ColumnWords{"after", "in the second, the same"},
+    ColumnWords{"difference", "after less before"},
+    ColumnWords{"low",
+                "the difference's lower bound: in 95 of 100 pairs of recordings the truth is in "
+                "low..high"},
+    ColumnWords{"high", "the difference's upper bound"},
+    ColumnWords{"p",
+                "how often chance alone would make such a difference, corrected for how many rows "
+                "are compared; below 0.05 it counts as more than chance"},
+    ColumnWords{"note", "new: no samples before; gone: none after"},
+};
+
+constexpr std::array kTables = {
+    TableWords{"profile", "", kProfile},
+    TableWords{"domains", "the domains in a page (--format html)", kDomains},
+    TableWords{"checks", "samples against the trace, in pages and as \"checks\" in JSON", kChecks},
+    TableWords{"exits", "the VM exits in a page", kExits},
+    TableWords{"diff", "xenoscope diff", kDiff},
+};
+
 }  // namespace
 
-std::span<const ColumnWords> AllColumnWords() { return kWords; }
+std::span<const TableWords> AllColumnWords() { return kTables; }
 
 std::string ColumnWordsText() {
   std::string out;
-  for (const ColumnWords& column : kWords) {
-    fmt::format_to(std::back_inserter(out), "{:<10} {}\n", column.key, column.about);
+  for (const TableWords& table : kTables) {
+    if (!table.where.empty()) fmt::format_to(std::back_inserter(out), "\nOf {}:\n", table.where);
+    size_t width = 0;
+    for (const ColumnWords& column : table.columns) width = std::max(width, column.key.size());
+    for (const ColumnWords& column : table.columns) {
+      fmt::format_to(std::back_inserter(out), "{:<{}}  {}\n", column.key, width, column.about);
+    }
   }
   return out;
 }

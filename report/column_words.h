@@ -1,4 +1,4 @@
-// What the columns of a profile mean, a line each: for --help-columns and the tips of HTML reports.
+// What columns and figures mean, a line each: for --help-columns and the tips of HTML reports.
 #pragma once
 
 #include <span>
@@ -12,7 +12,15 @@ struct ColumnWords {
   std::string_view about;
 };
 
-std::span<const ColumnWords> AllColumnWords();
+// The columns of one kind of table; two kinds can have columns of one name that mean different
+// things.
+struct TableWords {
+  std::string_view key;    // in the data of pages
+  std::string_view where;  // which tables these are; empty: the profile
+  std::span<const ColumnWords> columns;
+};
+
+std::span<const TableWords> AllColumnWords();
 // A line each, for a terminal.
 std::string ColumnWordsText();
 

@@ -64,7 +64,9 @@ ordered_json PageHead(const std::string& title, const std::vector<Dimension>& by
   ordered_json columns = ordered_json::array();
   for (const Dimension dimension : by) columns.push_back(ToString(dimension));
   ordered_json words = ordered_json::object();
-  for (const ColumnWords& column : AllColumnWords()) words[column.key] = column.about;
+  for (const TableWords& table : AllColumnWords()) {
+    for (const ColumnWords& column : table.columns) words[table.key][column.key] = column.about;
+  }
   return {{"title", title}, {"by", std::move(columns)}, {"words", words}};
 }
 

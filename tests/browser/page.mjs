@@ -36,6 +36,16 @@ async function open(file, size, colorScheme, hash = "") {
 }
 const cells = (page, table) =>
   page.$$eval(`${table} tbody tr`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+// Each heading has its words, and they are those of --help-columns.
+const told = readFileSync(join(work, "words.txt"), "utf8").split("\n");
+async function explained(page, table) {
+  const headings = await page.$$eval(`${table} th`, (all) => all.map((th) => [th.textContent, th.title]));
+  check(`headings of ${table}`, headings.length > 2, headings.length);
+  for (const [name, title] of headings) {
+    const parts = title.startsWith("low: ") ? title.slice(5).split("; high: ") : [title];
+    check(`words of '${name}' in ${table}`, name === "" || parts.every((part) => part !== "" && told.some((line) => line.endsWith(`  ${part}`))), title);
+  }
+}
 const number = (text) => Number(text.replaceAll(",", "").replace("%", ""));
 
 const laptop = { width: 1366, height: 768 };
@@ -57,6 +67,8 @@ async function wholeReport() {
     check(`domain ${row.domain}`, seen !== undefined && near(number(seen[2]), row.share * 100, 0.006), seen);
   }
   check("checks", (await cells(page, "#table-checks")).length === report.checks.length);
+  await explained(page, "#table-domains");
+  await explained(page, "#table-checks");
   const notes = await page.$$eval("ul.notes li", (items) => items.map((item) => item.textContent));
   const said = readFileSync(join(work, "small.txt"), "utf8").split("\n").map((line) => line.replace(/^note: /, ""));
   check("notes", notes.length > 3 && notes.every((note) => said.includes(note)), notes);
@@ -156,7 +168,7 @@ async function wholeReport() {
     }
     if (i + 1 === path.length) {
       check("a line is the last step", (await page.$("#table-functions tbody tr.choose")) === null);
-      check("its column is explained", (await page.getAttribute("#table-functions th:last-child", "title")) === json("words.json").line);
+      await explained(page, "#table-functions");
       await shot("lines");
     } else {
       await page.focus(`#table-functions tbody tr:has(td:text-is('${next}'))`);
@@ -180,6 +192,7 @@ async function wholeReport() {
       check(`${name}`, count === 0 || (seen !== undefined && number(seen[2]) > 0 && number(seen[2]) <= count), [seen, count]);
     }
   }
+  await explained(page, "#table-exits");
   await page.click("#table-exits tbody tr:nth-child(2)");
   check("the chosen exit", (await page.textContent("section h2")).startsWith(exits[1][1]));
   await shot("vm-exits");
@@ -244,6 +257,7 @@ async function differences() {
     check("all differences", seen.length === Math.min(rows.length, 500), [seen.length, rows.length]);
     rows.slice(0, 10).forEach((row, i) => check(`difference ${i}`, near(number(seen[i][2].replace("+", "")), row.difference * 100, 0.006), [seen[i], row.difference]));
   }
+  await explained(page, "#table-diff");
   await page.screenshot({ path: join(shots, "diff.png") });
   await page.close();
 }

@@ -90,7 +90,8 @@ export interface Page {
   by: string[];
   seconds: number;
   is_time: boolean;
-  words: Record<string, string>;
+  /** What columns mean, by kind of table: report/column_words.cc. */
+  words: Record<"profile" | "domains" | "checks" | "exits" | "diff", Record<string, string>>;
   /** How far samples and trace agree, and what has no name: as the text report says it. */
   notes?: string[];
   report?: Report;
@@ -98,5 +99,5 @@ export interface Page {
   flame?: Flame;
   exits?: Exit[];
   timeline?: Timeline;
-  diff?: { before: { name: string; samples: number }; after: { name: string; samples: number }; of: string; rows: DiffRow[] };
+  diff?: { before: { name: string; samples: number }; after: { name: string; samples: number }; of: string; compared: string; comparisons: number; rows: DiffRow[] };
 }

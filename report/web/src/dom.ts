@@ -54,6 +54,11 @@ export function short(value: number): string {
   return String(Math.round(value));
 }
 
+/** Like short, for what may be less than 1, too. */
+export function amount(value: number): string {
+  return Math.abs(value) >= 1000 || value === 0 ? short(value) : value.toPrecision(3);
+}
+
 export function time(seconds: number): string {
   const size = Math.abs(seconds);
   if (size === 0) return "0 s";
@@ -112,6 +117,9 @@ export class Picture {
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
+
+/** What a column of intervals means, in the words of their bounds. */
+export const intervalWords = (words: Record<string, string>): string => `low: ${words.low ?? ""}; high: ${words.high ?? ""}`;
 
 /** A share with its 95 % interval, on a scale to `most`. */
 export function whisker(share: number, low: number, high: number, most: number): SVGElement {

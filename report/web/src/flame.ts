@@ -82,6 +82,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
   let hover: Node | null = null;
   let focus: Node = root;
   let boxes: { node: Node; x: number; y: number; w: number }[] = [];
+  let crowds: { node: Node; x: number; y: number; w: number; weight: number }[] = []; // of what is too narrow to be drawn
   const weight = (node: Node): number => (page.is_time ? node.cycles : node.samples);
   const sorted = (node: Node): Node[] => [...node.children.values()].sort((a, b) => weight(b) - weight(a));
   const matches = (node: Node): boolean => words !== "" && node.name.toLowerCase().includes(words);
@@ -106,6 +107,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
 
   const picture = new Picture((context) => {
     boxes = [];
+    crowds = [];
     context.font = `13px ui-monospace, "DejaVu Sans Mono", monospace`;
     context.textBaseline = "middle";
     const letter = context.measureText("m").width;
@@ -143,6 +145,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
       }
       const narrow = (rest / whole) * w; // of those too narrow to be drawn
       if (narrow > 1) {
+        crowds.push({ node, x: at, y: y + ROW, w: narrow, weight: rest });
         context.globalAlpha = 0.3;
         context.fillStyle = colours[node.kind] ?? "#999";
         context.fillRect(at, y + ROW, narrow, ROW - 1);
@@ -183,13 +186,13 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     focus = node;
     draw();
   }
-  const at = (event: MouseEvent): Node | null => {
+  function under<Box extends { x: number; y: number; w: number }>(event: MouseEvent, all: Box[]): Box | undefined {
     const box = picture.canvas.getBoundingClientRect();
     const x = event.clientX - box.left;
     const y = event.clientY - box.top;
-    const hit = boxes.find((b) => y >= b.y && y < b.y + ROW && x >= b.x && x < b.x + Math.max(b.w, 1));
-    return hit?.node ?? null;
-  };
+    return all.find((b) => y >= b.y && y < b.y + ROW && x >= b.x && x < b.x + Math.max(b.w, 1));
+  }
+  const at = (event: MouseEvent): Node | null => under(event, boxes)?.node ?? null;
   picture.canvas.setAttribute("role", "img");
   picture.canvas.setAttribute("aria-label", "Flame graph; arrow keys move, Enter enlarges, Escape goes back");
   picture.canvas.addEventListener("mousemove", (event) => {
@@ -198,8 +201,12 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
       hover = node;
       picture.redraw();
     }
-    if (node === null) hideTip();
-    else showTip(event.clientX, event.clientY, [node.name, describe(node)]);
+    const crowd = node === null ? under(event, crowds) : undefined;
+    if (node !== null) showTip(event.clientX, event.clientY, [node.name, describe(node)]);
+    else if (crowd !== undefined) {
+      showTip(event.clientX, event.clientY, [`others of ${crowd.node.name}, each too narrow to be drawn`,
+        `${percent(crowd.weight / (weight(root) || 1))} of all; a click on ${crowd.node.name} enlarges`]);
+    } else hideTip();
   });
   picture.canvas.addEventListener("mouseleave", () => {
     hover = null;
@@ -254,7 +261,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
   return h(
     "section",
     {},
-    h("div", { class: "tools" }, h("label", {}, "by ", choice), h("label", { title: page.words.line ?? "" }, lines, " and line"), search, h("button", { click: () => show(root) }, "Whole"), found),
+    h("div", { class: "tools" }, h("label", {}, "by ", choice), h("label", { title: page.words.profile.line ?? "" }, lines, " and line"), search, h("button", { click: () => show(root) }, "Whole"), found),
     h(
       "div",
       { class: "legend" },

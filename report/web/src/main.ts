@@ -28,7 +28,7 @@ function goDown(where: Where[]): void {
 }
 const FUNCTIONS = "Functions";
 const { report, flame, exits, timeline, diff } = page;
-if (diff !== undefined) views.push(["Differences", () => diffView(diff, page.by)]);
+if (diff !== undefined) views.push(["Differences", () => diffView(page, diff)]);
 if (report !== undefined) views.push(["Overview", () => overview(page, report, goDown)]);
 if (flame !== undefined) views.push(["Flame graph", () => flameView(page, flame)]);
 if (report !== undefined) views.push([FUNCTIONS, () => (functions = tableView(page)).element]);

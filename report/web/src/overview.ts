@@ -1,6 +1,6 @@
 // What there is, how far it can be trusted, and which domain the time went to; VM exits; differences.
 import { DiffRow, Exit, Page, Report } from "./data";
-import { count, h, percent, s, short, time, whisker, Child } from "./dom";
+import { amount, count, h, intervalWords, percent, s, short, time, whisker, Child } from "./dom";
 import { Where } from "./table";
 
 const REMAINDERS: Record<string, string> = {
@@ -24,8 +24,8 @@ function opening(down: () => void, ...cells: Child[]): HTMLElement {
 }
 
 export function overview(page: Page, report: Report, goDown: GoDown): HTMLElement {
-  const heading = (name: string, numeric = false, title = page.words[name] ?? ""): HTMLElement => h("th", { class: numeric ? "n" : "", title }, name);
-  const interval = `low: ${page.words.low ?? ""}; high: ${page.words.high ?? ""}`;
+  const { profile, domains: ofDomains, checks } = page.words;
+  const heading = (name: string, numeric = false, title = profile[name]): HTMLElement => h("th", { class: numeric ? "n" : "", title }, name);
   const losses: [string, number][] = [
     ...Object.entries(report.samples.remainders).map(([name, n]): [string, number] => [`samples ${REMAINDERS[name] ?? name}`, n]),
     ["sample buffer entries lost, the buffers being full", report.samples.lost_in_buffers],
@@ -59,8 +59,8 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
     h("div", { class: "scroll" }, h(
       "table",
       { id: "table-domains" },
-      h("thead", {}, h("tr", {}, heading("domain"), heading("samples", true), heading("share", true), heading("95 % interval", false, interval),
-        page.is_time ? heading("cycles", true) : null, heading("by mode", false, page.words.mode), h("th", { class: "n", title: "Of Xen's own time, the part that was spent for this domain" }, "of Xen's time"))),
+      h("thead", {}, h("tr", {}, heading("domain"), heading("samples", true), heading("share", true), heading("95 % interval", false, intervalWords(profile)),
+        page.is_time ? heading("cycles", true) : null, heading("by mode", false, profile.mode), heading("of Xen's time", true, ofDomains["of Xen's time"]))),
       h("tbody", {}, ...[...domains].sort((a, b) => b.share - a.share).map((d) => {
         const parts = ["user", "kernel", "xen"].map((mode): [string, number] => [mode, d.modes[mode] ?? 0]);
         const text = parts.map(([mode, part]) => `${mode} ${percent(part / (d.share || 1), 1)}`).join(", ");
@@ -75,7 +75,7 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
     report.checks.length === 0
       ? h("p", { class: "soft" }, "There is no trace to compare the samples with.")
       : h("div", { class: "scroll" }, h("table", { id: "table-checks" },
-          h("thead", {}, h("tr", {}, heading("domain"), h("th", { class: "n" }, "of samples"), h("th", {}, "± 3 standard errors"), h("th", { class: "n" }, "of traced time"), h("th", {}, ""))),
+          h("thead", {}, h("tr", {}, heading("domain"), heading("of samples", true, checks.sampled), heading("± 3 standard errors", false, checks.error), heading("of traced time", true, checks.traced), h("th", {}, ""))),
           h("tbody", {}, ...report.checks.map((check) => h("tr", {}, h("td", { class: "name" }, check.domain), h("td", { class: "n" }, percent(check.sampled)),
             h("td", {}, whisker(check.sampled, check.sampled - 3 * check.error, check.sampled + 3 * check.error, 1)), h("td", { class: "n" }, percent(check.traced)),
             h("td", {}, check.agrees ? h("span", { class: "good" }, "✓ agree") : h("span", { class: "warn" }, "✗ differ"))))))),
@@ -93,6 +93,7 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
   const width = wide ? 880 : 190;
   const height = wide ? 220 : 24;
   const bottom = wide ? 28 : 0;
+  const top = wide ? 18 : 4; // room for the counts
   const first = exit.octaves.findIndex((n) => n > 0);
   let last = exit.octaves.length - 1;
   while (last > 0 && (exit.octaves[last] ?? 0) === 0) last--;
@@ -102,9 +103,10 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
   const parts: Child[] = [];
   for (let i = from; i <= to; i++) {
     const n = exit.octaves[i] ?? 0;
-    const tall = n > 0 ? Math.max((n / most) * (height - bottom - 4), 1.5) : 0;
+    const tall = n > 0 ? Math.max((n / most) * (height - bottom - top), 1.5) : 0;
     parts.push(s("rect", { x: (i - from) * step + 0.5, y: height - bottom - tall, width: Math.max(step - 1, 0.5), height: tall, class: "hist" },
       s("title", {}, `${count(n)} took ${time(2 ** i / hz)} to ${time(2 ** (i + 1) / hz)}`)));
+    if (wide && n > 0) parts.push(s("text", { x: (i - from + 0.5) * step, y: height - bottom - tall - 4, class: "axis", "text-anchor": "middle" }, count(n)));
     if (wide && (i - from) % 2 === 0) parts.push(s("text", { x: (i - from) * step, y: height - 8, class: "axis" }, time(2 ** i / hz)));
   }
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: wide ? "wide" : "bar", role: "img",
@@ -120,7 +122,7 @@ export function exitsView(page: Page, exits: Exit[], goDown: GoDown): HTMLElemen
   function choose(exit: Exit, row: HTMLElement): void {
     body.querySelectorAll(".chosen").forEach((other) => other.classList.remove("chosen"));
     row.classList.add("chosen");
-    detail.replaceChildren(h("h2", {}, `${exit.name} of ${exit.domain}: how long each took, until the guest went on`), histogram(exit, hz, true),
+    detail.replaceChildren(h("h2", {}, `${exit.name} of ${exit.domain}: how long each took, until the guest went on or waited for a pCPU`), histogram(exit, hz, true),
       h("p", { class: "tools" }, h("button", { click: () => goDown([["domain", exit.domain], ["exit", exit.name]]) }, "Its functions")));
   }
   function draw(): void {
@@ -141,18 +143,18 @@ export function exitsView(page: Page, exits: Exit[], goDown: GoDown): HTMLElemen
   }
   const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter", input: () => { words = search.value.toLowerCase(); draw(); } });
   draw();
-  const columns: [string, string][] = [["domain", ""], ["exit", page.words.exit ?? ""], ["count", "How many there were, as far as they were traced whole"],
-    ["cycles in Xen", "Cycles that processors spent in Xen for these exits"], ["share", "Of the cycles of all exits"], ["each", "Cycles in Xen for each"],
-    ["5 %", "5 of 100 took less"], ["half", "Half took less"], ["95 %", "95 of 100 took less"], ["64 to 64 G cycles", "How many took how long; each bar is twice as long as the one before"]];
+  const columns: [string, string][] = [["domain", "domain"], ["exit", "exit"], ["count", "count"], ["cycles in Xen", "cycles"], ["share", "share"],
+    ["each", "each"], ["5 %", "p5"], ["half", "p50"], ["95 %", "p95"], ["64 to 64 G cycles", "octaves"]];
   return h("section", {}, h("div", { class: "tools" }, search, h("span", { class: "soft" }, "Choose a row for its distribution.")),
-    h("div", { class: "scroll" }, h("table", { id: "table-exits" }, h("thead", {}, h("tr", {}, ...columns.map(([name, about], i) => h("th", { class: i >= 2 && i < 9 ? "n" : "", title: about }, name)))), body)), detail);
+    h("div", { class: "scroll" }, h("table", { id: "table-exits" }, h("thead", {}, h("tr", {}, ...columns.map(([name, key], i) => h("th", { class: i >= 2 && i < 9 ? "n" : "", title: page.words.exits[key] }, name)))), body)), detail);
 }
 
-export function diffView(diff: NonNullable<Page["diff"]>, by: string[]): HTMLElement {
+export function diffView(page: Page, diff: NonNullable<Page["diff"]>): HTMLElement {
+  const { by, words: about } = page;
   let words = "";
   let only = true;
   const number = (row: DiffRow, key: string): number => Number(row[key] ?? 0);
-  const figure = diff.of === "work" ? count : percent;
+  const figure = diff.of === "work" ? amount : percent;
   const place = h("div", { class: "scroll" });
   const note = h("span", { class: "soft" });
   function bar(row: DiffRow, most: number): SVGElement {
@@ -170,7 +172,9 @@ export function diffView(diff: NonNullable<Page["diff"]>, by: string[]): HTMLEle
     const most = Math.max(...rows.slice(0, 500).map((row) => Math.max(Math.abs(number(row, "low")), Math.abs(number(row, "high")))), 1e-9);
     note.textContent = `${rows.length} of ${diff.rows.length} rows`;
     place.replaceChildren(h("table", { id: "table-diff" },
-      h("thead", {}, h("tr", {}, ...["before", "after", "difference"].map((n) => h("th", { class: "n" }, n)), h("th", {}, "95 % interval"), h("th", { class: "n" }, "p"), ...by.map((c) => h("th", {}, c)), h("th", {}, ""))),
+      h("thead", {}, h("tr", {}, ...["before", "after", "difference"].map((n) => h("th", { class: "n", title: about.diff[n] }, n)),
+        h("th", { title: intervalWords(about.diff) }, "95 % interval"), h("th", { class: "n", title: about.diff.p }, "p"),
+        ...by.map((c) => h("th", { title: about.profile[c] }, c)), h("th", { title: about.diff.note }, "note"))),
       h("tbody", {}, ...rows.slice(0, 500).map((row) => h("tr", {}, h("td", { class: "n" }, figure(number(row, "before"))), h("td", { class: "n" }, figure(number(row, "after"))),
         h("td", { class: "n" }, (number(row, "difference") > 0 ? "+" : "") + figure(number(row, "difference"))), h("td", {}, bar(row, most)),
         h("td", { class: "n" }, number(row, "p") < 0.001 ? "<0.001" : number(row, "p").toFixed(3)), ...by.map((c) => h("td", { class: "name" }, String(row[c] ?? ""))), h("td", { class: "soft" }, String(row.note ?? "")))))));
@@ -179,6 +183,7 @@ export function diffView(diff: NonNullable<Page["diff"]>, by: string[]): HTMLEle
   const all = h("input", { type: "checkbox", checked: true, change: () => { only = all.checked; draw(); } });
   if (!diff.rows.some((row) => number(row, "p") < 0.05)) { only = false; all.checked = false; }
   draw();
-  return h("section", {}, h("p", {}, h("b", {}, "before: "), `${diff.before.name}, ${count(diff.before.samples)} samples`, h("br"), h("b", {}, "after: "), `${diff.after.name}, ${count(diff.after.samples)} samples`),
+  return h("section", {}, h("p", {}, h("b", {}, "before: "), `${diff.before.name}, ${count(diff.before.samples)} samples`, h("br"), h("b", {}, "after: "), `${diff.after.name}, ${count(diff.after.samples)} samples`, h("br"),
+      h("b", {}, "compared: "), `${diff.compared}; p is corrected for ${count(diff.comparisons)} comparisons`),
     h("div", { class: "tools" }, search, h("label", {}, all, " only what is more than chance (corrected p < 0.05)"), note), place);
 }

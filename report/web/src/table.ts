@@ -1,6 +1,6 @@
 // The profile as a table by any grouping, to go down in: a row's domain, its exit reasons, their functions, their lines.
 import { Flame, Page } from "./data";
-import { count, h, percent, short, whisker } from "./dom";
+import { count, h, intervalWords, percent, short, whisker } from "./dom";
 
 interface Sum {
   words: string[];
@@ -148,7 +148,7 @@ export function tableView(page: Page): TableView {
     const heading = (name: string, numeric: boolean): HTMLElement =>
       h(
         "th",
-        { class: numeric ? "n" : "", title: page.words[name] ?? "",
+        { class: numeric ? "n" : "", title: page.words.profile[name] ?? "",
           "aria-sort": sort === name ? (descending ? "descending" : "ascending") : "none" },
         h("button", {
           tabindex: 0,
@@ -173,7 +173,7 @@ export function tableView(page: Page): TableView {
         "table",
         { id: "table-functions" },
         h("thead", {}, h("tr", {}, ...["samples", "share"].map((n) => heading(n, true)),
-          h("th", { title: `low: ${page.words.low ?? ""}; high: ${page.words.high ?? ""}` }, "95 % interval"),
+          h("th", { title: intervalWords(page.words.profile) }, "95 % interval"),
           ...(page.is_time ? [heading("cycles", true)] : []), ...by.map((n) => heading(n, false)))),
         h("tbody", {}, ...shown.slice(0, limit).map(line)),
       ),
