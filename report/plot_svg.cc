@@ -16,7 +16,7 @@ namespace xenoscope::report {
 namespace {
 
 // Pixels.
-constexpr double kWidth = 1000;
+constexpr double kWidth = 1060;
 constexpr double kHeight = 460;
 constexpr double kLeft = 124;
 constexpr double kRight = 764;  // the legend is right of it

@@ -24,23 +24,25 @@ constexpr size_t kTicks = 10;
 constexpr size_t kNameLetters = 24;
 constexpr Rgb kNobodyColour{153, 153, 153};
 
-// What a vCPU's lane stacks, from its bottom; of Okabe and Ito's colours, as the page has them.
+// What a vCPU's lane stacks, from its bottom, in the colours of the page
+// (report/web/src/style.css).
 struct Layer {
   Doing doing;
   Rgb colour;
   const char* name;
 };
 constexpr std::array kLayers = {
-    Layer{Doing::kGuest, {0, 158, 115}, "in the guest"},
-    Layer{Doing::kWhole, {86, 180, 233}, "ran"},
-    Layer{Doing::kXen, {0, 114, 178}, "in Xen"},
+    Layer{Doing::kGuest, {86, 180, 233}, "in the guest"},
+    Layer{Doing::kWhole, {0, 114, 178}, "ran"},
+    Layer{Doing::kXen, {213, 94, 0}, "in Xen"},
     Layer{Doing::kRunnable, {230, 159, 0}, "waited for a pCPU"},
-    Layer{Doing::kBlocked, {232, 232, 232}, "blocked"},
+    Layer{Doing::kBlocked, {227, 229, 232}, "blocked"},
 };
 
-// Of domains: none of those that say what a vCPU did.
-constexpr std::array kDomainColours = {Rgb{204, 121, 167}, Rgb{213, 94, 0},  Rgb{240, 228, 66},
-                                       Rgb{70, 70, 70},    Rgb{140, 86, 75}, Rgb{120, 94, 240}};
+// Of domains, none of those that say what a vCPU did: as report/web/src/timeline.ts has them.
+constexpr std::array kDomainColours = {Rgb{51, 34, 136},  Rgb{68, 170, 153},  Rgb{170, 68, 153},
+                                       Rgb{153, 153, 51}, Rgb{136, 34, 85},   Rgb{136, 204, 238},
+                                       Rgb{17, 119, 51},  Rgb{221, 204, 119}, Rgb{204, 102, 119}};
 
 Rgb ColourOf(const VcpuLane& lane) { return kDomainColours[lane.colour % kDomainColours.size()]; }
 Rgb ColourOf(const VcpuChart& chart, uint32_t who) {
