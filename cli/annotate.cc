@@ -35,6 +35,7 @@ struct Options {
   std::vector<std::string> sources;
   bool instructions = false;
   std::string format = "text";
+  std::string output;  // empty: standard output
 };
 
 // "ns::f(int)" is called f, ns::f or as it is, and Xen's "common/vmap.c#f" also f; so are the parts
@@ -157,6 +158,15 @@ report::AnnotatedFunction Annotate(const Options& options, const ProfileSource& 
   return annotated;
 }
 
+std::string InFormat(const Options& options,
+                     const std::vector<report::AnnotatedFunction>& annotated) {
+  if (options.format == "json") return report::Dump(AnnotateJson(annotated));
+  if (options.format == "csv") return AnnotateCsv(annotated);
+  if (options.format == "html") return AnnotateHtml(annotated);
+  return AnnotateText(annotated,
+                      options.output.empty() ? report::StdoutStyle() : report::TextStyle());
+}
+
 absl::Status RunAnnotate(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> domains,
@@ -179,10 +189,7 @@ absl::Status RunAnnotate(const Options& options) {
   }
   std::ranges::stable_sort(annotated,
                            [](const auto& a, const auto& b) { return a.samples > b.samples; });
-  if (options.format == "json") return WriteStdout(report::Dump(AnnotateJson(annotated)));
-  if (options.format == "csv") return WriteStdout(AnnotateCsv(annotated));
-  if (options.format == "html") return WriteStdout(AnnotateHtml(annotated));
-  return WriteStdout(AnnotateText(annotated, report::StdoutStyle()));
+  return WriteOutput(options.output, InFormat(options, annotated));
 }
 
 }  // namespace
@@ -218,12 +225,13 @@ void AddAnnotate(CLI::App& app, Run& run) {
   command->add_option("--format", options->format, "text, html, json or csv")
       ->check(CLI::IsMember({"text", "html", "json", "csv"}))
       ->capture_default_str();
+  command->add_option("-o,--output", options->output, "into this file");
   AddSymbolOptions(*command, options->profile.symbols);
   command->footer(
       "Example:\n"
       "  xenoscope annotate do_sched_op web.xeno --xen-syms /usr/lib/debug/xen-syms-4.17\n"
       "  xenoscope annotate leaf_a web.xeno --domain web1 --image web1=gw --by exit\n"
-      "  xenoscope annotate leaf_a web.xeno --source ~/src/gw --format html > leaf_a.html");
+      "  xenoscope annotate leaf_a web.xeno --source ~/src/gw --format html -o leaf_a.html");
   command->callback([&run, options] { run = [options] { return RunAnnotate(*options); }; });
 }
 
