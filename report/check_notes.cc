@@ -72,8 +72,9 @@ std::vector<std::string> CheckNotes(const ProfileReport& report) {
 std::vector<std::string> UnresolvedNotes(const ProfileReport& report) {
   std::vector<std::string> notes;
   for (const correlate::Unresolved& unresolved : report.result.unresolved) {
-    notes.push_back(fmt::format("{} samples without a function: {}",
-                                CellText(unresolved.samples, Unit::kCount), unresolved.why));
+    notes.push_back(fmt::format("{} {} without a function: {}",
+                                CellText(unresolved.samples, Unit::kCount),
+                                unresolved.samples == 1 ? "sample" : "samples", unresolved.why));
   }
   return notes;
 }
