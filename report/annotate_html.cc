@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "report/annotate_view.h"
+#include "report/column_words.h"
 #include "report/markup.h"
 #include "report/table.h"
 
@@ -15,6 +16,7 @@ constexpr std::string_view kBegin = R"(<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>xenoscope annotate</title>
 <style>
@@ -26,6 +28,11 @@ th { text-align: right; border-bottom: 1px solid #999; }
 th.code, td.code { text-align: left; }
 tr.inlined td { color: #666; }
 p { color: #444; max-width: 60em; }
+@media (prefers-color-scheme: dark) {
+  :root { color-scheme: dark; }
+  body { background: #15171a; color: #ececec; }
+  p, tr.inlined td { color: #a5abb3; }
+}
 </style>
 </head>
 <body>
@@ -54,12 +61,17 @@ void AddRow(const CodeLine& line, const AnnotatedFunction& function, bool inline
 }
 
 void AddBlock(const CodeBlock& block, const AnnotatedFunction& function, std::string& page) {
-  page +=
-      fmt::format("<h3>{}</h3>\n<table>\n<tr><th>share</th><th>samples</th>", Escaped(block.title));
-  for (const std::string& exit : function.exits) {
-    page += fmt::format("<th>{}</th>", Escaped(exit));
-  }
-  page += "<th>line</th><th class=\"code\">code</th></tr>\n";
+  page += fmt::format("<h3>{}</h3>\n<table>\n<tr>", Escaped(block.title));
+  const auto heading = [&page](std::string_view name, std::string_view key, const char* kind = "") {
+    page += fmt::format("<th{} title=\"{}\">{}</th>", kind, Escaped(WordsOf("annotate", key)),
+                        Escaped(name));
+  };
+  heading("share", "share");
+  heading("samples", "samples");
+  for (const std::string& exit : function.exits) heading(exit, "exit");
+  heading("line", "line");
+  heading("code", "code", " class=\"code\"");
+  page += "</tr>\n";
   for (const CodeLine& line : block.lines) {
     AddRow(line, function, false, page);
     for (const InlinedSamples& inlined : line.inlined) {

@@ -98,17 +98,33 @@ constexpr std::array kDiff = {
     ColumnWords{"note", "new: no samples before; gone: none after"},
 };
 
+constexpr std::array kAnnotate = {
+    ColumnWords{"share", "of the function's samples"},
+    ColumnWords{"samples", "how many were in this line, with what was inlined into it"},
+    ColumnWords{"exit", "those of them at this VM exit (--by exit)"},
+    ColumnWords{"line", "of the source; of instructions the offset in the function"},
+    ColumnWords{"code", "as the file has it, or as it was disassembled"},
+};
+
 constexpr std::array kTables = {
     TableWords{"profile", "", kProfile},
     TableWords{"domains", "the domains in a page (--format html)", kDomains},
     TableWords{"checks", "samples against the trace, in pages and as \"checks\" in JSON", kChecks},
     TableWords{"exits", "the VM exits in a page", kExits},
     TableWords{"diff", "xenoscope diff", kDiff},
+    TableWords{"annotate", "xenoscope annotate", kAnnotate},
 };
 
 }  // namespace
 
 std::span<const TableWords> AllColumnWords() { return kTables; }
+
+std::string_view WordsOf(std::string_view table, std::string_view column) {
+  const auto of = std::ranges::find(kTables, table, &TableWords::key);
+  if (of == kTables.end()) return {};
+  const auto words = std::ranges::find(of->columns, column, &ColumnWords::key);
+  return words == of->columns.end() ? std::string_view() : words->about;
+}
 
 std::string ColumnWordsText() {
   std::string out;

@@ -21,6 +21,8 @@ struct TableWords {
 };
 
 std::span<const TableWords> AllColumnWords();
+// Of one column of one kind of table; empty: there is no such column.
+std::string_view WordsOf(std::string_view table, std::string_view column);
 // A line each, for a terminal.
 std::string ColumnWordsText();
 

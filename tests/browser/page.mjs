@@ -236,6 +236,15 @@ async function wholeReport() {
   check("dark as the system is", (await wide.getAttribute("html", "data-theme")) === "dark");
   await wide.screenshot({ path: join(shots, "functions-projector.png") });
   await wide.close();
+
+  // Beside another window there is less room: tables move, the page does not.
+  const narrow = await open("small.html", { width: 700, height: 900 }, "light");
+  for (const key of ["1", "2", "3", "4", "5"]) {
+    await narrow.keyboard.press(key);
+    await narrow.waitForTimeout(50);
+    check(`view ${key} in a narrow window`, await narrow.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }
+  await narrow.close();
 }
 
 // A domain whose name is markup stays a name.

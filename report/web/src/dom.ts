@@ -33,6 +33,9 @@ export function s(tag: string, attributes: Attributes = {}, ...children: Child[]
   return element;
 }
 
+/** A cell with a name in it; only long ones are broken into lines. */
+export const nameCell = (name: string): HTMLElement => h("td", { class: name.length <= 32 ? "name whole" : "name" }, name);
+
 export const percent = (share: number, digits = 2): string => `${(share * 100).toFixed(digits)}%`;
 
 export function count(value: number): string {

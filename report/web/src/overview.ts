@@ -1,6 +1,6 @@
 // What there is, how far it can be trusted, and which domain the time went to; VM exits; differences.
 import { DiffRow, Exit, Page, Report } from "./data";
-import { amount, count, h, intervalWords, percent, s, short, time, whisker, Child } from "./dom";
+import { amount, count, h, intervalWords, nameCell, percent, s, short, time, whisker, Child } from "./dom";
 import { Where } from "./table";
 
 const REMAINDERS: Record<string, string> = {
@@ -64,7 +64,7 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
       h("tbody", {}, ...[...domains].sort((a, b) => b.share - a.share).map((d) => {
         const parts = ["user", "kernel", "xen"].map((mode): [string, number] => [mode, d.modes[mode] ?? 0]);
         const text = parts.map(([mode, part]) => `${mode} ${percent(part / (d.share || 1), 1)}`).join(", ");
-        return opening(() => goDown([["domain", d.name]]), h("td", { class: "name" }, d.name), h("td", { class: "n" }, count(d.samples)), h("td", { class: "n" }, percent(d.share)),
+        return opening(() => goDown([["domain", d.name]]), nameCell(d.name), h("td", { class: "n" }, count(d.samples)), h("td", { class: "n" }, percent(d.share)),
           h("td", {}, whisker(d.share, d.low, d.high, most)), page.is_time ? h("td", { class: "n" }, short(d.cycles ?? 0)) : null,
           h("td", {}, h("div", { class: "stack", title: text, role: "img", "aria-label": text },
             ...parts.map(([mode, part]) => h("i", { style: `width:${(part / (d.share || 1)) * 100}%;background:var(--${mode})` })))),
@@ -76,7 +76,7 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
       ? h("p", { class: "soft" }, "There is no trace to compare the samples with.")
       : h("div", { class: "scroll" }, h("table", { id: "table-checks" },
           h("thead", {}, h("tr", {}, heading("domain"), heading("of samples", true, checks.sampled), heading("± 3 standard errors", false, checks.error), heading("of traced time", true, checks.traced), h("th", {}, ""))),
-          h("tbody", {}, ...report.checks.map((check) => h("tr", {}, h("td", { class: "name" }, check.domain), h("td", { class: "n" }, percent(check.sampled)),
+          h("tbody", {}, ...report.checks.map((check) => h("tr", {}, nameCell(check.domain), h("td", { class: "n" }, percent(check.sampled)),
             h("td", {}, whisker(check.sampled, check.sampled - 3 * check.error, check.sampled + 3 * check.error, 1)), h("td", { class: "n" }, percent(check.traced)),
             h("td", {}, check.agrees ? h("span", { class: "good" }, "✓ agree") : h("span", { class: "warn" }, "✗ differ"))))))),
     h("h2", {}, "What to be careful about"),
@@ -130,7 +130,7 @@ export function exitsView(page: Page, exits: Exit[], goDown: GoDown): HTMLElemen
     body.replaceChildren(...shown.map((exit) => {
       const row = h("tr", { class: "choose", tabindex: 0, click: () => choose(exit, row),
         keydown: (event: KeyboardEvent) => { if (event.key === "Enter") choose(exit, row); } },
-        h("td", { class: "name" }, exit.domain), h("td", { class: "name" }, exit.name), h("td", { class: "n" }, count(exit.count)),
+        nameCell(exit.domain), nameCell(exit.name), h("td", { class: "n" }, count(exit.count)),
         h("td", { class: "n" }, short(exit.cycles)), h("td", { class: "n" }, percent(exit.cycles / all)),
         h("td", { class: "n" }, exit.count > 0 ? short(exit.cycles / exit.count) : "–"),
         ...[exit.p5, exit.p50, exit.p95].map((p) => h("td", { class: "n" }, time(p / hz))), h("td", {}, histogram(exit, hz, false)));
@@ -177,7 +177,7 @@ export function diffView(page: Page, diff: NonNullable<Page["diff"]>): HTMLEleme
         ...by.map((c) => h("th", { title: about.profile[c] }, c)), h("th", { title: about.diff.note }, "note"))),
       h("tbody", {}, ...rows.slice(0, 500).map((row) => h("tr", {}, h("td", { class: "n" }, figure(number(row, "before"))), h("td", { class: "n" }, figure(number(row, "after"))),
         h("td", { class: "n" }, (number(row, "difference") > 0 ? "+" : "") + figure(number(row, "difference"))), h("td", {}, bar(row, most)),
-        h("td", { class: "n" }, number(row, "p") < 0.001 ? "<0.001" : number(row, "p").toFixed(3)), ...by.map((c) => h("td", { class: "name" }, String(row[c] ?? ""))), h("td", { class: "soft" }, String(row.note ?? "")))))));
+        h("td", { class: "n" }, number(row, "p") < 0.001 ? "<0.001" : number(row, "p").toFixed(3)), ...by.map((c) => nameCell(String(row[c] ?? ""))), h("td", { class: "soft" }, String(row.note ?? "")))))));
   }
   const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter", input: () => { words = search.value.toLowerCase(); draw(); } });
   const all = h("input", { type: "checkbox", checked: true, change: () => { only = all.checked; draw(); } });

@@ -1,6 +1,6 @@
 // The profile as a table by any grouping, to go down in: a row's domain, its exit reasons, their functions, their lines.
 import { Flame, Page } from "./data";
-import { count, h, intervalWords, percent, short, whisker } from "./dom";
+import { count, h, intervalWords, nameCell, percent, short, whisker } from "./dom";
 
 interface Sum {
   words: string[];
@@ -166,7 +166,7 @@ export function tableView(page: Page): TableView {
         h("td", { class: "n" }, count(row.samples)), h("td", { class: "n" }, percent(row.share)),
         h("td", {}, whisker(row.share, row.low, row.high, most)),
         ...(page.is_time ? [h("td", { class: "n" }, short(row.cycles))] : []),
-        ...row.words.map((word) => h("td", { class: "name" }, word)));
+        ...row.words.map(nameCell));
     };
     place.replaceChildren(
       h(

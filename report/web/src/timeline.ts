@@ -55,7 +55,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
 
   function tracks(): Track[] {
     const c: Record<string, string> = {};
-    for (const name of ["guest", "exit", "running", "runnable", "blocked", "lost", "line", "user", "kernel", "xen"]) c[name] = colour(name);
+    for (const name of ["guest", "exit", "running", "runnable", "blocked", "lost", "line", "bracket", "user", "kernel", "xen"]) c[name] = colour(name);
     const pcpu = new Map<number, Track>();
     timeline.pcpus.forEach((number, i) => {
       const track: Track = { title: `pCPU ${number}`, height: 22, bars: [] };
@@ -123,7 +123,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       const [vcpu, mode, name, begin, length, n] = samples.slice(i, i + 6) as [number, number, number, number, number, number];
       const words = timeline.strings[name] ?? "";
       const bracket = length > 1;
-      sampled[vcpu]?.bars.push({ begin, end: begin + length, colour: (bracket ? c.line : c[["user", "kernel", "xen"][mode] ?? ""]) ?? "",
+      sampled[vcpu]?.bars.push({ begin, end: begin + length, colour: (bracket ? c.bracket : c[["user", "kernel", "xen"][mode] ?? ""]) ?? "",
         lines: () => bracket
           ? [`${n} samples of ${nameOf(vcpu)}`, `somewhere in these ${seconds(length)}: a bracket, no instant is known`, `one of them: ${MODES[mode]}: ${words}`]
           : [`sample of ${nameOf(vcpu)}`, `${MODES[mode]}: ${words}`, `at ${seconds(begin)}`] });
@@ -324,7 +324,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     all = tracks();
     picture.redraw();
   });
-  const legend: [string, string][] = [["guest", "in the guest"], ["exit", "in Xen, for an exit"], ["running", "running"], ["runnable", "waiting for a pCPU"], ["blocked", "blocked"], ["lost", "records lost"], ["line", "bracket: samples, instant unknown"]];
+  const legend: [string, string][] = [["guest", "in the guest"], ["exit", "in Xen, for an exit"], ["running", "running"], ["runnable", "waiting for a pCPU"], ["blocked", "blocked"], ["lost", "records lost"], ["bracket", "bracket: samples, instant unknown"]];
   return h("section", {},
     h("div", { class: "tools" }, h("button", { click: () => zoom(0.6) }, "Zoom in (+)"), h("button", { click: () => zoom(1.6) }, "Zoom out (−)"), h("button", { click: () => look(0, timeline.length) }, "All (0)"), shown),
     h("div", { class: "legend" }, ...legend.map(([name, text]) => h("span", {}, h("i", { style: `background:var(--${name})` }), text)),
