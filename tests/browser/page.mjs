@@ -86,9 +86,12 @@ async function wholeReport() {
   const matched = named.reduce((sum, row) => sum + row.share, 0) * 100;
   const text = await page.textContent("section .tools");
   check("share of what was searched", near(number(text.match(/matched: ([\d.]+)%/)[1]), matched, 0.02), [text, matched]);
-  await press("Escape");
+  await press("Enter");
   await page.waitForTimeout(100);
   await shot("flame-graph");
+  await press("/");
+  await press("Escape");
+  check("nothing is searched any more", !(await page.textContent("section .tools")).includes("matched"));
   await page.focus("canvas");
   await press("ArrowDown");
   await press("Enter");
@@ -218,6 +221,13 @@ async function wholeReport() {
   await shot("timeline-zoomed");
   await press("0");
   check("all of it again", (await page.textContent("#range")) === all);
+  const high = () => page.$eval("canvas", (canvas) => canvas.offsetHeight);
+  const before = await high();
+  await press("/");
+  await page.keyboard.type("pvh");
+  check("fewer lanes where they are filtered", (await high()) < before, [before, await high()]);
+  await press("Escape");
+  check("all lanes again", (await high()) === before);
 
   // Dark, by its key.
   for (const key of ["t", "t", "5"]) await press(key);

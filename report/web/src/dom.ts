@@ -71,6 +71,11 @@ export function time(seconds: number): string {
   return `${Math.round(seconds * 1e9)} ns`;
 }
 
+/** An instant, to the digits that tell it from others as far as `step` from it. */
+export function instant(seconds: number, step: number): string {
+  return `${seconds.toFixed(Math.min(Math.max(Math.ceil(-Math.log10(step) - 1e-9), 0), 9))} s`;
+}
+
 const tip = h("div", { id: "tip", role: "status" });
 export function showTip(x: number, y: number, lines: string[]): void {
   if (!tip.isConnected) document.body.append(tip);

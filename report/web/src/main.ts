@@ -61,7 +61,16 @@ const themeButton = h("button", {
 document.addEventListener("keydown", (event) => {
   const typing = (event.target instanceof HTMLInputElement && event.target.type !== "checkbox") || event.target instanceof HTMLSelectElement;
   if (typing || event.ctrlKey || event.metaKey || event.altKey) {
-    if (event.key === "Escape" && typing) (event.target as HTMLElement).blur();
+    if (typing && (event.key === "Escape" || event.key === "Enter")) {
+      const field = event.target as HTMLInputElement | HTMLSelectElement;
+      if (event.key === "Escape" && field.type === "search") {
+        // Browsers empty it by themselves, and tell nobody.
+        event.preventDefault();
+        field.value = "";
+        field.dispatchEvent(new Event("input"));
+      }
+      field.blur();
+    }
     return;
   }
   const number = Number(event.key);

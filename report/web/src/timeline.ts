@@ -1,7 +1,7 @@
 // vCPUs on pCPUs over time: what ran where, runstates, guest and exits, samples and their brackets.
 // Where the page has each interval, each is drawn; else the bins that the command has made of them.
 import { Page, Timeline } from "./data";
-import { Picture, colour, count, h, hideTip, percent, showTip, time } from "./dom";
+import { Picture, colour, count, h, hideTip, instant, percent, showTip, time } from "./dom";
 
 const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
 const CAUSES = ["", "woken", "preempted", ""];
@@ -47,13 +47,16 @@ function firstAfter(bars: Bar[], at: number): number {
 export function timelineView(page: Page, timeline: Timeline): HTMLElement {
   const hz = page.report?.cpu_hz ?? 1e9;
   const seconds = (cycles: number): string => time(cycles / hz);
+  /** An instant, as exactly as the part that is shown has pixels. */
+  const when = (cycles: number): string => instant(cycles / hz, (to - from) / hz / 1000);
   const vcpus = timeline.vcpus;
   const nameOf = (vcpu: number): string => vcpus[vcpu]?.name ?? "?";
   const domains = [...new Set(vcpus.map((vcpu) => vcpu.domain))];
   const domainColour = (vcpu: number): string => DOMAINS[Math.max(domains.indexOf(vcpus[vcpu]?.domain ?? ""), 0) % DOMAINS.length]?.[0] ?? "#888";
   const chosen = h("div", { class: "about", "aria-live": "polite" });
 
-  function tracks(): Track[] {
+  /** By pCPU and by vCPU: what belongs together. */
+  function groups(): Track[][] {
     const c: Record<string, string> = {};
     for (const name of ["guest", "exit", "running", "runnable", "blocked", "lost", "line", "bracket", "user", "kernel", "xen"]) c[name] = colour(name);
     const pcpu = new Map<number, Track>();
@@ -94,7 +97,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       const end = begin + length;
       const bar: Bar = {
         begin, end, colour: c[words] ?? c.line ?? "",
-        lines: () => [nameOf(vcpu), `${words}${state === 1 && why !== "" ? `, ${why}` : ""}${state === 0 ? ` on pCPU ${on}` : ""}`, `${seconds(length)}, from ${seconds(begin)}`],
+        lines: () => [nameOf(vcpu), `${words}${state === 1 && why !== "" ? `, ${why}` : ""}${state === 0 ? ` on pCPU ${on}` : ""}`, `${seconds(length)}, from ${when(begin)}`],
         click: () => {
           const there = (pcpu.get(on)?.bars ?? []).filter((other) => other.begin < end && other.end > begin);
           const who = new Map<string, number>();
@@ -116,7 +119,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       const [vcpu, , name, begin, length] = segments.slice(i, i + 5) as [number, number, number, number, number];
       const words = name === 0 ? "guest" : (timeline.strings[name - 1] ?? "");
       inside[vcpu]?.bars.push({ begin, end: begin + length, colour: (name === 0 ? c.guest : c.exit) ?? "",
-        lines: () => [nameOf(vcpu), words, `${seconds(length)}, from ${seconds(begin)}`] });
+        lines: () => [nameOf(vcpu), words, `${seconds(length)}, from ${when(begin)}`] });
     }
     const samples = timeline.samples;
     for (let i = 0; i + 5 < samples.length; i += 6) {
@@ -126,26 +129,35 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       sampled[vcpu]?.bars.push({ begin, end: begin + length, colour: (bracket ? c.bracket : c[["user", "kernel", "xen"][mode] ?? ""]) ?? "",
         lines: () => bracket
           ? [`${n} samples of ${nameOf(vcpu)}`, `somewhere in these ${seconds(length)}: a bracket, no instant is known`, `one of them: ${MODES[mode]}: ${words}`]
-          : [`sample of ${nameOf(vcpu)}`, `${MODES[mode]}: ${words}`, `at ${seconds(begin)}`] });
+          : [`sample of ${nameOf(vcpu)}`, `${MODES[mode]}: ${words}`, `at ${when(begin)}`] });
     }
     const lost = timeline.lost;
     for (let i = 0; i + 3 < lost.length; i += 4) {
       const [on, begin, length, n] = lost.slice(i, i + 4) as [number, number, number, number];
       pcpu.get(on)?.bars.push({ begin, end: begin + length, colour: c.lost ?? "", lines: () => [`${n} trace records lost`, seconds(length)] });
     }
-    const all: Track[] = [...pcpu.values()];
+    const all: Track[][] = [...pcpu.values()].map((track) => [track]);
     vcpus.forEach((_, i) => {
-      all.push(states[i] as Track);
-      if ((inside[i] as Track).bars.length > 0) all.push(inside[i] as Track);
-      if ((sampled[i] as Track).bars.length > 0) all.push(sampled[i] as Track);
+      all.push([states[i] as Track, ...[inside[i] as Track, sampled[i] as Track].filter((track) => track.bars.length > 0)]);
     });
-    for (const track of all) track.bars.sort((a, b) => a.begin - b.begin || a.end - b.end);
+    for (const track of all.flat()) track.bars.sort((a, b) => a.begin - b.begin || a.end - b.end);
     return all;
   }
 
+  const MOST = 200; // groups: browsers draw no picture that is higher than some 32,000 pixels
   const LEFT = 150;
   const TOP = 26;
-  let all = tracks();
+  let every = groups();
+  let words = "";
+  let all: Track[] = [];
+  const narrowed = h("span", { class: "soft" });
+  function choose(): void {
+    const wanted = every.filter((group) => (group[0] as Track).title.toLowerCase().includes(words));
+    all = wanted.slice(0, MOST).flat();
+    narrowed.textContent = wanted.length > MOST ? `${MOST} of ${count(wanted.length)} pCPUs and vCPUs; filter them by name` : "";
+    picture.setHeight(height());
+    picture.redraw();
+  }
   let from = 0;
   let to = timeline.length;
   const least = (): number => (timeline.exact ? 2000 : timeline.bin * 20);
@@ -168,7 +180,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       context.moveTo(x, TOP - 6);
       context.lineTo(x, picture.height);
       context.stroke();
-      if (x < picture.width - 60) context.fillText(time(at), x + 4, 11);
+      if (x < picture.width - 60) context.fillText(instant(at, step), x + 4, 11);
     }
   }
   function drawBins(context: CanvasRenderingContext2D, track: Track, y: number): void {
@@ -242,7 +254,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     const middle = (begin + end) / 2;
     from = Math.min(Math.max(middle - span / 2, 0), timeline.length - span);
     to = from + span;
-    shown.textContent = `${seconds(from)} to ${seconds(to)}`;
+    shown.textContent = `${when(from)} to ${when(to)}: ${seconds(span)}`;
     picture.redraw();
   }
   const zoom = (by: number, around = (from + to) / 2): void => look(around - (around - from) * by, around + (to - around) * by);
@@ -302,7 +314,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     if (hit.bar !== undefined) showTip(event.clientX, event.clientY, hit.bar.lines());
     else if (bins !== undefined) {
       const bin = Math.min(Math.max(Math.floor(hit.at / timeline.bin), 0), timeline.bins - 1);
-      showTip(event.clientX, event.clientY, [hit.track.title, ...bins.tell(bin * bins.each), `in ${seconds(timeline.bin)}, from ${seconds(bin * timeline.bin)}`]);
+      showTip(event.clientX, event.clientY, [hit.track.title, ...bins.tell(bin * bins.each), `in ${seconds(timeline.bin)}, from ${when(bin * timeline.bin)}`]);
     } else hideTip();
   });
   canvas.addEventListener("pointerleave", hideTip);
@@ -318,15 +330,17 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     event.stopPropagation();
   });
   const shown = h("span", { class: "soft", id: "range" });
-  picture.setHeight(height());
+  choose();
   look(0, timeline.length);
   document.addEventListener("theme", () => {
-    all = tracks();
-    picture.redraw();
+    every = groups();
+    choose();
   });
+  const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter",
+    input: () => { words = search.value.toLowerCase(); choose(); } });
   const legend: [string, string][] = [["guest", "in the guest"], ["exit", "in Xen, for an exit"], ["running", "running"], ["runnable", "waiting for a pCPU"], ["blocked", "blocked"], ["lost", "records lost"], ["bracket", "bracket: samples, instant unknown"]];
   return h("section", {},
-    h("div", { class: "tools" }, h("button", { click: () => zoom(0.6) }, "Zoom in (+)"), h("button", { click: () => zoom(1.6) }, "Zoom out (−)"), h("button", { click: () => look(0, timeline.length) }, "All (0)"), shown),
+    h("div", { class: "tools" }, h("button", { click: () => zoom(0.6) }, "Zoom in (+)"), h("button", { click: () => zoom(1.6) }, "Zoom out (−)"), h("button", { click: () => look(0, timeline.length) }, "All (0)"), search, shown, narrowed),
     h("div", { class: "legend" }, ...legend.map(([name, text]) => h("span", {}, h("i", { style: `background:var(--${name})` }), text)),
       ...domains.map((domain, i) => h("span", {}, h("i", { style: `background:${DOMAINS[i % DOMAINS.length]?.[0] ?? ""}` }), `pCPU: ${domain}`))),
     timeline.exact ? null : h("p", { class: "soft" }, `Too many intervals to hold each: bins of ${seconds(timeline.bin)}, a bar's height being the part of it. A report with --from and --to has each interval of that time.`),
