@@ -51,8 +51,8 @@ absl::StatusOr<std::string> ToPage(const ordered_json& data) {
   const size_t at = page.find(kPlace);
   if (at == std::string_view::npos) {
     return UnimplementedError(
-        "this xenoscope was built without npm, and so without its page: "
-        "--format svg draws a flame graph");
+        "this xenoscope was built without npm, and so without its pages: install npm and build it "
+        "again, or choose another --format");
   }
   const std::string json =
       data.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);

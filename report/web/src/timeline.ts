@@ -180,7 +180,8 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       context.moveTo(x, TOP - 6);
       context.lineTo(x, picture.height);
       context.stroke();
-      if (x < picture.width - 60) context.fillText(instant(at, step), x + 4, 11);
+      const label = instant(at, step);
+      if (x + 4 + context.measureText(label).width < picture.width) context.fillText(label, x + 4, 11);
     }
   }
   function drawBins(context: CanvasRenderingContext2D, track: Track, y: number): void {
