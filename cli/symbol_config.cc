@@ -45,11 +45,15 @@ absl::Status Take(const CLI::ConfigItem& item, SymbolOptions& options) {
 
 absl::StatusOr<SymbolOptions> ReadSymbolConfig(const std::string& path) {
   XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  std::istringstream text{std::string(AsText(file.bytes()))};
+  return ParseSymbolConfig(AsText(file.bytes()), path);
+}
+
+absl::StatusOr<SymbolOptions> ParseSymbolConfig(std::string_view text, const std::string& path) {
+  std::istringstream lines{std::string(text)};
   SymbolOptions options;
   options.directory = std::filesystem::absolute(path).parent_path();
   std::string line;
-  for (int number = 1; std::getline(text, line); ++number) {
+  for (int number = 1; std::getline(lines, line); ++number) {
     const std::string where = fmt::format("{}:{}", path, number);
     if (const size_t first = line.find_first_not_of(" \t\r");
         first == std::string::npos || line[first] == '#') {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,8 @@ namespace xenoscope::cli {
 
 // What the file says. Errors name it and the line: a word that is no option, a value that is none.
 absl::StatusOr<SymbolOptions> ReadSymbolConfig(const std::string& path);
+// The same of its text; the path is for errors, and for where relative paths begin.
+absl::StatusOr<SymbolOptions> ParseSymbolConfig(std::string_view text, const std::string& path);
 
 // The files that there are, the user's ($XDG_CONFIG_HOME or ~/.config, xenoscope.conf in it) before
 // the host's (/etc/xenoscope.conf).
