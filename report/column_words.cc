@@ -49,7 +49,15 @@ constexpr std::array kProfile = {
     ColumnWords{"cycles", "of processors: the share times all that is accounted for"},
 };
 
-constexpr std::array kDomains = {
+constexpr std::array kOverview = {
+    ColumnWords{"samples attributed", "those that have a place: a domain, a mode, a time"},
+    ColumnWords{"cycles", "of processors, for all domains, idle time left out"},
+    ColumnWords{"time", "from the first to the last instant at which samples were taken"},
+    ColumnWords{"Xen's share", "the part of all domains' time in which Xen worked for them"},
+    ColumnWords{"losses", "kinds of samples and records that are missing or have no place"},
+    ColumnWords{"samples against trace",
+                "whether each domain's part of the samples and of the traced time are the same, "
+                "but for chance"},
     ColumnWords{"of Xen's time",
                 "of the time that Xen worked, the part that it worked for this domain"},
 };
@@ -106,13 +114,34 @@ constexpr std::array kAnnotate = {
     ColumnWords{"code", "as the file has it, or as it was disassembled"},
 };
 
+constexpr std::array kSummary = {
+    ColumnWords{"count", "how many there were, of those that were traced whole"},
+    ColumnWords{"time", "in all of them; cycles in csv and json"},
+    ColumnWords{"share", "of the length of the trace; 100 % is one pCPU or vCPU"},
+    ColumnWords{"average", "of one"},
+    ColumnWords{"5%, 50%, 95%",
+                "so many of 100 took no longer; of runstates: so much of the time was in none that "
+                "lasted longer"},
+};
+
+constexpr std::array kTop = {
+    ColumnWords{"cpu", "time that the domain's vCPUs ran, of the window: two busy vCPUs are 200 %"},
+    ColumnWords{"runnable", "of its vCPUs' time: they wanted to run, and others did"},
+    ColumnWords{"idle", "of its vCPUs' time: blocked, or offline"},
+    ColumnWords{"hypercalls/s", "of all its vCPUs"},
+    ColumnWords{"exits/s", "VM exits of all its vCPUs"},
+    ColumnWords{"most exits/s", "the three most frequent reasons"},
+};
+
 constexpr std::array kTables = {
     TableWords{"profile", "", kProfile},
-    TableWords{"domains", "the domains in a page (--format html)", kDomains},
+    TableWords{"overview", "the overview of a page (--format html)", kOverview},
     TableWords{"checks", "samples against the trace, in pages and as \"checks\" in JSON", kChecks},
     TableWords{"exits", "the VM exits in a page", kExits},
     TableWords{"diff", "xenoscope diff", kDiff},
     TableWords{"annotate", "xenoscope annotate", kAnnotate},
+    TableWords{"summary", "xenoscope summary", kSummary},
+    TableWords{"top", "the domains in xenoscope top", kTop},
 };
 
 }  // namespace

@@ -68,6 +68,9 @@ async function wholeReport() {
   }
   check("checks", (await cells(page, "#table-checks")).length === report.checks.length);
   await explained(page, "#table-domains");
+  for (const [title, words] of await page.$$eval(".card", (all) => all.map((card) => [card.firstChild.textContent, card.title]))) {
+    check(`words of '${title}'`, words !== "" && told.some((line) => line.endsWith(`  ${words}`)), words);
+  }
   await explained(page, "#table-checks");
   const notes = await page.$$eval("ul.notes li", (items) => items.map((item) => item.textContent));
   const said = readFileSync(join(work, "small.txt"), "utf8").split("\n").map((line) => line.replace(/^note: /, ""));

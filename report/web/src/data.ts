@@ -91,7 +91,7 @@ export interface Page {
   seconds: number;
   is_time: boolean;
   /** What columns mean, by kind of table: report/column_words.cc. */
-  words: Record<"profile" | "domains" | "checks" | "exits" | "diff", Record<string, string>>;
+  words: Record<"profile" | "overview" | "checks" | "exits" | "diff", Record<string, string>>;
   /** How far samples and trace agree, and what has no name: as the text report says it. */
   notes?: string[];
   report?: Report;

@@ -12,8 +12,8 @@ const REMAINDERS: Record<string, string> = {
   out_of_order: "that came out of order",
 };
 
-function card(title: string, value: string, note: string): HTMLElement {
-  return h("div", { class: "card" }, h("span", { class: "soft" }, title), h("b", {}, value), h("span", { class: "soft" }, note));
+function card(page: Page, title: string, value: string, note: string): HTMLElement {
+  return h("div", { class: "card", title: page.words.overview[title] }, h("span", { class: "soft" }, title), h("b", {}, value), h("span", { class: "soft" }, note));
 }
 
 type GoDown = (where: Where[]) => void;
@@ -24,7 +24,7 @@ function opening(down: () => void, ...cells: Child[]): HTMLElement {
 }
 
 export function overview(page: Page, report: Report, goDown: GoDown): HTMLElement {
-  const { profile, domains: ofDomains, checks } = page.words;
+  const { profile, overview: whole, checks } = page.words;
   const heading = (name: string, numeric = false, title = profile[name]): HTMLElement => h("th", { class: numeric ? "n" : "", title }, name);
   const losses: [string, number][] = [
     ...Object.entries(report.samples.remainders).map(([name, n]): [string, number] => [`samples ${REMAINDERS[name] ?? name}`, n]),
@@ -45,14 +45,14 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
     h(
       "div",
       { class: "cards" },
-      card("samples attributed", count(report.samples.attributed), `of ${count(report.samples.total)}`),
+      card(page, "samples attributed", count(report.samples.attributed), `of ${count(report.samples.total)}`),
       page.is_time && report.cycles.attributed !== null
-        ? card("cycles", short(report.cycles.attributed), `at ${(report.cpu_hz / 1e9).toFixed(3)} GHz (${report.cpu_hz_source})`)
+        ? card(page, "cycles", short(report.cycles.attributed), `at ${(report.cpu_hz / 1e9).toFixed(3)} GHz (${report.cpu_hz_source})`)
         : null,
-      card("time", time(page.seconds), report.event),
-      card("Xen's share", percent(xen), "of the time of all domains"),
-      card("losses", kept.length === 0 ? "none" : String(kept.length) + (kept.length === 1 ? " kind" : " kinds"), kept.length === 0 ? "every sample has its place" : "see below"),
-      card("samples against trace", report.checks.length === 0 ? "no trace" : disagree === 0 ? "agree ✓" : `${disagree} differ`, `${report.checks.length} ${report.checks.length === 1 ? "domain" : "domains"} checked`),
+      card(page, "time", time(page.seconds), report.event),
+      card(page, "Xen's share", percent(xen), "of the time of all domains"),
+      card(page, "losses", kept.length === 0 ? "none" : String(kept.length) + (kept.length === 1 ? " kind" : " kinds"), kept.length === 0 ? "every sample has its place" : "see below"),
+      card(page, "samples against trace", report.checks.length === 0 ? "no trace" : disagree === 0 ? "agree ✓" : `${disagree} differ`, `${report.checks.length} ${report.checks.length === 1 ? "domain" : "domains"} checked`),
     ),
     h("h2", {}, "Domains"),
     h("div", { class: "legend" }, ...["user", "kernel", "xen"].map((mode) => h("span", {}, h("i", { style: `background:var(--${mode})` }), mode === "xen" ? "Xen" : mode))),
@@ -60,7 +60,7 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
       "table",
       { id: "table-domains" },
       h("thead", {}, h("tr", {}, heading("domain"), heading("samples", true), heading("share", true), heading("95 % interval", false, intervalWords(profile)),
-        page.is_time ? heading("cycles", true) : null, heading("by mode", false, profile.mode), heading("of Xen's time", true, ofDomains["of Xen's time"]))),
+        page.is_time ? heading("cycles", true) : null, heading("by mode", false, profile.mode), heading("of Xen's time", true, whole["of Xen's time"]))),
       h("tbody", {}, ...[...domains].sort((a, b) => b.share - a.share).map((d) => {
         const parts = ["user", "kernel", "xen"].map((mode): [string, number] => [mode, d.modes[mode] ?? 0]);
         const text = parts.map(([mode, part]) => `${mode} ${percent(part / (d.share || 1), 1)}`).join(", ");
