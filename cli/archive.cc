@@ -2,6 +2,7 @@
 // elsewhere.
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "report/terminal.h"
 #include "symbolizer/elf_file.h"
 #include "symbolizer/file_content.h"
+#include "symbolizer/trimmed_file.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -105,6 +107,7 @@ absl::Status RunArchive(ArchiveOptions options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   const Recording& recording = *source.recording();
   std::vector<symbolizer::CodeFrame> frames;
+  std::set<std::pair<const std::byte*, size_t>> listed;  // the code of functions
   // What all samples of all events lie in is what a report may ask for.
   for (size_t event = 0; event < recording.info().events.size(); ++event) {
     XENOSCOPE_ASSIGN_OR_RETURN(
@@ -116,7 +119,11 @@ absl::Status RunArchive(ArchiveOptions options) {
         // Its lines, too: they may be in further files.
         const auto place =
             source.symbols().PlaceOf(sample->vcpu.domain, Mode::kUser, sample->space, address);
-        if (!place || place->file == nullptr || place->file->debug_info() == nullptr) return;
+        if (!place || place->file == nullptr) return;
+        const Bytes code =
+            place->file->CodeAt(place->function_begin, place->function_end - place->function_begin);
+        listed.emplace(code.data(), code.size());
+        if (place->file->debug_info() == nullptr) return;
         place->file->debug_info()->FramesAt(place->address, frames);
       };
       if (sample->mode == Mode::kUser) resolve(sample->address);
@@ -124,9 +131,12 @@ absl::Status RunArchive(ArchiveOptions options) {
     }
   }
   std::vector<recording::AddedFile> added;
+  std::vector<Bytes> code;
+  for (const auto& [begin, size] : listed) code.emplace_back(begin, size);
+  std::deque<std::vector<std::byte>> trimmed;
   for (const symbolizer::UsedFile& file : source.symbols().processes().UsedFiles()) {
-    added.push_back(
-        {fmt::format("{}/{}", symbolizer::kImagesInRecording, file.name), file.content});
+    added.push_back({fmt::format("{}/{}", symbolizer::kImagesInRecording, file.name),
+                     trimmed.emplace_back(symbolizer::TrimmedFile(file.content, code))});
   }
   std::deque<symbolizer::FileContent> contents;
   XENOSCOPE_RETURN_IF_ERROR(AddNamed(options, recording, contents, added));

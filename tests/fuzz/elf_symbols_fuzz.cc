@@ -7,11 +7,14 @@
 #include "symbolizer/elf_file.h"
 #include "symbolizer/elf_symbols.h"
 #include "symbolizer/symbol_index.h"
+#include "symbolizer/trimmed_file.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace symbolizer = xenoscope::symbolizer;
-  const auto elf = symbolizer::ElfFile::Open(std::as_bytes(std::span(data, size)));
+  const auto file = std::as_bytes(std::span(data, size));
+  if (symbolizer::TrimmedFile(file, {}).size() != size) std::abort();
+  const auto elf = symbolizer::ElfFile::Open(file);
   if (!elf.ok()) return 0;
   if (elf->BuildId().size() > 2 * size) std::abort();
   const auto symbols = symbolizer::ReadElf(*elf, "image");

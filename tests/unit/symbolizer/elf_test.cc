@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -21,6 +24,7 @@
 #include "symbolizer/symbol_index.h"
 #include "symbolizer/symbol_lines.h"
 #include "symbolizer/text_symbols.h"
+#include "symbolizer/trimmed_file.h"
 
 // nm and eu-addr2line are compared with on what gcc makes: clang's inlined frames are beyond
 // eu-addr2line, and its sanitizers add symbols of their own.
@@ -231,6 +235,77 @@ TEST(DebugInfo, MayBeCompressedAsOlderToolsDid) {
   ASSERT_TRUE(elf.ok());
   ASSERT_FALSE(elf->Section(".zdebug_info").empty());
   ExpectAgreesWithAddr2line(copy.path());
+}
+
+// A copy as archives have it.
+class TrimmedCopy {
+ public:
+  TrimmedCopy() {
+    const auto file = FileContent::Open(kSubject);
+    if (!file.ok()) return;
+    bytes_ = TrimmedFile(file->bytes(), {});
+    whole_ = file->bytes().size();
+    std::ofstream(path_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes_.data()),
+               static_cast<std::streamsize>(bytes_.size()));
+  }
+  TrimmedCopy(const TrimmedCopy&) = delete;
+  TrimmedCopy& operator=(const TrimmedCopy&) = delete;
+  ~TrimmedCopy() { unlink(path_.c_str()); }
+
+  const std::string& path() const { return path_; }
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+  size_t whole() const { return whole_; }
+
+ private:
+  std::string path_ = testing::TempDir() + "trimmed." + std::to_string(getpid());
+  std::vector<std::byte> bytes_;
+  size_t whole_ = 0;
+};
+
+TEST(TrimmedFile, NamesWhatTheWholeFileNames) {
+  SKIP_UNLESS_GCC();
+
+  const TrimmedCopy copy;
+  ASSERT_EQ(copy.bytes().size(), copy.whole());
+  ExpectAgreesWithNm(copy.path());
+  ExpectAgreesWithAddr2line(copy.path());
+}
+
+TEST(TrimmedFile, HasTheCodeThatIsListedAndNothingElseThatIsLoaded) {
+  const auto whole_file = FileContent::Open(kSubject);
+  ASSERT_TRUE(whole_file.ok());
+  const auto whole = ElfFile::Open(whole_file->bytes());
+  ASSERT_TRUE(whole.ok());
+  const Bytes text = whole->Section(".text");
+  ASSERT_GT(text.size(), 64);
+  const Bytes listed = text.subspan(16, 32);
+  const Bytes of_another = AsBytes("code");
+  const std::vector<Bytes> code = {of_another, listed};
+  const std::vector<std::byte> bytes = TrimmedFile(whole_file->bytes(), code);
+  const auto trimmed = ElfFile::Open(bytes);
+  ASSERT_TRUE(trimmed.ok());
+  const auto zeros = [](Bytes part) {
+    return std::ranges::count(part, std::byte{0}) == static_cast<ptrdiff_t>(part.size());
+  };
+  const Bytes rest = trimmed->Section(".text");
+  EXPECT_TRUE(std::ranges::equal(rest.subspan(16, 32), listed));
+  EXPECT_FALSE(zeros(listed));
+  EXPECT_TRUE(zeros(rest.first(16)) && zeros(rest.subspan(48)));
+  for (const char* const name : {".plt", ".debug_info", ".debug_line", ".symtab", ".strtab"}) {
+    EXPECT_TRUE(std::ranges::equal(trimmed->Section(name), whole->Section(name))) << name;
+  }
+  for (const char* const name : {".rodata", ".debug_aranges", ".eh_frame"}) {
+    EXPECT_FALSE(zeros(whole->Section(name))) << name;
+    EXPECT_TRUE(zeros(trimmed->Section(name))) << name;
+  }
+  EXPECT_EQ(trimmed->BuildId(), whole->BuildId());
+}
+
+TEST(TrimmedFile, IsAsItWasWhereItIsNoElf) {
+  const std::string text = "#!/bin/sh\n";
+  const std::vector<std::byte> trimmed = TrimmedFile(AsBytes(text), {});
+  EXPECT_TRUE(std::ranges::equal(trimmed, AsBytes(text)));
 }
 
 TEST(DebugInfo, OfAFileWithoutIsAnError) {
