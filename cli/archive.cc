@@ -132,6 +132,7 @@ absl::Status RunArchive(ArchiveOptions options) {
   }
   std::vector<recording::AddedFile> added;
   std::vector<Bytes> code;
+  code.reserve(listed.size());
   for (const auto& [begin, size] : listed) code.emplace_back(begin, size);
   std::deque<std::vector<std::byte>> trimmed;
   for (const symbolizer::UsedFile& file : source.symbols().processes().UsedFiles()) {

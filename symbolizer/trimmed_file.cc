@@ -96,7 +96,7 @@ std::vector<std::byte> TrimmedFile(Bytes file, std::span<const Bytes> code) {
     (IsLoaded(of, name) || IsUnread(name) ? dropped : kept).Add(of.sh_offset, of.sh_size);
   }
   for (const Bytes part : code) {
-    const std::less_equal<const std::byte*> before;
+    const std::less_equal<> before;
     if (!before(file.data(), part.data()) ||
         !before(part.data() + part.size(), file.data() + file.size())) {
       continue;  // of another file
