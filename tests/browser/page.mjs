@@ -302,7 +302,16 @@ async function speedscope() {
   }
 }
 
-for (const part of [wholeReport, hostileNames, differences, speedscope]) {
+// Where nobody samples Xen, its share is not none.
+async function guestAlone() {
+  const page = await open("alone.html", laptop, "light");
+  const cards = Object.fromEntries(await page.$$eval(".card", (all) => all.map((card) => [card.firstChild.textContent, card.children[1].textContent])));
+  check("Xen's share where only a guest is sampled", cards["Xen's share"] === "unknown", cards);
+  check("its samples", cards["samples attributed"] === json("alone.json").samples.attributed.toLocaleString("en-US"), cards);
+  await page.close();
+}
+
+for (const part of [wholeReport, guestAlone, hostileNames, differences, speedscope]) {
   try {
     await part();
   } catch (error) {

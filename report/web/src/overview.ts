@@ -50,7 +50,7 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
         ? card(page, "cycles", short(report.cycles.attributed), `at ${(report.cpu_hz / 1e9).toFixed(3)} GHz (${report.cpu_hz_source})`)
         : null,
       card(page, "time", time(page.seconds), report.event),
-      card(page, "Xen's share", percent(xen), "of the time of all domains"),
+      card(page, "Xen's share", xen > 0 ? percent(xen) : "unknown", xen > 0 ? "of the time of all domains" : "no sample is of Xen"),
       card(page, "losses", kept.length === 0 ? "none" : String(kept.length) + (kept.length === 1 ? " kind" : " kinds"), kept.length === 0 ? "every sample has its place" : "see below"),
       card(page, "samples against trace", report.checks.length === 0 ? "no trace" : disagree === 0 ? "agree ✓" : `${disagree} differ`, `${report.checks.length} ${report.checks.length === 1 ? "domain" : "domains"} checked`),
     ),
