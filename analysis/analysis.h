@@ -59,6 +59,7 @@ class Subscriptions {
   void Runs(Changes changes = Changes::kFigures) { runs_ = changes; }
   void Exits(Changes changes = Changes::kFigures) { exits_ = changes; }
   void States(Changes changes = Changes::kFigures) { states_ = changes; }
+  void Entries(Changes changes = Changes::kFigures) { entries_ = changes; }
   void Losses(Changes changes = Changes::kFigures) { losses_ = changes; }
 
  private:
@@ -72,6 +73,7 @@ class Subscriptions {
   std::optional<Changes> runs_;
   std::optional<Changes> exits_;
   std::optional<Changes> states_;
+  std::optional<Changes> entries_;
   std::optional<Changes> losses_;
 };
 
@@ -92,6 +94,8 @@ class Subscriber {
   virtual void OnExit(const correlate::ExitArc& /*arc*/) {}
   // A vCPU has entered its state.
   virtual void OnState(const correlate::VcpuTrack& /*vcpu*/, correlate::RunState /*before*/) {}
+  // A vCPU goes on in its guest whose entry was awaited, by whomever (VcpuTrack::AwaitEntry).
+  virtual void OnEntry(const correlate::VcpuTrack& /*vcpu*/, Tsc /*at*/) {}
   // Records of a pCPU are lost from here, or its trace goes on.
   virtual void OnLoss(const trace::Item& /*item*/) {}
   // The stream has ended at `end`.

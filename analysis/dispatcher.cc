@@ -25,6 +25,7 @@ void Dispatcher::Make(const std::vector<Subscriber*>& subscribers, Changes what)
     if (wants(wanted.runs_)) routes.runs.push_back(subscriber);
     if (wants(wanted.exits_)) routes.exits.push_back(subscriber);
     if (wants(wanted.states_)) routes.states.push_back(subscriber);
+    if (wants(wanted.entries_)) routes.entries.push_back(subscriber);
     if (wants(wanted.losses_)) routes.losses.push_back(subscriber);
   }
   std::array<size_t, trace::kEventCount> begins{};

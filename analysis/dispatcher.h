@@ -63,6 +63,9 @@ class Dispatcher final : public correlate::TimelineObserver {
   void OnState(const correlate::VcpuTrack& vcpu, correlate::RunState before) override {
     for (Subscriber* subscriber : routes_->states) subscriber->OnState(vcpu, before);
   }
+  void OnEntry(const correlate::VcpuTrack& vcpu, Tsc at) override {
+    for (Subscriber* subscriber : routes_->entries) subscriber->OnEntry(vcpu, at);
+  }
 
  private:
   struct Routes {
@@ -71,6 +74,7 @@ class Dispatcher final : public correlate::TimelineObserver {
     std::vector<Subscriber*> runs;
     std::vector<Subscriber*> exits;
     std::vector<Subscriber*> states;
+    std::vector<Subscriber*> entries;
     std::vector<Subscriber*> losses;
   };
   void Make(const std::vector<Subscriber*>& subscribers, Changes what);

@@ -23,36 +23,20 @@ class Follower {
     lane_.TakeRare(item);
   }
   void TakeRecord(const trace::Record& record, const void* purpose) {
-    Held& held = Of(record.pcpu);
     switch (record.event) {
       case trace::Event::kHvmVmexit:
-      case trace::Event::kHvmSvmExit:
-        List(held, record);
+      case trace::Event::kHvmSvmExit: {
+        Held& held = Hold(record.pcpu);
         held.exit = {record.offset, record.tsc};
         held.entry.offset = 0;
         break;
+      }
       case trace::Event::kHvmVmentry:
-        if (held.entry_matters) {
-          Give(record.pcpu);
-          lane_.TakeRecord(record, purpose);
-          held.entry_matters = false;
-        } else {
-          List(held, record);
-          held.entry = {record.offset, record.tsc};
-        }
-        break;
-      case trace::Event::kRunstateChange:
-      case trace::Event::kContinueRunning:
-      case trace::Event::kSchedDomRem:
-      case trace::Event::kDom0DomRem:
-        GiveAll();  // it may be about a vCPU of another pCPU
-        lane_.TakeRecord(record, purpose);
-        held.entry_matters = true;
+        Hold(record.pcpu).entry = {record.offset, record.tsc};
         break;
       default:
-        Give(record.pcpu);
+        GiveAll();  // it may be about a vCPU of another pCPU
         lane_.TakeRecord(record, purpose);
-        held.entry_matters = true;
         break;
     }
   }
@@ -73,21 +57,20 @@ class Follower {
   };
   struct Held {
     Place exit;
-    Place entry;                // after the exit, if there is one
-    bool entry_matters = true;  // the next one: an interrupt or a new cr3 may wait for it
-    bool listed = false;        // in holding_
+    Place entry;          // after the exit, if there is one
+    bool listed = false;  // in holding_
   };
 
-  Held& Of(PcpuId pcpu) {
+  Held& Hold(PcpuId pcpu) {
     if (pcpu.value >= pcpus_.size()) [[unlikely]] {
       pcpus_.resize(size_t{pcpu.value} + 1);
     }
-    return pcpus_[pcpu.value];
-  }
-  void List(Held& held, const trace::Record& record) {
-    if (held.listed) return;
-    held.listed = true;
-    holding_.push_back(record.pcpu.value);
+    Held& held = pcpus_[pcpu.value];
+    if (!held.listed) {
+      held.listed = true;
+      holding_.push_back(pcpu.value);
+    }
+    return held;
   }
   void Give(PcpuId pcpu) {
     for (Place* place : {&pcpus_[pcpu.value].exit, &pcpus_[pcpu.value].entry}) {

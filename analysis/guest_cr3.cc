@@ -3,15 +3,18 @@
 // shadow page tables; processors with nested paging keep these writes from it.
 //
 // A write takes effect at the next VMENTRY: the time of the exit in which it was made belongs to
-// the address space before.
+// the address space before. Which that was when the counting began in the middle of the trace is
+// not known then, so that its times are kept apart until Merge().
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "analysis/address_space.h"
 #include "analysis/bounded_table.h"
 #include "analysis/per_vcpu.h"
 #include "analysis/registry.h"
@@ -19,8 +22,6 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunState;
-using correlate::SegmentKind;
 using correlate::VcpuTrack;
 using trace::Event;
 
@@ -30,71 +31,70 @@ constexpr uint64_t kPage = 0x000ffffffffff000;
 class GuestCr3 final : public Mergeable<GuestCr3> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Record(Event::kHvmCrWrite, Changes::kState);
+    subscriptions.Record(Event::kHvmCrWrite);
     subscriptions.Record(Event::kShadowPreallocUnpin);
-    subscriptions.Record(Event::kHvmVmentry, Changes::kState);
-    subscriptions.Record(Event::kHvmVmexit);
-    subscriptions.Record(Event::kHvmSvmExit);
-    subscriptions.States();
+    subscriptions.Entries();
   }
 
   void OnRecord(const Moment& moment) override {
+    if (moment.vcpu == nullptr) return;
     const trace::Record& record = moment.record;
-    if (record.event == Event::kHvmCrWrite) {
-      if (record.payload.Word(0) == 3 && moment.vcpu != nullptr) OnWrite(moment);
-      return;
-    }
-    if (vcpus_.Empty() || moment.vcpu == nullptr) [[likely]] {
-      return;
-    }
-    Vcpu* vcpu = vcpus_.Known(moment.vcpu->index);
-    if (vcpu == nullptr) return;
     if (record.event == Event::kShadowPreallocUnpin) {
-      ++At(*vcpu, record.payload.Word64(0) << 12).unpins;
-      return;
+      Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+      ++At(vcpu, {record.payload.Word64(0) << 12, 0}).unpins;
+    } else if (record.payload.Word(0) == kCr3) {
+      OnWrite(moment);
     }
-    Charge(*vcpu, *moment.vcpu, record.tsc);
-    if (record.event == Event::kHvmVmentry) vcpu->current = vcpu->next;
   }
 
-  void OnState(const VcpuTrack& track, RunState before) override {
-    Vcpu* vcpu = vcpus_.Known(track.index);
-    if (vcpu == nullptr || before != RunState::kRunning) [[likely]] {
-      return;
-    }
-    // Running on, it has a new segment already; nothing is charged for the old one then.
-    if (track.state != RunState::kRunning) Charge(*vcpu, track, track.since);
+  void OnEntry(const VcpuTrack& track, Tsc /*at*/) override {
+    Vcpu& vcpu = vcpus_.At(track.index, track.ref);
+    vcpu.Charge(track);
+    vcpu.current = vcpu.next;
   }
 
-  void StartCounting(const correlate::Timeline& /*timeline*/) override {
-    vcpus_.ForEach([](VcpuRef /*ref*/, Vcpu& vcpu) {
-      vcpu.spaces.ForEach([](const TableKey& /*key*/, Space& space) { space = {}; });
-    });
+  void StartCounting(const correlate::Timeline& timeline) override {
+    // A write may have come before.
+    for (const auto& track : timeline.vcpus()) track->AwaitEntry();
   }
-  void Remember(Remembered& out) const override {
-    for (const auto& [ref, vcpu] : vcpus_.ByRef()) {
-      out.Add(ref);
-      RememberSpace(*vcpu, vcpu->current, out);
-      RememberSpace(*vcpu, vcpu->next, out);
+  void StopCounting(const correlate::Timeline& timeline) override {
+    for (const auto& track : timeline.vcpus()) {
+      if (track->in_guest + track->in_hypervisor == 0 || IsIdle(track->ref)) continue;
+      vcpus_.At(track->index, track->ref).Charge(*track);
     }
   }
   void Merge(GuestCr3& earlier) {
     room_ = earlier.room_;
     vcpus_.Absorb(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
-      vcpu.current = vcpu.next = nullptr;  // the spaces move
+      before.current->Add(vcpu.before);
+      before.next->Add(vcpu.before_next);
+      const std::optional<TableKey> current = vcpu.KeyOf(vcpu.current);
+      const std::optional<TableKey> next = vcpu.KeyOf(vcpu.next);
+      // The earlier spaces stay where they are.
       vcpu.spaces.Prepend(
           before.spaces, kMost, room_, [](Space& space, const Space& more) { space.Add(more); },
           [](const TableKey& /*key*/) { return kOthers; });
+      const auto found = [&](const std::optional<TableKey>& key, Space* own) {
+        if (key) return &At(vcpu, *key);
+        Space* inherited = own == &vcpu.before ? before.current : before.next;
+        return before.IsOwn(inherited) ? own : inherited;
+      };
+      vcpu.current = found(current, vcpu.current);
+      vcpu.next = found(next, vcpu.next);
     });
   }
 
   void DescribeVcpu(VcpuRef ref, const Facts& /*facts*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr) return;
-    Group& group = out.AddGroup("cr3", "Address spaces (cr3)");
     std::vector<std::pair<TableKey, const Space*>> sorted;
-    vcpu->spaces.ForEach(
-        [&](const TableKey& key, const Space& space) { sorted.emplace_back(key, &space); });
+    bool written = false;
+    vcpu->spaces.ForEach([&](const TableKey& key, const Space& space) {
+      sorted.emplace_back(key, &space);
+      written = written || space.switches > 0;
+    });
+    if (!written) return;
+    Group& group = out.AddGroup("cr3", "Address spaces (cr3)");
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
       return std::make_tuple(a.first.tag, b.second->guest, a.first.number) <
              std::make_tuple(b.first.tag, a.second->guest, b.first.number);
@@ -127,33 +127,43 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
   };
   struct Vcpu {
     BoundedTable<Space> spaces;
-    Space* current = nullptr;  // null before the first write has taken effect
-    Space* next = nullptr;     // from the next VMENTRY on
+    // Stand for the two below as they were when the counting began; with the trace, for none.
+    Space before;
+    Space before_next;
+    Space* current = &before;
+    Space* next = &before_next;  // from the next VMENTRY on
+    Cycles charged_guest = 0;
+    Cycles charged_hypervisor = 0;
+
+    // Charges what the vCPU has run since the last time.
+    void Charge(const VcpuTrack& track) {
+      current->guest += track.in_guest - std::exchange(charged_guest, track.in_guest);
+      current->hypervisor +=
+          track.in_hypervisor - std::exchange(charged_hypervisor, track.in_hypervisor);
+    }
+    bool IsOwn(const Space* space) const { return space == &before || space == &before_next; }
+    std::optional<TableKey> KeyOf(const Space* wanted) const {
+      std::optional<TableKey> found;
+      spaces.ForEach([&](const TableKey& key, const Space& space) {
+        if (&space == wanted) found = key;
+      });
+      return found;
+    }
   };
 
-  static void RememberSpace(const Vcpu& vcpu, const Space* which, Remembered& out) {
-    out.Add(which != nullptr);
-    vcpu.spaces.ForEach([&out, which](const TableKey& key, const Space& space) {
-      if (&space == which) out.Add(key.tag, key.number);
-    });
+  Space& At(Vcpu& vcpu, const TableKey& key) {
+    return key == kOthers ? vcpu.spaces.Demand(kOthers)
+                          : vcpu.spaces.At(key, kOthers, kMost, room_);
   }
-
-  Space& At(Vcpu& vcpu, uint64_t page) { return vcpu.spaces.At({page, 0}, kOthers, kMost, room_); }
 
   void OnWrite(const Moment& moment) {
     const trace::Record& record = moment.record;
     const uint64_t value =
         trace::Is64(record.id) ? record.payload.Word64(1) : record.payload.Word(1);
     Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
-    vcpu.next = &At(vcpu, value & kPage);
+    vcpu.next = &At(vcpu, {value & kPage, 0});
     ++vcpu.next->switches;
-  }
-
-  // Charges the segment that ends at `at`.
-  static void Charge(Vcpu& vcpu, const VcpuTrack& track, Tsc at) {
-    if (vcpu.current == nullptr) return;
-    const bool guest = track.segment == SegmentKind::kGuest;
-    (guest ? vcpu.current->guest : vcpu.current->hypervisor) += at - track.segment_since;
+    moment.vcpu->AwaitEntry();
   }
 
   PerVcpu<Vcpu> vcpus_;

@@ -4,13 +4,16 @@
 //   wake to halt   of the interrupt that was the first after the vCPU was woken;
 //                  "alone": no other vector came before the halt
 //   intr to halt   of any other interrupt
-// These are xenalyze's figures. Percentiles are over time, as there.
+// These are xenalyze's figures. Percentiles are over time, as there. A turn from one halt to the
+// next in which the counting began is put together with its beginning in Merge().
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "analysis/per_vcpu.h"
@@ -28,66 +31,62 @@ constexpr size_t kVectors = 256;
 class GuestInterrupts final : public Mergeable<GuestInterrupts> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Record(Event::kHvmInjVirq, Changes::kState);
-    subscriptions.Record(Event::kHvmVmentry, Changes::kState);
-    subscriptions.States(Changes::kState);
+    subscriptions.Record(Event::kHvmInjVirq);
+    subscriptions.Entries();
+    subscriptions.States();
   }
 
   void OnRecord(const Moment& moment) override {
-    if (moment.record.event != Event::kHvmVmentry) {
-      if (moment.vcpu != nullptr) OnInjection(moment);
-    } else if (undelivered_ > 0 && moment.vcpu != nullptr) {
-      OnEntry(moment);
-    }
+    if (moment.vcpu == nullptr) return;
+    Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    const size_t number = moment.record.payload.Word(0) % kVectors;
+    Figures& figures = vcpu.Of(number);
+    ++figures.count;
+    if (moment.record.payload.Word(1) != 0) ++figures.fake;
+    vcpu.turn.Inject(number);
+    moment.vcpu->AwaitEntry();
+  }
+
+  void OnEntry(const VcpuTrack& track, Tsc at) override {
+    vcpus_.At(track.index, track.ref).turn.Enter(at);
   }
 
   void OnState(const VcpuTrack& track, RunState before) override {
     if (track.ref.domain == kIdleDomain) return;
-    Vcpu* vcpu = vcpus_.Known(track.index);
-    if (vcpu != nullptr) vcpu->is_hvm = track.kind == correlate::VcpuKind::kHvm;
     if (track.state == RunState::kRunnable && before == RunState::kBlocked) {
-      vcpus_.At(track.index, track.ref).woken = true;
-    } else if (vcpu == nullptr) {
+      vcpus_.At(track.index, track.ref).turn.woken = Woken::kYes;
       return;
-    } else if (track.state == RunState::kBlocked && before == RunState::kRunning) {
-      OnHalt(*vcpu, track);
-    } else if (track.state == RunState::kUnknown) {  // its domain has ended
-      Forget(*vcpu);
-    } else if (track.state == RunState::kLost) {
-      // The clocks start anew with the first interrupt of each vector that is seen again.
-      ForgetDeliveries(*vcpu);
-      vcpu->woken = false;
     }
+    const bool halts = track.state == RunState::kBlocked && before == RunState::kRunning;
+    const bool ends = track.state == RunState::kUnknown;  // its domain does
+    if (!halts && !ends && track.state != RunState::kLost) return;
+    Vcpu& vcpu = vcpus_.At(track.index, track.ref);
+    if (track.state == RunState::kLost) {
+      // The clocks start anew with the first interrupt of each vector that is seen again.
+      vcpu.turn.Lose();
+      return;
+    }
+    if (halts) Halt(vcpu, track.since);
+    vcpu.turn.Renew();
   }
 
-  void StartCounting(const correlate::Timeline& /*timeline*/) override {
-    vcpus_.ForEach([](VcpuRef /*ref*/, Vcpu& vcpu) {
-      if (vcpu.vectors == nullptr) return;
-      for (const auto& vector : *vcpu.vectors) {
-        if (vector != nullptr) vector->figures = {};
-      }
-    });
-  }
-  void Remember(Remembered& out) const override {
-    for (const auto& [ref, vcpu] : vcpus_.ByRef()) {
-      // A PV guest's vCPU has no interrupts that its having been woken would matter for.
-      const bool woken = vcpu->woken && vcpu->is_hvm;
-      if (!vcpu->undelivered && !woken && vcpu->wake == nullptr && vcpu->since_halt.empty()) {
-        continue;
-      }
-      out.Add(ref, vcpu->undelivered, woken, NumberOf(*vcpu, vcpu->wake));
-      for (const Vector* vector : vcpu->since_halt) {
-        out.Add(NumberOf(*vcpu, vector), vector->delivered);
-        if (vector->delivered) out.Add(vector->since);
-      }
-    }
+  void StartCounting(const correlate::Timeline& timeline) override {
+    with_the_trace_ = false;
+    // An interrupt may await it.
+    for (const auto& track : timeline.vcpus()) track->AwaitEntry();
   }
   void Merge(GuestInterrupts& earlier) {
-    vcpus_.Absorb(earlier.vcpus_, [](Vcpu& vcpu, const Vcpu& before) {
+    vcpus_.Absorb(earlier.vcpus_, [](Vcpu& vcpu, Vcpu& before) {
+      if (vcpu.first_turn) {
+        vcpu.Count(before.turn.FollowedBy(*vcpu.first_turn), vcpu.first_halt);
+        vcpu.first_turn.reset();
+      } else if (vcpu.turn.is_first) {
+        vcpu.turn = before.turn.FollowedBy(vcpu.turn);
+      }
       if (before.vectors == nullptr) return;
       for (size_t number = 0; number < kVectors; ++number) {
-        const std::unique_ptr<Vector>& more = (*before.vectors)[number];
-        if (more != nullptr) Of(vcpu, number).figures.Merge(more->figures);
+        const std::unique_ptr<Figures>& more = (*before.vectors)[number];
+        if (more != nullptr) vcpu.Of(number).Merge(*more);
       }
     });
   }
@@ -97,9 +96,8 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
     if (vcpu == nullptr || vcpu->vectors == nullptr) return;
     Group& group = out.AddGroup("guest_interrupts", "Interrupts injected, by vector");
     for (size_t number = 0; number < kVectors; ++number) {
-      const std::unique_ptr<Vector>& vector = (*vcpu->vectors)[number];
-      if (vector == nullptr) continue;
-      const Figures& figures = vector->figures;
+      if ((*vcpu->vectors)[number] == nullptr) continue;
+      const Figures& figures = *(*vcpu->vectors)[number];
       Row row{fmt::format("vector 0x{:x}", number), {}, {}};
       row.Add("count", Unit::kCount, figures.count);
       if (figures.fake > 0) row.Add("fake", Unit::kCount, figures.fake);
@@ -126,94 +124,106 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
       intr_to_halt.Merge(more.intr_to_halt);
     }
   };
-  struct Vector {
-    bool delivered = false;
-    Tsc since;  // of the delivery
-    Figures figures;
+  enum class Woken : uint8_t { kNo, kYes, kAsBefore };
+  struct Delivery {
+    size_t number;
+    std::optional<Tsc> since;  // not yet: it awaits the VMENTRY
+  };
+  // What matters from one halt to the next.
+  struct Turn {
+    std::vector<Delivery> deliveries;  // each vector once
+    std::optional<size_t> wake;        // the first after the waking
+    Woken woken = Woken::kAsBefore;    // and no interrupt since
+    // Of the turn in which the counting began: whether it is that, whether there was a loss in it,
+    // its first entry before that, and the interrupt that is the first after the waking if that
+    // came before the counting.
+    bool is_first = true;
+    bool lost = false;
+    std::optional<Tsc> first_entry;
+    std::optional<size_t> first;
+
+    void Renew() {
+      deliveries.clear();
+      wake.reset();
+      woken = Woken::kNo;
+      is_first = false;
+    }
+    bool Has(size_t number) const {
+      return std::any_of(deliveries.begin(), deliveries.end(),
+                         [number](const Delivery& known) { return known.number == number; });
+    }
+    void Inject(size_t number) {
+      if (woken == Woken::kYes) wake = number;
+      if (woken == Woken::kAsBefore) first = number;
+      woken = Woken::kNo;
+      if (!Has(number)) deliveries.push_back({number, std::nullopt});
+    }
+    void Enter(Tsc at) {
+      for (Delivery& delivery : deliveries) {
+        if (!delivery.since) delivery.since = at;
+      }
+      if (!first_entry && !lost) first_entry = at;
+    }
+    void Lose() {
+      deliveries.clear();
+      lost = true;
+      woken = Woken::kNo;
+    }
+    // The one turn of which this is the beginning and `rest` the end.
+    Turn FollowedBy(const Turn& rest) const {
+      Turn whole = *this;
+      if (rest.lost) whole.Lose();
+      if (rest.first_entry) whole.Enter(*rest.first_entry);
+      for (const Delivery& delivery : rest.deliveries) {
+        if (!whole.Has(delivery.number)) whole.deliveries.push_back(delivery);
+      }
+      if (rest.wake) {
+        whole.wake = rest.wake;
+      } else if (rest.first && woken == Woken::kYes) {
+        whole.wake = rest.first;
+      }
+      if (rest.woken != Woken::kAsBefore) whole.woken = rest.woken;
+      return whole;
+    }
   };
   struct Vcpu {
-    std::unique_ptr<std::array<std::unique_ptr<Vector>, kVectors>> vectors;
-    bool is_hvm = false;              // has been seen to be
-    bool undelivered = false;         // an interrupt awaits its VMENTRY
-    bool woken = false;               // and no interrupt since
-    const Vector* wake = nullptr;     // the first after the waking
-    std::vector<Vector*> since_halt;  // each once
+    std::unique_ptr<std::array<std::unique_ptr<Figures>, kVectors>> vectors;
+    Turn turn;
+    std::unique_ptr<Turn> first_turn;  // once it is over
+    Tsc first_halt;
+
+    Figures& Of(size_t number) {
+      if (vectors == nullptr) {
+        vectors = std::make_unique<std::array<std::unique_ptr<Figures>, kVectors>>();
+      }
+      std::unique_ptr<Figures>& slot = (*vectors)[number];
+      if (slot == nullptr) slot = std::make_unique<Figures>();
+      return *slot;
+    }
+    // Counts a turn that ended with a halt.
+    void Count(const Turn& over, Tsc halt) {
+      const bool alone = over.deliveries.size() == 1;
+      for (const auto& [number, since] : over.deliveries) {
+        if (!since) continue;
+        const Cycles length = halt - *since;
+        Figures& figures = Of(number);
+        if (number != over.wake) {
+          figures.intr_to_halt.Add(length);
+          continue;
+        }
+        figures.wake_to_halt_any.Add(length);
+        if (alone) figures.wake_to_halt_alone.Add(length);
+      }
+    }
   };
 
-  static Vector& Of(Vcpu& vcpu, size_t number) {
-    if (vcpu.vectors == nullptr) {
-      vcpu.vectors = std::make_unique<std::array<std::unique_ptr<Vector>, kVectors>>();
+  void Halt(Vcpu& vcpu, Tsc at) const {
+    if (!vcpu.turn.is_first || with_the_trace_) {
+      vcpu.Count(vcpu.turn, at);
+    } else {
+      vcpu.first_turn = std::make_unique<Turn>(std::move(vcpu.turn));
+      vcpu.first_halt = at;
     }
-    std::unique_ptr<Vector>& slot = (*vcpu.vectors)[number];
-    if (slot == nullptr) slot = std::make_unique<Vector>();
-    return *slot;
-  }
-
-  // kVectors: none.
-  static size_t NumberOf(const Vcpu& vcpu, const Vector* vector) {
-    if (vector == nullptr) return kVectors;
-    const auto is_it = [vector](const auto& slot) { return slot.get() == vector; };
-    return static_cast<size_t>(std::find_if(vcpu.vectors->begin(), vcpu.vectors->end(), is_it) -
-                               vcpu.vectors->begin());
-  }
-
-  void OnInjection(const Moment& moment) {
-    Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
-    Vector& vector = Of(vcpu, moment.record.payload.Word(0) % kVectors);
-    ++vector.figures.count;
-    if (moment.record.payload.Word(1) != 0) ++vector.figures.fake;
-    if (vcpu.woken) {
-      vcpu.wake = &vector;
-      vcpu.woken = false;
-    }
-    for (const Vector* known : vcpu.since_halt) {
-      if (known == &vector) return;
-    }
-    vector.delivered = false;
-    vcpu.since_halt.push_back(&vector);
-    SetUndelivered(vcpu, true);
-  }
-
-  void OnEntry(const Moment& moment) {
-    Vcpu* vcpu = vcpus_.Known(moment.vcpu->index);
-    if (vcpu == nullptr || !vcpu->undelivered) return;
-    for (Vector* vector : vcpu->since_halt) {
-      if (vector->delivered) continue;
-      vector->delivered = true;
-      vector->since = moment.record.tsc;
-    }
-    SetUndelivered(*vcpu, false);
-  }
-
-  void OnHalt(Vcpu& vcpu, const VcpuTrack& track) {
-    const bool alone = vcpu.since_halt.size() == 1;
-    for (Vector* vector : vcpu.since_halt) {
-      if (!vector->delivered) continue;
-      const Cycles length = track.since - vector->since;
-      if (vector != vcpu.wake) {
-        vector->figures.intr_to_halt.Add(length);
-        continue;
-      }
-      vector->figures.wake_to_halt_any.Add(length);
-      if (alone) vector->figures.wake_to_halt_alone.Add(length);
-    }
-    Forget(vcpu);
-  }
-
-  void Forget(Vcpu& vcpu) {
-    ForgetDeliveries(vcpu);
-    vcpu.wake = nullptr;
-    vcpu.woken = false;
-  }
-
-  void ForgetDeliveries(Vcpu& vcpu) {
-    vcpu.since_halt.clear();
-    SetUndelivered(vcpu, false);
-  }
-
-  void SetUndelivered(Vcpu& vcpu, bool undelivered) {
-    undelivered_ += static_cast<int>(undelivered) - static_cast<int>(vcpu.undelivered);
-    vcpu.undelivered = undelivered;
   }
 
   static void AddPart(Row& row, const char* name, const TimeStat& stat) {
@@ -221,7 +231,7 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
   }
 
   PerVcpu<Vcpu> vcpus_;
-  int undelivered_ = 0;  // how many vCPUs are so
+  bool with_the_trace_ = true;  // the counting began
 };
 
 }  // namespace

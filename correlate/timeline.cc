@@ -151,6 +151,8 @@ void Timeline::OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at) {
 
 // Reports the segment that ends at `at`, if it has a length or is an exit that must be counted.
 void Timeline::CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
+  (vcpu.segment == SegmentKind::kGuest ? vcpu.in_guest : vcpu.in_hypervisor) +=
+      at - vcpu.segment_since;
   if (!segments_) return;
   Segment segment;
   segment.vcpu = vcpu.ref;
@@ -350,6 +352,10 @@ void Timeline::OnVmentry(const Record& record) {
   CloseArc(*vcpu, record.tsc, true);
   vcpu->exit_open = false;
   OpenSegment(*vcpu, SegmentKind::kGuest, record.tsc);
+  if (vcpu->entry_awaited) [[unlikely]] {
+    vcpu->entry_awaited = false;
+    observer_->OnEntry(*vcpu, record.tsc);
+  }
 }
 
 void Timeline::OnPv(const Record& record, MarkKind kind, uint32_t number) {
@@ -430,6 +436,7 @@ void Timeline::OnPcpuEnd(const Item& item) {
 
 void Timeline::StartCounting() {
   faults_ = {};
+  for (const auto& vcpu : vcpus_) vcpu->in_guest = vcpu->in_hypervisor = 0;
   first_loss_.reset();
   began_counting_ = now_;
 }

@@ -130,6 +130,8 @@ class TimelineObserver {
   virtual void OnMark(const Mark& /*mark*/) {}
   // The vCPU has just entered its state.
   virtual void OnState(const VcpuTrack& /*vcpu*/, RunState /*before*/) {}
+  // The vCPU, whose entry is awaited (VcpuTrack::AwaitEntry), goes on in its guest.
+  virtual void OnEntry(const VcpuTrack& /*vcpu*/, Tsc /*at*/) {}
 };
 
 // What is known of one vCPU now.
@@ -149,6 +151,12 @@ struct VcpuTrack {
   // Running: the open segment.
   SegmentKind segment = SegmentKind::kWhole;
   Tsc segment_since;
+  // How long it ran in its guest, and otherwise, in the segments that have ended since the counting
+  // began.
+  Cycles in_guest = 0;
+  Cycles in_hypervisor = 0;
+  // Tells all observers of the next VMENTRY: there are many of them, and few that matter.
+  void AwaitEntry() const { entry_awaited = true; }
   // The exit being handled: also while descheduled in the middle of it.
   bool exit_open = false;
   bool arc_open = false;  // ... and its arc has not ended
@@ -158,10 +166,11 @@ struct VcpuTrack {
   Address exit_rip = 0;
   Tsc exit_tsc;
   uint64_t exit = 0;  // which one: the byte of its VMEXIT; 0: none yet
-  // What the timeline keeps for itself: in which of its lists the vCPU is, and how many losses
-  // there were since it was last seen.
+  // What the timeline keeps for itself: in which of its lists the vCPU is, whether its entry is
+  // awaited, and how many losses there were since it was last seen.
   bool exposed = false;
   bool alive = false;
+  mutable bool entry_awaited = false;
   uint16_t losses = 0;
 };
 
@@ -226,7 +235,7 @@ class Timeline {
   }
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
-  // From here on faults count.
+  // From here on faults and times count.
   void StartCounting();
   // What matters for what is told from here on to an observer that wants neither segments nor
   // marks. Not of an idle vCPU that was runnable before `since`, and still is: on a busy pCPU that

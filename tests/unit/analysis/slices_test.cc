@@ -1,6 +1,7 @@
 // A trace divided over threads by time: what a slice need not have seen before it.
 #include "analysis/slices.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -72,6 +73,37 @@ TEST(Slices, CountAgainWhatAWarmUpDidNotExplain) {
   EXPECT_TRUE(divided.document == whole.document);
   EXPECT_EQ(DomainLines(divided, 3), DomainLines(whole, 3));
   EXPECT_FALSE(DomainLines(divided, 3).empty());
+}
+
+TEST(Slices, NeedNotKnowWhatAGuestDidSinceItsLastHalt) {
+  // d3v0 got an interrupt before it wrote cr3, and another that awaits its entry at the first
+  // border; it never halts but at the end, and never writes cr3 again.
+  constexpr uint32_t kVmentry = 0x81001;
+  constexpr uint32_t kVmexit = 0x81102;
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 10, {Vcpu(3, 0)}), Rec(0x82004, {0x30, 0}), Rec(kVmentry, 20, {}),
+          Rec(kVmexit, 30, {28, 0, 0}), Rec(0x82109, {3, 0x1000, 0}), Rec(kVmentry, 40, {})});
+  for (uint32_t begin = 100; begin < 1000; begin += 100) {
+    trace.Window(
+        0, {Rec(kVmexit, begin, {1, 0, 0}), Rec(0x82004, {0x31 + begin / 300, 0}),
+            Rec(kVmentry, begin + 20, {}), Rec(kRunningToRunnable, begin + 40, {Vcpu(3, 0)}),
+            Rec(kRunnableToRunning, begin + 50, {Vcpu(3, 0)}), Rec(kVmentry, begin + 60, {})});
+  }
+  trace.Window(
+      0, {Rec(kRunningToBlocked, 1000, {Vcpu(3, 0)}), Rec(kBlockedToRunnable, 1010, {Vcpu(3, 0)})});
+  const Result whole = Divided(trace, {});
+  for (const std::vector<SliceBegin>& begins :
+       {std::vector<SliceBegin>{{Tsc{420}, Tsc{340}}},
+        std::vector<SliceBegin>{{Tsc{510}, Tsc{440}}, {Tsc{720}, Tsc{650}}},
+        std::vector<SliceBegin>{{Tsc{1000}, Tsc{940}}}}) {
+    const Result divided = Divided(trace, begins);
+    EXPECT_EQ(divided.slices_repeated, 0U) << begins[0].at.value;
+    EXPECT_TRUE(divided.document == whole.document) << begins[0].at.value;
+  }
+  EXPECT_FALSE(VcpuLines(whole, 3, 0, "guest_interrupts").empty());
+  EXPECT_THAT(VcpuLines(whole, 3, 0, "cr3"),
+              testing::ElementsAre("cr3/0x1000 switches=1 guest_cycles=600 hypervisor_cycles=270"));
 }
 
 TEST(Slices, AreAsManyAsThereAreThreadsAndBeginBehindTheirWarmUps) {
