@@ -201,15 +201,17 @@ class Slice {
 // A slice that begins in the middle, ready to count.
 std::unique_ptr<Slice> WarmedUp(const trace::TraceFile& file, const MakeAnalyses& make,
                                 correlate::VcpuNumbers& numbers, const SliceBegin& begin) {
-  auto slice = std::make_unique<Slice>(file, make, numbers, begin.warm_up);
-  slice->WarmUp(begin.at);
-  if (!begin.warm_up) return slice;
-  std::set<VcpuRef> met;
-  for (const auto& vcpu : slice->timeline().vcpus()) met.insert(vcpu->ref);
-  const auto met_or_idle = [&met](VcpuRef vcpu) { return IsIdle(vcpu) || met.contains(vcpu); };
-  if (std::ranges::all_of(numbers.All(), met_or_idle)) return slice;
-  // Another thread has met a vCPU that this one has not: most probably the warm-up was too short.
-  slice = std::make_unique<Slice>(file, make, numbers);
+  for (const std::optional<Tsc>& from : {begin.warm_up, begin.longer_warm_up}) {
+    if (!from) break;
+    auto slice = std::make_unique<Slice>(file, make, numbers, from);
+    slice->WarmUp(begin.at);
+    std::set<VcpuRef> met;
+    for (const auto& vcpu : slice->timeline().vcpus()) met.insert(vcpu->ref);
+    const auto met_or_idle = [&met](VcpuRef vcpu) { return IsIdle(vcpu) || met.contains(vcpu); };
+    if (std::ranges::all_of(numbers.All(), met_or_idle)) return slice;
+    // Another thread has met a vCPU that this one has not: most probably the warm-up was too short.
+  }
+  auto slice = std::make_unique<Slice>(file, make, numbers);
   slice->WarmUp(begin.at);
   return slice;
 }

@@ -12,11 +12,12 @@ namespace xenoscope::analysis {
 namespace {
 
 // How much of the trace a warm-up is. The longer, the surer it is that every vCPU of the host is
-// seen in it; this costs each thread but one a twentieth of the time that one alone would take.
-constexpr double kWarmUp = 1.0 / 8;
+// seen in it; this costs each thread but one an eightieth of the time that one alone would take.
+constexpr double kWarmUp = 1.0 / 32;
+constexpr double kLongerWarmUp = 1.0 / 8;
 
 // What following costs, as a part of counting: measured on traces of HVM and PV guests.
-constexpr double kFollowingCost = 0.45;
+constexpr double kFollowingCost = 0.4;
 
 // A thread that has less than this to do is not worth its start.
 constexpr uint64_t kLeastBytes = uint64_t{4} << 20;
@@ -52,7 +53,11 @@ std::vector<SliceBegin> DivideOfAnyLength(const trace::TraceFile& file, unsigned
     const std::optional<Tsc> time = TimeAt(file, *most, part);
     const Tsc before = begins.empty() ? Tsc{0} : begins.back().at;
     if (!time || *time <= before) continue;
-    begins.push_back({*time, part > kWarmUp ? TimeAt(file, *most, part - kWarmUp) : std::nullopt});
+    const auto time_before = [&](double warm_up) {
+      const double whole = std::max(warm_up, 1.5 / static_cast<double>(most->windows.size()));
+      return part > whole ? TimeAt(file, *most, part - whole) : std::nullopt;
+    };
+    begins.push_back({*time, time_before(kWarmUp), time_before(kLongerWarmUp)});
   }
   return begins;
 }

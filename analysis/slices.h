@@ -1,8 +1,9 @@
 // A trace divided over threads by time. What a thread must know of what comes before its slice it
 // learns by following a part of that, its warm-up (Lane::StartFollowing), which takes a part of the
 // time that counting takes; the first slice has none, and is longer by that, so that all threads
-// end together. Whether the warm-up told everything is seen when the slice before has ended
-// (analysis/run).
+// end together. When another thread has met a vCPU that the warm-up did not tell of, a longer one
+// follows, and then all that comes before; whether that told everything is seen when the slice
+// before has ended (analysis/run).
 #pragma once
 
 #include <optional>
@@ -15,8 +16,9 @@ namespace xenoscope::analysis {
 
 struct SliceBegin {
   Tsc at;
-  // Where its warm-up begins; nullopt: with the trace.
+  // Where its warm-up begins, and that after it; nullopt: with the trace.
   std::optional<Tsc> warm_up;
+  std::optional<Tsc> longer_warm_up{};
 };
 
 // Where all slices but the first begin, ascending; at most `threads` - 1 of them, fewer where the
