@@ -247,11 +247,17 @@ class OrderedSink {
 class Filter {
  public:
   explicit Filter(const DumpOptions& options, const std::vector<PcpuId>& pcpus)
-      : options_(options), pcpus_(pcpus.size(), options.pcpus.empty()) {
+      : options_(options),
+        all_records_(options.events.ShowsAllRecords() && options.pcpus.empty() &&
+                     options.domains.empty() && options.vcpus.empty()),
+        pcpus_(pcpus.size(), options.pcpus.empty()) {
     for (size_t i = 0; i < pcpus.size(); ++i) {
       if (Among(options.pcpus, pcpus[i])) pcpus_[i] = true;
     }
   }
+
+  // Whether there is nothing to ask about a record.
+  bool AllRecords() const { return all_records_; }
 
   bool ByEntry(const Entry& entry) const {
     return entry.kind != ItemKind::kPcpuBegin && entry.kind != ItemKind::kPcpuEnd &&
@@ -294,6 +300,7 @@ class Filter {
   }
 
   const DumpOptions& options_;
+  bool all_records_;
   std::vector<bool> pcpus_;
 };
 
@@ -342,6 +349,10 @@ class Worker {
 
   void Print(const Entry& entry) {
     SetRunner(entry.pcpu_index, entry.runner);
+    if (filter_.AllRecords() && entry.kind == ItemKind::kRecord) [[likely]] {
+      Load(entry);
+      return Write(item_, entry);
+    }
     if (!filter_.ByEntry(entry)) return;
     const Item* item = &item_;
     if (entry.at != nullptr) {
@@ -349,8 +360,11 @@ class Worker {
     } else {
       item = &batch_.specials[entry.tsc];
     }
-    if (!filter_.ByItem(*item, entry.runner)) return;
-    writer_->Write({.item = item, .pcpu_index = entry.pcpu_index, .runner = entry.runner}, out_);
+    if (filter_.ByItem(*item, entry.runner)) Write(*item, entry);
+  }
+
+  void Write(const Item& item, const Entry& entry) {
+    writer_->Write({.item = &item, .pcpu_index = entry.pcpu_index, .runner = entry.runner}, out_);
   }
 
   // The entry's record, from the file.

@@ -35,6 +35,7 @@ class EventFilter {
     return kind == trace::ItemKind::kRecord ? events_[static_cast<size_t>(event)]
                                             : (kinds_ >> static_cast<unsigned>(kind) & 1) != 0;
   }
+  bool ShowsAllRecords() const { return events_.all(); }
 
  private:
   std::bitset<trace::kEventCount> events_;

@@ -135,8 +135,9 @@ class TextWriter final : public LineWriter {
     if (tsc != last_tsc_ || last_time_.length == 0) {
       last_tsc_ = tsc;
       const size_t before = out.size();
-      PutTime(tsc, true, out);
-      last_time_ = Label(out.text().substr(before));
+      PutLineTime(tsc, out);
+      last_time_.length = static_cast<uint8_t>(out.size() - before);
+      out.CopyBack(last_time_.length, last_time_.text);
     } else {
       Put(last_time_, out);
     }
@@ -150,13 +151,21 @@ class TextWriter final : public LineWriter {
     Put(runners_[line.pcpu_index], out);
   }
 
-  // With `padded` as wide as those of lines below 1000 s.
-  void PutTime(Tsc tsc, bool padded, LineBuffer& out) {
+  // As wide as those of lines below 1000 s. Most lines are in the second of the one before.
+  void PutLineTime(Tsc tsc, LineBuffer& out) {
     const LineClock::Time time = clock_.At(tsc);
-    if (padded && !time.negative) {
-      if (time.seconds < 100) out.Put(' ');
-      if (time.seconds < 10) out.Put(' ');
+    if (time.negative) [[unlikely]] {
+      return PutTime(time, out);
     }
+    if (time.seconds != seconds_ || seconds_text_.length == 0) [[unlikely]] {
+      seconds_ = time.seconds;
+      seconds_text_ = Label(fmt::format("{:3}.", seconds_));
+    }
+    Put(seconds_text_, out);
+    out.PutNineDigits(time.nanoseconds);
+  }
+
+  static void PutTime(const LineClock::Time& time, LineBuffer& out) {
     if (time.negative) out.Put('-');
     out.PutDecimal(time.seconds);
     out.Put('.');
@@ -355,7 +364,7 @@ class TextWriter final : public LineWriter {
         out.Put("lost_records ");
         out.PutDecimal(item.lost);
         out.Put(" since ");
-        PutTime(item.first_lost, false, out);
+        PutTime(clock_.At(item.first_lost), out);
         break;
       case ItemKind::kDamaged:
         out.Put("damaged ");
@@ -439,6 +448,8 @@ class TextWriter final : public LineWriter {
   std::array<Label, 16> changes_;   // by old << 2 | new
   Tsc last_tsc_;
   Label last_time_;
+  uint32_t seconds_ = 0;
+  Label seconds_text_;  // of these
 };
 
 }  // namespace

@@ -62,6 +62,13 @@ class LineBuffer {
     }
   }
 
+  // The last `length` characters, followed by any others; at most kSlack, as PutFixed.
+  template <size_t N>
+  void CopyBack(size_t length, std::array<char, N>& to) const {
+    static_assert(N <= kSlack);
+    std::memcpy(to.data(), at_ - length, N);
+  }
+
   // The `back`th character from the end, the last being 1.
   char& Back(size_t back) { return at_[-static_cast<ptrdiff_t>(back)]; }
 

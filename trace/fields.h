@@ -121,7 +121,7 @@ void VisitRest(const Payload& payload, uint32_t word, std::string_view name, Vis
 template <typename Visit>
 uint32_t VisitArguments(const Payload& payload, uint32_t word, uint32_t op, uint32_t tags,
                         Visit&& visit) {
-  for (uint8_t argument = 0; argument < 6; ++argument) {
+  for (uint8_t argument = 0; argument < 6 && tags >> (2 * argument) != 0; ++argument) {
     const uint32_t words = tags >> (2 * argument) & 3;
     if (words == 0 || words == 3 || word + words > payload.count()) continue;
     visit(Field{.name = kArgumentNames[argument],
