@@ -86,7 +86,11 @@ Row KindRow(ExitKind kind, const Numbers& numbers, Stat& all) {
 
 void ExitParts::Add(const ExitContents& exit, Room& room) {
   const TableKey key{exit.number, Tag(exit, exit.kind)};
-  stats_.At(key, Others(key), kMost, room).Add(exit.length);
+  Stat* stat = stats_.Find(key, kMost, room);
+  if (stat == nullptr) [[unlikely]] {
+    stat = &stats_.Demand(Others(key));
+  }
+  stat->Add(exit.length);
 }
 
 void ExitParts::Prepend(ExitParts& earlier, Room& room) {

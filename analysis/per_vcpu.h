@@ -25,7 +25,7 @@ class PerVcpu {
     return Make(index, ref);
   }
   // The T of the index, or null. O(1).
-  T* Known(uint32_t index) const { return index < values_.size() ? values_[index] : nullptr; }
+  T* Known(uint32_t index) const { return index < size_ ? values_[index] : nullptr; }
   // The T of the vCPU, or null. Hashes: for describing, not for counting.
   const T* Find(VcpuRef ref) const {
     const auto found = by_ref_.find(ref);
@@ -77,6 +77,7 @@ class PerVcpu {
     if (index >= slots_.size()) {
       slots_.resize(index + 1);
       values_.resize(index + 1);
+      size_ = index + 1;
     }
     slots_[index] = std::make_unique<Slot>();
     slots_[index]->ref = ref;
@@ -86,6 +87,7 @@ class PerVcpu {
   }
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<T*> values_;  // in the slots; null: none yet
+  uint32_t size_ = 0;       // of both: quicker to compare with than a vector's
   absl::flat_hash_map<VcpuRef, uint32_t> by_ref_;
 };
 

@@ -117,7 +117,9 @@ class PvEvents final : public Mergeable<PvEvents> {
   // The records that have no method of their own.
   void OnRecord(const Moment& moment) override {
     Counts* counts = CountsOf(moment);
-    if (counts == nullptr) return;
+    if (counts == nullptr) [[unlikely]] {
+      return Meet<&PvEvents::OnRecord>(moment);
+    }
     const trace::Record& record = moment.record;
     ++counts->others[Place(record.event)];
     if (record.event == Event::kPvMathStateRestore) return;
@@ -175,9 +177,10 @@ class PvEvents final : public Mergeable<PvEvents> {
   static constexpr size_t kEvents = 32;
   static constexpr uint32_t kOperations = 32;
   static constexpr uint32_t kNoOperation = kOperations + 1;
+  using HypercallCounts = std::array<uint64_t, kHypercalls + 1>;
   struct Counts {
-    std::array<uint64_t, kHypercalls + 1> hypercalls{};
-    std::array<uint64_t, kHypercalls + 1> subcalls{};
+    HypercallCounts hypercalls{};
+    HypercallCounts subcalls{};
     std::array<uint64_t, kVectors> traps{};
     std::array<uint64_t, kEvents> others{};
     // By place in kArguments.
@@ -187,39 +190,47 @@ class PvEvents final : public Mergeable<PvEvents> {
   };
   static constexpr uint32_t kTrapTag = 0x10000;
 
-  Counts* CountsOf(const Moment& moment) {
-    if (moment.vcpu == nullptr) [[unlikely]] {
+  // Null for a vCPU's first record, and where it is not known whose the record is: Meet() takes it.
+  Counts* CountsOf(const Moment& moment) const {
+    return moment.vcpu != nullptr ? vcpus_.Known(moment.vcpu->index) : nullptr;
+  }
+  // Apart, so that what counts nearly all records needs no registers saved.
+  template <void (PvEvents::*kTake)(const Moment&)>
+  [[gnu::noinline]] void Meet(const Moment& moment) {
+    if (moment.vcpu == nullptr) {
       ++unattributed_;
-      return nullptr;
+      return;
     }
-    return &vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    (this->*kTake)(moment);
   }
 
-  void OnHypercall(const Moment& moment) {
+  void OnHypercall(const Moment& moment) { CountHypercall<&Counts::hypercalls>(moment); }
+  void OnSubcall(const Moment& moment) { CountHypercall<&Counts::subcalls>(moment); }
+  template <HypercallCounts Counts::*kCounts>
+  void CountHypercall(const Moment& moment) {
     Counts* counts = CountsOf(moment);
-    if (counts == nullptr) return;
+    if (counts == nullptr) [[unlikely]] {
+      return Meet<&PvEvents::CountHypercall<kCounts>>(moment);
+    }
     const trace::Payload& payload = moment.record.payload;
     const uint32_t call = std::min(trace::HypercallOp(payload.Word(0)), kHypercalls);
-    ++counts->hypercalls[call];
-    CountArguments(payload, call, *counts);
-  }
-  void OnSubcall(const Moment& moment) {
-    Counts* counts = CountsOf(moment);
-    if (counts == nullptr) return;
-    const trace::Payload& payload = moment.record.payload;
-    const uint32_t call = std::min(trace::HypercallOp(payload.Word(0)), kHypercalls);
-    ++counts->subcalls[call];
+    ++(counts->*kCounts)[call];
     CountArguments(payload, call, *counts);
   }
   void OnOldHypercall(const Moment& moment) {
     Counts* counts = CountsOf(moment);
-    if (counts == nullptr) return;
+    if (counts == nullptr) [[unlikely]] {
+      return Meet<&PvEvents::OnOldHypercall>(moment);
+    }
     const trace::Payload& payload = moment.record.payload;
     ++counts->hypercalls[std::min(payload.Word(payload.count() - 1), kHypercalls)];
   }
   void OnTrap(const Moment& moment) {
     Counts* counts = CountsOf(moment);
-    if (counts == nullptr) return;
+    if (counts == nullptr) [[unlikely]] {
+      return Meet<&PvEvents::OnTrap>(moment);
+    }
     const trace::Record& record = moment.record;
     const uint32_t vector = record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1);
     ++counts->traps[vector];
@@ -239,16 +250,23 @@ class PvEvents final : public Mergeable<PvEvents> {
 
   // One hypercall's records nearly all have the same arguments, so that where they are is found
   // once; what a record does not have is counted in a place of its own rather than branched around.
-  [[gnu::always_inline]] void CountArguments(const trace::Payload& payload, uint32_t call,
-                                             Counts& counts) {
+  void CountArguments(const trace::Payload& payload, uint32_t call, Counts& counts) {
     const uint8_t place = kPlaces[call];
     if (place == kNoArguments) return;
-    const uint32_t tags = payload.Word(0) >> 20;
-    Where& where = where_[place];
-    if (where.tags != tags) [[unlikely]] {
-      where = {tags, WordOf(tags, kArguments[place].operation),
-               WordOf(tags, kArguments[place].batch)};
+    if (where_[place].tags != payload.Word(0) >> 20) [[unlikely]] {
+      return FindArguments(payload, place, counts);
     }
+    CountFound(payload, place, counts);
+  }
+  [[gnu::noinline]] void FindArguments(const trace::Payload& payload, uint8_t place,
+                                       Counts& counts) {
+    const uint32_t tags = payload.Word(0) >> 20;
+    where_[place] = {tags, WordOf(tags, kArguments[place].operation),
+                     WordOf(tags, kArguments[place].batch)};
+    CountFound(payload, place, counts);
+  }
+  void CountFound(const trace::Payload& payload, uint8_t place, Counts& counts) const {
+    const Where& where = where_[place];
     const bool has_operation = where.operation != 0 && where.operation < payload.count();
     const uint32_t operation = std::min(payload.Word(where.operation), kOperations);
     ++counts.operations[place][has_operation ? operation : kNoOperation];

@@ -61,16 +61,13 @@ VcpuTrack& Timeline::Vcpu(VcpuRef ref, const Record& record) {
 }
 
 Timeline::PcpuTrack& Timeline::Pcpu(PcpuId pcpu) {
-  if (pcpu.value >= pcpus_.size()) {
-    pcpus_.resize(pcpu.value + 1);
-    currents_.resize(pcpu.value + 1);
-  }
+  if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1);
   return pcpus_[pcpu.value];
 }
 
 void Timeline::SetCurrent(PcpuId pcpu, VcpuTrack* vcpu) {
   Pcpu(pcpu).begin.reset();
-  currents_[pcpu.value] = vcpu;
+  (*currents_)[pcpu.value % trace::kMostPcpus] = vcpu;
 }
 
 void Timeline::SetLosing(PcpuId pcpu, bool losing) {
@@ -83,16 +80,40 @@ Timeline::Timeline(TimelineObserver& observer, VcpuNumbers* numbers)
     : observer_(&observer),
       numbers_(numbers == nullptr ? &own_numbers_ : numbers),
       segments_(observer.WantsSegments()) {
-  for (const Event event :
-       {Event::kRunstateChange, Event::kContinueRunning, Event::kHvmVmexit, Event::kHvmSvmExit,
-        Event::kHvmVmentry, Event::kSchedDomRem, Event::kDom0DomRem}) {
-    concerns_[static_cast<size_t>(event)] = true;
-  }
+  const auto take = [this](Event event, TakeOne* how) {
+    takers_[static_cast<size_t>(event)] = how;
+  };
+  TakeOne* const exit = [](Timeline& self, const Record& record) { self.OnVmexit(record); };
+  TakeOne* const end = [](Timeline& self, const Record& record) {
+    self.OnDomainEnd(DomainId{static_cast<uint16_t>(record.payload.Word(0))}, record.tsc);
+  };
+  take(Event::kRunstateChange,
+       [](Timeline& self, const Record& record) { self.OnRunstateChange(record); });
+  take(Event::kContinueRunning,
+       [](Timeline& self, const Record& record) { self.OnContinue(record); });
+  take(Event::kHvmVmexit, exit);
+  take(Event::kHvmSvmExit, exit);
+  take(Event::kHvmVmentry, [](Timeline& self, const Record& record) { self.OnVmentry(record); });
+  take(Event::kSchedDomRem, end);
+  take(Event::kDom0DomRem, end);
   if (!observer.WantsMarks()) return;
-  for (const Event event : {Event::kPvHypercall, Event::kPvHypercallV2, Event::kPvHypercallSubcall,
-                            Event::kPvTrap, Event::kPvPageFault, Event::kPvEmulatePrivop}) {
-    concerns_[static_cast<size_t>(event)] = true;
-  }
+  take(Event::kPvHypercall, [](Timeline& self, const Record& record) {
+    self.OnPv(record, MarkKind::kHypercall, record.payload.Word(record.payload.count() - 1));
+  });
+  take(Event::kPvHypercallV2, [](Timeline& self, const Record& record) {
+    self.OnPv(record, MarkKind::kHypercall, trace::HypercallOp(record.payload.Word(0)));
+  });
+  take(Event::kPvHypercallSubcall, [](Timeline& self, const Record& record) {
+    self.OnPv(record, MarkKind::kSubcall, trace::HypercallOp(record.payload.Word(0)));
+  });
+  take(Event::kPvTrap, [](Timeline& self, const Record& record) {
+    self.OnPv(record, MarkKind::kTrap,
+              record.payload.Word(trace::Is64(record.id) ? 2 : 1) & 0x7fff);
+  });
+  take(Event::kPvPageFault,
+       [](Timeline& self, const Record& record) { self.OnPv(record, MarkKind::kPageFault, 14); });
+  take(Event::kPvEmulatePrivop,
+       [](Timeline& self, const Record& record) { self.OnPv(record, MarkKind::kEmulation, 13); });
 }
 
 void Timeline::TakeRare(const Item& item) {
@@ -112,48 +133,19 @@ void Timeline::TakeRare(const Item& item) {
   }
 }
 
-void Timeline::TakeWhatConcerns(const Record& record) {
-  switch (record.event) {
-    case Event::kRunstateChange:
-      return OnRunstateChange(record);
-    case Event::kContinueRunning:
-      return OnContinue(record);
-    case Event::kHvmVmexit:
-    case Event::kHvmSvmExit:
-      return OnVmexit(record);
-    case Event::kHvmVmentry:
-      return OnVmentry(record);
-    case Event::kSchedDomRem:
-    case Event::kDom0DomRem:
-      return OnDomainEnd(DomainId{static_cast<uint16_t>(record.payload.Word(0))}, record.tsc);
-    case Event::kPvHypercall:
-      return OnPv(record, MarkKind::kHypercall, record.payload.Word(record.payload.count() - 1));
-    case Event::kPvHypercallV2:
-      return OnPv(record, MarkKind::kHypercall, record.payload.Word(0) & 0xfffff);
-    case Event::kPvHypercallSubcall:
-      return OnPv(record, MarkKind::kSubcall, record.payload.Word(0) & 0xfffff);
-    case Event::kPvTrap:
-      return OnPv(record, MarkKind::kTrap,
-                  record.payload.Word(trace::Is64(record.id) ? 2 : 1) & 0x7fff);
-    case Event::kPvPageFault:
-      return OnPv(record, MarkKind::kPageFault, 14);
-    case Event::kPvEmulatePrivop:
-      return OnPv(record, MarkKind::kEmulation, 13);
-    default:
-      break;
-  }
-}
-
 void Timeline::OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at) {
   vcpu.segment = kind;
   vcpu.segment_since = at;
 }
 
 // Reports the segment that ends at `at`, if it has a length or is an exit that must be counted.
-void Timeline::CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
+inline void Timeline::CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
   (vcpu.segment == SegmentKind::kGuest ? vcpu.in_guest : vcpu.in_hypervisor) +=
       at - vcpu.segment_since;
-  if (!segments_) return;
+  if (segments_) ReportSegment(vcpu, at, completed);
+}
+
+void Timeline::ReportSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
   Segment segment;
   segment.vcpu = vcpu.ref;
   segment.vcpu_index = vcpu.index;
@@ -503,7 +495,7 @@ void Timeline::Remember(Remembered& out, Tsc since) const {
   }
   for (size_t pcpu = 0; pcpu < pcpus_.size(); ++pcpu) {
     const PcpuTrack& track = pcpus_[pcpu];
-    const VcpuTrack* current = currents_[pcpu];
+    const VcpuTrack* current = (*currents_)[pcpu];
     if (current != nullptr) out.Add(pcpu, current->ref);
     if (track.begin || track.losing) out.Add(pcpu, track.begin, track.losing);
   }
@@ -519,7 +511,7 @@ void Timeline::Finish() {
     vcpu->state = RunState::kUnknown;
   }
   pcpus_.clear();
-  currents_.clear();
+  currents_->fill(nullptr);
   losing_ = 0;
 }
 

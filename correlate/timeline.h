@@ -26,6 +26,7 @@
 #include "base/tsc.h"
 #include "correlate/vcpu_numbers.h"
 #include "trace/record.h"
+#include "trace/windows.h"
 
 namespace xenoscope::correlate {
 
@@ -221,18 +222,16 @@ class Timeline {
   // The two kinds of items apart, for loops that know which one they have.
   void TakeRecord(const trace::Record& record) {
     now_ = record.tsc;
-    if (Concerns(record.event)) TakeWhatConcerns(record);
+    if (TakeOne* take = takers_[static_cast<size_t>(record.event)]) take(*this, record);
   }
   void TakeRare(const trace::Item& item);
   // Whether records of the event change anything here: others need not be taken.
-  bool Concerns(trace::Event event) const { return concerns_[static_cast<size_t>(event)]; }
+  bool Concerns(trace::Event event) const { return takers_[static_cast<size_t>(event)] != nullptr; }
   // Ends everything that is open at the time of the last item.
   void Finish();
 
   // Who runs on the pCPU, or null.
-  VcpuTrack* Current(PcpuId pcpu) const {
-    return pcpu.value < currents_.size() ? currents_[pcpu.value] : nullptr;
-  }
+  VcpuTrack* Current(PcpuId pcpu) const { return (*currents_)[pcpu.value % trace::kMostPcpus]; }
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
   // From here on faults and times count.
@@ -252,7 +251,8 @@ class Timeline {
  private:
   VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record);
   void Adopt(const VcpuTrack& vcpu);
-  void TakeWhatConcerns(const trace::Record& record);
+  // Takes a record of one event.
+  using TakeOne = void(Timeline& self, const trace::Record& record);
   // What is known of one pCPU now.
   struct PcpuTrack {
     std::optional<Tsc> begin;  // of its trace, as long as nobody was seen to run there
@@ -278,6 +278,7 @@ class Timeline {
   void CloseState(VcpuTrack& vcpu, Tsc at);
   void BecomeLost(VcpuTrack& vcpu, Tsc at);
   void CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed);
+  void ReportSegment(VcpuTrack& vcpu, Tsc at, bool completed);
   void CloseArc(VcpuTrack& vcpu, Tsc at, bool finished);
   void OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at);
 
@@ -285,15 +286,17 @@ class Timeline {
   VcpuNumbers own_numbers_;  // where nobody shares them
   VcpuNumbers* numbers_;
   bool segments_;
-  std::array<bool, trace::kEventCount> concerns_{};  // the events that change anything here
+  std::array<TakeOne*, trace::kEventCount> takers_{};  // of events that change anything here
   std::vector<std::unique_ptr<VcpuTrack>> vcpus_;
   absl::flat_hash_map<VcpuRef, VcpuTrack*> by_ref_;
   std::unique_ptr<VcpuTrack> beyond_;  // stands for all beyond kMostVcpus
   std::vector<VcpuTrack*> exposed_;    // those that the next loss may concern
   absl::flat_hash_map<DomainId, std::vector<VcpuTrack*>> alive_;  // seen since a domain's end
   std::vector<PcpuTrack> pcpus_;
-  std::vector<VcpuTrack*> currents_;  // by pCPU, apart from the rest: asked for with every record
-  uint32_t losing_ = 0;               // of these
+  // By pCPU, apart from the rest and all that can be: asked for with every record.
+  using Currents = std::array<VcpuTrack*, trace::kMostPcpus>;
+  std::unique_ptr<Currents> currents_ = std::make_unique<Currents>();
+  uint32_t losing_ = 0;  // of these
   TimelineFaults faults_;
   std::optional<Tsc> first_loss_;  // that counts
   Tsc began_counting_;             // behind this

@@ -196,24 +196,21 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
   std::optional<Tsc> next;
   bool common = false;  // what stands at `at` is, as far as was looked
   bool more = true;
-  uint32_t word = at <= last_start ? LoadUnchecked<uint32_t>(at) : 0;
-  HeadCache::Known* known = &heads.Guess(word);
-  const void* purpose = known->purpose;
+  HeadCache::Known* known = &heads.Guess(at <= last_start ? LoadUnchecked<uint32_t>(at) : 0);
   while (at <= last_start) {
+    const auto word = LoadUnchecked<uint32_t>(at);
     if (known->word != word) [[unlikely]] {
       known = Look(word);
       if (known == nullptr) break;
-      purpose = known->purpose;
     }
-    // What the next record is for is looked up before this one is dealt with: nobody can foretell
-    // it, so the processor had better know it when it comes there.
+    const void* const purpose = known->purpose;
     const uint32_t shape = word >> 28;
     const std::byte* const payload = at + 4 + (shape & 8);
     const std::byte* const behind = payload + size_t{shape & 7} * 4;
     __builtin_prefetch(behind + kAhead);
-    const auto next_word = LoadUnchecked<uint32_t>(behind);
-    HeadCache::Known* const next_known = &heads.Guess(next_word);
-    const void* const next_purpose = next_known->purpose;
+    // Where the next record's entry is is found before this one is dealt with: nobody can foretell
+    // it, so the processor had better know it when it comes there.
+    HeadCache::Known* const next_known = &heads.Guess(LoadUnchecked<uint32_t>(behind));
     // The time is its own or the last, chosen by a mask, for the same reason. One comparison for
     // "not before the last" and "no leap".
     const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
@@ -241,9 +238,7 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
       more = sink.CommitRecord(tells ? FollowCurrent(record) : current_, purpose);
     }
     at = behind;
-    word = next_word;
     known = next_known;
-    purpose = next_purpose;
     if (!more) [[unlikely]] {
       common = true;
       break;

@@ -92,6 +92,9 @@ class OrderedStream {
     static bool Full() { return false; }
   };
 
+  // Not inlined: an Item's alignment would cost the loop over the records a register.
+  template <typename Sink>
+  [[gnu::noinline]] void GiveDamages(Sink& sink);
   // The next of the file's own damages, if all pCPUs have ended.
   bool TakeDamage(Item& item);
   void SiftDown();
@@ -123,7 +126,11 @@ void OrderedStream::Fill(Tsc through, const Wanted& wanted, Sink& sink) {
       SiftDown();
     }
   }
-  if (!kCount || through != kEnd) return;
+  if (kCount && through == kEnd) GiveDamages(sink);
+}
+
+template <typename Sink>
+void OrderedStream::GiveDamages(Sink& sink) {
   for (Item item; !sink.Full() && TakeDamage(item);) sink.Commit(item);
 }
 
