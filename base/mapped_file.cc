@@ -72,8 +72,8 @@ bool IsCached(Bytes bytes) {
 
 constexpr size_t kLeastPart = size_t{16} << 20;  // what is worth a thread
 
-// Several threads advise, each for a part of it.
-void AdviseInParts(Bytes bytes, int advice) {
+// Several threads do something, each with a part of it.
+void InParts(Bytes bytes, void (*work)(Bytes part)) {
   constexpr size_t kStep = size_t{2} << 20;  // parts begin at whole pages
   const size_t most = std::max(std::thread::hardware_concurrency(), 1U);
   const size_t parts = std::min(most, bytes.size() / kLeastPart);
@@ -81,22 +81,32 @@ void AdviseInParts(Bytes bytes, int advice) {
   std::vector<std::jthread> threads;
   for (size_t at = part; at < bytes.size(); at += part) {
     const Bytes mine = bytes.subspan(at, std::min(part, bytes.size() - at));
-    threads.emplace_back([mine, advice] { madvise(Writable(mine), mine.size(), advice); });
+    threads.emplace_back(work, mine);
   }
-  madvise(Writable(bytes), std::min(part, bytes.size()), advice);
+  work(bytes.first(std::min(part, bytes.size())));
 }
+
+// A fault makes the pages around it known too, 64 KiB in all if nobody has set another
+// fault_around_bytes. MADV_POPULATE_READ, which looks at page after page, takes half as long again.
+void Touch(Bytes bytes) {
+  constexpr size_t kAround = size_t{64} << 10;
+  for (size_t at = 0; at < bytes.size(); at += kAround) {
+    static_cast<void>(*static_cast<const volatile std::byte*>(bytes.data() + at));
+  }
+}
+
+void Unmap(Bytes bytes) { madvise(Writable(bytes), bytes.size(), MADV_DONTNEED); }
 
 }  // namespace
 
 void MappedFile::Populate() const {
-  // Before Linux 5.14 there is no such advice; then pages come when they are touched.
-  if (bytes_.size() >= kLeastPart && IsCached(bytes_)) AdviseInParts(bytes_, MADV_POPULATE_READ);
+  if (bytes_.size() >= kLeastPart && IsCached(bytes_)) InParts(bytes_, Touch);
 }
 
 MappedFile::~MappedFile() {
   if (bytes_.empty()) return;
   // Taking 600 MB from the process is 25 ms of one thread's time, and 13 ms of two.
-  if (bytes_.size() >= kLeastPart) AdviseInParts(bytes_, MADV_DONTNEED);
+  if (bytes_.size() >= kLeastPart) InParts(bytes_, Unmap);
   munmap(Writable(bytes_), bytes_.size());
 }
 

@@ -43,8 +43,8 @@ class MappedFile {
   const FileIdentity& identity() const { return identity_; }
 
   // Makes all pages known to the process at once, if the file is in the page cache: several
-  // threads do it, in a third of the time that touching the pages one by one takes in one thread
-  // (some 30 ms a gigabyte with two). Does nothing for a file that would have to be read.
+  // threads do it, in less than half of the time that touching the pages one by one takes in one
+  // thread (some 30 ms a gigabyte with two). Does nothing for a file that would have to be read.
   void Populate() const;
 
   // Tells the kernel that [0, offset) is no longer needed, so that a long file does not fill
