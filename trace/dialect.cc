@@ -163,6 +163,8 @@ void DialectEvidence::Observe(const Record& record) {
       if (words == 4) {
         AtLeast(409);
         Before(411);
+      } else {  // before 4.9, or since 4.11
+        short_candidate_ = true;
       }
       break;
     case Event::kRtdsBudgetBurn:
@@ -201,12 +203,15 @@ Dialect DialectEvidence::Conclude() const {
     dialect.vendor_source = DialectSource::kInferred;
   }
   XenVersion from = from_;
+  XenVersion before = before_;
+  if (short_candidate_ && before <= 411) before = std::min(before, XenVersion{409});
+  if (short_candidate_ && from >= 409) from = std::max(from, XenVersion{411});
   // Rubbish that always looks like a small order is not rubbish.
   constexpr uint64_t kConvincing = 8;
-  if (before_ > 418 && plausible_orders_ >= kConvincing) from = std::max(from, XenVersion{418});
-  if (from < before_ && (from > kFirstVersion || before_ < kAfterAllVersions)) {
+  if (before > 418 && plausible_orders_ >= kConvincing) from = std::max(from, XenVersion{418});
+  if (from < before && (from > kFirstVersion || before < kAfterAllVersions)) {
     dialect.from_version = from;
-    dialect.before_version = before_;
+    dialect.before_version = before;
     dialect.version_source = DialectSource::kInferred;
   }
   return dialect;

@@ -76,6 +76,7 @@ class DialectEvidence {
   uint64_t vmx_ = 0;
   uint64_t svm_ = 0;
   uint64_t records_ = 0;
+  bool short_candidate_ = false;   // a runq_candidate of three words was seen
   uint64_t plausible_orders_ = 0;  // memory records that read well as those of 4.18 and later
 };
 
