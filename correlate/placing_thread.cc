@@ -23,7 +23,7 @@ void PlacingThread::OnPlaced(const PlacedSample& placed) {
     batch.commons.push_back({placed, batch.places.size(), placed.places.size()});
     batch.places.insert(batch.places.end(), placed.places.begin(), placed.places.end());
   }
-  batch.placed.push_back({*placed.sample, placed.address, recent});
+  batch.placed.push_back({*placed.sample, placed.address, placed.run, recent});
   if (batch.placed.size() >= kMostSamples || batch.places.size() >= kMostPlaces) HandOver();
 }
 
@@ -74,6 +74,7 @@ void PlacingThread::HandOn(Batch& batch) {
     PlacedSample placed = common.placed;
     placed.sample = &held.sample;
     placed.address = held.address;
+    placed.run = held.run;
     placed.places = places.subspan(common.first_place, common.places);
     observer_.OnPlaced(placed);
   }

@@ -40,13 +40,14 @@ class PlacingThread final : public PlacingObserver {
  private:
   // What samples of one list have in common.
   struct Common {
-    PlacedSample placed;     // `sample`, `address` and `places` are set when it is handed on
+    PlacedSample placed;     // what Held has, and the places, are set when it is handed on
     size_t first_place = 0;  // of Batch::places
     size_t places = 0;       // how many
   };
   struct Held {
     recording::Sample sample;
     Address address = 0;
+    uint64_t run = 0;
     size_t common = 0;  // of Batch::commons
   };
   struct Unplaced {

@@ -17,7 +17,8 @@ constexpr VcpuRef kVcpu{DomainId{1}, VcpuId{0}};
 class Notes final : public PlacingObserver {
  public:
   void OnPlaced(const PlacedSample& placed) override {
-    std::string line = fmt::format("{:#x} in {:#x}:", placed.sample->address, placed.address);
+    std::string line =
+        fmt::format("{:#x} in {:#x}, run {}:", placed.sample->address, placed.address, placed.run);
     for (const Place& place : placed.places) {
       line += fmt::format(" {}={}", place.context.reason, place.weight);
     }
@@ -52,7 +53,7 @@ void Tell(PlacingObserver& observer) {
                        kVcpu,
                        i + 1,
                        Placement::kBracketed,
-                       drain,
+                       i / 30,  // its run: there are several in a drain
                        std::span(places).first(alone ? 1 : 2),
                        {},
                        {},
