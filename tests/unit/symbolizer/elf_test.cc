@@ -295,10 +295,11 @@ TEST(TrimmedFile, HasTheCodeThatIsListedAndNothingElseThatIsLoaded) {
   for (const char* const name : {".plt", ".debug_info", ".debug_line", ".symtab", ".strtab"}) {
     EXPECT_TRUE(std::ranges::equal(trimmed->Section(name), whole->Section(name))) << name;
   }
-  for (const char* const name : {".rodata", ".debug_aranges", ".eh_frame"}) {
+  for (const char* const name : {".rodata", ".eh_frame"}) {
     EXPECT_FALSE(zeros(whole->Section(name))) << name;
     EXPECT_TRUE(zeros(trimmed->Section(name))) << name;
   }
+  EXPECT_TRUE(zeros(trimmed->Section(".debug_aranges")));  // which clang does not write
   EXPECT_EQ(trimmed->BuildId(), whole->BuildId());
 }
 
