@@ -19,6 +19,9 @@ using recording::Sample;
 constexpr Cycles kForgetEvery = Cycles{1} << 23;
 constexpr double kWeightTolerance = 1e-6;
 
+// In how many contexts a vCPU's cycles are summed before they are told.
+constexpr size_t kTracedContexts = 32;
+
 // More than these are not told apart: of MMIO there may be any number.
 constexpr size_t kMostSubreasons = 4096;
 
@@ -270,10 +273,14 @@ void Placer::AddPiece(uint32_t index, const Piece& piece) {
 }
 
 void Placer::AddTraced(Vcpu& vcpu, const Piece& piece, Cycles cycles) {
+  if (vcpu.traced.empty()) {
+    vcpu.ref = piece.vcpu;
+    vcpu.traced.resize(kTracedContexts);
+  }
   const Context& context = piece.context;
   const uint64_t mixed = context.reason + 7 * static_cast<uint64_t>(context.kind) + context.number +
                          context.waiting + context.wakeup;
-  Traced& traced = vcpu.traced.at(mixed % vcpu.traced.size());
+  Traced& traced = vcpu.traced[mixed % kTracedContexts];
   if (traced.context != context) {
     if (traced.cycles > 0) observer_->OnTraced(piece.vcpu, traced.context, traced.cycles);
     traced = {context, 0};
@@ -724,10 +731,9 @@ void Placer::Forget() {
 
 absl::Status Placer::Finish() {
   timeline_.Finish();
-  for (const auto& track : timeline_.vcpus()) {
-    for (Traced& traced : Of(track->index).traced) {
-      if (traced.cycles > 0) observer_->OnTraced(track->ref, traced.context, traced.cycles);
-      traced = {};
+  for (Vcpu& vcpu : vcpus_) {
+    for (const Traced& traced : std::exchange(vcpu.traced, {})) {
+      if (traced.cycles > 0) observer_->OnTraced(vcpu.ref, traced.context, traced.cycles);
     }
   }
   while (!batch_.empty()) {

@@ -174,7 +174,8 @@ class Placer : private TimelineObserver {
     // Up to now, for the weight of lost time: in any known state, and of it in each context.
     Cycles known = 0;
     std::array<Cycles, 6> by_context{};
-    std::array<Traced, 32> traced{};
+    VcpuRef ref;                 // of the next
+    std::vector<Traced> traced;  // by a hash of the context
   };
   // Where a sample of some bracket and mode can have been; empty when nowhere that is known.
   struct Candidates {
