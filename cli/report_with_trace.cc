@@ -19,7 +19,7 @@ namespace xenoscope::cli {
 namespace {
 
 // Beyond that the smallest rows of a page are summed up.
-constexpr size_t kMostPageRows = 20'000;
+constexpr size_t kMostPageRows = 15'000;
 
 }  // namespace
 

@@ -44,9 +44,9 @@ class PageTimeline final : public correlate::Witness {
   // Lists are given up, thinned, or no longer added to, beyond this many entries.
   static constexpr size_t kMostRuns = 30'000;
   static constexpr size_t kMostSegments = 60'000;
-  static constexpr size_t kMostSamples = 30'000;
+  static constexpr size_t kMostSamples = 20'000;
   static constexpr size_t kBins = 8192;
-  static constexpr size_t kMostBinBytes = 3'000'000;  // of all tracks, in the page
+  static constexpr size_t kMostBinBytes = 2'000'000;  // of all tracks, in the page
 
  private:
   struct Exits {
