@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
+#include "base/crc.h"
 #include "base/error.h"
-#include "recording/crc.h"
 
 namespace xenoscope::recording {
 namespace {

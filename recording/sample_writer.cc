@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/crc.h"
 #include "base/error.h"
-#include "recording/crc.h"
 
 namespace xenoscope::recording {
 namespace {

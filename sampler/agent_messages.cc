@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/crc.h"
 #include "base/error.h"
-#include "recording/crc.h"
 
 namespace xenoscope::sampler::agent {
 namespace {
@@ -202,8 +202,8 @@ std::vector<std::byte> EncodeFrame(uint16_t kind, Bytes payload) {
   Header header;
   header.kind = kind;
   header.length = static_cast<uint32_t>(payload.size());
-  header.payload_crc = recording::Crc32(payload);
-  header.header_crc = recording::Crc32(BytesOf(header).first(kHeaderCrcAt));
+  header.payload_crc = Crc32(payload);
+  header.header_crc = Crc32(BytesOf(header).first(kHeaderCrcAt));
   Pen frame;
   frame.Rest(BytesOf(header));
   frame.Rest(payload);
@@ -221,8 +221,7 @@ absl::StatusOr<std::optional<AnyMessage>> FrameReader::Next() {
     const Bytes rest = Bytes(buffer_).subspan(begin_);
     const auto header = Load<Header>(rest, 0);
     if (!header) return std::nullopt;
-    if (header->magic != kMagic ||
-        recording::Crc32(rest.first(kHeaderCrcAt)) != header->header_crc) {
+    if (header->magic != kMagic || Crc32(rest.first(kHeaderCrcAt)) != header->header_crc) {
       return InvalidError("at byte {} of what it sent: no frame begins there", offset_);
     }
     if (header->length > kMaxPayload) {
@@ -231,7 +230,7 @@ absl::StatusOr<std::optional<AnyMessage>> FrameReader::Next() {
     }
     const auto payload = Slice(rest, kFrameHeader, header->length);
     if (!payload) return std::nullopt;
-    if (recording::Crc32(*payload) != header->payload_crc) {
+    if (Crc32(*payload) != header->payload_crc) {
       return InvalidError("at byte {} of what it sent: a frame whose checksum is wrong", offset_);
     }
     const uint64_t at = offset_;

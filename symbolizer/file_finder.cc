@@ -3,7 +3,6 @@
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <libdeflate.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/crc.h"
 #include "base/error.h"
 #include "symbolizer/dwarf_cursor.h"
 
@@ -192,8 +192,7 @@ absl::StatusOr<FileFinder::Found> FileFinder::DebugFileHere(const ElfFile& elf,
         fmt::format("{}{}/{}", kDebugDirectory, directory, link.name)}) {
     auto found = OpenDebug(candidate, "");
     if (!found.ok()) continue;
-    const Bytes bytes = found->content.bytes();
-    if (libdeflate_crc32(0, bytes.data(), bytes.size()) == link.crc) return found;
+    if (Crc32(found->content.bytes()) == link.crc) return found;
     met_another = true;
   }
   return NotFoundError("its debug file {} is {}", link.name,

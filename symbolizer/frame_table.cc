@@ -1,12 +1,11 @@
 #include "symbolizer/frame_table.h"
 
-#include <libdeflate.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "absl/strings/string_view.h"
+#include "base/crc.h"
 #include "base/error.h"
 
 namespace xenoscope::symbolizer {
@@ -41,8 +40,6 @@ static_assert(sizeof(RawFrame) == 24);
 
 constexpr size_t kRangeSize = sizeof(Address) + sizeof(uint32_t);
 
-uint32_t Crc(Bytes bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }
-
 // Cuts `count` things of `size` bytes off the front.
 std::optional<Bytes> Take(Bytes& bytes, uint64_t count, uint64_t size) {
   if (count > bytes.size() / size) return std::nullopt;
@@ -63,7 +60,7 @@ absl::StatusOr<FrameTable> FrameTable::Open(Bytes bytes) {
   const auto header = Load<Header>(bytes, 0);
   if (!header || header->magic != kMagic) return InvalidError("it is no table of frames");
   if (header->version != kVersion) return InvalidError("it is of version {}", header->version);
-  if (Crc(bytes.subspan(kBeforeCrc)) != header->crc) return InvalidError("its checksum is wrong");
+  if (Crc32(bytes.subspan(kBeforeCrc)) != header->crc) return InvalidError("its checksum is wrong");
   Bytes rest = bytes.subspan(sizeof(Header));
   const auto starts = Take(rest, header->ranges, sizeof(Address));
   if (!starts) return InvalidError("it is cut off");
@@ -194,7 +191,7 @@ std::string FrameTableWriter::Finish() && {
     Append(bytes, &stored, 1);
   }
   bytes += texts_;
-  header.crc = Crc(AsBytes(bytes).subspan(kBeforeCrc));
+  header.crc = Crc32(AsBytes(bytes).subspan(kBeforeCrc));
   std::string head;
   Append(head, &header, 1);
   bytes.replace(0, head.size(), head);

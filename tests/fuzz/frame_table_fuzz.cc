@@ -1,7 +1,5 @@
 // Tables of frames from anywhere, with and without a right checksum: no crash, no endless chain,
 // texts are the table's.
-#include <libdeflate.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/crc.h"
 #include "symbolizer/frame_table.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
@@ -18,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kCrcAt = 12;  // and what it is of comes after it
   std::vector<uint8_t> bytes(data, data + size);
   if (size > kCrcAt + 4) {
-    const uint32_t crc = libdeflate_crc32(0, &bytes[kCrcAt + 4], size - kCrcAt - 4);
+    const uint32_t crc = xenoscope::Crc32(std::as_bytes(std::span(bytes)).subspan(kCrcAt + 4));
     std::memcpy(&bytes[kCrcAt], &crc, sizeof crc);
   }
   const xenoscope::Bytes all = std::as_bytes(std::span(bytes));

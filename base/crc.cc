@@ -1,9 +1,9 @@
-#include "recording/crc.h"
+#include "base/crc.h"
 
 #include <libdeflate.h>
 
-namespace xenoscope::recording {
+namespace xenoscope {
 
 uint32_t Crc32(Bytes bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }
 
-}  // namespace xenoscope::recording
+}  // namespace xenoscope
