@@ -64,8 +64,8 @@ struct Brackets {
 absl::StatusOr<Brackets> Survey(const Recording& recording, const SampleSelection& selection) {
   Brackets brackets;
   for (size_t i = 0; i < recording.info().sources.size(); ++i) {
-    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
-    if (i < selection.passed_over.size()) stream.reader.PassOver(selection.passed_over[i]);
+    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream,
+                               OpenSelected(recording, selection, i));
     while (const auto when = stream.reader.NextBracket()) brackets.Add(*when);
   }
   return brackets;

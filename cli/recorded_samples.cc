@@ -8,13 +8,23 @@ namespace xenoscope::cli {
 
 using recording::Sample;
 
+absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording& recording,
+                                                     const SampleSelection& selection,
+                                                     size_t source) {
+  XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(source));
+  if (source < selection.passed_over.size()) {
+    stream.reader.PassOver(selection.passed_over[source]);
+  }
+  return stream;
+}
+
 absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording& recording,
                                                       const SampleSelection& selection,
                                                       const RecordedProcesses* processes) {
   RecordedSamples samples(selection.event, processes);
   for (size_t i = 0; i < recording.info().sources.size(); ++i) {
-    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
-    if (i < selection.passed_over.size()) stream.reader.PassOver(selection.passed_over[i]);
+    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream,
+                               OpenSelected(recording, selection, i));
     samples.streams_.push_back({std::move(stream), std::nullopt});
   }
   for (Stream& stream : samples.streams_) samples.Advance(stream);

@@ -1,6 +1,7 @@
 // The samples of a recording, as placing takes them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -19,6 +20,12 @@ struct SampleSelection {
   // By source: how many bytes at the beginning of its file are of no interest. Empty: none.
   std::vector<uint64_t> passed_over{};
 };
+
+// The samples of the recording's source of that number, without what is passed over. Errors: those
+// of Recording::OpenSamples.
+absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording& recording,
+                                                     const SampleSelection& selection,
+                                                     size_t source);
 
 // The samples of one event of all sources, merged in the order of the ends of their brackets.
 class RecordedSamples final : public correlate::SampleSource {
