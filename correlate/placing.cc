@@ -528,10 +528,13 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
   // Samples of one buffer are in order of time: a twin ends the brackets of those before it and
   // begins those of the ones after it.
   TscRange between{bracket.begin, bracket.begin};
-  std::array<std::optional<Candidates>, 2> candidates;  // of guest and of Xen mode in `between`
-  AtExits at_exits;                                     // in `between`
-  std::array<size_t, 2> all{};                          // samples of these modes in `between`
-  std::array<size_t, 2> placed{};                       // ... that have been placed
+  struct OfMode {
+    std::optional<Candidates> candidates;
+    size_t samples = 0;
+    size_t before = 0;  // of these, before the one at hand
+  };
+  std::array<OfMode, 2> modes;  // guest and Xen, in `between`
+  AtExits at_exits;             // in `between`
   for (size_t i = 0; i < batch_.size(); ++i) {
     const Sample& sample = batch_[i];
     if (twins[i] != nullptr) {
@@ -547,17 +550,15 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       const auto next = std::find_if(twins.begin() + static_cast<std::ptrdiff_t>(i), twins.end(),
                                      [](const ExitMark* twin) { return twin != nullptr; });
       between.end = next == twins.end() ? bracket.end : (*next)->tsc;
-      candidates = {};
+      modes = {};
       at_exits.clear();
-      placed = {};
-      all = {};
       for (auto other = i; other < twins.size() && twins[other] == nullptr; ++other) {
-        ++all.at(IsXen(batch_[other]));
+        ++modes.at(IsXen(batch_[other])).samples;
       }
     }
-    const size_t xen = IsXen(sample);
+    OfMode& mode = modes.at(IsXen(sample));
     const double part =
-        (static_cast<double>(placed.at(xen)++) + 0.5) / static_cast<double>(all.at(xen));
+        (static_cast<double>(mode.before++) + 0.5) / static_cast<double>(mode.samples);
     const bool guest = track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
     if (guest && options_.vendor == trace::Vendor::kSvm) {
       const auto [at, is_new] = at_exits.try_emplace({sample.address, sample.mode});
@@ -574,7 +575,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
         continue;
       }
     }
-    std::optional<Candidates>& found = candidates.at(xen);
+    std::optional<Candidates>& found = mode.candidates;
     if (!found) {
       found = FindCandidates(vcpu, track, sample.mode, between);
       if (found->places.empty()) found = FindCandidates(vcpu, track, sample.mode, bracket);

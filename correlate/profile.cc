@@ -91,7 +91,6 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   if (is_new) {
     const bool in_unions = has_unions_ && IsTraced(context.kind);
     strata_.push_back({vcpu, context, {}, 0, in_unions ? unions_.AddStratum(vcpu) : Unions::kNone});
-    scratch_.push_back(0);
   }
   recent = at->second;
   return recent;
@@ -221,27 +220,27 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
       parts_.push_back(hit.part);
     }
     part.in_cluster += hit.weight;
-    scratch_[part.stratum] += hit.weight;
-    if (part.in_union != Unions::kNone) strata_[part.stratum].length += hit.length;
+    Stratum& stratum = strata_[part.stratum];
+    stratum.in_cluster += hit.weight;
+    if (part.in_union != Unions::kNone) stratum.length += hit.length;
     n += hit.weight;
   }
   cluster_squares_[vcpu.domain] += n * n;
   if (has_unions_) AddToUnions(vcpu);
   for (const uint32_t number : parts_) {
     Part& part = rows_.parts[number];
-    AddCluster(part, part.in_cluster, scratch_[part.stratum]);
+    AddCluster(part, part.in_cluster, strata_[part.stratum].in_cluster);
     part.in_cluster = 0;
   }
   for (const uint32_t number : parts_) {
-    const uint32_t stratum = rows_.parts[number].stratum;
-    const double in_stratum = scratch_[stratum];
+    const uint32_t of = rows_.parts[number].stratum;
+    Stratum& stratum = strata_[of];
+    const double in_stratum = std::exchange(stratum.in_cluster, 0.0);
     if (in_stratum == 0) continue;  // done
-    AddCluster(domains_.parts[domains_.PartOf(domain, stratum)], in_stratum, in_stratum);
-    ClusterTotals& totals = strata_[stratum].totals;
-    totals.n += in_stratum;
-    totals.nn += in_stratum * in_stratum;
-    ++totals.clusters;
-    scratch_[stratum] = 0;
+    AddCluster(domains_.parts[domains_.PartOf(domain, of)], in_stratum, in_stratum);
+    stratum.totals.n += in_stratum;
+    stratum.totals.nn += in_stratum * in_stratum;
+    ++stratum.totals.clusters;
   }
   parts_.clear();
   cluster.hits.clear();

@@ -140,7 +140,9 @@ class Profile : public PlacingObserver {
     ClusterTotals totals;
     double size = 0;                   // cycles
     uint32_t of_vcpu = Unions::kNone;  // its number among the vCPU's, where rows can be of several
-    double length = 0;                 // of the cluster at hand; 0 between calls of Close
+    // Of the cluster that is being closed; 0 between calls of Close.
+    double in_cluster = 0;
+    double length = 0;
   };
   // What a row has in a stratum.
   struct Part {
@@ -213,7 +215,6 @@ class Profile : public PlacingObserver {
   absl::flat_hash_map<std::pair<VcpuRef, Context>, uint32_t> stratum_index_;
   std::array<uint32_t, 256> recent_strata_{};  // of strata_: mostly the one that is wanted
   std::vector<Stratum> strata_;
-  std::vector<double> scratch_;  // by stratum; all 0 between calls
   std::vector<uint32_t> parts_;  // of rows_, that the cluster at hand has; empty between calls
   uint64_t closed_ = 0;          // clusters
   bool has_unions_ = false;      // rows can be of several strata of a vCPU

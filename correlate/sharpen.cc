@@ -59,7 +59,7 @@ Sharpener::Kind Sharpener::KindOf(const PlacedSample& placed, FunctionId functio
 uint32_t Sharpener::KindNumber(const Kind& kind) {
   const uint64_t mixed = kind.function.value + 31 * kind.vcpu.domain.value +
                          7 * kind.vcpu.vcpu.value + kind.address + 3 * kind.process.value;
-  Known& recent = recent_kinds_.at(mixed % recent_kinds_.size());
+  NumberedKind& recent = recent_kinds_.at(mixed % recent_kinds_.size());
   if (recent.number < kinds_.size() && recent.kind == kind) return recent.number;
   const auto [at, is_new] = kind_index_.try_emplace(kind, static_cast<uint32_t>(kinds_.size()));
   if (is_new) kinds_.emplace_back();

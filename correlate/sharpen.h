@@ -103,6 +103,10 @@ class Sharpener final : public PlacingObserver {
                         kind.process.value, kind.placing);
     }
   };
+  struct NumberedKind {
+    Kind kind;
+    uint32_t number = ~uint32_t{0};  // none
+  };
   // Where the held samples of one kind can have been, and what they tell of that.
   struct Parts {
     std::vector<uint32_t> numbers;  // of the places
@@ -155,11 +159,7 @@ class Sharpener final : public PlacingObserver {
   std::vector<double> part_;     // by share: Share::now of all samples of the context
   std::vector<double> stepped_;  // by share: what the step at hand makes of Share::now
   absl::flat_hash_map<Kind, uint32_t> kind_index_;
-  struct Known {
-    Kind kind;
-    uint32_t number = ~uint32_t{0};  // none
-  };
-  std::array<Known, 256> recent_kinds_{};  // mostly the one that is wanted
+  std::array<NumberedKind, 256> recent_kinds_{};  // mostly the one that is wanted
   std::vector<Parts> kinds_;
   std::vector<Held> held_;
   uint64_t samples_ = 0;  // that are held
