@@ -48,6 +48,14 @@ Result Divided(const TraceBytes& trace, const std::vector<SliceBegin>& begins) {
   return *std::move(result);
 }
 
+// No slice had to be counted twice, and nothing is told otherwise than without slices.
+void ExpectAllStand(const TraceBytes& trace, const std::vector<SliceBegin>& begins,
+                    const Result& whole) {
+  const Result divided = Divided(trace, begins);
+  EXPECT_EQ(divided.slices_repeated, 0U) << begins[0].at.value;
+  EXPECT_TRUE(divided.document == whole.document) << begins[0].at.value;
+}
+
 TEST(Slices, NeedNotHaveSeenTheIdleVcpu) {
   const TraceBytes trace = Turns(kIdleRan);
   const Result whole = Divided(trace, {});
@@ -56,9 +64,7 @@ TEST(Slices, NeedNotHaveSeenTheIdleVcpu) {
        {std::vector<SliceBegin>{{Tsc{500}, Tsc{300}}},
         std::vector<SliceBegin>{{Tsc{400}, Tsc{300}}, {Tsc{700}, Tsc{500}}},
         std::vector<SliceBegin>{{Tsc{970}, Tsc{965}}}}) {
-    const Result divided = Divided(trace, begins);
-    EXPECT_EQ(divided.slices_repeated, 0U) << begins[0].at.value;
-    EXPECT_TRUE(divided.document == whole.document) << begins[0].at.value;
+    ExpectAllStand(trace, begins, whole);
   }
 }
 
@@ -97,9 +103,7 @@ TEST(Slices, NeedNotKnowWhatAGuestDidSinceItsLastHalt) {
        {std::vector<SliceBegin>{{Tsc{420}, Tsc{340}}},
         std::vector<SliceBegin>{{Tsc{510}, Tsc{440}}, {Tsc{720}, Tsc{650}}},
         std::vector<SliceBegin>{{Tsc{1000}, Tsc{940}}}}) {
-    const Result divided = Divided(trace, begins);
-    EXPECT_EQ(divided.slices_repeated, 0U) << begins[0].at.value;
-    EXPECT_TRUE(divided.document == whole.document) << begins[0].at.value;
+    ExpectAllStand(trace, begins, whole);
   }
   EXPECT_FALSE(VcpuLines(whole, 3, 0, "guest_interrupts").empty());
   EXPECT_THAT(VcpuLines(whole, 3, 0, "cr3"),
