@@ -381,14 +381,16 @@ void Recorder::Keep(const absl::Status& status) {
 void Recorder::Stop() {
   RecordingInfo& info = result_.info;
   info.stopped = ReadTsc();
-  const nanoseconds elapsed = steady_clock::now() - started_;
+  const Progress while_sampling = Now();
   EndSampling();
   if (command_) command_->Stop(kCommandPatienceMs);
   StopTrace();
   WatchDomains();
   NoteCosts(info);
   result_.last = Now();
-  result_.last.elapsed = elapsed;
+  // What is fetched and written afterwards takes time, but none from those who are sampled.
+  result_.last.elapsed = while_sampling.elapsed;
+  result_.last.own_cpu = while_sampling.own_cpu;
   info.state = recording::State::kComplete;
   Keep(writer_->WriteInfo(info));
 }

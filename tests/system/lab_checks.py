@@ -427,7 +427,9 @@ def members(lab):
               f"{nmis['elsewhere']} others, of which web's buffers took {own:.0f}")
     first = leader(report["rows"], domain="web", mode="user")
     lab.check(first["function"] == "sha256_block", f"member: {first['function']} leads web, which hashes")
-    leaves(lab, report["rows"], "db", "member")
+    rows = [row for which in ("member", "passive", "left", "again", "after")
+            for row in lab.report(which=which)["rows"]]
+    leaves(lab, rows, "db", "all that end well")
 
     chains, = streams_of(lab.recording("chains"), "agent", by_name(lab.recording("chains"))["web"])
     lab.check(chains["callers"] > 100 and chains["balanced"], f"chains: {chains['callers']} callers in web")
