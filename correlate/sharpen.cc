@@ -112,11 +112,18 @@ void Sharpener::OnPlaced(const PlacedSample& placed) {
 }
 
 void Sharpener::ExpectByLengths() {
+  open_.clear();
   for (const Held& held : held_) {
-    for (const Link& link : LinksOf(held)) {
-      const double samples = link.length * static_cast<double>(held.count);
-      shares_[link.share].now += samples;
-      context_samples_[shares_[link.share].context] += samples;
+    const auto samples = static_cast<double>(held.count);
+    const std::span<const Link> links = LinksOf(held);
+    if (links.size() == 1) {
+      shares_[links[0].share].certain += samples;
+    } else {
+      open_.push_back({samples, held.first_link, held.places});
+    }
+    for (const Link& link : links) {
+      shares_[link.share].now += link.length * samples;
+      context_samples_[shares_[link.share].context] += link.length * samples;
     }
   }
 }
@@ -131,19 +138,14 @@ void Sharpener::TakeParts() {
 
 double Sharpener::Step() {
   stepped_.resize(shares_.size());
-  for (size_t i = 0; i < shares_.size(); ++i) stepped_[i] = shares_[i].learnt;
-  for (const Held& held : held_) {
-    const std::span<const Link> links = LinksOf(held);
-    const auto samples = static_cast<double>(held.count);
-    if (links.size() == 1) {
-      stepped_[links[0].share] += samples;
-      continue;
-    }
+  for (size_t i = 0; i < shares_.size(); ++i) stepped_[i] = shares_[i].learnt + shares_[i].certain;
+  for (const Open& open : open_) {
+    const std::span<const Link> links = LinksOf(open);
     double sum = 0;
     for (const Link& link : links) sum += WeightOf(link);
-    const double scale = sum > 0 ? samples / sum : 0;
+    const double scale = sum > 0 ? open.samples / sum : 0;
     for (const Link& link : links) {
-      stepped_[link.share] += sum > 0 ? WeightOf(link) * scale : link.length * samples;
+      stepped_[link.share] += sum > 0 ? WeightOf(link) * scale : link.length * open.samples;
     }
   }
   double moved = 0;
@@ -183,6 +185,7 @@ void Sharpener::GatherInfluence() {
     kinds_[i].influence.Begin(kinds_[i].places.size(), static_cast<uint32_t>(i));
   }
   for (const Held& held : held_) {
+    if (IsCertain(held)) continue;
     Expect(held);
     kinds_[held.kind].influence.Add(lengths_, expected_, held.count);
   }
@@ -190,6 +193,11 @@ void Sharpener::GatherInfluence() {
 }
 
 void Sharpener::Weigh(const Held& held) {
+  if (IsCertain(held)) {
+    weighed_.assign(1, PlacesOf(held)[0]);
+    weighed_[0].weight = 1;
+    return;
+  }
   Expect(held);
   Parts& kind = kinds_[held.kind];
   influence_ = expected_;
@@ -223,7 +231,10 @@ void Sharpener::GiveAll() {
     next_.OnPlaced({&held.sample, held.vcpu, held.address, held.placement, held.run, weighed_,
                     held.function, held.when, 0, held.count});
   }
-  for (Share& share : shares_) share.learnt = share.now;
+  for (Share& share : shares_) {
+    share.learnt = share.now;
+    share.certain = 0;
+  }
   held_.clear();
   samples_ = 0;
   links_.clear();

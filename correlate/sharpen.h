@@ -60,6 +60,7 @@ class Sharpener final : public PlacingObserver {
   struct Share {
     uint32_t context = 0;  // of context_samples_
     double learnt = 0;     // of the samples handed on
+    double certain = 0;    // of those that are held and can have been nowhere else
     double now = 0;        // with those that are held, as the last step has them
   };
   // What the steps need of a sample's place, small: they go over all of them again and again.
@@ -86,6 +87,12 @@ class Sharpener final : public PlacingObserver {
     uint32_t kind = 0;         // of kinds_
     uint32_t first_place = 0;  // of places_
     uint32_t first_link = 0;   // of links_
+    uint32_t places = 0;
+  };
+  // Held samples that can have been in several places: what the steps go over again and again.
+  struct Open {
+    double samples = 0;
+    uint32_t first_link = 0;  // of links_
     uint32_t places = 0;
   };
   // What the samples of some rows have in common; fields that nothing is told apart by are 0.
@@ -130,13 +137,18 @@ class Sharpener final : public PlacingObserver {
   std::span<const Place> PlacesOf(const Held& held) const {
     return {places_.data() + held.first_place, held.places};
   }
-  std::span<const Link> LinksOf(const Held& held) const {
-    return {links_.data() + held.first_link, held.places};
+  template <typename Of>  // Held or Open
+  std::span<const Link> LinksOf(const Of& of) const {
+    return {links_.data() + of.first_link, of.places};
   }
   // How much the place weighs for its sample by the shares as they are, unnormalised.
   double WeightOf(const Link& link) const { return link.length * part_[link.share]; }
   // Adds what the held samples are expected to be by the lengths alone: where the steps begin.
   void ExpectByLengths();
+  // Whether its place is known, and the part of its kind with it: there is nothing to weigh.
+  bool IsCertain(const Held& held) const {
+    return held.places == 1 && kinds_[held.kind].places.size() == 1;
+  }
   void TakeParts();
   // One step: expects where the held samples are by the shares as they are, and takes the shares
   // from that. Returns by how many samples the shares have moved.
@@ -163,6 +175,7 @@ class Sharpener final : public PlacingObserver {
   std::vector<Parts> kinds_;
   std::vector<Held> held_;
   uint64_t samples_ = 0;  // that are held
+  std::vector<Open> open_;
   std::vector<Link> links_;
   std::vector<Place> places_;
   absl::flat_hash_map<std::tuple<Context, Context, uint32_t>, uint32_t> place_index_;
