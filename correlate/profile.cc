@@ -15,6 +15,9 @@ constexpr double kDisagreement = 3;
 // ... and never less than this: the trace's own records take time that nobody accounts for.
 constexpr double kLeastDisagreement = 0.01;
 
+// Odd, and of bits that look random: multiplied by it, the upper half depends on all of a number.
+constexpr uint64_t kMixing = 0x9e3779b97f4a7c15;
+
 constexpr uint64_t Pack(Context context) {
   return uint64_t{static_cast<uint8_t>(context.kind)} << 33 | uint64_t{context.nested} << 32 |
          context.reason;
@@ -65,16 +68,26 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
 }
 
 uint32_t Profile::Rows::Find(const Key& key) {
+  uint64_t mixed = 0;
+  for (const uint64_t value : key) mixed = (mixed ^ value) * kMixing;
+  uint32_t& recent = recent_keys.at((mixed >> 32) % recent_keys.size());
+  if (recent < keys.size() && std::ranges::equal(keys[recent], key)) return recent;
   const auto [at, is_new] = index.try_emplace(key, static_cast<uint32_t>(keys.size()));
   if (is_new) keys.push_back(key);
-  return at->second;
+  recent = at->second;
+  return recent;
 }
 
 uint32_t Profile::Rows::PartOf(uint32_t row, uint32_t stratum) {
+  const uint64_t mixed = (uint64_t{row} << 32 | stratum) * kMixing;
+  uint32_t& recent = recent_parts.at((mixed >> 32) % recent_parts.size());
+  if (recent < parts.size() && parts[recent].row == row && parts[recent].stratum == stratum)
+    return recent;
   const auto [at, is_new] =
       part_index.try_emplace(uint64_t{row} << 32 | stratum, static_cast<uint32_t>(parts.size()));
   if (is_new) parts.push_back({row, stratum, Unions::kNone, {}, 0, 0});
-  return at->second;
+  recent = at->second;
+  return recent;
 }
 
 uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {

@@ -158,6 +158,9 @@ class Profile : public PlacingObserver {
     std::vector<Key> keys;
     absl::flat_hash_map<uint64_t, uint32_t> part_index;  // by row and stratum
     std::vector<Part> parts;
+    // Nearly all come again and again: the one that was last at a place is mostly it.
+    std::array<uint32_t, 4096> recent_keys{};
+    std::array<uint32_t, 4096> recent_parts{};
     uint32_t Find(const Key& key);
     uint32_t PartOf(uint32_t row, uint32_t stratum);
   };
