@@ -77,7 +77,7 @@ class PlacingThread final : public PlacingObserver {
 
   PlacingObserver& observer_;
   // A ring. Batch n is filled by the one thread while n == filled_, then handed on by the other.
-  std::array<Batch, 128> batches_;
+  std::array<Batch, 256> batches_;
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t filled_ = 0;     // written with the mutex, by who fills only
