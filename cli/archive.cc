@@ -114,7 +114,7 @@ absl::Status RunArchive(ArchiveOptions options) {
         RecordedSamples samples,
         RecordedSamples::Open(recording, {.event = static_cast<uint16_t>(event)},
                               &source.processes()));
-    while (const auto sample = samples.Next()) {
+    while (const recording::Sample* sample = samples.Next()) {
       const auto resolve = [&](Address address) {
         // Its lines, too: they may be in further files.
         const auto place =

@@ -111,7 +111,7 @@ absl::Status ProfileSource::FindShifts(const trace::Dialect& dialect, uint16_t e
   constexpr size_t kEnough = 4096;  // of a domain
   absl::flat_hash_map<DomainId, std::vector<Address>> sampled;
   const auto collect = [&sampled](correlate::SampleSource& samples) {
-    while (const auto sample = samples.Next()) {
+    while (const recording::Sample* sample = samples.Next()) {
       if (sample->mode != Mode::kKernel) continue;
       std::vector<Address>& addresses = sampled[sample->vcpu.domain];
       if (addresses.size() < kEnough) addresses.push_back(sample->address);

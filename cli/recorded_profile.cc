@@ -33,9 +33,10 @@ class SamplesWithin final : public correlate::SampleSource {
  public:
   SamplesWithin(correlate::SampleSource& source, TscRange range) : source_(source), range_(range) {}
 
-  std::optional<Sample> Next() override {
-    std::optional<Sample> sample = source_.Next();
-    while (sample && (sample->when.begin < range_.begin || range_.end < sample->when.end)) {
+  const Sample* Next() override {
+    const Sample* sample = source_.Next();
+    while (sample != nullptr &&
+           (sample->when.begin < range_.begin || range_.end < sample->when.end)) {
       ++outside_;
       sample = source_.Next();
     }
@@ -80,7 +81,7 @@ absl::StatusOr<uint16_t> FirstSampled(const Recording& recording,
     selection.passed_over = passed_over;
     XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
                                RecordedSamples::Open(recording, selection, nullptr));
-    if (samples.Next()) return selection.event;
+    if (samples.Next() != nullptr) return selection.event;
   }
   return 0;
 }
@@ -267,7 +268,7 @@ absl::Status ProfileTrace(const ProfileInput& input, report::ProfileReport& out)
   correlate::ExitSamples samples(*input.trace, input.dialect.vendor);
   out.event = "the trace: VM exits by interrupts of the host";
   Brackets brackets;
-  while (const std::optional<Sample> sample = survey.Next()) brackets.Add(sample->when);
+  while (const Sample* sample = survey.Next()) brackets.Add(sample->when);
   out.sampled = survey.traced().Intersect(input.within);
   out.cautions.emplace_back(
       "samples are the addresses at which an interrupt of the host or an NMI took an HVM guest "

@@ -31,16 +31,15 @@ absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording
   return samples;
 }
 
-std::optional<Sample> RecordedSamples::Next() {
+const Sample* RecordedSamples::Next() {
+  if (given_ != nullptr) Advance(*given_);
   Stream* first = nullptr;
   for (Stream& stream : streams_) {
     if (!stream.next) continue;
     if (first == nullptr || stream.next->when.end < first->next->when.end) first = &stream;
   }
-  if (first == nullptr) return std::nullopt;
-  const Sample sample = *first->next;
-  Advance(*first);
-  return sample;
+  given_ = first;
+  return first == nullptr ? nullptr : &*first->next;
 }
 
 uint64_t RecordedSamples::Damaged() const {
@@ -53,11 +52,14 @@ uint64_t RecordedSamples::Damaged() const {
 }
 
 void RecordedSamples::Advance(Stream& stream) const {
-  do {
-    stream.next = stream.samples.reader.Next();
-  } while (stream.next && stream.next->event != event_);
-  if (!stream.next || !stream.next->thread || processes_ == nullptr) return;
-  Sample& sample = *stream.next;
+  const Sample* next = stream.samples.reader.Next();
+  while (next != nullptr && next->event != event_) next = stream.samples.reader.Next();
+  if (next == nullptr) {
+    stream.next.reset();
+    return;
+  }
+  Sample& sample = stream.next.emplace(*next);
+  if (!sample.thread || processes_ == nullptr) return;
   sample.space =
       processes_->SpaceOf(sample.vcpu.domain, sample.thread->pid, Tsc{sample.when.end.value - 1});
 }

@@ -36,7 +36,7 @@ class RecordedSamples final : public correlate::SampleSource {
                                               const SampleSelection& selection,
                                               const RecordedProcesses* processes);
 
-  std::optional<recording::Sample> Next() override;
+  const recording::Sample* Next() override;
 
   // Samples in damaged parts; complete after the last sample.
   uint64_t Damaged() const;
@@ -44,7 +44,7 @@ class RecordedSamples final : public correlate::SampleSource {
  private:
   struct Stream {
     recording::SampleStream samples;
-    std::optional<recording::Sample> next;
+    std::optional<recording::Sample> next{};
   };
 
   RecordedSamples(uint16_t event, const RecordedProcesses* processes)
@@ -55,6 +55,7 @@ class RecordedSamples final : public correlate::SampleSource {
   uint16_t event_;
   const RecordedProcesses* processes_;
   std::vector<Stream> streams_;
+  Stream* given_ = nullptr;  // of streams_: whose next was the last
 };
 
 }  // namespace xenoscope::cli

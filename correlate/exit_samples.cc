@@ -24,13 +24,14 @@ constexpr DomainId kNobody{0x7ff4};  // DOMID_INVALID of xen/include/public/xen.
 ExitSamples::ExitSamples(const trace::TraceFile& trace, trace::Vendor vendor)
     : vendor_(vendor), stream_(trace.Stream()), timeline_(nobody_) {}
 
-std::optional<Sample> ExitSamples::Next() {
-  while (!ready_) {
+const Sample* ExitSamples::Next() {
+  is_ready_ = false;
+  while (!is_ready_) {
     const Item* item = stream_.Next();
-    if (item == nullptr) return std::nullopt;
+    if (item == nullptr) return nullptr;
     Take(*item);
   }
-  return std::exchange(ready_, std::nullopt);
+  return &ready_;
 }
 
 void ExitSamples::Take(const Item& item) {
@@ -58,6 +59,7 @@ void ExitSamples::TakeExit(const Record& record) {
   const bool nmi = vendor == trace::Vendor::kSvm && reason == kSvmExitNmi;
   if (nmi || IsHostInterrupt(vendor, reason)) {
     ready_ = SampleOf(record);
+    is_ready_ = true;
   } else if (vendor == trace::Vendor::kVmx && reason == kVmxExitExceptionOrNmi) {
     undecided_ = SampleOf(record);
   }
@@ -65,7 +67,8 @@ void ExitSamples::TakeExit(const Record& record) {
 
 void ExitSamples::TakeNmi(const Record& record) {
   if (!undecided_ || undecided_->pcpu != record.pcpu) return;
-  ready_ = undecided_;
+  ready_ = *undecided_;
+  is_ready_ = true;
   undecided_.reset();
 }
 

@@ -23,7 +23,7 @@ class ExitSamples final : public SampleSource {
 
   // The next sample, at the last cycle of the guest before the exit. One on a pCPU of which the
   // trace does not say who runs there belongs to no domain. O(records up to it).
-  std::optional<recording::Sample> Next() override;
+  const recording::Sample* Next() override;
 
   // From the first to the last item of the trace. Complete once Next has returned nothing.
   TscRange traced() const { return traced_; }
@@ -40,7 +40,8 @@ class ExitSamples final : public SampleSource {
   Timeline timeline_;  // who runs where
   // VMX: the last exit, when it is an NMI or an exception; a record of the same instant tells.
   std::optional<recording::Sample> undecided_;
-  std::optional<recording::Sample> ready_;
+  recording::Sample ready_;
+  bool is_ready_ = false;
   TscRange traced_;
   bool begun_ = false;
 };

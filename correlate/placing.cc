@@ -752,11 +752,11 @@ absl::Status Placer::Finish() {
 PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer) {
   constexpr Place kNowhere{{}, {}, {}, 1};
   PlacingCounts counts;
-  while (const std::optional<Sample> sample = samples.Next()) {
+  while (const Sample* sample = samples.Next()) {
     ++counts.samples;
     ++counts.placed[static_cast<size_t>(Placement::kUntraced)];
     // A running interval of its own: which samples share one is not known.
-    observer.OnPlaced({&*sample,
+    observer.OnPlaced({sample,
                        sample->vcpu,
                        sample->address,
                        Placement::kUntraced,

@@ -103,7 +103,8 @@ class PlacingObserver {
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
-  virtual std::optional<recording::Sample> Next() = 0;
+  // The next one, which is there until the next call; null at the end.
+  virtual const recording::Sample* Next() = 0;
 };
 
 struct PlacingOptions {
@@ -257,7 +258,7 @@ class Placer : private TimelineObserver {
   std::vector<recording::Sample> batch_;
   uint64_t lists_ = 0;                            // of places, so far
   absl::flat_hash_map<Address, uint32_t> times_;  // FindExits: of each address
-  std::optional<recording::Sample> next_;
+  const recording::Sample* next_ = nullptr;       // the source's
   Tsc trace_begin_;
   bool trace_begun_ = false;
   Tsc forgotten_;  // pieces that end at or before this are gone

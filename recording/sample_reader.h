@@ -17,7 +17,7 @@ namespace xenoscope::recording {
 // buffer in the order of the ring. The samples of one vCPU are so in the order in which Xen took
 // them. Memory does not grow with the file.
 //
-//   while (std::optional<Sample> sample = reader.Next()) ...
+//   while (const Sample* sample = reader.Next()) ...
 class SampleReader {
  public:
   // `file` outlives the reader and its samples. `events` is the number of events of the recording.
@@ -26,8 +26,8 @@ class SampleReader {
   // As ChunkReader::PassOver, before the first Next.
   void PassOver(uint64_t bytes) { chunks_.PassOver(bytes); }
 
-  // The next sample, or nothing at the end.
-  std::optional<Sample> Next();
+  // The next sample, which is there until the next call; null at the end.
+  const Sample* Next();
 
   // When the next samples were taken, of whichever event: those of a drain of one buffer together.
   // Instead of Next, for a survey; nothing at the end.
@@ -42,16 +42,18 @@ class SampleReader {
   SampleReader(ChunkReader chunks, size_t events) : chunks_(chunks), events_(events) {}
 
   bool NextChunk();
-  std::optional<Sample> NextEntry();
-  std::optional<Sample> NextTimed();
-  std::optional<Sample> Invalid(uint64_t samples, size_t bytes);
-  std::optional<Sample> RestIsInvalid();
+  // Whether the next entry is good; sample_ is then what it says.
+  bool NextEntry();
+  bool NextTimed();
+  void PassOverInvalid(uint64_t samples, size_t bytes);
+  void RestIsInvalid();
 
   ChunkReader chunks_;
   size_t events_ = 0;
   ChunkHeader chunk_;
   Bytes entries_;            // of the chunk, those not yet yielded
   uint32_t items_left_ = 0;  // of a chunk that holds items
+  Sample sample_;            // the last; of other chunks, with what all of their samples have
 };
 
 }  // namespace xenoscope::recording

@@ -285,8 +285,9 @@ void Session::PassOn() {
 void Session::PassSamples(Bytes file) {
   auto reader = recording::SampleReader::Open(file, events_.size());
   if (!reader.ok()) return;
-  while (std::optional<Sample> sample = reader->Next()) {
-    if (Acceptable(*sample)) sink_->sample(*sample);
+  while (const Sample* next = reader->Next()) {
+    Sample sample = *next;
+    if (Acceptable(sample)) sink_->sample(sample);
   }
   refused_.damaged += reader->damage().skipped_samples + reader->damage().invalid_samples;
 }

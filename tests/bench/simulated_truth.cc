@@ -114,9 +114,8 @@ class Truth {
 // Samples of a timeline, with what nobody but us knows of them.
 class Drawn final : public correlate::SampleSource {
  public:
-  std::optional<recording::Sample> Next() override {
-    if (next_ == samples.size()) return std::nullopt;
-    return samples[next_++];
+  const recording::Sample* Next() override {
+    return next_ == samples.size() ? nullptr : &samples[next_++];
   }
   std::vector<recording::Sample> samples;
 

@@ -48,7 +48,7 @@ struct Stretching {
 
 std::vector<Drain> DrainsOf(SampleStream stream, uint64_t& samples) {
   std::vector<Drain> drains;
-  while (const auto sample = stream.reader.Next()) {
+  while (const recording::Sample* sample = stream.reader.Next()) {
     const bool same =
         !drains.empty() && drains.back().vcpu == sample->vcpu && drains.back().when == sample->when;
     if (!same) drains.push_back({sample->vcpu, sample->when, {}});

@@ -37,7 +37,7 @@ std::vector<std::string> SamplesOf(const TraceBytes& bytes, Vendor vendor) {
   EXPECT_TRUE(file.ok());
   ExitSamples samples(*file, vendor);
   std::vector<std::string> lines;
-  while (const std::optional<Sample> sample = samples.Next()) {
+  while (const Sample* sample = samples.Next()) {
     lines.push_back(fmt::format("{} {} {:#x} [{}, {})", ToString(sample->vcpu),
                                 ToString(sample->mode), sample->address, sample->when.begin.value,
                                 sample->when.end.value));

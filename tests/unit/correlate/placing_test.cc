@@ -36,9 +36,8 @@ constexpr uint32_t kIntr = 0x60;
 class Samples : public SampleSource {
  public:
   explicit Samples(std::vector<Sample> samples) : samples_(std::move(samples)) {}
-  std::optional<Sample> Next() override {
-    if (next_ == samples_.size()) return std::nullopt;
-    return samples_[next_++];
+  const Sample* Next() override {
+    return next_ == samples_.size() ? nullptr : &samples_[next_++];
   }
 
  private:

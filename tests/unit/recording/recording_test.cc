@@ -130,7 +130,7 @@ ReadBack ReadSamples(const Recording& recording) {
   auto stream = recording.OpenSamples(0);
   EXPECT_TRUE(stream.ok()) << stream.status();
   if (!stream.ok()) return result;
-  while (const auto sample = stream->reader.Next()) result.addresses.push_back(sample->address);
+  while (const Sample* sample = stream->reader.Next()) result.addresses.push_back(sample->address);
   result.damage = stream->reader.damage();
   return result;
 }
@@ -221,7 +221,7 @@ TEST_F(RecordingTest, TimedSamplesComeBackWithThreadAndCallers) {
   });
   auto reader = SampleReader::Open(AsBytes(bytes), 2);
   ASSERT_TRUE(reader.ok());
-  const auto first = reader->Next();
+  const Sample* first = reader->Next();
   ASSERT_TRUE(first);
   EXPECT_EQ(first->vcpu, (VcpuRef{DomainId{3}, VcpuId{3}}));
   EXPECT_EQ(first->mode, Mode::kKernel);
@@ -233,10 +233,10 @@ TEST_F(RecordingTest, TimedSamplesComeBackWithThreadAndCallers) {
   EXPECT_EQ(first->callers.ModeAt(0), Mode::kKernel);
   EXPECT_EQ(first->callers.at(2), 0x20);
   EXPECT_EQ(first->callers.ModeAt(2), Mode::kUser);
-  const auto second = reader->Next();
+  EXPECT_TRUE(first->timed);
+  const Sample* second = reader->Next();
   ASSERT_TRUE(second);
   EXPECT_EQ(second->address, 0x30);
-  EXPECT_TRUE(first->timed);
   EXPECT_FALSE(second->thread || second->timed);
   EXPECT_TRUE(second->callers.empty());
   EXPECT_FALSE(reader->Next());
@@ -334,7 +334,7 @@ TEST_F(RecordingTest, WrittenSamplesComeBackInOrderWithTheirBrackets) {
   auto stream = recording->OpenSamples(0);
   ASSERT_TRUE(stream.ok()) << stream.status();
   std::vector<Sample> samples;
-  while (const auto sample = stream->reader.Next()) samples.push_back(*sample);
+  while (const Sample* sample = stream->reader.Next()) samples.push_back(*sample);
   ASSERT_EQ(samples.size(), 3);
   EXPECT_EQ(samples[0].vcpu, kD3V1);
   EXPECT_EQ(samples[0].address, 0x10);
