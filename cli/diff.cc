@@ -1,4 +1,4 @@
-// xenoscope diff: where two profiles differ, and whether by more than chance.
+// xenoscope diff: where profiles differ from a first one, and whether by more than chance.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@ using correlate::Dimension;
 
 constexpr size_t kDefaultLimit = 30;  // rows, in text
 
-// One of the two that are compared.
+// One of those that are compared.
 struct Side {
   ProfileRequest profile;
   std::string domain;  // empty: all
@@ -34,10 +34,11 @@ struct Side {
 
 struct Options {
   Side before;
-  Side after;
+  Side after;                       // whose input is each of `inputs` in turn
+  std::vector<std::string> inputs;  // that are compared with `before`
   std::string by = "domain,mode,image,function";
   std::string per = "share";
-  std::vector<double> work;  // units done in each; empty: not asked for
+  std::vector<double> work;  // units done in each, `before` first; empty: not asked for
   std::optional<size_t> limit;
   double threshold = 0;  // percent
   std::string format = "text";
@@ -86,8 +87,8 @@ absl::StatusOr<std::string> InFormat(const Options& options, const report::Diff&
   if (options.format == "csv") return DiffCsv(diff, selection);
   if (options.format == "folded") return DiffFolded(diff, selection);
   if (options.format == "html") {
-    nlohmann::ordered_json page =
-        report::PageHead(fmt::format("{} against {}", diff.before, diff.after), diff.by);
+    nlohmann::ordered_json page = report::PageHead(
+        fmt::format("{} against {}", diff.before.name, diff.afters[0].name), diff.by);
     page["diff"] = DiffJson(diff, selection);
     return report::ToPage(page);
   }
@@ -95,35 +96,55 @@ absl::StatusOr<std::string> InFormat(const Options& options, const report::Diff&
                   options.output.empty() ? report::StdoutStyle() : report::TextStyle());
 }
 
+// The sides that are compared, the first before the others.
+std::vector<Side> SidesOf(const Options& options) {
+  std::vector<Side> sides = {options.before};
+  for (const std::string& input : options.inputs) {
+    sides.push_back(options.after);
+    sides.back().profile.input = input;
+  }
+  return sides;
+}
+
+// What is compared, where the options ask for it and the profiles allow it.
+absl::StatusOr<report::DiffOf> WhatOf(const Options& options,
+                                      const std::vector<report::ProfileReport>& profiles) {
+  const auto is_time = [](const report::ProfileReport& profile) { return profile.is_time; };
+  const bool all = std::ranges::all_of(profiles, is_time);
+  if (options.per == "second" && !all) {
+    return InvalidError("{} does not count time: compare shares",
+                        std::ranges::find_if_not(profiles, is_time)->event);
+  }
+  if (options.work.empty()) {
+    return options.per == "second" ? report::DiffOf::kProcessor : report::DiffOf::kShare;
+  }
+  if (!all && std::ranges::any_of(profiles, is_time)) {
+    return InvalidError("{} counts time and {} does not: compare shares",
+                        std::ranges::find_if(profiles, is_time)->event,
+                        std::ranges::find_if_not(profiles, is_time)->event);
+  }
+  return report::DiffOf::kWork;
+}
+
 absl::Status RunDiff(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Dimension> by, report::ParseDimensions(options.by));
-  XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource first,
-                             ProfileSource::Open(options.before.profile));
-  XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource second,
-                             ProfileSource::Open(options.after.profile));
-  report::ProfileReport before;
-  report::ProfileReport after;
-  XENOSCOPE_RETURN_IF_ERROR(ProfileOf(options.before, by, first, before));
-  XENOSCOPE_RETURN_IF_ERROR(ProfileOf(options.after, by, second, after));
-  const bool per_second = options.per == "second";
-  if (per_second && !(before.is_time && after.is_time)) {
-    return InvalidError("{} does not count time: compare shares",
-                        before.is_time ? after.event : before.event);
+  const std::vector<Side> sides = SidesOf(options);
+  // Rows have names of functions that the sources hold.
+  std::vector<ProfileSource> sources;
+  std::vector<report::ProfileReport> profiles(sides.size());
+  for (const Side& side : sides) {
+    XENOSCOPE_ASSIGN_OR_RETURN(ProfileSource source, ProfileSource::Open(side.profile));
+    sources.push_back(std::move(source));
   }
-  report::DiffOf of = per_second ? report::DiffOf::kProcessor : report::DiffOf::kShare;
-  report::Work work;
-  if (!options.work.empty()) {
-    if (before.is_time != after.is_time) {
-      return InvalidError("{} and {} do not both count time: compare shares", before.event,
-                          after.event);
-    }
-    of = report::DiffOf::kWork;
-    work = {options.work.at(0), options.work.at(1)};
+  std::vector<report::DiffSide> compared;
+  for (size_t i = 0; i < sides.size(); ++i) {
+    XENOSCOPE_RETURN_IF_ERROR(ProfileOf(sides[i], by, sources[i], profiles[i]));
+    const double work = options.work.empty() ? 1 : options.work[i];
+    compared.push_back({&profiles[i], NameOf(sides[i]), work});
   }
-  report::Diff diff = report::DiffOfProfiles(before, after, of, work);
+  XENOSCOPE_ASSIGN_OR_RETURN(const report::DiffOf of, WhatOf(options, profiles));
+  report::Diff diff = report::DiffOfProfiles(compared, of);
   diff.of_domains = !options.before.domain.empty();
-  diff.before = NameOf(options.before);
-  diff.after = NameOf(options.after);
   report::DiffSelection selection;
   selection.threshold = options.threshold / 100;
   selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
@@ -138,18 +159,28 @@ void Check(Options& options) {
     throw CLI::ValidationError("--by", "addresses of two recordings are not comparable");
   }
   Side& after = options.after;
-  if (after.profile.input.empty()) after.profile.input = options.before.profile.input;
+  if (options.inputs.empty()) options.inputs = {options.before.profile.input};
   if (after.domain.empty()) after.domain = options.before.domain;
   if (after.profile.event.empty()) after.profile.event = options.before.profile.event;
   if (options.before.domain.empty() != after.domain.empty()) {
     throw CLI::ValidationError("--to-domain", "wants --domain: the one it is compared with");
   }
-  if (NameOf(options.before) == NameOf(after)) {
+  after.profile.symbols = options.before.profile.symbols;
+  const std::vector<Side> sides = SidesOf(options);
+  for (size_t i = 1; i < sides.size(); ++i) {
+    if (NameOf(sides[i]) != NameOf(sides[0])) continue;
     throw CLI::ValidationError(
         "AFTER",
         "compares a recording with itself: name another one, or --to-domain or --to-event");
   }
-  after.profile.symbols = options.before.profile.symbols;
+  if (!options.work.empty() && options.work.size() != sides.size()) {
+    throw CLI::ValidationError("--work", fmt::format("wants {} numbers, one for each recording: {}",
+                                                     sides.size(), options.work.size()));
+  }
+  const bool of_two = options.format == "html" || options.format == "folded";
+  if (of_two && sides.size() > 2) {
+    throw CLI::ValidationError("--format", options.format + " shows two recordings, not more");
+  }
 }
 
 }  // namespace
@@ -157,11 +188,12 @@ void Check(Options& options) {
 void AddDiff(CLI::App& app, Run& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "diff", "Where two recordings, domains or views differ, and whether by more than chance");
+      "diff", "Where recordings, domains or views differ, and whether by more than chance");
   command->add_option("BEFORE", options->before.profile.input, "a recording, or a bare trace")
       ->required();
-  options->after.profile.input.clear();
-  command->add_option("AFTER", options->after.profile.input, "another; default: the same");
+  command->add_option("AFTER", options->inputs,
+                      "another, or several, each of which is compared with the first; default: the "
+                      "same");
   command
       ->add_option("--by", options->by,
                    "columns: any of domain,vcpu,pcpu,mode,exit,subreason,wakeup,process,image,"
@@ -176,7 +208,7 @@ void AddDiff(CLI::App& app, Run& run) {
       ->add_option("--work", options->work,
                    "units of work done in each, such as 1000,1200 requests: compare cycles a unit")
       ->delimiter(',')
-      ->expected(2)
+      ->allow_extra_args(false)
       ->check(CLI::PositiveNumber)
       ->excludes("--per");
   command->add_option("-d,--domain", options->before.domain,
@@ -206,6 +238,7 @@ void AddDiff(CLI::App& app, Run& run) {
       "  xenoscope diff before.xeno after.xeno\n"
       "  xenoscope diff before.xeno after.xeno --by domain,exit,function --per second\n"
       "  xenoscope diff before.xeno after.xeno --work 10000,12000\n"
+      "  xenoscope diff monday.xeno tuesday.xeno wednesday.xeno\n"
       "  xenoscope diff before.xeno after.xeno --by stack --format folded | flamegraph.pl "
       ">diff.svg\n"
       "  xenoscope diff web.xeno --domain web1 --to-domain web2\n"
