@@ -36,9 +36,7 @@ constexpr uint32_t kIntr = 0x60;
 class Samples : public SampleSource {
  public:
   explicit Samples(std::vector<Sample> samples) : samples_(std::move(samples)) {}
-  const Sample* Next() override {
-    return next_ == samples_.size() ? nullptr : &samples_[next_++];
-  }
+  const Sample* Next() override { return next_ == samples_.size() ? nullptr : &samples_[next_++]; }
 
  private:
   std::vector<Sample> samples_;
