@@ -46,11 +46,20 @@ std::string BaseName(const std::string& path) {
   return name.stem().string();
 }
 
+std::string WithoutZst(const std::string& name) {
+  return name.ends_with(".zst") ? name.substr(0, name.size() - 4) : name;
+}
+
 // Where in a recording's directory a reader looks for what the user named; empty: nowhere.
-std::string NameInRecording(const symbolizer::SymbolSource& source, DomainId domain, bool is_elf) {
+std::string NameInRecording(const symbolizer::SymbolSource& source, DomainId domain,
+                            const symbolizer::FileContent& content) {
+  const bool is_elf = symbolizer::IsElf(content.bytes());
   const std::string file = std::filesystem::path(source.path).filename().string();
   switch (source.kind) {
     case symbolizer::SourceKind::kXen:
+      if (symbolizer::IsOfLivepatches(content.bytes())) {
+        return fmt::format("symbols/livepatches/{}", WithoutZst(file));
+      }
       return is_elf ? "symbols/xen-syms" : "symbols/xensyms";
     case symbolizer::SourceKind::kKernel:
       return fmt::format("guests/{}/{}", domain.value, is_elf ? "vmlinux" : "kallsyms");
@@ -60,8 +69,7 @@ std::string NameInRecording(const symbolizer::SymbolSource& source, DomainId dom
     case symbolizer::SourceKind::kPerfMaps:
       break;  // no option names them
     case symbolizer::SourceKind::kImage:
-      return fmt::format("guests/{}/images/{}", domain.value,
-                         file.ends_with(".zst") ? file.substr(0, file.size() - 4) : file);
+      return fmt::format("guests/{}/images/{}", domain.value, WithoutZst(file));
   }
   return {};
 }
@@ -84,7 +92,7 @@ absl::Status AddNamed(const ArchiveOptions& options, const Recording& recording,
       for (const auto& domain : recording.info().domains) domains.push_back(domain.id);
     }
     for (const DomainId domain : domains) {
-      const std::string name = NameInRecording(source, domain, symbolizer::IsElf(content.bytes()));
+      const std::string name = NameInRecording(source, domain, content);
       const std::string recorded = fmt::format("{}/{}", recording.path(), name);
       std::error_code ignored;
       if (std::filesystem::exists(recorded, ignored) ||

@@ -35,7 +35,7 @@ absl::Status Take(const CLI::ConfigItem& item, SymbolOptions& options) {
   if (item.name == "kernel") options.kernels.push_back(value);
   if (item.name == "image") options.images.push_back(value);
   if (item.name == "guest") options.guests.push_back(value);
-  if (item.name == "xen-syms") options.xen = value;
+  if (item.name == "xen-syms") options.xen.push_back(value);
   if (item.name == "symfs") options.symfs = value;
   if (item.name == "debuginfod") options.debuginfod = value;
   return absl::OkStatus();

@@ -97,10 +97,10 @@ absl::Status AddAll(const SymbolOptions& options, const recording::RecordingInfo
       AddGiven(info, options.kernels, symbolizer::SourceKind::kKernel, insist, sources));
   XENOSCOPE_RETURN_IF_ERROR(
       AddGiven(info, options.images, symbolizer::SourceKind::kImage, insist, sources));
-  if (!options.xen.empty()) {
+  for (const std::string& file : options.xen) {
     sources.sources.insert(sources.sources.begin(), {.domain = kDom0,
                                                      .kind = symbolizer::SourceKind::kXen,
-                                                     .path = options.xen,
+                                                     .path = file,
                                                      .required = insist == Insist::kYes});
   }
   for (const std::string& guest : options.guests) {
@@ -143,7 +143,11 @@ void AddSymbolOptions(CLI::App& command, SymbolOptions& options) {
                   "[DOMAIN=]FILE: symbols of a program that runs in the domain: an ELF file, or "
                   "what nm prints")
       ->allow_extra_args(false);
-  command.add_option("--xen-syms", options.xen, "FILE: Xen's xensyms, or its ELF file xen-syms");
+  command
+      .add_option("--xen-syms", options.xen,
+                  "FILE: Xen's xensyms, or its ELF file xen-syms; of livepatches: what the console "
+                  "says after xl debug-keys x, and their files")
+      ->allow_extra_args(false);
   command
       .add_option("--guest", options.guests,
                   "DOMAIN:kernel=FILE,kallsyms=FILE,modules=FILE,root=DIR,exe=FILE: all of one "

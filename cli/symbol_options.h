@@ -16,7 +16,7 @@ struct SymbolOptions {
   std::vector<std::string> kernels;  // "[DOMAIN=]FILE"
   std::vector<std::string> images;
   std::vector<std::string> guests;  // "DOMAIN:KEY=VALUE,..."
-  std::string xen;
+  std::vector<std::string> xen;
   std::string symfs;
   std::string debuginfod;           // URLs; empty: those of the environment
   std::string directory;            // where relative paths begin; empty: the current one

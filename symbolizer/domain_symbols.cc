@@ -39,7 +39,7 @@ bool IsBetween(Address address, Address begin, Address end) {
 std::string_view Explanation(Mode mode, Address address, bool only_kernel) {
   switch (mode) {
     case Mode::kXen:
-      return "; livepatches are not among Xen's symbols";
+      return "; it may be a livepatch's, of which there is no list (xl debug-keys x)";
     case Mode::kUser:
       return address >= kHighHalf ? "; it is an address of the kernel" : "";
     case Mode::kKernel:
@@ -86,6 +86,11 @@ void DomainSymbols::Add(DomainId domain, Mode mode, std::shared_ptr<const Symbol
 void DomainSymbols::AddFile(DomainId domain, Mode mode, std::shared_ptr<ImageFile> file,
                             Address bias) {
   spaces_[SpaceKey(domain, mode)].files.push_back({std::move(file), bias});
+}
+
+void DomainSymbols::AddPart(DomainId domain, Mode mode, std::string image, Address begin,
+                            Address end, std::string why) {
+  spaces_[SpaceKey(domain, mode)].parts.push_back({std::move(image), begin, end, std::move(why)});
 }
 
 bool DomainSymbols::MayAnyHaveMoved() const {
@@ -187,6 +192,9 @@ FunctionId DomainSymbols::ResolveIn(DomainId domain, Mode mode, Space& space, Ad
 
 FunctionId DomainSymbols::Unresolved(DomainId domain, Mode mode, const Space& space,
                                      Address address) {
+  for (const Part& part : space.parts) {
+    if (IsBetween(address, part.begin, part.end)) return Intern(part.image, "[gap]", part.why);
+  }
   if (space.images.empty()) {
     return Intern(kUnknownImage, "[no symbols]",
                   fmt::format("no symbols for {}{}{}", SpaceName(domain, mode),

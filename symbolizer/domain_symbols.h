@@ -10,7 +10,7 @@
 // `unresolved` says why, one for each reason and not one for each address, so that a report has one
 // line for what a domain without symbols did:
 //   [no symbols]  none were given for this domain and mode, or they were of no use
-//   [gap]         inside an image's text, in none of its functions
+//   [gap]         inside an image's text, in none of the functions that are known of it
 //   [outside]     before the first or after the last function of all images
 //   [stub]        code that Xen generates: where PV guests' system calls enter it
 //   [ambiguous]   user mode, and several programs have a function there
@@ -59,6 +59,10 @@ class DomainSymbols : public Resolver {
   // was found, and why nothing was, for a user; nothing where it lies as its file has it. To be
   // called before Resolve.
   std::optional<std::string> FindShift(DomainId domain, std::span<const Address> sampled);
+  // Code of `image` lies in [begin, end), of which only some functions are known; `why` tells a
+  // user that and what would help.
+  void AddPart(DomainId domain, Mode mode, std::string image, Address begin, Address end,
+               std::string why);
   // What is said of addresses in a space that has no image: "kptr_restrict hides ...".
   void SayWhyNone(DomainId domain, Mode mode, std::string_view reason);
 
@@ -95,9 +99,16 @@ class DomainSymbols : public Resolver {
     std::shared_ptr<ImageFile> file;
     Address bias = 0;
   };
+  struct Part {
+    std::string image;
+    Address begin = 0;
+    Address end = 0;
+    std::string why;
+  };
   struct Space {
     std::vector<Image> images;
     std::vector<File> files;
+    std::vector<Part> parts;
     std::string why_none;
     bool may_have_moved = false;
     // Of distinct addresses in the part of memory where Linux's text lies, for Misfits().

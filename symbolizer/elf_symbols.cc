@@ -16,6 +16,7 @@ namespace {
 struct Section {
   Address begin = 0;
   Address end = 0;
+  Address moved = 0;  // what that is above the addresses of its symbols
   bool executable = false;
 };
 
@@ -25,7 +26,9 @@ struct Sections {
   Elf_Scn* dynsym = nullptr;
 };
 
-Sections SectionsOf(const ElfFile& file) {
+// A linked file's sections are where it says; a livepatch's, of those with code, one after the
+// other from `code` (move_payload() in xen/common/livepatch.c).
+Sections SectionsOf(const ElfFile& file, std::optional<Address> code = std::nullopt) {
   Sections sections;
   sections.by_number.emplace_back();  // number 0 is no section
   Elf_Scn* section = nullptr;
@@ -33,11 +36,19 @@ Sections SectionsOf(const ElfFile& file) {
     Section& extent = sections.by_number.emplace_back();
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
-    if ((header.sh_flags & SHF_ALLOC) != 0 && header.sh_size > 0) {
+    const bool loaded = (header.sh_flags & SHF_ALLOC) != 0;
+    const bool executable = (header.sh_flags & SHF_EXECINSTR) != 0;
+    if (loaded && header.sh_size > 0) {
       constexpr Address kLast = std::numeric_limits<Address>::max();
       extent.begin = header.sh_addr;
       extent.end = header.sh_addr + std::min(header.sh_size, kLast - header.sh_addr);
-      extent.executable = (header.sh_flags & SHF_EXECINSTR) != 0;
+      extent.executable = executable;
+    }
+    if (code && loaded && executable) {
+      const Address alignment = std::max<Address>(header.sh_addralign, 1);
+      *code = (*code + alignment - 1) / alignment * alignment;
+      extent.moved = *code - header.sh_addr;
+      *code += header.sh_size;
     }
     if (header.sh_type == SHT_SYMTAB && sections.symtab == nullptr) sections.symtab = section;
     if (header.sh_type == SHT_DYNSYM && sections.dynsym == nullptr) sections.dynsym = section;
@@ -67,7 +78,7 @@ std::optional<Symbol> FunctionOf(const GElf_Sym& symbol, const Sections& section
       !(type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE)) {
     return std::nullopt;
   }
-  return Symbol{.address = symbol.st_value,
+  return Symbol{.address = symbol.st_value + section.moved,
                 .size = std::min(symbol.st_size, section.end - symbol.st_value),
                 .binding = BindingOf(symbol)};
 }
@@ -108,17 +119,15 @@ void AddSymbols(const ElfFile& file, const Sections& sections, Elf_Scn* section,
   }
 }
 
-}  // namespace
-
-absl::StatusOr<ElfSymbols> ReadElf(const ElfFile& file, std::string_view image) {
-  const Sections sections = SectionsOf(file);
+absl::StatusOr<ElfSymbols> ReadSections(const ElfFile& file, std::string_view image,
+                                        const Sections& sections) {
   ElfSymbols symbols;
   SymbolTable& table = symbols.table;
   table.images.emplace_back(image);
   for (const Section& section : sections.by_number) {
     if (!section.executable) continue;
-    table.ends.push_back(section.begin);
-    table.ends.push_back(section.end);
+    table.ends.push_back(section.begin + section.moved);
+    table.ends.push_back(section.end + section.moved);
   }
   if (sections.symtab != nullptr) AddSymbols(file, sections, sections.symtab, table);
   if (table.functions.empty() && sections.dynsym != nullptr) {
@@ -129,6 +138,19 @@ absl::StatusOr<ElfSymbols> ReadElf(const ElfFile& file, std::string_view image) 
   if (table.lines.junk > 0) return InvalidError("its symbol table is damaged");
   return NotFoundError(
       "it was stripped of its symbols; give the file as it was linked, or its debug file");
+}
+
+}  // namespace
+
+absl::StatusOr<ElfSymbols> ReadElf(const ElfFile& file, std::string_view image) {
+  return ReadSections(file, image, SectionsOf(file));
+}
+
+bool IsLivepatch(const ElfFile& file) { return !file.Section(".livepatch.funcs").empty(); }
+
+absl::StatusOr<ElfSymbols> ReadLivepatchElf(const ElfFile& file, std::string_view image,
+                                            Address code) {
+  return ReadSections(file, image, SectionsOf(file, code));
 }
 
 }  // namespace xenoscope::symbolizer

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "base/mode.h"
 #include "symbolizer/elf_file.h"
 #include "symbolizer/symbol_table.h"
 
@@ -17,5 +18,13 @@ struct ElfSymbols {
 // Functions, and labels in executable sections (assembly code often says no more). Sizes are as the
 // file says, at most to the end of the section. O(symbols). Error: no functions, and why.
 absl::StatusOr<ElfSymbols> ReadElf(const ElfFile& file, std::string_view image);
+
+// Whether the file is a livepatch for Xen: an object file, whose sections Xen places when it loads
+// it.
+bool IsLivepatch(const ElfFile& file);
+
+// The functions of a livepatch whose code Xen has put at `code`. Error: no functions, and why.
+absl::StatusOr<ElfSymbols> ReadLivepatchElf(const ElfFile& file, std::string_view image,
+                                            Address code);
 
 }  // namespace xenoscope::symbolizer

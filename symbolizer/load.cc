@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/error.h"
 #include "symbolizer/elf_file.h"
 #include "symbolizer/elf_symbols.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
+#include "symbolizer/livepatches.h"
 #include "symbolizer/perf_maps.h"
 #include "symbolizer/symbol_lines.h"
 #include "symbolizer/text_symbols.h"
@@ -70,12 +72,18 @@ class Loader {
       XENOSCOPE_RETURN_IF_ERROR(
           Checked(*waiting.source, LoadElf(*waiting.source, std::move(waiting.file))));
     }
-    return absl::OkStatus();
+    return AddLivepatches();
   }
 
   LoadedSymbols Take() && { return {std::move(resolver_), std::move(warnings_)}; }
 
  private:
+  // An ELF file of a kernel or Xen, until all texts are read.
+  struct Waiting {
+    const SymbolSource* source = nullptr;
+    FileContent file;
+  };
+
   // Turns the error of a source that nobody insisted on into a warning.
   absl::Status Checked(const SymbolSource& source, const absl::Status& status) {
     if (status.ok()) return status;
@@ -142,7 +150,13 @@ class Loader {
     }
     if (IsElf(file.bytes())) {
       if (source.kind == SourceKind::kImage) return LoadElf(source, std::move(file));
-      waiting_.push_back({&source, std::move(file)});
+      const bool is_livepatch = source.kind == SourceKind::kXen && IsOfLivepatches(file.bytes());
+      (is_livepatch ? livepatch_files_ : waiting_).push_back({&source, std::move(file)});
+      return absl::OkStatus();
+    }
+    if (source.kind == SourceKind::kXen && HasLivepatchList(AsText(file.bytes()))) {
+      livepatch_lists_.push_back(&source);
+      livepatch_text_ += fmt::format("{}\n", AsText(file.bytes()));
       return absl::OkStatus();
     }
     XENOSCOPE_ASSIGN_OR_RETURN(const SymbolTable table, ReadText(source, AsText(file.bytes())));
@@ -180,6 +194,81 @@ class Loader {
       resolver_->MayHaveMoved(source.domain);
     }
     resolver_->AddFile(source.domain, ModeOf(source.kind), std::move(image), *bias);
+    return absl::OkStatus();
+  }
+
+  struct LivepatchFile {
+    ElfFile elf;  // has the names
+    std::vector<Symbol> symbols;
+  };
+
+  // After all others: what is said of Xen as a whole is said of its first source.
+  absl::Status AddLivepatches() {
+    LivepatchList list = ReadLivepatches(livepatch_text_);
+    if (list.junk > 0) {
+      Warn(*livepatch_lists_.front(), "{} lines about livepatches are damaged", list.junk);
+    }
+    if (list.displaced > 0) {
+      Warn(
+          *livepatch_lists_.front(),
+          "{} livepatches lay where another one did before or after: their functions have no names",
+          list.displaced);
+    }
+    std::vector<std::optional<LivepatchFile>> files(list.patches.size());
+    for (const Waiting& waiting : livepatch_files_) {
+      XENOSCOPE_RETURN_IF_ERROR(
+          Checked(*waiting.source, ReadLivepatchFile(waiting, list.patches, files)));
+    }
+    SymbolTable table;
+    for (size_t i = 0; i < list.patches.size(); ++i) {
+      const Livepatch& patch = list.patches[i];
+      const auto image = static_cast<uint32_t>(table.images.size());
+      table.images.push_back(fmt::format("[livepatch {}]", patch.name));
+      const size_t first = table.functions.size();
+      if (files[i]) {
+        table.functions.insert(table.functions.end(), files[i]->symbols.begin(),
+                               files[i]->symbols.end());
+      } else {
+        for (const LivepatchFunction& function : patch.functions) {
+          table.functions.push_back(
+              {.address = function.address, .size = function.size, .name = function.name});
+        }
+      }
+      for (size_t at = first; at < table.functions.size(); ++at) table.functions[at].image = image;
+      resolver_->AddPart(kDom0, Mode::kXen, table.images.back(), patch.begin, patch.end,
+                         fmt::format("code of the livepatch {} that takes no function's place; its "
+                                     "file has the names: --xen-syms FILE",
+                                     patch.name));
+    }
+    if (table.functions.empty()) return absl::OkStatus();
+    XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex index, SymbolIndex::Build(table));
+    resolver_->Add(kDom0, Mode::kXen, std::make_shared<const SymbolIndex>(std::move(index)), 0,
+                   livepatch_lists_.front()->path);
+    return absl::OkStatus();
+  }
+
+  // Reads the functions of a livepatch's file, if the livepatch was loaded.
+  static absl::Status ReadLivepatchFile(const Waiting& file, const std::vector<Livepatch>& patches,
+                                        std::vector<std::optional<LivepatchFile>>& files) {
+    XENOSCOPE_ASSIGN_OR_RETURN(ElfFile elf, ElfFile::OpenAny(file.file.bytes()));
+    const std::string build_id = elf.BuildId();
+    const auto patch = std::ranges::find(patches, build_id, &Livepatch::build_id);
+    if (build_id.empty() || patch == patches.end()) {
+      return NotFoundError("no livepatch with its build-id {} is known to have been loaded",
+                           build_id);
+    }
+    XENOSCOPE_ASSIGN_OR_RETURN(ElfSymbols symbols,
+                               ReadLivepatchElf(elf, patch->name, patch->begin));
+    absl::flat_hash_set<Address> begins;
+    for (const Symbol& symbol : symbols.table.functions) begins.insert(symbol.address);
+    for (const LivepatchFunction& function : patch->functions) {
+      if (!begins.contains(function.address)) {
+        return InvalidError("its functions are not where Xen has those of the livepatch {}",
+                            patch->name);
+      }
+    }
+    files[static_cast<size_t>(patch - patches.begin())] = {std::move(elf),
+                                                           std::move(symbols.table.functions)};
     return absl::OkStatus();
   }
 
@@ -250,15 +339,12 @@ class Loader {
     Address bias = 0;
   };
 
-  // An ELF file of a kernel or Xen, until all texts are read.
-  struct Waiting {
-    const SymbolSource* source = nullptr;
-    FileContent file;
-  };
-
   std::shared_ptr<const IndexCache> cache_;
   std::shared_ptr<DebugServer> server_;
   std::vector<Waiting> waiting_;
+  std::vector<const SymbolSource*> livepatch_lists_;
+  std::string livepatch_text_;  // of all of them
+  std::vector<Waiting> livepatch_files_;
   absl::flat_hash_map<std::pair<Mode, DomainId>, First> first_;
   std::unique_ptr<DomainSymbols> resolver_ = std::make_unique<DomainSymbols>();
   std::vector<std::string> warnings_;
@@ -266,6 +352,12 @@ class Loader {
 };
 
 }  // namespace
+
+bool IsOfLivepatches(Bytes content) {
+  if (!IsElf(content)) return HasLivepatchList(AsText(content));
+  const absl::StatusOr<ElfFile> elf = ElfFile::OpenAny(content);
+  return elf.ok() && IsLivepatch(*elf);
+}
 
 absl::StatusOr<LoadedSymbols> LoadSymbols(const SymbolSources& sources) {
   Loader loader;

@@ -4,7 +4,8 @@
 // Of a kernel or Xen the first usable source gives the functions, texts before ELF files: they have
 // the addresses of the boot. An ELF file adds code, lines and inlined frames: KASLR's offset
 // between the two is the distance of their _stext. A file of another build, by its build-id or by
-// the length of its text, is a warning and never used beside one that fits.
+// the length of its text, is a warning and never used beside one that fits. Xen's livepatches are
+// beside these: a list of them, and their files, which are taken where the list has their build-id.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/bytes.h"
 #include "base/ids.h"
 #include "base/mode.h"
 #include "symbolizer/domain_symbols.h"
@@ -20,7 +22,7 @@
 namespace xenoscope::symbolizer {
 
 enum class SourceKind : uint8_t {
-  kXen,       // xensyms, or the ELF file xen-syms; the domain means nothing
+  kXen,       // xensyms, or the ELF file xen-syms, or of livepatches; the domain means nothing
   kKernel,    // a domain's kallsyms, System.map, or the ELF file vmlinux
   kModules,   // a domain's /proc/modules
   kImage,     // what runs in a domain's user mode: an ELF file, nm's output, "address name" lines
@@ -59,11 +61,15 @@ struct LoadedSymbols {
 };
 
 // The files of symbols in a recording's directory, as docs/recording-format.md names them:
-// symbols/{xensyms,xen-syms} and symbols/dom0.{kallsyms,modules,vdso,perf-maps},
+// symbols/{xensyms,xen-syms}, symbols/livepatches/ and
+// symbols/dom0.{kallsyms,modules,vdso,perf-maps},
 // guests/DOMID/{kallsyms,System.map,modules,vmlinux,vdso,perf-maps} and all others in guests/DOMID/
 // and guests/DOMID/images/ as images, and symbols/images/ by build-id; each also with ".zst". What
 // is not there is left out: a recording without symbols is read too.
 SymbolSources SourcesInRecording(const std::string& directory);
+
+// Whether a file of kind kXen is of livepatches: a list of them, or the file of one.
+bool IsOfLivepatches(Bytes content);
 
 // Reads all sources. Files that are damaged or hide their addresses become warnings, and are the
 // reason that the resolver gives for addresses that they would have resolved. Error: a

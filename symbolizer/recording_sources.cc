@@ -86,6 +86,9 @@ SymbolSources SourcesInRecording(const std::string& directory) {
   if (auto path = Existing(root / "symbols" / "xen-syms")) {
     sources.sources.push_back({kDom0, SourceKind::kXen, *std::move(path)});
   }
+  for (const fs::path& path : Entries(root / "symbols" / "livepatches")) {
+    sources.sources.push_back({kDom0, SourceKind::kXen, path.string()});
+  }
   if (auto path = Existing(root / "symbols" / "dom0.kallsyms")) {
     sources.sources.push_back({kDom0, SourceKind::kKernel, *std::move(path)});
   }

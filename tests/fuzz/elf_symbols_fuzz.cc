@@ -14,6 +14,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace symbolizer = xenoscope::symbolizer;
   const auto file = std::as_bytes(std::span(data, size));
   if (symbolizer::TrimmedFile(file, {}).size() != size) std::abort();
+  if (const auto any = symbolizer::ElfFile::OpenAny(file); any.ok()) {
+    const auto placed = symbolizer::ReadLivepatchElf(*any, "image", 0xffff82d0405b0000);
+    if (placed.ok() && placed->table.functions.empty()) std::abort();
+    if (symbolizer::IsLivepatch(*any) && size < 64) std::abort();
+  }
   const auto elf = symbolizer::ElfFile::Open(file);
   if (!elf.ok()) return 0;
   if (elf->BuildId().size() > 2 * size) std::abort();

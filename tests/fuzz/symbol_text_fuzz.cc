@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/bytes.h"
+#include "symbolizer/livepatches.h"
 #include "symbolizer/perf_maps.h"
 #include "symbolizer/symbol_index.h"
 #include "symbolizer/text_symbols.h"
@@ -42,6 +43,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check(symbolizer::ReadKallsyms(text, symbolizer::ReadModules(text).modules), lines);
   Check(symbolizer::ReadNm(text, "image"), lines);
   Check(symbolizer::ReadAddressNames(text, "image"), lines);
+  // None of the functions outside its livepatch, no two livepatches at one place.
+  const auto livepatches = symbolizer::ReadLivepatches(text);
+  if (livepatches.patches.size() + livepatches.displaced + livepatches.junk > lines) std::abort();
+  xenoscope::Address last = 0;
+  for (const auto& patch : livepatches.patches) {
+    if (patch.begin < patch.end && patch.begin < last) std::abort();
+    last = std::max(last, patch.end);
+    for (const auto& function : patch.functions) {
+      if (function.address < patch.begin || function.size > patch.end - function.address) {
+        std::abort();
+      }
+    }
+  }
   // Of /tmp/perf-PID.map.
   const auto maps = symbolizer::PerfMaps::Read(text);
   if (maps.lines().functions + maps.lines().others + maps.lines().junk != lines) std::abort();

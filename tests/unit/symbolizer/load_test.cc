@@ -79,6 +79,47 @@ TEST_F(LoadTest, FindsWhatARecordingHolds) {
   EXPECT_EQ(At(loaded, {2}, Mode::kUser, 0x501000), "list!spin");
 }
 
+TEST_F(LoadTest, LivepatchesAreImagesBesideXen) {
+  const fs::path data = XENOSCOPE_TEST_DATA "/livepatch";
+  constexpr Address kCode = 0xffff82d0405b0000;
+  Write("symbols/xensyms", "ffff82d040326c30 T get_s_time\nffff82d040326c90 D end\n");
+  fs::create_directories(root_ / "symbols/livepatches");
+  fs::copy(data / "list", root_ / "symbols/livepatches");
+  const LoadedSymbols listed = LoadAll();
+  EXPECT_THAT(listed.warnings, IsEmpty());
+  EXPECT_EQ(At(listed, kDom0, Mode::kXen, 0xffff82d040326c30), "xen!get_s_time");
+  EXPECT_EQ(At(listed, {1}, Mode::kXen, kCode + 20), "[livepatch slow_time]!get_s_time");
+  EXPECT_THAT(At(listed, {1}, Mode::kXen, kCode + 21),
+              HasSubstr("[livepatch slow_time]![gap]: code of the livepatch"));
+  EXPECT_THAT(At(listed, {1}, Mode::kXen, kCode + 0x1000), HasSubstr("[outside]"));
+
+  fs::copy(data / "slow_time.livepatch", root_ / "symbols/livepatches");
+  const LoadedSymbols named = LoadAll();
+  EXPECT_THAT(named.warnings, IsEmpty());
+  EXPECT_EQ(At(named, {1}, Mode::kXen, kCode + 20), "[livepatch slow_time]!get_s_time");
+  EXPECT_EQ(At(named, {1}, Mode::kXen, kCode + 21), "[livepatch slow_time]!linger");
+}
+
+TEST_F(LoadTest, ALivepatchsFileIsTakenOnlyWhereItIsTheOneThatRan) {
+  const fs::path data = XENOSCOPE_TEST_DATA "/livepatch";
+  fs::create_directories(root_ / "symbols/livepatches");
+  fs::copy(data / "slow_time.livepatch", root_ / "symbols/livepatches");
+  LoadedSymbols loaded = LoadAll();
+  ASSERT_THAT(loaded.warnings, SizeIs(1));
+  EXPECT_THAT(loaded.warnings[0], HasSubstr("no livepatch with its build-id"));
+
+  std::ifstream file(data / "list");
+  std::string list(std::istreambuf_iterator<char>(file), {});
+  const size_t place = list.find("with ffff82d0405b0000");
+  ASSERT_NE(place, std::string::npos);
+  list.replace(place, 21, "with ffff82d0405b0008");
+  Write("symbols/livepatches/list", list);
+  loaded = LoadAll();
+  ASSERT_THAT(loaded.warnings, SizeIs(1));
+  EXPECT_THAT(loaded.warnings[0], HasSubstr("its functions are not where Xen has those"));
+  EXPECT_EQ(At(loaded, {1}, Mode::kXen, 0xffff82d0405b0008), "[livepatch slow_time]!get_s_time");
+}
+
 TEST_F(LoadTest, ARecordingWithoutSymbolsSaysSoForEveryAddress) {
   const LoadedSymbols loaded = LoadAll();
   EXPECT_THAT(loaded.warnings, IsEmpty());
