@@ -18,7 +18,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 5};
+inline constexpr FormatVersion kFormat{1, 6};
 
 // kRecording in a recording that is not being written any more: its writer was killed.
 enum class State : uint8_t { kRecording, kComplete };
@@ -189,16 +189,17 @@ struct StreamInfo {
 // A file of the recording from which addresses become names.
 struct SymbolFile {
   enum class Kind : uint8_t {
-    kXensyms,   // /proc/xen/xensyms
-    kKallsyms,  // /proc/kallsyms, or a System.map, of `domain`'s kernel
-    kModules,   // /proc/modules of `domain`
-    kVmlinux,   // ELF file of `domain`'s kernel
-    kImage,     // ELF file that runs in `domain`'s user mode
-    kVdso,      // what `domain`'s kernel gives its processes, an ELF file
-    kPerfMaps,  // what compilers at run time told of `domain`'s processes
+    kXensyms,      // /proc/xen/xensyms
+    kKallsyms,     // /proc/kallsyms, or a System.map, of `domain`'s kernel
+    kModules,      // /proc/modules of `domain`
+    kVmlinux,      // ELF file of `domain`'s kernel
+    kImage,        // ELF file that runs in `domain`'s user mode
+    kVdso,         // what `domain`'s kernel gives its processes, an ELF file
+    kPerfMaps,     // what compilers at run time told of `domain`'s processes
+    kLivepatches,  // what Xen's console told of its livepatches
   };
   Kind kind = Kind::kXensyms;
-  DomainId domain;       // no meaning for kXensyms
+  DomainId domain;       // no meaning for kXensyms, kLivepatches
   std::string path;      // in the recording: "symbols/dom0.kallsyms"
   std::string original;  // where it was copied from
   bool operator==(const SymbolFile&) const = default;

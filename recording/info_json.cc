@@ -29,13 +29,14 @@ constexpr Words<Role, 4> kRoles{{{Role::kNone, "none"},
                                  {Role::kPassive, "passive"}}};
 constexpr Words<Vendor, 3> kVendors{
     {{Vendor::kUnknown, "unknown"}, {Vendor::kIntel, "intel"}, {Vendor::kAmd, "amd"}}};
-constexpr Words<SymbolFile::Kind, 7> kKinds{{{SymbolFile::Kind::kXensyms, "xensyms"},
+constexpr Words<SymbolFile::Kind, 8> kKinds{{{SymbolFile::Kind::kXensyms, "xensyms"},
                                              {SymbolFile::Kind::kKallsyms, "kallsyms"},
                                              {SymbolFile::Kind::kModules, "modules"},
                                              {SymbolFile::Kind::kVmlinux, "vmlinux"},
                                              {SymbolFile::Kind::kImage, "image"},
                                              {SymbolFile::Kind::kVdso, "vdso"},
-                                             {SymbolFile::Kind::kPerfMaps, "perf-maps"}}};
+                                             {SymbolFile::Kind::kPerfMaps, "perf-maps"},
+                                             {SymbolFile::Kind::kLivepatches, "livepatches"}}};
 
 using Change = DomainChange::Kind;
 constexpr Words<Change, 12> kChanges{{{Change::kUnknown, "unknown"},

@@ -113,6 +113,8 @@ std::string_view NameOf(SymbolFile::Kind kind) {
       return "vdso";
     case SymbolFile::Kind::kPerfMaps:
       return "perf-maps";
+    case SymbolFile::Kind::kLivepatches:
+      return "livepatches";
   }
   return "symbols";
 }
@@ -164,9 +166,15 @@ absl::StatusOr<std::string> Writer::PlaceOf(SymbolFile::Kind kind, DomainId doma
   if (kind == SymbolFile::Kind::kXensyms) {
     return fmt::format("{}/{}", kSymbolsDirectory, NameOf(kind));
   }
+  std::error_code error;
+  if (kind == SymbolFile::Kind::kLivepatches) {
+    const std::string directory = fmt::format("{}/{}", kSymbolsDirectory, NameOf(kind));
+    fs::create_directories(In(directory), error);
+    if (error) return DiskError(error.value(), In(directory));
+    return directory + "/list";
+  }
   const bool image = kind == SymbolFile::Kind::kImage;
   if (domain == kDom0 && !image) return fmt::format("{}/dom0.{}", kSymbolsDirectory, NameOf(kind));
-  std::error_code error;
   fs::create_directories(In(GuestDirectory(domain)), error);
   if (error) return DiskError(error.value(), In(GuestDirectory(domain)));
   return FreeName(path_, fmt::format("{}/{}", GuestDirectory(domain), image ? leaf : NameOf(kind)));

@@ -16,6 +16,7 @@
 #include "sampler/collector.h"
 #include "sampler/domain_watch.h"
 #include "sampler/host.h"
+#include "sampler/livepatch_watch.h"
 #include "sampler/privcmd.h"
 #include "sampler/session_lock.h"
 #include "sampler/signals.h"
@@ -100,6 +101,7 @@ class Recorder {
   steady_clock::time_point Due() const;
   absl::Status Step();
   void WatchDomains();
+  void WatchLivepatches();
   // Lets the sources take in a domain that came.
   void Welcome(DomainInfo& domain);
   nanoseconds OwnCpu() const;
@@ -118,6 +120,8 @@ class Recorder {
   std::optional<SessionLock> lock_;
   std::unique_ptr<DomainDirectory> domains_;
   std::optional<DomainWatch> watch_;
+  std::optional<LivepatchWatch> livepatches_;
+  std::string livepatch_lists_;
   steady_clock::time_point next_watch_;
   std::set<DomainId> welcomed_;  // or here from the beginning
   std::vector<std::pair<const GuestFile*, DomainId>> guest_files_;
@@ -186,6 +190,7 @@ absl::Status Recorder::LookAtHost() {
   RecordingInfo& info = result_.info;
   XENOSCOPE_ASSIGN_OR_RETURN(info.domains, domains_->List());
   watch_.emplace(*domains_, OpenVcpuCalls().value_or(nullptr), ReadTsc);
+  if (auto calls = OpenConsoleCalls(); calls.ok()) livepatches_.emplace(*std::move(calls));
   info.xen = ReadXenInfo();
   info.host = ReadHostInfo();
   if (const auto pcpus = OnlineApicIds(); pcpus.ok()) {
@@ -268,6 +273,7 @@ absl::Status Recorder::StartAll() {
   info.started = ReadTsc();
   XENOSCOPE_RETURN_IF_ERROR(writer_->WriteInfo(info));
   WatchDomains();
+  WatchLivepatches();
   XENOSCOPE_RETURN_IF_ERROR(StartSampling());
   started_ = steady_clock::now();
   cpu_before_ = ProcessorTime();
@@ -306,7 +312,10 @@ void Recorder::Loop() {
     } else if (request_.duration && steady_clock::now() - started_ >= *request_.duration) {
       because = "duration over";
     }
-    if (steady_clock::now() >= next_watch_) WatchDomains();
+    if (steady_clock::now() >= next_watch_) {
+      WatchDomains();
+      WatchLivepatches();
+    }
     if (steady_clock::now() >= next_progress) {
       next_progress = steady_clock::now() + kSecond;
       progress_(Now());
@@ -350,6 +359,27 @@ void Recorder::Welcome(DomainInfo& domain) {
                                       domain.name, Message(why)));
 }
 
+// What was recorded so far stands with it, so that a livepatch that has gone is still known.
+void Recorder::WatchLivepatches() {
+  if (!livepatches_) return;
+  const absl::StatusOr<std::string> list = livepatches_->Look();
+  if (!list.ok()) {
+    result_.notes.emplace_back(Message(list.status()));
+    livepatches_.reset();
+    return;
+  }
+  if (list->empty()) return;
+  const bool first = livepatch_lists_.empty();
+  livepatch_lists_ += *list;
+  absl::StatusOr<SymbolFile> added = writer_->AddSymbolContent(
+      SymbolFile::Kind::kLivepatches, kDom0, AsBytes(livepatch_lists_), "Xen's console");
+  if (!added.ok()) {
+    result_.notes.emplace_back(Message(added.status()));
+  } else if (first) {
+    result_.info.symbols.push_back(*std::move(added));
+  }
+}
+
 nanoseconds Recorder::OwnCpu() const {
   const nanoseconds own = ProcessorTime() - cpu_before_;
   return own + (xentrace_ ? xentrace_->CpuTime() : trace_cpu_);
@@ -386,6 +416,7 @@ void Recorder::Stop() {
   if (command_) command_->Stop(kCommandPatienceMs);
   StopTrace();
   WatchDomains();
+  WatchLivepatches();
   NoteCosts(info);
   result_.last = Now();
   // What is fetched and written afterwards takes time, but none from those who are sampled.

@@ -1,0 +1,62 @@
+// What of the hypercall __HYPERVISOR_sysctl the list of livepatches uses, as Xen defines it
+// (xen/include/public/sysctl.h, Xen 4.8 to 4.22, x86-64). The version that Xen wants to hear
+// changes from release to release; the layout of these operations, as far as it is used, has not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace xenoscope::sampler {
+
+inline constexpr int kSysctlHypercall = 35;
+// XEN_SYSCTL_INTERFACE_VERSION of Xen 4.8, and what later ones may reach.
+inline constexpr uint32_t kFirstSysctlVersion = 0x0e;
+inline constexpr uint32_t kLastSysctlVersion = 0x3f;
+
+enum class SysctlOp : uint32_t {
+  kReadConsole = 1,
+  kDebugKeys = 7,
+  kLivepatch = 27,
+};
+
+struct SysctlReadConsole {
+  uint8_t clear;        // in: 0: what was read stays
+  uint8_t incremental;  // in: begin at `index`, if the ring still has it
+  uint8_t padding[2];
+  uint32_t index;   // in; out: where the next read goes on
+  uint64_t buffer;  // in: address
+  uint32_t count;   // in: bytes there is room for; out: bytes read
+};
+static_assert(sizeof(SysctlReadConsole) == 24);
+
+struct SysctlDebugKeys {
+  uint64_t keys;  // in: address
+  uint32_t count;
+};
+static_assert(sizeof(SysctlDebugKeys) == 16);
+
+// XEN_SYSCTL_LIVEPATCH_LIST, asked for no more than how many there are.
+struct SysctlLivepatchList {
+  uint32_t operation;  // kLivepatchList
+  uint32_t flags;      // 0
+  uint32_t version;    // out: another one whenever a livepatch came or went
+  uint32_t index;      // in: 0
+  uint32_t count;      // in: 0; out: how many there are
+  uint32_t padding;    // 0
+};
+inline constexpr uint32_t kLivepatchList = 2;
+static_assert(offsetof(SysctlLivepatchList, version) == 8);
+
+struct Sysctl {
+  SysctlOp op;
+  uint32_t version;
+  union {
+    SysctlReadConsole console;
+    SysctlDebugKeys keys;
+    SysctlLivepatchList livepatches;
+    std::byte size[128];
+  } u;
+};
+static_assert(offsetof(Sysctl, u) == 8 && sizeof(Sysctl) == 136);
+
+}  // namespace xenoscope::sampler
