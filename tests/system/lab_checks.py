@@ -505,6 +505,29 @@ def pace(lab):
     lab.check(nmis["logged"] > 1000, f"{nmis['logged']} NMIs of {nmis['sent']} were logged")
 
 
+def livepatch(lab):
+    """Functions of Xen's livepatches have names, whenever they were loaded."""
+    slow = ROOT / "build/lab/4.17/slow_time.livepatch"
+    for which in "loaded", "there":
+        rows = lab.report("--by", "mode,image,function", which=which)["rows"]
+        first = leader(rows, mode="xen")
+        lab.check((first["image"], first["function"]) == ("[livepatch slow_time]", "get_s_time"),
+                  f"{which}: {first['function']} of {first['image']} leads Xen with {first['samples']:.0f} samples")
+        named = lab.report("--by", "mode,image,function", "--xen-syms", slow, which=which)["rows"]
+        linger = count(named, image="[livepatch slow_time]", function="linger")
+        lab.check(linger == count(rows, image="[livepatch slow_time]", function="[gap]") > 0,
+                  f"{which}: its file names the {linger:.0f} samples of what takes no function's place")
+        chance = 4 * math.sqrt(0.25 * 0.75 / (first["samples"] + linger))
+        share = linger / (first["samples"] + linger)
+        lab.check(abs(share - 0.25) < chance, f"{which}: that is {share:.0%} of it; it does a quarter of its turns")
+    kinds = {symbol["kind"] for symbol in lab.recording("gone")["symbols"]}
+    rows = lab.report("--by", "image", which="gone")["rows"]
+    lab.check("livepatches" not in kinds and not any("livepatch" in row["image"] for row in rows),
+              "gone: nothing is said of livepatches")
+    pressed = lab.text("xen.log").count("'x' pressed")
+    lab.check(pressed == 2, f"the debug key was pressed {pressed} times in three recordings")
+
+
 # In the order in which `lab all` runs them.
 OF = {check.__name__: check for check in
-      (ci, lost, pace, looks, agent, agentdies, sources, members, newxen, ends, life, later, ratio)}
+      (ci, lost, pace, looks, agent, agentdies, sources, members, newxen, ends, life, later, livepatch, ratio)}
