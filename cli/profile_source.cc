@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <map>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/error.h"
 #include "cli/recorded_profile.h"
 #include "cli/recorded_samples.h"
@@ -109,7 +109,7 @@ absl::Status ProfileSource::Profile(const ProfileRequest& request, report::Profi
 absl::Status ProfileSource::FindShifts(const trace::Dialect& dialect, uint16_t event) const {
   if (!symbols().MayAnyHaveMoved()) return absl::OkStatus();
   constexpr size_t kEnough = 4096;  // of a domain
-  absl::flat_hash_map<DomainId, std::vector<Address>> sampled;
+  std::map<DomainId, std::vector<Address>> sampled;
   const auto collect = [&sampled](correlate::SampleSource& samples) {
     while (const recording::Sample* sample = samples.Next()) {
       if (sample->mode != Mode::kKernel) continue;

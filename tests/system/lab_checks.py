@@ -528,6 +528,49 @@ def livepatch(lab):
     lab.check(pressed == 2, f"the debug key was pressed {pressed} times in three recordings")
 
 
+def kaslr(lab):
+    """How far KASLR moved a guest's kernel is found from samples, and the guest itself says the same."""
+    functions = [line.split() for line in (lab.path() / "symbols/dom0.kallsyms").read_text().splitlines()
+                 if "[" not in line and line.split()[1] in "tT"]
+    place = {name: int(address, 16) for address, _, name in functions}
+    begin, end = place["_stext"], place["_etext"]
+
+    def moved(by):
+        """What the guest's kallsyms has."""
+        path = lab.directory / f"{by:x}.kallsyms"
+        path.write_text("".join(f"{int(address, 16) + by:016x} {letter} {name}\n"
+                                for address, letter, name in functions))
+        return path
+
+    # The kernel's package has no symbols in it; dom0 runs the same kernel where it was linked.
+    vmlinux = lab.directory / "vmlinux"
+    options = lab.directory / "vmlinux.options"
+    options.write_text("".join(
+        f"--add-symbol {name}=.text:{int(address, 16) - begin:#x},function,"
+        f"{'global' if letter == 'T' else 'local'}\n"
+        for address, letter, name in functions if begin <= int(address, 16) < end))
+    subprocess.run(["objcopy", f"@{options}", ROOT / "build/lab/vmlinux", vmlinux], check=True)
+
+    shifts = set()
+    for name in "web", "db":
+        wanted = int(re.search(r"^([0-9a-f]+) T _stext", lab.text(f"guests/guest-{name}.log"), re.M)[1], 16) - begin
+        shifts.add(wanted)
+        done = subprocess.run([PROGRAM, "report", lab.path(), "--guest", f"{name}:kernel={vmlinux}"],
+                              capture_output=True, text=True, check=True)
+        found = re.search(r"'s kernel was moved by (0x[0-9a-f]+): then (\d+) of (\d+) sampled", done.stderr)
+        lab.check(found and int(found[1], 16) == wanted,
+                  f"{name} says that it was moved by {wanted:#x}, and {found and found[2]} of {found and found[3]} "
+                  "sampled addresses do")
+        by_samples, by_text = (
+            {row["function"]: row["samples"] for row in
+             lab.report("--by", "domain,mode,function", "--guest", f"{name}:{given}")["rows"]
+             if row["domain"] == name and row["mode"] == "kernel"}
+            for given in (f"kernel={vmlinux}", f"kallsyms={moved(wanted)}"))
+        lab.check(by_samples == by_text and len(by_text) > 50,
+                  f"{name}: the functions, {len(by_samples)}, are those that its kallsyms names")
+    lab.check(len(shifts) == 2 and 0 not in shifts, "each was moved by as much as chance wanted")
+
+
 # In the order in which `lab all` runs them.
 OF = {check.__name__: check for check in
-      (ci, lost, pace, looks, agent, agentdies, sources, members, newxen, ends, life, later, livepatch, ratio)}
+      (ci, lost, pace, looks, agent, agentdies, sources, members, newxen, ends, life, later, livepatch, kaslr, ratio)}
