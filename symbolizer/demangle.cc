@@ -41,6 +41,17 @@ bool IsLegacyRust(std::string_view name) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
+// LLVM's link-time optimization makes names of what was local unique with ".llvm." and a number.
+std::string_view WithoutLlvmsNumber(std::string_view name) {
+  constexpr std::string_view kMark = ".llvm.";
+  const size_t at = name.rfind(kMark);
+  if (at == std::string_view::npos) return name;
+  const std::string_view number = name.substr(at + kMark.size());
+  const bool is_number =
+      !number.empty() && number.find_first_not_of("0123456789ABCDEF") == std::string_view::npos;
+  return is_number ? name.substr(0, at) : name;
+}
+
 // A result that libiberty hands out in pieces.
 struct Result {
   std::string text;
@@ -57,10 +68,12 @@ void Append(const char* piece, size_t size, void* opaque) {
   result->text.append(piece, size);
 }
 
-std::string RustName(const std::string& name) {
+std::string RustName(const std::string& name, const std::string& without_suffix) {
   Result result;
   if (setjmp(result.too_long) != 0) return name;  // NOLINT(cert-err52-cpp)
-  if (rust_demangle_callback(name.c_str(), DMGL_PARAMS, &Append, &result) == 0) return name;
+  if (rust_demangle_callback(without_suffix.c_str(), DMGL_PARAMS, &Append, &result) == 0) {
+    return name;
+  }
   return std::move(result.text);
 }
 
@@ -72,7 +85,8 @@ std::string GoName(const std::string& name) { return absl::StrReplaceAll(name, {
 std::string Demangled(std::string_view name) {
   std::string mangled(name);
   if (name.size() > kLongestName) return mangled;
-  if (name.starts_with("_R") || IsLegacyRust(name)) return RustName(mangled);
+  const std::string_view plain = WithoutLlvmsNumber(name);
+  if (plain.starts_with("_R") || IsLegacyRust(plain)) return RustName(mangled, std::string(plain));
   if (name.starts_with("_Z")) return CxxName(mangled);
   return name.find('/') != std::string_view::npos ? GoName(mangled) : mangled;
 }

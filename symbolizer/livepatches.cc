@@ -139,8 +139,8 @@ LivepatchList ReadLivepatches(std::string_view text) {
       patch = nullptr;
     } else if (Take(*printed, " name=")) {
       auto parsed = ParsePatch(*printed);
-      patch = parsed ? &list.patches.emplace_back(*std::move(parsed)) : nullptr;
       if (!parsed) ++list.junk;
+      patch = parsed ? &list.patches.emplace_back(*std::move(parsed)) : nullptr;
     } else if (patch != nullptr && Take(*printed, "    ")) {
       auto function = ParseFunction(*printed);
       if (!function || (function->address != 0 && !Holds(*patch, *function))) {

@@ -19,6 +19,17 @@ TEST(Demangled, RustsOlderNamesWithoutTheirHash) {
   EXPECT_EQ(Demangled("_ZN10_$LT$T$GT$3fmt17h0123456789abcdefE"), "<T>::fmt");
 }
 
+TEST(Demangled, RustsNamesWithoutTheNumberOfLlvmsLinkTimeOptimization) {
+  EXPECT_EQ(
+      Demangled("_ZN4core3fmt5Write10write_char17h624a9a2565190607E.llvm.8446121111891974328"),
+      "core::fmt::Write::write_char");
+  EXPECT_EQ(Demangled("_RNvC6_123foo3bar.llvm.9D1C9369"), "123foo::bar");
+  for (const char* name : {"_ZN4core3fmt17h624a9a2565190607E.llvm.", "_ZN4core17hE.llvm.12",
+                           "main.llvm.12", ".llvm.1"}) {
+    EXPECT_EQ(Demangled(name), name);
+  }
+}
+
 // RFC 2603's examples.
 TEST(Demangled, RustsNamesOfVersion0) {
   EXPECT_EQ(Demangled("_RNvC6_123foo3bar"), "123foo::bar");
