@@ -1,7 +1,5 @@
 #include "correlate/exit_samples.h"
 
-#include <utility>
-
 #include "correlate/twins.h"
 #include "trace/events.h"
 #include "trace/record.h"
