@@ -93,14 +93,11 @@ class LineClock {
   Time At(Tsc tsc) {
     if (tsc < zero_) return Slow(zero_ - tsc, true);
     const Cycles cycles = tsc - zero_;
-    // whole_ is the largest whole second reached so far: cycles - whole_cycles_ is small.
-    const Cycles rest = cycles - whole_cycles_;
-    if (cycles >= whole_cycles_ && rest < clock_.hz) [[likely]] {
-      return {false, whole_seconds_, static_cast<uint32_t>(fast_.Nanoseconds(rest))};
+    if (cycles - whole_cycles_ >= clock_.hz) [[unlikely]] {
+      // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): the constructor's condition
+      whole_seconds_ = static_cast<uint32_t>(cycles / clock_.hz);
+      whole_cycles_ = whole_seconds_ * clock_.hz;
     }
-    // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): the constructor's condition
-    whole_seconds_ = static_cast<uint32_t>(cycles / clock_.hz);
-    whole_cycles_ = whole_seconds_ * clock_.hz;
     return {false, whole_seconds_,
             static_cast<uint32_t>(fast_.Nanoseconds(cycles - whole_cycles_))};
   }

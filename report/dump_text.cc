@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <string>
@@ -47,6 +48,28 @@ struct Label {
 };
 
 void Put(const Label& label, LineBuffer& out) { out.PutFixed(label.text, label.length); }
+// The same without a buffer: returns where it ends. Where characters go through a pointer of its
+// own, the compiler need not suppose that each of them changes everything else.
+char* Put(const Label& label, char* at) {
+  std::memcpy(at, label.text.data(), label.text.size());
+  return at + label.length;
+}
+
+// A longer text, mostly as short as a label.
+template <size_t N>
+struct Text {
+  std::array<char, N> text{};
+  uint8_t length = 0;
+
+  char* PutTo(char* at) const {
+    if (length <= 32) {
+      std::memcpy(at, text.data(), 32);
+    } else {
+      std::memcpy(at, text.data(), N);
+    }
+    return at + length;
+  }
+};
 
 // How to print one field: where it is and what precedes it.
 struct Step {
@@ -63,6 +86,22 @@ struct Plan {
   uint8_t step_count = 0;
 };
 
+// A record as text.
+struct alignas(64) Recent {
+  std::array<uint64_t, 4> key{};  // no record's is all zero
+  Text<95> line;                  // from the event to the end of the line
+};
+static_assert(sizeof(Recent) == 128);
+constexpr unsigned kRecentBits = 9;
+
+// What stands between the time and the event, for one pCPU: marks and who runs there.
+constexpr size_t kMostMarks = 64;
+using HeadText = Text<1 + kMostMarks + sizeof(Label::text)>;
+struct Head {
+  HeadText text;
+  uint64_t as_of = 0;  // the number of the change of runners after which this was made
+};
+
 // Pieces that need no name before them: a vCPU, a change of runstate.
 bool SpeaksForItself(const trace::FieldSpec& spec) {
   return spec.name == "vcpu" || spec.type == FieldType::kRunstates;
@@ -75,7 +114,8 @@ class TextWriter final : public LineWriter {
         dialect_(options.dialect),
         clock_(options.clock, options.zero),
         plan_index_(trace::kEventCount * kPlansPerEvent),
-        runners_(pcpus.size()) {
+        runners_(pcpus.size()),
+        heads_(pcpus.size()) {
     marks_.fill('.');
     if (pcpus.size() <= kMostMarks) {
       mark_count_ = pcpus.size();
@@ -87,6 +127,8 @@ class TextWriter final : public LineWriter {
                                            ToString(static_cast<Runstate>(change & 3))));
     }
     for (size_t i = 0; i < pcpus.size(); ++i) SetRunner(i, kNobodyKnown);
+    seconds_text_ = SecondsText();
+    SetTime(last_tsc_);
   }
 
   void SetRunner(size_t pcpu_index, Runner runner) override {
@@ -98,71 +140,91 @@ class TextWriter final : public LineWriter {
       runners_[pcpu_index] = Label(" d?v? ");
       Mark(pcpu_index, runner == kRecordsLost ? 'l' : '.');
     }
+    ++runner_changes_;
   }
 
   void Write(const DumpLine& line, LineBuffer& out) override {
+    out.Reserve(kMostLineBytes);
     const trace::Item& item = *line.item;
     const Record& record = item.record;
-    if (item.kind == ItemKind::kRecord) [[likely]] {
-      const uint32_t subclass = record.id >> 12;
-      const bool of_exit = subclass == 0x81 || subclass == 0x82;
-      PutBegin(of_exit ? ']' : ' ', line, out);
-      if (raw_) {
-        out.Put(trace::Info(record.event).name);
-        PutRaw(record, out);
-      } else {
-        PutRecord(record, out);
-      }
-    } else {
-      PutBegin('!', line, out);
+    if (item.kind != ItemKind::kRecord) [[unlikely]] {
+      out.SetEnd(PutBegin('!', line, out.end()));
       PutSpecial(item, out);
+      return out.Put('\n');
     }
-    out.Put('\n');
+    const uint32_t subclass = record.id >> 12;
+    const bool of_exit = subclass == 0x81 || subclass == 0x82;
+    char* const at = PutBegin(of_exit ? ']' : ' ', line, out.end());
+    const std::array<uint64_t, 4> key = KeyOf(record);
+    Recent& recent = recent_[SlotOf(key)];
+    if (Same(recent.key, key)) [[likely]] {
+      return out.SetEnd(recent.line.PutTo(at));
+    }
+    out.SetEnd(at);
+    PutRecord(record, out);
+    const auto length = static_cast<size_t>(out.end() - at);
+    if (length > recent.line.text.size()) return;
+    recent.key = key;
+    recent.line.length = static_cast<uint8_t>(length);
+    std::copy_n(at, length, recent.line.text.data());
   }
 
  private:
-  static constexpr size_t kMostMarks = 64;
   static constexpr size_t kPlansPerEvent = 64;  // 8 sizes, 8 sets of variant bits
 
   void Mark(size_t pcpu_index, char mark) {
     if (pcpu_index < mark_count_) marks_[pcpu_index] = mark;
   }
 
-  void PutBegin(char first, const DumpLine& line, LineBuffer& out) {
-    out.Reserve(kMostLineBytes);
-    out.Put(first);
+  // All up to the event. Returns where that goes.
+  char* PutBegin(char first, const DumpLine& line, char* at) {
+    *at++ = first;
     const Tsc tsc = line.item->record.tsc;
-    if (tsc != last_tsc_ || last_time_.length == 0) {
+    if (tsc != last_tsc_) {
       last_tsc_ = tsc;
-      const size_t before = out.size();
-      PutLineTime(tsc, out);
-      last_time_.length = static_cast<uint8_t>(out.size() - before);
-      out.CopyBack(last_time_.length, last_time_.text);
-    } else {
-      Put(last_time_, out);
+      SetTime(tsc);
     }
-    out.Put(' ');
-    if (mark_count_ != 0) {
-      out.PutFixed(marks_, mark_count_);
-      out.Back(mark_count_ - line.pcpu_index) = 'x';
-    } else {
-      Put(pcpu_labels_[line.pcpu_index], out);
+    at = Put(seconds_text_, at);
+    at = nanoseconds_.CopyTo(at);
+    Head& head = heads_[line.pcpu_index];
+    if (head.as_of != runner_changes_) [[unlikely]] {
+      head.text = HeadOf(line.pcpu_index);
+      head.as_of = runner_changes_;
     }
-    Put(runners_[line.pcpu_index], out);
+    return head.text.PutTo(at);
   }
 
   // As wide as those of lines below 1000 s. Most lines are in the second of the one before.
-  void PutLineTime(Tsc tsc, LineBuffer& out) {
+  void SetTime(Tsc tsc) {
     const LineClock::Time time = clock_.At(tsc);
-    if (time.negative) [[unlikely]] {
-      return PutTime(time, out);
+    nanoseconds_ = NineDigits(time.nanoseconds);
+    if (time.seconds == seconds_ && time.negative == negative_) [[likely]] {
+      return;
     }
-    if (time.seconds != seconds_ || seconds_text_.length == 0) [[unlikely]] {
-      seconds_ = time.seconds;
-      seconds_text_ = Label(fmt::format("{:3}.", seconds_));
+    seconds_ = time.seconds;
+    negative_ = time.negative;
+    seconds_text_ = SecondsText();
+  }
+
+  Label SecondsText() const {
+    return Label(negative_ ? fmt::format("-{}.", seconds_) : fmt::format("{:3}.", seconds_));
+  }
+
+  // " x| d1v0 ": the marks of all pCPUs, or this one's name, and who runs there.
+  HeadText HeadOf(size_t pcpu_index) const {
+    HeadText head;
+    char* at = head.text.data();
+    *at++ = ' ';
+    if (mark_count_ != 0) {
+      std::memcpy(at, marks_.data(), marks_.size());
+      at[pcpu_index] = 'x';
+      at += mark_count_;
+    } else {
+      at = Put(pcpu_labels_[pcpu_index], at);
     }
-    Put(seconds_text_, out);
-    out.PutNineDigits(time.nanoseconds);
+    at = Put(runners_[pcpu_index], at);
+    head.length = static_cast<uint8_t>(at - head.text.data());
+    return head;
   }
 
   static void PutTime(const LineClock::Time& time, LineBuffer& out) {
@@ -172,7 +234,37 @@ class TextWriter final : public LineWriter {
     out.PutNineDigits(time.nanoseconds);
   }
 
+  // All that a record's text depends on.
+  static std::array<uint64_t, 4> KeyOf(const Record& record) {
+    const trace::Payload& payload = record.payload;
+    const uint32_t head = record.id | payload.count() << 28;
+    return {payload.Word64(0), payload.Word64(2), payload.Word64(4),
+            payload.Word(6) | uint64_t{head} << 32};
+  }
+
+  // Word by word: they are still in registers, and a comparison of bytes would wait for memory.
+  static bool Same(const std::array<uint64_t, 4>& a, const std::array<uint64_t, 4>& b) {
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) == 0;
+  }
+
+  static size_t SlotOf(const std::array<uint64_t, 4>& key) {
+    uint64_t hash = (key[0] ^ key[3]) * 0x9e3779b97f4a7c15;
+    hash = (hash ^ key[1] ^ key[2] << 1) * 0x9e3779b97f4a7c15;
+    return hash >> (64 - kRecentBits);
+  }
+
+  // From the event to the end of the line.
   void PutRecord(const Record& record, LineBuffer& out) {
+    if (raw_) {
+      out.Put(trace::Info(record.event).name);
+      PutRaw(record, out);
+    } else {
+      PutFields(record, out);
+    }
+    out.Put('\n');
+  }
+
+  void PutFields(const Record& record, LineBuffer& out) {
     const trace::Payload& payload = record.payload;
     const Plan& plan = PlanOf(record);
     Put(plan.event, out);
@@ -446,10 +538,14 @@ class TextWriter final : public LineWriter {
   size_t mark_count_ = 0;           // 0 with more pCPUs than marks
   std::vector<Label> pcpu_labels_;  // then these
   std::array<Label, 16> changes_;   // by old << 2 | new
-  Tsc last_tsc_;
-  Label last_time_;
+  uint64_t runner_changes_ = 0;
+  std::vector<Head> heads_;  // by pCPU
+  std::vector<Recent> recent_ = std::vector<Recent>(size_t{1} << kRecentBits);
+  Tsc last_tsc_;  // the time of the texts below
   uint32_t seconds_ = 0;
-  Label seconds_text_;  // of these
+  bool negative_ = false;
+  Label seconds_text_;
+  NineDigits nanoseconds_{0};
 };
 
 }  // namespace

@@ -39,12 +39,39 @@ constexpr uint64_t HexDigits(uint32_t word) {
 
 }  // namespace line_buffer_internal
 
+// Nine digits with leading zeros, as they are stored.
+class NineDigits {
+ public:
+  // value < 10^9.
+  explicit NineDigits(uint32_t value) : last_(static_cast<char>('0' + value % 10)) {
+    // Numbers below 10000 in the two halves, then below 100 in the four quarters, then digits in
+    // the eight bytes; each division is a multiplication that is exact in its range.
+    const uint64_t high = value / 10;
+    const uint64_t fours = high / 10'000 | (high % 10'000) << 32;
+    const uint64_t hundreds = fours * 10'486 >> 20 & 0x0000'007f'0000'007f;
+    const uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
+    const uint64_t tens = twos * 103 >> 10 & 0x000f'000f'000f'000f;
+    eight_ = (tens | (twos - tens * 10) << 8) + 0x3030'3030'3030'3030;
+  }
+
+  // Returns where it ends.
+  char* CopyTo(char* at) const {
+    std::memcpy(at, &eight_, 8);
+    at[8] = last_;
+    return at + 9;
+  }
+
+ private:
+  uint64_t eight_;  // little-endian, as this processor stores it
+  char last_;
+};
+
 // A block that is filled from the front. Appending does not look at the end: before a line, Reserve
 // what it can take at most.
 class LineBuffer {
  public:
   // The most that one call of the Put functions of a fixed size writes beyond what it keeps.
-  static constexpr size_t kSlack = 64;
+  static constexpr size_t kSlack = 128;
 
   explicit LineBuffer(size_t capacity)
       : memory_(std::make_unique_for_overwrite<char[]>(capacity + kSlack)),
@@ -62,15 +89,9 @@ class LineBuffer {
     }
   }
 
-  // The last `length` characters, followed by any others; at most kSlack, as PutFixed.
-  template <size_t N>
-  void CopyBack(size_t length, std::array<char, N>& to) const {
-    static_assert(N <= kSlack);
-    std::memcpy(to.data(), at_ - length, N);
-  }
-
-  // The `back`th character from the end, the last being 1.
-  char& Back(size_t back) { return at_[-static_cast<ptrdiff_t>(back)]; }
+  // For the hottest lines: where the next character goes, and where they ended.
+  char* end() { return at_; }
+  void SetEnd(char* end) { at_ = end; }
 
   void Put(char c) { *at_++ = c; }
   void Put(std::string_view text) {
@@ -112,19 +133,7 @@ class LineBuffer {
     PutDecimal(value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
   }
   // Nine digits with leading zeros; value < 10^9.
-  void PutNineDigits(uint32_t value) {
-    using line_buffer_internal::kPairs;
-    const uint32_t high = value / 100'000;        // four digits
-    const uint32_t low = value - high * 100'000;  // five
-    std::memcpy(at_, &kPairs[high / 100 * size_t{2}], 2);
-    std::memcpy(at_ + 2, &kPairs[high % 100 * size_t{2}], 2);
-    const uint32_t middle = low / 1'000;  // two
-    const uint32_t rest = low - middle * 1'000;
-    std::memcpy(at_ + 4, &kPairs[middle * size_t{2}], 2);
-    std::memcpy(at_ + 6, &kPairs[rest / 10 * size_t{2}], 2);
-    at_[8] = static_cast<char>('0' + rest % 10);
-    at_ += 9;
-  }
+  void PutNineDigits(uint32_t value) { at_ = NineDigits(value).CopyTo(at_); }
   // Without a prefix and without leading zeros.
   void PutHex(uint64_t value) {
     using line_buffer_internal::HexDigits;

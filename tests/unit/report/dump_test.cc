@@ -1,5 +1,6 @@
 #include "report/dump.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -281,6 +282,23 @@ TEST(LineBuffer, Numbers) {
   EXPECT_EQ(out.text(),
             "0 0 9 9 10 a 99 63 100 64 12345 3039 18446744073709551615 ffffffffffffffff -5 "
             "001002003");
+}
+
+TEST(NineDigits, AreThoseOfEveryNumber) {
+  const auto text = [](uint32_t value) {
+    char digits[9];
+    NineDigits(value).CopyTo(digits);
+    return std::string(digits, 9);
+  };
+  for (uint32_t value = 0; value < 1'000'000'000; value += 12'347) {
+    ASSERT_EQ(text(value), fmt::format("{:09}", value));
+  }
+  for (const uint32_t power :
+       {10U, 100U, 1000U, 10'000U, 1'000'000U, 100'000'000U, 1'000'000'000U}) {
+    for (uint32_t times = 1; times <= 1'000'000'000 / power && times < 20'000; ++times) {
+      ASSERT_EQ(text(power * times - 1), fmt::format("{:09}", power * times - 1));
+    }
+  }
 }
 
 TEST(FastClock, IsExact) {
