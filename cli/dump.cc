@@ -1,5 +1,6 @@
 // xenoscope dump: every record of a trace, a line each.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/write_behind.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/instant.h"
@@ -67,8 +69,13 @@ absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
   dump.dialect = input.dialect.CompletedBy(probe.dialect);
   if (options.from) dump.from = options.from->After(dump.zero, dump.clock);
   if (options.to) dump.to = options.to->After(dump.zero, dump.clock);
+  WriteBehind behind(STDOUT_FILENO);
   XENOSCOPE_ASSIGN_OR_RETURN(const report::DumpFindings findings,
-                             report::Dump(input.trace, dump, WriteStdoutPiece));
+                             report::Dump(input.trace, dump, [&](std::string_view piece) {
+                               auto wanted = WriteStdoutPiece(piece);
+                               behind.Wrote();
+                               return wanted;
+                             }));
   if (findings.contradictions == 0) return absl::OkStatus();
   const auto skews = correlate::CompareClocks(input.trace, {dump.zero, findings.last});
   if (!skews.empty()) {

@@ -42,7 +42,7 @@ using trace::Event;
 using trace::Item;
 using trace::ItemKind;
 
-constexpr size_t kBatchEntries = 4096;
+constexpr size_t kBatchEntries = 16384;
 constexpr size_t kUsualLineBytes = 80;
 
 // An item as a batch keeps it. Records are read again from the file.

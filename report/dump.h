@@ -70,7 +70,7 @@ struct DumpFindings {
   Tsc last;                     // of the last record
 };
 
-// Writes the whole dump. Memory is bounded: some pieces of about a quarter of a MiB a thread.
+// Writes the whole dump. Memory is bounded: some pieces of about a MiB a thread.
 // Errors: those of the sink.
 absl::StatusOr<DumpFindings> Dump(const trace::TraceFile& file, const DumpOptions& options,
                                   const DumpSink& sink);

@@ -1,0 +1,88 @@
+#include "base/write_behind.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace xenoscope {
+namespace {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+std::optional<off_t> ResidentBytes(int file, off_t size) {
+  void* const at = mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, file, 0);
+  if (at == MAP_FAILED) return std::nullopt;
+  const off_t page = sysconf(_SC_PAGESIZE);
+  std::vector<unsigned char> resident(static_cast<size_t>((size + page - 1) / page));
+  const int failed = mincore(at, static_cast<size_t>(size), resident.data());
+  munmap(at, static_cast<size_t>(size));
+  if (failed != 0) return std::nullopt;
+  return page * std::count_if(resident.begin(), resident.end(), [](int r) { return (r & 1) != 0; });
+}
+
+bool IsInMemoryOnly(int file) {
+  struct statfs status = {};
+  return fstatfs(file, &status) != 0 || status.f_type == TMPFS_MAGIC;
+}
+
+TEST(WriteBehind, KeepsTheLastOfALongFileInMemory) {
+  const File file(std::tmpfile(), std::fclose);
+  ASSERT_NE(file, nullptr);
+  const int descriptor = fileno(file.get());
+  if (IsInMemoryOnly(descriptor)) GTEST_SKIP() << "temporary files are in memory here";
+  const std::string step(WriteBehind::kStep, 'x');
+  const off_t size = WriteBehind::kKept * 3;
+  {
+    WriteBehind behind(descriptor);
+    for (off_t end = 0; end < size; end += WriteBehind::kStep) {
+      ASSERT_EQ(write(descriptor, step.data(), step.size()), WriteBehind::kStep);
+      ASSERT_EQ(fdatasync(descriptor), 0);  // a disk that keeps up, so that the test is no race
+      behind.Wrote();
+    }
+  }
+  const auto resident = ResidentBytes(descriptor, size);
+  ASSERT_TRUE(resident);
+  EXPECT_GE(*resident, WriteBehind::kKept);
+  EXPECT_LE(*resident, WriteBehind::kKept + 2 * WriteBehind::kStep);
+}
+
+TEST(WriteBehind, LeavesAShortFileInMemory) {
+  const File file(std::tmpfile(), std::fclose);
+  ASSERT_NE(file, nullptr);
+  const std::string step(WriteBehind::kStep, 'x');
+  {
+    WriteBehind behind(fileno(file.get()));
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_EQ(write(fileno(file.get()), step.data(), step.size()), WriteBehind::kStep);
+      behind.Wrote();
+    }
+  }
+  EXPECT_EQ(ResidentBytes(fileno(file.get()), 3 * WriteBehind::kStep), 3 * WriteBehind::kStep);
+}
+
+TEST(WriteBehind, DoesNothingForAPipe) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  {
+    WriteBehind behind(ends[1]);
+    ASSERT_EQ(write(ends[1], "text", 4), 4);
+    behind.Wrote();
+  }
+  char text[8];
+  EXPECT_EQ(read(ends[0], text, sizeof text), 4);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace xenoscope
