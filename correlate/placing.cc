@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "correlate/ranks.h"
 #include "trace/events.h"
 
 namespace xenoscope::correlate {
@@ -25,15 +26,20 @@ constexpr size_t kTracedContexts = 32;
 // More than these are not told apart: of MMIO there may be any number.
 constexpr size_t kMostSubreasons = 4096;
 
-// Adds to the place of the same context and pCPU, or makes one.
-void AddWeight(std::vector<Place>& places, const Place& place) {
-  for (Place& known : places) {
+// A place that weighs less than this is none, where others are: a rank that is all but impossible.
+constexpr double kNoWeight = 1e-6;
+
+// Adds to the place of the same context and pCPU, or makes one. Returns its number.
+size_t AddWeight(std::vector<Place>& places, const Place& place) {
+  for (size_t i = 0; i < places.size(); ++i) {
+    Place& known = places[i];
     if (known.context == place.context && known.pcpu == place.pcpu) {
       known.weight += place.weight;
-      return;
+      return i;
     }
   }
   places.push_back(place);
+  return places.size() - 1;
 }
 
 // Whether samples in such pieces can have known instants: those of NMI exits, and others.
@@ -489,11 +495,11 @@ void Placer::PlaceTimed(const Sample& sample) {
                   OutsideTrace(sample.when) ? Remainder::kOutsideTrace : Remainder::kUnknownVcpu);
   }
   const Vcpu& vcpu = Of(track->index);
-  const Candidates found = FindCandidates(vcpu, *track, sample.mode, sample.when);
-  if (found.places.empty()) return Reject(sample, WhyNowhere(vcpu, *track, sample.when));
+  const Candidates found = FindCandidates(vcpu, *track, sample.mode, sample.when, 1);
+  if (found.empty()) return Reject(sample, WhyNowhere(vcpu, *track, sample.when));
   checks_.AddBracketed(track->index, sample.vcpu, found.when.Length());
-  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.RunAt(0.5), found.places,
-         found.when);
+  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.RunAt(0.5),
+         found.by_rank[0].places, found.when);
 }
 
 std::vector<const ExitMark*> Placer::FindTwins(Vcpu& vcpu) const {
@@ -557,38 +563,40 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       }
     }
     OfMode& mode = modes.at(IsXen(sample));
-    const double part =
-        (static_cast<double>(mode.before++) + 0.5) / static_cast<double>(mode.samples);
+    const size_t before = mode.before++;
+    const double part = (static_cast<double>(before) + 0.5) / static_cast<double>(mode.samples);
     const bool guest = track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
     if (guest && options_.vendor == trace::Vendor::kSvm) {
       const auto [at, is_new] = at_exits.try_emplace({sample.address, sample.mode});
       Candidates& exits = at->second;
       if (is_new) {
         exits = FindExits(vcpu, sample, between);
-        if (exits.places.empty() && between != bracket) exits = FindExits(vcpu, sample, bracket);
+        if (exits.empty() && between != bracket) exits = FindExits(vcpu, sample, bracket);
       }
-      if (!exits.places.empty()) {
+      if (!exits.empty()) {
         checks_.AddOther(track.index, sample.vcpu);
         checks_.AddMissed(track.index, sample.vcpu);
         Accept(sample, sample.vcpu, exits.address, Placement::kAtExit, exits.RunAt(part),
-               exits.places, exits.when, exits.list);
+               exits.by_rank[0].places, exits.when, exits.by_rank[0].number);
         continue;
       }
     }
     std::optional<Candidates>& found = mode.candidates;
     if (!found) {
-      found = FindCandidates(vcpu, track, sample.mode, between);
-      if (found->places.empty()) found = FindCandidates(vcpu, track, sample.mode, bracket);
+      found = FindCandidates(vcpu, track, sample.mode, between, mode.samples);
+      if (found->empty()) found = FindCandidates(vcpu, track, sample.mode, bracket, 1);
     }
-    if (found->places.empty()) {
+    if (found->empty()) {
       Reject(sample, WhyNowhere(vcpu, track, bracket));
       continue;
     }
     checks_.AddBracketed(track.index, sample.vcpu, found->when.Length());
     if (guest) checks_.AddMissed(track.index, sample.vcpu);
     counts_.stale += static_cast<uint64_t>(guest && options_.logged_rip == LoggedRip::kOfLastEntry);
+    const size_t rank = found->by_rank.size() == 1 ? 0 : RankOf(before, mode.samples);
+    const Candidates::List& list = found->by_rank[rank];
     Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->RunAt(part),
-           found->places, found->when, found->list);
+           list.places, found->when, list.number);
   }
 }
 
@@ -596,6 +604,7 @@ Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, Tsc
   Candidates found;
   found.when = bracket;
   found.address = sample.address;
+  places_.clear();
   times_.clear();
   uint32_t most = 0;
   // The NMI came just before the exit's record: an exit at the bracket's end is a candidate too.
@@ -606,58 +615,100 @@ Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, Tsc
     if (mark->nmi || fit < best) continue;
     if (fit > best) {
       best = fit;
-      found.places.clear();
+      places_.clear();
       found.runs.clear();
       times_.clear();
       most = 0;
     }
-    AddWeight(found.places, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
+    AddWeight(places_, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
     AddRun(found.runs, mark->run, 1);
     const uint32_t times = ++times_[mark->rip];
     if (times <= most) continue;
     most = times;
     found.address = mark->rip;
   }
-  if (!found.places.empty()) Normalise(found);
+  if (!places_.empty()) Normalise(found.by_rank.emplace_back(places_));
   return found;
 }
 
 Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
-                                          TscRange bracket) {
+                                          TscRange bracket, size_t samples) {
   Candidates found;
   found.when = bracket;
-  Cycles lost = 0;
-  const auto add = [&](const Piece& piece, TscRange part) {
-    const Cycles length = part.Length();
-    if (piece.context.kind == ContextKind::kLost) {
-      lost += length;
-      return;
+  places_.clear();
+  stretches_.clear();
+  // Of lost time, the part that the vCPU spends so elsewhere.
+  double so = 0;
+  for (size_t kind = 0; kind < vcpu.by_context.size(); ++kind) {
+    if (Agrees(mode, static_cast<ContextKind>(kind))) {
+      so += static_cast<double>(vcpu.by_context[kind]);
     }
+  }
+  const double of_lost = vcpu.known > 0 ? std::min(1.0, so / static_cast<double>(vcpu.known)) : 0;
+  bool known = false;
+  const auto add = [&](const Piece& piece, TscRange part) {
     if (!Agrees(mode, piece.context.kind)) return;
-    AddWeight(found.places,
-              {piece.context, piece.context, piece.pcpu, static_cast<double>(length)});
-    AddRun(found.runs, piece.run, length);
+    auto length = static_cast<double>(part.Length());
+    if (piece.context.kind == ContextKind::kLost) {
+      length *= of_lost;
+    } else {
+      known = true;
+      AddRun(found.runs, piece.run, part.Length());
+    }
+    if (length <= 0) return;
+    const size_t place = AddWeight(places_, {piece.context, piece.context, piece.pcpu, length});
+    stretches_.push_back({place, length});
   };
   vcpu.pieces.ForEach(bracket, add);
   ForEachOpen(track, [&](const Piece& open) {
     const TscRange part = open.range.Intersect(bracket);
     if (!part.Empty()) add(open, part);
   });
-  if (found.places.empty()) return found;
-  if (lost > 0 && vcpu.known > 0) {
-    // The part of the lost time that the vCPU spends so elsewhere.
-    double so = 0;
-    for (size_t kind = 0; kind < vcpu.by_context.size(); ++kind) {
-      if (Agrees(mode, static_cast<ContextKind>(kind))) {
-        so += static_cast<double>(vcpu.by_context[kind]);
-      }
-    }
-    const double weight =
-        static_cast<double>(lost) * std::min(1.0, so / static_cast<double>(vcpu.known));
-    AddWeight(found.places, {{ContextKind::kLost}, {ContextKind::kLost}, track.pcpu, weight});
+  if (!known) return found;
+  if (samples == 1 || places_.size() == 1) {
+    Normalise(found.by_rank.emplace_back(places_));
+  } else {
+    WeighByRank(samples, found);
   }
-  Normalise(found);
   return found;
+}
+
+void Placer::WeighByRank(size_t samples, Candidates& found) {
+  const size_t ranks = RanksOf(samples);
+  const RankDensity& density = DensityOf(ranks);
+  const double all =
+      std::accumulate(stretches_.begin(), stretches_.end(), 0.0,
+                      [](double sum, const Stretch& stretch) { return sum + stretch.length; });
+  const double slot_length = all / static_cast<double>(kRankSlots);
+  weights_.assign(places_.size() * kMostRanks, 0);
+  size_t slot = 0;
+  double left = slot_length;  // of the slot
+  for (const Stretch& stretch : stretches_) {
+    double* const weights = &weights_[stretch.place * kMostRanks];
+    double length = stretch.length;
+    while (length > 0) {
+      const bool ends_slot = length >= left && slot + 1 < kRankSlots;
+      const double here = ends_slot ? left : length;
+      const auto& by_rank = density[slot];
+      for (size_t rank = 0; rank < kMostRanks; ++rank) weights[rank] += here * by_rank[rank];
+      length -= here;
+      left -= here;
+      if (!ends_slot) break;
+      ++slot;
+      left = slot_length;
+    }
+  }
+  found.by_rank.resize(ranks);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    Candidates::List& list = found.by_rank[rank];
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const double weight = weights_[i * kMostRanks + rank];
+      if (weight <= kNoWeight * all) continue;
+      list.places.push_back(places_[i]);
+      list.places.back().weight = weight;
+    }
+    Normalise(list);
+  }
 }
 
 Remainder Placer::WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const {
@@ -683,7 +734,7 @@ uint64_t Placer::Candidates::RunAt(double part) const {
   return run == runs.end() ? runs.back().number : run->number;
 }
 
-void Placer::Normalise(Candidates& found) {
+void Placer::Normalise(Candidates::List& found) {
   const auto sum_of = [](const std::vector<Place>& places) {
     return std::accumulate(places.begin(), places.end(), 0.0,
                            [](double a, const Place& b) { return a + b.weight; });
@@ -694,7 +745,7 @@ void Placer::Normalise(Candidates& found) {
   if (!(std::abs(sum - 1) <= kWeightTolerance) && fault_.ok()) {
     fault_ = InternalError("the places of a sample weigh {} and not 1", sum);
   }
-  found.list = ++lists_;
+  found.number = ++lists_;
 }
 
 void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placement placement,

@@ -180,14 +180,23 @@ class Placer : private TimelineObserver {
   };
   // Where a sample of some bracket and mode can have been; empty when nowhere that is known.
   struct Candidates {
-    std::vector<Place> places;
-    uint64_t list = 0;  // PlacedSample::list
+    struct List {
+      std::vector<Place> places;
+      uint64_t number = 0;  // PlacedSample::list
+    };
+    std::vector<List> by_rank;  // ranks.h; one where their order tells nothing
     // In the order of time.
     std::vector<RunShare> runs;
     TscRange when;
     Address address = 0;  // AtExits: where the guest most likely was
+    bool empty() const { return by_rank.empty(); }
     // The run of a sample that has about such a part of the others before it.
     uint64_t RunAt(double part) const;
+  };
+  // A stretch of the timeline where samples of a bracket and mode can have been.
+  struct Stretch {
+    size_t place = 0;   // of the candidates'
+    double length = 0;  // in cycles
   };
   // Of samples of one bracket, by what they logged: those with the same can have been at the same
   // exits.
@@ -229,7 +238,11 @@ class Placer : private TimelineObserver {
   std::vector<const ExitMark*> FindTwins(Vcpu& vcpu) const;
   // The exits whose entry the sample names, if there are any.
   Candidates FindExits(const Vcpu& vcpu, const recording::Sample& sample, TscRange bracket);
-  Candidates FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode, TscRange bracket);
+  // Of so many samples in the bracket, or of some (1).
+  Candidates FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode, TscRange bracket,
+                            size_t samples);
+  // Their lists, by the stretches found.
+  void WeighByRank(size_t samples, Candidates& found);
   bool OutsideTrace(TscRange bracket) const;
   // When the vCPU was stopped, if the trace saw it stop within the bracket.
   static std::optional<Tsc> StopWithin(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket);
@@ -237,7 +250,7 @@ class Placer : private TimelineObserver {
   void Accept(const recording::Sample& sample, VcpuRef vcpu, Address address, Placement placement,
               uint64_t run, std::span<const Place> places, TscRange when, uint64_t list = 0);
   // Checks and numbers what was found; every sample that gets it then weighs 1.
-  void Normalise(Candidates& found);
+  void Normalise(Candidates::List& found);
   void Reject(const recording::Sample& sample, Remainder why);
   void Forget();
 
@@ -258,6 +271,9 @@ class Placer : private TimelineObserver {
   std::vector<recording::Sample> batch_;
   uint64_t lists_ = 0;                            // of places, so far
   absl::flat_hash_map<Address, uint32_t> times_;  // FindExits: of each address
+  std::vector<Place> places_;                     // FindCandidates: of the bracket at hand
+  std::vector<Stretch> stretches_;                // likewise, in the order of time
+  std::vector<double> weights_;                   // WeighByRank: by place and rank
   const recording::Sample* next_ = nullptr;       // the source's
   Tsc trace_begin_;
   bool trace_begun_ = false;

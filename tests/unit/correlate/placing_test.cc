@@ -199,6 +199,21 @@ TEST(Placing, XenSamplesAreInExitsByTheirLengths) {
                   "d1v0 xen 0xf bracketed: exit 61 0.33 exit 60 0.67"));
 }
 
+TEST(Placing, TheOrderOfSamplesTellsWhereInTheirBracketTheyWere) {
+  // Of two instants in 12 cycles the earlier is in the first 6 with 1 - (1/2)^2, in the last 4 with
+  // (1/3)^2; the later in the first 6 with (1/2)^2, and before the last 4 with (2/3)^2.
+  const Sample xen = Bracketed(1, Mode::kXen, 0xf, 15, 50);
+  EXPECT_THAT(Place(HvmGuest(), {xen, xen}).lines,
+              ElementsAre("d1v0 xen 0xf bracketed: exit 72 0.75 exit 61 0.14 exit 60 0.11",
+                          "d1v0 xen 0xf bracketed: exit 72 0.25 exit 61 0.19 exit 60 0.56"));
+  // Of very many, the first are not where the last ones are; neighbours are placed alike.
+  const Lines many = Place(HvmGuest(), std::vector<Sample>(1600, xen));
+  EXPECT_EQ(many.lines.front(), "d1v0 xen 0xf bracketed: exit 72 1.00 exit 61 0.00");
+  EXPECT_EQ(many.lines.front(), many.lines[99]);
+  EXPECT_NE(many.lines.front(), many.lines[800]);
+  EXPECT_EQ(many.lines.back(), "d1v0 xen 0xf bracketed: exit 72 0.00 exit 61 0.00 exit 60 1.00");
+}
+
 TEST(Placing, GivesAllTracedTimeOfTheSampledRange) {
   EXPECT_THAT(Place(HvmGuest(), {}).traced(),
               ElementsAre("d1v0 exit 60 4", "d1v0 exit 61 2", "d1v0 exit 72 6", "d1v0 guest 36",
@@ -249,7 +264,7 @@ TEST(Placing, ASampleInLostTimeIsARemainderOrWeighted) {
       Place(trace, {Bracketed(1, Mode::kXen, 1, 250, 300), Bracketed(1, Mode::kXen, 1, 350, 450)},
             &counts);
   EXPECT_THAT(lines.lines, UnorderedElementsAre("d1v0 trace_lost",
-                                                "d1v0 xen 0x1 bracketed: running 0.50 lost 0.50"));
+                                                "d1v0 xen 0x1 bracketed: lost 0.50 running 0.50"));
   EXPECT_EQ(counts.lost_records, 9U);
   EXPECT_EQ(counts.lost_time, 200U);
 }
