@@ -70,43 +70,27 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
 uint32_t Profile::Rows::Find(const Key& key) {
   uint64_t mixed = 0;
   for (const uint64_t value : key) mixed = (mixed ^ value) * kMixing;
-  uint32_t& recent = recent_keys.at((mixed >> 32) % recent_keys.size());
-  if (recent < keys.size() && std::ranges::equal(keys[recent], key)) return recent;
-  const auto [at, is_new] = index.try_emplace(key, static_cast<uint32_t>(keys.size()));
-  if (is_new) keys.push_back(key);
-  recent = at->second;
-  return recent;
+  return keys.Of(key, mixed >> 32);
 }
 
 uint32_t Profile::Rows::PartOf(uint32_t row, uint32_t stratum) {
-  const uint64_t mixed = (uint64_t{row} << 32 | stratum) * kMixing;
-  uint32_t& recent = recent_parts.at((mixed >> 32) % recent_parts.size());
-  if (recent < parts.size() && parts[recent].row == row && parts[recent].stratum == stratum)
-    return recent;
-  const auto [at, is_new] =
-      part_index.try_emplace(uint64_t{row} << 32 | stratum, static_cast<uint32_t>(parts.size()));
-  if (is_new) parts.push_back({row, stratum, Unions::kNone, {}, 0, 0});
-  recent = at->second;
-  return recent;
+  const uint64_t key = uint64_t{row} << 32 | stratum;
+  const uint32_t number = part_numbers.Of(key, key * kMixing >> 32);
+  if (number == parts.size()) parts.push_back({row, stratum, Unions::kNone, {}, 0, 0});
+  return number;
 }
 
 uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   if (!options_.is_time) context = {ContextKind::kUntraced};
   if (!IsTraced(context.kind)) vcpu = {};
-  // Nearly all come again and again: the one that was last at this place is mostly it.
   const size_t mixed = context.reason + 13 * static_cast<size_t>(context.kind) +
                        29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number;
-  uint32_t& recent = recent_strata_.at(mixed % recent_strata_.size());
-  if (recent < strata_.size() && strata_[recent].vcpu == vcpu && strata_[recent].context == context)
-    return recent;
-  const auto [at, is_new] =
-      stratum_index_.try_emplace({vcpu, context}, static_cast<uint32_t>(strata_.size()));
-  if (is_new) {
+  const uint32_t number = stratum_numbers_.Of({vcpu, context}, mixed);
+  if (number == strata_.size()) {
     const bool in_unions = has_unions_ && IsTraced(context.kind);
     strata_.push_back({vcpu, context, {}, 0, in_unions ? unions_.AddStratum(vcpu) : Unions::kNone});
   }
-  recent = at->second;
-  return recent;
+  return number;
 }
 
 Profile::Names Profile::NamesOf(const PlacedSample& placed) {

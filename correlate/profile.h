@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "base/numbering.h"
 #include "base/process_space.h"
 #include "base/resolver.h"
 #include "base/text_numbers.h"
@@ -154,13 +155,9 @@ class Profile : public PlacingObserver {
     uint64_t closing = 0;   // the last that it had a part in
   };
   struct Rows {
-    absl::flat_hash_map<Key, uint32_t> index;
-    std::vector<Key> keys;
-    absl::flat_hash_map<uint64_t, uint32_t> part_index;  // by row and stratum
+    Numbering<Key, 4096> keys;
+    Numbering<uint64_t, 4096> part_numbers;  // by row and stratum
     std::vector<Part> parts;
-    // Nearly all come again and again: the one that was last at a place is mostly it.
-    std::array<uint32_t, 4096> recent_keys{};
-    std::array<uint32_t, 4096> recent_parts{};
     uint32_t Find(const Key& key);
     uint32_t PartOf(uint32_t row, uint32_t stratum);
   };
@@ -215,8 +212,7 @@ class Profile : public PlacingObserver {
   std::array<std::optional<size_t>, kDimensions> places_{};
   size_t keys_ = 0;        // how many those are
   bool by_place_ = false;  // a sample can be of several rows
-  absl::flat_hash_map<std::pair<VcpuRef, Context>, uint32_t> stratum_index_;
-  std::array<uint32_t, 256> recent_strata_{};  // of strata_: mostly the one that is wanted
+  Numbering<std::pair<VcpuRef, Context>, 256> stratum_numbers_;
   std::vector<Stratum> strata_;
   std::vector<uint32_t> parts_;  // of rows_, that the cluster at hand has; empty between calls
   uint64_t closed_ = 0;          // clusters

@@ -59,12 +59,9 @@ Sharpener::Kind Sharpener::KindOf(const PlacedSample& placed, FunctionId functio
 uint32_t Sharpener::KindNumber(const Kind& kind) {
   const uint64_t mixed = kind.function.value + 31 * kind.vcpu.domain.value +
                          7 * kind.vcpu.vcpu.value + kind.address + 3 * kind.process.value;
-  NumberedKind& recent = recent_kinds_.at(mixed % recent_kinds_.size());
-  if (recent.number < kinds_.size() && recent.kind == kind) return recent.number;
-  const auto [at, is_new] = kind_index_.try_emplace(kind, static_cast<uint32_t>(kinds_.size()));
-  if (is_new) kinds_.emplace_back();
-  recent = {kind, at->second};
-  return at->second;
+  const uint32_t number = kind_numbers_.Of(kind, mixed);
+  if (number == kinds_.size()) kinds_.emplace_back();
+  return number;
 }
 
 uint32_t Sharpener::PartOf(const Kind& kind, Parts& parts, uint32_t number, const Place& place) {
@@ -242,8 +239,7 @@ void Sharpener::GiveAll() {
   place_numbers_.clear();
   last_lists_ = {};
   kinds_.clear();
-  kind_index_.clear();
-  recent_kinds_ = {};
+  kind_numbers_.Clear();
 }
 
 }  // namespace xenoscope::correlate

@@ -17,6 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "base/numbering.h"
 #include "base/process_space.h"
 #include "base/resolver.h"
 #include "correlate/context.h"
@@ -110,10 +111,6 @@ class Sharpener final : public PlacingObserver {
                         kind.process.value, kind.placing);
     }
   };
-  struct NumberedKind {
-    Kind kind;
-    uint32_t number = ~uint32_t{0};  // none
-  };
   // Where the held samples of one kind can have been, and what they tell of that.
   struct Parts {
     std::vector<uint32_t> numbers;  // of the places
@@ -170,8 +167,7 @@ class Sharpener final : public PlacingObserver {
   std::vector<Share> shares_;
   std::vector<double> part_;     // by share: Share::now of all samples of the context
   std::vector<double> stepped_;  // by share: what the step at hand makes of Share::now
-  absl::flat_hash_map<Kind, uint32_t> kind_index_;
-  std::array<NumberedKind, 256> recent_kinds_{};  // mostly the one that is wanted
+  Numbering<Kind, 256> kind_numbers_;
   std::vector<Parts> kinds_;
   std::vector<Held> held_;
   uint64_t samples_ = 0;  // that are held
