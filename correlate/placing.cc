@@ -627,7 +627,7 @@ Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, Tsc
     most = times;
     found.address = mark->rip;
   }
-  if (!places_.empty()) Normalise(found.by_rank.emplace_back(places_));
+  if (!places_.empty()) Normalise(found.by_rank.emplace_back(Candidates::List{places_, 0}));
   return found;
 }
 
@@ -666,7 +666,7 @@ Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& tra
   });
   if (!known) return found;
   if (samples == 1 || places_.size() == 1) {
-    Normalise(found.by_rank.emplace_back(places_));
+    Normalise(found.by_rank.emplace_back(Candidates::List{places_, 0}));
   } else {
     WeighByRank(samples, found);
   }

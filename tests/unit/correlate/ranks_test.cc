@@ -29,7 +29,7 @@ TEST(Ranks, DensitiesAreThoseOfOrderedInstants) {
       }
       // Beta(k, n + 1 - k), but for the width of slots.
       const double k = static_cast<double>(rank) + 1;
-      const double m = static_cast<double>(n);
+      const auto m = static_cast<double>(n);
       EXPECT_NEAR(all, 1, 1e-9);
       EXPECT_NEAR(mean, k / (m + 1), 1e-3);
       EXPECT_NEAR(square - mean * mean, k * (m + 1 - k) / (m + 1) / (m + 1) / (m + 2), 1e-4);

@@ -140,7 +140,7 @@ TEST(Dump, NoticesChangesOfRunstateThatCannotBe) {
   Trace bad;
   bad.Window(0).Record(kToRunning, 1000, {0x00010000}).Record(kToRunnable, 1010, {0x00010000});
   bad.Window(1).Record(kToRunning, 1005, {0x00010000});
-  const auto findings = [](const Trace& trace, DumpOptions options) {
+  const auto findings = [](const Trace& trace, const DumpOptions& options) {
     const auto file = trace::TraceFile::FromBytes(trace.bytes(), "made by hand");
     return *Dump(*file, options, [](std::string_view) { return true; });
   };
