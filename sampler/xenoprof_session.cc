@@ -163,9 +163,10 @@ absl::Status XenoprofSession::AddPassive(DomainId domain, uint32_t samples) {
   return buffers_.Map(domain, argument.nbuf, argument.bufsize, argument.buf_gmaddr);
 }
 
-// Also for none: Xen may remember what a session before this one asked for.
+// Also for none: Xen may remember what a session before this one asked for. It reads an unsigned
+// long.
 absl::Status XenoprofSession::AskForCallers(uint32_t callers) {
-  auto depth = static_cast<int32_t>(callers);
+  uint64_t depth = callers;
   const int error = calls_.CallWith(XenoprofOp::kSetBacktrace, depth);
   if (error >= 0 || callers == 0) return absl::OkStatus();
   if (error == -ENOSYS || error == -EINVAL) {

@@ -88,7 +88,7 @@ class FakeXen final : public XenoprofCalls {
     for (int event = 0; event < counters; ++event) {
       if (backtrace_depth_ > 0) Put(domain, vcpu, {kEscapeCode, 0, kTraceBegin, {}});
       Log(domain, vcpu, mode, address, static_cast<uint8_t>(event));
-      for (int i = 0; i < backtrace_depth_ && i < static_cast<int>(frames.size()); ++i) {
+      for (size_t i = 0; i < std::min<size_t>(backtrace_depth_, frames.size()); ++i) {
         Put(domain, vcpu, {frames[i].second, static_cast<uint8_t>(frames[i].first), 0, {}});
       }
     }
@@ -96,7 +96,7 @@ class FakeXen final : public XenoprofCalls {
   // The callers of whatever is sampled.
   std::vector<std::pair<Mode, Address>> frames;
   int backtrace_error = 0;
-  int backtrace_depth() const { return backtrace_depth_; }
+  uint64_t backtrace_depth() const { return backtrace_depth_; }
 
   // Adds an entry, or loses it. Returns whether there was room.
   bool Put(uint16_t domain, uint32_t vcpu, const XenoprofEntry& entry) {
@@ -154,6 +154,7 @@ class FakeXen final : public XenoprofCalls {
         return SetPassive(argument);
       case XenoprofOp::kSetBacktrace:
         if (backtrace_error != 0) return backtrace_error;
+        if (argument.size() != sizeof backtrace_depth_) return -EFAULT;
         std::memcpy(&backtrace_depth_, argument.data(), sizeof backtrace_depth_);
         return 0;
       case XenoprofOp::kReserveCounters:
@@ -223,7 +224,7 @@ class FakeXen final : public XenoprofCalls {
 
  private:
   static constexpr size_t kPage = 4096;
-  int32_t backtrace_depth_ = 0;
+  uint64_t backtrace_depth_ = 0;  // an unsigned long, as in Xen
 
   struct Active {
     int domain;  // -1: it has left
