@@ -330,6 +330,11 @@ bool Session::Acceptable(Sample& sample) {
   return true;
 }
 
+void Session::GiveUp(absl::Status why) {
+  Step();
+  if (ended_.ok()) ended_ = std::move(why);
+}
+
 void Session::Stop() {
   link_.Queue(agent::Stop{});
   if (!StepUntil([this] { return account_.has_value(); })) {

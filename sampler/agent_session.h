@@ -75,6 +75,8 @@ class Session {
   void Start(Sink sink);
   // Does what there is to do, without waiting. After an error (see status) nothing.
   void Step();
+  // Ends it for a reason that the agent cannot tell. Takes what has come until now.
+  void GiveUp(absl::Status why);
   // Ends sampling and takes what the agent still has; no longer than the time limit for an answer.
   void Stop();
   // The file of the guest, once sampling has stopped. Errors: it cannot be read there, it is too

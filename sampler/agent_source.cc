@@ -258,6 +258,14 @@ absl::Status AgentSource::Welcome(const recording::DomainInfo& /*domain*/) {
   return UnimplementedError("agents are asked only before sampling starts");
 }
 
+void AgentSource::Farewell(DomainId domain) {
+  for (Guest& guest : guests_) {
+    if (guest.session->domain().id == domain) {
+      guest.session->GiveUp(absl::UnavailableError("its domain has gone"));
+    }
+  }
+}
+
 void AgentSource::StopGuest(Guest& guest) {
   if (!guest.stopped) guest.session->Stop();
   guest.stopped = true;

@@ -61,6 +61,7 @@ class AgentSource final : public Source {
   std::chrono::steady_clock::time_point Due() const override { return due_; }
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status Welcome(const recording::DomainInfo& domain) override;
+  void Farewell(DomainId domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;

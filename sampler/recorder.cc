@@ -27,6 +27,7 @@
 namespace xenoscope::sampler {
 namespace {
 
+using recording::DomainChange;
 using recording::DomainInfo;
 using recording::RecordingInfo;
 using recording::Role;
@@ -104,6 +105,7 @@ class Recorder {
   void WatchLivepatches();
   // Lets the sources take in a domain that came.
   void Welcome(DomainInfo& domain);
+  void Farewell(DomainId domain);
   nanoseconds OwnCpu() const;
   void NoteCosts(RecordingInfo& info) const;
   void WriteInfoSoFar() const;
@@ -335,9 +337,14 @@ absl::Status Recorder::Step() {
 // Xen keeps the buffers of a passive domain that dies until the session's end.
 void Recorder::WatchDomains() {
   if (!watch_) return;
+  const std::vector<DomainChange>& changes = result_.info.changes;
+  const size_t known = changes.size();
   watch_->Look(result_.info);
   next_watch_ = steady_clock::now() + kBetweenWatches;
   for (DomainInfo& domain : result_.info.domains) Welcome(domain);
+  for (size_t i = known; i < changes.size(); ++i) {
+    if (changes[i].kind == DomainChange::Kind::kDestroyed) Farewell(changes[i].domain);
+  }
 }
 
 void Recorder::Welcome(DomainInfo& domain) {
@@ -357,6 +364,12 @@ void Recorder::Welcome(DomainInfo& domain) {
   }
   result_.notes.push_back(fmt::format("{} came while recording, and only the trace has it: {}",
                                       domain.name, Message(why)));
+}
+
+void Recorder::Farewell(DomainId domain) {
+  for (Sampling& sampling : sampling_) {
+    sampling.collector->Ask([domain](Source& source) { source.Farewell(domain); });
+  }
 }
 
 // What was recorded so far stands with it, so that a livepatch that has gone is still known.

@@ -49,6 +49,8 @@ class Source {
   virtual absl::Status Collect(recording::SampleWriter& writer) = 0;
   // Takes in a domain that was created while sampling goes on. The error says why it cannot.
   virtual absl::Status Welcome(const recording::DomainInfo& domain) = 0;
+  // A domain has gone while sampling goes on: nothing more comes of it, and nobody answers for it.
+  virtual void Farewell(DomainId /*domain*/) {}
   // Ends sampling, and hands on what was left.
   virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
   // After Stop: adds to the recording what it has beside samples, and to `info` what that is.

@@ -492,6 +492,32 @@ TEST_F(AgentTest, AnAgentThatFallsSilentEndsItsSessionOnly) {
       HasSubstr("it has not answered for 50 ms"));
 }
 
+TEST_F(AgentTest, NobodyWaitsForTheAgentOfADomainThatHasGone) {
+  request_.limits.answer = std::chrono::minutes(1);
+  std::atomic<bool> over = false;
+  AgentSource::Opened opened =
+      AgentSource::Open(request_, Stranger([&](agent::Link& link) {
+                          link.Queue(agent::Samples{ChunkOf({}, 0, 0, GuestNow())});
+                          while (!over)
+                            link.Await(steady_clock::now() + milliseconds(10)).IgnoreError();
+                        }),
+                        Now);
+  ASSERT_TRUE(opened.source != nullptr);
+  auto writer = recording::SampleWriter::InMemory();
+  EXPECT_TRUE(opened.source->Start().ok());
+  opened.source->Farewell(DomainId{4});
+  EXPECT_TRUE(opened.source->Collect(writer).ok());
+  EXPECT_THAT(opened.source->Afterwards(), IsEmpty());
+  opened.source->Farewell(DomainId{3});
+  const auto begin = steady_clock::now();
+  EXPECT_TRUE(opened.source->Stop(writer).ok());
+  EXPECT_TRUE(opened.source->Close().ok());
+  EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(30));
+  EXPECT_THAT(opened.source->Afterwards(), ElementsAre(HasSubstr("its domain has gone")));
+  EXPECT_FALSE(opened.source->Streams()[0].complete);
+  over = true;
+}
+
 TEST_F(AgentTest, AnAgentThatDiesLeavesTheSamplesUpToThere) {
   EXPECT_THAT(AfterRecordingWith([](agent::Link& link) {
                 link.Queue(agent::Samples{ChunkOf({}, 0, 0, GuestNow())});
