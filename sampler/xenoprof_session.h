@@ -20,6 +20,9 @@
 //   - Other active domains take part between set_active and start, and leave between Stop and
 //     Close (sampler/xenoprof_member.h). One that does neither costs itself its buffers, until it
 //     takes part again; Xen keeps the remains of one that was listed and never came.
+//   - A domain that is destroyed in between needs nothing done: the lists hold references, and Xen
+//     frees a domain's buffers after the last one only (complete_domain_destroy). No NMI finds
+//     them freed.
 // Interrupts (VIRQ_XENOPROF) are not asked for: Xen raises none for its own and for passive
 // domains' samples, so the buffers have to be looked at at intervals anyway.
 #pragma once
