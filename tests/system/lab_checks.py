@@ -454,9 +454,10 @@ def members(lab):
         own = [stream for stream in recording["streams"] if stream["source"] == "xenoprof"]
         lab.check(recording["state"] == "complete" and own and all(stream["balanced"] for stream in own),
                   f"{which}: went on to its end, and {len(own)} buffers of dom0's balance")
-    lab.check("web: its agent was given up, its samples are kept up to there: its domain has gone" in
-              lab.text("destroyed.log") and kept("destroyed", "agent") > 50,
-              f"destroyed: {kept('destroyed', 'agent')} samples of web are kept, and nobody waited for its agent")
+    # xl pauses it first, on a busy host for longer than an agent has for an answer.
+    lab.check(re.search("web: its agent was given up, .*: (its domain has gone|it has not answered for)",
+                        lab.text("destroyed.log")) and kept("destroyed", "agent") > 50,
+              f"destroyed: {kept('destroyed', 'agent')} samples of web are kept up to there, and record says why")
     lab.check("(null)" not in lab.text("xl-list-after.txt"), "destroyed: Xen has let go of web")
     bad = [line for line in lab.text("xen.log").splitlines() if re.search("BUG|panic|Unknown.*NMI", line)]
     lab.check(not bad, f"Xen complains of nothing: {bad[:3]}")
