@@ -101,7 +101,7 @@ absl::Status XenoprofSession::Initialize(const Domains& domains, uint32_t sample
   XENOSCOPE_RETURN_IF_ERROR(Gather(domains));
   calls_.Call(XenoprofOp::kResetPassiveList);
   for (const DomainId domain : domains.passive) {
-    const absl::Status added = AddPassive(domain, samples);
+    absl::Status added = AddPassive(domain, samples);
     if (!added.ok() && !absl::IsFailedPrecondition(added)) return added;
     if (!added.ok()) left_out_.emplace_back(domain, added);
   }
