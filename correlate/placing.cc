@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "correlate/ranks.h"
 #include "trace/events.h"
 
 namespace xenoscope::correlate {
@@ -499,7 +498,7 @@ void Placer::PlaceTimed(const Sample& sample) {
   if (found.empty()) return Reject(sample, WhyNowhere(vcpu, *track, sample.when));
   checks_.AddBracketed(track->index, sample.vcpu, found.when.Length());
   Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.RunAt(0.5),
-         found.by_rank[0].places, found.when);
+         found.PlacesOf(0), found.when);
 }
 
 std::vector<const ExitMark*> Placer::FindTwins(Vcpu& vcpu) const {
@@ -577,7 +576,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
         checks_.AddOther(track.index, sample.vcpu);
         checks_.AddMissed(track.index, sample.vcpu);
         Accept(sample, sample.vcpu, exits.address, Placement::kAtExit, exits.RunAt(part),
-               exits.by_rank[0].places, exits.when, exits.by_rank[0].number);
+               exits.PlacesOf(0), exits.when, exits.first_list);
         continue;
       }
     }
@@ -593,10 +592,9 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
     checks_.AddBracketed(track.index, sample.vcpu, found->when.Length());
     if (guest) checks_.AddMissed(track.index, sample.vcpu);
     counts_.stale += static_cast<uint64_t>(guest && options_.logged_rip == LoggedRip::kOfLastEntry);
-    const size_t rank = found->by_rank.size() == 1 ? 0 : RankOf(before, mode.samples);
-    const Candidates::List& list = found->by_rank[rank];
+    const size_t rank = found->ranks == 1 ? 0 : RankOf(before, mode.samples);
     Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->RunAt(part),
-           list.places, found->when, list.number);
+           found->PlacesOf(rank), found->when, found->first_list + rank);
   }
 }
 
@@ -604,7 +602,6 @@ Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, Tsc
   Candidates found;
   found.when = bracket;
   found.address = sample.address;
-  places_.clear();
   times_.clear();
   uint32_t most = 0;
   // The NMI came just before the exit's record: an exit at the bracket's end is a candidate too.
@@ -615,48 +612,50 @@ Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, Tsc
     if (mark->nmi || fit < best) continue;
     if (fit > best) {
       best = fit;
-      places_.clear();
+      found.places.clear();
       found.runs.clear();
       times_.clear();
       most = 0;
     }
-    AddWeight(places_, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
+    AddWeight(found.places, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
     AddRun(found.runs, mark->run, 1);
     const uint32_t times = ++times_[mark->rip];
     if (times <= most) continue;
     most = times;
     found.address = mark->rip;
   }
-  if (!places_.empty()) Normalise(found.by_rank.emplace_back(Candidates::List{places_, 0}));
+  if (!found.places.empty()) EndRank(found);
   return found;
 }
 
-Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
-                                          TscRange bracket, size_t samples) {
-  Candidates found;
-  found.when = bracket;
-  places_.clear();
-  stretches_.clear();
-  // Of lost time, the part that the vCPU spends so elsewhere.
+double Placer::PartOfLost(const Vcpu& vcpu, Mode mode) {
   double so = 0;
   for (size_t kind = 0; kind < vcpu.by_context.size(); ++kind) {
     if (Agrees(mode, static_cast<ContextKind>(kind))) {
       so += static_cast<double>(vcpu.by_context[kind]);
     }
   }
-  const double of_lost = vcpu.known > 0 ? std::min(1.0, so / static_cast<double>(vcpu.known)) : 0;
+  return vcpu.known > 0 ? std::min(1.0, so / static_cast<double>(vcpu.known)) : 0;
+}
+
+Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
+                                          TscRange bracket, size_t samples) {
+  Candidates found;
+  found.when = bracket;
+  stretches_.clear();
   bool known = false;
   const auto add = [&](const Piece& piece, TscRange part) {
     if (!Agrees(mode, piece.context.kind)) return;
     auto length = static_cast<double>(part.Length());
     if (piece.context.kind == ContextKind::kLost) {
-      length *= of_lost;
+      length *= PartOfLost(vcpu, mode);
     } else {
       known = true;
       AddRun(found.runs, piece.run, part.Length());
     }
     if (length <= 0) return;
-    const size_t place = AddWeight(places_, {piece.context, piece.context, piece.pcpu, length});
+    const size_t place =
+        AddWeight(found.places, {piece.context, piece.context, piece.pcpu, length});
     stretches_.push_back({place, length});
   };
   vcpu.pieces.ForEach(bracket, add);
@@ -665,8 +664,8 @@ Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& tra
     if (!part.Empty()) add(open, part);
   });
   if (!known) return found;
-  if (samples == 1 || places_.size() == 1) {
-    Normalise(found.by_rank.emplace_back(Candidates::List{places_, 0}));
+  if (samples == 1 || found.places.size() == 1) {
+    EndRank(found);
   } else {
     WeighByRank(samples, found);
   }
@@ -680,7 +679,7 @@ void Placer::WeighByRank(size_t samples, Candidates& found) {
       std::accumulate(stretches_.begin(), stretches_.end(), 0.0,
                       [](double sum, const Stretch& stretch) { return sum + stretch.length; });
   const double slot_length = all / static_cast<double>(kRankSlots);
-  weights_.assign(places_.size() * kMostRanks, 0);
+  weights_.assign(found.places.size() * kMostRanks, 0);
   size_t slot = 0;
   double left = slot_length;  // of the slot
   for (const Stretch& stretch : stretches_) {
@@ -698,16 +697,16 @@ void Placer::WeighByRank(size_t samples, Candidates& found) {
       left = slot_length;
     }
   }
-  found.by_rank.resize(ranks);
+  unranked_.swap(found.places);
+  found.places.clear();
   for (size_t rank = 0; rank < ranks; ++rank) {
-    Candidates::List& list = found.by_rank[rank];
-    for (size_t i = 0; i < places_.size(); ++i) {
+    for (size_t i = 0; i < unranked_.size(); ++i) {
       const double weight = weights_[i * kMostRanks + rank];
       if (weight <= kNoWeight * all) continue;
-      list.places.push_back(places_[i]);
-      list.places.back().weight = weight;
+      found.places.push_back(unranked_[i]);
+      found.places.back().weight = weight;
     }
-    Normalise(list);
+    EndRank(found);
   }
 }
 
@@ -734,18 +733,22 @@ uint64_t Placer::Candidates::RunAt(double part) const {
   return run == runs.end() ? runs.back().number : run->number;
 }
 
-void Placer::Normalise(Candidates::List& found) {
-  const auto sum_of = [](const std::vector<Place>& places) {
+void Placer::EndRank(Candidates& found) {
+  const std::span<Place> places =
+      std::span(found.places).subspan(found.ranks == 0 ? 0 : found.ends[found.ranks - 1]);
+  const auto sum = [&places] {
     return std::accumulate(places.begin(), places.end(), 0.0,
                            [](double a, const Place& b) { return a + b.weight; });
   };
-  const double all = sum_of(found.places);
-  for (Place& place : found.places) place.length = place.weight /= all;
-  const double sum = sum_of(found.places);
-  if (!(std::abs(sum - 1) <= kWeightTolerance) && fault_.ok()) {
-    fault_ = InternalError("the places of a sample weigh {} and not 1", sum);
+  const double all = sum();
+  for (Place& place : places) place.length = place.weight /= all;
+  const double normalised = sum();
+  if (!(std::abs(normalised - 1) <= kWeightTolerance) && fault_.ok()) {
+    fault_ = InternalError("the places of a sample weigh {} and not 1", normalised);
   }
-  found.number = ++lists_;
+  found.ends[found.ranks++] = static_cast<uint32_t>(found.places.size());
+  ++lists_;
+  if (found.ranks == 1) found.first_list = lists_;
 }
 
 void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placement placement,

@@ -23,6 +23,7 @@
 #include "correlate/brackets.h"
 #include "correlate/context.h"
 #include "correlate/cross_checks.h"
+#include "correlate/ranks.h"
 #include "correlate/timeline.h"
 #include "correlate/twins.h"
 #include "correlate/waiting.h"
@@ -180,16 +181,19 @@ class Placer : private TimelineObserver {
   };
   // Where a sample of some bracket and mode can have been; empty when nowhere that is known.
   struct Candidates {
-    struct List {
-      std::vector<Place> places;
-      uint64_t number = 0;  // PlacedSample::list
-    };
-    std::vector<List> by_rank;  // ranks.h; one where their order tells nothing
+    size_t ranks = 0;           // ranks.h; 1 where samples' order tells nothing, 0 of nowhere
+    std::vector<Place> places;  // of each rank, one rank after another
+    std::array<uint32_t, kMostRanks> ends{};  // of places, by rank
+    uint64_t first_list = 0;  // PlacedSample::list of rank 0, on which others follow
     // In the order of time.
     std::vector<RunShare> runs;
     TscRange when;
     Address address = 0;  // AtExits: where the guest most likely was
-    bool empty() const { return by_rank.empty(); }
+    bool empty() const { return ranks == 0; }
+    std::span<const Place> PlacesOf(size_t rank) const {
+      const uint32_t begin = rank == 0 ? 0 : ends[rank - 1];
+      return {places.data() + begin, ends[rank] - begin};
+    }
     // The run of a sample that has about such a part of the others before it.
     uint64_t RunAt(double part) const;
   };
@@ -238,10 +242,12 @@ class Placer : private TimelineObserver {
   std::vector<const ExitMark*> FindTwins(Vcpu& vcpu) const;
   // The exits whose entry the sample names, if there are any.
   Candidates FindExits(const Vcpu& vcpu, const recording::Sample& sample, TscRange bracket);
+  // Of lost time, the part that counts for samples of the mode: what the vCPU spends so elsewhere.
+  static double PartOfLost(const Vcpu& vcpu, Mode mode);
   // Of so many samples in the bracket, or of some (1).
   Candidates FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode, TscRange bracket,
                             size_t samples);
-  // Their lists, by the stretches found.
+  // Of places with their lengths, those of each rank, by the stretches found.
   void WeighByRank(size_t samples, Candidates& found);
   bool OutsideTrace(TscRange bracket) const;
   // When the vCPU was stopped, if the trace saw it stop within the bracket.
@@ -249,8 +255,9 @@ class Placer : private TimelineObserver {
   Remainder WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const;
   void Accept(const recording::Sample& sample, VcpuRef vcpu, Address address, Placement placement,
               uint64_t run, std::span<const Place> places, TscRange when, uint64_t list = 0);
-  // Checks and numbers what was found; every sample that gets it then weighs 1.
-  void Normalise(Candidates::List& found);
+  // Ends the places of the next rank. Checks and numbers them; every sample that gets them then
+  // weighs 1.
+  void EndRank(Candidates& found);
   void Reject(const recording::Sample& sample, Remainder why);
   void Forget();
 
@@ -271,9 +278,9 @@ class Placer : private TimelineObserver {
   std::vector<recording::Sample> batch_;
   uint64_t lists_ = 0;                            // of places, so far
   absl::flat_hash_map<Address, uint32_t> times_;  // FindExits: of each address
-  std::vector<Place> places_;                     // FindCandidates: of the bracket at hand
-  std::vector<Stretch> stretches_;                // likewise, in the order of time
-  std::vector<double> weights_;                   // WeighByRank: by place and rank
+  std::vector<Stretch> stretches_;                // FindCandidates: in the order of time
+  std::vector<Place> unranked_;                   // WeighByRank: whatever the rank
+  std::vector<double> weights_;                   // likewise: by place and rank
   const recording::Sample* next_ = nullptr;       // the source's
   Tsc trace_begin_;
   bool trace_begun_ = false;
