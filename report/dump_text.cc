@@ -35,41 +35,34 @@ using trace::ItemKind;
 using trace::Record;
 using trace::Runstate;
 
-// A short text that is copied whole, in two instructions.
-struct Label {
-  Label() = default;
-  explicit Label(std::string_view from)
-      : length(static_cast<uint8_t>(std::min(from.size(), text.size()))) {
+// A text of at most N characters, copied whole where it is no longer than most are: two
+// instructions.
+template <size_t N>
+struct Text {
+  static constexpr size_t kUsual = 32;
+
+  Text() = default;
+  explicit Text(std::string_view from) : length(static_cast<uint8_t>(std::min(from.size(), N))) {
     std::copy_n(from.data(), length, text.data());
   }
 
-  std::array<char, 32> text{};
-  uint8_t length = 0;
-};
-
-void Put(const Label& label, LineBuffer& out) { out.PutFixed(label.text, label.length); }
-// The same without a buffer: returns where it ends. Where characters go through a pointer of its
-// own, the compiler need not suppose that each of them changes everything else.
-char* Put(const Label& label, char* at) {
-  std::memcpy(at, label.text.data(), label.text.size());
-  return at + label.length;
-}
-
-// A longer text, mostly as short as a label.
-template <size_t N>
-struct Text {
-  std::array<char, N> text{};
-  uint8_t length = 0;
-
+  // Returns where it ends. Where characters go through a pointer of its own, the compiler need not
+  // suppose that each of them changes everything else.
   char* PutTo(char* at) const {
-    if (length <= 32) {
-      std::memcpy(at, text.data(), 32);
-    } else {
+    if (N <= kUsual || length > kUsual) {
       std::memcpy(at, text.data(), N);
+    } else {
+      std::memcpy(at, text.data(), kUsual);
     }
     return at + length;
   }
+
+  std::array<char, N> text{};
+  uint8_t length = 0;
 };
+using Label = Text<32>;
+
+void Put(const Label& label, LineBuffer& out) { out.PutFixed(label.text, label.length); }
 
 // How to print one field: where it is and what precedes it.
 struct Step {
@@ -162,11 +155,8 @@ class TextWriter final : public LineWriter {
     }
     out.SetEnd(at);
     PutRecord(record, out);
-    const auto length = static_cast<size_t>(out.end() - at);
-    if (length > recent.line.text.size()) return;
-    recent.key = key;
-    recent.line.length = static_cast<uint8_t>(length);
-    std::copy_n(at, length, recent.line.text.data());
+    const std::string_view text(at, static_cast<size_t>(out.end() - at));
+    if (text.size() <= recent.line.text.size()) recent = {key, Text<95>(text)};
   }
 
  private:
@@ -184,7 +174,7 @@ class TextWriter final : public LineWriter {
       last_tsc_ = tsc;
       SetTime(tsc);
     }
-    at = Put(seconds_text_, at);
+    at = seconds_text_.PutTo(at);
     at = nanoseconds_.CopyTo(at);
     Head& head = heads_[line.pcpu_index];
     if (head.as_of != runner_changes_) [[unlikely]] {
@@ -220,9 +210,9 @@ class TextWriter final : public LineWriter {
       at[pcpu_index] = 'x';
       at += mark_count_;
     } else {
-      at = Put(pcpu_labels_[pcpu_index], at);
+      at = pcpu_labels_[pcpu_index].PutTo(at);
     }
-    at = Put(runners_[pcpu_index], at);
+    at = runners_[pcpu_index].PutTo(at);
     head.length = static_cast<uint8_t>(at - head.text.data());
     return head;
   }
