@@ -200,10 +200,7 @@ class Simulation {
     Outcome outcome;
     outcome.oracle = Distance(joint_, oracle);
     for (const bool sharpen : {false, true}) {
-      Drawn source;
-      source.samples = drawn.samples;
-      if (!sharpen) ForgetOrder(source);
-      const auto result = Estimate(source, {Dimension::kExit, Dimension::kFunction}, sharpen);
+      const auto result = Estimate(drawn, {Dimension::kExit, Dimension::kFunction}, sharpen);
       (sharpen ? outcome.sharpened : outcome.lengths) = Distance(joint_, JointOf(result));
       double covered = 0;
       double rows = 0;
@@ -217,10 +214,7 @@ class Simulation {
       (sharpen ? outcome.joint_covered : outcome.joint_covered_by_lengths) = covered / rows;
     }
     for (const bool sharpen : {false, true}) {
-      Drawn source;
-      source.samples = drawn.samples;
-      if (!sharpen) ForgetOrder(source);
-      const auto result = Estimate(source, {Dimension::kFunction}, sharpen);
+      const auto result = Estimate(drawn, {Dimension::kFunction}, sharpen);
       std::map<std::string, double> count;
       for (const recording::Sample& sample : drawn.samples) {
         count[fmt::format("f{}", sample.address)] += 1 / static_cast<double>(settings_.samples);
@@ -295,7 +289,8 @@ class Simulation {
     }
   }
 
-  correlate::ProfileResult Estimate(Drawn& source, std::vector<Dimension> by, bool sharpen) {
+  correlate::ProfileResult Estimate(Drawn source, std::vector<Dimension> by, bool sharpen) {
+    if (!sharpen) ForgetOrder(source);
     Numbers numbers;
     correlate::Profile profile({std::move(by), true, 0}, numbers);
     correlate::Sharpener sharpener({}, numbers, profile);
