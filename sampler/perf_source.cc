@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 #include <variant>
 
 #include "base/error.h"
 #include "recording/writer.h"
+#include "sampler/build_ids.h"
 #include "sampler/unfiled_code.h"
 
 namespace xenoscope::sampler {
@@ -268,6 +270,7 @@ absl::Status PerfSource::EnableEvents(const Cpu& cpu) {
 // What began before sampling did. It is written with the first samples: Start has no writer.
 void PerfSource::ReadRunning() {
   const uint64_t now = calls_->ReadTsc().value;
+  BuildIds reader;
   absl::flat_hash_map<std::string, std::vector<uint8_t>> build_ids;
   for (const RunningProcess& process : running_()) {
     ProcessEntry name = MakeEntry(ProcessEntryType::kName, process.pid, process.pid);
@@ -276,7 +279,7 @@ void PerfSource::ReadRunning() {
     running_chunk_.Add(name, nullptr, process.name);
     for (const ExecutableMap& map : process.maps) {
       const auto [build_id, is_new] = build_ids.try_emplace(map.path);
-      if (is_new) build_id->second = BuildIdOf(map.path);
+      if (is_new) build_id->second = reader.Of(map.path);
       const MapEntry mapped = MakeMap(map.begin, map.end - map.begin, map.offset,
                                       std::as_bytes(std::span(build_id->second)));
       ProcessEntry entry = MakeEntry(ProcessEntryType::kMap, process.pid, process.pid);
@@ -285,6 +288,7 @@ void PerfSource::ReadRunning() {
       running_chunk_.Add(entry, &mapped, map.path);
     }
   }
+  std::ranges::copy(reader.notes(), std::back_inserter(afterwards_));
 }
 
 double PerfSource::Drain() {

@@ -10,11 +10,8 @@
 #include <sstream>
 #include <system_error>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
-#include "base/mapped_file.h"
 #include "sampler/small_file.h"
-#include "symbolizer/elf_file.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -90,17 +87,6 @@ std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc) {
     if (name) processes.push_back({pid, *name, MapsOf(directory + "/maps")});
   });
   return processes;
-}
-
-std::vector<uint8_t> BuildIdOf(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return {};
-  const absl::StatusOr<MappedFile> file = MappedFile::Open(path);
-  if (!file.ok()) return {};
-  const auto elf = symbolizer::ElfFile::Open(file->bytes());
-  if (!elf.ok()) return {};
-  const std::string bytes = absl::HexStringToBytes(elf->BuildId());
-  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace xenoscope::sampler

@@ -39,8 +39,4 @@ void ForEachProcess(const std::string& proc,
 // Those in `proc`; one that ends meanwhile is left out.
 std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc = "/proc");
 
-// The build id of an ELF file (note NT_GNU_BUILD_ID) as bytes; empty when it has none or cannot be
-// read.
-std::vector<uint8_t> BuildIdOf(const std::string& path);
-
 }  // namespace xenoscope::sampler

@@ -45,10 +45,8 @@ TEST(RunningProcessesTest, ThisProcessIsAmongThem) {
       std::ranges::find(processes, static_cast<uint32_t>(getpid()), &RunningProcess::pid);
   ASSERT_NE(self, processes.end());
   EXPECT_EQ(self->name, "sampler_test");
-  const auto own = std::ranges::find_if(
-      self->maps, [](const ExecutableMap& map) { return map.path.ends_with("/sampler_test"); });
-  ASSERT_NE(own, self->maps.end());
-  EXPECT_THAT(BuildIdOf(own->path), SizeIs(20));
+  EXPECT_TRUE(std::ranges::any_of(
+      self->maps, [](const ExecutableMap& map) { return map.path.ends_with("/sampler_test"); }));
 }
 
 // A process that ends while it is read: reading gives an error, as that of a directory does.
@@ -63,10 +61,7 @@ TEST(RunningProcessesTest, MapsThatCannotBeReadAreNone) {
   EXPECT_THAT(processes[0].maps, IsEmpty());
 }
 
-TEST(RunningProcessesTest, WhatIsNoElfFileHasNoBuildId) {
-  EXPECT_THAT(BuildIdOf("/no/such/file"), IsEmpty());
-  EXPECT_THAT(BuildIdOf("/proc/self/maps"), IsEmpty());
-  EXPECT_THAT(BuildIdOf("/dev/zero"), IsEmpty());
+TEST(RunningProcessesTest, WithoutProcThereAreNone) {
   EXPECT_THAT(ReadRunningProcesses("/no/such/proc"), IsEmpty());
 }
 

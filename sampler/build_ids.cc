@@ -1,0 +1,137 @@
+#include "sampler/build_ids.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "symbolizer/build_id.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+constexpr size_t kLongest = 64;  // bytes of a build id; linkers make 8 to 20
+constexpr int kPatienceMs = 2000;
+// A file that ends the process that reads it is a rare one; more are an attack.
+constexpr int kMostStarts = 4;
+
+struct Answer {
+  uint32_t size = 0;
+  std::array<uint8_t, kLongest> id{};
+};
+
+// In a control message, aligned as the kernel wants it.
+union Control {
+  cmsghdr header;
+  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
+};
+
+// A descriptor with a byte, since a message must have one.
+bool SendFile(int socket, int fd) {
+  char byte = 0;
+  iovec data{&byte, sizeof byte};
+  Control control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof byte;
+}
+
+// -1: the peer is gone.
+int ReceiveFile(int socket) {
+  char byte = 0;
+  iovec data{&byte, sizeof byte};
+  Control control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != sizeof byte) return -1;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+  return fd;
+}
+
+// In the sandbox. It may have been forked while other threads ran: no memory is allocated.
+void Serve(int socket) {
+  for (int fd = ReceiveFile(socket); fd >= 0; fd = ReceiveFile(socket)) {
+    Answer answer;
+    answer.size = static_cast<uint32_t>(symbolizer::ReadBuildId(fd, answer.id));
+    close(fd);
+    if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) != sizeof answer) return;
+  }
+}
+
+bool ReceiveAnswer(int socket, Answer& answer) {
+  pollfd wait{socket, POLLIN, 0};
+  return poll(&wait, 1, kPatienceMs) == 1 &&
+         recv(socket, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer &&
+         answer.size <= kLongest;
+}
+
+// Opening a device or a pipe may do something, so first it is only looked at. Nor may it wait: not
+// for whoever has a lease on it (fcntl(2), F_SETLEASE).
+int OpenRegularFile(const std::string& path) {
+  const int place = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (place < 0) return -1;
+  struct stat info {};
+  int fd = -1;
+  if (fstat(place, &info) == 0 && S_ISREG(info.st_mode)) {
+    fd = open(fmt::format("/proc/self/fd/{}", place).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  }
+  close(place);
+  return fd;
+}
+
+}  // namespace
+
+bool BuildIds::Ready() {
+  if (reader_) return true;
+  if (started_ == kMostStarts) return false;
+  ++started_;
+  absl::StatusOr<Sandbox> reader = Sandbox::Start({}, Serve);
+  if (reader.ok()) {
+    reader_ = *std::move(reader);
+    return true;
+  }
+  started_ = kMostStarts;
+  notes_.push_back(
+      fmt::format("build ids of running programs are not known: {}", Message(reader.status())));
+  return false;
+}
+
+std::vector<uint8_t> BuildIds::Of(const std::string& path) {
+  const int fd = OpenRegularFile(path);
+  if (fd < 0) return {};
+  Answer answer;
+  if (!Ready()) {
+    close(fd);
+    return {};
+  }
+  const bool answered = SendFile(reader_->socket(), fd) && ReceiveAnswer(reader_->socket(), answer);
+  close(fd);
+  if (answered) return {answer.id.begin(), answer.id.begin() + answer.size};
+  notes_.push_back(fmt::format(
+      "the build id of {} is not known: the process that reads it did not answer; {}{}", path,
+      reader_->End(), started_ == kMostStarts ? ", and none is started any more" : ""));
+  reader_.reset();
+  return {};
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,100 @@
+// Build ids of files that are anybody's.
+#include "sampler/build_ids.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+namespace xenoscope::sampler {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::string OwnProgram() { return fs::read_symlink("/proc/self/exe").string(); }
+
+class Directory {
+ public:
+  Directory() { mkdtemp(path_.data()); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  ~Directory() { fs::remove_all(path_); }
+  std::string operator/(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_ = testing::TempDir() + "build_ids.XXXXXX";
+};
+
+TEST(BuildIdsTest, OfThisProgram) {
+  BuildIds ids;
+  EXPECT_THAT(ids.Of(OwnProgram()), SizeIs(20));
+  EXPECT_EQ(ids.Of(OwnProgram()), ids.Of(OwnProgram()));
+  EXPECT_THAT(ids.notes(), IsEmpty());
+}
+
+TEST(BuildIdsTest, WhatIsNoElfFileHasNone) {
+  const Directory directory;
+  const std::string pipe = directory / "pipe";
+  const std::string link = directory / "link";
+  const std::string text = directory / "text";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);  // to open it would wait for a writer
+  fs::create_symlink(OwnProgram(), link);
+  std::ofstream(text) << "\177ELF and no more";
+  BuildIds ids;
+  for (const std::string& path :
+       {std::string("/no/such/file"), std::string("/proc/self/maps"), std::string("/dev/zero"),
+        std::string("[vdso]"), std::string("/"), pipe, link, text}) {
+    EXPECT_THAT(ids.Of(path), IsEmpty()) << path;
+  }
+  EXPECT_THAT(ids.notes(), IsEmpty());
+}
+
+// Its owner would be asked to give up a lease first, and has 45 s to do so.
+TEST(BuildIdsTest, AFileWithALeaseIsNotWaitedFor) {
+  const Directory directory;
+  const std::string path = directory / "leased";
+  fs::copy_file(OwnProgram(), path);
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  (void)std::signal(SIGIO, SIG_IGN);
+  if (fcntl(fd, F_SETLEASE, F_WRLCK) != 0) GTEST_SKIP() << "no leases here";
+  BuildIds ids;
+  EXPECT_THAT(ids.Of(path), IsEmpty());
+  close(fd);
+  EXPECT_THAT(ids.Of(path), SizeIs(20));
+}
+
+// The only child of this process.
+pid_t Reader() {
+  pid_t child = 0;
+  std::ifstream("/proc/thread-self/children") >> child;
+  return child;
+}
+
+TEST(BuildIdsTest, AReaderThatEndsIsReplacedAFewTimes) {
+  BuildIds ids;
+  const std::string program = OwnProgram();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(ids.Of(program), SizeIs(20)) << i;
+    const pid_t reader = Reader();
+    if (reader == 0) GTEST_SKIP() << "this kernel does not list children";
+    ASSERT_EQ(kill(reader, SIGSEGV), 0);
+    EXPECT_THAT(ids.Of(program), IsEmpty()) << i;
+  }
+  EXPECT_THAT(ids.Of(program), IsEmpty());
+  const auto one = HasSubstr(program +
+                             " is not known: the process that reads it did not answer; "
+                             "it ended by signal 11");
+  EXPECT_THAT(ids.notes(), ElementsAre(one, one, one, HasSubstr("none is started any more")));
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler
