@@ -189,10 +189,15 @@ class GroupTable {
 
   void AddRow(const analysis::Row& row, int indent) {
     std::vector<Cell> cells(table_.columns.size());
-    // A single part that says the same as the whole only adds its name.
-    const bool joined = row.parts.size() == 1 && !row.figures.empty() &&
-                        SameFigures(row.figures, row.parts[0].figures);
-    cells[0] = joined ? row.name + ": " + row.parts[0].name : row.name;
+    // A single part that has the row's own figures adds only its name.
+    const analysis::Row* last = &row;
+    std::string name = row.name;
+    while (last->parts.size() == 1 && !last->figures.empty() &&
+           SameFigures(last->figures, last->parts[0].figures)) {
+      last = &last->parts[0];
+      name += ": " + last->name;
+    }
+    cells[0] = std::move(name);
     for (const Figure& figure : row.figures) cells[table_.Find(figure.key)] = CellOf(figure);
     const size_t share = table_.Find("share");
     if (share < cells.size() && !std::holds_alternative<std::monostate>(cells[share - 1])) {
@@ -206,8 +211,7 @@ class GroupTable {
       }
     }
     table_.AddRow(std::move(cells), indent);
-    if (joined) return;
-    for (const analysis::Row& part : row.parts) AddRow(part, indent + 1);
+    for (const analysis::Row& part : last->parts) AddRow(part, indent + 1);
   }
 
   const analysis::Facts* facts_;
