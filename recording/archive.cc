@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 
@@ -32,6 +33,7 @@ constexpr uint64_t kAlwaysAllowed = uint64_t{64} << 20;
 constexpr uint64_t kMostFiles = 100'000;
 constexpr size_t kLongestName = 1024;
 constexpr size_t kDeepest = 8;  // directories
+constexpr mode_t kOwnersFile = 0600;
 
 using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
@@ -46,7 +48,7 @@ absl::Status AddEntry(archive* out, const std::string& name, Bytes content) {
   const Entry entry(archive_entry_new(), &archive_entry_free);
   archive_entry_set_pathname(entry.get(), fmt::format("{}/{}", kTopDirectory, name).c_str());
   archive_entry_set_filetype(entry.get(), AE_IFREG);
-  archive_entry_set_perm(entry.get(), 0644);
+  archive_entry_set_perm(entry.get(), kOwnersFile);
   archive_entry_set_size(entry.get(), static_cast<int64_t>(content.size()));
   archive_entry_set_mtime(entry.get(), 0, 0);
   if (archive_write_header(out, entry.get()) != ARCHIVE_OK) {
@@ -64,8 +66,8 @@ absl::Status AddEntry(archive* out, const std::string& name, Bytes content) {
   return absl::OkStatus();
 }
 
-absl::Status WriteAll(archive* out, const std::string& directory,
-                      const std::vector<AddedFile>& added) {
+absl::Status AddAll(archive* out, const std::string& directory,
+                    const std::vector<AddedFile>& added) {
   std::map<std::string, const AddedFile*> names;  // null: the directory's own
   std::error_code error;
   for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end;
@@ -100,49 +102,33 @@ std::optional<std::string> SafeName(std::string_view name) {
   return fmt::format("{}", fmt::join(parts, "/"));
 }
 
-absl::Status CopyOut(archive* in, const std::string& path, uint64_t& allowed) {
-  std::error_code error;
-  fs::create_directories(fs::path(path).parent_path(), error);
-  if (error) return ErrnoError(error.value(), "cannot make the directory of {}", path);
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoError(errno, "cannot make {}", path);
-  absl::Status status;
+absl::Status CopyOut(archive* in, const Directory& directory, const std::string& name,
+                     uint64_t& allowed) {
+  const std::string path = fmt::format("{}/{}", directory.path(), name);
+  XENOSCOPE_ASSIGN_OR_RETURN(const File file, directory.Create(name));
   const void* piece = nullptr;
   size_t size = 0;
   la_int64_t offset = 0;
   la_int64_t end = 0;
   int result = ARCHIVE_OK;
-  while (status.ok() &&
-         (result = archive_read_data_block(in, &piece, &size, &offset)) == ARCHIVE_OK) {
-    if (offset != end) {  // with holes, which PackRecording does not make
-      status = InvalidError("its {} has holes", path);
-      break;
-    }
+  while ((result = archive_read_data_block(in, &piece, &size, &offset)) == ARCHIVE_OK) {
+    // With holes, which PackRecording does not make.
+    if (offset != end) return InvalidError("its {} has holes", path);
     end += static_cast<la_int64_t>(size);
     if (size > allowed) {
-      status = InvalidError("it unpacks to far more than a recording of its size would");
-      break;
+      return InvalidError("it unpacks to far more than a recording of its size would");
     }
     allowed -= size;
-    const char* at = static_cast<const char*>(piece);
-    while (size > 0) {
-      const ssize_t written = pwrite(fd, at, size, offset);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) {
-        status = ErrnoError(errno, "cannot write {}", path);
-        break;
-      }
-      at += written;
-      offset += written;
-      size -= static_cast<size_t>(written);
+    const auto* const bytes = static_cast<const std::byte*>(piece);
+    if (const int error = WriteAll(file.fd(), {bytes, size}); error != 0) {
+      return WriteError(error, fmt::format("cannot write {}", path));
     }
   }
-  if (status.ok() && result != ARCHIVE_EOF) status = InvalidError("it is damaged: {}", Why(in));
-  close(fd);
-  return status;
+  if (result != ARCHIVE_EOF) return InvalidError("it is damaged: {}", Why(in));
+  return absl::OkStatus();
 }
 
-absl::Status ReadAll(archive* in, uint64_t allowed, const std::string& directory) {
+absl::Status ReadAll(archive* in, uint64_t allowed, const Directory& directory) {
   uint64_t files = 0;
   while (true) {
     archive_entry* entry = nullptr;
@@ -159,7 +145,7 @@ absl::Status ReadAll(archive* in, uint64_t allowed, const std::string& directory
     if (type == AE_IFDIR) continue;
     if (name->empty()) return InvalidError("its file {} is in no directory", text);
     if (++files > kMostFiles) return InvalidError("it has more than {} files", kMostFiles);
-    XENOSCOPE_RETURN_IF_ERROR(CopyOut(in, fmt::format("{}/{}", directory, *name), allowed));
+    XENOSCOPE_RETURN_IF_ERROR(CopyOut(in, directory, *name, allowed));
   }
   if (files == 0) return InvalidError("there is nothing in it");
   return absl::OkStatus();
@@ -170,13 +156,17 @@ absl::Status ReadAll(archive* in, uint64_t allowed, const std::string& directory
 absl::Status PackRecording(const std::string& directory, const std::vector<AddedFile>& added,
                            const std::string& file) {
   const std::string unfinished = file + ".part";
+  unlink(unfinished.c_str());  // a killed one may have left it
+  const File part(
+      open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnersFile));
+  if (!part.is_open()) return WriteError(errno, fmt::format("cannot create {}", unfinished));
   const Writer out(archive_write_new(), &archive_write_free);
   archive_write_add_filter_zstd(out.get());
   archive_write_set_format_pax_restricted(out.get());
-  if (archive_write_open_filename(out.get(), unfinished.c_str()) != ARCHIVE_OK) {
+  if (archive_write_open_fd(out.get(), part.fd()) != ARCHIVE_OK) {
     return InvalidError("cannot write {}: {}", unfinished, Why(out.get()));
   }
-  absl::Status status = WriteAll(out.get(), directory, added);
+  absl::Status status = AddAll(out.get(), directory, added);
   if (archive_write_close(out.get()) != ARCHIVE_OK && status.ok()) {
     status = ExhaustedError("cannot write {}: {}", unfinished, Why(out.get()));
   }
@@ -193,10 +183,9 @@ absl::Status UnpackRecording(const std::string& file, const std::string& directo
   std::error_code error;
   const uint64_t size = fs::file_size(file, error);
   if (error) return ErrnoError(error.value(), "cannot read {}", file);
-  if (!fs::create_directory(directory, error) || error) {
-    return InvalidError("cannot make the directory {}: {}", directory,
-                        error ? error.message() : "it is there already");
-  }
+  XENOSCOPE_ASSIGN_OR_RETURN(const auto above, Directory::OpenAbove(directory));
+  const auto& [parent, name] = above;
+  XENOSCOPE_ASSIGN_OR_RETURN(const Directory made, parent.Make(name));
   const Reader in(archive_read_new(), &archive_read_free);
   archive_read_support_filter_zstd(in.get());
   archive_read_support_format_tar(in.get());
@@ -205,10 +194,10 @@ absl::Status UnpackRecording(const std::string& file, const std::string& directo
   if (archive_read_open_filename(in.get(), file.c_str(), kBlock) != ARCHIVE_OK) {
     status = InvalidError("it is no archive of a recording: {}", Why(in.get()));
   } else {
-    status = ReadAll(in.get(), kAlwaysAllowed + kGrowth * size, directory);
+    status = ReadAll(in.get(), kAlwaysAllowed + kGrowth * size, made);
   }
   if (status.ok()) return status;
-  fs::remove_all(directory, error);
+  parent.RemoveAll(name).IgnoreError();
   return InContext(status, file);
 }
 

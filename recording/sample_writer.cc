@@ -26,30 +26,16 @@ Bytes BytesOf(const T& value) {
 }  // namespace
 
 absl::StatusOr<SampleWriter> SampleWriter::Create(const std::string& path) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoError(errno, "cannot create {}", path);
-  SampleWriter writer(path, fd);
+  File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return WriteError(errno, fmt::format("cannot create {}", path));
+  return Create(std::move(file), path);
+}
+
+absl::StatusOr<SampleWriter> SampleWriter::Create(File file, std::string path) {
+  SampleWriter writer(std::move(path), std::move(file));
   Add(writer.pending_, BytesOf(FileHeader{}));
   XENOSCOPE_RETURN_IF_ERROR(writer.Flush());
   return writer;
-}
-
-SampleWriter::SampleWriter(SampleWriter&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      written_(other.written_),
-      pending_(std::move(other.pending_)) {}
-
-SampleWriter& SampleWriter::operator=(SampleWriter&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(fd_, other.fd_);
-  std::swap(written_, other.written_);
-  std::swap(pending_, other.pending_);
-  return *this;
-}
-
-SampleWriter::~SampleWriter() {
-  if (fd_ >= 0) close(fd_);
 }
 
 void TimedChunk::Add(const TimedEntry& entry, std::span<const Address> callers) {
@@ -135,28 +121,13 @@ void SampleWriter::AppendChunk(ChunkHeader header, Bytes entries) {
 }
 
 absl::Status SampleWriter::Flush() {
-  if (fd_ < 0) return absl::OkStatus();
-  size_t done = 0;
-  while (done < pending_.size()) {
-    const ssize_t n = write(fd_, pending_.data() + done, pending_.size() - done);
-    if (n > 0) {
-      done += static_cast<size_t>(n);
-      continue;
-    }
-    if (n < 0 && errno == EINTR) continue;
-    const int error = n == 0 ? ENOSPC : errno;
-    pending_.clear();
-    if (ftruncate(fd_, static_cast<off_t>(written_)) == 0) lseek(fd_, 0, SEEK_END);
-    if (error == ENOSPC || error == EDQUOT) {
-      return ExhaustedError(
-          "the disk is full: {} is kept up to byte {}; free some space, or record "
-          "elsewhere with -o",
-          path_, written_);
-    }
-    return ErrnoError(error, "cannot write {}", path_);
+  if (!file_.is_open()) return absl::OkStatus();
+  const std::vector<std::byte> bytes = Take();
+  if (const int error = WriteAll(file_.fd(), bytes); error != 0) {
+    if (ftruncate(file_.fd(), static_cast<off_t>(written_)) == 0) lseek(file_.fd(), 0, SEEK_END);
+    return WriteError(error, fmt::format("{} is kept up to byte {}", path_, written_));
   }
-  written_ += done;
-  pending_.clear();
+  written_ += bytes.size();
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/ids.h"
 #include "base/mode.h"
 #include "base/tsc.h"
@@ -58,16 +59,12 @@ class ProcessChunk {
 
 class SampleWriter {
  public:
-  // Makes the file, which must not exist, and writes its header.
+  // Makes the file, which must not exist, and writes its header. Errors: those of WriteError.
   static absl::StatusOr<SampleWriter> Create(const std::string& path);
+  // The same, into a file that is new; `path` is what it is called in errors.
+  static absl::StatusOr<SampleWriter> Create(File file, std::string path);
   // Without a file: Flush does nothing, and the chunks are there for Take.
-  static SampleWriter InMemory() { return {"", -1}; }
-
-  SampleWriter(SampleWriter&& other) noexcept;
-  SampleWriter& operator=(SampleWriter&& other) noexcept;
-  SampleWriter(const SampleWriter&) = delete;
-  SampleWriter& operator=(const SampleWriter&) = delete;
-  ~SampleWriter();
+  static SampleWriter InMemory() { return {"", File()}; }
 
   // Adds the entries of one vCPU's buffer, in the order in which they left it. In memory until
   // Flush.
@@ -97,7 +94,7 @@ class SampleWriter {
   uint64_t bytes_written() const { return written_; }
 
  private:
-  SampleWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  SampleWriter(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
 
   void AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
                      std::span<const Entry> entries);
@@ -105,7 +102,7 @@ class SampleWriter {
   void AppendChunk(ChunkHeader header, Bytes entries);
 
   std::string path_;
-  int fd_ = -1;
+  File file_;
   uint64_t written_ = 0;
   std::vector<std::byte> pending_;
 };

@@ -1,5 +1,5 @@
 // Makes a recording: the directory, its recording.json, and the files copied into it. At every
-// instant what is on disk is a recording that can be read.
+// instant what is on disk is a recording that can be read, by its owner alone.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/directory.h"
+#include "base/file.h"
 #include "recording/info.h"
 #include "recording/sample_writer.h"
 
@@ -16,20 +18,27 @@ namespace xenoscope::recording {
 
 class Writer {
  public:
-  // Makes the directory `path`. A recording that is there already is renamed to `path`.old, whose
-  // own predecessor is removed. Errors (FailedPrecondition): something that is not a recording is
-  // in the way; ResourceExhausted: disk full.
+  // Makes the directory `path`, which is new. A recording that is there already is renamed to
+  // `path`.old, whose own predecessor is removed; what a recording left that was killed before its
+  // first recording.json is removed. Errors (FailedPrecondition): something that is not a recording
+  // is in the way; ResourceExhausted: disk full. After an error all is as it was, but for such
+  // leavings.
   static absl::StatusOr<Writer> Create(const std::string& path);
 
-  const std::string& path() const { return path_; }
-  // Where the trace is to be written, unchanged, by xentrace.
+  const std::string& path() const { return directory_.path(); }
+  // The recording's directory: makes further files in it.
+  const Directory& directory() const { return directory_; }
+
+  // Makes the file where the trace is to be written, unchanged, by xentrace; what it is called.
+  absl::StatusOr<File> CreateTrace() const;
   std::string TracePath() const;
 
   // Makes samples/NAME.samples.
   absl::StatusOr<SampleWriter> CreateSamples(std::string_view source) const;
 
   // Copies `from` (a file, or a text that /proc makes up on reading) to where `kind` has its place,
-  // under the file's own name for guests' images. Gives the entry for RecordingInfo::symbols.
+  // under the file's own name for guests' images. Gives the entry for RecordingInfo::symbols. After
+  // an error there is nothing of it.
   absl::StatusOr<SymbolFile> AddSymbols(SymbolFile::Kind kind, DomainId domain,
                                         const std::string& from) const;
 
@@ -46,14 +55,19 @@ class Writer {
   absl::Status WriteInfo(const RecordingInfo& info) const;
 
  private:
-  Writer(std::string path, bool moved) : path_(std::move(path)), moved_(moved) {}
-  std::string In(std::string_view name) const;
+  Writer(Directory parent, std::string name, Directory directory, bool moved)
+      : parent_(std::move(parent)),
+        name_(std::move(name)),
+        directory_(std::move(directory)),
+        moved_(moved) {}
+  absl::Status MakeSkeleton() const;
   // Where a file of symbols has its place; `leaf` is an image's own name.
-  absl::StatusOr<std::string> PlaceOf(SymbolFile::Kind kind, DomainId domain,
-                                      const std::string& leaf) const;
+  std::string PlaceOf(SymbolFile::Kind kind, DomainId domain, const std::string& leaf) const;
 
-  std::string path_;
-  bool moved_;  // there is a `path`.old that was `path`
+  Directory parent_;
+  std::string name_;  // in parent_
+  Directory directory_;
+  bool moved_;  // there is a `name_`.old that was `name_`
 };
 
 }  // namespace xenoscope::recording

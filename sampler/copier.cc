@@ -1,12 +1,12 @@
 #include "sampler/copier.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
-#include "base/bytes.h"
-#include "base/error.h"
+#include "base/file.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -14,17 +14,6 @@ namespace {
 constexpr size_t kMostAtOnce = size_t{1} << 20;  // a pipe holds no more
 // What comes while the file is busy becomes one piece up to this size: fewer, longer writes.
 constexpr size_t kPiece = size_t{1} << 20;
-
-// 0, or the errno that stopped it.
-int WriteAll(int fd, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -92,12 +81,7 @@ void Copier::Write() {
       continue;
     }
     const std::lock_guard lock(mutex_);
-    status_ = error == ENOSPC || error == EDQUOT
-                  ? ExhaustedError(
-                        "the disk is full: {} is kept up to there; free some space, or record "
-                        "elsewhere with -o",
-                        path_)
-                  : ErrnoError(error, "cannot write {}", path_);
+    status_ = WriteError(error, fmt::format("{} is kept up to there", path_));
   }
 }
 

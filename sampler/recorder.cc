@@ -269,7 +269,9 @@ void Recorder::AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::str
 absl::Status Recorder::StartAll() {
   RecordingInfo& info = result_.info;
   if (request_.trace && HasXen()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(xentrace_, Xentrace::Start(*request_.trace, writer_->TracePath()));
+    XENOSCOPE_ASSIGN_OR_RETURN(File file, writer_->CreateTrace());
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        xentrace_, Xentrace::Start(*request_.trace, std::move(file), writer_->TracePath()));
     info.trace = recording::TraceInfo{request_.trace->events, request_.trace->buffer_pages};
   }
   info.started = ReadTsc();
@@ -480,7 +482,8 @@ Progress Recorder::Now() const {
   now.own_cpu = OwnCpu();
   now.trace_bytes = xentrace_ ? xentrace_->bytes() : trace_bytes_;
   struct statvfs disk {};
-  if (statvfs(writer_->path().c_str(), &disk) == 0) now.disk_left = disk.f_bavail * disk.f_frsize;
+  if (fstatvfs(writer_->directory().fd(), &disk) == 0)
+    now.disk_left = disk.f_bavail * disk.f_frsize;
   for (const Sampling& sampling : sampling_) {
     now.sample_bytes += sampling.writer->bytes_written();
     for (const recording::StreamInfo& stream : sampling.Streams()) {

@@ -74,22 +74,19 @@ absl::StatusOr<std::string> FindXentrace() {
       "alone with --no-trace");
 }
 
-absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& request,
+absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& request, File file,
                                                           const std::string& path) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string program, FindXentrace());
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return ErrnoError(errno, "cannot create {}", path);
+  File diagnostics(memfd_create("xentrace", MFD_CLOEXEC));
   int ends[2] = {-1, -1};
-  const int diagnostics = memfd_create("xentrace", MFD_CLOEXEC);
-  if (diagnostics < 0 || pipe2(ends, O_CLOEXEC) != 0) {
-    const int error = errno;
-    close(file);
-    close(diagnostics);
-    return ErrnoError(error, "cannot make a pipe to xentrace");
+  if (!diagnostics.is_open() || pipe2(ends, O_CLOEXEC) != 0) {
+    return ErrnoError(errno, "cannot make a pipe to xentrace");
   }
-  fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);  // helps, and may be refused
+  File into(ends[1]);
+  fcntl(into.fd(), F_SETPIPE_SZ, kPipeSize);  // helps, and may be refused
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
-  std::unique_ptr<Xentrace> xentrace(new Xentrace(ends[0], file, diagnostics));
+  std::unique_ptr<Xentrace> xentrace(
+      new Xentrace(File(ends[0]), std::move(file), std::move(diagnostics)));
   // It wants the name of a file, and says things on its standard output.
   const std::vector<std::string> words = {program,
                                           "-D",
@@ -99,24 +96,21 @@ absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& re
                                           std::to_string(request.buffer_pages),
                                           "-s",
                                           std::to_string(request.poll_ms),
-                                          fmt::format("/proc/self/fd/{}", ends[1])};
-  absl::StatusOr<ChildProcess> child =
-      ChildProcess::Start(words, {.apart = true, .diagnostics = diagnostics, .inherited = ends[1]});
-  close(ends[1]);
+                                          fmt::format("/proc/self/fd/{}", into.fd())};
+  absl::StatusOr<ChildProcess> child = ChildProcess::Start(
+      words, {.apart = true, .diagnostics = xentrace->diagnostics_.fd(), .inherited = into.fd()});
+  into = File();  // so that the pipe ends when xentrace does
   XENOSCOPE_RETURN_IF_ERROR(child.status());
   xentrace->child_ = *std::move(child);
-  xentrace->copier_.emplace(xentrace->pipe_, xentrace->file_, path);
+  xentrace->copier_.emplace(xentrace->pipe_.fd(), xentrace->file_.fd(), path);
   XENOSCOPE_RETURN_IF_ERROR(xentrace->WaitUntilTracing());
   return xentrace;
 }
 
-Xentrace::Xentrace(int pipe, int file, int diagnostics)
-    : pipe_(pipe), file_(file), diagnostics_(diagnostics) {}
+Xentrace::Xentrace(File pipe, File file, File diagnostics)
+    : pipe_(std::move(pipe)), file_(std::move(file)), diagnostics_(std::move(diagnostics)) {}
 
-Xentrace::~Xentrace() {
-  Stop().IgnoreError();
-  for (const int fd : {pipe_, file_, diagnostics_}) close(fd);
-}
+Xentrace::~Xentrace() { Stop().IgnoreError(); }
 
 // It traces when bytes come; an idle host may have nothing to trace for a while.
 absl::Status Xentrace::WaitUntilTracing() {
@@ -142,7 +136,7 @@ void Xentrace::WaitUntilIdle() {
   const auto until = steady_clock::now() + std::chrono::milliseconds(kStopPatienceMs);
   int waiting = 0;
   while (!child_->Poll() && steady_clock::now() < until) {
-    const bool is_read = ioctl(pipe_, FIONREAD, &waiting) != 0 || waiting == 0;
+    const bool is_read = ioctl(pipe_.fd(), FIONREAD, &waiting) != 0 || waiting == 0;
     if (is_read && child_->WaitsForEvents()) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -159,7 +153,7 @@ absl::Status Xentrace::Stop() {
 }
 
 absl::Status Xentrace::Died(Exit exit) const {
-  const std::string words = LastLine(diagnostics_);
+  const std::string words = LastLine(diagnostics_.fd());
   if (absl::StrContains(words, "VIRQ")) {  // it binds the one interrupt of the trace buffers
     return PreconditionError(
         "xentrace is running already: end it, or record samples alone with --no-trace");

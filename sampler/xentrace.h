@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/file.h"
 #include "sampler/child_process.h"
 #include "sampler/copier.h"
 
@@ -34,7 +35,8 @@ class Xentrace {
   // Starts it, found in PATH or in /usr/lib/xen-*/bin, and waits until it traces.
   // Errors, each with what to do: NotFound: no xentrace; FailedPrecondition: it runs already;
   // otherwise its own last words.
-  static absl::StatusOr<std::unique_ptr<Xentrace>> Start(const TraceRequest& request,
+  // What it writes goes into `file`, which is called `path` in errors.
+  static absl::StatusOr<std::unique_ptr<Xentrace>> Start(const TraceRequest& request, File file,
                                                          const std::string& path);
 
   Xentrace(const Xentrace&) = delete;
@@ -52,8 +54,7 @@ class Xentrace {
   uint64_t bytes() const { return copier_ ? copier_->bytes() : 0; }
 
  private:
-  // Closes what it is given.
-  Xentrace(int pipe, int file, int diagnostics);
+  Xentrace(File pipe, File file, File diagnostics);
 
   absl::Status WaitUntilTracing();
   // Until nothing waits in the pipe, and it waits for more to come.
@@ -61,9 +62,9 @@ class Xentrace {
   // Why it ended, from its exit status and what it wrote to its standard error.
   absl::Status Died(Exit exit) const;
 
-  int pipe_;
-  int file_;
-  int diagnostics_;  // a temporary file
+  File pipe_;
+  File file_;
+  File diagnostics_;  // in memory
   std::optional<ChildProcess> child_;
   std::optional<Copier> copier_;  // there when child_ is
 };

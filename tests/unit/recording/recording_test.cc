@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "recording/archive.h"
 #include "recording/info_json.h"
 #include "recording/process_reader.h"
 #include "recording/writer.h"
@@ -415,6 +417,63 @@ TEST_F(RecordingTest, WhatIsNotARecordingIsNeverMovedAway) {
   EXPECT_EQ(Read(Path("home/letter")), "dear");
   Write(Path("file"), "x");
   EXPECT_FALSE(Writer::Create(Path("file")).ok());
+}
+
+TEST_F(RecordingTest, ALinkThatHasTheNameIsNeverFollowed) {
+  ASSERT_TRUE(Writer::Create(Path("victim"))->WriteInfo(SmallInfo()).ok());
+  for (const std::string name : {"a.xeno", "b.xeno.old"}) {
+    fs::create_symlink("victim", Path(name));
+  }
+  EXPECT_THAT(std::string(Message(Writer::Create(Path("a.xeno")).status())),
+              HasSubstr("not a recording"));
+  ASSERT_TRUE(Writer::Create(Path("b.xeno"))->WriteInfo(SmallInfo()).ok());
+  EXPECT_THAT(std::string(Message(Writer::Create(Path("b.xeno")).status())),
+              HasSubstr("b.xeno.old is in the way"));
+  EXPECT_TRUE(Recording::Open(Path("victim")).ok());
+  EXPECT_TRUE(Recording::Open(Path("b.xeno")).ok());
+}
+
+TEST_F(RecordingTest, WhatAKillLeftBeforeTheFirstInfoIsInNobodysWay) {
+  ASSERT_TRUE(Writer::Create(Path("a.xeno"))->WriteInfo(SmallInfo()).ok());
+  {
+    const auto killed = Writer::Create(Path("a.xeno"));  // the earlier one is a.xeno.old now
+    ASSERT_TRUE(killed.ok()) << killed.status();
+    ASSERT_TRUE(killed->AddSymbols(SymbolFile::Kind::kKallsyms, kDom0, "/proc/version").ok());
+    ASSERT_TRUE(killed->CreateSamples("xenoprof").ok());
+    ASSERT_TRUE(killed->CreateTrace().ok());
+  }
+  const auto next = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(next.ok()) << next.status();
+  ASSERT_TRUE(next->WriteInfo(SmallInfo()).ok());
+  EXPECT_TRUE(Recording::Open(Path("a.xeno")).ok());
+  EXPECT_TRUE(Recording::Open(Path("a.xeno.old")).ok());  // its only predecessor is kept
+}
+
+TEST_F(RecordingTest, AllOfItIsItsOwnersAlone) {
+  const mode_t before = umask(0);
+  const auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok());
+  WriteTwoDrains(*writer);
+  ASSERT_TRUE(writer->CreateTrace().ok());
+  for (const auto kind : {SymbolFile::Kind::kKallsyms, SymbolFile::Kind::kLivepatches}) {
+    ASSERT_TRUE(writer->AddSymbols(kind, kDom0, "/proc/version").ok());
+  }
+  ASSERT_TRUE(
+      writer->AddSymbolContent(SymbolFile::Kind::kKallsyms, DomainId{3}, AsBytes("x"), "agent")
+          .ok());
+  ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
+  ASSERT_TRUE(PackRecording(Path("a.xeno"), {}, Path("a.tar.zst")).ok());
+  ASSERT_TRUE(UnpackRecording(Path("a.tar.zst"), Path("b.xeno")).ok());
+  umask(before);
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(directory_)) {
+    const auto wanted = entry.is_directory() ? fs::perms::owner_all
+                                             : fs::perms::owner_read | fs::perms::owner_write;
+    EXPECT_EQ(entry.status().permissions(), wanted) << entry.path();
+    files += entry.is_directory() ? 0 : 1;
+  }
+  EXPECT_EQ(files,
+            1 + 2 * 7);  // the archive; .reserve, recording.json, trace, samples, 3 of symbols
 }
 
 TEST_F(RecordingTest, CompressedPiecesReadAsIfPlain) {

@@ -1,0 +1,46 @@
+// Open files, and writing to a disk that may be full.
+#pragma once
+
+#include <unistd.h>
+
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/bytes.h"
+
+namespace xenoscope {
+
+// A file descriptor that is closed in the end.
+class File {
+ public:
+  File() = default;
+  explicit File(int fd) : fd_(fd) {}
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  bool is_open() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+  // The descriptor, which the caller closes from now on.
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+// Writes all of the bytes. Returns 0, or the errno that stopped it; what went out in part stays.
+int WriteAll(int fd, Bytes bytes);
+
+// Why `what` failed ("cannot write /x", "/x is kept up to byte 7"), by its errno, with what to do.
+// ResourceExhausted: the disk, the quota or the largest size of a file (RLIMIT_FSIZE) is full.
+absl::Status WriteError(int error, std::string_view what);
+
+}  // namespace xenoscope
