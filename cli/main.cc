@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
+#include "cli/confinement.h"
 #include "cli/described_options.h"
 
 namespace {
@@ -37,6 +40,14 @@ std::string NearOption(const CLI::App& app, const std::string& argument) {
   }
   const std::vector<std::string_view> names(options.begin(), options.end());
   return xenoscope::DidYouMean(argument.substr(0, argument.find('=')), names);
+}
+
+// Whether it does no more than read recordings and write what it is told to. `top` may record, and
+// restricts itself when that has begun.
+bool ReadsOnly(const CLI::App& command) {
+  static constexpr std::string_view kReaders[] = {"report", "diff",     "annotate", "summary",
+                                                  "dump",   "timeline", "archive",  "unpack"};
+  return std::ranges::find(kReaders, command.get_name()) != std::end(kReaders);
 }
 
 std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
@@ -99,6 +110,7 @@ int Main(int argc, const char* const* argv) {
     return kWrongCommandLine;
   }
 
+  if (ReadsOnly(Named(app))) xenoscope::cli::Confine(Named(app));
   const absl::Status status = run();
   if (status.ok()) return kDone;
   Complain(xenoscope::Message(status));

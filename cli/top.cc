@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "cli/commands.h"
+#include "cli/confinement.h"
 #include "cli/domain_names.h"
 #include "cli/live_window.h"
 #include "cli/output.h"
@@ -257,12 +258,13 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
   }
 }
 
-absl::Status Top(const Options& options) {
+absl::Status Top(const Options& options, const CLI::App& command) {
   const sampler::EndSignals signals;
   std::optional<ScratchRecording> own;
   if (options.input.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(own, ScratchRecording::Start(options.record_words, signals));
   }
+  Confine(command);
   View view(options, own ? own->path() : options.input, own.has_value());
   return ShowFrames(options, signals, own ? &*own : nullptr, view);
 }
@@ -308,7 +310,7 @@ void AddTop(CLI::App& app, Run& run) {
                                  "is for a recording that top makes, not for one that is there");
     }
     options->batch = options->batch || isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0;
-    run = [options] { return Top(*options); };
+    run = [options, command] { return Top(*options, *command); };
   });
 }
 

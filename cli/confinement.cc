@@ -1,0 +1,296 @@
+#include "cli/confinement.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "base/landlock.h"
+#include "cli/symbol_config.h"
+#include "symbolizer/index_cache.h"
+
+namespace xenoscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of the directories in /, those with what is of the system's own, or private.
+constexpr std::array kKeptBack{"etc", "root", "home", "proc", "run", "sys", "dev", "var"};
+// What the C library, terminals, time zones and TLS need of them.
+constexpr std::array kOfTheSystem{"/etc/ld.so.cache",
+                                  "/etc/localtime",
+                                  "/etc/terminfo",
+                                  "/etc/nsswitch.conf",
+                                  "/etc/hosts",
+                                  "/etc/host.conf",
+                                  "/etc/gai.conf",
+                                  "/etc/resolv.conf",
+                                  "/etc/services",
+                                  "/etc/passwd",
+                                  "/etc/group",
+                                  "/etc/ssl",
+                                  "/etc/pki",
+                                  "/etc/ca-certificates",
+                                  "/etc/ca-certificates.conf",
+                                  "/etc/debuginfod",
+                                  "/etc/gnutls",
+                                  "/etc/pkcs11",
+                                  "/etc/crypto-policies",
+                                  "/proc/self",
+                                  "/proc/cpuinfo",
+                                  "/proc/meminfo",
+                                  "/proc/stat",
+                                  "/sys/devices/system/cpu",
+                                  "/var/lib/ca-certificates"};
+constexpr std::array kWritableDevices{"/dev/null",   "/dev/zero",   "/dev/tty", "/dev/pts",
+                                      "/dev/stdout", "/dev/stderr", "/dev/fd"};
+
+std::string Environment(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no threads yet
+  return value == nullptr ? "" : value;
+}
+
+bool Exists(const std::string& path) {
+  std::error_code ignored;
+  return !path.empty() && fs::exists(path, ignored);
+}
+
+// What the command line, and the files of options, name.
+struct Named {
+  std::vector<std::string> read;
+  std::vector<std::string> write;  // directories
+  bool server = false;             // of debug information, that may be asked
+};
+
+// "FILE", "web1=FILE", "web1:kernel=FILE,root=DIR", and below `directory` when it is relative.
+void AddRead(const std::string& text, const fs::path& directory, Named& named) {
+  std::vector<std::string> candidates = {text};
+  const std::vector<std::string> fields = absl::StrSplit(text, absl::ByAnyChar(",:"));
+  for (const std::string& field : fields) {
+    candidates.push_back(field);
+    candidates.push_back(field.substr(field.find('=') + 1));  // all of it, if there is none
+  }
+  candidates.push_back(text.substr(text.find('=') + 1));
+  for (const std::string& candidate : candidates) {
+    const std::string path = directory / candidate;
+    if (!candidate.empty() && Exists(path)) named.read.push_back(path);
+  }
+}
+
+void AddConfigured(const std::string& file, Named& named) {
+  named.read.push_back(file);
+  const auto options = ReadSymbolConfig(file);
+  if (!options.ok()) return;  // its reader will say why
+  for (const auto* texts : {&options->kernels, &options->images, &options->xen, &options->guests}) {
+    for (const std::string& text : *texts) AddRead(text, options->directory, named);
+  }
+  AddRead(options->symfs, options->directory, named);
+  if (!options->debuginfod.empty()) named.server = true;
+}
+
+fs::path DirectoryOf(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? fs::path(".") : parent;
+}
+
+// The values of an option that the command may not have.
+std::vector<std::string> ValuesOf(const CLI::App& command, const std::string& option) {
+  const CLI::Option* const found = command.get_option_no_throw(option);
+  return found == nullptr ? std::vector<std::string>() : found->results();
+}
+
+Named NamedBy(const CLI::App& command) {
+  Named named;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->check_lname("output")) continue;
+    for (const std::string& text : option->results()) AddRead(text, "", named);
+  }
+  AddRead("xenoscope.xeno", "", named);  // the default
+  for (const std::string& file : SymbolConfigFiles()) AddConfigured(file, named);
+  for (const std::string& file : ValuesOf(command, "--config")) AddConfigured(file, named);
+  for (const std::string& file : ValuesOf(command, "--output")) {
+    named.write.push_back(DirectoryOf(file));
+  }
+  const bool makes_one = command.get_name() == "archive" || command.get_name() == "unpack";
+  if (makes_one && named.write.empty()) named.write.emplace_back(".");
+  const std::vector<std::string> servers = ValuesOf(command, "--debuginfod");
+  if (!servers.empty()) named.server = servers != std::vector<std::string>{"none"};
+  if (command.get_option_no_throw("--debuginfod") == nullptr) {
+    named.server = false;
+  } else if (servers.empty() && !Environment("DEBUGINFOD_URLS").empty()) {
+    named.server = true;
+  }
+  return named;
+}
+
+std::vector<std::string> EntriesOf(const std::string& directory) {
+  std::vector<std::string> entries;
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    entries.push_back(at->path().filename());
+  }
+  return entries;
+}
+
+void ReadVisible(Landlock& allowed, const std::string& directory) {
+  for (const std::string& name : EntriesOf(directory)) {
+    if (!name.starts_with('.')) allowed.Read(directory + "/" + name);
+  }
+}
+
+void AllowSystem(Landlock& allowed) {
+  for (const std::string& name : EntriesOf("/")) {
+    if (std::ranges::find(kKeptBack, name) == kKeptBack.end()) allowed.Read("/" + name);
+  }
+  for (const char* path : kOfTheSystem) allowed.Read(path);
+  for (const char* device : kWritableDevices) allowed.Write(device);
+  allowed.Read("/dev/urandom");
+}
+
+// A directory that nobody named, but a file in it, or that the command was started in.
+void ReadAround(Landlock& allowed, const fs::path& directory, const std::string& home) {
+  std::error_code error;
+  const fs::path at = fs::canonical(directory, error);
+  if (error || at == "/") return;
+  const bool is_top = at.parent_path() == "/";
+  if (at == home || at == "/root" || at.parent_path() == "/home") {
+    ReadVisible(allowed, at);
+  } else if (!is_top || std::ranges::find(kKeptBack, at.filename()) == kKeptBack.end()) {
+    allowed.Read(at);
+  }
+}
+
+void AllowHomes(Landlock& allowed) {
+  ReadVisible(allowed, "/root");
+  for (const std::string& name : EntriesOf("/home")) ReadVisible(allowed, "/home/" + name);
+}
+
+// A rule needs a directory that is there.
+void AllowCache(Landlock& allowed, const fs::path& directory) {
+  constexpr mode_t kOwnerOnly = 0700;
+  std::error_code ignored;
+  fs::create_directories(directory.parent_path(), ignored);
+  mkdir(directory.c_str(), kOwnerOnly);
+  allowed.Write(directory);
+}
+
+void AllowCaches(Landlock& allowed, const CLI::App& command, bool server) {
+  const auto own = symbolizer::IndexCache::DefaultDirectory();
+  if (!own) return;
+  if (command.get_option_no_throw("--no-cache") != nullptr &&
+      ValuesOf(command, "--no-cache").empty()) {
+    AllowCache(allowed, *own);
+  }
+  if (!server) return;
+  // debuginfod_find_debuginfo(3)
+  AllowCache(allowed, fs::path(*own).parent_path() / "debuginfod_client");
+  allowed.Write(Environment("HOME") + "/.debuginfod_client_cache");
+  allowed.Write(Environment("DEBUGINFOD_CACHE_PATH"));
+}
+
+// sudo(8) says who called it.
+struct User {
+  uid_t id = 0;
+  gid_t group = 0;
+};
+
+std::optional<uint32_t> NumberIn(const char* variable) {
+  const std::string text = Environment(variable);
+  uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || rest != end || number == 0) return std::nullopt;
+  return number;
+}
+
+std::optional<User> UserBehindSudo() {
+  const auto id = NumberIn("SUDO_UID");
+  const auto group = NumberIn("SUDO_GID");
+  if (geteuid() != 0 || !id || !group) return std::nullopt;
+  return User{*id, *group};
+}
+
+bool MayRead(const std::string& path) {
+  std::error_code ignored;
+  const int mode = fs::is_directory(path, ignored) ? R_OK | X_OK : R_OK;
+  return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
+bool MayWrite(const std::string& directory) {
+  return faccessat(AT_FDCWD, directory.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+void DropCapabilities() {
+  constexpr uint32_t kKept = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> kept{};
+  kept.front().effective = kept.front().permitted = kKept;
+  syscall(SYS_capset, &header, kept.data());
+}
+
+// Whether it has become the user for good.
+bool BecomeUser(const User& user, const Named& named) {
+  const passwd* const entry = getpwuid(user.id);  // NOLINT(concurrency-mt-unsafe): no threads yet
+  const bool changed = entry != nullptr && initgroups(entry->pw_name, user.group) == 0 &&
+                       setegid(user.group) == 0 && seteuid(user.id) == 0;
+  const bool may_all = changed && std::ranges::all_of(named.read, MayRead) &&
+                       std::ranges::all_of(named.write, MayWrite);
+  const std::string home = entry == nullptr ? "" : entry->pw_dir;
+  if (seteuid(0) != 0 || setegid(0) != 0) return false;
+  if (!may_all) {
+    setgroups(0, nullptr);
+    return false;
+  }
+  if (setresgid(user.group, user.group, user.group) != 0 ||
+      setresuid(user.id, user.id, user.id) != 0) {
+    return false;
+  }
+  setenv("HOME", home.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): no threads yet
+  return true;
+}
+
+}  // namespace
+
+void Confine(const CLI::App& command) {
+  Named named = NamedBy(command);
+  if (const auto user = UserBehindSudo()) {
+    if (BecomeUser(*user, named)) {
+      named = NamedBy(command);  // with his configuration
+    } else {
+      DropCapabilities();
+    }
+  }
+  const bool has_child = command.get_name() == "top";
+  Landlock allowed({.network = named.server, .signals = has_child});
+  const std::string home = Environment("HOME");
+  AllowSystem(allowed);
+  AllowHomes(allowed);
+  AllowCaches(allowed, command, named.server);
+  allowed.Read(home + "/.terminfo");
+  ReadAround(allowed, ".", home);
+  for (const std::string& path : named.read) {
+    allowed.Read(path);
+    ReadAround(allowed, DirectoryOf(path), home);  // its debug file
+  }
+  for (const std::string& path : named.write) allowed.Write(path);
+  const std::string temporary = Environment("TMPDIR");
+  allowed.Write(temporary.empty() ? "/tmp" : temporary);
+  allowed.Restrict();
+}
+
+}  // namespace xenoscope::cli
