@@ -19,19 +19,18 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/directory.h"
+#include "base/file.h"
 #include "sampler/running_processes.h"
 #include "sampler/small_file.h"
+#include "sampler/users_file.h"
+#include "symbolizer/perf_maps.h"
+#include "symbolizer/symbol_lines.h"
 
 namespace xenoscope::sampler {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<uid_t> OwnerOf(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return std::nullopt;
-  return info.st_uid;
-}
 
 // The process's number in the innermost of its namespaces: the last one of
 // "NSpid:\t1234\t7" (proc_pid_status(5)).
@@ -51,41 +50,53 @@ uint32_t NumberInNamespace(const std::string& process, uint32_t pid) {
   return pid;
 }
 
-// Adds "# PID" and the lines of the file that can be functions. It may change while it is read, and
-// be anything.
-void AddFile(const std::string& path, std::optional<uid_t> owner, uint32_t pid, size_t most_bytes,
-             std::string& maps, bool& cut) {
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return;
+// Reads at most `most` bytes; `cut`: there are more. The file may change meanwhile.
+std::string ReadUpTo(int file, size_t most, bool& cut) {
   struct stat info {};
-  const bool good = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
-                    (!owner || info.st_uid == *owner || info.st_uid == 0);
-  std::string text;
-  if (good) {
-    const size_t left = most_bytes - std::min(most_bytes, maps.size());
-    text.resize(std::min(left, static_cast<size_t>(info.st_size)));
-    size_t had = 0;
-    while (had < text.size()) {
-      const ssize_t got = read(fd, text.data() + had, text.size() - had);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      had += static_cast<size_t>(got);
-    }
-    text.resize(had);
-    if (left < static_cast<size_t>(info.st_size)) {
-      cut = true;
-      text.resize(text.rfind('\n') + 1);  // whole lines; 0 without any
-    }
+  if (fstat(file, &info) != 0) return "";
+  const auto size = static_cast<size_t>(info.st_size);
+  std::string text(std::min(most, size), '\0');
+  size_t had = 0;
+  while (had < text.size()) {
+    const ssize_t got = read(file, text.data() + had, text.size() - had);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    had += static_cast<size_t>(got);
   }
-  close(fd);
-  if (text.empty()) return;
-  maps += fmt::format("# {}\n", pid);
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (line.empty() || line.front() == '#') continue;
-    maps.append(line).push_back('\n');
+  text.resize(had);
+  if (most < size) {
+    cut = true;
+    text.resize(text.rfind('\n') + 1);  // whole lines; 0 without any
   }
+  return text;
+}
+
+// Adds "# PID" and the lines of the file that are functions. Whatever else it has stays out: it may
+// be anything that a user has got there.
+void AddFile(const File& file, uint32_t pid, size_t most_bytes, std::string& maps, bool& cut) {
+  if (!file.is_open()) return;
+  const size_t left = most_bytes - std::min(most_bytes, maps.size());
+  const std::string text = ReadUpTo(file.fd(), left, cut);
+  std::string functions;
+  symbolizer::ForEachLine(text, [&](std::string_view line, uint64_t /*number*/) {
+    if (symbolizer::ReadPerfMapLine(line)) functions.append(line).push_back('\n');
+  });
+  if (!functions.empty()) maps += fmt::format("# {}\n{}", pid, functions);
+}
+
+// Of a process that is there: its own user's file.
+void AddFileOf(const std::string& path, uint32_t pid, size_t most_bytes, std::string& maps,
+               bool& cut) {
+  const File held(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!held.is_open()) return;
+  // So that all is of one process, also when it ends and another gets its number.
+  const std::string process = fmt::format("/proc/self/fd/{}", held.fd());
+  const auto status = ReadSmallFile(process + "/status");
+  const auto ids = status ? IdsIn(*status) : std::nullopt;
+  const File tmp = ids ? OpenTmpOf(process) : File();
+  if (!tmp.is_open()) return;
+  const std::string name = fmt::format("perf-{}.map", NumberInNamespace(process, pid));
+  AddFile(OpenUsersFile(tmp.fd(), name, ids), pid, most_bytes, maps, cut);
 }
 
 }  // namespace
@@ -104,27 +115,24 @@ std::vector<std::byte> ReadVdso() {
 }
 
 std::string ReadPerfMaps(const std::string& proc, const std::string& tmp, size_t most_bytes) {
+  const std::vector<std::string> none;
   std::string maps;
   bool cut = false;
   std::vector<uint32_t> there;
   ForEachProcess(proc, [&](uint32_t pid, const std::string& process) {
-    const auto owner = OwnerOf(process);
-    if (!owner) return;  // it has just ended
     there.push_back(pid);
-    AddFile(fmt::format("{}/root/tmp/perf-{}.map", process, NumberInNamespace(process, pid)), owner,
-            pid, most_bytes, maps, cut);
+    AddFileOf(process, pid, most_bytes, maps, cut);
   });
   std::ranges::sort(there);
-  std::error_code error;
-  for (fs::directory_iterator at(tmp, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
+  const auto directory = Directory::Open(tmp);
+  for (const std::string& name : directory.ok() ? directory->List().value_or(none) : none) {
     absl::string_view number = name;
     uint32_t pid = 0;
     if (!absl::ConsumePrefix(&number, "perf-") || !absl::ConsumeSuffix(&number, ".map") ||
         !absl::SimpleAtoi(number, &pid) || std::ranges::binary_search(there, pid)) {
       continue;
     }
-    AddFile(at->path().string(), std::nullopt, pid, most_bytes, maps, cut);
+    AddFile(OpenUsersFile(directory->fd(), name, std::nullopt), pid, most_bytes, maps, cut);
   }
   if (cut) maps += "# cut\n";
   return maps;

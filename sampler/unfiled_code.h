@@ -17,8 +17,9 @@ inline constexpr size_t kMostPerfMapBytes = size_t{48} << 20;
 
 // The maps of all processes in `proc`, each from its own /tmp and by the number that it has in its
 // own namespace, and those in `tmp` of processes that have ended, as docs/recording-format.md says:
-// "# PID", then the process's lines; "# cut" last when there would be more. Of a process that is
-// there only a file of its own user's or of root's counts, as anybody can write to /tmp.
+// "# PID", then those of the process's lines that are functions; "# cut" last when there would be
+// more. Anybody can write to /tmp: of a process that is there only a file of its own user counts,
+// read with that user's rights (users_file.h); of others a file that its owner could read.
 std::string ReadPerfMaps(const std::string& proc = "/proc", const std::string& tmp = "/tmp",
                          size_t most_bytes = kMostPerfMapBytes);
 

@@ -21,8 +21,9 @@ std::optional<uint32_t> ProcessOf(std::string_view line) {
   return pid;
 }
 
-// "START SIZE NAME", both numbers hexadecimal; names may have blanks.
-std::optional<Symbol> FunctionOf(std::string_view line) {
+}  // namespace
+
+std::optional<Symbol> ReadPerfMapLine(std::string_view line) {
   const auto start = TakeHex(line);
   if (!start || !line.starts_with(' ')) return std::nullopt;
   line.remove_prefix(1);
@@ -34,8 +35,6 @@ std::optional<Symbol> FunctionOf(std::string_view line) {
   if (line.empty()) return std::nullopt;
   return Symbol{.address = *start, .size = *size, .name = line};
 }
-
-}  // namespace
 
 PerfMaps PerfMaps::Read(std::string_view text) {
   PerfMaps maps;
@@ -52,7 +51,7 @@ PerfMaps PerfMaps::Read(std::string_view text) {
       maps.cut_ = true;
       return;
     }
-    const auto function = FunctionOf(line);
+    const auto function = ReadPerfMapLine(line);
     if (!function || current == nullptr) {
       maps.lines_.Junk(number);
       return;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
@@ -16,6 +17,10 @@
 namespace xenoscope::symbolizer {
 
 inline constexpr std::string_view kJitImage = "[jit]";
+
+// The function of a line "START SIZE NAME", both numbers hexadecimal; names may have blanks.
+// Nothing when it is no such line. The name is a part of `line`.
+std::optional<Symbol> ReadPerfMapLine(std::string_view line);
 
 class PerfMaps {
  public:

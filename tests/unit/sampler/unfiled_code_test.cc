@@ -1,13 +1,16 @@
 // Code that is in no file of a process.
 #include "sampler/unfiled_code.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "symbolizer/elf_file.h"
 #include "symbolizer/elf_symbols.h"
@@ -45,7 +48,14 @@ class PerfMapsTest : public ::testing::Test {
     fs::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
+  // What /proc/PID/status says of a process of that user.
+  static std::string StatusOf(uid_t user, gid_t group) {
+    return fmt::format("Name:\ta\nUid:\t{0}\t{0}\t{0}\t{0}\nGid:\t{1}\t{1}\t{1}\t{1}\n", user,
+                       group);
+  }
+  // The file of a process that runs as this test does.
   fs::path OfProcess(int pid) {
+    Write(proc_ / std::to_string(pid) / "status", StatusOf(geteuid(), getegid()));
     return proc_ / std::to_string(pid) / "root/tmp" / ("perf-" + std::to_string(pid) + ".map");
   }
   std::string Read(size_t most = kMostPerfMapBytes) {
@@ -67,6 +77,79 @@ TEST_F(PerfMapsTest, ThoseOfProcessesThatHaveEndedAreFoundInTmp) {
   Write(tmp_ / "perf-13.map", "2000 20 gone");
   Write(tmp_ / "perf-x.map", "3000 20 no_number\n");
   EXPECT_EQ(Read(), "# 13\n2000 20 gone\n");
+}
+
+TEST_F(PerfMapsTest, OnlyLinesThatAreFunctionsAreTaken) {
+  Write(
+      OfProcess(12),
+      "root:$6$salt$hash:19000:0:99999:7:::\n1000 20 run\n# 13\nkey = 1\n1000 run\n0x2000 0x8 f\n");
+  Write(tmp_ / "perf-13.map", "daemon:*:19000:0:99999:7:::\n");
+  EXPECT_EQ(Read(), "# 12\n1000 20 run\n0x2000 0x8 f\n");
+}
+
+TEST_F(PerfMapsTest, AProcessWithRightsOfTwoUsersSaysNothing) {
+  const std::string own = std::to_string(geteuid());
+  const std::string good = StatusOf(geteuid(), getegid());
+  struct Case {
+    std::string status;
+    std::string read;
+  };
+  for (const Case& c : {Case{good, "# 12\n1000 20 run\n"}, Case{"", ""}, Case{"Uid:\t0\n", ""},
+                        Case{good + "Uid:\t1000\t" + own + "\t" + own + "\t" + own + "\n", ""},
+                        Case{good + "Gid:\t1000\t42\t42\t42\n", ""}}) {
+    Write(OfProcess(12), "1000 20 run\n");
+    Write(proc_ / "12/status", c.status);
+    EXPECT_EQ(Read(), c.read) << c.status;
+  }
+}
+
+TEST_F(PerfMapsTest, OnlyTheProcesssOwnUserIsBelievedAndReadAsThatUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make files of others";
+  constexpr uid_t kRoot = 0;
+  constexpr uid_t kUser = 65534;
+  struct Case {
+    uid_t process, file;
+    mode_t mode;
+    bool taken;
+  };
+  for (const Case& c : {Case{kUser, kUser, 0600, true}, Case{kUser, kRoot, 0644, false},
+                        Case{kRoot, kRoot, 0600, true}, Case{kRoot, kUser, 0644, false},
+                        Case{kUser, kUser, 0000, false}}) {
+    const fs::path path = OfProcess(12);
+    fs::remove(path);
+    Write(path, "1000 20 run\n");
+    Write(proc_ / "12/status", StatusOf(c.process, c.process));
+    ASSERT_EQ(chown(path.c_str(), c.file, c.file), 0);
+    ASSERT_EQ(chmod(path.c_str(), c.mode), 0);
+    EXPECT_EQ(Read(), c.taken ? "# 12\n1000 20 run\n" : "")
+        << c.process << " " << c.file << " " << c.mode;
+  }
+}
+
+TEST_F(PerfMapsTest, OfProcessesThatHaveEndedOnlyWhatTheirOwnersCanReadCounts) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make files of others";
+  for (const auto& [pid, mode] : {std::pair(12, 0600), std::pair(13, 0000)}) {
+    const fs::path path = tmp_ / fmt::format("perf-{}.map", pid);
+    Write(path, "1000 20 run\n");
+    ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+  }
+  EXPECT_EQ(Read(), "# 12\n1000 20 run\n");
+}
+
+TEST_F(PerfMapsTest, AFileThatHasAnotherNameIsNotTheProcesss) {
+  Write(root_ / "secret", "1000 20 secret\n");
+  fs::create_directories(OfProcess(12).parent_path());
+  fs::create_hard_link(root_ / "secret", OfProcess(12));
+  fs::create_hard_link(root_ / "secret", tmp_ / "perf-13.map");
+  EXPECT_EQ(Read(), "");
+}
+
+TEST_F(PerfMapsTest, ALinkInThePlaceOfTmpIsNotFollowed) {
+  Write(root_ / "elsewhere/perf-12.map", "1000 20 secret\n");
+  fs::create_directories(OfProcess(12).parent_path().parent_path());
+  fs::create_directory_symlink(root_ / "elsewhere", OfProcess(12).parent_path());
+  EXPECT_EQ(Read(), "");
 }
 
 TEST_F(PerfMapsTest, AMapCannotSpeakForAnotherProcess) {
