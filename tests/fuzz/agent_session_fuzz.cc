@@ -1,0 +1,223 @@
+// A session with a guest's agent that says anything, at any time: no crash, and no call that takes
+// longer than its limits say, by a clock that only the channel and the looks at it move on. An
+// input is what the agent does, an action after the other:
+//   byte 0, bits 0..3: kind of the action; bits 4..7: how many of the next units of time it waits
+//   byte 1: length; then so many bytes
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/tsc.h"
+#include "recording/info.h"
+#include "sampler/agent_messages.h"
+#include "sampler/agent_session.h"
+#include "sampler/channel.h"
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+using xenoscope::Bytes;
+using xenoscope::Tsc;
+namespace agent = xenoscope::sampler::agent;
+
+nanoseconds made_up_time{0};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+}  // namespace
+
+// The clock of the session: this definition comes before the one of the shared library.
+// NOLINTNEXTLINE(cert-dcl58-cpp)
+steady_clock::time_point std::chrono::steady_clock::now() noexcept {
+  made_up_time += std::chrono::microseconds(1);
+  return time_point(made_up_time);
+}
+
+namespace {
+
+class MadeUpAgent final : public xenoscope::sampler::Channel {
+ public:
+  explicit MadeUpAgent(Bytes script) : script_(script) {}
+
+  absl::StatusOr<size_t> Send(Bytes bytes) override {
+    if (gone_) return absl::UnavailableError("gone");
+    if (deaf_) return size_t{0};
+    heard_.Add(bytes);
+    while (true) {
+      const auto message = heard_.Next();
+      if (!message.ok()) std::abort();  // what the recorder says is always right
+      if (!*message) break;
+      if (const auto* ping = std::get_if<agent::Ping>(&**message)) asked_ = ping->number;
+      if (const auto* want = std::get_if<agent::Want>(&**message)) wanted_ = want->kind;
+    }
+    return bytes.size();
+  }
+
+  absl::StatusOr<size_t> Receive(std::span<std::byte> into) override {
+    if (made_up_time < silent_until_) return size_t{0};
+    if (coming_.empty() && !gone_) Act();
+    if (coming_.empty()) {
+      if (gone_) return absl::UnavailableError("gone");
+      return size_t{0};
+    }
+    const size_t size = std::min({into.size(), coming_.size(), most_at_once_});
+    std::copy_n(coming_.begin(), size, into.begin());
+    coming_.erase(coming_.begin(), coming_.begin() + static_cast<std::ptrdiff_t>(size));
+    return size;
+  }
+
+  void Wait(bool /*to_send*/, steady_clock::time_point until, int /*other*/) override {
+    nanoseconds to = until.time_since_epoch();
+    if (made_up_time < silent_until_) to = std::min(to, silent_until_);
+    made_up_time = std::max(made_up_time, to);
+  }
+
+ private:
+  void Put(const std::vector<std::byte>& bytes) {
+    coming_.insert(coming_.end(), bytes.begin(), bytes.end());
+  }
+  Bytes Take(size_t size) {
+    const Bytes taken = script_.first(std::min(size, script_.size()));
+    script_ = script_.subspan(taken.size());
+    return taken;
+  }
+
+  void Act() {
+    if (script_.size() < 2) {
+      gone_ = leaves_;
+      return;
+    }
+    const auto first = static_cast<uint8_t>(script_[0]);
+    const auto length = static_cast<uint8_t>(script_[1]);
+    script_ = script_.subspan(2);
+    constexpr unsigned kKinds = 16;
+    constexpr std::array kUnits = {milliseconds(0),   milliseconds(1),    milliseconds(100),
+                                   milliseconds(999), milliseconds(7000), milliseconds(9990)};
+    silent_until_ = made_up_time + kUnits[first / kKinds % kUnits.size()];
+    Say(first % kKinds, Take(length));
+  }
+
+  // Answers as an agent should, where it can; else what the input has.
+  void Say(unsigned action, Bytes bytes) {
+    switch (action) {
+      case 0:
+        return Put(agent::Encode(
+            agent::Hello{agent::kMajor, 2, 2, 1'000'000'000, true, "made up", "6.1"}));
+      case 1:
+        return Put(agent::Encode(
+            agent::Pong{asked_, static_cast<uint64_t>(made_up_time.count()) + 77 + bytes.size()}));
+      case 2:
+        return Put(
+            agent::Encode(agent::Prepared{R"({"format":{"major":1},"sources":[{"name":"perf"}],)"
+                                          R"("events":[{"name":"cpu-clock","period":1000}]})"}));
+      case 3:
+        return Put(agent::Encode(
+            agent::FilePart{wanted_, bytes.size() == 0, {bytes.begin(), bytes.end()}}));
+      case 4:
+        return Put(agent::Encode(agent::Account{std::string(xenoscope::AsText(bytes)), true}));
+      case 5:
+        return Put(agent::Encode(agent::Samples{{bytes.begin(), bytes.end()}}));
+      case 6:
+        return Put(agent::Encode(agent::Enlisted{bytes.size() % 2 == 1}));
+      case 7:
+        return Put(agent::Encode(agent::Failed{std::string(xenoscope::AsText(bytes))}));
+      case 8:
+        most_at_once_ = bytes.size() + 1;
+        return;
+      case 9:
+        deaf_ = !deaf_;
+        return;
+      case 10:
+        leaves_ = true;
+        return;
+      case 11:
+        return Put({bytes.begin(), bytes.end()});
+      case 12:  // the same a thousand times
+        for (int i = 0; i < 1000; ++i)
+          Put(agent::Encode(agent::Samples{{bytes.begin(), bytes.end()}}));
+        return;
+      default:  // a whole frame of any kind
+        if (bytes.empty()) return;
+        return Put(agent::EncodeFrame(static_cast<uint16_t>(bytes[0]), bytes.subspan(1)));
+    }
+  }
+
+  Bytes script_;
+  std::vector<std::byte> coming_;
+  agent::FrameReader heard_;
+  uint64_t asked_ = 0;
+  agent::FileKind wanted_ = agent::FileKind::kKallsyms;
+  nanoseconds silent_until_{0};
+  size_t most_at_once_ = size_t{1} << 20;
+  bool deaf_ = false;
+  bool leaves_ = false;
+  bool gone_ = false;
+};
+
+// Runs it and fails when it takes longer than `most`, by the clock above.
+template <typename Work>
+auto Within(milliseconds most, const Work& work) {
+  const nanoseconds begin = made_up_time;
+  auto result = work();
+  if (made_up_time - begin > most + milliseconds(100)) std::abort();
+  return result;
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  namespace recording = xenoscope::recording;
+  made_up_time = std::chrono::seconds(1);
+  const auto read_tsc = [] { return Tsc{static_cast<uint64_t>(made_up_time.count())}; };
+  agent::Limits limits;
+  limits.bytes = uint64_t{8} << 20;
+  limits.pending_bytes = size_t{1} << 20;
+  limits.file_bytes = size_t{1} << 16;
+  const recording::DomainInfo domain{xenoscope::DomainId{3}, "web", recording::DomainType::kPvh,
+                                     recording::Role::kNone, 2};
+  const auto greeting = limits.hello + limits.first_pings * limits.answer;
+  auto opened = Within(greeting, [&] {
+    return agent::Session::Open(domain,
+                                std::make_unique<MadeUpAgent>(std::as_bytes(std::span(data, size))),
+                                1'000'000'000, read_tsc, limits);
+  });
+  if (!opened.ok()) return 0;
+  agent::Session& session = **opened;
+  if (!Within(limits.answer, [&] { return session.Prepare({}); }).ok()) return 0;
+  if (size % 2 == 1) Within(limits.answer, [&] { return session.Enlist(); }).status().IgnoreError();
+  uint64_t samples = 0;
+  session.Start({[&](const recording::Sample& sample) {
+                   if (sample.when.Empty() || sample.vcpu.domain != domain.id) std::abort();
+                   ++samples;
+                 },
+                 [&](const recording::ProcessRecord& record) {
+                   if (record.domain != domain.id) std::abort();
+                 }});
+  constexpr int kSteps = 64;
+  for (int i = 0; i < kSteps && session.status().ok(); ++i) {
+    made_up_time += milliseconds(50);
+    session.Step();
+  }
+  Within(2 * limits.answer + limits.answer, [&] {
+    session.Stop();
+    return 0;
+  });
+  for (const auto kind : {agent::FileKind::kKallsyms, agent::FileKind::kVdso}) {
+    const auto file = session.Fetch(kind);
+    if (file.ok() && file->size() > limits.file_bytes) std::abort();
+  }
+  session.Bye();
+  // What was handed on is what is said to be kept.
+  uint64_t kept = 0;
+  for (const auto& stream : session.Streams()) kept += stream.kept;
+  if (kept != samples) std::abort();
+  return 0;
+}
