@@ -2,6 +2,7 @@
 // docs/recording-format.md describes every key.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 6};
+inline constexpr FormatVersion kFormat{1, 7};
 
 // kRecording in a recording that is not being written any more: its writer was killed.
 enum class State : uint8_t { kRecording, kComplete };
@@ -47,7 +48,8 @@ struct DomainInfo {
   DomainType type = DomainType::kUnknown;
   Role role = Role::kNone;
   uint32_t vcpus = 0;
-  bool died = false;  // while it was recorded; its samples up to there are kept
+  bool died = false;              // while it was recorded; its samples up to there are kept
+  uint64_t changes_left_out = 0;  // of RecordingInfo::changes, beyond a limit for each domain
   bool operator==(const DomainInfo&) const = default;
 };
 
@@ -88,6 +90,9 @@ struct NmiCounters {
   bool operator==(const NmiCounters&) const = default;
 };
 
+// How many events a recording can have: their numbers in samples/*.samples are bytes.
+inline constexpr size_t kMostEvents = 256;
+
 // What a sample counts. Sample::event is an index into RecordingInfo::events.
 struct EventInfo {
   std::string name;
@@ -120,6 +125,8 @@ struct SourceInfo {
   uint64_t drain_interval_ns = 0;  // as asked for, or from look to look, on the average
   uint64_t seed = 0;               // of the random instants; 0: there are none
   DrainInfo drains{};              // as they were; of agents: of what they sent
+  // What went wrong with it, a sentence each, for the user: why samples are missing.
+  std::vector<std::string> problems{};
   bool operator==(const SourceInfo&) const = default;
 };
 
@@ -217,7 +224,9 @@ struct RecordingInfo {
   Tsc started;
   Tsc stopped;
   std::vector<DomainInfo> domains;
-  std::vector<DomainChange> changes;  // in the order of time
+  // In the order of time. In a file of its own since 1.7 (recording/changes.h), before that in
+  // recording.json.
+  std::vector<DomainChange> changes;
   std::vector<SourceInfo> sources;
   std::vector<EventInfo> events;
   std::vector<StreamInfo> streams;

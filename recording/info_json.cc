@@ -160,7 +160,8 @@ Json DomainToJson(const DomainInfo& domain) {
           {"type", Word(kTypes, domain.type)},
           {"role", Word(kRoles, domain.role)},
           {"vcpus", domain.vcpus},
-          {"died", domain.died}};
+          {"died", domain.died},
+          {"changes_left_out", domain.changes_left_out}};
 }
 
 DomainInfo ReadDomain(const Fields& fields) {
@@ -171,6 +172,7 @@ DomainInfo ReadDomain(const Fields& fields) {
   fields.Read("role", kRoles, domain.role);
   fields.Read("vcpus", domain.vcpus);
   fields.Read("died", domain.died);
+  fields.Read("changes_left_out", domain.changes_left_out);
   return domain;
 }
 
@@ -359,6 +361,7 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
     f.Read("cpu_type", source.cpu_type);
     f.Read("drain_interval_ns", source.drain_interval_ns);
     f.Read("seed", source.seed);
+    f.ReadStrings("problems", source.problems);
     f.In("drains", [&source](const Fields& drains) {
       drains.Read("count", source.drains.count);
       drains.Read("p50_ns", source.drains.p50_ns);
@@ -376,6 +379,16 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
     f.Read("buffer_pages", trace.buffer_pages);
   });
   root.ForEach("symbols", [&info](const Fields& f) { info.symbols.push_back(ReadSymbolFile(f)); });
+}
+
+absl::StatusOr<Json> ParseJson(std::string_view text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    return InvalidError("not JSON at byte {}", error.byte);
+  } catch (const Json::exception&) {  // numbers beyond what a double holds
+    return InvalidError("holds a number that is out of range");
+  }
 }
 
 template <typename T>
@@ -405,13 +418,13 @@ std::string ToJson(const RecordingInfo& info) {
   json["stopped_tsc"] = info.stopped.value;
   json["own_cpu_ns"] = info.own_cpu_ns;
   json["domains"] = ListToJson(info.domains, DomainToJson);
-  json["changes"] = ListToJson(info.changes, ChangeToJson);
   json["sources"] = Json::array();
   for (const SourceInfo& source : info.sources) {
     json["sources"].push_back({{"name", source.name},
                                {"cpu_type", source.cpu_type},
                                {"drain_interval_ns", source.drain_interval_ns},
                                {"seed", source.seed},
+                               {"problems", source.problems},
                                {"drains",
                                 {{"count", source.drains.count},
                                  {"p50_ns", source.drains.p50_ns},
@@ -431,14 +444,7 @@ std::string ToJson(const RecordingInfo& info) {
 }
 
 absl::StatusOr<RecordingInfo> FromJson(std::string_view text) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    return InvalidError("not JSON at byte {}", error.byte);
-  } catch (const Json::exception&) {  // numbers beyond what a double holds
-    return InvalidError("holds a number that is out of range");
-  }
+  XENOSCOPE_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
   absl::Status status;
   RecordingInfo info;
   const Fields root(json, "", status);
@@ -456,6 +462,16 @@ absl::StatusOr<RecordingInfo> FromJson(std::string_view text) {
   ReadBody(root, info);
   XENOSCOPE_RETURN_IF_ERROR(status);
   return info;
+}
+
+std::string ToJsonLine(const DomainChange& change) { return ChangeToJson(change).dump(); }
+
+absl::StatusOr<DomainChange> ChangeFromJson(std::string_view line) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Json json, ParseJson(line));
+  absl::Status status;
+  const DomainChange change = ReadChange(Fields(json, "", status));
+  XENOSCOPE_RETURN_IF_ERROR(status);
+  return change;
 }
 
 }  // namespace xenoscope::recording

@@ -13,6 +13,7 @@ namespace xenoscope::recording {
 inline constexpr std::string_view kInfoFile = "recording.json";
 // What becomes recording.json when it is written.
 inline constexpr std::string_view kNewInfoFile = "recording.json.new";
+inline constexpr std::string_view kChangesFile = "changes.jsonl";
 inline constexpr std::string_view kTraceFile = "trace.xentrace";
 inline constexpr std::string_view kSamplesDirectory = "samples";
 inline constexpr std::string_view kSymbolsDirectory = "symbols";

@@ -1,10 +1,13 @@
 #include "recording/recording.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "base/error.h"
+#include "recording/changes.h"
 #include "recording/info_json.h"
 #include "recording/layout.h"
 
@@ -31,6 +34,9 @@ std::vector<std::string> Warnings(const RecordingInfo& info) {
   if (info.state == State::kRecording) {
     warnings.emplace_back(
         "recording was cut off: there are no loss counters, and the last moments are missing");
+  }
+  for (const SourceInfo& source : info.sources) {
+    warnings.insert(warnings.end(), source.problems.begin(), source.problems.end());
   }
   for (const StreamInfo& stream : info.streams) {
     if (!stream.Balanced()) {
@@ -63,7 +69,26 @@ absl::StatusOr<Recording> Recording::Open(const std::string& path) {
   if (!info.ok()) return InContext(info.status(), info_path);
   Recording recording(path, *std::move(info));
   recording.warnings_ = Warnings(recording.info_);
+  if (const absl::Status read = recording.ReadChangesFile(); !read.ok()) {
+    recording.warnings_.emplace_back(Message(read));
+  }
   return recording;
+}
+
+// Recordings before 1.7 have none, nor have those in which nothing happened.
+absl::Status Recording::ReadChangesFile() {
+  const std::string path = Join(path_, kChangesFile);
+  const absl::StatusOr<Piece> piece = Piece::Open(path);
+  if (absl::IsNotFound(piece.status())) return absl::OkStatus();
+  if (!piece.ok()) return piece.status();
+  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(piece->path()));
+  ReadChanges read = ParseChanges(AsText(file.bytes()));
+  std::ranges::move(read.changes, std::back_inserter(info_.changes));
+  if (read.damaged > 0) {
+    warnings_.push_back(
+        fmt::format("{}: {} lines are damaged or cut off, and left out", path, read.damaged));
+  }
+  return absl::OkStatus();
 }
 
 Clock Recording::clock() const {

@@ -50,6 +50,8 @@ class Recording {
   Recording(std::string path, RecordingInfo info)
       : path_(std::move(path)), info_(std::move(info)) {}
 
+  absl::Status ReadChangesFile();
+
   std::string path_;
   RecordingInfo info_;
   std::vector<std::string> warnings_;

@@ -148,6 +148,14 @@ absl::Status Writer::MakeSkeleton() const {
   return absl::OkStatus();
 }
 
+absl::Status Writer::AppendChanges(std::span<const DomainChange> changes) {
+  if (changes.empty()) return absl::OkStatus();
+  if (!changes_) {
+    XENOSCOPE_ASSIGN_OR_RETURN(changes_, ChangeWriter::Create(directory_));
+  }
+  return changes_->Append(changes);
+}
+
 void Writer::Abandon() const {
   const bool removed = parent_.RemoveAll(name_).ok();
   if (moved_ && removed) parent_.Rename(OldName(name_), name_).IgnoreError();

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/directory.h"
 #include "base/file.h"
+#include "recording/changes.h"
 #include "recording/info.h"
 #include "recording/sample_writer.h"
 
@@ -46,6 +49,10 @@ class Writer {
   absl::StatusOr<SymbolFile> AddSymbolContent(SymbolFile::Kind kind, DomainId domain, Bytes content,
                                               const std::string& original) const;
 
+  // Adds to changes.jsonl, which is made with the first of them. After an error it has none of
+  // them.
+  absl::Status AppendChanges(std::span<const DomainChange> changes);
+
   // Takes back what Create did: removes the directory and gives an earlier recording its name
   // again.
   void Abandon() const;
@@ -67,6 +74,7 @@ class Writer {
   Directory parent_;
   std::string name_;  // in parent_
   Directory directory_;
+  std::optional<ChangeWriter> changes_;
   bool moved_;  // there is a `name_`.old that was `name_`
 };
 

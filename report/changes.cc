@@ -66,7 +66,8 @@ std::vector<std::string> ChangeLines(const recording::RecordingInfo& info) {
   for (const auto& [id, line] : lines) {
     const recording::DomainInfo* domain = info.Domain(id);
     const bool named = domain != nullptr && !domain->name.empty();
-    const std::string more = line.second == 0 ? "" : fmt::format(", and {} more", line.second);
+    const uint64_t left_out = line.second + (domain == nullptr ? 0 : domain->changes_left_out);
+    const std::string more = left_out == 0 ? "" : fmt::format(", and {} more", left_out);
     result.push_back(
         named ? fmt::format("{} ({}): {}{}", domain->name, ToString(id), line.first, more)
               : fmt::format("{}: {}{}", ToString(id), line.first, more));

@@ -16,10 +16,11 @@ namespace {
 using recording::EventInfo;
 using recording::Sample;
 using recording::StreamInfo;
-using std::chrono::steady_clock;
 
 constexpr size_t kPumped =
     size_t{256} * 1024;  // in one step, so that other sources have their turn
+// How long a wait goes on without looking whether the user ends it.
+constexpr std::chrono::milliseconds kBetweenLooks{100};
 constexpr size_t kMaxInfo = size_t{1} << 20;
 constexpr size_t kMaxComplaints = 8;
 constexpr size_t kMaxName = 64;
@@ -44,38 +45,43 @@ uint64_t& Of(recording::BufferCounters& counters, Mode mode) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const recording::DomainInfo& domain,
-                                                       std::unique_ptr<Channel> channel,
-                                                       uint64_t host_hz,
-                                                       std::function<Tsc()> read_tsc,
+                                                       std::unique_ptr<Channel> channel, Host host,
                                                        const Limits& limits) {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<Session> session(
-      new Session(domain, std::move(channel), std::move(read_tsc), limits));
-  XENOSCOPE_RETURN_IF_ERROR(session->Greet(host_hz));
+      new Session(domain, std::move(channel), std::move(host), limits));
+  XENOSCOPE_RETURN_IF_ERROR(session->Greet());
   return session;
 }
 
-Session::Session(recording::DomainInfo domain, std::unique_ptr<Channel> channel,
-                 std::function<Tsc()> read_tsc, const Limits& limits)
+Session::Session(recording::DomainInfo domain, std::unique_ptr<Channel> channel, Host host,
+                 const Limits& limits)
     : domain_(std::move(domain)),
       channel_(std::move(channel)),
       link_(*channel_),
-      read_tsc_(std::move(read_tsc)),
-      limits_(limits) {}
+      host_(std::move(host)),
+      limits_(limits),
+      ready_until_(host_.now() + limits.ready),
+      next_ping_(Instant::max()) {}
 
-absl::Status Session::Greet(uint64_t host_hz) {
+absl::Status Session::Greet() {
   Hello own;
   own.program = "xenoscope";
   link_.Queue(own);
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<AnyMessage> answer,
-                             link_.Await(steady_clock::now() + limits_.hello));
-  if (!answer) {
-    return absl::DeadlineExceededError(
-        fmt::format("its agent did not answer within {} ms", limits_.hello.count()));
-  }
-  const auto* hello = std::get_if<Hello>(&*answer);
-  if (hello == nullptr) return InvalidError("its agent's first message is no hello");
-  hello_ = *hello;
+  XENOSCOPE_RETURN_IF_ERROR(AwaitHello());
+  XENOSCOPE_RETURN_IF_ERROR(TakeHello(*greeting_));
+  return CompareClocks();
+}
+
+absl::Status Session::AwaitHello() {
+  const bool came =
+      StepUntil([this] { return greeting_.has_value(); }, host_.now() + limits_.hello);
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  return came ? absl::OkStatus() : Unanswered("its agent did not answer", limits_.hello);
+}
+
+absl::Status Session::TakeHello(const Hello& hello) {
+  hello_ = hello;
   hello_.program = Name(hello_.program);
   hello_.kernel = Name(hello_.kernel);
   if (hello_.major != kMajor) {
@@ -84,31 +90,37 @@ absl::Status Session::Greet(uint64_t host_hz) {
   }
   constexpr uint64_t kKilo = 1000;  // Xen tells whole kHz
   const bool same_rate =
-      hello_.tsc_native && host_hz != 0 && hello_.tsc_hz / kKilo == host_hz / kKilo;
+      hello_.tsc_native && host_.tsc_hz != 0 && hello_.tsc_hz / kKilo == host_.tsc_hz / kKilo;
   clock_ = GuestClock(same_rate);
   if (same_rate && domain_.type == recording::DomainType::kPv) {
     // Nothing stands between a PV domain and the processor's TSC. Answers that contradict it are
     // believed, all the same.
-    const Tsc now = read_tsc_();
+    const Tsc now = host_.read_tsc();
     clock_.Add(now, now.value, now);
   }
+  return absl::OkStatus();
+}
+
+absl::Status Session::CompareClocks() {
+  next_ping_ = host_.now();
   for (int i = 0; i < limits_.first_pings; ++i) {
     Ping();
-    const bool answered = StepUntil([this] { return !asked_; });
+    const bool answered = StepUntil([this] { return !asked_; }, ready_until_);
     XENOSCOPE_RETURN_IF_ERROR(ended_);
-    if (!answered) return absl::DeadlineExceededError("its agent does not answer about its clock");
+    if (!answered) return Unanswered("its agent does not answer about its clock", limits_.ready);
   }
   return absl::OkStatus();
 }
 
 absl::Status Session::Prepare(const agent::Prepare& how) {
+  most_events_ = std::max<size_t>(how.events.size(), 1);
   link_.Queue(how);
   const size_t complaints = complaints_.size();
-  StepUntil([&] { return prepared_ || complaints_.size() > complaints; });
+  StepUntil([&] { return prepared_ || complaints_.size() > complaints; }, ready_until_);
   XENOSCOPE_RETURN_IF_ERROR(ended_);
   if (prepared_) return absl::OkStatus();
   if (complaints_.size() == complaints) {
-    return absl::DeadlineExceededError("its agent does not get ready");
+    return Unanswered("its agent does not get ready", limits_.ready);
   }
   const std::string why = complaints_.back();
   complaints_.pop_back();
@@ -120,40 +132,48 @@ absl::StatusOr<bool> Session::Enlist() {
   enlisting_ = true;
   link_.Queue(agent::Enlist{});
   const size_t complaints = complaints_.size();
-  StepUntil([&] { return enlisted_ || complaints_.size() > complaints; });
+  StepUntil([&] { return enlisted_ || complaints_.size() > complaints; },
+            host_.now() + limits_.answer);
   enlisting_ = false;
   XENOSCOPE_RETURN_IF_ERROR(ended_);
   if (enlisted_) return *enlisted_;
   if (complaints_.size() == complaints) {
-    return absl::DeadlineExceededError("its agent does not take part in xenoprof");
+    return Unanswered("its agent does not take part in xenoprof", limits_.answer);
   }
   return PreconditionError("its agent cannot take part in xenoprof: {}", complaints_.back());
 }
 
+absl::Status Session::Unanswered(std::string_view what, std::chrono::milliseconds limit) const {
+  if (host_.is_interrupted()) {
+    return absl::CancelledError(fmt::format("{}, and a signal ended the wait", what));
+  }
+  return absl::DeadlineExceededError(fmt::format("{} within {} ms", what, limit.count()));
+}
+
 void Session::Start(Sink sink) {
   sink_ = std::move(sink);
-  started_ = read_tsc_();
+  started_ = host_.read_tsc();
+  sampling_since_ = host_.now();
   link_.Queue(agent::Start{});
   Step();
 }
 
 void Session::Step() {
   if (!ended_.ok()) return;
-  if (!asked_ && steady_clock::now() >= next_ping_) Ping();
-  const uint64_t received = link_.received();
+  if (!asked_ && host_.now() >= next_ping_) Ping();
   const absl::Status pumped = link_.Pump(kPumped);
-  if (link_.received() > received) heard_ = steady_clock::now();
   while (ended_.ok()) {
     absl::StatusOr<std::optional<AnyMessage>> message = link_.Next();
     if (!message.ok()) {
       ended_ = message.status();
-      return;
+      break;
     }
     if (!*message) break;
     ended_ = Handle(*std::move(*message));
   }
   if (ended_.ok()) ended_ = pumped;
   if (ended_.ok()) ended_ = CheckLimits();
+  if (!ended_.ok()) PassOn();  // so far as the answers before tell its time
 }
 
 absl::Status Session::CheckLimits() const {
@@ -165,60 +185,38 @@ absl::Status Session::CheckLimits() const {
     return ExhaustedError("it sends samples faster than {} MB between two answers",
                           limits_.pending_bytes >> 20);
   }
-  if (asked_ && steady_clock::now() - std::max(asked_->at, heard_) > limits_.answer) {
-    return absl::DeadlineExceededError(
-        fmt::format("it has not answered for {} ms", limits_.answer.count()));
-  }
   return absl::OkStatus();
 }
 
-bool Session::StepUntil(const std::function<bool()>& done) {
-  const steady_clock::time_point until = steady_clock::now() + limits_.answer;
+bool Session::StepUntil(const std::function<bool()>& done, Instant until) {
   while (true) {
     Step();
     if (done()) return true;
-    if (!ended_.ok() || steady_clock::now() >= until) return false;
-    link_.Wait(std::min(until, asked_ ? until : next_ping_), kNoFile);
+    const Instant now = host_.now();
+    if (!ended_.ok() || now >= until || host_.is_interrupted()) return false;
+    const Instant next = std::min(until, now + kBetweenLooks);
+    link_.Wait(asked_ ? next : std::min(next, next_ping_), kNoFile);
   }
 }
 
 absl::Status Session::Handle(AnyMessage message) {
+  if (!greeting_ && !std::holds_alternative<Hello>(message)) {
+    return InvalidError("its agent's first message is no hello");
+  }
   if (const auto* pong = std::get_if<Pong>(&message)) return TakePong(*pong);
   if (auto* samples = std::get_if<Samples>(&message)) {
     if (!sink_) return InvalidError("it sent samples before it was told to start");
     pending_.insert(pending_.end(), samples->chunks.begin(), samples->chunks.end());
     return absl::OkStatus();
   }
-  if (const auto* prepared = std::get_if<Prepared>(&message)) {
-    const absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(prepared->info);
-    if (!info.ok()) return InContext(info.status(), "what it is ready for");
-    if (prepared_ || info->events.empty() || info->events.size() > kMaxEvents) {
-      return InvalidError("it is ready for {} events; 1 to {} can be", info->events.size(),
-                          kMaxEvents);
-    }
-    events_ = info->events;
-    for (EventInfo& event : events_) {
-      event.name = Name(event.name);
-      event.clocked_by = Name(event.clocked_by);
-    }
-    const bool by_xen = info->sources.size() == 1 && info->sources.front().name == "xenoprof";
-    source_ = by_xen ? GuestSource::kXenoprof : GuestSource::kPerf;
-    prepared_ = true;
+  if (const auto* hello = std::get_if<Hello>(&message)) {
+    if (greeting_) return InvalidError("it said hello twice");
+    greeting_ = *hello;
     return absl::OkStatus();
   }
+  if (const auto* prepared = std::get_if<Prepared>(&message)) return TakePrepared(*prepared);
   if (const auto* account = std::get_if<Account>(&message)) return TakeAccount(*account);
-  if (auto* part = std::get_if<FilePart>(&message)) {
-    if (!fetching_ || fetching_->done || part->kind != fetching_->kind) {
-      return InvalidError("it sent a file that nobody wanted");
-    }
-    std::vector<std::byte>& content = fetching_->content;
-    if (content.size() + part->content.size() > limits_.file_bytes) {
-      return ExhaustedError("its file is longer than {} MB", limits_.file_bytes >> 20);
-    }
-    content.insert(content.end(), part->content.begin(), part->content.end());
-    fetching_->done = part->last;
-    return absl::OkStatus();
-  }
+  if (const auto* part = std::get_if<FilePart>(&message)) return TakeFilePart(*part);
   if (const auto* failed = std::get_if<Failed>(&message)) {
     if (fetching_) fetching_->failed = true;
     if (complaints_.size() == kMaxComplaints) return InvalidError("it complains without end");
@@ -237,6 +235,37 @@ absl::Status Session::Handle(AnyMessage message) {
                       message.index() + 1);
 }
 
+absl::Status Session::TakePrepared(const Prepared& prepared) {
+  const absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(prepared.info);
+  if (!info.ok()) return InContext(info.status(), "what it is ready for");
+  if (prepared_ || info->events.empty() || info->events.size() > most_events_) {
+    return InvalidError("it is ready for {} events; 1 to {} were asked for", info->events.size(),
+                        most_events_);
+  }
+  events_ = info->events;
+  for (EventInfo& event : events_) {
+    event.name = Name(event.name);
+    event.clocked_by = Name(event.clocked_by);
+  }
+  const bool by_xen = info->sources.size() == 1 && info->sources.front().name == "xenoprof";
+  source_ = by_xen ? GuestSource::kXenoprof : GuestSource::kPerf;
+  prepared_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Session::TakeFilePart(const FilePart& part) {
+  if (!fetching_ || fetching_->done || part.kind != fetching_->kind) {
+    return InvalidError("it sent a file that nobody wanted");
+  }
+  std::vector<std::byte>& content = fetching_->content;
+  if (content.size() + part.content.size() > limits_.file_bytes) {
+    return ExhaustedError("its file is longer than {} MB", limits_.file_bytes >> 20);
+  }
+  content.insert(content.end(), part.content.begin(), part.content.end());
+  fetching_->done = part.last;
+  return absl::OkStatus();
+}
+
 absl::Status Session::TakeAccount(const Account& account) {
   if (account_) return InvalidError("it gave its accounts twice");
   account_text_ += account.info;
@@ -253,9 +282,9 @@ absl::Status Session::TakeAccount(const Account& account) {
 }
 
 void Session::Ping() {
-  const steady_clock::time_point now = steady_clock::now();
+  const Instant now = host_.now();
   next_ping_ = now + limits_.ping_interval;
-  asked_ = Asked{++pings_, read_tsc_(), now};
+  asked_ = Asked{++pings_, host_.read_tsc(), now};
   link_.Queue(agent::Ping{pings_});
 }
 
@@ -263,12 +292,21 @@ absl::Status Session::TakePong(const Pong& pong) {
   if (!asked_ || pong.number != asked_->number) {
     return InvalidError("it answered a question that nobody asked");
   }
-  clock_.Add(asked_->before, pong.tsc, read_tsc_());
+  clock_.Add(asked_->before, pong.tsc, host_.read_tsc());
   PassOn();
+  lateness_ = lateness();
   delivered_ = asked_->before;
   asked_.reset();
   clock_.ForgetOld();
   return absl::OkStatus();
+}
+
+Lateness Session::lateness() const {
+  if (!asked_ || !sink_) return lateness_;
+  const Instant since = std::max(asked_->at, sampling_since_);
+  const std::chrono::nanoseconds waited = host_.now() - since;
+  if (waited <= limits_.late) return lateness_;
+  return {lateness_.times + 1, std::max(lateness_.longest, waited)};
 }
 
 // What came before an answer about the clock was taken before it, too.
@@ -320,12 +358,15 @@ bool Session::Acceptable(Sample& sample) {
   const auto begin = clock_.ToHost(sample.when.begin.value);
   const auto end = clock_.ToHost(sample.when.end.value - 1);
   TscRange when;
-  if (begin && end) when = TscRange{begin->begin, end->end}.Intersect({started_, read_tsc_() + 1});
+  if (begin && end)
+    when = TscRange{begin->begin, end->end}.Intersect({started_, host_.read_tsc() + 1});
+  if (!when.Empty() && stopped_ && when.begin >= *stopped_) return false;
   if (when.Empty()) {
     ++refused_.mistimed;
     return false;
   }
   sample.when = when;
+  taken.callers += sample.callers.size();
   ++Of(taken.kept, sample.mode);
   return true;
 }
@@ -336,34 +377,44 @@ void Session::GiveUp(absl::Status why) {
 }
 
 void Session::Stop() {
+  const Instant until = host_.now() + limits_.answer;
+  stopped_ = host_.read_tsc();
   link_.Queue(agent::Stop{});
-  if (!StepUntil([this] { return account_.has_value(); })) {
-    if (ended_.ok()) ended_ = absl::DeadlineExceededError("it did not give its accounts");
-    return;
+  if (StepUntil([this] { return account_.has_value(); }, until)) {
+    // Its last samples wait for an answer that comes after them.
+    StepUntil([this] { return !asked_; }, until);
+    if (!pending_.empty() && !asked_) Ping();
+    StepUntil([this] { return !asked_ || pending_.empty(); }, until);
   }
-  // Its last samples wait for an answer that comes after them.
-  StepUntil([this] { return !asked_; });
-  if (!pending_.empty()) {
-    Ping();
-    StepUntil([this] { return !asked_; });
+  if (ended_.ok() && !account_) {
+    ended_ = Unanswered("it did not stop and give its accounts", limits_.answer);
   }
+  lateness_ = lateness();
+  PassOn();
+  sink_.reset();
 }
 
 absl::StatusOr<std::vector<std::byte>> Session::Fetch(FileKind kind) {
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  const Instant now = host_.now();
+  if (!files_until_) files_until_ = now + limits_.files;
   fetching_ = Fetching{kind, {}};
   link_.Queue(Want{kind});
-  size_t had = 0;
-  do {  // each part has the time limit of an answer
-    had = fetching_->content.size();
-    StepUntil(
-        [&] { return fetching_->done || fetching_->failed || fetching_->content.size() > had; });
-  } while (ended_.ok() && !fetching_->done && !fetching_->failed &&
-           fetching_->content.size() > had);
+  StepUntil([&] { return fetching_->done || fetching_->failed; },
+            std::min(*files_until_, now + limits_.file));
   const Fetching fetched = *std::exchange(fetching_, std::nullopt);
   XENOSCOPE_RETURN_IF_ERROR(ended_);
   if (fetched.done) return fetched.content;
-  if (fetched.failed) return NotFoundError("{}", complaints_.back());
-  return absl::DeadlineExceededError("it did not send its file to the end");
+  if (fetched.failed) {
+    const std::string why = complaints_.back();
+    complaints_.pop_back();
+    return NotFoundError("{}", why);
+  }
+  // The rest of this file could come in the place of another one.
+  const bool in_all = host_.now() >= *files_until_;
+  ended_ = Unanswered(in_all ? "it did not send its files" : "it did not send its file",
+                      in_all ? limits_.files : limits_.file);
+  return ended_;
 }
 
 void Session::Bye() {
@@ -386,6 +437,9 @@ std::vector<StreamInfo> Session::Streams() const {
       stream.drained = taken.received;
       stream.kept = taken.received;
     }
+    // Agents say nothing of callers: what came is counted here.
+    stream.drained += taken.callers - stream.callers;
+    stream.callers = taken.callers;
     stream.source = "agent";
     stream.vcpu = {domain_.id, VcpuId{vcpu}};
     stream.looks.reset();

@@ -1,6 +1,7 @@
 // dom0's half of a recording with one guest's agent. Everything that comes from the agent is what
 // a stranger says: it can cost its own samples, never the recording. It can neither hang nor flood
-// it: every answer has a time limit, every length and the whole a limit in bytes.
+// it: every wait has one deadline that nothing it sends moves, and the user can end each; every
+// length and the whole have a limit in bytes.
 #pragma once
 
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,14 +29,28 @@
 
 namespace xenoscope::sampler::agent {
 
+// Times are from the question on, whatever comes meanwhile.
 struct Limits {
   uint64_t bytes = uint64_t{1} << 30;       // in all, of one recording
   size_t pending_bytes = size_t{16} << 20;  // of samples between two answers about the clock
   size_t file_bytes = size_t{64} << 20;     // of a file
   std::chrono::milliseconds hello{1000};    // to answer at all
-  std::chrono::milliseconds answer{10000};  // to answer anything later
+  std::chrono::milliseconds ready{10000};   // from the first word until it is ready, in all
+  std::chrono::milliseconds answer{10000};  // to take part, and to stop with its accounts
+  std::chrono::milliseconds late{2000};     // without an answer while it samples: it is late then
+  std::chrono::milliseconds file{30000};    // for a file
+  std::chrono::milliseconds files{60000};   // for all its files
   std::chrono::milliseconds ping_interval{200};
   int first_pings = 16;
+};
+
+// What a session asks of the host beside its channel.
+struct Host {
+  uint64_t tsc_hz = 0;  // of its TSC; 0: not known
+  std::function<Tsc()> read_tsc;
+  std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
+  // Whether the user wants waits to end at once. It is asked several times a second during each.
+  std::function<bool()> is_interrupted = [] { return false; };
 };
 
 // What was refused, and why.
@@ -42,6 +58,13 @@ struct Refused {
   uint64_t damaged = 0;    // in chunks that are not whole, or of no mode, event or vCPU
   uint64_t processes = 0;  // what it said of them and what is not as it should be
   uint64_t mistimed = 0;   // samples not taken while it sampled, by its clock
+};
+
+// How often the agent took longer than Limits::late to answer while it sampled.
+struct Lateness {
+  uint64_t times = 0;
+  std::chrono::nanoseconds longest{0};  // up to now, where it has not answered yet
+  bool operator==(const Lateness&) const = default;
 };
 
 class Session {
@@ -53,12 +76,10 @@ class Session {
     std::function<void(const recording::ProcessRecord&)> process;
   };
 
-  // Greets the agent behind `channel` and compares the clocks. `host_hz` is the rate of the host's
-  // TSC, which `read_tsc` reads. Errors: no agent answers, or it speaks another version.
+  // Greets the agent behind `channel` and compares the clocks. Errors: no agent answers, or it
+  // speaks another version.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const recording::DomainInfo& domain,
-                                                       std::unique_ptr<Channel> channel,
-                                                       uint64_t host_hz,
-                                                       std::function<Tsc()> read_tsc,
+                                                       std::unique_ptr<Channel> channel, Host host,
                                                        const Limits& limits);
 
   // Makes it ready. Errors: it cannot sample so.
@@ -73,14 +94,16 @@ class Session {
 
   // Sampling begins; what comes goes to `sink`.
   void Start(Sink sink);
-  // Does what there is to do, without waiting. After an error (see status) nothing.
+  // Does what there is to do, without waiting. After an error (see status) nothing. An agent that
+  // does not answer is late, and its samples come when it does.
   void Step();
   // Ends it for a reason that the agent cannot tell. Takes what has come until now.
   void GiveUp(absl::Status why);
   // Ends sampling and takes what the agent still has; no longer than the time limit for an answer.
+  // Samples that were taken after this call began are not of the recording.
   void Stop();
   // The file of the guest, once sampling has stopped. Errors: it cannot be read there, it is too
-  // long, the agent is silent.
+  // long, the agent is too slow. The session ends with an error of the latter two.
   absl::StatusOr<std::vector<std::byte>> Fetch(FileKind kind);
   void Bye();
 
@@ -93,16 +116,24 @@ class Session {
   // The accounts of each vCPU: the agent's own when it gave them, less what was refused here.
   std::vector<recording::StreamInfo> Streams() const;
   const Refused& refused() const { return refused_; }
+  Lateness lateness() const;
   const GuestClock& clock() const { return clock_; }
   // All that it sampled before this instant has been handed on.
   Tsc Delivered() const { return delivered_; }
 
  private:
-  Session(recording::DomainInfo domain, std::unique_ptr<Channel> channel,
-          std::function<Tsc()> read_tsc, const Limits& limits);
+  using Instant = std::chrono::steady_clock::time_point;
 
-  absl::Status Greet(uint64_t host_hz);
+  Session(recording::DomainInfo domain, std::unique_ptr<Channel> channel, Host host,
+          const Limits& limits);
+
+  absl::Status Greet();
+  absl::Status AwaitHello();
+  absl::Status CompareClocks();
   absl::Status Handle(AnyMessage message);
+  absl::Status TakeHello(const Hello& hello);
+  absl::Status TakePrepared(const Prepared& prepared);
+  absl::Status TakeFilePart(const FilePart& part);
   absl::Status TakeAccount(const Account& account);
   absl::Status CheckLimits() const;
   void Ping();
@@ -111,14 +142,18 @@ class Session {
   void PassSamples(Bytes file);
   void PassProcesses(Bytes file);
   bool Acceptable(recording::Sample& sample);
-  // Steps until `done`, an error, or the time limit for an answer; whether it is done.
-  bool StepUntil(const std::function<bool()>& done);
+  // Steps until `done`, an error, `until`, or the user's wish to end; whether it is done.
+  bool StepUntil(const std::function<bool()>& done, Instant until);
+  // Why it is not done.
+  absl::Status Unanswered(std::string_view what, std::chrono::milliseconds limit) const;
 
   recording::DomainInfo domain_;
   std::unique_ptr<Channel> channel_;
   Link link_;
-  std::function<Tsc()> read_tsc_;
+  Host host_;
   Limits limits_;
+  Instant ready_until_;
+  std::optional<Hello> greeting_;  // as it came
   Hello hello_;
   GuestClock clock_{false};
   absl::Status ended_;
@@ -128,23 +163,27 @@ class Session {
   struct Asked {
     uint64_t number;
     Tsc before;
-    std::chrono::steady_clock::time_point at;
+    Instant at;
   };
   std::optional<Asked> asked_;
-  std::chrono::steady_clock::time_point heard_;  // when something came last
   uint64_t pings_ = 0;
-  std::chrono::steady_clock::time_point next_ping_;
+  Instant next_ping_;
+  Lateness lateness_;  // of answers that came
 
   std::optional<Sink> sink_;        // from Start on
   std::vector<std::byte> pending_;  // chunks that wait for an answer about the clock
   Tsc started_;
+  Instant sampling_since_;
+  std::optional<Tsc> stopped_;  // when it was told to
   Tsc delivered_;
   struct Taken {
     uint64_t received = 0;
+    uint64_t callers = 0;
     recording::BufferCounters kept;
   };
   std::map<VcpuId, Taken> taken_;
   Refused refused_;
+  size_t most_events_ = kMaxEvents;  // that it was asked for
   bool prepared_ = false;
   GuestSource source_ = GuestSource::kPerf;
   bool enlisting_ = false;        // it was asked to
@@ -159,6 +198,7 @@ class Session {
     bool failed = false;
   };
   std::optional<Fetching> fetching_;
+  std::optional<Instant> files_until_;  // from the first file on
 };
 
 }  // namespace xenoscope::sampler::agent

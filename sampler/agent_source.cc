@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <limits>
 
 #include "base/error.h"
@@ -20,10 +19,6 @@ using recording::SymbolFile;
 using std::chrono::steady_clock;
 
 constexpr auto kStep = std::chrono::milliseconds(20);
-
-std::string NameOf(const recording::DomainInfo& domain) {
-  return DomainLabel(domain.id, domain.name);
-}
 
 void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record) {
   using recording::MapEntry;
@@ -61,12 +56,10 @@ std::vector<agent::Prepare> Ways(const agent::Prepare& wanted) {
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo& domain,
                                                      const AgentRequest& request,
                                                      const AgentSource::Connect& connect,
-                                                     const std::function<Tsc()>& read_tsc,
-                                                     std::string& note) {
+                                                     const agent::Host& host, std::string& note) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Channel> channel, connect(domain.id));
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      std::unique_ptr<Session> session,
-      Session::Open(domain, std::move(channel), request.clock_hz, read_tsc, request.limits));
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                             Session::Open(domain, std::move(channel), host, request.limits));
   for (const agent::Prepare& how : Ways(request.how)) {
     const absl::Status ready = session->Prepare(how);
     if (ready.ok()) return session;
@@ -76,120 +69,98 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo
   return UnimplementedError("{}", note);
 }
 
+// Whether it counts the events that dom0 programs, as many.
+bool IsMemberOfXenoprof(const Session& session, const agent::Prepare& how) {
+  return how.source == GuestSource::kXenoprof && session.source() == GuestSource::kXenoprof &&
+         session.events().size() == std::max<size_t>(how.events.size(), 1);
+}
+
 }  // namespace
 
-AgentSource::Opened AgentSource::Open(const AgentRequest& request, const Connect& connect,
-                                      const std::function<Tsc()>& read_tsc) {
-  Opened opened;
+absl::StatusOr<std::unique_ptr<AgentSource>> AgentSource::Open(const recording::DomainInfo& domain,
+                                                               const AgentRequest& request,
+                                                               const Connect& connect,
+                                                               const agent::Host& host) {
+  std::string note;
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                             OpenSession(domain, request, connect, host, note));
+  const bool is_member = IsMemberOfXenoprof(*session, request.how);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
-  opened.source.reset(new AgentSource(read_tsc));
-  for (const recording::DomainInfo& domain : request.domains) {
-    std::string note;
-    absl::StatusOr<std::unique_ptr<Session>> session =
-        OpenSession(domain, request, connect, read_tsc, note);
-    if (session.ok()) {
-      if (!note.empty()) {
-        opened.source->notes_.push_back(fmt::format("{}: {}; it samples {} instead", NameOf(domain),
-                                                    note, (*session)->events().front().name));
-      }
-      opened.source->Take(*std::move(session), request.how);
-    } else {
-      opened.silent.emplace_back(domain.id, session.status());
+  std::unique_ptr<AgentSource> source(new AgentSource(std::move(session), host, is_member));
+  if (!note.empty()) {
+    source->notes_.push_back(fmt::format("{}: {}; it samples {} instead", source->Name(), note,
+                                         source->session_->events().front().name));
+  }
+  return source;
+}
+
+AgentSource::AgentSource(std::unique_ptr<Session> session, const agent::Host& host, bool is_member)
+    : session_(std::move(session)), host_(host), is_member_(is_member) {}
+
+std::string AgentSource::Name() const { return DomainLabel(domain().id, domain().name); }
+
+absl::Status AgentSource::NumberEvents(std::vector<EventInfo>& all, size_t first) {
+  const std::vector<EventInfo>& events = session_->events();
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (is_member_) {
+      numbers_.push_back(static_cast<uint8_t>(i));
+      continue;
     }
+    auto known = std::find(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), events[i]);
+    if (known == all.end()) {
+      if (all.size() == recording::kMostEvents) {
+        return ExhaustedError(
+            "a recording can have {} different events, and those before take all: give fewer of "
+            "them with -e and --agent-event, or record fewer active domains",
+            recording::kMostEvents);
+      }
+      known = all.insert(all.end(), events[i]);
+      own_.push_back(i);
+      own_events_.push_back(events[i]);
+    }
+    numbers_.push_back(static_cast<uint8_t>(known - all.begin()));
   }
-  if (opened.source->guests_.empty()) opened.source.reset();
-  return opened;
-}
-
-void AgentSource::Take(std::unique_ptr<Session> session, const agent::Prepare& how) {
-  Guest& guest = guests_.emplace_back();
-  // Its events are the ones that dom0 programs, as many.
-  guest.is_member = how.source == GuestSource::kXenoprof &&
-                    session->source() == GuestSource::kXenoprof &&
-                    session->events().size() == std::max<size_t>(how.events.size(), 1);
-  for (const EventInfo& event : session->events()) {
-    if (guest.is_member) break;
-    auto known = std::ranges::find(events_, event);
-    if (known == events_.end()) known = events_.insert(events_.end(), event);
-    guest.events.push_back(static_cast<uint8_t>(known - events_.begin()));
-  }
-  guest.session = std::move(session);
-}
-
-std::vector<DomainId> AgentSource::Members() const {
-  std::vector<DomainId> members;
-  for (const Guest& guest : guests_) {
-    if (guest.is_member) members.push_back(guest.session->domain().id);
-  }
-  return members;
-}
-
-absl::StatusOr<bool> AgentSource::EnlistMember(DomainId member) {
-  for (Guest& guest : guests_) {
-    if (guest.session->domain().id == member) return guest.session->Enlist();
-  }
-  return NotFoundError("it has no agent");
-}
-
-void AgentSource::Dismiss(DomainId domain) {
-  std::erase_if(guests_, [domain](Guest& guest) {
-    if (guest.session->domain().id != domain) return false;
-    guest.session->Bye();
-    return true;
-  });
+  return absl::OkStatus();
 }
 
 recording::SourceInfo AgentSource::Info() const {
   recording::SourceInfo info;
-  info.name = "agent";
+  info.name = fmt::format("agent-{}", domain().id.value);
   info.drain_interval_ns = static_cast<uint64_t>(std::chrono::nanoseconds(kStep).count());
   return info;
 }
 
-std::vector<EventInfo> AgentSource::Events() const { return events_; }
-
-recording::Role AgentSource::RoleOf(DomainId domain) const {
-  const bool active = std::ranges::any_of(
-      guests_, [domain](const Guest& guest) { return guest.session->domain().id == domain; });
-  return active ? recording::Role::kActive : recording::Role::kNone;
+recording::Role AgentSource::RoleOf(DomainId id) const {
+  return id == domain().id ? recording::Role::kActive : recording::Role::kNone;
 }
 
 std::vector<std::string> AgentSource::Notes() const {
   std::vector<std::string> notes = notes_;
-  for (const Guest& guest : guests_) {
-    const Session& session = *guest.session;
-    const auto error = session.clock().Error();
-    notes.push_back(fmt::format(
-        "{} is active: its agent ({}, Linux {}) {}; {}", NameOf(session.domain()),
-        session.hello().program, session.hello().kernel,
-        guest.is_member ? "takes part in xenoprof" : "samples it",
-        error ? fmt::format("its clock is known to {} cycles", *error)
-              : std::string("its clock runs at another rate than the host's, so that its samples' "
-                            "times are known to fractions of a second only")));
-  }
+  const auto error = session_->clock().Error();
+  notes.push_back(fmt::format(
+      "{} is active: its agent ({}, Linux {}) {}; {}", Name(), session_->hello().program,
+      session_->hello().kernel, is_member_ ? "takes part in xenoprof" : "samples it",
+      error ? fmt::format("its clock is known to {} cycles", *error)
+            : std::string("its clock runs at another rate than the host's, so that its samples' "
+                          "times are known to fractions of a second only")));
   return notes;
 }
 
 absl::Status AgentSource::Start() {
-  sampled_.begin = read_tsc_();
-  for (Guest& guest : guests_) {
-    guest.session->Start(
-        {.sample = [this, &guest](const Sample& sample) { Hold(guest, sample); },
-         .process =
-             [&guest](const recording::ProcessRecord& record) { Add(guest.processes, record); }});
-  }
-  due_ = steady_clock::now();
+  sampled_.begin = host_.read_tsc();
+  session_->Start(
+      {.sample = [this](const Sample& sample) { Hold(sample); },
+       .process = [this](const recording::ProcessRecord& record) { Add(processes_, record); }});
+  due_ = host_.now();
   return absl::OkStatus();
 }
 
-void AgentSource::Hold(const Guest& guest, const Sample& sample) {
+void AgentSource::Hold(const Sample& sample) {
   Held& held = held_.emplace_back();
-  held.domain = sample.vcpu.domain;
   recording::TimedEntry& entry = held.entry;
   entry.address = sample.address;
   entry.mode = static_cast<uint8_t>(sample.mode);
-  entry.event = guest.is_member ? static_cast<uint8_t>(sample.event)
-                                : static_cast<uint8_t>(first_event_ + guest.events[sample.event]);
+  entry.event = numbers_[sample.event];
   entry.vcpu = sample.vcpu.vcpu.value;
   if (sample.thread) {
     entry.pid = sample.thread->pid;
@@ -201,7 +172,7 @@ void AgentSource::Hold(const Guest& guest, const Sample& sample) {
     held.callers.push_back(sample.callers.at(i));
     // perf in a guest has none in Xen, whatever it says.
     const Mode mode = sample.callers.ModeAt(i);
-    if (mode == Mode::kXen && guest.is_member) {
+    if (mode == Mode::kXen && is_member_) {
       ++entry.xen_callers;
     } else {
       ++(mode == Mode::kUser ? entry.user_callers : entry.kernel_callers);
@@ -210,47 +181,28 @@ void AgentSource::Hold(const Guest& guest, const Sample& sample) {
 }
 
 void AgentSource::Step() {
-  for (Guest& guest : guests_) {
-    guest.session->Step();
-    if (guest.session->status().ok() || guest.told) continue;
-    guest.told = true;
-    afterwards_.push_back(
-        fmt::format("{}: its agent was given up, its samples are kept up to there: {}",
-                    NameOf(guest.session->domain()), Message(guest.session->status())));
-  }
-  due_ = steady_clock::now() + kStep;
+  session_->Step();
+  due_ = host_.now() + kStep;
 }
 
 absl::Status AgentSource::Collect(recording::SampleWriter& writer) {
   Step();
-  // Readers take each source's samples in the order of time: those of one guest wait until the
-  // others have answered, too.
-  Tsc until = read_tsc_();
-  for (const Guest& guest : guests_) {
-    if (guest.session->status().ok()) until = std::min(until, guest.session->Delivered());
-  }
-  Write(until, writer);
+  // Readers take each source's samples in the order of time.
+  Write(session_->status().ok() ? session_->Delivered() : host_.read_tsc(), writer);
   return absl::OkStatus();
 }
 
 void AgentSource::Write(Tsc until, recording::SampleWriter& writer) {
-  for (Guest& guest : guests_) {
-    if (guest.processes.empty()) continue;
-    writer.Append(guest.session->domain().id, guest.processes);
-    guest.processes.Clear();
-  }
+  writer.Append(domain().id, processes_);
+  processes_.Clear();
   const auto later = std::stable_partition(held_.begin(), held_.end(), [until](const Held& held) {
     return held.entry.end <= until.value;
   });
   std::stable_sort(held_.begin(), later,
                    [](const Held& a, const Held& b) { return a.entry.end < b.entry.end; });
   recording::TimedChunk chunk;
-  for (auto held = held_.begin(); held != later; ++held) {
-    chunk.Add(held->entry, held->callers);
-    if (held + 1 != later && (held + 1)->domain == held->domain) continue;
-    writer.Append(held->domain, chunk);
-    chunk.Clear();
-  }
+  for (auto held = held_.begin(); held != later; ++held) chunk.Add(held->entry, held->callers);
+  writer.Append(domain().id, chunk);
   held_.erase(held_.begin(), later);
 }
 
@@ -258,28 +210,21 @@ absl::Status AgentSource::Welcome(const recording::DomainInfo& /*domain*/) {
   return UnimplementedError("agents are asked only before sampling starts");
 }
 
-void AgentSource::Farewell(DomainId domain) {
-  for (Guest& guest : guests_) {
-    if (guest.session->domain().id == domain) {
-      guest.session->GiveUp(absl::UnavailableError("its domain has gone"));
-    }
-  }
+void AgentSource::Farewell(DomainId id) {
+  if (id == domain().id) session_->GiveUp(absl::UnavailableError("its domain has gone"));
 }
 
-void AgentSource::StopGuest(Guest& guest) {
-  if (!guest.stopped) guest.session->Stop();
-  guest.stopped = true;
+void AgentSource::StopSession() {
+  if (!is_stopped_) session_->Stop();
+  is_stopped_ = true;
 }
 
 absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
-  for (Guest& guest : guests_) {
-    StopGuest(guest);
-    for (size_t i = 0; i < guest.events.size(); ++i) {  // with the periods that there really were
-      events_[guest.events[i]].period = guest.session->events()[i].period;
-    }
+  sampled_.end = host_.read_tsc();  // the wait for its agent is not of the recording
+  StopSession();
+  for (size_t i = 0; i < own_.size(); ++i) {  // with the periods that there really were
+    own_events_[i].period = session_->events()[own_[i]].period;
   }
-  sampled_.end = read_tsc_();
-  Step();
   Write(Tsc{std::numeric_limits<uint64_t>::max()}, writer);
   return absl::OkStatus();
 }
@@ -297,63 +242,63 @@ absl::Status AgentSource::Save(const recording::Writer& writer, recording::Recor
       {FileKind::kModules, SymbolFile::Kind::kModules, 0, "its kernel's symbols"},
       {FileKind::kVdso, SymbolFile::Kind::kVdso, 2, "its vDSO"},
       {FileKind::kPerfMaps, SymbolFile::Kind::kPerfMaps, 2, "what its compilers made"}};
-  for (Guest& guest : guests_) {
-    const recording::DomainInfo& domain = guest.session->domain();
-    for (const Wanted& wanted : kFiles) {
-      const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
-        return symbols.domain == domain.id && symbols.kind == wanted.kind;
-      });
-      if (given || !guest.session->status().ok()) continue;  // the user's own goes before
-      if (guest.session->hello().minor < wanted.since) continue;
-      const auto content = guest.session->Fetch(wanted.file);
-      if (!content.ok()) {
-        afterwards_.push_back(
-            fmt::format("{}: {}: {}", NameOf(domain), wanted.what, Message(content.status())));
-        continue;
-      }
-      if (content->empty()) continue;  // there is none
-      XENOSCOPE_ASSIGN_OR_RETURN(
-          SymbolFile added,
-          writer.AddSymbolContent(wanted.kind, domain.id, *content, NameOf(domain) + "'s agent"));
-      info.symbols.push_back(std::move(added));
+  for (const Wanted& wanted : kFiles) {
+    const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
+      return symbols.domain == domain().id && symbols.kind == wanted.kind;
+    });
+    if (given || !session_->status().ok()) continue;  // the user's own goes before
+    if (session_->hello().minor < wanted.since) continue;
+    const auto content = session_->Fetch(wanted.file);
+    if (!content.ok()) {
+      missing_.push_back(fmt::format("{}: {}", wanted.what, Message(content.status())));
+      continue;
     }
+    if (content->empty()) continue;  // there is none
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        SymbolFile added,
+        writer.AddSymbolContent(wanted.kind, domain().id, *content, Name() + "'s agent"));
+    info.symbols.push_back(std::move(added));
   }
   return absl::OkStatus();
 }
 
 absl::Status AgentSource::Close() {
-  for (Guest& guest : guests_) {
-    // A member that never started holds Xen's buffers all the same.
-    if (guest.is_member) StopGuest(guest);
-    guest.session->Bye();
-    for (const std::string& complaint : guest.session->complaints()) {
-      afterwards_.push_back(
-          fmt::format("{}: its agent says: {}", NameOf(guest.session->domain()), complaint));
-    }
-    const agent::Refused& refused = guest.session->refused();
-    if (refused.damaged + refused.mistimed + refused.processes > 0) {
-      afterwards_.push_back(fmt::format(
-          "{}: of its agent's samples {} were refused as damaged, {} as not taken while it was to "
-          "sample; {} entries about processes were damaged",
-          NameOf(guest.session->domain()), refused.damaged, refused.mistimed, refused.processes));
-    }
-    if (guest.session->clock().jumps() > 0) {
-      afterwards_.push_back(fmt::format("{}: its clock jumped {} times",
-                                        NameOf(guest.session->domain()),
-                                        guest.session->clock().jumps()));
-    }
-  }
+  // A member that never started holds Xen's buffers all the same.
+  if (is_member_) StopSession();
+  session_->Bye();
   return absl::OkStatus();
 }
 
-std::vector<recording::StreamInfo> AgentSource::Streams() const {
-  std::vector<recording::StreamInfo> streams;
-  for (const Guest& guest : guests_) {
-    std::ranges::move(guest.session->Streams(), std::back_inserter(streams));
+std::vector<std::string> AgentSource::Afterwards() const {
+  std::vector<std::string> lines;
+  const auto say = [&](const std::string& what) {
+    lines.push_back(fmt::format("{}: {}", Name(), what));
+  };
+  if (!session_->status().ok() && missing_.empty()) {
+    say(fmt::format("its agent was given up, its samples are kept up to there: {}",
+                    Message(session_->status())));
   }
-  return streams;
+  if (const agent::Lateness late = session_->lateness(); late.times > 0) {
+    say(
+        fmt::format("its agent was late {} times, for up to {:.1f} s: the guest had too little of "
+                    "a processor or its agent hung, and samples of that time may be missing",
+                    late.times, std::chrono::duration<double>(late.longest).count()));
+  }
+  for (const std::string& missing : missing_) say(missing);
+  for (const std::string& complaint : session_->complaints()) {
+    say(fmt::format("its agent says: {}", complaint));
+  }
+  const agent::Refused& refused = session_->refused();
+  if (refused.damaged + refused.mistimed + refused.processes > 0) {
+    say(fmt::format(
+        "of its agent's samples {} were refused as damaged, {} as not taken while it was to "
+        "sample; {} entries about processes were damaged",
+        refused.damaged, refused.mistimed, refused.processes));
+  }
+  if (const uint64_t jumps = session_->clock().jumps(); jumps > 0) {
+    say(fmt::format("its clock jumped {} times", jumps));
+  }
+  return lines;
 }
-
-std::vector<std::string> AgentSource::Afterwards() const { return afterwards_; }
 
 }  // namespace xenoscope::sampler

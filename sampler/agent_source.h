@@ -1,5 +1,6 @@
-// Samples that guests take of themselves: the source of the active domains. Each of them runs an
-// agent (`xenoscope agent`, sampler/agent_server.h), which this drives.
+// Samples that a guest takes of itself: the source of one active domain. The guest runs an agent
+// (`xenoscope agent`, sampler/agent_server.h), which this drives. Each active domain has a source,
+// a thread and a file of samples of its own, so that none waits for another.
 #pragma once
 
 #include <chrono>
@@ -7,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,9 +22,7 @@
 namespace xenoscope::sampler {
 
 struct AgentRequest {
-  std::vector<recording::DomainInfo> domains;  // that are to be active
   agent::Prepare how;
-  uint64_t clock_hz = 0;  // of the host's TSC
   agent::Limits limits;
 };
 
@@ -32,31 +30,29 @@ class AgentSource final : public Source {
  public:
   using Connect = std::function<absl::StatusOr<std::unique_ptr<Channel>>(DomainId)>;
 
-  struct Opened {
-    std::unique_ptr<AgentSource> source;  // null when no domain's agent answers
-    // The domains that cannot be active, and why.
-    std::vector<std::pair<DomainId, absl::Status>> silent;
-  };
-  static Opened Open(const AgentRequest& request, const Connect& connect,
-                     const std::function<Tsc()>& read_tsc);
+  // Greets the agent of `domain` and lets it get ready. Errors: it cannot be active, and why.
+  static absl::StatusOr<std::unique_ptr<AgentSource>> Open(const recording::DomainInfo& domain,
+                                                           const AgentRequest& request,
+                                                           const Connect& connect,
+                                                           const agent::Host& host);
 
-  // The number of its first event in the recording; 0 until it is set, which is before Start.
-  void SetFirstEvent(uint8_t number) { first_event_ = number; }
+  // Gives its events their numbers, before Start: an event has the number of an equal one of
+  // `all` from `first` on, else it is added to `all`, which Events() then has, too. A member
+  // of xenoprof counts dom0's events. Errors (ResourceExhausted): a recording has no numbers left.
+  absl::Status NumberEvents(std::vector<recording::EventInfo>& all, size_t first);
 
-  // The domains that are to be active ones of dom0's xenoprof: their events are its own, the first
-  // of the recording, and they sample when it does.
-  std::vector<DomainId> Members() const;
-  // Lets a member take part, as XenoprofSession::Domains::enlist.
-  absl::StatusOr<bool> EnlistMember(DomainId member);
-  // Ends the session with a domain: it is not to be active after all.
-  void Dismiss(DomainId domain);
-  // Whether a domain is left.
-  bool HasGuests() const { return !guests_.empty(); }
+  // Whether the domain is to be an active one of dom0's xenoprof: its events are dom0's, the first
+  // of the recording, and it samples when dom0 does.
+  bool IsMember() const { return is_member_; }
+  const recording::DomainInfo& domain() const { return session_->domain(); }
+  const agent::Session& session() const { return *session_; }
 
   recording::SourceInfo Info() const override;
-  std::vector<recording::EventInfo> Events() const override;
+  std::vector<recording::EventInfo> Events() const override { return own_events_; }
   recording::Role RoleOf(DomainId domain) const override;
   std::vector<std::string> Notes() const override;
+  bool AwaitsAGuest() const override { return true; }
+  absl::StatusOr<bool> Enlist() override { return session_->Enlist(); }
   absl::Status Start() override;
   std::chrono::steady_clock::time_point Due() const override { return due_; }
   absl::Status Collect(recording::SampleWriter& writer) override;
@@ -66,42 +62,37 @@ class AgentSource final : public Source {
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }
-  std::vector<recording::StreamInfo> Streams() const override;
+  std::vector<recording::StreamInfo> Streams() const override { return session_->Streams(); }
   std::vector<std::string> Afterwards() const override;
 
  private:
-  struct Guest {
-    std::unique_ptr<agent::Session> session;
-    bool is_member = false;             // of dom0's xenoprof
-    std::vector<uint8_t> events;        // indices into events_ of the session's events, if not
-    recording::ProcessChunk processes;  // to be written
-    bool told = false;                  // that its session has ended
-    bool stopped = false;
-  };
-
-  // A sample that waits for those that may still come and were taken before it.
+  // A sample that waits for those that may still come and were taken before it. There are no more
+  // than came between two answers about the clock, which agent::Limits::pending_bytes bounds.
   struct Held {
-    DomainId domain;
     recording::TimedEntry entry;
     std::vector<Address> callers;
   };
 
-  explicit AgentSource(std::function<Tsc()> read_tsc) : read_tsc_(std::move(read_tsc)) {}
+  AgentSource(std::unique_ptr<agent::Session> session, const agent::Host& host, bool is_member);
 
-  void Take(std::unique_ptr<agent::Session> session, const agent::Prepare& how);
-  void Hold(const Guest& guest, const recording::Sample& sample);
+  void Hold(const recording::Sample& sample);
   void Step();
-  void StopGuest(Guest& guest);
+  void StopSession();
   // Writes what is known of processes, and the samples that were taken before `until`, in order.
   void Write(Tsc until, recording::SampleWriter& writer);
+  std::string Name() const;
 
-  uint8_t first_event_ = 0;
-  std::function<Tsc()> read_tsc_;
-  std::vector<Guest> guests_;
-  std::vector<recording::EventInfo> events_;  // of all guests, equal ones once
+  std::unique_ptr<agent::Session> session_;
+  agent::Host host_;
+  bool is_member_;
+  std::vector<size_t> own_;                       // the session's events that are own_events_
+  std::vector<recording::EventInfo> own_events_;  // that no source before it has
+  std::vector<uint8_t> numbers_;                  // of the session's events, in the recording
   std::vector<Held> held_;
+  recording::ProcessChunk processes_;  // to be written
   std::vector<std::string> notes_;
-  std::vector<std::string> afterwards_;
+  std::vector<std::string> missing_;  // files that could not be had, and why
+  bool is_stopped_ = false;
   std::chrono::steady_clock::time_point due_;
   TscRange sampled_;
 };

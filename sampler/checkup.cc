@@ -47,7 +47,7 @@ absl::StatusOr<std::string> ProbeXenoprof() {
 // Greets the agents there are.
 std::vector<std::string> AskAgents(DomainDirectory& directory) {
   agent::Limits limits;
-  limits.hello = limits.answer = std::chrono::milliseconds(500);
+  limits.hello = limits.ready = std::chrono::milliseconds(500);
   limits.first_pings = 0;
   std::vector<std::string> answers;
   const absl::StatusOr<std::vector<recording::DomainInfo>> domains = directory.List();
@@ -56,7 +56,8 @@ std::vector<std::string> AskAgents(DomainDirectory& directory) {
     if (domain.id == kDom0) continue;
     absl::StatusOr<std::unique_ptr<Channel>> channel = ConnectVchan(domain.id);
     if (!channel.ok()) continue;
-    const auto session = agent::Session::Open(domain, *std::move(channel), 0, ReadTsc, limits);
+    const auto session =
+        agent::Session::Open(domain, *std::move(channel), {.read_tsc = ReadTsc}, limits);
     if (!session.ok()) continue;
     answers.push_back(fmt::format("{} ({})", domain.name, (*session)->hello().program));
     (*session)->Bye();

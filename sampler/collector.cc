@@ -20,12 +20,19 @@ absl::Status Collector::Start() {
   return absl::OkStatus();
 }
 
+void Collector::BeginStop() {
+  {
+    const Lock lock(mutex_);
+    is_to_end_ = is_to_stop_ = true;
+  }
+  wake_.notify_one();
+}
+
 absl::Status Collector::Stop() {
-  End();
-  absl::Status status = source_->Stop(writer_);
+  BeginStop();
+  thread_.join();
   const Lock lock(mutex_);
-  Add(writer_.Take());
-  return status;
+  return stop_status_;
 }
 
 void Collector::End() {
@@ -71,6 +78,12 @@ recording::DrainInfo Collector::Drains() const {
 void Collector::Run() {
   Lock lock(mutex_);
   while (error_.ok() && WaitUntilDue(lock)) Drain(lock);
+  // A source that failed is stopped when that is asked for, and does errands until then.
+  while (!is_to_end_) {
+    DoErrand();
+    wake_.wait(lock, [this] { return errand_ || is_to_end_; });
+  }
+  if (is_to_stop_) StopSource(lock);
   DoErrand();  // that was asked for just now
   is_running_ = false;
 }
@@ -113,6 +126,15 @@ void Collector::Drain(Lock& lock) {
   std::vector<std::byte> chunks = writer_.Take();
   lock.lock();
   error_ = std::move(status);
+  Add(std::move(chunks));
+}
+
+void Collector::StopSource(Lock& lock) {
+  lock.unlock();
+  absl::Status status = source_->Stop(writer_);
+  std::vector<std::byte> chunks = writer_.Take();
+  lock.lock();
+  stop_status_ = std::move(status);
   Add(std::move(chunks));
 }
 

@@ -50,7 +50,10 @@ class Collector {
   bool started() const { return thread_.joinable(); }
   // Calls `errand` between two drains, and returns when that was done. At any time, by one thread.
   void Ask(std::function<void(Source&)> errand);
-  // When the drain that goes on is done, stops the source; what that had left can be taken.
+  // Lets the thread stop the source when the drain that goes on is done, and does not wait for
+  // that.
+  void BeginStop();
+  // The same, and waits until it is stopped; what it had left can then be taken.
   absl::Status Stop();
 
   // What was collected and not taken yet.
@@ -71,6 +74,7 @@ class Collector {
   void WaitForRoom(Lock& lock);
   void DoErrand();
   void Drain(Lock& lock);
+  void StopSource(Lock& lock);
   void Add(std::vector<std::byte> chunks);
   bool HasRoom() const { return waiting_ <= most_waiting_; }
 
@@ -84,7 +88,9 @@ class Collector {
   std::function<void(Source&)> errand_;
   bool is_running_ = false;  // does errands
   bool is_to_end_ = false;
+  bool is_to_stop_ = false;  // the source, before the thread ends
   absl::Status error_;
+  absl::Status stop_status_;
   Pieces pieces_;
   size_t waiting_ = 0;  // bytes, in pieces_
   Clock::time_point last_drain_;

@@ -71,9 +71,18 @@ void DomainWatch::Look(RecordingInfo& info) {
       continue;
     }
     const bool vcpus_changed = !seen.state || seen.state->online_vcpus != state->online_vcpus;
-    Seen next{state, seen.online, false};
+    Seen next{state, seen.online, false, seen.changes};
     if (calls_ && vcpus_changed) next.online = OnlineVcpus(domain.id, state->max_vcpus);
-    if (seen.state) Compare(domain, seen, next, when, info.changes);
+    if (seen.state) {
+      for (const DomainChange& change : Compare(domain.id, seen, next, when)) {
+        if (next.changes == kMostChanges) {
+          ++domain.changes_left_out;
+        } else {
+          ++next.changes;
+          info.changes.push_back(change);
+        }
+      }
+    }
     seen = std::move(next);
   }
 }
@@ -108,10 +117,11 @@ void DomainWatch::Welcome(RecordingInfo& info, const std::set<DomainId>& listed,
   }
 }
 
-void DomainWatch::Compare(const DomainInfo& domain, const Seen& before, const Seen& now,
-                          TscRange when, std::vector<DomainChange>& changes) {
+std::vector<DomainChange> DomainWatch::Compare(DomainId domain, const Seen& before, const Seen& now,
+                                               TscRange when) {
+  std::vector<DomainChange> changes;
   const auto add = [&](Kind kind, std::optional<VcpuId> vcpu = std::nullopt) {
-    changes.push_back({kind, domain.id, vcpu, when});
+    changes.push_back({kind, domain, vcpu, when});
   };
   if (now.state->paused != before.state->paused) {
     add(now.state->paused ? Kind::kPaused : Kind::kUnpaused);
@@ -125,6 +135,7 @@ void DomainWatch::Compare(const DomainInfo& domain, const Seen& before, const Se
   for (const VcpuId vcpu : before.online) {
     if (!now.online.contains(vcpu)) add(Kind::kVcpuOffline, vcpu);
   }
+  return changes;
 }
 
 }  // namespace xenoscope::sampler

@@ -20,11 +20,16 @@ namespace xenoscope::sampler {
 
 class DomainWatch {
  public:
+  // Of one domain, beside its coming and going. A guest may change its vCPUs and suspend itself as
+  // often as it likes.
+  static constexpr uint32_t kMostChanges = 1000;
+
   // Without `calls` only coming and going is seen.
   DomainWatch(DomainDirectory& directory, std::unique_ptr<VcpuCalls> calls,
               std::function<Tsc()> read_tsc);
 
-  // Adds to info.changes what happened since the last look, and to info.domains who came (whose
+  // Adds to info.changes what happened since the last look, or beyond kMostChanges to its domain's
+  // changes_left_out, and to info.domains who came (whose
   // name, type and vCPUs may come with a later look). The first look takes those of info.domains as
   // they are. One hypercall a domain, and one a vCPU of domains that have more or fewer of them
   // online than before.
@@ -35,6 +40,7 @@ class DomainWatch {
     std::optional<DomainState> state;
     std::set<VcpuId> online;
     bool gone = false;
+    uint32_t changes = 0;  // that were told of
   };
   // xenstore has a domain before it has its name and its vCPUs; but some never get them.
   static constexpr int kMostReadings = 50;
@@ -45,8 +51,8 @@ class DomainWatch {
   void Welcome(recording::RecordingInfo& info, const std::set<DomainId>& listed, TscRange when);
   // Whether another reading may tell what is not known of a domain that came.
   bool IsUnknown(const recording::DomainInfo& domain) const;
-  static void Compare(const recording::DomainInfo& domain, const Seen& before, const Seen& now,
-                      TscRange when, std::vector<recording::DomainChange>& changes);
+  static std::vector<recording::DomainChange> Compare(DomainId domain, const Seen& before,
+                                                      const Seen& now, TscRange when);
 
   DomainDirectory& directory_;
   std::unique_ptr<VcpuCalls> calls_;

@@ -3,11 +3,14 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <ctime>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -110,14 +113,22 @@ class Recorder {
   void NoteCosts(RecordingInfo& info) const;
   void WriteInfoSoFar() const;
   void Stop();
+  // Stops the sources of this host, and tells those of guests to stop.
   void EndSampling();
   void StopTrace();
+  void AwaitGuests();
+  void SaveFiles();
+  void CloseSources();
+  // Whether a signal has come that ends every wait for a guest. By any thread, but not while the
+  // loop waits for signals.
+  bool IsInterrupted();
   void Keep(const absl::Status& status);
   Progress Now() const;
 
   const RecordRequest& request_;
   const std::function<void(const Progress&)>& progress_;
   const EndSignals signals_;
+  std::atomic<bool> is_interrupted_ = false;
 
   std::optional<SessionLock> lock_;
   std::unique_ptr<DomainDirectory> domains_;
@@ -125,6 +136,7 @@ class Recorder {
   std::optional<LivepatchWatch> livepatches_;
   std::string livepatch_lists_;
   steady_clock::time_point next_watch_;
+  size_t changes_written_ = 0;   // of result_.info.changes
   std::set<DomainId> welcomed_;  // or here from the beginning
   std::vector<std::pair<const GuestFile*, DomainId>> guest_files_;
   std::vector<Sampling> sampling_;
@@ -145,6 +157,9 @@ absl::StatusOr<RecordResult> Recorder::Run() {
   if (const absl::Status status = Start(); !status.ok()) {
     EndSampling();
     xentrace_.reset();
+    is_interrupted_ = true;  // nobody wants the last samples
+    AwaitGuests();
+    CloseSources();
     if (writer_) writer_->Abandon();
     return status;
   }
@@ -153,8 +168,17 @@ absl::StatusOr<RecordResult> Recorder::Run() {
   return std::move(result_);
 }
 
+bool Recorder::IsInterrupted() {
+  if (signals_.WaitUntil(steady_clock::now())) is_interrupted_ = true;
+  return is_interrupted_;
+}
+
 absl::Status Recorder::Start() {
   if (request_.samples) XENOSCOPE_RETURN_IF_ERROR(ReadySampling(*request_.samples));
+  if (is_interrupted_) {
+    return absl::CancelledError(
+        "a signal came while guests were waited for, before sampling began: nothing was recorded");
+  }
   XENOSCOPE_RETURN_IF_ERROR(MakeRecording());
   return StartAll();
 }
@@ -218,7 +242,8 @@ void Recorder::EndWhatWasLeft() {
 
 absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
   RecordingInfo& info = result_.info;
-  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenSources(samples, info, HasXen(), *lock_));
+  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenSources(samples, info, HasXen(), *lock_,
+                                                               [this] { return IsInterrupted(); }));
   std::ranges::move(opened.notes, std::back_inserter(result_.notes));
   if (opened.sources.empty() && !request_.trace) {
     return PreconditionError("no source of samples works here, and --no-trace leaves nothing: {}",
@@ -344,6 +369,9 @@ void Recorder::WatchDomains() {
   watch_->Look(result_.info);
   next_watch_ = steady_clock::now() + kBetweenWatches;
   for (DomainInfo& domain : result_.info.domains) Welcome(domain);
+  // What cannot be written now is written with what comes next.
+  const std::span fresh = std::span(changes).subspan(changes_written_);
+  if (writer_->AppendChanges(fresh).ok()) changes_written_ = changes.size();
   for (size_t i = known; i < changes.size(); ++i) {
     if (changes[i].kind == DomainChange::Kind::kDestroyed) Farewell(changes[i].domain);
   }
@@ -402,8 +430,15 @@ nanoseconds Recorder::OwnCpu() const {
 
 // The sources of `info` are those of sampling_, in their order.
 void Recorder::NoteCosts(RecordingInfo& info) const {
-  for (size_t i = 0; i < sampling_.size(); ++i)
-    info.sources[i].drains = sampling_[i].collector->Drains();
+  for (size_t i = 0; i < sampling_.size(); ++i) {
+    Collector& collector = *sampling_[i].collector;
+    info.sources[i].drains = collector.Drains();
+    // Whoever reads it meanwhile, or after a kill, is to know which guest is late.
+    if (!collector.source().AwaitsAGuest()) continue;
+    collector.Ask([&problems = info.sources[i].problems](const Source& source) {
+      problems = source.Afterwards();
+    });
+  }
   info.own_cpu_ns = static_cast<uint64_t>(OwnCpu().count());
 }
 
@@ -430,9 +465,14 @@ void Recorder::Stop() {
   EndSampling();
   if (command_) command_->Stop(kCommandPatienceMs);
   StopTrace();
+  AwaitGuests();
   WatchDomains();
   WatchLivepatches();
   NoteCosts(info);
+  // What is fetched below can take long, and whatever ends it leaves the accounts.
+  writer_->WriteInfo(info).IgnoreError();
+  SaveFiles();
+  CloseSources();
   result_.last = Now();
   // What is fetched and written afterwards takes time, but none from those who are sampled.
   result_.last.elapsed = while_sampling.elapsed;
@@ -442,30 +482,71 @@ void Recorder::Stop() {
 }
 
 void Recorder::EndSampling() {
+  for (Sampling& sampling : sampling_) {
+    if (!sampling.collector->started()) continue;
+    if (sampling.source().AwaitsAGuest()) {
+      sampling.collector->BeginStop();
+    } else {
+      Keep(sampling.collector->Stop());
+    }
+  }
+}
+
+void Recorder::AwaitGuests() {
   RecordingInfo& info = result_.info;
   TscRange sampled;
   info.events.clear();
   for (Sampling& sampling : sampling_) {
-    if (!sampling.collector->started()) continue;
-    Keep(sampling.collector->Stop());
+    if (sampling.collector->started()) Keep(sampling.collector->Stop());
     const TscRange by_it = sampling.source().Sampled();
+    if (by_it.Empty()) continue;
     sampled = sampled.Empty() ? by_it
                               : TscRange{std::min(sampled.begin, by_it.begin),
                                          std::max(sampled.end, by_it.end)};
   }
-  for (Sampling& sampling : sampling_) Keep(sampling.Write());
   for (Sampling& sampling : sampling_) {
+    if (sampling.writer) Keep(sampling.Write());
     std::ranges::move(sampling.source().Events(), std::back_inserter(info.events));
     std::ranges::move(sampling.source().Streams(), std::back_inserter(info.streams));
-    if (writer_) Keep(sampling.source().Save(*writer_, info));
   }
-  std::for_each(sampling_.rbegin(), sampling_.rend(), [this](const Sampling& sampling) {
-    Keep(sampling.source().Close());
-    std::ranges::move(sampling.source().Afterwards(), std::back_inserter(result_.notes));
-  });
   if (sampled.Empty()) return;
   info.started = sampled.begin;
   info.stopped = sampled.end;
+}
+
+// Each guest has a thread, so that none waits for another one's files.
+void Recorder::SaveFiles() {
+  RecordingInfo& info = result_.info;
+  const std::vector<SymbolFile> before = info.symbols;
+  std::vector<std::pair<std::future<absl::Status>, std::unique_ptr<RecordingInfo>>> guests;
+  for (Sampling& sampling : sampling_) {
+    Source* const source = &sampling.source();
+    if (!source->AwaitsAGuest()) {
+      Keep(source->Save(*writer_, info));
+      continue;
+    }
+    auto own = std::make_unique<RecordingInfo>();
+    own->symbols = before;
+    std::future<absl::Status> saved =
+        std::async(std::launch::async,
+                   [this, source, into = own.get()] { return source->Save(*writer_, *into); });
+    guests.emplace_back(std::move(saved), std::move(own));
+  }
+  for (auto& [saved, own] : guests) {
+    Keep(saved.get());
+    std::move(own->symbols.begin() + static_cast<std::ptrdiff_t>(before.size()), own->symbols.end(),
+              std::back_inserter(info.symbols));
+  }
+}
+
+void Recorder::CloseSources() {
+  for (size_t i = sampling_.size(); i-- > 0;) {
+    Source& source = sampling_[i].source();
+    Keep(source.Close());
+    std::vector<std::string> problems = source.Afterwards();
+    result_.notes.insert(result_.notes.end(), problems.begin(), problems.end());
+    result_.info.sources[i].problems = std::move(problems);
+  }
 }
 
 void Recorder::StopTrace() {

@@ -1,10 +1,12 @@
 // Makes a recording, from nothing running to nothing running:
 //
 //   open the sources | make the recording, its symbols and recording.json | start xentrace | start
-//   sampling, then the command | collect samples until it is over | stop sampling, give back what
-//   the sources hold | stop xentrace | the last recording.json
+//   sampling, then the command | collect samples until it is over | stop sampling | stop xentrace |
+//   wait for guests: their last samples, their files | give back what the sources hold | the last
+//   recording.json
 //
-// What has been started is stopped in the opposite order, whatever happens in between.
+// What has been started is stopped, whatever happens in between. A signal ends the recording; one
+// that comes while agents are waited for, before sampling or after it, ends that wait.
 #pragma once
 
 #include <chrono>

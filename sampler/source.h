@@ -53,6 +53,9 @@ class Source {
   virtual void Farewell(DomainId /*domain*/) {}
   // Ends sampling, and hands on what was left.
   virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
+  // Whether Stop and Save wait for a guest. Such sources stop when the others have, and side by
+  // side, so that no guest delays another one or the end of the trace.
+  virtual bool AwaitsAGuest() const { return false; }
   // After Stop: adds to the recording what it has beside samples, and to `info` what that is.
   virtual absl::Status Save(const recording::Writer& /*writer*/,
                             recording::RecordingInfo& /*info*/) {
@@ -66,7 +69,8 @@ class Source {
   virtual TscRange Sampled() const = 0;
   // The accounts of each vCPU: up to now while sampling, complete after Stop.
   virtual std::vector<recording::StreamInfo> Streams() const = 0;
-  // After Close: what went otherwise than Notes had promised, one line each, for the user.
+  // After Close, and of a source that awaits a guest at any time: what went otherwise than Notes
+  // had promised, one line each, for the user.
   virtual std::vector<std::string> Afterwards() const { return {}; }
 };
 

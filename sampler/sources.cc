@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -62,11 +63,34 @@ absl::StatusOr<std::vector<DomainId>> ChoosePassive(const SampleRequest& request
   return chosen;
 }
 
+using Agents = std::vector<std::unique_ptr<AgentSource>>;
+
 // Who is sampled beside dom0, and by whom.
 struct Chosen {
   std::vector<DomainId> passive;
-  AgentSource* agents = nullptr;  // of the active domains; null: there are none
+  Agents* agents = nullptr;  // of the active domains
 };
+
+AgentSource* AgentOf(Agents& agents, DomainId id) {
+  const auto found = std::ranges::find_if(
+      agents, [id](const std::unique_ptr<AgentSource>& agent) { return agent->domain().id == id; });
+  return found == agents.end() ? nullptr : found->get();
+}
+
+std::vector<DomainId> MembersOfXenoprof(const Agents& agents) {
+  std::vector<DomainId> members;
+  for (const std::unique_ptr<AgentSource>& agent : agents) {
+    if (agent->IsMember()) members.push_back(agent->domain().id);
+  }
+  return members;
+}
+
+// It is not to be active after all.
+void Dismiss(Agents& agents, DomainId id) {
+  std::erase_if(agents, [id](const std::unique_ptr<AgentSource>& agent) {
+    return agent->domain().id == id && agent->Close().ok();
+  });
+}
 
 std::string NameOf(const RecordingInfo& info, DomainId id) {
   return DomainLabel(id, info.NameOf(id));
@@ -81,16 +105,15 @@ absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& reques
   xenoprof.events = request.events;
   xenoprof.call_chains = request.call_chains;
   xenoprof.domains.passive = chosen.passive;
-  if (chosen.agents != nullptr) {
-    xenoprof.domains.active = chosen.agents->Members();
-    // Xen samples a domain once, for itself or for dom0.
-    std::erase_if(xenoprof.domains.passive, [&active = xenoprof.domains.active](DomainId id) {
-      return Contains(active, id);
-    });
-    xenoprof.domains.enlist = [agents = chosen.agents](DomainId id) {
-      return agents->EnlistMember(id);
-    };
-  }
+  xenoprof.domains.active = MembersOfXenoprof(*chosen.agents);
+  // Xen samples a domain once, for itself or for dom0.
+  std::erase_if(xenoprof.domains.passive,
+                [&active = xenoprof.domains.active](DomainId id) { return Contains(active, id); });
+  xenoprof.domains.enlist = [agents = chosen.agents](DomainId id) -> absl::StatusOr<bool> {
+    AgentSource* const agent = AgentOf(*agents, id);
+    if (agent == nullptr) return NotFoundError("it has no agent");
+    return agent->Enlist();
+  };
   xenoprof.hpet_hz = request.hpet_hz;
   if (request.drain_interval) xenoprof.drain_interval = *request.drain_interval;
   xenoprof.buffer_samples = request.buffer_samples;
@@ -98,7 +121,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& reques
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<XenoprofSource> source,
                              XenoprofSource::Open(std::move(xenoprof), lock));
   for (const auto& [id, why] : source->session().refused()) {
-    chosen.agents->Dismiss(id);
+    Dismiss(*chosen.agents, id);
     const bool passive = Contains(source->session().passive(), id);
     notes.push_back(fmt::format("{} {}: {}", NameOf(info, id),
                                 passive ? "is taken passive" : "cannot be active", Message(why)));
@@ -220,21 +243,36 @@ absl::StatusOr<OpenedSources> OpenAsked(const SampleRequest& request, const Reco
   return InternalError("a source of no kind");
 }
 
-// The number of the event that the next source begins with.
-uint8_t EventsOf(const OpenedSources& opened) {
-  size_t events = 0;
-  for (const std::unique_ptr<Source>& source : opened.sources) events += source->Events().size();
-  return static_cast<uint8_t>(events);
-}
-
-AgentRequest AgentsFor(const SampleRequest& request, const RecordingInfo& info) {
+AgentRequest AgentsFor(const SampleRequest& request) {
   AgentRequest agents;
-  agents.clock_hz = info.host.clock_hz;
   agents.how.events = request.agent_events;
   agents.how.chains = request.call_chains;
   agents.how.source = request.agent_source;
   if (request.agent_bytes) agents.limits.bytes = *request.agent_bytes;
   return agents;
+}
+
+// Hands the agents over, each with its events' numbers behind dom0's.
+absl::Status AddAgents(Agents agents, const RecordingInfo& info, OpenedSources& opened) {
+  std::vector<recording::EventInfo> events;
+  for (const std::unique_ptr<Source>& source : opened.sources) {
+    std::ranges::move(source->Events(), std::back_inserter(events));
+  }
+  if (events.size() > recording::kMostEvents) {
+    return InvalidError("{} events are too many: a recording can have {}; give fewer with -e",
+                        events.size(), recording::kMostEvents);
+  }
+  const size_t of_dom0 = events.size();
+  for (std::unique_ptr<AgentSource>& agent : agents) {
+    const absl::Status numbered = agent->NumberEvents(events, of_dom0);
+    if (!numbered.ok()) {
+      opened.notes.push_back(fmt::format("{} is not sampled by its agent: {}",
+                                         NameOf(info, agent->domain().id), Message(numbered)));
+      continue;
+    }
+    opened.sources.push_back(std::move(agent));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -247,32 +285,36 @@ bool IsToBeSampled(const SampleRequest& request, const DomainInfo& domain) {
 }
 
 absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const RecordingInfo& info,
-                                          bool has_xen, const SessionLock& lock) {
+                                          bool has_xen, const SessionLock& lock,
+                                          const std::function<bool()>& is_interrupted) {
   if (!has_xen) return Only(OpenPerf(request, info, /*first_event=*/0));
-  AgentRequest agents = AgentsFor(request, info);
-  XENOSCOPE_ASSIGN_OR_RETURN(agents.domains, ChooseActive(request, info.domains));
-  AgentSource::Opened active = AgentSource::Open(agents, ConnectVchan, ReadTsc);
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainInfo> active,
+                             ChooseActive(request, info.domains));
+  const AgentRequest asked = AgentsFor(request);
+  const agent::Host host{
+      .tsc_hz = info.host.clock_hz, .read_tsc = ReadTsc, .is_interrupted = is_interrupted};
+  Agents agents;
   std::vector<DomainId> answered;
   std::vector<DomainId> silent;
   std::vector<std::string> notes;
-  for (const DomainInfo& domain : agents.domains) {
-    if (active.source && active.source->RoleOf(domain.id) == recording::Role::kActive) {
+  for (const DomainInfo& domain : active) {
+    absl::StatusOr<std::unique_ptr<AgentSource>> agent =
+        AgentSource::Open(domain, asked, ConnectVchan, host);
+    if (agent.ok()) {
       answered.push_back(domain.id);
+      agents.push_back(*std::move(agent));
+      continue;
     }
+    silent.push_back(domain.id);
+    notes.push_back(
+        fmt::format("{} is taken passive: {}", NameOf(info, domain.id), Message(agent.status())));
   }
-  for (const auto& [id, why] : active.silent) {
-    silent.push_back(id);
-    notes.push_back(fmt::format("{} is taken passive: {}", NameOf(info, id), Message(why)));
-  }
-  Chosen chosen{.passive = {}, .agents = active.source.get()};
+  Chosen chosen{.passive = {}, .agents = &agents};
   XENOSCOPE_ASSIGN_OR_RETURN(chosen.passive,
                              ChoosePassive(request, info.domains, answered, silent));
   XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenAsked(request, info, chosen, lock));
   opened.notes.insert(opened.notes.begin(), notes.begin(), notes.end());
-  if (active.source && active.source->HasGuests()) {
-    active.source->SetFirstEvent(EventsOf(opened));
-    opened.sources.push_back(std::move(active.source));
-  }
+  XENOSCOPE_RETURN_IF_ERROR(AddAgents(std::move(agents), info, opened));
   return opened;
 }
 

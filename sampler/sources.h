@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,10 +51,12 @@ struct OpenedSources {
 
 // Opens the sources that `request` asks for on the host that `info` describes. When it leaves the
 // choice and no source works here, there are none, and a note says why. Without Xen (`has_xen`)
-// there is perf alone. `lock` outlives them.
-// Errors: those of the sources; NotFound: a domain that is not there.
+// there is perf alone. `lock` and `is_interrupted`, which says whether the user wants every wait
+// for a guest to end, outlive them. Sources of guests come last. Errors: those of the sources;
+// NotFound: a domain that is not there; InvalidArgument: more events than a recording can have.
 absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request,
                                           const recording::RecordingInfo& info, bool has_xen,
-                                          const SessionLock& lock);
+                                          const SessionLock& lock,
+                                          const std::function<bool()>& is_interrupted);
 
 }  // namespace xenoscope::sampler

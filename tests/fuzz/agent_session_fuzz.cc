@@ -31,16 +31,10 @@ namespace agent = xenoscope::sampler::agent;
 
 nanoseconds made_up_time{0};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
-}  // namespace
-
-// The clock of the session: this definition comes before the one of the shared library.
-// NOLINTNEXTLINE(cert-dcl58-cpp)
-steady_clock::time_point std::chrono::steady_clock::now() noexcept {
+steady_clock::time_point Now() {
   made_up_time += std::chrono::microseconds(1);
-  return time_point(made_up_time);
+  return steady_clock::time_point(made_up_time);
 }
-
-namespace {
 
 class MadeUpAgent final : public xenoscope::sampler::Channel {
  public:
@@ -176,22 +170,23 @@ auto Within(milliseconds most, const Work& work) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace recording = xenoscope::recording;
   made_up_time = std::chrono::seconds(1);
-  const auto read_tsc = [] { return Tsc{static_cast<uint64_t>(made_up_time.count())}; };
+  const agent::Host host{
+      .tsc_hz = 1'000'000'000,
+      .read_tsc = [] { return Tsc{static_cast<uint64_t>(made_up_time.count())}; },
+      .now = Now};
   agent::Limits limits;
   limits.bytes = uint64_t{8} << 20;
   limits.pending_bytes = size_t{1} << 20;
   limits.file_bytes = size_t{1} << 16;
   const recording::DomainInfo domain{xenoscope::DomainId{3}, "web", recording::DomainType::kPvh,
                                      recording::Role::kNone, 2};
-  const auto greeting = limits.hello + limits.first_pings * limits.answer;
-  auto opened = Within(greeting, [&] {
-    return agent::Session::Open(domain,
-                                std::make_unique<MadeUpAgent>(std::as_bytes(std::span(data, size))),
-                                1'000'000'000, read_tsc, limits);
+  auto opened = Within(limits.ready, [&] {
+    return agent::Session::Open(
+        domain, std::make_unique<MadeUpAgent>(std::as_bytes(std::span(data, size))), host, limits);
   });
   if (!opened.ok()) return 0;
   agent::Session& session = **opened;
-  if (!Within(limits.answer, [&] { return session.Prepare({}); }).ok()) return 0;
+  if (!Within(limits.ready, [&] { return session.Prepare({}); }).ok()) return 0;
   if (size % 2 == 1) Within(limits.answer, [&] { return session.Enlist(); }).status().IgnoreError();
   uint64_t samples = 0;
   session.Start({[&](const recording::Sample& sample) {
@@ -206,12 +201,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     made_up_time += milliseconds(50);
     session.Step();
   }
-  Within(2 * limits.answer + limits.answer, [&] {
+  Within(limits.answer, [&] {
     session.Stop();
     return 0;
   });
   for (const auto kind : {agent::FileKind::kKallsyms, agent::FileKind::kVdso}) {
-    const auto file = session.Fetch(kind);
+    const auto file = Within(limits.file, [&] { return session.Fetch(kind); });
     if (file.ok() && file->size() > limits.file_bytes) std::abort();
   }
   session.Bye();

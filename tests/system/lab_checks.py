@@ -370,7 +370,7 @@ def life(lab):
               "the recording went on to its end")
     lab.accounted(report)
     happened = {}
-    for change in recording["changes"]:
+    for change in map(json.loads, (lab.path() / "changes.jsonl").read_text().splitlines()):
         name = next(domain["name"] for domain in recording["domains"] if domain["id"] == change["domain"])
         vcpu = f" {change['vcpu']}" if "vcpu" in change else ""
         happened.setdefault(name, []).append(change["kind"] + vcpu)

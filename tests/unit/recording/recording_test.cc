@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "recording/archive.h"
+#include "recording/changes.h"
 #include "recording/info_json.h"
 #include "recording/process_reader.h"
 #include "recording/writer.h"
@@ -30,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RecordingTest : public ::testing::Test {
  protected:
@@ -64,15 +66,14 @@ RecordingInfo SmallInfo() {
   info.stopped = Tsc{9000};
   info.domains = {{kDom0, "Domain-0", DomainType::kPv, Role::kInitiator, 1, false},
                   {DomainId{3}, "web", DomainType::kPvh, Role::kPassive, 2, true}};
-  info.changes = {
-      {DomainChange::Kind::kVcpuOffline, DomainId{3}, VcpuId{1}, {Tsc{2000}, Tsc{2100}}},
-      {DomainChange::Kind::kDestroyed, DomainId{3}, std::nullopt, {Tsc{5000}, Tsc{5100}}}};
+  info.domains[1].changes_left_out = 7;
   info.sources = {{"xenoprof",
                    "x86-64/family15h",
                    5'000'000,
                    0,
                    {400, 5'100'000, 7'000'000, 9'000'000, 30'000, 4096}},
                   {"vcpu", "", 4'000'000, 99}};
+  info.sources[1].problems = {"web: its agent was late"};
   info.own_cpu_ns = 123'456;
   info.events = {{"cpu_clk_unhalted", 0x76, 0, 100000, "pmu"},
                  {"vcpu-preempted", 0, 0, 9200000, "vcpu:250", true}};
@@ -152,7 +153,7 @@ TEST_F(RecordingTest, NewerMajorVersionIsRefusedAndSaysWhatToDo) {
 }
 
 TEST_F(RecordingTest, NewerMinorVersionAndUnknownKeysAreRead) {
-  EXPECT_TRUE(FromJson(R"({"format": {"major": 1, "minor": 7}, "moon": "full"})").ok());
+  EXPECT_TRUE(FromJson(R"({"format": {"major": 1, "minor": 99}, "moon": "full"})").ok());
 }
 
 TEST_F(RecordingTest, DamagedJsonSaysWhere) {
@@ -518,8 +519,67 @@ TEST_F(RecordingTest, ACutOffRecordingSaysSo) {
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
   const auto recording = Recording::Open(Path("a.xeno"));
   ASSERT_TRUE(recording.ok());
-  ASSERT_EQ(recording->warnings().size(), 1);
-  EXPECT_THAT(recording->warnings()[0], HasSubstr("cut off"));
+  EXPECT_THAT(recording->warnings(),
+              ElementsAre(HasSubstr("cut off"), "web: its agent was late"));
+}
+
+std::vector<DomainChange> TwoChanges() {
+  return {{DomainChange::Kind::kVcpuOffline, DomainId{3}, VcpuId{1}, {Tsc{2000}, Tsc{2100}}},
+          {DomainChange::Kind::kDestroyed, DomainId{3}, std::nullopt, {Tsc{5000}, Tsc{5100}}}};
+}
+
+TEST_F(RecordingTest, ChangesAreAppendedToAFileOfTheirOwn) {
+  auto writer = Writer::Create(Path("a.xeno"));
+  ASSERT_TRUE(writer.ok());
+  RecordingInfo info = SmallInfo();
+  info.state = State::kComplete;
+  info.changes = TwoChanges();
+  for (const DomainChange& change : info.changes) {
+    ASSERT_TRUE(writer->AppendChanges({&change, 1}).ok());
+  }
+  ASSERT_TRUE(writer->WriteInfo(info).ok());
+  EXPECT_THAT(Read(Path("a.xeno/recording.json")), Not(HasSubstr("vcpu_offline")));
+  EXPECT_EQ(Read(Path("a.xeno/changes.jsonl")),
+            R"({"kind":"vcpu_offline","domain":3,"vcpu":1,"begin_tsc":2000,"end_tsc":2100})"
+            "\n"
+            R"({"kind":"destroyed","domain":3,"begin_tsc":5000,"end_tsc":5100})"
+            "\n");
+  const auto recording = Recording::Open(Path("a.xeno"));
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(recording->info().changes, TwoChanges());
+  // What went wrong with a source is for the user.
+  EXPECT_THAT(recording->warnings(), ElementsAre("web: its agent was late"));
+}
+
+TEST_F(RecordingTest, ChangesOfEarlierVersionsAreReadFromRecordingJson) {
+  const auto info = FromJson(
+      R"({"format": {"major": 1, "minor": 6}, "changes": [
+           {"kind": "vcpu_offline", "domain": 3, "vcpu": 1, "begin_tsc": 2000, "end_tsc": 2100},
+           {"kind": "destroyed", "domain": 3, "begin_tsc": 5000, "end_tsc": 5100}]})");
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->changes, TwoChanges());
+}
+
+TEST_F(RecordingTest, AChangeThatWasCutOffIsDroppedAndCounted) {
+  const std::string whole = ToJsonLine(TwoChanges()[0]) + "\n";
+  struct Case {
+    std::string text;
+    size_t changes;
+    uint64_t damaged;
+  };
+  std::vector<Case> cases = {{"", 0, 0},
+                             {whole, 1, 0},
+                             {whole + "{}}\n" + whole, 2, 1},
+                             {"\n" + whole, 1, 1},
+                             {std::string(1000, '['), 0, 1}};
+  for (size_t cut = 1; cut < whole.size(); ++cut) {
+    cases.push_back({whole + whole.substr(0, cut), 1, 1});
+  }
+  for (const Case& each : cases) {
+    const ReadChanges read = ParseChanges(each.text);
+    EXPECT_EQ(read.changes.size(), each.changes) << each.text;
+    EXPECT_EQ(read.damaged, each.damaged) << each.text;
+  }
 }
 
 TEST_F(RecordingTest, SymbolsAreCopiedToTheirPlaces) {

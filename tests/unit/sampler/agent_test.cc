@@ -137,11 +137,9 @@ class AgentTest : public ::testing::Test {
     parts_.modules = path_ + "/missing";
     parts_.proc = path_ + "/proc";
     parts_.tmp = path_;
-    request_.domains = {
-        {DomainId{3}, "web", recording::DomainType::kPvh, recording::Role::kNone, 2}};
-    request_.clock_hz = kHz;
     request_.limits.hello = milliseconds(500);
-    request_.limits.answer = milliseconds(500);
+    request_.limits.ready = request_.limits.answer = milliseconds(500);
+    request_.limits.file = request_.limits.files = milliseconds(500);
     request_.limits.ping_interval = milliseconds(10);
   }
   void TearDown() override {
@@ -188,11 +186,17 @@ class AgentTest : public ::testing::Test {
     });
   }
 
+  // A session with the agent at the other end of what `connect` gives.
+  absl::StatusOr<std::unique_ptr<AgentSource>> Open(const AgentSource::Connect& connect) {
+    return AgentSource::Open(domain_, request_, connect, host_);
+  }
+
   // Records for `length` and gives the samples.
   std::vector<Sample> Record(AgentSource& source, milliseconds length) {
     auto writer = recording::SampleWriter::Create(path_ + "/samples");
     EXPECT_TRUE(writer.ok());
-    source.SetFirstEvent(4);
+    std::vector<EventInfo> events(4);
+    EXPECT_TRUE(source.NumberEvents(events, events.size()).ok());
     EXPECT_TRUE(source.Start().ok());
     const auto end = steady_clock::now() + length;
     while (steady_clock::now() < end) {
@@ -211,20 +215,23 @@ class AgentTest : public ::testing::Test {
 
   // A recording with a stranger who does this once he is to sample: what the user is told.
   std::string AfterRecordingWith(const std::function<void(agent::Link&)>& then) {
-    AgentSource::Opened opened = AgentSource::Open(request_, Stranger(then), Now);
-    EXPECT_TRUE(opened.source != nullptr);
-    if (!opened.source) return "";
-    samples_ = Record(*opened.source, milliseconds(100));
-    EXPECT_TRUE(opened.source->Close().ok());
-    streams_ = opened.source->Streams();
+    const auto source = Open(Stranger(then));
+    EXPECT_TRUE(source.ok()) << source.status();
+    if (!source.ok()) return "";
+    samples_ = Record(**source, milliseconds(100));
+    EXPECT_TRUE((*source)->Close().ok());
+    streams_ = (*source)->Streams();
     std::string all;
-    for (const std::string& line : opened.source->Afterwards()) all += line + "\n";
+    for (const std::string& line : (*source)->Afterwards()) all += line + "\n";
     return all;
   }
 
   std::string path_;
   agent::ServerParts parts_;
+  recording::DomainInfo domain_{DomainId{3}, "web", recording::DomainType::kPvh,
+                                recording::Role::kNone, 2};
   AgentRequest request_;
+  agent::Host host_{.tsc_hz = kHz, .read_tsc = Now};
   std::vector<std::thread> threads_;
   std::atomic<int> served_ = 0;
   std::vector<Sample> samples_;
@@ -241,14 +248,13 @@ std::vector<std::byte> ChunkOf(VcpuRef vcpu, uint8_t mode, uint8_t event, Tsc wh
 }
 
 TEST_F(AgentTest, AGuestsSamplesComeInTheHostsTimeAndAllAreAccountedFor) {
-  AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
-  ASSERT_TRUE(opened.source != nullptr);
-  EXPECT_THAT(opened.silent, IsEmpty());
-  EXPECT_EQ(opened.source->RoleOf(DomainId{3}), recording::Role::kActive);
-  EXPECT_EQ(opened.source->RoleOf(DomainId{4}), recording::Role::kNone);
-  EXPECT_THAT(opened.source->Notes(), ElementsAre(HasSubstr("web is active")));
+  const auto opened = Open(HonestGuest());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ((*opened)->RoleOf(DomainId{3}), recording::Role::kActive);
+  EXPECT_EQ((*opened)->RoleOf(DomainId{4}), recording::Role::kNone);
+  EXPECT_THAT((*opened)->Notes(), ElementsAre(HasSubstr("web is active")));
   const Tsc before = Now();
-  const std::vector<Sample> samples = Record(*opened.source, milliseconds(200));
+  const std::vector<Sample> samples = Record(**opened, milliseconds(200));
   ASSERT_GT(samples.size(), 20u);
   for (size_t i = 0; i < samples.size(); ++i) {
     EXPECT_EQ(samples[i].vcpu, (VcpuRef{DomainId{3}, VcpuId{1}}));
@@ -258,47 +264,45 @@ TEST_F(AgentTest, AGuestsSamplesComeInTheHostsTimeAndAllAreAccountedFor) {
     EXPECT_LE(samples[i].when.end, Now() + 1);
     EXPECT_LT(samples[i].when.Length(), kHz / 10);
   }
-  const std::vector<StreamInfo> streams = opened.source->Streams();
+  const std::vector<StreamInfo> streams = (*opened)->Streams();
   ASSERT_THAT(streams, SizeIs(2));
   EXPECT_EQ(streams[1].kept, samples.size());
-  EXPECT_EQ(streams[1].logged.Logged(), samples.size());
+  // The last was taken when it was told to stop, after dom0 had ended the recording.
+  EXPECT_EQ(streams[1].logged.Logged(), samples.size() + streams[1].invalid);
+  EXPECT_LE(streams[1].invalid, 3U);
   EXPECT_TRUE(streams[1].complete && streams[1].Balanced());
-  EXPECT_EQ(opened.source->Events()[0].period, 1'000'100u);
-  EXPECT_TRUE(opened.source->Close().ok());
-  EXPECT_THAT(opened.source->Afterwards(), IsEmpty());
+  EXPECT_EQ((*opened)->Events()[0].period, 1'000'100u);
+  EXPECT_TRUE((*opened)->Close().ok());
+  EXPECT_THAT((*opened)->Afterwards(), IsEmpty());
 }
 
 // Readers merge the sources, each of which has to be in order.
-TEST_F(AgentTest, SamplesOfSeveralGuestsAreInTheOrderOfTimeThoughOneAnswersLate) {
-  request_.domains.push_back(request_.domains.front());
-  request_.domains.back().id = DomainId{4};
-  const AgentSource::Connect prompt = HonestGuest();
-  const AgentSource::Connect late = Stranger([](agent::Link& link) {
+TEST_F(AgentTest, SamplesAreInTheOrderOfTimeHoweverLateTheAnswersAre) {
+  const auto opened = Open(Stranger([](agent::Link& link) {
     while (true) {
       auto message = link.Await(steady_clock::now() + std::chrono::seconds(3));
       if (!message.ok() || !*message) return;
       if (const auto* ping = std::get_if<agent::Ping>(&**message)) {
         const Tsc taken = GuestNow();
-        std::this_thread::sleep_for(milliseconds(60));
-        link.Queue(agent::Samples{ChunkOf({}, 0, 0, taken)});
+        std::this_thread::sleep_for(milliseconds(30));
+        link.Queue(agent::Samples{ChunkOf({DomainId{3}, VcpuId{1}}, 0, 0, GuestNow())});
+        link.Queue(agent::Samples{ChunkOf({DomainId{3}, VcpuId{0}}, 0, 0, taken)});
         link.Queue(agent::Pong{ping->number, GuestNow().value});
       }
       if (std::holds_alternative<agent::Stop>(**message)) link.Queue(agent::Account{"{}", true});
     }
-  });
-  AgentSource::Opened opened = AgentSource::Open(
-      request_, [&](DomainId id) { return id == DomainId{3} ? prompt(id) : late(id); }, Now);
-  ASSERT_TRUE(opened.source != nullptr);
-  std::map<DomainId, int> samples;
+  }));
+  ASSERT_TRUE(opened.ok()) << opened.status();
   Tsc last;
-  for (const Sample& sample : Record(*opened.source, milliseconds(300))) {
-    ++samples[sample.vcpu.domain];
+  std::map<VcpuId, int> samples;
+  for (const Sample& sample : Record(**opened, milliseconds(300))) {
+    ++samples[sample.vcpu.vcpu];
     EXPECT_GE(sample.when.end, last);
     last = sample.when.end;
   }
-  EXPECT_GT(samples[DomainId{3}], 20);
-  EXPECT_GT(samples[DomainId{4}], 1);
-  EXPECT_TRUE(opened.source->Close().ok());
+  EXPECT_GT(samples[VcpuId{0}], 1);
+  EXPECT_GT(samples[VcpuId{1}], 1);
+  EXPECT_TRUE((*opened)->Close().ok());
 }
 
 // What is in the recording beside samples.
@@ -309,8 +313,9 @@ class AgentFilesTest : public AgentTest {
     AgentTest::TearDown();
   }
   void RecordAndSave() {
-    source_ = std::move(AgentSource::Open(request_, HonestGuest(), Now).source);
-    ASSERT_TRUE(source_ != nullptr);
+    auto opened = Open(HonestGuest());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    source_ = *std::move(opened);
     Record(*source_, milliseconds(1));
     auto writer = recording::Writer::Create(path_ + "/r.xeno");
     ASSERT_TRUE(writer.ok());
@@ -347,11 +352,11 @@ TEST_F(AgentFilesTest, AnAgentOfAnEarlierVersionIsNotAskedForWhatItDoesNotKnow) 
 
 TEST_F(AgentTest, AnAgentServesOneRecordingAfterTheOther) {
   for (int i = 0; i < 3; ++i) {
-    AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
-    ASSERT_TRUE(opened.source != nullptr);
-    EXPECT_THAT(Record(*opened.source, milliseconds(20)), ::testing::Not(IsEmpty()));
+    const auto opened = Open(HonestGuest());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_THAT(Record(**opened, milliseconds(20)), ::testing::Not(IsEmpty()));
     std::filesystem::remove(path_ + "/samples");
-    EXPECT_TRUE(opened.source->Close().ok());
+    EXPECT_TRUE((*opened)->Close().ok());
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -390,10 +395,8 @@ TEST_F(AgentTest, ADomainWhoseAgentDoesNotAnswerCannotBeActive) {
   };
   for (const Case& each : cases) {
     const auto begun = steady_clock::now();
-    const AgentSource::Opened opened = AgentSource::Open(request_, each.connect, Now);
-    EXPECT_EQ(opened.source, nullptr) << each.what;
-    ASSERT_THAT(opened.silent, SizeIs(1)) << each.what;
-    EXPECT_THAT(std::string(opened.silent[0].second.message()), HasSubstr(each.why)) << each.what;
+    const auto opened = Open(each.connect);
+    EXPECT_THAT(std::string(opened.status().message()), HasSubstr(each.why)) << each.what;
     EXPECT_LT(steady_clock::now() - begun, milliseconds(2000)) << each.what;
   }
 }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): it loses track of the cases' functions
@@ -404,10 +407,10 @@ TEST_F(AgentTest, AGuestThatCannotCountTheEventSamplesWhatItCan) {
     return std::make_unique<MadeUpSource>();
   };
   request_.how.events = {"cycles:100000"};
-  const AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
-  ASSERT_TRUE(opened.source != nullptr);
-  EXPECT_THAT(opened.source->Notes().front(), HasSubstr("no counters for cycles:100000"));
-  EXPECT_THAT(opened.source->Notes().front(), HasSubstr("samples cpu-clock instead"));
+  const auto opened = Open(HonestGuest());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT((*opened)->Notes().front(), HasSubstr("no counters for cycles:100000"));
+  EXPECT_THAT((*opened)->Notes().front(), HasSubstr("samples cpu-clock instead"));
 }
 
 TEST_F(AgentTest, AMemberOfXenoprofCountsTheEventsOfDom0sAndIsSampledInXen) {
@@ -417,25 +420,25 @@ TEST_F(AgentTest, AMemberOfXenoprofCountsTheEventsOfDom0sAndIsSampledInXen) {
   };
   request_.how.source = agent::GuestSource::kXenoprof;
   request_.how.events = {"cycles"};
-  const AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
-  ASSERT_TRUE(opened.source != nullptr);
-  EXPECT_THAT(opened.source->Members(), ElementsAre(DomainId{3}));
-  EXPECT_THAT(opened.source->Notes(), ElementsAre(HasSubstr("takes part in xenoprof")));
-  EXPECT_THAT(opened.source->Events(), IsEmpty());
+  const auto opened = Open(HonestGuest());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_TRUE((*opened)->IsMember());
+  EXPECT_THAT((*opened)->Notes(), ElementsAre(HasSubstr("takes part in xenoprof")));
+  EXPECT_THAT((*opened)->Events(), IsEmpty());
   for (const bool again : {true, false}) {
-    const auto enlisted = opened.source->EnlistMember(DomainId{3});
+    const auto enlisted = (*opened)->Enlist();
     ASSERT_TRUE(enlisted.ok()) << enlisted.status();
     EXPECT_EQ(*enlisted, again);
   }
   uint64_t in_xen = 0;
-  const std::vector<Sample> samples = Record(*opened.source, milliseconds(100));
+  const std::vector<Sample> samples = Record(**opened, milliseconds(100));
   for (const Sample& sample : samples) {
     EXPECT_EQ(sample.event, 0);
     in_xen += sample.mode == Mode::kXen ? 1 : 0;
   }
   EXPECT_GT(in_xen, 5u);
-  EXPECT_EQ(opened.source->Streams()[0].kept, in_xen);
-  EXPECT_TRUE(opened.source->Close().ok());
+  EXPECT_EQ((*opened)->Streams()[0].kept, in_xen);
+  EXPECT_TRUE((*opened)->Close().ok());
 }
 
 TEST_F(AgentTest, AGuestThatXenoprofIsNotForSamplesByPerf) {
@@ -444,76 +447,76 @@ TEST_F(AgentTest, AGuestThatXenoprofIsNotForSamplesByPerf) {
     return std::make_unique<MadeUpSource>();
   };
   request_.how.source = agent::GuestSource::kXenoprof;
-  const AgentSource::Opened opened = AgentSource::Open(request_, HonestGuest(), Now);
-  ASSERT_TRUE(opened.source != nullptr);
-  EXPECT_THAT(opened.source->Members(), IsEmpty());
-  EXPECT_THAT(opened.source->Notes().front(), HasSubstr("PV only"));
-  EXPECT_THAT(opened.source->Events(), SizeIs(1));
+  const auto opened = Open(HonestGuest());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_FALSE((*opened)->IsMember());
+  EXPECT_THAT((*opened)->Notes().front(), HasSubstr("PV only"));
+  std::vector<EventInfo> events;
+  EXPECT_TRUE((*opened)->NumberEvents(events, 0).ok());
+  EXPECT_THAT((*opened)->Events(), SizeIs(1));
 }
 
 // Xen would wait for it: dom0 samples it instead.
 TEST_F(AgentTest, AMemberThatDoesNotAnswerToItsListingIsGivenUpInTime) {
   request_.limits.answer = milliseconds(100);
   request_.how.source = agent::GuestSource::kXenoprof;
-  const AgentSource::Opened opened =
-      AgentSource::Open(request_, Guest([](Channel& channel) {
-                          agent::Link link(channel);
-                          while (true) {
-                            auto message = link.Await(steady_clock::now() + milliseconds(800));
-                            if (!message.ok() || !*message) return;
-                            if (std::holds_alternative<agent::Hello>(**message)) {
-                              link.Queue(GuestHello());
-                            }
-                            if (const auto* ping = std::get_if<agent::Ping>(&**message)) {
-                              link.Queue(agent::Pong{ping->number, GuestNow().value});
-                            }
-                            if (!std::holds_alternative<agent::Prepare>(**message)) continue;
-                            recording::RecordingInfo info;
-                            info.sources.push_back({"xenoprof", "", 0, 0});
-                            info.events.push_back({"cycles", 0, 0, 1, "pmu"});
-                            link.Queue(agent::Prepared{recording::ToJson(info)});
-                          }
-                        }),
-                        Now);
-  ASSERT_TRUE(opened.source != nullptr);
-  ASSERT_THAT(opened.source->Members(), SizeIs(1));
-  const auto enlisted = opened.source->EnlistMember(DomainId{3});
+  const auto opened = Open(Guest([](Channel& channel) {
+    agent::Link link(channel);
+    while (true) {
+      auto message = link.Await(steady_clock::now() + milliseconds(800));
+      if (!message.ok() || !*message) return;
+      if (std::holds_alternative<agent::Hello>(**message)) {
+        link.Queue(GuestHello());
+      }
+      if (const auto* ping = std::get_if<agent::Ping>(&**message)) {
+        link.Queue(agent::Pong{ping->number, GuestNow().value});
+      }
+      if (!std::holds_alternative<agent::Prepare>(**message)) continue;
+      recording::RecordingInfo info;
+      info.sources.push_back({"xenoprof", "", 0, 0});
+      info.events.push_back({"cycles", 0, 0, 1, "pmu"});
+      link.Queue(agent::Prepared{recording::ToJson(info)});
+    }
+  }));
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_TRUE((*opened)->IsMember());
+  const auto enlisted = (*opened)->Enlist();
   EXPECT_THAT(std::string(enlisted.status().message()), HasSubstr("does not take part"));
-  opened.source->Dismiss(DomainId{3});
-  EXPECT_FALSE(opened.source->HasGuests());
 }
 
-TEST_F(AgentTest, AnAgentThatFallsSilentEndsItsSessionOnly) {
+// A starved guest: it stays in the session, and is not waited for for ever at the end.
+TEST_F(AgentTest, AnAgentThatFallsSilentIsLateAndGivenUpAtTheEndOnly) {
+  request_.limits.late = milliseconds(20);
   request_.limits.answer = milliseconds(50);
-  EXPECT_THAT(
-      AfterRecordingWith([](agent::Link&) { std::this_thread::sleep_for(milliseconds(500)); }),
-      HasSubstr("it has not answered for 50 ms"));
+  const std::string told =
+      AfterRecordingWith([](agent::Link&) { std::this_thread::sleep_for(milliseconds(500)); });
+  EXPECT_THAT(told, HasSubstr("web: its agent was late 1 times"));
+  EXPECT_THAT(told, HasSubstr("it did not stop and give its accounts within 50 ms"));
 }
 
 TEST_F(AgentTest, NobodyWaitsForTheAgentOfADomainThatHasGone) {
   request_.limits.answer = std::chrono::minutes(1);
   // The guest's thread outlives this function.
   const auto over = std::make_shared<std::atomic<bool>>(false);
-  AgentSource::Opened opened =
-      AgentSource::Open(request_, Stranger([over](agent::Link& link) {
-                          link.Queue(agent::Samples{ChunkOf({}, 0, 0, GuestNow())});
-                          while (!*over)
-                            link.Await(steady_clock::now() + milliseconds(10)).IgnoreError();
-                        }),
-                        Now);
-  ASSERT_TRUE(opened.source != nullptr);
+  const auto opened = Open(Stranger([over](agent::Link& link) {
+    link.Queue(agent::Samples{ChunkOf({}, 0, 0, GuestNow())});
+    while (!*over) link.Await(steady_clock::now() + milliseconds(10)).IgnoreError();
+  }));
+  ASSERT_TRUE(opened.ok()) << opened.status();
   auto writer = recording::SampleWriter::InMemory();
-  EXPECT_TRUE(opened.source->Start().ok());
-  opened.source->Farewell(DomainId{4});
-  EXPECT_TRUE(opened.source->Collect(writer).ok());
-  EXPECT_THAT(opened.source->Afterwards(), IsEmpty());
-  opened.source->Farewell(DomainId{3});
+  std::vector<EventInfo> events;
+  ASSERT_TRUE((*opened)->NumberEvents(events, 0).ok());
+  EXPECT_TRUE((*opened)->Start().ok());
+  (*opened)->Farewell(DomainId{4});
+  EXPECT_TRUE((*opened)->Collect(writer).ok());
+  EXPECT_THAT((*opened)->Afterwards(), IsEmpty());
+  (*opened)->Farewell(DomainId{3});
   const auto begin = steady_clock::now();
-  EXPECT_TRUE(opened.source->Stop(writer).ok());
-  EXPECT_TRUE(opened.source->Close().ok());
+  EXPECT_TRUE((*opened)->Stop(writer).ok());
+  EXPECT_TRUE((*opened)->Close().ok());
   EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(30));
-  EXPECT_THAT(opened.source->Afterwards(), ElementsAre(HasSubstr("its domain has gone")));
-  EXPECT_FALSE(opened.source->Streams()[0].complete);
+  EXPECT_THAT((*opened)->Afterwards(), ElementsAre(HasSubstr("its domain has gone")));
+  EXPECT_FALSE((*opened)->Streams()[0].complete);
   *over = true;
 }
 

@@ -19,6 +19,7 @@ using recording::DomainChange;
 using recording::DomainInfo;
 using recording::RecordingInfo;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::IsEmpty;
 using Kind = DomainChange::Kind;
 
@@ -153,6 +154,24 @@ TEST_F(DomainWatchTest, VcpusGoOfflineAndComeBackOneByOne) {
   host_[kWeb].state.online_vcpus = 2;
   EXPECT_THAT(News(watch),
               ElementsAre(DomainChange{Kind::kVcpuOnline, kWeb, VcpuId{1}, {Tsc{200}, Tsc{301}}}));
+}
+
+// A guest may do so for ever; what matters of it and of others is told all the same.
+TEST_F(DomainWatchTest, OfAGuestThatChangesWithoutEndOnlySoMuchIsToldAndTheRestCounted) {
+  DomainWatch watch = Watch();
+  watch.Look(info_);
+  for (uint32_t i = 0; i < DomainWatch::kMostChanges + 9; ++i) {
+    const bool off = i % 2 == 0;
+    host_[kWeb].online = off ? std::set<uint32_t>{0} : std::set<uint32_t>{0, 1};
+    host_[kWeb].state.online_vcpus = off ? 1 : 2;
+    watch.Look(info_);
+  }
+  EXPECT_EQ(info_.changes.size(), DomainWatch::kMostChanges);
+  EXPECT_EQ(info_.Domain(kWeb)->changes_left_out, 9U);
+  host_[kDb].state.paused = true;
+  host_.erase(kWeb);
+  EXPECT_THAT(News(watch), ElementsAre(Field(&DomainChange::kind, Kind::kDestroyed),
+                                       Field(&DomainChange::kind, Kind::kPaused)));
 }
 
 TEST_F(DomainWatchTest, AGuestThatShutsDownSaysWhy) {
