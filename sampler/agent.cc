@@ -84,6 +84,13 @@ absl::Status RunAgent(DomainId allowed, const std::string& program,
     if (!served.ok()) say(fmt::format("a recording was refused: {}", Message(served)));
     pollfd ended{end, POLLIN, 0};
     if (poll(&ended, 1, 0) == 1) break;
+    if (allowed != kDom0 && server.greeted() && !server.parted()) {
+      say(
+          fmt::format("the recorder went without a bye: domain {} may have ended, and another may "
+                      "have its number soon; start the agent again when it is there",
+                      allowed.value));
+      break;
+    }
     say("a recording has ended");
   }
   if (end >= 0) close(end);

@@ -22,9 +22,13 @@ using std::chrono::steady_clock;
 
 constexpr size_t kPumped = size_t{64} * 1024;
 // When so much waits for a recorder that does not take it, samples stay in the kernel's ring, which
-// counts what it then loses.
+// counts what it then loses, and nothing else that it asked for is done.
 constexpr size_t kMostQueued = size_t{4} << 20;
+// Of a file, so much is read ahead of what the recorder takes.
+constexpr size_t kAhead = size_t{256} << 10;
 constexpr auto kIdle = std::chrono::hours(1);
+// How often it looks whether a recorder that did not read does so now.
+constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
 constexpr size_t kPart = kMaxPayload / 2;
 
 bool CanBeRead(int fd) {
@@ -45,23 +49,47 @@ Failed Refusal(const absl::Status& status) { return {std::string(Message(status)
 }  // namespace
 
 absl::Status Server::Serve(int end) {
+  heard_ = parts_.now();
   while (!over_ && !CanBeRead(end)) {
-    const absl::Status pumped = link_.Pump(kPumped);
-    while (!over_) {
-      XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<AnyMessage> message, link_.Next());
-      if (!message) break;
-      XENOSCOPE_RETURN_IF_ERROR(Handle(*message));
-    }
+    const uint64_t received = link_.received();
+    const absl::Status pumped = link_.Pump(HasRoom() ? kPumped : 0);
+    if (link_.received() > received) heard_ = parts_.now();
+    XENOSCOPE_RETURN_IF_ERROR(HandleAll());
     if (over_ || !pumped.ok()) break;  // gone without a word is an end, too
-    const bool held = link_.Queued() > kMostQueued;
-    if (sampling_ && !held && steady_clock::now() >= source_->Due()) {
+    if (greeted_ && parts_.now() - heard_ > kLongestSilence) {
+      return absl::DeadlineExceededError(
+          fmt::format("the recorder said nothing for {} minutes", kLongestSilence.count()));
+    }
+    SendParts();
+    if (sampling_ && HasRoom() && parts_.now() >= source_->Due()) {
       Collect();
       continue;  // what is to be sent is sent before it sleeps
     }
-    link_.Wait(sampling_ && !held ? source_->Due() : steady_clock::now() + kIdle, end);
+    Wait(end);
   }
   if (source_) End();
   return absl::OkStatus();
+}
+
+bool Server::HasRoom() const { return link_.Queued() <= kMostQueued; }
+
+absl::Status Server::HandleAll() {
+  while (!over_ && HasRoom()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<AnyMessage> message, link_.Next());
+    if (!message) break;
+    XENOSCOPE_RETURN_IF_ERROR(Handle(*message));
+  }
+  return absl::OkStatus();
+}
+
+void Server::Wait(int end) {
+  if (!HasRoom()) {
+    // What the recorder has sent stays where it is, and must not keep this awake.
+    PollUntil(kNoFile, 0, end, steady_clock::now() + kBetweenLooks);
+    return;
+  }
+  const auto idle = steady_clock::now() + (greeted_ ? kLongestSilence : kIdle);
+  link_.Wait(sampling_ ? std::min(idle, source_->Due()) : idle, end);
 }
 
 absl::Status Server::Handle(const AnyMessage& message) {
@@ -103,7 +131,7 @@ absl::Status Server::Handle(const AnyMessage& message) {
     return absl::OkStatus();
   }
   if (const auto* want = std::get_if<Want>(&message)) {
-    SendFile(want->kind);
+    OpenFile(want->kind);
     return absl::OkStatus();
   }
   if (std::holds_alternative<Bye>(message)) {
@@ -172,42 +200,46 @@ void Server::End() {
   } while (at < accounts.size());
 }
 
-void Server::SendFile(FileKind kind) {
+void Server::OpenFile(FileKind kind) {
+  if (sending_) {
+    link_.Queue(Failed{"it is sending another file"});
+    return;
+  }
+  std::unique_ptr<std::istream> content;
   switch (kind) {
     case FileKind::kKallsyms:
-    case FileKind::kModules: {
-      std::ifstream file(kind == FileKind::kKallsyms ? parts_.kallsyms : parts_.modules);
-      Send(kind, file);
-      return;
-    }
+      content = std::make_unique<std::ifstream>(parts_.kallsyms);
+      break;
+    case FileKind::kModules:
+      content = std::make_unique<std::ifstream>(parts_.modules);
+      break;
     case FileKind::kVdso: {
       const std::vector<std::byte> vdso = ReadVdso();
-      std::istringstream content{std::string(AsText(vdso))};
-      Send(kind, content);
-      return;
+      content = std::make_unique<std::istringstream>(std::string(AsText(vdso)));
+      break;
     }
-    case FileKind::kPerfMaps: {
-      std::istringstream content(ReadPerfMaps(parts_.proc, parts_.tmp));
-      Send(kind, content);
-      return;
-    }
+    case FileKind::kPerfMaps:
+      content = std::make_unique<std::istringstream>(ReadPerfMaps(parts_.proc, parts_.tmp));
+      break;
   }
-}
-
-void Server::Send(FileKind kind, std::istream& file) {
-  if (!file) {
+  if (!content || !*content) {
     link_.Queue(Failed{"cannot read the kernel's symbols"});
     return;
   }
-  FilePart part;
-  part.kind = kind;
-  while (!part.last) {
+  sending_ = Sending{kind, std::move(content)};
+}
+
+void Server::SendParts() {
+  while (sending_ && link_.Queued() < kAhead) {
+    FilePart part;
+    part.kind = sending_->kind;
     part.content.resize(kPart);
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): text as bytes
-    file.read(reinterpret_cast<char*>(part.content.data()), kPart);
-    part.content.resize(static_cast<size_t>(file.gcount()));
-    part.last = !file;
+    sending_->content->read(reinterpret_cast<char*>(part.content.data()), kPart);
+    part.content.resize(static_cast<size_t>(sending_->content->gcount()));
+    part.last = !*sending_->content;
     link_.Queue(part);
+    if (part.last) sending_.reset();
     // What the kernel makes up slowly goes out as it comes. A recorder that is gone is found later.
     link_.Pump(0).IgnoreError();
   }
