@@ -437,9 +437,12 @@ std::vector<StreamInfo> Session::Streams() const {
       stream.drained = taken.received;
       stream.kept = taken.received;
     }
-    // Agents say nothing of callers: what came is counted here.
-    stream.drained += taken.callers - stream.callers;
-    stream.callers = taken.callers;
+    // perf's accounts say nothing of callers; xenoprof's tell of those that came without a sample,
+    // too.
+    if (stream.callers < taken.callers) {
+      stream.drained += taken.callers - stream.callers;
+      stream.callers = taken.callers;
+    }
     stream.source = "agent";
     stream.vcpu = {domain_.id, VcpuId{vcpu}};
     stream.looks.reset();

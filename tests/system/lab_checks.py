@@ -455,7 +455,7 @@ def members(lab):
         lab.check(recording["state"] == "complete" and own and all(stream["balanced"] for stream in own),
                   f"{which}: went on to its end, and {len(own)} buffers of dom0's balance")
     # xl pauses it first, on a busy host for longer than an agent has for an answer.
-    lab.check(re.search("web: its agent was given up, .*: (its domain has gone|it has not answered for)",
+    lab.check(re.search("web: its agent was given up, .*: (its domain has gone|it did not stop)",
                         lab.text("destroyed.log")) and kept("destroyed", "agent") > 50,
               f"destroyed: {kept('destroyed', 'agent')} samples of web are kept up to there, and record says why")
     lab.check("(null)" not in lab.text("xl-list-after.txt"), "destroyed: Xen has let go of web")
@@ -465,7 +465,7 @@ def members(lab):
 
 def agentdies(lab):
     """Agents that are killed or hang cost their own samples, from then on."""
-    for which, why in (("killed", "it closed the channel"), ("hung", "it has not answered for")):
+    for which, why in (("killed", "it closed the channel"), ("hung", "it did not stop and give its accounts within 10000 ms")):
         recording = lab.recording(which)
         pv = by_name(recording)["pv"]
         stream, = streams_of(recording, "agent", pv)

@@ -29,6 +29,8 @@ struct Script {
   std::promise<void> let_go;
   int fails_at = -1;  // the drain that fails, having given its sample
   absl::Status start_status;
+  std::atomic<bool> stops_late = false;  // not before it may
+  std::promise<void> may_stop;
 
   // Of the thread that is in the source.
   std::atomic<bool> busy = false;
@@ -65,6 +67,7 @@ class CountingSource final : public Source {
   }
   absl::Status Stop(recording::SampleWriter& writer) override {
     const Alone alone(script_);
+    if (script_.stops_late) script_.may_stop.get_future().wait();
     script_.stopped = true;
     Give(writer);
     return absl::OkStatus();
@@ -240,6 +243,21 @@ TEST_F(CollectorTest, StoppingWaitsForTheDrainThatGoesOn) {
   stops.join();
   EXPECT_FALSE(script_.met_another);
   EXPECT_TRUE(script_.stopped);
+}
+
+// So that sources that wait for guests do so side by side.
+TEST_F(CollectorTest, ASourceCanBeToldToStopWithoutWaitingForIt) {
+  script_.stops_late = true;
+  const auto collector = Started();
+  WaitForDrains(1);
+  collector->BeginStop();
+  EXPECT_FALSE(script_.stopped);
+  script_.may_stop.set_value();
+  EXPECT_TRUE(collector->Stop().ok());
+  EXPECT_TRUE(script_.stopped);
+  EXPECT_FALSE(script_.met_another);
+  Take(*collector);
+  EXPECT_THAT(Addresses(), ElementsAreArray(UpTo(collector->Drains().count + 1)));
 }
 
 TEST_F(CollectorTest, ASourceThatDoesNotStartIsNotCollectedFrom) {
