@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the directories in /, those with what is of the system's own, or private.
+// Directories in / that hold what is private, or the system's own.
 constexpr std::array kKeptBack{"etc", "root", "home", "proc", "run", "sys", "dev", "var"};
 // What the C library, terminals, time zones and TLS need of them.
 constexpr std::array kOfTheSystem{"/etc/ld.so.cache",

@@ -20,6 +20,18 @@ using std::chrono::steady_clock;
 
 constexpr auto kStep = std::chrono::milliseconds(20);
 
+struct GuestFile {
+  FileKind file;
+  SymbolFile::Kind kind;
+  uint16_t since;  // minor version of the agent
+  const char* what;
+};
+constexpr GuestFile kFiles[] = {
+    {FileKind::kKallsyms, SymbolFile::Kind::kKallsyms, 0, "its kernel's symbols"},
+    {FileKind::kModules, SymbolFile::Kind::kModules, 0, "its kernel's symbols"},
+    {FileKind::kVdso, SymbolFile::Kind::kVdso, 2, "its vDSO"},
+    {FileKind::kPerfMaps, SymbolFile::Kind::kPerfMaps, 2, "what its compilers made"}};
+
 void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record) {
   using recording::MapEntry;
   recording::ProcessEntry entry;
@@ -77,6 +89,33 @@ bool IsMemberOfXenoprof(const Session& session, const agent::Prepare& how) {
 
 }  // namespace
 
+recording::SourceInfo AgentSourceInfo(DomainId domain) {
+  recording::SourceInfo info;
+  info.name = fmt::format("agent-{}", domain.value);
+  info.drain_interval_ns = static_cast<uint64_t>(std::chrono::nanoseconds(kStep).count());
+  return info;
+}
+
+absl::Status SaveAgentFiles(
+    const recording::DomainInfo& domain,
+    const std::function<absl::StatusOr<std::vector<std::byte>>(SymbolFile::Kind)>& fetch,
+    const recording::Writer& writer, recording::RecordingInfo& info) {
+  for (const GuestFile& file : kFiles) {
+    const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
+      return symbols.domain == domain.id && symbols.kind == file.kind;
+    });
+    if (given) continue;  // the user's own goes before
+    const auto content = fetch(file.kind);
+    if (!content.ok() || content->empty()) continue;
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        SymbolFile added,
+        writer.AddSymbolContent(file.kind, domain.id, *content,
+                                DomainLabel(domain.id, domain.name) + "'s agent"));
+    info.symbols.push_back(std::move(added));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<AgentSource>> AgentSource::Open(const recording::DomainInfo& domain,
                                                                const AgentRequest& request,
                                                                const Connect& connect,
@@ -121,13 +160,6 @@ absl::Status AgentSource::NumberEvents(std::vector<EventInfo>& all, size_t first
     numbers_.push_back(static_cast<uint8_t>(known - all.begin()));
   }
   return absl::OkStatus();
-}
-
-recording::SourceInfo AgentSource::Info() const {
-  recording::SourceInfo info;
-  info.name = fmt::format("agent-{}", domain().id.value);
-  info.drain_interval_ns = static_cast<uint64_t>(std::chrono::nanoseconds(kStep).count());
-  return info;
 }
 
 recording::Role AgentSource::RoleOf(DomainId id) const {
@@ -229,37 +261,20 @@ absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
   return absl::OkStatus();
 }
 
-// A file that cannot be had leaves addresses without names.
-absl::Status AgentSource::Save(const recording::Writer& writer, recording::RecordingInfo& info) {
-  struct Wanted {
-    FileKind file;
-    SymbolFile::Kind kind;
-    uint16_t since;  // minor version of the agent
-    const char* what;
-  };
-  constexpr Wanted kFiles[] = {
-      {FileKind::kKallsyms, SymbolFile::Kind::kKallsyms, 0, "its kernel's symbols"},
-      {FileKind::kModules, SymbolFile::Kind::kModules, 0, "its kernel's symbols"},
-      {FileKind::kVdso, SymbolFile::Kind::kVdso, 2, "its vDSO"},
-      {FileKind::kPerfMaps, SymbolFile::Kind::kPerfMaps, 2, "what its compilers made"}};
-  for (const Wanted& wanted : kFiles) {
-    const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
-      return symbols.domain == domain().id && symbols.kind == wanted.kind;
-    });
-    if (given || !session_->status().ok()) continue;  // the user's own goes before
-    if (session_->hello().minor < wanted.since) continue;
-    const auto content = session_->Fetch(wanted.file);
-    if (!content.ok()) {
-      missing_.push_back(fmt::format("{}: {}", wanted.what, Message(content.status())));
-      continue;
-    }
-    if (content->empty()) continue;  // there is none
-    XENOSCOPE_ASSIGN_OR_RETURN(
-        SymbolFile added,
-        writer.AddSymbolContent(wanted.kind, domain().id, *content, Name() + "'s agent"));
-    info.symbols.push_back(std::move(added));
+absl::StatusOr<std::vector<std::byte>> AgentSource::Fetch(SymbolFile::Kind kind) {
+  const auto* const file = std::ranges::find(kFiles, kind, &GuestFile::kind);
+  const bool known = file != std::end(kFiles) && session_->hello().minor >= file->since;
+  if (!known || !session_->status().ok()) return std::vector<std::byte>();
+  auto content = session_->Fetch(file->file);
+  if (!content.ok()) {
+    missing_.push_back(fmt::format("{}: {}", file->what, Message(content.status())));
   }
-  return absl::OkStatus();
+  return content;
+}
+
+absl::Status AgentSource::Save(const recording::Writer& writer, recording::RecordingInfo& info) {
+  return SaveAgentFiles(
+      domain(), [this](SymbolFile::Kind kind) { return Fetch(kind); }, writer, info);
 }
 
 absl::Status AgentSource::Close() {

@@ -26,6 +26,17 @@ struct AgentRequest {
   agent::Limits limits;
 };
 
+// What recording.json says of the source of a domain's agent.
+recording::SourceInfo AgentSourceInfo(DomainId domain);
+
+// Adds to a recording the files of a guest from which its addresses become names, of those kinds
+// that the user has not given. One that cannot be had leaves addresses without names. Errors: the
+// recording cannot be written.
+absl::Status SaveAgentFiles(
+    const recording::DomainInfo& domain,
+    const std::function<absl::StatusOr<std::vector<std::byte>>(recording::SymbolFile::Kind)>& fetch,
+    const recording::Writer& writer, recording::RecordingInfo& info);
+
 class AgentSource final : public Source {
  public:
   using Connect = std::function<absl::StatusOr<std::unique_ptr<Channel>>(DomainId)>;
@@ -47,7 +58,7 @@ class AgentSource final : public Source {
   const recording::DomainInfo& domain() const { return session_->domain(); }
   const agent::Session& session() const { return *session_; }
 
-  recording::SourceInfo Info() const override;
+  recording::SourceInfo Info() const override { return AgentSourceInfo(domain().id); }
   std::vector<recording::EventInfo> Events() const override { return own_events_; }
   recording::Role RoleOf(DomainId domain) const override;
   std::vector<std::string> Notes() const override;
@@ -59,6 +70,9 @@ class AgentSource final : public Source {
   absl::Status Welcome(const recording::DomainInfo& domain) override;
   void Farewell(DomainId domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
+  // The guest's file, once sampling has stopped; empty: it has none, or its agent knows none.
+  // Errors: those of agent::Session::Fetch.
+  absl::StatusOr<std::vector<std::byte>> Fetch(recording::SymbolFile::Kind kind);
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }

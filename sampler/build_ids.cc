@@ -85,8 +85,9 @@ bool ReceiveAnswer(int socket, Answer& answer) {
          answer.size <= kLongest;
 }
 
-// Opening a device or a pipe may do something, so first it is only looked at. Nor may it wait: not
-// for whoever has a lease on it (fcntl(2), F_SETLEASE).
+// Opening a device or a pipe may do something, so first it is only looked at. Opening must not
+// wait, either: a process that has a lease on the file (fcntl(2), F_SETLEASE) has 45 s to give it
+// up.
 int OpenRegularFile(const std::string& path) {
   const int place = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (place < 0) return -1;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "sampler/agent_source.h"
+#include "sampler/agent_proxy.h"
 #include "sampler/host.h"
 #include "sampler/perf_source.h"
 #include "sampler/running_processes.h"
@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<DomainId>> ChoosePassive(const SampleRequest& request
   return chosen;
 }
 
-using Agents = std::vector<std::unique_ptr<AgentSource>>;
+using Agents = std::vector<std::unique_ptr<AgentProxy>>;
 
 // Who is sampled beside dom0, and by whom.
 struct Chosen {
@@ -71,15 +71,15 @@ struct Chosen {
   Agents* agents = nullptr;  // of the active domains
 };
 
-AgentSource* AgentOf(Agents& agents, DomainId id) {
+AgentProxy* AgentOf(Agents& agents, DomainId id) {
   const auto found = std::ranges::find_if(
-      agents, [id](const std::unique_ptr<AgentSource>& agent) { return agent->domain().id == id; });
+      agents, [id](const std::unique_ptr<AgentProxy>& agent) { return agent->domain().id == id; });
   return found == agents.end() ? nullptr : found->get();
 }
 
 std::vector<DomainId> MembersOfXenoprof(const Agents& agents) {
   std::vector<DomainId> members;
-  for (const std::unique_ptr<AgentSource>& agent : agents) {
+  for (const std::unique_ptr<AgentProxy>& agent : agents) {
     if (agent->IsMember()) members.push_back(agent->domain().id);
   }
   return members;
@@ -87,7 +87,7 @@ std::vector<DomainId> MembersOfXenoprof(const Agents& agents) {
 
 // It is not to be active after all.
 void Dismiss(Agents& agents, DomainId id) {
-  std::erase_if(agents, [id](const std::unique_ptr<AgentSource>& agent) {
+  std::erase_if(agents, [id](const std::unique_ptr<AgentProxy>& agent) {
     return agent->domain().id == id && agent->Close().ok();
   });
 }
@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& reques
   std::erase_if(xenoprof.domains.passive,
                 [&active = xenoprof.domains.active](DomainId id) { return Contains(active, id); });
   xenoprof.domains.enlist = [agents = chosen.agents](DomainId id) -> absl::StatusOr<bool> {
-    AgentSource* const agent = AgentOf(*agents, id);
+    AgentProxy* const agent = AgentOf(*agents, id);
     if (agent == nullptr) return NotFoundError("it has no agent");
     return agent->Enlist();
   };
@@ -263,7 +263,7 @@ absl::Status AddAgents(Agents agents, const RecordingInfo& info, OpenedSources& 
                         events.size(), recording::kMostEvents);
   }
   const size_t of_dom0 = events.size();
-  for (std::unique_ptr<AgentSource>& agent : agents) {
+  for (std::unique_ptr<AgentProxy>& agent : agents) {
     const absl::Status numbered = agent->NumberEvents(events, of_dom0);
     if (!numbered.ok()) {
       opened.notes.push_back(fmt::format("{} is not sampled by its agent: {}",
@@ -298,8 +298,8 @@ absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const Re
   std::vector<DomainId> silent;
   std::vector<std::string> notes;
   for (const DomainInfo& domain : active) {
-    absl::StatusOr<std::unique_ptr<AgentSource>> agent =
-        AgentSource::Open(domain, asked, ConnectVchan, host);
+    absl::StatusOr<std::unique_ptr<AgentProxy>> agent =
+        AgentProxy::Open(domain, asked, ConnectVchan, host);
     if (agent.ok()) {
       answered.push_back(domain.id);
       agents.push_back(*std::move(agent));

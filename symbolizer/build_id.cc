@@ -37,7 +37,7 @@ uint64_t Aligned(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-// Of the notes in [offset, offset + size) of the file. Both classes have the same header.
+// Searches the notes in [offset, offset + size) of the file. Both classes have the same header.
 size_t FindInNotes(int fd, uint64_t offset, uint64_t size, uint64_t alignment,
                    std::span<uint8_t> id, int& notes_left) {
   uint64_t at = 0;

@@ -1,0 +1,326 @@
+// Recordings with an agent whose words are read in another process: when all goes well, and what
+// that process can do when a guest has taken it over.
+#include "sampler/agent_proxy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "recording/info_json.h"
+#include "recording/sample_format.h"
+#include "recording/sample_reader.h"
+#include "sampler/agent_link.h"
+#include "sampler/agent_stub.h"
+#include "sampler/fd_channel.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using recording::EventInfo;
+using recording::Sample;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint64_t kHz = 1'000'000'000;
+
+// One clock for host and guest.
+Tsc Now() { return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoch().count())}; }
+
+std::vector<std::byte> ChunkOf(Tsc when) {
+  auto writer = recording::SampleWriter::InMemory();
+  recording::Entry entry;
+  entry.address = 0x1234;
+  writer.Append({DomainId{0}, VcpuId{1}}, {when, when, when + 1}, {&entry, 1});
+  return writer.Take();
+}
+
+// An agent that takes a sample whenever it is asked for the time.
+class Guest {
+ public:
+  explicit Guest(Channel& channel) : link_(channel) {}
+
+  void Run() {
+    while (true) {
+      auto message = link_.Await(steady_clock::now() + std::chrono::seconds(20));
+      if (!message.ok() || !*message) return;
+      if (std::holds_alternative<agent::Bye>(**message)) return;
+      std::visit([this](const auto& asked) { Answer(asked); }, **message);
+      link_.Pump(0).IgnoreError();
+    }
+  }
+
+ private:
+  template <typename T>
+  void Answer(const T& /*asked*/) {}
+  void Answer(const agent::Hello& /*asked*/) {
+    link_.Queue(agent::Hello{agent::kMajor, agent::kMinor, 2, kHz, true, "a\33[31mgent", "6.1"});
+  }
+  void Answer(const agent::Ping& ping) {
+    if (samples_) link_.Queue(agent::Samples{ChunkOf(Now())});
+    link_.Queue(agent::Pong{ping.number, Now().value});
+  }
+  void Answer(const agent::Prepare& /*asked*/) {
+    recording::RecordingInfo info;
+    info.events.push_back({"cpu-clock", 0, 0, 1000, "cpu-clock:100", false});
+    link_.Queue(agent::Prepared{recording::ToJson(info)});
+  }
+  void Answer(const agent::Start& /*asked*/) { samples_ = true; }
+  void Answer(const agent::Stop& /*asked*/) {
+    samples_ = false;
+    link_.Queue(agent::Account{recording::ToJson({}), true});
+  }
+  void Answer(const agent::Want& want) {
+    const bool has = want.kind == agent::FileKind::kKallsyms;
+    link_.Queue(
+        agent::FilePart{want.kind, true, std::vector<std::byte>(has ? 50'000 : 0, std::byte{'#'})});
+  }
+
+  agent::Link link_;
+  bool samples_ = false;
+};
+
+class AgentProxyTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(mkdtemp(path_.data()), nullptr);
+    request_.limits.ping_interval = milliseconds(5);
+  }
+  void TearDown() override {
+    proxy_.reset();
+    for (std::thread& thread : threads_) thread.join();
+    std::filesystem::remove_all(path_);
+  }
+
+  AgentSource::Connect Connect() {
+    return [this](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
+      int fds[2] = {-1, -1};
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+      threads_.emplace_back(
+          [channel = std::make_shared<FdChannel>(fds[1])] { Guest(*channel).Run(); });
+      return std::make_unique<FdChannel>(fds[0]);
+    };
+  }
+
+  void Open(const AgentProxy::Stub& stub = ServeAgentCalls) {
+    auto proxy = AgentProxy::Open(domain_, request_, Connect(), host_, stub);
+    ASSERT_TRUE(proxy.ok()) << proxy.status();
+    proxy_ = *std::move(proxy);
+  }
+
+  // Records for `length`: the samples.
+  std::vector<Sample> Record(milliseconds length) {
+    auto writer = recording::SampleWriter::Create(path_ + "/samples");
+    EXPECT_TRUE(writer.ok()) << writer.status();
+    EXPECT_TRUE(proxy_->Start().ok());
+    const auto end = steady_clock::now() + length;
+    while (steady_clock::now() < end) {
+      EXPECT_TRUE(proxy_->Collect(*writer).ok());
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    EXPECT_TRUE(proxy_->Stop(*writer).ok());
+    EXPECT_TRUE(writer->Flush().ok());
+    const auto file = MappedFile::Open(path_ + "/samples");
+    auto reader = recording::SampleReader::Open(file->bytes(), 3);
+    std::vector<Sample> samples;
+    while (auto sample = reader->Next()) samples.push_back(*sample);
+    EXPECT_FALSE(reader->damage().Any());
+    return samples;
+  }
+
+  std::string path_ = (std::filesystem::temp_directory_path() / "proxy_test.XXXXXX").string();
+  recording::DomainInfo domain_{DomainId{3}, "web", recording::DomainType::kPvh,
+                                recording::Role::kNone, 2};
+  AgentRequest request_;
+  agent::Host host_{.tsc_hz = kHz, .read_tsc = Now};
+  std::vector<std::thread> threads_;
+  std::unique_ptr<AgentProxy> proxy_;
+};
+
+TEST_F(AgentProxyTest, SamplesAndFilesComeThrough) {
+  Open();
+  EXPECT_EQ(proxy_->Info().name, "agent-3");
+  EXPECT_THAT(proxy_->Notes(), ElementsAre(HasSubstr("web is active: its agent (a?[31mgent")));
+  std::vector<EventInfo> events(2);
+  ASSERT_TRUE(proxy_->NumberEvents(events, events.size()).ok());
+  ASSERT_THAT(events, SizeIs(3));
+  EXPECT_EQ(events[2].name, "cpu-clock");
+  EXPECT_EQ(proxy_->Events(), std::vector<EventInfo>{events[2]});
+
+  const std::vector<Sample> samples = Record(milliseconds(200));
+  ASSERT_GT(samples.size(), 3u);
+  for (const Sample& sample : samples) {
+    EXPECT_EQ(sample.vcpu, (VcpuRef{DomainId{3}, VcpuId{1}}));
+    EXPECT_EQ(sample.address, 0x1234u);
+    EXPECT_EQ(sample.event, 2);
+    EXPECT_GE(sample.when.end, proxy_->Sampled().begin);
+  }
+  ASSERT_THAT(proxy_->Streams(), SizeIs(2));
+  EXPECT_EQ(proxy_->Streams()[1].kept, samples.size());
+
+  const auto writer = recording::Writer::Create(path_ + "/r.xeno");
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  recording::RecordingInfo info;
+  ASSERT_TRUE(proxy_->Save(*writer, info).ok());
+  ASSERT_THAT(info.symbols, SizeIs(1)) << testing::PrintToString(proxy_->Afterwards());
+  EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/" + info.symbols[0].path), 50'000u);
+  EXPECT_TRUE(proxy_->Close().ok());
+  EXPECT_THAT(proxy_->Afterwards(), IsEmpty());
+}
+
+TEST_F(AgentProxyTest, ASignalEndsTheWaitForAGuest) {
+  request_.limits.hello = std::chrono::minutes(10);
+  host_.is_interrupted = [] { return true; };
+  const auto silent = [](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
+    int fds[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    return std::make_unique<FdChannel>(fds[0]);  // the other end stays open, and says nothing
+  };
+  const auto proxy = AgentProxy::Open(domain_, request_, silent, host_);
+  EXPECT_TRUE(absl::IsCancelled(proxy.status())) << proxy.status();
+}
+
+TEST_F(AgentProxyTest, ADomainThatHasGoneIsGivenUp) {
+  Open();
+  std::vector<EventInfo> events;
+  ASSERT_TRUE(proxy_->NumberEvents(events, 0).ok());
+  ASSERT_TRUE(proxy_->Start().ok());
+  proxy_->Farewell(DomainId{4});
+  EXPECT_THAT(proxy_->Afterwards(), IsEmpty());
+  proxy_->Farewell(DomainId{3});
+  EXPECT_THAT(proxy_->Afterwards(), ElementsAre(HasSubstr("its domain has gone")));
+}
+
+// Behaves until it is called to collect, then does `then` instead.
+AgentProxy::Stub TakenOver(const std::function<void(int control)>& then) {
+  return [then](int control, int data, const recording::DomainInfo& domain,
+                const AgentRequest& request, const agent::Host& host) {
+    (void)data, (void)domain, (void)request, (void)host;
+    int calls = 0;
+    while (true) {
+      uint32_t size = 0;
+      std::array<std::byte, 1024> payload{};
+      if (recv(control, &size, sizeof size, MSG_WAITALL) <= 0) return;
+      if (recv(control, payload.data(), size, MSG_WAITALL) <= 0) return;
+      if (payload[0] == std::byte{static_cast<uint8_t>(AgentCall::kInterrupt)}) continue;
+      constexpr int kGoodCalls = 3;  // open, number events, start
+      if (++calls > kGoodCalls) return then(control);
+      AgentReply reply;
+      reply.state.events = {EventInfo{}};
+      reply.state.events[0].name = "cpu\nclock";
+      reply.state.streams.resize(1);
+      reply.state.streams[0].complete = true;
+      const std::vector<std::byte> frame = Encode(reply);
+      if (send(control, frame.data(), frame.size(), MSG_NOSIGNAL) < 0) return;
+    }
+  };
+}
+
+void SendReply(int control, const AgentReply& reply) {
+  const std::vector<std::byte> frame = Encode(reply);
+  (void)!send(control, frame.data(), frame.size(), MSG_NOSIGNAL);
+  poll(nullptr, 0, -1);
+}
+
+std::vector<std::byte> ChunkOfDomain(uint16_t domain) {
+  auto writer = recording::SampleWriter::InMemory();
+  recording::TimedChunk chunk;
+  chunk.Add({}, {});
+  writer.Append(DomainId{domain}, chunk);
+  return writer.Take();
+}
+
+TEST_F(AgentProxyTest, AReaderThatIsTakenOverCostsItsOwnSamplesOnly) {
+  struct Case {
+    const char* what;
+    std::function<void(int control)> then;
+    const char* note;
+    bool then_signal = false;  // the user's
+  };
+  const auto reply_with = [](const std::function<void(AgentReply&)>& change) {
+    return [change](int control) {
+      AgentReply reply;
+      change(reply);
+      SendReply(control, reply);
+    };
+  };
+  const Case cases[] = {
+      {"it crashes", [](int) { __builtin_trap(); }, "it has gone; it ended by signal 4"},
+      {"it ends", [](int) {}, "it has gone"},
+      {"a reply without end",
+       [](int control) {
+         const std::array<uint32_t, 2> endless{0xffff'ffff, 0};
+         (void)!send(control, endless.data(), sizeof endless, MSG_NOSIGNAL);
+         poll(nullptr, 0, -1);
+       },
+       "its reply is longer than"},
+      {"no reply",
+       [](int control) {
+         const std::array<uint32_t, 2> nonsense{4, 0xffff'ffff};
+         (void)!send(control, nonsense.data(), sizeof nonsense, MSG_NOSIGNAL);
+         poll(nullptr, 0, -1);
+       },
+       "it is no reply"},
+      {"two replies",
+       [](int control) {
+         const std::vector<std::byte> frame = Encode(AgentReply{});
+         std::vector<std::byte> twice = frame;
+         twice.insert(twice.end(), frame.begin(), frame.end());
+         (void)!send(control, twice.data(), twice.size(), MSG_NOSIGNAL);
+         poll(nullptr, 0, -1);
+       },
+       "not asked"},
+      {"samples of another domain",
+       reply_with([](AgentReply& reply) { reply.bytes = ChunkOfDomain(1); }),
+       "a chunk is of another domain"},
+      {"half a chunk", reply_with([](AgentReply& reply) {
+         reply.bytes = ChunkOfDomain(3);
+         reply.bytes.pop_back();
+       }),
+       "a chunk is cut off"},
+      {"no chunk", reply_with([](AgentReply& reply) { reply.bytes.resize(100); }),
+       "no chunk of samples begins there"},
+      {"a vCPU that the domain has not", reply_with([](AgentReply& reply) {
+         reply.state.streams.resize(1);
+         reply.state.streams[0].vcpu.vcpu = VcpuId{2};
+       }),
+       "it is no reply"},
+      {"too many notes",
+       reply_with([](AgentReply& reply) { reply.state.notes.resize(10'000, "note"); }),
+       "it is no reply"},
+      {"silence after a signal", [](int) { poll(nullptr, 0, -1); }, "it did not reply in time",
+       true},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.what);
+    bool interrupted = false;
+    host_.is_interrupted = [&interrupted] { return interrupted; };
+    Open(TakenOver(each.then));
+    std::vector<EventInfo> events;
+    ASSERT_TRUE(proxy_->NumberEvents(events, 0).ok());
+    EXPECT_EQ(events.at(0).name, "cpu?clock");
+    interrupted = each.then_signal;
+    EXPECT_THAT(Record(milliseconds(1)), IsEmpty());
+    EXPECT_TRUE(proxy_->Close().ok());
+    EXPECT_THAT(proxy_->Afterwards(), ElementsAre(HasSubstr(each.note)));
+    EXPECT_THAT(proxy_->Streams(),
+                testing::Each(testing::Field(&recording::StreamInfo::complete, false)));
+    std::filesystem::remove(path_ + "/samples");
+    proxy_.reset();
+  }
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler
