@@ -3,17 +3,28 @@
 //
 // An Add function describes its options to CLI11 and sets a callback that checks them (throwing
 // CLI::ValidationError: "the command line was wrong", exit status 2) and leaves in `run` the work
-// to do. An error that the work returns is printed as one line; exit status 1.
+// to do. An error that the work returns is printed as one line; exit status 1, unless the work
+// chooses another.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <utility>
 
 #include "absl/status/status.h"
 
 namespace xenoscope::cli {
 
-using Run = std::function<absl::Status()>;
+// What became of the work.
+struct Outcome {
+  // NOLINTNEXTLINE(google-explicit-constructor): most work has no exit status of its own
+  Outcome(absl::Status became) : status(std::move(became)) {}
+
+  absl::Status status;
+  int exit_status = 0;  // of the program, where `status` is OK
+};
+
+using Run = std::function<Outcome()>;
 
 void AddRecord(CLI::App& app, Run& run);
 void AddEvents(CLI::App& app, Run& run);

@@ -1,5 +1,6 @@
 // The command: reads the command line, hands over to a subcommand, turns its result into an exit
-// status: 0 done, 1 the data was bad or the work failed, 2 the command line was wrong.
+// status: 0 done, 1 the data was bad or the work failed, 2 the command line was wrong; of `record`
+// that of the command that it ran.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "base/error.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
@@ -20,7 +20,6 @@
 
 namespace {
 
-constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kWrongCommandLine = 2;
 
@@ -111,9 +110,9 @@ int Main(int argc, const char* const* argv) {
   }
 
   if (ReadsOnly(Named(app))) xenoscope::cli::Confine(Named(app));
-  const absl::Status status = run();
-  if (status.ok()) return kDone;
-  Complain(xenoscope::Message(status));
+  const xenoscope::cli::Outcome outcome = run();
+  if (outcome.status.ok()) return outcome.exit_status;
+  Complain(xenoscope::Message(outcome.status));
   return kFailed;
 }
 

@@ -65,6 +65,7 @@ report::RecordingState StateOf(const RecordRequest& request, const Progress& now
   for (const auto& [name, samples] : now.of_domain) state.domains.push_back({name, samples});
   state.lost = now.lost;
   state.trace_bytes = now.trace_bytes;
+  state.lost_trace = now.lost_time;
   state.disk_left = now.disk_left;
   state.own_cpu = Seconds(now.own_cpu);
   state.sampling = !now.of_domain.empty();
@@ -91,10 +92,12 @@ void ShowResult(const RecordRequest& request, const sampler::RecordResult& resul
   const Progress& last = result.last;
   fmt::print(stderr, "{}: {:.1f} s", request.output, Seconds(last.elapsed));
   if (!result.info.sources.empty()) {
-    fmt::print(stderr, "; samples: {}; {} lost, {}", SamplesByDomain(result.info), last.lost,
-               Bytes(last.sample_bytes));
+    fmt::print(stderr, "; samples: {}; {} samples lost, {}", SamplesByDomain(result.info),
+               last.lost, Bytes(last.sample_bytes));
   }
-  if (result.info.trace) fmt::print(stderr, "; trace {}", Bytes(last.trace_bytes));
+  if (result.info.trace) {
+    fmt::print(stderr, "; trace {}, {} records lost", Bytes(last.trace_bytes), last.lost_records);
+  }
   fmt::print(stderr, "\n");
 }
 
@@ -182,7 +185,18 @@ bool CountersAreSilent(const sampler::RecordResult& result) {
          result.last.lost == 0;
 }
 
-absl::Status RunRecord(const RecordRequest& request) {
+// As perf does: the status of the command, where that ended the recording.
+Outcome OutcomeOf(const RecordRequest& request, const sampler::RecordResult& result) {
+  Outcome outcome(result.status);
+  if (!result.command_exit) return outcome;
+  outcome.exit_status = result.command_exit->status;
+  if (!result.command_exit->Good()) {
+    fmt::print(stderr, "{} {}\n", request.command.front(), ToString(*result.command_exit));
+  }
+  return outcome;
+}
+
+Outcome RunRecord(const RecordRequest& request) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   report::RecordingState shown;
   const auto progress = [&](const Progress& progress_now) {
@@ -193,8 +207,9 @@ absl::Status RunRecord(const RecordRequest& request) {
     fmt::print(stderr, "\r\033[K{}", report::RecordingLine(shown, now, width));
     shown = std::move(now);
   };
-  XENOSCOPE_ASSIGN_OR_RETURN(const sampler::RecordResult result,
-                             sampler::Record(request, progress));
+  const absl::StatusOr<sampler::RecordResult> recorded = sampler::Record(request, progress);
+  if (!recorded.ok()) return recorded.status();
+  const sampler::RecordResult& result = *recorded;
   if (shown.seconds > 0) fmt::print(stderr, "\r\033[K");
   for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
   for (const recording::StreamInfo& stream : result.info.streams) {
@@ -218,7 +233,12 @@ absl::Status RunRecord(const RecordRequest& request) {
   if (const auto warning = report::LossWarning(result.last.samples, result.last.lost)) {
     fmt::print(stderr, "{}\n", *warning);
   }
-  return result.status;
+  if (result.info.trace) {
+    const auto warning = report::TraceLossWarning(result.last.lost_records, result.last.lost_time,
+                                                  result.info.trace->buffer_pages);
+    if (warning) fmt::print(stderr, "{}\n", *warning);
+  }
+  return OutcomeOf(request, result);
 }
 
 }  // namespace
@@ -236,7 +256,8 @@ void AddRecord(CLI::App& app, Run& run) {
       ->check(CLI::Range(kLeastSeconds, kMostSeconds))
       ->type_name("SECONDS");
   command->add_option("COMMAND", options->command,
-                      "Record while this runs; without it until Ctrl-C or --duration");
+                      "Record while this runs, and exit with its status (128 + the signal that "
+                      "ended it); without it until Ctrl-C or --duration");
   command->footer(
       "Example:\n"
       "  xenoscope record -o web.xeno -e cpu_clk_unhalted:1000000 --passive=web,db -- sleep 10");

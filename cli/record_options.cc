@@ -226,10 +226,11 @@ void AddRecordOptions(CLI::App& command, RecordOptions& options) {
       ->capture_default_str();
   command
       .add_option("--trace-buffer", options.trace.buffer_pages,
-                  "Pages of trace that Xen holds for each pCPU")
+                  "Pages of trace that Xen holds for each pCPU; Xen makes them when it is first "
+                  "traced, and keeps them until the host reboots. Default: 1024; of more than 16 "
+                  "pCPUs fewer, but at least 256")
       ->check(CLI::Range(1, 16384))
-      ->type_name("PAGES")
-      ->capture_default_str();
+      ->type_name("PAGES");
   command
       .add_option("--trace-poll", options.trace.poll_ms,
                   "Milliseconds between two looks of xentrace into its buffers")

@@ -77,7 +77,7 @@ class View {
   // Looks again. Errors: those of reading the recording.
   absl::Status Look();
   // Nothing more will come.
-  bool over() const { return info_.state == recording::State::kComplete; }
+  bool over() const { return info_.state != recording::State::kRecording; }
   // Draws what the last look has seen.
   absl::StatusOr<std::string> Text(const report::TextStyle& style, size_t rows);
 

@@ -21,8 +21,10 @@ struct FormatVersion {
 };
 inline constexpr FormatVersion kFormat{1, 7};
 
-// kRecording in a recording that is not being written any more: its writer was killed.
-enum class State : uint8_t { kRecording, kComplete };
+// kRecording in a recording that is not being written any more: its writer was killed. kEndedEarly:
+// an error has ended it, or has kept some of it from being written
+// (RecordingInfo::stopped_because).
+enum class State : uint8_t { kRecording, kComplete, kEndedEarly };
 enum class DomainType : uint8_t { kUnknown, kPv, kPvh, kHvm };
 enum class Role : uint8_t { kNone, kInitiator, kActive, kPassive };
 enum class Vendor : uint8_t { kUnknown, kIntel, kAmd };
@@ -132,7 +134,10 @@ struct SourceInfo {
 
 struct TraceInfo {
   std::string events;         // as given to xentrace -e
-  uint32_t buffer_pages = 0;  // asked for, for each pCPU
+  uint32_t buffer_pages = 0;  // that Xen has for each pCPU; before 1.7: asked for
+  uint32_t asked_pages = 0;   // likewise, that it was asked for
+  uint64_t lost_records = 0;  // that found their pCPU's buffer full
+  Cycles lost_cycles = 0;     // of pCPUs, in which records were lost
   bool operator==(const TraceInfo&) const = default;
 };
 

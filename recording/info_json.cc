@@ -17,8 +17,9 @@ using Json = nlohmann::ordered_json;
 template <typename E, size_t N>
 using Words = std::array<std::pair<E, const char*>, N>;
 
-constexpr Words<State, 2> kStates{
-    {{State::kRecording, "recording"}, {State::kComplete, "complete"}}};
+constexpr Words<State, 3> kStates{{{State::kRecording, "recording"},
+                                   {State::kComplete, "complete"},
+                                   {State::kEndedEarly, "ended_early"}}};
 constexpr Words<DomainType, 4> kTypes{{{DomainType::kUnknown, "unknown"},
                                        {DomainType::kPv, "pv"},
                                        {DomainType::kPvh, "pvh"},
@@ -377,6 +378,9 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
     TraceInfo& trace = info.trace.emplace();
     f.Read("events", trace.events);
     f.Read("buffer_pages", trace.buffer_pages);
+    f.Read("asked_pages", trace.asked_pages);
+    f.Read("lost_records", trace.lost_records);
+    f.Read("lost_cycles", trace.lost_cycles);
   });
   root.ForEach("symbols", [&info](const Fields& f) { info.symbols.push_back(ReadSymbolFile(f)); });
 }
@@ -436,7 +440,11 @@ std::string ToJson(const RecordingInfo& info) {
   json["events"] = ListToJson(info.events, EventToJson);
   json["streams"] = ListToJson(info.streams, StreamToJson);
   if (info.trace) {
-    json["trace"] = {{"events", info.trace->events}, {"buffer_pages", info.trace->buffer_pages}};
+    json["trace"] = {{"events", info.trace->events},
+                     {"buffer_pages", info.trace->buffer_pages},
+                     {"asked_pages", info.trace->asked_pages},
+                     {"lost_records", info.trace->lost_records},
+                     {"lost_cycles", info.trace->lost_cycles}};
   }
   json["symbols"] = ListToJson(info.symbols, SymbolFileToJson);
   // Names come from guests: bytes that are not UTF-8 are replaced, never an exception.

@@ -203,11 +203,11 @@ absl::StatusOr<SymbolFile> Writer::AddSymbolContent(SymbolFile::Kind kind, Domai
 }
 
 absl::Status Writer::WriteInfo(const RecordingInfo& info) const {
-  const bool complete = info.state == State::kComplete;
-  if (complete) directory_.Remove(std::string(kReserveFile)).IgnoreError();
+  const bool over = info.state != State::kRecording;
+  if (over) directory_.Remove(std::string(kReserveFile)).IgnoreError();
   // While sampling goes on nobody has the time to wait for the disk.
   const std::string json = ToJson(info);
-  return directory_.Replace(std::string(kInfoFile), complete, AsBytes(json));
+  return directory_.Replace(std::string(kInfoFile), over, AsBytes(json));
 }
 
 }  // namespace xenoscope::recording

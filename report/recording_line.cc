@@ -17,6 +17,11 @@ std::string Bytes(double bytes) {
                        : fmt::format("{:.1f} GB", bytes / kGiga);
 }
 
+// "56 %", "< 1 %".
+std::string Part(double part) {
+  return part < kWorthAWarning ? "< 1 %" : fmt::format("{:.0f} %", 100 * part);
+}
+
 struct Rate {
   std::string name;
   double hz;
@@ -50,6 +55,7 @@ std::string RecordingLine(const RecordingState& before, const RecordingState& no
   if (now.tracing) {
     const auto more = static_cast<double>(now.trace_bytes - before.trace_bytes);
     tail += fmt::format("; trace {}/s", Bytes(more / seconds));
+    if (now.lost_trace > 0) tail += fmt::format(", {} of it lost", Part(now.lost_trace));
   }
   tail += fmt::format("; {} free", Bytes(static_cast<double>(now.disk_left)));
   tail += fmt::format("; own CPU {:.1f} %", 100 * (now.own_cpu - before.own_cpu) / seconds);
@@ -79,6 +85,16 @@ std::optional<std::string> LossWarning(uint64_t kept, uint64_t lost) {
       "were drained; a shorter --drain-interval, fewer samples (-e EVENT:PERIOD) or, for domains "
       "started since, a larger --buffer-samples keeps them",
       100 * share, lost, kept + lost);
+}
+
+std::optional<std::string> TraceLossWarning(uint64_t records, double time, uint32_t pages) {
+  if (time <= kWorthAWarning) return std::nullopt;
+  return fmt::format(
+      "WARNING: in {:.1f} % of the time the trace was lost ({} records), since Xen's buffers of {} "
+      "pages for each pCPU were full before xentrace emptied them: what ran then only samples "
+      "tell; fewer events (--trace-events), a shorter --trace-poll, more time of a pCPU for dom0 "
+      "or, after a reboot of the host, a larger --trace-buffer keep it",
+      100 * time, records, pages);
 }
 
 }  // namespace xenoscope::report

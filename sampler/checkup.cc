@@ -80,7 +80,10 @@ void AskXen(HostFacts& facts) {
   // Asking xenoprof ends the session of another, and what a killed one left must not be asked.
   const absl::StatusOr<SessionLock> lock = SessionLock::Take();
   facts.other = lock.status();
-  if (lock.ok()) facts.left_tracing = IsTracingForNobody();
+  if (lock.ok()) {
+    facts.trace_free = CheckTraceIsFree();
+    facts.left_tracing = IsTracingForNobody();
+  }
   // An agent has one recorder at a time.
   if (lock.ok() && directory.ok()) facts.agents = AskAgents(**directory);
   if (!lock.ok()) {
@@ -151,6 +154,7 @@ Finding Agents(const HostFacts& facts) {
 Finding Trace(const HostFacts& facts) {
   if (!facts.xentrace.ok()) return No("trace", facts.xentrace);
   if (!facts.evtchn.ok()) return No("trace", facts.evtchn);
+  if (!facts.trace_free.ok()) return No("trace", facts.trace_free);
   if (facts.left_tracing) {
     return Yes(
         "trace",
@@ -167,15 +171,16 @@ Finding Choice(const std::vector<Finding>& findings, const HostFacts& facts) {
     return found != findings.end() && found->verdict != Verdict::kNo;
   };
   const bool trace = works("trace");
-  const std::string with = trace ? "with the trace" : "and wants --no-trace";
+  const auto takes = [trace](std::string_view sources) {
+    if (trace) return Yes("record", fmt::format("takes {}, with the trace", sources));
+    return Partly("record", fmt::format("takes {}, and wants --no-trace", sources));
+  };
   if (!facts.xenstore.ok() || !facts.other.ok()) return No("record", "see above");
-  if (works("xenoprof")) return Yes("record", fmt::format("takes xenoprof, {}", with));
+  if (works("xenoprof")) return takes("xenoprof");
   const bool vcpu = works("vcpu") && facts.guests > 0;
-  if (vcpu && works("perf")) {
-    return Yes("record", fmt::format("takes vcpu for the guests and perf for dom0, {}", with));
-  }
-  if (vcpu) return Yes("record", fmt::format("takes vcpu, {}", with));
-  if (works("perf")) return Yes("record", fmt::format("takes perf, {}", with));
+  if (vcpu && works("perf")) return takes("vcpu for the guests and perf for dom0");
+  if (vcpu) return takes("vcpu");
+  if (works("perf")) return takes("perf");
   if (trace) return Partly("record", "takes the trace alone");
   return No("record", "no source works here");
 }

@@ -29,6 +29,7 @@ struct HostFacts {
   std::vector<std::string> agents;                       // "web (xenoscope 0.1.0)": who answers
   absl::Status xentrace;                                 // it is installed
   absl::Status evtchn;                                   // /dev/xen/evtchn, which it needs
+  absl::Status trace_free;                               // nobody else takes Xen's trace
   bool xen_symbols = false;                              // /proc/xen/xensyms
   bool kernel_symbols = false;                           // /proc/kallsyms with its addresses
 };

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <string>
 #include <string_view>
@@ -55,11 +56,18 @@ nanoseconds TimeOf(const struct timeval& time) {
 }
 
 Exit ExitOf(int wait_status) {
-  if (WIFSIGNALED(wait_status)) return {128 + WTERMSIG(wait_status)};
-  return {WEXITSTATUS(wait_status)};
+  if (WIFSIGNALED(wait_status)) return {128 + WTERMSIG(wait_status), WTERMSIG(wait_status)};
+  return {WEXITSTATUS(wait_status), 0};
 }
 
 }  // namespace
+
+std::string ToString(const Exit& exit) {
+  if (exit.signal == 0) return fmt::format("ended with status {}", exit.status);
+  const char* const name = sigabbrev_np(exit.signal);
+  if (name == nullptr) return fmt::format("was ended by signal {}", exit.signal);
+  return fmt::format("was ended by SIG{}", name);
+}
 
 absl::StatusOr<ChildProcess> ChildProcess::Start(std::span<const std::string> words,
                                                  const Placement& placement) {

@@ -16,8 +16,11 @@ namespace xenoscope::sampler {
 // How a program ended.
 struct Exit {
   int status = 0;  // exit status; of a program that a signal ended, 128 + the signal
+  int signal = 0;  // that ended it; 0: none
   bool Good() const { return status == 0; }
 };
+// "ended with status 7", "was ended by SIGKILL".
+std::string ToString(const Exit& exit);
 
 class ChildProcess {
  public:

@@ -17,11 +17,12 @@ constexpr size_t kPiece = size_t{1} << 20;
 
 }  // namespace
 
-Copier::Copier(int from, int to, std::string path, size_t most_waiting)
+Copier::Copier(int from, int to, std::string path, size_t most_waiting, Observer observer)
     : from_(from),
       to_(to),
       path_(std::move(path)),
       most_waiting_(most_waiting),
+      observer_(std::move(observer)),
       reader_(&Copier::Read, this),
       writer_(&Copier::Write, this) {}
 
@@ -44,6 +45,7 @@ void Copier::Read() {
     const ssize_t n = read(from_, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
+    if (observer_) observer_({buffer.data(), static_cast<size_t>(n)});
     std::unique_lock lock(mutex_);
     room_.wait(lock, [this] { return waiting_ <= most_waiting_; });
     if (pieces_.empty() || pieces_.back().size() + static_cast<size_t>(n) > kPiece) {

@@ -9,12 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/bytes.h"
 
 namespace xenoscope::sampler {
 
@@ -22,9 +24,13 @@ class Copier {
  public:
   static constexpr size_t kMostWaiting = size_t{256} << 20;
 
+  // Sees all that comes, piece by piece, on the thread that reads.
+  using Observer = std::function<void(Bytes)>;
+
   // Begins. `from` and `to` are open and outlive it; `path` is what `to` is called in errors. When
   // more than `most_waiting` bytes wait for `to`, what comes stays in the pipe.
-  Copier(int from, int to, std::string path, size_t most_waiting = kMostWaiting);
+  Copier(int from, int to, std::string path, size_t most_waiting = kMostWaiting,
+         Observer observer = {});
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
   // Waits until `from` is at its end, and all is copied.
@@ -47,6 +53,7 @@ class Copier {
   const int to_;
   const std::string path_;
   const size_t most_waiting_;
+  const Observer observer_;
   std::atomic<uint64_t> bytes_ = 0;
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable more_;

@@ -100,6 +100,7 @@ class Recorder {
   void AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path);
   absl::Status Start();
   absl::Status StartAll();
+  absl::Status StartTrace(TraceRequest request);
   absl::Status StartSampling();
   void Loop();
   steady_clock::time_point Due() const;
@@ -111,6 +112,8 @@ class Recorder {
   void Farewell(DomainId domain);
   nanoseconds OwnCpu() const;
   void NoteCosts(RecordingInfo& info) const;
+  // With what it has lost up to now.
+  std::optional<recording::TraceInfo> TraceSoFar() const;
   void WriteInfoSoFar() const;
   void Stop();
   // Stops the sources of this host, and tells those of guests to stop.
@@ -142,8 +145,9 @@ class Recorder {
   std::vector<Sampling> sampling_;
   std::optional<recording::Writer> writer_;
   std::unique_ptr<Xentrace> xentrace_;
-  uint64_t trace_bytes_ = 0;   // when xentrace_ has gone
-  nanoseconds trace_cpu_{0};   // likewise
+  uint64_t trace_bytes_ = 0;  // when xentrace_ has gone
+  nanoseconds trace_cpu_{0};  // likewise
+  Tsc trace_began_;
   nanoseconds cpu_before_{0};  // what this process had taken when it began
   std::optional<ChildProcess> command_;
   steady_clock::time_point started_;
@@ -153,6 +157,7 @@ class Recorder {
 absl::StatusOr<RecordResult> Recorder::Run() {
   XENOSCOPE_RETURN_IF_ERROR(LookAtHost());
   XENOSCOPE_ASSIGN_OR_RETURN(lock_, SessionLock::Take());
+  if (request_.trace && HasXen()) XENOSCOPE_RETURN_IF_ERROR(CheckTraceIsFree());
   EndWhatWasLeft();
   if (const absl::Status status = Start(); !status.ok()) {
     EndSampling();
@@ -293,12 +298,7 @@ void Recorder::AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::str
 
 absl::Status Recorder::StartAll() {
   RecordingInfo& info = result_.info;
-  if (request_.trace && HasXen()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(File file, writer_->CreateTrace());
-    XENOSCOPE_ASSIGN_OR_RETURN(
-        xentrace_, Xentrace::Start(*request_.trace, std::move(file), writer_->TracePath()));
-    info.trace = recording::TraceInfo{request_.trace->events, request_.trace->buffer_pages};
-  }
+  if (request_.trace && HasXen()) XENOSCOPE_RETURN_IF_ERROR(StartTrace(*request_.trace));
   info.started = ReadTsc();
   XENOSCOPE_RETURN_IF_ERROR(writer_->WriteInfo(info));
   WatchDomains();
@@ -309,6 +309,27 @@ absl::Status Recorder::StartAll() {
   if (!request_.command.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(command_, ChildProcess::Start(request_.command, {}));
   }
+  return absl::OkStatus();
+}
+
+// Xen makes its trace buffers once, and passes over every later wish for other ones in silence.
+absl::Status Recorder::StartTrace(TraceRequest request) {
+  recording::TraceInfo& trace = result_.info.trace.emplace();
+  trace.events = request.events;
+  trace.asked_pages = request.buffer_pages.value_or(DefaultBufferPages(result_.info.host.pcpus));
+  request.buffer_pages = trace.asked_pages;
+  trace_began_ = ReadTsc();
+  XENOSCOPE_ASSIGN_OR_RETURN(File file, writer_->CreateTrace());
+  XENOSCOPE_ASSIGN_OR_RETURN(xentrace_,
+                             Xentrace::Start(request, std::move(file), writer_->TracePath()));
+  trace.buffer_pages = TraceBufferPages().value_or(trace.asked_pages);
+  const bool suffices = trace.buffer_pages > trace.asked_pages && !request_.trace->buffer_pages;
+  if (trace.buffer_pages == trace.asked_pages || suffices) return absl::OkStatus();
+  result_.notes.push_back(fmt::format(
+      "Xen has trace buffers of {} pages for each pCPU, not of {}: it made them when it was first "
+      "traced, and keeps them until the host reboots; then the first recording's --trace-buffer "
+      "counts, or Xen's boot option tbuf_size={}",
+      trace.buffer_pages, trace.asked_pages, trace.asked_pages));
   return absl::OkStatus();
 }
 
@@ -338,6 +359,7 @@ void Recorder::Loop() {
       because = std::string(Message(result_.status));
     } else if (command_ && command_->Poll()) {
       because = "command ended";
+      result_.command_exit = command_->Poll();
     } else if (request_.duration && steady_clock::now() - started_ >= *request_.duration) {
       because = "duration over";
     }
@@ -442,11 +464,20 @@ void Recorder::NoteCosts(RecordingInfo& info) const {
   info.own_cpu_ns = static_cast<uint64_t>(OwnCpu().count());
 }
 
+std::optional<recording::TraceInfo> Recorder::TraceSoFar() const {
+  std::optional<recording::TraceInfo> trace = result_.info.trace;
+  if (!trace || !xentrace_) return trace;
+  trace->lost_records = xentrace_->losses().records();
+  trace->lost_cycles = xentrace_->losses().cycles();
+  return trace;
+}
+
 // For those who look while it goes on, and for what a kill leaves. Where it cannot be written the
 // last one stays; a disk that is full ends the recording through what matters.
 void Recorder::WriteInfoSoFar() const {
   RecordingInfo info = result_.info;
   NoteCosts(info);
+  info.trace = TraceSoFar();
   for (const Sampling& sampling : sampling_) {
     std::ranges::move(sampling.Streams(), std::back_inserter(info.streams));
   }
@@ -478,6 +509,10 @@ void Recorder::Stop() {
   result_.last.elapsed = while_sampling.elapsed;
   result_.last.own_cpu = while_sampling.own_cpu;
   info.state = recording::State::kComplete;
+  if (!result_.status.ok()) {
+    info.state = recording::State::kEndedEarly;
+    info.stopped_because = std::string(Message(result_.status));
+  }
   Keep(writer_->WriteInfo(info));
 }
 
@@ -552,6 +587,7 @@ void Recorder::CloseSources() {
 void Recorder::StopTrace() {
   if (!xentrace_) return;
   Keep(xentrace_->Stop());
+  result_.info.trace = TraceSoFar();
   trace_bytes_ = xentrace_->bytes();
   trace_cpu_ = xentrace_->CpuTime();
   xentrace_.reset();
@@ -562,6 +598,13 @@ Progress Recorder::Now() const {
   now.elapsed = steady_clock::now() - started_;
   now.own_cpu = OwnCpu();
   now.trace_bytes = xentrace_ ? xentrace_->bytes() : trace_bytes_;
+  if (const auto trace = TraceSoFar()) {
+    now.lost_records = trace->lost_records;
+    const Tsc until = result_.info.stopped.value == 0 ? ReadTsc() : result_.info.stopped;
+    const auto traced = static_cast<double>(until - trace_began_) *
+                        static_cast<double>(std::max(result_.info.host.pcpus, 1U));
+    now.lost_time = std::min(1.0, static_cast<double>(trace->lost_cycles) / traced);
+  }
   struct statvfs disk {};
   if (fstatvfs(writer_->directory().fd(), &disk) == 0)
     now.disk_left = disk.f_bavail * disk.f_frsize;

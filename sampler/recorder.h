@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "recording/info.h"
+#include "sampler/child_process.h"
 #include "sampler/sources.h"
 #include "sampler/xentrace.h"
 
@@ -48,6 +49,8 @@ struct Progress {
   uint64_t lost = 0;
   uint64_t sample_bytes = 0;
   uint64_t trace_bytes = 0;
+  uint64_t lost_records = 0;                  // of the trace, found their buffer full
+  double lost_time = 0;                       // part of the pCPUs' time in which that was so
   uint64_t disk_left = 0;                     // bytes, where the recording is
   std::chrono::nanoseconds own_cpu{0};        // processor time of recording, with xentrace's
   std::map<std::string, uint64_t> of_domain;  // samples, by the domain's name or number
@@ -58,6 +61,8 @@ struct RecordResult {
   Progress last;
   std::vector<std::string> notes;  // for the user: what could not be had, though all else went well
   absl::Status status;             // what ended it before its time: a full disk, xentrace's end
+  // How the command ended, where that ended the recording.
+  std::optional<Exit> command_exit;
 };
 
 // Errors: nothing could be recorded. A result, even one whose status is an error, leaves a

@@ -2,14 +2,43 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <string_view>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "base/error.h"
+#include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
+namespace {
+
+// " (process 1234)", that has the file locked: "1: FLOCK ADVISORY WRITE 1234 00:18:5678 0 EOF" is a
+// line of /proc/locks (proc(5)), with the file system's device in hexadecimal and the inode. Empty
+// where it does not tell.
+std::string HolderOf(int fd) {
+  struct stat file {};
+  const auto locks = ReadSmallFile("/proc/locks");
+  if (!locks || fstat(fd, &file) != 0) return "";
+  const std::string where =
+      fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
+  for (const absl::string_view line : absl::StrSplit(*locks, '\n')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    constexpr size_t kKind = 1;
+    constexpr size_t kPid = 4;
+    constexpr size_t kWhere = 5;
+    if (words.size() <= kWhere || words[kKind] != "FLOCK" || words[kWhere] != where) continue;
+    return fmt::format(" (process {})", std::string_view(words[kPid].data(), words[kPid].size()));
+  }
+  return "";
+}
+
+}  // namespace
 
 absl::StatusOr<SessionLock> SessionLock::Take() {
   const char* const directory = access("/run", W_OK) == 0 ? "/run" : "/tmp";
@@ -21,7 +50,8 @@ absl::StatusOr<SessionLock> SessionLock::TakeAt(const std::string& path) {
   if (fd < 0) return ErrnoError(errno, "cannot open {}", path);
   SessionLock lock(fd);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    return PreconditionError("another xenoscope is recording on this host: end it first");
+    return PreconditionError("another xenoscope{} is recording on this host: end it first",
+                             HolderOf(fd));
   }
   std::array<char, 64> text{};
   const ssize_t n = pread(fd, text.data(), text.size(), 0);

@@ -15,7 +15,7 @@ namespace xenoscope::sampler {
 // down. What is noted in the file outlives a kill and is erased by a good end.
 class SessionLock {
  public:
-  // Errors (FailedPrecondition): another recording goes on.
+  // Errors (FailedPrecondition): another recording goes on; with its process, where that is known.
   static absl::StatusOr<SessionLock> Take();
   static absl::StatusOr<SessionLock> TakeAt(const std::string& path);
 

@@ -72,10 +72,13 @@ constexpr uint32_t kMostInfo = 1U << 20;
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
 // Xen announces records by one interrupt, which one listener can have at a time.
-bool SomebodyListens() {
+// Nothing where that cannot be asked.
+std::optional<bool> SomebodyListens() {
   const std::unique_ptr<xenevtchn_handle, int (*)(xenevtchn_handle*)> events(
       xenevtchn_open(nullptr, 0), xenevtchn_close);
-  return events == nullptr || xenevtchn_bind_virq(events.get(), VIRQ_TBUF) < 0;
+  if (events == nullptr) return std::nullopt;
+  if (xenevtchn_bind_virq(events.get(), VIRQ_TBUF) >= 0) return false;
+  return errno == EEXIST ? std::optional(true) : std::nullopt;
 }
 
 // What Xen answers to a command; op 0 where it does not.
@@ -107,6 +110,7 @@ class XenPages {
  public:
   XenPages(xenforeignmemory_handle* memory, int protection, uint64_t frame, size_t count)
       : memory_(memory), count_(count) {
+    if (count == 0) return;
     std::vector<xen_pfn_t> frames(count);
     std::iota(frames.begin(), frames.end(), frame);
     std::vector<int> errors(count);
@@ -119,7 +123,7 @@ class XenPages {
   XenPages& operator=(const XenPages&) = delete;
   ~XenPages() { Unmap(); }
 
-  // Nothing where they could not be mapped.
+  // Nothing where there are none, or they could not be mapped.
   std::span<std::byte> bytes() const {
     return {static_cast<std::byte*>(at_), at_ == nullptr ? 0 : count_ * kPageSize};
   }
@@ -135,6 +139,15 @@ class XenPages {
   void* at_ = nullptr;
 };
 
+// struct t_info: the pages of a buffer, and for each pCPU where the list of its frames begins, in
+// words of 4 bytes; 0: it has none.
+XenPages MapInfo(xenforeignmemory_handle* memory, const Sysctl& info) {
+  const bool plausible =
+      info.info_frame != 0 && info.info_size >= kPageSize && info.info_size <= kMostInfo;
+  return {memory, PROT_READ, info.info_frame, plausible ? info.info_size / kPageSize : 0};
+}
+uint32_t BufferPages(const XenPages& info) { return Load<uint16_t>(info.bytes(), 0).value_or(0); }
+
 // Hands the first page of each buffer to `take`, where its state is. Returns the room of each; 0:
 // there are none.
 uint32_t ForEachBuffer(const Sysctl& info, int protection,
@@ -142,13 +155,9 @@ uint32_t ForEachBuffer(const Sysctl& info, int protection,
   const std::unique_ptr<xenforeignmemory_handle, int (*)(xenforeignmemory_handle*)> memory(
       xenforeignmemory_open(nullptr, 0), xenforeignmemory_close);
   const absl::StatusOr<std::vector<uint32_t>> pcpus = OnlineApicIds();
-  const bool plausible =
-      info.info_frame != 0 && info.info_size >= kPageSize && info.info_size <= kMostInfo;
-  if (memory == nullptr || !pcpus.ok() || !plausible) return 0;
-  const XenPages pages(memory.get(), PROT_READ, info.info_frame, info.info_size / kPageSize);
-  // struct t_info: the pages of a buffer, and for each pCPU where the list of its frames begins, in
-  // words of 4 bytes; 0: it has none.
-  const uint32_t buffer_pages = Load<uint16_t>(pages.bytes(), 0).value_or(0);
+  if (memory == nullptr || !pcpus.ok()) return 0;
+  const XenPages pages = MapInfo(memory.get(), info);
+  const uint32_t buffer_pages = BufferPages(pages);
   if (buffer_pages == 0) return 0;
   for (size_t i = 0; i < pcpus->size(); ++i) {
     const uint64_t list = Load<uint16_t>(pages.bytes(), 2 + 2 * i).value_or(0);
@@ -178,8 +187,18 @@ void Empty(std::span<std::byte> page) {
 
 }  // namespace
 
+bool IsTraceTaken() { return SomebodyListens().value_or(false); }
+
+std::optional<uint32_t> TraceBufferPages() {
+  const std::unique_ptr<xenforeignmemory_handle, int (*)(xenforeignmemory_handle*)> memory(
+      xenforeignmemory_open(nullptr, 0), xenforeignmemory_close);
+  if (memory == nullptr) return std::nullopt;
+  const uint32_t pages = BufferPages(MapInfo(memory.get(), CallTrace(kTbufGetInfo)));
+  return pages == 0 ? std::nullopt : std::optional(pages);
+}
+
 bool IsTracingForNobody() {
-  if (SomebodyListens()) return false;
+  if (SomebodyListens().value_or(true)) return false;
   const Sysctl info = CallTrace(kTbufGetInfo);
   uint32_t room = 0;
   const std::vector<TraceBufferState> before = LookAtBuffers(info, room);
@@ -189,7 +208,7 @@ bool IsTracingForNobody() {
 }
 
 void EndUnreadTrace() {
-  if (SomebodyListens()) return;
+  if (SomebodyListens().value_or(true)) return;
   CallTrace(kTbufDisable);
   ForEachBuffer(CallTrace(kTbufGetInfo), PROT_READ | PROT_WRITE, Empty);
 }
@@ -199,6 +218,8 @@ void EndUnreadTrace() {
 #else
 
 namespace xenoscope::sampler {
+bool IsTraceTaken() { return false; }
+std::optional<uint32_t> TraceBufferPages() { return std::nullopt; }
 bool IsTracingForNobody() { return false; }
 void EndUnreadTrace() {}
 }  // namespace xenoscope::sampler

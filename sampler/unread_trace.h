@@ -1,7 +1,9 @@
-// Tracing that a killed recorder has left on in Xen.
+// Xen's trace buffers: who empties them, how large they are, and tracing that a killed recorder has
+// left on.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace xenoscope::sampler {
@@ -17,6 +19,14 @@ struct TraceBufferState {
 // is so full that Xen cannot write. What does not fit together is not being written to.
 bool IsBeingWritten(std::span<const TraceBufferState> before,
                     std::span<const TraceBufferState> after, uint32_t room);
+
+// Whether somebody takes the records that Xen writes: it announces them to one listener. False
+// where it cannot be known.
+bool IsTraceTaken();
+
+// How large each pCPU's trace buffer is, in pages of 4 KiB: once made they stay so until Xen
+// reboots. Nothing while there are none, or where it cannot be known.
+std::optional<uint32_t> TraceBufferPages();
 
 // Whether Xen traces for nobody: nobody listens, and the buffers are being written. Takes a tenth
 // of a second; changes nothing. False where it cannot be known.

@@ -22,6 +22,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "base/error.h"
+#include "sampler/running_processes.h"
+#include "sampler/small_file.h"
+#include "sampler/unread_trace.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -50,7 +53,28 @@ std::string LastLine(int fd) {
   return last;
 }
 
+// That somebody else takes the trace, with the process of an xentrace if there is one.
+absl::Status TraceIsTaken() {
+  std::string who;
+  ForEachProcess("/proc", [&who](uint32_t pid, const std::string& directory) {
+    if (who.empty() && ReadSmallFile(directory + "/comm") == "xentrace") {
+      who = fmt::format(" (process {})", pid);
+    }
+  });
+  return PreconditionError(
+      "xentrace is running already{}: end it, or record samples alone with --no-trace", who);
+}
+
 }  // namespace
+
+uint32_t DefaultBufferPages(uint32_t pcpus) {
+  constexpr uint32_t kPagesOfAll = 16384;
+  constexpr uint32_t kLeast = 256;
+  constexpr uint32_t kMost = 1024;
+  return std::clamp(kPagesOfAll / std::max(pcpus, 1U), kLeast, kMost);
+}
+
+absl::Status CheckTraceIsFree() { return IsTraceTaken() ? TraceIsTaken() : absl::OkStatus(); }
 
 absl::StatusOr<std::string> FindXentrace() {
   const char* path = std::getenv("PATH");
@@ -88,21 +112,23 @@ absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& re
   std::unique_ptr<Xentrace> xentrace(
       new Xentrace(File(ends[0]), std::move(file), std::move(diagnostics)));
   // It wants the name of a file, and says things on its standard output.
-  const std::vector<std::string> words = {program,
-                                          "-D",
-                                          "-e",
-                                          request.events,
-                                          "-S",
-                                          std::to_string(request.buffer_pages),
-                                          "-s",
-                                          std::to_string(request.poll_ms),
-                                          fmt::format("/proc/self/fd/{}", into.fd())};
+  const std::vector<std::string> words = {
+      program,
+      "-D",
+      "-e",
+      request.events,
+      "-S",
+      std::to_string(request.buffer_pages.value_or(DefaultBufferPages(/*pcpus=*/1))),
+      "-s",
+      std::to_string(request.poll_ms),
+      fmt::format("/proc/self/fd/{}", into.fd())};
   absl::StatusOr<ChildProcess> child = ChildProcess::Start(
       words, {.apart = true, .diagnostics = xentrace->diagnostics_.fd(), .inherited = into.fd()});
   into = File();  // so that the pipe ends when xentrace does
   XENOSCOPE_RETURN_IF_ERROR(child.status());
   xentrace->child_ = *std::move(child);
-  xentrace->copier_.emplace(xentrace->pipe_.fd(), xentrace->file_.fd(), path);
+  xentrace->copier_.emplace(xentrace->pipe_.fd(), xentrace->file_.fd(), path, Copier::kMostWaiting,
+                            [losses = &xentrace->losses_](Bytes bytes) { losses->Take(bytes); });
   XENOSCOPE_RETURN_IF_ERROR(xentrace->WaitUntilTracing());
   return xentrace;
 }
@@ -155,11 +181,13 @@ absl::Status Xentrace::Stop() {
 absl::Status Xentrace::Died(Exit exit) const {
   const std::string words = LastLine(diagnostics_.fd());
   if (absl::StrContains(words, "VIRQ")) {  // it binds the one interrupt of the trace buffers
-    return PreconditionError(
-        "xentrace is running already: end it, or record samples alone with --no-trace");
+    return TraceIsTaken();
   }
-  return PreconditionError("xentrace ended with status {}{}{}", exit.status,
-                           words.empty() ? "" : ": ", words);
+  // What it has said before a signal ended it is not why.
+  if (exit.signal != 0) {
+    return PreconditionError("xentrace {}: the trace ends there", ToString(exit));
+  }
+  return PreconditionError("xentrace {}{}{}", ToString(exit), words.empty() ? "" : ": ", words);
 }
 
 std::chrono::nanoseconds Xentrace::CpuTime() const {

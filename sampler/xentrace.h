@@ -17,15 +17,25 @@
 #include "base/file.h"
 #include "sampler/child_process.h"
 #include "sampler/copier.h"
+#include "sampler/trace_losses.h"
 
 namespace xenoscope::sampler {
 
 // What to trace and how much to hold; as xentrace's options -e, -S and -s.
 struct TraceRequest {
   std::string events = "all";
-  uint32_t buffer_pages = 256;  // of 4 KiB for each pCPU; Xen keeps what was first asked for
+  // Of 4 KiB for each pCPU, which Xen takes from its memory until it reboots; Xen keeps what was
+  // first asked for. Default: DefaultBufferPages.
+  std::optional<uint32_t> buffer_pages;
   uint32_t poll_ms = 20;
 };
+
+// 4 MiB a pCPU, of many pCPUs 64 MiB in all, but never less than 1 MiB a pCPU (docs/sources.md).
+uint32_t DefaultBufferPages(uint32_t pcpus);
+
+// OK where Xen's trace is nobody's; FailedPrecondition, with who has it, where somebody takes it
+// already: Xen gives it to one.
+absl::Status CheckTraceIsFree();
 
 // Where the program is: in PATH, else in /usr/lib/xen-*/bin. NotFound: what to install.
 absl::StatusOr<std::string> FindXentrace();
@@ -52,6 +62,7 @@ class Xentrace {
   // The processor time that it has taken.
   std::chrono::nanoseconds CpuTime() const;
   uint64_t bytes() const { return copier_ ? copier_->bytes() : 0; }
+  const TraceLosses& losses() const { return losses_; }
 
  private:
   Xentrace(File pipe, File file, File diagnostics);
@@ -66,6 +77,7 @@ class Xentrace {
   File file_;
   File diagnostics_;  // in memory
   std::optional<ChildProcess> child_;
+  TraceLosses losses_;
   std::optional<Copier> copier_;  // there when child_ is
 };
 

@@ -6,6 +6,7 @@
 namespace xenoscope::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 RecordingState At(double seconds, uint64_t dom0, uint64_t web, uint64_t trace) {
@@ -42,6 +43,15 @@ TEST(RecordingLine, LeavesOutWhatIsNotRecorded) {
             "2 s: 15 samples/s (web 10, Domain-0 5); 0 lost; 12.3 GB free; own CPU 2.0 %");
 }
 
+TEST(RecordingLine, OfTheTraceItTellsWhatIsLost) {
+  RecordingState now = At(1, 10, 20, 1'000'000);
+  now.lost_trace = 0.564;
+  EXPECT_THAT(RecordingLine(RecordingState(), now, 200),
+              HasSubstr("; trace 1.0 MB/s, 56 % of it lost; "));
+  now.lost_trace = 0.004;
+  EXPECT_THAT(RecordingLine(RecordingState(), now, 200), HasSubstr(", < 1 % of it lost; "));
+}
+
 TEST(RecordingLine, FitsTheTerminal) {
   const RecordingState before;
   const RecordingState now = At(1, 10, 20, 1'000'000);
@@ -58,6 +68,14 @@ TEST(LossWarning, IsLoudAboveOnePercentOnly) {
   EXPECT_FALSE(LossWarning(99, 1));
   EXPECT_THAT(*LossWarning(98, 2), HasSubstr("WARNING: 2.0 % of the samples were lost (2 of 100)"));
   EXPECT_THAT(*LossWarning(98, 2), HasSubstr("--drain-interval"));
+}
+
+TEST(TraceLossWarning, IsLoudAboveOnePercentOfTheTimeOnly) {
+  EXPECT_FALSE(TraceLossWarning(0, 0, 1024));
+  EXPECT_FALSE(TraceLossWarning(9, 0.009, 1024));
+  EXPECT_THAT(*TraceLossWarning(318'131, 0.79, 2),
+              AllOf(HasSubstr("WARNING: in 79.0 % of the time the trace was lost (318131 records)"),
+                    HasSubstr("buffers of 2 pages"), HasSubstr("--trace-buffer")));
 }
 
 }  // namespace

@@ -113,10 +113,17 @@ TEST(Checkup, WithoutXentraceOrItsDeviceThereIsNoTrace) {
   HostFacts facts = Dom0();
   facts.xentrace = NotFoundError("install xen-utils");
   EXPECT_EQ(Of(facts, "trace"), "no: install xen-utils");
-  EXPECT_EQ(Of(facts, "record"), "yes: takes xenoprof, and wants --no-trace");
+  EXPECT_EQ(Of(facts, "record"), "partly: takes xenoprof, and wants --no-trace");
   facts = Dom0();
   facts.evtchn = PreconditionError("run `modprobe xen-evtchn`");
   EXPECT_EQ(Of(facts, "trace"), "no: run `modprobe xen-evtchn`");
+}
+
+TEST(Checkup, WhereAnotherTakesTheTraceRecordWorksWithoutIt) {
+  HostFacts facts = Dom0();
+  facts.trace_free = PreconditionError("xentrace is running already (process 7)");
+  EXPECT_EQ(Of(facts, "trace"), "no: xentrace is running already (process 7)");
+  EXPECT_EQ(Of(facts, "record"), "partly: takes xenoprof, and wants --no-trace");
 }
 
 TEST(Checkup, WhatStopsEveryRecordingIsToldFirst) {

@@ -26,7 +26,10 @@ class SessionLockTest : public ::testing::Test {
 TEST_F(SessionLockTest, ASecondHolderIsRefused) {
   const auto first = SessionLock::TakeAt(path_);
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(SessionLock::TakeAt(path_).status().code(), absl::StatusCode::kFailedPrecondition);
+  const absl::Status second = SessionLock::TakeAt(path_).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Message(second)),
+              testing::HasSubstr("another xenoscope (process " + std::to_string(getpid()) + ")"));
 }
 
 TEST_F(SessionLockTest, ANoteOutlivesItsWriterUntilItIsErased) {

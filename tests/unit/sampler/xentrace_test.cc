@@ -20,8 +20,10 @@ namespace xenoscope::sampler {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class XentraceTest : public ::testing::Test {
@@ -106,6 +108,12 @@ TEST_F(XentraceTest, ItsLastWordsAreToldWhenItDies) {
   PretendXentraceIs("echo starting >&2; echo 'no buffers' >&2; exit 3\n");
   const std::string message(Message(Start({}).status()));
   EXPECT_THAT(message, HasSubstr("status 3: no buffers"));
+}
+
+TEST_F(XentraceTest, OfOneThatASignalEndsTheSignalIsTold) {
+  PretendXentraceIs("echo 'change evtmask to 0xffff000'; kill -9 $$\n");
+  EXPECT_THAT(std::string(Message(Start({}).status())),
+              AllOf(HasSubstr("xentrace was ended by SIGKILL"), Not(HasSubstr("evtmask"))));
 }
 
 TEST_F(XentraceTest, ADeathLaterIsNoticed) {
