@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/record_options.h"
+#include "report/chain_notes.h"
 #include "report/changes.h"
 #include "report/recording_line.h"
 #include "report/terminal.h"
@@ -216,6 +217,9 @@ Outcome RunRecord(const RecordRequest& request) {
     if (stream.Balanced()) continue;
     fmt::print(stderr, "note: {}: {} entries drained, Xen logged {}\n", ToString(stream.vcpu),
                stream.drained, stream.logged.Logged());
+  }
+  for (const std::string& note : report::ChainNotes(result.info)) {
+    fmt::print(stderr, "note: {}\n", note);
   }
   for (const std::string& change : report::ChangeLines(result.info)) {
     fmt::print(stderr, "while recording, {}\n", change);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "correlate/profile.h"
 #include "correlate/sharpen.h"
 #include "correlate/witness.h"
+#include "report/chain_notes.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -248,6 +250,12 @@ absl::Status ProfileRecorded(const ProfileInput& input, const Recording& recordi
     out.cautions.emplace_back(
         "samples are of vCPUs that were waiting for a pCPU: where they had been preempted, and how "
         "often, not where their time went");
+  }
+  if (info.state == recording::State::kEndedEarly) {
+    out.cautions.push_back(fmt::format("the recording ended early: {}", info.stopped_because));
+  }
+  if (Has(out.by, Dimension::kStack)) {
+    std::ranges::move(report::ChainNotes(info), std::back_inserter(out.cautions));
   }
   for (const recording::StreamInfo& stream : info.streams) {
     out.lost_in_buffers += stream.logged.lost;
