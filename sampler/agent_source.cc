@@ -295,9 +295,10 @@ std::vector<std::string> AgentSource::Afterwards() const {
   }
   if (const agent::Lateness late = session_->lateness(); late.times > 0) {
     say(
-        fmt::format("its agent was late {} times, for up to {:.1f} s: the guest had too little of "
-                    "a processor or its agent hung, and samples of that time may be missing",
-                    late.times, std::chrono::duration<double>(late.longest).count()));
+        fmt::format("its agent was late {}, for up to {:.1f} s: the guest had too little of a "
+                    "processor or its agent hung, and samples of that time may be missing",
+                    late.times == 1 ? "once" : fmt::format("{} times", late.times),
+                    std::chrono::duration<double>(late.longest).count()));
   }
   for (const std::string& missing : missing_) say(missing);
   for (const std::string& complaint : session_->complaints()) {

@@ -43,6 +43,8 @@ constexpr nanoseconds kBetweenSteps = std::chrono::milliseconds(50);
 constexpr nanoseconds kBetweenWatches = std::chrono::milliseconds(200);
 constexpr nanoseconds kSecond = std::chrono::seconds(1);
 constexpr int kCommandPatienceMs = 2000;
+// Bytes. There may be many guests, and one that is not drained waits.
+constexpr size_t kMostWaitingOfAGuest = size_t{32} << 20;
 
 const char* SignalName(int number) {
   switch (number) {
@@ -261,7 +263,8 @@ absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
     for (DomainInfo& domain : info.domains) {
       if (const Role role = source->RoleOf(domain.id); role != Role::kNone) domain.role = role;
     }
-    sampling_.push_back({std::make_unique<Collector>(std::move(source)), std::nullopt});
+    const size_t most = source->AwaitsAGuest() ? kMostWaitingOfAGuest : Collector::kMostWaiting;
+    sampling_.push_back({std::make_unique<Collector>(std::move(source), most), std::nullopt});
   }
   return absl::OkStatus();
 }

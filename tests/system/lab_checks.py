@@ -489,6 +489,29 @@ def agentdies(lab):
                   f"{which}: pv is active, all of {stream['kept']} samples are accounted for")
 
 
+def hostile(lab):
+    """An agent that keeps waiting whoever records costs its own samples and so much time, and no one else's."""
+    for which, ended in ("drip", "command ended"), ("twice", "SIGINT"):
+        recording = lab.recording(which)
+        web, evil = (by_name(recording)[name] for name in ("web", "evil"))
+        stream, = streams_of(recording, "agent", web)
+        lab.check(recording["state"] == "complete" and recording["stopped_because"] == ended,
+                  f"{which}: the recording went on to its end")
+        lab.check(stream["complete"] and stream["balanced"] and stream["kept"] > 50,
+                  f"{which}: all of {stream['kept']} samples of web are there")
+        lab.check(lab.path(which).joinpath(f"samples/agent-{evil['id']}.samples").exists(),
+                  f"{which}: evil has a file of its own")
+        lab.accounted(lab.report("--event", "cpu-clock", which=which), which)
+    lab.check("evil: its agent was late" in lab.text("drip.log") and
+              "evil: its kernel's symbols: it did not send its file within 30000 ms" in lab.text("drip.log"),
+              "drip: record says what evil did")
+    took = int(lab.text("drip.seconds"))
+    lab.check(took < 90, f"drip: 3 s of recording took {took} s in all")
+    took = int(lab.text("twice.seconds"))
+    lab.check("a signal ended the wait" in lab.text("twice.log") and took < 15,
+              f"twice: the second signal ended the wait; {took} s later record was gone")
+
+
 def pace(lab):
     """Drains come in time, though asked for too seldom."""
     recording = lab.recording()
@@ -577,4 +600,4 @@ def kaslr(lab):
 
 # In the order in which `lab all` runs them.
 OF = {check.__name__: check for check in
-      (ci, lost, pace, looks, agent, agentdies, sources, members, newxen, ends, life, later, livepatch, kaslr, ratio)}
+      (ci, lost, pace, looks, agent, agentdies, hostile, sources, members, newxen, ends, life, later, livepatch, kaslr, ratio)}

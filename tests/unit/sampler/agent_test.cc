@@ -490,7 +490,7 @@ TEST_F(AgentTest, AnAgentThatFallsSilentIsLateAndGivenUpAtTheEndOnly) {
   request_.limits.answer = milliseconds(50);
   const std::string told =
       AfterRecordingWith([](agent::Link&) { std::this_thread::sleep_for(milliseconds(500)); });
-  EXPECT_THAT(told, HasSubstr("web: its agent was late 1 times"));
+  EXPECT_THAT(told, HasSubstr("web: its agent was late once"));
   EXPECT_THAT(told, HasSubstr("it did not stop and give its accounts within 50 ms"));
 }
 
