@@ -124,8 +124,7 @@ class Recorder {
   void AwaitGuests();
   void SaveFiles();
   void CloseSources();
-  // Whether a signal has come that ends every wait for a guest. By any thread, but not while the
-  // loop waits for signals.
+  // Whether a signal has come that ends every wait for a guest. By any thread.
   bool IsInterrupted();
   void Keep(const absl::Status& status);
   Progress Now() const;
@@ -133,7 +132,8 @@ class Recorder {
   const RecordRequest& request_;
   const std::function<void(const Progress&)>& progress_;
   const EndSignals signals_;
-  std::atomic<bool> is_interrupted_ = false;
+  std::atomic<int> interrupted_by_ = 0;   // a signal's number
+  std::atomic<bool> is_looping_ = false;  // the loop takes signals itself: they end the recording
 
   std::optional<SessionLock> lock_;
   std::unique_ptr<DomainDirectory> domains_;
@@ -164,25 +164,28 @@ absl::StatusOr<RecordResult> Recorder::Run() {
   if (const absl::Status status = Start(); !status.ok()) {
     EndSampling();
     xentrace_.reset();
-    is_interrupted_ = true;  // nobody wants the last samples
+    interrupted_by_ = SIGTERM;  // nobody wants the last samples
     AwaitGuests();
     CloseSources();
     if (writer_) writer_->Abandon();
     return status;
   }
+  is_looping_ = true;
   Loop();
+  is_looping_ = false;
   Stop();
   return std::move(result_);
 }
 
 bool Recorder::IsInterrupted() {
-  if (signals_.WaitUntil(steady_clock::now())) is_interrupted_ = true;
-  return is_interrupted_;
+  if (is_looping_) return false;
+  if (const auto signal = signals_.WaitUntil(steady_clock::now())) interrupted_by_ = *signal;
+  return interrupted_by_ != 0;
 }
 
 absl::Status Recorder::Start() {
   if (request_.samples) XENOSCOPE_RETURN_IF_ERROR(ReadySampling(*request_.samples));
-  if (is_interrupted_) {
+  if (interrupted_by_ != 0) {
     return absl::CancelledError(
         "a signal came while guests were waited for, before sampling began: nothing was recorded");
   }
@@ -353,7 +356,10 @@ void Recorder::Loop() {
   steady_clock::time_point next_progress = started_ + kSecond;
   std::string& because = result_.info.stopped_because;
   while (because.empty()) {
-    if (const auto signal = signals_.WaitUntil(Due())) {
+    // One may have been taken just before the loop began.
+    const int before = interrupted_by_.exchange(0);
+    const auto signal = before != 0 ? std::optional(before) : signals_.WaitUntil(Due());
+    if (signal) {
       because = SignalName(*signal);
       return;
     }
