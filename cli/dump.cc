@@ -120,7 +120,8 @@ void AddDump(CLI::App& app, Run& run) {
   command->add_option_function<std::string>(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
       "the time to stop before, likewise");
-  command->add_option("--threads", options->threads, "default: one a processor, at most 4");
+  command->add_option("--threads", options->threads, "default: one a processor, at most 4")
+      ->check(CLI::Range(1U, 1024U));
   command->footer(
       "Example:\n"
       "  xenoscope dump web.xeno | less\n"

@@ -56,14 +56,15 @@ class MadeUpAgent final : public xenoscope::sampler::Channel {
 
   absl::StatusOr<size_t> Receive(std::span<std::byte> into) override {
     if (made_up_time < silent_until_) return size_t{0};
-    if (coming_.empty() && !gone_) Act();
-    if (coming_.empty()) {
-      if (gone_) return absl::UnavailableError("gone");
-      return size_t{0};
+    if (came_ == coming_.size()) {
+      coming_.clear();
+      came_ = 0;
+      if (!gone_) Act();
     }
-    const size_t size = std::min({into.size(), coming_.size(), most_at_once_});
-    std::copy_n(coming_.begin(), size, into.begin());
-    coming_.erase(coming_.begin(), coming_.begin() + static_cast<std::ptrdiff_t>(size));
+    const size_t size = std::min({into.size(), coming_.size() - came_, most_at_once_});
+    if (size == 0 && gone_) return absl::UnavailableError("gone");
+    std::copy_n(coming_.begin() + static_cast<std::ptrdiff_t>(came_), size, into.begin());
+    came_ += size;
     return size;
   }
 
@@ -144,7 +145,8 @@ class MadeUpAgent final : public xenoscope::sampler::Channel {
   }
 
   Bytes script_;
-  std::vector<std::byte> coming_;
+  std::vector<std::byte> coming_;  // the first came_ of them have come
+  size_t came_ = 0;
   agent::FrameReader heard_;
   uint64_t asked_ = 0;
   agent::FileKind wanted_ = agent::FileKind::kKallsyms;
