@@ -59,7 +59,7 @@ struct Hostile {
 absl::Status Serve() {
   XENOSCOPE_ASSIGN_OR_RETURN(const auto channel, xenoscope::sampler::OfferVchan(xenoscope::kDom0));
   agent::Link link(*channel);
-  Hostile hostile{link};
+  Hostile hostile{link, false, std::nullopt};
   auto next = steady_clock::now();
   while (true) {
     XENOSCOPE_ASSIGN_OR_RETURN(const auto message, link.Await(next));
@@ -75,6 +75,7 @@ absl::Status Serve() {
 
 int main() {
   while (true) {
-    if (const absl::Status served = Serve(); !served.ok()) fmt::print("{}\n", served.message());
+    if (const absl::Status served = Serve(); !served.ok())
+      fmt::print("{}\n", xenoscope::Message(served));
   }
 }
