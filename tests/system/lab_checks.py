@@ -51,6 +51,12 @@ class Lab:
             raise SystemExit(1)
         return json.loads(done.stdout)
 
+    def dump(self, *options):
+        """The records, one by one."""
+        done = subprocess.run([PROGRAM, "dump", self.path(), "--format", "json", *options],
+                              capture_output=True, text=True, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
     def text(self, name):
         return (self.directory / name).read_text(errors="replace")
 
@@ -153,6 +159,26 @@ def ci(lab):
 
     lost = summary["trace"]["lost_records"]
     lab.check(lost == 0, f"{lost} trace records were lost")
+
+
+def counts(lab):
+    """Exits and hypercalls, one for each that the guests did."""
+    ids = {name: domain["id"] for name, domain in by_name(lab.recording()).items()}
+    summary = lab.summary()
+    vcpus = {name: [vcpu for domain in summary["domains"] if domain["domid"] == domid for vcpu in domain["vcpus"]]
+             for name, domid in ids.items()}
+    lost = summary["trace"]["lost_records"]
+    lab.check(lost == 0, f"{lost} trace records were lost")
+    # Programs that start ask for other leaves.
+    asked = sum(record["fields"].get("leaf") == "0x40000000"
+                for record in lab.dump("--domain", str(ids["pvh"]), "--event", "cpuid"))
+    ports = sum(vcpu["io_ports"].get(f"0x84 {way}", {"count": 0})["count"]
+                for vcpu in vcpus["pvh"] for way in ("read", "write"))
+    calls = sum(vcpu["hypercalls"].get("hvm_op", {"count": 0})["count"] for vcpu in vcpus["pv"])
+    for guest, work, piece, seen in (("pvh", "cpuid", "cpuid", asked), ("pvh", "portio", "portio", ports),
+                                     ("pv", "hyper", "hyper", calls)):
+        done = lab.load(guest, work, piece)
+        lab.check(seen == done > 10000, f"{guest} did {done} {work}; {seen} were counted")
 
 
 def ratio(lab):
@@ -600,4 +626,5 @@ def kaslr(lab):
 
 # In the order in which `lab all` runs them.
 OF = {check.__name__: check for check in
-      (ci, lost, pace, looks, agent, agentdies, hostile, sources, members, newxen, ends, life, later, livepatch, kaslr, ratio)}
+      (ci, counts, lost, pace, looks, agent, agentdies, hostile, sources, members, newxen, ends, life, later,
+       livepatch, kaslr, ratio)}
