@@ -15,7 +15,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <limits>
+#include <mutex>
+#include <vector>
 
 #include "base/error.h"
 #include "sampler/sandbox_filter.h"
@@ -148,6 +151,45 @@ bool ReadReport(int socket, Report& report) {
          recv(socket, &report, sizeof report, MSG_WAITALL) == sizeof report;
 }
 
+std::chrono::nanoseconds TimeOf(const struct timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+// The processor time of all sandboxes.
+class CpuAccount {
+ public:
+  void Add(pid_t pid) {
+    const std::lock_guard lock(mutex_);
+    running_.push_back(pid);
+  }
+  void Remove(pid_t pid, const struct rusage& used) {
+    const std::lock_guard lock(mutex_);
+    std::erase(running_, pid);
+    ended_ += TimeOf(used.ru_utime) + TimeOf(used.ru_stime);
+  }
+  std::chrono::nanoseconds Sum() {
+    const std::lock_guard lock(mutex_);
+    std::chrono::nanoseconds sum = ended_;
+    for (const pid_t pid : running_) {
+      clockid_t clock = 0;
+      struct timespec now {};
+      if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &now) != 0) continue;
+      sum += std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+    }
+    return sum;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<pid_t> running_;
+  std::chrono::nanoseconds ended_{0};
+};
+
+CpuAccount& Account() {
+  static CpuAccount account;
+  return account;
+}
+
 // Not among the standard files, which may be closed here and are replaced there.
 int BehindStandardFiles(int fd) {
   if (fd >= kFirstFree) return fd;
@@ -170,6 +212,7 @@ absl::StatusOr<Sandbox> Sandbox::Start(const SandboxRequest& request,
   const int error = errno;
   close(ends[1]);
   Sandbox sandbox(pid, ends[0]);
+  if (pid > 0) Account().Add(pid);
   if (pid < 0) return ErrnoError(error, "cannot start a process without privileges");
   Report report;
   if (!ReadReport(sandbox.socket_, report)) {
@@ -183,17 +226,20 @@ absl::StatusOr<Sandbox> Sandbox::Start(const SandboxRequest& request,
   return sandbox;
 }
 
+std::chrono::nanoseconds Sandbox::CpuTime() { return Account().Sum(); }
+
 std::string Sandbox::End() {
   if (socket_ >= 0) close(socket_);
   socket_ = -1;
   if (pid_ <= 0) return "it has ended";
   kill(pid_, SIGKILL);  // changes nothing about one that ends already
   int status = 0;
+  struct rusage used {};
   pid_t ended = 0;
   do {
-    ended = waitpid(pid_, &status, 0);
+    ended = wait4(pid_, &status, 0, &used);
   } while (ended < 0 && errno == EINTR);
-  pid_ = -1;
+  Account().Remove(std::exchange(pid_, -1), used);
   if (ended < 0 || !WIFSIGNALED(status)) return "it has ended";
   const int number = WTERMSIG(status);
   return number == SIGKILL ? "it was killed" : fmt::format("it ended by signal {}", number);

@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -55,6 +56,9 @@ class Sandbox {
   pid_t pid() const { return pid_; }
   // Whether its system calls are restricted; false: the kernel has no seccomp(2).
   bool filtered() const { return filtered_; }
+  // The processor time that all sandboxes of this process have taken up to now, those that have
+  // ended included. At any time, by any thread.
+  static std::chrono::nanoseconds CpuTime();
   // Kills it, if it still runs. How it ended, for a message: "it ended by signal 11".
   std::string End();
 

@@ -18,7 +18,9 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -262,6 +264,25 @@ TEST(SandboxTest, ItEndsWithItsOwner) {
   }
   EXPECT_EQ(kill(pid, 0), -1);
   EXPECT_EQ(errno, ESRCH);
+}
+
+TEST(SandboxTest, ItsProcessorTimeIsKnownWhileItRunsAndAfterwards) {
+  const auto before = Sandbox::CpuTime();
+  static constexpr std::chrono::milliseconds kWork(20);
+  auto sandbox = Sandbox::Start({}, [](int socket) {
+    struct timespec used {};
+    do {
+      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    } while (used.tv_sec == 0 && used.tv_nsec < std::chrono::nanoseconds(kWork).count());
+    (void)!write(socket, "x", 1);
+    poll(nullptr, 0, -1);
+  });
+  ASSERT_TRUE(sandbox.ok()) << sandbox.status();
+  std::array<char, 1> byte{};
+  ASSERT_EQ(read(sandbox->socket(), byte.data(), byte.size()), 1);
+  EXPECT_GE(Sandbox::CpuTime() - before, kWork);
+  sandbox->End();
+  EXPECT_GE(Sandbox::CpuTime() - before, kWork - std::chrono::milliseconds(4));  // by ticks
 }
 
 TEST(SandboxTest, ItsEndIsTold) {
