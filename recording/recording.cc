@@ -85,8 +85,8 @@ absl::Status Recording::ReadChangesFile() {
   ReadChanges read = ParseChanges(AsText(file.bytes()));
   std::ranges::move(read.changes, std::back_inserter(info_.changes));
   if (read.damaged > 0) {
-    warnings_.push_back(
-        fmt::format("{}: {} lines are damaged or cut off, and left out", path, read.damaged));
+    warnings_.push_back(fmt::format("{}: {} lines are damaged or cut off, and left out",
+                                    kChangesFile, read.damaged));
   }
   return absl::OkStatus();
 }
