@@ -67,6 +67,17 @@ void AddRun(std::vector<RunShare>& runs, uint64_t number, Cycles length) {
 
 size_t IsXen(const Sample& sample) { return sample.mode == Mode::kXen ? 1 : 0; }
 
+// The cluster of a sample (method.md §5.2): the running interval that it is of, in the order of
+// time. Of time that was lost nothing tells where one ends: there it is the bracket, a million of
+// which are told apart between two running intervals that were seen.
+uint64_t ClusterOf(uint64_t run, ContextKind kind, TscRange when) {
+  constexpr int kBracketBits = 20;
+  constexpr int kBracketsApart = 10;
+  constexpr uint64_t kBracketMask = (uint64_t{1} << kBracketBits) - 1;
+  const uint64_t bracket = (when.begin.value >> kBracketsApart & kBracketMask) | 1;
+  return run << kBracketBits | (kind == ContextKind::kLost ? bracket : 0);
+}
+
 Place Surely(const Piece& piece) { return {piece.context, piece.context, piece.pcpu, 1}; }
 
 }  // namespace
@@ -169,6 +180,7 @@ void Placer::Take(const trace::Item& item) {
     trace_begun_ = true;
     trace_begin_ = item.record.tsc;
   }
+  if (item.kind != trace::ItemKind::kRecord) NoteLoss(item);
   timeline_.Take(item);
   if (item.kind == trace::ItemKind::kRecord) {
     if (of_handlers_[static_cast<size_t>(item.record.event)]) NoteContents(item.record);
@@ -188,15 +200,32 @@ void Placer::Take(const trace::Item& item) {
       default:
         break;
     }
-  } else if (item.kind == trace::ItemKind::kLost) {
-    counts_.lost_records += item.lost;
-    counts_.lost_time += item.record.tsc - item.first_lost;
   }
   while (!batch_.empty() && timeline_.now() >= batch_.front().when.end) {
     PlaceBatch();
     ReadBatch();
   }
   if (timeline_.now() >= forget_at_) Forget();
+}
+
+void Placer::NoteLoss(const trace::Item& item) {
+  const auto& [tsc, pcpu] = std::pair(item.record.tsc, item.record.pcpu);
+  switch (item.kind) {
+    case trace::ItemKind::kLossBegin:
+      return losses_.Begin(pcpu, tsc);
+    case trace::ItemKind::kPcpuEnd:
+      return losses_.EndOfPcpu(pcpu, tsc);
+    case trace::ItemKind::kLost:
+      break;
+    default:
+      return;
+  }
+  losses_.End(pcpu, tsc);
+  const TscRange lost{item.first_lost, tsc};
+  counts_.lost_records += item.lost;
+  counts_.lost_time += lost.Length();
+  const Cycles sampled = lost.Intersect(options_.sampled).Length();
+  if (sampled > 0) observer_->OnTraced({}, {ContextKind::kLost}, sampled);
 }
 
 void Placer::NoteExit(const VcpuTrack& track) {
@@ -295,6 +324,7 @@ void Placer::AddTraced(Vcpu& vcpu, const Piece& piece, Cycles cycles) {
 
 void Placer::OnState(const VcpuTrack& track, RunState before) {
   if (looking_on_ != nullptr) looking_on_->OnState(track, before);
+  if (track.state == RunState::kLost) Of(track.index).lost_before = losses_.Until(track.since);
   if (options_.by_wakeup) Of(track.index).wakeup.OnState(track.state, before);
   if (options_.by_waiting) waiting_.OnState(track);
 }
@@ -347,6 +377,9 @@ void Placer::OnRun(const RunInterval& interval) {
   }
   vcpu.last_exit_known = false;
   if (interval.range.Empty()) return;
+  const Cycles unseen = losses_.Until(interval.range.end) - vcpu.lost_before +
+                        (interval.range.end - std::max(interval.range.begin, losses_.ended()));
+  vcpu.known += interval.range.Length() - std::min(interval.range.Length(), unseen);
   vcpu.pieces.Add({interval.range,
                    {ContextKind::kLost},
                    interval.vcpu,
@@ -385,6 +418,15 @@ bool Placer::OutsideTrace(TscRange bracket) const {
   return !trace_begun_ || bracket.end <= trace_begin_ || bracket.begin >= timeline_.now();
 }
 
+bool Placer::PlaceUnmet(const Sample& sample, const VcpuTrack* track) {
+  if (track != nullptr && track->met < sample.when.end) return false;
+  if (UnseenIn(sample.when).lost == 0) return false;
+  const Place unseen{{ContextKind::kLost}, {ContextKind::kLost}, {}, 1};
+  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed,
+         ClusterOf(0, ContextKind::kLost, sample.when), {&unseen, 1}, sample.when);
+  return true;
+}
+
 void Placer::PlaceBatch() {
   const Sample& first = batch_.front();
   counts_.samples += batch_.size();
@@ -409,7 +451,9 @@ void Placer::PlaceBatch() {
   if (track == nullptr) {
     const Remainder why =
         OutsideTrace(first.when) ? Remainder::kOutsideTrace : Remainder::kUnknownVcpu;
-    for (const Sample& sample : batch_) Reject(sample, why);
+    for (const Sample& sample : batch_) {
+      if (!PlaceUnmet(sample, track)) Reject(sample, why);
+    }
     return;
   }
   PlaceBrackets(Of(track->index), *track);
@@ -439,7 +483,9 @@ void Placer::PlaceInstant(const Sample& sample) {
     if (OutsideTrace(sample.when)) return Reject(sample, Remainder::kOutsideTrace);
     return Reject(sample, nobodys ? Remainder::kUnknownVcpu : Remainder::kNotRunning);
   }
-  if (found->context.kind == ContextKind::kLost) return Reject(sample, Remainder::kTraceLost);
+  if (found->context.kind == ContextKind::kLost && UnseenIn({at, at + 1}).lost == 0) {
+    return Reject(sample, Remainder::kTraceLost);
+  }
   const Place place = Surely(*found);
   if (const VcpuTrack* track = Find(found->vcpu)) {
     if (HasInstants(found->context.kind)) {
@@ -448,8 +494,8 @@ void Placer::PlaceInstant(const Sample& sample) {
       checks_.AddOther(track->index, found->vcpu);
     }
   }
-  Accept(sample, found->vcpu, sample.address, Placement::kInstant, found->run, {&place, 1},
-         sample.when);
+  Accept(sample, found->vcpu, sample.address, Placement::kInstant,
+         ClusterOf(found->run, found->context.kind, sample.when), {&place, 1}, sample.when);
 }
 
 std::optional<Tsc> Placer::StopWithin(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) {
@@ -472,7 +518,14 @@ void Placer::PlaceStopped(const Sample& sample) {
   const Piece* piece = stop ? vcpu.pieces.At(Tsc{stop->value - 1}) : nullptr;
   if (piece == nullptr || piece->context.kind == ContextKind::kLost) {
     const Remainder why = WhyNowhere(vcpu, *track, sample.when);
-    return Reject(sample, why == Remainder::kModeDisagrees ? Remainder::kNotRunning : why);
+    if (why != Remainder::kTraceLost || UnseenIn(sample.when).lost == 0) {
+      return Reject(sample, why == Remainder::kModeDisagrees ? Remainder::kNotRunning : why);
+    }
+    checks_.AddOther(track->index, sample.vcpu);
+    const Place unseen{{ContextKind::kLost}, {ContextKind::kLost}, track->pcpu, 1};
+    return Accept(sample, sample.vcpu, sample.address, Placement::kBracketed,
+                  ClusterOf(track->run, ContextKind::kLost, sample.when), {&unseen, 1},
+                  sample.when);
   }
   if (piece->context.kind == ContextKind::kExit &&
       IsHostInterrupt(options_.vendor, piece->context.reason)) {
@@ -481,8 +534,8 @@ void Placer::PlaceStopped(const Sample& sample) {
   }
   const Place place = Surely(*piece);
   checks_.AddOther(track->index, sample.vcpu);
-  Accept(sample, sample.vcpu, sample.address, Placement::kStopped, piece->run, {&place, 1},
-         {*stop, *stop + 1});
+  Accept(sample, sample.vcpu, sample.address, Placement::kStopped,
+         ClusterOf(piece->run, piece->context.kind, sample.when), {&place, 1}, {*stop, *stop + 1});
 }
 
 // It was taken by an interrupt of the system's own, so that no NMI of the trace is its twin, and
@@ -546,7 +599,8 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       const Context guest = GuestBefore(*twins[i]);
       const Place place{guest, guest, twins[i]->pcpu, 1};
       checks_.AddExact(track.index, sample.vcpu, twins[i]->tsc - twins[i]->turn);
-      Accept(sample, sample.vcpu, twins[i]->rip, Placement::kTwin, twins[i]->run, {&place, 1},
+      Accept(sample, sample.vcpu, twins[i]->rip, Placement::kTwin,
+             ClusterOf(twins[i]->run, guest.kind, bracket), {&place, 1},
              {twins[i]->tsc, twins[i]->tsc + 1});
       between = {twins[i]->tsc, twins[i]->tsc};
       continue;
@@ -618,7 +672,7 @@ Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, Tsc
       most = 0;
     }
     AddWeight(found.places, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
-    AddRun(found.runs, mark->run, 1);
+    AddRun(found.runs, ClusterOf(mark->run, mark->context.kind, bracket), 1);
     const uint32_t times = ++times_[mark->rip];
     if (times <= most) continue;
     most = times;
@@ -638,20 +692,35 @@ double Placer::PartOfLost(const Vcpu& vcpu, Mode mode) {
   return vcpu.known > 0 ? std::min(1.0, so / static_cast<double>(vcpu.known)) : 0;
 }
 
+Placer::Unseen Placer::UnseenIn(TscRange range) const {
+  Unseen unseen;
+  losses_.ForEach(range, timeline_.now(),
+                  [&unseen](TscRange part) { unseen.lost += part.Length(); });
+  unseen.ended = range.end - std::max(range.begin, losses_.ended());
+  return unseen;
+}
+
 Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode,
                                           TscRange bracket, size_t samples) {
   Candidates found;
   found.when = bracket;
   stretches_.clear();
   bool known = false;
+  const double part_of_lost = PartOfLost(vcpu, mode);
   const auto add = [&](const Piece& piece, TscRange part) {
     if (!Agrees(mode, piece.context.kind)) return;
     auto length = static_cast<double>(part.Length());
+    Cycles in_run = part.Length();
     if (piece.context.kind == ContextKind::kLost) {
-      length *= PartOfLost(vcpu, mode);
-    } else {
+      const Unseen unseen = UnseenIn(part);
+      // Where nothing at all is known of such time, it still is the only place there is.
+      const double counts = unseen.lost > 0 && part_of_lost == 0 ? 1 : part_of_lost;
+      length = counts * static_cast<double>(std::min(part.Length(), unseen.lost + unseen.ended));
+      in_run = static_cast<Cycles>(std::ceil(counts * static_cast<double>(unseen.lost)));
+    }
+    if (in_run > 0) {
       known = true;
-      AddRun(found.runs, piece.run, part.Length());
+      AddRun(found.runs, ClusterOf(piece.run, piece.context.kind, bracket), in_run);
     }
     if (length <= 0) return;
     const size_t place =
@@ -782,6 +851,7 @@ void Placer::Forget() {
     vcpu.stops.ForgetWhile([this](Tsc stop) { return stop < forgotten_; });
   }
   for (PieceWindow& pcpu : pcpus_) pcpu.DropBefore(forgotten_);
+  losses_.DropBefore(forgotten_);
 }
 
 absl::Status Placer::Finish() {

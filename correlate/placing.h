@@ -23,6 +23,7 @@
 #include "correlate/brackets.h"
 #include "correlate/context.h"
 #include "correlate/cross_checks.h"
+#include "correlate/losses.h"
 #include "correlate/ranks.h"
 #include "correlate/timeline.h"
 #include "correlate/twins.h"
@@ -94,8 +95,8 @@ class PlacingObserver {
   virtual ~PlacingObserver() = default;
   virtual void OnPlaced(const PlacedSample& sample) = 0;
   virtual void OnUnplaced(const recording::Sample& sample, Remainder why) = 0;
-  // The vCPU spent `cycles` in the context, while samples were taken. Of a vCPU and a context this
-  // may come in several parts, at any time.
+  // The vCPU spent `cycles` in the context, while samples were taken; in kLost: a pCPU did, and
+  // `vcpu` means nothing. Of a vCPU and a context this may come in several parts, at any time.
   virtual void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) = 0;
 };
 
@@ -175,6 +176,7 @@ class Placer : private TimelineObserver {
     Tsc twins_until;  // NMI exits before this have had their sample or will not
     // Up to now, for the weight of lost time: in any known state, and of it in each context.
     Cycles known = 0;
+    Cycles lost_before = 0;  // Losses::Until when it became lost
     std::array<Cycles, 6> by_context{};
     VcpuRef ref;                 // of the next
     std::vector<Traced> traced;  // by a hash of the context
@@ -228,6 +230,8 @@ class Placer : private TimelineObserver {
   // What the vCPU spends in few contexts again and again is told in few sums.
   void AddTraced(Vcpu& vcpu, const Piece& piece, Cycles cycles);
   void NoteExit(const VcpuTrack& track);
+  // Of items that are no records.
+  void NoteLoss(const trace::Item& item);
   // A record that tells what woke the vCPU.
   void NoteWakeup(const trace::Record& record);
   // A record of the handler of the exit that is open.
@@ -244,12 +248,22 @@ class Placer : private TimelineObserver {
   Candidates FindExits(const Vcpu& vcpu, const recording::Sample& sample, TscRange bracket);
   // Of lost time, the part that counts for samples of the mode: what the vCPU spends so elsewhere.
   static double PartOfLost(const Vcpu& vcpu, Mode mode);
+  // How much of the range, in which nothing is known of some vCPU, it may have run unseen: while
+  // records were lost, or behind the end of a pCPU's trace.
+  struct Unseen {
+    Cycles lost = 0;
+    Cycles ended = 0;
+  };
+  Unseen UnseenIn(TscRange range) const;
   // Of so many samples in the bracket, or of some (1).
   Candidates FindCandidates(const Vcpu& vcpu, const VcpuTrack& track, Mode mode, TscRange bracket,
                             size_t samples);
   // Of places with their lengths, those of each rank, by the stretches found.
   void WeighByRank(size_t samples, Candidates& found);
   bool OutsideTrace(TscRange bracket) const;
+  // Places the sample in lost time where its vCPU has not been named up to there, so that only
+  // there it can have run. Returns whether it has.
+  bool PlaceUnmet(const recording::Sample& sample, const VcpuTrack* track);
   // When the vCPU was stopped, if the trace saw it stop within the bracket.
   static std::optional<Tsc> StopWithin(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket);
   Remainder WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const;
@@ -271,6 +285,7 @@ class Placer : private TimelineObserver {
   PlacingCounts counts_;
   CrossChecks checks_;
   Waiting waiting_;
+  Losses losses_;
   std::array<bool, trace::kEventCount> of_handlers_{};  // events, where exits are told apart
   absl::flat_hash_set<std::pair<ExitKind, uint64_t>> subreasons_;  // that were met
   std::vector<Vcpu> vcpus_;                                        // by VcpuTrack::index

@@ -87,6 +87,7 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
                        29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number;
   const uint32_t number = stratum_numbers_.Of({vcpu, context}, mixed);
   if (number == strata_.size()) {
+    if (context.kind == ContextKind::kLost) lost_stratum_ = number;
     const bool in_unions = has_unions_ && IsTraced(context.kind);
     strata_.push_back({vcpu, context, {}, 0, in_unions ? unions_.AddStratum(vcpu) : Unions::kNone});
   }
@@ -220,7 +221,7 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
     Stratum& stratum = strata_[part.stratum];
     stratum.in_cluster += hit.weight;
     if (part.in_union != Unions::kNone) stratum.length += hit.length;
-    n += hit.weight;
+    if (IsTraced(stratum.context.kind)) n += hit.weight;
   }
   cluster_squares_[vcpu.domain] += n * n;
   if (has_unions_) AddToUnions(vcpu);
@@ -243,6 +244,17 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
   cluster.hits.clear();
 }
 
+void Profile::SizeLost(Stratum& lost, double rate, double traced_samples) {
+  const double most = lost.size;
+  const double by_samples = lost.totals.n * rate;
+  lost.size = most > 0 ? std::min(most, by_samples) : by_samples;
+  if (lost.totals.n <= 0 || traced_samples <= 0) return;
+  const double busy = most > 0 ? lost.size / most : 0;
+  const double alike = lost.totals.nn / lost.totals.n;  // samples of a cluster
+  lost_variance_ =
+      lost.size * lost.size * ((1 - busy) * alike / lost.totals.n + 1 / traced_samples);
+}
+
 // Gives strata that the trace does not measure the cycles that their samples stand for.
 bool Profile::SizeStrata(ProfileResult& result) {
   absl::flat_hash_map<DomainId, bool> sampled;
@@ -257,7 +269,11 @@ bool Profile::SizeStrata(ProfileResult& result) {
   double rate = options_.period > 0 && options_.is_time ? options_.period : 1;
   if (traced > 0) rate = traced / traced_samples;
   for (Stratum& stratum : strata_) {
-    if (!IsTraced(stratum.context.kind)) stratum.size = stratum.totals.n * rate;
+    if (stratum.context.kind == ContextKind::kLost) {
+      SizeLost(stratum, rate, traced_samples);
+    } else if (!IsTraced(stratum.context.kind)) {
+      stratum.size = stratum.totals.n * rate;
+    }
     if (stratum.totals.n > 0) {
       result.cycles += stratum.size;
     } else if (sampled.contains(stratum.vcpu.domain)) {
@@ -340,6 +356,7 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
       if (Has(Dimension::kFunction)) row.function = names[at(Dimension::kFunction)];
     }
     PostStratified estimate;
+    double of_lost = 0;  // its share of lost time
     const Factors factors = UnionFactors(parts[i]);
     for (const Part* part_of_row : parts[i]) {
       const Part& part = *part_of_row;
@@ -351,6 +368,7 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
         variance *= factor->second;
       }
       estimate.Add(stratum.size, part.sums.x / stratum.totals.n, variance);
+      if (part.stratum == lost_stratum_) of_lost = part.sums.x / stratum.totals.n;
       if (!options_.parts) continue;
       const double of_all = result.cycles > 0 ? stratum.size / result.cycles : 0;
       row.parts.push_back({stratum.vcpu, stratum.context, part.sums.x, stratum.totals.n,
@@ -358,7 +376,10 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
     }
     if (result.cycles > 0) {
       row.share = estimate.total() / result.cycles;
-      row.variance = estimate.variance() / (result.cycles * result.cycles);
+      // If lost time is longer than estimated, shares move towards those in it.
+      const double moved = of_lost - row.share;
+      row.variance =
+          (estimate.variance() + moved * moved * lost_variance_) / (result.cycles * result.cycles);
       row.interval = IntervalOf(row.share, row.variance, result.samples);
     }
     if (options_.is_time) row.cycles = estimate.total();

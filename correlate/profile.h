@@ -202,6 +202,9 @@ class Profile : public PlacingObserver {
   static void AddCluster(Part& part, double in_cluster, double in_stratum);
   // Returns whether the trace measured the strata.
   bool SizeStrata(ProfileResult& result);
+  // The size of lost time by its samples, of which each stands for `rate` cycles by so many others:
+  // no more than the pCPUs spent in it.
+  void SizeLost(Stratum& lost, double rate, double traced_samples);
   // `exact`: the rows are unions of strata, whose sizes the trace knows.
   std::vector<ProfileRow> Estimate(const Rows& rows, bool exact, const ProfileResult& result) const;
   void CheckDomains(ProfileResult& result) const;
@@ -224,6 +227,9 @@ class Profile : public PlacingObserver {
   std::vector<double> union_scratch_;  // by union; all 0 between calls
   Rows rows_;
   Rows domains_;
+  // Of the stratum of lost time: its number, and the variance of its size.
+  std::optional<uint32_t> lost_stratum_;
+  double lost_variance_ = 0;
   absl::flat_hash_map<VcpuRef, Clusters> clusters_;
   absl::flat_hash_map<DomainId, double> cluster_squares_;  // by domain: sum of n_c^2
   Stacks stacks_;

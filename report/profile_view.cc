@@ -278,7 +278,8 @@ std::string Foot(const ProfileReport& report) {
     out += fmt::format("{} samples in damaged parts of the recording\n", Count(report.damaged));
   }
   if (counts.lost_records > 0) {
-    out += fmt::format("{} trace records lost, in {}\n", Count(counts.lost_records),
+    out += fmt::format("{} trace records lost, in {}: whose that time was the samples alone tell\n",
+                       Count(counts.lost_records),
                        CellText(report.clock.Seconds(counts.lost_time), Unit::kSeconds));
   }
   if (counts.repaired > 0) {

@@ -254,7 +254,7 @@ TEST(Placing, NamesWhyASampleHasNoPlace) {
   EXPECT_EQ(counts.Unplaced(), 4U);
 }
 
-TEST(Placing, ASampleInLostTimeIsARemainderOrWeighted) {
+TEST(Placing, ASampleInLostTimeIsOfLostTime) {
   TraceBytes trace;
   trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kHypercallV2, 200, {29}),
                    Rec(kLostRecords, 400, {9, 1, 200, 0}), Rec(kHypercallV2, 410, {29}),
@@ -263,10 +263,25 @@ TEST(Placing, ASampleInLostTimeIsARemainderOrWeighted) {
   const Lines lines =
       Place(trace, {Bracketed(1, Mode::kXen, 1, 250, 300), Bracketed(1, Mode::kXen, 1, 350, 450)},
             &counts);
-  EXPECT_THAT(lines.lines, UnorderedElementsAre("d1v0 trace_lost",
+  EXPECT_THAT(lines.lines, UnorderedElementsAre("d1v0 xen 0x1 bracketed: lost 1.00",
                                                 "d1v0 xen 0x1 bracketed: lost 0.50 running 0.50"));
   EXPECT_EQ(counts.lost_records, 9U);
   EXPECT_EQ(counts.lost_time, 200U);
+}
+
+// From 400 on the one pCPU is seen again, and it runs d2v0: d1v0 waits. It is known to run for 300
+// of 900 cycles, so that 50 lost ones weigh a third, against 100 of running.
+TEST(Placing, OnceNothingIsLostAVcpuThatIsNotSeenDoesNotRun) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kHypercallV2, 200, {29}),
+                   Rec(kLostRecords, 400, {9, 2, 200, 0}), Rec(kRunningToRunnable, 1000, {kD2V0}),
+                   Rec(kRunnableToRunning, 1000, {kD1V0}), Rec(kRunningToBlocked, 1200, {kD1V0})});
+  EXPECT_THAT(
+      Place(trace, {Bracketed(1, Mode::kXen, 1, 350, 900), Bracketed(1, Mode::kXen, 1, 500, 950),
+                    Bracketed(1, Mode::kXen, 1, 350, 1100)})
+          .lines,
+      ElementsAre("d1v0 xen 0x1 bracketed: lost 1.00", "d1v0 trace_lost",
+                  "d1v0 xen 0x1 bracketed: lost 0.14 running 0.86"));
 }
 
 TEST(Placing, AnInstantIsPlacedExactly) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace xenoscope::correlate {
@@ -218,6 +219,28 @@ TEST_F(ProfileTest, WithoutATraceSamplesStandForTheirPeriod) {
   for (const ProfileRow& row : result.domains) {
     EXPECT_DOUBLE_EQ(row.share, row.domain == kD1.domain ? 0.75 : 0.25);
     EXPECT_LT(row.interval.low, row.interval.high);
+  }
+}
+
+// 10 cycles a sample: of 2000 lost cycles the samples explain 1200.
+TEST_F(ProfileTest, LostTimeIsSharedBySamplesAndNoLongerThanItWas) {
+  constexpr Context kLost{ContextKind::kLost};
+  for (const auto& [told, cycles] :
+       std::vector<std::pair<Cycles, double>>{{2000, 1200}, {1200, 1200}, {900, 900}}) {
+    Profile profile({{Dimension::kDomain}, true, 0}, resolver_);
+    profile.OnTraced(kD1, kGuest, 1000);
+    profile.OnTraced({}, kLost, told);
+    for (int i = 0; i < 100; ++i) Add(profile, kD1, 1, {{kGuest, kGuest, {}, 1}});
+    for (int i = 0; i < 40; ++i) Add(profile, kD1, 1, {{kLost, kLost, {}, 1}});
+    for (int i = 0; i < 80; ++i) Add(profile, kD2, 1, {{kLost, kLost, {}, 1}});
+    const ProfileResult result = Finish(profile);
+    EXPECT_DOUBLE_EQ(result.cycles, 1000 + cycles);
+    for (const ProfileRow& row : result.domains) {
+      const double expected = row.domain == kD1.domain ? 1000 + cycles / 3 : cycles * 2 / 3;
+      EXPECT_NEAR(row.cycles, expected, 1e-6);
+      EXPECT_LT(row.interval.low, row.share);
+      EXPECT_GT(row.interval.high, row.share);
+    }
   }
 }
 
