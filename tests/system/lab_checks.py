@@ -367,6 +367,27 @@ def ends(lab):
     lab.check(not bad, f"Xen complains of nothing: {bad[:3]}")
 
 
+def held(lab):
+    """Recordings that go on through what happens to dom0, and one of a guest by itself."""
+    for which in ("clock", "paused", "first"):
+        recording = lab.recording(which)
+        balanced(lab, recording, which)
+        lab.check(recording["stopped_because"] == "command ended", f"{which}: went on to its end")
+        lab.accounted(lab.report(which=which), which)
+        seconds = (recording["stopped_tsc"] - recording["started_tsc"]) / recording["host"]["clock_hz"]
+        drains, = (source["drains"] for source in recording["sources"])
+        lab.check(4 < seconds < 300 and drains["most_ns"] < seconds * 1e9 / 2,
+                  f"{which}: {seconds:.1f} s by the host's TSC, no more than {drains['most_ns'] / 1e9:.2f} s "
+                  "from drain to drain")
+    told = " ".join(lab.report(which="paused")["changes"])
+    lab.check(re.search(r"\bpaused at .*\bunpaused at ", told), f"paused: the report says so: {told}")
+    lab.check(lab.text("second.status").strip() != "0" and "is recording" in lab.text("second.log"),
+              f"first: a second record is refused: {lab.text('second.log').strip()[:100]}")
+    console = lab.text("guests/guest-pv.log")
+    lab.check("own status=0" in console and re.search(r"(\d+) of \1 samples attributed", console),
+              "a guest records and reports its own Linux")
+
+
 def lost(lab):
     """Buffers that are too small: what was lost is told, and adds up."""
     recording = lab.recording()
@@ -626,5 +647,5 @@ def kaslr(lab):
 
 # In the order in which `lab all` runs them.
 OF = {check.__name__: check for check in
-      (ci, counts, lost, pace, looks, agent, agentdies, hostile, sources, members, newxen, ends, life, later,
+      (ci, counts, held, lost, pace, looks, agent, agentdies, hostile, sources, members, newxen, ends, life, later,
        livepatch, kaslr, ratio)}
