@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <utility>
 
 #include "base/error.h"
 
@@ -77,18 +79,22 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
           fmt::format("{}{}{}{}{}", record.domain.value, '\0', build_id, '\0', record.text),
           static_cast<uint32_t>(files_.size()));
       if (is_new) files_.push_back({record.domain, std::string(record.text), build_id});
-      Newest(record).maps.push_back(
-          {record.map.begin, record.map.end, record.map.offset, file->second});
+      Newest(record).maps.Add({record.map.begin, record.map.end, record.map.offset, file->second});
       return;
     }
     case ProcessEntryType::kFork: {
       if (record.pid == record.parent) return;  // a thread
-      const auto parent = histories_.find({record.domain, record.parent});
-      const Space copy =
-          parent == histories_.end() ? Space{} : spaces_[parent->second.back().second];
+      const auto found = histories_.find({record.domain, record.parent});
+      if (found == histories_.end()) {
+        Begin(record.domain, record.pid, record.when);
+        return;
+      }
+      Space& parent = spaces_[found->second.back().second];
+      std::string name = parent.name;
+      symbolizer::ProcessMaps maps = parent.maps.Fork();
       Space& child = Begin(record.domain, record.pid, record.when);
-      child.name = copy.name;
-      child.maps = copy.maps;
+      child.name = std::move(name);
+      child.maps = std::move(maps);
       return;
     }
     case ProcessEntryType::kExit:
@@ -113,15 +119,14 @@ std::string RecordedProcesses::NameOf(ProcessSpace space) const {
 }
 
 void RecordedProcesses::GiveTo(symbolizer::ProcessImages& images) const {
-  std::vector<uint32_t> numbers;
-  numbers.reserve(files_.size());
+  auto numbers = std::make_shared<std::vector<uint32_t>>();
+  numbers->reserve(files_.size());
   for (const File& file : files_)
-    numbers.push_back(images.AddFile(file.domain, file.path, file.build_id));
+    numbers->push_back(images.AddFile(file.domain, file.path, file.build_id));
   for (size_t i = 1; i < spaces_.size(); ++i) {
-    if (spaces_[i].maps.empty()) continue;  // a thread of the kernel
-    std::vector<symbolizer::ProcessMap> maps = spaces_[i].maps;
-    for (symbolizer::ProcessMap& map : maps) map.file = numbers[map.file];
-    images.SetMaps({static_cast<uint32_t>(i)}, spaces_[i].domain, spaces_[i].pid, std::move(maps));
+    const Space& space = spaces_[i];
+    if (space.maps.empty()) continue;  // a thread of the kernel
+    images.SetMaps({static_cast<uint32_t>(i)}, space.domain, space.pid, space.maps, numbers);
   }
 }
 

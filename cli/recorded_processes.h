@@ -14,10 +14,11 @@
 #include "recording/process_reader.h"
 #include "recording/recording.h"
 #include "symbolizer/process_images.h"
+#include "symbolizer/process_maps.h"
 
 namespace xenoscope::cli {
 
-// Memory: for each program that was run, what it mapped.
+// Memory: for each program that was run, what it mapped; forks have that in common.
 class RecordedProcesses {
  public:
   // Of all sources. Errors: those of Recording::OpenSamples.
@@ -44,7 +45,7 @@ class RecordedProcesses {
     DomainId domain;
     uint32_t pid = 0;
     std::string name;
-    std::vector<symbolizer::ProcessMap> maps;  // of files_
+    symbolizer::ProcessMaps maps;  // of files_
   };
   using Key = std::pair<DomainId, uint32_t>;
   using History = std::vector<std::pair<Tsc, uint32_t>>;  // from when on which space

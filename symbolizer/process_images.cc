@@ -60,20 +60,23 @@ absl::Status ProcessImages::SetVdso(DomainId domain, FileContent content) {
   return absl::OkStatus();
 }
 
-void ProcessImages::SetMaps(ProcessSpace space, DomainId domain, uint32_t pid,
-                            std::vector<ProcessMap> maps) {
-  processes_[space.value] = {domain, pid, std::move(maps)};
+void ProcessImages::SetMaps(ProcessSpace space, DomainId domain, uint32_t pid, ProcessMaps maps,
+                            std::shared_ptr<const std::vector<uint32_t>> files) {
+  processes_[space.value] = {domain, pid, std::move(maps), std::move(files)};
+}
+
+size_t ProcessImages::Process::FileOf(const ProcessMap& map) const {
+  if (files == nullptr) return map.file;
+  return map.file < files->size() ? (*files)[map.file] : SIZE_MAX;
 }
 
 ProcessImages::Position ProcessImages::PositionOf(ProcessSpace space, Address address) {
   const auto known = processes_.find(space.value);
   if (known == processes_.end()) return {};
-  const std::vector<ProcessMap>& maps = known->second.maps;
-  const auto map = std::find_if(maps.rbegin(), maps.rend(), [address](const ProcessMap& candidate) {
-    return candidate.begin <= address && address < candidate.end;
-  });
-  if (map == maps.rend() || map->file >= files_.size()) return {};
-  uint32_t number = map->file;
+  const ProcessMap* const map = known->second.maps.Find(address);
+  if (map == nullptr) return {};
+  size_t number = known->second.FileOf(*map);
+  if (number >= files_.size()) return {};
   if (files_[number].path == kVdso && map->begin >= kBeyond32Bits) {
     const auto vdso = vdsos_.find(known->second.domain);
     if (vdso != vdsos_.end()) number = vdso->second;

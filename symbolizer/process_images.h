@@ -18,6 +18,7 @@
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
 #include "symbolizer/perf_maps.h"
+#include "symbolizer/process_maps.h"
 #include "symbolizer/symbol_index.h"
 
 namespace xenoscope::symbolizer {
@@ -27,14 +28,6 @@ inline constexpr DomainId kEveryDomain{0x7ff4};
 
 // Where in a recording's directory files of processes are, by their build-ids.
 inline constexpr const char* kImagesInRecording = "symbols/images";
-
-// The file's bytes from `offset` on lie at [begin, end).
-struct ProcessMap {
-  Address begin = 0;
-  Address end = 0;
-  uint64_t offset = 0;
-  uint32_t file = 0;  // as AddFile numbered it
-};
 
 // A file that an address was found in.
 struct UsedFile {
@@ -66,8 +59,9 @@ class ProcessImages {
     perf_maps_.insert_or_assign(domain, std::move(maps));
   }
   // What the process, with its number in the domain, maps; of maps that overlap the later one
-  // counts.
-  void SetMaps(ProcessSpace space, DomainId domain, uint32_t pid, std::vector<ProcessMap> maps);
+  // counts. Files have the numbers of AddFile or, if there are `files`, stand at theirs in it.
+  void SetMaps(ProcessSpace space, DomainId domain, uint32_t pid, ProcessMaps maps,
+               std::shared_ptr<const std::vector<uint32_t>> files = nullptr);
   bool Has(ProcessSpace space) const { return processes_.contains(space.value); }
 
   // The function at the address: its image is the name of the file. O(maps) and, for a file that
@@ -99,7 +93,10 @@ class ProcessImages {
   struct Process {
     DomainId domain;
     uint32_t pid = 0;
-    std::vector<ProcessMap> maps;
+    ProcessMaps maps;
+    std::shared_ptr<const std::vector<uint32_t>> files;  // null: as numbered here
+    // Where in files_ a map's file is; beyond its end: nowhere.
+    size_t FileOf(const ProcessMap& map) const;
   };
 
   Position PositionOf(ProcessSpace space, Address address);
