@@ -97,7 +97,7 @@ absl::StatusOr<File> Directory::Create(const std::string& path) const {
   return file;
 }
 
-absl::Status Directory::Replace(const std::string& path, bool synced,
+absl::Status Directory::Replace(const std::string& path,
                                 const std::function<absl::Status(int fd)>& write) const {
   XENOSCOPE_ASSIGN_OR_RETURN(const auto lead, Lead(path, true));
   const auto& [directory, name] = lead;
@@ -105,7 +105,7 @@ absl::Status Directory::Replace(const std::string& path, bool synced,
   unlinkat(directory.fd(), temporary.c_str(), 0);  // a killed one may have left it
   XENOSCOPE_ASSIGN_OR_RETURN(const File file, directory.Create(temporary));
   absl::Status status = write(file.fd());
-  if (status.ok() && synced && fsync(file.fd()) != 0) {
+  if (status.ok() && fsync(file.fd()) != 0) {
     status = WriteError(errno, "cannot write " + directory.Named(temporary));
   }
   if (status.ok() &&
@@ -116,8 +116,8 @@ absl::Status Directory::Replace(const std::string& path, bool synced,
   return status;
 }
 
-absl::Status Directory::Replace(const std::string& path, bool synced, Bytes content) const {
-  return Replace(path, synced, [&](int file) {
+absl::Status Directory::Replace(const std::string& path, Bytes content) const {
+  return Replace(path, [&](int file) {
     const int error = WriteAll(file, content);
     return error == 0 ? absl::OkStatus() : WriteError(error, "cannot write " + Named(path));
   });

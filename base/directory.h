@@ -39,12 +39,13 @@ class Directory {
   // Makes a file that only its owner may read, open for writing, and the directories that lead to
   // it. Errors: something has the name; those of WriteError.
   absl::StatusOr<File> Create(const std::string& path) const;
-  // Gives `path` what `write` writes, whole or not at all: into `path`.new, which is brought to the
-  // disk if `synced`, and then gets the name. Errors: those of `write` and of WriteError.
-  absl::Status Replace(const std::string& path, bool synced,
+  // Gives `path` what `write` writes, whole or not at all, also when the power is cut: into
+  // `path`.new, which is brought to the disk and then gets the name. Errors: those of `write` and
+  // of WriteError.
+  absl::Status Replace(const std::string& path,
                        const std::function<absl::Status(int fd)>& write) const;
   // The same, with these bytes.
-  absl::Status Replace(const std::string& path, bool synced, Bytes content) const;
+  absl::Status Replace(const std::string& path, Bytes content) const;
 
   // Whether something has the name.
   bool Has(const std::string& path) const;

@@ -25,7 +25,7 @@ absl::Status WriteError(int error, std::string_view what) {
       return ExhaustedError("the disk is full: {}; free some space, or record elsewhere with -o",
                             what);
     case EFBIG:
-      return ExhaustedError(
+      return PreconditionError(
           "a file has reached the largest size that this process may write: {}; raise it with "
           "ulimit -f",
           what);

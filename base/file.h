@@ -40,7 +40,8 @@ class File {
 int WriteAll(int fd, Bytes bytes);
 
 // Why `what` failed ("cannot write /x", "/x is kept up to byte 7"), by its errno, with what to do.
-// ResourceExhausted: the disk, the quota or the largest size of a file (RLIMIT_FSIZE) is full.
+// ResourceExhausted: the disk or the quota is full; FailedPrecondition: the largest size of a file
+// that this process may write (RLIMIT_FSIZE) is reached.
 absl::Status WriteError(int error, std::string_view what);
 
 }  // namespace xenoscope

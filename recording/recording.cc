@@ -60,7 +60,13 @@ absl::StatusOr<Recording> Recording::Open(const std::string& path) {
   if (!fs::exists(path, ignored)) {
     return NotFoundError("{}: no such recording; `xenoscope record -o {}` makes one", path, path);
   }
-  if (!fs::is_directory(path, ignored) || !fs::exists(Join(path, kInfoFile), ignored)) {
+  std::error_code denied;
+  if (!fs::is_directory(path, ignored) || !fs::exists(Join(path, kInfoFile), denied)) {
+    if (denied) {
+      return ErrnoError(denied.value(),
+                        "cannot read {}, which is its owner's alone (made by root: use sudo)",
+                        path);
+    }
     return InvalidError("{} is not a recording: there is no {} in it", path, kInfoFile);
   }
   const std::string info_path = Join(path, kInfoFile);

@@ -125,7 +125,9 @@ absl::Status SampleWriter::Flush() {
   const std::vector<std::byte> bytes = Take();
   if (const int error = WriteAll(file_.fd(), bytes); error != 0) {
     if (ftruncate(file_.fd(), static_cast<off_t>(written_)) == 0) lseek(file_.fd(), 0, SEEK_END);
-    return WriteError(error, fmt::format("{} is kept up to byte {}", path_, written_));
+    return WriteError(error, written_ == 0
+                                 ? fmt::format("cannot write {}", path_)
+                                 : fmt::format("{} is kept up to byte {}", path_, written_));
   }
   written_ += bytes.size();
   return absl::OkStatus();

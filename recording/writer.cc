@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "recording/info_json.h"
 #include "recording/layout.h"
+#include "recording/tree_sync.h"
 
 namespace xenoscope::recording {
 namespace {
@@ -128,7 +129,9 @@ absl::StatusOr<Writer> Writer::Create(const std::string& path) {
     return made.status();
   }
   Writer writer(std::move(parent), name, *std::move(made), moved);
-  if (const absl::Status status = writer.MakeSkeleton(); !status.ok()) {
+  absl::Status status = writer.MakeSkeleton();
+  if (status.ok()) status = writer.parent_.Sync();
+  if (!status.ok()) {
     writer.Abandon();
     return status;
   }
@@ -190,7 +193,7 @@ absl::StatusOr<SymbolFile> Writer::AddSymbols(SymbolFile::Kind kind, DomainId do
                                               const std::string& from) const {
   std::string name = PlaceOf(kind, domain, fs::path(from).filename().string());
   XENOSCOPE_RETURN_IF_ERROR(directory_.Replace(
-      name, false, [&](int to) { return CopyFile(from, to, fmt::format("{}/{}", path(), name)); }));
+      name, [&](int to) { return CopyFile(from, to, fmt::format("{}/{}", path(), name)); }));
   return SymbolFile{kind, domain, std::move(name), from};
 }
 
@@ -198,16 +201,21 @@ absl::StatusOr<SymbolFile> Writer::AddSymbolContent(SymbolFile::Kind kind, Domai
                                                     Bytes content,
                                                     const std::string& original) const {
   std::string name = PlaceOf(kind, domain, original);
-  XENOSCOPE_RETURN_IF_ERROR(directory_.Replace(name, false, content));
+  XENOSCOPE_RETURN_IF_ERROR(directory_.Replace(name, content));
   return SymbolFile{kind, domain, std::move(name), original};
 }
 
+absl::Status Writer::Sync() const { return TreeSync().Sync(directory_); }
+
 absl::Status Writer::WriteInfo(const RecordingInfo& info) const {
   const bool over = info.state != State::kRecording;
-  if (over) directory_.Remove(std::string(kReserveFile)).IgnoreError();
-  // While sampling goes on nobody has the time to wait for the disk.
+  if (over) {
+    directory_.Remove(std::string(kReserveFile)).IgnoreError();
+    XENOSCOPE_RETURN_IF_ERROR(Sync());
+  }
   const std::string json = ToJson(info);
-  return directory_.Replace(std::string(kInfoFile), over, AsBytes(json));
+  XENOSCOPE_RETURN_IF_ERROR(directory_.Replace(std::string(kInfoFile), AsBytes(json)));
+  return over ? directory_.Sync() : absl::OkStatus();
 }
 
 }  // namespace xenoscope::recording

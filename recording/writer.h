@@ -57,8 +57,12 @@ class Writer {
   // again.
   void Abandon() const;
 
-  // Replaces recording.json, in one step for every reader. Waits for the disk only once it is
-  // complete.
+  // Brings all that was written so far to the disk, and waits for it. Errors: those of WriteError.
+  absl::Status Sync() const;
+
+  // Replaces recording.json, in one step for every reader and for a power cut: waits until its
+  // content is on the disk. What is complete is all on the disk before it says so. After an error
+  // the last recording.json stays.
   absl::Status WriteInfo(const RecordingInfo& info) const;
 
  private:

@@ -39,7 +39,7 @@ using std::chrono::nanoseconds;
     dup2(placement.diagnostics, STDERR_FILENO);
   }
   if (placement.inherited >= 0) fcntl(placement.inherited, F_SETFD, 0);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE, SIGXFSZ}) {
     (void)std::signal(number, SIG_DFL);
   }
   sigset_t none;

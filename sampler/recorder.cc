@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "recording/disk_sync.h"
 #include "recording/writer.h"
 #include "sampler/child_process.h"
 #include "sampler/collector.h"
@@ -101,7 +102,8 @@ class Recorder {
   bool HasXen() const { return domains_ != nullptr; }
   absl::Status ReadySampling(const SampleRequest& samples);
   absl::Status MakeRecording();
-  void AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path);
+  absl::Status AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path);
+  absl::Status CheckRoom() const;
   absl::Status Start();
   absl::Status StartAll();
   absl::Status StartTrace(TraceRequest request);
@@ -118,7 +120,7 @@ class Recorder {
   void NoteCosts(RecordingInfo& info) const;
   // With what it has lost up to now.
   std::optional<recording::TraceInfo> TraceSoFar() const;
-  void WriteInfoSoFar() const;
+  void WriteInfoSoFar();
   void Stop();
   // Stops the sources of this host, and tells those of guests to stop.
   void EndSampling();
@@ -148,6 +150,7 @@ class Recorder {
   std::vector<std::pair<const GuestFile*, DomainId>> guest_files_;
   std::vector<Sampling> sampling_;
   std::optional<recording::Writer> writer_;
+  std::optional<recording::DiskSync> sync_;  // of writer_
   std::unique_ptr<Xentrace> xentrace_;
   uint64_t trace_bytes_ = 0;  // when xentrace_ has gone
   nanoseconds trace_cpu_{0};  // likewise
@@ -169,6 +172,7 @@ absl::StatusOr<RecordResult> Recorder::Run() {
     interrupted_by_ = SIGTERM;  // nobody wants the last samples
     AwaitGuests();
     CloseSources();
+    sync_.reset();
     if (writer_) writer_->Abandon();
     return status;
   }
@@ -276,9 +280,11 @@ absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
 
 absl::Status Recorder::MakeRecording() {
   XENOSCOPE_ASSIGN_OR_RETURN(writer_, recording::Writer::Create(request_.output));
-  if (HasXen()) AddSymbols(SymbolFile::Kind::kXensyms, kDom0, "/proc/xen/xensyms");
-  AddSymbols(SymbolFile::Kind::kKallsyms, kDom0, "/proc/kallsyms");
-  AddSymbols(SymbolFile::Kind::kModules, kDom0, "/proc/modules");
+  if (HasXen()) {
+    XENOSCOPE_RETURN_IF_ERROR(AddSymbols(SymbolFile::Kind::kXensyms, kDom0, "/proc/xen/xensyms"));
+  }
+  XENOSCOPE_RETURN_IF_ERROR(AddSymbols(SymbolFile::Kind::kKallsyms, kDom0, "/proc/kallsyms"));
+  XENOSCOPE_RETURN_IF_ERROR(AddSymbols(SymbolFile::Kind::kModules, kDom0, "/proc/modules"));
   for (const auto& [file, domain] : guest_files_) {
     XENOSCOPE_ASSIGN_OR_RETURN(SymbolFile added,
                                writer_->AddSymbols(file->kind, domain, file->path));
@@ -288,20 +294,40 @@ absl::Status Recorder::MakeRecording() {
     XENOSCOPE_ASSIGN_OR_RETURN(sampling.writer,
                                writer_->CreateSamples(sampling.source().Info().name));
   }
-  return absl::OkStatus();
+  // So that recording.json names nothing that a power cut could take away.
+  XENOSCOPE_RETURN_IF_ERROR(writer_->Sync());
+  return CheckRoom();
 }
 
-// What the host itself offers may be missing; the report then shows addresses.
-void Recorder::AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path) {
+// A recording that would end as soon as it has begun is none.
+absl::Status Recorder::CheckRoom() const {
+  constexpr uint64_t kLeastRoom = uint64_t{1} << 20;
+  struct statvfs disk {};
+  if (fstatvfs(writer_->directory().fd(), &disk) != 0 || disk.f_blocks == 0) {
+    return absl::OkStatus();
+  }
+  const uint64_t left = uint64_t{disk.f_bavail} * disk.f_frsize;
+  if (left >= kLeastRoom) return absl::OkStatus();
+  return ExhaustedError(
+      "the disk is full: {} kB are left for {}, and a recording needs {} kB to begin with; free "
+      "some space, or record elsewhere with -o",
+      left >> 10, request_.output, kLeastRoom >> 10);
+}
+
+// What the host itself offers may be missing; the report then shows addresses. Errors: the disk is
+// full.
+absl::Status Recorder::AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path) {
   absl::StatusOr<SymbolFile> added = writer_->AddSymbols(kind, domain, path);
   if (added.ok()) {
     result_.info.symbols.push_back(*std::move(added));
-    return;
+    return absl::OkStatus();
   }
+  if (added.status().code() == absl::StatusCode::kResourceExhausted) return added.status();
   const bool unmounted = kind == SymbolFile::Kind::kXensyms;
   result_.notes.push_back(
       fmt::format("{}{}", Message(added.status()),
                   unmounted ? ": mount -t xenfs none /proc/xen gives Xen's symbols" : ""));
+  return absl::OkStatus();
 }
 
 absl::Status Recorder::StartAll() {
@@ -309,6 +335,7 @@ absl::Status Recorder::StartAll() {
   if (request_.trace && HasXen()) XENOSCOPE_RETURN_IF_ERROR(StartTrace(*request_.trace));
   info.started = ReadTsc();
   XENOSCOPE_RETURN_IF_ERROR(writer_->WriteInfo(info));
+  sync_.emplace(*writer_);
   WatchDomains();
   WatchLivepatches();
   XENOSCOPE_RETURN_IF_ERROR(StartSampling());
@@ -391,6 +418,7 @@ absl::Status Recorder::Step() {
     XENOSCOPE_RETURN_IF_ERROR(sampling.Write());
     XENOSCOPE_RETURN_IF_ERROR(sampling.collector->status());
   }
+  XENOSCOPE_RETURN_IF_ERROR(sync_->status());
   return xentrace_ ? xentrace_->Check() : absl::OkStatus();
 }
 
@@ -485,14 +513,14 @@ std::optional<recording::TraceInfo> Recorder::TraceSoFar() const {
 
 // For those who look while it goes on, and for what a kill leaves. Where it cannot be written the
 // last one stays; a disk that is full ends the recording through what matters.
-void Recorder::WriteInfoSoFar() const {
+void Recorder::WriteInfoSoFar() {
   RecordingInfo info = result_.info;
   NoteCosts(info);
   info.trace = TraceSoFar();
   for (const Sampling& sampling : sampling_) {
     std::ranges::move(sampling.Streams(), std::back_inserter(info.streams));
   }
-  writer_->WriteInfo(info).IgnoreError();
+  sync_->WriteInfo(std::move(info));
 }
 
 // The first thing that went wrong is the one to tell.
@@ -512,13 +540,14 @@ void Recorder::Stop() {
   WatchLivepatches();
   NoteCosts(info);
   // What is fetched below can take long, and whatever ends it leaves the accounts.
-  writer_->WriteInfo(info).IgnoreError();
+  sync_->WriteInfo(info);
   SaveFiles();
   CloseSources();
   result_.last = Now();
   // What is fetched and written afterwards takes time, but none from those who are sampled.
   result_.last.elapsed = while_sampling.elapsed;
   result_.last.own_cpu = while_sampling.own_cpu;
+  Keep(sync_->Stop());  // what the disk has lost no later success brings back
   info.state = recording::State::kComplete;
   if (!result_.status.ok()) {
     info.state = recording::State::kEndedEarly;

@@ -15,9 +15,11 @@ EndSignals::EndSignals() {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &pipe_before_);
+  sigaction(SIGXFSZ, &ignore, &size_before_);
 }
 
 EndSignals::~EndSignals() {
+  sigaction(SIGXFSZ, &size_before_, nullptr);
   sigaction(SIGPIPE, &pipe_before_, nullptr);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }

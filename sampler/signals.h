@@ -7,7 +7,8 @@
 
 namespace xenoscope::sampler {
 
-// Blocks SIGINT, SIGTERM and SIGHUP, and ignores SIGPIPE, while it lives.
+// Blocks SIGINT, SIGTERM and SIGHUP, and ignores SIGPIPE and SIGXFSZ (writes then fail with an
+// error), while it lives.
 class EndSignals {
  public:
   EndSignals();
@@ -26,6 +27,7 @@ class EndSignals {
   sigset_t set_{};
   sigset_t before_{};
   struct sigaction pipe_before_ {};
+  struct sigaction size_before_ {};
 };
 
 }  // namespace xenoscope::sampler

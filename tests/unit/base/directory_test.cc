@@ -55,7 +55,7 @@ TEST_F(DirectoryTest, WhatIsMadeIsItsOwnersAlone) {
   const auto made = Root().Make("new");
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_TRUE(made->Create("a/b/file").ok());
-  EXPECT_TRUE(made->Replace("c/text", true, AsBytes("text")).ok());
+  EXPECT_TRUE(made->Replace("c/text", AsBytes("text")).ok());
   umask(before);
   for (const std::string name : {"new", "new/a", "new/a/b", "new/c"}) {
     EXPECT_EQ(ModeOf(name), 0700) << name;
@@ -82,7 +82,7 @@ TEST_F(DirectoryTest, NoPathLeadsThroughASymbolicLink) {
   fs::create_symlink("other", Path("link"));
   const Directory root = Root();
   EXPECT_FALSE(root.Create("link/file").ok());
-  EXPECT_FALSE(root.Replace("link/file", false, AsBytes("x")).ok());
+  EXPECT_FALSE(root.Replace("link/file", AsBytes("x")).ok());
   EXPECT_FALSE(root.OpenDirectory("link").ok());
   EXPECT_TRUE(fs::is_empty(Path("other")));
 }
@@ -90,7 +90,7 @@ TEST_F(DirectoryTest, NoPathLeadsThroughASymbolicLink) {
 TEST_F(DirectoryTest, ReplacingTakesTheNameNotTheFileOfALink) {
   fs::create_symlink("victim", Path("link"));
   fs::create_symlink("victim", Path("link.new"));
-  EXPECT_TRUE(Root().Replace("link", false, AsBytes("mine")).ok());
+  EXPECT_TRUE(Root().Replace("link", AsBytes("mine")).ok());
   EXPECT_EQ(Read("link"), "mine");
   EXPECT_EQ(Read("victim"), "precious");
   EXPECT_FALSE(fs::exists(fs::symlink_status(Path("link.new"))));
@@ -99,7 +99,7 @@ TEST_F(DirectoryTest, ReplacingTakesTheNameNotTheFileOfALink) {
 TEST_F(DirectoryTest, WhatFailsToBeWrittenIsNotThere) {
   Write("text", "first");
   const absl::Status status =
-      Root().Replace("text", false, [](int /*file*/) { return InvalidError("no"); });
+      Root().Replace("text", [](int /*file*/) { return InvalidError("no"); });
   EXPECT_EQ(Message(status), "no");
   EXPECT_EQ(Read("text"), "first");
   EXPECT_FALSE(fs::exists(Path("text.new")));

@@ -477,6 +477,22 @@ TEST_F(RecordingTest, AllOfItIsItsOwnersAlone) {
             1 + 2 * 7);  // the archive; .reserve, recording.json, trace, samples, 3 of symbols
 }
 
+TEST_F(RecordingTest, EntriesThatAreNotYetAccountedForAreNoLossWhileRecording) {
+  struct Case {
+    bool complete;
+    uint64_t drained, kept;
+    bool balanced;
+  };
+  for (const Case& c : {Case{false, 7, 5, true}, Case{false, 5, 7, false}, Case{true, 7, 5, false},
+                        Case{true, 7, 7, true}}) {
+    StreamInfo stream;
+    stream.complete = c.complete;
+    stream.logged.user = stream.drained = c.drained;
+    stream.kept = c.kept;
+    EXPECT_EQ(stream.Balanced(), c.balanced) << c.complete << c.drained << c.kept;
+  }
+}
+
 TEST_F(RecordingTest, CompressedPiecesReadAsIfPlain) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());

@@ -1,0 +1,52 @@
+#include "recording/disk_sync.h"
+
+#include <utility>
+
+namespace xenoscope::recording {
+
+DiskSync::DiskSync(const Writer& writer, std::chrono::nanoseconds interval)
+    : writer_(writer), interval_(interval), thread_(&DiskSync::Run, this) {}
+
+absl::Status DiskSync::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_to_end_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  return status();
+}
+
+void DiskSync::WriteInfo(RecordingInfo info) {
+  {
+    const std::lock_guard lock(mutex_);
+    info_ = std::move(info);
+  }
+  wake_.notify_one();
+}
+
+absl::Status DiskSync::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void DiskSync::Run() {
+  Clock::time_point due = Clock::now();
+  std::unique_lock lock(mutex_);
+  while (!is_to_end_) {
+    wake_.wait_until(lock, due, [this] { return is_to_end_ || info_; });
+    const std::optional<RecordingInfo> info = std::exchange(info_, std::nullopt);
+    lock.unlock();
+    absl::Status status;
+    // Before the accounts: what they tell of is on the disk first.
+    if (Clock::now() >= due) {
+      status = tree_.Sync(writer_.directory());
+      due = Clock::now() + interval_;
+    }
+    if (info) writer_.WriteInfo(*info).IgnoreError();
+    lock.lock();
+    status_.Update(status);
+  }
+}
+
+}  // namespace xenoscope::recording
