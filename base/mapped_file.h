@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/mapped_ranges.h"
 
 namespace xenoscope {
 
@@ -21,6 +22,9 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
+// A file may become shorter while it is mapped. What lay behind its new end reads as zeros then
+// (mapped_ranges.h), and what was computed from it is wrong: a command that has read files asks
+// MappingsCutShort() before it ends.
 class MappedFile {
  public:
   // Errors: not found, permission, not a regular file; each names the path.
@@ -32,6 +36,7 @@ class MappedFile {
     std::swap(path_, other.path_);
     std::swap(bytes_, other.bytes_);
     std::swap(identity_, other.identity_);
+    std::swap(range_, other.range_);
     return *this;
   }
   MappedFile(const MappedFile&) = delete;
@@ -55,6 +60,7 @@ class MappedFile {
   std::string path_;
   Bytes bytes_;
   FileIdentity identity_;
+  MappedRange* range_ = nullptr;  // of bytes_; null where there are none
 };
 
 }  // namespace xenoscope

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/mapped_ranges.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/confinement.h"
@@ -69,6 +70,19 @@ std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("one argument too many: {}", argument);
 }
 
+// Returns whether all files stayed as long as they were. Where one did not, what was printed is
+// wrong.
+bool ComplainOfFilesCutShort() {
+  const std::vector<std::string> files = xenoscope::MappingsCutShort();
+  for (const std::string& file : files) {
+    Complain(
+        fmt::format("{}: cut short while it was read: what was read of it behind its new end is "
+                    "missing from the result; try again, or with a copy of it",
+                    file));
+  }
+  return files.empty();
+}
+
 int Main(int argc, const char* const* argv) {
   CLI::App app("A statistical profiler for Xen that joins samples with xentrace.", "xenoscope");
   app.set_version_flag("--version", "xenoscope " XENOSCOPE_VERSION);
@@ -111,9 +125,9 @@ int Main(int argc, const char* const* argv) {
 
   if (ReadsOnly(Named(app))) xenoscope::cli::Confine(Named(app));
   const xenoscope::cli::Outcome outcome = run();
-  if (outcome.status.ok()) return outcome.exit_status;
-  Complain(xenoscope::Message(outcome.status));
-  return kFailed;
+  if (!outcome.status.ok()) Complain(xenoscope::Message(outcome.status));
+  const bool is_whole = ComplainOfFilesCutShort();
+  return outcome.status.ok() && is_whole ? outcome.exit_status : kFailed;
 }
 
 }  // namespace

@@ -1,12 +1,18 @@
 #include "base/mapped_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace xenoscope {
 namespace {
@@ -49,6 +55,84 @@ TEST_F(MappedFileTest, NamesTheFileThatIsMissing) {
   EXPECT_FALSE(file.ok());
   EXPECT_NE(file.status().message().find("cannot open " + path), std::string::npos)
       << file.status();
+}
+
+using testing::Contains;
+using testing::Not;
+
+// The byte there: the compiler must not know that nothing has been written since.
+int ByteAt(Bytes bytes, size_t offset) {
+  return static_cast<int>(*static_cast<const volatile std::byte*>(bytes.data() + offset));
+}
+
+TEST_F(MappedFileTest, WhatIsCutOffWhileItIsReadIsZeroAndTheFileIsNamed) {
+  constexpr size_t kPage = 4096;
+  struct Case {
+    const char* name;
+    size_t size;
+    size_t cut_to;
+    int last_byte;  // what is read at the end then
+    bool is_cut;
+  };
+  constexpr Case kCases[] = {
+      {"untouched", 4 * kPage, 4 * kPage, 'x', false},
+      {"longer", 4 * kPage, 5 * kPage, 'x', false},
+      {"by pages", 4 * kPage, kPage, 0, true},
+      {"to nothing", 4 * kPage, 0, 0, true},
+      {"within the last page", 4 * kPage, 4 * kPage - 10, 0, true},  // without a fault
+  };
+  for (const Case& c : kCases) {
+    const std::string path = dir_ / c.name;
+    std::ofstream(path) << std::string(c.size, 'x');
+    {
+      const auto file = MappedFile::Open(path);
+      ASSERT_TRUE(file.ok()) << file.status();
+      EXPECT_EQ(ByteAt(file->bytes(), 0), 'x');
+      ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(c.cut_to)), 0);
+      EXPECT_EQ(ByteAt(file->bytes(), c.size - 1), c.last_byte) << c.name;
+      EXPECT_EQ(ByteAt(file->bytes(), kPage), c.cut_to > kPage ? 'x' : 0) << c.name;
+      EXPECT_EQ(std::ranges::count(MappingsCutShort(), path), c.is_cut ? 1 : 0) << c.name;
+    }
+    EXPECT_EQ(std::ranges::count(MappingsCutShort(), path), c.is_cut ? 1 : 0) << c.name;
+  }
+}
+
+TEST_F(MappedFileTest, AFileThatIsReplacedIsNotCutShort) {
+  const std::string path = dir_ / "file";
+  std::ofstream(path) << "as it was";
+  const auto file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::ofstream(dir_ / "other") << "short";
+  std::filesystem::rename(dir_ / "other", path);
+  EXPECT_EQ(ByteAt(file->bytes(), 0), 'a');
+  EXPECT_THAT(MappingsCutShort(), Not(Contains(path)));
+}
+
+TEST_F(MappedFileTest, ManyFilesAreWatchedAtOnceInAnyOrder) {
+  constexpr size_t kFiles = 200;
+  std::vector<MappedFile> files;
+  for (size_t i = 0; i < kFiles; ++i) {
+    const std::string path = dir_ / std::to_string(i);
+    std::ofstream(path) << std::string(10'000, 'x');
+    auto file = MappedFile::Open(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    files.push_back(*std::move(file));
+  }
+  files.erase(files.begin() + 10, files.begin() + 20);
+  const MappedFile moved = std::move(files.back());
+  ASSERT_EQ(truncate(moved.path().c_str(), 0), 0);
+  EXPECT_EQ(ByteAt(moved.bytes(), 9'999), 0);
+  EXPECT_EQ(ByteAt(files[50].bytes(), 9'999), 'x');
+  EXPECT_THAT(MappingsCutShort(), Contains(moved.path()));
+}
+
+using MappedFileDeathTest = MappedFileTest;
+
+TEST_F(MappedFileDeathTest, FaultsOfOtherMemoryEndTheProcessAsEver) {
+  const std::string path = dir_ / "file";
+  std::ofstream(path) << "x";
+  const auto file = MappedFile::Open(path);
+  EXPECT_EXIT(raise(SIGBUS), testing::KilledBySignal(SIGBUS), "");
 }
 
 }  // namespace
