@@ -6,8 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/confinement.h"
 #include "cli/described_options.h"
+#include "cli/output.h"
 
 namespace {
 
@@ -115,7 +118,9 @@ int Main(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for_help) {
-    return app.exit(asked_for_help);
+    std::ostringstream help;
+    (void)app.exit(asked_for_help, help, help);
+    return xenoscope::cli::WriteStdout(help.str()).ok() ? EXIT_SUCCESS : kFailed;
   } catch (const CLI::ParseError& error) {
     const CLI::App& command = Named(app);
     Complain(fmt::format("{} (see xenoscope {}-h)", WhatIsWrong(app, error),
@@ -133,6 +138,7 @@ int Main(int argc, const char* const* argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  xenoscope::cli::FilterStderr();
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {  // the standard library's only: memory, locale

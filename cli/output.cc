@@ -1,19 +1,45 @@
 #include "cli/output.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 
 #include "base/error.h"
+#include "report/terminal_text.h"
 
 namespace xenoscope::cli {
+namespace {
+
+// What cannot be written there cannot be said anywhere.
+void WriteWhole(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+ssize_t WriteToStderr(void* /*cookie*/, const char* text, size_t size) {
+  WriteWhole(report::ForTerminal({text, size}));
+  return static_cast<ssize_t>(size);
+}
+
+}  // namespace
 
 absl::Status WriteStdout(std::string_view text) { return WriteStdoutPiece(text).status(); }
 
 absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece) {
   (void)std::signal(SIGPIPE, SIG_IGN);
+  std::string safe;
+  if (StdoutIsTerminal()) {
+    safe = report::ForTerminal(piece);
+    piece = safe;
+  }
   while (!piece.empty()) {
     const ssize_t written = write(STDOUT_FILENO, piece.data(), piece.size());
     if (written >= 0) {
@@ -25,6 +51,20 @@ absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece) {
     }
   }
   return true;
+}
+
+void FilterStderr() {
+  cookie_io_functions_t functions{};
+  functions.write = WriteToStderr;
+  FILE* const filtered = fopencookie(nullptr, "w", functions);
+  if (filtered == nullptr) return;  // no memory
+  (void)std::setvbuf(filtered, nullptr, _IOLBF, BUFSIZ);
+  stderr = filtered;
+}
+
+void ShowProgress(std::string_view line) {
+  constexpr std::string_view kEraseLine = "\r\x1b[K";
+  WriteWhole(fmt::format("{}{}", kEraseLine, report::ForTerminal(line)));
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view text) {

@@ -1,4 +1,5 @@
-// Data goes to stdout or to a file, whole or with an error that says why not.
+// Data goes to stdout or to a file, whole or with an error that says why not. What goes to a
+// terminal, or to stderr, is made safe for terminals first (report/terminal_text.h).
 #pragma once
 
 #include <string>
@@ -18,6 +19,13 @@ absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece);
 absl::Status WriteFile(const std::string& path, std::string_view text);
 // What `-o path` asks for: standard output where `path` is empty.
 absl::Status WriteOutput(const std::string& path, std::string_view text);
+
+// Makes safe what this process writes to stderr from now on, by whatever of the standard library.
+// Processes that it starts have the stderr that was there. Call it before all else.
+void FilterStderr();
+// One line on the terminal that stderr is, in the place of the line before; an empty one leaves
+// none.
+void ShowProgress(std::string_view line);
 
 // Whether standard output is a terminal, where bytes that are no text would do harm.
 bool StdoutIsTerminal();

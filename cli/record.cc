@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/record_options.h"
 #include "report/chain_notes.h"
 #include "report/changes.h"
@@ -205,13 +206,13 @@ Outcome RunRecord(const RecordRequest& request) {
     report::RecordingState now = StateOf(request, progress_now);
     // The last column stays free: some terminals begin a new line when it is written.
     const size_t width = report::StderrColumns() - 1;
-    fmt::print(stderr, "\r\033[K{}", report::RecordingLine(shown, now, width));
+    ShowProgress(report::RecordingLine(shown, now, width));
     shown = std::move(now);
   };
   const absl::StatusOr<sampler::RecordResult> recorded = sampler::Record(request, progress);
   if (!recorded.ok()) return recorded.status();
   const sampler::RecordResult& result = *recorded;
-  if (shown.seconds > 0) fmt::print(stderr, "\r\033[K");
+  if (shown.seconds > 0) ShowProgress("");
   for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
   for (const recording::StreamInfo& stream : result.info.streams) {
     if (stream.Balanced()) continue;

@@ -1,7 +1,13 @@
 #include "cli/screen.h"
 
 #include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <string>
+
+#include "base/error.h"
+#include "report/terminal_text.h"
 
 // Last: its macros are everybody's.
 #include <curses.h>
@@ -20,13 +26,21 @@ void AddLine(int row, std::string_view line, attr_t attributes) {
 
 }  // namespace
 
-Screen::Screen() {
-  std::setlocale(LC_CTYPE, "C.UTF-8");  // NOLINT(concurrency-mt-unsafe): no thread has begun
-  initscr();
+absl::StatusOr<std::unique_ptr<Screen>> Screen::Open() {
+  std::setlocale(LC_CTYPE, "C.UTF-8");
+  if (newterm(nullptr, stdout, stdin) == nullptr) {  // initscr would end the process
+    const char* const kind = std::getenv("TERM");
+    return NotFoundError(
+        "terminals of the kind '{}' (TERM) are not known on this machine: try TERM=xterm or "
+        "TERM=linux, "
+        "or install ncurses-term, or have frames as text with -b",
+        kind == nullptr ? "" : kind);
+  }
   cbreak();
   noecho();
   keypad(stdscr, TRUE);
   curs_set(0);
+  return std::unique_ptr<Screen>(new Screen());
 }
 
 Screen::~Screen() { endwin(); }
@@ -36,6 +50,8 @@ size_t Screen::rows() const { return Positive(LINES); }
 
 void Screen::Show(std::string_view text, std::string_view keys) {
   erase();
+  const std::string safe = report::ForTerminal(text);
+  text = safe;
   const int last = LINES - 1;
   bool title = true;
   for (int row = 0; row < last && !text.empty(); ++row) {

@@ -3,16 +3,20 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string_view>
+
+#include "absl/status/statusor.h"
 
 namespace xenoscope::cli {
 
 // Holds the terminal while it lives; only one at a time.
 class Screen {
  public:
-  // Standard input and output must be a terminal.
-  Screen();
+  // Standard input and output must be a terminal. Errors (NotFound): its kind, $TERM, is not in the
+  // terminal database of this machine.
+  static absl::StatusOr<std::unique_ptr<Screen>> Open();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
   // Gives the terminal back as it was.
@@ -25,6 +29,9 @@ class Screen {
   void Show(std::string_view text, std::string_view keys);
   // The key that is pressed within `patience`.
   std::optional<char> Key(std::chrono::milliseconds patience);
+
+ private:
+  Screen() = default;
 };
 
 }  // namespace xenoscope::cli

@@ -226,7 +226,9 @@ bool WaitFor(steady_clock::time_point due, const sampler::EndSignals& signals, S
 absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signals,
                         ScratchRecording* own, View& view) {
   std::unique_ptr<Screen> screen;
-  if (!options.batch) screen = std::make_unique<Screen>();
+  if (!options.batch) {
+    XENOSCOPE_ASSIGN_OR_RETURN(screen, Screen::Open());
+  }
   const auto interval = std::chrono::nanoseconds(static_cast<int64_t>(options.interval * 1e9));
   bool held = false;
   if (screen) screen->Show("xenoscope top: looking ...\n", kKeys);

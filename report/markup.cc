@@ -1,19 +1,25 @@
 #include "report/markup.h"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace xenoscope::report {
 namespace {
 
-// The bytes of the character that begins there; 0 when there is none. RFC 3629, section 4; control
-// characters and those that XML excludes (U+FFFE and on of a plane: XML 1.0, section 2.2) are none.
-size_t CharacterAt(std::string_view text, size_t i) {
-  const auto byte = [&](size_t k) { return static_cast<uint8_t>(text[i + k]); };
+// Unicode's Bidi_Control characters (PropList.txt): embeddings, overrides, isolates, marks.
+constexpr bool IsBidiControl(uint32_t code) {
+  return code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
+}  // namespace
+
+// RFC 3629, section 4; of each plane U+FFFE and on are excluded by XML (1.0, section 2.2).
+size_t PrintableAt(std::string_view text, size_t at) {
+  const auto byte = [&](size_t k) { return static_cast<uint8_t>(text[at + k]); };
   const uint8_t first = byte(0);
   if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
   const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() - i < size) return 0;
+  if (first < 0xc2 || first > 0xf4 || text.size() - at < size) return 0;
   uint32_t code = first & (0xffU >> (size + 1));
   for (size_t k = 1; k < size; ++k) {
     if ((byte(k) & 0xc0) != 0x80) return 0;
@@ -22,16 +28,14 @@ size_t CharacterAt(std::string_view text, size_t i) {
   constexpr uint32_t kLeast[] = {0, 0, 0xa0, 0x800, 0x10000};  // U+0080 to U+009F are controls
   const bool surrogate = code >= 0xd800 && code < 0xe000;
   if (code < kLeast[size] || code > 0x10ffff || surrogate || (code & 0xfffe) == 0xfffe) return 0;
-  return size;
+  return IsBidiControl(code) ? 0 : size;
 }
-
-}  // namespace
 
 std::string Printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size();) {
-    const size_t size = CharacterAt(text, i);
+    const size_t size = PrintableAt(text, i);
     if (size == 0) {
       out += '?';
     } else {

@@ -12,6 +12,7 @@
 #include "report/skew_text.h"
 #include "report/table.h"
 #include "report/table_csv.h"
+#include "report/terminal_text.h"
 
 namespace xenoscope::report {
 namespace {
@@ -330,7 +331,7 @@ std::string TraceText(const Result& result) {
 }
 
 std::string Heading(const std::string& text, const TextStyle& style) {
-  return style.colour ? fmt::format("\n\033[1m{}\033[0m\n", text) : fmt::format("\n{}\n", text);
+  return fmt::format("\n{}\n", style.colour ? Styled(text, kBold) : text);
 }
 
 // ---- CSV

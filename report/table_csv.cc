@@ -8,9 +8,20 @@
 namespace xenoscope::report {
 namespace {
 
+// Whether a spreadsheet would take the words for a formula, which can run programs or send data
+// away.
+// "-" alone, which stands for nothing here, is none.
+bool IsFormula(std::string_view text) {
+  constexpr std::string_view kBeginnings = "=+-@\t\r";
+  return !text.empty() && text != "-" && kBeginnings.find(text.front()) != std::string_view::npos;
+}
+
 std::string Field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
+  const bool is_formula = IsFormula(text);
+  if (!is_formula && text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string out = is_formula ? "\"'" : "\"";
   for (const char byte : text) {
     if (byte == '"') out += '"';
     out += byte;

@@ -8,17 +8,15 @@
 #include <vector>
 
 #include "report/markup.h"
+#include "report/terminal_text.h"
 
 namespace xenoscope::report {
 namespace {
 
-constexpr std::string_view kBold = "\x1b[1m";
-constexpr std::string_view kFaint = "\x1b[2m";
-constexpr std::string_view kRed = "\x1b[31m";
-constexpr std::string_view kPlain = "\x1b[0m";
 constexpr std::string_view kEllipsis = "…";
 constexpr std::string_view kGap = "  ";
 constexpr size_t kNarrowest = 12;   // no column of words is made narrower than this
+constexpr size_t kWidest = 500;     // ... or wider, as a guest may name a domain by a megabyte
 constexpr double kHotShare = 0.05;  // perf report's bound for red
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
@@ -156,6 +154,7 @@ class TextWriter {
         widths_[i] = std::max(widths_[i], DisplayWidth(line.cells[i]));
       }
     }
+    for (size_t& width : widths_) width = std::min(width, kWidest);
     if (style_.width == 0 || widths_.empty()) return;
     size_t total = kGap.size() * (widths_.size() - 1);
     for (const size_t width : widths_) total += width;
@@ -171,7 +170,7 @@ class TextWriter {
     }
   }
 
-  std::string_view ColourOf(const Line& line) const {
+  std::string_view StyleOf(const Line& line) const {
     if (!style_.colour) return "";
     switch (line.kind) {
       case LineKind::kTitle:
@@ -204,10 +203,8 @@ class TextWriter {
       text += column.unit == Unit::kText ? cell + pad : pad + cell;
     }
     text.erase(text.find_last_not_of(' ') + 1);
-    const std::string_view colour = ColourOf(line);
-    out += colour;
-    out += text;
-    if (!colour.empty()) out += kPlain;
+    const std::string_view style = StyleOf(line);
+    out += style.empty() ? text : Styled(text, style);
     out += '\n';
   }
 

@@ -16,8 +16,8 @@ struct TextStyle {
 };
 
 // Each line ends with '\n' and has no trailing spaces. Words are shortened, the widest column
-// first, until a line fits; numbers never are. Control characters in words (names come from guests)
-// are shown as '?'.
+// first, until a line fits, and to 500 columns everywhere; numbers never are. Characters in words
+// that are not printable (names come from guests) are shown as '?'.
 std::string ToText(const Table& table, const TextStyle& style);
 
 // One cell as ToText shows it, unpadded. `fraction`: a kCount with one decimal.

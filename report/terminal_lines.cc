@@ -7,12 +7,13 @@
 
 #include "report/plot_axis.h"
 #include "report/table_text.h"
+#include "report/terminal_text.h"
 
 namespace xenoscope::report {
 
 std::string Coloured(std::string_view text, Rgb colour, bool on) {
   if (!on) return std::string(text);
-  return fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", colour.red, colour.green, colour.blue, text);
+  return Styled(text, fmt::format("38;2;{};{};{}", colour.red, colour.green, colour.blue));
 }
 
 std::string Padded(std::string_view text, size_t width, bool right) {
@@ -22,8 +23,7 @@ std::string Padded(std::string_view text, size_t width, bool right) {
 }
 
 std::string Titles(const std::string& title, const std::string& subtitle, bool colour) {
-  return fmt::format("{}{}{}\n{}\n\n", colour ? "\x1b[1m" : "", title, colour ? "\x1b[0m" : "",
-                     subtitle);
+  return fmt::format("{}\n{}\n\n", colour ? Styled(title, kBold) : title, subtitle);
 }
 
 std::string TimeAxis(double from, double to, size_t indent, size_t columns) {

@@ -10,6 +10,7 @@
 #include "report/plot_axis.h"
 #include "report/plot_svg.h"
 #include "report/plot_terminal.h"
+#include "report/terminal_text.h"
 
 namespace xenoscope::report {
 namespace {
@@ -155,7 +156,8 @@ TEST(PlotTerminalTest, PointsAndColours) {
   const std::string text = ToTerminal(TinyScatter(false), {60, 14, false});
   EXPECT_THAT(text, HasSubstr("d1v0 3"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(ToTerminal(TinyScatter(false), {60, 14, true}), HasSubstr("\x1b[38;2;0;114;178m"));
+  EXPECT_THAT(ForTerminal(ToTerminal(TinyScatter(false), {60, 14, true})),
+              HasSubstr("\x1b[38;2;0;114;178m"));
   EXPECT_THAT(ToTerminal(ScatterPlot{}, {}), HasSubstr("Nothing of this"));
 }
 

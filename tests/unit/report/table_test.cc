@@ -1,16 +1,19 @@
 #include "report/table.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "report/table_csv.h"
 #include "report/table_json.h"
 #include "report/table_text.h"
+#include "report/terminal_text.h"
 
 namespace xenoscope::report {
 namespace {
 
 using namespace std::string_literals;
+using testing::HasSubstr;
 
 Table Fruits() {
   Table table;
@@ -96,6 +99,18 @@ TEST(TableText, CountsCodePointsNotBytes) {
   EXPECT_EQ(Shortened("abc", 0, Shorten::kEnd), "");
 }
 
+TEST(TableText, AWordOfAMegabyteDoesNotWidenAllRows) {
+  Table table;
+  table.columns = {{"function", "function"}, {"samples", "samples", Unit::kCount}};
+  table.AddRow({"first" + std::string(1'000'000, 'x') + "last", uint64_t{1}});
+  table.AddRow({"b"s, uint64_t{2}});
+  const std::string text = ToText(table, {});
+  EXPECT_LT(text.size(), 2'000U);
+  EXPECT_THAT(text, HasSubstr("\nfirstxxx"));
+  EXPECT_THAT(text, HasSubstr("x…x"));
+  EXPECT_THAT(text, HasSubstr("xlast        1\n"));
+}
+
 TEST(TableText, ShowsEachUnit) {
   EXPECT_EQ(CellText(1.5, Unit::kSeconds), "1.500 s");
   EXPECT_EQ(CellText(0.0123, Unit::kSeconds), "12.300 ms");
@@ -112,7 +127,7 @@ TEST(TableText, ColoursTitlesAndHotRows) {
   table.columns = {{"share", "share", Unit::kShare, Shorten::kEnd}};
   table.AddRow({0.5});
   table.AddRow({0.01});
-  EXPECT_EQ(ToText(table, {.width = 0, .colour = true, .figures_first = false}),
+  EXPECT_EQ(ForTerminal(ToText(table, {.width = 0, .colour = true, .figures_first = false})),
             "\x1b[1m share\x1b[0m\n\x1b[31m50.00%\x1b[0m\n 1.00%\n");
 }
 
@@ -147,6 +162,31 @@ TEST(TableCsv, QuotesOnlyWhatMustBe) {
       R"csv("operator""""_x(int, int)",0.25)csv"
       "\r\nplain,\r\n";
   EXPECT_EQ(ToCsv(table), expected);
+}
+
+TEST(TableCsv, NoWordsAreAFormula) {
+  struct Case {
+    const char* word;
+    const char* field;
+  };
+  constexpr Case kCases[] = {
+      {"=cmd|'/C calc'!A0", R"("'=cmd|'/C calc'!A0")"},
+      {"+1", R"("'+1")"},
+      {"-1", R"("'-1")"},
+      {"@SUM(A1)", "\"'@SUM(A1)\""},
+      {"\ta", "\"'\ta\""},
+      {"\ra", "\"'\ra\""},
+      {"=\"a\"", R"("'=""a""")"},
+      {"-", "-"},
+      {"a=b", "a=b"},
+      {"", ""},
+  };
+  for (const Case& c : kCases) {
+    Table table;
+    table.columns = {{"function", "Function"}, {"change", "Change", Unit::kShare, Shorten::kEnd}};
+    table.AddRow({std::string(c.word), -0.25});  // numbers stay as they are
+    EXPECT_EQ(ToCsv(table), fmt::format("function,change\r\n{},-0.25\r\n", c.field));
+  }
 }
 
 TEST(TableJson, KeepsKeysInTheOrderOfTheColumns) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/terminal_text.h"
 #include "report/vcpu_chart_svg.h"
 #include "report/vcpu_chart_terminal.h"
 #include "tests/unit/trace/bytes_of_trace.h"
@@ -123,7 +124,7 @@ TEST(VcpuChart, IsDrawnInATerminal) {
   EXPECT_THAT(text, HasSubstr("          web d1v0 a █░░░██  50.00%  50.00%\n"));
   EXPECT_THAT(text, HasSubstr("              d2v0 b  ██     33.33%   0.00%\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(ToTerminal(chart, {80, 24, true}), HasSubstr("\x1b[38;2;"));
+  EXPECT_THAT(ForTerminal(ToTerminal(chart, {80, 24, true})), HasSubstr("\x1b[38;2;"));
 }
 
 TEST(VcpuChart, IsDrawnAsSvg) {
