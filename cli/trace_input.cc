@@ -98,8 +98,17 @@ void AddTscOffset(const std::string& text, TraceOptions& options) {
 
 absl::StatusOr<TraceInput> OpenAsIs(const std::string& path) {
   if (recording::Recording::IsRecording(path)) return OpenRecording(path);
-  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(path));
-  return TraceInput{std::nullopt, std::nullopt, std::move(trace), std::nullopt, {}};
+  if (!recording::Piece::IsCompressed(path)) {
+    XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(path));
+    return TraceInput{std::nullopt, std::nullopt, std::move(trace), std::nullopt, {}};
+  }
+  if (path.ends_with(".tar.zst")) {
+    return InvalidError("{}: an archive of a recording is read after `xenoscope unpack {}`", path,
+                        path);
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(recording::Piece piece, recording::Piece::Decompress(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(piece.path(), path));
+  return TraceInput{std::nullopt, std::move(piece), std::move(trace), std::nullopt, {}};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <clocale>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "base/directory.h"
 #include "base/error.h"
+#include "base/growth_limit.h"
 #include "base/mapped_file.h"
 
 namespace xenoscope::recording {
@@ -27,9 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTopDirectory = "recording.xeno";
-// What is unpacked may be so many times as large as the archive: traces shrink to a tenth or so.
-constexpr uint64_t kGrowth = 200;
-constexpr uint64_t kAlwaysAllowed = uint64_t{64} << 20;
 constexpr uint64_t kMostFiles = 100'000;
 constexpr size_t kLongestName = 1024;
 constexpr size_t kDeepest = 8;  // directories
@@ -38,6 +37,26 @@ constexpr mode_t kOwnersFile = 0600;
 using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
 using Entry = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
+
+// libarchive takes names for text of the locale, which of this process is "C": ASCII alone. Names
+// of files are bytes, most of them UTF-8. Of this thread, while it lives.
+class Utf8Names {
+ public:
+  Utf8Names()
+      : utf8_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
+        before_(utf8_ == nullptr ? nullptr : uselocale(utf8_)) {}
+  Utf8Names(const Utf8Names&) = delete;
+  Utf8Names& operator=(const Utf8Names&) = delete;
+  ~Utf8Names() {
+    if (utf8_ == nullptr) return;
+    uselocale(before_);
+    freelocale(utf8_);
+  }
+
+ private:
+  locale_t utf8_;
+  locale_t before_;
+};
 
 std::string Why(archive* in) {
   const char* text = archive_error_string(in);
@@ -51,7 +70,9 @@ absl::Status AddEntry(archive* out, const std::string& name, Bytes content) {
   archive_entry_set_perm(entry.get(), kOwnersFile);
   archive_entry_set_size(entry.get(), static_cast<int64_t>(content.size()));
   archive_entry_set_mtime(entry.get(), 0, 0);
-  if (archive_write_header(out, entry.get()) != ARCHIVE_OK) {
+  // A warning: the name is no UTF-8, and was written as the bytes that it is.
+  const int result = archive_write_header(out, entry.get());
+  if (result != ARCHIVE_OK && result != ARCHIVE_WARN) {
     return InvalidError("{}: {}", name, Why(out));
   }
   constexpr size_t kPiece = size_t{1} << 20;
@@ -102,8 +123,9 @@ std::optional<std::string> SafeName(std::string_view name) {
   return fmt::format("{}", fmt::join(parts, "/"));
 }
 
+// `allowed` is what is left of `limit`.
 absl::Status CopyOut(archive* in, const Directory& directory, const std::string& name,
-                     uint64_t& allowed) {
+                     uint64_t limit, uint64_t& allowed) {
   const std::string path = fmt::format("{}/{}", directory.path(), name);
   XENOSCOPE_ASSIGN_OR_RETURN(const File file, directory.Create(name));
   const void* piece = nullptr;
@@ -116,7 +138,7 @@ absl::Status CopyOut(archive* in, const Directory& directory, const std::string&
     if (offset != end) return InvalidError("its {} has holes", path);
     end += static_cast<la_int64_t>(size);
     if (size > allowed) {
-      return InvalidError("it unpacks to far more than a recording of its size would");
+      return GrowthError(limit);
     }
     allowed -= size;
     const auto* const bytes = static_cast<const std::byte*>(piece);
@@ -128,14 +150,16 @@ absl::Status CopyOut(archive* in, const Directory& directory, const std::string&
   return absl::OkStatus();
 }
 
-absl::Status ReadAll(archive* in, uint64_t allowed, const Directory& directory) {
+absl::Status ReadAll(archive* in, uint64_t limit, const Directory& directory) {
+  uint64_t allowed = limit;
   uint64_t files = 0;
   while (true) {
     archive_entry* entry = nullptr;
     const int result = archive_read_next_header(in, &entry);
     if (result == ARCHIVE_EOF) break;
-    if (result != ARCHIVE_OK) return InvalidError("it is damaged: {}", Why(in));
-    const char* text = archive_entry_pathname(entry);
+    const char* text = entry == nullptr ? nullptr : archive_entry_pathname(entry);
+    const bool is_odd_name = result == ARCHIVE_WARN && text != nullptr;
+    if (result != ARCHIVE_OK && !is_odd_name) return InvalidError("it is damaged: {}", Why(in));
     const auto name = SafeName(text == nullptr ? "" : text);
     if (!name) return InvalidError("its file {} would be outside", text == nullptr ? "?" : text);
     const auto type = archive_entry_filetype(entry);
@@ -145,7 +169,7 @@ absl::Status ReadAll(archive* in, uint64_t allowed, const Directory& directory) 
     if (type == AE_IFDIR) continue;
     if (name->empty()) return InvalidError("its file {} is in no directory", text);
     if (++files > kMostFiles) return InvalidError("it has more than {} files", kMostFiles);
-    XENOSCOPE_RETURN_IF_ERROR(CopyOut(in, directory, *name, allowed));
+    XENOSCOPE_RETURN_IF_ERROR(CopyOut(in, directory, *name, limit, allowed));
   }
   if (files == 0) return InvalidError("there is nothing in it");
   return absl::OkStatus();
@@ -155,6 +179,7 @@ absl::Status ReadAll(archive* in, uint64_t allowed, const Directory& directory) 
 
 absl::Status PackRecording(const std::string& directory, const std::vector<AddedFile>& added,
                            const std::string& file) {
+  const Utf8Names utf8_names;
   const std::string unfinished = file + ".part";
   unlink(unfinished.c_str());  // a killed one may have left it
   const File part(
@@ -183,9 +208,11 @@ absl::Status UnpackRecording(const std::string& file, const std::string& directo
   std::error_code error;
   const uint64_t size = fs::file_size(file, error);
   if (error) return ErrnoError(error.value(), "cannot read {}", file);
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t limit, GrowthLimit(size));
   XENOSCOPE_ASSIGN_OR_RETURN(const auto above, Directory::OpenAbove(directory));
   const auto& [parent, name] = above;
   XENOSCOPE_ASSIGN_OR_RETURN(const Directory made, parent.Make(name));
+  const Utf8Names utf8_names;
   const Reader in(archive_read_new(), &archive_read_free);
   archive_read_support_filter_zstd(in.get());
   archive_read_support_format_tar(in.get());
@@ -194,7 +221,7 @@ absl::Status UnpackRecording(const std::string& file, const std::string& directo
   if (archive_read_open_filename(in.get(), file.c_str(), kBlock) != ARCHIVE_OK) {
     status = InvalidError("it is no archive of a recording: {}", Why(in.get()));
   } else {
-    status = ReadAll(in.get(), kAlwaysAllowed + kGrowth * size, made);
+    status = ReadAll(in.get(), limit, made);
   }
   if (status.ok()) return status;
   parent.RemoveAll(name).IgnoreError();

@@ -6,78 +6,82 @@
 #include <zstd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mapped_file.h"
 
 namespace xenoscope::recording {
 namespace {
 
-// An open file without a name, or -1 with errno.
-int OpenUnnamedFile() {
+// A file without a name, or none with errno.
+File OpenUnnamedFile() {
   const char* directory = std::getenv("TMPDIR");
   if (directory == nullptr || *directory == '\0') directory = "/tmp";
   const int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  return fd >= 0 ? fd : memfd_create("xenoscope", MFD_CLOEXEC);
+  return File(fd >= 0 ? fd : memfd_create("xenoscope", MFD_CLOEXEC));
 }
 
-absl::Status WriteAll(int fd, const char* data, size_t size) {
-  while (size > 0) {
-    const ssize_t n = write(fd, data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      return ExhaustedError("no room to decompress into ({}): free some, or set TMPDIR",
-                            std::generic_category().message(errno));
-    }
-    data += n;
-    size -= static_cast<size_t>(n);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Decompress(Bytes from, int to) {
+// Returns how many bytes were written.
+absl::StatusOr<uint64_t> DecompressInto(Bytes from, uint64_t limit, int to) {
   const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
                                                                    ZSTD_freeDCtx);
   std::vector<char> buffer(ZSTD_DStreamOutSize());
   ZSTD_inBuffer in{from.data(), from.size(), 0};
-  bool any = false;
-  while (in.pos < in.size) {
+  uint64_t written = 0;
+  bool is_full = false;  // more may follow of what has been read
+  while (in.pos < in.size || is_full) {
     ZSTD_outBuffer out{buffer.data(), buffer.size(), 0};
     const size_t result = ZSTD_decompressStream(context.get(), &out, &in);
     if (ZSTD_isError(result) != 0) {
-      if (any) break;  // what came before the damage is good
+      if (written > 0) break;  // what came before the damage is good
       return InvalidError("not zstd data: {}", ZSTD_getErrorName(result));
     }
-    any = any || out.pos > 0;
-    XENOSCOPE_RETURN_IF_ERROR(WriteAll(to, buffer.data(), out.pos));
+    written += out.pos;
+    is_full = out.pos == out.size;
+    if (written > limit) return GrowthError(limit);
+    if (const int error = WriteAll(to, AsBytes({buffer.data(), out.pos})); error != 0) {
+      return ExhaustedError("no room to decompress into ({}): free some, or set TMPDIR",
+                            std::generic_category().message(error));
+    }
   }
-  return absl::OkStatus();
+  return written;
 }
 
 }  // namespace
 
 absl::StatusOr<Piece> Piece::Open(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored)) return Piece(path, -1);
+  if (std::filesystem::is_regular_file(path, ignored)) return Piece(path, File(), ExtraGrowth());
   const std::string compressed = path + ".zst";
   if (!std::filesystem::is_regular_file(compressed, ignored)) {
     return NotFoundError("{} is missing", path);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(compressed));
-  const int fd = OpenUnnamedFile();
-  if (fd < 0) return ErrnoError(errno, "cannot make a temporary file for {}", compressed);
-  Piece piece(fmt::format("/proc/self/fd/{}", fd), fd);
-  XENOSCOPE_RETURN_IF_ERROR(InContext(Decompress(file.bytes(), fd), compressed));
-  return piece;
+  return Decompress(compressed);
 }
 
-Piece::~Piece() {
-  if (fd_ >= 0) close(fd_);
+absl::StatusOr<Piece> Piece::Decompress(const std::string& path) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t limit, GrowthLimit(file.bytes().size()));
+  File plain = OpenUnnamedFile();
+  if (!plain.is_open()) return ErrnoError(errno, "cannot make a temporary file for {}", path);
+  const absl::StatusOr<uint64_t> size = DecompressInto(file.bytes(), limit, plain.fd());
+  if (!size.ok()) return InContext(size.status(), path);
+  std::string plain_path = fmt::format("/proc/self/fd/{}", plain.fd());
+  return Piece(std::move(plain_path), std::move(plain),
+               ExtraGrowth(file.bytes().size(), *size));
+}
+
+bool Piece::IsCompressed(const std::string& path) {
+  const auto file = MappedFile::Open(path);
+  return file.ok() && Load<uint32_t>(file->bytes(), 0) == ZSTD_MAGICNUMBER;
 }
 
 }  // namespace xenoscope::recording

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/file.h"
+#include "base/growth_limit.h"
 
 namespace xenoscope::recording {
 
@@ -15,28 +17,24 @@ class Piece {
   // The file at `path` itself, else `path`.zst decompressed into a temporary file that has no name
   // (in $TMPDIR, else /tmp; in memory when neither can be written) and goes with the Piece. A
   // compressed file that is cut off gives what it holds up to there.
-  // Errors: NotFound when there is neither; InvalidArgument: not zstd data.
+  // Errors: NotFound when there is neither; InvalidArgument: not zstd data; ResourceExhausted: it
+  // grows beyond its limit (base/growth_limit.h), or there is no room.
   static absl::StatusOr<Piece> Open(const std::string& path);
-
-  Piece(Piece&& other) noexcept
-      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
-  Piece& operator=(Piece&& other) noexcept {
-    std::swap(path_, other.path_);
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  Piece(const Piece&) = delete;
-  Piece& operator=(const Piece&) = delete;
-  ~Piece();
+  // The same of a file that is compressed, whatever its name. Errors: as above.
+  static absl::StatusOr<Piece> Decompress(const std::string& path);
+  // Whether it can be read and begins as zstd's frames do (RFC 8878, section 3.1.1).
+  static bool IsCompressed(const std::string& path);
 
   // What to open to read the plain bytes.
   const std::string& path() const { return path_; }
 
  private:
-  Piece(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  Piece(std::string path, File plain, ExtraGrowth extra_growth)
+      : path_(std::move(path)), plain_(std::move(plain)), extra_growth_(std::move(extra_growth)) {}
 
   std::string path_;
-  int fd_ = -1;
+  File plain_;  // of a compressed one
+  ExtraGrowth extra_growth_;
 };
 
 }  // namespace xenoscope::recording

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/growth_limit.h"
 
 namespace xenoscope::symbolizer {
 
@@ -19,8 +20,8 @@ absl::StatusOr<std::string> DecompressZstd(Bytes bytes, uint64_t largest) {
   size_t wanted = 1;  // 0: a frame has just ended
   while (in.pos < in.size || wanted != 0) {
     const size_t had = content.size();
-    if (had > largest) return ExhaustedError("it decompresses to more than {} bytes", largest);
-    content.resize(std::max(2 * had, had + ZSTD_DStreamOutSize()));
+    if (had > largest) return GrowthError(largest);
+    content.resize(std::min<uint64_t>(had + had / 2 + ZSTD_DStreamOutSize(), largest + 1));
     ZSTD_outBuffer out{content.data(), content.size(), had};
     const size_t in_before = in.pos;
     wanted = ZSTD_decompressStream(stream.get(), &out, &in);
@@ -40,9 +41,12 @@ absl::StatusOr<FileContent> FileContent::Open(const std::string& path) {
   XENOSCOPE_ASSIGN_OR_RETURN(file.mapped_, MappedFile::Open(path));
   file.identity_ = file.mapped_.identity();
   if (std::string_view(path).ends_with(".zst")) {
-    auto content = DecompressZstd(file.mapped_.bytes(), kLargest);
+    const uint64_t size = file.mapped_.bytes().size();
+    XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t limit, GrowthLimit(size));
+    auto content = DecompressZstd(file.mapped_.bytes(), limit);
     if (!content.ok()) return InContext(content.status(), path);
     file.decompressed_ = *std::move(content);
+    file.extra_growth_ = ExtraGrowth(size, file.decompressed_.size());
     file.mapped_ = MappedFile();
   }
   return file;

@@ -6,14 +6,15 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/growth_limit.h"
 #include "base/mapped_file.h"
 
 namespace xenoscope::symbolizer {
 
 class FileContent {
  public:
-  // Errors name the path: not found, not a regular file, damaged zstd, more than kLargest bytes
-  // after decompression.
+  // Errors name the path: not found, not a regular file, damaged zstd, one that grows beyond its
+  // limit (base/growth_limit.h).
   static absl::StatusOr<FileContent> Open(const std::string& path);
 
   // Of what is in memory already.
@@ -28,16 +29,15 @@ class FileContent {
 
   Bytes bytes() const { return decompressed_.empty() ? mapped_.bytes() : AsBytes(decompressed_); }
 
-  // A kernel with all its debug information is half of that.
-  static constexpr uint64_t kLargest = uint64_t{2} << 30;
-
  private:
   MappedFile mapped_;
   std::string decompressed_;
+  ExtraGrowth extra_growth_;  // of decompressed_
   FileIdentity identity_;
 };
 
-// `bytes` without their zstd compression; ExhaustedError beyond `largest` bytes.
+// `bytes` without their zstd compression. Memory: two and a half times the result. Errors:
+// ExhaustedError beyond `largest` bytes; InvalidArgument: damaged.
 absl::StatusOr<std::string> DecompressZstd(Bytes bytes, uint64_t largest);
 
 }  // namespace xenoscope::symbolizer

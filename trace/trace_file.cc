@@ -6,10 +6,11 @@
 
 namespace xenoscope::trace {
 
-absl::StatusOr<TraceFile> TraceFile::Open(const std::string& path) {
+absl::StatusOr<TraceFile> TraceFile::Open(const std::string& path, std::string name) {
   XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   file.Populate();
-  XENOSCOPE_ASSIGN_OR_RETURN(TraceFile trace, FromBytes(file.bytes(), path));
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceFile trace,
+                             FromBytes(file.bytes(), name.empty() ? path : std::move(name)));
   trace.file_ = std::move(file);
   return trace;
 }

@@ -15,8 +15,9 @@ namespace xenoscope::trace {
 
 class TraceFile {
  public:
-  // Errors: those of MappedFile::Open and of IndexWindows, with the path.
-  static absl::StatusOr<TraceFile> Open(const std::string& path);
+  // `name` stands for the path in messages; empty: the path itself. Errors: those of
+  // MappedFile::Open and of IndexWindows, with the name.
+  static absl::StatusOr<TraceFile> Open(const std::string& path, std::string name = {});
   // `bytes` must outlive the result; `name` stands for the path in messages.
   static absl::StatusOr<TraceFile> FromBytes(Bytes bytes, std::string name);
 

@@ -514,6 +514,32 @@ TEST_F(RecordingTest, CompressedPiecesReadAsIfPlain) {
   EXPECT_EQ(Read(trace->path()), "trace bytes");
 }
 
+// A frame of so many zeros.
+std::string Bomb(size_t size) {
+  const std::string plain(size, '\0');
+  std::string packed(ZSTD_compressBound(size), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), plain.data(), size, 1));
+  return packed;
+}
+
+TEST_F(RecordingTest, APieceThatGrowsBeyondAllMeasureIsRefused) {
+  Write(Path("small.zst"), Bomb(size_t{60} << 20));
+  {
+    const auto small = Piece::Open(Path("small"));
+    ASSERT_TRUE(small.ok()) << small.status();
+    EXPECT_EQ(fs::file_size(small->path()), size_t{60} << 20);
+    // What may grow so much may not do so several times at once.
+    EXPECT_EQ(Piece::Open(Path("small")).status().code(), absl::StatusCode::kResourceExhausted);
+  }
+  Write(Path("large.zst"), Bomb(size_t{100} << 20));
+  const absl::Status status = Piece::Open(Path("large")).status();
+  EXPECT_THAT(std::string(Message(status)), HasSubstr(Path("large.zst")));
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("XENOSCOPE_MAX_UNPACKED"));
+  setenv("XENOSCOPE_MAX_UNPACKED", "1G", 1);
+  EXPECT_TRUE(Piece::Open(Path("large")).ok());
+  unsetenv("XENOSCOPE_MAX_UNPACKED");
+}
+
 TEST_F(RecordingTest, MissingPiecesAreErrorsThatNameThem) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
