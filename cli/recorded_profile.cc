@@ -112,6 +112,18 @@ std::string LineText(const report::CodeLines& lines) {
   return fmt::format("{}:{}", line.file, line.line);
 }
 
+std::vector<std::string> InlinedAt(const report::ProfileReport& report,
+                                   const correlate::CodePlace& place) {
+  if (!report.lines_of) return {};
+  std::vector<std::string> names;
+  for (const Frame& frame :
+       report.lines_of(place.domain, place.mode, place.space, place.address).inlined) {
+    names.emplace_back(frame.function);
+  }
+  if (!names.empty()) names.pop_back();  // the function itself
+  return names;
+}
+
 bool Has(const std::vector<Dimension>& by, Dimension dimension) {
   return std::ranges::find(by, dimension) != by.end();
 }
@@ -195,9 +207,12 @@ absl::Status ProfileAll(const ProfileInput& input, Cycles longest_bracket, doubl
     return LineText(out.lines_of(placed.vcpu.domain, placed.sample->mode, placed.sample->space,
                                  placed.address));
   };
-  correlate::Profile profile({out.by, out.is_time, period, out.with_parts, line_of},
+  const correlate::InlinedAt inlined_at =
+      out.with_inlined ? [&out](const correlate::CodePlace& place) { return InlinedAt(out, place); }
+                       : correlate::InlinedAt();
+  correlate::Profile profile({out.by, out.is_time, period, out.with_parts, line_of, inlined_at},
                              *input.resolver);
-  correlate::Profile also({out.also_by, out.is_time, period, false, line_of}, *input.resolver);
+  correlate::Profile also({out.also_by, out.is_time, period, false, line_of, {}}, *input.resolver);
   correlate::Several observers({&profile});
   if (input.witness != nullptr) observers.Add(input.witness);
   XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, longest_bracket, samples, observers, also, out));

@@ -44,12 +44,20 @@ struct Options {
   std::string output;  // empty: standard output
   bool help_columns = false;
   bool origins = false;
+  bool inlined = true;  // frames of inlined functions in stacks
   std::string explain;  // a function; empty: none
 };
 
 std::string By(const Options& options) {
   if (!options.by.empty()) return options.by;
   return std::string(report::FindProfileFormat(options.format)->by);
+}
+
+// The columns that choose rows, where they are not among those that are shown.
+void AddWheres(const Options& options, std::vector<Dimension>& by) {
+  for (const report::Where& where : options.wheres) {
+    if (std::ranges::find(by, where.dimension) == by.end()) by.push_back(where.dimension);
+  }
 }
 
 absl::Status Report(const Options& options) {
@@ -74,6 +82,8 @@ absl::Status Report(const Options& options) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(By(options)));
   out.by = report::ColumnsFor(format, std::move(out.by));
+  const std::vector<Dimension> asked_for = out.by;
+  out.with_inlined = options.inlined && !format.addresses;
   report::ProfileFormatOptions write;
   write.style = style;
   report::ProfileSelection& selection = write.selection;
@@ -85,22 +95,20 @@ absl::Status Report(const Options& options) {
       std::find(out.by.begin(), out.by.end(), Dimension::kDomain) == out.by.end()) {
     out.by.insert(out.by.begin(), Dimension::kDomain);
   }
-  for (const report::Where& where : options.wheres) {
-    if (std::find(out.by.begin(), out.by.end(), where.dimension) == out.by.end()) {
-      out.by.push_back(where.dimension);
-    }
-  }
+  AddWheres(options, out.by);
   write.title = options.profile.input;
   if (format.name == report::kPerfetto) {
     return WritePerfetto(source, options.profile, options.output, out);
   }
   if (format.name == report::kHtml) {
     XENOSCOPE_ASSIGN_OR_RETURN(const std::string page,
-                               HtmlReport(source, options.profile, write, out));
+                               HtmlReport(source, options.profile, options.wheres, write, out));
     return WriteOutput(options.output, page);
   }
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, out));
   report::KeepWhere(options.wheres, out);
+  // Frames are what was asked for: what only chooses rows is none.
+  if (format.stacks && !format.addresses) out.by = asked_for;
 
   const bool weigh_time = options.weight.empty() ? out.is_time : options.weight == "cycles";
   if (weigh_time && !out.is_time) {
@@ -128,8 +136,7 @@ void Check(const Options& options) {
         "--sort", fmt::format("no column {}; choose from {},samples,share,cycles", options.sort,
                               By(options)));
   }
-  if (!options.wheres.empty() &&
-      (format.name == report::kHtml || format.name == report::kPerfetto)) {
+  if (!options.wheres.empty() && format.name == report::kPerfetto) {
     throw CLI::ValidationError(
         "--where", fmt::format("{} shows all; its reader has filters of its own", format.name));
   }
@@ -213,6 +220,10 @@ void AddReport(CLI::App& app, Run& run) {
                    "event counts time")
       ->check(CLI::IsMember({"cycles", "samples"}));
   command->add_option("-o,--output", options->output, "into this file");
+  command->add_flag(
+      "--inline,!--no-inline", options->inlined,
+      "stacks have frames of inlined functions, as \"name (inlined)\": of --by stack, "
+      "folded and svg; pprof always has them");
   command->add_flag("--help-columns", options->help_columns, "what each column means");
   CLI::Option* const origins =
       command->add_flag("--origins", options->origins,

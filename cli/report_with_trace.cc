@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <fstream>
@@ -24,11 +25,21 @@ constexpr size_t kMostPageRows = 15'000;
 }  // namespace
 
 absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileRequest& request,
+                                       const std::vector<report::Where>& wheres,
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out) {
   report::PageTimeline timeline(out, source.symbols());
   out.also_by = report::PageColumns();
+  for (const report::Where& where : wheres) {
+    if (std::ranges::find(out.also_by, where.dimension) == out.also_by.end()) {
+      out.also_by.push_back(where.dimension);
+    }
+  }
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out, &timeline));
+  report::KeepWhere(wheres, out);
+  if (!wheres.empty()) {
+    out.cautions.emplace_back("VM exits and the timeline are of all, whatever the rows are");
+  }
   timeline.Finish();
   nlohmann::ordered_json page = report::PageHead(options.title, out.by);
   page["seconds"] = out.clock.Seconds(out.sampled.Length());

@@ -2,18 +2,22 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/profile_source.h"
 #include "report/profile_format.h"
 #include "report/profile_view.h"
+#include "report/where.h"
 
 namespace xenoscope::cli {
 
-// The page of the profile by the columns of `out`. Errors: as ProfileSource::Profile; Unimplemented
-// where the command was built without the page.
+// The page of the profile by the columns of `out`, among which are those of `wheres`: tables and
+// flame graph have only the rows that fit these, VM exits and timeline are of all. Errors: as
+// ProfileSource::Profile; Unimplemented where the command was built without the page.
 absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileRequest& request,
+                                       const std::vector<report::Where>& wheres,
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out);
 

@@ -54,7 +54,8 @@ bool DomainCheck::Agrees() const {
 Profile::Profile(ProfileOptions options, Resolver& resolver)
     : options_(std::move(options)),
       resolver_(&resolver),
-      stacks_(std::ranges::find(options_.by, Dimension::kAddress) != options_.by.end()) {
+      stacks_(std::ranges::find(options_.by, Dimension::kAddress) != options_.by.end(),
+              options_.inlined_at) {
   for (const Dimension dimension : options_.by) {
     std::optional<size_t>& place = places_.at(static_cast<size_t>(dimension));
     if (!place) place = keys_++;
@@ -429,6 +430,7 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
   ProfileResult result;
   result.samples = samples_;
   result.stacks = stacks_.Take();
+  result.inlined = stacks_.inlined();
   const bool measured = SizeStrata(result);
   const bool whole_vcpus =
       std::all_of(options_.by.begin(), options_.by.end(), [](Dimension dimension) {

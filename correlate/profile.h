@@ -59,6 +59,7 @@ struct ProfileOptions {
   bool parts = false;  // rows say which strata they are of
   // Asked only where rows are by line, once for each address.
   std::function<std::string(const PlacedSample&)> line_of{};
+  InlinedAt inlined_at{};  // Stacks
 };
 
 // What a row has of one stratum (docs/method.md, section 4.1).
@@ -110,10 +111,11 @@ struct Unresolved {
 };
 
 struct ProfileResult {
-  std::vector<ProfileRow> rows;     // in no order
-  std::vector<ProfileRow> domains;  // the same by domain alone
-  std::vector<Stack> stacks;        // with addresses where rows are by address too
-  std::vector<DomainCheck> checks;  // empty without a trace
+  std::vector<ProfileRow> rows;      // in no order
+  std::vector<ProfileRow> domains;   // the same by domain alone
+  std::vector<Stack> stacks;         // with addresses where rows are by address too
+  std::vector<std::string> inlined;  // functions, by StackFrame::inlined
+  std::vector<DomainCheck> checks;   // empty without a trace
   std::vector<Unresolved> unresolved;
   double samples = 0;           // attributed
   double cycles = 0;            // that they stand for

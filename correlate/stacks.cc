@@ -2,23 +2,36 @@
 
 namespace xenoscope::correlate {
 
+void Stacks::Push(FunctionId function, const CodePlace& place, Stack& stack) {
+  const Address address = by_address_ ? place.address : Address{0};
+  if (inlined_at_) {
+    const auto [at, is_new] = inlined_.try_emplace(place);
+    if (is_new) {
+      for (const std::string& name : inlined_at_(place)) at->second.push_back(names_.Of(name));
+    }
+    for (const uint32_t name : at->second) {
+      stack.push_back({function, place.mode, address, name});
+    }
+  }
+  stack.push_back({function, place.mode, address});
+}
+
 uint32_t Stacks::Add(const PlacedSample& placed, Resolver& resolver) {
   const recording::Sample& sample = *placed.sample;
   Stack stack;
   stack.reserve(sample.callers.size() + 1);
-  stack.push_back(
-      {FunctionOf(placed, resolver), sample.mode, by_address_ ? placed.address : Address{0}});
+  const DomainId domain = placed.vcpu.domain;
+  Push(FunctionOf(placed, resolver), {domain, sample.mode, sample.space, placed.address}, stack);
   Mode inner = sample.mode;
   for (size_t i = 0; i < sample.callers.size(); ++i) {
     const Mode mode = sample.callers.ModeAt(i);
     // A caller's address is where it goes on: behind the call, which can be the function's last
     // instruction. What was interrupted, by another mode, was at its own.
     const Address address = sample.callers.at(i) - (mode == inner ? 1 : 0);
-    const DomainId domain = placed.vcpu.domain;
     const FunctionId function = mode == Mode::kUser && sample.space.value != 0
                                     ? resolver.ResolveInProcess(domain, sample.space, address)
                                     : resolver.Resolve(domain, mode, address);
-    stack.push_back({function, mode, by_address_ ? address : Address{0}});
+    Push(function, {domain, mode, sample.space, address}, stack);
     inner = mode;
   }
   const auto [at, is_new] =

@@ -23,7 +23,10 @@ constexpr std::array kProfile = {
     ColumnWords{"image", "the program, module or kernel that the function is of"},
     ColumnWords{"function", "where the processor was; in brackets: why there is no name for it"},
     ColumnWords{"address", "the exact address"},
-    ColumnWords{"stack", "the functions that had called each other, the outermost first"},
+    ColumnWords{
+        "stack",
+        "the functions that had called each other, the outermost first, with those that the "
+        "compiler inlined"},
     ColumnWords{"placing",
                 "how a sample's place on the timeline was found: instant, twin (the VM exit of "
                 "its NMI), at_exit, stopped, bracketed, untraced"},

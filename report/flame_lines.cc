@@ -33,7 +33,7 @@ std::vector<FlameFrame> FramesOf(const ProfileReport& report, const ProfileRow& 
       case Dimension::kStack: {
         const correlate::Stack& stack = report.result.stacks.at(row.stack);
         for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-          frames.push_back({report.function_of(frame->function).name, KindOf(frame->mode)});
+          frames.push_back({FrameName(report, *frame), KindOf(frame->mode)});
         }
         break;
       }

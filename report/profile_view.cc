@@ -386,10 +386,15 @@ Table ProfileTable(const ProfileReport& report, const ProfileSelection& selectio
   return FlatTable(report, selection, Reader::kPeople);
 }
 
+std::string FrameName(const ProfileReport& report, const correlate::StackFrame& frame) {
+  if (!frame.inlined) return report.function_of(frame.function).name;
+  return fmt::format("{} (inlined)", report.result.inlined.at(*frame.inlined));
+}
+
 std::vector<std::string> StackNames(const ProfileReport& report, const ProfileRow& row) {
   std::vector<std::string> names;
   for (const correlate::StackFrame& frame : report.result.stacks.at(row.stack)) {
-    names.push_back(report.function_of(frame.function).name);
+    names.push_back(FrameName(report, frame));
   }
   std::ranges::reverse(names);
   return names;

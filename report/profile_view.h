@@ -36,6 +36,7 @@ struct ProfileReport {
   std::vector<correlate::Dimension> also_by;
   correlate::ProfileResult also;
   bool with_parts = false;                          // rows say which strata they are of
+  bool with_inlined = false;                        // stacks of `result` have inlined functions
   std::vector<correlate::WaitingSet> waiting_sets;  // by Context::waiting
   correlate::PlacingCounts counts;
   std::vector<correlate::PlacingCheck> placing_checks;  // empty without a trace
@@ -92,6 +93,10 @@ std::string DimensionText(const ProfileReport& report, const correlate::ProfileR
 
 // One row a line, for people, in the selection's order.
 Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection);
+
+// The name of the function of a frame in `report.result`; of an inlined one as perf has it:
+// "name (inlined)".
+std::string FrameName(const ProfileReport& report, const correlate::StackFrame& frame);
 
 // The row's functions from the outermost to the innermost.
 std::vector<std::string> StackNames(const ProfileReport& report, const correlate::ProfileRow& row);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_split.h"
 #include "base/error.h"
@@ -28,6 +29,13 @@ bool Fits(const Where& where, const ProfileReport& report, const ProfileRow& row
   return Fits(where, ToString(row.domain)) || Fits(where, fmt::format("{}", row.domain.value));
 }
 
+void EraseRows(const std::vector<Where>& wheres, ProfileReport& report) {
+  std::erase_if(report.result.rows, [&](const ProfileRow& row) {
+    return !std::ranges::all_of(wheres,
+                                [&](const Where& where) { return Fits(where, report, row); });
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<Where> ParseWhere(const std::string& text) {
@@ -43,10 +51,11 @@ absl::StatusOr<Where> ParseWhere(const std::string& text) {
 
 void KeepWhere(const std::vector<Where>& wheres, ProfileReport& report) {
   if (wheres.empty()) return;
-  std::erase_if(report.result.rows, [&](const ProfileRow& row) {
-    return !std::ranges::all_of(wheres,
-                                [&](const Where& where) { return Fits(where, report, row); });
-  });
+  EraseRows(wheres, report);
+  // Words of rows are those of `result`.
+  std::swap(report.result, report.also);
+  EraseRows(wheres, report);
+  std::swap(report.result, report.also);
   double samples = 0;
   double share = 0;
   std::set<DomainId> left;

@@ -22,8 +22,9 @@ struct Where {
 // with.
 absl::StatusOr<Where> ParseWhere(const std::string& text);
 
-// Drops the rows that do not fit all of `wheres`, and the domains of which none is left; a caution
-// says how much is left. Shares stay those of all time. The rows must be by these dimensions.
+// Drops the rows of both results that do not fit all of `wheres`, and the domains of which none is
+// left; a caution says how much is left. Shares stay those of all time. The rows must be by these
+// dimensions.
 void KeepWhere(const std::vector<Where>& wheres, ProfileReport& report);
 
 }  // namespace xenoscope::report

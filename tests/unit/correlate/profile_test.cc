@@ -182,6 +182,40 @@ TEST_F(ProfileTest, StacksAreOfFunctionsUnlessRowsAreByAddress) {
   }
 }
 
+// Code of an inlined function is told apart from the rest of the function, also where addresses are
+// not.
+TEST_F(ProfileTest, InlinedFunctionsAreFramesOfTheirOwn) {
+  ProfileOptions options{{Dimension::kStack}, true, 0};
+  int asked = 0;
+  options.inlined_at = [&asked](const CodePlace& place) -> std::vector<std::string> {
+    ++asked;
+    if (place.address >= 1500) return {};
+    return {"inner", "outer"};
+  };
+  Profile profile(options, resolver_);
+  profile.OnTraced(kD1, kGuest, 1000);
+  for (const Address address : {1000, 1001, 1001, 1600}) {
+    Add(profile, kD1, address, {{kGuest, kGuest, {}, 1}});
+  }
+  const ProfileResult result = Finish(profile);
+  EXPECT_EQ(asked, 3);
+  EXPECT_THAT(result.inlined, testing::ElementsAre("inner", "outer"));
+  const StackFrame function{FunctionId{1}, Mode::kXen};
+  ASSERT_EQ(result.rows.size(), 2U);
+  double samples = 0;
+  for (const ProfileRow& row : result.rows) {
+    samples += row.samples;
+    if (row.samples == 1) {
+      EXPECT_THAT(result.stacks.at(row.stack), testing::ElementsAre(function));
+    } else {
+      EXPECT_THAT(result.stacks.at(row.stack),
+                  testing::ElementsAre(StackFrame{FunctionId{1}, Mode::kXen, 0, 0},
+                                       StackFrame{FunctionId{1}, Mode::kXen, 0, 1}, function));
+    }
+  }
+  EXPECT_EQ(samples, 4);
+}
+
 // The time of a sample that met an exit is the guest's, the account is the exit's.
 TEST_F(ProfileTest, TheStratumSaysWhoseCyclesTheContextOnWhoseAccount) {
   Profile profile({{Dimension::kExit}, true, 0}, resolver_);

@@ -63,6 +63,15 @@ TEST_F(Formats, FoldedHasOneLineAStackWithRootsOfDomainAndMode) {
             "<web>:;[xen];main;do_x 1600\n");
 }
 
+TEST_F(Formats, InlinedFunctionsAreFramesAndSayThatTheyAre) {
+  report_.result.inlined = {"mix"};
+  report_.result.stacks[0].insert(report_.result.stacks[0].begin(),
+                                  {FunctionId{1}, Mode::kUser, 0, 0});
+  EXPECT_EQ(Folded(FlameWeight::kCycles),
+            "<web>:;[user];main;hash;mix (inlined) 2400\n"
+            "<web>:;[xen];main;do_x 1600\n");
+}
+
 TEST_F(Formats, WholeNumbersAddUpToTheWhole) {
   EXPECT_EQ(Folded(FlameWeight::kSamples),
             "<web>:;[user];main;hash 2\n"
@@ -101,6 +110,7 @@ TEST(Markup, WhatIsNoCharacterIsShownAsSuch) {
   EXPECT_EQ(Printable("\xed\xa0\x80"), "???");  // a surrogate
   EXPECT_EQ(Printable("\xef\xbf\xbf"), "???");  // U+FFFF, no character of XML
   EXPECT_EQ(Printable("\xc2\x85"), "??");       // a control character
+  EXPECT_EQ(Printable("\u202e"), "???");        // what turns the direction of text
   EXPECT_EQ(Escaped("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
 }
 

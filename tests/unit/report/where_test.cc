@@ -78,6 +78,24 @@ TEST(Where, SaysHowMuchIsLeftAndDropsDomainsWithoutRows) {
   EXPECT_EQ(report.result.samples, 40);
 }
 
+TEST(Where, KeepsRowsOfTheOtherResultByItsOwnStacks) {
+  ProfileReport report;
+  report.function_of = [](FunctionId id) -> const Function& {
+    static const Function functions[] = {{"", "main", ""}, {"", "hash", ""}};
+    return functions[id.value];
+  };
+  report.domain_name = [](DomainId) { return ""; };
+  report.result.stacks = {{{FunctionId{0}}}};
+  report.result.rows.resize(1);
+  report.also.stacks = {{{FunctionId{1}}}, {{FunctionId{0}}}};
+  report.also.rows.resize(2);
+  report.also.rows[1].stack = 1;
+  KeepWhere({*ParseWhere("stack=main")}, report);
+  EXPECT_EQ(report.result.rows.size(), 1U);
+  ASSERT_EQ(report.also.rows.size(), 1U);
+  EXPECT_EQ(report.also.rows[0].stack, 1U);
+}
+
 TEST(Where, RefusesWhatIsNoCondition) {
   for (const char* text : {"", "mode", "mode=", "=xen", "colour=red", "mode,exit=xen"}) {
     EXPECT_FALSE(ParseWhere(text).ok()) << text;
