@@ -149,7 +149,7 @@ std::vector<std::string> EntriesOf(const std::string& directory) {
 
 void ReadVisible(Landlock& allowed, const std::string& directory) {
   for (const std::string& name : EntriesOf(directory)) {
-    if (!name.starts_with('.')) allowed.Read(directory + "/" + name);
+    if (!name.starts_with('.')) allowed.Read(fs::path(directory) / name);
   }
 }
 

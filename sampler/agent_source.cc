@@ -133,8 +133,8 @@ absl::StatusOr<std::unique_ptr<AgentSource>> AgentSource::Open(const recording::
   return source;
 }
 
-AgentSource::AgentSource(std::unique_ptr<Session> session, const agent::Host& host, bool is_member)
-    : session_(std::move(session)), host_(host), is_member_(is_member) {}
+AgentSource::AgentSource(std::unique_ptr<Session> session, agent::Host host, bool is_member)
+    : session_(std::move(session)), host_(std::move(host)), is_member_(is_member) {}
 
 std::string AgentSource::Name() const { return DomainLabel(domain().id, domain().name); }
 

@@ -87,7 +87,7 @@ class AgentSource final : public Source {
     std::vector<Address> callers;
   };
 
-  AgentSource(std::unique_ptr<agent::Session> session, const agent::Host& host, bool is_member);
+  AgentSource(std::unique_ptr<agent::Session> session, agent::Host host, bool is_member);
 
   void Hold(const recording::Sample& sample);
   void Step();
