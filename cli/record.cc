@@ -116,7 +116,8 @@ void WarnOfTheDisk(const sampler::RecordResult& result) {
   }
 }
 
-// How coarse times are, and what it took.
+// How coarse times are, and what it took. Linux without CONFIG_PARAVIRT_TIME_ACCOUNTING, as Debian
+// builds it, counts the time too in which Xen gave its vCPU no pCPU: no less than what it took.
 void ShowCost(const sampler::RecordResult& result) {
   std::string drains;
   for (const recording::SourceInfo& source : result.info.sources) {
@@ -128,7 +129,7 @@ void ShowCost(const sampler::RecordResult& result) {
                     kMs * static_cast<double>(source.drains.p99_ns),
                     kMs * static_cast<double>(source.drains.most_ns));
   }
-  fmt::print(stderr, "{}recording took {:.1f} % of a processor\n", drains,
+  fmt::print(stderr, "{}recording took at most {:.1f} % of a processor\n", drains,
              100 * Seconds(result.last.own_cpu) / Seconds(result.last.elapsed));
 }
 

@@ -25,7 +25,7 @@ std::string NoteOf(const ProfileReport& report, const DomainCheck& check) {
   const std::string_view suspect = report.counts.lost_records > 0 ? "the trace lost records"
                                    : report.lost_in_buffers > 0   ? "samples were lost"
                                                                 : "samples are not uniform in time";
-  return fmt::format("{} has {} of the samples but {} of the traced time: {}",
+  return fmt::format("{} has {} of the samples of traced time, but {} of that time: {}",
                      DomainLabel(report, check.domain), Percent(check.sampled),
                      Percent(check.traced), suspect);
 }

@@ -58,15 +58,16 @@ constexpr std::array kOverview = {
     ColumnWords{"time", "from the first to the last instant at which samples were taken"},
     ColumnWords{"Xen's share", "the part of all domains' time in which Xen worked for them"},
     ColumnWords{"losses", "kinds of samples and records that are missing or have no place"},
-    ColumnWords{"samples against trace",
-                "whether each domain's part of the samples and of the traced time are the same, "
-                "but for chance"},
+    ColumnWords{
+        "samples against trace",
+        "whether each domain's part of traced time is the same in the samples and in the trace, "
+        "but for chance"},
     ColumnWords{"of Xen's time",
                 "of the time that Xen worked, the part that it worked for this domain"},
 };
 
 constexpr std::array kChecks = {
-    ColumnWords{"sampled", "the domain's part of all samples"},
+    ColumnWords{"sampled", "the domain's part of the samples of traced time"},
     ColumnWords{"traced", "the domain's part of the time that the trace says domains ran"},
     ColumnWords{"error",
                 "the standard error of what was sampled; when it differs from what was traced by "

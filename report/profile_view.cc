@@ -278,7 +278,7 @@ std::string Foot(const ProfileReport& report) {
     out += fmt::format("{} samples in damaged parts of the recording\n", Count(report.damaged));
   }
   if (counts.lost_records > 0) {
-    out += fmt::format("{} trace records lost, in {}: whose that time was the samples alone tell\n",
+    out += fmt::format("{} trace records lost, in {}: only samples say whose that time was\n",
                        Count(counts.lost_records),
                        CellText(report.clock.Seconds(counts.lost_time), Unit::kSeconds));
   }

@@ -91,8 +91,8 @@ std::optional<std::string> TraceLossWarning(uint64_t records, double time, uint3
   if (time <= kWorthAWarning) return std::nullopt;
   return fmt::format(
       "WARNING: in {:.1f} % of the time the trace was lost ({} records), since Xen's buffers of {} "
-      "pages for each pCPU were full before xentrace emptied them: what ran then only samples "
-      "tell; fewer events (--trace-events), a shorter --trace-poll, more time of a pCPU for dom0 "
+      "pages for each pCPU were full before xentrace emptied them: only samples say what ran "
+      "then; fewer events (--trace-events), a shorter --trace-poll, more time of a pCPU for dom0 "
       "or, after a reboot of the host, a larger --trace-buffer keep it",
       100 * time, records, pages);
 }

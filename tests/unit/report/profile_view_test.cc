@@ -91,8 +91,8 @@ TEST(ProfileText, SaysWhereSamplesAndTraceDisagree) {
   report.result.checks = {{DomainId{1}, 0.8, 0.6, 0.01}, {DomainId{0}, 0.2, 0.21, 0.01}};
   report.counts.lost_records = 5;
   const std::string text = ProfileText(report, {}, {});
-  EXPECT_THAT(text, HasSubstr("note: web has 80.00% of the samples but 60.00% of the traced time: "
-                              "the trace lost records"));
+  EXPECT_THAT(text, HasSubstr("note: web has 80.00% of the samples of traced time, but 60.00% of "
+                              "that time: the trace lost records"));
   EXPECT_THAT(text, Not(HasSubstr("note: d0")));
 }
 
