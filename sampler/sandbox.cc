@@ -20,17 +20,14 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "base/error.h"
 #include "sampler/sandbox_filter.h"
-
-#ifndef __has_feature
-#define __has_feature(feature) 0
-#endif
 
 namespace xenoscope::sampler {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
 constexpr bool kLimitsMemory = false;  // the sanitizer reserves more than any limit
 #else
 constexpr bool kLimitsMemory = true;

@@ -14,26 +14,32 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/base/config.h"
+
 namespace xenoscope::sampler {
 
 namespace sandbox_filter {
 
 // Reading, writing and waiting on files that are open; memory; time; its own signals' mask; the
 // end.
-inline constexpr std::array kAllowed{SYS_read,         SYS_write,
-                                     SYS_close,        SYS_pread64,
-                                     SYS_poll,         SYS_ppoll,
-                                     SYS_recvfrom,     SYS_sendto,
-                                     SYS_recvmsg,      SYS_brk,
-                                     SYS_munmap,       SYS_mremap,
-                                     SYS_madvise,      SYS_futex,
-                                     SYS_sched_yield,  SYS_clock_gettime,
-                                     SYS_gettimeofday, SYS_time,
-                                     SYS_nanosleep,    SYS_clock_nanosleep,
-                                     SYS_getrandom,    SYS_getpid,
-                                     SYS_gettid,       SYS_rt_sigprocmask,
-                                     SYS_rt_sigreturn, SYS_restart_syscall,
-                                     SYS_exit,         SYS_exit_group};
+inline constexpr std::array kAllowed{
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+    SYS_sigaltstack,  // which the sanitizer asks for before each call that does not return
+#endif
+    SYS_read,         SYS_write,
+    SYS_close,        SYS_pread64,
+    SYS_poll,         SYS_ppoll,
+    SYS_recvfrom,     SYS_sendto,
+    SYS_recvmsg,      SYS_brk,
+    SYS_munmap,       SYS_mremap,
+    SYS_madvise,      SYS_futex,
+    SYS_sched_yield,  SYS_clock_gettime,
+    SYS_gettimeofday, SYS_time,
+    SYS_nanosleep,    SYS_clock_nanosleep,
+    SYS_getrandom,    SYS_getpid,
+    SYS_gettid,       SYS_rt_sigprocmask,
+    SYS_rt_sigreturn, SYS_restart_syscall,
+    SYS_exit,         SYS_exit_group};
 
 constexpr sock_filter Statement(int code, uint32_t value) {
   return {static_cast<uint16_t>(code), 0, 0, value};

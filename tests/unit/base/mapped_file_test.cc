@@ -14,9 +14,7 @@
 #include <utility>
 #include <vector>
 
-#ifndef __has_feature
-#define __has_feature(feature) 0
-#endif
+#include "absl/base/config.h"
 
 namespace xenoscope {
 namespace {
@@ -136,7 +134,7 @@ TEST_F(MappedFileDeathTest, FaultsOfOtherMemoryEndTheProcessAsEver) {
   const std::string path = dir_ / "file";
   std::ofstream(path) << "x";
   const auto file = MappedFile::Open(path);
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
   EXPECT_DEATH(raise(SIGBUS), "AddressSanitizer: BUS");  // whose handler was there before
 #else
   EXPECT_EXIT(raise(SIGBUS), testing::KilledBySignal(SIGBUS), "");
