@@ -406,8 +406,50 @@ def lost(lab):
     full = sum(stream["logged"]["lost"] for stream in recording["streams"])
     lab.check(report["samples"]["lost_in_buffers"] == full > 0, f"the report tells of {full} lost entries")
     lab.check("WARNING:" in lab.text("record.log"), "record warned, and said what helps")
-    records = lab.summary()["trace"]["lost_records"]
-    lab.check(records > 0, f"{records} trace records were lost, and counted")
+    summary = lab.summary()["trace"]
+    told = recording["trace"]
+    lab.check(summary["lost_records"] == told["lost_records"] > 0,
+              f"{summary['lost_records']} trace records were lost; record counted {told['lost_records']}")
+    lab.check(told["buffer_pages"] == told["asked_pages"] == 2, f"Xen has the {told['buffer_pages']} pages asked for")
+    lab.check(re.search(r"WARNING: in [0-9.]+ % of the time the trace was lost", lab.text("record.log")),
+              "record warned of the lost trace")
+    # Samples know whose they are: shares of time are as theirs, whatever the trace has lost.
+    report = lab.report("--by", "domain")
+    rows = report["rows"]
+    samples = sum(row["samples"] for row in rows)
+    for row in rows:
+        sampled = row["samples"] / samples
+        lab.check(row["low"] - 0.02 <= sampled <= row["high"] + 0.02,
+                  f"{row['domain']} has {sampled:.3f} of the samples, {row['low']:.3f} to {row['high']:.3f} of time")
+    lab.check(report["samples"]["attributed"] > 0.95 * report["samples"]["total"],
+              f"{report['samples']['attributed']} of {report['samples']['total']} samples are attributed")
+
+
+def xentrace(lab):
+    """Who has Xen's trace buffers is told, and so is how a recording ended."""
+    doctor = lab.text("small.doctor")
+    lab.check(re.search(r"^record +no", doctor, re.MULTILINE) and "another xenoscope" in doctor,
+              "small: doctor says that record cannot begin beside it")
+    for which, asked in ("small", 2), ("large", 64):
+        trace = lab.recording(which)["trace"]
+        lab.check(trace["asked_pages"] == asked and trace["buffer_pages"] == 2,
+                  f"{which}: asked for {trace['asked_pages']} pages, Xen has {trace['buffer_pages']}")
+    lab.check("Xen has trace buffers of 2 pages for each pCPU, not of 64" in lab.text("large.log"),
+              "large: record says so")
+    said, doctor = lab.text("beside.log"), lab.text("beside.doctor")
+    who = r"xentrace is running already \(process \d+\)"
+    lab.check(re.search(who, said) and lab.text("beside.status").strip() == "1",
+              f"beside: record is refused: {said.splitlines()[:1]}")
+    lab.check(re.search(r"^record +partly", doctor, re.MULTILINE) and re.search(who, doctor), "beside: doctor says so")
+    killed = lab.recording("killed")
+    lab.check(killed["state"] == "ended_early" and "was ended by SIGKILL" in killed["stopped_because"] and
+              lab.text("killed.status").strip() == "1", f"killed: {killed['state']}: {killed['stopped_because']}")
+    trace = lab.summary("killed")["trace"]
+    seconds = (trace["last_tsc"] - trace["first_tsc"]) / killed["host"]["clock_hz"]
+    lab.check(seconds > 2 and trace["records"] > 1000,
+              f"killed: {seconds:.1f} s of trace are kept, {trace['records']} records")
+    lab.check(lab.text("seven.status").strip() == "7" and lab.recording("seven")["state"] == "complete",
+              "seven: record ends with its command's status")
 
 
 def life(lab):
@@ -647,5 +689,5 @@ def kaslr(lab):
 
 # In the order in which `lab all` runs them.
 OF = {check.__name__: check for check in
-      (ci, counts, held, lost, pace, looks, agent, agentdies, hostile, sources, members, newxen, ends, life, later,
-       livepatch, kaslr, ratio)}
+      (ci, counts, held, lost, xentrace, pace, looks, agent, agentdies, hostile, sources, members, newxen, ends, life,
+       later, livepatch, kaslr, ratio)}
