@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -32,9 +34,10 @@ std::vector<FlameFrame> FramesOf(const ProfileReport& report, const ProfileRow& 
     switch (dimension) {
       case Dimension::kStack: {
         const correlate::Stack& stack = report.result.stacks.at(row.stack);
-        for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-          frames.push_back({FrameName(report, *frame), KindOf(frame->mode)});
-        }
+        std::transform(stack.rbegin(), stack.rend(), std::back_inserter(frames),
+                       [&report](const auto& frame) {
+                         return FlameFrame{FrameName(report, frame), KindOf(frame.mode)};
+                       });
         break;
       }
       case Dimension::kMode:

@@ -9,8 +9,8 @@ namespace xenoscope::trace {
 absl::StatusOr<TraceFile> TraceFile::Open(const std::string& path, std::string name) {
   XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   file.Populate();
-  XENOSCOPE_ASSIGN_OR_RETURN(TraceFile trace,
-                             FromBytes(file.bytes(), name.empty() ? path : std::move(name)));
+  if (name.empty()) name = path;
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceFile trace, FromBytes(file.bytes(), std::move(name)));
   trace.file_ = std::move(file);
   return trace;
 }

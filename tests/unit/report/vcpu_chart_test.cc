@@ -41,7 +41,7 @@ TraceBytes TwoDomains() {
   return trace;
 }
 
-VcpuChart Chart(const TraceBytes& bytes, VcpuChartOptions options) {
+VcpuChart Chart(const TraceBytes& bytes, const VcpuChartOptions& options) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok()) << file.status();
   return ChartVcpus(*file, options);

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 // A recorder that says hello and then the same for ever, and takes so many bytes of the answers.
 class Recorder final : public Channel {
  public:
-  Recorder(AnyMessage again, size_t takes) : again_(Encode(again)), takes_(takes) {}
+  Recorder(const AnyMessage& again, size_t takes) : again_(Encode(again)), takes_(takes) {}
 
   absl::StatusOr<size_t> Send(Bytes bytes) override {
     const size_t n = std::min(bytes.size(), takes_);

@@ -175,7 +175,7 @@ class AgentWaitTest : public AgentSessionTest {
   // The guest is mute from the message on, but for what `say` gives every `interval`.
   template <typename Message>
   void MuteTo(milliseconds interval, std::function<std::vector<std::byte>()> say) {
-    guest_.is_mute = [=, this](const AnyMessage& message) {
+    guest_.is_mute = [this, interval, say = std::move(say)](const AnyMessage& message) {
       if (std::holds_alternative<Message>(message)) guest_.SayEvery(interval, say);
       return guest_.say != nullptr;  // an answer in the middle of a frame would be damage
     };

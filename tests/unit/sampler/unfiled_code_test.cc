@@ -95,7 +95,7 @@ TEST_F(PerfMapsTest, AProcessWithRightsOfTwoUsersSaysNothing) {
     std::string read;
   };
   for (const Case& c : {Case{good, "# 12\n1000 20 run\n"}, Case{"", ""}, Case{"Uid:\t0\n", ""},
-                        Case{good + "Uid:\t1000\t" + own + "\t" + own + "\t" + own + "\n", ""},
+                        Case{fmt::format("{0}Uid:\t1000\t{1}\t{1}\t{1}\n", good, own), ""},
                         Case{good + "Gid:\t1000\t42\t42\t42\n", ""}}) {
     Write(OfProcess(12), "1000 20 run\n");
     Write(proc_ / "12/status", c.status);

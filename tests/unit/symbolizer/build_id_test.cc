@@ -25,7 +25,7 @@ void Put(std::string& file, size_t at, const T& value) {
   std::memcpy(file.data() + at, &value, sizeof value);
 }
 
-std::string Note(uint32_t type, std::string owner, const Id& content) {
+std::string Note(uint32_t type, const std::string& owner, const Id& content) {
   const Elf64_Nhdr header{static_cast<uint32_t>(owner.size()),
                           static_cast<uint32_t>(content.size()), type};
   std::string note;
@@ -38,6 +38,7 @@ std::string Note(uint32_t type, std::string owner, const Id& content) {
 }
 
 const std::string kGnu("GNU\0", 4);
+const std::string kGo("Go\0\0", 4);
 
 // A header, two program headers, and the notes that the second one names.
 template <typename Header, typename ProgramHeader>
@@ -75,7 +76,7 @@ Id Read(const std::string& content) {
 }
 
 TEST(BuildIdTest, OfEitherClassAndBehindOtherNotes) {
-  const std::string notes = Note(1, kGnu, {1, 2}) + Note(3, "Go\0\0", kId) + Note(3, kGnu, kId);
+  const std::string notes = Note(1, kGnu, {1, 2}) + Note(3, kGo, kId) + Note(3, kGnu, kId);
   EXPECT_EQ(Read(File64(notes)), kId);
   EXPECT_EQ((Read(File<Elf32_Ehdr, Elf32_Phdr>(ELFCLASS32, notes))), kId);
 }
