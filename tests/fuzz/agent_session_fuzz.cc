@@ -114,7 +114,7 @@ class MadeUpAgent final : public xenoscope::sampler::Channel {
                                           R"("events":[{"name":"cpu-clock","period":1000}]})"}));
       case 3:
         return Put(agent::Encode(
-            agent::FilePart{wanted_, bytes.size() == 0, {bytes.begin(), bytes.end()}}));
+            agent::FilePart{wanted_, bytes.empty(), {bytes.begin(), bytes.end()}}));
       case 4:
         return Put(agent::Encode(agent::Account{std::string(xenoscope::AsText(bytes)), true}));
       case 5:
