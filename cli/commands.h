@@ -1,5 +1,5 @@
 // The subcommands. Each lives in a file of its own, cli/NAME.cc, with one function here that adds
-// it to the command line and one line in main.cc that calls it.
+// it to the command line and its name in the list of command_line.cc.
 //
 // An Add function describes its options to CLI11 and sets a callback that checks them (throwing
 // CLI::ValidationError: "the command line was wrong", exit status 2) and leaves in `run` the work
