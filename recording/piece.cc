@@ -75,8 +75,7 @@ absl::StatusOr<Piece> Piece::Decompress(const std::string& path) {
   const absl::StatusOr<uint64_t> size = DecompressInto(file.bytes(), limit, plain.fd());
   if (!size.ok()) return InContext(size.status(), path);
   std::string plain_path = fmt::format("/proc/self/fd/{}", plain.fd());
-  return Piece(std::move(plain_path), std::move(plain),
-               ExtraGrowth(file.bytes().size(), *size));
+  return Piece(std::move(plain_path), std::move(plain), ExtraGrowth(file.bytes().size(), *size));
 }
 
 bool Piece::IsCompressed(const std::string& path) {

@@ -113,8 +113,8 @@ class MadeUpAgent final : public xenoscope::sampler::Channel {
             agent::Encode(agent::Prepared{R"({"format":{"major":1},"sources":[{"name":"perf"}],)"
                                           R"("events":[{"name":"cpu-clock","period":1000}]})"}));
       case 3:
-        return Put(agent::Encode(
-            agent::FilePart{wanted_, bytes.empty(), {bytes.begin(), bytes.end()}}));
+        return Put(
+            agent::Encode(agent::FilePart{wanted_, bytes.empty(), {bytes.begin(), bytes.end()}}));
       case 4:
         return Put(agent::Encode(agent::Account{std::string(xenoscope::AsText(bytes)), true}));
       case 5:

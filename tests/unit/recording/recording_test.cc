@@ -561,8 +561,7 @@ TEST_F(RecordingTest, ACutOffRecordingSaysSo) {
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
   const auto recording = Recording::Open(Path("a.xeno"));
   ASSERT_TRUE(recording.ok());
-  EXPECT_THAT(recording->warnings(),
-              ElementsAre(HasSubstr("cut off"), "web: its agent was late"));
+  EXPECT_THAT(recording->warnings(), ElementsAre(HasSubstr("cut off"), "web: its agent was late"));
 }
 
 std::vector<DomainChange> TwoChanges() {
