@@ -22,6 +22,7 @@
 #include "made_recording.h"
 
 // Where reports of sanitizers go; a build without them has it not.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizers' own name
 extern "C" void __sanitizer_set_report_fd(void* fd) __attribute__((weak));
 
 namespace {
