@@ -26,51 +26,48 @@ struct Answer {
   std::array<uint8_t, kLongest> id{};
 };
 
-// In a control message, aligned as the kernel wants it.
-union Control {
-  cmsghdr header;
-  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
+// A message that can carry a descriptor, with a byte, since a message must have one.
+class FileMessage {
+ public:
+  FileMessage() {
+    message_.msg_iov = &data_;
+    message_.msg_iovlen = 1;
+    message_.msg_control = control_.data();
+    message_.msg_controllen = control_.size();
+  }
+  FileMessage(const FileMessage&) = delete;
+  FileMessage& operator=(const FileMessage&) = delete;
+  ~FileMessage() = default;
+
+  bool Send(int socket, int fd) {
+    cmsghdr* const header = CMSG_FIRSTHDR(&message_);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    return sendmsg(socket, &message_, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof byte_;
+  }
+
+  // The descriptor; -1: the peer is gone.
+  int Receive(int socket) {
+    if (recvmsg(socket, &message_, MSG_CMSG_CLOEXEC) != sizeof byte_) return -1;
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message_);
+    if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    return fd;
+  }
+
+ private:
+  char byte_ = 0;
+  iovec data_{&byte_, sizeof byte_};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control_{};
+  msghdr message_{};
 };
-
-// A descriptor with a byte, since a message must have one.
-bool SendFile(int socket, int fd) {
-  char byte = 0;
-  iovec data{&byte, sizeof byte};
-  Control control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes.data();
-  message.msg_controllen = control.bytes.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof byte;
-}
-
-// -1: the peer is gone.
-int ReceiveFile(int socket) {
-  char byte = 0;
-  iovec data{&byte, sizeof byte};
-  Control control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes.data();
-  message.msg_controllen = control.bytes.size();
-  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != sizeof byte) return -1;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
-  int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-  return fd;
-}
 
 // In the sandbox. It may have been forked while other threads ran: no memory is allocated.
 void Serve(int socket) {
-  for (int fd = ReceiveFile(socket); fd >= 0; fd = ReceiveFile(socket)) {
+  for (int fd = FileMessage().Receive(socket); fd >= 0; fd = FileMessage().Receive(socket)) {
     Answer answer;
     answer.size = static_cast<uint32_t>(symbolizer::ReadBuildId(fd, answer.id));
     close(fd);
@@ -125,7 +122,8 @@ std::vector<uint8_t> BuildIds::Of(const std::string& path) {
     close(fd);
     return {};
   }
-  const bool answered = SendFile(reader_->socket(), fd) && ReceiveAnswer(reader_->socket(), answer);
+  const bool answered =
+      FileMessage().Send(reader_->socket(), fd) && ReceiveAnswer(reader_->socket(), answer);
   close(fd);
   if (answered) return {answer.id.begin(), answer.id.begin() + answer.size};
   notes_.push_back(fmt::format(
