@@ -14,13 +14,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "base/mapped_file.h"
-#include "recording/info_json.h"
 #include "recording/sample_format.h"
 #include "recording/sample_reader.h"
-#include "sampler/agent_link.h"
 #include "sampler/agent_stub.h"
 #include "sampler/fd_channel.h"
+#include "tests/unit/sampler/pretend_agent.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -34,8 +34,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kHz = 1'000'000'000;
-
 // One clock for host and guest.
 Tsc Now() { return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoch().count())}; }
 
@@ -48,49 +46,15 @@ std::vector<std::byte> ChunkOf(Tsc when) {
 }
 
 // An agent that takes a sample whenever it is asked for the time.
-class Guest {
- public:
-  explicit Guest(Channel& channel) : link_(channel) {}
-
-  void Run() {
-    while (true) {
-      auto message = link_.Await(steady_clock::now() + std::chrono::seconds(20));
-      if (!message.ok() || !*message) return;
-      if (std::holds_alternative<agent::Bye>(**message)) return;
-      std::visit([this](const auto& asked) { Answer(asked); }, **message);
-      link_.Pump(0).IgnoreError();
-    }
-  }
-
- private:
-  template <typename T>
-  void Answer(const T& /*asked*/) {}
-  void Answer(const agent::Hello& /*asked*/) {
-    link_.Queue(agent::Hello{agent::kMajor, agent::kMinor, 2, kHz, true, "a\33[31mgent", "6.1"});
-  }
-  void Answer(const agent::Ping& ping) {
-    if (samples_) link_.Queue(agent::Samples{ChunkOf(Now())});
-    link_.Queue(agent::Pong{ping.number, Now().value});
-  }
-  void Answer(const agent::Prepare& /*asked*/) {
-    recording::RecordingInfo info;
-    info.events.push_back({"cpu-clock", 0, 0, 1000, "cpu-clock:100", false});
-    link_.Queue(agent::Prepared{recording::ToJson(info)});
-  }
-  void Answer(const agent::Start& /*asked*/) { samples_ = true; }
-  void Answer(const agent::Stop& /*asked*/) {
-    samples_ = false;
-    link_.Queue(agent::Account{recording::ToJson({}), true});
-  }
-  void Answer(const agent::Want& want) {
-    const bool has = want.kind == agent::FileKind::kKallsyms;
-    link_.Queue(
-        agent::FilePart{want.kind, true, std::vector<std::byte>(has ? 50'000 : 0, std::byte{'#'})});
-  }
-
-  agent::Link link_;
-  bool samples_ = false;
-};
+void Play(Channel& channel) {
+  agent::PretendAgent guest(Now);
+  guest.hello.program = "a\33[31mgent";
+  guest.ready_for.events = {{"cpu-clock", 0, 0, 1000, "cpu-clock:100", false}};
+  guest.sample = [] { return ChunkOf(Now()); };
+  guest.files[agent::FileKind::kKallsyms].resize(50'000, std::byte{'#'});
+  agent::Link link(channel);
+  guest.Play(link, std::chrono::seconds(20));
+}
 
 class AgentProxyTest : public ::testing::Test {
  protected:
@@ -109,15 +73,15 @@ class AgentProxyTest : public ::testing::Test {
       int fds[2] = {-1, -1};
       EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
       threads_.emplace_back(
-          [channel = std::make_shared<FdChannel>(fds[1])] { Guest(*channel).Run(); });
+          [channel = std::make_shared<FdChannel>(fds[1])] { Play(*channel); });
       return std::make_unique<FdChannel>(fds[0]);
     };
   }
 
-  void Open(const AgentProxy::Stub& stub = ServeAgentCalls) {
-    auto proxy = AgentProxy::Open(domain_, request_, Connect(), host_, stub);
-    ASSERT_TRUE(proxy.ok()) << proxy.status();
-    proxy_ = *std::move(proxy);
+  // After a failure there is no proxy.
+  absl::Status Open(const AgentProxy::Stub& stub = ServeAgentCalls) {
+    XENOSCOPE_ASSIGN_OR_RETURN(proxy_, AgentProxy::Open(domain_, request_, Connect(), host_, stub));
+    return absl::OkStatus();
   }
 
   // Records for `length`: the samples.
@@ -144,13 +108,13 @@ class AgentProxyTest : public ::testing::Test {
   recording::DomainInfo domain_{DomainId{3}, "web", recording::DomainType::kPvh,
                                 recording::Role::kNone, 2};
   AgentRequest request_;
-  agent::Host host_{.tsc_hz = kHz, .read_tsc = Now};
+  agent::Host host_{.tsc_hz = agent::PretendAgent::kHz, .read_tsc = Now};
   std::vector<std::thread> threads_;
   std::unique_ptr<AgentProxy> proxy_;
 };
 
 TEST_F(AgentProxyTest, SamplesAndFilesComeThrough) {
-  Open();
+  ASSERT_TRUE(Open().ok());
   EXPECT_EQ(proxy_->Info().name, "agent-3");
   EXPECT_THAT(proxy_->Notes(), ElementsAre(HasSubstr("web is active: its agent (a?[31mgent")));
   std::vector<EventInfo> events(2);
@@ -193,7 +157,7 @@ TEST_F(AgentProxyTest, ASignalEndsTheWaitForAGuest) {
 }
 
 TEST_F(AgentProxyTest, ADomainThatHasGoneIsGivenUp) {
-  Open();
+  ASSERT_TRUE(Open().ok());
   std::vector<EventInfo> events;
   ASSERT_TRUE(proxy_->NumberEvents(events, 0).ok());
   ASSERT_TRUE(proxy_->Start().ok());
@@ -307,7 +271,7 @@ TEST_F(AgentProxyTest, AReaderThatIsTakenOverCostsItsOwnSamplesOnly) {
     SCOPED_TRACE(each.what);
     bool interrupted = false;
     host_.is_interrupted = [&interrupted] { return interrupted; };
-    Open(TakenOver(each.then));
+    ASSERT_TRUE(Open(TakenOver(each.then)).ok());
     std::vector<EventInfo> events;
     ASSERT_TRUE(proxy_->NumberEvents(events, 0).ok());
     EXPECT_EQ(events.at(0).name, "cpu?clock");

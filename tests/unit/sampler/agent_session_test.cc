@@ -17,6 +17,7 @@
 #include "recording/info_json.h"
 #include "recording/sample_writer.h"
 #include "sampler/agent_source.h"
+#include "tests/unit/sampler/pretend_agent.h"
 
 namespace xenoscope::sampler::agent {
 namespace {
@@ -30,7 +31,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kHz = 1'000'000'000;
 constexpr DomainId kWeb{3};
 
 // Both TSCs count its nanoseconds.
@@ -41,29 +41,14 @@ struct Time {
 
 // A guest at the other end of a channel: what it says to each message of dom0's, and what it says
 // unasked at set times. Waiting for it makes the time go on.
-class Guest {
+class Guest : public PretendAgent {
  public:
-  explicit Guest(Time& its_time) : time(its_time) {}
+  explicit Guest(Time& its_time)
+      : PretendAgent([&its_time] { return its_time.Read(); }), time(its_time) {}
 
-  // An honest agent's answers, unless it is mute to this kind of message.
   void Hear(const AnyMessage& message) {
     if (std::holds_alternative<Ping>(message)) unanswered = std::get<Ping>(message).number;
-    if (is_mute && is_mute(message)) return;
-    if (std::holds_alternative<Hello>(message)) {
-      Say(Hello{kMajor, kMinor, 2, kHz, true, "xenoscope test", "6.1"});
-    } else if (std::holds_alternative<Ping>(message)) {
-      Answer();
-    } else if (std::holds_alternative<Prepare>(message)) {
-      recording::RecordingInfo info;
-      info.events.push_back({"cpu-clock", 0, 0, 1, "", false});
-      Say(Prepared{recording::ToJson(info)});
-    } else if (std::holds_alternative<Enlist>(message)) {
-      Say(Enlisted{});
-    } else if (std::holds_alternative<agent::Stop>(message)) {
-      Say(Account{R"({"format": {"major": 1}})", true});
-    } else if (const auto* want = std::get_if<Want>(&message)) {
-      Say(FilePart{want->kind, true, std::vector<std::byte>(3)});
-    }
+    for (const AnyMessage& answer : AnswersTo(message)) Say(answer);
   }
   void Say(const AnyMessage& message) { SayBytes(Encode(message)); }
   void SayBytes(Bytes bytes) { said.insert(said.end(), bytes.begin(), bytes.end()); }
@@ -76,7 +61,6 @@ class Guest {
   }
 
   Time& time;
-  std::function<bool(const AnyMessage&)> is_mute;
   uint64_t unanswered = 0;  // the last ping's number
   std::deque<std::byte> said;
   milliseconds every{0};
@@ -162,7 +146,7 @@ class AgentSessionTest : public ::testing::Test {
   recording::DomainInfo domain_{kWeb, "web", recording::DomainType::kPvh, recording::Role::kNone,
                                 2};
   bool is_interrupted_ = false;
-  Host host_{.tsc_hz = kHz,
+  Host host_{.tsc_hz = PretendAgent::kHz,
              .read_tsc = [this] { return time_.Read(); },
              .now = [this] { return time_.now; },
              .is_interrupted = [this] { return is_interrupted_; }};

@@ -23,6 +23,7 @@
 #include "recording/sample_reader.h"
 #include "sampler/agent_server.h"
 #include "sampler/fd_channel.h"
+#include "tests/unit/sampler/pretend_agent.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -38,7 +39,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kHz = 1'000'000'000;
+constexpr uint64_t kHz = agent::PretendAgent::kHz;
 constexpr uint64_t kAhead = 77'000'000'000;  // of the guest's clock
 
 // One clock for both: a guest's is a constant ahead.
@@ -164,24 +165,13 @@ class AgentTest : public ::testing::Test {
     });
   }
 
-  // Says what an honest agent says, as far as `until`, then does `then`.
+  // Says what an honest agent says until it is to start, then does `then`.
   AgentSource::Connect Stranger(const std::function<void(agent::Link&)>& then) {
     return Guest([then](Channel& channel) {
+      agent::PretendAgent guest(GuestNow);
+      guest.hello = GuestHello();
       agent::Link link(channel);
-      while (true) {
-        auto message = link.Await(steady_clock::now() + std::chrono::seconds(3));
-        if (!message.ok() || !*message) return;
-        if (std::holds_alternative<agent::Hello>(**message)) link.Queue(GuestHello());
-        if (const auto* ping = std::get_if<agent::Ping>(&**message)) {
-          link.Queue(agent::Pong{ping->number, GuestNow().value});
-        }
-        if (std::holds_alternative<agent::Prepare>(**message)) {
-          recording::RecordingInfo info;
-          info.events.push_back({"cpu-clock", 0, 0, 1, "", false});
-          link.Queue(agent::Prepared{recording::ToJson(info)});
-        }
-        if (std::holds_alternative<agent::Start>(**message)) break;
-      }
+      guest.Play(link, std::chrono::seconds(3), agent::Is<agent::Start>);
       then(link);
     });
   }
@@ -461,22 +451,12 @@ TEST_F(AgentTest, AMemberThatDoesNotAnswerToItsListingIsGivenUpInTime) {
   request_.limits.answer = milliseconds(100);
   request_.how.source = agent::GuestSource::kXenoprof;
   const auto opened = Open(Guest([](Channel& channel) {
+    agent::PretendAgent guest(GuestNow);
+    guest.ready_for.sources.push_back({"xenoprof", "", 0, 0});
+    guest.ready_for.events = {{"cycles", 0, 0, 1, "pmu"}};
+    guest.is_mute = agent::Is<agent::Enlist>;
     agent::Link link(channel);
-    while (true) {
-      auto message = link.Await(steady_clock::now() + milliseconds(800));
-      if (!message.ok() || !*message) return;
-      if (std::holds_alternative<agent::Hello>(**message)) {
-        link.Queue(GuestHello());
-      }
-      if (const auto* ping = std::get_if<agent::Ping>(&**message)) {
-        link.Queue(agent::Pong{ping->number, GuestNow().value});
-      }
-      if (!std::holds_alternative<agent::Prepare>(**message)) continue;
-      recording::RecordingInfo info;
-      info.sources.push_back({"xenoprof", "", 0, 0});
-      info.events.push_back({"cycles", 0, 0, 1, "pmu"});
-      link.Queue(agent::Prepared{recording::ToJson(info)});
-    }
+    guest.Play(link, milliseconds(800));
   }));
   ASSERT_TRUE(opened.ok()) << opened.status();
   ASSERT_TRUE((*opened)->IsMember());
