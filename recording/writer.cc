@@ -200,8 +200,23 @@ absl::StatusOr<SymbolFile> Writer::AddSymbols(SymbolFile::Kind kind, DomainId do
 absl::StatusOr<SymbolFile> Writer::AddSymbolContent(SymbolFile::Kind kind, DomainId domain,
                                                     Bytes content,
                                                     const std::string& original) const {
+  const auto next = [left = content]() mutable { return std::exchange(left, Bytes()); };
+  return AddSymbolParts(kind, domain, next, original);
+}
+
+absl::StatusOr<SymbolFile> Writer::AddSymbolParts(
+    SymbolFile::Kind kind, DomainId domain, const std::function<absl::StatusOr<Bytes>()>& next,
+    const std::string& original) const {
   std::string name = PlaceOf(kind, domain, original);
-  XENOSCOPE_RETURN_IF_ERROR(directory_.Replace(name, content));
+  XENOSCOPE_RETURN_IF_ERROR(directory_.Replace(name, [&](int file) -> absl::Status {
+    while (true) {
+      XENOSCOPE_ASSIGN_OR_RETURN(const Bytes part, next());
+      if (part.empty()) return absl::OkStatus();
+      if (const int error = WriteAll(file, part); error != 0) {
+        return WriteError(error, fmt::format("cannot write {}/{}", path(), name));
+      }
+    }
+  }));
   return SymbolFile{kind, domain, std::move(name), original};
 }
 

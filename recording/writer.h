@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,12 @@ class Writer {
   // The same with content that comes from elsewhere; `original` says where from.
   absl::StatusOr<SymbolFile> AddSymbolContent(SymbolFile::Kind kind, DomainId domain, Bytes content,
                                               const std::string& original) const;
+
+  // The same in parts: each call of `next` gives one, which need not stay valid beyond the
+  // following call; an empty one ends the file. Errors: that of `next`, too.
+  absl::StatusOr<SymbolFile> AddSymbolParts(SymbolFile::Kind kind, DomainId domain,
+                                            const std::function<absl::StatusOr<Bytes>()>& next,
+                                            const std::string& original) const;
 
   // Adds to changes.jsonl, which is made with the first of them. After an error it has none of
   // them.

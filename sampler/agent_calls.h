@@ -51,9 +51,9 @@ struct AgentState {
 
 struct AgentReply {
   absl::Status status;  // of the call
-  bool flag = false;    // kEnlist: its result
+  bool flag = false;    // kEnlist: its result; kFetch: more of the file follows
   AgentState state;
-  std::vector<std::byte> bytes;  // kCollect, kStop: chunks of samples; kFetch: the file
+  std::vector<std::byte> bytes;  // kCollect, kStop: chunks of samples; kFetch: a part of the file
 };
 
 // Whole frames.

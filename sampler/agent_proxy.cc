@@ -120,9 +120,7 @@ absl::StatusOr<AgentReply> AgentProxy::AwaitReply(milliseconds time) {
 }
 
 absl::StatusOr<std::optional<AgentReply>> AgentProxy::TakeReply() {
-  const agent::Limits& limits = request_.limits;
-  const size_t most =
-      kMostBesideBytes + std::max<size_t>(limits.file_bytes, kExpansion * limits.pending_bytes);
+  const size_t most = kMostBesideBytes + kExpansion * request_.limits.pending_bytes;
   while (true) {
     if (const auto size = Load<uint32_t>(received_, 0)) {
       if (*size > most) return ExhaustedError("its reply is longer than {} MB", most >> 20);
@@ -244,16 +242,30 @@ absl::Status AgentProxy::Stop(recording::SampleWriter& writer) {
   return reply.ok() ? reply->status : absl::OkStatus();
 }
 
+absl::StatusOr<agent::FilePart> AgentProxy::Fetch(recording::SymbolFile::Kind kind) {
+  const steady_clock::time_point now = steady_clock::now();
+  if (!fetching_) fetching_ = Fetching{.until = now + request_.limits.file};
+  AgentCallMessage message{AgentCall::kFetch};
+  message.file = kind;
+  const auto left = std::chrono::ceil<milliseconds>(fetching_->until - now);
+  absl::StatusOr<AgentReply> reply = Ask(message, std::max(left, milliseconds(0)));
+  Fetching file = *std::exchange(fetching_, std::nullopt);
+  XENOSCOPE_RETURN_IF_ERROR(reply.status());
+  XENOSCOPE_RETURN_IF_ERROR(reply->status);
+  file.received += reply->bytes.size();
+  if (file.received > request_.limits.file_bytes || (reply->flag && reply->bytes.empty())) {
+    return GiveUp(ExhaustedError("it gives more of a file than the agent can have sent"));
+  }
+  if (steady_clock::now() > file.until + kSlack) {
+    return GiveUp(absl::DeadlineExceededError("it did not give a file in time"));
+  }
+  if (reply->flag) fetching_ = file;
+  return agent::FilePart{.last = !reply->flag, .content = std::move(reply->bytes)};
+}
+
 absl::Status AgentProxy::Save(const recording::Writer& writer, recording::RecordingInfo& info) {
-  const auto fetch =
-      [this](recording::SymbolFile::Kind kind) -> absl::StatusOr<std::vector<std::byte>> {
-    AgentCallMessage message{AgentCall::kFetch};
-    message.file = kind;
-    XENOSCOPE_ASSIGN_OR_RETURN(AgentReply reply, Ask(message, request_.limits.file));
-    XENOSCOPE_RETURN_IF_ERROR(reply.status);
-    return std::move(reply.bytes);
-  };
-  return SaveAgentFiles(domain_, fetch, writer, info);
+  return SaveAgentFiles(
+      domain_, [this](recording::SymbolFile::Kind kind) { return Fetch(kind); }, writer, info);
 }
 
 absl::Status AgentProxy::Close() {

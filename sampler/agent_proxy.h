@@ -79,6 +79,8 @@ class AgentProxy final : public Source {
   absl::StatusOr<std::optional<AgentReply>> TakeReply();
   bool Send(const AgentCallMessage& message) const;
   absl::Status GiveUp(const absl::Status& why);
+  // As AgentSource::Fetch.
+  absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
   // Hands on the samples of a reply, if they are its domain's and not too many in all.
   void Take(const absl::StatusOr<AgentReply>& reply, recording::SampleWriter& writer);
   std::string Name() const;
@@ -94,6 +96,11 @@ class AgentProxy final : public Source {
   AgentState state_;  // after the last call
   std::vector<recording::EventInfo> events_;
   uint64_t taken_ = 0;  // bytes of samples
+  struct Fetching {
+    std::chrono::steady_clock::time_point until;
+    size_t received = 0;  // bytes
+  };
+  std::optional<Fetching> fetching_;  // a file of which more follows
   TscRange sampled_;
 };
 

@@ -257,10 +257,11 @@ absl::Status Session::TakeFilePart(const FilePart& part) {
   if (!fetching_ || fetching_->done || part.kind != fetching_->kind) {
     return InvalidError("it sent a file that nobody wanted");
   }
-  std::vector<std::byte>& content = fetching_->content;
-  if (content.size() + part.content.size() > limits_.file_bytes) {
+  fetching_->received += part.content.size();
+  if (fetching_->received > limits_.file_bytes) {
     return ExhaustedError("its file is longer than {} MB", limits_.file_bytes >> 20);
   }
+  std::vector<std::byte>& content = fetching_->content;
   content.insert(content.end(), part.content.begin(), part.content.end());
   fetching_->done = part.last;
   return absl::OkStatus();
@@ -394,21 +395,32 @@ void Session::Stop() {
   sink_.reset();
 }
 
-absl::StatusOr<std::vector<std::byte>> Session::Fetch(FileKind kind) {
-  XENOSCOPE_RETURN_IF_ERROR(ended_);
+void Session::BeginFile(FileKind kind) {
   const Instant now = host_.now();
   if (!files_until_) files_until_ = now + limits_.files;
-  fetching_ = Fetching{kind, {}};
+  fetching_ = Fetching{.kind = kind, .until = std::min(*files_until_, now + limits_.file)};
   link_.Queue(Want{kind});
-  StepUntil([&] { return fetching_->done || fetching_->failed; },
-            std::min(*files_until_, now + limits_.file));
-  const Fetching fetched = *std::exchange(fetching_, std::nullopt);
+}
+
+absl::StatusOr<FilePart> Session::Fetch(FileKind kind) {
   XENOSCOPE_RETURN_IF_ERROR(ended_);
-  if (fetched.done) return fetched.content;
-  if (fetched.failed) {
+  if (!fetching_) BeginFile(kind);
+  if (fetching_->kind != kind) return PreconditionError("it is sending another file");
+  StepUntil([this] { return !fetching_->content.empty() || fetching_->done || fetching_->failed; },
+            fetching_->until);
+  Fetching file = *std::exchange(fetching_, std::nullopt);
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (file.failed) {
     const std::string why = complaints_.back();
     complaints_.pop_back();
     return NotFoundError("{}", why);
+  }
+  // What goes on coming ends in time, too.
+  const bool goes_on = !file.content.empty() && host_.now() < file.until && !host_.is_interrupted();
+  if (file.done || goes_on) {
+    FilePart part{kind, file.done, std::exchange(file.content, {})};
+    if (!file.done) fetching_ = std::move(file);
+    return part;
   }
   // The rest of this file could come in the place of another one.
   const bool in_all = host_.now() >= *files_until_;

@@ -102,9 +102,11 @@ class Session {
   // Ends sampling and takes what the agent still has; no longer than the time limit for an answer.
   // Samples that were taken after this call began are not of the recording.
   void Stop();
-  // The file of the guest, once sampling has stopped. Errors: it cannot be read there, it is too
-  // long, the agent is too slow. The session ends with an error of the latter two.
-  absl::StatusOr<std::vector<std::byte>> Fetch(FileKind kind);
+  // The next part of the guest's file, once sampling has stopped: the first call asks for the file,
+  // and after the last part, or an error, another one can be asked for. Only a last part is empty.
+  // So nothing holds the whole of a file. Errors: it cannot be read there, it is too long, the
+  // agent is too slow. The session ends with an error of the latter two.
+  absl::StatusOr<FilePart> Fetch(FileKind kind);
   void Bye();
 
   const recording::DomainInfo& domain() const { return domain_; }
@@ -133,6 +135,7 @@ class Session {
   absl::Status Handle(AnyMessage message);
   absl::Status TakeHello(const Hello& hello);
   absl::Status TakePrepared(const Prepared& prepared);
+  void BeginFile(FileKind kind);
   absl::Status TakeFilePart(const FilePart& part);
   absl::Status TakeAccount(const Account& account);
   absl::Status CheckLimits() const;
@@ -193,7 +196,9 @@ class Session {
 
   struct Fetching {
     FileKind kind;
-    std::vector<std::byte> content;
+    Instant until;
+    size_t received = 0;               // bytes
+    std::vector<std::byte> content{};  // that was not handed on yet
     bool done = false;
     bool failed = false;
   };

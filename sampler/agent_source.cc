@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "recording/writer.h"
@@ -96,22 +97,28 @@ recording::SourceInfo AgentSourceInfo(DomainId domain) {
   return info;
 }
 
-absl::Status SaveAgentFiles(
-    const recording::DomainInfo& domain,
-    const std::function<absl::StatusOr<std::vector<std::byte>>(SymbolFile::Kind)>& fetch,
-    const recording::Writer& writer, recording::RecordingInfo& info) {
+absl::Status SaveAgentFiles(const recording::DomainInfo& domain, const FetchPart& fetch,
+                            const recording::Writer& writer, recording::RecordingInfo& info) {
   for (const GuestFile& file : kFiles) {
     const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
       return symbols.domain == domain.id && symbols.kind == file.kind;
     });
     if (given) continue;  // the user's own goes before
-    const auto content = fetch(file.kind);
-    if (!content.ok() || content->empty()) continue;
-    XENOSCOPE_ASSIGN_OR_RETURN(
-        SymbolFile added,
-        writer.AddSymbolContent(file.kind, domain.id, *content,
-                                DomainLabel(domain.id, domain.name) + "'s agent"));
-    info.symbols.push_back(std::move(added));
+    absl::StatusOr<agent::FilePart> part = fetch(file.kind);
+    if (!part.ok() || part->content.empty()) continue;
+    const auto next = [&, first = true]() mutable -> absl::StatusOr<Bytes> {
+      if (!std::exchange(first, false)) {
+        if (part->last) return Bytes();
+        part = fetch(file.kind);
+      }
+      XENOSCOPE_RETURN_IF_ERROR(part.status());
+      return Bytes(part->content);
+    };
+    absl::StatusOr<SymbolFile> added = writer.AddSymbolParts(
+        file.kind, domain.id, next, DomainLabel(domain.id, domain.name) + "'s agent");
+    if (!part.ok()) continue;
+    XENOSCOPE_RETURN_IF_ERROR(added.status());
+    info.symbols.push_back(*std::move(added));
   }
   return absl::OkStatus();
 }
@@ -261,15 +268,15 @@ absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::byte>> AgentSource::Fetch(SymbolFile::Kind kind) {
+absl::StatusOr<agent::FilePart> AgentSource::Fetch(SymbolFile::Kind kind) {
   const auto* const file = std::ranges::find(kFiles, kind, &GuestFile::kind);
   const bool known = file != std::end(kFiles) && session_->hello().minor >= file->since;
-  if (!known || !session_->status().ok()) return std::vector<std::byte>();
-  auto content = session_->Fetch(file->file);
-  if (!content.ok()) {
-    missing_.push_back(fmt::format("{}: {}", file->what, Message(content.status())));
+  if (!known || !session_->status().ok()) return agent::FilePart{.last = true, .content = {}};
+  auto part = session_->Fetch(file->file);
+  if (!part.ok()) {
+    missing_.push_back(fmt::format("{}: {}", file->what, Message(part.status())));
   }
-  return content;
+  return part;
 }
 
 absl::Status AgentSource::Save(const recording::Writer& writer, recording::RecordingInfo& info) {

@@ -29,13 +29,14 @@ struct AgentRequest {
 // What recording.json says of the source of a domain's agent.
 recording::SourceInfo AgentSourceInfo(DomainId domain);
 
+// Gives one part of a guest's file after the other, as agent::Session::Fetch does.
+using FetchPart = std::function<absl::StatusOr<agent::FilePart>(recording::SymbolFile::Kind)>;
+
 // Adds to a recording the files of a guest from which its addresses become names, of those kinds
-// that the user has not given. One that cannot be had leaves addresses without names. Errors: the
-// recording cannot be written.
-absl::Status SaveAgentFiles(
-    const recording::DomainInfo& domain,
-    const std::function<absl::StatusOr<std::vector<std::byte>>(recording::SymbolFile::Kind)>& fetch,
-    const recording::Writer& writer, recording::RecordingInfo& info);
+// that the user has not given; a part at a time is in memory. A file that cannot be had leaves
+// addresses without names. Errors: the recording cannot be written.
+absl::Status SaveAgentFiles(const recording::DomainInfo& domain, const FetchPart& fetch,
+                            const recording::Writer& writer, recording::RecordingInfo& info);
 
 class AgentSource final : public Source {
  public:
@@ -70,9 +71,9 @@ class AgentSource final : public Source {
   absl::Status Welcome(const recording::DomainInfo& domain) override;
   void Farewell(DomainId domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
-  // The guest's file, once sampling has stopped; empty: it has none, or its agent knows none.
-  // Errors: those of agent::Session::Fetch.
-  absl::StatusOr<std::vector<std::byte>> Fetch(recording::SymbolFile::Kind kind);
+  // The next part of the guest's file, as agent::Session::Fetch; empty at once: it has none, or its
+  // agent knows none.
+  absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }

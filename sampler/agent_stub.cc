@@ -95,7 +95,9 @@ class Stub {
         status = source_->Stop(samples);
         break;
       case AgentCall::kFetch: {
-        XENOSCOPE_ASSIGN_OR_RETURN(reply.bytes, source_->Fetch(message.file));
+        XENOSCOPE_ASSIGN_OR_RETURN(agent::FilePart part, source_->Fetch(message.file));
+        reply.flag = !part.last;
+        reply.bytes = std::move(part.content);
         return absl::OkStatus();
       }
       case AgentCall::kClose:

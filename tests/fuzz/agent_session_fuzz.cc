@@ -208,8 +208,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   });
   for (const auto kind : {agent::FileKind::kKallsyms, agent::FileKind::kVdso}) {
-    const auto file = Within(limits.file, [&] { return session.Fetch(kind); });
-    if (file.ok() && file->size() > limits.file_bytes) std::abort();
+    size_t bytes = 0;
+    Within(limits.file, [&] {
+      auto part = session.Fetch(kind);
+      for (; part.ok() && !part->last; part = session.Fetch(kind)) {
+        if (part->content.empty()) std::abort();
+        bytes += part->content.size();
+      }
+      return 0;
+    });
+    if (bytes > limits.file_bytes) std::abort();
   }
   session.Bye();
   // What was handed on is what is said to be kept.

@@ -10,14 +10,18 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "recording/sample_format.h"
 #include "recording/sample_reader.h"
+#include "sampler/agent_server.h"
 #include "sampler/agent_stub.h"
 #include "sampler/fd_channel.h"
 #include "tests/unit/sampler/pretend_agent.h"
@@ -56,6 +60,24 @@ void Play(Channel& channel) {
   guest.Play(link, std::chrono::seconds(20));
 }
 
+// That of a guest without samples.
+class NoSource final : public Source {
+ public:
+  recording::SourceInfo Info() const override { return {"none", "", 0, 0}; }
+  std::vector<EventInfo> Events() const override { return {EventInfo{}}; }
+  recording::Role RoleOf(DomainId /*domain*/) const override { return recording::Role::kActive; }
+  absl::Status Start() override { return absl::OkStatus(); }
+  steady_clock::time_point Due() const override { return steady_clock::now() + milliseconds(1); }
+  absl::Status Collect(recording::SampleWriter& /*writer*/) override { return absl::OkStatus(); }
+  absl::Status Welcome(const recording::DomainInfo& /*domain*/) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status Stop(recording::SampleWriter& /*writer*/) override { return absl::OkStatus(); }
+  absl::Status Close() override { return absl::OkStatus(); }
+  TscRange Sampled() const override { return {}; }
+  std::vector<recording::StreamInfo> Streams() const override { return {}; }
+};
+
 class AgentProxyTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -73,7 +95,7 @@ class AgentProxyTest : public ::testing::Test {
       int fds[2] = {-1, -1};
       EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
       threads_.emplace_back(
-          [channel = std::make_shared<FdChannel>(fds[1])] { Play(*channel); });
+          [play = play_, channel = std::make_shared<FdChannel>(fds[1])] { play(*channel); });
       return std::make_unique<FdChannel>(fds[0]);
     };
   }
@@ -109,6 +131,7 @@ class AgentProxyTest : public ::testing::Test {
                                 recording::Role::kNone, 2};
   AgentRequest request_;
   agent::Host host_{.tsc_hz = agent::PretendAgent::kHz, .read_tsc = Now};
+  std::function<void(Channel&)> play_ = Play;  // the guest's part
   std::vector<std::thread> threads_;
   std::unique_ptr<AgentProxy> proxy_;
 };
@@ -142,6 +165,50 @@ TEST_F(AgentProxyTest, SamplesAndFilesComeThrough) {
   EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/" + info.symbols[0].path), 50'000u);
   EXPECT_TRUE(proxy_->Close().ok());
   EXPECT_THAT(proxy_->Afterwards(), IsEmpty());
+}
+
+// Bytes, of a line such as "VmHWM:	    9876 kB".
+uint64_t Memory(const std::string& process, const std::string& what) {
+  std::ifstream status("/proc/" + process + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(what + ":")) return std::stoull(line.substr(what.size() + 1)) << 10;
+  }
+  return 0;
+}
+
+// A guest's file may have 64 MB, and there may be many guests.
+TEST_F(AgentProxyTest, AFileIsNeverWholeInMemory) {
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+  GTEST_SKIP() << "the sanitizer keeps what is freed";
+#endif
+  constexpr size_t kFile = size_t{48} << 20;
+  constexpr size_t kMost = size_t{8} << 20;
+  const auto parts = std::make_shared<agent::ServerParts>();
+  parts->hello = agent::PretendAgent(Now).hello;
+  parts->open_source = [](const agent::Prepare&) { return std::make_unique<NoSource>(); };
+  parts->read_tsc = Now;
+  parts->kallsyms = path_ + "/kallsyms";
+  parts->modules = parts->proc = parts->tmp = path_ + "/missing";
+  std::ofstream(parts->kallsyms) << std::string(kFile, '#');
+  play_ = [parts](Channel& channel) {
+    EXPECT_TRUE(agent::Server(channel, *parts).Serve(kNoFile).ok());
+  };
+  ASSERT_TRUE(Open().ok());
+  Record(milliseconds(1));
+  const auto writer = recording::Writer::Create(path_ + "/r.xeno");
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  std::string child;  // the sandbox
+  std::ifstream("/proc/self/task/" + std::to_string(getpid()) + "/children") >> child;
+  ASSERT_NE(child, "");
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew (proc(5))
+  const uint64_t before = Memory("self", "VmRSS");
+  const uint64_t before_there = Memory(child, "VmRSS");
+  recording::RecordingInfo info;
+  ASSERT_TRUE(proxy_->Save(*writer, info).ok());
+  EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/guests/3/kallsyms"), kFile);
+  EXPECT_LT(Memory("self", "VmHWM"), before + kMost);
+  EXPECT_LT(Memory(child, "VmHWM"), before_there + kMost);
+  EXPECT_TRUE(proxy_->Close().ok());
 }
 
 TEST_F(AgentProxyTest, ASignalEndsTheWaitForAGuest) {
@@ -190,6 +257,18 @@ AgentProxy::Stub TakenOver(const std::function<void(int control)>& then) {
       if (send(control, frame.data(), frame.size(), MSG_NOSIGNAL) < 0) return;
     }
   };
+}
+
+// Gives parts of a file without end.
+void SendFileFor(int control, size_t part) {
+  AgentReply reply;
+  reply.flag = true;
+  reply.bytes.resize(part);
+  const std::vector<std::byte> frame = Encode(reply);
+  std::array<std::byte, 1024> call{};
+  do {
+    if (send(control, frame.data(), frame.size(), MSG_NOSIGNAL) < 0) return;
+  } while (recv(control, call.data(), call.size(), 0) > 0);
 }
 
 void SendReply(int control, const AgentReply& reply) {
@@ -283,6 +362,24 @@ TEST_F(AgentProxyTest, AReaderThatIsTakenOverCostsItsOwnSamplesOnly) {
                 testing::Each(testing::Field(&recording::StreamInfo::complete, false)));
     std::filesystem::remove(path_ + "/samples");
     proxy_.reset();
+  }
+}
+
+TEST_F(AgentProxyTest, AFileWithoutEndEndsTheReaderThatGivesIt) {
+  request_.limits.file_bytes = size_t{1} << 20;
+  for (const size_t part : {size_t{0}, size_t{100'000}}) {
+    ASSERT_TRUE(Open(TakenOver([part](int control) { SendFileFor(control, part); })).ok());
+    std::vector<EventInfo> events;
+    ASSERT_TRUE(proxy_->NumberEvents(events, 0).ok());
+    ASSERT_TRUE(proxy_->Start().ok());
+    const auto writer = recording::Writer::Create(path_ + "/r.xeno");
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    recording::RecordingInfo info;
+    EXPECT_TRUE(proxy_->Save(*writer, info).ok());
+    EXPECT_THAT(info.symbols, IsEmpty());
+    EXPECT_FALSE(std::filesystem::exists(path_ + "/r.xeno/guests/3/kallsyms"));
+    EXPECT_THAT(proxy_->Afterwards(), ElementsAre(HasSubstr("gives more of a file than")));
+    EXPECT_TRUE(proxy_->Close().ok());
   }
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "recording/info_json.h"
 #include "recording/sample_writer.h"
 #include "sampler/agent_source.h"
@@ -118,6 +119,16 @@ class AgentSessionTest : public ::testing::Test {
     session->Start({.sample = [this](const Sample& sample) { samples_.push_back(sample.when); },
                     .process = [](const recording::ProcessRecord&) {}});
     return session;
+  }
+  // A file: how many bytes came, or why not all.
+  static absl::StatusOr<size_t> FetchAll(Session& session, FileKind kind) {
+    size_t bytes = 0;
+    while (true) {
+      XENOSCOPE_ASSIGN_OR_RETURN(const FilePart part, session.Fetch(kind));
+      EXPECT_TRUE(part.last || !part.content.empty());
+      bytes += part.content.size();
+      if (part.last) return bytes;
+    }
   }
   // Steps for so long, as a source does.
   void Go(Session& session, milliseconds length) {
@@ -252,7 +263,7 @@ TEST_F(AgentSessionTest, AFileThatComesByteByByteIsNotWaitedForWithoutEnd) {
     return Encode(FilePart{FileKind::kKallsyms, false, std::vector<std::byte>(1)});
   });
   const auto begin = time_.now;
-  EXPECT_THAT(std::string(session->Fetch(FileKind::kKallsyms).status().message()),
+  EXPECT_THAT(std::string(FetchAll(*session, FileKind::kKallsyms).status().message()),
               HasSubstr("it did not send its file within 30000 ms"));
   EXPECT_EQ(Since(begin), limits_.file);
 }
@@ -270,6 +281,39 @@ TEST_F(AgentSessionTest, AllFilesTogetherHaveATimeLimit) {
   EXPECT_THAT(std::string(session->Fetch(kind).status().message()),
               HasSubstr("it did not send its files within 40000 ms"));
   EXPECT_EQ(Since(begin), limits_.files);
+}
+
+TEST_F(AgentSessionTest, AFileIsHandedOnAsItComes) {
+  limits_.file_bytes = 5;
+  auto session = Sampling();
+  session->Stop();
+  guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Want>(message); };
+  size_t sent = 0;
+  guest_.SayEvery(seconds(1), [&sent] {
+    return Encode(FilePart{FileKind::kKallsyms, ++sent == 3, std::vector<std::byte>(1)});
+  });
+  for (size_t i = 1; i <= 3; ++i) {
+    const auto part = session->Fetch(FileKind::kKallsyms);
+    ASSERT_TRUE(part.ok()) << part.status();
+    EXPECT_EQ(sent, i);
+    EXPECT_THAT(part->content, SizeIs(1));
+    EXPECT_EQ(part->last, i == 3);
+  }
+  sent = 3;
+  EXPECT_THAT(std::string(FetchAll(*session, FileKind::kKallsyms).status().message()),
+              HasSubstr("its file is longer than"));
+}
+
+TEST_F(AgentSessionTest, ASignalEndsAFileThatGoesOnComing) {
+  auto session = Sampling();
+  session->Stop();
+  guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Want>(message); };
+  guest_.SayEvery(milliseconds(1), [] {
+    return Encode(FilePart{FileKind::kKallsyms, false, std::vector<std::byte>(1)});
+  });
+  ASSERT_TRUE(session->Fetch(FileKind::kKallsyms).ok());
+  is_interrupted_ = true;
+  EXPECT_TRUE(absl::IsCancelled(session->Fetch(FileKind::kKallsyms).status()));
 }
 
 // A starved guest is slow, and loses nothing by that.
