@@ -37,6 +37,12 @@ std::string Printable(std::string text, size_t longest) {
 
 std::string Name(const std::string& text) { return Printable(text, kMaxName); }
 
+std::string ToString(std::chrono::milliseconds time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  return time == seconds ? fmt::format("{} s", seconds.count())
+                         : fmt::format("{} ms", time.count());
+}
+
 uint64_t& Of(recording::BufferCounters& counters, Mode mode) {
   if (mode == Mode::kXen) return counters.xen;
   return mode == Mode::kKernel ? counters.kernel : counters.user;
@@ -147,7 +153,7 @@ absl::Status Session::Unanswered(std::string_view what, std::chrono::millisecond
   if (host_.is_interrupted()) {
     return absl::CancelledError(fmt::format("{}, and a signal ended the wait", what));
   }
-  return absl::DeadlineExceededError(fmt::format("{} within {} ms", what, limit.count()));
+  return absl::DeadlineExceededError(fmt::format("{} within {}", what, ToString(limit)));
 }
 
 void Session::Start(Sink sink) {

@@ -264,7 +264,7 @@ TEST_F(AgentSessionTest, AFileThatComesByteByByteIsNotWaitedForWithoutEnd) {
   });
   const auto begin = time_.now;
   EXPECT_THAT(std::string(FetchAll(*session, FileKind::kKallsyms).status().message()),
-              HasSubstr("it did not send its file within 30000 ms"));
+              HasSubstr("it did not send its file within 30 s"));
   EXPECT_EQ(Since(begin), limits_.file);
 }
 
@@ -279,7 +279,7 @@ TEST_F(AgentSessionTest, AllFilesTogetherHaveATimeLimit) {
   EXPECT_TRUE(session->Fetch(kind).ok());
   kind = FileKind::kModules;
   EXPECT_THAT(std::string(session->Fetch(kind).status().message()),
-              HasSubstr("it did not send its files within 40000 ms"));
+              HasSubstr("it did not send its files within 40 s"));
   EXPECT_EQ(Since(begin), limits_.files);
 }
 
