@@ -170,6 +170,7 @@ std::vector<std::byte> Encode(const AgentReply& reply) {
   packer.Add(static_cast<uint8_t>(reply.status.code()));
   packer.Add(std::string(Message(reply.status)));
   packer.Add(static_cast<uint8_t>(reply.flag));
+  packer.Add(reply.program);
   const AgentState& state = reply.state;
   packer.Add(static_cast<uint8_t>(state.is_member));
   packer.Add(state.due_ns);
@@ -199,6 +200,7 @@ absl::StatusOr<AgentReply> DecodeReply(Bytes payload, DomainId domain, uint32_t 
   const std::string text = unpacker.Text();
   reply.status = absl::Status(code, text);
   reply.flag = unpacker.Flag();
+  reply.program = unpacker.Text();
   AgentState& state = reply.state;
   state.is_member = unpacker.Flag();
   state.due_ns = unpacker.Number<int64_t>();

@@ -29,6 +29,7 @@ enum class AgentCall : uint8_t {
   kStop,
   kFetch,
   kClose,
+  kGreet,      // asks for nothing but the agent's name
   kInterrupt,  // has no reply: the call that goes on is to wait no longer
 };
 
@@ -52,6 +53,7 @@ struct AgentState {
 struct AgentReply {
   absl::Status status;  // of the call
   bool flag = false;    // kEnlist: its result; kFetch: more of the file follows
+  std::string program;  // kGreet: what the agent calls itself
   AgentState state;
   std::vector<std::byte> bytes;  // kCollect, kStop: chunks of samples; kFetch: a part of the file
 };

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "recording/writer.h"
-#include "sampler/agent_stub.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -35,18 +34,11 @@ constexpr size_t kPiece = size_t{64} << 10;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<AgentProxy>> AgentProxy::Open(const recording::DomainInfo& domain,
-                                                             const AgentRequest& request,
-                                                             const AgentSource::Connect& connect,
-                                                             const agent::Host& host) {
-  return Open(domain, request, connect, host, ServeAgentCalls);
-}
-
-absl::StatusOr<std::unique_ptr<AgentProxy>> AgentProxy::Open(const recording::DomainInfo& domain,
-                                                             const AgentRequest& request,
-                                                             const AgentSource::Connect& connect,
-                                                             const agent::Host& host,
-                                                             const Stub& stub) {
+absl::StatusOr<std::unique_ptr<AgentProxy>> AgentProxy::Begin(const recording::DomainInfo& domain,
+                                                              const AgentRequest& request,
+                                                              const AgentSource::Connect& connect,
+                                                              const agent::Host& host,
+                                                              const Stub& stub) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Channel> guest, connect(domain.id));
   std::array<int, 2> data{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, data.data()) != 0) {
@@ -62,13 +54,36 @@ absl::StatusOr<std::unique_ptr<AgentProxy>> AgentProxy::Open(const recording::Do
     return sandbox.status();
   }
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
-  std::unique_ptr<AgentProxy> proxy(
+  return std::unique_ptr<AgentProxy>(
       new AgentProxy(domain, request, host, *std::move(sandbox), std::move(guest), data[0]));
+}
+
+absl::StatusOr<std::unique_ptr<AgentProxy>> AgentProxy::Open(const recording::DomainInfo& domain,
+                                                             const AgentRequest& request,
+                                                             const AgentSource::Connect& connect,
+                                                             const agent::Host& host,
+                                                             const Stub& stub) {
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<AgentProxy> proxy,
+                             Begin(domain, request, connect, host, stub));
   XENOSCOPE_ASSIGN_OR_RETURN(
       const AgentReply opened,
       proxy->Ask({AgentCall::kOpen}, request.limits.hello + request.limits.ready));
   XENOSCOPE_RETURN_IF_ERROR(opened.status);
   return proxy;
+}
+
+absl::StatusOr<std::string> AgentProxy::Greet(const recording::DomainInfo& domain,
+                                              const agent::Limits& limits,
+                                              const AgentSource::Connect& connect,
+                                              const agent::Host& host, const Stub& stub) {
+  AgentRequest request;
+  request.limits = limits;
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<AgentProxy> proxy,
+                             Begin(domain, request, connect, host, stub));
+  XENOSCOPE_ASSIGN_OR_RETURN(AgentReply reply, proxy->Ask({AgentCall::kGreet}, limits.hello));
+  proxy->Part();
+  XENOSCOPE_RETURN_IF_ERROR(reply.status);
+  return std::move(reply.program);
 }
 
 AgentProxy::AgentProxy(recording::DomainInfo domain, AgentRequest request, agent::Host host,
@@ -271,6 +286,11 @@ absl::Status AgentProxy::Save(const recording::Writer& writer, recording::Record
 absl::Status AgentProxy::Close() {
   if (!sandbox_) return absl::OkStatus();
   const auto reply = Ask({AgentCall::kClose}, request_.limits.answer);
+  Part();
+  return reply.ok() ? reply->status : absl::OkStatus();
+}
+
+void AgentProxy::Part() {
   // Its good-bye is on the way.
   const steady_clock::time_point until = steady_clock::now() + kBetweenLooks;
   while (relay_ && relay_->HasWaiting() && steady_clock::now() < until) {
@@ -280,7 +300,6 @@ absl::Status AgentProxy::Close() {
   relay_.reset();
   if (sandbox_) sandbox_->End();
   sandbox_.reset();
-  return reply.ok() ? reply->status : absl::OkStatus();
 }
 
 std::vector<std::string> AgentProxy::Afterwards() const {

@@ -22,6 +22,7 @@
 #include "sampler/agent_calls.h"
 #include "sampler/agent_relay.h"
 #include "sampler/agent_source.h"
+#include "sampler/agent_stub.h"
 #include "sampler/sandbox.h"
 #include "sampler/source.h"
 
@@ -37,12 +38,16 @@ class AgentProxy final : public Source {
   static absl::StatusOr<std::unique_ptr<AgentProxy>> Open(const recording::DomainInfo& domain,
                                                           const AgentRequest& request,
                                                           const AgentSource::Connect& connect,
-                                                          const agent::Host& host);
-  static absl::StatusOr<std::unique_ptr<AgentProxy>> Open(const recording::DomainInfo& domain,
-                                                          const AgentRequest& request,
-                                                          const AgentSource::Connect& connect,
                                                           const agent::Host& host,
-                                                          const Stub& stub);
+                                                          const Stub& stub = ServeAgentCalls);
+
+  // What the agent of `domain` calls itself, and nothing else is asked of it. Before any other
+  // thread runs. Errors: no agent answers in time, or there is no sandbox.
+  static absl::StatusOr<std::string> Greet(const recording::DomainInfo& domain,
+                                           const agent::Limits& limits,
+                                           const AgentSource::Connect& connect,
+                                           const agent::Host& host,
+                                           const Stub& stub = ServeAgentCalls);
 
   // As those of AgentSource.
   absl::Status NumberEvents(std::vector<recording::EventInfo>& all, size_t first);
@@ -68,6 +73,13 @@ class AgentProxy final : public Source {
   std::vector<std::string> Afterwards() const override;
 
  private:
+  // Connects, and starts the sandbox, of which nothing is asked yet.
+  static absl::StatusOr<std::unique_ptr<AgentProxy>> Begin(const recording::DomainInfo& domain,
+                                                           const AgentRequest& request,
+                                                           const AgentSource::Connect& connect,
+                                                           const agent::Host& host,
+                                                           const Stub& stub);
+
   AgentProxy(recording::DomainInfo domain, AgentRequest request, agent::Host host, Sandbox sandbox,
              std::unique_ptr<Channel> guest, int data);
 
@@ -81,6 +93,8 @@ class AgentProxy final : public Source {
   absl::Status GiveUp(const absl::Status& why);
   // As AgentSource::Fetch.
   absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
+  // Ends both connections, after what is on the way to the guest.
+  void Part();
   // Hands on the samples of a reply, if they are its domain's and not too many in all.
   void Take(const absl::StatusOr<AgentReply>& reply, recording::SampleWriter& writer);
   std::string Name() const;

@@ -61,6 +61,15 @@ class Stub {
   }
 
  private:
+  absl::Status Greet(AgentReply& reply) {
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        const std::unique_ptr<agent::Session> session,
+        agent::Session::Open(domain_, std::make_unique<FdChannel>(data_), host_, request_.limits));
+    reply.program = session->hello().program;
+    session->Bye();
+    return absl::OkStatus();
+  }
+
   absl::Status Open() {
     const auto connect = [this](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
       return std::make_unique<FdChannel>(data_);
@@ -71,6 +80,7 @@ class Stub {
 
   absl::Status Call(const AgentCallMessage& message, AgentReply& reply) {
     if (message.call == AgentCall::kOpen) return Open();
+    if (message.call == AgentCall::kGreet) return Greet(reply);
     if (source_ == nullptr) return PreconditionError("it is not open");
     auto samples = recording::SampleWriter::InMemory();
     absl::Status status;

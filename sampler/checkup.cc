@@ -11,8 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "base/error.h"
-#include "sampler/agent_session.h"
-#include "sampler/host.h"
+#include "sampler/agent_proxy.h"
 #include "sampler/perf_calls.h"
 #include "sampler/perf_events.h"
 #include "sampler/privcmd.h"
@@ -44,27 +43,6 @@ absl::StatusOr<std::string> ProbeXenoprof() {
   return XenoprofSession::Probe(*calls);
 }
 
-// Greets the agents there are.
-std::vector<std::string> AskAgents(DomainDirectory& directory) {
-  agent::Limits limits;
-  limits.hello = limits.ready = std::chrono::milliseconds(500);
-  limits.first_pings = 0;
-  std::vector<std::string> answers;
-  const absl::StatusOr<std::vector<recording::DomainInfo>> domains = directory.List();
-  if (!domains.ok()) return answers;
-  for (const recording::DomainInfo& domain : *domains) {
-    if (domain.id == kDom0) continue;
-    absl::StatusOr<std::unique_ptr<Channel>> channel = ConnectVchan(domain.id);
-    if (!channel.ok()) continue;
-    const auto session =
-        agent::Session::Open(domain, *std::move(channel), {.read_tsc = ReadTsc}, limits);
-    if (!session.ok()) continue;
-    answers.push_back(fmt::format("{} ({})", domain.name, (*session)->hello().program));
-    (*session)->Bye();
-  }
-  return answers;
-}
-
 // What asks Xen itself.
 void AskXen(HostFacts& facts) {
   absl::StatusOr<std::unique_ptr<DomainDirectory>> directory = DomainDirectory::Open();
@@ -85,7 +63,7 @@ void AskXen(HostFacts& facts) {
     facts.left_tracing = IsTracingForNobody();
   }
   // An agent has one recorder at a time.
-  if (lock.ok() && directory.ok()) facts.agents = AskAgents(**directory);
+  if (lock.ok() && directory.ok()) facts.agents = AskAgents(**directory, ConnectVchan);
   if (!lock.ok()) {
     facts.xenoprof = lock.status();
   } else if (!lock->left().empty()) {
@@ -197,6 +175,22 @@ const char* ToString(Verdict verdict) {
       return "no";
   }
   return "?";
+}
+
+std::vector<std::string> AskAgents(DomainDirectory& directory,
+                                   const AgentSource::Connect& connect) {
+  agent::Limits limits;
+  limits.hello = limits.ready = std::chrono::milliseconds(500);
+  limits.first_pings = 0;
+  std::vector<std::string> answers;
+  const absl::StatusOr<std::vector<recording::DomainInfo>> domains = directory.List();
+  if (!domains.ok()) return answers;
+  for (const recording::DomainInfo& domain : *domains) {
+    if (domain.id == kDom0) continue;
+    const auto program = AgentProxy::Greet(domain, limits, connect, {.read_tsc = ReadTsc});
+    if (program.ok()) answers.push_back(fmt::format("{} ({})", domain.name, *program));
+  }
+  return answers;
 }
 
 HostFacts LookAround() {

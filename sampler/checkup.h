@@ -8,6 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sampler/agent_source.h"
+#include "sampler/host.h"
 
 namespace xenoscope::sampler {
 
@@ -33,6 +35,10 @@ struct HostFacts {
   bool xen_symbols = false;                              // /proc/xen/xensyms
   bool kernel_symbols = false;                           // /proc/kallsyms with its addresses
 };
+
+// The domains, dom0 left out, whose agents answer: "web (xenoscope 0.1.0)". What they send is read
+// in sandboxes. Before any other thread runs.
+std::vector<std::string> AskAgents(DomainDirectory& directory, const AgentSource::Connect& connect);
 
 // Looks at this machine. Changes nothing that a recording would notice, nor one that goes on.
 HostFacts LookAround();

@@ -4,14 +4,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "sampler/fd_channel.h"
+#include "sampler/sandbox.h"
+#include "tests/unit/sampler/pretend_agent.h"
 
 namespace xenoscope::sampler {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 HostFacts Dom0() {
@@ -51,6 +62,45 @@ TEST(Checkup, ToldAreTheDomainsThatAnswerAsAgents) {
   EXPECT_THAT(Of(facts, "agents"), HasSubstr("partly: no domain answers"));
   facts.other = PreconditionError("another recording goes on");  // and has the agents
   EXPECT_EQ(Of(facts, "agents"), "-");
+}
+
+// Domains 0 to 3: of a1, a2 and a3.
+class ThreeGuests final : public DomainDirectory {
+ public:
+  absl::StatusOr<std::vector<recording::DomainInfo>> List() override {
+    std::vector<recording::DomainInfo> domains(4);
+    for (uint16_t id = 0; id < domains.size(); ++id) {
+      domains[id].id = DomainId{id};
+      domains[id].name = "a" + std::to_string(id);
+    }
+    return domains;
+  }
+  std::set<DomainId> Ids() override { return {}; }
+};
+
+TEST(Checkup, WhatAgentsSayIsReadInSandboxes) {
+  std::vector<std::thread> agents;
+  std::atomic<int> parted = 0;
+  const auto connect = [&](DomainId id) -> absl::StatusOr<std::unique_ptr<Channel>> {
+    EXPECT_NE(id, kDom0);
+    if (id == DomainId{1}) return NotFoundError("it offers no channel");
+    int fds[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    agents.emplace_back([&parted, id, channel = std::make_shared<FdChannel>(fds[1])] {
+      agent::PretendAgent guest(ReadTsc);
+      guest.hello.program = "an \33[31magent";
+      if (id == DomainId{2}) guest.hello.major = 9;
+      agent::Link link(*channel);
+      if (guest.Play(link, std::chrono::seconds(20))) ++parted;
+    });
+    return std::make_unique<FdChannel>(fds[0]);
+  };
+  ThreeGuests directory;
+  const std::chrono::nanoseconds before = Sandbox::CpuTime();
+  EXPECT_THAT(AskAgents(directory, connect), ElementsAre("a3 (an ?[31magent)"));
+  EXPECT_GT(Sandbox::CpuTime(), before);
+  for (std::thread& thread : agents) thread.join();
+  EXPECT_EQ(parted, 1);
 }
 
 TEST(Checkup, ToldIsWhatAKilledRecordingHasLeft) {

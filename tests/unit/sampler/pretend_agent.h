@@ -47,15 +47,16 @@ class PretendAgent {
   }
 
   // Answers what comes, until a message is the last one, the recorder goes, or nothing comes for so
-  // long.
-  void Play(Link& link, std::chrono::milliseconds patience,
+  // long. Whether the recorder said that it goes.
+  bool Play(Link& link, std::chrono::milliseconds patience,
             const std::function<bool(const AnyMessage&)>& is_last = nullptr) {
     while (true) {
       auto message = link.Await(std::chrono::steady_clock::now() + patience);
-      if (!message.ok() || !*message || std::holds_alternative<Bye>(**message)) return;
+      if (!message.ok() || !*message) return false;
+      if (std::holds_alternative<Bye>(**message)) return true;
       for (const AnyMessage& answer : AnswersTo(**message)) link.Queue(answer);
       link.Pump(0).IgnoreError();
-      if (is_last && is_last(**message)) return;
+      if (is_last && is_last(**message)) return false;
     }
   }
 
