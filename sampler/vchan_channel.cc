@@ -17,6 +17,7 @@ extern "C" {  // Xen's headers do not say it themselves
 #include <string>
 #include <utility>
 
+#include "sampler/dont_fork.h"
 #include "sampler/fd_channel.h"
 
 namespace xenoscope::sampler {
@@ -115,11 +116,23 @@ absl::StatusOr<std::unique_ptr<Channel>> OfferVchan(DomainId peer) {
   return std::make_unique<VchanChannel>(std::move(logger), std::move(vchan), true);
 }
 
+absl::Status DontForkRings(const libxenvchan& channel) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as bytes
+  const auto* const indices = reinterpret_cast<const std::byte*>(channel.ring);
+  XENOSCOPE_RETURN_IF_ERROR(DontFork({indices, sizeof *channel.ring}));
+  for (const libxenvchan_ring& ring : {channel.read, channel.write}) {
+    const auto* const buffer = static_cast<const std::byte*>(ring.buffer);
+    XENOSCOPE_RETURN_IF_ERROR(DontFork({buffer, size_t{1} << ring.order}));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Channel>> ConnectVchan(DomainId guest) {
   Logger logger = QuietLogger();
   const std::string path = fmt::format("/local/domain/{}/{}", guest.value, kNode);
   Vchan vchan(libxenvchan_client_init(logger.get(), guest.value, path.c_str()));
   if (vchan == nullptr) return NotFoundError("it offers no channel under {}", path);
+  XENOSCOPE_RETURN_IF_ERROR(DontForkRings(*vchan));
   return std::make_unique<VchanChannel>(std::move(logger), std::move(vchan), false);
 }
 
@@ -138,6 +151,7 @@ absl::Status NoLibrary() {
 
 absl::StatusOr<std::unique_ptr<Channel>> OfferVchan(DomainId /*peer*/) { return NoLibrary(); }
 absl::StatusOr<std::unique_ptr<Channel>> ConnectVchan(DomainId /*guest*/) { return NoLibrary(); }
+absl::Status DontForkRings(const libxenvchan& /*channel*/) { return NoLibrary(); }
 
 }  // namespace xenoscope::sampler
 
