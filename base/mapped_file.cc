@@ -14,25 +14,25 @@
 
 namespace xenoscope {
 
-absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
+absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path, std::string name) {
+  if (name.empty()) name = path;
   struct stat info {};
   // A guest may have named the path: opening a pipe waits, and opening a watchdog starts it.
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    return InvalidError("{} is not a regular file", path);
+    return InvalidError("{} is not a regular file", name);
   }
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return ErrnoError(errno, "cannot open {}", path);
+  if (fd < 0) return ErrnoError(errno, "cannot open {}", name);
   if (fstat(fd, &info) != 0) {
     const int error = errno;
     close(fd);
-    return ErrnoError(error, "cannot stat {}", path);
+    return ErrnoError(error, "cannot stat {}", name);
   }
   if (!S_ISREG(info.st_mode)) {
     close(fd);
-    return InvalidError("{} is not a regular file", path);
+    return InvalidError("{} is not a regular file", name);
   }
   MappedFile file;
-  file.path_ = path;
   constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
   file.identity_ = {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size),
                     static_cast<uint64_t>(info.st_mtim.tv_sec) * kNanosecondsInSecond +
@@ -42,12 +42,13 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
     void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
     const int error = errno;
     close(fd);
-    if (address == MAP_FAILED) return ErrnoError(error, "cannot map {} ({} bytes)", path, size);
+    if (address == MAP_FAILED) return ErrnoError(error, "cannot map {} ({} bytes)", name, size);
     file.bytes_ = Bytes(static_cast<const std::byte*>(address), size);
-    file.range_ = WatchMapping(file.bytes_, path, info.st_dev, info.st_ino);
+    file.range_ = WatchMapping(file.bytes_, name, info.st_dev, info.st_ino);
   } else {
     close(fd);
   }
+  file.name_ = std::move(name);
   return file;
 }
 

@@ -27,13 +27,14 @@ struct FileIdentity {
 // MappingsCutShort() before it ends.
 class MappedFile {
  public:
-  // Errors: not found, permission, not a regular file; each names the path.
-  static absl::StatusOr<MappedFile> Open(const std::string& path);
+  // `name` stands for the path in messages; empty: the path itself. Errors: not found, permission,
+  // not a regular file; each has the name.
+  static absl::StatusOr<MappedFile> Open(const std::string& path, std::string name = {});
 
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
   MappedFile& operator=(MappedFile&& other) noexcept {
-    std::swap(path_, other.path_);
+    std::swap(name_, other.name_);
     std::swap(bytes_, other.bytes_);
     std::swap(identity_, other.identity_);
     std::swap(range_, other.range_);
@@ -44,7 +45,7 @@ class MappedFile {
   ~MappedFile();
 
   Bytes bytes() const { return bytes_; }
-  const std::string& path() const { return path_; }
+  const std::string& name() const { return name_; }
   const FileIdentity& identity() const { return identity_; }
 
   // Makes all pages known to the process at once, if the file is in the page cache: several
@@ -57,7 +58,7 @@ class MappedFile {
   void Forget(uint64_t offset) const;
 
  private:
-  std::string path_;
+  std::string name_;
   Bytes bytes_;
   FileIdentity identity_;
   MappedRange* range_ = nullptr;  // of bytes_; null where there are none

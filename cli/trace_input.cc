@@ -31,7 +31,8 @@ absl::StatusOr<TraceInput> OpenRecording(const std::string& path) {
     fmt::print(stderr, "xenoscope: {}: {}\n", path, warning);
   }
   XENOSCOPE_ASSIGN_OR_RETURN(recording::Piece piece, recording.OpenTrace());
-  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(piece.path()));
+  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace,
+                             trace::TraceFile::Open(piece.path(), piece.name()));
   const recording::RecordingInfo& info = recording.info();
   const trace::Dialect dialect = RecordedDialect(info);
   const std::optional<Clock> clock =
@@ -107,7 +108,8 @@ absl::StatusOr<TraceInput> OpenAsIs(const std::string& path) {
                         path);
   }
   XENOSCOPE_ASSIGN_OR_RETURN(recording::Piece piece, recording::Piece::Decompress(path));
-  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(piece.path(), path));
+  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace,
+                             trace::TraceFile::Open(piece.path(), piece.name()));
   return TraceInput{std::nullopt, std::move(piece), std::move(trace), std::nullopt, {}};
 }
 

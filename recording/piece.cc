@@ -59,7 +59,8 @@ absl::StatusOr<uint64_t> DecompressInto(Bytes from, uint64_t limit, int to) {
 
 absl::StatusOr<Piece> Piece::Open(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored)) return Piece(path, File(), ExtraGrowth());
+  if (std::filesystem::is_regular_file(path, ignored))
+    return Piece(path, path, File(), ExtraGrowth());
   const std::string compressed = path + ".zst";
   if (!std::filesystem::is_regular_file(compressed, ignored)) {
     return NotFoundError("{} is missing", path);
@@ -75,7 +76,8 @@ absl::StatusOr<Piece> Piece::Decompress(const std::string& path) {
   const absl::StatusOr<uint64_t> size = DecompressInto(file.bytes(), limit, plain.fd());
   if (!size.ok()) return InContext(size.status(), path);
   std::string plain_path = fmt::format("/proc/self/fd/{}", plain.fd());
-  return Piece(std::move(plain_path), std::move(plain), ExtraGrowth(file.bytes().size(), *size));
+  return Piece(std::move(plain_path), path, std::move(plain),
+               ExtraGrowth(file.bytes().size(), *size));
 }
 
 bool Piece::IsCompressed(const std::string& path) {

@@ -27,12 +27,18 @@ class Piece {
 
   // What to open to read the plain bytes.
   const std::string& path() const { return path_; }
+  // What it is called in messages: the path of the file that was found.
+  const std::string& name() const { return name_; }
 
  private:
-  Piece(std::string path, File plain, ExtraGrowth extra_growth)
-      : path_(std::move(path)), plain_(std::move(plain)), extra_growth_(std::move(extra_growth)) {}
+  Piece(std::string path, std::string name, File plain, ExtraGrowth extra_growth)
+      : path_(std::move(path)),
+        name_(std::move(name)),
+        plain_(std::move(plain)),
+        extra_growth_(std::move(extra_growth)) {}
 
   std::string path_;
+  std::string name_;
   File plain_;  // of a compressed one
   ExtraGrowth extra_growth_;
 };

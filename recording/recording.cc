@@ -87,7 +87,7 @@ absl::Status Recording::ReadChangesFile() {
   const absl::StatusOr<Piece> piece = Piece::Open(path);
   if (absl::IsNotFound(piece.status())) return absl::OkStatus();
   if (!piece.ok()) return piece.status();
-  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(piece->path()));
+  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(piece->path(), piece->name()));
   ReadChanges read = ParseChanges(AsText(file.bytes()));
   std::ranges::move(read.changes, std::back_inserter(info_.changes));
   if (read.damaged > 0) {
@@ -114,7 +114,7 @@ absl::StatusOr<SampleStream> Recording::OpenSamples(size_t source) const {
                         info_.sources[source].name);
   }
   XENOSCOPE_ASSIGN_OR_RETURN(Piece piece, Piece::Open(Join(path_, relative)));
-  XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(piece.path()));
+  XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(piece.path(), piece.name()));
   absl::StatusOr<SampleReader> reader = SampleReader::Open(file.bytes(), info_.events.size());
   if (!reader.ok()) return InContext(reader.status(), Join(path_, relative));
   return SampleStream{std::move(piece), std::move(file), *std::move(reader)};

@@ -36,15 +36,15 @@ absl::StatusOr<std::string> DecompressZstd(Bytes bytes, uint64_t largest) {
   return content;
 }
 
-absl::StatusOr<FileContent> FileContent::Open(const std::string& path) {
+absl::StatusOr<FileContent> FileContent::Open(const std::string& path, std::string name) {
   FileContent file;
-  XENOSCOPE_ASSIGN_OR_RETURN(file.mapped_, MappedFile::Open(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(file.mapped_, MappedFile::Open(path, std::move(name)));
   file.identity_ = file.mapped_.identity();
   if (std::string_view(path).ends_with(".zst")) {
     const uint64_t size = file.mapped_.bytes().size();
     XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t limit, GrowthLimit(size));
     auto content = DecompressZstd(file.mapped_.bytes(), limit);
-    if (!content.ok()) return InContext(content.status(), path);
+    if (!content.ok()) return InContext(content.status(), file.mapped_.name());
     file.decompressed_ = *std::move(content);
     file.extra_growth_ = ExtraGrowth(size, file.decompressed_.size());
     file.mapped_ = MappedFile();

@@ -13,9 +13,9 @@ namespace xenoscope::symbolizer {
 
 class FileContent {
  public:
-  // Errors name the path: not found, not a regular file, damaged zstd, one that grows beyond its
-  // limit (base/growth_limit.h).
-  static absl::StatusOr<FileContent> Open(const std::string& path);
+  // `name` stands for the path in messages; empty: the path itself. Errors have it: not found, not
+  // a regular file, damaged zstd, one that grows beyond its limit (base/growth_limit.h).
+  static absl::StatusOr<FileContent> Open(const std::string& path, std::string name = {});
 
   // Of what is in memory already.
   static FileContent Of(std::string content) {

@@ -76,7 +76,7 @@ absl::StatusOr<FileContent> FileFinder::Open(const std::string& path) const {
   const Descriptor file(
       static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
   if (file.get() < 0) return ErrnoError(errno, "cannot open {} below {}", path, root_);
-  auto content = FileContent::Open(fmt::format("/proc/self/fd/{}", file.get()));
+  auto content = FileContent::Open(fmt::format("/proc/self/fd/{}", file.get()), root_ + path);
   if (!content.ok()) return InvalidError("cannot read {} below {}", path, root_);
   return content;
 }

@@ -7,10 +7,9 @@
 namespace xenoscope::trace {
 
 absl::StatusOr<TraceFile> TraceFile::Open(const std::string& path, std::string name) {
-  XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path, std::move(name)));
   file.Populate();
-  if (name.empty()) name = path;
-  XENOSCOPE_ASSIGN_OR_RETURN(TraceFile trace, FromBytes(file.bytes(), std::move(name)));
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceFile trace, FromBytes(file.bytes(), file.name()));
   trace.file_ = std::move(file);
   return trace;
 }
