@@ -250,18 +250,13 @@ std::string Foot(const ProfileReport& report) {
   const correlate::ProfileResult& result = report.result;
   std::string out = fmt::format("\n{} of {} samples attributed", Count(counts.Attributed()),
                                 Count(counts.samples));
-  if (!report.traced) {
-    out += "; there is no trace to place them by";
-  } else {
-    std::string how;
-    for (size_t i = 0; i < correlate::kPlacements; ++i) {
-      if (counts.placed.at(i) == 0) continue;
-      how += fmt::format("{}{} {}", how.empty() ? ": " : ", ", Count(counts.placed.at(i)),
-                         PlacingWords(static_cast<Placement>(i)));
-    }
-    out += how;
+  std::string how;
+  for (size_t i = 0; i < correlate::kPlacements; ++i) {
+    if (counts.placed.at(i) == 0) continue;
+    how += fmt::format("{}{} {}", how.empty() ? ": " : ", ", Count(counts.placed.at(i)),
+                       PlacingWords(static_cast<Placement>(i)));
   }
-  out += '\n';
+  out += how + '\n';
   for (size_t i = 0; i < correlate::kRemainders; ++i) {
     if (counts.unplaced.at(i) == 0) continue;
     out += fmt::format("{} samples {}\n", Count(counts.unplaced.at(i)),
@@ -358,7 +353,7 @@ std::string_view PlacingWords(Placement placement) {
     case Placement::kBracketed:
       return "within their bracket";
     case Placement::kUntraced:
-      return "without a trace";
+      return "by their own domain and mode, since there is no trace";
   }
   return "?";
 }

@@ -73,6 +73,17 @@ TEST(ProfileText, GroupsFunctionsUnderTheirDomain) {
       "2 samples where the trace lost its records\n");
 }
 
+TEST(ProfileText, SaysByWhatSamplesAreAttributedWithoutATrace) {
+  ProfileReport report = Web();
+  report.traced = false;
+  report.counts = {};
+  report.counts.samples = 102;
+  report.counts.placed.at(static_cast<size_t>(Placement::kUntraced)) = 102;
+  EXPECT_THAT(ProfileText(report, {}, {}),
+              HasSubstr("102 of 102 samples attributed: 102 by their own domain and mode, since "
+                        "there is no trace\n"));
+}
+
 TEST(ProfileText, ShowsOnlyWhatIsSelected) {
   ProfileSelection selection;
   selection.domains = {DomainId{1}};
