@@ -82,6 +82,12 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo
   return UnimplementedError("{}", note);
 }
 
+// "xenoscope 0.1.0, Linux 6.1".
+std::string ProgramOf(const agent::Hello& hello) {
+  return hello.kernel.empty() ? hello.program
+                              : fmt::format("{}, Linux {}", hello.program, hello.kernel);
+}
+
 // Whether it counts the events that dom0 programs, as many.
 bool IsMemberOfXenoprof(const Session& session, const agent::Prepare& how) {
   return how.source == GuestSource::kXenoprof && session.source() == GuestSource::kXenoprof &&
@@ -177,8 +183,8 @@ std::vector<std::string> AgentSource::Notes() const {
   std::vector<std::string> notes = notes_;
   const auto error = session_->clock().Error();
   notes.push_back(fmt::format(
-      "{} is active: its agent ({}, Linux {}) {}; {}", Name(), session_->hello().program,
-      session_->hello().kernel, is_member_ ? "takes part in xenoprof" : "samples it",
+      "{} is active: its agent ({}) {}; {}", Name(), ProgramOf(session_->hello()),
+      is_member_ ? "takes part in xenoprof" : "samples it",
       error ? fmt::format("its clock is known to {} cycles", *error)
             : std::string("its clock runs at another rate than the host's, so that its samples' "
                           "times are known to fractions of a second only")));

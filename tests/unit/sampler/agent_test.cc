@@ -340,6 +340,17 @@ TEST_F(AgentFilesTest, AnAgentOfAnEarlierVersionIsNotAskedForWhatItDoesNotKnow) 
   EXPECT_THAT(info_.symbols, SizeIs(1));
 }
 
+TEST_F(AgentTest, AKernelThatAnAgentDoesNotNameIsLeftOut) {
+  for (const auto& [kernel, expected] :
+       {std::pair("6.1", "its agent (xenoscope test, Linux 6.1) samples it"),
+        std::pair("", "its agent (xenoscope test) samples it")}) {
+    parts_.hello.kernel = kernel;
+    const auto opened = Open(HonestGuest());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_THAT((*opened)->Notes(), ElementsAre(HasSubstr(expected)));
+  }
+}
+
 TEST_F(AgentTest, AnAgentServesOneRecordingAfterTheOther) {
   for (int i = 0; i < 3; ++i) {
     const auto opened = Open(HonestGuest());
