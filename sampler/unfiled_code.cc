@@ -14,7 +14,9 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -25,7 +27,6 @@
 #include "sampler/small_file.h"
 #include "sampler/users_file.h"
 #include "symbolizer/perf_maps.h"
-#include "symbolizer/symbol_lines.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -50,25 +51,40 @@ uint32_t NumberInNamespace(const std::string& process, uint32_t pid) {
   return pid;
 }
 
-// Reads at most `most` bytes; `cut`: there are more. The file may change meanwhile.
-std::string ReadUpTo(int file, size_t most, bool& cut) {
+// Calls for every line among the first `most` bytes, without its end; `cut`: there are more bytes.
+// The file may be long, so that a piece of it at a time is in memory: a longer line, as no function
+// has one, is passed over. It may change meanwhile.
+void ForEachLineOf(int file, size_t most, bool& cut,
+                   absl::FunctionRef<void(std::string_view)> use) {
   struct stat info {};
-  if (fstat(file, &info) != 0) return "";
+  if (fstat(file, &info) != 0) return;
   const auto size = static_cast<size_t>(info.st_size);
-  std::string text(std::min(most, size), '\0');
-  size_t had = 0;
-  while (had < text.size()) {
-    const ssize_t got = read(file, text.data() + had, text.size() - had);
+  constexpr size_t kPiece = size_t{64} << 10;
+  std::string piece(kPiece, '\0');
+  size_t held = 0;              // of a line that goes on
+  bool is_passed_over = false;  // that line
+  for (size_t left = std::min(most, size); left > 0;) {
+    if (held == piece.size()) {
+      is_passed_over = true;
+      held = 0;
+    }
+    const ssize_t got = read(file, piece.data() + held, std::min(left, piece.size() - held));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    had += static_cast<size_t>(got);
+    left -= static_cast<size_t>(got);
+    std::string_view text(piece.data(), held + static_cast<size_t>(got));
+    for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      if (!std::exchange(is_passed_over, false)) use(text.substr(0, end));
+      text.remove_prefix(end + 1);
+    }
+    held = text.size();
+    std::memmove(piece.data(), text.data(), held);
   }
-  text.resize(had);
   if (most < size) {
     cut = true;
-    text.resize(text.rfind('\n') + 1);  // whole lines; 0 without any
+  } else if (held > 0 && !is_passed_over) {
+    use({piece.data(), held});
   }
-  return text;
 }
 
 // Adds "# PID" and the lines of the file that are functions. Whatever else it has stays out: it may
@@ -76,12 +92,12 @@ std::string ReadUpTo(int file, size_t most, bool& cut) {
 void AddFile(const File& file, uint32_t pid, size_t most_bytes, std::string& maps, bool& cut) {
   if (!file.is_open()) return;
   const size_t left = most_bytes - std::min(most_bytes, maps.size());
-  const std::string text = ReadUpTo(file.fd(), left, cut);
-  std::string functions;
-  symbolizer::ForEachLine(text, [&](std::string_view line, uint64_t /*number*/) {
-    if (symbolizer::ReadPerfMapLine(line)) functions.append(line).push_back('\n');
+  bool has_begun = false;
+  ForEachLineOf(file.fd(), left, cut, [&](std::string_view line) {
+    if (!symbolizer::ReadPerfMapLine(line)) return;
+    if (!std::exchange(has_begun, true)) maps += fmt::format("# {}\n", pid);
+    maps.append(line).push_back('\n');
   });
-  if (!functions.empty()) maps += fmt::format("# {}\n{}", pid, functions);
 }
 
 // Of a process that is there: its own user's file.
@@ -117,6 +133,7 @@ std::vector<std::byte> ReadVdso() {
 std::string ReadPerfMaps(const std::string& proc, const std::string& tmp, size_t most_bytes) {
   const std::vector<std::string> none;
   std::string maps;
+  maps.reserve(most_bytes);  // so that it is never copied; what is not written takes no memory
   bool cut = false;
   std::vector<uint32_t> there;
   ForEachProcess(proc, [&](uint32_t pid, const std::string& process) {

@@ -14,6 +14,7 @@
 
 #include "symbolizer/elf_file.h"
 #include "symbolizer/elf_symbols.h"
+#include "tests/unit/sampler/memory_peak.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -85,6 +86,35 @@ TEST_F(PerfMapsTest, OnlyLinesThatAreFunctionsAreTaken) {
       "root:$6$salt$hash:19000:0:99999:7:::\n1000 20 run\n# 13\nkey = 1\n1000 run\n0x2000 0x8 f\n");
   Write(tmp_ / "perf-13.map", "daemon:*:19000:0:99999:7:::\n");
   EXPECT_EQ(Read(), "# 12\n1000 20 run\n0x2000 0x8 f\n");
+}
+
+TEST_F(PerfMapsTest, LinesAreWholeWhereverPiecesEnd) {
+  std::string text;
+  for (size_t length = 1; text.size() < 300'000; length = length * 7 % 4999) {
+    text += "1000 20 " + std::string(length, 'f') + "\n";
+  }
+  Write(OfProcess(12), text);
+  EXPECT_EQ(Read(), "# 12\n" + text);
+  const std::string too_long = "1000 20 " + std::string(200'000, 'f');
+  Write(OfProcess(12), "1000 20 first\n" + too_long + "\n2000 20 last\n" + too_long);
+  EXPECT_EQ(Read(), "# 12\n1000 20 first\n2000 20 last\n");
+}
+
+// Any user can make them long.
+TEST_F(PerfMapsTest, AFileIsInMemoryOnce) {
+  if (!kHasMemoryPeak) GTEST_SKIP() << "the sanitizer keeps what is freed";
+  constexpr size_t kFile = size_t{30} << 20;
+  const fs::path path = OfProcess(12);
+  fs::create_directories(path.parent_path());
+  {
+    std::ofstream out(path);
+    const std::string line = "1000 20 function\n";
+    for (size_t bytes = 0; bytes < kFile; bytes += line.size()) out << line;
+  }
+  BeginMemoryPeak();
+  const uint64_t before = MemoryNow("self");
+  EXPECT_GE(Read().size(), kFile);
+  EXPECT_LT(MemoryPeak("self"), before + kFile + kFile / 2);
 }
 
 TEST_F(PerfMapsTest, AProcessWithRightsOfTwoUsersSaysNothing) {
