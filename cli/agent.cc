@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "sampler/agent.h"
+#include "sampler/agent/agent.h"
 
 namespace xenoscope::cli {
 

@@ -15,9 +15,9 @@
 #include "cli/output.h"
 #include "cli/profile_source.h"
 #include "correlate/profile.h"
-#include "report/annotate_view.h"
-#include "report/profile_view.h"
-#include "report/table_json.h"
+#include "report/profile/annotate_view.h"
+#include "report/profile/profile_view.h"
+#include "report/table/table_json.h"
 #include "report/terminal.h"
 #include "symbolizer/listing.h"
 

@@ -20,9 +20,9 @@
 #include "recording/archive.h"
 #include "recording/recording.h"
 #include "report/terminal.h"
-#include "symbolizer/elf_file.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/trimmed_file.h"
 #include "symbolizer/file_content.h"
-#include "symbolizer/trimmed_file.h"
 
 namespace xenoscope::cli {
 namespace {

@@ -14,9 +14,9 @@
 #include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/profile_source.h"
-#include "report/diff_view.h"
-#include "report/page.h"
-#include "report/table_json.h"
+#include "report/html/page.h"
+#include "report/profile/diff_view.h"
+#include "report/table/table_json.h"
 #include "report/terminal.h"
 
 namespace xenoscope::cli {

@@ -18,8 +18,8 @@
 #include "cli/output.h"
 #include "cli/trace_input.h"
 #include "correlate/clocks.h"
-#include "report/dump.h"
-#include "report/skew_text.h"
+#include "report/dump/dump.h"
+#include "report/summary/skew_text.h"
 #include "trace/probe.h"
 
 namespace xenoscope::cli {

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "sampler/perf_calls.h"
-#include "sampler/perf_events.h"
+#include "sampler/perf/perf_calls.h"
+#include "sampler/perf/perf_events.h"
 #include "sampler/pmu_events.h"
 
 namespace xenoscope::cli {

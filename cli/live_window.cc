@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "recording/layout.h"
-#include "sampler/host.h"
+#include "sampler/xen/host.h"
 
 namespace xenoscope::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/recorded_profile.h"
 #include "cli/recorded_samples.h"
 #include "correlate/exit_samples.h"
-#include "report/changes.h"
+#include "report/profile/changes.h"
 #include "trace/probe.h"
 
 namespace xenoscope::cli {

@@ -14,7 +14,7 @@
 #include "cli/trace_input.h"
 #include "correlate/witness.h"
 #include "recording/recording.h"
-#include "report/profile_view.h"
+#include "report/profile/profile_view.h"
 #include "symbolizer/load.h"
 
 namespace xenoscope::cli {

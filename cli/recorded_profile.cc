@@ -17,7 +17,7 @@
 #include "correlate/profile.h"
 #include "correlate/sharpen.h"
 #include "correlate/witness.h"
-#include "report/chain_notes.h"
+#include "report/profile/chain_notes.h"
 
 namespace xenoscope::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/recorded_samples.h"
 #include "correlate/witness.h"
 #include "recording/recording.h"
-#include "report/profile_view.h"
+#include "report/profile/profile_view.h"
 #include "trace/dialect.h"
 #include "trace/trace_file.h"
 

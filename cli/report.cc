@@ -18,11 +18,11 @@
 #include "cli/report_origins.h"
 #include "cli/report_with_trace.h"
 #include "correlate/profile.h"
-#include "report/column_words.h"
-#include "report/profile_format.h"
-#include "report/profile_view.h"
+#include "report/profile/column_words.h"
+#include "report/profile/profile_format.h"
+#include "report/profile/profile_view.h"
+#include "report/profile/where.h"
 #include "report/terminal.h"
-#include "report/where.h"
 
 namespace xenoscope::cli {
 namespace {

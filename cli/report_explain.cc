@@ -1,7 +1,7 @@
 #include "cli/report_explain.h"
 
 #include "base/error.h"
-#include "report/table_json.h"
+#include "report/table/table_json.h"
 
 namespace xenoscope::cli {
 

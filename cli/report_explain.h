@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "cli/profile_source.h"
-#include "report/explain_view.h"
-#include "report/profile_view.h"
-#include "report/table_text.h"
+#include "report/profile/explain_view.h"
+#include "report/profile/profile_view.h"
+#include "report/table/table_text.h"
 
 namespace xenoscope::cli {
 

@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "correlate/profile.h"
-#include "report/origins_view.h"
-#include "report/table_csv.h"
-#include "report/table_json.h"
-#include "report/table_text.h"
+#include "report/profile/origins_view.h"
+#include "report/table/table_csv.h"
+#include "report/table/table_json.h"
+#include "report/table/table_text.h"
 
 namespace xenoscope::cli {
 

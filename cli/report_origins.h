@@ -5,8 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "cli/profile_source.h"
-#include "report/profile_view.h"
-#include "report/table_text.h"
+#include "report/profile/profile_view.h"
+#include "report/table/table_text.h"
 
 namespace xenoscope::cli {
 

@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "cli/output.h"
-#include "report/page.h"
-#include "report/page_flame.h"
-#include "report/page_timeline.h"
-#include "report/perfetto.h"
+#include "report/export/perfetto.h"
+#include "report/html/page.h"
+#include "report/html/page_flame.h"
+#include "report/html/page_timeline.h"
 
 namespace xenoscope::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/profile_source.h"
-#include "report/profile_format.h"
-#include "report/profile_view.h"
-#include "report/where.h"
+#include "report/profile/profile_format.h"
+#include "report/profile/profile_view.h"
+#include "report/profile/where.h"
 
 namespace xenoscope::cli {
 

@@ -8,16 +8,16 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/registry.h"
 #include "analysis/run.h"
+#include "analysis/summary/registry.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
-#include "report/summary_view.h"
-#include "report/table_json.h"
+#include "report/summary/summary_view.h"
+#include "report/table/table_json.h"
 #include "report/terminal.h"
 
 namespace xenoscope::cli {

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/registry.h"
 #include "analysis/run.h"
+#include "analysis/summary/registry.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "cli/commands.h"
@@ -33,8 +33,8 @@
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
 #include "recording/layout.h"
+#include "report/profile/top_view.h"
 #include "report/terminal.h"
-#include "report/top_view.h"
 #include "sampler/signals.h"
 
 namespace xenoscope::cli {

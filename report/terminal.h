@@ -1,7 +1,7 @@
 // What standard output and standard error can show.
 #pragma once
 
-#include "report/table_text.h"
+#include "report/table/table_text.h"
 
 namespace xenoscope::report {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "symbolizer/build_id.h"
+#include "symbolizer/elf/build_id.h"
 
 namespace xenoscope::sampler {
 namespace {

@@ -11,17 +11,17 @@
 
 #include "absl/strings/match.h"
 #include "base/error.h"
-#include "sampler/agent_proxy.h"
-#include "sampler/perf_calls.h"
-#include "sampler/perf_events.h"
-#include "sampler/privcmd.h"
+#include "sampler/agent/agent_proxy.h"
+#include "sampler/agent/vchan_channel.h"
+#include "sampler/perf/perf_calls.h"
+#include "sampler/perf/perf_events.h"
 #include "sampler/session_lock.h"
-#include "sampler/unread_trace.h"
-#include "sampler/vchan_channel.h"
-#include "sampler/vcpu_calls.h"
-#include "sampler/xenoprof_calls.h"
-#include "sampler/xenoprof_session.h"
-#include "sampler/xentrace.h"
+#include "sampler/vcpu/vcpu_calls.h"
+#include "sampler/xen/privcmd.h"
+#include "sampler/xen/unread_trace.h"
+#include "sampler/xen/xentrace.h"
+#include "sampler/xenoprof/xenoprof_calls.h"
+#include "sampler/xenoprof/xenoprof_session.h"
 
 namespace xenoscope::sampler {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "sampler/agent_source.h"
-#include "sampler/host.h"
+#include "sampler/agent/agent_source.h"
+#include "sampler/xen/host.h"
 
 namespace xenoscope::sampler {
 

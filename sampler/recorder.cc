@@ -18,16 +18,16 @@
 #include "recording/writer.h"
 #include "sampler/child_process.h"
 #include "sampler/collector.h"
-#include "sampler/domain_watch.h"
-#include "sampler/host.h"
-#include "sampler/livepatch_watch.h"
-#include "sampler/privcmd.h"
 #include "sampler/sandbox.h"
 #include "sampler/session_lock.h"
 #include "sampler/signals.h"
 #include "sampler/sources.h"
-#include "sampler/unread_trace.h"
-#include "sampler/xenoprof_source.h"
+#include "sampler/xen/domain_watch.h"
+#include "sampler/xen/host.h"
+#include "sampler/xen/livepatch_watch.h"
+#include "sampler/xen/privcmd.h"
+#include "sampler/xen/unread_trace.h"
+#include "sampler/xenoprof/xenoprof_source.h"
 
 namespace xenoscope::sampler {
 namespace {

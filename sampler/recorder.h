@@ -22,7 +22,7 @@
 #include "recording/info.h"
 #include "sampler/child_process.h"
 #include "sampler/sources.h"
-#include "sampler/xentrace.h"
+#include "sampler/xen/xentrace.h"
 
 namespace xenoscope::sampler {
 

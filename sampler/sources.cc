@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "base/error.h"
-#include "sampler/agent_proxy.h"
-#include "sampler/host.h"
-#include "sampler/perf_source.h"
+#include "sampler/agent/agent_proxy.h"
+#include "sampler/agent/vchan_channel.h"
+#include "sampler/perf/perf_source.h"
 #include "sampler/running_processes.h"
-#include "sampler/vchan_channel.h"
-#include "sampler/vcpu_source.h"
-#include "sampler/xenoprof_source.h"
+#include "sampler/vcpu/vcpu_source.h"
+#include "sampler/xen/host.h"
+#include "sampler/xenoprof/xenoprof_source.h"
 
 namespace xenoscope::sampler {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "recording/info.h"
-#include "sampler/agent_messages.h"
+#include "sampler/agent/agent_messages.h"
 #include "sampler/event_spec.h"
 #include "sampler/session_lock.h"
 #include "sampler/source.h"

@@ -1,7 +1,7 @@
 // Reads symbol files as xenalyze takes them: an address and a name a line.
 #include "base/error.h"
-#include "symbolizer/symbol_lines.h"
-#include "symbolizer/text_symbols.h"
+#include "symbolizer/text/symbol_lines.h"
+#include "symbolizer/text/text_symbols.h"
 
 namespace xenoscope::symbolizer {
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/escaping.h"
 #include "base/error.h"
-#include "symbolizer/elf_file.h"
+#include "symbolizer/elf/elf_file.h"
 
 namespace xenoscope::symbolizer {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "base/crc.h"
 #include "base/error.h"
-#include "symbolizer/dwarf_cursor.h"
+#include "symbolizer/dwarf/dwarf_cursor.h"
 
 namespace xenoscope::symbolizer {
 namespace {

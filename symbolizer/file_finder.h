@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "symbolizer/debug_server.h"
-#include "symbolizer/elf_file.h"
+#include "symbolizer/elf/elf_file.h"
 #include "symbolizer/file_content.h"
 
 namespace xenoscope::symbolizer {

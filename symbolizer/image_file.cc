@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "symbolizer/plt_symbols.h"
-#include "symbolizer/small_debug_file.h"
+#include "symbolizer/elf/plt_symbols.h"
+#include "symbolizer/elf/small_debug_file.h"
 
 namespace xenoscope::symbolizer {
 

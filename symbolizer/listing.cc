@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "symbolizer/disassembly.h"
-#include "symbolizer/symbol_lines.h"
+#include "symbolizer/text/symbol_lines.h"
 
 namespace xenoscope::symbolizer {
 namespace {

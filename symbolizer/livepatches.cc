@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "symbolizer/symbol_lines.h"
+#include "symbolizer/text/symbol_lines.h"
 
 namespace xenoscope::symbolizer {
 namespace {

@@ -11,15 +11,15 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/error.h"
-#include "symbolizer/elf_file.h"
-#include "symbolizer/elf_symbols.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
 #include "symbolizer/livepatches.h"
-#include "symbolizer/perf_maps.h"
-#include "symbolizer/symbol_lines.h"
-#include "symbolizer/text_symbols.h"
+#include "symbolizer/text/perf_maps.h"
+#include "symbolizer/text/symbol_lines.h"
+#include "symbolizer/text/text_symbols.h"
 
 namespace xenoscope::symbolizer {
 namespace {

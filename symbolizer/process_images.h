@@ -17,9 +17,9 @@
 #include "base/resolver.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
-#include "symbolizer/perf_maps.h"
 #include "symbolizer/process_maps.h"
 #include "symbolizer/symbol_index.h"
+#include "symbolizer/text/perf_maps.h"
 
 namespace xenoscope::symbolizer {
 

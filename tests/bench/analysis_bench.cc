@@ -10,8 +10,8 @@
 
 #include "analysis/follower.h"
 #include "analysis/lane.h"
-#include "analysis/registry.h"
 #include "analysis/run.h"
+#include "analysis/summary/registry.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope {

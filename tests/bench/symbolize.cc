@@ -20,14 +20,14 @@
 #include <vector>
 
 #include "base/error.h"
-#include "symbolizer/debug_info.h"
 #include "symbolizer/demangle.h"
-#include "symbolizer/elf_symbols.h"
+#include "symbolizer/dwarf/debug_info.h"
+#include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
 #include "symbolizer/symbol_index.h"
-#include "symbolizer/symbol_lines.h"
+#include "symbolizer/text/symbol_lines.h"
 
 namespace xenoscope::symbolizer {
 namespace {

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "symbolizer/debug_info.h"
 #include "symbolizer/domain_symbols.h"
-#include "symbolizer/elf_file.h"
-#include "symbolizer/elf_symbols.h"
+#include "symbolizer/dwarf/debug_info.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/file_content.h"
-#include "symbolizer/text_symbols.h"
+#include "symbolizer/text/text_symbols.h"
 
 namespace xenoscope::symbolizer {
 namespace {

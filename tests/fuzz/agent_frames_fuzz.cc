@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/bytes.h"
-#include "sampler/agent_messages.h"
+#include "sampler/agent/agent_messages.h"
 
 namespace {
 

@@ -16,9 +16,9 @@
 #include "base/bytes.h"
 #include "base/tsc.h"
 #include "recording/info.h"
-#include "sampler/agent_messages.h"
-#include "sampler/agent_session.h"
-#include "sampler/channel.h"
+#include "sampler/agent/agent_messages.h"
+#include "sampler/agent/agent_session.h"
+#include "sampler/agent/channel.h"
 
 namespace {
 

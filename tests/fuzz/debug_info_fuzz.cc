@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "symbolizer/debug_info.h"
 #include "symbolizer/disassembly.h"
+#include "symbolizer/dwarf/debug_info.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"

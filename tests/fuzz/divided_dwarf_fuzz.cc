@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "symbolizer/debug_info.h"
+#include "symbolizer/dwarf/debug_info.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
 

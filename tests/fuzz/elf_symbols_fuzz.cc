@@ -4,10 +4,10 @@
 #include <cstdlib>
 
 #include "base/bytes.h"
-#include "symbolizer/elf_file.h"
-#include "symbolizer/elf_symbols.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/elf_symbols.h"
+#include "symbolizer/elf/trimmed_file.h"
 #include "symbolizer/symbol_index.h"
-#include "symbolizer/trimmed_file.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "sampler/guest_stack.h"
+#include "sampler/vcpu/guest_stack.h"
 
 namespace {
 

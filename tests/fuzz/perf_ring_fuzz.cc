@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "sampler/perf_records.h"
-#include "sampler/perf_ring.h"
+#include "sampler/perf/perf_records.h"
+#include "sampler/perf/perf_ring.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -6,9 +6,9 @@
 
 #include "base/bytes.h"
 #include "symbolizer/livepatches.h"
-#include "symbolizer/perf_maps.h"
 #include "symbolizer/symbol_index.h"
-#include "symbolizer/text_symbols.h"
+#include "symbolizer/text/perf_maps.h"
+#include "symbolizer/text/text_symbols.h"
 
 namespace {
 

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "analysis/registry.h"
 #include "analysis/run.h"
+#include "analysis/summary/registry.h"
 #include "base/bytes.h"
-#include "report/summary_view.h"
+#include "report/summary/summary_view.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope {

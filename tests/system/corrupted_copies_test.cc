@@ -19,14 +19,14 @@
 #include <string>
 #include <vector>
 
-#include "analysis/registry.h"
 #include "analysis/run.h"
-#include "analysis/scatter_registry.h"
-#include "analysis/series_registry.h"
-#include "analysis/series_run.h"
+#include "analysis/scatter/scatter_registry.h"
+#include "analysis/series/series_registry.h"
+#include "analysis/series/series_run.h"
+#include "analysis/summary/registry.h"
 #include "analysis/sweep.h"
-#include "report/dump.h"
-#include "report/summary_view.h"
+#include "report/dump/dump.h"
+#include "report/summary/summary_view.h"
 #include "trace/trace_file.h"
 #include "trace/windows.h"
 

@@ -13,10 +13,10 @@
 
 #include "base/error.h"
 #include "recording/info_json.h"
-#include "sampler/agent_link.h"
-#include "sampler/agent_messages.h"
-#include "sampler/host.h"
-#include "sampler/vchan_channel.h"
+#include "sampler/agent/agent_link.h"
+#include "sampler/agent/agent_messages.h"
+#include "sampler/agent/vchan_channel.h"
+#include "sampler/xen/host.h"
 
 namespace {
 

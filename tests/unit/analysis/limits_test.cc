@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/registry.h"
 #include "analysis/run.h"
-#include "analysis/series_registry.h"
-#include "analysis/series_run.h"
+#include "analysis/series/series_registry.h"
+#include "analysis/series/series_run.h"
+#include "analysis/summary/registry.h"
 #include "correlate/timeline.h"
 #include "tests/unit/analysis/described.h"
 #include "tests/unit/trace/bytes_of_trace.h"

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/registry.h"
 #include "analysis/run.h"
+#include "analysis/summary/registry.h"
 #include "tests/unit/analysis/described.h"
 
 namespace xenoscope::analysis {

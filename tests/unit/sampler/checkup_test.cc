@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "sampler/fd_channel.h"
+#include "sampler/agent/fd_channel.h"
 #include "sampler/sandbox.h"
-#include "tests/unit/sampler/pretend_agent.h"
+#include "tests/unit/sampler/agent/pretend_agent.h"
 
 namespace xenoscope::sampler {
 namespace {

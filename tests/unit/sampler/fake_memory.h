@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "sampler/guest_memory.h"
+#include "sampler/vcpu/guest_memory.h"
 
 namespace xenoscope::sampler {
 

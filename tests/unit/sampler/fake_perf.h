@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sampler/perf_calls.h"
+#include "sampler/perf/perf_calls.h"
 
 namespace xenoscope::sampler {
 

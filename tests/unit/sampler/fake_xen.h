@@ -18,9 +18,9 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/mode.h"
-#include "sampler/sampling_clock.h"
-#include "sampler/xenoprof_abi.h"
-#include "sampler/xenoprof_calls.h"
+#include "sampler/xenoprof/sampling_clock.h"
+#include "sampler/xenoprof/xenoprof_abi.h"
+#include "sampler/xenoprof/xenoprof_calls.h"
 
 namespace xenoscope::sampler {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "symbolizer/text_symbols.h"
+#include "symbolizer/text/text_symbols.h"
 
 namespace xenoscope::symbolizer {
 namespace {

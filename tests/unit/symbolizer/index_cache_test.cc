@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "symbolizer/debug_info.h"
-#include "symbolizer/elf_symbols.h"
+#include "symbolizer/dwarf/debug_info.h"
+#include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/frame_table.h"
 
 namespace xenoscope::symbolizer {

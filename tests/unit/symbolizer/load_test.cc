@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "symbolizer/elf_file.h"
-#include "symbolizer/elf_symbols.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/file_content.h"
 
 namespace xenoscope::symbolizer {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "symbolizer/domain_symbols.h"
-#include "symbolizer/elf_file.h"
-#include "symbolizer/elf_symbols.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/file_content.h"
 
 namespace xenoscope::symbolizer {

@@ -1,0 +1,87 @@
+// Scatterplots of scheduling: on which pCPU, in which runstate, for how long.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "analysis/scatter/scatter_registry.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using correlate::RunInterval;
+using correlate::RunState;
+using correlate::VcpuTrack;
+
+// Where a vCPU begins to run.
+class PcpuScatter : public Scatter {
+ public:
+  using Scatter::Scatter;
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.States(); }
+  void OnState(const VcpuTrack& vcpu, RunState before) override {
+    if (vcpu.state != RunState::kRunning || before == RunState::kRunning) return;
+    if (IsIdle(vcpu.ref) || !Wants(vcpu.ref.domain)) return;
+    Point(KeyOf(vcpu.ref, 0), vcpu.since, vcpu.pcpu.value);
+  }
+};
+
+StateValue ValueOf(RunState state) {
+  switch (state) {
+    case RunState::kRunning:
+      return StateValue::kRunning;
+    case RunState::kRunnable:
+      return StateValue::kRunnable;
+    case RunState::kBlocked:
+      return StateValue::kBlocked;
+    case RunState::kOffline:
+      return StateValue::kOffline;
+    case RunState::kLost:
+    case RunState::kUnknown:
+      break;
+  }
+  return StateValue::kLost;
+}
+
+// Which state a vCPU enters.
+class RunstateScatter : public Scatter {
+ public:
+  using Scatter::Scatter;
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.States(); }
+  void OnState(const VcpuTrack& vcpu, RunState /*before*/) override {
+    if (vcpu.state == RunState::kUnknown) return;  // its domain has ended
+    if (IsIdle(vcpu.ref) || !Wants(vcpu.ref.domain)) return;
+    Point(KeyOf(vcpu.ref, 0), vcpu.since,
+          static_cast<uint64_t>(static_cast<int64_t>(ValueOf(vcpu.state))));
+  }
+};
+
+// How long a vCPU has been in the state that ends.
+class RunstateTimeScatter : public Scatter {
+ public:
+  using Scatter::Scatter;
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
+  void OnRun(const RunInterval& run) override {
+    if (run.edge != correlate::Edge::kComplete) return;
+    if (IsIdle(run.vcpu) || !Wants(run.vcpu.domain)) return;
+    Point(KeyOf(run.vcpu, static_cast<uint64_t>(run.state)), run.range.end, run.range.Length());
+  }
+  std::string LineName(uint64_t key) const override {
+    return fmt::format("{} {}", ToString(VcpuOfKey(key)),
+                       correlate::ToString(static_cast<RunState>(key & 0xffff)));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Scatter> MakePcpuScatter(ScatterOptions options) {
+  return std::make_unique<PcpuScatter>(std::move(options.filter));
+}
+std::unique_ptr<Scatter> MakeRunstateScatter(ScatterOptions options) {
+  return std::make_unique<RunstateScatter>(std::move(options.filter));
+}
+std::unique_ptr<Scatter> MakeRunstateTimeScatter(ScatterOptions options) {
+  return std::make_unique<RunstateTimeScatter>(std::move(options.filter));
+}
+
+}  // namespace xenoscope::analysis

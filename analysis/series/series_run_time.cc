@@ -1,0 +1,101 @@
+// Who had the processors: run time of each domain, of each pCPU, and every vCPU's runstates.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "analysis/series/series_registry.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using correlate::RunInterval;
+using correlate::RunState;
+using correlate::Timeline;
+
+// Sums the times of runstates under the key that a derived class gives them.
+class StateTimes : public Series {
+ public:
+  using Series::Series;
+
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
+  void OnRun(const RunInterval& run) override {
+    if (!Takes(run.vcpu, run.state)) return;
+    // Intervals that are over before the trace tells who ran in them stay as they are.
+    const TscRange range{std::max(run.range.begin, run.told), run.range.end};
+    sums().Close(Key(run.vcpu, run.pcpu, run.state), range);
+  }
+  void OnIntervalEnd(const Timeline& timeline, Tsc end) override {
+    for (const auto& vcpu : timeline.vcpus()) {
+      if (vcpu->state == RunState::kUnknown || !Takes(vcpu->ref, vcpu->state)) continue;
+      sums().Carry(Key(vcpu->ref, vcpu->pcpu, vcpu->state), vcpu->told, end);
+    }
+  }
+
+ private:
+  virtual bool Takes(VcpuRef vcpu, RunState state) const = 0;
+  virtual uint64_t Key(VcpuRef vcpu, PcpuId pcpu, RunState state) const = 0;
+};
+
+class DomainRunTime : public StateTimes {
+ public:
+  using StateTimes::StateTimes;
+  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+    return ToString(DomainOfKey(key));
+  }
+
+ private:
+  bool Takes(VcpuRef vcpu, RunState state) const override {
+    return state == RunState::kRunning && Wants(vcpu.domain);
+  }
+  uint64_t Key(VcpuRef vcpu, PcpuId /*pcpu*/, RunState /*state*/) const override {
+    return KeyOf(vcpu.domain, 0);
+  }
+};
+
+class PcpuUtilisation : public StateTimes {
+ public:
+  using StateTimes::StateTimes;
+  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+    return fmt::format("p{}", key);
+  }
+
+ private:
+  bool Takes(VcpuRef vcpu, RunState state) const override {
+    return state == RunState::kRunning && !IsIdle(vcpu) && Wants(vcpu.domain);
+  }
+  uint64_t Key(VcpuRef /*vcpu*/, PcpuId pcpu, RunState /*state*/) const override {
+    return pcpu.value;
+  }
+};
+
+class Runstates : public StateTimes {
+ public:
+  using StateTimes::StateTimes;
+  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+    return fmt::format("{} {}", ToString(VcpuOfKey(key)),
+                       correlate::ToString(static_cast<RunState>(key & 0xffff)));
+  }
+
+ private:
+  bool Takes(VcpuRef vcpu, RunState /*state*/) const override { return Wants(vcpu.domain); }
+  uint64_t Key(VcpuRef vcpu, PcpuId /*pcpu*/, RunState state) const override {
+    return KeyOf(vcpu, static_cast<uint64_t>(state));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Series> MakeDomainRunTime(DomainFilter filter) {
+  return std::make_unique<DomainRunTime>(std::move(filter));
+}
+std::unique_ptr<Series> MakePcpuUtilisation(DomainFilter filter) {
+  return std::make_unique<PcpuUtilisation>(std::move(filter));
+}
+std::unique_ptr<Series> MakeRunstateTimes(DomainFilter filter) {
+  return std::make_unique<Runstates>(std::move(filter));
+}
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,70 @@
+// Timers and interrupt controllers that Xen emulates for its guests (TRC_HVM_EMUL): how often each
+// was started, stopped, fired or asked, by the vCPU on whose pCPU it happened. That need not be the
+// vCPU whose timer it is: a callback runs on whatever the pCPU is doing, which may be idling.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "analysis/per_vcpu.h"
+#include "analysis/summary/registry.h"
+#include "trace/events.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using trace::Event;
+
+constexpr auto kFirst = static_cast<size_t>(Event::kHvmEmulHpetStartTimer);
+constexpr auto kLast = static_cast<size_t>(Event::kHvmEmulLapicPicIntr);
+using Counts = std::array<uint64_t, kLast - kFirst + 1>;
+
+void AddRows(const Counts& counts, Group& group) {
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const auto event = static_cast<Event>(kFirst + i);
+    group.rows.push_back(
+        Row{std::string(trace::Info(event).name), {}, {}}.Add("count", Unit::kCount, counts[i]));
+  }
+}
+
+class DeviceEmulation final : public Mergeable<DeviceEmulation> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    for (size_t event = kFirst; event <= kLast; ++event) {
+      subscriptions.Record(static_cast<Event>(event));
+    }
+  }
+
+  void OnRecord(const Moment& moment) override {
+    const size_t i = static_cast<size_t>(moment.record.event) - kFirst;
+    ++all_[i];
+    if (moment.vcpu != nullptr) ++vcpus_.At(moment.vcpu->index, moment.vcpu->ref)[i];
+  }
+
+  void Merge(DeviceEmulation& earlier) {
+    AddCounts(earlier.all_, all_);
+    vcpus_.Absorb(earlier.vcpus_,
+                  [](Counts& counts, const Counts& more) { AddCounts(more, counts); });
+  }
+
+  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+    AddRows(all_, out.AddGroup("device_emulation", "Emulated timers and interrupt controllers"));
+  }
+  void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
+    const Counts* counts = vcpus_.Find(vcpu);
+    if (counts == nullptr) return;
+    AddRows(*counts, out.AddGroup("device_emulation", "Emulated devices, while it ran"));
+  }
+
+ private:
+  Counts all_{};
+  PerVcpu<Counts> vcpus_;
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakeDeviceEmulation() { return std::make_unique<DeviceEmulation>(); }
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,135 @@
+// What each domain's vCPUs were doing together: full run, partial run, contention, concurrency
+// hazard. The names and the order of the rules are xenalyze's. The idle domain has no such states:
+// its vCPUs are on pCPUs of their own.
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/summary/registry.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using correlate::RunState;
+using correlate::VcpuTrack;
+
+enum DomainState : uint8_t {
+  kBlocked,
+  kPartialRun,
+  kFullRun,
+  kPartialContention,
+  kConcurrencyHazard,
+  kFullContention,
+  kLost,
+  kStates
+};
+
+constexpr std::string_view kNames[kStates] = {
+    "blocked",         "partial run", "full run", "partial contention", "concurrency_hazard",
+    "full_contention", "lost"};
+
+class DomainStates final : public Mergeable<DomainStates> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.States(Changes::kState);
+  }
+
+  void OnState(const VcpuTrack& vcpu, RunState /*before*/) override {
+    // A vCPU takes part from its first run on.
+    if (!vcpu.has_run || IsIdle(vcpu.ref)) return;
+    if (vcpu.index >= vcpus_.size()) vcpus_.resize(vcpu.index + 1);
+    Vcpu& known = vcpus_[vcpu.index];
+    if (known.domain == nullptr) known.domain = &domains_[vcpu.ref.domain];
+    Domain& domain = *known.domain;
+    if (known.state != RunState::kUnknown) --domain.vcpus[static_cast<size_t>(known.state)];
+    if (vcpu.state != RunState::kUnknown) ++domain.vcpus[static_cast<size_t>(vcpu.state)];
+    known.state = vcpu.state;
+    const DomainState state = Classify(domain);
+    Close(domain, vcpu.since);
+    domain.state = state;
+    domain.since = vcpu.since;
+  }
+
+  void Finish(Tsc end) override { end_ = end; }
+
+  void StartCounting(const correlate::Timeline& /*timeline*/) override {
+    for (auto& [id, domain] : domains_) {
+      for (TimeStat& stat : domain.stats) stat = {};
+    }
+  }
+  void Remember(Remembered& out) const override {
+    for (const auto& [id, domain] : domains_) {
+      if (domain.state == kStates) continue;
+      out.Add(id.value, domain.state, domain.since);
+      for (const uint32_t count : domain.vcpus) out.Add(count);
+    }
+    for (size_t i = 0; i < vcpus_.size(); ++i) {
+      if (vcpus_[i].state != RunState::kUnknown) out.Add(i, vcpus_[i].state);
+    }
+  }
+  void Merge(DomainStates& earlier) {
+    for (const auto& [id, domain] : earlier.domains_) {
+      for (size_t state = 0; state < kStates; ++state) {
+        domains_[id].stats[state].Merge(domain.stats[state]);
+      }
+    }
+  }
+
+  void DescribeDomain(DomainId id, const Facts& /*facts*/, Section& out) const override {
+    const auto found = domains_.find(id);
+    if (found == domains_.end()) return;
+    Group& group = out.AddGroup("runstates", "Runstates");
+    for (size_t state = 0; state < kStates; ++state) {
+      const TimeStat& stat = found->second.stats[state];
+      if (stat.count() == 0) continue;
+      group.rows.push_back(Row{std::string(kNames[state]), {}, {}}.Add(stat.Figures()));
+    }
+    Group& edges = out.AddGroup("runstate_edges", "Not in the above", Show::kRemainder);
+    const Domain& domain = found->second;
+    if (domain.state == kStates) return;
+    edges.rows.push_back(Row{std::string(kNames[domain.state]) + ", open at the end", {}, {}}
+                             .Add("count", Unit::kCount, 1)
+                             .Add("cycles", Unit::kCycles, end_ - domain.since));
+  }
+
+ private:
+  struct Domain {
+    uint32_t vcpus[correlate::kRunStates] = {};  // in each state
+    DomainState state = kStates;                 // kStates: none yet
+    Tsc since;
+    TimeStat stats[kStates];
+  };
+
+  static DomainState Classify(const Domain& domain) {
+    const auto in = [&](RunState state) { return domain.vcpus[static_cast<size_t>(state)]; };
+    const uint32_t running = in(RunState::kRunning);
+    const uint32_t runnable = in(RunState::kRunnable);
+    const uint32_t waiting = in(RunState::kBlocked) + in(RunState::kOffline);
+    if (running + runnable + waiting == 0) return in(RunState::kLost) > 0 ? kLost : kStates;
+    if (running > 0 && runnable > 0) return kConcurrencyHazard;
+    if (running > 0) return waiting > 0 ? kPartialRun : kFullRun;
+    if (runnable > 0) return waiting > 0 ? kPartialContention : kFullContention;
+    return kBlocked;
+  }
+
+  static void Close(Domain& domain, Tsc at) {
+    if (domain.state == kStates || at == domain.since) return;  // several vCPUs change at once
+    domain.stats[domain.state].Add(at - domain.since);
+  }
+
+  struct Vcpu {
+    Domain* domain = nullptr;
+    RunState state = RunState::kUnknown;
+  };
+
+  std::map<DomainId, Domain> domains_;
+  std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
+  Tsc end_;
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakeDomainStates() { return std::make_unique<DomainStates>(); }
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,98 @@
+#include "analysis/summary/eip_lists.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/mode.h"
+
+namespace xenoscope::analysis {
+
+using correlate::ExitContents;
+using correlate::ExitKind;
+using correlate::kNoVector;
+
+namespace {
+
+constexpr size_t kListed = 64;
+constexpr uint32_t kNoVectorTag = 0x100;
+
+// The guest's mode is not recorded. Kernels of 64 bits live in the upper half; that of a guest of
+// 32 bits is taken for user mode, which the resolver then says.
+Mode ModeOf(Address address) { return address >> 63 != 0 ? Mode::kKernel : Mode::kUser; }
+
+}  // namespace
+
+void EipList::Prepend(EipList& earlier, Room& room) {
+  totals_.Prepend(
+      earlier.totals_, kMost, room, [](Total& total, const Total& more) { total += more; },
+      [](const TableKey& /*key*/) { return kOthers; });
+}
+
+void EipLists::Prepend(EipLists& earlier, Room& room) {
+  emulated_.Prepend(earlier.emulated_, room);
+  interrupted_.Prepend(earlier.interrupted_, room);
+}
+
+void EipLists::Add(const ExitContents& exit, Room& room) {
+  if (exit.emulated) emulated_.Add(exit.rip, static_cast<uint32_t>(exit.kind), exit.length, room);
+  if (exit.kind == ExitKind::kInterrupt) {
+    const auto vector =
+        exit.number == kNoVector ? kNoVectorTag : static_cast<uint32_t>(exit.number & 0xff);
+    interrupted_.Add(exit.rip, vector, exit.length, room);
+  }
+}
+
+void EipList::Describe(DomainId domain, const Facts& facts,
+                       absl::FunctionRef<std::string(uint32_t tag)> name, Group& group) const {
+  std::vector<std::pair<TableKey, Total>> sorted;
+  Total others;
+  totals_.ForEach([&](const TableKey& key, const Total& total) {
+    if (key == kOthers) {
+      others = total;
+    } else {
+      sorted.emplace_back(key, total);
+    }
+  });
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return std::tie(b.second.count, a.first.number, a.first.tag) <
+           std::tie(a.second.count, b.first.number, b.first.tag);
+  });
+  const auto add = [&](std::string row_name, const Total& total) -> Row& {
+    Row& row = group.rows.emplace_back(Row{std::move(row_name), {}, {}});
+    row.Add("count", Unit::kCount, total.count);
+    if (total.cycles > 0) row.Add("cycles", Unit::kCycles, total.cycles);
+    return row;
+  };
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const auto& [key, total] = sorted[i];
+    if (i >= kListed) {
+      others += total;
+      continue;
+    }
+    Row& row = add(fmt::format("0x{:x}, {}", key.number, name(key.tag)), total);
+    if (facts.resolver == nullptr) continue;
+    const Function& function =
+        facts.resolver->Describe(facts.resolver->Resolve(domain, ModeOf(key.number), key.number));
+    row.Add("symbol", function.name).Add("image", function.image);
+  }
+  if (others.count > 0) add("(others)", others);
+}
+
+void EipLists::Describe(DomainId domain, const Facts& facts, Section& out) const {
+  emulated_.Describe(
+      domain, facts, [](uint32_t tag) { return std::string(ToString(static_cast<ExitKind>(tag))); },
+      out.AddGroup("emulate_eip", "Emulated instructions, by address", Show::kLongList));
+  interrupted_.Describe(
+      domain, facts,
+      [](uint32_t tag) {
+        return NumberName(ExitKind::kInterrupt, tag == kNoVectorTag ? kNoVector : tag);
+      },
+      out.AddGroup("interrupt_eip", "Interrupted by the host's interrupts, by address",
+                   Show::kLongList));
+}
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,182 @@
+// VM exits of each vCPU: how many, how long until the guest went on (ExitArc), and what they were
+// about. Follows each vCPU's exit through the handler's records; what is counted of it is in
+// exit_parts, device_accesses and eip_lists.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "analysis/per_vcpu.h"
+#include "analysis/summary/device_accesses.h"
+#include "analysis/summary/eip_lists.h"
+#include "analysis/summary/exit_parts.h"
+#include "analysis/summary/registry.h"
+#include "correlate/exit_contents.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using correlate::ExitContents;
+using correlate::ExitKind;
+using trace::Event;
+
+class Exits final : public Mergeable<Exits> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.Exits();
+    for (const Event event : correlate::HandlerEvents()) subscriptions.Record(event);
+  }
+
+  void OnRecord(const Moment& moment) override {
+    if (moment.vcpu == nullptr) return;
+    VcpuExits& exits = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    if (!moment.vcpu->exit_open) {  // its VMEXIT was lost, or came before the trace
+      ++exits.records_outside;
+      return;
+    }
+    if (exits.open.contents.exit != moment.vcpu->exit) Begin(exits, moment.vcpu->exit);
+    exits.open.contents.Take(moment.record);
+  }
+
+  void OnExit(const correlate::ExitArc& arc) override {
+    VcpuExits& exits = vcpus_.At(arc.vcpu_index, arc.vcpu);
+    if (exits.open.contents.exit != arc.exit) Begin(exits, arc.exit);
+    if (!arc.finished) {  // how long it took is not known
+      ++exits.unfinished;
+      exits.unfinished_cycles += arc.range.Length();
+      return;
+    }
+    exits.open.TakeArc(arc, arc.range.Length());
+  }
+
+  void StartCounting(const correlate::Timeline& timeline) override {
+    for (const auto& vcpu : timeline.vcpus()) {
+      if (vcpu->exit != 0) vcpus_.At(vcpu->index, vcpu->ref).before = vcpu->exit;
+    }
+  }
+
+  void Merge(Exits& earlier) {
+    parts_room_ = earlier.parts_room_;
+    accesses_room_ = earlier.accesses_room_;
+    eips_room_ = earlier.eips_room_;
+    vcpus_.Absorb(earlier.vcpus_, [this](VcpuExits& exits, VcpuExits& before) {
+      Join(before, exits);
+      exits.parts.Prepend(before.parts, parts_room_);
+      exits.accesses.Prepend(before.accesses, accesses_room_);
+      exits.eips.Prepend(before.eips, eips_room_);
+      exits.unfinished += before.unfinished;
+      exits.unfinished_cycles += before.unfinished_cycles;
+      exits.records_outside += before.records_outside;
+    });
+  }
+
+  void Finish(Tsc /*end*/) override {
+    vcpus_.ForEach([this](VcpuRef /*ref*/, VcpuExits& exits) { Begin(exits, 0); });
+  }
+
+  void DescribeVcpu(VcpuRef vcpu, const Facts& facts, Section& out) const override {
+    const VcpuExits* exits = vcpus_.Find(vcpu);
+    if (exits == nullptr) return;
+    exits->parts.Describe(false, facts.dialect, out.AddGroup("exits", "Exit reasons"));
+    exits->parts.Describe(true, facts.dialect,
+                          out.AddGroup("nested_exits", "Exit reasons of nested guests"));
+    Group& edges = out.AddGroup("exit_edges", "Not in the above", Show::kRemainder);
+    if (exits->unfinished > 0) {
+      edges.rows.push_back(Row{"cut off by a loss or the end", {}, {}}
+                               .Add("count", Unit::kCount, exits->unfinished)
+                               .Add("cycles", Unit::kCycles, exits->unfinished_cycles));
+    }
+    if (exits->records_outside > 0) {
+      edges.rows.push_back(Row{"handler records without a VMEXIT", {}, {}}.Add(
+          "count", Unit::kCount, exits->records_outside));
+    }
+    exits->accesses.Describe(out);
+    exits->eips.Describe(vcpu.domain, facts, out);
+  }
+
+ private:
+  struct OpenExit {
+    ExitContents contents;
+    bool measured = false;  // its arc has ended
+
+    void Append(const OpenExit& later) {
+      contents.Append(later.contents);
+      if (later.measured) TakeArc(later.contents, later.contents.length);
+    }
+    template <typename Arc>
+    void TakeArc(const Arc& arc, Cycles length) {
+      measured = true;
+      contents.reason = arc.reason;
+      contents.nested = arc.nested;
+      contents.rip = arc.rip;
+      contents.length = length;
+    }
+  };
+  struct VcpuExits {
+    // The exit being handled. Its arc may end (at a descheduling) before its last record comes, so
+    // that it is counted when the next one begins.
+    OpenExit open;
+    // The last exit that began before the counting did, and what has come of it once it is over.
+    uint64_t before = 0;
+    OpenExit continued;
+    ExitParts parts;
+    DeviceAccesses accesses;
+    EipLists eips;
+    uint64_t unfinished = 0;
+    Cycles unfinished_cycles = 0;
+    uint64_t records_outside = 0;
+  };
+
+  // Counts the open exit, if its length is known, and opens the one with this number.
+  void Begin(VcpuExits& exits, uint64_t exit) {
+    OpenExit& open = exits.open;
+    if (open.contents.exit != exits.before) {
+      Count(open, exits);
+    } else if (open.contents.exit != 0) {
+      exits.continued = open;
+    }
+    open.measured = false;
+    open.contents.Open(exit);
+  }
+
+  void Count(const OpenExit& open, VcpuExits& exits) {
+    if (!open.measured) return;
+    const ExitContents& contents = open.contents;
+    exits.parts.Add(contents, parts_room_);
+    if (contents.accesses > 0) exits.accesses.Add(contents, accesses_room_);
+    if (contents.emulated || contents.kind == ExitKind::kInterrupt) {
+      exits.eips.Add(contents, eips_room_);
+    }
+  }
+
+  // Joins what came before of the exit in which the counting started with what came of it since;
+  // where it is over, it counts with what was before.
+  void Join(VcpuExits& before, VcpuExits& exits) {
+    const uint64_t open = exits.open.contents.exit;
+    const bool pending = open != 0 && open == exits.before;
+    OpenExit& since = pending ? exits.open : exits.continued;
+    exits.before = 0;
+    if (before.open.contents.exit == since.contents.exit) {
+      before.open.Append(since);
+      since = before.open;
+    } else if (open == 0) {  // nothing of it since, nor of another
+      exits.open = before.open;
+      return;
+    } else {
+      Count(before.open, before);
+    }
+    if (!pending) Count(exits.continued, before);
+    exits.continued = {};
+  }
+
+  PerVcpu<VcpuExits> vcpus_;
+  // A Stat takes some 2 KiB, a count 50 bytes.
+  Room parts_room_{4096};
+  Room accesses_room_{4096};
+  Room eips_room_{1 << 17};
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakeExits() { return std::make_unique<Exits>(); }
+
+}  // namespace xenoscope::analysis

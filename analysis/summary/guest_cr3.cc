@@ -1,0 +1,177 @@
+// Which address spaces (cr3 values) each HVM vCPU ran in: switches, time in the guest and time in
+// the hypervisor for it. From the first write to cr3 that Xen sees, which it does for guests with
+// shadow page tables; processors with nested paging keep these writes from it.
+//
+// A write takes effect at the next VMENTRY: the time of the exit in which it was made belongs to
+// the address space before. Which that was when the counting began in the middle of the trace is
+// not known then, so that its times are kept apart until Merge().
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/bounded_table.h"
+#include "analysis/per_vcpu.h"
+#include "analysis/summary/address_space.h"
+#include "analysis/summary/registry.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using correlate::VcpuTrack;
+using trace::Event;
+
+// The page of the top table: bits 12 to 51; the others are flags and the PCID.
+constexpr uint64_t kPage = 0x000ffffffffff000;
+
+class GuestCr3 final : public Mergeable<GuestCr3> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.Record(Event::kHvmCrWrite);
+    subscriptions.Record(Event::kShadowPreallocUnpin);
+    subscriptions.Entries();
+  }
+
+  void OnRecord(const Moment& moment) override {
+    if (moment.vcpu == nullptr) return;
+    const trace::Record& record = moment.record;
+    if (record.event == Event::kShadowPreallocUnpin) {
+      Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+      ++At(vcpu, {record.payload.Word64(0) << 12, 0}).unpins;
+    } else if (record.payload.Word(0) == kCr3) {
+      OnWrite(moment);
+    }
+  }
+
+  void OnEntry(const VcpuTrack& track, Tsc /*at*/) override {
+    Vcpu& vcpu = vcpus_.At(track.index, track.ref);
+    vcpu.Charge(track);
+    vcpu.current = vcpu.next;
+  }
+
+  void StartCounting(const correlate::Timeline& timeline) override {
+    // A write may have come before.
+    for (const auto& track : timeline.vcpus()) track->AwaitEntry();
+  }
+  void StopCounting(const correlate::Timeline& timeline) override {
+    for (const auto& track : timeline.vcpus()) {
+      if (track->in_guest + track->in_hypervisor == 0 || IsIdle(track->ref)) continue;
+      vcpus_.At(track->index, track->ref).Charge(*track);
+    }
+  }
+  void Merge(GuestCr3& earlier) {
+    room_ = earlier.room_;
+    vcpus_.Absorb(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
+      before.current->Add(vcpu.before);
+      before.next->Add(vcpu.before_next);
+      const std::optional<TableKey> current = vcpu.KeyOf(vcpu.current);
+      const std::optional<TableKey> next = vcpu.KeyOf(vcpu.next);
+      // The earlier spaces stay where they are.
+      vcpu.spaces.Prepend(
+          before.spaces, kMost, room_, [](Space& space, const Space& more) { space.Add(more); },
+          [](const TableKey& /*key*/) { return kOthers; });
+      const auto found = [&](const std::optional<TableKey>& key, Space* own) {
+        if (key) return &At(vcpu, *key);
+        Space* inherited = own == &vcpu.before ? before.current : before.next;
+        return before.IsOwn(inherited) ? own : inherited;
+      };
+      vcpu.current = found(current, vcpu.current);
+      vcpu.next = found(next, vcpu.next);
+    });
+  }
+
+  void DescribeVcpu(VcpuRef ref, const Facts& /*facts*/, Section& out) const override {
+    const Vcpu* vcpu = vcpus_.Find(ref);
+    if (vcpu == nullptr) return;
+    std::vector<std::pair<TableKey, const Space*>> sorted;
+    bool written = false;
+    vcpu->spaces.ForEach([&](const TableKey& key, const Space& space) {
+      sorted.emplace_back(key, &space);
+      written = written || space.switches > 0;
+    });
+    if (!written) return;
+    Group& group = out.AddGroup("cr3", "Address spaces (cr3)");
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+      return std::make_tuple(a.first.tag, b.second->guest, a.first.number) <
+             std::make_tuple(b.first.tag, a.second->guest, b.first.number);
+    });
+    for (const auto& [key, space] : sorted) {
+      Row row{key == kOthers ? "(others)" : fmt::format("0x{:x}", key.number), {}, {}};
+      row.Add("switches", Unit::kCount, space->switches);
+      row.Add("guest_cycles", Unit::kCycles, space->guest);
+      row.Add("hypervisor_cycles", Unit::kCycles, space->hypervisor);
+      if (space->unpins > 0) row.Add("unpins", Unit::kCount, space->unpins);
+      group.rows.push_back(std::move(row));
+    }
+  }
+
+ private:
+  static constexpr uint32_t kMost = 4096;
+  static constexpr TableKey kOthers{0, 1};
+  struct Space {
+    uint64_t switches = 0;
+    Cycles guest = 0;
+    Cycles hypervisor = 0;
+    uint64_t unpins = 0;
+
+    void Add(const Space& more) {
+      switches += more.switches;
+      guest += more.guest;
+      hypervisor += more.hypervisor;
+      unpins += more.unpins;
+    }
+  };
+  struct Vcpu {
+    BoundedTable<Space> spaces;
+    // Stand for the two below as they were when the counting began; with the trace, for none.
+    Space before;
+    Space before_next;
+    Space* current = &before;
+    Space* next = &before_next;  // from the next VMENTRY on
+    Cycles charged_guest = 0;
+    Cycles charged_hypervisor = 0;
+
+    // Charges what the vCPU has run since the last time.
+    void Charge(const VcpuTrack& track) {
+      current->guest += track.in_guest - std::exchange(charged_guest, track.in_guest);
+      current->hypervisor +=
+          track.in_hypervisor - std::exchange(charged_hypervisor, track.in_hypervisor);
+    }
+    bool IsOwn(const Space* space) const { return space == &before || space == &before_next; }
+    std::optional<TableKey> KeyOf(const Space* wanted) const {
+      std::optional<TableKey> found;
+      spaces.ForEach([&](const TableKey& key, const Space& space) {
+        if (&space == wanted) found = key;
+      });
+      return found;
+    }
+  };
+
+  Space& At(Vcpu& vcpu, const TableKey& key) {
+    return key == kOthers ? vcpu.spaces.Demand(kOthers)
+                          : vcpu.spaces.At(key, kOthers, kMost, room_);
+  }
+
+  void OnWrite(const Moment& moment) {
+    const trace::Record& record = moment.record;
+    const uint64_t value =
+        trace::Is64(record.id) ? record.payload.Word64(1) : record.payload.Word(1);
+    Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    vcpu.next = &At(vcpu, {value & kPage, 0});
+    ++vcpu.next->switches;
+    moment.vcpu->AwaitEntry();
+  }
+
+  PerVcpu<Vcpu> vcpus_;
+  Room room_{1 << 16};
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakeGuestCr3() { return std::make_unique<GuestCr3>(); }
+
+}  // namespace xenoscope::analysis

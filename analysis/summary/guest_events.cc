@@ -1,0 +1,63 @@
+// What guests wrote into the trace themselves (HVMOP_xentrace), by their own event numbers. The
+// records do not name their writer: it is the vCPU that ran on the pCPU.
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "analysis/per_vcpu.h"
+#include "analysis/summary/registry.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+class GuestEvents final : public Mergeable<GuestEvents> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.Record(trace::Event::kGuest);
+  }
+
+  void OnRecord(const Moment& moment) override {
+    Counts& counts =
+        moment.vcpu == nullptr ? nobody_ : vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    const uint32_t number = moment.record.id & 0xfff;
+    if (number >= counts.size()) counts.resize(number + 1);
+    ++counts[number];
+  }
+
+  void Merge(GuestEvents& earlier) {
+    Add(earlier.nobody_, nobody_);
+    vcpus_.Absorb(earlier.vcpus_, [](Counts& counts, const Counts& more) { Add(more, counts); });
+  }
+
+  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+    Describe(nobody_, out.AddGroup("guest_events", "Guests' own events, writer unknown"));
+  }
+  void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
+    const Counts* counts = vcpus_.Find(vcpu);
+    if (counts != nullptr) Describe(*counts, out.AddGroup("guest_events", "Guest's own events"));
+  }
+
+ private:
+  using Counts = std::vector<uint64_t>;  // by number, below 4096
+
+  static void Add(const Counts& more, Counts& to) {
+    if (more.size() > to.size()) to.resize(more.size());
+    for (size_t number = 0; number < more.size(); ++number) to[number] += more[number];
+  }
+  static void Describe(const Counts& counts, Group& group) {
+    for (size_t number = 0; number < counts.size(); ++number) {
+      if (counts[number] == 0) continue;
+      group.rows.push_back(
+          Row{fmt::format("0x{:03x}", number), {}, {}}.Add("count", Unit::kCount, counts[number]));
+    }
+  }
+
+  Counts nobody_;
+  PerVcpu<Counts> vcpus_;
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakeGuestEvents() { return std::make_unique<GuestEvents>(); }
+
+}  // namespace xenoscope::analysis

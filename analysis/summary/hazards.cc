@@ -1,0 +1,152 @@
+// Concurrency hazards, vCPU by vCPU: for how long each was preempted while others of its domain
+// ran, which may then have spun for a lock that it held; and where it was, where the trace tells:
+// at the address of the VM exit by which an HVM or PVH guest was taken off its pCPU. Of PV guests
+// the trace has no addresses.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "analysis/per_vcpu.h"
+#include "analysis/summary/eip_lists.h"
+#include "analysis/summary/registry.h"
+#include "trace/names.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using correlate::RunState;
+using correlate::VcpuKind;
+using correlate::VcpuTrack;
+
+class Hazards final : public Mergeable<Hazards> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.States(Changes::kState);
+  }
+
+  void OnState(const VcpuTrack& track, RunState before) override {
+    if (IsIdle(track.ref)) return;
+    Vcpu& vcpu = vcpus_.At(track.index, track.ref);
+    if (vcpu.domain == nullptr) vcpu.domain = &DomainOf(track.ref.domain);
+    Domain& domain = *vcpu.domain;
+    domain.GoOnTo(track.since);
+    if (vcpu.waits) EndWait(vcpu);
+    const bool runs = track.state == RunState::kRunning;
+    if (vcpu.runs != runs) domain.running += runs ? 1 : -1;
+    vcpu.runs = runs;
+    if (track.state != RunState::kRunnable || before != RunState::kRunning) return;
+    vcpu.waits = true;
+    vcpu.shared_before = domain.with_some_running;
+    vcpu.address_known = track.kind == VcpuKind::kHvm && track.exit_open;
+    vcpu.address = vcpu.address_known ? track.exit_rip : 0;
+    vcpu.reason = vcpu.address_known ? track.exit_reason : 0;
+  }
+
+  void Finish(Tsc end) override {
+    vcpus_.ForEach([this, end](VcpuRef /*ref*/, Vcpu& vcpu) {
+      if (!vcpu.waits) return;
+      vcpu.domain->GoOnTo(end);
+      EndWait(vcpu);
+    });
+  }
+
+  void StartCounting(const correlate::Timeline& /*timeline*/) override {
+    room_ = Room{kRoom};
+    vcpus_.ForEach([](VcpuRef /*ref*/, Vcpu& vcpu) {
+      vcpu.at_addresses = {};
+      vcpu.elsewhere = {};
+    });
+  }
+  void Remember(Remembered& out) const override {
+    vcpus_.ForEach([&out](VcpuRef ref, const Vcpu& vcpu) {
+      if (vcpu.runs) out.Add(ref, true, vcpu.domain->now);
+      if (!vcpu.waits) return;
+      out.Add(ref, false, vcpu.domain->now, vcpu.domain->with_some_running - vcpu.shared_before);
+      out.Add(vcpu.address_known, vcpu.address, vcpu.reason);
+    });
+  }
+  void Merge(Hazards& earlier) {
+    room_ = earlier.room_;
+    vcpus_.Absorb(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
+      vcpu.at_addresses.Prepend(before.at_addresses, room_);
+      vcpu.elsewhere.Merge(before.elsewhere);
+    });
+  }
+
+  void DescribeVcpu(VcpuRef ref, const Facts& facts, Section& out) const override {
+    const Vcpu* vcpu = vcpus_.Find(ref);
+    if (vcpu == nullptr) return;
+    Group& group = out.AddGroup("hazards", "Preempted while others of its domain ran, by address",
+                                Show::kLongList);
+    vcpu->at_addresses.Describe(
+        ref.domain, facts,
+        [&facts](uint32_t reason) {
+          const std::string_view name = trace::ExitReasonName(facts.dialect.vendor, reason);
+          return name.empty() ? fmt::format("exit {}", reason) : std::string(name);
+        },
+        group);
+    if (vcpu->elsewhere.count() == 0) return;
+    group.rows.push_back(Row{"(address not in the trace)", {}, {}}
+                             .Add("count", Unit::kCount, vcpu->elsewhere.count())
+                             .Add("cycles", Unit::kCycles, vcpu->elsewhere.cycles()));
+  }
+
+ private:
+  static constexpr uint32_t kRoom = 1 << 16;
+
+  struct Domain {
+    int running = 0;  // of its vCPUs
+    Tsc now;
+    Cycles with_some_running = 0;  // up to now
+
+    // vCPUs on pCPUs with skewed clocks may go back: that adds nothing.
+    void GoOnTo(Tsc at) {
+      if (at <= now) return;
+      if (running > 0) with_some_running += at - now;
+      now = at;
+    }
+  };
+  struct Vcpu {
+    Domain* domain = nullptr;
+    bool runs = false;
+    // Since it was preempted.
+    bool waits = false;
+    bool address_known = false;
+    uint32_t reason = 0;
+    Address address = 0;
+    Cycles shared_before = 0;  // Domain::with_some_running when that was
+
+    EipList at_addresses;  // tag: reason of the exit
+    Stat elsewhere;
+  };
+
+  Domain& DomainOf(DomainId id) {
+    std::unique_ptr<Domain>& domain = domains_[id];
+    if (domain == nullptr) domain = std::make_unique<Domain>();
+    return *domain;
+  }
+
+  void EndWait(Vcpu& vcpu) {
+    vcpu.waits = false;
+    const Cycles hazard = vcpu.domain->with_some_running - vcpu.shared_before;
+    if (hazard == 0) return;
+    if (vcpu.address_known) {
+      vcpu.at_addresses.Add(vcpu.address, vcpu.reason, hazard, room_);
+    } else {
+      vcpu.elsewhere.Add(hazard);
+    }
+  }
+
+  PerVcpu<Vcpu> vcpus_;
+  absl::flat_hash_map<DomainId, std::unique_ptr<Domain>> domains_;
+  Room room_{kRoom};
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakeHazards() { return std::make_unique<Hazards>(); }
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,130 @@
+// The host's interrupts: how often and for how long each was handled on which pCPU, and how its
+// vector moved about.
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "analysis/bounded_table.h"
+#include "analysis/summary/registry.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using trace::Event;
+
+struct Move {
+  Event event;
+  const char* key;
+};
+constexpr std::array kMoves = {
+    Move{Event::kHwIrqBindVector, "bound"},
+    Move{Event::kHwIrqAssignVector, "assigned"},
+    Move{Event::kHwIrqClearVector, "cleared"},
+    Move{Event::kHwIrqMoveFinish, "moves"},
+    Move{Event::kHwIrqMoveCleanupDelay, "cleanups_delayed"},
+    Move{Event::kHwIrqMoveCleanup, "cleanups"},
+};
+
+class Irqs final : public Mergeable<Irqs> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.Record(Event::kHwIrqHandled);
+    subscriptions.Record(Event::kHwIrqUnmappedVector);
+    for (const Move& move : kMoves) subscriptions.Record(move.event);
+  }
+
+  void OnRecord(const Moment& moment) override {
+    const trace::Record& record = moment.record;
+    const uint32_t irq = record.payload.Word(0);
+    if (record.event == Event::kHwIrqHandled) {
+      // The low halves of the TSC: their difference is right though they wrap.
+      handled_.At({irq, record.pcpu.value}, kOthers, kMost, room_)
+          .Add(record.payload.Word(2) - record.payload.Word(1));
+      return;
+    }
+    if (record.event == Event::kHwIrqUnmappedVector) {
+      ++unmapped_.At({irq, 0}, kOthers, kMost, room_);
+      return;
+    }
+    for (size_t i = 0; i < kMoves.size(); ++i) {
+      if (kMoves[i].event != record.event) continue;
+      // bind, assign and clear have the IRQ in half a word.
+      const bool half = record.event == Event::kHwIrqBindVector ||
+                        record.event == Event::kHwIrqAssignVector ||
+                        record.event == Event::kHwIrqClearVector;
+      ++moves_.At({half ? irq & 0xffff : irq, 0}, kOthers, kMost, room_)[i];
+    }
+  }
+
+  void Merge(Irqs& earlier) {
+    room_ = earlier.room_;
+    const auto others = [](const TableKey& /*key*/) { return kOthers; };
+    handled_.Prepend(
+        earlier.handled_, kMost, room_, [](Stat& stat, const Stat& more) { stat.Merge(more); },
+        others);
+    moves_.Prepend(
+        earlier.moves_, kMost, room_,
+        [](Moves& counts, const Moves& more) { AddCounts(more, counts); }, others);
+    unmapped_.Prepend(
+        earlier.unmapped_, kMost, room_, [](uint64_t& count, uint64_t more) { count += more; },
+        others);
+  }
+
+  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+    Group& handled = out.AddGroup("irqs", "Interrupts handled");
+    std::map<uint64_t, std::map<uint32_t, const Stat*>> by_irq;
+    handled_.ForEach(
+        [&](const TableKey& key, const Stat& stat) { by_irq[key.number][key.tag] = &stat; });
+    for (const auto& [irq, pcpus] : by_irq) {
+      Stat all;
+      for (const auto& [pcpu, stat] : pcpus) all.Merge(*stat);
+      Row row{IrqName(irq), {}, {}};
+      row.Add(all.Figures());
+      if (irq != kOthers.number) {
+        for (const auto& [pcpu, stat] : pcpus) {
+          row.parts.push_back(Row{fmt::format("p{}", pcpu), {}, {}}.Add(stat->Figures()));
+        }
+      }
+      handled.rows.push_back(std::move(row));
+    }
+    Group& moves = out.AddGroup("irq_vectors", "Interrupt vectors");
+    for (const auto& [irq, counts] : ByNumber(moves_)) {
+      Row row{IrqName(irq), {}, {}};
+      for (size_t i = 0; i < counts->size(); ++i) {
+        if ((*counts)[i] > 0) row.Add(kMoves[i].key, Unit::kCount, (*counts)[i]);
+      }
+      moves.rows.push_back(std::move(row));
+    }
+    Group& unmapped = out.AddGroup("unmapped_vectors", "Interrupts on vectors of no IRQ");
+    for (const auto& [vector, count] : ByNumber(unmapped_)) {
+      std::string name =
+          vector == kOthers.number ? "(others)" : fmt::format("vector 0x{:x}", vector);
+      unmapped.rows.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, *count));
+    }
+  }
+
+ private:
+  using Moves = std::array<uint64_t, kMoves.size()>;
+
+  // More numbers than any host has; a damaged trace may have them all.
+  static constexpr uint32_t kMost = 16384;
+  static constexpr TableKey kOthers{uint64_t{1} << 32, 0};
+
+  static std::string IrqName(uint64_t irq) {
+    return irq == kOthers.number ? "(others)" : fmt::format("irq {}", irq);
+  }
+
+  Room room_{3 * kMost};        // each table's own limit is the one that counts
+  BoundedTable<Stat> handled_;  // by IRQ, and as the tag pCPU
+  BoundedTable<Moves> moves_;   // by IRQ
+  BoundedTable<uint64_t> unmapped_;
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakeIrqs() { return std::make_unique<Irqs>(); }
+
+}  // namespace xenoscope::analysis

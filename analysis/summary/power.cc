@@ -1,0 +1,193 @@
+// Power management of each pCPU: how often and how long it was in each idle state, at which
+// frequency it ran and how often that changed. Times are those of the records: the ticks in them
+// are of a timer that need not be the TSC.
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "analysis/bounded_table.h"
+#include "analysis/summary/registry.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using trace::Event;
+
+class Power final : public Mergeable<Power> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.Record(Event::kPmFreqChange);
+    subscriptions.Record(Event::kPmIdleEntry);
+    subscriptions.Record(Event::kPmIdleExit);
+    subscriptions.Losses();
+  }
+
+  void OnRecord(const Moment& moment) override {
+    const trace::Record& record = moment.record;
+    Pcpu& pcpu = pcpus_[record.pcpu];
+    switch (record.event) {
+      case Event::kPmIdleEntry:
+        pcpu.idle_known = true;
+        pcpu.idle_since = record.tsc;
+        break;
+      case Event::kPmIdleExit:
+        if (!pcpu.idle_known) {
+          pcpu.first_exit = Since{record.payload.Word(0), record.tsc};
+        } else {
+          LeaveIdle(pcpu, {record.payload.Word(0), record.tsc});
+        }
+        pcpu.idle_known = true;
+        break;
+      default:
+        if (!pcpu.first) pcpu.first = Since{record.payload.Word(0), record.tsc};
+        EndFrequency(pcpu, record.tsc);
+        ++pcpu.figures.changes;
+        pcpu.frequency = Since{record.payload.Word(1), record.tsc};
+        break;
+    }
+  }
+
+  void OnLoss(const trace::Item& item) override {
+    if (item.kind != trace::ItemKind::kLossBegin) return;
+    Pcpu& pcpu = pcpus_[item.record.pcpu];
+    pcpu.idle_known = true;
+    pcpu.idle_since.reset();
+    EndFrequency(pcpu, item.record.tsc);
+  }
+
+  void Finish(Tsc end) override {
+    for (auto& [id, pcpu] : pcpus_) {
+      if (pcpu.first_exit) ++pcpu.figures.unmatched;
+      EndFrequency(pcpu, end);
+    }
+  }
+
+  // What was going on when this part of the trace began is known only here.
+  void Merge(Power& earlier) {
+    for (auto& [id, before] : earlier.pcpus_) {
+      Pcpu& pcpu = pcpus_[id];
+      if (pcpu.frequency_end) EndFrequency(before, *pcpu.frequency_end);
+      if (before.frequency) pcpu.frequency = before.frequency;
+      if (before.frequency_end) pcpu.frequency_end = before.frequency_end;
+      if (before.first) pcpu.first = before.first;
+      if (pcpu.first_exit && before.idle_known) {
+        LeaveIdle(before, *pcpu.first_exit);
+        pcpu.first_exit.reset();
+      }
+      if (before.first_exit) pcpu.first_exit = before.first_exit;
+      if (!pcpu.idle_known) pcpu.idle_since = before.idle_since;
+      pcpu.idle_known = pcpu.idle_known || before.idle_known;
+      pcpu.figures.Prepend(before.figures);
+    }
+  }
+
+  void DescribeTrace(const Facts& facts, Section& out) const override {
+    Group& idle = out.AddGroup("idle_states", "Idle states");
+    Group& residencies = out.AddGroup("frequencies", "Frequencies");
+    for (const auto& [id, of_pcpu] : pcpus_) {
+      const Figures& pcpu = of_pcpu.figures;
+      const std::string name = fmt::format("p{}", id.value);
+      Row states{name, {}, {}};
+      AddParts(pcpu.states, "C{}", states);
+      if (pcpu.unmatched > 0) {
+        states.parts.push_back(
+            Row{"left, entry not seen", {}, {}}.Add("count", Unit::kCount, pcpu.unmatched));
+      }
+      if (!states.parts.empty()) idle.rows.push_back(std::move(states));
+      if (pcpu.changes == 0) continue;
+      Row times{name, {}, {}};
+      times.Add("changes", Unit::kCount, pcpu.changes);
+      AddParts(pcpu.frequencies, "{} MHz", times);
+      // No change was recorded before the first, which says what it was until then.
+      if (const auto& first = of_pcpu.first) {
+        times.parts.push_back(
+            Row{fmt::format("{} MHz, until the first change", first->what), {}, {}}
+                .Add("count", Unit::kCount, 1)
+                .Add("cycles", Unit::kCycles, first->tsc - facts.range.begin));
+      }
+      residencies.rows.push_back(std::move(times));
+    }
+  }
+
+ private:
+  struct Since {
+    uint32_t what;  // idle state, or MHz
+    Tsc tsc;
+  };
+  using Times = BoundedTable<TimeStat>;
+  // More than any processor has; a damaged trace may have them all.
+  static constexpr uint32_t kMost = 32;
+  static constexpr TableKey kOthers{uint64_t{1} << 32, 0};
+
+  struct Figures {
+    uint64_t changes = 0;
+    uint64_t unmatched = 0;
+    Times states;
+    Times frequencies;  // by MHz
+
+    void Prepend(Figures& earlier) {
+      changes += earlier.changes;
+      unmatched += earlier.unmatched;
+      for (const auto& [times, before] :
+           {std::pair(&states, &earlier.states), std::pair(&frequencies, &earlier.frequencies)}) {
+        Room room{kMost};
+        times->Prepend(
+            *before, kMost, room, [](TimeStat& stat, const TimeStat& more) { stat.Merge(more); },
+            [](const TableKey& /*key*/) { return kOthers; });
+      }
+    }
+  };
+  struct Pcpu {
+    // Whether anything since the beginning of this part told if it idles; if it does, since when.
+    bool idle_known = false;
+    std::optional<Tsc> idle_since;
+    std::optional<Since> first_exit;  // from an idle state that was entered before this part
+    std::optional<Since> frequency;
+    std::optional<Since> first;        // what it was until its first change, and when that was
+    std::optional<Tsc> frequency_end;  // when that of before this part ended
+    Figures figures;
+  };
+
+  // Xen may fall back to a shallower state than it chose: what it left is what it was in.
+  static void LeaveIdle(Pcpu& pcpu, const Since& exit) {
+    if (!pcpu.idle_since) {
+      ++pcpu.figures.unmatched;
+      return;
+    }
+    Of(pcpu.figures.states, exit.what).Add(exit.tsc - *pcpu.idle_since);
+    pcpu.idle_since.reset();
+  }
+
+  static TimeStat& Of(Times& times, uint32_t number) {
+    Room room{1};  // the table's own limit is the one that counts
+    return times.At({number, 0}, kOthers, kMost, room);
+  }
+
+  static void AddParts(const Times& times, const char* name, Row& row) {
+    for (const auto& [number, stat] : ByNumber(times)) {
+      std::string part =
+          number == kOthers.number ? "(others)" : fmt::format(fmt::runtime(name), number);
+      row.parts.push_back(Row{std::move(part), {}, {}}.Add(stat->Figures()));
+    }
+  }
+
+  static void EndFrequency(Pcpu& pcpu, Tsc at) {
+    if (!pcpu.frequency) {
+      if (!pcpu.frequency_end) pcpu.frequency_end = at;
+      return;
+    }
+    Of(pcpu.figures.frequencies, pcpu.frequency->what).Add(at - pcpu.frequency->tsc);
+    pcpu.frequency.reset();
+  }
+
+  std::map<PcpuId, Pcpu> pcpus_;
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakePower() { return std::make_unique<Power>(); }
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,332 @@
+// What each PV vCPU asked of Xen: hypercalls by name, traps by vector, the other PV records, and
+// where in the guest its traps and emulated instructions were.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "analysis/per_vcpu.h"
+#include "analysis/summary/eip_lists.h"
+#include "analysis/summary/registry.h"
+#include "trace/names.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using trace::Event;
+
+constexpr uint32_t kHypercalls = 64;  // xen/include/public/xen.h: 0..42, arch-specific 48..55
+constexpr uint32_t kVectors = 256;
+
+constexpr std::array kOthers = {
+    Event::kPvPageFault,          Event::kPvForcedInvalidOp,  Event::kPvEmulatePrivop,
+    Event::kPvEmulate4gb,         Event::kPvMathStateRestore, Event::kPvPagingFixup,
+    Event::kPvGdtLdtMappingFault, Event::kPvPtwrEmulation,    Event::kPvPtwrEmulationPae,
+};
+
+// As people know them from xenalyze's summary.
+constexpr std::string_view SummaryName(Event event) {
+  switch (event) {
+    case Event::kPvPageFault:
+      return "page_fault";
+    case Event::kPvEmulatePrivop:
+      return "emulate privop";
+    case Event::kPvEmulate4gb:
+      return "emulate 4G";
+    case Event::kPvMathStateRestore:
+      return "math state restore";
+    case Event::kPvPagingFixup:
+      return "paging fixup";
+    case Event::kPvGdtLdtMappingFault:
+      return "gdt/ldt mapping fault";
+    case Event::kPvPtwrEmulation:
+      return "ptwr";
+    case Event::kPvPtwrEmulationPae:
+      return "ptwr(pae)";
+    default:
+      return trace::Info(event).name;
+  }
+}
+
+// The guest's address in a record that has one: the first word, but behind the entry and the
+// address of those about page tables.
+Address Eip(const trace::Record& record) {
+  const bool wide = trace::Is64(record.id);
+  uint32_t word = 0;
+  if (record.event == Event::kPvPtwrEmulation) word = wide ? 4 : 2;
+  if (record.event == Event::kPvPtwrEmulationPae) word = wide ? 4 : 3;
+  return wide ? record.payload.Word64(word) : record.payload.Word(word);
+}
+
+// Hypercalls of which Xen records arguments (xen/arch/x86/trace.c __trace_hypercall, 4.17): the
+// sub-operation, how many operations a batch has, or both.
+enum HypercallNumber : uint32_t {
+  kMmuUpdate = 1,
+  kMulticall = 13,
+  kGrantTableOp = 20,
+  kVcpuOp = 24,
+  kMmuextOp = 26,
+  kSchedOp = 29,
+};
+struct Arguments {
+  uint32_t call;
+  int operation;  // which argument says what is done; -1: none
+  int batch;      // which says how often; -1: none
+};
+constexpr std::array kArguments = {Arguments{kMmuUpdate, -1, 1},   Arguments{kMulticall, -1, 1},
+                                   Arguments{kGrantTableOp, 0, 2}, Arguments{kVcpuOp, 0, -1},
+                                   Arguments{kMmuextOp, -1, 1},    Arguments{kSchedOp, 0, -1}};
+
+// The place of each hypercall in kArguments.
+constexpr uint8_t kNoArguments = 0xff;
+constexpr std::array<uint8_t, kHypercalls + 1> kPlaces = [] {
+  std::array<uint8_t, kHypercalls + 1> places{};
+  places.fill(kNoArguments);
+  for (size_t i = 0; i < kArguments.size(); ++i) places[kArguments[i].call] = i & 0xff;
+  return places;
+}();
+
+// MMU_UPDATE_PREEMPTED: the bit of a count that says that the call goes on.
+constexpr uint32_t kPreempted = 0x80000000;
+
+// Where a record has the argument: the number of the payload's word, 0 when it is not there. Two
+// bits each of `tags`, bits 20 and up of word 0, say how many words an argument has.
+uint8_t WordOf(uint32_t tags, int argument) {
+  if (argument < 0) return 0;
+  uint32_t word = 1;
+  for (int i = 0; i < argument; ++i) word += tags >> (2 * i) & 3;
+  return (tags >> (2 * argument) & 3) == 0 ? 0 : static_cast<uint8_t>(word);
+}
+
+class PvEvents final : public Mergeable<PvEvents> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    const auto record = [&](Event event, TakeRecord* take) {
+      subscriptions.Record(event, Changes::kFigures, take);
+    };
+    record(Event::kPvHypercall, Call<&PvEvents::OnOldHypercall>);
+    record(Event::kPvHypercallV2, Call<&PvEvents::OnHypercall>);
+    record(Event::kPvHypercallSubcall, Call<&PvEvents::OnSubcall>);
+    record(Event::kPvTrap, Call<&PvEvents::OnTrap>);
+    for (const Event event : kOthers) subscriptions.Record(event);
+  }
+
+  // The records that have no method of their own.
+  void OnRecord(const Moment& moment) override {
+    Counts* counts = CountsOf(moment);
+    if (counts == nullptr) [[unlikely]] {
+      return Meet<&PvEvents::OnRecord>(moment);
+    }
+    const trace::Record& record = moment.record;
+    ++counts->others[Place(record.event)];
+    if (record.event == Event::kPvMathStateRestore) return;
+    counts->eips.Add(Eip(record), static_cast<uint32_t>(record.event), Cycles{0}, eips_room_);
+  }
+
+  void Merge(PvEvents& earlier) {
+    unattributed_ += earlier.unattributed_;
+    eips_room_ = earlier.eips_room_;
+    vcpus_.Absorb(earlier.vcpus_, [this](Counts& counts, Counts& more) {
+      AddCounts(more.hypercalls, counts.hypercalls);
+      AddCounts(more.subcalls, counts.subcalls);
+      AddCounts(more.traps, counts.traps);
+      AddCounts(more.others, counts.others);
+      AddCounts(more.batched, counts.batched);
+      for (size_t i = 0; i < counts.operations.size(); ++i) {
+        AddCounts(more.operations[i], counts.operations[i]);
+      }
+      counts.eips.Prepend(more.eips, eips_room_);
+    });
+  }
+
+  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+    AddCount(out.AddGroup("pv_unattributed", "PV events"), "of an unknown vCPU", unattributed_);
+  }
+
+  void DescribeVcpu(VcpuRef vcpu, const Facts& facts, Section& out) const override {
+    const Counts* counts = vcpus_.Find(vcpu);
+    if (counts == nullptr) return;
+    Group& pv = out.AddGroup("pv", "PV events");
+    uint64_t hypercalls = 0;
+    uint64_t subcalls = 0;
+    uint64_t traps = 0;
+    for (const uint64_t count : counts->hypercalls) hypercalls += count;
+    for (const uint64_t count : counts->subcalls) subcalls += count;
+    for (const uint64_t count : counts->traps) traps += count;
+    AddCount(pv, "hypercall", hypercalls + subcalls);
+    AddCount(pv, "hypercall (subcall)", subcalls);
+    AddCount(pv, "trap", traps);
+    for (const Event event : kOthers) {
+      AddCount(pv, std::string(SummaryName(event)), counts->others[Place(event)]);
+    }
+    DescribeCalls(*counts, out.AddGroup("hypercalls", "Hypercalls"));
+    Group& vectors = out.AddGroup("traps", "Traps, by vector");
+    for (uint32_t vector = 0; vector < kVectors; ++vector) {
+      AddCount(vectors, VectorName(vector), counts->traps[vector]);
+    }
+    counts->eips.Describe(
+        vcpu.domain, facts, TagName,
+        out.AddGroup("pv_eip", "Traps and emulated instructions, by address", Show::kLongList));
+  }
+
+ private:
+  static constexpr Event kFirstOther = Event::kPvHypercall;
+  static constexpr size_t kEvents = 32;
+  static constexpr uint32_t kOperations = 32;
+  static constexpr uint32_t kNoOperation = kOperations + 1;
+  using HypercallCounts = std::array<uint64_t, kHypercalls + 1>;
+  struct Counts {
+    HypercallCounts hypercalls{};
+    HypercallCounts subcalls{};
+    std::array<uint64_t, kVectors> traps{};
+    std::array<uint64_t, kEvents> others{};
+    // By place in kArguments.
+    std::array<std::array<uint64_t, kNoOperation + 1>, kArguments.size()> operations{};
+    std::array<uint64_t, kArguments.size()> batched{};
+    EipList eips;  // tag: Event, or kTrapTag | vector
+  };
+  static constexpr uint32_t kTrapTag = 0x10000;
+
+  // Null for a vCPU's first record, and where it is not known whose the record is: Meet() takes it.
+  Counts* CountsOf(const Moment& moment) const {
+    return moment.vcpu != nullptr ? vcpus_.Known(moment.vcpu->index) : nullptr;
+  }
+  // Apart, so that what counts nearly all records needs no registers saved.
+  template <void (PvEvents::*kTake)(const Moment&)>
+  [[gnu::noinline]] void Meet(const Moment& moment) {
+    if (moment.vcpu == nullptr) {
+      ++unattributed_;
+      return;
+    }
+    vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    (this->*kTake)(moment);
+  }
+
+  void OnHypercall(const Moment& moment) { CountHypercall<&Counts::hypercalls>(moment); }
+  void OnSubcall(const Moment& moment) { CountHypercall<&Counts::subcalls>(moment); }
+  template <HypercallCounts Counts::*kCounts>
+  void CountHypercall(const Moment& moment) {
+    Counts* counts = CountsOf(moment);
+    if (counts == nullptr) [[unlikely]] {
+      return Meet<&PvEvents::CountHypercall<kCounts>>(moment);
+    }
+    const trace::Payload& payload = moment.record.payload;
+    const uint32_t call = std::min(trace::HypercallOp(payload.Word(0)), kHypercalls);
+    ++(counts->*kCounts)[call];
+    CountArguments(payload, call, *counts);
+  }
+  void OnOldHypercall(const Moment& moment) {
+    Counts* counts = CountsOf(moment);
+    if (counts == nullptr) [[unlikely]] {
+      return Meet<&PvEvents::OnOldHypercall>(moment);
+    }
+    const trace::Payload& payload = moment.record.payload;
+    ++counts->hypercalls[std::min(payload.Word(payload.count() - 1), kHypercalls)];
+  }
+  void OnTrap(const Moment& moment) {
+    Counts* counts = CountsOf(moment);
+    if (counts == nullptr) [[unlikely]] {
+      return Meet<&PvEvents::OnTrap>(moment);
+    }
+    const trace::Record& record = moment.record;
+    const uint32_t vector = record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1);
+    ++counts->traps[vector];
+    counts->eips.Add(Eip(record), kTrapTag | vector, Cycles{0}, eips_room_);
+  }
+
+  static constexpr size_t Place(Event event) {
+    return static_cast<size_t>(event) - static_cast<size_t>(kFirstOther);
+  }
+  static std::string VectorName(uint32_t vector) {
+    return NameOr(trace::TrapName(vector), "vector", vector);
+  }
+  static std::string TagName(uint32_t tag) {
+    if (tag >= kTrapTag) return "trap " + VectorName(tag - kTrapTag);
+    return std::string(SummaryName(static_cast<Event>(tag)));
+  }
+
+  // One hypercall's records nearly all have the same arguments, so that where they are is found
+  // once; what a record does not have is counted in a place of its own rather than branched around.
+  void CountArguments(const trace::Payload& payload, uint32_t call, Counts& counts) {
+    const uint8_t place = kPlaces[call];
+    if (place == kNoArguments) return;
+    if (where_[place].tags != payload.Word(0) >> 20) [[unlikely]] {
+      return FindArguments(payload, place, counts);
+    }
+    CountFound(payload, place, counts);
+  }
+  [[gnu::noinline]] void FindArguments(const trace::Payload& payload, uint8_t place,
+                                       Counts& counts) {
+    const uint32_t tags = payload.Word(0) >> 20;
+    where_[place] = {tags, WordOf(tags, kArguments[place].operation),
+                     WordOf(tags, kArguments[place].batch)};
+    CountFound(payload, place, counts);
+  }
+  void CountFound(const trace::Payload& payload, uint8_t place, Counts& counts) const {
+    const Where& where = where_[place];
+    const bool has_operation = where.operation != 0 && where.operation < payload.count();
+    const uint32_t operation = std::min(payload.Word(where.operation), kOperations);
+    ++counts.operations[place][has_operation ? operation : kNoOperation];
+    const bool has_batch = where.batch != 0;
+    counts.batched[place] += has_batch ? payload.Word(where.batch) & ~kPreempted : 0;
+  }
+  // What was done by the calls, and how many operations their batches had.
+  static void AddArguments(const Counts& counts, uint32_t call, Row& row) {
+    const uint8_t place = kPlaces[call];
+    if (place == kNoArguments) return;
+    if (kArguments[place].batch >= 0) row.Add("operations", Unit::kCount, counts.batched[place]);
+    for (uint32_t operation = 0; operation <= kOperations; ++operation) {
+      const uint64_t count = counts.operations[place][operation];
+      if (count == 0) continue;
+      std::string name =
+          operation < kOperations
+              ? NameOr(trace::HypercallArgumentName(call, 0, operation), "operation", operation)
+              : "(other)";
+      row.parts.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, count));
+    }
+  }
+
+  static void AddCount(Group& group, std::string name, uint64_t count) {
+    if (count > 0)
+      group.rows.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, count));
+  }
+  static std::string NameOr(std::string_view name, std::string_view kind, uint32_t number) {
+    return name.empty() ? fmt::format("{}_{}", kind, number) : std::string(name);
+  }
+  // A call within a multicall is a call; how many were is a figure of its own.
+  static void DescribeCalls(const Counts& counts, Group& group) {
+    for (uint32_t call = 0; call <= kHypercalls; ++call) {
+      const uint64_t direct = counts.hypercalls[call];
+      const uint64_t within = counts.subcalls[call];
+      if (direct + within == 0) continue;
+      Row row{
+          call < kHypercalls ? NameOr(trace::HypercallName(call), "hypercall", call) : "(other)",
+          {},
+          {}};
+      row.Add("count", Unit::kCount, direct + within);
+      row.Add("in_multicall", Unit::kCount, within);
+      AddArguments(counts, call, row);
+      group.rows.push_back(std::move(row));
+    }
+  }
+
+  struct Where {
+    uint32_t tags = ~0U;
+    uint8_t operation = 0;  // word of the payload; 0: none
+    uint8_t batch = 0;
+  };
+
+  PerVcpu<Counts> vcpus_;
+  std::array<Where, kArguments.size()> where_;  // by place in kArguments
+  uint64_t unattributed_ = 0;
+  Room eips_room_{1 << 17};
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakePvEvents() { return std::make_unique<PvEvents>(); }
+
+}  // namespace xenoscope::analysis

@@ -1,0 +1,229 @@
+// The scheduler at work: how long vCPUs waited for a pCPU, and how often what happened: wakings,
+// tickles, steals, credit resets, migrations, ... of credit, credit2, rtds and null. The arinc653
+// scheduler writes no events of its own. Of the trace as a whole every event is counted; of each
+// vCPU those that say something about it.
+#include <array>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "analysis/bounded_table.h"
+#include "analysis/summary/registry.h"
+#include "correlate/timeline.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using trace::Event;
+
+// How a record names its vCPU.
+enum class Names : uint8_t { kPacked, kTwoWords, kAfterCpu };
+
+struct VcpuEvent {
+  Event event;
+  Names names = Names::kPacked;
+};
+constexpr std::array kVcpuEvents = {
+    VcpuEvent{Event::kSchedWake, Names::kTwoWords},
+    VcpuEvent{Event::kSchedBlock, Names::kTwoWords},
+    VcpuEvent{Event::kSchedYield, Names::kTwoWords},
+    VcpuEvent{Event::kSchedSleep, Names::kTwoWords},
+    VcpuEvent{Event::kSchedShutdown, Names::kTwoWords},
+    VcpuEvent{Event::kCschedAccountStart, Names::kTwoWords},
+    VcpuEvent{Event::kCschedAccountStop, Names::kTwoWords},
+    VcpuEvent{Event::kCschedStolenVcpu, Names::kAfterCpu},
+    VcpuEvent{Event::kCschedPickedCpu, Names::kTwoWords},
+    VcpuEvent{Event::kCschedBoostStart, Names::kTwoWords},
+    VcpuEvent{Event::kCschedBoostEnd, Names::kTwoWords},
+    VcpuEvent{Event::kCschedRatelimit},
+    VcpuEvent{Event::kCsched2CreditReset},
+    VcpuEvent{Event::kCsched2RunqAssign},
+    VcpuEvent{Event::kCsched2Migrate},
+    VcpuEvent{Event::kCsched2Ratelimit},
+    VcpuEvent{Event::kRtdsBudgetReplenish},
+    VcpuEvent{Event::kSnullPickedCpu},
+    VcpuEvent{Event::kSnullUnitAssign},
+    VcpuEvent{Event::kSnullUnitDeassign},
+    VcpuEvent{Event::kSnullMigrate},
+};
+constexpr uint8_t kNotOfVcpus = 0xff;
+
+// The place of each event in kVcpuEvents.
+constexpr std::array<uint8_t, trace::kEventCount> MakePlaces() {
+  std::array<uint8_t, trace::kEventCount> places{};
+  places.fill(kNotOfVcpus);
+  for (size_t i = 0; i < kVcpuEvents.size(); ++i) {
+    places[static_cast<size_t>(kVcpuEvents[i].event)] = static_cast<uint8_t>(i);
+  }
+  return places;
+}
+constexpr auto kPlaces = MakePlaces();
+
+VcpuRef TwoWords(const trace::Payload& payload, uint32_t word) {
+  return {DomainId{static_cast<uint16_t>(payload.Word(word))}, VcpuId{payload.Word(word + 1)}};
+}
+
+VcpuRef NamedBy(const trace::Payload& payload, Names names) {
+  switch (names) {
+    case Names::kPacked:
+      return trace::UnpackVcpu(payload.Word(0));
+    case Names::kTwoWords:
+      return TwoWords(payload, 0);
+    case Names::kAfterCpu:
+      return TwoWords(payload, 1);
+  }
+  return {};
+}
+
+// Part of the event's name that says whose it is: "csched2" of "csched2:tickle".
+std::string_view SchedulerOf(std::string_view name) {
+  const size_t colon = name.find(':');
+  return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
+}
+
+std::string_view Known(std::string_view scheduler) {
+  if (scheduler == "csched") return "credit";
+  if (scheduler == "csched2") return "credit2";
+  if (scheduler == "snull") return "null";
+  return scheduler.empty() ? "any scheduler" : scheduler;
+}
+
+class Scheduler final : public Mergeable<Scheduler> {
+ public:
+  void Subscribe(Subscriptions& subscriptions) const override {
+    subscriptions.Runs();
+    subscriptions.Record(Event::kSchedSwitchInfnext);
+    for (const VcpuEvent& event : kVcpuEvents) subscriptions.Record(event.event);
+  }
+
+  void OnRun(const correlate::RunInterval& interval) override {
+    if (interval.state != correlate::RunState::kRunnable || IsIdle(interval.vcpu) ||
+        interval.edge != correlate::Edge::kComplete) {
+      return;
+    }
+    waits_.Add(interval.range.Length());
+  }
+
+  void OnRecord(const Moment& moment) override {
+    const trace::Record& record = moment.record;
+    const uint8_t place = kPlaces[static_cast<size_t>(record.event)];
+    if (place != kNotOfVcpus) {
+      ++Of(NamedBy(record.payload, kVcpuEvents[place].names)).counts[place];
+      return;
+    }
+    // {domain, vcpu, ns runnable, slice}; before 4.8 without the vCPU. The idle vCPU never waits.
+    const bool has_vcpu = record.payload.count() >= 4;
+    const uint32_t runnable_ns = record.payload.Word(has_vcpu ? 2 : 1);
+    const VcpuRef next = TwoWords(record.payload, 0);
+    if (next.domain == kIdleDomain) return;
+    told_.Add(runnable_ns);
+    if (has_vcpu) Of(next).told.Add(runnable_ns);
+  }
+
+  void Merge(Scheduler& earlier) {
+    room_ = earlier.room_;
+    const auto merge = [](Vcpu& vcpu, const Vcpu& more) {
+      AddCounts(more.counts, vcpu.counts);
+      vcpu.told.Merge(more.told);
+    };
+    vcpus_.Prepend(earlier.vcpus_, kMostVcpus, room_, merge,
+                   [](const TableKey& /*key*/) { return kBeyond; });
+    waits_.Merge(earlier.waits_);
+    told_.Merge(earlier.told_);
+  }
+
+  void DescribeTrace(const Facts& facts, Section& out) const override {
+    Group& waits = out.AddGroup("runqueue_waits", "Waits for a pCPU");
+    if (waits_.count() > 0) {
+      waits.rows.push_back(Row{"runnable until running", {}, {}}.Add(waits_.Figures()));
+    }
+    AddTold(told_, facts, out);
+    Group& events = out.AddGroup("scheduler", "Scheduler events");
+    for (size_t i = 1; i < trace::kEventCount; ++i) {
+      const trace::EventInfo& info = trace::Info(static_cast<Event>(i));
+      if (info.subclass != trace::TraceSubclass::kSchedClass &&
+          info.subclass != trace::TraceSubclass::kSchedVerbose &&
+          info.subclass != trace::TraceSubclass::kDom0DomOps) {
+        continue;
+      }
+      const uint64_t count = facts.volume.Records(static_cast<Event>(i));
+      if (count == 0) continue;
+      const std::string_view prefix = SchedulerOf(info.name);
+      const std::string_view scheduler = Known(prefix);
+      if (events.rows.empty() || events.rows.back().name != scheduler) {
+        events.rows.push_back(Row{std::string(scheduler), {}, {}});
+      }
+      const std::string_view name = info.name.substr(prefix.empty() ? 0 : prefix.size() + 1);
+      events.rows.back().parts.push_back(
+          Row{std::string(name), {}, {}}.Add("count", Unit::kCount, count));
+    }
+    DescribeBeyond(out);
+  }
+
+  // What no vCPU's own table holds: vCPUs beyond kMostVcpus.
+  void DescribeBeyond(Section& out) const {
+    Group& group = out.AddGroup("scheduler_edges", "", Show::kRemainder);
+    const Vcpu* beyond = vcpus_.Known(kBeyond);
+    if (beyond == nullptr) return;
+    const uint64_t events =
+        std::accumulate(beyond->counts.begin(), beyond->counts.end(), uint64_t{0});
+    group.rows.push_back(Row{"events of more vCPUs than are told apart", {}, {}}.Add(
+        "count", Unit::kCount, events + beyond->told.count()));
+  }
+
+  void DescribeVcpu(VcpuRef ref, const Facts& facts, Section& out) const override {
+    const Vcpu* found = vcpus_.Known(KeyOf(ref));
+    if (found == nullptr) return;
+    const Vcpu& vcpu = *found;
+    AddTold(vcpu.told, facts, out);
+    Group& events = out.AddGroup("scheduler", "Scheduler events");
+    for (size_t i = 0; i < kVcpuEvents.size(); ++i) {
+      if (vcpu.counts[i] == 0) continue;
+      events.rows.push_back(Row{std::string(trace::Info(kVcpuEvents[i].event).name), {}, {}}.Add(
+          "count", Unit::kCount, vcpu.counts[i]));
+    }
+  }
+
+ private:
+  struct Vcpu {
+    std::array<uint64_t, kVcpuEvents.size()> counts{};
+    Stat told;  // ns
+  };
+
+  static Cycles ToCycles(uint64_t ns, const Clock& clock) {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<Cycles>(static_cast<Wide>(ns) * clock.hz / 1'000'000'000);
+  }
+  // What switch_infnext says of the waits. Since 4.13 it counts from when the vCPU was last taken
+  // off its pCPU, with the time for which it was blocked (docs/differences-from-xenalyze.md).
+  static void AddTold(const Stat& told, const Facts& facts, Section& out) {
+    Group& group = out.AddGroup("switch_infnext", "Waits as switch_infnext says", Show::kDetail);
+    if (told.count() == 0) return;
+    StatFigures figures = told.Figures();
+    for (Cycles* length : {&figures.cycles, &figures.p5, &figures.p50, &figures.p95}) {
+      *length = ToCycles(*length, facts.clock);
+    }
+    group.rows.push_back(Row{"runnable_ns", {}, {}}.Add(figures));
+  }
+
+  // Records may name any vCPU, if damaged: those beyond are counted together.
+  static constexpr uint32_t kMostVcpus = correlate::Timeline::kMostVcpus;
+  static constexpr TableKey kBeyond{0, 1};
+
+  static TableKey KeyOf(VcpuRef ref) {
+    return {uint64_t{ref.domain.value} << 32 | ref.vcpu.value, 0};
+  }
+  Vcpu& Of(VcpuRef ref) { return vcpus_.At(KeyOf(ref), kBeyond, kMostVcpus, room_); }
+
+  Room room_{kMostVcpus};
+  BoundedTable<Vcpu> vcpus_;
+  Stat waits_;  // of all, cycles
+  Stat told_;   // of all, ns
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> MakeScheduler() { return std::make_unique<Scheduler>(); }
+
+}  // namespace xenoscope::analysis

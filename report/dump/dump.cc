@@ -1,0 +1,466 @@
+// The dump's engine: filters, and the work divided over threads.
+//
+// Ordering is serial and cheap (about a tenth of the work), so that every thread takes its turn at
+// the one ordered stream: it fills a batch of entries (24 bytes each), leaves the stream to the
+// next thread, turns its batch into text, waits until the batches before have been written, and
+// writes. Nothing is shared but the turn; memory is one batch and its text a thread. What an entry
+// does not say of its record is read again from the file, which is in the cache by then.
+#include "report/dump/dump.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/nearest.h"
+#include "report/dump/dump_line.h"
+#include "report/dump/line_buffer.h"
+#include "trace/events.h"
+#include "trace/fields.h"
+#include "trace/ordered_stream.h"
+#include "trace/record.h"
+
+namespace xenoscope::report {
+namespace {
+
+using trace::Event;
+using trace::Item;
+using trace::ItemKind;
+
+constexpr size_t kBatchEntries = 16384;
+constexpr size_t kUsualLineBytes = 80;
+
+// An item as a batch keeps it. Records are read again from the file.
+struct Entry {
+  const std::byte* at;  // the record's header; null for what has none
+  uint64_t tsc;         // or, when `at` is null, the index into Batch::specials
+  Runner runner;
+  uint16_t pcpu_index;
+  uint8_t event;
+  ItemKind kind;
+};
+static_assert(sizeof(Entry) == 24);
+
+struct Batch {
+  uint64_t number = 0;
+  std::vector<Runner> runners;  // by pCPU, before the first entry
+  std::vector<Entry> entries;
+  std::vector<Item> specials;
+};
+
+bool IsInFile(ItemKind kind) {
+  return kind == ItemKind::kRecord || kind == ItemKind::kUnknownEvent ||
+         kind == ItemKind::kMalformed;
+}
+
+// Changes of runstate from one that the vCPU was not in: records are missing, or clocks differ.
+class Contradictions {
+ public:
+  void Take(ItemKind kind, const trace::Record& record) {
+    if (kind == ItemKind::kLossBegin || kind == ItemKind::kDamaged) {
+      states_.clear();  // whatever happened to whom
+      return;
+    }
+    if (record.event != Event::kRunstateChange || kind != ItemKind::kRecord) return;
+    const uint32_t vcpu = record.payload.Word(0);
+    const auto known = states_.find(vcpu);
+    if (known != states_.end()) {
+      if (known->second != trace::RunstateOld(record.id)) ++count_;
+      known->second = trace::RunstateNew(record.id);
+    } else if (states_.size() < kMostVcpus) {
+      states_.emplace(vcpu, trace::RunstateNew(record.id));
+    }
+  }
+  uint64_t count() const { return count_; }
+
+ private:
+  static constexpr size_t kMostVcpus = 65536;
+  absl::flat_hash_map<uint32_t, trace::Runstate> states_;  // by the vCPU as records name it
+  uint64_t count_ = 0;
+};
+
+// The one ordered stream, from which threads take batches in turn.
+class BatchSource {
+ public:
+  BatchSource(const trace::TraceFile& file, const DumpOptions& options,
+              const std::vector<PcpuId>& pcpus)
+      : bytes_(file.bytes()),
+        stream_(file.Stream()),
+        wanted_(WantedBy(options.events)),
+        from_(options.from),
+        through_(options.to == trace::OrderedStream::kEnd ? options.to : Tsc{options.to.value - 1}),
+        done_(options.to.value == 0) {
+    runners_.assign(pcpus.size(), kNobodyKnown);
+    for (size_t i = 0; i < pcpus.size(); ++i) {
+      const size_t number = pcpus[i].value;
+      if (number >= index_of_.size()) index_of_.resize(number + 1);
+      index_of_[number] = static_cast<uint16_t>(i);
+    }
+  }
+
+  // The next batch; false at the end. Thread-safe.
+  bool Take(Batch& batch) {
+    const std::lock_guard lock(mutex_);
+    batch.entries.clear();
+    batch.specials.clear();
+    batch.runners = runners_;
+    if (done_) return false;
+    EntrySink sink{*this, batch, {}};
+    stream_.Fill<true>(through_, wanted_, sink);
+    done_ = !sink.Full();
+    batch.number = next_number_++;
+    return true;
+  }
+
+  // Of what was taken so far. Not while others take.
+  DumpFindings Findings() const { return {contradictions_.count(), last_}; }
+
+ private:
+  // Makes entries of what the stream gives.
+  struct EntrySink {
+    static constexpr bool kTellsWhoRan = true;
+    BatchSource& source;
+    Batch& batch;
+    trace::Record record;
+
+    trace::Record& Slot(PcpuId pcpu) {
+      record.pcpu = pcpu;
+      return record;
+    }
+    bool CommitRecord(const std::optional<VcpuRef>& ran, const void* /*purpose*/) {
+      source.Add(ItemKind::kRecord, record, ran, nullptr, batch);
+      return !Full();
+    }
+    bool Commit(const Item& item) {
+      source.Add(item.kind, item.record, item.current, &item, batch);
+      return !Full();
+    }
+    bool Full() const { return batch.entries.size() == kBatchEntries; }
+  };
+
+  // What is shown, and what says who runs, which every line shows.
+  static trace::Wanted WantedBy(const EventFilter& filter) {
+    trace::Wanted wanted{};
+    for (size_t i = 0; i < trace::kEventCount; ++i) {
+      const auto event = static_cast<Event>(i);
+      const bool tells = event == Event::kRunstateChange || event == Event::kContinueRunning;
+      if (tells || filter.Shows(ItemKind::kRecord, event)) wanted[i] = &trace::kNothingMore;
+    }
+    return wanted;
+  }
+
+  void Add(ItemKind kind, const trace::Record& record, const std::optional<VcpuRef>& ran,
+           const Item* item, Batch& batch) {
+    contradictions_.Take(kind, record);
+    last_ = std::max(last_, record.tsc);
+    // The file's own damages come last and belong to no pCPU.
+    const size_t pcpu_index =
+        record.pcpu.value < index_of_.size() ? index_of_[record.pcpu.value] : 0;
+    Runner runner = kNobodyKnown;
+    if (kind == ItemKind::kLossBegin) {
+      runner = kRecordsLost;
+    } else if (ran) {
+      runner = uint32_t{ran->domain.value} << 16 | (ran->vcpu.value & 0xffff);
+    }
+    const bool shown = record.tsc >= from_;
+    if (runners_[pcpu_index] != runner) {
+      runners_[pcpu_index] = runner;
+      if (!shown) batch.runners[pcpu_index] = runner;
+    }
+    if (!shown) return;
+    Entry entry{.at = nullptr,
+                .tsc = record.tsc.value,
+                .runner = runner,
+                .pcpu_index = static_cast<uint16_t>(pcpu_index),
+                .event = static_cast<uint8_t>(record.event),
+                .kind = kind};
+    if (IsInFile(kind)) {
+      entry.at = bytes_.data() + record.offset;
+    } else {
+      entry.tsc = batch.specials.size();
+      batch.specials.push_back(*item);
+    }
+    batch.entries.push_back(entry);
+  }
+
+  std::mutex mutex_;
+  Bytes bytes_;
+  trace::OrderedStream stream_;
+  trace::Wanted wanted_;
+  Tsc from_;
+  Tsc through_;
+  std::vector<uint16_t> index_of_;  // by the pCPU's number
+  std::vector<Runner> runners_;     // by index
+  Contradictions contradictions_;
+  Tsc last_;
+  uint64_t next_number_ = 0;
+  bool done_;
+};
+
+// Lets the threads write in the order of their batches.
+class OrderedSink {
+ public:
+  explicit OrderedSink(const DumpSink& sink) : sink_(sink) {}
+
+  // Waits for the batches before `number`, then writes. False when there is no use in going on.
+  bool Write(uint64_t number, std::string_view text) {
+    std::unique_lock lock(mutex_);
+    turn_.wait(lock, [&] { return next_ == number || stopped_; });
+    if (stopped_) return false;
+    lock.unlock();  // nobody else can have the turn
+    absl::StatusOr<bool> result = text.empty() ? true : sink_(text);
+    lock.lock();
+    if (!result.ok()) status_ = result.status();
+    stopped_ = !result.ok() || !*result;
+    ++next_;
+    turn_.notify_all();
+    return !stopped_;
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const DumpSink& sink_;
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  uint64_t next_ = 0;
+  bool stopped_ = false;
+  absl::Status status_;
+};
+
+// Which entries become lines.
+class Filter {
+ public:
+  explicit Filter(const DumpOptions& options, const std::vector<PcpuId>& pcpus)
+      : options_(options),
+        all_records_(options.events.ShowsAllRecords() && options.pcpus.empty() &&
+                     options.domains.empty() && options.vcpus.empty()),
+        pcpus_(pcpus.size(), options.pcpus.empty()) {
+    for (size_t i = 0; i < pcpus.size(); ++i) {
+      if (Among(options.pcpus, pcpus[i])) pcpus_[i] = true;
+    }
+  }
+
+  // Whether there is nothing to ask about a record.
+  bool AllRecords() const { return all_records_; }
+
+  bool ByEntry(const Entry& entry) const {
+    return entry.kind != ItemKind::kPcpuBegin && entry.kind != ItemKind::kPcpuEnd &&
+           options_.events.Shows(entry.kind, static_cast<Event>(entry.event)) &&
+           pcpus_[entry.pcpu_index];
+  }
+
+  bool ByItem(const Item& item, Runner runner) const {
+    if (options_.domains.empty() && options_.vcpus.empty()) return true;
+    if (IsVcpu(runner) && Wanted(RunnerVcpu(runner))) return true;
+    if (item.kind != ItemKind::kRecord) return false;
+    bool named = false;
+    trace::VisitFields(item.record, options_.dialect, [&](const trace::Field& field) {
+      switch (field.type) {
+        case trace::FieldType::kVcpuDomain:
+        case trace::FieldType::kDomainVcpu:
+        case trace::FieldType::kDomainVcpu2:
+          named = named || Wanted(trace::FieldVcpu(field));
+          break;
+        case trace::FieldType::kDomain:
+          named = named || (options_.vcpus.empty() &&
+                            Among(options_.domains, DomainId{static_cast<uint16_t>(field.value)}));
+          break;
+        default:
+          break;
+      }
+    });
+    return named;
+  }
+
+ private:
+  template <typename T>
+  static bool Among(const std::vector<T>& wanted, T one) {
+    return std::find(wanted.begin(), wanted.end(), one) != wanted.end();
+  }
+
+  bool Wanted(VcpuRef ref) const {
+    return (options_.domains.empty() || Among(options_.domains, ref.domain)) &&
+           (options_.vcpus.empty() || Among(options_.vcpus, ref.vcpu));
+  }
+
+  const DumpOptions& options_;
+  bool all_records_;
+  std::vector<bool> pcpus_;
+};
+
+std::unique_ptr<LineWriter> MakeWriter(const DumpOptions& options,
+                                       const std::vector<PcpuId>& pcpus) {
+  switch (options.format) {
+    case DumpFormat::kJson:
+      return MakeJsonWriter(options);
+    case DumpFormat::kCsv:
+      return MakeCsvWriter(options);
+    case DumpFormat::kText:
+      break;
+  }
+  return MakeTextWriter(options, pcpus);
+}
+
+// One thread's work: batches to text.
+class Worker {
+ public:
+  Worker(const trace::TraceFile& file, const DumpOptions& options, const std::vector<PcpuId>& pcpus)
+      : bytes_(file.bytes()),
+        pcpus_(pcpus),
+        filter_(options, pcpus),
+        writer_(MakeWriter(options, pcpus)),
+        runners_(pcpus.size(), kNobodyKnown),
+        out_(kBatchEntries * kUsualLineBytes) {
+    batch_.entries.reserve(kBatchEntries);
+  }
+
+  void Run(BatchSource& source, OrderedSink& sink) {
+    while (source.Take(batch_)) {
+      out_.Clear();
+      if (batch_.number == 0) writer_->Begin(out_);
+      for (size_t i = 0; i < runners_.size(); ++i) SetRunner(i, batch_.runners[i]);
+      for (const Entry& entry : batch_.entries) Print(entry);
+      if (!sink.Write(batch_.number, out_.text())) return;
+    }
+  }
+
+ private:
+  void SetRunner(size_t pcpu_index, Runner runner) {
+    if (runners_[pcpu_index] == runner) return;
+    runners_[pcpu_index] = runner;
+    writer_->SetRunner(pcpu_index, runner);
+  }
+
+  void Print(const Entry& entry) {
+    SetRunner(entry.pcpu_index, entry.runner);
+    if (filter_.AllRecords() && entry.kind == ItemKind::kRecord) [[likely]] {
+      Load(entry);
+      return Write(item_, entry);
+    }
+    if (!filter_.ByEntry(entry)) return;
+    const Item* item = &item_;
+    if (entry.at != nullptr) {
+      Load(entry);
+    } else {
+      item = &batch_.specials[entry.tsc];
+    }
+    if (filter_.ByItem(*item, entry.runner)) Write(*item, entry);
+  }
+
+  void Write(const Item& item, const Entry& entry) {
+    writer_->Write({.item = &item, .pcpu_index = entry.pcpu_index, .runner = entry.runner}, out_);
+  }
+
+  // The entry's record, from the file.
+  void Load(const Entry& entry) {
+    const auto header = LoadUnchecked<uint32_t>(entry.at);
+    const bool has_tsc = (header >> 31) != 0;
+    trace::Record& record = item_.record;
+    item_.kind = entry.kind;
+    record.tsc = Tsc{entry.tsc};
+    record.offset = static_cast<uint64_t>(entry.at - bytes_.data());
+    record.id = header & 0x0fffffff;
+    record.event = static_cast<Event>(entry.event);
+    record.has_tsc = has_tsc;
+    record.pcpu = pcpus_[entry.pcpu_index];
+    record.payload = trace::Payload(entry.at + (has_tsc ? 12 : 4), header >> 28 & 7);
+  }
+
+  Bytes bytes_;
+  const std::vector<PcpuId>& pcpus_;
+  Filter filter_;
+  std::unique_ptr<LineWriter> writer_;
+  std::vector<Runner> runners_;  // as the writer knows them
+  Batch batch_;
+  Item item_;
+  LineBuffer out_;
+};
+
+struct KindWord {
+  std::string_view word;
+  std::array<ItemKind, 2> kinds;
+};
+constexpr KindWord kKindWords[] = {
+    {"lost", {ItemKind::kLost, ItemKind::kLossBegin}},
+    {"damaged", {ItemKind::kDamaged, ItemKind::kDamaged}},
+    {"unknown", {ItemKind::kUnknownEvent, ItemKind::kUnknownEvent}},
+    {"malformed", {ItemKind::kMalformed, ItemKind::kMalformed}},
+    {"wrap", {ItemKind::kWrap, ItemKind::kWrap}},
+};
+
+// The words of --event that are no patterns.
+std::vector<std::string_view> EventWords() {
+  std::vector<std::string_view> words;
+  for (const KindWord& known : kKindWords) words.push_back(known.word);
+  for (size_t event = 1; event < trace::kEventCount; ++event) {
+    const trace::EventInfo& info = trace::Info(static_cast<Event>(event));
+    words.insert(words.end(), {info.name, ToString(info.trace_class), ToString(info.subclass)});
+  }
+  return words;
+}
+
+// The events that a word of --event means: a name or glob, a class, a subclass.
+bool Matches(const std::string& word, const trace::EventInfo& info) {
+  if (fnmatch(word.c_str(), std::string(info.name).c_str(), 0) == 0) return true;
+  return word == ToString(info.trace_class) || word == ToString(info.subclass);
+}
+
+}  // namespace
+
+absl::StatusOr<EventFilter> EventFilter::Parse(const std::vector<std::string>& words) {
+  EventFilter filter;
+  if (words.empty()) return filter;
+  filter.events_.reset();
+  filter.kinds_ = 0;
+  for (const std::string& word : words) {
+    bool found = false;
+    for (const KindWord& known : kKindWords) {
+      if (word != known.word) continue;
+      found = true;
+      for (const ItemKind kind : known.kinds) filter.kinds_ |= 1U << static_cast<unsigned>(kind);
+    }
+    for (size_t event = 1; event < trace::kEventCount; ++event) {
+      if (!Matches(word, trace::Info(static_cast<Event>(event)))) continue;
+      filter.events_.set(event);
+      found = true;
+    }
+    if (!found) {
+      return InvalidError("no event, class or pattern {}{}", word, DidYouMean(word, EventWords()));
+    }
+  }
+  return filter;
+}
+
+absl::StatusOr<DumpFindings> Dump(const trace::TraceFile& file, const DumpOptions& options,
+                                  const DumpSink& sink) {
+  std::vector<PcpuId> pcpus;
+  for (const trace::PcpuWindows& pcpu : file.index().pcpus) pcpus.push_back(pcpu.pcpu);
+  if (pcpus.empty()) pcpus.emplace_back();  // the file's own damages are shown as the first's
+  BatchSource source(file, options, pcpus);
+  OrderedSink ordered(sink);
+  const auto work = [&] { Worker(file, options, pcpus).Run(source, ordered); };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < options.threads; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (!ordered.status().ok()) return ordered.status();
+  return source.Findings();
+}
+
+}  // namespace xenoscope::report

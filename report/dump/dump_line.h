@@ -1,0 +1,119 @@
+// One line of a dump: what there is to say, and who knows how to write it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "report/dump/dump.h"
+#include "report/dump/line_buffer.h"
+#include "trace/record.h"
+
+namespace xenoscope::report {
+
+// Who runs on a pCPU, in a word: the vCPU as domain << 16 | vCPU, or one of these.
+using Runner = uint32_t;
+inline constexpr Runner kNobodyKnown = 0xffffffff;
+inline constexpr Runner kRecordsLost = 0xfffffffe;
+
+constexpr bool IsVcpu(Runner runner) { return runner < kRecordsLost; }
+constexpr VcpuRef RunnerVcpu(Runner runner) {
+  return {DomainId{static_cast<uint16_t>(runner >> 16)}, VcpuId{runner & 0xffff}};
+}
+
+// An item, with the state of the pCPUs at that time.
+struct DumpLine {
+  const trace::Item* item = nullptr;
+  size_t pcpu_index = 0;  // of the item's pCPU among those of the trace
+  Runner runner = kNobodyKnown;
+};
+
+// The most bytes that a line takes, the marks of pCPUs aside.
+inline constexpr size_t kMostLineBytes = 2048;
+
+class LineWriter {
+ public:
+  virtual ~LineWriter() = default;
+  // What comes before the first line.
+  virtual void Begin(LineBuffer& out) const;
+  // From here on `runner` runs on this pCPU. Told for every change, and before the first line.
+  virtual void SetRunner(size_t pcpu_index, Runner runner);
+  virtual void Write(const DumpLine& line, LineBuffer& out) = 0;
+};
+
+// A writer for the options' format. Not thread-safe: one for each thread.
+std::unique_ptr<LineWriter> MakeTextWriter(const DumpOptions& options,
+                                           const std::vector<PcpuId>& pcpus);
+std::unique_ptr<LineWriter> MakeJsonWriter(const DumpOptions& options);
+std::unique_ptr<LineWriter> MakeCsvWriter(const DumpOptions& options);
+
+// Cycles to nanoseconds, exactly as Clock::Nanoseconds, by multiplication.
+class FastClock {
+ public:
+  explicit FastClock(Clock clock)
+      : hz_(clock.hz),
+        // 2^64 * 10^9 / hz, rounded down; only for frequencies above 1 GHz.
+        factor_(clock.hz > kNano
+                    ? static_cast<uint64_t>((static_cast<Wide>(kNano) << 64) / clock.hz)
+                    : 0) {}
+
+  uint64_t Nanoseconds(Cycles cycles) const {
+    // Up to here the product below fits 64 bits and the estimate is at most one too small.
+    if (factor_ == 0 || cycles >= uint64_t{1} << 34) [[unlikely]] {
+      return Clock{hz_, ClockSource::kGiven}.Nanoseconds(cycles);
+    }
+    auto estimate = static_cast<uint64_t>(static_cast<Wide>(cycles) * factor_ >> 64);
+    if (cycles * kNano - estimate * hz_ >= hz_) ++estimate;
+    return estimate;
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+  static constexpr uint64_t kNano = 1'000'000'000;
+  uint64_t hz_;
+  uint64_t factor_;
+};
+
+// Times of lines: seconds since `zero` as 1.234567890, rounded down. Consecutive lines are close,
+// so that each needs only the cycles since the last one.
+class LineClock {
+ public:
+  // `clock.hz` is above 0.
+  LineClock(Clock clock, Tsc zero) : clock_(clock), fast_(clock), zero_(zero) {}
+
+  struct Time {
+    bool negative = false;  // before zero
+    uint32_t seconds = 0;
+    uint32_t nanoseconds = 0;
+  };
+
+  Time At(Tsc tsc) {
+    if (tsc < zero_) return Slow(zero_ - tsc, true);
+    const Cycles cycles = tsc - zero_;
+    if (cycles - whole_cycles_ >= clock_.hz) [[unlikely]] {
+      // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): the constructor's condition
+      whole_seconds_ = static_cast<uint32_t>(cycles / clock_.hz);
+      whole_cycles_ = whole_seconds_ * clock_.hz;
+    }
+    return {false, whole_seconds_,
+            static_cast<uint32_t>(fast_.Nanoseconds(cycles - whole_cycles_))};
+  }
+
+ private:
+  Time Slow(Cycles before, bool negative) const {
+    const uint64_t nanoseconds = clock_.Nanoseconds(before);
+    return {negative, static_cast<uint32_t>(nanoseconds / 1'000'000'000),
+            static_cast<uint32_t>(nanoseconds % 1'000'000'000)};
+  }
+
+  Clock clock_;
+  FastClock fast_;
+  Tsc zero_;
+  uint32_t whole_seconds_ = 0;
+  Cycles whole_cycles_ = 0;
+};
+
+}  // namespace xenoscope::report

@@ -1,0 +1,548 @@
+// A dump's lines for people. They look like those of xenalyze -a:
+//
+//   ]  0.000690475 x-| d2v0 vmexit exit_reason VMEXIT_CPUID rip 0x401914
+//
+// In the first column ] marks the records of an HVM guest's exit, ! what the trace says of itself
+// (lost or damaged records, unknown events). Then seconds since the first record; a mark for each
+// pCPU: x this record's, | running a vCPU, - idle, . not known yet, l records are being lost; who
+// ran there; the event; its fields.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "report/dump/dump_line.h"
+#include "report/dump/line_buffer.h"
+#include "trace/events.h"
+#include "trace/fields.h"
+#include "trace/layout.h"
+#include "trace/names.h"
+
+namespace xenoscope::report {
+namespace {
+
+using trace::FieldType;
+using trace::ItemKind;
+using trace::Record;
+using trace::Runstate;
+
+// A text of at most N characters, copied whole where it is no longer than most are: two
+// instructions.
+template <size_t N>
+struct Text {
+  static constexpr size_t kUsual = 32;
+
+  Text() = default;
+  explicit Text(std::string_view from) : length(static_cast<uint8_t>(std::min(from.size(), N))) {
+    std::copy_n(from.data(), length, text.data());
+  }
+
+  // Returns where it ends. Where characters go through a pointer of its own, the compiler need not
+  // suppose that each of them changes everything else.
+  char* PutTo(char* at) const {
+    if (N <= kUsual || length > kUsual) {
+      std::memcpy(at, text.data(), N);
+    } else {
+      std::memcpy(at, text.data(), kUsual);
+    }
+    return at + length;
+  }
+
+  std::array<char, N> text{};
+  uint8_t length = 0;
+};
+using Label = Text<32>;
+
+void Put(const Label& label, LineBuffer& out) { out.PutFixed(label.text, label.length); }
+
+// How to print one field: where it is and what precedes it.
+struct Step {
+  Label label;
+  FieldType type = FieldType::kPad;
+  uint8_t width = 0;  // bits
+  uint32_t at = 0;    // the first bit in the payload
+};
+
+// How to print all records of one event, size and set of variant bits.
+struct Plan {
+  Label event;
+  std::array<Step, trace::Variant::kMaxFields> steps;
+  uint8_t step_count = 0;
+};
+
+// A record as text.
+struct alignas(64) Recent {
+  std::array<uint64_t, 4> key{};  // no record's is all zero
+  Text<95> line;                  // from the event to the end of the line
+};
+static_assert(sizeof(Recent) == 128);
+constexpr unsigned kRecentBits = 9;
+
+// What stands between the time and the event, for one pCPU: marks and who runs there.
+constexpr size_t kMostMarks = 64;
+using HeadText = Text<1 + kMostMarks + sizeof(Label::text)>;
+struct Head {
+  HeadText text;
+  uint64_t as_of = 0;  // the number of the change of runners after which this was made
+};
+
+// Pieces that need no name before them: a vCPU, a change of runstate.
+bool SpeaksForItself(const trace::FieldSpec& spec) {
+  return spec.name == "vcpu" || spec.type == FieldType::kRunstates;
+}
+
+class TextWriter final : public LineWriter {
+ public:
+  TextWriter(const DumpOptions& options, const std::vector<PcpuId>& pcpus)
+      : raw_(options.raw),
+        dialect_(options.dialect),
+        clock_(options.clock, options.zero),
+        plan_index_(trace::kEventCount * kPlansPerEvent),
+        runners_(pcpus.size()),
+        heads_(pcpus.size()) {
+    marks_.fill('.');
+    if (pcpus.size() <= kMostMarks) {
+      mark_count_ = pcpus.size();
+    } else {
+      for (const PcpuId pcpu : pcpus) pcpu_labels_.emplace_back(fmt::format("p{}", pcpu.value));
+    }
+    for (uint32_t change = 0; change < changes_.size(); ++change) {
+      changes_[change] = Label(fmt::format(" {}->{}", ToString(static_cast<Runstate>(change >> 2)),
+                                           ToString(static_cast<Runstate>(change & 3))));
+    }
+    for (size_t i = 0; i < pcpus.size(); ++i) SetRunner(i, kNobodyKnown);
+    seconds_text_ = SecondsText();
+    SetTime(last_tsc_);
+  }
+
+  void SetRunner(size_t pcpu_index, Runner runner) override {
+    if (IsVcpu(runner)) {
+      const VcpuRef ref = RunnerVcpu(runner);
+      runners_[pcpu_index] = Label(fmt::format(" d{}v{} ", ref.domain.value, ref.vcpu.value));
+      Mark(pcpu_index, IsIdle(ref) ? '-' : '|');
+    } else {
+      runners_[pcpu_index] = Label(" d?v? ");
+      Mark(pcpu_index, runner == kRecordsLost ? 'l' : '.');
+    }
+    ++runner_changes_;
+  }
+
+  void Write(const DumpLine& line, LineBuffer& out) override {
+    out.Reserve(kMostLineBytes);
+    const trace::Item& item = *line.item;
+    const Record& record = item.record;
+    if (item.kind != ItemKind::kRecord) [[unlikely]] {
+      out.SetEnd(PutBegin('!', line, out.end()));
+      PutSpecial(item, out);
+      return out.Put('\n');
+    }
+    const uint32_t subclass = record.id >> 12;
+    const bool of_exit = subclass == 0x81 || subclass == 0x82;
+    char* const at = PutBegin(of_exit ? ']' : ' ', line, out.end());
+    const std::array<uint64_t, 4> key = KeyOf(record);
+    Recent& recent = recent_[SlotOf(key)];
+    if (Same(recent.key, key)) [[likely]] {
+      return out.SetEnd(recent.line.PutTo(at));
+    }
+    out.SetEnd(at);
+    PutRecord(record, out);
+    const std::string_view text(at, static_cast<size_t>(out.end() - at));
+    if (text.size() <= recent.line.text.size()) recent = {key, Text<95>(text)};
+  }
+
+ private:
+  static constexpr size_t kPlansPerEvent = 64;  // 8 sizes, 8 sets of variant bits
+
+  void Mark(size_t pcpu_index, char mark) {
+    if (pcpu_index < mark_count_) marks_[pcpu_index] = mark;
+  }
+
+  // All up to the event. Returns where that goes.
+  char* PutBegin(char first, const DumpLine& line, char* at) {
+    *at++ = first;
+    const Tsc tsc = line.item->record.tsc;
+    if (tsc != last_tsc_) {
+      last_tsc_ = tsc;
+      SetTime(tsc);
+    }
+    at = seconds_text_.PutTo(at);
+    at = nanoseconds_.CopyTo(at);
+    Head& head = heads_[line.pcpu_index];
+    if (head.as_of != runner_changes_) [[unlikely]] {
+      head.text = HeadOf(line.pcpu_index);
+      head.as_of = runner_changes_;
+    }
+    return head.text.PutTo(at);
+  }
+
+  // As wide as those of lines below 1000 s. Most lines are in the second of the one before.
+  void SetTime(Tsc tsc) {
+    const LineClock::Time time = clock_.At(tsc);
+    nanoseconds_ = NineDigits(time.nanoseconds);
+    if (time.seconds == seconds_ && time.negative == negative_) [[likely]] {
+      return;
+    }
+    seconds_ = time.seconds;
+    negative_ = time.negative;
+    seconds_text_ = SecondsText();
+  }
+
+  Label SecondsText() const {
+    return Label(negative_ ? fmt::format("-{}.", seconds_) : fmt::format("{:3}.", seconds_));
+  }
+
+  // " x| d1v0 ": the marks of all pCPUs, or this one's name, and who runs there.
+  HeadText HeadOf(size_t pcpu_index) const {
+    HeadText head;
+    char* at = head.text.data();
+    *at++ = ' ';
+    if (mark_count_ != 0) {
+      std::memcpy(at, marks_.data(), marks_.size());
+      at[pcpu_index] = 'x';
+      at += mark_count_;
+    } else {
+      at = pcpu_labels_[pcpu_index].PutTo(at);
+    }
+    at = runners_[pcpu_index].PutTo(at);
+    head.length = static_cast<uint8_t>(at - head.text.data());
+    return head;
+  }
+
+  static void PutTime(const LineClock::Time& time, LineBuffer& out) {
+    if (time.negative) out.Put('-');
+    out.PutDecimal(time.seconds);
+    out.Put('.');
+    out.PutNineDigits(time.nanoseconds);
+  }
+
+  // All that a record's text depends on.
+  static std::array<uint64_t, 4> KeyOf(const Record& record) {
+    const trace::Payload& payload = record.payload;
+    const uint32_t head = record.id | payload.count() << 28;
+    return {payload.Word64(0), payload.Word64(2), payload.Word64(4),
+            payload.Word(6) | uint64_t{head} << 32};
+  }
+
+  // Word by word: they are still in registers, and a comparison of bytes would wait for memory.
+  static bool Same(const std::array<uint64_t, 4>& a, const std::array<uint64_t, 4>& b) {
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) == 0;
+  }
+
+  static size_t SlotOf(const std::array<uint64_t, 4>& key) {
+    uint64_t hash = (key[0] ^ key[3]) * 0x9e3779b97f4a7c15;
+    hash = (hash ^ key[1] ^ key[2] << 1) * 0x9e3779b97f4a7c15;
+    return hash >> (64 - kRecentBits);
+  }
+
+  // From the event to the end of the line.
+  void PutRecord(const Record& record, LineBuffer& out) {
+    if (raw_) {
+      out.Put(trace::Info(record.event).name);
+      PutRaw(record, out);
+    } else {
+      PutFields(record, out);
+    }
+    out.Put('\n');
+  }
+
+  void PutFields(const Record& record, LineBuffer& out) {
+    const trace::Payload& payload = record.payload;
+    const Plan& plan = PlanOf(record);
+    Put(plan.event, out);
+    uint32_t op = 0;
+    for (uint8_t i = 0; i < plan.step_count; ++i) {
+      const Step& step = plan.steps[i];
+      Put(step.label, out);
+      const auto bits = [&] { return trace::fields_internal::Bits(payload, step.at, step.width); };
+      switch (step.type) {
+        case FieldType::kVcpuDomain:
+          PutVcpu(trace::UnpackVcpu(payload.Word(step.at / 32)), out);
+          break;
+        case FieldType::kDomainVcpu:
+          PutVcpu(trace::UnpackDomainFirst(payload.Word(step.at / 32)), out);
+          break;
+        case FieldType::kDomainVcpu2:
+          out.Put('d');
+          out.PutDecimal(payload.Word(step.at / 32));
+          out.Put('v');
+          out.PutDecimal(payload.Word(step.at / 32 + 1));
+          break;
+        case FieldType::kHex:
+        case FieldType::kLong:
+        case FieldType::kPte:
+        case FieldType::kGl1e:
+        case FieldType::kGva:
+          out.PutHexPrefixed(bits());
+          break;
+        case FieldType::kRunstates:
+          Put(changes_[(record.id >> 8 & 3) << 2 | (record.id >> 4 & 3)], out);
+          break;
+        case FieldType::kReason:
+          PutReason(record, static_cast<uint32_t>(bits()), out);
+          break;
+        case FieldType::kHypercall:
+          op = static_cast<uint32_t>(bits());
+          out.PutHexPrefixed(op);
+          PutName(trace::HypercallName(op), out);
+          break;
+        case FieldType::kTags:
+          PutArguments(record, op, static_cast<uint32_t>(bits()), out);
+          break;
+        case FieldType::kRest:
+          PutWords(payload, step.at / 32, out);
+          break;
+        case FieldType::kSigned: {
+          const uint64_t sign = uint64_t{1} << (step.width - 1);
+          out.PutSigned(static_cast<int64_t>((bits() ^ sign) - sign));
+          break;
+        }
+        case FieldType::kOptional:
+        case FieldType::kBudget: {
+          const auto number = static_cast<int32_t>(bits());
+          trace::Field field;
+          field.type = step.type;
+          field.value = static_cast<uint64_t>(int64_t{number});
+          const std::string_view name = trace::ValueName(field);
+          if (name.empty()) {
+            out.PutSigned(number);
+          } else {
+            out.Put(name);
+          }
+          break;
+        }
+        case FieldType::kTrap:
+          out.PutDecimal(bits());
+          PutName(trace::TrapName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kMsr:
+          out.PutHexPrefixed(bits());
+          PutName(trace::MsrName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kShutdown:
+          out.PutDecimal(bits());
+          PutName(trace::ShutdownName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kIntrSource:
+          out.PutDecimal(bits());
+          PutName(trace::InterruptSourceName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kP2mType:
+          out.PutDecimal(bits());
+          PutName(trace::P2mTypeName(static_cast<uint32_t>(bits())), out);
+          break;
+        case FieldType::kShadowFlags:
+          PutFlags(static_cast<uint32_t>(bits()), out);
+          break;
+        case FieldType::kGuestEvent:
+          out.PutHexPrefixed(record.id & 0xfff);
+          break;
+        case FieldType::kNested:
+          break;  // the label says it
+        default:
+          out.PutDecimal(bits());
+          break;
+      }
+    }
+  }
+
+  void PutReason(const Record& record, uint32_t reason, LineBuffer& out) {
+    const trace::Vendor vendor = trace::fields_internal::VendorOf(record, dialect_);
+    const std::string_view name = trace::ExitReasonName(vendor, reason);
+    if (name.empty()) {
+      out.PutHexPrefixed(reason);
+      return;
+    }
+    out.Put(name);
+    if (vendor == trace::Vendor::kVmx && trace::VmxEntryFailed(reason)) out.Put(" entry_failed");
+  }
+
+  static void PutName(std::string_view name, LineBuffer& out) {
+    if (name.empty()) return;
+    out.Put(" (");
+    out.Put(name);
+    out.Put(')');
+  }
+
+  // "0x30 (l2_propagate set_changed)"; bits without a name are in the number alone.
+  static void PutFlags(uint32_t flags, LineBuffer& out) {
+    out.PutHexPrefixed(flags);
+    bool first = true;
+    for (uint32_t bit = 0; bit < 32; ++bit) {
+      const std::string_view name = trace::ShadowFlagName(bit);
+      if ((flags >> bit & 1) == 0 || name.empty()) continue;
+      out.Put(first ? " (" : " ");
+      out.Put(name);
+      first = false;
+    }
+    if (!first) out.Put(')');
+  }
+
+  static void PutVcpu(VcpuRef ref, LineBuffer& out) {
+    out.Put('d');
+    out.PutDecimal(ref.domain.value);
+    out.Put('v');
+    out.PutDecimal(ref.vcpu.value);
+  }
+
+  static void PutArguments(const Record& record, uint32_t op, uint32_t tags, LineBuffer& out) {
+    const uint32_t end = trace::fields_internal::VisitArguments(
+        record.payload, 1, op, tags, [&out](const trace::Field& field) {
+          out.Put(' ');
+          out.Put(field.name);
+          out.Put(' ');
+          out.PutHexPrefixed(field.value);
+          PutName(trace::ValueName(field), out);
+        });
+    if (end < record.payload.count()) PutWords(record.payload, end, out);
+  }
+
+  // " [ 1 2f ]", as xenalyze.
+  static void PutWords(const trace::Payload& payload, uint32_t word, LineBuffer& out) {
+    out.Put(" [");
+    for (; word < payload.count(); ++word) {
+      out.Put(' ');
+      out.PutHex(payload.Word(word));
+    }
+    out.Put(" ]");
+  }
+
+  static void PutRaw(const Record& record, LineBuffer& out) {
+    out.Put(' ');
+    out.PutHexPrefixed(record.id);
+    PutWords(record.payload, 0, out);
+  }
+
+  void PutSpecial(const trace::Item& item, LineBuffer& out) {
+    switch (item.kind) {
+      case ItemKind::kUnknownEvent:
+        out.Put("unknown");
+        PutRaw(item.record, out);
+        break;
+      case ItemKind::kMalformed:
+        out.Put("malformed ");
+        out.Put(trace::Info(item.record.event).name);
+        PutRaw(item.record, out);
+        break;
+      case ItemKind::kWrap:
+        out.Put("wrap_buffer ");
+        out.PutDecimal(item.record.SizeBytes());
+        out.Put(" bytes");
+        break;
+      case ItemKind::kLossBegin:
+        out.Put("loss_begins ");
+        out.PutDecimal(item.lost);
+        out.Put(" records");
+        break;
+      case ItemKind::kLost:
+        out.Put("lost_records ");
+        out.PutDecimal(item.lost);
+        out.Put(" since ");
+        PutTime(clock_.At(item.first_lost), out);
+        break;
+      case ItemKind::kDamaged:
+        out.Put("damaged ");
+        out.Put(trace::ToString(item.damage.kind));
+        out.Put(": ");
+        out.PutDecimal(item.damage.bytes);
+        out.Put(" bytes at byte ");
+        out.PutDecimal(item.damage.offset);
+        break;
+      case ItemKind::kPcpuBegin:
+        out.Put("pcpu_begins");
+        break;
+      case ItemKind::kPcpuEnd:
+        out.Put("pcpu_ends");
+        break;
+      case ItemKind::kRecord:
+        break;
+    }
+  }
+
+  const Plan& PlanOf(const Record& record) {
+    const size_t key = static_cast<size_t>(record.event) * kPlansPerEvent +
+                       record.payload.count() * 8 + (record.id >> 8 & 7);
+    const Plan*& plan = plan_index_[key];
+    if (plan == nullptr) [[unlikely]] {
+      plan = MakePlan(record);
+    }
+    return *plan;
+  }
+
+  const Plan* MakePlan(const Record& record) {
+    Plan& plan = plans_.emplace_back();
+    plan.event = Label(trace::Info(record.event).name);
+    const trace::Variant* variant = trace::FindVariant(record, dialect_);
+    if (variant == nullptr) {
+      plan.steps[plan.step_count++] = {.label = Label(""), .type = FieldType::kRest};
+      return &plan;
+    }
+    uint32_t at = 0;
+    bool after_tags = false;
+    for (uint8_t i = 0; i < variant->field_count; ++i) {
+      const trace::FieldSpec& spec = variant->fields[i];
+      const uint32_t width = trace::fields_internal::Width(spec, record.id);
+      const bool in_tags = after_tags && spec.type == FieldType::kRest;  // printed with the tags
+      const bool absent = spec.type == FieldType::kNested && !trace::IsNested(record.id);
+      if (spec.type != FieldType::kPad && !in_tags && !absent) {
+        plan.steps[plan.step_count++] = {.label = LabelOf(spec),
+                                         .type = spec.type,
+                                         .width = static_cast<uint8_t>(width),
+                                         .at = at};
+      }
+      after_tags = spec.type == FieldType::kTags;
+      at += width;
+    }
+    return &plan;
+  }
+
+  static Label LabelOf(const trace::FieldSpec& spec) {
+    switch (spec.type) {
+      case FieldType::kRunstates:
+      case FieldType::kTags:
+        return {};
+      case FieldType::kNested:
+        return Label(" nested");
+      case FieldType::kRest:
+        return spec.name == "words" ? Label() : Label(fmt::format(" {}", spec.name));
+      default:
+        return SpeaksForItself(spec) ? Label(" ") : Label(fmt::format(" {} ", spec.name));
+    }
+  }
+
+  bool raw_;
+  trace::Dialect dialect_;
+  LineClock clock_;
+  std::deque<Plan> plans_;
+  std::vector<const Plan*> plan_index_;
+  std::vector<Label> runners_;  // by pCPU, " d1v0 "
+  std::array<char, kMostMarks> marks_;
+  size_t mark_count_ = 0;           // 0 with more pCPUs than marks
+  std::vector<Label> pcpu_labels_;  // then these
+  std::array<Label, 16> changes_;   // by old << 2 | new
+  uint64_t runner_changes_ = 0;
+  std::vector<Head> heads_;  // by pCPU
+  std::vector<Recent> recent_ = std::vector<Recent>(size_t{1} << kRecentBits);
+  Tsc last_tsc_;  // the time of the texts below
+  uint32_t seconds_ = 0;
+  bool negative_ = false;
+  Label seconds_text_;
+  NineDigits nanoseconds_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<LineWriter> MakeTextWriter(const DumpOptions& options,
+                                           const std::vector<PcpuId>& pcpus) {
+  return std::make_unique<TextWriter>(options, pcpus);
+}
+
+}  // namespace xenoscope::report

@@ -1,0 +1,85 @@
+#include "report/export/flame_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "report/table/whole_numbers.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Dimension;
+using correlate::ProfileRow;
+
+FrameKind KindOf(Mode mode) {
+  switch (mode) {
+    case Mode::kUser:
+      return FrameKind::kUser;
+    case Mode::kKernel:
+      return FrameKind::kKernel;
+    case Mode::kXen:
+      break;
+  }
+  return FrameKind::kXen;
+}
+
+std::vector<FlameFrame> FramesOf(const ProfileReport& report, const ProfileRow& row) {
+  std::vector<FlameFrame> frames;
+  for (const Dimension dimension : report.by) {
+    const std::string name = DimensionText(report, row, dimension);
+    switch (dimension) {
+      case Dimension::kStack: {
+        const correlate::Stack& stack = report.result.stacks.at(row.stack);
+        std::transform(stack.rbegin(), stack.rend(), std::back_inserter(frames),
+                       [&report](const auto& frame) {
+                         return FlameFrame{FrameName(report, frame), KindOf(frame.mode)};
+                       });
+        break;
+      }
+      case Dimension::kMode:
+        frames.push_back({fmt::format("[{}]", name), KindOf(row.mode)});
+        break;
+      case Dimension::kVcpu:
+      case Dimension::kPcpu:
+        frames.push_back({fmt::format("{} {}", ToString(dimension), name), FrameKind::kGroup});
+        break;
+      default:
+        frames.push_back({name, FrameKind::kGroup});
+    }
+  }
+  return frames;
+}
+
+}  // namespace
+
+const char* ToString(FlameWeight weight) {
+  return weight == FlameWeight::kCycles ? "cycles" : "samples";
+}
+
+std::vector<FlameLine> FlameLines(const ProfileReport& report, const ProfileSelection& selection,
+                                  FlameWeight weight) {
+  std::map<std::vector<FlameFrame>, double> sums;
+  for (const ProfileRow& row : report.result.rows) {
+    if (!IsSelected(selection, row)) continue;
+    sums[FramesOf(report, row)] += weight == FlameWeight::kCycles ? row.cycles : row.samples;
+  }
+  // Those below 0 first: the sum of whole numbers is right only when others come behind them.
+  std::map<std::vector<FlameFrame>, int64_t> whole;
+  WholeNumbers rounded;
+  for (const bool negative : {true, false}) {
+    for (const auto& [frames, sum] : sums) {
+      if ((sum < 0) == negative) whole[frames] = rounded.Next(sum);
+    }
+  }
+  std::vector<FlameLine> lines;
+  for (auto& [frames, sum] : whole) {
+    if (sum > 0) lines.push_back({frames, sum});
+  }
+  return lines;
+}
+
+}  // namespace xenoscope::report

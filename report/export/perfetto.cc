@@ -1,0 +1,449 @@
+#include "report/export/perfetto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <protozero/pbf_builder.hpp>
+#include <utility>
+
+#include "report/exit_names.h"
+#include "report/markup.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Mark;
+using correlate::MarkKind;
+using correlate::PlacedSample;
+using correlate::RunInterval;
+using correlate::RunState;
+using correlate::Segment;
+using correlate::SegmentKind;
+using correlate::StackFrame;
+using correlate::VcpuTrack;
+
+// Field numbers of protos/perfetto/trace.
+enum class TraceField : protozero::pbf_tag_type { kPacket = 1 };
+enum class PacketField : protozero::pbf_tag_type {
+  kTimestamp = 8,
+  kSequence = 10,
+  kTrackEvent = 11,
+  kInterned = 12,
+  kFlags = 13,
+  kTrack = 60,
+  kPerfSample = 66,
+};
+enum class TrackField : protozero::pbf_tag_type {
+  kUuid = 1,
+  kName = 2,
+  kProcess = 3,
+  kThread = 4,
+  kParent = 5,
+  kCounter = 8,
+};
+enum class ProcessField : protozero::pbf_tag_type { kPid = 1, kName = 6 };
+enum class ThreadField : protozero::pbf_tag_type { kPid = 1, kTid = 2, kName = 5 };
+enum class CounterField : protozero::pbf_tag_type { kUnitName = 6 };
+enum class EventField : protozero::pbf_tag_type {
+  kType = 9,
+  kNameIid = 10,
+  kTrack = 11,
+  kCounterValue = 30,
+};
+enum class InternedField : protozero::pbf_tag_type {
+  kEventNames = 2,
+  kFunctionNames = 5,
+  kFrames = 6,
+  kCallstacks = 7,
+  kMappingPaths = 17,
+  kMappings = 19,
+};
+// EventName and InternedString.
+enum class TextField : protozero::pbf_tag_type { kIid = 1, kText = 2 };
+enum class MappingField : protozero::pbf_tag_type { kIid = 1, kPath = 7 };
+enum class FrameField : protozero::pbf_tag_type { kIid = 1, kFunction = 2, kMapping = 3, kPc = 4 };
+enum class CallstackField : protozero::pbf_tag_type { kIid = 1, kFrames = 2 };
+enum class SampleField : protozero::pbf_tag_type {
+  kCpu = 1,
+  kPid = 2,
+  kTid = 3,
+  kCallstack = 4,
+  kMode = 5,
+};
+
+// TrackEvent.Type
+constexpr int32_t kSliceBegin = 1;
+constexpr int32_t kSliceEnd = 2;
+constexpr int32_t kInstant = 3;
+constexpr int32_t kCounter = 4;
+// TracePacket.SequenceFlags
+constexpr uint32_t kStateCleared = 1;
+constexpr uint32_t kNeedsState = 2;
+constexpr uint32_t kSequenceNumber = 1;
+
+template <typename Field>
+using Message = protozero::pbf_builder<Field>;
+
+constexpr size_t kPiece = size_t{1} << 20;  // bytes kept before they are written
+
+// Profiling.CpuMode; dom0's own modes are the host's in the eyes of its users.
+int32_t CpuMode(DomainId domain, Mode mode) {
+  switch (mode) {
+    case Mode::kUser:
+      return domain.value == 0 ? 2 : 5;
+    case Mode::kKernel:
+      return domain.value == 0 ? 1 : 4;
+    case Mode::kXen:
+      break;
+  }
+  return 3;
+}
+
+std::string MarkName(const Mark& mark) {
+  const auto or_number = [&](std::string_view kind, std::string_view name) {
+    return name.empty() ? fmt::format("{} {}", kind, mark.number) : std::string(name);
+  };
+  switch (mark.kind) {
+    case MarkKind::kHypercall:
+    case MarkKind::kSubcall:
+      return or_number("hypercall", trace::HypercallName(mark.number));
+    case MarkKind::kTrap:
+      return or_number("trap", trace::TrapName(mark.number));
+    case MarkKind::kPageFault:
+      return "page_fault";
+    case MarkKind::kEmulation:
+      break;
+  }
+  return "emulation";
+}
+
+}  // namespace
+
+PerfettoWriter::PerfettoWriter(const ProfileReport& report, Resolver& resolver, Sink sink)
+    : report_(report), resolver_(resolver), sink_(std::move(sink)) {
+  std::string packet;
+  Message<PacketField> message(packet);
+  message.add_uint32(PacketField::kSequence, kSequenceNumber);
+  message.add_uint32(PacketField::kFlags, kStateCleared);
+  PutPacket(packet);
+}
+
+uint64_t PerfettoWriter::Time(Tsc tsc) const {
+  return report_.clock.Nanoseconds(tsc - zero_.value_or(tsc));
+}
+
+uint64_t PerfettoWriter::TrackNumber(Part part, uint64_t of) {
+  return (static_cast<uint64_t>(part) + 1) << 32 | of;
+}
+
+template <typename F>
+void PerfettoWriter::PutEvent(uint64_t track, Tsc at, int32_t type, F add) {
+  std::string packet;
+  Message<PacketField> message(packet);
+  message.add_uint64(PacketField::kTimestamp, Time(at));
+  message.add_uint32(PacketField::kSequence, kSequenceNumber);
+  message.add_uint32(PacketField::kFlags, kNeedsState);
+  {
+    Message<EventField> event(message, PacketField::kTrackEvent);
+    event.add_enum(EventField::kType, type);
+    event.add_uint64(EventField::kTrack, track);
+    add(event);
+  }
+  PutPacket(packet);
+}
+
+void PerfettoWriter::OnItem(const trace::Item& item) {
+  if (!zero_ && item.kind == trace::ItemKind::kRecord) zero_ = item.record.tsc;
+  now_ = item.record.tsc;
+  if (item.kind == trace::ItemKind::kLost) {
+    KnowPcpu(item.record.pcpu);
+    PutSlice(TrackNumber(Part::kPcpuLosses, item.record.pcpu.value),
+             {item.first_lost, item.record.tsc}, fmt::format("{} records lost", item.lost));
+  }
+}
+
+void PerfettoWriter::OnRun(const RunInterval& interval) {
+  if (IsIdle(interval.vcpu) || interval.range.Empty()) return;
+  KnowVcpu(interval.vcpu, interval.vcpu_index);
+  std::string name = ToString(interval.state);
+  if (interval.state == RunState::kRunnable) {
+    name += fmt::format(": {}", ToString(interval.cause));
+  }
+  PutSlice(TrackNumber(Part::kRunstates, interval.vcpu_index), interval.range, name);
+  if (interval.state != RunState::kRunning) return;
+  KnowPcpu(interval.pcpu);
+  PutSlice(TrackNumber(Part::kPcpu, interval.pcpu.value), interval.range, ToString(interval.vcpu));
+}
+
+void PerfettoWriter::OnSegment(const Segment& segment) {
+  if (IsIdle(segment.vcpu) || segment.range.Empty() || segment.kind == SegmentKind::kWhole) return;
+  KnowVcpu(segment.vcpu, segment.vcpu_index);
+  KnowPcpu(segment.pcpu);
+  const bool exit = segment.kind == SegmentKind::kExit;
+  const std::string name =
+      exit ? ExitName(report_.vendor, segment.nested, segment.reason) : ToString(segment.kind);
+  PutSlice(TrackNumber(Part::kExits, segment.vcpu_index), segment.range, name);
+  if (segment.kind == SegmentKind::kGuest) return;
+  PutSlice(TrackNumber(Part::kPcpuExits, segment.pcpu.value), segment.range, name);
+}
+
+void PerfettoWriter::OnMark(const Mark& mark) {
+  if (IsIdle(mark.vcpu)) return;
+  KnowVcpu(mark.vcpu, mark.vcpu_index);
+  PutInstant(TrackNumber(Part::kMarks, mark.vcpu_index), mark.tsc, MarkName(mark));
+}
+
+void PerfettoWriter::OnState(const VcpuTrack& vcpu, RunState before) {
+  if (IsIdle(vcpu.ref)) return;
+  const int change = static_cast<int>(vcpu.state == RunState::kRunnable) -
+                     static_cast<int>(before == RunState::kRunnable);
+  if (change == 0) return;
+  const uint64_t track = TrackNumber(Part::kRunnable, 0);
+  if (!counts_runnable_) PutRunnableTrack(track);
+  runnable_ += change;
+  PutEvent(track, now_, kCounter, [this](Message<EventField>& event) {
+    event.add_int64(EventField::kCounterValue, std::max<int64_t>(runnable_, 0));
+  });
+}
+
+void PerfettoWriter::PutRunnableTrack(uint64_t track) {
+  counts_runnable_ = true;
+  std::string packet;
+  Message<PacketField> message(packet);
+  {
+    Message<TrackField> put(message, PacketField::kTrack);
+    put.add_uint64(TrackField::kUuid, track);
+    put.add_string(TrackField::kName, "vCPUs that wait for a pCPU");
+    Message<CounterField> counter(put, TrackField::kCounter);
+    counter.add_string(CounterField::kUnitName, "vCPUs");
+  }
+  PutPacket(packet);
+}
+
+uint32_t PerfettoWriter::IndexOf(VcpuRef vcpu) {
+  const auto found = index_.find(vcpu);
+  if (found != index_.end()) return found->second;
+  // One that the timeline has not told of, which numbers its vCPUs from 0.
+  const auto index = static_cast<uint32_t>(0x10000 + index_.size());
+  KnowVcpu(vcpu, index);
+  return index;
+}
+
+void PerfettoWriter::KnowVcpu(VcpuRef ref, uint32_t index) {
+  if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
+  if (vcpus_[index].known) return;
+  vcpus_[index].known = true;
+  index_.try_emplace(ref, index);
+  const uint64_t process = TrackNumber(Part::kProcess, ref.domain.value);
+  const uint32_t pid = kFirstPid + ref.domain.value;
+  if (domains_.insert(ref.domain).second) {
+    PutProcess(process, pid, DomainLabel(ref.domain, report_.domain_name(ref.domain)));
+  }
+  const uint64_t thread = TrackNumber(Part::kThread, index);
+  PutThread(thread, pid, kFirstTid + index, ToString(ref));
+  PutTrack(TrackNumber(Part::kRunstates, index), thread, "runstates");
+  PutTrack(TrackNumber(Part::kExits, index), thread, "guest and exits");
+  PutTrack(TrackNumber(Part::kMarks, index), thread, "hypercalls and traps");
+}
+
+void PerfettoWriter::KnowPcpu(PcpuId pcpu) {
+  const uint64_t process = TrackNumber(Part::kProcess, kPcpusPid);
+  if (pcpus_.empty()) PutProcess(process, kPcpusPid, "pCPUs");
+  if (pcpu.value >= pcpus_.size()) pcpus_.resize(size_t{pcpu.value} + 1);
+  if (pcpus_[pcpu.value]) return;
+  pcpus_[pcpu.value] = true;
+  PutTrack(TrackNumber(Part::kPcpu, pcpu.value), process, fmt::format("pCPU {}", pcpu.value));
+  PutTrack(TrackNumber(Part::kPcpuExits, pcpu.value), process,
+           fmt::format("pCPU {}: exits", pcpu.value));
+  PutTrack(TrackNumber(Part::kPcpuLosses, pcpu.value), process,
+           fmt::format("pCPU {}: lost", pcpu.value));
+}
+
+void PerfettoWriter::PutTrack(uint64_t track, uint64_t parent, std::string_view name) {
+  std::string packet;
+  Message<PacketField> message(packet);
+  message.add_uint32(PacketField::kSequence, kSequenceNumber);
+  {
+    Message<TrackField> put(message, PacketField::kTrack);
+    put.add_uint64(TrackField::kUuid, track);
+    put.add_uint64(TrackField::kParent, parent);
+    put.add_string(TrackField::kName, std::string(name));
+  }
+  PutPacket(packet);
+}
+
+void PerfettoWriter::PutProcess(uint64_t track, uint32_t pid, const std::string& name) {
+  std::string packet;
+  Message<PacketField> message(packet);
+  message.add_uint32(PacketField::kSequence, kSequenceNumber);
+  {
+    Message<TrackField> put(message, PacketField::kTrack);
+    put.add_uint64(TrackField::kUuid, track);
+    Message<ProcessField> process(put, TrackField::kProcess);
+    process.add_int32(ProcessField::kPid, static_cast<int32_t>(pid));
+    process.add_string(ProcessField::kName, Printable(name));
+  }
+  PutPacket(packet);
+}
+
+void PerfettoWriter::PutThread(uint64_t track, uint32_t pid, uint32_t tid,
+                               const std::string& name) {
+  std::string packet;
+  Message<PacketField> message(packet);
+  message.add_uint32(PacketField::kSequence, kSequenceNumber);
+  {
+    Message<TrackField> put(message, PacketField::kTrack);
+    put.add_uint64(TrackField::kUuid, track);
+    Message<ThreadField> thread(put, TrackField::kThread);
+    thread.add_int32(ThreadField::kPid, static_cast<int32_t>(pid));
+    thread.add_int32(ThreadField::kTid, static_cast<int32_t>(tid));
+    thread.add_string(ThreadField::kName, Printable(name));
+  }
+  PutPacket(packet);
+}
+
+void PerfettoWriter::PutSlice(uint64_t track, TscRange range, std::string_view name) {
+  const uint64_t number = NameNumber(name);
+  PutEvent(track, range.begin, kSliceBegin, [number](Message<EventField>& event) {
+    event.add_uint64(EventField::kNameIid, number);
+  });
+  PutEvent(track, range.end, kSliceEnd, [](Message<EventField>& /*event*/) {});
+}
+
+void PerfettoWriter::PutInstant(uint64_t track, Tsc at, std::string_view name) {
+  const uint64_t number = NameNumber(name);
+  PutEvent(track, at, kInstant, [number](Message<EventField>& event) {
+    event.add_uint64(EventField::kNameIid, number);
+  });
+}
+
+void PerfettoWriter::OnPlaced(const PlacedSample& placed) {
+  const uint32_t index = IndexOf(placed.vcpu);
+  const bool instant = placed.when.Length() <= 1;
+  if (!instant) {
+    if (!vcpus_[index].drained) {
+      vcpus_[index].drained = true;
+      PutThread(TrackNumber(Part::kDrained, index), kFirstPid + placed.vcpu.domain.value,
+                kFirstDrainedTid + index, fmt::format("{} (drained)", ToString(placed.vcpu)));
+      PutTrack(TrackNumber(Part::kBrackets, index), TrackNumber(Part::kDrained, index),
+               "brackets of samples");
+    }
+    if (vcpus_[index].bracket != placed.when) {
+      PutBracket(index);
+      vcpus_[index].bracket = placed.when;
+    }
+    ++vcpus_[index].samples;
+  }
+  const uint64_t stack = StackNumber(placed);
+  std::string packet;
+  Message<PacketField> message(packet);
+  message.add_uint64(PacketField::kTimestamp, Time(instant ? placed.when.begin : placed.when.end));
+  message.add_uint32(PacketField::kSequence, kSequenceNumber);
+  message.add_uint32(PacketField::kFlags, kNeedsState);
+  {
+    Message<SampleField> sample(message, PacketField::kPerfSample);
+    if (!placed.places.empty()) {
+      const auto likeliest = std::ranges::max_element(placed.places, {}, &correlate::Place::weight);
+      sample.add_uint32(SampleField::kCpu, likeliest->pcpu.value);
+    }
+    sample.add_uint32(SampleField::kPid, kFirstPid + placed.vcpu.domain.value);
+    sample.add_uint32(SampleField::kTid, (instant ? kFirstTid : kFirstDrainedTid) + index);
+    sample.add_uint64(SampleField::kCallstack, stack);
+    sample.add_enum(SampleField::kMode, CpuMode(placed.vcpu.domain, placed.sample->mode));
+  }
+  PutPacket(packet);
+}
+
+// Brackets of one buffer follow each other.
+void PerfettoWriter::PutBracket(uint32_t index) {
+  Vcpu& vcpu = vcpus_[index];
+  if (vcpu.samples > 0) {
+    PutSlice(TrackNumber(Part::kBrackets, index), vcpu.bracket,
+             fmt::format("{} samples", vcpu.samples));
+  }
+  vcpu.samples = 0;
+}
+
+uint64_t PerfettoWriter::NameNumber(std::string_view name) {
+  const auto [at, is_new] = names_.try_emplace(Printable(name), names_.size() + 1);
+  if (is_new) {
+    Message<InternedField> interned(interned_);
+    Message<TextField> text(interned, InternedField::kEventNames);
+    text.add_uint64(TextField::kIid, at->second);
+    text.add_string(TextField::kText, at->first);
+  }
+  return at->second;
+}
+
+uint64_t PerfettoWriter::FrameNumber(const StackFrame& frame) {
+  const auto [at, is_new] = frames_.try_emplace(frame, frames_.size() + 1);
+  if (!is_new) return at->second;
+  const Function& function = resolver_.Describe(frame.function);
+  Message<InternedField> interned(interned_);
+  const auto put_text = [&](InternedField field, uint64_t number, const std::string& words) {
+    Message<TextField> text(interned, field);
+    text.add_uint64(TextField::kIid, number);
+    text.add_bytes(TextField::kText, words);
+  };
+  const auto [name, new_name] =
+      functions_.try_emplace(Printable(function.name), functions_.size() + 1);
+  if (new_name) put_text(InternedField::kFunctionNames, name->second, name->first);
+  const auto [image, new_image] =
+      mappings_.try_emplace(Printable(function.image), mappings_.size() + 1);
+  if (new_image) {
+    put_text(InternedField::kMappingPaths, image->second, image->first);
+    Message<MappingField> mapping(interned, InternedField::kMappings);
+    mapping.add_uint64(MappingField::kIid, image->second);
+    mapping.add_uint64(MappingField::kPath, image->second);
+  }
+  Message<FrameField> put(interned, InternedField::kFrames);
+  put.add_uint64(FrameField::kIid, at->second);
+  put.add_uint64(FrameField::kFunction, name->second);
+  put.add_uint64(FrameField::kMapping, image->second);
+  put.add_uint64(FrameField::kPc, frame.address);
+  return at->second;
+}
+
+uint64_t PerfettoWriter::StackNumber(const PlacedSample& placed) {
+  const uint32_t number = stacks_.Add(placed, resolver_);
+  if (number == stacks_put_) {
+    ++stacks_put_;
+    std::vector<uint64_t> frames;
+    for (const StackFrame& frame : stacks_.at(number)) frames.push_back(FrameNumber(frame));
+    std::ranges::reverse(frames);  // outermost first
+    Message<InternedField> interned(interned_);
+    Message<CallstackField> put(interned, InternedField::kCallstacks);
+    put.add_uint64(CallstackField::kIid, uint64_t{number} + 1);
+    for (const uint64_t frame : frames) put.add_uint64(CallstackField::kFrames, frame);
+  }
+  return uint64_t{number} + 1;
+}
+
+void PerfettoWriter::PutPacket(std::string_view packet) {
+  std::string whole(packet);
+  if (!interned_.empty()) {
+    // Only packets that name what is interned make it so, and those are on the same sequence.
+    Message<PacketField> message(whole);
+    message.add_message(PacketField::kInterned, interned_);
+    interned_.clear();
+  }
+  Message<TraceField> trace(out_);
+  trace.add_message(TraceField::kPacket, whole);
+  Flush(kPiece);
+}
+
+void PerfettoWriter::Flush(size_t least) {
+  if (out_.size() < least || out_.empty()) return;
+  if (status_.ok()) status_ = sink_(out_);
+  out_.clear();
+}
+
+absl::Status PerfettoWriter::Finish() {
+  for (uint32_t index = 0; index < vcpus_.size(); ++index) {
+    if (vcpus_[index].known) PutBracket(index);
+  }
+  Flush(1);
+  return status_;
+}
+
+}  // namespace xenoscope::report

@@ -1,0 +1,125 @@
+// Trace and samples as a Perfetto trace (google/perfetto, protos/perfetto/trace), written as the
+// trace is read: memory grows with the functions and stacks that differ, not with the trace.
+//
+// A domain is a process, its number kFirstPid + the domain's; a vCPU is a thread of it with its
+// runstates, with guest and exits, and with marks as tracks; pCPUs are a process too, with who ran
+// and what Xen was asked for as tracks. Timestamps are nanoseconds since the trace began.
+//
+// Samples are those of perf, with their stacks. One of which only a bracket is known is a sample of
+// a thread of its own, "... (drained)", at the end of its bracket, where it was found; the brackets
+// are a track, with how many samples each had.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "base/resolver.h"
+#include "base/tsc.h"
+#include "correlate/stacks.h"
+#include "correlate/witness.h"
+#include "report/profile/profile_view.h"
+
+namespace xenoscope::report {
+
+class PerfettoWriter final : public correlate::Witness {
+ public:
+  static constexpr uint32_t kPcpusPid = 99'999;
+  static constexpr uint32_t kFirstPid = 100'000;
+  static constexpr uint32_t kFirstTid = 200'000;         // by VcpuTrack::index
+  static constexpr uint32_t kFirstDrainedTid = 300'000;  // the same, of samples with brackets
+
+  // Takes the next bytes of the file.
+  using Sink = std::function<absl::Status(std::string_view)>;
+
+  // Both outlive the writer; the report has clock, vendor and names before the first item.
+  PerfettoWriter(const ProfileReport& report, Resolver& resolver, Sink sink);
+
+  void OnItem(const trace::Item& item) override;
+  void OnPlaced(const correlate::PlacedSample& placed) override;
+  void OnUnplaced(const recording::Sample& /*sample*/, correlate::Remainder /*why*/) override {}
+  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
+
+  // The sink's first error.
+  absl::Status status() const override { return status_; }
+  // Called once, at the end. Errors: as status().
+  absl::Status Finish();
+
+ private:
+  // What is told apart of a vCPU or pCPU; a track's number is made of both.
+  enum class Part : uint64_t {
+    kProcess,
+    kThread,
+    kDrained,
+    kRunstates,
+    kExits,
+    kMarks,
+    kBrackets,
+    kPcpu,
+    kPcpuExits,
+    kPcpuLosses,
+    kRunnable
+  };
+  struct Vcpu {
+    bool known = false;
+    bool drained = false;
+    TscRange bracket;  // of samples that are not written yet
+    uint64_t samples = 0;
+  };
+
+  void OnRun(const correlate::RunInterval& interval) override;
+  void OnSegment(const correlate::Segment& segment) override;
+  void OnMark(const correlate::Mark& mark) override;
+  void OnState(const correlate::VcpuTrack& vcpu, correlate::RunState before) override;
+
+  uint64_t Time(Tsc tsc) const;
+  static uint64_t TrackNumber(Part part, uint64_t of);
+  uint32_t IndexOf(VcpuRef vcpu);
+  void KnowVcpu(VcpuRef ref, uint32_t index);
+  void KnowPcpu(PcpuId pcpu);
+  void PutTrack(uint64_t track, uint64_t parent, std::string_view name);
+  void PutProcess(uint64_t track, uint32_t pid, const std::string& name);
+  void PutThread(uint64_t track, uint32_t pid, uint32_t tid, const std::string& name);
+  void PutRunnableTrack(uint64_t track);
+  // Of `type`, with what add(message) puts into it.
+  template <typename F>
+  void PutEvent(uint64_t track, Tsc at, int32_t type, F add);
+  void PutSlice(uint64_t track, TscRange range, std::string_view name);
+  void PutInstant(uint64_t track, Tsc at, std::string_view name);
+  void PutBracket(uint32_t index);
+  uint64_t NameNumber(std::string_view name);
+  uint64_t StackNumber(const correlate::PlacedSample& placed);
+  uint64_t FrameNumber(const correlate::StackFrame& frame);
+  void PutPacket(std::string_view packet);
+  void Flush(size_t least);
+
+  const ProfileReport& report_;
+  Resolver& resolver_;
+  Sink sink_;
+  absl::Status status_;
+  Tsc now_;  // of the last item
+  correlate::Stacks stacks_{/*by_address=*/true};
+  std::optional<Tsc> zero_;
+  std::string out_;
+  std::string interned_;  // InternedData that the next packet brings
+  absl::flat_hash_map<std::string, uint64_t> names_;
+  absl::flat_hash_map<std::string, uint64_t> functions_;
+  absl::flat_hash_map<std::string, uint64_t> mappings_;
+  absl::flat_hash_map<correlate::StackFrame, uint64_t> frames_;
+  uint32_t stacks_put_ = 0;
+  absl::flat_hash_set<DomainId> domains_;
+  absl::flat_hash_map<VcpuRef, uint32_t> index_;  // VcpuTrack::index
+  std::vector<Vcpu> vcpus_;                       // by it
+  std::vector<bool> pcpus_;
+  int64_t runnable_ = 0;
+  bool counts_runnable_ = false;
+};
+
+}  // namespace xenoscope::report

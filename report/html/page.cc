@@ -1,0 +1,100 @@
+#include "report/html/page.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "report/html/web_page.h"
+#include "report/profile/check_notes.h"
+#include "report/profile/column_words.h"
+#include "report/table/table_json.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Dimension;
+using correlate::ProfileRow;
+using nlohmann::ordered_json;
+
+constexpr std::string_view kPlace = "@@XENOSCOPE_DATA@@";
+
+// JSON inside an element: no text in it can end the element or begin another.
+std::string ForElement(const std::string& json) {
+  std::string out;
+  out.reserve(json.size());
+  for (const char c : json) {
+    switch (c) {
+      case '<':
+        out += "\\u003c";
+        break;
+      case '>':
+        out += "\\u003e";
+        break;
+      case '&':
+        out += "\\u0026";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ToPage(const ordered_json& data) {
+  const std::string_view page = WebPage();
+  const size_t at = page.find(kPlace);
+  if (at == std::string_view::npos) {
+    return UnimplementedError(
+        "this xenoscope was built without npm, and so without its pages: install npm and build it "
+        "again, or choose another --format");
+  }
+  const std::string json =
+      data.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+  return std::string(page.substr(0, at)) + ForElement(json) +
+         std::string(page.substr(at + kPlace.size()));
+}
+
+ordered_json PageHead(const std::string& title, const std::vector<Dimension>& by) {
+  ordered_json columns = ordered_json::array();
+  for (const Dimension dimension : by) columns.push_back(ToString(dimension));
+  ordered_json words = ordered_json::object();
+  for (const TableWords& table : AllColumnWords()) {
+    for (const ColumnWords& column : table.columns) words[table.key][column.key] = column.about;
+  }
+  return {{"title", title}, {"by", std::move(columns)}, {"words", words}};
+}
+
+ordered_json PageNotes(const ProfileReport& report) {
+  ordered_json notes = CheckNotes(report);
+  for (std::string& note : UnresolvedNotes(report)) notes.push_back(std::move(note));
+  return notes;
+}
+
+ordered_json PageDomains(const ProfileReport& report, const correlate::ProfileResult& flame) {
+  std::map<DomainId, std::map<std::string, double>> modes;
+  const double whole = report.is_time ? flame.cycles : flame.samples;
+  for (const ProfileRow& row : flame.rows) {
+    const double part = report.is_time ? row.cycles : row.samples;
+    modes[row.domain][ToString(row.mode)] += whole > 0 ? part / whole : 0;
+  }
+  ordered_json out = ordered_json::array();
+  for (const ProfileRow& row : report.result.domains) {
+    out.push_back({{"name", DomainLabel(row.domain, report.domain_name(row.domain))},
+                   {"domid", row.domain.value},
+                   {"samples", row.samples},
+                   {"share", row.share},
+                   {"low", row.interval.low},
+                   {"high", row.interval.high},
+                   {"cycles", row.cycles},
+                   {"modes", modes[row.domain]}});
+  }
+  return out;
+}
+
+}  // namespace xenoscope::report

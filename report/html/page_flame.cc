@@ -1,0 +1,151 @@
+#include "report/html/page_flame.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/mode.h"
+#include "base/text_numbers.h"
+#include "report/markup.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Dimension;
+using correlate::ProfileRow;
+using nlohmann::ordered_json;
+
+constexpr std::array kColumns = {Dimension::kDomain, Dimension::kVcpu,  Dimension::kMode,
+                                 Dimension::kExit,   Dimension::kImage, Dimension::kLine,
+                                 Dimension::kStack};
+constexpr size_t kMode = 2;
+constexpr size_t kImage = 4;
+constexpr size_t kLine = 5;
+constexpr size_t kStack = 6;
+static_assert(kColumns[kMode] == Dimension::kMode && kColumns[kImage] == Dimension::kImage);
+static_assert(kColumns[kLine] == Dimension::kLine && kColumns[kStack] == Dimension::kStack);
+
+constexpr std::string_view kRest = "[others, each of a smaller share]";
+
+using Key = std::array<uint64_t, kColumns.size()>;  // numbers of texts; of the stack
+struct Sums {
+  double samples = 0;
+  double cycles = 0;
+  double share = 0;
+  double variance = 0;
+
+  void Add(const Sums& other) {
+    samples += other.samples;
+    cycles += other.cycles;
+    share += other.share;
+    variance += other.variance;
+  }
+};
+using Rows = std::map<Key, Sums>;
+
+double Rounded(double value) { return std::round(value * 1000) / 1000; }
+
+std::set<Key> Largest(const Rows& rows, size_t most) {
+  std::vector<const Rows::value_type*> sorted;
+  for (const auto& row : rows) sorted.push_back(&row);
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [](const auto* row) { return row->second.share; });
+  if (sorted.size() > most) sorted.resize(most);
+  std::set<Key> keys;
+  for (const auto* row : sorted) keys.insert(row->first);
+  return keys;
+}
+
+Key WithoutLine(Key key, uint64_t rest) {
+  key[kLine] = rest;
+  return key;
+}
+
+// Stacks by the names of their functions, the outermost first: those of one name are one.
+class NamedStacks {
+ public:
+  uint64_t Of(std::vector<uint64_t> names_and_modes) {
+    return index_.try_emplace(std::move(names_and_modes), index_.size()).first->second;
+  }
+  ordered_json ToJson() const {
+    std::vector<const std::vector<uint64_t>*> stacks(index_.size());
+    for (const auto& [names, number] : index_) stacks[number] = &names;
+    ordered_json json = ordered_json::array();
+    for (const auto* names : stacks) json.push_back(*names);
+    return json;
+  }
+
+ private:
+  std::map<std::vector<uint64_t>, uint64_t> index_;
+};
+
+}  // namespace
+
+std::vector<Dimension> PageColumns() { return {kColumns.begin(), kColumns.end()}; }
+
+ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
+                       size_t most) {
+  TextNumbers texts;
+  NamedStacks stacks;
+  std::vector<uint64_t> stack_of;
+  for (const correlate::Stack& stack : flame.stacks) {
+    std::vector<uint64_t> names;
+    const correlate::Stack outermost_first(stack.rbegin(), stack.rend());
+    for (const correlate::StackFrame& frame : outermost_first) {
+      names.push_back(texts.Of(Printable(report.function_of(frame.function).name)));
+      names.push_back(static_cast<uint64_t>(frame.mode));
+    }
+    stack_of.push_back(stacks.Of(std::move(names)));
+  }
+  Rows rows;
+  for (const ProfileRow& row : flame.rows) {
+    Key key{};
+    for (size_t i = 0; i < kColumns.size(); ++i) {
+      key.at(i) = i == kStack ? stack_of.at(row.stack)
+                              : texts.Of(Printable(DimensionText(report, row, kColumns.at(i))));
+    }
+    rows[key].Add({row.samples, row.cycles, row.share, row.variance});
+  }
+  const uint64_t rest = texts.Of(kRest);
+  std::map<uint64_t, uint64_t> rest_stack;  // by the text of its mode
+  for (const Mode mode : {Mode::kUser, Mode::kKernel, Mode::kXen}) {
+    rest_stack[texts.Of(ToString(mode))] = stacks.Of({rest, static_cast<uint64_t>(mode)});
+  }
+  Rows functions;
+  for (const auto& [key, sums] : rows) functions[WithoutLine(key, rest)].Add(sums);
+  const std::set<Key> kept_functions = Largest(functions, most);
+  const std::set<Key> kept_lines = Largest(rows, most);
+  Rows kept;
+  for (const auto& [whole, sums] : rows) {
+    const Key function = WithoutLine(whole, rest);
+    Key key = kept_lines.contains(whole) ? whole : function;
+    if (!kept_functions.contains(function)) {
+      key = function;
+      key[kImage] = rest;
+      key[kStack] = rest_stack.at(key[kMode]);
+    }
+    kept[key].Add(sums);
+  }
+
+  ordered_json columns = ordered_json::array();
+  for (const Dimension dimension : kColumns) columns.push_back(ToString(dimension));
+  ordered_json out_rows = ordered_json::array();
+  for (const auto& [key, sums] : kept) {
+    ordered_json row(key);
+    row.push_back(Rounded(sums.samples));
+    row.push_back(std::llround(sums.cycles));
+    row.push_back(sums.variance);
+    out_rows.push_back(std::move(row));
+  }
+  return {{"columns", std::move(columns)},
+          {"strings", texts.all()},
+          {"stacks", stacks.ToJson()},
+          {"rows", std::move(out_rows)}};
+}
+
+}  // namespace xenoscope::report

@@ -1,0 +1,301 @@
+#include "report/html/page_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "report/exit_names.h"
+#include "report/markup.h"
+#include "report/timeline/time_bins.h"
+
+namespace xenoscope::report {
+namespace {
+
+// Of a sample's entry in the page: vCPU, mode, function, begin, length, how many.
+constexpr size_t kSampleWords = 6;
+
+using correlate::ExitArc;
+using correlate::PlacedSample;
+using correlate::RunInterval;
+using correlate::RunState;
+using correlate::Segment;
+using correlate::SegmentKind;
+using nlohmann::ordered_json;
+
+int64_t Number(uint64_t value) { return static_cast<int64_t>(value); }
+
+char Part(float cycles, uint64_t bin) {
+  const double part = static_cast<double>(cycles) / static_cast<double>(bin);
+  return static_cast<char>(static_cast<uint8_t>(std::lround(std::clamp(part, 0.0, 1.0) * 255)));
+}
+
+}  // namespace
+
+void PageTimeline::OnItem(const trace::Item& item) {
+  if (!zero_ && item.kind == trace::ItemKind::kRecord) {
+    zero_ = std::max(item.record.tsc, report_.sampled.begin);
+  }
+  if (item.kind != trace::ItemKind::kLost || lost_.size() > 4 * kMostSamples) return;
+  if (const auto shown = Shown({item.first_lost, item.record.tsc})) {
+    pcpus_.try_emplace(item.record.pcpu.value);
+    lost_.insert(lost_.end(), {Number(item.record.pcpu.value), Number((*shown)[0]),
+                               Number((*shown)[1] - (*shown)[0]), Number(item.lost)});
+  }
+}
+
+std::optional<std::array<uint64_t, 2>> PageTimeline::Shown(TscRange range) const {
+  const TscRange part = range.Intersect(report_.sampled);
+  if (!zero_ || part.Empty() || part.end <= *zero_) return std::nullopt;
+  return std::array<uint64_t, 2>{part.begin - *zero_, part.end - *zero_};
+}
+
+PageTimeline::Vcpu& PageTimeline::Know(VcpuRef ref, uint32_t index) {
+  if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
+  Vcpu& vcpu = vcpus_[index];
+  vcpu.ref = ref;
+  vcpu.known = true;
+  index_.try_emplace(ref, index);
+  return vcpu;
+}
+
+void PageTimeline::Halve() {
+  bin_ *= 2;
+  const auto halve = [](auto& bins, auto merge) {
+    for (size_t i = 0; i < bins.size(); ++i) {
+      auto both = bins[i];
+      if (i % 2 == 0) {
+        bins[i / 2] = both;
+      } else {
+        merge(bins[i / 2], both);
+      }
+    }
+    bins.resize((bins.size() + 1) / 2);
+  };
+  for (Vcpu& vcpu : vcpus_) {
+    halve(vcpu.bins, [](VcpuBin& into, const VcpuBin& from) {
+      for (size_t k = 0; k < kDoings; ++k) into.cycles.at(k) += from.cycles.at(k);
+    });
+  }
+  for (auto& [pcpu, bins] : pcpus_) {
+    halve(bins, [](BusyBin& into, const BusyBin& from) {
+      const float busy = into.busy + from.busy;
+      into.Add(from.who, from.lead);
+      into.busy = busy;
+    });
+  }
+}
+
+void PageTimeline::MakeRoom(uint64_t end) {
+  length_ = std::max(length_, end);
+  while (end > bin_ * kBins) Halve();
+}
+
+void PageTimeline::AddToBins(Vcpu& vcpu, Doing doing, uint64_t begin, uint64_t end) const {
+  ForEachBin(begin, end, bin_, [&](uint64_t bin, float cycles) {
+    if (bin >= vcpu.bins.size()) vcpu.bins.resize(bin + 1);
+    vcpu.bins[bin][doing] += cycles;
+  });
+}
+
+void PageTimeline::GiveUpExact() {
+  exact_ = false;
+  runs_.clear();
+  segments_.clear();
+}
+
+void PageTimeline::OnRun(const RunInterval& interval) {
+  const auto shown = Shown(interval.range);
+  if (!shown || IsIdle(interval.vcpu)) return;
+  const auto [begin, end] = *shown;
+  MakeRoom(end);
+  Vcpu& vcpu = Know(interval.vcpu, interval.vcpu_index);
+  if (interval.state == RunState::kRunning) {
+    std::vector<BusyBin>& bins = pcpus_[interval.pcpu.value];
+    ForEachBin(begin, end, bin_, [&](uint64_t bin, float cycles) {
+      if (bin >= bins.size()) bins.resize(bin + 1);
+      bins[bin].Add(interval.vcpu_index, cycles);
+    });
+  } else if (const auto doing = WaitingAs(interval.state)) {
+    AddToBins(vcpu, *doing, begin, end);
+  }
+  if (!exact_) return;
+  runs_.insert(runs_.end(),
+               {Number(interval.vcpu_index), Number(interval.pcpu.value),
+                static_cast<int64_t>(interval.state), static_cast<int64_t>(interval.cause),
+                Number(begin), Number(end - begin)});
+  if (runs_.size() > 6 * kMostRuns) GiveUpExact();
+}
+
+void PageTimeline::OnSegment(const Segment& segment) {
+  const auto shown = Shown(segment.range);
+  if (!shown || IsIdle(segment.vcpu)) return;
+  const auto [begin, end] = *shown;
+  MakeRoom(end);
+  Vcpu& vcpu = Know(segment.vcpu, segment.vcpu_index);
+  AddToBins(vcpu, DoingOf(segment.kind), begin, end);
+  if (segment.kind == SegmentKind::kExit) {
+    exits_[{segment.vcpu.domain, {segment.nested, segment.reason}}].cycles += end - begin;
+  }
+  if (!exact_ || segment.kind == SegmentKind::kWhole) return;
+  int64_t name = 0;
+  if (segment.kind == SegmentKind::kExit) {
+    name = texts_.Of(ExitName(report_.vendor, segment.nested, segment.reason)) + 1;
+  } else if (segment.kind == SegmentKind::kResume) {
+    name = texts_.Of("resume") + 1;
+  }
+  segments_.insert(segments_.end(), {Number(segment.vcpu_index), Number(segment.pcpu.value), name,
+                                     Number(begin), Number(end - begin)});
+  if (segments_.size() > 5 * kMostSegments) GiveUpExact();
+}
+
+void PageTimeline::OnExit(const ExitArc& arc) {
+  if (!arc.finished || !Shown(arc.range)) return;
+  Exits& exits = exits_[{arc.vcpu.domain, {arc.nested, arc.reason}}];
+  const Cycles length = arc.range.Length();
+  ++exits.count;
+  exits.lengths.Add(length, 1);
+  ++exits.octaves.at(static_cast<size_t>(std::bit_width(std::max<Cycles>(length, 1)) - 1));
+}
+
+void PageTimeline::OnPlaced(const PlacedSample& placed) {
+  const auto found = index_.find(placed.vcpu);
+  const auto shown = Shown(placed.when);
+  if (found == index_.end() || !shown) return;
+  const auto [begin, end] = *shown;
+  while (brackets_.size() <= found->second) brackets_.push_back({{}, {}, brackets_.size()});
+  // Samples of one bracket follow each other.
+  Bracket& bracket = brackets_[found->second];
+  if (end - begin == 1 || bracket.range != placed.when) {
+    if (samples_.size() >= kSampleWords * kMostSamples) ThinSamples();
+    const bool is_kept = bracket.number % kept_samples_ == 0;
+    bracket = {placed.when, {}, bracket.number + 1};
+    if (is_kept) bracket.entry = samples_.size();
+  } else if (bracket.entry) {
+    ++samples_[*bracket.entry + kSampleWords - 1];
+    return;
+  }
+  if (!bracket.entry) {
+    ++samples_left_out_;
+    return;
+  }
+  const Function& function = resolver_.Describe(correlate::FunctionOf(placed, resolver_));
+  samples_.insert(samples_.end(), {Number(found->second), static_cast<int64_t>(placed.sample->mode),
+                                   texts_.Of(Printable(function.name)), Number(begin),
+                                   Number(end - begin), int64_t{1}});
+}
+
+void PageTimeline::ThinSamples() {
+  // By vCPU: the next entry's number as a multiple of kept_samples_.
+  std::vector<uint64_t> multiples(brackets_.size());
+  for (size_t i = 0; i < multiples.size(); ++i) {
+    multiples[i] = (i + kept_samples_ - 1) / kept_samples_;
+  }
+  std::vector<int64_t> kept;
+  for (size_t at = 0; at < samples_.size(); at += kSampleWords) {
+    if (multiples[static_cast<size_t>(samples_[at])]++ % 2 == 0) {
+      kept.insert(kept.end(), &samples_[at], &samples_[at] + kSampleWords);
+    } else {
+      samples_left_out_ += static_cast<uint64_t>(samples_[at + kSampleWords - 1]);
+    }
+  }
+  samples_ = std::move(kept);
+  kept_samples_ *= 2;
+  for (Bracket& bracket : brackets_) bracket.entry.reset();
+}
+
+void PageTimeline::Finish() {
+  // Coarser bins where there are many tracks.
+  const auto bytes = [this] {
+    return (length_ / bin_ + 1) * (vcpus_.size() * kDoings + pcpus_.size() * 3);
+  };
+  while (bytes() > kMostBinBytes) Halve();
+}
+
+ordered_json PageTimeline::TimelineJson() {
+  const size_t bins = length_ / bin_ + 1;
+  // Only those that are known, in the order of domains; numbers in lists are made those.
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < vcpus_.size(); ++i) {
+    if (vcpus_[i].known) order.push_back(i);
+  }
+  std::ranges::sort(order, {}, [this](uint32_t i) { return vcpus_[i].ref; });
+  std::vector<uint32_t> place(vcpus_.size());
+  for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  const auto renumber = [&](std::vector<int64_t>& list, size_t each) {
+    for (size_t i = 0; i < list.size(); i += each) list[i] = place.at(static_cast<size_t>(list[i]));
+  };
+  renumber(runs_, 6);
+  renumber(segments_, 5);
+  renumber(samples_, kSampleWords);
+
+  ordered_json vcpus = ordered_json::array();
+  ordered_json vcpu_bins = ordered_json::array();
+  for (const uint32_t i : order) {
+    const Vcpu& vcpu = vcpus_[i];
+    const std::string domain = DomainLabel(vcpu.ref.domain, report_.domain_name(vcpu.ref.domain));
+    vcpus.push_back(
+        {{"domain", domain}, {"name", fmt::format("{} v{}", domain, vcpu.ref.vcpu.value)}});
+    std::string raw(bins * kDoings, '\0');
+    for (size_t bin = 0; bin < std::min(bins, vcpu.bins.size()); ++bin) {
+      for (size_t k = 0; k < kDoings; ++k) {
+        raw[bin * kDoings + k] = Part(vcpu.bins[bin].cycles.at(k), bin_);
+      }
+    }
+    vcpu_bins.push_back(std::string(absl::Base64Escape(raw)));
+  }
+  ordered_json pcpus = ordered_json::array();
+  ordered_json pcpu_bins = ordered_json::array();
+  for (const auto& [pcpu, own] : pcpus_) {
+    pcpus.push_back(pcpu);
+    std::string raw(bins * 3, '\0');
+    for (size_t bin = 0; bin < std::min(bins, own.size()); ++bin) {
+      const uint32_t who = own[bin].who < place.size() ? place[own[bin].who] : 0;
+      raw[bin * 3] = Part(own[bin].busy, bin_);
+      raw[bin * 3 + 1] = static_cast<char>(static_cast<uint8_t>(who));
+      raw[bin * 3 + 2] = static_cast<char>(static_cast<uint8_t>(who >> 8));
+    }
+    pcpu_bins.push_back(std::string(absl::Base64Escape(raw)));
+  }
+  return {{"length", length_},
+          {"vcpus", std::move(vcpus)},
+          {"pcpus", std::move(pcpus)},
+          {"bin", bin_},
+          {"bins", bins},
+          {"vcpu_bins", std::move(vcpu_bins)},
+          {"pcpu_bins", std::move(pcpu_bins)},
+          {"exact", exact_},
+          {"runs", runs_},
+          {"segments", segments_},
+          {"samples", samples_},
+          {"samples_left_out", samples_left_out_},
+          {"kept_samples", kept_samples_},
+          {"lost", lost_},
+          {"strings", texts_.all()}};
+}
+
+ordered_json PageTimeline::ExitsJson() const {
+  std::vector<std::pair<const Exits*, ordered_json>> sorted;
+  for (const auto& [key, exits] : exits_) {
+    sorted.emplace_back(
+        &exits,
+        ordered_json{{"domain", DomainLabel(key.first, report_.domain_name(key.first))},
+                     {"name", ExitName(report_.vendor, key.second.first, key.second.second)},
+                     {"count", exits.count},
+                     {"cycles", exits.cycles},
+                     {"p5", exits.lengths.Percentile(0.05)},
+                     {"p50", exits.lengths.Percentile(0.5)},
+                     {"p95", exits.lengths.Percentile(0.95)},
+                     {"octaves", exits.octaves}});
+  }
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [](const auto& pair) { return pair.first->cycles; });
+  ordered_json out = ordered_json::array();
+  for (auto& [exits, json] : sorted) out.push_back(std::move(json));
+  return out;
+}
+
+}  // namespace xenoscope::report

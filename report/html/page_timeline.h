@@ -1,0 +1,110 @@
+// The timeline of an HTML report: vCPUs on pCPUs, samples and VM exits, of bounded size whatever
+// the length of the trace. While there are few intervals each is kept; beyond that only bins, which
+// there always are, as fine as there is room for: when the trace grows out of them two become one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/resolver.h"
+#include "base/sketch.h"
+#include "base/text_numbers.h"
+#include "base/tsc.h"
+#include "correlate/witness.h"
+#include "report/profile/profile_view.h"
+#include "report/timeline/time_bins.h"
+
+namespace xenoscope::report {
+
+class PageTimeline final : public correlate::Witness {
+ public:
+  // Both outlive it; the report has vendor, names and sampled range, which is what is shown,
+  // before the first item.
+  PageTimeline(const ProfileReport& report, Resolver& resolver)
+      : report_(report), resolver_(resolver) {}
+
+  void OnItem(const trace::Item& item) override;
+  void OnPlaced(const correlate::PlacedSample& placed) override;
+  void OnUnplaced(const recording::Sample& /*sample*/, correlate::Remainder /*why*/) override {}
+  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
+
+  // Called once, after the last item and sample; then what the page takes:
+  // report/html/web/src/data.ts.
+  void Finish();
+  nlohmann::ordered_json TimelineJson();
+  nlohmann::ordered_json ExitsJson() const;
+
+  // Lists are given up, thinned, or no longer added to, beyond this many entries.
+  static constexpr size_t kMostRuns = 30'000;
+  static constexpr size_t kMostSegments = 60'000;
+  static constexpr size_t kMostSamples = 20'000;
+  static constexpr size_t kBins = 8192;
+  static constexpr size_t kMostBinBytes = 2'000'000;  // of all tracks, in the page
+
+ private:
+  struct Exits {
+    uint64_t count = 0;
+    uint64_t cycles = 0;
+    Sketch lengths;
+    std::array<uint64_t, 64> octaves{};
+  };
+  struct Vcpu {
+    VcpuRef ref;
+    bool known = false;
+    std::vector<VcpuBin> bins;
+  };
+
+  // The last bracket of a vCPU's samples, or instant.
+  struct Bracket {
+    TscRange range;
+    std::optional<size_t> entry;  // where in samples_, if it is there
+    // How many there were before, from the vCPU's index on: vCPUs that are sampled in turn would
+    // else be in step with every second one.
+    uint64_t number = 0;
+  };
+
+  void OnRun(const correlate::RunInterval& interval) override;
+  void OnSegment(const correlate::Segment& segment) override;
+  void OnExit(const correlate::ExitArc& arc) override;
+  bool WantsMarks() const override { return false; }
+
+  // The part of the range that is shown, counted from its beginning.
+  std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
+  Vcpu& Know(VcpuRef ref, uint32_t index);
+  void MakeRoom(uint64_t end);
+  void Halve();
+  void AddToBins(Vcpu& vcpu, Doing doing, uint64_t begin, uint64_t end) const;
+  void GiveUpExact();
+  // Leaves out every other one of each vCPU, and of those to come too. Called no more than some 64
+  // times: in the end no vCPU's number is divided by kept_samples_.
+  void ThinSamples();
+
+  const ProfileReport& report_;
+  Resolver& resolver_;
+  std::optional<Tsc> zero_;
+  uint64_t length_ = 0;
+  uint64_t bin_ = 1024;  // cycles
+  bool exact_ = true;
+  std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
+  absl::flat_hash_map<VcpuRef, uint32_t> index_;
+  std::map<uint32_t, std::vector<BusyBin>> pcpus_;
+  std::vector<int64_t> runs_;
+  std::vector<int64_t> segments_;
+  std::vector<int64_t> samples_;
+  std::vector<Bracket> brackets_;  // by vCPU
+  uint64_t kept_samples_ = 1;      // one of so many
+  uint64_t samples_left_out_ = 0;
+  std::vector<int64_t> lost_;
+  TextNumbers texts_;
+  std::map<std::pair<DomainId, std::pair<bool, uint32_t>>, Exits> exits_;
+};
+
+}  // namespace xenoscope::report

@@ -1,0 +1,272 @@
+#include "report/profile/explain_view.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "report/table/table.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Dimension;
+using correlate::Interval;
+using correlate::Placement;
+using correlate::ProfileRow;
+using correlate::RowPart;
+using nlohmann::ordered_json;
+
+// Below this an interval is not worth narrowing by the means at hand.
+constexpr double kWorthwhile = 1.1;
+// Strata that make up less than this of the cycles and of the variance are summed up.
+constexpr double kWorthShowing = 0.005;
+
+std::string Percent(double share) { return CellText(share, Unit::kShare); }
+double HalfWidth(const Interval& interval) { return (interval.high - interval.low) / 2; }
+
+// The row's samples by how they were placed.
+std::array<double, correlate::kPlacements> PlacedOf(const ProfileReport& report,
+                                                    const ProfileRow& row) {
+  std::array<double, correlate::kPlacements> placed{};
+  for (const ProfileRow& part : report.also.rows) {
+    if (part.domain != row.domain || part.mode != row.mode || part.image != row.image ||
+        part.function != row.function) {
+      continue;
+    }
+    placed.at(static_cast<size_t>(part.placing)) += part.samples;
+  }
+  return placed;
+}
+
+double BracketSeconds(const ProfileReport& report, DomainId domain) {
+  const auto check =
+      std::ranges::find(report.placing_checks, domain, &correlate::PlacingCheck::domain);
+  if (check == report.placing_checks.end() || report.clock.hz == 0) return 0;
+  return check->bracket / static_cast<double>(report.clock.hz);
+}
+
+// A part's cycles, as the row has them.
+double CyclesOf(const RowPart& part) {
+  return part.stratum_samples > 0 ? part.stratum_cycles * part.samples / part.stratum_samples : 0;
+}
+
+std::vector<const RowPart*> LargestFirst(const ProfileRow& row) {
+  std::vector<const RowPart*> parts;
+  for (const RowPart& part : row.parts) parts.push_back(&part);
+  std::ranges::stable_sort(parts, std::ranges::greater(),
+                           [](const RowPart* part) { return CyclesOf(*part); });
+  return parts;
+}
+
+double VariancePart(const ProfileRow& row, const RowPart& part) {
+  return row.variance > 0 ? part.variance / row.variance : 0;
+}
+
+Table StrataTable(const ProfileReport& report, const ProfileRow& row) {
+  Table table;
+  table.columns = {{"cycles", "cycles", Unit::kCycles},
+                   {"part", "of stratum", Unit::kShare},
+                   {"stratum_cycles", "of cycles", Unit::kCycles},
+                   {"samples", "samples", Unit::kCount},
+                   {"stratum_samples", "of samples", Unit::kCount},
+                   {"variance", "uncertainty", Unit::kShare},
+                   {"stratum", "stratum", Unit::kText}};
+  double cycles = 0;
+  for (const RowPart& part : row.parts) cycles += CyclesOf(part);
+  const auto of_all = [cycles](double part) { return cycles > 0 ? std::abs(part) / cycles : 0; };
+  RowPart rest;
+  double rest_cycles = 0;
+  size_t left_out = 0;
+  for (const RowPart* part : LargestFirst(row)) {
+    if (of_all(CyclesOf(*part)) < kWorthShowing && VariancePart(row, *part) < kWorthShowing) {
+      rest.samples += part->samples;
+      rest.variance += part->variance;
+      rest_cycles += CyclesOf(*part);
+      ++left_out;
+      continue;
+    }
+    table.AddRow(
+        {CyclesOf(*part), part->stratum_samples > 0 ? part->samples / part->stratum_samples : 0,
+         part->stratum_cycles, part->samples, part->stratum_samples, VariancePart(row, *part),
+         fmt::format("{} {}", ToString(part->vcpu), ContextName(report, part->context))});
+  }
+  if (left_out > 0) {
+    table.AddRow({rest_cycles,
+                  {},
+                  {},
+                  rest.samples,
+                  {},
+                  VariancePart(row, rest),
+                  fmt::format("{} others", left_out)});
+  }
+  return table;
+}
+
+// What would narrow the row's interval: a sentence each.
+std::vector<std::string> Advice(const ProfileReport& report, const ProfileRow& row,
+                                const std::array<double, correlate::kPlacements>& placed) {
+  const double now = HalfWidth(row.interval);
+  if (row.variance <= 0 || now <= 0) return {"nothing: the trace knows it exactly"};
+  const Narrower narrower = NarrowerOf(row);
+  std::vector<std::string> advice;
+  std::string more = fmt::format("{:.0f} times the samples: +-{}", Narrower::kMoreSamples,
+                                 Percent(HalfWidth(narrower.with_more)));
+  if (!report.sampled.Empty()) {
+    more += fmt::format("; in {:.0f} s at this rate",
+                        Narrower::kMoreSamples * report.clock.Seconds(report.sampled.Length()));
+  }
+  advice.push_back(more);
+  const double known = HalfWidth(narrower.places_known);
+  if (known * kWorthwhile > now) return advice;
+  const double open = placed.at(static_cast<size_t>(Placement::kBracketed)) +
+                      placed.at(static_cast<size_t>(Placement::kAtExit));
+  const auto strata = static_cast<double>(row.parts.size());
+  if (open > 0 && strata > 1) {
+    advice.push_back(fmt::format(
+        "knowing in which stratum each of the {} bracketed samples was: +-{} at best; by a "
+        "--drain-interval shorter than the {} that brackets are now, or a source that knows the "
+        "instant (perf in dom0 and in guests with the agent, vcpu: docs/sources.md)",
+        CellText(open, Unit::kCount), Percent(known),
+        CellText(BracketSeconds(report, row.domain), Unit::kSeconds)));
+  } else {
+    advice.push_back(fmt::format(
+        "samples that are not alike: +-{} at best; those of one turn of a vCPU are, so that these "
+        "tell as much as {:.0f} would that were not: record for longer rather than more often",
+        Percent(known), narrower.independent_samples));
+  }
+  return advice;
+}
+
+std::string Name(const ProfileReport& report, const ProfileRow& row) {
+  return fmt::format("{}, {}{}, {} mode", row.function,
+                     row.image.empty() ? "" : fmt::format("of {}, ", row.image),
+                     DomainTitle(row.domain, report.domain_name(row.domain)), ToString(row.mode));
+}
+
+}  // namespace
+
+std::vector<Dimension> ExplainColumns() {
+  return {Dimension::kDomain, Dimension::kMode, Dimension::kImage, Dimension::kFunction};
+}
+
+std::vector<Dimension> ExplainAlsoColumns() {
+  std::vector<Dimension> columns = ExplainColumns();
+  columns.push_back(Dimension::kPlacing);
+  return columns;
+}
+
+Narrower NarrowerOf(const ProfileRow& row) {
+  Narrower narrower;
+  const double spread = row.share * (1 - row.share);
+  if (row.variance > 0) narrower.independent_samples = spread / row.variance;
+  narrower.with_more = correlate::IntervalOf(row.share, row.variance / Narrower::kMoreSamples,
+                                             row.samples * Narrower::kMoreSamples);
+  // As if samples were independent of each other, and each in one stratum.
+  double sum = 0;
+  double cycles = 0;
+  for (const RowPart& part : row.parts) cycles += CyclesOf(part);
+  for (const RowPart& part : row.parts) {
+    if (part.stratum_samples <= 0 || cycles <= 0) continue;
+    const double p = std::clamp(part.samples / part.stratum_samples, 0.0, 1.0);
+    const double of_all = row.share * part.stratum_cycles / cycles;
+    sum += std::min(part.variance, of_all * of_all * p * (1 - p) / part.stratum_samples);
+  }
+  narrower.places_known = correlate::IntervalOf(row.share, sum, row.samples);
+  return narrower;
+}
+
+std::vector<const ProfileRow*> ExplainedRows(const ProfileReport& report,
+                                             const ExplainSelection& selection) {
+  std::vector<const ProfileRow*> rows;
+  ProfileSelection of_domains;
+  of_domains.domains = selection.domains;
+  for (const ProfileRow* row : SelectedRows(report, of_domains)) {
+    const bool named = row->function == selection.function ||
+                       fnmatch(selection.function.c_str(), row->function.c_str(), 0) == 0;
+    if (named) rows.push_back(row);
+  }
+  return rows;
+}
+
+std::string ExplainText(const ProfileReport& report, const ExplainSelection& selection,
+                        const TextStyle& style) {
+  std::string out;
+  for (const ProfileRow* row : ExplainedRows(report, selection)) {
+    const auto placed = PlacedOf(report, *row);
+    out += fmt::format("{}{}\n", out.empty() ? "" : "\n", Name(report, *row));
+    out += fmt::format("  {} of all time, {} to {} (95 % interval); {} samples of {}\n",
+                       Percent(row->share), Percent(row->interval.low), Percent(row->interval.high),
+                       CellText(row->samples, Unit::kCount), report.event);
+    out += "  how these were placed:\n";
+    for (size_t i = 0; i < placed.size(); ++i) {
+      if (placed.at(i) <= 0) continue;
+      const auto placing = static_cast<Placement>(i);
+      out += fmt::format("    {} {}", CellText(placed.at(i), Unit::kCount), PlacingWords(placing));
+      if (placing == Placement::kBracketed) {
+        out += fmt::format(", of {} as a mean over the domain",
+                           CellText(BracketSeconds(report, row->domain), Unit::kSeconds));
+      }
+      out += '\n';
+    }
+    out += "  the strata that its cycles come from:\n";
+    out += ToText(StrataTable(report, *row), style);
+    out += fmt::format("  what would narrow the interval, now +-{}:\n",
+                       Percent(HalfWidth(row->interval)));
+    for (const std::string& line : Advice(report, *row, placed)) {
+      out += fmt::format("    {}\n", line);
+    }
+  }
+  return out;
+}
+
+ordered_json ExplainJson(const ProfileReport& report, const ExplainSelection& selection) {
+  ordered_json rows = ordered_json::array();
+  for (const ProfileRow* row : ExplainedRows(report, selection)) {
+    const auto placed = PlacedOf(report, *row);
+    ordered_json placements = ordered_json::object();
+    for (size_t i = 0; i < placed.size(); ++i) {
+      placements[ToString(static_cast<Placement>(i))] = std::llround(placed.at(i));
+    }
+    ordered_json strata = ordered_json::array();
+    for (const RowPart* part : LargestFirst(*row)) {
+      strata.push_back({{"vcpu", ToString(part->vcpu)},
+                        {"exit", ContextName(report, part->context)},
+                        {"samples", part->samples},
+                        {"stratum_samples", part->stratum_samples},
+                        {"clusters", part->clusters},
+                        {"cycles", std::llround(CyclesOf(*part))},
+                        {"stratum_cycles", std::llround(part->stratum_cycles)},
+                        {"of_variance", VariancePart(*row, *part)}});
+    }
+    const Narrower narrower = NarrowerOf(*row);
+    rows.push_back(
+        {{"domain", DomainLabel(report, row->domain)},
+         {"domid", row->domain.value},
+         {"mode", std::string(ToString(row->mode))},
+         {"image", row->image},
+         {"function", row->function},
+         {"samples", row->samples},
+         {"share", row->share},
+         {"low", row->interval.low},
+         {"high", row->interval.high},
+         {"independent_samples", narrower.independent_samples},
+         {"placements", std::move(placements)},
+         {"bracket_seconds", BracketSeconds(report, row->domain)},
+         {"strata", std::move(strata)},
+         {"narrower",
+          {{"with_4_times_the_samples",
+            {{"low", narrower.with_more.low}, {"high", narrower.with_more.high}}},
+           {"places_known",
+            {{"low", narrower.places_known.low}, {"high", narrower.places_known.high}}}}},
+         {"advice", Advice(report, *row, placed)}});
+  }
+  return {{"function", selection.function}, {"event", report.event}, {"rows", std::move(rows)}};
+}
+
+}  // namespace xenoscope::report

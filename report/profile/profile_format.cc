@@ -1,0 +1,84 @@
+#include "report/profile/profile_format.h"
+
+#include <algorithm>
+#include <array>
+
+#include "report/export/flame_svg.h"
+#include "report/export/folded.h"
+#include "report/export/pprof.h"
+#include "report/export/profile_xml.h"
+#include "report/table/table_json.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Dimension;
+using Options = ProfileFormatOptions;
+
+absl::StatusOr<std::string> Text(const ProfileReport& report, const Options& options) {
+  return ProfileText(report, options.selection, options.style);
+}
+absl::StatusOr<std::string> Json(const ProfileReport& report, const Options& options) {
+  return Dump(ProfileJson(report, options.selection));
+}
+absl::StatusOr<std::string> Csv(const ProfileReport& report, const Options& options) {
+  return ProfileCsv(report, options.selection);
+}
+absl::StatusOr<std::string> Xml(const ProfileReport& report, const Options& options) {
+  return ProfileXml(report, options.selection);
+}
+absl::StatusOr<std::string> Folded(const ProfileReport& report, const Options& options) {
+  return ToFolded(FlameLines(report, options.selection, options.weight));
+}
+absl::StatusOr<std::string> Svg(const ProfileReport& report, const Options& options) {
+  return ToFlameSvg(FlameLines(report, options.selection, options.weight), options.weight,
+                    options.title);
+}
+absl::StatusOr<std::string> Pprof(const ProfileReport& report, const Options& options) {
+  return ProfilePprof(report, options.selection);
+}
+
+constexpr std::string_view kByFunction = "domain,mode,function";
+
+constexpr std::array kFormats = {
+    ProfileFormat{"text", "tables for people", kByFunction, false, false, false, Text},
+    ProfileFormat{"json", "everything, with stable keys", kByFunction, false, false, false, Json},
+    ProfileFormat{"csv", "the rows alone", kByFunction, false, false, false, Csv},
+    ProfileFormat{"xml", "as opreport's", "domain,mode,image,function", false, false, false, Xml},
+    ProfileFormat{"folded", "stacks, a line each, for flame graph programs", kByFunction, true,
+                  false, false, Folded},
+    ProfileFormat{"svg", "a flame graph for browsers", kByFunction, true, false, false, Svg},
+    ProfileFormat{"pprof", "profile.proto for pprof and its like",
+                  "domain,vcpu,pcpu,mode,exit,process,function", true, true, true, Pprof},
+    ProfileFormat{kHtml, "a page for browsers, with flame graph, VM exits and timeline",
+                  kByFunction},
+    ProfileFormat{kPerfetto, "samples and trace on one timeline, for ui.perfetto.dev", "domain",
+                  false, false, true},
+};
+
+}  // namespace
+
+std::span<const ProfileFormat> ProfileFormats() { return kFormats; }
+
+const ProfileFormat* FindProfileFormat(std::string_view name) {
+  const auto* const found = std::ranges::find(kFormats, name, &ProfileFormat::name);
+  return found == kFormats.end() ? nullptr : found;
+}
+
+std::vector<Dimension> ColumnsFor(const ProfileFormat& format, std::vector<Dimension> by) {
+  const auto has = [&](Dimension dimension) {
+    return std::ranges::find(by, dimension) != by.end();
+  };
+  if (!format.stacks) return by;
+  std::ranges::replace(by, Dimension::kFunction, Dimension::kStack);
+  if (format.addresses) {
+    // What tells code apart that lies at one address.
+    for (const Dimension dimension :
+         {Dimension::kDomain, Dimension::kProcess, Dimension::kStack, Dimension::kAddress}) {
+      if (!has(dimension)) by.push_back(dimension);
+    }
+  }
+  return by;
+}
+
+}  // namespace xenoscope::report

@@ -1,0 +1,46 @@
+// The formats of a profile: one row and one writer each.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "report/export/flame_lines.h"
+#include "report/profile/profile_view.h"
+#include "report/table/table_text.h"
+
+namespace xenoscope::report {
+
+struct ProfileFormatOptions {
+  ProfileSelection selection;
+  TextStyle style;
+  FlameWeight weight = FlameWeight::kSamples;
+  std::string title;  // whose profile it is
+};
+
+struct ProfileFormat {
+  std::string_view name;
+  std::string_view about;
+  std::string_view by;  // the columns where a user names none
+  // The profile is by stack, and by address too for those that hold addresses.
+  bool stacks = false;
+  bool addresses = false;
+  bool binary = false;
+  // Null: it is more than a profile, and made with it (cli/report_with_trace.h).
+  absl::StatusOr<std::string> (*write)(const ProfileReport&, const ProfileFormatOptions&) = nullptr;
+};
+
+inline constexpr std::string_view kHtml = "html";
+inline constexpr std::string_view kPerfetto = "perfetto";
+
+std::span<const ProfileFormat> ProfileFormats();
+// Null: there is none of that name.
+const ProfileFormat* FindProfileFormat(std::string_view name);
+
+// The columns of a profile in that format: functions become stacks where it has those.
+std::vector<correlate::Dimension> ColumnsFor(const ProfileFormat& format,
+                                             std::vector<correlate::Dimension> by);
+
+}  // namespace xenoscope::report

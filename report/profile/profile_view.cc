@@ -1,0 +1,481 @@
+#include "report/profile/profile_view.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/mode.h"
+#include "report/exit_names.h"
+#include "report/profile/check_notes.h"
+#include "report/table/table_csv.h"
+#include "report/table/table_json.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Context;
+using correlate::ContextKind;
+using correlate::Dimension;
+using correlate::Placement;
+using correlate::ProfileRow;
+using correlate::Remainder;
+using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
+    "domain",  "vcpu",  "pcpu",    "mode",      "exit",    "image", "function", "address",
+    "process", "stack", "placing", "subreason", "waiting", "line",  "wakeup"};
+// In the order of the columns, after those of the dimensions.
+constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
+
+// "cpuid leaf 0x1"; "-" where the exit's handler recorded nothing, and where there was no exit.
+std::string SubreasonName(const Context& context) {
+  if (context.about == correlate::ExitKind::kNoHandler) return "-";
+  const std::string number = correlate::NumberName(context.about, context.number);
+  return fmt::format("{}{}{}", ToString(context.about), number.empty() ? "" : " ", number);
+}
+
+// "d1v0 d2v0", "-" where nobody waited.
+std::string WaitingNames(const ProfileReport& report, uint32_t set) {
+  if (set == correlate::Waiting::kNobody) return "-";
+  if (set == correlate::Waiting::kOthers) return "(others)";
+  std::string names;
+  for (const VcpuRef vcpu : report.waiting_sets.at(set)) {
+    names += fmt::format("{}{}", names.empty() ? "" : " ", ToString(vcpu));
+  }
+  return names;
+}
+
+// "vector 0xf3", "-" where the trace has not seen it wake.
+std::string WakeupName(uint32_t wakeup) {
+  if (wakeup == correlate::Wakeup::kNone) return "-";
+  if (wakeup == correlate::Wakeup::kOther) return "(other)";
+  return fmt::format("vector {:#04x}", wakeup - correlate::Wakeup::kVector);
+}
+
+Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kDomain:
+      return DomainLabel(report, row.domain);
+    case Dimension::kVcpu:
+      return uint64_t{row.vcpu.value};
+    case Dimension::kPcpu:
+      return uint64_t{row.pcpu.value};
+    case Dimension::kMode:
+      return std::string(ToString(row.mode));
+    case Dimension::kExit:
+      return ContextName(report, row.exit);
+    case Dimension::kImage:
+      return row.image;
+    case Dimension::kFunction:
+      return row.function;
+    case Dimension::kAddress:
+      return uint64_t{row.address};
+    case Dimension::kProcess:
+      return row.process.value == 0 ? std::string("[unknown]") : report.process_name(row.process);
+    case Dimension::kStack:
+      return fmt::format("{}", fmt::join(StackNames(report, row), ";"));
+    case Dimension::kPlacing:
+      return std::string(correlate::ToString(row.placing));
+    case Dimension::kSubreason:
+      return SubreasonName(row.exit);
+    case Dimension::kWaiting:
+      return WaitingNames(report, row.exit.waiting);
+    case Dimension::kLine:
+      return row.line;
+    case Dimension::kWakeup:
+      return WakeupName(row.exit.wakeup);
+  }
+  return {};
+}
+
+Column ColumnOf(Dimension dimension) {
+  const std::string name(ToString(dimension));
+  switch (dimension) {
+    case Dimension::kVcpu:
+    case Dimension::kPcpu:
+      return {name, name, Unit::kCount, Shorten::kEnd};
+    case Dimension::kAddress:
+      return {name, name, Unit::kHex, Shorten::kEnd};
+    default:
+      return {name, name, Unit::kText, Shorten::kMiddle};
+  }
+}
+
+void AddFigureColumns(Table& table) {
+  table.columns.insert(table.columns.end(), {{"samples", "samples", Unit::kCount, Shorten::kEnd},
+                                             {"share", "share", Unit::kShare, Shorten::kEnd},
+                                             {"low", "low", Unit::kShare, Shorten::kEnd},
+                                             {"high", "high", Unit::kShare, Shorten::kEnd},
+                                             {"cycles", "cycles", Unit::kCycles, Shorten::kEnd}});
+}
+
+void AddFigures(const ProfileReport& report, const ProfileRow& row, std::vector<Cell>& cells) {
+  cells.insert(cells.end(), {row.samples, row.share, row.interval.low, row.interval.high,
+                             report.is_time ? Cell(row.cycles) : Cell()});
+}
+
+void Order(Table& table, const ProfileSelection& selection) {
+  const size_t share = table.Find("share");
+  table.Sort(share, /*descending=*/true);
+  const size_t column = table.Find(selection.sort);
+  if (column == share || column == table.columns.size()) return;
+  const Unit unit = table.columns[column].unit;
+  const bool ascending = unit == Unit::kText || unit == Unit::kHex || column < share;
+  table.Sort(column, !ascending);
+}
+
+enum class Reader { kPeople, kProgram };
+
+// One row a line, all columns: for programs, and for people where rows are not grouped. Programs
+// get the domain's number too, since names need not be unique.
+Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, Reader reader) {
+  Table table;
+  for (const Dimension dimension : report.by) table.columns.push_back(ColumnOf(dimension));
+  AddFigureColumns(table);
+  const bool numbered =
+      reader == Reader::kProgram &&
+      std::find(report.by.begin(), report.by.end(), Dimension::kDomain) != report.by.end();
+  if (numbered) table.columns.push_back({"domid", "domid", Unit::kCount, Shorten::kEnd});
+  size_t below = 0;
+  for (const ProfileRow& row : report.result.rows) {
+    if (!IsSelected(selection, row)) continue;
+    if (row.share < selection.threshold) {
+      ++below;
+      continue;
+    }
+    std::vector<Cell> cells;
+    for (const Dimension dimension : report.by) {
+      cells.push_back(DimensionCell(report, row, dimension));
+    }
+    AddFigures(report, row, cells);
+    if (numbered) cells.emplace_back(uint64_t{row.domain.value});
+    table.AddRow(std::move(cells));
+  }
+  if (!table.groups.empty()) table.groups.back().left_out = below;
+  Order(table, selection);
+  table.Limit(selection.limit);
+  return table;
+}
+
+bool IsGrouped(const ProfileReport& report) {
+  return report.by.size() > 1 && report.by.front() == Dimension::kDomain;
+}
+
+// The rows of each domain under a heading with the domain's own figures.
+Table GroupedTable(const ProfileReport& report, const ProfileSelection& selection) {
+  const std::vector<Dimension> inner(report.by.begin() + 1, report.by.end());
+  Table table;
+  for (const Dimension dimension : inner) table.columns.push_back(ColumnOf(dimension));
+  AddFigureColumns(table);
+  // The heading's name goes where the first words of its rows are.
+  const auto words = std::find_if(table.columns.begin(), table.columns.end(),
+                                  [](const Column& column) { return column.unit == Unit::kText; });
+  const bool has_words = words != table.columns.end();
+  const auto name_at = static_cast<size_t>(words - table.columns.begin());
+  if (!has_words) table.columns.insert(table.columns.begin(), {"domain", "domain"});
+
+  std::map<DomainId, size_t> group_of;
+  for (const ProfileRow& row : report.result.domains) {
+    if (!IsSelected(selection, row)) continue;
+    std::vector<Cell> heading(table.columns.size() - kFigures.size());
+    heading[has_words ? name_at : 0] = DomainTitle(row.domain, report.domain_name(row.domain));
+    AddFigures(report, row, heading);
+    group_of[row.domain] = table.groups.size();
+    table.groups.push_back({std::move(heading), {}, 0});
+  }
+  for (const ProfileRow& row : report.result.rows) {
+    const auto found = group_of.find(row.domain);
+    if (found == group_of.end()) continue;
+    Group& group = table.groups[found->second];
+    if (row.share < selection.threshold) {
+      ++group.left_out;
+      continue;
+    }
+    std::vector<Cell> cells;
+    if (!has_words) cells.emplace_back();
+    for (const Dimension dimension : inner) cells.push_back(DimensionCell(report, row, dimension));
+    AddFigures(report, row, cells);
+    group.rows.push_back({std::move(cells), 1});
+  }
+  Order(table, selection);
+  table.Limit(selection.limit);
+  return table;
+}
+
+std::string_view Explain(Remainder remainder) {
+  switch (remainder) {
+    case Remainder::kOutsideTrace:
+      return "outside the trace";
+    case Remainder::kUnknownVcpu:
+      return "of a vCPU that the trace never names";
+    case Remainder::kNotRunning:
+      return "whose vCPU did not run when they were taken";
+    case Remainder::kModeDisagrees:
+      return "in a mode that their vCPU was not in";
+    case Remainder::kTraceLost:
+      return "where the trace lost its records";
+    case Remainder::kOutOfOrder:
+      return "that came out of order";
+  }
+  return "?";
+}
+
+std::string Count(uint64_t count) { return CellText(count, Unit::kCount); }
+std::string Percent(double share) { return CellText(share, Unit::kShare); }
+
+std::string Head(const ProfileReport& report) {
+  const correlate::PlacingCounts& counts = report.counts;
+  std::string out = fmt::format("{} samples of {}", Count(counts.samples), report.event);
+  if (!report.sampled.Empty()) {
+    out += fmt::format(" in {:.1f} s at {:.3f} GHz ({})",
+                       report.clock.Seconds(report.sampled.Length()),
+                       static_cast<double>(report.clock.hz) / 1e9, ToString(report.clock.source));
+  }
+  out += "\nlow, high: 95 % interval of the share\n";
+  return out;
+}
+
+// What became of the samples, and what to be careful about: a line each.
+std::string Foot(const ProfileReport& report) {
+  const correlate::PlacingCounts& counts = report.counts;
+  const correlate::ProfileResult& result = report.result;
+  std::string out = fmt::format("\n{} of {} samples attributed", Count(counts.Attributed()),
+                                Count(counts.samples));
+  std::string how;
+  for (size_t i = 0; i < correlate::kPlacements; ++i) {
+    if (counts.placed.at(i) == 0) continue;
+    how += fmt::format("{}{} {}", how.empty() ? ": " : ", ", Count(counts.placed.at(i)),
+                       PlacingWords(static_cast<Placement>(i)));
+  }
+  out += how + '\n';
+  for (size_t i = 0; i < correlate::kRemainders; ++i) {
+    if (counts.unplaced.at(i) == 0) continue;
+    out += fmt::format("{} samples {}\n", Count(counts.unplaced.at(i)),
+                       Explain(static_cast<Remainder>(i)));
+  }
+  if (report.outside > 0) {
+    out += fmt::format("{} samples outside the time that was asked for\n", Count(report.outside));
+  }
+  if (report.lost_in_buffers > 0) {
+    out += fmt::format("{} entries lost, the sample buffers being full\n",
+                       Count(report.lost_in_buffers));
+  }
+  if (report.damaged > 0) {
+    out += fmt::format("{} samples in damaged parts of the recording\n", Count(report.damaged));
+  }
+  if (counts.lost_records > 0) {
+    out += fmt::format("{} trace records lost, in {}: only samples say whose that time was\n",
+                       Count(counts.lost_records),
+                       CellText(report.clock.Seconds(counts.lost_time), Unit::kSeconds));
+  }
+  if (counts.repaired > 0) {
+    out +=
+        fmt::format("{} stale guest addresses repaired from the trace\n", Count(counts.repaired));
+  }
+  if (counts.stale > 0) {
+    out += fmt::format("{} guest addresses are stale: of the VM entry before the sample\n",
+                       Count(counts.stale));
+  }
+  if (result.unsampled_cycles > 0) {
+    out += fmt::format("{} cycles of these domains had no sample ({} of the cycles above)\n",
+                       CellText(result.unsampled_cycles, Unit::kCycles),
+                       Percent(result.unsampled_cycles / result.cycles));
+  }
+  for (const std::string& note : UnresolvedNotes(report)) out += note + "\n";
+  for (const std::string& note : CheckNotes(report)) out += fmt::format("note: {}\n", note);
+  for (const std::string& change : report.changes) {
+    out += fmt::format("while recording, {}\n", change);
+  }
+  for (const std::string& caution : report.cautions) out += fmt::format("note: {}\n", caution);
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Dimension>> ParseDimensions(const std::string& names) {
+  std::vector<Dimension> dimensions;
+  const std::vector<std::string> words = absl::StrSplit(names, ',');
+  for (const std::string& name : words) {
+    const auto* const found = std::find(kDimensionNames.begin(), kDimensionNames.end(), name);
+    if (found == kDimensionNames.end()) {
+      return InvalidError("no {}; choose from {}", name, fmt::join(kDimensionNames, ","));
+    }
+    const auto dimension = static_cast<Dimension>(found - kDimensionNames.begin());
+    if (std::find(dimensions.begin(), dimensions.end(), dimension) != dimensions.end()) {
+      return InvalidError("{} twice", name);
+    }
+    dimensions.push_back(dimension);
+  }
+  return dimensions;
+}
+
+std::string ContextName(const ProfileReport& report, Context context) {
+  switch (context.kind) {
+    case ContextKind::kRunning:
+      return "running";
+    case ContextKind::kGuest:
+      return "guest";
+    case ContextKind::kResume:
+      return "resume";
+    case ContextKind::kLost:
+      return "lost";
+    case ContextKind::kUntraced:
+      return "untraced";
+    case ContextKind::kExit:
+      break;
+  }
+  return ExitName(report.vendor, context.nested, context.reason);
+}
+
+std::string_view ToString(Dimension dimension) {
+  return kDimensionNames.at(static_cast<size_t>(dimension));
+}
+
+std::string_view PlacingWords(Placement placement) {
+  switch (placement) {
+    case Placement::kInstant:
+      return "at an instant";
+    case Placement::kTwin:
+      return "by the VM exit of their NMI";
+    case Placement::kAtExit:
+      return "at the exit they met";
+    case Placement::kStopped:
+      return "where the trace saw their vCPU stop";
+    case Placement::kBracketed:
+      return "within their bracket";
+    case Placement::kUntraced:
+      return "by their own domain and mode, since there is no trace";
+  }
+  return "?";
+}
+
+bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {
+  if (std::find(kFigures.begin(), kFigures.end(), key) != kFigures.end()) return true;
+  return std::any_of(by.begin(), by.end(),
+                     [key](Dimension dimension) { return ToString(dimension) == key; });
+}
+
+std::string DomainLabel(const ProfileReport& report, DomainId domain) {
+  return xenoscope::DomainLabel(domain, report.domain_name(domain));
+}
+
+std::string DomainTitle(DomainId domain, const std::string& name) {
+  return name.empty() ? ToString(domain) : fmt::format("{} {}", ToString(domain), name);
+}
+
+std::string DimensionText(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
+  const Column column = ColumnOf(dimension);
+  return CellText(DimensionCell(report, row, dimension), column.unit);
+}
+
+Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection) {
+  return FlatTable(report, selection, Reader::kPeople);
+}
+
+std::string FrameName(const ProfileReport& report, const correlate::StackFrame& frame) {
+  if (!frame.inlined) return report.function_of(frame.function).name;
+  return fmt::format("{} (inlined)", report.result.inlined.at(*frame.inlined));
+}
+
+std::vector<std::string> StackNames(const ProfileReport& report, const ProfileRow& row) {
+  std::vector<std::string> names;
+  for (const correlate::StackFrame& frame : report.result.stacks.at(row.stack)) {
+    names.push_back(FrameName(report, frame));
+  }
+  std::ranges::reverse(names);
+  return names;
+}
+
+std::vector<const ProfileRow*> SelectedRows(const ProfileReport& report,
+                                            const ProfileSelection& selection) {
+  std::vector<const ProfileRow*> rows;
+  for (const ProfileRow& row : report.result.rows) {
+    if (IsSelected(selection, row) && row.share >= selection.threshold) rows.push_back(&row);
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater(),
+                           [](const auto* row) { return row->share; });
+  if (selection.limit > 0 && rows.size() > selection.limit) rows.resize(selection.limit);
+  return rows;
+}
+
+bool IsSelected(const ProfileSelection& selection, const ProfileRow& row) {
+  if (selection.domains.empty()) return true;
+  return std::find(selection.domains.begin(), selection.domains.end(), row.domain) !=
+         selection.domains.end();
+}
+
+std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,
+                        const TextStyle& style) {
+  Table table = IsGrouped(report) ? GroupedTable(report, selection)
+                                  : FlatTable(report, selection, Reader::kPeople);
+  Footer total;
+  total.cells.resize(table.columns.size());
+  const auto figure = [&](std::string_view key) -> Cell& {
+    return total.cells[table.Find(std::string(key))];
+  };
+  figure("samples") = report.result.samples;
+  figure("share") = report.result.samples > 0 ? 1.0 : 0.0;
+  if (report.is_time) figure("cycles") = report.result.cycles;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].unit != Unit::kText) continue;
+    total.cells[i] = std::string("total");
+    break;
+  }
+  table.footers.push_back(std::move(total));
+  TextStyle figures_first = style;
+  figures_first.figures_first = true;
+  return Head(report) + "\n" + ToText(table, figures_first) + Foot(report);
+}
+
+std::string ProfileCsv(const ProfileReport& report, const ProfileSelection& selection) {
+  return ToCsv(FlatTable(report, selection, Reader::kProgram));
+}
+
+ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& selection) {
+  const correlate::PlacingCounts& counts = report.counts;
+  ordered_json remainders = ordered_json::object();
+  for (size_t i = 0; i < correlate::kRemainders; ++i) {
+    remainders[ToString(static_cast<Remainder>(i))] = counts.unplaced.at(i);
+  }
+  ordered_json placements = ordered_json::object();
+  for (size_t i = 0; i < correlate::kPlacements; ++i) {
+    placements[ToString(static_cast<Placement>(i))] = counts.placed.at(i);
+  }
+  return {{"samples",
+           {{"total", counts.samples},
+            {"attributed", counts.Attributed()},
+            {"remainders", std::move(remainders)},
+            {"placements", std::move(placements)},
+            {"lost_in_buffers", report.lost_in_buffers},
+            {"damaged", report.damaged},
+            {"outside_range", report.outside},
+            {"repaired_addresses", counts.repaired},
+            {"stale_addresses", counts.stale}}},
+          {"event", report.event},
+          {"changes", report.changes},
+          {"cautions", report.cautions},
+          {"cycles",
+           {{"attributed",
+             report.is_time ? ordered_json(std::llround(report.result.cycles)) : ordered_json()},
+            {"unsampled", std::llround(report.result.unsampled_cycles)}}},
+          {"trace",
+           {{"nmi_exits", counts.nmi_exits},
+            {"lost_records", counts.lost_records},
+            {"lost_cycles", counts.lost_time}}},
+          {"cpu_hz", report.clock.hz},
+          {"cpu_hz_source", ToString(report.clock.source)},
+          {"checks", DomainChecksJson(report)},
+          {"placing_checks", PlacingChecksJson(report)},
+          {"rows", ToJson(FlatTable(report, selection, Reader::kProgram))}};
+}
+
+}  // namespace xenoscope::report

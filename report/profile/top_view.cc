@@ -1,0 +1,199 @@
+#include "report/profile/top_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "analysis/document.h"
+
+namespace xenoscope::report {
+namespace {
+
+constexpr size_t kReasons = 3;  // VM exits named in a domain's row
+constexpr size_t kLeastFunctions = 5;
+
+uint64_t FigureOf(const analysis::Row& row, std::string_view key) {
+  for (const analysis::Figure& figure : row.figures) {
+    const auto* value = std::get_if<uint64_t>(&figure.value);
+    if (figure.key == key && value != nullptr) return *value;
+  }
+  return 0;
+}
+
+// Visits the rows of the vCPU's group of this key.
+template <typename Visitor>
+void ForEachRow(const analysis::VcpuSection& vcpu, std::string_view group_key, Visitor visit) {
+  for (const analysis::Group& group : vcpu.section.groups) {
+    if (group.key != group_key) continue;
+    for (const analysis::Row& row : group.rows) visit(row);
+  }
+}
+
+struct Reason {
+  std::string name;
+  uint64_t count = 0;
+};
+
+// A domain's vCPUs together.
+struct DomainFigures {
+  uint64_t vcpus = 0;
+  Cycles running = 0;
+  Cycles runnable = 0;
+  Cycles all = 0;  // in any state that is known
+  uint64_t exits = 0;
+  uint64_t hypercalls = 0;
+  std::vector<Reason> reasons;  // the most frequent first
+};
+
+DomainFigures FiguresOf(const analysis::DomainSection& domain) {
+  DomainFigures figures;
+  for (const analysis::VcpuSection& vcpu : domain.vcpus) {
+    ++figures.vcpus;
+    ForEachRow(vcpu, "runstates", [&](const analysis::Row& row) {
+      const Cycles cycles = FigureOf(row, "cycles");
+      figures.all += cycles;
+      if (row.name == "running") figures.running += cycles;
+      if (row.name == "runnable") figures.runnable += cycles;
+    });
+    ForEachRow(vcpu, "exits", [&](const analysis::Row& row) {
+      const uint64_t count = FigureOf(row, "count");
+      figures.exits += count;
+      const auto known = std::ranges::find(figures.reasons, row.name, &Reason::name);
+      if (known == figures.reasons.end()) {
+        figures.reasons.push_back({row.name, count});
+      } else {
+        known->count += count;
+      }
+    });
+    ForEachRow(vcpu, "hypercalls",
+               [&](const analysis::Row& row) { figures.hypercalls += FigureOf(row, "count"); });
+  }
+  std::ranges::stable_sort(figures.reasons, std::ranges::greater(), &Reason::count);
+  return figures;
+}
+
+double PerSecond(uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+std::string Rate(uint64_t count, double seconds) {
+  return fmt::format("{:.0f}", PerSecond(count, seconds));
+}
+
+std::string Reasons(const DomainFigures& figures, double seconds) {
+  constexpr std::string_view kPrefix = "VMEXIT_";
+  std::string text;
+  for (size_t i = 0; i < std::min(kReasons, figures.reasons.size()); ++i) {
+    std::string_view name = figures.reasons[i].name;
+    if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+                        Rate(figures.reasons[i].count, seconds));
+  }
+  return text;
+}
+
+// The domains by what they run, the busiest first.
+Table DomainTable(const TopFrame& frame) {
+  Table table;
+  table.columns = {{"domain", "domain"},
+                   {"vcpus", "vcpus", Unit::kCount},
+                   {"cpu", "cpu", Unit::kShare},
+                   {"runnable", "runnable", Unit::kShare},
+                   {"idle", "idle", Unit::kShare},
+                   {"hypercalls", "hypercalls/s", Unit::kCount},
+                   {"exits", "exits/s", Unit::kCount},
+                   {"reasons", "most exits/s", Unit::kText, Shorten::kEnd}};
+  const analysis::Result& trace = *frame.trace;
+  const Cycles window = trace.facts.range.Length();
+  const double seconds = trace.facts.clock.Seconds(window);
+  const auto share = [&](Cycles cycles, double whole) {
+    return whole > 0 ? static_cast<double>(cycles) / whole : 0;
+  };
+  for (const analysis::DomainSection& domain : trace.document.domains) {
+    if (domain.domain == kIdleDomain) continue;
+    const DomainFigures figures = FiguresOf(domain);
+    if (figures.all == 0) continue;
+    const auto of_vcpus = static_cast<double>(figures.all);
+    table.AddRow({DomainTitle(domain.domain, frame.domain_name(domain.domain)), figures.vcpus,
+                  share(figures.running, static_cast<double>(window)),
+                  share(figures.runnable, of_vcpus),
+                  share(figures.all - figures.running - figures.runnable, of_vcpus),
+                  uint64_t(PerSecond(figures.hypercalls, seconds)),
+                  uint64_t(PerSecond(figures.exits, seconds)), Reasons(figures, seconds)});
+  }
+  table.Sort(table.Find("cpu"), /*descending=*/true);
+  return table;
+}
+
+std::string Head(const TopFrame& frame) {
+  std::string head = fmt::format("{}: {} {:.1f} s", frame.recording,
+                                 frame.over ? "complete; its last" : "the last", frame.seconds);
+  if (frame.profile != nullptr) {
+    head += fmt::format("   {} samples/s of {}, {} lost",
+                        Rate(frame.profile->counts.samples, frame.seconds), frame.profile->event,
+                        CellText(frame.lost_samples, Unit::kCount));
+  }
+  if (frame.trace != nullptr) {
+    constexpr double kMega = 1e6;
+    head +=
+        fmt::format("   trace {:.1f} MB/s, {} records lost",
+                    PerSecond(frame.trace->trace.bytes,
+                              frame.trace->facts.clock.Seconds(frame.trace->facts.range.Length())) /
+                        kMega,
+                    CellText(frame.trace->trace.lost_records, Unit::kCount));
+  }
+  return head;
+}
+
+// The first `rows` lines of the text; all if that is 0.
+std::string Lines(const std::string& text, size_t rows) {
+  if (rows == 0) return text;
+  size_t end = 0;
+  for (size_t line = 0; line < rows && end < text.size(); ++line) {
+    const size_t next = text.find('\n', end);
+    if (next == std::string::npos) return text;
+    end = next + 1;
+  }
+  return text.substr(0, end);
+}
+
+std::string Functions(const TopFrame& frame, const TopLayout& layout) {
+  const correlate::PlacingCounts& counts = frame.profile->counts;
+  Table table = ProfileTable(*frame.profile, layout.selection);
+  if (table.groups.empty()) return "\nno samples in this time\n";
+  TextStyle style = layout.style;
+  style.figures_first = true;
+  std::string text = '\n' + ToText(table, style);
+  if (counts.Attributed() < counts.samples) {
+    text +=
+        fmt::format("{} of {} samples attributed\n", CellText(counts.Attributed(), Unit::kCount),
+                    CellText(counts.samples, Unit::kCount));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string TopText(const TopFrame& frame, const TopLayout& layout) {
+  std::string text = Head(frame);
+  if (layout.style.width > 0) text = Shortened(text, layout.style.width, Shorten::kEnd);
+  text += '\n';
+  if (frame.trace != nullptr) {
+    Table domains = DomainTable(frame);
+    // Functions have the room that domains leave, and some in any case.
+    constexpr size_t kOtherLines = 6;
+    if (layout.rows > kOtherLines + kLeastFunctions) {
+      domains.Limit(layout.rows - kOtherLines - kLeastFunctions);
+    }
+    text += '\n' + ToText(domains, layout.style);
+  }
+  if (frame.profile != nullptr) text += Functions(frame, layout);
+  return Lines(text, layout.rows);
+}
+
+}  // namespace xenoscope::report

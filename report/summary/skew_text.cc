@@ -1,0 +1,62 @@
+#include "report/summary/skew_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "report/table/table_text.h"
+
+namespace xenoscope::report {
+namespace {
+
+// "1.02 ms to 1.03 ms behind"
+std::string RangeText(correlate::SkewRange range, Clock clock) {
+  const bool behind = range.least + range.most < 0;
+  if (behind) range = {-range.most, -range.least};
+  const auto time = [&](int64_t cycles) {
+    const auto length = static_cast<Cycles>(std::max<int64_t>(cycles, 0));
+    return CellText(clock.Seconds(length), Unit::kSeconds);
+  };
+  const char* const side = behind ? "behind" : "ahead of";
+  if (range.most >= correlate::kUnboundedSkew) {
+    return fmt::format("at least {} {}", time(range.least), side);
+  }
+  return fmt::format("{} to {} {}", time(range.least), time(range.most), side);
+}
+
+}  // namespace
+
+std::string SkewText(const correlate::ClockSkew& skew, Clock clock) {
+  const std::string reference = fmt::format("p{}'s", skew.reference.value);
+  std::string text = fmt::format("  p{}'s clock is ", skew.pcpu.value);
+  switch (skew.kind) {
+    case correlate::SkewKind::kConstant:
+      text += fmt::format("{} {}", RangeText(skew.first, clock), reference);
+      break;
+    case correlate::SkewKind::kDrifting:
+      text += fmt::format("{} {} at first and {} it at last", RangeText(skew.first, clock),
+                          reference, RangeText(skew.last, clock));
+      break;
+    case correlate::SkewKind::kUnknown:
+      text += fmt::format("not {}, by how much is not to be found out", reference);
+      break;
+  }
+  text += fmt::format("; the first proof is at byte {}", skew.proof_offset);
+  if (skew.kind != correlate::SkewKind::kConstant ||
+      skew.first.least <= -correlate::kUnboundedSkew ||
+      skew.first.most >= correlate::kUnboundedSkew) {
+    return text + "\n";
+  }
+  return text + fmt::format("\n  --tsc-offset {}:{} puts it right\n", skew.pcpu.value,
+                            -(skew.first.least + skew.first.most) / 2);
+}
+
+std::string SkewNote(const std::vector<correlate::ClockSkew>& skews, Clock clock) {
+  std::string text = "the clocks of pCPUs differ: what is put in order by time may not be\n";
+  for (const correlate::ClockSkew& skew : skews) text += SkewText(skew, clock);
+  text.pop_back();  // the last line's end is the printer's
+  return text;
+}
+
+}  // namespace xenoscope::report

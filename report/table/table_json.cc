@@ -1,0 +1,45 @@
+#include "report/table/table_json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+#include <variant>
+
+namespace xenoscope::report {
+namespace {
+
+nlohmann::ordered_json ValueOf(const Cell& cell, Unit unit) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* whole = std::get_if<uint64_t>(&cell)) {
+    if (unit == Unit::kHex) return fmt::format("0x{:x}", *whole);
+    return *whole;
+  }
+  if (const auto* real = std::get_if<double>(&cell)) {
+    if (unit == Unit::kCycles) return std::llround(*real);
+    return *real;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+nlohmann::ordered_json ToJson(const Table& table) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const Group& group : table.groups) {
+    for (const Row& row : group.rows) {
+      auto object = nlohmann::ordered_json::object();
+      for (size_t i = 0; i < table.columns.size() && i < row.cells.size(); ++i) {
+        object[table.columns[i].key] = ValueOf(row.cells[i], table.columns[i].unit);
+      }
+      rows.push_back(std::move(object));
+    }
+  }
+  return rows;
+}
+
+std::string Dump(const nlohmann::ordered_json& document) {
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace xenoscope::report

@@ -1,0 +1,18 @@
+// Writes a table's rows as JSON: an array of objects, keys in the order of the columns. Numbers are
+// plain: shares are fractions of 1, cycles are whole; hex columns are strings, empty cells null.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "report/table/table.h"
+
+namespace xenoscope::report {
+
+nlohmann::ordered_json ToJson(const Table& table);
+
+// The document as text that ends with a newline. Bytes that are not UTF-8 (names come from guests)
+// become U+FFFD.
+std::string Dump(const nlohmann::ordered_json& document);
+
+}  // namespace xenoscope::report

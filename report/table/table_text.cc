@@ -1,0 +1,279 @@
+#include "report/table/table_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "report/markup.h"
+#include "report/terminal_text.h"
+
+namespace xenoscope::report {
+namespace {
+
+constexpr std::string_view kEllipsis = "…";
+constexpr std::string_view kGap = "  ";
+constexpr size_t kNarrowest = 12;   // no column of words is made narrower than this
+constexpr size_t kWidest = 500;     // ... or wider, as a guest may name a domain by a megabyte
+constexpr double kHotShare = 0.05;  // perf report's bound for red
+
+bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+std::string WithThousands(uint64_t value) {
+  std::string text = std::to_string(value);
+  for (size_t at = text.size(); at > 3;) {
+    at -= 3;
+    text.insert(at, 1, ',');
+  }
+  return text;
+}
+
+// Four significant digits and the prefix of the thousand.
+std::string WithPrefix(double value) {
+  constexpr std::array<const char*, 7> kPrefixes = {"", " k", " M", " G", " T", " P", " E"};
+  size_t prefix = 0;
+  while (std::abs(value) >= 999.95 && prefix + 1 < kPrefixes.size()) {
+    value /= 1000;
+    ++prefix;
+  }
+  if (prefix == 0) return fmt::format("{:.0f}", value);
+  const int decimals = std::abs(value) < 9.995 ? 2 : 1;
+  return fmt::format("{:.{}f}{}", value, decimals, kPrefixes.at(prefix));
+}
+
+std::string SecondsText(double seconds) {
+  const double size = std::abs(seconds);
+  if (size >= 0.9995 || size == 0) return fmt::format("{:.3f} s", seconds);
+  if (size >= 0.9995e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
+  if (size >= 0.9995e-6) return fmt::format("{:.3f} us", seconds * 1e6);
+  return fmt::format("{:.0f} ns", seconds * 1e9);
+}
+
+bool HasFraction(const Cell& cell) {
+  const auto* real = std::get_if<double>(&cell);
+  return real != nullptr && std::abs(*real - std::round(*real)) > 1e-6;
+}
+
+enum class LineKind { kTitle, kHeading, kRow, kNote, kFooter };
+
+// A line whose cells are text already.
+struct Line {
+  LineKind kind = LineKind::kRow;
+  std::vector<std::string> cells;
+  double share = 0;  // the first share of the row, for its colour
+};
+
+class TextWriter {
+ public:
+  TextWriter(const Table& table, const TextStyle& style) : table_(table), style_(style) {
+    for (size_t i = 0; i < table.columns.size(); ++i) order_.push_back(i);
+    if (style.figures_first) {
+      std::stable_partition(order_.begin(), order_.end(),
+                            [&](size_t i) { return table.columns[i].unit != Unit::kText; });
+    }
+    const auto word = std::find_if(order_.begin(), order_.end(),
+                                   [&](size_t i) { return table.columns[i].unit == Unit::kText; });
+    first_word_ = word == order_.end() ? table.columns.size() : *word;
+    FindFractions();
+    MakeLines();
+    MeasureColumns();
+  }
+
+  std::string Write() const {
+    std::string out;
+    for (const Line& line : lines_) WriteLine(line, out);
+    return out;
+  }
+
+ private:
+  template <typename Visit>
+  void ForEachRow(Visit visit) const {
+    for (const Group& group : table_.groups) {
+      visit(group.heading);
+      for (const Row& row : group.rows) visit(row.cells);
+    }
+    for (const Footer& footer : table_.footers) visit(footer.cells);
+  }
+
+  void FindFractions() {
+    fractions_.assign(table_.columns.size(), false);
+    ForEachRow([&](const std::vector<Cell>& cells) {
+      for (size_t i = 0; i < cells.size() && i < fractions_.size(); ++i) {
+        if (HasFraction(cells[i])) fractions_[i] = true;
+      }
+    });
+  }
+
+  Line MakeLine(LineKind kind, const std::vector<Cell>& cells, int indent) const {
+    Line line;
+    line.kind = kind;
+    for (size_t i = 0; i < table_.columns.size(); ++i) {
+      if (i >= cells.size()) {
+        line.cells.emplace_back();
+        continue;
+      }
+      const Column& column = table_.columns[i];
+      std::string text = CellText(cells[i], column.unit, fractions_[i]);
+      if (i == first_word_) text.insert(0, static_cast<size_t>(indent) * 2, ' ');
+      if (column.unit == Unit::kShare && line.share == 0) line.share = Number(cells[i]);
+      line.cells.push_back(std::move(text));
+    }
+    return line;
+  }
+
+  void MakeLines() {
+    Line title;
+    title.kind = LineKind::kTitle;
+    for (const Column& column : table_.columns) title.cells.push_back(column.title);
+    lines_.push_back(std::move(title));
+    for (const Group& group : table_.groups) {
+      if (!group.heading.empty()) {
+        lines_.push_back(MakeLine(LineKind::kHeading, group.heading, 0));
+      }
+      for (const Row& row : group.rows) {
+        lines_.push_back(MakeLine(LineKind::kRow, row.cells, row.indent));
+      }
+      if (group.left_out == 0 || first_word_ == table_.columns.size()) continue;
+      Line note;
+      note.kind = LineKind::kNote;
+      note.cells.resize(table_.columns.size());
+      note.cells[first_word_] = fmt::format("({} more)", WithThousands(group.left_out));
+      lines_.push_back(std::move(note));
+    }
+    for (const Footer& footer : table_.footers) {
+      lines_.push_back(MakeLine(LineKind::kFooter, footer.cells, 0));
+    }
+  }
+
+  void MeasureColumns() {
+    widths_.assign(table_.columns.size(), 0);
+    for (const Line& line : lines_) {
+      for (size_t i = 0; i < widths_.size(); ++i) {
+        widths_[i] = std::max(widths_[i], DisplayWidth(line.cells[i]));
+      }
+    }
+    for (size_t& width : widths_) width = std::min(width, kWidest);
+    if (style_.width == 0 || widths_.empty()) return;
+    size_t total = kGap.size() * (widths_.size() - 1);
+    for (const size_t width : widths_) total += width;
+    while (total > style_.width) {
+      size_t widest = widths_.size();
+      for (const size_t i : order_) {
+        if (table_.columns[i].unit != Unit::kText || widths_[i] <= kNarrowest) continue;
+        if (widest == widths_.size() || widths_[i] > widths_[widest]) widest = i;
+      }
+      if (widest == widths_.size()) return;
+      --widths_[widest];
+      --total;
+    }
+  }
+
+  std::string_view StyleOf(const Line& line) const {
+    if (!style_.colour) return "";
+    switch (line.kind) {
+      case LineKind::kTitle:
+      case LineKind::kHeading:
+        return kBold;
+      case LineKind::kNote:
+        return kFaint;
+      case LineKind::kRow:
+        return line.share >= kHotShare ? kRed : "";
+      case LineKind::kFooter:
+        return "";
+    }
+    return "";
+  }
+
+  void WriteLine(const Line& line, std::string& out) const {
+    // A blank line before a group, and before the footers.
+    if (line.kind == LineKind::kHeading) out += '\n';
+    if (line.kind == LineKind::kFooter && &line > lines_.data() &&
+        (&line)[-1].kind != LineKind::kFooter) {
+      out += '\n';
+    }
+    std::string text;
+    for (size_t place = 0; place < order_.size(); ++place) {
+      const size_t i = order_[place];
+      const Column& column = table_.columns[i];
+      const std::string cell = Shortened(line.cells[i], widths_[i], column.shorten);
+      const std::string pad(widths_[i] - DisplayWidth(cell), ' ');
+      if (place > 0) text += kGap;
+      text += column.unit == Unit::kText ? cell + pad : pad + cell;
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    const std::string_view style = StyleOf(line);
+    out += style.empty() ? text : Styled(text, style);
+    out += '\n';
+  }
+
+  const Table& table_;
+  const TextStyle& style_;
+  std::vector<size_t> order_;    // columns from left to right
+  size_t first_word_ = 0;        // the column that is indented
+  std::vector<bool> fractions_;  // by column: some cell is not whole
+  std::vector<Line> lines_;
+  std::vector<size_t> widths_;  // by column
+};
+
+}  // namespace
+
+size_t DisplayWidth(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return !IsContinuation(byte); }));
+}
+
+std::string Shortened(std::string_view text, size_t width, Shorten how) {
+  const size_t have = DisplayWidth(text);
+  if (have <= width) return std::string(text);
+  if (width == 0) return "";
+  const size_t kept = width - 1;  // beside the ellipsis
+  const size_t tail = how == Shorten::kMiddle ? kept / 2 : 0;
+  const size_t head = kept - tail;
+  // The byte at which code point number `point` begins.
+  const auto byte_of = [&](size_t point) {
+    size_t seen = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (IsContinuation(text[i])) continue;
+      if (seen++ == point) return i;
+    }
+    return text.size();
+  };
+  return fmt::format("{}{}{}", text.substr(0, byte_of(head)), kEllipsis,
+                     text.substr(byte_of(have - tail)));
+}
+
+std::string CellText(const Cell& cell, Unit unit, bool fraction) {
+  if (std::holds_alternative<std::monostate>(cell)) return "";
+  if (const auto* text = std::get_if<std::string>(&cell)) return Printable(*text);
+  const double number = Number(cell);
+  const auto* whole = std::get_if<uint64_t>(&cell);
+  switch (unit) {
+    case Unit::kCycles:
+    case Unit::kBytes:
+      return WithPrefix(number);
+    case Unit::kShare:
+      return fmt::format("{:.2f}%", number * 100);
+    case Unit::kSeconds:
+      return SecondsText(number);
+    case Unit::kHex:
+      return fmt::format("0x{:x}", whole != nullptr ? *whole : static_cast<uint64_t>(number));
+    case Unit::kCount:
+    case Unit::kText:
+      break;
+  }
+  if (whole != nullptr) return WithThousands(*whole) + (fraction ? ".0" : "");
+  if (!fraction && !HasFraction(cell) && number >= 0) {
+    return WithThousands(static_cast<uint64_t>(std::llround(number)));
+  }
+  if (number < 0) return fmt::format("{:.1f}", number);
+  const auto tenths = static_cast<uint64_t>(std::llround(number * 10));
+  return fmt::format("{}.{}", WithThousands(tenths / 10), tenths % 10);
+}
+
+std::string ToText(const Table& table, const TextStyle& style) {
+  return TextWriter(table, style).Write();
+}
+
+}  // namespace xenoscope::report

@@ -1,0 +1,81 @@
+// Gathers rows and points, as they come, into a picture of bounded size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/scatter/scatter.h"
+#include "analysis/series/series_run.h"
+#include "report/timeline/plot.h"
+#include "report/timeline/plot_axis.h"
+
+namespace xenoscope::report {
+
+// Of one series of a survey. Times become shares of the interval, counts become rates; where there
+// are more intervals than `most_bins`, some of them together make a bin.
+class SeriesPlotBuilder {
+ public:
+  SeriesPlotBuilder(const analysis::SeriesSurvey& survey, size_t series, Cycles interval,
+                    size_t most_bins, std::string subtitle);
+  void Row(const analysis::IntervalRow& row);
+  const SeriesPlot& plot() const { return plot_; }
+
+ private:
+  const analysis::SeriesSurvey& survey_;
+  size_t series_;
+  uint64_t together_;  // intervals in a bin
+  uint64_t rows_ = 0;
+  TscRange bin_;                // the last one, as far as it has come
+  std::vector<uint64_t> sums_;  // of the last bin
+  SeriesPlot plot_;
+};
+
+// The first pass over the points: how many there are, of which lines, between which values.
+class PointSurvey : public analysis::PointSink {
+ public:
+  explicit PointSurvey(analysis::ValueKind kind) : kind_(kind) {}
+  void OnPoint(uint64_t line, Tsc x, uint64_t y) override;
+
+ private:
+  friend class ScatterPlotBuilder;
+  static constexpr size_t kMostLines = 8192;  // told apart; more are counted as the rest
+
+  analysis::ValueKind kind_;
+  uint64_t points_ = 0;
+  int64_t low_ = INT64_MAX;
+  int64_t high_ = INT64_MIN;
+  std::unordered_map<uint64_t, uint64_t> lines_;
+  Islands islands_;
+};
+
+// The second pass.
+class ScatterPlotBuilder : public analysis::PointSink {
+ public:
+  ScatterPlotBuilder(PointSurvey& survey, const analysis::ScatterInfo& info,
+                     const analysis::Scatter& scatter, const analysis::Facts& facts, size_t columns,
+                     size_t rows, std::string subtitle);
+  void OnPoint(uint64_t line, Tsc x, uint64_t y) override;
+  const ScatterPlot& plot() const { return plot_; }
+
+ private:
+  // Fewer points than this are drawn each at its place.
+  static constexpr uint64_t kFew = 3000;
+
+  void MakeAxis(const analysis::ScatterInfo& info);
+  double Place(uint64_t y, size_t line) const;  // in [0, 1]
+
+  PointSurvey& survey_;
+  const analysis::Facts& facts_;
+  bool log_ = false;
+  bool banded_ = false;  // values are few names: each line has a stripe of its own at them
+  double low_ = 0;
+  double high_ = 1;
+  std::unordered_map<uint64_t, size_t> line_of_;
+  size_t rest_ = 0;  // the line of those that are not in line_of_
+  ScatterPlot plot_;
+};
+
+}  // namespace xenoscope::report

@@ -1,0 +1,39 @@
+// `xenoscope timeline --scatter`: the points as text, CSV or JSON, as they come.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "analysis/scatter/scatter.h"
+#include "base/tsc.h"
+
+namespace xenoscope::report {
+
+// CSV: series, seconds since the trace began, the value in a column that is called what it is
+// (pcpu, runstate, cycles, address, value). Text: the same between blanks. JSON: the same as
+// arrays.
+class ScatterRows {
+ public:
+  ScatterRows(std::string_view format, const analysis::ScatterInfo& info,
+              const analysis::Scatter& scatter, const analysis::Facts& facts);
+
+  void Begin(std::string& out) const;
+  void Point(uint64_t line, Tsc x, uint64_t y, std::string& out);
+  void End(std::string& out) const;
+
+ private:
+  enum class Format : uint8_t { kText, kCsv, kJson };
+
+  const std::string& Name(uint64_t line);
+
+  Format format_;
+  const analysis::ScatterInfo& info_;
+  const analysis::Scatter& scatter_;
+  const analysis::Facts& facts_;
+  std::unordered_map<uint64_t, std::string> names_;
+  bool first_ = true;
+};
+
+}  // namespace xenoscope::report

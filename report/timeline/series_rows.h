@@ -1,0 +1,27 @@
+// `xenoscope timeline --series`: the rows as text, CSV or JSON, one interval at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "analysis/series/series_run.h"
+#include "base/tsc.h"
+
+namespace xenoscope::report {
+
+// Writes a beginning, a row for each interval, an end; each call appends to `out`.
+class SeriesRows {
+ public:
+  virtual ~SeriesRows() = default;
+  virtual void Begin(std::string& out) = 0;
+  virtual void Row(const analysis::IntervalRow& row, std::string& out) = 0;
+  virtual void End(std::string& out) = 0;
+};
+
+// `format`: "text" (times as shares of the interval), "csv" (a column a line, times in seconds) or
+// "json" (times in cycles). The survey must outlive the writer.
+std::unique_ptr<SeriesRows> MakeSeriesRows(std::string_view format,
+                                           const analysis::SeriesSurvey& survey, Cycles interval);
+
+}  // namespace xenoscope::report

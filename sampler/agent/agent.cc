@@ -1,0 +1,100 @@
+#include "sampler/agent/agent.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "sampler/agent/agent_server.h"
+#include "sampler/agent/vchan_channel.h"
+#include "sampler/event_spec.h"
+#include "sampler/perf/perf_source.h"
+#include "sampler/running_processes.h"
+#include "sampler/signals.h"
+#include "sampler/xen/host.h"
+#include "sampler/xenoprof/xenoprof_member.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+agent::Hello Introduce(const std::string& program) {
+  agent::Hello hello;
+  hello.vcpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
+  const DomainTsc tsc = ReadDomainTsc();
+  hello.tsc_hz = tsc.hz;
+  hello.tsc_native = tsc.native;
+  hello.program = program;
+  utsname names{};
+  if (uname(&names) == 0) hello.kernel = names.release;
+  return hello;
+}
+
+absl::StatusOr<std::unique_ptr<Source>> OpenPerf(std::vector<EventSpec> events, bool chains,
+                                                 uint64_t tsc_hz) {
+  PerfRequest perf;
+  perf.events = std::move(events);
+  perf.call_chains = chains;
+  perf.seed = std::random_device()();
+  perf.clock_hz = tsc_hz;
+  return PerfSource::Open(perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); });
+}
+
+absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& how,
+                                                        uint64_t tsc_hz) {
+  std::vector<EventSpec> events;
+  for (const std::string& text : how.events) {
+    XENOSCOPE_ASSIGN_OR_RETURN(EventSpec event, ParseEventSpec(text));
+    events.push_back(std::move(event));
+  }
+  if (how.source == agent::GuestSource::kPerf) {
+    return OpenPerf(std::move(events), how.chains, tsc_hz);
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(auto calls, OpenXenoprofCalls(XenoprofRole::kActive));
+  return XenoprofMember::Open(std::move(calls), events, tsc_hz, ReadTsc);
+}
+
+}  // namespace
+
+absl::Status RunAgent(DomainId allowed, const std::string& program,
+                      const std::function<void(std::string_view)>& say) {
+  const EndSignals signals;
+  const int end = signals.OpenFile();
+  agent::ServerParts parts;
+  parts.hello = Introduce(program);
+  parts.open_source = [hz = parts.hello.tsc_hz](const agent::Prepare& how) {
+    return OpenGuestSource(how, hz);
+  };
+  parts.read_tsc = ReadTsc;
+  absl::Status status;
+  while (status.ok()) {
+    absl::StatusOr<std::unique_ptr<Channel>> channel = OfferVchan(allowed);
+    if (!channel.ok()) {
+      status = channel.status();
+      break;
+    }
+    say(fmt::format("waiting for a recording of domain {}", allowed.value));
+    agent::Server server(**channel, parts);
+    const absl::Status served = server.Serve(end);
+    if (!served.ok()) say(fmt::format("a recording was refused: {}", Message(served)));
+    pollfd ended{end, POLLIN, 0};
+    if (poll(&ended, 1, 0) == 1) break;
+    if (allowed != kDom0 && server.greeted() && !server.parted()) {
+      say(
+          fmt::format("the recorder went without a bye: domain {} may have ended, and another may "
+                      "have its number soon; start the agent again when it is there",
+                      allowed.value));
+      break;
+    }
+    say("a recording has ended");
+  }
+  if (end >= 0) close(end);
+  return status;
+}
+
+}  // namespace xenoscope::sampler

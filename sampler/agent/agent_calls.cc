@@ -1,0 +1,237 @@
+#include "sampler/agent/agent_calls.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "recording/sample_format.h"
+#include "sampler/agent/agent_messages.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using recording::EventInfo;
+using recording::StreamInfo;
+
+constexpr uint32_t kLongestText = 1024;
+constexpr uint32_t kMostTexts = 64;
+
+class Packer {
+ public:
+  Packer() { Add(uint32_t{0}); }
+
+  template <typename T>
+  void Add(const T& value) {
+    static_assert(std::is_arithmetic_v<T>);
+    const Bytes bytes = std::as_bytes(std::span(&value, 1));
+    frame_.insert(frame_.end(), bytes.begin(), bytes.end());
+  }
+  void Add(const std::string& text) { Add(AsBytes(text)); }
+  void Add(Bytes bytes) {
+    Add(static_cast<uint32_t>(bytes.size()));
+    frame_.insert(frame_.end(), bytes.begin(), bytes.end());
+  }
+  template <typename T>
+  void Add(const std::vector<T>& list) {
+    Add(static_cast<uint32_t>(list.size()));
+    for (const T& item : list) Add(item);
+  }
+  void Add(const EventInfo& event) {
+    Add(event.name);
+    Add(event.code);
+    Add(event.unit_mask);
+    Add(event.period);
+    Add(event.clocked_by);
+    Add(static_cast<uint8_t>(event.waiting));
+  }
+  void Add(const StreamInfo& stream) {
+    Add(stream.vcpu.vcpu.value);
+    for (const uint64_t count :
+         {stream.logged.xen, stream.logged.kernel, stream.logged.user, stream.logged.lost,
+          stream.drained, stream.kept, stream.other_counters, stream.other_modes, stream.escapes,
+          stream.callers, stream.invalid}) {
+      Add(count);
+    }
+    Add(static_cast<uint8_t>(stream.complete));
+  }
+
+  std::vector<std::byte> Frame() && {
+    const auto size = static_cast<uint32_t>(frame_.size() - sizeof(uint32_t));
+    std::ranges::copy(std::as_bytes(std::span(&size, 1)), frame_.begin());
+    return std::move(frame_);
+  }
+
+ private:
+  std::vector<std::byte> frame_;
+};
+
+// Reads one item after the other; after the first that is not there, all are zero and empty.
+class Unpacker {
+ public:
+  explicit Unpacker(Bytes bytes) : left_(bytes) {}
+
+  template <typename T>
+  T Number() {
+    const std::optional<T> value = Load<T>(left_, 0);
+    Skip(value ? sizeof(T) : left_.size() + 1);
+    return value.value_or(T{});
+  }
+  bool Flag() { return Number<uint8_t>() != 0; }
+  Bytes Rest() {
+    const auto size = Number<uint32_t>();
+    const std::optional<Bytes> bytes = Slice(left_, 0, size);
+    Skip(bytes ? size : left_.size() + 1);
+    return bytes.value_or(Bytes());
+  }
+  std::string Text() {
+    const std::string_view whole = AsText(Rest());
+    std::string text(whole.substr(0, kLongestText));
+    constexpr char kDelete = 0x7f;
+    std::ranges::replace_if(
+        text, [](char c) { return (c >= 0 && c < ' ') || c == kDelete; }, '?');
+    return text;
+  }
+  // A list's length.
+  uint32_t Count(size_t most) {
+    const auto count = Number<uint32_t>();
+    if (count > most) good_ = false;
+    return good_ ? count : 0;
+  }
+  std::vector<std::string> Texts() {
+    std::vector<std::string> texts(Count(kMostTexts));
+    for (std::string& text : texts) text = Text();
+    return texts;
+  }
+  std::vector<EventInfo> Events(size_t most) {
+    std::vector<EventInfo> events(Count(most));
+    for (EventInfo& event : events) {
+      event.name = Text();
+      event.code = Number<uint32_t>();
+      event.unit_mask = Number<uint32_t>();
+      event.period = Number<uint64_t>();
+      event.clocked_by = Text();
+      event.waiting = Flag();
+    }
+    return events;
+  }
+  std::vector<StreamInfo> Streams(DomainId domain, uint32_t vcpus) {
+    std::vector<StreamInfo> streams(Count(vcpus));
+    for (StreamInfo& stream : streams) {
+      const auto vcpu = Number<uint32_t>();
+      if (vcpu >= vcpus) good_ = false;
+      stream.source = "agent";
+      stream.vcpu = {domain, VcpuId{vcpu}};
+      for (uint64_t* count :
+           {&stream.logged.xen, &stream.logged.kernel, &stream.logged.user, &stream.logged.lost,
+            &stream.drained, &stream.kept, &stream.other_counters, &stream.other_modes,
+            &stream.escapes, &stream.callers, &stream.invalid}) {
+        *count = Number<uint64_t>();
+      }
+      stream.complete = Flag();
+    }
+    return streams;
+  }
+  // Whether all was there, and nothing is left.
+  bool Good() const { return good_ && left_.empty(); }
+
+ private:
+  void Skip(size_t bytes) {
+    if (bytes > left_.size()) {
+      good_ = false;
+      bytes = left_.size();
+    }
+    left_ = left_.subspan(bytes);
+  }
+
+  Bytes left_;
+  bool good_ = true;
+};
+
+absl::StatusCode CodeOf(uint8_t number) {
+  return number <= static_cast<uint8_t>(absl::StatusCode::kUnauthenticated)
+             ? static_cast<absl::StatusCode>(number)
+             : absl::StatusCode::kUnknown;
+}
+
+}  // namespace
+
+std::vector<std::byte> Encode(const AgentCallMessage& message) {
+  Packer packer;
+  packer.Add(static_cast<uint8_t>(message.call));
+  packer.Add(message.events);
+  packer.Add(message.first);
+  packer.Add(static_cast<uint8_t>(message.file));
+  return std::move(packer).Frame();
+}
+
+std::vector<std::byte> Encode(const AgentReply& reply) {
+  Packer packer;
+  packer.Add(static_cast<uint8_t>(reply.status.code()));
+  packer.Add(std::string(Message(reply.status)));
+  packer.Add(static_cast<uint8_t>(reply.flag));
+  packer.Add(reply.program);
+  const AgentState& state = reply.state;
+  packer.Add(static_cast<uint8_t>(state.is_member));
+  packer.Add(state.due_ns);
+  packer.Add(state.events);
+  packer.Add(state.notes);
+  packer.Add(state.afterwards);
+  packer.Add(state.streams);
+  packer.Add(Bytes(reply.bytes));
+  return std::move(packer).Frame();
+}
+
+absl::StatusOr<AgentCallMessage> DecodeCall(Bytes payload) {
+  Unpacker unpacker(payload);
+  AgentCallMessage message;
+  message.call = static_cast<AgentCall>(unpacker.Number<uint8_t>());
+  message.events = unpacker.Events(recording::kMostEvents);
+  message.first = unpacker.Number<uint64_t>();
+  message.file = static_cast<recording::SymbolFile::Kind>(unpacker.Number<uint8_t>());
+  if (!unpacker.Good()) return InvalidError("it is no call");
+  return message;
+}
+
+absl::StatusOr<AgentReply> DecodeReply(Bytes payload, DomainId domain, uint32_t vcpus) {
+  Unpacker unpacker(payload);
+  AgentReply reply;
+  const absl::StatusCode code = CodeOf(unpacker.Number<uint8_t>());
+  const std::string text = unpacker.Text();
+  reply.status = absl::Status(code, text);
+  reply.flag = unpacker.Flag();
+  reply.program = unpacker.Text();
+  AgentState& state = reply.state;
+  state.is_member = unpacker.Flag();
+  state.due_ns = unpacker.Number<int64_t>();
+  state.events = unpacker.Events(agent::kMaxEvents);
+  state.notes = unpacker.Texts();
+  state.afterwards = unpacker.Texts();
+  state.streams = unpacker.Streams(domain, vcpus);
+  const Bytes bytes = unpacker.Rest();
+  if (!unpacker.Good()) return InvalidError("it is no reply");
+  reply.bytes.assign(bytes.begin(), bytes.end());
+  return reply;
+}
+
+absl::Status CheckChunks(Bytes chunks, DomainId domain) {
+  using recording::ChunkHeader;
+  using recording::ChunkKind;
+  while (!chunks.empty()) {
+    const auto header = Load<ChunkHeader>(chunks, 0);
+    if (!header || header->magic != recording::kChunkMagic) {
+      return InvalidError("no chunk of samples begins there");
+    }
+    if (header->kind != ChunkKind::kTimed && header->kind != ChunkKind::kProcesses) {
+      return InvalidError("a chunk is of another kind than an agent's");
+    }
+    if (header->domain != domain.value) return InvalidError("a chunk is of another domain");
+    const uint64_t size = sizeof *header + uint64_t{header->count} * header->entry_size;
+    const auto chunk = Slice(chunks, 0, size);
+    if (!chunk) return InvalidError("a chunk is cut off");
+    chunks = chunks.subspan(chunk->size());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace xenoscope::sampler

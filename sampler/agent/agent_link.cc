@@ -1,0 +1,61 @@
+#include "sampler/agent/agent_link.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler::agent {
+namespace {
+
+constexpr size_t kPiece = size_t{16} * 1024;
+
+}  // namespace
+
+void Link::Queue(const AnyMessage& message) {
+  out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(sent_));
+  sent_ = 0;
+  const std::vector<std::byte> frame = Encode(message);
+  out_.insert(out_.end(), frame.begin(), frame.end());
+}
+
+absl::Status Link::Send() {
+  while (sent_ < out_.size()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const size_t n, channel_.Send(Bytes(out_).subspan(sent_)));
+    if (n == 0) break;
+    sent_ += n;
+  }
+  return absl::OkStatus();
+}
+
+// What the peer sent before it went is received all the same.
+absl::Status Link::Pump(size_t limit) {
+  const absl::Status sending = Send();
+  std::array<std::byte, kPiece> piece;
+  for (size_t taken = 0; taken < limit;) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const size_t n, channel_.Receive(piece));
+    if (n == 0) break;
+    reader_.Add(Bytes(piece).first(n));
+    taken += n;
+    received_ += n;
+  }
+  return sending;
+}
+
+void Link::Wait(std::chrono::steady_clock::time_point until, int other) {
+  Send().IgnoreError();  // Pump meets it again
+  channel_.Wait(Queued() > 0, until, other);
+}
+
+absl::StatusOr<std::optional<AnyMessage>> Link::Await(std::chrono::steady_clock::time_point until) {
+  while (true) {
+    const absl::Status pumped = Pump(kPiece);
+    XENOSCOPE_ASSIGN_OR_RETURN(std::optional<AnyMessage> message, Next());
+    if (message) return message;
+    if (!pumped.ok()) return pumped;
+    if (std::chrono::steady_clock::now() >= until) return std::nullopt;
+    Wait(until, kNoFile);
+  }
+}
+
+}  // namespace xenoscope::sampler::agent

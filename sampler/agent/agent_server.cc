@@ -1,0 +1,248 @@
+#include "sampler/agent/agent_server.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "recording/info_json.h"
+#include "sampler/agent/fd_channel.h"
+#include "sampler/perf/unfiled_code.h"
+
+namespace xenoscope::sampler::agent {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr size_t kPumped = size_t{64} * 1024;
+// When so much waits for a recorder that does not take it, samples stay in the kernel's ring, which
+// counts what it then loses, and nothing else that it asked for is done.
+constexpr size_t kMostQueued = size_t{4} << 20;
+// Of a file, so much is read ahead of what the recorder takes.
+constexpr size_t kAhead = size_t{256} << 10;
+constexpr auto kIdle = std::chrono::hours(1);
+// How often it looks whether a recorder that did not read does so now.
+constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
+constexpr size_t kPart = kMaxPayload / 2;
+
+bool CanBeRead(int fd) {
+  pollfd file{fd, POLLIN, 0};
+  return fd >= 0 && poll(&file, 1, 0) == 1;
+}
+
+std::string SourceJson(const Source& source) {
+  recording::RecordingInfo info;
+  info.sources.push_back(source.Info());
+  info.events = source.Events();
+  info.streams = source.Streams();
+  return recording::ToJson(info);
+}
+
+Failed Refusal(const absl::Status& status) { return {std::string(Message(status))}; }
+
+}  // namespace
+
+absl::Status Server::Serve(int end) {
+  heard_ = parts_.now();
+  while (!over_ && !CanBeRead(end)) {
+    const uint64_t received = link_.received();
+    const absl::Status pumped = link_.Pump(HasRoom() ? kPumped : 0);
+    if (link_.received() > received) heard_ = parts_.now();
+    XENOSCOPE_RETURN_IF_ERROR(HandleAll());
+    if (over_ || !pumped.ok()) break;  // gone without a word is an end, too
+    if (greeted_ && parts_.now() - heard_ > kLongestSilence) {
+      return absl::DeadlineExceededError(
+          fmt::format("the recorder said nothing for {} minutes", kLongestSilence.count()));
+    }
+    SendParts();
+    if (sampling_ && HasRoom() && parts_.now() >= source_->Due()) {
+      Collect();
+      continue;  // what is to be sent is sent before it sleeps
+    }
+    Wait(end);
+  }
+  if (source_) End();
+  return absl::OkStatus();
+}
+
+bool Server::HasRoom() const { return link_.Queued() <= kMostQueued; }
+
+absl::Status Server::HandleAll() {
+  while (!over_ && HasRoom()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<AnyMessage> message, link_.Next());
+    if (!message) break;
+    XENOSCOPE_RETURN_IF_ERROR(Handle(*message));
+  }
+  return absl::OkStatus();
+}
+
+void Server::Wait(int end) {
+  if (!HasRoom()) {
+    // What the recorder has sent stays where it is, and must not keep this awake.
+    PollUntil(kNoFile, 0, end, steady_clock::now() + kBetweenLooks);
+    return;
+  }
+  const auto idle = steady_clock::now() + (greeted_ ? kLongestSilence : kIdle);
+  link_.Wait(sampling_ ? std::min(idle, source_->Due()) : idle, end);
+}
+
+absl::Status Server::Handle(const AnyMessage& message) {
+  if (const auto* hello = std::get_if<Hello>(&message)) {
+    greeted_ = true;
+    link_.Queue(parts_.hello);
+    if (hello->major == kMajor) return absl::OkStatus();
+    return InvalidError("dom0's {} speaks version {} of the protocol, this one {}", hello->program,
+                        hello->major, kMajor);
+  }
+  if (!greeted_) return InvalidError("the first message was no hello");
+  if (const auto* ping = std::get_if<Ping>(&message)) {
+    // The answer promises that no older samples follow it.
+    if (sampling_) Collect();
+    link_.Queue(Pong{ping->number, parts_.read_tsc().value});
+    return absl::OkStatus();
+  }
+  if (const auto* prepare = std::get_if<Prepare>(&message)) {
+    const absl::Status ready = MakeReady(*prepare);
+    if (!ready.ok()) link_.Queue(Refusal(ready));
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<Enlist>(message)) {
+    const absl::StatusOr<bool> again = TakePart();
+    if (again.ok()) {
+      link_.Queue(Enlisted{*again});
+    } else {
+      link_.Queue(Refusal(again.status()));
+    }
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<Start>(message)) {
+    const absl::Status begun = Begin();
+    if (!begun.ok()) link_.Queue(Refusal(begun));
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<Stop>(message)) {
+    End();
+    return absl::OkStatus();
+  }
+  if (const auto* want = std::get_if<Want>(&message)) {
+    OpenFile(want->kind);
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<Bye>(message)) {
+    over_ = true;
+    return absl::OkStatus();
+  }
+  return InvalidError("a message of kind {}, which a recorder does not send", message.index() + 1);
+}
+
+absl::Status Server::MakeReady(const Prepare& prepare) {
+  if (source_) return PreconditionError("it is ready already");
+  XENOSCOPE_ASSIGN_OR_RETURN(source_, parts_.open_source(prepare));
+  link_.Queue(Prepared{SourceJson(*source_)});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Server::TakePart() {
+  if (!source_ || sampling_) return PreconditionError("it is not ready to take part");
+  return source_->Enlist();
+}
+
+absl::Status Server::Begin() {
+  if (!source_ || sampling_) return PreconditionError("it is not ready to start");
+  XENOSCOPE_RETURN_IF_ERROR(source_->Start());
+  sampling_ = true;
+  return absl::OkStatus();
+}
+
+void Server::Collect() {
+  if (const absl::Status collected = source_->Collect(writer_); !collected.ok()) {
+    link_.Queue(Refusal(collected));
+    End();
+    return;
+  }
+  QueueSamples();
+}
+
+void Server::QueueSamples() {
+  const std::vector<std::byte> chunks = writer_.Take();
+  for (size_t at = 0; at < chunks.size(); at += kPart) {
+    const Bytes part = Bytes(chunks).subspan(at, std::min(kPart, chunks.size() - at));
+    link_.Queue(Samples{{part.begin(), part.end()}});
+  }
+}
+
+void Server::End() {
+  std::string accounts = recording::ToJson({});
+  if (source_) {
+    if (sampling_) {
+      sampling_ = false;
+      const absl::Status stopped = source_->Stop(writer_);
+      QueueSamples();
+      if (!stopped.ok()) link_.Queue(Refusal(stopped));
+    }
+    accounts = SourceJson(*source_);
+    if (const absl::Status closed = source_->Close(); !closed.ok()) link_.Queue(Refusal(closed));
+    source_.reset();
+  }
+  size_t at = 0;
+  do {
+    Account part;
+    part.info = accounts.substr(at, kPart);
+    at += part.info.size();
+    part.last = at == accounts.size();
+    link_.Queue(part);
+  } while (at < accounts.size());
+}
+
+void Server::OpenFile(FileKind kind) {
+  if (sending_) {
+    link_.Queue(Failed{"it is sending another file"});
+    return;
+  }
+  std::unique_ptr<std::istream> content;
+  switch (kind) {
+    case FileKind::kKallsyms:
+      content = std::make_unique<std::ifstream>(parts_.kallsyms);
+      break;
+    case FileKind::kModules:
+      content = std::make_unique<std::ifstream>(parts_.modules);
+      break;
+    case FileKind::kVdso: {
+      const std::vector<std::byte> vdso = ReadVdso();
+      content = std::make_unique<std::istringstream>(std::string(AsText(vdso)));
+      break;
+    }
+    case FileKind::kPerfMaps:
+      content = std::make_unique<std::istringstream>(ReadPerfMaps(parts_.proc, parts_.tmp));
+      break;
+  }
+  if (!content || !*content) {
+    link_.Queue(Failed{"cannot read the kernel's symbols"});
+    return;
+  }
+  sending_ = Sending{kind, std::move(content)};
+}
+
+void Server::SendParts() {
+  while (sending_ && link_.Queued() < kAhead) {
+    FilePart part;
+    part.kind = sending_->kind;
+    part.content.resize(kPart);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): text as bytes
+    sending_->content->read(reinterpret_cast<char*>(part.content.data()), kPart);
+    part.content.resize(static_cast<size_t>(sending_->content->gcount()));
+    part.last = !*sending_->content;
+    link_.Queue(part);
+    if (part.last) sending_.reset();
+    // What the kernel makes up slowly goes out as it comes. A recorder that is gone is found later.
+    link_.Pump(0).IgnoreError();
+  }
+}
+
+}  // namespace xenoscope::sampler::agent

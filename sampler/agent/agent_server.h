@@ -1,0 +1,92 @@
+// The guest's half of a recording: does what dom0's recorder asks for over a channel.
+//
+//   hello --> idle --prepare--> ready [--enlist--> ready] --start--> sampling --stop--> idle
+//   bye, or the channel's end, in any state --> over
+//
+// In every state it answers pings, and sends files of the kernel's symbols. It samples only between
+// start and stop, and nothing but what a source (sampler/source.h) makes of this guest. What waits
+// for a recorder that does not read is bounded: it is not heard then, and samples stay in the
+// kernel's rings, which count what they lose.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/tsc.h"
+#include "recording/sample_writer.h"
+#include "sampler/agent/agent_link.h"
+#include "sampler/agent/agent_messages.h"
+#include "sampler/agent/channel.h"
+#include "sampler/source.h"
+
+namespace xenoscope::sampler::agent {
+
+struct ServerParts {
+  Hello hello;  // what it says of itself
+  std::function<absl::StatusOr<std::unique_ptr<Source>>(const Prepare&)> open_source;
+  std::function<Tsc()> read_tsc;
+  std::string kallsyms = "/proc/kallsyms";
+  std::string modules = "/proc/modules";
+  std::string proc = "/proc";  // of /tmp/perf-PID.map
+  std::string tmp = "/tmp";
+  std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
+};
+
+// A recorder asks about the clock several times a second. One that says nothing for so long is
+// gone.
+inline constexpr std::chrono::minutes kLongestSilence{5};
+
+class Server {
+ public:
+  // Both outlive the server.
+  Server(Channel& channel, const ServerParts& parts) : link_(channel), parts_(parts) {}
+
+  // Serves one recorder until it says bye or goes (OK), or `end`, an open file, can be read (OK).
+  // Errors: the recorder said what no recorder says; DeadlineExceeded: it was silent for
+  // kLongestSilence.
+  absl::Status Serve(int end);
+  // Whether it said bye. One that went otherwise may have gone with its domain.
+  bool parted() const { return over_; }
+  // Whether a recorder came at all.
+  bool greeted() const { return greeted_; }
+
+ private:
+  // Whether a recorder that reads too little may ask for more.
+  bool HasRoom() const;
+  // Of what has come; ends when the recorder has to read first.
+  absl::Status HandleAll();
+  absl::Status Handle(const AnyMessage& message);
+  absl::Status MakeReady(const Prepare& prepare);
+  absl::StatusOr<bool> TakePart();
+  absl::Status Begin();
+  void Collect();
+  void End();
+  void QueueSamples();
+  void OpenFile(FileKind kind);
+  // Queues the next parts of the file that was asked for, as far as the recorder reads.
+  void SendParts();
+  void Wait(int end);
+
+  Link link_;
+  const ServerParts& parts_;
+  std::unique_ptr<Source> source_;
+  struct Sending {
+    FileKind kind;
+    std::unique_ptr<std::istream> content;
+  };
+  std::optional<Sending> sending_;
+  std::chrono::steady_clock::time_point heard_;  // when the recorder last said something
+  recording::SampleWriter writer_ = recording::SampleWriter::InMemory();
+  bool sampling_ = false;
+  bool greeted_ = false;
+  bool over_ = false;
+};
+
+}  // namespace xenoscope::sampler::agent

@@ -1,0 +1,476 @@
+#include "sampler/agent/agent_session.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "recording/info_json.h"
+#include "recording/sample_format.h"
+#include "recording/sample_reader.h"
+
+namespace xenoscope::sampler::agent {
+namespace {
+
+using recording::EventInfo;
+using recording::Sample;
+using recording::StreamInfo;
+
+constexpr size_t kPumped =
+    size_t{256} * 1024;  // in one step, so that other sources have their turn
+// How long a wait goes on without looking whether the user ends it.
+constexpr std::chrono::milliseconds kBetweenLooks{100};
+constexpr size_t kMaxInfo = size_t{1} << 20;
+constexpr size_t kMaxComplaints = 8;
+constexpr size_t kMaxName = 64;
+constexpr size_t kMaxPath = 4096;
+
+// What a stranger wrote, fit for a terminal.
+std::string Printable(std::string text, size_t longest) {
+  for (char& letter : text) {
+    if (letter < ' ' || letter > '~') letter = '?';
+  }
+  if (text.size() > longest) text.resize(longest);
+  return text;
+}
+
+std::string Name(const std::string& text) { return Printable(text, kMaxName); }
+
+std::string ToString(std::chrono::milliseconds time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  return time == seconds ? fmt::format("{} s", seconds.count())
+                         : fmt::format("{} ms", time.count());
+}
+
+uint64_t& Of(recording::BufferCounters& counters, Mode mode) {
+  if (mode == Mode::kXen) return counters.xen;
+  return mode == Mode::kKernel ? counters.kernel : counters.user;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const recording::DomainInfo& domain,
+                                                       std::unique_ptr<Channel> channel, Host host,
+                                                       const Limits& limits) {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<Session> session(
+      new Session(domain, std::move(channel), std::move(host), limits));
+  XENOSCOPE_RETURN_IF_ERROR(session->Greet());
+  return session;
+}
+
+Session::Session(recording::DomainInfo domain, std::unique_ptr<Channel> channel, Host host,
+                 const Limits& limits)
+    : domain_(std::move(domain)),
+      channel_(std::move(channel)),
+      link_(*channel_),
+      host_(std::move(host)),
+      limits_(limits),
+      ready_until_(host_.now() + limits.ready),
+      next_ping_(Instant::max()) {}
+
+absl::Status Session::Greet() {
+  Hello own;
+  own.program = "xenoscope";
+  link_.Queue(own);
+  XENOSCOPE_RETURN_IF_ERROR(AwaitHello());
+  XENOSCOPE_RETURN_IF_ERROR(TakeHello(*greeting_));
+  return CompareClocks();
+}
+
+absl::Status Session::AwaitHello() {
+  const bool came =
+      StepUntil([this] { return greeting_.has_value(); }, host_.now() + limits_.hello);
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  return came ? absl::OkStatus() : Unanswered("its agent did not answer", limits_.hello);
+}
+
+absl::Status Session::TakeHello(const Hello& hello) {
+  hello_ = hello;
+  hello_.program = Name(hello_.program);
+  hello_.kernel = Name(hello_.kernel);
+  if (hello_.major != kMajor) {
+    return InvalidError("its agent, {}, speaks version {} of the protocol, this xenoscope {}",
+                        hello_.program, hello_.major, kMajor);
+  }
+  constexpr uint64_t kKilo = 1000;  // Xen tells whole kHz
+  const bool same_rate =
+      hello_.tsc_native && host_.tsc_hz != 0 && hello_.tsc_hz / kKilo == host_.tsc_hz / kKilo;
+  clock_ = GuestClock(same_rate);
+  if (same_rate && domain_.type == recording::DomainType::kPv) {
+    // Nothing stands between a PV domain and the processor's TSC. Answers that contradict it are
+    // believed, all the same.
+    const Tsc now = host_.read_tsc();
+    clock_.Add(now, now.value, now);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::CompareClocks() {
+  next_ping_ = host_.now();
+  for (int i = 0; i < limits_.first_pings; ++i) {
+    Ping();
+    const bool answered = StepUntil([this] { return !asked_; }, ready_until_);
+    XENOSCOPE_RETURN_IF_ERROR(ended_);
+    if (!answered) return Unanswered("its agent does not answer about its clock", limits_.ready);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::Prepare(const agent::Prepare& how) {
+  most_events_ = std::max<size_t>(how.events.size(), 1);
+  link_.Queue(how);
+  const size_t complaints = complaints_.size();
+  StepUntil([&] { return prepared_ || complaints_.size() > complaints; }, ready_until_);
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (prepared_) return absl::OkStatus();
+  if (complaints_.size() == complaints) {
+    return Unanswered("its agent does not get ready", limits_.ready);
+  }
+  const std::string why = complaints_.back();
+  complaints_.pop_back();
+  return UnimplementedError("its agent cannot sample: {}", why);
+}
+
+absl::StatusOr<bool> Session::Enlist() {
+  enlisted_.reset();
+  enlisting_ = true;
+  link_.Queue(agent::Enlist{});
+  const size_t complaints = complaints_.size();
+  StepUntil([&] { return enlisted_ || complaints_.size() > complaints; },
+            host_.now() + limits_.answer);
+  enlisting_ = false;
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (enlisted_) return *enlisted_;
+  if (complaints_.size() == complaints) {
+    return Unanswered("its agent does not take part in xenoprof", limits_.answer);
+  }
+  return PreconditionError("its agent cannot take part in xenoprof: {}", complaints_.back());
+}
+
+absl::Status Session::Unanswered(std::string_view what, std::chrono::milliseconds limit) const {
+  if (host_.is_interrupted()) {
+    return absl::CancelledError(fmt::format("{}, and a signal ended the wait", what));
+  }
+  return absl::DeadlineExceededError(fmt::format("{} within {}", what, ToString(limit)));
+}
+
+void Session::Start(Sink sink) {
+  sink_ = std::move(sink);
+  started_ = host_.read_tsc();
+  sampling_since_ = host_.now();
+  link_.Queue(agent::Start{});
+  Step();
+}
+
+void Session::Step() {
+  if (!ended_.ok()) return;
+  if (!asked_ && host_.now() >= next_ping_) Ping();
+  const absl::Status pumped = link_.Pump(kPumped);
+  while (ended_.ok()) {
+    absl::StatusOr<std::optional<AnyMessage>> message = link_.Next();
+    if (!message.ok()) {
+      ended_ = message.status();
+      break;
+    }
+    if (!*message) break;
+    ended_ = Handle(*std::move(*message));
+  }
+  if (ended_.ok()) ended_ = pumped;
+  if (ended_.ok()) ended_ = CheckLimits();
+  if (!ended_.ok()) PassOn();  // so far as the answers before tell its time
+}
+
+absl::Status Session::CheckLimits() const {
+  if (link_.received() > limits_.bytes) {
+    return ExhaustedError("it sent more than {} MB, which is the limit of one recording",
+                          limits_.bytes >> 20);
+  }
+  if (pending_.size() > limits_.pending_bytes) {
+    return ExhaustedError("it sends samples faster than {} MB between two answers",
+                          limits_.pending_bytes >> 20);
+  }
+  return absl::OkStatus();
+}
+
+bool Session::StepUntil(const std::function<bool()>& done, Instant until) {
+  while (true) {
+    Step();
+    if (done()) return true;
+    const Instant now = host_.now();
+    if (!ended_.ok() || now >= until || host_.is_interrupted()) return false;
+    const Instant next = std::min(until, now + kBetweenLooks);
+    link_.Wait(asked_ ? next : std::min(next, next_ping_), kNoFile);
+  }
+}
+
+absl::Status Session::Handle(AnyMessage message) {
+  if (!greeting_ && !std::holds_alternative<Hello>(message)) {
+    return InvalidError("its agent's first message is no hello");
+  }
+  if (const auto* pong = std::get_if<Pong>(&message)) return TakePong(*pong);
+  if (auto* samples = std::get_if<Samples>(&message)) {
+    if (!sink_) return InvalidError("it sent samples before it was told to start");
+    pending_.insert(pending_.end(), samples->chunks.begin(), samples->chunks.end());
+    return absl::OkStatus();
+  }
+  if (const auto* hello = std::get_if<Hello>(&message)) {
+    if (greeting_) return InvalidError("it said hello twice");
+    greeting_ = *hello;
+    return absl::OkStatus();
+  }
+  if (const auto* prepared = std::get_if<Prepared>(&message)) return TakePrepared(*prepared);
+  if (const auto* account = std::get_if<Account>(&message)) return TakeAccount(*account);
+  if (const auto* part = std::get_if<FilePart>(&message)) return TakeFilePart(*part);
+  if (const auto* failed = std::get_if<Failed>(&message)) {
+    if (fetching_) fetching_->failed = true;
+    if (complaints_.size() == kMaxComplaints) return InvalidError("it complains without end");
+    complaints_.push_back(Printable(failed->why, kMaxText));
+    return absl::OkStatus();
+  }
+  if (const auto* enlisted = std::get_if<Enlisted>(&message)) {
+    if (!enlisting_) return InvalidError("it takes part in what it was not asked to");
+    enlisted_ = enlisted->again;
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<agent::Bye>(message)) {
+    return absl::UnavailableError("it said good-bye");
+  }
+  return InvalidError("it sent a message of kind {}, which an agent does not send",
+                      message.index() + 1);
+}
+
+absl::Status Session::TakePrepared(const Prepared& prepared) {
+  const absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(prepared.info);
+  if (!info.ok()) return InContext(info.status(), "what it is ready for");
+  if (prepared_ || info->events.empty() || info->events.size() > most_events_) {
+    return InvalidError("it is ready for {} events; 1 to {} were asked for", info->events.size(),
+                        most_events_);
+  }
+  events_ = info->events;
+  for (EventInfo& event : events_) {
+    event.name = Name(event.name);
+    event.clocked_by = Name(event.clocked_by);
+  }
+  const bool by_xen = info->sources.size() == 1 && info->sources.front().name == "xenoprof";
+  source_ = by_xen ? GuestSource::kXenoprof : GuestSource::kPerf;
+  prepared_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Session::TakeFilePart(const FilePart& part) {
+  if (!fetching_ || fetching_->done || part.kind != fetching_->kind) {
+    return InvalidError("it sent a file that nobody wanted");
+  }
+  fetching_->received += part.content.size();
+  if (fetching_->received > limits_.file_bytes) {
+    return ExhaustedError("its file is longer than {} MB", limits_.file_bytes >> 20);
+  }
+  std::vector<std::byte>& content = fetching_->content;
+  content.insert(content.end(), part.content.begin(), part.content.end());
+  fetching_->done = part.last;
+  return absl::OkStatus();
+}
+
+absl::Status Session::TakeAccount(const Account& account) {
+  if (account_) return InvalidError("it gave its accounts twice");
+  account_text_ += account.info;
+  if (account_text_.size() > kMaxInfo) return ExhaustedError("its accounts are too long");
+  if (!account.last) return absl::OkStatus();
+  absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(account_text_);
+  if (!info.ok()) return InContext(info.status(), "its accounts");
+  // The periods there really were.
+  for (size_t i = 0; i < std::min(events_.size(), info->events.size()); ++i) {
+    events_[i].period = info->events[i].period;
+  }
+  account_ = std::move(info->streams);
+  return absl::OkStatus();
+}
+
+void Session::Ping() {
+  const Instant now = host_.now();
+  next_ping_ = now + limits_.ping_interval;
+  asked_ = Asked{++pings_, host_.read_tsc(), now};
+  link_.Queue(agent::Ping{pings_});
+}
+
+absl::Status Session::TakePong(const Pong& pong) {
+  if (!asked_ || pong.number != asked_->number) {
+    return InvalidError("it answered a question that nobody asked");
+  }
+  clock_.Add(asked_->before, pong.tsc, host_.read_tsc());
+  PassOn();
+  lateness_ = lateness();
+  delivered_ = asked_->before;
+  asked_.reset();
+  clock_.ForgetOld();
+  return absl::OkStatus();
+}
+
+Lateness Session::lateness() const {
+  if (!asked_ || !sink_) return lateness_;
+  const Instant since = std::max(asked_->at, sampling_since_);
+  const std::chrono::nanoseconds waited = host_.now() - since;
+  if (waited <= limits_.late) return lateness_;
+  return {lateness_.times + 1, std::max(lateness_.longest, waited)};
+}
+
+// What came before an answer about the clock was taken before it, too.
+void Session::PassOn() {
+  if (pending_.empty()) return;
+  const recording::FileHeader header;
+  const Bytes header_bytes = std::as_bytes(std::span(&header, 1));
+  pending_.insert(pending_.begin(), header_bytes.begin(), header_bytes.end());
+  PassProcesses(pending_);
+  PassSamples(pending_);
+  pending_.clear();
+}
+
+void Session::PassSamples(Bytes file) {
+  auto reader = recording::SampleReader::Open(file, events_.size());
+  if (!reader.ok()) return;
+  while (const Sample* next = reader->Next()) {
+    Sample sample = *next;
+    if (Acceptable(sample)) sink_->sample(sample);
+  }
+  refused_.damaged += reader->damage().skipped_samples + reader->damage().invalid_samples;
+}
+
+// They are not placed in the trace, only before and after samples: an instant will do.
+void Session::PassProcesses(Bytes file) {
+  auto reader = recording::ProcessReader::Open(file);
+  if (!reader.ok()) return;
+  while (std::optional<recording::ProcessRecord> record = reader->Next()) {
+    const auto when = clock_.ToHost(record->when.value);
+    record->when = record->at_start || !when ? started_ : std::max(started_, when->begin);
+    record->domain = domain_.id;
+    const std::string text = Printable(std::string(record->text), kMaxPath);
+    record->text = text;
+    sink_->process(*record);
+  }
+  refused_.processes += reader->invalid();
+}
+
+bool Session::Acceptable(Sample& sample) {
+  // perf in a guest sees nothing of Xen; xenoprof does.
+  const bool blind = sample.mode == Mode::kXen && source_ != GuestSource::kXenoprof;
+  if (sample.vcpu.vcpu.value >= domain_.vcpus || blind) {
+    ++refused_.damaged;
+    return false;
+  }
+  sample.vcpu.domain = domain_.id;
+  Taken& taken = taken_[sample.vcpu.vcpu];
+  ++taken.received;
+  const auto begin = clock_.ToHost(sample.when.begin.value);
+  const auto end = clock_.ToHost(sample.when.end.value - 1);
+  TscRange when;
+  if (begin && end)
+    when = TscRange{begin->begin, end->end}.Intersect({started_, host_.read_tsc() + 1});
+  if (!when.Empty() && stopped_ && when.begin >= *stopped_) return false;
+  if (when.Empty()) {
+    ++refused_.mistimed;
+    return false;
+  }
+  sample.when = when;
+  taken.callers += sample.callers.size();
+  ++Of(taken.kept, sample.mode);
+  return true;
+}
+
+void Session::GiveUp(absl::Status why) {
+  Step();
+  if (ended_.ok()) ended_ = std::move(why);
+}
+
+void Session::Stop() {
+  const Instant until = host_.now() + limits_.answer;
+  stopped_ = host_.read_tsc();
+  link_.Queue(agent::Stop{});
+  if (StepUntil([this] { return account_.has_value(); }, until)) {
+    // Its last samples wait for an answer that comes after them.
+    StepUntil([this] { return !asked_; }, until);
+    if (!pending_.empty() && !asked_) Ping();
+    StepUntil([this] { return !asked_ || pending_.empty(); }, until);
+  }
+  if (ended_.ok() && !account_) {
+    ended_ = Unanswered("it did not stop and give its accounts", limits_.answer);
+  }
+  lateness_ = lateness();
+  PassOn();
+  sink_.reset();
+}
+
+void Session::BeginFile(FileKind kind) {
+  const Instant now = host_.now();
+  if (!files_until_) files_until_ = now + limits_.files;
+  fetching_ = Fetching{.kind = kind, .until = std::min(*files_until_, now + limits_.file)};
+  link_.Queue(Want{kind});
+}
+
+absl::StatusOr<FilePart> Session::Fetch(FileKind kind) {
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (!fetching_) BeginFile(kind);
+  if (fetching_->kind != kind) return PreconditionError("it is sending another file");
+  StepUntil([this] { return !fetching_->content.empty() || fetching_->done || fetching_->failed; },
+            fetching_->until);
+  Fetching file = *std::exchange(fetching_, std::nullopt);
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (file.failed) {
+    const std::string why = complaints_.back();
+    complaints_.pop_back();
+    return NotFoundError("{}", why);
+  }
+  // What goes on coming ends in time, too.
+  const bool goes_on = !file.content.empty() && host_.now() < file.until && !host_.is_interrupted();
+  if (file.done || goes_on) {
+    FilePart part{kind, file.done, std::exchange(file.content, {})};
+    if (!file.done) fetching_ = std::move(file);
+    return part;
+  }
+  // The rest of this file could come in the place of another one.
+  const bool in_all = host_.now() >= *files_until_;
+  ended_ = Unanswered(in_all ? "it did not send its files" : "it did not send its file",
+                      in_all ? limits_.files : limits_.file);
+  return ended_;
+}
+
+void Session::Bye() {
+  link_.Queue(agent::Bye{});
+  link_.Pump(0).IgnoreError();
+}
+
+std::vector<StreamInfo> Session::Streams() const {
+  std::vector<StreamInfo> streams;
+  for (uint32_t vcpu = 0; vcpu < domain_.vcpus; ++vcpu) {
+    StreamInfo& stream = streams.emplace_back();
+    const auto found = taken_.find(VcpuId{vcpu});
+    const Taken taken = found == taken_.end() ? Taken() : found->second;
+    if (account_) {
+      for (const StreamInfo& own : *account_) {
+        if (own.vcpu.vcpu.value == vcpu) stream = own;
+      }
+    } else {
+      stream.logged = taken.kept;
+      stream.drained = taken.received;
+      stream.kept = taken.received;
+    }
+    // perf's accounts say nothing of callers; xenoprof's tell of those that came without a sample,
+    // too.
+    if (stream.callers < taken.callers) {
+      stream.drained += taken.callers - stream.callers;
+      stream.callers = taken.callers;
+    }
+    stream.source = "agent";
+    stream.vcpu = {domain_.id, VcpuId{vcpu}};
+    stream.looks.reset();
+    // What it says it kept and did not get here is not lost without a word.
+    const uint64_t kept = taken.kept.Logged();
+    stream.invalid += stream.kept > kept ? stream.kept - kept : 0;
+    stream.kept = kept;
+    stream.complete = account_.has_value();
+  }
+  return streams;
+}
+
+}  // namespace xenoscope::sampler::agent

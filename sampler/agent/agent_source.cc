@@ -1,0 +1,333 @@
+#include "sampler/agent/agent_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "recording/writer.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using agent::FileKind;
+using agent::GuestSource;
+using agent::Session;
+using recording::EventInfo;
+using recording::Sample;
+using recording::SymbolFile;
+using std::chrono::steady_clock;
+
+constexpr auto kStep = std::chrono::milliseconds(20);
+
+struct GuestFile {
+  FileKind file;
+  SymbolFile::Kind kind;
+  uint16_t since;  // minor version of the agent
+  const char* what;
+};
+constexpr GuestFile kFiles[] = {
+    {FileKind::kKallsyms, SymbolFile::Kind::kKallsyms, 0, "its kernel's symbols"},
+    {FileKind::kModules, SymbolFile::Kind::kModules, 0, "its kernel's symbols"},
+    {FileKind::kVdso, SymbolFile::Kind::kVdso, 2, "its vDSO"},
+    {FileKind::kPerfMaps, SymbolFile::Kind::kPerfMaps, 2, "what its compilers made"}};
+
+void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record) {
+  using recording::MapEntry;
+  recording::ProcessEntry entry;
+  entry.type = static_cast<uint8_t>(record.type);
+  entry.flags = static_cast<uint8_t>((record.by_exec ? recording::kByExec : 0) |
+                                     (record.at_start ? recording::kAtStart : 0));
+  entry.pid = record.pid;
+  entry.tid = record.tid;
+  entry.parent = record.parent;
+  entry.when = record.when.value;
+  MapEntry map;
+  map.address = record.map.begin;
+  map.length = record.map.end - record.map.begin;
+  map.offset = record.map.offset;
+  map.build_id_size =
+      static_cast<uint8_t>(std::min(record.map.build_id.size(), map.build_id.size()));
+  std::memcpy(map.build_id.data(), record.map.build_id.data(), map.build_id_size);
+  chunk.Add(entry, record.type == recording::ProcessEntryType::kMap ? &map : nullptr, record.text);
+}
+
+// What to ask an agent for, one after the other until it can: xenoprof is for PV domains only, and
+// what dom0 counts, a guest without counters cannot.
+std::vector<agent::Prepare> Ways(const agent::Prepare& wanted) {
+  std::vector<agent::Prepare> ways = {wanted};
+  agent::Prepare way = wanted;
+  way.source = GuestSource::kPerf;
+  if (way != wanted) ways.push_back(way);
+  way.events.clear();
+  if (way != ways.back()) ways.push_back(way);
+  return ways;
+}
+
+// `note` is what it could not be asked for, if it samples something else.
+absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo& domain,
+                                                     const AgentRequest& request,
+                                                     const AgentSource::Connect& connect,
+                                                     const agent::Host& host, std::string& note) {
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Channel> channel, connect(domain.id));
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                             Session::Open(domain, std::move(channel), host, request.limits));
+  for (const agent::Prepare& how : Ways(request.how)) {
+    const absl::Status ready = session->Prepare(how);
+    if (ready.ok()) return session;
+    if (!absl::IsUnimplemented(ready)) return ready;
+    if (note.empty()) note = Message(ready);
+  }
+  return UnimplementedError("{}", note);
+}
+
+// "xenoscope 0.1.0, Linux 6.1".
+std::string ProgramOf(const agent::Hello& hello) {
+  return hello.kernel.empty() ? hello.program
+                              : fmt::format("{}, Linux {}", hello.program, hello.kernel);
+}
+
+// Whether it counts the events that dom0 programs, as many.
+bool IsMemberOfXenoprof(const Session& session, const agent::Prepare& how) {
+  return how.source == GuestSource::kXenoprof && session.source() == GuestSource::kXenoprof &&
+         session.events().size() == std::max<size_t>(how.events.size(), 1);
+}
+
+}  // namespace
+
+recording::SourceInfo AgentSourceInfo(DomainId domain) {
+  recording::SourceInfo info;
+  info.name = fmt::format("agent-{}", domain.value);
+  info.drain_interval_ns = static_cast<uint64_t>(std::chrono::nanoseconds(kStep).count());
+  return info;
+}
+
+absl::Status SaveAgentFiles(const recording::DomainInfo& domain, const FetchPart& fetch,
+                            const recording::Writer& writer, recording::RecordingInfo& info) {
+  for (const GuestFile& file : kFiles) {
+    const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
+      return symbols.domain == domain.id && symbols.kind == file.kind;
+    });
+    if (given) continue;  // the user's own goes before
+    absl::StatusOr<agent::FilePart> part = fetch(file.kind);
+    if (!part.ok() || part->content.empty()) continue;
+    const auto next = [&, first = true]() mutable -> absl::StatusOr<Bytes> {
+      if (!std::exchange(first, false)) {
+        if (part->last) return Bytes();
+        part = fetch(file.kind);
+      }
+      XENOSCOPE_RETURN_IF_ERROR(part.status());
+      return Bytes(part->content);
+    };
+    absl::StatusOr<SymbolFile> added = writer.AddSymbolParts(
+        file.kind, domain.id, next, DomainLabel(domain.id, domain.name) + "'s agent");
+    if (!part.ok()) continue;
+    XENOSCOPE_RETURN_IF_ERROR(added.status());
+    info.symbols.push_back(*std::move(added));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<AgentSource>> AgentSource::Open(const recording::DomainInfo& domain,
+                                                               const AgentRequest& request,
+                                                               const Connect& connect,
+                                                               const agent::Host& host) {
+  std::string note;
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                             OpenSession(domain, request, connect, host, note));
+  const bool is_member = IsMemberOfXenoprof(*session, request.how);
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<AgentSource> source(new AgentSource(std::move(session), host, is_member));
+  if (!note.empty()) {
+    source->notes_.push_back(fmt::format("{}: {}; it samples {} instead", source->Name(), note,
+                                         source->session_->events().front().name));
+  }
+  return source;
+}
+
+AgentSource::AgentSource(std::unique_ptr<Session> session, agent::Host host, bool is_member)
+    : session_(std::move(session)), host_(std::move(host)), is_member_(is_member) {}
+
+std::string AgentSource::Name() const { return DomainLabel(domain().id, domain().name); }
+
+absl::Status AgentSource::NumberEvents(std::vector<EventInfo>& all, size_t first) {
+  const std::vector<EventInfo>& events = session_->events();
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (is_member_) {
+      numbers_.push_back(static_cast<uint8_t>(i));
+      continue;
+    }
+    auto known = std::find(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), events[i]);
+    if (known == all.end()) {
+      if (all.size() == recording::kMostEvents) {
+        return ExhaustedError(
+            "a recording can have {} different events, and those before take all: give fewer of "
+            "them with -e and --agent-event, or record fewer active domains",
+            recording::kMostEvents);
+      }
+      known = all.insert(all.end(), events[i]);
+      own_.push_back(i);
+      own_events_.push_back(events[i]);
+    }
+    numbers_.push_back(static_cast<uint8_t>(known - all.begin()));
+  }
+  return absl::OkStatus();
+}
+
+recording::Role AgentSource::RoleOf(DomainId id) const {
+  return id == domain().id ? recording::Role::kActive : recording::Role::kNone;
+}
+
+std::vector<std::string> AgentSource::Notes() const {
+  std::vector<std::string> notes = notes_;
+  const auto error = session_->clock().Error();
+  notes.push_back(fmt::format(
+      "{} is active: its agent ({}) {}; {}", Name(), ProgramOf(session_->hello()),
+      is_member_ ? "takes part in xenoprof" : "samples it",
+      error ? fmt::format("its clock is known to {} cycles", *error)
+            : std::string("its clock runs at another rate than the host's, so that its samples' "
+                          "times are known to fractions of a second only")));
+  return notes;
+}
+
+absl::Status AgentSource::Start() {
+  sampled_.begin = host_.read_tsc();
+  session_->Start(
+      {.sample = [this](const Sample& sample) { Hold(sample); },
+       .process = [this](const recording::ProcessRecord& record) { Add(processes_, record); }});
+  due_ = host_.now();
+  return absl::OkStatus();
+}
+
+void AgentSource::Hold(const Sample& sample) {
+  Held& held = held_.emplace_back();
+  recording::TimedEntry& entry = held.entry;
+  entry.address = sample.address;
+  entry.mode = static_cast<uint8_t>(sample.mode);
+  entry.event = numbers_[sample.event];
+  entry.vcpu = sample.vcpu.vcpu.value;
+  if (sample.thread) {
+    entry.pid = sample.thread->pid;
+    entry.tid = sample.thread->tid;
+  }
+  entry.begin = sample.when.begin.value;
+  entry.end = sample.when.end.value;
+  for (size_t i = 0; i < sample.callers.size(); ++i) {
+    held.callers.push_back(sample.callers.at(i));
+    // perf in a guest has none in Xen, whatever it says.
+    const Mode mode = sample.callers.ModeAt(i);
+    if (mode == Mode::kXen && is_member_) {
+      ++entry.xen_callers;
+    } else {
+      ++(mode == Mode::kUser ? entry.user_callers : entry.kernel_callers);
+    }
+  }
+}
+
+void AgentSource::Step() {
+  session_->Step();
+  due_ = host_.now() + kStep;
+}
+
+absl::Status AgentSource::Collect(recording::SampleWriter& writer) {
+  Step();
+  // Readers take each source's samples in the order of time.
+  Write(session_->status().ok() ? session_->Delivered() : host_.read_tsc(), writer);
+  return absl::OkStatus();
+}
+
+void AgentSource::Write(Tsc until, recording::SampleWriter& writer) {
+  writer.Append(domain().id, processes_);
+  processes_.Clear();
+  const auto later = std::stable_partition(held_.begin(), held_.end(), [until](const Held& held) {
+    return held.entry.end <= until.value;
+  });
+  std::stable_sort(held_.begin(), later,
+                   [](const Held& a, const Held& b) { return a.entry.end < b.entry.end; });
+  recording::TimedChunk chunk;
+  for (auto held = held_.begin(); held != later; ++held) chunk.Add(held->entry, held->callers);
+  writer.Append(domain().id, chunk);
+  held_.erase(held_.begin(), later);
+}
+
+absl::Status AgentSource::Welcome(const recording::DomainInfo& /*domain*/) {
+  return UnimplementedError("agents are asked only before sampling starts");
+}
+
+void AgentSource::Farewell(DomainId id) {
+  if (id == domain().id) session_->GiveUp(absl::UnavailableError("its domain has gone"));
+}
+
+void AgentSource::StopSession() {
+  if (!is_stopped_) session_->Stop();
+  is_stopped_ = true;
+}
+
+absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
+  sampled_.end = host_.read_tsc();  // the wait for its agent is not of the recording
+  StopSession();
+  for (size_t i = 0; i < own_.size(); ++i) {  // with the periods that there really were
+    own_events_[i].period = session_->events()[own_[i]].period;
+  }
+  Write(Tsc{std::numeric_limits<uint64_t>::max()}, writer);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<agent::FilePart> AgentSource::Fetch(SymbolFile::Kind kind) {
+  const auto* const file = std::ranges::find(kFiles, kind, &GuestFile::kind);
+  const bool known = file != std::end(kFiles) && session_->hello().minor >= file->since;
+  if (!known || !session_->status().ok()) return agent::FilePart{.last = true, .content = {}};
+  auto part = session_->Fetch(file->file);
+  if (!part.ok()) {
+    missing_.push_back(fmt::format("{}: {}", file->what, Message(part.status())));
+  }
+  return part;
+}
+
+absl::Status AgentSource::Save(const recording::Writer& writer, recording::RecordingInfo& info) {
+  return SaveAgentFiles(
+      domain(), [this](SymbolFile::Kind kind) { return Fetch(kind); }, writer, info);
+}
+
+absl::Status AgentSource::Close() {
+  // A member that never started holds Xen's buffers all the same.
+  if (is_member_) StopSession();
+  session_->Bye();
+  return absl::OkStatus();
+}
+
+std::vector<std::string> AgentSource::Afterwards() const {
+  std::vector<std::string> lines;
+  const auto say = [&](const std::string& what) {
+    lines.push_back(fmt::format("{}: {}", Name(), what));
+  };
+  if (!session_->status().ok() && missing_.empty()) {
+    say(fmt::format("its agent was given up, its samples are kept up to there: {}",
+                    Message(session_->status())));
+  }
+  if (const agent::Lateness late = session_->lateness(); late.times > 0) {
+    say(
+        fmt::format("its agent was late {}, for up to {:.1f} s: the guest had too little of a "
+                    "processor or its agent hung, and samples of that time may be missing",
+                    late.times == 1 ? "once" : fmt::format("{} times", late.times),
+                    std::chrono::duration<double>(late.longest).count()));
+  }
+  for (const std::string& missing : missing_) say(missing);
+  for (const std::string& complaint : session_->complaints()) {
+    say(fmt::format("its agent says: {}", complaint));
+  }
+  const agent::Refused& refused = session_->refused();
+  if (refused.damaged + refused.mistimed + refused.processes > 0) {
+    say(fmt::format(
+        "of its agent's samples {} were refused as damaged, {} as not taken while it was to "
+        "sample; {} entries about processes were damaged",
+        refused.damaged, refused.mistimed, refused.processes));
+  }
+  if (const uint64_t jumps = session_->clock().jumps(); jumps > 0) {
+    say(fmt::format("its clock jumped {} times", jumps));
+  }
+  return lines;
+}
+
+}  // namespace xenoscope::sampler

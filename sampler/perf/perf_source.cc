@@ -1,0 +1,581 @@
+#include "sampler/perf/perf_source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include "base/error.h"
+#include "recording/writer.h"
+#include "sampler/build_ids.h"
+#include "sampler/perf/unfiled_code.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using recording::MapEntry;
+using recording::ProcessEntry;
+using recording::ProcessEntryType;
+using recording::StreamInfo;
+using recording::SymbolFile;
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+// How often periods change. The first sample of a new period never comes at once, so that changing
+// it often would spare what runs after each change.
+constexpr nanoseconds kReperiod = std::chrono::milliseconds(100);
+// For CPUs that come and go.
+constexpr nanoseconds kBetweenWatches = std::chrono::seconds(1);
+constexpr double kLeastJitter = 0.75;
+constexpr double kMostJitter = 1.25;
+// This thread may be preempted between its two readings of the TSC; another try is soon made.
+constexpr int kMarks = 3;
+constexpr std::string_view kVpmuAll = "all";
+// Where 64-bit Xen has its own memory, code included, in every address space of PV domains
+// (xen/include/public/arch-x86/xen-x86_64.h, HYPERVISOR_VIRT_START and _END).
+constexpr Address kXenBegin = 0xffff'8000'0000'0000;
+constexpr Address kXenEnd = 0xffff'8800'0000'0000;
+constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
+
+template <typename... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <typename... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+perf_event_attr RingAttributes() {
+  perf_event_attr attributes{};
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_DUMMY;
+  attributes.mmap = 1;
+  attributes.mmap2 = 1;
+  attributes.build_id = 1;
+  attributes.comm = 1;
+  attributes.comm_exec = 1;
+  attributes.task = 1;
+  return attributes;
+}
+
+// What all events of a ring must agree on.
+void SetCommon(perf_event_attr& attributes) {
+  attributes.size = sizeof attributes;
+  attributes.sample_type |= kPerfSampleType;
+  attributes.sample_id_all = 1;
+  attributes.disabled = 1;
+}
+
+MapEntry MakeMap(uint64_t address, uint64_t length, uint64_t offset, Bytes build_id) {
+  MapEntry map;
+  map.address = address;
+  map.length = length;
+  map.offset = offset;
+  if (build_id.size() <= map.build_id.size()) {
+    map.build_id_size = static_cast<uint8_t>(build_id.size());
+    std::ranges::transform(build_id, map.build_id.begin(),
+                           [](std::byte byte) { return std::to_integer<uint8_t>(byte); });
+  }
+  return map;
+}
+
+ProcessEntry MakeEntry(ProcessEntryType type, uint32_t pid, uint32_t tid) {
+  ProcessEntry entry;
+  entry.type = static_cast<uint8_t>(type);
+  entry.pid = pid;
+  entry.tid = tid;
+  return entry;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PerfSource>> PerfSource::Open(
+    const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
+    std::function<std::vector<RunningProcess>()> running) {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<PerfSource> source(new PerfSource(request, std::move(calls), std::move(running)));
+  XENOSCOPE_RETURN_IF_ERROR(source->OpenAll());
+  return source;
+}
+
+PerfSource::PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
+                       std::function<std::vector<RunningProcess>()> running)
+    : request_(request),
+      calls_(std::move(calls)),
+      running_(std::move(running)),
+      random_(request.seed),
+      pace_(request.drain_interval) {}
+
+PerfSource::~PerfSource() { Close().IgnoreError(); }
+
+absl::Status PerfSource::OpenAll() {
+  for (const EventSpec& spec : request_.events) {
+    XENOSCOPE_ASSIGN_OR_RETURN(PerfEvent event, ResolvePerfEvent(spec));
+    events_.push_back({std::move(event)});
+  }
+  vpmu_ = calls_->VpmuMode();
+  if (vpmu_ == kVpmuAll) {
+    notes_.emplace_back(
+        "source perf: by Xen's vPMU (mode all) it samples Xen and all domains; whose the samples "
+        "are "
+        "that are not dom0's, the trace tells, if each vCPU of dom0 is pinned to the pCPU of its "
+        "number (dom0_max_vcpus as many as there are, dom0_vcpus_pin). Xen holds one sample of "
+        "each "
+        "pCPU, and does not count those that come before Linux has taken it");
+  }
+  if (events_.empty()) {
+    events_.push_back({DefaultPerfEvent(*calls_)});
+    if (events_.front().event.is_timer) {
+      notes_.emplace_back(
+          "source perf: no performance counter counts here (a virtual machine often has none), so "
+          "samples are by Linux's timer (cpu-clock), which does not reach code that has interrupts "
+          "off: it shows at the instruction that turns them on again");
+    }
+  }
+  for (const uint32_t cpu : calls_->OnlineCpus()) XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
+  if (cpus_.empty()) return PreconditionError("Linux says that no CPU is online");
+  return absl::OkStatus();
+}
+
+absl::Status PerfSource::OpenCpu(uint32_t number) {
+  perf_event_attr attributes = RingAttributes();
+  SetCommon(attributes);
+  int fd = calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number));
+  if (fd == -EINVAL) {  // before Linux 5.12
+    attributes.build_id = 0;
+    fd = calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number));
+  }
+  if (fd == -ENODEV) return absl::OkStatus();  // it has just gone offline
+  if (fd < 0) return PerfError(*calls_, -fd, "dummy");
+  int error = 0;
+  const PerfMapping mapping = calls_->Map(fd, request_.ring_pages, error);
+  if (error != 0) {
+    calls_->Close(fd);
+    if (error == -EPERM) {
+      return PermissionError(
+          "Linux does not lock {} KiB of memory for each CPU's ring: record as root, or raise "
+          "kernel.perf_event_mlock_kb",
+          request_.ring_pages * 4);
+    }
+    return PerfError(*calls_, -error, "ring");
+  }
+  auto found =
+      std::ranges::find(cpus_, VcpuId{number}, [](const Cpu& cpu) { return cpu.stream.vcpu.vcpu; });
+  if (found == cpus_.end()) {
+    found = cpus_.insert(found, Cpu{PerfRing(mapping), fd, {}, {}});
+    found->stream.source = "perf";
+    found->stream.vcpu = {request_.domain, VcpuId{number}};
+    found->stream.ring.emplace();
+  }
+  Cpu& cpu = *found;
+  cpu.ring = PerfRing(mapping);
+  cpu.ring_fd = fd;
+  for (size_t i = 0; i < events_.size(); ++i) {
+    XENOSCOPE_RETURN_IF_ERROR(OpenEvent(cpu, number, i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PerfSource::OpenEvent(Cpu& cpu, uint32_t number, size_t event) {
+  const PerfEvent& wanted = events_[event].event;
+  perf_event_attr attributes = wanted.attributes;
+  if (request_.call_chains) attributes.sample_type |= PERF_SAMPLE_CALLCHAIN;
+  attributes.read_format = PERF_FORMAT_LOST;
+  SetCommon(attributes);
+  int fd = calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number));
+  if (fd == -EINVAL) {  // before Linux 6.0
+    attributes.read_format = 0;
+    fd = calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number));
+  }
+  if (fd < 0) return PerfError(*calls_, -fd, wanted.name.c_str());
+  cpu.fds.push_back(fd);
+  uint64_t id = 0;
+  if (const int error = calls_->RedirectTo(fd, cpu.ring_fd); error < 0) {
+    return PerfError(*calls_, -error, wanted.name.c_str());
+  }
+  if (const int error = calls_->Id(fd, id); error < 0) {
+    return PerfError(*calls_, -error, wanted.name.c_str());
+  }
+  event_of_id_[id] = event;
+  return absl::OkStatus();
+}
+
+recording::SourceInfo PerfSource::Info() const {
+  recording::SourceInfo info;
+  info.name = "perf";
+  info.drain_interval_ns = static_cast<uint64_t>(request_.drain_interval.count());
+  info.seed = request_.jitter ? request_.seed : 0;
+  if (!vpmu_.empty() && vpmu_ != "off") info.cpu_type = "vpmu:" + vpmu_;
+  return info;
+}
+
+std::vector<recording::EventInfo> PerfSource::Events() const {
+  std::vector<recording::EventInfo> infos;
+  for (const Event& event : events_) {
+    const perf_event_attr& attributes = event.event.attributes;
+    recording::EventInfo info;
+    info.name = event.event.name;
+    info.code = static_cast<uint32_t>(attributes.config & 0xff);
+    info.unit_mask = static_cast<uint32_t>((attributes.config >> 8) & 0xff);
+    info.period = attributes.freq != 0 ? 0 : attributes.sample_period;
+    if (event.samples > 0) {
+      info.period = static_cast<uint64_t>(event.counts / static_cast<double>(event.samples));
+    }
+    info.clocked_by = "pmu";
+    if (event.event.is_timer) {
+      info.clocked_by =
+          fmt::format("cpu-clock:{}", kNanosecondsInSecond / attributes.sample_period);
+      const uint64_t hz = request_.clock_hz != 0 ? request_.clock_hz : clock_.Hz();
+      info.period = static_cast<uint64_t>(static_cast<double>(info.period) *
+                                          static_cast<double>(hz) / kNanosecondsInSecond);
+    } else if (attributes.type == PERF_TYPE_SOFTWARE) {
+      info.clocked_by = "linux";
+    }
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+recording::Role PerfSource::RoleOf(DomainId domain) const {
+  if (domain != request_.domain) return recording::Role::kNone;
+  return domain == kDom0 ? recording::Role::kInitiator : recording::Role::kActive;
+}
+
+absl::Status PerfSource::Start() {
+  for (const Cpu& cpu : cpus_) {
+    if (const int error = calls_->Enable(cpu.ring_fd, true); error < 0) {
+      return PerfError(*calls_, -error, "dummy");
+    }
+  }
+  // The rings tell of processes from here on. Before samples come: it may take long.
+  ReadRunning();
+  sampled_.begin = calls_->ReadTsc();
+  for (const Cpu& cpu : cpus_) XENOSCOPE_RETURN_IF_ERROR(EnableEvents(cpu));
+  Drain();
+  pace_.Start(steady_clock::now());
+  next_reperiod_ = steady_clock::now() + kReperiod;
+  next_watch_ = steady_clock::now() + kBetweenWatches;
+  return absl::OkStatus();
+}
+
+absl::Status PerfSource::EnableEvents(const Cpu& cpu) {
+  for (size_t i = 0; i < cpu.fds.size(); ++i) {
+    if (const int error = calls_->Enable(cpu.fds[i], true); error < 0) {
+      return PerfError(*calls_, -error, events_[i].event.name.c_str());
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What began before sampling did. It is written with the first samples: Start has no writer.
+void PerfSource::ReadRunning() {
+  const uint64_t now = calls_->ReadTsc().value;
+  BuildIds reader;
+  absl::flat_hash_map<std::string, std::vector<uint8_t>> build_ids;
+  for (const RunningProcess& process : running_()) {
+    ProcessEntry name = MakeEntry(ProcessEntryType::kName, process.pid, process.pid);
+    name.flags = recording::kAtStart;
+    name.when = now;
+    running_chunk_.Add(name, nullptr, process.name);
+    for (const ExecutableMap& map : process.maps) {
+      const auto [build_id, is_new] = build_ids.try_emplace(map.path);
+      if (is_new) build_id->second = reader.Of(map.path);
+      const MapEntry mapped = MakeMap(map.begin, map.end - map.begin, map.offset,
+                                      std::as_bytes(std::span(build_id->second)));
+      ProcessEntry entry = MakeEntry(ProcessEntryType::kMap, process.pid, process.pid);
+      entry.flags = recording::kAtStart;
+      entry.when = now;
+      running_chunk_.Add(entry, &mapped, map.path);
+    }
+  }
+  std::ranges::copy(reader.notes(), std::back_inserter(afterwards_));
+}
+
+double PerfSource::Drain() {
+  double fill = 0;
+  if (!DrainOnce(fill)) DrainOnce(fill);  // the rings were full; now they are not
+  return fill;
+}
+
+bool PerfSource::DrainOnce(double& fill) {
+  marks_.clear();
+  marks_found_.clear();
+  for (int i = 0; i < kMarks; ++i) {
+    const Tsc before = calls_->ReadTsc();
+    calls_->Mark();
+    marks_.push_back({before, calls_->ReadTsc()});
+  }
+  for (size_t i = 0; i < cpus_.size(); ++i) {
+    if (cpus_[i].ring_fd < 0) continue;
+    clock_.Use(*cpus_[i].ring.mapping().page);
+    const double used = cpus_[i].ring.Drain([this, i](Bytes record) { Take(i, record); });
+    fill = std::max(fill, used);
+  }
+  // Fewer came through when a ring was full; which, nobody can say.
+  if (marks_found_.size() != marks_.size()) return false;
+  std::ranges::sort(marks_found_);  // this thread may have moved from CPU to CPU between them
+  size_t best = 0;
+  for (size_t i = 1; i < marks_.size(); ++i) {
+    if (marks_[i].Length() < marks_[best].Length()) best = i;
+  }
+  clock_.AddPair(marks_found_[best], marks_[best]);
+  return true;
+}
+
+void PerfSource::Take(size_t cpu, Bytes record) {
+  StreamInfo& stream = cpus_[cpu].stream;
+  std::visit(Overloaded{
+                 [&](const PerfSample& sample) { Hold(cpu, sample); },
+                 [&](const PerfName& name) {
+                   if (name.tid == calls_->OwnTid() && !name.by_exec) {
+                     marks_found_.push_back(name.time);
+                   } else {
+                     Hold(name);
+                   }
+                 },
+                 [&](const PerfMap& map) { Hold(map); },
+                 [&](const PerfTask& task) { Hold(task); },
+                 [&](const PerfLost& lost) { stream.logged.lost += lost.samples; },
+                 [&](const PerfThrottle& throttle) {
+                   ++(throttle.on ? stream.ring->throttled : stream.ring->unthrottled);
+                 },
+                 [](const PerfOther&) {},
+                 [&](const PerfInvalid&) { ++stream.ring->damaged; },
+             },
+             ReadPerfRecord(record, request_.call_chains));
+}
+
+void PerfSource::Hold(size_t cpu, const PerfSample& sample) {
+  StreamInfo& stream = cpus_[cpu].stream;
+  ++stream.drained;
+  // Linux takes Xen's code for its own.
+  const bool is_xens = !vpmu_.empty() && !sample.of_guest && sample.mode == Mode::kKernel &&
+                       sample.address >= kXenBegin && sample.address < kXenEnd;
+  const Mode mode = is_xens ? Mode::kXen : sample.mode;
+  switch (mode) {
+    case Mode::kUser:
+      ++stream.logged.user;
+      break;
+    case Mode::kKernel:
+      ++stream.logged.kernel;
+      break;
+    case Mode::kXen:
+      ++stream.logged.xen;
+      break;
+  }
+  const auto event = event_of_id_.find(sample.id);
+  if (event == event_of_id_.end()) {
+    ++stream.invalid;
+    return;
+  }
+  Event& of = events_[event->second];
+  ++of.samples;
+  of.counts += static_cast<double>(sample.period);
+  HeldSample held;
+  held.time = sample.time;
+  held.cpu = cpu;
+  held.callers_at = callers_.size();
+  held.entry.address = sample.address;
+  held.entry.mode = static_cast<uint8_t>(mode);
+  held.entry.event = static_cast<uint8_t>(request_.first_event + event->second);
+  held.nobodys = vpmu_ == kVpmuAll && (sample.of_guest || mode == Mode::kXen);
+  held.entry.vcpu = stream.vcpu.vcpu.value;
+  held.entry.pid = held.nobodys ? 0 : sample.pid;
+  held.entry.tid = held.nobodys ? 0 : sample.tid;
+  ForEachCaller(sample.chain, [&](Mode callers_mode, Address address) {
+    // The kernel comes before user mode in a chain; what comes after that is no caller.
+    if (callers_mode == Mode::kKernel && held.entry.user_callers > 0) return;
+    ++(callers_mode == Mode::kKernel ? held.entry.kernel_callers : held.entry.user_callers);
+    callers_.push_back(address);
+  });
+  held.callers = callers_.size() - held.callers_at;
+  held_.push_back(held);
+}
+
+void PerfSource::Hold(const PerfName& name) {
+  ProcessEntry entry = MakeEntry(ProcessEntryType::kName, name.pid, name.tid);
+  if (name.by_exec) entry.flags = recording::kByExec;
+  held_processes_.push_back({name.time, entry, std::nullopt, std::string(name.name)});
+}
+
+void PerfSource::Hold(const PerfMap& map) {
+  constexpr uint32_t kTheKernel = ~uint32_t{0};  // modules come with this pid
+  if (map.pid == kTheKernel) return;
+  held_processes_.push_back({map.time, MakeEntry(ProcessEntryType::kMap, map.pid, map.tid),
+                             MakeMap(map.address, map.length, map.offset, map.build_id),
+                             std::string(map.path)});
+}
+
+void PerfSource::Hold(const PerfTask& task) {
+  ProcessEntry entry =
+      MakeEntry(task.exit ? ProcessEntryType::kExit : ProcessEntryType::kFork, task.pid, task.tid);
+  entry.parent = task.parent;
+  held_processes_.push_back({task.time, entry, std::nullopt, ""});
+}
+
+void PerfSource::HandOn(uint64_t until, recording::SampleWriter& writer) {
+  if (!running_chunk_.empty()) writer.Append(request_.domain, running_chunk_);
+  running_chunk_.Clear();
+  const Tsc now = calls_->ReadTsc();
+  const auto at_most = [until](const auto& held) { return held.time <= until; };
+
+  std::ranges::stable_sort(held_processes_, {}, &HeldProcess::time);
+  const auto later = std::ranges::partition_point(held_processes_, at_most);
+  process_chunk_.Clear();
+  for (auto held = held_processes_.begin(); held != later; ++held) {
+    held->entry.when = std::max(clock_.At(held->time, now).begin, sampled_.begin).value;
+    process_chunk_.Add(held->entry, held->map ? &*held->map : nullptr, held->text);
+  }
+  held_processes_.erase(held_processes_.begin(), later);
+  writer.Append(request_.domain, process_chunk_);
+
+  std::ranges::stable_sort(held_, {}, &HeldSample::time);
+  const auto waiting = std::ranges::partition_point(held_, at_most);
+  chunk_.Clear();
+  nobodys_chunk_.Clear();
+  for (auto held = held_.begin(); held != waiting; ++held) {
+    const TscRange when = clock_.At(held->time, now);
+    held->entry.begin = std::max(when.begin, sampled_.begin).value;
+    held->entry.end = std::max(when.end.value, held->entry.begin + 1);
+    recording::TimedChunk& chunk = held->nobodys ? nobodys_chunk_ : chunk_;
+    chunk.Add(held->entry, std::span(callers_).subspan(held->callers_at, held->callers));
+    ++cpus_[held->cpu].stream.kept;
+  }
+  writer.Append(request_.domain, chunk_);
+  writer.Append(kDomXen, nobodys_chunk_);
+  std::vector<Address> callers;
+  held_.erase(held_.begin(), waiting);
+  for (HeldSample& held : held_) {
+    const auto first = callers_.begin() + static_cast<std::ptrdiff_t>(held.callers_at);
+    held.callers_at = callers.size();
+    callers.insert(callers.end(), first, first + static_cast<std::ptrdiff_t>(held.callers));
+  }
+  callers_.swap(callers);
+}
+
+absl::Status PerfSource::Collect(recording::SampleWriter& writer) {
+  const steady_clock::time_point begin = steady_clock::now();
+  const double fill = Drain();
+  HandOn(clock_.PairedUntil(), writer);
+  if (request_.jitter && steady_clock::now() >= next_reperiod_) Reperiod();
+  if (steady_clock::now() >= next_watch_) WatchCpus();
+  pace_.Drained(begin, steady_clock::now(), fill);
+  return absl::OkStatus();
+}
+
+// Another period at random, for each event that has one; a rate is kept by Linux, which varies
+// periods itself.
+void PerfSource::Reperiod() {
+  next_reperiod_ = steady_clock::now() + kReperiod;
+  std::uniform_real_distribution<double> factor(kLeastJitter, kMostJitter);
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const perf_event_attr& attributes = events_[i].event.attributes;
+    if (attributes.freq != 0) continue;
+    for (const Cpu& cpu : cpus_) {
+      if (cpu.ring_fd < 0) continue;
+      const double period = factor(random_) * static_cast<double>(attributes.sample_period);
+      calls_->SetPeriod(cpu.fds[i], std::max<uint64_t>(static_cast<uint64_t>(period), 1));
+    }
+  }
+}
+
+absl::Status PerfSource::Welcome(const recording::DomainInfo& /*domain*/) {
+  return UnimplementedError("perf samples the Linux that it runs in");
+}
+
+PerfSource::Cpu* PerfSource::OpenCpuOf(uint32_t number) {
+  const auto found = std::ranges::find_if(cpus_, [number](const Cpu& cpu) {
+    return cpu.stream.vcpu.vcpu.value == number && cpu.ring_fd >= 0;
+  });
+  return found == cpus_.end() ? nullptr : &*found;
+}
+
+void PerfSource::WatchCpus() {
+  next_watch_ = steady_clock::now() + kBetweenWatches;
+  const std::vector<uint32_t> online = calls_->OnlineCpus();
+  for (Cpu& cpu : cpus_) {
+    const bool gone = std::ranges::find(online, cpu.stream.vcpu.vcpu.value) == online.end();
+    if (gone && cpu.ring_fd >= 0) CloseCpu(cpu);  // whose ring was emptied just now
+  }
+  for (const uint32_t number : online) {
+    if (OpenCpuOf(number) != nullptr || refused_.contains(number)) continue;
+    const absl::Status status = Welcome(number);
+    if (status.ok()) continue;
+    if (Cpu* const half = OpenCpuOf(number)) CloseCpu(*half);
+    refused_.insert(number);
+    afterwards_.push_back(fmt::format("CPU {} came online, and perf does not sample it: {}", number,
+                                      Message(status)));
+  }
+}
+
+absl::Status PerfSource::Welcome(uint32_t cpu) {
+  XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
+  const Cpu* const opened = OpenCpuOf(cpu);
+  if (opened == nullptr) return absl::OkStatus();  // it has gone again
+  if (const int error = calls_->Enable(opened->ring_fd, true); error < 0) {
+    return PerfError(*calls_, -error, "dummy");
+  }
+  return EnableEvents(*opened);
+}
+
+void PerfSource::CloseCpu(Cpu& cpu) {
+  // Losses at the end have no record behind which the kernel could tell of them.
+  uint64_t lost = 0;
+  for (const int fd : cpu.fds) {
+    PerfCount count;
+    if (calls_->Read(fd, count) == 0) lost += count.lost.value_or(0);
+    calls_->Close(fd);
+  }
+  cpu.stream.logged.lost = std::max(cpu.stream.logged.lost, lost);
+  cpu.stream.ring->damaged += cpu.ring.damaged();
+  calls_->Unmap(cpu.ring.mapping());
+  calls_->Close(cpu.ring_fd);
+  cpu.fds.clear();
+  cpu.ring_fd = -1;
+}
+
+absl::Status PerfSource::Stop(recording::SampleWriter& writer) {
+  absl::Status status;
+  for (const Cpu& cpu : cpus_) {
+    for (size_t i = 0; i < cpu.fds.size(); ++i) {
+      const int error = calls_->Enable(cpu.fds[i], false);
+      if (error < 0 && status.ok()) {
+        status = PerfError(*calls_, -error, events_[i].event.name.c_str());
+      }
+    }
+  }
+  sampled_.end = calls_->ReadTsc();
+  Drain();
+  HandOn(~uint64_t{0}, writer);
+  Close().IgnoreError();  // which tells what was lost
+  for (Cpu& cpu : cpus_) cpu.stream.complete = true;
+  return status;
+}
+
+absl::Status PerfSource::Save(const recording::Writer& writer, recording::RecordingInfo& info) {
+  const auto add = [&](SymbolFile::Kind kind, Bytes content, const char* from) -> absl::Status {
+    if (content.empty()) return absl::OkStatus();
+    XENOSCOPE_ASSIGN_OR_RETURN(SymbolFile added,
+                               writer.AddSymbolContent(kind, request_.domain, content, from));
+    info.symbols.push_back(std::move(added));
+    return absl::OkStatus();
+  };
+  XENOSCOPE_RETURN_IF_ERROR(add(SymbolFile::Kind::kVdso, ReadVdso(), "[vdso]"));
+  const std::string maps = ReadPerfMaps();
+  return add(SymbolFile::Kind::kPerfMaps, AsBytes(maps), "/tmp/perf-PID.map");
+}
+
+absl::Status PerfSource::Close() {
+  for (Cpu& cpu : cpus_) {
+    if (cpu.ring_fd >= 0) CloseCpu(cpu);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<StreamInfo> PerfSource::Streams() const {
+  std::vector<StreamInfo> streams;
+  for (const Cpu& cpu : cpus_) streams.push_back(cpu.stream);
+  return streams;
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,125 @@
+#include "sampler/vcpu/guest_stack.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+// Entries of page tables in long mode (AMD64 Architecture Programmer's Manual, volume 2, 5.3).
+constexpr uint64_t kPresent = 1U << 0;
+constexpr uint64_t kLargePage = 1U << 7;  // in levels 2 and 3
+constexpr uint64_t kNoExecute = uint64_t{1} << 63;
+constexpr uint64_t kFrameMask = 0x000f'ffff'ffff'f000;
+constexpr int kFrameShift = 12;
+constexpr int kLevelShift = 9;
+constexpr uint64_t kEntries = uint64_t{1} << kLevelShift;
+constexpr int kLevels = 4;
+
+// Addresses of 64-bit programs' stacks are above it, those of 32-bit ones below.
+constexpr Address k32Bit = Address{1} << 32;
+// What one function may have on the stack.
+constexpr uint64_t kLargestFrame = uint64_t{1} << 20;
+
+// Kernels live in the upper half of the addresses, programs in the lower one.
+bool IsUpper(Address address) { return (address >> 63) != 0; }
+
+// A word that the guest may write to just now: read once.
+uint64_t LoadOnce(const std::byte* page, uint64_t offset) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): memory shared with a guest
+  return *reinterpret_cast<const volatile uint64_t*>(page + offset);
+}
+
+}  // namespace
+
+const std::byte* MappedFrames::At(DomainId domain, uint64_t frame) {
+  const auto [found, is_new] = mapped_.try_emplace({domain.value, frame}, nullptr);
+  if (is_new) {
+    ++maps_;
+    found->second = memory_->Map(domain, frame);
+  }
+  return found->second;
+}
+
+void MappedFrames::Expire(Clock::time_point now) {
+  if (now - since_ < kLongest && mapped_.size() <= kMost) return;
+  Clear();
+  since_ = now;
+}
+
+void MappedFrames::Clear() {
+  for (const auto& [key, page] : mapped_) {
+    if (page != nullptr) memory_->Unmap(page);
+  }
+  mapped_.clear();
+}
+
+bool GuestStack::Follow(DomainId domain, const VcpuContext& context,
+                        std::vector<Address>& callers) {
+  callers.clear();
+  domain_ = domain;
+  context_ = context;
+  maps_before_ = frames_.maps();
+  page_at_ = nullptr;
+  if (context.stack < k32Bit) return false;
+  Address lowest = context.stack;
+  Address frame = context.frame;
+  while (frame != 0) {
+    const bool is_frame = frame % sizeof(uint64_t) == 0 && frame >= lowest &&
+                          frame - lowest <= kLargestFrame && callers.size() < kMostCallers;
+    if (!is_frame) return false;
+    const std::optional<uint64_t> next = Word(frame);
+    const std::optional<uint64_t> caller = Word(frame + sizeof(uint64_t));
+    if (!next || !caller) return false;
+    if (*caller == 0) return true;
+    if (IsUpper(*caller) != IsUpper(context.address)) return false;
+    if (!IsText(*caller)) return false;
+    callers.push_back(*caller);
+    lowest = frame + 2 * sizeof(uint64_t);
+    frame = *next;
+  }
+  return true;
+}
+
+std::optional<uint64_t> GuestStack::Word(Address address) {
+  const uint64_t offset = address % kFrameSize;
+  const Address page = address - offset;
+  if (page_at_ == nullptr || page_ != page) {
+    const std::optional<Place> place = Walk(page);
+    page_at_ = place ? Frame(place->frame) : nullptr;
+    page_ = page;
+  }
+  if (page_at_ == nullptr) return std::nullopt;
+  return LoadOnce(page_at_, offset);
+}
+
+bool GuestStack::IsText(Address address) {
+  const std::optional<Place> place = Walk(address - address % kFrameSize);
+  return place && place->executable;
+}
+
+std::optional<GuestStack::Place> GuestStack::Walk(Address page) {
+  bool executable = true;
+  uint64_t table = (context_.page_tables & kFrameMask) >> kFrameShift;
+  for (int level = kLevels + (context_.five_levels ? 1 : 0); level >= 1; --level) {
+    const std::byte* const entries = Frame(table);
+    if (entries == nullptr) return std::nullopt;
+    const int shift = kFrameShift + (level - 1) * kLevelShift;
+    const uint64_t index = (page >> shift) % kEntries;
+    const uint64_t entry = LoadOnce(entries, index * sizeof(uint64_t));
+    if ((entry & kPresent) == 0) return std::nullopt;
+    executable = executable && (entry & kNoExecute) == 0;
+    table = (entry & kFrameMask) >> kFrameShift;
+    if ((level == 2 || level == 3) && (entry & kLargePage) != 0) {
+      // The low bits of its frame have another meaning there.
+      const uint64_t in_page = (uint64_t{1} << (shift - kFrameShift)) - 1;
+      table = (table & ~in_page) | ((page >> kFrameShift) & in_page);
+      break;
+    }
+  }
+  return Place{table, executable};
+}
+
+const std::byte* GuestStack::Frame(uint64_t frame) {
+  if (frames_.maps() - maps_before_ >= kMostMaps) return nullptr;
+  return frames_.At(domain_, frame);
+}
+
+}  // namespace xenoscope::sampler

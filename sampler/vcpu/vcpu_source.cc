@@ -1,0 +1,211 @@
+#include "sampler/vcpu/vcpu_source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+
+using recording::StreamInfo;
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+namespace {
+
+// A vCPU that ran for longer than this since it was stopped has another stack than it had.
+constexpr nanoseconds kLongestRun = std::chrono::microseconds(200);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<VcpuSource>> VcpuSource::Open(const VcpuRequest& request,
+                                                             std::unique_ptr<VcpuCalls> calls,
+                                                             std::unique_ptr<GuestMemory> memory,
+                                                             std::function<Tsc()> read_tsc) {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<VcpuSource> source(
+      new VcpuSource(request, std::move(calls), std::move(memory), std::move(read_tsc)));
+  if (source->alive_.empty()) {
+    return NotFoundError(
+        "source vcpu looks at guests, and there is none to look at: start one, or choose another "
+        "source");
+  }
+  return source;
+}
+
+VcpuSource::VcpuSource(const VcpuRequest& request, std::unique_ptr<VcpuCalls> calls,
+                       std::unique_ptr<GuestMemory> memory, std::function<Tsc()> read_tsc)
+    : looks_hz_(request.looks_hz),
+      seed_(request.seed),
+      first_event_(request.first_event),
+      clock_hz_(request.clock_hz),
+      pcpus_(request.pcpus),
+      calls_(std::move(calls)),
+      read_tsc_(std::move(read_tsc)),
+      random_(request.seed) {
+  if (memory) frames_.emplace(std::move(memory));
+  for (const recording::DomainInfo& domain : request.domains) LookAt(domain, Tsc{});
+}
+
+void VcpuSource::LookAt(const recording::DomainInfo& domain, Tsc since) {
+  for (uint32_t vcpu = 0; vcpu < domain.vcpus; ++vcpu) {
+    alive_.push_back(streams_.size());
+    StreamInfo& stream = streams_.emplace_back();
+    stream.source = "vcpu";
+    stream.vcpu = {domain.id, VcpuId{vcpu}};
+    stream.looks.emplace();
+    lives_.push_back({since, since});
+  }
+}
+
+absl::Status VcpuSource::Welcome(const recording::DomainInfo& domain) {
+  LookAt(domain, read_tsc_());
+  return absl::OkStatus();
+}
+
+recording::SourceInfo VcpuSource::Info() const {
+  recording::SourceInfo info;
+  info.name = "vcpu";
+  info.drain_interval_ns = static_cast<uint64_t>(1e9 / looks_hz_);
+  info.seed = seed_;
+  return info;
+}
+
+std::vector<recording::EventInfo> VcpuSource::Events() const {
+  const uint64_t period = Period();
+  const std::string clock = fmt::format("vcpu:{:g}", looks_hz_);
+  recording::EventInfo running{"vcpu-running", 0, 0, period, clock};
+  recording::EventInfo preempted{"vcpu-preempted", 0, 0, period, clock};
+  preempted.waiting = true;
+  return {std::move(running), std::move(preempted)};
+}
+
+uint64_t VcpuSource::Period() const {
+  uint64_t looks = 0;
+  for (const StreamInfo& stream : streams_) looks += stream.looks->total;
+  if (sampled_.Empty() || looks == 0) {
+    return static_cast<uint64_t>(static_cast<double>(clock_hz_) / looks_hz_);
+  }
+  Cycles lived = 0;
+  for (const TscRange& life : lives_) lived += life.Length();
+  return lived / looks;
+}
+
+recording::Role VcpuSource::RoleOf(DomainId domain) const {
+  const bool looked_at = std::ranges::any_of(
+      streams_, [domain](const StreamInfo& stream) { return stream.vcpu.domain == domain; });
+  return looked_at ? recording::Role::kPassive : recording::Role::kNone;
+}
+
+std::vector<std::string> VcpuSource::Notes() const {
+  if (pcpus_ != 1) return {};
+  return {
+      "this host has one pCPU, where no guest runs while dom0 looks at it: samples are of where "
+      "guests were preempted (event vcpu-preempted), not of where their time went"};
+}
+
+absl::Status VcpuSource::Start() {
+  sampled_.begin = read_tsc_();
+  for (TscRange& life : lives_) life = {sampled_.begin, sampled_.begin};
+  due_ = steady_clock::now() + Pause();
+  return absl::OkStatus();
+}
+
+// Exponential, for the looks at all vCPUs together.
+nanoseconds VcpuSource::Pause() {
+  const double hz = looks_hz_ * static_cast<double>(std::max<size_t>(alive_.size(), 1));
+  std::exponential_distribution<double> seconds(hz);
+  return nanoseconds(static_cast<int64_t>(seconds(random_) * 1e9));
+}
+
+absl::Status VcpuSource::Collect(recording::SampleWriter& writer) {
+  if (frames_) frames_->Expire(steady_clock::now());
+  if (!alive_.empty()) {
+    std::uniform_int_distribution<size_t> any(0, alive_.size() - 1);
+    const auto chosen = alive_.begin() + static_cast<std::ptrdiff_t>(any(random_));
+    StreamInfo& stream = streams_[*chosen];
+    Look(stream, writer);
+    if (stream.looks->gone) {
+      lives_[*chosen].end = read_tsc_();
+      alive_.erase(chosen);
+      if (frames_) frames_->Clear();
+    }
+  }
+  due_ = steady_clock::now() + Pause();
+  return absl::OkStatus();
+}
+
+void VcpuSource::Look(StreamInfo& stream, recording::SampleWriter& writer) {
+  recording::LookCounters& looks = *stream.looks;
+  const auto failed = [&looks](int error) {
+    ++looks.failed;
+    looks.gone = error == -ESRCH;
+  };
+  ++looks.total;
+  VcpuState state;
+  if (const int error = calls_->State(stream.vcpu, state); error != 0) return failed(error);
+  if (!state.online || (state.blocked && !state.running)) {
+    ++looks.blocked;
+    return;
+  }
+  VcpuContext context;
+  const Tsc before = read_tsc_();
+  const int error = calls_->Context(stream.vcpu, context);
+  const Tsc after = read_tsc_();
+  if (error != 0) return failed(error);
+  ++(state.running ? looks.running : looks.preempted);
+  looks.stopped_cycles += after - before;
+  looks.longest_stop = std::max(looks.longest_stop, after - before);
+  Keep(stream, {before, after + 1}, state, context, writer);
+}
+
+void VcpuSource::Keep(StreamInfo& stream, TscRange when, const VcpuState& state,
+                      const VcpuContext& context, recording::SampleWriter& writer) {
+  ++(context.mode == Mode::kKernel ? stream.logged.kernel : stream.logged.user);
+  ++stream.drained;
+  ++stream.kept;
+  const auto mode = static_cast<uint8_t>(context.mode);
+  const auto number = static_cast<uint8_t>(first_event_ + (state.running ? kRunning : kPreempted));
+  if (!frames_) {
+    recording::Entry entry;
+    entry.address = context.address;
+    entry.mode = mode;
+    entry.event = number;
+    return writer.AppendStopped(stream.vcpu, when, entry);
+  }
+  FollowCallers(stream, state, context);
+  recording::TimedEntry entry;
+  entry.address = context.address;
+  entry.mode = mode;
+  entry.event = number;
+  entry.vcpu = stream.vcpu.vcpu.value;
+  entry.begin = when.begin.value;
+  entry.end = when.end.value;
+  const auto callers = static_cast<uint16_t>(callers_.size());
+  (context.mode == Mode::kKernel ? entry.kernel_callers : entry.user_callers) = callers;
+  chunk_.Clear();
+  chunk_.Add(entry, callers_);
+  writer.AppendStopped(stream.vcpu.domain, chunk_);
+}
+
+void VcpuSource::FollowCallers(StreamInfo& stream, const VcpuState& state,
+                               const VcpuContext& context) {
+  const bool whole = GuestStack(*frames_).Follow(stream.vcpu.domain, context, callers_);
+  VcpuState now;
+  const bool is_old =
+      calls_->State(stream.vcpu, now) != 0 || nanoseconds(now.ran_ns - state.ran_ns) > kLongestRun;
+  if (is_old) callers_.clear();
+  if (is_old || !whole) ++stream.looks->cut_chains;
+  stream.looks->callers += callers_.size();
+}
+
+absl::Status VcpuSource::Stop(recording::SampleWriter& /*writer*/) {
+  sampled_.end = read_tsc_();
+  for (const size_t stream : alive_) lives_[stream].end = sampled_.end;
+  if (frames_) frames_->Clear();
+  for (StreamInfo& stream : streams_) stream.complete = true;
+  return absl::OkStatus();
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,96 @@
+#include "sampler/xen/trace_losses.h"
+
+#include <algorithm>
+
+#include "trace/windows.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+constexpr size_t kWord = 4;
+constexpr int kWordsShift = 28;
+constexpr uint32_t kWordsMask = 7;
+constexpr uint32_t kHasTsc = 1U << 31;
+
+// TRC_LOST_RECORDS {u32 lost; u16 domain; u16 vCPU; u64 first TSC}, behind a TSC of its own
+// (xen/include/public/trace.h and xen/common/trace.c, 4.17).
+constexpr uint32_t kLostRecords = 4U << kWordsShift | kHasTsc | 0x1f001;
+constexpr size_t kTscAt = 4;
+constexpr size_t kLostAt = 12;
+constexpr size_t kFirstTscAt = 20;
+// Of more (half an hour and more) one of its times is wrong.
+constexpr Cycles kLongestLoss = Cycles{1} << 42;
+
+size_t SizeOf(uint32_t header) {
+  return kWord * (1 + (header >> kWordsShift & kWordsMask)) + ((header & kHasTsc) != 0 ? 8 : 0);
+}
+
+}  // namespace
+
+void TraceLosses::Take(Bytes bytes) {
+  if (held_bytes_ > 0) {
+    const size_t more = std::min(bytes.size(), held_.size() - held_bytes_);
+    std::copy_n(bytes.begin(), more, held_.begin() + held_bytes_);
+    const size_t taken = TakeWhole({held_.data(), held_bytes_ + more});
+    if (taken == 0) {
+      held_bytes_ += more;
+      return;
+    }
+    bytes = bytes.subspan(taken - held_bytes_);
+    held_bytes_ = 0;
+  }
+  const Bytes rest = bytes.subspan(TakeWhole(bytes));
+  std::copy(rest.begin(), rest.end(), held_.begin());
+  held_bytes_ = rest.size();
+}
+
+size_t TraceLosses::TakeWhole(Bytes bytes) {
+  size_t at = 0;
+  while (at < bytes.size() && !broken_) {
+    const Bytes rest = bytes.subspan(at);
+    size_t size = 0;
+    if (skip_ > 0) {
+      size = std::min<uint64_t>(skip_, rest.size());
+      skip_ -= size;
+    } else {
+      size = left_ > 0 ? TakeOne(rest) : TakeWindow(rest);
+    }
+    if (size == 0 && skip_ == 0 && !broken_) return at;
+    at += size;
+  }
+  return bytes.size();
+}
+
+size_t TraceLosses::TakeWindow(Bytes bytes) {
+  if (bytes.size() < trace::kWindowHeaderBytes) return 0;
+  broken_ = LoadUnchecked<uint32_t>(bytes.data()) != trace::kWindowHeaderWord;
+  left_ = LoadUnchecked<uint32_t>(bytes.data() + 2 * kWord);
+  return trace::kWindowHeaderBytes;
+}
+
+size_t TraceLosses::TakeOne(Bytes bytes) {
+  size_t size = left_;
+  if (left_ >= kWord) {
+    if (bytes.size() < kWord) return 0;
+    size = SizeOf(LoadUnchecked<uint32_t>(bytes.data()));
+  }
+  if (left_ < kWord || size > left_) {  // the window's end is no record
+    skip_ = left_;
+    left_ = 0;
+    return 0;
+  }
+  if (bytes.size() < size) return 0;
+  if (LoadUnchecked<uint32_t>(bytes.data()) == kLostRecords) Count(bytes);
+  left_ -= size;
+  return size;
+}
+
+void TraceLosses::Count(Bytes record) {
+  const auto resumed = LoadUnchecked<uint64_t>(record.data() + kTscAt);
+  const auto first = LoadUnchecked<uint64_t>(record.data() + kFirstTscAt);
+  records_.fetch_add(LoadUnchecked<uint32_t>(record.data() + kLostAt), std::memory_order_relaxed);
+  if (first > resumed || resumed - first >= kLongestLoss) return;
+  cycles_.fetch_add(resumed - first, std::memory_order_relaxed);
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,93 @@
+// The sample buffers that xenoprof shares with the domain that drains them: its own, and in dom0
+// those of the passive domains.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "recording/info.h"
+#include "recording/sample_writer.h"
+#include "sampler/pmu_events.h"
+#include "sampler/xenoprof/xenoprof_abi.h"
+#include "sampler/xenoprof/xenoprof_calls.h"
+
+namespace xenoscope::sampler {
+
+class XenoprofBuffers {
+ public:
+  // What one drain found in one vCPU's buffer: samples by themselves, and samples with callers.
+  struct Drained {
+    VcpuRef vcpu;
+    recording::DrainTimes times;
+    std::span<const recording::Entry> entries;
+    const recording::TimedChunk& with_callers;
+  };
+  using Sink = std::function<void(const Drained&)>;
+
+  // `calls` and `read_tsc` outlive the buffers.
+  XenoprofBuffers(XenoprofCalls& calls, std::function<Tsc()> read_tsc);
+  XenoprofBuffers(const XenoprofBuffers&) = delete;
+  XenoprofBuffers& operator=(const XenoprofBuffers&) = delete;
+  // Unmaps: a mapping that is left to the process's end may cost the host.
+  ~XenoprofBuffers();
+
+  // Those of the domain that asks. A buffer holds up to `samples` samples of one vCPU; Xen gives
+  // less when the domain has many vCPUs, and what it gave earlier in the domain's life. Errors:
+  // they are shared already, or the counters in use (FailedPrecondition).
+  absl::Status MapOwn(DomainId self, uint32_t samples);
+  // The buffers of a domain's `count` vCPUs, `size` bytes each, from machine address `address` on.
+  absl::Status Map(DomainId domain, int32_t count, int32_t size, uint64_t address);
+  void Unmap();
+  bool mapped() const { return !mappings_.empty(); }
+
+  // What the samples are of: event i is on counter i, of `counters`.
+  void Expect(std::span<const PmuEvent> events, uint32_t counters);
+  // Sampling begins: nothing is in the buffers that was logged before `now`.
+  void Begin(Tsc now);
+  // Empties all buffers into `sink`, one call for each that had something. Returns which part of
+  // its room the fullest used, in [0, 1].
+  double Drain(const Sink& sink);
+  // Drains what came last. Nothing is logged any more.
+  void End(const Sink& sink);
+
+  // The accounts of each vCPU's buffer; complete after End.
+  std::vector<recording::StreamInfo> Streams() const;
+
+ private:
+  struct Buffer;  // one vCPU's
+  struct Mapping {
+    std::byte* at;
+    size_t size;
+  };
+
+  double DrainBuffer(Buffer& buffer, const Sink& sink);
+  // Counts one entry, and keeps it when it is of a sample that was asked for.
+  void TakeEntry(Buffer& buffer, const recording::DrainTimes& times, const XenoprofEntry& found);
+  void AddCaller(const XenoprofEntry& found);
+  void EndChain();
+
+  XenoprofCalls& calls_;
+  std::function<Tsc()> read_tsc_;
+  std::vector<PmuEvent> events_;
+  uint32_t counters_ = 0;
+  std::vector<Mapping> mappings_;
+  std::vector<Buffer> buffers_;
+  // Of one drain of one buffer, kept for their memory.
+  std::vector<recording::Entry> entries_;
+  recording::TimedChunk with_callers_;
+  std::optional<recording::TimedEntry> chain_;  // the sample whose callers come now
+  std::vector<Address> chain_callers_;
+};
+
+// Into a file of samples, which outlives it.
+XenoprofBuffers::Sink Into(recording::SampleWriter& writer);
+
+}  // namespace xenoscope::sampler

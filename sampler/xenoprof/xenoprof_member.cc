@@ -1,0 +1,114 @@
+#include "sampler/xenoprof/xenoprof_member.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr auto kDrainInterval = std::chrono::milliseconds(5);
+// Of one vCPU, as long as nobody drains: the agent waits for its turn like any program.
+constexpr uint32_t kBufferSamples = 8192;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<XenoprofMember>> XenoprofMember::Open(
+    std::unique_ptr<XenoprofCalls> calls, const std::vector<EventSpec>& events, uint64_t clock_hz,
+    std::function<Tsc()> read_tsc) {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<XenoprofMember> member(new XenoprofMember(std::move(calls), std::move(read_tsc)));
+  absl::StatusOr<XenoprofCpu> cpu = InitXenoprof(*member->calls_);
+  if (absl::IsPermissionDenied(cpu.status())) {
+    return PermissionError(
+        "the guest may not make the hypercall: its Linux wants xen-privcmd to be loaded with "
+        "unrestricted=1");
+  }
+  XENOSCOPE_RETURN_IF_ERROR(cpu.status());
+  member->cpu_ = *std::move(cpu);
+  for (const EventSpec& spec : events) {
+    XENOSCOPE_ASSIGN_OR_RETURN(member->events_.emplace_back(),
+                               ResolvePmuEvent(spec, member->cpu_.type, clock_hz));
+  }
+  if (events.empty()) member->events_ = {DefaultEvent(member->cpu_.type, clock_hz)};
+  member->buffers_.Expect(member->events_, member->cpu_.counters);
+  return member;
+}
+
+XenoprofMember::XenoprofMember(std::unique_ptr<XenoprofCalls> calls, std::function<Tsc()> read_tsc)
+    : calls_(std::move(calls)),
+      read_tsc_(read_tsc),
+      pace_(kDrainInterval),
+      buffers_(*calls_, std::move(read_tsc)) {}
+
+XenoprofMember::~XenoprofMember() { Close().IgnoreError(); }
+
+recording::SourceInfo XenoprofMember::Info() const {
+  return {"xenoprof", cpu_.type,
+          static_cast<uint64_t>(std::chrono::nanoseconds(kDrainInterval).count())};
+}
+
+std::vector<recording::EventInfo> XenoprofMember::Events() const {
+  std::vector<recording::EventInfo> events;
+  for (const PmuEvent& event : events_) {
+    events.push_back({event.name, event.code, event.unit_mask, event.period, "pmu"});
+  }
+  return events;
+}
+
+absl::StatusOr<bool> XenoprofMember::Enlist() {
+  if (!buffers_.mapped()) {
+    const absl::Status mapped = buffers_.MapOwn(kDom0, kBufferSamples);  // its own, to itself
+    if (absl::IsFailedPrecondition(mapped)) {
+      // An agent before this one has left them shared. To take part and leave gives them back, and
+      // costs the place on the list.
+      if (calls_->Call(XenoprofOp::kEnableVirq) == 0 &&
+          calls_->Call(XenoprofOp::kDisableVirq) == 0) {
+        return true;
+      }
+    }
+    XENOSCOPE_RETURN_IF_ERROR(mapped);
+  }
+  if (const int error = calls_->Call(XenoprofOp::kEnableVirq); error < 0) {
+    return ErrnoError(-error, "Xen does not let it take part");
+  }
+  buffers_.Begin(read_tsc_());  // dom0 may start before this one comes round to it
+  return false;
+}
+
+absl::Status XenoprofMember::Start() {
+  if (!buffers_.mapped()) return PreconditionError("it does not take part");
+  sampled_.begin = read_tsc_();
+  pace_.Start(steady_clock::now());
+  return absl::OkStatus();
+}
+
+absl::Status XenoprofMember::Collect(recording::SampleWriter& writer) {
+  const steady_clock::time_point begin = steady_clock::now();
+  const double fill = buffers_.Drain(Into(writer));
+  pace_.Drained(begin, steady_clock::now(), fill);
+  return absl::OkStatus();
+}
+
+absl::Status XenoprofMember::Welcome(const recording::DomainInfo& /*domain*/) {
+  return UnimplementedError("a guest samples itself alone");
+}
+
+absl::Status XenoprofMember::Stop(recording::SampleWriter& writer) {
+  sampled_.end = read_tsc_();
+  buffers_.End(Into(writer));
+  return absl::OkStatus();
+}
+
+absl::Status XenoprofMember::Close() {
+  if (!buffers_.mapped()) return absl::OkStatus();
+  buffers_.Unmap();
+  if (const int error = calls_->Call(XenoprofOp::kDisableVirq); error < 0) {
+    return ErrnoError(-error, "its xenoprof buffers stay with it until it takes part again");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace xenoscope::sampler

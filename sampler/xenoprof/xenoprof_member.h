@@ -1,0 +1,70 @@
+// xenoprof in a guest: an active domain of a session that dom0 leads
+// (sampler/xenoprof/xenoprof_session.h). Xen logs what the domain does into its own buffers, in
+// every mode, and it drains them itself. Xen up to 4.17, and later builds that keep it; PV domains
+// only.
+//
+//   opened --dom0 lists it, Enlist--> enlisted --dom0 starts; Start, Collect ...--> sampling
+//          --dom0 stops; Stop, Close--> closed
+//
+// Only a domain on dom0's list can give its buffers back. One that was not when it closed, as its
+// dom0's recorder or its own agent was killed, leaves them shared: Xen then gives them to nobody,
+// until the domain is listed again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sampler/drain_pace.h"
+#include "sampler/event_spec.h"
+#include "sampler/pmu_events.h"
+#include "sampler/source.h"
+#include "sampler/xenoprof/xenoprof_buffers.h"
+#include "sampler/xenoprof/xenoprof_calls.h"
+
+namespace xenoscope::sampler {
+
+class XenoprofMember final : public Source {
+ public:
+  // `events` as dom0 has been given them (none: cycles); `clock_hz` is the rate of the TSC that
+  // `read_tsc` reads. Claims nothing. Errors: those of InitXenoprof and ResolvePmuEvent;
+  // PermissionDenied: Linux lets no program of this guest make hypercalls.
+  static absl::StatusOr<std::unique_ptr<XenoprofMember>> Open(std::unique_ptr<XenoprofCalls> calls,
+                                                              const std::vector<EventSpec>& events,
+                                                              uint64_t clock_hz,
+                                                              std::function<Tsc()> read_tsc);
+  XenoprofMember(const XenoprofMember&) = delete;
+  XenoprofMember& operator=(const XenoprofMember&) = delete;
+  ~XenoprofMember() override;
+
+  recording::SourceInfo Info() const override;
+  std::vector<recording::EventInfo> Events() const override;
+  recording::Role RoleOf(DomainId /*domain*/) const override { return recording::Role::kActive; }
+  absl::StatusOr<bool> Enlist() override;
+  absl::Status Start() override;
+  std::chrono::steady_clock::time_point Due() const override { return pace_.due(); }
+  absl::Status Collect(recording::SampleWriter& writer) override;
+  absl::Status Welcome(const recording::DomainInfo& domain) override;
+  absl::Status Stop(recording::SampleWriter& writer) override;
+  absl::Status Close() override;
+  TscRange Sampled() const override { return sampled_; }
+  std::vector<recording::StreamInfo> Streams() const override { return buffers_.Streams(); }
+
+ private:
+  XenoprofMember(std::unique_ptr<XenoprofCalls> calls, std::function<Tsc()> read_tsc);
+
+  std::unique_ptr<XenoprofCalls> calls_;
+  std::function<Tsc()> read_tsc_;
+  XenoprofCpu cpu_;
+  std::vector<PmuEvent> events_;
+  DrainPace pace_;
+  TscRange sampled_;
+  XenoprofBuffers buffers_;  // after what it uses
+};
+
+}  // namespace xenoscope::sampler

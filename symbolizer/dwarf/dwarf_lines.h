@@ -1,0 +1,52 @@
+// Lines of source by address: a unit's line-number program (DWARF 5, 6.2), run once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mode.h"
+#include "symbolizer/dwarf/dwarf_unit.h"
+#include "symbolizer/work_limit.h"
+
+namespace xenoscope::symbolizer {
+
+class DwarfLines {
+ public:
+  struct Row {
+    static constexpr uint32_t kNoFile = ~uint32_t{0};
+    uint32_t file = kNoFile;  // kNoFile: no line
+    uint32_t line = 0;
+  };
+
+  DwarfLines() = default;
+  // Without lines where the unit has none. O(length); what is damaged ends it early.
+  static DwarfLines Read(const DwarfReader& reader, const DwarfUnit& unit, WorkLimit& limit);
+
+  // Where several rows have one address, the last one counts. O(log n).
+  Row Find(Address address) const;
+  // The path of a file by its number in the program; empty when it has none. Relative ones start
+  // at the directory in which the compiler ran.
+  std::string PathOf(uint32_t file) const;
+  // Appends where rows begin in (begin, end).
+  void AppendStartsIn(Address begin, Address end, std::vector<Address>& starts) const;
+  uint32_t files() const { return static_cast<uint32_t>(files_.size()); }
+  uint64_t MemoryUsed() const;
+
+ private:
+  friend class LineProgram;
+
+  struct File {
+    uint64_t directory = 0;
+    std::string_view name;
+  };
+
+  std::vector<Address> starts_;
+  std::vector<Row> rows_;  // of starts_
+  std::vector<std::string_view> directories_;
+  std::vector<File> files_;
+  std::string_view compiled_in_;
+};
+
+}  // namespace xenoscope::symbolizer

@@ -1,0 +1,250 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/scatter/scatter_registry.h"
+#include "analysis/series/series_registry.h"
+#include "analysis/series/series_run.h"
+#include "analysis/sweep.h"
+#include "tests/unit/trace/bytes_of_trace.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using trace::kBlockedToRunnable;
+using trace::kD1V0;
+using trace::kRunnableToRunning;
+using trace::kRunningToBlocked;
+using trace::kRunningToRunnable;
+using trace::Rec;
+using trace::TraceBytes;
+
+constexpr uint32_t kLostRecords = 0x1f001;
+constexpr uint32_t kVmexit64 = 0x81102;
+constexpr uint32_t kVmentry = 0x81001;
+constexpr uint32_t kInjVirq = 0x82004;
+constexpr uint32_t kCrWrite64 = 0x82109;
+constexpr uint32_t kIoportRead = 0x82016;
+constexpr uint32_t kHypercallV2 = 0x20100d;
+constexpr uint32_t kGrantMap = 0x10f001;
+constexpr uint32_t kD2V0 = 2U << 16;
+constexpr uint32_t kHlt = 0x78;
+constexpr uint32_t kIoio = 0x7b;
+
+// More lines than are kept apart, which begin in one order and end in another: the walk refuses
+// what does not add up.
+TEST(Series, TooManyLinesAddUpWhateverTheirOrder) {
+  TraceBytes trace;
+  constexpr uint32_t kVcpus = 6000;
+  std::vector<std::vector<uint32_t>> records;
+  for (uint32_t i = 0; i < kVcpus; ++i) {
+    records.push_back(Rec(kBlockedToRunnable, 10 + i, {(i + 1) << 16}));
+  }
+  for (uint32_t i = kVcpus; i-- > 0;) {
+    const uint64_t begin = 10'000 + 10 * (kVcpus - i);
+    records.push_back(Rec(kRunnableToRunning, begin, {(i + 1) << 16}));
+    records.push_back(Rec(kRunningToBlocked, begin + 5, {(i + 1) << 16}));
+  }
+  trace.Window(0, records);
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
+  ASSERT_TRUE(file.ok());
+  const auto survey = SurveySeries(*file, {}, {FindSeries("runstates")}, {}, 0);
+  ASSERT_TRUE(survey.ok());
+  const absl::Status status =
+      WalkSeries(*file, *survey, {}, 1000, [](const IntervalRow&) { return absl::OkStatus(); });
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+// The rows "[begin,end) LINE=VALUE ..." of a series; lines that have nothing there are left out.
+std::vector<std::string> Rows(const TraceBytes& bytes, std::string_view name, Cycles length,
+                              const DomainFilter& filter = {}, size_t most_lines = 0) {
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  EXPECT_TRUE(file.ok());
+  const SeriesInfo* info = FindSeries(name);
+  EXPECT_NE(info, nullptr) << name;
+  Known known;
+  known.dialect.vendor = trace::Vendor::kSvm;
+  known.dialect.vendor_source = trace::DialectSource::kGiven;
+  const auto survey = SurveySeries(*file, known, {info}, filter, most_lines);
+  EXPECT_TRUE(survey.ok());
+  std::vector<std::string> rows;
+  const absl::Status status =
+      WalkSeries(*file, *survey, filter, length, [&](const IntervalRow& row) {
+        std::string text = fmt::format("[{},{})", row.range.begin.value, row.range.end.value);
+        for (size_t i = 0; i < row.values[0].size(); ++i) {
+          if (row.values[0][i] == 0) continue;
+          text += fmt::format(" {}={}", survey->series[0].lines[i].name, row.values[0][i]);
+        }
+        rows.push_back(text);
+        return absl::OkStatus();
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  return rows;
+}
+
+// d1 runs [10,35) and [50,62), d2 [35,50); the trace ends at 62.
+TraceBytes TwoDomains() {
+  return TraceBytes().Window(
+      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToRunnable, 35, {kD1V0}),
+          Rec(kRunnableToRunning, 35, {kD2V0}), Rec(kRunningToBlocked, 50, {kD2V0}),
+          Rec(kRunnableToRunning, 50, {kD1V0}), Rec(kHypercallV2, 55, {29}),
+          Rec(kHypercallV2, 62, {29})});
+}
+
+TEST(SeriesTest, RunTimeIsCutAtTheIntervals) {
+  EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 20),
+              ElementsAre("[10,30) d1=20", "[30,50) d1=5 d2=15", "[50,63) d1=12"));
+}
+
+TEST(SeriesTest, IntervalsAreHalfOpen) {
+  // A call at 62 is in the interval that begins there.
+  EXPECT_THAT(Rows(TwoDomains(), "hypercalls", 26),
+              ElementsAre("[10,36)", "[36,62) sched_op=1", "[62,63) sched_op=1"));
+}
+
+TEST(SeriesTest, OneLongIntervalHoldsTheTotals) {
+  EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 1'000'000), ElementsAre("[10,63) d1=37 d2=15"));
+  EXPECT_THAT(Rows(TwoDomains(), "pcpu-utilisation", 1'000'000), ElementsAre("[10,63) p0=52"));
+}
+
+TEST(SeriesTest, OfOneDomain) {
+  EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 1'000'000, {{DomainId{2}}}),
+              ElementsAre("[10,63) d2=15"));
+}
+
+TEST(SeriesTest, SmallLinesAreFoldedAndNotForgotten) {
+  EXPECT_THAT(Rows(TwoDomains(), "runstates", 1'000'000, {}, 1),
+              ElementsAre("[10,63) d1v0 running=37 (other)=42"));
+}
+
+TEST(SeriesTest, RunstatesOfEveryVcpu) {
+  EXPECT_THAT(Rows(TwoDomains(), "runstates", 30),
+              ElementsAre("[10,40) d1v0 running=25 d2v0 running=5 d1v0 runnable=5",
+                          "[40,63) d1v0 running=12 d2v0 running=10 d1v0 runnable=10 "
+                          "d2v0 blocked=12"));
+}
+
+// d1 halts at 20 within the guest's turn, is woken at 50, enters at 60, exits for I/O at 70..75.
+TraceBytes HaltingGuest() {
+  return TraceBytes().Window(
+      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+          Rec(kVmexit64, 20, {kHlt, 0x1000, 0}), Rec(kRunningToBlocked, 25, {kD1V0}),
+          Rec(kBlockedToRunnable, 50, {kD1V0}), Rec(kRunnableToRunning, 55, {kD1V0}),
+          Rec(kInjVirq, {0xf3, 0}), Rec(kVmentry, 60, {}), Rec(kVmexit64, 70, {kIoio, 0x2000, 0}),
+          Rec(kIoportRead, {0x80, 0}), Rec(kVmentry, 75, {}), Rec(kVmexit64, 90, {kHlt, 0x3000, 0}),
+          Rec(kRunningToBlocked, 92, {kD1V0}), Rec(kGrantMap, 95, {2})});
+}
+
+TEST(SeriesTest, TimeOfExitsIncludesTheHalt) {
+  EXPECT_THAT(Rows(HaltingGuest(), "exit-time", 30),
+              ElementsAre("[10,40) VMEXIT_HLT=20", "[40,70) VMEXIT_HLT=10",
+                          "[70,96) VMEXIT_HLT=5 VMEXIT_IOIO=5"));
+  EXPECT_THAT(Rows(HaltingGuest(), "exits", 30),
+              ElementsAre("[10,40)", "[40,70) VMEXIT_HLT=1", "[70,96) VMEXIT_IOIO=1"));
+}
+
+TEST(SeriesTest, ShortSummaryHasTheClassesOfExits) {
+  EXPECT_THAT(Rows(HaltingGuest(), "domain-short-summary", 1000),
+              ElementsAre("[10,96) d1 running=52 d1 hlt=35 d1 other=5"));
+}
+
+TEST(SeriesTest, InterruptsAndGrants) {
+  EXPECT_THAT(Rows(HaltingGuest(), "guest-interrupts", 1000), ElementsAre("[10,96) d1 0xf3=1"));
+  EXPECT_THAT(Rows(HaltingGuest(), "grant-maps", 1000), ElementsAre("[10,96) d2 map=1"));
+}
+
+TEST(SeriesTest, AddressSpacesFromTheFirstWriteOn) {
+  const TraceBytes bytes = TraceBytes().Window(
+      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+          Rec(kVmexit64, 20, {0x13, 0, 0}), Rec(kCrWrite64, {3, 0x5000, 0}), Rec(kVmentry, 22, {}),
+          Rec(kVmexit64, 40, {0x13, 0, 0}), Rec(kCrWrite64, {3, 0x7001, 0}), Rec(kVmentry, 45, {}),
+          Rec(kRunningToRunnable, 60, {kD1V0}), Rec(kRunnableToRunning, 70, {kD1V0}),
+          Rec(kVmentry, 80, {})});
+  EXPECT_THAT(Rows(bytes, "cr3-time", 40),
+              ElementsAre("[10,50) d1 cr3 0x7=10 d1 cr3 0x5=20", "[50,81) d1 cr3 0x7=20"));
+  EXPECT_THAT(Rows(bytes, "cr3-short-summary", 1000),
+              ElementsAre("[10,81) d1 cr3 0x7 running=30 d1 cr3 0x5 running=20 "
+                          "d1 cr3 0x7 cr3=5 d1 cr3 0x5 cr3=2"));
+}
+
+TEST(SeriesTest, LostRecordsWhereTheTraceGoesOn) {
+  const TraceBytes bytes =
+      TraceBytes().Window(1, {Rec(kRunnableToRunning, 10, {kD1V0}),
+                              Rec(kLostRecords, 50, {7, 1, 30, 0}), Rec(kHypercallV2, 60, {29})});
+  EXPECT_THAT(Rows(bytes, "lost-records", 25), ElementsAre("[10,35)", "[35,60) p1=7", "[60,61)"));
+}
+
+TEST(SeriesTest, EverySeriesAddsUpAtAnyLength) {
+  // WalkSeries compares the rows' sums with totals that were never cut.
+  for (const SeriesInfo& info : kAllSeries) {
+    for (const Cycles length : {1, 3, 7, 1000}) {
+      Rows(TwoDomains(), info.name, length);
+      Rows(HaltingGuest(), info.name, length);
+    }
+  }
+}
+
+TEST(SeriesTest, TooManyIntervalsAreRefused) {
+  TraceBytes bytes = TraceBytes().Window(
+      0, {Rec(kHypercallV2, 1, {29}), Rec(kHypercallV2, kMostIntervals + 10, {29})});
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  EXPECT_EQ(SweepIntervals(*file, {}, 1,
+                           [](TscRange, const correlate::Timeline&) { return absl::OkStatus(); })
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+class Points : public PointSink {
+ public:
+  explicit Points(const Scatter& scatter) : scatter_(scatter) {}
+  void OnPoint(uint64_t line, Tsc x, uint64_t y) override {
+    points.push_back(
+        fmt::format("{} {} {}", scatter_.LineName(line), x.value, static_cast<int64_t>(y)));
+  }
+  std::vector<std::string> points;
+
+ private:
+  const Scatter& scatter_;
+};
+
+std::vector<std::string> PointsOf(const TraceBytes& bytes, std::string_view name,
+                                  const ScatterOptions& options = {}) {
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  std::vector<std::unique_ptr<Subscriber>> analyses;
+  auto made = FindScatter(name)->make(options);
+  Points points(*made);
+  made->SetSink(points);
+  analyses.push_back(std::move(made));
+  EXPECT_TRUE(Sweep(*file, {}, analyses).ok());
+  return points.points;
+}
+
+TEST(ScatterTest, Scheduling) {
+  EXPECT_THAT(PointsOf(TwoDomains(), "pcpu"), ElementsAre("d1v0 10 0", "d2v0 35 0", "d1v0 50 0"));
+  EXPECT_THAT(PointsOf(TwoDomains(), "runstate"),
+              ElementsAre("d1v0 10 3", "d1v0 35 2", "d2v0 35 3", "d2v0 50 0", "d1v0 50 3",
+                          "d1v0 62 -1"));  // its pCPU's trace ends
+  EXPECT_THAT(PointsOf(TwoDomains(), "runstate-time"),
+              ElementsAre("d1v0 running 35 25", "d2v0 running 50 15", "d1v0 runnable 50 15",
+                          "d1v0 running 62 12"));
+}
+
+TEST(ScatterTest, Exits) {
+  EXPECT_THAT(PointsOf(HaltingGuest(), "vmexit-eip"),
+              ElementsAre("d1v0 20 4096", "d1v0 70 8192", "d1v0 90 12288"));
+  EXPECT_THAT(PointsOf(HaltingGuest(), "io"), ElementsAre("0x80 read 70 5"));
+  EXPECT_THAT(PointsOf(HaltingGuest(), "io", {{}, 0x81}), IsEmpty());
+}
+
+TEST(ScatterTest, WakeToHaltFromTheEntryToTheBlock) {
+  EXPECT_THAT(PointsOf(HaltingGuest(), "wake-to-halt"), ElementsAre("d1v0 0xf3 92 32"));
+}
+
+}  // namespace
+}  // namespace xenoscope::analysis

@@ -1,0 +1,181 @@
+// The analyses of what domains and vCPUs did: memory, the scheduler's events, PV and guest events.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <vector>
+
+#include "analysis/summary/registry.h"
+#include "base/resolver.h"
+#include "tests/unit/analysis/described.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using trace::Rec;
+using trace::TraceBytes;
+
+TEST(DomainStates, WhatSeveralVcpusDoAtOnceIsOneChange) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
+                   Rec(0x1f001, 100, {7, 1, 50, 0}),  // lost since 50; d1v0 runs at 100
+                   Rec(kRunningToRunnable, 120, {Vcpu(1, 0)})});
+  trace.Window(
+      1, {Rec(kRunnableToRunning, 10, {Vcpu(1, 1)}), Rec(kRunningToRunnable, 30, {Vcpu(1, 1)})});
+  EXPECT_THAT(DomainLines(Analysed(trace, MakeDomainStates), 1),
+              ElementsAre("runstates/full run count=2 cycles=40",
+                          "runstates/concurrency_hazard count=1 cycles=20",
+                          "runstates/lost count=1 cycles=50",
+                          "runstate_edges/full_contention, open at the end count=1 cycles=0"));
+}
+
+TEST(Memory, GrantsAreDoneByTheRunningDomainForTheNamedOne) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(0x10f001, 5, {3}),  // nobody is known to run yet
+                   Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}), Rec(0x10f001, 11, {1}),
+                   Rec(0x10f001, 12, {1}), Rec(0x10f002, 13, {1}), Rec(0x10f003, 14, {2})});
+  const Result result = Analysed(trace, MakeMemory);
+  EXPECT_THAT(DomainLines(result, 0), ElementsAre("grants_by/for d1 maps=2 unmaps=1 transfers=0",
+                                                  "grants_by/for d2 maps=0 unmaps=0 transfers=1"));
+  // Domains of which no vCPU has been seen are described too.
+  EXPECT_THAT(DomainLines(result, 1), ElementsAre("grants_for/by d0 maps=2 unmaps=1 transfers=0"));
+  EXPECT_THAT(DomainLines(result, 3),
+              ElementsAre("grants_for/by (unknown) maps=1 unmaps=0 transfers=0"));
+}
+
+TEST(Memory, PopulateOnDemandIsByOrderAndByTheExitInWhichItHappened) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(0x81001, 11, {}),
+                   Rec(0x81102, 12, {0x400, 0, 0}),
+                   // Before 4.18: domain and order in one word, then rubbish.
+                   Rec(0x10f010, {7, 0, 8, 0, 1U | 9U << 16, 0xdeadbeef}), Rec(0x81001, 20, {}),
+                   Rec(0x10f005, {7, 0, 1U, 0xdeadbeef})});
+  EXPECT_THAT(DomainLines(Analysed(trace, MakeMemory), 1),
+              ElementsAre("memory/decrease reservation count=1 pages=1",
+                          "memory/decrease reservation/order 0 count=1 pages=1",
+                          "memory/decrease reservation/in no exit count=1",
+                          "memory/pod populate count=1 pages=512",
+                          "memory/pod populate/order 9 count=1 pages=512",
+                          "memory/pod populate/in VMEXIT_NPF count=1"));
+}
+
+// As a damaged trace may have it.
+TEST(Scheduler, MoreVcpusThanAreToldApartAreCountedTogether) {
+  TraceBytes trace;
+  std::vector<std::vector<uint32_t>> records;
+  for (uint32_t i = 0; i < 65536 + 7; ++i) records.push_back(Rec(0x28004, 10 + i, {1, i}));
+  trace.Window(0, records);
+  EXPECT_THAT(
+      Lines(Analysed(trace, MakeScheduler).document.trace),
+      ElementsAre("scheduler/any scheduler", "scheduler/any scheduler/vcpu_wake count=65543",
+                  "scheduler_edges/events of more vCPUs than are told apart count=7"));
+}
+
+TEST(Scheduler, CountsOfEachVcpuWhatNamesItAndMeasuresItsWaits) {
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(0x28004, 10, {1, 0}),               // wake d1v0
+          Rec(0x22206, 11, {0}),                  // a tickle: of no vCPU
+          Rec(0x2800f, 15, {1, 0, 3000, 10000}),  // it waited 3 us
+          Rec(kRunnableToRunning, 16, {Vcpu(1, 0)}), Rec(kRunningToRunnable, 16, {Vcpu(1, 0)}),
+          Rec(kRunnableToRunning, 17, {Vcpu(1, 0)}), Rec(0x22207, 17, {Vcpu(1, 0), 5, 9}),
+          Rec(0x22004, 18, {2, 1, 0}),           // stolen from pCPU 2
+          Rec(0x2800f, 20, {0x7fff, 0, 99, 0}),  // the idle vCPU does not wait
+          Rec(0x28006, 21, {1, 0})});
+  const Result result = Analysed(trace, MakeScheduler);
+  EXPECT_THAT(
+      Lines(result.document.trace),
+      ElementsAre("runqueue_waits/runnable until running count=1 cycles=1",
+                  "switch_infnext/runnable_ns count=1 cycles=3000", "scheduler/credit",
+                  "scheduler/credit/stolen_vcpu count=1", "scheduler/credit2",
+                  "scheduler/credit2/tickle count=1", "scheduler/credit2/credit_reset count=1",
+                  "scheduler/any scheduler", "scheduler/any scheduler/vcpu_wake count=1",
+                  "scheduler/any scheduler/vcpu_block count=1",
+                  "scheduler/any scheduler/switch_infnext count=2"));
+  EXPECT_THAT(
+      VcpuLines(result, 1, 0),
+      ElementsAre("switch_infnext/runnable_ns count=1 cycles=3000", "scheduler/vcpu_wake count=1",
+                  "scheduler/vcpu_block count=1", "scheduler/csched:stolen_vcpu count=1",
+                  "scheduler/csched2:credit_reset count=1"));
+}
+
+TEST(PvEvents, TellsWhatTheRecordedArgumentsSay) {
+  TraceBytes trace;
+  trace.Window(0,
+               {Rec(0x20100d, 5, {23}),  // nobody is known to run yet
+                Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}),
+                Rec(0x20100d, 11, {29U | 1U << 20, 1}),                // sched_op(block)
+                Rec(0x20100d, 12, {20U | 1U << 20 | 1U << 24, 0, 4}),  // grant_table_op(map, , 4)
+                Rec(0x20100d, 13, {1U | 1U << 22, 0x80000003}),        // mmu_update(, 3 to go)
+                Rec(0x20200e, 14, {1U | 2U << 20 | 1U << 22, 0, 0, 2})});  // in a multicall
+  const Result result = Analysed(trace, MakePvEvents);
+  EXPECT_THAT(VcpuLines(result, 0, 0),
+              ElementsAre("pv/hypercall count=4", "pv/hypercall (subcall) count=1",
+                          "hypercalls/mmu_update count=2 in_multicall=1 operations=5",
+                          "hypercalls/grant_table_op count=1 in_multicall=0 operations=4",
+                          "hypercalls/grant_table_op/map_grant_ref count=1",
+                          "hypercalls/sched_op count=1 in_multicall=0",
+                          "hypercalls/sched_op/block count=1"));
+  EXPECT_THAT(Lines(result.document.trace),
+              ElementsAre("pv_unattributed/of an unknown vCPU count=1"));
+}
+
+// Names an address "MODE+ADDRESS".
+class Addresses : public Resolver {
+ public:
+  FunctionId Resolve(DomainId /*domain*/, Mode mode, Address address) override {
+    functions_.push_back({"image", fmt::format("{}+{:x}", ToString(mode), address), ""});
+    return {static_cast<uint32_t>(functions_.size() - 1)};
+  }
+  const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
+  std::vector<Frame> Inlined(DomainId, Mode, Address) override { return {}; }
+
+ private:
+  std::deque<Function> functions_;
+};
+
+TEST(PvEvents, WithAnAddressAreListedByIt) {
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}),
+          Rec(0x201106, 11, {0x81000010, 0xffffffff}),              // emulate_privop, 64 bits
+          Rec(0x201106, 12, {0x81000010, 0xffffffff}),              // again
+          Rec(0x201006, 13, {0x1234}),                              // of a guest of 32 bits
+          Rec(0x201103, 14, {0x401000, 0, 14}),                     // trap
+          Rec(0x20110b, 15, {1, 2, 3, 4, 0x81000020, 0xffffffff}),  // ptwr: entry, address, eip
+          Rec(0x20100c, 16, {1, 2, 3, 0x5678}),                     // with PAE
+          Rec(0x201008, 17, {})});                                  // math_state_restore: has none
+  Addresses addresses;
+  const Result result = Analysed(trace, MakePvEvents, trace::Vendor::kUnknown, &addresses);
+  EXPECT_THAT(
+      VcpuLines(result, 0, 0, "pv_eip"),
+      ElementsAre(
+          "pv_eip/0xffffffff81000010, emulate privop count=2 symbol=kernel+ffffffff81000010 "
+          "image=image",
+          "pv_eip/0x1234, emulate privop count=1 symbol=user+1234 image=image",
+          "pv_eip/0x5678, ptwr(pae) count=1 symbol=user+5678 image=image",
+          "pv_eip/0x401000, trap page_fault count=1 symbol=user+401000 image=image",
+          "pv_eip/0xffffffff81000020, ptwr count=1 symbol=kernel+ffffffff81000020 "
+          "image=image"));
+}
+
+TEST(GuestEvents, BelongToTheVcpuThatRuns) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(0x800f001, {1}), Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
+                   Rec(0x800f013, {1, 2}), Rec(0x800f013, {}), Rec(0x800ffff, {})});
+  const Result result = Analysed(trace, MakeGuestEvents);
+  EXPECT_THAT(VcpuLines(result, 1, 0),
+              ElementsAre("guest_events/0x013 count=2", "guest_events/0xfff count=1"));
+  EXPECT_THAT(Lines(result.document.trace), ElementsAre("guest_events/0x001 count=1"));
+}
+
+TEST(GuestEvents, OfADomainThatWroteNoneThereIsNothingToSay) {
+  TraceBytes trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)})});
+  EXPECT_THAT(VcpuLines(Analysed(trace, MakeGuestEvents), 1, 0), IsEmpty());
+}
+
+}  // namespace
+}  // namespace xenoscope::analysis

@@ -1,0 +1,240 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/summary/registry.h"
+#include "tests/unit/analysis/described.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using trace::Rec;
+using trace::TraceBytes;
+using trace::Vendor;
+
+constexpr uint32_t kVmentry = 0x81001;
+constexpr uint32_t kVmexit = 0x81102;
+constexpr uint32_t kNestedVmexit = 0x81502;
+constexpr uint32_t kCpuid = 0x8200e;
+constexpr uint32_t kMsrWrite = 0x8200d;
+constexpr uint32_t kCrWrite = 0x82109;
+constexpr uint32_t kIntr = 0x8200f;
+constexpr uint32_t kVmmcall = 0x82012;
+constexpr uint32_t kPortRead = 0x82116;
+constexpr uint32_t kMmioRead = 0x82117;
+constexpr uint32_t kMmioWrite = 0x82317;
+constexpr uint32_t kNpf = 0x82021;
+constexpr uint32_t kPfXen = 0x82101;
+constexpr uint32_t kFixup = 0x40f206;     // 4 levels
+constexpr uint32_t kEmulate2 = 0x40f008;  // 2 levels
+constexpr uint32_t kUnshadowUser = 0x40f209;
+constexpr uint32_t kResyncFull = 0x40f00e;
+
+// Exits of d1v0 on pCPU 0, each with its records, at even distances.
+class Guest {
+ public:
+  Guest() : records_{Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 20, {})} {}
+  // An exit of `length` cycles at address 0xabc000 + its number.
+  Guest& Exit(uint32_t reason, uint64_t length, const std::vector<std::vector<uint32_t>>& inside,
+              uint32_t event = kVmexit) {
+    now_ += 1000;
+    records_.push_back(Rec(event, now_, {reason, 0xabc000 + exits_++, 0}));
+    records_.insert(records_.end(), inside.begin(), inside.end());
+    now_ += length;
+    records_.push_back(Rec(kVmentry, now_, {}));
+    return *this;
+  }
+  Guest& Add(const std::vector<uint32_t>& record) {
+    records_.push_back(record);
+    return *this;
+  }
+  Result Summarise(Vendor vendor) const {
+    TraceBytes trace;
+    trace.Window(0, records_);
+    return Analysed(trace, MakeExits, vendor);
+  }
+
+ private:
+  std::vector<std::vector<uint32_t>> records_;
+  uint64_t now_ = 20;
+  uint32_t exits_ = 0;
+};
+
+TEST(Exits, AreBrokenDownByHandlerEventAndNumber) {
+  Guest guest;
+  guest.Exit(10, 100, {Rec(kCpuid, {1, 0, 0, 0, 0, 0})})
+      .Exit(10, 300, {Rec(kCpuid, {0x40000000, 0, 0, 0, 0, 0})})
+      .Exit(10, 500, {Rec(kCpuid, {1, 7, 0, 0, 0, 0})})
+      .Exit(32, 10, {Rec(kMsrWrite, {0xc0000080, 0, 0})})
+      .Exit(32, 20, {Rec(kMsrWrite, {0x12345, 0, 0})})
+      .Exit(18, 7, {Rec(kVmmcall, {24})})
+      .Exit(12, 3, {});
+  EXPECT_THAT(
+      VcpuLines(guest.Summarise(Vendor::kVmx), 1, 0, "exits"),
+      ElementsAre("exits/CPUID count=3 cycles=900", "exits/CPUID/cpuid count=3 cycles=900",
+                  "exits/CPUID/cpuid/leaf 0x1 count=2 cycles=600",
+                  "exits/CPUID/cpuid/leaf 0x40000000 count=1 cycles=300",
+                  "exits/HLT count=1 cycles=3", "exits/HLT/(no handler) count=1 cycles=3",
+                  "exits/VMCALL count=1 cycles=7", "exits/VMCALL/hypercall count=1 cycles=7",
+                  "exits/VMCALL/hypercall/vcpu_op count=1 cycles=7",
+                  "exits/MSR_WRITE count=2 cycles=30",
+                  "exits/MSR_WRITE/msr_write count=2 cycles=30",
+                  "exits/MSR_WRITE/msr_write/0x12345 count=1 cycles=20",
+                  "exits/MSR_WRITE/msr_write/EFER count=1 cycles=10"));
+}
+
+TEST(Exits, OfTheGuestsOwnGuestsAreApart) {
+  Guest guest;
+  guest.Exit(0x72, 5, {Rec(kCpuid, {1, 0, 0, 0, 0, 0})})
+      .Exit(0x72, 50, {Rec(kCpuid, {2, 0, 0, 0, 0, 0})}, kNestedVmexit);
+  const Result result = guest.Summarise(Vendor::kSvm);
+  EXPECT_THAT(VcpuLines(result, 1, 0, "exits"),
+              ElementsAre("exits/VMEXIT_CPUID count=1 cycles=5",
+                          "exits/VMEXIT_CPUID/cpuid count=1 cycles=5",
+                          "exits/VMEXIT_CPUID/cpuid/leaf 0x1 count=1 cycles=5"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "nested_exits"),
+              ElementsAre("nested_exits/VMEXIT_CPUID count=1 cycles=50",
+                          "nested_exits/VMEXIT_CPUID/cpuid count=1 cycles=50",
+                          "nested_exits/VMEXIT_CPUID/cpuid/leaf 0x2 count=1 cycles=50"));
+}
+
+TEST(Exits, AnInterruptWithoutARecordedVectorHasNone) {
+  Guest guest;
+  guest.Exit(0x60, 5, {Rec(kIntr, {})});
+  const Result svm = guest.Summarise(Vendor::kSvm);
+  EXPECT_THAT(
+      VcpuLines(svm, 1, 0, "exits"),
+      ElementsAre("exits/VMEXIT_INTR count=1 cycles=5", "exits/VMEXIT_INTR/intr count=1 cycles=5",
+                  "exits/VMEXIT_INTR/intr/(vector not recorded) count=1 cycles=5"));
+  EXPECT_THAT(VcpuLines(svm, 1, 0, "interrupt_eip"),
+              ElementsAre("interrupt_eip/0xabc000, (vector not recorded) count=1 cycles=5"));
+}
+
+TEST(Exits, ByVectorAndByInterruptedAddress) {
+  Guest guest;
+  guest.Exit(1, 5, {Rec(kIntr, {0xfb})}).Exit(1, 6, {Rec(kIntr, {0xfa})});
+  const Result vmx = guest.Summarise(Vendor::kVmx);
+  EXPECT_THAT(VcpuLines(vmx, 1, 0, "exits"),
+              ElementsAre("exits/EXTERNAL_INTERRUPT count=2 cycles=11",
+                          "exits/EXTERNAL_INTERRUPT/intr count=2 cycles=11",
+                          "exits/EXTERNAL_INTERRUPT/intr/vector 0xfa count=1 cycles=6",
+                          "exits/EXTERNAL_INTERRUPT/intr/vector 0xfb count=1 cycles=5"));
+  EXPECT_THAT(VcpuLines(vmx, 1, 0, "interrupt_eip"),
+              ElementsAre("interrupt_eip/0xabc000, vector 0xfb count=1 cycles=5",
+                          "interrupt_eip/0xabc001, vector 0xfa count=1 cycles=6"));
+}
+
+TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
+  Guest guest;
+  guest.Exit(30, 5, {Rec(kPortRead, {0x3f8, 0, 1, 0})})
+      .Exit(48, 40,
+            {Rec(kMmioRead, {0xfee00020, 0, 0, 0}), Rec(kMmioWrite, {0xfee00020, 0, 1, 0}),
+             Rec(kNpf, {0xfee00020, 0, 0, 0, 0, 4})});
+  const Result result = guest.Summarise(Vendor::kVmx);
+  EXPECT_THAT(VcpuLines(result, 1, 0, "exits"),
+              ElementsAre("exits/IO_INSTRUCTION count=1 cycles=5",
+                          "exits/IO_INSTRUCTION/io_read count=1 cycles=5",
+                          "exits/IO_INSTRUCTION/io_read/0x3f8 count=1 cycles=5",
+                          "exits/EPT_VIOLATION count=1 cycles=40",
+                          "exits/EPT_VIOLATION/npf count=1 cycles=40",
+                          "exits/EPT_VIOLATION/npf/mmio_dm, apic count=1 cycles=40"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "io_ports"),
+              ElementsAre("io_ports/0x3f8 read count=1 cycles=5"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "mmio"),
+              ElementsAre("mmio/0xfee00020 read count=1 cycles=40",
+                          "mmio/0xfee00020 write count=1 cycles=40"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "emulate_eip"),
+              ElementsAre("emulate_eip/0xabc001, npf count=1 cycles=40"));
+}
+
+TEST(Exits, PageFaultsOfShadowedGuestsByCase) {
+  Guest guest;
+  guest.Exit(0x4e, 1, {Rec(kPfXen, {0, 0x1000, 0})})
+      .Exit(0x4e, 2, {Rec(kPfXen, {0, 0x1000, 0}), Rec(kFixup, {0, 0, 0x1000, 0, 0})})
+      .Exit(0x4e, 4, {Rec(kPfXen, {0, 0x1000, 0}), Rec(kEmulate2, {0, 0, 0xc0000010, 0})})
+      .Exit(0x4e, 8,
+            {Rec(kPfXen, {0, 0, 0}), Rec(kEmulate2, {0, 0, 0x1000, 0}),
+             Rec(kUnshadowUser, {0, 0, 0x1000, 0})});
+  EXPECT_THAT(
+      VcpuLines(guest.Summarise(Vendor::kSvm), 1, 0, "exits"),
+      ElementsAre("exits/VMEXIT_EXCEPTION_PF count=4 cycles=15",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault count=4 cycles=15",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault/(no case recorded) count=1 cycles=1",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault/fixup count=1 cycles=2",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault/unshadow: user count=1 cycles=8",
+                  "exits/VMEXIT_EXCEPTION_PF/page_fault/emulate, level 1 entry count=1 cycles=4"));
+}
+
+TEST(Exits, PageFaultsHaveTheFlagsOfWhatTheShadowDid) {
+  constexpr uint32_t kPromote = 1 << 9;
+  constexpr uint32_t kWrmap = 1 << 10;
+  constexpr uint32_t kUnsync = 1 << 18;
+  constexpr uint32_t kEmulations = 3U << 29;  // not a flag
+  Guest guest;
+  guest.Exit(0x4e, 1, {Rec(kPfXen, {0, 0x1000, 0}), Rec(kFixup, {0, 0, 0x1000, 0, 0})})
+      .Exit(0x4e, 2, {Rec(kPfXen, {0, 0, 0}), Rec(kFixup, {0, 0, 0, 0, kPromote | kWrmap})})
+      .Exit(0x4e, 4, {Rec(kPfXen, {0, 0, 0}), Rec(kFixup, {0, 0, 0, 0, kPromote})})
+      .Exit(0x4e, 8, {Rec(kPfXen, {0, 0, 0}), Rec(kEmulate2, {0, 0, 0, kEmulations | kUnsync})});
+  EXPECT_THAT(VcpuLines(guest.Summarise(Vendor::kSvm), 1, 0, "exits"),
+              ElementsAre("exits/VMEXIT_EXCEPTION_PF count=4 cycles=15",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault count=4 cycles=15",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/fixup count=3 cycles=7",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/fixup/promote count=2 cycles=6",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/fixup/wrmap count=1 cycles=2",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/emulate count=1 cycles=8",
+                          "exits/VMEXIT_EXCEPTION_PF/page_fault/emulate/unsync count=1 cycles=8"));
+}
+
+TEST(Exits, Cr3WritesThatResyncTheShadowAreApart) {
+  Guest guest;
+  guest.Exit(28, 1, {Rec(kCrWrite, {3, 0x1000, 0}), Rec(kResyncFull, {1, 0})})
+      .Exit(28, 2, {Rec(kCrWrite, {3, 0x2000, 0})})
+      .Exit(28, 4, {Rec(kCrWrite, {0, 1, 0})});
+  EXPECT_THAT(
+      VcpuLines(guest.Summarise(Vendor::kVmx), 1, 0, "exits"),
+      ElementsAre("exits/CR_ACCESS count=3 cycles=7", "exits/CR_ACCESS/cr_write count=3 cycles=7",
+                  "exits/CR_ACCESS/cr_write/cr0 count=1 cycles=4",
+                  "exits/CR_ACCESS/cr_write/cr3 count=1 cycles=2",
+                  "exits/CR_ACCESS/cr_write/cr3, resync count=1 cycles=1"));
+}
+
+TEST(Exits, ARecordThatComesAfterADeschedulingBelongsToItsExit) {
+  Guest guest;
+  guest.Add(Rec(kVmexit, 100, {30, 0xabc, 0}))
+      .Add(Rec(kRunningToBlocked, 110, {kD1V0}))
+      .Add(Rec(kBlockedToRunnable, 150, {kD1V0}))
+      .Add(Rec(kRunnableToRunning, 160, {kD1V0}))
+      .Add(Rec(kPortRead, {0x60, 0, 1, 0}))
+      .Add(Rec(kVmentry, 170, {}));
+  const Result result = guest.Summarise(Vendor::kVmx);
+  EXPECT_THAT(VcpuLines(result, 1, 0, "io_ports"),
+              ElementsAre("io_ports/0x60 read count=1 cycles=50"));
+}
+
+TEST(Exits, WhatIsCutOffIsNotCountedWithTheRest) {
+  Guest guest;
+  guest.Add(Rec(kCpuid, {1, 0, 0, 0, 0, 0})).Add(Rec(kVmexit, 100, {10, 0xabc, 0}));
+  const Result result = guest.Summarise(Vendor::kVmx);
+  EXPECT_THAT(VcpuLines(result, 1, 0, "exits"), IsEmpty());
+  EXPECT_THAT(VcpuLines(result, 1, 0, "exit_edges"),
+              ElementsAre("exit_edges/cut off by a loss or the end count=1 cycles=0",
+                          "exit_edges/handler records without a VMEXIT count=1"));
+}
+
+TEST(Exits, AGuestThatTriesManyNumbersGetsARemainder) {
+  Guest guest;
+  for (uint32_t port = 0; port < 1100; ++port) {
+    guest.Exit(30, 1, {Rec(kPortRead, {port, 0, 0, 0})});
+  }
+  const Result result = guest.Summarise(Vendor::kVmx);
+  const auto ports = VcpuLines(result, 1, 0, "io_ports");
+  ASSERT_EQ(ports.size(), 1025U);
+  EXPECT_EQ(ports.back(), "io_ports/(others) read count=76 cycles=76");
+  const auto exits = VcpuLines(result, 1, 0, "exits");
+  EXPECT_EQ(exits.front(), "exits/IO_INSTRUCTION count=1100 cycles=1100");
+  EXPECT_EQ(exits.back(), "exits/IO_INSTRUCTION/(others) count=76 cycles=76");
+}
+
+}  // namespace
+}  // namespace xenoscope::analysis

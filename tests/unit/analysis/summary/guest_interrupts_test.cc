@@ -1,0 +1,68 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/summary/registry.h"
+#include "tests/unit/analysis/described.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using testing::ElementsAre;
+using trace::Rec;
+using trace::TraceBytes;
+
+constexpr uint32_t kVmentry = 0x81001;
+constexpr uint32_t kInjVirq = 0x82004;
+
+std::vector<std::string> LinesOf(const std::vector<std::vector<uint32_t>>& records) {
+  TraceBytes trace;
+  trace.Window(0, records);
+  return VcpuLines(Analysed(trace, MakeGuestInterrupts, trace::Vendor::kSvm), 1, 0,
+                   "guest_interrupts");
+}
+
+TEST(GuestInterrupts, RunFromTheEntryThatDeliversThemToTheHalt) {
+  EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kInjVirq, {0x30, 0}),
+                       Rec(kVmentry, 20, {}), Rec(kInjVirq, {0x30, 0}),  // again: the clock runs on
+                       Rec(kVmentry, 40, {}), Rec(kRunningToBlocked, 100, {kD1V0})}),
+              ElementsAre("guest_interrupts/vector 0x30 count=2",
+                          "guest_interrupts/vector 0x30/intr to halt count=1 cycles=80"));
+}
+
+TEST(GuestInterrupts, TheFirstAfterAWakingIsTheWakingOne) {
+  EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
+                       Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
+                       Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 50, {}), Rec(kInjVirq, {0x31, 1}),
+                       Rec(kVmentry, 60, {}), Rec(kRunningToBlocked, 100, {kD1V0}),
+                       Rec(kBlockedToRunnable, 110, {kD1V0}), Rec(kRunnableToRunning, 120, {kD1V0}),
+                       Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 130, {}),
+                       Rec(kRunningToBlocked, 137, {kD1V0})}),
+              ElementsAre("guest_interrupts/vector 0x30 count=2",
+                          "guest_interrupts/vector 0x30/wake to halt alone count=1 cycles=7",
+                          "guest_interrupts/vector 0x30/wake to halt any count=2 cycles=57",
+                          "guest_interrupts/vector 0x31 count=1 fake=1",
+                          "guest_interrupts/vector 0x31/intr to halt count=1 cycles=40"));
+}
+
+TEST(GuestInterrupts, APreemptionIsNoHalt) {
+  EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kInjVirq, {0x30, 0}),
+                       Rec(kVmentry, 20, {}), Rec(kRunningToRunnable, 30, {kD1V0}),
+                       Rec(kRunnableToRunning, 40, {kD1V0}), Rec(kRunningToBlocked, 90, {kD1V0})}),
+              ElementsAre("guest_interrupts/vector 0x30 count=1",
+                          "guest_interrupts/vector 0x30/intr to halt count=1 cycles=70"));
+}
+
+TEST(GuestInterrupts, ALossStartsTheClocksAnew) {
+  EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
+                       Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
+                       Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 50, {}),
+                       Rec(0x1f001, 80, {7, 1, 60, 0}),  // lost since 60; d1v0 runs at 80
+                       Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 90, {}),
+                       Rec(kRunningToBlocked, 100, {kD1V0})}),
+              ElementsAre("guest_interrupts/vector 0x30 count=2",
+                          "guest_interrupts/vector 0x30/wake to halt alone count=1 cycles=10",
+                          "guest_interrupts/vector 0x30/wake to halt any count=1 cycles=10"));
+}
+
+}  // namespace
+}  // namespace xenoscope::analysis

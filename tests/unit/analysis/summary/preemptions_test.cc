@@ -1,0 +1,97 @@
+// Who preempted whom, and what that did to the others of the domain.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/summary/registry.h"
+#include "tests/unit/analysis/described.h"
+
+namespace xenoscope::analysis {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using trace::kIdle;
+using trace::Rec;
+using trace::TraceBytes;
+
+TEST(Preemptions, ChargeAWaitToThoseThatRanMeanwhile) {
+  TraceBytes trace;
+  trace.Window(
+      0,
+      {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}),
+       Rec(kRunningToRunnable, 110, {Vcpu(1, 0)}),  // preempted by d2
+       Rec(kRunnableToRunning, 110, {Vcpu(2, 0)}),
+       Rec(kContinueRunning, 120, {Vcpu(2, 0)}),  // chosen again
+       Rec(kRunningToBlocked, 130, {Vcpu(2, 0)}),
+       Rec(kRunnableToRunning, 130, {Vcpu(0, 0)}),  // and then by dom0
+       Rec(kRunningToBlocked, 135, {Vcpu(0, 0)}),
+       Rec(kRunnableToRunning, 140, {Vcpu(1, 0)}),  // 5 cycles nobody ran
+       Rec(kBlockedToRunnable, 150, {Vcpu(2, 0)}),  // woken, waits for d1
+       Rec(kRunningToBlocked, 170, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 170, {Vcpu(2, 0)}),
+       Rec(kRunningToBlocked, 180, {Vcpu(2, 0)}), Rec(kRunnableToRunning, 180, {Vcpu(kIdle, 0)}),
+       Rec(kBlockedToRunnable, 190, {Vcpu(1, 0)}),  // while the pCPU idles
+       Rec(kRunningToRunnable, 193, {Vcpu(kIdle, 0)}), Rec(kRunnableToRunning, 193, {Vcpu(1, 0)})});
+  const Result result = Analysed(trace, MakePreemptions);
+  EXPECT_THAT(VcpuLines(result, 1, 0),
+              ElementsAre("waited_for/d2v0 cycles=20", "waited_for/d2v0/preempt cycles=20",
+                          "waited_for/d0v0 cycles=5", "waited_for/d0v0/preempt cycles=5",
+                          "waited_for/idle/0 cycles=3", "waited_for/idle/0/wake cycles=3",
+                          "waited_for_edges/not known who ran cycles=5"));
+  EXPECT_THAT(VcpuLines(result, 2, 0),
+              ElementsAre("waited_for/d1v0 cycles=20", "waited_for/d1v0/wake cycles=20"));
+  EXPECT_THAT(VcpuLines(result, kIdle, 0), IsEmpty());
+}
+
+// One that is taken to another pCPU has waited for who still runs on the one where it waited.
+TEST(Preemptions, EndWhereTheVcpuGoesElsewhere) {
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kRunningToRunnable, 110, {Vcpu(1, 0)}),
+          Rec(kRunnableToRunning, 110, {Vcpu(2, 0)}), Rec(kRunningToBlocked, 150, {Vcpu(2, 0)})});
+  trace.Window(
+      1, {Rec(kRunnableToRunning, 100, {Vcpu(3, 0)}), Rec(kRunningToBlocked, 125, {Vcpu(3, 0)}),
+          Rec(kRunnableToRunning, 125, {Vcpu(1, 0)}), Rec(kRunningToBlocked, 150, {Vcpu(1, 0)})});
+  EXPECT_THAT(VcpuLines(Analysed(trace, MakePreemptions), 1, 0),
+              ElementsAre("waited_for/d2v0 cycles=15", "waited_for/d2v0/preempt cycles=15"));
+}
+
+// d1v0 is preempted twice: by d2 while d1v1 spins, and when d1v1 has just blocked.
+TEST(Hazards, AreWhenOthersOfTheDomainRunByWhereTheVcpuWasTakenOff) {
+  constexpr uint32_t kVmexit = 0x81102;
+  constexpr uint32_t kVmentry = 0x81001;
+  constexpr uint32_t kInterrupt = 1;  // VMX: external interrupt
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kVmentry, 101, {}),
+          Rec(kVmexit, 110, {kInterrupt, 0x4000, 0}), Rec(kRunningToRunnable, 111, {Vcpu(1, 0)}),
+          Rec(kRunnableToRunning, 111, {Vcpu(2, 0)}), Rec(kRunningToBlocked, 140, {Vcpu(2, 0)}),
+          Rec(kRunnableToRunning, 140, {Vcpu(1, 0)}), Rec(kVmentry, 141, {}),
+          Rec(kVmexit, 150, {kInterrupt, 0x5000, 0}), Rec(kRunningToRunnable, 151, {Vcpu(1, 0)}),
+          Rec(kRunnableToRunning, 160, {Vcpu(1, 0)})});
+  trace.Window(
+      1, {Rec(kRunnableToRunning, 105, {Vcpu(1, 1)}), Rec(kRunningToBlocked, 121, {Vcpu(1, 1)}),
+          Rec(kBlockedToRunnable, 130, {Vcpu(1, 1)}), Rec(kRunnableToRunning, 135, {Vcpu(1, 1)}),
+          Rec(kRunningToBlocked, 145, {Vcpu(1, 1)})});
+  const Result result = Analysed(trace, MakeHazards, trace::Vendor::kVmx);
+  EXPECT_THAT(VcpuLines(result, 1, 0),
+              ElementsAre("hazards/0x4000, EXTERNAL_INTERRUPT count=1 cycles=15"));
+  EXPECT_THAT(VcpuLines(result, 1, 1), IsEmpty());  // it was woken, not preempted
+}
+
+// Of PV guests the trace has no addresses. The wait that goes on at the end counts so far.
+TEST(Hazards, OfPvGuestsHaveNoAddress) {
+  TraceBytes trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kRunningToRunnable, 110, {Vcpu(1, 0)}),
+          Rec(kRunnableToRunning, 110, {Vcpu(2, 0)}), Rec(kContinueRunning, 150, {Vcpu(2, 0)})});
+  trace.Window(
+      1, {Rec(kRunnableToRunning, 100, {Vcpu(1, 1)}), Rec(kContinueRunning, 150, {Vcpu(1, 1)})});
+  EXPECT_THAT(VcpuLines(Analysed(trace, MakeHazards), 1, 0),
+              ElementsAre("hazards/(address not in the trace) count=1 cycles=40"));
+}
+
+}  // namespace
+}  // namespace xenoscope::analysis

@@ -1,0 +1,319 @@
+#include "report/dump/dump.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "report/dump/dump_line.h"
+#include "report/dump/line_buffer.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::report {
+namespace {
+
+// A xentrace file made by hand.
+class Trace {
+ public:
+  // Opens a window of this pCPU; Record adds to it.
+  Trace& Window(uint32_t pcpu) {
+    size_at_ = 0;
+    Word(trace::kWindowHeaderWord);
+    Word(pcpu);
+    size_at_ = bytes_.size();
+    Word(0);
+    return *this;
+  }
+  Trace& Record(uint32_t id, uint64_t tsc, const std::vector<uint32_t>& words) {
+    Word(id | static_cast<uint32_t>(words.size()) << 28 | 0x80000000);
+    Word(static_cast<uint32_t>(tsc));
+    Word(static_cast<uint32_t>(tsc >> 32));
+    return Words(words);
+  }
+  Trace& RecordWithoutTsc(uint32_t id, const std::vector<uint32_t>& words) {
+    Word(id | static_cast<uint32_t>(words.size()) << 28);
+    return Words(words);
+  }
+
+  Bytes bytes() const { return AsBytes(bytes_); }
+
+ private:
+  Trace& Words(const std::vector<uint32_t>& words) {
+    for (const uint32_t word : words) Word(word);
+    return *this;
+  }
+  void Word(uint32_t word) {
+    char text[4];
+    std::memcpy(text, &word, 4);
+    bytes_.append(text, 4);
+    if (size_at_ == 0 || bytes_.size() < size_at_ + 4) return;
+    const auto size = static_cast<uint32_t>(bytes_.size() - size_at_ - 4);
+    std::memcpy(bytes_.data() + size_at_, &size, 4);
+  }
+
+  std::string bytes_;
+  size_t size_at_ = 0;
+};
+
+std::string DumpOf(const Trace& trace, DumpOptions options) {
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "made by hand");
+  EXPECT_TRUE(file.ok()) << file.status();
+  options.clock = {2'000'000'000, ClockSource::kGiven};
+  options.zero = Tsc{1000};
+  std::string text;
+  const auto found = Dump(*file, options, [&text](std::string_view piece) {
+    text += piece;
+    return true;
+  });
+  EXPECT_TRUE(found.ok()) << found.status();
+  return text;
+}
+
+constexpr uint32_t kToRunning = 0x21101;  // RUNSTATE_CHANGE runnable -> running
+
+Trace Sample() {
+  Trace trace;
+  trace.Window(0)
+      .Record(kToRunning, 1000, {0x00010000})
+      .Record(0x81103, 3000, {0x72, 0x401914, 0})
+      .RecordWithoutTsc(0x8200e, {0x40000000, 0, 1, 2, 3, 4})
+      .Record(0x81001, 2'000'001'001, {})
+      .Record(0x22fff, 2'000'001'003, {0xabc})
+      .Record(0x28006, 2'000'001'005, {1, 0});
+  return trace;
+}
+
+TEST(Dump, TextLooksLikeXenalyze) {
+  EXPECT_EQ(DumpOf(Sample(), {}),
+            "   0.000000000 x d1v0 runstate_change d1v0 runnable->running\n"
+            "]  0.000001000 x d1v0 svm_exit exit_reason VMEXIT_CPUID rip 0x401914\n"
+            "]  0.000001000 x d1v0 cpuid leaf 0x40000000 subleaf 0x0 eax 0x1 ebx 0x2 ecx 0x3 edx "
+            "0x4\n"
+            "]  1.000000000 x d1v0 vmentry\n"
+            "!  1.000000001 x d1v0 unknown 0x22fff [ abc ]\n"
+            "   1.000000002 x d1v0 vcpu_block d1v0\n");
+}
+
+TEST(Dump, NumbersOfXensOwnTypesHaveTheirNames) {
+  Trace trace;
+  trace.Window(0)
+      .Record(0x22203, 1000, {0x00010000, 5, 0x80000000, 2})
+      .RecordWithoutTsc(0x82020, {0xf3, 2, 0xffffffff})
+      .RecordWithoutTsc(0x82021, {0xfee00000, 0, 1, 0, 4, 5})
+      .RecordWithoutTsc(0x40f206, {1, 0, 2, 0, 0x80080004});
+  EXPECT_EQ(DumpOf(trace, {}),
+            "   0.000000000 x d?v? csched2:credit_burn d1v0 credit 5 budget none delta 2\n"
+            "]  0.000000000 x d?v? intr_window vector 0xf3 source 2 (lapic) pending none\n"
+            "]  0.000000000 x d?v? npf gpa 0xfee00000 mfn 0x1 qual 0x4 p2mt 5 (mmio_direct)\n"
+            "   0.000000000 x d?v? fixup gl1e 0x1 va 0x2 flags 0x80080004 "
+            "(l1_get_ref oos_fixup_add)\n");
+  DumpOptions json;
+  json.format = DumpFormat::kJson;
+  const std::string text = DumpOf(trace, json);
+  for (const char* part :
+       {R"("budget":-2147483648,"budget_name":"none","delta":2)",
+        R"("source":2,"source_name":"lapic","pending":-1,"pending_name":"none")",
+        R"("p2mt":5,"p2mt_name":"mmio_direct")",
+        R"("flags":"0x80080004","flags_names":["l1_get_ref","oos_fixup_add"])"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  }
+  DumpOptions csv;
+  csv.format = DumpFormat::kCsv;
+  const std::string rows = DumpOf(trace, csv);
+  for (const char* part : {"budget=none delta=2", "source=lapic pending=none", "p2mt=mmio_direct",
+                           "flags=0x80080004"}) {
+    EXPECT_NE(rows.find(part), std::string::npos) << part << " in\n" << rows;
+  }
+}
+
+TEST(Dump, NoticesChangesOfRunstateThatCannotBe) {
+  constexpr uint32_t kToRunnable = 0x21011;
+  Trace good;
+  good.Window(0).Record(kToRunning, 1000, {0x00010000}).Record(kToRunnable, 1010, {0x00010000});
+  good.Window(1).Record(kToRunning, 1020, {0x00010000});
+  Trace bad;
+  bad.Window(0).Record(kToRunning, 1000, {0x00010000}).Record(kToRunnable, 1010, {0x00010000});
+  bad.Window(1).Record(kToRunning, 1005, {0x00010000});
+  const auto findings = [](const Trace& trace, const DumpOptions& options) {
+    const auto file = trace::TraceFile::FromBytes(trace.bytes(), "made by hand");
+    return *Dump(*file, options, [](std::string_view) { return true; });
+  };
+  EXPECT_EQ(findings(good, {}).contradictions, 0U);
+  EXPECT_EQ(findings(good, {}).last, Tsc{1020});
+  EXPECT_EQ(findings(bad, {}).contradictions, 1U);
+  DumpOptions until;
+  until.to = Tsc{1005};
+  EXPECT_EQ(findings(bad, until).contradictions, 0U);
+}
+
+TEST(Dump, RawShowsNumbersAndWords) {
+  DumpOptions options;
+  options.raw = true;
+  options.events = *EventFilter::Parse({"svm_exit"});
+  EXPECT_EQ(DumpOf(Sample(), options), "]  0.000001000 x d1v0 svm_exit 0x81103 [ 72 401914 0 ]\n");
+}
+
+TEST(Dump, JsonLines) {
+  DumpOptions options;
+  options.format = DumpFormat::kJson;
+  options.events = *EventFilter::Parse({"runstate_change", "svm_exit", "unknown"});
+  EXPECT_EQ(DumpOf(Sample(), options),
+            R"({"tsc":1000,"seconds":0.000000000,"pcpu":0,"domid":1,"vcpu":0,"kind":"record",)"
+            R"("event":"runstate_change","id":"0x21101","offset":12,"fields":{"vcpu":{"domid":1,)"
+            R"("vcpu":0},"change":{"old":"runnable","new":"running"}}})"
+            "\n"
+            R"({"tsc":3000,"seconds":0.000001000,"pcpu":0,"domid":1,"vcpu":0,"kind":"record",)"
+            R"("event":"svm_exit","id":"0x81103","offset":28,"fields":{"exit_reason":114,)"
+            R"("exit_reason_name":"VMEXIT_CPUID","rip":"0x401914"}})"
+            "\n"
+            R"({"tsc":2000001003,"seconds":1.000000001,"pcpu":0,"domid":1,"vcpu":0,)"
+            R"("kind":"unknown","event":"unknown","id":"0x22fff","offset":92,)"
+            R"("fields":{"words":["0xabc"]}})"
+            "\n");
+}
+
+TEST(Dump, Csv) {
+  DumpOptions options;
+  options.format = DumpFormat::kCsv;
+  options.events = *EventFilter::Parse({"hvm_entryexit"});
+  EXPECT_EQ(DumpOf(Sample(), options),
+            "tsc,seconds,pcpu,domid,vcpu,kind,event,id,offset,fields\n"
+            "3000,0.000001000,0,1,0,record,svm_exit,0x81103,28,exit_reason=VMEXIT_CPUID "
+            "rip=0x401914\n"
+            "2000001001,1.000000000,0,1,0,record,vmentry,0x81001,80,\n");
+}
+
+TEST(Dump, FiltersByTimeAndWho) {
+  Trace trace;
+  trace.Window(0)
+      .Record(kToRunning, 1000, {0x00010000})
+      .Record(0x28004, 2000, {2, 1})  // d1v0 wakes d2v1
+      .Record(0x81001, 3000, {})
+      .Window(5)
+      .Record(kToRunning, 2500, {0x7fff0005})
+      .Record(0x41001, 2600, {2});
+  DumpOptions options;
+  options.domains = {DomainId{2}};
+  EXPECT_EQ(DumpOf(trace, options),
+            "   0.000000500 x. d1v0 vcpu_wake d2v1\n"
+            "   0.000000800 |x d32767v5 dom0_dom_add dom 2\n");
+  options.vcpus = {VcpuId{0}};
+  EXPECT_EQ(DumpOf(trace, options), "");
+  options = {};
+  options.pcpus = {PcpuId{5}};
+  options.from = Tsc{2600};
+  EXPECT_EQ(DumpOf(trace, options), "   0.000000800 |x d32767v5 dom0_dom_add dom 2\n");
+  options = {};
+  options.from = Tsc{2600};
+  options.to = Tsc{3000};
+  EXPECT_EQ(DumpOf(trace, options), "   0.000000800 |x d32767v5 dom0_dom_add dom 2\n");
+  options.from = Tsc{3000};
+  options.to = Tsc{3001};
+  EXPECT_EQ(DumpOf(trace, options), "]  0.000001000 x- d1v0 vmentry\n");
+}
+
+TEST(Dump, LossesAreLines) {
+  Trace trace;
+  trace.Window(0)
+      .Record(kToRunning, 1000, {0x00010000})
+      .Record(0x1f001, 5000, {7, 0x00000003, 3000, 0})  // 7 lost from 3000 on; d3v0 now
+      .Record(0x81001, 6000, {});
+  EXPECT_EQ(DumpOf(trace, {}),
+            "   0.000000000 x d1v0 runstate_change d1v0 runnable->running\n"
+            "!  0.000001000 x d?v? loss_begins 7 records\n"
+            "!  0.000002000 x d3v0 lost_records 7 since 0.000001000\n"
+            "]  0.000002500 x d3v0 vmentry\n");
+}
+
+TEST(Dump, ThreadsWriteTheSame) {
+  Trace trace;
+  trace.Window(0).Record(kToRunning, 1000, {0x00010000});
+  for (uint32_t i = 0; i < 50'000; ++i)
+    trace.Record(0x28004, 1000 + i * uint64_t{1000}, {i % 7, 0});
+  DumpOptions options;
+  const std::string one = DumpOf(trace, options);
+  options.threads = 4;
+  EXPECT_EQ(DumpOf(trace, options), one);
+}
+
+TEST(Dump, StopsQuietlyWhenTheReaderHasGone) {
+  const Trace trace = Sample();
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "made by hand");
+  ASSERT_TRUE(file.ok());
+  DumpOptions options;
+  options.threads = 2;
+  EXPECT_TRUE(Dump(*file, options, [](std::string_view) { return false; }).ok());
+  EXPECT_FALSE(Dump(*file, options, [](std::string_view) {
+                 return absl::StatusOr<bool>(absl::ResourceExhaustedError("disk full"));
+               }).ok());
+}
+
+TEST(Dump, WordsOfTheEventFilter) {
+  const auto shows = [](const char* word, trace::Event event) {
+    const auto filter = EventFilter::Parse({word});
+    return filter.ok() && filter->Shows(trace::ItemKind::kRecord, event);
+  };
+  EXPECT_TRUE(shows("vm*", trace::Event::kHvmVmentry));
+  EXPECT_TRUE(shows("hvm", trace::Event::kHvmCpuid));
+  EXPECT_TRUE(shows("hvm_handler", trace::Event::kHvmCpuid));
+  EXPECT_FALSE(shows("hvm_handler", trace::Event::kHvmVmexit));
+  EXPECT_FALSE(shows("lost", trace::Event::kHvmVmexit));
+  EXPECT_FALSE(EventFilter::Parse({"no_such_event"}).ok());
+}
+
+TEST(LineBuffer, Numbers) {
+  LineBuffer out(10);
+  for (const uint64_t value : {0ULL, 9ULL, 10ULL, 99ULL, 100ULL, 12345ULL, ~0ULL}) {
+    out.Reserve(100);
+    out.PutDecimal(value);
+    out.Put(' ');
+    out.PutHex(value);
+    out.Put(' ');
+  }
+  out.PutSigned(-5);
+  out.Put(' ');
+  out.PutNineDigits(1'002'003);
+  EXPECT_EQ(out.text(),
+            "0 0 9 9 10 a 99 63 100 64 12345 3039 18446744073709551615 ffffffffffffffff -5 "
+            "001002003");
+}
+
+TEST(NineDigits, AreThoseOfEveryNumber) {
+  const auto text = [](uint32_t value) {
+    char digits[9];
+    NineDigits(value).CopyTo(digits);
+    return std::string(digits, 9);
+  };
+  for (uint32_t value = 0; value < 1'000'000'000; value += 12'347) {
+    ASSERT_EQ(text(value), fmt::format("{:09}", value));
+  }
+  for (const uint32_t power :
+       {10U, 100U, 1000U, 10'000U, 1'000'000U, 100'000'000U, 1'000'000'000U}) {
+    for (uint32_t times = 1; times <= 1'000'000'000 / power && times < 20'000; ++times) {
+      ASSERT_EQ(text(power * times - 1), fmt::format("{:09}", power * times - 1));
+    }
+  }
+}
+
+TEST(FastClock, IsExact) {
+  for (const uint64_t hz :
+       {999'999'999ULL, 1'000'000'001ULL, 2'300'000'000ULL, 2'299'997'625ULL, 5'000'000'000ULL}) {
+    const Clock clock{hz, ClockSource::kGiven};
+    const FastClock fast(clock);
+    for (uint64_t cycles = 0; cycles < hz; cycles += 12'345'677) {
+      for (uint64_t near = cycles; near < cycles + 9; ++near) {
+        ASSERT_EQ(fast.Nanoseconds(near), clock.Nanoseconds(near)) << hz << ' ' << near;
+      }
+    }
+    EXPECT_EQ(fast.Nanoseconds(hz * 100'000), 100'000'000'000'000U);
+  }
+}
+
+}  // namespace
+}  // namespace xenoscope::report

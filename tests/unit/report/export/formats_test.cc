@@ -1,0 +1,160 @@
+// Formats for other programs: what they make of a small profile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/export/flame_lines.h"
+#include "report/export/flame_svg.h"
+#include "report/export/folded.h"
+#include "report/export/profile_xml.h"
+#include "report/html/page.h"
+#include "report/html/web_page.h"
+#include "report/markup.h"
+#include "report/profile/column_words.h"
+#include "report/profile/profile_format.h"
+#include "report/table/whole_numbers.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Dimension;
+using correlate::ProfileRow;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// hash() of a domain with a name that is markup, called by main(), and what Xen did for both.
+class Formats : public testing::Test {
+ protected:
+  Formats() {
+    report_.by = {Dimension::kDomain, Dimension::kMode, Dimension::kStack};
+    report_.domain_name = [](DomainId) { return "<web>;"; };
+    report_.function_of = [this](FunctionId id) -> const Function& { return functions_[id.value]; };
+    report_.result.stacks = {{{FunctionId{1}, Mode::kUser}, {FunctionId{0}, Mode::kUser}},
+                             {{FunctionId{2}, Mode::kXen}, {FunctionId{0}, Mode::kUser}}};
+    Add(0, Mode::kUser, 2.6);
+    Add(1, Mode::kXen, 1.3);
+    Add(1, Mode::kXen, 0.3);
+    Add(0, Mode::kXen, -0.2);
+  }
+  void Add(uint32_t stack, Mode mode, double samples) {
+    ProfileRow row;
+    row.domain = {1};
+    row.mode = mode;
+    row.stack = stack;
+    row.samples = samples;
+    row.cycles = samples * 1000;
+    report_.result.rows.push_back(row);
+  }
+  std::string Folded(FlameWeight weight) { return ToFolded(FlameLines(report_, {}, weight)); }
+
+  std::vector<Function> functions_ = {
+      {"web", "main", ""}, {"web", "hash", ""}, {"xen", "do_x", ""}};
+  ProfileReport report_;
+};
+
+TEST_F(Formats, FoldedHasOneLineAStackWithRootsOfDomainAndMode) {
+  EXPECT_EQ(Folded(FlameWeight::kCycles),
+            "<web>:;[user];main;hash 2400\n"
+            "<web>:;[xen];main;do_x 1600\n");
+}
+
+TEST_F(Formats, InlinedFunctionsAreFramesAndSayThatTheyAre) {
+  report_.result.inlined = {"mix"};
+  report_.result.stacks[0].insert(report_.result.stacks[0].begin(),
+                                  {FunctionId{1}, Mode::kUser, 0, 0});
+  EXPECT_EQ(Folded(FlameWeight::kCycles),
+            "<web>:;[user];main;hash;mix (inlined) 2400\n"
+            "<web>:;[xen];main;do_x 1600\n");
+}
+
+TEST_F(Formats, WholeNumbersAddUpToTheWhole) {
+  EXPECT_EQ(Folded(FlameWeight::kSamples),
+            "<web>:;[user];main;hash 2\n"
+            "<web>:;[xen];main;do_x 2\n");
+  WholeNumbers thirds;
+  EXPECT_THAT((std::vector{thirds.Next(1.0 / 3), thirds.Next(1.0 / 3), thirds.Next(1.0 / 3)}),
+              ElementsAre(0, 1, 0));
+}
+
+TEST_F(Formats, AnSvgIsMadeOfWhatNamesSayNotOfTheirMarkup) {
+  const std::string svg =
+      ToFlameSvg(FlameLines(report_, {}, FlameWeight::kCycles), FlameWeight::kCycles, "a & b");
+  EXPECT_THAT(svg, HasSubstr("<title>all: 4000 cycles (100.00%)</title>"));
+  EXPECT_THAT(svg, HasSubstr("<title>&lt;web&gt;;: 4000 cycles (100.00%)</title>"));
+  EXPECT_THAT(svg, HasSubstr("a &amp; b"));
+  EXPECT_THAT(svg, Not(HasSubstr("<web>")));
+}
+
+TEST_F(Formats, XmlHasBinariesInDomains) {
+  report_.by = {Dimension::kDomain, Dimension::kMode, Dimension::kImage, Dimension::kFunction};
+  report_.result.rows.resize(1);
+  report_.result.rows[0].image = "web";
+  report_.result.rows[0].function = "operator<";
+  const std::string xml = ProfileXml(report_, {});
+  EXPECT_THAT(xml, HasSubstr("<domain id=\"1\" name=\"&lt;web&gt;;\">"));
+  EXPECT_THAT(xml, HasSubstr("  <binary name=\"web\">"));
+  EXPECT_THAT(xml, HasSubstr("<symbol mode=\"user\" name=\"operator&lt;\">"));
+}
+
+TEST(Markup, WhatIsNoCharacterIsShownAsSuch) {
+  EXPECT_EQ(Printable("a\nb\x7f"), "a?b?");
+  EXPECT_EQ(Printable("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"),
+            "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+  EXPECT_EQ(Printable("\xc3"), "?");            // cut off
+  EXPECT_EQ(Printable("\xc0\xaf"), "??");       // '/', too long
+  EXPECT_EQ(Printable("\xed\xa0\x80"), "???");  // a surrogate
+  EXPECT_EQ(Printable("\xef\xbf\xbf"), "???");  // U+FFFF, no character of XML
+  EXPECT_EQ(Printable("\xc2\x85"), "??");       // a control character
+  EXPECT_EQ(Printable("\u202e"), "???");        // what turns the direction of text
+  EXPECT_EQ(Escaped("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
+}
+
+TEST(ProfileFormats, FunctionsBecomeStacksWhereAFormatHasThose) {
+  const std::vector<Dimension> by = {Dimension::kExit, Dimension::kFunction};
+  EXPECT_EQ(ColumnsFor(*FindProfileFormat("csv"), by), by);
+  EXPECT_THAT(ColumnsFor(*FindProfileFormat("folded"), by),
+              ElementsAre(Dimension::kExit, Dimension::kStack));
+  EXPECT_THAT(ColumnsFor(*FindProfileFormat("pprof"), by),
+              ElementsAre(Dimension::kExit, Dimension::kStack, Dimension::kDomain,
+                          Dimension::kProcess, Dimension::kAddress));
+  EXPECT_EQ(FindProfileFormat("pdf"), nullptr);
+}
+
+// JSON in a page cannot end the element that it is in, and reads as it was.
+TEST(Page, NoTextEndsTheElementThatHoldsIt) {
+  const std::string text = "</script><!-- & \xff";
+  const absl::StatusOr<std::string> page = ToPage({{"name", text}});
+  if (WebPage().empty()) {
+    EXPECT_THAT(std::string(page.status().message()), HasSubstr("without npm"));
+    return;
+  }
+  ASSERT_TRUE(page.ok());
+  EXPECT_THAT(*page, Not(HasSubstr(text.substr(0, 12))));
+  const size_t begin = page->find("{\"name\":");
+  ASSERT_NE(begin, std::string::npos);
+  const auto read = nlohmann::json::parse(page->substr(begin, page->find('}', begin) + 1 - begin));
+  EXPECT_EQ(read["name"], "</script><!-- & \xef\xbf\xbd");
+}
+
+TEST(ColumnWords, EveryColumnHasThem) {
+  for (const TableWords& table : AllColumnWords()) {
+    for (const ColumnWords& column : table.columns) EXPECT_FALSE(column.about.empty());
+  }
+  const TableWords& profile = AllColumnWords().front();
+  std::vector<std::string_view> keys;
+  for (const ColumnWords& column : profile.columns) keys.push_back(column.key);
+  for (const char* figure : {"samples", "share", "low", "high", "cycles"}) {
+    EXPECT_THAT(keys, testing::Contains(figure));
+  }
+  for (size_t i = 0; i < correlate::kDimensions; ++i) {
+    EXPECT_THAT(keys, testing::Contains(ToString(static_cast<Dimension>(i))));
+  }
+}
+
+}  // namespace
+}  // namespace xenoscope::report

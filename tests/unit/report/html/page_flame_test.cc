@@ -1,0 +1,92 @@
+// What a page holds of a profile: all of it, in a bounded number of rows.
+#include "report/html/page_flame.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace xenoscope::report {
+namespace {
+
+using nlohmann::ordered_json;
+using testing::ElementsAre;
+
+// Of each of 10 functions, 10 lines; the later ones have more samples.
+class PageFlameRows : public testing::Test {
+ protected:
+  PageFlameRows() {
+    report_.domain_name = [](DomainId) { return "web"; };
+    report_.function_of = [this](FunctionId id) -> const Function& { return functions_[id.value]; };
+    for (uint32_t function = 0; function < 10; ++function) {
+      functions_.push_back({"web", "f" + std::to_string(function), ""});
+      flame_.stacks.push_back({{FunctionId{function}, Mode::kUser}});
+      for (uint32_t line = 0; line < 10; ++line) {
+        correlate::ProfileRow row;
+        row.domain = {1};
+        row.image = "web";
+        row.line = "web.c:" + std::to_string(line);
+        row.stack = function;
+        row.samples = 10 * function + line + 1;
+        row.share = row.samples / 5050;
+        row.cycles = row.samples * 1000;
+        row.variance = 0.5;
+        flame_.rows.push_back(row);
+      }
+    }
+  }
+
+  static std::set<std::string> Words(const ordered_json& page, const std::string& column) {
+    const auto columns = page["columns"].get<std::vector<std::string>>();
+    const auto at = static_cast<size_t>(std::ranges::find(columns, column) - columns.begin());
+    std::set<std::string> words;
+    for (const ordered_json& row : page["rows"]) {
+      size_t text = row[at].get<size_t>();
+      if (column == "stack") text = page["stacks"][text][0].get<size_t>();
+      words.insert(page["strings"][text].get<std::string>());
+    }
+    return words;
+  }
+  // Samples, cycles and variances of all rows.
+  static std::vector<double> Sums(const ordered_json& page) {
+    std::vector<double> sums(3);
+    for (const ordered_json& row : page["rows"]) {
+      for (size_t i = 0; i < 3; ++i) sums[i] += row[page["columns"].size() + i].get<double>();
+    }
+    return sums;
+  }
+
+  std::vector<Function> functions_;
+  ProfileReport report_;
+  correlate::ProfileResult flame_;
+};
+
+TEST_F(PageFlameRows, AreAllThereWhereThereIsRoom) {
+  const ordered_json page = PageFlame(report_, flame_, 100);
+  EXPECT_EQ(page["rows"].size(), 100);
+  EXPECT_EQ(Words(page, "stack").size(), 10);
+  EXPECT_EQ(Words(page, "line").size(), 10);
+  EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
+}
+
+TEST_F(PageFlameRows, HaveNoLinesWhereTheyAreSmall) {
+  const ordered_json page = PageFlame(report_, flame_, 20);
+  EXPECT_EQ(page["rows"].size(), 20 + 8);  // the lines of two functions; eight functions
+  EXPECT_EQ(Words(page, "stack").size(), 10);
+  EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
+}
+
+TEST_F(PageFlameRows, HaveNoFunctionsWhereEvenThoseAreTooMany) {
+  const ordered_json page = PageFlame(report_, flame_, 5);
+  EXPECT_EQ(page["rows"].size(), 5 + 5 + 1);  // five lines, what is left of five functions, others
+  EXPECT_THAT(Words(page, "stack"),
+              ElementsAre("[others, each of a smaller share]", "f5", "f6", "f7", "f8", "f9"));
+  EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
+}
+
+}  // namespace
+}  // namespace xenoscope::report

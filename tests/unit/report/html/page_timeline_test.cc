@@ -1,0 +1,137 @@
+// What a page's timeline leaves out of many samples, and that it says so.
+#include "report/html/page_timeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
+
+namespace xenoscope::report {
+namespace {
+
+using nlohmann::ordered_json;
+using testing::Each;
+
+constexpr size_t kWords = 6;  // of a sample: vCPU, mode, function, begin, length, how many
+
+class OneFunction final : public Resolver {
+ public:
+  FunctionId Resolve(DomainId /*domain*/, Mode /*mode*/, Address /*address*/) override {
+    return {};
+  }
+  const Function& Describe(FunctionId /*id*/) const override { return function_; }
+  std::vector<Frame> Inlined(DomainId /*domain*/, Mode /*mode*/, Address /*address*/) override {
+    return {};
+  }
+
+ private:
+  Function function_{"web", "serve", ""};
+};
+
+// Two vCPUs that run all the time, and samples of both in turn.
+class PageTimelineSamples : public testing::Test {
+ protected:
+  static constexpr uint64_t kLength = 10'000'000;
+
+  PageTimelineSamples() {
+    report_.domain_name = [](DomainId) { return "web"; };
+    report_.sampled = {Tsc{0}, Tsc{kLength}};
+    witness_.OnItem(trace::Item{});
+    for (uint32_t vcpu = 0; vcpu < 2; ++vcpu) {
+      correlate::RunInterval run;
+      run.vcpu = Vcpu(vcpu);
+      run.vcpu_index = vcpu;
+      run.range = report_.sampled;
+      run.state = correlate::RunState::kRunning;
+      witness_.OnRun(run);
+    }
+  }
+
+  static VcpuRef Vcpu(uint32_t number) { return {DomainId{1}, VcpuId{number}}; }
+
+  void Place(uint32_t vcpu, uint64_t begin, uint64_t length) {
+    correlate::PlacedSample placed;
+    placed.sample = &sample_;
+    placed.vcpu = Vcpu(vcpu);
+    placed.when = {Tsc{begin}, Tsc{begin + length}};
+    witness_.OnPlaced(placed);
+  }
+
+  // Of the entries that the page has, one value each.
+  static std::vector<uint64_t> Column(const ordered_json& page, size_t column) {
+    std::vector<uint64_t> values;
+    const ordered_json& words = page["samples"];
+    for (size_t i = column; i < words.size(); i += kWords) {
+      values.push_back(words[i].get<uint64_t>());
+    }
+    return values;
+  }
+  static uint64_t Sum(const std::vector<uint64_t>& values) {
+    uint64_t sum = 0;
+    for (const uint64_t value : values) sum += value;
+    return sum;
+  }
+
+  ordered_json Page() {
+    timeline_.Finish();
+    return timeline_.TimelineJson();
+  }
+
+  OneFunction resolver_;
+  ProfileReport report_;
+  recording::Sample sample_;
+  PageTimeline timeline_{report_, resolver_};
+  correlate::Witness& witness_ = timeline_;
+};
+
+TEST_F(PageTimelineSamples, AreAllThereUpToTheBound) {
+  for (uint64_t i = 0; i < PageTimeline::kMostSamples; ++i) Place(i % 2, 100 * i, 1);
+  const ordered_json page = Page();
+  EXPECT_EQ(Column(page, 3).size(), PageTimeline::kMostSamples);
+  EXPECT_EQ(page["kept_samples"], 1);
+  EXPECT_EQ(page["samples_left_out"], 0);
+  EXPECT_EQ(Sum(Column(page, 5)), PageTimeline::kMostSamples);
+}
+
+TEST_F(PageTimelineSamples, BeyondItAreThinnedEvenlyAndCounted) {
+  constexpr uint64_t kAll = 3 * PageTimeline::kMostSamples;
+  for (uint64_t i = 0; i < kAll; ++i) Place(i % 2, 100 * i, 1);
+  const ordered_json page = Page();
+  EXPECT_EQ(page["kept_samples"], 4);
+  const std::vector<uint64_t> vcpus = Column(page, 0);
+  const std::vector<uint64_t> begins = Column(page, 3);
+  for (const uint64_t vcpu : {0, 1}) {
+    std::vector<uint64_t> own;
+    for (size_t i = 0; i < begins.size(); ++i) {
+      if (vcpus[i] == vcpu) own.push_back(begins[i]);
+    }
+    EXPECT_EQ(own.size(), kAll / 2 / 4);
+    for (size_t i = own.size() - 1; i > 0; --i) own[i] -= own[i - 1];
+    EXPECT_THAT(std::span(own).subspan(1), Each(800));
+  }
+  EXPECT_EQ(Sum(Column(page, 5)) + page["samples_left_out"].get<uint64_t>(), kAll);
+}
+
+// Brackets hold several samples each, and go on while the list is thinned.
+TEST_F(PageTimelineSamples, OfBracketsAreCountedToo) {
+  uint64_t all = 0;
+  for (uint64_t bracket = 0; bracket < 2 * PageTimeline::kMostSamples + 7; ++bracket) {
+    for (uint64_t i = 0; i < 1 + bracket % 3; ++i, ++all) {
+      for (const uint32_t vcpu : {0U, 1U}) Place(vcpu, 100 * bracket, 100);
+    }
+  }
+  const ordered_json page = Page();
+  const std::vector<uint64_t> counts = Column(page, 5);
+  EXPECT_LE(counts.size(), PageTimeline::kMostSamples);
+  EXPECT_TRUE(std::has_single_bit(page["kept_samples"].get<uint64_t>()));
+  EXPECT_GT(page["samples_left_out"].get<uint64_t>(), 0);
+  EXPECT_EQ(Sum(counts) + page["samples_left_out"].get<uint64_t>(), 2 * all);
+}
+
+}  // namespace
+}  // namespace xenoscope::report

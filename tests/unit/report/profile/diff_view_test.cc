@@ -1,0 +1,164 @@
+#include "report/profile/diff_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Dimension;
+using correlate::ProfileRow;
+
+struct Of {
+  const char* function;
+  double share;
+};
+
+// A profile of ten thousand samples.
+ProfileReport Profile(std::initializer_list<Of> rows) {
+  ProfileReport report;
+  report.by = {Dimension::kFunction};
+  report.result.samples = 10'000;
+  report.result.cycles = 4e9;
+  report.sampled = {Tsc{0}, Tsc{2'000'000'000}};
+  for (const Of& of : rows) {
+    ProfileRow row;
+    row.function = of.function;
+    row.share = of.share;
+    row.variance = of.share * (1 - of.share) / 10'000;
+    report.result.rows.push_back(row);
+  }
+  return report;
+}
+
+// Named a.xeno, b.xeno and so on.
+Diff DiffOfAll(const std::vector<ProfileReport>& profiles, DiffOf of,
+               const std::vector<double>& work = {}) {
+  std::vector<DiffSide> sides;
+  for (const ProfileReport& profile : profiles) {
+    const size_t i = sides.size();
+    const char letter = static_cast<char>('a' + i);
+    sides.push_back({&profile, std::string(1, letter) + ".xeno", work.empty() ? 1 : work[i]});
+  }
+  return DiffOfProfiles(sides, of);
+}
+
+TEST(Diff, MatchesRowsByTheirWordsAndNamesWhatCameAndWent) {
+  const Diff diff = DiffOfAll({Profile({{"hash", 0.5}, {"memcpy", 0.3}, {"old", 0.2}}),
+                               Profile({{"memcpy", 0.3}, {"hash", 0.4}, {"fresh", 0.3}})},
+                              DiffOf::kShare);
+  EXPECT_EQ(DiffText(diff, {}, {}),
+            "before: a.xeno (10,000 samples)\n"
+            "after:  b.xeno (10,000 samples)\n"
+            "shares of all time; low, high: 95 % interval of the difference; p: corrected for 4 "
+            "comparisons, * below 0.05\n"
+            "\n"
+            "before   after  difference      low     high  function  p\n"
+            " 0.00%  30.00%      30.00%   29.10%   30.90%  fresh     <1e-6 *  new\n"
+            "20.00%   0.00%     -20.00%  -20.78%  -19.22%  old       <1e-6 *  gone\n"
+            "50.00%  40.00%     -10.00%  -11.37%   -8.63%  hash      <1e-6 *\n"
+            "30.00%  30.00%       0.00%   -1.27%    1.27%  memcpy    1\n"
+            "\n"
+            "4 rows, 3 of them differ by more than chance; 1 are new, 1 are gone\n");
+}
+
+TEST(Diff, ComparesProcessorsTimeWhereThatIsAsked) {
+  // 4 G cycles in 2 G cycles: two processors.
+  ProfileReport after = Profile({{"hash", 0.5}});
+  after.result.cycles = 2e9;
+  const Diff diff = DiffOfAll({Profile({{"hash", 0.5}}), after}, DiffOf::kProcessor);
+  EXPECT_NEAR(diff.rows[0].before.value, 1.0, 1e-12);
+  EXPECT_NEAR(diff.rows[0].changes[0].after.value, 0.5, 1e-12);
+  EXPECT_NEAR(diff.rows[0].before.variance, 4 * 0.25 / 10'000, 1e-12);
+}
+
+// 4 G cycles for a thousand requests, then 2 G for two thousand.
+TEST(Diff, ComparesWhatAUnitOfWorkTakes) {
+  ProfileReport after = Profile({{"hash", 0.5}, {"copy", 0.5}});
+  after.result.cycles = 2e9;
+  Diff diff =
+      DiffOfAll({Profile({{"hash", 0.75}, {"copy", 0.25}}), after}, DiffOf::kWork, {1000, 2000});
+  EXPECT_NEAR(diff.rows[0].before.value, 3e6, 1e-3);
+  EXPECT_NEAR(diff.rows[0].changes[0].after.value, 5e5, 1e-3);
+  EXPECT_NEAR(diff.rows[0].before.variance, 4e6 * 4e6 * 0.75 * 0.25 / 10'000, 1);
+  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("cycles a unit of work; low, high"));
+  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("3.00 M  500.0 k"));
+  EXPECT_EQ(DiffJson(diff, {})["of"], "work");
+  // Of the four million cycles that a request took before, hash saved 62.5 % and copy 12.5 %.
+  EXPECT_EQ(DiffJson(diff, {.threshold = 0.6})["rows"].size(), 1U);
+  diff.is_time = false;
+  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("samples a unit of work; low, high"));
+}
+
+TEST(Diff, MatchesCallChainsAndFoldsThemWithBothFigures) {
+  const auto chains = [](std::initializer_list<Of> rows) {
+    static const std::vector<Function> functions = {{"web", "main", ""}, {"web", "hash", ""}};
+    ProfileReport report = Profile(rows);
+    report.by = {Dimension::kStack, Dimension::kFunction};
+    report.function_of = [](FunctionId id) -> const Function& { return functions[id.value]; };
+    // Innermost first.
+    report.result.stacks = {{{FunctionId{1}, Mode::kUser, 0}, {FunctionId{0}, Mode::kUser, 0}}};
+    return report;
+  };
+  const Diff diff = DiffOfAll({chains({{"hash", 0.5}, {"copy", 0.25}, {"old", 0.25}}),
+                               chains({{"copy", 0.3}, {"hash", 0.62}, {"new", 0.08}})},
+                              DiffOf::kShare);
+  EXPECT_EQ(DiffFolded(diff, {}),
+            "main;hash;old 250000 0\n"
+            "main;hash;hash 500000 620000\n"
+            "main;hash;new 0 80000\n"
+            "main;hash;copy 250000 300000\n");
+}
+
+TEST(Diff, ShowsNoMoreThanIsAskedFor) {
+  const Diff diff = DiffOfAll({Profile({{"a", 0.5}, {"b", 0.25}, {"c", 0.25}}),
+                               Profile({{"a", 0.4}, {"b", 0.34}, {"c", 0.26}})},
+                              DiffOf::kShare);
+  EXPECT_EQ(DiffJson(diff, {.threshold = 0.05})["rows"].size(), 2U);
+  EXPECT_EQ(DiffJson(diff, {.limit = 1})["rows"][0]["function"], "a");
+  EXPECT_EQ(DiffJson(diff, {})["comparisons"], 3);
+  EXPECT_THAT(
+      DiffCsv(diff, {.limit = 1}),
+      testing::StartsWith("function,before,after,difference,low,high,p,note\r\na,0.5,0.4,"));
+}
+
+// Each of the later ones against the first; what neither of two has seen is no comparison.
+TEST(Diff, ComparesSeveralWithTheFirst) {
+  const Diff diff =
+      DiffOfAll({Profile({{"hash", 0.6}, {"copy", 0.4}}),
+                 Profile({{"hash", 0.6}, {"copy", 0.3}, {"log", 0.1}}), Profile({{"hash", 1}})},
+                DiffOf::kShare);
+  EXPECT_EQ(diff.comparisons, 5U);
+  EXPECT_EQ(DiffText(diff, {}, {}),
+            "before:   a.xeno (10,000 samples)\n"
+            "after 1:  b.xeno (10,000 samples)\n"
+            "after 2:  c.xeno (10,000 samples)\n"
+            "shares of all time; low, high: 95 % interval of the difference from before; p: "
+            "corrected for 5 comparisons, * below 0.05\n"
+            "\n"
+            "before  after 1  difference      low    high  after 2  difference      low     high  "
+            "function  p 1           p 2\n"
+            "40.00%   30.00%     -10.00%  -11.31%  -8.69%    0.00%     -40.00%  -40.96%  -39.04%  "
+            "copy      <1e-6 *       <1e-6 *  gone\n"
+            "60.00%   60.00%       0.00%   -1.36%   1.36%  100.00%      40.00%   39.04%   40.96%  "
+            "hash      1             <1e-6 *\n"
+            " 0.00%   10.00%      10.00%    9.41%  10.59%    0.00%       0.00%    0.00%    0.00%  "
+            "log       <1e-6 *  new  1\n"
+            "\n"
+            "after 1: 3 rows, 2 of them differ by more than chance; 1 are new, 0 are gone\n"
+            "after 2: 2 rows, 2 of them differ by more than chance; 0 are new, 1 are gone\n");
+  EXPECT_THAT(DiffCsv(diff, {.limit = 1}),
+              testing::StartsWith("function,before,after_1,difference_1,low_1,high_1,p_1,note_1,"
+                                  "after_2,difference_2,low_2,high_2,p_2,note_2\r\n"));
+  const auto json = DiffJson(diff, {});
+  EXPECT_EQ(json["after"][1]["name"], "c.xeno");
+  EXPECT_EQ(json["rows"][2]["changes"][0]["note"], "new");
+  EXPECT_EQ(json["rows"][1]["changes"][1]["difference"], 0.4);
+}
+
+}  // namespace
+}  // namespace xenoscope::report

@@ -1,0 +1,120 @@
+#include "report/profile/explain_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Context;
+using correlate::ContextKind;
+using correlate::Placement;
+using correlate::ProfileRow;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr VcpuRef kD1{DomainId{1}, VcpuId{0}};
+constexpr Context kCpuid{ContextKind::kExit, false, 0x72};
+constexpr Context kGuest{ContextKind::kGuest};
+
+// Half of 100 samples in CPUID exits, which are half of all time; of 80 independent ones' worth.
+ProfileRow Emulator() {
+  ProfileRow row;
+  row.domain = DomainId{1};
+  row.mode = Mode::kXen;
+  row.image = "xen";
+  row.function = "guest_cpuid";
+  row.samples = 50;
+  row.share = 0.25;
+  row.variance = 0.25 * 0.75 / 80;
+  row.interval = correlate::IntervalOf(row.share, row.variance, row.samples);
+  row.cycles = 5e8;
+  row.parts = {{kD1, kCpuid, 50, 100, 40, 1e9, row.variance}};
+  return row;
+}
+
+ProfileReport ReportOf(const std::vector<ProfileRow>& rows) {
+  ProfileReport report;
+  report.by = ExplainColumns();
+  report.also_by = ExplainAlsoColumns();
+  report.result.rows = report.also.rows = rows;
+  for (ProfileRow& row : report.also.rows) row.placing = Placement::kBracketed;
+  report.event = "cycles";
+  report.sampled = {Tsc{0}, Tsc{2'000'000'000}};
+  report.clock = {1'000'000'000, ClockSource::kRecorded};
+  report.vendor = trace::Vendor::kSvm;
+  report.placing_checks.emplace_back();
+  report.placing_checks[0].domain = DomainId{1};
+  report.placing_checks[0].bracket = 5e6;
+  report.domain_name = [](DomainId) { return "web"; };
+  return report;
+}
+
+TEST(Explain, MoreSamplesNarrowByTheirSquareRoot) {
+  const Narrower narrower = NarrowerOf(Emulator());
+  EXPECT_NEAR(narrower.independent_samples, 80, 1e-9);
+  const correlate::Interval wilson = correlate::Wilson(0.25, 320);
+  EXPECT_NEAR(narrower.with_more.low, wilson.low, 1e-9);
+  EXPECT_NEAR(narrower.with_more.high, wilson.high, 1e-9);
+}
+
+TEST(Explain, KnowingAllPlacesLeavesTheLuckOfTheDraw) {
+  // Half of 100 samples of half of all time: a variance of 0.5^2 0.5 0.5 / 100.
+  const Narrower narrower = NarrowerOf(Emulator());
+  const correlate::Interval expected = correlate::IntervalOf(0.25, 0.25 * 0.25 / 100, 50);
+  EXPECT_NEAR(narrower.places_known.low, expected.low, 1e-9);
+  EXPECT_NEAR(narrower.places_known.high, expected.high, 1e-9);
+}
+
+TEST(Explain, SaysHowSamplesWerePlacedAndWhereCyclesComeFrom) {
+  const std::string text = ExplainText(ReportOf({Emulator()}), {"guest_cpuid", {}}, {});
+  EXPECT_THAT(text, HasSubstr("guest_cpuid, of xen, d1 web, xen mode"));
+  EXPECT_THAT(text, HasSubstr("50 within their bracket, of 5.000 ms as a mean over the domain"));
+  EXPECT_THAT(text, HasSubstr("d1v0 VMEXIT_CPUID"));
+  EXPECT_THAT(text, HasSubstr("500.0 M"));
+  EXPECT_THAT(text, HasSubstr("4 times the samples: +-4.7"));
+  EXPECT_THAT(text, HasSubstr("in 8 s at this rate"));
+}
+
+TEST(Explain, BracketsMatterWhereStrataAreSeveral) {
+  ProfileRow row = Emulator();
+  EXPECT_THAT(ExplainText(ReportOf({row}), {"guest_cpuid", {}}, {}),
+              HasSubstr("record for longer"));
+  row.parts.push_back({kD1, kGuest, 1, 1000, 40, 1e9, 0});
+  const std::string text = ExplainText(ReportOf({row}), {"guest_cpuid", {}}, {});
+  EXPECT_THAT(text, HasSubstr("--drain-interval shorter than the 5.000 ms"));
+  EXPECT_THAT(text, Not(HasSubstr("record for longer")));
+}
+
+TEST(Explain, TakesPatternsAndDomains) {
+  ProfileRow other = Emulator();
+  other.function = "do_cpuid";
+  other.share = 0.3;
+  other.domain = DomainId{2};
+  const ProfileReport report = ReportOf({Emulator(), other});
+  EXPECT_EQ(ExplainedRows(report, {"*cpuid", {}}).size(), 2U);
+  EXPECT_EQ(ExplainedRows(report, {"*cpuid", {}})[0]->function, "do_cpuid");
+  EXPECT_EQ(ExplainedRows(report, {"*cpuid", {DomainId{1}}}).size(), 1U);
+  EXPECT_TRUE(ExplainedRows(report, {"cpuid", {}}).empty());
+}
+
+// Names of C++ have brackets, which are no pattern then.
+TEST(Explain, ANameIsItself) {
+  ProfileRow row = Emulator();
+  row.function = "Table[]::At";
+  EXPECT_EQ(ExplainedRows(ReportOf({row}), {"Table[]::At", {}}).size(), 1U);
+}
+
+TEST(Explain, ProgramsGetTheSame) {
+  const auto json = ExplainJson(ReportOf({Emulator()}), {"guest_cpuid", {}});
+  const auto& row = json["rows"][0];
+  EXPECT_EQ(row["placements"]["bracketed"], 50);
+  EXPECT_EQ(row["placements"]["twin"], 0);
+  EXPECT_EQ(row["strata"][0]["exit"], "VMEXIT_CPUID");
+  EXPECT_EQ(row["strata"][0]["cycles"], 500'000'000);
+  EXPECT_EQ(row["strata"][0]["of_variance"], 1.0);
+  EXPECT_EQ(row["advice"].size(), 2U);
+}
+
+}  // namespace
+}  // namespace xenoscope::report

@@ -1,0 +1,176 @@
+#include "report/profile/profile_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Context;
+using correlate::ContextKind;
+using correlate::Dimension;
+using correlate::Placement;
+using correlate::ProfileRow;
+using correlate::Remainder;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+ProfileRow MakeRow(uint16_t domain, Mode mode, std::string function, double samples, double share) {
+  ProfileRow row;
+  row.domain = {domain};
+  row.mode = mode;
+  row.function = std::move(function);
+  row.samples = samples;
+  row.share = share;
+  row.interval = {share / 2, share * 2};
+  row.cycles = share * 1e9;
+  return row;
+}
+
+ProfileReport Web() {
+  ProfileReport report;
+  report.by = {Dimension::kDomain, Dimension::kMode, Dimension::kFunction};
+  report.result.rows = {MakeRow(1, Mode::kUser, "hash", 60, 0.6),
+                        MakeRow(1, Mode::kXen, "svm_vmexit_handler", 20, 0.2),
+                        MakeRow(0, Mode::kKernel, "memcpy", 19.5, 0.2)};
+  report.result.domains = {MakeRow(0, Mode::kUser, "", 19.5, 0.2),
+                           MakeRow(1, Mode::kUser, "", 80, 0.8)};
+  report.result.samples = 99.5;
+  report.result.cycles = 1e9;
+  report.counts.samples = 102;
+  report.counts.placed.at(static_cast<size_t>(Placement::kTwin)) = 40;
+  report.counts.placed.at(static_cast<size_t>(Placement::kBracketed)) = 60;
+  report.counts.unplaced.at(static_cast<size_t>(Remainder::kTraceLost)) = 2;
+  report.event = "cycles";
+  report.sampled = {Tsc{0}, Tsc{2'000'000'000}};
+  report.clock = {1'000'000'000, ClockSource::kRecorded};
+  report.vendor = trace::Vendor::kSvm;
+  report.domain_name = [](DomainId domain) { return domain.value == 1 ? "web" : ""; };
+  return report;
+}
+
+TEST(ProfileText, GroupsFunctionsUnderTheirDomain) {
+  EXPECT_EQ(
+      ProfileText(Web(), {}, {}),
+      "102 samples of cycles in 2.0 s at 1.000 GHz (recorded)\n"
+      "low, high: 95 % interval of the share\n"
+      "\n"
+      "samples    share     low     high   cycles  mode      function\n"
+      "\n"
+      "   80.0   80.00%  40.00%  160.00%  800.0 M  d1 web\n"
+      "   60.0   60.00%  30.00%  120.00%  600.0 M    user    hash\n"
+      "   20.0   20.00%  10.00%   40.00%  200.0 M    xen     svm_vmexit_handler\n"
+      "\n"
+      "   19.5   20.00%  10.00%   40.00%  200.0 M  d0\n"
+      "   19.5   20.00%  10.00%   40.00%  200.0 M    kernel  memcpy\n"
+      "\n"
+      "   99.5  100.00%                    1.00 G  total\n"
+      "\n"
+      "100 of 102 samples attributed: 40 by the VM exit of their NMI, 60 within their bracket\n"
+      "2 samples where the trace lost its records\n");
+}
+
+TEST(ProfileText, SaysByWhatSamplesAreAttributedWithoutATrace) {
+  ProfileReport report = Web();
+  report.traced = false;
+  report.counts = {};
+  report.counts.samples = 102;
+  report.counts.placed.at(static_cast<size_t>(Placement::kUntraced)) = 102;
+  EXPECT_THAT(ProfileText(report, {}, {}),
+              HasSubstr("102 of 102 samples attributed: 102 by their own domain and mode, since "
+                        "there is no trace\n"));
+}
+
+TEST(ProfileText, ShowsOnlyWhatIsSelected) {
+  ProfileSelection selection;
+  selection.domains = {DomainId{1}};
+  selection.limit = 1;
+  const std::string text = ProfileText(Web(), selection, {});
+  EXPECT_THAT(text, HasSubstr("hash"));
+  EXPECT_THAT(text, HasSubstr("(1 more)"));
+  EXPECT_THAT(text, Not(HasSubstr("memcpy")));
+  selection.limit = 0;
+  selection.threshold = 0.3;
+  EXPECT_THAT(ProfileText(Web(), selection, {}), Not(HasSubstr("svm_vmexit_handler")));
+}
+
+TEST(ProfileText, SaysWhereSamplesAndTraceDisagree) {
+  ProfileReport report = Web();
+  report.result.checks = {{DomainId{1}, 0.8, 0.6, 0.01}, {DomainId{0}, 0.2, 0.21, 0.01}};
+  report.counts.lost_records = 5;
+  const std::string text = ProfileText(report, {}, {});
+  EXPECT_THAT(text, HasSubstr("note: web has 80.00% of the samples of traced time, but 60.00% of "
+                              "that time: the trace lost records"));
+  EXPECT_THAT(text, Not(HasSubstr("note: d0")));
+}
+
+TEST(ProfileText, SaysHowFarItsSamplesMayBeTrusted) {
+  ProfileReport report = Web();
+  report.cautions = {"they are not random"};
+  EXPECT_THAT(ProfileText(report, {}, {}), HasSubstr("\nnote: they are not random\n"));
+}
+
+TEST(ProfileText, SaysWhatAnExitWasAboutAndWhoWaited) {
+  ProfileReport report = Web();
+  report.by = {Dimension::kSubreason, Dimension::kWaiting, Dimension::kLine};
+  report.waiting_sets = {{}, {}, {{DomainId{1}, VcpuId{0}}, {DomainId{2}, VcpuId{1}}}};
+  ProfileRow row = report.result.rows[0];
+  row.exit = Context{ContextKind::kExit, false, 0x7b, correlate::ExitKind::kPortRead, 2, 0x60};
+  row.line = "a.c:7";
+  const auto text = [&](Dimension dimension) { return DimensionText(report, row, dimension); };
+  EXPECT_EQ(text(Dimension::kSubreason), "io_read 0x60");
+  EXPECT_EQ(text(Dimension::kWaiting), "d1v0 d2v1");
+  EXPECT_EQ(text(Dimension::kLine), "a.c:7");
+  EXPECT_EQ(text(Dimension::kWakeup), "-");
+  row.exit.wakeup = correlate::Wakeup::kOther;
+  EXPECT_EQ(text(Dimension::kWakeup), "(other)");
+  row.exit.wakeup = correlate::Wakeup::kVector + 0x31;
+  EXPECT_EQ(text(Dimension::kWakeup), "vector 0x31");
+  row.exit.waiting = correlate::Waiting::kOthers;
+  EXPECT_EQ(text(Dimension::kWaiting), "(others)");
+  row.exit = Context{ContextKind::kGuest};
+  EXPECT_EQ(text(Dimension::kSubreason), "-");
+  EXPECT_EQ(text(Dimension::kWaiting), "-");
+}
+
+TEST(ProfileCsv, HasTheColumnsOfByThenTheFigures) {
+  ProfileReport report = Web();
+  report.result.rows.resize(1);
+  EXPECT_EQ(ProfileCsv(report, {}),
+            "domain,mode,function,samples,share,low,high,cycles,domid\r\n"
+            "web,user,hash,60,0.6,0.3,1.2,600000000,1\r\n");
+}
+
+TEST(ProfileJson, KeepsItsKeys) {
+  ProfileReport report = Web();
+  report.by = {Dimension::kExit};
+  report.result.rows.resize(1);
+  report.result.rows[0].exit = Context{ContextKind::kExit, true, 0x72};
+  const nlohmann::ordered_json json = ProfileJson(report, {});
+  EXPECT_EQ(json["samples"]["total"], 102);
+  EXPECT_EQ(json["samples"]["attributed"], 100);
+  EXPECT_EQ(json["samples"]["remainders"]["trace_lost"], 2);
+  EXPECT_EQ(json["samples"]["remainders"]["not_running"], 0);
+  EXPECT_EQ(json["rows"][0].dump(),
+            R"({"exit":"nested VMEXIT_CPUID","samples":60.0,"share":0.6,"low":0.3,"high":1.2,)"
+            R"("cycles":600000000})");
+}
+
+TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
+  EXPECT_THAT(*ParseDimensions("function,domain"),
+              ElementsAre(Dimension::kFunction, Dimension::kDomain));
+  EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
+            "no functions; choose from "
+            "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack,placing,"
+            "subreason,waiting,line,wakeup");
+  EXPECT_EQ(ParseDimensions("mode,mode").status().message(), "mode twice");
+  EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));
+  EXPECT_TRUE(IsSortKey({Dimension::kExit}, "cycles"));
+  EXPECT_FALSE(IsSortKey({Dimension::kExit}, "function"));
+}
+
+}  // namespace
+}  // namespace xenoscope::report

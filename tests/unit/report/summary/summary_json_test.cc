@@ -1,0 +1,80 @@
+// The keys that scripts rely on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "analysis/run.h"
+#include "analysis/summary/registry.h"
+#include "report/summary/summary_view.h"
+#include "tests/unit/trace/bytes_of_trace.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::report {
+namespace {
+
+using trace::Rec;
+
+nlohmann::ordered_json SummaryOf(const trace::TraceBytes& bytes) {
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  EXPECT_TRUE(file.ok());
+  const auto result = analysis::Run(*file, {}, analysis::AllAnalyses, 1);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return SummaryJson(*result, [](DomainId) { return std::string("web"); });
+}
+
+TEST(SummaryJson, HasTheKeysThatScriptsRelyOn) {
+  trace::TraceBytes bytes;
+  bytes.Window(
+      0, {Rec(0x21101, 100, {1U << 16}), Rec(0x81102, 200, {0x72, 0, 0}), Rec(0x81001, 250, {}),
+          Rec(0x21021, 300, {1U << 16}), Rec(0x21101, 300, {2U << 16}), Rec(0x20100d, 350, {14}),
+          Rec(0x21011, 400, {2U << 16})});
+  const nlohmann::ordered_json summary = SummaryOf(bytes);
+  for (const char* key : {"bytes", "records", "lost_records", "pcpus", "first_tsc", "last_tsc",
+                          "cpu_hz", "cpu_hz_source", "vendor"}) {
+    EXPECT_TRUE(summary["trace"].contains(key)) << key;
+  }
+  EXPECT_EQ(summary["trace"]["records"], 7);
+  EXPECT_EQ(summary["trace"]["pcpus"], 1);
+  ASSERT_EQ(summary["domains"].size(), 2U);
+  for (const auto& domain : summary["domains"]) {
+    EXPECT_TRUE(domain.contains("domid"));
+    EXPECT_TRUE(domain.contains("runstates"));
+    for (const auto& vcpu : domain["vcpus"]) {
+      for (const char* key :
+           {"vcpu", "runstates", "runnable", "exits", "hypercalls", "traps", "pv"}) {
+        EXPECT_TRUE(vcpu.contains(key)) << key;
+      }
+    }
+  }
+  const auto& hvm = summary["domains"][0]["vcpus"][0];
+  EXPECT_EQ(hvm["runstates"]["running"]["cycles"], 200);
+  EXPECT_EQ(hvm["exits"]["VMEXIT_CPUID"]["count"], 1);
+  EXPECT_EQ(hvm["exits"]["VMEXIT_CPUID"]["cycles"], 50);
+  const auto& pv = summary["domains"][1]["vcpus"][0];
+  EXPECT_EQ(pv["hypercalls"]["update_va_mapping"]["count"], 1);
+}
+
+TEST(SummaryJson, KeepsItsFieldsFromGroupsOfTheSameName) {
+  analysis::Result result;
+  result.trace.pcpus = 2;
+  result.document.trace.AddGroup("pcpus", "pCPUs").rows.push_back({"p0", {}, {}});
+  analysis::DomainSection& domain = result.document.domains.emplace_back();
+  domain.domain = DomainId{7};
+  domain.vcpus.emplace_back();
+  for (const char* key : {"domid", "vcpus", "grants"}) domain.section.AddGroup(key, "Title");
+  domain.vcpus[0].section.AddGroup("vcpu", "Title");
+  const nlohmann::ordered_json summary =
+      SummaryJson(result, [](DomainId) { return std::string("web"); });
+  EXPECT_EQ(summary["trace"]["pcpus"], 2);
+  EXPECT_TRUE(summary["trace"]["pcpus_table"].contains("p0"));
+  EXPECT_EQ(summary["domains"][0]["domid"], 7);
+  EXPECT_EQ(summary["domains"][0]["vcpus"].size(), 1U);
+  EXPECT_EQ(summary["domains"][0]["vcpus"][0]["vcpu"], 0);
+  for (const char* key : {"domid_table", "vcpus_table", "grants"}) {
+    EXPECT_TRUE(summary["domains"][0].contains(key)) << key;
+  }
+}
+
+}  // namespace
+}  // namespace xenoscope::report

@@ -1,0 +1,152 @@
+#include "report/timeline/vcpu_chart.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "report/terminal_text.h"
+#include "report/timeline/vcpu_chart_svg.h"
+#include "report/timeline/vcpu_chart_terminal.h"
+#include "tests/unit/trace/bytes_of_trace.h"
+
+namespace xenoscope::report {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using trace::kIdle;
+using trace::Rec;
+using trace::TraceBytes;
+using trace::Vcpu;
+
+// On pCPU 0: d1v0 runs for 10 cycles, then d2v0 for 20, d1v0 waits; 10 cycles of idling, then d1v0
+// for 20 again. An exit of d2v0 takes 5 of its cycles.
+TraceBytes TwoDomains() {
+  TraceBytes trace;
+  trace.Window(0, {Rec(trace::kRunnableToRunning, 100, {Vcpu(1, 0)}),
+                   Rec(trace::kRunningToRunnable, 110, {Vcpu(1, 0)}),
+                   Rec(trace::kRunnableToRunning, 110, {Vcpu(2, 0)}),
+                   Rec(0x81102, 115, {0x72, 0x1000, 0}),  // VMEXIT: CPUID
+                   Rec(0x81001, 120, {}),                 // VMENTRY
+                   Rec(trace::kRunningToBlocked, 130, {Vcpu(2, 0)}),
+                   Rec(trace::kRunnableToRunning, 130, {Vcpu(kIdle, 0)}),
+                   Rec(trace::kRunningToRunnable, 140, {Vcpu(kIdle, 0)}),
+                   Rec(trace::kRunnableToRunning, 140, {Vcpu(1, 0)}),
+                   Rec(trace::kRunningToBlocked, 160, {Vcpu(1, 0)})});
+  return trace;
+}
+
+VcpuChart Chart(const TraceBytes& bytes, const VcpuChartOptions& options) {
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  EXPECT_TRUE(file.ok()) << file.status();
+  return ChartVcpus(*file, options);
+}
+
+TscRange Shown(uint64_t begin, uint64_t end) { return {Tsc{begin}, Tsc{end}}; }
+
+// "0.50 0.25 0 0.25 0": guest, Xen, whole, runnable, blocked.
+std::string Line(const VcpuBin& part) {
+  std::vector<std::string> parts;
+  for (const float each : part.cycles) parts.push_back(fmt::format("{:.2g}", each));
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+std::vector<std::string> Lines(const VcpuLane& lane) {
+  std::vector<std::string> lines;
+  for (const VcpuBin& part : lane.parts) lines.push_back(Line(part));
+  return lines;
+}
+std::vector<std::string> Lines(const PcpuLane& lane) {
+  std::vector<std::string> lines;
+  for (const PcpuLane::Part& part : lane.parts) {
+    lines.push_back(part.who == VcpuChart::kNobody ? fmt::format("{:.2g} -", part.busy)
+                                                   : fmt::format("{:.2g} {}", part.busy, part.who));
+  }
+  return lines;
+}
+
+TEST(VcpuChart, HasWhatEachVcpuDidInEachColumn) {
+  const VcpuChart chart = Chart(TwoDomains(), {.shown = Shown(100, 160), .columns = 3});
+  ASSERT_EQ(chart.vcpus.size(), 2U);
+  EXPECT_EQ(ToString(chart.vcpus[0].vcpu), "d1v0");
+  EXPECT_THAT(Lines(chart.vcpus[0]), ElementsAre("0 0 0.5 0.5 0", "0 0 0 1 0", "0 0 1 0 0"));
+  // It was in the guest before its first exit.
+  EXPECT_THAT(Lines(chart.vcpus[1]), ElementsAre("0.25 0.25 0 0 0", "0.5 0 0 0 0.5", "0 0 0 0 1"));
+  EXPECT_DOUBLE_EQ(chart.vcpus[0].ran, 0.5);
+  EXPECT_DOUBLE_EQ(chart.vcpus[0].waited, 0.5);
+  EXPECT_NE(chart.vcpus[0].colour, chart.vcpus[1].colour);
+  ASSERT_EQ(chart.pcpus.size(), 1U);
+  EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("1 0", "0.5 1", "1 0"));
+  EXPECT_DOUBLE_EQ(chart.pcpus[0].busy, 50.0 / 60);
+}
+
+TEST(VcpuChart, ShowsAPartOfTheTime) {
+  const VcpuChart chart = Chart(TwoDomains(), {.shown = Shown(105, 115), .columns = 2});
+  EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("1 0", "1 1"));
+  EXPECT_DOUBLE_EQ(chart.vcpus[0].ran, 0.5);
+}
+
+TEST(VcpuChart, HasNoMoreColumnsThanCycles) {
+  const VcpuChart chart = Chart(TwoDomains(), {.shown = Shown(100, 104), .columns = 100});
+  EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("1 0", "1 0", "1 0", "1 0"));
+}
+
+TEST(VcpuChart, KeepsThoseThatAreWanted) {
+  const VcpuChartOptions all{.shown = Shown(100, 160), .columns = 1};
+  VcpuChartOptions options = all;
+  options.only = {DomainId{2}};
+  VcpuChart chart = Chart(TwoDomains(), options);
+  ASSERT_EQ(chart.vcpus.size(), 1U);
+  EXPECT_EQ(ToString(chart.vcpus[0].vcpu), "d2v0");
+  EXPECT_EQ(chart.left_out, 0U);
+  EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("0.83 -")) << "d1 ran most, and is not shown";
+
+  options = all;
+  options.most = 1;
+  chart = Chart(TwoDomains(), options);
+  ASSERT_EQ(chart.vcpus.size(), 1U);
+  EXPECT_EQ(ToString(chart.vcpus[0].vcpu), "d1v0") << "it ran longer";
+  EXPECT_EQ(chart.left_out, 1U);
+}
+
+TEST(VcpuChart, IsDrawnInATerminal) {
+  VcpuChart chart = Chart(
+      TwoDomains(), {.shown = Shown(100, 160), .columns = 6, .domain_name = [](DomainId domain) {
+                       return domain == DomainId{1} ? "web" : "";
+                     }});
+  chart.to = 60e-9;
+  const std::string text = ToTerminal(chart, {80, 24, false});
+  EXPECT_THAT(text, HasSubstr("              pCPU 0 abb aa  83.33% busy\n"));
+  EXPECT_THAT(text, HasSubstr("          web d1v0 a █░░░██  50.00%  50.00%\n"));
+  EXPECT_THAT(text, HasSubstr("              d2v0 b  ██     33.33%   0.00%\n"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(ForTerminal(ToTerminal(chart, {80, 24, true})), HasSubstr("\x1b[38;2;"));
+}
+
+TEST(VcpuChart, IsDrawnAsSvg) {
+  VcpuChart chart = Chart(
+      TwoDomains(),
+      {.shown = Shown(100, 160), .columns = 6, .domain_name = [](DomainId) { return "<web>"; }});
+  chart.title = "a & b";
+  const std::string svg = ToSvg(chart);
+  EXPECT_THAT(svg, HasSubstr("a &amp; b"));
+  EXPECT_THAT(svg, HasSubstr("<title>&lt;web&gt; d1v0: waited for a pCPU</title>"));
+  EXPECT_THAT(svg, HasSubstr("50.00 % ran, 50.00 % waited"));
+  EXPECT_THAT(svg, Not(HasSubstr("<web>")));
+}
+
+TEST(VcpuChart, SaysThatNobodyRan) {
+  TraceBytes bytes;
+  bytes.Window(0, {Rec(trace::kRunnableToRunning, 100, {Vcpu(kIdle, 0)}),
+                   Rec(trace::kRunningToRunnable, 160, {Vcpu(kIdle, 0)})});
+  const VcpuChart chart = Chart(bytes, {.shown = Shown(100, 160), .columns = 6});
+  EXPECT_THAT(chart.vcpus, IsEmpty());
+  EXPECT_THAT(ToTerminal(chart, {}), HasSubstr("Nobody ran in this time."));
+}
+
+}  // namespace
+}  // namespace xenoscope::report

@@ -1,0 +1,166 @@
+// The words between agent and recorder as bytes: each there and back, and what no reader may
+// believe.
+#include "sampler/agent/agent_messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::byte> SomeBytes(size_t count) {
+  return std::vector<std::byte>(count, std::byte{0x5a});
+}
+
+std::vector<AnyMessage> OneOfEach() {
+  return {Hello{1, 7, 4, 2'300'000'000, true, "xenoscope 0.1.0", "6.1.0"},
+          Ping{3},
+          Pong{3, 0xfedcba9876543210},
+          Prepare{{"cycles:u", "instructions:1000"}, true, GuestSource::kXenoprof},
+          Prepared{"{}"},
+          Start{},
+          Samples{SomeBytes(300)},
+          Stop{},
+          Account{"{}", true},
+          Want{FileKind::kModules},
+          FilePart{FileKind::kKallsyms, false, SomeBytes(5)},
+          Failed{"no such event"},
+          Bye{},
+          Enlist{},
+          Enlisted{true}};
+}
+
+// What a reader makes of bytes that come `step` at a time.
+std::vector<AnyMessage> Read(Bytes bytes, size_t step) {
+  std::vector<AnyMessage> messages;
+  FrameReader reader;
+  for (size_t at = 0; at < bytes.size(); at += step) {
+    reader.Add(bytes.subspan(at, std::min(step, bytes.size() - at)));
+    while (true) {
+      auto message = reader.Next();
+      EXPECT_TRUE(message.ok()) << message.status();
+      if (!message.ok() || !*message) break;
+      messages.push_back(*std::move(*message));
+    }
+  }
+  EXPECT_FALSE(reader.Pending());
+  return messages;
+}
+
+std::string ErrorOf(Bytes bytes) {
+  FrameReader reader;
+  reader.Add(bytes);
+  const auto message = reader.Next();
+  return message.ok() ? "" : std::string(Message(message.status()));
+}
+
+TEST(AgentMessages, EachIsReadAsItWasWrittenHoweverItIsCut) {
+  std::vector<std::byte> all;
+  for (const AnyMessage& message : OneOfEach()) {
+    const auto frame = Encode(message);
+    all.insert(all.end(), frame.begin(), frame.end());
+  }
+  for (const size_t step : {size_t{1}, size_t{7}, size_t{64}, all.size()}) {
+    EXPECT_EQ(Read(all, step), OneOfEach()) << step;
+  }
+}
+
+TEST(AgentMessages, AHelloIsTheseBytes) {
+  const auto frame = Encode(Hello{1, 0, 2, 0x1122334455, true, "x", ""});
+  std::string hex;
+  for (const std::byte byte : Bytes(frame).subspan(kFrameHeader)) {
+    hex += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  EXPECT_EQ(hex,
+            "01000000"
+            "02000000"
+            "5544332211000000"
+            "01"
+            "0100"
+            "78"
+            "0000");
+  EXPECT_EQ(AsText(Bytes(frame).first(4)), "XSAG");
+}
+
+TEST(AgentMessages, ARecorderOfVersionOneZeroPreparesForPerf) {
+  auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kPerf});
+  const Bytes payload = Bytes(frame).subspan(kFrameHeader);
+  EXPECT_EQ(payload.back(), std::byte{0});  // what 1.1 added
+  const auto old = EncodeFrame(4, payload.first(payload.size() - 1));
+  EXPECT_EQ(Read(old, old.size()),
+            std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kPerf}}));
+}
+
+TEST(AgentMessages, AFrameOfANewerVersionIsPassedOverAndCounted) {
+  FrameReader reader;
+  reader.Add(EncodeFrame(999, SomeBytes(10)));
+  reader.Add(Encode(Ping{1}));
+  const auto message = reader.Next();
+  ASSERT_TRUE(message.ok());
+  EXPECT_EQ(**message, AnyMessage(Ping{1}));
+  EXPECT_EQ(reader.unknown(), 1u);
+}
+
+TEST(AgentMessages, FieldsAppendedByANewerVersionArePassedOver) {
+  auto payload = SomeBytes(40);
+  FrameReader reader;
+  reader.Add(EncodeFrame(2, payload));
+  const auto message = reader.Next();
+  ASSERT_TRUE(message.ok());
+  EXPECT_EQ(**message, AnyMessage(Ping{0x5a5a5a5a5a5a5a5a}));
+}
+
+TEST(AgentMessages, WhatIsNoFrameIsAnErrorWithItsPlace) {
+  EXPECT_THAT(ErrorOf(SomeBytes(40)), HasSubstr("at byte 0"));
+  auto frame = Encode(Pong{1, 2});
+  frame.back() ^= std::byte{1};
+  EXPECT_THAT(ErrorOf(frame), HasSubstr("checksum"));
+  frame = Encode(Pong{1, 2});
+  frame[5] ^= std::byte{1};
+  EXPECT_THAT(ErrorOf(frame), HasSubstr("no frame begins there"));
+}
+
+TEST(AgentMessages, AFrameThatSaysItIsTooLongIsRefusedBeforeItHasCome) {
+  const auto frame = EncodeFrame(7, SomeBytes(kMaxPayload + 1));
+  EXPECT_THAT(ErrorOf(Bytes(frame).first(kFrameHeader)), HasSubstr("at most 65536"));
+}
+
+TEST(AgentMessages, APayloadThatEndsTooSoonOrSaysNonsenseIsRefused) {
+  struct Case {
+    const char* what;
+    uint16_t kind;
+    std::vector<unsigned char> payload;
+  };
+  const Case cases[] = {
+      {"a pong without its TSC", 3, {1, 0, 0, 0, 0, 0, 0, 0}},
+      {"a hello that ends in its program",
+       1,
+       {1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 9, 0}},
+      {"a prepare of more events than it has", 4, {0, 3, 0, 1, 0, 'a'}},
+      {"a flag of 2", 4, {2, 0, 0}},
+      {"a file of no kind", 10, {9}},
+      {"a text beyond the limit", 12, {1, 1}},
+  };
+  for (const Case& each : cases) {
+    const auto frame = EncodeFrame(each.kind, std::as_bytes(std::span(each.payload)));
+    EXPECT_THAT(ErrorOf(frame), HasSubstr("not whole")) << each.what;
+  }
+}
+
+TEST(AgentMessages, LongTextsAndListsAreCut) {
+  const std::string longer(kMaxText + 1, 'a');
+  const auto read = Read(Encode(Failed{longer}), 1000);
+  EXPECT_EQ(std::get<Failed>(read.at(0)).why, longer.substr(1));
+  const auto prepare = Read(Encode(Prepare{std::vector<std::string>(kMaxEvents + 1, "e")}), 1000);
+  EXPECT_EQ(std::get<Prepare>(prepare.at(0)).events.size(), kMaxEvents);
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler::agent

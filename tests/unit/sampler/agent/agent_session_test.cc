@@ -1,0 +1,413 @@
+// What a guest's agent can do to dom0's recorder, in made-up time: how long it is waited for,
+// whatever it sends meanwhile, and what becomes of what it sends late.
+#include "sampler/agent/agent_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "recording/info_json.h"
+#include "recording/sample_writer.h"
+#include "sampler/agent/agent_source.h"
+#include "tests/unit/sampler/agent/pretend_agent.h"
+
+namespace xenoscope::sampler::agent {
+namespace {
+
+using recording::Sample;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr DomainId kWeb{3};
+
+// Both TSCs count its nanoseconds.
+struct Time {
+  steady_clock::time_point now{seconds(1000)};
+  Tsc Read() const { return Tsc{static_cast<uint64_t>(now.time_since_epoch().count())}; }
+};
+
+// A guest at the other end of a channel: what it says to each message of dom0's, and what it says
+// unasked at set times. Waiting for it makes the time go on.
+class Guest : public PretendAgent {
+ public:
+  explicit Guest(Time& its_time)
+      : PretendAgent([&its_time] { return its_time.Read(); }), time(its_time) {}
+
+  void Hear(const AnyMessage& message) {
+    if (std::holds_alternative<Ping>(message)) unanswered = std::get<Ping>(message).number;
+    for (const AnyMessage& answer : AnswersTo(message)) Say(answer);
+  }
+  void Say(const AnyMessage& message) { SayBytes(Encode(message)); }
+  void SayBytes(Bytes bytes) { said.insert(said.end(), bytes.begin(), bytes.end()); }
+  void Answer() { Say(Pong{unanswered, time.Read().value}); }
+  // From now on, every `interval`.
+  void SayEvery(milliseconds interval, std::function<std::vector<std::byte>()> what) {
+    every = interval;
+    say = std::move(what);
+    next = time.now + every;
+  }
+
+  Time& time;
+  uint64_t unanswered = 0;  // the last ping's number
+  std::deque<std::byte> said;
+  milliseconds every{0};
+  std::function<std::vector<std::byte>()> say;
+  steady_clock::time_point next;
+  FrameReader heard;
+};
+
+class GuestChannel final : public Channel {
+ public:
+  explicit GuestChannel(Guest& guest) : guest_(guest) {}
+  absl::StatusOr<size_t> Send(Bytes bytes) override {
+    guest_.heard.Add(bytes);
+    while (true) {
+      const auto message = guest_.heard.Next();
+      EXPECT_TRUE(message.ok());
+      if (!*message) return bytes.size();
+      guest_.Hear(**message);
+    }
+  }
+  absl::StatusOr<size_t> Receive(std::span<std::byte> into) override {
+    const size_t n = std::min(into.size(), guest_.said.size());
+    std::copy_n(guest_.said.begin(), n, into.begin());
+    guest_.said.erase(guest_.said.begin(), guest_.said.begin() + static_cast<std::ptrdiff_t>(n));
+    return n;
+  }
+  void Wait(bool /*to_send*/, steady_clock::time_point until, int /*other*/) override {
+    if (!guest_.said.empty()) return;
+    if (guest_.say && guest_.next <= until) {
+      guest_.time.now = std::max(guest_.time.now, guest_.next);
+      guest_.next += guest_.every;
+      guest_.SayBytes(guest_.say());
+      return;
+    }
+    guest_.time.now = std::max(guest_.time.now, until);
+  }
+
+ private:
+  Guest& guest_;
+};
+
+class AgentSessionTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<Session>> Open() {
+    return Session::Open(domain_, std::make_unique<GuestChannel>(guest_), host_, limits_);
+  }
+  std::unique_ptr<Session> Ready() {
+    auto session = Open();
+    EXPECT_TRUE(session.ok()) << session.status();
+    EXPECT_TRUE((*session)->Prepare({}).ok());
+    return *std::move(session);
+  }
+  std::unique_ptr<Session> Sampling() {
+    auto session = Ready();
+    session->Start({.sample = [this](const Sample& sample) { samples_.push_back(sample.when); },
+                    .process = [](const recording::ProcessRecord&) {}});
+    return session;
+  }
+  // A file: how many bytes came, or why not all.
+  static absl::StatusOr<size_t> FetchAll(Session& session, FileKind kind) {
+    size_t bytes = 0;
+    while (true) {
+      XENOSCOPE_ASSIGN_OR_RETURN(const FilePart part, session.Fetch(kind));
+      EXPECT_TRUE(part.last || !part.content.empty());
+      bytes += part.content.size();
+      if (part.last) return bytes;
+    }
+  }
+  // Steps for so long, as a source does.
+  void Go(Session& session, milliseconds length) {
+    for (const auto until = time_.now + length; time_.now < until; time_.now += milliseconds(20)) {
+      session.Step();
+    }
+  }
+  milliseconds Since(steady_clock::time_point begin) const {
+    return std::chrono::duration_cast<milliseconds>(time_.now - begin);
+  }
+  // A sample taken now, with as many callers.
+  AnyMessage SampleNow(size_t callers = 0) const {
+    recording::TimedEntry entry;
+    entry.begin = time_.Read().value;
+    entry.end = entry.begin + 1;
+    entry.user_callers = static_cast<uint16_t>(callers);
+    recording::TimedChunk chunk;
+    chunk.Add(entry, std::vector<Address>(callers, 0x10));
+    auto writer = recording::SampleWriter::InMemory();
+    writer.Append(kDom0, chunk);
+    return Samples{writer.Take()};
+  }
+
+  Time time_;
+  Guest guest_{time_};
+  recording::DomainInfo domain_{kWeb, "web", recording::DomainType::kPvh, recording::Role::kNone,
+                                2};
+  bool is_interrupted_ = false;
+  Host host_{.tsc_hz = PretendAgent::kHz,
+             .read_tsc = [this] { return time_.Read(); },
+             .now = [this] { return time_.now; },
+             .is_interrupted = [this] { return is_interrupted_; }};
+  Limits limits_;
+  std::vector<TscRange> samples_;
+};
+
+class AgentWaitTest : public AgentSessionTest {
+ protected:
+  // The guest is mute from the message on, but for what `say` gives every `interval`.
+  template <typename Message>
+  void MuteTo(milliseconds interval, std::function<std::vector<std::byte>()> say) {
+    guest_.is_mute = [this, interval, say = std::move(say)](const AnyMessage& message) {
+      if (std::holds_alternative<Message>(message)) guest_.SayEvery(interval, say);
+      return guest_.say != nullptr;  // an answer in the middle of a frame would be damage
+    };
+  }
+  // How long each wait takes with a guest that does that.
+  std::vector<milliseconds> Waits(milliseconds interval,
+                                  const std::function<std::vector<std::byte>()>& say) {
+    std::vector<milliseconds> waits;
+    const auto measure = [&](const std::function<void()>& wait) {
+      const auto begin = time_.now;
+      wait();
+      waits.push_back(Since(begin));
+      guest_.is_mute = nullptr;
+      guest_.say = nullptr;
+      guest_.said.clear();
+      guest_.heard = {};
+      sent_ = 0;
+    };
+    MuteTo<Hello>(interval, say);
+    measure([&] { EXPECT_FALSE(Open().ok()); });
+    MuteTo<agent::Ping>(interval, say);
+    measure([&] { EXPECT_FALSE(Open().ok()); });
+    auto session = *Open();
+    MuteTo<agent::Prepare>(interval, say);
+    measure([&] { EXPECT_FALSE(session->Prepare({}).ok()); });
+    session = Ready();
+    MuteTo<agent::Enlist>(interval, say);
+    measure([&] { EXPECT_FALSE(session->Enlist().ok()); });
+    session = Sampling();
+    MuteTo<agent::Stop>(interval, say);
+    measure([&] { session->Stop(); });
+    EXPECT_FALSE(session->status().ok());
+    session = Sampling();
+    session->Stop();
+    EXPECT_TRUE(session->status().ok()) << session->status();
+    MuteTo<Want>(interval, say);
+    measure([&] {
+      EXPECT_FALSE(session->Fetch(FileKind::kKallsyms).ok());
+      EXPECT_FALSE(session->Fetch(FileKind::kModules).ok());  // not waited for again
+    });
+    return waits;
+  }
+
+  size_t sent_ = 0;  // bytes of a frame
+};
+
+TEST_F(AgentWaitTest, NothingThatAGuestSendsMakesAWaitLonger) {
+  const std::pair<const char*, std::function<std::vector<std::byte>()>> guests[] = {
+      {"silent", [] { return std::vector<std::byte>(); }},
+      {"frames of a kind that is not known", [] { return EncodeFrame(99, {}); }},
+      {"a frame, byte by byte",
+       [this] { return std::vector<std::byte>{EncodeFrame(99, {})[sent_++ % kFrameHeader]}; }},
+  };
+  for (const auto& [what, say] : guests) {
+    EXPECT_THAT(Waits(milliseconds(700), say),
+                ElementsAre(limits_.hello, limits_.ready, limits_.ready, limits_.answer,
+                            limits_.answer, limits_.file))
+        << what;
+  }
+}
+
+TEST_F(AgentWaitTest, ASignalEndsEachWaitAtOnce) {
+  const auto interrupt = [this]() -> std::vector<std::byte> {
+    is_interrupted_ = true;
+    return {};
+  };
+  MuteTo<agent::Ping>(milliseconds(500), interrupt);
+  auto begin = time_.now;
+  EXPECT_THAT(std::string(Open().status().message()), HasSubstr("a signal ended the wait"));
+  EXPECT_EQ(Since(begin), milliseconds(500));
+  is_interrupted_ = false;
+  guest_.is_mute = nullptr;
+  guest_.said.clear();
+  guest_.heard = {};
+  guest_.say = nullptr;
+  auto session = Sampling();
+  MuteTo<agent::Stop>(milliseconds(500), interrupt);
+  begin = time_.now;
+  session->Stop();
+  EXPECT_EQ(Since(begin), milliseconds(500));
+  EXPECT_EQ(session->status().code(), absl::StatusCode::kCancelled);
+}
+
+// Each of which used to be given the time of an answer.
+TEST_F(AgentSessionTest, AFileThatComesByteByByteIsNotWaitedForWithoutEnd) {
+  auto session = Sampling();
+  session->Stop();
+  guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Want>(message); };
+  guest_.SayEvery(seconds(7), [] {
+    return Encode(FilePart{FileKind::kKallsyms, false, std::vector<std::byte>(1)});
+  });
+  const auto begin = time_.now;
+  EXPECT_THAT(std::string(FetchAll(*session, FileKind::kKallsyms).status().message()),
+              HasSubstr("it did not send its file within 30 s"));
+  EXPECT_EQ(Since(begin), limits_.file);
+}
+
+TEST_F(AgentSessionTest, AllFilesTogetherHaveATimeLimit) {
+  limits_.files = seconds(40);
+  auto session = Sampling();
+  session->Stop();
+  guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Want>(message); };
+  FileKind kind = FileKind::kKallsyms;
+  guest_.SayEvery(seconds(25), [&kind] { return Encode(FilePart{kind, true, {}}); });
+  const auto begin = time_.now;
+  EXPECT_TRUE(session->Fetch(kind).ok());
+  kind = FileKind::kModules;
+  EXPECT_THAT(std::string(session->Fetch(kind).status().message()),
+              HasSubstr("it did not send its files within 40 s"));
+  EXPECT_EQ(Since(begin), limits_.files);
+}
+
+TEST_F(AgentSessionTest, AFileIsHandedOnAsItComes) {
+  limits_.file_bytes = 5;
+  auto session = Sampling();
+  session->Stop();
+  guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Want>(message); };
+  size_t sent = 0;
+  guest_.SayEvery(seconds(1), [&sent] {
+    return Encode(FilePart{FileKind::kKallsyms, ++sent == 3, std::vector<std::byte>(1)});
+  });
+  for (size_t i = 1; i <= 3; ++i) {
+    const auto part = session->Fetch(FileKind::kKallsyms);
+    ASSERT_TRUE(part.ok()) << part.status();
+    EXPECT_EQ(sent, i);
+    EXPECT_THAT(part->content, SizeIs(1));
+    EXPECT_EQ(part->last, i == 3);
+  }
+  sent = 3;
+  EXPECT_THAT(std::string(FetchAll(*session, FileKind::kKallsyms).status().message()),
+              HasSubstr("its file is longer than"));
+}
+
+TEST_F(AgentSessionTest, ASignalEndsAFileThatGoesOnComing) {
+  auto session = Sampling();
+  session->Stop();
+  guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Want>(message); };
+  guest_.SayEvery(milliseconds(1), [] {
+    return Encode(FilePart{FileKind::kKallsyms, false, std::vector<std::byte>(1)});
+  });
+  ASSERT_TRUE(session->Fetch(FileKind::kKallsyms).ok());
+  is_interrupted_ = true;
+  EXPECT_TRUE(absl::IsCancelled(session->Fetch(FileKind::kKallsyms).status()));
+}
+
+// A starved guest is slow, and loses nothing by that.
+TEST_F(AgentSessionTest, SamplesOfALateGuestComeWhenItAnswers) {
+  auto session = Sampling();
+  Go(*session, seconds(1));
+  EXPECT_EQ(session->lateness(), Lateness());
+  guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Ping>(message); };
+  const Tsc taken = time_.Read();
+  guest_.Say(SampleNow());
+  Go(*session, seconds(60));
+  EXPECT_TRUE(session->status().ok()) << session->status();
+  EXPECT_THAT(samples_, IsEmpty());
+  EXPECT_EQ(session->lateness().times, 1U);
+  EXPECT_GT(session->lateness().longest, seconds(59));
+  guest_.is_mute = nullptr;
+  guest_.Answer();
+  Go(*session, seconds(1));
+  ASSERT_THAT(samples_, SizeIs(1));
+  EXPECT_TRUE(samples_[0].Contains(taken));
+  EXPECT_EQ(session->lateness().times, 1U);
+  session->Stop();
+  EXPECT_TRUE(session->status().ok()) << session->status();
+}
+
+TEST_F(AgentSessionTest, WhatASessionThatEndsHadToldIsKept) {
+  auto session = Sampling();
+  Go(*session, seconds(1));
+  guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Ping>(message); };
+  Go(*session, seconds(1));
+  guest_.Say(SampleNow());
+  time_.now += seconds(1);
+  guest_.Say(Bye{});
+  session->Step();
+  EXPECT_FALSE(session->status().ok());
+  EXPECT_THAT(samples_, SizeIs(1));
+}
+
+TEST_F(AgentSessionTest, SamplesTakenAfterTheStopAreNotOfTheRecording) {
+  auto session = Sampling();
+  Go(*session, seconds(1));
+  guest_.is_mute = [this](const AnyMessage& message) {
+    if (!std::holds_alternative<agent::Stop>(message)) return false;
+    guest_.Say(SampleNow());
+    time_.now += seconds(5);  // before it sees that it is to stop
+    guest_.Say(SampleNow());
+    return false;
+  };
+  const Tsc stopped = time_.Read();
+  session->Stop();
+  EXPECT_TRUE(session->status().ok()) << session->status();
+  for (const TscRange& when : samples_) EXPECT_LT(when.begin, stopped);
+  EXPECT_EQ(session->refused().mistimed, 0U);
+  EXPECT_LE(samples_.size(), 1U);
+}
+
+TEST_F(AgentSessionTest, CallersAreCountedAsTheyCome) {
+  auto session = Sampling();
+  Go(*session, seconds(1));
+  guest_.Say(SampleNow(3));
+  guest_.Say(SampleNow(4));
+  Go(*session, seconds(1));
+  session->Stop();
+  const recording::StreamInfo stream = session->Streams()[0];
+  EXPECT_EQ(stream.callers, 7U);
+}
+
+TEST_F(AgentSessionTest, AnAgentHasNoMoreEventsThanItWasAskedFor) {
+  guest_.is_mute = [this](const AnyMessage& message) {
+    if (!std::holds_alternative<agent::Prepare>(message)) return false;
+    recording::RecordingInfo info;
+    info.events.resize(3);
+    guest_.Say(Prepared{recording::ToJson(info)});
+    return true;
+  };
+  EXPECT_THAT(std::string((*Open())->Prepare({{"cycles", "faults"}}).message()),
+              HasSubstr("it is ready for 3 events; 1 to 2 were asked for"));
+}
+
+// 16 guests of 16 events each, beside dom0's own.
+TEST_F(AgentSessionTest, EventsBeyondWhatTheFormatCanSayAreRefused) {
+  AgentRequest request;
+  const auto connect = [this](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
+    return std::make_unique<GuestChannel>(guest_);
+  };
+  std::vector<recording::EventInfo> events(recording::kMostEvents - 1);
+  for (const bool fits : {true, true, false}) {
+    auto source = AgentSource::Open(domain_, request, connect, host_);
+    ASSERT_TRUE(source.ok()) << source.status();
+    if (!fits) events[recording::kMostEvents - 1].period = 77;  // no more that of the guest
+    EXPECT_EQ((*source)->NumberEvents(events, recording::kMostEvents - 1).ok(), fits);
+  }
+  EXPECT_THAT(events, SizeIs(recording::kMostEvents));
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler::agent

@@ -1,0 +1,547 @@
+// The perf source held against a Linux that is made up.
+#include "sampler/perf/perf_source.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "recording/process_reader.h"
+#include "recording/sample_reader.h"
+#include "tests/unit/sampler/fake_perf.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using recording::ProcessEntryType;
+using recording::ProcessRecord;
+using recording::Sample;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class PerfSourceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = (std::filesystem::temp_directory_path() / "perf_source_test.XXXXXX").string();
+    ASSERT_NE(mkdtemp(path_.data()), nullptr);
+    auto writer = recording::SampleWriter::Create(path_ + "/perf.samples");
+    ASSERT_TRUE(writer.ok());
+    writer_.emplace(*std::move(writer));
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  static PerfRequest Request() {
+    PerfRequest request;
+    request.first_event = 2;
+    request.clock_hz = 2'000'000'000;
+    request.seed = 1;
+    return request;
+  }
+  absl::StatusOr<std::unique_ptr<PerfSource>> TryOpen(const PerfRequest& request) {
+    return PerfSource::Open(request, std::make_unique<FakePerf>(kernel_), [] {
+      return std::vector<RunningProcess>{
+          {77, "daemon", {{0x400000, 0x401000, 0x1000, "/no/such/daemon"}}}};
+    });
+  }
+  std::unique_ptr<PerfSource> Start(const PerfRequest& request) {
+    auto source = TryOpen(request);
+    EXPECT_TRUE(source.ok()) << source.status();
+    EXPECT_TRUE((*source)->Start().ok());
+    return *std::move(source);
+  }
+  std::string Refusal(const PerfRequest& request) {
+    return std::string(Message(TryOpen(request).status()));
+  }
+  // A sample on the CPU, now.
+  void Take(int cpu, Address address, uint16_t misc = PERF_RECORD_MISC_USER,
+            const std::vector<uint64_t>& chain = {}, bool chains = false) {
+    RecordBytes record(PERF_RECORD_SAMPLE, misc);
+    record.Add(kernel_.IdOf(cpu, 0)).Add(address).Add(uint32_t{50}).Add(uint32_t{51});
+    record.Add(kernel_.time).Add(static_cast<uint32_t>(cpu)).Add(uint32_t{0});
+    record.Add(uint64_t{1'000'000});
+    if (chains) {
+      record.Add(uint64_t{chain.size()});
+      for (const uint64_t word : chain) record.Add(word);
+    }
+    kernel_.RingOf(cpu).Put(record.Done());
+    kernel_.Advance(1000);
+  }
+  std::vector<Sample> Samples() {
+    EXPECT_TRUE(writer_->Flush().ok());
+    mapped_ = *MappedFile::Open(path_ + "/perf.samples");
+    auto reader = recording::SampleReader::Open(mapped_.bytes(), 5);
+    std::vector<Sample> samples;
+    while (auto sample = reader->Next()) samples.push_back(*sample);
+    EXPECT_FALSE(reader->damage().Any());
+    return samples;
+  }
+  std::vector<Address> Addresses() {
+    std::vector<Address> addresses;
+    for (const Sample& sample : Samples()) addresses.push_back(sample.address);
+    return addresses;
+  }
+  std::vector<ProcessRecord> Processes() {
+    EXPECT_TRUE(writer_->Flush().ok());
+    mapped_ = *MappedFile::Open(path_ + "/perf.samples");
+    auto reader = recording::ProcessReader::Open(mapped_.bytes());
+    std::vector<ProcessRecord> records;
+    while (auto record = reader->Next()) records.push_back(*record);
+    EXPECT_EQ(reader->invalid(), 0);
+    return records;
+  }
+
+  FakeKernel kernel_;
+  std::string path_;
+  std::optional<recording::SampleWriter> writer_;
+  MappedFile mapped_;
+};
+
+TEST_F(PerfSourceTest, WithoutCountersItTakesLinuxsTimerAndSaysSo) {
+  const auto source = Start(Request());
+  EXPECT_THAT(source->Notes(), ElementsAre(HasSubstr("no performance counter counts here")));
+  const auto events = source->Events();
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].name, "cpu-clock");
+  EXPECT_EQ(events[0].clocked_by, "cpu-clock:1000");
+  EXPECT_EQ(events[0].period, 2'000'000);  // cycles in a millisecond
+}
+
+TEST_F(PerfSourceTest, WithCountersItTakesCycles) {
+  kernel_.counters = true;
+  const auto source = Start(Request());
+  EXPECT_THAT(source->Notes(), IsEmpty());
+  EXPECT_EQ(source->Events()[0].name, "cycles");
+  EXPECT_EQ(source->Events()[0].clocked_by, "pmu");
+}
+
+TEST_F(PerfSourceTest, ASampleHasItsThreadModeAndCpuAndABracketOnTheTsc) {
+  const auto source = Start(Request());
+  const uint64_t tsc = kernel_.tsc;
+  Take(1, 0x401234);
+  Take(0, 0xffffffff81000000, PERF_RECORD_MISC_KERNEL);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const auto samples = Samples();
+  ASSERT_THAT(samples, SizeIs(2));
+  EXPECT_EQ(samples[0].vcpu, (VcpuRef{kDom0, VcpuId{1}}));
+  EXPECT_EQ(samples[0].mode, Mode::kUser);
+  EXPECT_EQ(samples[0].address, 0x401234);
+  EXPECT_EQ(samples[0].event, 2);
+  EXPECT_EQ(samples[0].thread, (recording::Thread{50, 51}));
+  EXPECT_LE(samples[0].when.begin.value, tsc);
+  EXPECT_GT(samples[0].when.end.value, tsc);
+  EXPECT_LT(samples[0].when.Length(), 600);  // a mark takes 400 cycles, reading the TSC 10
+  EXPECT_EQ(samples[1].mode, Mode::kKernel);
+  EXPECT_EQ(samples[1].vcpu.vcpu, VcpuId{0});
+}
+
+TEST_F(PerfSourceTest, SamplesOfAllCpusComeInTheOrderOfTime) {
+  const auto source = Start(Request());
+  Take(1, 1);
+  Take(0, 2);
+  Take(1, 3);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  Take(1, 4);
+  Take(0, 5);
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  EXPECT_THAT(Addresses(), ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(PerfSourceTest, WithoutAMarkSamplesWaitAndInTheEndHaveAWideBracket) {
+  const auto source = Start(Request());
+  Take(0, 1);
+  kernel_.swallowed_marks = 1000;
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  EXPECT_THAT(Addresses(), IsEmpty());
+  const uint64_t tsc = kernel_.tsc;
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  const auto samples = Samples();
+  ASSERT_THAT(samples, SizeIs(1));
+  EXPECT_GT(samples[0].when.end.value, tsc);
+}
+
+TEST_F(PerfSourceTest, ThePagesConversionGivesInstantsWhereItAgreesWithTheMarks) {
+  const auto open = [this] {
+    auto source = TryOpen(Request());
+    for (auto& [fd, ring] : kernel_.rings) {
+      ring.page.cap_user_time_zero = 1;
+      ring.page.time_mult = 1U << 31;  // two cycles a nanosecond
+      ring.page.time_shift = 32;
+      ring.page.time_zero = 0;
+    }
+    EXPECT_TRUE((*source)->Start().ok());
+    return *std::move(source);
+  };
+  const auto source = open();
+  const uint64_t tsc = 2 * kernel_.time;
+  Take(0, 1);
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  const auto samples = Samples();
+  ASSERT_THAT(samples, SizeIs(1));
+  EXPECT_TRUE(samples[0].IsInstant());
+  EXPECT_EQ(samples[0].when.begin.value, tsc);
+}
+
+TEST_F(PerfSourceTest, ThePagesConversionIsLeftWhereItDisagrees) {
+  auto source = TryOpen(Request());
+  for (auto& [fd, ring] : kernel_.rings) {
+    ring.page.cap_user_time_zero = 1;
+    ring.page.time_mult = 1;
+    ring.page.time_shift = 20;  // nonsense
+  }
+  ASSERT_TRUE((*source)->Start().ok());
+  const uint64_t tsc = kernel_.tsc;
+  Take(0, 1);
+  ASSERT_TRUE((*source)->Stop(*writer_).ok());
+  const auto samples = Samples();
+  ASSERT_THAT(samples, SizeIs(1));
+  EXPECT_FALSE(samples[0].IsInstant());
+  EXPECT_TRUE(samples[0].when.Contains(Tsc{tsc}));
+}
+
+TEST_F(PerfSourceTest, ChainsAreDividedByTheirMarks) {
+  PerfRequest request = Request();
+  request.call_chains = true;
+  const auto source = Start(request);
+  Take(0, 0xffffffff81000010, PERF_RECORD_MISC_KERNEL,
+       {PERF_CONTEXT_KERNEL, 0xffffffff81000010, 0xffffffff81000020, PERF_CONTEXT_USER, 0x401000,
+        0x402000},
+       /*chains=*/true);
+  Take(0, 0x401000, PERF_RECORD_MISC_USER, {PERF_CONTEXT_USER, 0x401000}, /*chains=*/true);
+  Take(0, 0x401004, PERF_RECORD_MISC_USER,
+       {PERF_CONTEXT_USER, 0x401004, PERF_CONTEXT_GUEST_KERNEL, 0x12}, /*chains=*/true);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const auto samples = Samples();
+  ASSERT_THAT(samples, SizeIs(3));
+  const recording::CallChain& chain = samples[0].callers;
+  ASSERT_EQ(chain.size(), 3);
+  EXPECT_EQ(chain.at(0), 0xffffffff81000020);
+  EXPECT_EQ(chain.ModeAt(0), Mode::kKernel);
+  EXPECT_EQ(chain.at(1), 0x401000);
+  EXPECT_EQ(chain.ModeAt(1), Mode::kUser);
+  EXPECT_EQ(chain.at(2), 0x402000);
+  EXPECT_TRUE(samples[1].callers.empty());
+  EXPECT_TRUE(samples[2].callers.empty());
+}
+
+TEST_F(PerfSourceTest, LossesAndThrottlingAreInTheAccounts) {
+  const auto source = Start(Request());
+  kernel_.RingOf(1).Put(RecordBytes(PERF_RECORD_LOST)
+                            .Add(kernel_.IdOf(1, 0))
+                            .Add(uint64_t{7})
+                            .Trailer(kernel_.time)
+                            .Done());
+  kernel_.RingOf(1).Put(
+      RecordBytes(PERF_RECORD_LOST_SAMPLES).Add(uint64_t{2}).Trailer(kernel_.time).Done());
+  for (const uint32_t type : {PERF_RECORD_THROTTLE, PERF_RECORD_THROTTLE, PERF_RECORD_UNTHROTTLE}) {
+    kernel_.RingOf(1).Put(RecordBytes(type)
+                              .Add(kernel_.time)
+                              .Add(uint64_t{0})
+                              .Add(uint64_t{0})
+                              .Trailer(kernel_.time)
+                              .Done());
+  }
+  Take(1, 1);
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  const auto streams = source->Streams();
+  ASSERT_THAT(streams, SizeIs(2));
+  EXPECT_EQ(streams[1].logged.lost, 9);
+  EXPECT_EQ(streams[1].ring->throttled, 2);
+  EXPECT_EQ(streams[1].ring->unthrottled, 1);
+  EXPECT_EQ(streams[1].kept, 1);
+  EXPECT_TRUE(streams[1].Balanced());
+  EXPECT_EQ(streams[0].logged.lost, 0);
+}
+
+TEST_F(PerfSourceTest, LossesWithoutARecordAreAskedForInTheEnd) {
+  const auto source = Start(Request());
+  kernel_.lost = 5;
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  EXPECT_EQ(source->Streams()[0].logged.lost, 5);
+}
+
+TEST_F(PerfSourceTest, RecordsThatAreTooShortAreCounted) {
+  const auto source = Start(Request());
+  kernel_.RingOf(0).Put(RecordBytes(PERF_RECORD_SAMPLE).Add(uint64_t{1}).Done());
+  kernel_.RingOf(0).Put(RecordBytes(PERF_RECORD_MMAP2).Trailer(1).Done());
+  kernel_.RingOf(0).Put(RecordBytes(PERF_RECORD_FORK).Done());
+  Take(0, 1);
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  EXPECT_EQ(source->Streams()[0].ring->damaged, 3);
+  EXPECT_EQ(source->Streams()[0].kept, 1);
+}
+
+TEST_F(PerfSourceTest, ASampleOfNoEventIsInvalid) {
+  const auto source = Start(Request());
+  RecordBytes record(PERF_RECORD_SAMPLE);
+  record.Add(uint64_t{9999}).Add(uint64_t{1}).Add(uint64_t{0}).Add(kernel_.time);
+  kernel_.RingOf(0).Put(record.Add(uint64_t{0}).Add(uint64_t{1}).Done());
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  EXPECT_EQ(source->Streams()[0].invalid, 1);
+  EXPECT_TRUE(source->Streams()[0].Balanced());
+}
+
+TEST_F(PerfSourceTest, ProcessesAreToldOfAsTheyAreAndAsTheyChange) {
+  const auto source = Start(Request());
+  std::array<uint8_t, 24> identity{3, 0, 0, 0, 0xab, 0xcd, 0xef};
+  RecordBytes map(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
+  map.Add(uint32_t{50}).Add(uint32_t{51}).Add(uint64_t{0x7000}).Add(uint64_t{0x1000});
+  map.Add(uint64_t{0x2000}).Add(identity).Add(uint64_t{0}).Text("/lib/libc.so");
+  kernel_.RingOf(1).Put(map.Trailer(kernel_.time).Done());
+  kernel_.Advance(10);
+  kernel_.RingOf(0).Put(RecordBytes(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC)
+                            .Add(uint32_t{50})
+                            .Add(uint32_t{50})
+                            .Text("cat")
+                            .Trailer(kernel_.time)
+                            .Done());
+  kernel_.Advance(10);
+  kernel_.RingOf(0).Put(RecordBytes(PERF_RECORD_FORK)
+                            .Add(uint32_t{60})
+                            .Add(uint32_t{50})
+                            .Add(uint32_t{61})
+                            .Add(uint32_t{50})
+                            .Add(kernel_.time)
+                            .Trailer(kernel_.time)
+                            .Done());
+  kernel_.Advance(10);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const auto records = Processes();
+  ASSERT_THAT(records, SizeIs(5));
+  EXPECT_EQ(records[0].type, ProcessEntryType::kName);
+  EXPECT_TRUE(records[0].at_start);
+  EXPECT_EQ(records[0].text, "daemon");
+  EXPECT_EQ(records[1].type, ProcessEntryType::kMap);
+  EXPECT_EQ(records[1].map.begin, 0x400000);
+  EXPECT_EQ(records[1].map.end, 0x401000);
+  EXPECT_EQ(records[1].text, "/no/such/daemon");
+  EXPECT_EQ(records[2].type, ProcessEntryType::kMap);
+  EXPECT_EQ(records[2].pid, 50);
+  EXPECT_EQ(records[2].map.offset, 0x2000);
+  EXPECT_THAT(records[2].map.build_id,
+              ElementsAre(std::byte{0xab}, std::byte{0xcd}, std::byte{0xef}));
+  EXPECT_EQ(records[2].text, "/lib/libc.so");
+  EXPECT_EQ(records[3].text, "cat");
+  EXPECT_TRUE(records[3].by_exec);
+  EXPECT_EQ(records[4].type, ProcessEntryType::kFork);
+  EXPECT_EQ(records[4].parent, 50);
+  EXPECT_EQ(records[4].tid, 61);
+  EXPECT_LE(records[2].when, records[3].when);
+}
+
+TEST_F(PerfSourceTest, RefusalsSayWhatToDo) {
+  kernel_.open_error = -EACCES;
+  EXPECT_THAT(Refusal(Request()), HasSubstr("kernel.perf_event_paranoid is 3"));
+  kernel_.open_error = -EMFILE;
+  EXPECT_THAT(Refusal(Request()), HasSubstr("ulimit -n"));
+  kernel_.open_error = -EINVAL;
+  EXPECT_THAT(Refusal(Request()), HasSubstr("50000 samples a second"));
+  kernel_.open_error = -ENOSYS;
+  EXPECT_THAT(Refusal(Request()), HasSubstr("CONFIG_PERF_EVENTS"));
+  kernel_.open_error = 0;
+  kernel_.map_error = -EPERM;
+  EXPECT_THAT(Refusal(Request()), HasSubstr("perf_event_mlock_kb"));
+  kernel_.map_error = 0;
+  PerfRequest cycles = Request();
+  cycles.events = {*ParseEventSpec("cycles")};
+  EXPECT_THAT(Refusal(cycles), HasSubstr("nothing on this machine counts it"));
+  PerfRequest moon = Request();
+  moon.events = {*ParseEventSpec("moon-phase@100")};
+  EXPECT_THAT(Refusal(moon), HasSubstr("xenoscope events"));
+  kernel_.cpus.clear();
+  EXPECT_THAT(Refusal(Request()), HasSubstr("no CPU is online"));
+}
+
+TEST_F(PerfSourceTest, WhateverHappensNothingStaysOpen) {
+  {
+    const auto source = Start(Request());
+    EXPECT_FALSE(kernel_.open.empty());
+  }
+  EXPECT_THAT(kernel_.open, IsEmpty());
+  EXPECT_THAT(kernel_.mapped, IsEmpty());
+  kernel_.open_error = -EACCES;
+  Refusal(Request());
+  kernel_.open_error = 0;
+  kernel_.map_error = -ENOMEM;
+  Refusal(Request());
+  EXPECT_THAT(kernel_.open, IsEmpty());
+  EXPECT_THAT(kernel_.mapped, IsEmpty());
+}
+
+TEST_F(PerfSourceTest, OlderKernelsDoWithLess) {
+  kernel_.knows_build_id = false;
+  kernel_.knows_lost = false;
+  const auto source = Start(Request());
+  Take(0, 1);
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  EXPECT_THAT(Addresses(), ElementsAre(1));
+}
+
+TEST_F(PerfSourceTest, SeveralEventsShareTheRingOfTheirCpu) {
+  PerfRequest request = Request();
+  request.events = {*ParseEventSpec("cpu-clock:u@500"), *ParseEventSpec("cpu-clock:k:2000000")};
+  const auto source = Start(request);
+  EXPECT_EQ(kernel_.rings.size(), 2);
+  int user = 0;
+  int kernel = 0;
+  for (const auto& [fd, opened] : kernel_.open) {
+    if (!opened.redirected) continue;
+    EXPECT_TRUE(opened.enabled);
+    EXPECT_EQ(opened.attributes.sample_period, 2'000'000);
+    user += opened.attributes.exclude_kernel != 0 ? 1 : 0;
+    kernel += opened.attributes.exclude_user != 0 ? 1 : 0;
+  }
+  EXPECT_EQ(user, 2);
+  EXPECT_EQ(kernel, 2);
+}
+
+TEST_F(PerfSourceTest, PeriodsChangeAtRandomUnlessTheyMustNot) {
+  for (const bool jitter : {true, false}) {
+    kernel_ = FakeKernel();
+    PerfRequest request = Request();
+    request.jitter = jitter;
+    const auto source = Start(request);
+    usleep(110'000);  // periods change ten times a second
+    ASSERT_TRUE(source->Collect(*writer_).ok());
+    for (const auto& [fd, opened] : kernel_.open) {
+      if (!opened.redirected) continue;
+      if (!jitter) {
+        EXPECT_EQ(opened.period, 0);
+      } else {
+        EXPECT_GE(opened.period, 750'000);
+        EXPECT_LE(opened.period, 1'250'000);
+      }
+    }
+  }
+}
+
+TEST_F(PerfSourceTest, MarksThatAFullRingSwallowsAreMadeAgain) {
+  const auto source = Start(Request());
+  Take(0, 1);
+  kernel_.swallowed_marks = 2;
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  EXPECT_THAT(Addresses(), ElementsAre(1));
+}
+
+TEST_F(PerfSourceTest, ACpuThatComesOnlineIsSampledAndOneThatGoesIsLetGo) {
+  kernel_.cpus = {0};
+  const auto source = Start(Request());
+  kernel_.cpus = {0, 1};
+  source->WatchCpus();
+  Take(1, 0x2000);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  EXPECT_THAT(Addresses(), ElementsAre(0x2000));
+  for (const auto& [fd, opened] : kernel_.open) EXPECT_TRUE(opened.enabled) << fd;
+  kernel_.cpus = {0};
+  kernel_.lost = 3;
+  source->WatchCpus();
+  EXPECT_THAT(kernel_.mapped, SizeIs(1));
+  for (const auto& [fd, opened] : kernel_.open) EXPECT_EQ(opened.cpu, 0);
+  kernel_.lost = 0;
+  kernel_.cpus = {0, 1};
+  source->WatchCpus();  // again, with other files
+  EXPECT_THAT(kernel_.mapped, SizeIs(2));
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  const std::vector<recording::StreamInfo> streams = source->Streams();
+  ASSERT_THAT(streams, SizeIs(2));
+  EXPECT_EQ(streams[1].vcpu.vcpu, VcpuId{1});
+  EXPECT_EQ(streams[1].kept, 1U);
+  EXPECT_EQ(streams[1].logged.lost, 3U);
+  EXPECT_TRUE(streams[1].Balanced());
+  EXPECT_THAT(source->Afterwards(), IsEmpty());
+  EXPECT_THAT(kernel_.open, IsEmpty());
+}
+
+TEST_F(PerfSourceTest, ACpuThatComesOnlineAndCannotBeSampledIsToldOnce) {
+  kernel_.cpus = {0};
+  const auto source = Start(Request());
+  kernel_.cpus = {0, 5};
+  kernel_.open_error = -EBUSY;
+  source->WatchCpus();
+  source->WatchCpus();
+  EXPECT_THAT(source->Afterwards(), ElementsAre(HasSubstr("CPU 5 came online")));
+  EXPECT_THAT(kernel_.mapped, SizeIs(1));
+  EXPECT_TRUE(source->Stop(*writer_).ok());
+}
+
+// What Linux makes of the samples that Xen hands it (arch/x86/xen/pmu.c): those of other domains
+// are of a guest, those of Xen look like its own kernel's.
+TEST_F(PerfSourceTest, WithXensVpmuForAllSamplesOfOthersAreNobodysOnTheirPcpu) {
+  kernel_.vpmu = "all";
+  const auto source = Start(Request());
+  constexpr Address kXen = 0xffff'82d0'4020'0000;
+  constexpr Address kLinux = 0xffff'ffff'8100'0000;
+  Take(0, 0x1000);
+  Take(1, 0x2000, PERF_RECORD_MISC_GUEST_USER);
+  Take(1, kLinux, PERF_RECORD_MISC_GUEST_KERNEL);
+  Take(1, kXen, PERF_RECORD_MISC_KERNEL);
+  Take(0, kLinux, PERF_RECORD_MISC_KERNEL);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const std::vector<Sample> samples = Samples();
+  ASSERT_THAT(samples, SizeIs(5));
+  std::vector<std::string> found;
+  for (const Sample& sample : samples) {
+    found.push_back(fmt::format("{} {} {:x} {} {}", ToString(sample.vcpu), ToString(sample.mode),
+                                sample.address, sample.pcpu ? int(sample.pcpu->value) : -1,
+                                sample.thread.has_value()));
+    EXPECT_TRUE(sample.timed);
+  }
+  EXPECT_THAT(found, testing::UnorderedElementsAre(
+                         "d0v0 user 1000 -1 true", "d0v0 kernel ffffffff81000000 -1 true",
+                         "d32754v1 user 2000 1 false", "d32754v1 kernel ffffffff81000000 1 false",
+                         "d32754v1 xen ffff82d040200000 1 false"));
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  EXPECT_EQ(source->Streams()[1].logged.xen, 1U);
+  EXPECT_TRUE(source->Streams()[1].Balanced());
+  EXPECT_EQ(source->Info().cpu_type, "vpmu:all");
+  EXPECT_THAT(source->Notes(), testing::Contains(HasSubstr("dom0_vcpus_pin")));
+}
+
+TEST_F(PerfSourceTest, WithXensVpmuForDom0XensWorkForItIsItsOwn) {
+  kernel_.vpmu = "hv";
+  const auto source = Start(Request());
+  Take(0, 0xffff'82d0'4020'0000, PERF_RECORD_MISC_KERNEL);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const std::vector<Sample> samples = Samples();
+  ASSERT_THAT(samples, SizeIs(1));
+  EXPECT_EQ(samples[0].vcpu, (VcpuRef{kDom0, VcpuId{0}}));
+  EXPECT_EQ(samples[0].mode, Mode::kXen);
+  EXPECT_EQ(source->Info().cpu_type, "vpmu:hv");
+}
+
+TEST(PerfEventsTest, NamesOfHardwareEventsAreWhatLibpfm4MakesOfThem) {
+  const auto resolve = [](std::string_view text) {
+    const auto event = ResolvePerfEvent(*ParseEventSpec(text));
+    EXPECT_TRUE(event.ok()) << event.status();
+    return event.ok() ? *event : PerfEvent{};
+  };
+  // AMD's CPU Clocks not Halted, 76h, and Data Cache Misses, 41h with the unit mask 1.
+  const PerfEvent cycles = resolve("amd64_fam15h_interlagos::cpu_clk_unhalted:k:100000");
+  EXPECT_EQ(cycles.attributes.type, PERF_TYPE_RAW);
+  EXPECT_EQ(cycles.attributes.config & 0xffff, 0x0076);
+  EXPECT_EQ(cycles.attributes.sample_period, 100'000U);
+  EXPECT_EQ(cycles.attributes.exclude_user, 1);
+  EXPECT_EQ(cycles.attributes.exclude_kernel, 0);
+  const PerfEvent misses =
+      resolve("amd64_fam15h_interlagos::data_cache_misses:dc_miss_streaming_store@500");
+  EXPECT_EQ(misses.attributes.config & 0xffff, 0x0141);
+  EXPECT_EQ(misses.attributes.freq, 1);
+  EXPECT_EQ(misses.attributes.sample_freq, 500U);
+  // Intel's L2 Lines In, 24h.
+  const PerfEvent cache = resolve("core::l2_lines_in:self:any:u");
+  EXPECT_EQ(cache.attributes.config & 0xff, 0x24);
+  EXPECT_EQ(cache.attributes.exclude_kernel, 1);
+  EXPECT_FALSE(cache.is_timer);
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler

@@ -1,0 +1,319 @@
+// What a look at a vCPU does, held against guests that are made up.
+#include "sampler/vcpu/vcpu_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "recording/sample_reader.h"
+#include "tests/unit/sampler/fake_memory.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using recording::Sample;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr VcpuRef kD1V0{DomainId{1}, VcpuId{0}};
+constexpr VcpuRef kD2V0{DomainId{2}, VcpuId{0}};
+
+struct Guest {
+  VcpuState state{true, false, true};
+  VcpuContext context{0x1000, Mode::kUser};
+  int state_error = 0;
+  int context_error = 0;
+};
+
+// Each stop costs 50 cycles, reading the clock 1.
+class FakeCalls final : public VcpuCalls {
+ public:
+  FakeCalls(std::map<VcpuRef, Guest>& guests, uint64_t& tsc) : guests_(guests), tsc_(tsc) {}
+  int Domain(DomainId /*domain*/, DomainState& /*state*/) override { return -ENOSYS; }
+  int State(VcpuRef vcpu, VcpuState& state) override {
+    state = guests_.at(vcpu).state;
+    return guests_.at(vcpu).state_error;
+  }
+  int Context(VcpuRef vcpu, VcpuContext& context) override {
+    tsc_ += 50;
+    context = guests_.at(vcpu).context;
+    return guests_.at(vcpu).context_error;
+  }
+
+ private:
+  std::map<VcpuRef, Guest>& guests_;
+  uint64_t& tsc_;
+};
+
+class VcpuSourceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = (std::filesystem::temp_directory_path() / "vcpu_source_test.XXXXXX").string();
+    ASSERT_NE(mkdtemp(path_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  static VcpuRequest Request(uint32_t pcpus = 2) {
+    VcpuRequest request;
+    request.domains = {{DomainId{1}, "a", recording::DomainType::kPv, recording::Role::kNone, 1},
+                       {DomainId{2}, "b", recording::DomainType::kPvh, recording::Role::kNone, 1}};
+    request.looks_hz = 100;
+    request.seed = 7;
+    request.first_event = 3;
+    request.clock_hz = 1'000'000'000;
+    request.pcpus = pcpus;
+    return request;
+  }
+  std::unique_ptr<VcpuSource> Open(const VcpuRequest& request) { return Open(request, nullptr); }
+  std::unique_ptr<VcpuSource> Open(const VcpuRequest& request,
+                                   std::unique_ptr<GuestMemory> memory) {
+    auto source = VcpuSource::Open(request, std::make_unique<FakeCalls>(guests_, tsc_),
+                                   std::move(memory), [this] { return Tsc{++tsc_}; });
+    EXPECT_TRUE(source.ok()) << source.status();
+    return *std::move(source);
+  }
+  // The addresses of a sample's callers.
+  static std::vector<Address> CallersOf(const Sample& sample) {
+    std::vector<Address> callers;
+    for (size_t i = 0; i < sample.callers.size(); ++i) callers.push_back(sample.callers.at(i));
+    return callers;
+  }
+  // Looks `looks` times, and gives the samples that were written, whose callers are in `file_`.
+  std::vector<Sample> Look(VcpuSource& source, int looks) {
+    const std::string file = path_ + "/vcpu.samples";
+    auto writer = recording::SampleWriter::Create(file);
+    EXPECT_TRUE(source.Start().ok());
+    for (int i = 0; i < looks; ++i) EXPECT_TRUE(source.Collect(*writer).ok());
+    EXPECT_TRUE(source.Stop(*writer).ok());
+    EXPECT_TRUE(writer->Flush().ok());
+    file_ = *MappedFile::Open(file);
+    auto reader = recording::SampleReader::Open(file_->bytes(), 5);
+    std::vector<Sample> samples;
+    while (const auto sample = reader->Next()) samples.push_back(*sample);
+    EXPECT_FALSE(reader->damage().Any());
+    std::filesystem::remove(file);
+    return samples;
+  }
+
+  std::map<VcpuRef, Guest> guests_{{kD1V0, {}}, {kD2V0, {}}};
+  uint64_t tsc_ = 1000;
+  std::optional<MappedFile> file_;
+  std::string path_;
+};
+
+TEST_F(VcpuSourceTest, ARunningVcpuIsASampleOfTheTimeThatItWasStopped) {
+  guests_[kD1V0].context = guests_[kD2V0].context = {0x1234, Mode::kKernel};
+  const auto source = Open(Request());
+  const std::vector<Sample> samples = Look(*source, 1);
+  ASSERT_THAT(samples, SizeIs(1));
+  EXPECT_EQ(samples[0].address, 0x1234U);
+  EXPECT_EQ(samples[0].mode, Mode::kKernel);
+  EXPECT_EQ(samples[0].event, 3);  // vcpu-running
+  EXPECT_TRUE(samples[0].stopped);
+  // Started at 1001; looked from 1002 to 1053.
+  EXPECT_EQ(samples[0].when, (TscRange{Tsc{1002}, Tsc{1054}}));
+  EXPECT_EQ(source->Sampled(), (TscRange{Tsc{1001}, Tsc{1054}}));
+}
+
+TEST_F(VcpuSourceTest, AVcpuThatWaitsForAPcpuIsAnotherEvent) {
+  guests_[kD1V0].state = guests_[kD2V0].state = {true, false, false};
+  const auto source = Open(Request());
+  const std::vector<Sample> samples = Look(*source, 1);
+  ASSERT_THAT(samples, SizeIs(1));
+  EXPECT_EQ(samples[0].event, 4);
+  EXPECT_EQ(source->Events()[1].name, "vcpu-preempted");
+  EXPECT_TRUE(source->Events()[1].waiting);
+}
+
+TEST_F(VcpuSourceTest, ABlockedOrOfflineVcpuIsCountedAndLeftAlone) {
+  guests_[kD1V0].state = {true, true, false};
+  guests_[kD2V0].state = {false, false, false};
+  const auto source = Open(Request());
+  EXPECT_THAT(Look(*source, 100), IsEmpty());
+  for (const recording::StreamInfo& stream : source->Streams()) {
+    EXPECT_EQ(stream.looks->blocked, stream.looks->total);
+    EXPECT_GT(stream.looks->total, 20U);  // of 100, by chance
+    EXPECT_EQ(stream.looks->stopped_cycles, 0U);
+  }
+}
+
+TEST_F(VcpuSourceTest, WhatTheStopsCostIsAddedUpForEachVcpu) {
+  guests_[kD2V0].state = {true, true, false};
+  const auto source = Open(Request());
+  const std::vector<Sample> samples = Look(*source, 50);
+  const recording::StreamInfo stream = source->Streams()[0];
+  EXPECT_EQ(stream.looks->running, samples.size());
+  EXPECT_EQ(stream.looks->stopped_cycles, 51 * samples.size());
+  EXPECT_EQ(stream.looks->longest_stop, 51U);
+  EXPECT_EQ(stream.kept, samples.size());
+  EXPECT_TRUE(stream.complete);
+  EXPECT_TRUE(stream.Balanced());
+}
+
+TEST_F(VcpuSourceTest, ADomainThatDiesIsNotLookedAtAgain) {
+  guests_[kD1V0].state_error = -ESRCH;
+  guests_[kD2V0].context_error = -ESRCH;
+  const auto source = Open(Request());
+  EXPECT_THAT(Look(*source, 100), IsEmpty());
+  for (const recording::StreamInfo& stream : source->Streams()) {
+    EXPECT_EQ(stream.looks->total, 1U);
+    EXPECT_EQ(stream.looks->failed, 1U);
+    EXPECT_TRUE(stream.looks->gone);
+  }
+}
+
+TEST_F(VcpuSourceTest, ARefusalIsCountedAndTriedAgain) {
+  guests_[kD1V0].context_error = guests_[kD2V0].context_error = -EINVAL;
+  const auto source = Open(Request());
+  EXPECT_THAT(Look(*source, 10), IsEmpty());
+  EXPECT_EQ(source->Streams()[0].looks->failed + source->Streams()[1].looks->failed, 10U);
+  EXPECT_FALSE(source->Streams()[0].looks->gone);
+}
+
+TEST_F(VcpuSourceTest, TheSameSeedLooksAtTheSameVcpus) {
+  std::vector<VcpuRef> first;
+  for (const Sample& sample : Look(*Open(Request()), 20)) first.push_back(sample.vcpu);
+  std::vector<VcpuRef> again;
+  for (const Sample& sample : Look(*Open(Request()), 20)) again.push_back(sample.vcpu);
+  EXPECT_EQ(first, again);
+  VcpuRequest other = Request();
+  other.seed = 8;
+  std::vector<VcpuRef> different;
+  for (const Sample& sample : Look(*Open(other), 20)) different.push_back(sample.vcpu);
+  EXPECT_NE(first, different);
+}
+
+TEST_F(VcpuSourceTest, SaysWhatItIs) {
+  const auto source = Open(Request());
+  EXPECT_EQ(source->Info().name, "vcpu");
+  EXPECT_EQ(source->Info().seed, 7U);
+  EXPECT_EQ(source->Info().drain_interval_ns, 10'000'000U);
+  EXPECT_EQ(source->Events()[0].clocked_by, "vcpu:100");
+  EXPECT_EQ(source->Events()[0].period, 10'000'000U);
+  EXPECT_EQ(source->RoleOf(DomainId{2}), recording::Role::kPassive);
+  EXPECT_EQ(source->RoleOf(kDom0), recording::Role::kNone);
+  EXPECT_THAT(source->Notes(), IsEmpty());
+  EXPECT_THAT(Open(Request(/*pcpus=*/1))->Notes(), ElementsAre(HasSubstr("one pCPU")));
+}
+
+TEST_F(VcpuSourceTest, InTheEndThePeriodIsThatOfTheLooksThereWere) {
+  const auto source = Open(Request());
+  Look(*source, 50);  // from look to look 52 cycles, of one vCPU twice as many
+  EXPECT_EQ(source->Sampled().Length(), 50U * 52 + 1);
+  EXPECT_EQ(source->Events()[0].period, 104U);
+  EXPECT_EQ(source->Events()[1].period, 104U);
+}
+
+TEST_F(VcpuSourceTest, CallersAreReadFromTheStack) {
+  FakeRam ram;
+  constexpr Address kStack = 0x7ffc'0000'1000;
+  ram.Push(kStack + 0x20, kStack + 0x60, 0x402000);
+  ram.Push(kStack + 0x60, 0, 0x403000);
+  guests_[kD1V0].context = {0x401000,      Mode::kUser,          kStack,
+                            kStack + 0x20, FakeRam::kRoot << 12, /*five_levels=*/false};
+  guests_[kD2V0].state = {true, true, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  const std::vector<Sample> samples = Look(*source, 40);
+  ASSERT_FALSE(samples.empty());
+  for (const Sample& sample : samples) {
+    EXPECT_THAT(CallersOf(sample), ElementsAre(0x402000, 0x403000));
+    EXPECT_EQ(sample.callers.ModeAt(0), Mode::kUser);
+    EXPECT_TRUE(sample.stopped);
+    EXPECT_FALSE(sample.timed);
+    EXPECT_EQ(sample.vcpu, kD1V0);
+    EXPECT_EQ(sample.when.Length(), 52U);  // as long as the stop, and not the walk
+  }
+  const recording::StreamInfo stream = source->Streams()[0];
+  EXPECT_EQ(stream.looks->callers, 2 * samples.size());
+  EXPECT_EQ(stream.looks->cut_chains, 0U);
+  EXPECT_TRUE(stream.Balanced());
+  EXPECT_EQ(ram.mapped, 0);  // since it was stopped
+}
+
+TEST_F(VcpuSourceTest, AStackThatCannotBeReadCostsTheChainAndNotTheSample) {
+  FakeRam ram;
+  guests_[kD1V0].context = guests_[kD2V0].context = {
+      0x401000, Mode::kUser, 0x7ffc'0000'1000, 0x7ffc'0000'1020, 0x9999'9000, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  const std::vector<Sample> samples = Look(*source, 20);
+  EXPECT_THAT(samples, SizeIs(20));
+  EXPECT_THAT(CallersOf(samples[0]), IsEmpty());
+  EXPECT_EQ(source->Streams()[0].looks->cut_chains + source->Streams()[1].looks->cut_chains, 20U);
+}
+
+TEST_F(VcpuSourceTest, CallersOfAVcpuThatHasGoneOnMeanwhileAreNone) {
+  FakeRam ram;
+  ram.Push(0x7ffc'0000'1020, 0, 0x402000);
+  ram.on_map = [this] { guests_[kD1V0].state.ran_ns += 50'000; };  // five times
+  guests_[kD1V0].context = {0x401000,         Mode::kUser,          0x7ffc'0000'1000,
+                            0x7ffc'0000'1020, FakeRam::kRoot << 12, false};
+  guests_[kD2V0].state = {true, true, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  const std::vector<Sample> samples = Look(*source, 40);
+  ASSERT_GT(samples.size(), 2U);
+  EXPECT_THAT(CallersOf(samples[0]), IsEmpty());
+  EXPECT_THAT(CallersOf(samples[1]), ElementsAre(0x402000));  // it is mapped now
+  EXPECT_EQ(source->Streams()[0].looks->cut_chains, 1U);
+}
+
+TEST_F(VcpuSourceTest, ADomainThatComesLaterIsLookedAtFromThenOn) {
+  guests_[kD1V0].state = guests_[kD2V0].state = {true, true, false};
+  const VcpuRef late{DomainId{3}, VcpuId{1}};
+  guests_[{DomainId{3}, VcpuId{0}}] = guests_[late] = {};
+  const auto source = Open(Request());
+  auto writer = recording::SampleWriter::InMemory();
+  ASSERT_TRUE(source->Start().ok());
+  tsc_ += 10'000;
+  EXPECT_TRUE(
+      source->Welcome({DomainId{3}, "c", recording::DomainType::kPv, recording::Role::kNone, 2})
+          .ok());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(source->Collect(writer).ok());
+  ASSERT_TRUE(source->Stop(writer).ok());
+  EXPECT_EQ(source->RoleOf(DomainId{3}), recording::Role::kPassive);
+  const std::vector<recording::StreamInfo> streams = source->Streams();
+  ASSERT_THAT(streams, SizeIs(4));
+  EXPECT_EQ(streams[3].vcpu, late);
+  EXPECT_GT(streams[3].looks->running, 10U);
+  // The time of each vCPU counts from when it was there: two of four for 10000 cycles less.
+  const Cycles all = source->Sampled().Length();
+  EXPECT_NEAR(static_cast<double>(source->Events()[0].period),
+              static_cast<double>(4 * all - 2 * 10'000) / 100, 1);
+}
+
+TEST_F(VcpuSourceTest, MemoryOfADomainThatDiesIsLetGo) {
+  FakeRam ram;
+  ram.Push(0x7ffc'0000'1020, 0, 0x402000);
+  guests_[kD1V0].context = guests_[kD2V0].context = {
+      0x401000, Mode::kUser, 0x7ffc'0000'1000, 0x7ffc'0000'1020, FakeRam::kRoot << 12, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  const std::string file = path_ + "/vcpu.samples";
+  auto writer = recording::SampleWriter::Create(file);
+  ASSERT_TRUE(source->Start().ok());
+  ASSERT_TRUE(source->Collect(*writer).ok());
+  EXPECT_GT(ram.mapped, 0);
+  guests_[kD1V0].state_error = guests_[kD2V0].state_error = -ESRCH;
+  ASSERT_TRUE(source->Collect(*writer).ok());
+  EXPECT_EQ(ram.mapped, 0);
+}
+
+TEST_F(VcpuSourceTest, NobodyToLookAtIsAnError) {
+  VcpuRequest request = Request();
+  request.domains.clear();
+  const auto source = VcpuSource::Open(request, std::make_unique<FakeCalls>(guests_, tsc_), nullptr,
+                                       [this] { return Tsc{++tsc_}; });
+  EXPECT_TRUE(absl::IsNotFound(source.status()));
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler

@@ -1,0 +1,126 @@
+// The build id's note, in files that are whole, cut off and made up.
+#include "symbolizer/elf/build_id.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace xenoscope::symbolizer {
+namespace {
+
+using Id = std::vector<uint8_t>;
+const Id kId = {0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+template <typename T>
+void Put(std::string& file, size_t at, const T& value) {
+  if (file.size() < at + sizeof value) file.resize(at + sizeof value);
+  std::memcpy(file.data() + at, &value, sizeof value);
+}
+
+std::string Note(uint32_t type, const std::string& owner, const Id& content) {
+  const Elf64_Nhdr header{static_cast<uint32_t>(owner.size()),
+                          static_cast<uint32_t>(content.size()), type};
+  std::string note;
+  Put(note, 0, header);
+  note += owner;
+  note.resize((note.size() + 3) / 4 * 4);
+  note.append(content.begin(), content.end());
+  note.resize((note.size() + 3) / 4 * 4);
+  return note;
+}
+
+const std::string kGnu("GNU\0", 4);
+const std::string kGo("Go\0\0", 4);
+
+// A header, two program headers, and the notes that the second one names.
+template <typename Header, typename ProgramHeader>
+std::string File(unsigned char kind, const std::string& notes) {
+  Header header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = kind;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_phoff = sizeof header;
+  header.e_phentsize = sizeof(ProgramHeader);
+  header.e_phnum = 2;
+  std::string file;
+  Put(file, 0, header);
+  Put(file, sizeof header, ProgramHeader{});
+  ProgramHeader of_notes{};
+  of_notes.p_type = PT_NOTE;
+  of_notes.p_align = 4;
+  of_notes.p_offset = sizeof header + 2 * sizeof of_notes;
+  of_notes.p_filesz = static_cast<decltype(of_notes.p_filesz)>(notes.size());
+  Put(file, sizeof header + sizeof of_notes, of_notes);
+  return file + notes;
+}
+
+std::string File64(const std::string& notes) {
+  return File<Elf64_Ehdr, Elf64_Phdr>(ELFCLASS64, notes);
+}
+
+Id Read(const std::string& content) {
+  const int fd = memfd_create("elf", MFD_CLOEXEC);
+  EXPECT_EQ(write(fd, content.data(), content.size()), static_cast<ssize_t>(content.size()));
+  Id id(64);
+  id.resize(ReadBuildId(fd, id));
+  close(fd);
+  return id;
+}
+
+TEST(BuildIdTest, OfEitherClassAndBehindOtherNotes) {
+  const std::string notes = Note(1, kGnu, {1, 2}) + Note(3, kGo, kId) + Note(3, kGnu, kId);
+  EXPECT_EQ(Read(File64(notes)), kId);
+  EXPECT_EQ((Read(File<Elf32_Ehdr, Elf32_Phdr>(ELFCLASS32, notes))), kId);
+}
+
+TEST(BuildIdTest, AFileThatIsCutOffHasNone) {
+  const std::string file = File64(Note(1, kGnu, {1, 2}) + Note(3, kGnu, kId));
+  for (size_t size = 0; size < file.size(); ++size)
+    EXPECT_EQ(Read(file.substr(0, size)), Id()) << size;
+}
+
+TEST(BuildIdTest, WhatIsMadeUpHasNone) {
+  const std::string good = File64(Note(3, kGnu, kId));
+  std::string big_endian = good;
+  big_endian[EI_DATA] = ELFDATA2MSB;
+  std::string headers_beyond = good;
+  Put(headers_beyond, offsetof(Elf64_Ehdr, e_phoff), uint64_t{0xffff'ffff'ffff'fff0});
+  std::string strange_headers = good;
+  Put(strange_headers, offsetof(Elf64_Ehdr, e_phentsize), uint16_t{1});
+  std::string notes_beyond = good;
+  const size_t of_notes = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
+  Put(notes_beyond, of_notes + offsetof(Elf64_Phdr, p_offset), uint64_t{1} << 63);
+  std::string endless = good;
+  Put(endless, of_notes + offsetof(Elf64_Phdr, p_offset), ~uint64_t{0});
+  std::string long_owner = good;
+  Put(long_owner, of_notes + sizeof(Elf64_Phdr), ~uint32_t{0});
+  for (const std::string& file : {std::string(), std::string("\177ELF"), big_endian, headers_beyond,
+                                  strange_headers, notes_beyond, endless, long_owner,
+                                  File64(Note(3, kGnu, Id(65))), File64(Note(3, kGnu, {}))}) {
+    EXPECT_EQ(Read(file), Id());
+  }
+}
+
+// A thousand million empty notes: reading them all would take minutes.
+TEST(BuildIdTest, NotesWithoutEndAreGivenUp) {
+  std::string file = File64("");
+  const size_t of_notes = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
+  Put(file, of_notes + offsetof(Elf64_Phdr, p_filesz), uint64_t{1} << 40);
+  const int fd = memfd_create("elf", MFD_CLOEXEC);
+  ASSERT_EQ(write(fd, file.data(), file.size()), static_cast<ssize_t>(file.size()));
+  ASSERT_EQ(ftruncate(fd, off_t{1} << 40), 0);
+  Id id(64);
+  EXPECT_EQ(ReadBuildId(fd, id), 0U);
+  close(fd);
+}
+
+}  // namespace
+}  // namespace xenoscope::symbolizer
