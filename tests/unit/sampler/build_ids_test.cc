@@ -24,7 +24,7 @@ std::string OwnProgram() { return fs::read_symlink("/proc/self/exe").string(); }
 
 class Directory {
  public:
-  Directory() { mkdtemp(path_.data()); }
+  Directory() { EXPECT_NE(mkdtemp(path_.data()), nullptr); }
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
   ~Directory() { fs::remove_all(path_); }
