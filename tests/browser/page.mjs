@@ -20,8 +20,15 @@ const near = (a, b, by) => Math.abs(a - b) <= by;
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM,
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync"],
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
 });
 
 async function open(file, size, colorScheme, hash = "") {
@@ -29,7 +36,11 @@ async function open(file, size, colorScheme, hash = "") {
   page.on("console", (message) => check(`console of ${file}`, false, message.text()));
   page.on("pageerror", (error) => check(`error in ${file}`, false, error.message));
   page.on("request", (request) => {
-    check(`a request of ${file}`, request.url().startsWith("file:") || request.url().startsWith("data:"), request.url());
+    check(
+      `a request of ${file}`,
+      request.url().startsWith("file:") || request.url().startsWith("data:"),
+      request.url(),
+    );
   });
   await page.goto(pathToFileURL(join(work, file)).href + hash);
   return page;
@@ -43,7 +54,11 @@ async function explained(page, table) {
   check(`headings of ${table}`, headings.length > 2, headings.length);
   for (const [name, title] of headings) {
     const parts = title.startsWith("low: ") ? title.slice(5).split("; high: ") : [title];
-    check(`words of '${name}' in ${table}`, name === "" || parts.every((part) => part !== "" && told.some((line) => line.endsWith(`  ${part}`))), title);
+    check(
+      `words of '${name}' in ${table}`,
+      name === "" || parts.every((part) => part !== "" && told.some((line) => line.endsWith(`  ${part}`))),
+      title,
+    );
   }
 }
 const number = (text) => Number(text.replaceAll(",", "").replace("%", ""));
@@ -58,7 +73,10 @@ async function wholeReport() {
   const press = (key) => page.keyboard.press(key);
 
   // Overview: the totals, and each domain's samples and share.
-  check("attributed samples", (await page.textContent(".card b")) === report.samples.attributed.toLocaleString("en-US"));
+  check(
+    "attributed samples",
+    (await page.textContent(".card b")) === report.samples.attributed.toLocaleString("en-US"),
+  );
   const domains = await cells(page, "#table-domains");
   const byDomain = json("domains.json");
   check("as many domains", domains.length === byDomain.rows.length, domains.length);
@@ -68,27 +86,37 @@ async function wholeReport() {
   }
   check("checks", (await cells(page, "#table-checks")).length === report.checks.length);
   await explained(page, "#table-domains");
-  for (const [title, words] of await page.$$eval(".card", (all) => all.map((card) => [card.firstChild.textContent, card.title]))) {
+  for (const [title, words] of await page.$$eval(".card", (all) =>
+    all.map((card) => [card.firstChild.textContent, card.title]),
+  )) {
     check(`words of '${title}'`, words !== "" && told.some((line) => line.endsWith(`  ${words}`)), words);
   }
   await explained(page, "#table-checks");
   const notes = await page.$$eval("ul.notes li", (items) => items.map((item) => item.textContent));
-  const said = readFileSync(join(work, "small.txt"), "utf8").split("\n").map((line) => line.replace(/^note: /, ""));
+  const said = readFileSync(join(work, "small.txt"), "utf8")
+    .split("\n")
+    .map((line) => line.replace(/^note: /, ""));
   check("notes", notes.length > 3 && notes.every((note) => said.includes(note)), notes);
   await shot("overview");
 
   // Flame graph: a search, a click, and back.
   await press("2");
   await page.waitForSelector("canvas");
-  check("the whole", (await page.textContent(".about")).includes(`${report.samples.attributed.toLocaleString("en-US")} samples`),
-    await page.textContent(".about"));
+  check(
+    "the whole",
+    (await page.textContent(".about")).includes(`${report.samples.attributed.toLocaleString("en-US")} samples`),
+    await page.textContent(".about"),
+  );
   const hottest = report.rows.reduce((a, b) => (a.share > b.share ? a : b));
   await press("/");
   await page.keyboard.type(hottest.function);
   const named = report.rows.filter((row) => row.function.toLowerCase().includes(hottest.function.toLowerCase()));
   const matched = named.reduce((sum, row) => sum + row.share, 0) * 100;
   const text = await page.textContent("section .tools");
-  check("share of what was searched", near(number(text.match(/matched: ([\d.]+)%/)[1]), matched, 0.02), [text, matched]);
+  check("share of what was searched", near(number(text.match(/matched: ([\d.]+)%/)[1]), matched, 0.02), [
+    text,
+    matched,
+  ]);
   await press("Enter");
   await page.waitForTimeout(100);
   await shot("flame-graph");
@@ -98,7 +126,11 @@ async function wholeReport() {
   await page.focus("canvas");
   await press("ArrowDown");
   await press("Enter");
-  check("what is enlarged", (await page.textContent(".crumbs")).startsWith("all › "), await page.textContent(".crumbs"));
+  check(
+    "what is enlarged",
+    (await page.textContent(".crumbs")).startsWith("all › "),
+    await page.textContent(".crumbs"),
+  );
   await press("Escape");
   check("the whole again", (await page.textContent(".crumbs")) === "all");
   await page.selectOption("select", "domain,exit,stack");
@@ -124,7 +156,11 @@ async function wholeReport() {
     within = within.filter((row) => row[column] === name);
     await press("ArrowDown");
     const about = await page.textContent(".about");
-    check(`the widest ${column} in it`, about.startsWith(`${name}: ${(share * 100).toFixed(2)}%`), [about, name, share]);
+    check(`the widest ${column} in it`, about.startsWith(`${name}: ${(share * 100).toFixed(2)}%`), [
+      about,
+      name,
+      share,
+    ]);
   }
   await page.uncheck("label:has-text('and line') input");
   check("without lines", (await page.textContent(".about")).startsWith("all:"));
@@ -139,7 +175,11 @@ async function wholeReport() {
   });
   const label = await page.getAttribute("#table-functions tbody svg", "aria-label");
   const first = report.rows[0];
-  check("the interval", label.includes(`between ${(first.low * 100).toFixed(2)}% and ${(first.high * 100).toFixed(2)}%`), label);
+  check(
+    "the interval",
+    label.includes(`between ${(first.low * 100).toFixed(2)}% and ${(first.high * 100).toFixed(2)}%`),
+    label,
+  );
   await shot("functions");
   await page.selectOption("select", "domain,exit");
   const byExit = json("exits.json").rows;
@@ -147,20 +187,36 @@ async function wholeReport() {
   check("rows by exit", grouped.length === byExit.length, [grouped.length, byExit.length]);
   for (const row of byExit) {
     const seen = grouped.find((cell) => cell[4] === row.domain && cell[5] === row.exit);
-    check(`${row.domain} ${row.exit}`, seen !== undefined && near(number(seen[1]), row.share * 100, 0.02), [seen, row.share]);
+    check(`${row.domain} ${row.exit}`, seen !== undefined && near(number(seen[1]), row.share * 100, 0.02), [
+      seen,
+      row.share,
+    ]);
   }
   await page.click("#table-functions th button:has-text('samples')");
   const sorted = (await cells(page, "#table-functions")).map((cell) => number(cell[0]));
-  check("sorted by samples", sorted.every((n, i) => i === 0 || n <= sorted[i - 1]), sorted);
+  check(
+    "sorted by samples",
+    sorted.every((n, i) => i === 0 || n <= sorted[i - 1]),
+    sorted,
+  );
 
   // Down from a domain to the lines of a function, row by row, and back.
   await press("1");
   await page.click("#table-domains tbody tr:has(td:text-is('pvh'))");
-  const path = [["domain", "pvh"], ["exit", "VMEXIT_CPUID"], ["function", "do_cpuid"], ["line", ""]];
+  const path = [
+    ["domain", "pvh"],
+    ["exit", "VMEXIT_CPUID"],
+    ["function", "do_cpuid"],
+    ["line", ""],
+  ];
   for (let i = 1; i < path.length; i++) {
     const [column, next] = path[i];
     const crumbs = ["all", ...path.slice(0, i).map(([, words]) => words)].join(" › ");
-    check(`where ${column} is of`, (await page.textContent("section .crumbs")) === crumbs, await page.textContent("section .crumbs"));
+    check(
+      `where ${column} is of`,
+      (await page.textContent("section .crumbs")) === crumbs,
+      await page.textContent("section .crumbs"),
+    );
     const sums = new Map();
     for (const row of lines.filter((each) => path.slice(0, i).every(([name, words]) => each[name] === words))) {
       const sum = sums.get(row[column]) ?? { samples: 0, share: 0 };
@@ -170,7 +226,11 @@ async function wholeReport() {
     check(`rows by ${column}`, seen.length === sums.size && sums.size > 0, [seen.length, sums.size]);
     for (const cell of seen) {
       const sum = sums.get(cell[4]);
-      check(`${column} ${cell[4]}`, sum !== undefined && near(number(cell[0]), sum.samples, 0.06) && near(number(cell[1]), sum.share * 100, 0.006), [cell, sum]);
+      check(
+        `${column} ${cell[4]}`,
+        sum !== undefined && near(number(cell[0]), sum.samples, 0.06) && near(number(cell[1]), sum.share * 100, 0.006),
+        [cell, sum],
+      );
     }
     if (i + 1 === path.length) {
       check("a line is the last step", (await page.$("#table-functions tbody tr.choose")) === null);
@@ -195,7 +255,10 @@ async function wholeReport() {
     for (const [name, count] of Object.entries(counts)) {
       const seen = exits.find((cell) => cell[1] === name);
       // The page's are of the sampled part of the trace.
-      check(`${name}`, count === 0 || (seen !== undefined && number(seen[2]) > 0 && number(seen[2]) <= count), [seen, count]);
+      check(`${name}`, count === 0 || (seen !== undefined && number(seen[2]) > 0 && number(seen[2]) <= count), [
+        seen,
+        count,
+      ]);
     }
   }
   await explained(page, "#table-exits");
@@ -203,8 +266,11 @@ async function wholeReport() {
   check("the chosen exit", (await page.textContent("section h2")).startsWith(exits[1][1]));
   await shot("vm-exits");
   await page.click("button:has-text('Its functions')");
-  check("the functions of the chosen exit", (await page.textContent("section .crumbs")) === `all › ${exits[1][0]}, ${exits[1][1]}`,
-    await page.textContent("section .crumbs"));
+  check(
+    "the functions of the chosen exit",
+    (await page.textContent("section .crumbs")) === `all › ${exits[1][0]}, ${exits[1][1]}`,
+    await page.textContent("section .crumbs"),
+  );
 
   // Timeline: zoom by keys and by the wheel, and a tip.
   await press("5");
@@ -255,7 +321,10 @@ async function wholeReport() {
   for (const key of ["1", "2", "3", "4", "5"]) {
     await narrow.keyboard.press(key);
     await narrow.waitForTimeout(50);
-    check(`view ${key} in a narrow window`, await narrow.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    check(
+      `view ${key} in a narrow window`,
+      await narrow.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+    );
   }
   await narrow.close();
 }
@@ -264,8 +333,15 @@ async function wholeReport() {
 async function hostileNames() {
   const page = await open("evil.html", laptop, "light");
   const { name } = json("evil.name.json");
-  check("the name is text", (await cells(page, "#table-domains")).some((cell) => cell[0] === name), name);
-  check("the name made no element", (await page.$("main b.evil, main img")) === null && !(await page.evaluate(() => "evil" in window)));
+  check(
+    "the name is text",
+    (await cells(page, "#table-domains")).some((cell) => cell[0] === name),
+    name,
+  );
+  check(
+    "the name made no element",
+    (await page.$("main b.evil, main img")) === null && !(await page.evaluate(() => "evil" in window)),
+  );
   for (const key of ["2", "3", "4", "5"]) await page.keyboard.press(key);
   await page.close();
 }
@@ -277,7 +353,14 @@ async function differences() {
   const seen = await cells(page, "#table-diff");
   if (rows.length > 0 && rows.some((row) => row.p < 0.05)) {
     check("all differences", seen.length === Math.min(rows.length, 500), [seen.length, rows.length]);
-    rows.slice(0, 10).forEach((row, i) => check(`difference ${i}`, near(number(seen[i][2].replace("+", "")), row.difference * 100, 0.006), [seen[i], row.difference]));
+    rows
+      .slice(0, 10)
+      .forEach((row, i) =>
+        check(`difference ${i}`, near(number(seen[i][2].replace("+", "")), row.difference * 100, 0.006), [
+          seen[i],
+          row.difference,
+        ]),
+      );
   }
   await explained(page, "#table-diff");
   await page.screenshot({ path: join(shots, "diff.png") });
@@ -296,7 +379,10 @@ async function speedscope() {
     await page.setInputFiles("input[type=file]", join(work, file));
     await page.waitForFunction(() => document.title.includes("small"), null, { timeout: 20000 }).catch(() => {});
     await page.waitForTimeout(500);
-    check(`speedscope reads ${file}`, (await page.title()).includes("small") && errors.length === 0, [await page.title(), errors]);
+    check(`speedscope reads ${file}`, (await page.title()).includes("small") && errors.length === 0, [
+      await page.title(),
+      errors,
+    ]);
     await page.screenshot({ path: join(shots, `speedscope-${file}.png`) });
     await page.close();
   }
@@ -305,9 +391,15 @@ async function speedscope() {
 // Where nobody samples Xen, its share is not none.
 async function guestAlone() {
   const page = await open("alone.html", laptop, "light");
-  const cards = Object.fromEntries(await page.$$eval(".card", (all) => all.map((card) => [card.firstChild.textContent, card.children[1].textContent])));
+  const cards = Object.fromEntries(
+    await page.$$eval(".card", (all) => all.map((card) => [card.firstChild.textContent, card.children[1].textContent])),
+  );
   check("Xen's share where only a guest is sampled", cards["Xen's share"] === "unknown", cards);
-  check("its samples", cards["samples attributed"] === json("alone.json").samples.attributed.toLocaleString("en-US"), cards);
+  check(
+    "its samples",
+    cards["samples attributed"] === json("alone.json").samples.attributed.toLocaleString("en-US"),
+    cards,
+  );
   await page.close();
 }
 

@@ -26,7 +26,8 @@ const page = readFileSync(join(here, "src/page.html"), "utf8")
 const pieces = page.match(/[^]{1,12000}/gu) ?? [];
 writeFileSync(
   process.argv[2],
-  `#include "report/html/web_page.h"\n\n#include <string>\n\nnamespace xenoscope::report {\n\nstd::string_view WebPage() {\n` +
+  `#include "report/html/web_page.h"\n\n#include <string>\n\nnamespace xenoscope::report {\n\n` +
+    `std::string_view WebPage() {\n` +
     `  static const std::string page =\n` +
     pieces.map((piece) => `      std::string(R"xenoscope(${piece})xenoscope")`).join(" +\n") +
     `;\n  return page;\n}\n\n}  // namespace xenoscope::report\n`,

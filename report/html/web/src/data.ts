@@ -99,5 +99,12 @@ export interface Page {
   flame?: Flame;
   exits?: Exit[];
   timeline?: Timeline;
-  diff?: { before: { name: string; samples: number }; after: { name: string; samples: number }; of: string; compared: string; comparisons: number; rows: DiffRow[] };
+  diff?: {
+    before: { name: string; samples: number };
+    after: { name: string; samples: number };
+    of: string;
+    compared: string;
+    comparisons: number;
+    rows: DiffRow[];
+  };
 }

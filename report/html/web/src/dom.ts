@@ -34,7 +34,8 @@ export function s(tag: string, attributes: Attributes = {}, ...children: Child[]
 }
 
 /** A cell with a name in it; only long ones are broken into lines. */
-export const nameCell = (name: string): HTMLElement => h("td", { class: name.length <= 32 ? "name whole" : "name" }, name);
+export const nameCell = (name: string): HTMLElement =>
+  h("td", { class: name.length <= 32 ? "name whole" : "name" }, name);
 
 export const percent = (share: number, digits = 2): string => `${(share * 100).toFixed(digits)}%`;
 
@@ -47,7 +48,12 @@ export function count(value: number): string {
 }
 
 export function short(value: number): string {
-  const units: [number, string][] = [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e3, " k"]];
+  const units: [number, string][] = [
+    [1e12, " T"],
+    [1e9, " G"],
+    [1e6, " M"],
+    [1e3, " k"],
+  ];
   for (const [size, unit] of units) {
     if (Math.abs(value) >= size) {
       const scaled = value / size;
@@ -127,7 +133,8 @@ export function colour(name: string): string {
 }
 
 /** What a column of intervals means, in the words of their bounds. */
-export const intervalWords = (words: Record<string, string>): string => `low: ${words.low ?? ""}; high: ${words.high ?? ""}`;
+export const intervalWords = (words: Record<string, string>): string =>
+  `low: ${words.low ?? ""}; high: ${words.high ?? ""}`;
 
 /** A share with its 95 % interval, on a scale to `most`. */
 export function whisker(share: number, low: number, high: number, most: number): SVGElement {
@@ -136,8 +143,14 @@ export function whisker(share: number, low: number, high: number, most: number):
   const mark = (x: number): SVGElement => s("path", { d: `M${x} 4V14`, class: "whisker" });
   return s(
     "svg",
-    { width, height: 18, viewBox: `0 0 ${width} 18`, class: "bar", role: "img",
-      "aria-label": `${percent(share)}, between ${percent(low)} and ${percent(high)}` },
+    {
+      width,
+      height: 18,
+      viewBox: `0 0 ${width} 18`,
+      class: "bar",
+      role: "img",
+      "aria-label": `${percent(share)}, between ${percent(low)} and ${percent(high)}`,
+    },
     s("title", {}, `${percent(share)}; 95 % interval: ${percent(low)} to ${percent(high)}`),
     s("rect", { x: 2, y: 3, width: Math.max(at(share) - 2, 0), height: 12, class: "fill" }),
     s("path", { d: `M${at(low)} 9H${at(high)}`, class: "whisker" }),

@@ -82,7 +82,8 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
   let hover: Node | null = null;
   let focus: Node = root;
   let boxes: { node: Node; x: number; y: number; w: number }[] = [];
-  let crowds: { node: Node; x: number; y: number; w: number; weight: number }[] = []; // of what is too narrow to be drawn
+  // Neighbours that are too narrow to be drawn one by one.
+  let crowds: { node: Node; x: number; y: number; w: number; weight: number }[] = [];
   const weight = (node: Node): number => (page.is_time ? node.cycles : node.samples);
   const sorted = (node: Node): Node[] => [...node.children.values()].sort((a, b) => weight(b) - weight(a));
   const matches = (node: Node): boolean => words !== "" && node.name.toLowerCase().includes(words);
@@ -204,8 +205,10 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     const crowd = node === null ? under(event, crowds) : undefined;
     if (node !== null) showTip(event.clientX, event.clientY, [node.name, describe(node)]);
     else if (crowd !== undefined) {
-      showTip(event.clientX, event.clientY, [`others of ${crowd.node.name}, each too narrow to be drawn`,
-        `${percent(crowd.weight / (weight(root) || 1))} of all; a click on ${crowd.node.name} enlarges`]);
+      showTip(event.clientX, event.clientY, [
+        `others of ${crowd.node.name}, each too narrow to be drawn`,
+        `${percent(crowd.weight / (weight(root) || 1))} of all; a click on ${crowd.node.name} enlarges`,
+      ]);
     } else hideTip();
   });
   picture.canvas.addEventListener("mouseleave", () => {
@@ -235,7 +238,14 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     root = tree(flame, columns());
     show(root);
   }
-  const lines = h("input", { type: "checkbox", checked: withLines, change: () => { withLines = lines.checked; regroup(); } });
+  const lines = h("input", {
+    type: "checkbox",
+    checked: withLines,
+    change: () => {
+      withLines = lines.checked;
+      regroup();
+    },
+  });
   const choice = h(
     "select",
     {
@@ -261,13 +271,25 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
   return h(
     "section",
     {},
-    h("div", { class: "tools" }, h("label", {}, "by ", choice), h("label", { title: page.words.profile.line ?? "" }, lines, " and line"), search, h("button", { click: () => show(root) }, "Whole"), found),
+    h(
+      "div",
+      { class: "tools" },
+      h("label", {}, "by ", choice),
+      h("label", { title: page.words.profile.line ?? "" }, lines, " and line"),
+      search,
+      h("button", { click: () => show(root) }, "Whole"),
+      found,
+    ),
     h(
       "div",
       { class: "legend" },
-      ...[["group", "group"], ["user", "user mode"], ["kernel", "kernel"], ["xen", "Xen"], ["found", "found"]].map(
-        ([kind, text]) => h("span", {}, h("i", { style: `background:var(--${kind})` }), text),
-      ),
+      ...[
+        ["group", "group"],
+        ["user", "user mode"],
+        ["kernel", "kernel"],
+        ["xen", "Xen"],
+        ["found", "found"],
+      ].map(([kind, text]) => h("span", {}, h("i", { style: `background:var(--${kind})` }), text)),
     ),
     crumbs,
     picture.canvas,

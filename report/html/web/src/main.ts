@@ -45,24 +45,30 @@ function open(i: number): void {
   if (view === undefined) return;
   hideTip();
   made[i] ??= view[1]();
-  main.replaceChildren(made[i] as HTMLElement);
+  main.replaceChildren(made[i]);
   tabs.forEach((tab, k) => tab.setAttribute("aria-selected", String(k === i)));
   location.replace(`#${view[0].toLowerCase().replaceAll(" ", "-")}`);
 }
-const themeButton = h("button", {
-  title: "Colours: as the system has them, light, dark (t)",
-  click: () => {
-    theme = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "auto";
-    themeButton.textContent = `colours: ${theme}`;
-    applyTheme();
+const themeButton = h(
+  "button",
+  {
+    title: "Colours: as the system has them, light, dark (t)",
+    click: () => {
+      theme = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "auto";
+      themeButton.textContent = `colours: ${theme}`;
+      applyTheme();
+    },
   },
-}, "colours: auto");
+  "colours: auto",
+);
 
 document.addEventListener("keydown", (event) => {
-  const typing = (event.target instanceof HTMLInputElement && event.target.type !== "checkbox") || event.target instanceof HTMLSelectElement;
+  const typing =
+    (event.target instanceof HTMLInputElement && event.target.type !== "checkbox") ||
+    event.target instanceof HTMLSelectElement;
   if (typing || event.ctrlKey || event.metaKey || event.altKey) {
     if (typing && (event.key === "Escape" || event.key === "Enter")) {
-      const field = event.target as HTMLInputElement | HTMLSelectElement;
+      const field = event.target;
       if (event.key === "Escape" && field.type === "search") {
         // Browsers empty it by themselves, and tell nobody.
         event.preventDefault();
@@ -81,10 +87,22 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "t") themeButton.click();
 });
 
-document.getElementById("app")?.append(
-  h("header", {}, h("h1", {}, page.title), h("span", { class: "soft" }, `xenoscope; keys: ${views.length > 1 ? `1 to ${views.length}, ` : ""}/ to search, t for colours`), themeButton),
-  h("nav", { role: "tablist" }, ...tabs),
-  main,
-);
+document
+  .getElementById("app")
+  ?.append(
+    h(
+      "header",
+      {},
+      h("h1", {}, page.title),
+      h(
+        "span",
+        { class: "soft" },
+        `xenoscope; keys: ${views.length > 1 ? `1 to ${views.length}, ` : ""}/ to search, t for colours`,
+      ),
+      themeButton,
+    ),
+    h("nav", { role: "tablist" }, ...tabs),
+    main,
+  );
 const wanted = views.findIndex(([name]) => `#${name.toLowerCase().replaceAll(" ", "-")}` === location.hash);
 open(Math.max(wanted, 0));

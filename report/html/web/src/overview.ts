@@ -13,21 +13,42 @@ const REMAINDERS: Record<string, string> = {
 };
 
 function card(page: Page, title: string, value: string, note: string): HTMLElement {
-  return h("div", { class: "card", title: page.words.overview[title] }, h("span", { class: "soft" }, title), h("b", {}, value), h("span", { class: "soft" }, note));
+  return h(
+    "div",
+    { class: "card", title: page.words.overview[title] },
+    h("span", { class: "soft" }, title),
+    h("b", {}, value),
+    h("span", { class: "soft" }, note),
+  );
 }
 
 type GoDown = (where: Where[]) => void;
 
 /** A row that opens what is below it. */
 function opening(down: () => void, ...cells: Child[]): HTMLElement {
-  return h("tr", { class: "choose", tabindex: 0, click: down, keydown: (event: KeyboardEvent) => { if (event.key === "Enter") down(); } }, ...cells);
+  return h(
+    "tr",
+    {
+      class: "choose",
+      tabindex: 0,
+      click: down,
+      keydown: (event: KeyboardEvent) => {
+        if (event.key === "Enter") down();
+      },
+    },
+    ...cells,
+  );
 }
 
 export function overview(page: Page, report: Report, goDown: GoDown): HTMLElement {
   const { profile, overview: whole, checks } = page.words;
-  const heading = (name: string, numeric = false, title = profile[name]): HTMLElement => h("th", { class: numeric ? "n" : "", title }, name);
+  const heading = (name: string, numeric = false, title = profile[name]): HTMLElement =>
+    h("th", { class: numeric ? "n" : "", title }, name);
   const losses: [string, number][] = [
-    ...Object.entries(report.samples.remainders).map(([name, n]): [string, number] => [`samples ${REMAINDERS[name] ?? name}`, n]),
+    ...Object.entries(report.samples.remainders).map(([name, n]): [string, number] => [
+      `samples ${REMAINDERS[name] ?? name}`,
+      n,
+    ]),
     ["sample buffer entries lost, the buffers being full", report.samples.lost_in_buffers],
     ["samples in damaged parts of the recording", report.samples.damaged],
     ["samples outside the time that was asked for", report.samples.outside_range],
@@ -47,45 +68,156 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
       { class: "cards" },
       card(page, "samples attributed", count(report.samples.attributed), `of ${count(report.samples.total)}`),
       page.is_time && report.cycles.attributed !== null
-        ? card(page, "cycles", short(report.cycles.attributed), `at ${(report.cpu_hz / 1e9).toFixed(3)} GHz (${report.cpu_hz_source})`)
+        ? card(
+            page,
+            "cycles",
+            short(report.cycles.attributed),
+            `at ${(report.cpu_hz / 1e9).toFixed(3)} GHz (${report.cpu_hz_source})`,
+          )
         : null,
       card(page, "time", time(page.seconds), report.event),
-      card(page, "Xen's share", xen > 0 ? percent(xen) : "unknown", xen > 0 ? "of the time of all domains" : "no sample is of Xen"),
-      card(page, "losses", kept.length === 0 ? "none" : String(kept.length) + (kept.length === 1 ? " kind" : " kinds"), kept.length === 0 ? "every sample has its place" : "see below"),
-      card(page, "samples against trace", report.checks.length === 0 ? "no trace" : disagree === 0 ? "agree ✓" : `${disagree} differ`, `${report.checks.length} ${report.checks.length === 1 ? "domain" : "domains"} checked`),
+      card(
+        page,
+        "Xen's share",
+        xen > 0 ? percent(xen) : "unknown",
+        xen > 0 ? "of the time of all domains" : "no sample is of Xen",
+      ),
+      card(
+        page,
+        "losses",
+        kept.length === 0 ? "none" : String(kept.length) + (kept.length === 1 ? " kind" : " kinds"),
+        kept.length === 0 ? "every sample has its place" : "see below",
+      ),
+      card(
+        page,
+        "samples against trace",
+        report.checks.length === 0 ? "no trace" : disagree === 0 ? "agree ✓" : `${disagree} differ`,
+        `${report.checks.length} ${report.checks.length === 1 ? "domain" : "domains"} checked`,
+      ),
     ),
     h("h2", {}, "Domains"),
-    h("div", { class: "legend" }, ...["user", "kernel", "xen"].map((mode) => h("span", {}, h("i", { style: `background:var(--${mode})` }), mode === "xen" ? "Xen" : mode))),
-    h("div", { class: "scroll" }, h(
-      "table",
-      { id: "table-domains" },
-      h("thead", {}, h("tr", {}, heading("domain"), heading("samples", true), heading("share", true), heading("95 % interval", false, intervalWords(profile)),
-        page.is_time ? heading("cycles", true) : null, heading("by mode", false, profile.mode), heading("of Xen's time", true, whole["of Xen's time"]))),
-      h("tbody", {}, ...[...domains].sort((a, b) => b.share - a.share).map((d) => {
-        const parts = ["user", "kernel", "xen"].map((mode): [string, number] => [mode, d.modes[mode] ?? 0]);
-        const text = parts.map(([mode, part]) => `${mode} ${percent(part / (d.share || 1), 1)}`).join(", ");
-        return opening(() => goDown([["domain", d.name]]), nameCell(d.name), h("td", { class: "n" }, count(d.samples)), h("td", { class: "n" }, percent(d.share)),
-          h("td", {}, whisker(d.share, d.low, d.high, most)), page.is_time ? h("td", { class: "n" }, short(d.cycles ?? 0)) : null,
-          h("td", {}, h("div", { class: "stack", title: text, role: "img", "aria-label": text },
-            ...parts.map(([mode, part]) => h("i", { style: `width:${(part / (d.share || 1)) * 100}%;background:var(--${mode})` })))),
-          h("td", { class: "n" }, xen > 0 ? percent((d.modes.xen ?? 0) / xen) : "–"));
-      })),
-    )),
+    h(
+      "div",
+      { class: "legend" },
+      ...["user", "kernel", "xen"].map((mode) =>
+        h("span", {}, h("i", { style: `background:var(--${mode})` }), mode === "xen" ? "Xen" : mode),
+      ),
+    ),
+    h(
+      "div",
+      { class: "scroll" },
+      h(
+        "table",
+        { id: "table-domains" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            heading("domain"),
+            heading("samples", true),
+            heading("share", true),
+            heading("95 % interval", false, intervalWords(profile)),
+            page.is_time ? heading("cycles", true) : null,
+            heading("by mode", false, profile.mode),
+            heading("of Xen's time", true, whole["of Xen's time"]),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          ...[...domains]
+            .sort((a, b) => b.share - a.share)
+            .map((d) => {
+              const parts = ["user", "kernel", "xen"].map((mode): [string, number] => [mode, d.modes[mode] ?? 0]);
+              const text = parts.map(([mode, part]) => `${mode} ${percent(part / (d.share || 1), 1)}`).join(", ");
+              return opening(
+                () => goDown([["domain", d.name]]),
+                nameCell(d.name),
+                h("td", { class: "n" }, count(d.samples)),
+                h("td", { class: "n" }, percent(d.share)),
+                h("td", {}, whisker(d.share, d.low, d.high, most)),
+                page.is_time ? h("td", { class: "n" }, short(d.cycles ?? 0)) : null,
+                h(
+                  "td",
+                  {},
+                  h(
+                    "div",
+                    { class: "stack", title: text, role: "img", "aria-label": text },
+                    ...parts.map(([mode, part]) =>
+                      h("i", { style: `width:${(part / (d.share || 1)) * 100}%;background:var(--${mode})` }),
+                    ),
+                  ),
+                ),
+                h("td", { class: "n" }, xen > 0 ? percent((d.modes.xen ?? 0) / xen) : "–"),
+              );
+            }),
+        ),
+      ),
+    ),
     h("h2", {}, "Sampled against traced"),
     report.checks.length === 0
       ? h("p", { class: "soft" }, "There is no trace to compare the samples with.")
-      : h("div", { class: "scroll" }, h("table", { id: "table-checks" },
-          h("thead", {}, h("tr", {}, heading("domain"), heading("of samples", true, checks.sampled), heading("± 3 standard errors", false, checks.error), heading("of traced time", true, checks.traced), h("th", {}, ""))),
-          h("tbody", {}, ...report.checks.map((check) => h("tr", {}, nameCell(check.domain), h("td", { class: "n" }, percent(check.sampled)),
-            h("td", {}, whisker(check.sampled, check.sampled - 3 * check.error, check.sampled + 3 * check.error, 1)), h("td", { class: "n" }, percent(check.traced)),
-            h("td", {}, check.agrees ? h("span", { class: "good" }, "✓ agree") : h("span", { class: "warn" }, "✗ differ"))))))),
+      : h(
+          "div",
+          { class: "scroll" },
+          h(
+            "table",
+            { id: "table-checks" },
+            h(
+              "thead",
+              {},
+              h(
+                "tr",
+                {},
+                heading("domain"),
+                heading("of samples", true, checks.sampled),
+                heading("± 3 standard errors", false, checks.error),
+                heading("of traced time", true, checks.traced),
+                h("th", {}, ""),
+              ),
+            ),
+            h(
+              "tbody",
+              {},
+              ...report.checks.map((check) =>
+                h(
+                  "tr",
+                  {},
+                  nameCell(check.domain),
+                  h("td", { class: "n" }, percent(check.sampled)),
+                  h(
+                    "td",
+                    {},
+                    whisker(check.sampled, check.sampled - 3 * check.error, check.sampled + 3 * check.error, 1),
+                  ),
+                  h("td", { class: "n" }, percent(check.traced)),
+                  h(
+                    "td",
+                    {},
+                    check.agrees ? h("span", { class: "good" }, "✓ agree") : h("span", { class: "warn" }, "✗ differ"),
+                  ),
+                ),
+              ),
+            ),
+          ),
+        ),
     h("h2", {}, "What to be careful about"),
-    h("ul", { class: "notes" },
+    h(
+      "ul",
+      { class: "notes" },
       ...kept.map(([what, n]) => h("li", {}, `${count(n)} ${what}`)),
       ...report.changes.map((change) => h("li", {}, `while recording, ${change}`)),
       ...[...report.cautions, ...(page.notes ?? [])].map((note) => h("li", {}, note)),
-      report.cycles.unsampled > 0 ? h("li", {}, `${short(report.cycles.unsampled)} cycles of these domains had no sample`) : null,
-      kept.length + report.changes.length + report.cautions.length + (page.notes ?? []).length === 0 && report.cycles.unsampled === 0 ? h("li", { class: "soft" }, "nothing") : null),
+      report.cycles.unsampled > 0
+        ? h("li", {}, `${short(report.cycles.unsampled)} cycles of these domains had no sample`)
+        : null,
+      kept.length + report.changes.length + report.cautions.length + (page.notes ?? []).length === 0 &&
+        report.cycles.unsampled === 0
+        ? h("li", { class: "soft" }, "nothing")
+        : null,
+    ),
   );
 }
 
@@ -104,13 +236,42 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
   for (let i = from; i <= to; i++) {
     const n = exit.octaves[i] ?? 0;
     const tall = n > 0 ? Math.max((n / most) * (height - bottom - top), 1.5) : 0;
-    parts.push(s("rect", { x: (i - from) * step + 0.5, y: height - bottom - tall, width: Math.max(step - 1, 0.5), height: tall, class: "hist" },
-      s("title", {}, `${count(n)} took ${time(2 ** i / hz)} to ${time(2 ** (i + 1) / hz)}`)));
-    if (wide && n > 0) parts.push(s("text", { x: (i - from + 0.5) * step, y: height - bottom - tall - 4, class: "axis", "text-anchor": "middle" }, count(n)));
-    if (wide && (i - from) % 2 === 0) parts.push(s("text", { x: (i - from) * step, y: height - 8, class: "axis" }, time(2 ** i / hz)));
+    parts.push(
+      s(
+        "rect",
+        {
+          x: (i - from) * step + 0.5,
+          y: height - bottom - tall,
+          width: Math.max(step - 1, 0.5),
+          height: tall,
+          class: "hist",
+        },
+        s("title", {}, `${count(n)} took ${time(2 ** i / hz)} to ${time(2 ** (i + 1) / hz)}`),
+      ),
+    );
+    if (wide && n > 0)
+      parts.push(
+        s(
+          "text",
+          { x: (i - from + 0.5) * step, y: height - bottom - tall - 4, class: "axis", "text-anchor": "middle" },
+          count(n),
+        ),
+      );
+    if (wide && (i - from) % 2 === 0)
+      parts.push(s("text", { x: (i - from) * step, y: height - 8, class: "axis" }, time(2 ** i / hz)));
   }
-  return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: wide ? "wide" : "bar", role: "img",
-    "aria-label": `Half took less than ${time(exit.p50 / hz)}` }, ...parts);
+  return s(
+    "svg",
+    {
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      class: wide ? "wide" : "bar",
+      role: "img",
+      "aria-label": `Half took less than ${time(exit.p50 / hz)}`,
+    },
+    ...parts,
+  );
 }
 
 export function exitsView(page: Page, exits: Exit[], goDown: GoDown): HTMLElement {
@@ -122,31 +283,106 @@ export function exitsView(page: Page, exits: Exit[], goDown: GoDown): HTMLElemen
   function choose(exit: Exit, row: HTMLElement): void {
     body.querySelectorAll(".chosen").forEach((other) => other.classList.remove("chosen"));
     row.classList.add("chosen");
-    detail.replaceChildren(h("h2", {}, `${exit.name} of ${exit.domain}: how long each took, until the guest went on or waited for a pCPU`), histogram(exit, hz, true),
-      h("p", { class: "tools" }, h("button", { click: () => goDown([["domain", exit.domain], ["exit", exit.name]]) }, "Its functions")));
+    detail.replaceChildren(
+      h("h2", {}, `${exit.name} of ${exit.domain}: how long each took, until the guest went on or waited for a pCPU`),
+      histogram(exit, hz, true),
+      h(
+        "p",
+        { class: "tools" },
+        h(
+          "button",
+          {
+            click: () =>
+              goDown([
+                ["domain", exit.domain],
+                ["exit", exit.name],
+              ]),
+          },
+          "Its functions",
+        ),
+      ),
+    );
   }
   function draw(): void {
     const shown = exits.filter((exit) => `${exit.domain} ${exit.name}`.toLowerCase().includes(words));
-    body.replaceChildren(...shown.map((exit) => {
-      const row = h("tr", { class: "choose", tabindex: 0, click: () => choose(exit, row),
-        keydown: (event: KeyboardEvent) => { if (event.key === "Enter") choose(exit, row); } },
-        nameCell(exit.domain), nameCell(exit.name), h("td", { class: "n" }, count(exit.count)),
-        h("td", { class: "n" }, short(exit.cycles)), h("td", { class: "n" }, percent(exit.cycles / all)),
-        h("td", { class: "n" }, exit.count > 0 ? short(exit.cycles / exit.count) : "–"),
-        ...[exit.p5, exit.p50, exit.p95].map((p) => h("td", { class: "n" }, time(p / hz))), h("td", {}, histogram(exit, hz, false)));
-      return row;
-    }));
+    body.replaceChildren(
+      ...shown.map((exit) => {
+        const row = h(
+          "tr",
+          {
+            class: "choose",
+            tabindex: 0,
+            click: () => choose(exit, row),
+            keydown: (event: KeyboardEvent) => {
+              if (event.key === "Enter") choose(exit, row);
+            },
+          },
+          nameCell(exit.domain),
+          nameCell(exit.name),
+          h("td", { class: "n" }, count(exit.count)),
+          h("td", { class: "n" }, short(exit.cycles)),
+          h("td", { class: "n" }, percent(exit.cycles / all)),
+          h("td", { class: "n" }, exit.count > 0 ? short(exit.cycles / exit.count) : "–"),
+          ...[exit.p5, exit.p50, exit.p95].map((p) => h("td", { class: "n" }, time(p / hz))),
+          h("td", {}, histogram(exit, hz, false)),
+        );
+        return row;
+      }),
+    );
     const first = shown[0];
     const row = body.firstElementChild;
     if (first !== undefined && row instanceof HTMLElement) choose(first, row);
     else detail.replaceChildren();
   }
-  const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter", input: () => { words = search.value.toLowerCase(); draw(); } });
+  const search = h("input", {
+    type: "search",
+    class: "search",
+    placeholder: "Filter ( / )",
+    "aria-label": "Filter",
+    input: () => {
+      words = search.value.toLowerCase();
+      draw();
+    },
+  });
   draw();
-  const columns: [string, string][] = [["domain", "domain"], ["exit", "exit"], ["count", "count"], ["cycles in Xen", "cycles"], ["share", "share"],
-    ["each", "each"], ["5 %", "p5"], ["half", "p50"], ["95 %", "p95"], ["64 to 64 G cycles", "octaves"]];
-  return h("section", {}, h("div", { class: "tools" }, search, h("span", { class: "soft" }, "Choose a row for its distribution.")),
-    h("div", { class: "scroll" }, h("table", { id: "table-exits" }, h("thead", {}, h("tr", {}, ...columns.map(([name, key], i) => h("th", { class: i >= 2 && i < 9 ? "n" : "", title: page.words.exits[key] }, name)))), body)), detail);
+  const columns: [string, string][] = [
+    ["domain", "domain"],
+    ["exit", "exit"],
+    ["count", "count"],
+    ["cycles in Xen", "cycles"],
+    ["share", "share"],
+    ["each", "each"],
+    ["5 %", "p5"],
+    ["half", "p50"],
+    ["95 %", "p95"],
+    ["64 to 64 G cycles", "octaves"],
+  ];
+  return h(
+    "section",
+    {},
+    h("div", { class: "tools" }, search, h("span", { class: "soft" }, "Choose a row for its distribution.")),
+    h(
+      "div",
+      { class: "scroll" },
+      h(
+        "table",
+        { id: "table-exits" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ...columns.map(([name, key], i) =>
+              h("th", { class: i >= 2 && i < 9 ? "n" : "", title: page.words.exits[key] }, name),
+            ),
+          ),
+        ),
+        body,
+      ),
+    ),
+    detail,
+  );
 }
 
 export function diffView(page: Page, diff: NonNullable<Page["diff"]>): HTMLElement {
@@ -161,29 +397,121 @@ export function diffView(page: Page, diff: NonNullable<Page["diff"]>): HTMLEleme
     const width = 260;
     const at = (value: number): number => width / 2 + (Math.min(Math.max(value / most, -1), 1) * (width - 8)) / 2;
     const [low, high, value] = [number(row, "low"), number(row, "high"), number(row, "difference")];
-    return s("svg", { width, height: 18, viewBox: `0 0 ${width} 18`, class: "bar" },
+    return s(
+      "svg",
+      { width, height: 18, viewBox: `0 0 ${width} 18`, class: "bar" },
       s("title", {}, `${figure(value)}; 95 % interval: ${figure(low)} to ${figure(high)}`),
       s("path", { d: `M${width / 2} 0V18`, stroke: "var(--line)" }),
-      s("rect", { x: Math.min(at(0), at(value)), y: 3, width: Math.abs(at(value) - at(0)), height: 12, fill: value > 0 ? "var(--exit)" : "var(--running)", opacity: 0.55 }),
-      s("path", { d: `M${at(low)} 9H${at(high)}M${at(low)} 5V13M${at(high)} 5V13`, class: "whisker" }));
+      s("rect", {
+        x: Math.min(at(0), at(value)),
+        y: 3,
+        width: Math.abs(at(value) - at(0)),
+        height: 12,
+        fill: value > 0 ? "var(--exit)" : "var(--running)",
+        opacity: 0.55,
+      }),
+      s("path", { d: `M${at(low)} 9H${at(high)}M${at(low)} 5V13M${at(high)} 5V13`, class: "whisker" }),
+    );
   }
   function draw(): void {
-    const rows = diff.rows.filter((row) => (!only || number(row, "p") < 0.05) && by.some((c) => String(row[c] ?? "").toLowerCase().includes(words)));
-    const most = Math.max(...rows.slice(0, 500).map((row) => Math.max(Math.abs(number(row, "low")), Math.abs(number(row, "high")))), 1e-9);
+    const rows = diff.rows.filter(
+      (row) =>
+        (!only || number(row, "p") < 0.05) &&
+        by.some((c) =>
+          String(row[c] ?? "")
+            .toLowerCase()
+            .includes(words),
+        ),
+    );
+    const most = Math.max(
+      ...rows.slice(0, 500).map((row) => Math.max(Math.abs(number(row, "low")), Math.abs(number(row, "high")))),
+      1e-9,
+    );
     note.textContent = `${rows.length} of ${diff.rows.length} rows`;
-    place.replaceChildren(h("table", { id: "table-diff" },
-      h("thead", {}, h("tr", {}, ...["before", "after", "difference"].map((n) => h("th", { class: "n", title: about.diff[n] }, n)),
-        h("th", { title: intervalWords(about.diff) }, "95 % interval"), h("th", { class: "n", title: about.diff.p }, "p"),
-        ...by.map((c) => h("th", { title: about.profile[c] }, c)), h("th", { title: about.diff.note }, "note"))),
-      h("tbody", {}, ...rows.slice(0, 500).map((row) => h("tr", {}, h("td", { class: "n" }, figure(number(row, "before"))), h("td", { class: "n" }, figure(number(row, "after"))),
-        h("td", { class: "n" }, (number(row, "difference") > 0 ? "+" : "") + figure(number(row, "difference"))), h("td", {}, bar(row, most)),
-        h("td", { class: "n" }, number(row, "p") < 0.001 ? "<0.001" : number(row, "p").toFixed(3)), ...by.map((c) => nameCell(String(row[c] ?? ""))), h("td", { class: "soft" }, String(row.note ?? "")))))));
+    place.replaceChildren(
+      h(
+        "table",
+        { id: "table-diff" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ...["before", "after", "difference"].map((n) => h("th", { class: "n", title: about.diff[n] }, n)),
+            h("th", { title: intervalWords(about.diff) }, "95 % interval"),
+            h("th", { class: "n", title: about.diff.p }, "p"),
+            ...by.map((c) => h("th", { title: about.profile[c] }, c)),
+            h("th", { title: about.diff.note }, "note"),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          ...rows
+            .slice(0, 500)
+            .map((row) =>
+              h(
+                "tr",
+                {},
+                h("td", { class: "n" }, figure(number(row, "before"))),
+                h("td", { class: "n" }, figure(number(row, "after"))),
+                h("td", { class: "n" }, (number(row, "difference") > 0 ? "+" : "") + figure(number(row, "difference"))),
+                h("td", {}, bar(row, most)),
+                h("td", { class: "n" }, number(row, "p") < 0.001 ? "<0.001" : number(row, "p").toFixed(3)),
+                ...by.map((c) => nameCell(String(row[c] ?? ""))),
+                h("td", { class: "soft" }, String(row.note ?? "")),
+              ),
+            ),
+        ),
+      ),
+    );
   }
-  const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter", input: () => { words = search.value.toLowerCase(); draw(); } });
-  const all = h("input", { type: "checkbox", checked: true, change: () => { only = all.checked; draw(); } });
-  if (!diff.rows.some((row) => number(row, "p") < 0.05)) { only = false; all.checked = false; }
+  const search = h("input", {
+    type: "search",
+    class: "search",
+    placeholder: "Filter ( / )",
+    "aria-label": "Filter",
+    input: () => {
+      words = search.value.toLowerCase();
+      draw();
+    },
+  });
+  const all = h("input", {
+    type: "checkbox",
+    checked: true,
+    change: () => {
+      only = all.checked;
+      draw();
+    },
+  });
+  if (!diff.rows.some((row) => number(row, "p") < 0.05)) {
+    only = false;
+    all.checked = false;
+  }
   draw();
-  return h("section", {}, h("p", {}, h("b", {}, "before: "), `${diff.before.name}, ${count(diff.before.samples)} samples`, h("br"), h("b", {}, "after: "), `${diff.after.name}, ${count(diff.after.samples)} samples`, h("br"),
-      h("b", {}, "compared: "), `${diff.compared}; p is corrected for ${count(diff.comparisons)} comparisons`),
-    h("div", { class: "tools" }, search, h("label", {}, all, " only what is more than chance (corrected p < 0.05)"), note), place);
+  return h(
+    "section",
+    {},
+    h(
+      "p",
+      {},
+      h("b", {}, "before: "),
+      `${diff.before.name}, ${count(diff.before.samples)} samples`,
+      h("br"),
+      h("b", {}, "after: "),
+      `${diff.after.name}, ${count(diff.after.samples)} samples`,
+      h("br"),
+      h("b", {}, "compared: "),
+      `${diff.compared}; p is corrected for ${count(diff.comparisons)} comparisons`,
+    ),
+    h(
+      "div",
+      { class: "tools" },
+      search,
+      h("label", {}, all, " only what is more than chance (corrected p < 0.05)"),
+      note,
+    ),
+    place,
+  );
 }

@@ -1,4 +1,5 @@
-// The profile as a table by any grouping, to go down in: a row's domain, its exit reasons, their functions, their lines.
+// The profile as a table by any grouping. A row opens to the next column's rows: a domain's exit reasons, their
+// functions, the functions' lines.
 import { Flame, Page } from "./data";
 import { count, h, intervalWords, nameCell, percent, short, whisker } from "./dom";
 
@@ -20,8 +21,21 @@ interface Level {
 /** What is below a row: the first of these that it does not say yet. */
 const DOWN = ["domain", "exit", "function", "line"];
 const GROUPINGS = [
-  "domain,function", "function", "domain,exit,function", "exit,function", "exit", "domain", "domain,exit", "domain,mode",
-  "image", "domain,image,function", "mode", "domain,vcpu", "domain,function,line", "domain,exit,function,line", "line",
+  "domain,function",
+  "function",
+  "domain,exit,function",
+  "exit,function",
+  "exit",
+  "domain",
+  "domain,exit",
+  "domain,mode",
+  "image",
+  "domain,image,function",
+  "mode",
+  "domain,vcpu",
+  "domain,function,line",
+  "domain,exit,function,line",
+  "line",
 ];
 
 const inFlame = (column: string): string => (column === "function" ? "stack" : column);
@@ -125,8 +139,7 @@ export function tableView(page: Page): TableView {
     const { rows, exact } = tableRows(page, level());
     const shown = rows.filter((row) => words === "" || row.words.some((word) => word.toLowerCase().includes(words)));
     const column = by.indexOf(sort);
-    const value = (row: Sum): number =>
-      sort === "samples" ? row.samples : sort === "cycles" ? row.cycles : row.share;
+    const value = (row: Sum): number => (sort === "samples" ? row.samples : sort === "cycles" ? row.cycles : row.share);
     shown.sort((a, b) => {
       const order = column >= 0 ? (a.words[column] ?? "").localeCompare(b.words[column] ?? "") : value(a) - value(b);
       return (descending ? -order : order) || b.share - a.share;
@@ -136,63 +149,137 @@ export function tableView(page: Page): TableView {
     const next = below([...where, ...by.map((name): Where => [name, ""])]);
     const open = next === undefined || !by.every(known) ? undefined : next;
     note.textContent =
-      `${count(shown.length)} ${shown.length === 1 ? "row" : "rows"}, ${count(Math.round(total * 10) / 10)} samples; shares are of all; intervals: 95 %` +
-      (exact ? "" : ", of sums of rows (a little wide)") + (open === undefined ? "" : `; a row opens by ${open}`);
+      `${count(shown.length)} ${shown.length === 1 ? "row" : "rows"}, ` +
+      `${count(Math.round(total * 10) / 10)} samples; shares are of all; intervals: 95 %` +
+      (exact ? "" : ", of sums of rows (a little wide)") +
+      (open === undefined ? "" : `; a row opens by ${open}`);
     choice.value = groupings.includes(by.join(",")) ? by.join(",") : "";
-    crumbs.replaceChildren(...levels.flatMap((each, i) => {
-      const added = each.where.slice(levels[i - 1]?.where.length ?? 0);
-      const text = i === 0 ? "all" : added.map(([, word]) => word).join(", ");
-      return [i > 0 ? " › " : "",
-        i + 1 < levels.length ? h("button", { click: () => show(levels.slice(0, i + 1)) }, text) : h("span", {}, text)];
-    }));
+    crumbs.replaceChildren(
+      ...levels.flatMap((each, i) => {
+        const added = each.where.slice(levels[i - 1]?.where.length ?? 0);
+        const text = i === 0 ? "all" : added.map(([, word]) => word).join(", ");
+        return [
+          i > 0 ? " › " : "",
+          i + 1 < levels.length
+            ? h("button", { click: () => show(levels.slice(0, i + 1)) }, text)
+            : h("span", {}, text),
+        ];
+      }),
+    );
     const heading = (name: string, numeric: boolean): HTMLElement =>
       h(
         "th",
-        { class: numeric ? "n" : "", title: page.words.profile[name] ?? "",
-          "aria-sort": sort === name ? (descending ? "descending" : "ascending") : "none" },
-        h("button", {
-          tabindex: 0,
-          click: () => {
-            descending = sort === name ? !descending : numeric;
-            sort = name;
-            draw();
+        {
+          class: numeric ? "n" : "",
+          title: page.words.profile[name] ?? "",
+          "aria-sort": sort === name ? (descending ? "descending" : "ascending") : "none",
+        },
+        h(
+          "button",
+          {
+            tabindex: 0,
+            click: () => {
+              descending = sort === name ? !descending : numeric;
+              sort = name;
+              draw();
+            },
           },
-        }, name, sort === name ? (descending ? " ▾" : " ▴") : ""),
+          name,
+          sort === name ? (descending ? " ▾" : " ▴") : "",
+        ),
       );
     const line = (row: Sum): HTMLElement => {
       const down = (): void => goDown(by.map((name, i): Where => [name, row.words[i] ?? ""]));
-      return h("tr", open === undefined ? {} : { class: "choose", tabindex: 0, title: `by ${open}`, click: down,
-          keydown: (event: KeyboardEvent) => { if (event.key === "Enter") down(); } },
-        h("td", { class: "n" }, count(row.samples)), h("td", { class: "n" }, percent(row.share)),
+      return h(
+        "tr",
+        open === undefined
+          ? {}
+          : {
+              class: "choose",
+              tabindex: 0,
+              title: `by ${open}`,
+              click: down,
+              keydown: (event: KeyboardEvent) => {
+                if (event.key === "Enter") down();
+              },
+            },
+        h("td", { class: "n" }, count(row.samples)),
+        h("td", { class: "n" }, percent(row.share)),
         h("td", {}, whisker(row.share, row.low, row.high, most)),
         ...(page.is_time ? [h("td", { class: "n" }, short(row.cycles))] : []),
-        ...row.words.map(nameCell));
+        ...row.words.map(nameCell),
+      );
     };
     place.replaceChildren(
       h(
         "table",
         { id: "table-functions" },
-        h("thead", {}, h("tr", {}, ...["samples", "share"].map((n) => heading(n, true)),
-          h("th", { title: intervalWords(page.words.profile) }, "95 % interval"),
-          ...(page.is_time ? [heading("cycles", true)] : []), ...by.map((n) => heading(n, false)))),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ...["samples", "share"].map((n) => heading(n, true)),
+            h("th", { title: intervalWords(page.words.profile) }, "95 % interval"),
+            ...(page.is_time ? [heading("cycles", true)] : []),
+            ...by.map((n) => heading(n, false)),
+          ),
+        ),
         h("tbody", {}, ...shown.slice(0, limit).map(line)),
       ),
       shown.length > limit
-        ? h("p", {}, h("button", { click: () => { limit *= 5; draw(); } }, `${shown.length - limit} more`))
+        ? h(
+            "p",
+            {},
+            h(
+              "button",
+              {
+                click: () => {
+                  limit *= 5;
+                  draw();
+                },
+              },
+              `${shown.length - limit} more`,
+            ),
+          )
         : "",
     );
   }
-  const choice = h("select", { "aria-label": "Columns",
-    change: () => show([...levels.slice(0, -1), { by: choice.value.split(","), where: level().where }]) },
-    ...groupings.map((text) => h("option", { value: text }, text.replaceAll(",", ", "))));
-  const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter",
-    input: () => { words = search.value.toLowerCase(); draw(); } });
+  const choice = h(
+    "select",
+    {
+      "aria-label": "Columns",
+      change: () => show([...levels.slice(0, -1), { by: choice.value.split(","), where: level().where }]),
+    },
+    ...groupings.map((text) => h("option", { value: text }, text.replaceAll(",", ", "))),
+  );
+  const search = h("input", {
+    type: "search",
+    class: "search",
+    placeholder: "Filter ( / )",
+    "aria-label": "Filter",
+    input: () => {
+      words = search.value.toLowerCase();
+      draw();
+    },
+  });
   draw();
   return {
-    element: h("section", { keydown: (event: KeyboardEvent) => {
-        if (event.key === "Escape" && levels.length > 1 && event.target !== search) show(levels.slice(0, -1));
-      } },
-      h("div", { class: "tools" }, h("label", {}, "by ", choice), search, note), crumbs, place),
-    goDown: (where: Where[]) => { levels = [top]; goDown(where); },
+    element: h(
+      "section",
+      {
+        keydown: (event: KeyboardEvent) => {
+          if (event.key === "Escape" && levels.length > 1 && event.target !== search) show(levels.slice(0, -1));
+        },
+      },
+      h("div", { class: "tools" }, h("label", {}, "by ", choice), search, note),
+      crumbs,
+      place,
+    ),
+    goDown: (where: Where[]) => {
+      levels = [top];
+      goDown(where);
+    },
   };
 }

@@ -8,8 +8,17 @@ const CAUSES = ["", "woken", "preempted", ""];
 const MODES = ["user", "kernel", "Xen"];
 // Of domains: the "muted" scheme of Paul Tol (Colour Schemes, SRON/EPS/TN/09-002), which people with any
 // colour vision tell apart, and none of which is a state's; with the colour of words on it.
-const DOMAINS: [string, string][] = [["#332288", "#fff"], ["#44aa99", "#111"], ["#aa4499", "#fff"], ["#999933", "#111"],
-  ["#882255", "#fff"], ["#88ccee", "#111"], ["#117733", "#fff"], ["#ddcc77", "#111"], ["#cc6677", "#111"]];
+const DOMAINS: [string, string][] = [
+  ["#332288", "#fff"],
+  ["#44aa99", "#111"],
+  ["#aa4499", "#fff"],
+  ["#999933", "#111"],
+  ["#882255", "#fff"],
+  ["#88ccee", "#111"],
+  ["#117733", "#fff"],
+  ["#ddcc77", "#111"],
+  ["#cc6677", "#111"],
+];
 
 interface Bar {
   begin: number;
@@ -22,7 +31,12 @@ interface Track {
   title: string;
   height: number;
   bars: Bar[]; // in the order of their beginning; those of one track do not overlap
-  bins?: { bytes: Uint8Array; each: number; draw: (from: number) => [number, string][]; tell: (from: number) => string[] };
+  bins?: {
+    bytes: Uint8Array;
+    each: number;
+    draw: (from: number) => [number, string][];
+    tell: (from: number) => string[];
+  };
 }
 
 function bytesOf(text: string): Uint8Array {
@@ -38,7 +52,7 @@ function firstAfter(bars: Bar[], at: number): number {
   let high = bars.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((bars[middle] as Bar).end <= at) low = middle + 1;
+    if (bars[middle].end <= at) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -52,13 +66,27 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
   const vcpus = timeline.vcpus;
   const nameOf = (vcpu: number): string => vcpus[vcpu]?.name ?? "?";
   const domains = [...new Set(vcpus.map((vcpu) => vcpu.domain))];
-  const domainColour = (vcpu: number): string => DOMAINS[Math.max(domains.indexOf(vcpus[vcpu]?.domain ?? ""), 0) % DOMAINS.length]?.[0] ?? "#888";
+  const domainColour = (vcpu: number): string =>
+    DOMAINS[Math.max(domains.indexOf(vcpus[vcpu]?.domain ?? ""), 0) % DOMAINS.length]?.[0] ?? "#888";
   const chosen = h("div", { class: "about", "aria-live": "polite" });
 
   /** By pCPU and by vCPU: what belongs together. */
   function groups(): Track[][] {
     const c: Record<string, string> = {};
-    for (const name of ["guest", "exit", "running", "runnable", "blocked", "lost", "line", "bracket", "user", "kernel", "xen"]) c[name] = colour(name);
+    for (const name of [
+      "guest",
+      "exit",
+      "running",
+      "runnable",
+      "blocked",
+      "lost",
+      "line",
+      "bracket",
+      "user",
+      "kernel",
+      "xen",
+    ])
+      c[name] = colour(name);
     const pcpu = new Map<number, Track>();
     timeline.pcpus.forEach((number, i) => {
       const track: Track = { title: `pCPU ${number}`, height: 22, bars: [] };
@@ -66,9 +94,13 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       if (text !== undefined) {
         const bytes = bytesOf(text);
         track.bins = {
-          bytes, each: 3,
+          bytes,
+          each: 3,
           draw: (at) => [[bytes[at] ?? 0, domainColour((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))]],
-          tell: (at) => [`busy ${percent((bytes[at] ?? 0) / 255, 0)}`, `most by ${nameOf((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))}`],
+          tell: (at) => [
+            `busy ${percent((bytes[at] ?? 0) / 255, 0)}`,
+            `most by ${nameOf((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))}`,
+          ],
         };
       }
       pcpu.set(number, track);
@@ -78,11 +110,21 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       const text = timeline.vcpu_bins[i];
       if (text !== undefined) {
         const bytes = bytesOf(text);
-        const kinds: [string, string][] = [["guest", "in the guest"], ["exit", "in Xen"], ["running", "running"], ["runnable", "waiting for a pCPU"], ["blocked", "blocked"]];
+        const kinds: [string, string][] = [
+          ["guest", "in the guest"],
+          ["exit", "in Xen"],
+          ["running", "running"],
+          ["runnable", "waiting for a pCPU"],
+          ["blocked", "blocked"],
+        ];
         track.bins = {
-          bytes, each: 5,
+          bytes,
+          each: 5,
           draw: (at) => kinds.map(([kind], k): [number, string] => [bytes[at + k] ?? 0, c[kind] ?? ""]),
-          tell: (at) => kinds.flatMap(([, words], k) => ((bytes[at + k] ?? 0) > 0 ? [`${words} ${percent((bytes[at + k] ?? 0) / 255, 0)}`] : [])),
+          tell: (at) =>
+            kinds.flatMap(([, words], k) =>
+              (bytes[at + k] ?? 0) > 0 ? [`${words} ${percent((bytes[at + k] ?? 0) / 255, 0)}`] : [],
+            ),
         };
       }
       return track;
@@ -91,13 +133,26 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     const sampled: Track[] = vcpus.map(() => ({ title: "samples", height: 12, bars: [] }));
     const runs = timeline.runs;
     for (let i = 0; i + 5 < runs.length; i += 6) {
-      const [vcpu, on, state, cause, begin, length] = runs.slice(i, i + 6) as [number, number, number, number, number, number];
+      const [vcpu, on, state, cause, begin, length] = runs.slice(i, i + 6) as [
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+      ];
       const words = STATES[state] ?? "";
       const why = CAUSES[cause] ?? "";
       const end = begin + length;
       const bar: Bar = {
-        begin, end, colour: c[words] ?? c.line ?? "",
-        lines: () => [nameOf(vcpu), `${words}${state === 1 && why !== "" ? `, ${why}` : ""}${state === 0 ? ` on pCPU ${on}` : ""}`, `${seconds(length)}, from ${when(begin)}`],
+        begin,
+        end,
+        colour: c[words] ?? c.line ?? "",
+        lines: () => [
+          nameOf(vcpu),
+          `${words}${state === 1 && why !== "" ? `, ${why}` : ""}${state === 0 ? ` on pCPU ${on}` : ""}`,
+          `${seconds(length)}, from ${when(begin)}`,
+        ],
         click: () => {
           const there = (pcpu.get(on)?.bars ?? []).filter((other) => other.begin < end && other.end > begin);
           const who = new Map<string, number>();
@@ -105,10 +160,16 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
             const name = other.lines()[0] ?? "";
             who.set(name, (who.get(name) ?? 0) + Math.min(other.end, end) - Math.max(other.begin, begin));
           }
-          const list = [...who].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([name, cycles]) => `${name} ${seconds(cycles)}`).join(", ");
-          chosen.textContent = state === 1
-            ? `${nameOf(vcpu)} waited ${seconds(length)} for pCPU ${on}${why === "" ? "" : `, ${why}`}; there ran meanwhile: ${list || "nobody"}`
-            : `${nameOf(vcpu)} ${words} for ${seconds(length)}`;
+          const list = [...who]
+            .sort((a, b) => b[1] - a[1])
+            .slice(0, 6)
+            .map(([name, cycles]) => `${name} ${seconds(cycles)}`)
+            .join(", ");
+          chosen.textContent =
+            state === 1
+              ? `${nameOf(vcpu)} waited ${seconds(length)} for pCPU ${on}${why === "" ? "" : `, ${why}`}; ` +
+                `meanwhile that pCPU ran: ${list || "nothing"}`
+              : `${nameOf(vcpu)} ${words} for ${seconds(length)}`;
         },
       };
       states[vcpu]?.bars.push(bar);
@@ -118,27 +179,52 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     for (let i = 0; i + 4 < segments.length; i += 5) {
       const [vcpu, , name, begin, length] = segments.slice(i, i + 5) as [number, number, number, number, number];
       const words = name === 0 ? "guest" : (timeline.strings[name - 1] ?? "");
-      inside[vcpu]?.bars.push({ begin, end: begin + length, colour: (name === 0 ? c.guest : c.exit) ?? "",
-        lines: () => [nameOf(vcpu), words, `${seconds(length)}, from ${when(begin)}`] });
+      inside[vcpu]?.bars.push({
+        begin,
+        end: begin + length,
+        colour: (name === 0 ? c.guest : c.exit) ?? "",
+        lines: () => [nameOf(vcpu), words, `${seconds(length)}, from ${when(begin)}`],
+      });
     }
     const samples = timeline.samples;
     for (let i = 0; i + 5 < samples.length; i += 6) {
-      const [vcpu, mode, name, begin, length, n] = samples.slice(i, i + 6) as [number, number, number, number, number, number];
+      const [vcpu, mode, name, begin, length, n] = samples.slice(i, i + 6) as [
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+      ];
       const words = timeline.strings[name] ?? "";
       const bracket = length > 1;
-      sampled[vcpu]?.bars.push({ begin, end: begin + length, colour: (bracket ? c.bracket : c[["user", "kernel", "xen"][mode] ?? ""]) ?? "",
-        lines: () => bracket
-          ? [`${n} samples of ${nameOf(vcpu)}`, `somewhere in these ${seconds(length)}: a bracket, no instant is known`, `one of them: ${MODES[mode]}: ${words}`]
-          : [`sample of ${nameOf(vcpu)}`, `${MODES[mode]}: ${words}`, `at ${when(begin)}`] });
+      sampled[vcpu]?.bars.push({
+        begin,
+        end: begin + length,
+        colour: (bracket ? c.bracket : c[["user", "kernel", "xen"][mode] ?? ""]) ?? "",
+        lines: () =>
+          bracket
+            ? [
+                `${n} samples of ${nameOf(vcpu)}`,
+                `somewhere in these ${seconds(length)}: a bracket, no instant is known`,
+                `one of them: ${MODES[mode]}: ${words}`,
+              ]
+            : [`sample of ${nameOf(vcpu)}`, `${MODES[mode]}: ${words}`, `at ${when(begin)}`],
+      });
     }
     const lost = timeline.lost;
     for (let i = 0; i + 3 < lost.length; i += 4) {
       const [on, begin, length, n] = lost.slice(i, i + 4) as [number, number, number, number];
-      pcpu.get(on)?.bars.push({ begin, end: begin + length, colour: c.lost ?? "", lines: () => [`${n} trace records lost`, seconds(length)] });
+      pcpu.get(on)?.bars.push({
+        begin,
+        end: begin + length,
+        colour: c.lost ?? "",
+        lines: () => [`${n} trace records lost`, seconds(length)],
+      });
     }
     const all: Track[][] = [...pcpu.values()].map((track) => [track]);
     vcpus.forEach((_, i) => {
-      all.push([states[i] as Track, ...[inside[i] as Track, sampled[i] as Track].filter((track) => track.bars.length > 0)]);
+      all.push([states[i], ...[inside[i], sampled[i]].filter((track) => track.bars.length > 0)]);
     });
     for (const track of all.flat()) track.bars.sort((a, b) => a.begin - b.begin || a.end - b.end);
     return all;
@@ -152,9 +238,10 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
   let all: Track[] = [];
   const narrowed = h("span", { class: "soft" });
   function choose(): void {
-    const wanted = every.filter((group) => (group[0] as Track).title.toLowerCase().includes(words));
+    const wanted = every.filter((group) => group[0].title.toLowerCase().includes(words));
     all = wanted.slice(0, MOST).flat();
-    narrowed.textContent = wanted.length > MOST ? `${MOST} of ${count(wanted.length)} pCPUs and vCPUs; filter them by name` : "";
+    narrowed.textContent =
+      wanted.length > MOST ? `${MOST} of ${count(wanted.length)} pCPUs and vCPUs; filter them by name` : "";
     picture.setHeight(height());
     picture.redraw();
   }
@@ -168,7 +255,11 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
   function axis(context: CanvasRenderingContext2D): void {
     const span = (to - from) / hz;
     let step = 10 ** Math.floor(Math.log10(span / 6));
-    for (const times of [5, 2]) if (span / (step * times) >= 5) { step *= times; break; }
+    for (const times of [5, 2])
+      if (span / (step * times) >= 5) {
+        step *= times;
+        break;
+      }
     context.fillStyle = colour("soft");
     context.strokeStyle = colour("line");
     context.lineWidth = 1;
@@ -223,11 +314,13 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       context.clip();
       // Bars as long as each is seen; beyond that the bins, which say what is most of a pixel's time.
       const first = firstAfter(track.bars, from);
-      const binned = track.bins !== undefined && firstAfter(track.bars, to) - first > (timeline.exact ? (picture.width - LEFT) / 3 : -1);
+      const binned =
+        track.bins !== undefined &&
+        firstAfter(track.bars, to) - first > (timeline.exact ? (picture.width - LEFT) / 3 : -1);
       if (binned) drawBins(context, track, y);
       let drawn = -1;
       for (let i = binned && timeline.exact ? track.bars.length : first; i < track.bars.length; i++) {
-        const bar = track.bars[i] as Bar;
+        const bar = track.bars[i];
         if (bar.begin >= to) break;
         const x = Math.max(xOf(bar.begin), LEFT);
         const right = xOf(bar.end);
@@ -258,7 +351,8 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     shown.textContent = `${when(from)} to ${when(to)}: ${seconds(span)}`;
     picture.redraw();
   }
-  const zoom = (by: number, around = (from + to) / 2): void => look(around - (around - from) * by, around + (to - around) * by);
+  const zoom = (by: number, around = (from + to) / 2): void =>
+    look(around - (around - from) * by, around + (to - around) * by);
   const move = (by: number): void => {
     const step = (to - from) * by;
     const held = Math.min(Math.max(step, -from), timeline.length - to);
@@ -285,12 +379,16 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
   const canvas = picture.canvas;
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", "Timeline; plus and minus zoom, arrow keys move, 0 shows all");
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    const box = canvas.getBoundingClientRect();
-    if (event.shiftKey) move(event.deltaY > 0 ? 0.15 : -0.15);
-    else zoom(event.deltaY > 0 ? 1.25 : 0.8, atX(Math.max(event.clientX - box.left, LEFT)));
-  }, { passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      const box = canvas.getBoundingClientRect();
+      if (event.shiftKey) move(event.deltaY > 0 ? 0.15 : -0.15);
+      else zoom(event.deltaY > 0 ? 1.25 : 0.8, atX(Math.max(event.clientX - box.left, LEFT)));
+    },
+    { passive: false },
+  );
   canvas.addEventListener("pointerdown", (event) => {
     grabbed = { x: event.clientX, from, to };
     canvas.setPointerCapture(event.pointerId);
@@ -315,7 +413,11 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     if (hit.bar !== undefined) showTip(event.clientX, event.clientY, hit.bar.lines());
     else if (bins !== undefined) {
       const bin = Math.min(Math.max(Math.floor(hit.at / timeline.bin), 0), timeline.bins - 1);
-      showTip(event.clientX, event.clientY, [hit.track.title, ...bins.tell(bin * bins.each), `in ${seconds(timeline.bin)}, from ${when(bin * timeline.bin)}`]);
+      showTip(event.clientX, event.clientY, [
+        hit.track.title,
+        ...bins.tell(bin * bins.each),
+        `in ${seconds(timeline.bin)}, from ${when(bin * timeline.bin)}`,
+      ]);
     } else hideTip();
   });
   canvas.addEventListener("pointerleave", hideTip);
@@ -337,14 +439,63 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     every = groups();
     choose();
   });
-  const search = h("input", { type: "search", class: "search", placeholder: "Filter ( / )", "aria-label": "Filter",
-    input: () => { words = search.value.toLowerCase(); choose(); } });
-  const legend: [string, string][] = [["guest", "in the guest"], ["exit", "in Xen, for an exit"], ["running", "running"], ["runnable", "waiting for a pCPU"], ["blocked", "blocked"], ["lost", "records lost"], ["bracket", "bracket: samples, instant unknown"]];
-  return h("section", {},
-    h("div", { class: "tools" }, h("button", { click: () => zoom(0.6) }, "Zoom in (+)"), h("button", { click: () => zoom(1.6) }, "Zoom out (−)"), h("button", { click: () => look(0, timeline.length) }, "All (0)"), search, shown, narrowed),
-    h("div", { class: "legend" }, ...legend.map(([name, text]) => h("span", {}, h("i", { style: `background:var(--${name})` }), text)),
-      ...domains.map((domain, i) => h("span", {}, h("i", { style: `background:${DOMAINS[i % DOMAINS.length]?.[0] ?? ""}` }), `pCPU: ${domain}`))),
-    timeline.exact ? null : h("p", { class: "soft" }, `Too many intervals to hold each: bins of ${seconds(timeline.bin)}, a bar's height being the part of it. A report with --from and --to has each interval of that time.`),
-    timeline.kept_samples === 1 ? null : h("p", { class: "soft" }, `Too many samples to draw each: one of ${timeline.kept_samples} is, ${count(timeline.samples_left_out)} are not.`),
-    canvas, chosen);
+  const search = h("input", {
+    type: "search",
+    class: "search",
+    placeholder: "Filter ( / )",
+    "aria-label": "Filter",
+    input: () => {
+      words = search.value.toLowerCase();
+      choose();
+    },
+  });
+  const legend: [string, string][] = [
+    ["guest", "in the guest"],
+    ["exit", "in Xen, for an exit"],
+    ["running", "running"],
+    ["runnable", "waiting for a pCPU"],
+    ["blocked", "blocked"],
+    ["lost", "records lost"],
+    ["bracket", "bracket: samples, instant unknown"],
+  ];
+  return h(
+    "section",
+    {},
+    h(
+      "div",
+      { class: "tools" },
+      h("button", { click: () => zoom(0.6) }, "Zoom in (+)"),
+      h("button", { click: () => zoom(1.6) }, "Zoom out (−)"),
+      h("button", { click: () => look(0, timeline.length) }, "All (0)"),
+      search,
+      shown,
+      narrowed,
+    ),
+    h(
+      "div",
+      { class: "legend" },
+      ...legend.map(([name, text]) => h("span", {}, h("i", { style: `background:var(--${name})` }), text)),
+      ...domains.map((domain, i) =>
+        h("span", {}, h("i", { style: `background:${DOMAINS[i % DOMAINS.length]?.[0] ?? ""}` }), `pCPU: ${domain}`),
+      ),
+    ),
+    timeline.exact
+      ? null
+      : h(
+          "p",
+          { class: "soft" },
+          `There are too many intervals to show each. A bar stands for ${seconds(timeline.bin)}; its height is the ` +
+            "part of that time. A report made with --from and --to shows each interval of its time.",
+        ),
+    timeline.kept_samples === 1
+      ? null
+      : h(
+          "p",
+          { class: "soft" },
+          `There are too many samples to draw each. One of ${timeline.kept_samples} is drawn; ` +
+            `${count(timeline.samples_left_out)} are not.`,
+        ),
+    canvas,
+    chosen,
+  );
 }
