@@ -1,8 +1,8 @@
 // Counts by numbers that a guest chooses (ports, addresses, MSRs, page tables): a hash table that
 // stops growing, so that no guest can make a report eat memory.
 //
-// A table takes at most `most` keys, and all tables that share a Room together no more than it has.
-// What comes after that counts for another key, the remainder's.
+// A table takes at most `max_keys` keys, and all tables that share an EntryBudget together no more
+// than it has. What comes after that counts for another key, the remainder's.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct TableKey {
 };
 
 // How many more keys the tables of an analysis may take, together.
-struct Room {
+struct EntryBudget {
   uint32_t left = 0;
 };
 
@@ -31,24 +31,25 @@ class BoundedTable {
  public:
   // The value of the key, made at its first use; null when the key is new and the table, or the
   // room, is full. O(1) without allocation for a known key. Values stay where they are.
-  Value* Find(const TableKey& key, uint32_t most, Room& room) {
+  Value* Find(const TableKey& key, uint32_t max_keys, EntryBudget& budget) {
     if (slots_.empty()) [[unlikely]] {
       Grow();
     }
     const size_t at = Probe(key);
     if (slots_[at].value != nullptr) return slots_[at].value;
-    if (entries_.size() >= most || room.left == 0) return nullptr;
-    --room.left;
+    if (entries_.size() >= max_keys || budget.left == 0) return nullptr;
+    --budget.left;
     return &Insert(key, at);
   }
   // The value of the key, or of `remainder` when there is no room for the key.
-  Value& At(const TableKey& key, const TableKey& remainder, uint32_t most, Room& room) {
-    Value* value = Find(key, most, room);
-    return value != nullptr ? *value : Demand(remainder);
+  Value& At(const TableKey& key, const TableKey& remainder, uint32_t max_keys,
+            EntryBudget& budget) {
+    Value* value = Find(key, max_keys, budget);
+    return value != nullptr ? *value : AtOverBudget(remainder);
   }
   // The value of the key, whether there is room or not: for remainders, of which there must be few.
-  Value& Demand(const TableKey& key) {
-    Room one{1};
+  Value& AtOverBudget(const TableKey& key) {
+    EntryBudget one{1};
     return *Find(key, std::numeric_limits<uint32_t>::max(), one);
   }
 
@@ -72,14 +73,15 @@ class BoundedTable {
   // itself. merge(Value& into, Value& from) adds two values; what finds no room (of the earlier
   // table's) counts for remainder(key), which is its own remainder. Values move.
   template <typename Merge, typename Remainder>
-  void Prepend(BoundedTable& earlier, uint32_t most, Room& room, Merge&& merge,
+  void Prepend(BoundedTable& earlier, uint32_t max_keys, EntryBudget& budget, Merge&& merge,
                Remainder&& remainder) {
     std::swap(slots_, earlier.slots_);
     std::swap(mask_, earlier.mask_);
     std::swap(entries_, earlier.entries_);
     for (Entry& entry : earlier.entries_) {
       const TableKey rest = remainder(std::as_const(entry.key));
-      merge(entry.key == rest ? Demand(rest) : At(entry.key, rest, most, room), entry.value);
+      merge(entry.key == rest ? AtOverBudget(rest) : At(entry.key, rest, max_keys, budget),
+            entry.value);
     }
   }
 

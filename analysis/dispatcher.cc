@@ -5,22 +5,23 @@
 namespace xenoscope::analysis {
 
 Dispatcher::Dispatcher(const std::vector<Subscriber*>& subscribers) {
-  for (const Changes what : {Changes::kFigures, Changes::kState}) Make(subscribers, what);
+  for (const UpdateScope what : {UpdateScope::kMetrics, UpdateScope::kState})
+    Make(subscribers, what);
 }
 
-void Dispatcher::Make(const std::vector<Subscriber*>& subscribers, Changes what) {
+void Dispatcher::Make(const std::vector<Subscriber*>& subscribers, UpdateScope what) {
   Routes& routes = all_routes_[static_cast<size_t>(what)];
-  const auto wants = [what](std::optional<Changes> changes) {
-    return changes && (what == Changes::kFigures || *changes == Changes::kState);
+  const auto wants = [what](std::optional<UpdateScope> scope) {
+    return scope && (what == UpdateScope::kMetrics || *scope == UpdateScope::kState);
   };
-  std::array<std::vector<Row::Call>, trace::kEventCount> by_event;
+  std::array<std::vector<EventRoute::Call>, trace::kEventCount> by_event;
   for (Subscriber* subscriber : subscribers) {
     Subscriptions wanted;
     subscriber->Subscribe(wanted);
-    for (const auto& [event, changes, take] : wanted.events_) {
-      if (!wants(changes)) continue;
+    for (const auto& [event, scope, take] : wanted.events_) {
+      if (!wants(scope)) continue;
       by_event[static_cast<size_t>(event)].push_back(
-          {subscriber, take != nullptr ? take : subscriber->HowToTake()});
+          {subscriber, take != nullptr ? take : subscriber->DirectCallback()});
     }
     if (wants(wanted.runs_)) routes.runs.push_back(subscriber);
     if (wants(wanted.exits_)) routes.exits.push_back(subscriber);
@@ -37,9 +38,9 @@ void Dispatcher::Make(const std::vector<Subscriber*>& subscribers, Changes what)
   }
   for (size_t event = 0; event < trace::kEventCount; ++event) {
     if (by_event[event].empty()) continue;
-    Row& row = routes.by_event[event];
-    row.first_ = by_event[event][0];
-    if (by_event[event].size() > 1) row.others_ = routes.calls.data() + begins[event];
+    EventRoute& route = routes.by_event[event];
+    route.first_ = by_event[event][0];
+    if (by_event[event].size() > 1) route.others_ = routes.calls.data() + begins[event];
   }
 }
 

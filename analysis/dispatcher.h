@@ -19,18 +19,18 @@ class Dispatcher final : public correlate::TimelineObserver {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // Dispatches from here on everything (kFigures), or only what changes some state (kState).
-  void Restrict(Changes to) { routes_ = &all_routes_[static_cast<size_t>(to)]; }
+  // Dispatches from here on everything (kMetrics), or only what changes some state (kState).
+  void Restrict(UpdateScope to) { routes_ = &all_routes_[static_cast<size_t>(to)]; }
 
   // Whom to call for records of one event.
-  class Row {
+  class EventRoute {
    public:
     bool Empty() const { return first_.take == nullptr; }
-    void Take(const Moment& moment) const {
-      first_.take(*first_.subscriber, moment);
+    void Take(const AttributedRecord& attributed) const {
+      first_.take(*first_.subscriber, attributed);
       if (others_ == nullptr) return;
       for (const Call* call = others_; call->take != nullptr; ++call) {
-        call->take(*call->subscriber, moment);
+        call->take(*call->subscriber, attributed);
       }
     }
 
@@ -38,13 +38,13 @@ class Dispatcher final : public correlate::TimelineObserver {
     friend class Dispatcher;
     struct Call {
       Subscriber* subscriber = nullptr;
-      TakeRecord* take = nullptr;
+      RecordCallback* take = nullptr;
     };
     // Most events have one subscriber.
     Call first_;
     const Call* others_ = nullptr;  // up to one without a function
   };
-  const Row& RowOf(trace::Event event) const {
+  const EventRoute& RouteOf(trace::Event event) const {
     return routes_->by_event[static_cast<size_t>(event)];
   }
   void Loss(const trace::Item& item) const {
@@ -54,13 +54,13 @@ class Dispatcher final : public correlate::TimelineObserver {
   // The summary's analyses look at records and whole intervals.
   bool WantsSegments() const override { return false; }
   bool WantsMarks() const override { return false; }
-  void OnRun(const correlate::RunInterval& interval) override {
-    for (Subscriber* subscriber : routes_->runs) subscriber->OnRun(interval);
+  void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
+    for (Subscriber* subscriber : routes_->runs) subscriber->OnRunstateInterval(interval);
   }
   void OnExit(const correlate::ExitArc& arc) override {
     for (Subscriber* subscriber : routes_->exits) subscriber->OnExit(arc);
   }
-  void OnState(const correlate::VcpuTrack& vcpu, correlate::RunState before) override {
+  void OnState(const correlate::VcpuTrack& vcpu, correlate::TimelineState before) override {
     for (Subscriber* subscriber : routes_->states) subscriber->OnState(vcpu, before);
   }
   void OnEntry(const correlate::VcpuTrack& vcpu, Tsc at) override {
@@ -69,17 +69,17 @@ class Dispatcher final : public correlate::TimelineObserver {
 
  private:
   struct Routes {
-    std::vector<Row::Call> calls;  // those of the rows beyond their first
-    std::array<Row, trace::kEventCount> by_event;
+    std::vector<EventRoute::Call> calls;  // those of the rows beyond their first
+    std::array<EventRoute, trace::kEventCount> by_event;
     std::vector<Subscriber*> runs;
     std::vector<Subscriber*> exits;
     std::vector<Subscriber*> states;
     std::vector<Subscriber*> entries;
     std::vector<Subscriber*> losses;
   };
-  void Make(const std::vector<Subscriber*>& subscribers, Changes what);
+  void Make(const std::vector<Subscriber*>& subscribers, UpdateScope what);
 
-  std::array<Routes, 2> all_routes_;  // by Changes
+  std::array<Routes, 2> all_routes_;  // by UpdateScope
   const Routes* routes_ = all_routes_.data();
 };
 

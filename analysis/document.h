@@ -15,72 +15,73 @@
 namespace xenoscope::analysis {
 
 // How a figure is to be read and shown.
-enum class Unit : uint8_t { kCount, kBytes, kCycles, kFraction, kHex, kText };
+enum class MetricUnit : uint8_t { kCount, kBytes, kCycles, kFraction, kHex, kText };
 
-struct Figure {
+struct Metric {
   std::string key;  // stable: the key in JSON and the column in CSV
-  Unit unit = Unit::kCount;
+  MetricUnit unit = MetricUnit::kCount;
   std::variant<uint64_t, double, std::string> value;
 
-  bool operator==(const Figure&) const = default;
+  bool operator==(const Metric&) const = default;
 };
 
-struct Row {
+struct MetricRow {
   std::string name;
-  std::vector<Figure> figures;
-  std::vector<Row> parts;  // a breakdown: "parts" in JSON, indented in text
+  std::vector<Metric> metrics;
+  std::vector<MetricRow> parts;  // a breakdown: "parts" in JSON, indented in text
 
-  bool operator==(const Row&) const = default;
+  bool operator==(const MetricRow&) const = default;
 
-  Row& Add(std::string key, Unit unit, uint64_t value) {
-    figures.push_back({std::move(key), unit, value});
+  MetricRow& Add(std::string key, MetricUnit unit, uint64_t value) {
+    metrics.push_back({std::move(key), unit, value});
     return *this;
   }
-  Row& Add(std::string key, double fraction) {
-    figures.push_back({std::move(key), Unit::kFraction, fraction});
+  MetricRow& Add(std::string key, double fraction) {
+    metrics.push_back({std::move(key), MetricUnit::kFraction, fraction});
     return *this;
   }
-  Row& Add(std::string key, std::string text) {
-    figures.push_back({std::move(key), Unit::kText, std::move(text)});
+  MetricRow& Add(std::string key, std::string text) {
+    metrics.push_back({std::move(key), MetricUnit::kText, std::move(text)});
     return *this;
   }
   // count, cycles, p5, p50, p95
-  Row& Add(const StatFigures& stat) {
-    Add("count", Unit::kCount, stat.count);
-    Add("cycles", Unit::kCycles, stat.cycles);
-    Add("p5", Unit::kCycles, stat.p5);
-    Add("p50", Unit::kCycles, stat.p50);
-    return Add("p95", Unit::kCycles, stat.p95);
+  MetricRow& Add(const StatSummary& stat) {
+    Add("count", MetricUnit::kCount, stat.count);
+    Add("cycles", MetricUnit::kCycles, stat.cycles);
+    Add("p5", MetricUnit::kCycles, stat.p5);
+    Add("p50", MetricUnit::kCycles, stat.p50);
+    return Add("p95", MetricUnit::kCycles, stat.p95);
   }
 };
 
 // How text shows a group; JSON and CSV have all of them alike.
-enum class Show : uint8_t {
+enum class GroupLayout : uint8_t {
   kTable,
   kRemainder,  // one line under the table before it: what is not in that
   kDetail,     // only when asked for everything: it repeats what other figures tell
   kLongList,   // the first rows, unless asked for everything; each has a count first
 };
 
-struct Group {
+struct MetricGroup {
   std::string key;    // stable: the key in JSON and the table in CSV
   std::string title;  // for people
-  std::vector<Row> rows;
-  Show show = Show::kTable;
+  std::vector<MetricRow> rows;
+  GroupLayout layout = GroupLayout::kTable;
 
-  bool operator==(const Group&) const = default;
+  bool operator==(const MetricGroup&) const = default;
 };
 
 // Groups in the order in which the analyses are registered. A group without rows is left out by the
 // text and kept, as {}, by JSON.
 struct Section {
-  std::deque<Group> groups;
+  std::deque<MetricGroup> groups;
 
   bool operator==(const Section&) const = default;
 
   // The reference stays valid while more are added.
-  Group& AddGroup(std::string key, std::string title, Show show = Show::kTable) {
-    return groups.emplace_back(Group{std::move(key), std::move(title), {}, show});
+  MetricGroup& AddGroup(std::string key, std::string title,
+                        GroupLayout layout = GroupLayout::kTable) {
+    return groups.emplace_back(MetricGroup{std::move(key), std::move(title), {}, layout});
   }
 };
 

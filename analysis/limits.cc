@@ -11,14 +11,14 @@
 namespace xenoscope::analysis {
 namespace {
 
-struct Leap {
+struct TscJump {
   Cycles cycles = 0;
   uint64_t offset = 0;  // byte of the record behind it
 };
 
 // The longest time between two items of the stream.
-Leap LongestLeap(const trace::TraceFile& file) {
-  Leap longest;
+TscJump LongestTscJump(const trace::TraceFile& file) {
+  TscJump longest;
   std::optional<Tsc> last;
   trace::OrderedStream stream = file.Stream();
   while (const trace::Item* item = stream.Next()) {
@@ -33,17 +33,17 @@ Leap LongestLeap(const trace::TraceFile& file) {
 
 absl::Status CheckLimits(const trace::TraceFile& file, const correlate::TimelineFaults& faults,
                          uint64_t vcpus, TscRange range) {
-  if (faults.vcpus_beyond > 0) {
+  if (faults.vcpus_over_limit > 0) {
     return InvalidError("{}: more than {} vCPUs; the first one beyond is at byte {}", file.name(),
-                        correlate::Timeline::kMostVcpus, faults.first_beyond_offset);
+                        correlate::Timeline::kMaxVcpus, faults.first_over_limit_offset);
   }
   vcpus = std::max<uint64_t>(vcpus, 1);
   if (range.Length() <= std::numeric_limits<uint64_t>::max() / 2 / vcpus) return absl::OkStatus();
-  const Leap leap = LongestLeap(file);
+  const TscJump jump = LongestTscJump(file);
   return InvalidError(
       "{}: its times are {} cycles apart, too far to add them up over {} vCPUs; before byte {} "
       "{} cycles pass: the clock of that pCPU is damaged, or not that of the others (--tsc-offset)",
-      file.name(), range.Length(), vcpus, leap.offset, leap.cycles);
+      file.name(), range.Length(), vcpus, jump.offset, jump.cycles);
 }
 
 }  // namespace xenoscope::analysis

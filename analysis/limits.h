@@ -11,7 +11,7 @@
 namespace xenoscope::analysis {
 
 // After a pass. Errors (InvalidArgument), with the byte: more vCPUs than
-// correlate::Timeline::kMostVcpus; times so far apart that sums over vCPUs would not fit in 64
+// correlate::Timeline::kMaxVcpus; times so far apart that sums over vCPUs would not fit in 64
 // bits, which no host lives to see.
 absl::Status CheckLimits(const trace::TraceFile& file, const correlate::TimelineFaults& faults,
                          uint64_t vcpus, TscRange range);

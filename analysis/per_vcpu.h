@@ -52,9 +52,9 @@ class PerVcpu {
     }
   }
   // Calls merge(T& mine, T& others) for each vCPU that one of them has, with a new T where it has
-  // none. The indices of both must mean the same vCPUs (correlate::VcpuNumbers).
+  // none. The indices of both must mean the same vCPUs (correlate::VcpuIndex).
   template <typename Merge>
-  void Absorb(PerVcpu& other, Merge&& merge) {
+  void MergeFrom(PerVcpu& other, Merge&& merge) {
     const size_t size = std::max(slots_.size(), other.slots_.size());
     for (uint32_t index = 0; index < size; ++index) {
       const Slot* slot = SlotOf(index) != nullptr ? SlotOf(index) : other.SlotOf(index);

@@ -12,7 +12,7 @@ namespace xenoscope::analysis {
 enum class Weighting : uint8_t { kByCount, kByTime };
 
 // What reports show of a set of lengths.
-struct StatFigures {
+struct StatSummary {
   uint64_t count = 0;
   Cycles cycles = 0;
   Cycles p5 = 0;
@@ -37,7 +37,7 @@ class BasicStat {
 
   uint64_t count() const { return count_; }
   Cycles cycles() const { return cycles_; }
-  StatFigures Figures() const {
+  StatSummary Summary() const {
     return {count_, cycles_, sketch_.Percentile(0.05), sketch_.Percentile(0.5),
             sketch_.Percentile(0.95)};
   }

@@ -19,7 +19,7 @@ namespace {
 constexpr mode_t kOwnersDirectory = 0700;
 constexpr mode_t kOwnersFile = 0600;
 constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr int kDeepest = 8;  // directories in one another; those of a recording are three
+constexpr int kMaxDepth = 8;  // directories in one another; those of a recording are three
 
 // What mkdir made may have another name by now, and its name another directory: only an empty one
 // of our own is good, as no file can be met in it. An access control list that it inherited may
@@ -44,7 +44,7 @@ absl::StatusOr<Directory> Directory::Open(const std::string& path) {
   return Directory(path, std::move(file));
 }
 
-absl::StatusOr<std::pair<Directory, std::string>> Directory::OpenAbove(const std::string& path) {
+absl::StatusOr<std::pair<Directory, std::string>> Directory::OpenParent(const std::string& path) {
   std::string_view rest = path;
   while (rest.size() > 1 && rest.ends_with('/')) rest.remove_suffix(1);
   const size_t slash = rest.rfind('/');
@@ -73,8 +73,8 @@ absl::StatusOr<Directory> Directory::OpenDirectory(const std::string& name) cons
   return Directory(Named(name), std::move(file));
 }
 
-absl::StatusOr<std::pair<Directory, std::string>> Directory::Lead(const std::string& path,
-                                                                  bool make) const {
+absl::StatusOr<std::pair<Directory, std::string>> Directory::OpenLeadingDirectory(
+    const std::string& path, bool make) const {
   XENOSCOPE_ASSIGN_OR_RETURN(Directory at, OpenDirectory("."));
   at.path_ = path_;
   std::string_view rest = path;
@@ -90,7 +90,7 @@ absl::StatusOr<std::pair<Directory, std::string>> Directory::Lead(const std::str
 }
 
 absl::StatusOr<File> Directory::Create(const std::string& path) const {
-  XENOSCOPE_ASSIGN_OR_RETURN(const auto lead, Lead(path, true));
+  XENOSCOPE_ASSIGN_OR_RETURN(const auto lead, OpenLeadingDirectory(path, true));
   File file(openat(lead.first.fd(), lead.second.c_str(),
                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnersFile));
   if (!file.is_open()) return WriteError(errno, "cannot create " + Named(path));
@@ -99,7 +99,7 @@ absl::StatusOr<File> Directory::Create(const std::string& path) const {
 
 absl::Status Directory::Replace(const std::string& path,
                                 const std::function<absl::Status(int fd)>& write) const {
-  XENOSCOPE_ASSIGN_OR_RETURN(const auto lead, Lead(path, true));
+  XENOSCOPE_ASSIGN_OR_RETURN(const auto lead, OpenLeadingDirectory(path, true));
   const auto& [directory, name] = lead;
   const std::string temporary = name + ".new";
   unlinkat(directory.fd(), temporary.c_str(), 0);  // a killed one may have left it
@@ -161,7 +161,7 @@ absl::Status Directory::Remove(const std::string& name) const {
 }
 
 absl::Status Directory::RemoveAll(const std::string& name) const {
-  return RemoveAll(name, kDeepest);
+  return RemoveAll(name, kMaxDepth);
 }
 
 absl::Status Directory::RemoveAll(const std::string& name, int deepest) const {

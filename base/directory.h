@@ -22,7 +22,7 @@ class Directory {
 
   // Opens the directory above `path`, likewise; the second is the name of `path` in it. Errors: it
   // has no such name ("/", "..").
-  static absl::StatusOr<std::pair<Directory, std::string>> OpenAbove(const std::string& path);
+  static absl::StatusOr<std::pair<Directory, std::string>> OpenParent(const std::string& path);
 
   // What it is called in messages.
   const std::string& path() const { return path_; }
@@ -65,7 +65,8 @@ class Directory {
   Directory(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
   std::string Named(const std::string& name) const { return path_ + "/" + name; }
   // The directory of the last part of `path`, which is made if `make`; and that last part.
-  absl::StatusOr<std::pair<Directory, std::string>> Lead(const std::string& path, bool make) const;
+  absl::StatusOr<std::pair<Directory, std::string>> OpenLeadingDirectory(const std::string& path,
+                                                                         bool make) const;
   absl::Status RemoveAll(const std::string& name, int deepest) const;
 
   std::string path_;

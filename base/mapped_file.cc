@@ -44,7 +44,7 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path, std::string
     close(fd);
     if (address == MAP_FAILED) return ErrnoError(error, "cannot map {} ({} bytes)", name, size);
     file.bytes_ = Bytes(static_cast<const std::byte*>(address), size);
-    file.range_ = WatchMapping(file.bytes_, name, info.st_dev, info.st_ino);
+    file.range_ = RegisterMapping(file.bytes_, name, info.st_dev, info.st_ino);
   } else {
     close(fd);
   }
@@ -72,13 +72,13 @@ bool IsCached(Bytes bytes) {
   return cached + 2 >= kSample;
 }
 
-constexpr size_t kLeastPart = size_t{16} << 20;  // what is worth a thread
+constexpr size_t kMinPart = size_t{16} << 20;  // what is worth a thread
 
 // Several threads do something, each with a part of it.
 void InParts(Bytes bytes, void (*work)(Bytes part)) {
   constexpr size_t kStep = size_t{2} << 20;  // parts begin at whole pages
-  const size_t most = std::max(std::thread::hardware_concurrency(), 1U);
-  const size_t parts = std::min(most, bytes.size() / kLeastPart);
+  const size_t max_threads = std::max(std::thread::hardware_concurrency(), 1U);
+  const size_t parts = std::min(max_threads, bytes.size() / kMinPart);
   const size_t part = (bytes.size() / parts / kStep + 1) * kStep;
   std::vector<std::jthread> threads;
   for (size_t at = part; at < bytes.size(); at += part) {
@@ -102,14 +102,14 @@ void Unmap(Bytes bytes) { madvise(Writable(bytes), bytes.size(), MADV_DONTNEED);
 }  // namespace
 
 void MappedFile::Populate() const {
-  if (bytes_.size() >= kLeastPart && IsCached(bytes_)) InParts(bytes_, Touch);
+  if (bytes_.size() >= kMinPart && IsCached(bytes_)) InParts(bytes_, Touch);
 }
 
 MappedFile::~MappedFile() {
   if (bytes_.empty()) return;
-  EndMapping(range_);
+  UnregisterMapping(range_);
   // Taking 600 MB from the process is 25 ms of one thread's time, and 13 ms of two.
-  if (bytes_.size() >= kLeastPart) InParts(bytes_, Unmap);
+  if (bytes_.size() >= kMinPart) InParts(bytes_, Unmap);
   munmap(Writable(bytes_), bytes_.size());
 }
 

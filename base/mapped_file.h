@@ -24,7 +24,7 @@ struct FileIdentity {
 
 // A file may become shorter while it is mapped. What lay behind its new end reads as zeros then
 // (mapped_ranges.h), and what was computed from it is wrong: a command that has read files asks
-// MappingsCutShort() before it ends.
+// TruncatedMappings() before it ends.
 class MappedFile {
  public:
   // `name` stands for the path in messages; empty: the path itself. Errors: not found, permission,

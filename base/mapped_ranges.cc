@@ -52,7 +52,7 @@ bool PutZeros(uintptr_t address) {
     if (begin == 0 || address < begin || address >= end || range.begin.load() != begin) {
       return false;
     }
-    range.is_cut.store(true);
+    range.is_truncated.store(true);
     const uintptr_t page = address / page_size.load() * page_size.load();
     // NOLINTNEXTLINE(performance-no-int-to-ptr): what the system gave as a number
     void* const from = reinterpret_cast<void*>(page);
@@ -96,8 +96,8 @@ MappedRange& FreeRange() {
   return block->ranges[0];
 }
 
-bool IsCut(const MappedRange& range) {
-  if (range.is_cut.load()) return true;
+bool IsTruncated(const MappedRange& range) {
+  if (range.is_truncated.load()) return true;
   // The kernel gives zeros for the rest of the last page, without a fault. A file that has been
   // renamed or deleted is not found, and one with another number is another one.
   struct stat info {};
@@ -108,7 +108,8 @@ bool IsCut(const MappedRange& range) {
 
 }  // namespace
 
-MappedRange* WatchMapping(Bytes bytes, const std::string& path, uint64_t device, uint64_t inode) {
+MappedRange* RegisterMapping(Bytes bytes, const std::string& path, uint64_t device,
+                             uint64_t inode) {
   Mappings& all = All();
   const std::lock_guard lock(all.mutex);
   if (page_size.load() == 0) InstallHandler();
@@ -116,26 +117,26 @@ MappedRange* WatchMapping(Bytes bytes, const std::string& path, uint64_t device,
   range.path = path;
   range.device = device;
   range.inode = inode;
-  range.is_cut.store(false);
+  range.is_truncated.store(false);
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
   range.end.store(begin + bytes.size());
   range.begin.store(begin);
   return &range;
 }
 
-void EndMapping(MappedRange* range) {
+void UnregisterMapping(MappedRange* range) {
   Mappings& all = All();
   const std::lock_guard lock(all.mutex);
-  if (IsCut(*range)) all.cut.insert(range->path);
+  if (IsTruncated(*range)) all.cut.insert(range->path);
   range->begin.store(0);
 }
 
-std::vector<std::string> MappingsCutShort() {
+std::vector<std::string> TruncatedMappings() {
   Mappings& all = All();
   const std::lock_guard lock(all.mutex);
   std::set<std::string> cut = all.cut;
   ForEachRange([&cut](const MappedRange& range) {
-    if (range.begin.load() != 0 && IsCut(range)) cut.insert(range.path);
+    if (range.begin.load() != 0 && IsTruncated(range)) cut.insert(range.path);
     return false;
   });
   return {cut.begin(), cut.end()};

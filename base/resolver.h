@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/address_space_id.h"
 #include "base/ids.h"
 #include "base/mode.h"
-#include "base/process_space.h"
 
 namespace xenoscope {
 
@@ -43,7 +43,7 @@ class Resolver {
   // fails: an address without a function gets an id whose Function says why. Not thread-safe.
   virtual FunctionId Resolve(DomainId domain, Mode mode, Address address) = 0;
   // The same for an address of user mode, of a process that is known.
-  virtual FunctionId ResolveInProcess(DomainId domain, ProcessSpace /*space*/, Address address) {
+  virtual FunctionId ResolveInProcess(DomainId domain, AddressSpaceId /*space*/, Address address) {
     return Resolve(domain, Mode::kUser, address);
   }
   virtual const Function& Describe(FunctionId id) const = 0;

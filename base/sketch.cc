@@ -20,8 +20,8 @@ void Sketch::Merge(const Sketch& other) {
     for (size_t b = 0; b < octaves_[i]->size(); ++b) (*octaves_[i])[b] += (*other.octaves_[i])[b];
   }
   total_ += other.total_;
-  least_ = std::min(least_, other.least_);
-  most_ = std::max(most_, other.most_);
+  min_ = std::min(min_, other.min_);
+  max_ = std::max(max_, other.max_);
 }
 
 uint64_t Sketch::Percentile(double p) const {
@@ -32,10 +32,10 @@ uint64_t Sketch::Percentile(double p) const {
     if (octaves_[static_cast<size_t>(octave)] == nullptr) continue;
     for (int bucket = 0; bucket < 1 << kBits; ++bucket) {
       passed += (*octaves_[static_cast<size_t>(octave)])[static_cast<size_t>(bucket)];
-      if (passed > wanted) return std::clamp(Middle(octave, bucket), least_, most_);
+      if (passed > wanted) return std::clamp(Middle(octave, bucket), min_, max_);
     }
   }
-  return most_;
+  return max_;
 }
 
 }  // namespace xenoscope

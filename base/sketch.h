@@ -26,14 +26,14 @@ class Sketch {
     }
     (*octave)[place.bucket] += weight;
     total_ += weight;
-    if (value < least_) least_ = value;
-    if (value > most_) most_ = value;
+    if (value < min_) min_ = value;
+    if (value > max_) max_ = value;
   }
   void Merge(const Sketch& other);
 
   uint64_t total() const { return total_; }
   // The largest value; 0 when empty.
-  uint64_t most() const { return most_; }
+  uint64_t max() const { return max_; }
 
   // The value at or below which the fraction `p` of the weight lies, p in [0, 1]; 0 when empty.
   // Relative error at most 1/128.
@@ -57,8 +57,8 @@ class Sketch {
   static uint64_t Middle(int octave, int bucket);
 
   uint64_t total_ = 0;
-  uint64_t least_ = std::numeric_limits<uint64_t>::max();
-  uint64_t most_ = 0;
+  uint64_t min_ = std::numeric_limits<uint64_t>::max();
+  uint64_t max_ = 0;
   std::array<std::unique_ptr<Octave>, kOctaves + 1> octaves_;
 };
 

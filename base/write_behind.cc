@@ -9,7 +9,7 @@ namespace xenoscope {
 WriteBehind::WriteBehind(int file) : file_(file) {
   struct stat status = {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  written_out_ = given_up_ = end_ = lseek(file, 0, SEEK_CUR);
+  written_out_ = evicted_ = end_ = lseek(file, 0, SEEK_CUR);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -19,32 +19,32 @@ WriteBehind::~WriteBehind() {
     const std::lock_guard lock(mutex_);
     done_ = true;
   }
-  more_.notify_one();
+  step_written_.notify_one();
   thread_.join();
 }
 
-void WriteBehind::Wrote() {
+void WriteBehind::OnWritten() {
   if (!thread_.joinable()) return;
   const off_t end = lseek(file_, 0, SEEK_CUR);
   const std::lock_guard lock(mutex_);
   if (end - end_ < kStep) return;
   end_ = end;
-  more_.notify_one();
+  step_written_.notify_one();
 }
 
 void WriteBehind::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    more_.wait(lock, [&] { return done_ || end_ > written_out_; });
+    step_written_.wait(lock, [&] { return done_ || end_ > written_out_; });
     if (end_ == written_out_) return;
     const off_t end = end_;
     lock.unlock();
     // Errors show in the writes themselves; file systems that know none of this lose nothing.
     (void)sync_file_range(file_, written_out_, end - written_out_, SYNC_FILE_RANGE_WRITE);
     written_out_ = end;
-    if (end - given_up_ >= kKept + kStep) {
-      (void)posix_fadvise(file_, given_up_, end - kKept - given_up_, POSIX_FADV_DONTNEED);
-      given_up_ = end - kKept;
+    if (end - evicted_ >= kCachedBytes + kStep) {
+      (void)posix_fadvise(file_, evicted_, end - kCachedBytes - evicted_, POSIX_FADV_DONTNEED);
+      evicted_ = end - kCachedBytes;
     }
     lock.lock();
   }

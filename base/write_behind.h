@@ -17,7 +17,7 @@ namespace xenoscope {
 class WriteBehind {
  public:
   // Bytes that stay in memory, and those that are written out at a time.
-  static constexpr off_t kKept = off_t{64} << 20;
+  static constexpr off_t kCachedBytes = off_t{64} << 20;
   static constexpr off_t kStep = off_t{8} << 20;
 
   explicit WriteBehind(int file);
@@ -26,16 +26,16 @@ class WriteBehind {
   WriteBehind& operator=(const WriteBehind&) = delete;
 
   // To be called after each write, by any thread.
-  void Wrote();
+  void OnWritten();
 
  private:
   void Run();
 
   int file_;
   off_t written_out_ = 0;  // the thread's
-  off_t given_up_ = 0;     // likewise
+  off_t evicted_ = 0;      // likewise
   std::mutex mutex_;
-  std::condition_variable more_;
+  std::condition_variable step_written_;
   off_t end_ = 0;      // guarded by mutex_: the file's end when a step was last full
   bool done_ = false;  // likewise
   std::thread thread_;

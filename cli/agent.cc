@@ -11,7 +11,7 @@
 
 namespace xenoscope::cli {
 
-void AddAgent(CLI::App& app, Run& run) {
+void AddAgent(CLI::App& app, CommandAction& run) {
   CLI::App* command =
       app.add_subcommand("agent", "In a guest: sample it when a recording in dom0 asks for it");
   auto allowed = std::make_shared<uint16_t>(0);

@@ -51,7 +51,7 @@ bool IsCalled(const std::string& whole, const std::string& name) {
 
 // The samples of one function of one image in one domain.
 struct Found {
-  symbolizer::CodePlace function;
+  symbolizer::CodeLocation function;
   std::vector<symbolizer::SampledAddress> samples;
   double total = 0;
   double share = 0;
@@ -69,7 +69,7 @@ std::map<Key, Found> Find(const Options& options, const report::ProfileReport& p
     Found& found = functions[{row.domain, row.image, row.function}];
     found.total += row.samples;
     found.share += row.share;
-    const auto place = source.symbols().PlaceOf(row.domain, row.mode, row.process, row.address);
+    const auto place = source.symbols().LocationOf(row.domain, row.mode, row.process, row.address);
     if (!place) continue;
     found.function = *place;
     symbolizer::SampledAddress& sample = found.samples.emplace_back();
@@ -194,7 +194,7 @@ absl::Status RunAnnotate(const Options& options) {
 
 }  // namespace
 
-void AddAnnotate(CLI::App& app, Run& run) {
+void AddAnnotate(CLI::App& app, CommandAction& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "annotate", "The code of a function: source or instructions, each line with its samples");

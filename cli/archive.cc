@@ -126,7 +126,7 @@ absl::Status RunArchive(ArchiveOptions options) {
       const auto resolve = [&](Address address) {
         // Its lines, too: they may be in further files.
         const auto place =
-            source.symbols().PlaceOf(sample->vcpu.domain, Mode::kUser, sample->space, address);
+            source.symbols().LocationOf(sample->vcpu.domain, Mode::kUser, sample->space, address);
         if (!place || place->file == nullptr) return;
         const Bytes code =
             place->file->CodeAt(place->function_begin, place->function_end - place->function_begin);
@@ -171,7 +171,7 @@ absl::Status RunUnpack(const UnpackOptions& options) {
 
 }  // namespace
 
-void AddArchive(CLI::App& app, Run& run) {
+void AddArchive(CLI::App& app, CommandAction& run) {
   auto options = std::make_shared<ArchiveOptions>();
   CLI::App* command = app.add_subcommand(
       "archive", "One file of a recording and of the programs that name its samples");
@@ -186,7 +186,7 @@ void AddArchive(CLI::App& app, Run& run) {
   command->callback([&run, options] { run = [options] { return RunArchive(*options); }; });
 }
 
-void AddUnpack(CLI::App& app, Run& run) {
+void AddUnpack(CLI::App& app, CommandAction& run) {
   auto options = std::make_shared<UnpackOptions>();
   CLI::App* command = app.add_subcommand("unpack", "The recording in what `archive` wrote");
   command->add_option("FILE", options->input, "NAME.xeno.tar.zst")->required();

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/mapped_ranges.h"
-#include "base/nearest.h"
+#include "base/spelling.h"
 #include "cli/confinement.h"
 #include "cli/described_options.h"
 #include "cli/output.h"
@@ -29,7 +29,7 @@ constexpr AddCommand kAllCommands[] = {
     AddTimeline, AddArchive, AddUnpack,   AddMan,     AddCompletion,
 };
 
-void Complain(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n", message); }
+void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n", message); }
 
 // The command that the command line names, or the whole program.
 const CLI::App& Named(const CLI::App& app) {
@@ -52,10 +52,10 @@ std::string NearOption(const CLI::App& app, const std::string& argument) {
     for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
   }
   const std::vector<std::string_view> names(options.begin(), options.end());
-  return DidYouMean(argument.substr(0, argument.find('=')), names);
+  return SpellingHint(argument.substr(0, argument.find('=')), names);
 }
 
-std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
+std::string DescribeError(const CLI::App& app, const CLI::ParseError& error) {
   std::vector<std::string> extras = app.remaining(true);
   std::erase(extras, "--");  // before a command to run
   if (extras.empty()) return error.what();
@@ -65,7 +65,7 @@ std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
     for (const CLI::App* command : CommandsOf(app)) {
       names.push_back(command->get_name());
     }
-    const std::string hint = DidYouMean(argument, names);
+    const std::string hint = SpellingHint(argument, names);
     if (!hint.empty()) return fmt::format("no command {}{}", argument, hint);
     return fmt::format("no command {}; the commands are {}", argument, fmt::join(names, ", "));
   }
@@ -77,10 +77,10 @@ std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
 
 // Returns whether all files stayed as long as they were. Where one did not, what was printed is
 // wrong.
-bool ComplainOfFilesCutShort() {
-  const std::vector<std::string> files = MappingsCutShort();
+bool ReportTruncatedFiles() {
+  const std::vector<std::string> files = TruncatedMappings();
   for (const std::string& file : files) {
-    Complain(
+    PrintError(
         fmt::format("{}: cut short while it was read: what was read of it behind its new end is "
                     "missing from the result; try again, or with a copy of it",
                     file));
@@ -114,8 +114,8 @@ std::optional<int> CommandLine::Parse(int argc, const char* const* argv) {
     return WriteStdout(help.str()).ok() ? EXIT_SUCCESS : kFailed;
   } catch (const CLI::ParseError& error) {
     const CLI::App& command = Named(app_);
-    Complain(fmt::format("{} (see xenoscope {}-h)", WhatIsWrong(app_, error),
-                         command.get_parent() ? command.get_name() + " " : ""));
+    PrintError(fmt::format("{} (see xenoscope {}-h)", DescribeError(app_, error),
+                           command.get_parent() ? command.get_name() + " " : ""));
     return kWrongCommandLine;
   }
   return std::nullopt;
@@ -128,8 +128,8 @@ int RunCommandLine(int argc, const char* const* argv) {
   if (const auto status = line.Parse(argc, argv)) return *status;
   if (ReadsOnly(line.Command())) Confine(line.Command());
   const Outcome outcome = line.Work();
-  if (!outcome.status.ok()) Complain(Message(outcome.status));
-  const bool is_whole = ComplainOfFilesCutShort();
+  if (!outcome.status.ok()) PrintError(Message(outcome.status));
+  const bool is_whole = ReportTruncatedFiles();
   return outcome.status.ok() && is_whole ? outcome.exit_status : kFailed;
 }
 

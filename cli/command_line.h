@@ -16,7 +16,7 @@ inline constexpr int kFailed = 1;            // the data was bad or the work fai
 inline constexpr int kWrongCommandLine = 2;  // the command line was wrong
 
 // Adds a subcommand, as those of commands.h do.
-using AddCommand = void (*)(CLI::App& app, Run& run);
+using AddCommand = void (*)(CLI::App& app, CommandAction& run);
 
 class CommandLine {
  public:
@@ -35,7 +35,7 @@ class CommandLine {
 
  private:
   CLI::App app_;
-  Run run_;
+  CommandAction run_;
 };
 
 // Does all of it and gives the exit status; an error of the work is said on stderr. Throws what the

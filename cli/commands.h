@@ -24,22 +24,22 @@ struct Outcome {
   int exit_status = 0;  // of the program, where `status` is OK
 };
 
-using Run = std::function<Outcome()>;
+using CommandAction = std::function<Outcome()>;
 
-void AddRecord(CLI::App& app, Run& run);
-void AddEvents(CLI::App& app, Run& run);
-void AddDoctor(CLI::App& app, Run& run);
-void AddAgent(CLI::App& app, Run& run);
-void AddTop(CLI::App& app, Run& run);
-void AddReport(CLI::App& app, Run& run);
-void AddDiff(CLI::App& app, Run& run);
-void AddAnnotate(CLI::App& app, Run& run);
-void AddArchive(CLI::App& app, Run& run);
-void AddUnpack(CLI::App& app, Run& run);
-void AddSummary(CLI::App& app, Run& run);
-void AddDump(CLI::App& app, Run& run);
-void AddTimeline(CLI::App& app, Run& run);
-void AddMan(CLI::App& app, Run& run);
-void AddCompletion(CLI::App& app, Run& run);
+void AddRecord(CLI::App& app, CommandAction& run);
+void AddEvents(CLI::App& app, CommandAction& run);
+void AddDoctor(CLI::App& app, CommandAction& run);
+void AddAgent(CLI::App& app, CommandAction& run);
+void AddTop(CLI::App& app, CommandAction& run);
+void AddReport(CLI::App& app, CommandAction& run);
+void AddDiff(CLI::App& app, CommandAction& run);
+void AddAnnotate(CLI::App& app, CommandAction& run);
+void AddArchive(CLI::App& app, CommandAction& run);
+void AddUnpack(CLI::App& app, CommandAction& run);
+void AddSummary(CLI::App& app, CommandAction& run);
+void AddDump(CLI::App& app, CommandAction& run);
+void AddTimeline(CLI::App& app, CommandAction& run);
+void AddMan(CLI::App& app, CommandAction& run);
+void AddCompletion(CLI::App& app, CommandAction& run);
 
 }  // namespace xenoscope::cli

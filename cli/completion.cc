@@ -132,7 +132,7 @@ _xenoscope "$@"
 
 }  // namespace
 
-void AddCompletion(CLI::App& app, Run& run) {
+void AddCompletion(CLI::App& app, CommandAction& run) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "A script that completes xenoscope's words");
   command->add_option("SHELL", *shell, "bash or zsh")

@@ -30,9 +30,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Directories in / that hold what is private, or the system's own.
-constexpr std::array kKeptBack{"etc", "root", "home", "proc", "run", "sys", "dev", "var"};
+constexpr std::array kPrivateDirectories{"etc", "root", "home", "proc", "run", "sys", "dev", "var"};
 // What the C library, terminals, time zones and TLS need of them.
-constexpr std::array kOfTheSystem{"/etc/ld.so.cache",
+constexpr std::array kSystemFiles{"/etc/ld.so.cache",
                                   "/etc/localtime",
                                   "/etc/terminfo",
                                   "/etc/nsswitch.conf",
@@ -71,14 +71,14 @@ bool Exists(const std::string& path) {
 }
 
 // What the command line, and the files of options, name.
-struct Named {
+struct NamedFiles {
   std::vector<std::string> read;
   std::vector<std::string> write;  // directories
   bool server = false;             // of debug information, that may be asked
 };
 
 // "FILE", "web1=FILE", "web1:kernel=FILE,root=DIR", and below `directory` when it is relative.
-void AddRead(const std::string& text, const fs::path& directory, Named& named) {
+void AddRead(const std::string& text, const fs::path& directory, NamedFiles& named) {
   std::vector<std::string> candidates = {text};
   const std::vector<std::string> fields = absl::StrSplit(text, absl::ByAnyChar(",:"));
   for (const std::string& field : fields) {
@@ -92,7 +92,7 @@ void AddRead(const std::string& text, const fs::path& directory, Named& named) {
   }
 }
 
-void AddConfigured(const std::string& file, Named& named) {
+void AddConfigured(const std::string& file, NamedFiles& named) {
   named.read.push_back(file);
   const auto options = ReadSymbolConfig(file);
   if (!options.ok()) return;  // its reader will say why
@@ -114,8 +114,8 @@ std::vector<std::string> ValuesOf(const CLI::App& command, const std::string& op
   return found == nullptr ? std::vector<std::string>() : found->results();
 }
 
-Named NamedBy(const CLI::App& command) {
-  Named named;
+NamedFiles NamedBy(const CLI::App& command) {
+  NamedFiles named;
   for (const CLI::Option* option : command.get_options()) {
     if (option->check_lname("output")) continue;
     for (const std::string& text : option->results()) AddRead(text, "", named);
@@ -155,9 +155,10 @@ void ReadVisible(Landlock& allowed, const std::string& directory) {
 
 void AllowSystem(Landlock& allowed) {
   for (const std::string& name : EntriesOf("/")) {
-    if (std::ranges::find(kKeptBack, name) == kKeptBack.end()) allowed.Read("/" + name);
+    if (std::ranges::find(kPrivateDirectories, name) == kPrivateDirectories.end())
+      allowed.Read("/" + name);
   }
-  for (const char* path : kOfTheSystem) allowed.Read(path);
+  for (const char* path : kSystemFiles) allowed.Read(path);
   for (const char* device : kWritableDevices) allowed.Write(device);
   allowed.Read("/dev/urandom");
 }
@@ -170,7 +171,8 @@ void ReadAround(Landlock& allowed, const fs::path& directory, const std::string&
   const bool is_top = at.parent_path() == "/";
   if (at == home || at == "/root" || at.parent_path() == "/home") {
     ReadVisible(allowed, at);
-  } else if (!is_top || std::ranges::find(kKeptBack, at.filename()) == kKeptBack.end()) {
+  } else if (!is_top ||
+             std::ranges::find(kPrivateDirectories, at.filename()) == kPrivateDirectories.end()) {
     allowed.Read(at);
   }
 }
@@ -236,15 +238,15 @@ bool MayWrite(const std::string& directory) {
 }
 
 void DropCapabilities() {
-  constexpr uint32_t kKept = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
+  constexpr uint32_t kKeptCapabilities = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> kept{};
-  kept.front().effective = kept.front().permitted = kKept;
+  kept.front().effective = kept.front().permitted = kKeptCapabilities;
   syscall(SYS_capset, &header, kept.data());
 }
 
 // Whether it has become the user for good.
-bool BecomeUser(const User& user, const Named& named) {
+bool BecomeUser(const User& user, const NamedFiles& named) {
   const passwd* const entry = getpwuid(user.id);  // NOLINT(concurrency-mt-unsafe): no threads yet
   const bool changed = entry != nullptr && initgroups(entry->pw_name, user.group) == 0 &&
                        setegid(user.group) == 0 && seteuid(user.id) == 0;
@@ -267,7 +269,7 @@ bool BecomeUser(const User& user, const Named& named) {
 }  // namespace
 
 void Confine(const CLI::App& command) {
-  Named named = NamedBy(command);
+  NamedFiles named = NamedBy(command);
   if (const auto user = UserBehindSudo()) {
     if (BecomeUser(*user, named)) {
       named = NamedBy(command);  // with his configuration

@@ -27,14 +27,14 @@ using correlate::Dimension;
 constexpr size_t kDefaultLimit = 30;  // rows, in text
 
 // One of those that are compared.
-struct Side {
+struct ComparedProfile {
   ProfileRequest profile;
   std::string domain;  // empty: all
 };
 
 struct Options {
-  Side before;
-  Side after;                       // whose input is each of `inputs` in turn
+  ComparedProfile before;
+  ComparedProfile after;            // whose input is each of `inputs` in turn
   std::vector<std::string> inputs;  // that are compared with `before`
   std::string by = "domain,mode,image,function";
   std::string per = "share";
@@ -45,7 +45,7 @@ struct Options {
   std::string output;  // empty: standard output
 };
 
-std::string NameOf(const Side& side) {
+std::string NameOf(const ComparedProfile& side) {
   std::string name = side.profile.input;
   if (!side.domain.empty()) name += ", " + side.domain;
   if (!side.profile.event.empty()) name += ", " + side.profile.event;
@@ -67,7 +67,7 @@ void Narrow(DomainId domain, report::ProfileReport& profile) {
   result.cycles *= share;
 }
 
-absl::Status ProfileOf(const Side& side, const std::vector<Dimension>& by,
+absl::Status ProfileOf(const ComparedProfile& side, const std::vector<Dimension>& by,
                        const ProfileSource& source, report::ProfileReport& out) {
   out.by = by;
   const bool narrowed = !side.domain.empty();
@@ -97,8 +97,8 @@ absl::StatusOr<std::string> InFormat(const Options& options, const report::Diff&
 }
 
 // The sides that are compared, the first before the others.
-std::vector<Side> SidesOf(const Options& options) {
-  std::vector<Side> sides = {options.before};
+std::vector<ComparedProfile> ProfilesOf(const Options& options) {
+  std::vector<ComparedProfile> sides = {options.before};
   for (const std::string& input : options.inputs) {
     sides.push_back(options.after);
     sides.back().profile.input = input;
@@ -107,8 +107,8 @@ std::vector<Side> SidesOf(const Options& options) {
 }
 
 // What is compared, where the options ask for it and the profiles allow it.
-absl::StatusOr<report::DiffOf> WhatOf(const Options& options,
-                                      const std::vector<report::ProfileReport>& profiles) {
+absl::StatusOr<report::DiffBasis> ChooseDiffOf(const Options& options,
+                                               const std::vector<report::ProfileReport>& profiles) {
   const auto is_time = [](const report::ProfileReport& profile) { return profile.is_time; };
   const bool all = std::ranges::all_of(profiles, is_time);
   if (options.per == "second" && !all) {
@@ -116,23 +116,23 @@ absl::StatusOr<report::DiffOf> WhatOf(const Options& options,
                         std::ranges::find_if_not(profiles, is_time)->event);
   }
   if (options.work.empty()) {
-    return options.per == "second" ? report::DiffOf::kProcessor : report::DiffOf::kShare;
+    return options.per == "second" ? report::DiffBasis::kProcessor : report::DiffBasis::kShare;
   }
   if (!all && std::ranges::any_of(profiles, is_time)) {
     return InvalidError("{} counts time and {} does not: compare shares",
                         std::ranges::find_if(profiles, is_time)->event,
                         std::ranges::find_if_not(profiles, is_time)->event);
   }
-  return report::DiffOf::kWork;
+  return report::DiffBasis::kWork;
 }
 
 absl::Status RunDiff(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Dimension> by, report::ParseDimensions(options.by));
-  const std::vector<Side> sides = SidesOf(options);
+  const std::vector<ComparedProfile> sides = ProfilesOf(options);
   // Rows have names of functions that the sources hold.
   std::vector<ProfileSource> sources;
   std::vector<report::ProfileReport> profiles(sides.size());
-  for (const Side& side : sides) {
+  for (const ComparedProfile& side : sides) {
     XENOSCOPE_ASSIGN_OR_RETURN(ProfileSource source, ProfileSource::Open(side.profile));
     sources.push_back(std::move(source));
   }
@@ -142,8 +142,8 @@ absl::Status RunDiff(const Options& options) {
     const double work = options.work.empty() ? 1 : options.work[i];
     compared.push_back({&profiles[i], NameOf(sides[i]), work});
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const report::DiffOf of, WhatOf(options, profiles));
-  report::Diff diff = report::DiffOfProfiles(compared, of);
+  XENOSCOPE_ASSIGN_OR_RETURN(const report::DiffBasis of, ChooseDiffOf(options, profiles));
+  report::Diff diff = report::DiffProfiles(compared, of);
   diff.of_domains = !options.before.domain.empty();
   report::DiffSelection selection;
   selection.threshold = options.threshold / 100;
@@ -158,7 +158,7 @@ void Check(Options& options) {
   if (std::ranges::find(*by, Dimension::kAddress) != by->end()) {
     throw CLI::ValidationError("--by", "addresses of two recordings are not comparable");
   }
-  Side& after = options.after;
+  ComparedProfile& after = options.after;
   if (options.inputs.empty()) options.inputs = {options.before.profile.input};
   if (after.domain.empty()) after.domain = options.before.domain;
   if (after.profile.event.empty()) after.profile.event = options.before.profile.event;
@@ -166,7 +166,7 @@ void Check(Options& options) {
     throw CLI::ValidationError("--to-domain", "wants --domain: the one it is compared with");
   }
   after.profile.symbols = options.before.profile.symbols;
-  const std::vector<Side> sides = SidesOf(options);
+  const std::vector<ComparedProfile> sides = ProfilesOf(options);
   for (size_t i = 1; i < sides.size(); ++i) {
     if (NameOf(sides[i]) != NameOf(sides[0])) continue;
     throw CLI::ValidationError(
@@ -185,7 +185,7 @@ void Check(Options& options) {
 
 }  // namespace
 
-void AddDiff(CLI::App& app, Run& run) {
+void AddDiff(CLI::App& app, CommandAction& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "diff", "Where recordings, domains or views differ, and whether by more than chance");

@@ -10,7 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "sampler/checkup.h"
+#include "sampler/host_check.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -40,7 +40,7 @@ std::string Json(const std::vector<sampler::Finding>& findings) {
 
 }  // namespace
 
-void AddDoctor(CLI::App& app, Run& run) {
+void AddDoctor(CLI::App& app, CommandAction& run) {
   CLI::App* command =
       app.add_subcommand("doctor", "What `record` can use on this machine, and what it lacks");
   auto format = std::make_shared<std::string>("text");
@@ -52,7 +52,7 @@ void AddDoctor(CLI::App& app, Run& run) {
       "  xenoscope doctor");
   command->callback([&run, format] {
     run = [format] {
-      const std::vector<sampler::Finding> findings = sampler::Diagnose(sampler::LookAround());
+      const std::vector<sampler::Finding> findings = sampler::Diagnose(sampler::ProbeHost());
       return WriteStdout(*format == "json" ? Json(findings) : Text(findings));
     };
   });

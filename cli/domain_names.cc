@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/spelling.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -36,7 +36,7 @@ absl::StatusOr<DomainId> ChooseDomain(const recording::RecordingInfo* info,
     return NotFoundError("no domain {}: a bare trace has no names; write its number", text);
   }
   return NotFoundError("no domain {} in the recording; it has {}{}", text, fmt::join(names, ", "),
-                       DidYouMean(text, names));
+                       SpellingHint(text, names));
 }
 
 absl::StatusOr<std::vector<DomainId>> ChooseDomains(const recording::RecordingInfo* info,

@@ -70,10 +70,10 @@ absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
   if (options.from) dump.from = options.from->After(dump.zero, dump.clock);
   if (options.to) dump.to = options.to->After(dump.zero, dump.clock);
   WriteBehind behind(STDOUT_FILENO);
-  XENOSCOPE_ASSIGN_OR_RETURN(const report::DumpFindings findings,
-                             report::Dump(input.trace, dump, [&](std::string_view piece) {
-                               auto wanted = WriteStdoutPiece(piece);
-                               behind.Wrote();
+  XENOSCOPE_ASSIGN_OR_RETURN(const report::DumpResult findings,
+                             report::Dump(input.trace, dump, [&](std::string_view block) {
+                               auto wanted = WriteStdoutBlock(block);
+                               behind.OnWritten();
                                return wanted;
                              }));
   if (findings.contradictions == 0) return absl::OkStatus();
@@ -86,7 +86,7 @@ absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
 
 }  // namespace
 
-void AddDump(CLI::App& app, Run& run) {
+void AddDump(CLI::App& app, CommandAction& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("dump", "Every record of a trace, a line each, in the order of time");

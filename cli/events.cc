@@ -28,11 +28,12 @@ absl::Status ListEvents(const std::string& word) {
   const bool counters = sampler::CountersCount(*sampler::LinuxPerfCalls());
   std::string out;
   constexpr std::string_view kCycles = "Cycles of the processor that was not halted";
-  if (sampler::IsAbout("cycles", kCycles, word)) {
+  if (sampler::ContainsWord("cycles", kCycles, word)) {
     out += Line("cycles", counters ? kBoth : "xenoprof", kCycles);
   }
   for (const sampler::LinuxEvent& event : sampler::LinuxEvents()) {
-    if (sampler::IsAbout(event.name, event.text, word)) out += Line(event.name, "perf", event.text);
+    if (sampler::ContainsWord(event.name, event.text, word))
+      out += Line(event.name, "perf", event.text);
   }
   for (const sampler::EventDescription& event : hardware) {
     const std::string_view sources = event.xenoprof ? (counters ? kBoth : "xenoprof")
@@ -51,7 +52,7 @@ absl::Status ListEvents(const std::string& word) {
 
 }  // namespace
 
-void AddEvents(CLI::App& app, Run& run) {
+void AddEvents(CLI::App& app, CommandAction& run) {
   CLI::App* command = app.add_subcommand(
       "events", "List the events that `record -e` takes here, and the sources that count them");
   auto word = std::make_shared<std::string>();

@@ -14,8 +14,8 @@ Tsc Instant::After(Tsc zero, Clock clock) const {
   if (is_tsc) return tsc;
   const double cycles = seconds * static_cast<double>(clock.hz);
   const Cycles most = std::numeric_limits<Cycles>::max() - zero.value;
-  constexpr double kFits = 9e18;
-  if (cycles >= kFits) return zero + most;
+  constexpr double kMaxCycles = 9e18;
+  if (cycles >= kMaxCycles) return zero + most;
   return zero + std::min(static_cast<Cycles>(std::llround(cycles)), most);
 }
 

@@ -39,7 +39,7 @@ std::string LiveWindow::Path(std::string_view name) const {
   return path_ + '/' + std::string(name);
 }
 
-LiveWindow::Part LiveWindow::Look(const recording::RecordingInfo& info) {
+LiveWindow::Part LiveWindow::Advance(const recording::RecordingInfo& info) {
   Mark mark{steady_clock::now(), sampler::ReadTsc(), BytesOf(Path(recording::kTraceFile)), {}};
   for (const recording::SourceInfo& source : info.sources) {
     mark.sample_bytes.push_back(BytesOf(Path(recording::SamplesPath(source.name))));
@@ -55,7 +55,7 @@ LiveWindow::Part LiveWindow::Look(const recording::RecordingInfo& info) {
   return part;
 }
 
-void LiveWindow::FreePassed(const recording::RecordingInfo& info, const Part& part) const {
+void LiveWindow::PunchHoles(const recording::RecordingInfo& info, const Part& part) const {
   FreeBegin(Path(recording::kTraceFile), part.trace_begin);
   for (size_t i = 0; i < part.samples_begin.size() && i < info.sources.size(); ++i) {
     FreeBegin(Path(recording::SamplesPath(info.sources[i].name)), part.samples_begin[i]);

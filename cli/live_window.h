@@ -31,11 +31,11 @@ class LiveWindow {
   // Looks how long the files are now; to be called about once a second. Returns the part between
   // the look before and the one a window's length before that: what was taken up to then has been
   // written by now. Empty after the first look.
-  Part Look(const recording::RecordingInfo& info);
+  Part Advance(const recording::RecordingInfo& info);
 
   // Gives the disk space of what has left the window back. Only for recordings that nobody wants
   // to read afterwards.
-  void FreePassed(const recording::RecordingInfo& info, const Part& part) const;
+  void PunchHoles(const recording::RecordingInfo& info, const Part& part) const;
 
  private:
   std::string Path(std::string_view name) const;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/nearest.h"
+#include "base/spelling.h"
 #include "cli/commands.h"
 #include "cli/described_options.h"
 #include "cli/output.h"
@@ -121,7 +121,7 @@ std::string Page(const CLI::App& program, const CLI::App& command) {
 
 }  // namespace
 
-void AddMan(CLI::App& app, Run& run) {
+void AddMan(CLI::App& app, CommandAction& run) {
   struct Options {
     std::string name;
     bool list = false;
@@ -142,7 +142,8 @@ void AddMan(CLI::App& app, Run& run) {
       if (each->get_name() == options->name) about = each;
     }
     if (about == nullptr) {
-      throw CLI::ValidationError("no command " + options->name + DidYouMean(options->name, names));
+      throw CLI::ValidationError("no command " + options->name +
+                                 SpellingHint(options->name, names));
     }
     std::string text =
         options->list ? fmt::format("{}\n", fmt::join(names, "\n")) : Page(app, *about);

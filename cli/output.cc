@@ -31,19 +31,19 @@ ssize_t WriteToStderr(void* /*cookie*/, const char* text, size_t size) {
 
 }  // namespace
 
-absl::Status WriteStdout(std::string_view text) { return WriteStdoutPiece(text).status(); }
+absl::Status WriteStdout(std::string_view text) { return WriteStdoutBlock(text).status(); }
 
-absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece) {
+absl::StatusOr<bool> WriteStdoutBlock(std::string_view block) {
   (void)std::signal(SIGPIPE, SIG_IGN);
   std::string safe;
   if (StdoutIsTerminal()) {
-    safe = report::ForTerminal(piece);
-    piece = safe;
+    safe = report::ForTerminal(block);
+    block = safe;
   }
-  while (!piece.empty()) {
-    const ssize_t written = write(STDOUT_FILENO, piece.data(), piece.size());
+  while (!block.empty()) {
+    const ssize_t written = write(STDOUT_FILENO, block.data(), block.size());
     if (written >= 0) {
-      piece.remove_prefix(static_cast<size_t>(written));
+      block.remove_prefix(static_cast<size_t>(written));
     } else if (errno == EPIPE) {
       return false;
     } else if (errno != EINTR) {

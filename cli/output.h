@@ -13,7 +13,7 @@ namespace xenoscope::cli {
 // Errors: disk full and the like. A reader that has gone (`| head`) is none.
 absl::Status WriteStdout(std::string_view text);
 // One of many pieces: false when the reader has gone, so that there is no use in making more.
-absl::StatusOr<bool> WriteStdoutPiece(std::string_view piece);
+absl::StatusOr<bool> WriteStdoutBlock(std::string_view block);
 
 // Errors name the file.
 absl::Status WriteFile(const std::string& path, std::string_view text);

@@ -69,7 +69,7 @@ absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileRequest& request)
   XENOSCOPE_ASSIGN_OR_RETURN(source.symbols_, LoadSymbols(request.symbols, recording));
   if (source.from_trace_) return source;
   XENOSCOPE_ASSIGN_OR_RETURN(source.processes_, RecordedProcesses::Read(*recording));
-  source.processes_.GiveTo(source.symbols_.resolver->processes());
+  source.processes_.ExportTo(source.symbols_.resolver->processes());
   if (source.processes_.invalid() > 0) {
     Warn({fmt::format("{}: {} records of processes are damaged, or of a newer version",
                       request.input, source.processes_.invalid())});
@@ -78,20 +78,20 @@ absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileRequest& request)
 }
 
 absl::Status ProfileSource::Profile(const ProfileRequest& request, report::ProfileReport& out,
-                                    correlate::Witness* witness) const {
+                                    correlate::PipelineObserver* pipeline_observer) const {
   out.traced = input_.has_value();
   if (recording()) out.clock = recording()->clock();
   if (info() != nullptr) out.changes = report::ChangeLines(*info());
   out.domain_name = [this](DomainId domain) { return DomainName(domain); };
-  out.process_name = [this](ProcessSpace space) { return processes_.NameOf(space); };
+  out.process_name = [this](AddressSpaceId space) { return processes_.NameOf(space); };
   out.function_of = [this](FunctionId id) -> const Function& { return symbols().Describe(id); };
-  out.lines_of = [this](DomainId domain, Mode mode, ProcessSpace space, Address address) {
+  out.lines_of = [this](DomainId domain, Mode mode, AddressSpaceId space, Address address) {
     return LinesOf(domain, mode, space, address);
   };
   const trace::Dialect dialect =
       input_ ? CompleteDialect(input_->dialect, input_->trace) : trace::Dialect();
   ProfileInput profiled{input_ ? &input_->trace : nullptr, dialect, symbols_.resolver.get()};
-  profiled.witness = witness;
+  profiled.pipeline_observer = pipeline_observer;
   Narrow(request, out.clock, info() == nullptr ? Tsc() : info()->started, profiled);
   if (from_trace_) {
     XENOSCOPE_RETURN_IF_ERROR(FindShifts(dialect, 0));
@@ -102,12 +102,12 @@ absl::Status ProfileSource::Profile(const ProfileRequest& request, report::Profi
     XENOSCOPE_RETURN_IF_ERROR(FindShifts(dialect, samples.event));
     XENOSCOPE_RETURN_IF_ERROR(ProfileRecorded(profiled, *recording(), samples, processes_, out));
   }
-  Warn(symbols_.resolver->Misfits());
+  Warn(symbols_.resolver->Mismatches());
   return absl::OkStatus();
 }
 
 absl::Status ProfileSource::FindShifts(const trace::Dialect& dialect, uint16_t event) const {
-  if (!symbols().MayAnyHaveMoved()) return absl::OkStatus();
+  if (!symbols().AnyMayBeRelocated()) return absl::OkStatus();
   constexpr size_t kEnough = 4096;  // of a domain
   std::map<DomainId, std::vector<Address>> sampled;
   const auto collect = [&sampled](correlate::SampleSource& samples) {
@@ -132,11 +132,11 @@ absl::Status ProfileSource::FindShifts(const trace::Dialect& dialect, uint16_t e
   return absl::OkStatus();
 }
 
-report::CodeLines ProfileSource::LinesOf(DomainId domain, Mode mode, ProcessSpace space,
+report::CodeLines ProfileSource::LinesOf(DomainId domain, Mode mode, AddressSpaceId space,
                                          Address address) const {
   report::CodeLines lines;
   if (mode == Mode::kXen && info() != nullptr) lines.build_id = info()->xen.build_id;
-  const auto place = symbols().PlaceOf(domain, mode, space, address);
+  const auto place = symbols().LocationOf(domain, mode, space, address);
   if (!place || place->file == nullptr) return lines;
   lines.path = place->file->path();
   lines.build_id = place->file->elf().BuildId();

@@ -12,7 +12,7 @@
 #include "cli/recorded_processes.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
-#include "correlate/witness.h"
+#include "correlate/pipeline_observer.h"
 #include "recording/recording.h"
 #include "report/profile/profile_view.h"
 #include "symbolizer/load.h"
@@ -35,9 +35,9 @@ class ProfileSource {
   static absl::StatusOr<ProfileSource> Open(const ProfileRequest& request);
 
   // The profile by the dimensions of `out`, into `out`, which refers to this source.
-  // `witness`, where there is one, sees it being made.
+  // `pipeline_observer`, where there is one, sees it being made.
   absl::Status Profile(const ProfileRequest& request, report::ProfileReport& out,
-                       correlate::Witness* witness = nullptr) const;
+                       correlate::PipelineObserver* pipeline_observer = nullptr) const;
 
   // Nothing for a bare trace.
   const std::optional<recording::Recording>& recording() const {
@@ -52,7 +52,8 @@ class ProfileSource {
   std::string DomainName(DomainId domain) const;
   symbolizer::DomainSymbols& symbols() const { return *symbols_.resolver; }
   // What is known of the code that runs there; `space` counts in user mode.
-  report::CodeLines LinesOf(DomainId domain, Mode mode, ProcessSpace space, Address address) const;
+  report::CodeLines LinesOf(DomainId domain, Mode mode, AddressSpaceId space,
+                            Address address) const;
 
  private:
   // Finds where kernels were of which only the files are known, and says so on stderr.

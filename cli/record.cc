@@ -30,8 +30,8 @@ namespace {
 using sampler::Progress;
 using sampler::RecordRequest;
 
-constexpr double kLeastSeconds = 0.001;
-constexpr double kMostSeconds = 1e9;
+constexpr double kMinSeconds = 0.001;
+constexpr double kMaxSeconds = 1e9;
 
 struct Options {
   std::string output = "xenoscope.xeno";
@@ -104,7 +104,7 @@ void ShowResult(const RecordRequest& request, const sampler::RecordResult& resul
 }
 
 // What kept the drains from their work.
-void WarnOfTheDisk(const sampler::RecordResult& result) {
+void WarnOfFullDisk(const sampler::RecordResult& result) {
   for (const recording::SourceInfo& source : result.info.sources) {
     if (source.drains.held_ns == 0) continue;
     fmt::print(
@@ -135,18 +135,18 @@ void ShowCost(const sampler::RecordResult& result) {
 
 // What looking at guests has cost them.
 void ShowStops(const sampler::RecordResult& result) {
-  recording::LookCounters all;
+  recording::PollCounters all;
   uint64_t vcpus = 0;
   for (const recording::StreamInfo& stream : result.info.streams) {
-    if (!stream.looks) continue;
+    if (!stream.polls) continue;
     ++vcpus;
-    all.total += stream.looks->total;
-    all.blocked += stream.looks->blocked;
-    all.failed += stream.looks->failed;
-    all.stopped_cycles += stream.looks->stopped_cycles;
-    all.longest_stop = std::max(all.longest_stop, stream.looks->longest_stop);
-    all.callers += stream.looks->callers;
-    all.cut_chains += stream.looks->cut_chains;
+    all.total += stream.polls->total;
+    all.blocked += stream.polls->blocked;
+    all.failed += stream.polls->failed;
+    all.stopped_cycles += stream.polls->stopped_cycles;
+    all.longest_stop = std::max(all.longest_stop, stream.polls->longest_stop);
+    all.callers += stream.polls->callers;
+    all.cut_chains += stream.polls->cut_chains;
   }
   const Cycles sampled = result.info.stopped - result.info.started;
   if (vcpus == 0 || sampled == 0) return;
@@ -193,7 +193,7 @@ Outcome OutcomeOf(const RecordRequest& request, const sampler::RecordResult& res
   Outcome outcome(result.status);
   if (!result.command_exit) return outcome;
   outcome.exit_status = result.command_exit->status;
-  if (!result.command_exit->Good()) {
+  if (!result.command_exit->Succeeded()) {
     fmt::print(stderr, "{} {}\n", request.command.front(), ToString(*result.command_exit));
   }
   return outcome;
@@ -235,7 +235,7 @@ Outcome RunRecord(const RecordRequest& request) {
                "WARNING: not one sample came: this machine's performance counters do not count (a "
                "virtual one has none); record with --source vcpu, or with --clock hpet:HZ\n");
   }
-  WarnOfTheDisk(result);
+  WarnOfFullDisk(result);
   if (const auto warning = report::LossWarning(result.last.samples, result.last.lost)) {
     fmt::print(stderr, "{}\n", *warning);
   }
@@ -249,7 +249,7 @@ Outcome RunRecord(const RecordRequest& request) {
 
 }  // namespace
 
-void AddRecord(CLI::App& app, Run& run) {
+void AddRecord(CLI::App& app, CommandAction& run) {
   CLI::App* command = app.add_subcommand("record", "Record samples and trace of this Xen host");
   auto options = std::make_shared<Options>();
   command
@@ -259,7 +259,7 @@ void AddRecord(CLI::App& app, Run& run) {
       ->capture_default_str();
   AddRecordOptions(*command, options->recorded);
   command->add_option("--duration", options->duration_s, "End after so many seconds")
-      ->check(CLI::Range(kLeastSeconds, kMostSeconds))
+      ->check(CLI::Range(kMinSeconds, kMaxSeconds))
       ->type_name("SECONDS");
   command->add_option("COMMAND", options->command,
                       "Record while this runs, and exit with its status (128 + the signal that "

@@ -17,9 +17,9 @@ using recording::SymbolFile;
 
 constexpr const char* kGroup = "What is recorded";
 
-constexpr std::string_view kTraceAlone = "trace";  // of --source
+constexpr std::string_view kTraceOnly = "trace";  // of --source
 
-[[noreturn]] void Wrong(const std::string& option, const std::string& what) {
+[[noreturn]] void ThrowInvalid(const std::string& option, const std::string& what) {
   throw CLI::ValidationError(option, what);
 }
 
@@ -32,7 +32,7 @@ uint32_t ParseClock(const std::string& text) {
     const auto [stopped, error] = std::from_chars(begin, end, hz);
     if (error == std::errc() && stopped == end && hz > 0) return hz;
   }
-  Wrong("--clock", fmt::format("'{}' is neither pmu nor hpet:HZ", text));
+  ThrowInvalid("--clock", fmt::format("'{}' is neither pmu nor hpet:HZ", text));
 }
 
 std::vector<sampler::EventSpec> ParseEvents(const std::string& option,
@@ -40,7 +40,7 @@ std::vector<sampler::EventSpec> ParseEvents(const std::string& option,
   std::vector<sampler::EventSpec> events;
   for (const std::string& text : texts) {
     auto event = sampler::ParseEventSpec(text);
-    if (!event.ok()) Wrong(option, std::string(Message(event.status())));
+    if (!event.ok()) ThrowInvalid(option, std::string(Message(event.status())));
     events.push_back(*std::move(event));
   }
   return events;
@@ -52,9 +52,9 @@ std::vector<std::string> ParseAgentEvents(const RecordOptions& options) {
   const std::string option = "--agent-event";
   ParseEvents(option, options.agent_events);
   if (options.active.empty())
-    Wrong(option, "wants --active: the domains whose agents sample by it");
+    ThrowInvalid(option, "wants --active: the domains whose agents sample by it");
   if (options.agent_source == "xenoprof") {
-    Wrong(option, "of --agent-source xenoprof the events are dom0's: name them with -e");
+    ThrowInvalid(option, "of --agent-source xenoprof the events are dom0's: name them with -e");
   }
   return options.agent_events;
 }
@@ -71,7 +71,8 @@ sampler::SampleRequest ParseSampling(const RecordOptions& options) {
   samples.agent_bytes = uint64_t{options.agent_mb} << 20;
   if (options.agent_source == "xenoprof") {
     if (samples.source.value_or(sampler::SourceKind::kXenoprof) != sampler::SourceKind::kXenoprof) {
-      Wrong("--agent-source", "xenoprof is led by dom0's: it goes with --source xenoprof only");
+      ThrowInvalid("--agent-source",
+                   "xenoprof is led by dom0's: it goes with --source xenoprof only");
     }
     samples.source = sampler::SourceKind::kXenoprof;
     samples.agent_source = sampler::agent::GuestSource::kXenoprof;
@@ -101,25 +102,25 @@ void AddGuestOption(CLI::App& command, RecordOptions& options, const std::string
 
 sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
   sampler::RecordRequest request;
-  if (options.source != kTraceAlone) {
+  if (options.source != kTraceOnly) {
     request.samples = ParseSampling(options);
   } else if (!options.active.empty() || !options.agent_events.empty()) {
-    Wrong(options.active.empty() ? "--agent-event" : "--active",
-          "wants samples, and --source trace takes none");
+    ThrowInvalid(options.active.empty() ? "--agent-event" : "--active",
+                 "wants samples, and --source trace takes none");
   } else if (options.no_trace) {
-    Wrong("--no-trace", "and --source trace leave nothing");
+    ThrowInvalid("--no-trace", "and --source trace leave nothing");
   }
   if (!options.no_trace) request.trace = options.trace;
   for (const auto& [kind, texts] : options.guest_files) {
     for (const std::string& text : texts) {
       const size_t equals = text.find('=');
       if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-        Wrong("--guest-...", fmt::format("'{}' is not DOMAIN=FILE", text));
+        ThrowInvalid("--guest-...", fmt::format("'{}' is not DOMAIN=FILE", text));
       }
       request.guest_files.push_back({kind, text.substr(0, equals), text.substr(equals + 1)});
       const std::string& path = request.guest_files.back().path;
       if (access(path.c_str(), R_OK) != 0) {
-        Wrong("--guest-...", fmt::format("cannot read {}", path));
+        ThrowInvalid("--guest-...", fmt::format("cannot read {}", path));
       }
     }
   }
@@ -211,7 +212,7 @@ void AddRecordOptions(CLI::App& command, RecordOptions& options) {
       ->type_name("N")
       ->capture_default_str();
   command
-      .add_option("--looks", options.samples.looks_hz,
+      .add_option("--looks", options.samples.poll_hz,
                   "vcpu: looks a second at each vCPU, at random instants")
       ->check(CLI::Range(1.0, 10000.0))
       ->type_name("HZ")

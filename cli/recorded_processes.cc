@@ -26,18 +26,18 @@ std::string Hexadecimal(Bytes bytes) {
 
 absl::StatusOr<RecordedProcesses> RecordedProcesses::Read(const recording::Recording& recording) {
   RecordedProcesses processes;
-  XENOSCOPE_RETURN_IF_ERROR(processes.ReadOn(recording));
+  XENOSCOPE_RETURN_IF_ERROR(processes.ReadNew(recording));
   return processes;
 }
 
-absl::Status RecordedProcesses::ReadOn(const recording::Recording& recording) {
+absl::Status RecordedProcesses::ReadNew(const recording::Recording& recording) {
   const bool first = histories_.empty();
   read_.resize(recording.info().sources.size());
   for (size_t i = 0; i < read_.size(); ++i) {
     XENOSCOPE_ASSIGN_OR_RETURN(const recording::SampleStream stream, recording.OpenSamples(i));
     XENOSCOPE_ASSIGN_OR_RETURN(recording::ProcessReader reader,
                                recording::ProcessReader::Open(stream.file.bytes()));
-    reader.PassOver(read_[i]);
+    reader.SkipTo(read_[i]);
     while (const auto record = reader.Next()) Take(*record);
     invalid_ += reader.invalid();
     read_[i] = reader.offset();
@@ -102,7 +102,7 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
   }
 }
 
-ProcessSpace RecordedProcesses::SpaceOf(DomainId domain, uint32_t pid, Tsc when) const {
+AddressSpaceId RecordedProcesses::SpaceOf(DomainId domain, uint32_t pid, Tsc when) const {
   const auto found = histories_.find({domain, pid});
   if (found == histories_.end()) return {};
   const History& history = found->second;
@@ -112,13 +112,13 @@ ProcessSpace RecordedProcesses::SpaceOf(DomainId domain, uint32_t pid, Tsc when)
   return {next == history.begin() ? history.front().second : std::prev(next)->second};
 }
 
-std::string RecordedProcesses::NameOf(ProcessSpace space) const {
+std::string RecordedProcesses::NameOf(AddressSpaceId space) const {
   if (space.value >= spaces_.size()) return "[unknown]";
   const Space& known = spaces_[space.value];
   return fmt::format("{} ({})", known.name.empty() ? "?" : known.name, known.pid);
 }
 
-void RecordedProcesses::GiveTo(symbolizer::ProcessImages& images) const {
+void RecordedProcesses::ExportTo(symbolizer::ProcessImages& images) const {
   auto numbers = std::make_shared<std::vector<uint32_t>>();
   numbers->reserve(files_.size());
   for (const File& file : files_)

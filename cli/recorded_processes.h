@@ -8,8 +8,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "base/address_space_id.h"
 #include "base/ids.h"
-#include "base/process_space.h"
 #include "base/tsc.h"
 #include "recording/process_reader.h"
 #include "recording/recording.h"
@@ -25,13 +25,13 @@ class RecordedProcesses {
   static absl::StatusOr<RecordedProcesses> Read(const recording::Recording& recording);
   // Of all sources, what has come since it was called last, of a recording that is being made.
   // Errors: as Read.
-  absl::Status ReadOn(const recording::Recording& recording);
+  absl::Status ReadNew(const recording::Recording& recording);
 
   // The memory that the process had at that instant; 0 when nothing is known of it.
-  ProcessSpace SpaceOf(DomainId domain, uint32_t pid, Tsc when) const;
+  AddressSpaceId SpaceOf(DomainId domain, uint32_t pid, Tsc when) const;
   // "bash (1234)"
-  std::string NameOf(ProcessSpace space) const;
-  void GiveTo(symbolizer::ProcessImages& images) const;
+  std::string NameOf(AddressSpaceId space) const;
+  void ExportTo(symbolizer::ProcessImages& images) const;
   // Records of processes that were not as they should be.
   uint64_t invalid() const { return invalid_; }
 

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "correlate/em_refinement.h"
 #include "correlate/exit_samples.h"
+#include "correlate/pipeline_observer.h"
 #include "correlate/placing.h"
 #include "correlate/placing_thread.h"
 #include "correlate/profile.h"
-#include "correlate/sharpen.h"
-#include "correlate/witness.h"
 #include "report/profile/chain_notes.h"
 
 namespace xenoscope::cli {
@@ -53,7 +53,7 @@ class SamplesWithin final : public correlate::SampleSource {
 };
 
 // When samples were taken.
-struct Brackets {
+struct BracketSummary {
   TscRange all{Tsc{std::numeric_limits<uint64_t>::max()}, Tsc{0}};
   Cycles longest = 0;
 
@@ -64,8 +64,9 @@ struct Brackets {
   }
 };
 
-absl::StatusOr<Brackets> Survey(const Recording& recording, const SampleSelection& selection) {
-  Brackets brackets;
+absl::StatusOr<BracketSummary> SummariseBrackets(const Recording& recording,
+                                                 const SampleSelection& selection) {
+  BracketSummary brackets;
   for (size_t i = 0; i < recording.info().sources.size(); ++i) {
     XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream,
                                OpenSelected(recording, selection, i));
@@ -76,11 +77,11 @@ absl::StatusOr<Brackets> Survey(const Recording& recording, const SampleSelectio
 
 // The first event of which there is a sample; the first when there is none.
 absl::StatusOr<uint16_t> FirstSampled(const Recording& recording,
-                                      const std::vector<uint64_t>& passed_over) {
+                                      const std::vector<uint64_t>& skipped_bytes) {
   for (size_t i = 0; i < recording.info().events.size(); ++i) {
     SampleSelection selection;
     selection.event = static_cast<uint16_t>(i);
-    selection.passed_over = passed_over;
+    selection.skipped_bytes = skipped_bytes;
     XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
                                RecordedSamples::Open(recording, selection, nullptr));
     if (samples.Next() != nullptr) return selection.event;
@@ -113,7 +114,7 @@ std::string LineText(const report::CodeLines& lines) {
 }
 
 std::vector<std::string> InlinedAt(const report::ProfileReport& report,
-                                   const correlate::CodePlace& place) {
+                                   const correlate::CodeLocation& place) {
   if (!report.lines_of) return {};
   std::vector<std::string> names;
   for (const Frame& frame :
@@ -128,14 +129,14 @@ bool Has(const std::vector<Dimension>& by, Dimension dimension) {
   return std::ranges::find(by, dimension) != by.end();
 }
 
-correlate::SharpenOptions SharpeningFor(const std::vector<Dimension>& by) {
-  correlate::SharpenOptions sharpening;
-  sharpening.by_address = Has(by, Dimension::kAddress) || Has(by, Dimension::kLine);
-  sharpening.by_process = Has(by, Dimension::kProcess);
-  sharpening.by_pcpu = Has(by, Dimension::kPcpu);
-  sharpening.by_placing = Has(by, Dimension::kPlacing) && Has(by, Dimension::kExit);
-  sharpening.each_sample = Has(by, Dimension::kStack);
-  return sharpening;
+correlate::EmRefinementOptions RefinementFor(const std::vector<Dimension>& by) {
+  correlate::EmRefinementOptions refinement;
+  refinement.by_address = Has(by, Dimension::kAddress) || Has(by, Dimension::kLine);
+  refinement.by_process = Has(by, Dimension::kProcess);
+  refinement.by_pcpu = Has(by, Dimension::kPcpu);
+  refinement.by_placing = Has(by, Dimension::kPlacing) && Has(by, Dimension::kExit);
+  refinement.each_sample = Has(by, Dimension::kStack);
+  return refinement;
 }
 
 // Places the samples by the trace, or without one: for `observer` by the columns of `out`, for
@@ -143,20 +144,20 @@ correlate::SharpenOptions SharpeningFor(const std::vector<Dimension>& by) {
 // the report says of it.
 absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
                       correlate::SampleSource& all, correlate::PlacingObserver& observer,
-                      correlate::PlacingObserver& also, report::ProfileReport& out) {
+                      correlate::PlacingObserver& secondary, report::ProfileReport& out) {
   SamplesWithin samples(all, input.within);
-  const bool both = !out.also_by.empty();
+  const bool both = !out.secondary_by.empty();
   if (input.trace == nullptr) {
-    correlate::Several several({&observer});
-    if (both) several.Add(&also);
-    out.counts = correlate::PlaceWithoutTrace(samples, several);
+    correlate::FanOutObserver fan_out({&observer});
+    if (both) fan_out.Add(&secondary);
+    out.counts = correlate::PlaceWithoutTrace(samples, fan_out);
     out.outside = samples.outside();
     return absl::OkStatus();
   }
   const trace::Dialect& dialect = input.dialect;
   out.vendor = dialect.vendor;
   const auto by = [&out](Dimension dimension) {
-    return Has(out.by, dimension) || Has(out.also_by, dimension);
+    return Has(out.by, dimension) || Has(out.secondary_by, dimension);
   };
   correlate::PlacingOptions placing;
   placing.sampled = out.sampled;
@@ -168,30 +169,31 @@ absl::Status PlaceAll(const ProfileInput& input, Cycles longest_bracket,
   if (dialect.vendor == trace::Vendor::kSvm && dialect.before_version > kFirstStale) {
     placing.logged_rip = correlate::LoggedRip::kOfLastEntry;
   }
-  correlate::SharpenOptions sharpening = SharpeningFor(out.by);
-  if (input.witness != nullptr) sharpening.each_sample = true;
-  correlate::Sharpener sharpener(sharpening, *input.resolver, observer);
-  correlate::Sharpener also_sharpener(SharpeningFor(out.also_by), *input.resolver, also);
-  correlate::Several several({&sharpener});
-  if (both) several.Add(&also_sharpener);
+  correlate::EmRefinementOptions refinement = RefinementFor(out.by);
+  if (input.pipeline_observer != nullptr) refinement.each_sample = true;
+  correlate::EmRefiner refiner(refinement, *input.resolver, observer);
+  correlate::EmRefiner secondary_refiner(RefinementFor(out.secondary_by), *input.resolver,
+                                         secondary);
+  correlate::FanOutObserver fan_out({&refiner});
+  if (both) fan_out.Add(&secondary_refiner);
   // Who sees the trace, too, does so on this thread.
   std::optional<correlate::PlacingThread> thread;
-  if (input.witness == nullptr) thread.emplace(several);
-  correlate::PlacingObserver& taker =
-      thread ? static_cast<correlate::PlacingObserver&>(*thread) : several;
-  correlate::Placer placer(placing, samples, taker, input.witness);
+  if (input.pipeline_observer == nullptr) thread.emplace(fan_out);
+  correlate::PlacingObserver& next =
+      thread ? static_cast<correlate::PlacingObserver&>(*thread) : fan_out;
+  correlate::Placer placer(placing, samples, next, input.pipeline_observer);
   trace::OrderedStream stream = input.trace->Stream();
   while (const trace::Item* item = stream.Next()) {
-    if (input.witness != nullptr) {
-      input.witness->OnItem(*item);
-      XENOSCOPE_RETURN_IF_ERROR(input.witness->status());
+    if (input.pipeline_observer != nullptr) {
+      input.pipeline_observer->OnItem(*item);
+      XENOSCOPE_RETURN_IF_ERROR(input.pipeline_observer->status());
     }
     placer.Take(*item);
   }
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   if (thread) thread->Finish();
-  sharpener.Finish();
-  also_sharpener.Finish();
+  refiner.Finish();
+  secondary_refiner.Finish();
   out.counts = placer.counts();
   out.placing_checks = placer.Checks();
   out.waiting_sets = placer.waiting_sets();
@@ -208,17 +210,19 @@ absl::Status ProfileAll(const ProfileInput& input, Cycles longest_bracket, doubl
                                  placed.address));
   };
   const correlate::InlinedAt inlined_at =
-      out.with_inlined ? [&out](const correlate::CodePlace& place) { return InlinedAt(out, place); }
-                       : correlate::InlinedAt();
+      out.with_inlined
+          ? [&out](const correlate::CodeLocation& place) { return InlinedAt(out, place); }
+          : correlate::InlinedAt();
   correlate::Profile profile({out.by, out.is_time, period, out.with_parts, line_of, inlined_at},
                              *input.resolver);
-  correlate::Profile also({out.also_by, out.is_time, period, false, line_of, {}}, *input.resolver);
-  correlate::Several observers({&profile});
-  if (input.witness != nullptr) observers.Add(input.witness);
-  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, longest_bracket, samples, observers, also, out));
+  correlate::Profile secondary({out.secondary_by, out.is_time, period, false, line_of, {}},
+                               *input.resolver);
+  correlate::FanOutObserver observers({&profile});
+  if (input.pipeline_observer != nullptr) observers.Add(input.pipeline_observer);
+  XENOSCOPE_RETURN_IF_ERROR(PlaceAll(input, longest_bracket, samples, observers, secondary, out));
   XENOSCOPE_ASSIGN_OR_RETURN(out.result, profile.Finish());
-  if (!out.also_by.empty()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(out.also, also.Finish());
+  if (!out.secondary_by.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(out.secondary, secondary.Finish());
   }
   return absl::OkStatus();
 }
@@ -240,7 +244,7 @@ trace::Dialect CompleteDialect(trace::Dialect known, const trace::TraceFile& tra
 }
 
 absl::StatusOr<uint16_t> ChooseEvent(const Recording& recording, const std::string& name,
-                                     const std::vector<uint64_t>& passed_over) {
+                                     const std::vector<uint64_t>& skipped_bytes) {
   const RecordingInfo& info = recording.info();
   if (info.events.empty()) return NotFoundError("the recording has no samples: no event");
   std::vector<std::string> names;
@@ -248,7 +252,7 @@ absl::StatusOr<uint16_t> ChooseEvent(const Recording& recording, const std::stri
     if (info.events[i].name == name) return static_cast<uint16_t>(i);
     names.push_back(info.events[i].name);
   }
-  if (name.empty()) return FirstSampled(recording, passed_over);
+  if (name.empty()) return FirstSampled(recording, skipped_bytes);
   return NotFoundError("no event {} in the recording; it has {}", name, fmt::join(names, ", "));
 }
 
@@ -275,7 +279,8 @@ absl::Status ProfileRecorded(const ProfileInput& input, const Recording& recordi
   for (const recording::StreamInfo& stream : info.streams) {
     out.lost_in_buffers += stream.logged.lost;
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const Brackets brackets, Survey(recording, selection));
+  XENOSCOPE_ASSIGN_OR_RETURN(const BracketSummary brackets,
+                             SummariseBrackets(recording, selection));
   out.sampled = info.started < info.stopped ? TscRange{info.started, info.stopped} : brackets.all;
   out.sampled = out.sampled.Intersect(input.within);
   ProfileInput placed = input;
@@ -290,7 +295,7 @@ absl::Status ProfileTrace(const ProfileInput& input, report::ProfileReport& out)
   correlate::ExitSamples survey(*input.trace, input.dialect.vendor);
   correlate::ExitSamples samples(*input.trace, input.dialect.vendor);
   out.event = "the trace: VM exits by interrupts of the host";
-  Brackets brackets;
+  BracketSummary brackets;
   while (const Sample* sample = survey.Next()) brackets.Add(sample->when);
   out.sampled = survey.traced().Intersect(input.within);
   out.cautions.emplace_back(

@@ -10,7 +10,7 @@
 #include "base/tsc.h"
 #include "cli/recorded_processes.h"
 #include "cli/recorded_samples.h"
-#include "correlate/witness.h"
+#include "correlate/pipeline_observer.h"
 #include "recording/recording.h"
 #include "report/profile/profile_view.h"
 #include "trace/dialect.h"
@@ -26,7 +26,7 @@ struct ProfileInput {
   // Only samples whose brackets lie in it, and only this time of the trace.
   TscRange within{Tsc{0}, trace::OrderedStream::kEnd};
   // Sees it all; null: nobody. By then the report has clock, vendor and sampled range.
-  correlate::Witness* witness = nullptr;
+  correlate::PipelineObserver* pipeline_observer = nullptr;
 };
 
 // What is known of the trace's dialect, and the vendor from its records where that is not known.
@@ -35,7 +35,7 @@ trace::Dialect CompleteDialect(trace::Dialect known, const trace::TraceFile& tra
 // The number of the event of this name; of the first that has samples behind what is passed over
 // (SampleSelection) when it is empty. Errors: NotFound, with the names that there are.
 absl::StatusOr<uint16_t> ChooseEvent(const recording::Recording& recording, const std::string& name,
-                                     const std::vector<uint64_t>& passed_over);
+                                     const std::vector<uint64_t>& skipped_bytes);
 
 // The profile of recorded samples, by the dimensions of `out`, into `out`. Two passes over the
 // samples and one over the trace. Errors: those of reading the samples; Internal: rows that do not

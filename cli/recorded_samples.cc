@@ -12,8 +12,8 @@ absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording&
                                                      const SampleSelection& selection,
                                                      size_t source) {
   XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(source));
-  if (source < selection.passed_over.size()) {
-    stream.reader.PassOver(selection.passed_over[source]);
+  if (source < selection.skipped_bytes.size()) {
+    stream.reader.SkipTo(selection.skipped_bytes[source]);
   }
   return stream;
 }

@@ -18,7 +18,7 @@ namespace xenoscope::cli {
 struct SampleSelection {
   uint16_t event = 0;
   // By source: how many bytes at the beginning of its file are of no interest. Empty: none.
-  std::vector<uint64_t> passed_over{};
+  std::vector<uint64_t> skipped_bytes{};
 };
 
 // The samples of the recording's source of that number, without what is passed over. Errors: those

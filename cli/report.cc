@@ -18,10 +18,10 @@
 #include "cli/report_origins.h"
 #include "cli/report_with_trace.h"
 #include "correlate/profile.h"
-#include "report/profile/column_words.h"
+#include "report/profile/column_help.h"
 #include "report/profile/profile_format.h"
 #include "report/profile/profile_view.h"
-#include "report/profile/where.h"
+#include "report/profile/row_filter.h"
 #include "report/terminal.h"
 
 namespace xenoscope::cli {
@@ -35,7 +35,7 @@ struct Options {
   ProfileRequest profile;
   std::string by;  // empty: those of the format
   std::vector<std::string> domains;
-  std::vector<report::Where> wheres;
+  std::vector<report::RowFilter> filters;
   std::string sort = "share";
   std::optional<size_t> limit;
   double threshold = 0;  // percent
@@ -55,13 +55,13 @@ std::string By(const Options& options) {
 
 // The columns that choose rows, where they are not among those that are shown.
 void AddWheres(const Options& options, std::vector<Dimension>& by) {
-  for (const report::Where& where : options.wheres) {
-    if (std::ranges::find(by, where.dimension) == by.end()) by.push_back(where.dimension);
+  for (const report::RowFilter& filter : options.filters) {
+    if (std::ranges::find(by, filter.dimension) == by.end()) by.push_back(filter.dimension);
   }
 }
 
 absl::Status Report(const Options& options) {
-  if (options.help_columns) return WriteStdout(report::ColumnWordsText());
+  if (options.help_columns) return WriteStdout(report::ColumnHelpText());
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   const report::TextStyle style =
       options.output.empty() ? report::StdoutStyle() : report::TextStyle();
@@ -102,11 +102,11 @@ absl::Status Report(const Options& options) {
   }
   if (format.name == report::kHtml) {
     XENOSCOPE_ASSIGN_OR_RETURN(const std::string page,
-                               HtmlReport(source, options.profile, options.wheres, write, out));
+                               HtmlReport(source, options.profile, options.filters, write, out));
     return WriteOutput(options.output, page);
   }
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, out));
-  report::KeepWhere(options.wheres, out);
+  report::ApplyRowFilters(options.filters, out);
   // Frames are what was asked for: what only chooses rows is none.
   if (format.stacks && !format.addresses) out.by = asked_for;
 
@@ -136,7 +136,7 @@ void Check(const Options& options) {
         "--sort", fmt::format("no column {}; choose from {},samples,share,cycles", options.sort,
                               By(options)));
   }
-  if (!options.wheres.empty() && format.name == report::kPerfetto) {
+  if (!options.filters.empty() && format.name == report::kPerfetto) {
     throw CLI::ValidationError(
         "--where", fmt::format("{} shows all; its reader has filters of its own", format.name));
   }
@@ -152,7 +152,7 @@ void Check(const Options& options) {
 
 }  // namespace
 
-void AddReport(CLI::App& app, Run& run) {
+void AddReport(CLI::App& app, CommandAction& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "report", "Samples, time and its uncertainty: by domain, mode, function, VM exit, ...");
@@ -180,11 +180,11 @@ void AddReport(CLI::App& app, Run& run) {
           "-w,--where",
           [options](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) {
-              auto where = report::ParseWhere(text);
-              if (!where.ok()) {
-                throw CLI::ValidationError("--where", std::string(Message(where.status())));
+              auto filter = report::ParseRowFilter(text);
+              if (!filter.ok()) {
+                throw CLI::ValidationError("--where", std::string(Message(filter.status())));
               }
-              options->wheres.push_back(*std::move(where));
+              options->filters.push_back(*std::move(filter));
             }
           },
           "only rows with these words in a column: exit=VMEXIT_CPUID,VMEXIT_IO*; several: all of "

@@ -11,7 +11,7 @@ absl::StatusOr<std::string> ExplainReport(const ProfileSource& source,
                                           const std::string& format, report::TextStyle style,
                                           report::ProfileReport& out) {
   out.by = report::ExplainColumns();
-  out.also_by = report::ExplainAlsoColumns();
+  out.secondary_by = report::ExplainSecondaryColumns();
   out.with_parts = true;
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out));
   if (report::ExplainedRows(out, selection).empty()) {

@@ -20,24 +20,24 @@ namespace xenoscope::cli {
 namespace {
 
 // Beyond that the smallest rows of a page are summed up.
-constexpr size_t kMostPageRows = 15'000;
+constexpr size_t kMaxPageRows = 15'000;
 
 }  // namespace
 
 absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileRequest& request,
-                                       const std::vector<report::Where>& wheres,
+                                       const std::vector<report::RowFilter>& filters,
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out) {
   report::PageTimeline timeline(out, source.symbols());
-  out.also_by = report::PageColumns();
-  for (const report::Where& where : wheres) {
-    if (std::ranges::find(out.also_by, where.dimension) == out.also_by.end()) {
-      out.also_by.push_back(where.dimension);
+  out.secondary_by = report::PageColumns();
+  for (const report::RowFilter& filter : filters) {
+    if (std::ranges::find(out.secondary_by, filter.dimension) == out.secondary_by.end()) {
+      out.secondary_by.push_back(filter.dimension);
     }
   }
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out, &timeline));
-  report::KeepWhere(wheres, out);
-  if (!wheres.empty()) {
+  report::ApplyRowFilters(filters, out);
+  if (!filters.empty()) {
     out.cautions.emplace_back("VM exits and the timeline are of all, whatever the rows are");
   }
   timeline.Finish();
@@ -46,8 +46,8 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   page["is_time"] = out.is_time;
   page["report"] = report::ProfileJson(out, options.selection);
   page["notes"] = report::PageNotes(out);
-  page["domains"] = report::PageDomains(out, out.also);
-  page["flame"] = report::PageFlame(out, out.also, kMostPageRows);
+  page["domains"] = report::PageDomains(out, out.secondary);
+  page["flame"] = report::PageFlame(out, out.secondary, kMaxPageRows);
   if (out.traced) {
     page["exits"] = timeline.ExitsJson();
     page["timeline"] = timeline.TimelineJson();
@@ -64,7 +64,7 @@ absl::Status WritePerfetto(const ProfileSource& source, const ProfileRequest& re
   }
   report::PerfettoWriter writer(out, source.symbols(), [&](std::string_view bytes) -> absl::Status {
     if (path.empty()) {
-      XENOSCOPE_ASSIGN_OR_RETURN(const bool wanted, WriteStdoutPiece(bytes));
+      XENOSCOPE_ASSIGN_OR_RETURN(const bool wanted, WriteStdoutBlock(bytes));
       return wanted ? absl::OkStatus() : absl::CancelledError("nobody reads it any more");
     }
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

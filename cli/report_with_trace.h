@@ -9,7 +9,7 @@
 #include "cli/profile_source.h"
 #include "report/profile/profile_format.h"
 #include "report/profile/profile_view.h"
-#include "report/profile/where.h"
+#include "report/profile/row_filter.h"
 
 namespace xenoscope::cli {
 
@@ -17,7 +17,7 @@ namespace xenoscope::cli {
 // flame graph have only the rows that fit these, VM exits and timeline are of all. Errors: as
 // ProfileSource::Profile; Unimplemented where the command was built without the page.
 absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileRequest& request,
-                                       const std::vector<report::Where>& wheres,
+                                       const std::vector<report::RowFilter>& filters,
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out);
 

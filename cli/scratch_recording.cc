@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::string_view kPrefix = "xenoscope-top.";
-constexpr int kStopPatienceMs = 5000;
+constexpr int kStopTimeoutMs = 5000;
 
 std::string Base() {
   const char* const given = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): only read
@@ -74,7 +74,7 @@ std::vector<std::string> OwnCommand() {
 }
 
 // Removes our directories whose process has gone: it was killed.
-void RemoveLeft(const std::string& base) {
+void RemoveStale(const std::string& base) {
   std::error_code error;
   std::vector<std::filesystem::path> left;
   for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
@@ -94,15 +94,15 @@ void RemoveLeft(const std::string& base) {
 absl::StatusOr<ScratchRecording> ScratchRecording::Start(std::span<const std::string> arguments,
                                                          const sampler::EndSignals& signals) {
   const std::string base = Base();
-  RemoveLeft(base);
+  RemoveStale(base);
   std::string directory = fmt::format("{}/{}{}.XXXXXX", base, kPrefix, getpid());
   if (mkdtemp(directory.data()) == nullptr) return ErrnoError(errno, "cannot make {}", directory);
   const int log = open(LogIn(directory).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   std::vector<std::string> words = OwnCommand();
   words.insert(words.end(), {"record", "-o", directory + "/top.xeno"});
   words.insert(words.end(), arguments.begin(), arguments.end());
-  sampler::ChildProcess::Placement placement;
-  placement.apart = true;
+  sampler::ChildProcess::StartOptions placement;
+  placement.own_process_group = true;
   placement.diagnostics = log;
   auto record = sampler::ChildProcess::Start(words, placement);
   if (log >= 0) close(log);
@@ -125,7 +125,7 @@ absl::StatusOr<ScratchRecording> ScratchRecording::Start(std::span<const std::st
 
 ScratchRecording::~ScratchRecording() {
   if (directory_.empty()) return;
-  record_.Stop(kStopPatienceMs);
+  record_.Stop(kStopTimeoutMs);
   std::error_code error;
   std::filesystem::remove_all(directory_, error);
 }

@@ -66,8 +66,8 @@ void Screen::Show(std::string_view text, std::string_view keys) {
   refresh();
 }
 
-std::optional<char> Screen::Key(std::chrono::milliseconds patience) {
-  timeout(static_cast<int>(patience.count()));
+std::optional<char> Screen::Key(std::chrono::milliseconds max_wait) {
+  timeout(static_cast<int>(max_wait.count()));
   const int key = getch();
   if (key < 0 || key > 0x7f) return std::nullopt;  // none, or one with a name; of resizing, too
   return static_cast<char>(key);

@@ -28,7 +28,7 @@ class Screen {
   // first line and the one after each empty line, which are titles, are bold.
   void Show(std::string_view text, std::string_view keys);
   // The key that is pressed within `patience`.
-  std::optional<char> Key(std::chrono::milliseconds patience);
+  std::optional<char> Key(std::chrono::milliseconds max_wait);
 
  private:
   Screen() = default;

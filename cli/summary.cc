@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/run.h"
+#include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
 #include "base/error.h"
 #include "cli/commands.h"
@@ -41,14 +41,16 @@ absl::Status Summarise(const Options& options) {
                              LoadSymbols(options.symbols, input.recording));
   // Without any symbols a column of them would be a column of "[no symbols]".
   const bool named = input.recording || options.symbols.Given();
-  const analysis::Known known{input.clock, input.dialect, named ? symbols.resolver.get() : nullptr};
-  constexpr unsigned kMostThreads = 8;  // what comes after that waits for what it must follow
+  const analysis::TraceHints hints{input.clock, input.dialect,
+                                   named ? symbols.resolver.get() : nullptr};
+  constexpr unsigned kMaxThreads = 8;  // what comes after that waits for what it must follow
   const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
   const unsigned threads =
-      options.threads != 0 ? options.threads : std::min(processors, kMostThreads);
-  XENOSCOPE_ASSIGN_OR_RETURN(analysis::Result result,
-                             analysis::Run(input.trace, known, analysis::AllAnalyses, threads));
-  for (const std::string& misfit : symbols.resolver->Misfits()) {
+      options.threads != 0 ? options.threads : std::min(processors, kMaxThreads);
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      analysis::AnalysisResult result,
+      analysis::AnalyseTrace(input.trace, hints, analysis::AllAnalyses, threads));
+  for (const std::string& misfit : symbols.resolver->Mismatches()) {
     fmt::print(stderr, "xenoscope: {}\n", misfit);
   }
   report::Select(selection, result.document);
@@ -66,7 +68,7 @@ absl::Status Summarise(const Options& options) {
 
 }  // namespace
 
-void AddSummary(CLI::App& app, Run& run) {
+void AddSummary(CLI::App& app, CommandAction& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "summary", "Runstates, VM exits, hypercalls of every vCPU: what xenalyze -s tells, and more");

@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/nearest.h"
+#include "base/spelling.h"
 
 namespace xenoscope::cli {
 namespace {
 
-constexpr const char* kOfHost = "/etc/xenoscope.conf";
+constexpr const char* kHostConfig = "/etc/xenoscope.conf";
 constexpr const char* kName = "xenoscope.conf";
 
 // One line as CLI11 reads them; several values, as of arrays, are none of ours.
@@ -27,7 +27,7 @@ absl::Status Take(const CLI::ConfigItem& item, SymbolOptions& options) {
                                                "xen-syms", "symfs", "debuginfod"};
   const std::string value = item.inputs.empty() ? std::string() : item.inputs.front();
   if (std::ranges::find(kKeys, item.name) == std::end(kKeys)) {
-    return InvalidError("no option {}{}", item.name, DidYouMean(item.name, kKeys));
+    return InvalidError("no option {}{}", item.name, SpellingHint(item.name, kKeys));
   }
   if (!item.parents.empty() || item.inputs.size() != 1 || value.empty()) {
     return InvalidError("it wants {} = \"VALUE\"", item.name);
@@ -84,7 +84,7 @@ std::vector<std::string> SymbolConfigFiles() {
   } else if (home != nullptr && *home == '/') {
     files.push_back(fmt::format("{}/.config/{}", home, kName));
   }
-  files.emplace_back(kOfHost);
+  files.emplace_back(kHostConfig);
   std::error_code ignored;
   std::erase_if(files, [&ignored](const std::string& path) {
     return !std::filesystem::exists(path, ignored);

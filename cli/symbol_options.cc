@@ -22,26 +22,26 @@ namespace {
 constexpr const char* kNoServer = "none";
 
 // Whether what the user wrote is for this recording at all.
-enum class Insist : bool {
+enum class Required : bool {
   kNo,   // in a file for all recordings: what is not of this one is passed over
   kYes,  // on the command line
 };
 
 // Puts the sources that the user named before those that are there.
 absl::Status AddGiven(const recording::RecordingInfo* info, const std::vector<std::string>& given,
-                      symbolizer::SourceKind kind, Insist insist,
+                      symbolizer::SourceKind kind, Required required,
                       symbolizer::SymbolSources& sources) {
   for (const std::string& text : given) {
     symbolizer::SymbolSource source;
     source.domain = symbolizer::kEveryDomain;
     source.kind = kind;
     source.path = text;
-    source.required = insist == Insist::kYes;
+    source.required = required == Required::kYes;
     const size_t equals = text.find('=');
     if (std::error_code ignored;
         equals != std::string::npos && !std::filesystem::exists(text, ignored)) {
       const auto domain = ChooseDomain(info, text.substr(0, equals));
-      if (!domain.ok() && insist == Insist::kNo) continue;
+      if (!domain.ok() && required == Required::kNo) continue;
       if (!domain.ok()) return domain.status();
       source.domain = *domain;
       source.path = text.substr(equals + 1);
@@ -52,14 +52,14 @@ absl::Status AddGiven(const recording::RecordingInfo* info, const std::vector<st
 }
 
 // "web1:kernel=vmlinux,modules=FILE,root=DIR,exe=FILE"
-absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& text, Insist insist,
-                      symbolizer::SymbolSources& sources) {
+absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& text,
+                      Required required, symbolizer::SymbolSources& sources) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) {
     return InvalidError("--guest {}: it wants DOMAIN:KEY=VALUE,...", text);
   }
   const auto chosen = ChooseDomain(info, text.substr(0, colon));
-  if (!chosen.ok() && insist == Insist::kNo) return absl::OkStatus();
+  if (!chosen.ok() && required == Required::kNo) return absl::OkStatus();
   if (!chosen.ok()) return chosen.status();
   const DomainId domain = *chosen;
   const std::vector<std::string> fields = absl::StrSplit(text.substr(colon + 1), ',');
@@ -68,7 +68,7 @@ absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& t
     const std::string key = field.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : field.substr(equals + 1);
     symbolizer::SymbolSource source{
-        .domain = domain, .path = value, .required = insist == Insist::kYes};
+        .domain = domain, .path = value, .required = required == Required::kYes};
     if (value.empty()) return InvalidError("--guest {}: {} has no value", text, key);
     if (key == "root") {
       sources.roots.push_back({domain, value});
@@ -91,20 +91,20 @@ absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& t
 
 // Adds all that the options name, before what `all` has of the same kind.
 absl::Status AddAll(const SymbolOptions& options, const recording::RecordingInfo* info,
-                    Insist insist, symbolizer::SymbolSources& all) {
+                    Required required, symbolizer::SymbolSources& all) {
   symbolizer::SymbolSources sources;
   XENOSCOPE_RETURN_IF_ERROR(
-      AddGiven(info, options.kernels, symbolizer::SourceKind::kKernel, insist, sources));
+      AddGiven(info, options.kernels, symbolizer::SourceKind::kKernel, required, sources));
   XENOSCOPE_RETURN_IF_ERROR(
-      AddGiven(info, options.images, symbolizer::SourceKind::kImage, insist, sources));
+      AddGiven(info, options.images, symbolizer::SourceKind::kImage, required, sources));
   for (const std::string& file : options.xen) {
     sources.sources.insert(sources.sources.begin(), {.domain = kDom0,
                                                      .kind = symbolizer::SourceKind::kXen,
                                                      .path = file,
-                                                     .required = insist == Insist::kYes});
+                                                     .required = required == Required::kYes});
   }
   for (const std::string& guest : options.guests) {
-    XENOSCOPE_RETURN_IF_ERROR(AddGuest(info, guest, insist, sources));
+    XENOSCOPE_RETURN_IF_ERROR(AddGuest(info, guest, required, sources));
   }
   if (!options.symfs.empty()) sources.roots.push_back({symbolizer::kEveryDomain, options.symfs});
   const std::filesystem::path directory(options.directory);  // an absolute path replaces it
@@ -182,11 +182,11 @@ absl::StatusOr<symbolizer::SymbolSources> NamedSources(const SymbolOptions& opti
   std::string servers;
   for (const std::string& file : files) {
     XENOSCOPE_ASSIGN_OR_RETURN(const SymbolOptions configured, ReadSymbolConfig(file));
-    const absl::Status added = AddAll(configured, info, Insist::kNo, sources);
+    const absl::Status added = AddAll(configured, info, Required::kNo, sources);
     if (!added.ok()) return InContext(added, file);
     if (!configured.debuginfod.empty()) servers = configured.debuginfod;
   }
-  XENOSCOPE_RETURN_IF_ERROR(AddAll(options, info, Insist::kYes, sources));
+  XENOSCOPE_RETURN_IF_ERROR(AddAll(options, info, Required::kYes, sources));
   sources.server = ServerOf(options.debuginfod.empty() ? servers : options.debuginfod);
   return sources;
 }

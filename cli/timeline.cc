@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "analysis/scatter/scatter_registry.h"
+#include "analysis/series/series_pass.h"
 #include "analysis/series/series_registry.h"
-#include "analysis/series/series_run.h"
-#include "analysis/sweep.h"
+#include "analysis/trace_pass.h"
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/spelling.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/instant.h"
@@ -57,7 +57,7 @@ struct Options {
 };
 
 // Standard output in large pieces.
-class Pieces {
+class BufferedStdout {
  public:
   std::string& text() { return text_; }
   absl::Status FlushIfFull() { return text_.size() < kFull ? absl::OkStatus() : Flush(); }
@@ -101,11 +101,11 @@ double RoundInterval(double seconds) {
 
 // What to say of a name that is none of these.
 template <typename Infos>
-std::string NoSuch(const std::string& name, const Infos& infos) {
+std::string UnknownName(const std::string& name, const Infos& infos) {
   std::vector<std::string_view> names;
   names.reserve(infos.size());
   for (const auto& info : infos) names.push_back(info.name);
-  const std::string hint = DidYouMean(name, names);
+  const std::string hint = SpellingHint(name, names);
   return fmt::format("there is no {}{}", name,
                      hint.empty() ? "; xenoscope timeline --list tells what there is" : hint);
 }
@@ -116,7 +116,8 @@ std::pair<const analysis::ScatterInfo*, std::optional<uint32_t>> ParseScatter(
   const size_t equals = text.find('=');
   const analysis::ScatterInfo* info = analysis::FindScatter(text.substr(0, equals));
   if (info == nullptr) {
-    throw CLI::ValidationError("--scatter", NoSuch(text.substr(0, equals), analysis::kAllScatters));
+    throw CLI::ValidationError("--scatter",
+                               UnknownName(text.substr(0, equals), analysis::kAllScatters));
   }
   if (equals == std::string::npos) {
     if (!info->needs_parameter) return {info, std::nullopt};
@@ -153,16 +154,16 @@ absl::Status List() {
 
 struct Source {
   TraceInput input;
-  analysis::Known known;
+  analysis::TraceHints hints;
   analysis::DomainFilter filter;
 };
 
 absl::StatusOr<Source> Open(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenTraceInput(options.trace));
-  const analysis::Known known{input.clock, input.dialect};
+  const analysis::TraceHints hints{input.clock, input.dialect};
   analysis::DomainFilter filter;
   XENOSCOPE_ASSIGN_OR_RETURN(filter.only, ChooseDomains(input.info(), options.domains));
-  return Source{std::move(input), known, std::move(filter)};
+  return Source{std::move(input), hints, std::move(filter)};
 }
 
 // Cells of a picture for a browser.
@@ -188,18 +189,20 @@ std::string InputName(const std::string& path) {
   return std::filesystem::path(path).lexically_normal().filename().string();
 }
 
-absl::StatusOr<Cycles> IntervalLength(std::optional<double> seconds, const analysis::Facts& facts) {
-  const double length = seconds.value_or(RoundInterval(facts.clock.Seconds(facts.range.Length())));
-  constexpr double kMostCycles = 1e18;
-  const double wanted = std::min(length * static_cast<double>(facts.clock.hz), kMostCycles);
+absl::StatusOr<Cycles> IntervalLength(std::optional<double> seconds,
+                                      const analysis::TraceMetadata& metadata) {
+  const double length =
+      seconds.value_or(RoundInterval(metadata.clock.Seconds(metadata.range.Length())));
+  constexpr double kMaxCycles = 1e18;
+  const double wanted = std::min(length * static_cast<double>(metadata.clock.hz), kMaxCycles);
   const auto cycles = std::max<Cycles>(static_cast<Cycles>(std::llround(wanted)), 1);
-  if (facts.range.Length() / cycles < analysis::kMostIntervals) return cycles;
-  return InvalidError("more than {} intervals; choose a longer one", analysis::kMostIntervals);
+  if (metadata.range.Length() / cycles < analysis::kMaxIntervals) return cycles;
+  return InvalidError("more than {} intervals; choose a longer one", analysis::kMaxIntervals);
 }
 
-void WarnOfSkews(const analysis::Facts& facts) {
-  if (facts.skews.empty()) return;
-  fmt::print(stderr, "xenoscope: {}\n", report::SkewNote(facts.skews, facts.clock));
+void WarnOfClockSkew(const analysis::TraceMetadata& metadata) {
+  if (metadata.skews.empty()) return;
+  fmt::print(stderr, "xenoscope: {}\n", report::SkewNote(metadata.skews, metadata.clock));
 }
 
 absl::Status ShowSeries(const Options& options,
@@ -212,38 +215,38 @@ absl::Status ShowSeries(const Options& options,
   if (most == 0 && options.format == "text") most = kTextLines;
   if (draw) most = most == 0 ? report::kPlotLines : std::min(most, report::kPlotLines);
   XENOSCOPE_ASSIGN_OR_RETURN(
-      const analysis::SeriesSurvey survey,
-      analysis::SurveySeries(source.input.trace, source.known, infos, source.filter, most));
-  const analysis::Facts& facts = survey.facts;
-  WarnOfSkews(facts);
+      const analysis::SeriesTotals totals,
+      analysis::ComputeSeriesTotals(source.input.trace, source.hints, infos, source.filter, most));
+  const analysis::TraceMetadata& metadata = totals.metadata;
+  WarnOfClockSkew(metadata);
   const bool terminal = options.plot == "-";
   const size_t bins = terminal ? report::TerminalBins(Terminal()) : kSvgBins;
   if (terminal && !interval_seconds) {  // one a column
-    const double seconds = facts.clock.Seconds(facts.range.Length() + 1);
+    const double seconds = metadata.clock.Seconds(metadata.range.Length() + 1);
     interval_seconds = seconds / static_cast<double>(bins);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const Cycles length, IntervalLength(interval_seconds, facts));
+  XENOSCOPE_ASSIGN_OR_RETURN(const Cycles length, IntervalLength(interval_seconds, metadata));
   if (draw) {
-    const double seconds = facts.clock.Seconds(length);
+    const double seconds = metadata.clock.Seconds(length);
     const std::string subtitle =
         fmt::format("{}, in intervals of {}", InputName(options.trace.input),
                     report::Label(report::AxisKind::kSeconds, seconds, seconds));
-    report::SeriesPlotBuilder builder(survey, 0, length, bins, subtitle);
-    XENOSCOPE_RETURN_IF_ERROR(analysis::WalkSeries(source.input.trace, survey, source.filter,
-                                                   length, [&](const analysis::IntervalRow& row) {
-                                                     builder.Row(row);
-                                                     return absl::OkStatus();
-                                                   }));
+    report::SeriesPlotBuilder builder(totals, 0, length, bins, subtitle);
+    XENOSCOPE_RETURN_IF_ERROR(analysis::ForEachSeriesRow(
+        source.input.trace, totals, source.filter, length, [&](const analysis::IntervalRow& row) {
+          builder.Row(row);
+          return absl::OkStatus();
+        }));
     return Draw(options.plot, builder.plot());
   }
-  const auto rows = report::MakeSeriesRows(options.format, survey, length);
-  Pieces out;
+  const auto rows = report::MakeSeriesRows(options.format, totals, length);
+  BufferedStdout out;
   rows->Begin(out.text());
-  XENOSCOPE_RETURN_IF_ERROR(analysis::WalkSeries(source.input.trace, survey, source.filter, length,
-                                                 [&](const analysis::IntervalRow& row) {
-                                                   rows->Row(row, out.text());
-                                                   return out.FlushIfFull();
-                                                 }));
+  XENOSCOPE_RETURN_IF_ERROR(analysis::ForEachSeriesRow(
+      source.input.trace, totals, source.filter, length, [&](const analysis::IntervalRow& row) {
+        rows->Row(row, out.text());
+        return out.FlushIfFull();
+      }));
   rows->End(out.text());
   return out.Flush();
 }
@@ -251,7 +254,7 @@ absl::Status ShowSeries(const Options& options,
 // Passes points on as rows.
 class RowSink : public analysis::PointSink {
  public:
-  RowSink(report::ScatterRows& rows, Pieces& out) : rows_(rows), out_(out) {}
+  RowSink(report::ScatterRows& rows, BufferedStdout& out) : rows_(rows), out_(out) {}
   void OnPoint(uint64_t line, Tsc x, uint64_t y) override {
     if (!status_.ok()) return;
     rows_.Point(line, x, y, out_.text());
@@ -261,23 +264,24 @@ class RowSink : public analysis::PointSink {
 
  private:
   report::ScatterRows& rows_;
-  Pieces& out_;
+  BufferedStdout& out_;
   absl::Status status_;
 };
 
 // A scatterplot's points over the whole trace.
-class Points {
+class ScatterPass {
  public:
-  Points(const Source& source, const analysis::ScatterInfo& info, std::optional<uint32_t> parameter)
+  ScatterPass(const Source& source, const analysis::ScatterInfo& info,
+              std::optional<uint32_t> parameter)
       : source_(source) {
     auto made = info.make({source.filter, parameter});
     scatter_ = made.get();
     analyses_.push_back(std::move(made));
   }
   const analysis::Scatter& scatter() const { return *scatter_; }
-  absl::StatusOr<analysis::Facts> Give(analysis::PointSink& sink) {
+  absl::StatusOr<analysis::TraceMetadata> Give(analysis::PointSink& sink) {
     scatter_->SetSink(sink);
-    return analysis::Sweep(source_.input.trace, source_.known, analyses_);
+    return analysis::PassOverTrace(source_.input.trace, source_.hints, analyses_);
   }
 
  private:
@@ -288,16 +292,17 @@ class Points {
 
 absl::Status DrawScatter(const Options& options, const Source& source,
                          const analysis::ScatterInfo& info, std::optional<uint32_t> parameter) {
-  report::PointSurvey survey(info.kind);
-  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Facts facts,
-                             Points(source, info, parameter).Give(survey));
-  WarnOfSkews(facts);
-  Points points(source, info, parameter);
+  report::PointExtent totals(info.kind);
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata,
+                             ScatterPass(source, info, parameter).Give(totals));
+  WarnOfClockSkew(metadata);
+  ScatterPass points(source, info, parameter);
   const report::TerminalStyle terminal = Terminal();
   const bool svg = options.plot != "-";
-  report::ScatterPlotBuilder builder(
-      survey, info, points.scatter(), facts, svg ? kSvgColumns : report::TerminalColumns(terminal),
-      svg ? kSvgRows : report::TerminalRows(terminal), InputName(options.trace.input));
+  report::ScatterPlotBuilder builder(totals, info, points.scatter(), metadata,
+                                     svg ? kSvgColumns : report::TerminalColumns(terminal),
+                                     svg ? kSvgRows : report::TerminalRows(terminal),
+                                     InputName(options.trace.input));
   XENOSCOPE_RETURN_IF_ERROR(points.Give(builder).status());
   return Draw(options.plot, builder.plot());
 }
@@ -307,12 +312,12 @@ absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& in
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
   if (!options.plot.empty()) return DrawScatter(options, source, info, parameter);
   // The clock is known only at the end of a pass.
-  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Facts facts,
-                             analysis::Sweep(source.input.trace, source.known, {}));
-  WarnOfSkews(facts);
-  Points points(source, info, parameter);
-  Pieces out;
-  report::ScatterRows rows(options.format, info, points.scatter(), facts);
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata,
+                             analysis::PassOverTrace(source.input.trace, source.hints, {}));
+  WarnOfClockSkew(metadata);
+  ScatterPass points(source, info, parameter);
+  BufferedStdout out;
+  report::ScatterRows rows(options.format, info, points.scatter(), metadata);
   RowSink sink(rows, out);
   rows.Begin(out.text());
   XENOSCOPE_RETURN_IF_ERROR(points.Give(sink).status());
@@ -324,28 +329,28 @@ absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& in
 absl::Status ShowVcpus(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
   // The clock and the end are known only after a pass.
-  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::Facts facts,
-                             analysis::Sweep(source.input.trace, source.known, {}));
-  WarnOfSkews(facts);
-  const TscRange all{facts.range.begin, facts.range.end + 1};
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata,
+                             analysis::PassOverTrace(source.input.trace, source.hints, {}));
+  WarnOfClockSkew(metadata);
+  const TscRange all{metadata.range.begin, metadata.range.end + 1};
   TscRange wanted = all;
-  if (options.from) wanted.begin = options.from->After(all.begin, facts.clock);
-  if (options.to) wanted.end = options.to->After(all.begin, facts.clock);
+  if (options.from) wanted.begin = options.from->After(all.begin, metadata.clock);
+  if (options.to) wanted.end = options.to->After(all.begin, metadata.clock);
   report::VcpuChartOptions chosen;
   chosen.shown = wanted.Intersect(all);
   if (chosen.shown.Empty()) {
     return InvalidError("nothing of the trace lies between --from and --to: it has {:.6f} s",
-                        facts.clock.Seconds(all.Length()));
+                        metadata.clock.Seconds(all.Length()));
   }
   const bool svg = !options.plot.empty() && options.plot != "-";
   const report::TerminalStyle terminal = Terminal();
   chosen.columns = svg ? report::kSvgChartColumns : report::ChartColumns(terminal);
   chosen.only = source.filter.only;
-  chosen.most = options.top != 0 ? options.top : kVcpus;
+  chosen.max_vcpus = options.top != 0 ? options.top : kVcpus;
   chosen.domain_name = [&source](DomainId domain) { return source.input.DomainName(domain); };
   report::VcpuChart chart = report::ChartVcpus(source.input.trace, chosen);
-  chart.from = facts.clock.Seconds(chosen.shown.begin - all.begin);
-  chart.to = facts.clock.Seconds(chosen.shown.end - all.begin);
+  chart.from = metadata.clock.Seconds(chosen.shown.begin - all.begin);
+  chart.to = metadata.clock.Seconds(chosen.shown.end - all.begin);
   const double column = (chart.to - chart.from) / static_cast<double>(chosen.columns);
   chart.title = "vCPUs on pCPUs";
   chart.subtitle = fmt::format("{}, in columns of {}", InputName(options.trace.input),
@@ -355,7 +360,7 @@ absl::Status ShowVcpus(const Options& options) {
 }
 
 // What the options ask for. Throws CLI::ValidationError.
-Run Plan(const Options& options) {
+CommandAction MakeAction(const Options& options) {
   if (options.list) return List;
   const bool of_vcpus = options.series.empty() && options.scatter.empty();
   if (of_vcpus && (options.format != "text" || !options.interval.empty())) {
@@ -379,7 +384,7 @@ Run Plan(const Options& options) {
   for (const std::string& name : options.series) {
     const analysis::SeriesInfo* info = analysis::FindSeries(name);
     if (info == nullptr) {
-      throw CLI::ValidationError("--series", NoSuch(name, analysis::kAllSeries));
+      throw CLI::ValidationError("--series", UnknownName(name, analysis::kAllSeries));
     }
     infos.push_back(info);
   }
@@ -393,7 +398,7 @@ Run Plan(const Options& options) {
 
 }  // namespace
 
-void AddTimeline(CLI::App& app, Run& run) {
+void AddTimeline(CLI::App& app, CommandAction& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "timeline", "What vCPUs did and where; how figures change over the trace; scatterplots");
@@ -434,7 +439,7 @@ void AddTimeline(CLI::App& app, Run& run) {
       "  xenoscope timeline --series exit-time --plot exits.svg web.xeno\n"
       "  xenoscope timeline --scatter runstate-time --plot - trace.bin\n"
       "  xenoscope timeline --scatter io=0x3f8 --format csv trace.bin > points.csv");
-  command->callback([options, &run] { run = Plan(*options); });
+  command->callback([options, &run] { run = MakeAction(*options); });
 }
 
 }  // namespace xenoscope::cli

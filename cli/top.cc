@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/run.h"
+#include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -75,7 +75,7 @@ class View {
         by_(options.by) {}
 
   // Looks again. Errors: those of reading the recording.
-  absl::Status Look();
+  absl::Status Update();
   // Nothing more will come.
   bool over() const { return info_.state != recording::State::kRecording; }
   // Draws what the last look has seen.
@@ -90,7 +90,7 @@ class View {
 
  private:
   LiveWindow::Part LastPart() const;
-  absl::Status LookAtTrace(const LiveWindow::Part& part);
+  absl::Status ReadTrace(const LiveWindow::Part& part);
   absl::Status Profile(report::ProfileReport& out);
 
   const Options& options_;
@@ -107,7 +107,7 @@ class View {
   std::optional<MappedFile> trace_bytes_;
   std::optional<trace::TraceFile> trace_;
   trace::Dialect dialect_;
-  std::optional<analysis::Result> result_;
+  std::optional<analysis::AnalysisResult> result_;
 };
 
 // What a complete recording shows: its end.
@@ -118,7 +118,7 @@ LiveWindow::Part View::LastPart() const {
   return {{begin, info_.stopped}, 0, {}};
 }
 
-absl::Status View::Look() {
+absl::Status View::Update() {
   XENOSCOPE_ASSIGN_OR_RETURN(recording_, Recording::Open(path_));
   info_ = recording_->info();
   if (!symbols_) {
@@ -127,28 +127,28 @@ absl::Status View::Look() {
       XENOSCOPE_ASSIGN_OR_RETURN(domain_, ChooseDomain(&info_, options_.domain));
     }
   }
-  part_ = over() ? LastPart() : window_.Look(info_);
-  XENOSCOPE_RETURN_IF_ERROR(processes_.ReadOn(*recording_));
-  processes_.GiveTo(symbols_->resolver->processes());
-  XENOSCOPE_RETURN_IF_ERROR(LookAtTrace(part_));
-  if (own_) window_.FreePassed(info_, part_);
+  part_ = over() ? LastPart() : window_.Advance(info_);
+  XENOSCOPE_RETURN_IF_ERROR(processes_.ReadNew(*recording_));
+  processes_.ExportTo(symbols_->resolver->processes());
+  XENOSCOPE_RETURN_IF_ERROR(ReadTrace(part_));
+  if (own_) window_.PunchHoles(info_, part_);
   return absl::OkStatus();
 }
 
 // What one look has of the trace: what is not in the window's range is of no harm.
-absl::Status View::LookAtTrace(const LiveWindow::Part& part) {
+absl::Status View::ReadTrace(const LiveWindow::Part& part) {
   result_.reset();
   trace_.reset();
   if (!info_.trace || part.range.Empty()) return absl::OkStatus();
-  XENOSCOPE_ASSIGN_OR_RETURN(const recording::Piece piece, recording_->OpenTrace());
-  XENOSCOPE_ASSIGN_OR_RETURN(trace_bytes_, MappedFile::Open(piece.path(), piece.name()));
+  XENOSCOPE_ASSIGN_OR_RETURN(const recording::PlainFile plain_file, recording_->OpenTrace());
+  XENOSCOPE_ASSIGN_OR_RETURN(trace_bytes_, MappedFile::Open(plain_file.path(), piece.name()));
   const Bytes all = trace_bytes_->bytes();
   const Bytes bytes = all.subspan(std::min<uint64_t>(part.trace_begin, all.size()));
   absl::StatusOr<trace::TraceFile> trace = trace::TraceFile::FromBytes(bytes, piece.name());
   if (!trace.ok()) return absl::OkStatus();  // nothing was traced in that time
   trace_ = *std::move(trace);
   dialect_ = CompleteDialect(RecordedDialect(info_), *trace_);
-  const analysis::Known known{recording_->clock(), dialect_, nullptr};
+  const analysis::TraceHints hints{recording_->clock(), dialect_, nullptr};
   const auto make = [] {
     std::vector<std::unique_ptr<analysis::Analysis>> analyses;
     analyses.push_back(analysis::MakeRunstates());
@@ -156,20 +156,20 @@ absl::Status View::LookAtTrace(const LiveWindow::Part& part) {
     analyses.push_back(analysis::MakePvEvents());
     return analyses;
   };
-  XENOSCOPE_ASSIGN_OR_RETURN(result_, analysis::Run(*trace_, known, make, /*threads=*/1));
+  XENOSCOPE_ASSIGN_OR_RETURN(result_, analysis::AnalyseTrace(*trace_, hints, make, /*threads=*/1));
   return absl::OkStatus();
 }
 
 absl::Status View::Profile(report::ProfileReport& out) {
   XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(by_));
   SampleSelection selection;
-  selection.passed_over = part_.samples_begin;
+  selection.skipped_bytes = part_.samples_begin;
   XENOSCOPE_ASSIGN_OR_RETURN(selection.event,
-                             ChooseEvent(*recording_, options_.event, selection.passed_over));
+                             ChooseEvent(*recording_, options_.event, selection.skipped_bytes));
   out.traced = trace_.has_value();
   out.clock = recording_->clock();
   out.domain_name = [this](DomainId domain) { return info_.NameOf(domain); };
-  out.process_name = [this](ProcessSpace space) { return processes_.NameOf(space); };
+  out.process_name = [this](AddressSpaceId space) { return processes_.NameOf(space); };
   const ProfileInput input{trace_ ? &*trace_ : nullptr, dialect_, symbols_->resolver.get(),
                            part_.range};
   return ProfileRecorded(input, *recording_, selection, processes_, out);
@@ -207,15 +207,15 @@ void View::NextDomain() {
 
 // Waits until `due`, taking keys meanwhile. Returns whether to go on.
 bool WaitFor(steady_clock::time_point due, const sampler::EndSignals& signals, Screen* screen,
-             View& view, bool& held) {
+             View& view, bool& paused) {
   if (screen == nullptr) return !signals.WaitUntil(due);
-  while (steady_clock::now() < due || held) {
+  while (steady_clock::now() < due || paused) {
     constexpr milliseconds kPatience(100);
     if (signals.WaitUntil(steady_clock::now())) return false;
     const std::optional<char> key = screen->Key(kPatience);
     if (!key) continue;
     if (*key == 'q') return false;
-    if (*key == ' ') held = !held;
+    if (*key == ' ') paused = !paused;
     if (*key == 'g') view.NextGrouping();
     if (*key == 'd') view.NextDomain();
     if (*key == 'g' || *key == 'd') return true;  // at once
@@ -230,19 +230,19 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
     XENOSCOPE_ASSIGN_OR_RETURN(screen, Screen::Open());
   }
   const auto interval = std::chrono::nanoseconds(static_cast<int64_t>(options.interval * 1e9));
-  bool held = false;
+  bool paused = false;
   if (screen) screen->Show("xenoscope top: looking ...\n", kKeys);
   // Between its first two looks lies the first window, and at the third that has been written.
   for (int look = 0; look < 2 && !view.over(); ++look) {
-    XENOSCOPE_RETURN_IF_ERROR(view.Look());
+    XENOSCOPE_RETURN_IF_ERROR(view.Update());
     if (view.over()) break;
-    if (!WaitFor(steady_clock::now() + interval, signals, screen.get(), view, held)) {
+    if (!WaitFor(steady_clock::now() + interval, signals, screen.get(), view, paused)) {
       return absl::OkStatus();
     }
   }
   for (uint64_t frame = 1;; ++frame) {
     if (own != nullptr) XENOSCOPE_RETURN_IF_ERROR(own->Check());
-    if (!view.over()) XENOSCOPE_RETURN_IF_ERROR(view.Look());
+    if (!view.over()) XENOSCOPE_RETURN_IF_ERROR(view.Update());
     const report::TextStyle style =
         screen ? report::TextStyle{screen->columns(), false, false} : report::StdoutStyle();
     XENOSCOPE_ASSIGN_OR_RETURN(const std::string text,
@@ -250,11 +250,11 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
     if (screen) {
       screen->Show(text, kKeys);
     } else {
-      XENOSCOPE_ASSIGN_OR_RETURN(const bool wanted, WriteStdoutPiece(text + "\n"));
+      XENOSCOPE_ASSIGN_OR_RETURN(const bool wanted, WriteStdoutBlock(text + "\n"));
       if (!wanted || view.over()) return absl::OkStatus();
     }
     if (frame == options.frames) return absl::OkStatus();
-    if (!WaitFor(steady_clock::now() + interval, signals, screen.get(), view, held)) {
+    if (!WaitFor(steady_clock::now() + interval, signals, screen.get(), view, paused)) {
       return absl::OkStatus();
     }
   }
@@ -273,7 +273,7 @@ absl::Status Top(const Options& options, const CLI::App& command) {
 
 }  // namespace
 
-void AddTop(CLI::App& app, Run& run) {
+void AddTop(CLI::App& app, CommandAction& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "top", "Domains and their hottest functions, live: what record and report tell at once");

@@ -13,13 +13,13 @@
 namespace xenoscope::cli {
 namespace {
 
-trace::Vendor FromRecording(recording::Vendor vendor) {
+trace::Vendor FromRecording(recording::CpuVendor vendor) {
   switch (vendor) {
-    case recording::Vendor::kIntel:
+    case recording::CpuVendor::kIntel:
       return trace::Vendor::kVmx;
-    case recording::Vendor::kAmd:
+    case recording::CpuVendor::kAmd:
       return trace::Vendor::kSvm;
-    case recording::Vendor::kUnknown:
+    case recording::CpuVendor::kUnknown:
       break;
   }
   return trace::Vendor::kUnknown;
@@ -30,14 +30,14 @@ absl::StatusOr<TraceInput> OpenRecording(const std::string& path) {
   for (const std::string& warning : recording.warnings()) {
     fmt::print(stderr, "xenoscope: {}: {}\n", path, warning);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(recording::Piece piece, recording.OpenTrace());
+  XENOSCOPE_ASSIGN_OR_RETURN(recording::PlainFile plain_file, recording.OpenTrace());
   XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace,
-                             trace::TraceFile::Open(piece.path(), piece.name()));
+                             trace::TraceFile::Open(plain_file.path(), piece.name()));
   const recording::RecordingInfo& info = recording.info();
   const trace::Dialect dialect = RecordedDialect(info);
   const std::optional<Clock> clock =
       info.host.clock_hz > 0 ? std::optional<Clock>(recording.clock()) : std::nullopt;
-  return TraceInput{std::move(recording), std::move(piece), std::move(trace), clock, dialect};
+  return TraceInput{std::move(recording), std::move(plain_file), std::move(trace), clock, dialect};
 }
 
 // "2.3g", "2300m", "2300000000" in Hz; nothing for anything else.
@@ -97,9 +97,9 @@ void AddTscOffset(const std::string& text, TraceOptions& options) {
                              text + " is not PCPU:CYCLES (write 1:-2300000 for pCPU 1)");
 }
 
-absl::StatusOr<TraceInput> OpenAsIs(const std::string& path) {
+absl::StatusOr<TraceInput> OpenBareTrace(const std::string& path) {
   if (recording::Recording::IsRecording(path)) return OpenRecording(path);
-  if (!recording::Piece::IsCompressed(path)) {
+  if (!recording::PlainFile::IsCompressed(path)) {
     XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(path));
     return TraceInput{std::nullopt, std::nullopt, std::move(trace), std::nullopt, {}};
   }
@@ -107,10 +107,11 @@ absl::StatusOr<TraceInput> OpenAsIs(const std::string& path) {
     return InvalidError("{}: an archive of a recording is read after `xenoscope unpack {}`", path,
                         path);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(recording::Piece piece, recording::Piece::Decompress(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(recording::PlainFile plain_file,
+                             recording::PlainFile::Decompress(path));
   XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace,
-                             trace::TraceFile::Open(piece.path(), piece.name()));
-  return TraceInput{std::nullopt, std::move(piece), std::move(trace), std::nullopt, {}};
+                             trace::TraceFile::Open(plain_file.path(), piece.name()));
+  return TraceInput{std::nullopt, std::move(plain_file), std::move(trace), std::nullopt, {}};
 }
 
 }  // namespace
@@ -158,7 +159,7 @@ void AddTraceOptions(CLI::App& command, TraceOptions& options) {
 }
 
 absl::StatusOr<TraceInput> OpenTraceInput(const TraceOptions& options) {
-  XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenAsIs(options.input));
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenBareTrace(options.input));
   if (options.clock) input.clock = options.clock;
   input.dialect = options.dialect.CompletedBy(input.dialect);
   for (const auto& [pcpu, cycles] : options.tsc_offsets) {

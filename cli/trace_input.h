@@ -31,7 +31,7 @@ struct TraceInput {
   // Empty for a bare trace.
   std::optional<recording::Recording> recording;
   // Keeps a decompressed trace alive.
-  std::optional<recording::Piece> piece;
+  std::optional<recording::PlainFile> plain_file;
   trace::TraceFile trace;
   // What the user said or the recording knows; nothing where only the trace can tell.
   std::optional<Clock> clock;

@@ -21,10 +21,10 @@ using trace::ItemKind;
 // The trace in parts of equal length, to see whether a difference changes.
 constexpr size_t kParts = 16;
 // Pairs of pCPUs that are compared; those beyond are left out.
-constexpr size_t kMostPairs = 4096;
+constexpr size_t kMaxPairs = 4096;
 
 // Ranges of numbers, each without its two ends, that are ruled out.
-class RuledOut {
+class ExcludedSkews {
  public:
   void Add(int64_t begin, int64_t end) {
     begin = std::max(begin, -kUnboundedSkew);
@@ -43,21 +43,21 @@ class RuledOut {
     }
     ranges_.emplace(begin, end);
   }
-  void Add(const RuledOut& other) {
+  void Add(const ExcludedSkews& other) {
     for (const auto& [begin, end] : other.ranges_) Add(begin, end);
   }
   bool Has(int64_t value) const {
     const auto next = ranges_.lower_bound(value);
     return next != ranges_.begin() && std::prev(next)->second > value;
   }
-  // What is left next to 0; nothing when that is beyond kMostSkew.
-  std::optional<SkewRange> NearestLeft() const {
+  // What is left next to 0; nothing when that is beyond kMaxSkew.
+  std::optional<SkewRange> SmallestPossible() const {
     std::optional<SkewRange> nearest;
     const auto distance = [](const SkewRange& range) {
-      return std::max({int64_t{0}, range.least, -range.most});
+      return std::max({int64_t{0}, range.min, -range.max});
     };
     const auto offer = [&](SkewRange range) {
-      if (distance(range) > kMostSkew) return;
+      if (distance(range) > kMaxSkew) return;
       if (!nearest || distance(range) < distance(*nearest)) nearest = range;
     };
     int64_t from = -kUnboundedSkew;
@@ -83,22 +83,22 @@ struct Visit {
 
 // Two clocks, that of the pCPU with the lower number first.
 struct Pair {
-  std::array<RuledOut, kParts> parts;
+  std::array<ExcludedSkews, kParts> parts;
   std::optional<uint64_t> proof_offset;
 
-  RuledOut Whole() const {
-    RuledOut whole;
-    for (const RuledOut& part : parts) whole.Add(part);
-    return whole;
+  ExcludedSkews Combined() const {
+    ExcludedSkews combined;
+    for (const ExcludedSkews& part : parts) combined.Add(part);
+    return combined;
   }
 };
 using Pairs = std::map<std::pair<PcpuId, PcpuId>, Pair>;
 
 int64_t Difference(Tsc a, Tsc b) { return static_cast<int64_t>(a.value - b.value); }
 
-class Comparer {
+class ClockComparison {
  public:
-  explicit Comparer(TscRange range) : range_(range) {}
+  explicit ClockComparison(TscRange range) : range_(range) {}
 
   void Take(const Item& item) {
     const trace::Record& record = item.record;
@@ -157,7 +157,7 @@ class Comparer {
     const auto key = std::pair(low.pcpu, high.pcpu);
     auto found = pairs_.find(key);
     if (found == pairs_.end()) {
-      if (pairs_.size() >= kMostPairs) return;
+      if (pairs_.size() >= kMaxPairs) return;
       found = pairs_.emplace(key, Pair{}).first;
     }
     // With such a difference of high's clock from low's they would overlap.
@@ -176,33 +176,33 @@ class Comparer {
 };
 
 bool IsBounded(SkewRange range) {
-  return range.least > -kUnboundedSkew && range.most < kUnboundedSkew;
+  return range.min > -kUnboundedSkew && range.max < kUnboundedSkew;
 }
 
 ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
   ClockSkew skew{reference, pcpu, SkewKind::kUnknown, {}, {}, pair.proof_offset.value_or(0)};
   const bool swapped = pcpu < reference;
   const auto turned = [&](SkewRange range) {
-    return swapped ? SkewRange{-range.most, -range.least} : range;
+    return swapped ? SkewRange{-range.max, -range.min} : range;
   };
-  const auto whole = pair.Whole().NearestLeft();
-  const auto first = pair.parts.front().NearestLeft();
+  const auto combined = pair.Combined().SmallestPossible();
+  const auto first = pair.parts.front().SmallestPossible();
   std::optional<SkewRange> last;
   size_t bounded = 0;
   size_t fitting = 0;  // of these: as one difference for the whole trace has it
-  for (const RuledOut& part : pair.parts) {
-    const auto left = part.NearestLeft();
+  for (const ExcludedSkews& part : pair.parts) {
+    const auto left = part.SmallestPossible();
     if (!left || !IsBounded(*left)) continue;
     last = left;
     ++bounded;
-    if (whole && whole->least <= left->most && left->least <= whole->most) ++fitting;
+    if (combined && combined->min <= left->max && left->min <= combined->max) ++fitting;
   }
   // What a part leaves next to 0 may be left by chance: where few visits rule out little. So may
   // what all parts leave, when the clocks drift: then most parts say something else.
   const bool drifts = first && IsBounded(*first) && last;
-  if (whole && (!drifts || 2 * fitting >= bounded)) {
+  if (combined && (!drifts || 2 * fitting >= bounded)) {
     skew.kind = SkewKind::kConstant;
-    skew.first = skew.last = turned(*whole);
+    skew.first = skew.last = turned(*combined);
   } else if (drifts) {
     skew.kind = SkewKind::kDrifting;
     skew.first = turned(*first);
@@ -214,7 +214,7 @@ ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
 }  // namespace
 
 std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range) {
-  Comparer comparer(range);
+  ClockComparison comparer(range);
   trace::OrderedStream stream = file.Stream();
   for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
     for (const Item& item : batch) comparer.Take(item);
@@ -232,19 +232,19 @@ std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange rang
                        [](const auto& a, const auto& b) { return a.second < b.second; })
           ->first;
   std::vector<ClockSkew> skews;
-  std::vector<PcpuId> told;
+  std::vector<PcpuId> reported;
   for (const bool direct : {true, false}) {
     for (const auto& [pcpus, pair] : pairs) {
       const auto [low, high] = pcpus;
       const bool is_direct = low == reference || high == reference;
       if (!pair.proof_offset || is_direct != direct) continue;
-      const auto is_told = [&](PcpuId pcpu) {
-        return std::find(told.begin(), told.end(), pcpu) != told.end();
+      const auto is_reported = [&](PcpuId pcpu) {
+        return std::find(reported.begin(), reported.end(), pcpu) != reported.end();
       };
-      if (!direct && (is_told(low) || is_told(high))) continue;
+      if (!direct && (is_reported(low) || is_reported(high))) continue;
       const PcpuId pcpu = high == reference ? low : high;
       skews.push_back(Describe(high == reference ? high : low, pcpu, pair));
-      told.push_back(pcpu);
+      reported.push_back(pcpu);
     }
   }
   return skews;

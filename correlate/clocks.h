@@ -17,14 +17,14 @@ namespace xenoscope::correlate {
 
 // A range of cycles, both ends included.
 struct SkewRange {
-  int64_t least = 0;
-  int64_t most = 0;
+  int64_t min = 0;
+  int64_t max = 0;
 };
 
 enum class SkewKind : uint8_t {
   kConstant,  // one difference explains all records: it lies in `first`
   kDrifting,  // no one does; at first it lies in `first`, at last in `last`
-  kUnknown,   // larger than kMostSkew, or wavering: nothing can be said but that they differ
+  kUnknown,   // larger than kMaxSkew, or wavering: nothing can be said but that they differ
 };
 
 // "constant", "drifting", "unknown".
@@ -41,8 +41,8 @@ struct ClockSkew {
 };
 
 // Differences up to this are found (about 15 ms). A bound of twice as much is none.
-inline constexpr int64_t kMostSkew = int64_t{1} << 25;
-inline constexpr int64_t kUnboundedSkew = 2 * kMostSkew;
+inline constexpr int64_t kMaxSkew = int64_t{1} << 25;
+inline constexpr int64_t kUnboundedSkew = 2 * kMaxSkew;
 
 // The clocks that are proven to differ, each from the clock that agrees with most others, or where
 // nothing relates the two, from some other. None: no record contradicts another. One pass over the

@@ -24,7 +24,7 @@ struct Context {
   bool nested = false;  // kExit: of a nested guest
   uint32_t reason = 0;  // kExit: the vendor's exit reason
   // kExit: what its handler recorded, where the placer is asked to tell exits apart by that.
-  ExitKind about = ExitKind::kNoHandler;
+  ExitKind exit_kind = ExitKind::kNoHandler;
   // Who waited for the pCPU, where the placer is asked to tell: of Placer::waiting_sets.
   uint32_t waiting = 0;
   uint64_t number = 0;  // port, MSR, leaf, ...: ExitContents::number
@@ -34,7 +34,7 @@ struct Context {
   constexpr auto operator<=>(const Context&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const Context& context) {
-    return H::combine(std::move(h), context.kind, context.nested, context.reason, context.about,
+    return H::combine(std::move(h), context.kind, context.nested, context.reason, context.exit_kind,
                       context.waiting, context.wakeup, context.number);
   }
 };
@@ -47,7 +47,7 @@ constexpr Context ContextOf(SegmentKind kind, bool nested, uint32_t reason) {
       return {ContextKind::kExit, nested, reason};
     case SegmentKind::kResume:
       return {ContextKind::kResume};
-    case SegmentKind::kWhole:
+    case SegmentKind::kUndivided:
       break;
   }
   return {ContextKind::kRunning};

@@ -9,30 +9,30 @@ namespace xenoscope::correlate {
 namespace {
 
 // Fewer samples than this say nothing of a domain.
-constexpr uint64_t kFewest = 100;
+constexpr uint64_t kMinSamples = 100;
 // The trace's own records are late by some cycles: so many samples may seem to be impossible.
-constexpr double kMostImpossible = 0.01;
+constexpr double kMaxImpossibleShare = 0.01;
 // Kolmogorov's: 2 exp(-2 n d^2) is how often a distance of d comes by chance in n samples. The
 // other bound keeps quiet of what would not change a figure by much.
-constexpr double kLeastDistance = 0.1;
-constexpr double kLeastSurprise = 8;  // n d^2
+constexpr double kMinDistance = 0.1;
+constexpr double kMinTestStatistic = 8;  // n d^2
 
 }  // namespace
 
-bool PlacingCheck::SaysImpossible() const {
-  return samples >= kFewest &&
-         static_cast<double>(impossible) > kMostImpossible * static_cast<double>(samples);
+bool PlacingCheck::HasImpossibleSamples() const {
+  return samples >= kMinSamples &&
+         static_cast<double>(impossible) > kMaxImpossibleShare * static_cast<double>(samples);
 }
 
 bool PlacingCheck::HasLongBrackets() const {
-  return bracketed >= kFewest && turn > 0 && bracket > turn;
+  return bracketed >= kMinSamples && timeslice > 0 && bracket > timeslice;
 }
 
-bool PlacingCheck::IsInStep() const {
-  if (exact < kFewest) return false;
+bool PlacingCheck::IsAliased() const {
+  if (exact < kMinSamples) return false;
   const double beyond =
       distance - static_cast<double>(missed) / static_cast<double>(exact + missed);
-  return beyond > kLeastDistance && static_cast<double>(exact) * beyond * beyond > kLeastSurprise;
+  return beyond > kMinDistance && static_cast<double>(exact) * beyond * beyond > kMinTestStatistic;
 }
 
 size_t CrossChecks::BinOf(Cycles age) {
@@ -48,29 +48,29 @@ Cycles CrossChecks::BinBegin(size_t bin) {
   return (4 + (bin - 1) % 4) << (octave - 2);
 }
 
-CrossChecks::Vcpu& CrossChecks::Of(uint32_t index, VcpuRef vcpu) {
+CrossChecks::Vcpu& CrossChecks::VcpuAt(uint32_t index, VcpuRef vcpu) {
   if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
   vcpus_[index].ref = vcpu;
   return vcpus_[index];
 }
 
 CrossChecks::Ages& CrossChecks::AgesOf(uint32_t index, VcpuRef vcpu) {
-  Vcpu& of = Of(index, vcpu);
-  if (of.ages == nullptr) of.ages = std::make_unique<Ages>();
-  return *of.ages;
+  Vcpu& entry = VcpuAt(index, vcpu);
+  if (entry.ages == nullptr) entry.ages = std::make_unique<Ages>();
+  return *entry.ages;
 }
 
-void CrossChecks::AddTurn(uint32_t index, VcpuRef vcpu, Cycles length) {
-  Vcpu& of = Of(index, vcpu);
+void CrossChecks::AddTimeslice(uint32_t index, VcpuRef vcpu, Cycles length) {
+  Vcpu& entry = VcpuAt(index, vcpu);
   const auto cycles = static_cast<double>(length);
-  of.turns += cycles;
-  of.turn_squares += cycles * cycles;
+  entry.timeslices += cycles;
+  entry.timeslice_squares += cycles * cycles;
 }
 
-void CrossChecks::AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc turn) {
+void CrossChecks::AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc timeslice) {
   Ages& ages = AgesOf(index, vcpu);
-  Cycles from = range.begin - turn;
-  const Cycles to = range.end - turn;
+  Cycles from = range.begin - timeslice;
+  const Cycles to = range.end - timeslice;
   for (size_t bin = BinOf(from); from < to; ++bin) {
     const Cycles end = bin + 1 < kBins ? std::min(to, BinBegin(bin + 1)) : to;
     ages.time[bin] += end - from;
@@ -79,21 +79,21 @@ void CrossChecks::AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc turn
 }
 
 void CrossChecks::AddExact(uint32_t index, VcpuRef vcpu, Cycles age) {
-  ++Of(index, vcpu).samples;
+  ++VcpuAt(index, vcpu).samples;
   ++AgesOf(index, vcpu).samples[BinOf(age)];
 }
 
 void CrossChecks::AddBracketed(uint32_t index, VcpuRef vcpu, Cycles bracket) {
-  Vcpu& of = Of(index, vcpu);
-  ++of.samples;
-  ++of.bracketed;
-  of.brackets += static_cast<double>(bracket);
+  Vcpu& entry = VcpuAt(index, vcpu);
+  ++entry.samples;
+  ++entry.bracketed;
+  entry.brackets += static_cast<double>(bracket);
 }
 
 void CrossChecks::AddImpossible(uint32_t index, VcpuRef vcpu) {
-  Vcpu& of = Of(index, vcpu);
-  ++of.samples;
-  ++of.impossible;
+  Vcpu& entry = VcpuAt(index, vcpu);
+  ++entry.samples;
+  ++entry.impossible;
 }
 
 void CrossChecks::Compare(const Ages& ages, PlacingCheck& check) {
@@ -121,8 +121,8 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     sums.bracketed += vcpu.bracketed;
     sums.missed += vcpu.missed;
     sums.brackets += vcpu.brackets;
-    sums.turns += vcpu.turns;
-    sums.turn_squares += vcpu.turn_squares;
+    sums.timeslices += vcpu.timeslices;
+    sums.timeslice_squares += vcpu.timeslice_squares;
     if (vcpu.ages == nullptr) continue;
     for (size_t bin = 0; bin < kBins; ++bin) {
       ages.time[bin] += vcpu.ages->time[bin];
@@ -130,8 +130,8 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     }
   }
   std::vector<PlacingCheck> checks;
-  for (const auto& [domain, of] : domains) {
-    const auto& [sums, ages] = of;
+  for (const auto& [domain, entry] : domains) {
+    const auto& [sums, ages] = entry;
     if (sums.samples == 0) continue;
     PlacingCheck& check = checks.emplace_back();
     check.domain = domain;
@@ -140,7 +140,7 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     check.bracketed = sums.bracketed;
     check.missed = sums.missed;
     if (sums.bracketed > 0) check.bracket = sums.brackets / static_cast<double>(sums.bracketed);
-    if (sums.turns > 0) check.turn = sums.turn_squares / sums.turns;
+    if (sums.timeslices > 0) check.timeslice = sums.timeslice_squares / sums.timeslices;
     Compare(ages, check);
   }
   return checks;

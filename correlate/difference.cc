@@ -3,14 +3,14 @@
 #include <cmath>
 #include <cstddef>
 
-#include "correlate/estimate_many.h"
+#include "correlate/multiple_comparisons.h"
 
 namespace xenoscope::correlate {
 
-std::vector<Difference> Compare(std::span<const Pair> pairs) {
+std::vector<Difference> Compare(std::span<const EstimatePair> pairs) {
   std::vector<Difference> differences;
   std::vector<double> p_values;
-  for (const Pair& pair : pairs) {
+  for (const EstimatePair& pair : pairs) {
     Difference& difference = differences.emplace_back();
     difference.value = pair.after.value - pair.before.value;
     const double deviation = std::sqrt(pair.before.variance + pair.after.variance);
@@ -23,12 +23,12 @@ std::vector<Difference> Compare(std::span<const Pair> pairs) {
     p_values.push_back(std::erfc(z / std::sqrt(2)));
   }
   const std::vector<double> corrected =
-      pairs.size() > kMostForHolm ? BenjaminiHochberg(p_values) : Holm(p_values);
+      pairs.size() > kMaxHolmTests ? BenjaminiHochberg(p_values) : Holm(p_values);
   for (size_t i = 0; i < differences.size(); ++i) differences[i].p = corrected[i];
   return differences;
 }
 
-Estimated Unseen(double samples) {
+Estimated UnseenShare(double samples) {
   const double zz = kNormal95 * kNormal95;
   const double shrunk = zz / 2 / (samples + zz);
   return {0, shrunk * (1 - shrunk) / (samples + zz)};

@@ -15,7 +15,7 @@ struct Estimated {
 };
 
 // Two estimates from samples that have nothing to do with each other.
-struct Pair {
+struct EstimatePair {
   Estimated before;
   Estimated after;
 };
@@ -28,11 +28,11 @@ struct Difference {
 };
 
 // Of each pair. p-values are corrected by Holm's procedure, or, where there are more than
-// kMostForHolm pairs, by Benjamini and Hochberg's. O(n log n).
-inline constexpr size_t kMostForHolm = 50;
-std::vector<Difference> Compare(std::span<const Pair> pairs);
+// kMaxHolmTests pairs, by Benjamini and Hochberg's. O(n log n).
+inline constexpr size_t kMaxHolmTests = 50;
+std::vector<Difference> Compare(std::span<const EstimatePair> pairs);
 
 // What is known of a share that none of `samples` samples showed.
-Estimated Unseen(double samples);
+Estimated UnseenShare(double samples);
 
 }  // namespace xenoscope::correlate

@@ -22,7 +22,7 @@ Interval Wilson(double share, double n);
 // What must be known of one row in one stratum for the variance of its share. Samples come in
 // clusters c, and samples of one cluster are not independent of each other: x_c of its n_c samples
 // are of the row. A sample whose place is open counts by its weights, which carry its influence on
-// the estimate (sharpen.h).
+// the estimate (em_refinement.h).
 struct ClusterSums {
   double x = 0;   // sum of x_c
   double xx = 0;  // sum of x_c^2

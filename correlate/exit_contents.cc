@@ -25,25 +25,28 @@ enum Rank : uint8_t {
   kUnshadow,  // ... and what that led to
 };
 
-struct Told {
+struct HandlerRecord {
   ExitKind kind = ExitKind::kNoHandler;
   Rank rank = kNothing;
   uint64_t number = 0;
 };
 
-Told Fault(FaultCase how, Rank rank) {
+HandlerRecord Fault(FaultCase how, Rank rank) {
   return {ExitKind::kPageFault, rank, static_cast<uint64_t>(how)};
 }
 
 // With flags in the last word, whose upper bits are another field.
-Told FaultWithFlags(FaultCase how, Rank rank, const Record& record) {
+HandlerRecord FaultWithFlags(FaultCase how, Rank rank, const Record& record) {
   constexpr uint64_t kFlags = (1U << 29) - 1;
-  Told told = Fault(how, rank);
-  told.number |= (record.payload.Word(record.payload.count() - 1) & kFlags) << kShadowFlagsShift;
-  return told;
+  HandlerRecord classified = Fault(how, rank);
+  classified.number |= (record.payload.Word(record.payload.count() - 1) & kFlags)
+                       << kShadowFlagsShift;
+  return classified;
 }
 
-Told Shadow(ShadowWork work) { return {ExitKind::kShadow, kAside, static_cast<uint64_t>(work)}; }
+HandlerRecord Shadow(ShadowWork work) {
+  return {ExitKind::kShadow, kAside, static_cast<uint64_t>(work)};
+}
 
 // A register or address in the words from `i` on.
 uint64_t Long(const Record& record, uint32_t i) {
@@ -66,7 +69,7 @@ uint64_t NpfNumber(const Record& record) {
   return record.payload.Word64(0) >> 12 == kApic ? type | kApicPage : type;
 }
 
-Told Tell(const Record& record) {
+HandlerRecord ClassifyHandlerRecord(const Record& record) {
   const trace::Payload& payload = record.payload;
   switch (record.event) {
     case Event::kHvmCpuid:
@@ -148,9 +151,9 @@ Told Tell(const Record& record) {
     case Event::kShadowDomfDying:
       return Fault(FaultCase::kDomainDying, kOutcome);
     case Event::kShadowEmulate: {
-      Told told = FaultWithFlags(FaultCase::kEmulate, kOutcome, record);
-      told.number |= EmulatedLevel(record);
-      return told;
+      HandlerRecord classified = FaultWithFlags(FaultCase::kEmulate, kOutcome, record);
+      classified.number |= EmulatedLevel(record);
+      return classified;
     }
     case Event::kShadowEmulateUnshadowUser:
       return Fault(FaultCase::kUnshadowUser, kUnshadow);
@@ -171,21 +174,21 @@ Told Tell(const Record& record) {
   }
 }
 
-bool IsResync(const Told& told) {
-  return told.kind == ExitKind::kShadow &&
-         (told.number == static_cast<uint64_t>(ShadowWork::kResyncFull) ||
-          told.number == static_cast<uint64_t>(ShadowWork::kResyncOnly));
+bool IsResync(const HandlerRecord& classified) {
+  return classified.kind == ExitKind::kShadow &&
+         (classified.number == static_cast<uint64_t>(ShadowWork::kResyncFull) ||
+          classified.number == static_cast<uint64_t>(ShadowWork::kResyncOnly));
 }
 
 // Whether Xen then executes the instruction for the guest.
-bool IsEmulation(const Told& told) {
-  switch (told.kind) {
+bool IsEmulation(const HandlerRecord& classified) {
+  switch (classified.kind) {
     case ExitKind::kMmioRead:
     case ExitKind::kMmioWrite:
     case ExitKind::kRealmode:
       return true;
     case ExitKind::kPageFault: {
-      const auto how = static_cast<FaultCase>(told.number & 0xff);
+      const auto how = static_cast<FaultCase>(classified.number & 0xff);
       return how == FaultCase::kEmulate || how == FaultCase::kMmio || how == FaultCase::kFastMmio;
     }
     default:
@@ -266,27 +269,27 @@ constexpr Event kHandlerEvents[] = {
 std::span<const Event> HandlerEvents() { return kHandlerEvents; }
 
 void ExitContents::Take(const Record& record) {
-  const Told told = Tell(record);
-  if (told.rank == kNothing) return;
-  if (told.kind >= ExitKind::kPortRead && told.kind <= ExitKind::kMmioWrite) {
-    if (accesses < kMostAccesses) access[accesses] = {told.kind, told.number};
+  const HandlerRecord classified = ClassifyHandlerRecord(record);
+  if (classified.rank == kNothing) return;
+  if (classified.kind >= ExitKind::kPortRead && classified.kind <= ExitKind::kMmioWrite) {
+    if (accesses < kMaxAccesses) access[accesses] = {classified.kind, classified.number};
     ++accesses;
   }
-  emulated |= IsEmulation(told);
-  if (IsResync(told)) {
+  emulated |= IsEmulation(classified);
+  if (IsResync(classified)) {
     resync = true;
     if (kind == ExitKind::kCrWrite) number |= kResynced;
   }
-  if (told.rank <= rank) return;
-  kind = told.kind;
-  rank = told.rank;
-  number = told.number;
+  if (classified.rank <= rank) return;
+  kind = classified.kind;
+  rank = classified.rank;
+  number = classified.number;
 }
 
 void ExitContents::Append(const ExitContents& later) {
-  const uint32_t kept = std::min(later.accesses, kMostAccesses);
+  const uint32_t kept = std::min(later.accesses, kMaxAccesses);
   for (uint32_t i = 0; i < kept; ++i) {
-    if (accesses + i < kMostAccesses) access[accesses + i] = later.access[i];
+    if (accesses + i < kMaxAccesses) access[accesses + i] = later.access[i];
   }
   accesses += later.accesses;
   emulated |= later.emulated;

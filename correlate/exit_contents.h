@@ -85,7 +85,7 @@ struct DeviceAccess {
 };
 
 struct ExitContents {
-  static constexpr uint32_t kMostAccesses = 4;
+  static constexpr uint32_t kMaxAccesses = 4;
 
   // From ExitArc.
   uint64_t exit = 0;
@@ -100,7 +100,7 @@ struct ExitContents {
   bool resync = false;  // shadow pages were synchronised
   uint64_t number = 0;
   uint32_t accesses = 0;  // may be more than are kept
-  std::array<DeviceAccess, kMostAccesses> access;
+  std::array<DeviceAccess, kMaxAccesses> access;
 
   // Forgets everything and stands for the exit of this number (VcpuTrack::exit).
   void Open(uint64_t number_of_exit) {

@@ -1,6 +1,6 @@
 #include "correlate/exit_samples.h"
 
-#include "correlate/twins.h"
+#include "correlate/nmi_matching.h"
 #include "trace/events.h"
 #include "trace/record.h"
 
@@ -15,12 +15,12 @@ using trace::Record;
 
 // Intel SDM 3, appendix C.
 constexpr uint32_t kVmxExitExceptionOrNmi = 0;
-constexpr DomainId kNobody{0x7ff4};  // DOMID_INVALID of xen/include/public/xen.h
+constexpr DomainId kDomInvalid{0x7ff4};  // DOMID_INVALID of xen/include/public/xen.h
 
 }  // namespace
 
 ExitSamples::ExitSamples(const trace::TraceFile& trace, trace::Vendor vendor)
-    : vendor_(vendor), stream_(trace.Stream()), timeline_(nobody_) {}
+    : vendor_(vendor), stream_(trace.Stream()), timeline_(null_observer_) {}
 
 const Sample* ExitSamples::Next() {
   is_ready_ = false;
@@ -50,7 +50,7 @@ void ExitSamples::Take(const Item& item) {
 }
 
 void ExitSamples::TakeExit(const Record& record) {
-  undecided_.reset();
+  maybe_nmi_.reset();
   if (trace::IsNested(record.id)) return;  // the address is of the nested guest's own guest
   const trace::Vendor vendor = record.event == Event::kHvmSvmExit ? trace::Vendor::kSvm : vendor_;
   const uint32_t reason = record.payload.Word(0);
@@ -59,21 +59,21 @@ void ExitSamples::TakeExit(const Record& record) {
     ready_ = SampleOf(record);
     is_ready_ = true;
   } else if (vendor == trace::Vendor::kVmx && reason == kVmxExitExceptionOrNmi) {
-    undecided_ = SampleOf(record);
+    maybe_nmi_ = SampleOf(record);
   }
 }
 
 void ExitSamples::TakeNmi(const Record& record) {
-  if (!undecided_ || undecided_->pcpu != record.pcpu) return;
-  ready_ = *undecided_;
+  if (!maybe_nmi_ || maybe_nmi_->pcpu != record.pcpu) return;
+  ready_ = *maybe_nmi_;
   is_ready_ = true;
-  undecided_.reset();
+  maybe_nmi_.reset();
 }
 
 Sample ExitSamples::SampleOf(const Record& exit) const {
   Sample sample;
   const VcpuTrack* track = timeline_.Current(exit.pcpu);
-  sample.vcpu = track == nullptr ? VcpuRef{kNobody, VcpuId{0}} : track->ref;
+  sample.vcpu = track == nullptr ? VcpuRef{kDomInvalid, VcpuId{0}} : track->ref;
   sample.address = trace::Is64(exit.id) ? exit.payload.Word64(1) : exit.payload.Word(1);
   // 64-bit kernels run in the upper half of the address space; the trace has no better word for it.
   sample.mode = sample.address >> 63 != 0 ? Mode::kKernel : Mode::kUser;

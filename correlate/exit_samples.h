@@ -36,10 +36,10 @@ class ExitSamples final : public SampleSource {
 
   trace::Vendor vendor_;
   trace::OrderedStream stream_;
-  TimelineObserver nobody_;
+  TimelineObserver null_observer_;
   Timeline timeline_;  // who runs where
   // VMX: the last exit, when it is an NMI or an exception; a record of the same instant tells.
-  std::optional<recording::Sample> undecided_;
+  std::optional<recording::Sample> maybe_nmi_;
   recording::Sample ready_;
   bool is_ready_ = false;
   TscRange traced_;

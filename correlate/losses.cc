@@ -23,7 +23,7 @@ void Losses::EndOfPcpu(PcpuId pcpu, Tsc at) {
 }
 
 void Losses::DropBefore(Tsc t) {
-  ranges_.ForgetWhile([t](TscRange lost) { return lost.end <= t; });
+  ranges_.DropWhile([t](TscRange lost) { return lost.end <= t; });
 }
 
 }  // namespace xenoscope::correlate

@@ -9,7 +9,7 @@
 
 #include "base/ids.h"
 #include "base/tsc.h"
-#include "correlate/window.h"
+#include "correlate/history_queue.h"
 
 namespace xenoscope::correlate {
 
@@ -22,23 +22,23 @@ class Losses {
   void EndOfPcpu(PcpuId pcpu, Tsc at);
 
   // How long something was lost before `now`, which is not before anything that was told.
-  Cycles Until(Tsc now) const { return total_ + (lost_ > 0 ? now - since_ : 0); }
+  Cycles LostTimeUntil(Tsc now) const { return total_ + (lost_ > 0 ? now - since_ : 0); }
   // Calls visit(part) for each part of `range` in which records were lost. `now` as above.
   // O(log losses + those visited).
   template <typename Visitor>
   void ForEach(TscRange range, Tsc now, Visitor visit) const;
   // From when on a pCPU's trace has ended; the end of time where none has.
   Tsc ended() const { return ended_; }
-  // Forgets those that end at or before `t`, but for Until.
+  // Forgets those that end at or before `t`, but for LostTimeUntil.
   void DropBefore(Tsc t);
 
  private:
   static constexpr Tsc kNever{~uint64_t{0}};
 
-  Window<TscRange> ranges_;   // that do not overlap, in the order of time
-  std::vector<bool> losing_;  // by pCPU
-  uint32_t lost_ = 0;         // of these
-  Tsc since_;                 // when the first of them began
+  HistoryQueue<TscRange> ranges_;  // that do not overlap, in the order of time
+  std::vector<bool> losing_;       // by pCPU
+  uint32_t lost_ = 0;              // of these
+  Tsc since_;                      // when the first of them began
   Tsc ended_ = kNever;
   Cycles total_ = 0;  // of the ranges, the forgotten ones too
 };

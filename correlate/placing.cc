@@ -23,7 +23,7 @@ constexpr double kWeightTolerance = 1e-6;
 constexpr size_t kTracedContexts = 32;
 
 // More than these are not told apart: of MMIO there may be any number.
-constexpr size_t kMostSubreasons = 4096;
+constexpr size_t kMaxSubreasons = 4096;
 
 // A place that weighs less than this is none, where others are: a rank that is all but impossible.
 constexpr double kNoWeight = 1e-6;
@@ -41,7 +41,7 @@ size_t AddWeight(std::vector<Place>& places, const Place& place) {
   return places.size() - 1;
 }
 
-// Whether samples in such pieces can have known instants: those of NMI exits, and others.
+// Whether samples in such intervals can have known instants: those of NMI exits, and others.
 bool HasInstants(ContextKind kind) {
   return kind == ContextKind::kGuest || kind == ContextKind::kRunning;
 }
@@ -54,31 +54,33 @@ Context GuestBefore(const ExitMark& exit) {
   return context;
 }
 
-Window<ExitMark>::Iterator FirstSince(const Window<ExitMark>& exits, Tsc t) {
+HistoryQueue<ExitMark>::Iterator FirstSince(const HistoryQueue<ExitMark>& exits, Tsc t) {
   return std::partition_point(exits.begin(), exits.end(),
                               [t](const ExitMark& mark) { return mark.tsc < t; });
 }
 
-void AddRun(std::vector<RunShare>& runs, uint64_t number, Cycles length) {
-  const Cycles before = runs.empty() ? 0 : runs.back().until;
-  if (runs.empty() || runs.back().number != number) runs.push_back({before, number});
-  runs.back().until += length;
+void AddClusterShare(std::vector<ClusterShare>& clusters, uint64_t number, Cycles length) {
+  const Cycles before = clusters.empty() ? 0 : clusters.back().until;
+  if (clusters.empty() || clusters.back().number != number) clusters.push_back({before, number});
+  clusters.back().until += length;
 }
 
-size_t IsXen(const Sample& sample) { return sample.mode == Mode::kXen ? 1 : 0; }
+size_t ModeIndex(const Sample& sample) { return sample.mode == Mode::kXen ? 1 : 0; }
 
 // The cluster of a sample (method.md §5.2): the running interval that it is of, in the order of
 // time. Of time that was lost nothing tells where one ends: there it is the bracket, a million of
 // which are told apart between two running intervals that were seen.
-uint64_t ClusterOf(uint64_t run, ContextKind kind, TscRange when) {
+uint64_t ClusterOf(uint64_t timeslice_id, ContextKind kind, TscRange when) {
   constexpr int kBracketBits = 20;
   constexpr int kBracketsApart = 10;
   constexpr uint64_t kBracketMask = (uint64_t{1} << kBracketBits) - 1;
   const uint64_t bracket = (when.begin.value >> kBracketsApart & kBracketMask) | 1;
-  return run << kBracketBits | (kind == ContextKind::kLost ? bracket : 0);
+  return timeslice_id << kBracketBits | (kind == ContextKind::kLost ? bracket : 0);
 }
 
-Place Surely(const Piece& piece) { return {piece.context, piece.context, piece.pcpu, 1}; }
+Place CertainPlace(const TimelineInterval& interval) {
+  return {interval.context, interval.context, interval.pcpu, 1};
+}
 
 }  // namespace
 
@@ -86,7 +88,7 @@ const char* ToString(Placement placement) {
   switch (placement) {
     case Placement::kInstant:
       return "instant";
-    case Placement::kTwin:
+    case Placement::kNmiExit:
       return "twin";
     case Placement::kAtExit:
       return "at_exit";
@@ -100,19 +102,19 @@ const char* ToString(Placement placement) {
   return "?";
 }
 
-const char* ToString(Remainder remainder) {
+const char* ToString(UnplacedReason remainder) {
   switch (remainder) {
-    case Remainder::kOutsideTrace:
+    case UnplacedReason::kOutsideTrace:
       return "outside_trace";
-    case Remainder::kUnknownVcpu:
+    case UnplacedReason::kUnknownVcpu:
       return "unknown_vcpu";
-    case Remainder::kNotRunning:
+    case UnplacedReason::kNotRunning:
       return "not_running";
-    case Remainder::kModeDisagrees:
+    case UnplacedReason::kModeDisagrees:
       return "mode_disagrees";
-    case Remainder::kTraceLost:
+    case UnplacedReason::kTraceLost:
       return "trace_lost";
-    case Remainder::kOutOfOrder:
+    case UnplacedReason::kOutOfOrder:
       return "out_of_order";
   }
   return "?";
@@ -137,11 +139,11 @@ uint64_t PlacingCounts::Unplaced() const {
 }
 
 Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer,
-               TimelineObserver* looking_on)
+               TimelineObserver* timeline_observer)
     : options_(options),
       samples_(&samples),
       observer_(&observer),
-      looking_on_(looking_on),
+      timeline_observer_(timeline_observer),
       timeline_(*this) {
   if (options_.by_subreason) {
     for (const trace::Event event : HandlerEvents()) {
@@ -163,7 +165,7 @@ void Placer::ReadBatch() {
   }
 }
 
-Placer::Vcpu& Placer::Of(uint32_t index) {
+Placer::Vcpu& Placer::VcpuAt(uint32_t index) {
   if (index >= vcpus_.size()) vcpus_.resize(index + 1);
   return vcpus_[index];
 }
@@ -180,7 +182,7 @@ void Placer::Take(const trace::Item& item) {
     trace_begun_ = true;
     trace_begin_ = item.record.tsc;
   }
-  if (item.kind != trace::ItemKind::kRecord) NoteLoss(item);
+  if (item.kind != trace::ItemKind::kRecord) OnLossItem(item);
   timeline_.Take(item);
   if (item.kind == trace::ItemKind::kRecord) {
     if (of_handlers_[static_cast<size_t>(item.record.event)]) NoteContents(item.record);
@@ -193,7 +195,7 @@ void Placer::Take(const trace::Item& item) {
       case trace::Event::kHvmNmi:
         // On Intel the exit's reason covers exceptions too; this record tells.
         if (const VcpuTrack* track = timeline_.Current(item.record.pcpu)) {
-          Vcpu& vcpu = Of(track->index);
+          Vcpu& vcpu = VcpuAt(track->index);
           if (!vcpu.exits.empty()) vcpu.exits.back().nmi = true;
         }
         break;
@@ -208,7 +210,7 @@ void Placer::Take(const trace::Item& item) {
   if (timeline_.now() >= forget_at_) Forget();
 }
 
-void Placer::NoteLoss(const trace::Item& item) {
+void Placer::OnLossItem(const trace::Item& item) {
   const auto& [tsc, pcpu] = std::pair(item.record.tsc, item.record.pcpu);
   switch (item.kind) {
     case trace::ItemKind::kLossBegin:
@@ -229,18 +231,18 @@ void Placer::NoteLoss(const trace::Item& item) {
 }
 
 void Placer::NoteExit(const VcpuTrack& track) {
-  Vcpu& vcpu = Of(track.index);
+  Vcpu& vcpu = VcpuAt(track.index);
   ExitMark mark;
   mark.tsc = track.exit_tsc;
   mark.pcpu = track.pcpu;
-  mark.run = track.run;
-  mark.turn = track.since;
+  mark.timeslice_id = track.timeslice_id;
+  mark.timeslice_begin = track.since;
   mark.reason = track.exit_reason;
   mark.nested = track.exit_nested;
   mark.nmi = options_.vendor == trace::Vendor::kSvm && track.exit_reason == kSvmExitNmi;
   mark.rip = track.exit_rip;
   mark.context = {ContextKind::kExit, mark.nested, mark.reason};
-  if (options_.by_waiting) mark.context.waiting = waiting_.Now(mark.pcpu);
+  if (options_.by_waiting) mark.context.waiting = run_queues_.Now(mark.pcpu);
   if (options_.by_wakeup) mark.context.wakeup = vcpu.wakeup.now();
   mark.has_previous = vcpu.last_exit_known;
   mark.previous_reason = vcpu.last_reason;
@@ -257,7 +259,7 @@ void Placer::NoteWakeup(const trace::Record& record) {
   }
   const VcpuTrack* track = timeline_.Current(record.pcpu);
   if (track == nullptr) return;
-  Wakeup& wakeup = Of(track->index).wakeup;
+  Wakeup& wakeup = VcpuAt(track->index).wakeup;
   if (record.event == trace::Event::kHvmVmentry) {
     wakeup.OnEntry();
   } else {
@@ -268,21 +270,21 @@ void Placer::NoteWakeup(const trace::Record& record) {
 void Placer::NoteContents(const trace::Record& record) {
   const VcpuTrack* track = timeline_.Current(record.pcpu);
   if (track == nullptr || !track->exit_open) return;
-  Vcpu& vcpu = Of(track->index);
+  Vcpu& vcpu = VcpuAt(track->index);
   if (vcpu.contents.exit != track->exit) vcpu.contents.Open(track->exit);
   vcpu.contents.Take(record);
   if (vcpu.contents.rank == 0) return;
   constexpr uint64_t kWithoutFlags = (uint64_t{1} << kShadowFlagsShift) - 1;
   if (vcpu.contents.kind == ExitKind::kPageFault) vcpu.contents.number &= kWithoutFlags;
-  const std::pair told{vcpu.contents.kind, vcpu.contents.number};
-  if (subreasons_.size() < kMostSubreasons) {
-    subreasons_.insert(told);
-  } else if (!subreasons_.contains(told)) {
+  const std::pair subreason{vcpu.contents.kind, vcpu.contents.number};
+  if (subreasons_.size() < kMaxSubreasons) {
+    subreasons_.insert(subreason);
+  } else if (!subreasons_.contains(subreason)) {
     vcpu.contents.kind = ExitKind::kOthers;
     vcpu.contents.number = 0;
   }
   if (vcpu.exits.empty()) return;
-  vcpu.exits.back().context.about = vcpu.contents.kind;
+  vcpu.exits.back().context.exit_kind = vcpu.contents.kind;
   vcpu.exits.back().context.number = vcpu.contents.number;
 }
 
@@ -290,55 +292,56 @@ Context Placer::ContextIn(const Vcpu& vcpu, SegmentKind kind, bool nested, uint3
                           uint64_t exit) const {
   Context context = ContextOf(kind, nested, reason);
   if (context.kind == ContextKind::kExit && vcpu.contents.exit == exit) {
-    context.about = vcpu.contents.kind;
+    context.exit_kind = vcpu.contents.kind;
     context.number = vcpu.contents.number;
   }
   if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
   return context;
 }
 
-void Placer::AddPiece(uint32_t index, const Piece& piece) {
-  const Cycles sampled = piece.range.Intersect(options_.sampled).Length();
-  Vcpu& vcpu = Of(index);
-  if (sampled > 0 && !IsIdle(piece.vcpu)) AddTraced(vcpu, piece, sampled);
-  vcpu.pieces.Add(piece);
-  if (piece.pcpu.value >= pcpus_.size()) pcpus_.resize(piece.pcpu.value + 1);
-  pcpus_[piece.pcpu.value].Add(piece);
+void Placer::AddInterval(uint32_t index, const TimelineInterval& interval) {
+  const Cycles sampled = interval.range.Intersect(options_.sampled).Length();
+  Vcpu& vcpu = VcpuAt(index);
+  if (sampled > 0 && !IsIdle(interval.vcpu)) AddTraced(vcpu, interval, sampled);
+  vcpu.history.Add(interval);
+  if (interval.pcpu.value >= pcpus_.size()) pcpus_.resize(interval.pcpu.value + 1);
+  pcpus_[interval.pcpu.value].Add(interval);
 }
 
-void Placer::AddTraced(Vcpu& vcpu, const Piece& piece, Cycles cycles) {
+void Placer::AddTraced(Vcpu& vcpu, const TimelineInterval& interval, Cycles cycles) {
   if (vcpu.traced.empty()) {
-    vcpu.ref = piece.vcpu;
+    vcpu.ref = interval.vcpu;
     vcpu.traced.resize(kTracedContexts);
   }
-  const Context& context = piece.context;
+  const Context& context = interval.context;
   const uint64_t mixed = context.reason + 7 * static_cast<uint64_t>(context.kind) + context.number +
                          context.waiting + context.wakeup;
   Traced& traced = vcpu.traced[mixed % kTracedContexts];
   if (traced.context != context) {
-    if (traced.cycles > 0) observer_->OnTraced(piece.vcpu, traced.context, traced.cycles);
+    if (traced.cycles > 0) observer_->OnTraced(interval.vcpu, traced.context, traced.cycles);
     traced = {context, 0};
   }
   traced.cycles += cycles;
 }
 
-void Placer::OnState(const VcpuTrack& track, RunState before) {
-  if (looking_on_ != nullptr) looking_on_->OnState(track, before);
-  if (track.state == RunState::kLost) Of(track.index).lost_before = losses_.Until(track.since);
-  if (options_.by_wakeup) Of(track.index).wakeup.OnState(track.state, before);
-  if (options_.by_waiting) waiting_.OnState(track);
+void Placer::OnState(const VcpuTrack& track, TimelineState before) {
+  if (timeline_observer_ != nullptr) timeline_observer_->OnState(track, before);
+  if (track.state == TimelineState::kLost)
+    VcpuAt(track.index).lost_before = losses_.LostTimeUntil(track.since);
+  if (options_.by_wakeup) VcpuAt(track.index).wakeup.OnState(track.state, before);
+  if (options_.by_waiting) run_queues_.OnState(track);
 }
 
 void Placer::OnExit(const ExitArc& arc) {
-  if (looking_on_ != nullptr) looking_on_->OnExit(arc);
+  if (timeline_observer_ != nullptr) timeline_observer_->OnExit(arc);
 }
 
 void Placer::OnMark(const Mark& mark) {
-  if (looking_on_ != nullptr) looking_on_->OnMark(mark);
+  if (timeline_observer_ != nullptr) timeline_observer_->OnMark(mark);
 }
 
 void Placer::OnSegment(const Segment& segment) {
-  if (looking_on_ != nullptr) looking_on_->OnSegment(segment);
+  if (timeline_observer_ != nullptr) timeline_observer_->OnSegment(segment);
   const Cycles sampled = segment.range.Intersect(options_.sampled).Length();
   if (sampled > 0 && !IsIdle(segment.vcpu)) {
     const bool nmi = segment.kind == SegmentKind::kExit && segment.first &&
@@ -346,68 +349,73 @@ void Placer::OnSegment(const Segment& segment) {
     counts_.nmi_exits += static_cast<uint64_t>(nmi);
   }
   if (segment.range.Empty()) return;
-  Vcpu& vcpu = Of(segment.vcpu_index);
-  Piece piece{
-      segment.range, ContextIn(vcpu, segment.kind, segment.nested, segment.reason, segment.exit),
-      segment.vcpu,  segment.pcpu,
-      segment.run,   segment.turn};
-  if (sampled > 0 && HasInstants(piece.context.kind)) {
-    checks_.AddTime(segment.vcpu_index, segment.vcpu, segment.range, segment.turn);
+  Vcpu& vcpu = VcpuAt(segment.vcpu_index);
+  TimelineInterval interval{
+      segment.range,
+      ContextIn(vcpu, segment.kind, segment.nested, segment.reason, segment.exit),
+      segment.vcpu,
+      segment.pcpu,
+      segment.timeslice_id,
+      segment.timeslice_begin};
+  if (sampled > 0 && HasInstants(interval.context.kind)) {
+    checks_.AddTime(segment.vcpu_index, segment.vcpu, segment.range, segment.timeslice_begin);
   }
-  vcpu.by_context[static_cast<size_t>(piece.context.kind)] += segment.range.Length();
-  if (!options_.by_waiting) return AddPiece(segment.vcpu_index, piece);
-  waiting_.ForEach(segment.pcpu, segment.range, [&](TscRange part, uint32_t set) {
-    piece.range = part;
-    piece.context.waiting = set;
-    AddPiece(segment.vcpu_index, piece);
+  vcpu.by_context[static_cast<size_t>(interval.context.kind)] += segment.range.Length();
+  if (!options_.by_waiting) return AddInterval(segment.vcpu_index, interval);
+  run_queues_.ForEach(segment.pcpu, segment.range, [&](TscRange part, uint32_t set) {
+    interval.range = part;
+    interval.context.waiting = set;
+    AddInterval(segment.vcpu_index, interval);
   });
-  waiting_.Forget(segment.pcpu, segment.range.end);
+  run_queues_.Forget(segment.pcpu, segment.range.end);
 }
 
-void Placer::OnRun(const RunInterval& interval) {
-  if (looking_on_ != nullptr) looking_on_->OnRun(interval);
-  Vcpu& vcpu = Of(interval.vcpu_index);
-  if (interval.state == RunState::kOffline) vcpu.stops.Add(interval.range.begin);
-  if (interval.state == RunState::kRunning && options_.sampled.Contains(interval.range.begin)) {
-    checks_.AddTurn(interval.vcpu_index, interval.vcpu, interval.range.Length());
+void Placer::OnRunstateInterval(const RunstateInterval& interval) {
+  if (timeline_observer_ != nullptr) timeline_observer_->OnRunstateInterval(interval);
+  Vcpu& vcpu = VcpuAt(interval.vcpu_index);
+  if (interval.state == TimelineState::kOffline) vcpu.stops.Add(interval.range.begin);
+  if (interval.state == TimelineState::kRunning &&
+      options_.sampled.Contains(interval.range.begin)) {
+    checks_.AddTimeslice(interval.vcpu_index, interval.vcpu, interval.range.Length());
   }
-  if (interval.state != RunState::kLost) {
+  if (interval.state != TimelineState::kLost) {
     vcpu.known += interval.range.Length();
     return;
   }
   vcpu.last_exit_known = false;
   if (interval.range.Empty()) return;
-  const Cycles unseen = losses_.Until(interval.range.end) - vcpu.lost_before +
+  const Cycles unseen = losses_.LostTimeUntil(interval.range.end) - vcpu.lost_before +
                         (interval.range.end - std::max(interval.range.begin, losses_.ended()));
   vcpu.known += interval.range.Length() - std::min(interval.range.Length(), unseen);
-  vcpu.pieces.Add({interval.range,
-                   {ContextKind::kLost},
-                   interval.vcpu,
-                   interval.pcpu,
-                   interval.number,
-                   interval.range.begin});
+  vcpu.history.Add({interval.range,
+                    {ContextKind::kLost},
+                    interval.vcpu,
+                    interval.pcpu,
+                    interval.number,
+                    interval.range.begin});
 }
 
-std::optional<Piece> Placer::OpenPiece(const VcpuTrack& track) const {
+std::optional<TimelineInterval> Placer::OpenInterval(const VcpuTrack& track) const {
   const Tsc now = timeline_.now();
-  if (track.state == RunState::kLost) {
-    return Piece{{track.since, now}, {ContextKind::kLost}, track.ref, track.pcpu,
-                 track.run,          track.since};
+  if (track.state == TimelineState::kLost) {
+    return TimelineInterval{{track.since, now}, {ContextKind::kLost}, track.ref,
+                            track.pcpu,         track.timeslice_id,   track.since};
   }
-  if (track.state != RunState::kRunning) return std::nullopt;
+  if (track.state != TimelineState::kRunning) return std::nullopt;
   const Context context = track.index < vcpus_.size()
                               ? ContextIn(vcpus_[track.index], track.segment, track.exit_nested,
                                           track.exit_reason, track.exit)
                               : ContextOf(track.segment, track.exit_nested, track.exit_reason);
-  return Piece{{track.segment_since, now}, context, track.ref, track.pcpu, track.run, track.since};
+  return TimelineInterval{{track.segment_since, now}, context,    track.ref, track.pcpu,
+                          track.timeslice_id,         track.since};
 }
 
 template <typename Visitor>
 void Placer::ForEachOpen(const VcpuTrack& track, Visitor visit) const {
-  std::optional<Piece> open = OpenPiece(track);
+  std::optional<TimelineInterval> open = OpenInterval(track);
   if (!open || open->range.Empty()) return;
   if (!options_.by_waiting || open->context.kind == ContextKind::kLost) return visit(*open);
-  waiting_.ForEach(open->pcpu, open->range, [&](TscRange part, uint32_t set) {
+  run_queues_.ForEach(open->pcpu, open->range, [&](TscRange part, uint32_t set) {
     open->range = part;
     open->context.waiting = set;
     visit(*open);
@@ -418,9 +426,9 @@ bool Placer::OutsideTrace(TscRange bracket) const {
   return !trace_begun_ || bracket.end <= trace_begin_ || bracket.begin >= timeline_.now();
 }
 
-bool Placer::PlaceUnmet(const Sample& sample, const VcpuTrack* track) {
-  if (track != nullptr && track->met < sample.when.end) return false;
-  if (UnseenIn(sample.when).lost == 0) return false;
+bool Placer::PlaceUnknownVcpu(const Sample& sample, const VcpuTrack* track) {
+  if (track != nullptr && track->first_seen < sample.when.end) return false;
+  if (UnobservedTimeIn(sample.when).lost == 0) return false;
   const Place unseen{{ContextKind::kLost}, {ContextKind::kLost}, {}, 1};
   Accept(sample, sample.vcpu, sample.address, Placement::kBracketed,
          ClusterOf(0, ContextKind::kLost, sample.when), {&unseen, 1}, sample.when);
@@ -431,11 +439,11 @@ void Placer::PlaceBatch() {
   const Sample& first = batch_.front();
   counts_.samples += batch_.size();
   if (first.when.begin < forgotten_) {
-    for (const Sample& sample : batch_) Reject(sample, Remainder::kOutOfOrder);
+    for (const Sample& sample : batch_) Reject(sample, UnplacedReason::kOutOfOrder);
     return;
   }
-  const bool nobodys = first.vcpu.domain >= kFirstReservedDomain;
-  if (first.IsInstant() || (first.timed && nobodys)) {
+  const bool domain_unknown = first.vcpu.domain >= kFirstReservedDomain;
+  if (first.IsInstant() || (first.timed && domain_unknown)) {
     for (const Sample& sample : batch_) PlaceInstant(sample);
     return;
   }
@@ -449,59 +457,61 @@ void Placer::PlaceBatch() {
   }
   const VcpuTrack* track = Find(first.vcpu);
   if (track == nullptr) {
-    const Remainder why =
-        OutsideTrace(first.when) ? Remainder::kOutsideTrace : Remainder::kUnknownVcpu;
+    const UnplacedReason why =
+        OutsideTrace(first.when) ? UnplacedReason::kOutsideTrace : UnplacedReason::kUnknownVcpu;
     for (const Sample& sample : batch_) {
-      if (!PlaceUnmet(sample, track)) Reject(sample, why);
+      if (!PlaceUnknownVcpu(sample, track)) Reject(sample, why);
     }
     return;
   }
-  PlaceBrackets(Of(track->index), *track);
+  PlaceBrackets(VcpuAt(track->index), *track);
 }
 
 void Placer::PlaceInstant(const Sample& sample) {
   const Tsc at = sample.when.begin + sample.when.Length() / 2;
-  std::optional<Piece> found;
-  const auto look = [&](const PieceWindow& window, const VcpuTrack* open) {
-    if (const Piece* piece = window.At(at)) {
-      found = *piece;
+  std::optional<TimelineInterval> found;
+  const auto look = [&](const TimelineHistory& window, const VcpuTrack* open) {
+    if (const TimelineInterval* interval = window.At(at)) {
+      found = *interval;
     } else if (open != nullptr) {
-      ForEachOpen(*open, [&](const Piece& last) {
+      ForEachOpen(*open, [&](const TimelineInterval& last) {
         if (last.range.Contains(at)) found = last;
       });
     }
   };
-  const bool nobodys = sample.vcpu.domain >= kFirstReservedDomain;
-  if (nobodys && sample.pcpu && sample.pcpu->value < pcpus_.size()) {
+  const bool domain_unknown = sample.vcpu.domain >= kFirstReservedDomain;
+  if (domain_unknown && sample.pcpu && sample.pcpu->value < pcpus_.size()) {
     look(pcpus_[sample.pcpu->value], timeline_.Current(*sample.pcpu));
-  } else if (!nobodys) {
+  } else if (!domain_unknown) {
     const VcpuTrack* track = Find(sample.vcpu);
-    if (track == nullptr) return Reject(sample, Remainder::kUnknownVcpu);
-    look(Of(track->index).pieces, track);
+    if (track == nullptr) return Reject(sample, UnplacedReason::kUnknownVcpu);
+    look(VcpuAt(track->index).history, track);
   }
   if (!found) {
-    if (OutsideTrace(sample.when)) return Reject(sample, Remainder::kOutsideTrace);
-    return Reject(sample, nobodys ? Remainder::kUnknownVcpu : Remainder::kNotRunning);
+    if (OutsideTrace(sample.when)) return Reject(sample, UnplacedReason::kOutsideTrace);
+    return Reject(sample,
+                  domain_unknown ? UnplacedReason::kUnknownVcpu : UnplacedReason::kNotRunning);
   }
-  if (found->context.kind == ContextKind::kLost && UnseenIn({at, at + 1}).lost == 0) {
-    return Reject(sample, Remainder::kTraceLost);
+  if (found->context.kind == ContextKind::kLost && UnobservedTimeIn({at, at + 1}).lost == 0) {
+    return Reject(sample, UnplacedReason::kTraceLost);
   }
-  const Place place = Surely(*found);
+  const Place place = CertainPlace(*found);
   if (const VcpuTrack* track = Find(found->vcpu)) {
     if (HasInstants(found->context.kind)) {
-      checks_.AddExact(track->index, found->vcpu, at - found->turn);
+      checks_.AddExact(track->index, found->vcpu, at - found->timeslice_begin);
     } else {
       checks_.AddOther(track->index, found->vcpu);
     }
   }
   Accept(sample, found->vcpu, sample.address, Placement::kInstant,
-         ClusterOf(found->run, found->context.kind, sample.when), {&place, 1}, sample.when);
+         ClusterOf(found->timeslice_id, found->context.kind, sample.when), {&place, 1},
+         sample.when);
 }
 
 std::optional<Tsc> Placer::StopWithin(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) {
   const auto stop = std::lower_bound(vcpu.stops.begin(), vcpu.stops.end(), bracket.begin);
   if (stop != vcpu.stops.end() && *stop < bracket.end) return *stop;
-  const bool still = track.state == RunState::kOffline && bracket.Contains(track.since);
+  const bool still = track.state == TimelineState::kOffline && bracket.Contains(track.since);
   return still ? std::optional(track.since) : std::nullopt;
 }
 
@@ -510,52 +520,54 @@ std::optional<Tsc> Placer::StopWithin(const Vcpu& vcpu, const VcpuTrack& track, 
 void Placer::PlaceStopped(const Sample& sample) {
   const VcpuTrack* track = Find(sample.vcpu);
   if (track == nullptr) {
-    return Reject(sample,
-                  OutsideTrace(sample.when) ? Remainder::kOutsideTrace : Remainder::kUnknownVcpu);
+    return Reject(sample, OutsideTrace(sample.when) ? UnplacedReason::kOutsideTrace
+                                                    : UnplacedReason::kUnknownVcpu);
   }
-  const Vcpu& vcpu = Of(track->index);
+  const Vcpu& vcpu = VcpuAt(track->index);
   const std::optional<Tsc> stop = StopWithin(vcpu, *track, sample.when);
-  const Piece* piece = stop ? vcpu.pieces.At(Tsc{stop->value - 1}) : nullptr;
-  if (piece == nullptr || piece->context.kind == ContextKind::kLost) {
-    const Remainder why = WhyNowhere(vcpu, *track, sample.when);
-    if (why != Remainder::kTraceLost || UnseenIn(sample.when).lost == 0) {
-      return Reject(sample, why == Remainder::kModeDisagrees ? Remainder::kNotRunning : why);
+  const TimelineInterval* interval = stop ? vcpu.history.At(Tsc{stop->value - 1}) : nullptr;
+  if (interval == nullptr || interval->context.kind == ContextKind::kLost) {
+    const UnplacedReason why = ReasonUnplaced(vcpu, *track, sample.when);
+    if (why != UnplacedReason::kTraceLost || UnobservedTimeIn(sample.when).lost == 0) {
+      return Reject(sample,
+                    why == UnplacedReason::kModeDisagrees ? UnplacedReason::kNotRunning : why);
     }
     checks_.AddOther(track->index, sample.vcpu);
     const Place unseen{{ContextKind::kLost}, {ContextKind::kLost}, track->pcpu, 1};
     return Accept(sample, sample.vcpu, sample.address, Placement::kBracketed,
-                  ClusterOf(track->run, ContextKind::kLost, sample.when), {&unseen, 1},
+                  ClusterOf(track->timeslice_id, ContextKind::kLost, sample.when), {&unseen, 1},
                   sample.when);
   }
-  if (piece->context.kind == ContextKind::kExit &&
-      IsHostInterrupt(options_.vendor, piece->context.reason)) {
-    const Piece* before = vcpu.pieces.At(Tsc{piece->range.begin.value - 1});
-    if (before != nullptr && before->context.kind == ContextKind::kGuest) piece = before;
+  if (interval->context.kind == ContextKind::kExit &&
+      IsHostInterrupt(options_.vendor, interval->context.reason)) {
+    const TimelineInterval* before = vcpu.history.At(Tsc{interval->range.begin.value - 1});
+    if (before != nullptr && before->context.kind == ContextKind::kGuest) interval = before;
   }
-  const Place place = Surely(*piece);
+  const Place place = CertainPlace(*interval);
   checks_.AddOther(track->index, sample.vcpu);
   Accept(sample, sample.vcpu, sample.address, Placement::kStopped,
-         ClusterOf(piece->run, piece->context.kind, sample.when), {&place, 1}, {*stop, *stop + 1});
+         ClusterOf(interval->timeslice_id, interval->context.kind, sample.when), {&place, 1},
+         {*stop, *stop + 1});
 }
 
-// It was taken by an interrupt of the system's own, so that no NMI of the trace is its twin, and
-// its address is true.
+// It was taken by an interrupt of the system's own, so that no NMI of the trace is its NMI exit,
+// and its address is true.
 void Placer::PlaceTimed(const Sample& sample) {
   const VcpuTrack* track = Find(sample.vcpu);
   if (track == nullptr) {
-    return Reject(sample,
-                  OutsideTrace(sample.when) ? Remainder::kOutsideTrace : Remainder::kUnknownVcpu);
+    return Reject(sample, OutsideTrace(sample.when) ? UnplacedReason::kOutsideTrace
+                                                    : UnplacedReason::kUnknownVcpu);
   }
-  const Vcpu& vcpu = Of(track->index);
+  const Vcpu& vcpu = VcpuAt(track->index);
   const Candidates found = FindCandidates(vcpu, *track, sample.mode, sample.when, 1);
-  if (found.empty()) return Reject(sample, WhyNowhere(vcpu, *track, sample.when));
+  if (found.empty()) return Reject(sample, ReasonUnplaced(vcpu, *track, sample.when));
   checks_.AddBracketed(track->index, sample.vcpu, found.when.Length());
-  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.RunAt(0.5),
+  Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found.ClusterAt(0.5),
          found.PlacesOf(0), found.when);
 }
 
-std::vector<const ExitMark*> Placer::FindTwins(Vcpu& vcpu) const {
-  std::vector<const ExitMark*> twins(batch_.size(), nullptr);
+std::vector<const ExitMark*> Placer::FindNmiExits(Vcpu& vcpu) const {
+  std::vector<const ExitMark*> nmi_exits(batch_.size(), nullptr);
   const TscRange bracket = batch_.front().when;
   std::vector<size_t> samples;
   std::vector<GuestSample> guest;
@@ -566,56 +578,57 @@ std::vector<const ExitMark*> Placer::FindTwins(Vcpu& vcpu) const {
   }
   std::vector<const ExitMark*> marks;
   std::vector<ExitMark> exits;
-  const Tsc from = std::max(bracket.begin, vcpu.twins_until);
+  const Tsc from = std::max(bracket.begin, vcpu.nmi_matched_until);
   for (auto mark = FirstSince(vcpu.exits, from); mark != vcpu.exits.end(); ++mark) {
     if (mark->tsc >= bracket.end) break;
     if (!mark->nmi) continue;
     marks.push_back(&*mark);
     exits.push_back(*mark);
   }
-  for (const Twins& pair : MatchTwins(guest, exits, options_.logged_rip)) {
-    twins[samples[pair.sample]] = marks[pair.exit];
-    vcpu.twins_until = marks[pair.exit]->tsc + 1;
+  for (const NmiMatch& pair : MatchNmiExits(guest, exits, options_.logged_rip)) {
+    nmi_exits[samples[pair.sample]] = marks[pair.exit];
+    vcpu.nmi_matched_until = marks[pair.exit]->tsc + 1;
   }
-  return twins;
+  return nmi_exits;
 }
 
 void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
   const TscRange bracket = batch_.front().when;
-  const std::vector<const ExitMark*> twins = FindTwins(vcpu);
-  // Samples of one buffer are in order of time: a twin ends the brackets of those before it and
-  // begins those of the ones after it.
+  const std::vector<const ExitMark*> nmi_exits = FindNmiExits(vcpu);
+  // Samples of one buffer are in order of time: an NMI exit ends the brackets of those before it
+  // and begins those of the ones after it.
   TscRange between{bracket.begin, bracket.begin};
-  struct OfMode {
+  struct ModeCandidates {
     std::optional<Candidates> candidates;
     size_t samples = 0;
     size_t before = 0;  // of these, before the one at hand
   };
-  std::array<OfMode, 2> modes;  // guest and Xen, in `between`
-  AtExits at_exits;             // in `between`
+  std::array<ModeCandidates, 2> modes;  // guest and Xen, in `between`
+  ExitCandidates at_exits;              // in `between`
   for (size_t i = 0; i < batch_.size(); ++i) {
     const Sample& sample = batch_[i];
-    if (twins[i] != nullptr) {
-      const Context guest = GuestBefore(*twins[i]);
-      const Place place{guest, guest, twins[i]->pcpu, 1};
-      checks_.AddExact(track.index, sample.vcpu, twins[i]->tsc - twins[i]->turn);
-      Accept(sample, sample.vcpu, twins[i]->rip, Placement::kTwin,
-             ClusterOf(twins[i]->run, guest.kind, bracket), {&place, 1},
-             {twins[i]->tsc, twins[i]->tsc + 1});
-      between = {twins[i]->tsc, twins[i]->tsc};
+    if (nmi_exits[i] != nullptr) {
+      const Context guest = GuestBefore(*nmi_exits[i]);
+      const Place place{guest, guest, nmi_exits[i]->pcpu, 1};
+      checks_.AddExact(track.index, sample.vcpu, nmi_exits[i]->tsc - nmi_exits[i]->timeslice_begin);
+      Accept(sample, sample.vcpu, nmi_exits[i]->rip, Placement::kNmiExit,
+             ClusterOf(nmi_exits[i]->timeslice_id, guest.kind, bracket), {&place, 1},
+             {nmi_exits[i]->tsc, nmi_exits[i]->tsc + 1});
+      between = {nmi_exits[i]->tsc, nmi_exits[i]->tsc};
       continue;
     }
     if (between.Empty()) {
-      const auto next = std::find_if(twins.begin() + static_cast<std::ptrdiff_t>(i), twins.end(),
-                                     [](const ExitMark* twin) { return twin != nullptr; });
-      between.end = next == twins.end() ? bracket.end : (*next)->tsc;
+      const auto next =
+          std::find_if(nmi_exits.begin() + static_cast<std::ptrdiff_t>(i), nmi_exits.end(),
+                       [](const ExitMark* nmi_exit) { return nmi_exit != nullptr; });
+      between.end = next == nmi_exits.end() ? bracket.end : (*next)->tsc;
       modes = {};
       at_exits.clear();
-      for (auto other = i; other < twins.size() && twins[other] == nullptr; ++other) {
-        ++modes.at(IsXen(batch_[other])).samples;
+      for (auto other = i; other < nmi_exits.size() && nmi_exits[other] == nullptr; ++other) {
+        ++modes.at(ModeIndex(batch_[other])).samples;
       }
     }
-    OfMode& mode = modes.at(IsXen(sample));
+    ModeCandidates& mode = modes.at(ModeIndex(sample));
     const size_t before = mode.before++;
     const double part = (static_cast<double>(before) + 0.5) / static_cast<double>(mode.samples);
     const bool guest = track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
@@ -629,7 +642,7 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       if (!exits.empty()) {
         checks_.AddOther(track.index, sample.vcpu);
         checks_.AddMissed(track.index, sample.vcpu);
-        Accept(sample, sample.vcpu, exits.address, Placement::kAtExit, exits.RunAt(part),
+        Accept(sample, sample.vcpu, exits.address, Placement::kAtExit, exits.ClusterAt(part),
                exits.PlacesOf(0), exits.when, exits.first_list);
         continue;
       }
@@ -640,14 +653,14 @@ void Placer::PlaceBrackets(Vcpu& vcpu, const VcpuTrack& track) {
       if (found->empty()) found = FindCandidates(vcpu, track, sample.mode, bracket, 1);
     }
     if (found->empty()) {
-      Reject(sample, WhyNowhere(vcpu, track, bracket));
+      Reject(sample, ReasonUnplaced(vcpu, track, bracket));
       continue;
     }
     checks_.AddBracketed(track.index, sample.vcpu, found->when.Length());
     if (guest) checks_.AddMissed(track.index, sample.vcpu);
     counts_.stale += static_cast<uint64_t>(guest && options_.logged_rip == LoggedRip::kOfLastEntry);
     const size_t rank = found->ranks == 1 ? 0 : RankOf(before, mode.samples);
-    Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->RunAt(part),
+    Accept(sample, sample.vcpu, sample.address, Placement::kBracketed, found->ClusterAt(part),
            found->PlacesOf(rank), found->when, found->first_list + rank);
   }
 }
@@ -659,20 +672,21 @@ Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, Tsc
   times_.clear();
   uint32_t most = 0;
   // The NMI came just before the exit's record: an exit at the bracket's end is a candidate too.
-  Fit best = Fit::kOdd;
+  MatchQuality best = MatchQuality::kWeak;
   for (auto mark = FirstSince(vcpu.exits, bracket.begin);
        mark != vcpu.exits.end() && mark->tsc <= bracket.end; ++mark) {
-    const Fit fit = FitOf(*mark, {sample.address, sample.mode}, options_.logged_rip);
-    if (mark->nmi || fit < best) continue;
-    if (fit > best) {
-      best = fit;
+    const MatchQuality quality =
+        MatchQualityOf(*mark, {sample.address, sample.mode}, options_.logged_rip);
+    if (mark->nmi || quality < best) continue;
+    if (quality > best) {
+      best = quality;
       found.places.clear();
-      found.runs.clear();
+      found.clusters.clear();
       times_.clear();
       most = 0;
     }
     AddWeight(found.places, {mark->context, GuestBefore(*mark), mark->pcpu, 1});
-    AddRun(found.runs, ClusterOf(mark->run, mark->context.kind, bracket), 1);
+    AddClusterShare(found.clusters, ClusterOf(mark->timeslice_id, mark->context.kind, bracket), 1);
     const uint32_t times = ++times_[mark->rip];
     if (times <= most) continue;
     most = times;
@@ -683,17 +697,17 @@ Placer::Candidates Placer::FindExits(const Vcpu& vcpu, const Sample& sample, Tsc
 }
 
 double Placer::PartOfLost(const Vcpu& vcpu, Mode mode) {
-  double so = 0;
+  double matching_cycles = 0;
   for (size_t kind = 0; kind < vcpu.by_context.size(); ++kind) {
     if (Agrees(mode, static_cast<ContextKind>(kind))) {
-      so += static_cast<double>(vcpu.by_context[kind]);
+      matching_cycles += static_cast<double>(vcpu.by_context[kind]);
     }
   }
-  return vcpu.known > 0 ? std::min(1.0, so / static_cast<double>(vcpu.known)) : 0;
+  return vcpu.known > 0 ? std::min(1.0, matching_cycles / static_cast<double>(vcpu.known)) : 0;
 }
 
-Placer::Unseen Placer::UnseenIn(TscRange range) const {
-  Unseen unseen;
+Placer::UnobservedTime Placer::UnobservedTimeIn(TscRange range) const {
+  UnobservedTime unseen;
   losses_.ForEach(range, timeline_.now(),
                   [&unseen](TscRange part) { unseen.lost += part.Length(); });
   unseen.ended = range.end - std::max(range.begin, losses_.ended());
@@ -704,31 +718,32 @@ Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& tra
                                           TscRange bracket, size_t samples) {
   Candidates found;
   found.when = bracket;
-  stretches_.clear();
+  candidate_intervals_.clear();
   bool known = false;
   const double part_of_lost = PartOfLost(vcpu, mode);
-  const auto add = [&](const Piece& piece, TscRange part) {
-    if (!Agrees(mode, piece.context.kind)) return;
+  const auto add = [&](const TimelineInterval& interval, TscRange part) {
+    if (!Agrees(mode, interval.context.kind)) return;
     auto length = static_cast<double>(part.Length());
-    Cycles in_run = part.Length();
-    if (piece.context.kind == ContextKind::kLost) {
-      const Unseen unseen = UnseenIn(part);
+    Cycles in_cluster = part.Length();
+    if (interval.context.kind == ContextKind::kLost) {
+      const UnobservedTime unseen = UnobservedTimeIn(part);
       // Where nothing at all is known of such time, it still is the only place there is.
       const double counts = unseen.lost > 0 && part_of_lost == 0 ? 1 : part_of_lost;
       length = counts * static_cast<double>(std::min(part.Length(), unseen.lost + unseen.ended));
-      in_run = static_cast<Cycles>(std::ceil(counts * static_cast<double>(unseen.lost)));
+      in_cluster = static_cast<Cycles>(std::ceil(counts * static_cast<double>(unseen.lost)));
     }
-    if (in_run > 0) {
+    if (in_cluster > 0) {
       known = true;
-      AddRun(found.runs, ClusterOf(piece.run, piece.context.kind, bracket), in_run);
+      AddClusterShare(found.clusters,
+                      ClusterOf(interval.timeslice_id, interval.context.kind, bracket), in_cluster);
     }
     if (length <= 0) return;
     const size_t place =
-        AddWeight(found.places, {piece.context, piece.context, piece.pcpu, length});
-    stretches_.push_back({place, length});
+        AddWeight(found.places, {interval.context, interval.context, interval.pcpu, length});
+    candidate_intervals_.push_back({place, length});
   };
-  vcpu.pieces.ForEach(bracket, add);
-  ForEachOpen(track, [&](const Piece& open) {
+  vcpu.history.ForEach(bracket, add);
+  ForEachOpen(track, [&](const TimelineInterval& open) {
     const TscRange part = open.range.Intersect(bracket);
     if (!part.Empty()) add(open, part);
   });
@@ -744,21 +759,21 @@ Placer::Candidates Placer::FindCandidates(const Vcpu& vcpu, const VcpuTrack& tra
 void Placer::WeighByRank(size_t samples, Candidates& found) {
   const size_t ranks = RanksOf(samples);
   const RankDensity& density = DensityOf(ranks);
-  const double all =
-      std::accumulate(stretches_.begin(), stretches_.end(), 0.0,
-                      [](double sum, const Stretch& stretch) { return sum + stretch.length; });
+  const double all = std::accumulate(
+      candidate_intervals_.begin(), candidate_intervals_.end(), 0.0,
+      [](double sum, const CandidateInterval& candidate) { return sum + candidate.length; });
   const double slot_length = all / static_cast<double>(kRankSlots);
-  weights_.assign(found.places.size() * kMostRanks, 0);
+  weights_.assign(found.places.size() * kMaxRanks, 0);
   size_t slot = 0;
   double left = slot_length;  // of the slot
-  for (const Stretch& stretch : stretches_) {
-    double* const weights = &weights_[stretch.place * kMostRanks];
-    double length = stretch.length;
+  for (const CandidateInterval& candidate : candidate_intervals_) {
+    double* const weights = &weights_[candidate.place * kMaxRanks];
+    double length = candidate.length;
     while (length > 0) {
       const bool ends_slot = length >= left && slot + 1 < kRankSlots;
       const double here = ends_slot ? left : length;
       const auto& by_rank = density[slot];
-      for (size_t rank = 0; rank < kMostRanks; ++rank) weights[rank] += here * by_rank[rank];
+      for (size_t rank = 0; rank < kMaxRanks; ++rank) weights[rank] += here * by_rank[rank];
       length -= here;
       left -= here;
       if (!ends_slot) break;
@@ -770,7 +785,7 @@ void Placer::WeighByRank(size_t samples, Candidates& found) {
   found.places.clear();
   for (size_t rank = 0; rank < ranks; ++rank) {
     for (size_t i = 0; i < unranked_.size(); ++i) {
-      const double weight = weights_[i * kMostRanks + rank];
+      const double weight = weights_[i * kMaxRanks + rank];
       if (weight <= kNoWeight * all) continue;
       found.places.push_back(unranked_[i]);
       found.places.back().weight = weight;
@@ -779,27 +794,28 @@ void Placer::WeighByRank(size_t samples, Candidates& found) {
   }
 }
 
-Remainder Placer::WhyNowhere(const Vcpu& vcpu, const VcpuTrack& track, TscRange bracket) const {
-  if (OutsideTrace(bracket)) return Remainder::kOutsideTrace;
+UnplacedReason Placer::ReasonUnplaced(const Vcpu& vcpu, const VcpuTrack& track,
+                                      TscRange bracket) const {
+  if (OutsideTrace(bracket)) return UnplacedReason::kOutsideTrace;
   bool lost = false;
   bool ran = false;
-  const auto look = [&](const Piece& piece, TscRange) {
-    (piece.context.kind == ContextKind::kLost ? lost : ran) = true;
+  const auto look = [&](const TimelineInterval& interval, TscRange) {
+    (interval.context.kind == ContextKind::kLost ? lost : ran) = true;
   };
-  vcpu.pieces.ForEach(bracket, look);
-  const std::optional<Piece> open = OpenPiece(track);
+  vcpu.history.ForEach(bracket, look);
+  const std::optional<TimelineInterval> open = OpenInterval(track);
   if (open && !open->range.Intersect(bracket).Empty()) look(*open, bracket);
-  if (lost) return Remainder::kTraceLost;
-  return ran ? Remainder::kModeDisagrees : Remainder::kNotRunning;
+  if (lost) return UnplacedReason::kTraceLost;
+  return ran ? UnplacedReason::kModeDisagrees : UnplacedReason::kNotRunning;
 }
 
-uint64_t Placer::Candidates::RunAt(double part) const {
-  if (runs.empty()) return 0;
-  const double at = part * static_cast<double>(runs.back().until);
-  const auto run = std::partition_point(runs.begin(), runs.end(), [at](const RunShare& share) {
-    return static_cast<double>(share.until) <= at;
-  });
-  return run == runs.end() ? runs.back().number : run->number;
+uint64_t Placer::Candidates::ClusterAt(double part) const {
+  if (clusters.empty()) return 0;
+  const double at = part * static_cast<double>(clusters.back().until);
+  const auto cluster = std::partition_point(
+      clusters.begin(), clusters.end(),
+      [at](const ClusterShare& share) { return static_cast<double>(share.until) <= at; });
+  return cluster == clusters.end() ? clusters.back().number : cluster->number;
 }
 
 void Placer::EndRank(Candidates& found) {
@@ -821,15 +837,16 @@ void Placer::EndRank(Candidates& found) {
 }
 
 void Placer::Accept(const Sample& sample, VcpuRef vcpu, Address address, Placement placement,
-                    uint64_t run, std::span<const Place> places, TscRange when, uint64_t list) {
+                    uint64_t cluster, std::span<const Place> places, TscRange when, uint64_t list) {
   ++counts_.placed[static_cast<size_t>(placement)];
   counts_.repaired += static_cast<uint64_t>(address != sample.address);
-  observer_->OnPlaced({&sample, vcpu, address, placement, run, places, std::nullopt, when, list});
+  observer_->OnPlaced(
+      {&sample, vcpu, address, placement, cluster, places, std::nullopt, when, list});
 }
 
-void Placer::Reject(const Sample& sample, Remainder why) {
+void Placer::Reject(const Sample& sample, UnplacedReason why) {
   ++counts_.unplaced[static_cast<size_t>(why)];
-  if (why == Remainder::kNotRunning || why == Remainder::kModeDisagrees) {
+  if (why == UnplacedReason::kNotRunning || why == UnplacedReason::kModeDisagrees) {
     if (const VcpuTrack* track = Find(sample.vcpu)) checks_.AddImpossible(track->index, track->ref);
   }
   observer_->OnUnplaced(sample, why);
@@ -846,11 +863,11 @@ void Placer::Forget() {
   }
   forgotten_ = std::max(forgotten_, horizon);
   for (Vcpu& vcpu : vcpus_) {
-    vcpu.pieces.DropBefore(forgotten_);
-    vcpu.exits.ForgetWhile([this](const ExitMark& mark) { return mark.tsc < forgotten_; });
-    vcpu.stops.ForgetWhile([this](Tsc stop) { return stop < forgotten_; });
+    vcpu.history.DropBefore(forgotten_);
+    vcpu.exits.DropWhile([this](const ExitMark& mark) { return mark.tsc < forgotten_; });
+    vcpu.stops.DropWhile([this](Tsc stop) { return stop < forgotten_; });
   }
-  for (PieceWindow& pcpu : pcpus_) pcpu.DropBefore(forgotten_);
+  for (TimelineHistory& pcpu : pcpus_) pcpu.DropBefore(forgotten_);
   losses_.DropBefore(forgotten_);
 }
 

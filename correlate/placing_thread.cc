@@ -4,9 +4,9 @@ namespace xenoscope::correlate {
 namespace {
 
 // A batch has at most about so many of each.
-constexpr size_t kMostSamples = 2048;
-constexpr size_t kMostPlaces = 4096;
-constexpr size_t kMostTraced = 4096;
+constexpr size_t kMaxSamples = 2048;
+constexpr size_t kMaxPlaces = 4096;
+constexpr size_t kMaxTraced = 4096;
 
 }  // namespace
 
@@ -14,7 +14,7 @@ PlacingThread::PlacingThread(PlacingObserver& observer)
     : observer_(observer), thread_([this] { Work(); }) {}
 
 void PlacingThread::OnPlaced(const PlacedSample& placed) {
-  Batch& batch = Filling();
+  Batch& batch = CurrentBatch();
   size_t& recent = batch.recent.at(static_cast<size_t>(placed.sample->mode));
   const bool is_another = placed.list == 0 || recent >= batch.commons.size() ||
                           batch.commons[recent].placed.list != placed.list;
@@ -23,58 +23,58 @@ void PlacingThread::OnPlaced(const PlacedSample& placed) {
     batch.commons.push_back({placed, batch.places.size(), placed.places.size()});
     batch.places.insert(batch.places.end(), placed.places.begin(), placed.places.end());
   }
-  batch.placed.push_back({*placed.sample, placed.address, placed.run, recent});
-  if (batch.placed.size() >= kMostSamples || batch.places.size() >= kMostPlaces) HandOver();
+  batch.placed.push_back({*placed.sample, placed.address, placed.cluster, recent});
+  if (batch.placed.size() >= kMaxSamples || batch.places.size() >= kMaxPlaces) SubmitBatch();
 }
 
-void PlacingThread::OnUnplaced(const recording::Sample& sample, Remainder why) {
-  Batch& batch = Filling();
+void PlacingThread::OnUnplaced(const recording::Sample& sample, UnplacedReason why) {
+  Batch& batch = CurrentBatch();
   batch.unplaced.push_back({sample, why});
-  if (batch.unplaced.size() >= kMostSamples) HandOver();
+  if (batch.unplaced.size() >= kMaxSamples) SubmitBatch();
 }
 
 void PlacingThread::OnTraced(VcpuRef vcpu, Context context, Cycles cycles) {
-  Batch& batch = Filling();
+  Batch& batch = CurrentBatch();
   batch.traced.push_back({vcpu, context, cycles});
-  if (batch.traced.size() >= kMostTraced) HandOver();
+  if (batch.traced.size() >= kMaxTraced) SubmitBatch();
 }
 
 void PlacingThread::Finish() {
   if (!thread_.joinable()) return;
-  Filling().last = true;
-  HandOver();
+  CurrentBatch().last = true;
+  SubmitBatch();
   thread_.join();
 }
 
-void PlacingThread::HandOver() {
+void PlacingThread::SubmitBatch() {
   std::unique_lock lock(mutex_);
   ++filled_;
   changed_.notify_one();
-  changed_.wait(lock, [this] { return filled_ - handed_on_ < batches_.size(); });
+  changed_.wait(lock, [this] { return filled_ - delivered_ < batches_.size(); });
 }
 
 void PlacingThread::Work() {
   for (bool last = false; !last;) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return handed_on_ < filled_; });
-    Batch& batch = batches_[handed_on_ % batches_.size()];
+    changed_.wait(lock, [this] { return delivered_ < filled_; });
+    Batch& batch = batches_[delivered_ % batches_.size()];
     lock.unlock();
     last = batch.last;
-    HandOn(batch);
+    DeliverBatch(batch);
     lock.lock();
-    ++handed_on_;
+    ++delivered_;
     changed_.notify_one();
   }
 }
 
-void PlacingThread::HandOn(Batch& batch) {
+void PlacingThread::DeliverBatch(Batch& batch) {
   const std::span<const Place> places = batch.places;
-  for (const Held& held : batch.placed) {
-    const Common& common = batch.commons[held.common];
+  for (const QueuedSample& queued : batch.placed) {
+    const Common& common = batch.commons[queued.common];
     PlacedSample placed = common.placed;
-    placed.sample = &held.sample;
-    placed.address = held.address;
-    placed.run = held.run;
+    placed.sample = &queued.sample;
+    placed.address = queued.address;
+    placed.cluster = queued.cluster;
     placed.places = places.subspan(common.first_place, common.places);
     observer_.OnPlaced(placed);
   }

@@ -4,7 +4,7 @@
 //
 // The observer sees what it would see without: all samples in their order, and all traced time.
 // Only which of the two comes first is another, by at most a batch. Memory: that of as many samples
-// as the Sharpener holds, so that placing goes on while it sharpens them.
+// as the EmRefiner holds, so that placing goes on while it refines them.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class PlacingThread final : public PlacingObserver {
   ~PlacingThread() override { Finish(); }
 
   void OnPlaced(const PlacedSample& placed) override;
-  void OnUnplaced(const recording::Sample& sample, Remainder why) override;
+  void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override;
   void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override;
 
   // Returns when the observer has seen all. Nothing is taken after that.
@@ -40,19 +40,19 @@ class PlacingThread final : public PlacingObserver {
  private:
   // What samples of one list have in common.
   struct Common {
-    PlacedSample placed;     // what Held has, and the places, are set when it is handed on
+    PlacedSample placed;     // what QueuedSample has, and the places, are set when it is handed on
     size_t first_place = 0;  // of Batch::places
     size_t places = 0;       // how many
   };
-  struct Held {
+  struct QueuedSample {
     recording::Sample sample;
     Address address = 0;
-    uint64_t run = 0;
+    uint64_t cluster = 0;
     size_t common = 0;  // of Batch::commons
   };
   struct Unplaced {
     recording::Sample sample;
-    Remainder why{};
+    UnplacedReason why{};
   };
   struct Traced {
     VcpuRef vcpu;
@@ -60,7 +60,7 @@ class PlacingThread final : public PlacingObserver {
     Cycles cycles = 0;
   };
   struct Batch {
-    std::vector<Held> placed;
+    std::vector<QueuedSample> placed;
     std::vector<Common> commons;
     std::vector<Place> places;       // of all of these
     std::array<size_t, 3> recent{};  // of commons, by mode
@@ -69,11 +69,11 @@ class PlacingThread final : public PlacingObserver {
     bool last = false;
   };
 
-  Batch& Filling() { return batches_[filled_ % batches_.size()]; }
+  Batch& CurrentBatch() { return batches_[filled_ % batches_.size()]; }
   // Hands over the batch that is being filled, and waits until there is another to fill.
-  void HandOver();
+  void SubmitBatch();
   void Work();
-  void HandOn(Batch& batch);
+  void DeliverBatch(Batch& batch);
 
   PlacingObserver& observer_;
   // A ring. Batch n is filled by the one thread while n == filled_, then handed on by the other.
@@ -81,7 +81,7 @@ class PlacingThread final : public PlacingObserver {
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t filled_ = 0;     // written with the mutex, by who fills only
-  uint64_t handed_on_ = 0;  // written with the mutex, by the thread only
+  uint64_t delivered_ = 0;  // written with the mutex, by the thread only
   std::thread thread_;
 };
 

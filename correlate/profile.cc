@@ -13,7 +13,7 @@ namespace {
 // Standard errors by which sampled and traced share may differ: one false alarm in some hundreds.
 constexpr double kDisagreement = 3;
 // ... and never less than this: the trace's own records take time that nobody accounts for.
-constexpr double kLeastDisagreement = 0.01;
+constexpr double kMinDisagreement = 0.01;
 
 // Odd, and of bits that look random: multiplied by it, the upper half depends on all of a number.
 constexpr uint64_t kMixing = 0x9e3779b97f4a7c15;
@@ -29,16 +29,16 @@ constexpr Context UnpackContext(uint64_t packed) {
 }
 
 // Numbers are of 52 bits, as physical addresses are, or kNoVector.
-constexpr int kAboutShift = 56;
-constexpr uint64_t kNumberMask = (uint64_t{1} << kAboutShift) - 1;
+constexpr int kExitKindShift = 56;
+constexpr uint64_t kNumberMask = (uint64_t{1} << kExitKindShift) - 1;
 
 constexpr uint64_t PackSubreason(Context context) {
-  return uint64_t{static_cast<uint8_t>(context.about)} << kAboutShift |
+  return uint64_t{static_cast<uint8_t>(context.exit_kind)} << kExitKindShift |
          (context.number & kNumberMask);
 }
 
 constexpr void UnpackSubreason(uint64_t packed, Context& context) {
-  context.about = static_cast<ExitKind>(packed >> kAboutShift);
+  context.exit_kind = static_cast<ExitKind>(packed >> kExitKindShift);
   context.number = packed & kNumberMask;
   if (context.number == (kNoVector & kNumberMask)) context.number = kNoVector;
 }
@@ -48,7 +48,7 @@ double CountOf(const PlacedSample& placed) { return static_cast<double>(placed.c
 }  // namespace
 
 bool DomainCheck::Agrees() const {
-  return std::abs(sampled - traced) <= std::max(kDisagreement * error, kLeastDisagreement);
+  return std::abs(sampled - traced) <= std::max(kDisagreement * error, kMinDisagreement);
 }
 
 Profile::Profile(ProfileOptions options, Resolver& resolver)
@@ -71,13 +71,13 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
 uint32_t Profile::Rows::Find(const Key& key) {
   uint64_t mixed = 0;
   for (const uint64_t value : key) mixed = (mixed ^ value) * kMixing;
-  return keys.Of(key, mixed >> 32);
+  return keys.Intern(key, mixed >> 32);
 }
 
 uint32_t Profile::Rows::PartOf(uint32_t row, uint32_t stratum) {
   const uint64_t key = uint64_t{row} << 32 | stratum;
-  const uint32_t number = part_numbers.Of(key, key * kMixing >> 32);
-  if (number == parts.size()) parts.push_back({row, stratum, Unions::kNone, {}, 0, 0});
+  const uint32_t number = part_numbers.Intern(key, key * kMixing >> 32);
+  if (number == parts.size()) parts.push_back({row, stratum, StratumUnions::kNone, {}, 0, 0});
   return number;
 }
 
@@ -86,11 +86,12 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   if (!IsTraced(context.kind)) vcpu = {};
   const size_t mixed = context.reason + 13 * static_cast<size_t>(context.kind) +
                        29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number;
-  const uint32_t number = stratum_numbers_.Of({vcpu, context}, mixed);
+  const uint32_t number = stratum_numbers_.Intern({vcpu, context}, mixed);
   if (number == strata_.size()) {
     if (context.kind == ContextKind::kLost) lost_stratum_ = number;
     const bool in_unions = has_unions_ && IsTraced(context.kind);
-    strata_.push_back({vcpu, context, {}, 0, in_unions ? unions_.AddStratum(vcpu) : Unions::kNone});
+    strata_.push_back(
+        {vcpu, context, {}, 0, in_unions ? unions_.AddStratum(vcpu) : StratumUnions::kNone});
   }
   return number;
 }
@@ -101,7 +102,7 @@ Profile::Names Profile::NamesOf(const PlacedSample& placed) {
   if (!function.unresolved.empty()) unresolved_[function.unresolved] += CountOf(placed);
   const auto found = names_of_function_.find(id.value);
   if (found != names_of_function_.end()) return found->second;
-  const Names names{names_.Of(function.image), names_.Of(function.name)};
+  const Names names{names_.Intern(function.image), names_.Intern(function.name)};
   names_of_function_[id.value] = names;
   return names;
 }
@@ -110,7 +111,7 @@ uint32_t Profile::LineOf(const PlacedSample& placed) {
   const recording::Sample& sample = *placed.sample;
   const Code code{placed.vcpu.domain, sample.mode, sample.space, placed.address};
   const auto [at, is_new] = line_of_code_.try_emplace(code);
-  if (is_new) at->second = names_.Of(options_.line_of(placed));
+  if (is_new) at->second = names_.Intern(options_.line_of(placed));
   return at->second;
 }
 
@@ -119,7 +120,7 @@ void Profile::OnTraced(VcpuRef vcpu, Context context, Cycles cycles) {
   strata_[StratumOf(vcpu, context)].size += static_cast<double>(cycles);
 }
 
-void Profile::OnUnplaced(const recording::Sample& /*sample*/, Remainder /*why*/) {}
+void Profile::OnUnplaced(const recording::Sample& /*sample*/, UnplacedReason /*why*/) {}
 
 void Profile::OnPlaced(const PlacedSample& placed) {
   const double count = CountOf(placed);
@@ -143,7 +144,7 @@ void Profile::OnPlaced(const PlacedSample& placed) {
   if (Has(Dimension::kLine)) set(Dimension::kLine, LineOf(placed));
   if (Has(Dimension::kStack)) set(Dimension::kStack, stacks_.Add(placed, *resolver_));
 
-  Cluster& cluster = ClusterOf(placed.vcpu, placed.run);
+  Cluster& cluster = ClusterOf(placed.vcpu, placed.cluster);
   std::optional<uint32_t> row;
   for (const Place& place : placed.places) {
     if (!row || by_place_) {
@@ -155,29 +156,30 @@ void Profile::OnPlaced(const PlacedSample& placed) {
       row = rows_.Find(key);
     }
     const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
-    cluster.hits.push_back(
+    cluster.weights.push_back(
         {PartOf(*row, placed.vcpu, stratum), place.weight * count, place.length * count});
   }
 }
 
-Profile::Cluster& Profile::ClusterOf(VcpuRef vcpu, uint64_t run) {
+Profile::Cluster& Profile::ClusterOf(VcpuRef vcpu, uint64_t number) {
   const auto [at, is_new] = clusters_.try_emplace(vcpu);
   Clusters& clusters = at->second;
   if (is_new) clusters.domain = domains_.Find({vcpu.domain.value});
-  const auto known = std::ranges::find(clusters.open, run, &Cluster::run);
+  const auto known = std::ranges::find(clusters.open, number, &Cluster::number);
   if (known != clusters.open.end()) return *known;
-  Cluster& oldest = *std::ranges::min_element(clusters.open, {}, &Cluster::run);
+  Cluster& oldest = *std::ranges::min_element(clusters.open, {}, &Cluster::number);
   Close(vcpu, clusters.domain, oldest);
-  oldest.run = run;
+  oldest.number = number;
   return oldest;
 }
 
 uint32_t Profile::PartOf(uint32_t row, VcpuRef vcpu, uint32_t stratum) {
   const uint32_t number = rows_.PartOf(row, stratum);
   Part& part = rows_.parts[number];
-  if (part.in_union == Unions::kNone && strata_[stratum].of_vcpu != Unions::kNone) {
-    part.in_union = unions_.Of(row, vcpu);
-    union_scratch_.resize(std::max<size_t>(union_scratch_.size(), part.in_union + 1));
+  if (part.union_number == StratumUnions::kNone &&
+      strata_[stratum].of_vcpu != StratumUnions::kNone) {
+    part.union_number = unions_.UnionNumber(row, vcpu);
+    union_scratch_.resize(std::max<size_t>(union_scratch_.size(), part.union_number + 1));
   }
   return number;
 }
@@ -194,35 +196,35 @@ void Profile::AddToUnions(VcpuRef vcpu) {
   union_amounts_.clear();
   for (const uint32_t number : parts_) {
     const Part& part = rows_.parts[number];
-    if (part.in_union == Unions::kNone) continue;
-    double& in_union = union_scratch_[part.in_union];
-    if (in_union == 0) union_amounts_.push_back({part.in_union, 0});
-    in_union += part.in_cluster;
+    if (part.union_number == StratumUnions::kNone) continue;
+    double& union_number = union_scratch_[part.union_number];
+    if (union_number == 0) union_amounts_.push_back({part.union_number, 0});
+    union_number += part.in_cluster;
     Stratum& stratum = strata_[part.stratum];
     if (stratum.length == 0) continue;  // done
     strata_amounts_.push_back({stratum.of_vcpu, std::exchange(stratum.length, 0.0)});
   }
-  for (Unions::Amount& amount : union_amounts_) {
+  for (StratumUnions::Amount& amount : union_amounts_) {
     amount.samples = std::exchange(union_scratch_[amount.number], 0.0);
   }
   unions_.AddCluster(vcpu, strata_amounts_, union_amounts_);
 }
 
 void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
-  if (cluster.hits.empty()) return;
+  if (cluster.weights.empty()) return;
   ++closed_;
   double n = 0;
-  for (const Hit& hit : cluster.hits) {
-    Part& part = rows_.parts[hit.part];
+  for (const PlaceWeight& entry : cluster.weights) {
+    Part& part = rows_.parts[entry.part];
     if (part.closing != closed_) {
       part.closing = closed_;
-      parts_.push_back(hit.part);
+      parts_.push_back(entry.part);
     }
-    part.in_cluster += hit.weight;
+    part.in_cluster += entry.weight;
     Stratum& stratum = strata_[part.stratum];
-    stratum.in_cluster += hit.weight;
-    if (part.in_union != Unions::kNone) stratum.length += hit.length;
-    if (IsTraced(stratum.context.kind)) n += hit.weight;
+    stratum.in_cluster += entry.weight;
+    if (part.union_number != StratumUnions::kNone) stratum.length += entry.length;
+    if (IsTraced(stratum.context.kind)) n += entry.weight;
   }
   cluster_squares_[vcpu.domain] += n * n;
   if (has_unions_) AddToUnions(vcpu);
@@ -242,15 +244,15 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
     ++stratum.totals.clusters;
   }
   parts_.clear();
-  cluster.hits.clear();
+  cluster.weights.clear();
 }
 
 void Profile::SizeLost(Stratum& lost, double rate, double traced_samples) {
-  const double most = lost.size;
+  const double max_size = lost.size;
   const double by_samples = lost.totals.n * rate;
-  lost.size = most > 0 ? std::min(most, by_samples) : by_samples;
+  lost.size = max_size > 0 ? std::min(max_size, by_samples) : by_samples;
   if (lost.totals.n <= 0 || traced_samples <= 0) return;
-  const double busy = most > 0 ? lost.size / most : 0;
+  const double busy = max_size > 0 ? lost.size / max_size : 0;
   const double alike = lost.totals.nn / lost.totals.n;  // samples of a cluster
   lost_variance_ =
       lost.size * lost.size * ((1 - busy) * alike / lost.totals.n + 1 / traced_samples);
@@ -286,7 +288,7 @@ bool Profile::SizeStrata(ProfileResult& result) {
 
 Profile::Factors Profile::UnionFactors(const std::vector<const Part*>& parts) const {
   struct Sums {
-    std::vector<Unions::Share> shares;
+    std::vector<StratumUnions::Share> shares;
     double samples = 0;
     double cycles = 0;
     double alone = 0;        // variance of the cycles, if the strata were strangers to each other
@@ -294,9 +296,9 @@ Profile::Factors Profile::UnionFactors(const std::vector<const Part*>& parts) co
   };
   absl::flat_hash_map<uint32_t, Sums> unions;
   for (const Part* part : parts) {
-    if (part->in_union == Unions::kNone) continue;
+    if (part->union_number == StratumUnions::kNone) continue;
     const Stratum& stratum = strata_[part->stratum];
-    Sums& sums = unions[part->in_union];
+    Sums& sums = unions[part->union_number];
     const double share = part->sums.x / stratum.totals.n;
     const double squared = stratum.size * stratum.size;
     sums.shares.push_back({stratum.of_vcpu, share});
@@ -314,9 +316,9 @@ Profile::Factors Profile::UnionFactors(const std::vector<const Part*>& parts) co
     const double variance =
         std::min(unions_.Variance(number, sums.shares), unions_.PlainVariance(number, share));
     // That a few samples are all alike is no certainty: once for all strata.
-    const double least = all * all * IndependentVariance({}, {all, 0, 0});
+    const double min_variance = all * all * IndependentVariance({}, {all, 0, 0});
     factors[number] =
-        std::max(rate * rate * std::max(variance, least), sums.independent) / sums.alone;
+        std::max(rate * rate * std::max(variance, min_variance), sums.independent) / sums.alone;
   }
   return factors;
 }
@@ -365,7 +367,7 @@ std::vector<ProfileRow> Profile::Estimate(const Rows& rows, bool exact,
       row.samples += part.sums.x;
       const bool known = exact && IsTraced(stratum.context.kind);
       double variance = known ? 0 : ShareVariance(part.sums, stratum.totals);
-      if (const auto factor = factors.find(part.in_union); factor != factors.end()) {
+      if (const auto factor = factors.find(part.union_number); factor != factors.end()) {
         variance *= factor->second;
       }
       estimate.Add(stratum.size, part.sums.x / stratum.totals.n, variance);

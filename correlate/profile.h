@@ -16,18 +16,18 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
+#include "base/address_space_id.h"
 #include "base/ids.h"
+#include "base/interner.h"
 #include "base/mode.h"
-#include "base/numbering.h"
-#include "base/process_space.h"
 #include "base/resolver.h"
-#include "base/text_numbers.h"
+#include "base/string_interner.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
 #include "correlate/estimate.h"
 #include "correlate/placing.h"
 #include "correlate/stacks.h"
-#include "correlate/unions.h"
+#include "correlate/stratum_unions.h"
 
 namespace xenoscope::correlate {
 
@@ -84,7 +84,7 @@ struct ProfileRow {
   std::string function;
   std::string line;
   Address address = 0;
-  ProcessSpace process;
+  AddressSpaceId process;
   uint32_t stack = 0;  // of ProfileResult::stacks
   Placement placing = Placement::kUntraced;
 
@@ -128,7 +128,7 @@ class Profile : public PlacingObserver {
   Profile(ProfileOptions options, Resolver& resolver);
 
   void OnPlaced(const PlacedSample& sample) override;
-  void OnUnplaced(const recording::Sample& sample, Remainder why) override;
+  void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override;
   void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override;
 
   // Called once, after the last sample. Internal: the rows do not sum to what was added.
@@ -141,8 +141,9 @@ class Profile : public PlacingObserver {
     VcpuRef vcpu;
     Context context;
     ClusterTotals totals;
-    double size = 0;                   // cycles
-    uint32_t of_vcpu = Unions::kNone;  // its number among the vCPU's, where rows can be of several
+    double size = 0;  // cycles
+    uint32_t of_vcpu =
+        StratumUnions::kNone;  // its number among the vCPU's, where rows can be of several
     // Of the cluster that is being closed; 0 between calls of Close.
     double in_cluster = 0;
     double length = 0;
@@ -151,27 +152,27 @@ class Profile : public PlacingObserver {
   struct Part {
     uint32_t row = 0;
     uint32_t stratum = 0;
-    uint32_t in_union = Unions::kNone;
+    uint32_t union_number = StratumUnions::kNone;
     ClusterSums sums;
     double in_cluster = 0;  // of the one that is being closed; 0 between calls of Close
     uint64_t closing = 0;   // the last that it had a part in
   };
   struct Rows {
-    Numbering<Key, 4096> keys;
-    Numbering<uint64_t, 4096> part_numbers;  // by row and stratum
+    Interner<Key, 4096> keys;
+    Interner<uint64_t, 4096> part_numbers;  // by row and stratum
     std::vector<Part> parts;
     uint32_t Find(const Key& key);
     uint32_t PartOf(uint32_t row, uint32_t stratum);
   };
   // A place of samples of a cluster that is not complete yet.
-  struct Hit {
+  struct PlaceWeight {
     uint32_t part = 0;  // of rows_
     double weight = 0;
     double length = 0;  // Place::length
   };
   struct Cluster {
-    uint64_t run = 0;
-    std::vector<Hit> hits;
+    uint64_t number = 0;
+    std::vector<PlaceWeight> weights;
   };
   // Those of a vCPU that are not complete: samples of different modes come nearly in order.
   struct Clusters {
@@ -191,7 +192,7 @@ class Profile : public PlacingObserver {
     return places_[static_cast<size_t>(dimension)].has_value();
   }
   // The one of the run; where it is new, the oldest is closed.
-  Cluster& ClusterOf(VcpuRef vcpu, uint64_t run);
+  Cluster& ClusterOf(VcpuRef vcpu, uint64_t number);
   void Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster);
   // What the row has in the stratum, for its union with others of the vCPU.
   uint32_t PartOf(uint32_t row, VcpuRef vcpu, uint32_t stratum);
@@ -217,15 +218,15 @@ class Profile : public PlacingObserver {
   std::array<std::optional<size_t>, kDimensions> places_{};
   size_t keys_ = 0;        // how many those are
   bool by_place_ = false;  // a sample can be of several rows
-  Numbering<std::pair<VcpuRef, Context>, 256> stratum_numbers_;
+  Interner<std::pair<VcpuRef, Context>, 256> stratum_numbers_;
   std::vector<Stratum> strata_;
   std::vector<uint32_t> parts_;  // of rows_, that the cluster at hand has; empty between calls
   uint64_t closed_ = 0;          // clusters
   bool has_unions_ = false;      // rows can be of several strata of a vCPU
-  Unions unions_;
+  StratumUnions unions_;
   // Of the cluster at hand.
-  std::vector<Unions::Amount> strata_amounts_;
-  std::vector<Unions::Amount> union_amounts_;
+  std::vector<StratumUnions::Amount> strata_amounts_;
+  std::vector<StratumUnions::Amount> union_amounts_;
   std::vector<double> union_scratch_;  // by union; all 0 between calls
   Rows rows_;
   Rows domains_;
@@ -235,12 +236,12 @@ class Profile : public PlacingObserver {
   absl::flat_hash_map<VcpuRef, Clusters> clusters_;
   absl::flat_hash_map<DomainId, double> cluster_squares_;  // by domain: sum of n_c^2
   Stacks stacks_;
-  TextNumbers names_;
+  StringInterner names_;
   absl::flat_hash_map<uint32_t, Names> names_of_function_;
   struct Code {
     DomainId domain;
     Mode mode = Mode::kUser;
-    ProcessSpace space;
+    AddressSpaceId space;
     Address address = 0;
     bool operator==(const Code&) const = default;
     template <typename H>

@@ -8,8 +8,8 @@ namespace xenoscope::correlate {
 namespace {
 
 // By j: how likely j of n instants that are uniform in [0, 1) lie before u; [n] is the last.
-std::array<double, kMostRanks + 1> NumberBefore(double u, size_t n) {
-  std::array<double, kMostRanks + 1> probability{};
+std::array<double, kMaxRanks + 1> NumberBefore(double u, size_t n) {
+  std::array<double, kMaxRanks + 1> probability{};
   double choose = 1;
   for (size_t j = 0; j <= n; ++j) {
     probability[j] =
@@ -23,7 +23,7 @@ std::array<double, kMostRanks + 1> NumberBefore(double u, size_t n) {
 // Beta(k + 1, n - k) (David and Nagaraja, Order Statistics, 3rd ed. 2003, §2.1).
 RankDensity Make(size_t n) {
   RankDensity density{};
-  std::array<double, kMostRanks> before{};  // of each rank, how likely it is before the slot
+  std::array<double, kMaxRanks> before{};  // of each rank, how likely it is before the slot
   for (size_t slot = 0; slot < kRankSlots; ++slot) {
     const auto number =
         NumberBefore(static_cast<double>(slot + 1) / static_cast<double>(kRankSlots), n);
@@ -42,8 +42,8 @@ RankDensity Make(size_t n) {
 
 const RankDensity& DensityOf(size_t ranks) {
   static const auto all = [] {
-    auto made = std::make_unique<std::array<RankDensity, kMostRanks>>();
-    for (size_t n = 1; n <= kMostRanks; ++n) (*made)[n - 1] = Make(n);
+    auto made = std::make_unique<std::array<RankDensity, kMaxRanks>>();
+    for (size_t n = 1; n <= kMaxRanks; ++n) (*made)[n - 1] = Make(n);
     return made;
   }();
   return (*all)[ranks - 1];

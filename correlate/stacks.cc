@@ -2,12 +2,12 @@
 
 namespace xenoscope::correlate {
 
-void Stacks::Push(FunctionId function, const CodePlace& place, Stack& stack) {
+void Stacks::Push(FunctionId function, const CodeLocation& place, Stack& stack) {
   const Address address = by_address_ ? place.address : Address{0};
   if (inlined_at_) {
     const auto [at, is_new] = inlined_.try_emplace(place);
     if (is_new) {
-      for (const std::string& name : inlined_at_(place)) at->second.push_back(names_.Of(name));
+      for (const std::string& name : inlined_at_(place)) at->second.push_back(names_.Intern(name));
     }
     for (const uint32_t name : at->second) {
       stack.push_back({function, place.mode, address, name});

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/address_space_id.h"
 #include "base/ids.h"
 #include "base/mode.h"
-#include "base/process_space.h"
 #include "base/resolver.h"
-#include "base/text_numbers.h"
+#include "base/string_interner.h"
 #include "correlate/placing.h"
 
 namespace xenoscope::correlate {
@@ -39,22 +39,22 @@ struct StackFrame {
 using Stack = std::vector<StackFrame>;  // innermost first
 
 // Code of a domain; `space` counts in user mode.
-struct CodePlace {
+struct CodeLocation {
   DomainId domain;
   Mode mode = Mode::kUser;
-  ProcessSpace space;
+  AddressSpaceId space;
   Address address = 0;
 
-  bool operator==(const CodePlace&) const = default;
+  bool operator==(const CodeLocation&) const = default;
   template <typename H>
-  friend H AbslHashValue(H h, const CodePlace& place) {
+  friend H AbslHashValue(H h, const CodeLocation& place) {
     return H::combine(std::move(h), place.domain, place.mode, place.space.value, place.address);
   }
 };
 
 // The names of the functions that were inlined into the one that the code is of, as far as the code
 // is theirs: the innermost first.
-using InlinedAt = std::function<std::vector<std::string>(const CodePlace&)>;
+using InlinedAt = std::function<std::vector<std::string>(const CodeLocation&)>;
 
 // Memory: the stacks that differ, and the places that were asked about.
 class Stacks {
@@ -73,12 +73,12 @@ class Stacks {
 
  private:
   // Adds the frame to the stack, after those of what was inlined there.
-  void Push(FunctionId function, const CodePlace& place, Stack& stack);
+  void Push(FunctionId function, const CodeLocation& place, Stack& stack);
 
   bool by_address_;
   InlinedAt inlined_at_;
-  TextNumbers names_;
-  absl::flat_hash_map<CodePlace, std::vector<uint32_t>> inlined_;  // of names_
+  StringInterner names_;
+  absl::flat_hash_map<CodeLocation, std::vector<uint32_t>> inlined_;  // of names_
   absl::flat_hash_map<Stack, uint32_t> numbers_;
   std::vector<Stack> stacks_;
 };

@@ -10,26 +10,26 @@ using trace::Item;
 using trace::ItemKind;
 using trace::Record;
 
-RunState FromTrace(trace::Runstate state) {
+TimelineState FromTrace(trace::Runstate state) {
   switch (state) {
     case trace::Runstate::kRunning:
-      return RunState::kRunning;
+      return TimelineState::kRunning;
     case trace::Runstate::kRunnable:
-      return RunState::kRunnable;
+      return TimelineState::kRunnable;
     case trace::Runstate::kBlocked:
-      return RunState::kBlocked;
+      return TimelineState::kBlocked;
     case trace::Runstate::kOffline:
-      return RunState::kOffline;
+      return TimelineState::kOffline;
   }
-  return RunState::kUnknown;
+  return TimelineState::kUnknown;
 }
 
-RunnableCause CauseOf(RunState old_state) {
+RunnableCause CauseOf(TimelineState old_state) {
   switch (old_state) {
-    case RunState::kBlocked:
-    case RunState::kOffline:  // paused, or being moved
+    case TimelineState::kBlocked:
+    case TimelineState::kOffline:  // paused, or being moved
       return RunnableCause::kWake;
-    case RunState::kRunning:
+    case TimelineState::kRunning:
       return RunnableCause::kPreempt;
     default:
       return RunnableCause::kOther;
@@ -43,18 +43,18 @@ VcpuTrack& Timeline::Vcpu(VcpuRef ref, const Record& record) {
   if (found != by_ref_.end()) return *found->second;
   auto made = std::make_unique<VcpuTrack>();
   made->ref = ref;
-  made->index = numbers_->Of(ref);
-  made->met = record.tsc;
+  made->index = numbers_->IndexOf(ref);
+  made->first_seen = record.tsc;
   if (record.event == Event::kRunstateChange) {
-    made->met_in = FromTrace(trace::RunstateOld(record.id));
+    made->first_seen_state = FromTrace(trace::RunstateOld(record.id));
   }
   if (IsIdle(ref)) made->kind = VcpuKind::kIdle;
-  if (made->index == kMostVcpus) [[unlikely]] {
-    if (faults_.vcpus_beyond++ == 0) {
-      faults_.first_beyond_offset = record.offset;
-      beyond_ = std::move(made);
+  if (made->index == kMaxVcpus) [[unlikely]] {
+    if (faults_.vcpus_over_limit++ == 0) {
+      faults_.first_over_limit_offset = record.offset;
+      overflow_vcpu_ = std::move(made);
     }
-    return *beyond_;
+    return *overflow_vcpu_;
   }
   by_ref_.emplace(ref, made.get());
   return *vcpus_.emplace_back(std::move(made));
@@ -67,7 +67,7 @@ Timeline::PcpuTrack& Timeline::Pcpu(PcpuId pcpu) {
 
 void Timeline::SetCurrent(PcpuId pcpu, VcpuTrack* vcpu) {
   Pcpu(pcpu).begin.reset();
-  (*currents_)[pcpu.value % trace::kMostPcpus] = vcpu;
+  (*currents_)[pcpu.value % trace::kMaxPcpus] = vcpu;
 }
 
 void Timeline::SetLosing(PcpuId pcpu, bool losing) {
@@ -76,15 +76,15 @@ void Timeline::SetLosing(PcpuId pcpu, bool losing) {
   track.losing = losing;
 }
 
-Timeline::Timeline(TimelineObserver& observer, VcpuNumbers* numbers)
+Timeline::Timeline(TimelineObserver& observer, VcpuIndex* numbers)
     : observer_(&observer),
       numbers_(numbers == nullptr ? &own_numbers_ : numbers),
       segments_(observer.WantsSegments()) {
-  const auto take = [this](Event event, TakeOne* how) {
-    takers_[static_cast<size_t>(event)] = how;
+  const auto take = [this](Event event, RecordHandler* how) {
+    handlers_[static_cast<size_t>(event)] = how;
   };
-  TakeOne* const exit = [](Timeline& self, const Record& record) { self.OnVmexit(record); };
-  TakeOne* const end = [](Timeline& self, const Record& record) {
+  RecordHandler* const exit = [](Timeline& self, const Record& record) { self.OnVmexit(record); };
+  RecordHandler* const end = [](Timeline& self, const Record& record) {
     self.OnDomainEnd(DomainId{static_cast<uint16_t>(record.payload.Word(0))}, record.tsc);
   };
   take(Event::kRunstateChange,
@@ -116,7 +116,7 @@ Timeline::Timeline(TimelineObserver& observer, VcpuNumbers* numbers)
        [](Timeline& self, const Record& record) { self.OnPv(record, MarkKind::kEmulation, 13); });
 }
 
-void Timeline::TakeRare(const Item& item) {
+void Timeline::TakeNonRecord(const Item& item) {
   now_ = item.record.tsc;
   switch (item.kind) {
     case ItemKind::kPcpuBegin:
@@ -152,8 +152,8 @@ void Timeline::ReportSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
   segment.pcpu = vcpu.pcpu;
   segment.range = {vcpu.segment_since, at};
   segment.kind = vcpu.segment;
-  segment.run = vcpu.run;
-  segment.turn = vcpu.since;
+  segment.timeslice_id = vcpu.timeslice_id;
+  segment.timeslice_begin = vcpu.since;
   if (vcpu.segment == SegmentKind::kExit) {
     segment.nested = vcpu.exit_nested;
     segment.completed = completed;
@@ -167,23 +167,23 @@ void Timeline::ReportSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
 }
 
 void Timeline::ReportState(VcpuTrack& vcpu, Tsc at, Edge edge) {
-  if (vcpu.state == RunState::kUnknown) return;
+  if (vcpu.state == TimelineState::kUnknown) return;
   if (edge == Edge::kComplete && at == vcpu.since) return;  // no interval
-  if (!vcpu.has_run && vcpu.state != RunState::kLost) edge = Edge::kBeforeFirstRun;
-  observer_->OnRun({vcpu.ref,
-                    vcpu.index,
-                    vcpu.pcpu,
-                    {vcpu.since, at},
-                    vcpu.state,
-                    vcpu.cause,
-                    edge,
-                    vcpu.run,
-                    vcpu.told});
+  if (!vcpu.has_run && vcpu.state != TimelineState::kLost) edge = Edge::kBeforeFirstRun;
+  observer_->OnRunstateInterval({vcpu.ref,
+                                 vcpu.index,
+                                 vcpu.pcpu,
+                                 {vcpu.since, at},
+                                 vcpu.state,
+                                 vcpu.cause,
+                                 edge,
+                                 vcpu.timeslice_id,
+                                 vcpu.reported_at});
 }
 
 // Reports the state that ends at `at`.
 void Timeline::CloseState(VcpuTrack& vcpu, Tsc at) {
-  if (vcpu.state == RunState::kRunning) CloseSegment(vcpu, at, false);
+  if (vcpu.state == TimelineState::kRunning) CloseSegment(vcpu, at, false);
   ReportState(vcpu, at, Edge::kComplete);
 }
 
@@ -201,12 +201,13 @@ void Timeline::CloseArc(VcpuTrack& vcpu, Tsc at, bool finished) {
                      vcpu.exit});
 }
 
-void Timeline::Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuId pcpu, Tsc at) {
-  const RunState before = vcpu.state;
-  if (state != RunState::kLost) vcpu.losses = 0;
-  if (!vcpu.exposed) {
-    vcpu.exposed = true;
-    exposed_.push_back(&vcpu);
+void Timeline::Enter(VcpuTrack& vcpu, TimelineState state, RunnableCause cause, PcpuId pcpu,
+                     Tsc at) {
+  const TimelineState before = vcpu.state;
+  if (state != TimelineState::kLost) vcpu.losses = 0;
+  if (!vcpu.may_be_lost) {
+    vcpu.may_be_lost = true;
+    may_be_lost_.push_back(&vcpu);
   }
   if (!vcpu.alive) {
     vcpu.alive = true;
@@ -214,48 +215,48 @@ void Timeline::Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuI
   }
   vcpu.state = state;
   vcpu.cause = cause;
-  vcpu.since = vcpu.told = at;
+  vcpu.since = vcpu.reported_at = at;
   vcpu.pcpu = pcpu;
-  if (state == RunState::kRunnable) CloseArc(vcpu, at, true);
-  if (state == RunState::kRunning) {
+  if (state == TimelineState::kRunnable) CloseArc(vcpu, at, true);
+  if (state == TimelineState::kRunning) {
     vcpu.has_run = true;
-    vcpu.run = ++runs_;
+    vcpu.timeslice_id = ++timeslices_;
     const SegmentKind fresh =
-        vcpu.kind == VcpuKind::kHvm ? SegmentKind::kResume : SegmentKind::kWhole;
+        vcpu.kind == VcpuKind::kHvm ? SegmentKind::kResume : SegmentKind::kUndivided;
     OpenSegment(vcpu, vcpu.exit_open ? SegmentKind::kExit : fresh, at);
   }
   observer_->OnState(vcpu, before);
 }
 
 // Nothing is known of the vCPU from here on, until it is seen to run.
-void Timeline::BecomeLost(VcpuTrack& vcpu, Tsc at) {
+void Timeline::MarkLost(VcpuTrack& vcpu, Tsc at) {
   CloseState(vcpu, at);
   CloseArc(vcpu, at, false);
   vcpu.exit_open = false;
-  Enter(vcpu, RunState::kLost, RunnableCause::kNone, vcpu.pcpu, at);
+  Enter(vcpu, TimelineState::kLost, RunnableCause::kNone, vcpu.pcpu, at);
 }
 
 void Timeline::OnRunstateChange(const Record& record) {
   VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)), record);
-  const RunState old_state = FromTrace(trace::RunstateOld(record.id));
-  const RunState new_state = FromTrace(trace::RunstateNew(record.id));
+  const TimelineState old_state = FromTrace(trace::RunstateOld(record.id));
+  const TimelineState new_state = FromTrace(trace::RunstateNew(record.id));
   const Tsc at = record.tsc;
 
-  if (vcpu.state != old_state && vcpu.state != RunState::kUnknown && vcpu.state != RunState::kLost)
-      [[unlikely]] {
+  if (vcpu.state != old_state && vcpu.state != TimelineState::kUnknown &&
+      vcpu.state != TimelineState::kLost) [[unlikely]] {
     if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
-    if (vcpu.state == RunState::kRunning && vcpu.pcpu != record.pcpu) ++faults_.ran_twice;
+    if (vcpu.state == TimelineState::kRunning && vcpu.pcpu != record.pcpu) ++faults_.ran_twice;
   }
-  if (new_state != RunState::kRunning) {
-    if (vcpu.state == RunState::kLost) return;
-    if (vcpu.state == RunState::kRunning && losing_ > 0 && vcpu.kind != VcpuKind::kIdle) {
+  if (new_state != TimelineState::kRunning) {
+    if (vcpu.state == TimelineState::kLost) return;
+    if (vcpu.state == TimelineState::kRunning && losing_ > 0 && vcpu.kind != VcpuKind::kIdle) {
       // A pCPU whose records are being lost may run it, unseen.
       if (Current(vcpu.pcpu) == &vcpu) SetCurrent(vcpu.pcpu, nullptr);
-      if (new_state == RunState::kRunnable) CloseArc(vcpu, at, true);
-      return BecomeLost(vcpu, at);
+      if (new_state == TimelineState::kRunnable) CloseArc(vcpu, at, true);
+      return MarkLost(vcpu, at);
     }
   }
-  if (vcpu.state == RunState::kRunning) {
+  if (vcpu.state == TimelineState::kRunning) {
     CloseState(vcpu, at);
     if (Current(vcpu.pcpu) == &vcpu) SetCurrent(vcpu.pcpu, nullptr);
   } else {
@@ -263,45 +264,45 @@ void Timeline::OnRunstateChange(const Record& record) {
   }
 
   RunnableCause cause = RunnableCause::kNone;
-  if (new_state == RunState::kRunnable) {
-    cause = CauseOf(vcpu.state == RunState::kUnknown ? old_state : vcpu.state);
+  if (new_state == TimelineState::kRunnable) {
+    cause = CauseOf(vcpu.state == TimelineState::kUnknown ? old_state : vcpu.state);
   }
   PcpuId pcpu = record.pcpu;
-  if (new_state == RunState::kRunning) {
+  if (new_state == TimelineState::kRunning) {
     VcpuTrack* before = Current(record.pcpu);
     if (before != nullptr && before != &vcpu) [[unlikely]] {
       // Its own change is missing or comes late: it cannot still be running here.
       CloseState(*before, at);
-      before->state = RunState::kUnknown;
+      before->state = TimelineState::kUnknown;
       if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
     }
     SetCurrent(record.pcpu, &vcpu);
-  } else if (old_state != RunState::kRunning && vcpu.state != RunState::kUnknown) {
+  } else if (old_state != TimelineState::kRunning && vcpu.state != TimelineState::kUnknown) {
     pcpu = vcpu.pcpu;  // woken from elsewhere: where it last ran
   }
   Enter(vcpu, new_state, cause, pcpu, at);
 }
 
-// TRC_SCHED_CONTINUE_RUNNING: the scheduler chose the vCPU that was running already. A new turn
-// begins; what goes on inside it (guest or exit) does not notice.
+// TRC_SCHED_CONTINUE_RUNNING: the scheduler chose the vCPU that was running already. A new
+// timeslice begins; what goes on inside it (guest or exit) does not notice.
 void Timeline::OnContinue(const Record& record) {
   VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)), record);
-  if (Current(record.pcpu) == &vcpu && vcpu.state == RunState::kRunning) {
+  if (Current(record.pcpu) == &vcpu && vcpu.state == TimelineState::kRunning) {
     ReportState(vcpu, record.tsc, Edge::kComplete);
-    vcpu.since = vcpu.told = record.tsc;
-    observer_->OnState(vcpu, RunState::kRunning);
+    vcpu.since = vcpu.reported_at = record.tsc;
+    observer_->OnState(vcpu, TimelineState::kRunning);
     return;
   }
-  if (vcpu.state != RunState::kUnknown && vcpu.state != RunState::kLost) {
+  if (vcpu.state != TimelineState::kUnknown && vcpu.state != TimelineState::kLost) {
     if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
   }
   CloseState(vcpu, record.tsc);
   // Nobody else has been seen to run there: it did since the pCPU's trace begins.
   Tsc since = record.tsc;
-  if (vcpu.state == RunState::kUnknown) since = Pcpu(record.pcpu).begin.value_or(since);
+  if (vcpu.state == TimelineState::kUnknown) since = Pcpu(record.pcpu).begin.value_or(since);
   SetCurrent(record.pcpu, &vcpu);
-  Enter(vcpu, RunState::kRunning, RunnableCause::kNone, record.pcpu, since);
-  vcpu.told = record.tsc;
+  Enter(vcpu, TimelineState::kRunning, RunnableCause::kNone, record.pcpu, since);
+  vcpu.reported_at = record.tsc;
 }
 
 void Timeline::OnVmexit(const Record& record) {
@@ -312,7 +313,7 @@ void Timeline::OnVmexit(const Record& record) {
   }
   if (vcpu->kind != VcpuKind::kHvm) {
     vcpu->kind = VcpuKind::kHvm;
-    if (vcpu->segment == SegmentKind::kWhole) vcpu->segment = SegmentKind::kGuest;
+    if (vcpu->segment == SegmentKind::kUndivided) vcpu->segment = SegmentKind::kGuest;
   }
   if (vcpu->exit_open) ++faults_.exits_without_entry;
   // A vCPU that leaves the guest without having been seen to enter it was in the guest.
@@ -338,7 +339,7 @@ void Timeline::OnVmentry(const Record& record) {
   }
   if (vcpu->kind != VcpuKind::kHvm) {
     vcpu->kind = VcpuKind::kHvm;
-    if (vcpu->segment == SegmentKind::kWhole) vcpu->segment = SegmentKind::kResume;
+    if (vcpu->segment == SegmentKind::kUndivided) vcpu->segment = SegmentKind::kResume;
   }
   CloseSegment(*vcpu, record.tsc, true);
   CloseArc(*vcpu, record.tsc, true);
@@ -363,9 +364,9 @@ void Timeline::OnPv(const Record& record, MarkKind kind, uint32_t number) {
 void Timeline::OnLossBegin(const Item& item) {
   if (!first_loss_) first_loss_ = item.record.tsc;
   const VcpuTrack* running = Current(item.record.pcpu);
-  std::erase_if(exposed_, [&](VcpuTrack* vcpu) {
-    vcpu->exposed = Lose(*vcpu, running, item.record.tsc);
-    return !vcpu->exposed;
+  std::erase_if(may_be_lost_, [&](VcpuTrack* vcpu) {
+    vcpu->may_be_lost = Lose(*vcpu, running, item.record.tsc);
+    return !vcpu->may_be_lost;
   });
   SetCurrent(item.record.pcpu, nullptr);
   SetLosing(item.record.pcpu, true);
@@ -373,10 +374,10 @@ void Timeline::OnLossBegin(const Item& item) {
 
 // Whether the next loss may concern the vCPU too.
 bool Timeline::Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at) {
-  if (&vcpu != running && vcpu.state == RunState::kRunning) return true;
-  if (vcpu.state == RunState::kUnknown || vcpu.losses == kMostLosses) return false;
+  if (&vcpu != running && vcpu.state == TimelineState::kRunning) return true;
+  if (vcpu.state == TimelineState::kUnknown || vcpu.losses == kMaxLosses) return false;
   ++vcpu.losses;
-  BecomeLost(vcpu, at);
+  MarkLost(vcpu, at);
   return true;
 }
 
@@ -387,11 +388,11 @@ void Timeline::OnDomainEnd(DomainId domain, Tsc at) {
   const std::vector<VcpuTrack*> ended = std::move(found->second);
   alive_.erase(found);
   for (VcpuTrack* vcpu : ended) {
-    if (vcpu->state == RunState::kRunning) CloseSegment(*vcpu, at, false);
+    if (vcpu->state == TimelineState::kRunning) CloseSegment(*vcpu, at, false);
     if (Current(vcpu->pcpu) == vcpu) SetCurrent(vcpu->pcpu, nullptr);
     ReportState(*vcpu, at, Edge::kOpenAtEnd);
     CloseArc(*vcpu, at, false);
-    Enter(*vcpu, RunState::kUnknown, RunnableCause::kNone, vcpu->pcpu, at);
+    Enter(*vcpu, TimelineState::kUnknown, RunnableCause::kNone, vcpu->pcpu, at);
     vcpu->alive = false;
     vcpu->kind = VcpuKind::kUnknown;
     vcpu->has_run = false;
@@ -405,16 +406,16 @@ void Timeline::OnLossEnd(const Item& item) {
   if (!item.current) return;
   VcpuTrack& vcpu = Vcpu(*item.current, item.record);
   const Tsc at = item.record.tsc;
-  if (vcpu.state == RunState::kRunning && Current(vcpu.pcpu) == &vcpu) {
+  if (vcpu.state == TimelineState::kRunning && Current(vcpu.pcpu) == &vcpu) {
     SetCurrent(vcpu.pcpu, nullptr);  // it has moved here unseen
   }
   CloseState(vcpu, at);
   CloseArc(vcpu, at, false);
   vcpu.exit_open = false;
   SetCurrent(item.record.pcpu, &vcpu);
-  Enter(vcpu, RunState::kRunning, RunnableCause::kNone, item.record.pcpu, at);
+  Enter(vcpu, TimelineState::kRunning, RunnableCause::kNone, item.record.pcpu, at);
   // Whether it is in the guest is known at its next exit or entry.
-  if (vcpu.kind == VcpuKind::kHvm) vcpu.segment = SegmentKind::kWhole;
+  if (vcpu.kind == VcpuKind::kHvm) vcpu.segment = SegmentKind::kUndivided;
 }
 
 // Of who runs on a pCPU whose trace has ended nothing is known any more.
@@ -422,7 +423,7 @@ void Timeline::OnPcpuEnd(const Item& item) {
   SetLosing(item.record.pcpu, false);
   VcpuTrack* vcpu = Current(item.record.pcpu);
   if (vcpu == nullptr) return;
-  BecomeLost(*vcpu, item.record.tsc);
+  MarkLost(*vcpu, item.record.tsc);
   SetCurrent(item.record.pcpu, nullptr);
 }
 
@@ -430,66 +431,67 @@ void Timeline::StartCounting() {
   faults_ = {};
   for (const auto& vcpu : vcpus_) vcpu->in_guest = vcpu->in_hypervisor = 0;
   first_loss_.reset();
-  began_counting_ = now_;
+  counting_since_ = now_;
 }
 
 namespace {
 
 bool IsLongRunnableIdle(const VcpuTrack& vcpu, Tsc since) {
-  return IsIdle(vcpu.ref) && vcpu.state == RunState::kRunnable && vcpu.since < since;
+  return IsIdle(vcpu.ref) && vcpu.state == TimelineState::kRunnable && vcpu.since < since;
 }
 
 }  // namespace
 
-bool Timeline::HandOverIdle(Timeline& later, Tsc since) {
+bool Timeline::MergeIdleVcpus(Timeline& later, Tsc since) {
   std::vector<std::pair<VcpuTrack*, const VcpuTrack*>> idle;  // here and there
   for (const auto& vcpu : vcpus_) {
     if (!IsLongRunnableIdle(*vcpu, since)) continue;
     const auto found = later.by_ref_.find(vcpu->ref);
     const VcpuTrack* there = found == later.by_ref_.end() ? nullptr : found->second;
-    if (there != nullptr && there->met <= later.began_counting_) continue;
+    if (there != nullptr && there->first_seen <= later.counting_since_) continue;
     // A loss makes it lost, unless it has run before.
-    if (later.first_loss_ && (there == nullptr || *later.first_loss_ <= there->met)) return false;
-    if (there != nullptr && there->met_in != RunState::kRunnable) return false;
+    if (later.first_loss_ && (there == nullptr || *later.first_loss_ <= there->first_seen))
+      return false;
+    if (there != nullptr && there->first_seen_state != TimelineState::kRunnable) return false;
     idle.emplace_back(vcpu.get(), there);
   }
   for (const auto& [here, there] : idle) {
     if (there == nullptr) {
-      later.Adopt(*here);
+      later.AdoptVcpu(*here);
     } else {
-      ReportState(*here, there->met, Edge::kComplete);
+      ReportState(*here, there->first_seen, Edge::kComplete);
     }
   }
   return true;
 }
 
-void Timeline::Adopt(const VcpuTrack& vcpu) {
+void Timeline::AdoptVcpu(const VcpuTrack& vcpu) {
   VcpuTrack* own = vcpus_.emplace_back(std::make_unique<VcpuTrack>(vcpu)).get();
   by_ref_.emplace(own->ref, own);
-  if (own->exposed) exposed_.push_back(own);
+  if (own->may_be_lost) may_be_lost_.push_back(own);
   if (own->alive) alive_[own->ref.domain].push_back(own);
 }
 
-void Timeline::Remember(Remembered& out, Tsc since) const {
+void Timeline::SaveState(StateSnapshot& out, Tsc since) const {
   std::vector<const VcpuTrack*> by_index;
   for (const auto& vcpu : vcpus_) {
     if (IsLongRunnableIdle(*vcpu, since)) continue;
     // One of which nothing is known is as one that was never met.
-    const bool known = vcpu->state != RunState::kUnknown || vcpu->has_run ||
+    const bool known = vcpu->state != TimelineState::kUnknown || vcpu->has_run ||
                        vcpu->kind == VcpuKind::kHvm || vcpu->exit_open || vcpu->arc_open;
     if (known) by_index.push_back(vcpu.get());
   }
   std::sort(by_index.begin(), by_index.end(),
             [](const VcpuTrack* a, const VcpuTrack* b) { return a->index < b->index; });
   for (const VcpuTrack* vcpu : by_index) {
-    out.Add(vcpu->ref, vcpu->kind, vcpu->state, vcpu->cause, vcpu->since, vcpu->told, vcpu->pcpu,
-            vcpu->has_run, vcpu->exit_open, vcpu->arc_open, vcpu->exposed, vcpu->alive,
-            vcpu->losses);
+    out.Add(vcpu->ref, vcpu->kind, vcpu->state, vcpu->cause, vcpu->since, vcpu->reported_at,
+            vcpu->pcpu, vcpu->has_run, vcpu->exit_open, vcpu->arc_open, vcpu->may_be_lost,
+            vcpu->alive, vcpu->losses);
     if (vcpu->exit_open || vcpu->arc_open) {
       out.Add(vcpu->exit_nested, vcpu->exit_first, vcpu->exit_reason, vcpu->exit_rip,
               vcpu->exit_tsc, vcpu->exit);
     }
-    if (vcpu->state == RunState::kRunning && vcpu->kind == VcpuKind::kHvm) {
+    if (vcpu->state == TimelineState::kRunning && vcpu->kind == VcpuKind::kHvm) {
       out.Add(vcpu->segment, vcpu->segment_since);
     }
   }
@@ -503,31 +505,31 @@ void Timeline::Remember(Remembered& out, Tsc since) const {
 
 void Timeline::Finish() {
   for (const auto& vcpu : vcpus_) {
-    if (vcpu->state == RunState::kRunning) CloseSegment(*vcpu, now_, false);
+    if (vcpu->state == TimelineState::kRunning) CloseSegment(*vcpu, now_, false);
     // The last pCPU's end is the end of all: nothing was lost there.
-    const bool lost_at_end = vcpu->state == RunState::kLost && vcpu->since == now_;
+    const bool lost_at_end = vcpu->state == TimelineState::kLost && vcpu->since == now_;
     if (!lost_at_end) ReportState(*vcpu, now_, Edge::kOpenAtEnd);
     CloseArc(*vcpu, now_, false);
-    vcpu->state = RunState::kUnknown;
+    vcpu->state = TimelineState::kUnknown;
   }
   pcpus_.clear();
   currents_->fill(nullptr);
   losing_ = 0;
 }
 
-const char* ToString(RunState state) {
+const char* ToString(TimelineState state) {
   switch (state) {
-    case RunState::kRunning:
+    case TimelineState::kRunning:
       return "running";
-    case RunState::kRunnable:
+    case TimelineState::kRunnable:
       return "runnable";
-    case RunState::kBlocked:
+    case TimelineState::kBlocked:
       return "blocked";
-    case RunState::kOffline:
+    case TimelineState::kOffline:
       return "offline";
-    case RunState::kLost:
+    case TimelineState::kLost:
       return "lost";
-    case RunState::kUnknown:
+    case TimelineState::kUnknown:
       return "unknown";
   }
   return "?";
@@ -549,7 +551,7 @@ const char* ToString(RunnableCause cause) {
 
 const char* ToString(SegmentKind kind) {
   switch (kind) {
-    case SegmentKind::kWhole:
+    case SegmentKind::kUndivided:
       return "whole";
     case SegmentKind::kGuest:
       return "guest";

@@ -1,5 +1,5 @@
 // What every vCPU was doing and where, from the ordered stream: runstates on pCPUs, and inside the
-// running time of HVM and PVH guests the turns between guest and hypervisor.
+// running time of HVM and PVH guests the changes between guest and hypervisor.
 //
 //   RUNSTATE_CHANGE               wake                 +---------+
 //                      blocked  ------->  runnable --> | running |   any state --loss--> lost
@@ -22,17 +22,17 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
 #include "base/mode.h"
-#include "base/remembered.h"
+#include "base/state_snapshot.h"
 #include "base/tsc.h"
-#include "correlate/vcpu_numbers.h"
+#include "correlate/vcpu_index.h"
 #include "trace/record.h"
 #include "trace/windows.h"
 
 namespace xenoscope::correlate {
 
 // A vCPU's runstate as the trace tells it (the first four: xen/include/public/vcpu.h RUNSTATE_*).
-enum class RunState : uint8_t { kRunning, kRunnable, kBlocked, kOffline, kLost, kUnknown };
-inline constexpr int kRunStates = 6;
+enum class TimelineState : uint8_t { kRunning, kRunnable, kBlocked, kOffline, kLost, kUnknown };
+inline constexpr int kTimelineStates = 6;
 
 // Why a vCPU is runnable: it was woken (blocked before), preempted (running before), or neither.
 enum class RunnableCause : uint8_t { kNone, kWake, kPreempt, kOther };
@@ -42,10 +42,10 @@ inline constexpr int kRunnableCauses = 4;
 enum class VcpuKind : uint8_t { kUnknown, kIdle, kPv, kHvm };
 
 enum class SegmentKind : uint8_t {
-  kWhole,   // running, with nothing known of the inside: PV, idle, or no record yet
-  kGuest,   // HVM: between VMENTRY and VMEXIT
-  kExit,    // HVM: between VMEXIT and VMENTRY
-  kResume,  // HVM: scheduled in, on the way to VMENTRY; its exit was not seen
+  kUndivided,  // running, with nothing known of the inside: PV, idle, or no record yet
+  kGuest,      // HVM: between VMENTRY and VMEXIT
+  kExit,       // HVM: between VMEXIT and VMENTRY
+  kResume,     // HVM: scheduled in, on the way to VMENTRY; its exit was not seen
 };
 
 // Whether an interval's two ends are what they seem. Counts and percentiles are of kComplete ones,
@@ -57,18 +57,18 @@ enum class Edge : uint8_t {
 };
 
 // One vCPU in one runstate during [begin, end). A running interval also ends where the scheduler
-// decides again and chooses the same vCPU (TRC_SCHED_CONTINUE_RUNNING): it is one turn.
-struct RunInterval {
+// decides again and chooses the same vCPU (TRC_SCHED_CONTINUE_RUNNING): it is one timeslice.
+struct RunstateInterval {
   VcpuRef vcpu;
   uint32_t vcpu_index = 0;  // VcpuTrack::index
   PcpuId pcpu;              // where it ran, or where it last ran or was woken
   TscRange range;
-  RunState state = RunState::kUnknown;
+  TimelineState state = TimelineState::kUnknown;
   RunnableCause cause = RunnableCause::kNone;
   Edge edge = Edge::kComplete;
   uint64_t number = 0;  // counts the running intervals of the trace; their segments carry it too
   // When the trace first tells of it: later than range.begin where that was concluded.
-  Tsc told;
+  Tsc reported_at;
 };
 
 // A part of a running interval: [begin, end) on one pCPU.
@@ -77,15 +77,15 @@ struct Segment {
   uint32_t vcpu_index = 0;  // VcpuTrack::index
   PcpuId pcpu;
   TscRange range;
-  SegmentKind kind = SegmentKind::kWhole;
-  bool nested = false;     // the exit was of a nested guest
-  bool completed = false;  // kExit: VMENTRY followed
-  bool first = false;      // kExit: starts with the VMEXIT
-  uint32_t reason = 0;     // kExit: the vendor's exit reason
-  Address rip = 0;         // kExit: the guest's address
-  uint64_t exit = 0;       // kExit: which one; the byte of its VMEXIT
-  uint64_t run = 0;        // the number of the running interval
-  Tsc turn;                // when that began
+  SegmentKind kind = SegmentKind::kUndivided;
+  bool nested = false;        // the exit was of a nested guest
+  bool completed = false;     // kExit: VMENTRY followed
+  bool first = false;         // kExit: starts with the VMEXIT
+  uint32_t reason = 0;        // kExit: the vendor's exit reason
+  Address rip = 0;            // kExit: the guest's address
+  uint64_t exit = 0;          // kExit: which one; the byte of its VMEXIT
+  uint64_t timeslice_id = 0;  // the number of the running interval
+  Tsc timeslice_begin;        // when that began
 };
 
 // One VM exit from the guest's point of view: from VMEXIT until VMENTRY, or until the vCPU becomes
@@ -125,12 +125,12 @@ class TimelineObserver {
   // Whether OnSegment and OnMark are to be called: they are most of the calls. Asked once.
   virtual bool WantsSegments() const { return true; }
   virtual bool WantsMarks() const { return true; }
-  virtual void OnRun(const RunInterval& /*interval*/) {}
+  virtual void OnRunstateInterval(const RunstateInterval& /*interval*/) {}
   virtual void OnSegment(const Segment& /*segment*/) {}
   virtual void OnExit(const ExitArc& /*arc*/) {}
   virtual void OnMark(const Mark& /*mark*/) {}
   // The vCPU has just entered its state.
-  virtual void OnState(const VcpuTrack& /*vcpu*/, RunState /*before*/) {}
+  virtual void OnState(const VcpuTrack& /*vcpu*/, TimelineState /*before*/) {}
   // The vCPU, whose entry is awaited (VcpuTrack::AwaitEntry), goes on in its guest.
   virtual void OnEntry(const VcpuTrack& /*vcpu*/, Tsc /*at*/) {}
 };
@@ -138,19 +138,19 @@ class TimelineObserver {
 // What is known of one vCPU now.
 struct VcpuTrack {
   VcpuRef ref;
-  uint32_t index = 0;  // its number (VcpuNumbers)
-  Tsc met;             // when the trace first named it, and the state in which that found it, if it
-  RunState met_in = RunState::kUnknown;  // was by a change of state
+  uint32_t index = 0;  // its number (VcpuIndex)
+  Tsc first_seen;      // when the trace first named it, and the state in which that found it, if it
+  TimelineState first_seen_state = TimelineState::kUnknown;  // was by a change of state
   VcpuKind kind = VcpuKind::kUnknown;
-  RunState state = RunState::kUnknown;
+  TimelineState state = TimelineState::kUnknown;
   RunnableCause cause = RunnableCause::kNone;
-  Tsc since;  // of the state
-  Tsc told;   // when the trace first told of it: later than `since` where that was concluded
+  Tsc since;        // of the state
+  Tsc reported_at;  // when the trace first told of it: later than `since` where that was concluded
   PcpuId pcpu;
-  bool has_run = false;  // has been seen to
-  uint64_t run = 0;      // number of the running interval, while running
+  bool has_run = false;       // has been seen to
+  uint64_t timeslice_id = 0;  // number of the running interval, while running
   // Running: the open segment.
-  SegmentKind segment = SegmentKind::kWhole;
+  SegmentKind segment = SegmentKind::kUndivided;
   Tsc segment_since;
   // How long it ran in its guest, and otherwise, in the segments that have ended since the counting
   // began.
@@ -169,7 +169,7 @@ struct VcpuTrack {
   uint64_t exit = 0;  // which one: the byte of its VMEXIT; 0: none yet
   // What the timeline keeps for itself: in which of its lists the vCPU is, whether its entry is
   // awaited, and how many losses there were since it was last seen.
-  bool exposed = false;
+  bool may_be_lost = false;
   bool alive = false;
   mutable bool entry_awaited = false;
   uint16_t losses = 0;
@@ -177,13 +177,13 @@ struct VcpuTrack {
 
 // Contradictions met on the way; each is counted, none stops the work.
 struct TimelineFaults {
-  uint64_t runstate_mismatches = 0;    // a change from a state that the vCPU was not in
-  uint64_t ran_twice = 0;              // of these: it was running on another pCPU
-  uint64_t exits_without_vcpu = 0;     // VMEXIT or VMENTRY where nobody is known to run
-  uint64_t exits_without_entry = 0;    // VMEXIT while an exit is open
-  uint64_t first_mismatch_offset = 0;  // byte of the first record that contradicts
-  uint64_t vcpus_beyond = 0;           // records of vCPUs beyond Timeline::kMostVcpus
-  uint64_t first_beyond_offset = 0;    // byte of the first of them
+  uint64_t runstate_mismatches = 0;      // a change from a state that the vCPU was not in
+  uint64_t ran_twice = 0;                // of these: it was running on another pCPU
+  uint64_t exits_without_vcpu = 0;       // VMEXIT or VMENTRY where nobody is known to run
+  uint64_t exits_without_entry = 0;      // VMEXIT while an exit is open
+  uint64_t first_mismatch_offset = 0;    // byte of the first record that contradicts
+  uint64_t vcpus_over_limit = 0;         // records of vCPUs beyond Timeline::kMaxVcpus
+  uint64_t first_over_limit_offset = 0;  // byte of the first of them
 
   // Adds those of the part of the trace that follows.
   void Append(const TimelineFaults& later) {
@@ -192,8 +192,8 @@ struct TimelineFaults {
     ran_twice += later.ran_twice;
     exits_without_vcpu += later.exits_without_vcpu;
     exits_without_entry += later.exits_without_entry;
-    if (vcpus_beyond == 0) first_beyond_offset = later.first_beyond_offset;
-    vcpus_beyond += later.vcpus_beyond;
+    if (vcpus_over_limit == 0) first_over_limit_offset = later.first_over_limit_offset;
+    vcpus_over_limit += later.vcpus_over_limit;
   }
 };
 
@@ -201,37 +201,39 @@ class Timeline {
  public:
   // `observer`, and `numbers` where vCPUs are numbered together with other timelines, must outlive
   // the timeline.
-  explicit Timeline(TimelineObserver& observer, VcpuNumbers* numbers = nullptr);
+  explicit Timeline(TimelineObserver& observer, VcpuIndex* numbers = nullptr);
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
   // More vCPUs than this are not told apart; TimelineFaults counts their records.
-  static constexpr size_t kMostVcpus = VcpuNumbers::kMost;
+  static constexpr size_t kMaxVcpus = VcpuIndex::kMaxVcpus;
   // A vCPU that is not seen for so many losses is lost in one interval from there on.
-  static constexpr uint16_t kMostLosses = 256;
+  static constexpr uint16_t kMaxLosses = 256;
 
-  // Takes the next item of the stream. O(1) amortised, with a factor of kMostLosses where every
+  // Takes the next item of the stream. O(1) amortised, with a factor of kMaxLosses where every
   // other record is a loss.
   void Take(const trace::Item& item) {
     if (item.kind == trace::ItemKind::kRecord) [[likely]] {
       TakeRecord(item.record);
     } else {
-      TakeRare(item);
+      TakeNonRecord(item);
     }
   }
   // The two kinds of items apart, for loops that know which one they have.
   void TakeRecord(const trace::Record& record) {
     now_ = record.tsc;
-    if (TakeOne* take = takers_[static_cast<size_t>(record.event)]) take(*this, record);
+    if (RecordHandler* take = handlers_[static_cast<size_t>(record.event)]) take(*this, record);
   }
-  void TakeRare(const trace::Item& item);
+  void TakeNonRecord(const trace::Item& item);
   // Whether records of the event change anything here: others need not be taken.
-  bool Concerns(trace::Event event) const { return takers_[static_cast<size_t>(event)] != nullptr; }
+  bool Handles(trace::Event event) const {
+    return handlers_[static_cast<size_t>(event)] != nullptr;
+  }
   // Ends everything that is open at the time of the last item.
   void Finish();
 
   // Who runs on the pCPU, or null.
-  VcpuTrack* Current(PcpuId pcpu) const { return (*currents_)[pcpu.value % trace::kMostPcpus]; }
+  VcpuTrack* Current(PcpuId pcpu) const { return (*currents_)[pcpu.value % trace::kMaxPcpus]; }
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
   // From here on faults and times count.
@@ -239,20 +241,20 @@ class Timeline {
   // What matters for what is told from here on to an observer that wants neither segments nor
   // marks. Not of an idle vCPU that was runnable before `since`, and still is: on a busy pCPU that
   // may be long ago.
-  void Remember(Remembered& out, Tsc since) const;
+  void SaveState(StateSnapshot& out, Tsc since) const;
   // Those idle vCPUs, when `later` followed the trace from `since` on, began to count where this
   // one is now, and has not met them before: tells its own observer until when they were runnable,
   // or hands them on where `later` never met them. False, with nothing done, when that is not all
   // that `later` would have told.
-  bool HandOverIdle(Timeline& later, Tsc since);
+  bool MergeIdleVcpus(Timeline& later, Tsc since);
   const TimelineFaults& faults() const { return faults_; }
   Tsc now() const { return now_; }
 
  private:
   VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record);
-  void Adopt(const VcpuTrack& vcpu);
+  void AdoptVcpu(const VcpuTrack& vcpu);
   // Takes a record of one event.
-  using TakeOne = void(Timeline& self, const trace::Record& record);
+  using RecordHandler = void(Timeline& self, const trace::Record& record);
   // What is known of one pCPU now.
   struct PcpuTrack {
     std::optional<Tsc> begin;  // of its trace, as long as nobody was seen to run there
@@ -272,39 +274,40 @@ class Timeline {
   bool Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at);
   void OnDomainEnd(DomainId domain, Tsc at);
 
-  void Enter(VcpuTrack& vcpu, RunState state, RunnableCause cause, PcpuId pcpu, Tsc at);
+  void Enter(VcpuTrack& vcpu, TimelineState state, RunnableCause cause, PcpuId pcpu, Tsc at);
   void OnPcpuEnd(const trace::Item& item);
   void ReportState(VcpuTrack& vcpu, Tsc at, Edge edge);
   void CloseState(VcpuTrack& vcpu, Tsc at);
-  void BecomeLost(VcpuTrack& vcpu, Tsc at);
+  void MarkLost(VcpuTrack& vcpu, Tsc at);
   void CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed);
   void ReportSegment(VcpuTrack& vcpu, Tsc at, bool completed);
   void CloseArc(VcpuTrack& vcpu, Tsc at, bool finished);
   void OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at);
 
   TimelineObserver* observer_;
-  VcpuNumbers own_numbers_;  // where nobody shares them
-  VcpuNumbers* numbers_;
+  VcpuIndex own_numbers_;  // where nobody shares them
+  VcpuIndex* numbers_;
   bool segments_;
-  std::array<TakeOne*, trace::kEventCount> takers_{};  // of events that change anything here
+  std::array<RecordHandler*, trace::kEventCount>
+      handlers_{};  // of events that change anything here
   std::vector<std::unique_ptr<VcpuTrack>> vcpus_;
   absl::flat_hash_map<VcpuRef, VcpuTrack*> by_ref_;
-  std::unique_ptr<VcpuTrack> beyond_;  // stands for all beyond kMostVcpus
-  std::vector<VcpuTrack*> exposed_;    // those that the next loss may concern
+  std::unique_ptr<VcpuTrack> overflow_vcpu_;  // stands for all beyond kMaxVcpus
+  std::vector<VcpuTrack*> may_be_lost_;       // those that the next loss may concern
   absl::flat_hash_map<DomainId, std::vector<VcpuTrack*>> alive_;  // seen since a domain's end
   std::vector<PcpuTrack> pcpus_;
   // By pCPU, apart from the rest and all that can be: asked for with every record.
-  using Currents = std::array<VcpuTrack*, trace::kMostPcpus>;
+  using Currents = std::array<VcpuTrack*, trace::kMaxPcpus>;
   std::unique_ptr<Currents> currents_ = std::make_unique<Currents>();
   uint32_t losing_ = 0;  // of these
   TimelineFaults faults_;
   std::optional<Tsc> first_loss_;  // that counts
-  Tsc began_counting_;             // behind this
+  Tsc counting_since_;             // behind this
   Tsc now_;
-  uint64_t runs_ = 0;
+  uint64_t timeslices_ = 0;
 };
 
-const char* ToString(RunState state);
+const char* ToString(TimelineState state);
 const char* ToString(RunnableCause cause);
 const char* ToString(SegmentKind kind);
 

@@ -18,10 +18,10 @@ class Wakeup {
   // By an interrupt: this and its vector.
   static constexpr uint32_t kVector = 2;
 
-  void OnState(RunState state, RunState before) {
-    if (state == RunState::kBlocked || state == RunState::kLost) {
+  void OnState(TimelineState state, TimelineState before) {
+    if (state == TimelineState::kBlocked || state == TimelineState::kLost) {
       now_ = kNone;
-    } else if (before == RunState::kBlocked) {
+    } else if (before == TimelineState::kBlocked) {
       now_ = kOther;
       entered_ = false;
     }

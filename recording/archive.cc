@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "base/decompression_limit.h"
 #include "base/directory.h"
 #include "base/error.h"
-#include "base/growth_limit.h"
 #include "base/mapped_file.h"
 
 namespace xenoscope::recording {
@@ -29,9 +29,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTopDirectory = "recording.xeno";
-constexpr uint64_t kMostFiles = 100'000;
-constexpr size_t kLongestName = 1024;
-constexpr size_t kDeepest = 8;  // directories
+constexpr uint64_t kMaxFiles = 100'000;
+constexpr size_t kMaxNameBytes = 1024;
+constexpr size_t kMaxDepth = 8;  // directories
 constexpr mode_t kOwnersFile = 0600;
 
 using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
@@ -58,7 +58,7 @@ class Utf8Names {
   locale_t before_;
 };
 
-std::string Why(archive* in) {
+std::string ArchiveError(archive* in) {
   const char* text = archive_error_string(in);
   return text == nullptr ? "unknown error" : text;
 }
@@ -73,16 +73,16 @@ absl::Status AddEntry(archive* out, const std::string& name, Bytes content) {
   // A warning: the name is no UTF-8, and was written as the bytes that it is.
   const int result = archive_write_header(out, entry.get());
   if (result != ARCHIVE_OK && result != ARCHIVE_WARN) {
-    return InvalidError("{}: {}", name, Why(out));
+    return InvalidError("{}: {}", name, ArchiveError(out));
   }
-  constexpr size_t kPiece = size_t{1} << 20;
+  constexpr size_t kBlockSize = size_t{1} << 20;
   while (!content.empty()) {
-    const Bytes piece = content.first(std::min(kPiece, content.size()));
-    if (archive_write_data(out, piece.data(), piece.size()) !=
-        static_cast<la_ssize_t>(piece.size())) {
-      return ExhaustedError("cannot write: {}", Why(out));
+    const Bytes block = content.first(std::min(kBlockSize, content.size()));
+    if (archive_write_data(out, block.data(), block.size()) !=
+        static_cast<la_ssize_t>(block.size())) {
+      return ExhaustedError("cannot write: {}", ArchiveError(out));
     }
-    content = content.subspan(piece.size());
+    content = content.subspan(block.size());
   }
   return absl::OkStatus();
 }
@@ -110,10 +110,10 @@ absl::Status AddAll(archive* out, const std::string& directory,
 
 // The name below the recording's directory; nothing for one that leads elsewhere.
 std::optional<std::string> SafeName(std::string_view name) {
-  if (name.empty() || name.size() > kLongestName) return std::nullopt;
+  if (name.empty() || name.size() > kMaxNameBytes) return std::nullopt;
   std::vector<std::string> parts = absl::StrSplit(std::string(name), '/');
   if (parts.back().empty()) parts.pop_back();  // a directory's ends with a slash
-  if (parts.empty() || parts.size() > kDeepest) return std::nullopt;
+  if (parts.empty() || parts.size() > kMaxDepth) return std::nullopt;
   for (const std::string& part : parts) {
     if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string::npos) {
       return std::nullopt;
@@ -128,25 +128,25 @@ absl::Status CopyOut(archive* in, const Directory& directory, const std::string&
                      uint64_t limit, uint64_t& allowed) {
   const std::string path = fmt::format("{}/{}", directory.path(), name);
   XENOSCOPE_ASSIGN_OR_RETURN(const File file, directory.Create(name));
-  const void* piece = nullptr;
+  const void* block = nullptr;
   size_t size = 0;
   la_int64_t offset = 0;
   la_int64_t end = 0;
   int result = ARCHIVE_OK;
-  while ((result = archive_read_data_block(in, &piece, &size, &offset)) == ARCHIVE_OK) {
+  while ((result = archive_read_data_block(in, &block, &size, &offset)) == ARCHIVE_OK) {
     // With holes, which PackRecording does not make.
     if (offset != end) return InvalidError("its {} has holes", path);
     end += static_cast<la_int64_t>(size);
     if (size > allowed) {
-      return GrowthError(limit);
+      return DecompressionLimitError(limit);
     }
     allowed -= size;
-    const auto* const bytes = static_cast<const std::byte*>(piece);
+    const auto* const bytes = static_cast<const std::byte*>(block);
     if (const int error = WriteAll(file.fd(), {bytes, size}); error != 0) {
       return WriteError(error, fmt::format("cannot write {}", path));
     }
   }
-  if (result != ARCHIVE_EOF) return InvalidError("it is damaged: {}", Why(in));
+  if (result != ARCHIVE_EOF) return InvalidError("it is damaged: {}", ArchiveError(in));
   return absl::OkStatus();
 }
 
@@ -159,7 +159,8 @@ absl::Status ReadAll(archive* in, uint64_t limit, const Directory& directory) {
     if (result == ARCHIVE_EOF) break;
     const char* text = entry == nullptr ? nullptr : archive_entry_pathname(entry);
     const bool is_odd_name = result == ARCHIVE_WARN && text != nullptr;
-    if (result != ARCHIVE_OK && !is_odd_name) return InvalidError("it is damaged: {}", Why(in));
+    if (result != ARCHIVE_OK && !is_odd_name)
+      return InvalidError("it is damaged: {}", ArchiveError(in));
     const auto name = SafeName(text == nullptr ? "" : text);
     if (!name) return InvalidError("its file {} would be outside", text == nullptr ? "?" : text);
     const auto type = archive_entry_filetype(entry);
@@ -168,7 +169,7 @@ absl::Status ReadAll(archive* in, uint64_t limit, const Directory& directory) {
     }
     if (type == AE_IFDIR) continue;
     if (name->empty()) return InvalidError("its file {} is in no directory", text);
-    if (++files > kMostFiles) return InvalidError("it has more than {} files", kMostFiles);
+    if (++files > kMaxFiles) return InvalidError("it has more than {} files", kMaxFiles);
     XENOSCOPE_RETURN_IF_ERROR(CopyOut(in, directory, *name, limit, allowed));
   }
   if (files == 0) return InvalidError("there is nothing in it");
@@ -189,11 +190,11 @@ absl::Status PackRecording(const std::string& directory, const std::vector<Added
   archive_write_add_filter_zstd(out.get());
   archive_write_set_format_pax_restricted(out.get());
   if (archive_write_open_fd(out.get(), part.fd()) != ARCHIVE_OK) {
-    return InvalidError("cannot write {}: {}", unfinished, Why(out.get()));
+    return InvalidError("cannot write {}: {}", unfinished, ArchiveError(out.get()));
   }
   absl::Status status = AddAll(out.get(), directory, added);
   if (archive_write_close(out.get()) != ARCHIVE_OK && status.ok()) {
-    status = ExhaustedError("cannot write {}: {}", unfinished, Why(out.get()));
+    status = ExhaustedError("cannot write {}: {}", unfinished, ArchiveError(out.get()));
   }
   std::error_code error;
   if (status.ok()) {
@@ -208,8 +209,8 @@ absl::Status UnpackRecording(const std::string& file, const std::string& directo
   std::error_code error;
   const uint64_t size = fs::file_size(file, error);
   if (error) return ErrnoError(error.value(), "cannot read {}", file);
-  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t limit, GrowthLimit(size));
-  XENOSCOPE_ASSIGN_OR_RETURN(const auto above, Directory::OpenAbove(directory));
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t limit, DecompressionLimit(size));
+  XENOSCOPE_ASSIGN_OR_RETURN(const auto above, Directory::OpenParent(directory));
   const auto& [parent, name] = above;
   XENOSCOPE_ASSIGN_OR_RETURN(const Directory made, parent.Make(name));
   const Utf8Names utf8_names;
@@ -219,7 +220,7 @@ absl::Status UnpackRecording(const std::string& file, const std::string& directo
   constexpr size_t kBlock = size_t{1} << 16;
   absl::Status status = absl::OkStatus();
   if (archive_read_open_filename(in.get(), file.c_str(), kBlock) != ARCHIVE_OK) {
-    status = InvalidError("it is no archive of a recording: {}", Why(in.get()));
+    status = InvalidError("it is no archive of a recording: {}", ArchiveError(in.get()));
   } else {
     status = ReadAll(in.get(), limit, made);
   }

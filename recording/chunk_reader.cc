@@ -51,7 +51,7 @@ std::optional<Chunk> ChunkReader::Next() {
       while (offset_ < file_.size() && !HeaderAt(offset_)) ++offset_;
       const uint64_t passed = offset_ - from;
       (offset_ == file_.size() ? damage_.torn_bytes : damage_.skipped_bytes) += passed;
-      Damaged(from);
+      RecordDamage(from);
       continue;
     }
     const uint64_t begin = offset_ + sizeof(ChunkHeader);
@@ -60,7 +60,7 @@ std::optional<Chunk> ChunkReader::Next() {
     if (!entries) {
       damage_.torn_bytes += file_.size() - offset_;
       damage_.skipped_samples += SamplesIn(*header);
-      Damaged(offset_);
+      RecordDamage(offset_);
       offset_ = file_.size();
       return std::nullopt;
     }
@@ -69,12 +69,12 @@ std::optional<Chunk> ChunkReader::Next() {
     if (Crc32(*entries) != header->entries_crc) {
       damage_.skipped_bytes += offset_ - at;
       damage_.skipped_samples += SamplesIn(*header);
-      Damaged(at);
+      RecordDamage(at);
       continue;
     }
     if (!IsKnown(*header)) {
       ++damage_.unknown_chunks;
-      Damaged(at);
+      RecordDamage(at);
       continue;
     }
     good_end_ = offset_;
@@ -83,7 +83,7 @@ std::optional<Chunk> ChunkReader::Next() {
   return std::nullopt;
 }
 
-void ChunkReader::PassOver(uint64_t bytes) {
+void ChunkReader::SkipTo(uint64_t bytes) {
   if (bytes <= offset_) return;
   offset_ = bytes;
   while (offset_ < file_.size() && !HeaderAt(offset_)) ++offset_;
@@ -101,7 +101,7 @@ std::optional<ChunkHeader> ChunkReader::HeaderAt(uint64_t offset) const {
   return header;
 }
 
-void ChunkReader::Damaged(uint64_t offset) {
+void ChunkReader::RecordDamage(uint64_t offset) {
   if (!damage_.first_offset) damage_.first_offset = offset;
 }
 

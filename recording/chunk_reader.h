@@ -41,11 +41,11 @@ class ChunkReader {
 
   // Goes on behind the first `bytes` of the file, if it is not there yet, at the next chunk that
   // begins there; what comes before that is not damage.
-  void PassOver(uint64_t bytes);
+  void SkipTo(uint64_t bytes);
 
   SampleDamage& damage() { return damage_; }
   const SampleDamage& damage() const { return damage_; }
-  void Damaged(uint64_t offset);
+  void RecordDamage(uint64_t offset);
   // Of the end of the last good chunk.
   uint64_t offset() const { return good_end_; }
 

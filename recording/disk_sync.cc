@@ -10,7 +10,7 @@ DiskSync::DiskSync(const Writer& writer, std::chrono::nanoseconds interval)
 absl::Status DiskSync::Stop() {
   {
     const std::lock_guard lock(mutex_);
-    is_to_end_ = true;
+    end_requested_ = true;
   }
   wake_.notify_one();
   if (thread_.joinable()) thread_.join();
@@ -33,8 +33,8 @@ absl::Status DiskSync::status() const {
 void DiskSync::Run() {
   Clock::time_point due = Clock::now();
   std::unique_lock lock(mutex_);
-  while (!is_to_end_) {
-    wake_.wait_until(lock, due, [this] { return is_to_end_ || info_; });
+  while (!end_requested_) {
+    wake_.wait_until(lock, due, [this] { return end_requested_ || info_; });
     const std::optional<RecordingInfo> info = std::exchange(info_, std::nullopt);
     lock.unlock();
     absl::Status status;

@@ -50,7 +50,7 @@ class DiskSync {
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   std::optional<RecordingInfo> info_;  // to be written
-  bool is_to_end_ = false;
+  bool end_requested_ = false;
   absl::Status status_;
   std::thread thread_;
 };

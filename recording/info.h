@@ -27,7 +27,7 @@ inline constexpr FormatVersion kFormat{1, 7};
 enum class State : uint8_t { kRecording, kComplete, kEndedEarly };
 enum class DomainType : uint8_t { kUnknown, kPv, kPvh, kHvm };
 enum class Role : uint8_t { kNone, kInitiator, kActive, kPassive };
-enum class Vendor : uint8_t { kUnknown, kIntel, kAmd };
+enum class CpuVendor : uint8_t { kUnknown, kIntel, kAmd };
 
 struct XenInfo {
   std::string version;       // "4.17.7"; empty when unknown
@@ -39,7 +39,7 @@ struct XenInfo {
 struct HostInfo {
   uint64_t clock_hz = 0;  // of the TSC, as Xen reports it; 0 when unknown
   uint32_t pcpus = 0;
-  Vendor vendor = Vendor::kUnknown;
+  CpuVendor vendor = CpuVendor::kUnknown;
   std::string kernel;  // dom0's, as uname -r
   bool operator==(const HostInfo&) const = default;
 };
@@ -74,7 +74,7 @@ struct DomainChange {
   Kind kind = Kind::kUnknown;
   DomainId domain;
   std::optional<VcpuId> vcpu;  // that came or went
-  TscRange when;               // between two looks
+  TscRange when;               // between two polls
   bool operator==(const DomainChange&) const = default;
 };
 
@@ -93,7 +93,7 @@ struct NmiCounters {
 };
 
 // How many events a recording can have: their numbers in samples/*.samples are bytes.
-inline constexpr size_t kMostEvents = 256;
+inline constexpr size_t kMaxRecordingEvents = 256;
 
 // What a sample counts. Sample::event is an index into RecordingInfo::events.
 struct EventInfo {
@@ -101,14 +101,14 @@ struct EventInfo {
   uint32_t code = 0;
   uint32_t unit_mask = 0;
   uint64_t period = 0;  // counts between two samples; cycles of the TSC when clocked by a timer
-  // "pmu", or what stood in for it: the timer "hpet:500", looks "vcpu:250", a second
+  // "pmu", or what stood in for it: the timer "hpet:500", polls "vcpu:250", a second
   std::string clocked_by;
   bool waiting = false;  // of vCPUs that waited for a pCPU, not of running ones
   std::optional<NmiCounters> nmis = std::nullopt;
   bool operator==(const EventInfo&) const = default;
 };
 
-// How long it was from one drain of a source's buffers to the next (of vcpu: one look), in ns. What
+// How long it was from one drain of a source's buffers to the next (of vcpu: one poll), in ns. What
 // drains found waits in memory until the disk takes it, and when too much waits, drains do.
 struct DrainInfo {
   uint64_t count = 0;
@@ -124,7 +124,7 @@ struct DrainInfo {
 struct SourceInfo {
   std::string name;                // "xenoprof"
   std::string cpu_type;            // as the source calls the PMU: "x86-64/family15h"
-  uint64_t drain_interval_ns = 0;  // as asked for, or from look to look, on the average
+  uint64_t drain_interval_ns = 0;  // as asked for, or from poll to poll, on the average
   uint64_t seed = 0;               // of the random instants; 0: there are none
   DrainInfo drains{};              // as they were; of agents: of what they sent
   // What went wrong with it, a sentence each, for the user: why samples are missing.
@@ -151,8 +151,8 @@ struct BufferCounters {
   constexpr uint64_t Logged() const { return xen + kernel + user; }
 };
 
-// What looking at one vCPU found, and what it cost: total = blocked + running + preempted + failed.
-struct LookCounters {
+// What polling one vCPU found, and what it cost: total = blocked + running + preempted + failed.
+struct PollCounters {
   uint64_t total = 0;
   uint64_t blocked = 0;       // or offline: left alone
   uint64_t running = 0;       // stopped and read
@@ -162,8 +162,8 @@ struct LookCounters {
   Cycles longest_stop = 0;
   uint64_t callers = 0;     // that were found on the stacks
   uint64_t cut_chains = 0;  // that did not end in an outermost frame
-  bool gone = false;        // while it was looked at
-  bool operator==(const LookCounters&) const = default;
+  bool gone = false;        // while it was polled
+  bool operator==(const PollCounters&) const = default;
 };
 
 // What the kernel said of one of its rings of samples, beside the samples.
@@ -187,7 +187,7 @@ struct StreamInfo {
   uint64_t callers = 0;         // entries of call chains, that are no samples of their own
   uint64_t invalid = 0;         // a mode or counter that does not exist
   bool complete = false;        // `logged` was read after the stop
-  std::optional<LookCounters> looks;
+  std::optional<PollCounters> polls;
   std::optional<RingCounters> ring;
   bool operator==(const StreamInfo&) const = default;
 

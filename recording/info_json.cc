@@ -28,8 +28,8 @@ constexpr Words<Role, 4> kRoles{{{Role::kNone, "none"},
                                  {Role::kInitiator, "initiator"},
                                  {Role::kActive, "active"},
                                  {Role::kPassive, "passive"}}};
-constexpr Words<Vendor, 3> kVendors{
-    {{Vendor::kUnknown, "unknown"}, {Vendor::kIntel, "intel"}, {Vendor::kAmd, "amd"}}};
+constexpr Words<CpuVendor, 3> kVendors{
+    {{CpuVendor::kUnknown, "unknown"}, {CpuVendor::kIntel, "intel"}, {CpuVendor::kAmd, "amd"}}};
 constexpr Words<SymbolFile::Kind, 8> kKinds{{{SymbolFile::Kind::kXensyms, "xensyms"},
                                              {SymbolFile::Kind::kKallsyms, "kallsyms"},
                                              {SymbolFile::Kind::kModules, "modules"},
@@ -117,7 +117,7 @@ class Fields {
   }
 
   template <typename F>
-  void IfThere(const char* key, F read) const {
+  void IfPresent(const char* key, F read) const {
     if (Find(key) != nullptr) read();
   }
 
@@ -189,7 +189,7 @@ DomainChange ReadChange(const Fields& fields) {
   DomainChange change;
   fields.Read("kind", kChanges, change.kind);
   fields.Read("domain", change.domain.value);
-  fields.IfThere("vcpu", [&] { fields.Read("vcpu", change.vcpu.emplace().value); });
+  fields.IfPresent("vcpu", [&] { fields.Read("vcpu", change.vcpu.emplace().value); });
   fields.Read("begin_tsc", change.when.begin.value);
   fields.Read("end_tsc", change.when.end.value);
   return change;
@@ -229,32 +229,32 @@ EventInfo ReadEvent(const Fields& fields) {
   return event;
 }
 
-Json LooksToJson(const LookCounters& looks) {
-  return {{"total", looks.total},
-          {"blocked", looks.blocked},
-          {"running", looks.running},
-          {"preempted", looks.preempted},
-          {"failed", looks.failed},
-          {"stopped_cycles", looks.stopped_cycles},
-          {"longest_stop", looks.longest_stop},
-          {"callers", looks.callers},
-          {"cut_chains", looks.cut_chains},
-          {"gone", looks.gone}};
+Json PollsToJson(const PollCounters& polls) {
+  return {{"total", polls.total},
+          {"blocked", polls.blocked},
+          {"running", polls.running},
+          {"preempted", polls.preempted},
+          {"failed", polls.failed},
+          {"stopped_cycles", polls.stopped_cycles},
+          {"longest_stop", polls.longest_stop},
+          {"callers", polls.callers},
+          {"cut_chains", polls.cut_chains},
+          {"gone", polls.gone}};
 }
 
-LookCounters ReadLooks(const Fields& fields) {
-  LookCounters looks;
-  fields.Read("total", looks.total);
-  fields.Read("blocked", looks.blocked);
-  fields.Read("running", looks.running);
-  fields.Read("preempted", looks.preempted);
-  fields.Read("failed", looks.failed);
-  fields.Read("stopped_cycles", looks.stopped_cycles);
-  fields.Read("longest_stop", looks.longest_stop);
-  fields.Read("callers", looks.callers);
-  fields.Read("cut_chains", looks.cut_chains);
-  fields.Read("gone", looks.gone);
-  return looks;
+PollCounters ReadPolls(const Fields& fields) {
+  PollCounters polls;
+  fields.Read("total", polls.total);
+  fields.Read("blocked", polls.blocked);
+  fields.Read("running", polls.running);
+  fields.Read("preempted", polls.preempted);
+  fields.Read("failed", polls.failed);
+  fields.Read("stopped_cycles", polls.stopped_cycles);
+  fields.Read("longest_stop", polls.longest_stop);
+  fields.Read("callers", polls.callers);
+  fields.Read("cut_chains", polls.cut_chains);
+  fields.Read("gone", polls.gone);
+  return polls;
 }
 
 Json StreamToJson(const StreamInfo& stream) {
@@ -275,7 +275,7 @@ Json StreamToJson(const StreamInfo& stream) {
                {"invalid", stream.invalid},
                {"complete", stream.complete},
                {"balanced", stream.Balanced()}};
-  if (stream.looks) json["looks"] = LooksToJson(*stream.looks);
+  if (stream.polls) json["looks"] = PollsToJson(*stream.polls);
   if (stream.ring) {
     json["ring"] = {{"throttled", stream.ring->throttled},
                     {"unthrottled", stream.ring->unthrottled},
@@ -303,7 +303,7 @@ StreamInfo ReadStream(const Fields& fields) {
   fields.Read("callers", stream.callers);
   fields.Read("invalid", stream.invalid);
   fields.Read("complete", stream.complete);
-  fields.In("looks", [&stream](const Fields& looks) { stream.looks = ReadLooks(looks); });
+  fields.In("looks", [&stream](const Fields& polls) { stream.polls = ReadPolls(polls); });
   fields.In("ring", [&stream](const Fields& ring) {
     RingCounters& counters = stream.ring.emplace();
     ring.Read("throttled", counters.throttled);

@@ -43,8 +43,8 @@ class ProcessReader {
  public:
   // As SampleReader::Open.
   static absl::StatusOr<ProcessReader> Open(Bytes file);
-  // As ChunkReader::PassOver, before the first Next.
-  void PassOver(uint64_t bytes) { chunks_.PassOver(bytes); }
+  // As ChunkReader::SkipTo, before the first Next.
+  void SkipTo(uint64_t bytes) { chunks_.SkipTo(bytes); }
 
   std::optional<ProcessRecord> Next();
 

@@ -84,10 +84,11 @@ absl::StatusOr<Recording> Recording::Open(const std::string& path) {
 // Recordings before 1.7 have none, nor have those in which nothing happened.
 absl::Status Recording::ReadChangesFile() {
   const std::string path = Join(path_, kChangesFile);
-  const absl::StatusOr<Piece> piece = Piece::Open(path);
-  if (absl::IsNotFound(piece.status())) return absl::OkStatus();
-  if (!piece.ok()) return piece.status();
-  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(piece->path(), piece->name()));
+  const absl::StatusOr<PlainFile> plain_file = PlainFile::Open(path);
+  if (absl::IsNotFound(plain_file.status())) return absl::OkStatus();
+  if (!plain_file.ok()) return plain_file.status();
+  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file,
+                             MappedFile::Open(plain_file->path(), plain_file->name()));
   ReadChanges read = ParseChanges(AsText(file.bytes()));
   std::ranges::move(read.changes, std::back_inserter(info_.changes));
   if (read.damaged > 0) {
@@ -102,7 +103,9 @@ Clock Recording::clock() const {
   return {info_.host.clock_hz, ClockSource::kRecorded};
 }
 
-absl::StatusOr<Piece> Recording::OpenTrace() const { return Piece::Open(Join(path_, kTraceFile)); }
+absl::StatusOr<PlainFile> Recording::OpenTrace() const {
+  return PlainFile::Open(Join(path_, kTraceFile));
+}
 
 absl::StatusOr<SampleStream> Recording::OpenSamples(size_t source) const {
   if (source >= info_.sources.size()) {
@@ -113,18 +116,19 @@ absl::StatusOr<SampleStream> Recording::OpenSamples(size_t source) const {
     return InvalidError("{}: \"{}\" is not the name of a source", path_,
                         info_.sources[source].name);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(Piece piece, Piece::Open(Join(path_, relative)));
-  XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(piece.path(), piece.name()));
+  XENOSCOPE_ASSIGN_OR_RETURN(PlainFile plain_file, PlainFile::Open(Join(path_, relative)));
+  XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file,
+                             MappedFile::Open(plain_file.path(), plain_file.name()));
   absl::StatusOr<SampleReader> reader = SampleReader::Open(file.bytes(), info_.events.size());
   if (!reader.ok()) return InContext(reader.status(), Join(path_, relative));
-  return SampleStream{std::move(piece), std::move(file), *std::move(reader)};
+  return SampleStream{std::move(plain_file), std::move(file), *std::move(reader)};
 }
 
-absl::StatusOr<Piece> Recording::OpenSymbols(const SymbolFile& file) const {
+absl::StatusOr<PlainFile> Recording::OpenSymbols(const SymbolFile& file) const {
   if (!StaysInside(file.path)) {
     return InvalidError("{}: \"{}\" leads out of the recording", path_, file.path);
   }
-  return Piece::Open(Join(path_, file.path));
+  return PlainFile::Open(Join(path_, file.path));
 }
 
 }  // namespace xenoscope::recording

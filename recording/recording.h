@@ -10,14 +10,14 @@
 #include "base/mapped_file.h"
 #include "base/tsc.h"
 #include "recording/info.h"
-#include "recording/piece.h"
+#include "recording/plain_file.h"
 #include "recording/sample_reader.h"
 
 namespace xenoscope::recording {
 
 // The samples of one source, with the file under them.
 struct SampleStream {
-  Piece piece;
+  PlainFile plain_file;
   MappedFile file;
   SampleReader reader;
 };
@@ -39,12 +39,12 @@ class Recording {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   // The trace, decompressed when it has to be. NotFound: recorded without one.
-  absl::StatusOr<Piece> OpenTrace() const;
+  absl::StatusOr<PlainFile> OpenTrace() const;
   // The samples of info().sources[source], from their beginning; each call is a new pass.
   // NotFound: the file is missing.
   absl::StatusOr<SampleStream> OpenSamples(size_t source) const;
   // A file of info().symbols.
-  absl::StatusOr<Piece> OpenSymbols(const SymbolFile& file) const;
+  absl::StatusOr<PlainFile> OpenSymbols(const SymbolFile& file) const;
 
  private:
   Recording(std::string path, RecordingInfo info)

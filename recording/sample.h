@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/address_space_id.h"
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/mode.h"
-#include "base/process_space.h"
 #include "base/tsc.h"
 
 namespace xenoscope::recording {
@@ -65,7 +65,7 @@ struct Sample {
   // Whose it was, when the source knows.
   std::optional<Thread> thread;
   // The number that whoever reads the sample has given to its process's memory.
-  ProcessSpace space;
+  AddressSpaceId space;
   CallChain callers;
 
   constexpr bool IsInstant() const { return when.Length() == 1; }

@@ -27,7 +27,7 @@ enum class ChunkKind : uint16_t {
   kStoppedWithCallers = 5,  // as kStopped, in the form of kTimed
 };
 
-// The entries that one drain found in the buffer of one vCPU, or one look at it.
+// The entries that one drain found in the buffer of one vCPU, or one poll of it.
 struct ChunkHeader {
   uint32_t magic = kChunkMagic;
   ChunkKind kind = ChunkKind::kBracketed;

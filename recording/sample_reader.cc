@@ -32,7 +32,7 @@ std::optional<TscRange> SampleReader::NextBracket() {
 }
 
 bool SampleReader::NextChunk() {
-  if (items_left_ > 0) PassOverInvalid(items_left_, 0);  // fewer than its header said
+  if (items_left_ > 0) SkipInvalid(items_left_, 0);  // fewer than its header said
   items_left_ = 0;
   while (const std::optional<Chunk> chunk = chunks_.Next()) {
     if (chunk->header.kind == ChunkKind::kProcesses) continue;
@@ -51,7 +51,7 @@ bool SampleReader::NextChunk() {
 bool SampleReader::NextEntry() {
   const auto entry = LoadUnchecked<Entry>(entries_.data());
   if (entry.mode > static_cast<uint8_t>(Mode::kXen) || entry.event >= events_) {
-    PassOverInvalid(1, chunk_.entry_size);
+    SkipInvalid(1, chunk_.entry_size);
     return false;
   }
   entries_ = entries_.subspan(chunk_.entry_size);
@@ -65,20 +65,20 @@ bool SampleReader::NextTimed() {
   const auto entry = Load<TimedEntry>(entries_, 0);
   if (!entry || items_left_ == 0 || entry->size < sizeof(TimedEntry) ||
       entry->size % kWordSize != 0) {
-    RestIsInvalid();
+    MarkRestInvalid();
     return false;
   }
   const size_t callers = size_t{entry->xen_callers} + entry->kernel_callers + entry->user_callers;
   const std::optional<Bytes> chain = Slice(entries_, entry->size, callers * sizeof(Address));
   if (!chain) {
-    RestIsInvalid();
+    MarkRestInvalid();
     return false;
   }
   const size_t size = entry->size + chain->size();
   --items_left_;
   if (entry->mode > static_cast<uint8_t>(Mode::kXen) || entry->event >= events_ ||
       entry->begin >= entry->end) {
-    PassOverInvalid(1, size);
+    SkipInvalid(1, size);
     return false;
   }
   entries_ = entries_.subspan(size);
@@ -101,17 +101,17 @@ bool SampleReader::NextTimed() {
 }
 
 // Passes over `bytes` of the entries, which hold no good samples.
-void SampleReader::PassOverInvalid(uint64_t samples, size_t bytes) {
-  chunks_.Damaged(chunks_.offset() - entries_.size());
+void SampleReader::SkipInvalid(uint64_t samples, size_t bytes) {
+  chunks_.RecordDamage(chunks_.offset() - entries_.size());
   chunks_.damage().invalid_samples += samples;
   entries_ = entries_.subspan(bytes);
 }
 
 // Where an entry ends is not known, nor then where the next one begins.
-void SampleReader::RestIsInvalid() {
+void SampleReader::MarkRestInvalid() {
   const uint32_t rest = std::max(items_left_, 1U);
   items_left_ = 0;
-  PassOverInvalid(rest, entries_.size());
+  SkipInvalid(rest, entries_.size());
 }
 
 }  // namespace xenoscope::recording

@@ -23,8 +23,8 @@ class SampleReader {
   // `file` outlives the reader and its samples. `events` is the number of events of the recording.
   // Errors (InvalidArgument): not a sample file, or one of a newer major version.
   static absl::StatusOr<SampleReader> Open(Bytes file, size_t events);
-  // As ChunkReader::PassOver, before the first Next.
-  void PassOver(uint64_t bytes) { chunks_.PassOver(bytes); }
+  // As ChunkReader::SkipTo, before the first Next.
+  void SkipTo(uint64_t bytes) { chunks_.SkipTo(bytes); }
 
   // The next sample, which is there until the next call; null at the end.
   const Sample* Next();
@@ -45,8 +45,8 @@ class SampleReader {
   // Whether the next entry is good; sample_ is then what it says.
   bool NextEntry();
   bool NextTimed();
-  void PassOverInvalid(uint64_t samples, size_t bytes);
-  void RestIsInvalid();
+  void SkipInvalid(uint64_t samples, size_t bytes);
+  void MarkRestInvalid();
 
   ChunkReader chunks_;
   size_t events_ = 0;

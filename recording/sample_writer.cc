@@ -50,7 +50,7 @@ void TimedChunk::Clear() {
 }
 
 void ProcessChunk::Add(ProcessEntry entry, const MapEntry* map, std::string_view text) {
-  text = text.substr(0, kLongestText);
+  text = text.substr(0, kMaxTextBytes);
   const size_t bytes = sizeof entry + (map == nullptr ? 0 : sizeof *map) + text.size();
   entry.size = static_cast<uint16_t>((bytes + kWordSize - 1) / kWordSize * kWordSize);
   entry.text_size = static_cast<uint16_t>(text.size());

@@ -44,12 +44,13 @@ class TimedChunk {
 // What is known of the processes of one domain, put together for one chunk.
 class ProcessChunk {
  public:
-  // Sets the sizes in `entry`. `text` is cut to kLongestText bytes. `map` is null unless it is one.
+  // Sets the sizes in `entry`. `text` is cut to kMaxTextBytes bytes. `map` is null unless it is
+  // one.
   void Add(ProcessEntry entry, const MapEntry* map, std::string_view text);
   bool empty() const { return items_ == 0; }
   void Clear();
 
-  static constexpr size_t kLongestText = 4096;  // PATH_MAX
+  static constexpr size_t kMaxTextBytes = 4096;  // PATH_MAX
 
  private:
   friend class SampleWriter;

@@ -120,7 +120,7 @@ std::string FreeName(const Directory& directory, const std::string& wanted) {
 }  // namespace
 
 absl::StatusOr<Writer> Writer::Create(const std::string& path) {
-  XENOSCOPE_ASSIGN_OR_RETURN(auto above, Directory::OpenAbove(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(auto above, Directory::OpenParent(path));
   auto& [parent, name] = above;
   XENOSCOPE_ASSIGN_OR_RETURN(const bool moved, MoveAway(parent, name));
   absl::StatusOr<Directory> made = parent.Make(name);
@@ -129,7 +129,7 @@ absl::StatusOr<Writer> Writer::Create(const std::string& path) {
     return made.status();
   }
   Writer writer(std::move(parent), name, *std::move(made), moved);
-  absl::Status status = writer.MakeSkeleton();
+  absl::Status status = writer.MakeDirectories();
   if (status.ok()) status = writer.parent_.Sync();
   if (!status.ok()) {
     writer.Abandon();
@@ -138,7 +138,7 @@ absl::StatusOr<Writer> Writer::Create(const std::string& path) {
   return writer;
 }
 
-absl::Status Writer::MakeSkeleton() const {
+absl::Status Writer::MakeDirectories() const {
   XENOSCOPE_ASSIGN_OR_RETURN(const File reserve, directory_.Create(std::string(kReserveFile)));
   // A file system that cannot reserve still records.
   const int failed = posix_fallocate(reserve.fd(), 0, kReserve);
@@ -176,7 +176,7 @@ absl::StatusOr<SampleWriter> Writer::CreateSamples(std::string_view source) cons
   return SampleWriter::Create(std::move(file), fmt::format("{}/{}", path(), name));
 }
 
-std::string Writer::PlaceOf(SymbolFile::Kind kind, DomainId domain, const std::string& leaf) const {
+std::string Writer::PathFor(SymbolFile::Kind kind, DomainId domain, const std::string& leaf) const {
   if (kind == SymbolFile::Kind::kXensyms) {
     return fmt::format("{}/{}", kSymbolsDirectory, NameOf(kind));
   }
@@ -191,7 +191,7 @@ std::string Writer::PlaceOf(SymbolFile::Kind kind, DomainId domain, const std::s
 
 absl::StatusOr<SymbolFile> Writer::AddSymbols(SymbolFile::Kind kind, DomainId domain,
                                               const std::string& from) const {
-  std::string name = PlaceOf(kind, domain, fs::path(from).filename().string());
+  std::string name = PathFor(kind, domain, fs::path(from).filename().string());
   XENOSCOPE_RETURN_IF_ERROR(directory_.Replace(
       name, [&](int to) { return CopyFile(from, to, fmt::format("{}/{}", path(), name)); }));
   return SymbolFile{kind, domain, std::move(name), from};
@@ -207,7 +207,7 @@ absl::StatusOr<SymbolFile> Writer::AddSymbolContent(SymbolFile::Kind kind, Domai
 absl::StatusOr<SymbolFile> Writer::AddSymbolParts(
     SymbolFile::Kind kind, DomainId domain, const std::function<absl::StatusOr<Bytes>()>& next,
     const std::string& original) const {
-  std::string name = PlaceOf(kind, domain, original);
+  std::string name = PathFor(kind, domain, original);
   XENOSCOPE_RETURN_IF_ERROR(directory_.Replace(name, [&](int file) -> absl::Status {
     while (true) {
       XENOSCOPE_ASSIGN_OR_RETURN(const Bytes part, next());

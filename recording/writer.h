@@ -78,9 +78,9 @@ class Writer {
         name_(std::move(name)),
         directory_(std::move(directory)),
         moved_(moved) {}
-  absl::Status MakeSkeleton() const;
+  absl::Status MakeDirectories() const;
   // Where a file of symbols has its place; `leaf` is an image's own name.
-  std::string PlaceOf(SymbolFile::Kind kind, DomainId domain, const std::string& leaf) const;
+  std::string PathFor(SymbolFile::Kind kind, DomainId domain, const std::string& leaf) const;
 
   Directory parent_;
   std::string name_;  // in parent_

@@ -25,9 +25,9 @@ size_t PrintableAt(std::string_view text, size_t at) {
     if ((byte(k) & 0xc0) != 0x80) return 0;
     code = code << 6 | (byte(k) & 0x3fU);
   }
-  constexpr uint32_t kLeast[] = {0, 0, 0xa0, 0x800, 0x10000};  // U+0080 to U+009F are controls
+  constexpr uint32_t kMin[] = {0, 0, 0xa0, 0x800, 0x10000};  // U+0080 to U+009F are controls
   const bool surrogate = code >= 0xd800 && code < 0xe000;
-  if (code < kLeast[size] || code > 0x10ffff || surrogate || (code & 0xfffe) == 0xfffe) return 0;
+  if (code < kMin[size] || code > 0x10ffff || surrogate || (code & 0xfffe) == 0xfffe) return 0;
   return IsBidiControl(code) ? 0 : size;
 }
 

@@ -16,14 +16,14 @@
 namespace xenoscope::sampler {
 namespace {
 
-constexpr size_t kLongest = 64;  // bytes of a build id; linkers make 8 to 20
-constexpr int kPatienceMs = 2000;
+constexpr size_t kMaxIdBytes = 64;  // bytes of a build id; linkers make 8 to 20
+constexpr int kTimeoutMs = 2000;
 // A file that ends the process that reads it is a rare one; more are an attack.
-constexpr int kMostStarts = 4;
+constexpr int kMaxStarts = 4;
 
 struct Answer {
   uint32_t size = 0;
-  std::array<uint8_t, kLongest> id{};
+  std::array<uint8_t, kMaxIdBytes> id{};
 };
 
 // A message that can carry a descriptor, with a byte, since a message must have one.
@@ -77,9 +77,9 @@ void Serve(int socket) {
 
 bool ReceiveAnswer(int socket, Answer& answer) {
   pollfd wait{socket, POLLIN, 0};
-  return poll(&wait, 1, kPatienceMs) == 1 &&
+  return poll(&wait, 1, kTimeoutMs) == 1 &&
          recv(socket, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer &&
-         answer.size <= kLongest;
+         answer.size <= kMaxIdBytes;
 }
 
 // Opening a device or a pipe may do something, so first it is only looked at. Opening must not
@@ -101,20 +101,20 @@ int OpenRegularFile(const std::string& path) {
 
 bool BuildIds::Ready() {
   if (reader_) return true;
-  if (started_ == kMostStarts) return false;
+  if (started_ == kMaxStarts) return false;
   ++started_;
   absl::StatusOr<Sandbox> reader = Sandbox::Start({}, Serve);
   if (reader.ok()) {
     reader_ = *std::move(reader);
     return true;
   }
-  started_ = kMostStarts;
+  started_ = kMaxStarts;
   notes_.push_back(
       fmt::format("build ids of running programs are not known: {}", Message(reader.status())));
   return false;
 }
 
-std::vector<uint8_t> BuildIds::Of(const std::string& path) {
+std::vector<uint8_t> BuildIds::Read(const std::string& path) {
   const int fd = OpenRegularFile(path);
   if (fd < 0) return {};
   Answer answer;
@@ -128,7 +128,7 @@ std::vector<uint8_t> BuildIds::Of(const std::string& path) {
   if (answered) return {answer.id.begin(), answer.id.begin() + answer.size};
   notes_.push_back(fmt::format(
       "the build id of {} is not known: the process that reads it did not answer; {}{}", path,
-      reader_->End(), started_ == kMostStarts ? ", and none is started any more" : ""));
+      reader_->End(), started_ == kMaxStarts ? ", and none is started any more" : ""));
   reader_.reset();
   return {};
 }

@@ -15,7 +15,7 @@ class BuildIds {
  public:
   // The build id of the file (note NT_GNU_BUILD_ID) as bytes; empty when it has none, is no regular
   // file or cannot be read.
-  std::vector<uint8_t> Of(const std::string& path);
+  std::vector<uint8_t> Read(const std::string& path);
 
   // What went wrong, for the user: one line each.
   const std::vector<std::string>& notes() const { return notes_; }

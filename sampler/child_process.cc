@@ -29,8 +29,9 @@ using std::chrono::nanoseconds;
 
 // In the child, between fork and exec: only async-signal-safe calls. Tells the errno of a failure
 // through `report`, which exec closes.
-[[noreturn]] void Become(char* const* words, const ChildProcess::Placement& placement, int report) {
-  if (placement.apart) {
+[[noreturn]] void Become(char* const* words, const ChildProcess::StartOptions& placement,
+                         int report) {
+  if (placement.own_process_group) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
   }
@@ -70,7 +71,7 @@ std::string ToString(const Exit& exit) {
 }
 
 absl::StatusOr<ChildProcess> ChildProcess::Start(std::span<const std::string> words,
-                                                 const Placement& placement) {
+                                                 const StartOptions& placement) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): execvp does not write
@@ -134,9 +135,9 @@ bool ChildProcess::WaitsForEvents() const {
          call != std::to_string(SYS_writev);
 }
 
-Exit ChildProcess::Stop(int patience_ms) {
+Exit ChildProcess::Stop(int timeout_ms) {
   using std::chrono::steady_clock;
-  const auto until = steady_clock::now() + std::chrono::milliseconds(patience_ms);
+  const auto until = steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   if (!Poll()) kill(pid_, SIGTERM);
   while (!Poll()) {
     if (steady_clock::now() >= until) {

@@ -17,17 +17,17 @@ namespace xenoscope::sampler {
 struct Exit {
   int status = 0;  // exit status; of a program that a signal ended, 128 + the signal
   int signal = 0;  // that ended it; 0: none
-  bool Good() const { return status == 0; }
+  bool Succeeded() const { return status == 0; }
 };
 // "ended with status 7", "was ended by SIGKILL".
 std::string ToString(const Exit& exit);
 
 class ChildProcess {
  public:
-  struct Placement {
+  struct StartOptions {
     // In a process group of its own, where the terminal's Ctrl-C does not reach it, and ended
     // (SIGTERM) when this process dies.
-    bool apart = false;
+    bool own_process_group = false;
     // A file descriptor for its standard output and standard error; -1: ours.
     int diagnostics = -1;
     // A file descriptor that it has open under the same number; -1: none.
@@ -37,7 +37,7 @@ class ChildProcess {
   // Starts `words[0]`, looked for in PATH, with the signal mask and dispositions of a fresh
   // program. Errors: NotFound and others, as execvp reports them.
   static absl::StatusOr<ChildProcess> Start(std::span<const std::string> words,
-                                            const Placement& placement);
+                                            const StartOptions& placement);
 
   ChildProcess(ChildProcess&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)), exit_(other.exit_), cpu_(other.cpu_) {}
@@ -59,8 +59,8 @@ class ChildProcess {
   // Whether it waits for something else than room to write (proc_pid_syscall(5)): no signal breaks
   // a write of its. True, too, where the kernel does not tell.
   bool WaitsForEvents() const;
-  // Sends SIGTERM and waits up to `patience_ms`, then SIGKILL.
-  Exit Stop(int patience_ms);
+  // Sends SIGTERM and waits up to `timeout_ms`, then SIGKILL.
+  Exit Stop(int timeout_ms);
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}

@@ -8,7 +8,7 @@ namespace xenoscope::sampler {
 namespace {
 
 // Drains that come together are handed on as one piece up to this size, to be written at once.
-constexpr size_t kPiece = size_t{256} << 10;
+constexpr size_t kBatchBytes = size_t{256} << 10;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ absl::Status Collector::Start() {
 void Collector::BeginStop() {
   {
     const Lock lock(mutex_);
-    is_to_end_ = is_to_stop_ = true;
+    end_requested_ = stop_requested_ = true;
   }
   wake_.notify_one();
 }
@@ -38,25 +38,25 @@ absl::Status Collector::Stop() {
 void Collector::End() {
   {
     const Lock lock(mutex_);
-    is_to_end_ = true;
+    end_requested_ = true;
   }
   wake_.notify_one();
   if (thread_.joinable()) thread_.join();
 }
 
-void Collector::Ask(std::function<void(Source&)> errand) {
+void Collector::RunOnThread(std::function<void(Source&)> task) {
   Lock lock(mutex_);
-  if (!is_running_) return errand(*source_);
-  errand_ = std::move(errand);
+  if (!is_running_) return task(*source_);
+  task_ = std::move(task);
   wake_.notify_one();
-  errand_done_.wait(lock, [this] { return !errand_; });
+  task_done_.wait(lock, [this] { return !task_; });
 }
 
-Collector::Pieces Collector::Take() {
+Collector::Batches Collector::Take() {
   const Lock lock(mutex_);
   if (!HasRoom()) wake_.notify_one();
-  waiting_ = 0;
-  return std::exchange(pieces_, {});
+  queued_ = 0;
+  return std::exchange(batches_, {});
 }
 
 absl::Status Collector::status() const {
@@ -70,28 +70,28 @@ recording::DrainInfo Collector::Drains() const {
   return {intervals_.total(),
           intervals_.Percentile(0.5),
           intervals_.Percentile(kP99),
-          intervals_.most(),
-          static_cast<uint64_t>(std::chrono::nanoseconds(held_).count()),
-          most_waited_};
+          intervals_.max(),
+          static_cast<uint64_t>(std::chrono::nanoseconds(blocked_time_).count()),
+          peak_queued_};
 }
 
 void Collector::Run() {
   Lock lock(mutex_);
   while (error_.ok() && WaitUntilDue(lock)) Drain(lock);
-  // A source that failed is stopped when that is asked for, and does errands until then.
-  while (!is_to_end_) {
-    DoErrand();
-    wake_.wait(lock, [this] { return errand_ || is_to_end_; });
+  // A source that failed is stopped when that is asked for, and does tasks until then.
+  while (!end_requested_) {
+    RunTask();
+    wake_.wait(lock, [this] { return task_ || end_requested_; });
   }
-  if (is_to_stop_) StopSource(lock);
-  DoErrand();  // that was asked for just now
+  if (stop_requested_) StopSource(lock);
+  RunTask();  // that was asked for just now
   is_running_ = false;
 }
 
 bool Collector::WaitUntilDue(Lock& lock) {
   while (true) {
-    DoErrand();
-    if (is_to_end_) return false;
+    RunTask();
+    if (end_requested_) return false;
     const Clock::time_point due = source_->Due();
     if (Clock::now() < due) {
       wake_.wait_until(lock, due);
@@ -105,15 +105,15 @@ bool Collector::WaitUntilDue(Lock& lock) {
 
 void Collector::WaitForRoom(Lock& lock) {
   const Clock::time_point since = Clock::now();
-  wake_.wait(lock, [this] { return HasRoom() || errand_ || is_to_end_; });
-  held_ += Clock::now() - since;
+  wake_.wait(lock, [this] { return HasRoom() || task_ || end_requested_; });
+  blocked_time_ += Clock::now() - since;
 }
 
-void Collector::DoErrand() {
-  if (!errand_) return;
-  errand_(*source_);
-  errand_ = nullptr;
-  errand_done_.notify_one();
+void Collector::RunTask() {
+  if (!task_) return;
+  task_(*source_);
+  task_ = nullptr;
+  task_done_.notify_one();
 }
 
 void Collector::Drain(Lock& lock) {
@@ -140,12 +140,12 @@ void Collector::StopSource(Lock& lock) {
 
 void Collector::Add(std::vector<std::byte> chunks) {
   if (chunks.empty()) return;
-  waiting_ += chunks.size();
-  most_waited_ = std::max(most_waited_, waiting_);
-  if (pieces_.empty() || pieces_.back().size() + chunks.size() > kPiece) {
-    pieces_.push_back(std::move(chunks));
+  queued_ += chunks.size();
+  peak_queued_ = std::max(peak_queued_, queued_);
+  if (batches_.empty() || batches_.back().size() + chunks.size() > kBatchBytes) {
+    batches_.push_back(std::move(chunks));
   } else {
-    pieces_.back().insert(pieces_.back().end(), chunks.begin(), chunks.end());
+    batches_.back().insert(batches_.back().end(), chunks.begin(), chunks.end());
   }
 }
 

@@ -1,7 +1,7 @@
 // Collects from a source on a thread of its own, so that nothing that waits (for the disk, for
 // xenstore) delays a drain: what it collects stays in memory until somebody takes it.
 //
-//   source --Collect, when due--> (the thread) --pieces--> Take --> whoever writes them
+//   source --Collect, when due--> (the thread) --batches--> Take --> whoever writes them
 //
 // Between Start and Stop the thread alone touches the source; who wants something of it asks, and
 // is served between two drains. So the thread never waits until somebody else has done with the
@@ -30,12 +30,12 @@ namespace xenoscope::sampler {
 class Collector {
  public:
   // Whole chunks of samples (recording/sample_format.h), in their order.
-  using Pieces = std::deque<std::vector<std::byte>>;
-  static constexpr size_t kMostWaiting = size_t{256} << 20;
+  using Batches = std::deque<std::vector<std::byte>>;
+  static constexpr size_t kMaxQueuedBytes = size_t{256} << 20;
 
-  // While more than `most_waiting` bytes wait to be taken it does not collect.
-  explicit Collector(std::unique_ptr<Source> source, size_t most_waiting = kMostWaiting)
-      : source_(std::move(source)), most_waiting_(most_waiting) {}
+  // While more than `max_queued` bytes wait to be taken it does not collect.
+  explicit Collector(std::unique_ptr<Source> source, size_t max_queued = kMaxQueuedBytes)
+      : source_(std::move(source)), max_queued_(max_queued) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
   // Ends the thread; the source closes.
@@ -48,8 +48,8 @@ class Collector {
   // Starts the source, then collects.
   absl::Status Start();
   bool started() const { return thread_.joinable(); }
-  // Calls `errand` between two drains, and returns when that was done. At any time, by one thread.
-  void Ask(std::function<void(Source&)> errand);
+  // Calls `task` between two drains, and returns when that was done. At any time, by one thread.
+  void RunOnThread(std::function<void(Source&)> task);
   // Lets the thread stop the source when the drain that goes on is done, and does not wait for
   // that.
   void BeginStop();
@@ -57,7 +57,7 @@ class Collector {
   absl::Status Stop();
 
   // What was collected and not taken yet.
-  Pieces Take();
+  Batches Take();
   // Why it has ended by itself: the source's error.
   absl::Status status() const;
   // How its drains came, up to now.
@@ -69,34 +69,34 @@ class Collector {
 
   void Run();
   void End();
-  // Until the next drain is to be made; false: there is none. Does errands meanwhile.
+  // Until the next drain is to be made; false: there is none. Does tasks meanwhile.
   bool WaitUntilDue(Lock& lock);
   void WaitForRoom(Lock& lock);
-  void DoErrand();
+  void RunTask();
   void Drain(Lock& lock);
   void StopSource(Lock& lock);
   void Add(std::vector<std::byte> chunks);
-  bool HasRoom() const { return waiting_ <= most_waiting_; }
+  bool HasRoom() const { return queued_ <= max_queued_; }
 
   const std::unique_ptr<Source> source_;
-  const size_t most_waiting_;
+  const size_t max_queued_;
   recording::SampleWriter writer_ = recording::SampleWriter::InMemory();  // the thread's
 
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;
-  std::condition_variable errand_done_;
-  std::function<void(Source&)> errand_;
-  bool is_running_ = false;  // does errands
-  bool is_to_end_ = false;
-  bool is_to_stop_ = false;  // the source, before the thread ends
+  std::condition_variable task_done_;
+  std::function<void(Source&)> task_;
+  bool is_running_ = false;  // does tasks
+  bool end_requested_ = false;
+  bool stop_requested_ = false;  // the source, before the thread ends
   absl::Status error_;
   absl::Status stop_status_;
-  Pieces pieces_;
-  size_t waiting_ = 0;  // bytes, in pieces_
+  Batches batches_;
+  size_t queued_ = 0;  // bytes, in batches_
   Clock::time_point last_drain_;
-  Sketch intervals_;         // from drain to drain, ns
-  Clock::duration held_{0};  // for want of room
-  size_t most_waited_ = 0;   // bytes
+  Sketch intervals_;                 // from drain to drain, ns
+  Clock::duration blocked_time_{0};  // for want of room
+  size_t peak_queued_ = 0;           // bytes
   std::thread thread_;
 };
 

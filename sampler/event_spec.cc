@@ -26,7 +26,7 @@ std::optional<uint64_t> TakeNumber(std::string_view& text, char mark) {
 }  // namespace
 
 absl::StatusOr<EventSpec> ParseEventSpec(std::string_view text) {
-  constexpr uint64_t kHighestHz = 1'000'000;
+  constexpr uint64_t kMaxHz = 1'000'000;
   EventSpec spec;
   std::string_view rest = text;
   spec.hz = TakeNumber(rest, '@');
@@ -52,8 +52,8 @@ absl::StatusOr<EventSpec> ParseEventSpec(std::string_view text) {
   if (spec.period && *spec.period == 0) {
     return InvalidError("event '{}': a period of 0 counts nothing", text);
   }
-  if (spec.hz && (*spec.hz == 0 || *spec.hz > kHighestHz)) {
-    return InvalidError("event '{}': the rate must be 1 to {} samples a second", text, kHighestHz);
+  if (spec.hz && (*spec.hz == 0 || *spec.hz > kMaxHz)) {
+    return InvalidError("event '{}': the rate must be 1 to {} samples a second", text, kMaxHz);
   }
   spec.name = rest;
   return spec;

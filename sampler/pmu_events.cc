@@ -10,12 +10,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/spelling.h"
 
 namespace xenoscope::sampler {
 namespace {
 
-constexpr uint64_t kLargestXenoprofCode = 0xff;
+constexpr uint64_t kMaxXenoprofCode = 0xff;
 
 std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
   std::vector<pfm_pmu_info_t> found;
@@ -61,7 +61,7 @@ absl::StatusOr<PmuEvent> Encode(const std::string& name) {
   return event;
 }
 
-absl::StatusOr<PmuEvent> Look(const std::string& name) {
+absl::StatusOr<PmuEvent> LookUpEvent(const std::string& name) {
   XENOSCOPE_RETURN_IF_ERROR(StartLibpfm());
   if (absl::StrContains(name, "::")) return Encode(name);
   const auto present = CorePmus(/*only_present=*/true);
@@ -103,7 +103,7 @@ std::string SuggestEvent(std::string_view name) {
     }
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
-  return DidYouMean(absl::AsciiStrToLower(std::string(event.substr(0, event.find(':')))), views);
+  return SpellingHint(absl::AsciiStrToLower(std::string(event.substr(0, event.find(':')))), views);
 }
 
 absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view cpu_type,
@@ -117,9 +117,9 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
     event.code = *raw & 0xff;
     event.unit_mask = *raw >> 8;
   } else {
-    XENOSCOPE_ASSIGN_OR_RETURN(event, Look(spec.name));
+    XENOSCOPE_ASSIGN_OR_RETURN(event, LookUpEvent(spec.name));
   }
-  if (event.code > kLargestXenoprofCode) {
+  if (event.code > kMaxXenoprofCode) {
     // Xen 4.17 ORs bits 8 to 11 of an AMD event into the low ones (op_model_athlon.c).
     return InvalidError(
         "event '{}' has the code {:#x}, and xenoprof programs codes above 0xff "
@@ -168,14 +168,14 @@ absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view word) 
       std::string name = absl::AsciiStrToLower(info.name);
       if (!known) name = fmt::format("{}::{}", pmu.name, name);
       std::string text = info.desc == nullptr ? "" : info.desc;
-      if (!IsAbout(name, text, word)) continue;
-      events.push_back({std::move(name), std::move(text), info.code <= kLargestXenoprofCode});
+      if (!ContainsWord(name, text, word)) continue;
+      events.push_back({std::move(name), std::move(text), info.code <= kMaxXenoprofCode});
     }
   }
   return events;
 }
 
-bool IsAbout(std::string_view name, std::string_view text, std::string_view word) {
+bool ContainsWord(std::string_view name, std::string_view text, std::string_view word) {
   const std::string wanted = absl::AsciiStrToLower(std::string(word));
   const auto has = [&wanted](std::string_view where) {
     return absl::AsciiStrToLower(std::string(where)).find(wanted) != std::string::npos;

@@ -48,7 +48,7 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
 PmuEvent DefaultEvent(std::string_view xenoprof_cpu_type, uint64_t cpu_hz);
 
 // Whether a name or a description contains the word, in any case.
-bool IsAbout(std::string_view name, std::string_view text, std::string_view word);
+bool ContainsWord(std::string_view name, std::string_view text, std::string_view word);
 
 struct EventDescription {
   std::string name;  // as ParseEventSpec takes it, without the period

@@ -22,11 +22,11 @@
 #include "sampler/session_lock.h"
 #include "sampler/signals.h"
 #include "sampler/sources.h"
-#include "sampler/xen/domain_watch.h"
+#include "sampler/xen/domain_monitor.h"
 #include "sampler/xen/host.h"
-#include "sampler/xen/livepatch_watch.h"
+#include "sampler/xen/livepatch_monitor.h"
 #include "sampler/xen/privcmd.h"
-#include "sampler/xen/unread_trace.h"
+#include "sampler/xen/trace_buffers.h"
 #include "sampler/xenoprof/xenoprof_source.h"
 
 namespace xenoscope::sampler {
@@ -41,12 +41,12 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 // How often what was collected is written, and the command and the trace are looked after.
-constexpr nanoseconds kBetweenSteps = std::chrono::milliseconds(50);
-constexpr nanoseconds kBetweenWatches = std::chrono::milliseconds(200);
+constexpr nanoseconds kStepInterval = std::chrono::milliseconds(50);
+constexpr nanoseconds kDomainPollInterval = std::chrono::milliseconds(200);
 constexpr nanoseconds kSecond = std::chrono::seconds(1);
-constexpr int kCommandPatienceMs = 2000;
+constexpr int kCommandTimeoutMs = 2000;
 // Bytes. There may be many guests, and one that is not drained waits.
-constexpr size_t kMostWaitingOfAGuest = size_t{32} << 20;
+constexpr size_t kMaxQueuedGuestBytes = size_t{32} << 20;
 
 const char* SignalName(int number) {
   switch (number) {
@@ -74,13 +74,13 @@ struct Sampling {
   Source& source() const { return collector->source(); }
   std::vector<recording::StreamInfo> Streams() const {
     std::vector<recording::StreamInfo> streams;
-    collector->Ask([&streams](const Source& source) { streams = source.Streams(); });
+    collector->RunOnThread([&streams](const Source& source) { streams = source.Streams(); });
     return streams;
   }
   // Writes what was collected so far.
   absl::Status Write() {
-    for (const std::vector<std::byte>& piece : collector->Take()) {
-      writer->Append(piece);
+    for (const std::vector<std::byte>& batch : collector->Take()) {
+      writer->Append(batch);
       XENOSCOPE_RETURN_IF_ERROR(writer->Flush());
     }
     return absl::OkStatus();
@@ -95,15 +95,15 @@ class Recorder {
   absl::StatusOr<RecordResult> Run();
 
  private:
-  absl::Status LookAtHost();
-  void EndWhatWasLeft();
-  void LookAtLinux();
+  absl::Status ReadHost();
+  void CleanUpStale();
+  void ReadLinux();
   // Whether this is the dom0 of a Xen. Once it was looked at.
   bool HasXen() const { return domains_ != nullptr; }
-  absl::Status ReadySampling(const SampleRequest& samples);
+  absl::Status PrepareSampling(const SampleRequest& samples);
   absl::Status MakeRecording();
   absl::Status AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path);
-  absl::Status CheckRoom() const;
+  absl::Status CheckFreeSpace() const;
   absl::Status Start();
   absl::Status StartAll();
   absl::Status StartTrace(TraceRequest request);
@@ -111,13 +111,13 @@ class Recorder {
   void Loop();
   steady_clock::time_point Due() const;
   absl::Status Step();
-  void WatchDomains();
-  void WatchLivepatches();
+  void PollDomains();
+  void PollLivepatches();
   // Lets the sources take in a domain that came.
-  void Welcome(DomainInfo& domain);
-  void Farewell(DomainId domain);
+  void OnDomainCreated(DomainInfo& domain);
+  void OnDomainDestroyed(DomainId domain);
   nanoseconds OwnCpu() const;
-  void NoteCosts(RecordingInfo& info) const;
+  void RecordCosts(RecordingInfo& info) const;
   // With what it has lost up to now.
   std::optional<recording::TraceInfo> TraceSoFar() const;
   void WriteInfoSoFar();
@@ -125,12 +125,12 @@ class Recorder {
   // Stops the sources of this host, and tells those of guests to stop.
   void EndSampling();
   void StopTrace();
-  void AwaitGuests();
+  void WaitForGuests();
   void SaveFiles();
   void CloseSources();
   // Whether a signal has come that ends every wait for a guest. By any thread.
   bool IsInterrupted();
-  void Keep(const absl::Status& status);
+  void KeepFirstError(const absl::Status& status);
   Progress Now() const;
 
   const RecordRequest& request_;
@@ -141,12 +141,12 @@ class Recorder {
 
   std::optional<SessionLock> lock_;
   std::unique_ptr<DomainDirectory> domains_;
-  std::optional<DomainWatch> watch_;
-  std::optional<LivepatchWatch> livepatches_;
+  std::optional<DomainMonitor> domain_monitor_;
+  std::optional<LivepatchMonitor> livepatch_monitor_;
   std::string livepatch_lists_;
-  steady_clock::time_point next_watch_;
-  size_t changes_written_ = 0;   // of result_.info.changes
-  std::set<DomainId> welcomed_;  // or here from the beginning
+  steady_clock::time_point next_domain_poll_;
+  size_t changes_written_ = 0;        // of result_.info.changes
+  std::set<DomainId> known_domains_;  // or here from the beginning
   std::vector<std::pair<const GuestFile*, DomainId>> guest_files_;
   std::vector<Sampling> sampling_;
   std::optional<recording::Writer> writer_;
@@ -162,15 +162,15 @@ class Recorder {
 };
 
 absl::StatusOr<RecordResult> Recorder::Run() {
-  XENOSCOPE_RETURN_IF_ERROR(LookAtHost());
+  XENOSCOPE_RETURN_IF_ERROR(ReadHost());
   XENOSCOPE_ASSIGN_OR_RETURN(lock_, SessionLock::Take());
   if (request_.trace && HasXen()) XENOSCOPE_RETURN_IF_ERROR(CheckTraceIsFree());
-  EndWhatWasLeft();
+  CleanUpStale();
   if (const absl::Status status = Start(); !status.ok()) {
     EndSampling();
     xentrace_.reset();
     interrupted_by_ = SIGTERM;  // nobody wants the last samples
-    AwaitGuests();
+    WaitForGuests();
     CloseSources();
     sync_.reset();
     if (writer_) writer_->Abandon();
@@ -190,7 +190,7 @@ bool Recorder::IsInterrupted() {
 }
 
 absl::Status Recorder::Start() {
-  if (request_.samples) XENOSCOPE_RETURN_IF_ERROR(ReadySampling(*request_.samples));
+  if (request_.samples) XENOSCOPE_RETURN_IF_ERROR(PrepareSampling(*request_.samples));
   if (interrupted_by_ != 0) {
     return absl::CancelledError(
         "a signal came while guests were waited for, before sampling began: nothing was recorded");
@@ -200,7 +200,7 @@ absl::Status Recorder::Start() {
 }
 
 // Linux by itself, where there is no Xen below it or this is no dom0.
-void Recorder::LookAtLinux() {
+void Recorder::ReadLinux() {
   RecordingInfo& info = result_.info;
   info.host = ReadHostInfo();
   if (info.host.clock_hz == 0) info.host.clock_hz = MeasureTscHz();
@@ -214,7 +214,7 @@ void Recorder::LookAtLinux() {
   }
 }
 
-absl::Status Recorder::LookAtHost() {
+absl::Status Recorder::ReadHost() {
   result_.info.written_by = request_.written_by;
   result_.info.command = request_.command;
   const bool is_of_xen =
@@ -224,21 +224,21 @@ absl::Status Recorder::LookAtHost() {
       request_.samples && request_.guest_files.empty() && !is_of_xen &&
       request_.samples->source.value_or(SourceKind::kPerf) == SourceKind::kPerf;
   if (!MayBeDom0() && linux_suffices) {
-    LookAtLinux();
+    ReadLinux();
     return absl::OkStatus();
   }
   XENOSCOPE_RETURN_IF_ERROR(CheckPrivcmd());
   XENOSCOPE_ASSIGN_OR_RETURN(domains_, DomainDirectory::Open());
   RecordingInfo& info = result_.info;
   XENOSCOPE_ASSIGN_OR_RETURN(info.domains, domains_->List());
-  watch_.emplace(*domains_, OpenVcpuCalls().value_or(nullptr), ReadTsc);
-  if (auto calls = OpenConsoleCalls(); calls.ok()) livepatches_.emplace(*std::move(calls));
+  domain_monitor_.emplace(*domains_, OpenVcpuCalls().value_or(nullptr), ReadTsc);
+  if (auto calls = OpenConsoleCalls(); calls.ok()) livepatch_monitor_.emplace(*std::move(calls));
   info.xen = ReadXenInfo();
   info.host = ReadHostInfo();
   if (const auto pcpus = OnlineApicIds(); pcpus.ok()) {
     info.host.pcpus = static_cast<uint32_t>(pcpus->size());
   }
-  for (const DomainInfo& domain : info.domains) welcomed_.insert(domain.id);
+  for (const DomainInfo& domain : info.domains) known_domains_.insert(domain.id);
   for (const GuestFile& file : request_.guest_files) {
     XENOSCOPE_ASSIGN_OR_RETURN(const DomainId id, FindDomain(info.domains, file.domain));
     guest_files_.emplace_back(&file, id);
@@ -247,16 +247,16 @@ absl::Status Recorder::LookAtHost() {
 }
 
 // By a recording that was killed, whatever this one samples with.
-void Recorder::EndWhatWasLeft() {
+void Recorder::CleanUpStale() {
   if (!HasXen()) return;
-  if (!lock_->left().empty()) {
-    XenoprofSource::EndKilled(*lock_);
+  if (!lock_->stale_note().empty()) {
+    XenoprofSource::RecoverKilled(*lock_);
     result_.notes.emplace_back("ended the sampling that a killed recording had left running");
   }
-  EndUnreadTrace();
+  StopStaleTrace();
 }
 
-absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
+absl::Status Recorder::PrepareSampling(const SampleRequest& samples) {
   RecordingInfo& info = result_.info;
   XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenSources(samples, info, HasXen(), *lock_,
                                                                [this] { return IsInterrupted(); }));
@@ -272,7 +272,7 @@ absl::Status Recorder::ReadySampling(const SampleRequest& samples) {
     for (DomainInfo& domain : info.domains) {
       if (const Role role = source->RoleOf(domain.id); role != Role::kNone) domain.role = role;
     }
-    const size_t most = source->AwaitsAGuest() ? kMostWaitingOfAGuest : Collector::kMostWaiting;
+    const size_t most = source->WaitsForGuest() ? kMaxQueuedGuestBytes : Collector::kMaxQueuedBytes;
     sampling_.push_back({std::make_unique<Collector>(std::move(source), most), std::nullopt});
   }
   return absl::OkStatus();
@@ -296,22 +296,22 @@ absl::Status Recorder::MakeRecording() {
   }
   // So that recording.json names nothing that a power cut could take away.
   XENOSCOPE_RETURN_IF_ERROR(writer_->Sync());
-  return CheckRoom();
+  return CheckFreeSpace();
 }
 
 // A recording that would end as soon as it has begun is none.
-absl::Status Recorder::CheckRoom() const {
-  constexpr uint64_t kLeastRoom = uint64_t{1} << 20;
+absl::Status Recorder::CheckFreeSpace() const {
+  constexpr uint64_t kMinFreeBytes = uint64_t{1} << 20;
   struct statvfs disk {};
   if (fstatvfs(writer_->directory().fd(), &disk) != 0 || disk.f_blocks == 0) {
     return absl::OkStatus();
   }
   const uint64_t left = uint64_t{disk.f_bavail} * disk.f_frsize;
-  if (left >= kLeastRoom) return absl::OkStatus();
+  if (left >= kMinFreeBytes) return absl::OkStatus();
   return ExhaustedError(
       "the disk is full: {} kB are left for {}, and a recording needs {} kB to begin with; free "
       "some space, or record elsewhere with -o",
-      left >> 10, request_.output, kLeastRoom >> 10);
+      left >> 10, request_.output, kMinFreeBytes >> 10);
 }
 
 // What the host itself offers may be missing; the report then shows addresses. Errors: the disk is
@@ -336,8 +336,8 @@ absl::Status Recorder::StartAll() {
   info.started = ReadTsc();
   XENOSCOPE_RETURN_IF_ERROR(writer_->WriteInfo(info));
   sync_.emplace(*writer_);
-  WatchDomains();
-  WatchLivepatches();
+  PollDomains();
+  PollLivepatches();
   XENOSCOPE_RETURN_IF_ERROR(StartSampling());
   started_ = steady_clock::now();
   cpu_before_ = ProcessorTime();
@@ -377,7 +377,7 @@ absl::Status Recorder::StartSampling() {
 
 // When the next thing is to be done.
 steady_clock::time_point Recorder::Due() const {
-  const steady_clock::time_point due = steady_clock::now() + kBetweenSteps;
+  const steady_clock::time_point due = steady_clock::now() + kStepInterval;
   return request_.duration ? std::min(due, started_ + *request_.duration) : due;
 }
 
@@ -401,9 +401,9 @@ void Recorder::Loop() {
     } else if (request_.duration && steady_clock::now() - started_ >= *request_.duration) {
       because = "duration over";
     }
-    if (steady_clock::now() >= next_watch_) {
-      WatchDomains();
-      WatchLivepatches();
+    if (steady_clock::now() >= next_domain_poll_) {
+      PollDomains();
+      PollLivepatches();
     }
     if (steady_clock::now() >= next_progress) {
       next_progress = steady_clock::now() + kSecond;
@@ -423,31 +423,31 @@ absl::Status Recorder::Step() {
 }
 
 // Xen keeps the buffers of a passive domain that dies until the session's end.
-void Recorder::WatchDomains() {
-  if (!watch_) return;
+void Recorder::PollDomains() {
+  if (!domain_monitor_) return;
   const std::vector<DomainChange>& changes = result_.info.changes;
   const size_t known = changes.size();
-  watch_->Look(result_.info);
-  next_watch_ = steady_clock::now() + kBetweenWatches;
-  for (DomainInfo& domain : result_.info.domains) Welcome(domain);
+  domain_monitor_->Poll(result_.info);
+  next_domain_poll_ = steady_clock::now() + kDomainPollInterval;
+  for (DomainInfo& domain : result_.info.domains) OnDomainCreated(domain);
   // What cannot be written now is written with what comes next.
   const std::span fresh = std::span(changes).subspan(changes_written_);
   if (writer_->AppendChanges(fresh).ok()) changes_written_ = changes.size();
   for (size_t i = known; i < changes.size(); ++i) {
-    if (changes[i].kind == DomainChange::Kind::kDestroyed) Farewell(changes[i].domain);
+    if (changes[i].kind == DomainChange::Kind::kDestroyed) OnDomainDestroyed(changes[i].domain);
   }
 }
 
-void Recorder::Welcome(DomainInfo& domain) {
+void Recorder::OnDomainCreated(DomainInfo& domain) {
   const bool is_ready = !domain.name.empty() && domain.vcpus > 0 && !domain.died;
   const bool is_sampling = !sampling_.empty() && sampling_.front().collector->started();
-  if (!is_sampling || !is_ready || !welcomed_.insert(domain.id).second) return;
+  if (!is_sampling || !is_ready || !known_domains_.insert(domain.id).second) return;
   if (!IsToBeSampled(*request_.samples, domain)) return;
   absl::Status why;
   for (Sampling& sampling : sampling_) {
     absl::Status status;
-    sampling.collector->Ask([&](Source& source) {
-      status = source.Welcome(domain);
+    sampling.collector->RunOnThread([&](Source& source) {
+      status = source.OnDomainCreated(domain);
       if (status.ok()) domain.role = source.RoleOf(domain.id);
     });
     if (status.ok()) return;
@@ -457,19 +457,19 @@ void Recorder::Welcome(DomainInfo& domain) {
                                       domain.name, Message(why)));
 }
 
-void Recorder::Farewell(DomainId domain) {
+void Recorder::OnDomainDestroyed(DomainId domain) {
   for (Sampling& sampling : sampling_) {
-    sampling.collector->Ask([domain](Source& source) { source.Farewell(domain); });
+    sampling.collector->RunOnThread([domain](Source& source) { source.OnDomainDestroyed(domain); });
   }
 }
 
 // What was recorded so far stands with it, so that a livepatch that has gone is still known.
-void Recorder::WatchLivepatches() {
-  if (!livepatches_) return;
-  const absl::StatusOr<std::string> list = livepatches_->Look();
+void Recorder::PollLivepatches() {
+  if (!livepatch_monitor_) return;
+  const absl::StatusOr<std::string> list = livepatch_monitor_->Poll();
   if (!list.ok()) {
     result_.notes.emplace_back(Message(list.status()));
-    livepatches_.reset();
+    livepatch_monitor_.reset();
     return;
   }
   if (list->empty()) return;
@@ -490,14 +490,14 @@ nanoseconds Recorder::OwnCpu() const {
 }
 
 // The sources of `info` are those of sampling_, in their order.
-void Recorder::NoteCosts(RecordingInfo& info) const {
+void Recorder::RecordCosts(RecordingInfo& info) const {
   for (size_t i = 0; i < sampling_.size(); ++i) {
     Collector& collector = *sampling_[i].collector;
     info.sources[i].drains = collector.Drains();
     // Whoever reads it meanwhile, or after a kill, is to know which guest is late.
-    if (!collector.source().AwaitsAGuest()) continue;
-    collector.Ask([&problems = info.sources[i].problems](const Source& source) {
-      problems = source.Afterwards();
+    if (!collector.source().WaitsForGuest()) continue;
+    collector.RunOnThread([&problems = info.sources[i].problems](const Source& source) {
+      problems = source.FinalNotes();
     });
   }
   info.own_cpu_ns = static_cast<uint64_t>(OwnCpu().count());
@@ -515,7 +515,7 @@ std::optional<recording::TraceInfo> Recorder::TraceSoFar() const {
 // last one stays; a disk that is full ends the recording through what matters.
 void Recorder::WriteInfoSoFar() {
   RecordingInfo info = result_.info;
-  NoteCosts(info);
+  RecordCosts(info);
   info.trace = TraceSoFar();
   for (const Sampling& sampling : sampling_) {
     std::ranges::move(sampling.Streams(), std::back_inserter(info.streams));
@@ -524,7 +524,7 @@ void Recorder::WriteInfoSoFar() {
 }
 
 // The first thing that went wrong is the one to tell.
-void Recorder::Keep(const absl::Status& status) {
+void Recorder::KeepFirstError(const absl::Status& status) {
   if (result_.status.ok()) result_.status = status;
 }
 
@@ -533,12 +533,12 @@ void Recorder::Stop() {
   info.stopped = ReadTsc();
   const Progress while_sampling = Now();
   EndSampling();
-  if (command_) command_->Stop(kCommandPatienceMs);
+  if (command_) command_->Stop(kCommandTimeoutMs);
   StopTrace();
-  AwaitGuests();
-  WatchDomains();
-  WatchLivepatches();
-  NoteCosts(info);
+  WaitForGuests();
+  PollDomains();
+  PollLivepatches();
+  RecordCosts(info);
   // What is fetched below can take long, and whatever ends it leaves the accounts.
   sync_->WriteInfo(info);
   SaveFiles();
@@ -547,32 +547,32 @@ void Recorder::Stop() {
   // What is fetched and written afterwards takes time, but none from those who are sampled.
   result_.last.elapsed = while_sampling.elapsed;
   result_.last.own_cpu = while_sampling.own_cpu;
-  Keep(sync_->Stop());  // what the disk has lost no later success brings back
+  KeepFirstError(sync_->Stop());  // what the disk has lost no later success brings back
   info.state = recording::State::kComplete;
   if (!result_.status.ok()) {
     info.state = recording::State::kEndedEarly;
     info.stopped_because = std::string(Message(result_.status));
   }
-  Keep(writer_->WriteInfo(info));
+  KeepFirstError(writer_->WriteInfo(info));
 }
 
 void Recorder::EndSampling() {
   for (Sampling& sampling : sampling_) {
     if (!sampling.collector->started()) continue;
-    if (sampling.source().AwaitsAGuest()) {
+    if (sampling.source().WaitsForGuest()) {
       sampling.collector->BeginStop();
     } else {
-      Keep(sampling.collector->Stop());
+      KeepFirstError(sampling.collector->Stop());
     }
   }
 }
 
-void Recorder::AwaitGuests() {
+void Recorder::WaitForGuests() {
   RecordingInfo& info = result_.info;
   TscRange sampled;
   info.events.clear();
   for (Sampling& sampling : sampling_) {
-    if (sampling.collector->started()) Keep(sampling.collector->Stop());
+    if (sampling.collector->started()) KeepFirstError(sampling.collector->Stop());
     const TscRange by_it = sampling.source().Sampled();
     if (by_it.Empty()) continue;
     sampled = sampled.Empty() ? by_it
@@ -580,7 +580,7 @@ void Recorder::AwaitGuests() {
                                          std::max(sampled.end, by_it.end)};
   }
   for (Sampling& sampling : sampling_) {
-    if (sampling.writer) Keep(sampling.Write());
+    if (sampling.writer) KeepFirstError(sampling.Write());
     std::ranges::move(sampling.source().Events(), std::back_inserter(info.events));
     std::ranges::move(sampling.source().Streams(), std::back_inserter(info.streams));
   }
@@ -596,8 +596,8 @@ void Recorder::SaveFiles() {
   std::vector<std::pair<std::future<absl::Status>, std::unique_ptr<RecordingInfo>>> guests;
   for (Sampling& sampling : sampling_) {
     Source* const source = &sampling.source();
-    if (!source->AwaitsAGuest()) {
-      Keep(source->Save(*writer_, info));
+    if (!source->WaitsForGuest()) {
+      KeepFirstError(source->Save(*writer_, info));
       continue;
     }
     auto own = std::make_unique<RecordingInfo>();
@@ -608,7 +608,7 @@ void Recorder::SaveFiles() {
     guests.emplace_back(std::move(saved), std::move(own));
   }
   for (auto& [saved, own] : guests) {
-    Keep(saved.get());
+    KeepFirstError(saved.get());
     std::move(own->symbols.begin() + static_cast<std::ptrdiff_t>(before.size()), own->symbols.end(),
               std::back_inserter(info.symbols));
   }
@@ -617,8 +617,8 @@ void Recorder::SaveFiles() {
 void Recorder::CloseSources() {
   for (size_t i = sampling_.size(); i-- > 0;) {
     Source& source = sampling_[i].source();
-    Keep(source.Close());
-    std::vector<std::string> problems = source.Afterwards();
+    KeepFirstError(source.Close());
+    std::vector<std::string> problems = source.FinalNotes();
     result_.notes.insert(result_.notes.end(), problems.begin(), problems.end());
     result_.info.sources[i].problems = std::move(problems);
   }
@@ -626,7 +626,7 @@ void Recorder::CloseSources() {
 
 void Recorder::StopTrace() {
   if (!xentrace_) return;
-  Keep(xentrace_->Stop());
+  KeepFirstError(xentrace_->Stop());
   result_.info.trace = TraceSoFar();
   trace_bytes_ = xentrace_->bytes();
   trace_cpu_ = xentrace_->CpuTime();

@@ -33,12 +33,12 @@ constexpr bool kLimitsMemory = false;  // the sanitizer reserves more than any l
 constexpr bool kLimitsMemory = true;
 #endif
 
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kNobodyUid = 65534;
 constexpr int kFirstFree = 3;  // behind the standard files
-constexpr int kPatienceMs = 10'000;
+constexpr int kTimeoutMs = 10'000;
 
 // The new process's first words: what it could not give up, if anything.
-struct Report {
+struct StartReport {
   std::array<char, 24> what{};
   int32_t error = 0;
   uint32_t filtered = 0;
@@ -95,8 +95,8 @@ bool LimitResources(const SandboxRequest& request, int highest) {
 // The bare calls: the C library's would look for other threads.
 bool ChangeUser() {
   return geteuid() != 0 || (syscall(SYS_setgroups, 0, nullptr) == 0 &&
-                            syscall(SYS_setresgid, kNobody, kNobody, kNobody) == 0 &&
-                            syscall(SYS_setresuid, kNobody, kNobody, kNobody) == 0);
+                            syscall(SYS_setresgid, kNobodyUid, kNobodyUid, kNobodyUid) == 0 &&
+                            syscall(SYS_setresuid, kNobodyUid, kNobodyUid, kNobodyUid) == 0);
 }
 
 bool DropCapabilities() {
@@ -129,7 +129,7 @@ const char* Confine(const SandboxRequest& request, int socket, bool& filtered) {
 
 [[noreturn]] void Become(const SandboxRequest& request, int socket,
                          absl::FunctionRef<void(int)> body) {
-  Report report;
+  StartReport report;
   bool filtered = false;
   if (const char* failed = Confine(request, socket, filtered)) {
     report.error = errno;
@@ -142,9 +142,9 @@ const char* Confine(const SandboxRequest& request, int socket, bool& filtered) {
   _exit(0);
 }
 
-bool ReadReport(int socket, Report& report) {
+bool ReadReport(int socket, StartReport& report) {
   pollfd wait{socket, POLLIN, 0};
-  return poll(&wait, 1, kPatienceMs) == 1 &&
+  return poll(&wait, 1, kTimeoutMs) == 1 &&
          recv(socket, &report, sizeof report, MSG_WAITALL) == sizeof report;
 }
 
@@ -188,7 +188,7 @@ CpuAccount& Account() {
 }
 
 // Not among the standard files, which may be closed here and are replaced there.
-int BehindStandardFiles(int fd) {
+int AboveStandardFiles(int fd) {
   if (fd >= kFirstFree) return fd;
   const int moved = fcntl(fd, F_DUPFD_CLOEXEC, kFirstFree);
   close(fd);
@@ -203,7 +203,7 @@ absl::StatusOr<Sandbox> Sandbox::Start(const SandboxRequest& request,
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return ErrnoError(errno, "cannot connect to a process without privileges");
   }
-  for (int& end : ends) end = BehindStandardFiles(end);
+  for (int& end : ends) end = AboveStandardFiles(end);
   const pid_t pid = fork();
   if (pid == 0) Become(request, ends[1], body);
   const int error = errno;
@@ -211,7 +211,7 @@ absl::StatusOr<Sandbox> Sandbox::Start(const SandboxRequest& request,
   Sandbox sandbox(pid, ends[0]);
   if (pid > 0) Account().Add(pid);
   if (pid < 0) return ErrnoError(error, "cannot start a process without privileges");
-  Report report;
+  StartReport report;
   if (!ReadReport(sandbox.socket_, report)) {
     return InternalError("a process without privileges did not begin: {}", sandbox.End());
   }

@@ -21,7 +21,7 @@ namespace {
 // " (process 1234)", that has the file locked: "1: FLOCK ADVISORY WRITE 1234 00:18:5678 0 EOF" is a
 // line of /proc/locks (proc(5)), with the file system's device in hexadecimal and the inode. Empty
 // where it does not tell.
-std::string HolderOf(int fd) {
+std::string LockHolder(int fd) {
   struct stat file {};
   const auto locks = ReadSmallFile("/proc/locks");
   if (!locks || fstat(fd, &file) != 0) return "";
@@ -51,11 +51,11 @@ absl::StatusOr<SessionLock> SessionLock::TakeAt(const std::string& path) {
   SessionLock lock(fd);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     return PreconditionError("another xenoscope{} is recording on this host: end it first",
-                             HolderOf(fd));
+                             LockHolder(fd));
   }
   std::array<char, 64> text{};
   const ssize_t n = pread(fd, text.data(), text.size(), 0);
-  if (n > 0) lock.left_.assign(text.data(), static_cast<size_t>(n));
+  if (n > 0) lock.stale_note_.assign(text.data(), static_cast<size_t>(n));
   return lock;
 }
 
@@ -63,7 +63,7 @@ SessionLock::~SessionLock() {
   if (fd_ >= 0) close(fd_);
 }
 
-absl::Status SessionLock::Note(std::string_view text) const {
+absl::Status SessionLock::WriteNote(std::string_view text) const {
   if (ftruncate(fd_, 0) != 0 || pwrite(fd_, text.data(), text.size(), 0) < 0) {
     return ErrnoError(errno, "cannot write the lock file of recordings");
   }

@@ -20,10 +20,10 @@ class SessionLock {
   static absl::StatusOr<SessionLock> TakeAt(const std::string& path);
 
   SessionLock(SessionLock&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), left_(std::move(other.left_)) {}
+      : fd_(std::exchange(other.fd_, -1)), stale_note_(std::move(other.stale_note_)) {}
   SessionLock& operator=(SessionLock&& other) noexcept {
     std::swap(fd_, other.fd_);
-    std::swap(left_, other.left_);
+    std::swap(stale_note_, other.stale_note_);
     return *this;
   }
   SessionLock(const SessionLock&) = delete;
@@ -31,15 +31,15 @@ class SessionLock {
   ~SessionLock();
 
   // What the last holder had noted when it was killed; empty after a good end.
-  const std::string& left() const { return left_; }
+  const std::string& stale_note() const { return stale_note_; }
   // Notes something for the next holder; "" when all is given back.
-  absl::Status Note(std::string_view text) const;
+  absl::Status WriteNote(std::string_view text) const;
 
  private:
   explicit SessionLock(int fd) : fd_(fd) {}
 
   int fd_;
-  std::string left_;
+  std::string stale_note_;
 };
 
 }  // namespace xenoscope::sampler

@@ -48,14 +48,14 @@ class Source {
   // Hands on the samples that there are.
   virtual absl::Status Collect(recording::SampleWriter& writer) = 0;
   // Takes in a domain that was created while sampling goes on. The error says why it cannot.
-  virtual absl::Status Welcome(const recording::DomainInfo& domain) = 0;
+  virtual absl::Status OnDomainCreated(const recording::DomainInfo& domain) = 0;
   // A domain has gone while sampling goes on: nothing more comes of it, and nobody answers for it.
-  virtual void Farewell(DomainId /*domain*/) {}
+  virtual void OnDomainDestroyed(DomainId /*domain*/) {}
   // Ends sampling, and hands on what was left.
   virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
   // Whether Stop and Save wait for a guest. Such sources stop when the others have, and side by
   // side, so that no guest delays another one or the end of the trace.
-  virtual bool AwaitsAGuest() const { return false; }
+  virtual bool WaitsForGuest() const { return false; }
   // After Stop: adds to the recording what it has beside samples, and to `info` what that is.
   virtual absl::Status Save(const recording::Writer& /*writer*/,
                             recording::RecordingInfo& /*info*/) {
@@ -71,7 +71,7 @@ class Source {
   virtual std::vector<recording::StreamInfo> Streams() const = 0;
   // After Close, and of a source that awaits a guest at any time: what went otherwise than Notes
   // had promised, one line each, for the user.
-  virtual std::vector<std::string> Afterwards() const { return {}; }
+  virtual std::vector<std::string> FinalNotes() const { return {}; }
 };
 
 }  // namespace xenoscope::sampler

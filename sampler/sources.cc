@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<DomainId>> ChoosePassive(const SampleRequest& request
 using Agents = std::vector<std::unique_ptr<AgentProxy>>;
 
 // Who is sampled beside dom0, and by whom.
-struct Chosen {
+struct DomainChoice {
   std::vector<DomainId> passive;
   Agents* agents = nullptr;  // of the active domains
 };
@@ -86,7 +86,7 @@ std::vector<DomainId> MembersOfXenoprof(const Agents& agents) {
 }
 
 // It is not to be active after all.
-void Dismiss(Agents& agents, DomainId id) {
+void RemoveAgent(Agents& agents, DomainId id) {
   std::erase_if(agents, [id](const std::unique_ptr<AgentProxy>& agent) {
     return agent->domain().id == id && agent->Close().ok();
   });
@@ -99,7 +99,8 @@ std::string NameOf(const RecordingInfo& info, DomainId id) {
 // Notes tell of domains that are not what they were to be.
 absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& request,
                                                      const RecordingInfo& info,
-                                                     const Chosen& chosen, const SessionLock& lock,
+                                                     const DomainChoice& chosen,
+                                                     const SessionLock& lock,
                                                      std::vector<std::string>& notes) {
   XenoprofRequest xenoprof;
   xenoprof.events = request.events;
@@ -120,14 +121,15 @@ absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& reques
   xenoprof.clock_hz = info.host.clock_hz;
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<XenoprofSource> source,
                              XenoprofSource::Open(std::move(xenoprof), lock));
-  for (const auto& [id, why] : source->session().refused()) {
-    Dismiss(*chosen.agents, id);
+  for (const auto& [id, reason] : source->session().refused()) {
+    RemoveAgent(*chosen.agents, id);
     const bool passive = Contains(source->session().passive(), id);
     notes.push_back(fmt::format("{} {}: {}", NameOf(info, id),
-                                passive ? "is taken passive" : "cannot be active", Message(why)));
+                                passive ? "is taken passive" : "cannot be active",
+                                Message(reason)));
   }
-  for (const auto& [id, why] : source->session().left_out()) {
-    notes.push_back(fmt::format("{} is not sampled: {}", NameOf(info, id), Message(why)));
+  for (const auto& [id, reason] : source->session().left_out()) {
+    notes.push_back(fmt::format("{} is not sampled: {}", NameOf(info, id), Message(reason)));
   }
   return source;
 }
@@ -144,7 +146,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenVcpu(const SampleRequest& request,
   for (const DomainInfo& domain : info.domains) {
     if (Contains(chosen, domain.id)) vcpu.domains.push_back(domain);
   }
-  vcpu.looks_hz = request.looks_hz;
+  vcpu.poll_hz = request.poll_hz;
   vcpu.seed = request.seed.value_or(std::random_device()());
   vcpu.clock_hz = info.host.clock_hz;
   vcpu.pcpus = info.host.pcpus;
@@ -169,7 +171,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenPerf(const SampleRequest& request,
   return PerfSource::Open(perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); });
 }
 
-absl::StatusOr<OpenedSources> Only(absl::StatusOr<std::unique_ptr<Source>> source) {
+absl::StatusOr<OpenedSources> OneSource(absl::StatusOr<std::unique_ptr<Source>> source) {
   XENOSCOPE_RETURN_IF_ERROR(source.status());
   OpenedSources opened;
   opened.sources.push_back(*std::move(source));
@@ -178,8 +180,8 @@ absl::StatusOr<OpenedSources> Only(absl::StatusOr<std::unique_ptr<Source>> sourc
 
 // The best there is: xenoprof sees Xen and dom0 too, vcpu the guests and perf dom0, the trace HVM
 // guests only.
-absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const RecordingInfo& info,
-                                   const Chosen& chosen, const SessionLock& lock) {
+absl::StatusOr<OpenedSources> OpenBest(const SampleRequest& request, const RecordingInfo& info,
+                                       const DomainChoice& chosen, const SessionLock& lock) {
   OpenedSources opened;
   std::vector<std::string> notes;
   absl::StatusOr<std::unique_ptr<Source>> xenoprof =
@@ -191,14 +193,14 @@ absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const Recording
     return opened;
   }
   if (!IsOfThisHost(xenoprof.status())) return xenoprof.status();
-  std::string why(Message(xenoprof.status()));
+  std::string reason(Message(xenoprof.status()));
   absl::StatusOr<std::unique_ptr<Source>> vcpu = OpenVcpu(request, info, chosen.passive);
   if (vcpu.ok()) {
     opened.sources.push_back(*std::move(vcpu));
     opened.notes.push_back(
-        fmt::format("source vcpu: guests are looked at from dom0, since {}", why));
+        fmt::format("source vcpu: guests are looked at from dom0, since {}", reason));
   } else {
-    why += fmt::format("; and {}", Message(vcpu.status()));
+    reason += fmt::format("; and {}", Message(vcpu.status()));
   }
   const size_t events = opened.sources.empty() ? 0 : opened.sources.front()->Events().size();
   absl::StatusOr<std::unique_ptr<Source>> perf = OpenPerf(request, info, events);
@@ -207,31 +209,32 @@ absl::StatusOr<OpenedSources> Best(const SampleRequest& request, const Recording
     opened.notes.push_back(
         opened.sources.size() > 1
             ? "source perf: dom0 is sampled by its own Linux; nobody samples Xen"
-            : fmt::format("source perf: dom0 alone is sampled, by its own Linux, since {}", why));
+            : fmt::format("source perf: dom0 alone is sampled, by its own Linux, since {}",
+                          reason));
     return opened;
   }
   if (!opened.sources.empty()) return opened;
   if (!request.events.empty()) return perf.status();
   opened.notes.push_back(
-      fmt::format("source trace: the VM exits in the trace are the samples, since {}; and {}", why,
-                  Message(perf.status())));
+      fmt::format("source trace: the VM exits in the trace are the samples, since {}; and {}",
+                  reason, Message(perf.status())));
   return opened;
 }
 
-absl::StatusOr<OpenedSources> OpenAsked(const SampleRequest& request, const RecordingInfo& info,
-                                        const Chosen& chosen, const SessionLock& lock) {
-  if (!request.source) return Best(request, info, chosen, lock);
+absl::StatusOr<OpenedSources> OpenRequested(const SampleRequest& request, const RecordingInfo& info,
+                                            const DomainChoice& chosen, const SessionLock& lock) {
+  if (!request.source) return OpenBest(request, info, chosen, lock);
   switch (*request.source) {
     case SourceKind::kXenoprof: {
       std::vector<std::string> notes;
-      auto opened = Only(OpenXenoprof(request, info, chosen, lock, notes));
+      auto opened = OneSource(OpenXenoprof(request, info, chosen, lock, notes));
       if (opened.ok()) opened->notes = std::move(notes);
       return opened;
     }
     case SourceKind::kVcpu:
-      return Only(OpenVcpu(request, info, chosen.passive));
+      return OneSource(OpenVcpu(request, info, chosen.passive));
     case SourceKind::kPerf: {
-      absl::StatusOr<OpenedSources> perf = Only(OpenPerf(request, info, /*first_event=*/0));
+      absl::StatusOr<OpenedSources> perf = OneSource(OpenPerf(request, info, /*first_event=*/0));
       if (perf.ok()) {
         perf->notes.emplace_back(
             "source perf: samples are of dom0 alone: Linux sees neither Xen below it nor the "
@@ -258,9 +261,9 @@ absl::Status AddAgents(Agents agents, const RecordingInfo& info, OpenedSources& 
   for (const std::unique_ptr<Source>& source : opened.sources) {
     std::ranges::move(source->Events(), std::back_inserter(events));
   }
-  if (events.size() > recording::kMostEvents) {
+  if (events.size() > recording::kMaxRecordingEvents) {
     return InvalidError("{} events are too many: a recording can have {}; give fewer with -e",
-                        events.size(), recording::kMostEvents);
+                        events.size(), recording::kMaxRecordingEvents);
   }
   const size_t of_dom0 = events.size();
   for (std::unique_ptr<AgentProxy>& agent : agents) {
@@ -287,7 +290,7 @@ bool IsToBeSampled(const SampleRequest& request, const DomainInfo& domain) {
 absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const RecordingInfo& info,
                                           bool has_xen, const SessionLock& lock,
                                           const std::function<bool()>& is_interrupted) {
-  if (!has_xen) return Only(OpenPerf(request, info, /*first_event=*/0));
+  if (!has_xen) return OneSource(OpenPerf(request, info, /*first_event=*/0));
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainInfo> active,
                              ChooseActive(request, info.domains));
   const AgentRequest asked = AgentsFor(request);
@@ -309,10 +312,10 @@ absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const Re
     notes.push_back(
         fmt::format("{} is taken passive: {}", NameOf(info, domain.id), Message(agent.status())));
   }
-  Chosen chosen{.passive = {}, .agents = &agents};
+  DomainChoice chosen{.passive = {}, .agents = &agents};
   XENOSCOPE_ASSIGN_OR_RETURN(chosen.passive,
                              ChoosePassive(request, info.domains, answered, silent));
-  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenAsked(request, info, chosen, lock));
+  XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenRequested(request, info, chosen, lock));
   opened.notes.insert(opened.notes.begin(), notes.begin(), notes.end());
   XENOSCOPE_RETURN_IF_ERROR(AddAgents(std::move(agents), info, opened));
   return opened;

@@ -34,7 +34,7 @@ struct SampleRequest {
   std::optional<uint32_t> hpet_hz;                         // NMIs by the HPET instead of counters
   std::optional<std::chrono::nanoseconds> drain_interval;  // not given: each source's own
   uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
-  double looks_hz = 250;           // vcpu: looks a second at each vCPU
+  double poll_hz = 250;            // vcpu: polls a second of each vCPU
   std::optional<uint64_t> seed;    // of random instants and periods; not given: a random one
   std::vector<std::string> agent_events;  // for agents, as they were written; none: their choice
   std::optional<uint64_t> agent_bytes;    // that an agent may send; not given: 1 GiB

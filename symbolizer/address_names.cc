@@ -11,7 +11,7 @@ absl::StatusOr<SymbolTable> ReadAddressNames(std::string_view text, std::string_
   ForEachLine(text, [&](std::string_view line, uint64_t number) {
     const auto symbol = ParseSymbolLine(line, LineShape::kUntyped);
     if (!symbol) {
-      table.lines.Junk(number);
+      table.lines.Malformed(number);
       return;
     }
     ++table.lines.functions;

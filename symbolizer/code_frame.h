@@ -16,6 +16,6 @@ struct CodeFrame {
 };
 
 // No compiler inlines as deeply.
-inline constexpr size_t kMostFrames = 256;
+inline constexpr size_t kMaxFrames = 256;
 
 }  // namespace xenoscope::symbolizer

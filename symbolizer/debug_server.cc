@@ -18,7 +18,7 @@ namespace xenoscope::symbolizer {
 namespace {
 
 constexpr const char* kLibrary = "libdebuginfod.so.1";
-constexpr const char* kPatienceSeconds = "10";
+constexpr const char* kTimeoutSeconds = "10";
 
 }  // namespace
 
@@ -93,7 +93,7 @@ bool IsBuildId(const std::string& text) {
 DebugServer::DebugServer(const std::string& urls, bool progress) {
   // NOLINTBEGIN(concurrency-mt-unsafe): there are no threads yet
   setenv(DEBUGINFOD_URLS_ENV_VAR, urls.c_str(), /*overwrite=*/1);
-  setenv(DEBUGINFOD_TIMEOUT_ENV_VAR, kPatienceSeconds, /*overwrite=*/0);
+  setenv(DEBUGINFOD_TIMEOUT_ENV_VAR, kTimeoutSeconds, /*overwrite=*/0);
   if (progress) setenv(DEBUGINFOD_PROGRESS_ENV_VAR, "1", /*overwrite=*/0);
   // NOLINTEND(concurrency-mt-unsafe)
 }

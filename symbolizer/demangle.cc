@@ -19,8 +19,8 @@ namespace {
 
 // What demangles to a long text refers back to its own parts ("S1_"), and each reference can double
 // the text: few references bound it.
-constexpr size_t kLongestName = 2048;
-constexpr size_t kLongestResult = size_t{64} << 10;
+constexpr size_t kMaxNameBytes = 2048;
+constexpr size_t kMaxResultBytes = size_t{64} << 10;
 
 std::string CxxName(const std::string& name) {
   int status = 0;
@@ -60,7 +60,7 @@ struct Result {
 
 void Append(const char* piece, size_t size, void* opaque) {
   auto* result = static_cast<Result*>(opaque);
-  if (result->text.size() + size > kLongestResult) {
+  if (result->text.size() + size > kMaxResultBytes) {
     // Back-references of a hostile name double it again and again, and there is no other way out:
     // between here and RustName() are only C's functions.
     std::longjmp(result->too_long, 1);  // NOLINT(cert-err52-cpp)
@@ -84,7 +84,7 @@ std::string GoName(const std::string& name) { return absl::StrReplaceAll(name, {
 
 std::string Demangled(std::string_view name) {
   std::string mangled(name);
-  if (name.size() > kLongestName) return mangled;
+  if (name.size() > kMaxNameBytes) return mangled;
   const std::string_view plain = WithoutLlvmsNumber(name);
   if (plain.starts_with("_R") || IsLegacyRust(plain)) return RustName(mangled, std::string(plain));
   if (name.starts_with("_Z")) return CxxName(mangled);

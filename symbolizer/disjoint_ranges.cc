@@ -8,9 +8,9 @@
 namespace xenoscope::symbolizer {
 
 uint32_t DisjointRanges::Find(Address address) const {
-  if (address < begin_of_hints_ || hints_.empty()) return kNobody;
+  if (address < begin_of_hints_ || hints_.empty()) return kNoOwner;
   const uint64_t bucket = (address - begin_of_hints_) >> bucket_bits_;
-  if (bucket + 1 >= hints_.size()) return kNobody;
+  if (bucket + 1 >= hints_.size()) return kNoOwner;
   // A binary search whose only branch is its loop: the processor does not mispredict.
   const Address* at = starts_.data() + hints_[bucket];
   size_t count = hints_[bucket + 1] - hints_[bucket] + 1;
@@ -47,7 +47,7 @@ void RangeSweep::CloseUntil(Address address) {
   while (!open_.empty() && open_.back().end <= address) {
     const Address ended = open_.back().end;
     while (!open_.empty() && open_.back().end <= ended) open_.pop_back();
-    Begin(ended, open_.empty() ? DisjointRanges::kNobody : open_.back().owner);
+    Begin(ended, open_.empty() ? DisjointRanges::kNoOwner : open_.back().owner);
   }
 }
 

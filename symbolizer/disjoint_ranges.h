@@ -19,13 +19,13 @@ inline constexpr Address kLastAddress = std::numeric_limits<Address>::max();
 
 class DisjointRanges {
  public:
-  static constexpr uint32_t kNobody = ~uint32_t{0};
+  static constexpr uint32_t kNoOwner = ~uint32_t{0};
 
-  // The owner of `address`, or kNobody. O(log n), without allocation; where ranges are spread
+  // The owner of `address`, or kNoOwner. O(log n), without allocation; where ranges are spread
   // evenly O(1).
   uint32_t Find(Address address) const;
 
-  // Calls use(begin, end, owner) for every range, gaps (kNobody) too, in order; the last one ends
+  // Calls use(begin, end, owner) for every range, gaps (kNoOwner) too, in order; the last one ends
   // with kLastAddress.
   template <typename Use>
   void ForEach(const Use& use) const {
@@ -46,8 +46,8 @@ class DisjointRanges {
  private:
   friend class RangeSweep;
 
-  std::vector<Address> starts_ = {0};         // ascending
-  std::vector<uint32_t> owners_ = {kNobody};  // of the range from there on
+  std::vector<Address> starts_ = {0};          // ascending
+  std::vector<uint32_t> owners_ = {kNoOwner};  // of the range from there on
   // Where in starts_ to search: [begin, end) is divided into buckets of 2^bucket_bits_ bytes, and
   // each has the range that holds its first address.
   std::vector<uint32_t> hints_;

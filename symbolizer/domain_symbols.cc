@@ -79,7 +79,7 @@ void DomainSymbols::Add(DomainId domain, Mode mode, std::shared_ptr<const Symbol
                         Address bias, std::string origin) {
   const uint32_t count = symbols->size();
   spaces_[SpaceKey(domain, mode)].images.push_back(
-      {std::move(symbols), bias, std::move(origin), std::vector<FunctionId>(count, kNotMet)});
+      {std::move(symbols), bias, std::move(origin), std::vector<FunctionId>(count, kNotResolved)});
   std::fill(memos_.begin(), memos_.end(), Memo{});
 }
 
@@ -93,15 +93,16 @@ void DomainSymbols::AddPart(DomainId domain, Mode mode, std::string image, Addre
   spaces_[SpaceKey(domain, mode)].parts.push_back({std::move(image), begin, end, std::move(why)});
 }
 
-bool DomainSymbols::MayAnyHaveMoved() const {
+bool DomainSymbols::AnyMayBeRelocated() const {
   return std::ranges::any_of(spaces_,
-                             [](const auto& space) { return space.second.may_have_moved; });
+                             [](const auto& space) { return space.second.may_be_relocated; });
 }
 
 std::optional<std::string> DomainSymbols::FindShift(DomainId domain,
                                                     std::span<const Address> sampled) {
   const Space of_all = SpaceOf(domain, Mode::kKernel);
-  if (!of_all.may_have_moved || of_all.images.empty() || of_all.files.empty()) return std::nullopt;
+  if (!of_all.may_be_relocated || of_all.images.empty() || of_all.files.empty())
+    return std::nullopt;
   const auto is_text = [](Address address) {
     return IsBetween(address, kKernelBegin, kModulesBegin);
   };
@@ -119,7 +120,7 @@ std::optional<std::string> DomainSymbols::FindShift(DomainId domain,
   // Of its own: what others have was moved elsewhere.
   Space& space = spaces_[SpaceKey(domain, Mode::kKernel)];
   space = of_all;
-  space.may_have_moved = false;
+  space.may_be_relocated = false;
   for (Image& moved : space.images) moved.bias += found->shift;
   for (File& moved : space.files) moved.bias += found->shift;
   std::fill(memos_.begin(), memos_.end(), Memo{});
@@ -130,8 +131,8 @@ std::optional<std::string> DomainSymbols::FindShift(DomainId domain,
       NameOf(domain), found->shift, found->fitting, found->addresses, image);
 }
 
-void DomainSymbols::SayWhyNone(DomainId domain, Mode mode, std::string_view reason) {
-  spaces_[SpaceKey(domain, mode)].why_none = std::string(reason);
+void DomainSymbols::SetMissingReason(DomainId domain, Mode mode, std::string_view reason) {
+  spaces_[SpaceKey(domain, mode)].missing_reason = std::string(reason);
   std::fill(memos_.begin(), memos_.end(), Memo{});
 }
 
@@ -147,7 +148,7 @@ FunctionId DomainSymbols::Resolve(DomainId domain, Mode mode, Address address) {
   return memo.function;
 }
 
-FunctionId DomainSymbols::ResolveInProcess(DomainId domain, ProcessSpace space, Address address) {
+FunctionId DomainSymbols::ResolveInProcess(DomainId domain, AddressSpaceId space, Address address) {
   if (!processes_.Has(space)) return Resolve(domain, Mode::kUser, address);
   const Function function = processes_.Find(space, address);
   return Intern(function.image, function.name, function.unresolved);
@@ -184,7 +185,7 @@ FunctionId DomainSymbols::ResolveIn(DomainId domain, Mode mode, Space& space, Ad
     return Unresolved(domain, mode, space, address);
   }
   FunctionId& function = holder->functions[symbol];
-  if (function == kNotMet) {
+  if (function == kNotResolved) {
     function = Intern(holder->symbols->Image(symbol), Demangled(holder->symbols->Name(symbol)), "");
   }
   return function;
@@ -198,7 +199,7 @@ FunctionId DomainSymbols::Unresolved(DomainId domain, Mode mode, const Space& sp
   if (space.images.empty()) {
     return Intern(kUnknownImage, "[no symbols]",
                   fmt::format("no symbols for {}{}{}", SpaceName(domain, mode),
-                              space.why_none.empty() ? "" : ": ", space.why_none));
+                              space.missing_reason.empty() ? "" : ": ", space.missing_reason));
   }
   for (const Image& image : space.images) {
     const Address linked = address - image.bias;
@@ -235,16 +236,16 @@ FunctionId DomainSymbols::Intern(std::string_view image, std::string_view name,
   return found->second;
 }
 
-std::optional<CodePlace> DomainSymbols::PlaceOf(DomainId domain, Mode mode, ProcessSpace space,
-                                                Address address) {
-  if (mode == Mode::kUser && processes_.Has(space)) return processes_.PlaceOf(space, address);
+std::optional<CodeLocation> DomainSymbols::LocationOf(DomainId domain, Mode mode,
+                                                      AddressSpaceId space, Address address) {
+  if (mode == Mode::kUser && processes_.Has(space)) return processes_.LocationOf(space, address);
   // The place of an ambiguous address would be that in the first program that was named.
   if (!Describe(Resolve(domain, mode, address)).unresolved.empty()) return std::nullopt;
   const Space& own = SpaceOf(domain, mode);
   for (const Image& image : own.images) {
     const uint32_t symbol = image.symbols->Find(address - image.bias);
     if (symbol == SymbolIndex::kNoSymbol) continue;
-    CodePlace place;
+    CodeLocation place;
     place.address = address;
     place.function_begin = image.symbols->Start(symbol) + image.bias;
     place.function_end = image.symbols->End(symbol) + image.bias;
@@ -267,13 +268,13 @@ std::optional<CodePlace> DomainSymbols::PlaceOf(DomainId domain, Mode mode, Proc
   return std::nullopt;
 }
 
-SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, ProcessSpace space,
+SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, AddressSpaceId space,
                                      Address address) {
   SymbolOrigin origin;
   const FunctionId function = mode == Mode::kUser ? ResolveInProcess(domain, space, address)
                                                   : Resolve(domain, mode, address);
   origin.missing = Describe(function).unresolved;
-  const std::optional<CodePlace> place = PlaceOf(domain, mode, space, address);
+  const std::optional<CodeLocation> place = LocationOf(domain, mode, space, address);
   if (!place) return origin;
   if (mode == Mode::kUser && processes_.Has(space)) {
     origin.functions = place->file->symbols_from();
@@ -306,7 +307,7 @@ SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, ProcessSpace sp
 }
 
 std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address address) {
-  const std::optional<CodePlace> place = PlaceOf(domain, mode, {}, address);
+  const std::optional<CodeLocation> place = LocationOf(domain, mode, {}, address);
   if (!place || place->file == nullptr || place->file->debug_info() == nullptr) return {};
   std::vector<Frame> frames;
   for (const CodeFrame& frame : place->file->debug_info()->FramesAt(place->address)) {
@@ -317,27 +318,27 @@ std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address ad
   return frames;
 }
 
-std::vector<std::string> DomainSymbols::Misfits() const {
+std::vector<std::string> DomainSymbols::Mismatches() const {
   // Between functions lie paddings and data that is executed (the hypercall page), a few in a
   // hundred addresses at most; a kernel that was moved misses its text nearly always.
   constexpr uint64_t kEnough = 10;
   constexpr uint64_t kPercent = 10;
-  std::vector<std::string> misfits;
+  std::vector<std::string> mismatches;
   for (const auto& [key, space] : spaces_) {
     const uint64_t missed = space.in_kernel_area_unresolved;
     if (space.images.empty() || missed < kEnough ||
         missed * 100 < space.in_kernel_area * kPercent) {
       continue;
     }
-    misfits.push_back(fmt::format(
+    mismatches.push_back(fmt::format(
         "{} of {} addresses of {}'s kernel are in no function of {}: these are not the "
         "symbols of the boot that was recorded, or KASLR has moved it, and the other addresses may "
         "have wrong names; give the /proc/kallsyms that it had while it was recorded",
         missed, space.in_kernel_area, NameOf(DomainId{static_cast<uint16_t>(key >> 8)}),
         space.images.front().symbols->image()));
   }
-  std::sort(misfits.begin(), misfits.end());
-  return misfits;
+  std::sort(mismatches.begin(), mismatches.end());
+  return mismatches;
 }
 
 }  // namespace xenoscope::symbolizer

@@ -51,10 +51,10 @@ class DomainSymbols : public Resolver {
   // own addresses.
   void AddFile(DomainId domain, Mode mode, std::shared_ptr<ImageFile> file, Address bias = 0);
   // The kernel's functions are where its file has them, and KASLR may have moved it.
-  void MayHaveMoved(DomainId domain) {
-    spaces_[SpaceKey(domain, Mode::kKernel)].may_have_moved = true;
+  void SetMayBeRelocated(DomainId domain) {
+    spaces_[SpaceKey(domain, Mode::kKernel)].may_be_relocated = true;
   }
-  bool MayAnyHaveMoved() const;
+  bool AnyMayBeRelocated() const;
   // Puts the domain's kernel where the addresses say that it was, if it may have been moved. What
   // was found, and why nothing was, for a user; nothing where it lies as its file has it. To be
   // called before Resolve.
@@ -64,27 +64,28 @@ class DomainSymbols : public Resolver {
   void AddPart(DomainId domain, Mode mode, std::string image, Address begin, Address end,
                std::string why);
   // What is said of addresses in a space that has no image: "kptr_restrict hides ...".
-  void SayWhyNone(DomainId domain, Mode mode, std::string_view reason);
+  void SetMissingReason(DomainId domain, Mode mode, std::string_view reason);
 
   // Functions of one image and name share an id, in whatever domain they ran: domains that run the
   // same kernel can be compared. O(1) for an address met recently, else O(images log symbols).
   FunctionId Resolve(DomainId domain, Mode mode, Address address) override;
   // By the process's maps, where processes() has them.
-  FunctionId ResolveInProcess(DomainId domain, ProcessSpace space, Address address) override;
+  FunctionId ResolveInProcess(DomainId domain, AddressSpaceId space, Address address) override;
   ProcessImages& processes() { return processes_; }
   const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
   // From debug information, where the address has a function and a file with DWARF was added.
   std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) override;
   // Where in which file the code is that runs there; `space` counts in user mode. Nothing where the
   // address has no function.
-  std::optional<CodePlace> PlaceOf(DomainId domain, Mode mode, ProcessSpace space, Address address);
+  std::optional<CodeLocation> LocationOf(DomainId domain, Mode mode, AddressSpaceId space,
+                                         Address address);
 
   // `space` counts in user mode.
-  SymbolOrigin OriginOf(DomainId domain, Mode mode, ProcessSpace space, Address address);
+  SymbolOrigin OriginOf(DomainId domain, Mode mode, AddressSpaceId space, Address address);
 
   // Kernels whose symbols do not fit the addresses resolved so far: a guest that was moved by KASLR
   // and whose symbols are those of its file, or symbols of another boot. One message each.
-  std::vector<std::string> Misfits() const;
+  std::vector<std::string> Mismatches() const;
 
  private:
   static constexpr uint32_t kNoSpace = ~uint32_t{0};  // no SpaceKey
@@ -109,9 +110,9 @@ class DomainSymbols : public Resolver {
     std::vector<Image> images;
     std::vector<File> files;
     std::vector<Part> parts;
-    std::string why_none;
-    bool may_have_moved = false;
-    // Of distinct addresses in the part of memory where Linux's text lies, for Misfits().
+    std::string missing_reason;
+    bool may_be_relocated = false;
+    // Of distinct addresses in the part of memory where Linux's text lies, for Mismatches().
     uint64_t in_kernel_area = 0;
     uint64_t in_kernel_area_unresolved = 0;
   };
@@ -120,7 +121,7 @@ class DomainSymbols : public Resolver {
     uint32_t space = kNoSpace;
     FunctionId function;
   };
-  static constexpr FunctionId kNotMet{~uint32_t{0}};
+  static constexpr FunctionId kNotResolved{~uint32_t{0}};
   static constexpr size_t kMemos = 8192;
 
   static uint32_t SpaceKey(DomainId domain, Mode mode);

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string_view>
 
+#include "base/decompression_limit.h"
 #include "base/error.h"
-#include "base/growth_limit.h"
 
 namespace xenoscope::symbolizer {
 
@@ -20,7 +20,7 @@ absl::StatusOr<std::string> DecompressZstd(Bytes bytes, uint64_t largest) {
   size_t wanted = 1;  // 0: a frame has just ended
   while (in.pos < in.size || wanted != 0) {
     const size_t had = content.size();
-    if (had > largest) return GrowthError(largest);
+    if (had > largest) return DecompressionLimitError(largest);
     content.resize(std::min<uint64_t>(had + had / 2 + ZSTD_DStreamOutSize(), largest + 1));
     ZSTD_outBuffer out{content.data(), content.size(), had};
     const size_t in_before = in.pos;
@@ -42,11 +42,11 @@ absl::StatusOr<FileContent> FileContent::Open(const std::string& path, std::stri
   file.identity_ = file.mapped_.identity();
   if (std::string_view(path).ends_with(".zst")) {
     const uint64_t size = file.mapped_.bytes().size();
-    XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t limit, GrowthLimit(size));
+    XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t limit, DecompressionLimit(size));
     auto content = DecompressZstd(file.mapped_.bytes(), limit);
     if (!content.ok()) return InContext(content.status(), file.mapped_.name());
     file.decompressed_ = *std::move(content);
-    file.extra_growth_ = ExtraGrowth(size, file.decompressed_.size());
+    file.extra_growth_ = DecompressionBudget(size, file.decompressed_.size());
     file.mapped_ = MappedFile();
   }
   return file;

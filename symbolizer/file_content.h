@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "base/growth_limit.h"
+#include "base/decompression_limit.h"
 #include "base/mapped_file.h"
 
 namespace xenoscope::symbolizer {
@@ -14,11 +14,11 @@ namespace xenoscope::symbolizer {
 class FileContent {
  public:
   // `name` stands for the path in messages; empty: the path itself. Errors have it: not found, not
-  // a regular file, damaged zstd, one that grows beyond its limit (base/growth_limit.h).
+  // a regular file, damaged zstd, one that grows beyond its limit (base/decompression_limit.h).
   static absl::StatusOr<FileContent> Open(const std::string& path, std::string name = {});
 
   // Of what is in memory already.
-  static FileContent Of(std::string content) {
+  static FileContent FromString(std::string content) {
     FileContent file;
     file.decompressed_ = std::move(content);
     return file;
@@ -32,7 +32,7 @@ class FileContent {
  private:
   MappedFile mapped_;
   std::string decompressed_;
-  ExtraGrowth extra_growth_;  // of decompressed_
+  DecompressionBudget extra_growth_;  // of decompressed_
   FileIdentity identity_;
 };
 

@@ -107,8 +107,8 @@ AltLink AltLinkOf(const ElfFile& elf) {
     if (version < 2 || is_supplementary || length != sup.left()) return {};
     id = sup.Rest();
   }
-  constexpr size_t kLongestId = 64;
-  if (id.size() > kLongestId) return {};
+  constexpr size_t kMaxIdDigits = 64;
+  if (id.size() > kMaxIdDigits) return {};
   link.build_id = Hexadecimal(id);
   return link;
 }

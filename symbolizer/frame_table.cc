@@ -87,7 +87,7 @@ absl::StatusOr<FrameTable> FrameTable::Open(Bytes bytes) {
     // Parents come first: no chain of them is endless.
     if (!Slice(rest, frame.function, frame.function_size) ||
         !Slice(rest, frame.file, frame.file_size) ||
-        (frame.parent != kNothing && frame.parent >= i)) {
+        (frame.parent != kNoFrame && frame.parent >= i)) {
       return InvalidError("its frame {} is damaged", i);
     }
   }
@@ -122,7 +122,7 @@ bool FrameTable::Find(Address address, std::vector<CodeFrame>& frames) const {
   frames.clear();
   uint32_t at = OwnerAt(RangeOf(address));
   if (at == kUnread) return false;
-  while (at != kNothing && frames.size() < kMostFrames) {
+  while (at != kNoFrame && frames.size() < kMaxFrames) {
     const auto frame = LoadUnchecked<RawFrame>(frames_.data() + uint64_t{at} * sizeof(RawFrame));
     frames.push_back({TextAt(frame.function, frame.function_size),
                       TextAt(frame.file, frame.file_size), frame.line});
@@ -148,7 +148,7 @@ uint32_t FrameTableWriter::Frame(Text function, Text file, uint32_t line, uint32
 }
 
 void FrameTableWriter::Add(Address start, const std::vector<CodeFrame>& frames) {
-  uint32_t frame = FrameTable::kNothing;
+  uint32_t frame = FrameTable::kNoFrame;
   for (size_t i = frames.size(); i-- > 0;) {
     frame = Frame(Keep(frames[i].function), Keep(frames[i].file), frames[i].line, frame);
   }

@@ -4,10 +4,10 @@
 // Little-endian, without padding:
 //   header   48 bytes, below
 //   starts   u64 each, ascending, the first 0: where ranges of addresses begin
-//   owners   u32 each: a range's innermost frame, or kNothing, or kUnread
+//   owners   u32 each: a range's innermost frame, or kNoFrame, or kUnread
 //   frames   6 u32 each: function, length of its name, file, length of its path (both offsets in
 //            the texts), line, and the frame that it is inlined into, which has a lower number, or
-//            kNothing
+//            kNoFrame
 //   texts
 // It is read as if anybody had written it.
 #pragma once
@@ -28,8 +28,8 @@ namespace xenoscope::symbolizer {
 
 class FrameTable {
  public:
-  static constexpr uint32_t kNothing = ~uint32_t{0};
-  static constexpr uint32_t kUnread = kNothing - 1;
+  static constexpr uint32_t kNoFrame = ~uint32_t{0};
+  static constexpr uint32_t kUnread = kNoFrame - 1;
 
   // Knows no address.
   FrameTable() = default;
@@ -71,7 +71,7 @@ class FrameTableWriter {
   };
   Text Keep(std::string_view text);
   // The number of such a frame that is inlined into the frame `parent`, or into nothing.
-  uint32_t Frame(Text function, Text file, uint32_t line, uint32_t parent = FrameTable::kNothing);
+  uint32_t Frame(Text function, Text file, uint32_t line, uint32_t parent = FrameTable::kNoFrame);
   // From here to the next one addresses have this frame; ascending, the first above 0.
   void Add(Address start, uint32_t frame);
   void Add(Address start, const std::vector<CodeFrame>& frames);
@@ -84,7 +84,7 @@ class FrameTableWriter {
     Text function;
     Text file;
     uint32_t line = 0;
-    uint32_t parent = FrameTable::kNothing;
+    uint32_t parent = FrameTable::kNoFrame;
     bool operator==(const StoredFrame&) const = default;
     template <typename H>
     friend H AbslHashValue(H hash, const StoredFrame& frame) {
@@ -93,7 +93,7 @@ class FrameTableWriter {
   };
 
   std::vector<Address> starts_ = {0};
-  std::vector<uint32_t> owners_ = {FrameTable::kNothing};
+  std::vector<uint32_t> owners_ = {FrameTable::kNoFrame};
   std::vector<StoredFrame> frames_;
   std::string texts_;
   absl::flat_hash_map<std::string, Text> kept_;

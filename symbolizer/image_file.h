@@ -24,7 +24,7 @@ namespace xenoscope::symbolizer {
 class ImageFile;
 
 // Where code is in the file that it is of.
-struct CodePlace {
+struct CodeLocation {
   ImageFile* file = nullptr;   // null: only a list of symbols names it, and addresses are as it ran
   Address address = 0;         // as linked, ...
   Address function_begin = 0;  // ... like those of the function that holds it

@@ -59,7 +59,7 @@ std::optional<MappedFile> IndexCache::Find(const std::string& build_id,
 
 void IndexCache::Store(const std::string& build_id, const FileIdentity& file,
                        const std::string& bytes) const {
-  if (bytes.empty() || bytes.size() > most_bytes_) return;
+  if (bytes.empty() || bytes.size() > max_bytes_) return;
   std::error_code error;
   fs::create_directories(fs::path(directory_).parent_path(), error);
   mkdir(directory_.c_str(), kOwnerOnly);
@@ -72,10 +72,10 @@ void IndexCache::Store(const std::string& build_id, const FileIdentity& file,
     unlink(temporary.c_str());
     return;
   }
-  MakeRoom();
+  EvictOldest();
 }
 
-void IndexCache::MakeRoom() const {
+void IndexCache::EvictOldest() const {
   struct Entry {
     fs::file_time_type used;
     uint64_t size = 0;
@@ -96,7 +96,7 @@ void IndexCache::MakeRoom() const {
   }
   std::ranges::sort(entries, {}, &Entry::used);
   for (const Entry& entry : entries) {
-    if (together <= most_bytes_) return;
+    if (together <= max_bytes_) return;
     if (unlink(entry.path.c_str()) == 0) together -= entry.size;
   }
 }

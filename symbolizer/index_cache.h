@@ -12,12 +12,12 @@ namespace xenoscope::symbolizer {
 
 class IndexCache {
  public:
-  static constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+  static constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
   // In `directory`, which is made when something is stored; together at most `most_bytes`: what was
   // not used for the longest time goes first.
-  explicit IndexCache(std::string directory, uint64_t most_bytes = kMostBytes)
-      : directory_(std::move(directory)), most_bytes_(most_bytes) {}
+  explicit IndexCache(std::string directory, uint64_t most_bytes = kMaxBytes)
+      : directory_(std::move(directory)), max_bytes_(most_bytes) {}
 
   // xenoscope/ in $XDG_CACHE_HOME, else in ~/.cache; nothing when neither is known.
   static std::optional<std::string> DefaultDirectory();
@@ -30,10 +30,10 @@ class IndexCache {
 
  private:
   std::string PathOf(const std::string& build_id, const FileIdentity& file) const;
-  void MakeRoom() const;
+  void EvictOldest() const;
 
   std::string directory_;
-  uint64_t most_bytes_;
+  uint64_t max_bytes_;
 };
 
 }  // namespace xenoscope::symbolizer

@@ -10,17 +10,18 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-constexpr Address kStep = Address{2} << 20;
-constexpr Address kMost = Address{1} << 30;
+constexpr Address kAlignment = Address{2} << 20;
+constexpr Address kMaxShift = Address{1} << 30;
 // Where three in ten fit by chance, 15 of 16 do under any of 512 shifts once in 10 000 kernels.
-constexpr size_t kLeastAddresses = 16;
-constexpr size_t kMostAddresses = 256;
+constexpr size_t kMinAddresses = 16;
+constexpr size_t kMaxAddresses = 256;
 // Long functions are not decoded beyond here: then their end fits no shift.
-constexpr uint64_t kLongestCode = 16 * 1024;
+constexpr uint64_t kMaxCodeBytes = 16 * 1024;
 
-class Fit {
+class ShiftChecker {
  public:
-  Fit(const ImageFile& kernel, const SymbolIndex& symbols) : kernel_(kernel), symbols_(symbols) {}
+  ShiftChecker(const ImageFile& kernel, const SymbolIndex& symbols)
+      : kernel_(kernel), symbols_(symbols) {}
 
   bool IsInstruction(Address linked) {
     const uint32_t symbol = symbols_.Find(linked);
@@ -28,7 +29,7 @@ class Fit {
     const Address start = symbols_.Start(symbol);
     const auto [starts, is_new] = starts_.try_emplace(symbol);
     if (is_new) {
-      const uint64_t size = std::min(symbols_.End(symbol) - start, kLongestCode);
+      const uint64_t size = std::min(symbols_.End(symbol) - start, kMaxCodeBytes);
       starts->second = InstructionStarts(kernel_.CodeAt(start, size), start);
     }
     return std::ranges::binary_search(starts->second, linked);
@@ -52,8 +53,8 @@ absl::StatusOr<KaslrShift> FindKaslrShift(const ImageFile& kernel, const SymbolI
   std::vector<Address> addresses(sampled.begin(), sampled.end());
   std::ranges::sort(addresses);
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  Fit fit(kernel, symbols);
-  if (addresses.size() < kLeastAddresses) {
+  ShiftChecker fit(kernel, symbols);
+  if (addresses.size() < kMinAddresses) {
     const size_t fitting = fit.Count(addresses, 0);
     if (10 * fitting >= 9 * addresses.size()) return KaslrShift{0, addresses.size(), fitting};
     return NotFoundError("{} different addresses are too few to tell how far KASLR moved it",
@@ -61,15 +62,15 @@ absl::StatusOr<KaslrShift> FindKaslrShift(const ImageFile& kernel, const SymbolI
   }
   // Those that are looked at, and first, are spread over all.
   std::vector<Address> chosen;
-  const size_t count = std::min(addresses.size(), kMostAddresses);
+  const size_t count = std::min(addresses.size(), kMaxAddresses);
   for (size_t i = 0; i < count; ++i) {
     // Steps of a prime number go round all of them before they meet one again.
     chosen.push_back(addresses[i * 7919 % count * addresses.size() / count]);
   }
-  const std::span<const Address> few = std::span(chosen).first(kLeastAddresses);
+  const std::span<const Address> few = std::span(chosen).first(kMinAddresses);
   KaslrShift best;
   size_t second = 0;
-  for (Address shift = 0; shift < kMost; shift += kStep) {
+  for (Address shift = 0; shift < kMaxShift; shift += kAlignment) {
     if (10 * fit.Count(few, shift) < 6 * few.size()) continue;
     const size_t fitting = fit.Count(chosen, shift);
     if (fitting > best.fitting) {

@@ -17,9 +17,9 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-constexpr uint64_t kLongestFunction = uint64_t{1} << 20;
-constexpr uint32_t kAround = 5;  // lines shown before and after one with samples
-constexpr size_t kLongestLine = 4096;
+constexpr uint64_t kMaxFunctionBytes = uint64_t{1} << 20;
+constexpr uint32_t kContextLines = 5;  // lines shown before and after one with samples
+constexpr size_t kMaxLineBytes = 4096;
 
 void Add(const std::vector<double>& samples, std::vector<double>& to) {
   to.resize(std::max(to.size(), samples.size()));
@@ -30,7 +30,7 @@ double Sum(const std::vector<double>& samples) {
   return std::accumulate(samples.begin(), samples.end(), 0.0);
 }
 
-struct OfLine {
+struct LineSamples {
   std::vector<double> samples;
   std::map<std::string, std::vector<double>> inlined;
 };
@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<std::string>> ReadSource(const SourceFinder& sources,
   std::vector<std::string> lines;
   ForEachLine(AsText(content.bytes()), [&lines](std::string_view line, uint64_t) {
     std::string& text = lines.emplace_back();
-    for (const char c : line.substr(0, kLongestLine)) {
+    for (const char c : line.substr(0, kMaxLineBytes)) {
       if (c == '\t') {
         text.append(8 - text.size() % 8, ' ');
       } else if (static_cast<unsigned char>(c) >= ' ' && c != '\x7f') {  // nothing for a terminal
@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<std::string>> ReadSource(const SourceFinder& sources,
   return lines;
 }
 
-std::vector<ListedLine::Inlined> MostFirst(
+std::vector<ListedLine::Inlined> SortedBySamples(
     const std::map<std::string, std::vector<double>>& inlined) {
   std::vector<ListedLine::Inlined> sorted;
   sorted.reserve(inlined.size());
@@ -68,7 +68,7 @@ std::vector<ListedLine::Inlined> MostFirst(
 
 }  // namespace
 
-absl::StatusOr<Listing> ListSource(const CodePlace& function,
+absl::StatusOr<Listing> ListSource(const CodeLocation& function,
                                    std::span<const SampledAddress> samples,
                                    const SourceFinder& sources) {
   if (function.file == nullptr || function.file->debug_info() == nullptr) {
@@ -91,12 +91,12 @@ absl::StatusOr<Listing> ListSource(const CodePlace& function,
       })->first;
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::string> source, ReadSource(sources, path));
 
-  std::map<uint32_t, OfLine> lines;
-  OfLine elsewhere;
+  std::map<uint32_t, LineSamples> lines;
+  LineSamples elsewhere;
   for (const SampledAddress& sample : samples) {
     debug_info.FramesAt(sample.address, frames);
     const bool here = !frames.empty() && frames.back().file == path && frames.back().line != 0;
-    OfLine& line = here ? lines[frames.back().line] : elsewhere;
+    LineSamples& line = here ? lines[frames.back().line] : elsewhere;
     Add(sample.samples, line.samples);
     if (frames.size() < 2) continue;
     const CodeFrame& innermost = frames.front();
@@ -107,7 +107,7 @@ absl::StatusOr<Listing> ListSource(const CodePlace& function,
   // All lines of the function, so that what has no samples is seen, too.
   std::set<uint32_t> written;
   for (const auto& [number, line] : lines) written.insert(number);
-  const Address end = std::min(function.function_end, function.function_begin + kLongestFunction);
+  const Address end = std::min(function.function_end, function.function_begin + kMaxFunctionBytes);
   for (Address at = function.function_begin; at < end; ++at) {
     debug_info.FramesAt(at, frames);
     if (!frames.empty() && frames.back().file == path && frames.back().line != 0) {
@@ -118,12 +118,12 @@ absl::StatusOr<Listing> ListSource(const CodePlace& function,
   listing.title = path;
   bool left_out = false;
   for (uint32_t number = *written.begin(); number <= *written.rbegin(); ++number) {
-    const auto near = lines.lower_bound(number <= kAround ? 0 : number - kAround);
-    if (near == lines.end() || near->first > number + kAround) {
+    const auto near = lines.lower_bound(number <= kContextLines ? 0 : number - kContextLines);
+    if (near == lines.end() || near->first > number + kContextLines) {
       // On to the next line that is near samples.
       left_out = true;
       if (near == lines.end()) break;
-      number = near->first - kAround - 1;
+      number = near->first - kContextLines - 1;
       continue;
     }
     if (std::exchange(left_out, false) && !listing.lines.empty()) {
@@ -135,16 +135,16 @@ absl::StatusOr<Listing> ListSource(const CodePlace& function,
     if (number <= source.size()) line.code = source[number - 1];
     if (found == lines.end()) continue;
     line.samples = found->second.samples;
-    line.inlined = MostFirst(found->second.inlined);
+    line.inlined = SortedBySamples(found->second.inlined);
   }
   if (!elsewhere.samples.empty()) {
     listing.lines.push_back(
-        {"?", "[no line of this file]", elsewhere.samples, MostFirst(elsewhere.inlined)});
+        {"?", "[no line of this file]", elsewhere.samples, SortedBySamples(elsewhere.inlined)});
   }
   return listing;
 }
 
-Listing ListInstructions(const CodePlace& function, std::span<const SampledAddress> samples) {
+Listing ListInstructions(const CodeLocation& function, std::span<const SampledAddress> samples) {
   Listing listing;
   listing.title = "instructions";
   std::map<Address, std::vector<double>> by_address;
@@ -152,7 +152,8 @@ Listing ListInstructions(const CodePlace& function, std::span<const SampledAddre
   const auto place = [&function](Address address) {
     return fmt::format("+{:#x}", address - function.function_begin);
   };
-  const uint64_t size = std::min(function.function_end - function.function_begin, kLongestFunction);
+  const uint64_t size =
+      std::min(function.function_end - function.function_begin, kMaxFunctionBytes);
   std::vector<Instruction> instructions;
   if (function.file != nullptr) {
     instructions =

@@ -40,11 +40,11 @@ struct Listing {
 // for the line that calls it. Samples of no such line have one of their own. Lines far from all
 // samples are left out. Error, for a user: lines are not known, or `sources` does not have the
 // file.
-absl::StatusOr<Listing> ListSource(const CodePlace& function,
+absl::StatusOr<Listing> ListSource(const CodeLocation& function,
                                    std::span<const SampledAddress> samples,
                                    const SourceFinder& sources);
 
 // By instructions; without the code only those that have samples, as addresses.
-Listing ListInstructions(const CodePlace& function, std::span<const SampledAddress> samples);
+Listing ListInstructions(const CodeLocation& function, std::span<const SampledAddress> samples);
 
 }  // namespace xenoscope::symbolizer

@@ -104,7 +104,7 @@ bool Holds(const Livepatch& patch, const LivepatchFunction& function) {
 
 // Leaves out what was told twice, and all that share addresses, since nobody knows which of them
 // ran.
-void KeepUndisputed(LivepatchList& list) {
+void DropOverlapping(LivepatchList& list) {
   std::vector<Livepatch>& patches = list.patches;
   std::ranges::stable_sort(patches, {}, [](const Livepatch& patch) {
     return std::tie(patch.begin, patch.end, patch.name, patch.build_id);
@@ -139,12 +139,12 @@ LivepatchList ReadLivepatches(std::string_view text) {
       patch = nullptr;
     } else if (Take(*printed, " name=")) {
       auto parsed = ParsePatch(*printed);
-      if (!parsed) ++list.junk;
+      if (!parsed) ++list.malformed;
       patch = parsed ? &list.patches.emplace_back(*std::move(parsed)) : nullptr;
     } else if (patch != nullptr && Take(*printed, "    ")) {
       auto function = ParseFunction(*printed);
       if (!function || (function->address != 0 && !Holds(*patch, *function))) {
-        list.junk += Holds(*printed, " patch ") ? 1 : 0;
+        list.malformed += Holds(*printed, " patch ") ? 1 : 0;
       } else if (function->address != 0) {  // 0: the old one is to do nothing
         patch->functions.push_back(*std::move(function));
       }
@@ -152,7 +152,7 @@ LivepatchList ReadLivepatches(std::string_view text) {
       if (IsHexadecimal(*printed)) patch->build_id = std::string(*printed);
     }
   });
-  KeepUndisputed(list);
+  DropOverlapping(list);
   return list;
 }
 

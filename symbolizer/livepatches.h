@@ -40,7 +40,7 @@ struct LivepatchList {
   std::vector<Livepatch> patches;
   // Left out: lines of this kind that cannot be right, and livepatches that lay where others did at
   // another time.
-  uint64_t junk = 0;
+  uint64_t malformed = 0;
   uint64_t displaced = 0;
 };
 

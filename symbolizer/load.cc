@@ -68,7 +68,7 @@ class Loader {
         XENOSCOPE_RETURN_IF_ERROR(Checked(source, LoadSource(source)));
       }
     }
-    for (Waiting& waiting : std::exchange(waiting_, {})) {
+    for (DeferredElf& waiting : std::exchange(deferred_elfs_, {})) {
       XENOSCOPE_RETURN_IF_ERROR(
           Checked(*waiting.source, LoadElf(*waiting.source, std::move(waiting.file))));
     }
@@ -79,7 +79,7 @@ class Loader {
 
  private:
   // An ELF file of a kernel or Xen, until all texts are read.
-  struct Waiting {
+  struct DeferredElf {
     const SymbolSource* source = nullptr;
     FileContent file;
   };
@@ -92,7 +92,7 @@ class Loader {
     warnings_.emplace_back(Message(in_file));
     if (source.kind == SourceKind::kXen || source.kind == SourceKind::kKernel ||
         source.kind == SourceKind::kImage) {
-      resolver_->SayWhyNone(source.domain, ModeOf(source.kind), warnings_.back());
+      resolver_->SetMissingReason(source.domain, ModeOf(source.kind), warnings_.back());
     }
     return absl::OkStatus();
   }
@@ -110,7 +110,8 @@ class Loader {
     if (list.hidden > 0) {
       return PreconditionError("kptr_restrict hides the addresses of {} modules", list.hidden);
     }
-    if (list.junk > 0) return InvalidError("{} lines are not of /proc/modules", list.junk);
+    if (list.malformed > 0)
+      return InvalidError("{} lines are not of /proc/modules", list.malformed);
     return absl::OkStatus();
   }
 
@@ -142,7 +143,7 @@ class Loader {
     }
     if (source.kind == SourceKind::kPerfMaps) {
       PerfMaps maps = PerfMaps::Read(AsText(file.bytes()));
-      WarnOfJunk(source, maps.lines(), "lines");
+      WarnOfMalformed(source, maps.lines(), "lines");
       if (maps.cut())
         Warn(source, "the processes' maps were too long: some functions have no names");
       resolver_->processes().SetPerfMaps(source.domain, std::move(maps));
@@ -151,7 +152,7 @@ class Loader {
     if (IsElf(file.bytes())) {
       if (source.kind == SourceKind::kImage) return LoadElf(source, std::move(file));
       const bool is_livepatch = source.kind == SourceKind::kXen && IsOfLivepatches(file.bytes());
-      (is_livepatch ? livepatch_files_ : waiting_).push_back({&source, std::move(file)});
+      (is_livepatch ? livepatch_files_ : deferred_elfs_).push_back({&source, std::move(file)});
       return absl::OkStatus();
     }
     if (source.kind == SourceKind::kXen && HasLivepatchList(AsText(file.bytes()))) {
@@ -160,7 +161,7 @@ class Loader {
       return absl::OkStatus();
     }
     XENOSCOPE_ASSIGN_OR_RETURN(const SymbolTable table, ReadText(source, AsText(file.bytes())));
-    WarnOfJunk(source, table.lines, "lines");
+    WarnOfMalformed(source, table.lines, "lines");
     return AddTable(source, table).status();
   }
 
@@ -170,7 +171,8 @@ class Loader {
         ImageFile::Open(std::move(file), source.path, FileFinder("/", "", server_), cache_));
     const ElfFile& elf = image->elf();
     const std::string build_id = elf.BuildId();
-    if (source.kind == SourceKind::kImage) resolver_->processes().AddStandIn(build_id, source.path);
+    if (source.kind == SourceKind::kImage)
+      resolver_->processes().AddSubstitute(build_id, source.path);
     const bool other_build =
         !source.build_id.empty() && !build_id.empty() && build_id != source.build_id;
     if (other_build) {
@@ -179,7 +181,7 @@ class Loader {
       if (HasFunctions(source)) return absl::OkStatus();
     }
     XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, image->ReadSymbols(ElfImageName(source)));
-    WarnOfJunk(source, symbols.table.lines, "symbols");
+    WarnOfMalformed(source, symbols.table.lines, "symbols");
     if (symbols.only_dynamic) {
       Warn(source, "it was stripped: only functions that it exports have names");
     }
@@ -191,7 +193,7 @@ class Loader {
     XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<Address> bias, AddTable(source, symbols.table));
     if (!bias) return absl::OkStatus();
     if (source.kind == SourceKind::kKernel && first_[Space(source)].path == source.path) {
-      resolver_->MayHaveMoved(source.domain);
+      resolver_->SetMayBeRelocated(source.domain);
     }
     resolver_->AddFile(source.domain, ModeOf(source.kind), std::move(image), *bias);
     return absl::OkStatus();
@@ -205,8 +207,8 @@ class Loader {
   // After all others: what is said of Xen as a whole is said of its first source.
   absl::Status AddLivepatches() {
     LivepatchList list = ReadLivepatches(livepatch_text_);
-    if (list.junk > 0) {
-      Warn(*livepatch_lists_.front(), "{} lines about livepatches are damaged", list.junk);
+    if (list.malformed > 0) {
+      Warn(*livepatch_lists_.front(), "{} lines about livepatches are damaged", list.malformed);
     }
     if (list.displaced > 0) {
       Warn(
@@ -215,7 +217,7 @@ class Loader {
           list.displaced);
     }
     std::vector<std::optional<LivepatchFile>> files(list.patches.size());
-    for (const Waiting& waiting : livepatch_files_) {
+    for (const DeferredElf& waiting : livepatch_files_) {
       XENOSCOPE_RETURN_IF_ERROR(
           Checked(*waiting.source, ReadLivepatchFile(waiting, list.patches, files)));
     }
@@ -248,7 +250,8 @@ class Loader {
   }
 
   // Reads the functions of a livepatch's file, if the livepatch was loaded.
-  static absl::Status ReadLivepatchFile(const Waiting& file, const std::vector<Livepatch>& patches,
+  static absl::Status ReadLivepatchFile(const DeferredElf& file,
+                                        const std::vector<Livepatch>& patches,
                                         std::vector<std::optional<LivepatchFile>>& files) {
     XENOSCOPE_ASSIGN_OR_RETURN(ElfFile elf, ElfFile::OpenAny(file.file.bytes()));
     const std::string build_id = elf.BuildId();
@@ -289,7 +292,7 @@ class Loader {
 
   // How far the first source of a kernel or Xen lies above this one.
   std::optional<Address> Fit(const SymbolSource& source, const SymbolTable& table) {
-    const First& first = first_[Space(source)];
+    const TextRange& first = first_[Space(source)];
     if (!first.stext || !table.stext) {
       Warn(source, "it is not used: without _stext in it and in {} their distance is unknown",
            first.path);
@@ -319,10 +322,11 @@ class Loader {
     return ImageName(source.path);
   }
 
-  void WarnOfJunk(const SymbolSource& source, const LineCounts& counts, std::string_view what) {
-    if (counts.junk == 0) return;
-    Warn(source, "{} {} are damaged or no symbols, the first is number {}", counts.junk, what,
-         counts.first_junk_at);
+  void WarnOfMalformed(const SymbolSource& source, const LineCounts& counts,
+                       std::string_view what) {
+    if (counts.malformed == 0) return;
+    Warn(source, "{} {} are damaged or no symbols, the first is number {}", counts.malformed, what,
+         counts.first_malformed_at);
   }
 
   template <typename... Args>
@@ -332,7 +336,7 @@ class Loader {
   }
 
   // What the first source of a kernel or Xen said of its text.
-  struct First {
+  struct TextRange {
     std::string path;
     std::optional<Address> stext;
     std::optional<Address> etext;
@@ -341,11 +345,11 @@ class Loader {
 
   std::shared_ptr<const IndexCache> cache_;
   std::shared_ptr<DebugServer> server_;
-  std::vector<Waiting> waiting_;
+  std::vector<DeferredElf> deferred_elfs_;
   std::vector<const SymbolSource*> livepatch_lists_;
   std::string livepatch_text_;  // of all of them
-  std::vector<Waiting> livepatch_files_;
-  absl::flat_hash_map<std::pair<Mode, DomainId>, First> first_;
+  std::vector<DeferredElf> livepatch_files_;
+  absl::flat_hash_map<std::pair<Mode, DomainId>, TextRange> first_;
   std::unique_ptr<DomainSymbols> resolver_ = std::make_unique<DomainSymbols>();
   std::vector<std::string> warnings_;
   absl::flat_hash_map<DomainId, std::vector<Module>> modules_;

@@ -12,13 +12,13 @@ namespace xenoscope::symbolizer {
 // Calls work(i) once for every i below `count`, in no certain order and from several threads; small
 // counts from this one only.
 template <typename Work>
-void ForEachInParallel(size_t count, size_t worth_a_thread, const Work& work) {
+void ForEachInParallel(size_t count, size_t items_per_thread, const Work& work) {
   std::atomic<size_t> next{0};
   const auto run = [&] {
     for (size_t i = next++; i < count; i = next++) work(i);
   };
   const size_t processors = std::max<size_t>(1, std::thread::hardware_concurrency());
-  const size_t wanted = std::min(processors, count / std::max<size_t>(1, worth_a_thread));
+  const size_t wanted = std::min(processors, count / std::max<size_t>(1, items_per_thread));
   std::vector<std::jthread> others;
   for (size_t i = 1; i < wanted; ++i) others.emplace_back(run);
   run();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kVdso = "[vdso]";
 // A 32-bit process has another vDSO, below that.
-constexpr Address kBeyond32Bits = Address{1} << 32;
+constexpr Address kFirst64BitAddress = Address{1} << 32;
 
 std::string NameOf(const std::string& path) {
   // "[vdso]", "//anon": no files, and names by themselves.
@@ -41,8 +41,8 @@ uint32_t ProcessImages::AddFile(DomainId domain, const std::string& path,
   return found->second;
 }
 
-void ProcessImages::AddStandIn(const std::string& build_id, const std::string& path) {
-  if (!build_id.empty()) stand_ins_.try_emplace(build_id, path);
+void ProcessImages::AddSubstitute(const std::string& build_id, const std::string& path) {
+  if (!build_id.empty()) substitutes_.try_emplace(build_id, path);
 }
 
 void ProcessImages::SetRoot(DomainId domain, const std::string& root) {
@@ -60,7 +60,7 @@ absl::Status ProcessImages::SetVdso(DomainId domain, FileContent content) {
   return absl::OkStatus();
 }
 
-void ProcessImages::SetMaps(ProcessSpace space, DomainId domain, uint32_t pid, ProcessMaps maps,
+void ProcessImages::SetMaps(AddressSpaceId space, DomainId domain, uint32_t pid, ProcessMaps maps,
                             std::shared_ptr<const std::vector<uint32_t>> files) {
   processes_[space.value] = {domain, pid, std::move(maps), std::move(files)};
 }
@@ -70,14 +70,14 @@ size_t ProcessImages::Process::FileOf(const ProcessMap& map) const {
   return map.file < files->size() ? (*files)[map.file] : SIZE_MAX;
 }
 
-ProcessImages::Position ProcessImages::PositionOf(ProcessSpace space, Address address) {
+ProcessImages::Position ProcessImages::PositionOf(AddressSpaceId space, Address address) {
   const auto known = processes_.find(space.value);
   if (known == processes_.end()) return {};
   const ProcessMap* const map = known->second.maps.Find(address);
   if (map == nullptr) return {};
   size_t number = known->second.FileOf(*map);
   if (number >= files_.size()) return {};
-  if (files_[number].path == kVdso && map->begin >= kBeyond32Bits) {
+  if (files_[number].path == kVdso && map->begin >= kFirst64BitAddress) {
     const auto vdso = vdsos_.find(known->second.domain);
     if (vdso != vdsos_.end()) number = vdso->second;
   }
@@ -87,10 +87,10 @@ ProcessImages::Position ProcessImages::PositionOf(ProcessSpace space, Address ad
   return {&file, file.image->AddressOf(address - map->begin + map->offset)};
 }
 
-Function ProcessImages::Find(ProcessSpace space, Address address) {
+Function ProcessImages::Find(AddressSpaceId space, Address address) {
   const Position position = PositionOf(space, address);
   if (position.file == nullptr || !position.file->symbols) {
-    if (auto made = FindMade(space, address)) return *std::move(made);
+    if (auto made = FindJitFunction(space, address)) return *std::move(made);
   }
   if (position.file == nullptr) {
     return {"[unknown]", "[no map]", "in no memory that its process was known to map"};
@@ -107,26 +107,27 @@ Function ProcessImages::Find(ProcessSpace space, Address address) {
   return {name, "[gap]", fmt::format("between the functions of {}", name)};
 }
 
-std::optional<Function> ProcessImages::FindMade(ProcessSpace space, Address address) const {
+std::optional<Function> ProcessImages::FindJitFunction(AddressSpaceId space,
+                                                       Address address) const {
   const auto process = processes_.find(space.value);
   if (process == processes_.end()) return std::nullopt;
   const auto maps = perf_maps_.find(process->second.domain);
   const SymbolIndex* made =
-      maps == perf_maps_.end() ? nullptr : maps->second.Of(process->second.pid);
+      maps == perf_maps_.end() ? nullptr : maps->second.FunctionsOf(process->second.pid);
   if (made == nullptr) return std::nullopt;
   const uint32_t symbol = made->Find(address);
   if (symbol == SymbolIndex::kNoSymbol) return std::nullopt;
   return Function{std::string(kJitImage), std::string(made->Name(symbol)), ""};
 }
 
-std::optional<CodePlace> ProcessImages::PlaceOf(ProcessSpace space, Address address) {
+std::optional<CodeLocation> ProcessImages::LocationOf(AddressSpaceId space, Address address) {
   const Position position = PositionOf(space, address);
   if (!position.address) return std::nullopt;
   const SymbolIndex& symbols = *position.file->symbols;
   const uint32_t symbol = symbols.Find(*position.address);
   if (symbol == SymbolIndex::kNoSymbol) return std::nullopt;
-  return CodePlace{position.file->image.get(), *position.address, symbols.Start(symbol),
-                   symbols.End(symbol)};
+  return CodeLocation{position.file->image.get(), *position.address, symbols.Start(symbol),
+                      symbols.End(symbol)};
 }
 
 void ProcessImages::Read(File& file) const {
@@ -152,10 +153,10 @@ void ProcessImages::Read(File& file) const {
     return content.ok() ? ReadFrom(from, *std::move(content), path, file) : content.status();
   };
   absl::Status status = read(finder, finder.Open(file.path), file.path);
-  const auto stand_in = stand_ins_.find(file.build_id);
-  if (!status.ok() && stand_in != stand_ins_.end()) {
+  const auto substitute = substitutes_.find(file.build_id);
+  if (!status.ok() && substitute != substitutes_.end()) {
     const FileFinder here("/", images_, server_);
-    status = read(here, here.Open(stand_in->second), stand_in->second);
+    status = read(here, here.Open(substitute->second), substitute->second);
   }
   if (!status.ok()) {
     // What it says is of the file where it should have been.

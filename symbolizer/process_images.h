@@ -11,9 +11,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "base/address_space_id.h"
 #include "base/ids.h"
 #include "base/mode.h"
-#include "base/process_space.h"
 #include "base/resolver.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
@@ -44,7 +44,7 @@ class ProcessImages {
   // that have no root of their own.
   void SetRoot(DomainId domain, const std::string& root);
   // A file that stands in for those of its build-id (hexadecimal) that are not on this machine.
-  void AddStandIn(const std::string& build_id, const std::string& path);
+  void AddSubstitute(const std::string& build_id, const std::string& path);
   // A directory of files by their build-ids (kImagesInRecording).
   void SetImages(const std::string& directory) { images_ = directory; }
   // For the debug information of files; null: none.
@@ -60,16 +60,16 @@ class ProcessImages {
   }
   // What the process, with its number in the domain, maps; of maps that overlap the later one
   // counts. Files have the numbers of AddFile or, if there are `files`, stand at theirs in it.
-  void SetMaps(ProcessSpace space, DomainId domain, uint32_t pid, ProcessMaps maps,
+  void SetMaps(AddressSpaceId space, DomainId domain, uint32_t pid, ProcessMaps maps,
                std::shared_ptr<const std::vector<uint32_t>> files = nullptr);
-  bool Has(ProcessSpace space) const { return processes_.contains(space.value); }
+  bool Has(AddressSpaceId space) const { return processes_.contains(space.value); }
 
   // The function at the address: its image is the name of the file. O(maps) and, for a file that
   // was not met before, the time to read it.
-  Function Find(ProcessSpace space, Address address);
+  Function Find(AddressSpaceId space, Address address);
 
   // Where in which file the address is, where it has a function.
-  std::optional<CodePlace> PlaceOf(ProcessSpace space, Address address);
+  std::optional<CodeLocation> LocationOf(AddressSpaceId space, Address address);
 
   // The files with functions that were read so far, and their debug files.
   std::vector<UsedFile> UsedFiles() const;
@@ -99,9 +99,9 @@ class ProcessImages {
     size_t FileOf(const ProcessMap& map) const;
   };
 
-  Position PositionOf(ProcessSpace space, Address address);
+  Position PositionOf(AddressSpaceId space, Address address);
   // The function that a compiler at run time told of, if one did.
-  std::optional<Function> FindMade(ProcessSpace space, Address address) const;
+  std::optional<Function> FindJitFunction(AddressSpaceId space, Address address) const;
   void Read(File& file) const;
   // OK when the file at `path` is the one that ran and has functions, which `file` then has.
   absl::Status ReadFrom(const FileFinder& finder, FileContent content, const std::string& path,
@@ -109,12 +109,12 @@ class ProcessImages {
 
   std::vector<File> files_;
   absl::flat_hash_map<std::string, uint32_t> numbers_;
-  absl::flat_hash_map<std::string, std::string> stand_ins_;  // by build-id
+  absl::flat_hash_map<std::string, std::string> substitutes_;  // by build-id
   absl::flat_hash_map<DomainId, std::string> roots_;
   std::string images_;
   std::shared_ptr<const IndexCache> cache_;
   std::shared_ptr<DebugServer> server_;
-  absl::flat_hash_map<uint32_t, Process> processes_;  // by ProcessSpace
+  absl::flat_hash_map<uint32_t, Process> processes_;  // by AddressSpaceId
   absl::flat_hash_map<DomainId, uint32_t> vdsos_;     // of files_
   absl::flat_hash_map<DomainId, PerfMaps> perf_maps_;
 };

@@ -12,25 +12,25 @@ namespace xenoscope::symbolizer {
 namespace {
 
 // Languages whose compilers write DWARF.
-constexpr std::array<std::string_view, 32> kEndings = {
+constexpr std::array<std::string_view, 32> kSourceSuffixes = {
     ".c",  ".h",   ".cc", ".cpp", ".cxx",   ".c++", ".C", ".hh",  ".hpp", ".hxx", ".h++",
     ".H",  ".inc", ".in", ".def", ".ipp",   ".tcc", ".S", ".s",   ".asm", ".rs",  ".go",
     ".ml", ".mli", ".d",  ".zig", ".swift", ".f90", ".f", ".pas", ".y",   ".l"};
 
-constexpr int kMostParts = 64;
+constexpr int kMaxParts = 64;
 
 }  // namespace
 
 absl::StatusOr<FileContent> SourceFinder::Open(const std::string& path) const {
   const std::filesystem::path whole = std::filesystem::path(path).lexically_normal();
   const std::string ending = whole.extension().string();
-  if (std::find(kEndings.begin(), kEndings.end(), ending) == kEndings.end()) {
+  if (std::find(kSourceSuffixes.begin(), kSourceSuffixes.end(), ending) == kSourceSuffixes.end()) {
     return InvalidError("its source is said to be {}, which has no name of a source", path);
   }
   for (const std::string& directory : directories_) {
     const FileFinder finder(directory);
     std::filesystem::path rest = whole.relative_path();
-    for (int i = 0; i < kMostParts && !rest.empty(); ++i) {
+    for (int i = 0; i < kMaxParts && !rest.empty(); ++i) {
       if (auto content = finder.Open("/" + rest.string()); content.ok()) return content;
       if (directory == "/") break;
       std::filesystem::path shorter;

@@ -63,7 +63,7 @@ absl::StatusOr<SymbolIndex> SymbolIndex::Build(const SymbolTable& table) {
     Address end = Saturated(symbol.address, symbol.size);
     if (symbol.size == 0) {
       if (sweep.IsOpen()) continue;  // a label inside a function
-      end = Saturated(symbol.address, kLongestUnsized);
+      end = Saturated(symbol.address, kMaxUnsizedBytes);
       if (i + 1 < sorted.size()) end = std::min(end, sorted[i + 1].address);
       next_end = std::upper_bound(next_end, ends.end(), symbol.address);
       if (next_end != ends.end()) end = std::min(end, *next_end);

@@ -2,7 +2,7 @@
 //
 // Every address belongs to one of the ranges; those without a function are gaps. Where functions
 // overlap, the one that begins last holds the address. A function without a size reaches to the
-// next symbol or end, at most kLongestUnsized bytes, and never lies inside one that has a size.
+// next symbol or end, at most kMaxUnsizedBytes bytes, and never lies inside one that has a size.
 //
 //   symbols   A [0,100)   B [20,30)   c 120 (no size)   end 130
 //   ranges    gap | 0 A | 20 B | 30 A | 100 gap | 120 c | 130 gap
@@ -20,11 +20,11 @@
 namespace xenoscope::symbolizer {
 
 // The longest function met is Xen's x86_emulate: 145 KiB in 4.17.
-inline constexpr uint64_t kLongestUnsized = 256 * 1024;
+inline constexpr uint64_t kMaxUnsizedBytes = 256 * 1024;
 
 class SymbolIndex {
  public:
-  static constexpr uint32_t kNoSymbol = DisjointRanges::kNobody;
+  static constexpr uint32_t kNoSymbol = DisjointRanges::kNoOwner;
 
   // O(n log n). Takes copies of the names. Error: no functions at all, or 4 GiB of names.
   static absl::StatusOr<SymbolIndex> Build(const SymbolTable& table);

@@ -29,12 +29,12 @@ struct Symbol {
 // silence.
 struct LineCounts {
   uint64_t functions = 0;
-  uint64_t others = 0;         // data, absolute and undefined symbols
-  uint64_t junk = 0;           // what is no symbol, or a damaged one
-  uint64_t first_junk_at = 0;  // number of the first of these, from 1
+  uint64_t others = 0;              // data, absolute and undefined symbols
+  uint64_t malformed = 0;           // what is no symbol, or a damaged one
+  uint64_t first_malformed_at = 0;  // number of the first of these, from 1
 
-  void Junk(uint64_t number) {
-    if (junk++ == 0) first_junk_at = number;
+  void Malformed(uint64_t number) {
+    if (malformed++ == 0) first_malformed_at = number;
   }
 };
 

@@ -8,11 +8,11 @@ namespace xenoscope::trace {
 namespace {
 
 // One that nothing behind it confirms is not believed from here on (about half an hour).
-constexpr Cycles kIncredibleLeap = Cycles{1} << 42;
+constexpr Cycles kMaxTscJump = Cycles{1} << 42;
 // No host has been up for so long (14 years at 5 GHz), and all arithmetic with times has room.
-constexpr Tsc kMostTsc{uint64_t{1} << 61};
+constexpr Tsc kMaxTsc{uint64_t{1} << 61};
 // How many later TSCs say whether one is right, and how many records are looked at for them.
-constexpr int kWitnesses = 3;
+constexpr int kConfirmingTscs = 3;
 constexpr int kLookAhead = 32;
 // Of how many TSCs the first one must be credible.
 constexpr size_t kFirstTscs = 7;
@@ -28,7 +28,7 @@ bool IsClass(uint32_t id) {
 }
 
 // Events whose first word is the vCPU that they are about.
-bool IsOfAVcpu(Event event) {
+bool NamesVcpu(Event event) {
   return event == Event::kRunstateChange || event == Event::kContinueRunning;
 }
 
@@ -55,7 +55,7 @@ std::array<uint8_t, kEventCount> CommonWords() {
 // cursor.
 const std::array<uint8_t, kEventCount> kCommonWords = CommonWords();
 
-void Count(const HeadCache::Known& known, PcpuVolume& volume) {
+void Count(const HeadCache::Entry& known, PcpuVolume& volume) {
   volume.known[static_cast<size_t>(known.head.event)].Add(
       RecordCount{known.taken, known.taken * known.size});
 }
@@ -64,9 +64,9 @@ void Count(const HeadCache::Known& known, PcpuVolume& volume) {
 
 // MAX_VIRT_CPUS (xen/include/asm-x86/config.h, 4.17), and an idle vCPU a pCPU.
 bool Cursor::CanExist(VcpuRef vcpu) {
-  constexpr uint32_t kMostVcpus = 8192;
-  if (IsIdle(vcpu)) return vcpu.vcpu.value < kMostPcpus;
-  return vcpu.domain < kFirstReservedDomain && vcpu.vcpu.value < kMostVcpus;
+  constexpr uint32_t kMaxVcpus = 8192;
+  if (IsIdle(vcpu)) return vcpu.vcpu.value < kMaxPcpus;
+  return vcpu.domain < kFirstReservedDomain && vcpu.vcpu.value < kMaxVcpus;
 }
 
 Cursor::Header Cursor::Decode(uint32_t word) {
@@ -120,13 +120,13 @@ std::optional<Tsc> Cursor::FirstTsc() const {
   std::vector<Tsc> sorted = tscs;
   std::sort(sorted.begin(), sorted.end());
   const Tsc middle = sorted[sorted.size() / 2];
-  const bool together = sorted.size() > 3 && sorted.back() - middle < kIncredibleLeap;
+  const bool together = sorted.size() > 3 && sorted.back() - middle < kMaxTscJump;
   const Tsc first = *std::find_if(tscs.begin(), tscs.end(), [&](Tsc tsc) {
-    return tsc <= middle && !(together && middle - tsc >= kIncredibleLeap);
+    return tsc <= middle && !(together && middle - tsc >= kMaxTscJump);
   });
-  if (first > kMostTsc) return std::nullopt;
-  const bool begins_lost = first_lost && first == tscs[0] && *first_lost <= first &&
-                           first - *first_lost < kIncredibleLeap;
+  if (first > kMaxTsc) return std::nullopt;
+  const bool begins_lost =
+      first_lost && first == tscs[0] && *first_lost <= first && first - *first_lost < kMaxTscJump;
   return begins_lost ? *first_lost : first;
 }
 
@@ -156,15 +156,15 @@ void Cursor::CountPending() {
   }
 }
 
-void Cursor::ForgetHeads(const Wanted* wanted) {
-  for (const HeadCache::Known& known : heads_->All()) Count(known, *volume_);
+void Cursor::ForgetHeads(const EventTargets* wanted) {
+  for (const HeadCache::Entry& known : heads_->All()) Count(known, *volume_);
   heads_->Clear();
   heads_known_ = 0;
   wanted_ = wanted;
 }
 
-HeadCache::Known* Cursor::Look(uint32_t word) {
-  HeadCache::Known* known = &heads_->Find(word);
+HeadCache::Entry* Cursor::Look(uint32_t word) {
+  HeadCache::Entry* known = &heads_->Find(word);
   if (known->size != 0) return known;
   const Header header = Decode(word);
   const Event event = Classify(header.id);
@@ -174,24 +174,24 @@ HeadCache::Known* Cursor::Look(uint32_t word) {
     known = &heads_->Find(word);
   }
   ++heads_known_;
-  const void* const purpose = (*wanted_)[static_cast<size_t>(event)];
+  const void* const target = (*wanted_)[static_cast<size_t>(event)];
   *known = {.word = word,
             .size = static_cast<uint8_t>(header.size),
-            .tells_who_runs = purpose != nullptr && IsOfAVcpu(event),
+            .names_running_vcpu = target != nullptr && NamesVcpu(event),
             .head = {header.id, event, header.has_tsc, static_cast<uint8_t>(header.words)},
-            .purpose = purpose,
+            .target = target,
             .taken = 0};
   return known;
 }
 
 void Cursor::AddTaken(PcpuVolume& volume) const {
   volume.Add(*volume_);
-  for (const HeadCache::Known& known : heads_->All()) Count(known, volume);
+  for (const HeadCache::Entry& known : heads_->All()) Count(known, volume);
 }
 
-void Cursor::Remember(Remembered& out) const {
-  out.Add(pcpu_, window_, pos_, last_tsc_, has_pending_, tsc_announced_, loss_announced_, ended_,
-          done_);
+void Cursor::SaveState(StateSnapshot& out) const {
+  out.Add(pcpu_, window_, pos_, last_tsc_, has_pending_, tsc_damage_reported_, loss_begin_reported_,
+          ended_, done_);
   if (has_pending_ && !done_) out.Add(pending_.kind, pending_.record.offset, next_tsc_);
 }
 
@@ -247,7 +247,7 @@ void Cursor::PrepareRecord() {
   const EventInfo& info = Info(event);
   bool proper =
       event != Event::kUnknown && header.words >= info.min_words && header.words <= info.max_words;
-  if (proper && IsOfAVcpu(event)) {
+  if (proper && NamesVcpu(event)) {
     const std::byte* words = file_ + pos_ + header.size - header.words * 4;
     proper = CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(words)));
   }
@@ -260,18 +260,18 @@ void Cursor::PrepareRecord() {
   if (header.has_tsc) {
     const Tsc tsc = LoadTsc(file_ + pos_ + 4);
     if (TscIsWrong(tsc, header)) [[unlikely]] {
-      if (!tsc_announced_) {
+      if (!tsc_damage_reported_) {
         SetDamage(DamageKind::kTscOutOfOrder, 0);
-        tsc_announced_ = true;
+        tsc_damage_reported_ = true;
         return;
       }
     } else {
-      if (proper && event == Event::kLostRecords && !loss_announced_) [[unlikely]] {
+      if (proper && event == Event::kLostRecords && !loss_begin_reported_) [[unlikely]] {
         return PrepareLoss(header);
       }
       last_tsc_ = tsc;
     }
-    tsc_announced_ = false;
+    tsc_damage_reported_ = false;
   }
   SetRecord(header);
   pos_ += header.size;
@@ -282,9 +282,9 @@ void Cursor::PrepareRecord() {
   pending_.kind = ItemKind::kRecord;
   if (event == Event::kLostRecords) [[unlikely]] {
     pending_.kind = ItemKind::kLost;
-    loss_announced_ = false;
+    loss_begin_reported_ = false;
   }
-  pending_.current = FollowCurrent(pending_.record);
+  pending_.current = UpdateCurrent(pending_.record);
 }
 
 // The kLossBegin before a TRC_LOST_RECORDS {u32 lost; u16 dom; u16 vcpu; u64 first_tsc}.
@@ -296,11 +296,11 @@ void Cursor::PrepareLoss(const Header& header) {
   pending_.first_lost = std::clamp(LoadTsc(file_ + pos_ + 20), last_tsc_, resumed);
   pending_.record.tsc = pending_.first_lost;
   last_tsc_ = pending_.first_lost;
-  loss_announced_ = true;
+  loss_begin_reported_ = true;
   current_.reset();
 }
 
-std::optional<VcpuRef> Cursor::FollowCurrent(const Record& record) {
+std::optional<VcpuRef> Cursor::UpdateCurrent(const Record& record) {
   std::optional<VcpuRef> ran = current_;
   switch (record.event) {
     case Event::kRunstateChange:
@@ -326,19 +326,19 @@ std::optional<VcpuRef> Cursor::FollowCurrent(const Record& record) {
 }
 
 bool Cursor::TscIsWrong(Tsc tsc, const Header& header) const {
-  if (tsc >= last_tsc_ && tsc - last_tsc_ < kSuspiciousLeap) [[likely]] {
+  if (tsc >= last_tsc_ && tsc - last_tsc_ < kSuspiciousTscJump) [[likely]] {
     return false;
   }
-  return tsc < last_tsc_ || tsc > kMostTsc || !LeapIsConfirmed(tsc, pos_ + header.size);
+  return tsc < last_tsc_ || tsc > kMaxTsc || !TscJumpIsConfirmed(tsc, pos_ + header.size);
 }
 
 // Whether the TSCs from `at` on, of a few records, agree that so much time has passed.
-bool Cursor::LeapIsConfirmed(Tsc tsc, uint64_t at) const {
+bool Cursor::TscJumpIsConfirmed(Tsc tsc, uint64_t at) const {
   uint64_t end = end_;
   size_t window = window_;
   int later = 0;
   int earlier = 0;
-  for (int i = 0; i < kLookAhead && later + earlier < kWitnesses; ++i) {
+  for (int i = 0; i < kLookAhead && later + earlier < kConfirmingTscs; ++i) {
     if (at == end) {
       if (++window >= windows_->windows.size()) break;
       at = windows_->windows[window].begin;
@@ -348,13 +348,13 @@ bool Cursor::LeapIsConfirmed(Tsc tsc, uint64_t at) const {
     const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
     if (!IsClass(header.id) || header.size > end - at) break;
     if (header.has_tsc && header.id != kPaddingId) {
-      const Tsc witness = LoadTsc(file_ + at + 4);
-      if (witness >= tsc && witness <= kMostTsc) ++later;
-      if (witness < tsc && witness >= last_tsc_) ++earlier;
+      const Tsc confirming_tsc = LoadTsc(file_ + at + 4);
+      if (confirming_tsc >= tsc && confirming_tsc <= kMaxTsc) ++later;
+      if (confirming_tsc < tsc && confirming_tsc >= last_tsc_) ++earlier;
     }
     at += header.size;
   }
-  if (later + earlier == 0) return tsc - last_tsc_ < kIncredibleLeap;
+  if (later + earlier == 0) return tsc - last_tsc_ < kMaxTscJump;
   return later >= earlier;
 }
 
@@ -373,7 +373,7 @@ bool Cursor::Plausible(uint64_t at) const {
   const EventInfo& info = Info(event);
   if (header.words < info.min_words || header.words > info.max_words) return false;
   if (header.has_tsc != info.has_tsc) return false;
-  if (IsOfAVcpu(event) &&
+  if (NamesVcpu(event) &&
       !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(file_ + at + header.size - header.words * 4)))) {
     return false;
   }

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "base/bytes.h"
-#include "base/remembered.h"
+#include "base/state_snapshot.h"
 #include "trace/record.h"
 #include "trace/volume.h"
 #include "trace/windows.h"
@@ -20,11 +20,11 @@ namespace xenoscope::trace {
 
 // Of which events the records are wanted, and what they are for: null are not wanted; the others
 // are handed, with each record, to who takes it, and save him a search by event.
-using Wanted = std::array<const void*, kEventCount>;
-inline constexpr char kNothingMore = 0;
-inline constexpr Wanted kAllEvents = [] {
-  Wanted all{};
-  all.fill(&kNothingMore);
+using EventTargets = std::array<const void*, kEventCount>;
+inline constexpr char kAnyTarget = 0;
+inline constexpr EventTargets kAllEvents = [] {
+  EventTargets all{};
+  all.fill(&kAnyTarget);
   return all;
 }();
 
@@ -32,35 +32,35 @@ inline constexpr Wanted kAllEvents = [] {
 // hash table that forgets everything when it is half full.
 class HeadCache {
  public:
-  struct alignas(32) Known {
+  struct alignas(32) Entry {
     uint32_t word = 0;
-    uint8_t size = 0;             // bytes of the record; 0: free
-    bool tells_who_runs = false;  // and is wanted
+    uint8_t size = 0;                 // bytes of the record; 0: free
+    bool names_running_vcpu = false;  // and is wanted
     RecordHead head;
-    const void* purpose = nullptr;  // of Wanted; null: passed over
-    uint64_t taken = 0;             // how many records since they were last counted elsewhere
+    const void* target = nullptr;  // of EventTargets; null: passed over
+    uint64_t taken = 0;            // how many records since they were last counted elsewhere
   };
   static constexpr size_t kSize = 512;
 
   HeadCache() { Clear(); }
   // Where the entry of the word most probably is.
-  Known& Guess(uint32_t word) { return known_[Place(word)]; }
+  Entry& Guess(uint32_t word) { return entries_[Place(word)]; }
   // The entry of the word, or the free one where it belongs.
-  Known& Find(uint32_t word) {
+  Entry& Find(uint32_t word) {
     size_t at = Place(word);
-    while (known_[at].size != 0 && known_[at].word != word) at = (at + 1) % kSize;
-    return known_[at];
+    while (entries_[at].size != 0 && entries_[at].word != word) at = (at + 1) % kSize;
+    return entries_[at];
   }
   void Clear() {
-    known_.fill({});
+    entries_.fill({});
     // A free entry must not look like that of a word whose place it is.
-    known_[Place(0)].word = 1;
+    entries_[Place(0)].word = 1;
   }
-  std::span<const Known> All() const { return known_; }
+  std::span<const Entry> All() const { return entries_; }
 
  private:
   static size_t Place(uint32_t word) { return (word * 0x9e3779b1U) >> 23; }
-  std::array<Known, kSize> known_{};
+  std::array<Entry, kSize> entries_{};
 };
 
 // Walks one pCPU. The TSC of the items never goes back: a record whose TSC its neighbours
@@ -85,16 +85,16 @@ class Cursor {
   // item is. O(1) and some dozens of instructions an item, less for one that is passed over.
   //
   // A sink has Record& Slot(pcpu), where the next record of a known event is made, but for its
-  // pCPU, and bool CommitRecord(who ran, purpose), which takes it and tells whether there is room
+  // pCPU, and bool CommitRecord(who ran, target), which takes it and tells whether there is room
   // for more; bool Commit(const Item&) does for all others. Who ran is right only if
-  // Sink::kTellsWhoRan. `wanted` must have the events that say who runs (kRunstateChange,
+  // Sink::kReportsRunningVcpu. `wanted` must have the events that say who runs (kRunstateChange,
   // kContinueRunning), and stay as it is until another set is given.
   template <bool kCount, typename Sink>
-  void Take(Sink& sink, Tsc limit, Tsc through, const Wanted& wanted);
+  void Take(Sink& sink, Tsc limit, Tsc through, const EventTargets& wanted);
   // Adds what has been taken.
   void AddTaken(PcpuVolume& volume) const;
   // Where it stands, and what it knows there, but for who runs.
-  void Remember(Remembered& out) const;
+  void SaveState(StateSnapshot& out) const;
 
  private:
   struct Header {
@@ -110,18 +110,18 @@ class Cursor {
   Tsc LoadTsc(const std::byte* at) const { return {LoadUnchecked<uint64_t>(at) + tsc_offset_}; }
 
   // A TSC that leaps further than this (about a millisecond) is checked against others.
-  static constexpr Cycles kSuspiciousLeap = Cycles{1} << 22;
-  static constexpr uint64_t kMostRecordBytes = 40;
+  static constexpr Cycles kSuspiciousTscJump = Cycles{1} << 22;
+  static constexpr uint64_t kMaxRecordBytes = 40;
   // Further than the processor itself looks ahead, which ends with the page.
-  static constexpr size_t kAhead = 1024;
+  static constexpr size_t kPrefetchDistance = 1024;
 
   // The common records, with everything in registers; stops before what is not common. Returns
   // whether the sink takes more.
   template <bool kCount, typename Sink>
   bool TakeCommon(Sink& sink, Tsc limit, Tsc through);
   // The cache's entry, made if there is none; null for records that are not common.
-  HeadCache::Known* Look(uint32_t word);
-  void ForgetHeads(const Wanted* wanted);
+  HeadCache::Entry* Look(uint32_t word);
+  void ForgetHeads(const EventTargets* wanted);
   void CountPending();
   // Decodes the item at pos_, of whatever kind, into pending_.
   void Prepare();
@@ -131,7 +131,7 @@ class Cursor {
   void SetDamage(DamageKind kind, uint64_t bytes);
   void SetRecord(const Header& header);
   // Takes note of what the record says of who runs after it; returns who ran before it.
-  std::optional<VcpuRef> FollowCurrent(const Record& record);
+  std::optional<VcpuRef> UpdateCurrent(const Record& record);
   // Skips from pos_ to the next place in this window where a record can start.
   void Resynchronise(DamageKind kind);
   // Whether a record of a known event with its proper words and a TSC not before the last can start
@@ -140,7 +140,7 @@ class Cursor {
   bool EndsPlausibly(uint64_t at) const;
   std::optional<Tsc> FirstTsc() const;
   bool TscIsWrong(Tsc tsc, const Header& header) const;
-  bool LeapIsConfirmed(Tsc tsc, uint64_t at) const;
+  bool TscJumpIsConfirmed(Tsc tsc, uint64_t at) const;
 
   const std::byte* file_;
   const PcpuWindows* windows_;
@@ -154,18 +154,18 @@ class Cursor {
   std::optional<VcpuRef> current_;  // who runs, after the last item
   std::unique_ptr<HeadCache> heads_ = std::make_unique<HeadCache>();
   size_t heads_known_ = 0;
-  const Wanted* wanted_ = nullptr;                                       // of the entries of heads_
+  const EventTargets* wanted_ = nullptr;                                 // of the entries of heads_
   std::unique_ptr<PcpuVolume> volume_ = std::make_unique<PcpuVolume>();  // but for what heads_ has
   Item pending_;
-  bool has_pending_;             // pending_ is the next item
-  bool tsc_announced_ = false;   // the damage item of the record at pos_ has been given
-  bool loss_announced_ = false;  // likewise its kLossBegin
-  bool ended_ = false;           // kPcpuEnd has been prepared
+  bool has_pending_;                  // pending_ is the next item
+  bool tsc_damage_reported_ = false;  // the damage item of the record at pos_ has been given
+  bool loss_begin_reported_ = false;  // likewise its kLossBegin
+  bool ended_ = false;                // kPcpuEnd has been prepared
   bool done_ = false;
 };
 
 template <bool kCount, typename Sink>
-void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const Wanted& wanted) {
+void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventTargets& wanted) {
   if (wanted_ != &wanted) ForgetHeads(&wanted);
   do {
     if (has_pending_) {
@@ -188,7 +188,7 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
   const std::byte* const file = file_;
   const std::byte* at = file + pos_;
   // A record of any size can be read from here, and a word behind it, but not further on.
-  const std::byte* const last_start = file + end_ - std::min(end_, kMostRecordBytes + 4);
+  const std::byte* const last_start = file + end_ - std::min(end_, kMaxRecordBytes + 4);
   const uint64_t tsc_offset = tsc_offset_;
   HeadCache& heads = *heads_;
   uint64_t last = last_tsc_.value;
@@ -196,46 +196,46 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
   std::optional<Tsc> next;
   bool common = false;  // what stands at `at` is, as far as was looked
   bool more = true;
-  HeadCache::Known* known = &heads.Guess(at <= last_start ? LoadUnchecked<uint32_t>(at) : 0);
+  HeadCache::Entry* known = &heads.Guess(at <= last_start ? LoadUnchecked<uint32_t>(at) : 0);
   while (at <= last_start) {
     const auto word = LoadUnchecked<uint32_t>(at);
     if (known->word != word) [[unlikely]] {
       known = Look(word);
       if (known == nullptr) break;
     }
-    const void* const purpose = known->purpose;
+    const void* const target = known->target;
     const uint32_t shape = word >> 28;
     const std::byte* const payload = at + 4 + (shape & 8);
     const std::byte* const behind = payload + size_t{shape & 7} * 4;
-    __builtin_prefetch(behind + kAhead);
+    __builtin_prefetch(behind + kPrefetchDistance);
     // Where the next record's entry is is found before this one is dealt with: nobody can foretell
     // it, so the processor had better know it when it comes there.
-    HeadCache::Known* const next_known = &heads.Guess(LoadUnchecked<uint32_t>(behind));
+    HeadCache::Entry* const next_known = &heads.Guess(LoadUnchecked<uint32_t>(behind));
     // The time is its own or the last, chosen by a mask, for the same reason. One comparison for
     // "not before the last" and "no leap".
     const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
-    const uint64_t leap = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
-    if (leap >= kSuspiciousLeap) break;
-    const uint64_t tsc = last + leap;
-    if (tsc > (purpose == nullptr ? through : limit).value) {
+    const uint64_t jump = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
+    if (jump >= kSuspiciousTscJump) break;
+    const uint64_t tsc = last + jump;
+    if (tsc > (target == nullptr ? through : limit).value) {
       next = Tsc{tsc};
       common = true;
       break;
     }
-    if (known->tells_who_runs && !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload))))
+    if (known->names_running_vcpu && !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload))))
         [[unlikely]] {
       break;
     }
     last = tsc;
     if (kCount) ++known->taken;
-    if (purpose != nullptr) {
+    if (target != nullptr) {
       Record& record = sink.Slot(pcpu_);
       static_cast<RecordHead&>(record) = known->head;
       record.tsc = Tsc{tsc};
       record.offset = static_cast<uint64_t>(at - file);
       record.payload = Payload(payload, known->head.words);
-      const bool tells = Sink::kTellsWhoRan && known->tells_who_runs;
-      more = sink.CommitRecord(tells ? FollowCurrent(record) : current_, purpose);
+      const bool tells = Sink::kReportsRunningVcpu && known->names_running_vcpu;
+      more = sink.CommitRecord(tells ? UpdateCurrent(record) : current_, target);
     }
     at = behind;
     known = next_known;

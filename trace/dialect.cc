@@ -31,7 +31,7 @@ bool ImpossibleOnSvm(uint32_t reason) {
 }
 
 // No order of pages that Xen allocates reaches this (MAX_ORDER, xen/include/asm/config.h: 20).
-constexpr uint32_t kMostOrder = 32;
+constexpr uint32_t kMaxOrder = 32;
 
 constexpr uint64_t kEnoughRecords = 1'000'000;
 constexpr uint64_t kEnoughExits = 100;
@@ -120,7 +120,7 @@ void DialectEvidence::ObserveExit(const Record& record) {
 // The two words of a memory record that are domain and order since 4.18, and until then domain and
 // order in one and rubbish.
 void DialectEvidence::ObserveOrder(uint32_t first, uint32_t second) {
-  if (first > 0xffff || second > kMostOrder) {
+  if (first > 0xffff || second > kMaxOrder) {
     Before(418);
   } else if (second != 0) {  // what is not set is often 0, and an order of 0 reads the same in both
     ++plausible_orders_;
@@ -207,8 +207,8 @@ Dialect DialectEvidence::Conclude() const {
   if (short_candidate_ && before <= 411) before = std::min(before, XenVersion{409});
   if (short_candidate_ && from >= 409) from = std::max(from, XenVersion{411});
   // Rubbish that always looks like a small order is not rubbish.
-  constexpr uint64_t kConvincing = 8;
-  if (before > 418 && plausible_orders_ >= kConvincing) from = std::max(from, XenVersion{418});
+  constexpr uint64_t kMinEvidence = 8;
+  if (before > 418 && plausible_orders_ >= kMinEvidence) from = std::max(from, XenVersion{418});
   if (from < before && (from > kFirstVersion || before < kAfterAllVersions)) {
     dialect.from_version = from;
     dialect.before_version = before;

@@ -73,7 +73,7 @@ const Field* FieldList::Find(std::string_view name) const {
 FieldList DecodeFields(const Record& record, const Dialect& dialect) {
   FieldList list;
   VisitFields(record, dialect, [&list](const Field& field) {
-    if (list.count < FieldList::kMost) list.fields[list.count++] = field;
+    if (list.count < FieldList::kCapacity) list.fields[list.count++] = field;
   });
   return list;
 }

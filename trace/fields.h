@@ -65,8 +65,8 @@ template <typename Visit>
 void VisitFields(const Record& record, const Dialect& dialect, Visit&& visit);
 
 struct FieldList {
-  static constexpr size_t kMost = 12;
-  std::array<Field, kMost> fields;
+  static constexpr size_t kCapacity = 12;
+  std::array<Field, kCapacity> fields;
   size_t count = 0;
 
   const Field* begin() const { return fields.data(); }

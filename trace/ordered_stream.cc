@@ -28,14 +28,14 @@ size_t WindowAt(Bytes file, const PcpuWindows& pcpu, Tsc time) {
 
 // Fills a batch.
 struct BatchSink {
-  static constexpr bool kTellsWhoRan = true;
+  static constexpr bool kReportsRunningVcpu = true;
   Item* next;
   Item* end;
   Record& Slot(PcpuId pcpu) const {
     next->record.pcpu = pcpu;
     return next->record;
   }
-  bool CommitRecord(const std::optional<VcpuRef>& ran, const void* /*purpose*/) {
+  bool CommitRecord(const std::optional<VcpuRef>& ran, const void* /*target*/) {
     next->kind = ItemKind::kRecord;
     next->current = ran;
     return ++next != end;
@@ -97,12 +97,12 @@ std::span<const Item> OrderedStream::Batch(Tsc through) {
 
 Volume OrderedStream::TakenVolume() const {
   Volume volume;
-  for (const Cursor& cursor : cursors_) cursor.AddTaken(volume.Of(cursor.pcpu()));
+  for (const Cursor& cursor : cursors_) cursor.AddTaken(volume.PcpuAt(cursor.pcpu()));
   return volume;
 }
 
-void OrderedStream::Remember(Remembered& out) const {
-  for (const Cursor& cursor : cursors_) cursor.Remember(out);
+void OrderedStream::SaveState(StateSnapshot& out) const {
+  for (const Cursor& cursor : cursors_) cursor.SaveState(out);
 }
 
 }  // namespace xenoscope::trace

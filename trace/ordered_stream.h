@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/remembered.h"
+#include "base/state_snapshot.h"
 #include "trace/cursor.h"
 #include "trace/record.h"
 #include "trace/volume.h"
@@ -42,50 +42,50 @@ class OrderedStream {
   // The next items up to the time `through`, at most kBatch of them, valid until the next call;
   // none when there are no more. For loops that want no call an item.
   std::span<const Item> Batch(Tsc through = kEnd);
-  // Calls taker.TakeRecord(const Record&, purpose) for the next records up to the time `through`,
-  // with what they are `wanted` for, and taker.TakeRare(const Item&) for the other items: faster
-  // than batches, as nothing is made of what is not wanted. If not kCount, nothing counts in the
-  // volume and the file's own damages do not come. See Cursor::Take.
-  template <bool kCount, typename Taker>
-  void ForEach(Tsc through, const Wanted& wanted, Taker& taker);
+  // Calls handler.TakeRecord(const Record&, target) for the next records up to the time `through`,
+  // with what they are `wanted` for, and handler.TakeNonRecord(const Item&) for the other items:
+  // faster than batches, as nothing is made of what is not wanted. If not kCount, nothing counts in
+  // the volume and the file's own damages do not come. See Cursor::Take.
+  template <bool kCount, typename Handler>
+  void ForEach(Tsc through, const EventTargets& wanted, Handler& handler);
 
   // Gives the next items up to the time `through` to a sink, until it is full; otherwise as
   // ForEach. A sink is one of Cursor::Take that has bool Full().
   template <bool kCount, typename Sink>
-  void Fill(Tsc through, const Wanted& wanted, Sink& sink);
+  void Fill(Tsc through, const EventTargets& wanted, Sink& sink);
 
   // The time of the next item, or an earlier one; kEnd when there are no more.
   Tsc next_tsc() const { return heap_.empty() ? kEnd : heap_[0]->tsc(); }
   // What Batch() and Next() have given.
   Volume TakenVolume() const;
   // Where each pCPU's cursor stands.
-  void Remember(Remembered& out) const;
+  void SaveState(StateSnapshot& out) const;
 
   static constexpr Tsc kEnd{~uint64_t{0}};
   static constexpr size_t kBatch = 128;
 
  private:
-  // Hands on to a taker.
-  template <typename Taker>
-  struct TakerSink {
-    static constexpr bool kTellsWhoRan = false;
-    Taker& taker;
-    const Wanted& wanted;
+  // Hands on to a handler.
+  template <typename Handler>
+  struct HandlerSink {
+    static constexpr bool kReportsRunningVcpu = false;
+    Handler& handler;
+    const EventTargets& wanted;
     Record record;
     Record& Slot(PcpuId pcpu) {
       record.pcpu = pcpu;
       return record;
     }
-    bool CommitRecord(const std::optional<VcpuRef>& /*ran*/, const void* purpose) {
-      taker.TakeRecord(record, purpose);
+    bool CommitRecord(const std::optional<VcpuRef>& /*ran*/, const void* target) {
+      handler.TakeRecord(record, target);
       return true;
     }
     bool Commit(const Item& item) {
       if (item.kind == ItemKind::kRecord) {
-        const void* purpose = wanted[static_cast<size_t>(item.record.event)];
-        if (purpose != nullptr) taker.TakeRecord(item.record, purpose);
+        const void* target = wanted[static_cast<size_t>(item.record.event)];
+        if (target != nullptr) handler.TakeRecord(item.record, target);
       } else {
-        taker.TakeRare(item);
+        handler.TakeNonRecord(item);
       }
       return true;
     }
@@ -111,7 +111,7 @@ class OrderedStream {
 };
 
 template <bool kCount, typename Sink>
-void OrderedStream::Fill(Tsc through, const Wanted& wanted, Sink& sink) {
+void OrderedStream::Fill(Tsc through, const EventTargets& wanted, Sink& sink) {
   while (!heap_.empty() && !sink.Full()) {
     Cursor* first = heap_[0];
     if (first->tsc() > through) return;
@@ -134,9 +134,9 @@ void OrderedStream::GiveDamages(Sink& sink) {
   for (Item item; !sink.Full() && TakeDamage(item);) sink.Commit(item);
 }
 
-template <bool kCount, typename Taker>
-void OrderedStream::ForEach(Tsc through, const Wanted& wanted, Taker& taker) {
-  TakerSink<Taker> sink{taker, wanted, {}};
+template <bool kCount, typename Handler>
+void OrderedStream::ForEach(Tsc through, const EventTargets& wanted, Handler& handler) {
+  HandlerSink<Handler> sink{handler, wanted, {}};
   Fill<kCount>(through, wanted, sink);
 }
 

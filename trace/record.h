@@ -31,7 +31,7 @@ class Payload {
   // Words i (low) and i + 1 (high).
   uint64_t Word64(uint32_t i) const { return Word(i) | (uint64_t{Word(i + 1)} << 32); }
   // The 16 bits at byte 2 * i.
-  uint16_t Half(uint32_t i) const { return static_cast<uint16_t>(Word(i / 2) >> (i % 2 * 16)); }
+  uint16_t Word16(uint32_t i) const { return static_cast<uint16_t>(Word(i / 2) >> (i % 2 * 16)); }
   Bytes bytes() const { return {from_, size_t{count_} * 4}; }
 
  private:

@@ -44,7 +44,7 @@ struct PcpuVolume {
 class Volume {
  public:
   // Makes it if need be.
-  PcpuVolume& Of(PcpuId pcpu) {
+  PcpuVolume& PcpuAt(PcpuId pcpu) {
     if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1);
     auto& slot = pcpus_[pcpu.value];
     if (slot == nullptr) slot = std::make_unique<PcpuVolume>();
@@ -52,7 +52,7 @@ class Volume {
   }
   void Add(const Volume& more) {
     for (uint32_t i = 0; i < more.pcpus(); ++i) {
-      if (more.Has(PcpuId{i})) Of(PcpuId{i}).Add(*more.pcpus_[i]);
+      if (more.Has(PcpuId{i})) PcpuAt(PcpuId{i}).Add(*more.pcpus_[i]);
     }
   }
 

@@ -17,22 +17,22 @@ std::optional<Header> HeaderAt(Bytes file, uint64_t offset) {
   if (Load<uint32_t>(file, offset) != kWindowHeaderWord) return std::nullopt;
   const auto pcpu = Load<uint32_t>(file, offset + 4);
   const auto bytes = Load<uint32_t>(file, offset + 8);
-  if (!pcpu || !bytes || *pcpu >= kMostPcpus) return std::nullopt;
+  if (!pcpu || !bytes || *pcpu >= kMaxPcpus) return std::nullopt;
   return Header{*pcpu, *bytes};
 }
 
 // Whether something that a window may end with stands at `offset`: the end of the file (cut
 // anywhere) or another header.
-bool EndsWell(Bytes file, uint64_t offset) {
+bool EndsAtHeader(Bytes file, uint64_t offset) {
   return offset >= file.size() || file.size() - offset < kWindowHeaderBytes ||
          HeaderAt(file, offset).has_value();
 }
 
 // The first offset at or after `from`, in steps of a word, with a header whose window ends well.
-std::optional<uint64_t> NextGoodHeader(Bytes file, uint64_t from) {
+std::optional<uint64_t> NextValidHeader(Bytes file, uint64_t from) {
   for (uint64_t at = from; at + kWindowHeaderBytes <= file.size(); at += 4) {
     const auto header = HeaderAt(file, at);
-    if (header && EndsWell(file, at + kWindowHeaderBytes + header->bytes)) return at;
+    if (header && EndsAtHeader(file, at + kWindowHeaderBytes + header->bytes)) return at;
   }
   return std::nullopt;
 }
@@ -62,14 +62,14 @@ class Indexer {
     const uint64_t begin = at + kWindowHeaderBytes;
     const uint64_t end = begin + header->bytes;
     index_.header_bytes += kWindowHeaderBytes;
-    if (EndsWell(file_, end)) {
+    if (EndsAtHeader(file_, end)) {
       if (end > file_.size()) AddDamage(DamageKind::kTruncated, file_.size(), 0);
       Add(header->pcpu, {begin, std::min<uint64_t>(end, file_.size())});
       return std::min<uint64_t>(end, file_.size());
     }
     // The stated length leads nowhere: either it is wrong, and the next header lies inside, or the
     // header after it is damaged.
-    const auto next = NextGoodHeader(file_, begin);
+    const auto next = NextValidHeader(file_, begin);
     if (next && *next < end) {
       AddDamage(DamageKind::kNoWindow, end, 0);
       Add(header->pcpu, {begin, *next});
@@ -81,7 +81,7 @@ class Indexer {
 
   // Passes over bytes from `at` to the next good header at or after `from`.
   uint64_t Skip(uint64_t at, uint64_t from) {
-    const uint64_t next = NextGoodHeader(file_, from).value_or(file_.size());
+    const uint64_t next = NextValidHeader(file_, from).value_or(file_.size());
     AddDamage(DamageKind::kNoWindow, at, next - at);
     return next;
   }

@@ -36,7 +36,7 @@ struct WindowIndex {
 inline constexpr uint32_t kWindowHeaderWord = 0x2001f003;
 inline constexpr uint64_t kWindowHeaderBytes = 12;
 // Xen is built for at most 16383 pCPUs (NR_CPUS, xen/arch/Kconfig, 4.22); more is damage.
-inline constexpr uint32_t kMostPcpus = 16384;
+inline constexpr uint32_t kMaxPcpus = 16384;
 
 // Finds all windows. Linear in the number of windows; 16 bytes of memory a window. A file that is
 // cut or damaged gives what can be found: from a place where no header is, the search goes on word

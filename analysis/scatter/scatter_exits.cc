@@ -24,10 +24,10 @@ class ExitAddressScatter : public Scatter {
     subscriptions.Record(Event::kHvmVmexit);
     subscriptions.Record(Event::kHvmSvmExit);
   }
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr || !Wants(moment.vcpu->ref.domain)) return;
-    const trace::Record& record = moment.record;
-    Point(KeyOf(moment.vcpu->ref, 0), record.tsc,
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr || !Wants(attributed.vcpu->ref.domain)) return;
+    const trace::Record& record = attributed.record;
+    Point(KeyOf(attributed.vcpu->ref, 0), record.tsc,
           trace::Is64(record.id) ? record.payload.Word64(1) : record.payload.Word(1));
   }
 };
@@ -42,12 +42,12 @@ class IoScatter : public Scatter {
     subscriptions.Record(Event::kHvmIoportWrite);
     subscriptions.Exits();
   }
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr || !moment.vcpu->arc_open) return;
-    const auto port = static_cast<uint16_t>(moment.record.payload.Word(0));
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr || !attributed.vcpu->arc_open) return;
+    const auto port = static_cast<uint16_t>(attributed.record.payload.Word(0));
     if (port_ && port != *port_) return;
-    const bool write = moment.record.event == Event::kHvmIoportWrite;
-    pending_.At(moment.vcpu->index, moment.vcpu->ref) = {true, write, port};
+    const bool write = attributed.record.event == Event::kHvmIoportWrite;
+    pending_.At(attributed.vcpu->index, attributed.vcpu->ref) = {true, write, port};
   }
   void OnExit(const ExitArc& arc) override {
     Access& access = pending_.At(arc.vcpu_index, arc.vcpu);
@@ -81,13 +81,14 @@ class ExternalInterruptScatter : public Scatter {
     subscriptions.Record(Event::kHvmIntr);
     subscriptions.Exits();
   }
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr || !moment.vcpu->arc_open || moment.record.payload.count() == 0) {
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr || !attributed.vcpu->arc_open ||
+        attributed.record.payload.count() == 0) {
       return;
     }
-    const uint32_t vector = moment.record.payload.Word(0);
+    const uint32_t vector = attributed.record.payload.Word(0);
     if (vector_ && vector != *vector_) return;
-    pending_.At(moment.vcpu->index, moment.vcpu->ref) = vector;
+    pending_.At(attributed.vcpu->index, attributed.vcpu->ref) = vector;
   }
   void OnExit(const ExitArc& arc) override {
     std::optional<uint32_t>& vector = pending_.At(arc.vcpu_index, arc.vcpu);
@@ -111,10 +112,10 @@ class Cr3Scatter : public Scatter {
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Record(Event::kHvmCrWrite);
   }
-  void OnRecord(const Moment& moment) override {
-    const auto cr3 = WrittenCr3(moment.record);
-    if (!cr3 || moment.vcpu == nullptr || !Wants(moment.vcpu->ref.domain)) return;
-    Point(KeyOf(moment.vcpu->ref, 0), moment.record.tsc, *cr3);
+  void OnRecord(const AttributedRecord& attributed) override {
+    const auto cr3 = WrittenCr3(attributed.record);
+    if (!cr3 || attributed.vcpu == nullptr || !Wants(attributed.vcpu->ref.domain)) return;
+    Point(KeyOf(attributed.vcpu->ref, 0), attributed.record.tsc, *cr3);
   }
 };
 
@@ -125,9 +126,10 @@ class RdtscScatter : public Scatter {
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Record(Event::kHvmRdtsc);
   }
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr || !Wants(moment.vcpu->ref.domain)) return;
-    Point(KeyOf(moment.vcpu->ref, 0), moment.record.tsc, moment.record.payload.Word64(0));
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr || !Wants(attributed.vcpu->ref.domain)) return;
+    Point(KeyOf(attributed.vcpu->ref, 0), attributed.record.tsc,
+          attributed.record.payload.Word64(0));
   }
 };
 

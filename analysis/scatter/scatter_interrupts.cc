@@ -12,7 +12,7 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunState;
+using correlate::TimelineState;
 using correlate::VcpuTrack;
 using trace::Event;
 
@@ -23,8 +23,8 @@ class IrqScatter : public Scatter {
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Record(Event::kHwIrqHandled);
   }
-  void OnRecord(const Moment& moment) override {
-    Point(moment.record.payload.Word(0), moment.record.tsc, moment.record.pcpu.value);
+  void OnRecord(const AttributedRecord& attributed) override {
+    Point(attributed.record.payload.Word(0), attributed.record.tsc, attributed.record.pcpu.value);
   }
   std::string LineName(uint64_t key) const override { return fmt::format("irq {}", key); }
 };
@@ -38,29 +38,29 @@ class WakeToHaltScatter : public Scatter {
     subscriptions.Record(Event::kHvmVmentry);
     subscriptions.States();
   }
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr || !Wants(moment.vcpu->ref.domain)) return;
-    Wake& wake = wakes_.At(moment.vcpu->index, moment.vcpu->ref);
-    if (moment.record.event == Event::kHvmVmentry) {
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr || !Wants(attributed.vcpu->ref.domain)) return;
+    Wake& wake = wakes_.At(attributed.vcpu->index, attributed.vcpu->ref);
+    if (attributed.record.event == Event::kHvmVmentry) {
       if (wake.stage != Stage::kInjected) return;
       wake.stage = Stage::kInGuest;
-      wake.entry = moment.record.tsc;
+      wake.entry = attributed.record.tsc;
     } else if (wake.stage == Stage::kWoken) {
       wake.stage = Stage::kInjected;
-      wake.vector = moment.record.payload.Word(0);
+      wake.vector = attributed.record.payload.Word(0);
     }
   }
-  void OnState(const VcpuTrack& vcpu, RunState before) override {
+  void OnState(const VcpuTrack& vcpu, TimelineState before) override {
     if (!Wants(vcpu.ref.domain)) return;
     Wake& wake = wakes_.At(vcpu.index, vcpu.ref);
-    if (vcpu.state == RunState::kRunnable && before == RunState::kBlocked) {
+    if (vcpu.state == TimelineState::kRunnable && before == TimelineState::kBlocked) {
       wake.stage = Stage::kWoken;
-    } else if (vcpu.state == RunState::kBlocked) {
-      if (wake.stage == Stage::kInGuest && before == RunState::kRunning) {
+    } else if (vcpu.state == TimelineState::kBlocked) {
+      if (wake.stage == Stage::kInGuest && before == TimelineState::kRunning) {
         Point(KeyOf(vcpu.ref, wake.vector), vcpu.since, vcpu.since - wake.entry);
       }
       wake.stage = Stage::kNone;
-    } else if (vcpu.state == RunState::kLost) {
+    } else if (vcpu.state == TimelineState::kLost) {
       wake.stage = Stage::kNone;
     }
   }

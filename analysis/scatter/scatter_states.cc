@@ -10,8 +10,8 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunInterval;
-using correlate::RunState;
+using correlate::RunstateInterval;
+using correlate::TimelineState;
 using correlate::VcpuTrack;
 
 // Where a vCPU begins to run.
@@ -19,25 +19,25 @@ class PcpuScatter : public Scatter {
  public:
   using Scatter::Scatter;
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.States(); }
-  void OnState(const VcpuTrack& vcpu, RunState before) override {
-    if (vcpu.state != RunState::kRunning || before == RunState::kRunning) return;
+  void OnState(const VcpuTrack& vcpu, TimelineState before) override {
+    if (vcpu.state != TimelineState::kRunning || before == TimelineState::kRunning) return;
     if (IsIdle(vcpu.ref) || !Wants(vcpu.ref.domain)) return;
     Point(KeyOf(vcpu.ref, 0), vcpu.since, vcpu.pcpu.value);
   }
 };
 
-StateValue ValueOf(RunState state) {
+StateValue ValueOf(TimelineState state) {
   switch (state) {
-    case RunState::kRunning:
+    case TimelineState::kRunning:
       return StateValue::kRunning;
-    case RunState::kRunnable:
+    case TimelineState::kRunnable:
       return StateValue::kRunnable;
-    case RunState::kBlocked:
+    case TimelineState::kBlocked:
       return StateValue::kBlocked;
-    case RunState::kOffline:
+    case TimelineState::kOffline:
       return StateValue::kOffline;
-    case RunState::kLost:
-    case RunState::kUnknown:
+    case TimelineState::kLost:
+    case TimelineState::kUnknown:
       break;
   }
   return StateValue::kLost;
@@ -48,8 +48,8 @@ class RunstateScatter : public Scatter {
  public:
   using Scatter::Scatter;
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.States(); }
-  void OnState(const VcpuTrack& vcpu, RunState /*before*/) override {
-    if (vcpu.state == RunState::kUnknown) return;  // its domain has ended
+  void OnState(const VcpuTrack& vcpu, TimelineState /*before*/) override {
+    if (vcpu.state == TimelineState::kUnknown) return;  // its domain has ended
     if (IsIdle(vcpu.ref) || !Wants(vcpu.ref.domain)) return;
     Point(KeyOf(vcpu.ref, 0), vcpu.since,
           static_cast<uint64_t>(static_cast<int64_t>(ValueOf(vcpu.state))));
@@ -60,15 +60,15 @@ class RunstateScatter : public Scatter {
 class RunstateTimeScatter : public Scatter {
  public:
   using Scatter::Scatter;
-  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
-  void OnRun(const RunInterval& run) override {
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
+  void OnRunstateInterval(const RunstateInterval& run) override {
     if (run.edge != correlate::Edge::kComplete) return;
     if (IsIdle(run.vcpu) || !Wants(run.vcpu.domain)) return;
     Point(KeyOf(run.vcpu, static_cast<uint64_t>(run.state)), run.range.end, run.range.Length());
   }
   std::string LineName(uint64_t key) const override {
     return fmt::format("{} {}", ToString(VcpuOfKey(key)),
-                       correlate::ToString(static_cast<RunState>(key & 0xffff)));
+                       correlate::ToString(static_cast<TimelineState>(key & 0xffff)));
   }
 };
 

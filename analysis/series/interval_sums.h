@@ -21,7 +21,7 @@ class IntervalSums {
   };
 
   // Distinct keys that are kept apart; what comes later is counted under kOtherKey.
-  static constexpr size_t kMostLines = 8192;
+  static constexpr size_t kMaxLines = 8192;
   static constexpr uint64_t kOtherKey = UINT64_MAX;
 
   // The key has a line of its own, whatever comes first.
@@ -56,7 +56,7 @@ class IntervalSums {
   Line& At(uint64_t key) {
     const auto found = by_key_.find(key);
     if (found != by_key_.end()) return lines_[found->second];
-    if (lines_.size() >= kMostLines && key != kOtherKey) return At(kOtherKey);
+    if (lines_.size() >= kMaxLines && key != kOtherKey) return At(kOtherKey);
     by_key_.emplace(key, lines_.size());
     return lines_.emplace_back(Line{key, 0, 0});
   }

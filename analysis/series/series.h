@@ -1,5 +1,5 @@
 // A series: one quantity over intervals of time, in lines ("d1", "VMEXIT_CPUID"). It is an analysis
-// that adds to sums; series_run.h cuts the time. analysis/series/series_registry.h lists them.
+// that adds to sums; series_pass.h cuts the time. analysis/series/series_registry.h lists them.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class Series : public Subscriber {
   // The interval at hand ends at `end`: adds, with IntervalSums::Carry, the part of what is open.
   virtual void OnIntervalEnd(const correlate::Timeline& /*timeline*/, Tsc /*end*/) {}
   // What people call the line of this key.
-  virtual std::string LineName(uint64_t key, const Facts& facts) const = 0;
+  virtual std::string LineName(uint64_t key, const TraceMetadata& metadata) const = 0;
 
   IntervalSums& sums() { return sums_; }
 

@@ -14,36 +14,36 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunInterval;
-using correlate::RunState;
+using correlate::RunstateInterval;
 using correlate::Timeline;
+using correlate::TimelineState;
 
 class Cr3Time : public Series {
  public:
   using Series::Series;
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Record(trace::Event::kHvmCrWrite);
-    subscriptions.Runs();
+    subscriptions.RunstateIntervals();
   }
-  void OnRecord(const Moment& moment) override {
-    const auto written = WrittenCr3(moment.record);
-    if (!written || moment.vcpu == nullptr || !Wants(moment.vcpu->ref.domain)) return;
-    Space& space = spaces_.At(moment.vcpu->index, moment.vcpu->ref);
-    Close(space, {moment.vcpu->since, moment.record.tsc});
-    space = {KeyOf(moment.vcpu->ref.domain, *written), moment.record.tsc, true};
+  void OnRecord(const AttributedRecord& attributed) override {
+    const auto written = WrittenCr3(attributed.record);
+    if (!written || attributed.vcpu == nullptr || !Wants(attributed.vcpu->ref.domain)) return;
+    Space& space = spaces_.At(attributed.vcpu->index, attributed.vcpu->ref);
+    Close(space, {attributed.vcpu->since, attributed.record.tsc});
+    space = {KeyOf(attributed.vcpu->ref.domain, *written), attributed.record.tsc, true};
   }
-  void OnRun(const RunInterval& run) override {
-    if (run.state != RunState::kRunning) return;
+  void OnRunstateInterval(const RunstateInterval& run) override {
+    if (run.state != TimelineState::kRunning) return;
     Close(spaces_.At(run.vcpu_index, run.vcpu), run.range);
   }
   void OnIntervalEnd(const Timeline& timeline, Tsc end) override {
     for (const auto& vcpu : timeline.vcpus()) {
       const Space& space = spaces_.At(vcpu->index, vcpu->ref);
-      if (!space.known || vcpu->state != RunState::kRunning) continue;
+      if (!space.known || vcpu->state != TimelineState::kRunning) continue;
       sums().Carry(space.key, std::max(space.since, vcpu->since), end);
     }
   }
-  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     return fmt::format("{} cr3 0x{:x}", ToString(DomainOfKey(key)), WhatOfKey(key));
   }
 

@@ -22,9 +22,9 @@ class ExitSeries : public Series {
  public:
   using Series::Series;
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Exits(); }
-  std::string LineName(uint64_t key, const Facts& facts) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& metadata) const override {
     const auto reason = static_cast<uint32_t>(key & 0xffff);
-    std::string name(trace::ExitReasonName(facts.dialect.vendor, reason));
+    std::string name(trace::ExitReasonName(metadata.dialect.vendor, reason));
     if (name.empty()) name = fmt::format("reason_0x{:x}", reason);
     return key >> 16 == 0 ? name : name + " (nested)";
   }

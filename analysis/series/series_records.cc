@@ -23,15 +23,15 @@ class Hypercalls : public Series {
       subscriptions.Record(event);
     }
   }
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr || !Wants(moment.vcpu->ref.domain)) return;
-    const trace::Payload& payload = moment.record.payload;
-    const bool packed = moment.record.event == Event::kPvHypercallV2 ||
-                        moment.record.event == Event::kPvHypercallSubcall;
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr || !Wants(attributed.vcpu->ref.domain)) return;
+    const trace::Payload& payload = attributed.record.payload;
+    const bool packed = attributed.record.event == Event::kPvHypercallV2 ||
+                        attributed.record.event == Event::kPvHypercallSubcall;
     sums().Count(packed ? trace::HypercallOp(payload.Word(0)) : payload.Word(payload.count() - 1),
                  1);
   }
-  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     const std::string_view name = trace::HypercallName(static_cast<uint32_t>(key));
     return name.empty() ? fmt::format("hypercall_{}", key) : std::string(name);
   }
@@ -44,11 +44,11 @@ class GuestInterrupts : public Series {
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Record(Event::kHvmInjVirq);
   }
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr || !Wants(moment.vcpu->ref.domain)) return;
-    sums().Count(KeyOf(moment.vcpu->ref.domain, moment.record.payload.Word(0)), 1);
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr || !Wants(attributed.vcpu->ref.domain)) return;
+    sums().Count(KeyOf(attributed.vcpu->ref.domain, attributed.record.payload.Word(0)), 1);
   }
-  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     return fmt::format("{} 0x{:02x}", ToString(DomainOfKey(key)), WhatOfKey(key));
   }
 };
@@ -62,11 +62,11 @@ class GrantMaps : public Series {
     subscriptions.Record(Event::kMemPageGrantUnmap);
     subscriptions.Record(Event::kMemPageGrantTransfer);
   }
-  void OnRecord(const Moment& moment) override {
-    const DomainId domain{static_cast<uint16_t>(moment.record.payload.Word(0))};
-    if (Wants(domain)) sums().Count(KeyOf(domain, moment.record.id & 0xf), 1);
+  void OnRecord(const AttributedRecord& attributed) override {
+    const DomainId domain{static_cast<uint16_t>(attributed.record.payload.Word(0))};
+    if (Wants(domain)) sums().Count(KeyOf(domain, attributed.record.id & 0xf), 1);
   }
-  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     const char* const what = WhatOfKey(key) == 1   ? "map"
                              : WhatOfKey(key) == 2 ? "unmap"
                                                    : "transfer";
@@ -83,7 +83,7 @@ class LostRecords : public Series {
     if (item.kind != trace::ItemKind::kLost) return;
     sums().Count(item.record.pcpu.value, item.record.payload.Word(0));
   }
-  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     return fmt::format("p{}", key);
   }
 };

@@ -11,46 +11,46 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunInterval;
-using correlate::RunState;
+using correlate::RunstateInterval;
 using correlate::Timeline;
+using correlate::TimelineState;
 
 // Sums the times of runstates under the key that a derived class gives them.
 class StateTimes : public Series {
  public:
   using Series::Series;
 
-  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
-  void OnRun(const RunInterval& run) override {
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
+  void OnRunstateInterval(const RunstateInterval& run) override {
     if (!Takes(run.vcpu, run.state)) return;
     // Intervals that are over before the trace tells who ran in them stay as they are.
-    const TscRange range{std::max(run.range.begin, run.told), run.range.end};
+    const TscRange range{std::max(run.range.begin, run.reported_at), run.range.end};
     sums().Close(Key(run.vcpu, run.pcpu, run.state), range);
   }
   void OnIntervalEnd(const Timeline& timeline, Tsc end) override {
     for (const auto& vcpu : timeline.vcpus()) {
-      if (vcpu->state == RunState::kUnknown || !Takes(vcpu->ref, vcpu->state)) continue;
-      sums().Carry(Key(vcpu->ref, vcpu->pcpu, vcpu->state), vcpu->told, end);
+      if (vcpu->state == TimelineState::kUnknown || !Takes(vcpu->ref, vcpu->state)) continue;
+      sums().Carry(Key(vcpu->ref, vcpu->pcpu, vcpu->state), vcpu->reported_at, end);
     }
   }
 
  private:
-  virtual bool Takes(VcpuRef vcpu, RunState state) const = 0;
-  virtual uint64_t Key(VcpuRef vcpu, PcpuId pcpu, RunState state) const = 0;
+  virtual bool Takes(VcpuRef vcpu, TimelineState state) const = 0;
+  virtual uint64_t Key(VcpuRef vcpu, PcpuId pcpu, TimelineState state) const = 0;
 };
 
 class DomainRunTime : public StateTimes {
  public:
   using StateTimes::StateTimes;
-  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     return ToString(DomainOfKey(key));
   }
 
  private:
-  bool Takes(VcpuRef vcpu, RunState state) const override {
-    return state == RunState::kRunning && Wants(vcpu.domain);
+  bool Takes(VcpuRef vcpu, TimelineState state) const override {
+    return state == TimelineState::kRunning && Wants(vcpu.domain);
   }
-  uint64_t Key(VcpuRef vcpu, PcpuId /*pcpu*/, RunState /*state*/) const override {
+  uint64_t Key(VcpuRef vcpu, PcpuId /*pcpu*/, TimelineState /*state*/) const override {
     return KeyOf(vcpu.domain, 0);
   }
 };
@@ -58,15 +58,15 @@ class DomainRunTime : public StateTimes {
 class PcpuUtilisation : public StateTimes {
  public:
   using StateTimes::StateTimes;
-  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     return fmt::format("p{}", key);
   }
 
  private:
-  bool Takes(VcpuRef vcpu, RunState state) const override {
-    return state == RunState::kRunning && !IsIdle(vcpu) && Wants(vcpu.domain);
+  bool Takes(VcpuRef vcpu, TimelineState state) const override {
+    return state == TimelineState::kRunning && !IsIdle(vcpu) && Wants(vcpu.domain);
   }
-  uint64_t Key(VcpuRef /*vcpu*/, PcpuId pcpu, RunState /*state*/) const override {
+  uint64_t Key(VcpuRef /*vcpu*/, PcpuId pcpu, TimelineState /*state*/) const override {
     return pcpu.value;
   }
 };
@@ -74,14 +74,14 @@ class PcpuUtilisation : public StateTimes {
 class Runstates : public StateTimes {
  public:
   using StateTimes::StateTimes;
-  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     return fmt::format("{} {}", ToString(VcpuOfKey(key)),
-                       correlate::ToString(static_cast<RunState>(key & 0xffff)));
+                       correlate::ToString(static_cast<TimelineState>(key & 0xffff)));
   }
 
  private:
-  bool Takes(VcpuRef vcpu, RunState /*state*/) const override { return Wants(vcpu.domain); }
-  uint64_t Key(VcpuRef vcpu, PcpuId /*pcpu*/, RunState state) const override {
+  bool Takes(VcpuRef vcpu, TimelineState /*state*/) const override { return Wants(vcpu.domain); }
+  uint64_t Key(VcpuRef vcpu, PcpuId /*pcpu*/, TimelineState state) const override {
     return KeyOf(vcpu, static_cast<uint64_t>(state));
   }
 };

@@ -17,9 +17,9 @@ namespace xenoscope::analysis {
 namespace {
 
 using correlate::ExitArc;
-using correlate::RunInterval;
-using correlate::RunState;
+using correlate::RunstateInterval;
 using correlate::Timeline;
+using correlate::TimelineState;
 using trace::Event;
 
 enum Class : uint8_t {
@@ -94,37 +94,37 @@ class ShortSummary : public Series {
           Event::kShadowFastPropagate, Event::kHvmCrWrite}) {
       subscriptions.Record(event);
     }
-    subscriptions.Runs();
+    subscriptions.RunstateIntervals();
     subscriptions.Exits();
   }
 
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr || !Wants(moment.vcpu->ref.domain)) return;
-    Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
-    const trace::Record& record = moment.record;
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr || !Wants(attributed.vcpu->ref.domain)) return;
+    Vcpu& vcpu = vcpus_.At(attributed.vcpu->index, attributed.vcpu->ref);
+    const trace::Record& record = attributed.record;
     const auto found = ClassOfRecord(record);
-    if (found && moment.vcpu->arc_open) {
-      EndPart(vcpu, moment.vcpu->ref.domain, moment.vcpu->exit_reason,
-              {moment.vcpu->exit_tsc, record.tsc});
+    if (found && attributed.vcpu->arc_open) {
+      EndPart(vcpu, attributed.vcpu->ref.domain, attributed.vcpu->exit_reason,
+              {attributed.vcpu->exit_tsc, record.tsc});
       // A write of cr3 is that, whatever pages it makes Xen synchronise.
       if (vcpu.handled != kCr3Write) vcpu.handled = found;
     }
     const auto cr3 = WrittenCr3(record);
     if (!by_cr3_ || !cr3) return;
-    if (moment.vcpu->arc_open) {
-      EndPart(vcpu, moment.vcpu->ref.domain, moment.vcpu->exit_reason,
-              {moment.vcpu->exit_tsc, record.tsc});
+    if (attributed.vcpu->arc_open) {
+      EndPart(vcpu, attributed.vcpu->ref.domain, attributed.vcpu->exit_reason,
+              {attributed.vcpu->exit_tsc, record.tsc});
     }
-    CloseRun(vcpu, moment.vcpu->ref.domain, {moment.vcpu->told, record.tsc});
+    CloseRun(vcpu, attributed.vcpu->ref.domain, {attributed.vcpu->reported_at, record.tsc});
     vcpu.run_since = record.tsc;
     vcpu.cr3 = *cr3;
     vcpu.cr3_known = true;
   }
 
-  void OnRun(const RunInterval& run) override {
-    if (run.state != RunState::kRunning || !Wants(run.vcpu.domain)) return;
+  void OnRunstateInterval(const RunstateInterval& run) override {
+    if (run.state != TimelineState::kRunning || !Wants(run.vcpu.domain)) return;
     CloseRun(vcpus_.At(run.vcpu_index, run.vcpu), run.vcpu.domain,
-             {std::max(run.range.begin, run.told), run.range.end});
+             {std::max(run.range.begin, run.reported_at), run.range.end});
   }
 
   void OnExit(const ExitArc& arc) override {
@@ -140,8 +140,9 @@ class ShortSummary : public Series {
       const Vcpu& vcpu = vcpus_.At(track->index, track->ref);
       if (by_cr3_ && !vcpu.cr3_known) continue;
       const DomainId domain = track->ref.domain;
-      if (track->state == RunState::kRunning) {
-        sums().Carry(Key(vcpu, domain, kRunning), std::max(track->told, vcpu.run_since), end);
+      if (track->state == TimelineState::kRunning) {
+        sums().Carry(Key(vcpu, domain, kRunning), std::max(track->reported_at, vcpu.run_since),
+                     end);
       }
       if (track->arc_open) {
         sums().Carry(Key(vcpu, domain, vcpu.ClassOf(track->exit_reason)),
@@ -150,7 +151,7 @@ class ShortSummary : public Series {
     }
   }
 
-  std::string LineName(uint64_t key, const Facts& /*facts*/) const override {
+  std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     const char* const what = kClassNames[key & 0xf];
     if (!by_cr3_) return fmt::format("{} {}", ToString(DomainOfKey(key)), what);
     return fmt::format("{} cr3 0x{:x} {}", ToString(DomainOfKey(key)), WhatOfKey(key) >> 4, what);

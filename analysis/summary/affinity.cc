@@ -13,79 +13,82 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunInterval;
-using correlate::RunState;
+using correlate::RunstateInterval;
+using correlate::TimelineState;
 
 class Affinity final : public Mergeable<Affinity> {
  public:
-  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
 
-  void OnRun(const RunInterval& interval) override {
-    if (interval.state != RunState::kRunning) return;
+  void OnRunstateInterval(const RunstateInterval& interval) override {
+    if (interval.state != TimelineState::kRunning) return;
     vcpus_.At(interval.vcpu_index, interval.vcpu).Begin({interval.pcpu, interval.range.begin});
   }
 
   void Finish(Tsc end) override {
-    vcpus_.ForEach([end](VcpuRef /*ref*/, Stays& stays) {
-      if (stays.first) stays.Add(*stays.first, stays.first_end.value_or(end));
-      if (stays.first_end) stays.Add(*stays.last, end);
+    vcpus_.ForEach([end](VcpuRef /*ref*/, Residencies& residencies) {
+      if (residencies.first)
+        residencies.Add(*residencies.first, residencies.first_end.value_or(end));
+      if (residencies.first_end) residencies.Add(*residencies.last, end);
     });
   }
 
   // What came later is told once more to what was before: its first stay may go on with the last.
   void Merge(Affinity& earlier) {
-    vcpus_.Absorb(earlier.vcpus_, [](Stays& stays, Stays& before) {
-      if (stays.first) {
-        before.Begin(*stays.first);
-        if (stays.first_end) {
-          before.EndLast(*stays.first_end);
-          before.last = stays.last;
+    vcpus_.MergeFrom(earlier.vcpus_, [](Residencies& residencies, Residencies& before) {
+      if (residencies.first) {
+        before.Begin(*residencies.first);
+        if (residencies.first_end) {
+          before.EndLast(*residencies.first_end);
+          before.last = residencies.last;
         }
       }
-      for (const auto& [pcpu, stat] : stays.by_pcpu) before.by_pcpu[pcpu].Merge(stat);
-      stays = std::move(before);
+      for (const auto& [pcpu, stat] : residencies.by_pcpu) before.by_pcpu[pcpu].Merge(stat);
+      residencies = std::move(before);
     });
   }
 
-  void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
-    const Stays* stays = vcpus_.Find(vcpu);
-    if (stays == nullptr || !stays->first) return;
-    Group& group = out.AddGroup("affinity", "Time on one pCPU");
+  void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& /*metadata*/, Section& out) const override {
+    const Residencies* residencies = vcpus_.Find(vcpu);
+    if (residencies == nullptr || !residencies->first) return;
+    MetricGroup& group = out.AddGroup("affinity", "Time on one pCPU");
     Stat all;
-    for (const auto& [pcpu, stat] : stays->by_pcpu) all.Merge(stat);
-    Row row{"all", {}, {}};
-    row.Add(all.Figures());
-    for (const auto& [pcpu, stat] : stays->by_pcpu) {
-      row.parts.push_back(Row{fmt::format("p{}", pcpu.value), {}, {}}.Add(stat.Figures()));
+    for (const auto& [pcpu, stat] : residencies->by_pcpu) all.Merge(stat);
+    MetricRow row{"all", {}, {}};
+    row.Add(all.Summary());
+    for (const auto& [pcpu, stat] : residencies->by_pcpu) {
+      row.parts.push_back(MetricRow{fmt::format("p{}", pcpu.value), {}, {}}.Add(stat.Summary()));
     }
-    if (all.count() == 1) group.show = Show::kDetail;  // it has not moved
+    if (all.count() == 1) group.layout = GroupLayout::kDetail;  // it has not moved
     group.rows.push_back(std::move(row));
   }
 
  private:
-  struct Stay {
+  struct Residency {
     PcpuId pcpu;
     Tsc since;
   };
-  struct Stays {
+  struct Residencies {
     // When the first one really began and when the last one ends is not known before all parts of
     // the trace are put together; they may be the same.
-    std::optional<Stay> first;
+    std::optional<Residency> first;
     std::optional<Tsc> first_end;
-    std::optional<Stay> last;
+    std::optional<Residency> last;
     std::map<PcpuId, Stat> by_pcpu;  // the others
 
-    void Add(const Stay& stay, Tsc end) { by_pcpu[stay.pcpu].Add(end - stay.since); }
+    void Add(const Residency& residency, Tsc end) {
+      by_pcpu[residency.pcpu].Add(end - residency.since);
+    }
 
     // It runs there from then on.
-    void Begin(const Stay& stay) {
-      if (last && last->pcpu == stay.pcpu) return;
+    void Begin(const Residency& residency) {
+      if (last && last->pcpu == residency.pcpu) return;
       if (last) {
-        EndLast(stay.since);
+        EndLast(residency.since);
       } else {
-        first = stay;
+        first = residency;
       }
-      last = stay;
+      last = residency;
     }
 
     void EndLast(Tsc end) {
@@ -97,7 +100,7 @@ class Affinity final : public Mergeable<Affinity> {
     }
   };
 
-  PerVcpu<Stays> vcpus_;
+  PerVcpu<Residencies> vcpus_;
 };
 
 }  // namespace

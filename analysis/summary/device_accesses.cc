@@ -25,21 +25,21 @@ TableKey Remainder(const TableKey& key) { return {0, key.tag | kRemainder}; }
 
 }  // namespace
 
-Stat& DeviceAccesses::Of(const DeviceAccess& access, Room& room) {
+Stat& DeviceAccesses::At(const DeviceAccess& access, EntryBudget& budget) {
   const TableKey key{access.address, static_cast<uint32_t>(access.kind)};
-  return stats_.At(key, Remainder(key), kMost, room);
+  return stats_.At(key, Remainder(key), kMaxEntries, budget);
 }
 
-void DeviceAccesses::Add(const ExitContents& exit, Room& room) {
-  const uint32_t kept = std::min(exit.accesses, ExitContents::kMostAccesses);
-  for (uint32_t i = 0; i < kept; ++i) Of(exit.access[i], room).Add(exit.length);
+void DeviceAccesses::Add(const ExitContents& exit, EntryBudget& budget) {
+  const uint32_t kept = std::min(exit.accesses, ExitContents::kMaxAccesses);
+  for (uint32_t i = 0; i < kept; ++i) At(exit.access[i], budget).Add(exit.length);
   not_kept_ += exit.accesses - kept;
 }
 
-void DeviceAccesses::Prepend(DeviceAccesses& earlier, Room& room) {
+void DeviceAccesses::Prepend(DeviceAccesses& earlier, EntryBudget& budget) {
   not_kept_ += earlier.not_kept_;
   stats_.Prepend(
-      earlier.stats_, kMost, room, [](Stat& stat, const Stat& more) { stat.Merge(more); },
+      earlier.stats_, kMaxEntries, budget, [](Stat& stat, const Stat& more) { stat.Merge(more); },
       Remainder);
 }
 
@@ -58,15 +58,16 @@ void DeviceAccesses::Describe(Section& out) const {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.remainder, a.address, a.kind) < std::tie(b.remainder, b.address, b.kind);
   });
-  Group ports{"io_ports", "I/O ports", {}};
-  Group mmio{"mmio", "MMIO addresses", {}};
+  MetricGroup ports{"io_ports", "I/O ports", {}};
+  MetricGroup mmio{"mmio", "MMIO addresses", {}};
   for (const Entry& entry : entries) {
     const std::string address = entry.remainder ? "(others)" : fmt::format("0x{:x}", entry.address);
-    Row row{fmt::format("{} {}", address, IsWrite(entry.kind) ? "write" : "read"), {}, {}};
-    (IsPort(entry.kind) ? ports : mmio).rows.push_back(std::move(row.Add(entry.stat->Figures())));
+    MetricRow row{fmt::format("{} {}", address, IsWrite(entry.kind) ? "write" : "read"), {}, {}};
+    (IsPort(entry.kind) ? ports : mmio).rows.push_back(std::move(row.Add(entry.stat->Summary())));
   }
   if (not_kept_ > 0) {
-    mmio.rows.push_back(Row{"(more in one exit)", {}, {}}.Add("count", Unit::kCount, not_kept_));
+    mmio.rows.push_back(
+        MetricRow{"(more in one exit)", {}, {}}.Add("count", MetricUnit::kCount, not_kept_));
   }
   out.groups.push_back(std::move(ports));
   out.groups.push_back(std::move(mmio));

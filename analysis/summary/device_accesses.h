@@ -15,17 +15,17 @@ namespace xenoscope::analysis {
 class DeviceAccesses {
  public:
   // O(accesses); allocates at the first access to an address.
-  void Add(const correlate::ExitContents& exit, Room& room);
+  void Add(const correlate::ExitContents& exit, EntryBudget& budget);
   // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier accesses'.
-  void Prepend(DeviceAccesses& earlier, Room& room);
+  void Prepend(DeviceAccesses& earlier, EntryBudget& budget);
   void Describe(Section& out) const;
 
  private:
-  static constexpr uint32_t kMost = 1024;
-  Stat& Of(const correlate::DeviceAccess& access, Room& room);
+  static constexpr uint32_t kMaxEntries = 1024;
+  Stat& At(const correlate::DeviceAccess& access, EntryBudget& budget);
 
   BoundedTable<Stat> stats_;
-  uint64_t not_kept_ = 0;  // beyond ExitContents::kMostAccesses in one exit
+  uint64_t not_kept_ = 0;  // beyond ExitContents::kMaxAccesses in one exit
 };
 
 }  // namespace xenoscope::analysis

@@ -20,12 +20,12 @@ constexpr auto kFirst = static_cast<size_t>(Event::kHvmEmulHpetStartTimer);
 constexpr auto kLast = static_cast<size_t>(Event::kHvmEmulLapicPicIntr);
 using Counts = std::array<uint64_t, kLast - kFirst + 1>;
 
-void AddRows(const Counts& counts, Group& group) {
+void AddRows(const Counts& counts, MetricGroup& group) {
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
     const auto event = static_cast<Event>(kFirst + i);
-    group.rows.push_back(
-        Row{std::string(trace::Info(event).name), {}, {}}.Add("count", Unit::kCount, counts[i]));
+    group.rows.push_back(MetricRow{std::string(trace::Info(event).name), {}, {}}.Add(
+        "count", MetricUnit::kCount, counts[i]));
   }
 }
 
@@ -37,22 +37,22 @@ class DeviceEmulation final : public Mergeable<DeviceEmulation> {
     }
   }
 
-  void OnRecord(const Moment& moment) override {
-    const size_t i = static_cast<size_t>(moment.record.event) - kFirst;
+  void OnRecord(const AttributedRecord& attributed) override {
+    const size_t i = static_cast<size_t>(attributed.record.event) - kFirst;
     ++all_[i];
-    if (moment.vcpu != nullptr) ++vcpus_.At(moment.vcpu->index, moment.vcpu->ref)[i];
+    if (attributed.vcpu != nullptr) ++vcpus_.At(attributed.vcpu->index, attributed.vcpu->ref)[i];
   }
 
   void Merge(DeviceEmulation& earlier) {
     AddCounts(earlier.all_, all_);
-    vcpus_.Absorb(earlier.vcpus_,
-                  [](Counts& counts, const Counts& more) { AddCounts(more, counts); });
+    vcpus_.MergeFrom(earlier.vcpus_,
+                     [](Counts& counts, const Counts& more) { AddCounts(more, counts); });
   }
 
-  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+  void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
     AddRows(all_, out.AddGroup("device_emulation", "Emulated timers and interrupt controllers"));
   }
-  void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
+  void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Counts* counts = vcpus_.Find(vcpu);
     if (counts == nullptr) return;
     AddRows(*counts, out.AddGroup("device_emulation", "Emulated devices, while it ran"));

@@ -11,7 +11,7 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunState;
+using correlate::TimelineState;
 using correlate::VcpuTrack;
 
 enum DomainState : uint8_t {
@@ -32,18 +32,18 @@ constexpr std::string_view kNames[kStates] = {
 class DomainStates final : public Mergeable<DomainStates> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.States(Changes::kState);
+    subscriptions.States(UpdateScope::kState);
   }
 
-  void OnState(const VcpuTrack& vcpu, RunState /*before*/) override {
+  void OnState(const VcpuTrack& vcpu, TimelineState /*before*/) override {
     // A vCPU takes part from its first run on.
     if (!vcpu.has_run || IsIdle(vcpu.ref)) return;
     if (vcpu.index >= vcpus_.size()) vcpus_.resize(vcpu.index + 1);
     Vcpu& known = vcpus_[vcpu.index];
     if (known.domain == nullptr) known.domain = &domains_[vcpu.ref.domain];
     Domain& domain = *known.domain;
-    if (known.state != RunState::kUnknown) --domain.vcpus[static_cast<size_t>(known.state)];
-    if (vcpu.state != RunState::kUnknown) ++domain.vcpus[static_cast<size_t>(vcpu.state)];
+    if (known.state != TimelineState::kUnknown) --domain.vcpus[static_cast<size_t>(known.state)];
+    if (vcpu.state != TimelineState::kUnknown) ++domain.vcpus[static_cast<size_t>(vcpu.state)];
     known.state = vcpu.state;
     const DomainState state = Classify(domain);
     Close(domain, vcpu.since);
@@ -58,14 +58,14 @@ class DomainStates final : public Mergeable<DomainStates> {
       for (TimeStat& stat : domain.stats) stat = {};
     }
   }
-  void Remember(Remembered& out) const override {
+  void SaveState(StateSnapshot& out) const override {
     for (const auto& [id, domain] : domains_) {
       if (domain.state == kStates) continue;
       out.Add(id.value, domain.state, domain.since);
       for (const uint32_t count : domain.vcpus) out.Add(count);
     }
     for (size_t i = 0; i < vcpus_.size(); ++i) {
-      if (vcpus_[i].state != RunState::kUnknown) out.Add(i, vcpus_[i].state);
+      if (vcpus_[i].state != TimelineState::kUnknown) out.Add(i, vcpus_[i].state);
     }
   }
   void Merge(DomainStates& earlier) {
@@ -76,37 +76,38 @@ class DomainStates final : public Mergeable<DomainStates> {
     }
   }
 
-  void DescribeDomain(DomainId id, const Facts& /*facts*/, Section& out) const override {
+  void DescribeDomain(DomainId id, const TraceMetadata& /*metadata*/, Section& out) const override {
     const auto found = domains_.find(id);
     if (found == domains_.end()) return;
-    Group& group = out.AddGroup("runstates", "Runstates");
+    MetricGroup& group = out.AddGroup("runstates", "Runstates");
     for (size_t state = 0; state < kStates; ++state) {
       const TimeStat& stat = found->second.stats[state];
       if (stat.count() == 0) continue;
-      group.rows.push_back(Row{std::string(kNames[state]), {}, {}}.Add(stat.Figures()));
+      group.rows.push_back(MetricRow{std::string(kNames[state]), {}, {}}.Add(stat.Summary()));
     }
-    Group& edges = out.AddGroup("runstate_edges", "Not in the above", Show::kRemainder);
+    MetricGroup& edges =
+        out.AddGroup("runstate_edges", "Not in the above", GroupLayout::kRemainder);
     const Domain& domain = found->second;
     if (domain.state == kStates) return;
-    edges.rows.push_back(Row{std::string(kNames[domain.state]) + ", open at the end", {}, {}}
-                             .Add("count", Unit::kCount, 1)
-                             .Add("cycles", Unit::kCycles, end_ - domain.since));
+    edges.rows.push_back(MetricRow{std::string(kNames[domain.state]) + ", open at the end", {}, {}}
+                             .Add("count", MetricUnit::kCount, 1)
+                             .Add("cycles", MetricUnit::kCycles, end_ - domain.since));
   }
 
  private:
   struct Domain {
-    uint32_t vcpus[correlate::kRunStates] = {};  // in each state
-    DomainState state = kStates;                 // kStates: none yet
+    uint32_t vcpus[correlate::kTimelineStates] = {};  // in each state
+    DomainState state = kStates;                      // kStates: none yet
     Tsc since;
     TimeStat stats[kStates];
   };
 
   static DomainState Classify(const Domain& domain) {
-    const auto in = [&](RunState state) { return domain.vcpus[static_cast<size_t>(state)]; };
-    const uint32_t running = in(RunState::kRunning);
-    const uint32_t runnable = in(RunState::kRunnable);
-    const uint32_t waiting = in(RunState::kBlocked) + in(RunState::kOffline);
-    if (running + runnable + waiting == 0) return in(RunState::kLost) > 0 ? kLost : kStates;
+    const auto in = [&](TimelineState state) { return domain.vcpus[static_cast<size_t>(state)]; };
+    const uint32_t running = in(TimelineState::kRunning);
+    const uint32_t runnable = in(TimelineState::kRunnable);
+    const uint32_t waiting = in(TimelineState::kBlocked) + in(TimelineState::kOffline);
+    if (running + runnable + waiting == 0) return in(TimelineState::kLost) > 0 ? kLost : kStates;
     if (running > 0 && runnable > 0) return kConcurrencyHazard;
     if (running > 0) return waiting > 0 ? kPartialRun : kFullRun;
     if (runnable > 0) return waiting > 0 ? kPartialContention : kFullContention;
@@ -120,7 +121,7 @@ class DomainStates final : public Mergeable<DomainStates> {
 
   struct Vcpu {
     Domain* domain = nullptr;
-    RunState state = RunState::kUnknown;
+    TimelineState state = TimelineState::kUnknown;
   };
 
   std::map<DomainId, Domain> domains_;

@@ -26,28 +26,29 @@ Mode ModeOf(Address address) { return address >> 63 != 0 ? Mode::kKernel : Mode:
 
 }  // namespace
 
-void EipList::Prepend(EipList& earlier, Room& room) {
+void EipList::Prepend(EipList& earlier, EntryBudget& budget) {
   totals_.Prepend(
-      earlier.totals_, kMost, room, [](Total& total, const Total& more) { total += more; },
+      earlier.totals_, kMaxEntries, budget, [](Total& total, const Total& more) { total += more; },
       [](const TableKey& /*key*/) { return kOthers; });
 }
 
-void EipLists::Prepend(EipLists& earlier, Room& room) {
-  emulated_.Prepend(earlier.emulated_, room);
-  interrupted_.Prepend(earlier.interrupted_, room);
+void EipLists::Prepend(EipLists& earlier, EntryBudget& budget) {
+  emulated_.Prepend(earlier.emulated_, budget);
+  interrupted_.Prepend(earlier.interrupted_, budget);
 }
 
-void EipLists::Add(const ExitContents& exit, Room& room) {
-  if (exit.emulated) emulated_.Add(exit.rip, static_cast<uint32_t>(exit.kind), exit.length, room);
+void EipLists::Add(const ExitContents& exit, EntryBudget& budget) {
+  if (exit.emulated) emulated_.Add(exit.rip, static_cast<uint32_t>(exit.kind), exit.length, budget);
   if (exit.kind == ExitKind::kInterrupt) {
     const auto vector =
         exit.number == kNoVector ? kNoVectorTag : static_cast<uint32_t>(exit.number & 0xff);
-    interrupted_.Add(exit.rip, vector, exit.length, room);
+    interrupted_.Add(exit.rip, vector, exit.length, budget);
   }
 }
 
-void EipList::Describe(DomainId domain, const Facts& facts,
-                       absl::FunctionRef<std::string(uint32_t tag)> name, Group& group) const {
+void EipList::Describe(DomainId domain, const TraceMetadata& metadata,
+                       absl::FunctionRef<std::string(uint32_t tag)> name,
+                       MetricGroup& group) const {
   std::vector<std::pair<TableKey, Total>> sorted;
   Total others;
   totals_.ForEach([&](const TableKey& key, const Total& total) {
@@ -61,10 +62,10 @@ void EipList::Describe(DomainId domain, const Facts& facts,
     return std::tie(b.second.count, a.first.number, a.first.tag) <
            std::tie(a.second.count, b.first.number, b.first.tag);
   });
-  const auto add = [&](std::string row_name, const Total& total) -> Row& {
-    Row& row = group.rows.emplace_back(Row{std::move(row_name), {}, {}});
-    row.Add("count", Unit::kCount, total.count);
-    if (total.cycles > 0) row.Add("cycles", Unit::kCycles, total.cycles);
+  const auto add = [&](std::string row_name, const Total& total) -> MetricRow& {
+    MetricRow& row = group.rows.emplace_back(MetricRow{std::move(row_name), {}, {}});
+    row.Add("count", MetricUnit::kCount, total.count);
+    if (total.cycles > 0) row.Add("cycles", MetricUnit::kCycles, total.cycles);
     return row;
   };
   for (size_t i = 0; i < sorted.size(); ++i) {
@@ -73,26 +74,27 @@ void EipList::Describe(DomainId domain, const Facts& facts,
       others += total;
       continue;
     }
-    Row& row = add(fmt::format("0x{:x}, {}", key.number, name(key.tag)), total);
-    if (facts.resolver == nullptr) continue;
-    const Function& function =
-        facts.resolver->Describe(facts.resolver->Resolve(domain, ModeOf(key.number), key.number));
+    MetricRow& row = add(fmt::format("0x{:x}, {}", key.number, name(key.tag)), total);
+    if (metadata.resolver == nullptr) continue;
+    const Function& function = metadata.resolver->Describe(
+        metadata.resolver->Resolve(domain, ModeOf(key.number), key.number));
     row.Add("symbol", function.name).Add("image", function.image);
   }
   if (others.count > 0) add("(others)", others);
 }
 
-void EipLists::Describe(DomainId domain, const Facts& facts, Section& out) const {
+void EipLists::Describe(DomainId domain, const TraceMetadata& metadata, Section& out) const {
   emulated_.Describe(
-      domain, facts, [](uint32_t tag) { return std::string(ToString(static_cast<ExitKind>(tag))); },
-      out.AddGroup("emulate_eip", "Emulated instructions, by address", Show::kLongList));
+      domain, metadata,
+      [](uint32_t tag) { return std::string(ToString(static_cast<ExitKind>(tag))); },
+      out.AddGroup("emulate_eip", "Emulated instructions, by address", GroupLayout::kLongList));
   interrupted_.Describe(
-      domain, facts,
+      domain, metadata,
       [](uint32_t tag) {
         return NumberName(ExitKind::kInterrupt, tag == kNoVectorTag ? kNoVector : tag);
       },
       out.AddGroup("interrupt_eip", "Interrupted by the host's interrupts, by address",
-                   Show::kLongList));
+                   GroupLayout::kLongList));
 }
 
 }  // namespace xenoscope::analysis

@@ -17,16 +17,16 @@ namespace xenoscope::analysis {
 class EipList {
  public:
   // `length` is 0 where it is not known. O(1); allocates as the table grows.
-  void Add(Address eip, uint32_t tag, Cycles length, Room& room) {
-    Total& total = totals_.At({eip, tag}, kOthers, kMost, room);
+  void Add(Address eip, uint32_t tag, Cycles length, EntryBudget& budget) {
+    Total& total = totals_.At({eip, tag}, kOthers, kMaxEntries, budget);
     ++total.count;
     total.cycles += length;
   }
   // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier list's.
-  void Prepend(EipList& earlier, Room& room);
+  void Prepend(EipList& earlier, EntryBudget& budget);
   // Adds a row "ADDRESS, NAME OF ITS TAG" for each of the most frequent.
-  void Describe(DomainId domain, const Facts& facts,
-                absl::FunctionRef<std::string(uint32_t tag)> name, Group& group) const;
+  void Describe(DomainId domain, const TraceMetadata& metadata,
+                absl::FunctionRef<std::string(uint32_t tag)> name, MetricGroup& group) const;
 
  private:
   struct Total {
@@ -38,7 +38,7 @@ class EipList {
       return *this;
     }
   };
-  static constexpr uint32_t kMost = 8192;
+  static constexpr uint32_t kMaxEntries = 8192;
   static constexpr TableKey kOthers{0, ~uint32_t{0}};
   BoundedTable<Total> totals_;
 };
@@ -48,11 +48,11 @@ class EipList {
 class EipLists {
  public:
   // O(1); allocates as a table grows.
-  void Add(const correlate::ExitContents& exit, Room& room);
+  void Add(const correlate::ExitContents& exit, EntryBudget& budget);
   // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier lists'.
-  void Prepend(EipLists& earlier, Room& room);
+  void Prepend(EipLists& earlier, EntryBudget& budget);
   // Adds the groups emulate_eip and interrupt_eip.
-  void Describe(DomainId domain, const Facts& facts, Section& out) const;
+  void Describe(DomainId domain, const TraceMetadata& metadata, Section& out) const;
 
  private:
   EipList emulated_;     // tag: ExitKind

@@ -22,12 +22,12 @@ namespace {
 
 // Reasons are small numbers (VMX below 80, SVM up to 0x404); anything above is counted together
 // with its number lost only here: no processor has it.
-constexpr uint32_t kMostReasons = 0x440;
+constexpr uint32_t kMaxReasons = 0x440;
 constexpr uint32_t kNested = 0x800;  // beyond all reasons
 
 // The tag of a part's key: kind, nested, reason.
 uint32_t Tag(const ExitContents& exit, ExitKind kind) {
-  const uint32_t reason = std::min(exit.reason & 0xffff, kMostReasons);
+  const uint32_t reason = std::min(exit.reason & 0xffff, kMaxReasons);
   return static_cast<uint32_t>(kind) << 16 | (exit.nested ? kNested : 0) | reason;
 }
 // The part that takes what finds no room, of the same reason.
@@ -42,30 +42,31 @@ using Numbers = std::map<uint64_t, const Stat*>;
 
 // What the shadow code did in page faults that ended alike: a row for each flag, with the exits
 // that have it. An exit may have several, or none.
-std::vector<Row> FlagRows(const Numbers& numbers) {
+std::vector<MetricRow> FlagRows(const Numbers& numbers) {
   std::map<uint32_t, Stat> flags;
   for (const auto& [number, stat] : numbers) {
     for (uint64_t left = number >> kShadowFlagsShift; left != 0; left &= left - 1) {
       flags[static_cast<uint32_t>(std::countr_zero(left))].Merge(*stat);
     }
   }
-  std::vector<Row> rows;
+  std::vector<MetricRow> rows;
   for (const auto& [flag, stat] : flags) {
     const std::string_view name = trace::ShadowFlagName(flag);
-    rows.push_back(Row{name.empty() ? fmt::format("flag {}", flag) : std::string(name), {}, {}}.Add(
-        stat.Figures()));
+    rows.push_back(
+        MetricRow{name.empty() ? fmt::format("flag {}", flag) : std::string(name), {}, {}}.Add(
+            stat.Summary()));
   }
   return rows;
 }
 
 // A handler event with its numbers, where it has any; `all` takes its sum.
-Row KindRow(ExitKind kind, const Numbers& numbers, Stat& all) {
+MetricRow KindRow(ExitKind kind, const Numbers& numbers, Stat& all) {
   constexpr uint64_t kWithoutFlags = (uint64_t{1} << kShadowFlagsShift) - 1;
   std::map<uint64_t, Numbers> parts;  // what differs in flags alone is one
   for (const auto& [number, stat] : numbers) {
     parts[kind == ExitKind::kPageFault ? number & kWithoutFlags : number][number] = stat;
   }
-  Row row{ToString(kind), {}, {}};
+  MetricRow row{ToString(kind), {}, {}};
   Stat sum;
   for (const auto& [part, of_part] : parts) {
     Stat stat;
@@ -73,32 +74,33 @@ Row KindRow(ExitKind kind, const Numbers& numbers, Stat& all) {
     sum.Merge(stat);
     std::string name = NumberName(kind, part);
     if (name.empty()) continue;
-    Row& added = row.parts.emplace_back(Row{std::move(name), {}, {}});
-    added.Add(stat.Figures());
+    MetricRow& added = row.parts.emplace_back(MetricRow{std::move(name), {}, {}});
+    added.Add(stat.Summary());
     if (kind == ExitKind::kPageFault) added.parts = FlagRows(of_part);
   }
-  row.Add(sum.Figures());
+  row.Add(sum.Summary());
   all.Merge(sum);
   return row;
 }
 
 }  // namespace
 
-void ExitParts::Add(const ExitContents& exit, Room& room) {
+void ExitParts::Add(const ExitContents& exit, EntryBudget& budget) {
   const TableKey key{exit.number, Tag(exit, exit.kind)};
-  Stat* stat = stats_.Find(key, kMost, room);
+  Stat* stat = stats_.Find(key, kMaxEntries, budget);
   if (stat == nullptr) [[unlikely]] {
-    stat = &stats_.Demand(Others(key));
+    stat = &stats_.AtOverBudget(Others(key));
   }
   stat->Add(exit.length);
 }
 
-void ExitParts::Prepend(ExitParts& earlier, Room& room) {
+void ExitParts::Prepend(ExitParts& earlier, EntryBudget& budget) {
   stats_.Prepend(
-      earlier.stats_, kMost, room, [](Stat& stat, const Stat& more) { stat.Merge(more); }, Others);
+      earlier.stats_, kMaxEntries, budget, [](Stat& stat, const Stat& more) { stat.Merge(more); },
+      Others);
 }
 
-void ExitParts::Describe(bool nested, const trace::Dialect& dialect, Group& group) const {
+void ExitParts::Describe(bool nested, const trace::Dialect& dialect, MetricGroup& group) const {
   std::map<uint32_t, std::map<ExitKind, Numbers>> reasons;
   stats_.ForEach([&](const TableKey& key, const Stat& stat) {
     if (IsNested(key.tag) != nested) return;
@@ -107,10 +109,10 @@ void ExitParts::Describe(bool nested, const trace::Dialect& dialect, Group& grou
   for (const auto& [reason, kinds] : reasons) {
     std::string name(trace::ExitReasonName(dialect.vendor, reason));
     if (name.empty()) name = fmt::format("reason_0x{:x}", reason);
-    Row row{std::move(name), {}, {}};
+    MetricRow row{std::move(name), {}, {}};
     Stat all;
     for (const auto& [kind, numbers] : kinds) row.parts.push_back(KindRow(kind, numbers, all));
-    row.Add(all.Figures());
+    row.Add(all.Summary());
     group.rows.push_back(std::move(row));
   }
 }

@@ -15,14 +15,14 @@ namespace xenoscope::analysis {
 class ExitParts {
  public:
   // O(1); allocates at a part's first exit.
-  void Add(const correlate::ExitContents& exit, Room& room);
+  void Add(const correlate::ExitContents& exit, EntryBudget& budget);
   // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier parts'.
-  void Prepend(ExitParts& earlier, Room& room);
+  void Prepend(ExitParts& earlier, EntryBudget& budget);
   // Adds a row per reason.
-  void Describe(bool nested, const trace::Dialect& dialect, Group& group) const;
+  void Describe(bool nested, const trace::Dialect& dialect, MetricGroup& group) const;
 
  private:
-  static constexpr uint32_t kMost = 1024;
+  static constexpr uint32_t kMaxEntries = 1024;
   BoundedTable<Stat> stats_;
 };
 

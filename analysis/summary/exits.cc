@@ -26,15 +26,15 @@ class Exits final : public Mergeable<Exits> {
     for (const Event event : correlate::HandlerEvents()) subscriptions.Record(event);
   }
 
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr) return;
-    VcpuExits& exits = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
-    if (!moment.vcpu->exit_open) {  // its VMEXIT was lost, or came before the trace
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr) return;
+    VcpuExits& exits = vcpus_.At(attributed.vcpu->index, attributed.vcpu->ref);
+    if (!attributed.vcpu->exit_open) {  // its VMEXIT was lost, or came before the trace
       ++exits.records_outside;
       return;
     }
-    if (exits.open.contents.exit != moment.vcpu->exit) Begin(exits, moment.vcpu->exit);
-    exits.open.contents.Take(moment.record);
+    if (exits.open.contents.exit != attributed.vcpu->exit) Begin(exits, attributed.vcpu->exit);
+    exits.open.contents.Take(attributed.record);
   }
 
   void OnExit(const correlate::ExitArc& arc) override {
@@ -55,14 +55,14 @@ class Exits final : public Mergeable<Exits> {
   }
 
   void Merge(Exits& earlier) {
-    parts_room_ = earlier.parts_room_;
-    accesses_room_ = earlier.accesses_room_;
-    eips_room_ = earlier.eips_room_;
-    vcpus_.Absorb(earlier.vcpus_, [this](VcpuExits& exits, VcpuExits& before) {
+    parts_budget_ = earlier.parts_budget_;
+    accesses_budget_ = earlier.accesses_budget_;
+    eips_budget_ = earlier.eips_budget_;
+    vcpus_.MergeFrom(earlier.vcpus_, [this](VcpuExits& exits, VcpuExits& before) {
       Join(before, exits);
-      exits.parts.Prepend(before.parts, parts_room_);
-      exits.accesses.Prepend(before.accesses, accesses_room_);
-      exits.eips.Prepend(before.eips, eips_room_);
+      exits.parts.Prepend(before.parts, parts_budget_);
+      exits.accesses.Prepend(before.accesses, accesses_budget_);
+      exits.eips.Prepend(before.eips, eips_budget_);
       exits.unfinished += before.unfinished;
       exits.unfinished_cycles += before.unfinished_cycles;
       exits.records_outside += before.records_outside;
@@ -73,24 +73,24 @@ class Exits final : public Mergeable<Exits> {
     vcpus_.ForEach([this](VcpuRef /*ref*/, VcpuExits& exits) { Begin(exits, 0); });
   }
 
-  void DescribeVcpu(VcpuRef vcpu, const Facts& facts, Section& out) const override {
+  void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& metadata, Section& out) const override {
     const VcpuExits* exits = vcpus_.Find(vcpu);
     if (exits == nullptr) return;
-    exits->parts.Describe(false, facts.dialect, out.AddGroup("exits", "Exit reasons"));
-    exits->parts.Describe(true, facts.dialect,
+    exits->parts.Describe(false, metadata.dialect, out.AddGroup("exits", "Exit reasons"));
+    exits->parts.Describe(true, metadata.dialect,
                           out.AddGroup("nested_exits", "Exit reasons of nested guests"));
-    Group& edges = out.AddGroup("exit_edges", "Not in the above", Show::kRemainder);
+    MetricGroup& edges = out.AddGroup("exit_edges", "Not in the above", GroupLayout::kRemainder);
     if (exits->unfinished > 0) {
-      edges.rows.push_back(Row{"cut off by a loss or the end", {}, {}}
-                               .Add("count", Unit::kCount, exits->unfinished)
-                               .Add("cycles", Unit::kCycles, exits->unfinished_cycles));
+      edges.rows.push_back(MetricRow{"cut off by a loss or the end", {}, {}}
+                               .Add("count", MetricUnit::kCount, exits->unfinished)
+                               .Add("cycles", MetricUnit::kCycles, exits->unfinished_cycles));
     }
     if (exits->records_outside > 0) {
-      edges.rows.push_back(Row{"handler records without a VMEXIT", {}, {}}.Add(
-          "count", Unit::kCount, exits->records_outside));
+      edges.rows.push_back(MetricRow{"handler records without a VMEXIT", {}, {}}.Add(
+          "count", MetricUnit::kCount, exits->records_outside));
     }
     exits->accesses.Describe(out);
-    exits->eips.Describe(vcpu.domain, facts, out);
+    exits->eips.Describe(vcpu.domain, metadata, out);
   }
 
  private:
@@ -141,10 +141,10 @@ class Exits final : public Mergeable<Exits> {
   void Count(const OpenExit& open, VcpuExits& exits) {
     if (!open.measured) return;
     const ExitContents& contents = open.contents;
-    exits.parts.Add(contents, parts_room_);
-    if (contents.accesses > 0) exits.accesses.Add(contents, accesses_room_);
+    exits.parts.Add(contents, parts_budget_);
+    if (contents.accesses > 0) exits.accesses.Add(contents, accesses_budget_);
     if (contents.emulated || contents.kind == ExitKind::kInterrupt) {
-      exits.eips.Add(contents, eips_room_);
+      exits.eips.Add(contents, eips_budget_);
     }
   }
 
@@ -170,9 +170,9 @@ class Exits final : public Mergeable<Exits> {
 
   PerVcpu<VcpuExits> vcpus_;
   // A Stat takes some 2 KiB, a count 50 bytes.
-  Room parts_room_{4096};
-  Room accesses_room_{4096};
-  Room eips_room_{1 << 17};
+  EntryBudget parts_budget_{4096};
+  EntryBudget accesses_budget_{4096};
+  EntryBudget eips_budget_{1 << 17};
 };
 
 }  // namespace

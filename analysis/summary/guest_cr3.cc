@@ -36,14 +36,14 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
     subscriptions.Entries();
   }
 
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr) return;
-    const trace::Record& record = moment.record;
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr) return;
+    const trace::Record& record = attributed.record;
     if (record.event == Event::kShadowPreallocUnpin) {
-      Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+      Vcpu& vcpu = vcpus_.At(attributed.vcpu->index, attributed.vcpu->ref);
       ++At(vcpu, {record.payload.Word64(0) << 12, 0}).unpins;
     } else if (record.payload.Word(0) == kCr3) {
-      OnWrite(moment);
+      OnWrite(attributed);
     }
   }
 
@@ -64,15 +64,16 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
     }
   }
   void Merge(GuestCr3& earlier) {
-    room_ = earlier.room_;
-    vcpus_.Absorb(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
+    budget_ = earlier.budget_;
+    vcpus_.MergeFrom(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
       before.current->Add(vcpu.before);
       before.next->Add(vcpu.before_next);
       const std::optional<TableKey> current = vcpu.KeyOf(vcpu.current);
       const std::optional<TableKey> next = vcpu.KeyOf(vcpu.next);
       // The earlier spaces stay where they are.
       vcpu.spaces.Prepend(
-          before.spaces, kMost, room_, [](Space& space, const Space& more) { space.Add(more); },
+          before.spaces, kMaxEntries, budget_,
+          [](Space& space, const Space& more) { space.Add(more); },
           [](const TableKey& /*key*/) { return kOthers; });
       const auto found = [&](const std::optional<TableKey>& key, Space* own) {
         if (key) return &At(vcpu, *key);
@@ -84,7 +85,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
     });
   }
 
-  void DescribeVcpu(VcpuRef ref, const Facts& /*facts*/, Section& out) const override {
+  void DescribeVcpu(VcpuRef ref, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr) return;
     std::vector<std::pair<TableKey, const Space*>> sorted;
@@ -94,23 +95,23 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
       written = written || space.switches > 0;
     });
     if (!written) return;
-    Group& group = out.AddGroup("cr3", "Address spaces (cr3)");
+    MetricGroup& group = out.AddGroup("cr3", "Address spaces (cr3)");
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
       return std::make_tuple(a.first.tag, b.second->guest, a.first.number) <
              std::make_tuple(b.first.tag, a.second->guest, b.first.number);
     });
     for (const auto& [key, space] : sorted) {
-      Row row{key == kOthers ? "(others)" : fmt::format("0x{:x}", key.number), {}, {}};
-      row.Add("switches", Unit::kCount, space->switches);
-      row.Add("guest_cycles", Unit::kCycles, space->guest);
-      row.Add("hypervisor_cycles", Unit::kCycles, space->hypervisor);
-      if (space->unpins > 0) row.Add("unpins", Unit::kCount, space->unpins);
+      MetricRow row{key == kOthers ? "(others)" : fmt::format("0x{:x}", key.number), {}, {}};
+      row.Add("switches", MetricUnit::kCount, space->switches);
+      row.Add("guest_cycles", MetricUnit::kCycles, space->guest);
+      row.Add("hypervisor_cycles", MetricUnit::kCycles, space->hypervisor);
+      if (space->unpins > 0) row.Add("unpins", MetricUnit::kCount, space->unpins);
       group.rows.push_back(std::move(row));
     }
   }
 
  private:
-  static constexpr uint32_t kMost = 4096;
+  static constexpr uint32_t kMaxEntries = 4096;
   static constexpr TableKey kOthers{0, 1};
   struct Space {
     uint64_t switches = 0;
@@ -152,22 +153,22 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
   };
 
   Space& At(Vcpu& vcpu, const TableKey& key) {
-    return key == kOthers ? vcpu.spaces.Demand(kOthers)
-                          : vcpu.spaces.At(key, kOthers, kMost, room_);
+    return key == kOthers ? vcpu.spaces.AtOverBudget(kOthers)
+                          : vcpu.spaces.At(key, kOthers, kMaxEntries, budget_);
   }
 
-  void OnWrite(const Moment& moment) {
-    const trace::Record& record = moment.record;
+  void OnWrite(const AttributedRecord& attributed) {
+    const trace::Record& record = attributed.record;
     const uint64_t value =
         trace::Is64(record.id) ? record.payload.Word64(1) : record.payload.Word(1);
-    Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
+    Vcpu& vcpu = vcpus_.At(attributed.vcpu->index, attributed.vcpu->ref);
     vcpu.next = &At(vcpu, {value & kPage, 0});
     ++vcpu.next->switches;
-    moment.vcpu->AwaitEntry();
+    attributed.vcpu->AwaitEntry();
   }
 
   PerVcpu<Vcpu> vcpus_;
-  Room room_{1 << 16};
+  EntryBudget budget_{1 << 16};
 };
 
 }  // namespace

@@ -16,23 +16,24 @@ class GuestEvents final : public Mergeable<GuestEvents> {
     subscriptions.Record(trace::Event::kGuest);
   }
 
-  void OnRecord(const Moment& moment) override {
-    Counts& counts =
-        moment.vcpu == nullptr ? nobody_ : vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
-    const uint32_t number = moment.record.id & 0xfff;
+  void OnRecord(const AttributedRecord& attributed) override {
+    Counts& counts = attributed.vcpu == nullptr
+                         ? nobody_
+                         : vcpus_.At(attributed.vcpu->index, attributed.vcpu->ref);
+    const uint32_t number = attributed.record.id & 0xfff;
     if (number >= counts.size()) counts.resize(number + 1);
     ++counts[number];
   }
 
   void Merge(GuestEvents& earlier) {
     Add(earlier.nobody_, nobody_);
-    vcpus_.Absorb(earlier.vcpus_, [](Counts& counts, const Counts& more) { Add(more, counts); });
+    vcpus_.MergeFrom(earlier.vcpus_, [](Counts& counts, const Counts& more) { Add(more, counts); });
   }
 
-  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+  void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
     Describe(nobody_, out.AddGroup("guest_events", "Guests' own events, writer unknown"));
   }
-  void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
+  void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Counts* counts = vcpus_.Find(vcpu);
     if (counts != nullptr) Describe(*counts, out.AddGroup("guest_events", "Guest's own events"));
   }
@@ -44,11 +45,11 @@ class GuestEvents final : public Mergeable<GuestEvents> {
     if (more.size() > to.size()) to.resize(more.size());
     for (size_t number = 0; number < more.size(); ++number) to[number] += more[number];
   }
-  static void Describe(const Counts& counts, Group& group) {
+  static void Describe(const Counts& counts, MetricGroup& group) {
     for (size_t number = 0; number < counts.size(); ++number) {
       if (counts[number] == 0) continue;
-      group.rows.push_back(
-          Row{fmt::format("0x{:03x}", number), {}, {}}.Add("count", Unit::kCount, counts[number]));
+      group.rows.push_back(MetricRow{fmt::format("0x{:03x}", number), {}, {}}.Add(
+          "count", MetricUnit::kCount, counts[number]));
     }
   }
 

@@ -4,8 +4,8 @@
 //   wake to halt   of the interrupt that was the first after the vCPU was woken;
 //                  "alone": no other vector came before the halt
 //   intr to halt   of any other interrupt
-// These are xenalyze's figures. Percentiles are over time, as there. A turn from one halt to the
-// next in which the counting began is put together with its beginning in Merge().
+// These are xenalyze's figures. Percentiles are over time, as there. A wake period from one halt to
+// the next in which the counting began is put together with its beginning in Merge().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunState;
+using correlate::TimelineState;
 using correlate::VcpuTrack;
 using trace::Event;
 
@@ -36,87 +36,87 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
     subscriptions.States();
   }
 
-  void OnRecord(const Moment& moment) override {
-    if (moment.vcpu == nullptr) return;
-    Vcpu& vcpu = vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
-    const size_t number = moment.record.payload.Word(0) % kVectors;
-    Figures& figures = vcpu.Of(number);
-    ++figures.count;
-    if (moment.record.payload.Word(1) != 0) ++figures.fake;
-    vcpu.turn.Inject(number);
-    moment.vcpu->AwaitEntry();
+  void OnRecord(const AttributedRecord& attributed) override {
+    if (attributed.vcpu == nullptr) return;
+    Vcpu& vcpu = vcpus_.At(attributed.vcpu->index, attributed.vcpu->ref);
+    const size_t number = attributed.record.payload.Word(0) % kVectors;
+    Counters& counters = vcpu.At(number);
+    ++counters.count;
+    if (attributed.record.payload.Word(1) != 0) ++counters.fake;
+    vcpu.wake_period.Inject(number);
+    attributed.vcpu->AwaitEntry();
   }
 
   void OnEntry(const VcpuTrack& track, Tsc at) override {
-    vcpus_.At(track.index, track.ref).turn.Enter(at);
+    vcpus_.At(track.index, track.ref).wake_period.Enter(at);
   }
 
-  void OnState(const VcpuTrack& track, RunState before) override {
+  void OnState(const VcpuTrack& track, TimelineState before) override {
     if (track.ref.domain == kIdleDomain) return;
-    if (track.state == RunState::kRunnable && before == RunState::kBlocked) {
-      vcpus_.At(track.index, track.ref).turn.woken = Woken::kYes;
+    if (track.state == TimelineState::kRunnable && before == TimelineState::kBlocked) {
+      vcpus_.At(track.index, track.ref).wake_period.woken = Woken::kYes;
       return;
     }
-    const bool halts = track.state == RunState::kBlocked && before == RunState::kRunning;
-    const bool ends = track.state == RunState::kUnknown;  // its domain does
-    if (!halts && !ends && track.state != RunState::kLost) return;
+    const bool halts = track.state == TimelineState::kBlocked && before == TimelineState::kRunning;
+    const bool ends = track.state == TimelineState::kUnknown;  // its domain does
+    if (!halts && !ends && track.state != TimelineState::kLost) return;
     Vcpu& vcpu = vcpus_.At(track.index, track.ref);
-    if (track.state == RunState::kLost) {
+    if (track.state == TimelineState::kLost) {
       // The clocks start anew with the first interrupt of each vector that is seen again.
-      vcpu.turn.Lose();
+      vcpu.wake_period.Lose();
       return;
     }
     if (halts) Halt(vcpu, track.since);
-    vcpu.turn.Renew();
+    vcpu.wake_period.Reset();
   }
 
   void StartCounting(const correlate::Timeline& timeline) override {
-    with_the_trace_ = false;
+    counts_from_trace_begin_ = false;
     // An interrupt may await it.
     for (const auto& track : timeline.vcpus()) track->AwaitEntry();
   }
   void Merge(GuestInterrupts& earlier) {
-    vcpus_.Absorb(earlier.vcpus_, [](Vcpu& vcpu, Vcpu& before) {
-      if (vcpu.first_turn) {
-        vcpu.Count(before.turn.FollowedBy(*vcpu.first_turn), vcpu.first_halt);
-        vcpu.first_turn.reset();
-      } else if (vcpu.turn.is_first) {
-        vcpu.turn = before.turn.FollowedBy(vcpu.turn);
+    vcpus_.MergeFrom(earlier.vcpus_, [](Vcpu& vcpu, Vcpu& before) {
+      if (vcpu.first_wake_period) {
+        vcpu.Count(before.wake_period.JoinedWith(*vcpu.first_wake_period), vcpu.first_halt);
+        vcpu.first_wake_period.reset();
+      } else if (vcpu.wake_period.is_first) {
+        vcpu.wake_period = before.wake_period.JoinedWith(vcpu.wake_period);
       }
       if (before.vectors == nullptr) return;
       for (size_t number = 0; number < kVectors; ++number) {
-        const std::unique_ptr<Figures>& more = (*before.vectors)[number];
-        if (more != nullptr) vcpu.Of(number).Merge(*more);
+        const std::unique_ptr<Counters>& more = (*before.vectors)[number];
+        if (more != nullptr) vcpu.At(number).Merge(*more);
       }
     });
   }
 
-  void DescribeVcpu(VcpuRef ref, const Facts& /*facts*/, Section& out) const override {
+  void DescribeVcpu(VcpuRef ref, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr || vcpu->vectors == nullptr) return;
-    Group& group = out.AddGroup("guest_interrupts", "Interrupts injected, by vector");
+    MetricGroup& group = out.AddGroup("guest_interrupts", "Interrupts injected, by vector");
     for (size_t number = 0; number < kVectors; ++number) {
       if ((*vcpu->vectors)[number] == nullptr) continue;
-      const Figures& figures = *(*vcpu->vectors)[number];
-      Row row{fmt::format("vector 0x{:x}", number), {}, {}};
-      row.Add("count", Unit::kCount, figures.count);
-      if (figures.fake > 0) row.Add("fake", Unit::kCount, figures.fake);
-      AddPart(row, "wake to halt alone", figures.wake_to_halt_alone);
-      AddPart(row, "wake to halt any", figures.wake_to_halt_any);
-      AddPart(row, "intr to halt", figures.intr_to_halt);
+      const Counters& counters = *(*vcpu->vectors)[number];
+      MetricRow row{fmt::format("vector 0x{:x}", number), {}, {}};
+      row.Add("count", MetricUnit::kCount, counters.count);
+      if (counters.fake > 0) row.Add("fake", MetricUnit::kCount, counters.fake);
+      AddPart(row, "wake to halt alone", counters.wake_to_halt_alone);
+      AddPart(row, "wake to halt any", counters.wake_to_halt_any);
+      AddPart(row, "intr to halt", counters.intr_to_halt);
       group.rows.push_back(std::move(row));
     }
   }
 
  private:
-  struct Figures {
+  struct Counters {
     uint64_t count = 0;
     uint64_t fake = 0;  // injected for real mode by the emulator
     TimeStat wake_to_halt_alone;
     TimeStat wake_to_halt_any;
     TimeStat intr_to_halt;
 
-    void Merge(const Figures& more) {
+    void Merge(const Counters& more) {
       count += more.count;
       fake += more.fake;
       wake_to_halt_alone.Merge(more.wake_to_halt_alone);
@@ -130,19 +130,19 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
     std::optional<Tsc> since;  // not yet: it awaits the VMENTRY
   };
   // What matters from one halt to the next.
-  struct Turn {
+  struct WakePeriod {
     std::vector<Delivery> deliveries;  // each vector once
     std::optional<size_t> wake;        // the first after the waking
     Woken woken = Woken::kAsBefore;    // and no interrupt since
-    // Of the turn in which the counting began: whether it is that, whether there was a loss in it,
-    // its first entry before that, and the interrupt that is the first after the waking if that
-    // came before the counting.
+    // Of the wake period in which the counting began: whether it is that, whether there was a loss
+    // in it, its first entry before that, and the interrupt that is the first after the waking if
+    // that came before the counting.
     bool is_first = true;
     bool lost = false;
     std::optional<Tsc> first_entry;
     std::optional<size_t> first;
 
-    void Renew() {
+    void Reset() {
       deliveries.clear();
       wake.reset();
       woken = Woken::kNo;
@@ -169,9 +169,9 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
       lost = true;
       woken = Woken::kNo;
     }
-    // The one turn of which this is the beginning and `rest` the end.
-    Turn FollowedBy(const Turn& rest) const {
-      Turn whole = *this;
+    // The one wake period of which this is the beginning and `rest` the end.
+    WakePeriod JoinedWith(const WakePeriod& rest) const {
+      WakePeriod whole = *this;
       if (rest.lost) whole.Lose();
       if (rest.first_entry) whole.Enter(*rest.first_entry);
       for (const Delivery& delivery : rest.deliveries) {
@@ -187,51 +187,51 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
     }
   };
   struct Vcpu {
-    std::unique_ptr<std::array<std::unique_ptr<Figures>, kVectors>> vectors;
-    Turn turn;
-    std::unique_ptr<Turn> first_turn;  // once it is over
+    std::unique_ptr<std::array<std::unique_ptr<Counters>, kVectors>> vectors;
+    WakePeriod wake_period;
+    std::unique_ptr<WakePeriod> first_wake_period;  // once it is over
     Tsc first_halt;
 
-    Figures& Of(size_t number) {
+    Counters& At(size_t number) {
       if (vectors == nullptr) {
-        vectors = std::make_unique<std::array<std::unique_ptr<Figures>, kVectors>>();
+        vectors = std::make_unique<std::array<std::unique_ptr<Counters>, kVectors>>();
       }
-      std::unique_ptr<Figures>& slot = (*vectors)[number];
-      if (slot == nullptr) slot = std::make_unique<Figures>();
+      std::unique_ptr<Counters>& slot = (*vectors)[number];
+      if (slot == nullptr) slot = std::make_unique<Counters>();
       return *slot;
     }
-    // Counts a turn that ended with a halt.
-    void Count(const Turn& over, Tsc halt) {
+    // Counts a wake period that ended with a halt.
+    void Count(const WakePeriod& over, Tsc halt) {
       const bool alone = over.deliveries.size() == 1;
       for (const auto& [number, since] : over.deliveries) {
         if (!since) continue;
         const Cycles length = halt - *since;
-        Figures& figures = Of(number);
+        Counters& counters = At(number);
         if (number != over.wake) {
-          figures.intr_to_halt.Add(length);
+          counters.intr_to_halt.Add(length);
           continue;
         }
-        figures.wake_to_halt_any.Add(length);
-        if (alone) figures.wake_to_halt_alone.Add(length);
+        counters.wake_to_halt_any.Add(length);
+        if (alone) counters.wake_to_halt_alone.Add(length);
       }
     }
   };
 
   void Halt(Vcpu& vcpu, Tsc at) const {
-    if (!vcpu.turn.is_first || with_the_trace_) {
-      vcpu.Count(vcpu.turn, at);
+    if (!vcpu.wake_period.is_first || counts_from_trace_begin_) {
+      vcpu.Count(vcpu.wake_period, at);
     } else {
-      vcpu.first_turn = std::make_unique<Turn>(std::move(vcpu.turn));
+      vcpu.first_wake_period = std::make_unique<WakePeriod>(std::move(vcpu.wake_period));
       vcpu.first_halt = at;
     }
   }
 
-  static void AddPart(Row& row, const char* name, const TimeStat& stat) {
-    if (stat.count() > 0) row.parts.push_back(Row{name, {}, {}}.Add(stat.Figures()));
+  static void AddPart(MetricRow& row, const char* name, const TimeStat& stat) {
+    if (stat.count() > 0) row.parts.push_back(MetricRow{name, {}, {}}.Add(stat.Summary()));
   }
 
   PerVcpu<Vcpu> vcpus_;
-  bool with_the_trace_ = true;  // the counting began
+  bool counts_from_trace_begin_ = true;  // the counting began
 };
 
 }  // namespace

@@ -17,27 +17,27 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunState;
+using correlate::TimelineState;
 using correlate::VcpuKind;
 using correlate::VcpuTrack;
 
 class Hazards final : public Mergeable<Hazards> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.States(Changes::kState);
+    subscriptions.States(UpdateScope::kState);
   }
 
-  void OnState(const VcpuTrack& track, RunState before) override {
+  void OnState(const VcpuTrack& track, TimelineState before) override {
     if (IsIdle(track.ref)) return;
     Vcpu& vcpu = vcpus_.At(track.index, track.ref);
     if (vcpu.domain == nullptr) vcpu.domain = &DomainOf(track.ref.domain);
     Domain& domain = *vcpu.domain;
-    domain.GoOnTo(track.since);
+    domain.AdvanceTo(track.since);
     if (vcpu.waits) EndWait(vcpu);
-    const bool runs = track.state == RunState::kRunning;
+    const bool runs = track.state == TimelineState::kRunning;
     if (vcpu.runs != runs) domain.running += runs ? 1 : -1;
     vcpu.runs = runs;
-    if (track.state != RunState::kRunnable || before != RunState::kRunning) return;
+    if (track.state != TimelineState::kRunnable || before != TimelineState::kRunning) return;
     vcpu.waits = true;
     vcpu.shared_before = domain.with_some_running;
     vcpu.address_known = track.kind == VcpuKind::kHvm && track.exit_open;
@@ -48,19 +48,19 @@ class Hazards final : public Mergeable<Hazards> {
   void Finish(Tsc end) override {
     vcpus_.ForEach([this, end](VcpuRef /*ref*/, Vcpu& vcpu) {
       if (!vcpu.waits) return;
-      vcpu.domain->GoOnTo(end);
+      vcpu.domain->AdvanceTo(end);
       EndWait(vcpu);
     });
   }
 
   void StartCounting(const correlate::Timeline& /*timeline*/) override {
-    room_ = Room{kRoom};
+    budget_ = EntryBudget{kBudget};
     vcpus_.ForEach([](VcpuRef /*ref*/, Vcpu& vcpu) {
       vcpu.at_addresses = {};
       vcpu.elsewhere = {};
     });
   }
-  void Remember(Remembered& out) const override {
+  void SaveState(StateSnapshot& out) const override {
     vcpus_.ForEach([&out](VcpuRef ref, const Vcpu& vcpu) {
       if (vcpu.runs) out.Add(ref, true, vcpu.domain->now);
       if (!vcpu.waits) return;
@@ -69,33 +69,33 @@ class Hazards final : public Mergeable<Hazards> {
     });
   }
   void Merge(Hazards& earlier) {
-    room_ = earlier.room_;
-    vcpus_.Absorb(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
-      vcpu.at_addresses.Prepend(before.at_addresses, room_);
+    budget_ = earlier.budget_;
+    vcpus_.MergeFrom(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
+      vcpu.at_addresses.Prepend(before.at_addresses, budget_);
       vcpu.elsewhere.Merge(before.elsewhere);
     });
   }
 
-  void DescribeVcpu(VcpuRef ref, const Facts& facts, Section& out) const override {
+  void DescribeVcpu(VcpuRef ref, const TraceMetadata& metadata, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr) return;
-    Group& group = out.AddGroup("hazards", "Preempted while others of its domain ran, by address",
-                                Show::kLongList);
+    MetricGroup& group = out.AddGroup(
+        "hazards", "Preempted while others of its domain ran, by address", GroupLayout::kLongList);
     vcpu->at_addresses.Describe(
-        ref.domain, facts,
-        [&facts](uint32_t reason) {
-          const std::string_view name = trace::ExitReasonName(facts.dialect.vendor, reason);
+        ref.domain, metadata,
+        [&metadata](uint32_t reason) {
+          const std::string_view name = trace::ExitReasonName(metadata.dialect.vendor, reason);
           return name.empty() ? fmt::format("exit {}", reason) : std::string(name);
         },
         group);
     if (vcpu->elsewhere.count() == 0) return;
-    group.rows.push_back(Row{"(address not in the trace)", {}, {}}
-                             .Add("count", Unit::kCount, vcpu->elsewhere.count())
-                             .Add("cycles", Unit::kCycles, vcpu->elsewhere.cycles()));
+    group.rows.push_back(MetricRow{"(address not in the trace)", {}, {}}
+                             .Add("count", MetricUnit::kCount, vcpu->elsewhere.count())
+                             .Add("cycles", MetricUnit::kCycles, vcpu->elsewhere.cycles()));
   }
 
  private:
-  static constexpr uint32_t kRoom = 1 << 16;
+  static constexpr uint32_t kBudget = 1 << 16;
 
   struct Domain {
     int running = 0;  // of its vCPUs
@@ -103,7 +103,7 @@ class Hazards final : public Mergeable<Hazards> {
     Cycles with_some_running = 0;  // up to now
 
     // vCPUs on pCPUs with skewed clocks may go back: that adds nothing.
-    void GoOnTo(Tsc at) {
+    void AdvanceTo(Tsc at) {
       if (at <= now) return;
       if (running > 0) with_some_running += at - now;
       now = at;
@@ -134,7 +134,7 @@ class Hazards final : public Mergeable<Hazards> {
     const Cycles hazard = vcpu.domain->with_some_running - vcpu.shared_before;
     if (hazard == 0) return;
     if (vcpu.address_known) {
-      vcpu.at_addresses.Add(vcpu.address, vcpu.reason, hazard, room_);
+      vcpu.at_addresses.Add(vcpu.address, vcpu.reason, hazard, budget_);
     } else {
       vcpu.elsewhere.Add(hazard);
     }
@@ -142,7 +142,7 @@ class Hazards final : public Mergeable<Hazards> {
 
   PerVcpu<Vcpu> vcpus_;
   absl::flat_hash_map<DomainId, std::unique_ptr<Domain>> domains_;
-  Room room_{kRoom};
+  EntryBudget budget_{kBudget};
 };
 
 }  // namespace

@@ -36,17 +36,17 @@ class Irqs final : public Mergeable<Irqs> {
     for (const Move& move : kMoves) subscriptions.Record(move.event);
   }
 
-  void OnRecord(const Moment& moment) override {
-    const trace::Record& record = moment.record;
+  void OnRecord(const AttributedRecord& attributed) override {
+    const trace::Record& record = attributed.record;
     const uint32_t irq = record.payload.Word(0);
     if (record.event == Event::kHwIrqHandled) {
       // The low halves of the TSC: their difference is right though they wrap.
-      handled_.At({irq, record.pcpu.value}, kOthers, kMost, room_)
+      handled_.At({irq, record.pcpu.value}, kOthers, kMaxEntries, budget_)
           .Add(record.payload.Word(2) - record.payload.Word(1));
       return;
     }
     if (record.event == Event::kHwIrqUnmappedVector) {
-      ++unmapped_.At({irq, 0}, kOthers, kMost, room_);
+      ++unmapped_.At({irq, 0}, kOthers, kMaxEntries, budget_);
       return;
     }
     for (size_t i = 0; i < kMoves.size(); ++i) {
@@ -55,54 +55,55 @@ class Irqs final : public Mergeable<Irqs> {
       const bool half = record.event == Event::kHwIrqBindVector ||
                         record.event == Event::kHwIrqAssignVector ||
                         record.event == Event::kHwIrqClearVector;
-      ++moves_.At({half ? irq & 0xffff : irq, 0}, kOthers, kMost, room_)[i];
+      ++moves_.At({half ? irq & 0xffff : irq, 0}, kOthers, kMaxEntries, budget_)[i];
     }
   }
 
   void Merge(Irqs& earlier) {
-    room_ = earlier.room_;
+    budget_ = earlier.budget_;
     const auto others = [](const TableKey& /*key*/) { return kOthers; };
     handled_.Prepend(
-        earlier.handled_, kMost, room_, [](Stat& stat, const Stat& more) { stat.Merge(more); },
-        others);
+        earlier.handled_, kMaxEntries, budget_,
+        [](Stat& stat, const Stat& more) { stat.Merge(more); }, others);
     moves_.Prepend(
-        earlier.moves_, kMost, room_,
+        earlier.moves_, kMaxEntries, budget_,
         [](Moves& counts, const Moves& more) { AddCounts(more, counts); }, others);
     unmapped_.Prepend(
-        earlier.unmapped_, kMost, room_, [](uint64_t& count, uint64_t more) { count += more; },
-        others);
+        earlier.unmapped_, kMaxEntries, budget_,
+        [](uint64_t& count, uint64_t more) { count += more; }, others);
   }
 
-  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
-    Group& handled = out.AddGroup("irqs", "Interrupts handled");
+  void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
+    MetricGroup& handled = out.AddGroup("irqs", "Interrupts handled");
     std::map<uint64_t, std::map<uint32_t, const Stat*>> by_irq;
     handled_.ForEach(
         [&](const TableKey& key, const Stat& stat) { by_irq[key.number][key.tag] = &stat; });
     for (const auto& [irq, pcpus] : by_irq) {
       Stat all;
       for (const auto& [pcpu, stat] : pcpus) all.Merge(*stat);
-      Row row{IrqName(irq), {}, {}};
-      row.Add(all.Figures());
+      MetricRow row{IrqName(irq), {}, {}};
+      row.Add(all.Summary());
       if (irq != kOthers.number) {
         for (const auto& [pcpu, stat] : pcpus) {
-          row.parts.push_back(Row{fmt::format("p{}", pcpu), {}, {}}.Add(stat->Figures()));
+          row.parts.push_back(MetricRow{fmt::format("p{}", pcpu), {}, {}}.Add(stat->Summary()));
         }
       }
       handled.rows.push_back(std::move(row));
     }
-    Group& moves = out.AddGroup("irq_vectors", "Interrupt vectors");
+    MetricGroup& moves = out.AddGroup("irq_vectors", "Interrupt vectors");
     for (const auto& [irq, counts] : ByNumber(moves_)) {
-      Row row{IrqName(irq), {}, {}};
+      MetricRow row{IrqName(irq), {}, {}};
       for (size_t i = 0; i < counts->size(); ++i) {
-        if ((*counts)[i] > 0) row.Add(kMoves[i].key, Unit::kCount, (*counts)[i]);
+        if ((*counts)[i] > 0) row.Add(kMoves[i].key, MetricUnit::kCount, (*counts)[i]);
       }
       moves.rows.push_back(std::move(row));
     }
-    Group& unmapped = out.AddGroup("unmapped_vectors", "Interrupts on vectors of no IRQ");
+    MetricGroup& unmapped = out.AddGroup("unmapped_vectors", "Interrupts on vectors of no IRQ");
     for (const auto& [vector, count] : ByNumber(unmapped_)) {
       std::string name =
           vector == kOthers.number ? "(others)" : fmt::format("vector 0x{:x}", vector);
-      unmapped.rows.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, *count));
+      unmapped.rows.push_back(
+          MetricRow{std::move(name), {}, {}}.Add("count", MetricUnit::kCount, *count));
     }
   }
 
@@ -110,16 +111,16 @@ class Irqs final : public Mergeable<Irqs> {
   using Moves = std::array<uint64_t, kMoves.size()>;
 
   // More numbers than any host has; a damaged trace may have them all.
-  static constexpr uint32_t kMost = 16384;
+  static constexpr uint32_t kMaxEntries = 16384;
   static constexpr TableKey kOthers{uint64_t{1} << 32, 0};
 
   static std::string IrqName(uint64_t irq) {
     return irq == kOthers.number ? "(others)" : fmt::format("irq {}", irq);
   }
 
-  Room room_{3 * kMost};        // each table's own limit is the one that counts
-  BoundedTable<Stat> handled_;  // by IRQ, and as the tag pCPU
-  BoundedTable<Moves> moves_;   // by IRQ
+  EntryBudget budget_{3 * kMaxEntries};  // each table's own limit is the one that counts
+  BoundedTable<Stat> handled_;           // by IRQ, and as the tag pCPU
+  BoundedTable<Moves> moves_;            // by IRQ
   BoundedTable<uint64_t> unmapped_;
 };
 

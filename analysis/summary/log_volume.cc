@@ -128,41 +128,42 @@ class LogVolume final : public Mergeable<LogVolume> {
 
   void Merge(LogVolume& /*earlier*/) {}
 
-  void DescribeTrace(const Facts& facts, Section& out) const override {
+  void DescribeTrace(const TraceMetadata& metadata, Section& out) const override {
     Counts all{};
     std::vector<std::pair<PcpuId, Counts>> pcpus;
-    for (uint32_t i = 0; i < facts.volume.pcpus(); ++i) {
+    for (uint32_t i = 0; i < metadata.volume.pcpus(); ++i) {
       const PcpuId pcpu{i};
-      if (!facts.volume.Has(pcpu)) continue;
-      pcpus.emplace_back(pcpu, Count(facts.volume, pcpu));
+      if (!metadata.volume.Has(pcpu)) continue;
+      pcpus.emplace_back(pcpu, Count(metadata.volume, pcpu));
       for (size_t kind = 0; kind < kNone; ++kind) all[kind].Add(pcpus.back().second[kind]);
     }
-    const RecordCount total = facts.volume.Total();
+    const RecordCount total = metadata.volume.Total();
 
-    Group& classes = out.AddGroup("volume", "Log volume");
+    MetricGroup& classes = out.AddGroup("volume", "Log volume");
     for (size_t kind = 0; kind < kNone; ++kind) {
       if (all[kind].records == 0) continue;
-      Row row{std::string(kKinds[kind].name), {}, {}};
-      row.Add("records", Unit::kCount, all[kind].records)
-          .Add("bytes", Unit::kBytes, all[kind].bytes)
+      MetricRow row{std::string(kKinds[kind].name), {}, {}};
+      row.Add("records", MetricUnit::kCount, all[kind].records)
+          .Add("bytes", MetricUnit::kBytes, all[kind].bytes)
           .Add("of_bytes", static_cast<double>(all[kind].bytes) / static_cast<double>(total.bytes));
       (kKinds[kind].whole ? classes.rows : classes.rows.back().parts).push_back(std::move(row));
     }
-    Group& table = out.AddGroup("volume_by_pcpu", "Bytes by pCPU");
+    MetricGroup& table = out.AddGroup("volume_by_pcpu", "Bytes by pCPU");
     for (const auto& [pcpu, counts] : pcpus) {
       RecordCount sum;
       for (size_t kind = 0; kind < kNone; ++kind) {
         if (kKinds[kind].whole) sum.Add(counts[kind]);
       }
-      Row row{fmt::format("p{}", pcpu.value), {}, {}};
-      row.Add("records", Unit::kCount, sum.records).Add("bytes", Unit::kBytes, sum.bytes);
+      MetricRow row{fmt::format("p{}", pcpu.value), {}, {}};
+      row.Add("records", MetricUnit::kCount, sum.records)
+          .Add("bytes", MetricUnit::kBytes, sum.bytes);
       for (size_t kind = 0; kind < kNone; ++kind) {
         if (all[kind].records == 0 || !ShownByPcpu(kKinds[kind])) continue;
-        row.Add(std::string(kKinds[kind].key), Unit::kBytes, counts[kind].bytes);
+        row.Add(std::string(kKinds[kind].key), MetricUnit::kBytes, counts[kind].bytes);
       }
       table.rows.push_back(std::move(row));
     }
-    if (pcpus.size() < 2) table.show = Show::kDetail;
+    if (pcpus.size() < 2) table.layout = GroupLayout::kDetail;
   }
 };
 

@@ -37,7 +37,7 @@ constexpr std::array kMapEvents = {
     MapEvent{Event::kMemPodSuperpageSplinter, "pod superpage splinter", 2},
 };
 
-constexpr uint32_t kMostOrder = 63;
+constexpr uint32_t kMaxOrder = 63;
 constexpr uint32_t kNoExit = ~0U;
 
 class Memory final : public Mergeable<Memory> {
@@ -47,12 +47,12 @@ class Memory final : public Mergeable<Memory> {
     for (const MapEvent& event : kMapEvents) subscriptions.Record(event.event);
   }
 
-  void OnRecord(const Moment& moment) override {
-    const trace::Record& record = moment.record;
+  void OnRecord(const AttributedRecord& attributed) override {
+    const trace::Record& record = attributed.record;
     const auto* grant = std::find(kGrantEvents.begin(), kGrantEvents.end(), record.event);
     if (grant != kGrantEvents.end()) {
       std::optional<DomainId> by;
-      if (moment.vcpu != nullptr) by = moment.vcpu->ref.domain;
+      if (attributed.vcpu != nullptr) by = attributed.vcpu->ref.domain;
       const DomainId whose{static_cast<uint16_t>(record.payload.Word(0))};
       ++grants_[{by, whose}][static_cast<size_t>(grant - kGrantEvents.begin())];
       return;
@@ -67,10 +67,10 @@ class Memory final : public Mergeable<Memory> {
     const bool shared = event->event == Event::kMemSetP2mEntry;
     const auto index = static_cast<size_t>(event - kMapEvents.begin());
     const DomainId domain{static_cast<uint16_t>(word)};
-    const bool in_exit = moment.vcpu != nullptr && moment.vcpu->exit_open;
-    const uint32_t context = in_exit ? moment.vcpu->exit_reason : kNoExit;
-    ++changes_[0][{domain, index, std::min(word >> 16, kMostOrder), context}];
-    ++changes_[1][{domain, index, std::min(shared ? word >> 16 : next, kMostOrder), context}];
+    const bool in_exit = attributed.vcpu != nullptr && attributed.vcpu->exit_open;
+    const uint32_t context = in_exit ? attributed.vcpu->exit_reason : kNoExit;
+    ++changes_[0][{domain, index, std::min(word >> 16, kMaxOrder), context}];
+    ++changes_[1][{domain, index, std::min(shared ? word >> 16 : next, kMaxOrder), context}];
   }
 
   void Merge(Memory& earlier) {
@@ -92,9 +92,9 @@ class Memory final : public Mergeable<Memory> {
     for (const auto& [what, count] : changes_[0]) domains.insert(std::get<0>(what));
   }
 
-  void DescribeDomain(DomainId domain, const Facts& facts, Section& out) const override {
-    Group& by = out.AddGroup("grants_by", "Grants, done by it");
-    Group& whose = out.AddGroup("grants_for", "Grants, done for it");
+  void DescribeDomain(DomainId domain, const TraceMetadata& metadata, Section& out) const override {
+    MetricGroup& by = out.AddGroup("grants_by", "Grants, done by it");
+    MetricGroup& whose = out.AddGroup("grants_for", "Grants, done for it");
     for (auto at = grants_.lower_bound({domain, DomainId{}});
          at != grants_.end() && at->first.first == domain; ++at) {
       by.rows.push_back(GrantRow("for " + ToString(at->first.second), at->second));
@@ -104,7 +104,7 @@ class Memory final : public Mergeable<Memory> {
       const std::optional<DomainId>& doer = at->first.second;
       whose.rows.push_back(GrantRow(doer ? "by " + ToString(*doer) : "by (unknown)", at->second));
     }
-    DescribeChanges(domain, facts, out.AddGroup("memory", "Physical map"));
+    DescribeChanges(domain, metadata, out.AddGroup("memory", "Physical map"));
   }
 
  private:
@@ -112,20 +112,21 @@ class Memory final : public Mergeable<Memory> {
   // Domain, index of kMapEvents, order, the exit reason in which it happened.
   using Change = std::tuple<DomainId, size_t, uint32_t, uint32_t>;
 
-  static Row GrantRow(std::string name, const GrantCounts& counts) {
-    Row row{std::move(name), {}, {}};
-    for (size_t i = 0; i < counts.size(); ++i) row.Add(kGrantKeys[i], Unit::kCount, counts[i]);
+  static MetricRow GrantRow(std::string name, const GrantCounts& counts) {
+    MetricRow row{std::move(name), {}, {}};
+    for (size_t i = 0; i < counts.size(); ++i)
+      row.Add(kGrantKeys[i], MetricUnit::kCount, counts[i]);
     return row;
   }
 
-  static std::string ContextName(uint32_t context, const Facts& facts) {
+  static std::string ContextName(uint32_t context, const TraceMetadata& metadata) {
     if (context == kNoExit) return "in no exit";
-    const std::string_view name = trace::ExitReasonName(facts.dialect.vendor, context);
+    const std::string_view name = trace::ExitReasonName(metadata.dialect.vendor, context);
     return name.empty() ? fmt::format("in exit 0x{:x}", context) : fmt::format("in {}", name);
   }
 
-  void DescribeChanges(DomainId domain, const Facts& facts, Group& group) const {
-    const bool apart = facts.dialect.from_version >= trace::MakeVersion(4, 18);
+  void DescribeChanges(DomainId domain, const TraceMetadata& metadata, MetricGroup& group) const {
+    const bool apart = metadata.dialect.from_version >= trace::MakeVersion(4, 18);
     const auto& changes = changes_[apart ? 1 : 0];
     for (size_t event = 0; event < kMapEvents.size(); ++event) {
       std::map<uint32_t, uint64_t> orders;
@@ -142,16 +143,16 @@ class Memory final : public Mergeable<Memory> {
         pages += count << order;
       }
       if (total == 0) continue;
-      Row row{std::string(kMapEvents[event].name), {}, {}};
-      row.Add("count", Unit::kCount, total).Add("pages", Unit::kCount, pages);
+      MetricRow row{std::string(kMapEvents[event].name), {}, {}};
+      row.Add("count", MetricUnit::kCount, total).Add("pages", MetricUnit::kCount, pages);
       for (const auto& [order, count] : orders) {
-        row.parts.push_back(Row{fmt::format("order {}", order), {}, {}}
-                                .Add("count", Unit::kCount, count)
-                                .Add("pages", Unit::kCount, count << order));
+        row.parts.push_back(MetricRow{fmt::format("order {}", order), {}, {}}
+                                .Add("count", MetricUnit::kCount, count)
+                                .Add("pages", MetricUnit::kCount, count << order));
       }
       for (const auto& [context, count] : contexts) {
-        row.parts.push_back(
-            Row{ContextName(context, facts), {}, {}}.Add("count", Unit::kCount, count));
+        row.parts.push_back(MetricRow{ContextName(context, metadata), {}, {}}.Add(
+            "count", MetricUnit::kCount, count));
       }
       group.rows.push_back(std::move(row));
     }

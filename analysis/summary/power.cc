@@ -25,8 +25,8 @@ class Power final : public Mergeable<Power> {
     subscriptions.Losses();
   }
 
-  void OnRecord(const Moment& moment) override {
-    const trace::Record& record = moment.record;
+  void OnRecord(const AttributedRecord& attributed) override {
+    const trace::Record& record = attributed.record;
     Pcpu& pcpu = pcpus_[record.pcpu];
     switch (record.event) {
       case Event::kPmIdleEntry:
@@ -44,7 +44,7 @@ class Power final : public Mergeable<Power> {
       default:
         if (!pcpu.first) pcpu.first = Since{record.payload.Word(0), record.tsc};
         EndFrequency(pcpu, record.tsc);
-        ++pcpu.figures.changes;
+        ++pcpu.counters.changes;
         pcpu.frequency = Since{record.payload.Word(1), record.tsc};
         break;
     }
@@ -60,7 +60,7 @@ class Power final : public Mergeable<Power> {
 
   void Finish(Tsc end) override {
     for (auto& [id, pcpu] : pcpus_) {
-      if (pcpu.first_exit) ++pcpu.figures.unmatched;
+      if (pcpu.first_exit) ++pcpu.counters.unmatched;
       EndFrequency(pcpu, end);
     }
   }
@@ -80,33 +80,33 @@ class Power final : public Mergeable<Power> {
       if (before.first_exit) pcpu.first_exit = before.first_exit;
       if (!pcpu.idle_known) pcpu.idle_since = before.idle_since;
       pcpu.idle_known = pcpu.idle_known || before.idle_known;
-      pcpu.figures.Prepend(before.figures);
+      pcpu.counters.Prepend(before.counters);
     }
   }
 
-  void DescribeTrace(const Facts& facts, Section& out) const override {
-    Group& idle = out.AddGroup("idle_states", "Idle states");
-    Group& residencies = out.AddGroup("frequencies", "Frequencies");
+  void DescribeTrace(const TraceMetadata& metadata, Section& out) const override {
+    MetricGroup& idle = out.AddGroup("idle_states", "Idle states");
+    MetricGroup& residencies = out.AddGroup("frequencies", "Frequencies");
     for (const auto& [id, of_pcpu] : pcpus_) {
-      const Figures& pcpu = of_pcpu.figures;
+      const Counters& pcpu = of_pcpu.counters;
       const std::string name = fmt::format("p{}", id.value);
-      Row states{name, {}, {}};
+      MetricRow states{name, {}, {}};
       AddParts(pcpu.states, "C{}", states);
       if (pcpu.unmatched > 0) {
-        states.parts.push_back(
-            Row{"left, entry not seen", {}, {}}.Add("count", Unit::kCount, pcpu.unmatched));
+        states.parts.push_back(MetricRow{"left, entry not seen", {}, {}}.Add(
+            "count", MetricUnit::kCount, pcpu.unmatched));
       }
       if (!states.parts.empty()) idle.rows.push_back(std::move(states));
       if (pcpu.changes == 0) continue;
-      Row times{name, {}, {}};
-      times.Add("changes", Unit::kCount, pcpu.changes);
+      MetricRow times{name, {}, {}};
+      times.Add("changes", MetricUnit::kCount, pcpu.changes);
       AddParts(pcpu.frequencies, "{} MHz", times);
       // No change was recorded before the first, which says what it was until then.
       if (const auto& first = of_pcpu.first) {
         times.parts.push_back(
-            Row{fmt::format("{} MHz, until the first change", first->what), {}, {}}
-                .Add("count", Unit::kCount, 1)
-                .Add("cycles", Unit::kCycles, first->tsc - facts.range.begin));
+            MetricRow{fmt::format("{} MHz, until the first change", first->what), {}, {}}
+                .Add("count", MetricUnit::kCount, 1)
+                .Add("cycles", MetricUnit::kCycles, first->tsc - metadata.range.begin));
       }
       residencies.rows.push_back(std::move(times));
     }
@@ -119,23 +119,24 @@ class Power final : public Mergeable<Power> {
   };
   using Times = BoundedTable<TimeStat>;
   // More than any processor has; a damaged trace may have them all.
-  static constexpr uint32_t kMost = 32;
+  static constexpr uint32_t kMaxEntries = 32;
   static constexpr TableKey kOthers{uint64_t{1} << 32, 0};
 
-  struct Figures {
+  struct Counters {
     uint64_t changes = 0;
     uint64_t unmatched = 0;
     Times states;
     Times frequencies;  // by MHz
 
-    void Prepend(Figures& earlier) {
+    void Prepend(Counters& earlier) {
       changes += earlier.changes;
       unmatched += earlier.unmatched;
       for (const auto& [times, before] :
            {std::pair(&states, &earlier.states), std::pair(&frequencies, &earlier.frequencies)}) {
-        Room room{kMost};
+        EntryBudget budget{kMaxEntries};
         times->Prepend(
-            *before, kMost, room, [](TimeStat& stat, const TimeStat& more) { stat.Merge(more); },
+            *before, kMaxEntries, budget,
+            [](TimeStat& stat, const TimeStat& more) { stat.Merge(more); },
             [](const TableKey& /*key*/) { return kOthers; });
       }
     }
@@ -148,29 +149,29 @@ class Power final : public Mergeable<Power> {
     std::optional<Since> frequency;
     std::optional<Since> first;        // what it was until its first change, and when that was
     std::optional<Tsc> frequency_end;  // when that of before this part ended
-    Figures figures;
+    Counters counters;
   };
 
   // Xen may fall back to a shallower state than it chose: what it left is what it was in.
   static void LeaveIdle(Pcpu& pcpu, const Since& exit) {
     if (!pcpu.idle_since) {
-      ++pcpu.figures.unmatched;
+      ++pcpu.counters.unmatched;
       return;
     }
-    Of(pcpu.figures.states, exit.what).Add(exit.tsc - *pcpu.idle_since);
+    StatOf(pcpu.counters.states, exit.what).Add(exit.tsc - *pcpu.idle_since);
     pcpu.idle_since.reset();
   }
 
-  static TimeStat& Of(Times& times, uint32_t number) {
-    Room room{1};  // the table's own limit is the one that counts
-    return times.At({number, 0}, kOthers, kMost, room);
+  static TimeStat& StatOf(Times& times, uint32_t number) {
+    EntryBudget budget{1};  // the table's own limit is the one that counts
+    return times.At({number, 0}, kOthers, kMaxEntries, budget);
   }
 
-  static void AddParts(const Times& times, const char* name, Row& row) {
+  static void AddParts(const Times& times, const char* name, MetricRow& row) {
     for (const auto& [number, stat] : ByNumber(times)) {
       std::string part =
           number == kOthers.number ? "(others)" : fmt::format(fmt::runtime(name), number);
-      row.parts.push_back(Row{std::move(part), {}, {}}.Add(stat->Figures()));
+      row.parts.push_back(MetricRow{std::move(part), {}, {}}.Add(stat->Summary()));
     }
   }
 
@@ -179,7 +180,7 @@ class Power final : public Mergeable<Power> {
       if (!pcpu.frequency_end) pcpu.frequency_end = at;
       return;
     }
-    Of(pcpu.figures.frequencies, pcpu.frequency->what).Add(at - pcpu.frequency->tsc);
+    StatOf(pcpu.counters.frequencies, pcpu.frequency->what).Add(at - pcpu.frequency->tsc);
     pcpu.frequency.reset();
   }
 

@@ -18,30 +18,30 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunInterval;
 using correlate::RunnableCause;
-using correlate::RunState;
+using correlate::RunstateInterval;
+using correlate::TimelineState;
 using correlate::VcpuTrack;
 
 class Preemptions final : public Mergeable<Preemptions> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Runs();
+    subscriptions.RunstateIntervals();
     subscriptions.States();
   }
 
-  // A turn, or a part of one, is over: it was at the cost of all that waited for the pCPU.
-  void OnRun(const RunInterval& interval) override {
-    if (interval.state == RunState::kRunnable && !IsIdle(interval.vcpu)) {
+  // A timeslice, or a part of one, is over: it was at the cost of all that waited for the pCPU.
+  void OnRunstateInterval(const RunstateInterval& interval) override {
+    if (interval.state == TimelineState::kRunnable && !IsIdle(interval.vcpu)) {
       vcpus_.At(interval.vcpu_index, interval.vcpu).runnable += interval.range.Length();
     }
-    if (interval.state != RunState::kRunning) return;
-    const std::vector<Wait>& waiting = Of(interval.pcpu).waiting;
-    const size_t most = std::min(waiting.size(), kMostWaiting);
-    for (size_t i = 0; i < most; ++i) Account(waiting[i], interval.vcpu, interval.range);
+    if (interval.state != TimelineState::kRunning) return;
+    const std::vector<Wait>& waiting = PcpuAt(interval.pcpu).waiting;
+    const size_t count = std::min(waiting.size(), kMaxWaiting);
+    for (size_t i = 0; i < count; ++i) Account(waiting[i], interval.vcpu, interval.range);
   }
 
-  void OnState(const VcpuTrack& track, RunState /*before*/) override {
+  void OnState(const VcpuTrack& track, TimelineState /*before*/) override {
     if (IsIdle(track.ref)) {
       NoteRunning(track);
       return;
@@ -49,22 +49,22 @@ class Preemptions final : public Mergeable<Preemptions> {
     Vcpu& vcpu = vcpus_.At(track.index, track.ref);
     if (vcpu.waits_for) StopWaiting(vcpu, track);
     NoteRunning(track);
-    if (track.state == RunState::kRunnable) StartWaiting(vcpu, track);
+    if (track.state == TimelineState::kRunnable) StartWaiting(vcpu, track);
   }
 
   void StartCounting(const correlate::Timeline& timeline) override {
     for (const auto& track : timeline.vcpus()) {
       NoteRunning(*track);
-      if (track->state != RunState::kRunnable || IsIdle(track->ref)) continue;
+      if (track->state != TimelineState::kRunnable || IsIdle(track->ref)) continue;
       StartWaiting(vcpus_.At(track->index, track->ref), *track);
     }
   }
   void Merge(Preemptions& earlier) {
-    room_ = earlier.room_;
-    vcpus_.Absorb(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
+    budget_ = earlier.budget_;
+    vcpus_.MergeFrom(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
       vcpu.runnable += before.runnable;
       vcpu.waited_for.Prepend(
-          before.waited_for, kMostRunners, room_,
+          before.waited_for, kMaxRunners, budget_,
           [](ByCause& sums, const ByCause& more) {
             for (size_t i = 0; i < sums.size(); ++i) sums[i] += more[i];
           },
@@ -72,45 +72,45 @@ class Preemptions final : public Mergeable<Preemptions> {
     });
   }
 
-  void DescribeVcpu(VcpuRef ref, const Facts& /*facts*/, Section& out) const override {
+  void DescribeVcpu(VcpuRef ref, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr || vcpu->runnable == 0) return;
-    Group& group = out.AddGroup("waited_for", "While runnable, its pCPU ran");
+    MetricGroup& group = out.AddGroup("waited_for", "While runnable, its pCPU ran");
     Cycles known = 0;
-    std::vector<Row> rows;
+    std::vector<MetricRow> rows;
     vcpu->waited_for.ForEach([&](const TableKey& runner, const ByCause& cycles) {
-      Row row{runner == kOthers ? "(others)" : ToString(VcpuOf(runner)), {}, {}};
+      MetricRow row{runner == kOthers ? "(others)" : ToString(VcpuOf(runner)), {}, {}};
       Cycles all = 0;
       for (const Cycles part : cycles) all += part;
-      row.Add("cycles", Unit::kCycles, all);
+      row.Add("cycles", MetricUnit::kCycles, all);
       row.Add("of_runnable", Part(all, vcpu->runnable));
       for (size_t cause = 0; cause < cycles.size(); ++cause) {
         if (cycles[cause] == 0) continue;
-        row.parts.push_back(Row{ToString(static_cast<RunnableCause>(cause)), {}, {}}
-                                .Add("cycles", Unit::kCycles, cycles[cause])
+        row.parts.push_back(MetricRow{ToString(static_cast<RunnableCause>(cause)), {}, {}}
+                                .Add("cycles", MetricUnit::kCycles, cycles[cause])
                                 .Add("of_runnable", Part(cycles[cause], vcpu->runnable)));
       }
       known += all;
       if (all > 0) rows.push_back(std::move(row));
     });
-    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-      const auto cycles = [](const Row& row) {
-        return std::get<uint64_t>(row.figures.front().value);
+    std::sort(rows.begin(), rows.end(), [](const MetricRow& a, const MetricRow& b) {
+      const auto cycles = [](const MetricRow& row) {
+        return std::get<uint64_t>(row.metrics.front().value);
       };
       return std::pair(cycles(b), a.name) < std::pair(cycles(a), b.name);
     });
     group.rows = std::move(rows);
     if (vcpu->runnable > known) {
-      out.AddGroup("waited_for_edges", "Not in the above", Show::kRemainder)
-          .rows.push_back(Row{"not known who ran", {}, {}}.Add("cycles", Unit::kCycles,
-                                                               vcpu->runnable - known));
+      out.AddGroup("waited_for_edges", "Not in the above", GroupLayout::kRemainder)
+          .rows.push_back(MetricRow{"not known who ran", {}, {}}.Add("cycles", MetricUnit::kCycles,
+                                                                     vcpu->runnable - known));
     }
   }
 
  private:
   // Of the vCPUs that wait for one pCPU, the first by number; the time of others is "not known".
-  static constexpr size_t kMostWaiting = 256;
-  static constexpr uint32_t kMostRunners = 1024;
+  static constexpr size_t kMaxWaiting = 256;
+  static constexpr uint32_t kMaxRunners = 1024;
   static constexpr TableKey kOthers{~uint64_t{0}, 0};
   using ByCause = std::array<Cycles, correlate::kRunnableCauses>;
 
@@ -146,15 +146,15 @@ class Preemptions final : public Mergeable<Preemptions> {
     return static_cast<double>(part) / static_cast<double>(whole);
   }
 
-  Pcpu& Of(PcpuId pcpu) {
+  Pcpu& PcpuAt(PcpuId pcpu) {
     if (pcpu.value >= pcpus_.size()) pcpus_.resize(size_t{pcpu.value} + 1);
     return pcpus_[pcpu.value];
   }
 
   // Where a vCPU stopped to run, another one is noted, or nobody.
   void NoteRunning(const VcpuTrack& track) {
-    std::optional<Running>& running = Of(track.pcpu).running;
-    if (track.state == RunState::kRunning) {
+    std::optional<Running>& running = PcpuAt(track.pcpu).running;
+    if (track.state == TimelineState::kRunning) {
       running = Running{track.ref, track.since};
     } else if (running && running->vcpu == track.ref) {
       running.reset();
@@ -162,19 +162,19 @@ class Preemptions final : public Mergeable<Preemptions> {
   }
 
   void StartWaiting(Vcpu& vcpu, const VcpuTrack& track) {
-    std::vector<Wait>& waiting = Of(track.pcpu).waiting;
+    std::vector<Wait>& waiting = PcpuAt(track.pcpu).waiting;
     const Wait wait{track.ref, track.index, track.since, track.cause};
     waiting.insert(std::upper_bound(waiting.begin(), waiting.end(), wait), wait);
     vcpu.waits_for = track.pcpu;
   }
 
   void StopWaiting(Vcpu& vcpu, const VcpuTrack& track) {
-    Pcpu& pcpu = Of(*vcpu.waits_for);
+    Pcpu& pcpu = PcpuAt(*vcpu.waits_for);
     vcpu.waits_for.reset();
     const Wait key{track.ref, 0, {}, {}};
     const auto wait = std::lower_bound(pcpu.waiting.begin(), pcpu.waiting.end(), key);
     if (wait == pcpu.waiting.end() || wait->vcpu != track.ref) return;
-    const bool counts = wait - pcpu.waiting.begin() < static_cast<ptrdiff_t>(kMostWaiting);
+    const bool counts = wait - pcpu.waiting.begin() < static_cast<ptrdiff_t>(kMaxWaiting);
     if (pcpu.running && pcpu.running->vcpu != track.ref && counts) {
       Account(*wait, pcpu.running->vcpu, {pcpu.running->since, track.since});
     }
@@ -185,13 +185,13 @@ class Preemptions final : public Mergeable<Preemptions> {
     const Cycles cycles = ran.Intersect({wait.since, ran.end}).Length();
     if (cycles == 0) return;
     Vcpu& vcpu = vcpus_.At(wait.index, wait.vcpu);
-    vcpu.waited_for.At(KeyOf(runner), kOthers, kMostRunners,
-                       room_)[static_cast<size_t>(wait.cause)] += cycles;
+    vcpu.waited_for.At(KeyOf(runner), kOthers, kMaxRunners,
+                       budget_)[static_cast<size_t>(wait.cause)] += cycles;
   }
 
   PerVcpu<Vcpu> vcpus_;
   std::vector<Pcpu> pcpus_;  // by number
-  Room room_{1 << 16};
+  EntryBudget budget_{1 << 16};
 };
 
 }  // namespace

@@ -104,8 +104,8 @@ uint8_t WordOf(uint32_t tags, int argument) {
 class PvEvents final : public Mergeable<PvEvents> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    const auto record = [&](Event event, TakeRecord* take) {
-      subscriptions.Record(event, Changes::kFigures, take);
+    const auto record = [&](Event event, RecordCallback* take) {
+      subscriptions.Record(event, UpdateScope::kMetrics, take);
     };
     record(Event::kPvHypercall, Call<&PvEvents::OnOldHypercall>);
     record(Event::kPvHypercallV2, Call<&PvEvents::OnHypercall>);
@@ -115,21 +115,21 @@ class PvEvents final : public Mergeable<PvEvents> {
   }
 
   // The records that have no method of their own.
-  void OnRecord(const Moment& moment) override {
-    Counts* counts = CountsOf(moment);
+  void OnRecord(const AttributedRecord& attributed) override {
+    Counts* counts = CountsOf(attributed);
     if (counts == nullptr) [[unlikely]] {
-      return Meet<&PvEvents::OnRecord>(moment);
+      return CreateCounts<&PvEvents::OnRecord>(attributed);
     }
-    const trace::Record& record = moment.record;
+    const trace::Record& record = attributed.record;
     ++counts->others[Place(record.event)];
     if (record.event == Event::kPvMathStateRestore) return;
-    counts->eips.Add(Eip(record), static_cast<uint32_t>(record.event), Cycles{0}, eips_room_);
+    counts->eips.Add(Eip(record), static_cast<uint32_t>(record.event), Cycles{0}, eips_budget_);
   }
 
   void Merge(PvEvents& earlier) {
     unattributed_ += earlier.unattributed_;
-    eips_room_ = earlier.eips_room_;
-    vcpus_.Absorb(earlier.vcpus_, [this](Counts& counts, Counts& more) {
+    eips_budget_ = earlier.eips_budget_;
+    vcpus_.MergeFrom(earlier.vcpus_, [this](Counts& counts, Counts& more) {
       AddCounts(more.hypercalls, counts.hypercalls);
       AddCounts(more.subcalls, counts.subcalls);
       AddCounts(more.traps, counts.traps);
@@ -138,18 +138,18 @@ class PvEvents final : public Mergeable<PvEvents> {
       for (size_t i = 0; i < counts.operations.size(); ++i) {
         AddCounts(more.operations[i], counts.operations[i]);
       }
-      counts.eips.Prepend(more.eips, eips_room_);
+      counts.eips.Prepend(more.eips, eips_budget_);
     });
   }
 
-  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+  void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
     AddCount(out.AddGroup("pv_unattributed", "PV events"), "of an unknown vCPU", unattributed_);
   }
 
-  void DescribeVcpu(VcpuRef vcpu, const Facts& facts, Section& out) const override {
+  void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& metadata, Section& out) const override {
     const Counts* counts = vcpus_.Find(vcpu);
     if (counts == nullptr) return;
-    Group& pv = out.AddGroup("pv", "PV events");
+    MetricGroup& pv = out.AddGroup("pv", "PV events");
     uint64_t hypercalls = 0;
     uint64_t subcalls = 0;
     uint64_t traps = 0;
@@ -163,13 +163,13 @@ class PvEvents final : public Mergeable<PvEvents> {
       AddCount(pv, std::string(SummaryName(event)), counts->others[Place(event)]);
     }
     DescribeCalls(*counts, out.AddGroup("hypercalls", "Hypercalls"));
-    Group& vectors = out.AddGroup("traps", "Traps, by vector");
+    MetricGroup& vectors = out.AddGroup("traps", "Traps, by vector");
     for (uint32_t vector = 0; vector < kVectors; ++vector) {
       AddCount(vectors, VectorName(vector), counts->traps[vector]);
     }
-    counts->eips.Describe(
-        vcpu.domain, facts, TagName,
-        out.AddGroup("pv_eip", "Traps and emulated instructions, by address", Show::kLongList));
+    counts->eips.Describe(vcpu.domain, metadata, TagName,
+                          out.AddGroup("pv_eip", "Traps and emulated instructions, by address",
+                                       GroupLayout::kLongList));
   }
 
  private:
@@ -190,51 +190,56 @@ class PvEvents final : public Mergeable<PvEvents> {
   };
   static constexpr uint32_t kTrapTag = 0x10000;
 
-  // Null for a vCPU's first record, and where it is not known whose the record is: Meet() takes it.
-  Counts* CountsOf(const Moment& moment) const {
-    return moment.vcpu != nullptr ? vcpus_.Known(moment.vcpu->index) : nullptr;
+  // Null for a vCPU's first record, and where it is not known whose the record is: CreateCounts()
+  // takes it.
+  Counts* CountsOf(const AttributedRecord& attributed) const {
+    return attributed.vcpu != nullptr ? vcpus_.Known(attributed.vcpu->index) : nullptr;
   }
   // Apart, so that what counts nearly all records needs no registers saved.
-  template <void (PvEvents::*kTake)(const Moment&)>
-  [[gnu::noinline]] void Meet(const Moment& moment) {
-    if (moment.vcpu == nullptr) {
+  template <void (PvEvents::*kTake)(const AttributedRecord&)>
+  [[gnu::noinline]] void CreateCounts(const AttributedRecord& attributed) {
+    if (attributed.vcpu == nullptr) {
       ++unattributed_;
       return;
     }
-    vcpus_.At(moment.vcpu->index, moment.vcpu->ref);
-    (this->*kTake)(moment);
+    vcpus_.At(attributed.vcpu->index, attributed.vcpu->ref);
+    (this->*kTake)(attributed);
   }
 
-  void OnHypercall(const Moment& moment) { CountHypercall<&Counts::hypercalls>(moment); }
-  void OnSubcall(const Moment& moment) { CountHypercall<&Counts::subcalls>(moment); }
+  void OnHypercall(const AttributedRecord& attributed) {
+    CountHypercall<&Counts::hypercalls>(attributed);
+  }
+  void OnSubcall(const AttributedRecord& attributed) {
+    CountHypercall<&Counts::subcalls>(attributed);
+  }
   template <HypercallCounts Counts::*kCounts>
-  void CountHypercall(const Moment& moment) {
-    Counts* counts = CountsOf(moment);
+  void CountHypercall(const AttributedRecord& attributed) {
+    Counts* counts = CountsOf(attributed);
     if (counts == nullptr) [[unlikely]] {
-      return Meet<&PvEvents::CountHypercall<kCounts>>(moment);
+      return CreateCounts<&PvEvents::CountHypercall<kCounts>>(attributed);
     }
-    const trace::Payload& payload = moment.record.payload;
+    const trace::Payload& payload = attributed.record.payload;
     const uint32_t call = std::min(trace::HypercallOp(payload.Word(0)), kHypercalls);
     ++(counts->*kCounts)[call];
     CountArguments(payload, call, *counts);
   }
-  void OnOldHypercall(const Moment& moment) {
-    Counts* counts = CountsOf(moment);
+  void OnOldHypercall(const AttributedRecord& attributed) {
+    Counts* counts = CountsOf(attributed);
     if (counts == nullptr) [[unlikely]] {
-      return Meet<&PvEvents::OnOldHypercall>(moment);
+      return CreateCounts<&PvEvents::OnOldHypercall>(attributed);
     }
-    const trace::Payload& payload = moment.record.payload;
+    const trace::Payload& payload = attributed.record.payload;
     ++counts->hypercalls[std::min(payload.Word(payload.count() - 1), kHypercalls)];
   }
-  void OnTrap(const Moment& moment) {
-    Counts* counts = CountsOf(moment);
+  void OnTrap(const AttributedRecord& attributed) {
+    Counts* counts = CountsOf(attributed);
     if (counts == nullptr) [[unlikely]] {
-      return Meet<&PvEvents::OnTrap>(moment);
+      return CreateCounts<&PvEvents::OnTrap>(attributed);
     }
-    const trace::Record& record = moment.record;
+    const trace::Record& record = attributed.record;
     const uint32_t vector = record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1);
     ++counts->traps[vector];
-    counts->eips.Add(Eip(record), kTrapTag | vector, Cycles{0}, eips_room_);
+    counts->eips.Add(Eip(record), kTrapTag | vector, Cycles{0}, eips_budget_);
   }
 
   static constexpr size_t Place(Event event) {
@@ -253,7 +258,7 @@ class PvEvents final : public Mergeable<PvEvents> {
   void CountArguments(const trace::Payload& payload, uint32_t call, Counts& counts) {
     const uint8_t place = kPlaces[call];
     if (place == kNoArguments) return;
-    if (where_[place].tags != payload.Word(0) >> 20) [[unlikely]] {
+    if (argument_words_[place].tags != payload.Word(0) >> 20) [[unlikely]] {
       return FindArguments(payload, place, counts);
     }
     CountFound(payload, place, counts);
@@ -261,23 +266,24 @@ class PvEvents final : public Mergeable<PvEvents> {
   [[gnu::noinline]] void FindArguments(const trace::Payload& payload, uint8_t place,
                                        Counts& counts) {
     const uint32_t tags = payload.Word(0) >> 20;
-    where_[place] = {tags, WordOf(tags, kArguments[place].operation),
-                     WordOf(tags, kArguments[place].batch)};
+    argument_words_[place] = {tags, WordOf(tags, kArguments[place].operation),
+                              WordOf(tags, kArguments[place].batch)};
     CountFound(payload, place, counts);
   }
   void CountFound(const trace::Payload& payload, uint8_t place, Counts& counts) const {
-    const Where& where = where_[place];
-    const bool has_operation = where.operation != 0 && where.operation < payload.count();
-    const uint32_t operation = std::min(payload.Word(where.operation), kOperations);
+    const ArgumentWords& words = argument_words_[place];
+    const bool has_operation = words.operation != 0 && words.operation < payload.count();
+    const uint32_t operation = std::min(payload.Word(words.operation), kOperations);
     ++counts.operations[place][has_operation ? operation : kNoOperation];
-    const bool has_batch = where.batch != 0;
-    counts.batched[place] += has_batch ? payload.Word(where.batch) & ~kPreempted : 0;
+    const bool has_batch = words.batch != 0;
+    counts.batched[place] += has_batch ? payload.Word(words.batch) & ~kPreempted : 0;
   }
   // What was done by the calls, and how many operations their batches had.
-  static void AddArguments(const Counts& counts, uint32_t call, Row& row) {
+  static void AddArguments(const Counts& counts, uint32_t call, MetricRow& row) {
     const uint8_t place = kPlaces[call];
     if (place == kNoArguments) return;
-    if (kArguments[place].batch >= 0) row.Add("operations", Unit::kCount, counts.batched[place]);
+    if (kArguments[place].batch >= 0)
+      row.Add("operations", MetricUnit::kCount, counts.batched[place]);
     for (uint32_t operation = 0; operation <= kOperations; ++operation) {
       const uint64_t count = counts.operations[place][operation];
       if (count == 0) continue;
@@ -285,44 +291,46 @@ class PvEvents final : public Mergeable<PvEvents> {
           operation < kOperations
               ? NameOr(trace::HypercallArgumentName(call, 0, operation), "operation", operation)
               : "(other)";
-      row.parts.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, count));
+      row.parts.push_back(
+          MetricRow{std::move(name), {}, {}}.Add("count", MetricUnit::kCount, count));
     }
   }
 
-  static void AddCount(Group& group, std::string name, uint64_t count) {
+  static void AddCount(MetricGroup& group, std::string name, uint64_t count) {
     if (count > 0)
-      group.rows.push_back(Row{std::move(name), {}, {}}.Add("count", Unit::kCount, count));
+      group.rows.push_back(
+          MetricRow{std::move(name), {}, {}}.Add("count", MetricUnit::kCount, count));
   }
   static std::string NameOr(std::string_view name, std::string_view kind, uint32_t number) {
     return name.empty() ? fmt::format("{}_{}", kind, number) : std::string(name);
   }
   // A call within a multicall is a call; how many were is a figure of its own.
-  static void DescribeCalls(const Counts& counts, Group& group) {
+  static void DescribeCalls(const Counts& counts, MetricGroup& group) {
     for (uint32_t call = 0; call <= kHypercalls; ++call) {
       const uint64_t direct = counts.hypercalls[call];
       const uint64_t within = counts.subcalls[call];
       if (direct + within == 0) continue;
-      Row row{
+      MetricRow row{
           call < kHypercalls ? NameOr(trace::HypercallName(call), "hypercall", call) : "(other)",
           {},
           {}};
-      row.Add("count", Unit::kCount, direct + within);
-      row.Add("in_multicall", Unit::kCount, within);
+      row.Add("count", MetricUnit::kCount, direct + within);
+      row.Add("in_multicall", MetricUnit::kCount, within);
       AddArguments(counts, call, row);
       group.rows.push_back(std::move(row));
     }
   }
 
-  struct Where {
+  struct ArgumentWords {
     uint32_t tags = ~0U;
     uint8_t operation = 0;  // word of the payload; 0: none
     uint8_t batch = 0;
   };
 
   PerVcpu<Counts> vcpus_;
-  std::array<Where, kArguments.size()> where_;  // by place in kArguments
+  std::array<ArgumentWords, kArguments.size()> argument_words_;  // by place in kArguments
   uint64_t unattributed_ = 0;
-  Room eips_room_{1 << 17};
+  EntryBudget eips_budget_{1 << 17};
 };
 
 }  // namespace

@@ -12,15 +12,15 @@
 namespace xenoscope::analysis {
 namespace {
 
-using correlate::RunInterval;
 using correlate::RunnableCause;
-using correlate::RunState;
+using correlate::RunstateInterval;
+using correlate::TimelineState;
 
 class Runstates final : public Mergeable<Runstates> {
  public:
-  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Runs(); }
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
 
-  void OnRun(const RunInterval& interval) override {
+  void OnRunstateInterval(const RunstateInterval& interval) override {
     VcpuStates& states = vcpus_.At(interval.vcpu_index, interval.vcpu);
     const Cycles length = interval.range.Length();
     if (interval.edge != correlate::Edge::kComplete) {
@@ -31,14 +31,14 @@ class Runstates final : public Mergeable<Runstates> {
       return;
     }
     states.by_state[static_cast<size_t>(interval.state)].Add(length);
-    if (interval.state == RunState::kRunnable) {
+    if (interval.state == TimelineState::kRunnable) {
       states.by_cause[static_cast<size_t>(interval.cause)].Add(length);
     }
   }
 
   void Merge(Runstates& earlier) {
-    vcpus_.Absorb(earlier.vcpus_, [](VcpuStates& states, const VcpuStates& more) {
-      for (size_t state = 0; state < correlate::kRunStates; ++state) {
+    vcpus_.MergeFrom(earlier.vcpus_, [](VcpuStates& states, const VcpuStates& more) {
+      for (size_t state = 0; state < correlate::kTimelineStates; ++state) {
         states.by_state[state].Merge(more.by_state[state]);
         for (size_t end = 0; end < std::size(states.edges); ++end) {
           states.edges[end][state].count += more.edges[end][state].count;
@@ -51,43 +51,46 @@ class Runstates final : public Mergeable<Runstates> {
     });
   }
 
-  void DescribeTrace(const Facts& /*facts*/, Section& out) const override {
+  void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
     std::map<VcpuRef, const VcpuStates*> ordered;
     vcpus_.ForEach([&](VcpuRef ref, const VcpuStates& states) { ordered[ref] = &states; });
-    Group& group = out.AddGroup("vcpus", "vCPUs");
+    MetricGroup& group = out.AddGroup("vcpus", "vCPUs");
     for (const auto& [ref, states] : ordered) {
-      Row row{ToString(ref), {}, {}};
-      for (size_t state = 0; state < correlate::kRunStates; ++state) {
-        row.Add(ToString(static_cast<RunState>(state)), Unit::kCycles, AllCycles(*states, state));
+      MetricRow row{ToString(ref), {}, {}};
+      for (size_t state = 0; state < correlate::kTimelineStates; ++state) {
+        row.Add(ToString(static_cast<TimelineState>(state)), MetricUnit::kCycles,
+                AllCycles(*states, state));
       }
       group.rows.push_back(std::move(row));
     }
   }
 
-  void DescribeVcpu(VcpuRef vcpu, const Facts& /*facts*/, Section& out) const override {
+  void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& /*metadata*/, Section& out) const override {
     const VcpuStates* states = vcpus_.Find(vcpu);
     if (states == nullptr) return;
-    Group& runstates = out.AddGroup("runstates", "Runstates");
-    for (const RunState state : {RunState::kRunning, RunState::kRunnable, RunState::kBlocked,
-                                 RunState::kOffline, RunState::kLost}) {
+    MetricGroup& runstates = out.AddGroup("runstates", "Runstates");
+    for (const TimelineState state :
+         {TimelineState::kRunning, TimelineState::kRunnable, TimelineState::kBlocked,
+          TimelineState::kOffline, TimelineState::kLost}) {
       AddRow(runstates, ToString(state), states->by_state[static_cast<size_t>(state)]);
     }
-    Group& runnable = out.AddGroup("runnable", "Runnable, by cause");
+    MetricGroup& runnable = out.AddGroup("runnable", "Runnable, by cause");
     for (const RunnableCause cause :
          {RunnableCause::kWake, RunnableCause::kPreempt, RunnableCause::kOther}) {
       AddRow(runnable, ToString(cause), states->by_cause[static_cast<size_t>(cause)]);
     }
-    Group& edges = out.AddGroup("runstate_edges", "Not in the above", Show::kRemainder);
+    MetricGroup& edges =
+        out.AddGroup("runstate_edges", "Not in the above", GroupLayout::kRemainder);
     for (size_t end = 0; end < 2; ++end) {
-      for (size_t state = 0; state < correlate::kRunStates; ++state) {
+      for (size_t state = 0; state < correlate::kTimelineStates; ++state) {
         const Edge& edge = states->edges[end][state];
         if (edge.count == 0) continue;
-        edges.rows.push_back(Row{fmt::format("{}, {}", ToString(static_cast<RunState>(state)),
-                                             end == 0 ? "before its first run" : "open at the end"),
-                                 {},
-                                 {}}
-                                 .Add("count", Unit::kCount, edge.count)
-                                 .Add("cycles", Unit::kCycles, edge.cycles));
+        edges.rows.push_back(MetricRow{
+            fmt::format("{}, {}", ToString(static_cast<TimelineState>(state)),
+                        end == 0 ? "before its first run" : "open at the end"),
+            {},
+            {}}.Add("count", MetricUnit::kCount, edge.count)
+                                 .Add("cycles", MetricUnit::kCycles, edge.cycles));
       }
     }
   }
@@ -98,8 +101,8 @@ class Runstates final : public Mergeable<Runstates> {
     Cycles cycles = 0;
   };
   struct VcpuStates {
-    Edge edges[2][correlate::kRunStates];
-    TimeStat by_state[correlate::kRunStates];
+    Edge edges[2][correlate::kTimelineStates];
+    TimeStat by_state[correlate::kTimelineStates];
     TimeStat by_cause[correlate::kRunnableCauses];
   };
 
@@ -108,8 +111,8 @@ class Runstates final : public Mergeable<Runstates> {
     return states.by_state[state].cycles() + states.edges[0][state].cycles +
            states.edges[1][state].cycles;
   }
-  static void AddRow(Group& group, const char* name, const TimeStat& stat) {
-    if (stat.count() > 0) group.rows.push_back(Row{name, {}, {}}.Add(stat.Figures()));
+  static void AddRow(MetricGroup& group, const char* name, const TimeStat& stat) {
+    if (stat.count() > 0) group.rows.push_back(MetricRow{name, {}, {}}.Add(stat.Summary()));
   }
 
   PerVcpu<VcpuStates> vcpus_;

@@ -92,24 +92,24 @@ std::string_view Known(std::string_view scheduler) {
 class Scheduler final : public Mergeable<Scheduler> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.Runs();
+    subscriptions.RunstateIntervals();
     subscriptions.Record(Event::kSchedSwitchInfnext);
     for (const VcpuEvent& event : kVcpuEvents) subscriptions.Record(event.event);
   }
 
-  void OnRun(const correlate::RunInterval& interval) override {
-    if (interval.state != correlate::RunState::kRunnable || IsIdle(interval.vcpu) ||
+  void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
+    if (interval.state != correlate::TimelineState::kRunnable || IsIdle(interval.vcpu) ||
         interval.edge != correlate::Edge::kComplete) {
       return;
     }
     waits_.Add(interval.range.Length());
   }
 
-  void OnRecord(const Moment& moment) override {
-    const trace::Record& record = moment.record;
+  void OnRecord(const AttributedRecord& attributed) override {
+    const trace::Record& record = attributed.record;
     const uint8_t place = kPlaces[static_cast<size_t>(record.event)];
     if (place != kNotOfVcpus) {
-      ++Of(NamedBy(record.payload, kVcpuEvents[place].names)).counts[place];
+      ++VcpuAt(NamedBy(record.payload, kVcpuEvents[place].names)).counts[place];
       return;
     }
     // {domain, vcpu, ns runnable, slice}; before 4.8 without the vCPU. The idle vCPU never waits.
@@ -117,29 +117,29 @@ class Scheduler final : public Mergeable<Scheduler> {
     const uint32_t runnable_ns = record.payload.Word(has_vcpu ? 2 : 1);
     const VcpuRef next = TwoWords(record.payload, 0);
     if (next.domain == kIdleDomain) return;
-    told_.Add(runnable_ns);
-    if (has_vcpu) Of(next).told.Add(runnable_ns);
+    reported_wait_.Add(runnable_ns);
+    if (has_vcpu) VcpuAt(next).reported_wait.Add(runnable_ns);
   }
 
   void Merge(Scheduler& earlier) {
-    room_ = earlier.room_;
+    budget_ = earlier.budget_;
     const auto merge = [](Vcpu& vcpu, const Vcpu& more) {
       AddCounts(more.counts, vcpu.counts);
-      vcpu.told.Merge(more.told);
+      vcpu.reported_wait.Merge(more.reported_wait);
     };
-    vcpus_.Prepend(earlier.vcpus_, kMostVcpus, room_, merge,
-                   [](const TableKey& /*key*/) { return kBeyond; });
+    vcpus_.Prepend(earlier.vcpus_, kMaxVcpus, budget_, merge,
+                   [](const TableKey& /*key*/) { return kOverLimit; });
     waits_.Merge(earlier.waits_);
-    told_.Merge(earlier.told_);
+    reported_wait_.Merge(earlier.reported_wait_);
   }
 
-  void DescribeTrace(const Facts& facts, Section& out) const override {
-    Group& waits = out.AddGroup("runqueue_waits", "Waits for a pCPU");
+  void DescribeTrace(const TraceMetadata& metadata, Section& out) const override {
+    MetricGroup& waits = out.AddGroup("runqueue_waits", "Waits for a pCPU");
     if (waits_.count() > 0) {
-      waits.rows.push_back(Row{"runnable until running", {}, {}}.Add(waits_.Figures()));
+      waits.rows.push_back(MetricRow{"runnable until running", {}, {}}.Add(waits_.Summary()));
     }
-    AddTold(told_, facts, out);
-    Group& events = out.AddGroup("scheduler", "Scheduler events");
+    AddReportedWait(reported_wait_, metadata, out);
+    MetricGroup& events = out.AddGroup("scheduler", "Scheduler events");
     for (size_t i = 1; i < trace::kEventCount; ++i) {
       const trace::EventInfo& info = trace::Info(static_cast<Event>(i));
       if (info.subclass != trace::TraceSubclass::kSchedClass &&
@@ -147,48 +147,49 @@ class Scheduler final : public Mergeable<Scheduler> {
           info.subclass != trace::TraceSubclass::kDom0DomOps) {
         continue;
       }
-      const uint64_t count = facts.volume.Records(static_cast<Event>(i));
+      const uint64_t count = metadata.volume.Records(static_cast<Event>(i));
       if (count == 0) continue;
       const std::string_view prefix = SchedulerOf(info.name);
       const std::string_view scheduler = Known(prefix);
       if (events.rows.empty() || events.rows.back().name != scheduler) {
-        events.rows.push_back(Row{std::string(scheduler), {}, {}});
+        events.rows.push_back(MetricRow{std::string(scheduler), {}, {}});
       }
       const std::string_view name = info.name.substr(prefix.empty() ? 0 : prefix.size() + 1);
       events.rows.back().parts.push_back(
-          Row{std::string(name), {}, {}}.Add("count", Unit::kCount, count));
+          MetricRow{std::string(name), {}, {}}.Add("count", MetricUnit::kCount, count));
     }
-    DescribeBeyond(out);
+    DescribeOverLimit(out);
   }
 
-  // What no vCPU's own table holds: vCPUs beyond kMostVcpus.
-  void DescribeBeyond(Section& out) const {
-    Group& group = out.AddGroup("scheduler_edges", "", Show::kRemainder);
-    const Vcpu* beyond = vcpus_.Known(kBeyond);
-    if (beyond == nullptr) return;
+  // What no vCPU's own table holds: vCPUs beyond kMaxVcpus.
+  void DescribeOverLimit(Section& out) const {
+    MetricGroup& group = out.AddGroup("scheduler_edges", "", GroupLayout::kRemainder);
+    const Vcpu* over_limit = vcpus_.Known(kOverLimit);
+    if (over_limit == nullptr) return;
     const uint64_t events =
-        std::accumulate(beyond->counts.begin(), beyond->counts.end(), uint64_t{0});
-    group.rows.push_back(Row{"events of more vCPUs than are told apart", {}, {}}.Add(
-        "count", Unit::kCount, events + beyond->told.count()));
+        std::accumulate(over_limit->counts.begin(), over_limit->counts.end(), uint64_t{0});
+    group.rows.push_back(MetricRow{"events of more vCPUs than are told apart", {}, {}}.Add(
+        "count", MetricUnit::kCount, events + over_limit->reported_wait.count()));
   }
 
-  void DescribeVcpu(VcpuRef ref, const Facts& facts, Section& out) const override {
+  void DescribeVcpu(VcpuRef ref, const TraceMetadata& metadata, Section& out) const override {
     const Vcpu* found = vcpus_.Known(KeyOf(ref));
     if (found == nullptr) return;
     const Vcpu& vcpu = *found;
-    AddTold(vcpu.told, facts, out);
-    Group& events = out.AddGroup("scheduler", "Scheduler events");
+    AddReportedWait(vcpu.reported_wait, metadata, out);
+    MetricGroup& events = out.AddGroup("scheduler", "Scheduler events");
     for (size_t i = 0; i < kVcpuEvents.size(); ++i) {
       if (vcpu.counts[i] == 0) continue;
-      events.rows.push_back(Row{std::string(trace::Info(kVcpuEvents[i].event).name), {}, {}}.Add(
-          "count", Unit::kCount, vcpu.counts[i]));
+      events.rows.push_back(
+          MetricRow{std::string(trace::Info(kVcpuEvents[i].event).name), {}, {}}.Add(
+              "count", MetricUnit::kCount, vcpu.counts[i]));
     }
   }
 
  private:
   struct Vcpu {
     std::array<uint64_t, kVcpuEvents.size()> counts{};
-    Stat told;  // ns
+    Stat reported_wait;  // ns
   };
 
   static Cycles ToCycles(uint64_t ns, const Clock& clock) {
@@ -197,29 +198,31 @@ class Scheduler final : public Mergeable<Scheduler> {
   }
   // What switch_infnext says of the waits. Since 4.13 it counts from when the vCPU was last taken
   // off its pCPU, with the time for which it was blocked (docs/differences-from-xenalyze.md).
-  static void AddTold(const Stat& told, const Facts& facts, Section& out) {
-    Group& group = out.AddGroup("switch_infnext", "Waits as switch_infnext says", Show::kDetail);
-    if (told.count() == 0) return;
-    StatFigures figures = told.Figures();
+  static void AddReportedWait(const Stat& reported_wait, const TraceMetadata& metadata,
+                              Section& out) {
+    MetricGroup& group =
+        out.AddGroup("switch_infnext", "Waits as switch_infnext says", GroupLayout::kDetail);
+    if (reported_wait.count() == 0) return;
+    StatSummary figures = reported_wait.Summary();
     for (Cycles* length : {&figures.cycles, &figures.p5, &figures.p50, &figures.p95}) {
-      *length = ToCycles(*length, facts.clock);
+      *length = ToCycles(*length, metadata.clock);
     }
-    group.rows.push_back(Row{"runnable_ns", {}, {}}.Add(figures));
+    group.rows.push_back(MetricRow{"runnable_ns", {}, {}}.Add(figures));
   }
 
   // Records may name any vCPU, if damaged: those beyond are counted together.
-  static constexpr uint32_t kMostVcpus = correlate::Timeline::kMostVcpus;
-  static constexpr TableKey kBeyond{0, 1};
+  static constexpr uint32_t kMaxVcpus = correlate::Timeline::kMaxVcpus;
+  static constexpr TableKey kOverLimit{0, 1};
 
   static TableKey KeyOf(VcpuRef ref) {
     return {uint64_t{ref.domain.value} << 32 | ref.vcpu.value, 0};
   }
-  Vcpu& Of(VcpuRef ref) { return vcpus_.At(KeyOf(ref), kBeyond, kMostVcpus, room_); }
+  Vcpu& VcpuAt(VcpuRef ref) { return vcpus_.At(KeyOf(ref), kOverLimit, kMaxVcpus, budget_); }
 
-  Room room_{kMostVcpus};
+  EntryBudget budget_{kMaxVcpus};
   BoundedTable<Vcpu> vcpus_;
-  Stat waits_;  // of all, cycles
-  Stat told_;   // of all, ns
+  Stat waits_;          // of all, cycles
+  Stat reported_wait_;  // of all, ns
 };
 
 }  // namespace

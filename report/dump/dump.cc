@@ -27,7 +27,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/spelling.h"
 #include "report/dump/dump_line.h"
 #include "report/dump/line_buffer.h"
 #include "trace/events.h"
@@ -49,7 +49,7 @@ constexpr size_t kUsualLineBytes = 80;
 struct Entry {
   const std::byte* at;  // the record's header; null for what has none
   uint64_t tsc;         // or, when `at` is null, the index into Batch::specials
-  Runner runner;
+  PackedVcpu running_vcpu;
   uint16_t pcpu_index;
   uint8_t event;
   ItemKind kind;
@@ -58,7 +58,7 @@ static_assert(sizeof(Entry) == 24);
 
 struct Batch {
   uint64_t number = 0;
-  std::vector<Runner> runners;  // by pCPU, before the first entry
+  std::vector<PackedVcpu> running_vcpus;  // by pCPU, before the first entry
   std::vector<Entry> entries;
   std::vector<Item> specials;
 };
@@ -82,14 +82,14 @@ class Contradictions {
     if (known != states_.end()) {
       if (known->second != trace::RunstateOld(record.id)) ++count_;
       known->second = trace::RunstateNew(record.id);
-    } else if (states_.size() < kMostVcpus) {
+    } else if (states_.size() < kMaxVcpus) {
       states_.emplace(vcpu, trace::RunstateNew(record.id));
     }
   }
   uint64_t count() const { return count_; }
 
  private:
-  static constexpr size_t kMostVcpus = 65536;
+  static constexpr size_t kMaxVcpus = 65536;
   absl::flat_hash_map<uint32_t, trace::Runstate> states_;  // by the vCPU as records name it
   uint64_t count_ = 0;
 };
@@ -105,7 +105,7 @@ class BatchSource {
         from_(options.from),
         through_(options.to == trace::OrderedStream::kEnd ? options.to : Tsc{options.to.value - 1}),
         done_(options.to.value == 0) {
-    runners_.assign(pcpus.size(), kNobodyKnown);
+    running_vcpus_.assign(pcpus.size(), kUnknownVcpu);
     for (size_t i = 0; i < pcpus.size(); ++i) {
       const size_t number = pcpus[i].value;
       if (number >= index_of_.size()) index_of_.resize(number + 1);
@@ -118,7 +118,7 @@ class BatchSource {
     const std::lock_guard lock(mutex_);
     batch.entries.clear();
     batch.specials.clear();
-    batch.runners = runners_;
+    batch.running_vcpus = running_vcpus_;
     if (done_) return false;
     EntrySink sink{*this, batch, {}};
     stream_.Fill<true>(through_, wanted_, sink);
@@ -128,12 +128,12 @@ class BatchSource {
   }
 
   // Of what was taken so far. Not while others take.
-  DumpFindings Findings() const { return {contradictions_.count(), last_}; }
+  DumpResult Result() const { return {contradictions_.count(), last_}; }
 
  private:
   // Makes entries of what the stream gives.
   struct EntrySink {
-    static constexpr bool kTellsWhoRan = true;
+    static constexpr bool kReportsRunningVcpu = true;
     BatchSource& source;
     Batch& batch;
     trace::Record record;
@@ -142,7 +142,7 @@ class BatchSource {
       record.pcpu = pcpu;
       return record;
     }
-    bool CommitRecord(const std::optional<VcpuRef>& ran, const void* /*purpose*/) {
+    bool CommitRecord(const std::optional<VcpuRef>& ran, const void* /*target*/) {
       source.Add(ItemKind::kRecord, record, ran, nullptr, batch);
       return !Full();
     }
@@ -154,12 +154,12 @@ class BatchSource {
   };
 
   // What is shown, and what says who runs, which every line shows.
-  static trace::Wanted WantedBy(const EventFilter& filter) {
-    trace::Wanted wanted{};
+  static trace::EventTargets WantedBy(const EventFilter& filter) {
+    trace::EventTargets wanted{};
     for (size_t i = 0; i < trace::kEventCount; ++i) {
       const auto event = static_cast<Event>(i);
       const bool tells = event == Event::kRunstateChange || event == Event::kContinueRunning;
-      if (tells || filter.Shows(ItemKind::kRecord, event)) wanted[i] = &trace::kNothingMore;
+      if (tells || filter.Shows(ItemKind::kRecord, event)) wanted[i] = &trace::kAnyTarget;
     }
     return wanted;
   }
@@ -171,21 +171,21 @@ class BatchSource {
     // The file's own damages come last and belong to no pCPU.
     const size_t pcpu_index =
         record.pcpu.value < index_of_.size() ? index_of_[record.pcpu.value] : 0;
-    Runner runner = kNobodyKnown;
+    PackedVcpu running_vcpu = kUnknownVcpu;
     if (kind == ItemKind::kLossBegin) {
-      runner = kRecordsLost;
+      running_vcpu = kRecordsLost;
     } else if (ran) {
-      runner = uint32_t{ran->domain.value} << 16 | (ran->vcpu.value & 0xffff);
+      running_vcpu = uint32_t{ran->domain.value} << 16 | (ran->vcpu.value & 0xffff);
     }
     const bool shown = record.tsc >= from_;
-    if (runners_[pcpu_index] != runner) {
-      runners_[pcpu_index] = runner;
-      if (!shown) batch.runners[pcpu_index] = runner;
+    if (running_vcpus_[pcpu_index] != running_vcpu) {
+      running_vcpus_[pcpu_index] = running_vcpu;
+      if (!shown) batch.running_vcpus[pcpu_index] = running_vcpu;
     }
     if (!shown) return;
     Entry entry{.at = nullptr,
                 .tsc = record.tsc.value,
-                .runner = runner,
+                .running_vcpu = running_vcpu,
                 .pcpu_index = static_cast<uint16_t>(pcpu_index),
                 .event = static_cast<uint8_t>(record.event),
                 .kind = kind};
@@ -201,11 +201,11 @@ class BatchSource {
   std::mutex mutex_;
   Bytes bytes_;
   trace::OrderedStream stream_;
-  trace::Wanted wanted_;
+  trace::EventTargets wanted_;
   Tsc from_;
   Tsc through_;
-  std::vector<uint16_t> index_of_;  // by the pCPU's number
-  std::vector<Runner> runners_;     // by index
+  std::vector<uint16_t> index_of_;         // by the pCPU's number
+  std::vector<PackedVcpu> running_vcpus_;  // by index
   Contradictions contradictions_;
   Tsc last_;
   uint64_t next_number_ = 0;
@@ -220,7 +220,7 @@ class OrderedSink {
   // Waits for the batches before `number`, then writes. False when there is no use in going on.
   bool Write(uint64_t number, std::string_view text) {
     std::unique_lock lock(mutex_);
-    turn_.wait(lock, [&] { return next_ == number || stopped_; });
+    order_changed_.wait(lock, [&] { return next_ == number || stopped_; });
     if (stopped_) return false;
     lock.unlock();  // nobody else can have the turn
     absl::StatusOr<bool> result = text.empty() ? true : sink_(text);
@@ -228,7 +228,7 @@ class OrderedSink {
     if (!result.ok()) status_ = result.status();
     stopped_ = !result.ok() || !*result;
     ++next_;
-    turn_.notify_all();
+    order_changed_.notify_all();
     return !stopped_;
   }
 
@@ -237,7 +237,7 @@ class OrderedSink {
  private:
   const DumpSink& sink_;
   std::mutex mutex_;
-  std::condition_variable turn_;
+  std::condition_variable order_changed_;
   uint64_t next_ = 0;
   bool stopped_ = false;
   absl::Status status_;
@@ -265,9 +265,9 @@ class Filter {
            pcpus_[entry.pcpu_index];
   }
 
-  bool ByItem(const Item& item, Runner runner) const {
+  bool ByItem(const Item& item, PackedVcpu running_vcpu) const {
     if (options_.domains.empty() && options_.vcpus.empty()) return true;
-    if (IsVcpu(runner) && Wanted(RunnerVcpu(runner))) return true;
+    if (IsVcpu(running_vcpu) && IsSelected(UnpackRunningVcpu(running_vcpu))) return true;
     if (item.kind != ItemKind::kRecord) return false;
     bool named = false;
     trace::VisitFields(item.record, options_.dialect, [&](const trace::Field& field) {
@@ -275,7 +275,7 @@ class Filter {
         case trace::FieldType::kVcpuDomain:
         case trace::FieldType::kDomainVcpu:
         case trace::FieldType::kDomainVcpu2:
-          named = named || Wanted(trace::FieldVcpu(field));
+          named = named || IsSelected(trace::FieldVcpu(field));
           break;
         case trace::FieldType::kDomain:
           named = named || (options_.vcpus.empty() &&
@@ -294,7 +294,7 @@ class Filter {
     return std::find(wanted.begin(), wanted.end(), one) != wanted.end();
   }
 
-  bool Wanted(VcpuRef ref) const {
+  bool IsSelected(VcpuRef ref) const {
     return (options_.domains.empty() || Among(options_.domains, ref.domain)) &&
            (options_.vcpus.empty() || Among(options_.vcpus, ref.vcpu));
   }
@@ -325,7 +325,7 @@ class Worker {
         pcpus_(pcpus),
         filter_(options, pcpus),
         writer_(MakeWriter(options, pcpus)),
-        runners_(pcpus.size(), kNobodyKnown),
+        running_vcpus_(pcpus.size(), kUnknownVcpu),
         out_(kBatchEntries * kUsualLineBytes) {
     batch_.entries.reserve(kBatchEntries);
   }
@@ -334,21 +334,21 @@ class Worker {
     while (source.Take(batch_)) {
       out_.Clear();
       if (batch_.number == 0) writer_->Begin(out_);
-      for (size_t i = 0; i < runners_.size(); ++i) SetRunner(i, batch_.runners[i]);
+      for (size_t i = 0; i < running_vcpus_.size(); ++i) SetRunningVcpu(i, batch_.running_vcpus[i]);
       for (const Entry& entry : batch_.entries) Print(entry);
       if (!sink.Write(batch_.number, out_.text())) return;
     }
   }
 
  private:
-  void SetRunner(size_t pcpu_index, Runner runner) {
-    if (runners_[pcpu_index] == runner) return;
-    runners_[pcpu_index] = runner;
-    writer_->SetRunner(pcpu_index, runner);
+  void SetRunningVcpu(size_t pcpu_index, PackedVcpu running_vcpu) {
+    if (running_vcpus_[pcpu_index] == running_vcpu) return;
+    running_vcpus_[pcpu_index] = running_vcpu;
+    writer_->SetRunningVcpu(pcpu_index, running_vcpu);
   }
 
   void Print(const Entry& entry) {
-    SetRunner(entry.pcpu_index, entry.runner);
+    SetRunningVcpu(entry.pcpu_index, entry.running_vcpu);
     if (filter_.AllRecords() && entry.kind == ItemKind::kRecord) [[likely]] {
       Load(entry);
       return Write(item_, entry);
@@ -360,11 +360,12 @@ class Worker {
     } else {
       item = &batch_.specials[entry.tsc];
     }
-    if (filter_.ByItem(*item, entry.runner)) Write(*item, entry);
+    if (filter_.ByItem(*item, entry.running_vcpu)) Write(*item, entry);
   }
 
   void Write(const Item& item, const Entry& entry) {
-    writer_->Write({.item = &item, .pcpu_index = entry.pcpu_index, .runner = entry.runner}, out_);
+    writer_->Write(
+        {.item = &item, .pcpu_index = entry.pcpu_index, .running_vcpu = entry.running_vcpu}, out_);
   }
 
   // The entry's record, from the file.
@@ -386,7 +387,7 @@ class Worker {
   const std::vector<PcpuId>& pcpus_;
   Filter filter_;
   std::unique_ptr<LineWriter> writer_;
-  std::vector<Runner> runners_;  // as the writer knows them
+  std::vector<PackedVcpu> running_vcpus_;  // as the writer knows them
   Batch batch_;
   Item item_;
   LineBuffer out_;
@@ -441,14 +442,15 @@ absl::StatusOr<EventFilter> EventFilter::Parse(const std::vector<std::string>& w
       found = true;
     }
     if (!found) {
-      return InvalidError("no event, class or pattern {}{}", word, DidYouMean(word, EventWords()));
+      return InvalidError("no event, class or pattern {}{}", word,
+                          SpellingHint(word, EventWords()));
     }
   }
   return filter;
 }
 
-absl::StatusOr<DumpFindings> Dump(const trace::TraceFile& file, const DumpOptions& options,
-                                  const DumpSink& sink) {
+absl::StatusOr<DumpResult> Dump(const trace::TraceFile& file, const DumpOptions& options,
+                                const DumpSink& sink) {
   std::vector<PcpuId> pcpus;
   for (const trace::PcpuWindows& pcpu : file.index().pcpus) pcpus.push_back(pcpu.pcpu);
   if (pcpus.empty()) pcpus.emplace_back();  // the file's own damages are shown as the first's
@@ -460,7 +462,7 @@ absl::StatusOr<DumpFindings> Dump(const trace::TraceFile& file, const DumpOption
   work();
   for (std::thread& thread : threads) thread.join();
   if (!ordered.status().ok()) return ordered.status();
-  return source.Findings();
+  return source.Result();
 }
 
 }  // namespace xenoscope::report

@@ -62,17 +62,17 @@ struct DumpOptions {
 };
 
 // Where the lines go, in large pieces and in order. False stops the dump quietly (a closed pipe).
-using DumpSink = std::function<absl::StatusOr<bool>(std::string_view piece)>;
+using DumpSink = std::function<absl::StatusOr<bool>(std::string_view chunk)>;
 
 // What was noticed on the way, up to DumpOptions::to.
-struct DumpFindings {
+struct DumpResult {
   uint64_t contradictions = 0;  // changes of runstate from one that the vCPU was not in
   Tsc last;                     // of the last record
 };
 
 // Writes the whole dump. Memory is bounded: some pieces of about a MiB a thread.
 // Errors: those of the sink.
-absl::StatusOr<DumpFindings> Dump(const trace::TraceFile& file, const DumpOptions& options,
-                                  const DumpSink& sink);
+absl::StatusOr<DumpResult> Dump(const trace::TraceFile& file, const DumpOptions& options,
+                                const DumpSink& sink);
 
 }  // namespace xenoscope::report

@@ -15,24 +15,24 @@
 namespace xenoscope::report {
 
 // Who runs on a pCPU, in a word: the vCPU as domain << 16 | vCPU, or one of these.
-using Runner = uint32_t;
-inline constexpr Runner kNobodyKnown = 0xffffffff;
-inline constexpr Runner kRecordsLost = 0xfffffffe;
+using PackedVcpu = uint32_t;
+inline constexpr PackedVcpu kUnknownVcpu = 0xffffffff;
+inline constexpr PackedVcpu kRecordsLost = 0xfffffffe;
 
-constexpr bool IsVcpu(Runner runner) { return runner < kRecordsLost; }
-constexpr VcpuRef RunnerVcpu(Runner runner) {
-  return {DomainId{static_cast<uint16_t>(runner >> 16)}, VcpuId{runner & 0xffff}};
+constexpr bool IsVcpu(PackedVcpu running_vcpu) { return running_vcpu < kRecordsLost; }
+constexpr VcpuRef UnpackRunningVcpu(PackedVcpu running_vcpu) {
+  return {DomainId{static_cast<uint16_t>(running_vcpu >> 16)}, VcpuId{running_vcpu & 0xffff}};
 }
 
 // An item, with the state of the pCPUs at that time.
 struct DumpLine {
   const trace::Item* item = nullptr;
   size_t pcpu_index = 0;  // of the item's pCPU among those of the trace
-  Runner runner = kNobodyKnown;
+  PackedVcpu running_vcpu = kUnknownVcpu;
 };
 
 // The most bytes that a line takes, the marks of pCPUs aside.
-inline constexpr size_t kMostLineBytes = 2048;
+inline constexpr size_t kMaxLineBytes = 2048;
 
 class LineWriter {
  public:
@@ -40,7 +40,7 @@ class LineWriter {
   // What comes before the first line.
   virtual void Begin(LineBuffer& out) const;
   // From here on `runner` runs on this pCPU. Told for every change, and before the first line.
-  virtual void SetRunner(size_t pcpu_index, Runner runner);
+  virtual void SetRunningVcpu(size_t pcpu_index, PackedVcpu running_vcpu);
   virtual void Write(const DumpLine& line, LineBuffer& out) = 0;
 };
 

@@ -104,15 +104,15 @@ class JsonWriter final : public StructuredWriter {
   void Write(const DumpLine& line, LineBuffer& out) override {
     const trace::Item& item = *line.item;
     const trace::Record& record = item.record;
-    out.Reserve(kMostLineBytes);
+    out.Reserve(kMaxLineBytes);
     out.Put(R"({"tsc":)");
     out.PutDecimal(record.tsc.value);
     out.Put(R"(,"seconds":)");
     PutSeconds(record.tsc, out);
     out.Put(R"(,"pcpu":)");
     out.PutDecimal(record.pcpu.value);
-    if (IsVcpu(line.runner)) {
-      const VcpuRef ref = RunnerVcpu(line.runner);
+    if (IsVcpu(line.running_vcpu)) {
+      const VcpuRef ref = UnpackRunningVcpu(line.running_vcpu);
       out.Put(R"(,"domid":)");
       out.PutDecimal(ref.domain.value);
       out.Put(R"(,"vcpu":)");
@@ -231,7 +231,7 @@ class CsvWriter final : public StructuredWriter {
   using StructuredWriter::StructuredWriter;
 
   void Begin(LineBuffer& out) const override {
-    out.Reserve(kMostLineBytes);
+    out.Reserve(kMaxLineBytes);
     out.Put("tsc,seconds,pcpu,domid,vcpu,kind,event,id,offset,fields\n");
   }
 
@@ -240,15 +240,15 @@ class CsvWriter final : public StructuredWriter {
   void Write(const DumpLine& line, LineBuffer& out) override {
     const trace::Item& item = *line.item;
     const trace::Record& record = item.record;
-    out.Reserve(kMostLineBytes);
+    out.Reserve(kMaxLineBytes);
     out.PutDecimal(record.tsc.value);
     out.Put(',');
     PutSeconds(record.tsc, out);
     out.Put(',');
     out.PutDecimal(record.pcpu.value);
     out.Put(',');
-    if (IsVcpu(line.runner)) {
-      const VcpuRef ref = RunnerVcpu(line.runner);
+    if (IsVcpu(line.running_vcpu)) {
+      const VcpuRef ref = UnpackRunningVcpu(line.running_vcpu);
       out.PutDecimal(ref.domain.value);
       out.Put(',');
       out.PutDecimal(ref.vcpu.value);
@@ -318,7 +318,7 @@ class CsvWriter final : public StructuredWriter {
 }  // namespace
 
 void LineWriter::Begin(LineBuffer& /*out*/) const {}
-void LineWriter::SetRunner(size_t /*pcpu_index*/, Runner /*runner*/) {}
+void LineWriter::SetRunningVcpu(size_t /*pcpu_index*/, PackedVcpu /*runner*/) {}
 
 std::unique_ptr<LineWriter> MakeJsonWriter(const DumpOptions& options) {
   return std::make_unique<JsonWriter>(options);

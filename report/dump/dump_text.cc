@@ -88,8 +88,8 @@ static_assert(sizeof(Recent) == 128);
 constexpr unsigned kRecentBits = 9;
 
 // What stands between the time and the event, for one pCPU: marks and who runs there.
-constexpr size_t kMostMarks = 64;
-using HeadText = Text<1 + kMostMarks + sizeof(Label::text)>;
+constexpr size_t kMaxMarks = 64;
+using HeadText = Text<1 + kMaxMarks + sizeof(Label::text)>;
 struct Head {
   HeadText text;
   uint64_t as_of = 0;  // the number of the change of runners after which this was made
@@ -107,10 +107,10 @@ class TextWriter final : public LineWriter {
         dialect_(options.dialect),
         clock_(options.clock, options.zero),
         plan_index_(trace::kEventCount * kPlansPerEvent),
-        runners_(pcpus.size()),
+        running_vcpus_(pcpus.size()),
         heads_(pcpus.size()) {
     marks_.fill('.');
-    if (pcpus.size() <= kMostMarks) {
+    if (pcpus.size() <= kMaxMarks) {
       mark_count_ = pcpus.size();
     } else {
       for (const PcpuId pcpu : pcpus) pcpu_labels_.emplace_back(fmt::format("p{}", pcpu.value));
@@ -119,25 +119,25 @@ class TextWriter final : public LineWriter {
       changes_[change] = Label(fmt::format(" {}->{}", ToString(static_cast<Runstate>(change >> 2)),
                                            ToString(static_cast<Runstate>(change & 3))));
     }
-    for (size_t i = 0; i < pcpus.size(); ++i) SetRunner(i, kNobodyKnown);
+    for (size_t i = 0; i < pcpus.size(); ++i) SetRunningVcpu(i, kUnknownVcpu);
     seconds_text_ = SecondsText();
     SetTime(last_tsc_);
   }
 
-  void SetRunner(size_t pcpu_index, Runner runner) override {
-    if (IsVcpu(runner)) {
-      const VcpuRef ref = RunnerVcpu(runner);
-      runners_[pcpu_index] = Label(fmt::format(" d{}v{} ", ref.domain.value, ref.vcpu.value));
+  void SetRunningVcpu(size_t pcpu_index, PackedVcpu running_vcpu) override {
+    if (IsVcpu(running_vcpu)) {
+      const VcpuRef ref = UnpackRunningVcpu(running_vcpu);
+      running_vcpus_[pcpu_index] = Label(fmt::format(" d{}v{} ", ref.domain.value, ref.vcpu.value));
       Mark(pcpu_index, IsIdle(ref) ? '-' : '|');
     } else {
-      runners_[pcpu_index] = Label(" d?v? ");
-      Mark(pcpu_index, runner == kRecordsLost ? 'l' : '.');
+      running_vcpus_[pcpu_index] = Label(" d?v? ");
+      Mark(pcpu_index, running_vcpu == kRecordsLost ? 'l' : '.');
     }
     ++runner_changes_;
   }
 
   void Write(const DumpLine& line, LineBuffer& out) override {
-    out.Reserve(kMostLineBytes);
+    out.Reserve(kMaxLineBytes);
     const trace::Item& item = *line.item;
     const Record& record = item.record;
     if (item.kind != ItemKind::kRecord) [[unlikely]] {
@@ -212,7 +212,7 @@ class TextWriter final : public LineWriter {
     } else {
       at = pcpu_labels_[pcpu_index].PutTo(at);
     }
-    at = runners_[pcpu_index].PutTo(at);
+    at = running_vcpus_[pcpu_index].PutTo(at);
     head.length = static_cast<uint8_t>(at - head.text.data());
     return head;
   }
@@ -523,8 +523,8 @@ class TextWriter final : public LineWriter {
   LineClock clock_;
   std::deque<Plan> plans_;
   std::vector<const Plan*> plan_index_;
-  std::vector<Label> runners_;  // by pCPU, " d1v0 "
-  std::array<char, kMostMarks> marks_;
+  std::vector<Label> running_vcpus_;  // by pCPU, " d1v0 "
+  std::array<char, kMaxMarks> marks_;
   size_t mark_count_ = 0;           // 0 with more pCPUs than marks
   std::vector<Label> pcpu_labels_;  // then these
   std::array<Label, 16> changes_;   // by old << 2 | new

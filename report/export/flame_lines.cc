@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "report/table/whole_numbers.h"
+#include "report/table/cumulative_rounder.h"
 
 namespace xenoscope::report {
 namespace {
@@ -69,7 +69,7 @@ std::vector<FlameLine> FlameLines(const ProfileReport& report, const ProfileSele
   }
   // Those below 0 first: the sum of whole numbers is right only when others come behind them.
   std::map<std::vector<FlameFrame>, int64_t> whole;
-  WholeNumbers rounded;
+  CumulativeRounder rounded;
   for (const bool negative : {true, false}) {
     for (const auto& [frames, sum] : sums) {
       if ((sum < 0) == negative) whole[frames] = rounded.Next(sum);

@@ -185,8 +185,9 @@ std::string ToFlameSvg(const std::vector<FlameLine>& lines, FlameWeight weight,
       "<text class=\"button\" id=\"search\" x=\"{5}\" y=\"26\">[search: /]</text>\n"
       "<text class=\"small\" id=\"matched\" x=\"{5}\" y=\"46\"></text>\n"
       "<text class=\"small\" id=\"about\" x=\"{0}\" y=\"{6}\"></text>\n",
-      kMargin, Escaped(title), CellText(static_cast<double>(boxes.front().weight), Unit::kCycles),
-      ToString(weight), kWidth - 250, kWidth - 130, height - 12);
+      kMargin, Escaped(title),
+      CellText(static_cast<double>(boxes.front().weight), ColumnUnit::kCycles), ToString(weight),
+      kWidth - 250, kWidth - 130, height - 12);
   for (const Box& box : boxes) {
     if (!is_drawn(box)) continue;
     const double begin = static_cast<double>(box.begin) / all;

@@ -15,11 +15,11 @@ namespace {
 using correlate::Mark;
 using correlate::MarkKind;
 using correlate::PlacedSample;
-using correlate::RunInterval;
-using correlate::RunState;
+using correlate::RunstateInterval;
 using correlate::Segment;
 using correlate::SegmentKind;
 using correlate::StackFrame;
+using correlate::TimelineState;
 using correlate::VcpuTrack;
 
 // Field numbers of protos/perfetto/trace.
@@ -84,7 +84,7 @@ constexpr uint32_t kSequenceNumber = 1;
 template <typename Field>
 using Message = protozero::pbf_builder<Field>;
 
-constexpr size_t kPiece = size_t{1} << 20;  // bytes kept before they are written
+constexpr size_t kChunkBytes = size_t{1} << 20;  // bytes kept before they are written
 
 // Profiling.CpuMode; dom0's own modes are the host's in the eyes of its users.
 int32_t CpuMode(DomainId domain, Mode mode) {
@@ -162,21 +162,22 @@ void PerfettoWriter::OnItem(const trace::Item& item) {
   }
 }
 
-void PerfettoWriter::OnRun(const RunInterval& interval) {
+void PerfettoWriter::OnRunstateInterval(const RunstateInterval& interval) {
   if (IsIdle(interval.vcpu) || interval.range.Empty()) return;
   KnowVcpu(interval.vcpu, interval.vcpu_index);
   std::string name = ToString(interval.state);
-  if (interval.state == RunState::kRunnable) {
+  if (interval.state == TimelineState::kRunnable) {
     name += fmt::format(": {}", ToString(interval.cause));
   }
   PutSlice(TrackNumber(Part::kRunstates, interval.vcpu_index), interval.range, name);
-  if (interval.state != RunState::kRunning) return;
+  if (interval.state != TimelineState::kRunning) return;
   KnowPcpu(interval.pcpu);
   PutSlice(TrackNumber(Part::kPcpu, interval.pcpu.value), interval.range, ToString(interval.vcpu));
 }
 
 void PerfettoWriter::OnSegment(const Segment& segment) {
-  if (IsIdle(segment.vcpu) || segment.range.Empty() || segment.kind == SegmentKind::kWhole) return;
+  if (IsIdle(segment.vcpu) || segment.range.Empty() || segment.kind == SegmentKind::kUndivided)
+    return;
   KnowVcpu(segment.vcpu, segment.vcpu_index);
   KnowPcpu(segment.pcpu);
   const bool exit = segment.kind == SegmentKind::kExit;
@@ -193,10 +194,10 @@ void PerfettoWriter::OnMark(const Mark& mark) {
   PutInstant(TrackNumber(Part::kMarks, mark.vcpu_index), mark.tsc, MarkName(mark));
 }
 
-void PerfettoWriter::OnState(const VcpuTrack& vcpu, RunState before) {
+void PerfettoWriter::OnState(const VcpuTrack& vcpu, TimelineState before) {
   if (IsIdle(vcpu.ref)) return;
-  const int change = static_cast<int>(vcpu.state == RunState::kRunnable) -
-                     static_cast<int>(before == RunState::kRunnable);
+  const int change = static_cast<int>(vcpu.state == TimelineState::kRunnable) -
+                     static_cast<int>(before == TimelineState::kRunnable);
   if (change == 0) return;
   const uint64_t track = TrackNumber(Part::kRunnable, 0);
   if (!counts_runnable_) PutRunnableTrack(track);
@@ -429,11 +430,11 @@ void PerfettoWriter::PutPacket(std::string_view packet) {
   }
   Message<TraceField> trace(out_);
   trace.add_message(TraceField::kPacket, whole);
-  Flush(kPiece);
+  Flush(kChunkBytes);
 }
 
-void PerfettoWriter::Flush(size_t least) {
-  if (out_.size() < least || out_.empty()) return;
+void PerfettoWriter::Flush(size_t min_bytes) {
+  if (out_.size() < min_bytes || out_.empty()) return;
   if (status_.ok()) status_ = sink_(out_);
   out_.clear();
 }

@@ -23,13 +23,13 @@
 #include "absl/status/status.h"
 #include "base/resolver.h"
 #include "base/tsc.h"
+#include "correlate/pipeline_observer.h"
 #include "correlate/stacks.h"
-#include "correlate/witness.h"
 #include "report/profile/profile_view.h"
 
 namespace xenoscope::report {
 
-class PerfettoWriter final : public correlate::Witness {
+class PerfettoWriter final : public correlate::PipelineObserver {
  public:
   static constexpr uint32_t kPcpusPid = 99'999;
   static constexpr uint32_t kFirstPid = 100'000;
@@ -44,7 +44,8 @@ class PerfettoWriter final : public correlate::Witness {
 
   void OnItem(const trace::Item& item) override;
   void OnPlaced(const correlate::PlacedSample& placed) override;
-  void OnUnplaced(const recording::Sample& /*sample*/, correlate::Remainder /*why*/) override {}
+  void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
+  }
   void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
 
   // The sink's first error.
@@ -74,10 +75,10 @@ class PerfettoWriter final : public correlate::Witness {
     uint64_t samples = 0;
   };
 
-  void OnRun(const correlate::RunInterval& interval) override;
+  void OnRunstateInterval(const correlate::RunstateInterval& interval) override;
   void OnSegment(const correlate::Segment& segment) override;
   void OnMark(const correlate::Mark& mark) override;
-  void OnState(const correlate::VcpuTrack& vcpu, correlate::RunState before) override;
+  void OnState(const correlate::VcpuTrack& vcpu, correlate::TimelineState before) override;
 
   uint64_t Time(Tsc tsc) const;
   static uint64_t TrackNumber(Part part, uint64_t of);
@@ -98,7 +99,7 @@ class PerfettoWriter final : public correlate::Witness {
   uint64_t StackNumber(const correlate::PlacedSample& placed);
   uint64_t FrameNumber(const correlate::StackFrame& frame);
   void PutPacket(std::string_view packet);
-  void Flush(size_t least);
+  void Flush(size_t min_bytes);
 
   const ProfileReport& report_;
   Resolver& resolver_;

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "base/text_numbers.h"
+#include "base/string_interner.h"
 #include "report/export/gzip.h"
 #include "report/markup.h"
-#include "report/table/whole_numbers.h"
+#include "report/table/cumulative_rounder.h"
 
 namespace xenoscope::report {
 namespace {
@@ -134,7 +134,7 @@ class PprofWriter {
     bool has_inlined = false;
   };
 
-  int64_t Text(std::string_view text) { return texts_.Of(text); }
+  int64_t Text(std::string_view text) { return texts_.Intern(text); }
 
   double Nanoseconds(double cycles) const {
     const auto hz = static_cast<double>(report_.clock.hz);
@@ -171,7 +171,7 @@ class PprofWriter {
   }
 
   uint64_t LocationNumber(const ProfileRow& row, const StackFrame& frame) {
-    const ProcessSpace space = frame.mode == Mode::kUser ? row.process : ProcessSpace{};
+    const AddressSpaceId space = frame.mode == Mode::kUser ? row.process : AddressSpaceId{};
     const uint16_t domain = frame.mode == Mode::kXen ? 0 : row.domain.value;
     const auto [at, is_new] = locations_.try_emplace(
         {domain, frame.mode, space.value, frame.function.value, frame.address},
@@ -270,14 +270,14 @@ class PprofWriter {
   const ProfileSelection& selection_;
   std::string out_;
   Message<ProfileField> profile_;
-  TextNumbers texts_;
+  StringInterner texts_;
   absl::flat_hash_map<std::pair<int64_t, int64_t>, uint64_t> functions_;
   absl::flat_hash_map<LocationKey, uint64_t> locations_;
   absl::flat_hash_map<std::pair<std::string, std::string>, uint64_t> mapping_index_;
   std::vector<Mapping> mappings_;
-  WholeNumbers samples_;
-  WholeNumbers cycles_;
-  WholeNumbers nanoseconds_;
+  CumulativeRounder samples_;
+  CumulativeRounder cycles_;
+  CumulativeRounder nanoseconds_;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 using correlate::Dimension;
 using correlate::ProfileRow;
-using correlate::Remainder;
+using correlate::UnplacedReason;
 
 template <typename... Args>
 void Put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
@@ -86,8 +86,8 @@ std::string ProfileXml(const ProfileReport& report, const ProfileSelection& sele
       Escaped(report.event), report.clock.hz);
   Put(out, " <summarydata total=\"{}\" attributed=\"{}\" lost=\"{}\" damaged=\"{}\">\n",
       report.counts.samples, report.counts.Attributed(), report.lost_in_buffers, report.damaged);
-  for (size_t i = 0; i < correlate::kRemainders; ++i) {
-    Put(out, "  <remainder name=\"{}\">{}</remainder>\n", ToString(static_cast<Remainder>(i)),
+  for (size_t i = 0; i < correlate::kUnplacedReasons; ++i) {
+    Put(out, "  <remainder name=\"{}\">{}</remainder>\n", ToString(static_cast<UnplacedReason>(i)),
         report.counts.unplaced.at(i));
   }
   out += " </summarydata>\n";

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "report/html/web_page.h"
 #include "report/profile/check_notes.h"
-#include "report/profile/column_words.h"
+#include "report/profile/column_help.h"
 #include "report/table/table_json.h"
 
 namespace xenoscope::report {
@@ -64,8 +64,8 @@ ordered_json PageHead(const std::string& title, const std::vector<Dimension>& by
   ordered_json columns = ordered_json::array();
   for (const Dimension dimension : by) columns.push_back(ToString(dimension));
   ordered_json words = ordered_json::object();
-  for (const TableWords& table : AllColumnWords()) {
-    for (const ColumnWords& column : table.columns) words[table.key][column.key] = column.about;
+  for (const TableHelp& table : AllColumnHelp()) {
+    for (const ColumnHelp& column : table.columns) words[table.key][column.key] = column.about;
   }
   return {{"title", title}, {"by", std::move(columns)}, {"words", words}};
 }

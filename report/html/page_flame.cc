@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/mode.h"
-#include "base/text_numbers.h"
+#include "base/string_interner.h"
 #include "report/markup.h"
 
 namespace xenoscope::report {
@@ -50,12 +50,12 @@ using Rows = std::map<Key, Sums>;
 
 double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
-std::set<Key> Largest(const Rows& rows, size_t most) {
+std::set<Key> Largest(const Rows& rows, size_t max) {
   std::vector<const Rows::value_type*> sorted;
   for (const auto& row : rows) sorted.push_back(&row);
   std::ranges::stable_sort(sorted, std::ranges::greater(),
                            [](const auto* row) { return row->second.share; });
-  if (sorted.size() > most) sorted.resize(most);
+  if (sorted.size() > max) sorted.resize(max);
   std::set<Key> keys;
   for (const auto* row : sorted) keys.insert(row->first);
   return keys;
@@ -69,7 +69,7 @@ Key WithoutLine(Key key, uint64_t rest) {
 // Stacks by the names of their functions, the outermost first: those of one name are one.
 class NamedStacks {
  public:
-  uint64_t Of(std::vector<uint64_t> names_and_modes) {
+  uint64_t Intern(std::vector<uint64_t> names_and_modes) {
     return index_.try_emplace(std::move(names_and_modes), index_.size()).first->second;
   }
   ordered_json ToJson() const {
@@ -89,37 +89,37 @@ class NamedStacks {
 std::vector<Dimension> PageColumns() { return {kColumns.begin(), kColumns.end()}; }
 
 ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
-                       size_t most) {
-  TextNumbers texts;
+                       size_t max) {
+  StringInterner texts;
   NamedStacks stacks;
   std::vector<uint64_t> stack_of;
   for (const correlate::Stack& stack : flame.stacks) {
     std::vector<uint64_t> names;
     const correlate::Stack outermost_first(stack.rbegin(), stack.rend());
     for (const correlate::StackFrame& frame : outermost_first) {
-      names.push_back(texts.Of(Printable(report.function_of(frame.function).name)));
+      names.push_back(texts.Intern(Printable(report.function_of(frame.function).name)));
       names.push_back(static_cast<uint64_t>(frame.mode));
     }
-    stack_of.push_back(stacks.Of(std::move(names)));
+    stack_of.push_back(stacks.Intern(std::move(names)));
   }
   Rows rows;
   for (const ProfileRow& row : flame.rows) {
     Key key{};
     for (size_t i = 0; i < kColumns.size(); ++i) {
       key.at(i) = i == kStack ? stack_of.at(row.stack)
-                              : texts.Of(Printable(DimensionText(report, row, kColumns.at(i))));
+                              : texts.Intern(Printable(DimensionText(report, row, kColumns.at(i))));
     }
     rows[key].Add({row.samples, row.cycles, row.share, row.variance});
   }
-  const uint64_t rest = texts.Of(kRest);
+  const uint64_t rest = texts.Intern(kRest);
   std::map<uint64_t, uint64_t> rest_stack;  // by the text of its mode
   for (const Mode mode : {Mode::kUser, Mode::kKernel, Mode::kXen}) {
-    rest_stack[texts.Of(ToString(mode))] = stacks.Of({rest, static_cast<uint64_t>(mode)});
+    rest_stack[texts.Intern(ToString(mode))] = stacks.Intern({rest, static_cast<uint64_t>(mode)});
   }
   Rows functions;
   for (const auto& [key, sums] : rows) functions[WithoutLine(key, rest)].Add(sums);
-  const std::set<Key> kept_functions = Largest(functions, most);
-  const std::set<Key> kept_lines = Largest(rows, most);
+  const std::set<Key> kept_functions = Largest(functions, max);
+  const std::set<Key> kept_lines = Largest(rows, max);
   Rows kept;
   for (const auto& [whole, sums] : rows) {
     const Key function = WithoutLine(whole, rest);

@@ -18,6 +18,6 @@ std::vector<correlate::Dimension> PageColumns();
 // largest rows, functions in the `most` largest of those without lines; the rest is one row of its
 // domain, vCPU, mode and exit. O(n log n).
 nlohmann::ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
-                                 size_t most);
+                                 size_t max);
 
 }  // namespace xenoscope::report

@@ -20,10 +20,10 @@ constexpr size_t kSampleWords = 6;
 
 using correlate::ExitArc;
 using correlate::PlacedSample;
-using correlate::RunInterval;
-using correlate::RunState;
+using correlate::RunstateInterval;
 using correlate::Segment;
 using correlate::SegmentKind;
+using correlate::TimelineState;
 using nlohmann::ordered_json;
 
 int64_t Number(uint64_t value) { return static_cast<int64_t>(value); }
@@ -39,7 +39,7 @@ void PageTimeline::OnItem(const trace::Item& item) {
   if (!zero_ && item.kind == trace::ItemKind::kRecord) {
     zero_ = std::max(item.record.tsc, report_.sampled.begin);
   }
-  if (item.kind != trace::ItemKind::kLost || lost_.size() > 4 * kMostSamples) return;
+  if (item.kind != trace::ItemKind::kLost || lost_.size() > 4 * kMaxSamples) return;
   if (const auto shown = Shown({item.first_lost, item.record.tsc})) {
     pcpus_.try_emplace(item.record.pcpu.value);
     lost_.insert(lost_.end(), {Number(item.record.pcpu.value), Number((*shown)[0]),
@@ -53,7 +53,7 @@ std::optional<std::array<uint64_t, 2>> PageTimeline::Shown(TscRange range) const
   return std::array<uint64_t, 2>{part.begin - *zero_, part.end - *zero_};
 }
 
-PageTimeline::Vcpu& PageTimeline::Know(VcpuRef ref, uint32_t index) {
+PageTimeline::Vcpu& PageTimeline::VcpuAt(VcpuRef ref, uint32_t index) {
   if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
   Vcpu& vcpu = vcpus_[index];
   vcpu.ref = ref;
@@ -62,7 +62,7 @@ PageTimeline::Vcpu& PageTimeline::Know(VcpuRef ref, uint32_t index) {
   return vcpu;
 }
 
-void PageTimeline::Halve() {
+void PageTimeline::HalveResolution() {
   bin_ *= 2;
   const auto halve = [](auto& bins, auto merge) {
     for (size_t i = 0; i < bins.size(); ++i) {
@@ -77,79 +77,80 @@ void PageTimeline::Halve() {
   };
   for (Vcpu& vcpu : vcpus_) {
     halve(vcpu.bins, [](VcpuBin& into, const VcpuBin& from) {
-      for (size_t k = 0; k < kDoings; ++k) into.cycles.at(k) += from.cycles.at(k);
+      for (size_t k = 0; k < kVcpuActivities; ++k) into.cycles.at(k) += from.cycles.at(k);
     });
   }
   for (auto& [pcpu, bins] : pcpus_) {
-    halve(bins, [](BusyBin& into, const BusyBin& from) {
+    halve(bins, [](PcpuBin& into, const PcpuBin& from) {
       const float busy = into.busy + from.busy;
-      into.Add(from.who, from.lead);
+      into.Add(from.majority_vcpu, from.votes);
       into.busy = busy;
     });
   }
 }
 
-void PageTimeline::MakeRoom(uint64_t end) {
+void PageTimeline::ExtendTo(uint64_t end) {
   length_ = std::max(length_, end);
-  while (end > bin_ * kBins) Halve();
+  while (end > bin_ * kBins) HalveResolution();
 }
 
-void PageTimeline::AddToBins(Vcpu& vcpu, Doing doing, uint64_t begin, uint64_t end) const {
+void PageTimeline::AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin,
+                             uint64_t end) const {
   ForEachBin(begin, end, bin_, [&](uint64_t bin, float cycles) {
     if (bin >= vcpu.bins.size()) vcpu.bins.resize(bin + 1);
-    vcpu.bins[bin][doing] += cycles;
+    vcpu.bins[bin][activity] += cycles;
   });
 }
 
-void PageTimeline::GiveUpExact() {
+void PageTimeline::SwitchToBins() {
   exact_ = false;
   runs_.clear();
   segments_.clear();
 }
 
-void PageTimeline::OnRun(const RunInterval& interval) {
+void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   const auto shown = Shown(interval.range);
   if (!shown || IsIdle(interval.vcpu)) return;
   const auto [begin, end] = *shown;
-  MakeRoom(end);
-  Vcpu& vcpu = Know(interval.vcpu, interval.vcpu_index);
-  if (interval.state == RunState::kRunning) {
-    std::vector<BusyBin>& bins = pcpus_[interval.pcpu.value];
+  ExtendTo(end);
+  Vcpu& vcpu = VcpuAt(interval.vcpu, interval.vcpu_index);
+  if (interval.state == TimelineState::kRunning) {
+    std::vector<PcpuBin>& bins = pcpus_[interval.pcpu.value];
     ForEachBin(begin, end, bin_, [&](uint64_t bin, float cycles) {
       if (bin >= bins.size()) bins.resize(bin + 1);
       bins[bin].Add(interval.vcpu_index, cycles);
     });
-  } else if (const auto doing = WaitingAs(interval.state)) {
-    AddToBins(vcpu, *doing, begin, end);
+  } else if (const auto activity = WaitActivityOf(interval.state)) {
+    AddToBins(vcpu, *activity, begin, end);
   }
   if (!exact_) return;
   runs_.insert(runs_.end(),
                {Number(interval.vcpu_index), Number(interval.pcpu.value),
                 static_cast<int64_t>(interval.state), static_cast<int64_t>(interval.cause),
                 Number(begin), Number(end - begin)});
-  if (runs_.size() > 6 * kMostRuns) GiveUpExact();
+  if (runs_.size() > 6 * kMaxRuns) SwitchToBins();
 }
 
 void PageTimeline::OnSegment(const Segment& segment) {
   const auto shown = Shown(segment.range);
   if (!shown || IsIdle(segment.vcpu)) return;
   const auto [begin, end] = *shown;
-  MakeRoom(end);
-  Vcpu& vcpu = Know(segment.vcpu, segment.vcpu_index);
-  AddToBins(vcpu, DoingOf(segment.kind), begin, end);
+  ExtendTo(end);
+  Vcpu& vcpu = VcpuAt(segment.vcpu, segment.vcpu_index);
+  AddToBins(vcpu, ActivityOf(segment.kind), begin, end);
   if (segment.kind == SegmentKind::kExit) {
     exits_[{segment.vcpu.domain, {segment.nested, segment.reason}}].cycles += end - begin;
   }
-  if (!exact_ || segment.kind == SegmentKind::kWhole) return;
+  if (!exact_ || segment.kind == SegmentKind::kUndivided) return;
   int64_t name = 0;
   if (segment.kind == SegmentKind::kExit) {
-    name = texts_.Of(ExitName(report_.vendor, segment.nested, segment.reason)) + 1;
+    name = texts_.Intern(ExitName(report_.vendor, segment.nested, segment.reason)) + 1;
   } else if (segment.kind == SegmentKind::kResume) {
-    name = texts_.Of("resume") + 1;
+    name = texts_.Intern("resume") + 1;
   }
   segments_.insert(segments_.end(), {Number(segment.vcpu_index), Number(segment.pcpu.value), name,
                                      Number(begin), Number(end - begin)});
-  if (segments_.size() > 5 * kMostSegments) GiveUpExact();
+  if (segments_.size() > 5 * kMaxSegments) SwitchToBins();
 }
 
 void PageTimeline::OnExit(const ExitArc& arc) {
@@ -170,7 +171,7 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
   // Samples of one bracket follow each other.
   Bracket& bracket = brackets_[found->second];
   if (end - begin == 1 || bracket.range != placed.when) {
-    if (samples_.size() >= kSampleWords * kMostSamples) ThinSamples();
+    if (samples_.size() >= kSampleWords * kMaxSamples) ThinSamples();
     const bool is_kept = bracket.number % kept_samples_ == 0;
     bracket = {placed.when, {}, bracket.number + 1};
     if (is_kept) bracket.entry = samples_.size();
@@ -184,7 +185,7 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
   }
   const Function& function = resolver_.Describe(correlate::FunctionOf(placed, resolver_));
   samples_.insert(samples_.end(), {Number(found->second), static_cast<int64_t>(placed.sample->mode),
-                                   texts_.Of(Printable(function.name)), Number(begin),
+                                   texts_.Intern(Printable(function.name)), Number(begin),
                                    Number(end - begin), int64_t{1}});
 }
 
@@ -210,9 +211,9 @@ void PageTimeline::ThinSamples() {
 void PageTimeline::Finish() {
   // Coarser bins where there are many tracks.
   const auto bytes = [this] {
-    return (length_ / bin_ + 1) * (vcpus_.size() * kDoings + pcpus_.size() * 3);
+    return (length_ / bin_ + 1) * (vcpus_.size() * kVcpuActivities + pcpus_.size() * 3);
   };
-  while (bytes() > kMostBinBytes) Halve();
+  while (bytes() > kMaxBinBytes) HalveResolution();
 }
 
 ordered_json PageTimeline::TimelineJson() {
@@ -239,10 +240,10 @@ ordered_json PageTimeline::TimelineJson() {
     const std::string domain = DomainLabel(vcpu.ref.domain, report_.domain_name(vcpu.ref.domain));
     vcpus.push_back(
         {{"domain", domain}, {"name", fmt::format("{} v{}", domain, vcpu.ref.vcpu.value)}});
-    std::string raw(bins * kDoings, '\0');
+    std::string raw(bins * kVcpuActivities, '\0');
     for (size_t bin = 0; bin < std::min(bins, vcpu.bins.size()); ++bin) {
-      for (size_t k = 0; k < kDoings; ++k) {
-        raw[bin * kDoings + k] = Part(vcpu.bins[bin].cycles.at(k), bin_);
+      for (size_t k = 0; k < kVcpuActivities; ++k) {
+        raw[bin * kVcpuActivities + k] = Part(vcpu.bins[bin].cycles.at(k), bin_);
       }
     }
     vcpu_bins.push_back(std::string(absl::Base64Escape(raw)));
@@ -253,10 +254,11 @@ ordered_json PageTimeline::TimelineJson() {
     pcpus.push_back(pcpu);
     std::string raw(bins * 3, '\0');
     for (size_t bin = 0; bin < std::min(bins, own.size()); ++bin) {
-      const uint32_t who = own[bin].who < place.size() ? place[own[bin].who] : 0;
+      const uint32_t majority_vcpu =
+          own[bin].majority_vcpu < place.size() ? place[own[bin].majority_vcpu] : 0;
       raw[bin * 3] = Part(own[bin].busy, bin_);
-      raw[bin * 3 + 1] = static_cast<char>(static_cast<uint8_t>(who));
-      raw[bin * 3 + 2] = static_cast<char>(static_cast<uint8_t>(who >> 8));
+      raw[bin * 3 + 1] = static_cast<char>(static_cast<uint8_t>(majority_vcpu));
+      raw[bin * 3 + 2] = static_cast<char>(static_cast<uint8_t>(majority_vcpu >> 8));
     }
     pcpu_bins.push_back(std::string(absl::Base64Escape(raw)));
   }

@@ -16,15 +16,15 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/resolver.h"
 #include "base/sketch.h"
-#include "base/text_numbers.h"
+#include "base/string_interner.h"
 #include "base/tsc.h"
-#include "correlate/witness.h"
+#include "correlate/pipeline_observer.h"
 #include "report/profile/profile_view.h"
 #include "report/timeline/time_bins.h"
 
 namespace xenoscope::report {
 
-class PageTimeline final : public correlate::Witness {
+class PageTimeline final : public correlate::PipelineObserver {
  public:
   // Both outlive it; the report has vendor, names and sampled range, which is what is shown,
   // before the first item.
@@ -33,7 +33,8 @@ class PageTimeline final : public correlate::Witness {
 
   void OnItem(const trace::Item& item) override;
   void OnPlaced(const correlate::PlacedSample& placed) override;
-  void OnUnplaced(const recording::Sample& /*sample*/, correlate::Remainder /*why*/) override {}
+  void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
+  }
   void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
 
   // Called once, after the last item and sample; then what the page takes:
@@ -43,11 +44,11 @@ class PageTimeline final : public correlate::Witness {
   nlohmann::ordered_json ExitsJson() const;
 
   // Lists are given up, thinned, or no longer added to, beyond this many entries.
-  static constexpr size_t kMostRuns = 30'000;
-  static constexpr size_t kMostSegments = 60'000;
-  static constexpr size_t kMostSamples = 20'000;
+  static constexpr size_t kMaxRuns = 30'000;
+  static constexpr size_t kMaxSegments = 60'000;
+  static constexpr size_t kMaxSamples = 20'000;
   static constexpr size_t kBins = 8192;
-  static constexpr size_t kMostBinBytes = 2'000'000;  // of all tracks, in the page
+  static constexpr size_t kMaxBinBytes = 2'000'000;  // of all tracks, in the page
 
  private:
   struct Exits {
@@ -71,18 +72,18 @@ class PageTimeline final : public correlate::Witness {
     uint64_t number = 0;
   };
 
-  void OnRun(const correlate::RunInterval& interval) override;
+  void OnRunstateInterval(const correlate::RunstateInterval& interval) override;
   void OnSegment(const correlate::Segment& segment) override;
   void OnExit(const correlate::ExitArc& arc) override;
   bool WantsMarks() const override { return false; }
 
   // The part of the range that is shown, counted from its beginning.
   std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
-  Vcpu& Know(VcpuRef ref, uint32_t index);
-  void MakeRoom(uint64_t end);
-  void Halve();
-  void AddToBins(Vcpu& vcpu, Doing doing, uint64_t begin, uint64_t end) const;
-  void GiveUpExact();
+  Vcpu& VcpuAt(VcpuRef ref, uint32_t index);
+  void ExtendTo(uint64_t end);
+  void HalveResolution();
+  void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
+  void SwitchToBins();
   // Leaves out every other one of each vCPU, and of those to come too. Called no more than some 64
   // times: in the end no vCPU's number is divided by kept_samples_.
   void ThinSamples();
@@ -95,7 +96,7 @@ class PageTimeline final : public correlate::Witness {
   bool exact_ = true;
   std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
   absl::flat_hash_map<VcpuRef, uint32_t> index_;
-  std::map<uint32_t, std::vector<BusyBin>> pcpus_;
+  std::map<uint32_t, std::vector<PcpuBin>> pcpus_;
   std::vector<int64_t> runs_;
   std::vector<int64_t> segments_;
   std::vector<int64_t> samples_;
@@ -103,7 +104,7 @@ class PageTimeline final : public correlate::Witness {
   uint64_t kept_samples_ = 1;      // one of so many
   uint64_t samples_left_out_ = 0;
   std::vector<int64_t> lost_;
-  TextNumbers texts_;
+  StringInterner texts_;
   std::map<std::pair<DomainId, std::pair<bool, uint32_t>>, Exits> exits_;
 };
 

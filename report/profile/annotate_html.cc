@@ -6,7 +6,7 @@
 
 #include "report/markup.h"
 #include "report/profile/annotate_view.h"
-#include "report/profile/column_words.h"
+#include "report/profile/column_help.h"
 #include "report/table/table.h"
 
 namespace xenoscope::report {
@@ -38,7 +38,7 @@ p { color: #444; max-width: 60em; }
 <body>
 )";
 
-std::string Figure(double value, Unit unit) {
+std::string Figure(double value, ColumnUnit unit) {
   return value > 0 ? CellText(value, unit) : std::string();
 }
 
@@ -50,11 +50,11 @@ void AddRow(const CodeLine& line, const AnnotatedFunction& function, bool inline
   page += fmt::format(
       "<tr{}{}><td>{}</td><td>{}</td>", inlined ? " class=\"inlined\"" : "",
       heat > 0 ? fmt::format(" style=\"background: rgba(255, 80, 40, {:.3f})\"", 0.6 * heat) : "",
-      Figure(share, Unit::kShare), Figure(line.samples, Unit::kCount));
+      Figure(share, ColumnUnit::kShare), Figure(line.samples, ColumnUnit::kCount));
   for (size_t i = 0; i < function.exits.size(); ++i) {
-    page +=
-        fmt::format("<td>{}</td>", i < line.by_exit.size() ? Figure(line.by_exit[i], Unit::kCount)
-                                                           : std::string());
+    page += fmt::format("<td>{}</td>", i < line.by_exit.size()
+                                           ? Figure(line.by_exit[i], ColumnUnit::kCount)
+                                           : std::string());
   }
   page += fmt::format("<td>{}</td><td class=\"code\">{}</td></tr>\n", Escaped(line.place),
                       Escaped(line.code));
@@ -63,7 +63,7 @@ void AddRow(const CodeLine& line, const AnnotatedFunction& function, bool inline
 void AddBlock(const CodeBlock& block, const AnnotatedFunction& function, std::string& page) {
   page += fmt::format("<h3>{}</h3>\n<table>\n<tr>", Escaped(block.title));
   const auto heading = [&page](std::string_view name, std::string_view key, const char* kind = "") {
-    page += fmt::format("<th{} title=\"{}\">{}</th>", kind, Escaped(WordsOf("annotate", key)),
+    page += fmt::format("<th{} title=\"{}\">{}</th>", kind, Escaped(HelpOf("annotate", key)),
                         Escaped(name));
   };
   heading("share", "share");
@@ -91,8 +91,8 @@ std::string AnnotateHtml(const std::vector<AnnotatedFunction>& functions) {
   for (const AnnotatedFunction& function : functions) {
     page += fmt::format("<h2>{}</h2>\n<p>{}, {}: {} samples, {} of all</p>\n",
                         Escaped(function.function), Escaped(function.image),
-                        Escaped(function.domain), CellText(function.samples, Unit::kCount),
-                        CellText(function.share, Unit::kShare));
+                        Escaped(function.domain), CellText(function.samples, ColumnUnit::kCount),
+                        CellText(function.share, ColumnUnit::kShare));
     for (const CodeBlock& block : function.blocks) AddBlock(block, function, page);
     for (const std::string& caution : function.cautions) {
       page += fmt::format("<p>{}</p>\n", Escaped(caution));

@@ -19,11 +19,12 @@ double Share(double samples, const AnnotatedFunction& function) {
 Cell IfAny(double value) { return value > 0 ? Cell(value) : Cell(); }
 
 std::vector<Column> ColumnsOf(const AnnotatedFunction& function) {
-  std::vector<Column> columns = {{"share", "share", Unit::kShare},
-                                 {"samples", "samples", Unit::kCount}};
-  for (const std::string& exit : function.exits) columns.push_back({exit, exit, Unit::kCount});
-  columns.push_back({"place", "line", Unit::kText, Shorten::kEnd});
-  columns.push_back({"code", "code", Unit::kText, Shorten::kEnd});
+  std::vector<Column> columns = {{"share", "share", ColumnUnit::kShare},
+                                 {"samples", "samples", ColumnUnit::kCount}};
+  for (const std::string& exit : function.exits)
+    columns.push_back({exit, exit, ColumnUnit::kCount});
+  columns.push_back({"place", "line", ColumnUnit::kText, Shorten::kEnd});
+  columns.push_back({"code", "code", ColumnUnit::kText, Shorten::kEnd});
   return columns;
 }
 
@@ -44,8 +45,8 @@ std::string AnnotateText(const std::vector<AnnotatedFunction>& functions, const 
   for (const AnnotatedFunction& function : functions) {
     if (!text.empty()) text += '\n';
     text += fmt::format("{} in {}, {}: {} samples, {} of all\n", function.function, function.image,
-                        function.domain, CellText(function.samples, Unit::kCount),
-                        CellText(function.share, Unit::kShare));
+                        function.domain, CellText(function.samples, ColumnUnit::kCount),
+                        CellText(function.share, ColumnUnit::kShare));
     for (const CodeBlock& block : function.blocks) {
       text += fmt::format("\n{}\n", block.title);
       Table table;
@@ -74,8 +75,8 @@ std::string AnnotateCsv(const std::vector<AnnotatedFunction>& functions) {
                    {"function", "function"},
                    {"file", "file"},
                    {"place", "place"},
-                   {"samples", "samples", Unit::kCount},
-                   {"share", "share", Unit::kShare}};
+                   {"samples", "samples", ColumnUnit::kCount},
+                   {"share", "share", ColumnUnit::kShare}};
   const bool split = !functions.empty() && !functions.front().exits.empty();
   if (split) table.columns.insert(table.columns.begin() + 5, {"exit", "exit"});
   table.columns.push_back({"code", "code"});

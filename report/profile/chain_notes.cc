@@ -13,7 +13,7 @@ using recording::DomainInfo;
 using recording::DomainType;
 using recording::StreamInfo;
 
-constexpr uint64_t kFewest = 50;  // fewer samples may all have been where nobody had called
+constexpr uint64_t kMinSamples = 50;  // fewer samples may all have been where nobody had called
 
 struct Chains {
   uint64_t samples = 0;
@@ -34,7 +34,7 @@ std::vector<std::string> ChainNotes(const recording::RecordingInfo& info) {
   }
   std::vector<std::string> notes;
   for (const auto& [id, chains] : domains) {
-    if (chains.begun == 0 || chains.callers > 0 || chains.samples < kFewest) continue;
+    if (chains.begun == 0 || chains.callers > 0 || chains.samples < kMinSamples) continue;
     const DomainInfo* const domain = info.Domain(id);
     const bool is_hvm =
         domain != nullptr && (domain->type == DomainType::kPvh || domain->type == DomainType::kHvm);

@@ -11,7 +11,7 @@ namespace {
 using recording::DomainChange;
 using Kind = DomainChange::Kind;
 
-constexpr size_t kMostInALine = 8;
+constexpr size_t kMaxPerLine = 8;
 
 std::string What(const DomainChange& change) {
   const std::string vcpu = change.vcpu ? fmt::format("vCPU {} ", change.vcpu->value) : "";
@@ -53,7 +53,7 @@ std::vector<std::string> ChangeLines(const recording::RecordingInfo& info) {
   std::map<DomainId, size_t> counts;
   for (const DomainChange& change : info.changes) {
     auto& [line, left_out] = lines[change.domain];
-    if (++counts[change.domain] > kMostInALine) {
+    if (++counts[change.domain] > kMaxPerLine) {
       ++left_out;
       continue;
     }

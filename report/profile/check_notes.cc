@@ -11,14 +11,14 @@ using correlate::DomainCheck;
 using correlate::PlacingCheck;
 using nlohmann::ordered_json;
 
-std::string Percent(double share) { return CellText(share, Unit::kShare); }
+std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
 
 double Seconds(const ProfileReport& report, double cycles) {
   return report.clock.hz == 0 ? 0 : cycles / static_cast<double>(report.clock.hz);
 }
 
 std::string Time(const ProfileReport& report, double cycles) {
-  return CellText(Seconds(report, cycles), Unit::kSeconds);
+  return CellText(Seconds(report, cycles), ColumnUnit::kSeconds);
 }
 
 std::string NoteOf(const ProfileReport& report, const DomainCheck& check) {
@@ -33,7 +33,7 @@ std::string NoteOf(const ProfileReport& report, const DomainCheck& check) {
 void AddNotes(const ProfileReport& report, const PlacingCheck& check,
               std::vector<std::string>& notes) {
   const std::string domain = DomainLabel(report, check.domain);
-  if (check.SaysImpossible()) {
+  if (check.HasImpossibleSamples()) {
     const double part = static_cast<double>(check.impossible) / static_cast<double>(check.samples);
     notes.push_back(fmt::format(
         "{} of the samples of {} are of times when its vCPU did not run, or not in that mode, says "
@@ -47,9 +47,9 @@ void AddNotes(const ProfileReport& report, const PlacingCheck& check,
     notes.push_back(fmt::format(
         "samples of {} are known to {}, and its vCPUs run for {} at a time: in which of several "
         "turns they were is estimated; a shorter --drain-interval tells",
-        domain, Time(report, check.bracket), Time(report, check.turn)));
+        domain, Time(report, check.bracket), Time(report, check.timeslice)));
   }
-  if (check.IsInStep()) {
+  if (check.IsAliased()) {
     notes.push_back(fmt::format(
         "samples of {} are in step with its work: of those whose time is known, {} too many or too "
         "few come early in a turn; record with another period, or with --source vcpu, which looks "
@@ -73,7 +73,7 @@ std::vector<std::string> UnresolvedNotes(const ProfileReport& report) {
   std::vector<std::string> notes;
   for (const correlate::Unresolved& unresolved : report.result.unresolved) {
     notes.push_back(fmt::format("{} {} without a function: {}",
-                                CellText(unresolved.samples, Unit::kCount),
+                                CellText(unresolved.samples, ColumnUnit::kCount),
                                 unresolved.samples == 1 ? "sample" : "samples", unresolved.why));
   }
   return notes;
@@ -97,15 +97,15 @@ ordered_json PlacingChecksJson(const ProfileReport& report) {
     checks.push_back({{"domain", DomainLabel(report, check.domain)},
                       {"samples", check.samples},
                       {"impossible", check.impossible},
-                      {"says_impossible", check.SaysImpossible()},
+                      {"says_impossible", check.HasImpossibleSamples()},
                       {"bracketed", check.bracketed},
                       {"bracket_seconds", Seconds(report, check.bracket)},
-                      {"turn_seconds", Seconds(report, check.turn)},
+                      {"turn_seconds", Seconds(report, check.timeslice)},
                       {"long_brackets", check.HasLongBrackets()},
                       {"at_known_instants", check.exact},
                       {"missed", check.missed},
                       {"distance_of_turn_ages", check.distance},
-                      {"in_step", check.IsInStep()}});
+                      {"in_step", check.IsAliased()}});
   }
   return checks;
 }

@@ -28,9 +28,9 @@ using nlohmann::ordered_json;
 constexpr double kLevel = 0.05;
 
 // What a share is multiplied by.
-double ScaleOf(const ProfileReport& report, DiffOf of, double work) {
-  if (of == DiffOf::kShare) return 1;
-  if (of == DiffOf::kWork) return report.result.cycles / work;
+double ScaleOf(const ProfileReport& report, DiffBasis of, double work) {
+  if (of == DiffBasis::kShare) return 1;
+  if (of == DiffBasis::kWork) return report.result.cycles / work;
   const auto length = static_cast<double>(report.sampled.Length());
   return length > 0 ? report.result.cycles / length : 0;
 }
@@ -56,39 +56,39 @@ std::string_view Note(const DiffChange& change) {
 
 // "0.012 *"
 std::string PText(double p) {
-  constexpr double kLeast = 1e-6;
-  if (p < kLeast) return "<1e-6 *";
+  constexpr double kMin = 1e-6;
+  if (p < kMin) return "<1e-6 *";
   return fmt::format("{:.2g}{}", p, p < kLevel ? " *" : "");
 }
 
-Unit FigureUnit(const Diff& diff) {
-  if (diff.of != DiffOf::kWork) return Unit::kShare;
-  return diff.is_time ? Unit::kCycles : Unit::kCount;
+ColumnUnit FigureUnit(const Diff& diff) {
+  if (diff.of != DiffBasis::kWork) return ColumnUnit::kShare;
+  return diff.is_time ? ColumnUnit::kCycles : ColumnUnit::kCount;
 }
 
 // What is compared, in words.
 const char* OfText(const Diff& diff) {
   switch (diff.of) {
-    case DiffOf::kShare:
+    case DiffBasis::kShare:
       if (diff.of_domains) {
         return diff.is_time ? "shares of the domain's own time" : "shares of the domain's samples";
       }
       return diff.is_time ? "shares of all time" : "shares of all samples";
-    case DiffOf::kProcessor:
+    case DiffBasis::kProcessor:
       return "processors' time a second";
-    case DiffOf::kWork:
+    case DiffBasis::kWork:
       break;
   }
   return diff.is_time ? "cycles a unit of work" : "samples a unit of work";
 }
 
-const char* KeyOf(DiffOf of) {
+const char* KeyOf(DiffBasis of) {
   switch (of) {
-    case DiffOf::kShare:
+    case DiffBasis::kShare:
       return "share";
-    case DiffOf::kProcessor:
+    case DiffBasis::kProcessor:
       return "processor";
-    case DiffOf::kWork:
+    case DiffBasis::kWork:
       break;
   }
   return "work";
@@ -112,8 +112,8 @@ Table TableOf(const Diff& diff, const DiffSelection& selection, Reader reader) {
       table.columns.push_back({figure + number, figure, FigureUnit(diff), Shorten::kEnd});
     }
     table.columns.push_back(
-        {"p" + number, several ? fmt::format("p {}", i) : "p", Unit::kText, Shorten::kEnd});
-    table.columns.push_back({"note" + number, "", Unit::kText, Shorten::kEnd});
+        {"p" + number, several ? fmt::format("p {}", i) : "p", ColumnUnit::kText, Shorten::kEnd});
+    table.columns.push_back({"note" + number, "", ColumnUnit::kText, Shorten::kEnd});
   }
   for (const DiffRow* row : Selected(diff, selection)) {
     std::vector<Cell> cells(row->words.begin(), row->words.end());
@@ -157,7 +157,7 @@ Found RowsOf(std::span<const DiffSide> sides) {
 
 // Compares what was seen in either; returns how many comparisons that is.
 size_t CompareAll(std::vector<DiffRow>& rows) {
-  std::vector<correlate::Pair> pairs;
+  std::vector<correlate::EstimatePair> pairs;
   std::vector<DiffChange*> changes;
   for (DiffRow& row : rows) {
     for (DiffChange& change : row.changes) {
@@ -191,7 +191,7 @@ double DiffRow::Largest() const {
   return largest;
 }
 
-Diff DiffOfProfiles(std::span<const DiffSide> sides, DiffOf of) {
+Diff DiffProfiles(std::span<const DiffSide> sides, DiffBasis of) {
   const ProfileReport& first = *sides[0].profile;
   Diff diff;
   diff.by = first.by;
@@ -204,11 +204,11 @@ Diff DiffOfProfiles(std::span<const DiffSide> sides, DiffOf of) {
     if (!scales.empty()) diff.afters.push_back(profile);
     scales.push_back(ScaleOf(*side.profile, of, side.work));
   }
-  if (of == DiffOf::kWork) diff.whole = scales[0];
+  if (of == DiffBasis::kWork) diff.whole = scales[0];
   for (const auto& [words, seen] : RowsOf(sides)) {
     const auto scaled = [&, &seen = seen](size_t side) {
       const double samples = sides[side].profile->result.samples;
-      return Scaled(seen[side].value_or(correlate::Unseen(samples)), scales[side]);
+      return Scaled(seen[side].value_or(correlate::UnseenShare(samples)), scales[side]);
     };
     DiffRow& row = diff.rows.emplace_back();
     row.words = words;
@@ -228,7 +228,7 @@ std::string DiffText(const Diff& diff, const DiffSelection& selection, const Tex
   const bool several = diff.afters.size() > 1;
   const auto line = [several](std::string_view what, const DiffedProfile& profile) {
     return fmt::format("{:<{}}{} ({} samples)\n", what, several ? 10 : 8, profile.name,
-                       CellText(profile.samples, Unit::kCount));
+                       CellText(profile.samples, ColumnUnit::kCount));
   };
   std::string text = line("before:", diff.before);
   for (size_t i = 0; i < diff.afters.size(); ++i) {

@@ -16,7 +16,7 @@
 namespace xenoscope::report {
 
 // What is compared of a row.
-enum class DiffOf {
+enum class DiffBasis {
   kShare,      // of all time, or of all samples
   kProcessor,  // processors' time a second: 2 is two processors
   kWork,       // cycles a unit of work; samples where the event does not count time
@@ -54,7 +54,7 @@ struct Diff {
   DiffedProfile before;
   std::vector<DiffedProfile> afters;  // one or more
   std::vector<correlate::Dimension> by;
-  DiffOf of = DiffOf::kShare;
+  DiffBasis of = DiffBasis::kShare;
   bool of_domains = false;  // each side is one domain, and shares are of its own
   bool is_time = true;
   double whole = 1;           // what a row with a share of 1 would have had before
@@ -65,7 +65,7 @@ struct Diff {
 // Of rows that have the same words, wherever their code lay; a row that only one has is compared
 // with what is known of something that was not seen. The first is what the others are compared
 // with; all, of which there are two or more, are by the same dimensions.
-Diff DiffOfProfiles(std::span<const DiffSide> sides, DiffOf of);
+Diff DiffProfiles(std::span<const DiffSide> sides, DiffBasis of);
 
 struct DiffSelection {
   double threshold = 0;  // least difference, as a part of Diff::whole

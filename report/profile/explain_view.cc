@@ -27,14 +27,14 @@ constexpr double kWorthwhile = 1.1;
 // Strata that make up less than this of the cycles and of the variance are summed up.
 constexpr double kWorthShowing = 0.005;
 
-std::string Percent(double share) { return CellText(share, Unit::kShare); }
+std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
 double HalfWidth(const Interval& interval) { return (interval.high - interval.low) / 2; }
 
 // The row's samples by how they were placed.
 std::array<double, correlate::kPlacements> PlacedOf(const ProfileReport& report,
                                                     const ProfileRow& row) {
   std::array<double, correlate::kPlacements> placed{};
-  for (const ProfileRow& part : report.also.rows) {
+  for (const ProfileRow& part : report.secondary.rows) {
     if (part.domain != row.domain || part.mode != row.mode || part.image != row.image ||
         part.function != row.function) {
       continue;
@@ -70,13 +70,13 @@ double VariancePart(const ProfileRow& row, const RowPart& part) {
 
 Table StrataTable(const ProfileReport& report, const ProfileRow& row) {
   Table table;
-  table.columns = {{"cycles", "cycles", Unit::kCycles},
-                   {"part", "of stratum", Unit::kShare},
-                   {"stratum_cycles", "of cycles", Unit::kCycles},
-                   {"samples", "samples", Unit::kCount},
-                   {"stratum_samples", "of samples", Unit::kCount},
-                   {"variance", "uncertainty", Unit::kShare},
-                   {"stratum", "stratum", Unit::kText}};
+  table.columns = {{"cycles", "cycles", ColumnUnit::kCycles},
+                   {"part", "of stratum", ColumnUnit::kShare},
+                   {"stratum_cycles", "of cycles", ColumnUnit::kCycles},
+                   {"samples", "samples", ColumnUnit::kCount},
+                   {"stratum_samples", "of samples", ColumnUnit::kCount},
+                   {"variance", "uncertainty", ColumnUnit::kShare},
+                   {"stratum", "stratum", ColumnUnit::kText}};
   double cycles = 0;
   for (const RowPart& part : row.parts) cycles += CyclesOf(part);
   const auto of_all = [cycles](double part) { return cycles > 0 ? std::abs(part) / cycles : 0; };
@@ -113,16 +113,17 @@ std::vector<std::string> Advice(const ProfileReport& report, const ProfileRow& r
                                 const std::array<double, correlate::kPlacements>& placed) {
   const double now = HalfWidth(row.interval);
   if (row.variance <= 0 || now <= 0) return {"nothing: the trace knows it exactly"};
-  const Narrower narrower = NarrowerOf(row);
+  const IntervalForecast forecast = IntervalForecastOf(row);
   std::vector<std::string> advice;
-  std::string more = fmt::format("{:.0f} times the samples: +-{}", Narrower::kMoreSamples,
-                                 Percent(HalfWidth(narrower.with_more)));
+  std::string more = fmt::format("{:.0f} times the samples: +-{}", IntervalForecast::kMoreSamples,
+                                 Percent(HalfWidth(forecast.with_more)));
   if (!report.sampled.Empty()) {
-    more += fmt::format("; in {:.0f} s at this rate",
-                        Narrower::kMoreSamples * report.clock.Seconds(report.sampled.Length()));
+    more +=
+        fmt::format("; in {:.0f} s at this rate",
+                    IntervalForecast::kMoreSamples * report.clock.Seconds(report.sampled.Length()));
   }
   advice.push_back(more);
-  const double known = HalfWidth(narrower.places_known);
+  const double known = HalfWidth(forecast.places_known);
   if (known * kWorthwhile > now) return advice;
   const double open = placed.at(static_cast<size_t>(Placement::kBracketed)) +
                       placed.at(static_cast<size_t>(Placement::kAtExit));
@@ -132,13 +133,13 @@ std::vector<std::string> Advice(const ProfileReport& report, const ProfileRow& r
         "knowing in which stratum each of the {} bracketed samples was: +-{} at best; by a "
         "--drain-interval shorter than the {} that brackets are now, or a source that knows the "
         "instant (perf in dom0 and in guests with the agent, vcpu: docs/sources.md)",
-        CellText(open, Unit::kCount), Percent(known),
-        CellText(BracketSeconds(report, row.domain), Unit::kSeconds)));
+        CellText(open, ColumnUnit::kCount), Percent(known),
+        CellText(BracketSeconds(report, row.domain), ColumnUnit::kSeconds)));
   } else {
     advice.push_back(fmt::format(
         "samples that are not alike: +-{} at best; those of one turn of a vCPU are, so that these "
         "tell as much as {:.0f} would that were not: record for longer rather than more often",
-        Percent(known), narrower.independent_samples));
+        Percent(known), forecast.independent_samples));
   }
   return advice;
 }
@@ -155,18 +156,19 @@ std::vector<Dimension> ExplainColumns() {
   return {Dimension::kDomain, Dimension::kMode, Dimension::kImage, Dimension::kFunction};
 }
 
-std::vector<Dimension> ExplainAlsoColumns() {
+std::vector<Dimension> ExplainSecondaryColumns() {
   std::vector<Dimension> columns = ExplainColumns();
   columns.push_back(Dimension::kPlacing);
   return columns;
 }
 
-Narrower NarrowerOf(const ProfileRow& row) {
-  Narrower narrower;
+IntervalForecast IntervalForecastOf(const ProfileRow& row) {
+  IntervalForecast forecast;
   const double spread = row.share * (1 - row.share);
-  if (row.variance > 0) narrower.independent_samples = spread / row.variance;
-  narrower.with_more = correlate::IntervalOf(row.share, row.variance / Narrower::kMoreSamples,
-                                             row.samples * Narrower::kMoreSamples);
+  if (row.variance > 0) forecast.independent_samples = spread / row.variance;
+  forecast.with_more =
+      correlate::IntervalOf(row.share, row.variance / IntervalForecast::kMoreSamples,
+                            row.samples * IntervalForecast::kMoreSamples);
   // As if samples were independent of each other, and each in one stratum.
   double sum = 0;
   double cycles = 0;
@@ -177,8 +179,8 @@ Narrower NarrowerOf(const ProfileRow& row) {
     const double of_all = row.share * part.stratum_cycles / cycles;
     sum += std::min(part.variance, of_all * of_all * p * (1 - p) / part.stratum_samples);
   }
-  narrower.places_known = correlate::IntervalOf(row.share, sum, row.samples);
-  return narrower;
+  forecast.places_known = correlate::IntervalOf(row.share, sum, row.samples);
+  return forecast;
 }
 
 std::vector<const ProfileRow*> ExplainedRows(const ProfileReport& report,
@@ -202,15 +204,16 @@ std::string ExplainText(const ProfileReport& report, const ExplainSelection& sel
     out += fmt::format("{}{}\n", out.empty() ? "" : "\n", Name(report, *row));
     out += fmt::format("  {} of all time, {} to {} (95 % interval); {} samples of {}\n",
                        Percent(row->share), Percent(row->interval.low), Percent(row->interval.high),
-                       CellText(row->samples, Unit::kCount), report.event);
+                       CellText(row->samples, ColumnUnit::kCount), report.event);
     out += "  how these were placed:\n";
     for (size_t i = 0; i < placed.size(); ++i) {
       if (placed.at(i) <= 0) continue;
       const auto placing = static_cast<Placement>(i);
-      out += fmt::format("    {} {}", CellText(placed.at(i), Unit::kCount), PlacingWords(placing));
+      out += fmt::format("    {} {}", CellText(placed.at(i), ColumnUnit::kCount),
+                         PlacementDescription(placing));
       if (placing == Placement::kBracketed) {
         out += fmt::format(", of {} as a mean over the domain",
-                           CellText(BracketSeconds(report, row->domain), Unit::kSeconds));
+                           CellText(BracketSeconds(report, row->domain), ColumnUnit::kSeconds));
       }
       out += '\n';
     }
@@ -244,7 +247,7 @@ ordered_json ExplainJson(const ProfileReport& report, const ExplainSelection& se
                         {"stratum_cycles", std::llround(part->stratum_cycles)},
                         {"of_variance", VariancePart(*row, *part)}});
     }
-    const Narrower narrower = NarrowerOf(*row);
+    const IntervalForecast forecast = IntervalForecastOf(*row);
     rows.push_back(
         {{"domain", DomainLabel(report, row->domain)},
          {"domid", row->domain.value},
@@ -255,15 +258,15 @@ ordered_json ExplainJson(const ProfileReport& report, const ExplainSelection& se
          {"share", row->share},
          {"low", row->interval.low},
          {"high", row->interval.high},
-         {"independent_samples", narrower.independent_samples},
+         {"independent_samples", forecast.independent_samples},
          {"placements", std::move(placements)},
          {"bracket_seconds", BracketSeconds(report, row->domain)},
          {"strata", std::move(strata)},
          {"narrower",
           {{"with_4_times_the_samples",
-            {{"low", narrower.with_more.low}, {"high", narrower.with_more.high}}},
+            {{"low", forecast.with_more.low}, {"high", forecast.with_more.high}}},
            {"places_known",
-            {{"low", narrower.places_known.low}, {"high", narrower.places_known.high}}}}},
+            {{"low", forecast.places_known.low}, {"high", forecast.places_known.high}}}}},
          {"advice", Advice(report, *row, placed)}});
   }
   return {{"function", selection.function}, {"event", report.event}, {"rows", std::move(rows)}};

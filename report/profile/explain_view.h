@@ -22,16 +22,16 @@ struct ExplainSelection {
 // The columns of the profile that is explained; ProfileReport::with_parts must be set.
 std::vector<correlate::Dimension> ExplainColumns();
 // ... and those of ProfileReport::also.
-std::vector<correlate::Dimension> ExplainAlsoColumns();
+std::vector<correlate::Dimension> ExplainSecondaryColumns();
 
 // What an interval would be.
-struct Narrower {
+struct IntervalForecast {
   correlate::Interval with_more;     // with kMoreSamples times the samples, that come as these do
   correlate::Interval places_known;  // if each sample's place were known, and none were alike
   double independent_samples = 0;    // that would give the interval as it is
   static constexpr double kMoreSamples = 4;
 };
-Narrower NarrowerOf(const correlate::ProfileRow& row);
+IntervalForecast IntervalForecastOf(const correlate::ProfileRow& row);
 
 // The selected rows, those of the largest share first.
 std::vector<const correlate::ProfileRow*> ExplainedRows(const ProfileReport& report,

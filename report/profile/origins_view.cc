@@ -9,15 +9,15 @@ namespace xenoscope::report {
 Table OriginsTable(std::vector<OriginRow> rows) {
   std::ranges::stable_sort(rows, std::ranges::greater(), &OriginRow::samples);
   Table table;
-  table.columns = {{"samples", "samples", Unit::kCount},
-                   {"share", "share", Unit::kShare},
-                   {"domain", "domain", Unit::kText},
-                   {"mode", "mode", Unit::kText},
-                   {"image", "image", Unit::kText},
-                   {"functions", "functions from", Unit::kText},
-                   {"lines", "lines from", Unit::kText},
-                   {"build_id", "build-id", Unit::kText},
-                   {"missing", "missing", Unit::kText, Shorten::kEnd}};
+  table.columns = {{"samples", "samples", ColumnUnit::kCount},
+                   {"share", "share", ColumnUnit::kShare},
+                   {"domain", "domain", ColumnUnit::kText},
+                   {"mode", "mode", ColumnUnit::kText},
+                   {"image", "image", ColumnUnit::kText},
+                   {"functions", "functions from", ColumnUnit::kText},
+                   {"lines", "lines from", ColumnUnit::kText},
+                   {"build_id", "build-id", ColumnUnit::kText},
+                   {"missing", "missing", ColumnUnit::kText, Shorten::kEnd}};
   double named = 0;
   double with_line = 0;
   double all = 0;

@@ -27,7 +27,7 @@ using correlate::ContextKind;
 using correlate::Dimension;
 using correlate::Placement;
 using correlate::ProfileRow;
-using correlate::Remainder;
+using correlate::UnplacedReason;
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
@@ -38,15 +38,15 @@ constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low",
 
 // "cpuid leaf 0x1"; "-" where the exit's handler recorded nothing, and where there was no exit.
 std::string SubreasonName(const Context& context) {
-  if (context.about == correlate::ExitKind::kNoHandler) return "-";
-  const std::string number = correlate::NumberName(context.about, context.number);
-  return fmt::format("{}{}{}", ToString(context.about), number.empty() ? "" : " ", number);
+  if (context.exit_kind == correlate::ExitKind::kNoHandler) return "-";
+  const std::string number = correlate::NumberName(context.exit_kind, context.number);
+  return fmt::format("{}{}{}", ToString(context.exit_kind), number.empty() ? "" : " ", number);
 }
 
 // "d1v0 d2v0", "-" where nobody waited.
 std::string WaitingNames(const ProfileReport& report, uint32_t set) {
-  if (set == correlate::Waiting::kNobody) return "-";
-  if (set == correlate::Waiting::kOthers) return "(others)";
+  if (set == correlate::RunQueues::kEmptySet) return "-";
+  if (set == correlate::RunQueues::kOthers) return "(others)";
   std::string names;
   for (const VcpuRef vcpu : report.waiting_sets.at(set)) {
     names += fmt::format("{}{}", names.empty() ? "" : " ", ToString(vcpu));
@@ -102,20 +102,21 @@ Column ColumnOf(Dimension dimension) {
   switch (dimension) {
     case Dimension::kVcpu:
     case Dimension::kPcpu:
-      return {name, name, Unit::kCount, Shorten::kEnd};
+      return {name, name, ColumnUnit::kCount, Shorten::kEnd};
     case Dimension::kAddress:
-      return {name, name, Unit::kHex, Shorten::kEnd};
+      return {name, name, ColumnUnit::kHex, Shorten::kEnd};
     default:
-      return {name, name, Unit::kText, Shorten::kMiddle};
+      return {name, name, ColumnUnit::kText, Shorten::kMiddle};
   }
 }
 
 void AddFigureColumns(Table& table) {
-  table.columns.insert(table.columns.end(), {{"samples", "samples", Unit::kCount, Shorten::kEnd},
-                                             {"share", "share", Unit::kShare, Shorten::kEnd},
-                                             {"low", "low", Unit::kShare, Shorten::kEnd},
-                                             {"high", "high", Unit::kShare, Shorten::kEnd},
-                                             {"cycles", "cycles", Unit::kCycles, Shorten::kEnd}});
+  table.columns.insert(table.columns.end(),
+                       {{"samples", "samples", ColumnUnit::kCount, Shorten::kEnd},
+                        {"share", "share", ColumnUnit::kShare, Shorten::kEnd},
+                        {"low", "low", ColumnUnit::kShare, Shorten::kEnd},
+                        {"high", "high", ColumnUnit::kShare, Shorten::kEnd},
+                        {"cycles", "cycles", ColumnUnit::kCycles, Shorten::kEnd}});
 }
 
 void AddFigures(const ProfileReport& report, const ProfileRow& row, std::vector<Cell>& cells) {
@@ -128,8 +129,8 @@ void Order(Table& table, const ProfileSelection& selection) {
   table.Sort(share, /*descending=*/true);
   const size_t column = table.Find(selection.sort);
   if (column == share || column == table.columns.size()) return;
-  const Unit unit = table.columns[column].unit;
-  const bool ascending = unit == Unit::kText || unit == Unit::kHex || column < share;
+  const ColumnUnit unit = table.columns[column].unit;
+  const bool ascending = unit == ColumnUnit::kText || unit == ColumnUnit::kHex || column < share;
   table.Sort(column, !ascending);
 }
 
@@ -144,7 +145,7 @@ Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, 
   const bool numbered =
       reader == Reader::kProgram &&
       std::find(report.by.begin(), report.by.end(), Dimension::kDomain) != report.by.end();
-  if (numbered) table.columns.push_back({"domid", "domid", Unit::kCount, Shorten::kEnd});
+  if (numbered) table.columns.push_back({"domid", "domid", ColumnUnit::kCount, Shorten::kEnd});
   size_t below = 0;
   for (const ProfileRow& row : report.result.rows) {
     if (!IsSelected(selection, row)) continue;
@@ -177,8 +178,9 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
   for (const Dimension dimension : inner) table.columns.push_back(ColumnOf(dimension));
   AddFigureColumns(table);
   // The heading's name goes where the first words of its rows are.
-  const auto words = std::find_if(table.columns.begin(), table.columns.end(),
-                                  [](const Column& column) { return column.unit == Unit::kText; });
+  const auto words =
+      std::find_if(table.columns.begin(), table.columns.end(),
+                   [](const Column& column) { return column.unit == ColumnUnit::kText; });
   const bool has_words = words != table.columns.end();
   const auto name_at = static_cast<size_t>(words - table.columns.begin());
   if (!has_words) table.columns.insert(table.columns.begin(), {"domain", "domain"});
@@ -195,7 +197,7 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
   for (const ProfileRow& row : report.result.rows) {
     const auto found = group_of.find(row.domain);
     if (found == group_of.end()) continue;
-    Group& group = table.groups[found->second];
+    RowGroup& group = table.groups[found->second];
     if (row.share < selection.threshold) {
       ++group.left_out;
       continue;
@@ -211,26 +213,26 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
   return table;
 }
 
-std::string_view Explain(Remainder remainder) {
+std::string_view Explain(UnplacedReason remainder) {
   switch (remainder) {
-    case Remainder::kOutsideTrace:
+    case UnplacedReason::kOutsideTrace:
       return "outside the trace";
-    case Remainder::kUnknownVcpu:
+    case UnplacedReason::kUnknownVcpu:
       return "of a vCPU that the trace never names";
-    case Remainder::kNotRunning:
+    case UnplacedReason::kNotRunning:
       return "whose vCPU did not run when they were taken";
-    case Remainder::kModeDisagrees:
+    case UnplacedReason::kModeDisagrees:
       return "in a mode that their vCPU was not in";
-    case Remainder::kTraceLost:
+    case UnplacedReason::kTraceLost:
       return "where the trace lost its records";
-    case Remainder::kOutOfOrder:
+    case UnplacedReason::kOutOfOrder:
       return "that came out of order";
   }
   return "?";
 }
 
-std::string Count(uint64_t count) { return CellText(count, Unit::kCount); }
-std::string Percent(double share) { return CellText(share, Unit::kShare); }
+std::string Count(uint64_t count) { return CellText(count, ColumnUnit::kCount); }
+std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
 
 std::string Head(const ProfileReport& report) {
   const correlate::PlacingCounts& counts = report.counts;
@@ -254,13 +256,13 @@ std::string Foot(const ProfileReport& report) {
   for (size_t i = 0; i < correlate::kPlacements; ++i) {
     if (counts.placed.at(i) == 0) continue;
     how += fmt::format("{}{} {}", how.empty() ? ": " : ", ", Count(counts.placed.at(i)),
-                       PlacingWords(static_cast<Placement>(i)));
+                       PlacementDescription(static_cast<Placement>(i)));
   }
   out += how + '\n';
-  for (size_t i = 0; i < correlate::kRemainders; ++i) {
+  for (size_t i = 0; i < correlate::kUnplacedReasons; ++i) {
     if (counts.unplaced.at(i) == 0) continue;
     out += fmt::format("{} samples {}\n", Count(counts.unplaced.at(i)),
-                       Explain(static_cast<Remainder>(i)));
+                       Explain(static_cast<UnplacedReason>(i)));
   }
   if (report.outside > 0) {
     out += fmt::format("{} samples outside the time that was asked for\n", Count(report.outside));
@@ -275,7 +277,7 @@ std::string Foot(const ProfileReport& report) {
   if (counts.lost_records > 0) {
     out += fmt::format("{} trace records lost, in {}: only samples say whose that time was\n",
                        Count(counts.lost_records),
-                       CellText(report.clock.Seconds(counts.lost_time), Unit::kSeconds));
+                       CellText(report.clock.Seconds(counts.lost_time), ColumnUnit::kSeconds));
   }
   if (counts.repaired > 0) {
     out +=
@@ -287,7 +289,7 @@ std::string Foot(const ProfileReport& report) {
   }
   if (result.unsampled_cycles > 0) {
     out += fmt::format("{} cycles of these domains had no sample ({} of the cycles above)\n",
-                       CellText(result.unsampled_cycles, Unit::kCycles),
+                       CellText(result.unsampled_cycles, ColumnUnit::kCycles),
                        Percent(result.unsampled_cycles / result.cycles));
   }
   for (const std::string& note : UnresolvedNotes(report)) out += note + "\n";
@@ -340,11 +342,11 @@ std::string_view ToString(Dimension dimension) {
   return kDimensionNames.at(static_cast<size_t>(dimension));
 }
 
-std::string_view PlacingWords(Placement placement) {
+std::string_view PlacementDescription(Placement placement) {
   switch (placement) {
     case Placement::kInstant:
       return "at an instant";
-    case Placement::kTwin:
+    case Placement::kNmiExit:
       return "by the VM exit of their NMI";
     case Placement::kAtExit:
       return "at the exit they met";
@@ -426,7 +428,7 @@ std::string ProfileText(const ProfileReport& report, const ProfileSelection& sel
   figure("share") = report.result.samples > 0 ? 1.0 : 0.0;
   if (report.is_time) figure("cycles") = report.result.cycles;
   for (size_t i = 0; i < table.columns.size(); ++i) {
-    if (table.columns[i].unit != Unit::kText) continue;
+    if (table.columns[i].unit != ColumnUnit::kText) continue;
     total.cells[i] = std::string("total");
     break;
   }
@@ -443,8 +445,8 @@ std::string ProfileCsv(const ProfileReport& report, const ProfileSelection& sele
 ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& selection) {
   const correlate::PlacingCounts& counts = report.counts;
   ordered_json remainders = ordered_json::object();
-  for (size_t i = 0; i < correlate::kRemainders; ++i) {
-    remainders[ToString(static_cast<Remainder>(i))] = counts.unplaced.at(i);
+  for (size_t i = 0; i < correlate::kUnplacedReasons; ++i) {
+    remainders[ToString(static_cast<UnplacedReason>(i))] = counts.unplaced.at(i);
   }
   ordered_json placements = ordered_json::object();
   for (size_t i = 0; i < correlate::kPlacements; ++i) {

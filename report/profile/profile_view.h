@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/process_space.h"
+#include "base/address_space_id.h"
 #include "base/resolver.h"
 #include "base/tsc.h"
 #include "correlate/placing.h"
@@ -33,8 +33,8 @@ struct ProfileReport {
   correlate::ProfileResult result;
   // The same samples by other columns, in the same pass, as a report by these would have them;
   // none: no such result.
-  std::vector<correlate::Dimension> also_by;
-  correlate::ProfileResult also;
+  std::vector<correlate::Dimension> secondary_by;
+  correlate::ProfileResult secondary;
   bool with_parts = false;                          // rows say which strata they are of
   bool with_inlined = false;                        // stacks of `result` have inlined functions
   std::vector<correlate::WaitingSet> waiting_sets;  // by Context::waiting
@@ -54,11 +54,11 @@ struct ProfileReport {
   trace::Vendor vendor = trace::Vendor::kUnknown;
   std::function<std::string(DomainId)> domain_name;  // empty: it has none
   // "bash (1234)"; asked only where rows are by process.
-  std::function<std::string(ProcessSpace)> process_name;
+  std::function<std::string(AddressSpaceId)> process_name;
   // Asked only where rows are by stack.
   std::function<const Function&(FunctionId)> function_of;
   // Asked only where rows are by line, or by stack and address.
-  std::function<CodeLines(DomainId, Mode, ProcessSpace, Address)> lines_of;
+  std::function<CodeLines(DomainId, Mode, AddressSpaceId, Address)> lines_of;
 };
 
 // Which rows are shown, in what order.
@@ -77,7 +77,7 @@ std::string_view ToString(correlate::Dimension dimension);
 std::string ContextName(const ProfileReport& report, correlate::Context context);
 
 // "within their bracket", as in "20 samples within their bracket".
-std::string_view PlacingWords(correlate::Placement placement);
+std::string_view PlacementDescription(correlate::Placement placement);
 
 // Whether rows can be sorted by it: a column of `by`, or a figure.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);

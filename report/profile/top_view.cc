@@ -15,10 +15,10 @@ namespace xenoscope::report {
 namespace {
 
 constexpr size_t kReasons = 3;  // VM exits named in a domain's row
-constexpr size_t kLeastFunctions = 5;
+constexpr size_t kMinFunctions = 5;
 
-uint64_t FigureOf(const analysis::Row& row, std::string_view key) {
-  for (const analysis::Figure& figure : row.figures) {
+uint64_t FigureOf(const analysis::MetricRow& row, std::string_view key) {
+  for (const analysis::Metric& figure : row.metrics) {
     const auto* value = std::get_if<uint64_t>(&figure.value);
     if (figure.key == key && value != nullptr) return *value;
   }
@@ -28,9 +28,9 @@ uint64_t FigureOf(const analysis::Row& row, std::string_view key) {
 // Visits the rows of the vCPU's group of this key.
 template <typename Visitor>
 void ForEachRow(const analysis::VcpuSection& vcpu, std::string_view group_key, Visitor visit) {
-  for (const analysis::Group& group : vcpu.section.groups) {
+  for (const analysis::MetricGroup& group : vcpu.section.groups) {
     if (group.key != group_key) continue;
-    for (const analysis::Row& row : group.rows) visit(row);
+    for (const analysis::MetricRow& row : group.rows) visit(row);
   }
 }
 
@@ -54,13 +54,13 @@ DomainFigures FiguresOf(const analysis::DomainSection& domain) {
   DomainFigures figures;
   for (const analysis::VcpuSection& vcpu : domain.vcpus) {
     ++figures.vcpus;
-    ForEachRow(vcpu, "runstates", [&](const analysis::Row& row) {
+    ForEachRow(vcpu, "runstates", [&](const analysis::MetricRow& row) {
       const Cycles cycles = FigureOf(row, "cycles");
       figures.all += cycles;
       if (row.name == "running") figures.running += cycles;
       if (row.name == "runnable") figures.runnable += cycles;
     });
-    ForEachRow(vcpu, "exits", [&](const analysis::Row& row) {
+    ForEachRow(vcpu, "exits", [&](const analysis::MetricRow& row) {
       const uint64_t count = FigureOf(row, "count");
       figures.exits += count;
       const auto known = std::ranges::find(figures.reasons, row.name, &Reason::name);
@@ -70,8 +70,9 @@ DomainFigures FiguresOf(const analysis::DomainSection& domain) {
         known->count += count;
       }
     });
-    ForEachRow(vcpu, "hypercalls",
-               [&](const analysis::Row& row) { figures.hypercalls += FigureOf(row, "count"); });
+    ForEachRow(vcpu, "hypercalls", [&](const analysis::MetricRow& row) {
+      figures.hypercalls += FigureOf(row, "count");
+    });
   }
   std::ranges::stable_sort(figures.reasons, std::ranges::greater(), &Reason::count);
   return figures;
@@ -101,16 +102,16 @@ std::string Reasons(const DomainFigures& figures, double seconds) {
 Table DomainTable(const TopFrame& frame) {
   Table table;
   table.columns = {{"domain", "domain"},
-                   {"vcpus", "vcpus", Unit::kCount},
-                   {"cpu", "cpu", Unit::kShare},
-                   {"runnable", "runnable", Unit::kShare},
-                   {"idle", "idle", Unit::kShare},
-                   {"hypercalls", "hypercalls/s", Unit::kCount},
-                   {"exits", "exits/s", Unit::kCount},
-                   {"reasons", "most exits/s", Unit::kText, Shorten::kEnd}};
-  const analysis::Result& trace = *frame.trace;
-  const Cycles window = trace.facts.range.Length();
-  const double seconds = trace.facts.clock.Seconds(window);
+                   {"vcpus", "vcpus", ColumnUnit::kCount},
+                   {"cpu", "cpu", ColumnUnit::kShare},
+                   {"runnable", "runnable", ColumnUnit::kShare},
+                   {"idle", "idle", ColumnUnit::kShare},
+                   {"hypercalls", "hypercalls/s", ColumnUnit::kCount},
+                   {"exits", "exits/s", ColumnUnit::kCount},
+                   {"reasons", "most exits/s", ColumnUnit::kText, Shorten::kEnd}};
+  const analysis::AnalysisResult& trace = *frame.trace;
+  const Cycles window = trace.metadata.range.Length();
+  const double seconds = trace.metadata.clock.Seconds(window);
   const auto share = [&](Cycles cycles, double whole) {
     return whole > 0 ? static_cast<double>(cycles) / whole : 0;
   };
@@ -136,16 +137,16 @@ std::string Head(const TopFrame& frame) {
   if (frame.profile != nullptr) {
     head += fmt::format("   {} samples/s of {}, {} lost",
                         Rate(frame.profile->counts.samples, frame.seconds), frame.profile->event,
-                        CellText(frame.lost_samples, Unit::kCount));
+                        CellText(frame.lost_samples, ColumnUnit::kCount));
   }
   if (frame.trace != nullptr) {
     constexpr double kMega = 1e6;
-    head +=
-        fmt::format("   trace {:.1f} MB/s, {} records lost",
-                    PerSecond(frame.trace->trace.bytes,
-                              frame.trace->facts.clock.Seconds(frame.trace->facts.range.Length())) /
-                        kMega,
-                    CellText(frame.trace->trace.lost_records, Unit::kCount));
+    head += fmt::format(
+        "   trace {:.1f} MB/s, {} records lost",
+        PerSecond(frame.trace->trace.bytes,
+                  frame.trace->metadata.clock.Seconds(frame.trace->metadata.range.Length())) /
+            kMega,
+        CellText(frame.trace->trace.lost_records, ColumnUnit::kCount));
   }
   return head;
 }
@@ -170,9 +171,9 @@ std::string Functions(const TopFrame& frame, const TopLayout& layout) {
   style.figures_first = true;
   std::string text = '\n' + ToText(table, style);
   if (counts.Attributed() < counts.samples) {
-    text +=
-        fmt::format("{} of {} samples attributed\n", CellText(counts.Attributed(), Unit::kCount),
-                    CellText(counts.samples, Unit::kCount));
+    text += fmt::format("{} of {} samples attributed\n",
+                        CellText(counts.Attributed(), ColumnUnit::kCount),
+                        CellText(counts.samples, ColumnUnit::kCount));
   }
   return text;
 }
@@ -187,8 +188,8 @@ std::string TopText(const TopFrame& frame, const TopLayout& layout) {
     Table domains = DomainTable(frame);
     // Functions have the room that domains leave, and some in any case.
     constexpr size_t kOtherLines = 6;
-    if (layout.rows > kOtherLines + kLeastFunctions) {
-      domains.Limit(layout.rows - kOtherLines - kLeastFunctions);
+    if (layout.rows > kOtherLines + kMinFunctions) {
+      domains.Limit(layout.rows - kOtherLines - kMinFunctions);
     }
     text += '\n' + ToText(domains, layout.style);
   }

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "analysis/run.h"
+#include "analysis/analyse_trace.h"
 #include "base/ids.h"
 #include "report/profile/profile_view.h"
 #include "report/table/table_text.h"
@@ -19,7 +19,7 @@ struct TopFrame {
   double seconds = 0;  // of the window
   bool over = false;   // nothing more is being recorded
   // What the trace tells of the window; null: there is no trace.
-  const analysis::Result* trace = nullptr;
+  const analysis::AnalysisResult* trace = nullptr;
   // Null: no samples are taken.
   const ProfileReport* profile = nullptr;
   uint64_t lost_samples = 0;  // since recording began

@@ -12,17 +12,17 @@ namespace {
 
 // "1.02 ms to 1.03 ms behind"
 std::string RangeText(correlate::SkewRange range, Clock clock) {
-  const bool behind = range.least + range.most < 0;
-  if (behind) range = {-range.most, -range.least};
+  const bool behind = range.min + range.max < 0;
+  if (behind) range = {-range.max, -range.min};
   const auto time = [&](int64_t cycles) {
     const auto length = static_cast<Cycles>(std::max<int64_t>(cycles, 0));
-    return CellText(clock.Seconds(length), Unit::kSeconds);
+    return CellText(clock.Seconds(length), ColumnUnit::kSeconds);
   };
   const char* const side = behind ? "behind" : "ahead of";
-  if (range.most >= correlate::kUnboundedSkew) {
-    return fmt::format("at least {} {}", time(range.least), side);
+  if (range.max >= correlate::kUnboundedSkew) {
+    return fmt::format("at least {} {}", time(range.min), side);
   }
-  return fmt::format("{} to {} {}", time(range.least), time(range.most), side);
+  return fmt::format("{} to {} {}", time(range.min), time(range.max), side);
 }
 
 }  // namespace
@@ -43,13 +43,12 @@ std::string SkewText(const correlate::ClockSkew& skew, Clock clock) {
       break;
   }
   text += fmt::format("; the first proof is at byte {}", skew.proof_offset);
-  if (skew.kind != correlate::SkewKind::kConstant ||
-      skew.first.least <= -correlate::kUnboundedSkew ||
-      skew.first.most >= correlate::kUnboundedSkew) {
+  if (skew.kind != correlate::SkewKind::kConstant || skew.first.min <= -correlate::kUnboundedSkew ||
+      skew.first.max >= correlate::kUnboundedSkew) {
     return text + "\n";
   }
   return text + fmt::format("\n  --tsc-offset {}:{} puts it right\n", skew.pcpu.value,
-                            -(skew.first.least + skew.first.most) / 2);
+                            -(skew.first.min + skew.first.max) / 2);
 }
 
 std::string SkewNote(const std::vector<correlate::ClockSkew>& skews, Clock clock) {

@@ -17,22 +17,22 @@
 namespace xenoscope::report {
 namespace {
 
-using analysis::Figure;
-using analysis::Result;
+using analysis::AnalysisResult;
+using analysis::Metric;
 using nlohmann::ordered_json;
 
 // ---- JSON
 
-ordered_json JsonValue(const Figure& figure) {
+ordered_json JsonValue(const Metric& figure) {
   return std::visit([](const auto& value) { return ordered_json(value); }, figure.value);
 }
 
-ordered_json JsonRow(const analysis::Row& row) {
+ordered_json JsonRow(const analysis::MetricRow& row) {
   ordered_json out = ordered_json::object();
-  for (const Figure& figure : row.figures) out[figure.key] = JsonValue(figure);
+  for (const Metric& figure : row.metrics) out[figure.key] = JsonValue(figure);
   if (!row.parts.empty()) {
     ordered_json& parts = out["parts"] = ordered_json::object();
-    for (const analysis::Row& part : row.parts) parts[part.name] = JsonRow(part);
+    for (const analysis::MetricRow& part : row.parts) parts[part.name] = JsonRow(part);
   }
   return out;
 }
@@ -40,13 +40,13 @@ ordered_json JsonRow(const analysis::Row& row) {
 // The groups of the section beside the fields of `fields`, of which none is lost: a group of the
 // same name gets "_table" behind its own.
 void AddSection(const analysis::Section& section, const ordered_json& fields, ordered_json& out) {
-  for (const analysis::Group& group : section.groups) {
+  for (const analysis::MetricGroup& group : section.groups) {
     const std::string key = fields.contains(group.key) ? group.key + "_table" : group.key;
     ordered_json& rows = out[key] = ordered_json::object();
     // Appended, as looking each name up would take the square of their number.
     auto& list = rows.get_ref<ordered_json::object_t&>();
     absl::flat_hash_set<std::string_view> names;
-    for (const analysis::Row& row : group.rows) {
+    for (const analysis::MetricRow& row : group.rows) {
       if (names.insert(row.name).second) list.emplace_back(row.name, JsonRow(row));
     }
   }
@@ -59,15 +59,15 @@ ordered_json JsonSkew(const correlate::ClockSkew& skew) {
                       {"first_proof_offset", skew.proof_offset}};
   if (skew.kind == correlate::SkewKind::kUnknown) return out;
   const auto range = [](correlate::SkewRange cycles) {
-    return ordered_json{{"least", cycles.least}, {"most", cycles.most}};
+    return ordered_json{{"least", cycles.min}, {"most", cycles.max}};
   };
   out["ahead_at_first"] = range(skew.first);
   out["ahead_at_last"] = range(skew.last);
   return out;
 }
 
-ordered_json JsonTrace(const Result& result) {
-  const analysis::TraceFigures& trace = result.trace;
+ordered_json JsonTrace(const AnalysisResult& result) {
+  const analysis::TraceTotals& trace = result.trace;
   ordered_json out = {
       {"bytes", trace.bytes},
       {"records", trace.records},
@@ -75,10 +75,10 @@ ordered_json JsonTrace(const Result& result) {
       {"pcpus", trace.pcpus},
       {"first_tsc", trace.first.value},
       {"last_tsc", trace.last.value},
-      {"cpu_hz", result.facts.clock.hz},
-      {"cpu_hz_source", ToString(result.facts.clock.source)},
-      {"vendor", trace::ToString(result.facts.dialect.vendor)},
-      {"vendor_source", trace::ToString(result.facts.dialect.vendor_source)},
+      {"cpu_hz", result.metadata.clock.hz},
+      {"cpu_hz_source", ToString(result.metadata.clock.source)},
+      {"vendor", trace::ToString(result.metadata.dialect.vendor)},
+      {"vendor_source", trace::ToString(result.metadata.dialect.vendor_source)},
       {"loss_marks", trace.loss_marks},
       {"unknown_events", trace.unknown_events},
       {"malformed_records", trace.malformed},
@@ -100,22 +100,22 @@ ordered_json JsonTrace(const Result& result) {
 
 // ---- text
 
-Unit TableUnit(analysis::Unit unit) {
+ColumnUnit TableUnit(analysis::MetricUnit unit) {
   switch (unit) {
-    case analysis::Unit::kCount:
-      return Unit::kCount;
-    case analysis::Unit::kBytes:
-      return Unit::kBytes;
-    case analysis::Unit::kCycles:
-      return Unit::kSeconds;
-    case analysis::Unit::kFraction:
-      return Unit::kShare;
-    case analysis::Unit::kHex:
-      return Unit::kHex;
-    case analysis::Unit::kText:
-      return Unit::kText;
+    case analysis::MetricUnit::kCount:
+      return ColumnUnit::kCount;
+    case analysis::MetricUnit::kBytes:
+      return ColumnUnit::kBytes;
+    case analysis::MetricUnit::kCycles:
+      return ColumnUnit::kSeconds;
+    case analysis::MetricUnit::kFraction:
+      return ColumnUnit::kShare;
+    case analysis::MetricUnit::kHex:
+      return ColumnUnit::kHex;
+    case analysis::MetricUnit::kText:
+      return ColumnUnit::kText;
   }
-  return Unit::kText;
+  return ColumnUnit::kText;
 }
 
 std::string Title(const std::string& key) {
@@ -128,28 +128,28 @@ std::string Title(const std::string& key) {
   return title;
 }
 
-uint64_t Whole(const analysis::Row& row, std::string_view key) {
-  for (const Figure& figure : row.figures) {
+uint64_t IntegerValue(const analysis::MetricRow& row, std::string_view key) {
+  for (const Metric& figure : row.metrics) {
     const auto* value = std::get_if<uint64_t>(&figure.value);
     if (figure.key == key && value != nullptr) return *value;
   }
   return 0;
 }
 
-bool SameFigures(const std::vector<Figure>& a, const std::vector<Figure>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Figure& x, const Figure& y) {
+bool SameFigures(const std::vector<Metric>& a, const std::vector<Metric>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Metric& x, const Metric& y) {
     return x.key == y.key && x.value == y.value;
   });
 }
 
-bool Has(const analysis::Row& row, std::string_view key) {
-  return std::any_of(row.figures.begin(), row.figures.end(),
-                     [key](const Figure& figure) { return figure.key == key; });
+bool Has(const analysis::MetricRow& row, std::string_view key) {
+  return std::any_of(row.metrics.begin(), row.metrics.end(),
+                     [key](const Metric& figure) { return figure.key == key; });
 }
 
 // Whether one of the rows, or of their parts, has it.
-bool AnyHas(const std::vector<analysis::Row>& rows, std::string_view key) {
-  return std::any_of(rows.begin(), rows.end(), [key](const analysis::Row& row) {
+bool AnyHas(const std::vector<analysis::MetricRow>& rows, std::string_view key) {
+  return std::any_of(rows.begin(), rows.end(), [key](const analysis::MetricRow& row) {
     return Has(row, key) || AnyHas(row.parts, key);
   });
 }
@@ -158,116 +158,120 @@ bool AnyHas(const std::vector<analysis::Row>& rows, std::string_view key) {
 // the trace's time and, where there is a count, the average.
 class GroupTable {
  public:
-  GroupTable(const analysis::Group& group, const analysis::Facts& facts)
-      : facts_(&facts), counted_(AnyHas(group.rows, "count")) {
-    table_.columns.push_back({"name", group.title, Unit::kText, Shorten::kMiddle});
-    for (const analysis::Row& row : group.rows) AddColumns(row);
-    for (const analysis::Row& row : group.rows) AddRow(row, 1);
+  GroupTable(const analysis::MetricGroup& group, const analysis::TraceMetadata& metadata)
+      : metadata_(&metadata), counted_(AnyHas(group.rows, "count")) {
+    table_.columns.push_back({"name", group.title, ColumnUnit::kText, Shorten::kMiddle});
+    for (const analysis::MetricRow& row : group.rows) AddColumns(row);
+    for (const analysis::MetricRow& row : group.rows) AddRow(row, 1);
   }
   const Table& table() const { return table_; }
 
  private:
-  void AddColumns(const analysis::Row& row) {
-    for (const Figure& figure : row.figures) {
+  void AddColumns(const analysis::MetricRow& row) {
+    for (const Metric& figure : row.metrics) {
       if (table_.Find(figure.key) != table_.columns.size()) continue;
       table_.columns.push_back(
           {figure.key, Title(figure.key), TableUnit(figure.unit), Shorten::kEnd});
       if (figure.key != "cycles") continue;
-      table_.columns.push_back({"share", "share", Unit::kShare, Shorten::kEnd});
+      table_.columns.push_back({"share", "share", ColumnUnit::kShare, Shorten::kEnd});
       if (!counted_) continue;
-      table_.columns.push_back({"average", "average", Unit::kSeconds, Shorten::kEnd});
+      table_.columns.push_back({"average", "average", ColumnUnit::kSeconds, Shorten::kEnd});
     }
-    for (const analysis::Row& part : row.parts) AddColumns(part);
+    for (const analysis::MetricRow& part : row.parts) AddColumns(part);
   }
 
-  Cell CellOf(const Figure& figure) const {
-    if (figure.unit == analysis::Unit::kCycles) {
+  Cell CellOf(const Metric& figure) const {
+    if (figure.unit == analysis::MetricUnit::kCycles) {
       const auto* cycles = std::get_if<uint64_t>(&figure.value);
-      if (cycles != nullptr) return facts_->clock.Seconds(*cycles);
+      if (cycles != nullptr) return metadata_->clock.Seconds(*cycles);
     }
     return std::visit([](const auto& value) { return Cell(value); }, figure.value);
   }
 
-  void AddRow(const analysis::Row& row, int indent) {
+  void AddRow(const analysis::MetricRow& row, int indent) {
     std::vector<Cell> cells(table_.columns.size());
     // A single part that has the row's own figures adds only its name.
-    const analysis::Row* last = &row;
+    const analysis::MetricRow* last = &row;
     std::string name = row.name;
-    while (last->parts.size() == 1 && !last->figures.empty() &&
-           SameFigures(last->figures, last->parts[0].figures)) {
+    while (last->parts.size() == 1 && !last->metrics.empty() &&
+           SameFigures(last->metrics, last->parts[0].metrics)) {
       last = &last->parts[0];
       name += ": " + last->name;
     }
     cells[0] = std::move(name);
-    for (const Figure& figure : row.figures) cells[table_.Find(figure.key)] = CellOf(figure);
+    for (const Metric& figure : row.metrics) cells[table_.Find(figure.key)] = CellOf(figure);
     const size_t share = table_.Find("share");
     if (share < cells.size() && !std::holds_alternative<std::monostate>(cells[share - 1])) {
-      const uint64_t cycles = Whole(row, "cycles");
-      const uint64_t count = Whole(row, "count");
-      const Cycles all = facts_->range.Length();
+      const uint64_t cycles = IntegerValue(row, "cycles");
+      const uint64_t count = IntegerValue(row, "count");
+      const Cycles all = metadata_->range.Length();
       if (all > 0) cells[share] = static_cast<double>(cycles) / static_cast<double>(all);
       const size_t average = table_.Find("average");
       if (count > 0 && average < cells.size()) {
-        cells[average] = facts_->clock.Seconds(cycles) / static_cast<double>(count);
+        cells[average] = metadata_->clock.Seconds(cycles) / static_cast<double>(count);
       }
     }
     table_.AddRow(std::move(cells), indent);
-    for (const analysis::Row& part : last->parts) AddRow(part, indent + 1);
+    for (const analysis::MetricRow& part : last->parts) AddRow(part, indent + 1);
   }
 
-  const analysis::Facts* facts_;
+  const analysis::TraceMetadata* metadata_;
   bool counted_;
   Table table_;
 };
 
 // What a remainder's rows tell, in one line: "not in the above: open at the end 1.2 ms; ...".
-std::string RemainderText(const analysis::Group& group, const analysis::Facts& facts) {
+std::string RemainderText(const analysis::MetricGroup& group,
+                          const analysis::TraceMetadata& metadata) {
   std::string text;
-  for (const analysis::Row& row : group.rows) {
+  for (const analysis::MetricRow& row : group.rows) {
     const bool timed = Has(row, "cycles");
-    const uint64_t count = Whole(row, "count");
-    text += fmt::format("{}{} {}", text.empty() ? "  not in the above: " : "; ", row.name,
-                        timed ? CellText(facts.clock.Seconds(Whole(row, "cycles")), Unit::kSeconds)
-                              : CellText(count, Unit::kCount));
+    const uint64_t count = IntegerValue(row, "count");
+    text += fmt::format(
+        "{}{} {}", text.empty() ? "  not in the above: " : "; ", row.name,
+        timed ? CellText(metadata.clock.Seconds(IntegerValue(row, "cycles")), ColumnUnit::kSeconds)
+              : CellText(count, ColumnUnit::kCount));
     if (timed && count > 1) text += fmt::format(" ({} times)", count);
   }
   return text + "\n";
 }
 
 // The first rows of a long list, and one for all others.
-analysis::Group Shortened(const analysis::Group& group) {
+analysis::MetricGroup Shortened(const analysis::MetricGroup& group) {
   constexpr size_t kShown = 12;
   if (group.rows.size() <= kShown + 1) return group;
-  analysis::Group shortened{group.key, group.title, {}, group.show};
+  analysis::MetricGroup shortened{group.key, group.title, {}, group.layout};
   const auto first_hidden = group.rows.begin() + kShown;
   shortened.rows.assign(group.rows.begin(), first_hidden);
   uint64_t others = 0;
-  for (auto row = first_hidden; row != group.rows.end(); ++row) others += Whole(*row, "count");
-  shortened.rows.push_back(analysis::Row{"(others; --all shows more)", {}, {}}.Add(
-      "count", analysis::Unit::kCount, others));
+  for (auto row = first_hidden; row != group.rows.end(); ++row)
+    others += IntegerValue(*row, "count");
+  shortened.rows.push_back(analysis::MetricRow{"(others; --all shows more)", {}, {}}.Add(
+      "count", analysis::MetricUnit::kCount, others));
   return shortened;
 }
 
-std::string SectionText(const analysis::Section& section, const analysis::Facts& facts,
+std::string SectionText(const analysis::Section& section, const analysis::TraceMetadata& metadata,
                         const SummaryStyle& style) {
   std::string text;
-  for (const analysis::Group& group : section.groups) {
+  for (const analysis::MetricGroup& group : section.groups) {
     if (group.rows.empty()) continue;
-    if (group.show == analysis::Show::kRemainder) {
-      text += RemainderText(group, facts);
+    if (group.layout == analysis::GroupLayout::kRemainder) {
+      text += RemainderText(group, metadata);
       continue;
     }
-    if (group.show == analysis::Show::kDetail && !style.details) continue;
+    if (group.layout == analysis::GroupLayout::kDetail && !style.details) continue;
     if (!text.empty()) text += '\n';
-    const bool shorten = group.show == analysis::Show::kLongList && !style.details;
-    text += ToText(GroupTable(shorten ? Shortened(group) : group, facts).table(), style.text);
+    const bool shorten = group.layout == analysis::GroupLayout::kLongList && !style.details;
+    text += ToText(GroupTable(shorten ? Shortened(group) : group, metadata).table(), style.text);
   }
   return text;
 }
 
 std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
-std::string ContradictionText(const analysis::TraceFigures& trace, const analysis::Facts& facts) {
+std::string ContradictionText(const analysis::TraceTotals& trace,
+                              const analysis::TraceMetadata& metadata) {
   const uint64_t count = trace.faults.runstate_mismatches;
   if (count == 0) return "";
   std::string text = fmt::format(
@@ -277,26 +281,26 @@ std::string ContradictionText(const analysis::TraceFigures& trace, const analysi
       trace.skews.empty() ? "records are missing"
                           : "the clocks of pCPUs differ: wrong are runstates, waits, and all that "
                             "goes from one pCPU to another");
-  for (const correlate::ClockSkew& skew : trace.skews) text += SkewText(skew, facts.clock);
+  for (const correlate::ClockSkew& skew : trace.skews) text += SkewText(skew, metadata.clock);
   return text;
 }
 
-std::string TraceText(const Result& result) {
-  const analysis::TraceFigures& trace = result.trace;
-  const analysis::Facts& facts = result.facts;
+std::string TraceText(const AnalysisResult& result) {
+  const analysis::TraceTotals& trace = result.trace;
+  const analysis::TraceMetadata& metadata = result.metadata;
   std::string text =
       fmt::format("{} of trace on {} pCPU{}: {} records, {} bytes\n",
-                  CellText(facts.clock.Seconds(facts.range.Length()), Unit::kSeconds), trace.pcpus,
-                  Plural(trace.pcpus), CellText(trace.records, Unit::kCount),
-                  CellText(trace.bytes, Unit::kBytes));
+                  CellText(metadata.clock.Seconds(metadata.range.Length()), ColumnUnit::kSeconds),
+                  trace.pcpus, Plural(trace.pcpus), CellText(trace.records, ColumnUnit::kCount),
+                  CellText(trace.bytes, ColumnUnit::kBytes));
   text += fmt::format("clock {:.6f} GHz ({}), vendor {} ({})\n",
-                      static_cast<double>(facts.clock.hz) / 1e9, ToString(facts.clock.source),
-                      trace::ToString(facts.dialect.vendor),
-                      trace::ToString(facts.dialect.vendor_source));
+                      static_cast<double>(metadata.clock.hz) / 1e9, ToString(metadata.clock.source),
+                      trace::ToString(metadata.dialect.vendor),
+                      trace::ToString(metadata.dialect.vendor_source));
   if (trace.lost_records > 0) {
-    text +=
-        fmt::format("lost: {} records at {} place{}\n", CellText(trace.lost_records, Unit::kCount),
-                    trace.loss_marks, Plural(trace.loss_marks));
+    text += fmt::format("lost: {} records at {} place{}\n",
+                        CellText(trace.lost_records, ColumnUnit::kCount), trace.loss_marks,
+                        Plural(trace.loss_marks));
   }
   if (trace.unknown_events > 0) {
     text += fmt::format("unknown: {} records of events that this version does not know (",
@@ -306,7 +310,7 @@ std::string TraceText(const Result& result) {
       text += fmt::format("{}0x{:x}: {}", first ? "" : ", ", id, count);
       first = false;
     }
-    if (trace.unknown_by_id.size() == analysis::TraceFigures::kUnknownKept) text += ", ...";
+    if (trace.unknown_by_id.size() == analysis::TraceTotals::kUnknownKept) text += ", ...";
     text += ")\n";
   }
   if (trace.malformed > 0) {
@@ -327,7 +331,7 @@ std::string TraceText(const Result& result) {
       text += fmt::format("  and {} more\n", trace.damages - trace.first_damages.size());
     }
   }
-  return text + ContradictionText(trace, facts);
+  return text + ContradictionText(trace, metadata);
 }
 
 std::string Heading(const std::string& text, const TextStyle& style) {
@@ -337,30 +341,32 @@ std::string Heading(const std::string& text, const TextStyle& style) {
 // ---- CSV
 
 void AddCsvRow(const std::string& domain, const std::string& vcpu, const std::string& group,
-               const std::string& path, const analysis::Row& row, Table& table) {
+               const std::string& path, const analysis::MetricRow& row, Table& table) {
   const std::string name = path.empty() ? row.name : path + "/" + row.name;
   std::vector<Cell> cells(table.columns.size());
   cells[0] = domain;
   cells[1] = vcpu;
   cells[2] = group;
   cells[3] = name;
-  for (const Figure& figure : row.figures) {
+  for (const Metric& figure : row.metrics) {
     size_t column = table.Find(figure.key);
     if (column == table.columns.size()) {
       table.columns.push_back({figure.key, figure.key, TableUnit(figure.unit), Shorten::kEnd});
-      if (figure.unit == analysis::Unit::kCycles) table.columns.back().unit = Unit::kCount;
+      if (figure.unit == analysis::MetricUnit::kCycles)
+        table.columns.back().unit = ColumnUnit::kCount;
       cells.emplace_back();
     }
     cells[column] = std::visit([](const auto& value) { return Cell(value); }, figure.value);
   }
   table.AddRow(std::move(cells));
-  for (const analysis::Row& part : row.parts) AddCsvRow(domain, vcpu, group, name, part, table);
+  for (const analysis::MetricRow& part : row.parts)
+    AddCsvRow(domain, vcpu, group, name, part, table);
 }
 
 void AddCsvSection(const std::string& domain, const std::string& vcpu,
                    const analysis::Section& section, Table& table) {
-  for (const analysis::Group& group : section.groups) {
-    for (const analysis::Row& row : group.rows) {
+  for (const analysis::MetricGroup& group : section.groups) {
+    for (const analysis::MetricRow& row : group.rows) {
       AddCsvRow(domain, vcpu, group.key, "", row, table);
     }
   }
@@ -371,11 +377,11 @@ void AddCsvSection(const std::string& domain, const std::string& vcpu,
 void Select(const SummarySelection& selection, analysis::Document& document) {
   const auto wanted = [&](const analysis::Section& section) {
     return std::any_of(section.groups.begin(), section.groups.end(),
-                       [](const analysis::Group& group) { return !group.rows.empty(); });
+                       [](const analysis::MetricGroup& group) { return !group.rows.empty(); });
   };
   const auto reduce = [&](analysis::Section& section) {
     if (selection.sections.empty()) return;
-    std::erase_if(section.groups, [&](const analysis::Group& group) {
+    std::erase_if(section.groups, [&](const analysis::MetricGroup& group) {
       return std::find(selection.sections.begin(), selection.sections.end(), group.key) ==
              selection.sections.end();
     });
@@ -402,18 +408,19 @@ void Select(const SummarySelection& selection, analysis::Document& document) {
   });
 }
 
-std::string SummaryText(const Result& result, const DomainNames& names, const SummaryStyle& style) {
+std::string SummaryText(const AnalysisResult& result, const DomainNames& names,
+                        const SummaryStyle& style) {
   std::string text = TraceText(result);
-  const std::string whole = SectionText(result.document.trace, result.facts, style);
+  const std::string whole = SectionText(result.document.trace, result.metadata, style);
   if (!whole.empty()) text += '\n' + whole;
   for (const analysis::DomainSection& domain : result.document.domains) {
     const std::string name = names(domain.domain);
     text += Heading(fmt::format("Domain {}{}", ToString(domain.domain),
                                 name.empty() ? "" : fmt::format(" ({})", name)),
                     style.text);
-    text += SectionText(domain.section, result.facts, style);
+    text += SectionText(domain.section, result.metadata, style);
     for (const analysis::VcpuSection& vcpu : domain.vcpus) {
-      const std::string inner = SectionText(vcpu.section, result.facts, style);
+      const std::string inner = SectionText(vcpu.section, result.metadata, style);
       if (inner.empty()) continue;
       text += Heading(ToString(VcpuRef{domain.domain, vcpu.vcpu}), style.text);
       text += inner;
@@ -426,7 +433,7 @@ std::string SummaryText(const Result& result, const DomainNames& names, const Su
 constexpr const char* kKeysOfEveryVcpu[] = {"runstates",  "runnable", "exits",
                                             "hypercalls", "traps",    "pv"};
 
-ordered_json SummaryJson(const Result& result, const DomainNames& names) {
+ordered_json SummaryJson(const AnalysisResult& result, const DomainNames& names) {
   ordered_json out;
   out["trace"] = JsonTrace(result);
   ordered_json& domains = out["domains"] = ordered_json::array();
@@ -445,13 +452,13 @@ ordered_json SummaryJson(const Result& result, const DomainNames& names) {
   return out;
 }
 
-std::string SummaryCsv(const Result& result) {
+std::string SummaryCsv(const AnalysisResult& result) {
   Table table;
   for (const char* key : {"domain", "vcpu", "group", "name"}) {
-    table.columns.push_back({key, key, Unit::kText, Shorten::kEnd});
+    table.columns.push_back({key, key, ColumnUnit::kText, Shorten::kEnd});
   }
   for (const char* key : {"count", "cycles", "p5", "p50", "p95"}) {
-    table.columns.push_back({key, key, Unit::kCount, Shorten::kEnd});
+    table.columns.push_back({key, key, ColumnUnit::kCount, Shorten::kEnd});
   }
   AddCsvSection("", "", result.document.trace, table);
   for (const analysis::DomainSection& domain : result.document.domains) {
@@ -462,8 +469,8 @@ std::string SummaryCsv(const Result& result) {
     }
   }
   // Rows made before a column was met are shorter.
-  for (Group& group : table.groups) {
-    for (Row& row : group.rows) row.cells.resize(table.columns.size());
+  for (RowGroup& group : table.groups) {
+    for (TableRow& row : group.rows) row.cells.resize(table.columns.size());
   }
   return ToCsv(table);
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run.h"
+#include "analysis/analyse_trace.h"
 #include "report/table/table_text.h"
 
 namespace xenoscope::report {
@@ -25,14 +25,15 @@ struct SummaryStyle {
   TextStyle text;
   bool details = false;  // tables that repeat what others tell, too
 };
-std::string SummaryText(const analysis::Result& result, const DomainNames& names,
+std::string SummaryText(const analysis::AnalysisResult& result, const DomainNames& names,
                         const SummaryStyle& style);
 
 // trace {bytes, records, ...}, domains [{domid, name, GROUP {ROW: FIGURES}, vcpus [{vcpu, ...}]}]
-nlohmann::ordered_json SummaryJson(const analysis::Result& result, const DomainNames& names);
+nlohmann::ordered_json SummaryJson(const analysis::AnalysisResult& result,
+                                   const DomainNames& names);
 
 // One line a row: domain, vcpu, group, name (parts after "/"), then count, cycles, p5, p50, p95,
 // value.
-std::string SummaryCsv(const analysis::Result& result);
+std::string SummaryCsv(const analysis::AnalysisResult& result);
 
 }  // namespace xenoscope::report

@@ -51,25 +51,26 @@ size_t Table::Find(const std::string& key) const {
   return static_cast<size_t>(found - columns.begin());
 }
 
-Row& Table::AddRow(std::vector<Cell> cells, int indent) {
+TableRow& Table::AddRow(std::vector<Cell> cells, int indent) {
   if (groups.empty()) groups.emplace_back();
-  return groups.back().rows.emplace_back(Row{std::move(cells), indent});
+  return groups.back().rows.emplace_back(TableRow{std::move(cells), indent});
 }
 
 void Table::Sort(size_t column, bool descending) {
-  for (Group& group : groups) {
-    std::stable_sort(group.rows.begin(), group.rows.end(), [&](const Row& a, const Row& b) {
-      return Before(At(a.cells, column), At(b.cells, column), descending);
-    });
+  for (RowGroup& group : groups) {
+    std::stable_sort(group.rows.begin(), group.rows.end(),
+                     [&](const TableRow& a, const TableRow& b) {
+                       return Before(At(a.cells, column), At(b.cells, column), descending);
+                     });
   }
-  std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
+  std::stable_sort(groups.begin(), groups.end(), [&](const RowGroup& a, const RowGroup& b) {
     return Before(At(a.heading, column), At(b.heading, column), descending);
   });
 }
 
 void Table::Limit(size_t rows) {
   if (rows == 0) return;
-  for (Group& group : groups) {
+  for (RowGroup& group : groups) {
     if (group.rows.size() <= rows) continue;
     group.left_out += group.rows.size() - rows;
     group.rows.resize(rows);

@@ -14,7 +14,7 @@
 namespace xenoscope::report {
 
 // What a column's numbers are, which says how text shows them. CSV and JSON write the plain number.
-enum class Unit : uint8_t {
+enum class ColumnUnit : uint8_t {
   kText,     // words; left-aligned, the only columns that are shortened
   kCount,    // 12,345; with one decimal where a cell of the column has a fraction
   kCycles,   // 16.5 G
@@ -33,22 +33,22 @@ enum class Shorten : uint8_t {
 struct Column {
   std::string key;
   std::string title;
-  Unit unit = Unit::kText;
+  ColumnUnit unit = ColumnUnit::kText;
   Shorten shorten = Shorten::kMiddle;
 };
 
 // Empty where a row has nothing to say.
 using Cell = std::variant<std::monostate, uint64_t, double, std::string>;
 
-struct Row {
+struct TableRow {
   std::vector<Cell> cells;  // as many as there are columns
   int indent = 0;           // levels by which text moves the first word of the row to the right
 };
 
 // Rows that belong together, under a row that sums them up.
-struct Group {
+struct RowGroup {
   std::vector<Cell> heading;  // empty: no such row. Text only; CSV and JSON write the rows.
-  std::vector<Row> rows;
+  std::vector<TableRow> rows;
   size_t left_out = 0;  // rows that Limit took away
 };
 
@@ -59,13 +59,13 @@ struct Footer {
 
 struct Table {
   std::vector<Column> columns;
-  std::vector<Group> groups;
+  std::vector<RowGroup> groups;
   std::vector<Footer> footers;
 
   // The column's index; columns.size() when there is none of that key.
   size_t Find(const std::string& key) const;
   // Adds to the last group, making a first one when there is none.
-  Row& AddRow(std::vector<Cell> cells, int indent = 0);
+  TableRow& AddRow(std::vector<Cell> cells, int indent = 0);
   // Orders the rows of each group, and the groups by their headings. Stable: O(n log n).
   void Sort(size_t column, bool descending);
   // Keeps the first `rows` of each group; 0 keeps all.

@@ -29,13 +29,14 @@ std::string Field(std::string_view text) {
   return out + '"';
 }
 
-std::string FieldOf(const Cell& cell, Unit unit) {
+std::string FieldOf(const Cell& cell, ColumnUnit unit) {
   if (const auto* text = std::get_if<std::string>(&cell)) return Field(*text);
   if (const auto* whole = std::get_if<uint64_t>(&cell)) {
-    return unit == Unit::kHex ? fmt::format("0x{:x}", *whole) : fmt::format("{}", *whole);
+    return unit == ColumnUnit::kHex ? fmt::format("0x{:x}", *whole) : fmt::format("{}", *whole);
   }
   if (const auto* real = std::get_if<double>(&cell)) {
-    return unit == Unit::kCycles ? fmt::format("{:.0f}", *real) : fmt::format("{:.9g}", *real);
+    return unit == ColumnUnit::kCycles ? fmt::format("{:.0f}", *real)
+                                       : fmt::format("{:.9g}", *real);
   }
   return "";
 }
@@ -49,8 +50,8 @@ std::string ToCsv(const Table& table) {
     out += Field(table.columns[i].key);
   }
   out += "\r\n";
-  for (const Group& group : table.groups) {
-    for (const Row& row : group.rows) {
+  for (const RowGroup& group : table.groups) {
+    for (const TableRow& row : group.rows) {
       for (size_t i = 0; i < table.columns.size() && i < row.cells.size(); ++i) {
         if (i > 0) out += ',';
         out += FieldOf(row.cells[i], table.columns[i].unit);

@@ -71,10 +71,11 @@ class TextWriter {
     for (size_t i = 0; i < table.columns.size(); ++i) order_.push_back(i);
     if (style.figures_first) {
       std::stable_partition(order_.begin(), order_.end(),
-                            [&](size_t i) { return table.columns[i].unit != Unit::kText; });
+                            [&](size_t i) { return table.columns[i].unit != ColumnUnit::kText; });
     }
-    const auto word = std::find_if(order_.begin(), order_.end(),
-                                   [&](size_t i) { return table.columns[i].unit == Unit::kText; });
+    const auto word = std::find_if(order_.begin(), order_.end(), [&](size_t i) {
+      return table.columns[i].unit == ColumnUnit::kText;
+    });
     first_word_ = word == order_.end() ? table.columns.size() : *word;
     FindFractions();
     MakeLines();
@@ -90,9 +91,9 @@ class TextWriter {
  private:
   template <typename Visit>
   void ForEachRow(Visit visit) const {
-    for (const Group& group : table_.groups) {
+    for (const RowGroup& group : table_.groups) {
       visit(group.heading);
-      for (const Row& row : group.rows) visit(row.cells);
+      for (const TableRow& row : group.rows) visit(row.cells);
     }
     for (const Footer& footer : table_.footers) visit(footer.cells);
   }
@@ -117,7 +118,7 @@ class TextWriter {
       const Column& column = table_.columns[i];
       std::string text = CellText(cells[i], column.unit, fractions_[i]);
       if (i == first_word_) text.insert(0, static_cast<size_t>(indent) * 2, ' ');
-      if (column.unit == Unit::kShare && line.share == 0) line.share = Number(cells[i]);
+      if (column.unit == ColumnUnit::kShare && line.share == 0) line.share = Number(cells[i]);
       line.cells.push_back(std::move(text));
     }
     return line;
@@ -128,11 +129,11 @@ class TextWriter {
     title.kind = LineKind::kTitle;
     for (const Column& column : table_.columns) title.cells.push_back(column.title);
     lines_.push_back(std::move(title));
-    for (const Group& group : table_.groups) {
+    for (const RowGroup& group : table_.groups) {
       if (!group.heading.empty()) {
         lines_.push_back(MakeLine(LineKind::kHeading, group.heading, 0));
       }
-      for (const Row& row : group.rows) {
+      for (const TableRow& row : group.rows) {
         lines_.push_back(MakeLine(LineKind::kRow, row.cells, row.indent));
       }
       if (group.left_out == 0 || first_word_ == table_.columns.size()) continue;
@@ -161,7 +162,7 @@ class TextWriter {
     while (total > style_.width) {
       size_t widest = widths_.size();
       for (const size_t i : order_) {
-        if (table_.columns[i].unit != Unit::kText || widths_[i] <= kNarrowest) continue;
+        if (table_.columns[i].unit != ColumnUnit::kText || widths_[i] <= kNarrowest) continue;
         if (widest == widths_.size() || widths_[i] > widths_[widest]) widest = i;
       }
       if (widest == widths_.size()) return;
@@ -200,7 +201,7 @@ class TextWriter {
       const std::string cell = Shortened(line.cells[i], widths_[i], column.shorten);
       const std::string pad(widths_[i] - DisplayWidth(cell), ' ');
       if (place > 0) text += kGap;
-      text += column.unit == Unit::kText ? cell + pad : pad + cell;
+      text += column.unit == ColumnUnit::kText ? cell + pad : pad + cell;
     }
     text.erase(text.find_last_not_of(' ') + 1);
     const std::string_view style = StyleOf(line);
@@ -244,23 +245,23 @@ std::string Shortened(std::string_view text, size_t width, Shorten how) {
                      text.substr(byte_of(have - tail)));
 }
 
-std::string CellText(const Cell& cell, Unit unit, bool fraction) {
+std::string CellText(const Cell& cell, ColumnUnit unit, bool fraction) {
   if (std::holds_alternative<std::monostate>(cell)) return "";
   if (const auto* text = std::get_if<std::string>(&cell)) return Printable(*text);
   const double number = Number(cell);
   const auto* whole = std::get_if<uint64_t>(&cell);
   switch (unit) {
-    case Unit::kCycles:
-    case Unit::kBytes:
+    case ColumnUnit::kCycles:
+    case ColumnUnit::kBytes:
       return WithPrefix(number);
-    case Unit::kShare:
+    case ColumnUnit::kShare:
       return fmt::format("{:.2f}%", number * 100);
-    case Unit::kSeconds:
+    case ColumnUnit::kSeconds:
       return SecondsText(number);
-    case Unit::kHex:
+    case ColumnUnit::kHex:
       return fmt::format("0x{:x}", whole != nullptr ? *whole : static_cast<uint64_t>(number));
-    case Unit::kCount:
-    case Unit::kText:
+    case ColumnUnit::kCount:
+    case ColumnUnit::kText:
       break;
   }
   if (whole != nullptr) return WithThousands(*whole) + (fraction ? ".0" : "");

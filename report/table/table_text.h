@@ -21,7 +21,7 @@ struct TextStyle {
 std::string ToText(const Table& table, const TextStyle& style);
 
 // One cell as ToText shows it, unpadded. `fraction`: a kCount with one decimal.
-std::string CellText(const Cell& cell, Unit unit, bool fraction = false);
+std::string CellText(const Cell& cell, ColumnUnit unit, bool fraction = false);
 
 // How many columns of a terminal the UTF-8 text takes, a code point counting as one.
 size_t DisplayWidth(std::string_view text);

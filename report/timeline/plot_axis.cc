@@ -11,10 +11,10 @@ namespace xenoscope::report {
 namespace {
 
 // The step among 1, 2, 5 times a power of ten that is at least `least`.
-double RoundStep(double least) {
-  const double power = std::pow(10.0, std::floor(std::log10(least)));
+double RoundStep(double min_step) {
+  const double power = std::pow(10.0, std::floor(std::log10(min_step)));
   for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+    if (factor * power >= min_step * (1 - 1e-9)) return factor * power;
   }
   return 10 * power;
 }
@@ -51,7 +51,7 @@ std::string Label(AxisKind kind, double value, double high) {
       if (value < -1 || value > 3) return "";
       return std::string(kStates[static_cast<size_t>(value + 1)]);
     case AxisKind::kNumber:
-    case AxisKind::kWhole:
+    case AxisKind::kInteger:
       break;
   }
   return scaled(kNumbers);
@@ -63,27 +63,27 @@ double RoundUp(double value) {
   return std::ceil(value / step * (1 - 1e-12)) * step;
 }
 
-std::vector<Tick> LinearTicks(AxisKind kind, double low, double high, size_t most) {
+std::vector<Tick> LinearTicks(AxisKind kind, double low, double high, size_t max_ticks) {
   std::vector<Tick> ticks;
-  if (!(high > low) || most < 2) return ticks;
-  double step = RoundStep((high - low) / static_cast<double>(most - 1));
-  if (kind == AxisKind::kWhole || kind == AxisKind::kState) step = std::max(step, 1.0);
+  if (!(high > low) || max_ticks < 2) return ticks;
+  double step = RoundStep((high - low) / static_cast<double>(max_ticks - 1));
+  if (kind == AxisKind::kInteger || kind == AxisKind::kState) step = std::max(step, 1.0);
   const double first = std::ceil(low / step - 1e-9);
   const double last = std::floor(high / step + 1e-9);
-  for (double i = first; i <= last && ticks.size() < most; ++i) {
+  for (double i = first; i <= last && ticks.size() < max_ticks; ++i) {
     ticks.push_back({i * step, Label(kind, i * step, high)});
   }
   return ticks;
 }
 
-std::vector<Tick> LogTicks(AxisKind kind, double low, double high, size_t most) {
+std::vector<Tick> LogTicks(AxisKind kind, double low, double high, size_t max_ticks) {
   std::vector<Tick> ticks;
-  if (!(low > 0) || !(high > low) || most < 2) return ticks;
+  if (!(low > 0) || !(high > low) || max_ticks < 2) return ticks;
   const int first = static_cast<int>(std::floor(std::log10(low)));
   const int last = static_cast<int>(std::ceil(std::log10(high)));
   const auto decades = static_cast<size_t>(last - first);
-  const int every = static_cast<int>(decades / most) + 1;
-  const bool between = decades * 3 <= most;
+  const int every = static_cast<int>(decades / max_ticks) + 1;
+  const bool between = decades * 3 <= max_ticks;
   for (int power = first; power <= last; power += every) {
     for (const double factor : {1.0, 2.0, 5.0}) {
       if (factor > 1 && !between) continue;
@@ -95,14 +95,14 @@ std::vector<Tick> LogTicks(AxisKind kind, double low, double high, size_t most) 
   return ticks;
 }
 
-void Islands::Add(uint64_t address) {
+void BrokenAxis::Add(uint64_t address) {
   const uint64_t chunk = address >> shift_;
   if (chunk == last_) return;
   last_ = chunk;
   const auto at = std::lower_bound(chunks_.begin(), chunks_.end(), chunk);
   if (at != chunks_.end() && *at == chunk) return;
   chunks_.insert(at, chunk);
-  while (chunks_.size() > kMostChunks) {
+  while (chunks_.size() > kMaxChunks) {
     ++shift_;
     for (uint64_t& known : chunks_) known >>= 1;
     chunks_.erase(std::unique(chunks_.begin(), chunks_.end()), chunks_.end());
@@ -111,7 +111,7 @@ void Islands::Add(uint64_t address) {
 }
 
 // Few pages would be islands without a shore: their neighbours are shown with them.
-void Islands::Finish() {
+void BrokenAxis::Finish() {
   constexpr uint64_t kGap = 16;  // chunks that are shown although nothing is there
   std::vector<uint64_t> filled;
   for (const uint64_t chunk : chunks_) {
@@ -123,7 +123,7 @@ void Islands::Finish() {
   chunks_ = std::move(filled);
 }
 
-double Islands::Place(uint64_t address) const {
+double BrokenAxis::Place(uint64_t address) const {
   if (chunks_.empty()) return 0;
   const uint64_t chunk = address >> shift_;
   const auto at = std::lower_bound(chunks_.begin(), chunks_.end(), chunk);
@@ -133,27 +133,27 @@ double Islands::Place(uint64_t address) const {
   return std::min((rank + within) / static_cast<double>(chunks_.size()), 1 - 1e-9);
 }
 
-std::vector<Tick> Islands::Ticks(size_t most) const {
-  struct Island {
+std::vector<Tick> BrokenAxis::Ticks(size_t max_ticks) const {
+  struct AxisSegment {
     size_t first;
     size_t size;
   };
-  std::vector<Island> islands;
+  std::vector<AxisSegment> axis;
   for (size_t i = 0; i < chunks_.size(); ++i) {
-    if (i == 0 || chunks_[i] != chunks_[i - 1] + 1) islands.push_back({i, 0});
-    ++islands.back().size;
+    if (i == 0 || chunks_[i] != chunks_[i - 1] + 1) axis.push_back({i, 0});
+    ++axis.back().size;
   }
-  std::stable_sort(islands.begin(), islands.end(),
-                   [](const Island& a, const Island& b) { return a.size > b.size; });
+  std::stable_sort(axis.begin(), axis.end(),
+                   [](const AxisSegment& a, const AxisSegment& b) { return a.size > b.size; });
   std::vector<Tick> ticks;
   const auto count = static_cast<double>(chunks_.size());
-  const double nearest = 1.0 / static_cast<double>(most);
-  for (const Island& island : islands) {
-    const double at = static_cast<double>(island.first) / count;
+  const double nearest = 1.0 / static_cast<double>(max_ticks);
+  for (const AxisSegment& segment : axis) {
+    const double at = static_cast<double>(segment.first) / count;
     const bool free = std::none_of(ticks.begin(), ticks.end(), [&](const Tick& tick) {
       return std::abs(tick.at - at) < nearest;
     });
-    if (free) ticks.push_back({at, fmt::format("0x{:x}", chunks_[island.first] << shift_)});
+    if (free) ticks.push_back({at, fmt::format("0x{:x}", chunks_[segment.first] << shift_)});
   }
   std::sort(ticks.begin(), ticks.end(), [](const Tick& a, const Tick& b) { return a.at < b.at; });
   return ticks;

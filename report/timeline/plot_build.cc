@@ -18,28 +18,28 @@ constexpr size_t kTicks = 9;
 
 }  // namespace
 
-SeriesPlotBuilder::SeriesPlotBuilder(const analysis::SeriesSurvey& survey, size_t series,
+SeriesPlotBuilder::SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_t series,
                                      Cycles interval, size_t most_bins, std::string subtitle)
-    : survey_(survey), series_(series) {
-  const analysis::Facts& facts = survey.facts;
-  const analysis::SurveyedSeries& surveyed = survey.series[series];
-  const uint64_t intervals = facts.range.Length() / interval + 1;
+    : totals_(totals), series_(series) {
+  const analysis::TraceMetadata& metadata = totals.metadata;
+  const analysis::TotalledSeries& surveyed = totals.series[series];
+  const uint64_t intervals = metadata.range.Length() / interval + 1;
   together_ = (intervals + most_bins - 1) / most_bins;
   const bool time = surveyed.info->quantity == Quantity::kTime;
   plot_.title = surveyed.info->title;
   plot_.subtitle = std::move(subtitle);
   plot_.y_title = time ? "share of the time" : "per second";
   plot_.y_kind = time ? AxisKind::kShare : AxisKind::kNumber;
-  plot_.seconds = facts.clock.Seconds(facts.range.Length());
-  plot_.bin_seconds = facts.clock.Seconds(interval * together_);
+  plot_.seconds = metadata.clock.Seconds(metadata.range.Length());
+  plot_.bin_seconds = metadata.clock.Seconds(interval * together_);
   plot_.stacked = surveyed.info->parts;
-  const auto cycles = static_cast<double>(std::max<Cycles>(facts.range.Length(), 1));
+  const auto cycles = static_cast<double>(std::max<Cycles>(metadata.range.Length(), 1));
   for (const analysis::SeriesLine& line : surveyed.lines) {
     PlotLine& out = plot_.lines.emplace_back();
     out.name = line.name;
     out.rest = line.name == analysis::kOtherName;
-    out.figure = time ? CellText(static_cast<double>(line.total) / cycles, Unit::kShare)
-                      : CellText(line.total, Unit::kCount);
+    out.figure = time ? CellText(static_cast<double>(line.total) / cycles, ColumnUnit::kShare)
+                      : CellText(line.total, ColumnUnit::kCount);
   }
   sums_.resize(plot_.lines.size());
 }
@@ -52,43 +52,44 @@ void SeriesPlotBuilder::Row(const analysis::IntervalRow& row) {
   }
   bin_.end = row.range.end;
   const auto length = static_cast<double>(bin_.Length());
-  const bool time = survey_.series[series_].info->quantity == Quantity::kTime;
-  const double per = time ? length : length / static_cast<double>(survey_.facts.clock.hz);
+  const bool time = totals_.series[series_].info->quantity == Quantity::kTime;
+  const double per = time ? length : length / static_cast<double>(totals_.metadata.clock.hz);
   for (size_t i = 0; i < sums_.size(); ++i) {
     sums_[i] += row.values[series_][i];
     plot_.lines[i].values.back() = static_cast<double>(sums_[i]) / per;
   }
 }
 
-void PointSurvey::OnPoint(uint64_t line, Tsc /*x*/, uint64_t y) {
+void PointExtent::OnPoint(uint64_t line, Tsc /*x*/, uint64_t y) {
   ++points_;
   low_ = std::min(low_, static_cast<int64_t>(y));
   high_ = std::max(high_, static_cast<int64_t>(y));
-  if (kind_ == ValueKind::kAddress) islands_.Add(y);
+  if (kind_ == ValueKind::kAddress) broken_axis_.Add(y);
   const auto found = lines_.find(line);
   if (found != lines_.end()) {
     ++found->second;
-  } else if (lines_.size() < kMostLines) {
+  } else if (lines_.size() < kMaxLines) {
     lines_.emplace(line, 1);
   }
 }
 
-ScatterPlotBuilder::ScatterPlotBuilder(PointSurvey& survey, const analysis::ScatterInfo& info,
+ScatterPlotBuilder::ScatterPlotBuilder(PointExtent& totals, const analysis::ScatterInfo& info,
                                        const analysis::Scatter& scatter,
-                                       const analysis::Facts& facts, size_t columns, size_t rows,
-                                       std::string subtitle)
-    : survey_(survey), facts_(facts) {
+                                       const analysis::TraceMetadata& metadata, size_t columns,
+                                       size_t rows, std::string subtitle)
+    : totals_(totals), metadata_(metadata) {
   plot_.title = info.title;
-  plot_.subtitle = fmt::format("{} points; {}", CellText(survey.points_, Unit::kCount), subtitle);
+  plot_.subtitle =
+      fmt::format("{} points; {}", CellText(totals.points_, ColumnUnit::kCount), subtitle);
   plot_.y_title = info.y_title;
-  plot_.seconds = facts.clock.Seconds(facts.range.Length());
+  plot_.seconds = metadata.clock.Seconds(metadata.range.Length());
   plot_.columns = columns;
   plot_.rows = rows;
-  plot_.exact = survey.points_ <= kFew;
-  survey_.islands_.Finish();
+  plot_.exact = totals.points_ <= kFew;
+  totals_.broken_axis_.Finish();
   MakeAxis(info);
 
-  std::vector<std::pair<uint64_t, uint64_t>> lines(survey.lines_.begin(), survey.lines_.end());
+  std::vector<std::pair<uint64_t, uint64_t>> lines(totals.lines_.begin(), totals.lines_.end());
   std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
@@ -96,14 +97,14 @@ ScatterPlotBuilder::ScatterPlotBuilder(PointSurvey& survey, const analysis::Scat
   for (size_t i = 0; i < lines.size() && i < kPlotLines; ++i) {
     line_of_.emplace(lines[i].first, i);
     plot_.lines.push_back({.name = scatter.LineName(lines[i].first),
-                           .figure = CellText(lines[i].second, Unit::kCount),
+                           .figure = CellText(lines[i].second, ColumnUnit::kCount),
                            .values = {},
                            .cells = {}});
     named += lines[i].second;
   }
-  if (named < survey.points_) {
+  if (named < totals.points_) {
     plot_.lines.push_back({.name = std::string(analysis::kOtherName),
-                           .figure = CellText(survey.points_ - named, Unit::kCount),
+                           .figure = CellText(totals.points_ - named, ColumnUnit::kCount),
                            .values = {},
                            .cells = {},
                            .rest = true});
@@ -114,19 +115,19 @@ ScatterPlotBuilder::ScatterPlotBuilder(PointSurvey& survey, const analysis::Scat
 }
 
 void ScatterPlotBuilder::MakeAxis(const analysis::ScatterInfo& info) {
-  if (survey_.points_ == 0) return;
-  const auto low = static_cast<double>(survey_.low_);
-  const auto high = static_cast<double>(survey_.high_);
+  if (totals_.points_ == 0) return;
+  const auto low = static_cast<double>(totals_.low_);
+  const auto high = static_cast<double>(totals_.high_);
   AxisKind kind = AxisKind::kNumber;
   switch (info.kind) {
     case ValueKind::kAddress:
-      plot_.y_ticks = survey_.islands_.Ticks(kTicks);
+      plot_.y_ticks = totals_.broken_axis_.Ticks(kTicks);
       return;
     case ValueKind::kCycles:
       // Lengths of time lie decades apart.
       log_ = true;
-      low_ = std::max(facts_.clock.Seconds(1) * low, 1e-9) * 0.8;
-      high_ = std::max(facts_.clock.Seconds(1) * high * 1.25, low_ * 10);
+      low_ = std::max(metadata_.clock.Seconds(1) * low, 1e-9) * 0.8;
+      high_ = std::max(metadata_.clock.Seconds(1) * high * 1.25, low_ * 10);
       plot_.y_ticks = LogTicks(AxisKind::kSeconds, low_, high_, kTicks);
       break;
     case ValueKind::kState:
@@ -137,7 +138,7 @@ void ScatterPlotBuilder::MakeAxis(const analysis::ScatterInfo& info) {
       break;
     case ValueKind::kNumber: {
       const bool few = high - low < 64;  // pCPUs: each has a row of its own
-      kind = few ? AxisKind::kWhole : AxisKind::kNumber;
+      kind = few ? AxisKind::kInteger : AxisKind::kNumber;
       banded_ = few;
       low_ = low - (few ? 0.5 : 0);
       high_ = high + (few ? 0.5 : 0);
@@ -152,21 +153,21 @@ void ScatterPlotBuilder::MakeAxis(const analysis::ScatterInfo& info) {
 }
 
 double ScatterPlotBuilder::Place(uint64_t y, size_t line) const {
-  if (survey_.kind_ == ValueKind::kAddress) return survey_.islands_.Place(y);
+  if (totals_.kind_ == ValueKind::kAddress) return totals_.broken_axis_.Place(y);
   if (!log_) {
     constexpr double kBand = 0.8;  // of the distance from one value to the next
     const auto lines = static_cast<double>(plot_.lines.size());
     const double beside = banded_ ? ((static_cast<double>(line) + 0.5) / lines - 0.5) * kBand : 0;
     return (static_cast<double>(static_cast<int64_t>(y)) + beside - low_) / (high_ - low_);
   }
-  const double seconds = std::max(facts_.clock.Seconds(y), low_);
+  const double seconds = std::max(metadata_.clock.Seconds(y), low_);
   return std::log(seconds / low_) / std::log(high_ / low_);
 }
 
 void ScatterPlotBuilder::OnPoint(uint64_t line, Tsc x, uint64_t y) {
   const auto found = line_of_.find(line);
   const size_t index = found == line_of_.end() ? rest_ : found->second;
-  const double seconds = facts_.clock.Seconds(x - facts_.range.begin);
+  const double seconds = metadata_.clock.Seconds(x - metadata_.range.begin);
   const double place = std::clamp(Place(y, index), 0.0, 1.0);
   if (plot_.exact) {
     plot_.points.push_back({index, seconds, place});

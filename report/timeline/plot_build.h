@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/scatter/scatter.h"
-#include "analysis/series/series_run.h"
+#include "analysis/series/series_pass.h"
 #include "report/timeline/plot.h"
 #include "report/timeline/plot_axis.h"
 
@@ -18,13 +18,13 @@ namespace xenoscope::report {
 // are more intervals than `most_bins`, some of them together make a bin.
 class SeriesPlotBuilder {
  public:
-  SeriesPlotBuilder(const analysis::SeriesSurvey& survey, size_t series, Cycles interval,
+  SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_t series, Cycles interval,
                     size_t most_bins, std::string subtitle);
   void Row(const analysis::IntervalRow& row);
   const SeriesPlot& plot() const { return plot_; }
 
  private:
-  const analysis::SeriesSurvey& survey_;
+  const analysis::SeriesTotals& totals_;
   size_t series_;
   uint64_t together_;  // intervals in a bin
   uint64_t rows_ = 0;
@@ -34,29 +34,29 @@ class SeriesPlotBuilder {
 };
 
 // The first pass over the points: how many there are, of which lines, between which values.
-class PointSurvey : public analysis::PointSink {
+class PointExtent : public analysis::PointSink {
  public:
-  explicit PointSurvey(analysis::ValueKind kind) : kind_(kind) {}
+  explicit PointExtent(analysis::ValueKind kind) : kind_(kind) {}
   void OnPoint(uint64_t line, Tsc x, uint64_t y) override;
 
  private:
   friend class ScatterPlotBuilder;
-  static constexpr size_t kMostLines = 8192;  // told apart; more are counted as the rest
+  static constexpr size_t kMaxLines = 8192;  // told apart; more are counted as the rest
 
   analysis::ValueKind kind_;
   uint64_t points_ = 0;
   int64_t low_ = INT64_MAX;
   int64_t high_ = INT64_MIN;
   std::unordered_map<uint64_t, uint64_t> lines_;
-  Islands islands_;
+  BrokenAxis broken_axis_;
 };
 
 // The second pass.
 class ScatterPlotBuilder : public analysis::PointSink {
  public:
-  ScatterPlotBuilder(PointSurvey& survey, const analysis::ScatterInfo& info,
-                     const analysis::Scatter& scatter, const analysis::Facts& facts, size_t columns,
-                     size_t rows, std::string subtitle);
+  ScatterPlotBuilder(PointExtent& totals, const analysis::ScatterInfo& info,
+                     const analysis::Scatter& scatter, const analysis::TraceMetadata& metadata,
+                     size_t columns, size_t rows, std::string subtitle);
   void OnPoint(uint64_t line, Tsc x, uint64_t y) override;
   const ScatterPlot& plot() const { return plot_; }
 
@@ -67,8 +67,8 @@ class ScatterPlotBuilder : public analysis::PointSink {
   void MakeAxis(const analysis::ScatterInfo& info);
   double Place(uint64_t y, size_t line) const;  // in [0, 1]
 
-  PointSurvey& survey_;
-  const analysis::Facts& facts_;
+  PointExtent& totals_;
+  const analysis::TraceMetadata& metadata_;
   bool log_ = false;
   bool banded_ = false;  // values are few names: each line has a stripe of its own at them
   double low_ = 0;

@@ -132,13 +132,13 @@ std::string StepsBack(const std::vector<double>& values, const SeriesPlot& plot,
 
 // One path a line and strength, of cells that lie side by side as one rectangle.
 void Cells(std::string& out, const ScatterPlot& plot, const PlotLine& line, size_t index) {
-  const uint32_t most =
+  const uint32_t max =
       line.cells.empty() ? 0 : *std::max_element(line.cells.begin(), line.cells.end());
-  if (most == 0) return;
+  if (max == 0) return;
   constexpr std::array kOpacity = {0.45, 0.65, 0.85, 1.0};
   const auto level = [&](uint32_t count) {
     if (count == 0) return size_t{kOpacity.size()};
-    const double share = std::log1p(count) / std::log1p(most);
+    const double share = std::log1p(count) / std::log1p(max);
     return std::min(static_cast<size_t>(share * kOpacity.size()), kOpacity.size() - 1);
   };
   const double width = (kRight - kLeft) / static_cast<double>(plot.columns);
@@ -172,14 +172,14 @@ std::string ToSvg(const SeriesPlot& plot) {
   OpenSvg(out, {kWidth, kHeight}, kLeft, plot.title, plot.subtitle);
   const size_t bins = plot.lines.empty() ? 0 : plot.lines.front().values.size();
   std::vector<double> stack(bins, 0);
-  double most = 0;
+  double max = 0;
   for (const PlotLine& line : plot.lines) {
     for (size_t i = 0; i < bins; ++i) {
       stack[i] += line.values[i];
-      most = std::max(most, plot.stacked ? stack[i] : line.values[i]);
+      max = std::max(max, plot.stacked ? stack[i] : line.values[i]);
     }
   }
-  const double high = RoundUp(most);
+  const double high = RoundUp(max);
   std::vector<Tick> ticks = LinearTicks(plot.y_kind, 0, high, kYTicks);
   for (Tick& tick : ticks) tick.at /= high;
   Axes(out, plot.seconds, ticks, plot.y_title);

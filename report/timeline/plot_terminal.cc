@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kNameColumns = 18;    // names beside bars, labels beside points
 constexpr size_t kFigureColumns = 10;  // figures behind bars
-constexpr size_t kLeastBins = 10;
+constexpr size_t kMinBins = 10;
 
 // A character of braille.
 struct Braille {
@@ -50,10 +50,10 @@ void Bars(std::string& out, const PlotLine& line, size_t index, double high, siz
 
 size_t TerminalBins(const TerminalStyle& style) {
   const size_t beside = kNameColumns + kFigureColumns + 2;
-  return std::max(style.width, beside + kLeastBins) - beside;
+  return std::max(style.width, beside + kMinBins) - beside;
 }
 size_t TerminalColumns(const TerminalStyle& style) {
-  return (std::max(style.width, kNameColumns + kLeastBins + 3) - kNameColumns - 3) * 2;
+  return (std::max(style.width, kNameColumns + kMinBins + 3) - kNameColumns - 3) * 2;
 }
 size_t TerminalRows(const TerminalStyle& style) {
   return (std::max<size_t>(style.height, 14) - 8) * 4;
@@ -62,11 +62,11 @@ size_t TerminalRows(const TerminalStyle& style) {
 std::string ToTerminal(const SeriesPlot& plot, const TerminalStyle& style) {
   std::string out = Titles(plot.title, plot.subtitle, style.colour);
   if (plot.lines.empty()) return out + "Nothing of this in the trace.\n";
-  double most = 0;
+  double max = 0;
   for (const PlotLine& line : plot.lines) {
-    for (const double value : line.values) most = std::max(most, value);
+    for (const double value : line.values) max = std::max(max, value);
   }
-  const double high = RoundUp(most);
+  const double high = RoundUp(max);
   const size_t room = std::max<size_t>(style.height, 8) - 7;
   const size_t rows = std::clamp<size_t>(room / plot.lines.size(), 1, 4);
   for (size_t i = 0; i < plot.lines.size(); ++i) {

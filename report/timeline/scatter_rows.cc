@@ -26,13 +26,13 @@ std::string_view ValueKey(const analysis::ScatterInfo& info) {
 }  // namespace
 
 ScatterRows::ScatterRows(std::string_view format, const analysis::ScatterInfo& info,
-                         const analysis::Scatter& scatter, const analysis::Facts& facts)
+                         const analysis::Scatter& scatter, const analysis::TraceMetadata& metadata)
     : format_(format == "csv"    ? Format::kCsv
               : format == "json" ? Format::kJson
                                  : Format::kText),
       info_(info),
       scatter_(scatter),
-      facts_(facts) {}
+      metadata_(metadata) {}
 
 const std::string& ScatterRows::Name(uint64_t line) {
   std::string& name = names_[line];
@@ -53,13 +53,14 @@ void ScatterRows::Begin(std::string& out) const {
       fmt::format_to(std::back_inserter(out),
                      "{{\n\"scatter\": \"{}\",\n\"columns\": [\"series\", \"seconds\", \"{}\"],\n"
                      "\"cpu_hz\": {},\n\"cpu_hz_source\": \"{}\",\n\"points\": [",
-                     info_.name, ValueKey(info_), facts_.clock.hz, ToString(facts_.clock.source));
+                     info_.name, ValueKey(info_), metadata_.clock.hz,
+                     ToString(metadata_.clock.source));
       break;
   }
 }
 
 void ScatterRows::Point(uint64_t line, Tsc x, uint64_t y, std::string& out) {
-  const double seconds = facts_.clock.Seconds(x - facts_.range.begin);
+  const double seconds = metadata_.clock.Seconds(x - metadata_.range.begin);
   const bool address = info_.kind == ValueKind::kAddress;
   const std::string value = address ? fmt::format("0x{:x}", y)
                             : info_.kind == ValueKind::kState

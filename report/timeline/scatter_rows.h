@@ -17,7 +17,7 @@ namespace xenoscope::report {
 class ScatterRows {
  public:
   ScatterRows(std::string_view format, const analysis::ScatterInfo& info,
-              const analysis::Scatter& scatter, const analysis::Facts& facts);
+              const analysis::Scatter& scatter, const analysis::TraceMetadata& metadata);
 
   void Begin(std::string& out) const;
   void Point(uint64_t line, Tsc x, uint64_t y, std::string& out);
@@ -31,7 +31,7 @@ class ScatterRows {
   Format format_;
   const analysis::ScatterInfo& info_;
   const analysis::Scatter& scatter_;
-  const analysis::Facts& facts_;
+  const analysis::TraceMetadata& metadata_;
   std::unordered_map<uint64_t, std::string> names_;
   bool first_ = true;
 };

@@ -16,41 +16,41 @@ namespace {
 
 using analysis::IntervalRow;
 using analysis::Quantity;
-using analysis::SeriesSurvey;
-using analysis::SurveyedSeries;
+using analysis::SeriesTotals;
+using analysis::TotalledSeries;
 
 // Alone a line is called by its name, beside other series "exits:VMEXIT_CPUID".
-std::string ColumnName(const SeriesSurvey& survey, const SurveyedSeries& series, size_t line) {
+std::string ColumnName(const SeriesTotals& totals, const TotalledSeries& series, size_t line) {
   const std::string& name = series.lines[line].name;
-  return survey.series.size() == 1 ? name : fmt::format("{}:{}", series.info->name, name);
+  return totals.series.size() == 1 ? name : fmt::format("{}:{}", series.info->name, name);
 }
 
-class WithSurvey : public SeriesRows {
+class WithTotals : public SeriesRows {
  public:
-  WithSurvey(const SeriesSurvey& survey, Cycles interval) : survey_(survey), interval_(interval) {}
+  WithTotals(const SeriesTotals& totals, Cycles interval) : totals_(totals), interval_(interval) {}
 
  protected:
-  double Seconds(Tsc at) const { return clock().Seconds(at - survey_.facts.range.begin); }
-  const Clock& clock() const { return survey_.facts.clock; }
+  double Seconds(Tsc at) const { return clock().Seconds(at - totals_.metadata.range.begin); }
+  const Clock& clock() const { return totals_.metadata.clock; }
 
-  const SeriesSurvey& survey_;
+  const SeriesTotals& totals_;
   Cycles interval_;
 };
 
-class Csv : public WithSurvey {
+class Csv : public WithTotals {
  public:
-  using WithSurvey::WithSurvey;
+  using WithTotals::WithTotals;
   void Begin(std::string& out) override {
     out += "begin_s";
-    for (const SurveyedSeries& series : survey_.series) {
-      for (size_t i = 0; i < series.lines.size(); ++i) out += "," + ColumnName(survey_, series, i);
+    for (const TotalledSeries& series : totals_.series) {
+      for (size_t i = 0; i < series.lines.size(); ++i) out += "," + ColumnName(totals_, series, i);
     }
     out += "\r\n";
   }
   void Row(const IntervalRow& row, std::string& out) override {
     fmt::format_to(std::back_inserter(out), "{:.9f}", Seconds(row.range.begin));
     for (size_t s = 0; s < row.values.size(); ++s) {
-      const bool time = survey_.series[s].info->quantity == Quantity::kTime;
+      const bool time = totals_.series[s].info->quantity == Quantity::kTime;
       for (const uint64_t value : row.values[s]) {
         if (time) {
           fmt::format_to(std::back_inserter(out), ",{:.9f}", clock().Seconds(value));
@@ -64,13 +64,13 @@ class Csv : public WithSurvey {
   void End(std::string& /*out*/) override {}
 };
 
-class Json : public WithSurvey {
+class Json : public WithTotals {
  public:
-  using WithSurvey::WithSurvey;
+  using WithTotals::WithTotals;
   void Begin(std::string& out) override {
     using nlohmann::ordered_json;
     ordered_json series = ordered_json::array();
-    for (const SurveyedSeries& one : survey_.series) {
+    for (const TotalledSeries& one : totals_.series) {
       ordered_json lines = ordered_json::array();
       for (const auto& line : one.lines)
         lines.push_back({{"name", line.name}, {"total", line.total}});
@@ -78,8 +78,8 @@ class Json : public WithSurvey {
                         {"unit", one.info->quantity == Quantity::kTime ? "cycles" : "count"},
                         {"lines", std::move(lines)}});
     }
-    const ordered_json trace = {{"first_tsc", survey_.facts.range.begin.value},
-                                {"last_tsc", survey_.facts.range.end.value},
+    const ordered_json trace = {{"first_tsc", totals_.metadata.range.begin.value},
+                                {"last_tsc", totals_.metadata.range.end.value},
                                 {"cpu_hz", clock().hz},
                                 {"cpu_hz_source", ToString(clock().source)}};
     fmt::format_to(
@@ -92,7 +92,7 @@ class Json : public WithSurvey {
     nlohmann::ordered_json object = {{"begin_tsc", row.range.begin.value},
                                      {"end_tsc", row.range.end.value}};
     for (size_t s = 0; s < row.values.size(); ++s) {
-      object[std::string(survey_.series[s].info->name)] = row.values[s];
+      object[std::string(totals_.series[s].info->name)] = row.values[s];
     }
     out += first_ ? "\n" : ",\n";
     first_ = false;
@@ -104,24 +104,24 @@ class Json : public WithSurvey {
   bool first_ = true;
 };
 
-class Text : public WithSurvey {
+class Text : public WithTotals {
  public:
-  using WithSurvey::WithSurvey;
+  using WithTotals::WithTotals;
   void Begin(std::string& out) override {
-    if (std::all_of(survey_.series.begin(), survey_.series.end(),
-                    [](const SurveyedSeries& series) { return series.lines.empty(); })) {
+    if (std::all_of(totals_.series.begin(), totals_.series.end(),
+                    [](const TotalledSeries& series) { return series.lines.empty(); })) {
       out += "Nothing of this in the trace.\n";
       return;
     }
-    for (const SurveyedSeries& series : survey_.series) {
+    for (const TotalledSeries& series : totals_.series) {
       fmt::format_to(std::back_inserter(out), "{}, {} intervals of {}{}\n", series.info->title,
-                     intervals(), CellText(clock().Seconds(interval_), Unit::kSeconds),
+                     intervals(), CellText(clock().Seconds(interval_), ColumnUnit::kSeconds),
                      series.info->quantity == Quantity::kTime ? "; 100% is one pCPU or vCPU" : "");
     }
     fmt::format_to(std::back_inserter(out), "{:>12}", "from");
-    for (const SurveyedSeries& series : survey_.series) {
+    for (const TotalledSeries& series : totals_.series) {
       for (size_t i = 0; i < series.lines.size(); ++i) {
-        const std::string name = ColumnName(survey_, series, i);
+        const std::string name = ColumnName(totals_, series, i);
         widths_.push_back(std::max(DisplayWidth(name), kNarrowest));
         fmt::format_to(std::back_inserter(out), "  {:>{}}", name, widths_.back());
       }
@@ -133,12 +133,13 @@ class Text : public WithSurvey {
     fmt::format_to(std::back_inserter(out), "{:>10.6f} s", Seconds(row.range.begin));
     size_t column = 0;
     for (size_t s = 0; s < row.values.size(); ++s) {
-      const bool time = survey_.series[s].info->quantity == Quantity::kTime;
+      const bool time = totals_.series[s].info->quantity == Quantity::kTime;
       for (const uint64_t value : row.values[s]) {
         const double share = static_cast<double>(value) / static_cast<double>(row.range.Length());
-        fmt::format_to(std::back_inserter(out), "  {:>{}}",
-                       time ? CellText(share, Unit::kShare) : CellText(value, Unit::kCount),
-                       widths_[column++]);
+        fmt::format_to(
+            std::back_inserter(out), "  {:>{}}",
+            time ? CellText(share, ColumnUnit::kShare) : CellText(value, ColumnUnit::kCount),
+            widths_[column++]);
       }
     }
     out += '\n';
@@ -147,12 +148,12 @@ class Text : public WithSurvey {
     if (widths_.empty()) return;
     out += "       total";
     size_t column = 0;
-    for (const SurveyedSeries& series : survey_.series) {
+    for (const TotalledSeries& series : totals_.series) {
       const bool time = series.info->quantity == Quantity::kTime;
       for (const auto& line : series.lines) {
         fmt::format_to(std::back_inserter(out), "  {:>{}}",
-                       time ? CellText(clock().Seconds(line.total), Unit::kSeconds)
-                            : CellText(line.total, Unit::kCount),
+                       time ? CellText(clock().Seconds(line.total), ColumnUnit::kSeconds)
+                            : CellText(line.total, ColumnUnit::kCount),
                        widths_[column++]);
       }
     }
@@ -161,18 +162,18 @@ class Text : public WithSurvey {
 
  private:
   static constexpr size_t kNarrowest = 8;  // "100.00%"
-  uint64_t intervals() const { return survey_.facts.range.Length() / interval_ + 1; }
+  uint64_t intervals() const { return totals_.metadata.range.Length() / interval_ + 1; }
 
   std::vector<size_t> widths_;
 };
 
 }  // namespace
 
-std::unique_ptr<SeriesRows> MakeSeriesRows(std::string_view format, const SeriesSurvey& survey,
+std::unique_ptr<SeriesRows> MakeSeriesRows(std::string_view format, const SeriesTotals& totals,
                                            Cycles interval) {
-  if (format == "csv") return std::make_unique<Csv>(survey, interval);
-  if (format == "json") return std::make_unique<Json>(survey, interval);
-  return std::make_unique<Text>(survey, interval);
+  if (format == "csv") return std::make_unique<Csv>(totals, interval);
+  if (format == "json") return std::make_unique<Json>(totals, interval);
+  return std::make_unique<Text>(totals, interval);
 }
 
 }  // namespace xenoscope::report

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/series/series_run.h"
+#include "analysis/series/series_pass.h"
 #include "base/tsc.h"
 
 namespace xenoscope::report {
@@ -22,6 +22,6 @@ class SeriesRows {
 // `format`: "text" (times as shares of the interval), "csv" (a column a line, times in seconds) or
 // "json" (times in cycles). The survey must outlive the writer.
 std::unique_ptr<SeriesRows> MakeSeriesRows(std::string_view format,
-                                           const analysis::SeriesSurvey& survey, Cycles interval);
+                                           const analysis::SeriesTotals& totals, Cycles interval);
 
 }  // namespace xenoscope::report

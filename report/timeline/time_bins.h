@@ -22,58 +22,58 @@ void ForEachBin(uint64_t begin, uint64_t end, uint64_t bin, F part) {
 }
 
 // What a vCPU did with its time.
-enum class Doing : uint8_t {
-  kGuest,     // ran, in the guest
-  kXen,       // ran, in the hypervisor
-  kWhole,     // ran; PV, or nothing known of the inside
-  kRunnable,  // waited for a pCPU
+enum class VcpuActivity : uint8_t {
+  kGuest,      // ran, in the guest
+  kXen,        // ran, in the hypervisor
+  kUndivided,  // ran; PV, or nothing known of the inside
+  kRunnable,   // waited for a pCPU
   kBlocked,
 };
-inline constexpr size_t kDoings = 5;
+inline constexpr size_t kVcpuActivities = 5;
 
-inline Doing DoingOf(correlate::SegmentKind kind) {
+inline VcpuActivity ActivityOf(correlate::SegmentKind kind) {
   switch (kind) {
     case correlate::SegmentKind::kGuest:
-      return Doing::kGuest;
-    case correlate::SegmentKind::kWhole:
-      return Doing::kWhole;
+      return VcpuActivity::kGuest;
+    case correlate::SegmentKind::kUndivided:
+      return VcpuActivity::kUndivided;
     case correlate::SegmentKind::kExit:
     case correlate::SegmentKind::kResume:
       break;
   }
-  return Doing::kXen;
+  return VcpuActivity::kXen;
 }
 
 // Of a vCPU that does not run; nothing where it is offline, lost or unknown.
-inline std::optional<Doing> WaitingAs(correlate::RunState state) {
-  if (state == correlate::RunState::kRunnable) return Doing::kRunnable;
-  if (state == correlate::RunState::kBlocked) return Doing::kBlocked;
+inline std::optional<VcpuActivity> WaitActivityOf(correlate::TimelineState state) {
+  if (state == correlate::TimelineState::kRunnable) return VcpuActivity::kRunnable;
+  if (state == correlate::TimelineState::kBlocked) return VcpuActivity::kBlocked;
   return std::nullopt;
 }
 
 // A vCPU's cycles in a bin.
 struct VcpuBin {
-  std::array<float, kDoings> cycles{};
-  float& operator[](Doing doing) { return cycles[static_cast<size_t>(doing)]; }
-  float operator[](Doing doing) const { return cycles[static_cast<size_t>(doing)]; }
+  std::array<float, kVcpuActivities> cycles{};
+  float& operator[](VcpuActivity activity) { return cycles[static_cast<size_t>(activity)]; }
+  float operator[](VcpuActivity activity) const { return cycles[static_cast<size_t>(activity)]; }
 };
 
 // How long a pCPU was busy in a bin, and with whom most, by Boyer and Moore's majority vote over
 // time ("MJRTY", 1991): right where somebody had more than half of it.
-struct BusyBin {
+struct PcpuBin {
   float busy = 0;  // cycles
-  uint32_t who = 0;
-  float lead = 0;
+  uint32_t majority_vcpu = 0;
+  float votes = 0;
 
   void Add(uint32_t vcpu, float cycles) {
     busy += cycles;
-    if (who == vcpu) {
-      lead += cycles;
-    } else if (cycles > lead) {
-      who = vcpu;
-      lead = cycles - lead;
+    if (majority_vcpu == vcpu) {
+      votes += cycles;
+    } else if (cycles > votes) {
+      majority_vcpu = vcpu;
+      votes = cycles - votes;
     } else {
-      lead -= cycles;
+      votes -= cycles;
     }
   }
 };

@@ -10,9 +10,9 @@
 namespace xenoscope::report {
 namespace {
 
-using correlate::RunInterval;
-using correlate::RunState;
+using correlate::RunstateInterval;
 using correlate::Segment;
+using correlate::TimelineState;
 
 class Columns final : public correlate::TimelineObserver {
  public:
@@ -21,25 +21,25 @@ class Columns final : public correlate::TimelineObserver {
 
   bool WantsMarks() const override { return false; }
 
-  void OnRun(const RunInterval& interval) override {
+  void OnRunstateInterval(const RunstateInterval& interval) override {
     const TscRange part = interval.range.Intersect(shown_);
     if (IsIdle(interval.vcpu) || part.Empty()) return;
     const auto [begin, end] = Offsets(part);
-    if (interval.state == RunState::kRunning) {
+    if (interval.state == TimelineState::kRunning) {
       Vcpu(interval.vcpu, interval.vcpu_index);
-      std::vector<BusyBin>& bins = pcpus_[interval.pcpu];
+      std::vector<PcpuBin>& bins = pcpus_[interval.pcpu];
       bins.resize(count());
       ForEachBin(begin, end, column_,
                  [&](uint64_t bin, float cycles) { bins[bin].Add(interval.vcpu_index, cycles); });
-    } else if (const auto doing = WaitingAs(interval.state)) {
-      Add(interval.vcpu, interval.vcpu_index, *doing, part);
+    } else if (const auto activity = WaitActivityOf(interval.state)) {
+      Add(interval.vcpu, interval.vcpu_index, *activity, part);
     }
   }
 
   void OnSegment(const Segment& segment) override {
     const TscRange part = segment.range.Intersect(shown_);
     if (IsIdle(segment.vcpu) || part.Empty()) return;
-    Add(segment.vcpu, segment.vcpu_index, DoingOf(segment.kind), part);
+    Add(segment.vcpu, segment.vcpu_index, ActivityOf(segment.kind), part);
   }
 
   size_t count() const { return (shown_.Length() + column_ - 1) / column_; }
@@ -55,7 +55,7 @@ class Columns final : public correlate::TimelineObserver {
     double waited = 0;
   };
   const std::vector<OfVcpu>& vcpus() const { return vcpus_; }  // by VcpuTrack::index
-  const std::map<PcpuId, std::vector<BusyBin>>& pcpus() const { return pcpus_; }
+  const std::map<PcpuId, std::vector<PcpuBin>>& pcpus() const { return pcpus_; }
 
  private:
   std::pair<uint64_t, uint64_t> Offsets(TscRange range) const {
@@ -70,15 +70,16 @@ class Columns final : public correlate::TimelineObserver {
     return vcpu;
   }
 
-  void Add(VcpuRef ref, uint32_t index, Doing doing, TscRange part) {
+  void Add(VcpuRef ref, uint32_t index, VcpuActivity activity, TscRange part) {
     OfVcpu& vcpu = Vcpu(ref, index);
     const auto [begin, end] = Offsets(part);
-    ForEachBin(begin, end, column_,
-               [&, which = doing](uint64_t bin, float cycles) { vcpu.bins[bin][which] += cycles; });
+    ForEachBin(begin, end, column_, [&, which = activity](uint64_t bin, float cycles) {
+      vcpu.bins[bin][which] += cycles;
+    });
     const auto cycles = static_cast<double>(part.Length());
-    if (doing == Doing::kRunnable) {
+    if (activity == VcpuActivity::kRunnable) {
       vcpu.waited += cycles;
-    } else if (doing != Doing::kBlocked) {
+    } else if (activity != VcpuActivity::kBlocked) {
       vcpu.ran += cycles;
     }
   }
@@ -86,7 +87,7 @@ class Columns final : public correlate::TimelineObserver {
   TscRange shown_;
   Cycles column_;
   std::vector<OfVcpu> vcpus_;
-  std::map<PcpuId, std::vector<BusyBin>> pcpus_;
+  std::map<PcpuId, std::vector<PcpuBin>> pcpus_;
 };
 
 // The vCPUs to be shown, in their order.
@@ -100,11 +101,11 @@ std::vector<uint32_t> Choose(const Columns& columns, const VcpuChartOptions& opt
     if (!vcpu.bins.empty() && wanted) chosen.push_back(i);
   }
   left_out = 0;
-  if (options.most != 0 && chosen.size() > options.most) {
-    left_out = chosen.size() - options.most;
+  if (options.max_vcpus != 0 && chosen.size() > options.max_vcpus) {
+    left_out = chosen.size() - options.max_vcpus;
     std::ranges::stable_sort(chosen, std::ranges::greater(),
                              [&](uint32_t i) { return columns.vcpus()[i].ran; });
-    chosen.resize(options.most);
+    chosen.resize(options.max_vcpus);
   }
   std::ranges::sort(chosen, {}, [&](uint32_t i) { return columns.vcpus()[i].ref; });
   return chosen;
@@ -125,35 +126,36 @@ VcpuChart ChartVcpus(const trace::TraceFile& trace, const VcpuChartOptions& opti
 
   VcpuChart chart;
   const std::vector<uint32_t> chosen = Choose(columns, options, chart.left_out);
-  std::vector<uint32_t> lane_of(columns.vcpus().size(), VcpuChart::kNobody);
+  std::vector<uint32_t> row_of(columns.vcpus().size(), VcpuChart::kNoVcpu);
   const auto whole = static_cast<double>(options.shown.Length());
   uint32_t colour = 0;
   for (const uint32_t i : chosen) {
     const Columns::OfVcpu& vcpu = columns.vcpus()[i];
-    lane_of[i] = static_cast<uint32_t>(chart.vcpus.size());
+    row_of[i] = static_cast<uint32_t>(chart.vcpus.size());
     if (!chart.vcpus.empty() && chart.vcpus.back().vcpu.domain != vcpu.ref.domain) ++colour;
-    VcpuLane& lane = chart.vcpus.emplace_back();
-    lane.vcpu = vcpu.ref;
-    lane.domain = options.domain_name ? options.domain_name(vcpu.ref.domain) : std::string();
-    lane.colour = colour;
-    lane.parts = vcpu.bins;
-    for (size_t column = 0; column < lane.parts.size(); ++column) {
-      for (float& cycles : lane.parts[column].cycles) cycles /= columns.LengthOf(column);
+    VcpuChartRow& row = chart.vcpus.emplace_back();
+    row.vcpu = vcpu.ref;
+    row.domain = options.domain_name ? options.domain_name(vcpu.ref.domain) : std::string();
+    row.colour = colour;
+    row.parts = vcpu.bins;
+    for (size_t column = 0; column < row.parts.size(); ++column) {
+      for (float& cycles : row.parts[column].cycles) cycles /= columns.LengthOf(column);
     }
-    lane.ran = vcpu.ran / whole;
-    lane.waited = vcpu.waited / whole;
+    row.ran = vcpu.ran / whole;
+    row.waited = vcpu.waited / whole;
   }
   for (const auto& [pcpu, bins] : columns.pcpus()) {
-    PcpuLane& lane = chart.pcpus.emplace_back();
-    lane.pcpu = pcpu;
+    PcpuChartRow& row = chart.pcpus.emplace_back();
+    row.pcpu = pcpu;
     for (size_t column = 0; column < bins.size(); ++column) {
-      const BusyBin& bin = bins[column];
-      const uint32_t who = bin.busy > 0 ? lane_of.at(bin.who) : VcpuChart::kNobody;
-      lane.parts.push_back({bin.busy / columns.LengthOf(column), who});
+      const PcpuBin& bin = bins[column];
+      const uint32_t majority_vcpu =
+          bin.busy > 0 ? row_of.at(bin.majority_vcpu) : VcpuChart::kNoVcpu;
+      row.parts.push_back({bin.busy / columns.LengthOf(column), majority_vcpu});
     }
-    lane.busy = std::accumulate(bins.begin(), bins.end(), 0.0,
-                                [](double sum, const BusyBin& bin) { return sum + bin.busy; }) /
-                whole;
+    row.busy = std::accumulate(bins.begin(), bins.end(), 0.0,
+                               [](double sum, const PcpuBin& bin) { return sum + bin.busy; }) /
+               whole;
   }
   return chart;
 }

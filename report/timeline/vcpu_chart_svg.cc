@@ -17,26 +17,26 @@ constexpr double kWidth = 1180;
 constexpr double kLeft = 170;
 constexpr double kRight = 930;  // figures are right of it
 constexpr double kTop = 96;
-constexpr double kLane = 26;  // with the gap below it
+constexpr double kRowHeight = 26;  // with the gap below it
 constexpr double kHigh = 20;
 constexpr double kBetween = 14;  // pCPUs and vCPUs
 constexpr size_t kTicks = 10;
 constexpr size_t kNameLetters = 24;
-constexpr Rgb kNobodyColour{153, 153, 153};
+constexpr Rgb kOtherColour{153, 153, 153};
 
-// What a vCPU's lane stacks, from its bottom, in the colours of the page
+// What a vCPU's row stacks, from its bottom, in the colours of the page
 // (report/html/web/src/style.css).
 struct Layer {
-  Doing doing;
+  VcpuActivity activity;
   Rgb colour;
   const char* name;
 };
 constexpr std::array kLayers = {
-    Layer{Doing::kGuest, {86, 180, 233}, "in the guest"},
-    Layer{Doing::kWhole, {0, 114, 178}, "ran"},
-    Layer{Doing::kXen, {213, 94, 0}, "in Xen"},
-    Layer{Doing::kRunnable, {230, 159, 0}, "waited for a pCPU"},
-    Layer{Doing::kBlocked, {227, 229, 232}, "blocked"},
+    Layer{VcpuActivity::kGuest, {86, 180, 233}, "in the guest"},
+    Layer{VcpuActivity::kUndivided, {0, 114, 178}, "ran"},
+    Layer{VcpuActivity::kXen, {213, 94, 0}, "in Xen"},
+    Layer{VcpuActivity::kRunnable, {230, 159, 0}, "waited for a pCPU"},
+    Layer{VcpuActivity::kBlocked, {227, 229, 232}, "blocked"},
 };
 
 // Of domains, none of those that say what a vCPU did: as report/html/web/src/timeline.ts has them.
@@ -44,14 +44,14 @@ constexpr std::array kDomainColours = {Rgb{51, 34, 136},  Rgb{68, 170, 153},  Rg
                                        Rgb{153, 153, 51}, Rgb{136, 34, 85},   Rgb{136, 204, 238},
                                        Rgb{17, 119, 51},  Rgb{221, 204, 119}, Rgb{204, 102, 119}};
 
-Rgb ColourOf(const VcpuLane& lane) { return kDomainColours[lane.colour % kDomainColours.size()]; }
-Rgb ColourOf(const VcpuChart& chart, uint32_t who) {
-  return who == VcpuChart::kNobody ? kNobodyColour : ColourOf(chart.vcpus[who]);
+Rgb ColourOf(const VcpuChartRow& row) { return kDomainColours[row.colour % kDomainColours.size()]; }
+Rgb ColourOf(const VcpuChart& chart, uint32_t majority_vcpu) {
+  return majority_vcpu == VcpuChart::kNoVcpu ? kOtherColour : ColourOf(chart.vcpus[majority_vcpu]);
 }
 
-std::string NameOf(const VcpuLane& lane) {
-  return lane.domain.empty() ? ToString(lane.vcpu)
-                             : fmt::format("{} {}", lane.domain, ToString(lane.vcpu));
+std::string NameOf(const VcpuChartRow& row) {
+  return row.domain.empty() ? ToString(row.vcpu)
+                            : fmt::format("{} {}", row.domain, ToString(row.vcpu));
 }
 
 double XOf(size_t column, size_t columns) {
@@ -65,39 +65,42 @@ void Name(std::string& out, double y, const std::string& name, const std::string
 }
 
 // Neighbouring columns of one vCPU are one rectangle, as high as they are busy on the average.
-void DrawPcpu(std::string& out, const VcpuChart& chart, const PcpuLane& pcpu, double y) {
+void DrawPcpu(std::string& out, const VcpuChart& chart, const PcpuChartRow& pcpu, double y) {
   const size_t columns = pcpu.parts.size();
   Put(out, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#f4f4f4\"/>\n", Px(kLeft),
       Px(y), Px(kRight - kLeft), Px(kHigh));
   for (size_t begin = 0; begin < columns;) {
-    const uint32_t who = pcpu.parts[begin].who;
+    const uint32_t majority_vcpu = pcpu.parts[begin].majority_vcpu;
     size_t end = begin;
     double busy = 0;
-    while (end < columns && pcpu.parts[end].who == who) busy += pcpu.parts[end++].busy;
+    while (end < columns && pcpu.parts[end].majority_vcpu == majority_vcpu)
+      busy += pcpu.parts[end++].busy;
     const double high = kHigh * std::min(busy / static_cast<double>(end - begin), 1.0);
     if (busy > 0) {
       Put(out,
           "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
           "fill=\"{}\"><title>{}</title></rect>\n",
           Px(XOf(begin, columns)), Px(y + kHigh - high),
-          Px(XOf(end, columns) - XOf(begin, columns)), Px(high), Hex(ColourOf(chart, who)),
-          Escaped(who == VcpuChart::kNobody ? "one that is not shown" : NameOf(chart.vcpus[who])));
+          Px(XOf(end, columns) - XOf(begin, columns)), Px(high),
+          Hex(ColourOf(chart, majority_vcpu)),
+          Escaped(majority_vcpu == VcpuChart::kNoVcpu ? "one that is not shown"
+                                                      : NameOf(chart.vcpus[majority_vcpu])));
     }
     begin = end;
   }
 }
 
 // Each layer as one path of columns; those of equal height side by side are one rectangle.
-void DrawVcpu(std::string& out, const VcpuLane& lane, double y) {
-  const size_t columns = lane.parts.size();
+void DrawVcpu(std::string& out, const VcpuChartRow& row, double y) {
+  const size_t columns = row.parts.size();
   std::vector<double> below(columns, 0);
   for (const Layer& layer : kLayers) {
     std::string path;
     for (size_t begin = 0; begin < columns;) {
-      const double part = lane.parts[begin][layer.doing];
+      const double part = row.parts[begin][layer.activity];
       const double from = below[begin];
       size_t end = begin;
-      while (end < columns && lane.parts[end][layer.doing] == lane.parts[begin][layer.doing] &&
+      while (end < columns && row.parts[end][layer.activity] == row.parts[begin][layer.activity] &&
              below[end] == from) {
         below[end++] += part;
       }
@@ -110,7 +113,7 @@ void DrawVcpu(std::string& out, const VcpuLane& lane, double y) {
     }
     if (!path.empty()) {
       Put(out, "<path fill=\"{}\" d=\"{}\"><title>{}: {}</title></path>\n", Hex(layer.colour), path,
-          Escaped(NameOf(lane)), layer.name);
+          Escaped(NameOf(row)), layer.name);
     }
   }
 }
@@ -143,25 +146,25 @@ void Axis(std::string& out, const VcpuChart& chart, double y) {
 
 std::string ToSvg(const VcpuChart& chart) {
   std::string out;
-  const size_t lanes = chart.pcpus.size() + chart.vcpus.size();
-  const double bottom = kTop + kLane * static_cast<double>(lanes) + kBetween;
+  const size_t rows = chart.pcpus.size() + chart.vcpus.size();
+  const double bottom = kTop + kRowHeight * static_cast<double>(rows) + kBetween;
   OpenSvg(out, {kWidth, bottom + 60}, kLeft, chart.title, chart.subtitle);
   Legend(out);
   double y = kTop;
-  for (const PcpuLane& pcpu : chart.pcpus) {
+  for (const PcpuChartRow& pcpu : chart.pcpus) {
     Name(out, y, fmt::format("pCPU {}", pcpu.pcpu.value),
          fmt::format("{:.2f} % busy", 100 * pcpu.busy));
     DrawPcpu(out, chart, pcpu, y);
-    y += kLane;
+    y += kRowHeight;
   }
   y += kBetween;
-  for (const VcpuLane& lane : chart.vcpus) {
+  for (const VcpuChartRow& row : chart.vcpus) {
     Put(out, "<rect x=\"{}\" y=\"{}\" width=\"5\" height=\"{}\" fill=\"{}\"/>", Px(kLeft - 6),
-        Px(y), Px(kHigh), Hex(ColourOf(lane)));
-    Name(out, y, NameOf(lane),
-         fmt::format("{:.2f} % ran, {:.2f} % waited", 100 * lane.ran, 100 * lane.waited));
-    DrawVcpu(out, lane, y);
-    y += kLane;
+        Px(y), Px(kHigh), Hex(ColourOf(row)));
+    Name(out, y, NameOf(row),
+         fmt::format("{:.2f} % ran, {:.2f} % waited", 100 * row.ran, 100 * row.waited));
+    DrawVcpu(out, row, y);
+    y += kRowHeight;
   }
   Axis(out, chart, bottom);
   if (chart.left_out > 0) {

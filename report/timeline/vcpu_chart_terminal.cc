@@ -13,15 +13,15 @@ namespace {
 
 constexpr size_t kNameColumns = 20;
 constexpr size_t kFigureColumns = 18;
-constexpr size_t kLeastColumns = 10;
+constexpr size_t kMinColumns = 10;
 constexpr std::string_view kEighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-Rgb ColourOf(const VcpuLane& lane) { return kPalette[lane.colour % kPlotLines]; }
+Rgb ColourOf(const VcpuChartRow& row) { return kPalette[row.colour % kPlotLines]; }
 
-// What stands for a vCPU in the lanes of pCPUs.
-char Letter(size_t lane) {
+// What stands for a vCPU in the rows of pCPUs.
+char Letter(size_t row) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  return lane < kLetters.size() ? kLetters[lane] : '?';
+  return row < kLetters.size() ? kLetters[row] : '?';
 }
 
 // Pieces of one colour as one.
@@ -50,33 +50,36 @@ class Line {
   std::string out_;
 };
 
-std::string Bar(const VcpuLane& lane, bool colour) {
+std::string Bar(const VcpuChartRow& row, bool colour) {
   Line line(colour);
-  for (const VcpuBin& part : lane.parts) {
-    const double run = part[Doing::kGuest] + part[Doing::kXen] + part[Doing::kWhole];
+  for (const VcpuBin& part : row.parts) {
+    const double run =
+        part[VcpuActivity::kGuest] + part[VcpuActivity::kXen] + part[VcpuActivity::kUndivided];
     const double eighths = std::clamp(std::round(run * 8), 0.0, 8.0);
-    if (eighths == 0 && part[Doing::kRunnable] > run) {
+    if (eighths == 0 && part[VcpuActivity::kRunnable] > run) {
       line.Add("░", kPalette[kPlotLines]);
       continue;
     }
-    const bool mostly_xen = part[Doing::kXen] > part[Doing::kGuest] + part[Doing::kWhole];
+    const bool mostly_xen =
+        part[VcpuActivity::kXen] > part[VcpuActivity::kGuest] + part[VcpuActivity::kUndivided];
     line.Add(mostly_xen && eighths == 8 ? "▓"
              : run > 0 ? kEighths[std::max<size_t>(static_cast<size_t>(eighths), 1)]
                        : " ",
-             ColourOf(lane));
+             ColourOf(row));
   }
   return line.Finish();
 }
 
-std::string Letters(const PcpuLane& pcpu, const VcpuChart& chart, bool colour) {
+std::string Letters(const PcpuChartRow& pcpu, const VcpuChart& chart, bool colour) {
   Line line(colour);
-  for (const PcpuLane::Part& part : pcpu.parts) {
+  for (const PcpuChartRow::Part& part : pcpu.parts) {
     if (part.busy <= 0) {
       line.Add(" ", kPalette[kPlotLines]);
-    } else if (part.who == VcpuChart::kNobody) {
+    } else if (part.majority_vcpu == VcpuChart::kNoVcpu) {
       line.Add("-", kPalette[kPlotLines]);
     } else {
-      line.Add(std::string(1, Letter(part.who)), ColourOf(chart.vcpus[part.who]));
+      line.Add(std::string(1, Letter(part.majority_vcpu)),
+               ColourOf(chart.vcpus[part.majority_vcpu]));
     }
   }
   return line.Finish();
@@ -86,23 +89,23 @@ std::string Letters(const PcpuLane& pcpu, const VcpuChart& chart, bool colour) {
 
 size_t ChartColumns(const TerminalStyle& style) {
   const size_t beside = kNameColumns + kFigureColumns + 2;
-  return std::max(style.width, beside + kLeastColumns) - beside;
+  return std::max(style.width, beside + kMinColumns) - beside;
 }
 
 std::string ToTerminal(const VcpuChart& chart, const TerminalStyle& style) {
   std::string out = Titles(chart.title, chart.subtitle, style.colour);
   if (chart.pcpus.empty()) return out + "Nobody ran in this time.\n";
-  for (const PcpuLane& pcpu : chart.pcpus) {
+  for (const PcpuChartRow& pcpu : chart.pcpus) {
     out += Padded(fmt::format("pCPU {}", pcpu.pcpu.value), kNameColumns, true) + " " +
            Letters(pcpu, chart, style.colour);
     out += fmt::format(" {:6.2f}% busy\n", 100 * pcpu.busy);
   }
   for (size_t i = 0; i < chart.vcpus.size(); ++i) {
-    const VcpuLane& lane = chart.vcpus[i];
-    const std::string name = fmt::format("{} {} {}", lane.domain, ToString(lane.vcpu), Letter(i));
-    out += Padded(lane.domain.empty() ? name.substr(1) : name, kNameColumns, true) + " " +
-           Bar(lane, style.colour);
-    out += fmt::format(" {:6.2f}% {:6.2f}%\n", 100 * lane.ran, 100 * lane.waited);
+    const VcpuChartRow& row = chart.vcpus[i];
+    const std::string name = fmt::format("{} {} {}", row.domain, ToString(row.vcpu), Letter(i));
+    out += Padded(row.domain.empty() ? name.substr(1) : name, kNameColumns, true) + " " +
+           Bar(row, style.colour);
+    out += fmt::format(" {:6.2f}% {:6.2f}%\n", 100 * row.ran, 100 * row.waited);
   }
   const size_t columns = chart.pcpus.front().parts.size();
   out += TimeAxis(chart.from, chart.to, kNameColumns + 1, columns);

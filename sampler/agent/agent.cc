@@ -23,7 +23,7 @@
 namespace xenoscope::sampler {
 namespace {
 
-agent::Hello Introduce(const std::string& program) {
+agent::Hello MakeHello(const std::string& program) {
   agent::Hello hello;
   hello.vcpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
   const DomainTsc tsc = ReadDomainTsc();
@@ -66,7 +66,7 @@ absl::Status RunAgent(DomainId allowed, const std::string& program,
   const EndSignals signals;
   const int end = signals.OpenFile();
   agent::ServerParts parts;
-  parts.hello = Introduce(program);
+  parts.hello = MakeHello(program);
   parts.open_source = [hz = parts.hello.tsc_hz](const agent::Prepare& how) {
     return OpenGuestSource(how, hz);
   };
@@ -84,7 +84,7 @@ absl::Status RunAgent(DomainId allowed, const std::string& program,
     if (!served.ok()) say(fmt::format("a recording was refused: {}", Message(served)));
     pollfd ended{end, POLLIN, 0};
     if (poll(&ended, 1, 0) == 1) break;
-    if (allowed != kDom0 && server.greeted() && !server.parted()) {
+    if (allowed != kDom0 && server.greeted() && !server.said_bye()) {
       say(
           fmt::format("the recorder went without a bye: domain {} may have ended, and another may "
                       "have its number soon; start the agent again when it is there",

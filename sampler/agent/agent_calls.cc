@@ -14,8 +14,8 @@ namespace {
 using recording::EventInfo;
 using recording::StreamInfo;
 
-constexpr uint32_t kLongestText = 1024;
-constexpr uint32_t kMostTexts = 64;
+constexpr uint32_t kMaxTextBytes = 1024;
+constexpr uint32_t kMaxTexts = 64;
 
 class Packer {
  public:
@@ -86,7 +86,7 @@ class Unpacker {
   }
   std::string Text() {
     const std::string_view whole = AsText(Rest());
-    std::string text(whole.substr(0, kLongestText));
+    std::string text(whole.substr(0, kMaxTextBytes));
     constexpr char kDelete = 0x7f;
     std::ranges::replace_if(
         text, [](char c) { return (c >= 0 && c < ' ') || c == kDelete; }, '?');
@@ -99,7 +99,7 @@ class Unpacker {
     return good_ ? count : 0;
   }
   std::vector<std::string> Texts() {
-    std::vector<std::string> texts(Count(kMostTexts));
+    std::vector<std::string> texts(Count(kMaxTexts));
     for (std::string& text : texts) text = Text();
     return texts;
   }
@@ -176,7 +176,7 @@ std::vector<std::byte> Encode(const AgentReply& reply) {
   packer.Add(state.due_ns);
   packer.Add(state.events);
   packer.Add(state.notes);
-  packer.Add(state.afterwards);
+  packer.Add(state.final_notes);
   packer.Add(state.streams);
   packer.Add(Bytes(reply.bytes));
   return std::move(packer).Frame();
@@ -186,7 +186,7 @@ absl::StatusOr<AgentCallMessage> DecodeCall(Bytes payload) {
   Unpacker unpacker(payload);
   AgentCallMessage message;
   message.call = static_cast<AgentCall>(unpacker.Number<uint8_t>());
-  message.events = unpacker.Events(recording::kMostEvents);
+  message.events = unpacker.Events(recording::kMaxRecordingEvents);
   message.first = unpacker.Number<uint64_t>();
   message.file = static_cast<recording::SymbolFile::Kind>(unpacker.Number<uint8_t>());
   if (!unpacker.Good()) return InvalidError("it is no call");
@@ -206,7 +206,7 @@ absl::StatusOr<AgentReply> DecodeReply(Bytes payload, DomainId domain, uint32_t 
   state.due_ns = unpacker.Number<int64_t>();
   state.events = unpacker.Events(agent::kMaxEvents);
   state.notes = unpacker.Texts();
-  state.afterwards = unpacker.Texts();
+  state.final_notes = unpacker.Texts();
   state.streams = unpacker.Streams(domain, vcpus);
   const Bytes bytes = unpacker.Rest();
   if (!unpacker.Good()) return InvalidError("it is no reply");

@@ -1,4 +1,4 @@
-// What `record` and the process that drives an agent for it (sampler/agent/agent_stub.h) say to
+// What `record` and the process that drives an agent for it (sampler/agent/agent_worker.h) say to
 // each other: calls, and a reply to each. The replies come from a process that a guest may have
 // taken over, so their format is as simple as it can be, and they are checked here.
 //
@@ -25,7 +25,7 @@ enum class AgentCall : uint8_t {
   kEnlist,
   kStart,
   kCollect,
-  kFarewell,
+  kOnDomainDestroyed,
   kStop,
   kFetch,
   kClose,
@@ -46,7 +46,7 @@ struct AgentState {
   int64_t due_ns = 0;  // of the steady clock
   std::vector<recording::EventInfo> events;
   std::vector<std::string> notes;
-  std::vector<std::string> afterwards;
+  std::vector<std::string> final_notes;
   std::vector<recording::StreamInfo> streams;  // without their source's name
 };
 

@@ -8,7 +8,7 @@
 namespace xenoscope::sampler::agent {
 namespace {
 
-constexpr size_t kPiece = size_t{16} * 1024;
+constexpr size_t kReadSize = size_t{16} * 1024;
 
 }  // namespace
 
@@ -31,11 +31,11 @@ absl::Status Link::Send() {
 // What the peer sent before it went is received all the same.
 absl::Status Link::Pump(size_t limit) {
   const absl::Status sending = Send();
-  std::array<std::byte, kPiece> piece;
+  std::array<std::byte, kReadSize> buffer;
   for (size_t taken = 0; taken < limit;) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const size_t n, channel_.Receive(piece));
+    XENOSCOPE_ASSIGN_OR_RETURN(const size_t n, channel_.Receive(buffer));
     if (n == 0) break;
-    reader_.Add(Bytes(piece).first(n));
+    reader_.Add(Bytes(buffer).first(n));
     taken += n;
     received_ += n;
   }
@@ -49,7 +49,7 @@ void Link::Wait(std::chrono::steady_clock::time_point until, int other) {
 
 absl::StatusOr<std::optional<AnyMessage>> Link::Await(std::chrono::steady_clock::time_point until) {
   while (true) {
-    const absl::Status pumped = Pump(kPiece);
+    const absl::Status pumped = Pump(kReadSize);
     XENOSCOPE_ASSIGN_OR_RETURN(std::optional<AnyMessage> message, Next());
     if (message) return message;
     if (!pumped.ok()) return pumped;

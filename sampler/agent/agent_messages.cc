@@ -16,7 +16,7 @@ constexpr uint32_t kMagic = 0x47415358;  // "XSAG"
 constexpr size_t kHeaderCrcAt = 16;
 
 // Appends values to a payload.
-class Pen {
+class PayloadWriter {
  public:
   template <typename T>
   void Number(T value) {
@@ -37,9 +37,9 @@ class Pen {
 };
 
 // Takes values from a payload; `good` turns false for ever when one is not there.
-class Eye {
+class PayloadReader {
  public:
-  explicit Eye(Bytes payload) : payload_(payload) {}
+  explicit PayloadReader(Bytes payload) : payload_(payload) {}
 
   template <typename T>
   T Number() {
@@ -80,88 +80,90 @@ class Eye {
   bool good_ = true;
 };
 
-void Put(Pen& pen, const Hello& hello) {
-  pen.Number(hello.major);
-  pen.Number(hello.minor);
-  pen.Number(hello.vcpus);
-  pen.Number(hello.tsc_hz);
-  pen.Flag(hello.tsc_native);
-  pen.Text(hello.program);
-  pen.Text(hello.kernel);
+void Put(PayloadWriter& writer, const Hello& hello) {
+  writer.Number(hello.major);
+  writer.Number(hello.minor);
+  writer.Number(hello.vcpus);
+  writer.Number(hello.tsc_hz);
+  writer.Flag(hello.tsc_native);
+  writer.Text(hello.program);
+  writer.Text(hello.kernel);
 }
-void Put(Pen& pen, const Ping& ping) { pen.Number(ping.number); }
-void Put(Pen& pen, const Pong& pong) {
-  pen.Number(pong.number);
-  pen.Number(pong.tsc);
+void Put(PayloadWriter& writer, const Ping& ping) { writer.Number(ping.number); }
+void Put(PayloadWriter& writer, const Pong& pong) {
+  writer.Number(pong.number);
+  writer.Number(pong.tsc);
 }
-void Put(Pen& pen, const Prepare& prepare) {
+void Put(PayloadWriter& writer, const Prepare& prepare) {
   const size_t count = std::min(prepare.events.size(), kMaxEvents);
-  pen.Flag(prepare.chains);
-  pen.Number(static_cast<uint16_t>(count));
-  for (size_t i = 0; i < count; ++i) pen.Text(prepare.events[i]);
-  pen.Number(static_cast<uint8_t>(prepare.source));
+  writer.Flag(prepare.chains);
+  writer.Number(static_cast<uint16_t>(count));
+  for (size_t i = 0; i < count; ++i) writer.Text(prepare.events[i]);
+  writer.Number(static_cast<uint8_t>(prepare.source));
 }
-void Put(Pen& pen, const Prepared& prepared) { pen.Rest(AsBytes(prepared.info)); }
-void Put(Pen& /*pen*/, const Start& /*start*/) {}
-void Put(Pen& pen, const Samples& samples) { pen.Rest(samples.chunks); }
-void Put(Pen& /*pen*/, const Stop& /*stop*/) {}
-void Put(Pen& pen, const Account& account) {
-  pen.Flag(account.last);
-  pen.Rest(AsBytes(account.info));
+void Put(PayloadWriter& writer, const Prepared& prepared) { writer.Rest(AsBytes(prepared.info)); }
+void Put(PayloadWriter& /*pen*/, const Start& /*start*/) {}
+void Put(PayloadWriter& writer, const Samples& samples) { writer.Rest(samples.chunks); }
+void Put(PayloadWriter& /*pen*/, const Stop& /*stop*/) {}
+void Put(PayloadWriter& writer, const Account& account) {
+  writer.Flag(account.last);
+  writer.Rest(AsBytes(account.info));
 }
-void Put(Pen& pen, const Want& want) { pen.Number(static_cast<uint8_t>(want.kind)); }
-void Put(Pen& pen, const FilePart& part) {
-  pen.Number(static_cast<uint8_t>(part.kind));
-  pen.Flag(part.last);
-  pen.Rest(part.content);
+void Put(PayloadWriter& writer, const Want& want) {
+  writer.Number(static_cast<uint8_t>(want.kind));
 }
-void Put(Pen& pen, const Failed& failed) { pen.Text(failed.why); }
-void Put(Pen& /*pen*/, const Bye& /*bye*/) {}
-void Put(Pen& /*pen*/, const Enlist& /*enlist*/) {}
-void Put(Pen& pen, const Enlisted& enlisted) { pen.Flag(enlisted.again); }
+void Put(PayloadWriter& writer, const FilePart& part) {
+  writer.Number(static_cast<uint8_t>(part.kind));
+  writer.Flag(part.last);
+  writer.Rest(part.content);
+}
+void Put(PayloadWriter& writer, const Failed& failed) { writer.Text(failed.why); }
+void Put(PayloadWriter& /*pen*/, const Bye& /*bye*/) {}
+void Put(PayloadWriter& /*pen*/, const Enlist& /*enlist*/) {}
+void Put(PayloadWriter& writer, const Enlisted& enlisted) { writer.Flag(enlisted.again); }
 
 std::vector<std::byte> Copy(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
-void Get(Eye& eye, Hello& hello) {
-  hello.major = eye.Number<uint16_t>();
-  hello.minor = eye.Number<uint16_t>();
-  hello.vcpus = eye.Number<uint32_t>();
-  hello.tsc_hz = eye.Number<uint64_t>();
-  hello.tsc_native = eye.Flag();
-  hello.program = eye.Text();
-  hello.kernel = eye.Text();
+void Get(PayloadReader& reader, Hello& hello) {
+  hello.major = reader.Number<uint16_t>();
+  hello.minor = reader.Number<uint16_t>();
+  hello.vcpus = reader.Number<uint32_t>();
+  hello.tsc_hz = reader.Number<uint64_t>();
+  hello.tsc_native = reader.Flag();
+  hello.program = reader.Text();
+  hello.kernel = reader.Text();
 }
-void Get(Eye& eye, Ping& ping) { ping.number = eye.Number<uint64_t>(); }
-void Get(Eye& eye, Pong& pong) {
-  pong.number = eye.Number<uint64_t>();
-  pong.tsc = eye.Number<uint64_t>();
+void Get(PayloadReader& reader, Ping& ping) { ping.number = reader.Number<uint64_t>(); }
+void Get(PayloadReader& reader, Pong& pong) {
+  pong.number = reader.Number<uint64_t>();
+  pong.tsc = reader.Number<uint64_t>();
 }
-void Get(Eye& eye, Prepare& prepare) {
-  prepare.chains = eye.Flag();
-  const size_t count = std::min<size_t>(eye.Number<uint16_t>(), kMaxEvents);
-  for (size_t i = 0; i < count && eye.good(); ++i) prepare.events.push_back(eye.Text());
+void Get(PayloadReader& reader, Prepare& prepare) {
+  prepare.chains = reader.Flag();
+  const size_t count = std::min<size_t>(reader.Number<uint16_t>(), kMaxEvents);
+  for (size_t i = 0; i < count && reader.good(); ++i) prepare.events.push_back(reader.Text());
   // Recorders of version 1.0 say nothing of it.
-  if (eye.AtEnd()) return;
-  prepare.source = eye.Flag() ? GuestSource::kXenoprof : GuestSource::kPerf;
+  if (reader.AtEnd()) return;
+  prepare.source = reader.Flag() ? GuestSource::kXenoprof : GuestSource::kPerf;
 }
-void Get(Eye& eye, Prepared& prepared) { prepared.info = AsText(eye.Rest()); }
-void Get(Eye& /*eye*/, Start& /*start*/) {}
-void Get(Eye& eye, Samples& samples) { samples.chunks = Copy(eye.Rest()); }
-void Get(Eye& /*eye*/, Stop& /*stop*/) {}
-void Get(Eye& eye, Account& account) {
-  account.last = eye.Flag();
-  account.info = AsText(eye.Rest());
+void Get(PayloadReader& reader, Prepared& prepared) { prepared.info = AsText(reader.Rest()); }
+void Get(PayloadReader& /*eye*/, Start& /*start*/) {}
+void Get(PayloadReader& reader, Samples& samples) { samples.chunks = Copy(reader.Rest()); }
+void Get(PayloadReader& /*eye*/, Stop& /*stop*/) {}
+void Get(PayloadReader& reader, Account& account) {
+  account.last = reader.Flag();
+  account.info = AsText(reader.Rest());
 }
-void Get(Eye& eye, Want& want) { want.kind = eye.Kind(); }
-void Get(Eye& eye, FilePart& part) {
-  part.kind = eye.Kind();
-  part.last = eye.Flag();
-  part.content = Copy(eye.Rest());
+void Get(PayloadReader& reader, Want& want) { want.kind = reader.Kind(); }
+void Get(PayloadReader& reader, FilePart& part) {
+  part.kind = reader.Kind();
+  part.last = reader.Flag();
+  part.content = Copy(reader.Rest());
 }
-void Get(Eye& eye, Failed& failed) { failed.why = eye.Text(); }
-void Get(Eye& /*eye*/, Bye& /*bye*/) {}
-void Get(Eye& /*eye*/, Enlist& /*enlist*/) {}
-void Get(Eye& eye, Enlisted& enlisted) { enlisted.again = eye.Flag(); }
+void Get(PayloadReader& reader, Failed& failed) { failed.why = reader.Text(); }
+void Get(PayloadReader& /*eye*/, Bye& /*bye*/) {}
+void Get(PayloadReader& /*eye*/, Enlist& /*enlist*/) {}
+void Get(PayloadReader& reader, Enlisted& enlisted) { enlisted.again = reader.Flag(); }
 
 // The message whose kind is the number of `Index` in AnyMessage, or one further on.
 template <size_t Index = 0>
@@ -170,10 +172,10 @@ std::optional<AnyMessage> Decode(uint16_t kind, Bytes payload) {
     return std::nullopt;
   } else {
     if (kind != Index + 1) return Decode<Index + 1>(kind, payload);
-    Eye eye(payload);
+    PayloadReader reader(payload);
     std::variant_alternative_t<Index, AnyMessage> message;
-    Get(eye, message);
-    if (!eye.good()) return std::nullopt;
+    Get(reader, message);
+    if (!reader.good()) return std::nullopt;
     return message;
   }
 }
@@ -193,7 +195,7 @@ Bytes BytesOf(const Header& header) { return std::as_bytes(std::span(&header, 1)
 }  // namespace
 
 std::vector<std::byte> Encode(const AnyMessage& message) {
-  Pen payload;
+  PayloadWriter payload;
   std::visit([&payload](const auto& each) { Put(payload, each); }, message);
   return EncodeFrame(static_cast<uint16_t>(message.index() + 1), payload.Take());
 }
@@ -204,7 +206,7 @@ std::vector<std::byte> EncodeFrame(uint16_t kind, Bytes payload) {
   header.length = static_cast<uint32_t>(payload.size());
   header.payload_crc = Crc32(payload);
   header.header_crc = Crc32(BytesOf(header).first(kHeaderCrcAt));
-  Pen frame;
+  PayloadWriter frame;
   frame.Rest(BytesOf(header));
   frame.Rest(payload);
   return frame.Take();

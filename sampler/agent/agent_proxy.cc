@@ -23,14 +23,14 @@ constexpr milliseconds kSlack(10'000);
 // The same after a signal of the user's.
 constexpr milliseconds kSlackAfterSignal(2'000);
 // How soon that is seen.
-constexpr milliseconds kBetweenLooks(100);
+constexpr milliseconds kPollInterval(100);
 // The memory that the process may have; what it keeps is limited to less (agent::Limits).
 constexpr uint64_t kMemory = uint64_t{512} << 20;
-constexpr size_t kMostBesideBytes = size_t{1} << 20;  // in a reply
+constexpr size_t kMaxReplyOverhead = size_t{1} << 20;  // in a reply
 // A sample takes at most so many times the room in the recording that it takes in a message: an
 // entry with its chunk's header there, a TimedEntry here.
 constexpr uint64_t kExpansion = 4;
-constexpr size_t kPiece = size_t{64} << 10;
+constexpr size_t kBlockSize = size_t{64} << 10;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<AgentProxy>> AgentProxy::Begin(const recording::D
                                                               const AgentRequest& request,
                                                               const AgentSource::Connect& connect,
                                                               const agent::Host& host,
-                                                              const Stub& stub) {
+                                                              const Worker& worker) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Channel> guest, connect(domain.id));
   std::array<int, 2> data{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, data.data()) != 0) {
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<AgentProxy>> AgentProxy::Begin(const recording::D
   }
   const std::array<int, 1> kept{data[1]};
   auto sandbox = Sandbox::Start({.memory_bytes = kMemory, .files = kept}, [&](int control) {
-    stub(control, data[1], domain, request, host);
+    worker(control, data[1], domain, request, host);
   });
   close(data[1]);
   if (!sandbox.ok()) {
@@ -62,12 +62,12 @@ absl::StatusOr<std::unique_ptr<AgentProxy>> AgentProxy::Open(const recording::Do
                                                              const AgentRequest& request,
                                                              const AgentSource::Connect& connect,
                                                              const agent::Host& host,
-                                                             const Stub& stub) {
+                                                             const Worker& worker) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<AgentProxy> proxy,
-                             Begin(domain, request, connect, host, stub));
+                             Begin(domain, request, connect, host, worker));
   XENOSCOPE_ASSIGN_OR_RETURN(
       const AgentReply opened,
-      proxy->Ask({AgentCall::kOpen}, request.limits.hello + request.limits.ready));
+      proxy->Call({AgentCall::kOpen}, request.limits.hello + request.limits.ready));
   XENOSCOPE_RETURN_IF_ERROR(opened.status);
   return proxy;
 }
@@ -75,13 +75,13 @@ absl::StatusOr<std::unique_ptr<AgentProxy>> AgentProxy::Open(const recording::Do
 absl::StatusOr<std::string> AgentProxy::Greet(const recording::DomainInfo& domain,
                                               const agent::Limits& limits,
                                               const AgentSource::Connect& connect,
-                                              const agent::Host& host, const Stub& stub) {
+                                              const agent::Host& host, const Worker& worker) {
   AgentRequest request;
   request.limits = limits;
   XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<AgentProxy> proxy,
-                             Begin(domain, request, connect, host, stub));
-  XENOSCOPE_ASSIGN_OR_RETURN(AgentReply reply, proxy->Ask({AgentCall::kGreet}, limits.hello));
-  proxy->Part();
+                             Begin(domain, request, connect, host, worker));
+  XENOSCOPE_ASSIGN_OR_RETURN(AgentReply reply, proxy->Call({AgentCall::kGreet}, limits.hello));
+  proxy->Disconnect();
   XENOSCOPE_RETURN_IF_ERROR(reply.status);
   return std::move(reply.program);
 }
@@ -104,7 +104,7 @@ bool AgentProxy::Send(const AgentCallMessage& message) const {
          static_cast<ssize_t>(frame.size());
 }
 
-absl::StatusOr<AgentReply> AgentProxy::Ask(const AgentCallMessage& message, milliseconds time) {
+absl::StatusOr<AgentReply> AgentProxy::Call(const AgentCallMessage& message, milliseconds time) {
   XENOSCOPE_RETURN_IF_ERROR(failed_);
   if (!sandbox_) return PreconditionError("it is closed");
   relay_->Move();
@@ -130,12 +130,12 @@ absl::StatusOr<AgentReply> AgentProxy::AwaitReply(milliseconds time) {
       until = std::min(until, now + kSlackAfterSignal);
       if (!Send({AgentCall::kInterrupt})) return absl::UnavailableError("it takes no calls");
     }
-    relay_->Wait(std::min(until, now + kBetweenLooks));
+    relay_->Wait(std::min(until, now + kPollInterval));
   }
 }
 
 absl::StatusOr<std::optional<AgentReply>> AgentProxy::TakeReply() {
-  const size_t most = kMostBesideBytes + kExpansion * request_.limits.pending_bytes;
+  const size_t most = kMaxReplyOverhead + kExpansion * request_.limits.pending_bytes;
   while (true) {
     if (const auto size = Load<uint32_t>(received_, 0)) {
       if (*size > most) return ExhaustedError("its reply is longer than {} MB", most >> 20);
@@ -148,7 +148,7 @@ absl::StatusOr<std::optional<AgentReply>> AgentProxy::TakeReply() {
         return reply;
       }
     }
-    std::array<std::byte, kPiece> piece;
+    std::array<std::byte, kBlockSize> piece;
     const ssize_t n = recv(sandbox_->socket(), piece.data(), piece.size(), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
@@ -172,10 +172,11 @@ absl::Status AgentProxy::NumberEvents(std::vector<recording::EventInfo>& all, si
   AgentCallMessage message{AgentCall::kNumberEvents};
   message.events = all;
   message.first = first;
-  XENOSCOPE_ASSIGN_OR_RETURN(const AgentReply reply, Ask(message, milliseconds(0)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const AgentReply reply, Call(message, milliseconds(0)));
   XENOSCOPE_RETURN_IF_ERROR(reply.status);
-  if (all.size() + state_.events.size() > recording::kMostEvents) {
-    return ExhaustedError("a recording can have {} different events", recording::kMostEvents);
+  if (all.size() + state_.events.size() > recording::kMaxRecordingEvents) {
+    return ExhaustedError("a recording can have {} different events",
+                          recording::kMaxRecordingEvents);
   }
   events_ = state_.events;
   all.insert(all.end(), events_.begin(), events_.end());
@@ -199,7 +200,7 @@ std::vector<std::string> AgentProxy::Notes() const {
 
 absl::StatusOr<bool> AgentProxy::Enlist() {
   XENOSCOPE_ASSIGN_OR_RETURN(const AgentReply reply,
-                             Ask({AgentCall::kEnlist}, request_.limits.answer));
+                             Call({AgentCall::kEnlist}, request_.limits.answer));
   XENOSCOPE_RETURN_IF_ERROR(reply.status);
   return reply.flag;
 }
@@ -207,7 +208,7 @@ absl::StatusOr<bool> AgentProxy::Enlist() {
 // What goes wrong from here on costs this domain's samples, and Afterwards says so.
 absl::Status AgentProxy::Start() {
   sampled_.begin = host_.read_tsc();
-  const auto reply = Ask({AgentCall::kStart}, milliseconds(0));
+  const auto reply = Call({AgentCall::kStart}, milliseconds(0));
   return reply.ok() ? reply->status : absl::OkStatus();
 }
 
@@ -221,9 +222,9 @@ steady_clock::time_point AgentProxy::Due() const {
 
 void AgentProxy::Take(const absl::StatusOr<AgentReply>& reply, recording::SampleWriter& writer) {
   if (!reply.ok() || reply->bytes.empty()) return;
-  taken_ += reply->bytes.size();
+  received_counts_ += reply->bytes.size();
   absl::Status status = CheckChunks(reply->bytes, domain_.id);
-  if (taken_ > kExpansion * request_.limits.bytes) {
+  if (received_counts_ > kExpansion * request_.limits.bytes) {
     status = ExhaustedError("it gives more samples than the agent can have sent");
   }
   if (status.ok()) {
@@ -234,22 +235,22 @@ void AgentProxy::Take(const absl::StatusOr<AgentReply>& reply, recording::Sample
 }
 
 absl::Status AgentProxy::Collect(recording::SampleWriter& writer) {
-  const auto reply = Ask({AgentCall::kCollect}, milliseconds(0));
+  const auto reply = Call({AgentCall::kCollect}, milliseconds(0));
   Take(reply, writer);
   return reply.ok() ? reply->status : absl::OkStatus();
 }
 
-absl::Status AgentProxy::Welcome(const recording::DomainInfo& /*domain*/) {
+absl::Status AgentProxy::OnDomainCreated(const recording::DomainInfo& /*domain*/) {
   return UnimplementedError("agents are asked only before sampling starts");
 }
 
-void AgentProxy::Farewell(DomainId domain) {
-  if (domain == domain_.id) Ask({AgentCall::kFarewell}, milliseconds(0)).IgnoreError();
+void AgentProxy::OnDomainDestroyed(DomainId domain) {
+  if (domain == domain_.id) Call({AgentCall::kOnDomainDestroyed}, milliseconds(0)).IgnoreError();
 }
 
 absl::Status AgentProxy::Stop(recording::SampleWriter& writer) {
   sampled_.end = host_.read_tsc();  // the wait for its agent is not of the recording
-  const auto reply = Ask({AgentCall::kStop}, request_.limits.answer);
+  const auto reply = Call({AgentCall::kStop}, request_.limits.answer);
   Take(reply, writer);
   if (state_.events.size() == events_.size()) {  // with the periods that there really were
     for (size_t i = 0; i < events_.size(); ++i) events_[i].period = state_.events[i].period;
@@ -259,12 +260,12 @@ absl::Status AgentProxy::Stop(recording::SampleWriter& writer) {
 
 absl::StatusOr<agent::FilePart> AgentProxy::Fetch(recording::SymbolFile::Kind kind) {
   const steady_clock::time_point now = steady_clock::now();
-  if (!fetching_) fetching_ = Fetching{.until = now + request_.limits.file};
+  if (!file_transfer_) file_transfer_ = FileTransfer{.until = now + request_.limits.file};
   AgentCallMessage message{AgentCall::kFetch};
   message.file = kind;
-  const auto left = std::chrono::ceil<milliseconds>(fetching_->until - now);
-  absl::StatusOr<AgentReply> reply = Ask(message, std::max(left, milliseconds(0)));
-  Fetching file = *std::exchange(fetching_, std::nullopt);
+  const auto left = std::chrono::ceil<milliseconds>(file_transfer_->until - now);
+  absl::StatusOr<AgentReply> reply = Call(message, std::max(left, milliseconds(0)));
+  FileTransfer file = *std::exchange(file_transfer_, std::nullopt);
   XENOSCOPE_RETURN_IF_ERROR(reply.status());
   XENOSCOPE_RETURN_IF_ERROR(reply->status);
   file.received += reply->bytes.size();
@@ -274,7 +275,7 @@ absl::StatusOr<agent::FilePart> AgentProxy::Fetch(recording::SymbolFile::Kind ki
   if (steady_clock::now() > file.until + kSlack) {
     return GiveUp(absl::DeadlineExceededError("it did not give a file in time"));
   }
-  if (reply->flag) fetching_ = file;
+  if (reply->flag) file_transfer_ = file;
   return agent::FilePart{.last = !reply->flag, .content = std::move(reply->bytes)};
 }
 
@@ -285,14 +286,14 @@ absl::Status AgentProxy::Save(const recording::Writer& writer, recording::Record
 
 absl::Status AgentProxy::Close() {
   if (!sandbox_) return absl::OkStatus();
-  const auto reply = Ask({AgentCall::kClose}, request_.limits.answer);
-  Part();
+  const auto reply = Call({AgentCall::kClose}, request_.limits.answer);
+  Disconnect();
   return reply.ok() ? reply->status : absl::OkStatus();
 }
 
-void AgentProxy::Part() {
+void AgentProxy::Disconnect() {
   // Its good-bye is on the way.
-  const steady_clock::time_point until = steady_clock::now() + kBetweenLooks;
+  const steady_clock::time_point until = steady_clock::now() + kPollInterval;
   while (relay_ && relay_->HasWaiting() && steady_clock::now() < until) {
     relay_->Wait(until);
     relay_->Move();
@@ -302,8 +303,8 @@ void AgentProxy::Part() {
   sandbox_.reset();
 }
 
-std::vector<std::string> AgentProxy::Afterwards() const {
-  std::vector<std::string> lines = state_.afterwards;
+std::vector<std::string> AgentProxy::FinalNotes() const {
+  std::vector<std::string> lines = state_.final_notes;
   if (!failed_.ok()) {
     lines.push_back(fmt::format("{}: its agent was given up, its samples are kept up to there: {}",
                                 Name(), Message(failed_)));

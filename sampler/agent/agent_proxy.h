@@ -4,7 +4,7 @@
 // own domain, which it could before, and nothing else.
 //
 //   guest ==channel==> AgentRelay ==socket==> [ AgentSource ]   in the sandbox
-//                      AgentProxy <--calls--> [ AgentStub   ]
+//                      AgentProxy <--calls--> [ AgentWorker ]
 //
 // A process that ends, hangs or says what cannot be costs what the guest sent from then on.
 #pragma once
@@ -22,7 +22,7 @@
 #include "sampler/agent/agent_calls.h"
 #include "sampler/agent/agent_relay.h"
 #include "sampler/agent/agent_source.h"
-#include "sampler/agent/agent_stub.h"
+#include "sampler/agent/agent_worker.h"
 #include "sampler/sandbox.h"
 #include "sampler/source.h"
 
@@ -31,15 +31,15 @@ namespace xenoscope::sampler {
 class AgentProxy final : public Source {
  public:
   // What runs in the sandbox: ServeAgentCalls, but for tests.
-  using Stub = std::function<void(int control, int data, const recording::DomainInfo& domain,
-                                  const AgentRequest& request, const agent::Host& host)>;
+  using Worker = std::function<void(int control, int data, const recording::DomainInfo& domain,
+                                    const AgentRequest& request, const agent::Host& host)>;
 
   // As AgentSource::Open. Before any other thread runs. Errors, too: there is no sandbox.
   static absl::StatusOr<std::unique_ptr<AgentProxy>> Open(const recording::DomainInfo& domain,
                                                           const AgentRequest& request,
                                                           const AgentSource::Connect& connect,
                                                           const agent::Host& host,
-                                                          const Stub& stub = ServeAgentCalls);
+                                                          const Worker& worker = ServeAgentCalls);
 
   // What the agent of `domain` calls itself, and nothing else is asked of it. Before any other
   // thread runs. Errors: no agent answers in time, or there is no sandbox.
@@ -47,7 +47,7 @@ class AgentProxy final : public Source {
                                            const agent::Limits& limits,
                                            const AgentSource::Connect& connect,
                                            const agent::Host& host,
-                                           const Stub& stub = ServeAgentCalls);
+                                           const Worker& worker = ServeAgentCalls);
 
   // As those of AgentSource.
   absl::Status NumberEvents(std::vector<recording::EventInfo>& all, size_t first);
@@ -58,19 +58,19 @@ class AgentProxy final : public Source {
   std::vector<recording::EventInfo> Events() const override { return events_; }
   recording::Role RoleOf(DomainId domain) const override;
   std::vector<std::string> Notes() const override;
-  bool AwaitsAGuest() const override { return true; }
+  bool WaitsForGuest() const override { return true; }
   absl::StatusOr<bool> Enlist() override;
   absl::Status Start() override;
   std::chrono::steady_clock::time_point Due() const override;
   absl::Status Collect(recording::SampleWriter& writer) override;
-  absl::Status Welcome(const recording::DomainInfo& domain) override;
-  void Farewell(DomainId domain) override;
+  absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
+  void OnDomainDestroyed(DomainId domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }
   std::vector<recording::StreamInfo> Streams() const override { return state_.streams; }
-  std::vector<std::string> Afterwards() const override;
+  std::vector<std::string> FinalNotes() const override;
 
  private:
   // Connects, and starts the sandbox, of which nothing is asked yet.
@@ -78,14 +78,14 @@ class AgentProxy final : public Source {
                                                            const AgentRequest& request,
                                                            const AgentSource::Connect& connect,
                                                            const agent::Host& host,
-                                                           const Stub& stub);
+                                                           const Worker& worker);
 
   AgentProxy(recording::DomainInfo domain, AgentRequest request, agent::Host host, Sandbox sandbox,
              std::unique_ptr<Channel> guest, int data);
 
   // Makes a call, for which the stub itself has so much time, and takes its reply. The error is of
   // this process's half: then the other one is ended, and all later calls fail.
-  absl::StatusOr<AgentReply> Ask(const AgentCallMessage& message, std::chrono::milliseconds time);
+  absl::StatusOr<AgentReply> Call(const AgentCallMessage& message, std::chrono::milliseconds time);
   absl::StatusOr<AgentReply> AwaitReply(std::chrono::milliseconds time);
   // A whole reply, if one has come. Errors: it is too long, or damaged; the process is gone.
   absl::StatusOr<std::optional<AgentReply>> TakeReply();
@@ -94,7 +94,7 @@ class AgentProxy final : public Source {
   // As AgentSource::Fetch.
   absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
   // Ends both connections, after what is on the way to the guest.
-  void Part();
+  void Disconnect();
   // Hands on the samples of a reply, if they are its domain's and not too many in all.
   void Take(const absl::StatusOr<AgentReply>& reply, recording::SampleWriter& writer);
   std::string Name() const;
@@ -109,12 +109,12 @@ class AgentProxy final : public Source {
   absl::Status failed_;
   AgentState state_;  // after the last call
   std::vector<recording::EventInfo> events_;
-  uint64_t taken_ = 0;  // bytes of samples
-  struct Fetching {
+  uint64_t received_counts_ = 0;  // bytes of samples
+  struct FileTransfer {
     std::chrono::steady_clock::time_point until;
     size_t received = 0;  // bytes
   };
-  std::optional<Fetching> fetching_;  // a file of which more follows
+  std::optional<FileTransfer> file_transfer_;  // a file of which more follows
   TscRange sampled_;
 };
 

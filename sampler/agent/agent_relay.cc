@@ -16,14 +16,14 @@ namespace xenoscope::sampler {
 namespace {
 
 // How often a reader that has no room is looked at.
-constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
+constexpr auto kPollInterval = std::chrono::milliseconds(10);
 // In one direction at one time, so that the other one has its turn.
-constexpr int kPieces = 4;
+constexpr int kMaxReads = 4;
 
-void Watch(int either, int fd) {
+void AddToEpoll(int epoll_fd, int fd) {
   epoll_event event{};
   event.events = EPOLLIN;
-  epoll_ctl(either, EPOLL_CTL_ADD, fd, &event);
+  epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
 void RemoveFirst(std::vector<std::byte>& bytes, size_t count) {
@@ -36,24 +36,24 @@ AgentRelay::AgentRelay(std::unique_ptr<Channel> guest, int data, int control)
     : guest_(std::move(guest)),
       data_(data),
       control_(control),
-      either_(epoll_create1(EPOLL_CLOEXEC)) {
-  Watch(either_, data_);
-  Watch(either_, control_);
+      epoll_fd_(epoll_create1(EPOLL_CLOEXEC)) {
+  AddToEpoll(epoll_fd_, data_);
+  AddToEpoll(epoll_fd_, control_);
 }
 
 AgentRelay::~AgentRelay() {
-  close(either_);
+  close(epoll_fd_);
   close(data_);
 }
 
 void AgentRelay::Move() {
-  for (int i = 0; i < kPieces; ++i) MoveToReader();
-  for (int i = 0; i < kPieces; ++i) MoveToGuest();
+  for (int i = 0; i < kMaxReads; ++i) MoveToReader();
+  for (int i = 0; i < kMaxReads; ++i) MoveToGuest();
 }
 
 void AgentRelay::MoveToReader() {
   if (to_reader_.empty() && guest_ != nullptr) {
-    to_reader_.resize(kMost);
+    to_reader_.resize(kBufferSize);
     const absl::StatusOr<size_t> came = guest_->Receive(to_reader_);
     to_reader_.resize(came.value_or(0));
     if (!came.ok()) guest_.reset();
@@ -64,19 +64,19 @@ void AgentRelay::MoveToReader() {
     if (n > 0) RemoveFirst(to_reader_, static_cast<size_t>(n));
     if (n < 0 && errno == EPIPE) to_reader_.clear();
   }
-  if (guest_ == nullptr && to_reader_.empty() && !std::exchange(told_reader_, true)) {
+  if (guest_ == nullptr && to_reader_.empty() && !std::exchange(reader_notified_, true)) {
     shutdown(data_, SHUT_WR);
   }
 }
 
 void AgentRelay::MoveToGuest() {
   if (to_guest_.empty() && !reader_gone_) {
-    to_guest_.resize(kMost);
+    to_guest_.resize(kBufferSize);
     const ssize_t n = recv(data_, to_guest_.data(), to_guest_.size(), MSG_DONTWAIT);
     to_guest_.resize(n > 0 ? static_cast<size_t>(n) : 0);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
       reader_gone_ = true;
-      epoll_ctl(either_, EPOLL_CTL_DEL, data_, nullptr);
+      epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, data_, nullptr);
     }
   }
   if (guest_ == nullptr) to_guest_.clear();
@@ -89,12 +89,12 @@ void AgentRelay::MoveToGuest() {
 
 void AgentRelay::Wait(std::chrono::steady_clock::time_point until) {
   if (!to_reader_.empty()) {
-    until = std::min(until, std::chrono::steady_clock::now() + kBetweenLooks);
+    until = std::min(until, std::chrono::steady_clock::now() + kPollInterval);
     PollUntil(data_, POLLOUT, control_, until);
   } else if (guest_ != nullptr) {
-    guest_->Wait(HasWaiting(), until, either_);
+    guest_->Wait(HasWaiting(), until, epoll_fd_);
   } else {
-    PollUntil(either_, POLLIN, kNoFile, until);
+    PollUntil(epoll_fd_, POLLIN, kNoFile, until);
   }
 }
 

@@ -1,7 +1,7 @@
 // Passes bytes on between a guest's channel and the process that reads them
-// (sampler/agent/agent_stub.h), without looking at them.
+// (sampler/agent/agent_worker.h), without looking at them.
 //
-//   guest --channel--> [ at most kMost bytes ] --socket--> reader
+//   guest --channel--> [ at most kBufferSize bytes ] --socket--> reader
 //         <-----------                         <---------
 #pragma once
 
@@ -16,7 +16,7 @@ namespace xenoscope::sampler {
 
 class AgentRelay {
  public:
-  static constexpr size_t kMost = size_t{64} << 10;
+  static constexpr size_t kBufferSize = size_t{64} << 10;
 
   // Takes the guest's channel and the sockets: `data` carries its bytes, and `control` is only
   // waited for.
@@ -42,9 +42,9 @@ class AgentRelay {
   std::unique_ptr<Channel> guest_;  // null when it has gone
   int data_;
   int control_;
-  int either_;  // epoll(7): data_ or control_ can be read
+  int epoll_fd_;  // epoll(7): data_ or control_ can be read
   bool reader_gone_ = false;
-  bool told_reader_ = false;  // that the guest has gone
+  bool reader_notified_ = false;  // that the guest has gone
   std::vector<std::byte> to_reader_;
   std::vector<std::byte> to_guest_;
 };

@@ -13,23 +13,23 @@
 #include "base/error.h"
 #include "recording/info_json.h"
 #include "sampler/agent/fd_channel.h"
-#include "sampler/perf/unfiled_code.h"
+#include "sampler/perf/jit_and_vdso.h"
 
 namespace xenoscope::sampler::agent {
 namespace {
 
 using std::chrono::steady_clock;
 
-constexpr size_t kPumped = size_t{64} * 1024;
+constexpr size_t kMaxPumpBytes = size_t{64} * 1024;
 // When so much waits for a recorder that does not take it, samples stay in the kernel's ring, which
 // counts what it then loses, and nothing else that it asked for is done.
-constexpr size_t kMostQueued = size_t{4} << 20;
+constexpr size_t kMaxQueuedBytes = size_t{4} << 20;
 // Of a file, so much is read ahead of what the recorder takes.
-constexpr size_t kAhead = size_t{256} << 10;
+constexpr size_t kReadAheadBytes = size_t{256} << 10;
 constexpr auto kIdle = std::chrono::hours(1);
 // How often it looks whether a recorder that did not read does so now.
-constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
-constexpr size_t kPart = kMaxPayload / 2;
+constexpr auto kPollInterval = std::chrono::milliseconds(50);
+constexpr size_t kPartBytes = kMaxPayload / 2;
 
 bool CanBeRead(int fd) {
   pollfd file{fd, POLLIN, 0};
@@ -49,16 +49,16 @@ Failed Refusal(const absl::Status& status) { return {std::string(Message(status)
 }  // namespace
 
 absl::Status Server::Serve(int end) {
-  heard_ = parts_.now();
-  while (!over_ && !CanBeRead(end)) {
+  last_message_at_ = parts_.now();
+  while (!said_bye_ && !CanBeRead(end)) {
     const uint64_t received = link_.received();
-    const absl::Status pumped = link_.Pump(HasRoom() ? kPumped : 0);
-    if (link_.received() > received) heard_ = parts_.now();
+    const absl::Status pumped = link_.Pump(HasRoom() ? kMaxPumpBytes : 0);
+    if (link_.received() > received) last_message_at_ = parts_.now();
     XENOSCOPE_RETURN_IF_ERROR(HandleAll());
-    if (over_ || !pumped.ok()) break;  // gone without a word is an end, too
-    if (greeted_ && parts_.now() - heard_ > kLongestSilence) {
+    if (said_bye_ || !pumped.ok()) break;  // gone without a word is an end, too
+    if (greeted_ && parts_.now() - last_message_at_ > kIdleTimeout) {
       return absl::DeadlineExceededError(
-          fmt::format("the recorder said nothing for {} minutes", kLongestSilence.count()));
+          fmt::format("the recorder said nothing for {} minutes", kIdleTimeout.count()));
     }
     SendParts();
     if (sampling_ && HasRoom() && parts_.now() >= source_->Due()) {
@@ -71,10 +71,10 @@ absl::Status Server::Serve(int end) {
   return absl::OkStatus();
 }
 
-bool Server::HasRoom() const { return link_.Queued() <= kMostQueued; }
+bool Server::HasRoom() const { return link_.Queued() <= kMaxQueuedBytes; }
 
 absl::Status Server::HandleAll() {
-  while (!over_ && HasRoom()) {
+  while (!said_bye_ && HasRoom()) {
     XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<AnyMessage> message, link_.Next());
     if (!message) break;
     XENOSCOPE_RETURN_IF_ERROR(Handle(*message));
@@ -85,10 +85,10 @@ absl::Status Server::HandleAll() {
 void Server::Wait(int end) {
   if (!HasRoom()) {
     // What the recorder has sent stays where it is, and must not keep this awake.
-    PollUntil(kNoFile, 0, end, steady_clock::now() + kBetweenLooks);
+    PollUntil(kNoFile, 0, end, steady_clock::now() + kPollInterval);
     return;
   }
-  const auto idle = steady_clock::now() + (greeted_ ? kLongestSilence : kIdle);
+  const auto idle = steady_clock::now() + (greeted_ ? kIdleTimeout : kIdle);
   link_.Wait(sampling_ ? std::min(idle, source_->Due()) : idle, end);
 }
 
@@ -113,7 +113,7 @@ absl::Status Server::Handle(const AnyMessage& message) {
     return absl::OkStatus();
   }
   if (std::holds_alternative<Enlist>(message)) {
-    const absl::StatusOr<bool> again = TakePart();
+    const absl::StatusOr<bool> again = JoinXenoprof();
     if (again.ok()) {
       link_.Queue(Enlisted{*again});
     } else {
@@ -135,7 +135,7 @@ absl::Status Server::Handle(const AnyMessage& message) {
     return absl::OkStatus();
   }
   if (std::holds_alternative<Bye>(message)) {
-    over_ = true;
+    said_bye_ = true;
     return absl::OkStatus();
   }
   return InvalidError("a message of kind {}, which a recorder does not send", message.index() + 1);
@@ -148,7 +148,7 @@ absl::Status Server::MakeReady(const Prepare& prepare) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Server::TakePart() {
+absl::StatusOr<bool> Server::JoinXenoprof() {
   if (!source_ || sampling_) return PreconditionError("it is not ready to take part");
   return source_->Enlist();
 }
@@ -171,8 +171,8 @@ void Server::Collect() {
 
 void Server::QueueSamples() {
   const std::vector<std::byte> chunks = writer_.Take();
-  for (size_t at = 0; at < chunks.size(); at += kPart) {
-    const Bytes part = Bytes(chunks).subspan(at, std::min(kPart, chunks.size() - at));
+  for (size_t at = 0; at < chunks.size(); at += kPartBytes) {
+    const Bytes part = Bytes(chunks).subspan(at, std::min(kPartBytes, chunks.size() - at));
     link_.Queue(Samples{{part.begin(), part.end()}});
   }
 }
@@ -193,7 +193,7 @@ void Server::End() {
   size_t at = 0;
   do {
     Account part;
-    part.info = accounts.substr(at, kPart);
+    part.info = accounts.substr(at, kPartBytes);
     at += part.info.size();
     part.last = at == accounts.size();
     link_.Queue(part);
@@ -201,7 +201,7 @@ void Server::End() {
 }
 
 void Server::OpenFile(FileKind kind) {
-  if (sending_) {
+  if (file_transfer_) {
     link_.Queue(Failed{"it is sending another file"});
     return;
   }
@@ -226,20 +226,20 @@ void Server::OpenFile(FileKind kind) {
     link_.Queue(Failed{"cannot read the kernel's symbols"});
     return;
   }
-  sending_ = Sending{kind, std::move(content)};
+  file_transfer_ = FileTransfer{kind, std::move(content)};
 }
 
 void Server::SendParts() {
-  while (sending_ && link_.Queued() < kAhead) {
+  while (file_transfer_ && link_.Queued() < kReadAheadBytes) {
     FilePart part;
-    part.kind = sending_->kind;
-    part.content.resize(kPart);
+    part.kind = file_transfer_->kind;
+    part.content.resize(kPartBytes);
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): text as bytes
-    sending_->content->read(reinterpret_cast<char*>(part.content.data()), kPart);
-    part.content.resize(static_cast<size_t>(sending_->content->gcount()));
-    part.last = !*sending_->content;
+    file_transfer_->content->read(reinterpret_cast<char*>(part.content.data()), kPartBytes);
+    part.content.resize(static_cast<size_t>(file_transfer_->content->gcount()));
+    part.last = !*file_transfer_->content;
     link_.Queue(part);
-    if (part.last) sending_.reset();
+    if (part.last) file_transfer_.reset();
     // What the kernel makes up slowly goes out as it comes. A recorder that is gone is found later.
     link_.Pump(0).IgnoreError();
   }

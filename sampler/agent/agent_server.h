@@ -41,7 +41,7 @@ struct ServerParts {
 
 // A recorder asks about the clock several times a second. One that says nothing for so long is
 // gone.
-inline constexpr std::chrono::minutes kLongestSilence{5};
+inline constexpr std::chrono::minutes kIdleTimeout{5};
 
 class Server {
  public:
@@ -50,10 +50,10 @@ class Server {
 
   // Serves one recorder until it says bye or goes (OK), or `end`, an open file, can be read (OK).
   // Errors: the recorder said what no recorder says; DeadlineExceeded: it was silent for
-  // kLongestSilence.
+  // kIdleTimeout.
   absl::Status Serve(int end);
   // Whether it said bye. One that went otherwise may have gone with its domain.
-  bool parted() const { return over_; }
+  bool said_bye() const { return said_bye_; }
   // Whether a recorder came at all.
   bool greeted() const { return greeted_; }
 
@@ -64,7 +64,7 @@ class Server {
   absl::Status HandleAll();
   absl::Status Handle(const AnyMessage& message);
   absl::Status MakeReady(const Prepare& prepare);
-  absl::StatusOr<bool> TakePart();
+  absl::StatusOr<bool> JoinXenoprof();
   absl::Status Begin();
   void Collect();
   void End();
@@ -77,16 +77,16 @@ class Server {
   Link link_;
   const ServerParts& parts_;
   std::unique_ptr<Source> source_;
-  struct Sending {
+  struct FileTransfer {
     FileKind kind;
     std::unique_ptr<std::istream> content;
   };
-  std::optional<Sending> sending_;
-  std::chrono::steady_clock::time_point heard_;  // when the recorder last said something
+  std::optional<FileTransfer> file_transfer_;
+  std::chrono::steady_clock::time_point last_message_at_;  // when the recorder last said something
   recording::SampleWriter writer_ = recording::SampleWriter::InMemory();
   bool sampling_ = false;
   bool greeted_ = false;
-  bool over_ = false;
+  bool said_bye_ = false;
 };
 
 }  // namespace xenoscope::sampler::agent

@@ -17,12 +17,12 @@ using recording::EventInfo;
 using recording::Sample;
 using recording::StreamInfo;
 
-constexpr size_t kPumped =
+constexpr size_t kMaxPumpBytes =
     size_t{256} * 1024;  // in one step, so that other sources have their turn
 // How long a wait goes on without looking whether the user ends it.
-constexpr std::chrono::milliseconds kBetweenLooks{100};
+constexpr std::chrono::milliseconds kPollInterval{100};
 constexpr size_t kMaxInfo = size_t{1} << 20;
-constexpr size_t kMaxComplaints = 8;
+constexpr size_t kMaxAgentErrors = 8;
 constexpr size_t kMaxName = 64;
 constexpr size_t kMaxPath = 4096;
 
@@ -43,7 +43,7 @@ std::string ToString(std::chrono::milliseconds time) {
                          : fmt::format("{} ms", time.count());
 }
 
-uint64_t& Of(recording::BufferCounters& counters, Mode mode) {
+uint64_t& CounterOf(recording::BufferCounters& counters, Mode mode) {
   if (mode == Mode::kXen) return counters.xen;
   return mode == Mode::kKernel ? counters.kernel : counters.user;
 }
@@ -83,7 +83,7 @@ absl::Status Session::AwaitHello() {
   const bool came =
       StepUntil([this] { return greeting_.has_value(); }, host_.now() + limits_.hello);
   XENOSCOPE_RETURN_IF_ERROR(ended_);
-  return came ? absl::OkStatus() : Unanswered("its agent did not answer", limits_.hello);
+  return came ? absl::OkStatus() : TimeoutError("its agent did not answer", limits_.hello);
 }
 
 absl::Status Session::TakeHello(const Hello& hello) {
@@ -111,25 +111,25 @@ absl::Status Session::CompareClocks() {
   next_ping_ = host_.now();
   for (int i = 0; i < limits_.first_pings; ++i) {
     Ping();
-    const bool answered = StepUntil([this] { return !asked_; }, ready_until_);
+    const bool answered = StepUntil([this] { return !pending_ping_; }, ready_until_);
     XENOSCOPE_RETURN_IF_ERROR(ended_);
-    if (!answered) return Unanswered("its agent does not answer about its clock", limits_.ready);
+    if (!answered) return TimeoutError("its agent does not answer about its clock", limits_.ready);
   }
   return absl::OkStatus();
 }
 
 absl::Status Session::Prepare(const agent::Prepare& how) {
-  most_events_ = std::max<size_t>(how.events.size(), 1);
+  max_events_ = std::max<size_t>(how.events.size(), 1);
   link_.Queue(how);
-  const size_t complaints = complaints_.size();
-  StepUntil([&] { return prepared_ || complaints_.size() > complaints; }, ready_until_);
+  const size_t agent_errors = agent_errors_.size();
+  StepUntil([&] { return prepared_ || agent_errors_.size() > agent_errors; }, ready_until_);
   XENOSCOPE_RETURN_IF_ERROR(ended_);
   if (prepared_) return absl::OkStatus();
-  if (complaints_.size() == complaints) {
-    return Unanswered("its agent does not get ready", limits_.ready);
+  if (agent_errors_.size() == agent_errors) {
+    return TimeoutError("its agent does not get ready", limits_.ready);
   }
-  const std::string why = complaints_.back();
-  complaints_.pop_back();
+  const std::string why = agent_errors_.back();
+  agent_errors_.pop_back();
   return UnimplementedError("its agent cannot sample: {}", why);
 }
 
@@ -137,19 +137,19 @@ absl::StatusOr<bool> Session::Enlist() {
   enlisted_.reset();
   enlisting_ = true;
   link_.Queue(agent::Enlist{});
-  const size_t complaints = complaints_.size();
-  StepUntil([&] { return enlisted_ || complaints_.size() > complaints; },
+  const size_t agent_errors = agent_errors_.size();
+  StepUntil([&] { return enlisted_ || agent_errors_.size() > agent_errors; },
             host_.now() + limits_.answer);
   enlisting_ = false;
   XENOSCOPE_RETURN_IF_ERROR(ended_);
   if (enlisted_) return *enlisted_;
-  if (complaints_.size() == complaints) {
-    return Unanswered("its agent does not take part in xenoprof", limits_.answer);
+  if (agent_errors_.size() == agent_errors) {
+    return TimeoutError("its agent does not take part in xenoprof", limits_.answer);
   }
-  return PreconditionError("its agent cannot take part in xenoprof: {}", complaints_.back());
+  return PreconditionError("its agent cannot take part in xenoprof: {}", agent_errors_.back());
 }
 
-absl::Status Session::Unanswered(std::string_view what, std::chrono::milliseconds limit) const {
+absl::Status Session::TimeoutError(std::string_view what, std::chrono::milliseconds limit) const {
   if (host_.is_interrupted()) {
     return absl::CancelledError(fmt::format("{}, and a signal ended the wait", what));
   }
@@ -166,8 +166,8 @@ void Session::Start(Sink sink) {
 
 void Session::Step() {
   if (!ended_.ok()) return;
-  if (!asked_ && host_.now() >= next_ping_) Ping();
-  const absl::Status pumped = link_.Pump(kPumped);
+  if (!pending_ping_ && host_.now() >= next_ping_) Ping();
+  const absl::Status pumped = link_.Pump(kMaxPumpBytes);
   while (ended_.ok()) {
     absl::StatusOr<std::optional<AnyMessage>> message = link_.Next();
     if (!message.ok()) {
@@ -179,7 +179,7 @@ void Session::Step() {
   }
   if (ended_.ok()) ended_ = pumped;
   if (ended_.ok()) ended_ = CheckLimits();
-  if (!ended_.ok()) PassOn();  // so far as the answers before tell its time
+  if (!ended_.ok()) Forward();  // so far as the answers before tell its time
 }
 
 absl::Status Session::CheckLimits() const {
@@ -200,8 +200,8 @@ bool Session::StepUntil(const std::function<bool()>& done, Instant until) {
     if (done()) return true;
     const Instant now = host_.now();
     if (!ended_.ok() || now >= until || host_.is_interrupted()) return false;
-    const Instant next = std::min(until, now + kBetweenLooks);
-    link_.Wait(asked_ ? next : std::min(next, next_ping_), kNoFile);
+    const Instant next = std::min(until, now + kPollInterval);
+    link_.Wait(pending_ping_ ? next : std::min(next, next_ping_), kNoFile);
   }
 }
 
@@ -224,9 +224,9 @@ absl::Status Session::Handle(AnyMessage message) {
   if (const auto* account = std::get_if<Account>(&message)) return TakeAccount(*account);
   if (const auto* part = std::get_if<FilePart>(&message)) return TakeFilePart(*part);
   if (const auto* failed = std::get_if<Failed>(&message)) {
-    if (fetching_) fetching_->failed = true;
-    if (complaints_.size() == kMaxComplaints) return InvalidError("it complains without end");
-    complaints_.push_back(Printable(failed->why, kMaxText));
+    if (file_transfer_) file_transfer_->failed = true;
+    if (agent_errors_.size() == kMaxAgentErrors) return InvalidError("it complains without end");
+    agent_errors_.push_back(Printable(failed->why, kMaxText));
     return absl::OkStatus();
   }
   if (const auto* enlisted = std::get_if<Enlisted>(&message)) {
@@ -244,9 +244,9 @@ absl::Status Session::Handle(AnyMessage message) {
 absl::Status Session::TakePrepared(const Prepared& prepared) {
   const absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(prepared.info);
   if (!info.ok()) return InContext(info.status(), "what it is ready for");
-  if (prepared_ || info->events.empty() || info->events.size() > most_events_) {
+  if (prepared_ || info->events.empty() || info->events.size() > max_events_) {
     return InvalidError("it is ready for {} events; 1 to {} were asked for", info->events.size(),
-                        most_events_);
+                        max_events_);
   }
   events_ = info->events;
   for (EventInfo& event : events_) {
@@ -260,25 +260,25 @@ absl::Status Session::TakePrepared(const Prepared& prepared) {
 }
 
 absl::Status Session::TakeFilePart(const FilePart& part) {
-  if (!fetching_ || fetching_->done || part.kind != fetching_->kind) {
+  if (!file_transfer_ || file_transfer_->done || part.kind != file_transfer_->kind) {
     return InvalidError("it sent a file that nobody wanted");
   }
-  fetching_->received += part.content.size();
-  if (fetching_->received > limits_.file_bytes) {
+  file_transfer_->received += part.content.size();
+  if (file_transfer_->received > limits_.file_bytes) {
     return ExhaustedError("its file is longer than {} MB", limits_.file_bytes >> 20);
   }
-  std::vector<std::byte>& content = fetching_->content;
+  std::vector<std::byte>& content = file_transfer_->content;
   content.insert(content.end(), part.content.begin(), part.content.end());
-  fetching_->done = part.last;
+  file_transfer_->done = part.last;
   return absl::OkStatus();
 }
 
 absl::Status Session::TakeAccount(const Account& account) {
   if (account_) return InvalidError("it gave its accounts twice");
-  account_text_ += account.info;
-  if (account_text_.size() > kMaxInfo) return ExhaustedError("its accounts are too long");
+  account_json_ += account.info;
+  if (account_json_.size() > kMaxInfo) return ExhaustedError("its accounts are too long");
   if (!account.last) return absl::OkStatus();
-  absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(account_text_);
+  absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(account_json_);
   if (!info.ok()) return InContext(info.status(), "its accounts");
   // The periods there really were.
   for (size_t i = 0; i < std::min(events_.size(), info->events.size()); ++i) {
@@ -291,54 +291,54 @@ absl::Status Session::TakeAccount(const Account& account) {
 void Session::Ping() {
   const Instant now = host_.now();
   next_ping_ = now + limits_.ping_interval;
-  asked_ = Asked{++pings_, host_.read_tsc(), now};
+  pending_ping_ = PendingPing{++pings_, host_.read_tsc(), now};
   link_.Queue(agent::Ping{pings_});
 }
 
 absl::Status Session::TakePong(const Pong& pong) {
-  if (!asked_ || pong.number != asked_->number) {
+  if (!pending_ping_ || pong.number != pending_ping_->number) {
     return InvalidError("it answered a question that nobody asked");
   }
-  clock_.Add(asked_->before, pong.tsc, host_.read_tsc());
-  PassOn();
+  clock_.Add(pending_ping_->before, pong.tsc, host_.read_tsc());
+  Forward();
   lateness_ = lateness();
-  delivered_ = asked_->before;
-  asked_.reset();
-  clock_.ForgetOld();
+  delivered_ = pending_ping_->before;
+  pending_ping_.reset();
+  clock_.DropOldAnswers();
   return absl::OkStatus();
 }
 
 Lateness Session::lateness() const {
-  if (!asked_ || !sink_) return lateness_;
-  const Instant since = std::max(asked_->at, sampling_since_);
+  if (!pending_ping_ || !sink_) return lateness_;
+  const Instant since = std::max(pending_ping_->at, sampling_since_);
   const std::chrono::nanoseconds waited = host_.now() - since;
   if (waited <= limits_.late) return lateness_;
   return {lateness_.times + 1, std::max(lateness_.longest, waited)};
 }
 
 // What came before an answer about the clock was taken before it, too.
-void Session::PassOn() {
+void Session::Forward() {
   if (pending_.empty()) return;
   const recording::FileHeader header;
   const Bytes header_bytes = std::as_bytes(std::span(&header, 1));
   pending_.insert(pending_.begin(), header_bytes.begin(), header_bytes.end());
-  PassProcesses(pending_);
-  PassSamples(pending_);
+  ForwardProcesses(pending_);
+  ForwardSamples(pending_);
   pending_.clear();
 }
 
-void Session::PassSamples(Bytes file) {
+void Session::ForwardSamples(Bytes file) {
   auto reader = recording::SampleReader::Open(file, events_.size());
   if (!reader.ok()) return;
   while (const Sample* next = reader->Next()) {
     Sample sample = *next;
-    if (Acceptable(sample)) sink_->sample(sample);
+    if (IsValid(sample)) sink_->sample(sample);
   }
   refused_.damaged += reader->damage().skipped_samples + reader->damage().invalid_samples;
 }
 
 // They are not placed in the trace, only before and after samples: an instant will do.
-void Session::PassProcesses(Bytes file) {
+void Session::ForwardProcesses(Bytes file) {
   auto reader = recording::ProcessReader::Open(file);
   if (!reader.ok()) return;
   while (std::optional<recording::ProcessRecord> record = reader->Next()) {
@@ -352,7 +352,7 @@ void Session::PassProcesses(Bytes file) {
   refused_.processes += reader->invalid();
 }
 
-bool Session::Acceptable(Sample& sample) {
+bool Session::IsValid(Sample& sample) {
   // perf in a guest sees nothing of Xen; xenoprof does.
   const bool blind = sample.mode == Mode::kXen && source_ != GuestSource::kXenoprof;
   if (sample.vcpu.vcpu.value >= domain_.vcpus || blind) {
@@ -360,7 +360,7 @@ bool Session::Acceptable(Sample& sample) {
     return false;
   }
   sample.vcpu.domain = domain_.id;
-  Taken& taken = taken_[sample.vcpu.vcpu];
+  ReceivedCounts& taken = received_counts_[sample.vcpu.vcpu];
   ++taken.received;
   const auto begin = clock_.ToHost(sample.when.begin.value);
   const auto end = clock_.ToHost(sample.when.end.value - 1);
@@ -374,7 +374,7 @@ bool Session::Acceptable(Sample& sample) {
   }
   sample.when = when;
   taken.callers += sample.callers.size();
-  ++Of(taken.kept, sample.mode);
+  ++CounterOf(taken.kept, sample.mode);
   return true;
 }
 
@@ -389,49 +389,52 @@ void Session::Stop() {
   link_.Queue(agent::Stop{});
   if (StepUntil([this] { return account_.has_value(); }, until)) {
     // Its last samples wait for an answer that comes after them.
-    StepUntil([this] { return !asked_; }, until);
-    if (!pending_.empty() && !asked_) Ping();
-    StepUntil([this] { return !asked_ || pending_.empty(); }, until);
+    StepUntil([this] { return !pending_ping_; }, until);
+    if (!pending_.empty() && !pending_ping_) Ping();
+    StepUntil([this] { return !pending_ping_ || pending_.empty(); }, until);
   }
   if (ended_.ok() && !account_) {
-    ended_ = Unanswered("it did not stop and give its accounts", limits_.answer);
+    ended_ = TimeoutError("it did not stop and give its accounts", limits_.answer);
   }
   lateness_ = lateness();
-  PassOn();
+  Forward();
   sink_.reset();
 }
 
 void Session::BeginFile(FileKind kind) {
   const Instant now = host_.now();
   if (!files_until_) files_until_ = now + limits_.files;
-  fetching_ = Fetching{.kind = kind, .until = std::min(*files_until_, now + limits_.file)};
+  file_transfer_ = FileTransfer{.kind = kind, .until = std::min(*files_until_, now + limits_.file)};
   link_.Queue(Want{kind});
 }
 
 absl::StatusOr<FilePart> Session::Fetch(FileKind kind) {
   XENOSCOPE_RETURN_IF_ERROR(ended_);
-  if (!fetching_) BeginFile(kind);
-  if (fetching_->kind != kind) return PreconditionError("it is sending another file");
-  StepUntil([this] { return !fetching_->content.empty() || fetching_->done || fetching_->failed; },
-            fetching_->until);
-  Fetching file = *std::exchange(fetching_, std::nullopt);
+  if (!file_transfer_) BeginFile(kind);
+  if (file_transfer_->kind != kind) return PreconditionError("it is sending another file");
+  StepUntil(
+      [this] {
+        return !file_transfer_->content.empty() || file_transfer_->done || file_transfer_->failed;
+      },
+      file_transfer_->until);
+  FileTransfer file = *std::exchange(file_transfer_, std::nullopt);
   XENOSCOPE_RETURN_IF_ERROR(ended_);
   if (file.failed) {
-    const std::string why = complaints_.back();
-    complaints_.pop_back();
+    const std::string why = agent_errors_.back();
+    agent_errors_.pop_back();
     return NotFoundError("{}", why);
   }
   // What goes on coming ends in time, too.
   const bool goes_on = !file.content.empty() && host_.now() < file.until && !host_.is_interrupted();
   if (file.done || goes_on) {
     FilePart part{kind, file.done, std::exchange(file.content, {})};
-    if (!file.done) fetching_ = std::move(file);
+    if (!file.done) file_transfer_ = std::move(file);
     return part;
   }
   // The rest of this file could come in the place of another one.
   const bool in_all = host_.now() >= *files_until_;
-  ended_ = Unanswered(in_all ? "it did not send its files" : "it did not send its file",
-                      in_all ? limits_.files : limits_.file);
+  ended_ = TimeoutError(in_all ? "it did not send its files" : "it did not send its file",
+                        in_all ? limits_.files : limits_.file);
   return ended_;
 }
 
@@ -444,8 +447,8 @@ std::vector<StreamInfo> Session::Streams() const {
   std::vector<StreamInfo> streams;
   for (uint32_t vcpu = 0; vcpu < domain_.vcpus; ++vcpu) {
     StreamInfo& stream = streams.emplace_back();
-    const auto found = taken_.find(VcpuId{vcpu});
-    const Taken taken = found == taken_.end() ? Taken() : found->second;
+    const auto found = received_counts_.find(VcpuId{vcpu});
+    const ReceivedCounts taken = found == received_counts_.end() ? ReceivedCounts() : found->second;
     if (account_) {
       for (const StreamInfo& own : *account_) {
         if (own.vcpu.vcpu.value == vcpu) stream = own;
@@ -463,7 +466,7 @@ std::vector<StreamInfo> Session::Streams() const {
     }
     stream.source = "agent";
     stream.vcpu = {domain_.id, VcpuId{vcpu}};
-    stream.looks.reset();
+    stream.polls.reset();
     // What it says it kept and did not get here is not lost without a word.
     const uint64_t kept = taken.kept.Logged();
     stream.invalid += stream.kept > kept ? stream.kept - kept : 0;

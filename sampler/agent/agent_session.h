@@ -114,7 +114,7 @@ class Session {
   // What ended the session before its time.
   const absl::Status& status() const { return ended_; }
   // What the agent said it cannot do, though the session went on.
-  const std::vector<std::string>& complaints() const { return complaints_; }
+  const std::vector<std::string>& agent_errors() const { return agent_errors_; }
   // The accounts of each vCPU: the agent's own when it gave them, less what was refused here.
   std::vector<recording::StreamInfo> Streams() const;
   const Refused& refused() const { return refused_; }
@@ -141,14 +141,14 @@ class Session {
   absl::Status CheckLimits() const;
   void Ping();
   absl::Status TakePong(const Pong& pong);
-  void PassOn();
-  void PassSamples(Bytes file);
-  void PassProcesses(Bytes file);
-  bool Acceptable(recording::Sample& sample);
+  void Forward();
+  void ForwardSamples(Bytes file);
+  void ForwardProcesses(Bytes file);
+  bool IsValid(recording::Sample& sample);
   // Steps until `done`, an error, `until`, or the user's wish to end; whether it is done.
   bool StepUntil(const std::function<bool()>& done, Instant until);
   // Why it is not done.
-  absl::Status Unanswered(std::string_view what, std::chrono::milliseconds limit) const;
+  absl::Status TimeoutError(std::string_view what, std::chrono::milliseconds limit) const;
 
   recording::DomainInfo domain_;
   std::unique_ptr<Channel> channel_;
@@ -160,15 +160,15 @@ class Session {
   Hello hello_;
   GuestClock clock_{false};
   absl::Status ended_;
-  std::vector<std::string> complaints_;
+  std::vector<std::string> agent_errors_;
   std::vector<recording::EventInfo> events_;
 
-  struct Asked {
+  struct PendingPing {
     uint64_t number;
     Tsc before;
     Instant at;
   };
-  std::optional<Asked> asked_;
+  std::optional<PendingPing> pending_ping_;
   uint64_t pings_ = 0;
   Instant next_ping_;
   Lateness lateness_;  // of answers that came
@@ -179,22 +179,22 @@ class Session {
   Instant sampling_since_;
   std::optional<Tsc> stopped_;  // when it was told to
   Tsc delivered_;
-  struct Taken {
+  struct ReceivedCounts {
     uint64_t received = 0;
     uint64_t callers = 0;
     recording::BufferCounters kept;
   };
-  std::map<VcpuId, Taken> taken_;
+  std::map<VcpuId, ReceivedCounts> received_counts_;
   Refused refused_;
-  size_t most_events_ = kMaxEvents;  // that it was asked for
+  size_t max_events_ = kMaxEvents;  // that it was asked for
   bool prepared_ = false;
   GuestSource source_ = GuestSource::kPerf;
   bool enlisting_ = false;        // it was asked to
   std::optional<bool> enlisted_;  // and answered
-  std::string account_text_;
+  std::string account_json_;
   std::optional<std::vector<recording::StreamInfo>> account_;
 
-  struct Fetching {
+  struct FileTransfer {
     FileKind kind;
     Instant until;
     size_t received = 0;               // bytes
@@ -202,7 +202,7 @@ class Session {
     bool done = false;
     bool failed = false;
   };
-  std::optional<Fetching> fetching_;
+  std::optional<FileTransfer> file_transfer_;
   std::optional<Instant> files_until_;  // from the first file on
 };
 

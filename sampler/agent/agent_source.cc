@@ -55,7 +55,7 @@ void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record)
 
 // What to ask an agent for, one after the other until it can: xenoprof is for PV domains only, and
 // what dom0 counts, a guest without counters cannot.
-std::vector<agent::Prepare> Ways(const agent::Prepare& wanted) {
+std::vector<agent::Prepare> PrepareFallbacks(const agent::Prepare& wanted) {
   std::vector<agent::Prepare> ways = {wanted};
   agent::Prepare way = wanted;
   way.source = GuestSource::kPerf;
@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Channel> channel, connect(domain.id));
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                              Session::Open(domain, std::move(channel), host, request.limits));
-  for (const agent::Prepare& how : Ways(request.how)) {
+  for (const agent::Prepare& how : PrepareFallbacks(request.how)) {
     const absl::Status ready = session->Prepare(how);
     if (ready.ok()) return session;
     if (!absl::IsUnimplemented(ready)) return ready;
@@ -160,11 +160,11 @@ absl::Status AgentSource::NumberEvents(std::vector<EventInfo>& all, size_t first
     }
     auto known = std::find(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), events[i]);
     if (known == all.end()) {
-      if (all.size() == recording::kMostEvents) {
+      if (all.size() == recording::kMaxRecordingEvents) {
         return ExhaustedError(
             "a recording can have {} different events, and those before take all: give fewer of "
             "them with -e and --agent-event, or record fewer active domains",
-            recording::kMostEvents);
+            recording::kMaxRecordingEvents);
       }
       known = all.insert(all.end(), events[i]);
       own_.push_back(i);
@@ -194,15 +194,15 @@ std::vector<std::string> AgentSource::Notes() const {
 absl::Status AgentSource::Start() {
   sampled_.begin = host_.read_tsc();
   session_->Start(
-      {.sample = [this](const Sample& sample) { Hold(sample); },
+      {.sample = [this](const Sample& sample) { AddPending(sample); },
        .process = [this](const recording::ProcessRecord& record) { Add(processes_, record); }});
   due_ = host_.now();
   return absl::OkStatus();
 }
 
-void AgentSource::Hold(const Sample& sample) {
-  Held& held = held_.emplace_back();
-  recording::TimedEntry& entry = held.entry;
+void AgentSource::AddPending(const Sample& sample) {
+  PendingSample& pending = pending_samples_.emplace_back();
+  recording::TimedEntry& entry = pending.entry;
   entry.address = sample.address;
   entry.mode = static_cast<uint8_t>(sample.mode);
   entry.event = numbers_[sample.event];
@@ -214,7 +214,7 @@ void AgentSource::Hold(const Sample& sample) {
   entry.begin = sample.when.begin.value;
   entry.end = sample.when.end.value;
   for (size_t i = 0; i < sample.callers.size(); ++i) {
-    held.callers.push_back(sample.callers.at(i));
+    pending.callers.push_back(sample.callers.at(i));
     // perf in a guest has none in Xen, whatever it says.
     const Mode mode = sample.callers.ModeAt(i);
     if (mode == Mode::kXen && is_member_) {
@@ -240,22 +240,24 @@ absl::Status AgentSource::Collect(recording::SampleWriter& writer) {
 void AgentSource::Write(Tsc until, recording::SampleWriter& writer) {
   writer.Append(domain().id, processes_);
   processes_.Clear();
-  const auto later = std::stable_partition(held_.begin(), held_.end(), [until](const Held& held) {
-    return held.entry.end <= until.value;
-  });
-  std::stable_sort(held_.begin(), later,
-                   [](const Held& a, const Held& b) { return a.entry.end < b.entry.end; });
+  const auto later = std::stable_partition(
+      pending_samples_.begin(), pending_samples_.end(),
+      [until](const PendingSample& pending) { return pending.entry.end <= until.value; });
+  std::stable_sort(
+      pending_samples_.begin(), later,
+      [](const PendingSample& a, const PendingSample& b) { return a.entry.end < b.entry.end; });
   recording::TimedChunk chunk;
-  for (auto held = held_.begin(); held != later; ++held) chunk.Add(held->entry, held->callers);
+  for (auto pending = pending_samples_.begin(); pending != later; ++pending)
+    chunk.Add(pending->entry, pending->callers);
   writer.Append(domain().id, chunk);
-  held_.erase(held_.begin(), later);
+  pending_samples_.erase(pending_samples_.begin(), later);
 }
 
-absl::Status AgentSource::Welcome(const recording::DomainInfo& /*domain*/) {
+absl::Status AgentSource::OnDomainCreated(const recording::DomainInfo& /*domain*/) {
   return UnimplementedError("agents are asked only before sampling starts");
 }
 
-void AgentSource::Farewell(DomainId id) {
+void AgentSource::OnDomainDestroyed(DomainId id) {
   if (id == domain().id) session_->GiveUp(absl::UnavailableError("its domain has gone"));
 }
 
@@ -297,7 +299,7 @@ absl::Status AgentSource::Close() {
   return absl::OkStatus();
 }
 
-std::vector<std::string> AgentSource::Afterwards() const {
+std::vector<std::string> AgentSource::FinalNotes() const {
   std::vector<std::string> lines;
   const auto say = [&](const std::string& what) {
     lines.push_back(fmt::format("{}: {}", Name(), what));
@@ -314,7 +316,7 @@ std::vector<std::string> AgentSource::Afterwards() const {
                     std::chrono::duration<double>(late.longest).count()));
   }
   for (const std::string& missing : missing_) say(missing);
-  for (const std::string& complaint : session_->complaints()) {
+  for (const std::string& complaint : session_->agent_errors()) {
     say(fmt::format("its agent says: {}", complaint));
   }
   const agent::Refused& refused = session_->refused();

@@ -63,13 +63,13 @@ class AgentSource final : public Source {
   std::vector<recording::EventInfo> Events() const override { return own_events_; }
   recording::Role RoleOf(DomainId domain) const override;
   std::vector<std::string> Notes() const override;
-  bool AwaitsAGuest() const override { return true; }
+  bool WaitsForGuest() const override { return true; }
   absl::StatusOr<bool> Enlist() override { return session_->Enlist(); }
   absl::Status Start() override;
   std::chrono::steady_clock::time_point Due() const override { return due_; }
   absl::Status Collect(recording::SampleWriter& writer) override;
-  absl::Status Welcome(const recording::DomainInfo& domain) override;
-  void Farewell(DomainId domain) override;
+  absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
+  void OnDomainDestroyed(DomainId domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   // The next part of the guest's file, as agent::Session::Fetch; empty at once: it has none, or its
   // agent knows none.
@@ -78,19 +78,19 @@ class AgentSource final : public Source {
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }
   std::vector<recording::StreamInfo> Streams() const override { return session_->Streams(); }
-  std::vector<std::string> Afterwards() const override;
+  std::vector<std::string> FinalNotes() const override;
 
  private:
   // A sample that waits for those that may still come and were taken before it. There are no more
   // than came between two answers about the clock, which agent::Limits::pending_bytes bounds.
-  struct Held {
+  struct PendingSample {
     recording::TimedEntry entry;
     std::vector<Address> callers;
   };
 
   AgentSource(std::unique_ptr<agent::Session> session, agent::Host host, bool is_member);
 
-  void Hold(const recording::Sample& sample);
+  void AddPending(const recording::Sample& sample);
   void Step();
   void StopSession();
   // Writes what is known of processes, and the samples that were taken before `until`, in order.
@@ -103,7 +103,7 @@ class AgentSource final : public Source {
   std::vector<size_t> own_;                       // the session's events that are own_events_
   std::vector<recording::EventInfo> own_events_;  // that no source before it has
   std::vector<uint8_t> numbers_;                  // of the session's events, in the recording
-  std::vector<Held> held_;
+  std::vector<PendingSample> pending_samples_;
   recording::ProcessChunk processes_;  // to be written
   std::vector<std::string> notes_;
   std::vector<std::string> missing_;  // files that could not be had, and why

@@ -5,8 +5,8 @@
 namespace xenoscope::sampler {
 
 // Where both say that it is; nothing when they contradict each other.
-std::optional<GuestClock::Offset> GuestClock::Both(const Offset& a, const Offset& b) {
-  if (static_cast<int64_t>(b.low - a.low) < 0) return Both(b, a);
+std::optional<GuestClock::Offset> GuestClock::Intersect(const Offset& a, const Offset& b) {
+  if (static_cast<int64_t>(b.low - a.low) < 0) return Intersect(b, a);
   const uint64_t later = b.low - a.low;
   if (later > a.width) return std::nullopt;
   return Offset{b.low, std::min(a.width - later, b.width)};
@@ -15,7 +15,7 @@ std::optional<GuestClock::Offset> GuestClock::Both(const Offset& a, const Offset
 void GuestClock::Add(Tsc before, uint64_t guest, Tsc after) {
   const Offset now{guest - after.value, after - before};
   const bool first = answers_.empty();
-  const auto both = first ? std::nullopt : Both(offsets_.back(), now);
+  const auto both = first ? std::nullopt : Intersect(offsets_.back(), now);
   if (both && guest >= answers_.back().guest) {
     offsets_.back() = *both;
   } else {
@@ -43,9 +43,9 @@ std::optional<TscRange> GuestClock::ToHost(uint64_t guest) const {
   return std::nullopt;
 }
 
-void GuestClock::ForgetOld() {
-  if (answers_.size() <= kRemembered) return;
-  answers_.erase(answers_.begin(), answers_.end() - kRemembered);
+void GuestClock::DropOldAnswers() {
+  if (answers_.size() <= kKeptAnswers) return;
+  answers_.erase(answers_.begin(), answers_.end() - kKeptAnswers);
   const uint64_t forgotten = answers_.front().epoch - first_epoch_;
   offsets_.erase(offsets_.begin(), offsets_.begin() + static_cast<std::ptrdiff_t>(forgotten));
   first_epoch_ += forgotten;

@@ -31,9 +31,9 @@ class GuestClock {
   // or after the last one of a clock of another rate.
   std::optional<TscRange> ToHost(uint64_t guest) const;
 
-  // Forgets all answers but the last kRemembered; what the others say of the offset is kept.
-  void ForgetOld();
-  static constexpr size_t kRemembered = 16;
+  // Forgets all answers but the last kKeptAnswers; what the others say of the offset is kept.
+  void DropOldAnswers();
+  static constexpr size_t kKeptAnswers = 16;
 
   // How wide a bracket of one offset now is; nothing without an answer or when rates differ.
   std::optional<Cycles> Error() const;
@@ -54,7 +54,7 @@ class GuestClock {
     uint64_t width;
   };
 
-  static std::optional<Offset> Both(const Offset& a, const Offset& b);
+  static std::optional<Offset> Intersect(const Offset& a, const Offset& b);
 
   bool same_rate_;
   std::vector<Answer> answers_;

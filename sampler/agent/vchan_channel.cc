@@ -33,7 +33,7 @@ struct DestroyLogger {
 using Logger = std::unique_ptr<xentoollog_logger, DestroyLogger>;
 
 // Xen's libraries write what fails to stderr themselves; here the caller says it, in one sentence.
-Logger QuietLogger() {
+Logger NullLogger() {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as Xen's library derives in C
   return Logger(
       reinterpret_cast<xentoollog_logger*>(xtl_createlogger_stdiostream(stderr, XTL_CRITICAL, 0)));
@@ -66,10 +66,10 @@ class VchanChannel final : public Channel {
   }
 
   absl::StatusOr<size_t> Send(Bytes bytes) override {
-    return Moved(libxenvchan_write(vchan_.get(), bytes.data(), bytes.size()));
+    return ToCount(libxenvchan_write(vchan_.get(), bytes.data(), bytes.size()));
   }
   absl::StatusOr<size_t> Receive(std::span<std::byte> into) override {
-    return Moved(libxenvchan_read(vchan_.get(), into.data(), into.size()));
+    return ToCount(libxenvchan_read(vchan_.get(), into.data(), into.size()));
   }
 
   void Wait(bool to_send, std::chrono::steady_clock::time_point until, int other) override {
@@ -84,7 +84,7 @@ class VchanChannel final : public Channel {
   }
 
  private:
-  static absl::StatusOr<size_t> Moved(int n) {
+  static absl::StatusOr<size_t> ToCount(int n) {
     if (n < 0) return absl::UnavailableError("it closed the channel");
     return static_cast<size_t>(n);
   }
@@ -105,7 +105,7 @@ absl::StatusOr<std::unique_ptr<Channel>> OfferVchan(DomainId peer) {
                         device);
     }
   }
-  Logger logger = QuietLogger();
+  Logger logger = NullLogger();
   Vchan vchan(libxenvchan_server_init(logger.get(), peer.value, kNode, kToGuest, kFromGuest));
   if (vchan == nullptr) {
     return ErrnoError(errno,
@@ -128,7 +128,7 @@ absl::Status DontForkRings(const libxenvchan& channel) {
 }
 
 absl::StatusOr<std::unique_ptr<Channel>> ConnectVchan(DomainId guest) {
-  Logger logger = QuietLogger();
+  Logger logger = NullLogger();
   const std::string path = fmt::format("/local/domain/{}/{}", guest.value, kNode);
   Vchan vchan(libxenvchan_client_init(logger.get(), guest.value, path.c_str()));
   if (vchan == nullptr) return NotFoundError("it offers no channel under {}", path);

@@ -74,7 +74,7 @@ class LinuxCalls final : public PerfCalls {
 
   // "0-3,8"
   std::vector<uint32_t> OnlineCpus() override {
-    constexpr uint32_t kMostCpus = 1 << 16;
+    constexpr uint32_t kMaxCpus = 1 << 16;
     std::vector<uint32_t> cpus;
     const std::string text = ReadSmallFile("/sys/devices/system/cpu/online").value_or("0");
     for (const auto range : absl::StrSplit(text, ',')) {
@@ -83,7 +83,7 @@ class LinuxCalls final : public PerfCalls {
       uint32_t last = 0;
       if (!absl::SimpleAtoi(ends.front(), &first) || !absl::SimpleAtoi(ends.back(), &last))
         continue;
-      for (uint32_t cpu = first; cpu <= last && cpu < kMostCpus; ++cpu) cpus.push_back(cpu);
+      for (uint32_t cpu = first; cpu <= last && cpu < kMaxCpus; ++cpu) cpus.push_back(cpu);
     }
     return cpus;
   }

@@ -10,7 +10,7 @@ __extension__ using Wide = __int128;
 
 // How far the page's conversion may be from a pair: rounding, and drift that it follows late.
 constexpr Cycles kTolerance = 100'000;
-constexpr double kBend = 30e-6;
+constexpr double kMaxDrift = 30e-6;
 
 // The value at `t` of the line through (t0, v0) and (t1, v1); t0 < t1.
 uint64_t Interpolate(uint64_t t, uint64_t t0, uint64_t v0, uint64_t t1, uint64_t v1) {
@@ -22,7 +22,7 @@ uint64_t Interpolate(uint64_t t, uint64_t t0, uint64_t v0, uint64_t t1, uint64_t
 
 }  // namespace
 
-void PerfClock::Use(const perf_event_mmap_page& page) {
+void PerfClock::SetConversion(const perf_event_mmap_page& page) {
   // The kernel changes it under a lock that readers see by its number.
   for (int tries = 0; tries < 100; ++tries) {
     const auto lock = page.lock;
@@ -38,7 +38,7 @@ void PerfClock::Use(const perf_event_mmap_page& page) {
 }
 
 // As linux/perf_event.h describes it beside time_zero.
-std::optional<Tsc> PerfClock::ByPage(uint64_t time) const {
+std::optional<Tsc> PerfClock::FromPage(uint64_t time) const {
   if (!exact_ || time < zero_) return std::nullopt;
   const uint64_t since = time - zero_;
   const uint64_t quotient = since / mult_;
@@ -48,7 +48,7 @@ std::optional<Tsc> PerfClock::ByPage(uint64_t time) const {
 
 void PerfClock::AddPair(uint64_t time, TscRange tsc) {
   if (last_ && time <= last_->time) return;
-  if (const std::optional<Tsc> by_page = ByPage(time)) {
+  if (const std::optional<Tsc> by_page = FromPage(time)) {
     if (*by_page + kTolerance < tsc.begin || tsc.end + kTolerance < *by_page) agrees_ = false;
   }
   if (!first_) first_ = Pair{time, tsc};
@@ -58,7 +58,7 @@ void PerfClock::AddPair(uint64_t time, TscRange tsc) {
 
 TscRange PerfClock::At(uint64_t time, Tsc now) const {
   if (IsExact()) {
-    if (const std::optional<Tsc> at = ByPage(time)) return {*at, *at + 1};
+    if (const std::optional<Tsc> at = FromPage(time)) return {*at, *at + 1};
   }
   const Tsc end = now + 1;
   if (!last_) return {Tsc{0}, end};
@@ -71,7 +71,7 @@ TscRange PerfClock::At(uint64_t time, Tsc now) const {
   const uint64_t way = time < b.time ? std::min(time - std::min(time, a.time), b.time - time) : 0;
   const double cycles_per_ns =
       static_cast<double>(b.tsc.begin - a.tsc.begin) / static_cast<double>(b.time - a.time);
-  const auto bend = static_cast<Cycles>(kBend * static_cast<double>(way) * cycles_per_ns);
+  const auto bend = static_cast<Cycles>(kMaxDrift * static_cast<double>(way) * cycles_per_ns);
   const Tsc first = std::min(begin, last);
   return {Tsc{first.value - std::min(first.value, bend)}, std::max(begin, last) + bend + 1};
 }

@@ -19,7 +19,7 @@ namespace xenoscope::sampler {
 class PerfClock {
  public:
   // The conversion that the page offers, if any. May be called again: the kernel keeps it current.
-  void Use(const perf_event_mmap_page& page);
+  void SetConversion(const perf_event_mmap_page& page);
   // Perf's clock said `time` at an instant within `tsc`. In the order of time.
   void AddPair(uint64_t time, TscRange tsc);
 
@@ -40,7 +40,7 @@ class PerfClock {
     uint64_t time;
     TscRange tsc;
   };
-  std::optional<Tsc> ByPage(uint64_t time) const;
+  std::optional<Tsc> FromPage(uint64_t time) const;
 
   bool exact_ = false;
   bool agrees_ = true;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "recording/writer.h"
 #include "sampler/build_ids.h"
-#include "sampler/perf/unfiled_code.h"
+#include "sampler/perf/jit_and_vdso.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -24,11 +24,11 @@ using std::chrono::steady_clock;
 
 // How often periods change. The first sample of a new period never comes at once, so that changing
 // it often would spare what runs after each change.
-constexpr nanoseconds kReperiod = std::chrono::milliseconds(100);
+constexpr nanoseconds kRandomizeInterval = std::chrono::milliseconds(100);
 // For CPUs that come and go.
-constexpr nanoseconds kBetweenWatches = std::chrono::seconds(1);
-constexpr double kLeastJitter = 0.75;
-constexpr double kMostJitter = 1.25;
+constexpr nanoseconds kCpuPollInterval = std::chrono::seconds(1);
+constexpr double kMinJitter = 0.75;
+constexpr double kMaxJitter = 1.25;
 // This thread may be preempted between its two readings of the TSC; another try is soon made.
 constexpr int kMarks = 3;
 constexpr std::string_view kVpmuAll = "all";
@@ -39,11 +39,11 @@ constexpr Address kXenEnd = 0xffff'8800'0000'0000;
 constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
 
 template <typename... F>
-struct Overloaded : F... {
+struct Overload : F... {
   using F::operator()...;
 };
 template <typename... F>
-Overloaded(F...) -> Overloaded<F...>;
+Overload(F...) -> Overload<F...>;
 
 perf_event_attr RingAttributes() {
   perf_event_attr attributes{};
@@ -104,7 +104,7 @@ PerfSource::PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> ca
       calls_(std::move(calls)),
       running_(std::move(running)),
       random_(request.seed),
-      pace_(request.drain_interval) {}
+      drain_timer_(request.drain_interval) {}
 
 PerfSource::~PerfSource() { Close().IgnoreError(); }
 
@@ -252,9 +252,9 @@ absl::Status PerfSource::Start() {
   sampled_.begin = calls_->ReadTsc();
   for (const Cpu& cpu : cpus_) XENOSCOPE_RETURN_IF_ERROR(EnableEvents(cpu));
   Drain();
-  pace_.Start(steady_clock::now());
-  next_reperiod_ = steady_clock::now() + kReperiod;
-  next_watch_ = steady_clock::now() + kBetweenWatches;
+  drain_timer_.Start(steady_clock::now());
+  next_randomization_ = steady_clock::now() + kRandomizeInterval;
+  next_cpu_poll_ = steady_clock::now() + kCpuPollInterval;
   return absl::OkStatus();
 }
 
@@ -279,7 +279,7 @@ void PerfSource::ReadRunning() {
     running_chunk_.Add(name, nullptr, process.name);
     for (const ExecutableMap& map : process.maps) {
       const auto [build_id, is_new] = build_ids.try_emplace(map.path);
-      if (is_new) build_id->second = reader.Of(map.path);
+      if (is_new) build_id->second = reader.Read(map.path);
       const MapEntry mapped = MakeMap(map.begin, map.end - map.begin, map.offset,
                                       std::as_bytes(std::span(build_id->second)));
       ProcessEntry entry = MakeEntry(ProcessEntryType::kMap, process.pid, process.pid);
@@ -288,7 +288,7 @@ void PerfSource::ReadRunning() {
       running_chunk_.Add(entry, &mapped, map.path);
     }
   }
-  std::ranges::copy(reader.notes(), std::back_inserter(afterwards_));
+  std::ranges::copy(reader.notes(), std::back_inserter(final_notes_));
 }
 
 double PerfSource::Drain() {
@@ -307,7 +307,7 @@ bool PerfSource::DrainOnce(double& fill) {
   }
   for (size_t i = 0; i < cpus_.size(); ++i) {
     if (cpus_[i].ring_fd < 0) continue;
-    clock_.Use(*cpus_[i].ring.mapping().page);
+    clock_.SetConversion(*cpus_[i].ring.mapping().page);
     const double used = cpus_[i].ring.Drain([this, i](Bytes record) { Take(i, record); });
     fill = std::max(fill, used);
   }
@@ -324,17 +324,17 @@ bool PerfSource::DrainOnce(double& fill) {
 
 void PerfSource::Take(size_t cpu, Bytes record) {
   StreamInfo& stream = cpus_[cpu].stream;
-  std::visit(Overloaded{
-                 [&](const PerfSample& sample) { Hold(cpu, sample); },
+  std::visit(Overload{
+                 [&](const PerfSample& sample) { AddPending(cpu, sample); },
                  [&](const PerfName& name) {
                    if (name.tid == calls_->OwnTid() && !name.by_exec) {
                      marks_found_.push_back(name.time);
                    } else {
-                     Hold(name);
+                     AddPending(name);
                    }
                  },
-                 [&](const PerfMap& map) { Hold(map); },
-                 [&](const PerfTask& task) { Hold(task); },
+                 [&](const PerfMap& map) { AddPending(map); },
+                 [&](const PerfTask& task) { AddPending(task); },
                  [&](const PerfLost& lost) { stream.logged.lost += lost.samples; },
                  [&](const PerfThrottle& throttle) {
                    ++(throttle.on ? stream.ring->throttled : stream.ring->unthrottled);
@@ -345,7 +345,7 @@ void PerfSource::Take(size_t cpu, Bytes record) {
              ReadPerfRecord(record, request_.call_chains));
 }
 
-void PerfSource::Hold(size_t cpu, const PerfSample& sample) {
+void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
   StreamInfo& stream = cpus_[cpu].stream;
   ++stream.drained;
   // Linux takes Xen's code for its own.
@@ -371,84 +371,84 @@ void PerfSource::Hold(size_t cpu, const PerfSample& sample) {
   Event& of = events_[event->second];
   ++of.samples;
   of.counts += static_cast<double>(sample.period);
-  HeldSample held;
-  held.time = sample.time;
-  held.cpu = cpu;
-  held.callers_at = callers_.size();
-  held.entry.address = sample.address;
-  held.entry.mode = static_cast<uint8_t>(mode);
-  held.entry.event = static_cast<uint8_t>(request_.first_event + event->second);
-  held.nobodys = vpmu_ == kVpmuAll && (sample.of_guest || mode == Mode::kXen);
-  held.entry.vcpu = stream.vcpu.vcpu.value;
-  held.entry.pid = held.nobodys ? 0 : sample.pid;
-  held.entry.tid = held.nobodys ? 0 : sample.tid;
+  PendingSample pending;
+  pending.time = sample.time;
+  pending.cpu = cpu;
+  pending.callers_at = callers_.size();
+  pending.entry.address = sample.address;
+  pending.entry.mode = static_cast<uint8_t>(mode);
+  pending.entry.event = static_cast<uint8_t>(request_.first_event + event->second);
+  pending.domain_unknown = vpmu_ == kVpmuAll && (sample.of_guest || mode == Mode::kXen);
+  pending.entry.vcpu = stream.vcpu.vcpu.value;
+  pending.entry.pid = pending.domain_unknown ? 0 : sample.pid;
+  pending.entry.tid = pending.domain_unknown ? 0 : sample.tid;
   ForEachCaller(sample.chain, [&](Mode callers_mode, Address address) {
     // The kernel comes before user mode in a chain; what comes after that is no caller.
-    if (callers_mode == Mode::kKernel && held.entry.user_callers > 0) return;
-    ++(callers_mode == Mode::kKernel ? held.entry.kernel_callers : held.entry.user_callers);
+    if (callers_mode == Mode::kKernel && pending.entry.user_callers > 0) return;
+    ++(callers_mode == Mode::kKernel ? pending.entry.kernel_callers : pending.entry.user_callers);
     callers_.push_back(address);
   });
-  held.callers = callers_.size() - held.callers_at;
-  held_.push_back(held);
+  pending.callers = callers_.size() - pending.callers_at;
+  pending_samples_.push_back(pending);
 }
 
-void PerfSource::Hold(const PerfName& name) {
+void PerfSource::AddPending(const PerfName& name) {
   ProcessEntry entry = MakeEntry(ProcessEntryType::kName, name.pid, name.tid);
   if (name.by_exec) entry.flags = recording::kByExec;
-  held_processes_.push_back({name.time, entry, std::nullopt, std::string(name.name)});
+  pending_processes_.push_back({name.time, entry, std::nullopt, std::string(name.name)});
 }
 
-void PerfSource::Hold(const PerfMap& map) {
-  constexpr uint32_t kTheKernel = ~uint32_t{0};  // modules come with this pid
-  if (map.pid == kTheKernel) return;
-  held_processes_.push_back({map.time, MakeEntry(ProcessEntryType::kMap, map.pid, map.tid),
-                             MakeMap(map.address, map.length, map.offset, map.build_id),
-                             std::string(map.path)});
+void PerfSource::AddPending(const PerfMap& map) {
+  constexpr uint32_t kKernelPid = ~uint32_t{0};  // modules come with this pid
+  if (map.pid == kKernelPid) return;
+  pending_processes_.push_back({map.time, MakeEntry(ProcessEntryType::kMap, map.pid, map.tid),
+                                MakeMap(map.address, map.length, map.offset, map.build_id),
+                                std::string(map.path)});
 }
 
-void PerfSource::Hold(const PerfTask& task) {
+void PerfSource::AddPending(const PerfTask& task) {
   ProcessEntry entry =
       MakeEntry(task.exit ? ProcessEntryType::kExit : ProcessEntryType::kFork, task.pid, task.tid);
   entry.parent = task.parent;
-  held_processes_.push_back({task.time, entry, std::nullopt, ""});
+  pending_processes_.push_back({task.time, entry, std::nullopt, ""});
 }
 
-void PerfSource::HandOn(uint64_t until, recording::SampleWriter& writer) {
+void PerfSource::WriteUntil(uint64_t until, recording::SampleWriter& writer) {
   if (!running_chunk_.empty()) writer.Append(request_.domain, running_chunk_);
   running_chunk_.Clear();
   const Tsc now = calls_->ReadTsc();
-  const auto at_most = [until](const auto& held) { return held.time <= until; };
+  const auto at_most = [until](const auto& pending) { return pending.time <= until; };
 
-  std::ranges::stable_sort(held_processes_, {}, &HeldProcess::time);
-  const auto later = std::ranges::partition_point(held_processes_, at_most);
+  std::ranges::stable_sort(pending_processes_, {}, &PendingProcess::time);
+  const auto later = std::ranges::partition_point(pending_processes_, at_most);
   process_chunk_.Clear();
-  for (auto held = held_processes_.begin(); held != later; ++held) {
-    held->entry.when = std::max(clock_.At(held->time, now).begin, sampled_.begin).value;
-    process_chunk_.Add(held->entry, held->map ? &*held->map : nullptr, held->text);
+  for (auto pending = pending_processes_.begin(); pending != later; ++pending) {
+    pending->entry.when = std::max(clock_.At(pending->time, now).begin, sampled_.begin).value;
+    process_chunk_.Add(pending->entry, pending->map ? &*pending->map : nullptr, pending->text);
   }
-  held_processes_.erase(held_processes_.begin(), later);
+  pending_processes_.erase(pending_processes_.begin(), later);
   writer.Append(request_.domain, process_chunk_);
 
-  std::ranges::stable_sort(held_, {}, &HeldSample::time);
-  const auto waiting = std::ranges::partition_point(held_, at_most);
+  std::ranges::stable_sort(pending_samples_, {}, &PendingSample::time);
+  const auto waiting = std::ranges::partition_point(pending_samples_, at_most);
   chunk_.Clear();
-  nobodys_chunk_.Clear();
-  for (auto held = held_.begin(); held != waiting; ++held) {
-    const TscRange when = clock_.At(held->time, now);
-    held->entry.begin = std::max(when.begin, sampled_.begin).value;
-    held->entry.end = std::max(when.end.value, held->entry.begin + 1);
-    recording::TimedChunk& chunk = held->nobodys ? nobodys_chunk_ : chunk_;
-    chunk.Add(held->entry, std::span(callers_).subspan(held->callers_at, held->callers));
-    ++cpus_[held->cpu].stream.kept;
+  domain_unknown_chunk_.Clear();
+  for (auto pending = pending_samples_.begin(); pending != waiting; ++pending) {
+    const TscRange when = clock_.At(pending->time, now);
+    pending->entry.begin = std::max(when.begin, sampled_.begin).value;
+    pending->entry.end = std::max(when.end.value, pending->entry.begin + 1);
+    recording::TimedChunk& chunk = pending->domain_unknown ? domain_unknown_chunk_ : chunk_;
+    chunk.Add(pending->entry, std::span(callers_).subspan(pending->callers_at, pending->callers));
+    ++cpus_[pending->cpu].stream.kept;
   }
   writer.Append(request_.domain, chunk_);
-  writer.Append(kDomXen, nobodys_chunk_);
+  writer.Append(kDomXen, domain_unknown_chunk_);
   std::vector<Address> callers;
-  held_.erase(held_.begin(), waiting);
-  for (HeldSample& held : held_) {
-    const auto first = callers_.begin() + static_cast<std::ptrdiff_t>(held.callers_at);
-    held.callers_at = callers.size();
-    callers.insert(callers.end(), first, first + static_cast<std::ptrdiff_t>(held.callers));
+  pending_samples_.erase(pending_samples_.begin(), waiting);
+  for (PendingSample& pending : pending_samples_) {
+    const auto first = callers_.begin() + static_cast<std::ptrdiff_t>(pending.callers_at);
+    pending.callers_at = callers.size();
+    callers.insert(callers.end(), first, first + static_cast<std::ptrdiff_t>(pending.callers));
   }
   callers_.swap(callers);
 }
@@ -456,18 +456,18 @@ void PerfSource::HandOn(uint64_t until, recording::SampleWriter& writer) {
 absl::Status PerfSource::Collect(recording::SampleWriter& writer) {
   const steady_clock::time_point begin = steady_clock::now();
   const double fill = Drain();
-  HandOn(clock_.PairedUntil(), writer);
-  if (request_.jitter && steady_clock::now() >= next_reperiod_) Reperiod();
-  if (steady_clock::now() >= next_watch_) WatchCpus();
-  pace_.Drained(begin, steady_clock::now(), fill);
+  WriteUntil(clock_.PairedUntil(), writer);
+  if (request_.jitter && steady_clock::now() >= next_randomization_) RandomizePeriods();
+  if (steady_clock::now() >= next_cpu_poll_) PollCpus();
+  drain_timer_.Drained(begin, steady_clock::now(), fill);
   return absl::OkStatus();
 }
 
 // Another period at random, for each event that has one; a rate is kept by Linux, which varies
 // periods itself.
-void PerfSource::Reperiod() {
-  next_reperiod_ = steady_clock::now() + kReperiod;
-  std::uniform_real_distribution<double> factor(kLeastJitter, kMostJitter);
+void PerfSource::RandomizePeriods() {
+  next_randomization_ = steady_clock::now() + kRandomizeInterval;
+  std::uniform_real_distribution<double> factor(kMinJitter, kMaxJitter);
   for (size_t i = 0; i < events_.size(); ++i) {
     const perf_event_attr& attributes = events_[i].event.attributes;
     if (attributes.freq != 0) continue;
@@ -479,7 +479,7 @@ void PerfSource::Reperiod() {
   }
 }
 
-absl::Status PerfSource::Welcome(const recording::DomainInfo& /*domain*/) {
+absl::Status PerfSource::OnDomainCreated(const recording::DomainInfo& /*domain*/) {
   return UnimplementedError("perf samples the Linux that it runs in");
 }
 
@@ -490,8 +490,8 @@ PerfSource::Cpu* PerfSource::OpenCpuOf(uint32_t number) {
   return found == cpus_.end() ? nullptr : &*found;
 }
 
-void PerfSource::WatchCpus() {
-  next_watch_ = steady_clock::now() + kBetweenWatches;
+void PerfSource::PollCpus() {
+  next_cpu_poll_ = steady_clock::now() + kCpuPollInterval;
   const std::vector<uint32_t> online = calls_->OnlineCpus();
   for (Cpu& cpu : cpus_) {
     const bool gone = std::ranges::find(online, cpu.stream.vcpu.vcpu.value) == online.end();
@@ -499,16 +499,16 @@ void PerfSource::WatchCpus() {
   }
   for (const uint32_t number : online) {
     if (OpenCpuOf(number) != nullptr || refused_.contains(number)) continue;
-    const absl::Status status = Welcome(number);
+    const absl::Status status = OnCpuOnline(number);
     if (status.ok()) continue;
     if (Cpu* const half = OpenCpuOf(number)) CloseCpu(*half);
     refused_.insert(number);
-    afterwards_.push_back(fmt::format("CPU {} came online, and perf does not sample it: {}", number,
-                                      Message(status)));
+    final_notes_.push_back(fmt::format("CPU {} came online, and perf does not sample it: {}",
+                                       number, Message(status)));
   }
 }
 
-absl::Status PerfSource::Welcome(uint32_t cpu) {
+absl::Status PerfSource::OnCpuOnline(uint32_t cpu) {
   XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
   const Cpu* const opened = OpenCpuOf(cpu);
   if (opened == nullptr) return absl::OkStatus();  // it has gone again
@@ -546,7 +546,7 @@ absl::Status PerfSource::Stop(recording::SampleWriter& writer) {
   }
   sampled_.end = calls_->ReadTsc();
   Drain();
-  HandOn(~uint64_t{0}, writer);
+  WriteUntil(~uint64_t{0}, writer);
   Close().IgnoreError();  // which tells what was lost
   for (Cpu& cpu : cpus_) cpu.stream.complete = true;
   return status;

@@ -23,7 +23,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "sampler/drain_pace.h"
+#include "sampler/drain_timer.h"
 #include "sampler/event_spec.h"
 #include "sampler/perf/perf_calls.h"
 #include "sampler/perf/perf_clock.h"
@@ -65,19 +65,19 @@ class PerfSource final : public Source {
   recording::Role RoleOf(DomainId domain) const override;
   std::vector<std::string> Notes() const override { return notes_; }
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return pace_.due(); }
+  std::chrono::steady_clock::time_point Due() const override { return drain_timer_.due(); }
   absl::Status Collect(recording::SampleWriter& writer) override;
-  absl::Status Welcome(const recording::DomainInfo& domain) override;
+  absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   // Linux ends the events of a CPU that goes offline; one that comes, or comes again, gets new
   // ones. Collect does it once a second.
-  void WatchCpus();
+  void PollCpus();
   absl::Status Stop(recording::SampleWriter& writer) override;
   // Of this Linux: its vDSO, and what compilers at run time made.
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }
   std::vector<recording::StreamInfo> Streams() const override;
-  std::vector<std::string> Afterwards() const override { return afterwards_; }
+  std::vector<std::string> FinalNotes() const override { return final_notes_; }
 
  private:
   struct Cpu {
@@ -92,15 +92,15 @@ class PerfSource final : public Source {
     double counts = 0;
   };
   // A sample, or what became of a process, whose time on the TSC is not known yet.
-  struct HeldSample {
+  struct PendingSample {
     uint64_t time = 0;
     recording::TimedEntry entry;
-    bool nobodys = false;   // Linux does not know whose; entry.vcpu is then the pCPU
-    size_t cpu = 0;         // index
-    size_t callers_at = 0;  // in callers_
+    bool domain_unknown = false;  // Linux does not know whose; entry.vcpu is then the pCPU
+    size_t cpu = 0;               // index
+    size_t callers_at = 0;        // in callers_
     size_t callers = 0;
   };
-  struct HeldProcess {
+  struct PendingProcess {
     uint64_t time = 0;
     recording::ProcessEntry entry;
     std::optional<recording::MapEntry> map;
@@ -117,7 +117,7 @@ class PerfSource final : public Source {
   Cpu* OpenCpuOf(uint32_t number);
   absl::Status EnableEvents(const Cpu& cpu);
   void CloseCpu(Cpu& cpu);
-  absl::Status Welcome(uint32_t cpu);
+  absl::Status OnCpuOnline(uint32_t cpu);
   void ReadRunning();
   // Marks the time, empties the rings, and holds what was in them. Returns which part of its room
   // the fullest used, in [0, 1].
@@ -125,13 +125,13 @@ class PerfSource final : public Source {
   // One try of it: false when marks were lost, so that the time is not known.
   bool DrainOnce(double& fill);
   void Take(size_t cpu, Bytes record);
-  void Hold(size_t cpu, const PerfSample& sample);
-  void Hold(const PerfName& name);
-  void Hold(const PerfMap& map);
-  void Hold(const PerfTask& task);
+  void AddPending(size_t cpu, const PerfSample& sample);
+  void AddPending(const PerfName& name);
+  void AddPending(const PerfMap& map);
+  void AddPending(const PerfTask& task);
   // Writes what was taken up to `until`, in its order.
-  void HandOn(uint64_t until, recording::SampleWriter& writer);
-  void Reperiod();
+  void WriteUntil(uint64_t until, recording::SampleWriter& writer);
+  void RandomizePeriods();
 
   PerfRequest request_;
   std::unique_ptr<PerfCalls> calls_;
@@ -144,20 +144,20 @@ class PerfSource final : public Source {
   PerfClock clock_;
   std::vector<TscRange> marks_;        // of this drain
   std::vector<uint64_t> marks_found_;  // of this drain: when, by perf's clock
-  std::vector<HeldSample> held_;
+  std::vector<PendingSample> pending_samples_;
   std::vector<Address> callers_;
-  std::vector<HeldProcess> held_processes_;
-  recording::TimedChunk chunk_;          // kept for their memory
-  recording::TimedChunk nobodys_chunk_;  // likewise
+  std::vector<PendingProcess> pending_processes_;
+  recording::TimedChunk chunk_;                 // kept for their memory
+  recording::TimedChunk domain_unknown_chunk_;  // likewise
   recording::ProcessChunk process_chunk_;
   recording::ProcessChunk running_chunk_;  // what was there at the start, until it is written
   TscRange sampled_;
   std::mt19937_64 random_;
-  DrainPace pace_;
-  std::chrono::steady_clock::time_point next_reperiod_;
-  std::chrono::steady_clock::time_point next_watch_;  // of CPUs
-  std::set<uint32_t> refused_;                        // CPUs that came, and cannot be sampled
-  std::vector<std::string> afterwards_;
+  DrainTimer drain_timer_;
+  std::chrono::steady_clock::time_point next_randomization_;
+  std::chrono::steady_clock::time_point next_cpu_poll_;  // of CPUs
+  std::set<uint32_t> refused_;                           // CPUs that came, and cannot be sampled
+  std::vector<std::string> final_notes_;
 };
 
 }  // namespace xenoscope::sampler

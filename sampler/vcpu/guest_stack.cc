@@ -16,7 +16,7 @@ constexpr int kLevels = 4;
 // Addresses of 64-bit programs' stacks are above it, those of 32-bit ones below.
 constexpr Address k32Bit = Address{1} << 32;
 // What one function may have on the stack.
-constexpr uint64_t kLargestFrame = uint64_t{1} << 20;
+constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 20;
 
 // Kernels live in the upper half of the addresses, programs in the lower one.
 bool IsUpper(Address address) { return (address >> 63) != 0; }
@@ -39,7 +39,7 @@ const std::byte* MappedFrames::At(DomainId domain, uint64_t frame) {
 }
 
 void MappedFrames::Expire(Clock::time_point now) {
-  if (now - since_ < kLongest && mapped_.size() <= kMost) return;
+  if (now - since_ < kMaxAge && mapped_.size() <= kMaxFrames) return;
   Clear();
   since_ = now;
 }
@@ -51,7 +51,7 @@ void MappedFrames::Clear() {
   mapped_.clear();
 }
 
-bool GuestStack::Follow(DomainId domain, const VcpuContext& context,
+bool GuestStack::Unwind(DomainId domain, const VcpuContext& context,
                         std::vector<Address>& callers) {
   callers.clear();
   domain_ = domain;
@@ -63,7 +63,7 @@ bool GuestStack::Follow(DomainId domain, const VcpuContext& context,
   Address frame = context.frame;
   while (frame != 0) {
     const bool is_frame = frame % sizeof(uint64_t) == 0 && frame >= lowest &&
-                          frame - lowest <= kLargestFrame && callers.size() < kMostCallers;
+                          frame - lowest <= kMaxFrameBytes && callers.size() < kMaxCallers;
     if (!is_frame) return false;
     const std::optional<uint64_t> next = Word(frame);
     const std::optional<uint64_t> caller = Word(frame + sizeof(uint64_t));
@@ -82,7 +82,7 @@ std::optional<uint64_t> GuestStack::Word(Address address) {
   const uint64_t offset = address % kFrameSize;
   const Address page = address - offset;
   if (page_at_ == nullptr || page_ != page) {
-    const std::optional<Place> place = Walk(page);
+    const std::optional<PageTranslation> place = Walk(page);
     page_at_ = place ? Frame(place->frame) : nullptr;
     page_ = page;
   }
@@ -91,11 +91,11 @@ std::optional<uint64_t> GuestStack::Word(Address address) {
 }
 
 bool GuestStack::IsText(Address address) {
-  const std::optional<Place> place = Walk(address - address % kFrameSize);
+  const std::optional<PageTranslation> place = Walk(address - address % kFrameSize);
   return place && place->executable;
 }
 
-std::optional<GuestStack::Place> GuestStack::Walk(Address page) {
+std::optional<GuestStack::PageTranslation> GuestStack::Walk(Address page) {
   bool executable = true;
   uint64_t table = (context_.page_tables & kFrameMask) >> kFrameShift;
   for (int level = kLevels + (context_.five_levels ? 1 : 0); level >= 1; --level) {
@@ -114,11 +114,11 @@ std::optional<GuestStack::Place> GuestStack::Walk(Address page) {
       break;
     }
   }
-  return Place{table, executable};
+  return PageTranslation{table, executable};
 }
 
 const std::byte* GuestStack::Frame(uint64_t frame) {
-  if (frames_.maps() - maps_before_ >= kMostMaps) return nullptr;
+  if (frames_.maps() - maps_before_ >= kMaxMaps) return nullptr;
   return frames_.At(domain_, frame);
 }
 

@@ -26,14 +26,14 @@
 namespace xenoscope::sampler {
 
 // Frames of guests, mapped when they are first asked for, and kept for a while: stacks and page
-// tables are the same from look to look. A mapping stays good to read whatever the guest does; but
+// tables are the same from poll to poll. A mapping stays good to read whatever the guest does; but
 // it holds the frame, also of a domain that has died, and would miss a frame that was exchanged for
 // another.
 class MappedFrames {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kLongest{1000};
-  static constexpr size_t kMost = 512;
+  static constexpr std::chrono::milliseconds kMaxAge{1000};
+  static constexpr size_t kMaxFrames = 512;
 
   explicit MappedFrames(std::unique_ptr<GuestMemory> memory) : memory_(std::move(memory)) {}
   MappedFrames(const MappedFrames&) = delete;
@@ -57,26 +57,26 @@ class MappedFrames {
 class GuestStack {
  public:
   // As deep as perf's chains by default (kernel.perf_event_max_stack).
-  static constexpr size_t kMostCallers = 127;
+  static constexpr size_t kMaxCallers = 127;
   // Frames of memory that one chain may map: a stack and its page tables take some five.
-  static constexpr uint64_t kMostMaps = 32;
+  static constexpr uint64_t kMaxMaps = 32;
 
   explicit GuestStack(MappedFrames& frames) : frames_(frames) {}
 
   // Sets `callers` to the addresses to which the callers return, innermost first; all are of the
   // sample's mode. False when the chain was cut: it did not end in an outermost frame. 64-bit code
   // only.
-  bool Follow(DomainId domain, const VcpuContext& context, std::vector<Address>& callers);
+  bool Unwind(DomainId domain, const VcpuContext& context, std::vector<Address>& callers);
 
  private:
   // The 8 bytes at an address that is a multiple of 8.
   std::optional<uint64_t> Word(Address address);
   // Where a page is, and what may be done with it.
-  struct Place {
+  struct PageTranslation {
     uint64_t frame;
     bool executable;
   };
-  std::optional<Place> Walk(Address page);
+  std::optional<PageTranslation> Walk(Address page);
   // Whether a function can return there, as the page tables say: they mark what is no program.
   bool IsText(Address address);
   const std::byte* Frame(uint64_t frame);

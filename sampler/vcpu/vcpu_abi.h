@@ -1,4 +1,4 @@
-// What of the hypercall __HYPERVISOR_domctl looking at guests uses, as Xen defines it
+// What of the hypercall __HYPERVISOR_domctl polling guests uses, as Xen defines it
 // (xen/include/public/domctl.h, Xen 4.8 to 4.22, x86-64). The version that Xen wants to hear
 // changes from release to release; the layout of these operations has not.
 #pragma once

@@ -1,5 +1,5 @@
-// The three things that looking at a guest and its vCPUs asks of Xen. Behind an interface so that
-// those who look can be held against guests that are made up.
+// The three things that polling a guest and its vCPUs asks of Xen. Behind an interface so that
+// those who poll can be held against guests that are made up.
 #pragma once
 
 #include <cstdint>

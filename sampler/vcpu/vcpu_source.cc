@@ -15,7 +15,7 @@ using std::chrono::steady_clock;
 namespace {
 
 // A vCPU that ran for longer than this since it was stopped has another stack than it had.
-constexpr nanoseconds kLongestRun = std::chrono::microseconds(200);
+constexpr nanoseconds kMaxRunSinceStop = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<VcpuSource>> VcpuSource::Open(const VcpuRequest& 
 
 VcpuSource::VcpuSource(const VcpuRequest& request, std::unique_ptr<VcpuCalls> calls,
                        std::unique_ptr<GuestMemory> memory, std::function<Tsc()> read_tsc)
-    : looks_hz_(request.looks_hz),
+    : poll_hz_(request.poll_hz),
       seed_(request.seed),
       first_event_(request.first_event),
       clock_hz_(request.clock_hz),
@@ -45,36 +45,36 @@ VcpuSource::VcpuSource(const VcpuRequest& request, std::unique_ptr<VcpuCalls> ca
       read_tsc_(std::move(read_tsc)),
       random_(request.seed) {
   if (memory) frames_.emplace(std::move(memory));
-  for (const recording::DomainInfo& domain : request.domains) LookAt(domain, Tsc{});
+  for (const recording::DomainInfo& domain : request.domains) AddVcpus(domain, Tsc{});
 }
 
-void VcpuSource::LookAt(const recording::DomainInfo& domain, Tsc since) {
+void VcpuSource::AddVcpus(const recording::DomainInfo& domain, Tsc since) {
   for (uint32_t vcpu = 0; vcpu < domain.vcpus; ++vcpu) {
     alive_.push_back(streams_.size());
     StreamInfo& stream = streams_.emplace_back();
     stream.source = "vcpu";
     stream.vcpu = {domain.id, VcpuId{vcpu}};
-    stream.looks.emplace();
-    lives_.push_back({since, since});
+    stream.polls.emplace();
+    polled_ranges_.push_back({since, since});
   }
 }
 
-absl::Status VcpuSource::Welcome(const recording::DomainInfo& domain) {
-  LookAt(domain, read_tsc_());
+absl::Status VcpuSource::OnDomainCreated(const recording::DomainInfo& domain) {
+  AddVcpus(domain, read_tsc_());
   return absl::OkStatus();
 }
 
 recording::SourceInfo VcpuSource::Info() const {
   recording::SourceInfo info;
   info.name = "vcpu";
-  info.drain_interval_ns = static_cast<uint64_t>(1e9 / looks_hz_);
+  info.drain_interval_ns = static_cast<uint64_t>(1e9 / poll_hz_);
   info.seed = seed_;
   return info;
 }
 
 std::vector<recording::EventInfo> VcpuSource::Events() const {
   const uint64_t period = Period();
-  const std::string clock = fmt::format("vcpu:{:g}", looks_hz_);
+  const std::string clock = fmt::format("vcpu:{:g}", poll_hz_);
   recording::EventInfo running{"vcpu-running", 0, 0, period, clock};
   recording::EventInfo preempted{"vcpu-preempted", 0, 0, period, clock};
   preempted.waiting = true;
@@ -82,14 +82,14 @@ std::vector<recording::EventInfo> VcpuSource::Events() const {
 }
 
 uint64_t VcpuSource::Period() const {
-  uint64_t looks = 0;
-  for (const StreamInfo& stream : streams_) looks += stream.looks->total;
-  if (sampled_.Empty() || looks == 0) {
-    return static_cast<uint64_t>(static_cast<double>(clock_hz_) / looks_hz_);
+  uint64_t polls = 0;
+  for (const StreamInfo& stream : streams_) polls += stream.polls->total;
+  if (sampled_.Empty() || polls == 0) {
+    return static_cast<uint64_t>(static_cast<double>(clock_hz_) / poll_hz_);
   }
   Cycles lived = 0;
-  for (const TscRange& life : lives_) lived += life.Length();
-  return lived / looks;
+  for (const TscRange& life : polled_ranges_) lived += life.Length();
+  return lived / polls;
 }
 
 recording::Role VcpuSource::RoleOf(DomainId domain) const {
@@ -107,14 +107,14 @@ std::vector<std::string> VcpuSource::Notes() const {
 
 absl::Status VcpuSource::Start() {
   sampled_.begin = read_tsc_();
-  for (TscRange& life : lives_) life = {sampled_.begin, sampled_.begin};
-  due_ = steady_clock::now() + Pause();
+  for (TscRange& life : polled_ranges_) life = {sampled_.begin, sampled_.begin};
+  due_ = steady_clock::now() + RandomInterval();
   return absl::OkStatus();
 }
 
-// Exponential, for the looks at all vCPUs together.
-nanoseconds VcpuSource::Pause() {
-  const double hz = looks_hz_ * static_cast<double>(std::max<size_t>(alive_.size(), 1));
+// Exponential, for the polls of all vCPUs together.
+nanoseconds VcpuSource::RandomInterval() {
+  const double hz = poll_hz_ * static_cast<double>(std::max<size_t>(alive_.size(), 1));
   std::exponential_distribution<double> seconds(hz);
   return nanoseconds(static_cast<int64_t>(seconds(random_) * 1e9));
 }
@@ -125,28 +125,28 @@ absl::Status VcpuSource::Collect(recording::SampleWriter& writer) {
     std::uniform_int_distribution<size_t> any(0, alive_.size() - 1);
     const auto chosen = alive_.begin() + static_cast<std::ptrdiff_t>(any(random_));
     StreamInfo& stream = streams_[*chosen];
-    Look(stream, writer);
-    if (stream.looks->gone) {
-      lives_[*chosen].end = read_tsc_();
+    Poll(stream, writer);
+    if (stream.polls->gone) {
+      polled_ranges_[*chosen].end = read_tsc_();
       alive_.erase(chosen);
       if (frames_) frames_->Clear();
     }
   }
-  due_ = steady_clock::now() + Pause();
+  due_ = steady_clock::now() + RandomInterval();
   return absl::OkStatus();
 }
 
-void VcpuSource::Look(StreamInfo& stream, recording::SampleWriter& writer) {
-  recording::LookCounters& looks = *stream.looks;
-  const auto failed = [&looks](int error) {
-    ++looks.failed;
-    looks.gone = error == -ESRCH;
+void VcpuSource::Poll(StreamInfo& stream, recording::SampleWriter& writer) {
+  recording::PollCounters& polls = *stream.polls;
+  const auto failed = [&polls](int error) {
+    ++polls.failed;
+    polls.gone = error == -ESRCH;
   };
-  ++looks.total;
+  ++polls.total;
   VcpuState state;
   if (const int error = calls_->State(stream.vcpu, state); error != 0) return failed(error);
   if (!state.online || (state.blocked && !state.running)) {
-    ++looks.blocked;
+    ++polls.blocked;
     return;
   }
   VcpuContext context;
@@ -154,14 +154,14 @@ void VcpuSource::Look(StreamInfo& stream, recording::SampleWriter& writer) {
   const int error = calls_->Context(stream.vcpu, context);
   const Tsc after = read_tsc_();
   if (error != 0) return failed(error);
-  ++(state.running ? looks.running : looks.preempted);
-  looks.stopped_cycles += after - before;
-  looks.longest_stop = std::max(looks.longest_stop, after - before);
-  Keep(stream, {before, after + 1}, state, context, writer);
+  ++(state.running ? polls.running : polls.preempted);
+  polls.stopped_cycles += after - before;
+  polls.longest_stop = std::max(polls.longest_stop, after - before);
+  AddSample(stream, {before, after + 1}, state, context, writer);
 }
 
-void VcpuSource::Keep(StreamInfo& stream, TscRange when, const VcpuState& state,
-                      const VcpuContext& context, recording::SampleWriter& writer) {
+void VcpuSource::AddSample(StreamInfo& stream, TscRange when, const VcpuState& state,
+                           const VcpuContext& context, recording::SampleWriter& writer) {
   ++(context.mode == Mode::kKernel ? stream.logged.kernel : stream.logged.user);
   ++stream.drained;
   ++stream.kept;
@@ -174,7 +174,7 @@ void VcpuSource::Keep(StreamInfo& stream, TscRange when, const VcpuState& state,
     entry.event = number;
     return writer.AppendStopped(stream.vcpu, when, entry);
   }
-  FollowCallers(stream, state, context);
+  UnwindCallers(stream, state, context);
   recording::TimedEntry entry;
   entry.address = context.address;
   entry.mode = mode;
@@ -189,20 +189,20 @@ void VcpuSource::Keep(StreamInfo& stream, TscRange when, const VcpuState& state,
   writer.AppendStopped(stream.vcpu.domain, chunk_);
 }
 
-void VcpuSource::FollowCallers(StreamInfo& stream, const VcpuState& state,
+void VcpuSource::UnwindCallers(StreamInfo& stream, const VcpuState& state,
                                const VcpuContext& context) {
-  const bool whole = GuestStack(*frames_).Follow(stream.vcpu.domain, context, callers_);
+  const bool whole = GuestStack(*frames_).Unwind(stream.vcpu.domain, context, callers_);
   VcpuState now;
-  const bool is_old =
-      calls_->State(stream.vcpu, now) != 0 || nanoseconds(now.ran_ns - state.ran_ns) > kLongestRun;
+  const bool is_old = calls_->State(stream.vcpu, now) != 0 ||
+                      nanoseconds(now.ran_ns - state.ran_ns) > kMaxRunSinceStop;
   if (is_old) callers_.clear();
-  if (is_old || !whole) ++stream.looks->cut_chains;
-  stream.looks->callers += callers_.size();
+  if (is_old || !whole) ++stream.polls->cut_chains;
+  stream.polls->callers += callers_.size();
 }
 
 absl::Status VcpuSource::Stop(recording::SampleWriter& /*writer*/) {
   sampled_.end = read_tsc_();
-  for (const size_t stream : alive_) lives_[stream].end = sampled_.end;
+  for (const size_t stream : alive_) polled_ranges_[stream].end = sampled_.end;
   if (frames_) frames_->Clear();
   for (StreamInfo& stream : streams_) stream.complete = true;
   return absl::OkStatus();

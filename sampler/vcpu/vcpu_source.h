@@ -1,4 +1,4 @@
-// A source that needs nothing but Xen: dom0 looks at the guests' vCPUs, one at a random instant,
+// A source that needs nothing but Xen: dom0 polls the guests' vCPUs, one at a random instant,
 // and reads where it is. Every Xen, every processor, PV, PVH and HVM guests; not dom0 itself.
 //
 //   exponential pause --> a vCPU at random --> its state: blocked: counted, and left alone
@@ -7,7 +7,7 @@
 // The instants are a Poisson process, so that nothing that a guest does is in step with them. The
 // stop is one hypercall long; how long that is, is measured. A vCPU that runs is a sample of time.
 // One that waits for a pCPU is a sample of where it was preempted: an event of its own. On a host
-// with one pCPU guests never run while dom0 looks, so that there are only those. Callers are read
+// with one pCPU guests never run while dom0 polls, so that there are only those. Callers are read
 // from the stack right after the vCPU was let go; where it has run on for long meanwhile, as Xen
 // tells, they are none.
 #pragma once
@@ -30,8 +30,8 @@
 namespace xenoscope::sampler {
 
 struct VcpuRequest {
-  std::vector<recording::DomainInfo> domains;  // to look at
-  double looks_hz = 250;                       // a second, at each vCPU, on the average
+  std::vector<recording::DomainInfo> domains;  // to poll
+  double poll_hz = 250;                        // a second, at each vCPU, on the average
   uint64_t seed = 0;
   uint8_t first_event = 0;  // the number of its first event in the recording
   uint64_t clock_hz = 0;    // of the TSC
@@ -41,7 +41,7 @@ struct VcpuRequest {
 class VcpuSource final : public Source {
  public:
   // `memory`: to follow call chains with; null: without. `read_tsc` outlives the source. Errors
-  // (NotFound): no vCPUs to look at.
+  // (NotFound): no vCPUs to poll.
   static absl::StatusOr<std::unique_ptr<VcpuSource>> Open(const VcpuRequest& request,
                                                           std::unique_ptr<VcpuCalls> calls,
                                                           std::unique_ptr<GuestMemory> memory,
@@ -55,7 +55,7 @@ class VcpuSource final : public Source {
   std::chrono::steady_clock::time_point Due() const override { return due_; }
   // Looks once.
   absl::Status Collect(recording::SampleWriter& writer) override;
-  absl::Status Welcome(const recording::DomainInfo& domain) override;
+  absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override { return absl::OkStatus(); }
   TscRange Sampled() const override { return sampled_; }
@@ -68,18 +68,18 @@ class VcpuSource final : public Source {
              std::unique_ptr<GuestMemory> memory, std::function<Tsc()> read_tsc);
 
   // From `since` on.
-  void LookAt(const recording::DomainInfo& domain, Tsc since);
-  void Look(recording::StreamInfo& stream, recording::SampleWriter& writer);
-  void Keep(recording::StreamInfo& stream, TscRange when, const VcpuState& state,
-            const VcpuContext& context, recording::SampleWriter& writer);
+  void AddVcpus(const recording::DomainInfo& domain, Tsc since);
+  void Poll(recording::StreamInfo& stream, recording::SampleWriter& writer);
+  void AddSample(recording::StreamInfo& stream, TscRange when, const VcpuState& state,
+                 const VcpuContext& context, recording::SampleWriter& writer);
   // `state` is that of before the stop.
-  void FollowCallers(recording::StreamInfo& stream, const VcpuState& state,
+  void UnwindCallers(recording::StreamInfo& stream, const VcpuState& state,
                      const VcpuContext& context);
-  std::chrono::nanoseconds Pause();
-  // Cycles of a vCPU from look to look: as asked for, and once it is over as it was.
+  std::chrono::nanoseconds RandomInterval();
+  // Cycles of a vCPU from poll to poll: as asked for, and once it is over as it was.
   uint64_t Period() const;
 
-  double looks_hz_;
+  double poll_hz_;
   uint64_t seed_;
   uint8_t first_event_;
   uint64_t clock_hz_;
@@ -89,7 +89,7 @@ class VcpuSource final : public Source {
   std::function<Tsc()> read_tsc_;
   std::mt19937_64 random_;
   std::vector<recording::StreamInfo> streams_;  // by vCPU
-  std::vector<TscRange> lives_;                 // of streams_: when they were looked at
+  std::vector<TscRange> polled_ranges_;         // of streams_: when they were polled
   std::vector<size_t> alive_;                   // indices into streams_
   std::chrono::steady_clock::time_point due_;
   TscRange sampled_;

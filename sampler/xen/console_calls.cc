@@ -17,7 +17,7 @@ extern "C" {  // Xen's headers do not say it themselves
 namespace xenoscope::sampler {
 namespace {
 
-constexpr uint32_t kRoom = 16 * 1024;
+constexpr uint32_t kMaxReadBytes = 16 * 1024;
 
 class XenConsoleCalls final : public ConsoleCalls {
  public:
@@ -32,7 +32,7 @@ class XenConsoleCalls final : public ConsoleCalls {
 
   absl::Status Ready() {
     op_ = static_cast<Sysctl*>(xencall_alloc_buffer(calls_, sizeof(Sysctl)));
-    bytes_ = static_cast<char*>(xencall_alloc_buffer(calls_, kRoom));
+    bytes_ = static_cast<char*>(xencall_alloc_buffer(calls_, kMaxReadBytes));
     if (op_ == nullptr || bytes_ == nullptr) return ErrnoError(errno, "no memory for hypercalls");
     // Xen looks at the version before anything else, and refuses every other than its own.
     for (version_ = kFirstSysctlVersion; version_ <= kLastSysctlVersion; ++version_) {
@@ -67,11 +67,11 @@ class XenConsoleCalls final : public ConsoleCalls {
     op_->u.console.incremental = from_index ? 1 : 0;
     op_->u.console.index = index;
     op_->u.console.buffer = AddressOf(bytes_);
-    op_->u.console.count = kRoom;
+    op_->u.console.count = kMaxReadBytes;
     const int error = Call();
     if (error != 0) return error;
     index = op_->u.console.index;
-    text.append(bytes_, std::min(op_->u.console.count, kRoom));
+    text.append(bytes_, std::min(op_->u.console.count, kMaxReadBytes));
     return 0;
   }
 

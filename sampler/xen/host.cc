@@ -74,13 +74,13 @@ uint64_t HostTscHz() {
   return uint64_t{XenCpuid(*base + 3, 2).eax} * 1000;
 }
 
-recording::Vendor ProcessorVendor() {
+recording::CpuVendor ProcessorVendor() {
   const std::string text = ReadSmallFile("/proc/cpuinfo").value_or("");
-  if (absl::StrContains(text, "GenuineIntel")) return recording::Vendor::kIntel;
+  if (absl::StrContains(text, "GenuineIntel")) return recording::CpuVendor::kIntel;
   if (absl::StrContains(text, "AuthenticAMD") || absl::StrContains(text, "HygonGenuine")) {
-    return recording::Vendor::kAmd;
+    return recording::CpuVendor::kAmd;
   }
-  return recording::Vendor::kUnknown;
+  return recording::CpuVendor::kUnknown;
 }
 
 }  // namespace

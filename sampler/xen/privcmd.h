@@ -1,4 +1,4 @@
-// The door to the hypervisor, and why it may be closed.
+// Whether this process can make hypercalls (/dev/xen/privcmd), and why not.
 #pragma once
 
 #include "absl/status/status.h"

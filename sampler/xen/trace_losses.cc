@@ -19,7 +19,7 @@ constexpr size_t kTscAt = 4;
 constexpr size_t kLostAt = 12;
 constexpr size_t kFirstTscAt = 20;
 // Of more (half an hour and more) one of its times is wrong.
-constexpr Cycles kLongestLoss = Cycles{1} << 42;
+constexpr Cycles kMaxLossCycles = Cycles{1} << 42;
 
 size_t SizeOf(uint32_t header) {
   return kWord * (1 + (header >> kWordsShift & kWordsMask)) + ((header & kHasTsc) != 0 ? 8 : 0);
@@ -28,20 +28,20 @@ size_t SizeOf(uint32_t header) {
 }  // namespace
 
 void TraceLosses::Take(Bytes bytes) {
-  if (held_bytes_ > 0) {
-    const size_t more = std::min(bytes.size(), held_.size() - held_bytes_);
-    std::copy_n(bytes.begin(), more, held_.begin() + held_bytes_);
-    const size_t taken = TakeWhole({held_.data(), held_bytes_ + more});
+  if (partial_bytes_ > 0) {
+    const size_t more = std::min(bytes.size(), partial_.size() - partial_bytes_);
+    std::copy_n(bytes.begin(), more, partial_.begin() + partial_bytes_);
+    const size_t taken = TakeWhole({partial_.data(), partial_bytes_ + more});
     if (taken == 0) {
-      held_bytes_ += more;
+      partial_bytes_ += more;
       return;
     }
-    bytes = bytes.subspan(taken - held_bytes_);
-    held_bytes_ = 0;
+    bytes = bytes.subspan(taken - partial_bytes_);
+    partial_bytes_ = 0;
   }
   const Bytes rest = bytes.subspan(TakeWhole(bytes));
-  std::copy(rest.begin(), rest.end(), held_.begin());
-  held_bytes_ = rest.size();
+  std::copy(rest.begin(), rest.end(), partial_.begin());
+  partial_bytes_ = rest.size();
 }
 
 size_t TraceLosses::TakeWhole(Bytes bytes) {
@@ -89,7 +89,7 @@ void TraceLosses::Count(Bytes record) {
   const auto resumed = LoadUnchecked<uint64_t>(record.data() + kTscAt);
   const auto first = LoadUnchecked<uint64_t>(record.data() + kFirstTscAt);
   records_.fetch_add(LoadUnchecked<uint32_t>(record.data() + kLostAt), std::memory_order_relaxed);
-  if (first > resumed || resumed - first >= kLongestLoss) return;
+  if (first > resumed || resumed - first >= kMaxLossCycles) return;
   cycles_.fetch_add(resumed - first, std::memory_order_relaxed);
 }
 

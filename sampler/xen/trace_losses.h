@@ -32,9 +32,9 @@ class TraceLosses {
   size_t TakeWindow(Bytes bytes);
   void Count(Bytes record);
 
-  static constexpr size_t kMostRecord = 40;    // 4 + 8 + 7 words of 4 bytes
-  std::array<std::byte, kMostRecord> held_{};  // what has begun and is not complete
-  size_t held_bytes_ = 0;
+  static constexpr size_t kMaxRecordBytes = 40;       // 4 + 8 + 7 words of 4 bytes
+  std::array<std::byte, kMaxRecordBytes> partial_{};  // what has begun and is not complete
+  size_t partial_bytes_ = 0;
   uint64_t left_ = 0;  // bytes of the window
   uint64_t skip_ = 0;  // bytes that are no record
   bool broken_ = false;

@@ -24,14 +24,14 @@
 #include "base/error.h"
 #include "sampler/running_processes.h"
 #include "sampler/small_file.h"
-#include "sampler/xen/unread_trace.h"
+#include "sampler/xen/trace_buffers.h"
 
 namespace xenoscope::sampler {
 namespace {
 
-constexpr int kPipeSize = 1 << 20;       // as much as an ordinary user may have
-constexpr int kStartPatienceMs = 10000;  // on a busy host it dies no sooner
-constexpr int kStopPatienceMs =
+constexpr int kPipeSize = 1 << 20;      // as much as an ordinary user may have
+constexpr int kStartTimeoutMs = 10000;  // on a busy host it dies no sooner
+constexpr int kStopTimeoutMs =
     10000;  // it copies what the buffers hold, to a disk that may be slow
 
 bool IsProgram(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
@@ -68,13 +68,13 @@ absl::Status TraceIsTaken() {
 }  // namespace
 
 uint32_t DefaultBufferPages(uint32_t pcpus) {
-  constexpr uint32_t kPagesOfAll = 16384;
-  constexpr uint32_t kLeast = 256;
-  constexpr uint32_t kMost = 1024;
-  return std::clamp(kPagesOfAll / std::max(pcpus, 1U), kLeast, kMost);
+  constexpr uint32_t kTotalPages = 16384;
+  constexpr uint32_t kMinPages = 256;
+  constexpr uint32_t kMaxPages = 1024;
+  return std::clamp(kTotalPages / std::max(pcpus, 1U), kMinPages, kMaxPages);
 }
 
-absl::Status CheckTraceIsFree() { return IsTraceTaken() ? TraceIsTaken() : absl::OkStatus(); }
+absl::Status CheckTraceIsFree() { return HasTraceConsumer() ? TraceIsTaken() : absl::OkStatus(); }
 
 absl::StatusOr<std::string> FindXentrace() {
   const char* path = std::getenv("PATH");
@@ -122,13 +122,16 @@ absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& re
       "-s",
       std::to_string(request.poll_ms),
       fmt::format("/proc/self/fd/{}", into.fd())};
-  absl::StatusOr<ChildProcess> child = ChildProcess::Start(
-      words, {.apart = true, .diagnostics = xentrace->diagnostics_.fd(), .inherited = into.fd()});
+  absl::StatusOr<ChildProcess> child =
+      ChildProcess::Start(words, {.own_process_group = true,
+                                  .diagnostics = xentrace->diagnostics_.fd(),
+                                  .inherited = into.fd()});
   into = File();  // so that the pipe ends when xentrace does
   XENOSCOPE_RETURN_IF_ERROR(child.status());
   xentrace->child_ = *std::move(child);
-  xentrace->copier_.emplace(xentrace->pipe_.fd(), xentrace->file_.fd(), path, Copier::kMostWaiting,
-                            [losses = &xentrace->losses_](Bytes bytes) { losses->Take(bytes); });
+  xentrace->spooler_.emplace(xentrace->pipe_.fd(), xentrace->file_.fd(), path,
+                             PipeSpooler::kMaxQueuedBytes,
+                             [losses = &xentrace->losses_](Bytes bytes) { losses->Take(bytes); });
   XENOSCOPE_RETURN_IF_ERROR(xentrace->WaitUntilTracing());
   return xentrace;
 }
@@ -141,7 +144,7 @@ Xentrace::~Xentrace() { Stop().IgnoreError(); }
 // It traces when bytes come; an idle host may have nothing to trace for a while.
 absl::Status Xentrace::WaitUntilTracing() {
   using std::chrono::steady_clock;
-  const auto until = steady_clock::now() + std::chrono::milliseconds(kStartPatienceMs);
+  const auto until = steady_clock::now() + std::chrono::milliseconds(kStartTimeoutMs);
   while (steady_clock::now() < until && bytes() == 0) {
     XENOSCOPE_RETURN_IF_ERROR(Check());
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -150,7 +153,7 @@ absl::Status Xentrace::WaitUntilTracing() {
 }
 
 absl::Status Xentrace::Check() {
-  XENOSCOPE_RETURN_IF_ERROR(copier_->status());
+  XENOSCOPE_RETURN_IF_ERROR(spooler_->status());
   const std::optional<Exit> exit = child_ ? child_->Poll() : std::nullopt;
   return exit ? Died(*exit) : absl::OkStatus();
 }
@@ -159,7 +162,7 @@ absl::Status Xentrace::Check() {
 // is to come while xentrace waits for Xen, as it does most of the time.
 void Xentrace::WaitUntilIdle() {
   using std::chrono::steady_clock;
-  const auto until = steady_clock::now() + std::chrono::milliseconds(kStopPatienceMs);
+  const auto until = steady_clock::now() + std::chrono::milliseconds(kStopTimeoutMs);
   int waiting = 0;
   while (!child_->Poll() && steady_clock::now() < until) {
     const bool is_read = ioctl(pipe_.fd(), FIONREAD, &waiting) != 0 || waiting == 0;
@@ -171,11 +174,11 @@ void Xentrace::WaitUntilIdle() {
 absl::Status Xentrace::Stop() {
   if (!child_) return absl::OkStatus();
   WaitUntilIdle();
-  const Exit exit = child_->Stop(kStopPatienceMs);
+  const Exit exit = child_->Stop(kStopTimeoutMs);
   child_.reset();
-  XENOSCOPE_RETURN_IF_ERROR(copier_->Finish());
+  XENOSCOPE_RETURN_IF_ERROR(spooler_->Finish());
   constexpr int kTerminated = 128 + SIGTERM;
-  return exit.Good() || exit.status == kTerminated ? absl::OkStatus() : Died(exit);
+  return exit.Succeeded() || exit.status == kTerminated ? absl::OkStatus() : Died(exit);
 }
 
 absl::Status Xentrace::Died(Exit exit) const {

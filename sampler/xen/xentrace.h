@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "base/file.h"
 #include "sampler/child_process.h"
-#include "sampler/copier.h"
+#include "sampler/pipe_spooler.h"
 #include "sampler/xen/trace_losses.h"
 
 namespace xenoscope::sampler {
@@ -61,7 +61,7 @@ class Xentrace {
 
   // The processor time that it has taken.
   std::chrono::nanoseconds CpuTime() const;
-  uint64_t bytes() const { return copier_ ? copier_->bytes() : 0; }
+  uint64_t bytes() const { return spooler_ ? spooler_->bytes() : 0; }
   const TraceLosses& losses() const { return losses_; }
 
  private:
@@ -78,7 +78,7 @@ class Xentrace {
   File diagnostics_;  // in memory
   std::optional<ChildProcess> child_;
   TraceLosses losses_;
-  std::optional<Copier> copier_;  // there when child_ is
+  std::optional<PipeSpooler> spooler_;  // there when child_ is
 };
 
 }  // namespace xenoscope::sampler

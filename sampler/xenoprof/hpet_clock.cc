@@ -82,8 +82,8 @@ absl::StatusOr<std::unique_ptr<HpetRegisters>> OpenHpet() {
 absl::StatusOr<std::unique_ptr<HpetClock>> HpetClock::Create(
     std::unique_ptr<HpetRegisters> registers, uint32_t hz, std::span<const uint32_t> apic_ids) {
   const uint32_t period = registers->Read(kPeriod);
-  constexpr uint32_t kLongestPeriod = 100'000'000;  // the specification's
-  if (period == 0 || period > kLongestPeriod) {
+  constexpr uint32_t kMaxPeriodFs = 100'000'000;  // the specification's
+  if (period == 0 || period > kMaxPeriodFs) {
     return PreconditionError("there is no HPET at {:#x}", kPhysicalAddress);
   }
   const uint64_t rate = 1'000'000'000'000'000 / period;
@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<HpetClock>> HpetClock::Create(
       new HpetClock(std::move(registers), static_cast<uint32_t>(rate / hz), apic_ids));
 }
 
-void HpetClock::Silence(HpetRegisters& registers) {
+void HpetClock::StopStaleTimers(HpetRegisters& registers) {
   for (uint32_t timer = 1; timer < Timers(registers); ++timer) {
     if (!SendsNmis(registers, timer)) continue;
     registers.Write(Timer(timer),
@@ -129,9 +129,9 @@ uint64_t HpetClock::Counter() {
 // Until the second value is written QEMU takes the first one for the period, too: a timer that
 // fires in between, this thread having been preempted, is silent for seconds.
 absl::Status HpetClock::StartTimer(uint32_t timer) {
-  constexpr int kTries = 10;
+  constexpr int kMaxAttempts = 10;
   uint64_t first = ticks_;
-  for (int i = 0; i < kTries; ++i, first *= 2) {
+  for (int i = 0; i < kMaxAttempts; ++i, first *= 2) {
     registers_->Write(Timer(timer), kInterruptEnable | kPeriodic | kSetValue | k32Bits | kMessages);
     const uint64_t now = Counter();
     registers_->Write(Comparator(timer), static_cast<uint32_t>(now + first));
@@ -157,7 +157,7 @@ absl::Status HpetClock::Start() {
 
 void HpetClock::Stop() {
   const uint64_t now = Counter();
-  Silence(*registers_);
+  StopStaleTimers(*registers_);
   for (const uint64_t started : started_) sent_ += now < started ? 0 : (now - started) / ticks_;
   started_.clear();
 }

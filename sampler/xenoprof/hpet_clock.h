@@ -36,7 +36,7 @@ class HpetClock final : public SamplingClock {
                                                            uint32_t hz,
                                                            std::span<const uint32_t> apic_ids);
   // Silences timers that a killed session left sending NMIs.
-  static void Silence(HpetRegisters& registers);
+  static void StopStaleTimers(HpetRegisters& registers);
 
   absl::Status Start() override;
   void Stop() override;

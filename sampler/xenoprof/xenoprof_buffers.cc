@@ -35,7 +35,7 @@ BufferCounters Difference(const BufferCounters& end, const BufferCounters& start
 }
 
 // What the next entry of a buffer is, if it is no escape.
-enum class Next : uint8_t { kSample, kSampleOfChain, kCaller };
+enum class ExpectedEntry : uint8_t { kSample, kSampleOfChain, kCaller };
 
 bool IsWanted(const PmuEvent& event, Mode mode) {
   switch (mode) {
@@ -52,7 +52,7 @@ bool IsWanted(const PmuEvent& event, Mode mode) {
 }  // namespace
 
 struct XenoprofBuffers::Buffer {
-  Next next = Next::kSample;
+  ExpectedEntry next = ExpectedEntry::kSample;
   XenoprofBuffer* shared;
   const std::byte* entries;
   uint32_t size;  // entries
@@ -97,8 +97,13 @@ absl::Status XenoprofBuffers::Map(DomainId domain, int32_t count, int32_t size, 
       return InternalError("Xen says that a buffer of domain {} holds {} samples, in room for {}",
                            domain.value, shared->event_size, room);
     }
-    Buffer& buffer = buffers_.emplace_back(Buffer{
-        Next::kSample, shared, base + kEntriesOffset, shared->event_size, {}, Read(*shared), {}});
+    Buffer& buffer = buffers_.emplace_back(Buffer{ExpectedEntry::kSample,
+                                                  shared,
+                                                  base + kEntriesOffset,
+                                                  shared->event_size,
+                                                  {},
+                                                  Read(*shared),
+                                                  {}});
     buffer.stream.source = "xenoprof";
     buffer.stream.vcpu = {domain, VcpuId{shared->vcpu_id}};
   }
@@ -111,7 +116,7 @@ void XenoprofBuffers::Unmap() {
   mappings_.clear();
 }
 
-void XenoprofBuffers::Expect(std::span<const PmuEvent> events, uint32_t counters) {
+void XenoprofBuffers::SetEvents(std::span<const PmuEvent> events, uint32_t counters) {
   events_.assign(events.begin(), events.end());
   counters_ = counters;
 }
@@ -166,16 +171,16 @@ void XenoprofBuffers::TakeEntry(Buffer& buffer, const DrainTimes& times,
   if (found.eip == kEscapeCode && found.event == kTraceBegin) {
     ++stream.escapes;
     EndChain();
-    buffer.next = Next::kSampleOfChain;
+    buffer.next = ExpectedEntry::kSampleOfChain;
     return;
   }
-  if (buffer.next == Next::kCaller) {
+  if (buffer.next == ExpectedEntry::kCaller) {
     ++stream.callers;
     if (chain_) AddCaller(found);
     return;
   }
-  const bool of_chain = buffer.next == Next::kSampleOfChain;
-  if (of_chain) buffer.next = Next::kCaller;
+  const bool of_chain = buffer.next == ExpectedEntry::kSampleOfChain;
+  if (of_chain) buffer.next = ExpectedEntry::kCaller;
   if (found.mode > static_cast<uint8_t>(Mode::kXen) || found.event >= counters_) {
     ++stream.invalid;
     return;
@@ -235,7 +240,7 @@ void XenoprofBuffers::End(const Sink& sink) {
   }
 }
 
-XenoprofBuffers::Sink Into(recording::SampleWriter& writer) {
+XenoprofBuffers::Sink SinkTo(recording::SampleWriter& writer) {
   return [&writer](const XenoprofBuffers::Drained& drained) {
     writer.Append(drained.vcpu, drained.times, drained.entries);
     writer.Append(drained.vcpu.domain, drained.with_callers);

@@ -49,7 +49,7 @@ class XenoprofBuffers {
   bool mapped() const { return !mappings_.empty(); }
 
   // What the samples are of: event i is on counter i, of `counters`.
-  void Expect(std::span<const PmuEvent> events, uint32_t counters);
+  void SetEvents(std::span<const PmuEvent> events, uint32_t counters);
   // Sampling begins: nothing is in the buffers that was logged before `now`.
   void Begin(Tsc now);
   // Empties all buffers into `sink`, one call for each that had something. Returns which part of
@@ -88,6 +88,6 @@ class XenoprofBuffers {
 };
 
 // Into a file of samples, which outlives it.
-XenoprofBuffers::Sink Into(recording::SampleWriter& writer);
+XenoprofBuffers::Sink SinkTo(recording::SampleWriter& writer);
 
 }  // namespace xenoscope::sampler

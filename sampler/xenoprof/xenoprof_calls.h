@@ -36,7 +36,7 @@ class XenoprofCalls {
 struct XenoprofCpu {
   std::string type;  // "x86-64/family15h"
   uint32_t counters = 0;
-  bool may_lead = false;  // this domain, which then does
+  bool is_primary = false;  // this domain, which then does
 };
 
 // The first operation of any session. Errors, each with what to do: no xenoprof in this Xen, CPU

@@ -33,14 +33,14 @@ absl::StatusOr<std::unique_ptr<XenoprofMember>> XenoprofMember::Open(
                                ResolvePmuEvent(spec, member->cpu_.type, clock_hz));
   }
   if (events.empty()) member->events_ = {DefaultEvent(member->cpu_.type, clock_hz)};
-  member->buffers_.Expect(member->events_, member->cpu_.counters);
+  member->buffers_.SetEvents(member->events_, member->cpu_.counters);
   return member;
 }
 
 XenoprofMember::XenoprofMember(std::unique_ptr<XenoprofCalls> calls, std::function<Tsc()> read_tsc)
     : calls_(std::move(calls)),
       read_tsc_(read_tsc),
-      pace_(kDrainInterval),
+      drain_timer_(kDrainInterval),
       buffers_(*calls_, std::move(read_tsc)) {}
 
 XenoprofMember::~XenoprofMember() { Close().IgnoreError(); }
@@ -81,24 +81,24 @@ absl::StatusOr<bool> XenoprofMember::Enlist() {
 absl::Status XenoprofMember::Start() {
   if (!buffers_.mapped()) return PreconditionError("it does not take part");
   sampled_.begin = read_tsc_();
-  pace_.Start(steady_clock::now());
+  drain_timer_.Start(steady_clock::now());
   return absl::OkStatus();
 }
 
 absl::Status XenoprofMember::Collect(recording::SampleWriter& writer) {
   const steady_clock::time_point begin = steady_clock::now();
-  const double fill = buffers_.Drain(Into(writer));
-  pace_.Drained(begin, steady_clock::now(), fill);
+  const double fill = buffers_.Drain(SinkTo(writer));
+  drain_timer_.Drained(begin, steady_clock::now(), fill);
   return absl::OkStatus();
 }
 
-absl::Status XenoprofMember::Welcome(const recording::DomainInfo& /*domain*/) {
+absl::Status XenoprofMember::OnDomainCreated(const recording::DomainInfo& /*domain*/) {
   return UnimplementedError("a guest samples itself alone");
 }
 
 absl::Status XenoprofMember::Stop(recording::SampleWriter& writer) {
   sampled_.end = read_tsc_();
-  buffers_.End(Into(writer));
+  buffers_.End(SinkTo(writer));
   return absl::OkStatus();
 }
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "sampler/drain_pace.h"
+#include "sampler/drain_timer.h"
 #include "sampler/event_spec.h"
 #include "sampler/pmu_events.h"
 #include "sampler/source.h"
@@ -47,9 +47,9 @@ class XenoprofMember final : public Source {
   recording::Role RoleOf(DomainId /*domain*/) const override { return recording::Role::kActive; }
   absl::StatusOr<bool> Enlist() override;
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return pace_.due(); }
+  std::chrono::steady_clock::time_point Due() const override { return drain_timer_.due(); }
   absl::Status Collect(recording::SampleWriter& writer) override;
-  absl::Status Welcome(const recording::DomainInfo& domain) override;
+  absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }
@@ -62,7 +62,7 @@ class XenoprofMember final : public Source {
   std::function<Tsc()> read_tsc_;
   XenoprofCpu cpu_;
   std::vector<PmuEvent> events_;
-  DrainPace pace_;
+  DrainTimer drain_timer_;
   TscRange sampled_;
   XenoprofBuffers buffers_;  // after what it uses
 };

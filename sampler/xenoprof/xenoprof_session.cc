@@ -39,7 +39,7 @@ absl::Status DomainError(DomainId domain, int error) {
 // Domains leave the list one by one, so that each is let go; with all others off it, dom0 can be
 // put on it once more, and then take its own buffers back, which only a domain that is on the list
 // can.
-int XenoprofSession::GiveBack(XenoprofCalls& calls) {
+int XenoprofSession::ReleaseXenoprof(XenoprofCalls& calls) {
   calls.Call(XenoprofOp::kReleaseCounters);
   calls.Call(XenoprofOp::kResetPassiveList);
   calls.Call(XenoprofOp::kResetActiveList);
@@ -52,7 +52,7 @@ int XenoprofSession::GiveBack(XenoprofCalls& calls) {
 
 void XenoprofSession::Recover(XenoprofCalls& calls) {
   calls.Call(XenoprofOp::kStop);
-  GiveBack(calls);
+  ReleaseXenoprof(calls);
 }
 
 absl::StatusOr<std::unique_ptr<XenoprofSession>> XenoprofSession::Open(
@@ -84,7 +84,7 @@ absl::StatusOr<std::string> XenoprofSession::Probe(XenoprofCalls& calls) {
 
 absl::Status XenoprofSession::BecomeInitiator() {
   absl::StatusOr<XenoprofCpu> cpu = InitXenoprof(calls_);
-  if (cpu.ok() && !cpu->may_lead) {
+  if (cpu.ok() && !cpu->is_primary) {
     cpu = PermissionError("this domain may not profile others: record in dom0");
   }
   if (!cpu.ok()) {
@@ -98,16 +98,16 @@ absl::Status XenoprofSession::BecomeInitiator() {
 absl::Status XenoprofSession::Initialize(const Domains& domains, uint32_t samples) {
   XENOSCOPE_RETURN_IF_ERROR(BecomeInitiator());
   XENOSCOPE_RETURN_IF_ERROR(buffers_.MapOwn(kDom0, samples));
-  XENOSCOPE_RETURN_IF_ERROR(Gather(domains));
+  XENOSCOPE_RETURN_IF_ERROR(EnlistActive(domains));
   calls_.Call(XenoprofOp::kResetPassiveList);
   for (const DomainId domain : domains.passive) {
     absl::Status added = AddPassive(domain, samples);
     if (!added.ok() && !absl::IsFailedPrecondition(added)) return added;
-    if (!added.ok()) left_out_.emplace_back(domain, added);
+    if (!added.ok()) left_out_.push_back({domain, added});
   }
-  for (const auto& [domain, why] : refused_) {
+  for (const auto& [domain, reason] : refused_) {
     if (const absl::Status added = AddPassive(domain, samples); !added.ok()) {
-      left_out_.emplace_back(domain, added);
+      left_out_.push_back({domain, added});
     }
   }
   return absl::OkStatus();
@@ -115,7 +115,7 @@ absl::Status XenoprofSession::Initialize(const Domains& domains, uint32_t sample
 
 // Xen starts when as many domains have taken part as are on its list, and takes none off it: when
 // one does not come, or is to be listed again, the list is made anew, and all come once more.
-absl::Status XenoprofSession::Gather(const Domains& domains) {
+absl::Status XenoprofSession::EnlistActive(const Domains& domains) {
   active_ = domains.active;
   std::set<DomainId> asked_again;
   while (true) {
@@ -133,9 +133,9 @@ absl::Status XenoprofSession::Gather(const Domains& domains) {
       if (in || (again.ok() && asked_again.insert(domain).second)) {
         taken.push_back(domain);
       } else {
-        refused_.emplace_back(domain, again.ok()
-                                          ? InternalError("it asks to be listed again and again")
-                                          : again.status());
+        refused_.push_back({domain, again.ok()
+                                        ? InternalError("it asks to be listed again and again")
+                                        : again.status()});
       }
     }
     active_ = std::move(taken);
@@ -165,7 +165,7 @@ absl::Status XenoprofSession::AddPassive(DomainId domain, uint32_t samples) {
 
 // Also for none: Xen may remember what a session before this one asked for. It reads an unsigned
 // long.
-absl::Status XenoprofSession::AskForCallers(uint32_t callers) {
+absl::Status XenoprofSession::SetBacktrace(uint32_t callers) {
   uint64_t depth = callers;
   const int error = calls_.CallWith(XenoprofOp::kSetBacktrace, depth);
   if (error >= 0 || callers == 0) return absl::OkStatus();
@@ -177,7 +177,7 @@ absl::Status XenoprofSession::AskForCallers(uint32_t callers) {
 
 absl::Status XenoprofSession::Program(std::span<const PmuEvent> events, uint32_t callers) {
   if (state_ != State::kInitialized) return InternalError("xenoprof programmed out of order");
-  XENOSCOPE_RETURN_IF_ERROR(AskForCallers(callers));
+  XENOSCOPE_RETURN_IF_ERROR(SetBacktrace(callers));
   if (events.size() > cpu_.counters) {
     return InvalidError("{} events, and this processor has {} counters: give fewer -e",
                         events.size(), cpu_.counters);
@@ -205,7 +205,7 @@ absl::Status XenoprofSession::Program(std::span<const PmuEvent> events, uint32_t
   if (const int error = calls_.Call(XenoprofOp::kSetupEvents); error < 0) {
     return ErrnoError(-error, "xenoprof refuses the events");
   }
-  buffers_.Expect(events, cpu_.counters);
+  buffers_.SetEvents(events, cpu_.counters);
   return absl::OkStatus();
 }
 
@@ -250,7 +250,7 @@ absl::Status XenoprofSession::Close() {
     status = Stop([](const XenoprofBuffers::Drained&) {});
   }
   buffers_.Unmap();
-  if (const int error = GiveBack(calls_); error < 0 && status.ok()) {
+  if (const int error = ReleaseXenoprof(calls_); error < 0 && status.ok()) {
     status = ErrnoError(-error, "xenoprof does not end");
   }
   state_ = State::kClosed;

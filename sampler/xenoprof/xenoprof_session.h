@@ -62,7 +62,10 @@ class XenoprofSession {
     // more. It may be asked several times. Errors: it does not.
     std::function<absl::StatusOr<bool>(DomainId)> enlist;
   };
-  using Whys = std::vector<std::pair<DomainId, absl::Status>>;
+  struct RefusedDomain {
+    DomainId domain;
+    absl::Status reason;
+  };
 
   // Ends what a killed session left in Xen. Nothing of it may be mapped any more, and its sampling
   // clock must have been stopped: the caller makes sure that no session is alive.
@@ -109,8 +112,8 @@ class XenoprofSession {
   // `refused`, the active ones that did not come. Of `left_out` nothing can be had.
   const std::vector<DomainId>& active() const { return active_; }
   const std::vector<DomainId>& passive() const { return passive_; }
-  const Whys& refused() const { return refused_; }
-  const Whys& left_out() const { return left_out_; }
+  const std::vector<RefusedDomain>& refused() const { return refused_; }
+  const std::vector<RefusedDomain>& left_out() const { return left_out_; }
   // When sampling was on: [started, stopped).
   TscRange sampled() const { return sampled_; }
   // The accounts of each vCPU's buffer; complete after Stop.
@@ -119,14 +122,14 @@ class XenoprofSession {
  private:
   XenoprofSession(XenoprofCalls& calls, std::function<Tsc()> read_tsc);
 
-  static int GiveBack(XenoprofCalls& calls);
+  static int ReleaseXenoprof(XenoprofCalls& calls);
   absl::Status Initialize(const Domains& domains, uint32_t samples);
   absl::Status BecomeInitiator();
-  absl::Status Gather(const Domains& domains);
+  absl::Status EnlistActive(const Domains& domains);
   absl::StatusOr<bool> Enlist(DomainId domain,
                               const std::function<absl::StatusOr<bool>(DomainId)>& enlist);
   absl::Status AddPassive(DomainId domain, uint32_t samples);
-  absl::Status AskForCallers(uint32_t callers);
+  absl::Status SetBacktrace(uint32_t callers);
 
   XenoprofCalls& calls_;
   std::function<Tsc()> read_tsc_;
@@ -135,8 +138,8 @@ class XenoprofSession {
   XenoprofCpu cpu_;
   std::vector<DomainId> active_;
   std::vector<DomainId> passive_;
-  Whys refused_;
-  Whys left_out_;
+  std::vector<RefusedDomain> refused_;
+  std::vector<RefusedDomain> left_out_;
   TscRange sampled_;
   XenoprofBuffers buffers_;
 };

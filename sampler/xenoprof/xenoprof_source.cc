@@ -17,7 +17,7 @@ constexpr std::string_view kNoteHpet = "hpet";
 constexpr std::string_view kNoteSampling = "sampling";
 
 // As deep as perf's chains by default (kernel.perf_event_max_stack).
-constexpr uint32_t kMostCallers = 127;
+constexpr uint32_t kMaxCallers = 127;
 
 }  // namespace
 
@@ -43,8 +43,8 @@ absl::Status XenoprofSource::Ready() {
     XENOSCOPE_ASSIGN_OR_RETURN(
         clock_, HpetClock::Create(std::move(registers), *request_.hpet_hz, apic_ids));
   }
-  XENOSCOPE_RETURN_IF_ERROR(lock_->Note(clock_ ? kNoteHpet : kNoteSampling));
-  noted_ = true;
+  XENOSCOPE_RETURN_IF_ERROR(lock_->WriteNote(clock_ ? kNoteHpet : kNoteSampling));
+  note_written_ = true;
   XENOSCOPE_ASSIGN_OR_RETURN(
       session_, XenoprofSession::Open(*calls_, request_.domains, request_.buffer_samples, ReadTsc));
   for (const EventSpec& spec : request_.events) {
@@ -52,20 +52,20 @@ absl::Status XenoprofSource::Ready() {
                                ResolvePmuEvent(spec, session_->cpu_type(), request_.clock_hz));
   }
   if (events_.empty()) events_ = {DefaultEvent(session_->cpu_type(), request_.clock_hz)};
-  return session_->Program(events_, request_.call_chains ? kMostCallers : 0);
+  return session_->Program(events_, request_.call_chains ? kMaxCallers : 0);
 }
 
-void XenoprofSource::EndKilled(const SessionLock& lock) {
-  if (lock.left().empty()) return;
+void XenoprofSource::RecoverKilled(const SessionLock& lock) {
+  if (lock.stale_note().empty()) return;
   // NMIs first: giving the counters back under them would crash Xen.
-  if (lock.left() == kNoteHpet) {
-    if (const auto registers = OpenHpet(); registers.ok()) HpetClock::Silence(**registers);
+  if (lock.stale_note() == kNoteHpet) {
+    if (const auto registers = OpenHpet(); registers.ok()) HpetClock::StopStaleTimers(**registers);
   }
   const absl::StatusOr<std::unique_ptr<XenoprofCalls>> calls =
       OpenXenoprofCalls(XenoprofRole::kInitiator);
   if (!calls.ok()) return;
   XenoprofSession::Recover(**calls);
-  lock.Note("").IgnoreError();
+  lock.WriteNote("").IgnoreError();
 }
 
 recording::SourceInfo XenoprofSource::Info() const {
@@ -110,30 +110,30 @@ Role XenoprofSource::RoleOf(DomainId domain) const {
 }
 
 absl::Status XenoprofSource::Start() {
-  pace_.Start(steady_clock::now());
+  drain_timer_.Start(steady_clock::now());
   return session_->Start(clock_.get());
 }
 
 absl::Status XenoprofSource::Collect(recording::SampleWriter& writer) {
   const steady_clock::time_point begin = steady_clock::now();
-  const double fill = session_->Drain(Into(writer));
-  pace_.Drained(begin, steady_clock::now(), fill);
+  const double fill = session_->Drain(SinkTo(writer));
+  drain_timer_.Drained(begin, steady_clock::now(), fill);
   return absl::OkStatus();
 }
 
-absl::Status XenoprofSource::Welcome(const recording::DomainInfo& /*domain*/) {
+absl::Status XenoprofSource::OnDomainCreated(const recording::DomainInfo& /*domain*/) {
   return UnimplementedError("xenoprof takes in domains only before it starts");
 }
 
 absl::Status XenoprofSource::Stop(recording::SampleWriter& writer) {
-  return session_->Stop(Into(writer));
+  return session_->Stop(SinkTo(writer));
 }
 
 absl::Status XenoprofSource::Close() {
-  if (!noted_) return absl::OkStatus();
+  if (!note_written_) return absl::OkStatus();
   if (session_) XENOSCOPE_RETURN_IF_ERROR(session_->Close());
-  noted_ = false;
-  return lock_->Note("");
+  note_written_ = false;
+  return lock_->WriteNote("");
 }
 
 }  // namespace xenoscope::sampler

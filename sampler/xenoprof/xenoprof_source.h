@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "sampler/drain_pace.h"
+#include "sampler/drain_timer.h"
 #include "sampler/pmu_events.h"
 #include "sampler/session_lock.h"
 #include "sampler/source.h"
@@ -34,7 +34,7 @@ struct XenoprofRequest {
 class XenoprofSource final : public Source {
  public:
   // Ends what a killed recording has left running in Xen, as `lock` tells; else nothing.
-  static void EndKilled(const SessionLock& lock);
+  static void RecoverKilled(const SessionLock& lock);
 
   // Makes a session. `lock` outlives the source. Errors: those of XenoprofSession::Open,
   // OpenXenoprofCalls, OpenHpet; Unimplemented: dom0 is not a PV domain.
@@ -48,9 +48,9 @@ class XenoprofSource final : public Source {
   std::vector<recording::EventInfo> Events() const override;
   recording::Role RoleOf(DomainId domain) const override;
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return pace_.due(); }
+  std::chrono::steady_clock::time_point Due() const override { return drain_timer_.due(); }
   absl::Status Collect(recording::SampleWriter& writer) override;
-  absl::Status Welcome(const recording::DomainInfo& domain) override;
+  absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return session_->sampled(); }
@@ -60,7 +60,7 @@ class XenoprofSource final : public Source {
 
  private:
   XenoprofSource(XenoprofRequest request, const SessionLock& lock)
-      : request_(std::move(request)), lock_(&lock), pace_(request_.drain_interval) {}
+      : request_(std::move(request)), lock_(&lock), drain_timer_(request_.drain_interval) {}
 
   absl::Status Ready();
   recording::NmiCounters CountNmis() const;
@@ -68,11 +68,11 @@ class XenoprofSource final : public Source {
   XenoprofRequest request_;
   std::vector<PmuEvent> events_;
   const SessionLock* lock_;
-  bool noted_ = false;  // in the lock's file: there is something to give back
+  bool note_written_ = false;  // in the lock's file: there is something to give back
   std::unique_ptr<XenoprofCalls> calls_;
   std::unique_ptr<HpetClock> clock_;
   std::unique_ptr<XenoprofSession> session_;  // after what it uses
-  DrainPace pace_;
+  DrainTimer drain_timer_;
 };
 
 }  // namespace xenoscope::sampler

@@ -24,11 +24,11 @@ namespace xenoscope::symbolizer {
 namespace {
 
 // Steps that any file may take, besides those for its size.
-constexpr uint64_t kStepsOfAny = 1'000'000;
+constexpr uint64_t kBaseSteps = 1'000'000;
 
 // So many things are worth the start of a thread, of some 50 us.
-constexpr size_t kTablesForAThread = 64;
-constexpr size_t kUnitsForAThread = 8;
+constexpr size_t kTablesPerThread = 64;
+constexpr size_t kUnitsPerThread = 8;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ class DebugInfo::Reader {
   Reader(std::shared_ptr<const FileContent> file, uint64_t size, const FileFinder& finder,
          std::vector<std::string> paths)
       : file_(std::move(file)),
-        limit_(kStepsOfAny + kStepsPerByte * size),
+        limit_(kBaseSteps + kStepsPerByte * size),
         companions_(finder, std::move(paths)) {}
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -59,17 +59,17 @@ class DebugInfo::Reader {
   void FramesAt(Address address, std::vector<CodeFrame>& frames) {
     frames.clear();
     const uint32_t number = unit_ranges_.Find(address);
-    if (number == DisjointRanges::kNobody) return;
+    if (number == DisjointRanges::kNoOwner) return;
     Unit& unit = units_[number];
     if (!unit.read) Read(unit);
     const DwarfLines::Row row = unit.lines.Find(address);
     CodeFrame frame = {{}, Path(unit, row.file), row.line};
     uint32_t scope = unit.ranges.Find(address);
-    if (scope == DisjointRanges::kNobody) {
+    if (scope == DisjointRanges::kNoOwner) {
       if (!frame.file.empty()) frames.push_back(frame);
       return;
     }
-    while (scope != DwarfScope::kNone && frames.size() < kMostFrames) {
+    while (scope != DwarfScope::kNone && frames.size() < kMaxFrames) {
       const DwarfScope& known = unit.scopes[scope];
       frame.function = Name(unit, scope);
       frames.push_back(frame);
@@ -82,11 +82,11 @@ class DebugInfo::Reader {
     std::vector<uint32_t> wanted;
     for (const Address address : addresses) {
       const uint32_t number = unit_ranges_.Find(address);
-      if (number == DisjointRanges::kNobody || units_[number].read) continue;
+      if (number == DisjointRanges::kNoOwner || units_[number].read) continue;
       units_[number].read = true;  // so that it is wanted only once
       wanted.push_back(number);
     }
-    ForEachInParallel(wanted.size(), kUnitsForAThread, [&](size_t i) { Read(units_[wanted[i]]); });
+    ForEachInParallel(wanted.size(), kUnitsPerThread, [&](size_t i) { Read(units_[wanted[i]]); });
   }
 
   // Every range of addresses that has the same frames everywhere; of units that were not read what
@@ -97,8 +97,8 @@ class DebugInfo::Reader {
     std::vector<UnitInTable> written(units_.size());
     unit_ranges_.ForEach([&](Address begin, Address end, uint32_t number) {
       if (begin == 0) return;
-      if (number == DisjointRanges::kNobody) {
-        table.Add(begin, FrameTable::kNothing);
+      if (number == DisjointRanges::kNoOwner) {
+        table.Add(begin, FrameTable::kNoFrame);
       } else if (units_[number].read) {
         AddTo(table, units_[number], written[number], begin, end);
       } else if (before.Knows(begin)) {
@@ -147,7 +147,7 @@ class DebugInfo::Reader {
     std::vector<DwarfUnit>& headers = whole_->units();
     units_.resize(headers.size());
     std::vector<std::vector<AddressRange>> ranges(units_.size());
-    ForEachInParallel(units_.size(), kTablesForAThread, [&](size_t i) {
+    ForEachInParallel(units_.size(), kTablesPerThread, [&](size_t i) {
       DwarfUnit& unit = headers[i];
       units_[i].dwarf = &unit;
       DwarfExtent extent;
@@ -191,7 +191,7 @@ class DebugInfo::Reader {
       written.outer.push_back(inlined ? table.Frame(written.names[known.parent],
                                                     PathIn(written, known.call_file),
                                                     known.call_line, written.outer[known.parent])
-                                      : FrameTable::kNothing);
+                                      : FrameTable::kNoFrame);
     }
     return written;
   }
@@ -212,12 +212,12 @@ class DebugInfo::Reader {
       const DwarfLines::Row row = unit.lines.Find(start);
       const uint32_t scope = unit.ranges.Find(start);
       const FrameTableWriter::Text path = PathIn(written, row.file);
-      if (scope != DisjointRanges::kNobody) {
+      if (scope != DisjointRanges::kNoOwner) {
         table.Add(start, table.Frame(written.names[scope], path, row.line, written.outer[scope]));
       } else if (path.size > 0) {
         table.Add(start, table.Frame({}, path, row.line));
       } else {
-        table.Add(start, FrameTable::kNothing);
+        table.Add(start, FrameTable::kNoFrame);
       }
     }
   }

@@ -14,7 +14,7 @@ namespace xenoscope::symbolizer {
 namespace {
 
 // So many are worth the start of a thread, of some 50 us.
-constexpr size_t kTablesForAThread = 64;
+constexpr size_t kTablesPerThread = 64;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ DwarfFile::DwarfFile(DwarfSections sections, const DwarfFile* shared, WorkLimit&
     table_of.push_back(found->second);
   }
   tables_.resize(keys.size());
-  ForEachInParallel(keys.size(), kTablesForAThread, [&](size_t i) {
+  ForEachInParallel(keys.size(), kTablesPerThread, [&](size_t i) {
     if (limit.exhausted()) return;
     tables_[i] = DwarfAbbreviations(sections_.of(DwarfSections::kAbbrev), std::get<0>(keys[i]),
                                     std::get<1>(keys[i]));
@@ -44,10 +44,10 @@ DwarfFile::DwarfFile(DwarfSections sections, const DwarfFile* shared, WorkLimit&
 }
 
 std::string_view DwarfFile::NameOfEntry(uint64_t offset, WorkLimit& limit) const {
-  constexpr int kMostSteps = 16;
+  constexpr int kMaxSteps = 16;
   std::string_view in_source;
   const DwarfFile* file = this;
-  for (int step = 0; step < kMostSteps && file != nullptr; ++step) {
+  for (int step = 0; step < kMaxSteps && file != nullptr; ++step) {
     const auto after =
         std::upper_bound(file->units_.begin(), file->units_.end(), offset,
                          [](uint64_t o, const DwarfUnit& unit) { return o < unit.begin; });

@@ -21,7 +21,7 @@ class LineProgram {
     if (whole.failed() || length > whole.left() || !limit.Take(length)) return std::move(lines_);
     DwarfCursor cursor(section.first(whole.offset() + length), whole.offset());
     if (ReadHeader(cursor)) Execute(cursor);
-    Settle();
+    SortRows();
     return std::move(lines_);
   }
 
@@ -197,7 +197,7 @@ class LineProgram {
   }
 
   // Puts the rows in order. A sequence that has no end, in a damaged program, is left out.
-  void Settle() {
+  void SortRows() {
     rows_.resize(sequence_at_);
     const auto is_before = [](const AddressedRow& a, const AddressedRow& b) {
       return a.address != b.address ? a.address < b.address : a.IsEnd() && !b.IsEnd();

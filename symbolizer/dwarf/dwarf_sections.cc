@@ -32,8 +32,8 @@ constexpr uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, newer than this libelf
 
 // What GNU's tools wrote before there was SHF_COMPRESSED: sections .zdebug_NAME with "ZLIB", the
 // size as 8 bytes from the highest to the lowest, and the compressed bytes.
-constexpr std::string_view kOldPrefix = ".zdebug_";
-constexpr std::string_view kOldMagic = "ZLIB";
+constexpr std::string_view kZdebugPrefix = ".zdebug_";
+constexpr std::string_view kZdebugMagic = "ZLIB";
 
 // Elf64_Chdr or Elf32_Chdr, which precedes the compressed bytes.
 struct CompressionHeader {
@@ -55,12 +55,12 @@ absl::StatusOr<CompressionHeader> HeaderOf(Bytes section, bool is_64_bit) {
 }
 
 absl::StatusOr<CompressionHeader> OldHeaderOf(Bytes section) {
-  const auto size = Load<uint64_t>(section, kOldMagic.size());
-  if (!size || !AsText(section).starts_with(kOldMagic)) {
-    return InvalidError("it does not begin with {} and a size", kOldMagic);
+  const auto size = Load<uint64_t>(section, kZdebugMagic.size());
+  if (!size || !AsText(section).starts_with(kZdebugMagic)) {
+    return InvalidError("it does not begin with {} and a size", kZdebugMagic);
   }
   return CompressionHeader{kZlib, __builtin_bswap64(*size),
-                           section.subspan(kOldMagic.size() + sizeof *size)};
+                           section.subspan(kZdebugMagic.size() + sizeof *size)};
 }
 
 absl::Status Decompress(const CompressionHeader& header, std::byte* into) {
@@ -107,7 +107,7 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
     const char* name = elf_strptr(file.get(), names, header.sh_name);
     if (name == nullptr || header.sh_type == SHT_NOBITS) continue;
     std::string plain(name);
-    const bool is_old = plain.starts_with(kOldPrefix);
+    const bool is_old = plain.starts_with(kZdebugPrefix);
     if (is_old) plain.erase(1, 1);  // the z
     if (kind == Kind::kSplit) {
       if (!plain.ends_with(kSplitSuffix)) continue;

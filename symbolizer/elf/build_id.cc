@@ -16,8 +16,8 @@ namespace {
 using namespace std::literals;
 
 // Linkers make some ten program headers and five notes.
-constexpr uint32_t kMostHeaders = 256;
-constexpr int kMostNotes = 64;
+constexpr uint32_t kMaxHeaders = 256;
+constexpr int kMaxNotes = 64;
 constexpr std::string_view kOwner = "GNU\0"sv;
 
 bool ReadAt(int fd, uint64_t offset, void* into, size_t size) {
@@ -64,8 +64,8 @@ size_t Find(int fd, std::span<uint8_t> id) {
   Header header{};
   if (!ReadAt(fd, 0, &header, sizeof header) || header.e_phentsize != sizeof(ProgramHeader))
     return 0;
-  const uint32_t headers = std::min<uint32_t>(header.e_phnum, kMostHeaders);
-  int notes_left = kMostNotes;
+  const uint32_t headers = std::min<uint32_t>(header.e_phnum, kMaxHeaders);
+  int notes_left = kMaxNotes;
   for (uint32_t i = 0; i < headers; ++i) {
     ProgramHeader segment{};
     const uint64_t at = uint64_t{header.e_phoff} + uint64_t{i} * sizeof segment;

@@ -90,12 +90,12 @@ void AddSymbols(const ElfFile& file, const Sections& sections, Elf_Scn* section,
   if (gelf_getshdr(section, &header) == nullptr) return;
   Elf_Data* data = elf_getdata(section, nullptr);
   const size_t size = gelf_fsize(file.get(), ELF_T_SYM, 1, EV_CURRENT);
-  if (data == nullptr || size == 0) return table.lines.Junk(1);
+  if (data == nullptr || size == 0) return table.lines.Malformed(1);
   const size_t count = std::min<size_t>(data->d_size / size, std::numeric_limits<int>::max());
   for (size_t i = 1; i < count; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) {
-      table.lines.Junk(i);
+      table.lines.Malformed(i);
       continue;
     }
     auto function = FunctionOf(symbol, sections);
@@ -105,7 +105,7 @@ void AddSymbols(const ElfFile& file, const Sections& sections, Elf_Scn* section,
     }
     const char* name = elf_strptr(file.get(), header.sh_link, symbol.st_name);
     if (name == nullptr) {
-      table.lines.Junk(i);
+      table.lines.Malformed(i);
       continue;
     }
     function->name = name;
@@ -135,7 +135,7 @@ absl::StatusOr<ElfSymbols> ReadSections(const ElfFile& file, std::string_view im
     AddSymbols(file, sections, sections.dynsym, table);
   }
   if (!table.functions.empty()) return symbols;
-  if (table.lines.junk > 0) return InvalidError("its symbol table is damaged");
+  if (table.lines.malformed > 0) return InvalidError("its symbol table is damaged");
   return NotFoundError(
       "it was stripped of its symbols; give the file as it was linked, or its debug file");
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kEntry = 16;
 constexpr uint64_t kShortEntry = 8;  // a jump alone: of .plt.got, and of static programs
-constexpr uint64_t kMostEntries = 1 << 20;
+constexpr uint64_t kMaxEntries = 1 << 20;
 
 struct Section {
   std::string_view name;
@@ -41,7 +41,7 @@ void ForEachSection(const ElfFile& file, Use use) {
 using Slots = absl::flat_hash_map<Address, std::string_view>;
 
 // Names of functions that the loader chooses among, by where the code is that chooses.
-Slots ChoosersOf(const ElfFile& file) {
+Slots IfuncResolvers(const ElfFile& file) {
   Slots choosers;
   ForEachSection(file, [&](const Section& section) {
     if (section.header.sh_type != SHT_SYMTAB && section.header.sh_type != SHT_DYNSYM) return;
@@ -75,7 +75,7 @@ Slots SlotsOf(const ElfFile& file) {
     for (int i = 0; gelf_getrela(data, i, &relocation) != nullptr; ++i) {
       const auto type = GELF_R_TYPE(relocation.r_info);
       if (type == R_X86_64_IRELATIVE) {
-        if (!choosers) choosers = ChoosersOf(file);
+        if (!choosers) choosers = IfuncResolvers(file);
         const auto chooser = choosers->find(static_cast<Address>(relocation.r_addend));
         if (chooser != choosers->end()) slots.try_emplace(relocation.r_offset, chooser->second);
         continue;
@@ -120,7 +120,7 @@ void AddPltEntries(const ElfFile& file, SymbolTable& table) {
     }
     const Bytes code = file.Section(section.name);
     const uint64_t step = section.header.sh_addralign <= kShortEntry ? kShortEntry : kEntry;
-    for (uint64_t at = 0; at + step <= code.size() && at / step < kMostEntries; at += step) {
+    for (uint64_t at = 0; at + step <= code.size() && at / step < kMaxEntries; at += step) {
       const Address address = section.header.sh_addr + at;
       const auto slot = SlotOf(code.subspan(at, step), address);
       const auto found = slot ? slots.find(*slot) : slots.end();

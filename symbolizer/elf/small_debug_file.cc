@@ -42,7 +42,7 @@ absl::StatusOr<FileContent> SmallDebugFileOf(const ElfFile& elf) {
   const Bytes compressed = elf.Section(".gnu_debugdata");
   if (compressed.empty()) return NotFoundError("it has no .gnu_debugdata");
   XENOSCOPE_ASSIGN_OR_RETURN(std::string content, DecompressXz(compressed));
-  return FileContent::Of(std::move(content));
+  return FileContent::FromString(std::move(content));
 }
 
 }  // namespace xenoscope::symbolizer

@@ -44,7 +44,7 @@ struct Part {
 
 // The same bytes as parts that do not overlap: a file may say that each of its sections is all of
 // it.
-std::vector<Part> Apart(std::vector<Part> parts) {
+std::vector<Part> MergeOverlapping(std::vector<Part> parts) {
   std::ranges::sort(parts, {}, &Part::begin);
   std::vector<Part> apart;
   for (const Part& part : parts) {
@@ -64,7 +64,7 @@ class Parts {
   void Add(uint64_t begin, uint64_t length) {
     if (begin <= size_ && length <= size_ - begin) parts_.push_back({begin, begin + length});
   }
-  std::vector<Part> Take() { return Apart(std::move(parts_)); }
+  std::vector<Part> Take() { return MergeOverlapping(std::move(parts_)); }
 
  private:
   uint64_t size_;

@@ -38,7 +38,7 @@ class ModuleImages {
  public:
   explicit ModuleImages(SymbolTable& table) : table_(table) {}
 
-  uint32_t Of(std::string_view module) {
+  uint32_t NumberOf(std::string_view module) {
     if (module.empty()) return 0;
     if (module == last_) return last_image_;  // modules come in one run each
     const auto next = static_cast<uint32_t>(table_.images.size());
@@ -63,7 +63,7 @@ ModuleList ReadModules(std::string_view text) {
   ForEachLine(text, [&](std::string_view line, uint64_t) {
     auto module = ParseModule(line);
     if (!module) {
-      ++list.junk;
+      ++list.malformed;
     } else if (module->base == 0) {
       ++list.hidden;
     } else {
@@ -82,7 +82,7 @@ absl::StatusOr<SymbolTable> ReadKallsyms(std::string_view text,
   ForEachLine(text, [&](std::string_view line, uint64_t number) {
     const auto symbol = ParseSymbolLine(line, LineShape::kTyped);
     if (!symbol) {
-      table.lines.Junk(number);
+      table.lines.Malformed(number);
     } else if (IsCode(symbol->type)) {
       ++table.lines.functions;
       if (symbol->address == 0) {
@@ -92,7 +92,7 @@ absl::StatusOr<SymbolTable> ReadKallsyms(std::string_view text,
       table.AddCode({.address = symbol->address,
                      .name = symbol->name,
                      .binding = BindingOf(symbol->type),
-                     .image = images.Of(symbol->module)});
+                     .image = images.NumberOf(symbol->module)});
     } else {
       ++table.lines.others;
       // 'A' are offsets in the per-CPU area, not addresses.

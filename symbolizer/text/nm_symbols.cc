@@ -11,7 +11,7 @@ absl::StatusOr<SymbolTable> ReadNm(std::string_view text, std::string_view image
   ForEachLine(text, [&](std::string_view line, uint64_t number) {
     const auto symbol = ParseSymbolLine(line, LineShape::kTyped);
     if (!symbol) {
-      table.lines.Junk(number);
+      table.lines.Malformed(number);
       return;
     }
     // 'i' is an indirect function's resolver; 'w' without an address an undefined weak symbol.

@@ -53,7 +53,7 @@ PerfMaps PerfMaps::Read(std::string_view text) {
     }
     const auto function = ReadPerfMapLine(line);
     if (!function || current == nullptr) {
-      maps.lines_.Junk(number);
+      maps.lines_.Malformed(number);
       return;
     }
     ++maps.lines_.functions;
@@ -69,7 +69,7 @@ PerfMaps PerfMaps::Read(std::string_view text) {
   return maps;
 }
 
-const SymbolIndex* PerfMaps::Of(uint32_t pid) const {
+const SymbolIndex* PerfMaps::FunctionsOf(uint32_t pid) const {
   const auto found = indexes_.find(pid);
   return found == indexes_.end() ? nullptr : &found->second;
 }

@@ -1,5 +1,5 @@
 // The functions that compilers made at run time, as they told them in /tmp/perf-PID.map: of all
-// processes of a machine, in one text (sampler/perf/unfiled_code.h).
+// processes of a machine, in one text (sampler/perf/jit_and_vdso.h).
 //
 //   # 1234
 //   7f1c40001000 2c0 LazyCompile:~run server.js:12
@@ -29,7 +29,7 @@ class PerfMaps {
   static PerfMaps Read(std::string_view text);
 
   // The functions of the process; null: it told none.
-  const SymbolIndex* Of(uint32_t pid) const;
+  const SymbolIndex* FunctionsOf(uint32_t pid) const;
   const LineCounts& lines() const { return lines_; }
   // There would have been more: it was too long.
   bool cut() const { return cut_; }

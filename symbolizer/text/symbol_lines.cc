@@ -114,10 +114,12 @@ Binding BindingOf(char type) {
 
 absl::Status CheckIsSymbolText(const LineCounts& counts, std::string_view wanted) {
   const uint64_t symbols = counts.functions + counts.others;
-  if (symbols + counts.junk == 0) return InvalidError("it is empty; lines '{}' are wanted", wanted);
-  if (symbols >= counts.junk) return absl::OkStatus();
+  if (symbols + counts.malformed == 0)
+    return InvalidError("it is empty; lines '{}' are wanted", wanted);
+  if (symbols >= counts.malformed) return absl::OkStatus();
   return InvalidError("it is not a list of symbols: {} of {} lines are not '{}', the first is {}",
-                      counts.junk, symbols + counts.junk, wanted, counts.first_junk_at);
+                      counts.malformed, symbols + counts.malformed, wanted,
+                      counts.first_malformed_at);
 }
 
 }  // namespace xenoscope::symbolizer

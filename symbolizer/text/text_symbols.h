@@ -32,7 +32,7 @@ struct Module {
 struct ModuleList {
   std::vector<Module> modules;  // with an address
   uint64_t hidden = 0;          // without: kptr_restrict
-  uint64_t junk = 0;            // lines that are not modules
+  uint64_t malformed = 0;       // lines that are not modules
 };
 
 // /proc/modules: "name size users list,of,users state 0xaddress" (the kernel's m_show).

@@ -16,7 +16,7 @@ absl::StatusOr<SymbolTable> ReadXensyms(std::string_view text) {
   ForEachLine(text, [&](std::string_view line, uint64_t number) {
     const auto symbol = ParseSymbolLine(line, LineShape::kTyped);
     if (!symbol) {
-      table.lines.Junk(number);
+      table.lines.Malformed(number);
     } else if (IsCode(symbol->type)) {
       ++table.lines.functions;
       table.AddCode(

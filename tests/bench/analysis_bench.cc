@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/follower.h"
-#include "analysis/lane.h"
-#include "analysis/run.h"
+#include "analysis/analyse_trace.h"
+#include "analysis/record_pipeline.h"
 #include "analysis/summary/registry.h"
+#include "analysis/warm_up_filter.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope {
@@ -46,16 +46,16 @@ BENCHMARK(BM_Stream)->Unit(benchmark::kMillisecond);
 
 void BM_Skim(benchmark::State& state) {
   uint64_t records = 0;
-  analysis::Lane lane({});
-  lane.StartFollowing();
-  const trace::Wanted events = lane.WantedEvents();
+  analysis::RecordPipeline pipeline({});
+  pipeline.StartWarmUp();
+  const trace::EventTargets events = pipeline.SubscribedEvents();
   // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
     auto stream = TheTrace().Stream();
     struct Counter {
       uint64_t& records;
       void TakeRecord(const trace::Record& /*record*/, const void* /*purpose*/) const { ++records; }
-      void TakeRare(const trace::Item& /*item*/) const { ++records; }
+      void TakeNonRecord(const trace::Item& /*item*/) const { ++records; }
     } counter{records};
     stream.ForEach<false>(stream.kEnd, events, counter);
   }
@@ -67,12 +67,12 @@ void BM_Follow(benchmark::State& state) {
   const auto all = analysis::AllAnalyses();
   // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
-    analysis::Lane lane(analysis::SubscribersOf(all));
-    lane.StartFollowing();
-    analysis::Follower follower(TheTrace().bytes(), lane);
-    const trace::Wanted events = lane.WantedEvents();
+    analysis::RecordPipeline pipeline(analysis::SubscribersOf(all));
+    pipeline.StartWarmUp();
+    analysis::WarmUpFilter filter(TheTrace().bytes(), pipeline);
+    const trace::EventTargets events = pipeline.SubscribedEvents();
     auto stream = TheTrace().Stream();
-    stream.ForEach<false>(stream.kEnd, events, follower);
+    stream.ForEach<false>(stream.kEnd, events, filter);
   }
 }
 BENCHMARK(BM_Follow)->Unit(benchmark::kMillisecond);
@@ -81,10 +81,10 @@ void RunLane(benchmark::State& state, const std::vector<std::unique_ptr<analysis
   uint64_t records = 0;
   // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
-    analysis::Lane lane(analysis::SubscribersOf(all));
+    analysis::RecordPipeline pipeline(analysis::SubscribersOf(all));
     auto stream = TheTrace().Stream();
-    const trace::Wanted events = lane.WantedEvents();
-    stream.ForEach<true>(stream.kEnd, events, lane);
+    const trace::EventTargets events = pipeline.SubscribedEvents();
+    stream.ForEach<true>(stream.kEnd, events, pipeline);
     records += stream.TakenVolume().Total().records;
   }
   SetRate(state, records);
@@ -107,8 +107,8 @@ BENCHMARK(BM_AllAnalyses)->Unit(benchmark::kMillisecond);
 void BM_Summary(benchmark::State& state) {
   // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
-    benchmark::DoNotOptimize(analysis::Run(TheTrace(), {}, analysis::AllAnalyses,
-                                           static_cast<unsigned>(state.range(0))));
+    benchmark::DoNotOptimize(analysis::AnalyseTrace(TheTrace(), {}, analysis::AllAnalyses,
+                                                    static_cast<unsigned>(state.range(0))));
   }
 }
 BENCHMARK(BM_Summary)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "correlate/em_refinement.h"
 #include "correlate/placing.h"
 #include "correlate/profile.h"
-#include "correlate/sharpen.h"
 #include "correlate/timeline.h"
-#include "recording/piece.h"
+#include "recording/plain_file.h"
 #include "trace/probe.h"
 #include "trace/trace_file.h"
 
@@ -45,7 +45,7 @@ struct Settings {
 };
 
 // The pieces of one vCPU.
-class Pieces final : public correlate::TimelineObserver {
+class SegmentCollector final : public correlate::TimelineObserver {
  public:
   bool WantsMarks() const override { return false; }
   void OnSegment(const correlate::Segment& segment) override {
@@ -56,7 +56,7 @@ class Pieces final : public correlate::TimelineObserver {
 };
 
 // Functions have the numbers of their addresses.
-class Numbers final : public Resolver {
+class FakeResolver final : public Resolver {
  public:
   FunctionId Resolve(DomainId /*domain*/, Mode /*mode*/, Address address) override {
     const auto number = static_cast<uint32_t>(address);
@@ -112,7 +112,7 @@ class Truth {
 };
 
 // Samples of a timeline, with what nobody but us knows of them.
-class Drawn final : public correlate::SampleSource {
+class SimulatedSamples final : public correlate::SampleSource {
  public:
   const recording::Sample* Next() override {
     return next_ == samples.size() ? nullptr : &samples[next_++];
@@ -145,7 +145,7 @@ Joint JointOf(const correlate::ProfileResult& result) {
 
 struct Outcome {
   double lengths = 0;
-  double sharpened = 0;
+  double refined = 0;
   double oracle = 0;
   double covered = 0;  // of functions' 95 % intervals
   double covered_by_lengths = 0;
@@ -166,21 +166,21 @@ class Simulation {
       : file_(file), settings_(settings), truth_(settings_), random_(settings.seed) {
     dialect_ = trace::ProbeTrace(file).dialect;
     clock_ = trace::ProbeTrace(file).ClockOr();
-    correlate::Timeline timeline(pieces_);
+    correlate::Timeline timeline(segments_);
     trace::OrderedStream stream = file.Stream();
     while (const trace::Item* item = stream.Next()) timeline.Take(*item);
     timeline.Finish();
-    std::erase_if(pieces_.all, [&](const correlate::Segment& piece) {
-      return settings.domain != ~uint32_t{0} && piece.vcpu.domain.value != settings.domain;
+    std::erase_if(segments_.all, [&](const correlate::Segment& segment) {
+      return settings.domain != ~uint32_t{0} && segment.vcpu.domain.value != settings.domain;
     });
     double all = 0;
-    for (const correlate::Segment& piece : pieces_.all) {
-      ends_.push_back(all += static_cast<double>(piece.range.Length()));
-      begin_ = std::min(begin_, piece.range.begin);
+    for (const correlate::Segment& segment : segments_.all) {
+      ends_.push_back(all += static_cast<double>(segment.range.Length()));
+      begin_ = std::min(begin_, segment.range.begin);
     }
-    for (const correlate::Segment& piece : pieces_.all) {
-      const Context context = ContextOf(piece.kind, piece.nested, piece.reason);
-      context_share_[context] += static_cast<double>(piece.range.Length()) / all;
+    for (const correlate::Segment& segment : segments_.all) {
+      const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
+      context_share_[context] += static_cast<double>(segment.range.Length()) / all;
     }
     for (const auto& [context, share] : context_share_) {
       const std::vector<double>& of = truth_.SharesOf(context);
@@ -194,14 +194,14 @@ class Simulation {
   size_t contexts() const { return context_share_.size(); }
 
   Outcome Run() {
-    Drawn drawn;
+    SimulatedSamples drawn;
     Joint oracle;
     Draw(drawn, oracle);
     Outcome outcome;
     outcome.oracle = Distance(joint_, oracle);
-    for (const bool sharpen : {false, true}) {
-      const auto result = Estimate(drawn, {Dimension::kExit, Dimension::kFunction}, sharpen);
-      (sharpen ? outcome.sharpened : outcome.lengths) = Distance(joint_, JointOf(result));
+    for (const bool refine : {false, true}) {
+      const auto result = Estimate(drawn, {Dimension::kExit, Dimension::kFunction}, refine);
+      (refine ? outcome.refined : outcome.lengths) = Distance(joint_, JointOf(result));
       double covered = 0;
       double rows = 0;
       for (const correlate::ProfileRow& row : result.rows) {
@@ -211,10 +211,10 @@ class Simulation {
         rows += 1;
         if (row.interval.low <= true_share && true_share <= row.interval.high) covered += 1;
       }
-      (sharpen ? outcome.joint_covered : outcome.joint_covered_by_lengths) = covered / rows;
+      (refine ? outcome.joint_covered : outcome.joint_covered_by_lengths) = covered / rows;
     }
-    for (const bool sharpen : {false, true}) {
-      const auto result = Estimate(drawn, {Dimension::kFunction}, sharpen);
+    for (const bool refine : {false, true}) {
+      const auto result = Estimate(drawn, {Dimension::kFunction}, refine);
       std::map<std::string, double> count;
       for (const recording::Sample& sample : drawn.samples) {
         count[fmt::format("f{}", sample.address)] += 1 / static_cast<double>(settings_.samples);
@@ -223,7 +223,7 @@ class Simulation {
       size_t rows = 0;
       for (const correlate::ProfileRow& row : result.rows) {
         const double share = functions_.at(row.function);
-        if (sharpen) {
+        if (refine) {
           const bool shared = std::stoul(row.function.substr(1)) < Truth::kFirstOwn;
           Outcome::Squares& squares = outcome.squares.at(shared ? 1 : 0);
           squares.report += (row.share - share) * (row.share - share);
@@ -234,13 +234,13 @@ class Simulation {
         covered += static_cast<size_t>(row.interval.low <= share && share <= row.interval.high);
       }
       const double part = static_cast<double>(covered) / static_cast<double>(rows);
-      (sharpen ? outcome.covered : outcome.covered_by_lengths) = part;
+      (refine ? outcome.covered : outcome.covered_by_lengths) = part;
     }
     return outcome;
   }
 
  private:
-  void Draw(Drawn& drawn, Joint& oracle) {
+  void Draw(SimulatedSamples& drawn, Joint& oracle) {
     std::uniform_real_distribution<double> anywhere(0, ends_.back());
     const auto bracket =
         static_cast<Cycles>(settings_.bracket_us * 1e-6 * static_cast<double>(clock_.hz));
@@ -251,15 +251,15 @@ class Simulation {
       const double at = anywhere(random_);
       const auto index =
           static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
-      const correlate::Segment& piece = pieces_.all[std::min(index, ends_.size() - 1)];
+      const correlate::Segment& segment = segments_.all[std::min(index, ends_.size() - 1)];
       const Tsc when =
-          piece.range.begin + static_cast<Cycles>(std::uniform_real_distribution<double>(
-                                  0, static_cast<double>(piece.range.Length()))(random_));
-      const Context context = ContextOf(piece.kind, piece.nested, piece.reason);
+          segment.range.begin + static_cast<Cycles>(std::uniform_real_distribution<double>(
+                                    0, static_cast<double>(segment.range.Length()))(random_));
+      const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
       const std::vector<double>& shares = truth_.SharesOf(context);
       const size_t f = std::discrete_distribution<size_t>(shares.begin(), shares.end())(random_);
       recording::Sample sample;
-      sample.vcpu = piece.vcpu;
+      sample.vcpu = segment.vcpu;
       const bool xen = context.kind == ContextKind::kExit || context.kind == ContextKind::kResume;
       sample.mode = xen ? Mode::kXen : Mode::kUser;
       sample.address = f;
@@ -283,28 +283,29 @@ class Simulation {
 
   // Plain weighting by lengths knows nothing of samples' order, which is that of a bracket's
   // samples: brackets of their own have none.
-  static void ForgetOrder(Drawn& drawn) {
+  static void ForgetOrder(SimulatedSamples& drawn) {
     for (size_t i = 1; i < drawn.samples.size(); i += 2) {
       drawn.samples[i].when.begin = drawn.samples[i].when.begin + 1;
     }
   }
 
-  correlate::ProfileResult Estimate(Drawn source, std::vector<Dimension> by, bool sharpen) {
-    if (!sharpen) ForgetOrder(source);
-    Numbers numbers;
+  correlate::ProfileResult Estimate(SimulatedSamples source, std::vector<Dimension> by,
+                                    bool refine) {
+    if (!refine) ForgetOrder(source);
+    FakeResolver numbers;
     correlate::Profile profile({std::move(by), true, 0}, numbers);
-    correlate::Sharpener sharpener({}, numbers, profile);
+    correlate::EmRefiner refiner({}, numbers, profile);
     correlate::PlacingOptions options;
     options.sampled = {Tsc{0}, trace::OrderedStream::kEnd};
     options.longest_bracket =
         static_cast<Cycles>(settings_.bracket_us * 1e-6 * static_cast<double>(clock_.hz)) + 1;
     options.vendor = dialect_.vendor;
-    correlate::Placer placer(
-        options, source, sharpen ? static_cast<correlate::PlacingObserver&>(sharpener) : profile);
+    correlate::Placer placer(options, source,
+                             refine ? static_cast<correlate::PlacingObserver&>(refiner) : profile);
     trace::OrderedStream stream = file_.Stream();
     while (const trace::Item* item = stream.Next()) placer.Take(*item);
     if (!placer.Finish().ok()) std::abort();
-    if (sharpen) sharpener.Finish();
+    if (refine) refiner.Finish();
     auto result = profile.Finish();
     if (!result.ok()) std::abort();
     return *std::move(result);
@@ -316,7 +317,7 @@ class Simulation {
   std::mt19937_64 random_;
   trace::Dialect dialect_;
   Clock clock_;
-  Pieces pieces_;
+  SegmentCollector segments_;
   std::vector<double> ends_;
   Tsc begin_ = trace::OrderedStream::kEnd;
   std::map<Context, double> context_share_;
@@ -336,8 +337,9 @@ int Main(int argc, char** argv) {
   app.add_option("--own", settings.own)->capture_default_str();
   app.add_option("--seed", settings.seed)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  const auto piece = recording::Piece::Open(settings.trace);
-  const auto file = piece.ok() ? trace::TraceFile::Open(piece->path()) : piece.status();
+  const auto plain_file = recording::PlainFile::Open(settings.trace);
+  const auto file =
+      plain_file.ok() ? trace::TraceFile::Open(plain_file->path()) : plain_file.status();
   if (!file.ok()) {
     fmt::print(stderr, "simulated_truth: {}\n", Message(file.status()));
     return 1;
@@ -347,7 +349,7 @@ int Main(int argc, char** argv) {
   for (int run = 0; run < settings.runs; ++run) {
     const Outcome one = simulation.Run();
     mean.lengths += one.lengths / settings.runs;
-    mean.sharpened += one.sharpened / settings.runs;
+    mean.refined += one.refined / settings.runs;
     mean.oracle += one.oracle / settings.runs;
     mean.covered += one.covered / settings.runs;
     mean.covered_by_lengths += one.covered_by_lengths / settings.runs;
@@ -362,7 +364,7 @@ int Main(int argc, char** argv) {
              settings.bracket_us, simulation.contexts(), settings.runs);
   fmt::print("joint distribution of function and context, distance to the truth:\n");
   fmt::print("  by lengths {:.4f}   as reported {:.4f}   with every instant known {:.4f}\n",
-             mean.lengths, mean.sharpened, mean.oracle);
+             mean.lengths, mean.refined, mean.oracle);
   fmt::print(
       "intervals of functions that cover the truth: by lengths {:.1f} %, as reported {:.1f} %\n",
       100 * mean.covered_by_lengths, 100 * mean.covered);

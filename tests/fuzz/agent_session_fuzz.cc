@@ -29,16 +29,16 @@ using xenoscope::Bytes;
 using xenoscope::Tsc;
 namespace agent = xenoscope::sampler::agent;
 
-nanoseconds made_up_time{0};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+nanoseconds fake_time{0};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 steady_clock::time_point Now() {
-  made_up_time += std::chrono::microseconds(1);
-  return steady_clock::time_point(made_up_time);
+  fake_time += std::chrono::microseconds(1);
+  return steady_clock::time_point(fake_time);
 }
 
-class MadeUpAgent final : public xenoscope::sampler::Channel {
+class FakeAgent final : public xenoscope::sampler::Channel {
  public:
-  explicit MadeUpAgent(Bytes script) : script_(script) {}
+  explicit FakeAgent(Bytes script) : script_(script) {}
 
   absl::StatusOr<size_t> Send(Bytes bytes) override {
     if (gone_) return absl::UnavailableError("gone");
@@ -55,7 +55,7 @@ class MadeUpAgent final : public xenoscope::sampler::Channel {
   }
 
   absl::StatusOr<size_t> Receive(std::span<std::byte> into) override {
-    if (made_up_time < silent_until_) return size_t{0};
+    if (fake_time < silent_until_) return size_t{0};
     if (came_ == coming_.size()) {
       coming_.clear();
       came_ = 0;
@@ -70,8 +70,8 @@ class MadeUpAgent final : public xenoscope::sampler::Channel {
 
   void Wait(bool /*to_send*/, steady_clock::time_point until, int /*other*/) override {
     nanoseconds to = until.time_since_epoch();
-    if (made_up_time < silent_until_) to = std::min(to, silent_until_);
-    made_up_time = std::max(made_up_time, to);
+    if (fake_time < silent_until_) to = std::min(to, silent_until_);
+    fake_time = std::max(fake_time, to);
   }
 
  private:
@@ -95,7 +95,7 @@ class MadeUpAgent final : public xenoscope::sampler::Channel {
     constexpr unsigned kKinds = 16;
     constexpr std::array kUnits = {milliseconds(0),   milliseconds(1),    milliseconds(100),
                                    milliseconds(999), milliseconds(7000), milliseconds(9990)};
-    silent_until_ = made_up_time + kUnits[first / kKinds % kUnits.size()];
+    silent_until_ = fake_time + kUnits[first / kKinds % kUnits.size()];
     Say(first % kKinds, Take(length));
   }
 
@@ -107,7 +107,7 @@ class MadeUpAgent final : public xenoscope::sampler::Channel {
             agent::Hello{agent::kMajor, 2, 2, 1'000'000'000, true, "made up", "6.1"}));
       case 1:
         return Put(agent::Encode(
-            agent::Pong{asked_, static_cast<uint64_t>(made_up_time.count()) + 77 + bytes.size()}));
+            agent::Pong{asked_, static_cast<uint64_t>(fake_time.count()) + 77 + bytes.size()}));
       case 2:
         return Put(
             agent::Encode(agent::Prepared{R"({"format":{"major":1},"sources":[{"name":"perf"}],)"
@@ -160,9 +160,9 @@ class MadeUpAgent final : public xenoscope::sampler::Channel {
 // Runs it and fails when it takes longer than `most`, by the clock above.
 template <typename Work>
 auto Within(milliseconds most, const Work& work) {
-  const nanoseconds begin = made_up_time;
+  const nanoseconds begin = fake_time;
   auto result = work();
-  if (made_up_time - begin > most + milliseconds(100)) std::abort();
+  if (fake_time - begin > most + milliseconds(100)) std::abort();
   return result;
 }
 
@@ -171,11 +171,10 @@ auto Within(milliseconds most, const Work& work) {
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace recording = xenoscope::recording;
-  made_up_time = std::chrono::seconds(1);
-  const agent::Host host{
-      .tsc_hz = 1'000'000'000,
-      .read_tsc = [] { return Tsc{static_cast<uint64_t>(made_up_time.count())}; },
-      .now = Now};
+  fake_time = std::chrono::seconds(1);
+  const agent::Host host{.tsc_hz = 1'000'000'000,
+                         .read_tsc = [] { return Tsc{static_cast<uint64_t>(fake_time.count())}; },
+                         .now = Now};
   agent::Limits limits;
   limits.bytes = uint64_t{8} << 20;
   limits.pending_bytes = size_t{1} << 20;
@@ -184,7 +183,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                      recording::Role::kNone, 2};
   auto opened = Within(limits.ready, [&] {
     return agent::Session::Open(
-        domain, std::make_unique<MadeUpAgent>(std::as_bytes(std::span(data, size))), host, limits);
+        domain, std::make_unique<FakeAgent>(std::as_bytes(std::span(data, size))), host, limits);
   });
   if (!opened.ok()) return 0;
   agent::Session& session = **opened;
@@ -200,7 +199,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                  }});
   constexpr int kSteps = 64;
   for (int i = 0; i < kSteps && session.status().ok(); ++i) {
-    made_up_time += milliseconds(50);
+    fake_time += milliseconds(50);
     session.Step();
   }
   Within(limits.answer, [&] {

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "cli/command_line.h"
-#include "made_recording.h"
+#include "fuzz_recording.h"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "cli/command_line.h"
-#include "made_recording.h"
+#include "fuzz_recording.h"
 
 // Where reports of sanitizers go; a build without them has it not.
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizers' own name

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   // Below a root that is not there, so that no other file is opened.
   const auto image = symbolizer::ImageFile::Open(
-      symbolizer::FileContent::Of(std::string(xenoscope::AsText(bytes))), "/bin/file",
+      symbolizer::FileContent::FromString(std::string(xenoscope::AsText(bytes))), "/bin/file",
       symbolizer::FileFinder("/no/such/root"));
   if (!image.ok()) return 0;
   constexpr xenoscope::Address kText = 0x400080;  // where the linker put that of the corpus

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/crc.h"
-#include "made_recording.h"
+#include "fuzz_recording.h"
 #include "symbolizer/dwarf/debug_info.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/file_content.h"
@@ -47,7 +47,7 @@ class Subject {
     debug_info_->ReadUnitsOf(addresses);
     for (const xenoscope::Address address : addresses) {
       const auto frames = debug_info_->FramesAt(address);
-      if (frames.size() > symbolizer::kMostFrames) std::abort();
+      if (frames.size() > symbolizer::kMaxFrames) std::abort();
       size_t length = 0;
       for (const auto& frame : frames) length += frame.function.size() + frame.file.size();
       if (length > (size_t{1} << 24)) std::abort();

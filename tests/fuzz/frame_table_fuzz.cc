@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (starts.size() > size) std::abort();
   for (const xenoscope::Address start : starts) {
     if (table->Find(start, frames) != table->Knows(start)) std::abort();
-    if (frames.size() > symbolizer::kMostFrames) std::abort();
+    if (frames.size() > symbolizer::kMaxFrames) std::abort();
     for (const auto& frame : frames) {
       if (frame.function.size() > size || frame.file.size() > size) std::abort();
       // Every byte is there to be read.

@@ -19,17 +19,17 @@ using xenoscope::Address;
 using xenoscope::Bytes;
 namespace sampler = xenoscope::sampler;
 
-constexpr size_t kPiece = 128;
-constexpr size_t kMostFrames = 64;
+constexpr size_t kBlockSize = 128;
+constexpr size_t kMaxFrames = 64;
 
-class Frames final : public sampler::GuestMemory {
+class FakeMemory final : public sampler::GuestMemory {
  public:
-  Frames(Bytes bytes, int64_t& mapped) : mapped_(mapped) {
-    for (size_t at = 0; at < bytes.size() && frames_.size() < kMostFrames; at += kPiece) {
+  FakeMemory(Bytes bytes, int64_t& mapped) : mapped_(mapped) {
+    for (size_t at = 0; at < bytes.size() && frames_.size() < kMaxFrames; at += kBlockSize) {
       std::vector<std::byte> frame;
-      const Bytes piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
+      const Bytes block = bytes.subspan(at, std::min(kBlockSize, bytes.size() - at));
       while (frame.size() < sampler::kFrameSize) {
-        frame.insert(frame.end(), piece.begin(), piece.end());
+        frame.insert(frame.end(), block.begin(), block.end());
       }
       frame.resize(sampler::kFrameSize);
       frames_.push_back(std::move(frame));
@@ -62,11 +62,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   int64_t mapped = 0;
   for (const bool five_levels : {false, true}) {
     context.five_levels = five_levels;
-    sampler::MappedFrames frames(std::make_unique<Frames>(bytes.subspan(kRegisters), mapped));
+    sampler::MappedFrames frames(std::make_unique<FakeMemory>(bytes.subspan(kRegisters), mapped));
     std::vector<Address> callers;
-    sampler::GuestStack(frames).Follow(xenoscope::DomainId{1}, context, callers);
-    if (callers.size() > sampler::GuestStack::kMostCallers) std::abort();
-    if (frames.maps() > sampler::GuestStack::kMostMaps) std::abort();
+    sampler::GuestStack(frames).Unwind(xenoscope::DomainId{1}, context, callers);
+    if (callers.size() > sampler::GuestStack::kMaxCallers) std::abort();
+    if (frames.maps() > sampler::GuestStack::kMaxMaps) std::abort();
   }
   if (mapped != 0) std::abort();
   return 0;

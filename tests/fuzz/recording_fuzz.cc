@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "made_recording.h"
+#include "fuzz_recording.h"
 #include "recording/process_reader.h"
 #include "recording/recording.h"
 #include "trace/trace_file.h"

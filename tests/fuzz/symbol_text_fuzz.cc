@@ -18,7 +18,7 @@ using xenoscope::symbolizer::SymbolTable;
 void Check(const absl::StatusOr<SymbolTable>& table, uint64_t lines) {
   if (!table.ok()) return;
   const auto& counts = table->lines;
-  if (counts.functions + counts.others + counts.junk != lines) std::abort();
+  if (counts.functions + counts.others + counts.malformed != lines) std::abort();
   const auto index = SymbolIndex::Build(*table);
   if (!index.ok()) return;
   for (const auto& function : table->functions) {
@@ -45,7 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check(symbolizer::ReadAddressNames(text, "image"), lines);
   // None of the functions outside its livepatch, no two livepatches at one place.
   const auto livepatches = symbolizer::ReadLivepatches(text);
-  if (livepatches.patches.size() + livepatches.displaced + livepatches.junk > lines) std::abort();
+  if (livepatches.patches.size() + livepatches.displaced + livepatches.malformed > lines)
+    std::abort();
   xenoscope::Address last = 0;
   for (const auto& patch : livepatches.patches) {
     if (patch.begin < patch.end && patch.begin < last) std::abort();
@@ -58,8 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   // Of /tmp/perf-PID.map.
   const auto maps = symbolizer::PerfMaps::Read(text);
-  if (maps.lines().functions + maps.lines().others + maps.lines().junk != lines) std::abort();
-  if (const SymbolIndex* functions = maps.Of(7)) {
+  if (maps.lines().functions + maps.lines().others + maps.lines().malformed != lines) std::abort();
+  if (const SymbolIndex* functions = maps.FunctionsOf(7)) {
     const uint32_t found = functions->Find(functions->begin());
     if (found != SymbolIndex::kNoSymbol && functions->Name(found).empty()) std::abort();
   }

@@ -18,7 +18,7 @@ void DecodeInAllDialects(const Record& record) {
       dialect.vendor = vendor;
       dialect.SetVersion(MakeVersion(4, minor), DialectSource::kGiven);
       const FieldList fields = DecodeFields(record, dialect);
-      if (fields.count > FieldList::kMost) std::abort();
+      if (fields.count > FieldList::kCapacity) std::abort();
       for (const Field& field : fields) (void)ValueName(field);
     }
   }

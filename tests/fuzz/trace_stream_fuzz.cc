@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "analysis/run.h"
+#include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
 #include "base/bytes.h"
 #include "report/summary/summary_view.h"
@@ -37,7 +37,7 @@ void CheckStream(const trace::TraceFile& file) {
 }
 
 std::string Summary(const trace::TraceFile& file, unsigned threads) {
-  const auto result = analysis::Run(file, {}, analysis::AllAnalyses, threads);
+  const auto result = analysis::AnalyseTrace(file, {}, analysis::AllAnalyses, threads);
   if (!result.ok()) std::abort();  // only an accounting that does not hold is an error here
   const auto names = [](DomainId) { return std::string(); };
   (void)report::SummaryText(*result, names, {});

@@ -19,12 +19,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run.h"
+#include "analysis/analyse_trace.h"
 #include "analysis/scatter/scatter_registry.h"
+#include "analysis/series/series_pass.h"
 #include "analysis/series/series_registry.h"
-#include "analysis/series/series_run.h"
 #include "analysis/summary/registry.h"
-#include "analysis/sweep.h"
+#include "analysis/trace_pass.h"
 #include "report/dump/dump.h"
 #include "report/summary/summary_view.h"
 #include "trace/trace_file.h"
@@ -137,7 +137,7 @@ std::string TryStream(const trace::TraceFile& file) {
 }
 
 std::string TrySummary(const trace::TraceFile& file) {
-  const auto result = analysis::Run(file, {}, analysis::AllAnalyses, 1);
+  const auto result = analysis::AnalyseTrace(file, {}, analysis::AllAnalyses, 1);
   if (!result.ok()) return Complaint(result.status(), "summary");
   const auto names = [](DomainId) { return std::string(); };
   (void)report::SummaryText(*result, names, {{}, true});
@@ -148,13 +148,14 @@ std::string TrySummary(const trace::TraceFile& file) {
 
 // Divided in two, the same, whatever the second part was warmed up by.
 std::string TryDivided(const trace::TraceFile& file) {
-  const auto whole = analysis::Run(file, {}, analysis::AllAnalyses, 1);
+  const auto whole = analysis::AnalyseTrace(file, {}, analysis::AllAnalyses, 1);
   if (!whole.ok()) return Complaint(whole.status(), "summary");
-  const TscRange range = whole->facts.range;
+  const TscRange range = whole->metadata.range;
   const Tsc middle = range.begin + range.Length() / 2 + 1;
   for (const auto warm_up :
        {std::optional<Tsc>(), std::optional(range.begin + range.Length() / 4)}) {
-    const auto divided = analysis::RunSlices(file, {}, analysis::AllAnalyses, {{middle, warm_up}});
+    const auto divided =
+        analysis::AnalysePartitions(file, {}, analysis::AllAnalyses, {{middle, warm_up}});
     if (!divided.ok()) return Complaint(divided.status(), "divided summary");
     if (!(divided->document == whole->document)) return "divided, the summary is another";
     if (divided->trace.damages != whole->trace.damages) return "divided, other damages";
@@ -173,12 +174,12 @@ std::string TrySeries(const trace::TraceFile& file) {
   std::vector<const analysis::SeriesInfo*> infos;
   infos.reserve(analysis::kAllSeries.size());
   for (const auto& info : analysis::kAllSeries) infos.push_back(&info);
-  const auto survey = analysis::SurveySeries(file, {}, infos, {}, 0);
-  if (!survey.ok()) return Complaint(survey.status(), "series");
-  const Cycles length = survey->facts.range.Length() / 20 + 1;
-  return Complaint(
-      analysis::WalkSeries(file, *survey, {}, length, [](const auto&) { return absl::OkStatus(); }),
-      "series");
+  const auto totals = analysis::ComputeSeriesTotals(file, {}, infos, {}, 0);
+  if (!totals.ok()) return Complaint(totals.status(), "series");
+  const Cycles length = totals->metadata.range.Length() / 20 + 1;
+  return Complaint(analysis::ForEachSeriesRow(file, *totals, {}, length,
+                                              [](const auto&) { return absl::OkStatus(); }),
+                   "series");
 }
 
 std::string TryScatters(const trace::TraceFile& file) {
@@ -191,7 +192,7 @@ std::string TryScatters(const trace::TraceFile& file) {
     scatter->SetSink(sink);
     scatters.push_back(std::move(scatter));
   }
-  return Complaint(analysis::Sweep(file, {}, scatters).status(), "scatters");
+  return Complaint(analysis::PassOverTrace(file, {}, scatters).status(), "scatters");
 }
 
 std::string TryEverything(const Copy& copy) {
@@ -297,7 +298,7 @@ TEST(CorruptedCopies, AnnounceWhatCannotBeRight) {
         noticed.corrupt(copy, random);
         const auto file = trace::TraceFile::FromBytes(copy, "copy");
         ASSERT_TRUE(file.ok()) << file.status();
-        const auto result = analysis::Run(*file, {}, analysis::AllAnalyses, 1);
+        const auto result = analysis::AnalyseTrace(*file, {}, analysis::AllAnalyses, 1);
         ASSERT_TRUE(result.ok()) << result.status();
         EXPECT_GT(result->trace.damages, 0U)
             << original.name << ", " << noticed.name << ", seed " << seed;

@@ -1,4 +1,4 @@
-"""What the lab's scenarios must show: a function of the scenario's name each, in OF.
+"""What the lab's scenarios must show: a function of the scenario's name each, in CHECKS.
 
 Xenoscope's own reports of a scenario's recordings are held against what the guests say they did,
 against the trace, and against what the scenario did to them.
@@ -38,12 +38,12 @@ class Lab:
         return json.loads((self.path(which) / "recording.json").read_text())
 
     def report(self, *options, which=""):
-        return self.ours("report", self.path(which), "--format", "json", *options)
+        return self.run_json("report", self.path(which), "--format", "json", *options)
 
     def summary(self, which=""):
-        return self.ours("summary", self.path(which), "--format", "json")
+        return self.run_json("summary", self.path(which), "--format", "json")
 
-    def ours(self, *words):
+    def run_json(self, *words):
         """The JSON that our program prints."""
         done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -66,7 +66,7 @@ class Lab:
                  if line.startswith(f"LOAD {work} ")]
         return int(re.search(rf" {piece}=\d+/(\d+)", lines[-1]).group(1))
 
-    def accounted(self, report, what="samples"):
+    def check_accounting(self, report, what="samples"):
         """Checks that a report's samples add up."""
         samples = report["samples"]
         total = samples["attributed"] + sum(samples["remainders"].values())
@@ -79,13 +79,13 @@ def count(rows, **wanted):
                if all(row[key] == value for key, value in wanted.items()))
 
 
-def leader(rows, **wanted):
+def top_row(rows, **wanted):
     """The row with the most samples among those wanted."""
     rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
     return max(rows, key=lambda row: row["samples"], default={"function": "nothing", "samples": 0})
 
 
-def by_name(recording):
+def domains_by_name(recording):
     return {domain["name"]: domain for domain in recording["domains"]}
 
 
@@ -94,7 +94,7 @@ def streams_of(recording, source, domain):
             if stream["source"] == source and stream["domain"] == domain["id"]]
 
 
-def leaves(lab, rows, domain, what):
+def check_leaf_shares(lab, rows, domain, what):
     """labload's leaf_a runs three times as long as leaf_b."""
     a, b = (count(rows, domain=domain, mode="user", function=name) for name in ("leaf_a", "leaf_b"))
     chance = 4 * math.sqrt(0.25 * 0.75 / max(a + b, 1))
@@ -102,7 +102,7 @@ def leaves(lab, rows, domain, what):
               f"{what}: {domain} does leaf_a three times as often as leaf_b: {a:.0f} and {b:.0f} samples")
 
 
-def answered(lab, recording, what):
+def check_poll_counters(lab, recording, what):
     """Every look of the vcpu source is accounted for, and none failed."""
     found = [stream["looks"] for stream in recording["streams"] if "looks" in stream]
     total = sum(look["total"] for look in found)
@@ -111,7 +111,7 @@ def answered(lab, recording, what):
               f"{what}: Xen answered each of {total} looks")
 
 
-def called(lab, domain, function, caller, *options, which="", least=10):
+def check_callers(lab, domain, function, caller, *options, which="", least=10):
     """labload keeps frame pointers: a function is found with its callers, up to main. leaf_a has no frame
     of its own: the frame pointer is that of alpha, whose caller is then the first to be found. Callers of
     a vCPU that ran on while they were read are dropped, which emulated is often."""
@@ -124,7 +124,7 @@ def called(lab, domain, function, caller, *options, which="", least=10):
               f"{found:.0f} looks that found a caller, and main led there")
 
 
-def balanced(lab, recording, what):
+def check_balanced(lab, recording, what):
     streams = recording["streams"]
     lab.check(recording["state"] == "complete" and streams and
               all(stream["complete"] and stream["balanced"] for stream in streams),
@@ -133,14 +133,14 @@ def balanced(lab, recording, what):
 
 def ci(lab):
     """The guests' consoles against samples and trace."""
-    domains = by_name(lab.recording())
+    domains = domains_by_name(lab.recording())
     columns = "domain,mode,function"
     report = lab.report("--by", columns)
     exits = lab.report("--source", "trace", "--by", columns)
     summary = lab.summary()
-    lab.accounted(report)
+    lab.check_accounting(report)
 
-    first = leader(report["rows"], domain="pv")
+    first = top_row(report["rows"], domain="pv")
     lab.check(first["function"] == "sha256_block",
               f"pv only hashes; {first['function']} leads its profile with {first['samples']:.0f} samples")
 
@@ -152,7 +152,7 @@ def ci(lab):
               f"pvh did {wanted} CPUIDs; {seen} CPUID exits were counted")
 
     # The interrupted exits of the trace are another sample of the same guest.
-    busiest, found = (leader(of["rows"], domain="pvh", mode="user")["function"]
+    busiest, found = (top_row(of["rows"], domain="pvh", mode="user")["function"]
                       for of in (report, exits))
     lab.check(found == busiest,
               f"{busiest} leads pvh's user mode in the samples, {found} in the trace's own")
@@ -163,7 +163,7 @@ def ci(lab):
 
 def counts(lab):
     """Exits and hypercalls, one for each that the guests did."""
-    ids = {name: domain["id"] for name, domain in by_name(lab.recording()).items()}
+    ids = {name: domain["id"] for name, domain in domains_by_name(lab.recording()).items()}
     summary = lab.summary()
     vcpus = {name: [vcpu for domain in summary["domains"] if domain["domid"] == domid for vcpu in domain["vcpus"]]
              for name, domid in ids.items()}
@@ -194,7 +194,7 @@ def ratio(lab):
 def looks(lab):
     """The vcpu source on two pCPUs: every look accounted for, and seen in the trace."""
     found = [stream["looks"] for stream in lab.recording()["streams"]]
-    answered(lab, lab.recording(), "vcpu")
+    check_poll_counters(lab, lab.recording(), "vcpu")
     running = lab.report("--event", "vcpu-running")
     preempted = lab.report("--event", "vcpu-preempted")
     lab.check(sum(look["running"] for look in found) == running["samples"]["total"] > 30,
@@ -210,7 +210,7 @@ def looks(lab):
               samples["total"] and stopped > 0.8 * samples["total"],
               f"the trace saw the vCPU stop in {stopped} of {samples['total']}, the others did not run")
 
-    first = leader(running["rows"], domain="pv")
+    first = top_row(running["rows"], domain="pv")
     lab.check(first["function"] == "sha256_block" and first["mode"] == "user",
               f"pv only hashes; {first['function']} leads with {first['samples']:.0f} samples")
 
@@ -219,7 +219,7 @@ def agent(lab):
     """Guests that sample themselves, one of which dom0 samples, too."""
     recording = lab.recording()
     report = lab.report("--event", "cpu-clock")
-    domains = by_name(recording)
+    domains = domains_by_name(recording)
     symbols = {symbol["domain"] for symbol in recording["symbols"]
                if symbol["kind"] == "kallsyms" and "agent" in symbol["original"]}
     for name in "pv", "pvh":
@@ -241,10 +241,10 @@ def agent(lab):
               f"{samples['remainders']['out_of_order']} came out of order")
 
     rows = report["rows"]
-    leaves(lab, rows, "pv", "cpu-clock")
+    check_leaf_shares(lab, rows, "pv", "cpu-clock")
     # Its agent's own work, whose functions nobody here has names for, is as much where all is emulated.
     named = [row for row in rows if row["function"][0] not in "[0"]
-    first = leader(named, domain="pvh", mode="user")
+    first = top_row(named, domain="pvh", mode="user")
     lab.check(first["function"] == "sha256_block",
               f"pvh only hashes; {first['function']} leads with {first['samples']:.0f} samples")
     passive = lab.report("--event", "vcpu-preempted")
@@ -264,42 +264,42 @@ def sources(lab):
         lab.check(said.returncode == 0 and "does not run on Xen" in said.stdout,
                   "doctor, on a machine without Xen: it says so")
 
-    answered(lab, lab.recording("vcpu"), "vcpu")
+    check_poll_counters(lab, lab.recording("vcpu"), "vcpu")
     rows = lab.report("--event", "vcpu-preempted", which="vcpu")["rows"]
-    leaves(lab, rows, "pvh", "vcpu")
-    first = leader(rows, domain="pv")
+    check_leaf_shares(lab, rows, "pvh", "vcpu")
+    first = top_row(rows, domain="pv")
     lab.check(first["function"] == "sha256_block", f"vcpu: {first['function']} leads pv, which hashes")
 
     report = lab.report(which="trace")
-    lab.accounted(report, "trace")
-    leaves(lab, report["rows"], "pvh", "trace")
+    lab.check_accounting(report, "trace")
+    check_leaf_shares(lab, report["rows"], "pvh", "trace")
 
     recording, report = lab.recording("chains"), lab.report(which="chains")
-    balanced(lab, recording, "chains")
-    lab.accounted(report, "chains")
-    domains = by_name(recording)
+    check_balanced(lab, recording, "chains")
+    lab.check_accounting(report, "chains")
+    domains = domains_by_name(recording)
     for name in "Domain-0", "pv":
         callers = sum(stream["callers"] for stream in streams_of(recording, "xenoprof", domains[name]))
         lab.check(callers > 100, f"chains: {callers} callers were found in {name}")
     twins = report["samples"]["placements"]["twin"]
     lab.check(twins > 20, f"chains: {twins} samples of pvh have the time of their NMI")
-    leaves(lab, report["rows"], "pvh", "chains")
+    check_leaf_shares(lab, report["rows"], "pvh", "chains")
 
     for which, role in ("active", "active"), ("passive", "passive"), ("again", "active"):
         recording = lab.recording(which)
-        domain = by_name(recording)["pv"]
+        domain = domains_by_name(recording)["pv"]
         kept = {source: sum(stream["kept"] for stream in streams_of(recording, source, domain))
                 for source in ("agent", "xenoprof")}
         source, other = ("agent", "xenoprof") if role == "active" else ("xenoprof", "agent")
         lab.check(domain["role"] == role and kept[source] > 50 and kept[other] == 0,
                   f"{which}: pv is {domain['role']}, {kept[source]} samples by {source}")
-        first = leader(lab.report("--event", recording["events"][-1]["name"], which=which)["rows"],
+        first = top_row(lab.report("--event", recording["events"][-1]["name"], which=which)["rows"],
                        domain="pv", mode="user")
         lab.check(first["function"] == "sha256_block", f"{which}: {first['function']} leads pv's programs")
     recording = lab.recording("again")
     event = recording["events"][-1]
     kernel = sum(stream["logged"]["kernel"]
-                 for stream in streams_of(recording, "agent", by_name(recording)["pv"]))
+                 for stream in streams_of(recording, "agent", domains_by_name(recording)["pv"]))
     lab.check(event["name"] == "cpu-clock" and event["clocked_by"] == "cpu-clock:500" and kernel == 0,
               f"again: the agent had an event of its own: {event['clocked_by']}, {kernel} samples of the kernel")
 
@@ -314,38 +314,38 @@ def newxen(lab):
                         re.MULTILINE), "auto said why it did not take xenoprof")
     lab.check(re.search("^record +yes +takes vcpu for the guests and perf for dom0", lab.text("doctor.txt"),
                         re.MULTILINE), "doctor had said so")
-    answered(lab, recording, "vcpu")
+    check_poll_counters(lab, recording, "vcpu")
     rows = lab.report("--event", "vcpu-preempted", which="auto")["rows"]
-    first = leader(rows, domain="pv")
+    first = top_row(rows, domain="pv")
     lab.check(first["function"] == "sha256_block", f"vcpu: {first['function']} leads pv, which hashes")
     lab.check(count(rows, domain="pvh", function="leaf_a") > 5, "vcpu: pvh was found in leaf_a")
-    called(lab, "pvh", "leaf_a", "do_compute", which="chains", least=4)
-    called(lab, "pv", "sha256_block", "do_sha256", which="chains")
+    check_callers(lab, "pvh", "leaf_a", "do_compute", which="chains", least=4)
+    check_callers(lab, "pv", "sha256_block", "do_sha256", which="chains")
     report = lab.report("--event", "cpu-clock", which="auto")
-    lab.accounted(report, "perf")
+    lab.check_accounting(report, "perf")
     report = lab.report(which="trace")
-    lab.accounted(report, "trace")
-    leaves(lab, report["rows"], "pvh", "trace")
+    lab.check_accounting(report, "trace")
+    check_leaf_shares(lab, report["rows"], "pvh", "trace")
 
 
 def ends(lab):
     """Recordings that were ended by force, and those after them."""
     for which, signal in ("term", "SIGTERM"), ("hup", "SIGHUP"):
         recording = lab.recording(which)
-        balanced(lab, recording, which)
+        check_balanced(lab, recording, which)
         lab.check(recording["stopped_because"] == signal, f"{which}: it says that {signal} ended it")
-        lab.accounted(lab.report(which=which), which)
+        lab.check_accounting(lab.report(which=which), which)
     for which, after in ("killed", "after"), ("both", "last"):  # of which the latter come twice
         killed, next_one = lab.recording(which), lab.recording(after)
         lab.check(killed["state"] == "recording", f"{which}: it says that it was cut off")
-        lab.accounted(lab.report(which=which), which)
+        lab.check_accounting(lab.report(which=which), which)
         lab.check("ended the sampling that a killed recording had left running" in lab.text(f"{after}.log"),
                   f"{after}: it ended what {which} had left, and says so")
-        balanced(lab, next_one, after)
+        check_balanced(lab, next_one, after)
         nmis = next_one["events"][0]["nmis"]
         lab.check(nmis["logged"] > 0.3 * nmis["sent"],
                   f"{after}: {nmis['logged']} of {nmis['sent']} NMIs were logged")
-        lab.accounted(lab.report(which=after), after)
+        lab.check_accounting(lab.report(which=after), after)
         trace = lab.summary(after)["trace"]
         early = (next_one["started_tsc"] - trace["first_tsc"]) / next_one["host"]["clock_hz"]
         # What Xen's full buffers do not take in until xentrace has looked into them is lost.
@@ -371,9 +371,9 @@ def held(lab):
     """Recordings that go on through what happens to dom0, and one of a guest by itself."""
     for which in ("clock", "paused", "first"):
         recording = lab.recording(which)
-        balanced(lab, recording, which)
+        check_balanced(lab, recording, which)
         lab.check(recording["stopped_because"] == "command ended", f"{which}: went on to its end")
-        lab.accounted(lab.report(which=which), which)
+        lab.check_accounting(lab.report(which=which), which)
         seconds = (recording["stopped_tsc"] - recording["started_tsc"]) / recording["host"]["clock_hz"]
         drains, = (source["drains"] for source in recording["sources"])
         lab.check(4 < seconds < 300 and drains["most_ns"] < seconds * 1e9 / 2,
@@ -391,7 +391,7 @@ def held(lab):
 def lost(lab):
     """Buffers that are too small: what was lost is told, and adds up."""
     recording = lab.recording()
-    balanced(lab, recording, "lost")
+    check_balanced(lab, recording, "lost")
     nmis = recording["events"][0]["nmis"]
     seconds = (recording["stopped_tsc"] - recording["started_tsc"]) / recording["host"]["clock_hz"]
     lab.check(nmis["sent"] == nmis["logged"] + nmis["lost"] + nmis["elsewhere"] and
@@ -402,7 +402,7 @@ def lost(lab):
     lab.check(entries // 6 == nmis["logged"] > 100, f"{entries} entries are of so many NMIs")
     # In QEMU, where one pCPU is always busy, an NMI that is not counted came too soon after another.
     report = lab.report()
-    lab.accounted(report)
+    lab.check_accounting(report)
     full = sum(stream["logged"]["lost"] for stream in recording["streams"])
     lab.check(report["samples"]["lost_in_buffers"] == full > 0, f"the report tells of {full} lost entries")
     lab.check("WARNING:" in lab.text("record.log"), "record warned, and said what helps")
@@ -457,7 +457,7 @@ def life(lab):
     recording, report = lab.recording(), lab.report()
     lab.check(recording["stopped_because"] == "command ended" and recording["state"] == "complete",
               "the recording went on to its end")
-    lab.accounted(report)
+    lab.check_accounting(report)
     happened = {}
     for change in map(json.loads, (lab.path() / "changes.jsonl").read_text().splitlines()):
         name = next(domain["name"] for domain in recording["domains"] if domain["id"] == change["domain"])
@@ -473,38 +473,38 @@ def life(lab):
     told = " ".join(report["changes"])
     lab.check(all(name in told for name in happened), "the report tells of them")
     for name in "stays", "goes":
-        streams = streams_of(recording, "xenoprof", by_name(recording)[name])
+        streams = streams_of(recording, "xenoprof", domains_by_name(recording)[name])
         lab.check(sum(stream["kept"] for stream in streams) > 100, f"{name} was sampled")
 
 
 def later(lab):
     """A domain that came while dom0 looked at vCPUs."""
     recording = lab.recording()
-    comes = by_name(recording)["comes"]
+    comes = domains_by_name(recording)["comes"]
     stream, = streams_of(recording, "vcpu", comes)
     lab.check(comes["role"] == "passive" and stream["looks"]["total"] > 10,
               f"comes is passive, and was looked at {stream['looks']['total']} times")
-    answered(lab, recording, "vcpu")
-    called(lab, "comes", "sha256_block", "do_sha256",
+    check_poll_counters(lab, recording, "vcpu")
+    check_callers(lab, "comes", "sha256_block", "do_sha256",
            "--image", f"comes={ROOT / 'build/lab/labload'}", least=4)
-    lab.accounted(lab.report("--event", "vcpu-preempted"))
+    lab.check_accounting(lab.report("--event", "vcpu-preempted"))
 
 
 def members(lab):
     """Active domains of xenoprof: what Xen logs of them comes by their agents, whoever is killed."""
     def kept(which, source, name="web"):
         recording = lab.recording(which)
-        return sum(stream["kept"] for stream in streams_of(recording, source, by_name(recording)[name]))
+        return sum(stream["kept"] for stream in streams_of(recording, source, domains_by_name(recording)[name]))
 
     recording, report = lab.recording("member"), lab.report(which="member")
-    web, pvh = (by_name(recording)[name] for name in ("web", "pvh"))
+    web, pvh = (domains_by_name(recording)[name] for name in ("web", "pvh"))
     said = lab.text("member.log")
     lab.check(re.search("web is active: its agent .* takes part in xenoprof", said) and
               web["role"] == "active", "member: web takes part, and record says so")
     lab.check(re.search("pvh: .*it samples cpu-clock instead", said) and pvh["role"] == "active",
               "member: pvh cannot, and record says what it does instead")
-    balanced(lab, recording, "member")
-    lab.accounted(report, "member")
+    check_balanced(lab, recording, "member")
+    lab.check_accounting(report, "member")
     stream, = streams_of(recording, "agent", web)
     logged = stream["logged"]
     lab.check(stream["kept"] > 100 and kept("member", "xenoprof") == 0 and logged["xen"] > 0,
@@ -514,21 +514,21 @@ def members(lab):
     lab.check(own <= nmis["elsewhere"] and nmis["sent"] == sum(nmis[key] for key in ("logged", "lost", "elsewhere")),
               f"member: of {nmis['sent']} NMIs dom0 logged {nmis['logged']} and lost {nmis['lost']}; "
               f"{nmis['elsewhere']} others, of which web's buffers took {own:.0f}")
-    first = leader(report["rows"], domain="web", mode="user")
+    first = top_row(report["rows"], domain="web", mode="user")
     lab.check(first["function"] == "sha256_block", f"member: {first['function']} leads web, which hashes")
     rows = [row for which in ("member", "passive", "left", "again", "after")
             for row in lab.report(which=which)["rows"]]
-    leaves(lab, rows, "db", "all that end well")
+    check_leaf_shares(lab, rows, "db", "all that end well")
 
-    chains, = streams_of(lab.recording("chains"), "agent", by_name(lab.recording("chains"))["web"])
+    chains, = streams_of(lab.recording("chains"), "agent", domains_by_name(lab.recording("chains"))["web"])
     lab.check(chains["callers"] > 100 and chains["balanced"], f"chains: {chains['callers']} callers in web")
     for which, role, source, other in (("passive", "passive", "xenoprof", "agent"),
                                        ("again", "active", "agent", "xenoprof"),
                                        ("after", "active", "agent", "xenoprof")):
         recording = lab.recording(which)
-        lab.check(by_name(recording)["web"]["role"] == role and kept(which, source) > 50 and
+        lab.check(domains_by_name(recording)["web"]["role"] == role and kept(which, source) > 50 and
                   kept(which, other) == 0, f"{which}: web is {role}, {kept(which, source)} samples by {source}")
-        first = leader(lab.report(which=which)["rows"], domain="web", mode="user")
+        first = top_row(lab.report(which=which)["rows"], domain="web", mode="user")
         lab.check(first["function"] == "sha256_block", f"{which}: {first['function']} leads web")
 
     lab.check("web: its agent was given up" in lab.text("agent.log") and kept("agent", "agent") > 20,
@@ -556,23 +556,23 @@ def agentdies(lab):
     """Agents that are killed or hang cost their own samples, from then on."""
     for which, why in (("killed", "it closed the channel"), ("hung", "it did not stop and give its accounts within 10000 ms")):
         recording = lab.recording(which)
-        pv = by_name(recording)["pv"]
+        pv = domains_by_name(recording)["pv"]
         stream, = streams_of(recording, "agent", pv)
         lab.check(recording["state"] == "complete" and recording["stopped_because"] == "command ended",
                   f"{which}: the recording went on to its end")
         lab.check(re.search(f"pv: its agent was given up, .*: {why}", lab.text(f"{which}.log")) and
                   stream["kept"] > 50 and not stream["complete"],
                   f"{which}: its {stream['kept']} samples are kept, and record says why")
-        answered(lab, recording, which)
-        lab.accounted(lab.report("--event", "cpu-clock", which=which), f"{which}, cpu-clock")
+        check_poll_counters(lab, recording, which)
+        lab.check_accounting(lab.report("--event", "cpu-clock", which=which), f"{which}, cpu-clock")
         report = lab.report("--event", "vcpu-preempted", which=which)
-        lab.accounted(report, f"{which}, vcpu-preempted")
-    lab.check(by_name(lab.recording("silent"))["pv"]["role"] == "passive" and
+        lab.check_accounting(report, f"{which}, vcpu-preempted")
+    lab.check(domains_by_name(lab.recording("silent"))["pv"]["role"] == "passive" and
               "pv is taken passive" in lab.text("silent.log"),
               "silent: an agent that does not answer leaves its domain passive")
     for which in "after", "again":
         recording = lab.recording(which)
-        pv = by_name(recording)["pv"]
+        pv = domains_by_name(recording)["pv"]
         stream, = streams_of(recording, "agent", pv)
         lab.check(pv["role"] == "active" and stream["complete"] and stream["balanced"] and stream["kept"] > 50,
                   f"{which}: pv is active, all of {stream['kept']} samples are accounted for")
@@ -582,7 +582,7 @@ def hostile(lab):
     """An agent that keeps waiting whoever records costs its own samples and so much time, and no one else's."""
     for which, ended in ("drip", "command ended"), ("twice", "SIGINT"):
         recording = lab.recording(which)
-        web, evil = (by_name(recording)[name] for name in ("web", "evil"))
+        web, evil = (domains_by_name(recording)[name] for name in ("web", "evil"))
         stream, = streams_of(recording, "agent", web)
         lab.check(recording["state"] == "complete" and recording["stopped_because"] == ended,
                   f"{which}: the recording went on to its end")
@@ -590,7 +590,7 @@ def hostile(lab):
                   f"{which}: all of {stream['kept']} samples of web are there")
         lab.check(lab.path(which).joinpath(f"samples/agent-{evil['id']}.samples").exists(),
                   f"{which}: evil has a file of its own")
-        lab.accounted(lab.report("--event", "cpu-clock", which=which), which)
+        lab.check_accounting(lab.report("--event", "cpu-clock", which=which), which)
     lab.check("evil: its agent was late" in lab.text("drip.log") and
               "evil: its kernel's symbols: it did not send its file within 30000 ms" in lab.text("drip.log"),
               "drip: record says what evil did")
@@ -604,7 +604,7 @@ def hostile(lab):
 def pace(lab):
     """Drains come in time, though asked for too seldom."""
     recording = lab.recording()
-    balanced(lab, recording, "pace")
+    check_balanced(lab, recording, "pace")
     drains, = (source["drains"] for source in recording["sources"])
     nmis = recording["events"][0]["nmis"]
     full_ms = 600 / 6  # 6 entries an NMI, one a ms on each pCPU, when QEMU comes round to it
@@ -626,7 +626,7 @@ def livepatch(lab):
     slow = ROOT / "build/lab/4.17/slow_time.livepatch"
     for which in "loaded", "there":
         rows = lab.report("--by", "mode,image,function", which=which)["rows"]
-        first = leader(rows, mode="xen")
+        first = top_row(rows, mode="xen")
         lab.check((first["image"], first["function"]) == ("[livepatch slow_time]", "get_s_time"),
                   f"{which}: {first['function']} of {first['image']} leads Xen with {first['samples']:.0f} samples")
         named = lab.report("--by", "mode,image,function", "--xen-syms", slow, which=which)["rows"]
@@ -688,6 +688,6 @@ def kaslr(lab):
 
 
 # In the order in which `lab all` runs them.
-OF = {check.__name__: check for check in
+CHECKS = {check.__name__: check for check in
       (ci, counts, held, lost, xentrace, pace, looks, agent, agentdies, hostile, sources, members, newxen, ends, life,
        later, livepatch, kaslr, ratio)}

@@ -4,43 +4,43 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run.h"
+#include "analysis/analyse_trace.h"
+#include "analysis/series/series_pass.h"
 #include "analysis/series/series_registry.h"
-#include "analysis/series/series_run.h"
 #include "analysis/summary/registry.h"
 #include "correlate/timeline.h"
-#include "tests/unit/analysis/described.h"
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "tests/unit/analysis/summary_lines.h"
+#include "tests/unit/trace/trace_builder.h"
 
 namespace xenoscope::analysis {
 namespace {
 
 using trace::Rec;
 
-std::string RefusalOf(const trace::TraceBytes& bytes) {
+std::string RefusalOf(const trace::TraceBuilder& bytes) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
-  const auto result = Run(*file, {}, AllAnalyses, 1);
+  const auto result = AnalyseTrace(*file, {}, AllAnalyses, 1);
   EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
-  const auto survey = SurveySeries(*file, {}, {FindSeries("runstates")}, {}, 0);
+  const auto survey = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0);
   EXPECT_EQ(survey.status(), result.status());
   return std::string(result.status().message());
 }
 
-TEST(Limits, RefuseMoreVcpusThanAreToldApart) {
+TEST(Limits, RefuseTooManyVcpus) {
   std::vector<std::vector<uint32_t>> records;
-  for (uint32_t i = 0; i <= correlate::Timeline::kMostVcpus; ++i) {
+  for (uint32_t i = 0; i <= correlate::Timeline::kMaxVcpus; ++i) {
     records.push_back(Rec(kRunnableToRunning, 100 + i, {Vcpu(i / 4096, i % 4096)}));
   }
-  trace::TraceBytes trace;
+  trace::TraceBuilder trace;
   trace.Window(0, records);
   EXPECT_EQ(RefusalOf(trace),
             "test: more than 65536 vCPUs; the first one beyond is at byte 1048588");
 }
 
-TEST(Limits, RefuseTimesThatDoNotAddUp) {
+TEST(Limits, RefuseOverflowingTimes) {
   constexpr uint64_t kFar = uint64_t{1} << 61;
-  trace::TraceBytes trace;
+  trace::TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kRunningToBlocked, 200, {Vcpu(1, 0)})});
   for (uint32_t pcpu = 1; pcpu < 5; ++pcpu) {
@@ -52,15 +52,15 @@ TEST(Limits, RefuseTimesThatDoNotAddUp) {
             "damaged, or not that of the others (--tsc-offset)");
 }
 
-TEST(Limits, RefuseMoreIntervalsThanAnybodyReads) {
-  trace::TraceBytes trace;
+TEST(Limits, RefuseTooManyIntervals) {
+  trace::TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}),
                    Rec(kRunningToBlocked, uint64_t{1} << 40, {Vcpu(1, 0)})});
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
-  const auto survey = SurveySeries(*file, {}, {FindSeries("runstates")}, {}, 0);
+  const auto survey = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0);
   ASSERT_TRUE(survey.ok()) << survey.status();
   const auto status =
-      WalkSeries(*file, *survey, {}, 1, [](const IntervalRow&) { return absl::OkStatus(); });
+      ForEachSeriesRow(*file, *survey, {}, 1, [](const IntervalRow&) { return absl::OkStatus(); });
   EXPECT_EQ(status.message(),
             "test: 1099511627677 intervals of 3 lines and vCPUs are too many; choose a longer "
             "interval");

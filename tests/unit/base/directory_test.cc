@@ -50,7 +50,7 @@ class DirectoryTest : public ::testing::Test {
   fs::path root_;
 };
 
-TEST_F(DirectoryTest, WhatIsMadeIsItsOwnersAlone) {
+TEST_F(DirectoryTest, CreatesWithOwnerOnlyPermissions) {
   const mode_t before = umask(0);
   const auto made = Root().Make("new");
   ASSERT_TRUE(made.ok()) << made.status();
@@ -65,7 +65,7 @@ TEST_F(DirectoryTest, WhatIsMadeIsItsOwnersAlone) {
   }
 }
 
-TEST_F(DirectoryTest, ANameThatIsTakenIsRefusedWhateverHasIt) {
+TEST_F(DirectoryTest, RefusesExistingNames) {
   fs::create_symlink("victim", Path("to_file"));
   fs::create_symlink("other", Path("to_directory"));
   fs::create_symlink("nowhere", Path("to_nothing"));
@@ -78,7 +78,7 @@ TEST_F(DirectoryTest, ANameThatIsTakenIsRefusedWhateverHasIt) {
   EXPECT_FALSE(fs::exists(Path("nowhere")));
 }
 
-TEST_F(DirectoryTest, NoPathLeadsThroughASymbolicLink) {
+TEST_F(DirectoryTest, RefusesSymbolicLinks) {
   fs::create_symlink("other", Path("link"));
   const Directory root = Root();
   EXPECT_FALSE(root.Create("link/file").ok());
@@ -87,7 +87,7 @@ TEST_F(DirectoryTest, NoPathLeadsThroughASymbolicLink) {
   EXPECT_TRUE(fs::is_empty(Path("other")));
 }
 
-TEST_F(DirectoryTest, ReplacingTakesTheNameNotTheFileOfALink) {
+TEST_F(DirectoryTest, ReplaceDoesNotFollowLinks) {
   fs::create_symlink("victim", Path("link"));
   fs::create_symlink("victim", Path("link.new"));
   EXPECT_TRUE(Root().Replace("link", AsBytes("mine")).ok());
@@ -96,7 +96,7 @@ TEST_F(DirectoryTest, ReplacingTakesTheNameNotTheFileOfALink) {
   EXPECT_FALSE(fs::exists(fs::symlink_status(Path("link.new"))));
 }
 
-TEST_F(DirectoryTest, WhatFailsToBeWrittenIsNotThere) {
+TEST_F(DirectoryTest, FailedReplaceLeavesNoFile) {
   Write("text", "first");
   const absl::Status status =
       Root().Replace("text", [](int /*file*/) { return InvalidError("no"); });
@@ -105,7 +105,7 @@ TEST_F(DirectoryTest, WhatFailsToBeWrittenIsNotThere) {
   EXPECT_FALSE(fs::exists(Path("text.new")));
 }
 
-TEST_F(DirectoryTest, WhatIsOpenStaysTheSameWhenItsNameIsGivenToAnother) {
+TEST_F(DirectoryTest, OpenDirectorySurvivesRename) {
   const auto made = Root().Make("new");
   ASSERT_TRUE(made.ok());
   fs::rename(Path("new"), Path("moved"));
@@ -115,7 +115,7 @@ TEST_F(DirectoryTest, WhatIsOpenStaysTheSameWhenItsNameIsGivenToAnother) {
   EXPECT_TRUE(fs::is_empty(Path("other")));
 }
 
-TEST_F(DirectoryTest, RemovingFollowsNoLink) {
+TEST_F(DirectoryTest, RemoveAllDoesNotFollowLinks) {
   fs::create_directories(Path("old/sub"));
   fs::create_symlink("../victim", Path("old/link"));
   fs::create_symlink("../../other", Path("old/sub/link"));
@@ -128,13 +128,13 @@ TEST_F(DirectoryTest, RemovingFollowsNoLink) {
   EXPECT_EQ(Read("other/kept"), "x");
 }
 
-TEST_F(DirectoryTest, RemovingStopsAtADepthThatNoRecordingHas) {
+TEST_F(DirectoryTest, RemoveAllLimitsDepth) {
   fs::create_directories(Path("old/1/2/3/4/5/6/7/8/9"));
   EXPECT_THAT(std::string(Message(Root().RemoveAll("old"))), HasSubstr("deeper"));
   EXPECT_TRUE(fs::exists(Path("old/1/2/3/4/5/6/7")));
 }
 
-TEST_F(DirectoryTest, RenamingTakesNoNameFromAnother) {
+TEST_F(DirectoryTest, RenameDoesNotOverwrite) {
   fs::create_directory(Path("empty"));
   EXPECT_FALSE(Root().Rename("other", "empty").ok());
   EXPECT_FALSE(Root().Rename("other", "victim").ok());
@@ -142,20 +142,21 @@ TEST_F(DirectoryTest, RenamingTakesNoNameFromAnother) {
   EXPECT_THAT(*Root().List(), UnorderedElementsAre("victim", "empty", "free"));
 }
 
-TEST_F(DirectoryTest, TheDirectoryAboveANewNameIsFound) {
+TEST_F(DirectoryTest, OpensParentDirectory) {
   struct Case {
     std::string path, name;  // an empty one: refused
   };
   for (const Case& c : {Case{"a.xeno", "a.xeno"}, Case{"other/a.xeno///", "a.xeno"},
                         Case{"other/..", ""}, Case{"other/.", ""}, Case{".", ""}}) {
-    const auto above = Directory::OpenAbove(Path(c.path));
+    const auto above = Directory::OpenParent(Path(c.path));
     EXPECT_EQ(above.ok() ? above->second : "", c.name) << c.path;
   }
-  EXPECT_FALSE(Directory::OpenAbove("/").ok());
-  EXPECT_FALSE(Directory::OpenAbove("").ok());
-  EXPECT_EQ(Directory::OpenAbove("relative")->second, "relative");
-  EXPECT_EQ(Directory::OpenAbove("/top")->first.path(), "/");
-  EXPECT_EQ(Directory::OpenAbove(Path("none/a.xeno")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(Directory::OpenParent("/").ok());
+  EXPECT_FALSE(Directory::OpenParent("").ok());
+  EXPECT_EQ(Directory::OpenParent("relative")->second, "relative");
+  EXPECT_EQ(Directory::OpenParent("/top")->first.path(), "/");
+  EXPECT_EQ(Directory::OpenParent(Path("none/a.xeno")).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ class LandlockTest : public ::testing::Test {
   std::string path_ = testing::TempDir() + "landlock.XXXXXX";
 };
 
-TEST_F(LandlockTest, WhatIsNotAllowedCannotBeOpened) {
+TEST_F(LandlockTest, DeniesUnlistedPaths) {
   struct Case {
     const char* name;
     int flags;
@@ -86,7 +86,7 @@ TEST_F(LandlockTest, WhatIsNotAllowedCannotBeOpened) {
   }
 }
 
-TEST_F(LandlockTest, NoProgramCanBeStarted) {
+TEST_F(LandlockTest, DeniesExec) {
   const int error = StatusOf([] {
     Landlock allowed({});
     allowed.Read("/");
@@ -98,7 +98,7 @@ TEST_F(LandlockTest, NoProgramCanBeStarted) {
   EXPECT_EQ(error, EACCES);
 }
 
-TEST_F(LandlockTest, WhatIsOpenStaysSo) {
+TEST_F(LandlockTest, OpenFilesStayOpen) {
   const int error = StatusOf([this] {
     const int fd = open(In("other/file").c_str(), O_RDONLY | O_CLOEXEC);
     Landlock({}).Restrict();

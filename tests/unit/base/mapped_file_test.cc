@@ -31,7 +31,7 @@ class MappedFileTest : public testing::Test {
   std::filesystem::path dir_;
 };
 
-TEST_F(MappedFileTest, HasTheBytesOfAFile) {
+TEST_F(MappedFileTest, MapsFileContents) {
   const std::string path = dir_ / "file";
   std::ofstream(path) << "abc";
   const auto file = MappedFile::Open(path);
@@ -40,7 +40,7 @@ TEST_F(MappedFileTest, HasTheBytesOfAFile) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), "abc");
 }
 
-TEST_F(MappedFileTest, RefusesWhatIsNoRegularFileWithoutOpeningIt) {
+TEST_F(MappedFileTest, RefusesNonRegularFiles) {
   const std::string pipe = dir_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   // Opening a pipe that nobody writes to would wait for ever.
@@ -51,7 +51,7 @@ TEST_F(MappedFileTest, RefusesWhatIsNoRegularFileWithoutOpeningIt) {
   }
 }
 
-TEST_F(MappedFileTest, NamesTheFileThatIsMissing) {
+TEST_F(MappedFileTest, ErrorNamesMissingFile) {
   const std::string path = dir_ / "missing";
   const auto file = MappedFile::Open(path);
   EXPECT_FALSE(file.ok());
@@ -67,7 +67,7 @@ int ByteAt(Bytes bytes, size_t offset) {
   return static_cast<int>(*static_cast<const volatile std::byte*>(bytes.data() + offset));
 }
 
-TEST_F(MappedFileTest, WhatIsCutOffWhileItIsReadIsZeroAndTheFileIsNamed) {
+TEST_F(MappedFileTest, TruncationReadsAsZerosAndIsReported) {
   constexpr size_t kPage = 4096;
   struct Case {
     const char* name;
@@ -93,13 +93,13 @@ TEST_F(MappedFileTest, WhatIsCutOffWhileItIsReadIsZeroAndTheFileIsNamed) {
       ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(c.cut_to)), 0);
       EXPECT_EQ(ByteAt(file->bytes(), c.size - 1), c.last_byte) << c.name;
       EXPECT_EQ(ByteAt(file->bytes(), kPage), c.cut_to > kPage ? 'x' : 0) << c.name;
-      EXPECT_EQ(std::ranges::count(MappingsCutShort(), path), c.is_cut ? 1 : 0) << c.name;
+      EXPECT_EQ(std::ranges::count(TruncatedMappings(), path), c.is_cut ? 1 : 0) << c.name;
     }
-    EXPECT_EQ(std::ranges::count(MappingsCutShort(), path), c.is_cut ? 1 : 0) << c.name;
+    EXPECT_EQ(std::ranges::count(TruncatedMappings(), path), c.is_cut ? 1 : 0) << c.name;
   }
 }
 
-TEST_F(MappedFileTest, AFileThatIsReplacedIsNotCutShort) {
+TEST_F(MappedFileTest, ReplacedFileIsNotTruncated) {
   const std::string path = dir_ / "file";
   std::ofstream(path) << "as it was";
   const auto file = MappedFile::Open(path);
@@ -107,10 +107,10 @@ TEST_F(MappedFileTest, AFileThatIsReplacedIsNotCutShort) {
   std::ofstream(dir_ / "other") << "short";
   std::filesystem::rename(dir_ / "other", path);
   EXPECT_EQ(ByteAt(file->bytes(), 0), 'a');
-  EXPECT_THAT(MappingsCutShort(), Not(Contains(path)));
+  EXPECT_THAT(TruncatedMappings(), Not(Contains(path)));
 }
 
-TEST_F(MappedFileTest, ManyFilesAreWatchedAtOnceInAnyOrder) {
+TEST_F(MappedFileTest, TracksManyMappings) {
   constexpr size_t kFiles = 200;
   std::vector<MappedFile> files;
   for (size_t i = 0; i < kFiles; ++i) {
@@ -125,12 +125,12 @@ TEST_F(MappedFileTest, ManyFilesAreWatchedAtOnceInAnyOrder) {
   ASSERT_EQ(truncate(moved.name().c_str(), 0), 0);
   EXPECT_EQ(ByteAt(moved.bytes(), 9'999), 0);
   EXPECT_EQ(ByteAt(files[50].bytes(), 9'999), 'x');
-  EXPECT_THAT(MappingsCutShort(), Contains(moved.name()));
+  EXPECT_THAT(TruncatedMappings(), Contains(moved.name()));
 }
 
 using MappedFileDeathTest = MappedFileTest;
 
-TEST_F(MappedFileDeathTest, FaultsOfOtherMemoryEndTheProcessAsEver) {
+TEST_F(MappedFileDeathTest, OtherFaultsReachDefaultHandler) {
   const std::string path = dir_ / "file";
   std::ofstream(path) << "x";
   const auto file = MappedFile::Open(path);

@@ -35,28 +35,28 @@ bool IsInMemoryOnly(int file) {
   return fstatfs(file, &status) != 0 || status.f_type == TMPFS_MAGIC;
 }
 
-TEST(WriteBehind, KeepsTheLastOfALongFileInMemory) {
+TEST(WriteBehind, KeepsTailOfLongFileCached) {
   const File file(std::tmpfile(), std::fclose);
   ASSERT_NE(file, nullptr);
   const int descriptor = fileno(file.get());
   if (IsInMemoryOnly(descriptor)) GTEST_SKIP() << "temporary files are in memory here";
   const std::string step(WriteBehind::kStep, 'x');
-  const off_t size = WriteBehind::kKept * 3;
+  const off_t size = WriteBehind::kCachedBytes * 3;
   {
     WriteBehind behind(descriptor);
     for (off_t end = 0; end < size; end += WriteBehind::kStep) {
       ASSERT_EQ(write(descriptor, step.data(), step.size()), WriteBehind::kStep);
       ASSERT_EQ(fdatasync(descriptor), 0);  // a disk that keeps up, so that the test is no race
-      behind.Wrote();
+      behind.OnWritten();
     }
   }
   const auto resident = ResidentBytes(descriptor, size);
   ASSERT_TRUE(resident);
-  EXPECT_GE(*resident, WriteBehind::kKept);
-  EXPECT_LE(*resident, WriteBehind::kKept + 2 * WriteBehind::kStep);
+  EXPECT_GE(*resident, WriteBehind::kCachedBytes);
+  EXPECT_LE(*resident, WriteBehind::kCachedBytes + 2 * WriteBehind::kStep);
 }
 
-TEST(WriteBehind, LeavesAShortFileInMemory) {
+TEST(WriteBehind, KeepsShortFileCached) {
   const File file(std::tmpfile(), std::fclose);
   ASSERT_NE(file, nullptr);
   const std::string step(WriteBehind::kStep, 'x');
@@ -64,19 +64,19 @@ TEST(WriteBehind, LeavesAShortFileInMemory) {
     WriteBehind behind(fileno(file.get()));
     for (int i = 0; i < 3; ++i) {
       ASSERT_EQ(write(fileno(file.get()), step.data(), step.size()), WriteBehind::kStep);
-      behind.Wrote();
+      behind.OnWritten();
     }
   }
   EXPECT_EQ(ResidentBytes(fileno(file.get()), 3 * WriteBehind::kStep), 3 * WriteBehind::kStep);
 }
 
-TEST(WriteBehind, DoesNothingForAPipe) {
+TEST(WriteBehind, IgnoresPipes) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   {
     WriteBehind behind(ends[1]);
     ASSERT_EQ(write(ends[1], "text", 4), 4);
-    behind.Wrote();
+    behind.OnWritten();
   }
   char text[8];
   EXPECT_EQ(read(ends[0], text, sizeof text), 4);

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
 namespace {
 
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
 constexpr uint32_t kRunnableToRunning = 0x21101;
 constexpr uint32_t kRunningToRunnable = 0x21011;
@@ -23,7 +23,7 @@ constexpr uint64_t kBegin = 1'000'000;
 
 // d1v0 is on p0 for 400 cycles, 100 later for 400 on p1, and so on for `turns`; p1's clock is ahead
 // by `ahead`, and `drift` more each turn.
-TraceBytes HoppingVcpu(int64_t ahead, int64_t drift = 0, uint64_t turns = 64) {
+TraceBuilder HoppingVcpu(int64_t ahead, int64_t drift = 0, uint64_t turns = 64) {
   std::vector<std::vector<uint32_t>> p0;
   std::vector<std::vector<uint32_t>> p1;
   for (uint64_t turn = 0; turn < turns; ++turn) {
@@ -34,23 +34,23 @@ TraceBytes HoppingVcpu(int64_t ahead, int64_t drift = 0, uint64_t turns = 64) {
     p1.push_back(Rec(kRunnableToRunning, there + 500, {kD1V0}));
     p1.push_back(Rec(kRunningToRunnable, there + 900, {kD1V0}));
   }
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, p0);
   trace.Window(1, p1);
   return trace;
 }
 
-std::vector<ClockSkew> Compared(const TraceBytes& bytes) {
+std::vector<ClockSkew> Compared(const TraceBuilder& bytes) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
   return CompareClocks(*file, {Tsc{kBegin}, Tsc{kBegin + 64'000}});
 }
 
-TEST(Clocks, AgreeWhereNoVcpuIsInTwoPlaces) {
+TEST(Clocks, AgreeWithoutContradiction) {
   for (const int64_t ahead : {-100, 0, 100}) EXPECT_TRUE(Compared(HoppingVcpu(ahead)).empty());
 }
 
-TEST(Clocks, DifferByWhatKeepsTheVcpuInOnePlace) {
+TEST(Clocks, BoundSkewByVcpuMigrations) {
   for (const int64_t ahead : {-350, -150, 150, 350}) {
     const auto skews = Compared(HoppingVcpu(ahead));
     ASSERT_EQ(skews.size(), 1U) << ahead;
@@ -58,34 +58,34 @@ TEST(Clocks, DifferByWhatKeepsTheVcpuInOnePlace) {
     EXPECT_EQ(skews[0].pcpu, PcpuId{1});
     EXPECT_EQ(skews[0].kind, SkewKind::kConstant);
     // It may come 100 earlier and leave 100 later than it does.
-    EXPECT_EQ(skews[0].first.least, ahead - 100);
-    EXPECT_EQ(skews[0].first.most, ahead + 100);
+    EXPECT_EQ(skews[0].first.min, ahead - 100);
+    EXPECT_EQ(skews[0].first.max, ahead + 100);
   }
 }
 
-TEST(Clocks, DifferWhereAVcpuIsWokenWhileItRunsElsewhere) {
-  TraceBytes trace;
+TEST(Clocks, DetectSkewFromWakeups) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 1000, {kD1V0}), Rec(kRunningToBlocked, 1400, {kD1V0}),
                    Rec(kRunnableToRunning, 1500, {kD1V0}), Rec(kRunningToBlocked, 1900, {kD1V0})});
   trace.Window(1, {Rec(kBlockedToRunnable, 1650, {kD1V0})});
   const auto skews = Compared(trace);
   ASSERT_EQ(skews.size(), 1U);
-  EXPECT_EQ(skews[0].first.least, 150);                 // it was woken at 1500 at the latest
-  EXPECT_EQ(skews[0].first.most, 250);                  // and at 1400 at the earliest
+  EXPECT_EQ(skews[0].first.min, 150);                   // it was woken at 1500 at the latest
+  EXPECT_EQ(skews[0].first.max, 250);                   // and at 1400 at the earliest
   EXPECT_EQ(skews[0].proof_offset, 12U + 4 * 16 + 12);  // the waking
 }
 
-TEST(Clocks, DriftWhereNoOneDifferenceExplainsAll) {
+TEST(Clocks, DetectDrift) {
   const auto skews = Compared(HoppingVcpu(150, 5));
   ASSERT_EQ(skews.size(), 1U);
   EXPECT_EQ(skews[0].kind, SkewKind::kDrifting);
-  EXPECT_LE(skews[0].first.least, 150 + 5 * 4);
-  EXPECT_GE(skews[0].first.most, 150);
-  EXPECT_GT(skews[0].last.least, skews[0].first.most);
+  EXPECT_LE(skews[0].first.min, 150 + 5 * 4);
+  EXPECT_GE(skews[0].first.max, 150);
+  EXPECT_GT(skews[0].last.min, skews[0].first.max);
 }
 
-TEST(Clocks, AgreeOnceTheDifferenceIsTakenAway) {
-  const TraceBytes bytes = HoppingVcpu(350);
+TEST(Clocks, AgreeAfterCorrection) {
+  const TraceBuilder bytes = HoppingVcpu(350);
   auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   ASSERT_TRUE(file->ShiftClock(PcpuId{1}, -350).ok());
   EXPECT_TRUE(CompareClocks(*file, {Tsc{kBegin}, Tsc{kBegin + 64'000}}).empty());

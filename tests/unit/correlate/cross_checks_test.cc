@@ -10,17 +10,17 @@ namespace {
 
 constexpr VcpuRef kD1{DomainId{1}, VcpuId{0}};
 constexpr VcpuRef kD2V1{DomainId{2}, VcpuId{1}};
-constexpr Cycles kTurn = 3'000'000;
+constexpr Cycles kTimeslice = 3'000'000;
 
-// Turns of one length, back to back, in which samples at known instants are to be put.
-CrossChecks Turns(int count) {
+// Timeslices of one length, back to back, in which samples at known instants are to be put.
+CrossChecks Timeslices(int count) {
   CrossChecks checks;
   for (int i = 0; i < count; ++i) {
-    const Tsc begin{static_cast<uint64_t>(i) * kTurn};
-    checks.AddTurn(0, kD1, kTurn);
+    const Tsc begin{static_cast<uint64_t>(i) * kTimeslice};
+    checks.AddTimeslice(0, kD1, kTimeslice);
     // In two pieces: what is added of time does not depend on how it is cut.
     checks.AddTime(0, kD1, {begin, begin + 1'234'567}, begin);
-    checks.AddTime(0, kD1, {begin + 1'234'567, begin + kTurn}, begin);
+    checks.AddTime(0, kD1, {begin + 1'234'567, begin + kTimeslice}, begin);
   }
   return checks;
 }
@@ -31,76 +31,76 @@ PlacingCheck Only(const CrossChecks& checks) {
   return all.front();
 }
 
-TEST(CrossChecks, SamplesAtRandomInstantsAreInStepWithNothing) {
-  CrossChecks checks = Turns(100);
+TEST(CrossChecks, RandomInstantsAreNotAliased) {
+  CrossChecks checks = Timeslices(100);
   std::mt19937_64 random(1);
-  for (int i = 0; i < 5000; ++i) checks.AddExact(0, kD1, random() % kTurn);
+  for (int i = 0; i < 5000; ++i) checks.AddExact(0, kD1, random() % kTimeslice);
   const PlacingCheck check = Only(checks);
   EXPECT_EQ(check.exact, 5000U);
   EXPECT_LT(check.distance, 0.03);
-  EXPECT_FALSE(check.IsInStep());
+  EXPECT_FALSE(check.IsAliased());
 }
 
-TEST(CrossChecks, APeriodThatIsTheWorkloadsOwnIsInStep) {
-  // The sampling clock comes round a hair later with every turn.
-  CrossChecks checks = Turns(1000);
+TEST(CrossChecks, PeriodOfWorkloadIsAliased) {
+  // The sampling clock comes round a hair later with every timeslice.
+  CrossChecks checks = Timeslices(1000);
   for (uint64_t i = 0; i < 1000; ++i) checks.AddExact(0, kD1, 200'000 + i);
-  EXPECT_TRUE(Only(checks).IsInStep());
+  EXPECT_TRUE(Only(checks).IsAliased());
 }
 
-// A guest that leaves for Xen all the time while its turns are young has few NMI exits there.
-TEST(CrossChecks, SamplesOfUnknownInstantsMayBeWhatIsAmiss) {
-  CrossChecks checks = Turns(1000);
+// A guest that leaves for Xen all the time while its timeslices are young has few NMI exits there.
+TEST(CrossChecks, UnknownInstantsMayExplainAliasing) {
+  CrossChecks checks = Timeslices(1000);
   for (uint64_t i = 0; i < 1000; ++i) {
-    checks.AddExact(0, kD1, kTurn / 3 + i * 2'001'001 % (kTurn - kTurn / 3));
+    checks.AddExact(0, kD1, kTimeslice / 3 + i * 2'001'001 % (kTimeslice - kTimeslice / 3));
   }
-  EXPECT_TRUE(Only(checks).IsInStep());
+  EXPECT_TRUE(Only(checks).IsAliased());
   for (int i = 0; i < 500; ++i) checks.AddMissed(0, kD1);
-  EXPECT_FALSE(Only(checks).IsInStep());
+  EXPECT_FALSE(Only(checks).IsAliased());
 }
 
-TEST(CrossChecks, APeriodThatIsNotMeetsAllOfIt) {
-  CrossChecks checks = Turns(1000);
-  for (uint64_t i = 0; i < 1000; ++i) checks.AddExact(0, kD1, i * 2'001'001 % kTurn);
-  EXPECT_FALSE(Only(checks).IsInStep());
+TEST(CrossChecks, IncommensuratePeriodIsNotAliased) {
+  CrossChecks checks = Timeslices(1000);
+  for (uint64_t i = 0; i < 1000; ++i) checks.AddExact(0, kD1, i * 2'001'001 % kTimeslice);
+  EXPECT_FALSE(Only(checks).IsAliased());
 }
 
-TEST(CrossChecks, AFewSamplesProveNothing) {
-  CrossChecks checks = Turns(10);
+TEST(CrossChecks, FewSamplesAreInconclusive) {
+  CrossChecks checks = Timeslices(10);
   for (uint64_t i = 0; i < 99; ++i) checks.AddExact(0, kD1, 200'000);
-  EXPECT_FALSE(Only(checks).IsInStep());
+  EXPECT_FALSE(Only(checks).IsAliased());
 }
 
-TEST(CrossChecks, TurnsCountAsOftenAsARandomInstantMeetsThem) {
+TEST(CrossChecks, MeanTimesliceIsLengthBiased) {
   CrossChecks checks;
-  checks.AddTurn(0, kD1, 1000);
-  checks.AddTurn(0, kD1, 3000);
+  checks.AddTimeslice(0, kD1, 1000);
+  checks.AddTimeslice(0, kD1, 3000);
   checks.AddOther(0, kD1);
-  EXPECT_DOUBLE_EQ(Only(checks).turn, 0.25 * 1000 + 0.75 * 3000);
+  EXPECT_DOUBLE_EQ(Only(checks).timeslice, 0.25 * 1000 + 0.75 * 3000);
 }
 
-TEST(CrossChecks, BracketsAreLongWhenTurnsAreShorter) {
-  CrossChecks checks = Turns(1);
-  for (int i = 0; i < 100; ++i) checks.AddBracketed(0, kD1, kTurn);
+TEST(CrossChecks, BracketsAreLongerThanTimeslices) {
+  CrossChecks checks = Timeslices(1);
+  for (int i = 0; i < 100; ++i) checks.AddBracketed(0, kD1, kTimeslice);
   EXPECT_FALSE(Only(checks).HasLongBrackets());
-  checks.AddBracketed(0, kD1, kTurn + 1000);
+  checks.AddBracketed(0, kD1, kTimeslice + 1000);
   EXPECT_TRUE(Only(checks).HasLongBrackets());
 }
 
-TEST(CrossChecks, MoreThanAPercentOfImpossibleSamplesIsSaid) {
-  CrossChecks checks = Turns(1);
+TEST(CrossChecks, ReportsMoreThanOnePercentImpossible) {
+  CrossChecks checks = Timeslices(1);
   for (int i = 0; i < 297; ++i) checks.AddOther(0, kD1);
   for (int i = 0; i < 3; ++i) checks.AddImpossible(0, kD1);
-  EXPECT_FALSE(Only(checks).SaysImpossible());
+  EXPECT_FALSE(Only(checks).HasImpossibleSamples());
   checks.AddImpossible(0, kD1);
-  EXPECT_TRUE(Only(checks).SaysImpossible());
+  EXPECT_TRUE(Only(checks).HasImpossibleSamples());
 }
 
-TEST(CrossChecks, AreByDomain) {
-  CrossChecks checks = Turns(1);
+TEST(CrossChecks, ChecksAreByDomain) {
+  CrossChecks checks = Timeslices(1);
   checks.AddImpossible(0, kD1);
   checks.AddOther(7, kD2V1);
-  checks.AddTurn(8, {DomainId{3}, VcpuId{0}}, 5);  // has no samples
+  checks.AddTimeslice(8, {DomainId{3}, VcpuId{0}}, 5);  // has no samples
   const auto all = checks.Conclude();
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].domain, DomainId{1});
@@ -109,7 +109,7 @@ TEST(CrossChecks, AreByDomain) {
   EXPECT_EQ(all[1].samples, 1U);
 }
 
-TEST(CrossChecks, AgesOfAllLengthsHaveABin) {
+TEST(CrossChecks, BinsCoverAllAges) {
   CrossChecks checks;
   for (const Cycles age : {Cycles{0}, Cycles{1}, Cycles{255}, Cycles{1} << 40, ~Cycles{0}}) {
     checks.AddExact(0, kD1, age);

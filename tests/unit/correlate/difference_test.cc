@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "correlate/estimate_many.h"
+#include "correlate/multiple_comparisons.h"
 
 namespace xenoscope::correlate {
 namespace {
@@ -25,9 +25,9 @@ TEST(BenjaminiHochberg, AgreesWithPublishedValues) {
   EXPECT_THAT(BenjaminiHochberg({}), ElementsAre());
 }
 
-TEST(Compare, TellsDifferenceIntervalAndChance) {
+TEST(Compare, ReportsDifferenceIntervalAndPValue) {
   // Standard errors of 0.03 and 0.04: 0.05 together, of which the difference is two.
-  const std::vector<Pair> pairs = {{{0.2, 0.0009}, {0.3, 0.0016}}};
+  const std::vector<EstimatePair> pairs = {{{0.2, 0.0009}, {0.3, 0.0016}}};
   const std::vector<Difference> differences = Compare(pairs);
   ASSERT_EQ(differences.size(), 1U);
   EXPECT_NEAR(differences[0].value, 0.1, 1e-12);
@@ -36,8 +36,8 @@ TEST(Compare, TellsDifferenceIntervalAndChance) {
   EXPECT_NEAR(differences[0].p, 0.0455, 1e-4);  // beyond two standard errors, either side
 }
 
-TEST(Compare, WhatIsKnownExactlyDiffersOrDoesNot) {
-  const std::vector<Pair> pairs = {{{0.2, 0}, {0.2, 0}}, {{0.2, 0}, {0.3, 0}}};
+TEST(Compare, ExactValuesHavePValueZeroOrOne) {
+  const std::vector<EstimatePair> pairs = {{{0.2, 0}, {0.2, 0}}, {{0.2, 0}, {0.3, 0}}};
   const std::vector<Difference> differences = Compare(pairs);
   EXPECT_EQ(differences[0].p, 1);
   EXPECT_EQ(differences[1].p, 0);
@@ -45,14 +45,15 @@ TEST(Compare, WhatIsKnownExactlyDiffersOrDoesNot) {
 }
 
 // Many rows that do not differ: hardly ever is one of them called different.
-TEST(Compare, RarelyFindsADifferenceWhereThereIsNone) {
+TEST(Compare, ControlsFalsePositives) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> error(0, 0.01);
   int alarms = 0;
   constexpr int kTrials = 300;
   for (int trial = 0; trial < kTrials; ++trial) {
-    std::vector<Pair> pairs(200);
-    for (Pair& pair : pairs) pair = {{0.1 + error(random), 1e-4}, {0.1 + error(random), 1e-4}};
+    std::vector<EstimatePair> pairs(200);
+    for (EstimatePair& pair : pairs)
+      pair = {{0.1 + error(random), 1e-4}, {0.1 + error(random), 1e-4}};
     for (const Difference& difference : Compare(pairs)) {
       if (difference.p >= 0.05) continue;
       ++alarms;
@@ -62,10 +63,10 @@ TEST(Compare, RarelyFindsADifferenceWhereThereIsNone) {
   EXPECT_LT(alarms, kTrials / 10);
 }
 
-TEST(Unseen, IsNoCertaintyAfterFewSamples) {
-  EXPECT_EQ(Unseen(100).value, 0);
-  EXPECT_GT(Unseen(10).variance, Unseen(1000).variance);
-  EXPECT_GT(Unseen(1e6).variance, 0);
+TEST(UnseenShare, HasVarianceAfterFewSamples) {
+  EXPECT_EQ(UnseenShare(100).value, 0);
+  EXPECT_GT(UnseenShare(10).variance, UnseenShare(1000).variance);
+  EXPECT_GT(UnseenShare(1e6).variance, 0);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "correlate/estimate_many.h"
+#include "correlate/multiple_comparisons.h"
 
 namespace xenoscope::correlate {
 namespace {
@@ -29,7 +29,7 @@ TEST(Wilson, AgreesWithPublishedValues) {
   ExpectNear(Wilson(1, 10), 1 - 0.2775328, 1);
 }
 
-TEST(Wilson, KnowsNothingWithoutSamples) { ExpectNear(Wilson(0.5, 0), 0, 1); }
+TEST(Wilson, IsUninformativeWithoutSamples) { ExpectNear(Wilson(0.5, 0), 0, 1); }
 
 TEST(Holm, AgreesWithPublishedValues) {
   EXPECT_THAT(Holm({0.1, 0.2, 0.3, 0.02}), ElementsAre(DoubleNear(0.3, 1e-12), 0.4, 0.4, 0.08));
@@ -38,39 +38,39 @@ TEST(Holm, AgreesWithPublishedValues) {
 }
 
 // One cluster of a sample each: independent samples, up to the m / (m - 1) of the small sample.
-TEST(ShareVariance, OfSingletonClustersIsBinomial) {
+TEST(ShareVariance, SingletonClustersAreBinomial) {
   EXPECT_NEAR(ShareVariance({30, 30, 30}, {.n = 100, .nn = 100, .clusters = 100}), 0.3 * 0.7 / 99,
               1e-12);
 }
 
 // Clusters of ten samples that are all alike tell no more than one sample each.
-TEST(ShareVariance, OfClustersOfTwinsIsThatOfTheClusters) {
+TEST(ShareVariance, IdenticalSamplesCountAsOneCluster) {
   const ClusterTotals stratum{.n = 1000, .nn = 100 * 100, .clusters = 100};
   EXPECT_NEAR(ShareVariance({300, 30 * 100, 30 * 100}, stratum), 0.3 * 0.7 / 99, 1e-12);
 }
 
-TEST(ShareVariance, IsNeverBelowThatOfIndependentSamples) {
+TEST(ShareVariance, IsAtLeastIndependentVariance) {
   // Every cluster has exactly three of the row in ten.
   const ClusterTotals stratum{.n = 100, .nn = 10 * 100, .clusters = 10};
   EXPECT_NEAR(ShareVariance({30, 10 * 9, 10 * 30}, stratum), 0.3 * 0.7 / 100, 1e-12);
   EXPECT_EQ(ShareVariance({}, {}), 0);
 }
 
-TEST(ShareVariance, OfAFewSamplesThatAreAllAlikeIsNotNothing) {
+TEST(ShareVariance, IdenticalSamplesHaveVariance) {
   const ClusterTotals stratum{.n = 2, .nn = 2, .clusters = 2};
   const double deviation = std::sqrt(ShareVariance({2, 2, 2}, stratum));
   EXPECT_GT(deviation, 0.15);
   EXPECT_LT(deviation, 0.25);
 }
 
-TEST(IntervalOf, IsAPointWhenNothingIsUncertain) {
+TEST(IntervalOf, ZeroVarianceIsAPoint) {
   ExpectNear(IntervalOf(0.4, 0, 100), 0.4, 0.4);
   ExpectNear(IntervalOf(0, 0.1, 10), 0, 0.2775328);
 }
 
 // Coverage on a made-up population: runs in which a function is on or off as a whole. The 95 %
 // interval must hold the truth about 95 times in 100, where that of independent samples fails.
-TEST(IntervalOf, CoversTheTruthOfClusteredSamples) {
+TEST(IntervalOf, CoversClusteredSamples) {
   std::mt19937_64 random(7);
   std::bernoulli_distribution on(0.2);
   constexpr int kTrials = 2000;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
@@ -18,7 +18,7 @@ using recording::Sample;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 using trace::Vendor;
 
 constexpr uint32_t kRunnableToRunning = 0x21101;
@@ -32,7 +32,7 @@ constexpr uint32_t kHvmTrap = 0x82023;
 constexpr uint32_t kD1V0 = 1U << 16;
 
 // "d1v0 user 0x1100 [29, 30)", a line a sample.
-std::vector<std::string> SamplesOf(const TraceBytes& bytes, Vendor vendor) {
+std::vector<std::string> SamplesOf(const TraceBuilder& bytes, Vendor vendor) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
   ExitSamples samples(*file, vendor);
@@ -46,16 +46,16 @@ std::vector<std::string> SamplesOf(const TraceBytes& bytes, Vendor vendor) {
 }
 
 // d1v0 runs from 10 on, enters the guest, and leaves it at 30 with these records.
-TraceBytes Leaves(const std::vector<std::vector<uint32_t>>& how) {
+TraceBuilder Leaves(const std::vector<std::vector<uint32_t>>& how) {
   std::vector<std::vector<uint32_t>> records{Rec(kRunnableToRunning, 10, {kD1V0}),
                                              Rec(kVmentry, 12, {})};
   records.insert(records.end(), how.begin(), how.end());
   records.push_back(Rec(kVmentry, 40, {}));
   records.push_back(Rec(kRunningToBlocked, 60, {kD1V0}));
-  return TraceBytes().Window(0, records);
+  return TraceBuilder().Window(0, records);
 }
 
-TEST(ExitSamples, OnAmdInterruptsAndNmisOfTheHostAreSamples) {
+TEST(ExitSamples, OnAmdHostInterruptsAreSamples) {
   EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {0x60, 0x1100, 0})}), Vendor::kSvm),
               ElementsAre("d1v0 user 0x1100 [29, 30)"));
   EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {0x61, 0x1100, 0xffffffff})}), Vendor::kSvm),
@@ -63,7 +63,7 @@ TEST(ExitSamples, OnAmdInterruptsAndNmisOfTheHostAreSamples) {
   EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {0x72, 0x1100, 0})}), Vendor::kSvm), IsEmpty());
 }
 
-TEST(ExitSamples, OnIntelTheRecordAfterAnExceptionExitTellsAnNmi) {
+TEST(ExitSamples, OnIntelNmiRecordFollowsExceptionExit) {
   EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {1, 0x1100, 0})}), Vendor::kVmx),
               ElementsAre("d1v0 user 0x1100 [29, 30)"));
   EXPECT_THAT(
@@ -74,18 +74,18 @@ TEST(ExitSamples, OnIntelTheRecordAfterAnExceptionExitTellsAnNmi) {
       IsEmpty());
 }
 
-TEST(ExitSamples, SinceXen419TheEventTellsTheVendor) {
+TEST(ExitSamples, EventImpliesVendorSinceXen419) {
   EXPECT_THAT(SamplesOf(Leaves({Rec(kSvmExit64, 30, {0x60, 0x1100, 0})}), Vendor::kUnknown),
               ElementsAre("d1v0 user 0x1100 [29, 30)"));
 }
 
-TEST(ExitSamples, ANestedGuestsAddressIsNotTheGuests) {
+TEST(ExitSamples, SkipsNestedGuests) {
   EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64 | kNested, 30, {0x60, 0x1100, 0})}), Vendor::kSvm),
               IsEmpty());
 }
 
-TEST(ExitSamples, WithNobodyKnownToRunTheSampleIsNobodys) {
-  TraceBytes trace;
+TEST(ExitSamples, UnknownCurrentVcpuGivesUnknownDomain) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmexit64, 30, {0x60, 0x1100, 0})});
   EXPECT_THAT(SamplesOf(trace, Vendor::kSvm), ElementsAre("d32756v0 user 0x1100 [29, 30)"));
 }

@@ -17,7 +17,7 @@
 #include "correlate/placing.h"
 #include "correlate/profile.h"
 #include "correlate/timeline.h"
-#include "recording/piece.h"
+#include "recording/plain_file.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
@@ -118,9 +118,9 @@ class Buffer final : public Loser {
 class LostTime : public testing::Test {
  protected:
   void SetUp() override {
-    auto piece = recording::Piece::Open(XENOSCOPE_TEST_DATA "/small.xeno/trace.xentrace");
-    ASSERT_TRUE(piece.ok()) << piece.status();
-    auto file = MappedFile::Open(piece->path());
+    auto plain_file = recording::PlainFile::Open(XENOSCOPE_TEST_DATA "/small.xeno/trace.xentrace");
+    ASSERT_TRUE(plain_file.ok()) << plain_file.status();
+    auto file = MappedFile::Open(plain_file->path());
     ASSERT_TRUE(file.ok()) << file.status();
     file_.emplace(*std::move(file));
     auto trace = trace::TraceFile::FromBytes(file_->bytes(), "small");
@@ -153,7 +153,7 @@ class LostTime : public testing::Test {
       for (; at < length; at += apart(random)) {
         Sample sample;
         sample.vcpu = piece.vcpu;
-        sample.mode = piece.kind == SegmentKind::kWhole || piece.kind == SegmentKind::kGuest
+        sample.mode = piece.kind == SegmentKind::kUndivided || piece.kind == SegmentKind::kGuest
                           ? Mode::kKernel
                           : Mode::kXen;
         const Cycles drain = (piece.range.begin.value + static_cast<Cycles>(at)) / kDrains;
@@ -264,19 +264,19 @@ class LostTimeShares : public LostTime {
   }
 };
 
-TEST_F(LostTimeShares, HoldWhereATraceIsLostAtRandom) {
+TEST_F(LostTimeShares, CoverTruthWithRandomLoss) {
   Check([](uint64_t seed) { return AtRandom(seed, 100, 300); });
 }
 
-TEST_F(LostTimeShares, HoldWhereLossesAreAsShortAsBrackets) {
+TEST_F(LostTimeShares, CoverTruthWithShortLosses) {
   Check([](uint64_t seed) { return AtRandom(seed, 3, 10); });
 }
 
-TEST_F(LostTimeShares, HoldWhereBuffersAreFullThoughWhatTheyKeepIsNotLikeTheRest) {
+TEST_F(LostTimeShares, CoverTruthWithFullBuffers) {
   Check([](uint64_t seed) { return Buffer(seed, 1000, 300); });
 }
 
-TEST_F(LostTimeShares, AreKnownExactlyWhereNothingIsLost) {
+TEST_F(LostTimeShares, AreExactWithoutLoss) {
   const ProfileResult result = With(nullptr, Draw(1, 500));
   for (const ProfileRow& row : result.domains) {
     EXPECT_NEAR(row.share, truth_[row.domain], 1e-9);

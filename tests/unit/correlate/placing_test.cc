@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
@@ -22,7 +22,7 @@ using trace::kRunnableToRunning;
 using trace::kRunningToBlocked;
 using trace::kRunningToRunnable;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
 constexpr uint32_t kVmexit64 = 0x81102;
 constexpr uint32_t kVmentry = 0x81001;
@@ -55,7 +55,7 @@ class Lines : public PlacingObserver {
     }
     lines.push_back(line);
   }
-  void OnUnplaced(const Sample& sample, Remainder why) override {
+  void OnUnplaced(const Sample& sample, UnplacedReason why) override {
     lines.push_back(fmt::format("{} {}", ToString(sample.vcpu), ToString(why)));
   }
   void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
@@ -64,8 +64,8 @@ class Lines : public PlacingObserver {
   // "exit 7b io_read 60, 2 waits": the latter two where they are asked for.
   static std::string Text(const Context& context) {
     std::string text = KindText(context);
-    if (context.about != ExitKind::kNoHandler) {
-      text += fmt::format(" {} {:x}", ToString(context.about), context.number);
+    if (context.exit_kind != ExitKind::kNoHandler) {
+      text += fmt::format(" {} {:x}", ToString(context.exit_kind), context.number);
     }
     if (context.waiting != 0) text += fmt::format(", {} waits", context.waiting);
     if (context.wakeup == Wakeup::kOther) text += ", woken";
@@ -112,7 +112,7 @@ Sample Bracketed(uint16_t domain, Mode mode, Address address, uint64_t begin, ui
   return sample;
 }
 
-Lines Place(const TraceBytes& bytes, std::vector<Sample> samples, PlacingCounts* counts = nullptr,
+Lines Place(const TraceBuilder& bytes, std::vector<Sample> samples, PlacingCounts* counts = nullptr,
             trace::Vendor vendor = trace::Vendor::kSvm, LoggedRip rule = LoggedRip::kOfLastEntry,
             PlacingOptions options = {}) {
   options.sampled = {Tsc{0}, Tsc{1'000'000}};
@@ -131,8 +131,8 @@ Lines Place(const TraceBytes& bytes, std::vector<Sample> samples, PlacingCounts*
 }
 
 // An HVM guest: enters at 12, CPUID exit [20, 26), NMI exit [30, 32), interrupt exit [40, 44).
-TraceBytes HvmGuest() {
-  TraceBytes trace;
+TraceBuilder HvmGuest() {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
                    Rec(kVmexit64, 20, {kCpuid, 0x1000, 0}), Rec(kVmentry, 26, {}),
                    Rec(kVmexit64, 30, {kSvmExitNmi, 0x1100, 0}), Rec(kHvmNmi, {}),
@@ -141,7 +141,7 @@ TraceBytes HvmGuest() {
   return trace;
 }
 
-TEST(Placing, ASampleOfAnNmiExitGetsItsTimeAndItsTrueAddress) {
+TEST(Placing, MatchesNmiExitAndRepairsAddress) {
   PlacingCounts counts;
   const Lines lines = Place(HvmGuest(), {Bracketed(1, Mode::kUser, 0x1002, 15, 50)}, &counts);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: guest 1.00"));
@@ -149,7 +149,7 @@ TEST(Placing, ASampleOfAnNmiExitGetsItsTimeAndItsTrueAddress) {
   EXPECT_EQ(counts.nmi_exits, 1U);
 }
 
-TEST(Placing, ASampleThatAGuestTookOfItselfHasNoTwin) {
+TEST(Placing, GuestSamplesDoNotMatchNmiExits) {
   Sample sample = Bracketed(1, Mode::kUser, 0x1002, 15, 50);
   sample.timed = true;
   PlacingCounts counts;
@@ -163,8 +163,8 @@ TEST(Placing, ASampleThatAGuestTookOfItselfHasNoTwin) {
   EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d9v0 unknown_vcpu"));
 }
 
-TEST(Placing, OnIntelTheAddressIsTheExits) {
-  TraceBytes trace;
+TEST(Placing, OnIntelLoggedRipIsExitRip) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
                    Rec(kVmexit64, 20, {0, 0x1000, 0}), Rec(kVmentry, 26, {}),
                    Rec(kVmexit64, 30, {0, 0x1000, 0}), Rec(kHvmNmi, {}), Rec(kVmentry, 32, {}),
@@ -178,7 +178,7 @@ TEST(Placing, OnIntelTheAddressIsTheExits) {
   EXPECT_EQ(counts.repaired, 0U);
 }
 
-TEST(Placing, AGuestSampleWithoutNmiExitIsAtTheExitWhoseEntryItNames) {
+TEST(Placing, StaleRipSelectsExit) {
   // The guest was entered at 0x1100 for the last time before the interrupt exit.
   const Lines lines = Place(HvmGuest(), {Bracketed(1, Mode::kUser, 0x1002, 15, 50),
                                          Bracketed(1, Mode::kUser, 0x1100, 15, 50)});
@@ -186,7 +186,7 @@ TEST(Placing, AGuestSampleWithoutNmiExitIsAtTheExitWhoseEntryItNames) {
                                        "d1v0 user 0x1200 at_exit: exit 60 1.00"));
 }
 
-TEST(Placing, XenSamplesAreInExitsByTheirLengths) {
+TEST(Placing, XenSamplesAreWeightedByExitLength) {
   // CPUID 6 cycles, NMI 2, interrupt 4; before and after the guest's sample the twin decides.
   EXPECT_THAT(Place(HvmGuest(), {Bracketed(1, Mode::kXen, 0xf, 15, 50)}).lines,
               ElementsAre("d1v0 xen 0xf bracketed: exit 72 0.50 exit 61 0.17 exit 60 0.33"));
@@ -199,7 +199,7 @@ TEST(Placing, XenSamplesAreInExitsByTheirLengths) {
                   "d1v0 xen 0xf bracketed: exit 61 0.33 exit 60 0.67"));
 }
 
-TEST(Placing, TheOrderOfSamplesTellsWhereInTheirBracketTheyWere) {
+TEST(Placing, RankNarrowsPlaceInBracket) {
   // Of two instants in 12 cycles the earlier is in the first 6 with 1 - (1/2)^2, in the last 4 with
   // (1/3)^2; the later in the first 6 with (1/2)^2, and before the last 4 with (2/3)^2.
   const Sample xen = Bracketed(1, Mode::kXen, 0xf, 15, 50);
@@ -214,14 +214,14 @@ TEST(Placing, TheOrderOfSamplesTellsWhereInTheirBracketTheyWere) {
   EXPECT_EQ(many.lines.back(), "d1v0 xen 0xf bracketed: exit 72 0.00 exit 61 0.00 exit 60 1.00");
 }
 
-TEST(Placing, GivesAllTracedTimeOfTheSampledRange) {
+TEST(Placing, ReportsTracedTimeOfSampledRange) {
   EXPECT_THAT(Place(HvmGuest(), {}).traced(),
               ElementsAre("d1v0 exit 60 4", "d1v0 exit 61 2", "d1v0 exit 72 6", "d1v0 guest 36",
                           "d1v0 resume 2"));
 }
 
-TEST(Placing, PvSamplesAreWhereTheirVcpuRan) {
-  TraceBytes trace;
+TEST(Placing, PlacesPvSamplesInRunningIntervals) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kHypercallV2, 15, {29}),
                    Rec(kRunningToRunnable, 20, {kD1V0}), Rec(kRunnableToRunning, 20, {kD2V0}),
                    Rec(kRunningToBlocked, 90, {kD2V0})});
@@ -233,15 +233,15 @@ TEST(Placing, PvSamplesAreWhereTheirVcpuRan) {
                   "d2v0 user 0x1 bracketed: running 1.00"));
 }
 
-TEST(Placing, AVcpuThatIsStillRunningWhenItsBracketEndsHasAPlace) {
-  TraceBytes trace;
+TEST(Placing, PlacesInOpenInterval) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kHypercallV2, 50, {29})});
   trace.Window(1, {Rec(kRunnableToRunning, 11, {kD2V0}), Rec(kHypercallV2, 900, {29})});
   EXPECT_THAT(Place(trace, {Bracketed(1, Mode::kXen, 1, 20, 40)}).lines,
               ElementsAre("d1v0 xen 0x1 bracketed: running 1.00"));
 }
 
-TEST(Placing, NamesWhyASampleHasNoPlace) {
+TEST(Placing, ReportsUnplacedReason) {
   PlacingCounts counts;
   const Lines lines =
       Place(HvmGuest(),
@@ -254,8 +254,8 @@ TEST(Placing, NamesWhyASampleHasNoPlace) {
   EXPECT_EQ(counts.Unplaced(), 4U);
 }
 
-TEST(Placing, ASampleInLostTimeIsOfLostTime) {
-  TraceBytes trace;
+TEST(Placing, PlacesInLostTime) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kHypercallV2, 200, {29}),
                    Rec(kLostRecords, 400, {9, 1, 200, 0}), Rec(kHypercallV2, 410, {29}),
                    Rec(kRunningToBlocked, 500, {kD1V0})});
@@ -271,8 +271,8 @@ TEST(Placing, ASampleInLostTimeIsOfLostTime) {
 
 // From 400 on the one pCPU is seen again, and it runs d2v0: d1v0 waits. It is known to run for 300
 // of 900 cycles, so that 50 lost ones weigh a third, against 100 of running.
-TEST(Placing, OnceNothingIsLostAVcpuThatIsNotSeenDoesNotRun) {
-  TraceBytes trace;
+TEST(Placing, UnseenVcpuDoesNotRunAfterLossEnds) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kHypercallV2, 200, {29}),
                    Rec(kLostRecords, 400, {9, 2, 200, 0}), Rec(kRunningToRunnable, 1000, {kD2V0}),
                    Rec(kRunnableToRunning, 1000, {kD1V0}), Rec(kRunningToBlocked, 1200, {kD1V0})});
@@ -284,7 +284,7 @@ TEST(Placing, OnceNothingIsLostAVcpuThatIsNotSeenDoesNotRun) {
                   "d1v0 xen 0x1 bracketed: lost 0.14 running 0.86"));
 }
 
-TEST(Placing, AnInstantIsPlacedExactly) {
+TEST(Placing, PlacesInstantExactly) {
   Sample guest = Bracketed(1, Mode::kUser, 0x1, 14, 15);
   // vPMU forgets on whose behalf Xen ran; the trace knows.
   Sample xen = Bracketed(kDomXen.value, Mode::kXen, 0xf, 22, 23);
@@ -296,7 +296,7 @@ TEST(Placing, AnInstantIsPlacedExactly) {
                           fmt::format("{} outside_trace", ToString(VcpuRef{kDomXen, VcpuId{0}}))));
 }
 
-TEST(Placing, WhatPerfCannotSayWhoseItIsBelongsToWhoeverRanOnItsPcpu) {
+TEST(Placing, SampleOfUnknownDomainBelongsToCurrentVcpu) {
   Sample xen = Bracketed(kDomXen.value, Mode::kXen, 0xf, 21, 24);
   Sample guest = Bracketed(kDomXen.value, Mode::kUser, 0x1, 13, 16);
   xen.pcpu = guest.pcpu = PcpuId{0};
@@ -306,7 +306,7 @@ TEST(Placing, WhatPerfCannotSayWhoseItIsBelongsToWhoeverRanOnItsPcpu) {
       ElementsAre("d1v0 user 0x1 instant: guest 1.00", "d1v0 xen 0xf instant: exit 72 1.00"));
 }
 
-TEST(Placing, AnInstantOfNobodyIsOfAnUnknownVcpu) {
+TEST(Placing, InstantWithoutCurrentVcpuIsUnplaced) {
   Sample sample = Bracketed(0x7ff4, Mode::kUser, 0x1, 22, 23);
   sample.pcpu = PcpuId{3};
   EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d32756v0 unknown_vcpu"));
@@ -317,8 +317,8 @@ constexpr uint32_t kOfflineToRunnable = 0x21311;
 
 // An HVM guest that is stopped twice to be read: in the guest at 20, by an interrupt; and in the
 // exit of a CPUID that began at 40.
-TraceBytes StoppedTwice() {
-  TraceBytes trace;
+TraceBuilder StoppedTwice() {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
                    Rec(kVmexit64, 20, {kIntr, 0x1000, 0}), Rec(kRunningToOffline, 22, {kD1V0}),
                    Rec(kOfflineToRunnable, 26, {kD1V0}), Rec(kRunnableToRunning, 27, {kD1V0}),
@@ -336,12 +336,12 @@ Sample Stopped(uint64_t begin, uint64_t end) {
 }
 
 // Two port accesses and an exit without a handler's record, while d2v0 waits from 30 to 50.
-TraceBytes PortsWhileOneWaits() {
+TraceBuilder PortsWhileOneWaits() {
   constexpr uint32_t kIoRead = 0x82016;
   constexpr uint32_t kIoport = 0x7b;
   constexpr uint32_t kBlockedToRunnable = 0x21211;
   constexpr uint32_t kRunnableToBlocked = 0x21121;
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
           Rec(kVmexit64, 20, {kIoport, 0x1000, 0}), Rec(kIoRead, {0x60}), Rec(kVmentry, 26, {}),
@@ -352,7 +352,7 @@ TraceBytes PortsWhileOneWaits() {
   return trace;
 }
 
-TEST(Placing, TellsExitsApartByWhatTheyWereAbout) {
+TEST(Placing, SplitsContextsBySubreason) {
   PlacingOptions options;
   options.by_subreason = true;
   const Lines lines = Place(PortsWhileOneWaits(), {Bracketed(1, Mode::kXen, 0xf, 15, 65)}, nullptr,
@@ -364,7 +364,7 @@ TEST(Placing, TellsExitsApartByWhatTheyWereAbout) {
                           "d1v0 exit 7b io_read 70 12", "d1v0 guest 38", "d1v0 resume 2"));
 }
 
-TEST(Placing, TellsTimeApartByWhoWaitsForThePcpu) {
+TEST(Placing, SplitsContextsByRunQueue) {
   PlacingOptions options;
   options.by_waiting = true;
   const Lines lines = Place(PortsWhileOneWaits(),
@@ -383,11 +383,11 @@ TEST(Placing, TellsTimeApartByWhoWaitsForThePcpu) {
 
 // d1v0 is running as the trace begins and halts; vector 0xf3 wakes it, then 0xec comes while it is
 // awake; it halts again, and wakes for something that no record tells.
-TEST(Placing, TellsTimeApartByWhatWokeTheVcpu) {
+TEST(Placing, SplitsContextsByWakeup) {
   constexpr uint32_t kInjVirq = 0x82004;
   constexpr uint32_t kHlt = 0x78;
   constexpr uint32_t kBlockedToRunnable = 0x21211;
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}),
                    Rec(kVmentry, 12, {}),
                    Rec(kVmexit64, 20, {kHlt, 0x1000, 0}),
@@ -422,7 +422,7 @@ TEST(Placing, TellsTimeApartByWhatWokeTheVcpu) {
               "0.27 exit 78, woken 0.13 exit 72, woken 0.13");
 }
 
-TEST(Placing, AStoppedVcpuWasWhereTheTraceSawItStop) {
+TEST(Placing, PlacesStoppedVcpuAtStop) {
   PlacingCounts counts;
   // The brackets hold pieces of other contexts too: before the stop, and after it.
   EXPECT_THAT(Place(StoppedTwice(), {Stopped(11, 33), Stopped(35, 55)}, &counts).lines,
@@ -431,13 +431,13 @@ TEST(Placing, AStoppedVcpuWasWhereTheTraceSawItStop) {
   EXPECT_EQ(counts.repaired, 0U);
 }
 
-TEST(Placing, AVcpuThatDidNotStopInTheBracketWasNotRunningThen) {
+TEST(Placing, UnstoppedVcpuIsUnplaced) {
   EXPECT_THAT(Place(StoppedTwice(), {Stopped(28, 35), Stopped(62, 70)}).lines,
               ElementsAre("d1v0 not_running", "d1v0 outside_trace"));
 }
 
-TEST(Placing, APvVcpuIsStoppedWhileItRuns) {
-  TraceBytes trace;
+TEST(Placing, PlacesStoppedPvVcpu) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToOffline, 22, {kD1V0}),
                    Rec(kHypercallV2, 30, {29})});
   // It has not gone on when the trace ends.
@@ -445,7 +445,7 @@ TEST(Placing, APvVcpuIsStoppedWhileItRuns) {
               ElementsAre("d1v0 user 0x1000 stopped: running 1.00"));
 }
 
-TEST(Placing, WithoutATraceEverySampleStillCounts) {
+TEST(Placing, WithoutTraceAllSamplesCount) {
   Samples source({Bracketed(1, Mode::kXen, 1, 2, 8)});
   Lines lines;
   const PlacingCounts counts = PlaceWithoutTrace(source, lines);

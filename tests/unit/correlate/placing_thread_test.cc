@@ -17,14 +17,14 @@ constexpr VcpuRef kVcpu{DomainId{1}, VcpuId{0}};
 class Notes final : public PlacingObserver {
  public:
   void OnPlaced(const PlacedSample& placed) override {
-    std::string line =
-        fmt::format("{:#x} in {:#x}, run {}:", placed.sample->address, placed.address, placed.run);
+    std::string line = fmt::format("{:#x} in {:#x}, run {}:", placed.sample->address,
+                                   placed.address, placed.cluster);
     for (const Place& place : placed.places) {
       line += fmt::format(" {}={}", place.context.reason, place.weight);
     }
     samples.push_back(line);
   }
-  void OnUnplaced(const recording::Sample& sample, Remainder why) override {
+  void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override {
     unplaced.push_back(fmt::format("{:#x} {}", sample.address, ToString(why)));
   }
   void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
@@ -59,11 +59,11 @@ void Tell(PlacingObserver& observer) {
                        {},
                        alone ? 0 : 1 + 2 * drain + i % 2});
     observer.OnTraced(kVcpu, context, i);
-    if (i % 3 == 0) observer.OnUnplaced(sample, Remainder::kNotRunning);
+    if (i % 3 == 0) observer.OnUnplaced(sample, UnplacedReason::kNotRunning);
   }
 }
 
-TEST(PlacingThread, TellsTheObserverAllInOrder) {
+TEST(PlacingThread, DeliversEverythingInOrder) {
   Notes expected;
   Tell(expected);
   Notes notes;
@@ -75,7 +75,7 @@ TEST(PlacingThread, TellsTheObserverAllInOrder) {
   EXPECT_EQ(notes.traced, expected.traced);
 }
 
-TEST(PlacingThread, EndsWithoutHavingBeenToldAnything) {
+TEST(PlacingThread, FinishesWithoutInput) {
   Notes notes;
   PlacingThread thread(notes);
   thread.Finish();

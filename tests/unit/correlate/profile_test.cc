@@ -70,7 +70,7 @@ class ProfileTest : public testing::Test {
   uint64_t run_ = 0;
 };
 
-TEST_F(ProfileTest, SharesAreOfTracedTimeNotOfSamples) {
+TEST_F(ProfileTest, SharesAreOfTracedTime) {
   // Twice as many samples of d2 as its time deserves.
   Profile profile({{Dimension::kDomain, Dimension::kFunction}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, 3000);
@@ -85,7 +85,7 @@ TEST_F(ProfileTest, SharesAreOfTracedTimeNotOfSamples) {
   EXPECT_EQ(result.cycles, 4000);
 }
 
-TEST_F(ProfileTest, ADomainsShareIsExactWhatItDidIsNot) {
+TEST_F(ProfileTest, DomainShareIsExact) {
   Profile profile({{Dimension::kDomain, Dimension::kFunction}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, 3000);
   profile.OnTraced(kD2, kGuest, 1000);
@@ -99,7 +99,7 @@ TEST_F(ProfileTest, ADomainsShareIsExactWhatItDidIsNot) {
   for (const ProfileRow& row : result.rows) EXPECT_LT(row.interval.low, row.interval.high);
 }
 
-TEST_F(ProfileTest, ASampleIsDividedAmongItsPlaces) {
+TEST_F(ProfileTest, SplitsSampleOverPlaces) {
   Profile profile({{Dimension::kExit}, true, 0}, resolver_);
   profile.OnTraced(kD1, kCpuid, 600);
   profile.OnTraced(kD1, kIoio, 400);
@@ -113,12 +113,12 @@ TEST_F(ProfileTest, ASampleIsDividedAmongItsPlaces) {
 }
 
 // Each is a stratum, so that what the trace says of it is exact.
-TEST_F(ProfileTest, ExitsOfDifferentSubreasonsAreStrata) {
+TEST_F(ProfileTest, SubreasonsAreStrata) {
   Context port60 = kIoio;
-  port60.about = ExitKind::kPortRead;
+  port60.exit_kind = ExitKind::kPortRead;
   port60.number = 0x60;
   Context others = kIoio;
-  others.about = ExitKind::kInterrupt;
+  others.exit_kind = ExitKind::kInterrupt;
   others.number = kNoVector;
   Profile profile({{Dimension::kSubreason}, true, 0}, resolver_);
   profile.OnTraced(kD1, port60, 600);
@@ -128,13 +128,13 @@ TEST_F(ProfileTest, ExitsOfDifferentSubreasonsAreStrata) {
   const ProfileResult result = Finish(profile);
   ASSERT_EQ(result.rows.size(), 2U);
   for (const ProfileRow& row : result.rows) {
-    const bool is_port = row.exit.about == ExitKind::kPortRead;
+    const bool is_port = row.exit.exit_kind == ExitKind::kPortRead;
     EXPECT_EQ(row.exit.number, is_port ? 0x60 : kNoVector);
     EXPECT_DOUBLE_EQ(row.cycles, is_port ? 600 : 400);
   }
 }
 
-TEST_F(ProfileTest, EachAddressIsAskedForItsLineOnce) {
+TEST_F(ProfileTest, ResolvesEachLineOnce) {
   int asked = 0;
   ProfileOptions options{{Dimension::kLine}, true, 0};
   options.line_of = [&asked](const PlacedSample& placed) {
@@ -153,7 +153,7 @@ TEST_F(ProfileTest, EachAddressIsAskedForItsLineOnce) {
 }
 
 // Callers are looked up inside their calls; what was interrupted, in another mode, is where it was.
-TEST_F(ProfileTest, StacksAreOfFunctionsUnlessRowsAreByAddress) {
+TEST_F(ProfileTest, MergesStacksByFunction) {
   // f1 called by the last instruction of f2, which interrupted the first of f3.
   const std::array<Address, 2> callers = {3000, 3000};
   const auto* const bytes = reinterpret_cast<const std::byte*>(callers.data());
@@ -184,10 +184,10 @@ TEST_F(ProfileTest, StacksAreOfFunctionsUnlessRowsAreByAddress) {
 
 // Code of an inlined function is told apart from the rest of the function, also where addresses are
 // not.
-TEST_F(ProfileTest, InlinedFunctionsAreFramesOfTheirOwn) {
+TEST_F(ProfileTest, InlinedFunctionsAreFrames) {
   ProfileOptions options{{Dimension::kStack}, true, 0};
   int asked = 0;
-  options.inlined_at = [&asked](const CodePlace& place) -> std::vector<std::string> {
+  options.inlined_at = [&asked](const CodeLocation& place) -> std::vector<std::string> {
     ++asked;
     if (place.address >= 1500) return {};
     return {"inner", "outer"};
@@ -217,7 +217,7 @@ TEST_F(ProfileTest, InlinedFunctionsAreFramesOfTheirOwn) {
 }
 
 // The time of a sample that met an exit is the guest's, the account is the exit's.
-TEST_F(ProfileTest, TheStratumSaysWhoseCyclesTheContextOnWhoseAccount) {
+TEST_F(ProfileTest, SeparatesStratumFromContext) {
   Profile profile({{Dimension::kExit}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, 1000);
   Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
@@ -228,7 +228,7 @@ TEST_F(ProfileTest, TheStratumSaysWhoseCyclesTheContextOnWhoseAccount) {
   EXPECT_DOUBLE_EQ(result.rows[1].cycles, 500);
 }
 
-TEST_F(ProfileTest, CountsTimeWithoutSamplesAndAddressesWithoutFunctions) {
+TEST_F(ProfileTest, CountsUnsampledTimeAndUnresolvedAddresses) {
   Profile profile({{Dimension::kFunction}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, 900);
   profile.OnTraced(kD1, kCpuid, 100);
@@ -242,7 +242,7 @@ TEST_F(ProfileTest, CountsTimeWithoutSamplesAndAddressesWithoutFunctions) {
   EXPECT_EQ(result.unresolved[0].samples, 1);
 }
 
-TEST_F(ProfileTest, WithoutATraceSamplesStandForTheirPeriod) {
+TEST_F(ProfileTest, WithoutTraceSamplesCountPeriods) {
   Profile profile({{Dimension::kDomain}, true, 250}, resolver_);
   const Place nowhere{{}, {}, {}, 1};
   for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {nowhere});
@@ -257,7 +257,7 @@ TEST_F(ProfileTest, WithoutATraceSamplesStandForTheirPeriod) {
 }
 
 // 10 cycles a sample: of 2000 lost cycles the samples explain 1200.
-TEST_F(ProfileTest, LostTimeIsSharedBySamplesAndNoLongerThanItWas) {
+TEST_F(ProfileTest, BoundsLostTime) {
   constexpr Context kLost{ContextKind::kLost};
   for (const auto& [told, cycles] :
        std::vector<std::pair<Cycles, double>>{{2000, 1200}, {1200, 1200}, {900, 900}}) {
@@ -278,7 +278,7 @@ TEST_F(ProfileTest, LostTimeIsSharedBySamplesAndNoLongerThanItWas) {
   }
 }
 
-TEST_F(ProfileTest, AnEventThatIsNotTimeHasSharesButNoCycles) {
+TEST_F(ProfileTest, NonTimeEventHasNoCycles) {
   Profile profile({{Dimension::kDomain}, false, 250}, resolver_);
   profile.OnTraced(kD1, kGuest, 100);
   profile.OnTraced(kD2, kGuest, 900);

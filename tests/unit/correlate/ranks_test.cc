@@ -5,9 +5,9 @@
 namespace xenoscope::correlate {
 namespace {
 
-TEST(Ranks, DensitiesAreThoseOfOrderedInstants) {
+TEST(Ranks, DensityIsThatOfOrderStatistics) {
   const double slots = kRankSlots;
-  for (size_t n = 1; n <= kMostRanks; ++n) {
+  for (size_t n = 1; n <= kMaxRanks; ++n) {
     const RankDensity& density = DensityOf(n);
     for (const auto& slot : density) {
       double sum = 0;
@@ -37,12 +37,12 @@ TEST(Ranks, DensitiesAreThoseOfOrderedInstants) {
   }
 }
 
-TEST(Ranks, NeighboursOfManyShareARank) {
+TEST(Ranks, ManySamplesShareRanks) {
   EXPECT_EQ(RanksOf(3), 3U);
   EXPECT_EQ(RankOf(2, 3), 2U);
-  EXPECT_EQ(RanksOf(1000), kMostRanks);
+  EXPECT_EQ(RanksOf(1000), kMaxRanks);
   EXPECT_EQ(RankOf(0, 1000), 0U);
-  EXPECT_EQ(RankOf(999, 1000), kMostRanks - 1);
+  EXPECT_EQ(RankOf(999, 1000), kMaxRanks - 1);
   for (size_t i = 1; i < 1000; ++i) EXPECT_LE(RankOf(i, 1000) - RankOf(i - 1, 1000), 1U);
 }
 

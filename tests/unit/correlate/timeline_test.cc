@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
@@ -21,7 +21,7 @@ using trace::kRunnableToRunning;
 using trace::kRunningToBlocked;
 using trace::kRunningToRunnable;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
 constexpr uint32_t kVmexit64 = 0x81102;
 constexpr uint32_t kVmentry = 0x81001;
@@ -30,7 +30,7 @@ constexpr uint32_t kD2V0 = 2U << 16;
 
 class Lines : public TimelineObserver {
  public:
-  void OnRun(const RunInterval& run) override {
+  void OnRunstateInterval(const RunstateInterval& run) override {
     const std::string cause =
         run.cause == RunnableCause::kNone ? "" : std::string("/") + ToString(run.cause);
     const char* edge = run.edge == Edge::kComplete         ? ""
@@ -41,7 +41,7 @@ class Lines : public TimelineObserver {
                                 edge));
   }
   void OnSegment(const Segment& segment) override {
-    if (segment.kind == SegmentKind::kWhole) return;
+    if (segment.kind == SegmentKind::kUndivided) return;
     lines.push_back(fmt::format(
         "  [{},{}) {} {}{}", segment.range.begin.value, segment.range.end.value,
         ToString(segment.vcpu), ToString(segment.kind),
@@ -56,7 +56,7 @@ class Lines : public TimelineObserver {
   std::vector<std::string> lines;
 };
 
-std::vector<std::string> TimelineOf(const TraceBytes& bytes) {
+std::vector<std::string> TimelineOf(const TraceBuilder& bytes) {
   Lines lines;
   Timeline timeline(lines);
   trace::Stream(bytes, timeline);
@@ -64,8 +64,8 @@ std::vector<std::string> TimelineOf(const TraceBytes& bytes) {
   return lines.lines;
 }
 
-TEST(Timeline, AVcpuIsCountedFromItsFirstChangeOn) {
-  TraceBytes trace;
+TEST(Timeline, StartsAtFirstRunstateChange) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 30, {kD1V0}),
                    Rec(kBlockedToRunnable, 50, {kD1V0}), Rec(kRunnableToRunning, 60, {kD1V0}),
                    Rec(kRunningToRunnable, 70, {kD1V0}), Rec(kRunnableToRunning, 80, {kD2V0}),
@@ -77,8 +77,8 @@ TEST(Timeline, AVcpuIsCountedFromItsFirstChangeOn) {
                                              "[90,90) p0 d2v0 blocked/open at the end"));
 }
 
-TEST(Timeline, SplitsAnHvmGuestsRunIntoGuestAndExits) {
-  TraceBytes trace;
+TEST(Timeline, SplitsTimesliceIntoGuestAndExits) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
                    Rec(kVmexit64, 20, {0x72, 0, 0}), Rec(kVmentry, 25, {}),
                    Rec(kVmexit64, 30, {0x78, 0, 0}), Rec(kRunningToBlocked, 33, {kD1V0}),
@@ -96,8 +96,8 @@ TEST(Timeline, SplitsAnHvmGuestsRunIntoGuestAndExits) {
                   "  arc [60,60) 72 unfinished"));
 }
 
-TEST(Timeline, LosesThoseWhoseWakingMayBeAmongTheLost) {
-  TraceBytes trace;
+TEST(Timeline, LossMayHideWakeups) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
                    Rec(kRunnableToRunning, 21, {kD2V0}),
                    Rec(0x1f001, 100, {7, 1, 50, 0}),  // lost since 50; d1v0 runs at 100
@@ -113,24 +113,24 @@ TEST(Timeline, LosesThoseWhoseWakingMayBeAmongTheLost) {
                           "[110,120) p1 d3v0 blocked/open at the end"));
 }
 
-TEST(Timeline, IsLostInOneIntervalWhenItIsNeverSeenAgain) {
+TEST(Timeline, MergesLostIntervals) {
   std::vector<std::vector<uint32_t>> records = {Rec(kRunnableToRunning, 10, {kD1V0}),
                                                 Rec(kRunningToBlocked, 20, {kD1V0})};
-  for (uint32_t i = 1; i <= Timeline::kMostLosses + 50; ++i) {
+  for (uint32_t i = 1; i <= Timeline::kMaxLosses + 50; ++i) {
     records.push_back(Rec(0x1f001, i * 100 + 50, {7, 2, i * 100, 0}));
   }
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, records);
   const std::vector<std::string> lines = TimelineOf(trace);
   const auto lost = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
     return line.find("d1v0 lost") != std::string::npos;
   });
-  EXPECT_EQ(lost, Timeline::kMostLosses);
+  EXPECT_EQ(lost, Timeline::kMaxLosses);
   EXPECT_THAT(lines, testing::Contains("[25600,30650) p0 d1v0 lost/open at the end"));
 }
 
-TEST(Timeline, ForgetsADomainThatEnds) {
-  TraceBytes trace;
+TEST(Timeline, DropsDestroyedDomain) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 11, {}),
                    Rec(kVmexit64, 12, {0x78, 0, 0}), Rec(kRunningToBlocked, 20, {kD1V0}),
                    Rec(0x28002, 50, {1}),  // DOM_REM; the next d1 is a PV domain
@@ -144,8 +144,8 @@ TEST(Timeline, ForgetsADomainThatEnds) {
                           "[80,90) p0 d1v0 running", "[90,90) p0 d1v0 blocked/open at the end"));
 }
 
-TEST(Timeline, FollowsMorePcpusAndVcpusThanFitIntoAByte) {
-  TraceBytes trace;
+TEST(Timeline, HandlesManyPcpusAndVcpus) {
+  TraceBuilder trace;
   for (uint32_t i = 0; i < 600; ++i) {
     trace.Window(i, {Rec(kRunnableToRunning, 10 + i, {kD1V0 | i}),
                      Rec(kRunningToBlocked, 1000 + i, {kD1V0 | i})});
@@ -157,9 +157,9 @@ TEST(Timeline, FollowsMorePcpusAndVcpusThanFitIntoAByte) {
   }
 }
 
-TEST(Timeline, WhileAPcpuLosesRecordsItMayRunWhomNobodyElseRuns) {
+TEST(Timeline, LosingPcpuMayRunAnyIdleVcpu) {
   constexpr uint32_t kIdle1 = 0x7fffU << 16 | 1;
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD2V0}),
                    Rec(0x1f001, 100, {7, 2, 50, 0}),  // lost since 50; d2v0 runs at 100
                    Rec(kRunningToBlocked, 130, {kD2V0})});
@@ -180,8 +180,8 @@ TEST(Timeline, WhileAPcpuLosesRecordsItMayRunWhomNobodyElseRuns) {
                   "[70,130) p1 idle/1 runnable/preempt/open at the end"));
 }
 
-TEST(Timeline, ALossIsCountedAlsoBeforeTheFirstRun) {
-  TraceBytes trace;
+TEST(Timeline, CountsLossBeforeFirstRun) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kBlockedToRunnable, 10, {kD1V0}),
                    Rec(0x1f001, 60, {7, 2, 20, 0}),  // lost since 20; d2v0 runs at 60
                    Rec(kRunningToBlocked, 70, {kD2V0}), Rec(kRunnableToRunning, 70, {kD1V0}),
@@ -193,8 +193,8 @@ TEST(Timeline, ALossIsCountedAlsoBeforeTheFirstRun) {
                           "[70,80) p0 d2v0 blocked/open at the end"));
 }
 
-TEST(Timeline, WhoRunsWhereATraceEndsBeforeTheOthersIsLost) {
-  TraceBytes trace;
+TEST(Timeline, LosesVcpuOfEndedPcpu) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kContinueRunning, 20, {kD1V0})});
   trace.Window(1, {Rec(kRunnableToRunning, 15, {kD2V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
                    Rec(kRunningToBlocked, 50, {kD1V0})});
@@ -203,8 +203,8 @@ TEST(Timeline, WhoRunsWhereATraceEndsBeforeTheOthersIsLost) {
                                              "[50,50) p1 d1v0 blocked/open at the end"));
 }
 
-TEST(Timeline, WhoeverIsChosenAgainBeforeAnyChangeRanSinceThePcpusTraceBegins) {
-  TraceBytes trace;
+TEST(Timeline, ContinueRunningImpliesRunningSinceBegin) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 5, {}), Rec(kContinueRunning, 20, {kD1V0}),
                    Rec(kRunningToBlocked, 30, {kD1V0}), Rec(kContinueRunning, 40, {kD2V0}),
                    Rec(kRunningToBlocked, 50, {kD2V0})});
@@ -213,8 +213,8 @@ TEST(Timeline, WhoeverIsChosenAgainBeforeAnyChangeRanSinceThePcpusTraceBegins) {
                                              "[50,50) p0 d2v0 blocked/open at the end"));
 }
 
-TEST(Timeline, AVcpuThatWasOfflineIsWoken) {
-  TraceBytes trace;
+TEST(Timeline, OfflineVcpuCanWake) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(0x21031, 20, {kD1V0}),
                    Rec(0x21311, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
                    Rec(kRunningToBlocked, 50, {kD1V0})});
@@ -224,8 +224,8 @@ TEST(Timeline, AVcpuThatWasOfflineIsWoken) {
                           "[50,50) p0 d1v0 blocked/open at the end"));
 }
 
-TEST(Timeline, AWakingOfWhoWasNotAsleepIsNone) {
-  TraceBytes trace;
+TEST(Timeline, IgnoresWakeOfRunnableVcpu) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToRunnable, 20, {kD1V0}),
                    Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
                    Rec(kRunningToBlocked, 50, {kD1V0})});
@@ -235,8 +235,8 @@ TEST(Timeline, AWakingOfWhoWasNotAsleepIsNone) {
                           "[50,50) p0 d1v0 blocked/open at the end"));
 }
 
-TEST(Timeline, CountsAChangeFromAStateThatTheVcpuWasNotIn) {
-  TraceBytes trace;
+TEST(Timeline, CountsRunstateMismatches) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 30, {})});
   trace.Window(1, {Rec(kRunnableToRunning, 20, {kD1V0})});
   Lines lines;
@@ -248,8 +248,8 @@ TEST(Timeline, CountsAChangeFromAStateThatTheVcpuWasNotIn) {
   EXPECT_EQ(timeline.Current(PcpuId{0}), nullptr);
 }
 
-TEST(Timeline, ATurnEndsWhereTheSchedulerChoosesTheSameVcpuAgain) {
-  TraceBytes trace;
+TEST(Timeline, ContinueRunningEndsTimeslice) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
                    Rec(kContinueRunning, 20, {kD1V0}), Rec(kRunningToBlocked, 30, {kD1V0})});
   EXPECT_THAT(TimelineOf(trace), ElementsAre("  [10,12) d1v0 resume", "[10,20) p0 d1v0 running",
@@ -257,8 +257,8 @@ TEST(Timeline, ATurnEndsWhereTheSchedulerChoosesTheSameVcpuAgain) {
                                              "[30,30) p0 d1v0 blocked/open at the end"));
 }
 
-TEST(Timeline, MarksWhatIsNotComplete) {
-  TraceBytes trace;
+TEST(Timeline, MarksIncompleteIntervals) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kBlockedToRunnable, 10, {kD1V0}), Rec(kRunnableToRunning, 20, {kD1V0}),
                    Rec(kRunningToBlocked, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD2V0})});
   // d2v0 has not run for any time.

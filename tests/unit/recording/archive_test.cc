@@ -54,7 +54,7 @@ TEST_F(ArchiveTest, FilesMayHaveAnyNames) {
   EXPECT_EQ(Unpacked(added), content);
 }
 
-TEST_F(ArchiveTest, WhatGrowsBeyondAllMeasureIsRefusedAndNothingIsLeft) {
+TEST_F(ArchiveTest, WhatGrowsBeyondItsLimitIsRefusedAndNothingIsLeft) {
   std::ofstream(directory_ / "in/zeros").close();
   fs::resize_file(directory_ / "in/zeros", uint64_t{100} << 20);
   const absl::Status status = ThereAndBack();

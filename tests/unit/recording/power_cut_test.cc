@@ -112,7 +112,7 @@ ino_t InodeOf(const fs::path& path) {
 
 // What a disk has of a directory, of which fsync(2) promises no more than this: a file's content
 // when it is synced, a directory's entries when that is.
-class Disk {
+class FakeDisk {
  public:
   void Synced(int file) {
     const fs::path path = "/proc/self/fd/" + std::to_string(file);
@@ -207,11 +207,11 @@ class PowerCutTest : public ::testing::Test {
   void CheckBoth() {
     disk_.Look(root_ / "disk");
     Check(disk_, "only what was synced");
-    Disk eager = disk_;
+    FakeDisk eager = disk_;
     eager.BringNames(root_ / "disk");
     Check(eager, "names before content");
   }
-  void Check(const Disk& disk, const std::string& how) {
+  void Check(const FakeDisk& disk, const std::string& how) {
     ++cuts_;
     const fs::path left = root_ / "left";
     fs::remove_all(left);
@@ -246,7 +246,7 @@ class PowerCutTest : public ::testing::Test {
   }
 
   fs::path root_;
-  Disk disk_;
+  FakeDisk disk_;
   size_t cuts_ = 0;
   bool must_be_there_ = false;
   size_t written_ = 0;  // samples, and bytes of the trace

@@ -61,7 +61,7 @@ RecordingInfo SmallInfo() {
   info.written_by = "xenoscope test";
   info.command = {"sleep", "1"};
   info.xen = {"4.17.7", "abcdef", "console=com1"};
-  info.host = {2'300'000'000, 2, Vendor::kAmd, "6.1.0"};
+  info.host = {2'300'000'000, 2, CpuVendor::kAmd, "6.1.0"};
   info.started = Tsc{1000};
   info.stopped = Tsc{9000};
   info.domains = {{kDom0, "Domain-0", DomainType::kPv, Role::kInitiator, 1, false},
@@ -88,7 +88,7 @@ RecordingInfo SmallInfo() {
   stream.complete = true;
   StreamInfo looked;
   looked.source = "vcpu";
-  looked.looks = LookCounters{9, 1, 2, 3, 3, 700, 90, true};
+  looked.polls = PollCounters{9, 1, 2, 3, 3, 700, 90, true};
   StreamInfo rung;
   rung.source = "perf";
   rung.drained = 12;
@@ -138,7 +138,7 @@ ReadBack ReadSamples(const Recording& recording) {
   return result;
 }
 
-TEST_F(RecordingTest, InfoSurvivesTheJourneyThroughJson) {
+TEST_F(RecordingTest, InfoRoundTripsThroughJson) {
   const RecordingInfo info = SmallInfo();
   const auto back = FromJson(ToJson(info));
   ASSERT_TRUE(back.ok()) << back.status();
@@ -318,7 +318,7 @@ TEST_F(RecordingTest, ProcessesComeBackAndAreNoSamples) {
   EXPECT_EQ(map->map.offset, 0x40);
   EXPECT_EQ(map->map.build_id.size(), 3);
   EXPECT_TRUE(map->at_start);
-  EXPECT_EQ(map->text, std::string(ProcessChunk::kLongestText, 'x'));
+  EXPECT_EQ(map->text, std::string(ProcessChunk::kMaxTextBytes, 'x'));
   EXPECT_FALSE(reader->Next());
   EXPECT_EQ(reader->invalid(), 2);
   auto samples = SampleReader::Open(AsBytes(bytes), 1);
@@ -434,7 +434,7 @@ TEST_F(RecordingTest, ALinkThatHasTheNameIsNeverFollowed) {
   EXPECT_TRUE(Recording::Open(Path("b.xeno")).ok());
 }
 
-TEST_F(RecordingTest, WhatAKillLeftBeforeTheFirstInfoIsInNobodysWay) {
+TEST_F(RecordingTest, RemainsOfAKilledRecordingAreRemoved) {
   ASSERT_TRUE(Writer::Create(Path("a.xeno"))->WriteInfo(SmallInfo()).ok());
   {
     const auto killed = Writer::Create(Path("a.xeno"));  // the earlier one is a.xeno.old now
@@ -493,7 +493,7 @@ TEST_F(RecordingTest, EntriesThatAreNotYetAccountedForAreNoLossWhileRecording) {
   }
 }
 
-TEST_F(RecordingTest, CompressedPiecesReadAsIfPlain) {
+TEST_F(RecordingTest, CompressedFilesReadAsIfPlain) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
@@ -522,25 +522,25 @@ std::string Bomb(size_t size) {
   return packed;
 }
 
-TEST_F(RecordingTest, APieceThatGrowsBeyondAllMeasureIsRefused) {
+TEST_F(RecordingTest, AFileThatGrowsBeyondItsLimitIsRefused) {
   Write(Path("small.zst"), Bomb(size_t{60} << 20));
   {
-    const auto small = Piece::Open(Path("small"));
+    const auto small = PlainFile::Open(Path("small"));
     ASSERT_TRUE(small.ok()) << small.status();
     EXPECT_EQ(fs::file_size(small->path()), size_t{60} << 20);
     // What may grow so much may not do so several times at once.
-    EXPECT_EQ(Piece::Open(Path("small")).status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(PlainFile::Open(Path("small")).status().code(), absl::StatusCode::kResourceExhausted);
   }
   Write(Path("large.zst"), Bomb(size_t{100} << 20));
-  const absl::Status status = Piece::Open(Path("large")).status();
+  const absl::Status status = PlainFile::Open(Path("large")).status();
   EXPECT_THAT(std::string(Message(status)), HasSubstr(Path("large.zst")));
   EXPECT_THAT(std::string(Message(status)), HasSubstr("XENOSCOPE_MAX_UNPACKED"));
   setenv("XENOSCOPE_MAX_UNPACKED", "1G", 1);
-  EXPECT_TRUE(Piece::Open(Path("large")).ok());
+  EXPECT_TRUE(PlainFile::Open(Path("large")).ok());
   unsetenv("XENOSCOPE_MAX_UNPACKED");
 }
 
-TEST_F(RecordingTest, MissingPiecesAreErrorsThatNameThem) {
+TEST_F(RecordingTest, MissingFilesAreErrorsThatNameThem) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());

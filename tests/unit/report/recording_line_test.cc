@@ -19,19 +19,19 @@ RecordingState At(double seconds, uint64_t dom0, uint64_t web, uint64_t trace) {
   return state;
 }
 
-TEST(RecordingLine, TellsTheRatesSinceTheLastOne) {
+TEST(RecordingLine, ShowsRatesSinceLastLine) {
   EXPECT_EQ(RecordingLine(At(1, 100, 10, 1'000'000), At(3, 300, 1210, 5'000'000), 200),
             "3 s: 700 samples/s (web 600, Domain-0 100); 0 lost; trace 2.0 MB/s; 12.3 GB free; "
             "own CPU 2.0 %");
 }
 
-TEST(RecordingLine, ADomainThatHasJustComeStartsAtNothing) {
+TEST(RecordingLine, NewDomainStartsAtZero) {
   RecordingState before = At(1, 100, 0, 0);
   before.domains.pop_back();
   EXPECT_THAT(RecordingLine(before, At(2, 100, 50, 0), 200), HasSubstr("(web 50, Domain-0 0)"));
 }
 
-TEST(RecordingLine, LeavesOutWhatIsNotRecorded) {
+TEST(RecordingLine, OmitsWhatIsNotRecorded) {
   RecordingState now = At(2, 0, 0, 600'000);
   now.sampling = false;
   now.domains.clear();
@@ -43,7 +43,7 @@ TEST(RecordingLine, LeavesOutWhatIsNotRecorded) {
             "2 s: 15 samples/s (web 10, Domain-0 5); 0 lost; 12.3 GB free; own CPU 2.0 %");
 }
 
-TEST(RecordingLine, OfTheTraceItTellsWhatIsLost) {
+TEST(RecordingLine, ShowsTraceLoss) {
   RecordingState now = At(1, 10, 20, 1'000'000);
   now.lost_trace = 0.564;
   EXPECT_THAT(RecordingLine(RecordingState(), now, 200),
@@ -63,14 +63,14 @@ TEST(RecordingLine, FitsTheTerminal) {
   }
 }
 
-TEST(LossWarning, IsLoudAboveOnePercentOnly) {
+TEST(LossWarning, WarnsAboveOnePercent) {
   EXPECT_FALSE(LossWarning(0, 0));
   EXPECT_FALSE(LossWarning(99, 1));
   EXPECT_THAT(*LossWarning(98, 2), HasSubstr("WARNING: 2.0 % of the samples were lost (2 of 100)"));
   EXPECT_THAT(*LossWarning(98, 2), HasSubstr("--drain-interval"));
 }
 
-TEST(TraceLossWarning, IsLoudAboveOnePercentOfTheTimeOnly) {
+TEST(TraceLossWarning, WarnsAboveOnePercentOfTime) {
   EXPECT_FALSE(TraceLossWarning(0, 0, 1024));
   EXPECT_FALSE(TraceLossWarning(9, 0.009, 1024));
   EXPECT_THAT(*TraceLossWarning(318'131, 0.79, 2),

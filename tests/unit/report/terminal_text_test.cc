@@ -11,7 +11,7 @@ namespace {
 using testing::Not;
 using testing::StartsWith;
 
-TEST(TerminalText, LetsTextThroughAndNothingThatControlsATerminal) {
+TEST(TerminalText, StripsControlSequences) {
   struct Case {
     const char* text;
     const char* shown;
@@ -37,7 +37,7 @@ TEST(TerminalText, LetsTextThroughAndNothingThatControlsATerminal) {
   for (const Case& c : kCases) EXPECT_EQ(ForTerminal(c.text), c.shown);
 }
 
-TEST(TerminalText, AStyleIsOursOnly) {
+TEST(TerminalText, EscapesStyleInText) {
   const std::string styled = Styled("hot", kRed);
   EXPECT_THAT(styled, Not(StartsWith("\x1b[")));  // before it has gone through ForTerminal
   EXPECT_EQ(ForTerminal("a " + styled + "\n"), "a \x1b[31mhot\x1b[0m\n");

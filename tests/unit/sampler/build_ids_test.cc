@@ -36,8 +36,8 @@ class Directory {
 
 TEST(BuildIdsTest, OfThisProgram) {
   BuildIds ids;
-  EXPECT_THAT(ids.Of(OwnProgram()), SizeIs(20));
-  EXPECT_EQ(ids.Of(OwnProgram()), ids.Of(OwnProgram()));
+  EXPECT_THAT(ids.Read(OwnProgram()), SizeIs(20));
+  EXPECT_EQ(ids.Read(OwnProgram()), ids.Read(OwnProgram()));
   EXPECT_THAT(ids.notes(), IsEmpty());
 }
 
@@ -53,7 +53,7 @@ TEST(BuildIdsTest, WhatIsNoElfFileHasNone) {
   for (const std::string& path :
        {std::string("/no/such/file"), std::string("/proc/self/maps"), std::string("/dev/zero"),
         std::string("[vdso]"), std::string("/"), pipe, link, text}) {
-    EXPECT_THAT(ids.Of(path), IsEmpty()) << path;
+    EXPECT_THAT(ids.Read(path), IsEmpty()) << path;
   }
   EXPECT_THAT(ids.notes(), IsEmpty());
 }
@@ -67,9 +67,9 @@ TEST(BuildIdsTest, AFileWithALeaseIsNotWaitedFor) {
   (void)std::signal(SIGIO, SIG_IGN);
   if (fcntl(fd, F_SETLEASE, F_WRLCK) != 0) GTEST_SKIP() << "no leases here";
   BuildIds ids;
-  EXPECT_THAT(ids.Of(path), IsEmpty());
+  EXPECT_THAT(ids.Read(path), IsEmpty());
   close(fd);
-  EXPECT_THAT(ids.Of(path), SizeIs(20));
+  EXPECT_THAT(ids.Read(path), SizeIs(20));
 }
 
 // The only child of this process.
@@ -83,13 +83,13 @@ TEST(BuildIdsTest, AReaderThatEndsIsReplacedAFewTimes) {
   BuildIds ids;
   const std::string program = OwnProgram();
   for (int i = 0; i < 4; ++i) {
-    EXPECT_THAT(ids.Of(program), SizeIs(20)) << i;
+    EXPECT_THAT(ids.Read(program), SizeIs(20)) << i;
     const pid_t reader = Reader();
     if (reader == 0) GTEST_SKIP() << "this kernel does not list children";
     ASSERT_EQ(kill(reader, SIGSEGV), 0);
-    EXPECT_THAT(ids.Of(program), IsEmpty()) << i;
+    EXPECT_THAT(ids.Read(program), IsEmpty()) << i;
   }
-  EXPECT_THAT(ids.Of(program), IsEmpty());
+  EXPECT_THAT(ids.Read(program), IsEmpty());
   const auto one = HasSubstr(program +
                              " is not known: the process that reads it did not answer; "
                              "it ended by signal 11");

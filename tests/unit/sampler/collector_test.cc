@@ -61,7 +61,7 @@ class CountingSource final : public Source {
     script_.drained.release();
     return fails ? absl::UnavailableError("the source is gone") : absl::OkStatus();
   }
-  absl::Status Welcome(const recording::DomainInfo& /*domain*/) override {
+  absl::Status OnDomainCreated(const recording::DomainInfo& /*domain*/) override {
     const Alone alone(script_);
     return absl::OkStatus();
   }
@@ -105,11 +105,11 @@ constexpr size_t kOneDrain = sizeof(recording::ChunkHeader) + sizeof(recording::
 
 class CollectorTest : public testing::Test {
  protected:
-  std::unique_ptr<Collector> Made(size_t most_waiting = Collector::kMostWaiting) {
-    return std::make_unique<Collector>(std::make_unique<CountingSource>(script_), most_waiting);
+  std::unique_ptr<Collector> Made(size_t max_queued = Collector::kMaxQueuedBytes) {
+    return std::make_unique<Collector>(std::make_unique<CountingSource>(script_), max_queued);
   }
-  std::unique_ptr<Collector> Started(size_t most_waiting = Collector::kMostWaiting) {
-    auto collector = Made(most_waiting);
+  std::unique_ptr<Collector> Started(size_t max_queued = Collector::kMaxQueuedBytes) {
+    auto collector = Made(max_queued);
     EXPECT_TRUE(collector->Start().ok());
     return collector;
   }
@@ -117,8 +117,8 @@ class CollectorTest : public testing::Test {
     for (int i = 0; i < count; ++i) script_.drained.acquire();
   }
   void Take(Collector& collector) {
-    for (const std::vector<std::byte>& piece : collector.Take()) {
-      file_.insert(file_.end(), piece.begin(), piece.end());
+    for (const std::vector<std::byte>& batch : collector.Take()) {
+      file_.insert(file_.end(), batch.begin(), batch.end());
     }
   }
   // The samples of all that was taken, in their order.
@@ -142,7 +142,7 @@ class CollectorTest : public testing::Test {
   std::vector<std::byte> file_;
 };
 
-TEST_F(CollectorTest, DrainsGoOnWhileNobodyTakesWhatTheyFound) {
+TEST_F(CollectorTest, DrainsGoOnWhileBatchesAreNotTaken) {
   const auto collector = Started();
   WaitForDrains(1000);
   ASSERT_TRUE(collector->Stop().ok());
@@ -166,7 +166,7 @@ TEST_F(CollectorTest, WhatWasTakenIsInItsOrderHoweverOften) {
   EXPECT_THAT(collector->Take(), IsEmpty());
 }
 
-TEST_F(CollectorTest, ManyDrainsAreFewPiecesToWrite) {
+TEST_F(CollectorTest, ManyDrainsAreFewBatches) {
   const auto collector = Started();
   WaitForDrains(1000);
   ASSERT_TRUE(collector->Stop().ok());
@@ -183,11 +183,11 @@ TEST_F(CollectorTest, WhatWasCollectedCanBeTakenWhileADrainTakesLong) {
 }
 
 TEST_F(CollectorTest, WhenTooMuchWaitsDrainsWaitUntilItIsTaken) {
-  constexpr size_t kMost = 10 * kOneDrain;
-  const auto collector = Started(kMost);
+  constexpr size_t kMaxQueued = 10 * kOneDrain;
+  const auto collector = Started(kMaxQueued);
   WaitForDrains(11);
   // It serves who asks, and collects nothing.
-  for (int i = 0; i < 100; ++i) collector->Ask([](const Source& /*source*/) {});
+  for (int i = 0; i < 100; ++i) collector->RunOnThread([](const Source& /*source*/) {});
   EXPECT_EQ(collector->Drains().count, 11);
   EXPECT_GT(collector->Drains().held_ns, 0);
   Take(*collector);
@@ -195,15 +195,15 @@ TEST_F(CollectorTest, WhenTooMuchWaitsDrainsWaitUntilItIsTaken) {
   ASSERT_TRUE(collector->Stop().ok());
   Take(*collector);
   EXPECT_THAT(Addresses(), ElementsAreArray(UpTo(23)));
-  EXPECT_LE(collector->Drains().most_waiting_bytes, kMost + 2 * kOneDrain);
+  EXPECT_LE(collector->Drains().most_waiting_bytes, kMaxQueued + 2 * kOneDrain);
 }
 
-TEST_F(CollectorTest, WhoAsksIsServedBetweenDrainsByTheThreadThatCollects) {
+TEST_F(CollectorTest, TasksRunBetweenDrainsOnTheThreadThatCollects) {
   const auto collector = Started();
   WaitForDrains(1);
   for (int i = 0; i < 100; ++i) {
-    collector->Ask([this](Source& source) {
-      EXPECT_TRUE(source.Welcome({}).ok());
+    collector->RunOnThread([this](Source& source) {
+      EXPECT_TRUE(source.OnDomainCreated({}).ok());
       EXPECT_EQ(script_.collects, std::this_thread::get_id());
     });
   }
@@ -211,13 +211,13 @@ TEST_F(CollectorTest, WhoAsksIsServedBetweenDrainsByTheThreadThatCollects) {
   EXPECT_FALSE(script_.met_another);
 }
 
-TEST_F(CollectorTest, WhoAsksWhenItDoesNotCollectIsServedToo) {
+TEST_F(CollectorTest, TasksRunWithoutTheThreadToo) {
   const auto collector = Made();
   int asked = 0;
-  collector->Ask([&asked](const Source& /*source*/) { ++asked; });
+  collector->RunOnThread([&asked](const Source& /*source*/) { ++asked; });
   ASSERT_TRUE(collector->Start().ok());
   ASSERT_TRUE(collector->Stop().ok());
-  collector->Ask([&asked](const Source& /*source*/) { ++asked; });
+  collector->RunOnThread([&asked](const Source& /*source*/) { ++asked; });
   EXPECT_EQ(asked, 2);
 }
 
@@ -227,7 +227,7 @@ TEST_F(CollectorTest, AnErrorOfTheSourceEndsItAndWhatCameBeforeIsKept) {
   WaitForDrains(4);
   while (collector->status().ok()) std::this_thread::yield();
   EXPECT_EQ(collector->status().message(), "the source is gone");
-  collector->Ask([](Source& source) { EXPECT_TRUE(source.Welcome({}).ok()); });
+  collector->RunOnThread([](Source& source) { EXPECT_TRUE(source.OnDomainCreated({}).ok()); });
   EXPECT_TRUE(collector->Stop().ok());
   EXPECT_TRUE(script_.stopped);
   Take(*collector);
@@ -246,7 +246,7 @@ TEST_F(CollectorTest, StoppingWaitsForTheDrainThatGoesOn) {
 }
 
 // So that sources that wait for guests do so side by side.
-TEST_F(CollectorTest, ASourceCanBeToldToStopWithoutWaitingForIt) {
+TEST_F(CollectorTest, ASourceCanBeStoppedWithoutWaitingForIt) {
   script_.stops_late = true;
   const auto collector = Started();
   WaitForDrains(1);

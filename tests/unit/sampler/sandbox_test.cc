@@ -150,7 +150,7 @@ Results Receive(int socket) {
   return results;
 }
 
-TEST(SandboxTest, WhoTakesItOverCanDoNothing) {
+TEST(SandboxTest, AnExploitedProcessCanDoNothing) {
   const pid_t parent = getpid();
   auto sandbox = Sandbox::Start({}, [parent](int socket) { MakeAttempts(socket, parent); });
   ASSERT_TRUE(sandbox.ok()) << sandbox.status();
@@ -178,7 +178,7 @@ TEST(SandboxTest, OutsideTheSameAttemptsAreNotForbidden) {
 }
 
 // Without the filter there is still the user without privileges.
-TEST(SandboxTest, WithoutAFilterItIsNobody) {
+TEST(SandboxTest, WithoutAFilterItRunsAsNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "root alone can become nobody";
   struct Found {
     std::array<uid_t, 3> user{};
@@ -285,7 +285,7 @@ TEST(SandboxTest, ItsProcessorTimeIsKnownWhileItRunsAndAfterwards) {
   EXPECT_GE(Sandbox::CpuTime() - before, kWork - std::chrono::milliseconds(4));  // by ticks
 }
 
-TEST(SandboxTest, ItsEndIsTold) {
+TEST(SandboxTest, ItsEndIsReported) {
   auto crashes = Sandbox::Start({}, [](int) { __builtin_trap(); });
   ASSERT_TRUE(crashes.ok()) << crashes.status();
   std::array<char, 1> byte{};

@@ -35,15 +35,15 @@ TEST_F(SessionLockTest, ASecondHolderIsRefused) {
 TEST_F(SessionLockTest, ANoteOutlivesItsWriterUntilItIsErased) {
   {
     const auto killed = SessionLock::TakeAt(path_);
-    EXPECT_EQ(killed->left(), "");
-    ASSERT_TRUE(killed->Note("hpet").ok());
+    EXPECT_EQ(killed->stale_note(), "");
+    ASSERT_TRUE(killed->WriteNote("hpet").ok());
   }
   {
     const auto next = SessionLock::TakeAt(path_);
-    EXPECT_EQ(next->left(), "hpet");
-    ASSERT_TRUE(next->Note("").ok());
+    EXPECT_EQ(next->stale_note(), "hpet");
+    ASSERT_TRUE(next->WriteNote("").ok());
   }
-  EXPECT_EQ(SessionLock::TakeAt(path_)->left(), "");
+  EXPECT_EQ(SessionLock::TakeAt(path_)->stale_note(), "");
 }
 
 }  // namespace

@@ -19,28 +19,28 @@ uint32_t Expected(const std::vector<OwnedRange>& ranges, Address address) {
       best = &range;
     }
   }
-  return best == nullptr ? DisjointRanges::kNobody : best->owner;
+  return best == nullptr ? DisjointRanges::kNoOwner : best->owner;
 }
 
 TEST(DisjointRanges, OfNothingHaveNoOwner) {
   const DisjointRanges ranges = MakeDisjoint({{5, 5, 1}, {0, 9, 2}, {7, 3, 3}});
   EXPECT_TRUE(ranges.empty());
   for (const Address at : {Address{0}, Address{5}, kLastAddress}) {
-    EXPECT_EQ(ranges.Find(at), DisjointRanges::kNobody);
+    EXPECT_EQ(ranges.Find(at), DisjointRanges::kNoOwner);
   }
 }
 
 TEST(DisjointRanges, ThatLieInsideEachOtherBelongToTheInnermost) {
   const DisjointRanges ranges =
       MakeDisjoint({{10, 100, 0}, {20, 60, 1}, {20, 30, 2}, {90, 120, 3}});
-  EXPECT_EQ(ranges.Find(9), DisjointRanges::kNobody);
+  EXPECT_EQ(ranges.Find(9), DisjointRanges::kNoOwner);
   EXPECT_EQ(ranges.Find(10), 0U);
   EXPECT_EQ(ranges.Find(20), 2U);
   EXPECT_EQ(ranges.Find(30), 1U);
   EXPECT_EQ(ranges.Find(60), 0U);
   EXPECT_EQ(ranges.Find(90), 3U);
   EXPECT_EQ(ranges.Find(119), 3U);
-  EXPECT_EQ(ranges.Find(120), DisjointRanges::kNobody);
+  EXPECT_EQ(ranges.Find(120), DisjointRanges::kNoOwner);
 }
 
 TEST(DisjointRanges, MayReachToTheLastAddress) {
@@ -50,10 +50,10 @@ TEST(DisjointRanges, MayReachToTheLastAddress) {
   EXPECT_EQ(ranges.Find(kLastAddress / 2), 0U);
   EXPECT_EQ(ranges.Find(kLastAddress - 10), 0U);
   EXPECT_EQ(ranges.Find(kLastAddress - 9), 1U);
-  EXPECT_EQ(ranges.Find(kLastAddress), DisjointRanges::kNobody);
+  EXPECT_EQ(ranges.Find(kLastAddress), DisjointRanges::kNoOwner);
 }
 
-TEST(DisjointRanges, AreFoundAsIfAllWereLookedThrough) {
+TEST(DisjointRanges, AgreeWithALinearSearch) {
   std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp): the same every time
   for (int round = 0; round < 200; ++round) {
     // Near each other, or in two places far apart, as a kernel and its modules.

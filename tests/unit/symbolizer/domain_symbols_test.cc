@@ -83,7 +83,7 @@ TEST(DomainSymbols, SaysWhyThereIsNoFunction) {
               IndexOf(ReadKallsyms("ffffffff81000000 T one\nffffffff81000100 D end\n")));
   symbols.Add(kD1, Mode::kUser, IndexOf(ReadNm("401000 T main\n", "gw")));
   symbols.Add(kD1, Mode::kUser, IndexOf(ReadNm("401000 T start\n", "sh")));
-  symbols.SayWhyNone(kD2, Mode::kKernel, "kallsyms: kptr_restrict hides it");
+  symbols.SetMissingReason(kD2, Mode::kKernel, "kallsyms: kptr_restrict hides it");
   struct {
     DomainId domain;
     Mode mode;
@@ -124,9 +124,9 @@ TEST(DomainSymbols, NoticesSymbolsOfAnotherBoot) {
     fits.Resolve(kD1, Mode::kKernel, 0xffffffff81000000 + i * 0x100);
     moved.Resolve(kD1, Mode::kKernel, 0xffffffff9a000000 + i * 0x100);
   }
-  EXPECT_THAT(fits.Misfits(), IsEmpty());
-  ASSERT_THAT(moved.Misfits(), SizeIs(1));
-  EXPECT_THAT(moved.Misfits()[0], HasSubstr("100 of 100 addresses of d1's kernel"));
+  EXPECT_THAT(fits.Mismatches(), IsEmpty());
+  ASSERT_THAT(moved.Mismatches(), SizeIs(1));
+  EXPECT_THAT(moved.Mismatches()[0], HasSubstr("100 of 100 addresses of d1's kernel"));
 }
 
 TEST(DomainSymbols, NamesAreDemangled) {

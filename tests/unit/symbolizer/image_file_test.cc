@@ -160,7 +160,7 @@ class ListingTest : public ImageFileTest {
   }
 
   std::unique_ptr<ImageFile> image_;
-  CodePlace function_;
+  CodeLocation function_;
   std::vector<SampledAddress> samples_;
 };
 

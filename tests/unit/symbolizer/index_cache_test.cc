@@ -193,7 +193,7 @@ TEST(FrameTable, KnowsWhatWasWritten) {
   writer.Add(0x1000, std::vector<CodeFrame>{{"inner", "a.h", 3}, {"outer", "a.c", 7}});
   writer.Add(0x1010, std::vector<CodeFrame>{{"outer", "a.c", 8}});
   writer.Add(0x2000, FrameTable::kUnread);
-  writer.Add(0x3000, FrameTable::kNothing);
+  writer.Add(0x3000, FrameTable::kNoFrame);
   const std::string bytes = std::move(writer).Finish();
   const auto table = FrameTable::Open(AsBytes(bytes));
   ASSERT_TRUE(table.ok()) << table.status();

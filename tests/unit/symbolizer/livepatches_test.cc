@@ -40,7 +40,7 @@ TEST(Livepatches, AreReadAsXenPrintsThem) {
                             .build_id = "64e0a25684f94284d6a2462fc9c8e6858d4151df",
                             .functions = {{"get_s_time", 0xffff82d0405b0000, 21}}};
   EXPECT_THAT(list.patches, ElementsAre(slow_time));
-  EXPECT_EQ(list.junk, 0);
+  EXPECT_EQ(list.malformed, 0);
   EXPECT_EQ(list.displaced, 0);
 }
 
@@ -76,26 +76,26 @@ TEST(Livepatches, WhatOthersPrintIsPassedOver) {
       "(XEN) d1v0 something\n(XEN)     indented\ndom0 says\n" + Replaces("f", 0x1000, 8));
   ASSERT_THAT(list.patches, SizeIs(1));
   EXPECT_THAT(list.patches[0].functions, SizeIs(1));
-  EXPECT_EQ(list.junk, 0);
+  EXPECT_EQ(list.malformed, 0);
 }
 
 TEST(Livepatches, DamagedLinesAreCounted) {
   const std::string a = Patch("a", 0x1000, 0x2000);
   const std::string head = std::string(kTitle) + a;
   // Beyond the livepatch's code; without a size; cut off; no function's replacement but a hole.
-  EXPECT_EQ(ReadLivepatches(head + Replaces("f", 0x1ff9, 8)).junk, 1);
-  EXPECT_EQ(ReadLivepatches(head + Replaces("f", 0x1000, 0)).junk, 1);
-  EXPECT_EQ(ReadLivepatches(head + "(XEN)     f patch 500(8) with 10\n").junk, 1);
-  EXPECT_EQ(ReadLivepatches(head + Replaces("f", 0, 8)).junk, 0);
+  EXPECT_EQ(ReadLivepatches(head + Replaces("f", 0x1ff9, 8)).malformed, 1);
+  EXPECT_EQ(ReadLivepatches(head + Replaces("f", 0x1000, 0)).malformed, 1);
+  EXPECT_EQ(ReadLivepatches(head + "(XEN)     f patch 500(8) with 10\n").malformed, 1);
+  EXPECT_EQ(ReadLivepatches(head + Replaces("f", 0, 8)).malformed, 0);
   // Its functions would be another one's.
   const LivepatchList cut =
       ReadLivepatches(head + "(XEN)  name=b state=APPLIED(2) 30\n" + Replaces("f", 0x1000, 8));
-  EXPECT_EQ(cut.junk, 1);
+  EXPECT_EQ(cut.malformed, 1);
   ASSERT_THAT(cut.patches, SizeIs(1));
   EXPECT_THAT(cut.patches[0].functions, IsEmpty());
 }
 
-TEST(Livepatches, OneThatIsToldTwiceIsOne) {
+TEST(Livepatches, OneThatIsListedTwiceIsOne) {
   const std::string once = std::string(kTitle) + Patch("a", 0x1000, 0x2000) +
                            Replaces("f", 0x1000, 8) + "(XEN) build-id=0123abcd\n";
   const LivepatchList list = ReadLivepatches(once + once);

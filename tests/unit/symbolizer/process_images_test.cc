@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr const char* kSubject = XENOSCOPE_TEST_SUBJECT;
-constexpr ProcessSpace kSpace{3};
+constexpr AddressSpaceId kSpace{3};
 
 // The subject, and one of its functions: where it is linked, and, its file being mapped as it is
 // linked (the first part at 0x400000), where it is in the file.
@@ -69,9 +69,9 @@ TEST_F(ProcessImagesTest, AFileOfUnknownBuildIsNotUsed) {
   EXPECT_THAT(At(main_ - kLinked + 0x7f0000000000).unresolved, HasSubstr("without a build-id"));
 }
 
-TEST_F(ProcessImagesTest, AFileThatIsElsewhereHasItsStandIn) {
+TEST_F(ProcessImagesTest, AFileThatIsElsewhereHasItsSubstitute) {
   Map("/no/such/subject", build_id_, 0x7f0000000000);
-  images_.AddStandIn(build_id_, kSubject);
+  images_.AddSubstitute(build_id_, kSubject);
   const Function function = At(main_ - kLinked + 0x7f0000000000);
   EXPECT_EQ(function.name, "main");
   EXPECT_EQ(function.image, "subject");
@@ -104,7 +104,7 @@ TEST_F(ProcessImagesTest, AProcessWithoutMapsIsItsDomains) {
 }
 
 // A process that runs what a compiler at run time made, and calls the vDSO.
-class UnfiledCodeTest : public ::testing::Test {
+class JitAndVdsoTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kPid = 7;
   static constexpr Address kMade = 0x7f0000000000;
@@ -121,28 +121,28 @@ class UnfiledCodeTest : public ::testing::Test {
   ProcessImages images_;
 };
 
-TEST_F(UnfiledCodeTest, AFunctionThatWasToldIsFound) {
+TEST_F(JitAndVdsoTest, AFunctionOfAPerfMapIsFound) {
   images_.SetPerfMaps(kDom0, PerfMaps::Read("# 7\n7f0000000100 40 run server.js:12\n"));
   const Function function = At(kMade + 0x120);
   EXPECT_EQ(function.image, "[jit]");
   EXPECT_EQ(function.name, "run server.js:12");
   EXPECT_EQ(function.unresolved, "");
-  EXPECT_FALSE(images_.PlaceOf(kSpace, kMade + 0x120).has_value());
+  EXPECT_FALSE(images_.LocationOf(kSpace, kMade + 0x120).has_value());
 }
 
-TEST_F(UnfiledCodeTest, NothingIsFoundOfAnotherProcessOrDomain) {
+TEST_F(JitAndVdsoTest, NothingIsFoundOfAnotherProcessOrDomain) {
   images_.SetPerfMaps(kDom0, PerfMaps::Read("# 8\n7f0000000100 40 run\n"));
   images_.SetPerfMaps(DomainId{3}, PerfMaps::Read("# 7\n7f0000000100 40 run\n"));
   EXPECT_EQ(At(kMade + 0x120).name, "[no symbols]");
   EXPECT_THAT(At(kMade + 0x120).unresolved, HasSubstr("/tmp/perf-PID.map"));
 }
 
-TEST_F(UnfiledCodeTest, AFunctionThatWasToldWithoutAMapIsFoundToo) {
+TEST_F(JitAndVdsoTest, AFunctionOutsideOfMappedFilesIsFoundToo) {
   images_.SetPerfMaps(kDom0, PerfMaps::Read("# 7\n555000 40 late\n"));
   EXPECT_EQ(At(0x555010).name, "late");
 }
 
-TEST_F(UnfiledCodeTest, TheVdsoIsTheKernelsAndOf64Bits) {
+TEST_F(JitAndVdsoTest, TheVdsoIsTheKernelsAndOf64Bits) {
   EXPECT_THAT(At(kVdsoAt).unresolved, HasSubstr("the recording has none"));
   auto content = FileContent::Open(kSubject);
   ASSERT_TRUE(content.ok());
@@ -158,8 +158,8 @@ TEST_F(UnfiledCodeTest, TheVdsoIsTheKernelsAndOf64Bits) {
   EXPECT_EQ(At(0xf7000000 + main).name, "[no symbols]");  // of a process of 32 bits
 }
 
-TEST_F(UnfiledCodeTest, WhatIsNoVdsoIsRefused) {
-  EXPECT_FALSE(images_.SetVdso(kDom0, FileContent::Of("no ELF file")).ok());
+TEST_F(JitAndVdsoTest, WhatIsNoVdsoIsRefused) {
+  EXPECT_FALSE(images_.SetVdso(kDom0, FileContent::FromString("no ELF file")).ok());
 }
 
 }  // namespace

@@ -45,14 +45,14 @@ Dialect Conclude(const std::vector<Evidence>& evidence) {
   return accumulated.Conclude();
 }
 
-TEST(Dialect, NothingSeenIsUnknown) {
+TEST(Dialect, UnknownWithoutRecords) {
   const Dialect dialect = Conclude({});
   EXPECT_EQ(dialect.vendor, Vendor::kUnknown);
   EXPECT_EQ(dialect.version_source, DialectSource::kUnknown);
   EXPECT_EQ(VersionText(dialect), "any");
 }
 
-TEST(Dialect, VendorByTheReasonsOfSharedExits) {
+TEST(Dialect, InfersVendorFromExitReasons) {
   EXPECT_EQ(Conclude({{0x81102, {0x72, 0, 0}}}).vendor, Vendor::kSvm);
   EXPECT_EQ(Conclude({{0x81102, {0x400, 0, 0}}}).vendor, Vendor::kSvm);
   EXPECT_EQ(Conclude({{0x81102, {12, 0, 0}}}).vendor, Vendor::kVmx);
@@ -64,7 +64,7 @@ TEST(Dialect, VendorByTheReasonsOfSharedExits) {
   EXPECT_EQ(Conclude({{0x8200f, {}}, {0x81102, {12, 0, 0}}}).vendor, Vendor::kUnknown);
 }
 
-TEST(Dialect, SvmExitsAreOf419) {
+TEST(Dialect, SvmExitEventImpliesXen419) {
   const Dialect dialect = Conclude({{0x81103, {0x72, 0, 0}}});
   EXPECT_EQ(dialect.vendor, Vendor::kSvm);
   EXPECT_EQ(VersionText(dialect), "4.19 or later");
@@ -72,7 +72,7 @@ TEST(Dialect, SvmExitsAreOf419) {
   EXPECT_EQ(VersionText(Conclude({{0x81102, {0x72, 0, 0}}})), "before 4.19");
 }
 
-TEST(Dialect, VersionsBySizes) {
+TEST(Dialect, InfersVersionFromRecordSizes) {
   EXPECT_EQ(VersionText(Conclude({{0x2800e, {0, 0}}})), "before 4.8");
   EXPECT_EQ(VersionText(Conclude({{0x2800e, {0, 0, 0}}})), "4.8 or later");
   EXPECT_EQ(VersionText(Conclude({{0x28011, {0, 0, 0, 0}}})), "4.9 or later");
@@ -87,7 +87,7 @@ TEST(Dialect, VersionsBySizes) {
   EXPECT_EQ(impossible.version_source, DialectSource::kUnknown);
 }
 
-TEST(Dialect, MemoryRecordsTellOldFromNew) {
+TEST(Dialect, InfersVersionFromMemoryRecords) {
   EXPECT_EQ(VersionText(Conclude({{0x10f005, {0, 0, 0x00090007, 0}}})), "before 4.18");
   EXPECT_EQ(VersionText(Conclude({{0x10f010, {0, 0, 0, 0, 7, 0xffff8300}}})), "before 4.18");
   const std::vector<Evidence> orders(8, {0x10f005, {0, 0, 7, 9}});
@@ -97,7 +97,7 @@ TEST(Dialect, MemoryRecordsTellOldFromNew) {
   EXPECT_EQ(VersionText(Conclude(pages)), "any");
 }
 
-TEST(Dialect, VersionsAsText) {
+TEST(Dialect, FormatsVersions) {
   EXPECT_EQ(ParseXenVersion("4.17"), XenVersion{417});
   EXPECT_EQ(ParseXenVersion("4.17.7-pre"), XenVersion{417});
   EXPECT_EQ(ParseXenVersion("4.8-unstable"), XenVersion{408});
@@ -130,7 +130,7 @@ class Switches {
   uint32_t domain_ = 1;
 };
 
-TEST(Clock, RowsOfSwitchesGiveTheFrequency) {
+TEST(Clock, EstimatesFrequencyFromSchedSwitches) {
   Switches switches;
   for (int i = 0; i <= 2000; ++i) {
     // Delays of a microsecond, back and forth, that cancel but for the first and the last.
@@ -144,7 +144,7 @@ TEST(Clock, RowsOfSwitchesGiveTheFrequency) {
   EXPECT_LT(estimate->relative_error, 1e-5);
 }
 
-TEST(Clock, IntervalsThatAreNotWholeAreLeftOut) {
+TEST(Clock, SkipsIncompleteIntervals) {
   Switches switches;
   switches.Next(0, 7);
   for (int i = 0; i < 100; ++i) {
@@ -159,7 +159,7 @@ TEST(Clock, IntervalsThatAreNotWholeAreLeftOut) {
   EXPECT_EQ(estimate->intervals, 100U);
 }
 
-TEST(Clock, TooLittleIsNoEstimate) {
+TEST(Clock, NeedsEnoughIntervals) {
   Switches switches;
   switches.Next(0, 7);
   switches.Next(2'300'000, 1'000'000);

@@ -8,7 +8,7 @@
 namespace xenoscope::trace {
 namespace {
 
-TEST(Events, EveryNumberOfEveryRowIsClassified) {
+TEST(Events, ClassifiesEveryEventId) {
   for (size_t i = 1; i < kEventCount; ++i) {
     const auto event = static_cast<Event>(i);
     const EventInfo& info = Info(event);
@@ -24,7 +24,7 @@ TEST(Events, EveryNumberOfEveryRowIsClassified) {
   }
 }
 
-TEST(Events, NumbersOfNoEventAreUnknown) {
+TEST(Events, UnknownIdsAreUnknown) {
   for (const uint32_t id : {0U, 0x1f000U, 0x21000U, 0x21003U, 0x22212U, 0x28012U, 0x81004U,
                             0x8200000U, 0x82028U, 0x03f001U, 0x100f001U, 0x200f001U, 0x400f001U,
                             0x80f001U, 0x8001001U, 0x801f001U, 0xfffffffU}) {
@@ -34,7 +34,7 @@ TEST(Events, NumbersOfNoEventAreUnknown) {
   EXPECT_EQ(ClassOf(0x22212), TraceClass::kSched);
 }
 
-TEST(Events, VariantBitsKeepTheEvent) {
+TEST(Events, VariantBitsDoNotChangeEvent) {
   EXPECT_EQ(Classify(0x21021), Event::kRunstateChange);  // running -> blocked
   EXPECT_EQ(RunstateOld(0x21121), Runstate::kRunnable);
   EXPECT_EQ(RunstateNew(0x21121), Runstate::kBlocked);
@@ -50,7 +50,7 @@ TEST(Events, VariantBitsKeepTheEvent) {
   EXPECT_EQ(Classify(0x82016), Event::kHvmIoportRead);
 }
 
-TEST(Events, WordsCoverAllVersions) {
+TEST(Events, WordCountsCoverAllVersions) {
   EXPECT_EQ(Info(Event::kRunstateChange).min_words, 1);
   EXPECT_EQ(Info(Event::kRunstateChange).max_words, 5);
   EXPECT_EQ(Info(Event::kLostRecords).min_words, 4);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/unit/trace/text_of_fields.h"
+#include "tests/unit/trace/field_text.h"
 
 namespace xenoscope::trace {
 namespace {
@@ -17,7 +17,7 @@ struct Case {
   std::string expected;
 };
 
-TEST(Fields, EveryLayoutThatNeedsNoVersion) {
+TEST(Fields, DecodesVersionIndependentLayouts) {
   const Case cases[] = {
       {0x1f001, {5, 0x00020001, 0x11, 0x22}, "lost=5 current=d1v2 first_tsc=146028888081"},
       {0x21011, {0x00030002}, "vcpu=d3v2 change=1"},
@@ -137,7 +137,7 @@ TEST(Fields, EveryLayoutThatNeedsNoVersion) {
   }
 }
 
-TEST(Fields, VersionsDecideBetweenLayoutsOfOneSize) {
+TEST(Fields, VersionSelectsLayout) {
   const Words pod = {1, 0, 2, 0, 0x00090007, 0xdeadbeef};
   EXPECT_EQ(Text(0x10f010, pod, Version(17)), "gfn=0x1 mfn=0x2 dom=7 order=9");
   EXPECT_EQ(Text(0x10f010, {1, 0, 2, 0, 7, 9}, Version(18)), "gfn=0x1 mfn=0x2 dom=7 order=9");
@@ -154,7 +154,7 @@ TEST(Fields, VersionsDecideBetweenLayoutsOfOneSize) {
   EXPECT_EQ(Text(0x22214, {0x00010002, 1, 9}, Version(12)), "vcpu=d1v2 tickled_cpu=1 credit=9");
 }
 
-TEST(Fields, TheVendorNamesTheReason) {
+TEST(Fields, VendorSelectsExitReasonNames) {
   EXPECT_EQ(Text(0x81102, {0x72, 1, 0}, Version(17, Vendor::kSvm)),
             "exit_reason=114(VMEXIT_CPUID) rip=0x1");
   EXPECT_EQ(Text(0x81102, {10, 1, 0}, Version(17, Vendor::kVmx)), "exit_reason=10(CPUID) rip=0x1");
@@ -170,7 +170,7 @@ TEST(Fields, TheVendorNamesTheReason) {
   EXPECT_EQ(HypercallName(56), "");
 }
 
-TEST(Fields, NumbersOfXensOwnTypesHaveNames) {
+TEST(Fields, NamesXenEnumerators) {
   EXPECT_EQ(InterruptSourceName(0), "none");
   EXPECT_EQ(InterruptSourceName(5), "vector");
   EXPECT_EQ(InterruptSourceName(6), "");
@@ -181,13 +181,13 @@ TEST(Fields, NumbersOfXensOwnTypesHaveNames) {
   EXPECT_EQ(ShadowFlagName(21), "");
 }
 
-TEST(Fields, UnknownSizesAndEventsGiveTheirWords) {
+TEST(Fields, UnknownLayoutsDecodeToWords) {
   EXPECT_EQ(Text(0x81102, {1, 2}), "words=1 words=2");
   EXPECT_EQ(Text(0x8fff0, {1, 2, 3, 4, 5, 6, 7}),
             "words=1 words=2 words=3 words=4 words=5 words=6 words=7");
 }
 
-TEST(Fields, EveryVariantOfEveryRowDecodesToItsOwnFields) {
+TEST(Fields, DecodesEveryVariant) {
   const Words words(7, 0x01010101);
   for (size_t event = 1; event < kEventCount; ++event) {
     const EventInfo& info = Info(static_cast<Event>(event));

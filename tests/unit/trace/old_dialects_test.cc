@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/trace/text_of_fields.h"
+#include "tests/unit/trace/field_text.h"
 #include "trace/dialect.h"
 #include "trace/events.h"
 #include "trace/fields.h"
@@ -164,7 +164,7 @@ const Xen kXens[] = {
       {0x10f010, {1, 0, 2, 0, 3, 9}, "gfn=0x1 mfn=0x2 dom=3 order=9"}}},
 };
 
-TEST(OldDialects, RecordsTellTheirVersionsAndReadAsTheseWroteThem) {
+TEST(OldDialects, InfersVersionAndDecodesFields) {
   for (const Xen& xen : kXens) {
     SCOPED_TRACE(xen.minor);
     DialectEvidence evidence;

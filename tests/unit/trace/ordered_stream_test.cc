@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::trace {
@@ -65,7 +65,7 @@ std::vector<std::string> Stream(Bytes bytes) {
 }
 
 TEST(OrderedStream, MergesPcpusByTimeAcrossWindows) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmentry, 40, {})});
   trace.Window(1, {Rec(kVmentry, 20, {}), Rec(kVmentry, 60, {})});
   trace.Window(0, {Rec(kVmentry, 50, {})});
@@ -74,22 +74,22 @@ TEST(OrderedStream, MergesPcpusByTimeAcrossWindows) {
                           "50 p0 vmentry d?v?", "60 p1 vmentry d?v?"));
 }
 
-TEST(OrderedStream, KeepsARecordWithoutTscBehindTheOneBeforeIt) {
-  TraceBytes trace;
+TEST(OrderedStream, RecordWithoutTscFollowsPredecessor) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmexit64, 10, {0x72, 0, 0}), Rec(kCpuid, {1, 0, 0, 0, 0, 0})});
   trace.Window(1, {Rec(kVmentry, 10, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmexit d?v?", "10 p0 cpuid d?v?", "10 p1 vmentry d?v?"));
 }
 
-TEST(OrderedStream, GivesAFirstRecordWithoutTscTheTimeOfTheNext) {
-  TraceBytes trace;
+TEST(OrderedStream, FirstRecordWithoutTscTakesNextTsc) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kCpuid, {1, 0, 0, 0, 0, 0}), Rec(kVmentry, 10, {})});
   EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 cpuid d?v?", "10 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, TellsWhoRunsOnThePcpu) {
-  TraceBytes trace;
+TEST(OrderedStream, ReportsCurrentVcpu) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kRunnableToRunning, 20, {kD1V0}),
                    Rec(kVmentry, 30, {}), Rec(kToBlocked, 40, {kD1V0}), Rec(kVmentry, 50, {})});
   EXPECT_THAT(Stream(trace.bytes()),
@@ -97,8 +97,8 @@ TEST(OrderedStream, TellsWhoRunsOnThePcpu) {
                           "40 p0 runstate_change d1v0", "50 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, PutsALossWhereItBegan) {
-  TraceBytes trace;
+TEST(OrderedStream, ReportsLossAtItsBegin) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}),
                    Rec(0x1f001, 100, {7, 3U | 2U << 16, 50, 0}),  // 7 lost since 50; now d3v2
                    Rec(kVmentry, 110, {})});
@@ -108,15 +108,15 @@ TEST(OrderedStream, PutsALossWhereItBegan) {
                           "100 p0 lost(7) d3v2", "110 p0 vmentry d3v2"));
 }
 
-TEST(OrderedStream, BeginsWithTheLossThatATraceBeginsWith) {
-  TraceBytes trace;
+TEST(OrderedStream, ReportsLossAtTraceStart) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(0x1f001, 100, {7, 3U | 2U << 16, 50, 0}), Rec(kVmentry, 110, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("50 p0 loss d?v?", "100 p0 lost(7) d3v2", "110 p0 vmentry d3v2"));
 }
 
-TEST(OrderedStream, ShowsPaddingAndUnknownEvents) {
-  TraceBytes trace;
+TEST(OrderedStream, ReportsPaddingAndUnknownEvents) {
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kVmentry, 10, {}), Rec(0x1f002, {0, 0}), Rec(0x82fff, {}), Rec(kVmentry, 20, {})});
   EXPECT_THAT(Stream(trace.bytes()),
@@ -124,15 +124,15 @@ TEST(OrderedStream, ShowsPaddingAndUnknownEvents) {
                           "20 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, ReportsAWrongNumberOfWords) {
-  TraceBytes trace;
+TEST(OrderedStream, ReportsMalformedRecords) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmexit64, 10, {1}), Rec(kVmentry, 20, {})});
   EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 malformed d?v?", "20 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, DoesNotFollowARunstateOfAVcpuThatNoXenHas) {
+TEST(OrderedStream, IgnoresRunstatesOfImpossibleVcpus) {
   for (const uint32_t vcpu : {0x7ff2U << 16, 0x9000U << 16, kD1V0 | 8192U}) {
-    TraceBytes trace;
+    TraceBuilder trace;
     trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunnableToRunning, 20, {vcpu}),
                      Rec(kVmentry, 30, {}), Rec(kVmentry, 40, {}), Rec(kVmentry, 50, {})});
     EXPECT_THAT(Stream(trace.bytes()),
@@ -141,8 +141,8 @@ TEST(OrderedStream, DoesNotFollowARunstateOfAVcpuThatNoXenHas) {
   }
 }
 
-TEST(OrderedStream, ShiftsTheClockOfOnePcpu) {
-  TraceBytes trace;
+TEST(OrderedStream, AppliesTscOffsetOfAPcpu) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 100, {}), Rec(kVmentry, 200, {})});
   trace.Window(1, {Rec(kVmentry, 1150, {}), Rec(0x1f001, 1300, {7, kD1V0, 1250, 0})});
   auto file = TraceFile::FromBytes(trace.bytes(), "test");
@@ -157,38 +157,38 @@ TEST(OrderedStream, ShiftsTheClockOfOnePcpu) {
   EXPECT_THAT(times, ElementsAre(100, 150, 200, 250, 300));
 }
 
-TEST(OrderedStream, FindsTheNextRecordBehindGarbage) {
-  TraceBytes trace;
+TEST(OrderedStream, ResynchronisesAfterGarbage) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), {0xffffffff, 0x12345678}, Rec(kVmentry, 20, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+8) d?v?", "20 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, EndsARecordThatReachesPastItsWindow) {
-  TraceBytes trace;
+TEST(OrderedStream, ReportsRecordsThatStraddleWindows) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), {kVmexit64 | 3U << 28 | 1U << 31, 5}});
   trace.Window(0, {Rec(kVmentry, 20, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+8) d?v?", "20 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, DoesNotBelieveATscThatLeapsPastTheNext) {
-  TraceBytes trace;
+TEST(OrderedStream, RejectsUnconfirmedTscJump) {
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kVmentry, 10, {}), Rec(kVmentry, 20 | uint64_t{1} << 60, {}), Rec(kVmentry, 30, {})});
   EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+0) d?v?",
                                                  "10 p0 vmentry d?v?", "30 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, KeepsARecordWhoseTscGoesBackAtTheTimeBeforeIt) {
-  TraceBytes trace;
+TEST(OrderedStream, ClampsTscThatGoesBack) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmentry, 5, {}), Rec(kVmentry, 30, {})});
   EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+0) d?v?",
                                                  "10 p0 vmentry d?v?", "30 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, AcceptsALongIdleTimeThatTheNextRecordConfirms) {
-  TraceBytes trace;
+TEST(OrderedStream, AcceptsConfirmedTscJump) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmentry, uint64_t{1} << 45, {}),
                    Rec(kVmentry, (uint64_t{1} << 45) + 5, {})});
   EXPECT_THAT(Stream(trace.bytes()),
@@ -196,8 +196,8 @@ TEST(OrderedStream, AcceptsALongIdleTimeThatTheNextRecordConfirms) {
                           "35184372088837 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, BelievesMostOfTheNextTscs) {
-  TraceBytes trace;
+TEST(OrderedStream, ConfirmsTscJumpByMajority) {
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kVmentry, 10, {}), Rec(kVmentry, uint64_t{1} << 30, {}), Rec(kVmentry, 20, {}),
           Rec(kVmentry, (uint64_t{1} << 30) + 1, {}), Rec(kVmentry, (uint64_t{1} << 30) + 2, {})});
@@ -207,17 +207,17 @@ TEST(OrderedStream, BelievesMostOfTheNextTscs) {
                           "1073741825 p0 vmentry d?v?", "1073741826 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, DoesNotBelieveAnEnormousLeapAtTheEnd) {
-  TraceBytes trace;
+TEST(OrderedStream, RejectsHugeTscJumpAtEnd) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmentry, uint64_t{1} << 45, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+0) d?v?", "10 p0 vmentry d?v?"));
 }
 
-TEST(OrderedStream, DoesNotBelieveAFirstTscFarFromThoseAfterIt) {
+TEST(OrderedStream, RejectsOutlyingFirstTsc) {
   for (const uint64_t wrong : {uint64_t{3}, uint64_t{1} << 50, ~uint64_t{0}}) {
     constexpr uint64_t kTime = uint64_t{1} << 47;
-    TraceBytes trace;
+    TraceBuilder trace;
     trace.Window(0, {Rec(kVmentry, wrong, {}), Rec(kVmentry, kTime, {}),
                      Rec(kVmentry, kTime + 1, {}), Rec(kVmentry, kTime + 2, {})});
     EXPECT_THAT(Stream(trace.bytes()),
@@ -227,8 +227,8 @@ TEST(OrderedStream, DoesNotBelieveAFirstTscFarFromThoseAfterIt) {
   }
 }
 
-TEST(OrderedStream, AccountsForEveryByteHoweverTheFileIsCut) {
-  TraceBytes trace;
+TEST(OrderedStream, AccountsForEveryByteOfTruncatedFiles) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(0x1f002, {0})});
   trace.Window(1, {Rec(kVmentry, 20, {}), Rec(0x1f001, 100, {7, 3, 50, 0})});
   for (size_t length = 12; length <= trace.bytes().size(); ++length) {
@@ -236,8 +236,8 @@ TEST(OrderedStream, AccountsForEveryByteHoweverTheFileIsCut) {
   }
 }
 
-TEST(OrderedStream, AccountsForEveryByteWhateverBitIsFlipped) {
-  TraceBytes trace;
+TEST(OrderedStream, AccountsForEveryByteWithBitFlips) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(0x1f002, {0})});
   trace.Window(1, {Rec(kVmentry, 20, {}), Rec(0x1f001, 100, {7, 3, 50, 0})});
   trace.Window(0, {Rec(kCpuid, {1, 2, 3, 4, 5, 6}), Rec(kVmentry, 200, {})});

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "tests/unit/trace/trace_builder.h"
 
 namespace xenoscope::trace {
 namespace {
@@ -31,54 +31,54 @@ std::string IndexOf(Bytes bytes) {
   return index.ok() ? Describe(*index) : "refused";
 }
 
-TraceBytes Three() {
-  TraceBytes trace;
+TraceBuilder Three() {
+  TraceBuilder trace;
   trace.Window(0, {Rec(0x21002, 100, {0})}).Window(1, {Rec(0x21002, 90, {1})});
   trace.Window(0, {Rec(0x21002, 200, {0})});
   return trace;
 }
 
-TEST(Windows, FindsEachPcpusWindowsInTheOrderOfTheFile) {
+TEST(Windows, GroupsWindowsByPcpu) {
   EXPECT_EQ(IndexOf(Three().bytes()), "0:12-28 0:68-84 1:40-56 ");
 }
 
-TEST(Windows, LeavesOutEmptyWindows) {
-  TraceBytes trace = Three();
+TEST(Windows, SkipsEmptyWindows) {
+  TraceBuilder trace = Three();
   trace.Window(7, {});
   EXPECT_EQ(IndexOf(trace.bytes()), "0:12-28 0:68-84 1:40-56 ");
 }
 
-TEST(Windows, KeepsWhatThereIsOfACutWindow) {
-  const TraceBytes trace = Three();
+TEST(Windows, KeepsTruncatedWindow) {
+  const TraceBuilder trace = Three();
   EXPECT_EQ(IndexOf(trace.bytes().first(80)), "0:12-28 0:68-80 1:40-56 truncated@80+0 ");
 }
 
-TEST(Windows, SaysThatACutHeaderIsLost) {
-  const TraceBytes trace = Three();
+TEST(Windows, ReportsTruncatedHeader) {
+  const TraceBuilder trace = Three();
   EXPECT_EQ(IndexOf(trace.bytes().first(61)), "0:12-28 1:40-56 truncated@56+5 ");
 }
 
-TEST(Windows, FindsTheNextHeaderBehindADamagedOne) {
-  TraceBytes trace = Three();
+TEST(Windows, ResynchronisesAfterDamagedHeader) {
+  TraceBuilder trace = Three();
   trace.words()[7] = 0xdeadbeef;  // the header of the second window
   EXPECT_EQ(IndexOf(trace.bytes()), "0:12-28 0:68-84 nowindow@28+28 ");
 }
 
-TEST(Windows, FindsTheHeaderInsideAWindowThatClaimsTooMuch) {
-  TraceBytes trace = Three();
+TEST(Windows, ResynchronisesInsideOversizedWindow) {
+  TraceBuilder trace = Three();
   trace.words()[2] += 8;  // the size of the first window
   EXPECT_EQ(IndexOf(trace.bytes()), "0:12-28 0:68-84 1:40-56 nowindow@36+0 ");
 }
 
-TEST(Windows, RefusesWhatHasNoWindow) {
+TEST(Windows, RefusesFileWithoutWindows) {
   EXPECT_EQ(IndexOf(AsBytes("this is not a trace at all, is it?")), "refused");
   EXPECT_EQ(IndexOf({}), "refused");
   const auto status = IndexWindows(AsBytes("nonsense")).status();
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("at byte 0"));
 }
 
-TEST(Windows, RefusesAPcpuNumberThatNoXenHas) {
-  TraceBytes trace;
+TEST(Windows, RefusesImpossiblePcpu) {
+  TraceBuilder trace;
   trace.Window(70000, {Rec(0x21002, 100, {0})});
   EXPECT_EQ(IndexOf(trace.bytes()), "refused");
 }

@@ -1,13 +1,13 @@
 // What the command writes into the page: report/html/page.cc and its neighbours.
 
-export interface Figures {
+export interface Metrics {
   samples: number;
   share: number;
   low: number;
   high: number;
   cycles: number | null;
 }
-export type ReportRow = Figures & { [column: string]: string | number | null };
+export type ReportRow = Metrics & { [column: string]: string | number | null };
 
 /** As `report --format json`. */
 export interface Report {
@@ -90,12 +90,12 @@ export interface Page {
   by: string[];
   seconds: number;
   is_time: boolean;
-  /** What columns mean, by kind of table: report/profile/column_words.cc. */
+  /** What columns mean, by kind of table: report/profile/column_help.cc. */
   words: Record<"profile" | "overview" | "checks" | "exits" | "diff", Record<string, string>>;
   /** How far samples and trace agree, and what has no name: as the text report says it. */
   notes?: string[];
   report?: Report;
-  domains?: (Figures & { name: string; domid: number; modes: Record<string, number> })[];
+  domains?: (Metrics & { name: string; domid: number; modes: Record<string, number> })[];
   flame?: Flame;
   exits?: Exit[];
   timeline?: Timeline;

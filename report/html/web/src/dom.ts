@@ -97,7 +97,7 @@ export function hideTip(): void {
 }
 
 /** A canvas as wide as its place, sharp on every screen; `draw` is called whenever it has to be. */
-export class Picture {
+export class CanvasView {
   readonly canvas = h("canvas", { tabindex: 0 });
   width = 0;
   height = 0;

@@ -1,6 +1,6 @@
 // The profile as a tree by any grouping: an icicle to click into.
 import { Flame, NO_LINE, Page } from "./data";
-import { Picture, Child, colour, count, h, hideTip, percent, short, showTip } from "./dom";
+import { CanvasView, Child, colour, count, h, hideTip, percent, short, showTip } from "./dom";
 
 interface Node {
   name: string;
@@ -106,7 +106,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     return deepest + 1;
   }
 
-  const picture = new Picture((context) => {
+  const picture = new CanvasView((context) => {
     boxes = [];
     crowds = [];
     context.font = `13px ui-monospace, "DejaVu Sans Mono", monospace`;

@@ -3,7 +3,7 @@ import { Page } from "./data";
 import { h, hideTip } from "./dom";
 import { flameView } from "./flame";
 import { diffView, exitsView, overview } from "./overview";
-import { TableView, tableView, Where } from "./table";
+import { TableView, tableView, RowFilter } from "./table";
 import { timelineView } from "./timeline";
 
 const page = JSON.parse(document.getElementById("data")?.textContent ?? "{}") as Page;
@@ -22,17 +22,17 @@ applyTheme();
 const views: [string, () => HTMLElement][] = [];
 let functions: TableView | undefined;
 /** Opens the functions' view below what a row of another one says. */
-function goDown(where: Where[]): void {
+function drillDown(where: RowFilter[]): void {
   open(views.findIndex(([name]) => name === FUNCTIONS));
-  functions?.goDown(where);
+  functions?.drillDown(where);
 }
 const FUNCTIONS = "Functions";
 const { report, flame, exits, timeline, diff } = page;
 if (diff !== undefined) views.push(["Differences", () => diffView(page, diff)]);
-if (report !== undefined) views.push(["Overview", () => overview(page, report, goDown)]);
+if (report !== undefined) views.push(["Overview", () => overview(page, report, drillDown)]);
 if (flame !== undefined) views.push(["Flame graph", () => flameView(page, flame)]);
 if (report !== undefined) views.push([FUNCTIONS, () => (functions = tableView(page)).element]);
-if (exits !== undefined && exits.length > 0) views.push(["VM exits", () => exitsView(page, exits, goDown)]);
+if (exits !== undefined && exits.length > 0) views.push(["VM exits", () => exitsView(page, exits, drillDown)]);
 if (timeline !== undefined && timeline.vcpus.length > 0) views.push(["Timeline", () => timelineView(page, timeline)]);
 
 const main = h("main", { tabindex: -1 });

@@ -1,9 +1,9 @@
 // What there is, how far it can be trusted, and which domain the time went to; VM exits; differences.
 import { DiffRow, Exit, Page, Report } from "./data";
 import { amount, count, h, intervalWords, nameCell, percent, s, short, time, whisker, Child } from "./dom";
-import { Where } from "./table";
+import { RowFilter } from "./table";
 
-const REMAINDERS: Record<string, string> = {
+const UNPLACED_REASONS: Record<string, string> = {
   outside_trace: "outside the trace",
   unknown_vcpu: "of a vCPU that the trace never names",
   not_running: "whose vCPU did not run when they were taken",
@@ -22,10 +22,10 @@ function card(page: Page, title: string, value: string, note: string): HTMLEleme
   );
 }
 
-type GoDown = (where: Where[]) => void;
+type DrillDown = (where: RowFilter[]) => void;
 
 /** A row that opens what is below it. */
-function opening(down: () => void, ...cells: Child[]): HTMLElement {
+function drillDownRow(down: () => void, ...cells: Child[]): HTMLElement {
   return h(
     "tr",
     {
@@ -40,13 +40,13 @@ function opening(down: () => void, ...cells: Child[]): HTMLElement {
   );
 }
 
-export function overview(page: Page, report: Report, goDown: GoDown): HTMLElement {
+export function overview(page: Page, report: Report, drillDown: DrillDown): HTMLElement {
   const { profile, overview: whole, checks } = page.words;
   const heading = (name: string, numeric = false, title = profile[name]): HTMLElement =>
     h("th", { class: numeric ? "n" : "", title }, name);
   const losses: [string, number][] = [
     ...Object.entries(report.samples.remainders).map(([name, n]): [string, number] => [
-      `samples ${REMAINDERS[name] ?? name}`,
+      `samples ${UNPLACED_REASONS[name] ?? name}`,
       n,
     ]),
     ["sample buffer entries lost, the buffers being full", report.samples.lost_in_buffers],
@@ -132,8 +132,8 @@ export function overview(page: Page, report: Report, goDown: GoDown): HTMLElemen
             .map((d) => {
               const parts = ["user", "kernel", "xen"].map((mode): [string, number] => [mode, d.modes[mode] ?? 0]);
               const text = parts.map(([mode, part]) => `${mode} ${percent(part / (d.share || 1), 1)}`).join(", ");
-              return opening(
-                () => goDown([["domain", d.name]]),
+              return drillDownRow(
+                () => drillDown([["domain", d.name]]),
                 nameCell(d.name),
                 h("td", { class: "n" }, count(d.samples)),
                 h("td", { class: "n" }, percent(d.share)),
@@ -274,7 +274,7 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
   );
 }
 
-export function exitsView(page: Page, exits: Exit[], goDown: GoDown): HTMLElement {
+export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTMLElement {
   const hz = page.report?.cpu_hz ?? 1e9;
   const all = exits.reduce((sum, exit) => sum + exit.cycles, 0) || 1;
   const detail = h("div", { "aria-live": "polite" });
@@ -293,7 +293,7 @@ export function exitsView(page: Page, exits: Exit[], goDown: GoDown): HTMLElemen
           "button",
           {
             click: () =>
-              goDown([
+              drillDown([
                 ["domain", exit.domain],
                 ["exit", exit.name],
               ]),

@@ -12,14 +12,14 @@ interface Sum {
   high: number;
 }
 /** A column and the words that its rows are to have there. */
-export type Where = [column: string, words: string];
+export type RowFilter = [column: string, words: string];
 interface Level {
   by: string[];
-  where: Where[];
+  where: RowFilter[];
 }
 
 /** What is below a row: the first of these that it does not say yet. */
-const DOWN = ["domain", "exit", "function", "line"];
+const DRILL_DOWN_COLUMNS = ["domain", "exit", "function", "line"];
 const GROUPINGS = [
   "domain,function",
   "function",
@@ -93,7 +93,7 @@ function tableRows(page: Page, { by, where }: Level): { rows: Sum[]; exact: bool
 export interface TableView {
   element: HTMLElement;
   /** Shows what is below these words. */
-  goDown(where: Where[]): void;
+  drillDown(where: RowFilter[]): void;
 }
 
 export function tableView(page: Page): TableView {
@@ -114,8 +114,8 @@ export function tableView(page: Page): TableView {
   const note = h("span", { class: "soft" });
   const level = (): Level => levels[levels.length - 1] ?? top;
 
-  function below(where: Where[]): string | undefined {
-    return DOWN.find((column) => known(column) && !where.some(([said]) => said === column));
+  function below(where: RowFilter[]): string | undefined {
+    return DRILL_DOWN_COLUMNS.find((column) => known(column) && !where.some(([said]) => said === column));
   }
   function show(next: Level[]): void {
     levels = next;
@@ -128,7 +128,7 @@ export function tableView(page: Page): TableView {
     draw();
     if (byKeys) place.querySelector<HTMLElement>("tbody tr")?.focus();
   }
-  function goDown(where: Where[]): void {
+  function drillDown(where: RowFilter[]): void {
     const all = [...level().where, ...where];
     const column = below(all);
     if (column !== undefined) show([...levels, { by: [column], where: all }]);
@@ -146,7 +146,7 @@ export function tableView(page: Page): TableView {
     });
     const most = Math.max(...shown.slice(0, limit).map((row) => row.high), 0);
     const total = shown.reduce((sum, row) => sum + row.samples, 0);
-    const next = below([...where, ...by.map((name): Where => [name, ""])]);
+    const next = below([...where, ...by.map((name): RowFilter => [name, ""])]);
     const open = next === undefined || !by.every(known) ? undefined : next;
     note.textContent =
       `${count(shown.length)} ${shown.length === 1 ? "row" : "rows"}, ` +
@@ -189,7 +189,7 @@ export function tableView(page: Page): TableView {
         ),
       );
     const line = (row: Sum): HTMLElement => {
-      const down = (): void => goDown(by.map((name, i): Where => [name, row.words[i] ?? ""]));
+      const down = (): void => drillDown(by.map((name, i): RowFilter => [name, row.words[i] ?? ""]));
       return h(
         "tr",
         open === undefined
@@ -277,9 +277,9 @@ export function tableView(page: Page): TableView {
       crumbs,
       place,
     ),
-    goDown: (where: Where[]) => {
+    drillDown: (where: RowFilter[]) => {
       levels = [top];
-      goDown(where);
+      drillDown(where);
     },
   };
 }

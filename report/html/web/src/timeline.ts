@@ -1,7 +1,7 @@
 // vCPUs on pCPUs over time: what ran where, runstates, guest and exits, samples and their brackets.
 // Where the page has each interval, each is drawn; else the bins that the command has made of them.
 import { Page, Timeline } from "./data";
-import { Picture, colour, count, h, hideTip, instant, percent, showTip, time } from "./dom";
+import { CanvasView, colour, count, h, hideTip, instant, percent, showTip, time } from "./dom";
 
 const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
 const CAUSES = ["", "woken", "preempted", ""];
@@ -35,7 +35,7 @@ interface Track {
     bytes: Uint8Array;
     each: number;
     draw: (from: number) => [number, string][];
-    tell: (from: number) => string[];
+    describe: (from: number) => string[];
   };
 }
 
@@ -97,7 +97,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
           bytes,
           each: 3,
           draw: (at) => [[bytes[at] ?? 0, domainColour((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))]],
-          tell: (at) => [
+          describe: (at) => [
             `busy ${percent((bytes[at] ?? 0) / 255, 0)}`,
             `most by ${nameOf((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))}`,
           ],
@@ -121,7 +121,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
           bytes,
           each: 5,
           draw: (at) => kinds.map(([kind], k): [number, string] => [bytes[at + k] ?? 0, c[kind] ?? ""]),
-          tell: (at) =>
+          describe: (at) =>
             kinds.flatMap(([, words], k) =>
               (bytes[at + k] ?? 0) > 0 ? [`${words} ${percent((bytes[at + k] ?? 0) / 255, 0)}`] : [],
             ),
@@ -230,7 +230,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     return all;
   }
 
-  const MOST = 200; // groups: browsers draw no picture that is higher than some 32,000 pixels
+  const MAX_ROWS = 200; // groups: browsers draw no picture that is higher than some 32,000 pixels
   const LEFT = 150;
   const TOP = 26;
   let every = groups();
@@ -239,9 +239,9 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
   const narrowed = h("span", { class: "soft" });
   function choose(): void {
     const wanted = every.filter((group) => group[0].title.toLowerCase().includes(words));
-    all = wanted.slice(0, MOST).flat();
+    all = wanted.slice(0, MAX_ROWS).flat();
     narrowed.textContent =
-      wanted.length > MOST ? `${MOST} of ${count(wanted.length)} pCPUs and vCPUs; filter them by name` : "";
+      wanted.length > MAX_ROWS ? `${MAX_ROWS} of ${count(wanted.length)} pCPUs and vCPUs; filter them by name` : "";
     picture.setHeight(height());
     picture.redraw();
   }
@@ -298,7 +298,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       }
     }
   }
-  const picture = new Picture((context) => {
+  const picture = new CanvasView((context) => {
     axis(context);
     let y = TOP;
     context.font = "13px ui-monospace, DejaVu Sans Mono, monospace";
@@ -343,7 +343,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     }
   });
 
-  function look(begin: number, end: number): void {
+  function setRange(begin: number, end: number): void {
     const span = Math.min(Math.max(end - begin, least()), timeline.length);
     const middle = (begin + end) / 2;
     from = Math.min(Math.max(middle - span / 2, 0), timeline.length - span);
@@ -352,11 +352,11 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     picture.redraw();
   }
   const zoom = (by: number, around = (from + to) / 2): void =>
-    look(around - (around - from) * by, around + (to - around) * by);
+    setRange(around - (around - from) * by, around + (to - around) * by);
   const move = (by: number): void => {
     const step = (to - from) * by;
     const held = Math.min(Math.max(step, -from), timeline.length - to);
-    look(from + held, to + held);
+    setRange(from + held, to + held);
   };
   function under(event: MouseEvent): { track: Track; bar?: Bar; at: number } | null {
     const box = picture.canvas.getBoundingClientRect();
@@ -404,7 +404,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
   canvas.addEventListener("pointermove", (event) => {
     if (grabbed !== null) {
       const by = ((grabbed.x - event.clientX) / Math.max(picture.width - LEFT, 1)) * (grabbed.to - grabbed.from);
-      look(grabbed.from + by, grabbed.to + by);
+      setRange(grabbed.from + by, grabbed.to + by);
       return hideTip();
     }
     const hit = under(event);
@@ -415,26 +415,26 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       const bin = Math.min(Math.max(Math.floor(hit.at / timeline.bin), 0), timeline.bins - 1);
       showTip(event.clientX, event.clientY, [
         hit.track.title,
-        ...bins.tell(bin * bins.each),
+        ...bins.describe(bin * bins.each),
         `in ${seconds(timeline.bin)}, from ${when(bin * timeline.bin)}`,
       ]);
     } else hideTip();
   });
   canvas.addEventListener("pointerleave", hideTip);
-  canvas.addEventListener("dblclick", () => look(0, timeline.length));
+  canvas.addEventListener("dblclick", () => setRange(0, timeline.length));
   canvas.addEventListener("keydown", (event) => {
     if (event.key === "+" || event.key === "=") zoom(0.6);
     else if (event.key === "-") zoom(1.6);
     else if (event.key === "ArrowLeft") move(-0.2);
     else if (event.key === "ArrowRight") move(0.2);
-    else if (event.key === "0" || event.key === "Home") look(0, timeline.length);
+    else if (event.key === "0" || event.key === "Home") setRange(0, timeline.length);
     else return;
     event.preventDefault();
     event.stopPropagation();
   });
   const shown = h("span", { class: "soft", id: "range" });
   choose();
-  look(0, timeline.length);
+  setRange(0, timeline.length);
   document.addEventListener("theme", () => {
     every = groups();
     choose();
@@ -466,7 +466,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       { class: "tools" },
       h("button", { click: () => zoom(0.6) }, "Zoom in (+)"),
       h("button", { click: () => zoom(1.6) }, "Zoom out (−)"),
-      h("button", { click: () => look(0, timeline.length) }, "All (0)"),
+      h("button", { click: () => setRange(0, timeline.length) }, "All (0)"),
       search,
       shown,
       narrowed,

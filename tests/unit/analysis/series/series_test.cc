@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "analysis/scatter/scatter_registry.h"
+#include "analysis/series/series_pass.h"
 #include "analysis/series/series_registry.h"
-#include "analysis/series/series_run.h"
-#include "analysis/sweep.h"
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "analysis/trace_pass.h"
+#include "tests/unit/trace/trace_builder.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -23,7 +23,7 @@ using trace::kRunnableToRunning;
 using trace::kRunningToBlocked;
 using trace::kRunningToRunnable;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
 constexpr uint32_t kLostRecords = 0x1f001;
 constexpr uint32_t kVmexit64 = 0x81102;
@@ -39,8 +39,8 @@ constexpr uint32_t kIoio = 0x7b;
 
 // More lines than are kept apart, which begin in one order and end in another: the walk refuses
 // what does not add up.
-TEST(Series, TooManyLinesAddUpWhateverTheirOrder) {
-  TraceBytes trace;
+TEST(Series, ExcessLinesAreSummed) {
+  TraceBuilder trace;
   constexpr uint32_t kVcpus = 6000;
   std::vector<std::vector<uint32_t>> records;
   for (uint32_t i = 0; i < kVcpus; ++i) {
@@ -54,32 +54,32 @@ TEST(Series, TooManyLinesAddUpWhateverTheirOrder) {
   trace.Window(0, records);
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
   ASSERT_TRUE(file.ok());
-  const auto survey = SurveySeries(*file, {}, {FindSeries("runstates")}, {}, 0);
-  ASSERT_TRUE(survey.ok());
-  const absl::Status status =
-      WalkSeries(*file, *survey, {}, 1000, [](const IntervalRow&) { return absl::OkStatus(); });
+  const auto totals = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0);
+  ASSERT_TRUE(totals.ok());
+  const absl::Status status = ForEachSeriesRow(*file, *totals, {}, 1000,
+                                               [](const IntervalRow&) { return absl::OkStatus(); });
   EXPECT_TRUE(status.ok()) << status;
 }
 
 // The rows "[begin,end) LINE=VALUE ..." of a series; lines that have nothing there are left out.
-std::vector<std::string> Rows(const TraceBytes& bytes, std::string_view name, Cycles length,
-                              const DomainFilter& filter = {}, size_t most_lines = 0) {
+std::vector<std::string> Rows(const TraceBuilder& bytes, std::string_view name, Cycles length,
+                              const DomainFilter& filter = {}, size_t max_lines = 0) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
   const SeriesInfo* info = FindSeries(name);
   EXPECT_NE(info, nullptr) << name;
-  Known known;
-  known.dialect.vendor = trace::Vendor::kSvm;
-  known.dialect.vendor_source = trace::DialectSource::kGiven;
-  const auto survey = SurveySeries(*file, known, {info}, filter, most_lines);
-  EXPECT_TRUE(survey.ok());
+  TraceHints hints;
+  hints.dialect.vendor = trace::Vendor::kSvm;
+  hints.dialect.vendor_source = trace::DialectSource::kGiven;
+  const auto totals = ComputeSeriesTotals(*file, hints, {info}, filter, max_lines);
+  EXPECT_TRUE(totals.ok());
   std::vector<std::string> rows;
   const absl::Status status =
-      WalkSeries(*file, *survey, filter, length, [&](const IntervalRow& row) {
+      ForEachSeriesRow(*file, *totals, filter, length, [&](const IntervalRow& row) {
         std::string text = fmt::format("[{},{})", row.range.begin.value, row.range.end.value);
         for (size_t i = 0; i < row.values[0].size(); ++i) {
           if (row.values[0][i] == 0) continue;
-          text += fmt::format(" {}={}", survey->series[0].lines[i].name, row.values[0][i]);
+          text += fmt::format(" {}={}", totals->series[0].lines[i].name, row.values[0][i]);
         }
         rows.push_back(text);
         return absl::OkStatus();
@@ -89,15 +89,15 @@ std::vector<std::string> Rows(const TraceBytes& bytes, std::string_view name, Cy
 }
 
 // d1 runs [10,35) and [50,62), d2 [35,50); the trace ends at 62.
-TraceBytes TwoDomains() {
-  return TraceBytes().Window(
+TraceBuilder TwoDomains() {
+  return TraceBuilder().Window(
       0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToRunnable, 35, {kD1V0}),
           Rec(kRunnableToRunning, 35, {kD2V0}), Rec(kRunningToBlocked, 50, {kD2V0}),
           Rec(kRunnableToRunning, 50, {kD1V0}), Rec(kHypercallV2, 55, {29}),
           Rec(kHypercallV2, 62, {29})});
 }
 
-TEST(SeriesTest, RunTimeIsCutAtTheIntervals) {
+TEST(SeriesTest, SplitsRunTimeAtIntervals) {
   EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 20),
               ElementsAre("[10,30) d1=20", "[30,50) d1=5 d2=15", "[50,63) d1=12"));
 }
@@ -108,17 +108,17 @@ TEST(SeriesTest, IntervalsAreHalfOpen) {
               ElementsAre("[10,36)", "[36,62) sched_op=1", "[62,63) sched_op=1"));
 }
 
-TEST(SeriesTest, OneLongIntervalHoldsTheTotals) {
+TEST(SeriesTest, OneIntervalHoldsTotals) {
   EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 1'000'000), ElementsAre("[10,63) d1=37 d2=15"));
   EXPECT_THAT(Rows(TwoDomains(), "pcpu-utilisation", 1'000'000), ElementsAre("[10,63) p0=52"));
 }
 
-TEST(SeriesTest, OfOneDomain) {
+TEST(SeriesTest, FiltersByDomain) {
   EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 1'000'000, {{DomainId{2}}}),
               ElementsAre("[10,63) d2=15"));
 }
 
-TEST(SeriesTest, SmallLinesAreFoldedAndNotForgotten) {
+TEST(SeriesTest, FoldsSmallLines) {
   EXPECT_THAT(Rows(TwoDomains(), "runstates", 1'000'000, {}, 1),
               ElementsAre("[10,63) d1v0 running=37 (other)=42"));
 }
@@ -131,8 +131,8 @@ TEST(SeriesTest, RunstatesOfEveryVcpu) {
 }
 
 // d1 halts at 20 within the guest's turn, is woken at 50, enters at 60, exits for I/O at 70..75.
-TraceBytes HaltingGuest() {
-  return TraceBytes().Window(
+TraceBuilder HaltingGuest() {
+  return TraceBuilder().Window(
       0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
           Rec(kVmexit64, 20, {kHlt, 0x1000, 0}), Rec(kRunningToBlocked, 25, {kD1V0}),
           Rec(kBlockedToRunnable, 50, {kD1V0}), Rec(kRunnableToRunning, 55, {kD1V0}),
@@ -160,7 +160,7 @@ TEST(SeriesTest, InterruptsAndGrants) {
 }
 
 TEST(SeriesTest, AddressSpacesFromTheFirstWriteOn) {
-  const TraceBytes bytes = TraceBytes().Window(
+  const TraceBuilder bytes = TraceBuilder().Window(
       0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
           Rec(kVmexit64, 20, {0x13, 0, 0}), Rec(kCrWrite64, {3, 0x5000, 0}), Rec(kVmentry, 22, {}),
           Rec(kVmexit64, 40, {0x13, 0, 0}), Rec(kCrWrite64, {3, 0x7001, 0}), Rec(kVmentry, 45, {}),
@@ -173,15 +173,15 @@ TEST(SeriesTest, AddressSpacesFromTheFirstWriteOn) {
                           "d1 cr3 0x7 cr3=5 d1 cr3 0x5 cr3=2"));
 }
 
-TEST(SeriesTest, LostRecordsWhereTheTraceGoesOn) {
-  const TraceBytes bytes =
-      TraceBytes().Window(1, {Rec(kRunnableToRunning, 10, {kD1V0}),
-                              Rec(kLostRecords, 50, {7, 1, 30, 0}), Rec(kHypercallV2, 60, {29})});
+TEST(SeriesTest, LostRecordsAreCountedAtLossEnd) {
+  const TraceBuilder bytes =
+      TraceBuilder().Window(1, {Rec(kRunnableToRunning, 10, {kD1V0}),
+                                Rec(kLostRecords, 50, {7, 1, 30, 0}), Rec(kHypercallV2, 60, {29})});
   EXPECT_THAT(Rows(bytes, "lost-records", 25), ElementsAre("[10,35)", "[35,60) p1=7", "[60,61)"));
 }
 
-TEST(SeriesTest, EverySeriesAddsUpAtAnyLength) {
-  // WalkSeries compares the rows' sums with totals that were never cut.
+TEST(SeriesTest, EverySeriesSumsToItsTotal) {
+  // ForEachSeriesRow compares the rows' sums with totals that were never cut.
   for (const SeriesInfo& info : kAllSeries) {
     for (const Cycles length : {1, 3, 7, 1000}) {
       Rows(TwoDomains(), info.name, length);
@@ -191,11 +191,11 @@ TEST(SeriesTest, EverySeriesAddsUpAtAnyLength) {
 }
 
 TEST(SeriesTest, TooManyIntervalsAreRefused) {
-  TraceBytes bytes = TraceBytes().Window(
-      0, {Rec(kHypercallV2, 1, {29}), Rec(kHypercallV2, kMostIntervals + 10, {29})});
+  TraceBuilder bytes = TraceBuilder().Window(
+      0, {Rec(kHypercallV2, 1, {29}), Rec(kHypercallV2, kMaxIntervals + 10, {29})});
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
-  EXPECT_EQ(SweepIntervals(*file, {}, 1,
-                           [](TscRange, const correlate::Timeline&) { return absl::OkStatus(); })
+  EXPECT_EQ(PassOverIntervals(*file, {}, 1,
+                              [](TscRange, const correlate::Timeline&) { return absl::OkStatus(); })
                 .code(),
             absl::StatusCode::kInvalidArgument);
 }
@@ -213,7 +213,7 @@ class Points : public PointSink {
   const Scatter& scatter_;
 };
 
-std::vector<std::string> PointsOf(const TraceBytes& bytes, std::string_view name,
+std::vector<std::string> PointsOf(const TraceBuilder& bytes, std::string_view name,
                                   const ScatterOptions& options = {}) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   std::vector<std::unique_ptr<Subscriber>> analyses;
@@ -221,7 +221,7 @@ std::vector<std::string> PointsOf(const TraceBytes& bytes, std::string_view name
   Points points(*made);
   made->SetSink(points);
   analyses.push_back(std::move(made));
-  EXPECT_TRUE(Sweep(*file, {}, analyses).ok());
+  EXPECT_TRUE(PassOverTrace(*file, {}, analyses).ok());
   return points.points;
 }
 

@@ -2,23 +2,23 @@
 #include <gtest/gtest.h>
 
 #include "analysis/summary/registry.h"
-#include "tests/unit/analysis/described.h"
+#include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
 namespace {
 
 using testing::ElementsAre;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
 constexpr uint32_t kPitCallback = 0x84009;
 constexpr uint32_t kLapicCallback = 0x8400a;
 
 TEST(DeviceEmulation, IsCountedWithAndWithoutAVcpu) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(kPitCallback, 5, {}), Rec(kRunnableToRunning, 10, {kD1V0}),
                    Rec(kPitCallback, 20, {}), Rec(kLapicCallback, 30, {})});
-  const Result result = Analysed(trace, MakeDeviceEmulation, trace::Vendor::kVmx);
+  const AnalysisResult result = Analysed(trace, MakeDeviceEmulation, trace::Vendor::kVmx);
   EXPECT_THAT(Lines(result.document.trace, "device_emulation"),
               ElementsAre("device_emulation/pit_timer_cb count=2",
                           "device_emulation/lapic_timer_cb count=1"));

@@ -7,7 +7,7 @@
 
 #include "analysis/summary/registry.h"
 #include "base/resolver.h"
-#include "tests/unit/analysis/described.h"
+#include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -15,10 +15,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
-TEST(DomainStates, WhatSeveralVcpusDoAtOnceIsOneChange) {
-  TraceBytes trace;
+TEST(DomainStates, SimultaneousChangesAreOne) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
                    Rec(0x1f001, 100, {7, 1, 50, 0}),  // lost since 50; d1v0 runs at 100
                    Rec(kRunningToRunnable, 120, {Vcpu(1, 0)})});
@@ -32,11 +32,11 @@ TEST(DomainStates, WhatSeveralVcpusDoAtOnceIsOneChange) {
 }
 
 TEST(Memory, GrantsAreDoneByTheRunningDomainForTheNamedOne) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(0x10f001, 5, {3}),  // nobody is known to run yet
                    Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}), Rec(0x10f001, 11, {1}),
                    Rec(0x10f001, 12, {1}), Rec(0x10f002, 13, {1}), Rec(0x10f003, 14, {2})});
-  const Result result = Analysed(trace, MakeMemory);
+  const AnalysisResult result = Analysed(trace, MakeMemory);
   EXPECT_THAT(DomainLines(result, 0), ElementsAre("grants_by/for d1 maps=2 unmaps=1 transfers=0",
                                                   "grants_by/for d2 maps=0 unmaps=0 transfers=1"));
   // Domains of which no vCPU has been seen are described too.
@@ -46,7 +46,7 @@ TEST(Memory, GrantsAreDoneByTheRunningDomainForTheNamedOne) {
 }
 
 TEST(Memory, PopulateOnDemandIsByOrderAndByTheExitInWhichItHappened) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(0x81001, 11, {}),
                    Rec(0x81102, 12, {0x400, 0, 0}),
                    // Before 4.18: domain and order in one word, then rubbish.
@@ -62,8 +62,8 @@ TEST(Memory, PopulateOnDemandIsByOrderAndByTheExitInWhichItHappened) {
 }
 
 // As a damaged trace may have it.
-TEST(Scheduler, MoreVcpusThanAreToldApartAreCountedTogether) {
-  TraceBytes trace;
+TEST(Scheduler, ExcessVcpusAreMerged) {
+  TraceBuilder trace;
   std::vector<std::vector<uint32_t>> records;
   for (uint32_t i = 0; i < 65536 + 7; ++i) records.push_back(Rec(0x28004, 10 + i, {1, i}));
   trace.Window(0, records);
@@ -74,7 +74,7 @@ TEST(Scheduler, MoreVcpusThanAreToldApartAreCountedTogether) {
 }
 
 TEST(Scheduler, CountsOfEachVcpuWhatNamesItAndMeasuresItsWaits) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(0x28004, 10, {1, 0}),               // wake d1v0
           Rec(0x22206, 11, {0}),                  // a tickle: of no vCPU
@@ -84,7 +84,7 @@ TEST(Scheduler, CountsOfEachVcpuWhatNamesItAndMeasuresItsWaits) {
           Rec(0x22004, 18, {2, 1, 0}),           // stolen from pCPU 2
           Rec(0x2800f, 20, {0x7fff, 0, 99, 0}),  // the idle vCPU does not wait
           Rec(0x28006, 21, {1, 0})});
-  const Result result = Analysed(trace, MakeScheduler);
+  const AnalysisResult result = Analysed(trace, MakeScheduler);
   EXPECT_THAT(
       Lines(result.document.trace),
       ElementsAre("runqueue_waits/runnable until running count=1 cycles=1",
@@ -102,7 +102,7 @@ TEST(Scheduler, CountsOfEachVcpuWhatNamesItAndMeasuresItsWaits) {
 }
 
 TEST(PvEvents, TellsWhatTheRecordedArgumentsSay) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0,
                {Rec(0x20100d, 5, {23}),  // nobody is known to run yet
                 Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}),
@@ -110,7 +110,7 @@ TEST(PvEvents, TellsWhatTheRecordedArgumentsSay) {
                 Rec(0x20100d, 12, {20U | 1U << 20 | 1U << 24, 0, 4}),  // grant_table_op(map, , 4)
                 Rec(0x20100d, 13, {1U | 1U << 22, 0x80000003}),        // mmu_update(, 3 to go)
                 Rec(0x20200e, 14, {1U | 2U << 20 | 1U << 22, 0, 0, 2})});  // in a multicall
-  const Result result = Analysed(trace, MakePvEvents);
+  const AnalysisResult result = Analysed(trace, MakePvEvents);
   EXPECT_THAT(VcpuLines(result, 0, 0),
               ElementsAre("pv/hypercall count=4", "pv/hypercall (subcall) count=1",
                           "hypercalls/mmu_update count=2 in_multicall=1 operations=5",
@@ -137,7 +137,7 @@ class Addresses : public Resolver {
 };
 
 TEST(PvEvents, WithAnAddressAreListedByIt) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}),
           Rec(0x201106, 11, {0x81000010, 0xffffffff}),              // emulate_privop, 64 bits
@@ -148,7 +148,7 @@ TEST(PvEvents, WithAnAddressAreListedByIt) {
           Rec(0x20100c, 16, {1, 2, 3, 0x5678}),                     // with PAE
           Rec(0x201008, 17, {})});                                  // math_state_restore: has none
   Addresses addresses;
-  const Result result = Analysed(trace, MakePvEvents, trace::Vendor::kUnknown, &addresses);
+  const AnalysisResult result = Analysed(trace, MakePvEvents, trace::Vendor::kUnknown, &addresses);
   EXPECT_THAT(
       VcpuLines(result, 0, 0, "pv_eip"),
       ElementsAre(
@@ -162,17 +162,17 @@ TEST(PvEvents, WithAnAddressAreListedByIt) {
 }
 
 TEST(GuestEvents, BelongToTheVcpuThatRuns) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(0x800f001, {1}), Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
                    Rec(0x800f013, {1, 2}), Rec(0x800f013, {}), Rec(0x800ffff, {})});
-  const Result result = Analysed(trace, MakeGuestEvents);
+  const AnalysisResult result = Analysed(trace, MakeGuestEvents);
   EXPECT_THAT(VcpuLines(result, 1, 0),
               ElementsAre("guest_events/0x013 count=2", "guest_events/0xfff count=1"));
   EXPECT_THAT(Lines(result.document.trace), ElementsAre("guest_events/0x001 count=1"));
 }
 
-TEST(GuestEvents, OfADomainThatWroteNoneThereIsNothingToSay) {
-  TraceBytes trace;
+TEST(GuestEvents, IsEmptyWithoutEvents) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)})});
   EXPECT_THAT(VcpuLines(Analysed(trace, MakeGuestEvents), 1, 0), IsEmpty());
 }

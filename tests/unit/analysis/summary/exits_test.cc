@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/summary/registry.h"
-#include "tests/unit/analysis/described.h"
+#include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 using trace::Vendor;
 
 constexpr uint32_t kVmentry = 0x81001;
@@ -49,8 +49,8 @@ class Guest {
     records_.push_back(record);
     return *this;
   }
-  Result Summarise(Vendor vendor) const {
-    TraceBytes trace;
+  AnalysisResult Summarise(Vendor vendor) const {
+    TraceBuilder trace;
     trace.Window(0, records_);
     return Analysed(trace, MakeExits, vendor);
   }
@@ -84,11 +84,11 @@ TEST(Exits, AreBrokenDownByHandlerEventAndNumber) {
                   "exits/MSR_WRITE/msr_write/EFER count=1 cycles=10"));
 }
 
-TEST(Exits, OfTheGuestsOwnGuestsAreApart) {
+TEST(Exits, NestedExitsAreSeparate) {
   Guest guest;
   guest.Exit(0x72, 5, {Rec(kCpuid, {1, 0, 0, 0, 0, 0})})
       .Exit(0x72, 50, {Rec(kCpuid, {2, 0, 0, 0, 0, 0})}, kNestedVmexit);
-  const Result result = guest.Summarise(Vendor::kSvm);
+  const AnalysisResult result = guest.Summarise(Vendor::kSvm);
   EXPECT_THAT(VcpuLines(result, 1, 0, "exits"),
               ElementsAre("exits/VMEXIT_CPUID count=1 cycles=5",
                           "exits/VMEXIT_CPUID/cpuid count=1 cycles=5",
@@ -99,10 +99,10 @@ TEST(Exits, OfTheGuestsOwnGuestsAreApart) {
                           "nested_exits/VMEXIT_CPUID/cpuid/leaf 0x2 count=1 cycles=50"));
 }
 
-TEST(Exits, AnInterruptWithoutARecordedVectorHasNone) {
+TEST(Exits, InterruptMayHaveNoVector) {
   Guest guest;
   guest.Exit(0x60, 5, {Rec(kIntr, {})});
-  const Result svm = guest.Summarise(Vendor::kSvm);
+  const AnalysisResult svm = guest.Summarise(Vendor::kSvm);
   EXPECT_THAT(
       VcpuLines(svm, 1, 0, "exits"),
       ElementsAre("exits/VMEXIT_INTR count=1 cycles=5", "exits/VMEXIT_INTR/intr count=1 cycles=5",
@@ -114,7 +114,7 @@ TEST(Exits, AnInterruptWithoutARecordedVectorHasNone) {
 TEST(Exits, ByVectorAndByInterruptedAddress) {
   Guest guest;
   guest.Exit(1, 5, {Rec(kIntr, {0xfb})}).Exit(1, 6, {Rec(kIntr, {0xfa})});
-  const Result vmx = guest.Summarise(Vendor::kVmx);
+  const AnalysisResult vmx = guest.Summarise(Vendor::kVmx);
   EXPECT_THAT(VcpuLines(vmx, 1, 0, "exits"),
               ElementsAre("exits/EXTERNAL_INTERRUPT count=2 cycles=11",
                           "exits/EXTERNAL_INTERRUPT/intr count=2 cycles=11",
@@ -131,7 +131,7 @@ TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
       .Exit(48, 40,
             {Rec(kMmioRead, {0xfee00020, 0, 0, 0}), Rec(kMmioWrite, {0xfee00020, 0, 1, 0}),
              Rec(kNpf, {0xfee00020, 0, 0, 0, 0, 4})});
-  const Result result = guest.Summarise(Vendor::kVmx);
+  const AnalysisResult result = guest.Summarise(Vendor::kVmx);
   EXPECT_THAT(VcpuLines(result, 1, 0, "exits"),
               ElementsAre("exits/IO_INSTRUCTION count=1 cycles=5",
                           "exits/IO_INSTRUCTION/io_read count=1 cycles=5",
@@ -199,7 +199,7 @@ TEST(Exits, Cr3WritesThatResyncTheShadowAreApart) {
                   "exits/CR_ACCESS/cr_write/cr3, resync count=1 cycles=1"));
 }
 
-TEST(Exits, ARecordThatComesAfterADeschedulingBelongsToItsExit) {
+TEST(Exits, RecordAfterDeschedulingBelongsToExit) {
   Guest guest;
   guest.Add(Rec(kVmexit, 100, {30, 0xabc, 0}))
       .Add(Rec(kRunningToBlocked, 110, {kD1V0}))
@@ -207,27 +207,27 @@ TEST(Exits, ARecordThatComesAfterADeschedulingBelongsToItsExit) {
       .Add(Rec(kRunnableToRunning, 160, {kD1V0}))
       .Add(Rec(kPortRead, {0x60, 0, 1, 0}))
       .Add(Rec(kVmentry, 170, {}));
-  const Result result = guest.Summarise(Vendor::kVmx);
+  const AnalysisResult result = guest.Summarise(Vendor::kVmx);
   EXPECT_THAT(VcpuLines(result, 1, 0, "io_ports"),
               ElementsAre("io_ports/0x60 read count=1 cycles=50"));
 }
 
-TEST(Exits, WhatIsCutOffIsNotCountedWithTheRest) {
+TEST(Exits, IncompleteExitsAreSeparate) {
   Guest guest;
   guest.Add(Rec(kCpuid, {1, 0, 0, 0, 0, 0})).Add(Rec(kVmexit, 100, {10, 0xabc, 0}));
-  const Result result = guest.Summarise(Vendor::kVmx);
+  const AnalysisResult result = guest.Summarise(Vendor::kVmx);
   EXPECT_THAT(VcpuLines(result, 1, 0, "exits"), IsEmpty());
   EXPECT_THAT(VcpuLines(result, 1, 0, "exit_edges"),
               ElementsAre("exit_edges/cut off by a loss or the end count=1 cycles=0",
                           "exit_edges/handler records without a VMEXIT count=1"));
 }
 
-TEST(Exits, AGuestThatTriesManyNumbersGetsARemainder) {
+TEST(Exits, ExcessNumbersAreMerged) {
   Guest guest;
   for (uint32_t port = 0; port < 1100; ++port) {
     guest.Exit(30, 1, {Rec(kPortRead, {port, 0, 0, 0})});
   }
-  const Result result = guest.Summarise(Vendor::kVmx);
+  const AnalysisResult result = guest.Summarise(Vendor::kVmx);
   const auto ports = VcpuLines(result, 1, 0, "io_ports");
   ASSERT_EQ(ports.size(), 1025U);
   EXPECT_EQ(ports.back(), "io_ports/(others) read count=76 cycles=76");

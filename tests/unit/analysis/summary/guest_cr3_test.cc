@@ -2,14 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "analysis/summary/registry.h"
-#include "tests/unit/analysis/described.h"
+#include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
 namespace {
 
 using testing::ElementsAre;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
 constexpr uint32_t kVmentry = 0x81001;
 constexpr uint32_t kVmexit = 0x81102;
@@ -17,7 +17,7 @@ constexpr uint32_t kCrWrite = 0x82109;
 constexpr uint32_t kPreallocUnpin = 0x40f00d;
 
 TEST(GuestCr3, TimeInEachAddressSpaceFromTheFirstWriteOn) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 20, {}), Rec(kVmexit, 30, {28, 0, 0}),
           Rec(kCrWrite, {3, 0x1005, 0}), Rec(kVmentry, 40, {}),

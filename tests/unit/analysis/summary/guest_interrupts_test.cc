@@ -2,20 +2,20 @@
 #include <gtest/gtest.h>
 
 #include "analysis/summary/registry.h"
-#include "tests/unit/analysis/described.h"
+#include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
 namespace {
 
 using testing::ElementsAre;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
 constexpr uint32_t kVmentry = 0x81001;
 constexpr uint32_t kInjVirq = 0x82004;
 
 std::vector<std::string> LinesOf(const std::vector<std::vector<uint32_t>>& records) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, records);
   return VcpuLines(Analysed(trace, MakeGuestInterrupts, trace::Vendor::kSvm), 1, 0,
                    "guest_interrupts");
@@ -29,7 +29,7 @@ TEST(GuestInterrupts, RunFromTheEntryThatDeliversThemToTheHalt) {
                           "guest_interrupts/vector 0x30/intr to halt count=1 cycles=80"));
 }
 
-TEST(GuestInterrupts, TheFirstAfterAWakingIsTheWakingOne) {
+TEST(GuestInterrupts, FirstInterruptAfterWakeIsWakeSource) {
   EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
                        Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
                        Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 50, {}), Rec(kInjVirq, {0x31, 1}),
@@ -44,7 +44,7 @@ TEST(GuestInterrupts, TheFirstAfterAWakingIsTheWakingOne) {
                           "guest_interrupts/vector 0x31/intr to halt count=1 cycles=40"));
 }
 
-TEST(GuestInterrupts, APreemptionIsNoHalt) {
+TEST(GuestInterrupts, PreemptionIsNotHalt) {
   EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kInjVirq, {0x30, 0}),
                        Rec(kVmentry, 20, {}), Rec(kRunningToRunnable, 30, {kD1V0}),
                        Rec(kRunnableToRunning, 40, {kD1V0}), Rec(kRunningToBlocked, 90, {kD1V0})}),
@@ -52,7 +52,7 @@ TEST(GuestInterrupts, APreemptionIsNoHalt) {
                           "guest_interrupts/vector 0x30/intr to halt count=1 cycles=70"));
 }
 
-TEST(GuestInterrupts, ALossStartsTheClocksAnew) {
+TEST(GuestInterrupts, LossRestartsMeasurement) {
   EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
                        Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
                        Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 50, {}),

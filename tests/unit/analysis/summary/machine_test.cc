@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/summary/registry.h"
-#include "tests/unit/analysis/described.h"
+#include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -17,10 +17,10 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using trace::kIdle;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
 TEST(LogVolume, CountsEveryRecordInItsClassAndOnItsPcpu) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),  // 16 bytes
                    Rec(0x81001, 12, {}),                       // 12
                    Rec(0x81102, 20, {0x72, 0, 0}),             // 24
@@ -29,7 +29,7 @@ TEST(LogVolume, CountsEveryRecordInItsClassAndOnItsPcpu) {
                    Rec(0x1f002, {0, 0})});                     // 12
   trace.Window(1, {Rec(0x802fff, 15, {}),                      // 12, of an unknown event
                    Rec(0x20100d, 18, {23})});                  // 16
-  const Result result = Analysed(trace, MakeLogVolume);
+  const AnalysisResult result = Analysed(trace, MakeLogVolume);
   EXPECT_EQ(result.trace.record_bytes, 116U);
   EXPECT_THAT(
       Lines(result.document.trace),
@@ -46,8 +46,8 @@ TEST(LogVolume, CountsEveryRecordInItsClassAndOnItsPcpu) {
                   "hvm_vmexit=0 hvm_handler=0 pv=16 hw=12"));
 }
 
-TEST(Pcpus, ATurnThatGoesOnIsOneInterval) {
-  TraceBytes trace;
+TEST(Pcpus, ContinuedTimesliceIsOneInterval) {
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(kContinueRunning, 20, {Vcpu(1, 0)}),
           Rec(kRunningToBlocked, 30, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 30, {Vcpu(kIdle, 0)}),
@@ -60,7 +60,7 @@ TEST(Pcpus, ATurnThatGoesOnIsOneInterval) {
 }
 
 TEST(Pcpus, LostTimeIsFromTheFirstLostRecordToTheMark) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
                    Rec(0x1f001, 100, {7, 1, 50, 0}),  // 7 records lost since 50; d1v0 runs
                    Rec(kRunningToBlocked, 120, {Vcpu(1, 0)})});
@@ -70,8 +70,8 @@ TEST(Pcpus, LostTimeIsFromTheFirstLostRecordToTheMark) {
                   "utilisation/p0/lost count=1 cycles=50"));
 }
 
-TEST(Affinity, AStayEndsWhereTheVcpuBeginsToRunElsewhere) {
-  TraceBytes trace;
+TEST(Affinity, ResidencyEndsAtMigration) {
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(kRunningToBlocked, 20, {Vcpu(1, 0)}),
           Rec(kBlockedToRunnable, 25, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 30, {Vcpu(1, 0)}),
@@ -84,7 +84,7 @@ TEST(Affinity, AStayEndsWhereTheVcpuBeginsToRunElsewhere) {
 }
 
 TEST(Power, MeasuresIdleStatesAndFrequenciesWithTheRecordsClock) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(0, {Rec(0x801002, 10, {2, 1000, 5, 6}), Rec(0x801003, 40, {2, 1001, 0, 0, 0, 0}),
                    Rec(0x801001, 50, {2400, 1800}), Rec(0x801002, 60, {1, 1002, 5, 6}),
                    Rec(0x801003, 65, {1, 1003, 0, 0, 0, 0}), Rec(0x801001, 90, {1800, 2400}),
@@ -98,8 +98,8 @@ TEST(Power, MeasuresIdleStatesAndFrequenciesWithTheRecordsClock) {
                           "frequencies/p0/2400 MHz, until the first change count=1 cycles=40"));
 }
 
-TEST(Irqs, TheLengthOfHandlingIsRightThoughThe32BitsWrap) {
-  TraceBytes trace;
+TEST(Irqs, DurationSurvivesTscWrap) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(0x802008, 10, {9, 0xfffffff0, 0x10}), Rec(0x802008, 20, {9, 100, 150}),
                    Rec(0x802006, 30, {9U | 0x41U << 16, 1}), Rec(0x802003, 31, {9U | 0x41U << 16}),
                    Rec(0x802005, 40, {9, 0x31, 1}), Rec(0x802007, 50, {0xf1})});
@@ -112,8 +112,8 @@ TEST(Irqs, TheLengthOfHandlingIsRightThoughThe32BitsWrap) {
 }
 
 // As a damaged trace may have it: more numbers than any machine has.
-TEST(Irqs, NumbersWithoutEndAreCountedTogether) {
-  TraceBytes trace;
+TEST(Irqs, ExcessIrqsAreMerged) {
+  TraceBuilder trace;
   std::vector<std::vector<uint32_t>> records;
   for (uint32_t i = 0; i < 20'000; ++i) {
     records.push_back(Rec(0x802008, 10 + i, {i, 0, 5}));
@@ -132,8 +132,8 @@ TEST(Irqs, NumbersWithoutEndAreCountedTogether) {
   EXPECT_EQ(Lines(section, "unmapped_vectors").size(), 16384U + 1);
 }
 
-TEST(Power, StatesWithoutEndAreCountedTogether) {
-  TraceBytes trace;
+TEST(Power, ExcessStatesAreMerged) {
+  TraceBuilder trace;
   std::vector<std::vector<uint32_t>> records;
   for (uint32_t i = 0; i < 40; ++i) {
     records.push_back(Rec(0x801002, 10 * i, {i, 0, 0, 0}));
@@ -146,8 +146,8 @@ TEST(Power, StatesWithoutEndAreCountedTogether) {
   EXPECT_EQ(lines.back(), "idle_states/p0/(others) count=8 cycles=24");
 }
 
-TEST(Power, SaysNothingOfATraceWithoutPowerRecords) {
-  TraceBytes trace;
+TEST(Power, IsEmptyWithoutPowerRecords) {
+  TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)})});
   EXPECT_THAT(Lines(Analysed(trace, MakePower).document.trace), IsEmpty());
 }

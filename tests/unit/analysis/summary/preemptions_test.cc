@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/summary/registry.h"
-#include "tests/unit/analysis/described.h"
+#include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -15,10 +15,10 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using trace::kIdle;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 
 TEST(Preemptions, ChargeAWaitToThoseThatRanMeanwhile) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(
       0,
       {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}),
@@ -34,7 +34,7 @@ TEST(Preemptions, ChargeAWaitToThoseThatRanMeanwhile) {
        Rec(kRunningToBlocked, 180, {Vcpu(2, 0)}), Rec(kRunnableToRunning, 180, {Vcpu(kIdle, 0)}),
        Rec(kBlockedToRunnable, 190, {Vcpu(1, 0)}),  // while the pCPU idles
        Rec(kRunningToRunnable, 193, {Vcpu(kIdle, 0)}), Rec(kRunnableToRunning, 193, {Vcpu(1, 0)})});
-  const Result result = Analysed(trace, MakePreemptions);
+  const AnalysisResult result = Analysed(trace, MakePreemptions);
   EXPECT_THAT(VcpuLines(result, 1, 0),
               ElementsAre("waited_for/d2v0 cycles=20", "waited_for/d2v0/preempt cycles=20",
                           "waited_for/d0v0 cycles=5", "waited_for/d0v0/preempt cycles=5",
@@ -47,7 +47,7 @@ TEST(Preemptions, ChargeAWaitToThoseThatRanMeanwhile) {
 
 // One that is taken to another pCPU has waited for who still runs on the one where it waited.
 TEST(Preemptions, EndWhereTheVcpuGoesElsewhere) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kRunningToRunnable, 110, {Vcpu(1, 0)}),
           Rec(kRunnableToRunning, 110, {Vcpu(2, 0)}), Rec(kRunningToBlocked, 150, {Vcpu(2, 0)})});
@@ -63,7 +63,7 @@ TEST(Hazards, AreWhenOthersOfTheDomainRunByWhereTheVcpuWasTakenOff) {
   constexpr uint32_t kVmexit = 0x81102;
   constexpr uint32_t kVmentry = 0x81001;
   constexpr uint32_t kInterrupt = 1;  // VMX: external interrupt
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kVmentry, 101, {}),
           Rec(kVmexit, 110, {kInterrupt, 0x4000, 0}), Rec(kRunningToRunnable, 111, {Vcpu(1, 0)}),
@@ -75,7 +75,7 @@ TEST(Hazards, AreWhenOthersOfTheDomainRunByWhereTheVcpuWasTakenOff) {
       1, {Rec(kRunnableToRunning, 105, {Vcpu(1, 1)}), Rec(kRunningToBlocked, 121, {Vcpu(1, 1)}),
           Rec(kBlockedToRunnable, 130, {Vcpu(1, 1)}), Rec(kRunnableToRunning, 135, {Vcpu(1, 1)}),
           Rec(kRunningToBlocked, 145, {Vcpu(1, 1)})});
-  const Result result = Analysed(trace, MakeHazards, trace::Vendor::kVmx);
+  const AnalysisResult result = Analysed(trace, MakeHazards, trace::Vendor::kVmx);
   EXPECT_THAT(VcpuLines(result, 1, 0),
               ElementsAre("hazards/0x4000, EXTERNAL_INTERRUPT count=1 cycles=15"));
   EXPECT_THAT(VcpuLines(result, 1, 1), IsEmpty());  // it was woken, not preempted
@@ -83,7 +83,7 @@ TEST(Hazards, AreWhenOthersOfTheDomainRunByWhereTheVcpuWasTakenOff) {
 
 // Of PV guests the trace has no addresses. The wait that goes on at the end counts so far.
 TEST(Hazards, OfPvGuestsHaveNoAddress) {
-  TraceBytes trace;
+  TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kRunningToRunnable, 110, {Vcpu(1, 0)}),
           Rec(kRunnableToRunning, 110, {Vcpu(2, 0)}), Rec(kContinueRunning, 150, {Vcpu(2, 0)})});

@@ -132,7 +132,7 @@ TEST(Dump, NumbersOfXensOwnTypesHaveTheirNames) {
   }
 }
 
-TEST(Dump, NoticesChangesOfRunstateThatCannotBe) {
+TEST(Dump, ReportsRunstateContradictions) {
   constexpr uint32_t kToRunnable = 0x21011;
   Trace good;
   good.Window(0).Record(kToRunning, 1000, {0x00010000}).Record(kToRunnable, 1010, {0x00010000});
@@ -189,7 +189,7 @@ TEST(Dump, Csv) {
             "2000001001,1.000000000,0,1,0,record,vmentry,0x81001,80,\n");
 }
 
-TEST(Dump, FiltersByTimeAndWho) {
+TEST(Dump, FiltersByTimeAndVcpu) {
   Trace trace;
   trace.Window(0)
       .Record(kToRunning, 1000, {0x00010000})
@@ -231,7 +231,7 @@ TEST(Dump, LossesAreLines) {
             "]  0.000002500 x d3v0 vmentry\n");
 }
 
-TEST(Dump, ThreadsWriteTheSame) {
+TEST(Dump, OutputDoesNotDependOnThreads) {
   Trace trace;
   trace.Window(0).Record(kToRunning, 1000, {0x00010000});
   for (uint32_t i = 0; i < 50'000; ++i)
@@ -242,7 +242,7 @@ TEST(Dump, ThreadsWriteTheSame) {
   EXPECT_EQ(DumpOf(trace, options), one);
 }
 
-TEST(Dump, StopsQuietlyWhenTheReaderHasGone) {
+TEST(Dump, StopsWhenReaderCloses) {
   const Trace trace = Sample();
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "made by hand");
   ASSERT_TRUE(file.ok());
@@ -254,7 +254,7 @@ TEST(Dump, StopsQuietlyWhenTheReaderHasGone) {
                }).ok());
 }
 
-TEST(Dump, WordsOfTheEventFilter) {
+TEST(Dump, ParsesEventFilter) {
   const auto shows = [](const char* word, trace::Event event) {
     const auto filter = EventFilter::Parse({word});
     return filter.ok() && filter->Shows(trace::ItemKind::kRecord, event);
@@ -284,7 +284,7 @@ TEST(LineBuffer, Numbers) {
             "001002003");
 }
 
-TEST(NineDigits, AreThoseOfEveryNumber) {
+TEST(NineDigits, FormatsEveryNumber) {
   const auto text = [](uint32_t value) {
     char digits[9];
     NineDigits(value).CopyTo(digits);

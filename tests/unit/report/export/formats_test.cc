@@ -14,9 +14,9 @@
 #include "report/html/page.h"
 #include "report/html/web_page.h"
 #include "report/markup.h"
-#include "report/profile/column_words.h"
+#include "report/profile/column_help.h"
 #include "report/profile/profile_format.h"
-#include "report/table/whole_numbers.h"
+#include "report/table/cumulative_rounder.h"
 
 namespace xenoscope::report {
 namespace {
@@ -72,16 +72,16 @@ TEST_F(Formats, InlinedFunctionsAreFramesAndSayThatTheyAre) {
             "<web>:;[xen];main;do_x 1600\n");
 }
 
-TEST_F(Formats, WholeNumbersAddUpToTheWhole) {
+TEST_F(Formats, RoundedWeightsPreserveSum) {
   EXPECT_EQ(Folded(FlameWeight::kSamples),
             "<web>:;[user];main;hash 2\n"
             "<web>:;[xen];main;do_x 2\n");
-  WholeNumbers thirds;
+  CumulativeRounder thirds;
   EXPECT_THAT((std::vector{thirds.Next(1.0 / 3), thirds.Next(1.0 / 3), thirds.Next(1.0 / 3)}),
               ElementsAre(0, 1, 0));
 }
 
-TEST_F(Formats, AnSvgIsMadeOfWhatNamesSayNotOfTheirMarkup) {
+TEST_F(Formats, SvgEscapesNames) {
   const std::string svg =
       ToFlameSvg(FlameLines(report_, {}, FlameWeight::kCycles), FlameWeight::kCycles, "a & b");
   EXPECT_THAT(svg, HasSubstr("<title>all: 4000 cycles (100.00%)</title>"));
@@ -101,7 +101,7 @@ TEST_F(Formats, XmlHasBinariesInDomains) {
   EXPECT_THAT(xml, HasSubstr("<symbol mode=\"user\" name=\"operator&lt;\">"));
 }
 
-TEST(Markup, WhatIsNoCharacterIsShownAsSuch) {
+TEST(Markup, ReplacesInvalidCharacters) {
   EXPECT_EQ(Printable("a\nb\x7f"), "a?b?");
   EXPECT_EQ(Printable("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"),
             "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
@@ -114,7 +114,7 @@ TEST(Markup, WhatIsNoCharacterIsShownAsSuch) {
   EXPECT_EQ(Escaped("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
 }
 
-TEST(ProfileFormats, FunctionsBecomeStacksWhereAFormatHasThose) {
+TEST(ProfileFormats, StackFormatsReplaceFunctionColumn) {
   const std::vector<Dimension> by = {Dimension::kExit, Dimension::kFunction};
   EXPECT_EQ(ColumnsFor(*FindProfileFormat("csv"), by), by);
   EXPECT_THAT(ColumnsFor(*FindProfileFormat("folded"), by),
@@ -126,7 +126,7 @@ TEST(ProfileFormats, FunctionsBecomeStacksWhereAFormatHasThose) {
 }
 
 // JSON in a page cannot end the element that it is in, and reads as it was.
-TEST(Page, NoTextEndsTheElementThatHoldsIt) {
+TEST(Page, EscapesScriptEnd) {
   const std::string text = "</script><!-- & \xff";
   const absl::StatusOr<std::string> page = ToPage({{"name", text}});
   if (WebPage().empty()) {
@@ -141,13 +141,13 @@ TEST(Page, NoTextEndsTheElementThatHoldsIt) {
   EXPECT_EQ(read["name"], "</script><!-- & \xef\xbf\xbd");
 }
 
-TEST(ColumnWords, EveryColumnHasThem) {
-  for (const TableWords& table : AllColumnWords()) {
-    for (const ColumnWords& column : table.columns) EXPECT_FALSE(column.about.empty());
+TEST(ColumnHelp, EveryColumnHasHelp) {
+  for (const TableHelp& table : AllColumnHelp()) {
+    for (const ColumnHelp& column : table.columns) EXPECT_FALSE(column.about.empty());
   }
-  const TableWords& profile = AllColumnWords().front();
+  const TableHelp& profile = AllColumnHelp().front();
   std::vector<std::string_view> keys;
-  for (const ColumnWords& column : profile.columns) keys.push_back(column.key);
+  for (const ColumnHelp& column : profile.columns) keys.push_back(column.key);
   for (const char* figure : {"samples", "share", "low", "high", "cycles"}) {
     EXPECT_THAT(keys, testing::Contains(figure));
   }

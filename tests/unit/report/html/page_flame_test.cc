@@ -65,7 +65,7 @@ class PageFlameRows : public testing::Test {
   correlate::ProfileResult flame_;
 };
 
-TEST_F(PageFlameRows, AreAllThereWhereThereIsRoom) {
+TEST_F(PageFlameRows, KeepAllRowsWithinLimit) {
   const ordered_json page = PageFlame(report_, flame_, 100);
   EXPECT_EQ(page["rows"].size(), 100);
   EXPECT_EQ(Words(page, "stack").size(), 10);
@@ -73,14 +73,14 @@ TEST_F(PageFlameRows, AreAllThereWhereThereIsRoom) {
   EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
 }
 
-TEST_F(PageFlameRows, HaveNoLinesWhereTheyAreSmall) {
+TEST_F(PageFlameRows, FoldSmallLines) {
   const ordered_json page = PageFlame(report_, flame_, 20);
   EXPECT_EQ(page["rows"].size(), 20 + 8);  // the lines of two functions; eight functions
   EXPECT_EQ(Words(page, "stack").size(), 10);
   EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
 }
 
-TEST_F(PageFlameRows, HaveNoFunctionsWhereEvenThoseAreTooMany) {
+TEST_F(PageFlameRows, FoldSmallFunctions) {
   const ordered_json page = PageFlame(report_, flame_, 5);
   EXPECT_EQ(page["rows"].size(), 5 + 5 + 1);  // five lines, what is left of five functions, others
   EXPECT_THAT(Words(page, "stack"),

@@ -41,14 +41,14 @@ class PageTimelineSamples : public testing::Test {
   PageTimelineSamples() {
     report_.domain_name = [](DomainId) { return "web"; };
     report_.sampled = {Tsc{0}, Tsc{kLength}};
-    witness_.OnItem(trace::Item{});
+    pipeline_observer_.OnItem(trace::Item{});
     for (uint32_t vcpu = 0; vcpu < 2; ++vcpu) {
-      correlate::RunInterval run;
+      correlate::RunstateInterval run;
       run.vcpu = Vcpu(vcpu);
       run.vcpu_index = vcpu;
       run.range = report_.sampled;
-      run.state = correlate::RunState::kRunning;
-      witness_.OnRun(run);
+      run.state = correlate::TimelineState::kRunning;
+      pipeline_observer_.OnRunstateInterval(run);
     }
   }
 
@@ -59,7 +59,7 @@ class PageTimelineSamples : public testing::Test {
     placed.sample = &sample_;
     placed.vcpu = Vcpu(vcpu);
     placed.when = {Tsc{begin}, Tsc{begin + length}};
-    witness_.OnPlaced(placed);
+    pipeline_observer_.OnPlaced(placed);
   }
 
   // Of the entries that the page has, one value each.
@@ -86,20 +86,20 @@ class PageTimelineSamples : public testing::Test {
   ProfileReport report_;
   recording::Sample sample_;
   PageTimeline timeline_{report_, resolver_};
-  correlate::Witness& witness_ = timeline_;
+  correlate::PipelineObserver& pipeline_observer_ = timeline_;
 };
 
-TEST_F(PageTimelineSamples, AreAllThereUpToTheBound) {
-  for (uint64_t i = 0; i < PageTimeline::kMostSamples; ++i) Place(i % 2, 100 * i, 1);
+TEST_F(PageTimelineSamples, KeepAllSamplesWithinLimit) {
+  for (uint64_t i = 0; i < PageTimeline::kMaxSamples; ++i) Place(i % 2, 100 * i, 1);
   const ordered_json page = Page();
-  EXPECT_EQ(Column(page, 3).size(), PageTimeline::kMostSamples);
+  EXPECT_EQ(Column(page, 3).size(), PageTimeline::kMaxSamples);
   EXPECT_EQ(page["kept_samples"], 1);
   EXPECT_EQ(page["samples_left_out"], 0);
-  EXPECT_EQ(Sum(Column(page, 5)), PageTimeline::kMostSamples);
+  EXPECT_EQ(Sum(Column(page, 5)), PageTimeline::kMaxSamples);
 }
 
-TEST_F(PageTimelineSamples, BeyondItAreThinnedEvenlyAndCounted) {
-  constexpr uint64_t kAll = 3 * PageTimeline::kMostSamples;
+TEST_F(PageTimelineSamples, ExcessSamplesAreThinnedEvenly) {
+  constexpr uint64_t kAll = 3 * PageTimeline::kMaxSamples;
   for (uint64_t i = 0; i < kAll; ++i) Place(i % 2, 100 * i, 1);
   const ordered_json page = Page();
   EXPECT_EQ(page["kept_samples"], 4);
@@ -118,16 +118,16 @@ TEST_F(PageTimelineSamples, BeyondItAreThinnedEvenlyAndCounted) {
 }
 
 // Brackets hold several samples each, and go on while the list is thinned.
-TEST_F(PageTimelineSamples, OfBracketsAreCountedToo) {
+TEST_F(PageTimelineSamples, CountBracketedSamples) {
   uint64_t all = 0;
-  for (uint64_t bracket = 0; bracket < 2 * PageTimeline::kMostSamples + 7; ++bracket) {
+  for (uint64_t bracket = 0; bracket < 2 * PageTimeline::kMaxSamples + 7; ++bracket) {
     for (uint64_t i = 0; i < 1 + bracket % 3; ++i, ++all) {
       for (const uint32_t vcpu : {0U, 1U}) Place(vcpu, 100 * bracket, 100);
     }
   }
   const ordered_json page = Page();
   const std::vector<uint64_t> counts = Column(page, 5);
-  EXPECT_LE(counts.size(), PageTimeline::kMostSamples);
+  EXPECT_LE(counts.size(), PageTimeline::kMaxSamples);
   EXPECT_TRUE(std::has_single_bit(page["kept_samples"].get<uint64_t>()));
   EXPECT_GT(page["samples_left_out"].get<uint64_t>(), 0);
   EXPECT_EQ(Sum(counts) + page["samples_left_out"].get<uint64_t>(), 2 * all);

@@ -45,7 +45,7 @@ TEST(ChangeLinesTest, AMomentBeforeSamplingStartedIsItsStart) {
   EXPECT_THAT(ChangeLines(info), ElementsAre("web (d3): paused at 0.0 s"));
 }
 
-TEST(ChangeLinesTest, ALineDoesNotGrowWithoutEnd) {
+TEST(ChangeLinesTest, LimitsLineLength) {
   RecordingInfo info = Info();
   for (uint64_t i = 1; i <= 10; ++i) {
     info.changes.push_back(

@@ -18,7 +18,7 @@ PlacingCheck Content() {
   check.samples = 10'000;
   check.bracketed = 9'000;
   check.bracket = 1e6;
-  check.turn = 5e6;
+  check.timeslice = 5e6;
   check.exact = 1'000;
   check.distance = 0.03;
   return check;
@@ -32,11 +32,11 @@ ProfileReport ReportOf(const PlacingCheck& check) {
   return report;
 }
 
-TEST(CheckNotes, AreSilentWhereNothingIsWrong) {
+TEST(CheckNotes, AreEmptyWhenConsistent) {
   EXPECT_THAT(CheckNotes(ReportOf(Content())), IsEmpty());
 }
 
-TEST(CheckNotes, SaySamplesOfTimesAtWhichNothingRan) {
+TEST(CheckNotes, ReportImpossibleSamples) {
   PlacingCheck check = Content();
   check.impossible = 500;
   ProfileReport report = ReportOf(check);
@@ -46,21 +46,21 @@ TEST(CheckNotes, SaySamplesOfTimesAtWhichNothingRan) {
   EXPECT_THAT(CheckNotes(report), ElementsAre(HasSubstr("the trace: it lost records")));
 }
 
-TEST(CheckNotes, SayBracketsLongerThanTurns) {
+TEST(CheckNotes, ReportLongBrackets) {
   PlacingCheck check = Content();
-  check.turn = 2e5;
+  check.timeslice = 2e5;
   EXPECT_THAT(CheckNotes(ReportOf(check)), ElementsAre(HasSubstr("known to 1.000 ms, and its vCPUs "
                                                                  "run for 200.000 us at a time")));
 }
 
-TEST(CheckNotes, SaySamplesInStepWithTheWork) {
+TEST(CheckNotes, ReportAliasing) {
   PlacingCheck check = Content();
   check.distance = 0.4;
   EXPECT_THAT(CheckNotes(ReportOf(check)),
               ElementsAre(HasSubstr("samples of web are in step with its work")));
 }
 
-TEST(CheckNotes, ProgramsGetAllFigures) {
+TEST(CheckNotes, JsonHasAllFields) {
   const auto json = PlacingChecksJson(ReportOf(Content()));
   EXPECT_EQ(json.dump(),
             R"([{"domain":"web","samples":10000,"impossible":0,"says_impossible":false,)"

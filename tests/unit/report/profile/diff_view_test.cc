@@ -13,19 +13,19 @@ namespace {
 using correlate::Dimension;
 using correlate::ProfileRow;
 
-struct Of {
+struct RowSpec {
   const char* function;
   double share;
 };
 
 // A profile of ten thousand samples.
-ProfileReport Profile(std::initializer_list<Of> rows) {
+ProfileReport Profile(std::initializer_list<RowSpec> rows) {
   ProfileReport report;
   report.by = {Dimension::kFunction};
   report.result.samples = 10'000;
   report.result.cycles = 4e9;
   report.sampled = {Tsc{0}, Tsc{2'000'000'000}};
-  for (const Of& of : rows) {
+  for (const RowSpec& of : rows) {
     ProfileRow row;
     row.function = of.function;
     row.share = of.share;
@@ -36,7 +36,7 @@ ProfileReport Profile(std::initializer_list<Of> rows) {
 }
 
 // Named a.xeno, b.xeno and so on.
-Diff DiffOfAll(const std::vector<ProfileReport>& profiles, DiffOf of,
+Diff DiffOfAll(const std::vector<ProfileReport>& profiles, DiffBasis of,
                const std::vector<double>& work = {}) {
   std::vector<DiffSide> sides;
   for (const ProfileReport& profile : profiles) {
@@ -44,13 +44,13 @@ Diff DiffOfAll(const std::vector<ProfileReport>& profiles, DiffOf of,
     const char letter = static_cast<char>('a' + i);
     sides.push_back({&profile, std::string(1, letter) + ".xeno", work.empty() ? 1 : work[i]});
   }
-  return DiffOfProfiles(sides, of);
+  return DiffProfiles(sides, of);
 }
 
-TEST(Diff, MatchesRowsByTheirWordsAndNamesWhatCameAndWent) {
+TEST(Diff, MatchesRowsByNameAndMarksNewAndGone) {
   const Diff diff = DiffOfAll({Profile({{"hash", 0.5}, {"memcpy", 0.3}, {"old", 0.2}}),
                                Profile({{"memcpy", 0.3}, {"hash", 0.4}, {"fresh", 0.3}})},
-                              DiffOf::kShare);
+                              DiffBasis::kShare);
   EXPECT_EQ(DiffText(diff, {}, {}),
             "before: a.xeno (10,000 samples)\n"
             "after:  b.xeno (10,000 samples)\n"
@@ -66,22 +66,22 @@ TEST(Diff, MatchesRowsByTheirWordsAndNamesWhatCameAndWent) {
             "4 rows, 3 of them differ by more than chance; 1 are new, 1 are gone\n");
 }
 
-TEST(Diff, ComparesProcessorsTimeWhereThatIsAsked) {
+TEST(Diff, ComparesProcessorTime) {
   // 4 G cycles in 2 G cycles: two processors.
   ProfileReport after = Profile({{"hash", 0.5}});
   after.result.cycles = 2e9;
-  const Diff diff = DiffOfAll({Profile({{"hash", 0.5}}), after}, DiffOf::kProcessor);
+  const Diff diff = DiffOfAll({Profile({{"hash", 0.5}}), after}, DiffBasis::kProcessor);
   EXPECT_NEAR(diff.rows[0].before.value, 1.0, 1e-12);
   EXPECT_NEAR(diff.rows[0].changes[0].after.value, 0.5, 1e-12);
   EXPECT_NEAR(diff.rows[0].before.variance, 4 * 0.25 / 10'000, 1e-12);
 }
 
 // 4 G cycles for a thousand requests, then 2 G for two thousand.
-TEST(Diff, ComparesWhatAUnitOfWorkTakes) {
+TEST(Diff, ComparesWorkUnits) {
   ProfileReport after = Profile({{"hash", 0.5}, {"copy", 0.5}});
   after.result.cycles = 2e9;
   Diff diff =
-      DiffOfAll({Profile({{"hash", 0.75}, {"copy", 0.25}}), after}, DiffOf::kWork, {1000, 2000});
+      DiffOfAll({Profile({{"hash", 0.75}, {"copy", 0.25}}), after}, DiffBasis::kWork, {1000, 2000});
   EXPECT_NEAR(diff.rows[0].before.value, 3e6, 1e-3);
   EXPECT_NEAR(diff.rows[0].changes[0].after.value, 5e5, 1e-3);
   EXPECT_NEAR(diff.rows[0].before.variance, 4e6 * 4e6 * 0.75 * 0.25 / 10'000, 1);
@@ -94,8 +94,8 @@ TEST(Diff, ComparesWhatAUnitOfWorkTakes) {
   EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("samples a unit of work; low, high"));
 }
 
-TEST(Diff, MatchesCallChainsAndFoldsThemWithBothFigures) {
-  const auto chains = [](std::initializer_list<Of> rows) {
+TEST(Diff, FoldsCallChainsOfBothSides) {
+  const auto chains = [](std::initializer_list<RowSpec> rows) {
     static const std::vector<Function> functions = {{"web", "main", ""}, {"web", "hash", ""}};
     ProfileReport report = Profile(rows);
     report.by = {Dimension::kStack, Dimension::kFunction};
@@ -106,7 +106,7 @@ TEST(Diff, MatchesCallChainsAndFoldsThemWithBothFigures) {
   };
   const Diff diff = DiffOfAll({chains({{"hash", 0.5}, {"copy", 0.25}, {"old", 0.25}}),
                                chains({{"copy", 0.3}, {"hash", 0.62}, {"new", 0.08}})},
-                              DiffOf::kShare);
+                              DiffBasis::kShare);
   EXPECT_EQ(DiffFolded(diff, {}),
             "main;hash;old 250000 0\n"
             "main;hash;hash 500000 620000\n"
@@ -114,10 +114,10 @@ TEST(Diff, MatchesCallChainsAndFoldsThemWithBothFigures) {
             "main;hash;copy 250000 300000\n");
 }
 
-TEST(Diff, ShowsNoMoreThanIsAskedFor) {
+TEST(Diff, HonoursSelection) {
   const Diff diff = DiffOfAll({Profile({{"a", 0.5}, {"b", 0.25}, {"c", 0.25}}),
                                Profile({{"a", 0.4}, {"b", 0.34}, {"c", 0.26}})},
-                              DiffOf::kShare);
+                              DiffBasis::kShare);
   EXPECT_EQ(DiffJson(diff, {.threshold = 0.05})["rows"].size(), 2U);
   EXPECT_EQ(DiffJson(diff, {.limit = 1})["rows"][0]["function"], "a");
   EXPECT_EQ(DiffJson(diff, {})["comparisons"], 3);
@@ -131,7 +131,7 @@ TEST(Diff, ComparesSeveralWithTheFirst) {
   const Diff diff =
       DiffOfAll({Profile({{"hash", 0.6}, {"copy", 0.4}}),
                  Profile({{"hash", 0.6}, {"copy", 0.3}, {"log", 0.1}}), Profile({{"hash", 1}})},
-                DiffOf::kShare);
+                DiffBasis::kShare);
   EXPECT_EQ(diff.comparisons, 5U);
   EXPECT_EQ(DiffText(diff, {}, {}),
             "before:   a.xeno (10,000 samples)\n"

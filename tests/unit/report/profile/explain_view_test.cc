@@ -36,9 +36,9 @@ ProfileRow Emulator() {
 ProfileReport ReportOf(const std::vector<ProfileRow>& rows) {
   ProfileReport report;
   report.by = ExplainColumns();
-  report.also_by = ExplainAlsoColumns();
-  report.result.rows = report.also.rows = rows;
-  for (ProfileRow& row : report.also.rows) row.placing = Placement::kBracketed;
+  report.secondary_by = ExplainSecondaryColumns();
+  report.result.rows = report.secondary.rows = rows;
+  for (ProfileRow& row : report.secondary.rows) row.placing = Placement::kBracketed;
   report.event = "cycles";
   report.sampled = {Tsc{0}, Tsc{2'000'000'000}};
   report.clock = {1'000'000'000, ClockSource::kRecorded};
@@ -50,20 +50,20 @@ ProfileReport ReportOf(const std::vector<ProfileRow>& rows) {
   return report;
 }
 
-TEST(Explain, MoreSamplesNarrowByTheirSquareRoot) {
-  const Narrower narrower = NarrowerOf(Emulator());
-  EXPECT_NEAR(narrower.independent_samples, 80, 1e-9);
+TEST(Explain, IntervalScalesWithSquareRoot) {
+  const IntervalForecast forecast = IntervalForecastOf(Emulator());
+  EXPECT_NEAR(forecast.independent_samples, 80, 1e-9);
   const correlate::Interval wilson = correlate::Wilson(0.25, 320);
-  EXPECT_NEAR(narrower.with_more.low, wilson.low, 1e-9);
-  EXPECT_NEAR(narrower.with_more.high, wilson.high, 1e-9);
+  EXPECT_NEAR(forecast.with_more.low, wilson.low, 1e-9);
+  EXPECT_NEAR(forecast.with_more.high, wilson.high, 1e-9);
 }
 
-TEST(Explain, KnowingAllPlacesLeavesTheLuckOfTheDraw) {
+TEST(Explain, KnownPlacesLeaveSamplingVariance) {
   // Half of 100 samples of half of all time: a variance of 0.5^2 0.5 0.5 / 100.
-  const Narrower narrower = NarrowerOf(Emulator());
+  const IntervalForecast forecast = IntervalForecastOf(Emulator());
   const correlate::Interval expected = correlate::IntervalOf(0.25, 0.25 * 0.25 / 100, 50);
-  EXPECT_NEAR(narrower.places_known.low, expected.low, 1e-9);
-  EXPECT_NEAR(narrower.places_known.high, expected.high, 1e-9);
+  EXPECT_NEAR(forecast.places_known.low, expected.low, 1e-9);
+  EXPECT_NEAR(forecast.places_known.high, expected.high, 1e-9);
 }
 
 TEST(Explain, SaysHowSamplesWerePlacedAndWhereCyclesComeFrom) {
@@ -76,7 +76,7 @@ TEST(Explain, SaysHowSamplesWerePlacedAndWhereCyclesComeFrom) {
   EXPECT_THAT(text, HasSubstr("in 8 s at this rate"));
 }
 
-TEST(Explain, BracketsMatterWhereStrataAreSeveral) {
+TEST(Explain, BracketsMatterWithSeveralStrata) {
   ProfileRow row = Emulator();
   EXPECT_THAT(ExplainText(ReportOf({row}), {"guest_cpuid", {}}, {}),
               HasSubstr("record for longer"));
@@ -99,13 +99,13 @@ TEST(Explain, TakesPatternsAndDomains) {
 }
 
 // Names of C++ have brackets, which are no pattern then.
-TEST(Explain, ANameIsItself) {
+TEST(Explain, MatchesExactName) {
   ProfileRow row = Emulator();
   row.function = "Table[]::At";
   EXPECT_EQ(ExplainedRows(ReportOf({row}), {"Table[]::At", {}}).size(), 1U);
 }
 
-TEST(Explain, ProgramsGetTheSame) {
+TEST(Explain, JsonHasTheSame) {
   const auto json = ExplainJson(ReportOf({Emulator()}), {"guest_cpuid", {}});
   const auto& row = json["rows"][0];
   EXPECT_EQ(row["placements"]["bracketed"], 50);

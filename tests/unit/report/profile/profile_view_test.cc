@@ -13,7 +13,7 @@ using correlate::ContextKind;
 using correlate::Dimension;
 using correlate::Placement;
 using correlate::ProfileRow;
-using correlate::Remainder;
+using correlate::UnplacedReason;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -41,9 +41,9 @@ ProfileReport Web() {
   report.result.samples = 99.5;
   report.result.cycles = 1e9;
   report.counts.samples = 102;
-  report.counts.placed.at(static_cast<size_t>(Placement::kTwin)) = 40;
+  report.counts.placed.at(static_cast<size_t>(Placement::kNmiExit)) = 40;
   report.counts.placed.at(static_cast<size_t>(Placement::kBracketed)) = 60;
-  report.counts.unplaced.at(static_cast<size_t>(Remainder::kTraceLost)) = 2;
+  report.counts.unplaced.at(static_cast<size_t>(UnplacedReason::kTraceLost)) = 2;
   report.event = "cycles";
   report.sampled = {Tsc{0}, Tsc{2'000'000'000}};
   report.clock = {1'000'000'000, ClockSource::kRecorded};
@@ -97,7 +97,7 @@ TEST(ProfileText, ShowsOnlyWhatIsSelected) {
   EXPECT_THAT(ProfileText(Web(), selection, {}), Not(HasSubstr("svm_vmexit_handler")));
 }
 
-TEST(ProfileText, SaysWhereSamplesAndTraceDisagree) {
+TEST(ProfileText, ReportsDomainChecks) {
   ProfileReport report = Web();
   report.result.checks = {{DomainId{1}, 0.8, 0.6, 0.01}, {DomainId{0}, 0.2, 0.21, 0.01}};
   report.counts.lost_records = 5;
@@ -107,13 +107,13 @@ TEST(ProfileText, SaysWhereSamplesAndTraceDisagree) {
   EXPECT_THAT(text, Not(HasSubstr("note: d0")));
 }
 
-TEST(ProfileText, SaysHowFarItsSamplesMayBeTrusted) {
+TEST(ProfileText, ReportsPlacementNotes) {
   ProfileReport report = Web();
   report.cautions = {"they are not random"};
   EXPECT_THAT(ProfileText(report, {}, {}), HasSubstr("\nnote: they are not random\n"));
 }
 
-TEST(ProfileText, SaysWhatAnExitWasAboutAndWhoWaited) {
+TEST(ProfileText, ShowsSubreasonAndRunQueue) {
   ProfileReport report = Web();
   report.by = {Dimension::kSubreason, Dimension::kWaiting, Dimension::kLine};
   report.waiting_sets = {{}, {}, {{DomainId{1}, VcpuId{0}}, {DomainId{2}, VcpuId{1}}}};
@@ -129,7 +129,7 @@ TEST(ProfileText, SaysWhatAnExitWasAboutAndWhoWaited) {
   EXPECT_EQ(text(Dimension::kWakeup), "(other)");
   row.exit.wakeup = correlate::Wakeup::kVector + 0x31;
   EXPECT_EQ(text(Dimension::kWakeup), "vector 0x31");
-  row.exit.waiting = correlate::Waiting::kOthers;
+  row.exit.waiting = correlate::RunQueues::kOthers;
   EXPECT_EQ(text(Dimension::kWaiting), "(others)");
   row.exit = Context{ContextKind::kGuest};
   EXPECT_EQ(text(Dimension::kSubreason), "-");

@@ -11,20 +11,20 @@
 namespace xenoscope::report {
 namespace {
 
-using analysis::Unit;
+using analysis::MetricUnit;
 using correlate::Dimension;
 
-analysis::Row Counted(std::string name, uint64_t count, Cycles cycles) {
-  analysis::Row row{std::move(name), {}, {}};
-  row.Add("count", Unit::kCount, count).Add("cycles", Unit::kCycles, cycles);
+analysis::MetricRow Counted(std::string name, uint64_t count, Cycles cycles) {
+  analysis::MetricRow row{std::move(name), {}, {}};
+  row.Add("count", MetricUnit::kCount, count).Add("cycles", MetricUnit::kCycles, cycles);
   return row;
 }
 
 // Two seconds of a host of 1 GHz: Domain-0 half the time, web all the time with its two vCPUs.
-analysis::Result Trace() {
-  analysis::Result result;
-  result.facts.clock = {1'000'000'000, ClockSource::kRecorded};
-  result.facts.range = {Tsc{0}, Tsc{2'000'000'000}};
+analysis::AnalysisResult Trace() {
+  analysis::AnalysisResult result;
+  result.metadata.clock = {1'000'000'000, ClockSource::kRecorded};
+  result.metadata.range = {Tsc{0}, Tsc{2'000'000'000}};
   result.trace.bytes = 5'000'000;
   analysis::DomainSection dom0{DomainId{0}, {}, {}};
   dom0.vcpus.push_back({VcpuId{0}, {}});
@@ -65,7 +65,7 @@ ProfileReport Samples() {
   return report;
 }
 
-std::string Show(const analysis::Result* trace, const ProfileReport* profile,
+std::string Show(const analysis::AnalysisResult* trace, const ProfileReport* profile,
                  const TopLayout& layout) {
   TopFrame frame;
   frame.recording = "web.xeno";
@@ -77,8 +77,8 @@ std::string Show(const analysis::Result* trace, const ProfileReport* profile,
   return TopText(frame, layout);
 }
 
-TEST(TopText, ShowsDomainsByTheTimeTheyRanAndFunctionsByTheirShare) {
-  const analysis::Result trace = Trace();
+TEST(TopText, SortsDomainsAndFunctions) {
+  const analysis::AnalysisResult trace = Trace();
   const ProfileReport profile = Samples();
   EXPECT_EQ(
       Show(&trace, &profile, {}),
@@ -95,8 +95,8 @@ TEST(TopText, ShowsDomainsByTheTimeTheyRanAndFunctionsByTheirShare) {
       "198 of 200 samples attributed\n");
 }
 
-TEST(TopText, KeepsRoomForFunctionsOnASmallScreen) {
-  analysis::Result trace = Trace();
+TEST(TopText, FitsSmallScreen) {
+  analysis::AnalysisResult trace = Trace();
   for (uint16_t id = 2; id < 40; ++id) {
     trace.document.domains.push_back(trace.document.domains.front());
     trace.document.domains.back().domain = DomainId{id};
@@ -111,8 +111,8 @@ TEST(TopText, KeepsRoomForFunctionsOnASmallScreen) {
   EXPECT_THAT(text, testing::HasSubstr("(36 more)"));
 }
 
-TEST(TopText, GoesWithoutTraceOrSamples) {
-  const analysis::Result trace = Trace();
+TEST(TopText, WorksWithoutTraceOrSamples) {
+  const analysis::AnalysisResult trace = Trace();
   ProfileReport none;
   none.by = {Dimension::kFunction};
   none.event = "cycles";

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "analysis/run.h"
+#include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
 #include "report/summary/summary_view.h"
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::report {
@@ -15,16 +15,16 @@ namespace {
 
 using trace::Rec;
 
-nlohmann::ordered_json SummaryOf(const trace::TraceBytes& bytes) {
+nlohmann::ordered_json SummaryOf(const trace::TraceBuilder& bytes) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
-  const auto result = analysis::Run(*file, {}, analysis::AllAnalyses, 1);
+  const auto result = analysis::AnalyseTrace(*file, {}, analysis::AllAnalyses, 1);
   EXPECT_TRUE(result.ok()) << result.status();
   return SummaryJson(*result, [](DomainId) { return std::string("web"); });
 }
 
-TEST(SummaryJson, HasTheKeysThatScriptsRelyOn) {
-  trace::TraceBytes bytes;
+TEST(SummaryJson, KeepsItsKeys) {
+  trace::TraceBuilder bytes;
   bytes.Window(
       0, {Rec(0x21101, 100, {1U << 16}), Rec(0x81102, 200, {0x72, 0, 0}), Rec(0x81001, 250, {}),
           Rec(0x21021, 300, {1U << 16}), Rec(0x21101, 300, {2U << 16}), Rec(0x20100d, 350, {14}),
@@ -56,7 +56,7 @@ TEST(SummaryJson, HasTheKeysThatScriptsRelyOn) {
 }
 
 TEST(SummaryJson, KeepsItsFieldsFromGroupsOfTheSameName) {
-  analysis::Result result;
+  analysis::AnalysisResult result;
   result.trace.pcpus = 2;
   result.document.trace.AddGroup("pcpus", "pCPUs").rows.push_back({"p0", {}, {}});
   analysis::DomainSection& domain = result.document.domains.emplace_back();

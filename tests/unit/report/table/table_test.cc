@@ -17,10 +17,10 @@ using testing::HasSubstr;
 
 Table Fruits() {
   Table table;
-  table.columns = {{"name", "name", Unit::kText, Shorten::kMiddle},
-                   {"samples", "samples", Unit::kCount, Shorten::kEnd},
-                   {"share", "share", Unit::kShare, Shorten::kEnd},
-                   {"cycles", "cycles", Unit::kCycles, Shorten::kEnd}};
+  table.columns = {{"name", "name", ColumnUnit::kText, Shorten::kMiddle},
+                   {"samples", "samples", ColumnUnit::kCount, Shorten::kEnd},
+                   {"share", "share", ColumnUnit::kShare, Shorten::kEnd},
+                   {"cycles", "cycles", ColumnUnit::kCycles, Shorten::kEnd}};
   table.AddRow({"pear"s, uint64_t{7}, 0.07, 7.4e9});
   table.AddRow({"apple"s, uint64_t{1234}, 0.9, 999'960.0});
   table.AddRow({"fig"s, Cell(), Cell(), Cell()});
@@ -45,7 +45,7 @@ TEST(TableText, PutsFiguresFirstWhenAsked) {
 
 TEST(TableText, SeparatesGroupsAndFooters) {
   Table table;
-  table.columns = {{"n", "n", Unit::kCount, Shorten::kEnd}, {"who", "who"}};
+  table.columns = {{"n", "n", ColumnUnit::kCount, Shorten::kEnd}, {"who", "who"}};
   table.groups.push_back({{uint64_t{3}, "d1"s}, {{{uint64_t{2}, "a"s}, 1}}, 0});
   table.groups.push_back({{uint64_t{9}, "d2"s}, {{{uint64_t{9}, "b"s}, 1}}, 4});
   table.footers = {{{uint64_t{12}, "total"s}}, {{uint64_t{0}, "lost"s}}};
@@ -65,7 +65,7 @@ TEST(TableText, SeparatesGroupsAndFooters) {
 
 TEST(TableText, ShortensTheWidestWordsUntilALineFits) {
   Table table;
-  table.columns = {{"n", "n", Unit::kCount, Shorten::kEnd}, {"function", "function"}};
+  table.columns = {{"n", "n", ColumnUnit::kCount, Shorten::kEnd}, {"function", "function"}};
   table.AddRow({uint64_t{1}, "std::vector<int>::push_back(int const&)"s});
   EXPECT_EQ(ToText(table, {.width = 24, .colour = false, .figures_first = false}),
             "n  function\n"
@@ -74,7 +74,7 @@ TEST(TableText, ShortensTheWidestWordsUntilALineFits) {
 
 TEST(TableText, NeverShortensNumbers) {
   Table table;
-  table.columns = {{"n", "n", Unit::kCount, Shorten::kEnd}};
+  table.columns = {{"n", "n", ColumnUnit::kCount, Shorten::kEnd}};
   table.AddRow({uint64_t{123456789}});
   EXPECT_EQ(ToText(table, {.width = 4, .colour = false, .figures_first = false}),
             "          n\n123,456,789\n");
@@ -82,14 +82,14 @@ TEST(TableText, NeverShortensNumbers) {
 
 TEST(TableText, GivesAColumnADecimalWhenOneCellNeedsIt) {
   Table table;
-  table.columns = {{"n", "n", Unit::kCount, Shorten::kEnd}};
+  table.columns = {{"n", "n", ColumnUnit::kCount, Shorten::kEnd}};
   table.AddRow({uint64_t{1000}});
   table.AddRow({2.25});
   EXPECT_EQ(ToText(table, {}), "      n\n1,000.0\n    2.3\n");
 }
 
 TEST(TableText, ShowsControlCharactersOfNamesAsQuestionMarks) {
-  EXPECT_EQ(CellText("a\x1b[31mb\n"s, Unit::kText), "a?[31mb?");
+  EXPECT_EQ(CellText("a\x1b[31mb\n"s, ColumnUnit::kText), "a?[31mb?");
 }
 
 TEST(TableText, CountsCodePointsNotBytes) {
@@ -99,9 +99,9 @@ TEST(TableText, CountsCodePointsNotBytes) {
   EXPECT_EQ(Shortened("abc", 0, Shorten::kEnd), "");
 }
 
-TEST(TableText, AWordOfAMegabyteDoesNotWidenAllRows) {
+TEST(TableText, LongTextDoesNotWidenTable) {
   Table table;
-  table.columns = {{"function", "function"}, {"samples", "samples", Unit::kCount}};
+  table.columns = {{"function", "function"}, {"samples", "samples", ColumnUnit::kCount}};
   table.AddRow({"first" + std::string(1'000'000, 'x') + "last", uint64_t{1}});
   table.AddRow({"b"s, uint64_t{2}});
   const std::string text = ToText(table, {});
@@ -112,19 +112,19 @@ TEST(TableText, AWordOfAMegabyteDoesNotWidenAllRows) {
 }
 
 TEST(TableText, ShowsEachUnit) {
-  EXPECT_EQ(CellText(1.5, Unit::kSeconds), "1.500 s");
-  EXPECT_EQ(CellText(0.0123, Unit::kSeconds), "12.300 ms");
-  EXPECT_EQ(CellText(45e-6, Unit::kSeconds), "45.000 us");
-  EXPECT_EQ(CellText(3e-9, Unit::kSeconds), "3 ns");
-  EXPECT_EQ(CellText(uint64_t{0xffff82d040203120}, Unit::kHex), "0xffff82d040203120");
-  EXPECT_EQ(CellText(uint64_t{999}, Unit::kCycles), "999");
-  EXPECT_EQ(CellText(uint64_t{18'200'000}, Unit::kBytes), "18.2 M");
-  EXPECT_EQ(CellText(Cell(), Unit::kCount), "");
+  EXPECT_EQ(CellText(1.5, ColumnUnit::kSeconds), "1.500 s");
+  EXPECT_EQ(CellText(0.0123, ColumnUnit::kSeconds), "12.300 ms");
+  EXPECT_EQ(CellText(45e-6, ColumnUnit::kSeconds), "45.000 us");
+  EXPECT_EQ(CellText(3e-9, ColumnUnit::kSeconds), "3 ns");
+  EXPECT_EQ(CellText(uint64_t{0xffff82d040203120}, ColumnUnit::kHex), "0xffff82d040203120");
+  EXPECT_EQ(CellText(uint64_t{999}, ColumnUnit::kCycles), "999");
+  EXPECT_EQ(CellText(uint64_t{18'200'000}, ColumnUnit::kBytes), "18.2 M");
+  EXPECT_EQ(CellText(Cell(), ColumnUnit::kCount), "");
 }
 
 TEST(TableText, ColoursTitlesAndHotRows) {
   Table table;
-  table.columns = {{"share", "share", Unit::kShare, Shorten::kEnd}};
+  table.columns = {{"share", "share", ColumnUnit::kShare, Shorten::kEnd}};
   table.AddRow({0.5});
   table.AddRow({0.01});
   EXPECT_EQ(ForTerminal(ToText(table, {.width = 0, .colour = true, .figures_first = false})),
@@ -153,7 +153,7 @@ TEST(Table, LimitsEachGroupAndCountsWhatItLeftOut) {
 
 TEST(TableCsv, QuotesOnlyWhatMustBe) {
   Table table;
-  table.columns = {{"function", "Function"}, {"share", "Share", Unit::kShare, Shorten::kEnd}};
+  table.columns = {{"function", "Function"}, {"share", "Share", ColumnUnit::kShare, Shorten::kEnd}};
   table.AddRow({R"(operator""_x(int, int))"s, 0.25});
   table.AddRow({"plain"s, Cell()});
   table.footers = {{{"total"s, 1.0}}};
@@ -164,7 +164,7 @@ TEST(TableCsv, QuotesOnlyWhatMustBe) {
   EXPECT_EQ(ToCsv(table), expected);
 }
 
-TEST(TableCsv, NoWordsAreAFormula) {
+TEST(TableCsv, EscapesFormulas) {
   struct Case {
     const char* word;
     const char* field;
@@ -183,7 +183,8 @@ TEST(TableCsv, NoWordsAreAFormula) {
   };
   for (const Case& c : kCases) {
     Table table;
-    table.columns = {{"function", "Function"}, {"change", "Change", Unit::kShare, Shorten::kEnd}};
+    table.columns = {{"function", "Function"},
+                     {"change", "Change", ColumnUnit::kShare, Shorten::kEnd}};
     table.AddRow({std::string(c.word), -0.25});  // numbers stay as they are
     EXPECT_EQ(ToCsv(table), fmt::format("function,change\r\n{},-0.25\r\n", c.field));
   }
@@ -191,7 +192,7 @@ TEST(TableCsv, NoWordsAreAFormula) {
 
 TEST(TableJson, KeepsKeysInTheOrderOfTheColumns) {
   Table table = Fruits();
-  table.columns.push_back({"at", "at", Unit::kHex, Shorten::kEnd});
+  table.columns.push_back({"at", "at", ColumnUnit::kHex, Shorten::kEnd});
   table.groups[0].rows[0].cells.emplace_back(uint64_t{0x10});
   EXPECT_EQ(ToJson(table)[0].dump(),
             R"({"name":"pear","samples":7,"share":0.07,"cycles":7400000000,"at":"0x10"})");

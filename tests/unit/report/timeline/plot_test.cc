@@ -38,7 +38,7 @@ TEST(PlotAxisTest, TicksAreRound) {
 }
 
 TEST(PlotAxisTest, WholeNumbersAndStatesHaveNoFractions) {
-  EXPECT_THAT(Labels(LinearTicks(AxisKind::kWhole, -0.5, 1.5, 9)), ElementsAre("0", "1"));
+  EXPECT_THAT(Labels(LinearTicks(AxisKind::kInteger, -0.5, 1.5, 9)), ElementsAre("0", "1"));
   EXPECT_THAT(Labels(LinearTicks(AxisKind::kState, -1.5, 3.5, 9)),
               ElementsAre("lost", "blocked", "offline", "runnable", "running"));
 }
@@ -58,25 +58,25 @@ TEST(PlotAxisTest, LogarithmicTicksHaveTheirOwnUnits) {
               ElementsAre("1 ms", "2 ms", "5 ms", "10 ms"));
 }
 
-TEST(PlotAxisTest, IslandsLeaveTheSeaOut) {
-  Islands islands;
-  islands.Add(0xffffffff81000000);
-  islands.Add(0x401000);
-  islands.Add(0x401234);
-  islands.Finish();
-  EXPECT_LT(islands.Place(0x401000), islands.Place(0x401234));
-  EXPECT_LT(islands.Place(0x401234), islands.Place(0xffffffff81000000));
-  EXPECT_DOUBLE_EQ(islands.Place(0xffffffff81000000), 0.5);
-  EXPECT_THAT(Labels(islands.Ticks(9)), ElementsAre("0x401000", "0xffffffff81000000"));
+TEST(PlotAxisTest, SkipsEmptyAddressRanges) {
+  BrokenAxis axis;
+  axis.Add(0xffffffff81000000);
+  axis.Add(0x401000);
+  axis.Add(0x401234);
+  axis.Finish();
+  EXPECT_LT(axis.Place(0x401000), axis.Place(0x401234));
+  EXPECT_LT(axis.Place(0x401234), axis.Place(0xffffffff81000000));
+  EXPECT_DOUBLE_EQ(axis.Place(0xffffffff81000000), 0.5);
+  EXPECT_THAT(Labels(axis.Ticks(9)), ElementsAre("0x401000", "0xffffffff81000000"));
 }
 
-TEST(PlotAxisTest, AnyNumberOfIslandsFits) {
-  Islands islands;
-  for (uint64_t i = 0; i < 100'000; ++i) islands.Add(i * 0x9e3779b97f4a7c15);
-  islands.Finish();
-  EXPECT_GE(islands.Place(0), 0);
-  EXPECT_LT(islands.Place(UINT64_MAX), 1);
-  EXPECT_LE(islands.Ticks(9).size(), 10U);
+TEST(PlotAxisTest, HandlesManyAddressRanges) {
+  BrokenAxis axis;
+  for (uint64_t i = 0; i < 100'000; ++i) axis.Add(i * 0x9e3779b97f4a7c15);
+  axis.Finish();
+  EXPECT_GE(axis.Place(0), 0);
+  EXPECT_LT(axis.Place(UINT64_MAX), 1);
+  EXPECT_LE(axis.Ticks(9).size(), 10U);
 }
 
 SeriesPlot TinySeries() {
@@ -121,13 +121,13 @@ void ExpectGolden(const std::string& drawn, const std::string& name) {
   ADD_FAILURE() << "not as in " << name << "; now in " << path;
 }
 
-TEST(PlotSvgTest, LooksAsItDid) {
+TEST(PlotSvgTest, MatchesGolden) {
   ExpectGolden(ToSvg(TinySeries()), "stacked.svg");
   ExpectGolden(ToSvg(TinyScatter(true)), "points.svg");
   ExpectGolden(ToSvg(TinyScatter(false)), "density.svg");
 }
 
-TEST(PlotSvgTest, NeedsNothingFromElsewhere) {
+TEST(PlotSvgTest, IsSelfContained) {
   const std::string svg = ToSvg(TinySeries());
   EXPECT_THAT(svg, Not(HasSubstr("href")));
   EXPECT_THAT(svg, Not(HasSubstr("<script")));

@@ -10,7 +10,7 @@
 #include "report/terminal_text.h"
 #include "report/timeline/vcpu_chart_svg.h"
 #include "report/timeline/vcpu_chart_terminal.h"
-#include "tests/unit/trace/bytes_of_trace.h"
+#include "tests/unit/trace/trace_builder.h"
 
 namespace xenoscope::report {
 namespace {
@@ -21,13 +21,13 @@ using testing::IsEmpty;
 using testing::Not;
 using trace::kIdle;
 using trace::Rec;
-using trace::TraceBytes;
+using trace::TraceBuilder;
 using trace::Vcpu;
 
 // On pCPU 0: d1v0 runs for 10 cycles, then d2v0 for 20, d1v0 waits; 10 cycles of idling, then d1v0
 // for 20 again. An exit of d2v0 takes 5 of its cycles.
-TraceBytes TwoDomains() {
-  TraceBytes trace;
+TraceBuilder TwoDomains() {
+  TraceBuilder trace;
   trace.Window(0, {Rec(trace::kRunnableToRunning, 100, {Vcpu(1, 0)}),
                    Rec(trace::kRunningToRunnable, 110, {Vcpu(1, 0)}),
                    Rec(trace::kRunnableToRunning, 110, {Vcpu(2, 0)}),
@@ -41,7 +41,7 @@ TraceBytes TwoDomains() {
   return trace;
 }
 
-VcpuChart Chart(const TraceBytes& bytes, const VcpuChartOptions& options) {
+VcpuChart Chart(const TraceBuilder& bytes, const VcpuChartOptions& options) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok()) << file.status();
   return ChartVcpus(*file, options);
@@ -55,21 +55,22 @@ std::string Line(const VcpuBin& part) {
   for (const float each : part.cycles) parts.push_back(fmt::format("{:.2g}", each));
   return fmt::format("{}", fmt::join(parts, " "));
 }
-std::vector<std::string> Lines(const VcpuLane& lane) {
+std::vector<std::string> Lines(const VcpuChartRow& row) {
   std::vector<std::string> lines;
-  for (const VcpuBin& part : lane.parts) lines.push_back(Line(part));
+  for (const VcpuBin& part : row.parts) lines.push_back(Line(part));
   return lines;
 }
-std::vector<std::string> Lines(const PcpuLane& lane) {
+std::vector<std::string> Lines(const PcpuChartRow& row) {
   std::vector<std::string> lines;
-  for (const PcpuLane::Part& part : lane.parts) {
-    lines.push_back(part.who == VcpuChart::kNobody ? fmt::format("{:.2g} -", part.busy)
-                                                   : fmt::format("{:.2g} {}", part.busy, part.who));
+  for (const PcpuChartRow::Part& part : row.parts) {
+    lines.push_back(part.majority_vcpu == VcpuChart::kNoVcpu
+                        ? fmt::format("{:.2g} -", part.busy)
+                        : fmt::format("{:.2g} {}", part.busy, part.majority_vcpu));
   }
   return lines;
 }
 
-TEST(VcpuChart, HasWhatEachVcpuDidInEachColumn) {
+TEST(VcpuChart, ShowsActivityPerColumn) {
   const VcpuChart chart = Chart(TwoDomains(), {.shown = Shown(100, 160), .columns = 3});
   ASSERT_EQ(chart.vcpus.size(), 2U);
   EXPECT_EQ(ToString(chart.vcpus[0].vcpu), "d1v0");
@@ -95,7 +96,7 @@ TEST(VcpuChart, HasNoMoreColumnsThanCycles) {
   EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("1 0", "1 0", "1 0", "1 0"));
 }
 
-TEST(VcpuChart, KeepsThoseThatAreWanted) {
+TEST(VcpuChart, FiltersVcpus) {
   const VcpuChartOptions all{.shown = Shown(100, 160), .columns = 1};
   VcpuChartOptions options = all;
   options.only = {DomainId{2}};
@@ -106,7 +107,7 @@ TEST(VcpuChart, KeepsThoseThatAreWanted) {
   EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("0.83 -")) << "d1 ran most, and is not shown";
 
   options = all;
-  options.most = 1;
+  options.max_vcpus = 1;
   chart = Chart(TwoDomains(), options);
   ASSERT_EQ(chart.vcpus.size(), 1U);
   EXPECT_EQ(ToString(chart.vcpus[0].vcpu), "d1v0") << "it ran longer";
@@ -139,8 +140,8 @@ TEST(VcpuChart, IsDrawnAsSvg) {
   EXPECT_THAT(svg, Not(HasSubstr("<web>")));
 }
 
-TEST(VcpuChart, SaysThatNobodyRan) {
-  TraceBytes bytes;
+TEST(VcpuChart, ShowsIdleTrace) {
+  TraceBuilder bytes;
   bytes.Window(0, {Rec(trace::kRunnableToRunning, 100, {Vcpu(kIdle, 0)}),
                    Rec(trace::kRunningToRunnable, 160, {Vcpu(kIdle, 0)})});
   const VcpuChart chart = Chart(bytes, {.shown = Shown(100, 160), .columns = 6});

@@ -21,9 +21,9 @@
 #include "recording/sample_format.h"
 #include "recording/sample_reader.h"
 #include "sampler/agent/agent_server.h"
-#include "sampler/agent/agent_stub.h"
+#include "sampler/agent/agent_worker.h"
 #include "sampler/agent/fd_channel.h"
-#include "tests/unit/sampler/agent/pretend_agent.h"
+#include "tests/unit/sampler/agent/fake_agent.h"
 #include "tests/unit/sampler/memory_peak.h"
 
 namespace xenoscope::sampler {
@@ -51,7 +51,7 @@ std::vector<std::byte> ChunkOf(Tsc when) {
 
 // An agent that takes a sample whenever it is asked for the time.
 void Play(Channel& channel) {
-  agent::PretendAgent guest(Now);
+  agent::FakeAgent guest(Now);
   guest.hello.program = "a\33[31mgent";
   guest.ready_for.events = {{"cpu-clock", 0, 0, 1000, "cpu-clock:100", false}};
   guest.sample = [] { return ChunkOf(Now()); };
@@ -69,7 +69,7 @@ class NoSource final : public Source {
   absl::Status Start() override { return absl::OkStatus(); }
   steady_clock::time_point Due() const override { return steady_clock::now() + milliseconds(1); }
   absl::Status Collect(recording::SampleWriter& /*writer*/) override { return absl::OkStatus(); }
-  absl::Status Welcome(const recording::DomainInfo& /*domain*/) override {
+  absl::Status OnDomainCreated(const recording::DomainInfo& /*domain*/) override {
     return absl::UnimplementedError("");
   }
   absl::Status Stop(recording::SampleWriter& /*writer*/) override { return absl::OkStatus(); }
@@ -101,8 +101,9 @@ class AgentProxyTest : public ::testing::Test {
   }
 
   // After a failure there is no proxy.
-  absl::Status Open(const AgentProxy::Stub& stub = ServeAgentCalls) {
-    XENOSCOPE_ASSIGN_OR_RETURN(proxy_, AgentProxy::Open(domain_, request_, Connect(), host_, stub));
+  absl::Status Open(const AgentProxy::Worker& worker = ServeAgentCalls) {
+    XENOSCOPE_ASSIGN_OR_RETURN(proxy_,
+                               AgentProxy::Open(domain_, request_, Connect(), host_, worker));
     return absl::OkStatus();
   }
 
@@ -130,7 +131,7 @@ class AgentProxyTest : public ::testing::Test {
   recording::DomainInfo domain_{DomainId{3}, "web", recording::DomainType::kPvh,
                                 recording::Role::kNone, 2};
   AgentRequest request_;
-  agent::Host host_{.tsc_hz = agent::PretendAgent::kHz, .read_tsc = Now};
+  agent::Host host_{.tsc_hz = agent::FakeAgent::kHz, .read_tsc = Now};
   std::function<void(Channel&)> play_ = Play;  // the guest's part
   std::vector<std::thread> threads_;
   std::unique_ptr<AgentProxy> proxy_;
@@ -161,19 +162,19 @@ TEST_F(AgentProxyTest, SamplesAndFilesComeThrough) {
   ASSERT_TRUE(writer.ok()) << writer.status();
   recording::RecordingInfo info;
   ASSERT_TRUE(proxy_->Save(*writer, info).ok());
-  ASSERT_THAT(info.symbols, SizeIs(1)) << testing::PrintToString(proxy_->Afterwards());
+  ASSERT_THAT(info.symbols, SizeIs(1)) << testing::PrintToString(proxy_->FinalNotes());
   EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/" + info.symbols[0].path), 50'000u);
   EXPECT_TRUE(proxy_->Close().ok());
-  EXPECT_THAT(proxy_->Afterwards(), IsEmpty());
+  EXPECT_THAT(proxy_->FinalNotes(), IsEmpty());
 }
 
 // A guest's file may have 64 MB, and there may be many guests.
 TEST_F(AgentProxyTest, AFileIsNeverWholeInMemory) {
   if (!kHasMemoryPeak) GTEST_SKIP() << "the sanitizer keeps what is freed";
   constexpr size_t kFile = size_t{48} << 20;
-  constexpr size_t kMost = size_t{8} << 20;
+  constexpr size_t kMaxGrowth = size_t{8} << 20;
   const auto parts = std::make_shared<agent::ServerParts>();
-  parts->hello = agent::PretendAgent(Now).hello;
+  parts->hello = agent::FakeAgent(Now).hello;
   parts->open_source = [](const agent::Prepare&) { return std::make_unique<NoSource>(); };
   parts->read_tsc = Now;
   parts->kallsyms = path_ + "/kallsyms";
@@ -195,8 +196,8 @@ TEST_F(AgentProxyTest, AFileIsNeverWholeInMemory) {
   recording::RecordingInfo info;
   ASSERT_TRUE(proxy_->Save(*writer, info).ok());
   EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/guests/3/kallsyms"), kFile);
-  EXPECT_LT(MemoryPeak("self"), before + kMost);
-  EXPECT_LT(MemoryPeak(child), before_there + kMost);
+  EXPECT_LT(MemoryPeak("self"), before + kMaxGrowth);
+  EXPECT_LT(MemoryPeak(child), before_there + kMaxGrowth);
   EXPECT_TRUE(proxy_->Close().ok());
 }
 
@@ -217,14 +218,14 @@ TEST_F(AgentProxyTest, ADomainThatHasGoneIsGivenUp) {
   std::vector<EventInfo> events;
   ASSERT_TRUE(proxy_->NumberEvents(events, 0).ok());
   ASSERT_TRUE(proxy_->Start().ok());
-  proxy_->Farewell(DomainId{4});
-  EXPECT_THAT(proxy_->Afterwards(), IsEmpty());
-  proxy_->Farewell(DomainId{3});
-  EXPECT_THAT(proxy_->Afterwards(), ElementsAre(HasSubstr("its domain has gone")));
+  proxy_->OnDomainDestroyed(DomainId{4});
+  EXPECT_THAT(proxy_->FinalNotes(), IsEmpty());
+  proxy_->OnDomainDestroyed(DomainId{3});
+  EXPECT_THAT(proxy_->FinalNotes(), ElementsAre(HasSubstr("its domain has gone")));
 }
 
 // Behaves until it is called to collect, then does `then` instead.
-AgentProxy::Stub TakenOver(const std::function<void(int control)>& then) {
+AgentProxy::Worker TakenOver(const std::function<void(int control)>& then) {
   return [then](int control, int data, const recording::DomainInfo& domain,
                 const AgentRequest& request, const agent::Host& host) {
     (void)data, (void)domain, (void)request, (void)host;
@@ -346,7 +347,7 @@ TEST_F(AgentProxyTest, AReaderThatIsTakenOverCostsItsOwnSamplesOnly) {
     interrupted = each.then_signal;
     EXPECT_THAT(Record(milliseconds(1)), IsEmpty());
     EXPECT_TRUE(proxy_->Close().ok());
-    EXPECT_THAT(proxy_->Afterwards(), ElementsAre(HasSubstr(each.note)));
+    EXPECT_THAT(proxy_->FinalNotes(), ElementsAre(HasSubstr(each.note)));
     EXPECT_THAT(proxy_->Streams(),
                 testing::Each(testing::Field(&recording::StreamInfo::complete, false)));
     std::filesystem::remove(path_ + "/samples");
@@ -367,7 +368,7 @@ TEST_F(AgentProxyTest, AFileWithoutEndEndsTheReaderThatGivesIt) {
     EXPECT_TRUE(proxy_->Save(*writer, info).ok());
     EXPECT_THAT(info.symbols, IsEmpty());
     EXPECT_FALSE(std::filesystem::exists(path_ + "/r.xeno/guests/3/kallsyms"));
-    EXPECT_THAT(proxy_->Afterwards(), ElementsAre(HasSubstr("gives more of a file than")));
+    EXPECT_THAT(proxy_->FinalNotes(), ElementsAre(HasSubstr("gives more of a file than")));
     EXPECT_TRUE(proxy_->Close().ok());
   }
 }

@@ -22,9 +22,9 @@ using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 
 // A recorder that says hello and then the same for ever, and takes so many bytes of the answers.
-class Recorder final : public Channel {
+class FakeRecorder final : public Channel {
  public:
-  Recorder(const AnyMessage& again, size_t takes) : again_(Encode(again)), takes_(takes) {}
+  FakeRecorder(const AnyMessage& again, size_t takes) : again_(Encode(again)), takes_(takes) {}
 
   absl::StatusOr<size_t> Send(Bytes bytes) override {
     const size_t n = std::min(bytes.size(), takes_);
@@ -64,21 +64,21 @@ TEST(AgentServer, WhatWaitsForARecorderThatDoesNotReadIsBounded) {
     parts.read_tsc = [] { return Tsc{1}; };
     steady_clock::time_point now;
     parts.now = [&now] { return now += minutes(3); };
-    Recorder recorder(wish, 1000);
+    FakeRecorder recorder(wish, 1000);
     Server server(recorder, parts);
     EXPECT_THAT(std::string(server.Serve(kNoFile).message()),
                 HasSubstr("the recorder said nothing for 5 minutes"));
-    EXPECT_FALSE(server.parted());
+    EXPECT_FALSE(server.said_bye());
     EXPECT_LT(recorder.heard, size_t{8} << 20) << wish.index();
   }
 }
 
-TEST(AgentServer, ARecorderThatSaysByeHasParted) {
-  Recorder recorder(Bye{}, size_t{1} << 20);
+TEST(AgentServer, ARecorderThatSaysByeIsReported) {
+  FakeRecorder recorder(Bye{}, size_t{1} << 20);
   const ServerParts parts;
   Server server(recorder, parts);
   EXPECT_TRUE(server.Serve(kNoFile).ok());
-  EXPECT_TRUE(server.greeted() && server.parted());
+  EXPECT_TRUE(server.greeted() && server.said_bye());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 #include "recording/info_json.h"
 #include "recording/sample_writer.h"
 #include "sampler/agent/agent_source.h"
-#include "tests/unit/sampler/agent/pretend_agent.h"
+#include "tests/unit/sampler/agent/fake_agent.h"
 
 namespace xenoscope::sampler::agent {
 namespace {
@@ -42,10 +42,10 @@ struct Time {
 
 // A guest at the other end of a channel: what it says to each message of dom0's, and what it says
 // unasked at set times. Waiting for it makes the time go on.
-class Guest : public PretendAgent {
+class FakeGuest : public FakeAgent {
  public:
-  explicit Guest(Time& its_time)
-      : PretendAgent([&its_time] { return its_time.Read(); }), time(its_time) {}
+  explicit FakeGuest(Time& its_time)
+      : FakeAgent([&its_time] { return its_time.Read(); }), time(its_time) {}
 
   void Hear(const AnyMessage& message) {
     if (std::holds_alternative<Ping>(message)) unanswered = std::get<Ping>(message).number;
@@ -70,9 +70,9 @@ class Guest : public PretendAgent {
   FrameReader heard;
 };
 
-class GuestChannel final : public Channel {
+class FakeChannel final : public Channel {
  public:
-  explicit GuestChannel(Guest& guest) : guest_(guest) {}
+  explicit FakeChannel(FakeGuest& guest) : guest_(guest) {}
   absl::StatusOr<size_t> Send(Bytes bytes) override {
     guest_.heard.Add(bytes);
     while (true) {
@@ -100,13 +100,13 @@ class GuestChannel final : public Channel {
   }
 
  private:
-  Guest& guest_;
+  FakeGuest& guest_;
 };
 
 class AgentSessionTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<Session>> Open() {
-    return Session::Open(domain_, std::make_unique<GuestChannel>(guest_), host_, limits_);
+    return Session::Open(domain_, std::make_unique<FakeChannel>(guest_), host_, limits_);
   }
   std::unique_ptr<Session> Ready() {
     auto session = Open();
@@ -153,11 +153,11 @@ class AgentSessionTest : public ::testing::Test {
   }
 
   Time time_;
-  Guest guest_{time_};
+  FakeGuest guest_{time_};
   recording::DomainInfo domain_{kWeb, "web", recording::DomainType::kPvh, recording::Role::kNone,
                                 2};
   bool is_interrupted_ = false;
-  Host host_{.tsc_hz = PretendAgent::kHz,
+  Host host_{.tsc_hz = FakeAgent::kHz,
              .read_tsc = [this] { return time_.Read(); },
              .now = [this] { return time_.now; },
              .is_interrupted = [this] { return is_interrupted_; }};
@@ -339,7 +339,7 @@ TEST_F(AgentSessionTest, SamplesOfALateGuestComeWhenItAnswers) {
   EXPECT_TRUE(session->status().ok()) << session->status();
 }
 
-TEST_F(AgentSessionTest, WhatASessionThatEndsHadToldIsKept) {
+TEST_F(AgentSessionTest, WhatASessionThatEndsHadSentIsKept) {
   auto session = Sampling();
   Go(*session, seconds(1));
   guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Ping>(message); };
@@ -397,16 +397,16 @@ TEST_F(AgentSessionTest, AnAgentHasNoMoreEventsThanItWasAskedFor) {
 TEST_F(AgentSessionTest, EventsBeyondWhatTheFormatCanSayAreRefused) {
   AgentRequest request;
   const auto connect = [this](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
-    return std::make_unique<GuestChannel>(guest_);
+    return std::make_unique<FakeChannel>(guest_);
   };
-  std::vector<recording::EventInfo> events(recording::kMostEvents - 1);
+  std::vector<recording::EventInfo> events(recording::kMaxRecordingEvents - 1);
   for (const bool fits : {true, true, false}) {
     auto source = AgentSource::Open(domain_, request, connect, host_);
     ASSERT_TRUE(source.ok()) << source.status();
-    if (!fits) events[recording::kMostEvents - 1].period = 77;  // no more that of the guest
-    EXPECT_EQ((*source)->NumberEvents(events, recording::kMostEvents - 1).ok(), fits);
+    if (!fits) events[recording::kMaxRecordingEvents - 1].period = 77;  // no more that of the guest
+    EXPECT_EQ((*source)->NumberEvents(events, recording::kMaxRecordingEvents - 1).ok(), fits);
   }
-  EXPECT_THAT(events, SizeIs(recording::kMostEvents));
+  EXPECT_THAT(events, SizeIs(recording::kMaxRecordingEvents));
 }
 
 }  // namespace

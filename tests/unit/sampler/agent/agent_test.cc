@@ -23,7 +23,7 @@
 #include "recording/sample_reader.h"
 #include "sampler/agent/agent_server.h"
 #include "sampler/agent/fd_channel.h"
-#include "tests/unit/sampler/agent/pretend_agent.h"
+#include "tests/unit/sampler/agent/fake_agent.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -39,7 +39,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kHz = agent::PretendAgent::kHz;
+constexpr uint64_t kHz = agent::FakeAgent::kHz;
 constexpr uint64_t kAhead = 77'000'000'000;  // of the guest's clock
 
 // One clock for both: a guest's is a constant ahead.
@@ -47,7 +47,7 @@ Tsc Now() { return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoc
 Tsc GuestNow() { return Now() + kAhead; }
 
 // What a guest's source sees: a sample whenever it is asked, in turn kernel and user.
-class MadeUpSource : public Source {
+class FakeSource : public Source {
  public:
   recording::SourceInfo Info() const override { return {"made-up", "", 0, 0}; }
   std::vector<EventInfo> Events() const override {
@@ -75,7 +75,7 @@ class MadeUpSource : public Source {
     due_ = steady_clock::now() + milliseconds(1);
     return absl::OkStatus();
   }
-  absl::Status Welcome(const recording::DomainInfo& /*domain*/) override {
+  absl::Status OnDomainCreated(const recording::DomainInfo& /*domain*/) override {
     return absl::UnimplementedError("");
   }
   absl::Status Stop(recording::SampleWriter& writer) override {
@@ -99,7 +99,7 @@ class MadeUpSource : public Source {
 };
 
 // The same by xenoprof: ready when it is listed for the second time, and sampled in Xen, too.
-class MadeUpMember final : public MadeUpSource {
+class FakeMember final : public FakeSource {
  public:
   recording::SourceInfo Info() const override { return {"xenoprof", "x86-64/family15h", 0, 0}; }
   absl::StatusOr<bool> Enlist() override { return ++enlisted_ == 1; }
@@ -108,7 +108,7 @@ class MadeUpMember final : public MadeUpSource {
     entry.mode = 2;
     const Tsc now = GuestNow();
     writer.Append({DomainId{0}, VcpuId{0}}, {now, now, now + 1}, {&entry, 1});
-    return MadeUpSource::Collect(writer);
+    return FakeSource::Collect(writer);
   }
 
  private:
@@ -132,7 +132,7 @@ class AgentTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(path_.data()), nullptr);
     std::ofstream(path_ + "/kallsyms") << "ffffffff81000000 T _text\n" << std::string(100'000, '#');
     parts_.hello = GuestHello();
-    parts_.open_source = [](const agent::Prepare&) { return std::make_unique<MadeUpSource>(); };
+    parts_.open_source = [](const agent::Prepare&) { return std::make_unique<FakeSource>(); };
     parts_.read_tsc = GuestNow;
     parts_.kallsyms = path_ + "/kallsyms";
     parts_.modules = path_ + "/missing";
@@ -168,7 +168,7 @@ class AgentTest : public ::testing::Test {
   // Says what an honest agent says until it is to start, then does `then`.
   AgentSource::Connect Stranger(const std::function<void(agent::Link&)>& then) {
     return Guest([then](Channel& channel) {
-      agent::PretendAgent guest(GuestNow);
+      agent::FakeAgent guest(GuestNow);
       guest.hello = GuestHello();
       agent::Link link(channel);
       guest.Play(link, std::chrono::seconds(3), agent::Is<agent::Start>);
@@ -212,7 +212,7 @@ class AgentTest : public ::testing::Test {
     EXPECT_TRUE((*source)->Close().ok());
     streams_ = (*source)->Streams();
     std::string all;
-    for (const std::string& line : (*source)->Afterwards()) all += line + "\n";
+    for (const std::string& line : (*source)->FinalNotes()) all += line + "\n";
     return all;
   }
 
@@ -263,7 +263,7 @@ TEST_F(AgentTest, AGuestsSamplesComeInTheHostsTimeAndAllAreAccountedFor) {
   EXPECT_TRUE(streams[1].complete && streams[1].Balanced());
   EXPECT_EQ((*opened)->Events()[0].period, 1'000'100u);
   EXPECT_TRUE((*opened)->Close().ok());
-  EXPECT_THAT((*opened)->Afterwards(), IsEmpty());
+  EXPECT_THAT((*opened)->FinalNotes(), IsEmpty());
 }
 
 // Readers merge the sources, each of which has to be in order.
@@ -329,7 +329,7 @@ TEST_F(AgentFilesTest, TheKernelsSymbolsAreInTheRecordingUnlessTheUserNamedOther
   EXPECT_EQ(info_.symbols[0].domain, DomainId{3});
   EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/guests/3/kallsyms"),
             std::filesystem::file_size(parts_.kallsyms));
-  EXPECT_THAT(source_->Afterwards(), ElementsAre(HasSubstr("symbols")));
+  EXPECT_THAT(source_->FinalNotes(), ElementsAre(HasSubstr("symbols")));
   ASSERT_TRUE(source_->Save(*writer_, info_).ok());
   EXPECT_THAT(info_.symbols, SizeIs(3));
 }
@@ -405,7 +405,7 @@ TEST_F(AgentTest, ADomainWhoseAgentDoesNotAnswerCannotBeActive) {
 TEST_F(AgentTest, AGuestThatCannotCountTheEventSamplesWhatItCan) {
   parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
     if (!how.events.empty()) return absl::UnimplementedError("no counters for " + how.events[0]);
-    return std::make_unique<MadeUpSource>();
+    return std::make_unique<FakeSource>();
   };
   request_.how.events = {"cycles:100000"};
   const auto opened = Open(HonestGuest());
@@ -417,7 +417,7 @@ TEST_F(AgentTest, AGuestThatCannotCountTheEventSamplesWhatItCan) {
 TEST_F(AgentTest, AMemberOfXenoprofCountsTheEventsOfDom0sAndIsSampledInXen) {
   parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
     EXPECT_EQ(how.source, agent::GuestSource::kXenoprof);
-    return std::make_unique<MadeUpMember>();
+    return std::make_unique<FakeMember>();
   };
   request_.how.source = agent::GuestSource::kXenoprof;
   request_.how.events = {"cycles"};
@@ -445,7 +445,7 @@ TEST_F(AgentTest, AMemberOfXenoprofCountsTheEventsOfDom0sAndIsSampledInXen) {
 TEST_F(AgentTest, AGuestThatXenoprofIsNotForSamplesByPerf) {
   parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
     if (how.source == agent::GuestSource::kXenoprof) return absl::UnimplementedError("PV only");
-    return std::make_unique<MadeUpSource>();
+    return std::make_unique<FakeSource>();
   };
   request_.how.source = agent::GuestSource::kXenoprof;
   const auto opened = Open(HonestGuest());
@@ -462,7 +462,7 @@ TEST_F(AgentTest, AMemberThatDoesNotAnswerToItsListingIsGivenUpInTime) {
   request_.limits.answer = milliseconds(100);
   request_.how.source = agent::GuestSource::kXenoprof;
   const auto opened = Open(Guest([](Channel& channel) {
-    agent::PretendAgent guest(GuestNow);
+    agent::FakeAgent guest(GuestNow);
     guest.ready_for.sources.push_back({"xenoprof", "", 0, 0});
     guest.ready_for.events = {{"cycles", 0, 0, 1, "pmu"}};
     guest.is_mute = agent::Is<agent::Enlist>;
@@ -485,7 +485,7 @@ TEST_F(AgentTest, AnAgentThatFallsSilentIsLateAndGivenUpAtTheEndOnly) {
   EXPECT_THAT(told, HasSubstr("it did not stop and give its accounts within 50 ms"));
 }
 
-TEST_F(AgentTest, NobodyWaitsForTheAgentOfADomainThatHasGone) {
+TEST_F(AgentTest, TheAgentOfADestroyedDomainIsNotWaitedFor) {
   request_.limits.answer = std::chrono::minutes(1);
   // The guest's thread outlives this function.
   const auto over = std::make_shared<std::atomic<bool>>(false);
@@ -498,15 +498,15 @@ TEST_F(AgentTest, NobodyWaitsForTheAgentOfADomainThatHasGone) {
   std::vector<EventInfo> events;
   ASSERT_TRUE((*opened)->NumberEvents(events, 0).ok());
   EXPECT_TRUE((*opened)->Start().ok());
-  (*opened)->Farewell(DomainId{4});
+  (*opened)->OnDomainDestroyed(DomainId{4});
   EXPECT_TRUE((*opened)->Collect(writer).ok());
-  EXPECT_THAT((*opened)->Afterwards(), IsEmpty());
-  (*opened)->Farewell(DomainId{3});
+  EXPECT_THAT((*opened)->FinalNotes(), IsEmpty());
+  (*opened)->OnDomainDestroyed(DomainId{3});
   const auto begin = steady_clock::now();
   EXPECT_TRUE((*opened)->Stop(writer).ok());
   EXPECT_TRUE((*opened)->Close().ok());
   EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(30));
-  EXPECT_THAT((*opened)->Afterwards(), ElementsAre(HasSubstr("its domain has gone")));
+  EXPECT_THAT((*opened)->FinalNotes(), ElementsAre(HasSubstr("its domain has gone")));
   EXPECT_FALSE((*opened)->Streams()[0].complete);
   *over = true;
 }
@@ -530,7 +530,7 @@ TEST_F(AgentTest, AnAgentThatDiesLeavesTheSamplesUpToThere) {
   EXPECT_EQ(streams_[0].kept, 1u);
 }
 
-TEST_F(AgentTest, AnAgentThatBabblesIsCutOff) {
+TEST_F(AgentTest, AnAgentThatSendsTooMuchIsCutOff) {
   request_.limits.bytes = 1 << 20;
   request_.limits.pending_bytes = 1 << 19;
   const auto babble = [](agent::Link& link) {

@@ -32,7 +32,7 @@ TEST(GuestClock, AnswersTogetherAreNarrowerThanEach) {
   clock.Add(Tsc{2000}, 1042, Tsc{2006});  // by 958 to 964
   EXPECT_EQ(clock.Error(), 3u);
   EXPECT_EQ(clock.ToHost(100), Range(1058, 1061));
-  clock.ForgetOld();
+  clock.DropOldAnswers();
   EXPECT_EQ(clock.ToHost(1100), Range(2058, 2061));
   EXPECT_EQ(clock.jumps(), 0u);
 }
@@ -68,7 +68,7 @@ TEST(GuestClock, AnotherRateIsBracketedByTheAnswersAround) {
   EXPECT_EQ(clock.ToHost(700), Range(1000, 2011));
   EXPECT_EQ(clock.ToHost(1001), std::nullopt);  // until the next answer
   EXPECT_EQ(clock.Error(), std::nullopt);
-  clock.ForgetOld();
+  clock.DropOldAnswers();
   clock.Add(Tsc{3000}, 1500, Tsc{3010});
   EXPECT_EQ(clock.ToHost(1001), Range(2000, 3011));
   EXPECT_EQ(clock.jumps(), 0u);
@@ -79,7 +79,7 @@ TEST(GuestClock, RemembersAnswersLongEnoughForSamplesThatComeLate) {
     GuestClock clock(same_rate);
     for (uint64_t i = 1; i <= 100; ++i) {
       clock.Add(Tsc{i * 1000}, i * 1000, Tsc{i * 1000 + 10});
-      clock.ForgetOld();
+      clock.DropOldAnswers();
     }
     EXPECT_TRUE(clock.ToHost(99'500));
     EXPECT_TRUE(clock.ToHost(85'001));
@@ -101,21 +101,21 @@ TEST(GuestClock, TheTrueInstantIsAlwaysWithinTheBracket) {
       const uint64_t sampled = host - up_to(50'000);
       const auto bracket = clock.ToHost(sampled + offset);
       ASSERT_TRUE(bracket && bracket->Contains(Tsc{sampled})) << offset << " " << i;
-      if (up_to(3) == 0) clock.ForgetOld();
+      if (up_to(3) == 0) clock.DropOldAnswers();
     }
     EXPECT_LT(*clock.Error(), 1000u);
     EXPECT_EQ(clock.jumps(), 0u);
   }
 }
 
-TEST(GuestClock, AStrangersNonsenseIsHarmless) {
+TEST(GuestClock, ArbitraryAnswersAreHarmless) {
   std::mt19937_64 random(2);
   for (const bool same_rate : {true, false}) {
     GuestClock clock(same_rate);
     for (uint64_t i = 0; i < 2000; ++i) {
       clock.Add(Tsc{i * 100}, random(), Tsc{i * 100 + random() % 100});
       clock.ToHost(random());
-      if (i % 7 == 0) clock.ForgetOld();
+      if (i % 7 == 0) clock.DropOldAnswers();
     }
     EXPECT_TRUE(clock.jumps() > 0 || !same_rate);
   }

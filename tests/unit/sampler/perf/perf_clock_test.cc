@@ -35,7 +35,7 @@ TEST(PerfClockTest, BetweenPairsLinesBoundTheInstant) {
   EXPECT_EQ(clock.Hz(), 2'000'000'000);
 }
 
-TEST(PerfClockTest, FarFromAPairTheClocksMayBend) {
+TEST(PerfClockTest, FarFromAPairTheClocksMayDrift) {
   PerfClock clock;
   clock.AddPair(0, {Tsc{0}, Tsc{10}});
   clock.AddPair(2'000'000'000, {Tsc{2'000'000'000}, Tsc{2'000'000'010}});
@@ -82,7 +82,7 @@ perf_event_mmap_page Page() {
 TEST(PerfClockTest, ThePageGivesInstants) {
   PerfClock clock;
   const auto page = Page();
-  clock.Use(page);
+  clock.SetConversion(page);
   clock.AddPair(3000, {Tsc{900}, Tsc{1100}});
   EXPECT_TRUE(clock.IsExact());
   EXPECT_EQ(clock.At(2000, kNow), (TscRange{Tsc{500}, Tsc{501}}));
@@ -92,14 +92,14 @@ TEST(PerfClockTest, APageThatIsBeingWrittenIsNotUsed) {
   PerfClock clock;
   auto page = Page();
   page.lock = 3;
-  clock.Use(page);
+  clock.SetConversion(page);
   clock.AddPair(3000, {Tsc{900}, Tsc{1100}});
   EXPECT_FALSE(clock.IsExact());
 }
 
 TEST(PerfClockTest, APageThatAPairContradictsIsNotUsed) {
   PerfClock clock;
-  clock.Use(Page());
+  clock.SetConversion(Page());
   clock.AddPair(3000, {Tsc{900'000}, Tsc{901'000}});
   EXPECT_FALSE(clock.IsExact());
   clock.AddPair(4000, {Tsc{902'000}, Tsc{903'000}});

@@ -290,7 +290,7 @@ TEST_F(PerfSourceTest, ASampleOfNoEventIsInvalid) {
   EXPECT_TRUE(source->Streams()[0].Balanced());
 }
 
-TEST_F(PerfSourceTest, ProcessesAreToldOfAsTheyAreAndAsTheyChange) {
+TEST_F(PerfSourceTest, ProcessesAreRecordedAtTheStartAndAsTheyChange) {
   const auto source = Start(Request());
   std::array<uint8_t, 24> identity{3, 0, 0, 0, 0xab, 0xcd, 0xef};
   RecordBytes map(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
@@ -436,19 +436,19 @@ TEST_F(PerfSourceTest, ACpuThatComesOnlineIsSampledAndOneThatGoesIsLetGo) {
   kernel_.cpus = {0};
   const auto source = Start(Request());
   kernel_.cpus = {0, 1};
-  source->WatchCpus();
+  source->PollCpus();
   Take(1, 0x2000);
   ASSERT_TRUE(source->Collect(*writer_).ok());
   EXPECT_THAT(Addresses(), ElementsAre(0x2000));
   for (const auto& [fd, opened] : kernel_.open) EXPECT_TRUE(opened.enabled) << fd;
   kernel_.cpus = {0};
   kernel_.lost = 3;
-  source->WatchCpus();
+  source->PollCpus();
   EXPECT_THAT(kernel_.mapped, SizeIs(1));
   for (const auto& [fd, opened] : kernel_.open) EXPECT_EQ(opened.cpu, 0);
   kernel_.lost = 0;
   kernel_.cpus = {0, 1};
-  source->WatchCpus();  // again, with other files
+  source->PollCpus();  // again, with other files
   EXPECT_THAT(kernel_.mapped, SizeIs(2));
   ASSERT_TRUE(source->Stop(*writer_).ok());
   const std::vector<recording::StreamInfo> streams = source->Streams();
@@ -457,25 +457,25 @@ TEST_F(PerfSourceTest, ACpuThatComesOnlineIsSampledAndOneThatGoesIsLetGo) {
   EXPECT_EQ(streams[1].kept, 1U);
   EXPECT_EQ(streams[1].logged.lost, 3U);
   EXPECT_TRUE(streams[1].Balanced());
-  EXPECT_THAT(source->Afterwards(), IsEmpty());
+  EXPECT_THAT(source->FinalNotes(), IsEmpty());
   EXPECT_THAT(kernel_.open, IsEmpty());
 }
 
-TEST_F(PerfSourceTest, ACpuThatComesOnlineAndCannotBeSampledIsToldOnce) {
+TEST_F(PerfSourceTest, ACpuThatComesOnlineAndCannotBeSampledIsReportedOnce) {
   kernel_.cpus = {0};
   const auto source = Start(Request());
   kernel_.cpus = {0, 5};
   kernel_.open_error = -EBUSY;
-  source->WatchCpus();
-  source->WatchCpus();
-  EXPECT_THAT(source->Afterwards(), ElementsAre(HasSubstr("CPU 5 came online")));
+  source->PollCpus();
+  source->PollCpus();
+  EXPECT_THAT(source->FinalNotes(), ElementsAre(HasSubstr("CPU 5 came online")));
   EXPECT_THAT(kernel_.mapped, SizeIs(1));
   EXPECT_TRUE(source->Stop(*writer_).ok());
 }
 
 // What Linux makes of the samples that Xen hands it (arch/x86/xen/pmu.c): those of other domains
 // are of a guest, those of Xen look like its own kernel's.
-TEST_F(PerfSourceTest, WithXensVpmuForAllSamplesOfOthersAreNobodysOnTheirPcpu) {
+TEST_F(PerfSourceTest, WithXensVpmuForAllSamplesOfOthersHaveNoDomainButTheirPcpu) {
   kernel_.vpmu = "all";
   const auto source = Start(Request());
   constexpr Address kXen = 0xffff'82d0'4020'0000;

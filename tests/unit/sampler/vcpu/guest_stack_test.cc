@@ -31,8 +31,8 @@ class GuestStackTest : public ::testing::Test {
     context.page_tables = FakeRam::kRoot << 12;
     return context;
   }
-  bool Follow(const VcpuContext& context = Context()) {
-    return GuestStack(frames_).Follow(kGuest, context, callers_);
+  bool Unwind(const VcpuContext& context = Context()) {
+    return GuestStack(frames_).Unwind(kGuest, context, callers_);
   }
 
   FakeRam ram_;
@@ -44,17 +44,17 @@ TEST_F(GuestStackTest, LeadsFromTheInnermostCallerToTheOutermost) {
   ram_.Push(kStack + 0x20, kStack + 0x60, 0x402000);
   ram_.Push(kStack + 0x60, kStack + 0x90, 0x403000);
   ram_.Push(kStack + 0x90, 0, 0x404000);
-  EXPECT_TRUE(Follow());
+  EXPECT_TRUE(Unwind());
   EXPECT_THAT(callers_, ElementsAre(0x402000, 0x403000, 0x404000));
 }
 
 TEST_F(GuestStackTest, NoFrameOrNoCallerIsTheEnd) {
   VcpuContext context = Context();
   context.frame = 0;
-  EXPECT_TRUE(Follow(context));
+  EXPECT_TRUE(Unwind(context));
   EXPECT_THAT(callers_, IsEmpty());
   ram_.Push(kStack + 0x20, kStack + 0x60, 0);
-  EXPECT_TRUE(Follow());
+  EXPECT_TRUE(Unwind());
   EXPECT_THAT(callers_, IsEmpty());
 }
 
@@ -62,7 +62,7 @@ TEST_F(GuestStackTest, AFrameMayLieAcrossTwoPages) {
   VcpuContext context = Context();
   context.frame = kStack + 0xff8;
   ram_.Push(context.frame, 0, 0x402000);
-  EXPECT_TRUE(Follow(context));
+  EXPECT_TRUE(Unwind(context));
   EXPECT_THAT(callers_, ElementsAre(0x402000));
 }
 
@@ -79,7 +79,7 @@ TEST_F(GuestStackTest, LargePagesHoldStacksToo) {
     ram.frames[frame][0x20 / 8] = 0;
     ram.frames[frame][0x28 / 8] = 0x402000;
     ram.Code(0x402000);
-    EXPECT_TRUE(GuestStack(frames).Follow(kGuest, Context(), callers_)) << level;
+    EXPECT_TRUE(GuestStack(frames).Unwind(kGuest, Context(), callers_)) << level;
     EXPECT_THAT(callers_, ElementsAre(0x402000)) << level;
   }
 }
@@ -88,9 +88,9 @@ TEST_F(GuestStackTest, FiveLevelsOfPageTablesAreWalkedWhereThereAreFive) {
   ram_.Push(kStack + 0x20, 0, 0x402000, /*levels=*/5);
   VcpuContext context = Context();
   context.five_levels = true;
-  EXPECT_TRUE(Follow(context));
+  EXPECT_TRUE(Unwind(context));
   EXPECT_THAT(callers_, ElementsAre(0x402000));
-  EXPECT_FALSE(Follow());
+  EXPECT_FALSE(Unwind());
 }
 
 TEST_F(GuestStackTest, AKernelsCallersAreInTheUpperHalf) {
@@ -102,7 +102,7 @@ TEST_F(GuestStackTest, AKernelsCallersAreInTheUpperHalf) {
   context.address = kKernel;
   context.mode = Mode::kKernel;
   context.stack = context.frame = kKernelStack;
-  EXPECT_FALSE(Follow(context));
+  EXPECT_FALSE(Unwind(context));
   EXPECT_THAT(callers_, ElementsAre(kKernel + 0x10));
 }
 
@@ -110,7 +110,7 @@ TEST_F(GuestStackTest, WhatIsNoFrameCutsTheChainAndWhatWasFoundStays) {
   // Below the one before; the same; beside a word; much too far.
   for (const Address next : {kStack, kStack + 0x20, kStack + 0x61, kStack + 0x20'0000}) {
     ram_.Push(kStack + 0x20, next, 0x402000);
-    EXPECT_FALSE(Follow()) << std::hex << next;
+    EXPECT_FALSE(Unwind()) << std::hex << next;
     EXPECT_THAT(callers_, ElementsAre(0x402000)) << std::hex << next;
   }
 }
@@ -119,49 +119,49 @@ TEST_F(GuestStackTest, AFramePointerThatIsUsedForSomethingElseHasNoCallers) {
   for (const Address frame : {Address{1}, kStack - 8, kStack + 0x21, ~Address{0}}) {
     VcpuContext context = Context();
     context.frame = frame;
-    EXPECT_FALSE(Follow(context)) << std::hex << frame;
+    EXPECT_FALSE(Unwind(context)) << std::hex << frame;
     EXPECT_THAT(callers_, IsEmpty());
   }
 }
 
-TEST_F(GuestStackTest, WhereNoCodeIsNobodyReturns) {
+TEST_F(GuestStackTest, AReturnAddressOutsideOfCodeCutsTheChain) {
   const Address data = kStack + 0x5000;
   ram_.Push(kStack + 0x20, kStack + 0x60, 0x402000);
   ram_.Write(kStack + 0x60, 0);
   ram_.Write(kStack + 0x68, data);
-  EXPECT_FALSE(Follow());  // not there at all
+  EXPECT_FALSE(Unwind());  // not there at all
   EXPECT_THAT(callers_, ElementsAre(0x402000));
   ram_.Write(data, 1);
-  EXPECT_FALSE(Follow());  // there, and not executable
+  EXPECT_FALSE(Unwind());  // there, and not executable
   EXPECT_THAT(callers_, ElementsAre(0x402000));
   ram_.Code(data);
-  EXPECT_TRUE(Follow());
+  EXPECT_TRUE(Unwind());
   EXPECT_THAT(callers_, ElementsAre(0x402000, data));
   ram_.Entry(data, 3) |= FakeRam::kNoExecute;  // whatever is below it
-  EXPECT_FALSE(Follow());
+  EXPECT_FALSE(Unwind());
 }
 
 TEST_F(GuestStackTest, WhatIsNotMappedCutsTheChain) {
-  EXPECT_FALSE(Follow());  // nothing below the root
+  EXPECT_FALSE(Unwind());  // nothing below the root
   for (const int level : {4, 3, 2, 1}) {
     FakeRam ram;
     MappedFrames frames(std::make_unique<FakeMemory>(ram));
     ram.Push(kStack + 0x20, 0, 0x402000);
     ram.Entry(kStack, level) &= ~FakeRam::kPresent;
-    EXPECT_FALSE(GuestStack(frames).Follow(kGuest, Context(), callers_)) << level;
+    EXPECT_FALSE(GuestStack(frames).Unwind(kGuest, Context(), callers_)) << level;
   }
 }
 
 TEST_F(GuestStackTest, WhatXenRefusesToMapCutsTheChain) {
   VcpuContext context = Context();
   context.page_tables = 0x0fff'ffff'ffff'f000;
-  EXPECT_FALSE(Follow(context));
+  EXPECT_FALSE(Unwind(context));
   for (const int level : {4, 3, 2, 1}) {
     FakeRam ram;
     MappedFrames frames(std::make_unique<FakeMemory>(ram));
     ram.Push(kStack + 0x20, 0, 0x402000);
     ram.Entry(kStack, level) = uint64_t{0xdead'beef} << 12 | FakeRam::kPresent;
-    EXPECT_FALSE(GuestStack(frames).Follow(kGuest, Context(), callers_)) << level;
+    EXPECT_FALSE(GuestStack(frames).Unwind(kGuest, Context(), callers_)) << level;
     EXPECT_THAT(callers_, IsEmpty());
   }
 }
@@ -171,7 +171,7 @@ TEST_F(GuestStackTest, StacksOf32BitCodeAreNotFollowed) {
   context.stack = 0xbfff'0000;
   context.frame = 0xbfff'0020;
   ram_.Push(context.frame, 0, 0x402000);
-  EXPECT_FALSE(Follow(context));
+  EXPECT_FALSE(Unwind(context));
   EXPECT_THAT(callers_, IsEmpty());
 }
 
@@ -179,8 +179,8 @@ TEST_F(GuestStackTest, AnEndlessChainEnds) {
   for (Address at = kStack + 0x20; at < kStack + 0x4000; at += 0x10) {
     ram_.Push(at, at + 0x10, 0x402000);
   }
-  EXPECT_FALSE(Follow());
-  EXPECT_THAT(callers_, SizeIs(GuestStack::kMostCallers));
+  EXPECT_FALSE(Unwind());
+  EXPECT_THAT(callers_, SizeIs(GuestStack::kMaxCallers));
 }
 
 TEST_F(GuestStackTest, AChainThatLeadsAllOverTheMemoryIsCutBeforeItCostsMuch) {
@@ -188,8 +188,8 @@ TEST_F(GuestStackTest, AChainThatLeadsAllOverTheMemoryIsCutBeforeItCostsMuch) {
     const Address at = kStack + 0x20 + i * Address{0x10000};
     ram_.Push(at, at + 0x10000, 0x402000);
   }
-  EXPECT_FALSE(Follow());
-  EXPECT_LE(ram_.asked, GuestStack::kMostMaps);
+  EXPECT_FALSE(Unwind());
+  EXPECT_LE(ram_.asked, GuestStack::kMaxMaps);
 }
 
 TEST_F(GuestStackTest, FramesStayMappedForAWhileAndNoLonger) {
@@ -197,28 +197,28 @@ TEST_F(GuestStackTest, FramesStayMappedForAWhileAndNoLonger) {
   ram_.Push(kStack + 0x20, 0, 0x402000);
   const MappedFrames::Clock::time_point now = MappedFrames::Clock::now();
   frames_.Expire(now);
-  EXPECT_TRUE(Follow());
+  EXPECT_TRUE(Unwind());
   EXPECT_EQ(ram_.asked, 8U);  // four levels, the stack, and three levels that lead to the caller
   frames_.Expire(now + 999ms);
-  EXPECT_TRUE(Follow());
+  EXPECT_TRUE(Unwind());
   EXPECT_EQ(ram_.asked, 8U);
   EXPECT_EQ(ram_.mapped, 8);
   frames_.Expire(now + 1000ms);
   EXPECT_EQ(ram_.mapped, 0);
-  EXPECT_TRUE(Follow());
+  EXPECT_TRUE(Unwind());
   EXPECT_EQ(ram_.asked, 16U);
 }
 
 TEST_F(GuestStackTest, WhatTheGuestChangesIsSeenThroughOldMappings) {
   ram_.Push(kStack + 0x20, 0, 0x402000);
-  EXPECT_TRUE(Follow());
+  EXPECT_TRUE(Unwind());
   ram_.Push(kStack + 0x20, 0, 0x403000);
-  EXPECT_TRUE(Follow());
+  EXPECT_TRUE(Unwind());
   EXPECT_THAT(callers_, ElementsAre(0x403000));
 }
 
 TEST_F(GuestStackTest, TooManyFramesAreNotKept) {
-  for (uint64_t i = 0; i <= MappedFrames::kMost; ++i) {
+  for (uint64_t i = 0; i <= MappedFrames::kMaxFrames; ++i) {
     ram_.frames[0x10000 + i];
     frames_.At(kGuest, 0x10000 + i);
   }

@@ -29,7 +29,7 @@ using ::testing::SizeIs;
 constexpr VcpuRef kD1V0{DomainId{1}, VcpuId{0}};
 constexpr VcpuRef kD2V0{DomainId{2}, VcpuId{0}};
 
-struct Guest {
+struct FakeGuest {
   VcpuState state{true, false, true};
   VcpuContext context{0x1000, Mode::kUser};
   int state_error = 0;
@@ -37,9 +37,9 @@ struct Guest {
 };
 
 // Each stop costs 50 cycles, reading the clock 1.
-class FakeCalls final : public VcpuCalls {
+class FakeVcpuCalls final : public VcpuCalls {
  public:
-  FakeCalls(std::map<VcpuRef, Guest>& guests, uint64_t& tsc) : guests_(guests), tsc_(tsc) {}
+  FakeVcpuCalls(std::map<VcpuRef, FakeGuest>& guests, uint64_t& tsc) : guests_(guests), tsc_(tsc) {}
   int Domain(DomainId /*domain*/, DomainState& /*state*/) override { return -ENOSYS; }
   int State(VcpuRef vcpu, VcpuState& state) override {
     state = guests_.at(vcpu).state;
@@ -52,7 +52,7 @@ class FakeCalls final : public VcpuCalls {
   }
 
  private:
-  std::map<VcpuRef, Guest>& guests_;
+  std::map<VcpuRef, FakeGuest>& guests_;
   uint64_t& tsc_;
 };
 
@@ -68,7 +68,7 @@ class VcpuSourceTest : public ::testing::Test {
     VcpuRequest request;
     request.domains = {{DomainId{1}, "a", recording::DomainType::kPv, recording::Role::kNone, 1},
                        {DomainId{2}, "b", recording::DomainType::kPvh, recording::Role::kNone, 1}};
-    request.looks_hz = 100;
+    request.poll_hz = 100;
     request.seed = 7;
     request.first_event = 3;
     request.clock_hz = 1'000'000'000;
@@ -78,7 +78,7 @@ class VcpuSourceTest : public ::testing::Test {
   std::unique_ptr<VcpuSource> Open(const VcpuRequest& request) { return Open(request, nullptr); }
   std::unique_ptr<VcpuSource> Open(const VcpuRequest& request,
                                    std::unique_ptr<GuestMemory> memory) {
-    auto source = VcpuSource::Open(request, std::make_unique<FakeCalls>(guests_, tsc_),
+    auto source = VcpuSource::Open(request, std::make_unique<FakeVcpuCalls>(guests_, tsc_),
                                    std::move(memory), [this] { return Tsc{++tsc_}; });
     EXPECT_TRUE(source.ok()) << source.status();
     return *std::move(source);
@@ -90,11 +90,11 @@ class VcpuSourceTest : public ::testing::Test {
     return callers;
   }
   // Looks `looks` times, and gives the samples that were written, whose callers are in `file_`.
-  std::vector<Sample> Look(VcpuSource& source, int looks) {
+  std::vector<Sample> Poll(VcpuSource& source, int polls) {
     const std::string file = path_ + "/vcpu.samples";
     auto writer = recording::SampleWriter::Create(file);
     EXPECT_TRUE(source.Start().ok());
-    for (int i = 0; i < looks; ++i) EXPECT_TRUE(source.Collect(*writer).ok());
+    for (int i = 0; i < polls; ++i) EXPECT_TRUE(source.Collect(*writer).ok());
     EXPECT_TRUE(source.Stop(*writer).ok());
     EXPECT_TRUE(writer->Flush().ok());
     file_ = *MappedFile::Open(file);
@@ -106,7 +106,7 @@ class VcpuSourceTest : public ::testing::Test {
     return samples;
   }
 
-  std::map<VcpuRef, Guest> guests_{{kD1V0, {}}, {kD2V0, {}}};
+  std::map<VcpuRef, FakeGuest> guests_{{kD1V0, {}}, {kD2V0, {}}};
   uint64_t tsc_ = 1000;
   std::optional<MappedFile> file_;
   std::string path_;
@@ -115,7 +115,7 @@ class VcpuSourceTest : public ::testing::Test {
 TEST_F(VcpuSourceTest, ARunningVcpuIsASampleOfTheTimeThatItWasStopped) {
   guests_[kD1V0].context = guests_[kD2V0].context = {0x1234, Mode::kKernel};
   const auto source = Open(Request());
-  const std::vector<Sample> samples = Look(*source, 1);
+  const std::vector<Sample> samples = Poll(*source, 1);
   ASSERT_THAT(samples, SizeIs(1));
   EXPECT_EQ(samples[0].address, 0x1234U);
   EXPECT_EQ(samples[0].mode, Mode::kKernel);
@@ -129,7 +129,7 @@ TEST_F(VcpuSourceTest, ARunningVcpuIsASampleOfTheTimeThatItWasStopped) {
 TEST_F(VcpuSourceTest, AVcpuThatWaitsForAPcpuIsAnotherEvent) {
   guests_[kD1V0].state = guests_[kD2V0].state = {true, false, false};
   const auto source = Open(Request());
-  const std::vector<Sample> samples = Look(*source, 1);
+  const std::vector<Sample> samples = Poll(*source, 1);
   ASSERT_THAT(samples, SizeIs(1));
   EXPECT_EQ(samples[0].event, 4);
   EXPECT_EQ(source->Events()[1].name, "vcpu-preempted");
@@ -140,61 +140,61 @@ TEST_F(VcpuSourceTest, ABlockedOrOfflineVcpuIsCountedAndLeftAlone) {
   guests_[kD1V0].state = {true, true, false};
   guests_[kD2V0].state = {false, false, false};
   const auto source = Open(Request());
-  EXPECT_THAT(Look(*source, 100), IsEmpty());
+  EXPECT_THAT(Poll(*source, 100), IsEmpty());
   for (const recording::StreamInfo& stream : source->Streams()) {
-    EXPECT_EQ(stream.looks->blocked, stream.looks->total);
-    EXPECT_GT(stream.looks->total, 20U);  // of 100, by chance
-    EXPECT_EQ(stream.looks->stopped_cycles, 0U);
+    EXPECT_EQ(stream.polls->blocked, stream.polls->total);
+    EXPECT_GT(stream.polls->total, 20U);  // of 100, by chance
+    EXPECT_EQ(stream.polls->stopped_cycles, 0U);
   }
 }
 
 TEST_F(VcpuSourceTest, WhatTheStopsCostIsAddedUpForEachVcpu) {
   guests_[kD2V0].state = {true, true, false};
   const auto source = Open(Request());
-  const std::vector<Sample> samples = Look(*source, 50);
+  const std::vector<Sample> samples = Poll(*source, 50);
   const recording::StreamInfo stream = source->Streams()[0];
-  EXPECT_EQ(stream.looks->running, samples.size());
-  EXPECT_EQ(stream.looks->stopped_cycles, 51 * samples.size());
-  EXPECT_EQ(stream.looks->longest_stop, 51U);
+  EXPECT_EQ(stream.polls->running, samples.size());
+  EXPECT_EQ(stream.polls->stopped_cycles, 51 * samples.size());
+  EXPECT_EQ(stream.polls->longest_stop, 51U);
   EXPECT_EQ(stream.kept, samples.size());
   EXPECT_TRUE(stream.complete);
   EXPECT_TRUE(stream.Balanced());
 }
 
-TEST_F(VcpuSourceTest, ADomainThatDiesIsNotLookedAtAgain) {
+TEST_F(VcpuSourceTest, ADomainThatDiesIsNotPolledAgain) {
   guests_[kD1V0].state_error = -ESRCH;
   guests_[kD2V0].context_error = -ESRCH;
   const auto source = Open(Request());
-  EXPECT_THAT(Look(*source, 100), IsEmpty());
+  EXPECT_THAT(Poll(*source, 100), IsEmpty());
   for (const recording::StreamInfo& stream : source->Streams()) {
-    EXPECT_EQ(stream.looks->total, 1U);
-    EXPECT_EQ(stream.looks->failed, 1U);
-    EXPECT_TRUE(stream.looks->gone);
+    EXPECT_EQ(stream.polls->total, 1U);
+    EXPECT_EQ(stream.polls->failed, 1U);
+    EXPECT_TRUE(stream.polls->gone);
   }
 }
 
 TEST_F(VcpuSourceTest, ARefusalIsCountedAndTriedAgain) {
   guests_[kD1V0].context_error = guests_[kD2V0].context_error = -EINVAL;
   const auto source = Open(Request());
-  EXPECT_THAT(Look(*source, 10), IsEmpty());
-  EXPECT_EQ(source->Streams()[0].looks->failed + source->Streams()[1].looks->failed, 10U);
-  EXPECT_FALSE(source->Streams()[0].looks->gone);
+  EXPECT_THAT(Poll(*source, 10), IsEmpty());
+  EXPECT_EQ(source->Streams()[0].polls->failed + source->Streams()[1].polls->failed, 10U);
+  EXPECT_FALSE(source->Streams()[0].polls->gone);
 }
 
-TEST_F(VcpuSourceTest, TheSameSeedLooksAtTheSameVcpus) {
+TEST_F(VcpuSourceTest, TheSameSeedPollsTheSameVcpus) {
   std::vector<VcpuRef> first;
-  for (const Sample& sample : Look(*Open(Request()), 20)) first.push_back(sample.vcpu);
+  for (const Sample& sample : Poll(*Open(Request()), 20)) first.push_back(sample.vcpu);
   std::vector<VcpuRef> again;
-  for (const Sample& sample : Look(*Open(Request()), 20)) again.push_back(sample.vcpu);
+  for (const Sample& sample : Poll(*Open(Request()), 20)) again.push_back(sample.vcpu);
   EXPECT_EQ(first, again);
   VcpuRequest other = Request();
   other.seed = 8;
   std::vector<VcpuRef> different;
-  for (const Sample& sample : Look(*Open(other), 20)) different.push_back(sample.vcpu);
+  for (const Sample& sample : Poll(*Open(other), 20)) different.push_back(sample.vcpu);
   EXPECT_NE(first, different);
 }
 
-TEST_F(VcpuSourceTest, SaysWhatItIs) {
+TEST_F(VcpuSourceTest, InfoNamesTheSourceAndItsRate) {
   const auto source = Open(Request());
   EXPECT_EQ(source->Info().name, "vcpu");
   EXPECT_EQ(source->Info().seed, 7U);
@@ -207,9 +207,9 @@ TEST_F(VcpuSourceTest, SaysWhatItIs) {
   EXPECT_THAT(Open(Request(/*pcpus=*/1))->Notes(), ElementsAre(HasSubstr("one pCPU")));
 }
 
-TEST_F(VcpuSourceTest, InTheEndThePeriodIsThatOfTheLooksThereWere) {
+TEST_F(VcpuSourceTest, AfterStopThePeriodIsThatOfThePollsMade) {
   const auto source = Open(Request());
-  Look(*source, 50);  // from look to look 52 cycles, of one vCPU twice as many
+  Poll(*source, 50);  // from look to look 52 cycles, of one vCPU twice as many
   EXPECT_EQ(source->Sampled().Length(), 50U * 52 + 1);
   EXPECT_EQ(source->Events()[0].period, 104U);
   EXPECT_EQ(source->Events()[1].period, 104U);
@@ -224,7 +224,7 @@ TEST_F(VcpuSourceTest, CallersAreReadFromTheStack) {
                             kStack + 0x20, FakeRam::kRoot << 12, /*five_levels=*/false};
   guests_[kD2V0].state = {true, true, false};
   const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
-  const std::vector<Sample> samples = Look(*source, 40);
+  const std::vector<Sample> samples = Poll(*source, 40);
   ASSERT_FALSE(samples.empty());
   for (const Sample& sample : samples) {
     EXPECT_THAT(CallersOf(sample), ElementsAre(0x402000, 0x403000));
@@ -235,8 +235,8 @@ TEST_F(VcpuSourceTest, CallersAreReadFromTheStack) {
     EXPECT_EQ(sample.when.Length(), 52U);  // as long as the stop, and not the walk
   }
   const recording::StreamInfo stream = source->Streams()[0];
-  EXPECT_EQ(stream.looks->callers, 2 * samples.size());
-  EXPECT_EQ(stream.looks->cut_chains, 0U);
+  EXPECT_EQ(stream.polls->callers, 2 * samples.size());
+  EXPECT_EQ(stream.polls->cut_chains, 0U);
   EXPECT_TRUE(stream.Balanced());
   EXPECT_EQ(ram.mapped, 0);  // since it was stopped
 }
@@ -246,10 +246,10 @@ TEST_F(VcpuSourceTest, AStackThatCannotBeReadCostsTheChainAndNotTheSample) {
   guests_[kD1V0].context = guests_[kD2V0].context = {
       0x401000, Mode::kUser, 0x7ffc'0000'1000, 0x7ffc'0000'1020, 0x9999'9000, false};
   const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
-  const std::vector<Sample> samples = Look(*source, 20);
+  const std::vector<Sample> samples = Poll(*source, 20);
   EXPECT_THAT(samples, SizeIs(20));
   EXPECT_THAT(CallersOf(samples[0]), IsEmpty());
-  EXPECT_EQ(source->Streams()[0].looks->cut_chains + source->Streams()[1].looks->cut_chains, 20U);
+  EXPECT_EQ(source->Streams()[0].polls->cut_chains + source->Streams()[1].polls->cut_chains, 20U);
 }
 
 TEST_F(VcpuSourceTest, CallersOfAVcpuThatHasGoneOnMeanwhileAreNone) {
@@ -260,14 +260,14 @@ TEST_F(VcpuSourceTest, CallersOfAVcpuThatHasGoneOnMeanwhileAreNone) {
                             0x7ffc'0000'1020, FakeRam::kRoot << 12, false};
   guests_[kD2V0].state = {true, true, false};
   const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
-  const std::vector<Sample> samples = Look(*source, 40);
+  const std::vector<Sample> samples = Poll(*source, 40);
   ASSERT_GT(samples.size(), 2U);
   EXPECT_THAT(CallersOf(samples[0]), IsEmpty());
   EXPECT_THAT(CallersOf(samples[1]), ElementsAre(0x402000));  // it is mapped now
-  EXPECT_EQ(source->Streams()[0].looks->cut_chains, 1U);
+  EXPECT_EQ(source->Streams()[0].polls->cut_chains, 1U);
 }
 
-TEST_F(VcpuSourceTest, ADomainThatComesLaterIsLookedAtFromThenOn) {
+TEST_F(VcpuSourceTest, ADomainCreatedLaterIsPolledFromThenOn) {
   guests_[kD1V0].state = guests_[kD2V0].state = {true, true, false};
   const VcpuRef late{DomainId{3}, VcpuId{1}};
   guests_[{DomainId{3}, VcpuId{0}}] = guests_[late] = {};
@@ -275,16 +275,17 @@ TEST_F(VcpuSourceTest, ADomainThatComesLaterIsLookedAtFromThenOn) {
   auto writer = recording::SampleWriter::InMemory();
   ASSERT_TRUE(source->Start().ok());
   tsc_ += 10'000;
-  EXPECT_TRUE(
-      source->Welcome({DomainId{3}, "c", recording::DomainType::kPv, recording::Role::kNone, 2})
-          .ok());
+  EXPECT_TRUE(source
+                  ->OnDomainCreated(
+                      {DomainId{3}, "c", recording::DomainType::kPv, recording::Role::kNone, 2})
+                  .ok());
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(source->Collect(writer).ok());
   ASSERT_TRUE(source->Stop(writer).ok());
   EXPECT_EQ(source->RoleOf(DomainId{3}), recording::Role::kPassive);
   const std::vector<recording::StreamInfo> streams = source->Streams();
   ASSERT_THAT(streams, SizeIs(4));
   EXPECT_EQ(streams[3].vcpu, late);
-  EXPECT_GT(streams[3].looks->running, 10U);
+  EXPECT_GT(streams[3].polls->running, 10U);
   // The time of each vCPU counts from when it was there: two of four for 10000 cycles less.
   const Cycles all = source->Sampled().Length();
   EXPECT_NEAR(static_cast<double>(source->Events()[0].period),
@@ -307,11 +308,11 @@ TEST_F(VcpuSourceTest, MemoryOfADomainThatDiesIsLetGo) {
   EXPECT_EQ(ram.mapped, 0);
 }
 
-TEST_F(VcpuSourceTest, NobodyToLookAtIsAnError) {
+TEST_F(VcpuSourceTest, NoVcpusToPollIsAnError) {
   VcpuRequest request = Request();
   request.domains.clear();
-  const auto source = VcpuSource::Open(request, std::make_unique<FakeCalls>(guests_, tsc_), nullptr,
-                                       [this] { return Tsc{++tsc_}; });
+  const auto source = VcpuSource::Open(request, std::make_unique<FakeVcpuCalls>(guests_, tsc_),
+                                       nullptr, [this] { return Tsc{++tsc_}; });
   EXPECT_TRUE(absl::IsNotFound(source.status()));
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "recording/piece.h"
+#include "recording/plain_file.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::sampler {
@@ -56,7 +56,7 @@ TEST(TraceLosses, RecordsAndTimeAreAddedUp) {
 }
 
 TEST(TraceLosses, HoweverTheTraceIsDivided) {
-  const auto piece = recording::Piece::Open(XENOSCOPE_TEST_DATA "/traces/starved.trace");
+  const auto piece = recording::PlainFile::Open(XENOSCOPE_TEST_DATA "/traces/starved.trace");
   ASSERT_TRUE(piece.ok()) << piece.status();
   const auto file = MappedFile::Open(piece->path());
   ASSERT_TRUE(file.ok()) << file.status();

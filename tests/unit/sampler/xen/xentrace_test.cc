@@ -104,13 +104,13 @@ TEST_F(XentraceTest, OneThatRunsAlreadyIsRecognised) {
   EXPECT_THAT(std::string(Message(Start({}).status())), HasSubstr("running already"));
 }
 
-TEST_F(XentraceTest, ItsLastWordsAreToldWhenItDies) {
+TEST_F(XentraceTest, ItsStandardErrorIsReportedWhenItEnds) {
   PretendXentraceIs("echo starting >&2; echo 'no buffers' >&2; exit 3\n");
   const std::string message(Message(Start({}).status()));
   EXPECT_THAT(message, HasSubstr("status 3: no buffers"));
 }
 
-TEST_F(XentraceTest, OfOneThatASignalEndsTheSignalIsTold) {
+TEST_F(XentraceTest, ASignalThatEndedItIsReported) {
   PretendXentraceIs("echo 'change evtmask to 0xffff000'; kill -9 $$\n");
   EXPECT_THAT(std::string(Message(Start({}).status())),
               AllOf(HasSubstr("xentrace was ended by SIGKILL"), Not(HasSubstr("evtmask"))));

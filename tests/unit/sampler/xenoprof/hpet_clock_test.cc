@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Registers of a HPET of 100 MHz with three timers. Owned by the test, seen through a Window.
-struct Hpet {
+struct FakeHpet {
   std::map<uint32_t, uint32_t> registers{
       {0x000, 0x8086a201}, {0x004, 10'000'000}, {0x010, 1}, {0x0f0, 1000}};
   std::map<uint32_t, uint32_t> first;   // comparator of a timer, as written with VAL_SET
@@ -37,22 +37,22 @@ struct Hpet {
   }
 };
 
-class Window final : public HpetRegisters {
+class FakeHpetRegisters final : public HpetRegisters {
  public:
-  explicit Window(Hpet& hpet) : hpet_(hpet) {}
+  explicit FakeHpetRegisters(FakeHpet& hpet) : hpet_(hpet) {}
   uint32_t Read(uint32_t offset) override { return hpet_.registers[offset]; }
   void Write(uint32_t offset, uint32_t value) override { hpet_.Write(offset, value); }
 
  private:
-  Hpet& hpet_;
+  FakeHpet& hpet_;
 };
 
 constexpr uint32_t kSendsNmis = 1U << 2 | 1U << 3 | 1U << 8 | 1U << 14;
 const std::array<uint32_t, 2> kTwo{0, 5};
 
 TEST(HpetClockTest, OneTimerForEachProcessorSendsItNmis) {
-  Hpet hpet;
-  auto clock = HpetClock::Create(std::make_unique<Window>(hpet), 500, kTwo);
+  FakeHpet hpet;
+  auto clock = HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), 500, kTwo);
   ASSERT_TRUE(clock.ok()) << clock.status();
   ASSERT_TRUE((*clock)->Start().ok());
   EXPECT_EQ(hpet.registers[0x120], kSendsNmis);
@@ -65,9 +65,9 @@ TEST(HpetClockTest, OneTimerForEachProcessorSendsItNmis) {
 }
 
 TEST(HpetClockTest, CountsTheNmisOfItsTimeAlsoWhereTheCountersLowHalfWraps) {
-  Hpet hpet;
+  FakeHpet hpet;
   hpet.registers[0x0f0] = 0xffff'ff00;
-  auto clock = HpetClock::Create(std::make_unique<Window>(hpet), 500, kTwo);
+  auto clock = HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), 500, kTwo);
   ASSERT_TRUE((*clock)->Start().ok());
   EXPECT_EQ((*clock)->Sent(), 0U);
   hpet.registers[0x0f0] = 0xffff'ff00 + 5 * 200'000 + 10;
@@ -77,12 +77,13 @@ TEST(HpetClockTest, CountsTheNmisOfItsTimeAlsoWhereTheCountersLowHalfWraps) {
 }
 
 TEST(HpetClockTest, ATimerThatFiredBeforeItHadItsPeriodIsStartedAgain) {
-  Hpet hpet;
+  FakeHpet hpet;
   int writes = 0;
   hpet.on_comparator = [&] {
     if (++writes <= 2) hpet.registers[0x0f0] += 150'000;  // preempted twice
   };
-  auto clock = HpetClock::Create(std::make_unique<Window>(hpet), 500, std::array<uint32_t, 1>{0});
+  auto clock =
+      HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), 500, std::array<uint32_t, 1>{0});
   ASSERT_TRUE((*clock)->Start().ok());
   EXPECT_EQ(writes, 4);
   EXPECT_EQ(hpet.first[1], 1000 + 300'000 + 400'000);
@@ -92,17 +93,18 @@ TEST(HpetClockTest, ATimerThatFiredBeforeItHadItsPeriodIsStartedAgain) {
   EXPECT_EQ((*clock)->Sent(), 1U);
 }
 
-TEST(HpetClockTest, AHostThatNeverGetsRoundToItIsTold) {
-  Hpet hpet;
+TEST(HpetClockTest, ATimerThatCannotBeStartedIsAnError) {
+  FakeHpet hpet;
   uint32_t step = 200'000;
   hpet.on_comparator = [&] { hpet.registers[0x0f0] += step *= 2; };
-  auto clock = HpetClock::Create(std::make_unique<Window>(hpet), 500, std::array<uint32_t, 1>{0});
+  auto clock =
+      HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), 500, std::array<uint32_t, 1>{0});
   EXPECT_THAT(std::string(Message((*clock)->Start())), HasSubstr("too busy"));
 }
 
 TEST(HpetClockTest, StoppedItSendsNone) {
-  Hpet hpet;
-  auto clock = HpetClock::Create(std::make_unique<Window>(hpet), 500, kTwo);
+  FakeHpet hpet;
+  auto clock = HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), 500, kTwo);
   ASSERT_TRUE((*clock)->Start().ok());
   (*clock)->Stop();
   EXPECT_EQ(hpet.registers[0x120] & 1U << 2, 0);
@@ -110,23 +112,23 @@ TEST(HpetClockTest, StoppedItSendsNone) {
 }
 
 TEST(HpetClockTest, TimersLeftByAKilledRecorderAreSilencedOthersAreNot) {
-  Hpet hpet;
+  FakeHpet hpet;
   hpet.registers[0x120] = kSendsNmis;
   hpet.registers[0x130] = 0x400;
   hpet.registers[0x140] = 1U << 2;  // somebody's, no messages
-  Window window(hpet);
-  HpetClock::Silence(window);
+  FakeHpetRegisters window(hpet);
+  HpetClock::StopStaleTimers(window);
   EXPECT_EQ(hpet.registers[0x120] & 1U << 2, 0);
   EXPECT_EQ(hpet.registers[0x140], 1U << 2);
 }
 
-std::string Refusal(Hpet& hpet, uint32_t hz, std::span<const uint32_t> apic_ids) {
+std::string Refusal(FakeHpet& hpet, uint32_t hz, std::span<const uint32_t> apic_ids) {
   return std::string(
-      Message(HpetClock::Create(std::make_unique<Window>(hpet), hz, apic_ids).status()));
+      Message(HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), hz, apic_ids).status()));
 }
 
 TEST(HpetClockTest, RefusalsSayWhatToDo) {
-  Hpet hpet;
+  FakeHpet hpet;
   const std::array<uint32_t, 3> three{0, 1, 2};
   EXPECT_THAT(Refusal(hpet, 500, three), HasSubstr("2 timers beside its first"));
   EXPECT_THAT(Refusal(hpet, 0, kTwo), HasSubstr("1 to 100000 Hz"));

@@ -139,8 +139,8 @@ TEST_F(XenoprofMemberTest, OneThatDoesNotComeIsTakenPassiveAndTheOthersTakePart)
   EXPECT_THAT(session->active(), ElementsAre(kDb));
   EXPECT_THAT(session->passive(), ElementsAre(kWeb));
   ASSERT_THAT(session->refused(), SizeIs(1));
-  EXPECT_EQ(session->refused()[0].first, kWeb);
-  EXPECT_THAT(std::string(session->refused()[0].second.message()), HasSubstr("silent"));
+  EXPECT_EQ(session->refused()[0].domain, kWeb);
+  EXPECT_THAT(std::string(session->refused()[0].reason.message()), HasSubstr("silent"));
   ASSERT_TRUE(agent->Start().ok());
   EXPECT_TRUE(session->Start(nullptr).ok());
   ASSERT_TRUE(session->Stop(Nowhere()).ok());
@@ -169,7 +169,7 @@ TEST_F(XenoprofMemberTest, AnAgentThatIsKilledWhileItSamplesLeavesWhatTheNextOne
   session = Lead({}, {kWeb, kDb});
   EXPECT_THAT(session->passive(), ElementsAre(kDb));
   ASSERT_THAT(session->left_out(), SizeIs(1));
-  EXPECT_THAT(std::string(session->left_out()[0].second.message()), HasSubstr("in use"));
+  EXPECT_THAT(std::string(session->left_out()[0].reason.message()), HasSubstr("in use"));
   EXPECT_TRUE(session->Close().ok());
 
   ExpectItCanTakePart(kWeb);
@@ -216,7 +216,7 @@ TEST_F(XenoprofMemberTest, OneThatIsNotListedCannotTakePart) {
   ExpectItCanTakePart(kWeb);
 }
 
-TEST_F(XenoprofMemberTest, NobodyIsNeeded) {
+TEST_F(XenoprofMemberTest, ASessionWithoutMembersWorks) {
   const auto session = Lead({});
   EXPECT_THAT(session->active(), IsEmpty());
   EXPECT_TRUE(session->Start(nullptr).ok());
@@ -224,7 +224,7 @@ TEST_F(XenoprofMemberTest, NobodyIsNeeded) {
   ExpectAllGivenBack();
 }
 
-TEST_F(XenoprofMemberTest, AGuestWhoseLinuxMakesNoHypercallsIsToldWhatItWants) {
+TEST_F(XenoprofMemberTest, WithoutHypercallsFromLinuxTheErrorSaysWhatToDo) {
   xen_.init_error = -EPERM;
   const auto member = XenoprofMember::Open(std::make_unique<FakeXen::Guest>(xen_, 1), {}, kHz,
                                            [] { return Tsc{1}; });

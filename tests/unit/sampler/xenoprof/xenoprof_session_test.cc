@@ -195,7 +195,7 @@ TEST_F(XenoprofSessionTest, OnlySamplesOfProgrammedCountersAreKeptAndTheSumHolds
   EXPECT_EQ(found_[2].address, 0x20);
 }
 
-TEST_F(XenoprofSessionTest, BracketsReachFromBeforeTheLastLookToAfterThisOne) {
+TEST_F(XenoprofSessionTest, BracketsReachFromBeforeTheLastDrainToAfterThisOne) {
   auto session = Profiling();
   session->Drain(Sink());
   found_.clear();
@@ -355,7 +355,7 @@ TEST_F(XenoprofSessionTest, CallersThatBreakTheOrderOutwardAreLeftOut) {
   EXPECT_THAT(chains_, ElementsAre("d0v0 xen 10 <- xen 20 <- user 30"));
 }
 
-TEST_F(XenoprofSessionTest, WithoutCallersXenIsToldSo) {
+TEST_F(XenoprofSessionTest, WithoutCallersXensBacktraceIsOff) {
   auto session = Following();
   ASSERT_TRUE(session->Close().ok());
   EXPECT_EQ(xen_.backtrace_depth(), 8);

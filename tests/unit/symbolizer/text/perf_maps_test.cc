@@ -10,7 +10,7 @@ namespace xenoscope::symbolizer {
 namespace {
 
 std::string At(const PerfMaps& maps, uint32_t pid, Address address) {
-  const SymbolIndex* functions = maps.Of(pid);
+  const SymbolIndex* functions = maps.FunctionsOf(pid);
   if (functions == nullptr) return "no functions";
   const uint32_t found = functions->Find(address);
   return found == SymbolIndex::kNoSymbol ? "none" : std::string(functions->Name(found));
@@ -30,7 +30,7 @@ TEST(PerfMaps, EachProcessHasItsOwnFunctions) {
   EXPECT_EQ(At(maps, 8, 0x1020), "other");
   EXPECT_EQ(At(maps, 9, 0x1000), "no functions");
   EXPECT_EQ(maps.lines().functions, 3U);
-  EXPECT_EQ(maps.lines().junk, 0U);
+  EXPECT_EQ(maps.lines().malformed, 0U);
   EXPECT_FALSE(maps.cut());
 }
 
@@ -58,13 +58,13 @@ TEST(PerfMaps, WhatIsNoFunctionIsCounted) {
   };
   for (const Case& each : kCases) {
     const PerfMaps maps = PerfMaps::Read("# 7\n" + std::string(each.line) + "\n");
-    EXPECT_EQ(maps.lines().junk, each.is_junk ? 1U : 0U) << each.line;
-    EXPECT_EQ(maps.lines().first_junk_at, each.is_junk ? 2U : 0U) << each.line;
+    EXPECT_EQ(maps.lines().malformed, each.is_junk ? 1U : 0U) << each.line;
+    EXPECT_EQ(maps.lines().first_malformed_at, each.is_junk ? 2U : 0U) << each.line;
   }
 }
 
-TEST(PerfMaps, AFunctionOfNoProcessIsJunk) {
-  EXPECT_EQ(PerfMaps::Read("1000 20 name\n").lines().junk, 1U);
+TEST(PerfMaps, AFunctionOfNoProcessIsMalformed) {
+  EXPECT_EQ(PerfMaps::Read("1000 20 name\n").lines().malformed, 1U);
 }
 
 TEST(PerfMaps, ATextThatWasCutSaysSo) {

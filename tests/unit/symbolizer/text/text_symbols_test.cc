@@ -77,8 +77,8 @@ TEST(Xensyms, CodeBecomesFunctionsAndTheRestEnds) {
   EXPECT_EQ(table->etext, 0xffff82d040360783);
   EXPECT_EQ(table->lines.functions, 4);
   EXPECT_EQ(table->lines.others, 1);
-  EXPECT_EQ(table->lines.junk, 1);
-  EXPECT_EQ(table->lines.first_junk_at, 4);
+  EXPECT_EQ(table->lines.malformed, 1);
+  EXPECT_EQ(table->lines.first_malformed_at, 4);
 }
 
 constexpr std::string_view kKallsyms =
@@ -110,7 +110,7 @@ TEST(Kallsyms, HiddenAddressesAreAnErrorThatSaysWhatToDo) {
   EXPECT_THAT(std::string(Message(table.status())), HasSubstr("kptr_restrict"));
 }
 
-TEST(SystemMap, TheStandInOfDebianIsExplained) {
+TEST(SystemMap, DebiansPlaceholderIsExplained) {
   const auto table = ReadSystemMap(
       "ffffffffffffffff B The real System.map is in the linux-image-<version>-dbg package\n");
   EXPECT_EQ(table.status().code(), absl::StatusCode::kNotFound);
@@ -129,7 +129,7 @@ TEST(Modules, HiddenAndDamagedLinesAreCounted) {
   EXPECT_EQ(list.modules[0].size, 28672);
   EXPECT_EQ(list.modules[1].name, "nf_tables");
   EXPECT_EQ(list.hidden, 1);
-  EXPECT_EQ(list.junk, 1);
+  EXPECT_EQ(list.malformed, 1);
 }
 
 TEST(Nm, SizesAreTakenAndUndefinedSymbolsAreNot) {

@@ -1,0 +1,295 @@
+#include "analysis/analyse_trace.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "analysis/limits.h"
+#include "analysis/record_pipeline.h"
+#include "analysis/trace_metadata.h"
+#include "analysis/warm_up_filter.h"
+#include "base/error.h"
+#include "base/state_snapshot.h"
+#include "trace/probe.h"
+
+namespace xenoscope::analysis {
+
+void TraceTotals::Append(const TraceTotals& later) {
+  unknown_events += later.unknown_events;
+  if (malformed == 0) first_malformed_offset = later.first_malformed_offset;
+  malformed += later.malformed;
+  padding += later.padding;
+  loss_marks += later.loss_marks;
+  lost_records += later.lost_records;
+  damages += later.damages;
+  damaged_bytes += later.damaged_bytes;
+  last = std::max(last, later.last);
+  for (const auto& [id, count] : later.unknown_by_id) {
+    if (unknown_by_id.size() < kUnknownKept || unknown_by_id.contains(id)) {
+      unknown_by_id[id] += count;
+    }
+  }
+  for (const trace::Damage& damage : later.first_damages) {
+    if (first_damages.size() < kDamagesKept) first_damages.push_back(damage);
+  }
+  faults.Append(later.faults);
+}
+
+namespace {
+
+using trace::Item;
+using trace::ItemKind;
+
+// Counts what is not a known record.
+void CountNonRecord(const Item& item, TraceTotals& totals) {
+  switch (item.kind) {
+    case ItemKind::kUnknownEvent:
+      ++totals.unknown_events;
+      if (totals.unknown_by_id.size() < TraceTotals::kUnknownKept ||
+          totals.unknown_by_id.contains(item.record.id)) {
+        ++totals.unknown_by_id[item.record.id];
+      }
+      break;
+    case ItemKind::kMalformed:
+      if (totals.malformed++ == 0) totals.first_malformed_offset = item.record.offset;
+      break;
+    case ItemKind::kWrap:
+      ++totals.padding;
+      break;
+    case ItemKind::kLost:
+      ++totals.loss_marks;
+      totals.lost_records += item.record.payload.Word(0);
+      break;
+    case ItemKind::kDamaged:
+      ++totals.damages;
+      totals.damaged_bytes += item.damage.bytes;
+      if (totals.first_damages.size() < TraceTotals::kDamagesKept) {
+        totals.first_damages.push_back(item.damage);
+      }
+      break;
+    case ItemKind::kRecord:
+    case ItemKind::kLossBegin:
+    case ItemKind::kPcpuBegin:
+    case ItemKind::kPcpuEnd:
+      break;
+  }
+}
+
+absl::Status CheckBytes(const TraceTotals& totals, const std::string& name) {
+  const uint64_t accounted = totals.header_bytes + totals.record_bytes + totals.damaged_bytes;
+  if (accounted == totals.bytes) return absl::OkStatus();
+  return InternalError("{}: {} bytes, but headers {} + records {} + damaged {} are {}", name,
+                       totals.bytes, totals.header_bytes, totals.record_bytes, totals.damaged_bytes,
+                       accounted);
+}
+
+Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
+                  const std::set<VcpuRef>& met, const TraceMetadata& metadata) {
+  Document document;
+  for (const auto& analysis : analyses) analysis->DescribeTrace(metadata, document.trace);
+  std::map<DomainId, std::set<VcpuRef>> domains;
+  std::set<DomainId> named;
+  for (const auto& analysis : analyses) analysis->AddDomains(named);
+  for (const DomainId domain : named) domains[domain];
+  for (const VcpuRef vcpu : met) domains[vcpu.domain].insert(vcpu);
+  for (const auto& [id, vcpus] : domains) {
+    DomainSection& domain = document.domains.emplace_back(DomainSection{id, {}, {}});
+    for (const auto& analysis : analyses) analysis->DescribeDomain(id, metadata, domain.section);
+    for (const VcpuRef ref : vcpus) {
+      VcpuSection& vcpu = domain.vcpus.emplace_back(VcpuSection{ref.vcpu, {}});
+      for (const auto& analysis : analyses) analysis->DescribeVcpu(ref, metadata, vcpu.section);
+    }
+  }
+  return document;
+}
+
+// Makes sure of the vendor, without which exits have no names: a guest that ran only for a short
+// time may have escaped the look at the beginning.
+void FindVendor(const trace::TraceFile& file, TraceMetadata& metadata) {
+  if (metadata.dialect.vendor_source != trace::DialectSource::kUnknown) return;
+  if (metadata.volume.Records(trace::Event::kHvmVmexit) == 0) return;
+  const trace::Dialect dialect = trace::ProbeTrace(file, 2 * file.bytes().size()).dialect;
+  metadata.dialect.vendor = dialect.vendor;
+  metadata.dialect.vendor_source = dialect.vendor_source;
+}
+
+// One thread's partition of the trace, with analyses of its own.
+class Partition {
+ public:
+  Partition(const trace::TraceFile& file, const MakeAnalyses& make, correlate::VcpuIndex& numbers,
+            std::optional<Tsc> stream_from = std::nullopt)
+      : file_(file.bytes()),
+        analyses_(make()),
+        pipeline_(SubscribersOf(analyses_), &numbers),
+        stream_(file.Stream(stream_from)),
+        warm_up_begin_(stream_from.value_or(Tsc{0})) {}
+
+  // What comes before `begin` only changes what is known.
+  void WarmUp(Tsc begin) {
+    pipeline_.StartWarmUp();
+    WarmUpFilter filter(file_, pipeline_);
+    warm_up_events_ = pipeline_.SubscribedEvents();
+    stream_.ForEach<false>(Tsc{begin.value - 1}, warm_up_events_, filter);
+    filter.Flush();
+    pipeline_.StartCounting();
+    for (const auto& analysis : analyses_) analysis->StartCounting(pipeline_.timeline());
+    state_at_begin_ = CurrentState(warm_up_begin_);
+  }
+  // Counts up to `through`; may be called again.
+  void Count(Tsc through) {
+    counted_events_ = pipeline_.SubscribedEvents();
+    stream_.ForEach<true>(through, counted_events_, *this);
+    totals_.last = pipeline_.timeline().now();
+    totals_.faults = pipeline_.timeline().faults();
+    for (const auto& analysis : analyses_) analysis->StopCounting(pipeline_.timeline());
+  }
+
+  // What the stream gives while it counts.
+  void TakeRecord(const trace::Record& record, const void* target) {
+    pipeline_.TakeRecord(record, target);
+  }
+  void TakeNonRecord(const Item& item) {
+    CountNonRecord(item, totals_);
+    pipeline_.TakeNonRecord(item);
+  }
+
+  // Whether this one, which ends where `next` begins, knows what `next` learnt by its warm-up: then
+  // `next` counted what this one would, and this one is complete.
+  bool StateMatches(Partition& next) {
+    return CurrentState(next.warm_up_begin_) == next.state_at_begin_ &&
+           pipeline_.timeline().MergeIdleVcpus(next.pipeline_.timeline(), next.warm_up_begin_);
+  }
+
+  // Of the last partition: ends what is open.
+  void Finish() {
+    pipeline_.Finish();
+    for (const auto& analysis : analyses_) analysis->Finish(totals_.last);
+  }
+
+  void MergeFrom(Partition& earlier) {
+    for (size_t i = 0; i < analyses_.size(); ++i) analyses_[i]->MergeFrom(*earlier.analyses_[i]);
+  }
+
+  const TraceTotals& totals() const { return totals_; }
+  trace::Volume TakenVolume() const { return stream_.TakenVolume(); }
+  const std::vector<std::unique_ptr<Analysis>>& analyses() const { return analyses_; }
+  const correlate::Timeline& timeline() const { return pipeline_.timeline(); }
+
+ private:
+  StateSnapshot CurrentState(Tsc since) const {
+    StateSnapshot state;
+    stream_.SaveState(state);
+    pipeline_.timeline().SaveState(state, since);
+    for (const auto& analysis : analyses_) analysis->SaveState(state);
+    return state;
+  }
+
+  Bytes file_;
+  std::vector<std::unique_ptr<Analysis>> analyses_;
+  RecordPipeline pipeline_;
+  trace::OrderedStream stream_;
+  Tsc warm_up_begin_;
+  trace::EventTargets warm_up_events_{};
+  trace::EventTargets counted_events_{};
+  StateSnapshot state_at_begin_;
+  TraceTotals totals_;
+};
+
+// A partition that begins in the middle, ready to count.
+std::unique_ptr<Partition> MakeWarmedUpPartition(const trace::TraceFile& file,
+                                                 const MakeAnalyses& make,
+                                                 correlate::VcpuIndex& numbers,
+                                                 const PartitionBegin& begin) {
+  for (const std::optional<Tsc>& from : {begin.warm_up, begin.longer_warm_up}) {
+    if (!from) break;
+    auto partition = std::make_unique<Partition>(file, make, numbers, from);
+    partition->WarmUp(begin.at);
+    std::set<VcpuRef> met;
+    for (const auto& vcpu : partition->timeline().vcpus()) met.insert(vcpu->ref);
+    const auto met_or_idle = [&met](VcpuRef vcpu) { return IsIdle(vcpu) || met.contains(vcpu); };
+    if (std::ranges::all_of(numbers.All(), met_or_idle)) return partition;
+    // Another thread has met a vCPU that this one has not: most probably the warm-up was too short.
+  }
+  auto partition = std::make_unique<Partition>(file, make, numbers);
+  partition->WarmUp(begin.at);
+  return partition;
+}
+
+}  // namespace
+
+absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
+                                                 const TraceHints& hints, const MakeAnalyses& make,
+                                                 const std::vector<PartitionBegin>& begins) {
+  AnalysisResult result;
+  correlate::VcpuIndex numbers;
+  const auto through = [&](size_t i) {
+    return i < begins.size() ? Tsc{begins[i].at.value - 1} : trace::OrderedStream::kEnd;
+  };
+  std::vector<std::unique_ptr<Partition>> partitions(begins.size() + 1);
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < partitions.size(); ++i) {
+    threads.emplace_back([&, i] {
+      partitions[i] = MakeWarmedUpPartition(file, make, numbers, begins[i - 1]);
+      partitions[i]->Count(through(i));
+    });
+  }
+  partitions[0] = std::make_unique<Partition>(file, make, numbers);
+  result.metadata = ProbeTraceMetadata(file, hints);
+  partitions[0]->Count(through(0));
+  for (std::thread& thread : threads) thread.join();
+
+  // A partition that began with something else than what the one before ended with does not count:
+  // the one before goes on through its part.
+  std::vector<Partition*> valid = {partitions[0].get()};
+  for (size_t i = 1; i < partitions.size(); ++i) {
+    if (valid.back()->StateMatches(*partitions[i])) {
+      valid.push_back(partitions[i].get());
+    } else {
+      valid.back()->Count(through(i));
+      ++result.partitions_repeated;
+    }
+  }
+  Partition& last = *valid.back();
+  TraceTotals& totals = result.trace;
+  totals = valid[0]->totals();
+  trace::Volume& volume = result.metadata.volume;
+  volume = valid[0]->TakenVolume();
+  for (size_t i = 1; i < valid.size(); ++i) {
+    valid[i]->MergeFrom(*valid[i - 1]);
+    totals.Append(valid[i]->totals());
+    volume.Add(valid[i]->TakenVolume());
+  }
+  last.Finish();
+  totals.bytes = file.bytes().size();
+  totals.header_bytes = file.index().header_bytes;
+  totals.pcpus = file.index().pcpus.size();
+  if (!file.index().pcpus.empty()) totals.first = file.Stream().next_tsc();
+  const trace::RecordCount all = volume.Total();
+  totals.records = all.records;
+  totals.record_bytes = all.bytes;
+  if (totals.faults.runstate_mismatches > 0 && totals.pcpus > 1) {
+    totals.skews = correlate::CompareClocks(file, {totals.first, totals.last});
+  }
+  std::set<VcpuRef> vcpus;
+  for (const Partition* partition : valid) {
+    for (const auto& vcpu : partition->timeline().vcpus()) vcpus.insert(vcpu->ref);
+  }
+  XENOSCOPE_RETURN_IF_ERROR(CheckBytes(totals, file.name()));
+  XENOSCOPE_RETURN_IF_ERROR(
+      CheckLimits(file, totals.faults, vcpus.size(), {totals.first, totals.last}));
+
+  result.metadata.range = {totals.first, totals.last};
+  FindVendor(file, result.metadata);
+  result.document = Describe(last.analyses(), vcpus, result.metadata);
+  return result;
+}
+
+absl::StatusOr<AnalysisResult> AnalyseTrace(const trace::TraceFile& file, const TraceHints& hints,
+                                            const MakeAnalyses& make, unsigned threads) {
+  return AnalysePartitions(file, hints, make, PartitionTrace(file, threads));
+}
+
+}  // namespace xenoscope::analysis

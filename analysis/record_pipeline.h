@@ -1,0 +1,70 @@
+// Subscribers with a timeline of their own: what one thread does with its part of the stream.
+#pragma once
+
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/dispatcher.h"
+#include "correlate/timeline.h"
+#include "trace/cursor.h"
+#include "trace/record.h"
+
+namespace xenoscope::analysis {
+
+// The subscribers of a container of std::unique_ptr to them.
+template <typename Owners>
+std::vector<Subscriber*> SubscribersOf(const Owners& owners) {
+  std::vector<Subscriber*> subscribers;
+  subscribers.reserve(owners.size());
+  for (const auto& owner : owners) subscribers.push_back(owner.get());
+  return subscribers;
+}
+
+class RecordPipeline {
+ public:
+  // The subscribers, and the numbers of vCPUs where they are shared, must outlive the pipeline.
+  // Everything counts, unless StartWarmUp() comes first.
+  explicit RecordPipeline(const std::vector<Subscriber*>& subscribers,
+                          correlate::VcpuIndex* numbers = nullptr)
+      : dispatcher_(subscribers), timeline_(dispatcher_, numbers) {}
+
+  // What comes now only changes the state.
+  void StartWarmUp() { dispatcher_.Restrict(UpdateScope::kState); }
+  // What comes from now on counts.
+  void StartCounting() {
+    dispatcher_.Restrict(UpdateScope::kMetrics);
+    timeline_.StartCounting();
+  }
+  // The events whose records do anything here now, and whom they are for: others need not be taken.
+  trace::EventTargets SubscribedEvents() const;
+
+  // Takes the next item of the stream, of either sort. A few instructions for a record that nobody
+  // wants.
+  void Take(const trace::Item& item) {
+    if (item.kind != trace::ItemKind::kRecord) [[unlikely]] {
+      TakeNonRecord(item);
+      return;
+    }
+    TakeRecord(item.record);
+  }
+  void TakeNonRecord(const trace::Item& item);
+  void TakeRecord(const trace::Record& record) {
+    TakeRecord(record, &dispatcher_.RouteOf(record.event));
+  }
+  // `route`: what SubscribedEvents() has for the event.
+  void TakeRecord(const trace::Record& record, const void* route) {
+    const auto& calls = *static_cast<const Dispatcher::EventRoute*>(route);
+    if (!calls.Empty()) calls.Take({record, timeline_.Current(record.pcpu)});
+    timeline_.TakeRecord(record);
+  }
+  void Finish() { timeline_.Finish(); }
+
+  const correlate::Timeline& timeline() const { return timeline_; }
+  correlate::Timeline& timeline() { return timeline_; }
+
+ private:
+  Dispatcher dispatcher_;
+  correlate::Timeline timeline_;
+};
+
+}  // namespace xenoscope::analysis

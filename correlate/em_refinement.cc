@@ -1,0 +1,246 @@
+#include "correlate/em_refinement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace xenoscope::correlate {
+namespace {
+
+// Steps end when no more than this part of the held samples moves, or after so many.
+constexpr double kConvergence = 1e-4;
+constexpr int kMaxSteps = 200;
+
+// A place keeps this part of what its length says, however unlikely the shares make it: how much
+// of a function can be there after all is a matter of its interval.
+constexpr double kMinPosterior = 1e-6;
+
+}  // namespace
+
+uint32_t EmRefiner::ContextNumber(DomainId domain, Context context) {
+  const auto [at, is_new] =
+      context_index_.try_emplace({domain, context}, static_cast<uint32_t>(context_samples_.size()));
+  if (is_new) context_samples_.push_back(0);
+  return at->second;
+}
+
+uint32_t EmRefiner::ShareOf(uint32_t context, FunctionId function) {
+  const auto [at, is_new] = share_index_.try_emplace(uint64_t{context} << 32 | function.value,
+                                                     static_cast<uint32_t>(shares_.size()));
+  if (is_new) shares_.push_back({.context = context});
+  return at->second;
+}
+
+uint32_t EmRefiner::PlaceNumber(const Place& place) {
+  const uint32_t pcpu = options_.by_pcpu ? place.pcpu.value : 0;
+  return place_index_
+      .try_emplace({place.context, place.stratum, pcpu}, static_cast<uint32_t>(place_index_.size()))
+      .first->second;
+}
+
+const EmRefiner::PlaceList& EmRefiner::PlaceListOf(const PlacedSample& placed) {
+  PlaceList& last = last_place_lists_.at(static_cast<size_t>(placed.sample->mode));
+  if (placed.list != 0 && placed.list == last.number) return last;
+  last = {placed.list, static_cast<uint32_t>(places_.size()),
+          static_cast<uint32_t>(placed.places.size())};
+  places_.insert(places_.end(), placed.places.begin(), placed.places.end());
+  for (const Place& place : placed.places) place_numbers_.push_back(PlaceNumber(place));
+  return last;
+}
+
+EmRefiner::Kind EmRefiner::KindOf(const PlacedSample& placed, FunctionId function) const {
+  Kind kind{placed.vcpu, function, placed.sample->mode, 0, {}, Placement::kBracketed};
+  if (options_.by_address) kind.address = placed.address;
+  if (options_.by_process) kind.process = placed.sample->space;
+  if (options_.by_placing) kind.placing = placed.placement;
+  return kind;
+}
+
+uint32_t EmRefiner::KindNumber(const Kind& kind) {
+  const uint64_t mixed = kind.function.value + 31 * kind.vcpu.domain.value +
+                         7 * kind.vcpu.vcpu.value + kind.address + 3 * kind.process.value;
+  const uint32_t number = kind_numbers_.Intern(kind, mixed);
+  if (number == kinds_.size()) kinds_.emplace_back();
+  return number;
+}
+
+uint32_t EmRefiner::PartOf(const Kind& kind, Parts& parts, uint32_t number, const Place& place) {
+  const auto known = std::ranges::find(parts.numbers, number);
+  if (known != parts.numbers.end()) return static_cast<uint32_t>(known - parts.numbers.begin());
+  parts.numbers.push_back(number);
+  parts.places.push_back(place);
+  parts.shares.push_back(ShareOf(ContextNumber(kind.vcpu.domain, place.stratum), kind.function));
+  return static_cast<uint32_t>(parts.numbers.size() - 1);
+}
+
+void EmRefiner::OnPlaced(const PlacedSample& placed) {
+  const FunctionId id = FunctionOf(placed, resolver_);
+  const Kind kind = KindOf(placed, id);
+  const uint32_t kind_number = KindNumber(kind);
+  Parts& parts = kinds_[kind_number];
+  samples_ += placed.count;
+  if (placed.list != 0 && placed.list == parts.list &&
+      placed.cluster == pending_[parts.pending].cluster && !options_.each_sample) {
+    pending_[parts.pending].count += placed.count;
+    return;
+  }
+  parts.list = placed.list;
+  parts.pending = pending_.size();
+  PendingSample& pending = pending_.emplace_back();
+  pending.sample = *placed.sample;
+  pending.vcpu = placed.vcpu;
+  pending.address = placed.address;
+  pending.placement = placed.placement;
+  pending.cluster = placed.cluster;
+  pending.when = placed.when;
+  pending.function = id;
+  pending.count = placed.count;
+  pending.kind = kind_number;
+  const PlaceList& list = PlaceListOf(placed);
+  pending.first_place = list.first;
+  pending.first_link = static_cast<uint32_t>(links_.size());
+  pending.places = list.size;
+  for (uint32_t i = 0; i < list.size; ++i) {
+    const Place& place = placed.places[i];
+    const uint32_t part = PartOf(kind, parts, place_numbers_[list.first + i], place);
+    links_.push_back({place.weight, parts.shares[part], part});
+  }
+  if (pending_.size() >= options_.max_pending) Flush();
+}
+
+void EmRefiner::InitialiseByLengths() {
+  open_.clear();
+  for (const PendingSample& pending : pending_) {
+    const auto samples = static_cast<double>(pending.count);
+    const std::span<const Link> links = LinksOf(pending);
+    if (links.size() == 1) {
+      shares_[links[0].share].certain += samples;
+    } else {
+      open_.push_back({samples, pending.first_link, pending.places});
+    }
+    for (const Link& link : links) {
+      shares_[link.share].current += link.length * samples;
+      context_samples_[shares_[link.share].context] += link.length * samples;
+    }
+  }
+}
+
+void EmRefiner::UpdateContextShares() {
+  context_share_.resize(shares_.size());
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    const double all = context_samples_[shares_[i].context];
+    context_share_[i] = all > 0 ? shares_[i].current / all : 0;
+  }
+}
+
+double EmRefiner::EmStep() {
+  next_counts_.resize(shares_.size());
+  for (size_t i = 0; i < shares_.size(); ++i)
+    next_counts_[i] = shares_[i].prior + shares_[i].certain;
+  for (const UncertainSample& open : open_) {
+    const std::span<const Link> links = LinksOf(open);
+    double sum = 0;
+    for (const Link& link : links) sum += WeightOf(link);
+    const double scale = sum > 0 ? open.samples / sum : 0;
+    for (const Link& link : links) {
+      next_counts_[link.share] += sum > 0 ? WeightOf(link) * scale : link.length * open.samples;
+    }
+  }
+  double moved = 0;
+  std::ranges::fill(context_samples_, 0);
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    Share& share = shares_[i];
+    moved += std::abs(next_counts_[i] - share.current);
+    share.current = next_counts_[i];
+    context_samples_[share.context] += share.current;
+  }
+  UpdateContextShares();
+  return moved / 2;
+}
+
+void EmRefiner::ComputePosterior(const PendingSample& pending) {
+  const std::span<const Link> links = LinksOf(pending);
+  const size_t parts = kinds_[pending.kind].places.size();
+  lengths_.assign(parts, 0);
+  expected_.assign(parts, 0);
+  weights_.resize(links.size());
+  double all = 0;
+  for (const Link& link : links) all += WeightOf(link);
+  double sum = 0;
+  for (size_t i = 0; i < links.size(); ++i) {
+    const double expected = all > 0 ? WeightOf(links[i]) / all : 0;
+    sum += weights_[i] = std::max(expected, kMinPosterior * links[i].length);
+  }
+  for (size_t i = 0; i < links.size(); ++i) {
+    weights_[i] /= sum;
+    lengths_[links[i].part] += links[i].length;
+    expected_[links[i].part] += weights_[i];
+  }
+}
+
+void EmRefiner::GatherInfluence() {
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    kinds_[i].influence.Begin(kinds_[i].places.size(), static_cast<uint32_t>(i));
+  }
+  for (const PendingSample& pending : pending_) {
+    if (IsCertain(pending)) continue;
+    ComputePosterior(pending);
+    kinds_[pending.kind].influence.Add(lengths_, expected_, pending.count);
+  }
+  for (Parts& kind : kinds_) kind.influence.Conclude();
+}
+
+void EmRefiner::Weigh(const PendingSample& pending) {
+  if (IsCertain(pending)) {
+    weighed_.assign(1, PlacesOf(pending)[0]);
+    weighed_[0].weight = 1;
+    return;
+  }
+  ComputePosterior(pending);
+  Parts& kind = kinds_[pending.kind];
+  influence_ = expected_;
+  kind.influence.Weigh(influence_, pending.count);
+  // Places of a part divide among them what it has.
+  const std::span<const Place> places = PlacesOf(pending);
+  const std::span<const Link> links = LinksOf(pending);
+  weighed_.assign(places.begin(), places.end());
+  for (size_t i = 0; i < links.size(); ++i) {
+    const uint32_t part = links[i].part;
+    const double all = expected_[part];
+    weighed_[i].weight = all > 0 ? influence_[part] * weights_[i] / all : 0;
+  }
+  for (size_t i = 0; i < influence_.size(); ++i) {
+    if (expected_[i] > 0 || influence_[i] == 0) continue;
+    Place& place = weighed_.emplace_back(kind.places[i]);
+    place.weight = influence_[i];
+    place.length = 0;
+  }
+}
+
+void EmRefiner::Flush() {
+  InitialiseByLengths();
+  UpdateContextShares();
+  const double converged = kConvergence * static_cast<double>(samples_);
+  for (int step = 0; step < kMaxSteps && EmStep() > converged; ++step) {
+  }
+  GatherInfluence();
+  for (const PendingSample& pending : pending_) {
+    Weigh(pending);
+    next_.OnPlaced({&pending.sample, pending.vcpu, pending.address, pending.placement,
+                    pending.cluster, weighed_, pending.function, pending.when, 0, pending.count});
+  }
+  for (Share& share : shares_) {
+    share.prior = share.current;
+    share.certain = 0;
+  }
+  pending_.clear();
+  samples_ = 0;
+  links_.clear();
+  places_.clear();
+  place_numbers_.clear();
+  last_place_lists_ = {};
+  kinds_.clear();
+  kind_numbers_.Clear();
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,74 @@
+// The stretch of the timeline in which a sample with a bracket can lie: what one vCPU (or one pCPU)
+// was doing, for as far back as the longest bracket reaches.
+#pragma once
+
+#include <cstddef>
+
+#include "base/ids.h"
+#include "base/mode.h"
+#include "base/tsc.h"
+#include "correlate/context.h"
+#include "correlate/history_queue.h"
+
+namespace xenoscope::correlate {
+
+// A vCPU doing one thing on one pCPU during [begin, end); or kLost.
+struct TimelineInterval {
+  TscRange range;
+  Context context;
+  VcpuRef vcpu;
+  PcpuId pcpu;
+  uint64_t timeslice_id = 0;  // RunstateInterval::number
+  Tsc timeslice_begin;        // when that began
+};
+
+// Intervals that do not overlap, in the order of time.
+class TimelineHistory {
+ public:
+  // `interval` begins where the last one ended, or later. O(1).
+  void Add(const TimelineInterval& interval) { intervals_.Add(interval); }
+  // Forgets intervals that end at or before `t`. O(1) an interval.
+  void DropBefore(Tsc t);
+  // Calls visit(interval, part) for each interval that shares a part with `range`.
+  // O(log intervals + those visited).
+  template <typename Visitor>
+  void ForEach(TscRange range, Visitor visit) const;
+  // The interval that holds the instant, or null. O(log intervals).
+  const TimelineInterval* At(Tsc t) const;
+
+  bool empty() const { return intervals_.empty(); }
+  size_t size() const { return intervals_.size(); }
+
+ private:
+  HistoryQueue<TimelineInterval>::Iterator FirstEndingAfter(Tsc t) const;
+
+  HistoryQueue<TimelineInterval> intervals_;
+};
+
+// Whether a sample of this mode can have been taken in this context: guest code runs between
+// VMENTRY and VMEXIT, Xen between VMEXIT and VMENTRY; of a PV vCPU the trace tells neither.
+constexpr bool Agrees(Mode mode, ContextKind context) {
+  switch (context) {
+    case ContextKind::kGuest:
+      return mode != Mode::kXen;
+    case ContextKind::kExit:
+    case ContextKind::kResume:
+      return mode == Mode::kXen;
+    case ContextKind::kRunning:
+    case ContextKind::kLost:
+    case ContextKind::kUntraced:
+      break;
+  }
+  return true;
+}
+
+template <typename Visitor>
+void TimelineHistory::ForEach(TscRange range, Visitor visit) const {
+  for (auto interval = FirstEndingAfter(range.begin);
+       interval != intervals_.end() && interval->range.begin < range.end; ++interval) {
+    const TscRange part = interval->range.Intersect(range);
+    if (!part.Empty()) visit(*interval, part);
+  }
+}
+
+}  // namespace xenoscope::correlate

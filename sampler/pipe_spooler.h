@@ -1,0 +1,69 @@
+// Copies what comes through a pipe into a file, so that a disk that stalls does not hold up who
+// writes into the pipe:
+//
+//   from --(a thread)--> memory, up to a bound --(another)--> to
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/bytes.h"
+
+namespace xenoscope::sampler {
+
+class PipeSpooler {
+ public:
+  static constexpr size_t kMaxQueuedBytes = size_t{256} << 20;
+
+  // Sees all that comes, block by block, on the thread that reads.
+  using Observer = std::function<void(Bytes)>;
+
+  // Begins. `from` and `to` are open and outlive it; `path` is what `to` is called in errors. When
+  // more than `max_queued` bytes wait for `to`, what comes stays in the pipe.
+  PipeSpooler(int from, int to, std::string path, size_t max_queued = kMaxQueuedBytes,
+              Observer observer = {});
+  PipeSpooler(const PipeSpooler&) = delete;
+  PipeSpooler& operator=(const PipeSpooler&) = delete;
+  // Waits until `from` is at its end, and all is copied.
+  ~PipeSpooler();
+
+  // Waits likewise. Errors: those of status().
+  absl::Status Finish();
+  // OK while all is well. After an error what comes is swallowed.
+  absl::Status status() const;
+  // That `to` has taken.
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  void Read();
+  void Write();
+  // The next block to write, as soon as there is one; empty: there is none any more.
+  std::vector<std::byte> Next();
+
+  const int from_;
+  const int to_;
+  const std::string path_;
+  const size_t max_queued_;
+  const Observer observer_;
+  std::atomic<uint64_t> bytes_ = 0;
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable more_;
+  std::condition_variable room_;
+  std::deque<std::vector<std::byte>> blocks_;
+  size_t queued_ = 0;  // bytes, in blocks_
+  bool at_end_ = false;
+  absl::Status status_;
+  std::thread reader_;
+  std::thread writer_;
+};
+
+}  // namespace xenoscope::sampler

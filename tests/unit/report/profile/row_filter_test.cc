@@ -1,0 +1,108 @@
+// Rows chosen by the words of their columns.
+#include "report/profile/row_filter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace xenoscope::report {
+namespace {
+
+using correlate::Dimension;
+using correlate::ProfileRow;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ProfileRow MakeRow(uint16_t domain, Mode mode, std::string function) {
+  ProfileRow row;
+  row.domain = {domain};
+  row.mode = mode;
+  row.function = std::move(function);
+  row.samples = 10;
+  row.share = 0.25;
+  return row;
+}
+
+ProfileReport Report() {
+  ProfileReport report;
+  report.by = {Dimension::kDomain, Dimension::kMode, Dimension::kFunction};
+  report.result.rows = {MakeRow(1, Mode::kUser, "hash"), MakeRow(1, Mode::kXen, "svm_vmexit"),
+                        MakeRow(0, Mode::kXen, "svm_do_resume"), MakeRow(2, Mode::kUser, "main")};
+  report.result.domains = {MakeRow(0, Mode::kUser, ""), MakeRow(1, Mode::kUser, ""),
+                           MakeRow(2, Mode::kUser, "")};
+  report.result.samples = 40;
+  report.domain_name = [](DomainId domain) { return domain.value == 1 ? "web1" : ""; };
+  return report;
+}
+
+// The functions that are left.
+std::vector<std::string> Kept(const std::vector<std::string>& texts) {
+  std::vector<RowFilter> filters;
+  for (const std::string& text : texts) {
+    auto filter = ParseRowFilter(text);
+    EXPECT_TRUE(filter.ok()) << filter.status();
+    filters.push_back(*std::move(filter));
+  }
+  ProfileReport report = Report();
+  ApplyRowFilters(filters, report);
+  std::vector<std::string> functions;
+  for (const ProfileRow& row : report.result.rows) functions.push_back(row.function);
+  return functions;
+}
+
+TEST(RowFilter, MatchesOnePatternOfEachColumn) {
+  EXPECT_THAT(Kept({"mode=xen"}), ElementsAre("svm_vmexit", "svm_do_resume"));
+  EXPECT_THAT(Kept({"function=svm_*,main"}), ElementsAre("svm_vmexit", "svm_do_resume", "main"));
+  EXPECT_THAT(Kept({"mode=xen", "function=*exit"}), ElementsAre("svm_vmexit"));
+  EXPECT_THAT(Kept({"mode=kernel"}), IsEmpty());
+  EXPECT_THAT(Kept({}), ElementsAre("hash", "svm_vmexit", "svm_do_resume", "main"));
+}
+
+TEST(RowFilter, MatchesDomainsByNameAndId) {
+  EXPECT_THAT(Kept({"domain=web1"}), ElementsAre("hash", "svm_vmexit"));
+  EXPECT_THAT(Kept({"domain=d1"}), ElementsAre("hash", "svm_vmexit"));
+  EXPECT_THAT(Kept({"domain=0,2"}), ElementsAre("svm_do_resume", "main"));
+}
+
+TEST(RowFilter, ReportsRemainderAndDropsEmptyDomains) {
+  ProfileReport report = Report();
+  ApplyRowFilters({*ParseRowFilter("mode=xen")}, report);
+  EXPECT_THAT(report.cautions,
+              ElementsAre("only rows where mode=xen: 20.0 of 40 samples, 50.00% of all time"));
+  EXPECT_EQ(report.result.domains.size(), 2U);
+  EXPECT_EQ(report.result.samples, 40);
+}
+
+TEST(RowFilter, FiltersSecondaryResult) {
+  ProfileReport report;
+  report.function_of = [](FunctionId id) -> const Function& {
+    static const Function functions[] = {{"", "main", ""}, {"", "hash", ""}};
+    return functions[id.value];
+  };
+  report.domain_name = [](DomainId) { return ""; };
+  report.result.stacks = {{{FunctionId{0}}}};
+  report.result.rows.resize(1);
+  report.secondary.stacks = {{{FunctionId{1}}}, {{FunctionId{0}}}};
+  report.secondary.rows.resize(2);
+  report.secondary.rows[1].stack = 1;
+  ApplyRowFilters({*ParseRowFilter("stack=main")}, report);
+  EXPECT_EQ(report.result.rows.size(), 1U);
+  ASSERT_EQ(report.secondary.rows.size(), 1U);
+  EXPECT_EQ(report.secondary.rows[0].stack, 1U);
+}
+
+TEST(RowFilter, RefusesInvalidFilter) {
+  for (const char* text : {"", "mode", "mode=", "=xen", "colour=red", "mode,exit=xen"}) {
+    EXPECT_FALSE(ParseRowFilter(text).ok()) << text;
+  }
+  EXPECT_THAT(std::string(Message(ParseRowFilter("colour=red").status())),
+              HasSubstr("choose from"));
+}
+
+}  // namespace
+}  // namespace xenoscope::report

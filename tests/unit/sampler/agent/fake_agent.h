@@ -1,0 +1,82 @@
+// What an honest agent answers to a recorder, for tests that make it less so.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/tsc.h"
+#include "recording/info_json.h"
+#include "sampler/agent/agent_link.h"
+#include "sampler/agent/agent_messages.h"
+
+namespace xenoscope::sampler::agent {
+
+class FakeAgent {
+ public:
+  explicit FakeAgent(std::function<Tsc()> read_tsc) : read_tsc_(std::move(read_tsc)) {
+    ready_for.events.push_back({"cpu-clock", 0, 0, 1, "", false});
+  }
+
+  // To one message, in order.
+  std::vector<AnyMessage> AnswersTo(const AnyMessage& message) {
+    std::vector<AnyMessage> answers;
+    if (is_mute && is_mute(message)) return answers;
+    if (std::holds_alternative<Hello>(message)) {
+      answers.emplace_back(hello);
+    } else if (const auto* ping = std::get_if<Ping>(&message)) {
+      if (samples_ && sample) answers.emplace_back(Samples{sample()});
+      answers.emplace_back(Pong{ping->number, read_tsc_().value});
+    } else if (std::holds_alternative<Prepare>(message)) {
+      answers.emplace_back(Prepared{recording::ToJson(ready_for)});
+    } else if (std::holds_alternative<Enlist>(message)) {
+      answers.emplace_back(Enlisted{});
+    } else if (std::holds_alternative<Start>(message)) {
+      samples_ = true;
+    } else if (std::holds_alternative<Stop>(message)) {
+      samples_ = false;
+      answers.emplace_back(Account{recording::ToJson({}), true});
+    } else if (const auto* want = std::get_if<Want>(&message)) {
+      answers.emplace_back(FilePart{want->kind, true, files[want->kind]});
+    }
+    return answers;
+  }
+
+  // Answers what comes, until a message is the last one, the recorder goes, or nothing comes for so
+  // long. Whether the recorder said that it goes.
+  bool Play(Link& link, std::chrono::milliseconds max_wait,
+            const std::function<bool(const AnyMessage&)>& is_last = nullptr) {
+    while (true) {
+      auto message = link.Await(std::chrono::steady_clock::now() + max_wait);
+      if (!message.ok() || !*message) return false;
+      if (std::holds_alternative<Bye>(**message)) return true;
+      for (const AnyMessage& answer : AnswersTo(**message)) link.Queue(answer);
+      link.Pump(0).IgnoreError();
+      if (is_last && is_last(**message)) return false;
+    }
+  }
+
+  static constexpr uint64_t kHz = 1'000'000'000;
+
+  Hello hello{kMajor, kMinor, 2, kHz, true, "xenoscope test", "6.1"};
+  recording::RecordingInfo ready_for;
+  std::function<bool(const AnyMessage&)> is_mute;    // to such a message
+  std::function<std::vector<std::byte>()> sample;    // chunks before each pong while it samples
+  std::map<FileKind, std::vector<std::byte>> files;  // none longer than a frame
+
+ private:
+  std::function<Tsc()> read_tsc_;
+  bool samples_ = false;
+};
+
+// Whether a message is of this kind.
+template <typename Message>
+bool Is(const AnyMessage& message) {
+  return std::holds_alternative<Message>(message);
+}
+
+}  // namespace xenoscope::sampler::agent
