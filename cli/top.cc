@@ -141,10 +141,10 @@ absl::Status View::ReadTrace(const LiveWindow::Part& part) {
   trace_.reset();
   if (!info_.trace || part.range.Empty()) return absl::OkStatus();
   XENOSCOPE_ASSIGN_OR_RETURN(const recording::PlainFile plain_file, recording_->OpenTrace());
-  XENOSCOPE_ASSIGN_OR_RETURN(trace_bytes_, MappedFile::Open(plain_file.path(), piece.name()));
+  XENOSCOPE_ASSIGN_OR_RETURN(trace_bytes_, MappedFile::Open(plain_file.path(), plain_file.name()));
   const Bytes all = trace_bytes_->bytes();
   const Bytes bytes = all.subspan(std::min<uint64_t>(part.trace_begin, all.size()));
-  absl::StatusOr<trace::TraceFile> trace = trace::TraceFile::FromBytes(bytes, piece.name());
+  absl::StatusOr<trace::TraceFile> trace = trace::TraceFile::FromBytes(bytes, plain_file.name());
   if (!trace.ok()) return absl::OkStatus();  // nothing was traced in that time
   trace_ = *std::move(trace);
   dialect_ = CompleteDialect(RecordedDialect(info_), *trace_);

@@ -32,7 +32,7 @@ absl::StatusOr<TraceInput> OpenRecording(const std::string& path) {
   }
   XENOSCOPE_ASSIGN_OR_RETURN(recording::PlainFile plain_file, recording.OpenTrace());
   XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace,
-                             trace::TraceFile::Open(plain_file.path(), piece.name()));
+                             trace::TraceFile::Open(plain_file.path(), plain_file.name()));
   const recording::RecordingInfo& info = recording.info();
   const trace::Dialect dialect = RecordedDialect(info);
   const std::optional<Clock> clock =
@@ -110,7 +110,7 @@ absl::StatusOr<TraceInput> OpenBareTrace(const std::string& path) {
   XENOSCOPE_ASSIGN_OR_RETURN(recording::PlainFile plain_file,
                              recording::PlainFile::Decompress(path));
   XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace,
-                             trace::TraceFile::Open(plain_file.path(), piece.name()));
+                             trace::TraceFile::Open(plain_file.path(), plain_file.name()));
   return TraceInput{std::nullopt, std::move(plain_file), std::move(trace), std::nullopt, {}};
 }
 
