@@ -68,10 +68,11 @@ TEST(HostCheck, DomainsThatAnswerAsAgentsAreReported) {
 class FakeDirectory final : public DomainDirectory {
  public:
   absl::StatusOr<std::vector<recording::DomainInfo>> List() override {
-    std::vector<recording::DomainInfo> domains(4);
-    for (uint16_t id = 0; id < domains.size(); ++id) {
-      domains[id].id = DomainId{id};
-      domains[id].name = "a" + std::to_string(id);
+    std::vector<recording::DomainInfo> domains;
+    for (uint16_t id = 0; id < 4; ++id) {
+      recording::DomainInfo& domain = domains.emplace_back();
+      domain.id = DomainId{id};
+      domain.name = "a" + std::to_string(id);
     }
     return domains;
   }
