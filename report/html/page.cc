@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kPlace = "@@XENOSCOPE_DATA@@";
 
-// JSON inside an element: no text in it can end the element or begin another.
+// Escapes JSON so that no text in it can end the HTML element around it or begin another.
 std::string ForElement(const std::string& json) {
   std::string out;
   out.reserve(json.size());
@@ -51,8 +51,8 @@ absl::StatusOr<std::string> ToPage(const ordered_json& data) {
   const size_t at = page.find(kPlace);
   if (at == std::string_view::npos) {
     return UnimplementedError(
-        "this xenoscope was built without npm, and so without its pages: install npm and build it "
-        "again, or choose another --format");
+        "this xenoscope cannot write HTML reports because it was built without npm; install npm "
+        "and build it again, or choose another --format");
   }
   const std::string json =
       data.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);

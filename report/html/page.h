@@ -1,4 +1,4 @@
-// A report as one HTML file that needs nothing else: the page of report/html/web with its data.
+// A report as one self-contained HTML file: the page of report/html/web with its data.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,14 +15,14 @@ namespace xenoscope::report {
 // built without the page.
 absl::StatusOr<std::string> ToPage(const nlohmann::ordered_json& data);
 
-// What the page is called and what its columns mean: the beginning of its data.
+// The beginning of the page's data: its title and the descriptions of its columns.
 nlohmann::ordered_json PageHead(const std::string& title,
                                 const std::vector<correlate::Dimension>& by);
 
-// What its reader is to be careful about, a sentence each, beside changes and cautions.
+// The notes on data quality, one sentence each, in addition to changes and cautions.
 nlohmann::ordered_json PageNotes(const ProfileReport& report);
 
-// The domains' figures, each with its share by mode; `flame` is by domain and mode.
+// The figures of each domain, with its share by mode. `flame` must be by domain and mode.
 nlohmann::ordered_json PageDomains(const ProfileReport& report,
                                    const correlate::ProfileResult& flame);
 

@@ -32,7 +32,7 @@ static_assert(kColumns[kLine] == Dimension::kLine && kColumns[kStack] == Dimensi
 
 constexpr std::string_view kRest = "[others, each of a smaller share]";
 
-using Key = std::array<uint64_t, kColumns.size()>;  // numbers of texts; of the stack
+using Key = std::array<uint64_t, kColumns.size()>;  // indices of texts, and of the stack
 struct Sums {
   double samples = 0;
   double cycles = 0;
@@ -66,7 +66,7 @@ Key WithoutLine(Key key, uint64_t rest) {
   return key;
 }
 
-// Stacks by the names of their functions, the outermost first: those of one name are one.
+// Stacks by the names of their functions, outermost first; stacks of equal names are one.
 class NamedStacks {
  public:
   uint64_t Intern(std::vector<uint64_t> names_and_modes) {

@@ -1,5 +1,5 @@
-// The profile of an HTML report, from which the page makes any grouping: flame graphs and tables
-// from domains down to lines of source. Of bounded size, however many places were sampled.
+// The profile of an HTML report. The page groups it in any way: flame graphs and tables from
+// domains down to lines of source. Its size is bounded, whatever the number of sampled places.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace xenoscope::report {
 
-// The columns that the page can group by, of the profile that goes with it.
+// The columns that the page can group by. The profile must be by these.
 std::vector<correlate::Dimension> PageColumns();
 
-// The rows of that profile, for report/html/web/src/data.ts. Lines are told apart in the `most`
-// largest rows, functions in the `most` largest of those without lines; the rest is one row of its
-// domain, vCPU, mode and exit. O(n log n).
+// The rows of that profile, for report/html/web/src/data.ts. The `most` largest rows have lines;
+// the `most` largest of the others have functions; all others are summed by domain, vCPU, mode and
+// exit. O(n log n).
 nlohmann::ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
                                  size_t max);
 

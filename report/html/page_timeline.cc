@@ -15,7 +15,7 @@
 namespace xenoscope::report {
 namespace {
 
-// Of a sample's entry in the page: vCPU, mode, function, begin, length, how many.
+// Numbers of a sample's entry in the page: vCPU, mode, function, begin, length, count.
 constexpr size_t kSampleWords = 6;
 
 using correlate::ExitArc;
@@ -168,7 +168,7 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
   if (found == index_.end() || !shown) return;
   const auto [begin, end] = *shown;
   while (brackets_.size() <= found->second) brackets_.push_back({{}, {}, brackets_.size()});
-  // Samples of one bracket follow each other.
+  // Samples of one bracket are consecutive.
   Bracket& bracket = brackets_[found->second];
   if (end - begin == 1 || bracket.range != placed.when) {
     if (samples_.size() >= kSampleWords * kMaxSamples) ThinSamples();
@@ -190,7 +190,7 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
 }
 
 void PageTimeline::ThinSamples() {
-  // By vCPU: the next entry's number as a multiple of kept_samples_.
+  // Index: vCPU. Value: the number of the next entry, in multiples of kept_samples_.
   std::vector<uint64_t> multiples(brackets_.size());
   for (size_t i = 0; i < multiples.size(); ++i) {
     multiples[i] = (i + kept_samples_ - 1) / kept_samples_;
@@ -218,7 +218,7 @@ void PageTimeline::Finish() {
 
 ordered_json PageTimeline::TimelineJson() {
   const size_t bins = length_ / bin_ + 1;
-  // Only those that are known, in the order of domains; numbers in lists are made those.
+  // Only known vCPUs are listed, ordered by domain; numbers in lists are mapped to that order.
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < vcpus_.size(); ++i) {
     if (vcpus_[i].known) order.push_back(i);

@@ -1,6 +1,6 @@
-// The timeline of an HTML report: vCPUs on pCPUs, samples and VM exits, of bounded size whatever
-// the length of the trace. While there are few intervals each is kept; beyond that only bins, which
-// there always are, as fine as there is room for: when the trace grows out of them two become one.
+// The timeline of an HTML report: vCPUs on pCPUs, samples and VM exits. Its size is bounded,
+// whatever the length of the trace: it keeps each interval up to a maximum, and bins of time beyond
+// that. When the trace outgrows the bins, pairs of them are merged.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ namespace xenoscope::report {
 
 class PageTimeline final : public correlate::PipelineObserver {
  public:
-  // Both outlive it; the report has vendor, names and sampled range, which is what is shown,
-  // before the first item.
+  // Both arguments must outlive this. The report must have its vendor, names and sampled range,
+  // which is the range shown, before the first item.
   PageTimeline(const ProfileReport& report, Resolver& resolver)
       : report_(report), resolver_(resolver) {}
 
@@ -37,18 +37,18 @@ class PageTimeline final : public correlate::PipelineObserver {
   }
   void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
 
-  // Called once, after the last item and sample; then what the page takes:
+  // Finishes the timeline after the last item and sample; call it once. Returns the data for
   // report/html/web/src/data.ts.
   void Finish();
   nlohmann::ordered_json TimelineJson();
   nlohmann::ordered_json ExitsJson() const;
 
-  // Lists are given up, thinned, or no longer added to, beyond this many entries.
+  // Maximum of entries of each list; beyond it lists are dropped, thinned, or no longer extended.
   static constexpr size_t kMaxRuns = 30'000;
   static constexpr size_t kMaxSegments = 60'000;
   static constexpr size_t kMaxSamples = 20'000;
   static constexpr size_t kBins = 8192;
-  static constexpr size_t kMaxBinBytes = 2'000'000;  // of all tracks, in the page
+  static constexpr size_t kMaxBinBytes = 2'000'000;  // bytes of all tracks in the page
 
  private:
   struct Exits {
@@ -66,9 +66,9 @@ class PageTimeline final : public correlate::PipelineObserver {
   // The last bracket of a vCPU's samples, or instant.
   struct Bracket {
     TscRange range;
-    std::optional<size_t> entry;  // where in samples_, if it is there
-    // How many there were before, from the vCPU's index on: vCPUs that are sampled in turn would
-    // else be in step with every second one.
+    std::optional<size_t> entry;  // index in samples_, if kept
+    // Number of brackets so far, starting at the vCPU's index. Starting all vCPUs at 0 would drop
+    // every sample of some where vCPUs are sampled in turn.
     uint64_t number = 0;
   };
 
@@ -77,15 +77,15 @@ class PageTimeline final : public correlate::PipelineObserver {
   void OnExit(const correlate::ExitArc& arc) override;
   bool WantsMarks() const override { return false; }
 
-  // The part of the range that is shown, counted from its beginning.
+  // The part of the range that is shown, from its beginning.
   std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
   Vcpu& VcpuAt(VcpuRef ref, uint32_t index);
   void ExtendTo(uint64_t end);
   void HalveResolution();
   void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
   void SwitchToBins();
-  // Leaves out every other one of each vCPU, and of those to come too. Called no more than some 64
-  // times: in the end no vCPU's number is divided by kept_samples_.
+  // Drops every other bracket of each vCPU, and of those to come. Called at most about 64 times:
+  // then kept_samples_ divides the number of no vCPU.
   void ThinSamples();
 
   const ProfileReport& report_;

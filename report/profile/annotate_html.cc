@@ -1,4 +1,4 @@
-// The code of functions with their samples, as a page for a browser.
+// Annotated code as an HTML page.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::string Figure(double value, ColumnUnit unit) {
 void AddRow(const CodeLine& line, const AnnotatedFunction& function, bool inlined,
             std::string& page) {
   const double share = function.samples > 0 ? line.samples / function.samples : 0;
-  // The more samples the redder: half of all is full.
+  // Lines with more samples are redder; half of the function's samples is the full colour.
   const double heat = inlined ? 0 : std::min(1.0, 2 * share);
   page += fmt::format(
       "<tr{}{}><td>{}</td><td>{}</td>", inlined ? " class=\"inlined\"" : "",
@@ -77,7 +77,7 @@ void AddBlock(const CodeBlock& block, const AnnotatedFunction& function, std::st
     for (const InlinedSamples& inlined : line.inlined) {
       CodeLine row;
       row.samples = inlined.samples;
-      row.code = fmt::format("    of which in {}", inlined.function);
+      row.code = fmt::format("    in inlined {}", inlined.function);
       AddRow(row, function, true, page);
     }
   }
@@ -89,7 +89,7 @@ void AddBlock(const CodeBlock& block, const AnnotatedFunction& function, std::st
 std::string AnnotateHtml(const std::vector<AnnotatedFunction>& functions) {
   std::string page(kBegin);
   for (const AnnotatedFunction& function : functions) {
-    page += fmt::format("<h2>{}</h2>\n<p>{}, {}: {} samples, {} of all</p>\n",
+    page += fmt::format("<h2>{}</h2>\n<p>{}, {}: {} samples, {} of all samples</p>\n",
                         Escaped(function.function), Escaped(function.image),
                         Escaped(function.domain), CellText(function.samples, ColumnUnit::kCount),
                         CellText(function.share, ColumnUnit::kShare));

@@ -15,7 +15,7 @@ double Share(double samples, const AnnotatedFunction& function) {
   return function.samples > 0 ? samples / function.samples : 0;
 }
 
-// Nothing beside a line that has no samples.
+// A line without samples has an empty cell.
 Cell IfAny(double value) { return value > 0 ? Cell(value) : Cell(); }
 
 std::vector<Column> ColumnsOf(const AnnotatedFunction& function) {
@@ -44,9 +44,10 @@ std::string AnnotateText(const std::vector<AnnotatedFunction>& functions, const 
   std::string text;
   for (const AnnotatedFunction& function : functions) {
     if (!text.empty()) text += '\n';
-    text += fmt::format("{} in {}, {}: {} samples, {} of all\n", function.function, function.image,
-                        function.domain, CellText(function.samples, ColumnUnit::kCount),
-                        CellText(function.share, ColumnUnit::kShare));
+    text +=
+        fmt::format("{} in {}, {}: {} samples, {} of all samples\n", function.function,
+                    function.image, function.domain, CellText(function.samples, ColumnUnit::kCount),
+                    CellText(function.share, ColumnUnit::kShare));
     for (const CodeBlock& block : function.blocks) {
       text += fmt::format("\n{}\n", block.title);
       Table table;
@@ -56,7 +57,7 @@ std::string AnnotateText(const std::vector<AnnotatedFunction>& functions, const 
         for (const InlinedSamples& inlined : line.inlined) {
           CodeLine row;
           row.samples = inlined.samples;
-          row.code = fmt::format("| of which in {}", inlined.function);
+          row.code = fmt::format("| in inlined {}", inlined.function);
           table.AddRow(CellsOf(row, function));
         }
       }

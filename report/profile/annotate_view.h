@@ -1,4 +1,4 @@
-// The code of functions with their samples beside it: what `xenoscope annotate` prints.
+// The code of functions with their samples: the output of `xenoscope annotate`.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace xenoscope::report {
 
-// What of a line's samples is in a function that was inlined there.
+// The samples of a line in one function that was inlined there.
 struct InlinedSamples {
   std::string function;  // "f (file.c:12)"
   double samples = 0;
@@ -18,15 +18,15 @@ struct InlinedSamples {
 
 // A line of source, or an instruction.
 struct CodeLine {
-  std::string place;  // "123", or "+0x1c" from the function's beginning
+  std::string place;  // line number "123", or offset "+0x1c" in the function
   std::string code;
   double samples = 0;
-  std::vector<double> by_exit = {};  // of AnnotatedFunction::exits
+  std::vector<double> by_exit = {};  // samples at each of AnnotatedFunction::exits
   std::vector<InlinedSamples> inlined = {};
 };
 
 struct CodeBlock {
-  std::string title;  // the file, or "instructions"
+  std::string title;  // name of the file, or "instructions"
   std::vector<CodeLine> lines;
 };
 
@@ -35,14 +35,14 @@ struct AnnotatedFunction {
   std::string image;
   std::string function;
   double samples = 0;
-  double share = 0;                // of all samples of the profile
-  std::vector<std::string> exits;  // columns of samples; empty: not split
-  std::vector<CodeBlock> blocks;   // each sample is in one line of one block
+  double share = 0;                // part of all samples of the profile
+  std::vector<std::string> exits;  // columns of samples; empty: one column for all
+  std::vector<CodeBlock> blocks;   // code; each sample is in one line of one block
   std::vector<std::string> cautions;
 };
 
 std::string AnnotateText(const std::vector<AnnotatedFunction>& functions, const TextStyle& style);
-// One page that needs nothing else, with nothing of the input left as markup.
+// One self-contained page. Text from the input is escaped.
 std::string AnnotateHtml(const std::vector<AnnotatedFunction>& functions);
 std::string AnnotateCsv(const std::vector<AnnotatedFunction>& functions);
 nlohmann::ordered_json AnnotateJson(const std::vector<AnnotatedFunction>& functions);

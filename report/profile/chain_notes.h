@@ -1,4 +1,4 @@
-// Why a recording with call chains has none of some domains, for people.
+// Notes on domains without call chains in a recording that asked for them.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace xenoscope::report {
 
-// A sentence for each domain of which xenoprof took samples with call chains and no caller came.
-// None where no call chains were asked for, or a domain has too few samples to tell.
+// One sentence for each reason why xenoprof found no callers in samples with call chains. Empty
+// where no call chains were asked for, or where all domains have callers or too few samples.
 std::vector<std::string> ChainNotes(const recording::RecordingInfo& info);
 
 }  // namespace xenoscope::report

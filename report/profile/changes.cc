@@ -41,7 +41,7 @@ std::string What(const DomainChange& change) {
     case Kind::kUnknown:
       break;
   }
-  return "changed in a way that this version does not know";
+  return "changed in a way that this version of xenoscope does not know";
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ std::string What(const DomainChange& change) {
 std::vector<std::string> ChangeLines(const recording::RecordingInfo& info) {
   const Clock clock =
       info.host.clock_hz == 0 ? Clock() : Clock{info.host.clock_hz, ClockSource::kRecorded};
-  std::map<DomainId, std::pair<std::string, size_t>> lines;  // and how many are left out
+  std::map<DomainId, std::pair<std::string, size_t>> lines;  // text, and number of changes left out
   std::map<DomainId, size_t> counts;
   for (const DomainChange& change : info.changes) {
     auto& [line, left_out] = lines[change.domain];
@@ -57,7 +57,7 @@ std::vector<std::string> ChangeLines(const recording::RecordingInfo& info) {
       ++left_out;
       continue;
     }
-    // It may have been between the start of the trace and that of sampling.
+    // A change between the start of the trace and the start of sampling counts as at 0 s.
     const double at =
         change.when.end > info.started ? clock.Seconds(change.when.end - info.started) : 0;
     line += fmt::format("{}{} at {:.1f} s", line.empty() ? "" : ", ", What(change), at);

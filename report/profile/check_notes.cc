@@ -1,6 +1,11 @@
 #include "report/profile/check_notes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "report/table/table.h"
 
@@ -17,66 +22,162 @@ double Seconds(const ProfileReport& report, double cycles) {
   return report.clock.hz == 0 ? 0 : cycles / static_cast<double>(report.clock.hz);
 }
 
-std::string Time(const ProfileReport& report, double cycles) {
-  return CellText(Seconds(report, cycles), ColumnUnit::kSeconds);
+constexpr size_t kMaxNamed = 3;  // domains of a note; of more the number and the range are given
+constexpr std::string_view kTraceLost =
+    "The trace lost records. Record with a larger --trace-buffer or fewer --trace-events.";
+
+// One domain's figure in a note.
+struct DomainFigure {
+  DomainId domain;
+  double value = 0;
+};
+
+// "dom0 ±50 ms, web ±63 ms", or the number of domains and the range of their figures: "12 domains,
+// ±50 ms to ±63 ms".
+template <typename Format>
+std::string FigureList(const ProfileReport& report, const std::vector<DomainFigure>& figures,
+                       const Format& format) {
+  if (figures.size() > kMaxNamed) {
+    const auto [low, high] = std::ranges::minmax(figures, {}, &DomainFigure::value);
+    return fmt::format("{} domains, {} to {}", figures.size(), format(low.value),
+                       format(high.value));
+  }
+  std::vector<std::string> list;
+  for (const DomainFigure& figure : figures) {
+    list.push_back(fmt::format("{} {}", DomainLabel(report, figure.domain), format(figure.value)));
+  }
+  return fmt::format("{}", fmt::join(list, ", "));
 }
 
-std::string NoteOf(const ProfileReport& report, const DomainCheck& check) {
-  const std::string_view suspect = report.counts.lost_records > 0 ? "the trace lost records"
-                                   : report.lost_in_buffers > 0   ? "samples were lost"
-                                                                : "samples are not uniform in time";
-  return fmt::format("{} has {} of the samples of traced time, but {} of that time: {}",
-                     DomainLabel(report, check.domain), Percent(check.sampled),
-                     Percent(check.traced), suspect);
+// "100 ms", "1.4 ms": as many digits as an estimate deserves.
+std::string RoundedTime(double seconds) {
+  constexpr double kTwoDigits = 9.95;
+  const auto [scale, unit] = seconds >= 1      ? std::pair(1.0, "s")
+                             : seconds >= 1e-3 ? std::pair(1e3, "ms")
+                                               : std::pair(1e6, "us");
+  const double value = seconds * scale;
+  return value < kTwoDigits ? fmt::format("{:.1f} {}", value, unit)
+                            : fmt::format("{:.0f} {}", value, unit);
 }
 
-void AddNotes(const ProfileReport& report, const PlacingCheck& check,
-              std::vector<std::string>& notes) {
-  const std::string domain = DomainLabel(report, check.domain);
-  if (check.HasImpossibleSamples()) {
-    const double part = static_cast<double>(check.impossible) / static_cast<double>(check.samples);
-    notes.push_back(fmt::format(
-        "{} of the samples of {} are of times when its vCPU did not run, or not in that mode, says "
-        "the trace: {}",
-        Percent(part), domain,
-        report.counts.lost_records > 0
-            ? "it lost records"
-            : "its clocks or those of the samples are wrong; summary tells of a skew"));
+// "1.4 ms", "1.4 ms to 5.7 ms".
+std::string TimeRange(double low, double high) {
+  const std::string from = RoundedTime(low);
+  const std::string to = RoundedTime(high);
+  return from == to ? from : fmt::format("{} to {}", from, to);
+}
+
+std::string_view LossAdvice(const ProfileReport& report) {
+  if (report.counts.lost_records > 0) return kTraceLost;
+  if (report.lost_in_buffers > 0) {
+    return "Samples were lost. Record with a smaller --drain-interval or a larger "
+           "--buffer-samples.";
   }
-  if (check.HasLongBrackets()) {
-    notes.push_back(fmt::format(
-        "samples of {} are known to {}, and its vCPUs run for {} at a time: in which of several "
-        "turns they were is estimated; a shorter --drain-interval tells",
-        domain, Time(report, check.bracket), Time(report, check.timeslice)));
+  return "Samples are not uniform in time. Record with another period, or with --source vcpu.";
+}
+
+// Domains whose parts of samples and of time differ by more than chance.
+void AddDomainNote(const ProfileReport& report, std::vector<std::string>& notes) {
+  std::vector<std::string> named;
+  size_t disagree = 0;
+  for (const DomainCheck& check : report.result.checks) {
+    if (check.Agrees() || ++disagree > kMaxNamed) continue;
+    named.push_back(fmt::format("{} has {} of the samples but {} of the time",
+                                DomainLabel(report, check.domain), Percent(check.sampled),
+                                Percent(check.traced)));
   }
-  if (check.IsAliased()) {
-    notes.push_back(fmt::format(
-        "samples of {} are in step with its work: of those whose time is known, {} too many or too "
-        "few come early in a turn; record with another period, or with --source vcpu, which looks "
-        "at random instants",
-        domain, Percent(check.distance)));
+  if (disagree == 0) return;
+  if (disagree > kMaxNamed) named.push_back(fmt::format("{} more", disagree - kMaxNamed));
+  notes.push_back(fmt::format("Samples and trace disagree ({}). {}", fmt::join(named, ", "),
+                              LossAdvice(report)));
+}
+
+void AddImpossibleNote(const ProfileReport& report, std::vector<std::string>& notes) {
+  std::vector<DomainFigure> figures;
+  for (const PlacingCheck& check : report.placing_checks) {
+    if (!check.HasImpossibleSamples()) continue;
+    figures.push_back(
+        {check.domain, static_cast<double>(check.impossible) / static_cast<double>(check.samples)});
   }
+  if (figures.empty()) return;
+  notes.push_back(fmt::format(
+      "The trace contradicts samples ({} of the samples): their vCPU was not running, or was in "
+      "another mode. {}",
+      FigureList(report, figures, Percent),
+      report.counts.lost_records > 0
+          ? kTraceLost
+          : "The clocks of pCPUs may differ: `xenoscope summary` shows their skew."));
+}
+
+void AddDrainNote(const ProfileReport& report, std::vector<std::string>& notes) {
+  std::vector<DomainFigure> figures;
+  double shortest = std::numeric_limits<double>::infinity();
+  double longest = 0;
+  for (const PlacingCheck& check : report.placing_checks) {
+    if (!check.HasLongBrackets()) continue;
+    figures.push_back({check.domain, Seconds(report, check.bracket) / 2});
+    const double timeslice = Seconds(report, check.timeslice);
+    shortest = std::min(shortest, timeslice);
+    longest = std::max(longest, timeslice);
+  }
+  if (figures.empty()) return;
+  notes.push_back(fmt::format(
+      "Sample times are coarse ({}; timeslices last {}), so exit attribution is estimated. Record "
+      "with a smaller --drain-interval.",
+      FigureList(report, figures,
+                 [](double seconds) { return fmt::format("±{}", RoundedTime(seconds)); }),
+      TimeRange(shortest, longest)));
+}
+
+void AddAliasingNote(const ProfileReport& report, std::vector<std::string>& notes) {
+  std::vector<DomainFigure> figures;
+  for (const PlacingCheck& check : report.placing_checks) {
+    if (check.IsAliased()) figures.push_back({check.domain, check.distance});
+  }
+  if (figures.empty()) return;
+  notes.push_back(fmt::format(
+      "Samples are in step with the work that they sample ({} too many or too few early in a "
+      "timeslice). Record with another period, or with --source vcpu, which samples at random.",
+      FigureList(report, figures, Percent)));
 }
 
 }  // namespace
 
 std::vector<std::string> CheckNotes(const ProfileReport& report) {
   std::vector<std::string> notes;
-  for (const DomainCheck& check : report.result.checks) {
-    if (!check.Agrees()) notes.push_back(NoteOf(report, check));
-  }
-  for (const PlacingCheck& check : report.placing_checks) AddNotes(report, check, notes);
+  AddDomainNote(report, notes);
+  AddImpossibleNote(report, notes);
+  AddDrainNote(report, notes);
+  AddAliasingNote(report, notes);
   return notes;
 }
 
 std::vector<std::string> UnresolvedNotes(const ProfileReport& report) {
-  std::vector<std::string> notes;
-  for (const correlate::Unresolved& unresolved : report.result.unresolved) {
-    notes.push_back(fmt::format("{} {} without a function: {}",
-                                CellText(unresolved.samples, ColumnUnit::kCount),
-                                unresolved.samples == 1 ? "sample" : "samples", unresolved.why));
+  constexpr size_t kMaxReasons = 4;
+  const std::vector<correlate::Unresolved>& unresolved = report.result.unresolved;
+  if (unresolved.empty()) return {};
+  double all = 0;
+  double others = 0;
+  std::vector<std::string> reasons;
+  for (const correlate::Unresolved& one : unresolved) {
+    all += one.samples;
+    if (reasons.size() == kMaxReasons) {
+      others += one.samples;
+      continue;
+    }
+    reasons.push_back(
+        unresolved.size() == 1
+            ? one.why
+            : fmt::format("{} ({})", one.why, CellText(one.samples, ColumnUnit::kCount)));
   }
-  return notes;
+  std::string note =
+      fmt::format("{} {} no function: {}", CellText(all, ColumnUnit::kCount),
+                  all == 1 ? "sample has" : "samples have", fmt::join(reasons, "; "));
+  if (others > 0) {
+    note += fmt::format("; {} other reasons ({}), see --origins", unresolved.size() - kMaxReasons,
+                        CellText(others, ColumnUnit::kCount));
+  }
+  return {note};
 }
 
 ordered_json DomainChecksJson(const ProfileReport& report) {

@@ -1,5 +1,5 @@
-// What the cross-checks of samples against trace say (docs/method.md, section 6): a plain sentence
-// where it matters, and all their figures for programs.
+// The results of the cross-checks of samples against the trace (docs/method.md, section 6): notes
+// for people, and all figures for programs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,10 +10,12 @@
 
 namespace xenoscope::report {
 
-// Nothing where samples and trace agree.
+// One note for each kind of disagreement, whatever the number of domains that it concerns; empty
+// where samples and trace agree.
 std::vector<std::string> CheckNotes(const ProfileReport& report);
 
-// Why samples have no function, a sentence a reason.
+// One note on samples without a function, with the most frequent reasons; empty where all samples
+// have one.
 std::vector<std::string> UnresolvedNotes(const ProfileReport& report);
 
 nlohmann::ordered_json DomainChecksJson(const ProfileReport& report);

@@ -11,139 +11,134 @@ namespace xenoscope::report {
 namespace {
 
 constexpr std::array kProfile = {
-    ColumnHelp{"domain", "the guest, or dom0, on whose behalf a processor worked"},
-    ColumnHelp{"vcpu", "which of the domain's virtual processors"},
-    ColumnHelp{"pcpu", "the host's processor it ran on, where samples or trace tell"},
-    ColumnHelp{"mode", "user, kernel: the domain's own code; xen: Xen, at work for it"},
+    ColumnHelp{"domain", "the domain that a pCPU worked for"},
+    ColumnHelp{"vcpu", "the domain's virtual CPU"},
+    ColumnHelp{"pcpu", "the physical CPU that it ran on, where samples or trace contain it"},
+    ColumnHelp{"mode", "user, kernel: code of the domain; xen: Xen, on behalf of the domain"},
     ColumnHelp{"exit",
-               "what the trace says: guest, the reason of the VM exit that Xen was handling, "
-               "resume (scheduled in, its exit not seen), running (PV: guest or Xen), lost, "
-               "untraced"},
-    ColumnHelp{"process", "the process, where the domain's kernel was sampled from inside"},
-    ColumnHelp{"image", "the program, module or kernel that the function is of"},
-    ColumnHelp{"function", "where the processor was; in brackets: why there is no name for it"},
+               "state of the vCPU in the trace: guest; the reason of the VM exit that Xen was "
+               "handling; resume (scheduled in, exit not in the trace); running (PV: guest or "
+               "Xen); lost; untraced"},
+    ColumnHelp{"process", "the process, where the domain's own kernel took the sample"},
+    ColumnHelp{"image", "the program, module or kernel that contains the function"},
+    ColumnHelp{"function", "the sampled function; in brackets: the reason why it has no name"},
     ColumnHelp{"address", "the exact address"},
-    ColumnHelp{"stack",
-               "the functions that had called each other, the outermost first, with those that the "
-               "compiler inlined"},
+    ColumnHelp{"stack", "the call chain, outermost function first, with inlined functions"},
     ColumnHelp{"placing",
-               "how a sample's place on the timeline was found: instant, twin (the VM exit of "
-               "its NMI), at_exit, stopped, bracketed, untraced"},
+               "how the time of the sample was determined: instant (recorded), twin (the VM exit "
+               "of its NMI), at_exit (another VM exit), stopped (the vCPU stopped running), "
+               "bracketed (estimated within a drain interval), untraced"},
     ColumnHelp{"subreason",
-               "what the VM exit was about, by what its handler recorded: port, MSR, leaf, "
-               "hypercall, vector, kind of fault; -: nothing"},
-    ColumnHelp{"waiting",
-               "the vCPUs that were runnable for the pCPU meanwhile: at their cost the time went; "
-               "-: none"},
+               "detail of the VM exit that its handler recorded: port, MSR, CPUID leaf, "
+               "hypercall, vector, kind of fault; -: none"},
+    ColumnHelp{"waiting", "the vCPUs that were runnable on the same pCPU meanwhile; -: none"},
     ColumnHelp{"wakeup",
-               "the interrupt that woke the vCPU, from then to its next halt, by its vector; "
-               "(other): what woke it is not in the trace, as of PV guests; -: not seen to wake"},
+               "vector of the interrupt that woke the vCPU, until its next halt; (other): another "
+               "cause, or a PV guest; -: no wake-up in the trace"},
     ColumnHelp{"line", "file and line, where there is debug information"},
     ColumnHelp{"samples",
-               "how many, after samples that can have been in several places were "
-               "divided among these; so not a whole number"},
+               "number of samples; not an integer, because a sample with several possible places "
+               "is divided among them"},
     ColumnHelp{"share",
-               "of the time of all domains: how much of each state the trace saw, times "
-               "the samples' part in it; without a trace, of the samples"},
-    ColumnHelp{"low", "the share's lower bound: in 95 of 100 recordings the truth is in low..high"},
-    ColumnHelp{"high", "the share's upper bound"},
-    ColumnHelp{"cycles", "of processors: the share times all that is accounted for"},
+               "part of the time of all domains: the time of each state in the trace, times the "
+               "row's part of the samples in it; without a trace, part of the samples"},
+    ColumnHelp{"low", "lower bound of the share's 95 % confidence interval"},
+    ColumnHelp{"high", "upper bound of the share's 95 % confidence interval"},
+    ColumnHelp{"cycles", "CPU cycles: the share times all cycles accounted for"},
 };
 
 constexpr std::array kOverview = {
-    ColumnHelp{"samples attributed", "those that have a place: a domain, a mode, a time"},
-    ColumnHelp{"cycles", "of processors, for all domains, idle time left out"},
-    ColumnHelp{"time", "from the first to the last instant at which samples were taken"},
-    ColumnHelp{"Xen's share", "the part of all domains' time in which Xen worked for them"},
-    ColumnHelp{"losses", "kinds of samples and records that are missing or have no place"},
+    ColumnHelp{"samples attributed", "samples with a domain, a mode and a time"},
+    ColumnHelp{"cycles", "CPU cycles of all domains, without idle time"},
+    ColumnHelp{"time", "time between the first and the last sample"},
+    ColumnHelp{"Xen's share", "part of all domains' time in which Xen worked for them"},
+    ColumnHelp{"losses", "kinds of samples and records that are missing or not attributed"},
     ColumnHelp{
-        "samples against trace",
-        "whether each domain's part of traced time is the same in the samples and in the trace, "
-        "but for chance"},
-    ColumnHelp{"of Xen's time",
-               "of the time that Xen worked, the part that it worked for this domain"},
+        "samples and trace",
+        "whether samples and trace give each domain the same part of the time, within 3 standard "
+        "errors"},
+    ColumnHelp{"part of Xen", "part of Xen's time in which it worked for this domain"},
 };
 
 constexpr std::array kChecks = {
-    ColumnHelp{"sampled", "the domain's part of the samples of traced time"},
-    ColumnHelp{"traced", "the domain's part of the time that the trace says domains ran"},
+    ColumnHelp{"sampled", "the domain's part of the samples that were taken while tracing"},
+    ColumnHelp{"traced", "the domain's part of all domains' run time in the trace"},
     ColumnHelp{"error",
-               "the standard error of what was sampled; when it differs from what was traced by "
-               "more than 3 of these, samples or trace are wrong"},
+               "standard error of the sampled part; a difference of more than 3 of them means that "
+               "samples or trace are wrong"},
 };
 
 constexpr std::array kExits = {
-    ColumnHelp{"domain", "the guest whose VM exits these are"},
-    ColumnHelp{"exit", "why the guest left to Xen"},
-    ColumnHelp{"count", "how many there were, of those that were traced whole"},
+    ColumnHelp{"domain", "the domain of the VM exits"},
+    ColumnHelp{"exit", "the reason of the VM exits"},
+    ColumnHelp{"count", "number of VM exits whose beginning and end are in the trace"},
     ColumnHelp{"cycles",
-               "of processors: all that they spent in Xen for these exits, also after the vCPU "
-               "had waited for a pCPU"},
-    ColumnHelp{"share", "of the cycles of all VM exits"},
-    ColumnHelp{"each", "cycles in Xen for one exit, on average"},
+               "CPU cycles in Xen for these exits, including those after the vCPU waited for a "
+               "pCPU"},
+    ColumnHelp{"share", "part of the cycles of all VM exits"},
+    ColumnHelp{"each", "mean cycles in Xen for one exit"},
     ColumnHelp{"p5",
-               "5 of 100 exits took less, until the guest went on or its vCPU waited for a pCPU; "
-               "what it was blocked counts"},
-    ColumnHelp{"p50", "half of the exits took less"},
-    ColumnHelp{"p95", "95 of 100 exits took less"},
+               "5th percentile of the time until the guest resumed or its vCPU waited for a pCPU; "
+               "includes blocked time"},
+    ColumnHelp{"p50", "median of the same time"},
+    ColumnHelp{"p95", "95th percentile of the same time"},
     ColumnHelp{"octaves",
-               "how many exits took how long, from 64 cycles to 64 G: each bar is for times twice "
-               "as long as the one before"},
+               "histogram of the same time, from 64 cycles to 64 G; each bar covers twice the time "
+               "of the one before"},
 };
 
 constexpr std::array kDiff = {
     ColumnHelp{"before",
-               "in the first: the share of all time, or of the domain's own (--domain); of a "
-               "processor (--per second), where 200 % is two; or cycles a unit of work (--work); "
-               "samples where the event counts no time"},
-    ColumnHelp{"after", "in the second, the same"},
-    ColumnHelp{"difference", "after less before"},
-    ColumnHelp{"low",
-               "the difference's lower bound: in 95 of 100 pairs of recordings the truth is in "
-               "low..high"},
-    ColumnHelp{"high", "the difference's upper bound"},
+               "figure of the first recording: part of all time, or of the domain's time with "
+               "--domain; CPUs with --per second (200 % is two CPUs); cycles per unit of work with "
+               "--work; samples where the event does not count time"},
+    ColumnHelp{"after", "the same figure of the second recording"},
+    ColumnHelp{"difference", "after minus before"},
+    ColumnHelp{"low", "lower bound of the difference's 95 % confidence interval"},
+    ColumnHelp{"high", "upper bound of the difference's 95 % confidence interval"},
     ColumnHelp{"p",
-               "how often chance alone would make such a difference, corrected for how many rows "
-               "are compared; below 0.05 it counts as more than chance"},
-    ColumnHelp{"note", "new: no samples before; gone: none after"},
+               "probability of such a difference by chance, corrected for the number of rows; "
+               "below 0.05 the difference is significant"},
+    ColumnHelp{"note", "new: no samples before; gone: no samples after"},
 };
 
 constexpr std::array kAnnotate = {
-    ColumnHelp{"share", "of the function's samples"},
-    ColumnHelp{"samples", "how many were in this line, with what was inlined into it"},
-    ColumnHelp{"exit", "those of them at this VM exit (--by exit)"},
-    ColumnHelp{"line", "of the source; of instructions the offset in the function"},
-    ColumnHelp{"code", "as the file has it, or as it was disassembled"},
+    ColumnHelp{"share", "part of the function's samples"},
+    ColumnHelp{"samples",
+               "number of samples in this line, with those of functions inlined into it"},
+    ColumnHelp{"exit", "samples at this VM exit (--by exit)"},
+    ColumnHelp{"line", "line of the source, or offset of the instruction in the function"},
+    ColumnHelp{"code", "source line or disassembled instruction"},
 };
 
 constexpr std::array kSummary = {
-    ColumnHelp{"count", "how many there were, of those that were traced whole"},
-    ColumnHelp{"time", "in all of them; cycles in csv and json"},
-    ColumnHelp{"share", "of the length of the trace; 100 % is one pCPU or vCPU"},
-    ColumnHelp{"average", "of one"},
+    ColumnHelp{"count", "number of events whose beginning and end are in the trace"},
+    ColumnHelp{"time", "sum of their times; cycles in csv and json"},
+    ColumnHelp{"share", "part of the length of the trace; 100 % is one pCPU or vCPU"},
+    ColumnHelp{"average", "mean time of one"},
     ColumnHelp{"5%, 50%, 95%",
-               "so many of 100 took no longer; of runstates: so much of the time was in none that "
-               "lasted longer"},
+               "percentiles of the time of one; percentiles of runstates are weighted by time: 50% "
+               "of the time was spent in intervals that lasted no longer"},
 };
 
 constexpr std::array kTop = {
-    ColumnHelp{"cpu", "time that the domain's vCPUs ran, of the window: two busy vCPUs are 200 %"},
-    ColumnHelp{"runnable", "of its vCPUs' time: they wanted to run, and others did"},
-    ColumnHelp{"idle", "of its vCPUs' time: blocked, or offline"},
-    ColumnHelp{"hypercalls/s", "of all its vCPUs"},
+    ColumnHelp{"cpu", "run time of the domain's vCPUs; two busy vCPUs are 200 %"},
+    ColumnHelp{"runnable", "part of its vCPUs' time in which they waited for a pCPU"},
+    ColumnHelp{"idle", "part of its vCPUs' time in which they were blocked or offline"},
+    ColumnHelp{"hypercalls/s", "hypercalls of all its vCPUs"},
     ColumnHelp{"exits/s", "VM exits of all its vCPUs"},
-    ColumnHelp{"most exits/s", "the three most frequent reasons"},
+    ColumnHelp{"top exits/s", "the three most frequent reasons of VM exits"},
 };
 
 constexpr std::array kTables = {
     TableHelp{"profile", "", kProfile},
-    TableHelp{"overview", "the overview of a page (--format html)", kOverview},
-    TableHelp{"checks", "samples against the trace, in pages and as \"checks\" in JSON", kChecks},
-    TableHelp{"exits", "the VM exits in a page", kExits},
+    TableHelp{"overview", "Overview of --format html", kOverview},
+    TableHelp{"checks", "Samples and trace in --format html, \"checks\" in json", kChecks},
+    TableHelp{"exits", "VM exits of --format html", kExits},
     TableHelp{"diff", "xenoscope diff", kDiff},
     TableHelp{"annotate", "xenoscope annotate", kAnnotate},
     TableHelp{"summary", "xenoscope summary", kSummary},
-    TableHelp{"top", "the domains in xenoscope top", kTop},
+    TableHelp{"top", "Domains of xenoscope top", kTop},
 };
 
 }  // namespace
@@ -160,7 +155,7 @@ std::string_view HelpOf(std::string_view table, std::string_view column) {
 std::string ColumnHelpText() {
   std::string out;
   for (const TableHelp& table : kTables) {
-    if (!table.where.empty()) fmt::format_to(std::back_inserter(out), "\nOf {}:\n", table.where);
+    if (!table.where.empty()) fmt::format_to(std::back_inserter(out), "\n{}:\n", table.where);
     size_t width = 0;
     for (const ColumnHelp& column : table.columns) width = std::max(width, column.key.size());
     for (const ColumnHelp& column : table.columns) {

@@ -1,4 +1,5 @@
-// What columns and figures mean, a line each: for --help-columns and the tips of HTML reports.
+// Descriptions of columns and figures, one line each: for --help-columns and the tips of HTML
+// reports.
 #pragma once
 
 #include <span>
@@ -12,18 +13,18 @@ struct ColumnHelp {
   std::string_view about;
 };
 
-// The columns of one kind of table; two kinds can have columns of one name that mean different
-// things.
+// The columns of one kind of table. Columns of the same name can have different meanings in
+// different kinds.
 struct TableHelp {
-  std::string_view key;    // in the data of pages
-  std::string_view where;  // which tables these are; empty: the profile
+  std::string_view key;    // name in the data of pages
+  std::string_view where;  // heading in --help-columns; empty: the profile
   std::span<const ColumnHelp> columns;
 };
 
 std::span<const TableHelp> AllColumnHelp();
-// Of one column of one kind of table; empty: there is no such column.
+// The description of one column of one kind of table; empty where there is no such column.
 std::string_view HelpOf(std::string_view table, std::string_view column);
-// A line each, for a terminal.
+// All descriptions, one line each, for a terminal.
 std::string ColumnHelpText();
 
 }  // namespace xenoscope::report

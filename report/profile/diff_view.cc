@@ -27,7 +27,7 @@ using nlohmann::ordered_json;
 // Corrected p-values below this are marked.
 constexpr double kLevel = 0.05;
 
-// What a share is multiplied by.
+// The factor that turns shares into the compared figure.
 double ScaleOf(const ProfileReport& report, DiffBasis of, double work) {
   if (of == DiffBasis::kShare) return 1;
   if (of == DiffBasis::kWork) return report.result.cycles / work;
@@ -66,20 +66,20 @@ ColumnUnit FigureUnit(const Diff& diff) {
   return diff.is_time ? ColumnUnit::kCycles : ColumnUnit::kCount;
 }
 
-// What is compared, in words.
+// The compared figure, in words.
 const char* OfText(const Diff& diff) {
   switch (diff.of) {
     case DiffBasis::kShare:
       if (diff.of_domains) {
-        return diff.is_time ? "shares of the domain's own time" : "shares of the domain's samples";
+        return diff.is_time ? "share of the domain's time" : "share of the domain's samples";
       }
-      return diff.is_time ? "shares of all time" : "shares of all samples";
+      return diff.is_time ? "share of all time" : "share of all samples";
     case DiffBasis::kProcessor:
-      return "processors' time a second";
+      return "CPU time per second";
     case DiffBasis::kWork:
       break;
   }
-  return diff.is_time ? "cycles a unit of work" : "samples a unit of work";
+  return diff.is_time ? "cycles per unit of work" : "samples per unit of work";
 }
 
 const char* KeyOf(DiffBasis of) {
@@ -132,7 +132,7 @@ Table TableOf(const Diff& diff, const DiffSelection& selection, Reader reader) {
   return table;
 }
 
-// By words: what each of the profiles has of them, those of one name being one.
+// Each profile's share by the text of the row; rows with the same text are summed.
 using Found = std::map<std::vector<std::string>, std::vector<std::optional<Estimated>>>;
 
 Found RowsOf(std::span<const DiffSide> sides) {
@@ -155,7 +155,7 @@ Found RowsOf(std::span<const DiffSide> sides) {
   return found;
 }
 
-// Compares what was seen in either; returns how many comparisons that is.
+// Compares the rows that either profile has; returns the number of comparisons.
 size_t CompareAll(std::vector<DiffRow>& rows) {
   std::vector<correlate::EstimatePair> pairs;
   std::vector<DiffChange*> changes;
@@ -235,7 +235,7 @@ std::string DiffText(const Diff& diff, const DiffSelection& selection, const Tex
     text += line(several ? fmt::format("after {}:", i + 1) : "after:", diff.afters[i]);
   }
   text += fmt::format(
-      "{}; low, high: 95 % interval of the difference{}; p: corrected for {} comparisons, * below "
+      "{}; low, high: 95 % interval of the difference{}; p: corrected for {} comparisons, *: below "
       "0.05\n\n",
       OfText(diff), several ? " from before" : "", diff.comparisons);
   TextStyle figures_first = style;
@@ -255,7 +255,7 @@ std::string DiffText(const Diff& diff, const DiffSelection& selection, const Tex
       went += static_cast<size_t>(change.is_gone);
     }
     text +=
-        fmt::format("{}{} rows, {} of them differ by more than chance; {} are new, {} are gone\n",
+        fmt::format("{}{} rows: {} differ significantly (p below 0.05), {} new, {} gone\n",
                     several ? fmt::format("after {}: ", i + 1) : "", seen, significant, came, went);
   }
   return text;
@@ -269,7 +269,7 @@ std::string DiffFolded(const Diff& diff, const DiffSelection& selection) {
   constexpr double kMillion = 1e6;
   std::string text;
   for (const DiffRow* row : Selected(diff, selection)) {
-    // A row that was not seen has what may have been there: none, for a picture.
+    // A row without samples has an upper estimate of its share; a picture shows 0.
     const DiffChange& change = row->changes[0];
     const auto before = std::llround(change.is_new ? 0 : row->before.value * kMillion);
     const auto after = std::llround(change.is_gone ? 0 : change.after.value * kMillion);

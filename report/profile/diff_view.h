@@ -1,5 +1,5 @@
-// Two profiles or more side by side, and which differences from the first are more than chance:
-// what `xenoscope diff` prints.
+// Two or more profiles side by side, with the significance of their differences from the first: the
+// output of `xenoscope diff`.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +15,33 @@
 
 namespace xenoscope::report {
 
-// What is compared of a row.
+// The figure that is compared.
 enum class DiffBasis {
-  kShare,      // of all time, or of all samples
-  kProcessor,  // processors' time a second: 2 is two processors
-  kWork,       // cycles a unit of work; samples where the event does not count time
+  kShare,      // part of all time, or of all samples
+  kProcessor,  // CPU time per second: 2 is two CPUs
+  kWork,       // cycles per unit of work; samples where the event does not count time
 };
 
-// A profile that is compared; it outlives the comparison.
+// A profile that is compared. It must outlive the comparison.
 struct DiffSide {
   const ProfileReport* profile = nullptr;
-  std::string name;  // in words
-  double work = 1;   // units of work that were done meanwhile
+  std::string name;  // description for the heading
+  double work = 1;   // units of work that were done during the recording
 };
 
-// How a row of one of the later profiles differs from the first's.
+// The difference of a row of a later profile from the first profile's.
 struct DiffChange {
   correlate::Estimated after;
   correlate::Difference difference;
-  bool is_new = false;  // no samples of it before
+  bool is_new = false;  // no samples before, some after
   bool is_gone = false;
 };
 
 struct DiffRow {
-  std::vector<std::string> words;  // of the dimensions
+  std::vector<std::string> words;  // text of each dimension
   correlate::Estimated before;
   std::vector<DiffChange> changes;  // one for each of Diff::afters
-  // How much the change that is largest is.
+  // The largest absolute difference.
   double Largest() const;
 };
 
@@ -52,31 +52,31 @@ struct DiffedProfile {
 
 struct Diff {
   DiffedProfile before;
-  std::vector<DiffedProfile> afters;  // one or more
+  std::vector<DiffedProfile> afters;  // at least one
   std::vector<correlate::Dimension> by;
   DiffBasis of = DiffBasis::kShare;
-  bool of_domains = false;  // each side is one domain, and shares are of its own
+  bool of_domains = false;  // each side is one domain; shares are parts of that domain
   bool is_time = true;
-  double whole = 1;           // what a row with a share of 1 would have had before
-  std::vector<DiffRow> rows;  // the largest differences first
-  size_t comparisons = 0;     // for so many p-values are corrected
+  double whole = 1;           // figure of a share of 1 in the first profile
+  std::vector<DiffRow> rows;  // largest differences first
+  size_t comparisons = 0;     // number of comparisons that p-values are corrected for
 };
 
-// Of rows that have the same words, wherever their code lay; a row that only one has is compared
-// with what is known of something that was not seen. The first is what the others are compared
-// with; all, of which there are two or more, are by the same dimensions.
+// Compares rows with the same text, wherever their code lay, with those of the first profile. A row
+// that only one profile has is compared with the estimate for zero samples. `sides` has two or more
+// profiles by the same dimensions.
 Diff DiffProfiles(std::span<const DiffSide> sides, DiffBasis of);
 
 struct DiffSelection {
-  double threshold = 0;  // least difference, as a part of Diff::whole
-  size_t limit = 0;      // rows; 0: all
+  double threshold = 0;  // minimum difference, as a part of Diff::whole
+  size_t limit = 0;      // maximum of rows; 0: all
 };
 
 std::string DiffText(const Diff& diff, const DiffSelection& selection, const TextStyle& style);
 std::string DiffCsv(const Diff& diff, const DiffSelection& selection);
-// "outermost;...;innermost BEFORE AFTER", a line a row, as difffolded.pl of Brendan Gregg's
-// FlameGraph writes and flamegraph.pl reads: millionths, or cycles a million units of work. Of the
-// first of Diff::afters.
+// One line a row, "outermost;...;innermost BEFORE AFTER", as difffolded.pl of Brendan Gregg's
+// FlameGraph writes and flamegraph.pl reads. AFTER is the first of Diff::afters. Units: millionths,
+// or cycles per million units of work.
 std::string DiffFolded(const Diff& diff, const DiffSelection& selection);
 nlohmann::ordered_json DiffJson(const Diff& diff, const DiffSelection& selection);
 

@@ -22,15 +22,15 @@ using correlate::ProfileRow;
 using correlate::RowPart;
 using nlohmann::ordered_json;
 
-// Below this an interval is not worth narrowing by the means at hand.
+// Advice is given where it would narrow an interval by more than this factor.
 constexpr double kWorthwhile = 1.1;
-// Strata that make up less than this of the cycles and of the variance are summed up.
+// Strata with smaller parts of both cycles and variance are summed up in one row.
 constexpr double kWorthShowing = 0.005;
 
 std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
 double HalfWidth(const Interval& interval) { return (interval.high - interval.low) / 2; }
 
-// The row's samples by how they were placed.
+// The row's samples by placement.
 std::array<double, correlate::kPlacements> PlacedOf(const ProfileReport& report,
                                                     const ProfileRow& row) {
   std::array<double, correlate::kPlacements> placed{};
@@ -51,7 +51,7 @@ double BracketSeconds(const ProfileReport& report, DomainId domain) {
   return check->bracket / static_cast<double>(report.clock.hz);
 }
 
-// A part's cycles, as the row has them.
+// The cycles of a part of the row.
 double CyclesOf(const RowPart& part) {
   return part.stratum_samples > 0 ? part.stratum_cycles * part.samples / part.stratum_samples : 0;
 }
@@ -71,11 +71,11 @@ double VariancePart(const ProfileRow& row, const RowPart& part) {
 Table StrataTable(const ProfileReport& report, const ProfileRow& row) {
   Table table;
   table.columns = {{"cycles", "cycles", ColumnUnit::kCycles},
-                   {"part", "of stratum", ColumnUnit::kShare},
-                   {"stratum_cycles", "of cycles", ColumnUnit::kCycles},
+                   {"part", "part", ColumnUnit::kShare},
+                   {"stratum_cycles", "all cycles", ColumnUnit::kCycles},
                    {"samples", "samples", ColumnUnit::kCount},
-                   {"stratum_samples", "of samples", ColumnUnit::kCount},
-                   {"variance", "uncertainty", ColumnUnit::kShare},
+                   {"stratum_samples", "all samples", ColumnUnit::kCount},
+                   {"variance", "variance", ColumnUnit::kShare},
                    {"stratum", "stratum", ColumnUnit::kText}};
   double cycles = 0;
   for (const RowPart& part : row.parts) cycles += CyclesOf(part);
@@ -103,23 +103,23 @@ Table StrataTable(const ProfileReport& report, const ProfileRow& row) {
                   rest.samples,
                   {},
                   VariancePart(row, rest),
-                  fmt::format("{} others", left_out)});
+                  fmt::format("{} {}", left_out, left_out == 1 ? "other" : "others")});
   }
   return table;
 }
 
-// What would narrow the row's interval: a sentence each.
+// Ways to narrow the row's interval, one sentence each.
 std::vector<std::string> Advice(const ProfileReport& report, const ProfileRow& row,
                                 const std::array<double, correlate::kPlacements>& placed) {
   const double now = HalfWidth(row.interval);
-  if (row.variance <= 0 || now <= 0) return {"nothing: the trace knows it exactly"};
+  if (row.variance <= 0 || now <= 0) return {"nothing: the trace contains the exact figure"};
   const IntervalForecast forecast = IntervalForecastOf(row);
   std::vector<std::string> advice;
-  std::string more = fmt::format("{:.0f} times the samples: +-{}", IntervalForecast::kMoreSamples,
+  std::string more = fmt::format("{:.0f} times the samples: ±{}", IntervalForecast::kMoreSamples,
                                  Percent(HalfWidth(forecast.with_more)));
   if (!report.sampled.Empty()) {
     more +=
-        fmt::format("; in {:.0f} s at this rate",
+        fmt::format(" ({:.0f} s at this rate)",
                     IntervalForecast::kMoreSamples * report.clock.Seconds(report.sampled.Length()));
   }
   advice.push_back(more);
@@ -130,23 +130,23 @@ std::vector<std::string> Advice(const ProfileReport& report, const ProfileRow& r
   const auto strata = static_cast<double>(row.parts.size());
   if (open > 0 && strata > 1) {
     advice.push_back(fmt::format(
-        "knowing in which stratum each of the {} bracketed samples was: +-{} at best; by a "
-        "--drain-interval shorter than the {} that brackets are now, or a source that knows the "
-        "instant (perf in dom0 and in guests with the agent, vcpu: docs/sources.md)",
+        "exact times of the {} estimated samples: ±{} at best. Record with a --drain-interval "
+        "below {}, or with --source vcpu or perf, which know the time of each sample "
+        "(docs/sources.md)",
         CellText(open, ColumnUnit::kCount), Percent(known),
         CellText(BracketSeconds(report, row.domain), ColumnUnit::kSeconds)));
   } else {
     advice.push_back(fmt::format(
-        "samples that are not alike: +-{} at best; those of one turn of a vCPU are, so that these "
-        "tell as much as {:.0f} would that were not: record for longer rather than more often",
+        "independent samples: ±{} at best. Samples of one timeslice resemble each other, so these "
+        "are worth {:.0f} independent ones. Record for longer, not more often",
         Percent(known), forecast.independent_samples));
   }
   return advice;
 }
 
 std::string Name(const ProfileReport& report, const ProfileRow& row) {
-  return fmt::format("{}, {}{}, {} mode", row.function,
-                     row.image.empty() ? "" : fmt::format("of {}, ", row.image),
+  return fmt::format("{}{}, {}, {} mode", row.function,
+                     row.image.empty() ? "" : fmt::format(" in {}", row.image),
                      DomainTitle(row.domain, report.domain_name(row.domain)), ToString(row.mode));
 }
 
@@ -169,7 +169,7 @@ IntervalForecast IntervalForecastOf(const ProfileRow& row) {
   forecast.with_more =
       correlate::IntervalOf(row.share, row.variance / IntervalForecast::kMoreSamples,
                             row.samples * IntervalForecast::kMoreSamples);
-  // As if samples were independent of each other, and each in one stratum.
+  // The variance if samples were independent and each were in one stratum.
   double sum = 0;
   double cycles = 0;
   for (const RowPart& part : row.parts) cycles += CyclesOf(part);
@@ -205,21 +205,21 @@ std::string ExplainText(const ProfileReport& report, const ExplainSelection& sel
     out += fmt::format("  {} of all time, {} to {} (95 % interval); {} samples of {}\n",
                        Percent(row->share), Percent(row->interval.low), Percent(row->interval.high),
                        CellText(row->samples, ColumnUnit::kCount), report.event);
-    out += "  how these were placed:\n";
+    out += "  times of the samples:\n";
     for (size_t i = 0; i < placed.size(); ++i) {
       if (placed.at(i) <= 0) continue;
       const auto placing = static_cast<Placement>(i);
       out += fmt::format("    {} {}", CellText(placed.at(i), ColumnUnit::kCount),
                          PlacementDescription(placing));
       if (placing == Placement::kBracketed) {
-        out += fmt::format(", of {} as a mean over the domain",
+        out += fmt::format(" (mean of the domain: {})",
                            CellText(BracketSeconds(report, row->domain), ColumnUnit::kSeconds));
       }
       out += '\n';
     }
-    out += "  the strata that its cycles come from:\n";
+    out += "  cycles by stratum (a vCPU in one state), and their parts of the row's variance:\n";
     out += ToText(StrataTable(report, *row), style);
-    out += fmt::format("  what would narrow the interval, now +-{}:\n",
+    out += fmt::format("  the interval, now ±{}, would be narrower with:\n",
                        Percent(HalfWidth(row->interval)));
     for (const std::string& line : Advice(report, *row, placed)) {
       out += fmt::format("    {}\n", line);

@@ -1,5 +1,5 @@
-// Why a row of a profile is what it is, and what would narrow its interval: what
-// `report --explain FUNCTION` prints. docs/method.md, section 5.6, has the formulas.
+// The sources of a row of a profile and of its uncertainty: the output of
+// `report --explain FUNCTION`. docs/method.md, section 5.6, has the formulas.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@
 
 namespace xenoscope::report {
 
-// Which rows are explained.
+// The rows to explain.
 struct ExplainSelection {
   std::string function;           // a name, or a pattern as in a shell
   std::vector<DomainId> domains;  // empty: all
@@ -21,19 +21,19 @@ struct ExplainSelection {
 
 // The columns of the profile that is explained; ProfileReport::with_parts must be set.
 std::vector<correlate::Dimension> ExplainColumns();
-// ... and those of ProfileReport::also.
+// The columns of ProfileReport::secondary.
 std::vector<correlate::Dimension> ExplainSecondaryColumns();
 
-// What an interval would be.
+// Forecasts of a row's interval under other conditions.
 struct IntervalForecast {
-  correlate::Interval with_more;     // with kMoreSamples times the samples, that come as these do
-  correlate::Interval places_known;  // if each sample's place were known, and none were alike
-  double independent_samples = 0;    // that would give the interval as it is
+  correlate::Interval with_more;     // interval with kMoreSamples times the samples
+  correlate::Interval places_known;  // interval of independent samples with known places
+  double independent_samples = 0;    // number of independent samples with the present interval
   static constexpr double kMoreSamples = 4;
 };
 IntervalForecast IntervalForecastOf(const correlate::ProfileRow& row);
 
-// The selected rows, those of the largest share first.
+// The selected rows, largest share first.
 std::vector<const correlate::ProfileRow*> ExplainedRows(const ProfileReport& report,
                                                         const ExplainSelection& selection);
 

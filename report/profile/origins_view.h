@@ -1,4 +1,4 @@
-// Where the names of samples come from, and what is missing: what `report --origins` prints.
+// The symbol files of samples, and what is missing: the output of `report --origins`.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ struct OriginRow {
   Mode mode = Mode::kUser;
   std::string image;
   double samples = 0;
-  double share = 0;       // of all samples
-  std::string functions;  // a file; empty: none
-  std::string lines;      // a file; empty: none
+  double share = 0;       // part of all samples
+  std::string functions;  // file with the functions; empty: none
+  std::string lines;      // file with the lines; empty: none
   std::string build_id;   // hexadecimal; empty: not known
-  std::string missing;    // why something is, and what would help
+  std::string missing;    // missing information, and how to supply it
 };
 
-// Most samples first, and under the table how many of all have a function, and a line.
+// The rows, most samples first; footers count the samples with a function and those with a line.
 Table OriginsTable(std::vector<OriginRow> rows);
 
 }  // namespace xenoscope::report

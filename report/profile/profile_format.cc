@@ -44,15 +44,14 @@ constexpr std::array kFormats = {
     ProfileFormat{"text", "tables for people", kByFunction, false, false, false, Text},
     ProfileFormat{"json", "everything, with stable keys", kByFunction, false, false, false, Json},
     ProfileFormat{"csv", "the rows alone", kByFunction, false, false, false, Csv},
-    ProfileFormat{"xml", "as opreport's", "domain,mode,image,function", false, false, false, Xml},
-    ProfileFormat{"folded", "stacks, a line each, for flame graph programs", kByFunction, true,
-                  false, false, Folded},
-    ProfileFormat{"svg", "a flame graph for browsers", kByFunction, true, false, false, Svg},
-    ProfileFormat{"pprof", "profile.proto for pprof and its like",
-                  "domain,vcpu,pcpu,mode,exit,process,function", true, true, true, Pprof},
-    ProfileFormat{kHtml, "a page for browsers, with flame graph, VM exits and timeline",
-                  kByFunction},
-    ProfileFormat{kPerfetto, "samples and trace on one timeline, for ui.perfetto.dev", "domain",
+    ProfileFormat{"xml", "as opreport -X", "domain,mode,image,function", false, false, false, Xml},
+    ProfileFormat{"folded", "one stack a line, for flamegraph.pl", kByFunction, true, false, false,
+                  Folded},
+    ProfileFormat{"svg", "a flame graph", kByFunction, true, false, false, Svg},
+    ProfileFormat{"pprof", "profile.proto for pprof", "domain,vcpu,pcpu,mode,exit,process,function",
+                  true, true, true, Pprof},
+    ProfileFormat{kHtml, "a web page with flame graph, tables, VM exits and timeline", kByFunction},
+    ProfileFormat{kPerfetto, "samples and trace on one timeline for ui.perfetto.dev", "domain",
                   false, false, true},
 };
 
@@ -72,7 +71,7 @@ std::vector<Dimension> ColumnsFor(const ProfileFormat& format, std::vector<Dimen
   if (!format.stacks) return by;
   std::ranges::replace(by, Dimension::kFunction, Dimension::kStack);
   if (format.addresses) {
-    // What tells code apart that lies at one address.
+    // Different code can lie at the same address; these columns distinguish it.
     for (const Dimension dimension :
          {Dimension::kDomain, Dimension::kProcess, Dimension::kStack, Dimension::kAddress}) {
       if (!has(dimension)) by.push_back(dimension);

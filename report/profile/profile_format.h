@@ -1,4 +1,4 @@
-// The formats of a profile: one row and one writer each.
+// The formats of a profile.
 #pragma once
 
 #include <span>
@@ -17,18 +17,18 @@ struct ProfileFormatOptions {
   ProfileSelection selection;
   TextStyle style;
   FlameWeight weight = FlameWeight::kSamples;
-  std::string title;  // whose profile it is
+  std::string title;  // title of pages and pictures
 };
 
 struct ProfileFormat {
   std::string_view name;
   std::string_view about;
-  std::string_view by;  // the columns where a user names none
-  // The profile is by stack, and by address too for those that hold addresses.
+  std::string_view by;  // default columns
+  // Whether the profile is by stack, and whether by address too.
   bool stacks = false;
   bool addresses = false;
   bool binary = false;
-  // Null: it is more than a profile, and made with it (cli/report_with_trace.h).
+  // Null for formats that need more than the profile (cli/report_with_trace.h).
   absl::StatusOr<std::string> (*write)(const ProfileReport&, const ProfileFormatOptions&) = nullptr;
 };
 
@@ -36,10 +36,10 @@ inline constexpr std::string_view kHtml = "html";
 inline constexpr std::string_view kPerfetto = "perfetto";
 
 std::span<const ProfileFormat> ProfileFormats();
-// Null: there is none of that name.
+// Null where there is no format of that name.
 const ProfileFormat* FindProfileFormat(std::string_view name);
 
-// The columns of a profile in that format: functions become stacks where it has those.
+// The columns of a profile in that format: functions become stacks in formats with stacks.
 std::vector<correlate::Dimension> ColumnsFor(const ProfileFormat& format,
                                              std::vector<correlate::Dimension> by);
 

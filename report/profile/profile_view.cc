@@ -43,7 +43,7 @@ std::string SubreasonName(const Context& context) {
   return fmt::format("{}{}{}", ToString(context.exit_kind), number.empty() ? "" : " ", number);
 }
 
-// "d1v0 d2v0", "-" where nobody waited.
+// "d1v0 d2v0", "-" where no vCPU waited.
 std::string WaitingNames(const ProfileReport& report, uint32_t set) {
   if (set == correlate::RunQueues::kEmptySet) return "-";
   if (set == correlate::RunQueues::kOthers) return "(others)";
@@ -54,7 +54,7 @@ std::string WaitingNames(const ProfileReport& report, uint32_t set) {
   return names;
 }
 
-// "vector 0xf3", "-" where the trace has not seen it wake.
+// "vector 0xf3", "-" where the trace has no wake-up of it.
 std::string WakeupName(uint32_t wakeup) {
   if (wakeup == correlate::Wakeup::kNone) return "-";
   if (wakeup == correlate::Wakeup::kOther) return "(other)";
@@ -218,15 +218,15 @@ std::string_view Explain(UnplacedReason remainder) {
     case UnplacedReason::kOutsideTrace:
       return "outside the trace";
     case UnplacedReason::kUnknownVcpu:
-      return "of a vCPU that the trace never names";
+      return "of vCPUs that are not in the trace";
     case UnplacedReason::kNotRunning:
-      return "whose vCPU did not run when they were taken";
+      return "taken when their vCPU was not running";
     case UnplacedReason::kModeDisagrees:
-      return "in a mode that their vCPU was not in";
+      return "in a mode that their vCPU was not in at that time";
     case UnplacedReason::kTraceLost:
-      return "where the trace lost its records";
+      return "where the trace lost records";
     case UnplacedReason::kOutOfOrder:
-      return "that came out of order";
+      return "out of order in time";
   }
   return "?";
 }
@@ -246,7 +246,8 @@ std::string Head(const ProfileReport& report) {
   return out;
 }
 
-// What became of the samples, and what to be careful about: a line each.
+// The number of samples in each placement and each remainder, and the notes on data quality: one
+// line each.
 std::string Foot(const ProfileReport& report) {
   const correlate::PlacingCounts& counts = report.counts;
   const correlate::ProfileResult& result = report.result;
@@ -265,37 +266,37 @@ std::string Foot(const ProfileReport& report) {
                        Explain(static_cast<UnplacedReason>(i)));
   }
   if (report.outside > 0) {
-    out += fmt::format("{} samples outside the time that was asked for\n", Count(report.outside));
+    out += fmt::format("{} samples outside the selected time\n", Count(report.outside));
   }
   if (report.lost_in_buffers > 0) {
-    out += fmt::format("{} entries lost, the sample buffers being full\n",
+    out += fmt::format("{} samples lost because their buffers were full\n",
                        Count(report.lost_in_buffers));
   }
   if (report.damaged > 0) {
     out += fmt::format("{} samples in damaged parts of the recording\n", Count(report.damaged));
   }
   if (counts.lost_records > 0) {
-    out += fmt::format("{} trace records lost, in {}: only samples say whose that time was\n",
+    out += fmt::format("{} trace records lost in {}: samples alone attribute that time\n",
                        Count(counts.lost_records),
                        CellText(report.clock.Seconds(counts.lost_time), ColumnUnit::kSeconds));
   }
   if (counts.repaired > 0) {
     out +=
-        fmt::format("{} stale guest addresses repaired from the trace\n", Count(counts.repaired));
+        fmt::format("{} stale guest addresses corrected from the trace\n", Count(counts.repaired));
   }
   if (counts.stale > 0) {
-    out += fmt::format("{} guest addresses are stale: of the VM entry before the sample\n",
+    out += fmt::format("{} guest addresses are stale: they date from the last VM entry\n",
                        Count(counts.stale));
   }
   if (result.unsampled_cycles > 0) {
-    out += fmt::format("{} cycles of these domains had no sample ({} of the cycles above)\n",
+    out += fmt::format("{} cycles of these domains have no sample ({} of the total)\n",
                        CellText(result.unsampled_cycles, ColumnUnit::kCycles),
                        Percent(result.unsampled_cycles / result.cycles));
   }
   for (const std::string& note : UnresolvedNotes(report)) out += note + "\n";
   for (const std::string& note : CheckNotes(report)) out += fmt::format("note: {}\n", note);
   for (const std::string& change : report.changes) {
-    out += fmt::format("while recording, {}\n", change);
+    out += fmt::format("during the recording: {}\n", change);
   }
   for (const std::string& caution : report.cautions) out += fmt::format("note: {}\n", caution);
   return out;
@@ -309,11 +310,12 @@ absl::StatusOr<std::vector<Dimension>> ParseDimensions(const std::string& names)
   for (const std::string& name : words) {
     const auto* const found = std::find(kDimensionNames.begin(), kDimensionNames.end(), name);
     if (found == kDimensionNames.end()) {
-      return InvalidError("no {}; choose from {}", name, fmt::join(kDimensionNames, ","));
+      return InvalidError("there is no column '{}'; choose from {}", name,
+                          fmt::join(kDimensionNames, ","));
     }
     const auto dimension = static_cast<Dimension>(found - kDimensionNames.begin());
     if (std::find(dimensions.begin(), dimensions.end(), dimension) != dimensions.end()) {
-      return InvalidError("{} twice", name);
+      return InvalidError("column '{}' is named twice; name it once", name);
     }
     dimensions.push_back(dimension);
   }
@@ -345,17 +347,17 @@ std::string_view ToString(Dimension dimension) {
 std::string_view PlacementDescription(Placement placement) {
   switch (placement) {
     case Placement::kInstant:
-      return "at an instant";
+      return "at known instants";
     case Placement::kNmiExit:
-      return "by the VM exit of their NMI";
+      return "timed by their NMI exit";
     case Placement::kAtExit:
-      return "at the exit they met";
+      return "at another exit";
     case Placement::kStopped:
-      return "where the trace saw their vCPU stop";
+      return "where their vCPU stopped running";
     case Placement::kBracketed:
-      return "within their bracket";
+      return "estimated within a drain interval";
     case Placement::kUntraced:
-      return "by their own domain and mode, since there is no trace";
+      return "by domain and mode alone, without a trace";
   }
   return "?";
 }

@@ -42,7 +42,7 @@ void EraseRows(const std::vector<RowFilter>& filters, ProfileReport& report) {
 absl::StatusOr<RowFilter> ParseRowFilter(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals + 1 == text.size()) {
-    return InvalidError("{}: expected a column and what it must be, as in exit=VMEXIT_CPUID", text);
+    return InvalidError("{}: expected COLUMN=TEXT, as in exit=VMEXIT_CPUID", text);
   }
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions,
                              ParseDimensions(text.substr(0, equals)));
@@ -53,7 +53,7 @@ absl::StatusOr<RowFilter> ParseRowFilter(const std::string& text) {
 void ApplyRowFilters(const std::vector<RowFilter>& filters, ProfileReport& report) {
   if (filters.empty()) return;
   EraseRows(filters, report);
-  // Words of rows are those of `result`.
+  // The text of a row is looked up in `result`.
   std::swap(report.result, report.secondary);
   EraseRows(filters, report);
   std::swap(report.result, report.secondary);
@@ -75,7 +75,7 @@ void ApplyRowFilters(const std::vector<RowFilter>& filters, ProfileReport& repor
     conditions += (conditions.empty() ? "" : " and ") + filter.text;
   }
   report.cautions.push_back(
-      fmt::format("only rows where {}: {:.1f} of {} samples, {:.2f}% of all time", conditions,
+      fmt::format("only rows with {}: {:.1f} of {} samples, {:.2f}% of all time", conditions,
                   samples, report.result.samples, share * 100));
 }
 

@@ -1,4 +1,4 @@
-// Which rows of a profile are kept: `report --where exit=VMEXIT_CPUID,VMEXIT_IO*`.
+// Selection of rows of a profile: `report --where exit=VMEXIT_CPUID,VMEXIT_IO*`.
 #pragma once
 
 #include <string>
@@ -12,19 +12,18 @@ namespace xenoscope::report {
 
 struct RowFilter {
   correlate::Dimension dimension;
-  // Words of the column, with * and ? as in a shell; one of them must fit. A domain has its name
-  // and its number.
+  // Texts of the column, with * and ? as in a shell; one of them must match. A domain matches by
+  // name and by number.
   std::vector<std::string> patterns;
-  std::string text;  // as it was given
+  std::string text;  // the option's argument
 };
 
-// "dimension=pattern,pattern". Errors (InvalidArgument): no such dimension; nothing to compare
-// with.
+// Parses "dimension=pattern,pattern". Errors (InvalidArgument): an unknown dimension; no pattern.
 absl::StatusOr<RowFilter> ParseRowFilter(const std::string& text);
 
-// Drops the rows of both results that do not fit all of `wheres`, and the domains of which none is
-// left; a caution says how much is left. Shares stay those of all time. The rows must be by these
-// dimensions.
+// Drops the rows of both results that do not match all of `filters`, and domains without a row
+// left; adds a caution with the samples that are left. Shares stay parts of all time. The rows must
+// be by these dimensions.
 void ApplyRowFilters(const std::vector<RowFilter>& filters, ProfileReport& report);
 
 }  // namespace xenoscope::report

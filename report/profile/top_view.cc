@@ -14,7 +14,7 @@
 namespace xenoscope::report {
 namespace {
 
-constexpr size_t kReasons = 3;  // VM exits named in a domain's row
+constexpr size_t kReasons = 3;  // VM exits in a domain's row
 constexpr size_t kMinFunctions = 5;
 
 uint64_t FigureOf(const analysis::MetricRow& row, std::string_view key) {
@@ -39,12 +39,12 @@ struct Reason {
   uint64_t count = 0;
 };
 
-// A domain's vCPUs together.
+// Sums over a domain's vCPUs.
 struct DomainFigures {
   uint64_t vcpus = 0;
   Cycles running = 0;
   Cycles runnable = 0;
-  Cycles all = 0;  // in any state that is known
+  Cycles all = 0;  // time in any known state
   uint64_t exits = 0;
   uint64_t hypercalls = 0;
   std::vector<Reason> reasons;  // the most frequent first
@@ -98,7 +98,7 @@ std::string Reasons(const DomainFigures& figures, double seconds) {
   return text;
 }
 
-// The domains by what they run, the busiest first.
+// The domains, busiest first.
 Table DomainTable(const TopFrame& frame) {
   Table table;
   table.columns = {{"domain", "domain"},
@@ -108,7 +108,7 @@ Table DomainTable(const TopFrame& frame) {
                    {"idle", "idle", ColumnUnit::kShare},
                    {"hypercalls", "hypercalls/s", ColumnUnit::kCount},
                    {"exits", "exits/s", ColumnUnit::kCount},
-                   {"reasons", "most exits/s", ColumnUnit::kText, Shorten::kEnd}};
+                   {"reasons", "top exits/s", ColumnUnit::kText, Shorten::kEnd}};
   const analysis::AnalysisResult& trace = *frame.trace;
   const Cycles window = trace.metadata.range.Length();
   const double seconds = trace.metadata.clock.Seconds(window);
@@ -133,7 +133,7 @@ Table DomainTable(const TopFrame& frame) {
 
 std::string Head(const TopFrame& frame) {
   std::string head = fmt::format("{}: {} {:.1f} s", frame.recording,
-                                 frame.over ? "complete; its last" : "the last", frame.seconds);
+                                 frame.over ? "complete, last" : "last", frame.seconds);
   if (frame.profile != nullptr) {
     head += fmt::format("   {} samples/s of {}, {} lost",
                         Rate(frame.profile->counts.samples, frame.seconds), frame.profile->event,
@@ -166,7 +166,7 @@ std::string Lines(const std::string& text, size_t rows) {
 std::string Functions(const TopFrame& frame, const TopLayout& layout) {
   const correlate::PlacingCounts& counts = frame.profile->counts;
   Table table = ProfileTable(*frame.profile, layout.selection);
-  if (table.groups.empty()) return "\nno samples in this time\n";
+  if (table.groups.empty()) return "\nno samples in this interval\n";
   TextStyle style = layout.style;
   style.figures_first = true;
   std::string text = '\n' + ToText(table, style);
@@ -186,7 +186,7 @@ std::string TopText(const TopFrame& frame, const TopLayout& layout) {
   text += '\n';
   if (frame.trace != nullptr) {
     Table domains = DomainTable(frame);
-    // Functions have the room that domains leave, and some in any case.
+    // Functions take the rows that domains leave, and always some.
     constexpr size_t kOtherLines = 6;
     if (layout.rows > kOtherLines + kMinFunctions) {
       domains.Limit(layout.rows - kOtherLines - kMinFunctions);

@@ -1,5 +1,4 @@
-// What `xenoscope top` shows of the last seconds of a recording: the domains, and the hottest
-// functions.
+// The output of `xenoscope top`: domains and hottest functions in the last seconds of a recording.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +15,24 @@ namespace xenoscope::report {
 // A window of time of a recording.
 struct TopFrame {
   std::string recording;
-  double seconds = 0;  // of the window
-  bool over = false;   // nothing more is being recorded
-  // What the trace tells of the window; null: there is no trace.
+  double seconds = 0;  // length of the window
+  bool over = false;   // whether the recording is complete
+  // Analysis of the window's trace; null: there is no trace.
   const analysis::AnalysisResult* trace = nullptr;
-  // Null: no samples are taken.
+  // Null: the recording has no samples.
   const ProfileReport* profile = nullptr;
-  uint64_t lost_samples = 0;  // since recording began
+  uint64_t lost_samples = 0;  // number since the recording began
   std::function<std::string(DomainId)> domain_name;
 };
 
-// How much room there is, and which rows are wanted.
+// The size of the output, and the rows to show.
 struct TopLayout {
   TextStyle style;
-  size_t rows = 0;             // 0: without end
-  ProfileSelection selection;  // of the functions
+  size_t rows = 0;             // maximum of lines; 0: all
+  ProfileSelection selection;  // functions to show
 };
 
-// Each line ends with '\n'; at most `rows` lines.
+// At most `rows` lines, each with '\n' at its end.
 std::string TopText(const TopFrame& frame, const TopLayout& layout);
 
 }  // namespace xenoscope::report

@@ -1,4 +1,4 @@
-// What the command writes into the page: report/html/page.cc and its neighbours.
+// The data that the command writes into the page: report/html/page*.cc.
 
 export interface Metrics {
   samples: number;
@@ -9,7 +9,7 @@ export interface Metrics {
 }
 export type ReportRow = Metrics & { [column: string]: string | number | null };
 
-/** As `report --format json`. */
+/** The output of `report --format json`. */
 export interface Report {
   samples: {
     total: number;
@@ -41,30 +41,30 @@ export interface Exit {
   p5: number;
   p50: number;
   p95: number;
-  /** How many took 2^i to 2^(i+1) cycles. */
+  /** Number of exits that took 2^i to 2^(i+1) cycles. */
   octaves: number[];
 }
 
 export interface Timeline {
-  /** Cycles, as all times here; they count from the first instant shown. */
+  /** Cycles, as all times here; instants count from the first one shown. */
   length: number;
   vcpus: { domain: string; name: string; runs: boolean }[];
   pcpus: number[];
   bin: number;
   bins: number;
-  /** By vCPU: base64 of bins * [guest, Xen, running, runnable, blocked], each of 255. */
+  /** For each vCPU: base64 of bins * [guest, Xen, running, runnable, blocked], each as a part of 255. */
   vcpu_bins: string[];
-  /** By pCPU: base64 of bins * [busy of 255, number of who ran most, its upper byte]. */
+  /** For each pCPU: base64 of bins * [busy part of 255, vCPU that ran longest: low byte, high byte]. */
   pcpu_bins: string[];
   exact: boolean;
-  /** [vcpu, pcpu, state, cause, begin, length]... where exact. */
+  /** [vcpu, pcpu, state, cause, begin, length]...; only if `exact`. */
   runs: number[];
-  /** [vcpu, pcpu, name + 1 or 0 for guest, begin, length]... where exact. */
+  /** [vcpu, pcpu, name + 1 or 0 for guest, begin, length]...; only if `exact`. */
   segments: number[];
   /** [vcpu, mode, function, begin, length, count]...; length 1: an instant. */
   samples: number[];
   samples_left_out: number;
-  /** One of so many is in the list. */
+  /** N where one of N samples is in the list. */
   kept_samples: number;
   /** [pcpu, begin, length, records]... */
   lost: number[];
@@ -75,11 +75,11 @@ export interface Flame {
   columns: string[];
   strings: string[];
   stacks: number[][];
-  /** A row: the columns' strings (of "stack": its number), then samples, cycles, variance of the share. */
+  /** A row: the strings of the columns (the number of a "stack"), then samples, cycles, variance of the share. */
   rows: number[][];
 }
 
-/** What "line" says where nothing is known. */
+/** The text of "line" where no line is known. */
 export const NO_LINE = "[no line]";
 
 export interface DiffRow {
@@ -90,9 +90,9 @@ export interface Page {
   by: string[];
   seconds: number;
   is_time: boolean;
-  /** What columns mean, by kind of table: report/profile/column_help.cc. */
+  /** Descriptions of columns, by kind of table: report/profile/column_help.cc. */
   words: Record<"profile" | "overview" | "checks" | "exits" | "diff", Record<string, string>>;
-  /** How far samples and trace agree, and what has no name: as the text report says it. */
+  /** The notes of the text report: disagreements of samples and trace, samples without names. */
   notes?: string[];
   report?: Report;
   domains?: (Metrics & { name: string; domid: number; modes: Record<string, number> })[];

@@ -1,4 +1,4 @@
-// Elements, numbers and tips. Text is always text here: names come from guests.
+// Elements, numbers and tips. All text is inserted as text, never as markup: names come from guests.
 
 type Attributes = Record<string, string | number | boolean | ((event: never) => void) | undefined>;
 export type Child = Node | string | number | null | undefined;
@@ -33,7 +33,7 @@ export function s(tag: string, attributes: Attributes = {}, ...children: Child[]
   return element;
 }
 
-/** A cell with a name in it; only long ones are broken into lines. */
+/** A cell with a name; only long names are broken into lines. */
 export const nameCell = (name: string): HTMLElement =>
   h("td", { class: name.length <= 32 ? "name whole" : "name" }, name);
 
@@ -63,7 +63,7 @@ export function short(value: number): string {
   return String(Math.round(value));
 }
 
-/** Like short, for what may be less than 1, too. */
+/** Like short, also for values below 1. */
 export function amount(value: number): string {
   return Math.abs(value) >= 1000 || value === 0 ? short(value) : value.toPrecision(3);
 }
@@ -77,7 +77,7 @@ export function time(seconds: number): string {
   return `${Math.round(seconds * 1e9)} ns`;
 }
 
-/** An instant, to the digits that tell it from others as far as `step` from it. */
+/** An instant, with enough digits to differ from instants that are `step` away. */
 export function instant(seconds: number, step: number): string {
   return `${seconds.toFixed(Math.min(Math.max(Math.ceil(-Math.log10(step) - 1e-9), 0), 9))} s`;
 }
@@ -96,7 +96,7 @@ export function hideTip(): void {
   tip.style.display = "none";
 }
 
-/** A canvas as wide as its place, sharp on every screen; `draw` is called whenever it has to be. */
+/** A canvas as wide as its parent, sharp on every screen; `draw` is called when the size changes. */
 export class CanvasView {
   readonly canvas = h("canvas", { tabindex: 0 });
   width = 0;
@@ -132,11 +132,11 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** What a column of intervals means, in the words of their bounds. */
+/** The description of a column of intervals, made of those of its bounds. */
 export const intervalWords = (words: Record<string, string>): string =>
   `low: ${words.low ?? ""}; high: ${words.high ?? ""}`;
 
-/** A share with its 95 % interval, on a scale to `most`. */
+/** A share with its 95 % interval, on a scale from 0 to `most`. */
 export function whisker(share: number, low: number, high: number, most: number): SVGElement {
   const width = 150;
   const at = (value: number): number => 2 + (Math.min(Math.max(value, 0), most) / (most || 1)) * (width - 4);

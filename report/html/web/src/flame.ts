@@ -1,4 +1,4 @@
-// The profile as a tree by any grouping: an icicle to click into.
+// The profile as a flame graph by any grouping. It grows downwards; a click enlarges a frame.
 import { Flame, NO_LINE, Page } from "./data";
 import { CanvasView, Child, colour, count, h, hideTip, percent, short, showTip } from "./dom";
 
@@ -25,7 +25,7 @@ function newNode(name: string, kind: string, parent: Node | null): Node {
   return { name, kind, samples: 0, cycles: 0, children: new Map(), parent };
 }
 
-/** The frames of a row for one column: names and what they are coloured by. */
+/** The frames of a row for one column: names, and the kinds that colour them. */
 function framesOf(flame: Flame, row: number[], column: string, mode: string): [string, string][] {
   const at = flame.columns.indexOf(column);
   const value = row[at] ?? 0;
@@ -82,7 +82,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
   let hover: Node | null = null;
   let focus: Node = root;
   let boxes: { node: Node; x: number; y: number; w: number }[] = [];
-  // Neighbours that are too narrow to be drawn one by one.
+  // Adjacent frames that are too narrow to draw.
   let crowds: { node: Node; x: number; y: number; w: number; weight: number }[] = [];
   const weight = (node: Node): number => (page.is_time ? node.cycles : node.samples);
   const sorted = (node: Node): Node[] => [...node.children.values()].sort((a, b) => weight(b) - weight(a));
@@ -139,12 +139,12 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
       let rest = [...node.children.values()].reduce((sum, child) => sum + Math.max(weight(child), 0), 0);
       for (const child of sorted(node)) {
         const width = (Math.max(weight(child), 0) / whole) * w;
-        if (width < 0.4) break; // and so are all that follow
+        if (width < 0.4) break; // all that follow are as narrow
         place(child, at, width, y + ROW);
         at += width;
         rest -= Math.max(weight(child), 0);
       }
-      const narrow = (rest / whole) * w; // of those too narrow to be drawn
+      const narrow = (rest / whole) * w; // width of the frames that are too narrow to draw
       if (narrow > 1) {
         crowds.push({ node, x: at, y: y + ROW, w: narrow, weight: rest });
         context.globalAlpha = 0.3;
@@ -206,8 +206,8 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     if (node !== null) showTip(event.clientX, event.clientY, [node.name, describe(node)]);
     else if (crowd !== undefined) {
       showTip(event.clientX, event.clientY, [
-        `others of ${crowd.node.name}, each too narrow to be drawn`,
-        `${percent(crowd.weight / (weight(root) || 1))} of all; a click on ${crowd.node.name} enlarges`,
+        `other frames of ${crowd.node.name}, too narrow to draw`,
+        `${percent(crowd.weight / (weight(root) || 1))} of all; click ${crowd.node.name} to enlarge it`,
       ]);
     } else hideTip();
   });
@@ -277,7 +277,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
       h("label", {}, "by ", choice),
       h("label", { title: page.words.profile.line ?? "" }, lines, " and line"),
       search,
-      h("button", { click: () => show(root) }, "Whole"),
+      h("button", { click: () => show(root) }, "Reset zoom"),
       found,
     ),
     h(
@@ -288,7 +288,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
         ["user", "user mode"],
         ["kernel", "kernel"],
         ["xen", "Xen"],
-        ["found", "found"],
+        ["found", "search match"],
       ].map(([kind, text]) => h("span", {}, h("i", { style: `background:var(--${kind})` }), text)),
     ),
     crumbs,

@@ -1,4 +1,4 @@
-// The page: its views, the keys that change between them, light and dark.
+// The page: its views, the keys that switch between them, and its colour themes.
 import { Page } from "./data";
 import { h, hideTip } from "./dom";
 import { flameView } from "./flame";
@@ -21,7 +21,7 @@ applyTheme();
 
 const views: [string, () => HTMLElement][] = [];
 let functions: TableView | undefined;
-/** Opens the functions' view below what a row of another one says. */
+/** Opens the functions' view with the filters of a row of another view. */
 function drillDown(where: RowFilter[]): void {
   open(views.findIndex(([name]) => name === FUNCTIONS));
   functions?.drillDown(where);
@@ -52,7 +52,7 @@ function open(i: number): void {
 const themeButton = h(
   "button",
   {
-    title: "Colours: as the system has them, light, dark (t)",
+    title: "Colours: auto (as the system), light, dark (t)",
     click: () => {
       theme = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "auto";
       themeButton.textContent = `colours: ${theme}`;
@@ -70,7 +70,7 @@ document.addEventListener("keydown", (event) => {
     if (typing && (event.key === "Escape" || event.key === "Enter")) {
       const field = event.target;
       if (event.key === "Escape" && field.type === "search") {
-        // Browsers empty it by themselves, and tell nobody.
+        // Browsers clear a search field on Escape without an input event.
         event.preventDefault();
         field.value = "";
         field.dispatchEvent(new Event("input"));
@@ -97,7 +97,7 @@ document
       h(
         "span",
         { class: "soft" },
-        `xenoscope; keys: ${views.length > 1 ? `1 to ${views.length}, ` : ""}/ to search, t for colours`,
+        `xenoscope; keys: ${views.length > 1 ? `1 to ${views.length}: views, ` : ""}/: search, t: colours`,
       ),
       themeButton,
     ),

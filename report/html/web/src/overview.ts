@@ -1,15 +1,15 @@
-// What there is, how far it can be trusted, and which domain the time went to; VM exits; differences.
+// The overview (size of the profile, domains, data quality), the VM exits and the differences of two profiles.
 import { DiffRow, Exit, Page, Report } from "./data";
 import { amount, count, h, intervalWords, nameCell, percent, s, short, time, whisker, Child } from "./dom";
 import { RowFilter } from "./table";
 
 const UNPLACED_REASONS: Record<string, string> = {
   outside_trace: "outside the trace",
-  unknown_vcpu: "of a vCPU that the trace never names",
-  not_running: "whose vCPU did not run when they were taken",
-  mode_disagrees: "in a mode that their vCPU was not in",
-  trace_lost: "where the trace lost its records",
-  out_of_order: "that came out of order",
+  unknown_vcpu: "of vCPUs that are not in the trace",
+  not_running: "taken when their vCPU was not running",
+  mode_disagrees: "in a mode that their vCPU was not in at that time",
+  trace_lost: "where the trace lost records",
+  out_of_order: "out of order in time",
 };
 
 function card(page: Page, title: string, value: string, note: string): HTMLElement {
@@ -24,7 +24,7 @@ function card(page: Page, title: string, value: string, note: string): HTMLEleme
 
 type DrillDown = (where: RowFilter[]) => void;
 
-/** A row that opens what is below it. */
+/** A row that opens its details. */
 function drillDownRow(down: () => void, ...cells: Child[]): HTMLElement {
   return h(
     "tr",
@@ -49,11 +49,11 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
       `samples ${UNPLACED_REASONS[name] ?? name}`,
       n,
     ]),
-    ["sample buffer entries lost, the buffers being full", report.samples.lost_in_buffers],
+    ["samples lost because their buffers were full", report.samples.lost_in_buffers],
     ["samples in damaged parts of the recording", report.samples.damaged],
-    ["samples outside the time that was asked for", report.samples.outside_range],
+    ["samples outside the selected time", report.samples.outside_range],
     ["trace records lost", report.trace.lost_records],
-    ["guest addresses that are stale", report.samples.stale_addresses],
+    ["guest addresses are stale: they date from the last VM entry", report.samples.stale_addresses],
   ];
   const kept = losses.filter(([, n]) => n > 0);
   const domains = page.domains ?? [];
@@ -80,17 +80,17 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
         page,
         "Xen's share",
         xen > 0 ? percent(xen) : "unknown",
-        xen > 0 ? "of the time of all domains" : "no sample is of Xen",
+        xen > 0 ? "of all domains' time" : "no samples in Xen",
       ),
       card(
         page,
         "losses",
         kept.length === 0 ? "none" : String(kept.length) + (kept.length === 1 ? " kind" : " kinds"),
-        kept.length === 0 ? "every sample has its place" : "see below",
+        kept.length === 0 ? "every sample is attributed" : "see Data quality",
       ),
       card(
         page,
-        "samples against trace",
+        "samples and trace",
         report.checks.length === 0 ? "no trace" : disagree === 0 ? "agree ✓" : `${disagree} differ`,
         `${report.checks.length} ${report.checks.length === 1 ? "domain" : "domains"} checked`,
       ),
@@ -121,7 +121,7 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
             heading("95 % interval", false, intervalWords(profile)),
             page.is_time ? heading("cycles", true) : null,
             heading("by mode", false, profile.mode),
-            heading("of Xen's time", true, whole["of Xen's time"]),
+            heading("part of Xen", true, whole["part of Xen"]),
           ),
         ),
         h(
@@ -156,7 +156,7 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
         ),
       ),
     ),
-    h("h2", {}, "Sampled against traced"),
+    h("h2", {}, "Samples and trace"),
     report.checks.length === 0
       ? h("p", { class: "soft" }, "There is no trace to compare the samples with.")
       : h(
@@ -172,9 +172,9 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
                 "tr",
                 {},
                 heading("domain"),
-                heading("of samples", true, checks.sampled),
+                heading("part of samples", true, checks.sampled),
                 heading("± 3 standard errors", false, checks.error),
-                heading("of traced time", true, checks.traced),
+                heading("part of run time", true, checks.traced),
                 h("th", {}, ""),
               ),
             ),
@@ -203,19 +203,19 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
             ),
           ),
         ),
-    h("h2", {}, "What to be careful about"),
+    h("h2", {}, "Data quality"),
     h(
       "ul",
       { class: "notes" },
       ...kept.map(([what, n]) => h("li", {}, `${count(n)} ${what}`)),
-      ...report.changes.map((change) => h("li", {}, `while recording, ${change}`)),
+      ...report.changes.map((change) => h("li", {}, `during the recording: ${change}`)),
       ...[...report.cautions, ...(page.notes ?? [])].map((note) => h("li", {}, note)),
       report.cycles.unsampled > 0
-        ? h("li", {}, `${short(report.cycles.unsampled)} cycles of these domains had no sample`)
+        ? h("li", {}, `${short(report.cycles.unsampled)} cycles of these domains have no sample`)
         : null,
       kept.length + report.changes.length + report.cautions.length + (page.notes ?? []).length === 0 &&
         report.cycles.unsampled === 0
-        ? h("li", { class: "soft" }, "nothing")
+        ? h("li", { class: "soft" }, "no losses, no disagreements")
         : null,
     ),
   );
@@ -268,7 +268,7 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
       viewBox: `0 0 ${width} ${height}`,
       class: wide ? "wide" : "bar",
       role: "img",
-      "aria-label": `Half took less than ${time(exit.p50 / hz)}`,
+      "aria-label": `Median ${time(exit.p50 / hz)}`,
     },
     ...parts,
   );
@@ -284,7 +284,7 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
     body.querySelectorAll(".chosen").forEach((other) => other.classList.remove("chosen"));
     row.classList.add("chosen");
     detail.replaceChildren(
-      h("h2", {}, `${exit.name} of ${exit.domain}: how long each took, until the guest went on or waited for a pCPU`),
+      h("h2", {}, `${exit.name} of ${exit.domain}: time until the guest resumed or waited for a pCPU`),
       histogram(exit, hz, true),
       h(
         "p",
@@ -298,7 +298,7 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
                 ["exit", exit.name],
               ]),
           },
-          "Its functions",
+          "Show its functions",
         ),
       ),
     );
@@ -351,16 +351,16 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
     ["count", "count"],
     ["cycles in Xen", "cycles"],
     ["share", "share"],
-    ["each", "each"],
+    ["mean cycles", "each"],
     ["5 %", "p5"],
-    ["half", "p50"],
+    ["median", "p50"],
     ["95 %", "p95"],
     ["64 to 64 G cycles", "octaves"],
   ];
   return h(
     "section",
     {},
-    h("div", { class: "tools" }, search, h("span", { class: "soft" }, "Choose a row for its distribution.")),
+    h("div", { class: "tools" }, search, h("span", { class: "soft" }, "Select a row to see its distribution.")),
     h(
       "div",
       { class: "scroll" },
@@ -509,7 +509,7 @@ export function diffView(page: Page, diff: NonNullable<Page["diff"]>): HTMLEleme
       "div",
       { class: "tools" },
       search,
-      h("label", {}, all, " only what is more than chance (corrected p < 0.05)"),
+      h("label", {}, all, " significant differences only (corrected p < 0.05)"),
       note,
     ),
     place,

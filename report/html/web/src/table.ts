@@ -1,5 +1,5 @@
-// The profile as a table by any grouping. A row opens to the next column's rows: a domain's exit reasons, their
-// functions, the functions' lines.
+// The profile as a table by any grouping. A click on a row shows its rows by the next column: the exit reasons of a
+// domain, their functions, the lines of a function.
 import { Flame, Page } from "./data";
 import { count, h, intervalWords, nameCell, percent, short, whisker } from "./dom";
 
@@ -11,14 +11,14 @@ interface Sum {
   low: number;
   high: number;
 }
-/** A column and the words that its rows are to have there. */
+/** A column and the text that rows must have in it. */
 export type RowFilter = [column: string, words: string];
 interface Level {
   by: string[];
   where: RowFilter[];
 }
 
-/** What is below a row: the first of these that it does not say yet. */
+/** The order of columns for opening rows: a row opens by the first of these that it does not have yet. */
 const DRILL_DOWN_COLUMNS = ["domain", "exit", "function", "line"];
 const GROUPINGS = [
   "domain,function",
@@ -40,7 +40,7 @@ const GROUPINGS = [
 
 const inFlame = (column: string): string => (column === "function" ? "stack" : column);
 
-/** The rows of a grouping. Those of the report's own columns have its intervals; else variances add up. */
+/** The rows of a grouping. The report's own grouping has its intervals; in others the variances are summed. */
 function tableRows(page: Page, { by, where }: Level): { rows: Sum[]; exact: boolean } {
   const report = page.report;
   const same = by.length === page.by.length && by.every((column, i) => column === page.by[i]);
@@ -92,7 +92,7 @@ function tableRows(page: Page, { by, where }: Level): { rows: Sum[]; exact: bool
 
 export interface TableView {
   element: HTMLElement;
-  /** Shows what is below these words. */
+  /** Shows the rows that match these filters. */
   drillDown(where: RowFilter[]): void;
 }
 
@@ -110,7 +110,7 @@ export function tableView(page: Page): TableView {
   let descending = true;
   let limit = 200;
   const place = h("div", { class: "scroll" });
-  const crumbs = h("div", { class: "crumbs", "aria-label": "Where the rows are of" });
+  const crumbs = h("div", { class: "crumbs", "aria-label": "Filters of the rows" });
   const note = h("span", { class: "soft" });
   const level = (): Level => levels[levels.length - 1] ?? top;
 
@@ -150,9 +150,9 @@ export function tableView(page: Page): TableView {
     const open = next === undefined || !by.every(known) ? undefined : next;
     note.textContent =
       `${count(shown.length)} ${shown.length === 1 ? "row" : "rows"}, ` +
-      `${count(Math.round(total * 10) / 10)} samples; shares are of all; intervals: 95 %` +
-      (exact ? "" : ", of sums of rows (a little wide)") +
-      (open === undefined ? "" : `; a row opens by ${open}`);
+      `${count(Math.round(total * 10) / 10)} samples; shares are parts of all time` +
+      (exact ? "" : "; intervals are sums over rows and slightly wide") +
+      (open === undefined ? "" : `; click a row to see its rows by ${open}`);
     choice.value = groupings.includes(by.join(",")) ? by.join(",") : "";
     crumbs.replaceChildren(
       ...levels.flatMap((each, i) => {

@@ -1,13 +1,13 @@
-// vCPUs on pCPUs over time: what ran where, runstates, guest and exits, samples and their brackets.
-// Where the page has each interval, each is drawn; else the bins that the command has made of them.
+// The timeline of vCPUs and pCPUs: runstates, guest and exits, samples. It draws each interval, or, where the page
+// does not contain each, the bins that the command has made.
 import { Page, Timeline } from "./data";
 import { CanvasView, colour, count, h, hideTip, instant, percent, showTip, time } from "./dom";
 
 const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
 const CAUSES = ["", "woken", "preempted", ""];
 const MODES = ["user", "kernel", "Xen"];
-// Of domains: the "muted" scheme of Paul Tol (Colour Schemes, SRON/EPS/TN/09-002), which people with any
-// colour vision tell apart, and none of which is a state's; with the colour of words on it.
+// Colours of domains, each with the colour of text on it: the "muted" scheme of Paul Tol (Colour Schemes,
+// SRON/EPS/TN/09-002), which people with any colour vision can distinguish. No state has one of these colours.
 const DOMAINS: [string, string][] = [
   ["#332288", "#fff"],
   ["#44aa99", "#111"],
@@ -30,7 +30,7 @@ interface Bar {
 interface Track {
   title: string;
   height: number;
-  bars: Bar[]; // in the order of their beginning; those of one track do not overlap
+  bars: Bar[]; // in the order of their beginning, without overlaps
   bins?: {
     bytes: Uint8Array;
     each: number;
@@ -61,7 +61,7 @@ function firstAfter(bars: Bar[], at: number): number {
 export function timelineView(page: Page, timeline: Timeline): HTMLElement {
   const hz = page.report?.cpu_hz ?? 1e9;
   const seconds = (cycles: number): string => time(cycles / hz);
-  /** An instant, as exactly as the part that is shown has pixels. */
+  /** An instant, to the precision of one pixel. */
   const when = (cycles: number): string => instant(cycles / hz, (to - from) / hz / 1000);
   const vcpus = timeline.vcpus;
   const nameOf = (vcpu: number): string => vcpus[vcpu]?.name ?? "?";
@@ -70,7 +70,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     DOMAINS[Math.max(domains.indexOf(vcpus[vcpu]?.domain ?? ""), 0) % DOMAINS.length]?.[0] ?? "#888";
   const chosen = h("div", { class: "about", "aria-live": "polite" });
 
-  /** By pCPU and by vCPU: what belongs together. */
+  /** The tracks of each pCPU and of each vCPU. */
   function groups(): Track[][] {
     const c: Record<string, string> = {};
     for (const name of [
@@ -99,7 +99,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
           draw: (at) => [[bytes[at] ?? 0, domainColour((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))]],
           describe: (at) => [
             `busy ${percent((bytes[at] ?? 0) / 255, 0)}`,
-            `most by ${nameOf((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))}`,
+            `mostly by ${nameOf((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))}`,
           ],
         };
       }
@@ -206,7 +206,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
           bracket
             ? [
                 `${n} samples of ${nameOf(vcpu)}`,
-                `somewhere in these ${seconds(length)}: a bracket, no instant is known`,
+                `taken within a drain interval of ${seconds(length)}; exact times are not known`,
                 `one of them: ${MODES[mode]}: ${words}`,
               ]
             : [`sample of ${nameOf(vcpu)}`, `${MODES[mode]}: ${words}`, `at ${when(begin)}`],
@@ -230,7 +230,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     return all;
   }
 
-  const MAX_ROWS = 200; // groups: browsers draw no picture that is higher than some 32,000 pixels
+  const MAX_ROWS = 200; // groups: browsers draw no picture higher than about 32,000 pixels
   const LEFT = 150;
   const TOP = 26;
   let every = groups();
@@ -312,7 +312,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       context.beginPath();
       context.rect(LEFT, y, picture.width - LEFT, track.height);
       context.clip();
-      // Bars as long as each is seen; beyond that the bins, which say what is most of a pixel's time.
+      // Bars while each is visible; else bins, which show the longest state of each pixel.
       const first = firstAfter(track.bars, from);
       const binned =
         track.bins !== undefined &&
@@ -456,7 +456,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     ["runnable", "waiting for a pCPU"],
     ["blocked", "blocked"],
     ["lost", "records lost"],
-    ["bracket", "bracket: samples, instant unknown"],
+    ["bracket", "samples within a drain interval"],
   ];
   return h(
     "section",
@@ -484,16 +484,16 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       : h(
           "p",
           { class: "soft" },
-          `There are too many intervals to show each. A bar stands for ${seconds(timeline.bin)}; its height is the ` +
-            "part of that time. A report made with --from and --to shows each interval of its time.",
+          `There are too many intervals to show each. A bar covers ${seconds(timeline.bin)}; its height is the ` +
+            "part of that time. Make a report with --from and --to to see each interval.",
         ),
     timeline.kept_samples === 1
       ? null
       : h(
           "p",
           { class: "soft" },
-          `There are too many samples to draw each. One of ${timeline.kept_samples} is drawn; ` +
-            `${count(timeline.samples_left_out)} are not.`,
+          `There are too many samples to draw each. One of ${timeline.kept_samples} is drawn and ` +
+            `${count(timeline.samples_left_out)} are left out.`,
         ),
     canvas,
     chosen,

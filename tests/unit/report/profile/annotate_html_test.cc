@@ -24,7 +24,7 @@ TEST(AnnotateHtml, HasCodeAndSamplesAndNoMarkupOfTheInput) {
   const std::string page = AnnotateHtml({function});
   EXPECT_THAT(page, HasSubstr("<td>75.00%</td><td>30</td><td>10</td><td>20</td><td>12</td>"));
   EXPECT_THAT(page, HasSubstr("if (a &lt; b &amp;&amp; c &gt; d) f(&quot;&lt;/td&gt;&quot;);"));
-  EXPECT_THAT(page, HasSubstr("of which in g&lt;T&gt; (g.h:3)"));
+  EXPECT_THAT(page, HasSubstr("in inlined g&lt;T&gt; (g.h:3)"));
   EXPECT_THAT(page, HasSubstr("Map&lt;int, char&gt;::Find(int) const"));
   for (const char* markup : {"<script", "<b>", "<i>", "\"></", "<int"}) {
     EXPECT_THAT(page, Not(HasSubstr(markup)));

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A domain of the type with so many samples, of which so many chains came.
+// A domain with so many samples, begun chains and chains with callers.
 RecordingInfo With(DomainType type, uint64_t samples, uint64_t escapes, uint64_t callers) {
   RecordingInfo info;
   recording::DomainInfo domain;
@@ -31,17 +31,36 @@ RecordingInfo With(DomainType type, uint64_t samples, uint64_t escapes, uint64_t
   return info;
 }
 
-TEST(ChainNotes, NameDomainsOfWhichNoCallerCameAndWhy) {
+TEST(ChainNotes, NameDomainsWithoutCallersAndTheReason) {
   EXPECT_THAT(ChainNotes(With(DomainType::kPvh, 1649, 1649, 0)),
               ElementsAre(AllOf(HasSubstr("1649 samples of web have no callers"),
                                 HasSubstr("PV domains only"), HasSubstr("--source vcpu -g"))));
   EXPECT_THAT(ChainNotes(With(DomainType::kPv, 200, 200, 0)), ElementsAre(HasSubstr("keeps none")));
 }
 
-TEST(ChainNotes, SayNothingWhereThereIsNothingToSay) {
-  EXPECT_THAT(ChainNotes(With(DomainType::kPv, 200, 200, 7)), IsEmpty());  // some came
+TEST(ChainNotes, ShareALineWhereTheReasonIsTheSame) {
+  RecordingInfo info = With(DomainType::kPvh, 100, 100, 0);
+  for (uint16_t id = 4; id < 6; ++id) {
+    recording::DomainInfo domain = info.domains.front();
+    domain.id = DomainId{id};
+    domain.name += "2";
+    info.domains.push_back(domain);
+    info.streams.push_back(info.streams.front());
+    info.streams.back().vcpu.domain = domain.id;
+  }
+  info.domains.back().name = "db";
+  EXPECT_THAT(ChainNotes(info), ElementsAre(HasSubstr("300 samples of web, web2, db have no")));
+  info.domains.push_back(info.domains.front());
+  info.domains.back().id = DomainId{6};
+  info.streams.push_back(info.streams.front());
+  info.streams.back().vcpu.domain = DomainId{6};
+  EXPECT_THAT(ChainNotes(info), ElementsAre(HasSubstr("400 samples of 4 domains have no")));
+}
+
+TEST(ChainNotes, AreEmptyWhereChainsAreCompleteOrNotRecorded) {
+  EXPECT_THAT(ChainNotes(With(DomainType::kPv, 200, 200, 7)), IsEmpty());  // some have callers
   EXPECT_THAT(ChainNotes(With(DomainType::kPvh, 1649, 0, 0)), IsEmpty());  // none asked for
-  EXPECT_THAT(ChainNotes(With(DomainType::kPvh, 12, 12, 0)), IsEmpty());   // too few to tell
+  EXPECT_THAT(ChainNotes(With(DomainType::kPvh, 12, 12, 0)), IsEmpty());   // too few samples
 }
 
 }  // namespace

@@ -40,24 +40,71 @@ TEST(CheckNotes, ReportImpossibleSamples) {
   PlacingCheck check = Content();
   check.impossible = 500;
   ProfileReport report = ReportOf(check);
-  EXPECT_THAT(CheckNotes(report), ElementsAre(HasSubstr("5.00% of the samples of web are of times "
-                                                        "when its vCPU did not run")));
+  EXPECT_THAT(CheckNotes(report),
+              ElementsAre(HasSubstr("The trace contradicts samples (web 5.00% of the samples)")));
+  EXPECT_THAT(CheckNotes(report), ElementsAre(HasSubstr("The clocks of pCPUs may differ")));
   report.counts.lost_records = 7;
-  EXPECT_THAT(CheckNotes(report), ElementsAre(HasSubstr("the trace: it lost records")));
+  EXPECT_THAT(CheckNotes(report), ElementsAre(HasSubstr("The trace lost records")));
+}
+
+TEST(CheckNotes, ReportDomainsThatDisagree) {
+  ProfileReport report = ReportOf(Content());
+  correlate::DomainCheck check;
+  check.domain = DomainId{2};
+  check.sampled = 0.5;
+  check.traced = 0.25;
+  check.error = 0.01;
+  report.result.checks = {check};
+  EXPECT_THAT(CheckNotes(report), ElementsAre("Samples and trace disagree (web has 50.00% of the "
+                                              "samples but 25.00% of the time). Samples are not "
+                                              "uniform in time. Record with another period, or "
+                                              "with --source vcpu."));
+  report.result.checks.assign(5, check);
+  report.lost_in_buffers = 1;
+  EXPECT_THAT(CheckNotes(report), ElementsAre(testing::AllOf(HasSubstr(", 2 more). "),
+                                                             HasSubstr("Samples were lost"))));
 }
 
 TEST(CheckNotes, ReportLongBrackets) {
   PlacingCheck check = Content();
   check.timeslice = 2e5;
-  EXPECT_THAT(CheckNotes(ReportOf(check)), ElementsAre(HasSubstr("known to 1.000 ms, and its vCPUs "
-                                                                 "run for 200.000 us at a time")));
+  EXPECT_THAT(CheckNotes(ReportOf(check)),
+              ElementsAre("Sample times are coarse (web ±500 us; timeslices last 200 us), so exit "
+                          "attribution is estimated. Record with a smaller --drain-interval."));
+}
+
+TEST(CheckNotes, ShareOneLineAmongDomains) {
+  PlacingCheck check = Content();
+  check.timeslice = 2e5;
+  ProfileReport report = ReportOf(check);
+  check.bracket = 3e6;
+  check.timeslice = 1e6;
+  report.placing_checks.push_back(check);
+  EXPECT_THAT(
+      CheckNotes(report),
+      ElementsAre(HasSubstr("(web ±500 us, web ±1.5 ms; timeslices last 200 us to 1.0 ms)")));
+  report.placing_checks.resize(7, check);
+  EXPECT_THAT(CheckNotes(report), ElementsAre(HasSubstr("(7 domains, ±500 us to ±1.5 ms; ")));
 }
 
 TEST(CheckNotes, ReportAliasing) {
   PlacingCheck check = Content();
   check.distance = 0.4;
-  EXPECT_THAT(CheckNotes(ReportOf(check)),
-              ElementsAre(HasSubstr("samples of web are in step with its work")));
+  EXPECT_THAT(
+      CheckNotes(ReportOf(check)),
+      ElementsAre(HasSubstr("in step with the work that they sample (web 40.00% too many")));
+}
+
+TEST(UnresolvedNotes, NameTheMostFrequentReasons) {
+  ProfileReport report = ReportOf(Content());
+  EXPECT_THAT(UnresolvedNotes(report), IsEmpty());
+  report.result.unresolved = {{"no symbols for d1's kernel", 1}};
+  EXPECT_THAT(UnresolvedNotes(report),
+              ElementsAre("1 sample has no function: no symbols for d1's kernel"));
+  report.result.unresolved = {{"a", 60}, {"b", 50}, {"c", 40}, {"d", 30}, {"e", 20}, {"f", 1}};
+  EXPECT_THAT(UnresolvedNotes(report),
+              ElementsAre("201 samples have no function: a (60); b (50); c (40); d (30); 2 other "
+                          "reasons (21), see --origins"));
 }
 
 TEST(CheckNotes, JsonHasAllFields) {

@@ -54,8 +54,8 @@ TEST(Diff, MatchesRowsByNameAndMarksNewAndGone) {
   EXPECT_EQ(DiffText(diff, {}, {}),
             "before: a.xeno (10,000 samples)\n"
             "after:  b.xeno (10,000 samples)\n"
-            "shares of all time; low, high: 95 % interval of the difference; p: corrected for 4 "
-            "comparisons, * below 0.05\n"
+            "share of all time; low, high: 95 % interval of the difference; p: corrected for 4 "
+            "comparisons, *: below 0.05\n"
             "\n"
             "before   after  difference      low     high  function  p\n"
             " 0.00%  30.00%      30.00%   29.10%   30.90%  fresh     <1e-6 *  new\n"
@@ -63,7 +63,7 @@ TEST(Diff, MatchesRowsByNameAndMarksNewAndGone) {
             "50.00%  40.00%     -10.00%  -11.37%   -8.63%  hash      <1e-6 *\n"
             "30.00%  30.00%       0.00%   -1.27%    1.27%  memcpy    1\n"
             "\n"
-            "4 rows, 3 of them differ by more than chance; 1 are new, 1 are gone\n");
+            "4 rows: 3 differ significantly (p below 0.05), 1 new, 1 gone\n");
 }
 
 TEST(Diff, ComparesProcessorTime) {
@@ -85,13 +85,13 @@ TEST(Diff, ComparesWorkUnits) {
   EXPECT_NEAR(diff.rows[0].before.value, 3e6, 1e-3);
   EXPECT_NEAR(diff.rows[0].changes[0].after.value, 5e5, 1e-3);
   EXPECT_NEAR(diff.rows[0].before.variance, 4e6 * 4e6 * 0.75 * 0.25 / 10'000, 1);
-  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("cycles a unit of work; low, high"));
+  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("cycles per unit of work; low, high"));
   EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("3.00 M  500.0 k"));
   EXPECT_EQ(DiffJson(diff, {})["of"], "work");
   // Of the four million cycles that a request took before, hash saved 62.5 % and copy 12.5 %.
   EXPECT_EQ(DiffJson(diff, {.threshold = 0.6})["rows"].size(), 1U);
   diff.is_time = false;
-  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("samples a unit of work; low, high"));
+  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("samples per unit of work; low, high"));
 }
 
 TEST(Diff, FoldsCallChainsOfBothSides) {
@@ -137,8 +137,8 @@ TEST(Diff, ComparesSeveralWithTheFirst) {
             "before:   a.xeno (10,000 samples)\n"
             "after 1:  b.xeno (10,000 samples)\n"
             "after 2:  c.xeno (10,000 samples)\n"
-            "shares of all time; low, high: 95 % interval of the difference from before; p: "
-            "corrected for 5 comparisons, * below 0.05\n"
+            "share of all time; low, high: 95 % interval of the difference from before; p: "
+            "corrected for 5 comparisons, *: below 0.05\n"
             "\n"
             "before  after 1  difference      low    high  after 2  difference      low     high  "
             "function  p 1           p 2\n"
@@ -149,8 +149,8 @@ TEST(Diff, ComparesSeveralWithTheFirst) {
             " 0.00%   10.00%      10.00%    9.41%  10.59%    0.00%       0.00%    0.00%    0.00%  "
             "log       <1e-6 *  new  1\n"
             "\n"
-            "after 1: 3 rows, 2 of them differ by more than chance; 1 are new, 0 are gone\n"
-            "after 2: 2 rows, 2 of them differ by more than chance; 0 are new, 1 are gone\n");
+            "after 1: 3 rows: 2 differ significantly (p below 0.05), 1 new, 0 gone\n"
+            "after 2: 2 rows: 2 differ significantly (p below 0.05), 0 new, 1 gone\n");
   EXPECT_THAT(DiffCsv(diff, {.limit = 1}),
               testing::StartsWith("function,before,after_1,difference_1,low_1,high_1,p_1,note_1,"
                                   "after_2,difference_2,low_2,high_2,p_2,note_2\r\n"));

@@ -53,24 +53,24 @@ ProfileReport Web() {
 }
 
 TEST(ProfileText, GroupsFunctionsUnderTheirDomain) {
-  EXPECT_EQ(
-      ProfileText(Web(), {}, {}),
-      "102 samples of cycles in 2.0 s at 1.000 GHz (recorded)\n"
-      "low, high: 95 % interval of the share\n"
-      "\n"
-      "samples    share     low     high   cycles  mode      function\n"
-      "\n"
-      "   80.0   80.00%  40.00%  160.00%  800.0 M  d1 web\n"
-      "   60.0   60.00%  30.00%  120.00%  600.0 M    user    hash\n"
-      "   20.0   20.00%  10.00%   40.00%  200.0 M    xen     svm_vmexit_handler\n"
-      "\n"
-      "   19.5   20.00%  10.00%   40.00%  200.0 M  d0\n"
-      "   19.5   20.00%  10.00%   40.00%  200.0 M    kernel  memcpy\n"
-      "\n"
-      "   99.5  100.00%                    1.00 G  total\n"
-      "\n"
-      "100 of 102 samples attributed: 40 by the VM exit of their NMI, 60 within their bracket\n"
-      "2 samples where the trace lost its records\n");
+  EXPECT_EQ(ProfileText(Web(), {}, {}),
+            "102 samples of cycles in 2.0 s at 1.000 GHz (recorded)\n"
+            "low, high: 95 % interval of the share\n"
+            "\n"
+            "samples    share     low     high   cycles  mode      function\n"
+            "\n"
+            "   80.0   80.00%  40.00%  160.00%  800.0 M  d1 web\n"
+            "   60.0   60.00%  30.00%  120.00%  600.0 M    user    hash\n"
+            "   20.0   20.00%  10.00%   40.00%  200.0 M    xen     svm_vmexit_handler\n"
+            "\n"
+            "   19.5   20.00%  10.00%   40.00%  200.0 M  d0\n"
+            "   19.5   20.00%  10.00%   40.00%  200.0 M    kernel  memcpy\n"
+            "\n"
+            "   99.5  100.00%                    1.00 G  total\n"
+            "\n"
+            "100 of 102 samples attributed: 40 timed by their NMI exit, 60 estimated within a "
+            "drain interval\n"
+            "2 samples where the trace lost records\n");
 }
 
 TEST(ProfileText, SaysByWhatSamplesAreAttributedWithoutATrace) {
@@ -80,8 +80,8 @@ TEST(ProfileText, SaysByWhatSamplesAreAttributedWithoutATrace) {
   report.counts.samples = 102;
   report.counts.placed.at(static_cast<size_t>(Placement::kUntraced)) = 102;
   EXPECT_THAT(ProfileText(report, {}, {}),
-              HasSubstr("102 of 102 samples attributed: 102 by their own domain and mode, since "
-                        "there is no trace\n"));
+              HasSubstr("102 of 102 samples attributed: 102 by domain and mode alone, without a "
+                        "trace\n"));
 }
 
 TEST(ProfileText, ShowsOnlyWhatIsSelected) {
@@ -102,9 +102,9 @@ TEST(ProfileText, ReportsDomainChecks) {
   report.result.checks = {{DomainId{1}, 0.8, 0.6, 0.01}, {DomainId{0}, 0.2, 0.21, 0.01}};
   report.counts.lost_records = 5;
   const std::string text = ProfileText(report, {}, {});
-  EXPECT_THAT(text, HasSubstr("note: web has 80.00% of the samples of traced time, but 60.00% of "
-                              "that time: the trace lost records"));
-  EXPECT_THAT(text, Not(HasSubstr("note: d0")));
+  EXPECT_THAT(text, HasSubstr("note: Samples and trace disagree (web has 80.00% of the samples "
+                              "but 60.00% of the time). The trace lost records."));
+  EXPECT_THAT(text, Not(HasSubstr("d0 has")));
 }
 
 TEST(ProfileText, ReportsPlacementNotes) {
@@ -163,10 +163,11 @@ TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
   EXPECT_THAT(*ParseDimensions("function,domain"),
               ElementsAre(Dimension::kFunction, Dimension::kDomain));
   EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
-            "no functions; choose from "
+            "there is no column 'functions'; choose from "
             "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack,placing,"
             "subreason,waiting,line,wakeup");
-  EXPECT_EQ(ParseDimensions("mode,mode").status().message(), "mode twice");
+  EXPECT_EQ(ParseDimensions("mode,mode").status().message(),
+            "column 'mode' is named twice; name it once");
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "cycles"));
   EXPECT_FALSE(IsSortKey({Dimension::kExit}, "function"));

@@ -73,7 +73,7 @@ TEST(RowFilter, ReportsRemainderAndDropsEmptyDomains) {
   ProfileReport report = Report();
   ApplyRowFilters({*ParseRowFilter("mode=xen")}, report);
   EXPECT_THAT(report.cautions,
-              ElementsAre("only rows where mode=xen: 20.0 of 40 samples, 50.00% of all time"));
+              ElementsAre("only rows with mode=xen: 20.0 of 40 samples, 50.00% of all time"));
   EXPECT_EQ(report.result.domains.size(), 2U);
   EXPECT_EQ(report.result.samples, 40);
 }

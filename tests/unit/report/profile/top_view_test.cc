@@ -82,10 +82,10 @@ TEST(TopText, SortsDomainsAndFunctions) {
   const ProfileReport profile = Samples();
   EXPECT_EQ(
       Show(&trace, &profile, {}),
-      "web.xeno: the last 2.0 s   100 samples/s of cycles, 7 lost   trace 2.5 MB/s, 0 records "
+      "web.xeno: last 2.0 s   100 samples/s of cycles, 7 lost   trace 2.5 MB/s, 0 records "
       "lost\n"
       "\n"
-      "domain  vcpus      cpu  runnable    idle  hypercalls/s  exits/s  most exits/s\n"
+      "domain  vcpus      cpu  runnable    idle  hypercalls/s  exits/s  top exits/s\n"
       "d1 web      2  200.00%     0.00%   0.00%             0      520  NPF 400, INTR 90, HLT "
       "20\n"
       "d0          1   50.00%    10.00%  40.00%         2,000        0\n"
@@ -117,9 +117,9 @@ TEST(TopText, WorksWithoutTraceOrSamples) {
   none.by = {Dimension::kFunction};
   none.event = "cycles";
   EXPECT_EQ(Show(nullptr, &none, {}),
-            "web.xeno: the last 2.0 s   0 samples/s of cycles, 7 lost\n"
+            "web.xeno: last 2.0 s   0 samples/s of cycles, 7 lost\n"
             "\n"
-            "no samples in this time\n");
+            "no samples in this interval\n");
   EXPECT_THAT(Show(&trace, nullptr, {}), testing::Not(testing::HasSubstr("samples")));
 }
 
