@@ -1,5 +1,5 @@
-// A report's computation: subscribes to what it needs of the ordered stream, and describes what it
-// found. docs/writing-an-analysis.md shows one in a page.
+// The interface of an analysis: it subscribes to what it needs of the ordered stream, counts, and
+// describes the counts. docs/writing-an-analysis.md shows one in a page.
 #pragma once
 
 #include <memory>
@@ -19,40 +19,41 @@
 
 namespace xenoscope::analysis {
 
-// The stream at one record: what is known before the timeline has taken it.
+// A record with the vCPU that it belongs to, before the timeline has taken the record.
 struct AttributedRecord {
   const trace::Record& record;
-  // Who runs on the record's pCPU; null where the trace does not tell.
+  // The vCPU that runs on the record's pCPU; null where the trace does not say.
   const correlate::VcpuTrack* vcpu;
 };
 
 class Subscriber;
-// Hands a record to a subscriber whose class it knows.
+// A function that hands a record to a subscriber whose class it knows.
 using RecordCallback = void(Subscriber&, const AttributedRecord&);
 
-// What describing needs beside the counts.
+// What an analysis needs beside its counts to describe them.
 struct TraceMetadata {
-  trace::Dialect dialect;  // vendor and version, for names
+  trace::Dialect dialect;  // vendor and version of Xen, for names
   Clock clock;
-  TscRange range;                             // of the trace
-  Resolver* resolver = nullptr;               // names guests' addresses; may be null
-  trace::Volume volume{};                     // how often there was which event
-  uint64_t vcpus = 0;                         // how many were seen; 0 before the end
-  std::vector<correlate::ClockSkew> skews{};  // clocks that differ; looked for at the end
+  TscRange range;                // time from the first to the last record, in cycles
+  Resolver* resolver = nullptr;  // the names of guests' addresses; may be null
+  trace::Volume volume{};        // the records of each event
+  uint64_t vcpus = 0;            // number of vCPUs that were seen; 0 before the end of the pass
+  // Clocks that differ; searched for at the end of the pass.
+  std::vector<correlate::ClockSkew> skews{};
 };
 
-// What a call changes in an analysis. The trace is divided over threads by time; a thread that
-// begins in the middle first follows, for some time before that, what changes the state, and counts
-// from there on.
+// What a call may change in an analysis. The trace is divided over threads by time. A thread that
+// begins in the middle first follows a stretch before its part (its warm-up), in which only state
+// changes; then it counts.
 enum class UpdateScope : uint8_t {
-  kMetrics,  // only what is counted: no call for what comes before the thread's own part
-  kState,    // also what is remembered for later, such as since when something lasts
+  kMetrics,  // metrics only: the analysis is not called during a warm-up
+  kState,    // also what the analysis remembers, such as when an interval began
 };
 
-// Which records and intervals an analysis is called for.
+// The records and intervals that an analysis subscribes to.
 class Subscriptions {
  public:
-  // `take`: called instead of the subscriber's OnRecord (Mergeable::Call).
+  // `take` is called instead of the subscriber's OnRecord (see Mergeable::Call).
   void Record(trace::Event event, UpdateScope scope = UpdateScope::kMetrics,
               RecordCallback* take = nullptr) {
     events_.push_back({event, scope, take});
@@ -78,49 +79,52 @@ class Subscriptions {
   std::optional<UpdateScope> losses_;
 };
 
-// Is called for what it has subscribed to, in the order of time.
+// A receiver of records and intervals. It is called for what it has subscribed to, in the order of
+// time.
 class Subscriber {
  public:
   virtual ~Subscriber() = default;
   virtual void Subscribe(Subscriptions& subscriptions) const = 0;
 
-  // A record of a subscribed event, before the timeline has taken it.
+  // Takes a record of a subscribed event, before the timeline has taken it.
   virtual void OnRecord(const AttributedRecord& /*moment*/) {}
-  // What to call for a record: OnRecord, or its class's own without the way through a table.
+  // Returns what to call for a record: OnRecord, or a function of the class itself, which saves the
+  // virtual call.
   virtual RecordCallback* DirectCallback() const {
     return [](Subscriber& self, const AttributedRecord& attributed) { self.OnRecord(attributed); };
   }
-  // Intervals as the timeline completes them.
+  // Take intervals when the timeline completes them.
   virtual void OnRunstateInterval(const correlate::RunstateInterval& /*interval*/) {}
   virtual void OnExit(const correlate::ExitArc& /*arc*/) {}
-  // A vCPU has entered its state.
+  // Takes the change of a vCPU from the state `before` to its present one.
   virtual void OnState(const correlate::VcpuTrack& /*vcpu*/, correlate::TimelineState /*before*/) {}
-  // A vCPU goes on in its guest whose entry was awaited, by whomever (VcpuTrack::AwaitEntry).
+  // Takes the instant when a vCPU enters its guest again, after any subscriber awaited that
+  // (VcpuTrack::AwaitEntry).
   virtual void OnEntry(const correlate::VcpuTrack& /*vcpu*/, Tsc /*at*/) {}
-  // Records of a pCPU are lost from here, or its trace goes on.
+  // Takes a loss: records of a pCPU are missing from here on, or its trace goes on.
   virtual void OnLoss(const trace::Item& /*item*/) {}
-  // The stream has ended at `end`.
+  // Ends the stream at `end`.
   virtual void Finish(Tsc /*end*/) {}
 };
 
-// A subscriber whose figures of two parts of a trace can be added, and that describes them.
+// A subscriber that describes its figures, and can add those of two successive parts of a trace.
 class Analysis : public Subscriber {
  public:
-  // What comes from here on counts; what changed the state before has been followed. Drops the
-  // figures of that, keeps what goes on. `timeline` is as it is at this instant.
+  // Begins to count: the warm-up has ended. Drops figures, keeps state and open intervals.
+  // `timeline` is as it is at this instant.
   virtual void StartCounting(const correlate::Timeline& /*timeline*/) {}
-  // What it knows now of what came before that matters for what it will count; not what MergeFrom()
-  // makes up for. Whoever knows the same counts the same.
+  // Writes the state that influences what will be counted, without what MergeFrom makes up for. Two
+  // analyses of a class with equal state count the same from then on.
   virtual void SaveState(StateSnapshot& /*out*/) const {}
-  // The part of the trace that this one counts has ended, at an instant when the timeline is so.
+  // Ends the part of the trace that this analysis counts. `timeline` is as it is at this instant.
   virtual void StopCounting(const correlate::Timeline& /*timeline*/) {}
-  // Takes over the figures of `earlier`, an analysis of the same class that counted up to where
-  // this one started counting, and remembered the same then. Called before Finish.
+  // Adds the figures of `earlier`, an analysis of the same class that counted up to where this one
+  // started, with the same saved state there. Called before Finish.
   virtual void MergeFrom(Analysis& earlier) = 0;
 
-  // Domains to describe though no vCPU of theirs may have been seen.
+  // Adds domains that are to be described even if no vCPU of theirs was seen.
   virtual void AddDomains(std::set<DomainId>& /*domains*/) const {}
-  // Each adds its groups where it has something to say. Called after Finish and MergeFrom.
+  // Each adds its groups where there is something to show. Called after Finish and MergeFrom.
   virtual void DescribeTrace(const TraceMetadata& /*metadata*/, Section& /*out*/) const {}
   virtual void DescribeDomain(DomainId /*domain*/, const TraceMetadata& /*metadata*/,
                               Section& /*out*/) const {}
@@ -128,7 +132,8 @@ class Analysis : public Subscriber {
                             Section& /*out*/) const {}
 };
 
-// What analyses are made from: MergeFrom() by a Merge(Self& earlier) with their own class.
+// The base class of analyses: it implements MergeFrom by a method Merge(Self& earlier) of the
+// class.
 template <typename Self>
 class Mergeable : public Analysis {
  public:
@@ -142,8 +147,8 @@ class Mergeable : public Analysis {
   }
 
  protected:
-  // A function that calls this method: one for each frequent event spares the processor a jump that
-  // it cannot foretell.
+  // Wraps a method as a callback. A callback for each frequent event spares the processor an
+  // indirect jump that it cannot predict.
   template <void (Self::*kMethod)(const AttributedRecord&)>
   static void Call(Subscriber& self, const AttributedRecord& attributed) {
     (static_cast<Self&>(self).*kMethod)(attributed);

@@ -1,8 +1,8 @@
-// Counts by numbers that a guest chooses (ports, addresses, MSRs, page tables): a hash table that
-// stops growing, so that no guest can make a report eat memory.
+// A table of counts by numbers that a guest chooses (ports, addresses, MSRs, page tables): a hash
+// table whose size is bounded, so that no guest can make a report use up memory.
 //
-// A table takes at most `max_keys` keys, and all tables that share an EntryBudget together no more
-// than it has. What comes after that counts for another key, the remainder's.
+// A table takes at most `max_keys` keys, and all tables that share an EntryBudget take no more than
+// that has. Later keys are counted under the key of a remainder.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace xenoscope::analysis {
 
 struct TableKey {
   uint64_t number = 0;
-  uint32_t tag = 0;  // what kind of number
+  uint32_t tag = 0;  // kind of number; each table has its own kinds
   bool operator==(const TableKey&) const = default;
 };
 
-// How many more keys the tables of an analysis may take, together.
+// The number of keys that the tables of an analysis may still take together.
 struct EntryBudget {
   uint32_t left = 0;
 };
@@ -29,8 +29,8 @@ struct EntryBudget {
 template <typename Value>
 class BoundedTable {
  public:
-  // The value of the key, made at its first use; null when the key is new and the table, or the
-  // room, is full. O(1) without allocation for a known key. Values stay where they are.
+  // Returns the value of the key, made at its first use; null when the key is new and the table or
+  // the budget is full. O(1) without allocation for a known key. Values keep their addresses.
   Value* Find(const TableKey& key, uint32_t max_keys, EntryBudget& budget) {
     if (slots_.empty()) [[unlikely]] {
       Grow();
@@ -41,24 +41,25 @@ class BoundedTable {
     --budget.left;
     return &Insert(key, at);
   }
-  // The value of the key, or of `remainder` when there is no room for the key.
+  // Returns the value of the key, or that of `remainder` when there is no room for the key.
   Value& At(const TableKey& key, const TableKey& remainder, uint32_t max_keys,
             EntryBudget& budget) {
     Value* value = Find(key, max_keys, budget);
     return value != nullptr ? *value : AtOverBudget(remainder);
   }
-  // The value of the key, whether there is room or not: for remainders, of which there must be few.
+  // Returns the value of the key, even beyond the limits: for remainders, of which there must be
+  // few.
   Value& AtOverBudget(const TableKey& key) {
     EntryBudget one{1};
     return *Find(key, std::numeric_limits<uint32_t>::max(), one);
   }
 
-  // The value of the key, or null. For describing, not for counting.
+  // Returns the value of the key, or null. For describing, not for counting.
   const Value* Known(const TableKey& key) const {
     return slots_.empty() ? nullptr : slots_[Probe(key)].value;
   }
 
-  // visit(const TableKey&, const Value&), in the order of the keys' first use.
+  // Calls visit(const TableKey&, const Value&) in the order of the keys' first use.
   template <typename Visit>
   void ForEach(Visit&& visit) const {
     for (const Entry& entry : entries_) visit(entry.key, entry.value);
@@ -69,9 +70,9 @@ class BoundedTable {
   }
   size_t size() const { return entries_.size(); }
 
-  // Becomes what it would be had it been given what `earlier` was given, and then what it was given
-  // itself. merge(Value& into, Value& from) adds two values; what finds no room (of the earlier
-  // table's) counts for remainder(key), which is its own remainder. Values move.
+  // Puts the content of `earlier` before that of this table, as if all had been counted here in
+  // that order. merge(Value& into, Value& from) adds two values. A key that finds no room (in the
+  // earlier table's budget) is counted for remainder(key), and a remainder for itself. Values move.
   template <typename Merge, typename Remainder>
   void Prepend(BoundedTable& earlier, uint32_t max_keys, EntryBudget& budget, Merge&& merge,
                Remainder&& remainder) {
@@ -92,14 +93,14 @@ class BoundedTable {
   };
   struct Slot {
     TableKey key;
-    Value* value = nullptr;  // in entries_; null: free
+    Value* value = nullptr;  // an element of entries_; null: the slot is free
   };
 
   size_t Place(const TableKey& key) const {
     const uint64_t mixed = (key.number ^ (uint64_t{key.tag} << 40)) * 0x9e3779b97f4a7c15;
     return static_cast<size_t>(mixed >> 32) & mask_;
   }
-  // Where the key is, or the free slot where it belongs.
+  // Returns the index of the key's slot, or of the free slot where it belongs.
   size_t Probe(const TableKey& key) const {
     size_t at = Place(key);
     while (slots_[at].value != nullptr && slots_[at].key != key) at = (at + 1) & mask_;
@@ -123,11 +124,11 @@ class BoundedTable {
 
   static constexpr size_t kFirstSlots = 32;  // a power of two
   std::vector<Slot> slots_;                  // at most half full
-  size_t mask_ = 0;                          // one less than there are slots
+  size_t mask_ = 0;                          // number of slots minus one
   std::deque<Entry> entries_;
 };
 
-// The values by the number of their keys, ascending; for tables whose keys differ in that.
+// Returns the values by the number of their keys, ascending; for tables whose keys differ in that.
 template <typename Value>
 std::map<uint64_t, const Value*> ByNumber(const BoundedTable<Value>& table) {
   std::map<uint64_t, const Value*> sorted;

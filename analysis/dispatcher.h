@@ -1,4 +1,4 @@
-// Who is called for what: records by event, intervals of the timeline by kind.
+// The dispatcher of a pass: it calls the subscribers of each event, and of each kind of interval.
 #pragma once
 
 #include <array>
@@ -14,15 +14,15 @@ namespace xenoscope::analysis {
 
 class Dispatcher final : public correlate::TimelineObserver {
  public:
-  // The subscribers must outlive the dispatcher. Everything is dispatched, until Restrict().
+  // The subscribers must outlive the dispatcher. It dispatches everything until Restrict is called.
   explicit Dispatcher(const std::vector<Subscriber*>& subscribers);
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // Dispatches from here on everything (kMetrics), or only what changes some state (kState).
+  // From here on dispatches everything (kMetrics), or only what changes some state (kState).
   void Restrict(UpdateScope to) { routes_ = &all_routes_[static_cast<size_t>(to)]; }
 
-  // Whom to call for records of one event.
+  // The callbacks for records of one event.
   class EventRoute {
    public:
     bool Empty() const { return first_.take == nullptr; }
@@ -40,9 +40,9 @@ class Dispatcher final : public correlate::TimelineObserver {
       Subscriber* subscriber = nullptr;
       RecordCallback* take = nullptr;
     };
-    // Most events have one subscriber.
+    // The first callback stands by itself, as most events have one subscriber.
     Call first_;
-    const Call* others_ = nullptr;  // up to one without a function
+    const Call* others_ = nullptr;  // further callbacks, up to one that is null; null: none
   };
   const EventRoute& RouteOf(trace::Event event) const {
     return routes_->by_event[static_cast<size_t>(event)];
@@ -51,7 +51,7 @@ class Dispatcher final : public correlate::TimelineObserver {
     for (Subscriber* subscriber : routes_->losses) subscriber->OnLoss(item);
   }
 
-  // The summary's analyses look at records and whole intervals.
+  // The summary's analyses use records and whole intervals only.
   bool WantsSegments() const override { return false; }
   bool WantsMarks() const override { return false; }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
@@ -69,7 +69,7 @@ class Dispatcher final : public correlate::TimelineObserver {
 
  private:
   struct Routes {
-    std::vector<EventRoute::Call> calls;  // those of the rows beyond their first
+    std::vector<EventRoute::Call> calls;  // second and further callbacks of all routes
     std::array<EventRoute, trace::kEventCount> by_event;
     std::vector<Subscriber*> runs;
     std::vector<Subscriber*> exits;

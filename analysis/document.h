@@ -1,5 +1,5 @@
-// What analyses have found, as data: named groups of rows, at three levels (the trace, each domain,
-// each vCPU). report/ turns it into text, JSON or CSV; analyses know nothing of that.
+// The document of analyses: named groups of rows, at three levels (the trace, each domain, each
+// vCPU). report/ turns it into text, JSON or CSV; analyses know nothing of formats.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace xenoscope::analysis {
 
-// How a figure is to be read and shown.
+// The unit of a figure, which decides how it is shown.
 enum class MetricUnit : uint8_t { kCount, kBytes, kCycles, kFraction, kHex, kText };
 
 struct Metric {
-  std::string key;  // stable: the key in JSON and the column in CSV
+  std::string key;  // stable: key in JSON and column in CSV
   MetricUnit unit = MetricUnit::kCount;
   std::variant<uint64_t, double, std::string> value;
 
@@ -28,7 +28,7 @@ struct Metric {
 struct MetricRow {
   std::string name;
   std::vector<Metric> metrics;
-  std::vector<MetricRow> parts;  // a breakdown: "parts" in JSON, indented in text
+  std::vector<MetricRow> parts;  // rows of a breakdown: "parts" in JSON, indented in text
 
   bool operator==(const MetricRow&) const = default;
 
@@ -44,7 +44,7 @@ struct MetricRow {
     metrics.push_back({std::move(key), MetricUnit::kText, std::move(text)});
     return *this;
   }
-  // count, cycles, p5, p50, p95
+  // Adds the columns count, cycles, p5, p50 and p95; lengths are in cycles.
   MetricRow& Add(const StatSummary& stat) {
     Add("count", MetricUnit::kCount, stat.count);
     Add("cycles", MetricUnit::kCycles, stat.cycles);
@@ -54,31 +54,31 @@ struct MetricRow {
   }
 };
 
-// How text shows a group; JSON and CSV have all of them alike.
+// The way text shows a group; JSON and CSV show all groups alike.
 enum class GroupLayout : uint8_t {
   kTable,
-  kRemainder,  // one line under the table before it: what is not in that
-  kDetail,     // only when asked for everything: it repeats what other figures tell
-  kLongList,   // the first rows, unless asked for everything; each has a count first
+  kRemainder,  // one line under the table before it: what that table leaves out
+  kDetail,     // shown only when everything is asked for: it repeats what other figures say
+  kLongList,   // first rows only, unless everything is shown; each row's first figure is a count
 };
 
 struct MetricGroup {
-  std::string key;    // stable: the key in JSON and the table in CSV
-  std::string title;  // for people
+  std::string key;    // stable: key in JSON and table in CSV
+  std::string title;  // heading in text
   std::vector<MetricRow> rows;
   GroupLayout layout = GroupLayout::kTable;
 
   bool operator==(const MetricGroup&) const = default;
 };
 
-// Groups in the order in which the analyses are registered. A group without rows is left out by the
-// text and kept, as {}, by JSON.
+// A list of groups, in the order in which the analyses are registered. Text leaves out a group
+// without rows; JSON keeps it as {}.
 struct Section {
   std::deque<MetricGroup> groups;
 
   bool operator==(const Section&) const = default;
 
-  // The reference stays valid while more are added.
+  // Returns a reference that stays valid while more groups are added.
   MetricGroup& AddGroup(std::string key, std::string title,
                         GroupLayout layout = GroupLayout::kTable) {
     return groups.emplace_back(MetricGroup{std::move(key), std::move(title), {}, layout});

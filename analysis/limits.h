@@ -1,4 +1,5 @@
-// What a trace may ask for. Beyond, it is refused: figures would be wrong, or memory without end.
+// The limits of a trace. A trace beyond them is refused: its figures would be wrong, or memory
+// would not suffice.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,9 @@
 
 namespace xenoscope::analysis {
 
-// After a pass. Errors (InvalidArgument), with the byte: more vCPUs than
-// correlate::Timeline::kMaxVcpus; times so far apart that sums over vCPUs would not fit in 64
-// bits, which no host lives to see.
+// Checks a trace after a pass. Errors (InvalidArgument), with the byte: more vCPUs than
+// correlate::Timeline::kMaxVcpus; times so far apart that sums of cycles over vCPUs would not fit
+// in 64 bits, which no host runs for.
 absl::Status CheckLimits(const trace::TraceFile& file, const correlate::TimelineFaults& faults,
                          uint64_t vcpus, TscRange range);
 

@@ -1,4 +1,4 @@
-// One T for every vCPU that the timeline has met, by its dense index.
+// A container with one T for every vCPU that the timeline has met, by the vCPU's dense index.
 #pragma once
 
 #include <algorithm>
@@ -17,28 +17,28 @@ namespace xenoscope::analysis {
 template <typename T>
 class PerVcpu {
  public:
-  // O(1); creates the T at the first call for the index. References stay valid.
+  // Returns the T of the index, created at the first call. O(1). References stay valid.
   T& At(uint32_t index, VcpuRef ref) {
     if (T* known = Known(index)) [[likely]] {
       return *known;
     }
     return Make(index, ref);
   }
-  // The T of the index, or null. O(1).
+  // Returns the T of the index, or null. O(1).
   T* Known(uint32_t index) const { return index < size_ ? values_[index] : nullptr; }
-  // The T of the vCPU, or null. Hashes: for describing, not for counting.
+  // Returns the T of the vCPU, or null. It hashes: for describing, not for counting.
   const T* Find(VcpuRef ref) const {
     const auto found = by_ref_.find(ref);
     return found == by_ref_.end() ? nullptr : &slots_[found->second]->value;
   }
-  // All of them, by vCPU.
+  // Returns all values, by vCPU.
   std::map<VcpuRef, const T*> ByRef() const {
     std::map<VcpuRef, const T*> all;
     ForEach([&all](VcpuRef ref, const T& value) { all[ref] = &value; });
     return all;
   }
   bool Empty() const { return slots_.empty(); }
-  // Calls visit(VcpuRef, T&) for each, by index.
+  // Calls visit(VcpuRef, T&) for each value, by index.
   template <typename Visit>
   void ForEach(Visit&& visit) {
     for (const auto& slot : slots_) {
@@ -51,8 +51,8 @@ class PerVcpu {
       if (slot != nullptr) visit(slot->ref, std::as_const(slot->value));
     }
   }
-  // Calls merge(T& mine, T& others) for each vCPU that one of them has, with a new T where it has
-  // none. The indices of both must mean the same vCPUs (correlate::VcpuIndex).
+  // Calls merge(T& mine, T& others) for each vCPU that either container has, with a new T where one
+  // has none. The indices of both must mean the same vCPUs (correlate::VcpuIndex).
   template <typename Merge>
   void MergeFrom(PerVcpu& other, Merge&& merge) {
     const size_t size = std::max(slots_.size(), other.slots_.size());
@@ -72,7 +72,7 @@ class PerVcpu {
   const Slot* SlotOf(uint32_t index) const {
     return index < slots_.size() ? slots_[index].get() : nullptr;
   }
-  // Apart, so that At() stays small enough to be inlined.
+  // A function of its own, so that At() stays small enough to be inlined.
   [[gnu::noinline]] T& Make(uint32_t index, VcpuRef ref) {
     if (index >= slots_.size()) {
       slots_.resize(index + 1);
@@ -86,8 +86,8 @@ class PerVcpu {
     return slots_[index]->value;
   }
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<T*> values_;  // in the slots; null: none yet
-  uint32_t size_ = 0;       // of both: quicker to compare with than a vector's
+  std::vector<T*> values_;  // pointers into the slots; null: not made yet
+  uint32_t size_ = 0;       // size of values_: quicker to compare with than the vector's
   absl::flat_hash_map<VcpuRef, uint32_t> by_ref_;
 };
 

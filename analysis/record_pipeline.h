@@ -1,4 +1,5 @@
-// Subscribers with a timeline of their own: what one thread does with its part of the stream.
+// A set of subscribers with a timeline of their own: what one thread does with its part of the
+// stream.
 #pragma once
 
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace xenoscope::analysis {
 
-// The subscribers of a container of std::unique_ptr to them.
+// Returns the subscribers that a container of std::unique_ptr holds.
 template <typename Owners>
 std::vector<Subscriber*> SubscribersOf(const Owners& owners) {
   std::vector<Subscriber*> subscribers;
@@ -22,24 +23,25 @@ std::vector<Subscriber*> SubscribersOf(const Owners& owners) {
 
 class RecordPipeline {
  public:
-  // The subscribers, and the numbers of vCPUs where they are shared, must outlive the pipeline.
-  // Everything counts, unless StartWarmUp() comes first.
+  // The subscribers, and the shared numbers of vCPUs if there are any, must outlive the pipeline.
+  // All records count, unless StartWarmUp is called first.
   explicit RecordPipeline(const std::vector<Subscriber*>& subscribers,
                           correlate::VcpuIndex* numbers = nullptr)
       : dispatcher_(subscribers), timeline_(dispatcher_, numbers) {}
 
-  // What comes now only changes the state.
+  // Begins the warm-up: records only change the state.
   void StartWarmUp() { dispatcher_.Restrict(UpdateScope::kState); }
-  // What comes from now on counts.
+  // Ends the warm-up: records count from here on.
   void StartCounting() {
     dispatcher_.Restrict(UpdateScope::kMetrics);
     timeline_.StartCounting();
   }
-  // The events whose records do anything here now, and whom they are for: others need not be taken.
+  // Returns the events whose records have an effect here now, with their routes; other records need
+  // not be taken.
   trace::EventTargets SubscribedEvents() const;
 
-  // Takes the next item of the stream, of either sort. A few instructions for a record that nobody
-  // wants.
+  // Takes the next item of the stream, of either sort. A record without a subscriber costs a few
+  // instructions.
   void Take(const trace::Item& item) {
     if (item.kind != trace::ItemKind::kRecord) [[unlikely]] {
       TakeNonRecord(item);
@@ -51,7 +53,7 @@ class RecordPipeline {
   void TakeRecord(const trace::Record& record) {
     TakeRecord(record, &dispatcher_.RouteOf(record.event));
   }
-  // `route`: what SubscribedEvents() has for the event.
+  // `route` is what SubscribedEvents() returned for the event.
   void TakeRecord(const trace::Record& record, const void* route) {
     const auto& calls = *static_cast<const Dispatcher::EventRoute*>(route);
     if (!calls.Empty()) calls.Take({record, timeline_.Current(record.pcpu)});

@@ -1,4 +1,4 @@
-// Count, sum and percentiles of lengths of time, in one pass and bounded memory.
+// Count, sum and percentiles of lengths of time (cycles), in one pass and bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,10 @@
 
 namespace xenoscope::analysis {
 
+// The weight of a length in percentiles: 1, or the length itself.
 enum class Weighting : uint8_t { kByCount, kByTime };
 
-// What reports show of a set of lengths.
+// The figures of a set of lengths that reports show.
 struct StatSummary {
   uint64_t count = 0;
   Cycles cycles = 0;
@@ -20,7 +21,8 @@ struct StatSummary {
   Cycles p95 = 0;
 };
 
-// Lengths weighed alike, or each by itself (percentiles over time).
+// The statistics of a set of lengths in cycles. Percentiles are over lengths (kByCount) or over
+// time (kByTime).
 template <Weighting kWeighting>
 class BasicStat {
  public:
@@ -48,7 +50,7 @@ class BasicStat {
   Sketch sketch_;
 };
 
-// Adds counts by place.
+// Adds the counts of `more` to those of `to`, element by element.
 template <typename Counts>
 void AddCounts(const Counts& more, Counts& to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += more[i];

@@ -1,5 +1,5 @@
-// What a trace's dialect and clock are: what is known beforehand and, for the rest, what a look at
-// its records tells.
+// Finds a trace's dialect and clock: from what is known beforehand, and for the rest from the first
+// records.
 #pragma once
 
 #include "analysis/analyse_trace.h"
@@ -8,7 +8,7 @@
 
 namespace xenoscope::analysis {
 
-// Everything but the range and the volume, which a whole pass finds. Some milliseconds.
+// Returns all but the range and the volume, which take a whole pass. Takes some milliseconds.
 TraceMetadata ProbeTraceMetadata(const trace::TraceFile& file, const TraceHints& hints);
 
 }  // namespace xenoscope::analysis

@@ -1,6 +1,6 @@
-// Follows the part of a trace that comes before a thread's own: what a pipeline then knows is what
-// it would know had it taken every record, but most VM exits are passed over. Of the exits and
-// entries of a pCPU between two other records that change the state, only the last ones leave a
+// A filter for the warm-up of a partition. The pipeline ends up in the state that all records would
+// lead to, but most VM exits are left out: of the exits and entries of a pCPU between two other
+// records that change the state, only the last ones matter.
 // trace.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace xenoscope::analysis {
 
 class WarmUpFilter {
  public:
-  // `pipeline` must outlive the filter, and has started following; `file` is the trace.
+  // `pipeline` must outlive the filter, and its warm-up has started; `file` is the trace.
   WarmUpFilter(Bytes file, RecordPipeline& pipeline) : file_(file), pipeline_(pipeline) {}
 
   // Takes the next item of the stream, of either sort.
@@ -36,12 +36,12 @@ class WarmUpFilter {
         Defer(record.pcpu).entry = {record.offset, record.tsc};
         break;
       default:
-        Flush();  // it may be about a vCPU of another pCPU
+        Flush();  // the record may be about a vCPU of another pCPU
         pipeline_.TakeRecord(record, target);
         break;
     }
   }
-  // What is still held back.
+  // Hands on the records that are still held back.
   void Flush() {
     for (const uint32_t pcpu : deferred_pcpus_) {
       Forward(PcpuId{pcpu});
@@ -51,15 +51,16 @@ class WarmUpFilter {
   }
 
  private:
-  // Of one pCPU, since the last record that was given on.
   struct RecordRef {
-    uint64_t offset = 0;  // 0: none; a file begins with a window's header
+    // Place of the record in the trace, in bytes; 0: none, as a file begins with a window's header.
+    uint64_t offset = 0;
     Tsc tsc;
   };
+  // The last exit and entry of one pCPU since the last record that was handed on.
   struct DeferredExit {
     RecordRef exit;
-    RecordRef entry;      // after the exit, if there is one
-    bool listed = false;  // in deferred_pcpus_
+    RecordRef entry;      // the entry after the exit, if there is one
+    bool listed = false;  // whether the pCPU is in deferred_pcpus_
   };
 
   DeferredExit& Defer(PcpuId pcpu) {
@@ -83,8 +84,8 @@ class WarmUpFilter {
 
   Bytes file_;
   RecordPipeline& pipeline_;
-  std::vector<DeferredExit> pcpus_;       // by number
-  std::vector<uint32_t> deferred_pcpus_;  // the pCPUs of which something may be held
+  std::vector<DeferredExit> pcpus_;       // exits held back, by number of the pCPU
+  std::vector<uint32_t> deferred_pcpus_;  // pCPUs that may have an exit held back
 };
 
 }  // namespace xenoscope::analysis

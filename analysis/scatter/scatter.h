@@ -1,5 +1,5 @@
-// A scatterplot: points (time, value) in lines ("d1v0"), given as the trace is read.
-// analysis/scatter/scatter_registry.h lists them.
+// A scatterplot: points (time, value) in lines ("d1v0"), handed on while the trace is read.
+// analysis/scatter/scatter_registry.h lists all scatterplots.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 namespace xenoscope::analysis {
 
-// What the values of a scatterplot are.
+// The kind of a scatterplot's values.
 enum class ValueKind : uint8_t {
-  kNumber,   // of a pCPU
-  kState,    // of a vCPU; kStateNames
-  kCycles,   // a length of time
-  kAddress,  // of the guest; 64 bits without a sign
+  kNumber,   // number of a pCPU
+  kState,    // state of a vCPU, one of kStateNames
+  kCycles,   // length of time, in cycles
+  kAddress,  // guest address, 64 bits unsigned
 };
 
-// Values of ValueKind::kState; the numbers are those of xenalyze's scatterplot.
+// The values of ValueKind::kState, numbered as in xenalyze's scatterplot.
 enum class StateValue : int8_t { kLost = -1, kBlocked, kOffline, kRunnable, kRunning };
 
+// A receiver of points.
 class PointSink {
  public:
   virtual ~PointSink() = default;
@@ -34,9 +35,9 @@ class PointSink {
 class Scatter : public Subscriber {
  public:
   explicit Scatter(DomainFilter filter) : filter_(std::move(filter)) {}
-  // Where the points go; must outlive the pass.
+  // Sets the receiver of the points, which must outlive the pass.
   void SetSink(PointSink& sink) { sink_ = &sink; }
-  // What people call the line of this key.
+  // Returns the name of the line of this key, for people.
   virtual std::string LineName(uint64_t key) const { return ToString(VcpuOfKey(key)); }
 
  protected:
@@ -52,16 +53,16 @@ class Scatter : public Subscriber {
 
 struct ScatterOptions {
   DomainFilter filter;
-  std::optional<uint32_t> parameter;  // a port or a vector
+  std::optional<uint32_t> parameter;  // I/O port or interrupt vector to restrict the plot to
 };
 
 struct ScatterInfo {
-  std::string_view name;       // stable: --scatter
-  std::string_view parameter;  // "", "PORT" or "VECTOR"
+  std::string_view name;       // stable: the name after --scatter
+  std::string_view parameter;  // name of the parameter: "", "PORT" or "VECTOR"
   bool needs_parameter = false;
-  std::string_view title;    // of a picture
-  std::string_view y_title;  // of its axis
-  std::string_view about;    // one line for --list
+  std::string_view title;    // heading of a picture
+  std::string_view y_title;  // label of the value axis
+  std::string_view about;    // explanation in one line, for --list
   ValueKind kind = ValueKind::kNumber;
   std::unique_ptr<Scatter> (*make)(ScatterOptions) = nullptr;
 };

@@ -1,4 +1,5 @@
-// All scatterplots of `xenoscope timeline`. To add one: its maker here and a row in kAllScatters.
+// All scatterplots of `xenoscope timeline`. To add one, declare its maker here and add a row to
+// kAllScatters.
 #pragma once
 
 #include <array>
@@ -53,7 +54,7 @@ inline constexpr std::array kAllScatters = {
                 ValueKind::kAddress, MakeExternalInterruptAddress},
 };
 
-// The scatterplot of this name, or null.
+// Returns the scatterplot of this name, or null.
 inline const ScatterInfo* FindScatter(std::string_view name) {
   for (const ScatterInfo& info : kAllScatters) {
     if (info.name == name) return &info;

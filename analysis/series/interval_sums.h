@@ -1,4 +1,4 @@
-// What the lines of a series amount to in the interval at hand: counts, and lengths of time of
+// The sums of a series' lines in the current interval: counts, and lengths of time in cycles, of
 // which each interval gets the part that lies in it.
 #pragma once
 
@@ -16,19 +16,19 @@ class IntervalSums {
  public:
   struct Line {
     uint64_t key = 0;
-    uint64_t in_interval = 0;  // so far
-    uint64_t total = 0;        // counts, and the lengths of what is closed, whole
+    uint64_t in_interval = 0;  // count, or cycles, in the current interval so far
+    uint64_t total = 0;  // count, or cycles of the ranges that were closed, over the whole trace
   };
 
-  // Distinct keys that are kept apart; what comes later is counted under kOtherKey.
+  // Limit of distinct keys that are kept apart; later keys are counted under kOtherKey.
   static constexpr size_t kMaxLines = 8192;
   static constexpr uint64_t kOtherKey = UINT64_MAX;
 
-  // The key has a line of its own, whatever comes first.
+  // Gives the key a line of its own, before any limit applies.
   void Keep(uint64_t key) {
     if (by_key_.emplace(key, lines_.size()).second) lines_.emplace_back(Line{key, 0, 0});
   }
-  // The next interval begins: [begin, ...).
+  // Begins the next interval, [begin, ...).
   void Begin(Tsc begin) {
     begin_ = begin;
     for (Line& line : lines_) line.in_interval = 0;
@@ -38,18 +38,18 @@ class IntervalSums {
     line.in_interval += count;
     line.total += count;
   }
-  // `range` is over; what lay before this interval is in those before.
+  // Adds a range that has ended. The part before this interval was added by Carry to earlier ones.
   void Close(uint64_t key, TscRange range) {
     Line& line = At(key);
     line.in_interval += range.end - std::max(range.begin, begin_);
     line.total += range.Length();
   }
-  // The interval ends at `end` in the middle of what began at `since` and will be closed later.
+  // Adds, at the interval's end, the part of a range that began at `since` and is still open.
   void Carry(uint64_t key, Tsc since, Tsc end) {
     At(key).in_interval += end - std::max(since, begin_);
   }
 
-  // In the order of appearance.
+  // Returns the lines in the order of their first appearance.
   const std::vector<Line>& lines() const { return lines_; }
 
  private:

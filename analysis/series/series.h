@@ -1,5 +1,6 @@
-// A series: one quantity over intervals of time, in lines ("d1", "VMEXIT_CPUID"). It is an analysis
-// that adds to sums; series_pass.h cuts the time. analysis/series/series_registry.h lists them.
+// A series: one quantity over intervals of time, in lines ("d1", "VMEXIT_CPUID"). It is a
+// subscriber that adds to sums; series_pass.h cuts the time into intervals.
+// analysis/series/series_registry.h lists all series.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 
 namespace xenoscope::analysis {
 
-// The domains asked for; all when empty.
+// The domains that a series is restricted to; empty: all domains.
 struct DomainFilter {
   std::vector<DomainId> only;
 
@@ -25,13 +26,14 @@ struct DomainFilter {
   }
 };
 
+// The base class of series.
 class Series : public Subscriber {
  public:
   explicit Series(DomainFilter filter) : filter_(std::move(filter)) {}
 
-  // The interval at hand ends at `end`: adds, with IntervalSums::Carry, the part of what is open.
+  // Ends the current interval at `end`: adds, by IntervalSums::Carry, the parts of open ranges.
   virtual void OnIntervalEnd(const correlate::Timeline& /*timeline*/, Tsc /*end*/) {}
-  // What people call the line of this key.
+  // Returns the name of the line of this key, for people.
   virtual std::string LineName(uint64_t key, const TraceMetadata& metadata) const = 0;
 
   IntervalSums& sums() { return sums_; }
@@ -47,15 +49,15 @@ class Series : public Subscriber {
 enum class Quantity : uint8_t { kTime, kCount };
 
 struct SeriesInfo {
-  std::string_view name;   // stable: --series, CSV and JSON
-  std::string_view title;  // of a picture
-  std::string_view about;  // one line for --list
+  std::string_view name;   // stable: the name after --series, in CSV and in JSON
+  std::string_view title;  // heading of a picture
+  std::string_view about;  // explanation in one line, for --list
   Quantity quantity = Quantity::kCount;
-  bool parts = true;  // the lines are parts of a whole: pictures stack them
+  bool parts = true;  // whether the lines are parts of a whole, which pictures stack
   std::unique_ptr<Series> (*make)(DomainFilter) = nullptr;
 };
 
-// A vCPU and what it is about, packed as a key: 16 bits of domain, 32 of vCPU, 16 of `what`.
+// Packs a vCPU and a number as a key: 16 bits of domain, 32 of vCPU, 16 of `what`.
 constexpr uint64_t KeyOf(VcpuRef vcpu, uint64_t what) {
   return uint64_t{vcpu.domain.value} << 48 | uint64_t{vcpu.vcpu.value & 0xffffffff} << 16 | what;
 }
@@ -63,7 +65,7 @@ constexpr VcpuRef VcpuOfKey(uint64_t key) {
   return {DomainId{static_cast<uint16_t>(key >> 48)},
           VcpuId{static_cast<uint32_t>(key >> 16 & 0xffffffff)}};
 }
-// A domain and what it is about, packed as a key: 48 bits of `what`.
+// Packs a domain and a number as a key: 16 bits of domain, 48 of `what`.
 constexpr uint64_t KeyOf(DomainId domain, uint64_t what) {
   return uint64_t{domain.value} << 48 | (what & 0xffffffffffff);
 }

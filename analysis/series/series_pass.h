@@ -1,5 +1,6 @@
-// Series over a trace: a first pass finds the lines and their totals, a second one gives the rows
-// as the intervals end, so that neither holds more than one interval.
+// Passes over a trace for series. The first pass finds the lines and their totals, the second one
+// hands out a row at the end of each interval, so that neither keeps more than one interval in
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +18,18 @@
 
 namespace xenoscope::analysis {
 
-// The line of those that are not kept apart.
+// Name of the line that sums up the lines that are not kept apart.
 inline constexpr std::string_view kOtherName = "(other)";
 
 struct SeriesLine {
   std::string name;
-  uint64_t total = 0;  // cycles or a count
+  uint64_t total = 0;  // sum over the trace, in cycles or as a count
 };
 
 struct TotalledSeries {
   const SeriesInfo* info = nullptr;
-  std::vector<SeriesLine> lines;  // largest first; what was folded is "(other)", last
-  absl::flat_hash_map<uint64_t, size_t> line_of;  // by key
+  std::vector<SeriesLine> lines;                  // lines, largest total first; "(other)" is last
+  absl::flat_hash_map<uint64_t, size_t> line_of;  // index in `lines`, by key
 };
 
 struct SeriesTotals {
@@ -36,8 +37,8 @@ struct SeriesTotals {
   std::vector<TotalledSeries> series;
 };
 
-// `max_lines` of each series are kept apart, 0 keeps all (IntervalSums::kMaxLines); the others
-// are summed up in "(other)".
+// Finds the lines of each series. The `max_lines` largest are kept apart (0: all, up to
+// IntervalSums::kMaxLines); "(other)" sums up the rest.
 absl::StatusOr<SeriesTotals> ComputeSeriesTotals(const trace::TraceFile& file,
                                                  const TraceHints& hints,
                                                  const std::vector<const SeriesInfo*>& series,
@@ -45,16 +46,18 @@ absl::StatusOr<SeriesTotals> ComputeSeriesTotals(const trace::TraceFile& file,
 
 struct IntervalRow {
   TscRange range;
-  std::vector<std::vector<uint64_t>> values;  // by series of the totals, by line
+  std::vector<std::vector<uint64_t>> values;  // sums, first by series of the totals, then by line
 };
 
 using OnRow = std::function<absl::Status(const IntervalRow&)>;
 
-// Intervals times lines and vCPUs, which each interval looks at; beyond it takes minutes.
+// Limit of intervals times (lines + vCPUs), all of which each interval looks at. More would take
+// minutes.
 inline constexpr uint64_t kMaxCells = 4'000'000'000;
 
-// The rows, in intervals of `length` cycles. Errors: more cells than kMaxCells; those of
-// PassOverIntervals and of `on_row`; Internal when the rows of a line do not add up to its total.
+// Calls `on_row` for the rows, in intervals of `length` cycles. Errors: more cells than kMaxCells;
+// those of PassOverIntervals and of `on_row`; Internal when the rows of a line do not add up to its
+// total.
 absl::Status ForEachSeriesRow(const trace::TraceFile& file, const SeriesTotals& totals,
                               const DomainFilter& filter, Cycles length, const OnRow& on_row);
 

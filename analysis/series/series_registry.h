@@ -1,4 +1,5 @@
-// All series of `xenoscope timeline`. To add one: its maker here and a row in kAllSeries.
+// All series of `xenoscope timeline`. To add one, declare its maker here and add a row to
+// kAllSeries.
 #pragma once
 
 #include <array>
@@ -57,7 +58,7 @@ inline constexpr std::array kAllSeries = {
                Quantity::kCount, true, MakeLostRecords},
 };
 
-// The series of this name, or null.
+// Returns the series of this name, or null.
 inline const SeriesInfo* FindSeries(std::string_view name) {
   for (const SeriesInfo& info : kAllSeries) {
     if (info.name == name) return &info;

@@ -1,5 +1,5 @@
-// Which address space each HVM vCPU was in, from the writes of its cr3 that were traced. Under
-// nested paging guests write cr3 without an exit, and nothing is known.
+// The address space that an HVM vCPU is in, from those writes of its cr3 that were traced. Under
+// nested paging guests write cr3 without an exit, and the address space is not known.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,8 @@ namespace xenoscope::analysis {
 
 inline constexpr uint32_t kCr3 = 3;
 
-// The page-frame number that the record moves into cr3; nothing for other control registers.
+// Returns the page-frame number that the record moves into cr3; nothing for other control
+// registers.
 inline std::optional<uint64_t> WrittenCr3(const trace::Record& record) {
   if (record.event != trace::Event::kHvmCrWrite || record.payload.Word(0) != kCr3) {
     return std::nullopt;

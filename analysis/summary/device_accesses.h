@@ -1,6 +1,6 @@
-// Each vCPU's accesses to emulated devices, by I/O port and by MMIO address: how many, and how long
-// the exits took in which they were made. An exit with two accesses counts, with all its time, for
-// both.
+// The accesses of each vCPU to emulated devices, by I/O port and by MMIO address: their number, and
+// the length of the exits in which they were made. An exit with two accesses counts, with its whole
+// length, for both.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace xenoscope::analysis {
 
 class DeviceAccesses {
  public:
-  // O(accesses); allocates at the first access to an address.
+  // Adds the accesses of an exit. O(accesses); allocates at the first access to an address.
   void Add(const correlate::ExitContents& exit, EntryBudget& budget);
-  // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier accesses'.
+  // Adds what was counted before; see BoundedTable::Prepend. `budget` is the earlier accesses'.
   void Prepend(DeviceAccesses& earlier, EntryBudget& budget);
   void Describe(Section& out) const;
 
@@ -25,7 +25,7 @@ class DeviceAccesses {
   Stat& At(const correlate::DeviceAccess& access, EntryBudget& budget);
 
   BoundedTable<Stat> stats_;
-  uint64_t not_kept_ = 0;  // beyond ExitContents::kMaxAccesses in one exit
+  uint64_t not_kept_ = 0;  // accesses beyond ExitContents::kMaxAccesses in one exit
 };
 
 }  // namespace xenoscope::analysis

@@ -1,5 +1,6 @@
-// Where guests were when they entered Xen: addresses counted, with how long they were away, the
-// most frequent listed with the function they are in, the rest as one remainder.
+// Lists of the guest addresses at which exits happened: each address is counted with the cycles
+// spent outside the guest; the most frequent are listed with their functions, the rest as one
+// remainder.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,13 @@ namespace xenoscope::analysis {
 // The addresses of one vCPU, each with a tag that says what happened there.
 class EipList {
  public:
-  // `length` is 0 where it is not known. O(1); allocates as the table grows.
+  // Adds an exit of `length` cycles, 0 where that is not known. O(1); allocates as the table grows.
   void Add(Address eip, uint32_t tag, Cycles length, EntryBudget& budget) {
     Total& total = totals_.At({eip, tag}, kOthers, kMaxEntries, budget);
     ++total.count;
     total.cycles += length;
   }
-  // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier list's.
+  // Adds what was counted before; see BoundedTable::Prepend. `budget` is the earlier list's.
   void Prepend(EipList& earlier, EntryBudget& budget);
   // Adds a row "ADDRESS, NAME OF ITS TAG" for each of the most frequent.
   void Describe(DomainId domain, const TraceMetadata& metadata,
@@ -43,20 +44,20 @@ class EipList {
   BoundedTable<Total> totals_;
 };
 
-// Of an HVM vCPU's exits: instructions that Xen emulated, and those that interrupts of the host cut
-// off.
+// The two lists of an HVM vCPU: instructions that Xen emulated, and instructions that interrupts of
+// the host interrupted.
 class EipLists {
  public:
-  // O(1); allocates as a table grows.
+  // Adds an exit. O(1); allocates as a table grows.
   void Add(const correlate::ExitContents& exit, EntryBudget& budget);
-  // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier lists'.
+  // Adds what was counted before; see BoundedTable::Prepend. `budget` is the earlier lists'.
   void Prepend(EipLists& earlier, EntryBudget& budget);
   // Adds the groups emulate_eip and interrupt_eip.
   void Describe(DomainId domain, const TraceMetadata& metadata, Section& out) const;
 
  private:
-  EipList emulated_;     // tag: ExitKind
-  EipList interrupted_;  // tag: vector, or kNoVectorTag
+  EipList emulated_;     // tag: an ExitKind
+  EipList interrupted_;  // tag: a vector, or kNoVectorTag
 };
 
 }  // namespace xenoscope::analysis

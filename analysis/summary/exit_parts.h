@@ -1,5 +1,5 @@
-// Each vCPU's exits by reason, handler event and number (reason CPUID, event cpuid, leaf 1): every
-// exit is in exactly one place of this tree, with the length of its arc.
+// The exits of each vCPU by reason, handler event and number (reason CPUID, event cpuid, leaf 1):
+// each exit is in exactly one place of this tree, with its length in cycles.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace xenoscope::analysis {
 
 class ExitParts {
  public:
-  // O(1); allocates at a part's first exit.
+  // Adds an exit. O(1); allocates at a part's first exit.
   void Add(const correlate::ExitContents& exit, EntryBudget& budget);
-  // Adds what was counted before; see BoundedTable::Prepend. `room` is the earlier parts'.
+  // Adds what was counted before; see BoundedTable::Prepend. `budget` is the earlier parts'.
   void Prepend(ExitParts& earlier, EntryBudget& budget);
-  // Adds a row per reason.
+  // Adds a row for each reason.
   void Describe(bool nested, const trace::Dialect& dialect, MetricGroup& group) const;
 
  private:

@@ -1,5 +1,5 @@
-// All analyses of the summary, in the order in which their groups appear. To add one: its maker
-// here and a line in AllAnalyses().
+// All analyses of the summary, in the order of their groups. To add one, declare its maker here and
+// add a line to AllAnalyses().
 #pragma once
 
 #include <memory>
