@@ -10,20 +10,21 @@
 
 namespace xenoscope::recording {
 
-// A file that the recording has not, and is to have in the archive.
+// A file that the archive is to have and the recording does not.
 struct AddedFile {
-  std::string name;  // below the recording's directory: "symbols/images/3f..."
+  std::string name;  // path below the recording's directory: "symbols/images/3f..."
   Bytes content;
 };
 
-// Writes all regular files of the directory and the added ones, in order of their names, without
-// times and owners. The file is there whole or not at all. Links and other things are left out.
+// Writes all regular files of the directory and the added ones, in the order of their names,
+// without times and owners. `file` is there whole or not at all. Links and special files are left
+// out.
 absl::Status PackRecording(const std::string& directory, const std::vector<AddedFile>& added,
                            const std::string& file);
 
-// Unpacks into `directory`, which is made and must not be there before. The archive may be
-// anybody's: what is no regular file or directory, has a name that leads elsewhere, or is far
-// larger than an archive of its size can honestly be, is an error, and then nothing is left.
+// Unpacks into `directory`, which is made and must not exist before. Nothing in the archive is
+// trusted: an entry that is no regular file or directory, a name that leads out of the directory,
+// and a size that no real archive of this length has, are errors, after which nothing is left.
 absl::Status UnpackRecording(const std::string& file, const std::string& directory);
 
 }  // namespace xenoscope::recording

@@ -1,6 +1,6 @@
-// changes.jsonl: what happened to domains while they were recorded, one line of JSON each, as
-// docs/recording-format.md describes it. It is only appended to, so that a change costs its own
-// line and whatever ends the writer leaves those before.
+// changes.jsonl: the changes of domains during the recording, one line of JSON each
+// (docs/recording-format.md). Lines are only appended: a change costs one line, and the lines
+// before it survive any end of the writer.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 namespace xenoscope::recording {
 
+// The writer of changes.jsonl.
 class ChangeWriter {
  public:
   // Makes the file in the recording's directory, where it must not exist.
@@ -29,12 +30,13 @@ class ChangeWriter {
   explicit ChangeWriter(File file) : file_(std::move(file)) {}
 
   File file_;
-  uint64_t written_ = 0;  // bytes
+  uint64_t written_ = 0;  // size of the file, in bytes
 };
 
+// What a reader finds in changes.jsonl.
 struct ReadChanges {
   std::vector<DomainChange> changes;
-  uint64_t damaged = 0;  // lines that are no change; the last one too, when it was cut off
+  uint64_t damaged = 0;  // lines that are not a change; a last line that was cut off is one of them
 };
 
 ReadChanges ParseChanges(std::string_view text);

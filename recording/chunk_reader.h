@@ -1,5 +1,5 @@
-// Finds the chunks of a samples/NAME.samples, whatever state it was left in; what is in them is
-// sample_reader.h's and process_reader.h's.
+// A reader of the chunks of samples/NAME.samples, in whatever state the writer left the file.
+// sample_reader.h and process_reader.h read what is in the chunks.
 #pragma once
 
 #include <cstdint>
@@ -11,48 +11,50 @@
 
 namespace xenoscope::recording {
 
-// What was found in the file beside good samples. Nothing is passed over without being counted.
+// The damage of a file: all that is in it beside good samples. Nothing is passed over without being
+// counted.
 struct SampleDamage {
-  uint64_t torn_bytes = 0;               // at the end: a chunk that was not written to its end
-  uint64_t skipped_bytes = 0;            // in the middle: no chunk, or a damaged one
-  uint64_t skipped_samples = 0;          // samples that damaged chunks had said they hold
-  uint64_t invalid_samples = 0;          // whole, but with a mode or event that does not exist
-  uint64_t unknown_chunks = 0;           // of kinds that a newer xenoscope writes
-  std::optional<uint64_t> first_offset;  // of the first byte that was not as it should be
+  uint64_t torn_bytes = 0;       // bytes at the end: a chunk that was not written to its end
+  uint64_t skipped_bytes = 0;    // bytes in the middle: no chunk, or a damaged one
+  uint64_t skipped_samples = 0;  // samples in damaged chunks, by their headers
+  uint64_t invalid_samples = 0;  // samples of whole chunks with a mode or event that does not exist
+  uint64_t unknown_chunks = 0;   // chunks of kinds that a newer xenoscope writes
+  std::optional<uint64_t> first_offset;  // offset of the first byte in error, in bytes
 
   bool Any() const { return first_offset.has_value(); }
 };
 
+// A good chunk.
 struct Chunk {
   ChunkHeader header;
-  Bytes entries;  // header.count * header.entry_size bytes, with the right checksum
+  Bytes entries;  // header.count * header.entry_size bytes, whose checksum is right
 };
 
 class ChunkReader {
  public:
-  // `file` outlives the reader. Errors (InvalidArgument): not a sample file, or one of a newer
+  // `file` must outlive the reader. Errors (InvalidArgument): not a sample file, or one of a newer
   // major version.
   static absl::StatusOr<ChunkReader> Open(Bytes file);
 
-  // The next good chunk of a known kind, or nothing at the end. A header and the entries have
-  // checksums of their own, so that a damaged chunk costs one search for the next header, and never
-  // more than one look at each byte.
+  // Returns the next good chunk of a known kind, or nothing at the end. The header and the entries
+  // have a checksum each, so a damaged chunk costs one search for the next header, and no byte is
+  // looked at more than once.
   std::optional<Chunk> Next();
 
-  // Goes on behind the first `bytes` of the file, if it is not there yet, at the next chunk that
-  // begins there; what comes before that is not damage.
+  // Skips the first `bytes` of the file, unless that is behind; goes on at the next chunk that
+  // begins there. Skipped bytes are not damage.
   void SkipTo(uint64_t bytes);
 
   SampleDamage& damage() { return damage_; }
   const SampleDamage& damage() const { return damage_; }
   void RecordDamage(uint64_t offset);
-  // Of the end of the last good chunk.
+  // Returns the offset of the end of the last good chunk, in bytes.
   uint64_t offset() const { return good_end_; }
 
  private:
   ChunkReader(Bytes file, uint64_t offset) : file_(file), offset_(offset), good_end_(offset) {}
 
-  // The header at `offset` when one is whole there.
+  // Returns the header at `offset` if a whole one is there.
   std::optional<ChunkHeader> HeaderAt(uint64_t offset) const;
 
   Bytes file_;

@@ -1,5 +1,6 @@
-// Keeps a recording that is being made on the disk, so that a power cut costs its last seconds and
-// no more. On a thread of its own: a disk may take seconds, and who records has no time to wait.
+// A thread that keeps writing a growing recording to the disk, so that a power cut costs the last
+// seconds and no more. It is a thread of its own because a disk may take seconds, for which a
+// recorder cannot wait.
 #pragma once
 
 #include <chrono>
@@ -15,26 +16,26 @@
 
 namespace xenoscope::recording {
 
-// From one time that everything is brought to the disk to the next. As often as Linux's file
-// systems commit by themselves (ext4(5), commit), so that it costs those who are recorded little.
+// Time from the start of one sync to the start of the next: as often as Linux's file systems commit
+// by themselves (ext4(5), commit), so that it costs the host little.
 inline constexpr std::chrono::nanoseconds kSyncInterval = std::chrono::seconds(5);
 
 class DiskSync {
  public:
-  // Begins. `writer` outlives it.
+  // Starts the thread. `writer` must outlive it.
   explicit DiskSync(const Writer& writer, std::chrono::nanoseconds interval = kSyncInterval);
   DiskSync(const DiskSync&) = delete;
   DiskSync& operator=(const DiskSync&) = delete;
   ~DiskSync() { Stop().IgnoreError(); }
 
-  // Replaces recording.json soon; returns at once. When more come than the disk takes, the newest
-  // counts. Where it cannot be written the last one stays.
+  // Replaces recording.json soon; returns at once. If more of them come than the disk takes, the
+  // newest is written. If the write fails, the last one stays.
   void WriteInfo(RecordingInfo info);
 
-  // Waits until what it does is done, and ends it. Errors: those of status().
+  // Waits for the sync in progress and ends the thread. Errors: those of status().
   absl::Status Stop();
 
-  // Why something did not get to the disk; after an error what is there may be less than was
+  // Returns the first error of writing to the disk; after it the disk may have less than was
   // written.
   absl::Status status() const;
 
@@ -45,11 +46,11 @@ class DiskSync {
 
   const Writer& writer_;
   const std::chrono::nanoseconds interval_;
-  TreeSync tree_;  // the thread's
+  TreeSync tree_;  // used by the thread only
 
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable wake_;
-  std::optional<RecordingInfo> info_;  // to be written
+  std::optional<RecordingInfo> info_;  // the recording.json to be written next
   bool end_requested_ = false;
   absl::Status status_;
   std::thread thread_;

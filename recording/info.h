@@ -1,4 +1,4 @@
-// What recording.json says: who was recorded, with what, by which clock, and what was lost.
+// The content of recording.json: who was recorded, with what, by which clock, and what was lost.
 // docs/recording-format.md describes every key.
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace xenoscope::recording {
 
-// A reader reads every minor version of its own major version: minor ones only add.
+// A version of the format. A reader reads every minor version of its own major version: minor
+// versions only add.
 struct FormatVersion {
   uint32_t major = 1;
   uint32_t minor = 0;
@@ -21,8 +22,8 @@ struct FormatVersion {
 };
 inline constexpr FormatVersion kFormat{1, 7};
 
-// kRecording in a recording that is not being written any more: its writer was killed. kEndedEarly:
-// an error has ended it, or has kept some of it from being written
+// The state of a recording. kRecording in a recording that no process writes means that its writer
+// was killed. kEndedEarly: an error ended it, or kept part of it from being written
 // (RecordingInfo::stopped_because).
 enum class State : uint8_t { kRecording, kComplete, kEndedEarly };
 enum class DomainType : uint8_t { kUnknown, kPv, kPvh, kHvm };
@@ -37,10 +38,10 @@ struct XenInfo {
 };
 
 struct HostInfo {
-  uint64_t clock_hz = 0;  // of the TSC, as Xen reports it; 0 when unknown
+  uint64_t clock_hz = 0;  // rate of the TSC in Hz, as Xen reports it; 0 when unknown
   uint32_t pcpus = 0;
   CpuVendor vendor = CpuVendor::kUnknown;
-  std::string kernel;  // dom0's, as uname -r
+  std::string kernel;  // release of dom0's kernel, as uname -r prints it
   bool operator==(const HostInfo&) const = default;
 };
 
@@ -50,20 +51,22 @@ struct DomainInfo {
   DomainType type = DomainType::kUnknown;
   Role role = Role::kNone;
   uint32_t vcpus = 0;
-  bool died = false;              // while it was recorded; its samples up to there are kept
-  uint64_t changes_left_out = 0;  // of RecordingInfo::changes, beyond a limit for each domain
+  // Whether the domain ended during the recording; its samples up to there are kept.
+  bool died = false;
+  // Changes beyond the limit for each domain, which are not in RecordingInfo::changes.
+  uint64_t changes_left_out = 0;
   bool operator==(const DomainInfo&) const = default;
 };
 
-// What happened to a domain, or a vCPU of it, while it was recorded.
+// A change of a domain, or of one vCPU of it, during the recording.
 struct DomainChange {
   enum class Kind : uint8_t {
     kUnknown,
     kCreated,
     kDestroyed,
-    kPaused,  // by the tools
+    kPaused,  // paused by the toolstack
     kUnpaused,
-    kSuspended,  // to be saved, or migrated away: it is destroyed then, or resumed
+    kSuspended,  // suspended to be saved or migrated; the domain is then destroyed or resumed
     kResumed,
     kPoweredOff,
     kRebooted,
@@ -73,71 +76,75 @@ struct DomainChange {
   };
   Kind kind = Kind::kUnknown;
   DomainId domain;
-  std::optional<VcpuId> vcpu;  // that came or went
-  TscRange when;               // between two polls
+  std::optional<VcpuId> vcpu;  // the vCPU that came or went
+  TscRange when;               // half-open range of time between two polls, in cycles
   bool operator==(const DomainChange&) const = default;
 };
 
-// What became of the NMIs of a timer that stood in for the performance counters: `sent` is the sum
-// of the other three.
+// The accounting of the NMIs of a timer that stands in for the performance counters: `sent` is the
+// sum of the other three.
 struct NmiCounters {
-  // That were due while it ran, on all pCPUs; or that came, where that is more, as it is with
-  // QEMU's HPET when its time is the number of instructions.
+  // NMIs that were due while the timer ran, on all pCPUs; or the NMIs that came, if those are more,
+  // as with QEMU's HPET when its time is the number of instructions.
   uint64_t sent = 0;
-  uint64_t logged = 0;  // found a vCPU that is sampled
-  uint64_t lost = 0;    // did so too, and its buffer full
-  // Found an idle pCPU or a domain that is not sampled, or came while the one before was being
-  // handled.
+  uint64_t logged = 0;  // NMIs that found a vCPU that is sampled
+  uint64_t lost = 0;    // NMIs that found a sampled vCPU with a full buffer
+  // NMIs that found an idle pCPU or a domain that is not sampled, or that came while the NMI before
+  // was still being handled.
   uint64_t elsewhere = 0;
   bool operator==(const NmiCounters&) const = default;
 };
 
-// How many events a recording can have: their numbers in samples/*.samples are bytes.
+// Limit of the events of a recording: an event's number in samples/*.samples is a byte.
 inline constexpr size_t kMaxRecordingEvents = 256;
 
-// What a sample counts. Sample::event is an index into RecordingInfo::events.
+// An event that samples count. Sample::event is an index into RecordingInfo::events.
 struct EventInfo {
   std::string name;
   uint32_t code = 0;
   uint32_t unit_mask = 0;
-  uint64_t period = 0;  // counts between two samples; cycles of the TSC when clocked by a timer
-  // "pmu", or what stood in for it: the timer "hpet:500", polls "vcpu:250", a second
+  uint64_t period = 0;  // counts between two samples; TSC cycles when a timer clocks the event
+  // The clock: "pmu", or what stands in for it: the timer "hpet:500" or polls "vcpu:250", with the
+  // rate in Hz.
   std::string clocked_by;
-  bool waiting = false;  // of vCPUs that waited for a pCPU, not of running ones
+  bool waiting = false;  // whether samples are of vCPUs that waited for a pCPU, not of running ones
   std::optional<NmiCounters> nmis = std::nullopt;
   bool operator==(const EventInfo&) const = default;
 };
 
-// How long it was from one drain of a source's buffers to the next (of vcpu: one poll), in ns. What
-// drains found waits in memory until the disk takes it, and when too much waits, drains do.
+// The intervals between drains of a source's buffers (vcpu: between polls), in ns. Drained samples
+// wait in memory until the disk takes them; when too many wait, drains wait too.
 struct DrainInfo {
   uint64_t count = 0;
   uint64_t p50_ns = 0;
   uint64_t p99_ns = 0;
   uint64_t most_ns = 0;
-  uint64_t held_ns = 0;             // in all, drains waited for the disk
-  uint64_t most_waiting_bytes = 0;  // at one time, for the disk
+  uint64_t held_ns = 0;             // total time that drains waited for the disk
+  uint64_t most_waiting_bytes = 0;  // most bytes that waited for the disk at one time
   bool operator==(const DrainInfo&) const = default;
 };
 
-// One way samples were taken; its file is samples/NAME.samples.
+// A source of samples; its file is samples/NAME.samples.
 struct SourceInfo {
-  std::string name;                // "xenoprof"
-  std::string cpu_type;            // as the source calls the PMU: "x86-64/family15h"
-  uint64_t drain_interval_ns = 0;  // as asked for, or from poll to poll, on the average
-  uint64_t seed = 0;               // of the random instants; 0: there are none
-  DrainInfo drains{};              // as they were; of agents: of what they sent
-  // What went wrong with it, a sentence each, for the user: why samples are missing.
+  std::string name;      // "xenoprof"
+  std::string cpu_type;  // name of the PMU as the source has it: "x86-64/family15h"
+  // Interval that was asked for, or the mean interval between polls.
+  uint64_t drain_interval_ns = 0;
+  uint64_t seed = 0;   // seed of the random instants; 0: there are none
+  DrainInfo drains{};  // the drains as they were; of an agent: its messages of samples
+  // Problems of the source, one sentence each, that say why samples are missing.
   std::vector<std::string> problems{};
   bool operator==(const SourceInfo&) const = default;
 };
 
+// The trace of a recording.
 struct TraceInfo {
-  std::string events;         // as given to xentrace -e
-  uint32_t buffer_pages = 0;  // that Xen has for each pCPU; before 1.7: asked for
-  uint32_t asked_pages = 0;   // likewise, that it was asked for
-  uint64_t lost_records = 0;  // that found their pCPU's buffer full
-  Cycles lost_cycles = 0;     // of pCPUs, in which records were lost
+  std::string events;  // the argument of xentrace -e
+  // Pages that Xen has for each pCPU; before format 1.7: pages asked for.
+  uint32_t buffer_pages = 0;
+  uint32_t asked_pages = 0;   // pages for each pCPU that Xen was asked for
+  uint64_t lost_records = 0;  // records that found their pCPU's buffer full
+  Cycles lost_cycles = 0;     // sum over pCPUs of the time in which records were lost
   bool operator==(const TraceInfo&) const = default;
 };
 
@@ -151,48 +158,48 @@ struct BufferCounters {
   constexpr uint64_t Logged() const { return xen + kernel + user; }
 };
 
-// What polling one vCPU found, and what it cost: total = blocked + running + preempted + failed.
+// The result and cost of polling one vCPU: total = blocked + running + preempted + failed.
 struct PollCounters {
   uint64_t total = 0;
-  uint64_t blocked = 0;       // or offline: left alone
-  uint64_t running = 0;       // stopped and read
-  uint64_t preempted = 0;     // waiting for a pCPU: stopped and read
-  uint64_t failed = 0;        // Xen refused
-  Cycles stopped_cycles = 0;  // at most, all stops together
+  uint64_t blocked = 0;       // polls that found it blocked or offline, and did not stop it
+  uint64_t running = 0;       // polls that stopped and read a running vCPU
+  uint64_t preempted = 0;     // polls that stopped and read a vCPU that waited for a pCPU
+  uint64_t failed = 0;        // polls that Xen refused
+  Cycles stopped_cycles = 0;  // upper bound of the sum of all stops
   Cycles longest_stop = 0;
-  uint64_t callers = 0;     // that were found on the stacks
-  uint64_t cut_chains = 0;  // that did not end in an outermost frame
-  bool gone = false;        // while it was polled
+  uint64_t callers = 0;     // callers that were found on stacks
+  uint64_t cut_chains = 0;  // call chains that do not end in an outermost frame
+  bool gone = false;        // whether the vCPU went away while it was polled
   bool operator==(const PollCounters&) const = default;
 };
 
-// What the kernel said of one of its rings of samples, beside the samples.
+// What the kernel reported about one of its rings of samples.
 struct RingCounters {
-  uint64_t throttled = 0;    // times that sampling was held back, being too frequent
-  uint64_t unthrottled = 0;  // and went on
-  uint64_t damaged = 0;      // bytes that are no records
+  uint64_t throttled = 0;    // times that the kernel held sampling back, as it was too frequent
+  uint64_t unthrottled = 0;  // times that sampling went on after that
+  uint64_t damaged = 0;      // bytes that are not records
   bool operator==(const RingCounters&) const = default;
 };
 
-// What became of every entry that one vCPU's buffer took in.
+// The accounting of one vCPU's buffer: every entry that it took in.
 struct StreamInfo {
   std::string source;
   VcpuRef vcpu;
-  BufferCounters logged;        // by Xen, from before the start to after the stop
-  uint64_t drained = 0;         // entries taken out: kept + the three below
-  uint64_t kept = 0;            // written as samples
-  uint64_t other_counters = 0;  // of counters that no event was asked for on
-  uint64_t other_modes = 0;     // of modes that were not asked for
-  uint64_t escapes = 0;         // call chain marks
-  uint64_t callers = 0;         // entries of call chains, that are no samples of their own
-  uint64_t invalid = 0;         // a mode or counter that does not exist
-  bool complete = false;        // `logged` was read after the stop
+  BufferCounters logged;        // Xen's counters, from before the start to after the stop
+  uint64_t drained = 0;         // entries taken out of the buffer: the sum of the six fields below
+  uint64_t kept = 0;            // entries written as samples
+  uint64_t other_counters = 0;  // entries of counters that no event was asked for on
+  uint64_t other_modes = 0;     // entries of modes that were not asked for
+  uint64_t escapes = 0;         // marks at the start of call chains
+  uint64_t callers = 0;         // entries of call chains, which are not samples
+  uint64_t invalid = 0;         // entries with a mode or counter that does not exist
+  bool complete = false;        // whether `logged` was read after the stop
   std::optional<PollCounters> polls;
   std::optional<RingCounters> ring;
   bool operator==(const StreamInfo&) const = default;
 
-  // The identity every complete stream keeps; Xen counts samples only. While recording, entries may
-  // be drained and not yet accounted for.
+  // Checks the identity that every complete stream keeps; Xen counts samples only. While recording,
+  // entries may be drained and not yet accounted for.
   constexpr bool Balanced() const {
     const uint64_t accounted = kept + other_counters + other_modes + escapes + callers + invalid;
     if (!complete) return accounted <= drained;
@@ -200,7 +207,7 @@ struct StreamInfo {
   }
 };
 
-// A file of the recording from which addresses become names.
+// A file of the recording that maps addresses to names.
 struct SymbolFile {
   enum class Kind : uint8_t {
     kXensyms,      // /proc/xen/xensyms
@@ -208,14 +215,14 @@ struct SymbolFile {
     kModules,      // /proc/modules of `domain`
     kVmlinux,      // ELF file of `domain`'s kernel
     kImage,        // ELF file that runs in `domain`'s user mode
-    kVdso,         // what `domain`'s kernel gives its processes, an ELF file
-    kPerfMaps,     // what compilers at run time told of `domain`'s processes
-    kLivepatches,  // what Xen's console told of its livepatches
+    kVdso,         // the vDSO that `domain`'s kernel gives its processes, an ELF file
+    kPerfMaps,     // functions that JIT compilers wrote down, of `domain`'s processes
+    kLivepatches,  // Xen's console output about its livepatches
   };
   Kind kind = Kind::kXensyms;
-  DomainId domain;       // no meaning for kXensyms, kLivepatches
-  std::string path;      // in the recording: "symbols/dom0.kallsyms"
-  std::string original;  // where it was copied from
+  DomainId domain;       // the domain; kXensyms and kLivepatches ignore it
+  std::string path;      // path in the recording: "symbols/dom0.kallsyms"
+  std::string original;  // path that it was copied from
   bool operator==(const SymbolFile&) const = default;
 };
 
@@ -223,28 +230,29 @@ struct RecordingInfo {
   FormatVersion format = kFormat;
   std::string written_by;  // "xenoscope 0.1.0"
   State state = State::kRecording;
-  std::vector<std::string> command;  // that ran while recording; empty when none
-  std::string stopped_because;       // "command ended", "SIGINT", an error; empty while recording
+  std::vector<std::string> command;  // command that ran during the recording; empty: none
+  std::string stopped_because;  // "command ended", "SIGINT", or an error; empty while recording
   XenInfo xen;
   HostInfo host;
-  // Sampling (without samples: tracing) went on in [started, stopped). 0 when not known (yet).
+  // The range of sampling (without samples: of tracing), [started, stopped). 0: not known, or not
+  // yet.
   Tsc started;
   Tsc stopped;
   std::vector<DomainInfo> domains;
-  // In the order of time. In a file of its own since 1.7 (recording/changes.h), before that in
-  // recording.json.
+  // The changes in the order of time. Since format 1.7 they are in a file of their own
+  // (recording/changes.h), before that in recording.json.
   std::vector<DomainChange> changes;
   std::vector<SourceInfo> sources;
   std::vector<EventInfo> events;
   std::vector<StreamInfo> streams;
   std::optional<TraceInfo> trace;
   std::vector<SymbolFile> symbols;
-  uint64_t own_cpu_ns = 0;  // processor time that recording took, with xentrace's
+  uint64_t own_cpu_ns = 0;  // processor time that recording took in ns, xentrace's included
   bool operator==(const RecordingInfo&) const = default;
 
-  // The domain, or nullptr.
+  // Returns the domain, or nullptr.
   const DomainInfo* Domain(DomainId id) const;
-  // Its name; empty when it has none, or is not known.
+  // Returns the domain's name; empty when it has none or is not known.
   std::string NameOf(DomainId id) const;
 };
 

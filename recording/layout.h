@@ -1,4 +1,4 @@
-// The names inside NAME.xeno/, for its reader and its writer.
+// The names of files inside NAME.xeno/, for its reader and its writer.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 namespace xenoscope::recording {
 
 inline constexpr std::string_view kInfoFile = "recording.json";
-// What becomes recording.json when it is written.
+// The next recording.json while it is being written.
 inline constexpr std::string_view kNewInfoFile = "recording.json.new";
 inline constexpr std::string_view kChangesFile = "changes.jsonl";
 inline constexpr std::string_view kTraceFile = "trace.xentrace";
 inline constexpr std::string_view kSamplesDirectory = "samples";
 inline constexpr std::string_view kSymbolsDirectory = "symbols";
 inline constexpr std::string_view kGuestsDirectory = "guests";
-// Space that is held while recording, so that the last recording.json fits on a full disk.
+// A file that reserves space while recording, so that the last recording.json fits on a full disk.
 inline constexpr std::string_view kReserveFile = ".reserve";
 
 inline std::string SamplesPath(std::string_view source) {

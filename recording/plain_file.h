@@ -1,4 +1,4 @@
-// A file of a recording, plain or compressed: "trace.xentrace" is also found as
+// A file of a recording, plain or compressed: "trace.xentrace" is also looked up as
 // "trace.xentrace.zst".
 #pragma once
 
@@ -11,23 +11,24 @@
 
 namespace xenoscope::recording {
 
-// Where the plain bytes of a file, compressed or not, can be opened, for as long as this lives.
+// The plain bytes of a file that may be compressed; they can be opened as long as this object
+// lives.
 class PlainFile {
  public:
-  // The file at `path` itself, else `path`.zst decompressed into a temporary file that has no name
-  // (in $TMPDIR, else /tmp; in memory when neither can be written) and goes with the PlainFile. A
+  // Opens `path` itself, else decompresses `path`.zst into a temporary file without a name (in
+  // $TMPDIR, else /tmp; in memory when neither can be written), which ends with the PlainFile. A
   // compressed file that is cut off gives what it holds up to there.
   // Errors: NotFound when there is neither; InvalidArgument: not zstd data; ResourceExhausted: it
   // grows beyond its limit (base/decompression_limit.h), or there is no room.
   static absl::StatusOr<PlainFile> Open(const std::string& path);
-  // The same of a file that is compressed, whatever its name. Errors: as above.
+  // Decompresses the file at `path`, whatever its name. Errors: as above.
   static absl::StatusOr<PlainFile> Decompress(const std::string& path);
-  // Whether it can be read and begins as zstd's frames do (RFC 8878, section 3.1.1).
+  // Returns whether the file can be read and begins as zstd's frames do (RFC 8878, section 3.1.1).
   static bool IsCompressed(const std::string& path);
 
-  // What to open to read the plain bytes.
+  // Returns the path to open for the plain bytes.
   const std::string& path() const { return path_; }
-  // What it is called in messages: the path of the file that was found.
+  // Returns the name for messages: the path of the file that was found.
   const std::string& name() const { return name_; }
 
  private:
@@ -39,7 +40,7 @@ class PlainFile {
 
   std::string path_;
   std::string name_;
-  File plain_;  // of a compressed one
+  File plain_;  // the decompressed bytes of a compressed file
   DecompressionBudget extra_growth_;
 };
 

@@ -1,5 +1,5 @@
-// Reads from one samples/NAME.samples what it tells of processes: their names, what they map, when
-// they begin and end. Addresses of their user mode become functions by it.
+// A reader of what samples/NAME.samples says about processes: names, mappings, begins and ends.
+// With these, addresses in user mode become functions.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@
 
 namespace xenoscope::recording {
 
-// A part of a file in a process's memory: [begin, end) is the file from `offset` on.
+// A part of a file in a process's memory: [begin, end) is the file from `offset` (bytes) on.
 struct Mapping {
   Address begin = 0;
   Address end = 0;
   uint64_t offset = 0;
-  Bytes build_id;  // of the file as it ran; empty when unknown
+  Bytes build_id;  // build-id of the file as it ran; empty when unknown
 };
 
+// One event of a process, or what it was like when recording began.
 struct ProcessRecord {
   ProcessEntryType type = ProcessEntryType::kName;
   bool by_exec = false;
@@ -33,35 +34,35 @@ struct ProcessRecord {
   uint32_t tid = 0;
   uint32_t parent = 0;
   Tsc when;
-  Mapping map;            // of kMap
-  std::string_view text;  // the name, or the path of the file
+  Mapping map;            // the mapping of a kMap record
+  std::string_view text;  // name of the thread, or path of the mapped file
 };
 
-// Yields them in the order of the file: the one in which they happened. What a record points to is
-// in the file.
+// Yields the records in the order of the file, which is that of time. Records point into the file.
 class ProcessReader {
  public:
-  // As SampleReader::Open.
+  // Errors: as those of SampleReader::Open.
   static absl::StatusOr<ProcessReader> Open(Bytes file);
-  // As ChunkReader::SkipTo, before the first Next.
+  // Skips bytes as ChunkReader::SkipTo does; to be called before the first Next.
   void SkipTo(uint64_t bytes) { chunks_.SkipTo(bytes); }
 
   std::optional<ProcessRecord> Next();
 
-  // Where the chunk after the last whole one begins, or will.
+  // Returns the offset where the chunk after the last whole one begins, or will begin.
   uint64_t offset() const { return chunks_.offset(); }
-  // Whole, but not as they should be, or of a type that a newer xenoscope writes.
+  // Returns the number of whole records that are malformed or of a type that a newer xenoscope
+  // writes.
   uint64_t invalid() const { return invalid_; }
 
  private:
   explicit ProcessReader(ChunkReader chunks) : chunks_(chunks) {}
 
-  // The next one of the chunk, or nothing when it is not valid.
+  // Returns the next record of the chunk, or nothing when it is not valid.
   std::optional<ProcessRecord> NextEntry();
 
   ChunkReader chunks_;
   DomainId domain_;
-  Bytes entries_;  // of the chunk, those not yet yielded
+  Bytes entries_;  // entries of the current chunk that were not yielded yet
   uint64_t invalid_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// A recording on disk, for reading: NAME.xeno/ as docs/recording-format.md describes it. Whatever
-// state its writer left it in, it reads up to there.
+// A recording on disk, for reading: NAME.xeno/ as docs/recording-format.md describes it. It can be
+// read up to where its writer came, whatever ended the writer.
 #pragma once
 
 #include <optional>
@@ -15,35 +15,36 @@
 
 namespace xenoscope::recording {
 
-// The samples of one source, with the file under them.
+// The samples of one source, with the mapped file that they point into.
 struct SampleStream {
   PlainFile plain_file;
   MappedFile file;
   SampleReader reader;
 };
 
+// An opened recording.
 class Recording {
  public:
-  // Errors: NotFound: no such directory; InvalidArgument: not a recording, a damaged
-  // recording.json, or a newer major version of the format.
+  // Opens the recording at `path`. Errors: NotFound: no such directory; InvalidArgument: not a
+  // recording, a damaged recording.json, or a newer major version of the format.
   static absl::StatusOr<Recording> Open(const std::string& path);
 
-  // Whether `path` looks like a recording at all; otherwise it may be a bare xentrace file.
+  // Returns whether `path` looks like a recording; if not, it may be a bare xentrace file.
   static bool IsRecording(const std::string& path);
 
   const std::string& path() const { return path_; }
   const RecordingInfo& info() const { return info_; }
-  // The host's clock: recorded, else assumed.
+  // Returns the host's clock: the recorded one, else the assumed one.
   Clock clock() const;
-  // What is not as it should be, though it can be read: one line each, for the user.
+  // Returns the faults with which the recording can still be read: one line each, for the user.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // The trace, decompressed when it has to be. NotFound: recorded without one.
+  // Opens the trace, decompressed if necessary. NotFound: recorded without one.
   absl::StatusOr<PlainFile> OpenTrace() const;
-  // The samples of info().sources[source], from their beginning; each call is a new pass.
+  // Opens the samples of info().sources[source] at their beginning; each call is a new pass.
   // NotFound: the file is missing.
   absl::StatusOr<SampleStream> OpenSamples(size_t source) const;
-  // A file of info().symbols.
+  // Opens a file of info().symbols.
   absl::StatusOr<PlainFile> OpenSymbols(const SymbolFile& file) const;
 
  private:

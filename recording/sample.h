@@ -1,4 +1,4 @@
-// One sample as a source gave it: where, whose, and what is known of when.
+// One sample as a source gave it: the address, the vCPU, and what is known of its time.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,12 @@
 namespace xenoscope::recording {
 
 // The callers of a sampled function, innermost first: those in Xen, then those in the kernel, then
-// those in user mode. Points into the file that the sample is of.
+// those in user mode. It points into the file of the sample.
 class CallChain {
  public:
   CallChain() = default;
-  // `addresses` are 8 bytes each, at any alignment; the rest of them is in user mode.
+  // `addresses` are 8 bytes each, at any alignment. `xen` and `kernel` are numbers of callers; the
+  // rest are in user mode.
   CallChain(Bytes addresses, uint32_t xen, uint32_t kernel)
       : addresses_(addresses), xen_(xen), kernel_(kernel) {}
 
@@ -38,7 +39,7 @@ class CallChain {
   uint32_t kernel_ = 0;
 };
 
-// A thread of the sampled kernel, as it numbers them; pid 0 is its idle task.
+// A thread as its kernel numbers it; pid 0 is the idle task.
 struct Thread {
   uint32_t pid = 0;
   uint32_t tid = 0;
@@ -46,25 +47,26 @@ struct Thread {
 };
 
 struct Sample {
-  VcpuRef vcpu;  // in whose buffer it was, or who ran
+  VcpuRef vcpu;  // vCPU whose buffer held the sample, or that ran
   Mode mode = Mode::kXen;
   Address address = 0;
   uint16_t event = 0;  // index into RecordingInfo::events
-  // When. A source that stamps its samples gives the instant [t, t + 1). xenoprof gives the bracket
-  // from the TSC read before the previous drain to the TSC read after the drain that found it; a
-  // vCPU that was stopped was so within the one hypercall that read it.
+  // The half-open range of time of the sample, in cycles. A source that stamps its samples gives
+  // the instant [t, t + 1). xenoprof gives the range from the TSC read before the previous drain to
+  // the TSC read after the drain that found the sample. For a vCPU that was stopped it is the one
+  // hypercall that read it.
   TscRange when;
-  // Its vCPU was stopped within `when` to be read: the address is where it then was, and the mode
-  // the guest's, also while Xen was at work for it.
+  // Whether the vCPU was stopped within `when` to be read: the address is where it stood then, and
+  // the mode is the guest's even while Xen worked for it.
   bool stopped = false;
-  // `when` is this sample's own, by the clock of the system that took it of itself: it is not one
-  // of a drained buffer's.
+  // Whether `when` is the sample's own time, by the clock of the system that sampled itself, and
+  // not the range of a drain.
   bool timed = false;
-  // Where it was taken, when the source knows.
+  // The pCPU, when the source knows it.
   std::optional<PcpuId> pcpu;
-  // Whose it was, when the source knows.
+  // The thread, when the source knows it.
   std::optional<Thread> thread;
-  // The number that whoever reads the sample has given to its process's memory.
+  // The number of the process's address space, which the reader of the sample sets.
   AddressSpaceId space;
   CallChain callers;
 

@@ -1,5 +1,6 @@
 // The bytes of samples/NAME.samples: one FileHeader, then chunks, each a ChunkHeader and its
-// entries. docs/recording-format.md says the same in words. All little-endian, no padding.
+// entries. docs/recording-format.md describes the same in words. All is little-endian, without
+// padding.
 #pragma once
 
 #include <array>
@@ -18,51 +19,54 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 16);
 
-// What a chunk's entries are. A reader passes over kinds that it does not know, and counts them.
+// The kind of a chunk's entries. A reader passes over kinds that it does not know, and counts them.
 enum class ChunkKind : uint16_t {
-  kBracketed = 1,  // drained from a buffer
-  kStopped = 2,    // read from a vCPU while it was stopped, between `previous_before` and `after`
-  kTimed = 3,      // each with its own vCPU, time, thread and call chain: TimedEntry
-  kProcesses = 4,  // of programs and what they map: ProcessEntry; no samples
-  kStoppedWithCallers = 5,  // as kStopped, in the form of kTimed
+  kBracketed = 1,           // samples drained from a buffer
+  kStopped = 2,             // samples of vCPUs stopped between `previous_before` and `after`
+  kTimed = 3,               // samples with a vCPU, time, thread and call chain each: TimedEntry
+  kProcesses = 4,           // processes and what they map, not samples: ProcessEntry
+  kStoppedWithCallers = 5,  // samples as kStopped, in the form of kTimed
 };
 
-// The entries that one drain found in the buffer of one vCPU, or one poll of it.
+// The header of a chunk: the entries of one drain of one vCPU's buffer, or of one poll of a vCPU.
 struct ChunkHeader {
   uint32_t magic = kChunkMagic;
   ChunkKind kind = ChunkKind::kBracketed;
   uint16_t domain = 0;
   uint32_t vcpu = 0;
-  uint32_t count = 0;            // entries
-  uint32_t entry_size = 0;       // bytes; a newer minor version may append to an entry
+  uint32_t count = 0;  // number of entries
+  // Size of an entry in bytes; a newer minor version may append to an entry.
+  uint32_t entry_size = 0;
   uint32_t entries_crc = 0;      // CRC-32 (ISO 3309, as zlib's) of the entries
   uint64_t previous_before = 0;  // TSC read before the drain before this one
   uint64_t before = 0;           // TSC read before this drain looked into the buffer
   uint64_t after = 0;            // TSC read after this drain looked into the buffer
-  uint32_t items = 0;            // kTimed and later ones: how many there are; else 0
+  uint32_t items = 0;            // number of items, for kTimed and later kinds; else 0
   uint32_t header_crc = 0;       // CRC-32 of the bytes of this header before this field
 };
 static_assert(sizeof(ChunkHeader) == 56);
 
-// Whether entries are the words of items, each of its own size.
+// Returns whether entries are the words of items, each of its own size.
 constexpr bool HoldsItems(ChunkKind kind) { return kind >= ChunkKind::kTimed; }
 
 struct Entry {
   uint64_t address = 0;
-  uint8_t mode = 0;   // Mode
+  uint8_t mode = 0;   // a Mode
   uint8_t event = 0;  // index into recording.json's events
   std::array<uint8_t, 6> reserved{};
 };
 static_assert(sizeof(Entry) == 16);
 
-// kTimed and later ones hold items of different sizes, each a whole number of words: `entry_size`
-// is that of a word and `count` the number of words, so that every reader knows their length.
+// kTimed and later kinds hold items of different sizes, each a whole number of words: `entry_size`
+// is the size of a word and `count` the number of words, so that every reader knows the chunk's
+// length.
 inline constexpr uint32_t kWordSize = 8;
 
-inline constexpr uint32_t kNoThread = 0xffff'ffff;  // the source does not know threads
+// Thread number of sources that do not know threads.
+inline constexpr uint32_t kNoThread = 0xffff'ffff;
 
-// One sample of kTimed or kStoppedWithCallers; addresses of its callers follow, innermost first:
-// first those in Xen, then those in the kernel, then those in user mode.
+// One sample of kTimed or kStoppedWithCallers. Its callers' addresses follow, innermost first:
+// those in Xen, then those in the kernel, then those in user mode.
 struct TimedEntry {
   uint64_t address = 0;
   uint8_t mode = 0;
@@ -73,32 +77,33 @@ struct TimedEntry {
   uint32_t vcpu = 0;
   uint32_t pid = kNoThread;
   uint32_t tid = kNoThread;
-  uint16_t size = 48;  // bytes before the callers: a newer minor version may append
+  uint16_t size = 48;  // bytes before the callers; a newer minor version may append
   uint16_t reserved = 0;
-  uint64_t begin = 0;  // TSC: it was taken in [begin, end)
+  uint64_t begin = 0;  // start of the range [begin, end) of TSC cycles in which it was taken
   uint64_t end = 0;
 };
 static_assert(sizeof(TimedEntry) == 48);
 
 enum class ProcessEntryType : uint8_t {
-  kName = 1,  // a thread has this name; with kByExec: it has begun another program
-  kMap = 2,   // a process maps a part of a file, to execute it
-  kFork = 3,  // a process or thread began, as a copy of `parent`
+  kName = 1,  // a thread has this name; with kByExec it has begun another program
+  kMap = 2,   // a process maps a part of a file as executable
+  kFork = 3,  // a process or thread began as a copy of `parent`
   kExit = 4,  // a thread ended
 };
-inline constexpr uint8_t kByExec = 1;   // of ProcessEntry::flags
-inline constexpr uint8_t kAtStart = 2;  // it was so when recording began: not an event
+inline constexpr uint8_t kByExec = 1;  // bit of ProcessEntry::flags
+// Bit of ProcessEntry::flags: it was so when recording began, and is not an event.
+inline constexpr uint8_t kAtStart = 2;
 
-// One item of kProcesses; a MapEntry follows where it is a kMap, then a text (the name, or the path
-// of the file) without its end, then zeroes up to `size`.
+// One item of kProcesses. A MapEntry follows if its type is kMap, then a text (the name, or the
+// path of the file) without a terminating zero, then zeros up to `size`.
 struct ProcessEntry {
-  uint16_t size = 0;  // bytes of all of it: a multiple of kWordSize
-  uint8_t type = 0;   // ProcessEntryType
+  uint16_t size = 0;  // size of the whole item in bytes, a multiple of kWordSize
+  uint8_t type = 0;   // a ProcessEntryType
   uint8_t flags = 0;
   uint32_t pid = 0;
   uint32_t tid = 0;
-  uint32_t parent = 0;  // kFork: pid
-  uint64_t when = 0;    // TSC
+  uint32_t parent = 0;  // pid of the parent, for kFork
+  uint64_t when = 0;    // time in TSC cycles
   uint16_t text_size = 0;
   uint16_t reserved0 = 0;
   uint32_t reserved1 = 0;
@@ -108,7 +113,7 @@ static_assert(sizeof(ProcessEntry) == 32);
 struct MapEntry {
   uint64_t address = 0;
   uint64_t length = 0;
-  uint64_t offset = 0;  // in the file
+  uint64_t offset = 0;  // offset in the file, in bytes
   uint8_t build_id_size = 0;
   std::array<uint8_t, 23> build_id{};
 };

@@ -1,4 +1,5 @@
-// Reads one samples/NAME.samples, sample by sample, whatever state it was left in.
+// A reader of one samples/NAME.samples, sample by sample, in whatever state the writer left the
+// file.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +14,36 @@
 
 namespace xenoscope::recording {
 
-// Yields samples in the order of the file: drain by drain, in each drain buffer by buffer, in each
-// buffer in the order of the ring. The samples of one vCPU are so in the order in which Xen took
+// Yields samples in the order of the file: drain by drain, within a drain buffer by buffer, within
+// a buffer in the order of the ring. So the samples of one vCPU come in the order in which Xen took
 // them. Memory does not grow with the file.
 //
 //   while (const Sample* sample = reader.Next()) ...
 class SampleReader {
  public:
-  // `file` outlives the reader and its samples. `events` is the number of events of the recording.
+  // `file` must outlive the reader and its samples. `events` is the recording's number of events.
   // Errors (InvalidArgument): not a sample file, or one of a newer major version.
   static absl::StatusOr<SampleReader> Open(Bytes file, size_t events);
-  // As ChunkReader::SkipTo, before the first Next.
+  // Skips bytes as ChunkReader::SkipTo does; to be called before the first Next.
   void SkipTo(uint64_t bytes) { chunks_.SkipTo(bytes); }
 
-  // The next sample, which is there until the next call; null at the end.
+  // Returns the next sample, valid until the next call; null at the end.
   const Sample* Next();
 
-  // When the next samples were taken, of whichever event: those of a drain of one buffer together.
-  // Instead of Next, for a survey; nothing at the end.
+  // Returns the range of time of the next samples, of any event: those of one drain of one buffer
+  // share it. For a survey, instead of Next; nothing at the end.
   std::optional<TscRange> NextBracket();
 
-  // Complete once Next has returned nothing.
+  // Returns the damage, which is complete once Next has returned null.
   const SampleDamage& damage() const { return chunks_.damage(); }
-  // The bytes before this offset have been read; for progress.
+  // Returns the offset before which all bytes have been read, for progress.
   uint64_t offset() const { return chunks_.offset(); }
 
  private:
   SampleReader(ChunkReader chunks, size_t events) : chunks_(chunks), events_(events) {}
 
   bool NextChunk();
-  // Whether the next entry is good; sample_ is then what it says.
+  // Reads the next entry into sample_; false: the entry is not valid.
   bool NextEntry();
   bool NextTimed();
   void SkipInvalid(uint64_t samples, size_t bytes);
@@ -51,9 +52,9 @@ class SampleReader {
   ChunkReader chunks_;
   size_t events_ = 0;
   ChunkHeader chunk_;
-  Bytes entries_;            // of the chunk, those not yet yielded
-  uint32_t items_left_ = 0;  // of a chunk that holds items
-  Sample sample_;            // the last; of other chunks, with what all of their samples have
+  Bytes entries_;            // entries of the current chunk that were not yielded yet
+  uint32_t items_left_ = 0;  // items left in a chunk that holds items
+  Sample sample_;            // the last sample; fields that a chunk's samples share stay set
 };
 
 }  // namespace xenoscope::recording

@@ -1,5 +1,5 @@
-// Writes one samples/NAME.samples. Append only: whatever ends the process, a reader gets every
-// drain that was flushed.
+// A writer of one samples/NAME.samples. The file is only appended to: however the process ends, a
+// reader gets every drain that was flushed.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@
 
 namespace xenoscope::recording {
 
-// When a drain looked, and when the one before it did.
+// The TSC readings around a drain, and before the one before it.
 struct DrainTimes {
   Tsc previous_before;
   Tsc before;
   Tsc after;
 };
 
-// Samples of one domain that each have a time, in its order, put together for one chunk.
+// A chunk in the making: samples of one domain that each have a time, in the domain's order.
 class TimedChunk {
  public:
-  // `callers` are entry.xen_callers, then kernel_callers, then user_callers.
+  // `callers` are entry.xen_callers callers in Xen, then kernel_callers, then user_callers.
   void Add(const TimedEntry& entry, std::span<const Address> callers);
   bool empty() const { return items_ == 0; }
   void Clear();
@@ -41,11 +41,11 @@ class TimedChunk {
   uint32_t items_ = 0;
 };
 
-// What is known of the processes of one domain, put together for one chunk.
+// A chunk in the making: what is known of the processes of one domain.
 class ProcessChunk {
  public:
-  // Sets the sizes in `entry`. `text` is cut to kMaxTextBytes bytes. `map` is null unless it is
-  // one.
+  // Adds an item and sets the sizes in `entry`. `text` is cut to kMaxTextBytes bytes. `map` is null
+  // unless the type is kMap.
   void Add(ProcessEntry entry, const MapEntry* map, std::string_view text);
   bool empty() const { return items_ == 0; }
   void Clear();
@@ -58,38 +58,40 @@ class ProcessChunk {
   uint32_t items_ = 0;
 };
 
+// The writer.
 class SampleWriter {
  public:
   // Makes the file, which must not exist, and writes its header. Errors: those of WriteError.
   static absl::StatusOr<SampleWriter> Create(const std::string& path);
-  // The same, into a file that is new; `path` is what it is called in errors.
+  // Writes into `file`, which is new; errors call it `path`.
   static absl::StatusOr<SampleWriter> Create(File file, std::string path);
-  // Without a file: Flush does nothing, and the chunks are there for Take.
+  // Returns a writer without a file: Flush does nothing, and Take returns the chunks.
   static SampleWriter InMemory() { return {"", File()}; }
 
-  // Adds the entries of one vCPU's buffer, in the order in which they left it. In memory until
-  // Flush.
+  // Adds the entries of one vCPU's buffer, in the order in which they left it. They stay in memory
+  // until Flush.
   void Append(VcpuRef vcpu, const DrainTimes& times, std::span<const Entry> entries);
 
-  // Adds the entry of a vCPU that was stopped within `when` to be read. In memory until Flush.
+  // Adds the entry of a vCPU that was stopped within `when` to be read. It stays in memory until
+  // Flush.
   void AppendStopped(VcpuRef vcpu, TscRange when, const Entry& entry);
 
-  // Likewise, with callers: `chunk` has its one sample.
+  // Adds such an entry with callers: the one sample of `chunk`.
   void AppendStopped(DomainId domain, const TimedChunk& chunk);
 
-  // Adds samples that each have a time. In memory until Flush.
+  // Adds samples that each have a time. They stay in memory until Flush.
   void Append(DomainId domain, const TimedChunk& chunk);
   void Append(DomainId domain, const ProcessChunk& chunk);
 
-  // Adds whole chunks that another writer put together: what its Take gave. In memory until Flush.
+  // Adds whole chunks from another writer's Take. They stay in memory until Flush.
   void Append(Bytes chunks);
 
   // Hands all that was appended to the kernel. When the disk is full (ResourceExhausted) or the
-  // write fails, what had gone out in part is cut off again, so that the file ends with a whole
+  // write fails, a part that was written is cut off again, so that the file ends with a whole
   // chunk.
   absl::Status Flush();
 
-  // The chunks that were appended and not flushed; the writer has them no more.
+  // Returns the chunks that were appended and not flushed, and forgets them.
   std::vector<std::byte> Take() { return std::exchange(pending_, {}); }
 
   uint64_t bytes_written() const { return written_; }

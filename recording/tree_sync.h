@@ -1,4 +1,4 @@
-// Brings a directory with all that is in it to the disk, again and again.
+// Writes a directory with all its content to the disk, each time only what has changed.
 #pragma once
 
 #include <sys/types.h>
@@ -13,13 +13,13 @@ namespace xenoscope::recording {
 
 class TreeSync {
  public:
-  // The content of each file that has changed since the last time, then the directories that name
-  // them, the lowest first. Waits for the disk. Errors: the first of WriteError; the rest is still
-  // tried. Other processes may add, remove and write files meanwhile.
+  // Syncs each file that has changed since the last call, then the directories that name the files,
+  // lowest first. Waits for the disk. Errors: the first one of WriteError; the rest is still tried.
+  // Other processes may add, remove and write files meanwhile.
   absl::Status Sync(const Directory& directory);
 
  private:
-  // What changes in a file whenever it is written to: files of recordings only grow.
+  // The version of a file, which changes with every write: files of recordings only grow.
   struct Version {
     off_t size = 0;
     int64_t changed_s = 0;

@@ -1,5 +1,5 @@
-// Makes a recording: the directory, its recording.json, and the files copied into it. At every
-// instant what is on disk is a recording that can be read, by its owner alone.
+// The writer of a recording: its directory, its recording.json, and the files copied into it. At
+// every instant the directory is a recording that can be read, by its owner only.
 #pragma once
 
 #include <cstdint>
@@ -22,54 +22,53 @@ namespace xenoscope::recording {
 
 class Writer {
  public:
-  // Makes the directory `path`, which is new. A recording that is there already is renamed to
-  // `path`.old, whose own predecessor is removed; what a recording left that was killed before its
-  // first recording.json is removed. Errors (FailedPrecondition): something that is not a recording
-  // is in the way; ResourceExhausted: disk full. After an error all is as it was, but for such
-  // leavings.
+  // Makes the directory `path`, which is new. An existing recording there is renamed to `path`.old,
+  // whose own predecessor is removed; the remains of a recording that was killed before its first
+  // recording.json are removed. Errors (FailedPrecondition): something that is not a recording has
+  // this name; ResourceExhausted: the disk is full. After an error all is as before, except for
+  // such remains.
   static absl::StatusOr<Writer> Create(const std::string& path);
 
   const std::string& path() const { return directory_.path(); }
-  // The recording's directory: makes further files in it.
+  // Returns the recording's directory, in which sources make further files.
   const Directory& directory() const { return directory_; }
 
-  // Makes the file where the trace is to be written, unchanged, by xentrace; what it is called.
+  // Makes the file into which xentrace writes the trace; TracePath returns its path.
   absl::StatusOr<File> CreateTrace() const;
   std::string TracePath() const;
 
   // Makes samples/NAME.samples.
   absl::StatusOr<SampleWriter> CreateSamples(std::string_view source) const;
 
-  // Copies `from` (a file, or a text that /proc makes up on reading) to where `kind` has its place,
-  // under the file's own name for guests' images. Gives the entry for RecordingInfo::symbols. After
-  // an error there is nothing of it.
+  // Copies the file `from` (which may be one that /proc generates) to the place for `kind`, under
+  // the file's own name for guests' images. Returns the entry for RecordingInfo::symbols. After an
+  // error nothing of the copy is left.
   absl::StatusOr<SymbolFile> AddSymbols(SymbolFile::Kind kind, DomainId domain,
                                         const std::string& from) const;
 
-  // The same with content that comes from elsewhere; `original` says where from.
+  // Adds a file with this content, which came from `original`.
   absl::StatusOr<SymbolFile> AddSymbolContent(SymbolFile::Kind kind, DomainId domain, Bytes content,
                                               const std::string& original) const;
 
-  // The same in parts: each call of `next` gives one, which need not stay valid beyond the
-  // following call; an empty one ends the file. Errors: that of `next`, too.
+  // Adds a file in parts: each call of `next` returns a part, which must stay valid until the
+  // following call; an empty part ends the file. Errors: those of `next`, too.
   absl::StatusOr<SymbolFile> AddSymbolParts(SymbolFile::Kind kind, DomainId domain,
                                             const std::function<absl::StatusOr<Bytes>()>& next,
                                             const std::string& original) const;
 
-  // Adds to changes.jsonl, which is made with the first of them. After an error it has none of
-  // them.
+  // Appends to changes.jsonl, which is made with the first change. After an error none of these
+  // changes is in it.
   absl::Status AppendChanges(std::span<const DomainChange> changes);
 
-  // Takes back what Create did: removes the directory and gives an earlier recording its name
-  // again.
+  // Undoes Create: removes the directory and gives an earlier recording its name back.
   void Abandon() const;
 
-  // Brings all that was written so far to the disk, and waits for it. Errors: those of WriteError.
+  // Writes all data so far to the disk, and waits for it. Errors: those of WriteError.
   absl::Status Sync() const;
 
-  // Replaces recording.json, in one step for every reader and for a power cut: waits until its
-  // content is on the disk. What is complete is all on the disk before it says so. After an error
-  // the last recording.json stays.
+  // Replaces recording.json in one step, for every reader and for a power cut: it waits until the
+  // content is on the disk. A recording is called complete only when all of it is on the disk.
+  // After an error the last recording.json stays.
   absl::Status WriteInfo(const RecordingInfo& info) const;
 
  private:
@@ -79,14 +78,14 @@ class Writer {
         directory_(std::move(directory)),
         moved_(moved) {}
   absl::Status MakeDirectories() const;
-  // Where a file of symbols has its place; `leaf` is an image's own name.
+  // Returns the path for a file of symbols; `leaf` is an image's own name.
   std::string PathFor(SymbolFile::Kind kind, DomainId domain, const std::string& leaf) const;
 
   Directory parent_;
-  std::string name_;  // in parent_
+  std::string name_;  // name within parent_
   Directory directory_;
   std::optional<ChangeWriter> changes_;
-  bool moved_;  // there is a `name_`.old that was `name_`
+  bool moved_;  // whether an earlier recording was renamed to `name_`.old
 };
 
 }  // namespace xenoscope::recording
