@@ -1,4 +1,4 @@
-// What an address is: one level of inlining.
+// A frame of an address: one level of inlining.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace xenoscope::symbolizer {
 
-// The texts live as long as the DebugInfo that they are of.
+// A frame. Its texts live as long as the DebugInfo that returned it.
 struct CodeFrame {
   std::string_view function;  // demangled
-  // Where in it: the line of the address, or where the frame before this one was called.
+  // The source line of the address, or the line that calls the frame before this one.
   std::string_view file;
-  uint32_t line = 0;  // 0: not known
+  uint32_t line = 0;  // number of the line; 0: not known
 };
 
-// No compiler inlines as deeply.
+// Limit of frames at one address; compilers do not inline as deeply.
 inline constexpr size_t kMaxFrames = 256;
 
 }  // namespace xenoscope::symbolizer

@@ -1,6 +1,6 @@
-// Files by their build-ids from servers of the web (debuginfod(8)), with elfutils' libdebuginfod.
-// It brings some thirty libraries with it, and is loaded when a server is to be asked, as libdw
-// does.
+// A client of debuginfod(8) servers, which have files by build-id, through elfutils' libdebuginfod.
+// The library depends on some thirty others, so it is loaded when a server is first asked, as libdw
+// does it.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,17 @@ namespace xenoscope::symbolizer {
 
 class DebugServer {
  public:
-  // `urls`, separated by blanks, are asked in turn; with `progress` standard error tells how much
-  // of a file has come. To be called before there are threads: the library takes both from the
-  // environment. Nothing is asked yet.
+  // `urls`, separated by blanks, are asked in turn. With `progress`, standard error shows how much
+  // of a file has come. To be called before there are threads, as the library takes both from the
+  // environment. No server is asked yet.
   explicit DebugServer(const std::string& urls, bool progress = false);
   ~DebugServer();
   DebugServer(const DebugServer&) = delete;
   DebugServer& operator=(const DebugServer&) = delete;
 
-  // The debug file of the build-id (hexadecimal), or the program itself, with that build-id.
-  // A server that does not answer is given $DEBUGINFOD_TIMEOUT seconds, 10 where that is not set;
-  // after that none is asked any more. Errors: no server has it, or what went wrong.
+  // Returns the debug file of the build-id (hexadecimal), or the program with that build-id. A
+  // server has $DEBUGINFOD_TIMEOUT seconds to answer, 10 if that is not set; if it does not, no
+  // server is asked any more. Errors: no server has the file, or what went wrong.
   absl::StatusOr<FileContent> DebugFile(const std::string& build_id);
   absl::StatusOr<FileContent> Program(const std::string& build_id);
 
@@ -32,8 +32,8 @@ class DebugServer {
 
   absl::StatusOr<FileContent> Find(const std::string& build_id, bool program);
 
-  std::unique_ptr<Client> client_;  // null: none yet
-  absl::Status broken_;             // why none is asked any more
+  std::unique_ptr<Client> client_;  // null: not loaded yet
+  absl::Status broken_;             // reason why no server is asked any more
 };
 
 }  // namespace xenoscope::symbolizer

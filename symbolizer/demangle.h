@@ -1,4 +1,4 @@
-// C++ names as people write them.
+// Demangling of C++ names.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace xenoscope::symbolizer {
 
-// The name without its mangling; names that are not mangled, damaged, or longer than a hostile
-// file's should be allowed to be, as they are.
+// Returns the name without its mangling. A name that is not mangled, damaged, or longer than a
+// limit against hostile files is returned unchanged.
 std::string Demangled(std::string_view name);
 
 }  // namespace xenoscope::symbolizer

@@ -1,4 +1,4 @@
-// x86-64 code as instructions, in AT&T's syntax as objdump and perf write it.
+// x86-64 code as instructions, in AT&T syntax, as objdump and perf print it.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,11 @@ struct Instruction {
   std::string text;
 };
 
-// All of `code`, which lies at `begin`; what is no instruction becomes "(bad)", a byte at a time.
+// Disassembles all of `code`, which lies at `begin`. A byte that starts no instruction becomes
+// "(bad)".
 std::vector<Instruction> Disassemble(Bytes code, Address begin);
 
-// Where instructions begin in `code`, ascending, up to the first byte that is of none.
+// Returns where instructions begin in `code`, ascending, up to the first byte that belongs to none.
 std::vector<Address> InstructionStarts(Bytes code, Address begin);
 
 }  // namespace xenoscope::symbolizer

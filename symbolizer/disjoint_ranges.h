@@ -1,6 +1,6 @@
 // A map from addresses to owners: sorted, disjoint ranges, built in one sweep from ranges that may
-// lie inside each other or overlap. Where they do, the one that begins last holds the address; of
-// those that begin together, the one that was opened last.
+// be nested or overlap. Where ranges overlap, the one that begins last owns the address; of those
+// that begin together, the one that was opened last.
 //
 //   opened    A [0,100)   B [20,30)
 //   ranges    gap | 0 A | 20 B | 30 A | 100 gap
@@ -21,12 +21,12 @@ class DisjointRanges {
  public:
   static constexpr uint32_t kNoOwner = ~uint32_t{0};
 
-  // The owner of `address`, or kNoOwner. O(log n), without allocation; where ranges are spread
-  // evenly O(1).
+  // Returns the owner of `address`, or kNoOwner. O(log n) without allocation; O(1) where ranges are
+  // spread evenly.
   uint32_t Find(Address address) const;
 
-  // Calls use(begin, end, owner) for every range, gaps (kNoOwner) too, in order; the last one ends
-  // with kLastAddress.
+  // Calls use(begin, end, owner) for every range in order, gaps (kNoOwner) included; the last one
+  // ends at kLastAddress.
   template <typename Use>
   void ForEach(const Use& use) const {
     for (size_t i = 0; i < starts_.size(); ++i) {
@@ -34,11 +34,11 @@ class DisjointRanges {
     }
   }
 
-  // Appends where ranges begin in (begin, end).
+  // Appends the starts of ranges in (begin, end).
   void AppendStartsIn(Address begin, Address end, std::vector<Address>& starts) const;
 
   bool empty() const { return starts_.size() <= 1; }
-  // Owners' ranges lie in [begin, end); not to be called when there are none.
+  // All owned ranges lie in [begin, end). Not to be called when there are none.
   Address begin() const { return starts_[1]; }
   Address end() const { return starts_.back(); }
   uint64_t MemoryUsed() const;
@@ -46,23 +46,24 @@ class DisjointRanges {
  private:
   friend class RangeSweep;
 
-  std::vector<Address> starts_ = {0};          // ascending
-  std::vector<uint32_t> owners_ = {kNoOwner};  // of the range from there on
-  // Where in starts_ to search: [begin, end) is divided into buckets of 2^bucket_bits_ bytes, and
-  // each has the range that holds its first address.
+  std::vector<Address> starts_ = {0};  // starts of ranges, ascending
+  // Owner of the range that begins at the same index of starts_.
+  std::vector<uint32_t> owners_ = {kNoOwner};
+  // Indices in starts_ to begin a search with: [begin, end) is divided into buckets of
+  // 2^bucket_bits_ bytes, each with the range that holds its first address.
   std::vector<uint32_t> hints_;
   Address begin_of_hints_ = 0;
   int bucket_bits_ = 0;
 };
 
-// Makes DisjointRanges of ranges in order of their starts. O(n).
+// The builder of DisjointRanges, from ranges in the order of their starts. O(n).
 class RangeSweep {
  public:
-  // What is open goes on until `address`, and ranges that end before are settled. To be called
-  // with ascending addresses, and before Open with the same one.
+  // Settles all ranges that end before `address`; open ones go on until there. To be called with
+  // ascending addresses, and before Open with the same address.
   void CloseUntil(Address address);
   bool IsOpen() const { return !open_.empty(); }
-  // [start, end), neither empty nor beginning at address 0.
+  // Opens [start, end), which is not empty and does not begin at address 0.
   void Open(Address start, Address end, uint32_t owner);
   DisjointRanges Finish() &&;
 
@@ -75,7 +76,7 @@ class RangeSweep {
   void Begin(Address start, uint32_t owner);
 
   DisjointRanges ranges_;
-  std::vector<OpenRange> open_;  // a stack, the one that began last on top
+  std::vector<OpenRange> open_;  // stack of open ranges; the one that began last is on top
 };
 
 struct OwnedRange {
@@ -84,8 +85,8 @@ struct OwnedRange {
   uint32_t owner = 0;
 };
 
-// Of ranges in any order; of those that begin together the one with the highest owner is opened
-// last. Empty ranges, and those at address 0, are left out. O(n log n).
+// Builds DisjointRanges from ranges in any order. Of those that begin together the one with the
+// highest owner is opened last. Empty ranges, and those at address 0, are left out. O(n log n).
 DisjointRanges MakeDisjoint(std::vector<OwnedRange> ranges);
 
 }  // namespace xenoscope::symbolizer

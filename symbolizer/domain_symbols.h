@@ -33,68 +33,72 @@
 
 namespace xenoscope::symbolizer {
 
-// Where the answer about an address came from.
+// The files that an answer about an address comes from.
 struct SymbolOrigin {
-  std::string functions;  // the file that names it; empty: none does
-  std::string lines;      // the file that knows its line; empty: none does
-  std::string build_id;   // hexadecimal, of the ELF file; empty: not known
-  std::string missing;    // why something is, and what would help
+  std::string functions;  // the file that names the function; empty: none does
+  std::string lines;      // the file that knows the line; empty: none does
+  std::string build_id;   // build-id of the ELF file, hexadecimal; empty: not known
+  std::string missing;    // what is not known, why, and what would help
 };
 
 class DomainSymbols : public Resolver {
  public:
-  // Adds an image to a space; it lies `bias` bytes above the addresses of its index. Indexes may be
-  // shared: domains that run the same kernel need one. `origin` is the file that they are from.
+  // Adds an image to a space; it lies `bias` bytes above the addresses of its index. Domains that
+  // run the same kernel can share an index. `origin` is the file of the symbols.
   void Add(DomainId domain, Mode mode, std::shared_ptr<const SymbolIndex> symbols, Address bias = 0,
            std::string origin = "");
   // Adds code, lines and inlined frames to a space, from a file that lies `bias` bytes above its
   // own addresses.
   void AddFile(DomainId domain, Mode mode, std::shared_ptr<ImageFile> file, Address bias = 0);
-  // The kernel's functions are where its file has them, and KASLR may have moved it.
+  // States that the kernel's functions are at the addresses of its file, and that KASLR may have
+  // moved it.
   void SetMayBeRelocated(DomainId domain) {
     spaces_[SpaceKey(domain, Mode::kKernel)].may_be_relocated = true;
   }
   bool AnyMayBeRelocated() const;
-  // Puts the domain's kernel where the addresses say that it was, if it may have been moved. What
-  // was found, and why nothing was, for a user; nothing where it lies as its file has it. To be
-  // called before Resolve.
+  // Moves the domain's kernel to where the sampled addresses say that it was, if it may have been
+  // moved. Returns what was found, or why nothing was, for a user; nothing where the kernel lies as
+  // in its file. To be called before Resolve.
   std::optional<std::string> FindShift(DomainId domain, std::span<const Address> sampled);
-  // Code of `image` lies in [begin, end), of which only some functions are known; `why` tells a
-  // user that and what would help.
+  // States that code of `image` lies in [begin, end), of which only some functions are known; `why`
+  // says that to a user, and what would help.
   void AddPart(DomainId domain, Mode mode, std::string image, Address begin, Address end,
                std::string why);
-  // What is said of addresses in a space that has no image: "kptr_restrict hides ...".
+  // Sets the reason that is given for addresses in a space without an image: "kptr_restrict hides
+  // ...".
   void SetMissingReason(DomainId domain, Mode mode, std::string_view reason);
 
-  // Functions of one image and name share an id, in whatever domain they ran: domains that run the
-  // same kernel can be compared. O(1) for an address met recently, else O(images log symbols).
+  // Returns the function at the address. Functions of one image and name share an id across
+  // domains, so that domains with the same kernel can be compared. O(1) for a recent address, else
+  // O(images log symbols).
   FunctionId Resolve(DomainId domain, Mode mode, Address address) override;
-  // By the process's maps, where processes() has them.
+  // Returns the function by the process's maps, if processes() has them.
   FunctionId ResolveInProcess(DomainId domain, AddressSpaceId space, Address address) override;
   ProcessImages& processes() { return processes_; }
   const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
-  // From debug information, where the address has a function and a file with DWARF was added.
+  // Returns the inlined frames, where the address has a function and a file with DWARF was added.
   std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) override;
-  // Where in which file the code is that runs there; `space` counts in user mode. Nothing where the
-  // address has no function.
+  // Returns the file and the place in it of the code at the address; nothing where the address has
+  // no function. `space` matters in user mode only.
   std::optional<CodeLocation> LocationOf(DomainId domain, Mode mode, AddressSpaceId space,
                                          Address address);
 
-  // `space` counts in user mode.
+  // Returns the files behind the answers about an address. `space` matters in user mode only.
   SymbolOrigin OriginOf(DomainId domain, Mode mode, AddressSpaceId space, Address address);
 
-  // Kernels whose symbols do not fit the addresses resolved so far: a guest that was moved by KASLR
-  // and whose symbols are those of its file, or symbols of another boot. One message each.
+  // Returns one message for each kernel whose symbols do not fit the addresses resolved so far:
+  // those of a guest that KASLR moved and whose symbols are those of its file, or symbols of
+  // another boot.
   std::vector<std::string> Mismatches() const;
 
  private:
-  static constexpr uint32_t kNoSpace = ~uint32_t{0};  // no SpaceKey
+  static constexpr uint32_t kNoSpace = ~uint32_t{0};  // no SpaceKey has this value
 
   struct Image {
     std::shared_ptr<const SymbolIndex> symbols;
     Address bias = 0;
     std::string origin;
-    std::vector<FunctionId> functions;  // of symbols, once they were met
+    std::vector<FunctionId> functions;  // ids by symbol, set at the first use
   };
   struct File {
     std::shared_ptr<ImageFile> file;
@@ -112,7 +116,7 @@ class DomainSymbols : public Resolver {
     std::vector<Part> parts;
     std::string missing_reason;
     bool may_be_relocated = false;
-    // Of distinct addresses in the part of memory where Linux's text lies, for Mismatches().
+    // Number of distinct addresses in the part of memory where Linux's text lies, for Mismatches().
     uint64_t in_kernel_area = 0;
     uint64_t in_kernel_area_unresolved = 0;
   };
@@ -132,7 +136,7 @@ class DomainSymbols : public Resolver {
 
   absl::flat_hash_map<uint32_t, Space> spaces_;
   ProcessImages processes_;
-  std::deque<Function> functions_;  // a deque: what Describe() returned stays where it is
+  std::deque<Function> functions_;  // a deque: references from Describe() stay valid
   absl::flat_hash_map<std::string, FunctionId> ids_;
   std::vector<Memo> memos_ = std::vector<Memo>(kMemos);
 };

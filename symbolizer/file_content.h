@@ -13,18 +13,18 @@ namespace xenoscope::symbolizer {
 
 class FileContent {
  public:
-  // `name` stands for the path in messages; empty: the path itself. Errors have it: not found, not
-  // a regular file, damaged zstd, one that grows beyond its limit (base/decompression_limit.h).
+  // Opens the file at `path`, which messages call `name` (empty: `path`). Errors: not found, not a
+  // regular file, damaged zstd, or decompressed beyond its limit (base/decompression_limit.h).
   static absl::StatusOr<FileContent> Open(const std::string& path, std::string name = {});
 
-  // Of what is in memory already.
+  // Returns a file with this content in memory.
   static FileContent FromString(std::string content) {
     FileContent file;
     file.decompressed_ = std::move(content);
     return file;
   }
 
-  // Of the file on disk; zeroes: it is none.
+  // Returns the identity of the file on disk; all zeros: there is none.
   const FileIdentity& identity() const { return identity_; }
 
   Bytes bytes() const { return decompressed_.empty() ? mapped_.bytes() : AsBytes(decompressed_); }
@@ -32,11 +32,11 @@ class FileContent {
  private:
   MappedFile mapped_;
   std::string decompressed_;
-  DecompressionBudget extra_growth_;  // of decompressed_
+  DecompressionBudget extra_growth_;  // the budget that decompressed_ holds
   FileIdentity identity_;
 };
 
-// `bytes` without their zstd compression. Memory: two and a half times the result. Errors:
+// Decompresses `bytes` (zstd). Needs two and a half times the result's memory. Errors:
 // ExhaustedError beyond `largest` bytes; InvalidArgument: damaged.
 absl::StatusOr<std::string> DecompressZstd(Bytes bytes, uint64_t largest);
 

@@ -1,5 +1,5 @@
-// Where the files are that name the code of a machine: below a root, which nothing that a guest
-// chose, neither links nor "..", leads out of.
+// A finder of a machine's files with code and symbols, below a root directory. Nothing that a guest
+// chose, neither links nor "..", leads out of the root.
 #pragma once
 
 #include <cstdint>
@@ -15,40 +15,42 @@ namespace xenoscope::symbolizer {
 
 struct AltLink;
 
+// The finder.
 class FileFinder {
  public:
   struct Found {
     FileContent content;
-    std::string path;  // as below the root
+    std::string path;  // path below the root
   };
 
-  // `root` holds the files of the machine that was recorded: "/" for this one, or where its disk
-  // is mounted or was copied to. Debug files named by their
-  // build-ids are looked for below the root, then on this machine.
-  // `images`, unless empty, is a directory of files named by their build-ids, as an archived
-  // recording has them.
-  // `server`, unless null, is asked for what is found nowhere.
+  // `root` has the files of the recorded machine: "/" for this machine, or where its disk is
+  // mounted or was copied to. Debug files named by their build-ids are looked up below the root,
+  // then on this machine. `images`, unless empty, is a directory of files named by their build-ids,
+  // as an archived recording has it. `server`, unless null, is asked for files that are found
+  // nowhere.
   explicit FileFinder(std::string root = "/", std::string images = "",
                       std::shared_ptr<DebugServer> server = nullptr);
 
-  // A file by its path on the machine. Absolute links lead below the root (Linux 5.6's openat2; an
-  // older one opens nothing below a root). Errors name the path.
+  // Opens a file by its path on the machine. Absolute links lead below the root (openat2 of Linux
+  // 5.6; with an older Linux nothing opens below a root). Errors name the path.
   absl::StatusOr<FileContent> Open(const std::string& path) const;
 
-  // The file of this build-id among the images.
+  // Opens the file of this build-id among the images.
   absl::StatusOr<FileContent> OpenImage(const std::string& build_id) const;
 
-  // The program of this build-id, from the server. Error: there is none, or it has none.
+  // Gets the program of this build-id from the server. Error: there is no server, or it has no such
+  // file.
   absl::StatusOr<FileContent> FetchProgram(const std::string& build_id) const;
 
-  // The debug file of `elf`, which was at `path`: by its build-id among the images, as
-  // BUILD-ID.debug, and in /usr/lib/debug/.build-id, or
-  // as .gnu_debuglink names it, beside it, in .debug/ there, and in /usr/lib/debug; or
-  // the server's. Error: there is none, or only those of other builds.
+  // Finds the debug file of `elf`, which was at `path`: by build-id among the images
+  // (BUILD-ID.debug) and in /usr/lib/debug/.build-id; by the name in .gnu_debuglink in the same
+  // directory, in its .debug/, and below /usr/lib/debug; or from the server. Error: there is none,
+  // or only those of other builds.
   absl::StatusOr<Found> DebugFileOf(const ElfFile& elf, const std::string& path) const;
 
-  // The file that dwz made for several files, one of which was at `path`: by its build-id as above,
-  // or by its name, which may be relative to that file. Error: not there, or of another build.
+  // Finds the file that dwz made for several files, one of which was at `path`: by its build-id as
+  // above, or by its name, which may be relative to that file. Error: not there, or of another
+  // build.
   absl::StatusOr<Found> AltFileOf(const AltLink& link, const std::string& path) const;
 
   const std::string& root() const { return root_; }
@@ -65,18 +67,18 @@ class FileFinder {
   std::shared_ptr<DebugServer> server_;
 };
 
-// The file's name and CRC-32 in .gnu_debuglink; the name is empty where there is none, or where it
-// is more than a name.
+// The content of .gnu_debuglink: a file's name and CRC-32. The name is empty where there is none,
+// or where it is not a plain file name.
 struct DebugLink {
   std::string name;
   uint32_t crc = 0;
 };
 DebugLink DebugLinkOf(const ElfFile& elf);
 
-// What .gnu_debugaltlink, or DWARF 5's .debug_sup, says; empty where there is none.
+// The content of .gnu_debugaltlink, or of DWARF 5's .debug_sup; empty where there is none.
 struct AltLink {
   std::string name;
-  std::string build_id;  // hexadecimal
+  std::string build_id;  // build-id, hexadecimal
 };
 AltLink AltLinkOf(const ElfFile& elf);
 

@@ -1,5 +1,5 @@
-// The frames of addresses as flat tables, that need not be read to be used: what is known of a
-// file's debug information, as it is kept on disk (index_cache.h).
+// A flat table of the frames of addresses: what is known of a file's debug information, in the form
+// in which index_cache.h stores it. It is used in place, without being parsed first.
 //
 // Little-endian, without padding:
 //   header   48 bytes, below
@@ -9,7 +9,7 @@
 //            the texts), line, and the frame that it is inlined into, which has a lower number, or
 //            kNoFrame
 //   texts
-// It is read as if anybody had written it.
+// The table is not trusted: it is checked as if a stranger had written it.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,17 @@ class FrameTable {
   static constexpr uint32_t kNoFrame = ~uint32_t{0};
   static constexpr uint32_t kUnread = kNoFrame - 1;
 
-  // Knows no address.
+  // An empty table, which has no address.
   FrameTable() = default;
-  // Of bytes that outlive it. Error: damaged, cut off, or of another version. O(bytes).
+  // Opens the table in `bytes`, which must outlive it. Error: damaged, cut off, or of another
+  // version. O(bytes).
   static absl::StatusOr<FrameTable> Open(Bytes bytes);
 
-  // Whether the address was among what was read when the table was made; O(log n). If so, `frames`
-  // are as DebugInfo::FramesAt has them.
+  // Returns whether the address was among what was read when the table was made. If so, sets
+  // `frames` to what DebugInfo::FramesAt returns. O(log n).
   bool Find(Address address, std::vector<CodeFrame>& frames) const;
   bool Knows(Address address) const { return OwnerAt(RangeOf(address)) != kUnread; }
-  // Where ranges in [begin, end) begin, `begin` among them.
+  // Returns the starts of ranges in [begin, end), `begin` included.
   std::vector<Address> StartsIn(Address begin, Address end) const;
 
  private:
@@ -56,10 +57,10 @@ class FrameTable {
   Bytes texts_;
 };
 
-// Makes the bytes of a table.
+// The writer of a table's bytes.
 class FrameTableWriter {
  public:
-  // Where a text is among the texts. Equal ones are kept once.
+  // The place of a text among the texts. Equal texts are stored once.
   struct Text {
     uint32_t at = 0;
     uint32_t size = 0;
@@ -70,13 +71,13 @@ class FrameTableWriter {
     }
   };
   Text Keep(std::string_view text);
-  // The number of such a frame that is inlined into the frame `parent`, or into nothing.
+  // Returns the number of this frame, inlined into the frame `parent`, or into nothing.
   uint32_t Frame(Text function, Text file, uint32_t line, uint32_t parent = FrameTable::kNoFrame);
-  // From here to the next one addresses have this frame; ascending, the first above 0.
+  // Gives addresses from `start` to the next start this frame. Starts ascend, from above 0.
   void Add(Address start, uint32_t frame);
   void Add(Address start, const std::vector<CodeFrame>& frames);
 
-  // Empty when it is longer than a table can be (4 GiB of texts).
+  // Returns the bytes; empty when the table would exceed its limit (4 GiB of texts).
   std::string Finish() &&;
 
  private:

@@ -1,5 +1,5 @@
-// An ELF file whose code ran, with all that is known of it: functions, lines and the code itself,
-// its own or those of its debug file.
+// An ELF file whose code ran, with what it or its debug file says: functions, lines, and the code
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,19 @@ namespace xenoscope::symbolizer {
 
 class ImageFile;
 
-// Where code is in the file that it is of.
+// The place of code in its file.
 struct CodeLocation {
-  ImageFile* file = nullptr;   // null: only a list of symbols names it, and addresses are as it ran
-  Address address = 0;         // as linked, ...
-  Address function_begin = 0;  // ... like those of the function that holds it
+  // null: only a list of symbols names it, and addresses are those in memory
+  ImageFile* file = nullptr;
+  Address address = 0;         // address as linked
+  Address function_begin = 0;  // start of the function that holds the address, as linked
   Address function_end = 0;
 };
 
+// The file.
 class ImageFile {
  public:
-  // `path` is where the file was, for its debug file beside it; `cache` is for its debug
+  // Opens a file that was at `path`, beside which its debug file may be; `cache` is for its debug
   // information, or null. Error: not ELF, damaged, or an object file.
   static absl::StatusOr<std::unique_ptr<ImageFile>> Open(
       FileContent content, std::string path, const FileFinder& finder,
@@ -44,29 +46,30 @@ class ImageFile {
   const ElfFile& elf() const { return elf_; }
   const std::string& path() const { return path_; }
   Bytes content() const { return content_->bytes(); }
-  // Its debug file, looked for once. Null: there is none.
+  // Returns its debug file, which is looked up once. Null: there is none.
   const FileContent* DebugFile();
 
-  // The functions of .symtab, else of its debug file, of the small one inside it (.gnu_debugdata),
-  // else of .dynsym; and the entries of .plt. The names live as long as the file. Error: none, and
-  // why.
+  // Reads the functions of .symtab, else of its debug file or the small one inside it
+  // (.gnu_debugdata), else of .dynsym; and the entries of .plt. The names live as long as the file.
+  // Error: no functions, with the reason.
   absl::StatusOr<ElfSymbols> ReadSymbols(std::string_view image);
-  // Where ReadSymbols found them, for a user: a path, and which part of that file.
+  // Returns where ReadSymbols found them, for a user: a path, and the part of that file.
   const std::string& symbols_from() const { return symbols_from_; }
-  // Why there is no debug file, once DebugFile was called; empty: there is one.
+  // Returns why there is no debug file, once DebugFile was called; empty: there is one.
   const std::string& why_no_debug_file() const { return why_no_debug_file_; }
-  // Lines and inlined frames, read when first asked for; null where there is no DWARF.
+  // Returns lines and inlined frames, which are read at the first call; null where there is no
+  // DWARF.
   DebugInfo* debug_info();
-  // The file that debug_info() was read from; empty: none.
+  // Returns the file that debug_info() was read from; empty: none.
   const std::string& debug_path() const { return debug_path_; }
 
-  // The address, as linked, of a byte of the file; nothing where it is not loaded.
+  // Returns the address, as linked, of the byte at `offset`; nothing where it is not loaded.
   std::optional<Address> AddressOf(uint64_t offset) const;
-  // The code at [begin, begin + size), as linked, as much of it as the file has.
+  // Returns the code at [begin, begin + size), as linked, as far as the file has it.
   Bytes CodeAt(Address begin, uint64_t size) const;
 
  private:
-  // A part of the file as it is loaded (PT_LOAD): [offset, offset + size) lies at `address`.
+  // A loaded part of the file (PT_LOAD): [offset, offset + size) of it lies at `address`.
   struct Part {
     uint64_t offset = 0;
     uint64_t size = 0;

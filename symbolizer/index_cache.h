@@ -1,5 +1,5 @@
-// Tables that were made from files of symbols, kept on disk so that the next report need not make
-// them again. Who cannot write there has no cache, and nobody is told.
+// A cache on disk of tables that were made from files of symbols, so that the next report need not
+// make them again. If the directory cannot be written there is no cache, silently.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ class IndexCache {
  public:
   static constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
-  // In `directory`, which is made when something is stored; together at most `most_bytes`: what was
-  // not used for the longest time goes first.
+  // Keeps tables in `directory`, which is made with the first one, of at most `most_bytes` bytes in
+  // all: the least recently used goes first.
   explicit IndexCache(std::string directory, uint64_t most_bytes = kMaxBytes)
       : directory_(std::move(directory)), max_bytes_(most_bytes) {}
 
-  // xenoscope/ in $XDG_CACHE_HOME, else in ~/.cache; nothing when neither is known.
+  // Returns xenoscope/ in $XDG_CACHE_HOME, else in ~/.cache; nothing when neither is known.
   static std::optional<std::string> DefaultDirectory();
 
-  // What was made of the file with this build-id that is at this place and has not changed since.
-  // A build-id alone would not do: a guest's file may bear that of another.
+  // Returns what was stored for the file with this build-id at this place, if the file has not
+  // changed since. A build-id alone does not suffice: a guest's file may carry that of another
+  // file.
   std::optional<MappedFile> Find(const std::string& build_id, const FileIdentity& file) const;
-  // Stores it in one step: a reader sees all of it or nothing.
+  // Stores a table in one step: a reader sees all of it or nothing.
   void Store(const std::string& build_id, const FileIdentity& file, const std::string& bytes) const;
 
  private:

@@ -1,7 +1,8 @@
-// How far KASLR moved a kernel of which only the file is at hand, from the addresses that were
-// sampled in it. Linux moves it by a multiple of 2 MiB, less than 1 GiB
-// (Documentation/arch/x86/x86_64/mm.rst; CONFIG_PHYSICAL_ALIGN). A sampled address is where an
-// instruction begins; under a wrong shift one in three or four is, as instructions are that long.
+// A search for the distance by which KASLR moved a kernel of which there is only the file, from
+// sampled addresses. Linux moves a kernel by a multiple of 2 MiB, less than 1 GiB
+// (Documentation/arch/x86/x86_64/mm.rst; CONFIG_PHYSICAL_ALIGN). A sampled address is the start of
+// an instruction. Under a wrong shift only one in three or four is, as instructions have that many
+// bytes.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +17,14 @@ namespace xenoscope::symbolizer {
 
 struct KaslrShift {
   Address shift = 0;
-  size_t addresses = 0;  // that were looked at
-  size_t fitting = 0;    // that are the beginnings of instructions under this shift
+  size_t addresses = 0;  // number of different addresses looked at
+  size_t fitting = 0;    // number of those that are starts of instructions under this shift
 };
 
-// The one shift under which at least nine in ten of the addresses fit, while under no other six in
-// ten do. Of fewer than 16 different addresses only that they fit where the file has them is
-// found. Errors: no such shift, or several, or too few addresses. Reads at most the
-// code of some 10 000 functions.
+// Finds the shift under which at least nine in ten of the addresses fit, if under no other six in
+// ten do. With fewer than 16 different addresses the only possible result is that they fit where
+// the file has them. Errors: no such shift, several, or too few addresses. Reads at most the code
+// of some 10 000 functions.
 absl::StatusOr<KaslrShift> FindKaslrShift(const ImageFile& kernel, const SymbolIndex& symbols,
                                           std::span<const Address> sampled);
 

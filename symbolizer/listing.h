@@ -1,4 +1,5 @@
-// The code of one function as lines of its source, or as instructions, with samples beside them.
+// A listing of one function: the lines of its source, or its instructions, with the samples of
+// each.
 #pragma once
 
 #include <span>
@@ -12,17 +13,17 @@
 
 namespace xenoscope::symbolizer {
 
-// Samples at an address of the file, as linked; a number for each way in which they are told apart.
+// The samples at an address of the file, as linked: one number for each column of the listing.
 struct SampledAddress {
   Address address = 0;
   std::vector<double> samples;
 };
 
 struct ListedLine {
-  std::string place;  // the line's number, or "+0x1c" from the function's beginning
+  std::string place;  // number of the line, or "+0x1c" from the function's beginning
   std::string code;
-  std::vector<double> samples;  // empty: none
-  // What of them is in functions that the line calls and that were inlined: "f (file.c:12)", most
+  std::vector<double> samples;  // samples, one number for each column; empty: none
+  // The part of the samples in inlined functions that the line calls: "f (file.c:12)", most samples
   // first.
   struct Inlined {
     std::string function;
@@ -32,19 +33,19 @@ struct ListedLine {
 };
 
 struct Listing {
-  std::string title;  // the source's path; "instructions"
+  std::string title;  // path of the source, or "instructions"
   std::vector<ListedLine> lines;
 };
 
-// By lines of the file in which the function is written; samples of what is inlined into it count
-// for the line that calls it. Samples of no such line have one of their own. Lines far from all
-// samples are left out. Error, for a user: lines are not known, or `sources` does not have the
-// file.
+// Lists the lines of the file in which the function is written. Samples of code that is inlined
+// into the function count for the line that calls it. Samples without such a line have a row of
+// their own. Lines far from all samples are left out. Error, for a user: lines are not known, or
+// `sources` does not have the file.
 absl::StatusOr<Listing> ListSource(const CodeLocation& function,
                                    std::span<const SampledAddress> samples,
                                    const SourceFinder& sources);
 
-// By instructions; without the code only those that have samples, as addresses.
+// Lists instructions; without the code only the addresses that have samples.
 Listing ListInstructions(const CodeLocation& function, std::span<const SampledAddress> samples);
 
 }  // namespace xenoscope::symbolizer

@@ -1,5 +1,5 @@
-// Xen's livepatches: where their code lies and which functions take the place of others. Nothing
-// but Xen's console tells that, when the debug key 'x' is pressed (`xl debug-keys x; xl dmesg`;
+// The livepatches of Xen: the places of their code, and the functions that they replace. Only Xen's
+// console lists them, when the debug key 'x' is pressed (`xl debug-keys x; xl dmesg`;
 // livepatch_printall() in xen/common/livepatch.c, the same from Xen 4.8 to 4.22):
 //
 //   (XEN) 'x' pressed - Dumping all livepatch patches
@@ -17,7 +17,7 @@
 
 namespace xenoscope::symbolizer {
 
-// A function of a livepatch that takes another one's place and has its name.
+// A function of a livepatch that replaces another one of the same name.
 struct LivepatchFunction {
   std::string name;
   Address address = 0;
@@ -26,30 +26,30 @@ struct LivepatchFunction {
 };
 
 struct Livepatch {
-  std::string name;      // as printed, '?' for what is no printable ASCII
-  Address begin = 0;     // its code lies in [begin, end), whole pages
-  Address end = 0;       // begin: it has none
-  std::string build_id;  // hexadecimal; empty: it has none
+  std::string name;      // name as printed, with '?' for bytes that are not printable ASCII
+  Address begin = 0;     // start of its code, which lies in [begin, end), whole pages
+  Address end = 0;       // end of its code; equal to begin: it has none
+  std::string build_id;  // build-id, hexadecimal; empty: it has none
   std::vector<LivepatchFunction> functions;
   bool operator==(const Livepatch&) const = default;
 };
 
 struct LivepatchList {
-  // By address. Those that were only loaded, or taken back, are among them: their code may have run
-  // earlier or later.
+  // The livepatches by address. Those that were only loaded, or were reverted, are among them:
+  // their code may have run earlier or later.
   std::vector<Livepatch> patches;
-  // Left out: lines of this kind that cannot be right, and livepatches that lay where others did at
-  // another time.
+  // The lines that were left out: lines that cannot be right, and livepatches that lay where others
+  // did at another time.
   uint64_t malformed = 0;
   uint64_t displaced = 0;
 };
 
-// The line with which a list begins; `line` may have the console's prefix.
+// Returns whether `line`, which may have the console's prefix, begins a list.
 bool BeginsLivepatchList(std::string_view line);
-// Whether one begins anywhere in the text.
+// Returns whether a list begins anywhere in the text.
 bool HasLivepatchList(std::string_view text);
 
-// Reads what the console had at several times, one after the other; other lines are passed over.
+// Reads the console's output of several times, one after the other; other lines are passed over.
 // O(length log length).
 LivepatchList ReadLivepatches(std::string_view text);
 

@@ -1,4 +1,4 @@
-// The same work on many things, by as many threads as there are processors.
+// A loop whose iterations are divided over as many threads as there are processors.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace xenoscope::symbolizer {
 
-// Calls work(i) once for every i below `count`, in no certain order and from several threads; small
-// counts from this one only.
+// Calls work(i) once for every i in [0, count), in no certain order, from several threads. Each
+// thread is given at least `items_per_thread`; few items are done by the calling thread alone.
 template <typename Work>
 void ForEachInParallel(size_t count, size_t items_per_thread, const Work& work) {
   std::atomic<size_t> next{0};

@@ -1,6 +1,6 @@
-// Functions of processes, by what each maps: address -> part of a file -> its function. Files are
-// read when an address in them is first asked for, where they are on this machine, and only when
-// they are the ones that ran.
+// The functions of processes, by what each process maps: address -> part of a file -> its function.
+// A file is read when an address in it is first looked up, if it is on this machine and is the one
+// that ran.
 #pragma once
 
 #include <cstdint>
@@ -23,55 +23,58 @@
 
 namespace xenoscope::symbolizer {
 
-// Stands for every domain of which nothing was said (DOMID_INVALID, xen/include/public/xen.h).
+// Stands for every domain without an entry of its own (DOMID_INVALID, xen/include/public/xen.h).
 inline constexpr DomainId kEveryDomain{0x7ff4};
 
-// Where in a recording's directory files of processes are, by their build-ids.
+// The directory, within a recording, of processes' files by build-id.
 inline constexpr const char* kImagesInRecording = "symbols/images";
 
-// A file that an address was found in.
+// A file in which an address was found.
 struct UsedFile {
-  std::string name;  // its build-id, or BUILD-ID.debug
+  std::string name;  // build-id, or BUILD-ID.debug
   Bytes content;
 };
 
+// The mapped files of all processes.
 class ProcessImages {
  public:
-  // `build_id` is hexadecimal, of the file as it ran; empty: not known. The same file has the same
-  // number.
+  // Adds a file and returns its number; the same file has the same number. `build_id` is that of
+  // the file as it ran, hexadecimal; empty: not known.
   uint32_t AddFile(DomainId domain, const std::string& path, const std::string& build_id);
-  // Files of the domain are below `root`, not on this machine; of kEveryDomain: those of domains
-  // that have no root of their own.
+  // Sets the directory with the domain's files, which are not on this machine. kEveryDomain: for
+  // domains without a root of their own.
   void SetRoot(DomainId domain, const std::string& root);
-  // A file that stands in for those of its build-id (hexadecimal) that are not on this machine.
+  // Adds a file that replaces files with this build-id (hexadecimal) that are not on this machine.
   void AddSubstitute(const std::string& build_id, const std::string& path);
-  // A directory of files by their build-ids (kImagesInRecording).
+  // Sets a directory of files by their build-ids (kImagesInRecording).
   void SetImages(const std::string& directory) { images_ = directory; }
-  // For the debug information of files; null: none.
+  // Sets the cache for the debug information of files; null: none.
   void SetCache(std::shared_ptr<const IndexCache> cache) { cache_ = std::move(cache); }
-  // Asked for files that are not on this machine; null: none is.
+  // Sets the server for files that are not on this machine; null: none.
   void SetServer(std::shared_ptr<DebugServer> server) { server_ = std::move(server); }
-  // The vDSO of the domain's 64-bit processes, which they map as "[vdso]". Errors: it is no ELF
-  // file, or has no functions.
+  // Sets the vDSO of the domain's 64-bit processes, which they map as "[vdso]". Errors: it is no
+  // ELF file, or has no functions.
   absl::Status SetVdso(DomainId domain, FileContent content);
-  // Of the domain's processes: looked into where a process runs what no file has.
+  // Sets the domain's JIT functions, which are looked up where a process runs code of no file.
   void SetPerfMaps(DomainId domain, PerfMaps maps) {
     perf_maps_.insert_or_assign(domain, std::move(maps));
   }
-  // What the process, with its number in the domain, maps; of maps that overlap the later one
-  // counts. Files have the numbers of AddFile or, if there are `files`, stand at theirs in it.
+  // Sets the maps of the process with this number in the domain. Of maps that overlap, the later
+  // one counts. A map's `file` is a number from AddFile or, if there are `files`, an index in that
+  // list of such numbers.
   void SetMaps(AddressSpaceId space, DomainId domain, uint32_t pid, ProcessMaps maps,
                std::shared_ptr<const std::vector<uint32_t>> files = nullptr);
   bool Has(AddressSpaceId space) const { return processes_.contains(space.value); }
 
-  // The function at the address: its image is the name of the file. O(maps) and, for a file that
-  // was not met before, the time to read it.
+  // Returns the function at the address; its image is the name of the file. O(maps), and for a file
+  // that was not met before the time to read it.
   Function Find(AddressSpaceId space, Address address);
 
-  // Where in which file the address is, where it has a function.
+  // Returns the file and the place in it of the code at the address; nothing where the address has
+  // no function.
   std::optional<CodeLocation> LocationOf(AddressSpaceId space, Address address);
 
-  // The files with functions that were read so far, and their debug files.
+  // Returns the files with functions that were read so far, and their debug files.
   std::vector<UsedFile> UsedFiles() const;
 
  private:
@@ -80,42 +83,43 @@ class ProcessImages {
     std::string path;
     std::string build_id;
     bool read = false;
-    std::string why_not;  // it has no functions
+    std::string why_not;  // reason why it has no functions
     std::unique_ptr<ImageFile> image;
     std::unique_ptr<SymbolIndex> symbols;
   };
-  // An address in a file that is read; `file` is null where nothing is mapped.
+  // A place in a file that was read; `file` is null where nothing is mapped.
   struct Position {
     File* file = nullptr;
-    std::optional<Address> address;  // as linked, where it is loaded
+    std::optional<Address> address;  // address as linked; nothing where it is not loaded
   };
 
   struct Process {
     DomainId domain;
     uint32_t pid = 0;
     ProcessMaps maps;
-    std::shared_ptr<const std::vector<uint32_t>> files;  // null: as numbered here
-    // Where in files_ a map's file is; beyond its end: nowhere.
+    // Numbers of the maps' files; null: maps have the numbers of files_ themselves.
+    std::shared_ptr<const std::vector<uint32_t>> files;
+    // Returns the index in files_ of a map's file; beyond its end: there is none.
     size_t FileOf(const ProcessMap& map) const;
   };
 
   Position PositionOf(AddressSpaceId space, Address address);
-  // The function that a compiler at run time told of, if one did.
+  // Returns the function that a JIT compiler wrote down for the address, if there is one.
   std::optional<Function> FindJitFunction(AddressSpaceId space, Address address) const;
   void Read(File& file) const;
-  // OK when the file at `path` is the one that ran and has functions, which `file` then has.
+  // Reads the file at `path` into `file`. OK when it is the one that ran and has functions.
   absl::Status ReadFrom(const FileFinder& finder, FileContent content, const std::string& path,
                         File& file) const;
 
   std::vector<File> files_;
   absl::flat_hash_map<std::string, uint32_t> numbers_;
-  absl::flat_hash_map<std::string, std::string> substitutes_;  // by build-id
+  absl::flat_hash_map<std::string, std::string> substitutes_;  // paths by build-id
   absl::flat_hash_map<DomainId, std::string> roots_;
   std::string images_;
   std::shared_ptr<const IndexCache> cache_;
   std::shared_ptr<DebugServer> server_;
-  absl::flat_hash_map<uint32_t, Process> processes_;  // by AddressSpaceId
-  absl::flat_hash_map<DomainId, uint32_t> vdsos_;     // of files_
+  absl::flat_hash_map<uint32_t, Process> processes_;  // processes by AddressSpaceId
+  absl::flat_hash_map<DomainId, uint32_t> vdsos_;     // indices in files_
   absl::flat_hash_map<DomainId, PerfMaps> perf_maps_;
 };
 

@@ -1,5 +1,5 @@
-// What a process maps, in the order in which it did. A process that forks has its maps in common
-// with its children, so that memory grows with what is mapped, not with how many processes have it.
+// The maps of a process, in the order in which they were made. A process shares its earlier maps
+// with its children, so that memory grows with what is mapped, not with the number of processes.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,32 @@
 
 namespace xenoscope::symbolizer {
 
-// The file's bytes from `offset` on lie at [begin, end).
+// A mapped part of a file: the bytes from `offset` on lie at [begin, end).
 struct ProcessMap {
   Address begin = 0;
   Address end = 0;
-  uint64_t offset = 0;  // in the file, bytes
-  uint32_t file = 0;    // as ProcessImages::AddFile numbered it
+  uint64_t offset = 0;  // offset in the file, in bytes
+  uint32_t file = 0;    // number of the file (ProcessImages::AddFile)
 };
 
+// The maps of one process.
 class ProcessMaps {
  public:
   ProcessMaps() = default;
   ProcessMaps(std::initializer_list<ProcessMap> maps) : own_(maps) {}
 
   void Add(const ProcessMap& map) { own_.push_back(map); }
-  // What a child begins with: these maps. Each goes its own way from then on. O(1).
+  // Returns what a child begins with: these maps. Later changes affect one of the two only. O(1).
   ProcessMaps Fork();
 
-  // The newest map that has the address; null: none. It is there until the next Add or Fork.
+  // Returns the newest map that holds the address, valid until the next Add or Fork; null: none.
   // O(maps).
   const ProcessMap* Find(Address address) const;
   bool empty() const { return own_.empty() && !before_; }
 
  private:
-  // Maps of the time before a fork, which nobody changes any more. A chain of them may be long: it
-  // is not to be followed by recursion.
+  // The maps of the time before a fork, which do not change any more. A chain of them may be long,
+  // so it must not be followed by recursion.
   struct Shared {
     Shared(std::shared_ptr<Shared> earlier, std::vector<ProcessMap> added)
         : before(std::move(earlier)), maps(std::move(added)) {}
@@ -44,7 +45,7 @@ class ProcessMaps {
     Shared& operator=(const Shared&) = delete;
     ~Shared();
 
-    std::shared_ptr<Shared> before;  // older ones
+    std::shared_ptr<Shared> before;  // maps of the time before an earlier fork
     std::vector<ProcessMap> maps;
   };
 

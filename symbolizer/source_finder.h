@@ -1,6 +1,6 @@
-// The texts of sources, by the paths that debug information has for them. Those are the words of a
-// file that may be anybody's, so what is opened for them lies below directories that the user chose
-// and has a name as sources have.
+// A finder of source files, by the paths in debug information. These paths come from files that are
+// not trusted, so only files below directories that the user chose, and with names as sources have,
+// are opened.
 #pragma once
 
 #include <string>
@@ -14,12 +14,13 @@ namespace xenoscope::symbolizer {
 
 class SourceFinder {
  public:
-  // Below "/" a source has the path that compilers knew; below another directory that path or any
-  // end of it, the longest first, as trees of sources are moved and copied. Earlier ones first.
+  // Below "/" a source has the path that the compiler knew. Below another directory it has that
+  // path or any end of it, the longest first, as trees of sources are moved and copied. Earlier
+  // directories come first.
   explicit SourceFinder(std::vector<std::string> directories)
       : directories_(std::move(directories)) {}
 
-  // Error: the name is not that of a source, or there is none; for a user.
+  // Opens a source. Error, for a user: the name is not that of a source, or there is no such file.
   absl::StatusOr<FileContent> Open(const std::string& path) const;
 
  private:

@@ -1,4 +1,4 @@
-// Address to function for one list of symbols: sorted, disjoint ranges, built once.
+// A map from addresses to functions, for one list of symbols: sorted, disjoint ranges, built once.
 //
 // Every address belongs to one of the ranges; those without a function are gaps. Where functions
 // overlap, the one that begins last holds the address. A function without a size reaches to the
@@ -19,31 +19,32 @@
 
 namespace xenoscope::symbolizer {
 
-// The longest function met is Xen's x86_emulate: 145 KiB in 4.17.
+// Limit of the length of a function without a size, in bytes. The longest function met is Xen's
+// x86_emulate: 145 KiB in 4.17.
 inline constexpr uint64_t kMaxUnsizedBytes = 256 * 1024;
 
 class SymbolIndex {
  public:
   static constexpr uint32_t kNoSymbol = DisjointRanges::kNoOwner;
 
-  // O(n log n). Takes copies of the names. Error: no functions at all, or 4 GiB of names.
+  // Builds the index. O(n log n). Copies the names. Error: no functions at all, or 4 GiB of names.
   static absl::StatusOr<SymbolIndex> Build(const SymbolTable& table);
 
-  // The function that holds `address`, as a number below size(), or kNoSymbol. O(log n), without
-  // allocation.
+  // Returns the function that holds `address`, as a number below size(), or kNoSymbol. O(log n),
+  // without allocation.
   uint32_t Find(Address address) const { return ranges_.Find(address); }
 
   uint32_t size() const { return static_cast<uint32_t>(symbols_.size()); }
   std::string_view Name(uint32_t symbol) const;
   const std::string& Image(uint32_t symbol) const { return images_[symbols_[symbol].image]; }
-  // It lies in [Start, End), where others may lie inside it.
+  // The function lies in [Start, End), where others may be nested.
   Address Start(uint32_t symbol) const { return symbols_[symbol].start; }
   Address End(uint32_t symbol) const { return symbols_[symbol].end; }
 
-  // The image that the index is named for: a kernel, not its modules.
+  // Returns the image that the index is named for: a kernel, not its modules.
   const std::string& image() const { return images_.front(); }
   bool HasSeveralImages() const { return images_.size() > 1; }
-  // Functions lie in [begin, end); end - 1 is the last address of the last one.
+  // All functions lie in [begin, end).
   Address begin() const { return ranges_.begin(); }
   Address end() const { return ranges_.end(); }
   uint64_t MemoryUsed() const;
@@ -59,7 +60,7 @@ class SymbolIndex {
 
   SymbolIndex() = default;
 
-  DisjointRanges ranges_;  // owned by symbols
+  DisjointRanges ranges_;  // ranges, owned by indices in symbols_
   std::vector<Entry> symbols_;
   std::vector<std::string> images_;
   std::string names_;

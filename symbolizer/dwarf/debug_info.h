@@ -3,10 +3,11 @@
 //   address  ->  unit  ->  innermost scope, and what that is inlined into  ->  names, call sites
 //                      ->  line
 //
-// Each arrow is a search in ranges that were sorted once. Where the units are is read when the file
-// is opened, from the units themselves: .debug_aranges, which clang does not write, is not needed.
-// A unit's functions and lines are read when the first address in it is asked for. With a cache
-// nothing of the file is read before an address is asked for that was in no unit read before.
+// Each arrow is a search in ranges that are sorted once. The extents of units are read when the
+// file is opened, from the units themselves: .debug_aranges, which clang does not write, is not
+// needed. A unit's functions and lines are read when the first address in it is looked up. With a
+// cache, nothing of the file is read until an address is looked up that lies in no unit read
+// before.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +29,14 @@
 
 namespace xenoscope::symbolizer {
 
+// The debug information of one ELF file.
 class DebugInfo {
  public:
-  // Reads where all units are: O(n log n) for n ranges, by several threads. Keeps the
-  // file. Other files that it is divided over are looked for by `finder`, as of a file that was at
-  // any of `paths`; without paths none are. What was read before is taken from `cache`, unless that
-  // is null, and what was read now is stored there in the end, if nothing was missing. Error: no
-  // DWARF, or sections that are damaged.
+  // Reads the extents of all units: O(n log n) for n ranges, by several threads. Keeps the file.
+  // `finder` looks up the other files over which it is divided, as those of a file that was at any
+  // of `paths`; without paths none is looked up. What was read earlier is taken from `cache`,
+  // unless that is null, and what is read now is stored there in the end, if nothing was missing.
+  // Error: no DWARF, or damaged sections.
   static absl::StatusOr<std::unique_ptr<DebugInfo>> Open(
       std::shared_ptr<const FileContent> file, const FileFinder& finder = FileFinder(),
       std::vector<std::string> paths = {}, std::shared_ptr<const IndexCache> cache = nullptr);
@@ -42,22 +44,24 @@ class DebugInfo {
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;
 
-  // The frames at `address`, as in the file, innermost first; empty where nothing is known. Where
-  // there is a line but no function, as in assembly code, one frame without a name. O(log n), once
-  // the unit was read. Not thread-safe.
+  // Returns the frames at `address` (as in the file), innermost first; nothing where none is known.
+  // Where there is a line but no function, as in assembly code, there is one frame without a name.
+  // O(log n), once the unit was read. Not thread-safe.
   std::vector<CodeFrame> FramesAt(Address address);
-  // The same, into a vector that is used again.
+  // Sets `frames` to them, which spares allocation.
   void FramesAt(Address address, std::vector<CodeFrame>& frames);
 
   // Reads the units of all these addresses now, by several threads.
   void ReadUnitsOf(std::span<const Address> addresses);
 
-  // The file made so much work that reading was given up: what is missing is missing.
+  // Returns whether reading ended early, as the file caused too much work; what was not read is not
+  // known.
   bool gave_up() const;
-  // Other files that were read, and those that were not found: each with what is missing then.
+  // Return the other files that were read, and those that were not found, each with what is
+  // therefore missing.
   std::vector<CompanionFile> Companions() const;
   std::vector<std::string> Missing() const;
-  // Bytes, without the file's own.
+  // Returns the memory used in bytes, without the file itself.
   uint64_t MemoryUsed() const;
 
  private:
@@ -66,7 +70,7 @@ class DebugInfo {
   DebugInfo(std::shared_ptr<const FileContent> file, FileFinder finder,
             std::vector<std::string> paths, std::shared_ptr<const IndexCache> cache);
 
-  // Null where the file, which the cache had, is damaged now.
+  // Returns null if the file, which was in the cache, is damaged now.
   Reader* OpenedReader();
   absl::Status OpenReader();
   void FindInCache();
@@ -80,7 +84,7 @@ class DebugInfo {
   MappedFile cached_file_;
   FrameTable cached_;
   bool tried_to_read_ = false;
-  std::unique_ptr<Reader> reader_;  // null: nothing was needed that the cache has not
+  std::unique_ptr<Reader> reader_;  // null: the cache had all that was asked for
 };
 
 }  // namespace xenoscope::symbolizer

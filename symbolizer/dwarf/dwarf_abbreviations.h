@@ -1,4 +1,4 @@
-// DWARF's abbreviations: what the debugging entries of a unit look like (DWARF 5, 7.5.3).
+// The abbreviations of DWARF, which describe the debugging entries of a unit (DWARF 5, 7.5.3).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace xenoscope::symbolizer {
 
-// What the sizes of some forms depend on.
+// The properties of a unit that the sizes of some forms depend on.
 struct DwarfEncoding {
   uint16_t version = 0;
   uint8_t address_size = 0;  // 4 or 8
@@ -24,13 +24,14 @@ struct DwarfAttribute {
   int64_t implicit = 0;
 };
 
-// How to pass over (a part of) an entry.
+// A step that passes over an entry, or a part of it.
 struct DwarfSkip {
   enum Kind : uint8_t { kFixed, kLeb, kBlock1, kBlock2, kBlock4, kBlockLeb, kText, kIndirect };
   Kind kind = kFixed;
-  uint32_t bytes = 0;  // kFixed
+  uint32_t bytes = 0;  // number of bytes, for kFixed
 };
 
+// One abbreviation; its attributes and steps are ranges of the tables' lists.
 struct DwarfAbbreviation {
   uint64_t code = 0;
   uint16_t tag = 0;  // DW_TAG_...
@@ -41,14 +42,15 @@ struct DwarfAbbreviation {
   uint32_t skips = 0;
 };
 
+// A table of abbreviations.
 class DwarfAbbreviations {
  public:
-  // The table at `offset`. A form that is unknown has no size: the table ends before it, and so
-  // does what is read of a unit that uses it. O(length).
+  // Reads the table at `offset`. The size of an unknown form is not known, so the table ends before
+  // it, and so does the reading of a unit that uses it. O(length).
   DwarfAbbreviations() = default;
   DwarfAbbreviations(Bytes section, uint64_t offset, DwarfEncoding encoding);
 
-  // Null when the table has none of this code. O(1) as compilers number them.
+  // Returns the abbreviation of this code, or null. O(1) with the numbering of compilers.
   const DwarfAbbreviation* Find(uint64_t code) const {
     if (code - 1 < table_.size() && table_[code - 1].code == code) return &table_[code - 1];
     return Search(code);
@@ -56,9 +58,9 @@ class DwarfAbbreviations {
   std::span<const DwarfAttribute> AttributesOf(const DwarfAbbreviation& abbreviation) const {
     return {attributes_.data() + abbreviation.first_attribute, abbreviation.attributes};
   }
-  // Moves over the attributes of an entry.
+  // Moves the cursor over the attributes of an entry.
   void Skip(const DwarfAbbreviation& abbreviation, DwarfCursor& cursor) const;
-  // Of what it was read from, about.
+  // Returns the approximate size of the table's source, in bytes.
   uint64_t size() const { return table_.size() + attributes_.size(); }
   uint64_t MemoryUsed() const;
 
@@ -67,12 +69,12 @@ class DwarfAbbreviations {
   bool AddAttribute(DwarfCursor& cursor, DwarfAbbreviation& abbreviation);
 
   DwarfEncoding encoding_;
-  std::vector<DwarfAbbreviation> table_;  // by code
+  std::vector<DwarfAbbreviation> table_;  // abbreviations, ascending by code
   std::vector<DwarfAttribute> attributes_;
   std::vector<DwarfSkip> skips_;
 };
 
-// Nothing for a form that is unknown.
+// Sets `skip` to the step over a value of this form; false for an unknown form.
 bool SkipOf(uint16_t form, DwarfEncoding encoding, DwarfSkip& skip);
 void Skip(const DwarfSkip& skip, DwarfEncoding encoding, DwarfCursor& cursor);
 

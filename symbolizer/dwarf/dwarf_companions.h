@@ -1,6 +1,6 @@
-// The other files that a file's debug information lies in: those of split DWARF (DWARF 5, 7.3.2;
-// before that GNU's, "DebugFission"), and the one to which dwz moved what several files have alike
-// (.gnu_debugaltlink; DWARF 5's .debug_sup).
+// The companions of a file: other files with parts of its debug information. They are those of
+// split DWARF (DWARF 5, 7.3.2; before that GNU's, "DebugFission"), and the file to which dwz moved
+// what several files share (.gnu_debugaltlink; DWARF 5's .debug_sup).
 #pragma once
 
 #include <cstdint>
@@ -20,45 +20,46 @@
 
 namespace xenoscope::symbolizer {
 
-// A companion that was read: by the name that it has among an archive's images.
+// A companion that was read, by its name among an archive's images.
 struct CompanionFile {
   std::string name;
   Bytes content;
 };
 
+// The companions of one file.
 class DwarfCompanions {
  public:
-  // Of a file that was at any of `paths`: its own, and that of the program whose debug file it is.
-  // A default one finds none.
+  // A default-constructed object finds no companions. `paths` are all places where the file was:
+  // its own path, and that of the program whose debug file it is.
   DwarfCompanions() = default;
   DwarfCompanions(FileFinder finder, std::vector<std::string> paths)
       : finder_(std::move(finder)), paths_(std::move(paths)) {}
 
-  // Before anything else: reads the file that dwz made, if `elf` names one that is found and has
-  // the build-id that it should. The file's content must outlive this. Null: there is none.
+  // Reads the file that dwz made, if `elf` names one and it is found with the right build-id; null
+  // if not. To be called before anything else. The content of `elf` must outlive this object.
   const DwarfFile* FindShared(const ElfFile& elf, WorkLimit& limit);
 
-  // The rest of a unit, of which `whole` has the skeleton.
+  // A unit of a companion; the file itself has the skeleton of the unit.
   struct SplitUnit {
     SplitUnit(DwarfSections sections, WorkLimit& limit)
         : file(std::move(sections), nullptr, limit) {}
     DwarfFile file;
-    const DwarfUnit* unit = nullptr;  // of file
+    const DwarfUnit* unit = nullptr;  // the unit, in `file`
   };
-  // Null where it is not found, or is of another build. Thread-safe.
+  // Returns the unit, or null where it is not found or is of another build. Thread-safe.
   std::unique_ptr<SplitUnit> FindSplit(const DwarfUnit& skeleton, const DwarfSections& whole,
                                        WorkLimit& limit);
 
-  // What was read.
+  // Returns the companions that were read.
   std::vector<CompanionFile> Used() const;
-  // Names of files, each with what is missing without it.
+  // Returns the names of companions that were not found, each with what is missing without it.
   std::vector<std::string> Missing() const;
 
  private:
   struct File {
     FileContent content;
     DwarfSections sections;
-    // In a package: where in its sections what is of a unit lies.
+    // In a package: the part of a section that belongs to a unit.
     struct Part {
       DwarfSections::Name section;
       uint32_t begin;
@@ -68,7 +69,7 @@ class DwarfCompanions {
   };
 
   void FindPackage(WorkLimit& limit);
-  // The file, read once; null where it is none of split DWARF.
+  // Reads the file, once; null where it has no split DWARF.
   const File* Read(absl::StatusOr<FileContent> content, const std::string& name, bool package,
                    WorkLimit& limit);
   static bool ReadIndex(const ElfFile& elf, File& file);
@@ -82,10 +83,10 @@ class DwarfCompanions {
   std::unique_ptr<DwarfFile> shared_;
   std::vector<std::string> missing_;
 
-  mutable std::mutex mutex_;  // of what is below
+  mutable std::mutex mutex_;  // guards all members below
   bool looked_for_package_ = false;
   const File* package_ = nullptr;
-  std::map<std::string, std::unique_ptr<File>> files_;  // by their names as images
+  std::map<std::string, std::unique_ptr<File>> files_;  // companions by their names as images
   uint64_t split_missing_ = 0;
   std::string first_split_missing_;
 };

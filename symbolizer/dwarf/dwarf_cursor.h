@@ -1,5 +1,5 @@
-// Reads DWARF's numbers one after another. What is not there reads as 0, and failed() tells: a
-// reader checks once, at the end of what belongs together.
+// A cursor that reads the numbers of DWARF one after another. What lies behind the end reads as 0
+// and sets failed(), which a reader checks once after reading what belongs together.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class DwarfCursor {
 
   bool AtEnd() const { return at_ == end_; }
   bool failed() const { return failed_; }
-  // From the beginning of the bytes that it was made of.
+  // Returns the offset from the beginning of the bytes given to the constructor.
   uint64_t offset() const { return static_cast<uint64_t>(at_ - begin_); }
   uint64_t left() const { return static_cast<uint64_t>(end_ - at_); }
 
@@ -35,7 +35,7 @@ class DwarfCursor {
     return value;
   }
   uint8_t U8() { return Take<uint8_t>(); }
-  // Of 1 to 8 bytes.
+  // Takes an unsigned number of 1 to 8 bytes.
   uint64_t Unsigned(unsigned size) {
     if (size == 8) return Take<uint64_t>();
     if (size == 4) return Take<uint32_t>();
@@ -43,7 +43,7 @@ class DwarfCursor {
     for (unsigned i = 0; i < size; ++i) value |= uint64_t{U8()} << (8 * i);
     return value;
   }
-  // LEB128 (DWARF 5, 7.6). Bits beyond 64 are dropped.
+  // Take a LEB128 number (DWARF 5, 7.6). Bits beyond 64 are dropped.
   uint64_t Uleb() {
     if (at_ != end_ && (std::to_integer<uint8_t>(*at_) & 0x80) == 0) {
       return std::to_integer<uint8_t>(*at_++);
@@ -66,7 +66,7 @@ class DwarfCursor {
       return static_cast<int64_t>(value);
     }
   }
-  // A text that ends with a zero byte, without that.
+  // Takes a text that ends with a zero byte; the zero is not returned.
   std::string_view Text() {
     const std::byte* zero = std::find(at_, end_, std::byte{0});
     if (zero == end_) {
@@ -77,7 +77,7 @@ class DwarfCursor {
     at_ = zero + 1;
     return text;
   }
-  // All that is left, without moving.
+  // Returns all bytes that are left, without moving.
   Bytes Rest() const { return {at_, end_}; }
   void Skip(uint64_t bytes) {
     if (left() < bytes) return Fail();
@@ -96,8 +96,8 @@ class DwarfCursor {
   bool failed_ = false;
 };
 
-// The text at `offset` in a section of texts; empty where there is none, or one that is longer than
-// any name.
+// Returns the text at `offset` in a section of texts; empty where there is none, or where it is
+// longer than any name.
 inline std::string_view TextAt(Bytes section, uint64_t offset) {
   constexpr uint64_t kLongest = uint64_t{64} << 10;
   if (offset > section.size()) return {};

@@ -1,4 +1,4 @@
-// The units of one file's debug information, and the names of what is in them.
+// The units of one file's debug information, and the names of their entries.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace xenoscope::symbolizer {
 
-// Steps of work that a file may cause for each byte of its sections.
+// Limit of steps of work for each byte of a file's sections.
 inline constexpr uint64_t kStepsPerByte = 16;
 
 class DwarfFile {
  public:
-  // Reads the headers of all units, and the tables of abbreviations that they name, each once, by
-  // several threads. `shared`, unless null, is the file that dwz moved to what several files have
-  // alike; it must outlive this one.
+  // Reads the headers of all units, and each table of abbreviations that they name once, by several
+  // threads. `shared` is the file to which dwz moved what several files share, or null; it must
+  // outlive this object.
   DwarfFile(DwarfSections sections, const DwarfFile* shared, WorkLimit& limit);
   DwarfFile(const DwarfFile&) = delete;
   DwarfFile& operator=(const DwarfFile&) = delete;
@@ -28,8 +28,8 @@ class DwarfFile {
   const DwarfSections& sections() const { return sections_; }
   std::vector<DwarfUnit>& units() { return units_; }
 
-  // The name that the entry at `offset` has, or what it is an instance of: as the linker knows it,
-  // else as in the source. Empty when it has none.
+  // Returns the name of the entry at `offset`, or of the entry that it is an instance of: the
+  // linker's name, else that of the source. Empty when it has none.
   std::string_view NameOfEntry(uint64_t offset, WorkLimit& limit) const;
 
   uint64_t MemoryUsed() const;
@@ -39,7 +39,7 @@ class DwarfFile {
   const DwarfFile* shared_;
   DwarfReader reader_;
   std::vector<DwarfAbbreviations> tables_;
-  std::vector<DwarfUnit> units_;  // in order of their offsets
+  std::vector<DwarfUnit> units_;  // units, ascending by offset
 };
 
 }  // namespace xenoscope::symbolizer

@@ -1,4 +1,4 @@
-// Lines of source by address: a unit's line-number program (DWARF 5, 6.2), run once.
+// The source lines of addresses: the result of a unit's line-number program (DWARF 5, 6.2).
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,22 @@ class DwarfLines {
  public:
   struct Row {
     static constexpr uint32_t kNoFile = ~uint32_t{0};
-    uint32_t file = kNoFile;  // kNoFile: no line
+    uint32_t file = kNoFile;  // kNoFile: the row has no line
     uint32_t line = 0;
   };
 
   DwarfLines() = default;
-  // Without lines where the unit has none. O(length); what is damaged ends it early.
+  // Runs the program of the unit; the result is empty where there is none. O(length); damage ends
+  // the result early.
   static DwarfLines Read(const DwarfReader& reader, const DwarfUnit& unit, WorkLimit& limit);
 
-  // Where several rows have one address, the last one counts. O(log n).
+  // Returns the row of the address. Where several rows have one address, the last one counts. O(log
+  // n).
   Row Find(Address address) const;
-  // The path of a file by its number in the program; empty when it has none. Relative ones start
-  // at the directory in which the compiler ran.
+  // Returns the path of a file by its number in the program; empty when it has none. Relative paths
+  // start at the compiler's working directory.
   std::string PathOf(uint32_t file) const;
-  // Appends where rows begin in (begin, end).
+  // Appends the starts of rows in (begin, end).
   void AppendStartsIn(Address begin, Address end, std::vector<Address>& starts) const;
   uint32_t files() const { return static_cast<uint32_t>(files_.size()); }
   uint64_t MemoryUsed() const;
@@ -43,7 +45,7 @@ class DwarfLines {
   };
 
   std::vector<Address> starts_;
-  std::vector<Row> rows_;  // of starts_
+  std::vector<Row> rows_;  // rows, at the same index as in starts_
   std::vector<std::string_view> directories_;
   std::vector<File> files_;
   std::string_view compiled_in_;

@@ -1,4 +1,4 @@
-// The functions of a unit and what is inlined into them, by address.
+// The scopes of a unit, by address: its functions, and the functions inlined into them.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace xenoscope::symbolizer {
 struct DwarfScope {
   static constexpr uint32_t kNone = ~uint32_t{0};
 
-  uint64_t entry = 0;       // in .debug_info: there its name is found
-  uint32_t parent = kNone;  // what it is inlined into; a function has none
-  uint32_t call_file = 0;   // where it was called: a number in the unit's line program
+  uint64_t entry = 0;       // offset of the entry in .debug_info, for its name
+  uint32_t parent = kNone;  // index of the scope that it is inlined into; kNone for a function
+  uint32_t call_file = 0;   // file of the call, by its number in the unit's line program
   uint32_t call_line = 0;
 };
 
 struct DwarfScopes {
-  std::vector<DwarfScope> scopes;   // one that is inlined comes after its parent
-  std::vector<OwnedRange> extents;  // owned by scopes
+  std::vector<DwarfScope> scopes;   // scopes; an inlined one comes after its parent
+  std::vector<OwnedRange> extents;  // ranges of addresses, owned by indices in `scopes`
 };
 
 // Reads all entries of a unit. O(length).

@@ -1,8 +1,8 @@
 // The sections of an ELF file that hold its debug information, decompressed where they are
 // compressed (SHF_COMPRESSED, with zlib or zstd; older: .zdebug_NAME).
 //
-// Split DWARF (DWARF 5, 7.3.2) leaves most of it in other files, in sections whose names end with
-// .dwo: NAME.dwo of one unit, or PROGRAM.dwp of all, whose index says which parts are of which
+// Split DWARF (DWARF 5, 7.3.2) puts most of them into other files, in sections whose names end with
+// .dwo: NAME.dwo for one unit, or PROGRAM.dwp for all, whose index says which parts belong to which
 // unit.
 #pragma once
 
@@ -34,22 +34,23 @@ class DwarfSections {
   };
   enum class Kind : uint8_t { kWhole, kSplit };  // kSplit: the sections whose names end with .dwo
 
-  // The file's bytes must outlive it. Two sections are decompressed at once. Errors: no debug
-  // information; a section that is damaged, or decompresses to more than some ten times its size
-  // (hostile: DWARF does not).
+  // Reads the sections of a file, whose bytes must outlive the result. Two sections are
+  // decompressed at a time. Errors: no debug information; a section that is damaged, or that grows
+  // to more than about ten times its size when decompressed (real DWARF does not).
   static absl::StatusOr<DwarfSections> Read(const ElfFile& file, Bytes bytes,
                                             Kind kind = Kind::kWhole);
 
-  // Those of a split file, or a part of them, with what it takes from the file that names it:
-  // addresses, version 4's ranges, and where code begins. Both must outlive it.
+  // Returns the sections of a split file, or a part of them, together with what it uses of the file
+  // that names it: addresses, the ranges of version 4, and the start of code. Both must outlive the
+  // result.
   static DwarfSections OfSplit(const DwarfSections& split, const DwarfSections& whole);
-  // Only [begin, begin + size) of a section from now on; false where it does not reach so far.
+  // Restricts a section to [begin, begin + size); false where the section is shorter.
   bool Narrow(Name name, uint64_t begin, uint64_t size);
 
-  // Empty where the file has no such section.
+  // Returns the section, empty where the file has none of this name.
   Bytes of(Name name) const { return sections_[name]; }
   uint64_t size() const;
-  // The lowest address of code: what is said to lie below was dropped by the linker.
+  // Returns the lowest address of code: the linker dropped what claims to lie below.
   Address text_begin() const { return text_begin_; }
   uint64_t MemoryUsed() const { return memory_used_; }
 

@@ -1,4 +1,4 @@
-// Units of .debug_info, and what the attributes of their entries say. DWARF 2 to 5.
+// Units of .debug_info, and the values of their entries' attributes. DWARF 2 to 5.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,30 @@
 namespace xenoscope::symbolizer {
 
 struct DwarfUnit {
-  uint64_t begin = 0;    // of its header in .debug_info
-  uint64_t entries = 0;  // of its first entry
+  uint64_t begin = 0;    // offset of its header in .debug_info
+  uint64_t entries = 0;  // offset of its first entry in .debug_info
   uint64_t end = 0;
   DwarfEncoding encoding;
   uint64_t abbreviations_at = 0;
   const DwarfAbbreviations* abbreviations = nullptr;
-  // What its first entry says, once ReadRoot was called.
-  bool is_code = false;  // a compilation unit, not one of types or a part shared by units
+  // The fields below come from the first entry, and are set by ReadRoot.
+  // whether it is a compilation unit, not one of types or a part that units share
+  bool is_code = false;
   Address low_pc = 0;
   uint64_t str_offsets_base = 0;
   uint64_t addr_base = 0;
   uint64_t rnglists_base = 0;
-  uint64_t ranges_base = 0;              // of version 4's split units
-  std::optional<uint64_t> line_program;  // in .debug_line
+  uint64_t ranges_base = 0;              // base of ranges, for split units of version 4
+  std::optional<uint64_t> line_program;  // offset in .debug_line
   std::string_view directory;
-  // Split DWARF: where the rest of it is, and the number that both parts have.
+  // Split DWARF: the name of the file with the rest of the unit, and the number that both parts
+  // have.
   std::string_view split_name;
   uint64_t split_id = 0;
   uint64_t split_ranges_base = 0;
 };
 
-// The headers of all units, in order of their offsets; those of types are left out. A damaged
+// Reads the headers of all units, ascending by offset; units of types are left out. A damaged
 // header ends the list.
 std::vector<DwarfUnit> ReadUnits(const DwarfSections& sections);
 
@@ -48,11 +50,11 @@ struct DwarfValue {
     kAddress,
     kText,
     kReference,
-    kSharedReference,  // into the .debug_info of the file that dwz made for several
+    kSharedReference,  // an offset in the .debug_info of the file that dwz made for several files
     kRangeIndex
   };
   Kind kind = kNone;
-  uint64_t number = 0;  // of references: an offset in .debug_info
+  uint64_t number = 0;  // the number; for references an offset in .debug_info
   std::string_view text = {};
 };
 
@@ -61,28 +63,28 @@ struct AddressRange {
   Address end = 0;
 };
 
-// Where an entry's code is, as far as it says so in itself.
+// The code of an entry, as far as its own attributes describe it.
 struct DwarfExtent {
   DwarfValue low;
   DwarfValue high;
   DwarfValue ranges;
 
-  // Takes the attribute if it is of an extent.
+  // Takes the attribute if it describes an extent.
   void Take(uint16_t attribute, const DwarfValue& value);
 };
 
 class DwarfReader {
  public:
-  // `shared_texts`: the .debug_str of the file that dwz made for several.
+  // `shared_texts` is the .debug_str of the file that dwz made for several files.
   explicit DwarfReader(const DwarfSections& sections, Bytes shared_texts = {})
       : sections_(sections), shared_texts_(shared_texts) {}
 
-  // The value at the cursor, which moves behind it.
+  // Reads the value at the cursor, and moves the cursor behind it.
   DwarfValue ReadValue(const DwarfUnit& unit, const DwarfAttribute& attribute,
                        DwarfCursor& cursor) const;
-  // Reads the unit's first entry. Its abbreviations must be set.
+  // Reads the unit's first entry. The unit's abbreviations must be set.
   void ReadRoot(DwarfUnit& unit, WorkLimit& limit, DwarfExtent& extent) const;
-  // Appends the ranges; what the linker dropped, and so lies below all code, is left out.
+  // Appends the ranges, without those that the linker dropped, which lie below all code.
   void AddRanges(const DwarfUnit& unit, const DwarfExtent& extent, WorkLimit& limit,
                  std::vector<AddressRange>& ranges) const;
 

@@ -16,17 +16,18 @@ bool IsElf(Bytes bytes);
 
 class ElfFile {
  public:
-  // Error: not ELF, damaged, or an object file, whose functions have no addresses yet.
+  // Opens a file. Error: not ELF, damaged, or an object file, whose functions have no addresses
+  // yet.
   static absl::StatusOr<ElfFile> Open(Bytes bytes);
-  // An object file, too: those of split DWARF are.
+  // Opens a file that may be an object file, as those of split DWARF are.
   static absl::StatusOr<ElfFile> OpenAny(Bytes bytes);
 
   Elf* get() const { return elf_.get(); }
-  // ET_DYN: it runs where it was loaded, and its addresses are relative to that.
+  // Returns whether the type is ET_DYN: addresses are relative to where the file is loaded.
   bool position_independent() const { return position_independent_; }
-  // The bytes of the section of this name, as they are in the file; empty: there is none.
+  // Returns the bytes of the section of this name, as they are in the file; empty: there is none.
   Bytes Section(std::string_view name) const;
-  // Of the note NT_GNU_BUILD_ID, in hexadecimal; empty when there is none.
+  // Returns the build-id of the note NT_GNU_BUILD_ID, in hexadecimal; empty when there is none.
   std::string BuildId() const;
 
  private:

@@ -1,4 +1,4 @@
-// Reads the symbol tables of ELF files: .symtab, and .dynsym where that was stripped.
+// A reader of the symbol tables of ELF files: .symtab, or .dynsym where .symtab was stripped.
 #pragma once
 
 #include <string_view>
@@ -11,19 +11,22 @@
 namespace xenoscope::symbolizer {
 
 struct ElfSymbols {
-  SymbolTable table;          // at the addresses in the file; names point into it
-  bool only_dynamic = false;  // .symtab was stripped: functions that are not exported are missing
+  SymbolTable table;  // symbols at the addresses of the file; their names point into the file
+  // Whether .symtab was stripped, so that functions which are not exported are missing.
+  bool only_dynamic = false;
 };
 
-// Functions, and labels in executable sections (assembly code often says no more). Sizes are as the
-// file says, at most to the end of the section. O(symbols). Error: no functions, and why.
+// Reads functions, and labels in executable sections (assembly code often has nothing else). Sizes
+// are those of the file, cut at the end of the section. O(symbols). Error: no functions, with the
+// reason.
 absl::StatusOr<ElfSymbols> ReadElf(const ElfFile& file, std::string_view image);
 
-// Whether the file is a livepatch for Xen: an object file, whose sections Xen places when it loads
-// it.
+// Returns whether the file is a livepatch for Xen: an object file whose sections Xen places when it
+// loads the file.
 bool IsLivepatch(const ElfFile& file);
 
-// The functions of a livepatch whose code Xen has put at `code`. Error: no functions, and why.
+// Reads the functions of a livepatch whose code Xen has put at `code`. Error: no functions, with
+// the reason.
 absl::StatusOr<ElfSymbols> ReadLivepatchElf(const ElfFile& file, std::string_view image,
                                             Address code);
 

@@ -1,5 +1,5 @@
-// The debug file inside an ELF file, as Fedora's have it: .gnu_debugdata, compressed with xz, holds
-// the symbols that .dynsym lacks.
+// The debug file inside an ELF file, as in Fedora's: .gnu_debugdata, compressed with xz, holds the
+// symbols that .dynsym lacks.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,7 +8,7 @@
 
 namespace xenoscope::symbolizer {
 
-// Error: there is none, it is damaged, or decompresses to more than 64 MiB.
+// Returns the debug file. Error: there is none, it is damaged, or decompresses to more than 64 MiB.
 absl::StatusOr<FileContent> SmallDebugFileOf(const ElfFile& elf);
 
 }  // namespace xenoscope::symbolizer

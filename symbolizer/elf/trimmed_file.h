@@ -1,4 +1,5 @@
-// A program or debug file without what no answer needs: for archives, which compress what is left.
+// A program or debug file without the parts that no report reads: for archives, which compress the
+// rest.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,11 @@
 
 namespace xenoscope::symbolizer {
 
-// The file with zeros in the place of what is loaded to run (code, constants, variables, tables for
-// unwinding), and of the sections of debug information that say where variables are, or repeat
-// others. Symbols, PLTs, notes, links, functions and lines stay, and so does the `code` that is to
-// be listed, parts of the file; all stays where it was. What is no ELF file, and what its headers
-// do not describe, is as it was. O(size).
+// Returns the file with zeros in place of what is loaded to run (code, constants, variables, tables
+// for unwinding), and of the sections of debug information that describe variables or repeat
+// others. Symbols, PLTs, notes, links, functions and lines stay, and so do the parts `code` of the
+// file, which are to be listed. Nothing moves. A file that is not ELF, and what the headers do not
+// describe, stays unchanged. O(size).
 std::vector<std::byte> TrimmedFile(Bytes file, std::span<const Bytes> code);
 
 }  // namespace xenoscope::symbolizer

@@ -1,5 +1,5 @@
-// The functions that compilers made at run time, as they told them in /tmp/perf-PID.map: of all
-// processes of a machine, in one text (sampler/perf/jit_and_vdso.h).
+// The functions that JIT compilers wrote to /tmp/perf-PID.map: those of all processes of a machine,
+// in one text (sampler/perf/jit_and_vdso.h).
 //
 //   # 1234
 //   7f1c40001000 2c0 LazyCompile:~run server.js:12
@@ -18,20 +18,20 @@ namespace xenoscope::symbolizer {
 
 inline constexpr std::string_view kJitImage = "[jit]";
 
-// The function of a line "START SIZE NAME", both numbers hexadecimal; names may have blanks.
-// Nothing when it is no such line. The name is a part of `line`.
+// Returns the function of a line "START SIZE NAME", both numbers hexadecimal; names may have
+// blanks. Nothing when it is not such a line. The name points into `line`.
 std::optional<Symbol> ReadPerfMapLine(std::string_view line);
 
 class PerfMaps {
  public:
-  // Takes copies. A function that is told of later takes the place of one at the same address: the
-  // memory was used again. Lines that are none are counted. O(n log n).
+  // Reads a text and copies the names. Of functions at one address the later one counts, as the
+  // memory was used again. Lines that are not functions are counted. O(n log n).
   static PerfMaps Read(std::string_view text);
 
-  // The functions of the process; null: it told none.
+  // Returns the functions of the process; null: it has none.
   const SymbolIndex* FunctionsOf(uint32_t pid) const;
   const LineCounts& lines() const { return lines_; }
-  // There would have been more: it was too long.
+  // Returns whether the text was cut off, because it was too long.
   bool cut() const { return cut_; }
 
  private:
