@@ -1,5 +1,5 @@
-// Build ids of the files that processes of any user execute. Their content is anybody's, so they
-// are read by a process without privileges (sampler/sandbox.h); here they are only opened.
+// Build-ids of the files that processes of any user execute. The files are not trusted, so a
+// process without privileges reads them (sampler/sandbox.h); this process only opens them.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace xenoscope::sampler {
 
+// The reader of build-ids.
 class BuildIds {
  public:
-  // The build id of the file (note NT_GNU_BUILD_ID) as bytes; empty when it has none, is no regular
-  // file or cannot be read.
+  // Returns the file's build-id (note NT_GNU_BUILD_ID) as bytes; empty when it has none, is no
+  // regular file or cannot be read.
   std::vector<uint8_t> Read(const std::string& path);
 
-  // What went wrong, for the user: one line each.
+  // Returns what went wrong, for the user: one line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  // Whether there is a process that answers, after starting one if need be.
+  // Returns whether there is a process that answers, after starting one if necessary.
   bool Ready();
 
   std::optional<Sandbox> reader_;

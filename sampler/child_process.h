@@ -1,4 +1,4 @@
-// A program that runs beside a recording: xentrace, or the command to be recorded.
+// A program that runs during a recording: xentrace, or the user's command.
 #pragma once
 
 #include <sys/types.h>
@@ -13,29 +13,30 @@
 
 namespace xenoscope::sampler {
 
-// How a program ended.
+// The end of a program.
 struct Exit {
-  int status = 0;  // exit status; of a program that a signal ended, 128 + the signal
-  int signal = 0;  // that ended it; 0: none
+  int status = 0;  // exit status; 128 + the signal if a signal ended it
+  int signal = 0;  // signal that ended it; 0: none
   bool Succeeded() const { return status == 0; }
 };
-// "ended with status 7", "was ended by SIGKILL".
+// Returns "ended with status 7", "was ended by SIGKILL".
 std::string ToString(const Exit& exit);
 
+// A started program.
 class ChildProcess {
  public:
   struct StartOptions {
-    // In a process group of its own, where the terminal's Ctrl-C does not reach it, and ended
-    // (SIGTERM) when this process dies.
+    // Whether it gets a process group of its own, which the terminal's Ctrl-C does not reach, and
+    // is ended (SIGTERM) when this process ends.
     bool own_process_group = false;
-    // A file descriptor for its standard output and standard error; -1: ours.
+    // The file descriptor for its standard output and standard error; -1: those of this process.
     int diagnostics = -1;
-    // A file descriptor that it has open under the same number; -1: none.
+    // A file descriptor that it inherits under the same number; -1: none.
     int inherited = -1;
   };
 
-  // Starts `words[0]`, looked for in PATH, with the signal mask and dispositions of a fresh
-  // program. Errors: NotFound and others, as execvp reports them.
+  // Starts `words[0]`, looked up in PATH, with the signal mask and dispositions of a fresh program.
+  // Errors: NotFound and others, as execvp reports them.
   static absl::StatusOr<ChildProcess> Start(std::span<const std::string> words,
                                             const StartOptions& placement);
 
@@ -49,28 +50,28 @@ class ChildProcess {
   }
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
-  // Kills what still runs.
+  // Kills the program if it still runs.
   ~ChildProcess();
 
-  // How it ended, or nothing while it runs.
+  // Returns how it ended, or nothing while it runs.
   std::optional<Exit> Poll();
-  // The processor time that it has taken; at its end, all of it.
+  // Returns the processor time that it has taken; after its end, all of it.
   std::chrono::nanoseconds CpuTime() const;
-  // Whether it waits for something else than room to write (proc_pid_syscall(5)): no signal breaks
-  // a write of its. True, too, where the kernel does not tell.
+  // Returns whether it waits for something other than room to write (proc_pid_syscall(5)), so that
+  // no signal can interrupt a write. True, too, where the kernel does not say.
   bool WaitsForEvents() const;
-  // Sends SIGTERM and waits up to `timeout_ms`, then SIGKILL.
+  // Sends SIGTERM, waits up to `timeout_ms` ms, then sends SIGKILL.
   Exit Stop(int timeout_ms);
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}
 
-  // Whether it has ended, which is waited for if `options` is 0, and notes how.
+  // Returns whether it has ended, and notes how. If `options` is 0, waits for the end.
   bool Reap(int options);
 
   pid_t pid_;
   std::optional<Exit> exit_;
-  std::chrono::nanoseconds cpu_{0};  // when it has ended
+  std::chrono::nanoseconds cpu_{0};  // set when it has ended
 };
 
 }  // namespace xenoscope::sampler

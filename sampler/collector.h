@@ -1,11 +1,10 @@
-// Collects from a source on a thread of its own, so that nothing that waits (for the disk, for
-// xenstore) delays a drain: what it collects stays in memory until somebody takes it.
+// A collector drains a source on a thread of its own, so that nothing that waits (for the disk, for
+// xenstore) delays a drain. What it collects stays in memory until it is taken.
 //
 //   source --Collect, when due--> (the thread) --batches--> Take --> whoever writes them
 //
-// Between Start and Stop the thread alone touches the source; who wants something of it asks, and
-// is served between two drains. So the thread never waits until somebody else has done with the
-// source.
+// Between Start and Stop only the thread touches the source. Other threads give it tasks, which it
+// runs between two drains, so it never waits for another user of the source.
 #pragma once
 
 #include <chrono>
@@ -29,11 +28,11 @@ namespace xenoscope::sampler {
 
 class Collector {
  public:
-  // Whole chunks of samples (recording/sample_format.h), in their order.
+  // Whole chunks of samples (recording/sample_format.h), in the order of collection.
   using Batches = std::deque<std::vector<std::byte>>;
   static constexpr size_t kMaxQueuedBytes = size_t{256} << 20;
 
-  // While more than `max_queued` bytes wait to be taken it does not collect.
+  // While more than `max_queued` bytes wait to be taken, the thread does not collect.
   explicit Collector(std::unique_ptr<Source> source, size_t max_queued = kMaxQueuedBytes)
       : source_(std::move(source)), max_queued_(max_queued) {}
   Collector(const Collector&) = delete;
@@ -41,26 +40,26 @@ class Collector {
   // Ends the thread; the source closes.
   ~Collector() { End(); }
 
-  // The source, which between Start and Stop is the thread's own.
+  // Returns the source, which between Start and Stop belongs to the thread.
   Source& source() { return *source_; }
   const Source& source() const { return *source_; }
 
-  // Starts the source, then collects.
+  // Starts the source, then the thread.
   absl::Status Start();
   bool started() const { return thread_.joinable(); }
-  // Calls `task` between two drains, and returns when that was done. At any time, by one thread.
+  // Calls `task` between two drains, and returns when that is done. At any time, from one thread
+  // only.
   void RunOnThread(std::function<void(Source&)> task);
-  // Lets the thread stop the source when the drain that goes on is done, and does not wait for
-  // that.
+  // Lets the thread stop the source after the current drain, without waiting for it.
   void BeginStop();
-  // The same, and waits until it is stopped; what it had left can then be taken.
+  // Stops the source and waits for that; then its last samples can be taken.
   absl::Status Stop();
 
-  // What was collected and not taken yet.
+  // Returns what was collected and not taken yet.
   Batches Take();
-  // Why it has ended by itself: the source's error.
+  // Returns the source's error if that ended the collection.
   absl::Status status() const;
-  // How its drains came, up to now.
+  // Returns the statistics of drains up to now.
   recording::DrainInfo Drains() const;
 
  private:
@@ -69,7 +68,7 @@ class Collector {
 
   void Run();
   void End();
-  // Until the next drain is to be made; false: there is none. Does tasks meanwhile.
+  // Waits until the next drain is due, and runs tasks meanwhile. False: there is no next drain.
   bool WaitUntilDue(Lock& lock);
   void WaitForRoom(Lock& lock);
   void RunTask();
@@ -80,22 +79,22 @@ class Collector {
 
   const std::unique_ptr<Source> source_;
   const size_t max_queued_;
-  recording::SampleWriter writer_ = recording::SampleWriter::InMemory();  // the thread's
+  recording::SampleWriter writer_ = recording::SampleWriter::InMemory();  // used by the thread only
 
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable wake_;
   std::condition_variable task_done_;
   std::function<void(Source&)> task_;
-  bool is_running_ = false;  // does tasks
+  bool is_running_ = false;  // whether the thread runs tasks
   bool end_requested_ = false;
-  bool stop_requested_ = false;  // the source, before the thread ends
+  bool stop_requested_ = false;  // whether to stop the source before the thread ends
   absl::Status error_;
   absl::Status stop_status_;
   Batches batches_;
-  size_t queued_ = 0;  // bytes, in batches_
+  size_t queued_ = 0;  // bytes in batches_
   Clock::time_point last_drain_;
-  Sketch intervals_;                 // from drain to drain, ns
-  Clock::duration blocked_time_{0};  // for want of room
+  Sketch intervals_;                 // ns from drain to drain
+  Clock::duration blocked_time_{0};  // time that drains waited for room
   size_t peak_queued_ = 0;           // bytes
   std::thread thread_;
 };

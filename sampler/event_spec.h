@@ -1,5 +1,5 @@
-// An event as a user asks for it: -e NAME[:MODES][:PERIOD|@HZ]. What a counter must be programmed
-// with for it is each source's own business (pmu_events.h, perf_events.h).
+// An event as a user requests it: -e NAME[:MODES][:PERIOD|@HZ]. Each source finds out how to
+// program a counter for it (pmu_events.h, perf_events.h).
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace xenoscope::sampler {
 
+// A requested event.
 struct EventSpec {
-  std::string name;  // "cycles", libpfm4's "EVENT:UNITMASK" or "PMU::EVENT", a raw code "rUUEE"
-  // Which modes it is counted in; all when none was named.
+  std::string name;  // "cycles", libpfm4's "EVENT:UNITMASK" or "PMU::EVENT", or a raw code "rUUEE"
+  // The modes in which it is counted; all when none was named.
   bool user = true;
   bool kernel = true;
   bool hypervisor = true;
   std::optional<uint64_t> period;  // counts between two samples
-  std::optional<uint64_t> hz;      // samples a second instead
+  std::optional<uint64_t> hz;      // samples a second, instead of a period
 };
 
-// MODES are letters of u (user), k (kernel) and h (hypervisor). Errors (InvalidArgument): what is
-// wrong with it.
+// Parses a request. MODES are letters of u (user), k (kernel) and h (hypervisor). Errors
+// (InvalidArgument): what is wrong with it.
 absl::StatusOr<EventSpec> ParseEventSpec(std::string_view text);
 
-// The code of a raw event, "rUUEE": hexadecimal unit mask and event select, as perf's.
+// Returns the code of a raw event, "rUUEE": hexadecimal unit mask and event select, as perf's.
 std::optional<uint32_t> RawCode(std::string_view name);
 
 }  // namespace xenoscope::sampler

@@ -1,4 +1,4 @@
-// What this machine has of what recording needs, and what to do about what is missing.
+// The check of this machine: what recording needs, what is missing, and what to do about that.
 #pragma once
 
 #include <cstddef>
@@ -15,45 +15,47 @@ namespace xenoscope::sampler {
 
 // What was found on the machine. An error says what is missing and what to do.
 struct HostFacts {
-  absl::Status privcmd;         // hypercalls as dom0
-  bool dom0 = true;             // it may be a dom0, whether privcmd is usable or not
+  absl::Status privcmd;         // OK: hypercalls work as dom0
+  bool dom0 = true;             // whether it may be a dom0, even if privcmd is not usable
   std::string xen_version;      // empty: not known
-  bool pv = false;              // dom0 is a PV domain
-  absl::Status other;           // FailedPrecondition: another recording goes on
-  bool stale_xenoprof = false;  // xenoprof, by a recording that was killed
-  bool stale_trace = false;     // Xen, for nobody
+  bool pv = false;              // whether dom0 is a PV domain
+  absl::Status other;           // FailedPrecondition: another recording is running
+  bool stale_xenoprof = false;  // whether a killed recording left xenoprof running
+  bool stale_trace = false;     // whether Xen still traces and no process reads the trace
   absl::Status xenstore;
   size_t guests = 0;
   uint32_t pcpus = 0;
-  absl::StatusOr<std::string> xenoprof = std::string();  // as it calls the processor
-  absl::Status vcpu;                                     // Xen lets us look at vCPUs
-  absl::StatusOr<bool> perf = true;                      // it may be used; true: counters count
-  std::vector<std::string> agents;                       // "web (xenoscope 0.1.0)": who answers
-  absl::Status xentrace;                                 // it is installed
-  absl::Status evtchn;                                   // /dev/xen/evtchn, which it needs
-  absl::Status trace_free;                               // nobody else takes Xen's trace
-  bool xen_symbols = false;                              // /proc/xen/xensyms
-  bool kernel_symbols = false;                           // /proc/kallsyms with its addresses
+  absl::StatusOr<std::string> xenoprof = std::string();  // xenoprof's name of the processor
+  absl::Status vcpu;                                     // OK: Xen lets dom0 read vCPUs
+  absl::StatusOr<bool> perf = true;  // whether counters count; an error: perf may not be used
+  std::vector<std::string> agents;   // agents that answer: "web (xenoscope 0.1.0)"
+  absl::Status xentrace;             // OK: xentrace is installed
+  absl::Status evtchn;               // OK: /dev/xen/evtchn, which xentrace needs, is usable
+  absl::Status trace_free;           // OK: no other process takes Xen's trace
+  bool xen_symbols = false;          // whether /proc/xen/xensyms has symbols
+  bool kernel_symbols = false;       // whether /proc/kallsyms has addresses
 };
 
-// The domains, dom0 left out, whose agents answer: "web (xenoscope 0.1.0)". What they send is read
-// in sandboxes. Before any other thread runs.
+// Returns the domains other than dom0 whose agents answer: "web (xenoscope 0.1.0)". Sandboxes read
+// their messages. To be called before any other thread runs.
 std::vector<std::string> ProbeAgents(DomainDirectory& directory,
                                      const AgentSource::Connect& connect);
 
-// Looks at this machine. Changes nothing that a recording would notice, nor one that goes on.
+// Examines this machine. Changes nothing that affects a running recording.
 HostFacts ProbeHost();
 
 enum class Verdict : uint8_t { kYes, kPartly, kNo };
 const char* ToString(Verdict verdict);
 
+// A finding about one subject.
 struct Finding {
-  std::string subject;  // "xenoprof": a source, or what all need
+  std::string subject;  // a source such as "xenoprof", or what all sources need
   Verdict verdict = Verdict::kNo;
-  std::string text;  // what follows from it, and what to do
+  std::string text;  // consequence, and what to do
 };
 
-// A finding for each source, after those for what all of them need; last what `record` would do.
+// Returns findings about what all sources need, then about each source, and last what `record`
+// would do.
 std::vector<Finding> Diagnose(const HostFacts& facts);
 
 }  // namespace xenoscope::sampler

@@ -1,5 +1,5 @@
-// Files that any user's processes offer to others: opened so that the answer is never more than
-// the user could have read alone.
+// Files that processes of any user offer to others. They are opened with that user's rights, so
+// that a recording contains nothing that the user could not have read.
 #pragma once
 
 #include <sys/types.h>
@@ -18,19 +18,20 @@ struct UserIds {
   bool operator==(const UserIds&) const = default;
 };
 
-// The user and group in the text of /proc/PID/status (proc_pid_status(5)). Nothing when the real,
-// effective, saved and file system ids differ, as in a setuid program: it has two users' rights.
+// Returns the user and group in the text of /proc/PID/status (proc_pid_status(5)). Nothing when the
+// real, effective, saved and file system ids differ, as in a setuid program, which has two users'
+// rights.
 std::optional<UserIds> ParseUserIds(std::string_view status);
 
-// Opens /tmp as the process sees it. `process` is its directory in /proc. A mount on /tmp counts
-// only where the process's mounts are those of root, in root's user namespace: others can mount
-// what they may not read. Not open: no such directory, or a symbolic link.
+// Opens /tmp as a process sees it. `process` is its directory in /proc. A mount on /tmp is used
+// only where the process has root's mounts, in root's user namespace: others can mount what they
+// may not read. The file is not open: no such directory, or a symbolic link.
 File OpenProcessTmp(const std::string& process);
 
-// Opens the file `name` in `directory` for reading, with the rights of that user and group and of
-// no other: without root's, without supplementary groups. With no `ids`: with those of the file's
-// owner. Not open unless it is a regular file of that user, by its only name and no symbolic link,
-// on the mount that `directory` is on. Never waits.
+// Opens the file `name` in `directory` for reading, with the rights of that user and group only:
+// without root's, without supplementary groups. Without `ids`: with those of the file's owner. The
+// file is not open unless it is a regular file of that user, with one name, no symbolic link, and
+// on the mount of `directory`. Never waits.
 File OpenAsUser(int directory, const std::string& name, std::optional<UserIds> ids);
 
 }  // namespace xenoscope::sampler

@@ -1,5 +1,5 @@
-// Copies what comes through a pipe into a file, so that a disk that stalls does not hold up who
-// writes into the pipe:
+// A spooler copies what comes through a pipe into a file, so that a slow disk does not block the
+// writer of the pipe:
 //
 //   from --(a thread)--> memory, up to a bound --(another)--> to
 #pragma once
@@ -24,29 +24,29 @@ class PipeSpooler {
  public:
   static constexpr size_t kMaxQueuedBytes = size_t{256} << 20;
 
-  // Sees all that comes, block by block, on the thread that reads.
+  // A function that sees all that comes, block by block, on the thread that reads.
   using Observer = std::function<void(Bytes)>;
 
-  // Begins. `from` and `to` are open and outlive it; `path` is what `to` is called in errors. When
-  // more than `max_queued` bytes wait for `to`, what comes stays in the pipe.
+  // Starts. `from` and `to` are open and must outlive the spooler; errors call `to` by `path`.
+  // While more than `max_queued` bytes wait for `to`, the rest stays in the pipe.
   PipeSpooler(int from, int to, std::string path, size_t max_queued = kMaxQueuedBytes,
               Observer observer = {});
   PipeSpooler(const PipeSpooler&) = delete;
   PipeSpooler& operator=(const PipeSpooler&) = delete;
-  // Waits until `from` is at its end, and all is copied.
+  // Waits until `from` is at its end and all is copied.
   ~PipeSpooler();
 
-  // Waits likewise. Errors: those of status().
+  // Waits as the destructor does. Errors: those of status().
   absl::Status Finish();
-  // OK while all is well. After an error what comes is swallowed.
+  // Returns OK while all is well. After an error the rest is read and dropped.
   absl::Status status() const;
-  // That `to` has taken.
+  // Returns the number of bytes that `to` has taken.
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   void Read();
   void Write();
-  // The next block to write, as soon as there is one; empty: there is none any more.
+  // Returns the next block to write when there is one; empty: there is none any more.
   std::vector<std::byte> Next();
 
   const int from_;
@@ -55,11 +55,11 @@ class PipeSpooler {
   const size_t max_queued_;
   const Observer observer_;
   std::atomic<uint64_t> bytes_ = 0;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable more_;
   std::condition_variable room_;
   std::deque<std::vector<std::byte>> blocks_;
-  size_t queued_ = 0;  // bytes, in blocks_
+  size_t queued_ = 0;  // bytes in blocks_
   bool at_end_ = false;
   absl::Status status_;
   std::thread reader_;

@@ -1,12 +1,12 @@
-// Makes a recording, from nothing running to nothing running:
+// The recorder makes a recording, from nothing running to nothing running:
 //
 //   open the sources | make the recording, its symbols and recording.json | start xentrace | start
 //   sampling, then the command | collect samples until it is over | stop sampling | stop xentrace |
 //   wait for guests: their last samples, their files | give back what the sources hold | the last
 //   recording.json
 //
-// What has been started is stopped, whatever happens in between. A signal ends the recording; one
-// that comes while agents are waited for, before sampling or after it, ends that wait.
+// Whatever happens, all that was started is stopped. A signal ends the recording; while agents are
+// waited for, before sampling or after it, a signal ends that wait.
 #pragma once
 
 #include <chrono>
@@ -26,47 +26,52 @@
 
 namespace xenoscope::sampler {
 
-// A file of the user's that names addresses of a domain.
+// A file from the user that maps addresses of a domain to names.
 struct GuestFile {
   recording::SymbolFile::Kind kind;
   std::string domain;
   std::string path;
 };
 
+// The options of a recording.
 struct RecordRequest {
   std::string output;
   std::optional<SampleRequest> samples;
   std::optional<TraceRequest> trace;
   std::vector<GuestFile> guest_files;
-  std::vector<std::string> command;  // none: until a signal, or for `duration`
+  // Command that runs during the recording; none: until a signal, or for `duration`.
+  std::vector<std::string> command;
   std::optional<std::chrono::nanoseconds> duration;
   std::string written_by;
 };
 
+// The progress of a recording.
 struct Progress {
   std::chrono::nanoseconds elapsed;
   uint64_t samples = 0;
   uint64_t lost = 0;
   uint64_t sample_bytes = 0;
   uint64_t trace_bytes = 0;
-  uint64_t lost_records = 0;                  // of the trace, found their buffer full
+  uint64_t lost_records = 0;                  // records of the trace that found their buffer full
   double lost_time = 0;                       // part of the pCPUs' time in which that was so
-  uint64_t disk_left = 0;                     // bytes, where the recording is
-  std::chrono::nanoseconds own_cpu{0};        // processor time of recording, with xentrace's
-  std::map<std::string, uint64_t> of_domain;  // samples, by the domain's name or number
+  uint64_t disk_left = 0;                     // bytes that are free where the recording is
+  std::chrono::nanoseconds own_cpu{0};        // processor time of recording, xentrace's included
+  std::map<std::string, uint64_t> of_domain;  // samples by the domain's name or number
 };
 
+// The result of a recording.
 struct RecordResult {
   recording::RecordingInfo info;
   Progress last;
-  std::vector<std::string> notes;  // for the user: what could not be had, though all else went well
-  absl::Status status;             // what ended it before its time: a full disk, xentrace's end
-  // How the command ended, where that ended the recording.
+  // Notes for the user: what could not be had, though the recording is good.
+  std::vector<std::string> notes;
+  absl::Status status;  // what ended it early: a full disk, xentrace's end
+  // The end of the command, if that ended the recording.
   std::optional<Exit> command_exit;
 };
 
-// Errors: nothing could be recorded. A result, even one whose status is an error, leaves a
-// recording. `progress` is called about once a second.
+// Makes a recording. Errors: nothing could be recorded. A result, even with an error as status,
+// leaves a recording. `progress` is called about once a second.
 absl::StatusOr<RecordResult> Record(const RecordRequest& request,
                                     const std::function<void(const Progress&)>& progress);
 

@@ -1,5 +1,5 @@
-// The processes that there are, with their programs' names and the files that they execute: what no
-// perf event tells of processes that began earlier.
+// The running processes, with their programs' names and the files that they execute: perf's events
+// do not report processes that began before sampling.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace xenoscope::sampler {
 struct ExecutableMap {
   Address begin = 0;
   Address end = 0;
-  uint64_t offset = 0;  // in the file
+  uint64_t offset = 0;  // offset in the file, in bytes
   std::string path;
 };
 
@@ -25,18 +25,18 @@ struct RunningProcess {
   std::vector<ExecutableMap> maps;
 };
 
-// The lines of /proc/PID/maps (proc_pid_maps(5)) that can be executed; others, and what is no such
-// line, are left out.
+// Returns the executable lines of /proc/PID/maps (proc_pid_maps(5)); others, and malformed ones,
+// are left out.
 std::vector<ExecutableMap> ReadMaps(std::string_view text);
 
-// The same, of a file with such lines; none when it cannot be read.
+// Reads them from the file at `path`; none when it cannot be read.
 std::vector<ExecutableMap> MapsOf(const std::string& path);
 
 // Calls visit(pid, directory) for each process in `proc`.
 void ForEachProcess(const std::string& proc,
                     absl::FunctionRef<void(uint32_t pid, const std::string& directory)> visit);
 
-// Those in `proc`; one that ends meanwhile is left out.
+// Returns the processes in `proc`; one that ends meanwhile is left out.
 std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc = "/proc");
 
 }  // namespace xenoscope::sampler

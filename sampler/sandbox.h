@@ -1,11 +1,11 @@
-// A process without privileges, in which code runs that reads what strangers wrote: a defect that
-// such input exploits then gains a process that can do no more than answer wrongly.
+// A process without privileges for code that reads untrusted input: whoever exploits a defect there
+// gains a process that can only answer wrongly.
 //
-// What runs there has the files that it was given and the socket to this process, its memory, the
-// clocks and nothing else. In this order it gives up: the terminal; every other open file; its user
-// and groups, when it is root (it becomes nobody, 65534); its capabilities; by limits of resources,
-// new processes, bytes in files, core dumps; new privileges and inspection by others of its user
-// (prctl(2): PR_SET_NO_NEW_PRIVS, PR_SET_DUMPABLE); and all system calls that
+// The code has the files that it was given, the socket to this process, its memory, the clocks, and
+// nothing else. In this order the process gives up: the terminal; every other open file; its user
+// and groups, if it is root (it becomes nobody, 65534); its capabilities; by resource limits, new
+// processes, bytes in files, core dumps; new privileges and inspection by other processes of its
+// user (prctl(2): PR_SET_NO_NEW_PRIVS, PR_SET_DUMPABLE); and all system calls that
 // sampler/sandbox_filter.h does not list. It ends when this process does.
 #pragma once
 
@@ -23,17 +23,18 @@
 namespace xenoscope::sampler {
 
 struct SandboxRequest {
-  uint64_t memory_bytes = uint64_t{1} << 30;  // of data (setrlimit(2), RLIMIT_DATA)
-  std::span<const int> files;                 // open ones that it keeps, under their numbers
-  int more_files = 1;                         // that it may have open beside those at one time
+  uint64_t memory_bytes = uint64_t{1} << 30;  // limit of data, in bytes (setrlimit(2), RLIMIT_DATA)
+  std::span<const int> files;                 // open files that it keeps, under their numbers
+  int more_files = 1;                         // number of files that it may have open beside those
   bool filter = true;                         // false: as on a kernel that has no seccomp(2)
 };
 
+// The process.
 class Sandbox {
  public:
-  // Calls body(socket) in the new process, which ends when it returns. Where other threads run,
+  // Calls body(socket) in the new process, which ends when it returns. While other threads run,
   // `body` must not allocate memory or take locks, which they may hold at this moment. Errors: no
-  // process can be made, or a privilege not be given up.
+  // process can be made, or a privilege cannot be given up.
   static absl::StatusOr<Sandbox> Start(const SandboxRequest& request,
                                        absl::FunctionRef<void(int socket)> body);
 
@@ -51,15 +52,15 @@ class Sandbox {
   Sandbox& operator=(const Sandbox&) = delete;
   ~Sandbox() { End(); }
 
-  // This process's end of the connection, a stream (unix(7)).
+  // Returns this process's end of the connection, a stream (unix(7)).
   int socket() const { return socket_; }
   pid_t pid() const { return pid_; }
-  // Whether its system calls are restricted; false: the kernel has no seccomp(2).
+  // Returns whether its system calls are restricted; false: the kernel has no seccomp(2).
   bool filtered() const { return filtered_; }
-  // The processor time that all sandboxes of this process have taken up to now, those that have
-  // ended included. At any time, by any thread.
+  // Returns the processor time of all sandboxes of this process so far, including those that have
+  // ended. May be called at any time by any thread.
   static std::chrono::nanoseconds CpuTime();
-  // Kills it, if it still runs. How it ended, for a message: "it ended by signal 11".
+  // Kills it, if it still runs. Returns how it ended, for a message: "it ended by signal 11".
   std::string End();
 
  private:

@@ -1,6 +1,6 @@
 // The system calls that a sandbox may make (sampler/sandbox.h): a program for seccomp(2). A call
-// that is not listed fails with EPERM; calls by another ABI than x86-64's (i386, x32), whose
-// numbers mean other calls, end the process.
+// that is not listed fails with EPERM; a call by another ABI than x86-64's (i386, x32), whose
+// numbers mean other calls, ends the process.
 #pragma once
 
 #include <linux/audit.h>
@@ -20,11 +20,11 @@ namespace xenoscope::sampler {
 
 namespace sandbox_filter {
 
-// Reading, writing and waiting on files that are open; memory; time; its own signals' mask; the
-// end.
+// The allowed calls: reading, writing and waiting on open files; memory; time; the process's own
+// signal mask; the end.
 inline constexpr std::array kAllowed{
 #ifdef ABSL_HAVE_ADDRESS_SANITIZER
-    SYS_sigaltstack,  // which the sanitizer asks for before each call that does not return
+    SYS_sigaltstack,  // the sanitizer calls it before each call that does not return
 #endif
     SYS_read,         SYS_write,
     SYS_close,        SYS_pread64,
@@ -44,7 +44,7 @@ inline constexpr std::array kAllowed{
 constexpr sock_filter Statement(int code, uint32_t value) {
   return {static_cast<uint16_t>(code), 0, 0, value};
 }
-// Goes on `then` instructions further when the test holds, else `otherwise` further.
+// Skips `then` instructions if the test holds, else `otherwise` instructions.
 constexpr sock_filter Jump(int test, uint32_t value, uint8_t then, uint8_t otherwise) {
   return {static_cast<uint16_t>(BPF_JMP | test | BPF_K), then, otherwise, value};
 }
@@ -53,7 +53,7 @@ constexpr sock_filter LoadWord(size_t offset) {
 }
 constexpr sock_filter Return(uint32_t action) { return Statement(BPF_RET | BPF_K, action); }
 
-inline constexpr uint32_t kFirstX32Call = 0x4000'0000;  // asm/unistd.h, __X32_SYSCALL_BIT
+inline constexpr uint32_t kFirstX32Call = 0x4000'0000;  // __X32_SYSCALL_BIT in asm/unistd.h
 inline constexpr size_t kThirdArgument = offsetof(seccomp_data, args) + 2 * sizeof(uint64_t);
 
 constexpr auto Make() {
@@ -72,7 +72,7 @@ constexpr auto Make() {
     add(Jump(BPF_JEQ, static_cast<uint32_t>(call), 0, 1));
     add(Return(SECCOMP_RET_ALLOW));
   }
-  // Memory, as long as it is not to be executed.
+  // Memory is allowed unless it is executable.
   add(Jump(BPF_JEQ, SYS_mmap, 1, 0));
   add(Jump(BPF_JEQ, SYS_mprotect, 0, 3));
   add(LoadWord(kThirdArgument));

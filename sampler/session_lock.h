@@ -1,4 +1,5 @@
-// One recording at a time on a host, and what a killed one may have left running.
+// The lock that allows one recording at a time on a host, with a note about what a killed one left
+// running.
 #pragma once
 
 #include <string>
@@ -10,12 +11,13 @@
 
 namespace xenoscope::sampler {
 
-// Holds a file (in /run, else /tmp) locked for the life of the process: xenoprof has one session
-// for the host, and recovering it while another recorder has its buffers mapped would take the host
-// down. What is noted in the file outlives a kill and is erased by a good end.
+// A file (in /run, else /tmp) that is locked for the life of the process: xenoprof has one session
+// for the host, and to recover it while another recorder has its buffers mapped would crash the
+// host. The note in the file survives a kill and is erased by a regular end.
 class SessionLock {
  public:
-  // Errors (FailedPrecondition): another recording goes on; with its process, where that is known.
+  // Takes the lock. Errors (FailedPrecondition): another recording is running; with its process,
+  // where that is known.
   static absl::StatusOr<SessionLock> Take();
   static absl::StatusOr<SessionLock> TakeAt(const std::string& path);
 
@@ -30,9 +32,9 @@ class SessionLock {
   SessionLock& operator=(const SessionLock&) = delete;
   ~SessionLock();
 
-  // What the last holder had noted when it was killed; empty after a good end.
+  // Returns the note of the last holder if it was killed; empty after a regular end.
   const std::string& stale_note() const { return stale_note_; }
-  // Notes something for the next holder; "" when all is given back.
+  // Writes the note for the next holder; "" when all is given back.
   absl::Status WriteNote(std::string_view text) const;
 
  private:

@@ -1,4 +1,4 @@
-// Signals that ask a recording to end, taken where the recording waits and nowhere else.
+// The signals that end a recording. They are handled only where the recording waits.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,8 @@
 
 namespace xenoscope::sampler {
 
-// Blocks SIGINT, SIGTERM and SIGHUP, and ignores SIGPIPE and SIGXFSZ (writes then fail with an
-// error), while it lives.
+// While it lives, SIGINT, SIGTERM and SIGHUP are blocked, and SIGPIPE and SIGXFSZ are ignored
+// (writes then fail with an error).
 class EndSignals {
  public:
   EndSignals();
@@ -16,11 +16,11 @@ class EndSignals {
   EndSignals& operator=(const EndSignals&) = delete;
   ~EndSignals();
 
-  // Sleeps until one of them has come, which it gives, or until `until`.
+  // Sleeps until one of them has come, and returns it; nothing at `until`.
   std::optional<int> WaitUntil(std::chrono::steady_clock::time_point until) const;
 
-  // A file that can be read when one of them has come, for those who wait for other files, too;
-  // -1 when the kernel has none to give. The caller closes it.
+  // Returns a file that can be read when one of them has come, to wait for it along with other
+  // files; -1 when the kernel has none to give. The caller closes it.
   int OpenFile() const;
 
  private:

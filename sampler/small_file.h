@@ -1,4 +1,4 @@
-// A line or a page of text that the kernel makes up, as in /proc and /sys.
+// Small text files that the kernel generates, as in /proc and /sys.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,8 @@
 
 namespace xenoscope::sampler {
 
-// The first 64 KiB of the file without white space at the end; nothing when it cannot be read.
+// Returns the first 64 KiB of the file without trailing white space; nothing when it cannot be
+// read.
 std::optional<std::string> ReadSmallFile(const std::string& path);
 
 }  // namespace xenoscope::sampler

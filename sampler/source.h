@@ -1,11 +1,11 @@
-// A way of taking samples while a recording goes on. Each is a class behind this interface, and a
-// branch in OpenSources (sampler/sources.h).
+// A source takes samples during a recording. Each source is a class that implements this interface,
+// and a branch in OpenSources (sampler/sources.h).
 //
 //   opened --Start--> sampling --Collect, when due--> sampling --Stop--> stopped --Close--> closed
 //
-// Those of one recording stop in the order of their opening, and start and close in the opposite
-// one. So one that leads others (xenoprof's in dom0) starts last, stops first, and closes when the
-// others have let go.
+// The sources of a recording stop in the order in which they were opened, and start and close in
+// the opposite order. So a source that leads others (xenoprof's in dom0) starts last, stops first,
+// and closes when the others have let go.
 #pragma once
 
 #include <chrono>
@@ -22,55 +22,57 @@
 
 namespace xenoscope::sampler {
 
+// The interface of a source.
 class Source {
  public:
-  // Closes, when nobody did.
+  // Closes, unless Close was called.
   virtual ~Source() = default;
 
-  // What recording.json says of it: SourceInfo::name names its file.
+  // Returns its entry in recording.json: SourceInfo::name names its file.
   virtual recording::SourceInfo Info() const = 0;
-  // What its samples count, in the order of the samples' numbers. After Stop with the periods that
-  // there really were.
+  // Returns the events that its samples count, in the order of the samples' numbers. After Stop
+  // with the periods as they really were.
   virtual std::vector<recording::EventInfo> Events() const = 0;
-  // The part that the domain has in it; kNone: it is not sampled.
+  // Returns the role of the domain in it; kNone: it is not sampled.
   virtual recording::Role RoleOf(DomainId domain) const = 0;
-  // What the user should know of samples taken so, beside errors: one line each.
+  // Returns what the user should know about its samples, other than errors: one line each.
   virtual std::vector<std::string> Notes() const { return {}; }
 
-  // Takes part in what a source of another domain leads, which has just listed this domain for it.
-  // May be asked several times before Start. True: it was not ready, and is to be listed again.
+  // Takes part in a session that a source of another domain leads, which has just listed this
+  // domain. May be called several times before Start. True: it was not ready, and is to be listed
+  // again.
   virtual absl::StatusOr<bool> Enlist() {
     return absl::FailedPreconditionError("it samples by itself");
   }
   virtual absl::Status Start() = 0;
-  // When Collect wants to be called next: how late it comes is how coarse the samples are.
+  // Returns when Collect is to be called next. The later the call, the coarser the samples' times.
   virtual std::chrono::steady_clock::time_point Due() const = 0;
   // Hands on the samples that there are.
   virtual absl::Status Collect(recording::SampleWriter& writer) = 0;
-  // Takes in a domain that was created while sampling goes on. The error says why it cannot.
+  // Takes in a domain that was created during sampling. The error says why it cannot.
   virtual absl::Status OnDomainCreated(const recording::DomainInfo& domain) = 0;
-  // A domain has gone while sampling goes on: nothing more comes of it, and nobody answers for it.
+  // Notes that a domain has gone during sampling: it sends nothing and answers nothing any more.
   virtual void OnDomainDestroyed(DomainId /*domain*/) {}
-  // Ends sampling, and hands on what was left.
+  // Ends sampling, and hands on the remaining samples.
   virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
-  // Whether Stop and Save wait for a guest. Such sources stop when the others have, and side by
-  // side, so that no guest delays another one or the end of the trace.
+  // Returns whether Stop and Save wait for a guest. Such sources stop after the others, and in
+  // parallel, so that no guest delays another one or the end of the trace.
   virtual bool WaitsForGuest() const { return false; }
-  // After Stop: adds to the recording what it has beside samples, and to `info` what that is.
+  // After Stop: adds to the recording what it has beside samples, and describes that in `info`.
   virtual absl::Status Save(const recording::Writer& /*writer*/,
                             recording::RecordingInfo& /*info*/) {
     return absl::OkStatus();
   }
-  // Gives back what it holds of the host. In any state; goes on after a first error, and returns
-  // it.
+  // Gives back what it holds of the host, in any state. After an error it goes on, and returns the
+  // first one.
   virtual absl::Status Close() = 0;
 
-  // When it sampled: [started, stopped). Known after Stop.
+  // Returns the range of time in which it sampled, [started, stopped). Known after Stop.
   virtual TscRange Sampled() const = 0;
-  // The accounts of each vCPU: up to now while sampling, complete after Stop.
+  // Returns the accounts of each vCPU: up to now while sampling, complete after Stop.
   virtual std::vector<recording::StreamInfo> Streams() const = 0;
-  // After Close, and of a source that awaits a guest at any time: what went otherwise than Notes
-  // had promised, one line each, for the user.
+  // Returns what did not go as Notes announced, one line each, for the user: after Close, and for a
+  // source that waits for a guest at any time.
   virtual std::vector<std::string> FinalNotes() const { return {}; }
 };
 

@@ -1,5 +1,5 @@
-// The agent of a guest as a program: offers a channel, serves the recorder that comes, and offers
-// the next one, until it is told to end.
+// The program `xenoscope agent` of a guest: it offers a channel, serves the recorder that connects,
+// and offers the next channel, until it is ended.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace xenoscope::sampler {
 
-// Serves recordings of domain `allowed` until SIGINT, SIGTERM or SIGHUP; of a domain that is not
-// dom0 only until a recorder goes without a bye, since the domain may have ended then, and its
-// number become another's (docs/agent.md). `say` is called with what happens, a line each. Errors:
-// no channel can be offered here.
+// Serves recordings of domain `allowed` until SIGINT, SIGTERM or SIGHUP. If that is not dom0, it
+// serves only until a recorder leaves without a bye message: the domain may have ended then, and
+// another one may get its number (docs/agent.md). `say` is called with each event, a line of text.
+// Errors: no channel can be offered here.
 absl::Status RunAgent(DomainId allowed, const std::string& program,
                       const std::function<void(std::string_view)>& say);
 

@@ -1,4 +1,5 @@
-// Messages over a channel: a queue of those to be sent, and those that came.
+// A link: messages over a channel, with a queue of messages to send and a reader of those that
+// came.
 #pragma once
 
 #include <chrono>
@@ -15,26 +16,26 @@ namespace xenoscope::sampler::agent {
 
 class Link {
  public:
-  // `channel` outlives the link.
+  // `channel` must outlive the link.
   explicit Link(Channel& channel) : channel_(channel) {}
 
-  // Puts a message behind those that wait to be sent.
+  // Appends a message to those that wait to be sent.
   void Queue(const AnyMessage& message);
-  // Bytes that wait to be sent.
+  // Returns the number of bytes that wait to be sent.
   size_t Queued() const { return out_.size() - sent_; }
 
-  // Sends what there is room for and receives no more than about `limit` bytes. Errors
-  // (Unavailable): the peer is gone; what it had sent can still be had from Next.
+  // Sends what there is room for, and receives at most about `limit` bytes. Errors (Unavailable):
+  // the peer is gone; Next still returns what the peer had sent.
   absl::Status Pump(size_t limit);
-  // The next message that has come. Errors: those of FrameReader.
+  // Returns the next message that has come, if any. Errors: those of FrameReader.
   absl::StatusOr<std::optional<AnyMessage>> Next() { return reader_.Next(); }
-  // Bytes received in all.
+  // Returns the number of bytes received in all.
   uint64_t received() const { return received_; }
 
-  // Pumps until a message is there or `until`, when there is none.
+  // Pumps until a message has come, or until `until`, when there is none.
   absl::StatusOr<std::optional<AnyMessage>> Await(std::chrono::steady_clock::time_point until);
 
-  // Sends what there is room for, then sleeps as Channel::Wait.
+  // Sends what there is room for, then sleeps as Channel::Wait does.
   void Wait(std::chrono::steady_clock::time_point until, int other);
 
  private:
@@ -43,7 +44,7 @@ class Link {
   Channel& channel_;
   FrameReader reader_;
   std::vector<std::byte> out_;
-  size_t sent_ = 0;  // of out_
+  size_t sent_ = 0;  // number of bytes of out_ that were sent
   uint64_t received_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// What a guest's agent and dom0's recorder say to each other, as bytes and back. docs/agent.md says
-// the same in words. Either side reads the other's bytes here and nowhere else.
+// The protocol between a guest's agent and dom0's recorder: messages as bytes and back.
+// docs/agent.md describes the same in words. Either side reads the other's bytes only here.
 //
 // A frame, little-endian: "XSAG", u16 kind, u16 0, u32 length of the payload, u32 CRC-32 of the
 // payload, u32 CRC-32 of the 16 bytes before; then the payload.
@@ -18,44 +18,45 @@
 
 namespace xenoscope::sampler::agent {
 
-inline constexpr uint16_t kMajor = 1;  // both sides must have the same
-inline constexpr uint16_t kMinor = 2;  // newer ones add kinds, and fields at the end of payloads
+inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
+// Minor version; newer ones add kinds, and fields at the end of payloads.
+inline constexpr uint16_t kMinor = 2;
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
-inline constexpr size_t kMaxText = 256;   // bytes of a name
-inline constexpr size_t kMaxEvents = 16;  // in a Prepare
+inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
+inline constexpr size_t kMaxEvents = 16;  // limit of events in a Prepare
 
-// The first word of either side: the recorder's, then the agent's.
+// The first message of either side: the recorder's, then the agent's.
 struct Hello {
   uint16_t major = kMajor;
   uint16_t minor = kMinor;
-  uint32_t vcpus = 0;       // of the sender's domain
-  uint64_t tsc_hz = 0;      // of the TSC as the sender reads it; 0: not known
-  bool tsc_native = false;  // the processor's own, at most with an offset
+  uint32_t vcpus = 0;       // number of vCPUs of the sender's domain
+  uint64_t tsc_hz = 0;      // rate of the TSC as the sender reads it, in Hz; 0: not known
+  bool tsc_native = false;  // whether that is the processor's TSC, at most with an offset
   std::string program;      // "xenoscope 0.1.0"
-  std::string kernel;       // as uname -r
+  std::string kernel;       // release of the kernel, as uname -r prints it
   bool operator==(const Hello&) const = default;
 };
 
-// "What does your TSC say?" The agent answers after all that it had sent before.
+// A question for the agent's TSC. The agent answers after all that it sent before.
 struct Ping {
   uint64_t number = 0;
   bool operator==(const Ping&) const = default;
 };
 struct Pong {
-  uint64_t number = 0;  // the ping's
-  uint64_t tsc = 0;     // read between the ping's coming and this one's going
+  uint64_t number = 0;  // number of the ping
+  uint64_t tsc = 0;     // the agent's TSC, read after the ping came and before the pong went
   bool operator==(const Pong&) const = default;
 };
 
-// "Make ready to sample so", and the agent's answer when it is.
+// The request to get ready to sample, and the agent's answer when it is ready.
 enum class GuestSource : uint8_t {
-  kPerf = 0,      // by its own kernel
-  kXenoprof = 1,  // as an active domain of dom0's session; since 1.1, agents before it take perf
+  kPerf = 0,      // the guest's kernel samples, by perf
+  kXenoprof = 1,  // an active domain of dom0's xenoprof session; since 1.1, older agents use perf
 };
 struct Prepare {
-  std::vector<std::string> events;  // as after `record -e`; none: the agent's choice
-  bool chains = false;              // with callers
+  std::vector<std::string> events;  // events as after `record -e`; none: the agent chooses
+  bool chains = false;              // whether samples have callers
   GuestSource source = GuestSource::kPerf;
   bool operator==(const Prepare&) const = default;
 };
@@ -64,29 +65,30 @@ struct Prepared {
   bool operator==(const Prepared&) const = default;
 };
 
-// "Sample from now on."
+// The request to sample from now on.
 struct Start {
   bool operator==(const Start&) const = default;
 };
 
-// Chunks as in samples/*.samples (recording/sample_format.h), cut anywhere; whole at each pong.
+// Chunks as in samples/*.samples (recording/sample_format.h), cut anywhere; all chunks before a
+// pong are whole.
 struct Samples {
   std::vector<std::byte> chunks;
   bool operator==(const Samples&) const = default;
 };
 
-// "Stop", and the answer after the last samples.
+// The request to stop, and the answer after the last samples.
 struct Stop {
   bool operator==(const Stop&) const = default;
 };
 struct Account {
-  std::string info;  // recording.json with the keys events and streams; cut anywhere
+  std::string info;  // recording.json with the keys events and streams, cut anywhere
   bool last = false;
   bool operator==(const Account&) const = default;
 };
 
-// "Send me your kallsyms", and the answers: its content in order, the last one marked.
-// The latter two since minor version 2: SymbolFile's kVdso and kPerfMaps.
+// The request for a file, and the answers: its content in order, the last part marked. kVdso and
+// kPerfMaps are of minor version 2; they are SymbolFile's kinds of these names.
 enum class FileKind : uint8_t { kKallsyms = 1, kModules = 2, kVdso = 3, kPerfMaps = 4 };
 struct Want {
   FileKind kind = FileKind::kKallsyms;
@@ -99,56 +101,57 @@ struct FilePart {
   bool operator==(const FilePart&) const = default;
 };
 
-// The agent cannot do what it was asked to: a sentence for the user. The session goes on.
+// The agent cannot do what it was asked: a sentence for the user. The session goes on.
 struct Failed {
   std::string why;
   bool operator==(const Failed&) const = default;
 };
 
-// The session is over.
+// The end of the session.
 struct Bye {
   bool operator==(const Bye&) const = default;
 };
 
-// "Xen has listed you as an active domain: take part", and the answer when it does; since 1.1.
+// The request to take part in xenoprof, as Xen has just listed the domain as active, and the answer
+// when the domain takes part; since 1.1.
 struct Enlist {
   bool operator==(const Enlist&) const = default;
 };
 struct Enlisted {
-  bool again = false;  // it was not ready, and is to be listed and told once more
+  bool again = false;  // whether the domain was not ready, and is to be listed and asked once more
   bool operator==(const Enlisted&) const = default;
 };
 
-// The order is that of the kinds' numbers, from 1.
+// A message. The order of the types is that of the kinds' numbers, from 1.
 using AnyMessage = std::variant<Hello, Ping, Pong, Prepare, Prepared, Start, Samples, Stop, Account,
                                 Want, FilePart, Failed, Bye, Enlist, Enlisted>;
 
-// The frame of a message. Texts and lists beyond the limits above are cut; a payload is the
-// sender's to keep below kMaxPayload.
+// Returns the frame of a message. Texts and lists beyond the limits above are cut; the caller keeps
+// the payload below kMaxPayload.
 std::vector<std::byte> Encode(const AnyMessage& message);
 
-// The frame of any payload below kMaxPayload, of any kind: what a peer may send.
+// Returns the frame of any payload below kMaxPayload, of any kind: what a peer may send.
 std::vector<std::byte> EncodeFrame(uint16_t kind, Bytes payload);
 
-// Puts frames together from bytes as they come.
+// A reader of messages from bytes that come in parts.
 //
 //   reader.Add(bytes); while (... message = reader.Next()) ...
 class FrameReader {
  public:
   void Add(Bytes bytes);
 
-  // The next whole message, or nothing yet. Messages of kinds that a newer minor version has are
-  // passed over. Errors (InvalidArgument): what came is no frame, too long, damaged, or says what
-  // cannot be; nothing can be read behind it.
+  // Returns the next whole message, or nothing yet. Messages of kinds that a newer minor version
+  // has are passed over. Errors (InvalidArgument): what came is not a frame, is too long, damaged,
+  // or has impossible values; nothing after it can be read.
   absl::StatusOr<std::optional<AnyMessage>> Next();
 
-  uint64_t unknown() const { return unknown_; }  // messages that were passed over
+  uint64_t unknown() const { return unknown_; }  // number of messages that were passed over
   bool Pending() const { return begin_ < buffer_.size(); }
 
  private:
   std::vector<std::byte> buffer_;
-  size_t begin_ = 0;     // of the next frame in it
-  uint64_t offset_ = 0;  // of the next frame in all that came
+  size_t begin_ = 0;     // offset of the next frame in buffer_
+  uint64_t offset_ = 0;  // offset of the next frame in all that was received
   uint64_t unknown_ = 0;
 };
 

@@ -1,12 +1,12 @@
-// The source of one active domain, as `record` sees it: an AgentSource in a process without
-// privileges. What the guest sends goes there unread, and what comes back is checked
+// The source of one active domain in `record`: it drives an AgentSource in a process without
+// privileges. The guest's bytes go there unread, and what comes back is checked
 // (sampler/agent/agent_calls.h). A guest that takes that process over can make up samples of its
-// own domain, which it could before, and nothing else.
+// own domain, which it can do anyway, and nothing else.
 //
 //   guest ==channel==> AgentRelay ==socket==> [ AgentSource ]   in the sandbox
 //                      AgentProxy <--calls--> [ AgentWorker ]
 //
-// A process that ends, hangs or says what cannot be costs what the guest sent from then on.
+// If that process ends, hangs or replies nonsense, the guest's samples from then on are lost.
 #pragma once
 
 #include <chrono>
@@ -30,26 +30,27 @@ namespace xenoscope::sampler {
 
 class AgentProxy final : public Source {
  public:
-  // What runs in the sandbox: ServeAgentCalls, but for tests.
+  // The function that runs in the sandbox: ServeAgentCalls, except in tests.
   using Worker = std::function<void(int control, int data, const recording::DomainInfo& domain,
                                     const AgentRequest& request, const agent::Host& host)>;
 
-  // As AgentSource::Open. Before any other thread runs. Errors, too: there is no sandbox.
+  // Opens as AgentSource::Open does. To be called before any other thread runs. Errors also: there
+  // is no sandbox.
   static absl::StatusOr<std::unique_ptr<AgentProxy>> Open(const recording::DomainInfo& domain,
                                                           const AgentRequest& request,
                                                           const AgentSource::Connect& connect,
                                                           const agent::Host& host,
                                                           const Worker& worker = ServeAgentCalls);
 
-  // What the agent of `domain` calls itself, and nothing else is asked of it. Before any other
-  // thread runs. Errors: no agent answers in time, or there is no sandbox.
+  // Returns the name of the agent of `domain`, and asks it for nothing else. To be called before
+  // any other thread runs. Errors: no agent answers in time, or there is no sandbox.
   static absl::StatusOr<std::string> Greet(const recording::DomainInfo& domain,
                                            const agent::Limits& limits,
                                            const AgentSource::Connect& connect,
                                            const agent::Host& host,
                                            const Worker& worker = ServeAgentCalls);
 
-  // As those of AgentSource.
+  // The functions below are as those of AgentSource.
   absl::Status NumberEvents(std::vector<recording::EventInfo>& all, size_t first);
   bool IsMember() const { return state_.is_member; }
   const recording::DomainInfo& domain() const { return domain_; }
@@ -73,7 +74,7 @@ class AgentProxy final : public Source {
   std::vector<std::string> FinalNotes() const override;
 
  private:
-  // Connects, and starts the sandbox, of which nothing is asked yet.
+  // Connects and starts the sandbox, without a call yet.
   static absl::StatusOr<std::unique_ptr<AgentProxy>> Begin(const recording::DomainInfo& domain,
                                                            const AgentRequest& request,
                                                            const AgentSource::Connect& connect,
@@ -83,19 +84,19 @@ class AgentProxy final : public Source {
   AgentProxy(recording::DomainInfo domain, AgentRequest request, agent::Host host, Sandbox sandbox,
              std::unique_ptr<Channel> guest, int data);
 
-  // Makes a call, for which the stub itself has so much time, and takes its reply. The error is of
-  // this process's half: then the other one is ended, and all later calls fail.
+  // Makes a call and returns its reply. `time` is how long the call itself may take. An error is
+  // one of this process's side: then the other process is ended, and all later calls fail.
   absl::StatusOr<AgentReply> Call(const AgentCallMessage& message, std::chrono::milliseconds time);
   absl::StatusOr<AgentReply> AwaitReply(std::chrono::milliseconds time);
-  // A whole reply, if one has come. Errors: it is too long, or damaged; the process is gone.
+  // Returns a whole reply, if one has come. Errors: it is too long or damaged; the process is gone.
   absl::StatusOr<std::optional<AgentReply>> TakeReply();
   bool Send(const AgentCallMessage& message) const;
   absl::Status GiveUp(const absl::Status& why);
-  // As AgentSource::Fetch.
+  // Fetches a part of a file, as AgentSource::Fetch does.
   absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
-  // Ends both connections, after what is on the way to the guest.
+  // Ends both connections, after what is on its way to the guest.
   void Disconnect();
-  // Hands on the samples of a reply, if they are its domain's and not too many in all.
+  // Hands on the samples of a reply, if they are of its domain and within the limit of bytes.
   void Take(const absl::StatusOr<AgentReply>& reply, recording::SampleWriter& writer);
   std::string Name() const;
 
@@ -105,16 +106,16 @@ class AgentProxy final : public Source {
   std::optional<Sandbox> sandbox_;
   std::optional<AgentRelay> relay_;
   bool filtered_;
-  std::vector<std::byte> received_;  // of a reply
+  std::vector<std::byte> received_;  // bytes of the reply that is being received
   absl::Status failed_;
-  AgentState state_;  // after the last call
+  AgentState state_;  // state after the last call
   std::vector<recording::EventInfo> events_;
   uint64_t received_counts_ = 0;  // bytes of samples
   struct FileTransfer {
     std::chrono::steady_clock::time_point until;
     size_t received = 0;  // bytes
   };
-  std::optional<FileTransfer> file_transfer_;  // a file of which more follows
+  std::optional<FileTransfer> file_transfer_;  // the file of which more parts follow
   TscRange sampled_;
 };
 

@@ -1,12 +1,12 @@
-// The guest's half of a recording: does what dom0's recorder asks for over a channel.
+// The guest's side of a recording: it does what dom0's recorder asks for over a channel.
 //
 //   hello --> idle --prepare--> ready [--enlist--> ready] --start--> sampling --stop--> idle
 //   bye, or the channel's end, in any state --> over
 //
 // In every state it answers pings, and sends files of the kernel's symbols. It samples only between
-// start and stop, and nothing but what a source (sampler/source.h) makes of this guest. What waits
-// for a recorder that does not read is bounded: it is not heard then, and samples stay in the
-// kernel's rings, which count what they lose.
+// start and stop, and sends only what a source (sampler/source.h) makes of this guest. What waits
+// for a recorder that does not read is bounded: beyond the bound no message is handled, and samples
+// stay in the kernel's rings, which count what they lose.
 #pragma once
 
 #include <chrono>
@@ -28,39 +28,41 @@
 
 namespace xenoscope::sampler::agent {
 
+// What a server works with.
 struct ServerParts {
-  Hello hello;  // what it says of itself
+  Hello hello;  // the server's own hello
   std::function<absl::StatusOr<std::unique_ptr<Source>>(const Prepare&)> open_source;
   std::function<Tsc()> read_tsc;
   std::string kallsyms = "/proc/kallsyms";
   std::string modules = "/proc/modules";
-  std::string proc = "/proc";  // of /tmp/perf-PID.map
+  std::string proc = "/proc";  // directory of processes, for /tmp/perf-PID.map
   std::string tmp = "/tmp";
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
-// A recorder asks about the clock several times a second. One that says nothing for so long is
-// gone.
+// Time without a message after which a recorder is considered gone. A recorder pings several times
+// a second.
 inline constexpr std::chrono::minutes kIdleTimeout{5};
 
+// The server of one recorder.
 class Server {
  public:
-  // Both outlive the server.
+  // `channel` and `parts` must outlive the server.
   Server(Channel& channel, const ServerParts& parts) : link_(channel), parts_(parts) {}
 
-  // Serves one recorder until it says bye or goes (OK), or `end`, an open file, can be read (OK).
-  // Errors: the recorder said what no recorder says; DeadlineExceeded: it was silent for
+  // Serves one recorder until it says bye or goes, or until the open file `end` can be read (OK in
+  // all three cases). Errors: the recorder broke the protocol; DeadlineExceeded: it was silent for
   // kIdleTimeout.
   absl::Status Serve(int end);
-  // Whether it said bye. One that went otherwise may have gone with its domain.
+  // Returns whether the recorder said bye. One that did not may have gone with its domain.
   bool said_bye() const { return said_bye_; }
-  // Whether a recorder came at all.
+  // Returns whether a recorder came at all.
   bool greeted() const { return greeted_; }
 
  private:
-  // Whether a recorder that reads too little may ask for more.
+  // Returns whether so little waits to be sent that the recorder may ask for more.
   bool HasRoom() const;
-  // Of what has come; ends when the recorder has to read first.
+  // Handles the messages that have come; stops early when the recorder has to read first.
   absl::Status HandleAll();
   absl::Status Handle(const AnyMessage& message);
   absl::Status MakeReady(const Prepare& prepare);
@@ -70,7 +72,7 @@ class Server {
   void End();
   void QueueSamples();
   void OpenFile(FileKind kind);
-  // Queues the next parts of the file that was asked for, as far as the recorder reads.
+  // Queues the next parts of the requested file, as far as the recorder reads.
   void SendParts();
   void Wait(int end);
 
@@ -82,7 +84,7 @@ class Server {
     std::unique_ptr<std::istream> content;
   };
   std::optional<FileTransfer> file_transfer_;
-  std::chrono::steady_clock::time_point last_message_at_;  // when the recorder last said something
+  std::chrono::steady_clock::time_point last_message_at_;  // time of the recorder's last message
   recording::SampleWriter writer_ = recording::SampleWriter::InMemory();
   bool sampling_ = false;
   bool greeted_ = false;

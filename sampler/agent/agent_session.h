@@ -1,7 +1,7 @@
-// dom0's half of a recording with one guest's agent. Everything that comes from the agent is what
-// a stranger says: it can cost its own samples, never the recording. It can neither hang nor flood
-// it: every wait has one deadline that nothing it sends moves, and the user can end each; every
-// length and the whole have a limit in bytes.
+// dom0's side of a recording with one guest's agent. Nothing that comes from the agent is trusted:
+// it can spoil its own samples, never the recording. It can neither block nor flood the recorder:
+// every wait has one deadline that no message moves, and the user can end each wait; every length,
+// and the sum of all, has a limit in bytes.
 #pragma once
 
 #include <chrono>
@@ -29,48 +29,53 @@
 
 namespace xenoscope::sampler::agent {
 
-// Times are from the question on, whatever comes meanwhile.
+// The limits of a session. Times count from the question, whatever comes meanwhile.
 struct Limits {
-  uint64_t bytes = uint64_t{1} << 30;       // in all, of one recording
-  size_t pending_bytes = size_t{16} << 20;  // of samples between two answers about the clock
-  size_t file_bytes = size_t{64} << 20;     // of a file
-  std::chrono::milliseconds hello{1000};    // to answer at all
-  std::chrono::milliseconds ready{10000};   // from the first word until it is ready, in all
-  std::chrono::milliseconds answer{10000};  // to take part, and to stop with its accounts
-  std::chrono::milliseconds late{2000};     // without an answer while it samples: it is late then
-  std::chrono::milliseconds file{30000};    // for a file
-  std::chrono::milliseconds files{60000};   // for all its files
+  uint64_t bytes = uint64_t{1} << 30;       // all bytes of one recording
+  size_t pending_bytes = size_t{16} << 20;  // bytes of samples between two answers about the clock
+  size_t file_bytes = size_t{64} << 20;     // bytes of a file
+  std::chrono::milliseconds hello{1000};    // time until the first answer
+  // Time from the first message until the agent is ready, in all.
+  std::chrono::milliseconds ready{10000};
+  std::chrono::milliseconds answer{10000};  // time to take part, and to stop with accounts
+  // Time for an answer during sampling, after which the agent is late.
+  std::chrono::milliseconds late{2000};
+  std::chrono::milliseconds file{30000};   // time for one file
+  std::chrono::milliseconds files{60000};  // time for all files
   std::chrono::milliseconds ping_interval{200};
   int first_pings = 16;
 };
 
-// What a session asks of the host beside its channel.
+// The services of the host that a session needs beside its channel.
 struct Host {
-  uint64_t tsc_hz = 0;  // of its TSC; 0: not known
+  uint64_t tsc_hz = 0;  // rate of the host's TSC in Hz; 0: not known
   std::function<Tsc()> read_tsc;
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
-  // Whether the user wants waits to end at once. It is asked several times a second during each.
+  // Whether the user wants waits to end at once. It is called several times a second during each
+  // wait.
   std::function<bool()> is_interrupted = [] { return false; };
 };
 
-// What was refused, and why.
+// Counts of what was refused.
 struct Refused {
-  uint64_t damaged = 0;    // in chunks that are not whole, or of no mode, event or vCPU
-  uint64_t processes = 0;  // what it said of them and what is not as it should be
-  uint64_t mistimed = 0;   // samples not taken while it sampled, by its clock
+  // Samples in chunks that are not whole, or with an unknown mode, event or vCPU.
+  uint64_t damaged = 0;
+  uint64_t processes = 0;  // records of processes that are not valid
+  uint64_t mistimed = 0;   // samples taken outside of the sampling, by the agent's clock
 };
 
-// How often the agent took longer than Limits::late to answer while it sampled.
+// How often the agent took longer than Limits::late to answer during sampling.
 struct Lateness {
   uint64_t times = 0;
-  std::chrono::nanoseconds longest{0};  // up to now, where it has not answered yet
+  std::chrono::nanoseconds longest{0};  // longest time for an answer, the pending one included
   bool operator==(const Lateness&) const = default;
 };
 
+// A session with one agent.
 class Session {
  public:
-  // Called with what comes: of the session's domain, in the host's time. What it points to goes
-  // when the call returns.
+  // Called with what comes, of the session's domain and in the host's time. What it points to is
+  // valid until the call returns.
   struct Sink {
     std::function<void(const recording::Sample&)> sample;
     std::function<void(const recording::ProcessRecord&)> process;
@@ -82,45 +87,45 @@ class Session {
                                                        std::unique_ptr<Channel> channel, Host host,
                                                        const Limits& limits);
 
-  // Makes it ready. Errors: it cannot sample so.
+  // Lets the agent get ready. Errors: it cannot sample as `how` says.
   absl::Status Prepare(const agent::Prepare& how);
-  // Lets it take part as an active domain of xenoprof, which Xen has just listed; true: it has to
-  // be listed and asked again. Errors: it does not take part.
+  // Lets the domain take part in xenoprof as an active domain, which Xen has just listed. True: it
+  // has to be listed and asked again. Errors: it does not take part.
   absl::StatusOr<bool> Enlist();
-  // What it samples with, once it is ready.
+  // Returns what the agent samples with, once it is ready.
   GuestSource source() const { return source_; }
-  // Of the agent, once it is ready: what its samples count.
+  // Returns the events that the agent's samples count, once it is ready.
   const std::vector<recording::EventInfo>& events() const { return events_; }
 
-  // Sampling begins; what comes goes to `sink`.
+  // Begins sampling; samples go to `sink`.
   void Start(Sink sink);
-  // Does what there is to do, without waiting. After an error (see status) nothing. An agent that
-  // does not answer is late, and its samples come when it does.
+  // Handles what has come, without waiting; nothing after an error (see status). If an agent does
+  // not answer, it is late, and its samples come when it answers.
   void Step();
-  // Ends it for a reason that the agent cannot tell. Takes what has come until now.
+  // Ends the session for a reason that the agent cannot give. Takes what has come until now.
   void GiveUp(absl::Status why);
-  // Ends sampling and takes what the agent still has; no longer than the time limit for an answer.
-  // Samples that were taken after this call began are not of the recording.
+  // Ends sampling and takes what the agent still has, within the time limit for an answer. Samples
+  // taken after this call began do not belong to the recording.
   void Stop();
-  // The next part of the guest's file, once sampling has stopped: the first call asks for the file,
-  // and after the last part, or an error, another one can be asked for. Only a last part is empty.
-  // So nothing holds the whole of a file. Errors: it cannot be read there, it is too long, the
-  // agent is too slow. The session ends with an error of the latter two.
+  // Returns the next part of a file of the guest, after sampling. The first call asks for the file;
+  // after its last part, or an error, another file can be asked for. Only a last part is empty. So
+  // no process holds a whole file. Errors: the guest cannot read it, it is too long, or the agent
+  // is too slow; the latter two end the session.
   absl::StatusOr<FilePart> Fetch(FileKind kind);
   void Bye();
 
   const recording::DomainInfo& domain() const { return domain_; }
   const Hello& hello() const { return hello_; }
-  // What ended the session before its time.
+  // Returns the error that ended the session early.
   const absl::Status& status() const { return ended_; }
-  // What the agent said it cannot do, though the session went on.
+  // Returns what the agent could not do, though the session went on.
   const std::vector<std::string>& agent_errors() const { return agent_errors_; }
-  // The accounts of each vCPU: the agent's own when it gave them, less what was refused here.
+  // Returns the accounts of each vCPU: the agent's own if it sent them, less what was refused here.
   std::vector<recording::StreamInfo> Streams() const;
   const Refused& refused() const { return refused_; }
   Lateness lateness() const;
   const GuestClock& clock() const { return clock_; }
-  // All that it sampled before this instant has been handed on.
+  // Returns the instant before which all samples have been handed on.
   Tsc Delivered() const { return delivered_; }
 
  private:
@@ -145,9 +150,9 @@ class Session {
   void ForwardSamples(Bytes file);
   void ForwardProcesses(Bytes file);
   bool IsValid(recording::Sample& sample);
-  // Steps until `done`, an error, `until`, or the user's wish to end; whether it is done.
+  // Steps until `done`, an error, `until`, or the user's wish to end. Returns whether it is done.
   bool StepUntil(const std::function<bool()>& done, Instant until);
-  // Why it is not done.
+  // Returns why it is not done.
   absl::Status TimeoutError(std::string_view what, std::chrono::milliseconds limit) const;
 
   recording::DomainInfo domain_;
@@ -156,7 +161,7 @@ class Session {
   Host host_;
   Limits limits_;
   Instant ready_until_;
-  std::optional<Hello> greeting_;  // as it came
+  std::optional<Hello> greeting_;  // the agent's hello, unchanged
   Hello hello_;
   GuestClock clock_{false};
   absl::Status ended_;
@@ -171,13 +176,13 @@ class Session {
   std::optional<PendingPing> pending_ping_;
   uint64_t pings_ = 0;
   Instant next_ping_;
-  Lateness lateness_;  // of answers that came
+  Lateness lateness_;  // lateness of the answers that have come
 
-  std::optional<Sink> sink_;        // from Start on
+  std::optional<Sink> sink_;        // set by Start
   std::vector<std::byte> pending_;  // chunks that wait for an answer about the clock
   Tsc started_;
   Instant sampling_since_;
-  std::optional<Tsc> stopped_;  // when it was told to
+  std::optional<Tsc> stopped_;  // time at which the agent was told to stop
   Tsc delivered_;
   struct ReceivedCounts {
     uint64_t received = 0;
@@ -186,11 +191,11 @@ class Session {
   };
   std::map<VcpuId, ReceivedCounts> received_counts_;
   Refused refused_;
-  size_t max_events_ = kMaxEvents;  // that it was asked for
+  size_t max_events_ = kMaxEvents;  // number of events that the agent was asked for
   bool prepared_ = false;
   GuestSource source_ = GuestSource::kPerf;
-  bool enlisting_ = false;        // it was asked to
-  std::optional<bool> enlisted_;  // and answered
+  bool enlisting_ = false;        // whether the agent was asked to take part
+  std::optional<bool> enlisted_;  // the agent's answer
   std::string account_json_;
   std::optional<std::vector<recording::StreamInfo>> account_;
 
@@ -198,12 +203,12 @@ class Session {
     FileKind kind;
     Instant until;
     size_t received = 0;               // bytes
-    std::vector<std::byte> content{};  // that was not handed on yet
+    std::vector<std::byte> content{};  // the part of the file that was not handed on yet
     bool done = false;
     bool failed = false;
   };
   std::optional<FileTransfer> file_transfer_;
-  std::optional<Instant> files_until_;  // from the first file on
+  std::optional<Instant> files_until_;  // deadline for all files, from the first one on
 };
 
 }  // namespace xenoscope::sampler::agent

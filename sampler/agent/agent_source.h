@@ -1,6 +1,6 @@
-// Samples that a guest takes of itself: the source of one active domain. The guest runs an agent
-// (`xenoscope agent`, sampler/agent/agent_server.h), which this drives. Each active domain has a
-// source, a thread and a file of samples of its own, so that none waits for another.
+// The source of one active domain: samples that the guest takes of itself. The guest runs an agent
+// (`xenoscope agent`, sampler/agent/agent_server.h), which this class drives. Each active domain
+// has its own source, thread and file of samples, so that none waits for another.
 #pragma once
 
 #include <chrono>
@@ -26,35 +26,37 @@ struct AgentRequest {
   agent::Limits limits;
 };
 
-// What recording.json says of the source of a domain's agent.
+// Returns the entry in recording.json of the source of a domain's agent.
 recording::SourceInfo AgentSourceInfo(DomainId domain);
 
-// Gives one part of a guest's file after the other, as agent::Session::Fetch does.
+// A function that returns a guest's file part by part, as agent::Session::Fetch does.
 using FetchPart = std::function<absl::StatusOr<agent::FilePart>(recording::SymbolFile::Kind)>;
 
-// Adds to a recording the files of a guest from which its addresses become names, of those kinds
-// that the user has not given; a part at a time is in memory. A file that cannot be had leaves
-// addresses without names. Errors: the recording cannot be written.
+// Adds to a recording the files of a guest that map its addresses to names, of those kinds that the
+// user has not given; one part at a time is in memory. If a file cannot be had, addresses stay
+// without names. Errors: the recording cannot be written.
 absl::Status SaveAgentFiles(const recording::DomainInfo& domain, const FetchPart& fetch,
                             const recording::Writer& writer, recording::RecordingInfo& info);
 
+// The source.
 class AgentSource final : public Source {
  public:
   using Connect = std::function<absl::StatusOr<std::unique_ptr<Channel>>(DomainId)>;
 
-  // Greets the agent of `domain` and lets it get ready. Errors: it cannot be active, and why.
+  // Greets the agent of `domain` and lets it get ready. Errors: why it cannot be active.
   static absl::StatusOr<std::unique_ptr<AgentSource>> Open(const recording::DomainInfo& domain,
                                                            const AgentRequest& request,
                                                            const Connect& connect,
                                                            const agent::Host& host);
 
-  // Gives its events their numbers, before Start: an event has the number of an equal one of
-  // `all` from `first` on, else it is added to `all`, which Events() then has, too. A member
-  // of xenoprof counts dom0's events. Errors (ResourceExhausted): a recording has no numbers left.
+  // Gives the agent's events their numbers, before Start. An event gets the number of an equal
+  // event among `all` from `first` on, else it is added to `all`, and Events() returns it too. An
+  // active domain of xenoprof counts dom0's events. Errors (ResourceExhausted): the recording has
+  // no numbers left.
   absl::Status NumberEvents(std::vector<recording::EventInfo>& all, size_t first);
 
-  // Whether the domain is to be an active one of dom0's xenoprof: its events are dom0's, the first
-  // of the recording, and it samples when dom0 does.
+  // Returns whether the domain is an active one of dom0's xenoprof: then its events are dom0's, the
+  // first of the recording, and it samples while dom0 does.
   bool IsMember() const { return is_member_; }
   const recording::DomainInfo& domain() const { return session_->domain(); }
   const agent::Session& session() const { return *session_; }
@@ -71,8 +73,8 @@ class AgentSource final : public Source {
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   void OnDomainDestroyed(DomainId domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
-  // The next part of the guest's file, as agent::Session::Fetch; empty at once: it has none, or its
-  // agent knows none.
+  // Returns the next part of the guest's file, as agent::Session::Fetch does; empty at once: there
+  // is no such file, or the agent does not know this kind.
   absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
@@ -81,8 +83,8 @@ class AgentSource final : public Source {
   std::vector<std::string> FinalNotes() const override;
 
  private:
-  // A sample that waits for those that may still come and were taken before it. There are no more
-  // than came between two answers about the clock, which agent::Limits::pending_bytes bounds.
+  // A sample that waits for earlier ones that may still come. There are at most those between two
+  // answers about the clock, which agent::Limits::pending_bytes bounds.
   struct PendingSample {
     recording::TimedEntry entry;
     std::vector<Address> callers;
@@ -93,20 +95,20 @@ class AgentSource final : public Source {
   void AddPending(const recording::Sample& sample);
   void Step();
   void StopSession();
-  // Writes what is known of processes, and the samples that were taken before `until`, in order.
+  // Writes the records of processes, and the samples taken before `until`, in the order of time.
   void Write(Tsc until, recording::SampleWriter& writer);
   std::string Name() const;
 
   std::unique_ptr<agent::Session> session_;
   agent::Host host_;
   bool is_member_;
-  std::vector<size_t> own_;                       // the session's events that are own_events_
-  std::vector<recording::EventInfo> own_events_;  // that no source before it has
-  std::vector<uint8_t> numbers_;                  // of the session's events, in the recording
+  std::vector<size_t> own_;  // indices of those of the session's events that are in own_events_
+  std::vector<recording::EventInfo> own_events_;  // events that no source before this one has
+  std::vector<uint8_t> numbers_;  // number in the recording of each of the session's events
   std::vector<PendingSample> pending_samples_;
-  recording::ProcessChunk processes_;  // to be written
+  recording::ProcessChunk processes_;  // records of processes that are to be written
   std::vector<std::string> notes_;
-  std::vector<std::string> missing_;  // files that could not be had, and why
+  std::vector<std::string> missing_;  // files that could not be had, with the reasons
   bool is_stopped_ = false;
   std::chrono::steady_clock::time_point due_;
   TscRange sampled_;

@@ -1,5 +1,5 @@
-// Drives an agent in a sandbox (sampler/sandbox.h) for the AgentProxy in `record`: there, and not
-// in a process of root's, is read what a guest sends.
+// The process that drives an agent for the AgentProxy in `record`. It runs in a sandbox
+// (sampler/sandbox.h), so that no process of root's reads what a guest sends.
 #pragma once
 
 #include "recording/info.h"
@@ -8,7 +8,7 @@
 
 namespace xenoscope::sampler {
 
-// Does what calls on the socket `control` want of an AgentSource of `domain`, and replies
+// Serves calls on the socket `control` with an AgentSource of `domain`, and replies
 // (sampler/agent/agent_calls.h); `data` is a socket to the guest. Returns when `control` is closed.
 void ServeAgentCalls(int control, int data, const recording::DomainInfo& domain,
                      const AgentRequest& request, agent::Host host);

@@ -1,4 +1,4 @@
-// A way for bytes to and from a peer, in order, that never blocks where it is not asked to.
+// A channel: a stream of bytes to and from a peer. Only Wait blocks.
 #pragma once
 
 #include <chrono>
@@ -13,22 +13,22 @@ namespace xenoscope::sampler {
 
 class Channel {
  public:
-  // Closes; the peer then finds it gone.
+  // Closes the channel, which the peer notices.
   virtual ~Channel() = default;
 
-  // How many of the bytes went out: 0 when there is no room now. Errors (Unavailable): the peer is
-  // gone.
+  // Sends bytes and returns how many were sent: 0 when there is no room now. Errors (Unavailable):
+  // the peer is gone.
   virtual absl::StatusOr<size_t> Send(Bytes bytes) = 0;
-  // How many bytes came: 0 when there are none now. What the peer sent before it went is received
-  // first. Errors (Unavailable): the peer is gone.
+  // Receives bytes and returns their number: 0 when none are there now. What the peer sent before
+  // it went is received first. Errors (Unavailable): the peer is gone.
   virtual absl::StatusOr<size_t> Receive(std::span<std::byte> into) = 0;
 
-  // Sleeps until something came, or there is room (when `to_send`), or `other`, an open file, can
-  // be read; no longer than until `until`. It may return before anything happened.
+  // Sleeps until bytes have come, there is room to send (if `to_send`), the open file `other` can
+  // be read, or `until`. It may return before that.
   virtual void Wait(bool to_send, std::chrono::steady_clock::time_point until, int other) = 0;
 };
 
-// For Channel::Wait: no other file.
+// The `other` of Channel::Wait when there is no other file.
 inline constexpr int kNoFile = -1;
 
 }  // namespace xenoscope::sampler

@@ -1,4 +1,4 @@
-// Memory that processes made by fork(2) do not have.
+// Memory that fork(2) does not pass on to child processes.
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,9 +6,9 @@
 
 namespace xenoscope::sampler {
 
-// Leaves the pages of `memory` out of all processes that this one makes from now on (madvise(2),
-// MADV_DONTFORK): a process that reads what a guest sends (sampler/sandbox.h) has no part in the
-// memory of another guest. Errors: pages of it are not mapped.
+// Excludes the pages of `memory` from all processes that this one makes from now on (madvise(2),
+// MADV_DONTFORK), so that a process that reads what one guest sends (sampler/sandbox.h) cannot
+// reach the memory of another guest. Errors: some pages are not mapped.
 absl::Status DontFork(Bytes memory);
 
 }  // namespace xenoscope::sampler

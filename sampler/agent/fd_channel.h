@@ -1,4 +1,4 @@
-// A channel over a connected socket: both ends on one machine.
+// A channel over a connected socket, with both ends on one machine.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace xenoscope::sampler {
 
-// poll(2) for `events` on `fd` and for reading on `other`, neither when it is negative, until
+// Calls poll(2) for `events` on `fd` and for reading on `other`, each unless negative, until
 // `until` at the latest.
 void PollUntil(int fd, short events, int other, std::chrono::steady_clock::time_point until);
 

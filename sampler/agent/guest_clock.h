@@ -1,5 +1,6 @@
-// The host's instants of a guest's TSC. The guest's TSC may be the host's with an offset (PVH and
-// HVM guests), or run at a rate of its own (emulated, or scaled after a migration), so it is asked:
+// A map from a guest's TSC to the host's. The guest's TSC may be the host's with an offset (PVH and
+// HVM guests), or run at another rate (emulated, or scaled after a migration), so the guest is
+// asked:
 //
 //   host    --- before ------------------------ after --->
 //                  \ ping                pong /
@@ -19,25 +20,28 @@ namespace xenoscope::sampler {
 
 class GuestClock {
  public:
-  // `same_rate`: the guest's TSC runs at the host's rate, so that one offset holds until it jumps.
+  // `same_rate` says that the guest's TSC runs at the host's rate, so that one offset holds until
+  // it jumps.
   explicit GuestClock(bool same_rate) : same_rate_(same_rate) {}
 
-  // The guest's TSC was `guest` somewhere in [before, after]. Later calls are of later instants.
+  // Adds an answer: the guest's TSC was `guest` at some instant in [before, after]. Calls are in
+  // the order of time.
   void Add(Tsc before, uint64_t guest, Tsc after);
 
-  // The half-open bracket of the host's instants at which the guest's TSC can have been `guest`.
-  // From one offset, all answers since the last jump together make it narrow; else it reaches from
-  // the question before to the answer after. Nothing: before the first answer that is remembered,
-  // or after the last one of a clock of another rate.
+  // Returns the half-open range of the host's TSC in which the guest's TSC can have been `guest`.
+  // With one offset, all answers since the last jump together make it narrow; else it reaches from
+  // the question before to the answer after. Nothing: before the first remembered answer, or after
+  // the last one of a clock with another rate.
   std::optional<TscRange> ToHost(uint64_t guest) const;
 
-  // Forgets all answers but the last kKeptAnswers; what the others say of the offset is kept.
+  // Forgets all answers but the last kKeptAnswers; the bounds of the offset stay.
   void DropOldAnswers();
   static constexpr size_t kKeptAnswers = 16;
 
-  // How wide a bracket of one offset now is; nothing without an answer or when rates differ.
+  // Returns the width of a range of one offset, in cycles; nothing without an answer or when rates
+  // differ.
   std::optional<Cycles> Error() const;
-  // How often an answer contradicted the offset of those before: the guest's clock was set, or the
+  // Returns how often an answer contradicted the earlier offset: the guest's clock was set, or the
   // guest was migrated or resumed.
   uint64_t jumps() const { return jumps_; }
 
@@ -46,9 +50,9 @@ class GuestClock {
     Tsc before;
     uint64_t guest;
     Tsc after;
-    uint64_t epoch;  // number of jumps before it
+    uint64_t epoch;  // number of jumps before the answer
   };
-  // guest - host is in [low, low + width], modulo 2^64.
+  // Bounds of guest - host: [low, low + width], modulo 2^64.
   struct Offset {
     uint64_t low;
     uint64_t width;
@@ -58,7 +62,7 @@ class GuestClock {
 
   bool same_rate_;
   std::vector<Answer> answers_;
-  std::vector<Offset> offsets_;  // by epoch - first_epoch_
+  std::vector<Offset> offsets_;  // offsets by epoch - first_epoch_
   uint64_t first_epoch_ = 0;
   uint64_t jumps_ = 0;
 };

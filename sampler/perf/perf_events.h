@@ -1,4 +1,4 @@
-// Events as Linux counts them: hardware's by their names in libpfm4, and Linux's own.
+// Events as Linux counts them: hardware events by libpfm4's names, and Linux's own.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -18,28 +18,28 @@ namespace xenoscope::sampler {
 struct PerfEvent {
   std::string name;
   perf_event_attr attributes{};  // what is counted, in which modes, and how often a sample is taken
-  bool is_timer = false;         // time itself, of a timer of Linux: the period is in nanoseconds
+  bool is_timer = false;         // whether a timer of Linux is the event: the period is in ns
 };
 
 // An event of Linux itself, which every machine has.
 struct LinuxEvent {
   std::string_view name;
-  uint64_t config;  // enum perf_sw_ids
+  uint64_t config;  // a value of enum perf_sw_ids
   std::string_view text;
 };
 std::span<const LinuxEvent> LinuxEvents();
 
-// Errors (NotFound): no such event.
+// Returns the event of a request. Errors (NotFound): no such event.
 absl::StatusOr<PerfEvent> ResolvePerfEvent(const EventSpec& spec);
 
-// A thousand samples a second: of cycles where counters count, else by Linux's timer.
+// Returns an event with 1000 samples a second: cycles where counters count, else Linux's timer.
 PerfEvent DefaultPerfEvent(PerfCalls& calls);
 
-// Whether the processor's counters are there and count: in virtual machines they often do not.
+// Returns whether the processor's counters exist and count; in virtual machines they often do not.
 bool CountersCount(PerfCalls& calls);
 
-// Whether this process may sample the whole system; and if so, whether counters count. Errors:
-// those of PerfError.
+// Returns whether counters count, if this process may sample the whole system. Errors: those of
+// PerfError.
 absl::StatusOr<bool> ProbePerf(PerfCalls& calls);
 
 }  // namespace xenoscope::sampler

@@ -1,5 +1,5 @@
-// What records of a perf ring say (linux/perf_event.h, enum perf_event_type), as the perf source
-// has asked for them: kSampleType, with sample_id_all.
+// The records of a perf ring (linux/perf_event.h, enum perf_event_type), in the form that the perf
+// source requests: kSampleType, with sample_id_all.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -17,18 +17,20 @@ inline constexpr uint64_t kPerfSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE
                                             PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
                                             PERF_SAMPLE_PERIOD;
 
-// Of all that a record says, `time` is the perf clock's, in nanoseconds.
+// In all records `time` is perf's clock, in ns.
 struct PerfSample {
-  uint64_t id = 0;  // of the event that took it
+  uint64_t id = 0;  // id of the event that took it
   Mode mode = Mode::kKernel;
-  bool of_guest = false;  // not of this Linux, of which it is the host or dom0
+  // Whether it is of a guest of this Linux (a host, or dom0), not of this Linux.
+  bool of_guest = false;
   Address address = 0;
   uint32_t pid = 0;
   uint32_t tid = 0;
   uint64_t time = 0;
   uint32_t cpu = 0;
-  uint64_t period = 0;  // counts since the one before
-  Bytes chain;          // with PERF_SAMPLE_CALLCHAIN: 8 bytes each, with marks of contexts
+  uint64_t period = 0;  // counts since the sample before
+  // Addresses of 8 bytes, with marks of contexts, if PERF_SAMPLE_CALLCHAIN is requested.
+  Bytes chain;
 };
 
 struct PerfName {
@@ -50,7 +52,8 @@ struct PerfMap {
   uint64_t time = 0;
 };
 
-struct PerfTask {  // a thread began or ended
+// The begin or end of a thread.
+struct PerfTask {
   bool exit = false;
   uint32_t pid = 0;
   uint32_t tid = 0;
@@ -66,19 +69,19 @@ struct PerfThrottle {
   bool on = false;
 };
 
-struct PerfOther {};    // of a type that nobody asked for, or of no interest
-struct PerfInvalid {};  // shorter than what it must say
+struct PerfOther {};    // a record of another type
+struct PerfInvalid {};  // a record shorter than its type requires
 
 using PerfRecord = std::variant<PerfSample, PerfName, PerfMap, PerfTask, PerfLost, PerfThrottle,
                                 PerfOther, PerfInvalid>;
 
-// `record` is whole, as PerfRing gives it; what is returned points into it. With `chains` samples
-// have call chains.
+// Reads a whole `record`, as PerfRing hands it out; the result points into it. With `chains`,
+// samples have call chains.
 PerfRecord ReadPerfRecord(Bytes record, bool chains);
 
-// Divides a chain by its marks of contexts: calls `caller(mode, address)` for each caller,
-// innermost first; the first address, the sample's own, is left out. Frames of contexts that are
-// not of this kernel or its processes are left out. Returns how many of those there were.
+// Divides a chain at its marks of contexts: calls `caller(mode, address)` for each caller,
+// innermost first, without the first address, which is the sample's own. Frames of contexts other
+// than this kernel and its processes are left out. Returns the number of those.
 template <typename F>
 uint64_t ForEachCaller(Bytes chain, F caller) {
   uint64_t others = 0;

@@ -1,8 +1,8 @@
-// Takes records out of one ring of perf events (linux/perf_event.h, struct perf_event_mmap_page).
+// A reader of one ring of perf events (linux/perf_event.h, struct perf_event_mmap_page).
 //
-// The kernel writes at data_head, which only grows; we read at data_tail and move it up. A record
-// may run over the ring's end to its beginning. What does not fit together is skipped and counted:
-// nothing that the ring says leads outside of it.
+// The kernel writes at data_head, which only grows; the reader reads at data_tail and advances it.
+// A record may wrap around the ring's end. Inconsistent content is skipped and counted: no value in
+// the ring leads outside of it.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +20,20 @@ class PerfRing {
   explicit PerfRing(PerfMapping mapping) : mapping_(mapping) {}
 
   // Hands every record that is there now to `take`, whole and with its header, and gives its place
-  // back to the kernel.
-  // Returns which part of the ring's room they used, in [0, 1].
+  // back to the kernel. Returns the part of the ring that the records used, in [0, 1].
   double Drain(const std::function<void(Bytes)>& take);
 
   const PerfMapping& mapping() const { return mapping_; }
-  // Bytes that were no records.
+  // Returns the number of bytes that are not records.
   uint64_t damaged() const { return damaged_; }
 
  private:
-  // [position, position + size) of the ring; the bytes hold until the next call.
+  // Returns the bytes at [position, position + size) of the ring, valid until the next call.
   Bytes At(uint64_t position, size_t size);
 
   PerfMapping mapping_;
   uint64_t damaged_ = 0;
-  std::vector<std::byte> joined_;  // a record that runs over the ring's end
+  std::vector<std::byte> joined_;  // a record that wraps around the ring's end
 };
 
 }  // namespace xenoscope::sampler

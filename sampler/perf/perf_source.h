@@ -1,14 +1,15 @@
-// Linux's perf events as a source: the kernel and the processes of the one Linux that runs this
-// (dom0, a guest, a machine without Xen), by its counters or its timer, with call chains. Of a PV
-// domain's hypervisor perf sees nothing, unless Xen's vPMU has the mode hv or all: then Xen's
-// samples come too, and with all those of other domains. Linux keeps of these that they are a
-// guest's, and the CPU; the domain, which Xen had told it, it drops. The trace has it.
+// Linux's perf events as a source: the kernel and the processes of the Linux that runs this program
+// (dom0, a guest, or a machine without Xen), by its counters or its timer, with call chains. In a
+// PV domain perf does not see the hypervisor, unless Xen's vPMU has the mode hv or all: then
+// samples of Xen come too, and with all those of other domains. Of these samples Linux keeps the
+// CPU and that they are a guest's, but drops the domain, which the trace has.
 //
 //   one ring for each CPU <-- a dummy event, which tells of processes
 //                         <-- each sampled event of that CPU
 //
-// One Collect: mark the time in the rings (perf_clock.h), empty them, hand on what was taken before
-// the mark, of all CPUs in its order; what is later waits for the next one.
+// One Collect marks the time in the rings (perf_clock.h), empties them, and hands on the samples of
+// all CPUs that were taken before the mark, in the order of time; later ones wait for the next
+// Collect.
 #pragma once
 
 #include <chrono>
@@ -36,23 +37,23 @@
 namespace xenoscope::sampler {
 
 struct PerfRequest {
-  std::vector<EventSpec> events;  // none: cycles, or time where no counter counts
-  bool call_chains = false;       // by frame pointers
-  bool jitter = true;             // periods change at random, so that nothing is in step with them
-  uint64_t seed = 0;              // of the random periods
-  DomainId domain = kDom0;        // that this Linux is
-  uint8_t first_event = 0;        // the number of its first event in the recording
-  uint64_t clock_hz = 0;          // of the TSC; 0: not known
-  // Times are not the better for a shorter one.
+  std::vector<EventSpec> events;  // events; none: cycles, or time where no counter counts
+  bool call_chains = false;       // whether samples have callers, by frame pointers
+  bool jitter = true;  // whether periods change at random, so that no program is in step with them
+  uint64_t seed = 0;   // seed of the random periods
+  DomainId domain = kDom0;  // domain that this Linux is
+  uint8_t first_event = 0;  // number of its first event in the recording
+  uint64_t clock_hz = 0;    // rate of the TSC; 0: not known
+  // The interval between drains; a shorter one does not make times more exact.
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(50);
-  size_t ring_pages = 64;  // of 4 KiB, for each CPU; a power of two
+  size_t ring_pages = 64;  // pages of 4 KiB for each CPU, a power of two
 };
 
 class PerfSource final : public Source {
  public:
-  // `running` tells of the processes that there are when sampling starts. Errors: an event that
-  // does not exist (NotFound) or that nothing here counts (Unimplemented); PermissionDenied; those
-  // of PerfError.
+  // `running` returns the processes that exist when sampling starts. Errors: an event does not
+  // exist (NotFound) or cannot be counted here (Unimplemented); PermissionDenied; those of
+  // PerfError.
   static absl::StatusOr<std::unique_ptr<PerfSource>> Open(
       const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
       std::function<std::vector<RunningProcess>()> running);
@@ -68,11 +69,11 @@ class PerfSource final : public Source {
   std::chrono::steady_clock::time_point Due() const override { return drain_timer_.due(); }
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
-  // Linux ends the events of a CPU that goes offline; one that comes, or comes again, gets new
-  // ones. Collect does it once a second.
+  // Opens events for CPUs that have come online: Linux ends the events of a CPU that goes offline.
+  // Collect calls it once a second.
   void PollCpus();
   absl::Status Stop(recording::SampleWriter& writer) override;
-  // Of this Linux: its vDSO, and what compilers at run time made.
+  // Saves the vDSO of this Linux, and the functions of its JIT compilers.
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
   TscRange Sampled() const override { return sampled_; }
@@ -82,22 +83,25 @@ class PerfSource final : public Source {
  private:
   struct Cpu {
     PerfRing ring;
-    int ring_fd;           // -1: it is offline, and all is closed
-    std::vector<int> fds;  // of the events, in their order
+    int ring_fd;           // -1: the CPU is offline, and its events are closed
+    std::vector<int> fds;  // file descriptors of the events, in their order
     recording::StreamInfo stream;
   };
   struct Event {
     PerfEvent event;
-    uint64_t samples = 0;  // with the counts between them, for the period in the end
+    // Number of samples, with the sum of counts between them, from which the period is computed at
+    // the end.
+    uint64_t samples = 0;
     double counts = 0;
   };
-  // A sample, or what became of a process, whose time on the TSC is not known yet.
+  // A sample, or a record of a process, whose TSC is not known yet.
   struct PendingSample {
     uint64_t time = 0;
     recording::TimedEntry entry;
-    bool domain_unknown = false;  // Linux does not know whose; entry.vcpu is then the pCPU
-    size_t cpu = 0;               // index
-    size_t callers_at = 0;        // in callers_
+    // Whether Linux does not know the domain; entry.vcpu is then the pCPU.
+    bool domain_unknown = false;
+    size_t cpu = 0;         // index in cpus_
+    size_t callers_at = 0;  // index in callers_
     size_t callers = 0;
   };
   struct PendingProcess {
@@ -111,7 +115,7 @@ class PerfSource final : public Source {
              std::function<std::vector<RunningProcess>()> running);
 
   absl::Status OpenAll();
-  // OK also when the CPU has just gone offline.
+  // Opens the events of a CPU; OK also when it has just gone offline.
   absl::Status OpenCpu(uint32_t number);
   absl::Status OpenEvent(Cpu& cpu, uint32_t number, size_t event);
   Cpu* OpenCpuOf(uint32_t number);
@@ -119,17 +123,17 @@ class PerfSource final : public Source {
   void CloseCpu(Cpu& cpu);
   absl::Status OnCpuOnline(uint32_t cpu);
   void ReadRunning();
-  // Marks the time, empties the rings, and holds what was in them. Returns which part of its room
-  // the fullest used, in [0, 1].
+  // Marks the time, empties the rings, and keeps their records. Returns the part of the fullest
+  // ring that was used, in [0, 1].
   double Drain();
-  // One try of it: false when marks were lost, so that the time is not known.
+  // Tries that once: false when marks were lost, so that the time is not known.
   bool DrainOnce(double& fill);
   void Take(size_t cpu, Bytes record);
   void AddPending(size_t cpu, const PerfSample& sample);
   void AddPending(const PerfName& name);
   void AddPending(const PerfMap& map);
   void AddPending(const PerfTask& task);
-  // Writes what was taken up to `until`, in its order.
+  // Writes what was taken up to `until` (perf's clock), in the order of time.
   void WriteUntil(uint64_t until, recording::SampleWriter& writer);
   void RandomizePeriods();
 
@@ -140,23 +144,23 @@ class PerfSource final : public Source {
   std::vector<Event> events_;
   std::vector<Cpu> cpus_;
   absl::flat_hash_map<uint64_t, size_t> event_of_id_;
-  std::string vpmu_;  // mode
+  std::string vpmu_;  // mode of Xen's vPMU
   PerfClock clock_;
-  std::vector<TscRange> marks_;        // of this drain
-  std::vector<uint64_t> marks_found_;  // of this drain: when, by perf's clock
+  std::vector<TscRange> marks_;        // TSC ranges of this drain's marks
+  std::vector<uint64_t> marks_found_;  // times of this drain's marks, by perf's clock
   std::vector<PendingSample> pending_samples_;
   std::vector<Address> callers_;
   std::vector<PendingProcess> pending_processes_;
-  recording::TimedChunk chunk_;                 // kept for their memory
-  recording::TimedChunk domain_unknown_chunk_;  // likewise
+  recording::TimedChunk chunk_;                 // a member only to reuse its memory
+  recording::TimedChunk domain_unknown_chunk_;  // a member only to reuse its memory
   recording::ProcessChunk process_chunk_;
-  recording::ProcessChunk running_chunk_;  // what was there at the start, until it is written
+  recording::ProcessChunk running_chunk_;  // processes at the start, until they are written
   TscRange sampled_;
   std::mt19937_64 random_;
   DrainTimer drain_timer_;
   std::chrono::steady_clock::time_point next_randomization_;
-  std::chrono::steady_clock::time_point next_cpu_poll_;  // of CPUs
-  std::set<uint32_t> refused_;                           // CPUs that came, and cannot be sampled
+  std::chrono::steady_clock::time_point next_cpu_poll_;  // time of the next PollCpus
+  std::set<uint32_t> refused_;  // CPUs that came online and cannot be sampled
   std::vector<std::string> final_notes_;
 };
 

@@ -1,5 +1,5 @@
-// Frames of a guest's memory, mapped for reading from dom0. Behind an interface so that those who
-// read can be held against memory that is made up.
+// Frames of a guest's memory, mapped for reading from dom0, as an interface, so that tests can make
+// memory up.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,15 @@ class GuestMemory {
  public:
   virtual ~GuestMemory() = default;
 
-  // The frame of this number, as the domain's own page tables number frames: the machine's frames
-  // of a PV domain, the guest's of others. The guest goes on writing to it. Null where Xen refuses:
+  // Maps the frame with this number, as the domain's page tables number frames: machine frames of a
+  // PV domain, guest frames of others. The guest may still write to it. Null where Xen refuses:
   // there is no such frame, it is not the domain's, or it is no memory.
   virtual const std::byte* Map(DomainId domain, uint64_t frame) = 0;
   virtual void Unmap(const std::byte* page) = 0;
 };
 
-// Errors: built without Xen's libraries (Unimplemented); those of CheckPrivcmd.
+// Opens real guests' memory. Errors: built without Xen's libraries (Unimplemented); those of
+// CheckPrivcmd.
 absl::StatusOr<std::unique_ptr<GuestMemory>> OpenGuestMemory();
 
 }  // namespace xenoscope::sampler

@@ -1,6 +1,6 @@
-// What of the hypercall __HYPERVISOR_domctl polling guests uses, as Xen defines it
-// (xen/include/public/domctl.h, Xen 4.8 to 4.22, x86-64). The version that Xen wants to hear
-// changes from release to release; the layout of these operations has not.
+// The part of the hypercall __HYPERVISOR_domctl that polling guests uses, as Xen defines it
+// (xen/include/public/domctl.h, Xen 4.8 to 4.22, x86-64). Xen requires an interface version that
+// changes from release to release; the layout of these operations has not changed.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace xenoscope::sampler {
 
 inline constexpr int kDomctlHypercall = 36;
-// XEN_DOMCTL_INTERFACE_VERSION of Xen 4.8, and what later ones may reach.
+// XEN_DOMCTL_INTERFACE_VERSION of Xen 4.8, and a limit for later ones.
 inline constexpr uint32_t kFirstDomctlVersion = 0x0b;
 inline constexpr uint32_t kLastDomctlVersion = 0x3f;
 
@@ -20,7 +20,7 @@ enum class DomctlOp : uint32_t {
 };
 
 struct DomctlDomainInfo {
-  uint16_t domain;  // out, as all of it; Xen before 4.18 may tell of the next one there is
+  uint16_t domain;  // out, as all fields; Xen before 4.18 may describe the next domain that exists
   uint16_t padding;
   uint32_t flags;
   uint64_t pages_and_time[7];
@@ -31,20 +31,20 @@ static_assert(offsetof(DomctlDomainInfo, online_vcpus) == 64);
 inline constexpr uint32_t kDomainDying = 1U << 0;
 inline constexpr uint32_t kDomainShutdown = 1U << 2;
 inline constexpr uint32_t kDomainPaused = 1U << 3;
-inline constexpr uint32_t kDomainShutdownShift = 16;  // of the reason, 8 bits
+inline constexpr uint32_t kDomainShutdownShift = 16;  // shift of the reason, which has 8 bits
 
 struct DomctlVcpuContext {
-  uint32_t vcpu;     // in
+  uint32_t vcpu;     // in: number of the vCPU
   uint64_t context;  // in: address of a vcpu_guest_context
 };
 static_assert(sizeof(DomctlVcpuContext) == 16);
 
 struct DomctlVcpuInfo {
-  uint32_t vcpu;      // in
-  uint8_t online;     // out, as all that follows
-  uint8_t blocked;    // waits for an event
-  uint8_t running;    // on its pCPU now
-  uint64_t cpu_time;  // ns
+  uint32_t vcpu;      // in: number of the vCPU
+  uint8_t online;     // out, as all fields below
+  uint8_t blocked;    // whether it waits for an event
+  uint8_t running;    // whether it is on its pCPU now
+  uint64_t cpu_time;  // time that it ran, in ns
   uint32_t cpu;
 };
 static_assert(offsetof(DomctlVcpuInfo, cpu_time) == 8);

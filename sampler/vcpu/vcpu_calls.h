@@ -1,5 +1,5 @@
-// The three things that polling a guest and its vCPUs asks of Xen. Behind an interface so that
-// those who poll can be held against guests that are made up.
+// The three calls to Xen for polling a guest and its vCPUs, as an interface, so that tests can make
+// guests up.
 #pragma once
 
 #include <cstdint>
@@ -11,47 +11,48 @@
 
 namespace xenoscope::sampler {
 
-// What Xen says of a vCPU without stopping it.
+// The state of a vCPU, which Xen reports without stopping it.
 struct VcpuState {
   bool online = false;
-  bool blocked = false;  // waits for an event
-  bool running = false;  // on a pCPU now; neither: it waits for one
-  uint64_t ran_ns = 0;   // since it was created
+  bool blocked = false;  // whether it waits for an event
+  bool running = false;  // whether it is on a pCPU now; neither: it waits for a pCPU
+  uint64_t ran_ns = 0;   // ns that it ran since it was created
 };
 
 struct DomainState {
   bool dying = false;
-  bool paused = false;    // by the tools
-  bool shutdown = false;  // by itself; a guest that is suspended to be saved or migrated, too
+  bool paused = false;    // whether the toolstack paused it
+  bool shutdown = false;  // whether it shut down, or suspended itself to be saved or migrated
   uint8_t shutdown_reason = 0;
   uint32_t online_vcpus = 0;
   uint32_t max_vcpus = 0;
 };
 
-// Where a vCPU was when Xen stopped it for reading.
+// The registers of a vCPU that Xen stopped for reading.
 struct VcpuContext {
   Address address = 0;
-  Mode mode = Mode::kUser;   // of the guest: also while Xen was at work for it
-  Address stack = 0;         // stack pointer
-  Address frame = 0;         // frame pointer, where the code keeps one
-  uint64_t page_tables = 0;  // of user or kernel mode, as cr3 names them: a PV domain's by the
-                             // machine's frame, others' by the guest's
-  bool five_levels = false;  // of page tables
+  Mode mode = Mode::kUser;  // mode of the guest, even while Xen worked for it
+  Address stack = 0;        // stack pointer
+  Address frame = 0;        // frame pointer, if the code keeps one
+  // The top page table of the mode, as in cr3: its machine frame for a PV domain, else its guest
+  // frame.
+  uint64_t page_tables = 0;
+  bool five_levels = false;  // whether page tables have five levels
 };
 
 class VcpuCalls {
  public:
   virtual ~VcpuCalls() = default;
 
-  // 0, or -errno: -ESRCH: no such domain (or vCPU).
+  // Reads the state of a domain. Returns 0 or -errno; -ESRCH: no such domain (or vCPU).
   virtual int Domain(DomainId domain, DomainState& state) = 0;
   virtual int State(VcpuRef vcpu, VcpuState& state) = 0;
-  // Stops the vCPU, reads its registers and lets it go on, in one hypercall. 0 or -errno.
+  // Stops the vCPU, reads its registers and lets it go on, in one hypercall. Returns 0 or -errno.
   virtual int Context(VcpuRef vcpu, VcpuContext& context) = 0;
 };
 
-// Real Xen, by domctl, in whichever of its interface's versions this Xen speaks: what is used here
-// has been the same in all of them. Errors, each with what to do: built without Xen's libraries
+// Opens real Xen, by domctl, in the version of the interface that this Xen has: what is used here
+// is the same in all of them. Errors, each with what to do: built without Xen's libraries
 // (Unimplemented), /dev/xen/privcmd missing (FailedPrecondition), not dom0 (PermissionDenied).
 absl::StatusOr<std::unique_ptr<VcpuCalls>> OpenVcpuCalls();
 

@@ -1,15 +1,16 @@
-// A source that needs nothing but Xen: dom0 polls the guests' vCPUs, one at a random instant,
-// and reads where it is. Every Xen, every processor, PV, PVH and HVM guests; not dom0 itself.
+// A source that needs nothing but Xen: dom0 polls the guests' vCPUs, one at each random instant,
+// and reads its registers. It works with every Xen and processor, for PV, PVH and HVM guests; not
+// for dom0 itself.
 //
 //   exponential pause --> a vCPU at random --> its state: blocked: counted, and left alone
 //                                                         running or waiting: stopped, read, let go
 //
-// The instants are a Poisson process, so that nothing that a guest does is in step with them. The
-// stop is one hypercall long; how long that is, is measured. A vCPU that runs is a sample of time.
-// One that waits for a pCPU is a sample of where it was preempted: an event of its own. On a host
-// with one pCPU guests never run while dom0 polls, so that there are only those. Callers are read
-// from the stack right after the vCPU was let go; where it has run on for long meanwhile, as Xen
-// tells, they are none.
+// The instants are a Poisson process, so that no guest is in step with them. A vCPU is stopped for
+// one hypercall, whose length is measured. A vCPU that runs is a sample of time. One that waits for
+// a pCPU is a sample of where it was preempted, which is an event of its own. On a host with one
+// pCPU guests never run while dom0 polls, so that all samples are of that event. Callers are read
+// from the stack right after the stop; if the vCPU has run for long meanwhile, by Xen's account,
+// they are dropped.
 #pragma once
 
 #include <chrono>
@@ -30,17 +31,17 @@
 namespace xenoscope::sampler {
 
 struct VcpuRequest {
-  std::vector<recording::DomainInfo> domains;  // to poll
-  double poll_hz = 250;                        // a second, at each vCPU, on the average
+  std::vector<recording::DomainInfo> domains;  // domains to poll
+  double poll_hz = 250;                        // mean number of polls a second of each vCPU
   uint64_t seed = 0;
-  uint8_t first_event = 0;  // the number of its first event in the recording
-  uint64_t clock_hz = 0;    // of the TSC
+  uint8_t first_event = 0;  // number of its first event in the recording
+  uint64_t clock_hz = 0;    // rate of the TSC
   uint32_t pcpus = 0;
 };
 
 class VcpuSource final : public Source {
  public:
-  // `memory`: to follow call chains with; null: without. `read_tsc` outlives the source. Errors
+  // `memory` is for call chains; null: without. `read_tsc` must outlive the source. Errors
   // (NotFound): no vCPUs to poll.
   static absl::StatusOr<std::unique_ptr<VcpuSource>> Open(const VcpuRequest& request,
                                                           std::unique_ptr<VcpuCalls> calls,
@@ -53,7 +54,7 @@ class VcpuSource final : public Source {
   std::vector<std::string> Notes() const override;
   absl::Status Start() override;
   std::chrono::steady_clock::time_point Due() const override { return due_; }
-  // Looks once.
+  // Polls one vCPU.
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
@@ -67,16 +68,16 @@ class VcpuSource final : public Source {
   VcpuSource(const VcpuRequest& request, std::unique_ptr<VcpuCalls> calls,
              std::unique_ptr<GuestMemory> memory, std::function<Tsc()> read_tsc);
 
-  // From `since` on.
+  // Adds the domain's vCPUs, polled from `since` on.
   void AddVcpus(const recording::DomainInfo& domain, Tsc since);
   void Poll(recording::StreamInfo& stream, recording::SampleWriter& writer);
   void AddSample(recording::StreamInfo& stream, TscRange when, const VcpuState& state,
                  const VcpuContext& context, recording::SampleWriter& writer);
-  // `state` is that of before the stop.
+  // `state` is from before the stop.
   void UnwindCallers(recording::StreamInfo& stream, const VcpuState& state,
                      const VcpuContext& context);
   std::chrono::nanoseconds RandomInterval();
-  // Cycles of a vCPU from poll to poll: as asked for, and once it is over as it was.
+  // Returns the cycles from poll to poll of a vCPU: as requested, and after sampling as measured.
   uint64_t Period() const;
 
   double poll_hz_;
@@ -85,15 +86,16 @@ class VcpuSource final : public Source {
   uint64_t clock_hz_;
   uint32_t pcpus_;
   std::unique_ptr<VcpuCalls> calls_;
-  std::optional<MappedFrames> frames_;  // where call chains are wanted
+  std::optional<MappedFrames> frames_;  // set when call chains are wanted
   std::function<Tsc()> read_tsc_;
   std::mt19937_64 random_;
-  std::vector<recording::StreamInfo> streams_;  // by vCPU
-  std::vector<TscRange> polled_ranges_;         // of streams_: when they were polled
-  std::vector<size_t> alive_;                   // indices into streams_
+  std::vector<recording::StreamInfo> streams_;  // one for each vCPU
+  // Times when the vCPU of the same index in streams_ was polled.
+  std::vector<TscRange> polled_ranges_;
+  std::vector<size_t> alive_;  // indices in streams_
   std::chrono::steady_clock::time_point due_;
   TscRange sampled_;
-  std::vector<Address> callers_;  // kept for their memory
+  std::vector<Address> callers_;  // a member only to reuse its memory
   recording::TimedChunk chunk_;
 };
 

@@ -1,5 +1,5 @@
-// What the list of livepatches asks of Xen: how many there are, a debug key, and what the console
-// says. Behind an interface so that it can be held against a console that is made up.
+// The calls to Xen for the list of livepatches: their number, a debug key, and the console's text;
+// as an interface, so that tests can make a console up.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@ namespace xenoscope::sampler {
 
 struct LivepatchCount {
   uint32_t loaded = 0;
-  uint32_t version = 0;  // another one whenever a livepatch came or went
+  uint32_t version = 0;  // changes whenever a livepatch comes or goes
 };
 
 class ConsoleCalls {
  public:
   virtual ~ConsoleCalls() = default;
 
-  // 0, or -errno: -EOPNOTSUPP, -ENOSYS: this Xen was built without livepatches.
+  // Returns 0, or -errno; -EOPNOTSUPP, -ENOSYS: this Xen was built without livepatches.
   virtual int CountLivepatches(LivepatchCount& count) = 0;
-  // Xen does what the key stands for, here and now. 0 or -errno.
+  // Makes Xen do at once what the debug key stands for. Returns 0 or -errno.
   virtual int PressKey(char key) = 0;
-  // Appends at most 16 KiB of what the ring of Xen's console has from `index` on to `text`, and
-  // moves `index` behind it; from the oldest on where the ring has lost that, or without an index.
-  // Nothing is taken out. 0 or -errno.
+  // Appends at most 16 KiB of the console's ring from `index` on to `text`, and moves `index`
+  // behind that; from the oldest text on where the ring has lost `index`, or if `from_index` is
+  // false. The ring stays unchanged. Returns 0 or -errno.
   virtual int ReadConsole(bool from_index, uint32_t& index, std::string& text) = 0;
 };
 
-// Real Xen, by sysctl, in whichever of its interface's versions this Xen speaks. Errors as of
+// Opens real Xen, by sysctl, in the version of the interface that this Xen has. Errors: as those of
 // OpenVcpuCalls().
 absl::StatusOr<std::unique_ptr<ConsoleCalls>> OpenConsoleCalls();
 

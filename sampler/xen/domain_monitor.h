@@ -1,5 +1,5 @@
-// What becomes of domains and their vCPUs while they are recorded: a poll now and then, and what
-// differs from the poll before is a change.
+// A monitor of domains and vCPUs during a recording: it polls them, and each difference from the
+// poll before is a change.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ namespace xenoscope::sampler {
 
 class DomainMonitor {
  public:
-  // Of one domain, beside its coming and going. A guest may change its vCPUs and suspend itself as
-  // often as it likes.
+  // Limit of changes of one domain, beside those of its coming and going. A guest may change its
+  // vCPUs and suspend itself as often as it likes.
   static constexpr uint32_t kMaxChanges = 1000;
 
   // Without `calls` only coming and going is seen.
   DomainMonitor(DomainDirectory& directory, std::unique_ptr<VcpuCalls> calls,
                 std::function<Tsc()> read_tsc);
 
-  // Adds to info.changes what happened since the last poll, or beyond kMaxChanges to its domain's
-  // changes_left_out, and to info.domains who came (whose
-  // name, type and vCPUs may come with a later poll). The first poll takes those of info.domains as
-  // they are. One hypercall a domain, and one a vCPU of domains that have more or fewer of them
-  // online than before.
+  // Adds the changes since the last poll to info.changes, or beyond kMaxChanges to their domain's
+  // changes_left_out, and adds new domains to info.domains (their name, type and vCPUs may come
+  // with a later poll). The first poll takes the domains of info.domains as they are. Costs one
+  // hypercall for each domain, and one for each vCPU of domains whose number of online vCPUs has
+  // changed.
   void Poll(recording::RecordingInfo& info);
 
  private:
@@ -40,17 +40,18 @@ class DomainMonitor {
     std::optional<DomainState> state;
     std::set<VcpuId> online;
     bool gone = false;
-    uint32_t changes = 0;  // that were told of
+    uint32_t changes = 0;  // number of changes reported so far
   };
-  // xenstore has a domain before it has its name and its vCPUs; but some never get them.
+  // Limit of readings of a new domain: xenstore has a domain before its name and vCPUs, but some
+  // domains never get them.
   static constexpr int kMaxReads = 50;
 
   std::set<VcpuId> OnlineVcpus(DomainId domain, uint32_t vcpus) const;
-  // Whether the domain is there, and how.
+  // Returns the state of the domain, if it exists.
   std::optional<DomainState> StateOf(DomainId domain, bool listed) const;
   void AddCreatedDomains(recording::RecordingInfo& info, const std::set<DomainId>& listed,
                          TscRange when);
-  // Whether another reading may tell what is not known of a domain that came.
+  // Returns whether another reading may fill in what is not known of a new domain.
   bool IsUnknown(const recording::DomainInfo& domain) const;
   static std::vector<recording::DomainChange> Compare(DomainId domain, const DomainSnapshot& before,
                                                       const DomainSnapshot& now, TscRange when);
@@ -59,7 +60,7 @@ class DomainMonitor {
   std::unique_ptr<VcpuCalls> calls_;
   std::function<Tsc()> read_tsc_;
   std::map<DomainId, DomainSnapshot> seen_;
-  std::map<DomainId, int> name_reads_;  // of domains that came
+  std::map<DomainId, int> name_reads_;  // number of readings of each new domain
   std::optional<Tsc> last_poll_;
 };
 

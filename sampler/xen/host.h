@@ -1,5 +1,6 @@
-// The host as its dom0 sees it: Xen, clocks, processors, domains. Through interfaces that stay the
-// same from Xen to Xen (sysfs, xenstore, CPUID leaves, platform_op), so that one build serves all.
+// The host as dom0 sees it: Xen, clocks, processors, domains. It uses interfaces that are stable
+// between versions of Xen (sysfs, xenstore, CPUID leaves, platform_op), so that one build serves
+// all.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@
 
 namespace xenoscope::sampler {
 
-// The TSC now: in a PV dom0 the host's own, the one of the trace's records.
+// Returns the TSC now: in a PV dom0 the host's own, which the trace's records have.
 Tsc ReadTsc();
 
-// The TSC as a domain reads it: at which rate, and whether it is the processor's own, at most with
-// an offset. Nothing is known without Xen.
+// The TSC as a domain reads it: its rate, and whether it is the processor's own, at most with an
+// offset. Nothing is known without Xen.
 struct DomainTsc {
   uint64_t hz = 0;
   bool native = false;
@@ -30,36 +31,36 @@ DomainTsc ReadDomainTsc();
 
 recording::XenInfo ReadXenInfo();
 
-// Cycles of the TSC in a second, by Linux's clock; takes a tenth of a second.
+// Returns the cycles of the TSC in a second, by Linux's clock; takes 0.1 s.
 uint64_t MeasureTscHz();
 
-// Xen's boot options (XENVER_commandline); empty when they cannot be had.
+// Returns Xen's boot options (XENVER_commandline); empty when they cannot be read.
 std::string XenCommandLine();
 
-// 0 where something is not known.
+// Returns what is known of the host; fields are 0 or empty where nothing is known.
 recording::HostInfo ReadHostInfo();
 
-// The local APIC ids of all pCPUs that are online, by pCPU (XENPF_get_cpuinfo). Errors: no privcmd.
+// Returns the local APIC ids of all online pCPUs, by pCPU (XENPF_get_cpuinfo). Errors: no privcmd.
 absl::StatusOr<std::vector<uint32_t>> OnlineApicIds();
 
-// Whether dom0 is a PV domain, as xenoprof needs it.
+// Returns whether dom0 is a PV domain, as xenoprof needs it.
 bool Dom0IsPv();
 
 // The domains of this host, by xenstore.
 class DomainDirectory {
  public:
-  // Errors (FailedPrecondition): xenstore does not answer.
+  // Opens xenstore. Errors (FailedPrecondition): it does not answer.
   static absl::StatusOr<std::unique_ptr<DomainDirectory>> Open();
   virtual ~DomainDirectory() = default;
 
-  // All domains there are, by id; role kNone.
+  // Returns all domains, by id, with role kNone.
   virtual absl::StatusOr<std::vector<recording::DomainInfo>> List() = 0;
-  // Their ids only: cheap enough to ask every second.
+  // Returns their ids, which is cheap enough for once a second.
   virtual std::set<DomainId> Ids() = 0;
 };
 
-// The domain among `domains` that a user means by a name or an id. Errors (NotFound) list those
-// there are.
+// Returns the domain among `domains` that a user names by a name or an id. Errors (NotFound) list
+// the domains.
 absl::StatusOr<DomainId> FindDomain(const std::vector<recording::DomainInfo>& domains,
                                     std::string_view name_or_id);
 

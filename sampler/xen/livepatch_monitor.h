@@ -1,5 +1,4 @@
-// Which livepatches Xen has, and where: polled while a recording goes on, since they come and
-// go.
+// A monitor of Xen's livepatches and their places, polled during a recording as they come and go.
 #pragma once
 
 #include <memory>
@@ -15,11 +14,10 @@ class LivepatchMonitor {
  public:
   explicit LivepatchMonitor(std::unique_ptr<ConsoleCalls> calls) : calls_(std::move(calls)) {}
 
-  // What the console tells of the livepatches that there are (symbolizer/livepatches.h), if any has
-  // come or gone since the last poll; else, and where there are none, nothing. A hypercall where
-  // nothing has changed. Only where there are some is the debug key pressed, which writes a few
-  // lines on the console. Error: Xen has some, and does not tell of all; once each time that it
-  // would be polled.
+  // Returns the console's list of livepatches (symbolizer/livepatches.h) if one has come or gone
+  // since the last poll; empty otherwise, and where there are none. Costs one hypercall if nothing
+  // has changed. Only if there are some, it presses the debug key, which writes a few lines on the
+  // console. Error: Xen has livepatches that the console does not list; once for each change.
   absl::StatusOr<std::string> Poll();
 
  private:

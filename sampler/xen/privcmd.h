@@ -1,18 +1,19 @@
-// Whether this process can make hypercalls (/dev/xen/privcmd), and why not.
+// Checks whether this process can make hypercalls (/dev/xen/privcmd), and why not.
 #pragma once
 
 #include "absl/status/status.h"
 
 namespace xenoscope::sampler {
 
-// OK when this process may make hypercalls as dom0. Errors, each with what to do: not on Xen, not
-// root, not dom0, /dev/xen/privcmd missing.
+// Returns OK if this process may make hypercalls as dom0. Errors, each with what to do: not on Xen,
+// not root, not dom0, /dev/xen/privcmd missing.
 absl::Status CheckPrivcmd();
 
-// OK when this process may make hypercalls for its own domain, whichever that is. Errors as above.
+// Returns OK if this process may make hypercalls for its own domain, whichever that is. Errors as
+// above.
 absl::Status CheckOwnPrivcmd();
 
-// False on a machine without Xen and in a guest.
+// Returns false on a machine without Xen and in a guest.
 bool MayBeDom0();
 
 }  // namespace xenoscope::sampler

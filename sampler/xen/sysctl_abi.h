@@ -1,6 +1,7 @@
-// What of the hypercall __HYPERVISOR_sysctl the list of livepatches uses, as Xen defines it
-// (xen/include/public/sysctl.h, Xen 4.8 to 4.22, x86-64). The version that Xen wants to hear
-// changes from release to release; the layout of these operations, as far as it is used, has not.
+// The part of the hypercall __HYPERVISOR_sysctl that the list of livepatches uses, as Xen defines
+// it (xen/include/public/sysctl.h, Xen 4.8 to 4.22, x86-64). Xen requires an interface version that
+// changes from release to release; the layout of these operations, as far as it is used, has not
+// changed.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 namespace xenoscope::sampler {
 
 inline constexpr int kSysctlHypercall = 35;
-// XEN_SYSCTL_INTERFACE_VERSION of Xen 4.8, and what later ones may reach.
+// XEN_SYSCTL_INTERFACE_VERSION of Xen 4.8, and a limit for later ones.
 inline constexpr uint32_t kFirstSysctlVersion = 0x0e;
 inline constexpr uint32_t kLastSysctlVersion = 0x3f;
 
@@ -21,11 +22,11 @@ enum class SysctlOp : uint32_t {
 
 struct SysctlReadConsole {
   uint8_t clear;        // in: 0: what was read stays
-  uint8_t incremental;  // in: begin at `index`, if the ring still has it
+  uint8_t incremental;  // in: 1: begin at `index`, if the ring still has it
   uint8_t padding[2];
-  uint32_t index;   // in; out: where the next read goes on
+  uint32_t index;   // in: start of the read; out: start of the next read
   uint64_t buffer;  // in: address
-  uint32_t count;   // in: bytes there is room for; out: bytes read
+  uint32_t count;   // in: bytes of the buffer; out: bytes read
 };
 static_assert(sizeof(SysctlReadConsole) == 24);
 
@@ -35,13 +36,13 @@ struct SysctlDebugKeys {
 };
 static_assert(sizeof(SysctlDebugKeys) == 16);
 
-// XEN_SYSCTL_LIVEPATCH_LIST, asked for no more than how many there are.
+// XEN_SYSCTL_LIVEPATCH_LIST, used only for the number of livepatches.
 struct SysctlLivepatchList {
   uint32_t operation;  // kLivepatchList
   uint32_t flags;      // 0
-  uint32_t version;    // out: another one whenever a livepatch came or went
+  uint32_t version;    // out: changes whenever a livepatch comes or goes
   uint32_t index;      // in: 0
-  uint32_t count;      // in: 0; out: how many there are
+  uint32_t count;      // in: 0; out: number of livepatches
   uint32_t padding;    // 0
 };
 inline constexpr uint32_t kLivepatchList = 2;

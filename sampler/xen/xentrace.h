@@ -1,9 +1,10 @@
-// The host's own xentrace, run beside the sampler; what it writes goes into a file, unchanged.
+// The host's xentrace, run as a child of the recorder; what it writes goes into a file, unchanged.
 //
 //   xentrace --(pipe)--> memory here --(write)--> trace.xentrace
 //
-// Through a pipe, because xentrace writes straight from Xen's pages, which some file systems (9p)
-// cannot take; and because so we see ourselves when the disk is full, and how many bytes there are.
+// There is a pipe in between because xentrace writes straight from Xen's pages, which some file
+// systems (9p) cannot take; and because the recorder then notices a full disk, and counts the
+// bytes.
 #pragma once
 
 #include <chrono>
@@ -21,45 +22,46 @@
 
 namespace xenoscope::sampler {
 
-// What to trace and how much to hold; as xentrace's options -e, -S and -s.
+// What to trace and how much to buffer: xentrace's options -e, -S and -s.
 struct TraceRequest {
   std::string events = "all";
-  // Of 4 KiB for each pCPU, which Xen takes from its memory until it reboots; Xen keeps what was
-  // first asked for. Default: DefaultBufferPages.
+  // The pages of 4 KiB for each pCPU, which Xen takes from its memory until it reboots; Xen keeps
+  // the first value. Default: DefaultBufferPages.
   std::optional<uint32_t> buffer_pages;
   uint32_t poll_ms = 20;
 };
 
-// 4 MiB a pCPU, of many pCPUs 64 MiB in all, but never less than 1 MiB a pCPU (docs/sources.md).
+// Returns 4 MiB for each pCPU; for many pCPUs 64 MiB in all, but never less than 1 MiB for each
+// (docs/sources.md).
 uint32_t DefaultBufferPages(uint32_t pcpus);
 
-// OK where Xen's trace is nobody's; FailedPrecondition, with who has it, where somebody takes it
-// already: Xen gives it to one.
+// Returns OK if no process takes Xen's trace; FailedPrecondition, with the process, if one does:
+// Xen serves only one.
 absl::Status CheckTraceIsFree();
 
-// Where the program is: in PATH, else in /usr/lib/xen-*/bin. NotFound: what to install.
+// Returns the path of the program: in PATH, else in /usr/lib/xen-*/bin. NotFound: what to install.
 absl::StatusOr<std::string> FindXentrace();
 
+// A running xentrace.
 class Xentrace {
  public:
-  // Starts it, found in PATH or in /usr/lib/xen-*/bin, and waits until it traces.
-  // Errors, each with what to do: NotFound: no xentrace; FailedPrecondition: it runs already;
-  // otherwise its own last words.
-  // What it writes goes into `file`, which is called `path` in errors.
+  // Starts it, found in PATH or in /usr/lib/xen-*/bin, and waits until it traces. It writes to
+  // `file`, which errors call `path`. Errors, each with what to do: NotFound: no xentrace;
+  // FailedPrecondition: it runs already; otherwise its own last message.
   static absl::StatusOr<std::unique_ptr<Xentrace>> Start(const TraceRequest& request, File file,
                                                          const std::string& path);
 
   Xentrace(const Xentrace&) = delete;
   Xentrace& operator=(const Xentrace&) = delete;
-  // Stops, when nobody did.
+  // Stops it, unless Stop was called.
   ~Xentrace();
 
-  // OK while all is well; otherwise why the trace has ended.
+  // Returns OK while all is well; otherwise why the trace has ended.
   absl::Status Check();
   // Ends it, and returns when all that Xen's buffers held is in the file.
   absl::Status Stop();
 
-  // The processor time that it has taken.
+  // Returns the processor time that it has taken.
   std::chrono::nanoseconds CpuTime() const;
   uint64_t bytes() const { return spooler_ ? spooler_->bytes() : 0; }
   const TraceLosses& losses() const { return losses_; }
@@ -68,17 +70,17 @@ class Xentrace {
   Xentrace(File pipe, File file, File diagnostics);
 
   absl::Status WaitUntilTracing();
-  // Until nothing waits in the pipe, and it waits for more to come.
+  // Waits until the pipe is empty and xentrace waits for more records.
   void WaitUntilIdle();
-  // Why it ended, from its exit status and what it wrote to its standard error.
+  // Returns why it ended, from its exit status and its standard error.
   absl::Status Died(Exit exit) const;
 
   File pipe_;
   File file_;
-  File diagnostics_;  // in memory
+  File diagnostics_;  // its standard error, in memory
   std::optional<ChildProcess> child_;
   TraceLosses losses_;
-  std::optional<PipeSpooler> spooler_;  // there when child_ is
+  std::optional<PipeSpooler> spooler_;  // set when child_ is
 };
 
 }  // namespace xenoscope::sampler

@@ -1,7 +1,7 @@
 // The machine's HPET as a source of NMIs at a fixed rate, one timer for each pCPU: the sampling
-// clock of machines whose processors have no performance counters (QEMU without KVM).
+// clock for machines whose processors have no performance counters (QEMU without KVM).
 //
-// Needs Xen's boot option ro-hpet=0 and Linux's iomem=relaxed, and one HPET timer beside timer 0
+// It needs Xen's boot option ro-hpet=0, Linux's iomem=relaxed, and one HPET timer beside timer 0
 // for each pCPU. Registers: IA-PC HPET Specification 1.0a, section 2.3.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace xenoscope::sampler {
 
-// The registers, by byte offset; 32 bits at a time, since QEMU takes 64-bit writes apart.
+// The registers, by byte offset; 32 bits at a time, since QEMU splits 64-bit writes.
 class HpetRegisters {
  public:
   virtual ~HpetRegisters() = default;
@@ -24,18 +24,18 @@ class HpetRegisters {
   virtual void Write(uint32_t offset, uint32_t value) = 0;
 };
 
-// The HPET at its usual place in physical memory, by /dev/mem. Errors say which boot option is
-// missing.
+// Opens the HPET at its usual place in physical memory, by /dev/mem. Errors say which boot option
+// is missing.
 absl::StatusOr<std::unique_ptr<HpetRegisters>> OpenHpet();
 
 class HpetClock final : public SamplingClock {
  public:
-  // A clock of `hz` NMIs a second to each of the processors, named by their local APICs. Errors: a
-  // rate of 0 or beyond the HPET's, too few timers, timers in use, HPET not running.
+  // Makes a clock of `hz` NMIs a second for each of the processors, given by their local APIC ids.
+  // Errors: a rate of 0 or above the HPET's, too few timers, timers in use, HPET not running.
   static absl::StatusOr<std::unique_ptr<HpetClock>> Create(std::unique_ptr<HpetRegisters> registers,
                                                            uint32_t hz,
                                                            std::span<const uint32_t> apic_ids);
-  // Silences timers that a killed session left sending NMIs.
+  // Stops timers that a killed session left running.
   static void StopStaleTimers(HpetRegisters& registers);
 
   absl::Status Start() override;
@@ -49,14 +49,14 @@ class HpetClock final : public SamplingClock {
         ticks_(ticks),
         apic_ids_(apic_ids.begin(), apic_ids.end()) {}
 
-  // The main counter, whose halves are read one after the other.
+  // Returns the main counter, whose halves are read one after the other.
   uint64_t Counter();
   absl::Status StartTimer(uint32_t timer);
 
   std::unique_ptr<HpetRegisters> registers_;
-  std::vector<uint64_t> started_;  // by timer: the counter a period before its first NMI
+  std::vector<uint64_t> started_;  // by timer: the counter one period before its first NMI
   uint64_t sent_ = 0;
-  uint32_t ticks_;  // of the HPET, from NMI to NMI
+  uint32_t ticks_;  // ticks of the HPET from NMI to NMI
   std::vector<uint32_t> apic_ids_;
 };
 

@@ -1,4 +1,4 @@
-// What makes NMIs when the performance counters cannot: on machines without them, such as QEMU's.
+// A source of NMIs for machines without performance counters, such as QEMU's.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace xenoscope::sampler {
 class SamplingClock {
  public:
   virtual ~SamplingClock() = default;
-  // NMIs on every pCPU from now on.
+  // Starts NMIs on every pCPU.
   virtual absl::Status Start() = 0;
-  // No NMI after it returns.
+  // Stops them; there is no NMI after it returns.
   virtual void Stop() = 0;
-  // How many NMIs that were due between the last Start and its Stop, on all pCPUs.
+  // Returns the number of NMIs, on all pCPUs, that were due between the last Start and its Stop.
   virtual uint64_t Sent() const = 0;
 };
 

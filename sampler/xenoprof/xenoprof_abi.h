@@ -29,19 +29,20 @@ enum class XenoprofOp : int {
   kSetBacktrace = 15,
 };
 
-inline constexpr size_t kMaxDomains = 25;  // MAX_OPROF_DOMAINS: active, with dom0; and passive
+// MAX_OPROF_DOMAINS: limit of active domains, dom0 included; and of passive ones
+inline constexpr size_t kMaxDomains = 25;
 
 struct XenoprofInit {
-  int32_t num_events = 0;  // out: counters
+  int32_t num_events = 0;  // out: number of counters
   int32_t is_primary = 0;  // out: 1 in the hardware domain
   std::array<char, 64> cpu_type{};
 };
 static_assert(sizeof(XenoprofInit) == 72);
 
 struct XenoprofGetBuffer {
-  int32_t max_samples = 0;  // in, of one vCPU; out: what was given
-  int32_t nbuf = 0;         // out: vCPUs
-  int32_t bufsize = 0;      // out: bytes of one vCPU's buffer
+  int32_t max_samples = 0;  // in: samples of one vCPU; out: the number granted
+  int32_t nbuf = 0;         // out: number of vCPUs
+  int32_t bufsize = 0;      // out: size of one vCPU's buffer, in bytes
   uint32_t padding = 0;
   uint64_t buf_gmaddr = 0;  // out: machine address, for a PV domain
 };
@@ -79,12 +80,12 @@ struct XenoprofEntry {
 };
 static_assert(sizeof(XenoprofEntry) == 16);
 
-// An entry with this eip and event begins a call chain.
+// The eip and the event of an entry that begins a call chain.
 inline constexpr uint64_t kEscapeCode = ~uint64_t{0};
 inline constexpr uint8_t kTraceBegin = 1;
 
-// The shared buffer of one vCPU: this, with event_size entries from kEntriesOffset on. Xen writes
-// event_head and the counters, the reader event_tail.
+// The shared buffer of one vCPU: this header, then event_size entries from kEntriesOffset on. Xen
+// writes event_head and the counters, the reader event_tail.
 struct XenoprofBuffer {
   uint32_t event_head;
   uint32_t event_tail;

@@ -1,5 +1,5 @@
-// The sample buffers that xenoprof shares with the domain that drains them: its own, and in dom0
-// those of the passive domains.
+// The sample buffers that xenoprof shares with the domain that drains them: its own buffers, and in
+// dom0 those of the passive domains.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,11 @@
 
 namespace xenoscope::sampler {
 
+// The mapped buffers.
 class XenoprofBuffers {
  public:
-  // What one drain found in one vCPU's buffer: samples by themselves, and samples with callers.
+  // The content of one vCPU's buffer in one drain: samples without callers, and samples with
+  // callers.
   struct Drained {
     VcpuRef vcpu;
     recording::DrainTimes times;
@@ -32,44 +34,45 @@ class XenoprofBuffers {
   };
   using Sink = std::function<void(const Drained&)>;
 
-  // `calls` and `read_tsc` outlive the buffers.
+  // `calls` and `read_tsc` must outlive the buffers.
   XenoprofBuffers(XenoprofCalls& calls, std::function<Tsc()> read_tsc);
   XenoprofBuffers(const XenoprofBuffers&) = delete;
   XenoprofBuffers& operator=(const XenoprofBuffers&) = delete;
-  // Unmaps: a mapping that is left to the process's end may cost the host.
+  // Unmaps: a mapping that ends only with the process may crash the host.
   ~XenoprofBuffers();
 
-  // Those of the domain that asks. A buffer holds up to `samples` samples of one vCPU; Xen gives
-  // less when the domain has many vCPUs, and what it gave earlier in the domain's life. Errors:
-  // they are shared already, or the counters in use (FailedPrecondition).
+  // Maps the buffers of this domain. A buffer holds up to `samples` samples of one vCPU; Xen grants
+  // less when the domain has many vCPUs, and otherwise what it granted first in the domain's life.
+  // Errors: they are shared already, or the counters are in use (FailedPrecondition).
   absl::Status MapOwn(DomainId self, uint32_t samples);
-  // The buffers of a domain's `count` vCPUs, `size` bytes each, from machine address `address` on.
+  // Maps the buffers of a domain's `count` vCPUs, `size` bytes each, from machine address `address`
+  // on.
   absl::Status Map(DomainId domain, int32_t count, int32_t size, uint64_t address);
   void Unmap();
   bool mapped() const { return !mappings_.empty(); }
 
-  // What the samples are of: event i is on counter i, of `counters`.
+  // Sets the events of samples: event i is on counter i, of `counters`.
   void SetEvents(std::span<const PmuEvent> events, uint32_t counters);
-  // Sampling begins: nothing is in the buffers that was logged before `now`.
+  // Begins sampling: no sample in the buffers is older than `now`.
   void Begin(Tsc now);
-  // Empties all buffers into `sink`, one call for each that had something. Returns which part of
-  // its room the fullest used, in [0, 1].
+  // Empties all buffers into `sink`, one call for each that had samples. Returns the part of the
+  // fullest buffer that was used, in [0, 1].
   double Drain(const Sink& sink);
-  // Drains what came last. Nothing is logged any more.
+  // Drains for the last time: nothing is logged any more.
   void End(const Sink& sink);
 
-  // The accounts of each vCPU's buffer; complete after End.
+  // Returns the accounts of each vCPU's buffer; complete after End.
   std::vector<recording::StreamInfo> Streams() const;
 
  private:
-  struct Buffer;  // one vCPU's
+  struct Buffer;  // the buffer of one vCPU
   struct Mapping {
     std::byte* at;
     size_t size;
   };
 
   double DrainBuffer(Buffer& buffer, const Sink& sink);
-  // Counts one entry, and keeps it when it is of a sample that was asked for.
+  // Counts one entry, and keeps it if it is of a sample that was asked for.
   void TakeEntry(Buffer& buffer, const recording::DrainTimes& times, const XenoprofEntry& found);
   void AddCaller(const XenoprofEntry& found);
   void EndChain();
@@ -80,14 +83,14 @@ class XenoprofBuffers {
   uint32_t counters_ = 0;
   std::vector<Mapping> mappings_;
   std::vector<Buffer> buffers_;
-  // Of one drain of one buffer, kept for their memory.
+  // The entries of one drain of one buffer; a member only to reuse its memory.
   std::vector<recording::Entry> entries_;
   recording::TimedChunk with_callers_;
-  std::optional<recording::TimedEntry> chain_;  // the sample whose callers come now
+  std::optional<recording::TimedEntry> chain_;  // the sample whose callers come next
   std::vector<Address> chain_callers_;
 };
 
-// Into a file of samples, which outlives it.
+// Returns a sink that writes to a file of samples, which must outlive it.
 XenoprofBuffers::Sink SinkTo(recording::SampleWriter& writer);
 
 }  // namespace xenoscope::sampler

@@ -1,14 +1,14 @@
 // xenoprof in a guest: an active domain of a session that dom0 leads
-// (sampler/xenoprof/xenoprof_session.h). Xen logs what the domain does into its own buffers, in
-// every mode, and it drains them itself. Xen up to 4.17, and later builds that keep it; PV domains
-// only.
+// (sampler/xenoprof/xenoprof_session.h). Xen logs what the domain does, in every mode, into the
+// domain's own buffers, which it drains itself. It needs Xen up to 4.17, or a later build that
+// keeps xenoprof, and a PV domain.
 //
 //   opened --dom0 lists it, Enlist--> enlisted --dom0 starts; Start, Collect ...--> sampling
 //          --dom0 stops; Stop, Close--> closed
 //
-// Only a domain on dom0's list can give its buffers back. One that was not when it closed, as its
-// dom0's recorder or its own agent was killed, leaves them shared: Xen then gives them to nobody,
-// until the domain is listed again.
+// Only a domain on dom0's list can give its buffers back. If it was not on the list when it closed,
+// because dom0's recorder or its own agent was killed, the buffers stay shared, and Xen hands them
+// out again only after the domain is listed again.
 #pragma once
 
 #include <chrono>
@@ -31,9 +31,9 @@ namespace xenoscope::sampler {
 
 class XenoprofMember final : public Source {
  public:
-  // `events` as dom0 has been given them (none: cycles); `clock_hz` is the rate of the TSC that
-  // `read_tsc` reads. Claims nothing. Errors: those of InitXenoprof and ResolvePmuEvent;
-  // PermissionDenied: Linux lets no program of this guest make hypercalls.
+  // `events` are as dom0 has them (none: cycles); `clock_hz` is the rate of the TSC that `read_tsc`
+  // reads. Claims nothing. Errors: those of InitXenoprof and ResolvePmuEvent; PermissionDenied:
+  // Linux lets no program of this guest make hypercalls.
   static absl::StatusOr<std::unique_ptr<XenoprofMember>> Open(std::unique_ptr<XenoprofCalls> calls,
                                                               const std::vector<EventSpec>& events,
                                                               uint64_t clock_hz,
@@ -64,7 +64,7 @@ class XenoprofMember final : public Source {
   std::vector<PmuEvent> events_;
   DrainTimer drain_timer_;
   TscRange sampled_;
-  XenoprofBuffers buffers_;  // after what it uses
+  XenoprofBuffers buffers_;  // declared after what it uses
 };
 
 }  // namespace xenoscope::sampler

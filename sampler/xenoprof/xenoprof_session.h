@@ -1,4 +1,4 @@
-// One session of xenoprof that dom0 leads, being an active domain itself, with other domains active
+// A session of xenoprof that dom0 leads. dom0 is an active domain of it; other domains are active
 // (they drain their own buffers) or passive (dom0 drains them).
 //
 //                       Open                Program            Start
@@ -8,7 +8,7 @@
 //            +---------------------+-------------------+-------------------------kStopped
 //                                                                 Close
 //
-// Xen 4.17 forgives little here, and its crash is the host's. What the order of the calls guards:
+// A wrong call can crash Xen 4.17, and the host with it. The order of the calls ensures this:
 //   - Every buffer is unmapped before an operation that takes its pages back (disable_virq,
 //     release_counters, reset_passive_list, shutdown): a mapping that ends later faults in Xen.
 //   - An NMI source outside the counters (SamplingClock) runs only between Start and Stop: between
@@ -54,12 +54,12 @@ class XenoprofSession {
 
   using Sink = XenoprofBuffers::Sink;
 
-  // Who is sampled beside dom0.
+  // The sampled domains other than dom0.
   struct Domains {
     std::vector<DomainId> passive;
     std::vector<DomainId> active;
-    // Lets a domain take part that Xen has just listed as active; true: it has to be listed once
-    // more. It may be asked several times. Errors: it does not.
+    // Lets a domain take part that Xen has just listed as active. True: it has to be listed once
+    // more. May be called several times. Errors: it does not take part.
     std::function<absl::StatusOr<bool>(DomainId)> enlist;
   };
   struct RefusedDomain {
@@ -67,21 +67,21 @@ class XenoprofSession {
     absl::Status reason;
   };
 
-  // Ends what a killed session left in Xen. Nothing of it may be mapped any more, and its sampling
+  // Ends what a killed session left in Xen. None of it may be mapped any more, and its sampling
   // clock must have been stopped: the caller makes sure that no session is alive.
   static void Recover(XenoprofCalls& calls);
 
-  // What xenoprof calls this processor. Claims nothing; but it must not be asked while a session is
-  // alive, which it ends. Errors: no xenoprof in this Xen, CPU not supported (Unimplemented), not
-  // dom0 (PermissionDenied).
+  // Returns xenoprof's name of this processor. Claims nothing, but must not be called while a
+  // session is alive, which it would end. Errors: no xenoprof in this Xen, CPU not supported
+  // (Unimplemented), not dom0 (PermissionDenied).
   static absl::StatusOr<std::string> Probe(XenoprofCalls& calls);
 
-  // Becomes the initiator, gathers the active domains and maps the buffers of dom0 and of the
-  // passive ones. `calls` and `read_tsc` outlive the session. A buffer holds up to `samples`
-  // samples of one vCPU; Xen gives less when a domain has many vCPUs, and what it gave earlier in
-  // the domain's life.
-  // Errors, each with what to do: those of InitXenoprof; not dom0 (PermissionDenied), counters in
-  // use (FailedPrecondition), a domain that does not exist (NotFound).
+  // Becomes the initiator, gathers the active domains, and maps the buffers of dom0 and of the
+  // passive domains. `calls` and `read_tsc` must outlive the session. A buffer holds up to
+  // `samples` samples of one vCPU; Xen grants less when a domain has many vCPUs, and otherwise what
+  // it granted first in the domain's life. Errors, each with what to do: those of InitXenoprof; not
+  // dom0 (PermissionDenied), counters in use (FailedPrecondition), a domain does not exist
+  // (NotFound).
   static absl::StatusOr<std::unique_ptr<XenoprofSession>> Open(XenoprofCalls& calls,
                                                                const Domains& domains,
                                                                uint32_t samples,
@@ -89,34 +89,37 @@ class XenoprofSession {
 
   XenoprofSession(const XenoprofSession&) = delete;
   XenoprofSession& operator=(const XenoprofSession&) = delete;
-  // Closes, when nobody did: a mapping that is left to the process's end costs the host.
+  // Closes, unless Close was called: a mapping that ends only with the process can crash the host.
   ~XenoprofSession();
 
-  // Event i on counter i, the other counters off; each sample with up to `callers` callers, as far
-  // as frame pointers lead. kInitialized -> kReady. Errors (Unimplemented): this Xen follows none.
+  // Programs event i on counter i, and turns the other counters off; each sample has up to
+  // `callers` callers, by frame pointers. kInitialized -> kReady. Errors (Unimplemented): this Xen
+  // follows no callers.
   absl::Status Program(std::span<const PmuEvent> events, uint32_t callers);
-  // kReady -> kProfiling. Then starts `clock`, unless it is null; it outlives the session.
+  // Starts the counters, then `clock`, which may be null and must outlive the session. kReady ->
+  // kProfiling.
   absl::Status Start(SamplingClock* clock);
-  // Empties all buffers into `sink`, one call for each that had something. Returns which part of
-  // its room the fullest used, in [0, 1]. kProfiling.
+  // Empties all buffers into `sink`, one call for each that had samples. Returns the part of the
+  // fullest buffer that was used, in [0, 1]. In kProfiling only.
   double Drain(const Sink& sink);
-  // Stops the clock and the counters, and drains what came until then. kProfiling -> kStopped.
+  // Stops the clock and the counters, and drains the last samples. kProfiling -> kStopped.
   absl::Status Stop(const Sink& sink);
-  // Unmaps and gives everything back. From any state; the first error, but goes on to the end.
+  // Unmaps and gives everything back, from any state. After an error it goes on, and returns the
+  // first one.
   absl::Status Close();
 
   State state() const { return state_; }
   const std::string& cpu_type() const { return cpu_.type; }
   uint32_t counters() const { return cpu_.counters; }
-  // Who there is: the active domains that take part, and the passive ones, with them those of
-  // `refused`, the active ones that did not come. Of `left_out` nothing can be had.
+  // Return the active domains that take part; the passive ones, including the `refused` ones that
+  // were to be active; and those `left_out`, which cannot be sampled.
   const std::vector<DomainId>& active() const { return active_; }
   const std::vector<DomainId>& passive() const { return passive_; }
   const std::vector<RefusedDomain>& refused() const { return refused_; }
   const std::vector<RefusedDomain>& left_out() const { return left_out_; }
-  // When sampling was on: [started, stopped).
+  // Returns the range of time of sampling, [started, stopped).
   TscRange sampled() const { return sampled_; }
-  // The accounts of each vCPU's buffer; complete after Stop.
+  // Returns the accounts of each vCPU's buffer; complete after Stop.
   std::vector<recording::StreamInfo> Streams() const { return buffers_.Streams(); }
 
  private:

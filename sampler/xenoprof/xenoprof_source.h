@@ -1,5 +1,5 @@
 // Xen's own profiler as a source: all domains at once, in every mode, by NMIs of the performance
-// counters. Xen up to 4.17, and later builds that keep it; PV dom0 only.
+// counters. It needs Xen up to 4.17, or a later build that keeps xenoprof, and a PV dom0.
 #pragma once
 
 #include <chrono>
@@ -22,21 +22,22 @@
 namespace xenoscope::sampler {
 
 struct XenoprofRequest {
-  std::vector<EventSpec> events;  // none: cycles
+  std::vector<EventSpec> events;  // events; none: cycles
   bool call_chains = false;
   XenoprofSession::Domains domains;
-  std::optional<uint32_t> hpet_hz;  // NMIs by the HPET instead of counters
+  std::optional<uint32_t> hpet_hz;  // rate of NMIs by the HPET, instead of counters
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(5);
-  uint32_t buffer_samples = 2048;  // of one vCPU; Xen keeps what was first asked for a domain
-  uint64_t clock_hz = 0;           // of the TSC
+  // Samples that a vCPU's buffer holds; Xen keeps the first value for a domain.
+  uint32_t buffer_samples = 2048;
+  uint64_t clock_hz = 0;  // rate of the TSC
 };
 
 class XenoprofSource final : public Source {
  public:
-  // Ends what a killed recording has left running in Xen, as `lock` tells; else nothing.
+  // Ends what a killed recording has left running in Xen, if `lock` has a note of it.
   static void RecoverKilled(const SessionLock& lock);
 
-  // Makes a session. `lock` outlives the source. Errors: those of XenoprofSession::Open,
+  // Opens a session. `lock` must outlive the source. Errors: those of XenoprofSession::Open,
   // OpenXenoprofCalls, OpenHpet; Unimplemented: dom0 is not a PV domain.
   static absl::StatusOr<std::unique_ptr<XenoprofSource>> Open(XenoprofRequest request,
                                                               const SessionLock& lock);
@@ -55,7 +56,7 @@ class XenoprofSource final : public Source {
   absl::Status Close() override;
   TscRange Sampled() const override { return session_->sampled(); }
   std::vector<recording::StreamInfo> Streams() const override { return session_->Streams(); }
-  // Who is active and passive, and who is not what it was to be.
+  // Returns the session, with its active, passive and refused domains.
   const XenoprofSession& session() const { return *session_; }
 
  private:
@@ -68,10 +69,10 @@ class XenoprofSource final : public Source {
   XenoprofRequest request_;
   std::vector<PmuEvent> events_;
   const SessionLock* lock_;
-  bool note_written_ = false;  // in the lock's file: there is something to give back
+  bool note_written_ = false;  // whether the lock's file notes that there is something to give back
   std::unique_ptr<XenoprofCalls> calls_;
   std::unique_ptr<HpetClock> clock_;
-  std::unique_ptr<XenoprofSession> session_;  // after what it uses
+  std::unique_ptr<XenoprofSession> session_;  // declared after what it uses
   DrainTimer drain_timer_;
 };
 
