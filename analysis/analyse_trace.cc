@@ -43,7 +43,7 @@ namespace {
 using trace::Item;
 using trace::ItemKind;
 
-// Counts what is not a known record.
+// Counts an item that is not a known record.
 void CountNonRecord(const Item& item, TraceTotals& totals) {
   switch (item.kind) {
     case ItemKind::kUnknownEvent:
@@ -106,8 +106,8 @@ Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
   return document;
 }
 
-// Makes sure of the vendor, without which exits have no names: a guest that ran only for a short
-// time may have escaped the look at the beginning.
+// Finds the vendor, without which exits have no names, if the first records did not show it: a
+// guest that ran only briefly may have been missed.
 void FindVendor(const trace::TraceFile& file, TraceMetadata& metadata) {
   if (metadata.dialect.vendor_source != trace::DialectSource::kUnknown) return;
   if (metadata.volume.Records(trace::Event::kHvmVmexit) == 0) return;
@@ -116,7 +116,7 @@ void FindVendor(const trace::TraceFile& file, TraceMetadata& metadata) {
   metadata.dialect.vendor_source = dialect.vendor_source;
 }
 
-// One thread's partition of the trace, with analyses of its own.
+// A partition of the trace on one thread, with analyses of its own.
 class Partition {
  public:
   Partition(const trace::TraceFile& file, const MakeAnalyses& make, correlate::VcpuIndex& numbers,
@@ -127,7 +127,7 @@ class Partition {
         stream_(file.Stream(stream_from)),
         warm_up_begin_(stream_from.value_or(Tsc{0})) {}
 
-  // What comes before `begin` only changes what is known.
+  // Takes the records before `begin`, which only change the state.
   void WarmUp(Tsc begin) {
     pipeline_.StartWarmUp();
     WarmUpFilter filter(file_, pipeline_);
@@ -138,7 +138,7 @@ class Partition {
     for (const auto& analysis : analyses_) analysis->StartCounting(pipeline_.timeline());
     state_at_begin_ = CurrentState(warm_up_begin_);
   }
-  // Counts up to `through`; may be called again.
+  // Counts records up to `through`; may be called again.
   void Count(Tsc through) {
     counted_events_ = pipeline_.SubscribedEvents();
     stream_.ForEach<true>(through, counted_events_, *this);
@@ -147,7 +147,7 @@ class Partition {
     for (const auto& analysis : analyses_) analysis->StopCounting(pipeline_.timeline());
   }
 
-  // What the stream gives while it counts.
+  // Takes a record of the stream.
   void TakeRecord(const trace::Record& record, const void* target) {
     pipeline_.TakeRecord(record, target);
   }
@@ -156,14 +156,15 @@ class Partition {
     pipeline_.TakeNonRecord(item);
   }
 
-  // Whether this one, which ends where `next` begins, knows what `next` learnt by its warm-up: then
-  // `next` counted what this one would, and this one is complete.
+  // Returns whether this partition, which ends where `next` begins, has the state that `next` had
+  // after its warm-up. Then `next` counted what this one would have counted, and this one is
+  // complete.
   bool StateMatches(Partition& next) {
     return CurrentState(next.warm_up_begin_) == next.state_at_begin_ &&
            pipeline_.timeline().MergeIdleVcpus(next.pipeline_.timeline(), next.warm_up_begin_);
   }
 
-  // Of the last partition: ends what is open.
+  // Ends what is open; for the last partition.
   void Finish() {
     pipeline_.Finish();
     for (const auto& analysis : analyses_) analysis->Finish(totals_.last);
@@ -198,7 +199,7 @@ class Partition {
   TraceTotals totals_;
 };
 
-// A partition that begins in the middle, ready to count.
+// Returns a partition that begins in the middle and is ready to count.
 std::unique_ptr<Partition> MakeWarmedUpPartition(const trace::TraceFile& file,
                                                  const MakeAnalyses& make,
                                                  correlate::VcpuIndex& numbers,
@@ -211,7 +212,7 @@ std::unique_ptr<Partition> MakeWarmedUpPartition(const trace::TraceFile& file,
     for (const auto& vcpu : partition->timeline().vcpus()) met.insert(vcpu->ref);
     const auto met_or_idle = [&met](VcpuRef vcpu) { return IsIdle(vcpu) || met.contains(vcpu); };
     if (std::ranges::all_of(numbers.All(), met_or_idle)) return partition;
-    // Another thread has met a vCPU that this one has not: most probably the warm-up was too short.
+    // Another thread has met a vCPU that this one has not: the warm-up was probably too short.
   }
   auto partition = std::make_unique<Partition>(file, make, numbers);
   partition->WarmUp(begin.at);
@@ -241,8 +242,8 @@ absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
   partitions[0]->Count(through(0));
   for (std::thread& thread : threads) thread.join();
 
-  // A partition that began with something else than what the one before ended with does not count:
-  // the one before goes on through its part.
+  // A partition that began with another state than the one before ended with does not count: the
+  // one before goes on through it.
   std::vector<Partition*> valid = {partitions[0].get()};
   for (size_t i = 1; i < partitions.size(); ++i) {
     if (valid.back()->StateMatches(*partitions[i])) {

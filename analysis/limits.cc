@@ -13,10 +13,10 @@ namespace {
 
 struct TscJump {
   Cycles cycles = 0;
-  uint64_t offset = 0;  // byte of the record behind it
+  uint64_t offset = 0;  // offset in bytes of the record after the jump
 };
 
-// The longest time between two items of the stream.
+// Returns the longest time, in cycles, between two items of the stream.
 TscJump LongestTscJump(const trace::TraceFile& file) {
   TscJump longest;
   std::optional<Tsc> last;

@@ -11,18 +11,18 @@
 namespace xenoscope::analysis {
 namespace {
 
-// How much of the trace a warm-up is. The longer, the surer it is that every vCPU of the host is
-// seen in it; this costs each thread but one an eightieth of the time that one alone would take.
+// Length of a warm-up, as a part of the trace. A longer one is more likely to show every vCPU of
+// the host. This length costs each thread but one an eightieth of the time of a single thread.
 constexpr double kWarmUp = 1.0 / 32;
 constexpr double kLongerWarmUp = 1.0 / 8;
 
-// What following costs, as a part of counting: measured on traces of HVM and PV guests.
+// Cost of following, as a part of the cost of counting; measured on traces of HVM and PV guests.
 constexpr double kWarmUpCost = 0.4;
 
-// A thread that has less than this to do is not worth its start.
+// Least bytes of a thread: with fewer it is not worth its start.
 constexpr uint64_t kMinBytes = uint64_t{4} << 20;
 
-// The time of the first record of the pCPU at this part of its bytes.
+// Returns the time of the first record of the pCPU at this part of its bytes, in [0, 1).
 std::optional<Tsc> TimeAt(const trace::TraceFile& file, const trace::PcpuWindows& pcpu,
                           double fraction) {
   const auto at = static_cast<size_t>(static_cast<double>(pcpu.windows.size()) * fraction);
@@ -42,13 +42,13 @@ std::vector<PartitionBegin> PartitionTraceOfAnyLength(const trace::TraceFile& fi
                                                       unsigned threads) {
   std::vector<PartitionBegin> begins;
   const auto& pcpus = file.index().pcpus;
-  // All pCPUs write at about the same time; the one with most windows tells it most finely.
+  // All pCPUs write at about the same time; the one with most windows has the finest times.
   const auto largest = std::max_element(
       pcpus.begin(), pcpus.end(),
       [](const auto& a, const auto& b) { return a.windows.size() < b.windows.size(); });
   if (largest == pcpus.end() || threads < 2) return begins;
   const double warming_up = kWarmUp * kWarmUpCost;
-  const double partition = (1 - warming_up) / threads;  // all but the first
+  const double partition = (1 - warming_up) / threads;  // length of all but the first
   for (unsigned i = 1; i < threads; ++i) {
     const double part = warming_up + partition * i;
     const std::optional<Tsc> time = TimeAt(file, *largest, part);

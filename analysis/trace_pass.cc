@@ -68,7 +68,7 @@ absl::Status PassOverIntervals(const trace::TraceFile& file,
   }
   Finish(pipeline, subscribers);
   if (!interval) return absl::OkStatus();
-  // Half-open: one cycle more than the last record's time.
+  // The range is half-open: it ends one cycle after the last record.
   return on_interval({interval->begin, std::min(interval->end, pipeline.timeline().now() + 1)},
                      pipeline.timeline());
 }

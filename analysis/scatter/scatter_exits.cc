@@ -1,4 +1,4 @@
-// Scatterplots of VM exits: where the guest was, and how long its I/O and interrupts took.
+// Scatterplots of VM exits: the guest's address, and the length of I/O and interrupts.
 #include <fmt/format.h>
 
 #include <memory>
@@ -32,7 +32,7 @@ class ExitAddressScatter : public Scatter {
   }
 };
 
-// How long exits took that touched an I/O port, at the time of the exit.
+// The length of exits that accessed an I/O port, at the time of the exit.
 class IoScatter : public Scatter {
  public:
   explicit IoScatter(ScatterOptions options)
@@ -71,8 +71,7 @@ class IoScatter : public Scatter {
   PerVcpu<Access> pending_;
 };
 
-// Exits for external interrupts, whose vector VMX tells: how long they took, or where the guest
-// was.
+// Exits for external interrupts, whose vector VMX reports: their length, or the guest's address.
 class ExternalInterruptScatter : public Scatter {
  public:
   ExternalInterruptScatter(ScatterOptions options, bool address)
@@ -105,7 +104,7 @@ class ExternalInterruptScatter : public Scatter {
   PerVcpu<std::optional<uint32_t>> pending_;
 };
 
-// Which page table a vCPU changes to.
+// The page table that a vCPU changes to.
 class Cr3Scatter : public Scatter {
  public:
   using Scatter::Scatter;
@@ -119,7 +118,7 @@ class Cr3Scatter : public Scatter {
   }
 };
 
-// What a guest read from the TSC where Xen answered.
+// The value that a guest read from the TSC where Xen emulated the read.
 class RdtscScatter : public Scatter {
  public:
   using Scatter::Scatter;

@@ -1,5 +1,5 @@
-// Scatterplots of interrupts: those that Xen handled, and how long a guest that an interrupt woke
-// stayed awake.
+// Scatterplots of interrupts: those that Xen handled, and the time that a guest that an interrupt
+// woke stayed awake.
 #include <fmt/format.h>
 
 #include <memory>
@@ -16,7 +16,7 @@ using correlate::TimelineState;
 using correlate::VcpuTrack;
 using trace::Event;
 
-// Which pCPU handled a physical interrupt.
+// The pCPU that handled a physical interrupt.
 class IrqScatter : public Scatter {
  public:
   using Scatter::Scatter;
@@ -29,7 +29,7 @@ class IrqScatter : public Scatter {
   std::string LineName(uint64_t key) const override { return fmt::format("irq {}", key); }
 };
 
-// From the entry of a woken guest, with the interrupt that woke it, until it blocks again.
+// The time from the entry of a woken guest, with the interrupt that woke it, until it blocks again.
 class WakeToHaltScatter : public Scatter {
  public:
   using Scatter::Scatter;

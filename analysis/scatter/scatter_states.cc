@@ -1,4 +1,4 @@
-// Scatterplots of scheduling: on which pCPU, in which runstate, for how long.
+// Scatterplots of scheduling: pCPUs, runstates, and their lengths.
 #include <fmt/format.h>
 
 #include <memory>
@@ -14,7 +14,7 @@ using correlate::RunstateInterval;
 using correlate::TimelineState;
 using correlate::VcpuTrack;
 
-// Where a vCPU begins to run.
+// The pCPU on which a vCPU begins to run.
 class PcpuScatter : public Scatter {
  public:
   using Scatter::Scatter;
@@ -43,7 +43,7 @@ StateValue ValueOf(TimelineState state) {
   return StateValue::kLost;
 }
 
-// Which state a vCPU enters.
+// The state that a vCPU enters.
 class RunstateScatter : public Scatter {
  public:
   using Scatter::Scatter;
@@ -56,7 +56,7 @@ class RunstateScatter : public Scatter {
   }
 };
 
-// How long a vCPU has been in the state that ends.
+// The length of the state that a vCPU leaves.
 class RunstateTimeScatter : public Scatter {
  public:
   using Scatter::Scatter;

@@ -1,4 +1,4 @@
-// How long the vCPUs of HVM domains ran in each address space (cr3), from the first traced write of
+// The run time of HVM domains' vCPUs in each address space (cr3), from the first traced write of
 // cr3 on.
 #include <fmt/format.h>
 
@@ -54,7 +54,7 @@ class Cr3Time : public Series {
     bool known = false;
   };
 
-  // The part of `range` in which the vCPU was in this space is over.
+  // Adds the part of `range` in which the vCPU was in this space.
   void Close(const Space& space, TscRange range) {
     if (!space.known) return;
     sums().Close(space.key, {std::max(space.since, range.begin), range.end});

@@ -1,4 +1,4 @@
-// VM exits by reason: how many, and how long until the guest went on (ExitArc).
+// VM exits by reason: their number, and the time until the guest went on (ExitArc).
 #include <fmt/format.h>
 
 #include <memory>
@@ -30,7 +30,7 @@ class ExitSeries : public Series {
   }
 };
 
-// Those that are finished, as the summary counts them, where they end.
+// The number of finished exits, as the summary counts them, at their ends.
 class ExitCounts : public ExitSeries {
  public:
   using ExitSeries::ExitSeries;
@@ -39,7 +39,7 @@ class ExitCounts : public ExitSeries {
   }
 };
 
-// Those that are cut off by a loss or the end of the trace too.
+// The time of exits, including those that a loss or the end of the trace cut off.
 class ExitTimes : public ExitSeries {
  public:
   using ExitSeries::ExitSeries;

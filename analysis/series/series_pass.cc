@@ -9,7 +9,7 @@
 namespace xenoscope::analysis {
 namespace {
 
-// The names and totals of a series' lines, largest first, the small ones folded.
+// Returns the names and totals of a series' lines, largest first, with the small ones folded.
 void Describe(const Series& series, const std::vector<IntervalSums::Line>& sums,
               const TraceMetadata& metadata, size_t max_lines, TotalledSeries& out) {
   std::vector<const IntervalSums::Line*> order;
@@ -40,7 +40,7 @@ void Describe(const Series& series, const std::vector<IntervalSums::Line>& sums,
 }
 
 struct Made {
-  std::vector<std::unique_ptr<Subscriber>> analyses;  // the series, as PassOverTrace takes them
+  std::vector<std::unique_ptr<Subscriber>> analyses;  // the series, in the form for PassOverTrace
   std::vector<Series*> series;
 };
 
@@ -54,7 +54,7 @@ Made Make(const std::vector<const SeriesInfo*>& infos, const DomainFilter& filte
   return made;
 }
 
-// The sums of the interval at hand in the order of the totals's lines.
+// Returns the sums of the current interval in the order of the totals' lines.
 std::vector<uint64_t> Values(const IntervalSums& sums, const TotalledSeries& surveyed) {
   std::vector<uint64_t> values(surveyed.lines.size(), 0);
   for (const IntervalSums::Line& line : sums.lines()) {
@@ -111,8 +111,8 @@ absl::Status ForEachSeriesRow(const trace::TraceFile& file, const SeriesTotals& 
   for (size_t i = 0; i < made.series.size(); ++i) {
     IntervalSums& of_series = made.series[i]->sums();
     of_series.Begin(totals.metadata.range.begin);
-    // Keys appear in another order than in the totals: where there are too many, the same ones must
-    // have lines.
+    // Keys may appear in another order than in the first pass: where there are too many, the same
+    // ones must have lines.
     for (const auto& [key, line] : totals.series[i].line_of) of_series.Keep(key);
   }
 

@@ -1,4 +1,4 @@
-// Series that count single records: hypercalls, interrupts given to guests, grants, losses.
+// Series that count single records: hypercalls, injected interrupts, grants, losses.
 #include <fmt/format.h>
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace {
 
 using trace::Event;
 
-// By name, those inside multicalls too.
+// Hypercalls by name, including those inside multicalls.
 class Hypercalls : public Series {
  public:
   using Series::Series;
@@ -53,7 +53,7 @@ class GuestInterrupts : public Series {
   }
 };
 
-// By the domain that the record names: whose pages they are.
+// Grant operations by the domain that the record names, whose pages they are.
 class GrantMaps : public Series {
  public:
   using Series::Series;
@@ -74,7 +74,7 @@ class GrantMaps : public Series {
   }
 };
 
-// Records that the hypervisor had no room for, in the interval in which the trace goes on.
+// Records for which Xen had no room, in the interval in which the trace goes on.
 class LostRecords : public Series {
  public:
   using Series::Series;

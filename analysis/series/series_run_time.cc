@@ -1,4 +1,4 @@
-// Who had the processors: run time of each domain, of each pCPU, and every vCPU's runstates.
+// The use of processors: run time of each domain and of each pCPU, and every vCPU's runstates.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using correlate::RunstateInterval;
 using correlate::Timeline;
 using correlate::TimelineState;
 
-// Sums the times of runstates under the key that a derived class gives them.
+// The base of series that sum up times of runstates, under a key from the derived class.
 class StateTimes : public Series {
  public:
   using Series::Series;
@@ -23,7 +23,7 @@ class StateTimes : public Series {
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
   void OnRunstateInterval(const RunstateInterval& run) override {
     if (!Takes(run.vcpu, run.state)) return;
-    // Intervals that are over before the trace tells who ran in them stay as they are.
+    // Intervals that end before the trace shows who ran in them stay as they are.
     const TscRange range{std::max(run.range.begin, run.reported_at), run.range.end};
     sums().Close(Key(run.vcpu, run.pcpu, run.state), range);
   }

@@ -1,6 +1,6 @@
 // The short summaries: run time, and the time of exits in a few large classes, per domain or per
-// address space (cr3). The classes are those of xenalyze's short summary; the time of an exit is
-// its arc, so that a halted vCPU's blocked time is in "hlt" and no part of "running".
+// address space (cr3). The classes are those of xenalyze's short summary. The time of an exit is
+// that of its arc, so a halted vCPU's blocked time is in "hlt" and not in "running".
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ constexpr const char* kClassNames[kClasses] = {"running", "emulate",   "unsync",
                                                "mmio",    "propagate", "cr3",    "vmcall",
                                                "intr",    "hlt",       "other"};
 
-// What handling a fault came to, of the records that Xen writes on the way.
+// Returns the outcome of a fault, from the records that Xen writes while handling it.
 std::optional<Class> ClassOfRecord(const trace::Record& record) {
   switch (record.event) {
     case Event::kShadowEmulate:
@@ -64,8 +64,9 @@ std::optional<Class> ClassOfRecord(const trace::Record& record) {
   }
 }
 
-// What an exit is by its reason alone. The numbers of both vendors at once: VMX has none above
-// 0x50, and on SVM 1, 12 and 18 are accesses of CR1, CR12 and CR2, which Xen does not intercept.
+// Returns the class of an exit by its reason alone. One table serves both vendors: VMX has no
+// reason above 0x50, and on SVM 1, 12 and 18 are accesses of CR1, CR12 and CR2, which Xen does not
+// intercept.
 Class ClassOfReason(uint32_t reason) {
   switch (reason & 0xffff) {
     case 1:
@@ -82,7 +83,7 @@ Class ClassOfReason(uint32_t reason) {
   }
 }
 
-// What records of the handler tell more goes before the reason.
+// The class of an exit comes from the handler's records, else from its reason.
 class ShortSummary : public Series {
  public:
   ShortSummary(DomainFilter filter, bool by_cr3) : Series(std::move(filter)), by_cr3_(by_cr3) {}
@@ -106,7 +107,7 @@ class ShortSummary : public Series {
     if (found && attributed.vcpu->arc_open) {
       EndPart(vcpu, attributed.vcpu->ref.domain, attributed.vcpu->exit_reason,
               {attributed.vcpu->exit_tsc, record.tsc});
-      // A write of cr3 is that, whatever pages it makes Xen synchronise.
+      // A write of cr3 has its own class, whatever pages Xen synchronises for it.
       if (vcpu.handled != kCr3Write) vcpu.handled = found;
     }
     const auto cr3 = WrittenCr3(record);
@@ -159,9 +160,9 @@ class ShortSummary : public Series {
 
  private:
   struct Vcpu {
-    std::optional<Class> handled;  // what the open exit's handler has told
-    Tsc part_since;  // of the open exit's present class or cr3, when later than the exit
-    Tsc run_since;   // of the present cr3
+    std::optional<Class> handled;  // class of the open exit, by its handler's records
+    Tsc part_since;  // start of the open exit's present class or cr3, if later than the exit
+    Tsc run_since;   // start of the present cr3
     uint64_t cr3 = 0;
     bool cr3_known = false;
 
@@ -171,7 +172,7 @@ class ShortSummary : public Series {
   uint64_t Key(const Vcpu& vcpu, DomainId domain, Class what) const {
     return KeyOf(domain, (by_cr3_ ? vcpu.cr3 << 4 : 0) | what);
   }
-  // A part of the open exit, since the exit or the part before, is over.
+  // Ends a part of the open exit, which began with the exit or with the end of the part before.
   void EndPart(Vcpu& vcpu, DomainId domain, uint32_t reason, TscRange exit) {
     if (!by_cr3_ || vcpu.cr3_known) {
       sums().Close(Key(vcpu, domain, vcpu.ClassOf(reason)),

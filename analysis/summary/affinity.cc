@@ -1,6 +1,6 @@
-// How long each vCPU stays on one pCPU before it runs on another: xenalyze's "cpu affinity".
-// Percentiles are over the stays, each counting once. A stay ends where the vCPU begins to run
-// elsewhere, the last one with the trace.
+// The time that each vCPU stays on one pCPU before it runs on another: xenalyze's "cpu affinity".
+// Percentiles are over the stays. A stay ends when the vCPU begins to run on another pCPU, and the
+// last one with the trace.
 #include <fmt/format.h>
 
 #include <map>
@@ -33,7 +33,8 @@ class Affinity final : public Mergeable<Affinity> {
     });
   }
 
-  // What came later is told once more to what was before: its first stay may go on with the last.
+  // Appends this part's stays to those of `earlier`, whose last stay may go on with this part's
+  // first.
   void Merge(Affinity& earlier) {
     vcpus_.MergeFrom(earlier.vcpus_, [](Residencies& residencies, Residencies& before) {
       if (residencies.first) {
@@ -59,7 +60,7 @@ class Affinity final : public Mergeable<Affinity> {
     for (const auto& [pcpu, stat] : residencies->by_pcpu) {
       row.parts.push_back(MetricRow{fmt::format("p{}", pcpu.value), {}, {}}.Add(stat.Summary()));
     }
-    if (all.count() == 1) group.layout = GroupLayout::kDetail;  // it has not moved
+    if (all.count() == 1) group.layout = GroupLayout::kDetail;  // the vCPU has not moved
     group.rows.push_back(std::move(row));
   }
 
@@ -69,8 +70,8 @@ class Affinity final : public Mergeable<Affinity> {
     Tsc since;
   };
   struct Residencies {
-    // When the first one really began and when the last one ends is not known before all parts of
-    // the trace are put together; they may be the same.
+    // The begin of the first stay and the end of the last one are known only when all parts of the
+    // trace are put together; the two may be the same stay.
     std::optional<Residency> first;
     std::optional<Tsc> first_end;
     std::optional<Residency> last;
@@ -80,7 +81,7 @@ class Affinity final : public Mergeable<Affinity> {
       by_pcpu[residency.pcpu].Add(end - residency.since);
     }
 
-    // It runs there from then on.
+    // Begins a stay.
     void Begin(const Residency& residency) {
       if (last && last->pcpu == residency.pcpu) return;
       if (last) {

@@ -19,7 +19,7 @@ namespace {
 bool IsPort(ExitKind kind) { return kind == ExitKind::kPortRead || kind == ExitKind::kPortWrite; }
 bool IsWrite(ExitKind kind) { return kind == ExitKind::kPortWrite || kind == ExitKind::kMmioWrite; }
 
-// The tag of the remainder of a kind.
+// The tag of the remainder of a kind of access.
 constexpr uint32_t kRemainder = 0x100;
 TableKey Remainder(const TableKey& key) { return {0, key.tag | kRemainder}; }
 

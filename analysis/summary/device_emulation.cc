@@ -1,6 +1,6 @@
-// Timers and interrupt controllers that Xen emulates for its guests (TRC_HVM_EMUL): how often each
-// was started, stopped, fired or asked, by the vCPU on whose pCPU it happened. That need not be the
-// vCPU whose timer it is: a callback runs on whatever the pCPU is doing, which may be idling.
+// Timers and interrupt controllers that Xen emulates (TRC_HVM_EMUL): the number of starts, stops,
+// firings and reads of each, by the vCPU that ran on the pCPU. That need not be the timer's vCPU: a
+// callback runs on any pCPU, which may be idle.
 #include <array>
 #include <cstddef>
 #include <cstdint>

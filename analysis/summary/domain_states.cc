@@ -1,6 +1,6 @@
-// What each domain's vCPUs were doing together: full run, partial run, contention, concurrency
-// hazard. The names and the order of the rules are xenalyze's. The idle domain has no such states:
-// its vCPUs are on pCPUs of their own.
+// The joint state of each domain's vCPUs: full run, partial run, contention, concurrency hazard.
+// Names and rules are xenalyze's. The idle domain has no such states: its vCPUs are on pCPUs of
+// their own.
 #include <map>
 #include <string>
 #include <string_view>
@@ -36,7 +36,7 @@ class DomainStates final : public Mergeable<DomainStates> {
   }
 
   void OnState(const VcpuTrack& vcpu, TimelineState /*before*/) override {
-    // A vCPU takes part from its first run on.
+    // A vCPU counts from its first run on.
     if (!vcpu.has_run || IsIdle(vcpu.ref)) return;
     if (vcpu.index >= vcpus_.size()) vcpus_.resize(vcpu.index + 1);
     Vcpu& known = vcpus_[vcpu.index];
@@ -96,7 +96,7 @@ class DomainStates final : public Mergeable<DomainStates> {
 
  private:
   struct Domain {
-    uint32_t vcpus[correlate::kTimelineStates] = {};  // in each state
+    uint32_t vcpus[correlate::kTimelineStates] = {};  // number of vCPUs in each state
     DomainState state = kStates;                      // kStates: none yet
     Tsc since;
     TimeStat stats[kStates];

@@ -20,8 +20,8 @@ namespace {
 constexpr size_t kListed = 64;
 constexpr uint32_t kNoVectorTag = 0x100;
 
-// The guest's mode is not recorded. Kernels of 64 bits live in the upper half; that of a guest of
-// 32 bits is taken for user mode, which the resolver then says.
+// The guest's mode is not recorded. 64-bit kernels live in the upper half of the address space. A
+// 32-bit guest's kernel is taken for user mode, and the resolver says so.
 Mode ModeOf(Address address) { return address >> 63 != 0 ? Mode::kKernel : Mode::kUser; }
 
 }  // namespace

@@ -20,17 +20,17 @@ using correlate::kShadowFlagsShift;
 
 namespace {
 
-// Reasons are small numbers (VMX below 80, SVM up to 0x404); anything above is counted together
-// with its number lost only here: no processor has it.
+// Limit of reasons: they are small numbers (VMX below 80, SVM up to 0x404). Reasons from here on,
+// which no processor has, are counted together.
 constexpr uint32_t kMaxReasons = 0x440;
 constexpr uint32_t kNested = 0x800;  // beyond all reasons
 
-// The tag of a part's key: kind, nested, reason.
+// Returns the tag of a part's key: kind, nested, reason.
 uint32_t Tag(const ExitContents& exit, ExitKind kind) {
   const uint32_t reason = std::min(exit.reason & 0xffff, kMaxReasons);
   return static_cast<uint32_t>(kind) << 16 | (exit.nested ? kNested : 0) | reason;
 }
-// The part that takes what finds no room, of the same reason.
+// Returns the part, of the same reason, that takes exits for which there is no room.
 TableKey Others(const TableKey& key) {
   return {0, static_cast<uint32_t>(ExitKind::kOthers) << 16 | (key.tag & 0xffff)};
 }
@@ -40,8 +40,8 @@ bool IsNested(uint32_t tag) { return (tag & kNested) != 0; }
 
 using Numbers = std::map<uint64_t, const Stat*>;
 
-// What the shadow code did in page faults that ended alike: a row for each flag, with the exits
-// that have it. An exit may have several, or none.
+// Returns the work of the shadow code in page faults with the same outcome: a row for each flag,
+// with the exits that have it. An exit may have several flags, or none.
 std::vector<MetricRow> FlagRows(const Numbers& numbers) {
   std::map<uint32_t, Stat> flags;
   for (const auto& [number, stat] : numbers) {
@@ -59,10 +59,10 @@ std::vector<MetricRow> FlagRows(const Numbers& numbers) {
   return rows;
 }
 
-// A handler event with its numbers, where it has any; `all` takes its sum.
+// Returns the row of a handler event, with a part for each of its numbers; `all` gets the sum.
 MetricRow KindRow(ExitKind kind, const Numbers& numbers, Stat& all) {
   constexpr uint64_t kWithoutFlags = (uint64_t{1} << kShadowFlagsShift) - 1;
-  std::map<uint64_t, Numbers> parts;  // what differs in flags alone is one
+  std::map<uint64_t, Numbers> parts;  // parts that differ in flags only are one
   for (const auto& [number, stat] : numbers) {
     parts[kind == ExitKind::kPageFault ? number & kWithoutFlags : number][number] = stat;
   }

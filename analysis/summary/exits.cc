@@ -1,6 +1,6 @@
-// VM exits of each vCPU: how many, how long until the guest went on (ExitArc), and what they were
-// about. Follows each vCPU's exit through the handler's records; what is counted of it is in
-// exit_parts, device_accesses and eip_lists.
+// VM exits of each vCPU: their number, the time until the guest went on (ExitArc), and their
+// causes. It follows each exit through the handler's records; exit_parts, device_accesses and
+// eip_lists count what is in them.
 #include <fmt/format.h>
 
 #include <memory>
@@ -40,7 +40,7 @@ class Exits final : public Mergeable<Exits> {
   void OnExit(const correlate::ExitArc& arc) override {
     VcpuExits& exits = vcpus_.At(arc.vcpu_index, arc.vcpu);
     if (exits.open.contents.exit != arc.exit) Begin(exits, arc.exit);
-    if (!arc.finished) {  // how long it took is not known
+    if (!arc.finished) {  // the length is not known
       ++exits.unfinished;
       exits.unfinished_cycles += arc.range.Length();
       return;
@@ -112,10 +112,10 @@ class Exits final : public Mergeable<Exits> {
     }
   };
   struct VcpuExits {
-    // The exit being handled. Its arc may end (at a descheduling) before its last record comes, so
-    // that it is counted when the next one begins.
+    // The exit that is being handled. Its arc may end (when the vCPU is descheduled) before its
+    // last record comes, so it is counted when the next exit begins.
     OpenExit open;
-    // The last exit that began before the counting did, and what has come of it once it is over.
+    // The last exit that began before the counting did; `result` is set once it is over.
     uint64_t before = 0;
     OpenExit continued;
     ExitParts parts;
@@ -126,7 +126,7 @@ class Exits final : public Mergeable<Exits> {
     uint64_t records_outside = 0;
   };
 
-  // Counts the open exit, if its length is known, and opens the one with this number.
+  // Counts the open exit, if its length is known, and opens exit number `exit`.
   void Begin(VcpuExits& exits, uint64_t exit) {
     OpenExit& open = exits.open;
     if (open.contents.exit != exits.before) {
@@ -148,8 +148,8 @@ class Exits final : public Mergeable<Exits> {
     }
   }
 
-  // Joins what came before of the exit in which the counting started with what came of it since;
-  // where it is over, it counts with what was before.
+  // Joins the two parts of the exit in which the counting started. If the exit is over, it is
+  // counted with what was before.
   void Join(VcpuExits& before, VcpuExits& exits) {
     const uint64_t open = exits.open.contents.exit;
     const bool pending = open != 0 && open == exits.before;
@@ -158,7 +158,7 @@ class Exits final : public Mergeable<Exits> {
     if (before.open.contents.exit == since.contents.exit) {
       before.open.Append(since);
       since = before.open;
-    } else if (open == 0) {  // nothing of it since, nor of another
+    } else if (open == 0) {  // no record of it came since, nor of another exit
       exits.open = before.open;
       return;
     } else {
@@ -169,7 +169,7 @@ class Exits final : public Mergeable<Exits> {
   }
 
   PerVcpu<VcpuExits> vcpus_;
-  // A Stat takes some 2 KiB, a count 50 bytes.
+  // A Stat takes about 2 KiB, a count 50 bytes.
   EntryBudget parts_budget_{4096};
   EntryBudget accesses_budget_{4096};
   EntryBudget eips_budget_{1 << 17};

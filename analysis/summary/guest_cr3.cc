@@ -1,10 +1,10 @@
-// Which address spaces (cr3 values) each HVM vCPU ran in: switches, time in the guest and time in
-// the hypervisor for it. From the first write to cr3 that Xen sees, which it does for guests with
-// shadow page tables; processors with nested paging keep these writes from it.
+// The address spaces (cr3 values) of each HVM vCPU: switches, time in the guest, and time in the
+// hypervisor for it. They are known from the first write of cr3 that exits to Xen. That happens
+// with shadow page tables only; with nested paging the processor does not exit.
 //
-// A write takes effect at the next VMENTRY: the time of the exit in which it was made belongs to
-// the address space before. Which that was when the counting began in the middle of the trace is
-// not known then, so that its times are kept apart until Merge().
+// A write takes effect at the next VMENTRY, so the time of the exit with the write belongs to the
+// space before. When counting begins in the middle of the trace that space is not known, so its
+// times are kept apart until Merge().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
       before.next->Add(vcpu.before_next);
       const std::optional<TableKey> current = vcpu.KeyOf(vcpu.current);
       const std::optional<TableKey> next = vcpu.KeyOf(vcpu.next);
-      // The earlier spaces stay where they are.
+      // The earlier spaces keep their addresses.
       vcpu.spaces.Prepend(
           before.spaces, kMaxEntries, budget_,
           [](Space& space, const Space& more) { space.Add(more); },
@@ -132,11 +132,11 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
     Space before;
     Space before_next;
     Space* current = &before;
-    Space* next = &before_next;  // from the next VMENTRY on
+    Space* next = &before_next;  // space from the next VMENTRY on
     Cycles charged_guest = 0;
     Cycles charged_hypervisor = 0;
 
-    // Charges what the vCPU has run since the last time.
+    // Adds the vCPU's run time since the last call to its space.
     void Charge(const VcpuTrack& track) {
       current->guest += track.in_guest - std::exchange(charged_guest, track.in_guest);
       current->hypervisor +=

@@ -1,4 +1,4 @@
-// What guests wrote into the trace themselves (HVMOP_xentrace), by their own event numbers. The
+// Records that guests wrote into the trace (HVMOP_xentrace), by the guests' event numbers. The
 // records do not name their writer: it is the vCPU that ran on the pCPU.
 #include <fmt/format.h>
 

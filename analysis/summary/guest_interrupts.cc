@@ -58,11 +58,11 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
       return;
     }
     const bool halts = track.state == TimelineState::kBlocked && before == TimelineState::kRunning;
-    const bool ends = track.state == TimelineState::kUnknown;  // its domain does
+    const bool ends = track.state == TimelineState::kUnknown;  // its domain ends
     if (!halts && !ends && track.state != TimelineState::kLost) return;
     Vcpu& vcpu = vcpus_.At(track.index, track.ref);
     if (track.state == TimelineState::kLost) {
-      // The clocks start anew with the first interrupt of each vector that is seen again.
+      // Times begin anew with the next interrupt of each vector.
       vcpu.wake_period.Lose();
       return;
     }
@@ -72,7 +72,7 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
 
   void StartCounting(const correlate::Timeline& timeline) override {
     counts_from_trace_begin_ = false;
-    // An interrupt may await it.
+    // An interrupt may await the entry.
     for (const auto& track : timeline.vcpus()) track->AwaitEntry();
   }
   void Merge(GuestInterrupts& earlier) {
@@ -111,7 +111,7 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
  private:
   struct Counters {
     uint64_t count = 0;
-    uint64_t fake = 0;  // injected for real mode by the emulator
+    uint64_t fake = 0;  // interrupts that the emulator injected for real mode
     TimeStat wake_to_halt_alone;
     TimeStat wake_to_halt_any;
     TimeStat intr_to_halt;
@@ -127,13 +127,13 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
   enum class Woken : uint8_t { kNo, kYes, kAsBefore };
   struct Delivery {
     size_t number;
-    std::optional<Tsc> since;  // not yet: it awaits the VMENTRY
+    std::optional<Tsc> since;  // nothing: it awaits the VMENTRY
   };
-  // What matters from one halt to the next.
+  // The deliveries from one halt to the next.
   struct WakePeriod {
-    std::vector<Delivery> deliveries;  // each vector once
-    std::optional<size_t> wake;        // the first after the waking
-    Woken woken = Woken::kAsBefore;    // and no interrupt since
+    std::vector<Delivery> deliveries;  // deliveries; each vector once
+    std::optional<size_t> wake;        // index of the first delivery after the wake-up
+    Woken woken = Woken::kAsBefore;    // state of the wake-up before its first interrupt
     // Of the wake period in which the counting began: whether it is that, whether there was a loss
     // in it, its first entry before that, and the interrupt that is the first after the waking if
     // that came before the counting.
@@ -169,7 +169,7 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
       lost = true;
       woken = Woken::kNo;
     }
-    // The one wake period of which this is the beginning and `rest` the end.
+    // Returns the wake period of which this is the beginning and `rest` the end.
     WakePeriod JoinedWith(const WakePeriod& rest) const {
       WakePeriod whole = *this;
       if (rest.lost) whole.Lose();
@@ -189,7 +189,7 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
   struct Vcpu {
     std::unique_ptr<std::array<std::unique_ptr<Counters>, kVectors>> vectors;
     WakePeriod wake_period;
-    std::unique_ptr<WakePeriod> first_wake_period;  // once it is over
+    std::unique_ptr<WakePeriod> first_wake_period;  // set when that period is over
     Tsc first_halt;
 
     Counters& At(size_t number) {

@@ -1,7 +1,7 @@
-// Concurrency hazards, vCPU by vCPU: for how long each was preempted while others of its domain
-// ran, which may then have spun for a lock that it held; and where it was, where the trace tells:
-// at the address of the VM exit by which an HVM or PVH guest was taken off its pCPU. Of PV guests
-// the trace has no addresses.
+// Concurrency hazards of each vCPU: the time that it was preempted while other vCPUs of its domain
+// ran, which may have waited for a lock that it held; and its address then, where the trace has it:
+// that of the VM exit before an HVM or PVH guest was preempted. The trace has no addresses of PV
+// guests.
 #include <fmt/format.h>
 
 #include <memory>
@@ -98,11 +98,11 @@ class Hazards final : public Mergeable<Hazards> {
   static constexpr uint32_t kBudget = 1 << 16;
 
   struct Domain {
-    int running = 0;  // of its vCPUs
+    int running = 0;  // number of its vCPUs that run
     Tsc now;
-    Cycles with_some_running = 0;  // up to now
+    Cycles with_some_running = 0;  // time so far in which at least one ran
 
-    // vCPUs on pCPUs with skewed clocks may go back: that adds nothing.
+    // The time may go back between pCPUs with skewed clocks, which adds nothing.
     void AdvanceTo(Tsc at) {
       if (at <= now) return;
       if (running > 0) with_some_running += at - now;
@@ -112,12 +112,12 @@ class Hazards final : public Mergeable<Hazards> {
   struct Vcpu {
     Domain* domain = nullptr;
     bool runs = false;
-    // Since it was preempted.
+    // The present wait, if the vCPU was preempted.
     bool waits = false;
     bool address_known = false;
     uint32_t reason = 0;
     Address address = 0;
-    Cycles shared_before = 0;  // Domain::with_some_running when that was
+    Cycles shared_before = 0;  // Domain::with_some_running at its start
 
     EipList at_addresses;  // tag: reason of the exit
     Stat elsewhere;

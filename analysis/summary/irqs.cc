@@ -1,5 +1,5 @@
-// The host's interrupts: how often and for how long each was handled on which pCPU, and how its
-// vector moved about.
+// The host's interrupts: how often and for how long each pCPU handled them, and the moves of their
+// vectors.
 #include <fmt/format.h>
 
 #include <array>
@@ -40,7 +40,7 @@ class Irqs final : public Mergeable<Irqs> {
     const trace::Record& record = attributed.record;
     const uint32_t irq = record.payload.Word(0);
     if (record.event == Event::kHwIrqHandled) {
-      // The low halves of the TSC: their difference is right though they wrap.
+      // The records have the low halves of the TSC; their difference is right though they wrap.
       handled_.At({irq, record.pcpu.value}, kOthers, kMaxEntries, budget_)
           .Add(record.payload.Word(2) - record.payload.Word(1));
       return;
@@ -51,7 +51,7 @@ class Irqs final : public Mergeable<Irqs> {
     }
     for (size_t i = 0; i < kMoves.size(); ++i) {
       if (kMoves[i].event != record.event) continue;
-      // bind, assign and clear have the IRQ in half a word.
+      // bind, assign and clear have the IRQ in 16 bits.
       const bool half = record.event == Event::kHwIrqBindVector ||
                         record.event == Event::kHwIrqAssignVector ||
                         record.event == Event::kHwIrqClearVector;
@@ -110,7 +110,7 @@ class Irqs final : public Mergeable<Irqs> {
  private:
   using Moves = std::array<uint64_t, kMoves.size()>;
 
-  // More numbers than any host has; a damaged trace may have them all.
+  // Limit of numbers, which no host reaches; a damaged trace may have any number.
   static constexpr uint32_t kMaxEntries = 16384;
   static constexpr TableKey kOthers{uint64_t{1} << 32, 0};
 
@@ -118,9 +118,9 @@ class Irqs final : public Mergeable<Irqs> {
     return irq == kOthers.number ? "(others)" : fmt::format("irq {}", irq);
   }
 
-  EntryBudget budget_{3 * kMaxEntries};  // each table's own limit is the one that counts
-  BoundedTable<Stat> handled_;           // by IRQ, and as the tag pCPU
-  BoundedTable<Moves> moves_;            // by IRQ
+  EntryBudget budget_{3 * kMaxEntries};  // each table's own limit applies first
+  BoundedTable<Stat> handled_;           // key: IRQ; tag: pCPU
+  BoundedTable<Moves> moves_;            // key: IRQ
   BoundedTable<uint64_t> unmapped_;
 };
 

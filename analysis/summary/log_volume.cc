@@ -1,5 +1,5 @@
-// How much of the trace each class of events takes, as a whole and by pCPU. The classes, and the
-// parts of hvm, are those of xenalyze's "Log volume summary".
+// The size of each class of events in the trace, as a whole and by pCPU. The classes, and the parts
+// of hvm, are those of xenalyze's "Log volume summary".
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ using trace::Event;
 using trace::RecordCount;
 using trace::TraceSubclass;
 
-// A class of events (whole), or a part of the class before it.
+// A class of events, or a part of the class before it.
 struct Kind {
   std::string_view key;
   std::string_view name;
@@ -48,7 +48,7 @@ constexpr std::array kKinds = {
     Kind{"guest", "guest", true},
     Kind{"unknown", "unknown", true},
 };
-// The table by pCPU has the columns that xenalyze has lines for.
+// Returns whether the table by pCPU has a column for it: those are xenalyze's lines.
 constexpr bool ShownByPcpu(const Kind& kind) {
   return kind.whole || kind.key.substr(0, 4) == "hvm_";
 }
@@ -61,7 +61,7 @@ constexpr size_t KindOf(std::string_view key) {
   return kind;
 }
 
-// The part that holds the record, or its class where that has no parts.
+// Returns the part that holds the record, or its class where that has no parts.
 constexpr size_t KindOf(Event event, TraceSubclass subclass) {
   switch (subclass) {
     case TraceSubclass::kGen:

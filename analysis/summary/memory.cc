@@ -1,4 +1,4 @@
-// What happened to the domains' memory: grants mapped, unmapped and transferred by one domain for
+// Changes of the domains' memory: grants that one domain mapped, unmapped and transferred for
 // another; and changes of the physical map: entries set, memory given back, populate-on-demand.
 #include <fmt/format.h>
 
@@ -27,7 +27,8 @@ constexpr std::array<const char*, kGrantEvents.size()> kGrantKeys = {"maps", "un
 struct MapEvent {
   Event event;
   std::string_view name;
-  uint32_t domain_word;  // of the payload; the order is in its high half, or in the next word
+  // Index of the domain's word in the payload; the order is in its high half, or in the next word.
+  uint32_t domain_word;
 };
 constexpr std::array kMapEvents = {
     MapEvent{Event::kMemSetP2mEntry, "set p2m entry", 5},
@@ -62,8 +63,8 @@ class Memory final : public Mergeable<Memory> {
                      [&](const MapEvent& known) { return known.event == record.event; });
     const uint32_t word = record.payload.Word(event->domain_word);
     const uint32_t next = record.payload.Word(event->domain_word + 1);
-    // Before 4.18 domain and order share a word, since then (but for set_p2m_entry) each has its
-    // own. Which it is may be known only at the end.
+    // Before 4.18 domain and order share a word; since then each has a word, except in
+    // set_p2m_entry. The version may be known only at the end.
     const bool shared = event->event == Event::kMemSetP2mEntry;
     const auto index = static_cast<size_t>(event - kMapEvents.begin());
     const DomainId domain{static_cast<uint16_t>(word)};
@@ -109,7 +110,7 @@ class Memory final : public Mergeable<Memory> {
 
  private:
   using GrantCounts = std::array<uint64_t, kGrantEvents.size()>;
-  // Domain, index of kMapEvents, order, the exit reason in which it happened.
+  // A domain, an index in kMapEvents, an order, and the reason of the exit in which it happened.
   using Change = std::tuple<DomainId, size_t, uint32_t, uint32_t>;
 
   static MetricRow GrantRow(std::string name, const GrantCounts& counts) {
@@ -158,9 +159,10 @@ class Memory final : public Mergeable<Memory> {
     }
   }
 
-  std::map<std::pair<std::optional<DomainId>, DomainId>, GrantCounts> grants_;  // by whom, for whom
+  // By mapping domain, by granting domain.
+  std::map<std::pair<std::optional<DomainId>, DomainId>, GrantCounts> grants_;
   std::map<std::pair<DomainId, std::optional<DomainId>>, GrantCounts> granted_for_;  // at the end
-  std::map<Change, uint64_t> changes_[2];  // as Xen before 4.18 writes them, and since
+  std::map<Change, uint64_t> changes_[2];  // as Xen before 4.18 writes them, and as later ones do
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// What each pCPU did: ran a vCPU, idled, or left no trace because records were lost. A timeslice
-// that the scheduler prolongs (TRC_SCHED_CONTINUE_RUNNING) is one interval of its pCPU; the last
-// one ends with the pCPU's trace. Percentiles are over time. The figures, and what is not in them,
-// make up the time of the trace.
+// The use of each pCPU: it ran a vCPU, idled, or its records were lost. A timeslice that the
+// scheduler extends (TRC_SCHED_CONTINUE_RUNNING) is one interval; the last one ends with the pCPU's
+// trace. Percentiles are over time. The figures and their remainders add up to the time of the
+// trace.
 #include <fmt/format.h>
 
 #include <optional>
@@ -103,9 +103,9 @@ class Pcpus final : public Mergeable<Pcpus> {
   }
 
  private:
-  // As far as it is known; it may go on.
+  // A timeslice as far as it is known; it may go on.
   struct Timeslice {
-    uint64_t number;  // of the running interval
+    uint64_t number;  // number of the running interval
     bool idle;
     TscRange range;
   };
@@ -128,11 +128,11 @@ class Pcpus final : public Mergeable<Pcpus> {
   struct Pcpu {
     bool seen = false;
     std::optional<Timeslice> timeslice;
-    // The timeslice that was going on when the counting started, which may have begun before: its
-    // number, and itself once it is over.
+    // The timeslice that was open when the counting started, and may have begun before: its number,
+    // and the timeslice itself once it is over.
     uint64_t first_number = 0;  // 0: none
     std::optional<Timeslice> first;
-    bool continues = false;  // the timeslice, when the counting stopped
+    bool continues = false;  // whether the last timeslice was open when the counting stopped
     std::optional<Tsc> loss_begin;
     Counters counters;
   };
@@ -151,7 +151,7 @@ class Pcpus final : public Mergeable<Pcpus> {
     }
     pcpu.timeslice.reset();
   }
-  // The timeslice that was going on is one with what was seen of it before.
+  // Joins the open timeslice with its part before.
   static void Join(const Pcpu& before, Pcpu& pcpu) {
     if (before.first) pcpu.counters.Add(*before.first);
     if (before.timeslice && !before.continues) pcpu.counters.Add(*before.timeslice);
@@ -166,7 +166,7 @@ class Pcpus final : public Mergeable<Pcpus> {
             Timeslice{pcpu.first_number, before.timeslice->idle, before.timeslice->range};
       } else if (pcpu.timeslice->number == pcpu.first_number) {
         pcpu.timeslice->range.begin = before.timeslice->range.begin;
-      } else {  // nothing of it was seen since
+      } else {  // it has had no record since
         pcpu.counters.Add(*before.timeslice);
       }
     }
@@ -180,7 +180,7 @@ class Pcpus final : public Mergeable<Pcpus> {
         MetricRow{std::move(name), {}, {}}.Add("cycles", MetricUnit::kCycles, cycles));
   }
 
-  std::vector<Pcpu> pcpus_;  // by number
+  std::vector<Pcpu> pcpus_;  // pCPUs by number
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Power management of each pCPU: how often and how long it was in each idle state, at which
-// frequency it ran and how often that changed. Times are those of the records: the ticks in them
-// are of a timer that need not be the TSC.
+// Power management of each pCPU: the number and time of its idle states, its frequencies, and the
+// changes of these. Times are those of the records: the ticks in them are of a timer that need not
+// be the TSC.
 #include <fmt/format.h>
 
 #include <map>
@@ -65,7 +65,7 @@ class Power final : public Mergeable<Power> {
     }
   }
 
-  // What was going on when this part of the trace began is known only here.
+  // Completes what was open when this part of the trace began.
   void Merge(Power& earlier) {
     for (auto& [id, before] : earlier.pcpus_) {
       Pcpu& pcpu = pcpus_[id];
@@ -101,7 +101,7 @@ class Power final : public Mergeable<Power> {
       MetricRow times{name, {}, {}};
       times.Add("changes", MetricUnit::kCount, pcpu.changes);
       AddParts(pcpu.frequencies, "{} MHz", times);
-      // No change was recorded before the first, which says what it was until then.
+      // The first change says what the frequency was until then.
       if (const auto& first = of_pcpu.first) {
         times.parts.push_back(
             MetricRow{fmt::format("{} MHz, until the first change", first->what), {}, {}}
@@ -114,11 +114,12 @@ class Power final : public Mergeable<Power> {
 
  private:
   struct Since {
-    uint32_t what;  // idle state, or MHz
+    uint32_t what;  // an idle state, or a frequency in MHz
     Tsc tsc;
   };
   using Times = BoundedTable<TimeStat>;
-  // More than any processor has; a damaged trace may have them all.
+  // Limit of states and of frequencies, which no processor reaches; a damaged trace may have any
+  // number.
   static constexpr uint32_t kMaxEntries = 32;
   static constexpr TableKey kOthers{uint64_t{1} << 32, 0};
 
@@ -126,7 +127,7 @@ class Power final : public Mergeable<Power> {
     uint64_t changes = 0;
     uint64_t unmatched = 0;
     Times states;
-    Times frequencies;  // by MHz
+    Times frequencies;  // key: MHz
 
     void Prepend(Counters& earlier) {
       changes += earlier.changes;
@@ -142,17 +143,17 @@ class Power final : public Mergeable<Power> {
     }
   };
   struct Pcpu {
-    // Whether anything since the beginning of this part told if it idles; if it does, since when.
+    // Whether a record since the beginning of this part showed if it idles; if it does, since when.
     bool idle_known = false;
     std::optional<Tsc> idle_since;
-    std::optional<Since> first_exit;  // from an idle state that was entered before this part
+    std::optional<Since> first_exit;  // end of an idle state that was entered before this part
     std::optional<Since> frequency;
-    std::optional<Since> first;        // what it was until its first change, and when that was
-    std::optional<Tsc> frequency_end;  // when that of before this part ended
+    std::optional<Since> first;  // frequency until the first change, and the time of that change
+    std::optional<Tsc> frequency_end;  // end of the frequency from before this part
     Counters counters;
   };
 
-  // Xen may fall back to a shallower state than it chose: what it left is what it was in.
+  // Ends an idle state. Xen may use a shallower state than it chose: the state at the exit counts.
   static void LeaveIdle(Pcpu& pcpu, const Since& exit) {
     if (!pcpu.idle_since) {
       ++pcpu.counters.unmatched;
@@ -163,7 +164,7 @@ class Power final : public Mergeable<Power> {
   }
 
   static TimeStat& StatOf(Times& times, uint32_t number) {
-    EntryBudget budget{1};  // the table's own limit is the one that counts
+    EntryBudget budget{1};  // the table's own limit applies first
     return times.At({number, 0}, kOthers, kMaxEntries, budget);
   }
 

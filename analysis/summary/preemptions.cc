@@ -1,10 +1,9 @@
-// Who preempted whom: what each vCPU's pCPU ran while the vCPU was runnable, by the vCPU that ran,
-// and by why the one that waited did. A pCPU is the vCPU's while it waits where it last ran, or
-// where it was woken; a scheduler that keeps one queue for several pCPUs may take it from there by
-// another.
+// The preemptions of each vCPU: what its pCPU ran while the vCPU was runnable, by the vCPU that
+// ran, and by why the waiting vCPU was runnable. Its pCPU is the one where it last ran, or was
+// woken; a scheduler that keeps one queue for several pCPUs may then run it on another one.
 //
-// Time is accounted when it is over: when the one that runs stops or is chosen again, or the one
-// that waits does not wait any more.
+// Time is added when it is over: when the running vCPU stops or is chosen again, or when the
+// waiting vCPU stops waiting.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -30,7 +29,7 @@ class Preemptions final : public Mergeable<Preemptions> {
     subscriptions.States();
   }
 
-  // A timeslice, or a part of one, is over: it was at the cost of all that waited for the pCPU.
+  // Adds a timeslice, or a part of one, to all that waited for the pCPU.
   void OnRunstateInterval(const RunstateInterval& interval) override {
     if (interval.state == TimelineState::kRunnable && !IsIdle(interval.vcpu)) {
       vcpus_.At(interval.vcpu_index, interval.vcpu).runnable += interval.range.Length();
@@ -108,7 +107,8 @@ class Preemptions final : public Mergeable<Preemptions> {
   }
 
  private:
-  // Of the vCPUs that wait for one pCPU, the first by number; the time of others is "not known".
+  // Limit of the vCPUs that wait for one pCPU, in the order of their numbers; the time of others is
+  // "not known".
   static constexpr size_t kMaxWaiting = 256;
   static constexpr uint32_t kMaxRunners = 1024;
   static constexpr TableKey kOthers{~uint64_t{0}, 0};
@@ -116,7 +116,7 @@ class Preemptions final : public Mergeable<Preemptions> {
 
   struct Vcpu {
     std::optional<PcpuId> waits_for;
-    Cycles runnable = 0;  // that is over
+    Cycles runnable = 0;  // time runnable that is over, in cycles
     BoundedTable<ByCause> waited_for;
   };
   struct Wait {
@@ -131,7 +131,7 @@ class Preemptions final : public Mergeable<Preemptions> {
     Tsc since;
   };
   struct Pcpu {
-    std::vector<Wait> waiting;  // by vCPU
+    std::vector<Wait> waiting;  // waiting vCPUs, by number
     std::optional<Running> running;
   };
 
@@ -151,7 +151,7 @@ class Preemptions final : public Mergeable<Preemptions> {
     return pcpus_[pcpu.value];
   }
 
-  // Where a vCPU stopped to run, another one is noted, or nobody.
+  // Notes the vCPU that runs now, or that none does.
   void NoteRunning(const VcpuTrack& track) {
     std::optional<Running>& running = PcpuAt(track.pcpu).running;
     if (track.state == TimelineState::kRunning) {
@@ -190,7 +190,7 @@ class Preemptions final : public Mergeable<Preemptions> {
   }
 
   PerVcpu<Vcpu> vcpus_;
-  std::vector<Pcpu> pcpus_;  // by number
+  std::vector<Pcpu> pcpus_;  // pCPUs by number
   EntryBudget budget_{1 << 16};
 };
 

@@ -1,5 +1,5 @@
-// What each PV vCPU asked of Xen: hypercalls by name, traps by vector, the other PV records, and
-// where in the guest its traps and emulated instructions were.
+// The records of each PV vCPU: hypercalls by name, traps by vector, the other PV events, and the
+// guest's addresses at traps and emulated instructions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr std::array kOthers = {
     Event::kPvGdtLdtMappingFault, Event::kPvPtwrEmulation,    Event::kPvPtwrEmulationPae,
 };
 
-// As people know them from xenalyze's summary.
+// Returns the event's name in xenalyze's summary.
 constexpr std::string_view SummaryName(Event event) {
   switch (event) {
     case Event::kPvPageFault:
@@ -51,8 +51,8 @@ constexpr std::string_view SummaryName(Event event) {
   }
 }
 
-// The guest's address in a record that has one: the first word, but behind the entry and the
-// address of those about page tables.
+// Returns the guest's address in a record that has one: the first word, except in records about
+// page tables, where an entry and an address come first.
 Address Eip(const trace::Record& record) {
   const bool wide = trace::Is64(record.id);
   uint32_t word = 0;
@@ -61,8 +61,8 @@ Address Eip(const trace::Record& record) {
   return wide ? record.payload.Word64(word) : record.payload.Word(word);
 }
 
-// Hypercalls of which Xen records arguments (xen/arch/x86/trace.c __trace_hypercall, 4.17): the
-// sub-operation, how many operations a batch has, or both.
+// Hypercalls whose arguments Xen records (xen/arch/x86/trace.c __trace_hypercall, 4.17): the
+// sub-operation, the number of operations of a batch, or both.
 enum HypercallNumber : uint32_t {
   kMmuUpdate = 1,
   kMulticall = 13,
@@ -73,14 +73,14 @@ enum HypercallNumber : uint32_t {
 };
 struct Arguments {
   uint32_t call;
-  int operation;  // which argument says what is done; -1: none
-  int batch;      // which says how often; -1: none
+  int operation;  // index of the argument with the operation; -1: none
+  int batch;      // index of the argument with the batch's size; -1: none
 };
 constexpr std::array kArguments = {Arguments{kMmuUpdate, -1, 1},   Arguments{kMulticall, -1, 1},
                                    Arguments{kGrantTableOp, 0, 2}, Arguments{kVcpuOp, 0, -1},
                                    Arguments{kMmuextOp, -1, 1},    Arguments{kSchedOp, 0, -1}};
 
-// The place of each hypercall in kArguments.
+// Index in kArguments of each hypercall.
 constexpr uint8_t kNoArguments = 0xff;
 constexpr std::array<uint8_t, kHypercalls + 1> kPlaces = [] {
   std::array<uint8_t, kHypercalls + 1> places{};
@@ -89,11 +89,11 @@ constexpr std::array<uint8_t, kHypercalls + 1> kPlaces = [] {
   return places;
 }();
 
-// MMU_UPDATE_PREEMPTED: the bit of a count that says that the call goes on.
+// MMU_UPDATE_PREEMPTED: the bit of a count that says that the call is continued.
 constexpr uint32_t kPreempted = 0x80000000;
 
-// Where a record has the argument: the number of the payload's word, 0 when it is not there. Two
-// bits each of `tags`, bits 20 and up of word 0, say how many words an argument has.
+// Returns the index of the payload's word with the argument, 0 when there is none. Two bits for
+// each argument, from bit 20 of word 0 on, say how many words it has.
 uint8_t WordOf(uint32_t tags, int argument) {
   if (argument < 0) return 0;
   uint32_t word = 1;
@@ -114,7 +114,7 @@ class PvEvents final : public Mergeable<PvEvents> {
     for (const Event event : kOthers) subscriptions.Record(event);
   }
 
-  // The records that have no method of their own.
+  // Takes records that have no method of their own.
   void OnRecord(const AttributedRecord& attributed) override {
     Counts* counts = CountsOf(attributed);
     if (counts == nullptr) [[unlikely]] {
@@ -183,19 +183,19 @@ class PvEvents final : public Mergeable<PvEvents> {
     HypercallCounts subcalls{};
     std::array<uint64_t, kVectors> traps{};
     std::array<uint64_t, kEvents> others{};
-    // By place in kArguments.
+    // Counts by index in kArguments.
     std::array<std::array<uint64_t, kNoOperation + 1>, kArguments.size()> operations{};
     std::array<uint64_t, kArguments.size()> batched{};
     EipList eips;  // tag: Event, or kTrapTag | vector
   };
   static constexpr uint32_t kTrapTag = 0x10000;
 
-  // Null for a vCPU's first record, and where it is not known whose the record is: CreateCounts()
-  // takes it.
+  // Returns null for a vCPU's first record, and where the record's vCPU is not known:
+  // CreateCounts() takes both.
   Counts* CountsOf(const AttributedRecord& attributed) const {
     return attributed.vcpu != nullptr ? vcpus_.Known(attributed.vcpu->index) : nullptr;
   }
-  // Apart, so that what counts nearly all records needs no registers saved.
+  // A function of its own, so that the frequent path needs no registers saved.
   template <void (PvEvents::*kTake)(const AttributedRecord&)>
   [[gnu::noinline]] void CreateCounts(const AttributedRecord& attributed) {
     if (attributed.vcpu == nullptr) {
@@ -253,8 +253,8 @@ class PvEvents final : public Mergeable<PvEvents> {
     return std::string(SummaryName(static_cast<Event>(tag)));
   }
 
-  // One hypercall's records nearly all have the same arguments, so that where they are is found
-  // once; what a record does not have is counted in a place of its own rather than branched around.
+  // Nearly all records of one hypercall have the same arguments, so their words are found once. An
+  // argument that a record does not have is counted in a place of its own, which spares a branch.
   void CountArguments(const trace::Payload& payload, uint32_t call, Counts& counts) {
     const uint8_t place = kPlaces[call];
     if (place == kNoArguments) return;
@@ -278,7 +278,7 @@ class PvEvents final : public Mergeable<PvEvents> {
     const bool has_batch = words.batch != 0;
     counts.batched[place] += has_batch ? payload.Word(words.batch) & ~kPreempted : 0;
   }
-  // What was done by the calls, and how many operations their batches had.
+  // Adds the operations of the calls, and the sizes of their batches.
   static void AddArguments(const Counts& counts, uint32_t call, MetricRow& row) {
     const uint8_t place = kPlaces[call];
     if (place == kNoArguments) return;
@@ -304,7 +304,7 @@ class PvEvents final : public Mergeable<PvEvents> {
   static std::string NameOr(std::string_view name, std::string_view kind, uint32_t number) {
     return name.empty() ? fmt::format("{}_{}", kind, number) : std::string(name);
   }
-  // A call within a multicall is a call; how many were is a figure of its own.
+  // Adds the calls. A call within a multicall is a call; their number is a figure of its own.
   static void DescribeCalls(const Counts& counts, MetricGroup& group) {
     for (uint32_t call = 0; call <= kHypercalls; ++call) {
       const uint64_t direct = counts.hypercalls[call];
@@ -323,12 +323,12 @@ class PvEvents final : public Mergeable<PvEvents> {
 
   struct ArgumentWords {
     uint32_t tags = ~0U;
-    uint8_t operation = 0;  // word of the payload; 0: none
+    uint8_t operation = 0;  // index of the payload's word; 0: none
     uint8_t batch = 0;
   };
 
   PerVcpu<Counts> vcpus_;
-  std::array<ArgumentWords, kArguments.size()> argument_words_;  // by place in kArguments
+  std::array<ArgumentWords, kArguments.size()> argument_words_;  // by index in kArguments
   uint64_t unattributed_ = 0;
   EntryBudget eips_budget_{1 << 17};
 };

@@ -1,6 +1,5 @@
-// How long each vCPU was in each runstate, with runnable split by why it was so. Percentiles are
-// over time, as xenalyze's: at p50, half of the time in that state was in intervals at most that
-// long.
+// The time of each vCPU in each runstate, with runnable divided by its cause. Percentiles are over
+// time, as xenalyze's: half of the time in a state is in intervals not longer than p50.
 #include <fmt/format.h>
 
 #include <map>
@@ -106,7 +105,7 @@ class Runstates final : public Mergeable<Runstates> {
     TimeStat by_cause[correlate::kRunnableCauses];
   };
 
-  // The whole time in the state, at the edges of the trace too.
+  // Returns the whole time in the state, including its parts at the edges of the trace.
   static Cycles AllCycles(const VcpuStates& states, size_t state) {
     return states.by_state[state].cycles() + states.edges[0][state].cycles +
            states.edges[1][state].cycles;

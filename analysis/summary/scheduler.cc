@@ -1,7 +1,7 @@
-// The scheduler at work: how long vCPUs waited for a pCPU, and how often what happened: wakings,
-// tickles, steals, credit resets, migrations, ... of credit, credit2, rtds and null. The arinc653
-// scheduler writes no events of its own. Of the trace as a whole every event is counted; of each
-// vCPU those that say something about it.
+// The work of the scheduler: how long vCPUs waited for a pCPU, and the numbers of its events:
+// wake-ups, tickles, steals, credit resets, migrations, ... of credit, credit2, rtds and null. The
+// arinc653 scheduler writes no events of its own. Every event is counted for the trace; those that
+// concern a vCPU are counted for the vCPU.
 #include <array>
 #include <numeric>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 using trace::Event;
 
-// How a record names its vCPU.
+// The way in which a record names its vCPU.
 enum class Names : uint8_t { kPacked, kTwoWords, kAfterCpu };
 
 struct VcpuEvent {
@@ -49,7 +49,7 @@ constexpr std::array kVcpuEvents = {
 };
 constexpr uint8_t kNotOfVcpus = 0xff;
 
-// The place of each event in kVcpuEvents.
+// Index in kVcpuEvents of each event.
 constexpr std::array<uint8_t, trace::kEventCount> MakePlaces() {
   std::array<uint8_t, trace::kEventCount> places{};
   places.fill(kNotOfVcpus);
@@ -76,7 +76,7 @@ VcpuRef NamedBy(const trace::Payload& payload, Names names) {
   return {};
 }
 
-// Part of the event's name that says whose it is: "csched2" of "csched2:tickle".
+// Returns the scheduler in the event's name: "csched2" of "csched2:tickle".
 std::string_view SchedulerOf(std::string_view name) {
   const size_t colon = name.find(':');
   return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
@@ -161,7 +161,7 @@ class Scheduler final : public Mergeable<Scheduler> {
     DescribeOverLimit(out);
   }
 
-  // What no vCPU's own table holds: vCPUs beyond kMaxVcpus.
+  // Describes vCPUs beyond kMaxVcpus, which have no table of their own.
   void DescribeOverLimit(Section& out) const {
     MetricGroup& group = out.AddGroup("scheduler_edges", "", GroupLayout::kRemainder);
     const Vcpu* over_limit = vcpus_.Known(kOverLimit);
@@ -196,8 +196,8 @@ class Scheduler final : public Mergeable<Scheduler> {
     __extension__ using Wide = unsigned __int128;
     return static_cast<Cycles>(static_cast<Wide>(ns) * clock.hz / 1'000'000'000);
   }
-  // What switch_infnext says of the waits. Since 4.13 it counts from when the vCPU was last taken
-  // off its pCPU, with the time for which it was blocked (docs/differences-from-xenalyze.md).
+  // Adds the waits that switch_infnext reports. Since 4.13 they begin when the vCPU was last taken
+  // off its pCPU, and include the time that it was blocked (docs/differences-from-xenalyze.md).
   static void AddReportedWait(const Stat& reported_wait, const TraceMetadata& metadata,
                               Section& out) {
     MetricGroup& group =
@@ -210,7 +210,7 @@ class Scheduler final : public Mergeable<Scheduler> {
     group.rows.push_back(MetricRow{"runnable_ns", {}, {}}.Add(figures));
   }
 
-  // Records may name any vCPU, if damaged: those beyond are counted together.
+  // Limit of vCPUs, as damaged records may name any: those beyond are counted together.
   static constexpr uint32_t kMaxVcpus = correlate::Timeline::kMaxVcpus;
   static constexpr TableKey kOverLimit{0, 1};
 
@@ -221,8 +221,8 @@ class Scheduler final : public Mergeable<Scheduler> {
 
   EntryBudget budget_{kMaxVcpus};
   BoundedTable<Vcpu> vcpus_;
-  Stat waits_;          // of all, cycles
-  Stat reported_wait_;  // of all, ns
+  Stat waits_;          // waits of all vCPUs, in cycles
+  Stat reported_wait_;  // waits of all vCPUs, in ns
 };
 
 }  // namespace
