@@ -31,15 +31,15 @@ namespace fs = std::filesystem;
 constexpr const char* kTopDirectory = "recording.xeno";
 constexpr uint64_t kMaxFiles = 100'000;
 constexpr size_t kMaxNameBytes = 1024;
-constexpr size_t kMaxDepth = 8;  // directories
+constexpr size_t kMaxDepth = 8;  // limit of nested directories
 constexpr mode_t kOwnersFile = 0600;
 
 using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
 using Entry = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
 
-// libarchive takes names for text of the locale, which of this process is "C": ASCII alone. Names
-// of files are bytes, most of them UTF-8. Of this thread, while it lives.
+// Sets the locale of this thread to UTF-8 while it lives. libarchive takes names for text of the
+// locale, and that of this process is "C", which is ASCII only; most names of files are UTF-8.
 class Utf8Names {
  public:
   Utf8Names()
@@ -70,7 +70,7 @@ absl::Status AddEntry(archive* out, const std::string& name, Bytes content) {
   archive_entry_set_perm(entry.get(), kOwnersFile);
   archive_entry_set_size(entry.get(), static_cast<int64_t>(content.size()));
   archive_entry_set_mtime(entry.get(), 0, 0);
-  // A warning: the name is no UTF-8, and was written as the bytes that it is.
+  // A warning: the name is not UTF-8, and was written byte by byte.
   const int result = archive_write_header(out, entry.get());
   if (result != ARCHIVE_OK && result != ARCHIVE_WARN) {
     return InvalidError("{}: {}", name, ArchiveError(out));
@@ -89,7 +89,8 @@ absl::Status AddEntry(archive* out, const std::string& name, Bytes content) {
 
 absl::Status AddAll(archive* out, const std::string& directory,
                     const std::vector<AddedFile>& added) {
-  std::map<std::string, const AddedFile*> names;  // null: the directory's own
+  // Names of all files; null: a file of the directory.
+  std::map<std::string, const AddedFile*> names;
   std::error_code error;
   for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end;
        at.increment(error)) {
@@ -108,7 +109,7 @@ absl::Status AddAll(archive* out, const std::string& directory,
   return absl::OkStatus();
 }
 
-// The name below the recording's directory; nothing for one that leads elsewhere.
+// Returns the name below the recording's directory; nothing for one that leads out of it.
 std::optional<std::string> SafeName(std::string_view name) {
   if (name.empty() || name.size() > kMaxNameBytes) return std::nullopt;
   std::vector<std::string> parts = absl::StrSplit(std::string(name), '/');
@@ -123,7 +124,7 @@ std::optional<std::string> SafeName(std::string_view name) {
   return fmt::format("{}", fmt::join(parts, "/"));
 }
 
-// `allowed` is what is left of `limit`.
+// Copies a file out of the archive. `allowed` is what is left of `limit`, in bytes.
 absl::Status CopyOut(archive* in, const Directory& directory, const std::string& name,
                      uint64_t limit, uint64_t& allowed) {
   const std::string path = fmt::format("{}/{}", directory.path(), name);
@@ -134,7 +135,7 @@ absl::Status CopyOut(archive* in, const Directory& directory, const std::string&
   la_int64_t end = 0;
   int result = ARCHIVE_OK;
   while ((result = archive_read_data_block(in, &block, &size, &offset)) == ARCHIVE_OK) {
-    // With holes, which PackRecording does not make.
+    // The file has holes, which PackRecording does not make.
     if (offset != end) return InvalidError("its {} has holes", path);
     end += static_cast<la_int64_t>(size);
     if (size > allowed) {
@@ -182,7 +183,7 @@ absl::Status PackRecording(const std::string& directory, const std::vector<Added
                            const std::string& file) {
   const Utf8Names utf8_names;
   const std::string unfinished = file + ".part";
-  unlink(unfinished.c_str());  // a killed one may have left it
+  unlink(unfinished.c_str());  // a killed process may have left the file
   const File part(
       open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnersFile));
   if (!part.is_open()) return WriteError(errno, fmt::format("cannot create {}", unfinished));

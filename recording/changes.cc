@@ -24,7 +24,7 @@ absl::Status ChangeWriter::Append(std::span<const DomainChange> changes) {
     lines += '\n';
   }
   if (const int error = WriteAll(file_.fd(), AsBytes(lines)); error != 0) {
-    // What went out in part must not be the beginning of a later line.
+    // A part that was written must not become the beginning of a later line.
     if (ftruncate(file_.fd(), static_cast<off_t>(written_)) == 0) lseek(file_.fd(), 0, SEEK_END);
     return WriteError(error, "cannot write changes.jsonl");
   }

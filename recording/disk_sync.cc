@@ -38,7 +38,7 @@ void DiskSync::Run() {
     const std::optional<RecordingInfo> info = std::exchange(info_, std::nullopt);
     lock.unlock();
     absl::Status status;
-    // Before the accounts: what they tell of is on the disk first.
+    // Before recording.json: what it describes is on the disk first.
     if (Clock::now() >= due) {
       status = tree_.Sync(writer_.directory());
       due = Clock::now() + interval_;

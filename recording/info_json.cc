@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The words that stand for an enumeration's values, in both directions.
+// The words of an enumeration's values, for both directions.
 template <typename E, size_t N>
 using Words = std::array<std::pair<E, const char*>, N>;
 
@@ -61,7 +61,7 @@ const char* Word(const Words<E, N>& words, E value) {
   return "unknown";
 }
 
-// Reads the values of one JSON object, each checked; keeps the first error.
+// A reader of the values of one JSON object. It checks each value and keeps the first error.
 class Fields {
  public:
   Fields(const Json& object, std::string where, absl::Status& status)
@@ -94,7 +94,8 @@ class Fields {
     out = static_cast<T>(number);
   }
 
-  // A word this version does not know leaves the default.
+  // Sets `value` to what the word stands for; a word that this version does not know leaves the
+  // default.
   template <typename E, size_t N>
   void Read(const char* key, const Words<E, N>& words, E& out) const {
     std::string word;
@@ -447,7 +448,7 @@ std::string ToJson(const RecordingInfo& info) {
                      {"lost_cycles", info.trace->lost_cycles}};
   }
   json["symbols"] = ListToJson(info.symbols, SymbolFileToJson);
-  // Names come from guests: bytes that are not UTF-8 are replaced, never an exception.
+  // Names come from guests: bytes that are not UTF-8 are replaced, and cause no exception.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -21,7 +21,7 @@
 namespace xenoscope::recording {
 namespace {
 
-// A file without a name, or none with errno.
+// Returns a file without a name; one that is not open, with errno set, on failure.
 File OpenUnnamedFile() {
   const char* directory = std::getenv("TMPDIR");
   if (directory == nullptr || *directory == '\0') directory = "/tmp";
@@ -29,14 +29,14 @@ File OpenUnnamedFile() {
   return File(fd >= 0 ? fd : memfd_create("xenoscope", MFD_CLOEXEC));
 }
 
-// Returns how many bytes were written.
+// Decompresses `from` into the file `to`, and returns the number of bytes written.
 absl::StatusOr<uint64_t> DecompressInto(Bytes from, uint64_t limit, int to) {
   const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
                                                                    ZSTD_freeDCtx);
   std::vector<char> buffer(ZSTD_DStreamOutSize());
   ZSTD_inBuffer in{from.data(), from.size(), 0};
   uint64_t written = 0;
-  bool is_full = false;  // more may follow of what has been read
+  bool is_full = false;  // more output may be pending for the input so far
   while (in.pos < in.size || is_full) {
     ZSTD_outBuffer out{buffer.data(), buffer.size(), 0};
     const size_t result = ZSTD_decompressStream(context.get(), &out, &in);

@@ -20,7 +20,7 @@ std::string Join(const std::string& directory, std::string_view name) {
   return (fs::path(directory) / name).string();
 }
 
-// A path from recording.json may only lead into the recording.
+// Returns whether a path from recording.json leads to a place inside the recording.
 bool StaysInside(const fs::path& path) {
   if (path.empty() || path.is_absolute()) return false;
   for (const fs::path& part : path) {
@@ -81,7 +81,7 @@ absl::StatusOr<Recording> Recording::Open(const std::string& path) {
   return recording;
 }
 
-// Recordings before 1.7 have none, nor have those in which nothing happened.
+// Recordings before format 1.7 have no such file, nor have those in which nothing changed.
 absl::Status Recording::ReadChangesFile() {
   const std::string path = Join(path_, kChangesFile);
   const absl::StatusOr<PlainFile> plain_file = PlainFile::Open(path);

@@ -89,7 +89,7 @@ bool SampleReader::NextTimed() {
   sample_.event = entry->event;
   sample_.when = {Tsc{entry->begin}, Tsc{entry->end}};
   if (entry->pid != kNoThread) sample_.thread = Thread{entry->pid, entry->tid};
-  // Xen, whose buffers have callers but no times, does not know whose a sample is.
+  // Samples from Xen's buffers have callers but no times, and no thread.
   sample_.timed = sample_.thread.has_value();
   if (sample_.vcpu.domain == kDomXen) {
     sample_.pcpu = PcpuId{entry->vcpu};
@@ -100,14 +100,14 @@ bool SampleReader::NextTimed() {
   return true;
 }
 
-// Passes over `bytes` of the entries, which hold no good samples.
+// Passes over `bytes` of the entries, which hold `samples` samples that are not valid.
 void SampleReader::SkipInvalid(uint64_t samples, size_t bytes) {
   chunks_.RecordDamage(chunks_.offset() - entries_.size());
   chunks_.damage().invalid_samples += samples;
   entries_ = entries_.subspan(bytes);
 }
 
-// Where an entry ends is not known, nor then where the next one begins.
+// Drops the rest of the chunk, when the end of an entry is not known.
 void SampleReader::MarkRestInvalid() {
   const uint32_t rest = std::max(items_left_, 1U);
   items_left_ = 0;

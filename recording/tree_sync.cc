@@ -36,9 +36,9 @@ absl::Status TreeSync::Sync(const Directory& directory) {
 absl::Status TreeSync::SyncFile(const Directory& directory, const std::string& name) {
   const File file(openat(directory.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
-  // It has been removed, or has another name now.
+  // The file has been removed or renamed.
   if (!file.is_open() || fstat(file.fd(), &status) != 0) return absl::OkStatus();
-  // Looked at before: what is written meanwhile may have missed this time, and has the next.
+  // The version is read before the sync: what is written meanwhile is synced next time.
   const Version version{status.st_size, status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
   const auto known = synced_.find(status.st_ino);
   if (known != synced_.end() && known->second == version) return absl::OkStatus();

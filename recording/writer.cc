@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr off_t kReserve = off_t{256} * 1024;
 
-// Reading to the end works where sizes do not, as in /proc.
+// Copies to the end of the file, as sizes in /proc are not right.
 absl::Status CopyFile(const std::string& from, int to, const std::string& to_path) {
   const File in(open(from.c_str(), O_RDONLY | O_CLOEXEC));
   if (!in.is_open()) return ErrnoError(errno, "cannot read {}", from);
@@ -41,8 +41,8 @@ std::string OldName(const std::string& name) { return name + ".old"; }
 
 enum class Content { kRecording, kLeavings, kOther };
 
-// What a directory is that has a recording's name. Leavings are what is there of a recording before
-// its first recording.json, which nobody can read.
+// Returns the content of a directory with a recording's name. kLeavings are the remains of a
+// recording that ended before its first recording.json, which cannot be read.
 Content ContentOf(const Directory& directory) {
   constexpr std::array<std::string_view, 6> kFirst = {kReserveFile,      kTraceFile,
                                                       kSamplesDirectory, kSymbolsDirectory,
@@ -57,13 +57,13 @@ Content ContentOf(const Directory& directory) {
   return is_left ? Content::kLeavings : Content::kOther;
 }
 
-// What the directory `name` in `parent` is; a file or a symbolic link is kOther.
+// Returns the content of the directory `name` in `parent`; a file or a symbolic link is kOther.
 Content ContentOf(const Directory& parent, const std::string& name) {
   const auto directory = parent.OpenDirectory(name);
   return directory.ok() ? ContentOf(*directory) : Content::kOther;
 }
 
-// Whether there was a recording to move away.
+// Moves a recording away. Returns whether there was one.
 absl::StatusOr<bool> MoveAway(const Directory& parent, const std::string& name) {
   if (!parent.Has(name)) return false;
   const std::string path = fmt::format("{}/{}", parent.path(), name);
@@ -110,7 +110,7 @@ std::string_view NameOf(SymbolFile::Kind kind) {
   return "symbols";
 }
 
-// Two images of the same name keep apart.
+// Returns a name that no file in the directory has: two images of the same name are both kept.
 std::string FreeName(const Directory& directory, const std::string& wanted) {
   std::string name = wanted;
   for (int i = 2; directory.Has(name); ++i) name = fmt::format("{}.{}", wanted, i);
@@ -140,7 +140,7 @@ absl::StatusOr<Writer> Writer::Create(const std::string& path) {
 
 absl::Status Writer::MakeDirectories() const {
   XENOSCOPE_ASSIGN_OR_RETURN(const File reserve, directory_.Create(std::string(kReserveFile)));
-  // A file system that cannot reserve still records.
+  // A recording on a file system that cannot reserve space still works.
   const int failed = posix_fallocate(reserve.fd(), 0, kReserve);
   if (failed == ENOSPC || failed == EDQUOT) {
     return WriteError(failed, fmt::format("cannot write {}", path()));
