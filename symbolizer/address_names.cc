@@ -1,4 +1,4 @@
-// Reads symbol files as xenalyze takes them: an address and a name a line.
+// A reader of symbol files in xenalyze's format: an address and a name on each line.
 #include "base/error.h"
 #include "symbolizer/text/symbol_lines.h"
 #include "symbolizer/text/text_symbols.h"

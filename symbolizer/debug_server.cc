@@ -44,12 +44,12 @@ class DebugServer::Client {
   Client() = default;
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
-  // The library stays: it has threads of its own to end.
+  // Does not unload the library, which has threads of its own.
   ~Client() {
     if (client_ != nullptr) end_(client_);
   }
 
-  // The path of the file in the library's cache, or minus an errno.
+  // Returns the path of the file in the library's cache, or a negative errno.
   std::pair<int, std::string> Find(const std::string& build_id, bool program) {
     const std::string bytes = absl::HexStringToBytes(build_id);
     const std::vector<unsigned char> id(bytes.begin(), bytes.end());

@@ -2,7 +2,7 @@
 
 #include <cxxabi.h>
 
-// <string.h> declares basename(), which libiberty would do in another way.
+// <string.h> declares a basename() that conflicts with libiberty's.
 #define HAVE_DECL_BASENAME 1
 #include <libiberty/demangle.h>
 
@@ -17,8 +17,8 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// What demangles to a long text refers back to its own parts ("S1_"), and each reference can double
-// the text: few references bound it.
+// Limit of a name. Names that demangle to a long text refer back to their own parts ("S1_"), and
+// each reference can double the text: a short name has few references.
 constexpr size_t kMaxNameBytes = 2048;
 constexpr size_t kMaxResultBytes = size_t{64} << 10;
 
@@ -29,7 +29,8 @@ std::string CxxName(const std::string& name) {
   return status == 0 && plain ? std::string(plain.get()) : name;
 }
 
-// Rust before v0 writes C++'s names, with a hash of 16 digits as their last part.
+// Returns whether it is a name of Rust before v0: C++'s mangling, with a hash of 16 digits at the
+// end.
 bool IsLegacyRust(std::string_view name) {
   constexpr std::string_view kHash = "17h";
   constexpr size_t kDigits = 16;
@@ -41,7 +42,8 @@ bool IsLegacyRust(std::string_view name) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// LLVM's link-time optimization makes names of what was local unique with ".llvm." and a number.
+// Returns the name without LLVM's suffix: link-time optimization appends ".llvm." and a number to
+// names that were local.
 std::string_view WithoutLlvmsNumber(std::string_view name) {
   constexpr std::string_view kMark = ".llvm.";
   const size_t at = name.rfind(kMark);
@@ -52,7 +54,7 @@ std::string_view WithoutLlvmsNumber(std::string_view name) {
   return is_number ? name.substr(0, at) : name;
 }
 
-// A result that libiberty hands out in pieces.
+// A result that libiberty returns in pieces.
 struct Result {
   std::string text;
   std::jmp_buf too_long;
@@ -61,8 +63,8 @@ struct Result {
 void Append(const char* piece, size_t size, void* opaque) {
   auto* result = static_cast<Result*>(opaque);
   if (result->text.size() + size > kMaxResultBytes) {
-    // Back-references of a hostile name double it again and again, and there is no other way out:
-    // between here and RustName() are only C's functions.
+    // Back-references of a hostile name double the text again and again, and libiberty has no other
+    // way to stop: between here and RustName() there are only C functions.
     std::longjmp(result->too_long, 1);  // NOLINT(cert-err52-cpp)
   }
   result->text.append(piece, size);

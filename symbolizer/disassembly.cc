@@ -9,8 +9,8 @@ namespace xenoscope::symbolizer {
 
 namespace {
 
-// Calls use(instruction) for one after the other, up to the first byte that is of none, and returns
-// how many bytes are left then.
+// Calls use(instruction) for each instruction, up to the first byte that belongs to none. Returns
+// the number of bytes left then.
 template <typename Use>
 size_t ForEachInstruction(Bytes code, Address begin, const Use& use) {
   csh capstone = 0;

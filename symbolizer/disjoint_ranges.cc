@@ -11,7 +11,7 @@ uint32_t DisjointRanges::Find(Address address) const {
   if (address < begin_of_hints_ || hints_.empty()) return kNoOwner;
   const uint64_t bucket = (address - begin_of_hints_) >> bucket_bits_;
   if (bucket + 1 >= hints_.size()) return kNoOwner;
-  // A binary search whose only branch is its loop: the processor does not mispredict.
+  // The only branch of this binary search is its loop, which the processor predicts well.
   const Address* at = starts_.data() + hints_[bucket];
   size_t count = hints_[bucket + 1] - hints_[bucket] + 1;
   while (count > 1) {
@@ -43,7 +43,7 @@ void RangeSweep::Begin(Address start, uint32_t owner) {
 }
 
 void RangeSweep::CloseUntil(Address address) {
-  // Whenever the top ends, the next below that still lasts holds what follows.
+  // When the top range ends, the next one below that has not ended holds what follows.
   while (!open_.empty() && open_.back().end <= address) {
     const Address ended = open_.back().end;
     while (!open_.empty() && open_.back().end <= ended) open_.pop_back();
@@ -59,7 +59,7 @@ void RangeSweep::Open(Address start, Address end, uint32_t owner) {
 DisjointRanges RangeSweep::Finish() && {
   CloseUntil(kLastAddress);
   if (!ranges_.empty()) {
-    // About one bucket a range.
+    // There is about one bucket for each range.
     const Address extent = ranges_.end() - ranges_.begin();
     const uint64_t buckets = std::bit_ceil(uint64_t{ranges_.starts_.size()});
     ranges_.begin_of_hints_ = ranges_.begin();

@@ -13,18 +13,19 @@ namespace {
 
 constexpr std::string_view kUnknownImage = "[unknown]";
 
-// Where x86-64 puts what (Documentation/arch/x86/x86_64/mm.rst, xen/arch/x86/include/asm/config.h).
+// The layout of x86-64's address space (Documentation/arch/x86/x86_64/mm.rst,
+// xen/arch/x86/include/asm/config.h).
 constexpr Address kHighHalf = 0xffff'8000'0000'0000;
 constexpr Address kXenBegin = 0xffff'8000'0000'0000;
 constexpr Address kXenEnd = 0xffff'8800'0000'0000;
-constexpr Address kKernelBegin = 0xffff'ffff'8000'0000;  // Linux's text, and all of KASLR's choices
+constexpr Address kKernelBegin = 0xffff'ffff'8000'0000;  // Linux's text, wherever KASLR puts it
 constexpr Address kModulesBegin = 0xffff'ffff'c000'0000;
 constexpr Address kModulesEnd = 0xffff'ffff'ff00'0000;
 
-// Xen generates a stub of each pCPU's entries of system calls, in a page each below XEN_VIRT_END,
-// which lies 1 GiB above where it is linked (alloc_stub_page() in xen/arch/x86/smpboot.c).
+// Xen generates a stub for the system call entries of each pCPU, in a page each below XEN_VIRT_END,
+// which lies 1 GiB above Xen's link address (alloc_stub_page() in xen/arch/x86/smpboot.c).
 constexpr Address kXenRange = Address{1} << 30;
-constexpr Address kXenStubs = 4096 * Address{4096};  // the most pCPUs, a page each
+constexpr Address kXenStubs = 4096 * Address{4096};  // a page for each of the most pCPUs
 
 bool IsXenStub(Address address, Address xen_text) {
   const Address end = (xen_text & ~(kXenRange - 1)) + kXenRange;
@@ -35,7 +36,7 @@ bool IsBetween(Address address, Address begin, Address end) {
   return begin <= address && address < end;
 }
 
-// Why an address in no image's text may be what it is, or nothing.
+// Returns what an address in no image's text may be, or nothing.
 std::string_view Explanation(Mode mode, Address address, bool only_kernel) {
   switch (mode) {
     case Mode::kXen:
@@ -117,7 +118,7 @@ std::optional<std::string> DomainSymbols::FindShift(DomainId domain,
                        Message(found.status()));
   }
   if (found->shift == 0) return std::nullopt;
-  // Of its own: what others have was moved elsewhere.
+  // Of this kernel's own symbols only: other files were moved already.
   Space& space = spaces_[SpaceKey(domain, Mode::kKernel)];
   space = of_all;
   space.may_be_relocated = false;
@@ -226,7 +227,7 @@ FunctionId DomainSymbols::Unresolved(DomainId domain, Mode mode, const Space& sp
 
 FunctionId DomainSymbols::Intern(std::string_view image, std::string_view name,
                                  std::string_view unresolved) {
-  // No part holds a zero byte: it cannot be mistaken for a boundary.
+  // No part holds a zero byte, so it separates them.
   std::string key = fmt::format("{}{}{}{}{}", image, '\0', name, '\0', unresolved);
   const auto next = FunctionId{static_cast<uint32_t>(functions_.size())};
   const auto [found, is_new] = ids_.try_emplace(std::move(key), next);
@@ -239,7 +240,7 @@ FunctionId DomainSymbols::Intern(std::string_view image, std::string_view name,
 std::optional<CodeLocation> DomainSymbols::LocationOf(DomainId domain, Mode mode,
                                                       AddressSpaceId space, Address address) {
   if (mode == Mode::kUser && processes_.Has(space)) return processes_.LocationOf(space, address);
-  // The place of an ambiguous address would be that in the first program that was named.
+  // The location of an ambiguous address would be that in the first named program.
   if (!Describe(Resolve(domain, mode, address)).unresolved.empty()) return std::nullopt;
   const Space& own = SpaceOf(domain, mode);
   for (const Image& image : own.images) {
@@ -250,7 +251,7 @@ std::optional<CodeLocation> DomainSymbols::LocationOf(DomainId domain, Mode mode
     place.function_begin = image.symbols->Start(symbol) + image.bias;
     place.function_end = image.symbols->End(symbol) + image.bias;
     for (const File& candidate : own.files) {
-      // The first that knows the line, or has the code.
+      // The first file that knows the line, or has the code, is used.
       const Address bias = candidate.bias;
       DebugInfo* debug_info = candidate.file->debug_info();
       if ((debug_info == nullptr || debug_info->FramesAt(address - bias).empty()) &&
@@ -297,7 +298,7 @@ SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, AddressSpaceId 
                     place->file->why_no_debug_file());
     return origin;
   }
-  // Which companions a unit wants is known once it was read.
+  // The companions that a unit needs are known once it was read.
   const bool known = !debug_info->FramesAt(place->address).empty();
   if (known) origin.lines = place->file->debug_path();
   origin.missing = fmt::format("{}", fmt::join(debug_info->Missing(), "; "));
@@ -313,14 +314,14 @@ std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address ad
   for (const CodeFrame& frame : place->file->debug_info()->FramesAt(place->address)) {
     frames.push_back({std::string(frame.function), {std::string(frame.file), frame.line}});
   }
-  // The function that holds the others has one name everywhere: that of the symbol table.
+  // The outermost function has one name everywhere: that of the symbol table.
   if (!frames.empty()) frames.back().function = Describe(Resolve(domain, mode, address)).name;
   return frames;
 }
 
 std::vector<std::string> DomainSymbols::Mismatches() const {
-  // Between functions lie paddings and data that is executed (the hypercall page), a few in a
-  // hundred addresses at most; a kernel that was moved misses its text nearly always.
+  // Between functions lie paddings and data that is executed (the hypercall page): a few percent of
+  // addresses at most. A kernel that was moved misses its text nearly always.
   constexpr uint64_t kEnough = 10;
   constexpr uint64_t kPercent = 10;
   std::vector<std::string> mismatches;

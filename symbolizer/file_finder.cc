@@ -26,7 +26,7 @@ std::string Hexadecimal(Bytes bytes) {
   return text;
 }
 
-// The build-id of a file that dwz made; of DWARF 5 it is in .debug_sup.
+// Returns the build-id of a file that dwz made; DWARF 5 has it in .debug_sup.
 std::string IdOfAlt(const ElfFile& elf) {
   DwarfCursor sup(elf.Section(".debug_sup"));
   if (sup.AtEnd()) return elf.BuildId();
@@ -38,7 +38,7 @@ std::string IdOfAlt(const ElfFile& elf) {
   return Hexadecimal(sup.Rest());
 }
 
-// A file descriptor, closed when it goes.
+// A file descriptor that is closed in the end.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -71,7 +71,7 @@ absl::StatusOr<FileContent> FileFinder::Open(const std::string& path) const {
   const Descriptor root(open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (root.get() < 0) return ErrnoError(errno, "cannot open {}", root_);
   open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;  // neither waits nor does anything else
+  how.flags = O_PATH | O_CLOEXEC;  // opening it neither blocks nor has side effects
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const Descriptor file(
       static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
@@ -202,7 +202,8 @@ absl::StatusOr<FileFinder::Found> FileFinder::DebugFileHere(const ElfFile& elf,
 absl::StatusOr<FileFinder::Found> FileFinder::OpenDebug(const std::string& path,
                                                         const std::string& build_id) const {
   absl::StatusOr<FileContent> content = Open(path);
-  // On this machine only by a name that is a build-id's digits: a guest's file chooses its link.
+  // On this machine only names of a build-id's digits are looked up, as a guest's file chooses its
+  // own debug link.
   if (!content.ok() && root_ != "/" && !build_id.empty()) content = FileContent::Open(path);
   if (!content.ok()) return content.status();
   XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(content->bytes()));

@@ -11,14 +11,15 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// To be raised with every change of what is in it, also of what DebugInfo makes of a file.
+// The version of the format, to be raised with every change of the content, including what
+// DebugInfo makes of a file.
 constexpr uint32_t kVersion = 1;
 constexpr std::array<char, 8> kMagic = {'X', 'E', 'N', 'O', 'F', 'R', 'M', 'S'};
 
 struct Header {
   std::array<char, 8> magic = kMagic;
   uint32_t version = kVersion;
-  uint32_t crc = 0;  // CRC-32 of everything behind it
+  uint32_t crc = 0;  // CRC-32 of everything after the header
   uint64_t ranges = 0;
   uint64_t frames = 0;
   uint64_t texts = 0;
@@ -40,7 +41,7 @@ static_assert(sizeof(RawFrame) == 24);
 
 constexpr size_t kRangeSize = sizeof(Address) + sizeof(uint32_t);
 
-// Cuts `count` things of `size` bytes off the front.
+// Takes `count` items of `size` bytes off the front.
 std::optional<Bytes> Take(Bytes& bytes, uint64_t count, uint64_t size) {
   if (count > bytes.size() / size) return std::nullopt;
   const Bytes taken = bytes.first(count * size);
@@ -84,7 +85,7 @@ absl::StatusOr<FrameTable> FrameTable::Open(Bytes bytes) {
   }
   for (uint64_t i = 0; i < header->frames; ++i) {
     const auto frame = LoadUnchecked<RawFrame>(frames->data() + i * sizeof(RawFrame));
-    // Parents come first: no chain of them is endless.
+    // Parents come first, so that no chain of them is endless.
     if (!Slice(rest, frame.function, frame.function_size) ||
         !Slice(rest, frame.file, frame.file_size) ||
         (frame.parent != kNoFrame && frame.parent >= i)) {
@@ -109,7 +110,7 @@ std::string_view FrameTable::TextAt(uint32_t at, uint32_t size) const {
 }
 
 uint64_t FrameTable::RangeOf(Address address) const {
-  uint64_t begin = 0;  // it starts at 0
+  uint64_t begin = 0;  // the first range begins at 0
   uint64_t end = ranges_;
   while (end - begin > 1) {
     const uint64_t middle = begin + (end - begin) / 2;

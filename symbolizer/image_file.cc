@@ -48,7 +48,7 @@ const FileContent* ImageFile::DebugFile() {
 
 absl::StatusOr<ElfSymbols> ImageFile::ReadSymbols(std::string_view image) {
   absl::StatusOr<ElfSymbols> symbols = ReadTables(image);
-  // Debug files do not have the code.
+  // The code is in this file: debug files do not have it.
   if (symbols.ok()) AddPltEntries(elf_, symbols->table);
   return symbols;
 }
@@ -71,7 +71,7 @@ absl::StatusOr<ElfSymbols> ImageFile::ReadTables(std::string_view image) {
   if (auto small = SmallDebugFileOf(elf_); small.ok()) {
     small_debug_file_ = *std::move(small);
     auto symbols = read(small_debug_file_->bytes());
-    // It leaves out what .dynsym has.
+    // The small debug file leaves out what .dynsym has.
     if (symbols.ok() && own.ok()) {
       symbols->table.functions.insert(symbols->table.functions.end(), own->table.functions.begin(),
                                       own->table.functions.end());

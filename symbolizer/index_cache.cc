@@ -35,7 +35,7 @@ bool WriteAll(int fd, const std::string& bytes) {
 std::optional<std::string> IndexCache::DefaultDirectory() {
   // NOLINTBEGIN(concurrency-mt-unsafe): nobody changes the environment
   const char* cache = std::getenv("XDG_CACHE_HOME");
-  // The specification wants relative ones ignored (XDG Base Directory, "Basics").
+  // Relative paths are to be ignored (XDG Base Directory, "Basics").
   if (cache != nullptr && *cache == '/') return fmt::format("{}/xenoscope", cache);
   const char* home = std::getenv("HOME");
   // NOLINTEND(concurrency-mt-unsafe)
@@ -86,7 +86,8 @@ void IndexCache::EvictOldest() const {
   std::error_code error;
   for (fs::directory_iterator at(directory_, error), end; !error && at != end;
        at.increment(error)) {
-    // Others remove and rename meanwhile; a file that was left half-written is as old as any.
+    // Other processes may remove and rename files meanwhile; a file that was left unfinished ages
+    // as any other.
     std::error_code gone;
     const uint64_t size = at->file_size(gone);
     const auto used = at->last_write_time(gone);

@@ -12,10 +12,11 @@ namespace {
 
 constexpr Address kAlignment = Address{2} << 20;
 constexpr Address kMaxShift = Address{1} << 30;
-// Where three in ten fit by chance, 15 of 16 do under any of 512 shifts once in 10 000 kernels.
+// Least number of addresses: where three in ten fit by chance, 15 of 16 fit under any of 512 shifts
+// once in 10 000 kernels.
 constexpr size_t kMinAddresses = 16;
 constexpr size_t kMaxAddresses = 256;
-// Long functions are not decoded beyond here: then their end fits no shift.
+// Limit of the code of one function; beyond it no address fits.
 constexpr uint64_t kMaxCodeBytes = 16 * 1024;
 
 class ShiftChecker {
@@ -60,11 +61,11 @@ absl::StatusOr<KaslrShift> FindKaslrShift(const ImageFile& kernel, const SymbolI
     return NotFoundError("{} different addresses are too few to tell how far KASLR moved it",
                          addresses.size());
   }
-  // Those that are looked at, and first, are spread over all.
+  // The addresses that are examined, and the first ones of them, are spread over all.
   std::vector<Address> chosen;
   const size_t count = std::min(addresses.size(), kMaxAddresses);
   for (size_t i = 0; i < count; ++i) {
-    // Steps of a prime number go round all of them before they meet one again.
+    // Steps of a prime number visit all indices before any index returns.
     chosen.push_back(addresses[i * 7919 % count * addresses.size() / count]);
   }
   const std::span<const Address> few = std::span(chosen).first(kMinAddresses);

@@ -76,7 +76,7 @@ absl::StatusOr<Listing> ListSource(const CodeLocation& function,
   }
   DebugInfo& debug_info = *function.file->debug_info();
   std::vector<CodeFrame> frames;
-  // The function may be in several files, by #include: the one with most samples is shown.
+  // The function may be in several files, by #include: the one with the most samples is listed.
   std::map<std::string, double> files;
   for (const SampledAddress& sample : samples) {
     debug_info.FramesAt(sample.address, frames);
@@ -104,7 +104,7 @@ absl::StatusOr<Listing> ListSource(const CodeLocation& function,
                                                  NameOf(innermost.file), innermost.line)]);
   }
 
-  // All lines of the function, so that what has no samples is seen, too.
+  // All lines of the function are listed, including those without samples.
   std::set<uint32_t> written;
   for (const auto& [number, line] : lines) written.insert(number);
   const Address end = std::min(function.function_end, function.function_begin + kMaxFunctionBytes);
@@ -120,7 +120,7 @@ absl::StatusOr<Listing> ListSource(const CodeLocation& function,
   for (uint32_t number = *written.begin(); number <= *written.rbegin(); ++number) {
     const auto near = lines.lower_bound(number <= kContextLines ? 0 : number - kContextLines);
     if (near == lines.end() || near->first > number + kContextLines) {
-      // On to the next line that is near samples.
+      // Skips to the next line that is near samples.
       left_out = true;
       if (near == lines.end()) break;
       number = near->first - kContextLines - 1;
@@ -172,7 +172,7 @@ Listing ListInstructions(const CodeLocation& function, std::span<const SampledAd
     ListedLine& line = listing.lines.emplace_back();
     line.place = place(instruction.address);
     line.code = instruction.text;
-    // An address inside an instruction is of no other.
+    // A sampled address inside an instruction belongs to that instruction.
     for (auto at = by_address.lower_bound(instruction.address);
          at != by_address.end() && at->first < instruction.address + instruction.size; ++at) {
       Add(at->second, line.samples);

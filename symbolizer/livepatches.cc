@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kTitle = "'x' pressed - Dumping all livepatch patches";
 
-// Takes `prefix` from the beginning of `text`, if it is there.
+// Removes `prefix` from the beginning of `text`; false: it is not there.
 bool Take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
@@ -24,7 +24,7 @@ bool Holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Takes the part before the last `mark` from `text`, which keeps the part after it.
+// Removes from `text` the part before the last `mark`, and the mark, and returns that part.
 std::optional<std::string_view> TakeBeforeLast(std::string_view& text, std::string_view mark) {
   const size_t at = text.rfind(mark);
   if (at == std::string_view::npos) return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<std::string_view> TakeBeforeLast(std::string_view& text, std::stri
   return before;
 }
 
-// Takes "(DIGITS)".
+// Takes "(DIGITS)" from the beginning of `text`.
 std::optional<uint64_t> TakeSize(std::string_view& text) {
   uint64_t size = 0;
   if (!text.starts_with('(')) return std::nullopt;
@@ -51,7 +51,7 @@ std::string Printable(std::string_view name) {
   return text;
 }
 
-// What Xen printed in the line, without "(XEN) " and the time that console_timestamps adds.
+// Returns what Xen printed in the line, without "(XEN) " and the time that console_timestamps adds.
 std::optional<std::string_view> Printed(std::string_view line) {
   if (!Take(line, "(XEN) ")) return std::nullopt;
   if (line.starts_with('[')) {
@@ -61,7 +61,7 @@ std::optional<std::string_view> Printed(std::string_view line) {
   return line.substr(0, line.find_last_not_of('\r') + 1);
 }
 
-// "NAME state=STATE(N) CODE (.data=DATA, ...": read from its end, as names may hold anything.
+// Parses "NAME state=STATE(N) CODE (.data=DATA, ...", from the end, as names may hold anything.
 std::optional<Livepatch> ParsePatch(std::string_view line) {
   const auto name = TakeBeforeLast(line, " state=");
   if (!name || name->empty()) return std::nullopt;
@@ -76,7 +76,7 @@ std::optional<Livepatch> ParsePatch(std::string_view line) {
       .name = Printable(*name), .begin = *begin, .end = *end, .build_id = {}, .functions = {}};
 }
 
-// "NAME patch OLD(SIZE) with NEW (SIZE)".
+// Parses "NAME patch OLD(SIZE) with NEW (SIZE)".
 std::optional<LivepatchFunction> ParseFunction(std::string_view line) {
   std::string_view by = line;
   auto what = TakeBeforeLast(by, " with ");
@@ -102,8 +102,7 @@ bool Holds(const Livepatch& patch, const LivepatchFunction& function) {
          function.size <= patch.end - function.address;
 }
 
-// Leaves out what was told twice, and all that share addresses, since nobody knows which of them
-// ran.
+// Drops duplicates, and all livepatches that share addresses, as it is not known which of them ran.
 void DropOverlapping(LivepatchList& list) {
   std::vector<Livepatch>& patches = list.patches;
   std::ranges::stable_sort(patches, {}, [](const Livepatch& patch) {
@@ -111,7 +110,7 @@ void DropOverlapping(LivepatchList& list) {
   });
   patches.erase(std::unique(patches.begin(), patches.end()), patches.end());
   std::vector<bool> disputed(patches.size());
-  size_t furthest = 0;  // of those before, which ends last
+  size_t furthest = 0;  // index of the livepatch before that ends last
   for (size_t i = 1; i < patches.size(); ++i) {
     if (patches[i].begin < std::min(patches[furthest].end, patches[i].end)) {
       disputed[i] = disputed[furthest] = true;
@@ -131,7 +130,7 @@ bool HasLivepatchList(std::string_view text) { return Holds(text, kTitle); }
 
 LivepatchList ReadLivepatches(std::string_view text) {
   LivepatchList list;
-  Livepatch* patch = nullptr;  // whose lines these are
+  Livepatch* patch = nullptr;  // livepatch of the present line
   ForEachLine(text, [&](std::string_view line, uint64_t) {
     auto printed = Printed(line);
     if (!printed) return;
@@ -145,7 +144,7 @@ LivepatchList ReadLivepatches(std::string_view text) {
       auto function = ParseFunction(*printed);
       if (!function || (function->address != 0 && !Holds(*patch, *function))) {
         list.malformed += Holds(*printed, " patch ") ? 1 : 0;
-      } else if (function->address != 0) {  // 0: the old one is to do nothing
+      } else if (function->address != 0) {  // 0: the old function is replaced by nothing
         patch->functions.push_back(*std::move(function));
       }
     } else if (patch != nullptr && Take(*printed, "build-id=")) {

@@ -24,19 +24,20 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// "guests/3/images/busybox.zst" is of the image "busybox".
+// Returns the image's name: "busybox" for "guests/3/images/busybox.zst".
 std::string ImageName(const std::string& path) {
   const std::filesystem::path name = std::filesystem::path(path).filename();
   return name.extension() == ".zst" ? name.stem().string() : name.string();
 }
 
-// Linux's boot protocol (Documentation/arch/x86/boot.rst): "HdrS" at 0x202.
+// Returns whether it is a Linux boot image, by its protocol (Documentation/arch/x86/boot.rst):
+// "HdrS" at 0x202.
 bool IsBootImage(std::string_view content) {
   constexpr size_t kMagicAt = 0x202;
   return content.size() > kMagicAt && content.substr(kMagicAt).starts_with("HdrS");
 }
 
-// Whether the first line that is a symbol has a type, as nm's have.
+// Returns whether the first line that is a symbol has a type, as nm's lines have.
 bool HasTypes(std::string_view text) {
   constexpr int kLinesLookedAt = 16;
   for (int i = 0; i < kLinesLookedAt && !text.empty(); ++i) {
@@ -47,6 +48,7 @@ bool HasTypes(std::string_view text) {
   return false;
 }
 
+// The loader of all sources.
 class Loader {
  public:
   absl::Status Load(const SymbolSources& sources) {
@@ -78,13 +80,13 @@ class Loader {
   LoadedSymbols Take() && { return {std::move(resolver_), std::move(warnings_)}; }
 
  private:
-  // An ELF file of a kernel or Xen, until all texts are read.
+  // An ELF file of a kernel or Xen, which is handled after all texts.
   struct DeferredElf {
     const SymbolSource* source = nullptr;
     FileContent file;
   };
 
-  // Turns the error of a source that nobody insisted on into a warning.
+  // Turns the error of a source that is not required into a warning.
   absl::Status Checked(const SymbolSource& source, const absl::Status& status) {
     if (status.ok()) return status;
     absl::Status in_file = InContext(status, source.path);
@@ -200,11 +202,11 @@ class Loader {
   }
 
   struct LivepatchFile {
-    ElfFile elf;  // has the names
+    ElfFile elf;  // the file, which holds the names
     std::vector<Symbol> symbols;
   };
 
-  // After all others: what is said of Xen as a whole is said of its first source.
+  // To be called after all others: statements about Xen as a whole belong to its first source.
   absl::Status AddLivepatches() {
     LivepatchList list = ReadLivepatches(livepatch_text_);
     if (list.malformed > 0) {
@@ -275,8 +277,8 @@ class Loader {
     return absl::OkStatus();
   }
 
-  // Adds the functions, unless a better source gave them. The bias at which the source fits, or
-  // nothing, after a warning, when it does not.
+  // Adds the functions, unless a better source gave them. Returns the bias at which the source
+  // fits; nothing, after a warning, when it does not fit.
   absl::StatusOr<std::optional<Address>> AddTable(const SymbolSource& source,
                                                   const SymbolTable& table) {
     const Mode mode = ModeOf(source.kind);
@@ -290,7 +292,7 @@ class Loader {
     return source.load_bias;
   }
 
-  // How far the first source of a kernel or Xen lies above this one.
+  // Returns the distance from this source to the first source of a kernel or Xen.
   std::optional<Address> Fit(const SymbolSource& source, const SymbolTable& table) {
     const TextRange& first = first_[Space(source)];
     if (!first.stext || !table.stext) {
@@ -308,7 +310,8 @@ class Loader {
     return bias;
   }
 
-  // A kernel or Xen has one source of functions, user mode as many as there are.
+  // Returns whether there are functions already: a kernel or Xen has one source of them, user mode
+  // any number.
   bool HasFunctions(const SymbolSource& source) const { return first_.contains(Space(source)); }
 
   static std::pair<Mode, DomainId> Space(const SymbolSource& source) {
@@ -335,7 +338,7 @@ class Loader {
         fmt::format("{}: {}", source.path, fmt::format(format, std::forward<Args>(args)...)));
   }
 
-  // What the first source of a kernel or Xen said of its text.
+  // The range of the text by the first source of a kernel or Xen.
   struct TextRange {
     std::string path;
     std::optional<Address> stext;
@@ -347,7 +350,7 @@ class Loader {
   std::shared_ptr<DebugServer> server_;
   std::vector<DeferredElf> deferred_elfs_;
   std::vector<const SymbolSource*> livepatch_lists_;
-  std::string livepatch_text_;  // of all of them
+  std::string livepatch_text_;  // the texts of all lists
   std::vector<DeferredElf> livepatch_files_;
   absl::flat_hash_map<std::pair<Mode, DomainId>, TextRange> first_;
   std::unique_ptr<DomainSymbols> resolver_ = std::make_unique<DomainSymbols>();

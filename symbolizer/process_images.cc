@@ -16,11 +16,11 @@ namespace xenoscope::symbolizer {
 namespace {
 
 constexpr const char* kVdso = "[vdso]";
-// A 32-bit process has another vDSO, below that.
+// Start of the 64-bit vDSO's range; a 32-bit process has another vDSO, below it.
 constexpr Address kFirst64BitAddress = Address{1} << 32;
 
 std::string NameOf(const std::string& path) {
-  // "[vdso]", "//anon": no files, and names by themselves.
+  // "[vdso]" and "//anon" are names, not files.
   if (path.empty() || path.front() != '/' || path.starts_with("//")) return path;
   return std::filesystem::path(path).filename().string();
 }
@@ -159,7 +159,7 @@ void ProcessImages::Read(File& file) const {
     status = read(here, here.Open(substitute->second), substitute->second);
   }
   if (!status.ok()) {
-    // What it says is of the file where it should have been.
+    // Errors are about the file at its own path.
     const absl::Status archived = read(finder, finder.OpenImage(file.build_id), file.path);
     if (archived.ok()) status = archived;
   }

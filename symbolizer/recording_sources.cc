@@ -1,4 +1,4 @@
-// Which files of a recording's directory are symbols, and of what.
+// The files of a recording's directory that hold symbols, and their kinds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file, or it with ".zst", or nothing.
+// Returns the file, or the file with ".zst", or nothing.
 std::optional<std::string> Existing(const fs::path& path) {
   std::error_code ignored;
   for (const char* suffix : {"", ".zst"}) {
@@ -27,7 +27,7 @@ std::optional<std::string> Existing(const fs::path& path) {
   return std::nullopt;
 }
 
-// What is in a directory, in order of name; nothing when it cannot be read.
+// Returns the entries of a directory in the order of names; none when it cannot be read.
 std::vector<fs::path> Entries(const fs::path& directory) {
   std::vector<fs::path> entries;
   std::error_code error;
@@ -42,7 +42,7 @@ std::string WithoutZst(const fs::path& path) {
   return path.extension() == ".zst" ? path.stem().string() : path.filename().string();
 }
 
-// Kallsyms first: it has modules, and the addresses of the boot that was recorded.
+// kallsyms comes first: it has modules, and the addresses of the recorded boot.
 constexpr std::array<std::string_view, 3> kKernels{"kallsyms", "System.map", "vmlinux"};
 constexpr std::array<std::pair<std::string_view, SourceKind>, 3> kOthers{
     {{"modules", SourceKind::kModules},

@@ -11,7 +11,7 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// Languages whose compilers write DWARF.
+// Suffixes of languages whose compilers write DWARF.
 constexpr std::array<std::string_view, 32> kSourceSuffixes = {
     ".c",  ".h",   ".cc", ".cpp", ".cxx",   ".c++", ".C", ".hh",  ".hpp", ".hxx", ".h++",
     ".H",  ".inc", ".in", ".def", ".ipp",   ".tcc", ".S", ".s",   ".asm", ".rs",  ".go",

@@ -10,8 +10,7 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// Names of one address in order of preference: what people call a function has few leading
-// underscores, is global, and short.
+// Orders names of one address: the better name has fewer leading underscores, is global, and short.
 bool IsBetterName(const Symbol& a, const Symbol& b) {
   const auto key = [](const Symbol& symbol) {
     const size_t underscores = std::min(symbol.name.find_first_not_of('_'), symbol.name.size());
@@ -21,7 +20,7 @@ bool IsBetterName(const Symbol& a, const Symbol& b) {
   return key(a) < key(b);
 }
 
-// By address; of one address the longest first, and among equals the best name first.
+// Orders symbols by address; at one address the longest comes first, then the best name.
 bool IsBefore(const Symbol& a, const Symbol& b) {
   if (a.address != b.address) return a.address < b.address;
   if (a.size != b.size) return a.size > b.size;
@@ -37,14 +36,14 @@ Address Saturated(Address address, uint64_t size) {
 absl::StatusOr<SymbolIndex> SymbolIndex::Build(const SymbolTable& table) {
   if (table.functions.empty()) return NotFoundError("there are no functions in it");
   std::vector<Symbol> sorted = table.functions;
-  // No function begins at address 0 or holds the last one: the ranges before and after all
-  // functions are always gaps.
+  // No function begins at address 0 or holds the last address, so the first and the last range are
+  // always gaps.
   std::erase_if(sorted, [](const Symbol& symbol) {
     return symbol.address == 0 || symbol.address == kLastAddress || symbol.name.empty();
   });
   if (sorted.empty()) return NotFoundError("there are no functions with an address in it");
   std::sort(sorted.begin(), sorted.end(), IsBefore);
-  // One name for each address and size, and none without a size where another has one.
+  // There is one name for each address and size, and none without a size where another has one.
   sorted.erase(std::unique(sorted.begin(), sorted.end(),
                            [](const Symbol& a, const Symbol& b) {
                              return a.address == b.address && (a.size == b.size || b.size == 0);
@@ -62,7 +61,7 @@ absl::StatusOr<SymbolIndex> SymbolIndex::Build(const SymbolTable& table) {
     sweep.CloseUntil(symbol.address);
     Address end = Saturated(symbol.address, symbol.size);
     if (symbol.size == 0) {
-      if (sweep.IsOpen()) continue;  // a label inside a function
+      if (sweep.IsOpen()) continue;  // it is a label inside a function
       end = Saturated(symbol.address, kMaxUnsizedBytes);
       if (i + 1 < sorted.size()) end = std::min(end, sorted[i + 1].address);
       next_end = std::upper_bound(next_end, ends.end(), symbol.address);

@@ -3,8 +3,8 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// Marks that linker scripts set where text ends: xen/arch/x86/xen.lds.S, and the kernel's
-// include/asm-generic/vmlinux.lds.h (__sched_text_end and its like).
+// Returns whether it is a mark that linker scripts set where text ends: xen/arch/x86/xen.lds.S, and
+// the kernel's include/asm-generic/vmlinux.lds.h (__sched_text_end and similar ones).
 bool IsEndOfText(std::string_view name) {
   return name == "_etext" || name == "etext" || name == "__etext" || name == "_einittext" ||
          name == "_etextentry" || name == "__image_base__" ||

@@ -23,10 +23,10 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// Steps that any file may take, besides those for its size.
+// Limit of steps for any file, in addition to those for its size.
 constexpr uint64_t kBaseSteps = 1'000'000;
 
-// So many things are worth the start of a thread, of some 50 us.
+// Least number of items for which a thread is worth its start of about 50 us.
 constexpr size_t kTablesPerThread = 64;
 constexpr size_t kUnitsPerThread = 8;
 
@@ -83,14 +83,14 @@ class DebugInfo::Reader {
     for (const Address address : addresses) {
       const uint32_t number = unit_ranges_.Find(address);
       if (number == DisjointRanges::kNoOwner || units_[number].read) continue;
-      units_[number].read = true;  // so that it is wanted only once
+      units_[number].read = true;  // so that it is added only once
       wanted.push_back(number);
     }
     ForEachInParallel(wanted.size(), kUnitsPerThread, [&](size_t i) { Read(units_[wanted[i]]); });
   }
 
-  // Every range of addresses that has the same frames everywhere; of units that were not read what
-  // `before` has of them.
+  // Returns a table of all ranges of addresses with the same frames; for units that were not read
+  // it has what `before` has.
   std::string TableOfRead(const FrameTable& before) {
     FrameTableWriter table;
     std::vector<CodeFrame> frames;
@@ -132,13 +132,13 @@ class DebugInfo::Reader {
 
  private:
   struct Unit {
-    const DwarfUnit* dwarf = nullptr;  // of whole_
+    const DwarfUnit* dwarf = nullptr;  // unit of whole_
     std::unique_ptr<DwarfCompanions::SplitUnit> split;
     bool read = false;
     std::vector<DwarfScope> scopes;
-    DisjointRanges ranges;  // owned by scopes
+    DisjointRanges ranges;  // ranges, owned by scopes
     DwarfLines lines;
-    // Of scopes and of the files of lines, once they were asked for; before that null.
+    // Names of scopes, and of files of lines, once they were looked up; null before that.
     std::vector<std::string_view> names;
     std::vector<std::string_view> paths;
   };
@@ -155,7 +155,7 @@ class DebugInfo::Reader {
       reader.ReadRoot(unit, limit_, extent);
       if (!unit.is_code) return;
       reader.AddRanges(unit, extent, limit_, ranges[i]);
-      // A unit that does not say where it is: its functions do.
+      // A unit without an extent of its own has that of its functions.
       if (ranges[i].empty()) {
         for (const OwnedRange& range : ReadScopes(reader, unit, limit_).extents) {
           ranges[i].push_back({range.begin, range.end});
@@ -171,11 +171,11 @@ class DebugInfo::Reader {
     unit_ranges_ = MakeDisjoint(std::move(owned));
   }
 
-  // What of a unit is in a table already.
+  // The parts of a unit that are already in the table.
   struct UnitInTable {
-    std::vector<FrameTableWriter::Text> names;  // of scopes
+    std::vector<FrameTableWriter::Text> names;  // names of scopes
     std::vector<FrameTableWriter::Text> paths;
-    std::vector<uint32_t> outer;  // of scopes: the frame that each is inlined into
+    std::vector<uint32_t> outer;  // by scope: the frame that it is inlined into
   };
 
   UnitInTable Begin(FrameTableWriter& table, Unit& unit) {
@@ -186,7 +186,7 @@ class DebugInfo::Reader {
     for (uint32_t scope = 0; scope < unit.scopes.size(); ++scope) {
       const DwarfScope& known = unit.scopes[scope];
       written.names.push_back(table.Keep(Name(unit, scope)));
-      // Parents come before what is inlined into them.
+      // Parents come before scopes that are inlined into them.
       const bool inlined = known.parent != DwarfScope::kNone;
       written.outer.push_back(inlined ? table.Frame(written.names[known.parent],
                                                     PathIn(written, known.call_file),
@@ -200,7 +200,7 @@ class DebugInfo::Reader {
     return file < written.paths.size() ? written.paths[file] : FrameTableWriter::Text();
   }
 
-  // Writes what FramesAt says of [begin, end), which is of this unit.
+  // Writes the frames of [begin, end), which belongs to this unit.
   void AddTo(FrameTableWriter& table, Unit& unit, UnitInTable& written, Address begin,
              Address end) {
     if (written.names.empty() && written.paths.empty()) written = Begin(table, unit);
@@ -222,7 +222,7 @@ class DebugInfo::Reader {
     }
   }
 
-  // Changes nothing but the unit: units may be read at once.
+  // Reads a unit. Changes nothing else, so that several threads can read units.
   void Read(Unit& unit) {
     unit.read = true;
     has_read_ = true;
@@ -257,12 +257,12 @@ class DebugInfo::Reader {
 
   std::string_view Keep(std::string text) { return texts_.emplace_back(std::move(text)); }
 
-  std::shared_ptr<const FileContent> file_;  // of which the sections are
+  std::shared_ptr<const FileContent> file_;  // file with the sections
   WorkLimit limit_;
   DwarfCompanions companions_;
   std::unique_ptr<DwarfFile> whole_;
   std::vector<Unit> units_;
-  DisjointRanges unit_ranges_;  // owned by units_
+  DisjointRanges unit_ranges_;  // ranges, owned by indices in units_
   std::deque<std::string> texts_;
   std::atomic<bool> has_read_ = false;
 };
@@ -307,7 +307,7 @@ void DebugInfo::FindInCache() {
   auto found = cache_->Find(build_id_, file_->identity());
   if (!found) return;
   auto table = FrameTable::Open(found->bytes());
-  if (!table.ok()) return;  // it is made anew
+  if (!table.ok()) return;  // a new table is made
   cached_file_ = *std::move(found);
   cached_ = *table;
 }

@@ -134,7 +134,7 @@ DwarfAbbreviations::DwarfAbbreviations(Bytes section, uint64_t offset, DwarfEnco
       const DwarfAttribute& attribute = attributes_.back();
       DwarfSkip skip;
       known = SkipOf(attribute.form, encoding, skip);
-      // Neighbours of fixed sizes are passed over at once.
+      // Adjacent fixed sizes become one step.
       if (skip.kind == DwarfSkip::kFixed && abbreviation.skips > 0 &&
           skips_.back().kind == DwarfSkip::kFixed) {
         skips_.back().bytes += skip.bytes;
@@ -153,7 +153,7 @@ DwarfAbbreviations::DwarfAbbreviations(Bytes section, uint64_t offset, DwarfEnco
   }
 }
 
-// Reads one more attribute; not after the last one.
+// Reads an attribute. False: it was the last one.
 bool DwarfAbbreviations::AddAttribute(DwarfCursor& cursor, DwarfAbbreviation& abbreviation) {
   const uint64_t name = cursor.Uleb();
   const uint64_t form = cursor.Uleb();

@@ -10,8 +10,8 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// Where in units and sections of split files that are not in a package the first list begins: after
-// a header of fixed size (DWARF 5, 7.26 and 7.28).
+// Returns the offset of the first list in a section of a split file that is not in a package: the
+// size of the header (DWARF 5, 7.26 and 7.28).
 uint64_t TextOffsetsHeader(const DwarfEncoding& encoding) {
   if (encoding.version < 5) return 0;
   return encoding.offset_size == 8 ? 16 : 8;
@@ -20,8 +20,8 @@ uint64_t RangeListsHeader(const DwarfEncoding& encoding) {
   return encoding.offset_size == 8 ? 20 : 12;
 }
 
-// The sections of a package by their numbers (DWARF 5, 7.3.5.3); GNU's older ones are the same as
-// far as they are of interest.
+// Returns the section of a package with this number (DWARF 5, 7.3.5.3); GNU's older numbers are the
+// same for the sections used here.
 std::optional<DwarfSections::Name> SectionOf(uint32_t number, uint32_t version) {
   switch (number) {
     case DW_SECT_INFO:
@@ -65,7 +65,7 @@ const DwarfFile* DwarfCompanions::FindShared(const ElfFile& elf, WorkLimit& limi
 }
 
 bool DwarfCompanions::ReadIndex(const ElfFile& elf, File& file) {
-  // Its version is 2 bytes and 2 of padding; GNU's was 4 bytes.
+  // The version has 2 bytes and 2 of padding; GNU's had 4 bytes.
   DwarfCursor cursor(elf.Section(".debug_cu_index"));
   const uint32_t version = cursor.Take<uint32_t>() & 0xffff;
   const uint64_t sections = cursor.Take<uint32_t>();
@@ -133,7 +133,7 @@ const DwarfCompanions::File* DwarfCompanions::FindFile(const DwarfUnit& skeleton
   const std::string name = fmt::format("{:016x}.dwo", skeleton.split_id);
   const auto known = files_.find(name);
   if (known != files_.end()) return known->second.get();
-  // A file's own word for where the rest of it is: nothing else is opened for it.
+  // The name comes from the file itself: only names of split files are opened for it.
   if (!skeleton.split_name.ends_with(".dwo") && !skeleton.split_name.ends_with(".o")) {
     return nullptr;
   }
@@ -147,7 +147,7 @@ const DwarfCompanions::File* DwarfCompanions::FindFile(const DwarfUnit& skeleton
         Read(finder_.Open((std::filesystem::path(beside).parent_path() / path.filename()).string()),
              name, false, limit);
   }
-  if (file == nullptr) files_.try_emplace(name, nullptr);  // is not looked for again
+  if (file == nullptr) files_.try_emplace(name, nullptr);  // it is not looked up again
   return file;
 }
 

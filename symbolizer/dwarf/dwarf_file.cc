@@ -13,7 +13,7 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// So many are worth the start of a thread, of some 50 us.
+// Least number of tables for which a thread is worth its start of about 50 us.
 constexpr size_t kTablesPerThread = 64;
 
 }  // namespace

@@ -32,7 +32,7 @@ class LineProgram {
     bool IsEnd() const { return row.file == DwarfLines::Row::kNoFile; }
   };
 
-  // Leaves the cursor at the first instruction. False: not to be read.
+  // Reads the header, and leaves the cursor at the first instruction. False: it cannot be read.
   bool ReadHeader(DwarfCursor& cursor) {
     unit_.encoding.version = cursor.Take<uint16_t>();
     if (unit_.encoding.version < 2 || unit_.encoding.version > 5) return false;
@@ -62,13 +62,13 @@ class LineProgram {
   }
 
   void ReadOldTables(DwarfCursor& cursor) {
-    lines_.directories_.emplace_back();  // number 0 is where the compiler ran
+    lines_.directories_.emplace_back();  // number 0 is the compiler's working directory
     while (true) {
       const std::string_view directory = cursor.Text();
       if (directory.empty()) break;
       lines_.directories_.push_back(directory);
     }
-    lines_.files_.emplace_back();  // they count from 1
+    lines_.files_.emplace_back();  // numbers begin at 1
     while (AddOldFile(cursor)) {
     }
   }
@@ -107,7 +107,8 @@ class LineProgram {
         if (field.name == DW_LNCT_path) entry.name = value.text;
         if (field.name == DW_LNCT_directory_index) entry.directory = value.number;
       }
-      if (cursor.offset() == before) return cursor.Skip(cursor.left() + 1);  // nothing, for ever
+      // Endless: an empty entry.
+      if (cursor.offset() == before) return cursor.Skip(cursor.left() + 1);
       use(entry);
     }
   }
@@ -180,7 +181,7 @@ class LineProgram {
   }
 
   void EndSequence() {
-    if (drop_) {  // the linker left it out
+    if (drop_) {  // the linker dropped it
       rows_.resize(sequence_at_);
     } else if (rows_.size() > sequence_at_) {
       rows_.push_back({address_, {}});
@@ -196,7 +197,7 @@ class LineProgram {
     line_ = 1;
   }
 
-  // Puts the rows in order. A sequence that has no end, in a damaged program, is left out.
+  // Sorts the rows. A sequence without an end, as in a damaged program, is left out.
   void SortRows() {
     rows_.resize(sequence_at_);
     const auto is_before = [](const AddressedRow& a, const AddressedRow& b) {
@@ -217,16 +218,16 @@ class LineProgram {
   }
 
   const DwarfReader& reader_;
-  DwarfUnit unit_;  // with the encoding of the program
+  DwarfUnit unit_;  // the unit, with the encoding of the program
   DwarfLines lines_;
   std::vector<AddressedRow> rows_;
-  size_t sequence_at_ = 0;  // where in rows_ this one began
+  size_t sequence_at_ = 0;  // start of the current sequence in rows_
   bool drop_ = false;
-  // The machine's registers, ...
+  // The registers of the state machine.
   Address address_ = 0;
   uint32_t file_ = 1;
   uint32_t line_ = 1;
-  // ... and what the header says of its instructions.
+  // The header's description of the instructions.
   uint8_t shortest_ = 1;
   int line_base_ = 0;
   unsigned line_range_ = 1;

@@ -14,7 +14,7 @@ class ScopeWalk {
 
   DwarfScopes Run() && {
     DwarfCursor cursor(reader_.sections().of(DwarfSections::kInfo).first(unit_.end), unit_.entries);
-    std::vector<uint32_t> parents;  // of the levels above: the scope there, or kNone
+    std::vector<uint32_t> parents;  // scopes of the levels above, or kNone
     uint32_t scope = DwarfScope::kNone;
     while (!cursor.AtEnd()) {
       const uint64_t at = cursor.offset();
@@ -46,7 +46,7 @@ class ScopeWalk {
   }
 
  private:
-  // The scope that holds the entry's children.
+  // Returns the scope that holds the entry's children.
   uint32_t ReadScope(const DwarfAbbreviation& entry, uint64_t at, uint32_t around,
                      DwarfCursor& cursor) {
     const bool inlined = entry.tag == DW_TAG_inlined_subroutine;

@@ -23,19 +23,20 @@ constexpr std::array<std::string_view, DwarfSections::kCount> kNames = {
 
 constexpr std::string_view kSplitSuffix = ".dwo";
 
-// What sections may decompress to together: real ones grow to 3 to 7 times their size.
+// Limit of the growth of sections by decompression, all together: real ones grow to 3 to 7 times
+// their size.
 constexpr uint64_t kGrowth = 12;
 constexpr uint64_t kAlwaysAllowed = uint64_t{16} << 20;
 
 constexpr uint32_t kZlib = 1;  // ELFCOMPRESS_ZLIB
 constexpr uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, newer than this libelf
 
-// What GNU's tools wrote before there was SHF_COMPRESSED: sections .zdebug_NAME with "ZLIB", the
-// size as 8 bytes from the highest to the lowest, and the compressed bytes.
+// The compressed form of GNU's tools before SHF_COMPRESSED: sections .zdebug_NAME with "ZLIB", the
+// size as 8 big-endian bytes, and the compressed bytes.
 constexpr std::string_view kZdebugPrefix = ".zdebug_";
 constexpr std::string_view kZdebugMagic = "ZLIB";
 
-// Elf64_Chdr or Elf32_Chdr, which precedes the compressed bytes.
+// Elf64_Chdr or Elf32_Chdr, which comes before the compressed bytes.
 struct CompressionHeader {
   uint32_t type = 0;
   uint64_t size = 0;

@@ -5,7 +5,7 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-constexpr uint32_t k64Bit = 0xffffffff;  // in the place of a length: a longer one follows
+constexpr uint32_t k64Bit = 0xffffffff;  // in place of a length: a 64-bit length follows
 
 }  // namespace
 
@@ -186,7 +186,7 @@ void DwarfReader::ReadRoot(DwarfUnit& unit, WorkLimit& limit, DwarfExtent& exten
       use(attribute.name, ReadValue(unit, attribute, cursor));
     }
   };
-  // Bases first: other attributes are indexes that count from them.
+  // Bases come first: other attributes are indexes relative to them.
   for_each([&unit](uint16_t name, const DwarfValue& value) {
     if (name == DW_AT_str_offsets_base) unit.str_offsets_base = value.number;
     if (name == DW_AT_addr_base || name == DW_AT_GNU_addr_base) unit.addr_base = value.number;
@@ -231,7 +231,7 @@ void DwarfReader::AddRanges(const DwarfUnit& unit, const DwarfExtent& extent, Wo
   if (extent.high.kind == DwarfValue::kNumber) Add({begin, begin + extent.high.number}, ranges);
 }
 
-// .debug_ranges (DWARF 4, 2.17.3).
+// Appends ranges of .debug_ranges (DWARF 4, 2.17.3).
 void DwarfReader::AddOldRanges(const DwarfUnit& unit, uint64_t offset, WorkLimit& limit,
                                std::vector<AddressRange>& ranges) const {
   const unsigned size = unit.encoding.address_size;
@@ -250,7 +250,7 @@ void DwarfReader::AddOldRanges(const DwarfUnit& unit, uint64_t offset, WorkLimit
   }
 }
 
-// .debug_rnglists (DWARF 5, 2.17.3).
+// Appends ranges of .debug_rnglists (DWARF 5, 2.17.3).
 void DwarfReader::AddListedRanges(const DwarfUnit& unit, uint64_t offset, WorkLimit& limit,
                                   std::vector<AddressRange>& ranges) const {
   const unsigned size = unit.encoding.address_size;

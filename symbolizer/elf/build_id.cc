@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::literals;
 
-// Linkers make some ten program headers and five notes.
+// Limit of program headers, and of notes; linkers make about ten and five.
 constexpr uint32_t kMaxHeaders = 256;
 constexpr int kMaxNotes = 64;
 constexpr std::string_view kOwner = "GNU\0"sv;
@@ -37,7 +37,8 @@ uint64_t Aligned(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-// Searches the notes in [offset, offset + size) of the file. Both classes have the same header.
+// Searches the notes in [offset, offset + size) of the file. ELF files of 32 and 64 bits have the
+// same header of notes.
 size_t FindInNotes(int fd, uint64_t offset, uint64_t size, uint64_t alignment,
                    std::span<uint8_t> id, int& notes_left) {
   uint64_t at = 0;

@@ -24,7 +24,7 @@ absl::StatusOr<ElfFile> ElfFile::OpenAny(Bytes bytes) {
   if (!IsElf(bytes)) return InvalidError("it is not an ELF file");
   if (elf_version(EV_CURRENT) == EV_NONE) return InternalError("libelf is older than its header");
   ElfFile file;
-  // libelf does not write to memory that it only reads from; its interface is older than const.
+  // libelf does not write to memory that it only reads; its interface lacks const.
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast,cppcoreguidelines-pro-type-reinterpret-cast)
   auto* memory = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
   file.elf_.reset(elf_memory(memory, bytes.size()));

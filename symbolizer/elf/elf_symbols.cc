@@ -12,11 +12,11 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// The part of the address space that a section takes.
+// The addresses of a section.
 struct Section {
   Address begin = 0;
   Address end = 0;
-  Address moved = 0;  // what that is above the addresses of its symbols
+  Address moved = 0;  // distance from the addresses of its symbols
   bool executable = false;
 };
 
@@ -26,8 +26,8 @@ struct Sections {
   Elf_Scn* dynsym = nullptr;
 };
 
-// A linked file's sections are where it says; a livepatch's, of those with code, one after the
-// other from `code` (move_payload() in xen/common/livepatch.c).
+// Returns the sections of a linked file at its own addresses, or the sections with code of a
+// livepatch one after the other from `code` on (move_payload() in xen/common/livepatch.c).
 Sections SectionsOf(const ElfFile& file, std::optional<Address> code = std::nullopt) {
   Sections sections;
   sections.by_number.emplace_back();  // number 0 is no section
@@ -67,7 +67,7 @@ Binding BindingOf(const GElf_Sym& symbol) {
   }
 }
 
-// The function that a symbol is, or nothing.
+// Returns the function of a symbol, or nothing.
 std::optional<Symbol> FunctionOf(const GElf_Sym& symbol, const Sections& sections) {
   if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= sections.by_number.size()) {
     return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<Symbol> FunctionOf(const GElf_Sym& symbol, const Sections& section
                 .binding = BindingOf(symbol)};
 }
 
-// Adds the symbols of one table; damaged ones count as junk.
+// Adds the symbols of one table; damaged ones are counted as malformed.
 void AddSymbols(const ElfFile& file, const Sections& sections, Elf_Scn* section,
                 SymbolTable& table) {
   GElf_Shdr header;
@@ -109,7 +109,7 @@ void AddSymbols(const ElfFile& file, const Sections& sections, Elf_Scn* section,
       continue;
     }
     function->name = name;
-    // Labels that only the assembler was to see; 32-bit x86 and gas keep some.
+    // These are local labels of the assembler; 32-bit x86 and gas keep some.
     if (function->name.empty() || function->name.starts_with(".L")) {
       ++table.lines.others;
       continue;

@@ -13,7 +13,8 @@ namespace xenoscope::symbolizer {
 namespace {
 
 constexpr uint64_t kEntry = 16;
-constexpr uint64_t kShortEntry = 8;  // a jump alone: of .plt.got, and of static programs
+// Size of an entry with a jump only: in .plt.got, and in static programs.
+constexpr uint64_t kShortEntry = 8;
 constexpr uint64_t kMaxEntries = 1 << 20;
 
 struct Section {
@@ -22,7 +23,7 @@ struct Section {
   Elf_Scn* scn = nullptr;
 };
 
-// Calls use(section) for each one that has a name.
+// Calls use(section) for each section that has a name.
 template <typename Use>
 void ForEachSection(const ElfFile& file, Use use) {
   size_t names = 0;
@@ -37,10 +38,10 @@ void ForEachSection(const ElfFile& file, Use use) {
   }
 }
 
-// What slots of the global offset table hold once the file is loaded: address -> name.
+// The content of slots of the global offset table once the file is loaded: address -> name.
 using Slots = absl::flat_hash_map<Address, std::string_view>;
 
-// Names of functions that the loader chooses among, by where the code is that chooses.
+// Returns the names of functions that the loader chooses, by the address of the code that chooses.
 Slots IfuncResolvers(const ElfFile& file) {
   Slots choosers;
   ForEachSection(file, [&](const Section& section) {
@@ -92,7 +93,7 @@ Slots SlotsOf(const ElfFile& file) {
   return slots;
 }
 
-// The slot whose content an entry jumps to: [endbr64] [bnd] jmp *distance(%rip).
+// Returns the slot whose content an entry jumps to: [endbr64] [bnd] jmp *distance(%rip).
 std::optional<Address> SlotOf(Bytes entry, Address at) {
   constexpr std::string_view kEndbr64 = "\xf3\x0f\x1e\xfa";
   constexpr std::string_view kJump = "\xff\x25";

@@ -15,7 +15,8 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// Of .debug_NAME, .zdebug_NAME and .debug_NAME.dwo; what DwarfSections does not read.
+// The names NAME in .debug_NAME, .zdebug_NAME and .debug_NAME.dwo of sections that DwarfSections
+// does not read.
 constexpr std::string_view kUnread[] = {"aranges", "frame",    "gnu_pubnames", "gnu_pubtypes",
                                         "loc",     "loclists", "macinfo",      "macro",
                                         "names",   "pubnames", "pubtypes"};
@@ -30,20 +31,21 @@ bool IsUnread(std::string_view name) {
   return false;
 }
 
-// What is there to be run, or to be read by what runs. PLTs tell where their entries lead.
+// Returns whether the section is loaded to run, or to be read while running. PLTs count as not
+// loaded: their code is needed for names.
 bool IsLoaded(const GElf_Shdr& header, std::string_view name) {
   return header.sh_type == SHT_PROGBITS && (header.sh_flags & SHF_ALLOC) != 0 &&
          !name.starts_with(".plt") && name != ".iplt";
 }
 
-// Half-open, in bytes of the file.
+// A half-open range of bytes of the file.
 struct Part {
   uint64_t begin = 0;
   uint64_t end = 0;
 };
 
-// The same bytes as parts that do not overlap: a file may say that each of its sections is all of
-// it.
+// Returns the same bytes as parts that do not overlap: a hostile file may claim that each of its
+// sections is the whole file.
 std::vector<Part> MergeOverlapping(std::vector<Part> parts) {
   std::ranges::sort(parts, {}, &Part::begin);
   std::vector<Part> apart;
@@ -60,7 +62,7 @@ std::vector<Part> MergeOverlapping(std::vector<Part> parts) {
 class Parts {
  public:
   explicit Parts(uint64_t size) : size_(size) {}
-  // What does not lie in the file is left out.
+  // Adds a range; what does not lie in the file is left out.
   void Add(uint64_t begin, uint64_t length) {
     if (begin <= size_ && length <= size_ - begin) parts_.push_back({begin, begin + length});
   }
@@ -99,14 +101,14 @@ std::vector<std::byte> TrimmedFile(Bytes file, std::span<const Bytes> code) {
     const std::less_equal<> before;
     if (!before(file.data(), part.data()) ||
         !before(part.data() + part.size(), file.data() + file.size())) {
-      continue;  // of another file
+      continue;  // it is of another file
     }
     kept.Add(static_cast<uint64_t>(part.data() - file.data()), part.size());
   }
   for (const auto& [begin, end] : dropped.Take()) {
     std::memset(trimmed.data() + begin, 0, end - begin);
   }
-  // Where the two overlap, what is needed stays.
+  // Where the two overlap, the needed bytes stay.
   for (const auto& [begin, end] : kept.Take()) {
     std::memcpy(trimmed.data() + begin, file.data() + begin, end - begin);
   }

@@ -1,4 +1,5 @@
-// Reads a running Linux kernel's symbols, its modules' among them: /proc/kallsyms, /proc/modules.
+// Readers of a running Linux kernel's symbols, those of modules included: /proc/kallsyms,
+// /proc/modules.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -11,7 +12,7 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// "name size users users'-names state address", six words and flags.
+// Parses "name size users users'-names state address", six words and flags.
 std::optional<Module> ParseModule(std::string_view line) {
   Module module;
   std::string_view word;
@@ -33,14 +34,14 @@ std::optional<Module> ParseModule(std::string_view line) {
   return module;
 }
 
-// The numbers of modules' images, given out as they appear.
+// The numbers of modules' images, in the order of their appearance.
 class ModuleImages {
  public:
   explicit ModuleImages(SymbolTable& table) : table_(table) {}
 
   uint32_t NumberOf(std::string_view module) {
     if (module.empty()) return 0;
-    if (module == last_) return last_image_;  // modules come in one run each
+    if (module == last_) return last_image_;  // the symbols of a module are adjacent
     const auto next = static_cast<uint32_t>(table_.images.size());
     const auto [found, is_new] = images_.try_emplace(std::string(module), next);
     if (is_new) table_.images.push_back(fmt::format("[{}]", module));
@@ -95,7 +96,7 @@ absl::StatusOr<SymbolTable> ReadKallsyms(std::string_view text,
                      .image = images.NumberOf(symbol->module)});
     } else {
       ++table.lines.others;
-      // 'A' are offsets in the per-CPU area, not addresses.
+      // Symbols of type 'A' are offsets in the per-CPU area, not addresses.
       if (symbol->type != 'A' && symbol->type != 'a') table.ends.push_back(symbol->address);
     }
   });

@@ -1,4 +1,4 @@
-// Reads the output of nm.
+// A reader of the output of nm.
 #include "base/error.h"
 #include "symbolizer/text/symbol_lines.h"
 #include "symbolizer/text/text_symbols.h"
@@ -14,7 +14,8 @@ absl::StatusOr<SymbolTable> ReadNm(std::string_view text, std::string_view image
       table.lines.Malformed(number);
       return;
     }
-    // 'i' is an indirect function's resolver; 'w' without an address an undefined weak symbol.
+    // 'i' is the resolver of an indirect function; 'w' without an address is an undefined weak
+    // symbol.
     if ((IsCode(symbol->type) || symbol->type == 'i') && symbol->address != 0) {
       ++table.lines.functions;
       table.AddCode({.address = symbol->address,

@@ -11,7 +11,7 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// "# 1234"
+// Returns the process of a line "# 1234".
 std::optional<uint32_t> ProcessOf(std::string_view line) {
   if (!line.starts_with("# ")) return std::nullopt;
   line.remove_prefix(2);

@@ -23,15 +23,16 @@ std::string_view TakeWord(std::string_view& text) {
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Names may be of any language, but hold no control characters: those are binary data.
+// Returns whether it can be a name: in any language, but without control characters, as in binary
+// data.
 bool IsName(std::string_view text) {
   return !text.empty() && std::none_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
   });
 }
 
-// Takes "[module]" from the end of `text`. It stands after a tab, or a space when the text was
-// copied by hand; C++'s operator[] is not taken for it.
+// Takes "[module]" from the end of `text`. It comes after a tab, or after a space when the text was
+// copied by hand; C++'s operator[] is not a module.
 std::string_view TakeModule(std::string_view& text) {
   if (!text.ends_with(']')) return {};
   const size_t open = text.rfind('[');
@@ -81,7 +82,7 @@ std::optional<SymbolLine> ParseSymbolLine(std::string_view line, LineShape shape
       symbol.size = *size;
       type = TakeWord(rest);
     }
-    // nm writes '?' for what it does not know and '-' for stabs.
+    // nm prints '?' for an unknown type and '-' for stabs.
     if (type.size() != 1 || !(IsLetter(type[0]) || type[0] == '?' || type[0] == '-')) {
       return std::nullopt;
     }

@@ -1,4 +1,4 @@
-// Reads a kernel's System.map: its symbols at the addresses that it was linked for.
+// A reader of a kernel's System.map: symbols at the addresses that the kernel was linked for.
 #include "symbolizer/text/text_symbols.h"
 
 namespace xenoscope::symbolizer {

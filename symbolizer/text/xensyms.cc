@@ -1,4 +1,4 @@
-// Reads the hypervisor's own symbols: /proc/xen/xensyms of dom0.
+// A reader of the hypervisor's own symbols: /proc/xen/xensyms of dom0.
 #include "base/error.h"
 #include "symbolizer/text/symbol_lines.h"
 #include "symbolizer/text/text_symbols.h"
