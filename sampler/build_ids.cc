@@ -16,9 +16,9 @@
 namespace xenoscope::sampler {
 namespace {
 
-constexpr size_t kMaxIdBytes = 64;  // bytes of a build id; linkers make 8 to 20
+constexpr size_t kMaxIdBytes = 64;  // limit of a build-id in bytes; linkers make 8 to 20
 constexpr int kTimeoutMs = 2000;
-// A file that ends the process that reads it is a rare one; more are an attack.
+// Limit of starts: a file that ends the process that reads it is rare; more of them are an attack.
 constexpr int kMaxStarts = 4;
 
 struct Answer {
@@ -26,7 +26,7 @@ struct Answer {
   std::array<uint8_t, kMaxIdBytes> id{};
 };
 
-// A message that can carry a descriptor, with a byte, since a message must have one.
+// A message with a descriptor, and with a byte, as a message must have one.
 class FileMessage {
  public:
   FileMessage() {
@@ -48,7 +48,7 @@ class FileMessage {
     return sendmsg(socket, &message_, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof byte_;
   }
 
-  // The descriptor; -1: the peer is gone.
+  // Returns the descriptor; -1: the peer is gone.
   int Receive(int socket) {
     if (recvmsg(socket, &message_, MSG_CMSG_CLOEXEC) != sizeof byte_) return -1;
     const cmsghdr* const header = CMSG_FIRSTHDR(&message_);
@@ -65,7 +65,7 @@ class FileMessage {
   msghdr message_{};
 };
 
-// In the sandbox. It may have been forked while other threads ran: no memory is allocated.
+// Runs in the sandbox, which may have been forked while other threads ran: it allocates no memory.
 void Serve(int socket) {
   for (int fd = FileMessage().Receive(socket); fd >= 0; fd = FileMessage().Receive(socket)) {
     Answer answer;
@@ -82,9 +82,9 @@ bool ReceiveAnswer(int socket, Answer& answer) {
          answer.size <= kMaxIdBytes;
 }
 
-// Opening a device or a pipe may do something, so first it is only looked at. Opening must not
-// wait, either: a process that has a lease on the file (fcntl(2), F_SETLEASE) has 45 s to give it
-// up.
+// Opens a regular file. Opening a device or a pipe may have side effects, so the file is first
+// examined. Opening must not block either: a process that has a lease on the file (fcntl(2),
+// F_SETLEASE) has 45 s to give it up.
 int OpenRegularFile(const std::string& path) {
   const int place = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (place < 0) return -1;

@@ -27,8 +27,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// In the child, between fork and exec: only async-signal-safe calls. Tells the errno of a failure
-// through `report`, which exec closes.
+// Becomes the program, in the child between fork and exec, with async-signal-safe calls only.
+// Writes the errno of a failure to `report`, which exec closes.
 [[noreturn]] void Become(char* const* words, const ChildProcess::StartOptions& placement,
                          int report) {
   if (placement.own_process_group) {

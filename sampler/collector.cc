@@ -7,7 +7,7 @@
 namespace xenoscope::sampler {
 namespace {
 
-// Drains that come together are handed on as one piece up to this size, to be written at once.
+// Limit in bytes of drains that are handed on as one batch, to be written at once.
 constexpr size_t kBatchBytes = size_t{256} << 10;
 
 }  // namespace
@@ -78,13 +78,13 @@ recording::DrainInfo Collector::Drains() const {
 void Collector::Run() {
   Lock lock(mutex_);
   while (error_.ok() && WaitUntilDue(lock)) Drain(lock);
-  // A source that failed is stopped when that is asked for, and does tasks until then.
+  // A source that failed is stopped by Stop, and runs tasks until then.
   while (!end_requested_) {
     RunTask();
     wake_.wait(lock, [this] { return task_ || end_requested_; });
   }
   if (stop_requested_) StopSource(lock);
-  RunTask();  // that was asked for just now
+  RunTask();  // the task may have come just now
   is_running_ = false;
 }
 

@@ -7,19 +7,19 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A buffer that is this full at a drain holds four times of what came: room for a burst, and for a
-// recorder that is not scheduled in time.
+// The part of a buffer that drains aim to find used: it leaves room for a burst, and for a recorder
+// that is not scheduled in time.
 constexpr double kTargetFill = 0.25;
-// After a burst the interval grows by no more than this at each drain.
+// Limit of the growth of the interval from drain to drain, after a burst.
 constexpr double kGrowthFactor = 1.1;
 constexpr double kOverflowFill = 0.95;
 constexpr double kBackoffFactor = 0.5;
-// Drains take no more than this part of the time; a guest's processor is not ours to use.
+// Limit of the part of time that drains take: the processor is for the guests.
 constexpr double kMaxCost = 0.25;
 constexpr double kEwmaWeight = 0.1;
 constexpr nanoseconds kMinInterval = std::chrono::microseconds(200);
 constexpr nanoseconds kFirst = std::chrono::milliseconds(1);
-// Beyond it nothing is gained, and sums stay far from overflow.
+// Limit of the interval: a longer one has no advantage, and sums stay far from overflow.
 constexpr nanoseconds kMaxInterval = std::chrono::seconds(10);
 
 nanoseconds Times(nanoseconds time, double factor) {
@@ -37,8 +37,7 @@ void DrainTimer::Start(Clock::time_point now) {
 }
 
 void DrainTimer::Drained(Clock::time_point begin, Clock::time_point end, double fill) {
-  // A buffer that is full may have been so for long: how often it would have been filled, nobody
-  // knows.
+  // A full buffer may have been full for long, so its rate is not known.
   safe_interval_ = Times(safe_interval_, fill > kOverflowFill ? kBackoffFactor : kGrowthFactor);
   if (fill > 0) safe_interval_ = std::min(safe_interval_, Times(begin - last_, kTargetFill / fill));
   last_ = begin;

@@ -14,7 +14,8 @@ std::optional<uint64_t> Number(std::string_view text, int base) {
   return value;
 }
 
-// Cuts what follows the last `mark` off `text`, when that is a number.
+// Removes from `text` the last `mark` and the number behind it, and returns that; nothing if it is
+// no number.
 std::optional<uint64_t> TakeNumber(std::string_view& text, char mark) {
   const size_t at = text.rfind(mark);
   if (at == std::string_view::npos) return std::nullopt;

@@ -26,7 +26,7 @@
 namespace xenoscope::sampler {
 namespace {
 
-// Whether one of the first symbols has an address: the very first may be at 0 in earnest.
+// Returns whether one of the first symbols has an address: the very first may really be at 0.
 bool KernelSymbolsHaveAddresses() {
   constexpr int kLines = 64;
   std::ifstream file("/proc/kallsyms");
@@ -43,7 +43,7 @@ absl::StatusOr<std::string> ProbeXenoprof() {
   return XenoprofSession::Probe(*calls);
 }
 
-// What asks Xen itself.
+// Fills in the facts that Xen is asked for.
 void ProbeXen(HostFacts& facts) {
   absl::StatusOr<std::unique_ptr<DomainDirectory>> directory = DomainDirectory::Open();
   facts.xenstore = directory.status();
@@ -55,14 +55,14 @@ void ProbeXen(HostFacts& facts) {
     facts.pcpus = static_cast<uint32_t>(pcpus->size());
   }
   facts.vcpu = OpenVcpuCalls().status();
-  // Asking xenoprof ends the session of another, and what a killed one left must not be asked.
+  // Asking xenoprof would end another recorder's session, and must not happen after a killed one.
   const absl::StatusOr<SessionLock> lock = SessionLock::Take();
   facts.other = lock.status();
   if (lock.ok()) {
     facts.trace_free = CheckTraceIsFree();
     facts.stale_trace = IsTraceStale();
   }
-  // An agent has one recorder at a time.
+  // An agent serves one recorder at a time.
   if (lock.ok() && directory.ok()) facts.agents = ProbeAgents(**directory, ConnectVchan);
   if (!lock.ok()) {
     facts.xenoprof = lock.status();
@@ -142,7 +142,7 @@ Finding Trace(const HostFacts& facts) {
   return Yes("trace", "records what the scheduler and VM exits do, and samples HVM and PVH guests");
 }
 
-// What `record --source auto` does, as sampler/sources.cc chooses.
+// Returns what `record --source auto` does, as sampler/sources.cc chooses.
 Finding Choice(const std::vector<Finding>& findings, const HostFacts& facts) {
   const auto works = [&findings](std::string_view subject) {
     const auto found = std::ranges::find(findings, subject, &Finding::subject);

@@ -28,7 +28,7 @@ namespace {
 
 constexpr gid_t kNoGroup = 65534;
 
-// The number that four fields agree on: "Uid:\t1000\t1000\t1000\t1000".
+// Returns the number that four fields agree on: "Uid:\t1000\t1000\t1000\t1000".
 std::optional<uint32_t> AgreedId(absl::string_view line) {
   const std::vector<absl::string_view> fields = absl::StrSplit(line, '\t');
   constexpr size_t kFields = 5;
@@ -40,8 +40,8 @@ std::optional<uint32_t> AgreedId(absl::string_view line) {
   return agreed ? std::optional(id) : std::nullopt;
 }
 
-// The mount that an open file is on (proc_pid_fdinfo(5)); asks no file system, which may be a
-// user's own and never answer.
+// Returns the mount of an open file (proc_pid_fdinfo(5)), without a call to the file system, which
+// may be a user's own and never answer.
 std::optional<int> MountOf(int file) {
   const auto info = ReadSmallFile(fmt::format("/proc/self/fdinfo/{}", file));
   if (!info) return std::nullopt;
@@ -64,8 +64,8 @@ bool IsSame(int a, const char* b) {
          one.st_ino == other.st_ino;
 }
 
-// Whether only root could mount what the process sees: its mount namespace is ours, or belongs to
-// our user namespace.
+// Returns whether only root can mount what the process sees: its mount namespace is this process's,
+// or belongs to this process's user namespace.
 bool HasRootsMounts(const std::string& process) {
   const File mounts(open((process + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
   if (!mounts.is_open()) return false;
@@ -74,8 +74,9 @@ bool HasRootsMounts(const std::string& process) {
   return users.is_open() && IsSame(users.fd(), "/proc/self/ns/user");
 }
 
-// Runs `act` on a thread that has the rights of that user, as far as we may take them, and no
-// capability. The calls are the kernel's, of one thread; the C library's are of all threads.
+// Runs `act` on a thread with the rights of that user, as far as this process may take them, and
+// without capabilities. It uses the kernel's calls, which affect one thread; the C library's affect
+// all threads.
 void WithRightsOf(const UserIds& ids, const std::function<void()>& act) {
   std::thread([&] {
     (void)syscall(SYS_setgroups, 0, nullptr);
@@ -115,11 +116,11 @@ File OpenAsUser(int directory, const std::string& name, std::optional<UserIds> i
   struct stat status {};
   if (fstat(found.fd(), &status) != 0) return {};
   const UserIds reader = ids.value_or(UserIds{status.st_uid, kNoGroup});
-  // By another name it may be in a directory that the user cannot enter.
+  // A file with another name may be in a directory that the user cannot enter.
   if (!S_ISREG(status.st_mode) || status.st_nlink != 1 || status.st_uid != reader.user) return {};
   File file;
   WithRightsOf(reader, [&] {
-    // The very file that was looked at, whatever has its name by now.
+    // This opens the very file that was examined, whatever has its name by now.
     const std::string path = fmt::format("/proc/self/fd/{}", found.fd());
     file = File(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   });

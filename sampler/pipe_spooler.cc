@@ -11,8 +11,8 @@
 namespace xenoscope::sampler {
 namespace {
 
-constexpr size_t kMaxReadSize = size_t{1} << 20;  // a pipe holds no more
-// What comes while the file is busy becomes one block up to this size: fewer, longer writes.
+constexpr size_t kMaxReadSize = size_t{1} << 20;  // capacity of a pipe
+// Limit of a block: what comes while the file is busy is written at once.
 constexpr size_t kBlockSize = size_t{1} << 20;
 
 }  // namespace

@@ -24,7 +24,7 @@ std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
     info.size = sizeof info;
     const auto pmu = static_cast<pfm_pmu_t>(i);
     if (pfm_get_pmu_info(pmu, &info) != PFM_SUCCESS || info.type != PFM_PMU_TYPE_CORE) continue;
-    // Pseudo-PMUs of perf_events are core PMUs to libpfm4 and have no codes.
+    // libpfm4 counts the pseudo-PMUs of perf_events as core PMUs, but they have no codes.
     if (absl::StartsWith(info.name, "perf")) continue;
     if (!only_present || info.is_present != 0) found.push_back(info);
   }
@@ -42,8 +42,8 @@ std::vector<pfm_event_info_t> EventsOf(const pfm_pmu_info_t& pmu) {
   return events;
 }
 
-// The code of an event select register (AMD and Intel alike): event in bits 0 to 7 and, on AMD, 32
-// to 35; unit mask in bits 8 to 15.
+// Encodes an event as in an event select register (AMD and Intel alike): event in bits 0 to 7 and,
+// on AMD, 32 to 35; unit mask in bits 8 to 15.
 absl::StatusOr<PmuEvent> Encode(const std::string& name) {
   uint64_t* codes = nullptr;
   int count = 0;
@@ -82,7 +82,7 @@ absl::StatusOr<PmuEvent> LookUpEvent(const std::string& name) {
 }  // namespace
 
 absl::Status StartLibpfm() {
-  // Fully named events of other processors can then be encoded too.
+  // This lets libpfm4 encode fully named events of other processors.
   static const int result = [] {
     setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
     return pfm_initialize();
@@ -149,7 +149,7 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
 
 PmuEvent DefaultEvent(std::string_view xenoprof_cpu_type, uint64_t cpu_hz) {
   const uint64_t period = std::clamp(cpu_hz / 1000, kMinPeriod, kMaxPeriod);
-  // AMD: CPU Clocks not Halted, 76h, of every family (BIOS and Kernel Developer's Guides).
+  // AMD: CPU Clocks not Halted, 76h, in all families (BIOS and Kernel Developer's Guides).
   if (absl::StartsWith({xenoprof_cpu_type.data(), xenoprof_cpu_type.size()}, "x86-64/")) {
     return {"cpu_clk_unhalted", 0x76, 0, period};
   }

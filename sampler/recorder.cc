@@ -40,12 +40,12 @@ using recording::SymbolFile;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-// How often what was collected is written, and the command and the trace are looked after.
+// The interval between writes of what was collected, and checks of the command and the trace.
 constexpr nanoseconds kStepInterval = std::chrono::milliseconds(50);
 constexpr nanoseconds kDomainPollInterval = std::chrono::milliseconds(200);
 constexpr nanoseconds kSecond = std::chrono::seconds(1);
 constexpr int kCommandTimeoutMs = 2000;
-// Bytes. There may be many guests, and one that is not drained waits.
+// Limit of bytes for one guest: there may be many guests, and one beyond the limit waits.
 constexpr size_t kMaxQueuedGuestBytes = size_t{32} << 20;
 
 const char* SignalName(int number) {
@@ -59,14 +59,14 @@ const char* SignalName(int number) {
   }
 }
 
-// This process's, with that of the processes that read for it what strangers wrote.
+// Returns the processor time of this process and of its sandboxes.
 nanoseconds ProcessorTime() {
   struct timespec now {};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec) + Sandbox::CpuTime();
 }
 
-// A source with the file that it fills.
+// A source with the file of its samples.
 struct Sampling {
   std::unique_ptr<Collector> collector;
   std::optional<recording::SampleWriter> writer;
@@ -77,7 +77,7 @@ struct Sampling {
     collector->RunOnThread([&streams](const Source& source) { streams = source.Streams(); });
     return streams;
   }
-  // Writes what was collected so far.
+  // Writes what has been collected so far.
   absl::Status Write() {
     for (const std::vector<std::byte>& batch : collector->Take()) {
       writer->Append(batch);
@@ -87,6 +87,7 @@ struct Sampling {
   }
 };
 
+// The recorder of one recording.
 class Recorder {
  public:
   Recorder(const RecordRequest& request, const std::function<void(const Progress&)>& progress)
@@ -98,7 +99,7 @@ class Recorder {
   absl::Status ReadHost();
   void CleanUpStale();
   void ReadLinux();
-  // Whether this is the dom0 of a Xen. Once it was looked at.
+  // Returns whether this is the dom0 of a Xen, once that was examined.
   bool HasXen() const { return domains_ != nullptr; }
   absl::Status PrepareSampling(const SampleRequest& samples);
   absl::Status MakeRecording();
@@ -113,22 +114,23 @@ class Recorder {
   absl::Status Step();
   void PollDomains();
   void PollLivepatches();
-  // Lets the sources take in a domain that came.
+  // Lets the sources take in a domain that was created.
   void OnDomainCreated(DomainInfo& domain);
   void OnDomainDestroyed(DomainId domain);
   nanoseconds OwnCpu() const;
   void RecordCosts(RecordingInfo& info) const;
-  // With what it has lost up to now.
+  // Returns the trace's description, with its losses so far.
   std::optional<recording::TraceInfo> TraceSoFar() const;
   void WriteInfoSoFar();
   void Stop();
-  // Stops the sources of this host, and tells those of guests to stop.
+  // Stops the sources of this host, and lets those of guests stop.
   void EndSampling();
   void StopTrace();
   void WaitForGuests();
   void SaveFiles();
   void CloseSources();
-  // Whether a signal has come that ends every wait for a guest. By any thread.
+  // Returns whether a signal has come that ends every wait for a guest. May be called by any
+  // thread.
   bool IsInterrupted();
   void KeepFirstError(const absl::Status& status);
   Progress Now() const;
@@ -136,8 +138,9 @@ class Recorder {
   const RecordRequest& request_;
   const std::function<void(const Progress&)>& progress_;
   const EndSignals signals_;
-  std::atomic<int> interrupted_by_ = 0;   // a signal's number
-  std::atomic<bool> is_looping_ = false;  // the loop takes signals itself: they end the recording
+  std::atomic<int> interrupted_by_ = 0;  // number of the signal
+  // Whether the loop takes signals itself, as ends of the recording.
+  std::atomic<bool> is_looping_ = false;
 
   std::optional<SessionLock> lock_;
   std::unique_ptr<DomainDirectory> domains_;
@@ -145,17 +148,18 @@ class Recorder {
   std::optional<LivepatchMonitor> livepatch_monitor_;
   std::string livepatch_lists_;
   steady_clock::time_point next_domain_poll_;
-  size_t changes_written_ = 0;        // of result_.info.changes
-  std::set<DomainId> known_domains_;  // or here from the beginning
+  size_t changes_written_ = 0;  // number of changes in result_.info.changes that were written
+  // Domains that the sources were told of, or that existed at the start.
+  std::set<DomainId> known_domains_;
   std::vector<std::pair<const GuestFile*, DomainId>> guest_files_;
   std::vector<Sampling> sampling_;
   std::optional<recording::Writer> writer_;
-  std::optional<recording::DiskSync> sync_;  // of writer_
+  std::optional<recording::DiskSync> sync_;  // sync of what writer_ writes
   std::unique_ptr<Xentrace> xentrace_;
-  uint64_t trace_bytes_ = 0;  // when xentrace_ has gone
-  nanoseconds trace_cpu_{0};  // likewise
+  uint64_t trace_bytes_ = 0;  // bytes of the trace, set when xentrace_ ends
+  nanoseconds trace_cpu_{0};  // processor time of xentrace, set when it ends
   Tsc trace_began_;
-  nanoseconds cpu_before_{0};  // what this process had taken when it began
+  nanoseconds cpu_before_{0};  // processor time of this process before the recording
   std::optional<ChildProcess> command_;
   steady_clock::time_point started_;
   RecordResult result_;
@@ -169,7 +173,7 @@ absl::StatusOr<RecordResult> Recorder::Run() {
   if (const absl::Status status = Start(); !status.ok()) {
     EndSampling();
     xentrace_.reset();
-    interrupted_by_ = SIGTERM;  // nobody wants the last samples
+    interrupted_by_ = SIGTERM;  // the last samples are not wanted
     WaitForGuests();
     CloseSources();
     sync_.reset();
@@ -199,7 +203,7 @@ absl::Status Recorder::Start() {
   return StartAll();
 }
 
-// Linux by itself, where there is no Xen below it or this is no dom0.
+// Reads facts about Linux alone, without Xen below it or outside dom0.
 void Recorder::ReadLinux() {
   RecordingInfo& info = result_.info;
   info.host = ReadHostInfo();
@@ -246,7 +250,7 @@ absl::Status Recorder::ReadHost() {
   return absl::OkStatus();
 }
 
-// By a recording that was killed, whatever this one samples with.
+// Cleans up after a recording that was killed, whatever source this one uses.
 void Recorder::CleanUpStale() {
   if (!HasXen()) return;
   if (!lock_->stale_note().empty()) {
@@ -294,12 +298,12 @@ absl::Status Recorder::MakeRecording() {
     XENOSCOPE_ASSIGN_OR_RETURN(sampling.writer,
                                writer_->CreateSamples(sampling.source().Info().name));
   }
-  // So that recording.json names nothing that a power cut could take away.
+  // recording.json must not name a file that a power cut could remove.
   XENOSCOPE_RETURN_IF_ERROR(writer_->Sync());
   return CheckFreeSpace();
 }
 
-// A recording that would end as soon as it has begun is none.
+// Checks that the recording would not end at once for want of space.
 absl::Status Recorder::CheckFreeSpace() const {
   constexpr uint64_t kMinFreeBytes = uint64_t{1} << 20;
   struct statvfs disk {};
@@ -314,8 +318,8 @@ absl::Status Recorder::CheckFreeSpace() const {
       left >> 10, request_.output, kMinFreeBytes >> 10);
 }
 
-// What the host itself offers may be missing; the report then shows addresses. Errors: the disk is
-// full.
+// Copies symbols of the host. Where they are missing, the report shows addresses. Errors: the disk
+// is full.
 absl::Status Recorder::AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path) {
   absl::StatusOr<SymbolFile> added = writer_->AddSymbols(kind, domain, path);
   if (added.ok()) {
@@ -347,7 +351,7 @@ absl::Status Recorder::StartAll() {
   return absl::OkStatus();
 }
 
-// Xen makes its trace buffers once, and passes over every later wish for other ones in silence.
+// Xen makes its trace buffers once, and silently ignores later requests for other sizes.
 absl::Status Recorder::StartTrace(TraceRequest request) {
   recording::TraceInfo& trace = result_.info.trace.emplace();
   trace.events = request.events;
@@ -375,7 +379,7 @@ absl::Status Recorder::StartSampling() {
   return absl::OkStatus();
 }
 
-// When the next thing is to be done.
+// Returns when the next task is due.
 steady_clock::time_point Recorder::Due() const {
   const steady_clock::time_point due = steady_clock::now() + kStepInterval;
   return request_.duration ? std::min(due, started_ + *request_.duration) : due;
@@ -385,7 +389,7 @@ void Recorder::Loop() {
   steady_clock::time_point next_progress = started_ + kSecond;
   std::string& because = result_.info.stopped_because;
   while (because.empty()) {
-    // One may have been taken just before the loop began.
+    // A signal may have been taken just before the loop began.
     const int before = interrupted_by_.exchange(0);
     const auto signal = before != 0 ? std::optional(before) : signals_.WaitUntil(Due());
     if (signal) {
@@ -422,7 +426,7 @@ absl::Status Recorder::Step() {
   return xentrace_ ? xentrace_->Check() : absl::OkStatus();
 }
 
-// Xen keeps the buffers of a passive domain that dies until the session's end.
+// Polls domains. Xen keeps the buffers of a passive domain that ends until the session's end.
 void Recorder::PollDomains() {
   if (!domain_monitor_) return;
   const std::vector<DomainChange>& changes = result_.info.changes;
@@ -430,7 +434,7 @@ void Recorder::PollDomains() {
   domain_monitor_->Poll(result_.info);
   next_domain_poll_ = steady_clock::now() + kDomainPollInterval;
   for (DomainInfo& domain : result_.info.domains) OnDomainCreated(domain);
-  // What cannot be written now is written with what comes next.
+  // What cannot be written now is written with the next changes.
   const std::span fresh = std::span(changes).subspan(changes_written_);
   if (writer_->AppendChanges(fresh).ok()) changes_written_ = changes.size();
   for (size_t i = known; i < changes.size(); ++i) {
@@ -463,7 +467,7 @@ void Recorder::OnDomainDestroyed(DomainId domain) {
   }
 }
 
-// What was recorded so far stands with it, so that a livepatch that has gone is still known.
+// Saves the list whenever it changes, so that a livepatch that has gone is still known.
 void Recorder::PollLivepatches() {
   if (!livepatch_monitor_) return;
   const absl::StatusOr<std::string> list = livepatch_monitor_->Poll();
@@ -489,12 +493,12 @@ nanoseconds Recorder::OwnCpu() const {
   return own + (xentrace_ ? xentrace_->CpuTime() : trace_cpu_);
 }
 
-// The sources of `info` are those of sampling_, in their order.
+// Adds costs to the sources of `info`, which are those of sampling_, in their order.
 void Recorder::RecordCosts(RecordingInfo& info) const {
   for (size_t i = 0; i < sampling_.size(); ++i) {
     Collector& collector = *sampling_[i].collector;
     info.sources[i].drains = collector.Drains();
-    // Whoever reads it meanwhile, or after a kill, is to know which guest is late.
+    // A reader meanwhile, or after a kill, can then see which guest is late.
     if (!collector.source().WaitsForGuest()) continue;
     collector.RunOnThread([&problems = info.sources[i].problems](const Source& source) {
       problems = source.FinalNotes();
@@ -511,8 +515,8 @@ std::optional<recording::TraceInfo> Recorder::TraceSoFar() const {
   return trace;
 }
 
-// For those who look while it goes on, and for what a kill leaves. Where it cannot be written the
-// last one stays; a disk that is full ends the recording through what matters.
+// Writes recording.json for readers meanwhile, and in case of a kill. If that fails the last one
+// stays; a full disk ends the recording when samples or trace cannot be written.
 void Recorder::WriteInfoSoFar() {
   RecordingInfo info = result_.info;
   RecordCosts(info);
@@ -523,7 +527,7 @@ void Recorder::WriteInfoSoFar() {
   sync_->WriteInfo(std::move(info));
 }
 
-// The first thing that went wrong is the one to tell.
+// Keeps the first error, which is the one to report.
 void Recorder::KeepFirstError(const absl::Status& status) {
   if (result_.status.ok()) result_.status = status;
 }
@@ -539,15 +543,16 @@ void Recorder::Stop() {
   PollDomains();
   PollLivepatches();
   RecordCosts(info);
-  // What is fetched below can take long, and whatever ends it leaves the accounts.
+  // The files fetched below can take long; the accounts are written first, in case that is
+  // interrupted.
   sync_->WriteInfo(info);
   SaveFiles();
   CloseSources();
   result_.last = Now();
-  // What is fetched and written afterwards takes time, but none from those who are sampled.
+  // What is fetched and written later takes time, but not from the sampled domains.
   result_.last.elapsed = while_sampling.elapsed;
   result_.last.own_cpu = while_sampling.own_cpu;
-  KeepFirstError(sync_->Stop());  // what the disk has lost no later success brings back
+  KeepFirstError(sync_->Stop());  // no later success restores what the disk has lost
   info.state = recording::State::kComplete;
   if (!result_.status.ok()) {
     info.state = recording::State::kEndedEarly;
@@ -589,7 +594,7 @@ void Recorder::WaitForGuests() {
   info.stopped = sampled.end;
 }
 
-// Each guest has a thread, so that none waits for another one's files.
+// Saves the files of each guest on its own thread, so that no guest waits for another.
 void Recorder::SaveFiles() {
   RecordingInfo& info = result_.info;
   const std::vector<SymbolFile> before = info.symbols;

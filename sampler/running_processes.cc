@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Cuts the next word off, and the blanks around it.
+// Removes the next word and the blanks around it, and returns the word.
 std::string_view TakeWord(std::string_view& line) {
   const size_t begin = std::min(line.find_first_not_of(' '), line.size());
   line.remove_prefix(begin);
@@ -34,7 +34,7 @@ std::optional<uint64_t> Hexadecimal(std::string_view text) {
   return value;
 }
 
-// "7f8a40000000-7f8a40021000 r-xp 00001000 fe:00 1234   /usr/bin/cat"
+// Parses "7f8a40000000-7f8a40021000 r-xp 00001000 fe:00 1234   /usr/bin/cat".
 std::optional<ExecutableMap> ReadLine(std::string_view line) {
   const std::string_view range = TakeWord(line);
   const std::string_view rights = TakeWord(line);
@@ -65,7 +65,7 @@ std::vector<ExecutableMap> ReadMaps(std::string_view text) {
 }
 
 std::vector<ExecutableMap> MapsOf(const std::string& path) {
-  // A process that ends while it is read gives an error, which this operator takes for the end.
+  // If the process ends while it is read, there is an error, which the operator takes for the end.
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return ReadMaps(text.str());

@@ -34,18 +34,18 @@ constexpr bool kLimitsMemory = true;
 #endif
 
 constexpr uid_t kNobodyUid = 65534;
-constexpr int kFirstFree = 3;  // behind the standard files
+constexpr int kFirstFree = 3;  // first file descriptor after the standard files
 constexpr int kTimeoutMs = 10'000;
 
-// The new process's first words: what it could not give up, if anything.
+// The first message of the new process: what it could not give up, if anything.
 struct StartReport {
   std::array<char, 24> what{};
   int32_t error = 0;
   uint32_t filtered = 0;
 };
 
-// From here to Confine the new process calls only what is safe after fork(2) where other threads
-// ran: system calls.
+// Until Confine, the new process makes system calls only, which is safe after fork(2) with other
+// threads running.
 
 void CloseAll(unsigned first, unsigned last) {
   if (first > last || close_range(first, last, 0) == 0) return;
@@ -60,7 +60,7 @@ bool CloseOthers(const SandboxRequest& request, int socket, int& highest) {
   if (null < 0) return false;
   for (int fd = 0; fd < kFirstFree; ++fd) dup2(null, fd);
   int kept = kFirstFree - 1;
-  while (true) {  // from one that is kept to the next
+  while (true) {  // from each file that is kept to the next one
     int next = socket > kept ? socket : std::numeric_limits<int>::max();
     for (const int fd : request.files) {
       if (fd > kept) next = std::min(next, fd);
@@ -85,14 +85,14 @@ bool Limit(__rlimit_resource what, uint64_t most) {
   return setrlimit(what, &limit) == 0;
 }
 
-// As the first step it still may: raising a hard limit takes root.
+// Comes first, while the process may still do it: raising a hard limit takes root.
 bool LimitResources(const SandboxRequest& request, int highest) {
   const auto files = static_cast<uint64_t>(highest) + 1 + static_cast<uint64_t>(request.more_files);
   return Limit(RLIMIT_CORE, 0) && Limit(RLIMIT_FSIZE, 0) && Limit(RLIMIT_NOFILE, files) &&
          Limit(RLIMIT_MEMLOCK, 0) && (!kLimitsMemory || Limit(RLIMIT_DATA, request.memory_bytes));
 }
 
-// The bare calls: the C library's would look for other threads.
+// These are bare system calls: the C library's would signal other threads.
 bool ChangeUser() {
   return geteuid() != 0 || (syscall(SYS_setgroups, 0, nullptr) == 0 &&
                             syscall(SYS_setresgid, kNobodyUid, kNobodyUid, kNobodyUid) == 0 &&
@@ -105,20 +105,21 @@ bool DropCapabilities() {
   return syscall(SYS_capset, &header, none.data()) == 0;
 }
 
-// The name of the step that failed, with errno; null: it has no privileges any more.
+// Returns the name of the step that failed, with errno; null: the process has no privileges any
+// more.
 const char* Confine(const SandboxRequest& request, int socket, bool& filtered) {
   const pid_t parent = getppid();
-  setsid();  // fails where it leads its session already
+  setsid();  // fails if it leads its session already
   ResetSignals();
   int highest = 0;
   if (!CloseOthers(request, socket, highest)) return "/dev/null";
   if (!LimitResources(request, highest)) return "setrlimit";
   if (!ChangeUser()) return "setresuid";
   if (!DropCapabilities()) return "capset";
-  if (!Limit(RLIMIT_NPROC, 0)) return "setrlimit NPROC";  // root would have none
+  if (!Limit(RLIMIT_NPROC, 0)) return "setrlimit NPROC";  // root would have no such limit
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return "PR_SET_DUMPABLE";
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return "PR_SET_PDEATHSIG";
-  if (getppid() != parent) _exit(1);  // it had gone before
+  if (getppid() != parent) _exit(1);  // the parent ended before
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "PR_SET_NO_NEW_PRIVS";
   std::array<sock_filter, kSandboxFilter.size()> copy = kSandboxFilter;
   const sock_fprog program{static_cast<uint16_t>(copy.size()), copy.data()};
@@ -187,7 +188,8 @@ CpuAccount& Account() {
   return account;
 }
 
-// Not among the standard files, which may be closed here and are replaced there.
+// Returns a descriptor above the standard files, which may be closed here and are replaced in the
+// child.
 int AboveStandardFiles(int fd) {
   if (fd >= kFirstFree) return fd;
   const int moved = fcntl(fd, F_DUPFD_CLOEXEC, kFirstFree);
@@ -229,7 +231,7 @@ std::string Sandbox::End() {
   if (socket_ >= 0) close(socket_);
   socket_ = -1;
   if (pid_ <= 0) return "it has ended";
-  kill(pid_, SIGKILL);  // changes nothing about one that ends already
+  kill(pid_, SIGKILL);  // has no effect on a process that is ending
   int status = 0;
   struct rusage used {};
   pid_t ended = 0;

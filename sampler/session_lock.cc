@@ -18,9 +18,9 @@
 namespace xenoscope::sampler {
 namespace {
 
-// " (process 1234)", that has the file locked: "1: FLOCK ADVISORY WRITE 1234 00:18:5678 0 EOF" is a
-// line of /proc/locks (proc(5)), with the file system's device in hexadecimal and the inode. Empty
-// where it does not tell.
+// Returns " (process 1234)", the process that has the file locked: "1: FLOCK ADVISORY WRITE 1234
+// 00:18:5678 0 EOF" is a line of /proc/locks (proc(5)), with the file system's device in
+// hexadecimal and the inode. Empty where it is not listed.
 std::string LockHolder(int fd) {
   struct stat file {};
   const auto locks = ReadSmallFile("/proc/locks");

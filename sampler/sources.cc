@@ -26,7 +26,7 @@ bool Contains(const std::vector<DomainId>& ids, DomainId id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
-// The domains whose agents are asked; dom0 is active by itself.
+// Returns the domains whose agents are to sample; dom0 is always active.
 absl::StatusOr<std::vector<DomainInfo>> ChooseActive(const SampleRequest& request,
                                                      const std::vector<DomainInfo>& all) {
   std::vector<DomainInfo> chosen;
@@ -38,7 +38,8 @@ absl::StatusOr<std::vector<DomainInfo>> ChooseActive(const SampleRequest& reques
   return chosen;
 }
 
-// `agents` are the domains that their agents sample; of the `silent` ones no agent answered.
+// Returns the passive domains. `agents` are the domains that their agents sample; those in `silent`
+// have no agent that answered.
 absl::StatusOr<std::vector<DomainId>> ChoosePassive(const SampleRequest& request,
                                                     const std::vector<DomainInfo>& all,
                                                     const std::vector<DomainId>& agents,
@@ -65,10 +66,10 @@ absl::StatusOr<std::vector<DomainId>> ChoosePassive(const SampleRequest& request
 
 using Agents = std::vector<std::unique_ptr<AgentProxy>>;
 
-// Who is sampled beside dom0, and by whom.
+// The sampled domains other than dom0, and their sources.
 struct DomainChoice {
   std::vector<DomainId> passive;
-  Agents* agents = nullptr;  // of the active domains
+  Agents* agents = nullptr;  // agents of the active domains
 };
 
 AgentProxy* AgentOf(Agents& agents, DomainId id) {
@@ -85,7 +86,7 @@ std::vector<DomainId> MembersOfXenoprof(const Agents& agents) {
   return members;
 }
 
-// It is not to be active after all.
+// Removes the agent of a domain that is not to be active after all.
 void RemoveAgent(Agents& agents, DomainId id) {
   std::erase_if(agents, [id](const std::unique_ptr<AgentProxy>& agent) {
     return agent->domain().id == id && agent->Close().ok();
@@ -96,7 +97,7 @@ std::string NameOf(const RecordingInfo& info, DomainId id) {
   return DomainLabel(id, info.NameOf(id));
 }
 
-// Notes tell of domains that are not what they were to be.
+// Opens xenoprof. Notes name the domains that do not get the role that was asked for.
 absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& request,
                                                      const RecordingInfo& info,
                                                      const DomainChoice& chosen,
@@ -134,7 +135,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& reques
   return source;
 }
 
-// Whether it says that this host cannot do it, and not that the request is wrong.
+// Returns whether the error means that this host cannot do it, not that the request is wrong.
 bool IsOfThisHost(const absl::Status& status) {
   return absl::IsUnimplemented(status) || absl::IsFailedPrecondition(status);
 }
@@ -178,8 +179,8 @@ absl::StatusOr<OpenedSources> OneSource(absl::StatusOr<std::unique_ptr<Source>> 
   return opened;
 }
 
-// The best there is: xenoprof sees Xen and dom0 too, vcpu the guests and perf dom0, the trace HVM
-// guests only.
+// Opens the best source: xenoprof sees Xen and dom0 too; vcpu sees the guests and perf dom0; the
+// trace HVM guests only.
 absl::StatusOr<OpenedSources> OpenBest(const SampleRequest& request, const RecordingInfo& info,
                                        const DomainChoice& chosen, const SessionLock& lock) {
   OpenedSources opened;
@@ -255,7 +256,7 @@ AgentRequest AgentsFor(const SampleRequest& request) {
   return agents;
 }
 
-// Hands the agents over, each with its events' numbers behind dom0's.
+// Adds the agents, and numbers their events after dom0's.
 absl::Status AddAgents(Agents agents, const RecordingInfo& info, OpenedSources& opened) {
   std::vector<recording::EventInfo> events;
   for (const std::unique_ptr<Source>& source : opened.sources) {

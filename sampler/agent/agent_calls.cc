@@ -66,7 +66,7 @@ class Packer {
   std::vector<std::byte> frame_;
 };
 
-// Reads one item after the other; after the first that is not there, all are zero and empty.
+// A reader of one item after the other; from the first that is missing on, all are zero or empty.
 class Unpacker {
  public:
   explicit Unpacker(Bytes bytes) : left_(bytes) {}
@@ -92,7 +92,7 @@ class Unpacker {
         text, [](char c) { return (c >= 0 && c < ' ') || c == kDelete; }, '?');
     return text;
   }
-  // A list's length.
+  // Returns a list's length, at most `most`.
   uint32_t Count(size_t most) {
     const auto count = Number<uint32_t>();
     if (count > most) good_ = false;
@@ -132,7 +132,7 @@ class Unpacker {
     }
     return streams;
   }
-  // Whether all was there, and nothing is left.
+  // Returns whether all items were there, and no bytes are left.
   bool Good() const { return good_ && left_.empty(); }
 
  private:

@@ -28,7 +28,7 @@ absl::Status Link::Send() {
   return absl::OkStatus();
 }
 
-// What the peer sent before it went is received all the same.
+// What the peer sent before it went is still received.
 absl::Status Link::Pump(size_t limit) {
   const absl::Status sending = Send();
   std::array<std::byte, kReadSize> buffer;
@@ -43,7 +43,7 @@ absl::Status Link::Pump(size_t limit) {
 }
 
 void Link::Wait(std::chrono::steady_clock::time_point until, int other) {
-  Send().IgnoreError();  // Pump meets it again
+  Send().IgnoreError();  // Pump gets the error again
   channel_.Wait(Queued() > 0, until, other);
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kMagic = 0x47415358;  // "XSAG"
 constexpr size_t kHeaderCrcAt = 16;
 
-// Appends values to a payload.
+// A writer of values to a payload.
 class PayloadWriter {
  public:
   template <typename T>
@@ -36,7 +36,7 @@ class PayloadWriter {
   std::vector<std::byte> payload_;
 };
 
-// Takes values from a payload; `good` turns false for ever when one is not there.
+// A reader of values from a payload; `good` becomes false when one is missing, and stays so.
 class PayloadReader {
  public:
   explicit PayloadReader(Bytes payload) : payload_(payload) {}
@@ -142,7 +142,7 @@ void Get(PayloadReader& reader, Prepare& prepare) {
   prepare.chains = reader.Flag();
   const size_t count = std::min<size_t>(reader.Number<uint16_t>(), kMaxEvents);
   for (size_t i = 0; i < count && reader.good(); ++i) prepare.events.push_back(reader.Text());
-  // Recorders of version 1.0 say nothing of it.
+  // Recorders of version 1.0 do not send it.
   if (reader.AtEnd()) return;
   prepare.source = reader.Flag() ? GuestSource::kXenoprof : GuestSource::kPerf;
 }
@@ -165,7 +165,7 @@ void Get(PayloadReader& /*eye*/, Bye& /*bye*/) {}
 void Get(PayloadReader& /*eye*/, Enlist& /*enlist*/) {}
 void Get(PayloadReader& reader, Enlisted& enlisted) { enlisted.again = reader.Flag(); }
 
-// The message whose kind is the number of `Index` in AnyMessage, or one further on.
+// Returns the message of a kind: the alternative of AnyMessage at `Index` or behind it.
 template <size_t Index = 0>
 std::optional<AnyMessage> Decode(uint16_t kind, Bytes payload) {
   if constexpr (Index == std::variant_size_v<AnyMessage>) {

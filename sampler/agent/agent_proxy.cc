@@ -18,17 +18,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// For a process that has to wait for a processor.
+// The additional time for a process that has to wait for a processor.
 constexpr milliseconds kSlack(10'000);
-// The same after a signal of the user's.
+// The additional time after a signal from the user.
 constexpr milliseconds kSlackAfterSignal(2'000);
-// How soon that is seen.
+// The interval between checks for such a signal.
 constexpr milliseconds kPollInterval(100);
-// The memory that the process may have; what it keeps is limited to less (agent::Limits).
+// The memory that the process may have, in bytes; agent::Limits allow it to keep less.
 constexpr uint64_t kMemory = uint64_t{512} << 20;
-constexpr size_t kMaxReplyOverhead = size_t{1} << 20;  // in a reply
-// A sample takes at most so many times the room in the recording that it takes in a message: an
-// entry with its chunk's header there, a TimedEntry here.
+constexpr size_t kMaxReplyOverhead = size_t{1} << 20;  // bytes of a reply besides its lists
+// The factor by which samples may be larger in the recording than in a message: there a sample is
+// an entry with its chunk's header, here a TimedEntry.
 constexpr uint64_t kExpansion = 4;
 constexpr size_t kBlockSize = size_t{64} << 10;
 
@@ -205,7 +205,7 @@ absl::StatusOr<bool> AgentProxy::Enlist() {
   return reply.flag;
 }
 
-// What goes wrong from here on costs this domain's samples, and Afterwards says so.
+// Errors from here on cost this domain's samples, and FinalNotes reports them.
 absl::Status AgentProxy::Start() {
   sampled_.begin = host_.read_tsc();
   const auto reply = Call({AgentCall::kStart}, milliseconds(0));
@@ -249,10 +249,10 @@ void AgentProxy::OnDomainDestroyed(DomainId domain) {
 }
 
 absl::Status AgentProxy::Stop(recording::SampleWriter& writer) {
-  sampled_.end = host_.read_tsc();  // the wait for its agent is not of the recording
+  sampled_.end = host_.read_tsc();  // the recording does not include the wait for its agent
   const auto reply = Call({AgentCall::kStop}, request_.limits.answer);
   Take(reply, writer);
-  if (state_.events.size() == events_.size()) {  // with the periods that there really were
+  if (state_.events.size() == events_.size()) {  // with the periods as they really were
     for (size_t i = 0; i < events_.size(); ++i) events_[i].period = state_.events[i].period;
   }
   return reply.ok() ? reply->status : absl::OkStatus();
@@ -292,7 +292,7 @@ absl::Status AgentProxy::Close() {
 }
 
 void AgentProxy::Disconnect() {
-  // Its good-bye is on the way.
+  // The bye message is on its way.
   const steady_clock::time_point until = steady_clock::now() + kPollInterval;
   while (relay_ && relay_->HasWaiting() && steady_clock::now() < until) {
     relay_->Wait(until);

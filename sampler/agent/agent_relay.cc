@@ -15,9 +15,9 @@
 namespace xenoscope::sampler {
 namespace {
 
-// How often a reader that has no room is looked at.
+// The interval between attempts to write to a reader that has no room.
 constexpr auto kPollInterval = std::chrono::milliseconds(10);
-// In one direction at one time, so that the other one has its turn.
+// Limit of reads in one direction, so that the other one gets its turn.
 constexpr int kMaxReads = 4;
 
 void AddToEpoll(int epoll_fd, int fd) {
@@ -82,7 +82,8 @@ void AgentRelay::MoveToGuest() {
   if (guest_ == nullptr) to_guest_.clear();
   if (!to_guest_.empty()) {
     const absl::StatusOr<size_t> went = guest_->Send(to_guest_);
-    RemoveFirst(to_guest_, went.value_or(to_guest_.size()));  // what it sent can still be received
+    // What the guest sent can still be received.
+    RemoveFirst(to_guest_, went.value_or(to_guest_.size()));
   }
   if (reader_gone_ && to_guest_.empty()) guest_.reset();
 }

@@ -21,13 +21,13 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr size_t kMaxPumpBytes = size_t{64} * 1024;
-// When so much waits for a recorder that does not take it, samples stay in the kernel's ring, which
-// counts what it then loses, and nothing else that it asked for is done.
+// Limit of bytes that wait for a recorder. Beyond it samples stay in the kernel's ring, which
+// counts its losses, and no other request is handled.
 constexpr size_t kMaxQueuedBytes = size_t{4} << 20;
-// Of a file, so much is read ahead of what the recorder takes.
+// Limit of bytes of a file that are read ahead of the recorder.
 constexpr size_t kReadAheadBytes = size_t{256} << 10;
 constexpr auto kIdle = std::chrono::hours(1);
-// How often it looks whether a recorder that did not read does so now.
+// The interval between checks whether a slow recorder reads again.
 constexpr auto kPollInterval = std::chrono::milliseconds(50);
 constexpr size_t kPartBytes = kMaxPayload / 2;
 
@@ -55,7 +55,7 @@ absl::Status Server::Serve(int end) {
     const absl::Status pumped = link_.Pump(HasRoom() ? kMaxPumpBytes : 0);
     if (link_.received() > received) last_message_at_ = parts_.now();
     XENOSCOPE_RETURN_IF_ERROR(HandleAll());
-    if (said_bye_ || !pumped.ok()) break;  // gone without a word is an end, too
+    if (said_bye_ || !pumped.ok()) break;  // a recorder that leaves without bye is an end, too
     if (greeted_ && parts_.now() - last_message_at_ > kIdleTimeout) {
       return absl::DeadlineExceededError(
           fmt::format("the recorder said nothing for {} minutes", kIdleTimeout.count()));
@@ -63,7 +63,7 @@ absl::Status Server::Serve(int end) {
     SendParts();
     if (sampling_ && HasRoom() && parts_.now() >= source_->Due()) {
       Collect();
-      continue;  // what is to be sent is sent before it sleeps
+      continue;  // before it sleeps, it sends what is queued
     }
     Wait(end);
   }
@@ -84,7 +84,7 @@ absl::Status Server::HandleAll() {
 
 void Server::Wait(int end) {
   if (!HasRoom()) {
-    // What the recorder has sent stays where it is, and must not keep this awake.
+    // The recorder's messages stay in the channel and must not end this wait.
     PollUntil(kNoFile, 0, end, steady_clock::now() + kPollInterval);
     return;
   }
@@ -102,7 +102,7 @@ absl::Status Server::Handle(const AnyMessage& message) {
   }
   if (!greeted_) return InvalidError("the first message was no hello");
   if (const auto* ping = std::get_if<Ping>(&message)) {
-    // The answer promises that no older samples follow it.
+    // The pong promises that no older samples follow it.
     if (sampling_) Collect();
     link_.Queue(Pong{ping->number, parts_.read_tsc().value});
     return absl::OkStatus();
@@ -240,7 +240,8 @@ void Server::SendParts() {
     part.last = !*file_transfer_->content;
     link_.Queue(part);
     if (part.last) file_transfer_.reset();
-    // What the kernel makes up slowly goes out as it comes. A recorder that is gone is found later.
+    // What the kernel generates slowly is sent as it comes. A recorder that is gone is noticed
+    // later.
     link_.Pump(0).IgnoreError();
   }
 }

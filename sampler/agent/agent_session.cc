@@ -18,15 +18,15 @@ using recording::Sample;
 using recording::StreamInfo;
 
 constexpr size_t kMaxPumpBytes =
-    size_t{256} * 1024;  // in one step, so that other sources have their turn
-// How long a wait goes on without looking whether the user ends it.
+    size_t{256} * 1024;  // limit of one step, so that other sources get their turn
+// The interval between checks whether the user ends a wait.
 constexpr std::chrono::milliseconds kPollInterval{100};
 constexpr size_t kMaxInfo = size_t{1} << 20;
 constexpr size_t kMaxAgentErrors = 8;
 constexpr size_t kMaxName = 64;
 constexpr size_t kMaxPath = 4096;
 
-// What a stranger wrote, fit for a terminal.
+// Returns an untrusted text without what controls a terminal, cut to `longest` bytes.
 std::string Printable(std::string text, size_t longest) {
   for (char& letter : text) {
     if (letter < ' ' || letter > '~') letter = '?';
@@ -94,13 +94,12 @@ absl::Status Session::TakeHello(const Hello& hello) {
     return InvalidError("its agent, {}, speaks version {} of the protocol, this xenoscope {}",
                         hello_.program, hello_.major, kMajor);
   }
-  constexpr uint64_t kKilo = 1000;  // Xen tells whole kHz
+  constexpr uint64_t kKilo = 1000;  // Xen reports whole kHz
   const bool same_rate =
       hello_.tsc_native && host_.tsc_hz != 0 && hello_.tsc_hz / kKilo == host_.tsc_hz / kKilo;
   clock_ = GuestClock(same_rate);
   if (same_rate && domain_.type == recording::DomainType::kPv) {
-    // Nothing stands between a PV domain and the processor's TSC. Answers that contradict it are
-    // believed, all the same.
+    // A PV domain reads the processor's TSC directly. Answers that contradict that still count.
     const Tsc now = host_.read_tsc();
     clock_.Add(now, now.value, now);
   }
@@ -179,7 +178,7 @@ void Session::Step() {
   }
   if (ended_.ok()) ended_ = pumped;
   if (ended_.ok()) ended_ = CheckLimits();
-  if (!ended_.ok()) Forward();  // so far as the answers before tell its time
+  if (!ended_.ok()) Forward();  // samples whose time the earlier answers give
 }
 
 absl::Status Session::CheckLimits() const {
@@ -280,7 +279,7 @@ absl::Status Session::TakeAccount(const Account& account) {
   if (!account.last) return absl::OkStatus();
   absl::StatusOr<recording::RecordingInfo> info = recording::FromJson(account_json_);
   if (!info.ok()) return InContext(info.status(), "its accounts");
-  // The periods there really were.
+  // These are the periods as they really were.
   for (size_t i = 0; i < std::min(events_.size(), info->events.size()); ++i) {
     events_[i].period = info->events[i].period;
   }
@@ -316,7 +315,7 @@ Lateness Session::lateness() const {
   return {lateness_.times + 1, std::max(lateness_.longest, waited)};
 }
 
-// What came before an answer about the clock was taken before it, too.
+// Forwards what came before an answer about the clock, which was taken before the answer, too.
 void Session::Forward() {
   if (pending_.empty()) return;
   const recording::FileHeader header;
@@ -337,7 +336,8 @@ void Session::ForwardSamples(Bytes file) {
   refused_.damaged += reader->damage().skipped_samples + reader->damage().invalid_samples;
 }
 
-// They are not placed in the trace, only before and after samples: an instant will do.
+// Records of processes are not placed in the trace, only ordered among samples: an instant
+// suffices.
 void Session::ForwardProcesses(Bytes file) {
   auto reader = recording::ProcessReader::Open(file);
   if (!reader.ok()) return;
@@ -353,7 +353,7 @@ void Session::ForwardProcesses(Bytes file) {
 }
 
 bool Session::IsValid(Sample& sample) {
-  // perf in a guest sees nothing of Xen; xenoprof does.
+  // perf in a guest does not see Xen; xenoprof does.
   const bool blind = sample.mode == Mode::kXen && source_ != GuestSource::kXenoprof;
   if (sample.vcpu.vcpu.value >= domain_.vcpus || blind) {
     ++refused_.damaged;
@@ -388,7 +388,7 @@ void Session::Stop() {
   stopped_ = host_.read_tsc();
   link_.Queue(agent::Stop{});
   if (StepUntil([this] { return account_.has_value(); }, until)) {
-    // Its last samples wait for an answer that comes after them.
+    // The last samples wait for an answer that comes after them.
     StepUntil([this] { return !pending_ping_; }, until);
     if (!pending_.empty() && !pending_ping_) Ping();
     StepUntil([this] { return !pending_ping_ || pending_.empty(); }, until);
@@ -424,14 +424,14 @@ absl::StatusOr<FilePart> Session::Fetch(FileKind kind) {
     agent_errors_.pop_back();
     return NotFoundError("{}", why);
   }
-  // What goes on coming ends in time, too.
+  // A file that keeps coming has a deadline, too.
   const bool goes_on = !file.content.empty() && host_.now() < file.until && !host_.is_interrupted();
   if (file.done || goes_on) {
     FilePart part{kind, file.done, std::exchange(file.content, {})};
     if (!file.done) file_transfer_ = std::move(file);
     return part;
   }
-  // The rest of this file could come in the place of another one.
+  // The rest of this file could be taken for another one.
   const bool in_all = host_.now() >= *files_until_;
   ended_ = TimeoutError(in_all ? "it did not send its files" : "it did not send its file",
                         in_all ? limits_.files : limits_.file);
@@ -458,8 +458,7 @@ std::vector<StreamInfo> Session::Streams() const {
       stream.drained = taken.received;
       stream.kept = taken.received;
     }
-    // perf's accounts say nothing of callers; xenoprof's tell of those that came without a sample,
-    // too.
+    // perf's accounts do not count callers; xenoprof's include callers without a sample.
     if (stream.callers < taken.callers) {
       stream.drained += taken.callers - stream.callers;
       stream.callers = taken.callers;
@@ -467,7 +466,7 @@ std::vector<StreamInfo> Session::Streams() const {
     stream.source = "agent";
     stream.vcpu = {domain_.id, VcpuId{vcpu}};
     stream.polls.reset();
-    // What it says it kept and did not get here is not lost without a word.
+    // Samples that the agent kept and that did not get here are counted as lost.
     const uint64_t kept = taken.kept.Logged();
     stream.invalid += stream.kept > kept ? stream.kept - kept : 0;
     stream.kept = kept;

@@ -24,7 +24,7 @@ constexpr auto kStep = std::chrono::milliseconds(20);
 struct GuestFile {
   FileKind file;
   SymbolFile::Kind kind;
-  uint16_t since;  // minor version of the agent
+  uint16_t since;  // minor version of the protocol from which on agents have it
   const char* what;
 };
 constexpr GuestFile kFiles[] = {
@@ -53,8 +53,8 @@ void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record)
   chunk.Add(entry, record.type == recording::ProcessEntryType::kMap ? &map : nullptr, record.text);
 }
 
-// What to ask an agent for, one after the other until it can: xenoprof is for PV domains only, and
-// what dom0 counts, a guest without counters cannot.
+// Returns the requests to an agent, in order until one succeeds: xenoprof works in PV domains only,
+// and a guest may have no counters for dom0's events.
 std::vector<agent::Prepare> PrepareFallbacks(const agent::Prepare& wanted) {
   std::vector<agent::Prepare> ways = {wanted};
   agent::Prepare way = wanted;
@@ -65,7 +65,7 @@ std::vector<agent::Prepare> PrepareFallbacks(const agent::Prepare& wanted) {
   return ways;
 }
 
-// `note` is what it could not be asked for, if it samples something else.
+// Opens a session. `note` says what the agent could not sample, if it samples something else.
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo& domain,
                                                      const AgentRequest& request,
                                                      const AgentSource::Connect& connect,
@@ -82,13 +82,13 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo
   return UnimplementedError("{}", note);
 }
 
-// "xenoscope 0.1.0, Linux 6.1".
+// Returns "xenoscope 0.1.0, Linux 6.1".
 std::string ProgramOf(const agent::Hello& hello) {
   return hello.kernel.empty() ? hello.program
                               : fmt::format("{}, Linux {}", hello.program, hello.kernel);
 }
 
-// Whether it counts the events that dom0 programs, as many.
+// Returns whether it counts the events that dom0 programs, and as many.
 bool IsMemberOfXenoprof(const Session& session, const agent::Prepare& how) {
   return how.source == GuestSource::kXenoprof && session.source() == GuestSource::kXenoprof &&
          session.events().size() == std::max<size_t>(how.events.size(), 1);
@@ -109,7 +109,7 @@ absl::Status SaveAgentFiles(const recording::DomainInfo& domain, const FetchPart
     const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
       return symbols.domain == domain.id && symbols.kind == file.kind;
     });
-    if (given) continue;  // the user's own goes before
+    if (given) continue;  // the user's own file has priority
     absl::StatusOr<agent::FilePart> part = fetch(file.kind);
     if (!part.ok() || part->content.empty()) continue;
     const auto next = [&, first = true]() mutable -> absl::StatusOr<Bytes> {
@@ -215,7 +215,7 @@ void AgentSource::AddPending(const Sample& sample) {
   entry.end = sample.when.end.value;
   for (size_t i = 0; i < sample.callers.size(); ++i) {
     pending.callers.push_back(sample.callers.at(i));
-    // perf in a guest has none in Xen, whatever it says.
+    // perf in a guest has no callers in Xen, whatever the agent sends.
     const Mode mode = sample.callers.ModeAt(i);
     if (mode == Mode::kXen && is_member_) {
       ++entry.xen_callers;
@@ -232,7 +232,7 @@ void AgentSource::Step() {
 
 absl::Status AgentSource::Collect(recording::SampleWriter& writer) {
   Step();
-  // Readers take each source's samples in the order of time.
+  // Readers require each source's samples in the order of time.
   Write(session_->status().ok() ? session_->Delivered() : host_.read_tsc(), writer);
   return absl::OkStatus();
 }
@@ -267,9 +267,9 @@ void AgentSource::StopSession() {
 }
 
 absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
-  sampled_.end = host_.read_tsc();  // the wait for its agent is not of the recording
+  sampled_.end = host_.read_tsc();  // the recording does not include the wait for its agent
   StopSession();
-  for (size_t i = 0; i < own_.size(); ++i) {  // with the periods that there really were
+  for (size_t i = 0; i < own_.size(); ++i) {  // with the periods as they really were
     own_events_[i].period = session_->events()[own_[i]].period;
   }
   Write(Tsc{std::numeric_limits<uint64_t>::max()}, writer);
@@ -293,7 +293,7 @@ absl::Status AgentSource::Save(const recording::Writer& writer, recording::Recor
 }
 
 absl::Status AgentSource::Close() {
-  // A member that never started holds Xen's buffers all the same.
+  // A member that never started has Xen's buffers all the same.
   if (is_member_) StopSession();
   session_->Bye();
   return absl::OkStatus();

@@ -42,7 +42,7 @@ bool SendAll(int socket, Bytes bytes) {
   return true;
 }
 
-// `record` sends nothing while a call goes on, unless it is to end soon.
+// Returns whether `record` has sent more. During a call it sends only the request to end it.
 bool HasMore(int control) {
   pollfd wait{control, POLLIN, 0};
   return poll(&wait, 1, 0) == 1;
@@ -145,7 +145,8 @@ void ServeAgentCalls(int control, int data, const recording::DomainInfo& domain,
   host.is_interrupted = [control] { return HasMore(control); };
   Worker worker(data, domain, request, std::move(host));
   while (const std::optional<AgentCallMessage> message = ReceiveCall(control)) {
-    if (message->call == AgentCall::kInterrupt) continue;  // what it was for has ended before
+    // The call that it was to end has ended already.
+    if (message->call == AgentCall::kInterrupt) continue;
     if (!SendAll(control, Encode(worker.Do(*message)))) return;
   }
 }

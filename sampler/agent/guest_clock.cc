@@ -4,7 +4,7 @@
 
 namespace xenoscope::sampler {
 
-// Where both say that it is; nothing when they contradict each other.
+// Returns the bounds that both imply; nothing when they contradict each other.
 std::optional<GuestClock::Offset> GuestClock::Intersect(const Offset& a, const Offset& b) {
   if (static_cast<int64_t>(b.low - a.low) < 0) return Intersect(b, a);
   const uint64_t later = b.low - a.low;

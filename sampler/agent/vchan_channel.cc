@@ -4,7 +4,7 @@
 
 #ifdef XENOSCOPE_HAVE_VCHAN
 
-extern "C" {  // Xen's headers do not say it themselves
+extern "C" {  // Xen's headers lack it
 #include <libxenvchan.h>
 #include <xenstore.h>
 #include <xentoollog.h>
@@ -25,14 +25,15 @@ namespace {
 
 constexpr const char* kNode = "data/xenoscope";
 constexpr size_t kToGuest = 4096;               // bytes of the ring for commands
-constexpr size_t kFromGuest = size_t{1} << 17;  // for samples
+constexpr size_t kFromGuest = size_t{1} << 17;  // bytes of the ring for samples
 
 struct DestroyLogger {
   void operator()(xentoollog_logger* logger) const { xtl_logger_destroy(logger); }
 };
 using Logger = std::unique_ptr<xentoollog_logger, DestroyLogger>;
 
-// Xen's libraries write what fails to stderr themselves; here the caller says it, in one sentence.
+// Returns a logger that drops messages: Xen's libraries print errors themselves, and here the
+// caller reports them.
 Logger NullLogger() {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as Xen's library derives in C
   return Logger(
@@ -44,7 +45,8 @@ struct CloseVchan {
 };
 using Vchan = std::unique_ptr<libxenvchan, CloseVchan>;
 
-// What a guest may write, dom0 reads; libxenvchan writes the entries below it.
+// Removes the node whose content the guest writes and dom0 reads; libxenvchan writes the entries
+// below it.
 void RemoveNode() {
   xs_handle* store = xs_open(0);
   if (store == nullptr) return;
@@ -73,13 +75,13 @@ class VchanChannel final : public Channel {
   }
 
   void Wait(bool to_send, std::chrono::steady_clock::time_point until, int other) override {
-    // The peer announces only what changes after a call that found nothing, or no room.
+    // The peer announces only changes after a call that found nothing, or no room.
     if (libxenvchan_data_ready(vchan_.get()) > 0) return;
     if (to_send && libxenvchan_buffer_space(vchan_.get()) > 0) return;
     const int fd = libxenvchan_fd_for_select(vchan_.get());
     PollUntil(fd, POLLIN, other, until);
     pollfd now{fd, POLLIN, 0};
-    // It takes the event, and would wait for one that is not there.
+    // libxenvchan_wait takes the event, and would block if there were none.
     if (poll(&now, 1, 0) == 1) libxenvchan_wait(vchan_.get());
   }
 

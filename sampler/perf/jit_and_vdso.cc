@@ -33,7 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The process's number in the innermost of its namespaces: the last one of
+// Returns the process's number in the innermost of its namespaces: the last one of
 // "NSpid:\t1234\t7" (proc_pid_status(5)).
 uint32_t NumberInNamespace(const std::string& process, uint32_t pid) {
   std::error_code error;
@@ -51,9 +51,9 @@ uint32_t NumberInNamespace(const std::string& process, uint32_t pid) {
   return pid;
 }
 
-// Calls for every line among the first `most` bytes, without its end; `cut`: there are more bytes.
-// The file may be long, so that a piece of it at a time is in memory: a longer line, as no function
-// has one, is passed over. It may change meanwhile.
+// Calls for every line among the first `most` bytes, without its end; sets `cut` if there are more
+// bytes. The file may be long, so one block of it at a time is in memory, and a longer line, which
+// no function has, is passed over. The file may change meanwhile.
 void ForEachLineOf(int file, size_t most, bool& cut,
                    absl::FunctionRef<void(std::string_view)> use) {
   struct stat info {};
@@ -61,8 +61,8 @@ void ForEachLineOf(int file, size_t most, bool& cut,
   const auto size = static_cast<size_t>(info.st_size);
   constexpr size_t kPiece = size_t{64} << 10;
   std::string piece(kPiece, '\0');
-  size_t process_dir = 0;       // of a line that goes on
-  bool is_passed_over = false;  // that line
+  size_t process_dir = 0;       // bytes of a line that goes on
+  bool is_passed_over = false;  // whether that line is passed over
   for (size_t left = std::min(most, size); left > 0;) {
     if (process_dir == piece.size()) {
       is_passed_over = true;
@@ -88,8 +88,8 @@ void ForEachLineOf(int file, size_t most, bool& cut,
   }
 }
 
-// Adds "# PID" and the lines of the file that are functions. Whatever else it has stays out: it may
-// be anything that a user has got there.
+// Adds "# PID" and the lines of the file that are functions. Other lines are left out, as a user
+// may have put anything there.
 void AddFile(const File& file, uint32_t pid, size_t most_bytes, std::string& maps, bool& cut) {
   if (!file.is_open()) return;
   const size_t left = most_bytes - std::min(most_bytes, maps.size());
@@ -101,12 +101,13 @@ void AddFile(const File& file, uint32_t pid, size_t most_bytes, std::string& map
   });
 }
 
-// Of a process that is there: its own user's file.
+// Adds the file of a running process, which belongs to the process's user.
 void AddFileOf(const std::string& path, uint32_t pid, size_t most_bytes, std::string& maps,
                bool& cut) {
   const File process_dir(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!process_dir.is_open()) return;
-  // So that all is of one process, also when it ends and another gets its number.
+  // All is read through this directory, so that it belongs to one process even if that ends and
+  // another gets its number.
   const std::string process = fmt::format("/proc/self/fd/{}", process_dir.fd());
   const auto status = ReadSmallFile(process + "/status");
   const auto ids = status ? ParseUserIds(*status) : std::nullopt;
@@ -134,7 +135,7 @@ std::vector<std::byte> ReadVdso() {
 std::string ReadPerfMaps(const std::string& proc, const std::string& tmp, size_t most_bytes) {
   const std::vector<std::string> none;
   std::string maps;
-  maps.reserve(most_bytes);  // so that it is never copied; what is not written takes no memory
+  maps.reserve(most_bytes);  // reserved so that it is never copied; unused memory costs nothing
   bool cut = false;
   std::vector<uint32_t> there;
   ForEachProcess(proc, [&](uint32_t pid, const std::string& process) {

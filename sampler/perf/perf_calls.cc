@@ -21,7 +21,7 @@
 namespace xenoscope::sampler {
 namespace {
 
-// 0, or -errno.
+// Returns 0, or -errno.
 int Checked(long result) { return result < 0 ? -errno : 0; }
 
 class LinuxCalls final : public PerfCalls {
@@ -66,13 +66,13 @@ class LinuxCalls final : public PerfCalls {
   }
 
   void Mark() override {
-    std::array<char, 16> name{};  // its own: nothing changes
+    std::array<char, 16> name{};  // its own name, so that nothing changes
     if (prctl(PR_GET_NAME, name.data()) == 0) prctl(PR_SET_NAME, name.data());
   }
   uint32_t OwnTid() const override { return static_cast<uint32_t>(gettid()); }
   Tsc ReadTsc() override { return sampler::ReadTsc(); }
 
-  // "0-3,8"
+  // The list has the form "0-3,8".
   std::vector<uint32_t> OnlineCpus() override {
     constexpr uint32_t kMaxCpus = 1 << 16;
     std::vector<uint32_t> cpus;

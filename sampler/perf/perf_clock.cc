@@ -8,11 +8,12 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// How far the page's conversion may be from a pair: rounding, and drift that it follows late.
+// Limit of the distance between the page's conversion and a pair, by rounding and slow tracking of
+// drift.
 constexpr Cycles kTolerance = 100'000;
 constexpr double kMaxDrift = 30e-6;
 
-// The value at `t` of the line through (t0, v0) and (t1, v1); t0 < t1.
+// Returns the value at `t` of the line through (t0, v0) and (t1, v1); t0 < t1.
 uint64_t Interpolate(uint64_t t, uint64_t t0, uint64_t v0, uint64_t t1, uint64_t v1) {
   const Wide rise = Wide{v1} - Wide{v0};
   const Wide run = Wide{t1} - Wide{t0};
@@ -23,7 +24,7 @@ uint64_t Interpolate(uint64_t t, uint64_t t0, uint64_t v0, uint64_t t1, uint64_t
 }  // namespace
 
 void PerfClock::SetConversion(const perf_event_mmap_page& page) {
-  // The kernel changes it under a lock that readers see by its number.
+  // The kernel changes it under a sequence lock.
   for (int tries = 0; tries < 100; ++tries) {
     const auto lock = page.lock;
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -37,7 +38,7 @@ void PerfClock::SetConversion(const perf_event_mmap_page& page) {
   exact_ = false;
 }
 
-// As linux/perf_event.h describes it beside time_zero.
+// Converts as linux/perf_event.h describes it beside time_zero.
 std::optional<Tsc> PerfClock::FromPage(uint64_t time) const {
   if (!exact_ || time < zero_) return std::nullopt;
   const uint64_t since = time - zero_;

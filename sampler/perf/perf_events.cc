@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kDefaultHz = 1000;
 constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
-// The timer's own limit (kernel/events/core.c, perf_swevent_init_hrtimer).
+// The limit of Linux's timer in ns (kernel/events/core.c, perf_swevent_init_hrtimer).
 constexpr uint64_t kShortestTimerPeriod = 10'000;
 
 constexpr std::array<LinuxEvent, 9> kLinuxEvents{{
@@ -87,7 +87,7 @@ absl::StatusOr<PerfEvent> ResolvePerfEvent(const EventSpec& spec) {
     if (attributes.sample_period < kShortestTimerPeriod) {
       return InvalidError("event {}: a period is {} ns at least", spec.name, kShortestTimerPeriod);
     }
-    // Where the idle task waits, the machine does nothing.
+    // The machine is idle while the idle task waits.
     attributes.exclude_idle = 1;
   }
   return event;
@@ -114,7 +114,7 @@ bool CountersCount(PerfCalls& calls) {
 PerfEvent DefaultPerfEvent(PerfCalls& calls) {
   EventSpec spec;
   spec.name = CountersCount(calls) ? "cycles" : "cpu-clock";
-  return *ResolvePerfEvent(spec);  // neither needs to be looked up
+  return *ResolvePerfEvent(spec);  // both are known without a lookup
 }
 
 absl::StatusOr<bool> ProbePerf(PerfCalls& calls) {

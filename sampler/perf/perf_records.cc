@@ -6,7 +6,8 @@
 namespace xenoscope::sampler {
 namespace {
 
-// Reads a record field by field; once there was too little, everything is 0 and it says so.
+// A reader of a record's fields. When bytes are missing, all further fields are 0 and good() is
+// false.
 class Fields {
  public:
   explicit Fields(Bytes bytes) : bytes_(bytes) {}
@@ -26,7 +27,7 @@ class Fields {
     bytes_ = bytes_.subspan(size);
     return *value;
   }
-  // A text that ends with a zero, and is filled with zeroes; all that is left.
+  // Returns the rest as a text that ends with a zero and is padded with zeros.
   std::string_view Text() const {
     const std::string_view text = AsText(bytes_);
     return text.substr(0, text.find('\0'));
@@ -38,8 +39,8 @@ class Fields {
   bool short_ = false;
 };
 
-// What sample_id_all puts behind every record that is no sample, by kPerfSampleType: pid, tid,
-// time, cpu, identifier.
+// Size of what sample_id_all appends to every record that is no sample, by kPerfSampleType: pid,
+// tid, time, cpu, identifier.
 constexpr size_t kTrailer = 32;
 constexpr size_t kTimeInTrailer = 8;
 
@@ -85,7 +86,7 @@ PerfRecord ReadMap(Fields body, uint16_t misc, uint64_t time) {
   map.address = body.Next<uint64_t>();
   map.length = body.Next<uint64_t>();
   map.offset = body.Next<uint64_t>();
-  const Bytes identity = body.NextBytes(24);  // a build id, or device and inode
+  const Bytes identity = body.NextBytes(24);  // a build-id, or device and inode
   body.NextBytes(8);                          // protection, flags
   map.path = body.Text();
   map.time = time;
@@ -133,7 +134,7 @@ PerfRecord ReadPerfRecord(Bytes record, bool chains) {
       return task;
     }
     case PERF_RECORD_LOST: {
-      fields.Next<uint64_t>();  // whose
+      fields.Next<uint64_t>();  // id of the event
       const PerfLost lost{fields.Next<uint64_t>()};
       if (fields.Short()) return PerfInvalid{};
       return lost;

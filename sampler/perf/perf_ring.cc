@@ -20,8 +20,8 @@ double PerfRing::Drain(const std::function<void(Bytes)>& take) {
   using Position = decltype(mapping_.page->data_head);
   const uint64_t head =
       std::atomic_ref<Position>(mapping_.page->data_head).load(std::memory_order_acquire);
-  uint64_t tail = mapping_.page->data_tail;  // only we write it
-  if (head - tail > mapping_.size) {         // nonsense: the kernel never overtakes us
+  uint64_t tail = mapping_.page->data_tail;  // only this reader writes it
+  if (head - tail > mapping_.size) {  // not possible: the kernel does not overtake the reader
     damaged_ += mapping_.size;
     tail = head;
   }

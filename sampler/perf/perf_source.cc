@@ -22,17 +22,17 @@ using recording::SymbolFile;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-// How often periods change. The first sample of a new period never comes at once, so that changing
-// it often would spare what runs after each change.
+// The interval between changes of periods. The first sample of a new period never comes at once, so
+// frequent changes would spare code that runs after a change.
 constexpr nanoseconds kRandomizeInterval = std::chrono::milliseconds(100);
-// For CPUs that come and go.
+// The interval between looks for CPUs that come online.
 constexpr nanoseconds kCpuPollInterval = std::chrono::seconds(1);
 constexpr double kMinJitter = 0.75;
 constexpr double kMaxJitter = 1.25;
-// This thread may be preempted between its two readings of the TSC; another try is soon made.
+// Tries to mark the time: this thread may be preempted between its two readings of the TSC.
 constexpr int kMarks = 3;
 constexpr std::string_view kVpmuAll = "all";
-// Where 64-bit Xen has its own memory, code included, in every address space of PV domains
+// The range of 64-bit Xen's own memory, code included, in every address space of PV domains
 // (xen/include/public/arch-x86/xen-x86_64.h, HYPERVISOR_VIRT_START and _END).
 constexpr Address kXenBegin = 0xffff'8000'0000'0000;
 constexpr Address kXenEnd = 0xffff'8800'0000'0000;
@@ -58,7 +58,7 @@ perf_event_attr RingAttributes() {
   return attributes;
 }
 
-// What all events of a ring must agree on.
+// Sets the attributes that all events of a ring must share.
 void SetCommon(perf_event_attr& attributes) {
   attributes.size = sizeof attributes;
   attributes.sample_type |= kPerfSampleType;
@@ -145,7 +145,7 @@ absl::Status PerfSource::OpenCpu(uint32_t number) {
     attributes.build_id = 0;
     fd = calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number));
   }
-  if (fd == -ENODEV) return absl::OkStatus();  // it has just gone offline
+  if (fd == -ENODEV) return absl::OkStatus();  // it has gone offline just now
   if (fd < 0) return PerfError(*calls_, -fd, "dummy");
   int error = 0;
   const PerfMapping mapping = calls_->Map(fd, request_.ring_pages, error);
@@ -247,7 +247,8 @@ absl::Status PerfSource::Start() {
       return PerfError(*calls_, -error, "dummy");
     }
   }
-  // The rings tell of processes from here on. Before samples come: it may take long.
+  // From here on the rings have events of processes. This is done before sampling, as it may take
+  // long.
   ReadRunning();
   sampled_.begin = calls_->ReadTsc();
   for (const Cpu& cpu : cpus_) XENOSCOPE_RETURN_IF_ERROR(EnableEvents(cpu));
@@ -267,7 +268,8 @@ absl::Status PerfSource::EnableEvents(const Cpu& cpu) {
   return absl::OkStatus();
 }
 
-// What began before sampling did. It is written with the first samples: Start has no writer.
+// Reads the processes that began before sampling. They are written with the first samples, as Start
+// has no writer.
 void PerfSource::ReadRunning() {
   const uint64_t now = calls_->ReadTsc().value;
   BuildIds reader;
@@ -293,7 +295,7 @@ void PerfSource::ReadRunning() {
 
 double PerfSource::Drain() {
   double fill = 0;
-  if (!DrainOnce(fill)) DrainOnce(fill);  // the rings were full; now they are not
+  if (!DrainOnce(fill)) DrainOnce(fill);  // the rings were full; now they are empty
   return fill;
 }
 
@@ -311,9 +313,9 @@ bool PerfSource::DrainOnce(double& fill) {
     const double used = cpus_[i].ring.Drain([this, i](Bytes record) { Take(i, record); });
     fill = std::max(fill, used);
   }
-  // Fewer came through when a ring was full; which, nobody can say.
+  // When a ring is full, some marks are lost, and it is not known which.
   if (marks_found_.size() != marks_.size()) return false;
-  std::ranges::sort(marks_found_);  // this thread may have moved from CPU to CPU between them
+  std::ranges::sort(marks_found_);  // this thread may have moved between CPUs
   size_t best = 0;
   for (size_t i = 1; i < marks_.size(); ++i) {
     if (marks_[i].Length() < marks_[best].Length()) best = i;
@@ -348,7 +350,7 @@ void PerfSource::Take(size_t cpu, Bytes record) {
 void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
   StreamInfo& stream = cpus_[cpu].stream;
   ++stream.drained;
-  // Linux takes Xen's code for its own.
+  // Linux takes Xen's code for its own kernel's.
   const bool is_xens = !vpmu_.empty() && !sample.of_guest && sample.mode == Mode::kKernel &&
                        sample.address >= kXenBegin && sample.address < kXenEnd;
   const Mode mode = is_xens ? Mode::kXen : sample.mode;
@@ -383,7 +385,7 @@ void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
   pending.entry.pid = pending.domain_unknown ? 0 : sample.pid;
   pending.entry.tid = pending.domain_unknown ? 0 : sample.tid;
   ForEachCaller(sample.chain, [&](Mode callers_mode, Address address) {
-    // The kernel comes before user mode in a chain; what comes after that is no caller.
+    // In a chain the kernel comes before user mode; kernel frames after that are not callers.
     if (callers_mode == Mode::kKernel && pending.entry.user_callers > 0) return;
     ++(callers_mode == Mode::kKernel ? pending.entry.kernel_callers : pending.entry.user_callers);
     callers_.push_back(address);
@@ -399,7 +401,7 @@ void PerfSource::AddPending(const PerfName& name) {
 }
 
 void PerfSource::AddPending(const PerfMap& map) {
-  constexpr uint32_t kKernelPid = ~uint32_t{0};  // modules come with this pid
+  constexpr uint32_t kKernelPid = ~uint32_t{0};  // pid of modules' records
   if (map.pid == kKernelPid) return;
   pending_processes_.push_back({map.time, MakeEntry(ProcessEntryType::kMap, map.pid, map.tid),
                                 MakeMap(map.address, map.length, map.offset, map.build_id),
@@ -463,8 +465,8 @@ absl::Status PerfSource::Collect(recording::SampleWriter& writer) {
   return absl::OkStatus();
 }
 
-// Another period at random, for each event that has one; a rate is kept by Linux, which varies
-// periods itself.
+// Sets a new random period for each event with a fixed one; Linux varies the periods of events with
+// a rate.
 void PerfSource::RandomizePeriods() {
   next_randomization_ = steady_clock::now() + kRandomizeInterval;
   std::uniform_real_distribution<double> factor(kMinJitter, kMaxJitter);
@@ -495,7 +497,7 @@ void PerfSource::PollCpus() {
   const std::vector<uint32_t> online = calls_->OnlineCpus();
   for (Cpu& cpu : cpus_) {
     const bool gone = std::ranges::find(online, cpu.stream.vcpu.vcpu.value) == online.end();
-    if (gone && cpu.ring_fd >= 0) CloseCpu(cpu);  // whose ring was emptied just now
+    if (gone && cpu.ring_fd >= 0) CloseCpu(cpu);  // its ring was emptied just now
   }
   for (const uint32_t number : online) {
     if (OpenCpuOf(number) != nullptr || refused_.contains(number)) continue;
@@ -511,7 +513,7 @@ void PerfSource::PollCpus() {
 absl::Status PerfSource::OnCpuOnline(uint32_t cpu) {
   XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
   const Cpu* const opened = OpenCpuOf(cpu);
-  if (opened == nullptr) return absl::OkStatus();  // it has gone again
+  if (opened == nullptr) return absl::OkStatus();  // it has gone offline again
   if (const int error = calls_->Enable(opened->ring_fd, true); error < 0) {
     return PerfError(*calls_, -error, "dummy");
   }
@@ -519,7 +521,7 @@ absl::Status PerfSource::OnCpuOnline(uint32_t cpu) {
 }
 
 void PerfSource::CloseCpu(Cpu& cpu) {
-  // Losses at the end have no record behind which the kernel could tell of them.
+  // For losses at the end there is no later record with which the kernel could report them.
   uint64_t lost = 0;
   for (const int fd : cpu.fds) {
     PerfCount count;
@@ -547,7 +549,7 @@ absl::Status PerfSource::Stop(recording::SampleWriter& writer) {
   sampled_.end = calls_->ReadTsc();
   Drain();
   WriteUntil(~uint64_t{0}, writer);
-  Close().IgnoreError();  // which tells what was lost
+  Close().IgnoreError();  // it counts what was lost
   for (Cpu& cpu : cpus_) cpu.stream.complete = true;
   return status;
 }

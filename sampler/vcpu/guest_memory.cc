@@ -5,7 +5,7 @@
 #ifdef XENOSCOPE_HAVE_XEN
 
 #include <sys/mman.h>
-extern "C" {  // Xen's headers do not say it themselves
+extern "C" {  // Xen's headers lack it
 #include <xenforeignmemory.h>
 }
 

@@ -13,15 +13,16 @@ constexpr int kLevelShift = 9;
 constexpr uint64_t kEntries = uint64_t{1} << kLevelShift;
 constexpr int kLevels = 4;
 
-// Addresses of 64-bit programs' stacks are above it, those of 32-bit ones below.
+// Stacks of 64-bit programs are above this address, those of 32-bit ones below.
 constexpr Address k32Bit = Address{1} << 32;
-// What one function may have on the stack.
+// Limit of one function's frame, in bytes.
 constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 20;
 
-// Kernels live in the upper half of the addresses, programs in the lower one.
+// Returns whether it is in the upper half of the addresses, as kernels are; programs are in the
+// lower one.
 bool IsUpper(Address address) { return (address >> 63) != 0; }
 
-// A word that the guest may write to just now: read once.
+// Reads a word, once, that the guest may be writing to.
 uint64_t LoadOnce(const std::byte* page, uint64_t offset) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): memory shared with a guest
   return *reinterpret_cast<const volatile uint64_t*>(page + offset);
@@ -108,7 +109,7 @@ std::optional<GuestStack::PageTranslation> GuestStack::Walk(Address page) {
     executable = executable && (entry & kNoExecute) == 0;
     table = (entry & kFrameMask) >> kFrameShift;
     if ((level == 2 || level == 3) && (entry & kLargePage) != 0) {
-      // The low bits of its frame have another meaning there.
+      // In such an entry the low bits of the frame number have another meaning.
       const uint64_t in_page = (uint64_t{1} << (shift - kFrameShift)) - 1;
       table = (table & ~in_page) | ((page >> kFrameShift) & in_page);
       break;

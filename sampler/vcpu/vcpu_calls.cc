@@ -4,7 +4,7 @@
 
 #ifdef XENOSCOPE_HAVE_XEN
 
-extern "C" {  // Xen's headers do not say it themselves
+extern "C" {  // Xen's headers lack it
 #include <xen/xen.h>
 #include <xencall.h>
 }
@@ -34,7 +34,7 @@ class XenVcpuCalls final : public VcpuCalls {
     context_ = static_cast<vcpu_guest_context_t*>(
         xencall_alloc_buffer(calls_, sizeof(vcpu_guest_context_t)));
     if (op_ == nullptr || context_ == nullptr) return ErrnoError(errno, "no memory for hypercalls");
-    // Xen looks at the version before anything else, and refuses every other than its own.
+    // Xen checks the version before anything else, and refuses all but its own.
     for (version_ = kFirstDomctlVersion; version_ <= kLastDomctlVersion; ++version_) {
       Prepare(DomctlOp::kGetDomainInfo, kDom0);
       const int error = Call();
@@ -57,7 +57,7 @@ class XenVcpuCalls final : public VcpuCalls {
     state.shutdown = (found.flags & kDomainShutdown) != 0;
     state.shutdown_reason = static_cast<uint8_t>(found.flags >> kDomainShutdownShift);
     state.online_vcpus = found.online_vcpus;
-    state.max_vcpus = found.last_vcpu + 1;  // 0: it has none yet
+    state.max_vcpus = found.last_vcpu + 1;  // 0: it has no vCPUs yet
     return 0;
   }
 
@@ -80,14 +80,15 @@ class XenVcpuCalls final : public VcpuCalls {
     const int error = Call();
     if (error != 0) return error;
     context.address = context_->user_regs.rip;
-    // Of a PV guest Xen sets a flag, since its kernel runs in ring 3; of others the ring tells.
+    // For a PV guest, whose kernel runs in ring 3, Xen sets a flag; for others the ring is the
+    // mode.
     constexpr unsigned kRing = 3;
     const bool kernel =
         (context_->flags & VGCF_in_kernel) != 0 || (context_->user_regs.cs & kRing) == 0;
     context.mode = kernel ? Mode::kKernel : Mode::kUser;
     context.stack = context_->user_regs.rsp;
     context.frame = context_->user_regs.rbp;
-    // A 64-bit PV guest has page tables of user mode of their own, and Xen tells them here.
+    // A 64-bit PV guest has page tables of its own for user mode, which Xen reports here.
     const bool own_tables = !kernel && context_->ctrlreg[1] != 0;
     context.page_tables = context_->ctrlreg[own_tables ? 1 : 3];
     constexpr uint64_t kFiveLevels = 1U << 12;  // CR4.LA57

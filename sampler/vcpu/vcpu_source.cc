@@ -14,7 +14,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// A vCPU that ran for longer than this since it was stopped has another stack than it had.
+// Limit of the time that a vCPU ran since its stop; after more its stack has changed.
 constexpr nanoseconds kMaxRunSinceStop = std::chrono::microseconds(200);
 
 }  // namespace
@@ -112,7 +112,7 @@ absl::Status VcpuSource::Start() {
   return absl::OkStatus();
 }
 
-// Exponential, for the polls of all vCPUs together.
+// Returns an exponential interval, for the polls of all vCPUs together.
 nanoseconds VcpuSource::RandomInterval() {
   const double hz = poll_hz_ * static_cast<double>(std::max<size_t>(alive_.size(), 1));
   std::exponential_distribution<double> seconds(hz);

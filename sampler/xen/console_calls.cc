@@ -4,7 +4,7 @@
 
 #ifdef XENOSCOPE_HAVE_XEN
 
-extern "C" {  // Xen's headers do not say it themselves
+extern "C" {  // Xen's headers lack it
 #include <xencall.h>
 }
 
@@ -34,7 +34,7 @@ class XenConsoleCalls final : public ConsoleCalls {
     op_ = static_cast<Sysctl*>(xencall_alloc_buffer(calls_, sizeof(Sysctl)));
     bytes_ = static_cast<char*>(xencall_alloc_buffer(calls_, kMaxReadBytes));
     if (op_ == nullptr || bytes_ == nullptr) return ErrnoError(errno, "no memory for hypercalls");
-    // Xen looks at the version before anything else, and refuses every other than its own.
+    // Xen checks the version before anything else, and refuses all but its own.
     for (version_ = kFirstSysctlVersion; version_ <= kLastSysctlVersion; ++version_) {
       LivepatchCount ignored;
       const int error = CountLivepatches(ignored);

@@ -13,7 +13,7 @@ using Kind = DomainChange::Kind;
 
 namespace {
 
-// Why a guest has shut down (xen/include/public/sched.h, SHUTDOWN_*).
+// The reason of a guest's shutdown (xen/include/public/sched.h, SHUTDOWN_*).
 constexpr uint8_t kShutdownReboot = 1;
 constexpr uint8_t kShutdownSuspend = 2;
 constexpr uint8_t kShutdownCrash = 3;
@@ -55,7 +55,7 @@ std::optional<DomainState> DomainMonitor::StateOf(DomainId domain, bool listed) 
 
 void DomainMonitor::Poll(RecordingInfo& info) {
   const std::set<DomainId> listed = directory_.Ids();
-  if (listed.empty()) return;  // xenstore does not answer now
+  if (listed.empty()) return;  // xenstore does not answer at present
   const Tsc now = read_tsc_();
   const TscRange when{last_poll_.value_or(now), now + 1};
   const bool first = !last_poll_;

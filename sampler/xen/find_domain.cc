@@ -1,4 +1,4 @@
-// A domain by what a user calls it.
+// Looks up a domain by the name or id that a user gives.
 #include <fmt/ranges.h>
 
 #include <algorithm>

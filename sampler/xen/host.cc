@@ -22,7 +22,7 @@ std::string Sysfs(const std::string& name) {
   return ReadSmallFile("/sys/hypervisor/" + name).value_or("");
 }
 
-// Linux gives the build id as it is: bytes.
+// Returns bytes in hexadecimal, as Linux gives the build-id as bytes.
 std::string Hexadecimal(const std::string& bytes) {
   std::string text;
   for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
@@ -36,7 +36,7 @@ struct CpuidResult {
   uint32_t edx = 0;
 };
 
-// CPUID as Xen answers it. A PV domain has to ask Xen in so many words, since the processor itself
+// Returns CPUID as Xen answers it. A PV domain must ask Xen explicitly, since the processor itself
 // may answer otherwise (xen/include/public/arch-x86/xen.h, XEN_EMULATE_PREFIX).
 CpuidResult XenCpuid(uint32_t leaf, uint32_t sub_leaf) {
   CpuidResult result;
@@ -51,7 +51,7 @@ CpuidResult XenCpuid(uint32_t leaf, uint32_t sub_leaf) {
   return result;
 }
 
-// Xen's leaves (xen/include/public/arch-x86/cpuid.h): the first spells its name.
+// Returns the first of Xen's leaves (xen/include/public/arch-x86/cpuid.h), which has Xen's name.
 std::optional<uint32_t> XenLeaves() {
   constexpr uint32_t kFirst = 0x40000000;
   constexpr uint32_t kStep = 0x100;
@@ -67,7 +67,7 @@ std::optional<uint32_t> XenLeaves() {
   return std::nullopt;
 }
 
-// Leaf base + 3 is about time; of its sub-leaf 2, EAX is the host's TSC in kHz.
+// Returns the host's TSC rate: leaf base + 3, sub-leaf 2, EAX, in kHz.
 uint64_t HostTscHz() {
   const std::optional<uint32_t> base = XenLeaves();
   if (!base) return 0;
@@ -86,7 +86,7 @@ recording::CpuVendor ProcessorVendor() {
 }  // namespace
 
 Tsc ReadTsc() {
-  _mm_lfence();  // after what came before
+  _mm_lfence();  // orders it after earlier instructions
   return Tsc{__rdtsc()};
 }
 
@@ -101,7 +101,7 @@ uint64_t MeasureTscHz() {
                                std::chrono::duration<double>(end - begin).count());
 }
 
-// Leaf base + 3, sub-leaf 0: EAX bit 0: emulated; ECX: kHz.
+// Reads leaf base + 3, sub-leaf 0: EAX bit 0: emulated; ECX: kHz.
 DomainTsc ReadDomainTsc() {
   const std::optional<uint32_t> base = Sysfs("type") == "xen" ? XenLeaves() : std::nullopt;
   if (!base) return {};

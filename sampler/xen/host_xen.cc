@@ -1,10 +1,10 @@
-// What of the host takes Xen's libraries: pCPUs by platform_op, domains by xenstore.
+// The facts about the host that need Xen's libraries: pCPUs by platform_op, domains by xenstore.
 #include "base/error.h"
 #include "sampler/xen/host.h"
 
 #ifdef XENOSCOPE_HAVE_XEN
 
-extern "C" {  // Xen's headers do not say it themselves
+extern "C" {  // Xen's headers lack it
 #include <xen/platform.h>
 #include <xen/version.h>
 #include <xen/xen.h>
@@ -59,7 +59,7 @@ class XenstoreDirectory final : public DomainDirectory {
       const std::string home = fmt::format("/local/domain/{}", id.value);
       domain.name = Read(home + "/name");
       domain.vcpus = static_cast<uint32_t>(Names(home + "/cpu").size());
-      if (domain.vcpus == 0 && id == kDom0) {  // nobody writes dom0's there
+      if (domain.vcpus == 0 && id == kDom0) {  // xenstore has no entry for dom0's
         domain.vcpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
       }
       domain.type = TypeOf(Read(fmt::format("/libxl/{}/type", id.value)));

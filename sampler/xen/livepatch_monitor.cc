@@ -10,12 +10,12 @@
 namespace xenoscope::sampler {
 namespace {
 
-// Another one may be loading a livepatch just now: then Xen says "Try again".
+// Limit of attempts: while another process loads a livepatch, Xen answers "Try again".
 constexpr int kMaxAttempts = 3;
-// The largest ring that Xen makes (conring_size=) is larger than any list.
+// Limit of the console's text: the largest ring that Xen makes (conring_size=).
 constexpr size_t kMaxConsoleBytes = size_t{16} << 20;
 
-// Reads on until the console has no more.
+// Reads until the console has no more.
 absl::Status ReadAll(ConsoleCalls& calls, bool from_index, uint32_t& index, std::string& text) {
   while (text.size() < kMaxConsoleBytes) {
     const size_t before = text.size();
@@ -27,7 +27,7 @@ absl::Status ReadAll(ConsoleCalls& calls, bool from_index, uint32_t& index, std:
   return absl::OkStatus();
 }
 
-// The list that begins last in the text; empty: none does.
+// Returns the last list in the text; empty: there is none.
 std::string_view LastList(std::string_view text) {
   std::string_view list;
   for (std::string_view rest = text; !rest.empty();) {

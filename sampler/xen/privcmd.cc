@@ -16,7 +16,7 @@ namespace {
 
 bool IsOnXen() { return ReadSmallFile("/sys/hypervisor/type").value_or("") == "xen"; }
 
-// What a domain may do stands in the hexadecimal features; XENFEAT_dom0 is bit 11
+// Returns whether this is a guest by its hexadecimal features, in which XENFEAT_dom0 is bit 11
 // (xen/include/public/features.h).
 bool IsGuest() {
   constexpr unsigned kDom0Feature = 1U << 11;

@@ -7,7 +7,7 @@ namespace xenoscope::sampler {
 
 bool IsBeingWritten(std::span<const TraceBufferState> before,
                     std::span<const TraceBufferState> after, uint32_t room) {
-  constexpr uint32_t kMinRoom = 256;  // for a record (at most 40 bytes) and padding
+  constexpr uint32_t kMinRoom = 256;  // bytes for a record (at most 40) and padding
   for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
     const auto [cons, prod] = after[i];
     if (uint64_t{cons} >= uint64_t{2} * room || uint64_t{prod} >= uint64_t{2} * room) continue;
@@ -23,7 +23,7 @@ bool IsBeingWritten(std::span<const TraceBufferState> before,
 #ifdef XENOSCOPE_HAVE_XEN
 
 #include <sys/mman.h>
-extern "C" {  // Xen's headers do not say it themselves
+extern "C" {  // Xen's headers lack it
 #include <xen/xen.h>
 #include <xencall.h>
 #include <xenevtchn.h>
@@ -46,8 +46,8 @@ extern "C" {  // Xen's headers do not say it themselves
 namespace xenoscope::sampler {
 namespace {
 
-// What of __HYPERVISOR_sysctl it takes (xen/include/public/sysctl.h, Xen 4.8 to 4.22): a version
-// that changes from release to release, and a layout that has not.
+// The part of __HYPERVISOR_sysctl that is used here (xen/include/public/sysctl.h, Xen 4.8 to 4.22):
+// a version that changes from release to release, and a layout that has not changed.
 constexpr uint32_t kTbufOp = 2;
 constexpr uint32_t kTbufGetInfo = 0;
 constexpr uint32_t kTbufDisable = 5;
@@ -61,8 +61,8 @@ struct Sysctl {
   uint64_t cpu_mask[2];
   uint32_t event_mask;
   uint32_t padding1;
-  uint64_t info_frame;  // out: of struct t_info; 0: there are no buffers
-  uint32_t info_size;   // out: bytes of it
+  uint64_t info_frame;  // out: frame of struct t_info; 0: there are no buffers
+  uint32_t info_size;   // out: size of struct t_info in bytes
   uint32_t rest[21];
 };
 static_assert(sizeof(Sysctl) == 8 + 128 && offsetof(Sysctl, info_frame) == 40);
@@ -71,8 +71,8 @@ constexpr size_t kPageSize = 4096;
 constexpr uint32_t kMaxInfoBytes = 1U << 20;
 constexpr std::chrono::milliseconds kPollInterval{100};
 
-// Xen announces records by one interrupt, which one listener can have at a time.
-// Nothing where that cannot be asked.
+// Returns whether Xen's notifications of records have a listener: they are one interrupt, which one
+// listener can have. Nothing where that cannot be known.
 std::optional<bool> HasListener() {
   const std::unique_ptr<xenevtchn_handle, int (*)(xenevtchn_handle*)> events(
       xenevtchn_open(nullptr, 0), xenevtchn_close);
@@ -81,7 +81,7 @@ std::optional<bool> HasListener() {
   return errno == EEXIST ? std::optional(true) : std::nullopt;
 }
 
-// What Xen answers to a command; op 0 where it does not.
+// Returns Xen's answer to a command; its op is 0 on failure.
 Sysctl CallTrace(uint32_t command) {
   Sysctl answer{};
   const std::unique_ptr<xencall_handle, int (*)(xencall_handle*)> calls(xencall_open(nullptr, 0),
@@ -96,7 +96,7 @@ Sysctl CallTrace(uint32_t command) {
     op->tbuf_command = command;
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the hypercall's ABI
     const auto address = reinterpret_cast<uint64_t>(op);
-    // Xen looks at the version first, and refuses every other than its own.
+    // Xen checks the version first, and refuses all but its own.
     const bool taken = xencall1(calls.get(), __HYPERVISOR_sysctl, address) >= 0;
     if (taken) answer = *op;
     if (taken || errno != EACCES) break;
@@ -105,7 +105,7 @@ Sysctl CallTrace(uint32_t command) {
   return answer;
 }
 
-// Pages of Xen's.
+// Mapped pages of Xen.
 class XenPages {
  public:
   XenPages(xenforeignmemory_handle* memory, int protection, uint64_t frame, size_t count)
@@ -123,7 +123,7 @@ class XenPages {
   XenPages& operator=(const XenPages&) = delete;
   ~XenPages() { Unmap(); }
 
-  // Nothing where there are none, or they could not be mapped.
+  // Returns the pages; empty where there are none or they could not be mapped.
   std::span<std::byte> bytes() const {
     return {static_cast<std::byte*>(at_), at_ == nullptr ? 0 : count_ * kPageSize};
   }
@@ -139,7 +139,7 @@ class XenPages {
   void* at_ = nullptr;
 };
 
-// struct t_info: the pages of a buffer, and for each pCPU where the list of its frames begins, in
+// Maps struct t_info: the pages of a buffer, and for each pCPU the offset of its list of frames, in
 // words of 4 bytes; 0: it has none.
 XenPages MapInfo(xenforeignmemory_handle* memory, const Sysctl& info) {
   const bool plausible =
@@ -148,8 +148,8 @@ XenPages MapInfo(xenforeignmemory_handle* memory, const Sysctl& info) {
 }
 uint32_t BufferPages(const XenPages& info) { return Load<uint16_t>(info.bytes(), 0).value_or(0); }
 
-// Hands the first page of each buffer to `take`, where its state is. Returns the room of each; 0:
-// there are none.
+// Hands the first page of each buffer, which has its state, to `take`. Returns the size of each
+// buffer in bytes; 0: there are none.
 uint32_t ForEachBuffer(const Sysctl& info, int protection,
                        const std::function<void(std::span<std::byte>)>& take) {
   const std::unique_ptr<xenforeignmemory_handle, int (*)(xenforeignmemory_handle*)> memory(
@@ -169,7 +169,7 @@ uint32_t ForEachBuffer(const Sysctl& info, int protection,
   return static_cast<uint32_t>(buffer_pages * kPageSize - sizeof(TraceBufferState));
 }
 
-// The buffers' states now; `room` is that of each.
+// Returns the buffers' states now; sets `room` to the size of each in bytes.
 std::vector<TraceBufferState> ReadBufferStates(const Sysctl& info, uint32_t& room) {
   std::vector<TraceBufferState> states;
   room = ForEachBuffer(info, PROT_READ, [&states](Bytes page) {
@@ -178,7 +178,7 @@ std::vector<TraceBufferState> ReadBufferStates(const Sysctl& info, uint32_t& roo
   return states;
 }
 
-// Takes out what is there, unread.
+// Discards what is there.
 void Empty(std::span<std::byte> page) {
   auto state = LoadUnchecked<TraceBufferState>(page.data());
   state.cons = state.prod;

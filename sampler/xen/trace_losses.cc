@@ -12,13 +12,13 @@ constexpr int kWordsShift = 28;
 constexpr uint32_t kWordsMask = 7;
 constexpr uint32_t kHasTsc = 1U << 31;
 
-// TRC_LOST_RECORDS {u32 lost; u16 domain; u16 vCPU; u64 first TSC}, behind a TSC of its own
+// TRC_LOST_RECORDS {u32 lost; u16 domain; u16 vCPU; u64 first TSC}, which has a TSC of its own
 // (xen/include/public/trace.h and xen/common/trace.c, 4.17).
 constexpr uint32_t kLostRecords = 4U << kWordsShift | kHasTsc | 0x1f001;
 constexpr size_t kTscAt = 4;
 constexpr size_t kLostAt = 12;
 constexpr size_t kFirstTscAt = 20;
-// Of more (half an hour and more) one of its times is wrong.
+// Limit of a loss's length; in a longer one (half an hour and more) one of its times is wrong.
 constexpr Cycles kMaxLossCycles = Cycles{1} << 42;
 
 size_t SizeOf(uint32_t header) {
@@ -74,7 +74,7 @@ size_t TraceLosses::TakeOne(Bytes bytes) {
     if (bytes.size() < kWord) return 0;
     size = SizeOf(LoadUnchecked<uint32_t>(bytes.data()));
   }
-  if (left_ < kWord || size > left_) {  // the window's end is no record
+  if (left_ < kWord || size > left_) {  // the end of the window is no record
     skip_ = left_;
     left_ = 0;
     return 0;

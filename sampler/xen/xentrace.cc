@@ -29,8 +29,8 @@
 namespace xenoscope::sampler {
 namespace {
 
-constexpr int kPipeSize = 1 << 20;      // as much as an ordinary user may have
-constexpr int kStartTimeoutMs = 10000;  // on a busy host it dies no sooner
+constexpr int kPipeSize = 1 << 20;      // limit of an ordinary user
+constexpr int kStartTimeoutMs = 10000;  // time in which it fails even on a busy host
 constexpr int kStopTimeoutMs =
     10000;  // it copies what the buffers hold, to a disk that may be slow
 
@@ -53,7 +53,7 @@ std::string LastLine(int fd) {
   return last;
 }
 
-// That somebody else takes the trace, with the process of an xentrace if there is one.
+// Returns the error that another process takes the trace, with the xentrace if there is one.
 absl::Status TraceIsTaken() {
   std::string who;
   ForEachProcess("/proc", [&who](uint32_t pid, const std::string& directory) {
@@ -83,7 +83,7 @@ absl::StatusOr<std::string> FindXentrace() {
     std::string candidate = directory + "/xentrace";
     if (!directory.empty() && IsProgram(candidate)) return candidate;
   }
-  // Debian keeps the tools of each Xen version apart.
+  // Debian has a directory of tools for each version of Xen.
   glob_t found{};
   std::string last;
   if (glob("/usr/lib/xen-*/bin/xentrace", 0, nullptr, &found) == 0) {
@@ -107,11 +107,11 @@ absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& re
     return ErrnoError(errno, "cannot make a pipe to xentrace");
   }
   File into(ends[1]);
-  fcntl(into.fd(), F_SETPIPE_SZ, kPipeSize);  // helps, and may be refused
+  fcntl(into.fd(), F_SETPIPE_SZ, kPipeSize);  // an optimisation that may fail
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<Xentrace> xentrace(
       new Xentrace(File(ends[0]), std::move(file), std::move(diagnostics)));
-  // It wants the name of a file, and says things on its standard output.
+  // xentrace requires the name of a file, and prints messages on its standard output.
   const std::vector<std::string> words = {
       program,
       "-D",
@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& re
       ChildProcess::Start(words, {.own_process_group = true,
                                   .diagnostics = xentrace->diagnostics_.fd(),
                                   .inherited = into.fd()});
-  into = File();  // so that the pipe ends when xentrace does
+  into = File();  // closed, so that the pipe ends when xentrace does
   XENOSCOPE_RETURN_IF_ERROR(child.status());
   xentrace->child_ = *std::move(child);
   xentrace->spooler_.emplace(xentrace->pipe_.fd(), xentrace->file_.fd(), path,
@@ -141,7 +141,8 @@ Xentrace::Xentrace(File pipe, File file, File diagnostics)
 
 Xentrace::~Xentrace() { Stop().IgnoreError(); }
 
-// It traces when bytes come; an idle host may have nothing to trace for a while.
+// Waits until it traces: until bytes come, or for some time, as an idle host may have nothing to
+// trace.
 absl::Status Xentrace::WaitUntilTracing() {
   using std::chrono::steady_clock;
   const auto until = steady_clock::now() + std::chrono::milliseconds(kStartTimeoutMs);
@@ -158,8 +159,8 @@ absl::Status Xentrace::Check() {
   return exit ? Died(*exit) : absl::OkStatus();
 }
 
-// A signal that finds xentrace writing breaks its write, and it gives up what it still had. So it
-// is to come while xentrace waits for Xen, as it does most of the time.
+// Waits until xentrace waits for Xen, as it does most of the time: a signal that comes during a
+// write interrupts that, and xentrace drops what it still had.
 void Xentrace::WaitUntilIdle() {
   using std::chrono::steady_clock;
   const auto until = steady_clock::now() + std::chrono::milliseconds(kStopTimeoutMs);
@@ -183,10 +184,11 @@ absl::Status Xentrace::Stop() {
 
 absl::Status Xentrace::Died(Exit exit) const {
   const std::string words = LastLine(diagnostics_.fd());
-  if (absl::StrContains(words, "VIRQ")) {  // it binds the one interrupt of the trace buffers
+  // It could not bind the one interrupt of the trace buffers.
+  if (absl::StrContains(words, "VIRQ")) {
     return TraceIsTaken();
   }
-  // What it has said before a signal ended it is not why.
+  // What it printed before a signal ended it is not the cause.
   if (exit.signal != 0) {
     return PreconditionError("xentrace {}: the trace ends there", ToString(exit));
   }

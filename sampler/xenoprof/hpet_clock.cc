@@ -16,7 +16,7 @@ constexpr uint64_t kPhysicalAddress = 0xfed00000;
 constexpr size_t kSize = 4096;
 
 constexpr uint32_t kCapabilities = 0x000;
-constexpr uint32_t kPeriod = 0x004;  // femtoseconds a tick
+constexpr uint32_t kPeriod = 0x004;  // register with the length of a tick, in femtoseconds
 constexpr uint32_t kConfiguration = 0x010;
 constexpr uint32_t kEnabled = 1U << 0;
 constexpr uint32_t kCounter = 0x0f0;
@@ -29,9 +29,9 @@ constexpr uint32_t kInterruptEnable = 1U << 2;
 constexpr uint32_t kPeriodic = 1U << 3;
 constexpr uint32_t kSetValue = 1U << 6;
 constexpr uint32_t k32Bits = 1U << 8;
-constexpr uint32_t kMessages = 1U << 14;  // interrupts as messages, not through the I/O APIC
+constexpr uint32_t kMessages = 1U << 14;  // flag: interrupts are messages, not through the I/O APIC
 
-// A message to a local APIC (Intel SDM volume 3, 11.11): to this processor, delivered as NMI.
+// The message to a local APIC (Intel SDM volume 3, 11.11): to this processor, delivered as NMI.
 constexpr uint32_t kMessageAddress = 0xfee00000;
 constexpr uint32_t kNmi = 4U << 8;
 constexpr uint32_t kDeliveryMode = 7U << 8;
@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<HpetRegisters>> OpenHpet() {
 absl::StatusOr<std::unique_ptr<HpetClock>> HpetClock::Create(
     std::unique_ptr<HpetRegisters> registers, uint32_t hz, std::span<const uint32_t> apic_ids) {
   const uint32_t period = registers->Read(kPeriod);
-  constexpr uint32_t kMaxPeriodFs = 100'000'000;  // the specification's
+  constexpr uint32_t kMaxPeriodFs = 100'000'000;  // limit of the specification
   if (period == 0 || period > kMaxPeriodFs) {
     return PreconditionError("there is no HPET at {:#x}", kPhysicalAddress);
   }
@@ -126,8 +126,8 @@ uint64_t HpetClock::Counter() {
   }
 }
 
-// Until the second value is written QEMU takes the first one for the period, too: a timer that
-// fires in between, this thread having been preempted, is silent for seconds.
+// Until the second value is written QEMU takes the first one for the period, too: if this thread is
+// preempted and the timer fires in between, the timer is silent for seconds.
 absl::Status HpetClock::StartTimer(uint32_t timer) {
   constexpr int kMaxAttempts = 10;
   uint64_t first = ticks_;
@@ -135,7 +135,7 @@ absl::Status HpetClock::StartTimer(uint32_t timer) {
     registers_->Write(Timer(timer), kInterruptEnable | kPeriodic | kSetValue | k32Bits | kMessages);
     const uint64_t now = Counter();
     registers_->Write(Comparator(timer), static_cast<uint32_t>(now + first));
-    registers_->Write(Comparator(timer), ticks_);  // then every
+    registers_->Write(Comparator(timer), ticks_);  // the period
     if (Counter() - now >= first) continue;
     started_.push_back(now + first - ticks_);
     return absl::OkStatus();

@@ -18,7 +18,7 @@ using recording::Entry;
 using recording::StreamInfo;
 using recording::TimedEntry;
 
-// Xen writes these words while they are read.
+// Reads a word that Xen may be writing to.
 template <typename T>
 T LoadShared(T& word) {
   return std::atomic_ref<T>(word).load(std::memory_order_acquire);
@@ -34,7 +34,7 @@ BufferCounters Difference(const BufferCounters& end, const BufferCounters& start
           end.lost - start.lost};
 }
 
-// What the next entry of a buffer is, if it is no escape.
+// The kind of the next entry of a buffer, if it is not an escape.
 enum class ExpectedEntry : uint8_t { kSample, kSampleOfChain, kCaller };
 
 bool IsWanted(const PmuEvent& event, Mode mode) {
@@ -55,7 +55,7 @@ struct XenoprofBuffers::Buffer {
   ExpectedEntry next = ExpectedEntry::kSample;
   XenoprofBuffer* shared;
   const std::byte* entries;
-  uint32_t size;  // entries
+  uint32_t size;  // number of entries
   Tsc previous_before;
   BufferCounters at_start;
   StreamInfo stream;
@@ -79,7 +79,7 @@ absl::Status XenoprofBuffers::MapOwn(DomainId self, uint32_t samples) {
   return Map(self, get.nbuf, get.bufsize, get.buf_gmaddr);
 }
 
-// The buffers of a domain's vCPUs follow one another, wherever pages end.
+// The buffers of a domain's vCPUs are adjacent, without alignment to pages.
 absl::Status XenoprofBuffers::Map(DomainId domain, int32_t count, int32_t size, uint64_t address) {
   if (count <= 0 || size <= static_cast<int32_t>(kEntriesOffset)) {
     return InternalError("Xen gave domain {} {} sample buffers of {} bytes", domain.value, count,
@@ -141,7 +141,8 @@ double XenoprofBuffers::DrainBuffer(Buffer& buffer, const Sink& sink) {
   const DrainTimes times{buffer.previous_before, before, after};
   buffer.previous_before = before;
   uint32_t tail = LoadShared(buffer.shared->event_tail);
-  if (head >= buffer.size || tail >= buffer.size) return 0;  // Xen drops samples then, and says so
+  // In this state Xen drops samples, and counts them.
+  if (head >= buffer.size || tail >= buffer.size) return 0;
   const uint32_t used = head >= tail ? head - tail : head + buffer.size - tail;
 
   entries_.clear();
@@ -152,8 +153,8 @@ double XenoprofBuffers::DrainBuffer(Buffer& buffer, const Sink& sink) {
     tail = tail + 1 == buffer.size ? 0 : tail + 1;
     TakeEntry(buffer, times, found);
   }
-  // Xen may be following frames just now: callers that come later are counted, but miss their
-  // sample.
+  // Xen may be following frames now: callers that come later are counted, but belong to no sample
+  // here.
   EndChain();
   std::atomic_ref(buffer.shared->event_tail).store(tail, std::memory_order_release);
   if (!entries_.empty() || !with_callers_.empty()) {
@@ -162,8 +163,8 @@ double XenoprofBuffers::DrainBuffer(Buffer& buffer, const Sink& sink) {
   return static_cast<double>(used) / buffer.size;
 }
 
-// With call chains Xen puts an escape before each sample and its callers behind it, which nothing
-// else tells from samples.
+// With call chains Xen writes an escape before each sample and the callers behind it; nothing else
+// distinguishes callers from samples.
 void XenoprofBuffers::TakeEntry(Buffer& buffer, const DrainTimes& times,
                                 const XenoprofEntry& found) {
   StreamInfo& stream = buffer.stream;
@@ -213,7 +214,7 @@ void XenoprofBuffers::TakeEntry(Buffer& buffer, const DrainTimes& times,
 
 void XenoprofBuffers::AddCaller(const XenoprofEntry& found) {
   TimedEntry& chain = *chain_;
-  // Outward: Xen, the kernel, user mode. What breaks the order is no caller.
+  // The order is Xen, kernel, user mode. An entry out of order is not a caller.
   if (found.mode == static_cast<uint8_t>(Mode::kXen)) {
     if (chain.kernel_callers + chain.user_callers > 0) return;
     ++chain.xen_callers;

@@ -35,7 +35,7 @@ absl::StatusOr<XenoprofCpu> InitXenoprof(XenoprofCalls& calls) {
 #ifdef XENOSCOPE_HAVE_XEN
 
 #include <sys/mman.h>
-extern "C" {  // Xen's headers do not say it themselves
+extern "C" {  // Xen's headers lack it
 #include <xencall.h>
 #include <xenforeignmemory.h>
 }
@@ -62,7 +62,7 @@ class LiveCalls final : public XenoprofCalls {
   }
 
   int Call(XenoprofOp op, std::span<std::byte> argument) override {
-    void* bounce = nullptr;  // hypercall arguments must stay in memory
+    void* bounce = nullptr;  // arguments of hypercalls must stay in memory
     if (!argument.empty()) {
       bounce = xencall_alloc_buffer(calls_, argument.size());
       if (bounce == nullptr) return -ENOMEM;
@@ -84,7 +84,7 @@ class LiveCalls final : public XenoprofCalls {
     std::vector<xen_pfn_t> frames(pages);
     std::vector<int> errors(pages);
     for (size_t i = 0; i < pages; ++i) frames[i] = address / kPageSize + i;
-    // Xen shares the pages with the caller, who may not name itself by its number.
+    // Xen shares the pages with the caller, who must not name itself by its number.
     void* at = xenforeignmemory_map(memory_, kDomSelf.value, PROT_READ | PROT_WRITE, pages,
                                     frames.data(), errors.data());
     if (at == nullptr) return ErrnoError(errno, "cannot map {} pages of sample buffers", pages);

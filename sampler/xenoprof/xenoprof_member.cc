@@ -10,7 +10,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr auto kDrainInterval = std::chrono::milliseconds(5);
-// Of one vCPU, as long as nobody drains: the agent waits for its turn like any program.
+// Samples of one vCPU's buffer: the agent has to wait for a processor like any program, and the
+// buffer is not drained meanwhile.
 constexpr uint32_t kBufferSamples = 8192;
 
 }  // namespace
@@ -60,10 +61,11 @@ std::vector<recording::EventInfo> XenoprofMember::Events() const {
 
 absl::StatusOr<bool> XenoprofMember::Enlist() {
   if (!buffers_.mapped()) {
-    const absl::Status mapped = buffers_.MapOwn(kDom0, kBufferSamples);  // its own, to itself
+    // These are the domain's own buffers; to itself it is domain 0.
+    const absl::Status mapped = buffers_.MapOwn(kDom0, kBufferSamples);
     if (absl::IsFailedPrecondition(mapped)) {
-      // An agent before this one has left them shared. To take part and leave gives them back, and
-      // costs the place on the list.
+      // An earlier agent has left them shared. Taking part and leaving gives them back, but also
+      // removes the domain from the list.
       if (calls_->Call(XenoprofOp::kEnableVirq) == 0 &&
           calls_->Call(XenoprofOp::kDisableVirq) == 0) {
         return true;
@@ -74,7 +76,7 @@ absl::StatusOr<bool> XenoprofMember::Enlist() {
   if (const int error = calls_->Call(XenoprofOp::kEnableVirq); error < 0) {
     return ErrnoError(-error, "Xen does not let it take part");
   }
-  buffers_.Begin(read_tsc_());  // dom0 may start before this one comes round to it
+  buffers_.Begin(read_tsc_());  // dom0 may start before this agent is scheduled
   return false;
 }
 

@@ -35,10 +35,9 @@ absl::Status DomainError(DomainId domain, int error) {
 
 }  // namespace
 
-// Ends what is not sampling any more, wherever it stands: what is not there to undo refuses.
-// Domains leave the list one by one, so that each is let go; with all others off it, dom0 can be
-// put on it once more, and then take its own buffers back, which only a domain that is on the list
-// can.
+// Ends a session in any state; operations that have nothing to undo fail. Domains leave the list
+// one by one, so that each is released. When all others are off it, dom0 can be put on it again and
+// take its own buffers back, which only a domain on the list can do.
 int XenoprofSession::ReleaseXenoprof(XenoprofCalls& calls) {
   calls.Call(XenoprofOp::kReleaseCounters);
   calls.Call(XenoprofOp::kResetPassiveList);
@@ -88,7 +87,7 @@ absl::Status XenoprofSession::BecomeInitiator() {
     cpu = PermissionError("this domain may not profile others: record in dom0");
   }
   if (!cpu.ok()) {
-    state_ = State::kClosed;  // nothing to give back
+    state_ = State::kClosed;  // there is nothing to give back
     return cpu.status();
   }
   cpu_ = *std::move(cpu);
@@ -113,8 +112,9 @@ absl::Status XenoprofSession::Initialize(const Domains& domains, uint32_t sample
   return absl::OkStatus();
 }
 
-// Xen starts when as many domains have taken part as are on its list, and takes none off it: when
-// one does not come, or is to be listed again, the list is made anew, and all come once more.
+// Lets the active domains take part. Xen starts when as many domains have taken part as are on its
+// list, and removes none from it: when one does not come, or is to be listed again, a new list is
+// made, and all take part again.
 absl::Status XenoprofSession::EnlistActive(const Domains& domains) {
   active_ = domains.active;
   std::set<DomainId> asked_again;
@@ -163,7 +163,7 @@ absl::Status XenoprofSession::AddPassive(DomainId domain, uint32_t samples) {
   return buffers_.Map(domain, argument.nbuf, argument.bufsize, argument.buf_gmaddr);
 }
 
-// Also for none: Xen may remember what a session before this one asked for. It reads an unsigned
+// Sets the number of callers, even 0, as Xen keeps an earlier session's. Xen reads an unsigned
 // long.
 absl::Status XenoprofSession::SetBacktrace(uint32_t callers) {
   uint64_t depth = callers;
@@ -184,7 +184,7 @@ absl::Status XenoprofSession::Program(std::span<const PmuEvent> events, uint32_t
   }
   if (const int error = calls_.Call(XenoprofOp::kReserveCounters); error < 0)
     return ReserveError(error);
-  state_ = State::kReady;  // as to what has to be given back
+  state_ = State::kReady;  // in respect of what has to be given back
   for (uint32_t i = 0; i < cpu_.counters; ++i) {
     XenoprofCounter counter;
     counter.ind = i;
@@ -193,8 +193,8 @@ absl::Status XenoprofSession::Program(std::span<const PmuEvent> events, uint32_t
       counter.enabled = 1;
       counter.event = events[i].code;
       counter.unit_mask = events[i].unit_mask;
-      // A PV guest's kernel runs in ring 3 and Xen in ring 0, as an HVM guest's kernel does: what
-      // was not asked for is told by the samples' modes.
+      // A PV guest's kernel runs in ring 3 and Xen in ring 0, as an HVM guest's kernel does: the
+      // samples' modes show what was not asked for.
       counter.user = events[i].user || events[i].kernel ? 1 : 0;
       counter.hypervisor = counter.kernel = events[i].kernel || events[i].hypervisor ? 1 : 0;
     }

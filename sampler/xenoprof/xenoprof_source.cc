@@ -16,7 +16,7 @@ using std::chrono::steady_clock;
 constexpr std::string_view kNoteHpet = "hpet";
 constexpr std::string_view kNoteSampling = "sampling";
 
-// As deep as perf's chains by default (kernel.perf_event_max_stack).
+// Limit of callers, as perf's by default (kernel.perf_event_max_stack).
 constexpr uint32_t kMaxCallers = 127;
 
 }  // namespace
@@ -57,7 +57,7 @@ absl::Status XenoprofSource::Ready() {
 
 void XenoprofSource::RecoverKilled(const SessionLock& lock) {
   if (lock.stale_note().empty()) return;
-  // NMIs first: giving the counters back under them would crash Xen.
+  // NMIs end first: to give the counters back under them would crash Xen.
   if (lock.stale_note() == kNoteHpet) {
     if (const auto registers = OpenHpet(); registers.ok()) HpetClock::StopStaleTimers(**registers);
   }
@@ -85,7 +85,8 @@ std::vector<recording::EventInfo> XenoprofSource::Events() const {
   return events;
 }
 
-// Xen takes each counter for the one that sent the NMI, and logs an entry, or loses it, for each.
+// Counts NMIs. Xen attributes each NMI to all counters, and logs an entry, or loses it, for each
+// counter.
 recording::NmiCounters XenoprofSource::CountNmis() const {
   recording::NmiCounters nmis;
   nmis.sent = clock_->Sent();
