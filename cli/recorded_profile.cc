@@ -14,7 +14,7 @@
 #include "correlate/em_refinement.h"
 #include "correlate/exit_samples.h"
 #include "correlate/pipeline_observer.h"
-#include "correlate/placing.h"
+#include "correlate/placing/placer.h"
 #include "correlate/placing_thread.h"
 #include "correlate/profile.h"
 #include "report/profile/chain_notes.h"

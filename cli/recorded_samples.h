@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/recorded_processes.h"
-#include "correlate/placing.h"
+#include "correlate/placing/placed_sample.h"
 #include "recording/recording.h"
 #include "recording/sample.h"
 

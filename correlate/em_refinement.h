@@ -22,7 +22,7 @@
 #include "base/resolver.h"
 #include "correlate/context.h"
 #include "correlate/influence_weights.h"
-#include "correlate/placing.h"
+#include "correlate/placing/placed_sample.h"
 
 namespace xenoscope::correlate {
 

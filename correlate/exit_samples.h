@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "correlate/placing.h"
+#include "correlate/placing/placed_sample.h"
 #include "correlate/timeline.h"
 #include "recording/sample.h"
 #include "trace/names.h"

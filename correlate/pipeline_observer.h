@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "correlate/placing.h"
+#include "correlate/placing/placed_sample.h"
 #include "correlate/timeline.h"
 #include "trace/record.h"
 

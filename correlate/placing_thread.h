@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "correlate/placing.h"
+#include "correlate/placing/placed_sample.h"
 
 namespace xenoscope::correlate {
 

@@ -25,7 +25,7 @@
 #include "base/tsc.h"
 #include "correlate/context.h"
 #include "correlate/estimate.h"
-#include "correlate/placing.h"
+#include "correlate/placing/placed_sample.h"
 #include "correlate/stacks.h"
 #include "correlate/stratum_unions.h"
 

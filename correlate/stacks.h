@@ -15,7 +15,7 @@
 #include "base/mode.h"
 #include "base/resolver.h"
 #include "base/string_interner.h"
-#include "correlate/placing.h"
+#include "correlate/placing/placed_sample.h"
 
 namespace xenoscope::correlate {
 

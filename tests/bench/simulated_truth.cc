@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "correlate/em_refinement.h"
-#include "correlate/placing.h"
+#include "correlate/placing/placer.h"
 #include "correlate/profile.h"
 #include "correlate/timeline.h"
 #include "recording/plain_file.h"

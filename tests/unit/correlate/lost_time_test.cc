@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "correlate/placing.h"
+#include "correlate/placing/placer.h"
 #include "correlate/profile.h"
 #include "correlate/timeline.h"
 #include "recording/plain_file.h"

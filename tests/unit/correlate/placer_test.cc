@@ -1,4 +1,4 @@
-#include "correlate/placing.h"
+#include "correlate/placing/placer.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

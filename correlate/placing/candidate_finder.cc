@@ -1,0 +1,133 @@
+#include "correlate/placing/candidate_finder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <span>
+
+#include "base/error.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+constexpr double kWeightTolerance = 1e-6;
+
+double SumOfWeights(std::span<const Place> places) {
+  return std::accumulate(places.begin(), places.end(), 0.0,
+                         [](double sum, const Place& place) { return sum + place.weight; });
+}
+
+}  // namespace
+
+Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, TscRange bracket,
+                                          size_t samples) {
+  Candidates found;
+  found.when = bracket;
+  intervals_.clear();
+  bool known = false;
+  const VcpuHistory& vcpu = timeline_.HistoryOf(track);
+  const double part_of_lost = vcpu.PartOfLost(mode);
+  const auto add = [&](const TimelineInterval& interval, TscRange part) {
+    if (!Agrees(mode, interval.context.kind)) return;
+    known |= AddInterval(interval, part, part_of_lost, found);
+  };
+  vcpu.intervals.ForEach(bracket, add);
+  timeline_.ForEachOpen(track, [&](const TimelineInterval& open) {
+    const TscRange part = open.range.Intersect(bracket);
+    if (!part.Empty()) add(open, part);
+  });
+  if (!known) return found;
+  if (samples == 1 || found.places.size() == 1) {
+    EndRank(found);
+  } else {
+    WeighByRank(samples, found);
+  }
+  return found;
+}
+
+bool CandidateFinder::AddInterval(const TimelineInterval& interval, TscRange part,
+                                  double part_of_lost, Candidates& found) {
+  auto length = static_cast<double>(part.Length());
+  Cycles in_cluster = part.Length();
+  if (interval.context.kind == ContextKind::kLost) {
+    const UnobservedTime unseen = timeline_.UnobservedTimeIn(part);
+    // Where nothing at all is known of such time, it still is the only place there is.
+    const double counts = unseen.lost > 0 && part_of_lost == 0 ? 1 : part_of_lost;
+    length = counts * static_cast<double>(std::min(part.Length(), unseen.lost + unseen.ended));
+    in_cluster = static_cast<Cycles>(std::ceil(counts * static_cast<double>(unseen.lost)));
+  }
+  if (in_cluster > 0) {
+    found.AddToCluster(ClusterOf(interval.timeslice_id, interval.context.kind, found.when),
+                       in_cluster);
+  }
+  if (length > 0) {
+    const size_t place =
+        found.AddWeight({interval.context, interval.context, interval.pcpu, length});
+    intervals_.push_back({place, length});
+  }
+  return in_cluster > 0;
+}
+
+void CandidateFinder::WeighByRank(size_t samples, Candidates& found) {
+  rank_weights_.Weigh(intervals_, found.places.size(), samples);
+  unranked_.swap(found.places);
+  found.places.clear();
+  const size_t ranks = RanksOf(samples);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    for (size_t i = 0; i < unranked_.size(); ++i) {
+      if (!rank_weights_.Matters(i, rank)) continue;
+      found.places.push_back(unranked_[i]);
+      found.places.back().weight = rank_weights_.At(i, rank);
+    }
+    EndRank(found);
+  }
+}
+
+Candidates CandidateFinder::FindExits(const VcpuTrack& track, const recording::Sample& sample,
+                                      TscRange bracket) {
+  Candidates found;
+  found.when = bracket;
+  found.address = sample.address;
+  exit_counts_.clear();
+  uint32_t most = 0;
+  MatchQuality best = MatchQuality::kWeak;
+  const VcpuHistory& vcpu = timeline_.HistoryOf(track);
+  // The NMI came just before the exit's record: an exit at the bracket's end is a candidate too.
+  for (auto mark = vcpu.FirstExitSince(bracket.begin);
+       mark != vcpu.exits.end() && mark->tsc <= bracket.end; ++mark) {
+    const MatchQuality quality = MatchQualityOf(*mark, {sample.address, sample.mode}, logged_rip_);
+    if (mark->nmi || quality < best) continue;
+    if (quality > best) {
+      best = quality;
+      found.places.clear();
+      found.clusters.clear();
+      exit_counts_.clear();
+      most = 0;
+    }
+    found.AddWeight({mark->context, GuestBefore(*mark), mark->pcpu, 1});
+    found.AddToCluster(ClusterOf(mark->timeslice_id, mark->context.kind, bracket), 1);
+    const uint32_t count = ++exit_counts_[mark->rip];
+    if (count <= most) continue;
+    most = count;
+    found.address = mark->rip;
+  }
+  if (!found.places.empty()) EndRank(found);
+  return found;
+}
+
+void CandidateFinder::EndRank(Candidates& found) {
+  const std::span<Place> places =
+      std::span(found.places).subspan(found.ranks == 0 ? 0 : found.ends[found.ranks - 1]);
+  const double all = SumOfWeights(places);
+  for (Place& place : places) place.length = place.weight /= all;
+  const double normalised = SumOfWeights(places);
+  if (!(std::abs(normalised - 1) <= kWeightTolerance) && status_.ok()) {
+    status_ = InternalError("the places of a sample weigh {} and not 1", normalised);
+  }
+  found.ends[found.ranks++] = static_cast<uint32_t>(found.places.size());
+  ++lists_;
+  if (found.ranks == 1) found.first_list = lists_;
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,113 @@
+#include "correlate/placing/drain.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "correlate/placing/nmi_exit.h"
+#include "correlate/ranks.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+size_t ModeIndex(const recording::Sample& sample) { return sample.mode == Mode::kXen ? 1 : 0; }
+
+}  // namespace
+
+void DrainPlacer::Place(std::span<const recording::Sample> batch, const VcpuTrack& track) {
+  const TscRange bracket = batch.front().when;
+  const std::vector<const ExitMark*> nmi_exits =
+      FindNmiExits(batch, options_.logged_rip, timeline_.HistoryOf(track));
+  between_ = {bracket.begin, bracket.begin};
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (const ExitMark* exit = nmi_exits[i]) {
+      PlaceAtNmiExit(batch[i], *exit, track, outcome_);
+      between_ = {exit->tsc, exit->tsc};
+      continue;
+    }
+    if (between_.Empty()) {
+      BeginBetween(batch.subspan(i), NmiExits(nmi_exits).subspan(i), bracket.end);
+    }
+    PlaceBetween(batch[i], track);
+  }
+}
+
+void DrainPlacer::BeginBetween(std::span<const recording::Sample> batch, NmiExits nmi_exits,
+                               Tsc bracket_end) {
+  const auto next =
+      std::ranges::find_if(nmi_exits, [](const ExitMark* exit) { return exit != nullptr; });
+  between_.end = next == nmi_exits.end() ? bracket_end : (*next)->tsc;
+  modes_ = {};
+  at_exits_.clear();
+  for (const recording::Sample& sample : batch.first(next - nmi_exits.begin())) {
+    ++modes_.at(ModeIndex(sample)).samples;
+  }
+}
+
+void DrainPlacer::PlaceBetween(const recording::Sample& sample, const VcpuTrack& track) {
+  ModeCandidates& mode = modes_.at(ModeIndex(sample));
+  const size_t before = mode.before++;
+  const double part = (static_cast<double>(before) + 0.5) / static_cast<double>(mode.samples);
+  if (options_.vendor == trace::Vendor::kSvm && IsGuestSample(sample, track) &&
+      PlaceAtExits(sample, track, part)) {
+    return;
+  }
+  PlaceInIntervals(sample, track, mode, before, part);
+}
+
+bool DrainPlacer::PlaceAtExits(const recording::Sample& sample, const VcpuTrack& track,
+                               double part) {
+  const auto [at, is_new] = at_exits_.try_emplace({sample.address, sample.mode});
+  Candidates& exits = at->second;
+  if (is_new) {
+    exits = finder_.FindExits(track, sample, between_);
+    if (exits.empty() && between_ != sample.when) {
+      exits = finder_.FindExits(track, sample, sample.when);
+    }
+  }
+  if (exits.empty()) return false;
+  outcome_.checks().AddOther(track.index, sample.vcpu);
+  outcome_.checks().AddMissed(track.index, sample.vcpu);
+  outcome_.Accept({
+      .sample = &sample,
+      .vcpu = sample.vcpu,
+      .address = exits.address,
+      .placement = Placement::kAtExit,
+      .cluster = exits.ClusterAt(part),
+      .places = exits.PlacesOf(0),
+      .when = exits.when,
+      .list = exits.first_list,
+  });
+  return true;
+}
+
+void DrainPlacer::PlaceInIntervals(const recording::Sample& sample, const VcpuTrack& track,
+                                   ModeCandidates& mode, size_t before, double part) {
+  if (!mode.intervals) {
+    mode.intervals = finder_.FindIntervals(track, sample.mode, between_, mode.samples);
+    if (mode.intervals->empty()) {
+      mode.intervals = finder_.FindIntervals(track, sample.mode, sample.when, 1);
+    }
+  }
+  const Candidates& found = *mode.intervals;
+  if (found.empty()) {
+    return outcome_.Reject(sample, outcome_.ReasonUnplaced(track, sample.when));
+  }
+  outcome_.checks().AddBracketed(track.index, sample.vcpu, found.when.Length());
+  if (IsGuestSample(sample, track)) {
+    outcome_.checks().AddMissed(track.index, sample.vcpu);
+    if (options_.logged_rip == LoggedRip::kOfLastEntry) outcome_.NoteStale();
+  }
+  const size_t rank = found.ranks == 1 ? 0 : RankOf(before, mode.samples);
+  outcome_.Accept({
+      .sample = &sample,
+      .vcpu = sample.vcpu,
+      .address = sample.address,
+      .placement = Placement::kBracketed,
+      .cluster = found.ClusterAt(part),
+      .places = found.PlacesOf(rank),
+      .when = found.when,
+      .list = found.first_list + rank,
+  });
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,74 @@
+// Places the samples that one drain of a vCPU's buffer found. They have one bracket, from the drain
+// before to this one, and are in the order of time (docs/method.md, sections 2 and 3).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/ids.h"
+#include "base/mode.h"
+#include "base/tsc.h"
+#include "correlate/nmi_matching.h"
+#include "correlate/placing/candidate_finder.h"
+#include "correlate/placing/options.h"
+#include "correlate/placing/outcome.h"
+#include "correlate/placing/recent_timeline.h"
+#include "recording/sample.h"
+
+namespace xenoscope::correlate {
+
+// A sample that is an NMI exit of the trace is placed there, and ends the brackets of the samples
+// before it and begins those of the samples after it. Other samples are placed at the exits whose
+// entry their address names, on AMD, or by the lengths of the intervals in their bracket.
+class DrainPlacer {
+ public:
+  // All but `options` outlive the placer.
+  DrainPlacer(const PlacingOptions& options, RecentTimeline& timeline, CandidateFinder& finder,
+              PlacingOutcome& outcome)
+      : options_(options), timeline_(timeline), finder_(finder), outcome_(outcome) {}
+
+  // Places the samples of the vCPU, of which there is at least one. O(samples + intervals), beside
+  // what MatchNmiExits takes.
+  void Place(std::span<const recording::Sample> batch, const VcpuTrack& track);
+
+ private:
+  // What the samples of one mode share between two NMI exits.
+  struct ModeCandidates {
+    std::optional<Candidates> intervals;
+    size_t samples = 0;
+    size_t before = 0;  // those before the one at hand
+  };
+  // Samples with the same address and mode can have been taken at the same exits.
+  using ExitCandidates = absl::flat_hash_map<std::pair<Address, Mode>, Candidates>;
+  using NmiExits = std::span<const ExitMark* const>;
+
+  // Begins the samples from the first of `batch` to the next that has an NMI exit.
+  void BeginBetween(std::span<const recording::Sample> batch, NmiExits nmi_exits, Tsc bracket_end);
+  // Places a sample that is no NMI exit.
+  void PlaceBetween(const recording::Sample& sample, const VcpuTrack& track);
+  // Places the guest-mode sample at the exits whose entry its address names, with `part` of the
+  // others of its mode before it. Returns whether there are any.
+  bool PlaceAtExits(const recording::Sample& sample, const VcpuTrack& track, double part);
+  // Places the sample, before which there are `before` of its mode, by the lengths of intervals.
+  void PlaceInIntervals(const recording::Sample& sample, const VcpuTrack& track,
+                        ModeCandidates& mode, size_t before, double part);
+  static bool IsGuestSample(const recording::Sample& sample, const VcpuTrack& track) {
+    return track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
+  }
+
+  PlacingOptions options_;
+  RecentTimeline& timeline_;
+  CandidateFinder& finder_;
+  PlacingOutcome& outcome_;
+  // Of the samples between two NMI exits.
+  TscRange between_;
+  std::array<ModeCandidates, 2> modes_;  // guest and Xen
+  ExitCandidates at_exits_;
+};
+
+}  // namespace xenoscope::correlate

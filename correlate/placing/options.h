@@ -1,0 +1,23 @@
+// What the placer is asked to tell apart, and what it must know of the recording.
+#pragma once
+
+#include "base/tsc.h"
+#include "correlate/nmi_matching.h"
+#include "trace/names.h"
+
+namespace xenoscope::correlate {
+
+struct PlacingOptions {
+  // The time [begin, end) in which samples were taken; only this time of the trace is given to
+  // PlacingObserver::OnTraced.
+  TscRange sampled;
+  // The length of the longest bracket, in cycles: how long the timeline has to be remembered.
+  Cycles longest_bracket = 0;
+  trace::Vendor vendor = trace::Vendor::kUnknown;
+  LoggedRip logged_rip = LoggedRip::kOfExit;
+  bool by_subreason = false;  // contexts say what exits were about
+  bool by_waiting = false;    // contexts say which vCPUs waited for the pCPU
+  bool by_wakeup = false;     // contexts say what woke the vCPU
+};
+
+}  // namespace xenoscope::correlate

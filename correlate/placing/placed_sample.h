@@ -1,0 +1,93 @@
+// A sample that has been given the places where it can have been taken, and who receives such
+// samples.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/ids.h"
+#include "base/resolver.h"
+#include "base/tsc.h"
+#include "correlate/context.h"
+#include "recording/sample.h"
+
+namespace xenoscope::correlate {
+
+// How a place was found.
+enum class Placement : uint8_t {
+  kInstant,    // the sample says when it was taken
+  kNmiExit,    // the sample is an NMI exit of the trace
+  kAtExit,     // logged as guest, but taken as the guest left for another reason: method.md §2.3
+  kStopped,    // the trace has the instant at which the vCPU was stopped to be read
+  kBracketed,  // by the lengths of the intervals that agree with the sample's mode
+  kUntraced,   // there is no trace
+};
+inline constexpr size_t kPlacements = 6;
+// The key in JSON, which stays the same between versions.
+[[nodiscard]] const char* ToString(Placement placement);
+
+// Why a sample has no place.
+enum class UnplacedReason : uint8_t {
+  kOutsideTrace,   // its bracket ends before the trace begins, or begins after its end
+  kUnknownVcpu,    // the trace never names its vCPU
+  kNotRunning,     // its vCPU did not run within its bracket
+  kModeDisagrees,  // its vCPU ran, but never in the sample's mode
+  kTraceLost,      // records were lost where it must have been
+  kOutOfOrder,     // it came later than its bracket's end allows; the timeline is forgotten there
+};
+inline constexpr size_t kUnplacedReasons = 6;
+// The key in JSON, which stays the same between versions.
+[[nodiscard]] const char* ToString(UnplacedReason reason);
+
+// One place where a sample can have been taken. The weights of a sample's places sum to 1.
+struct Place {
+  Context context;  // what the sample is charged to: at an exit, the exit
+  Context stratum;  // what the cycles that it samples were spent in (method.md §4.1)
+  PcpuId pcpu;
+  double weight = 0;
+  double length = weight;  // the weight by lengths alone, before it was refined
+};
+
+struct PlacedSample {
+  const recording::Sample* sample = nullptr;
+  VcpuRef vcpu;  // the vCPU that it was taken for: of a sample in Xen alone, the one that ran
+  Address address = 0;  // the sample's address, repaired where that is stale
+  Placement placement = Placement::kBracketed;
+  // The cluster: the running interval that the sample was in, or is most likely to have been in.
+  uint64_t cluster = 0;
+  std::span<const Place> places;
+  std::optional<FunctionId> function{};  // the sample's function, once it has been looked up
+  // The time: the sample's own bracket, or what the trace has made of it, which is the instant of
+  // its NMI exit or of its stop, or the time between the NMI exits before and after it.
+  TscRange when{};
+  uint64_t list = 0;   // the number that samples with the same places share; 0: nobody shares them
+  uint64_t count = 1;  // the samples that this one stands for, which its observer takes as equal
+};
+
+// Returns the function that the sample is in: the one that was looked up, else the resolver's.
+[[nodiscard]] FunctionId FunctionOf(const PlacedSample& placed, Resolver& resolver);
+
+// Receives each sample once, placed or not, and all traced time.
+class PlacingObserver {
+ public:
+  virtual ~PlacingObserver() = default;
+  virtual void OnPlaced(const PlacedSample& sample) = 0;
+  virtual void OnUnplaced(const recording::Sample& sample, UnplacedReason why) = 0;
+  // The vCPU spent `cycles` in the context while samples were taken. In ContextKind::kLost a pCPU
+  // did, and `vcpu` means nothing. The time of one vCPU and context may come in several parts, at
+  // any time.
+  virtual void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) = 0;
+};
+
+// Yields samples in the order of the ends of their brackets; those of one vCPU in the order in
+// which they were taken.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+  // Returns the next sample, which is valid until the next call; null at the end.
+  [[nodiscard]] virtual const recording::Sample* Next() = 0;
+};
+
+}  // namespace xenoscope::correlate

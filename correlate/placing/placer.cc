@@ -1,0 +1,130 @@
+#include "correlate/placing/placer.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/error.h"
+#include "correlate/placing/instant.h"
+#include "correlate/placing/stopped.h"
+#include "correlate/placing/timed.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+using recording::Sample;
+
+// The timeline is pruned after this many cycles at the earliest (a few milliseconds).
+constexpr Cycles kForgetEvery = Cycles{1} << 23;
+
+}  // namespace
+
+Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer,
+               TimelineObserver* timeline_observer)
+    : options_(options),
+      samples_(samples),
+      timeline_(options, observer, checks_, timeline_observer),
+      finder_(timeline_, options.logged_rip),
+      outcome_(timeline_, observer, checks_),
+      drain_(options, timeline_, finder_, outcome_),
+      next_(samples.Next()) {
+  ReadBatch();
+}
+
+void Placer::ReadBatch() {
+  batch_.clear();
+  if (next_ == nullptr) return;
+  do {
+    batch_.push_back(*next_);
+    next_ = samples_.Next();
+  } while (next_ != nullptr && next_->vcpu == batch_.front().vcpu &&
+           next_->when == batch_.front().when);
+}
+
+void Placer::Take(const trace::Item& item) {
+  timeline_.Take(item);
+  while (!batch_.empty() && timeline_.now() >= batch_.front().when.end) {
+    PlaceBatch();
+    ReadBatch();
+  }
+  if (timeline_.now() >= forget_at_) Forget();
+}
+
+void Placer::PlaceBatch() {
+  const Sample& first = batch_.front();
+  outcome_.Begin(batch_.size());
+  const bool domain_unknown = first.vcpu.domain >= kFirstReservedDomain;
+  if (first.when.begin < forgotten_) {
+    for (const Sample& sample : batch_) outcome_.Reject(sample, UnplacedReason::kOutOfOrder);
+  } else if (first.IsInstant() || (first.timed && domain_unknown)) {
+    for (const Sample& sample : batch_) PlaceInstant(sample, timeline_, outcome_);
+  } else if (first.stopped) {
+    for (const Sample& sample : batch_) PlaceStopped(sample, options_.vendor, timeline_, outcome_);
+  } else if (first.timed) {
+    for (const Sample& sample : batch_) PlaceTimed(sample, timeline_, finder_, outcome_);
+  } else {
+    PlaceDrain();
+  }
+}
+
+void Placer::PlaceDrain() {
+  if (const VcpuTrack* track = timeline_.Find(batch_.front().vcpu)) {
+    return drain_.Place(batch_, *track);
+  }
+  for (const Sample& sample : batch_) {
+    // No record names the vCPU: it can have run only while records were lost.
+    if (timeline_.UnobservedTimeIn(sample.when).lost > 0) {
+      outcome_.AcceptLost(sample, {}, 0);
+    } else {
+      outcome_.RejectUnknownVcpu(sample);
+    }
+  }
+}
+
+void Placer::Forget() {
+  const Tsc now = timeline_.now();
+  forget_at_ = now + std::max(options_.longest_bracket / 2, kForgetEvery);
+  Tsc horizon = now;
+  if (!batch_.empty()) {
+    const uint64_t end = batch_.front().when.end.value;
+    horizon = std::min(now, Tsc{end - std::min(end, options_.longest_bracket)});
+  }
+  forgotten_ = std::max(forgotten_, horizon);
+  timeline_.DropBefore(forgotten_);
+}
+
+absl::Status Placer::Finish() {
+  timeline_.Finish();
+  while (!batch_.empty()) {
+    PlaceBatch();
+    ReadBatch();
+  }
+  XENOSCOPE_RETURN_IF_ERROR(finder_.status());
+  const SampleCounts& counts = outcome_.counts();
+  if (counts.samples != counts.Attributed() + counts.Unplaced()) {
+    return InternalError("{} samples, but {} placed and {} in remainders", counts.samples,
+                         counts.Attributed(), counts.Unplaced());
+  }
+  return absl::OkStatus();
+}
+
+PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer) {
+  constexpr Place kNowhere{{}, {}, {}, 1};
+  PlacingCounts counts;
+  while (const Sample* sample = samples.Next()) {
+    ++counts.samples;
+    ++counts.placed[static_cast<size_t>(Placement::kUntraced)];
+    observer.OnPlaced({
+        .sample = sample,
+        .vcpu = sample->vcpu,
+        .address = sample->address,
+        .placement = Placement::kUntraced,
+        // A cluster of its own: which samples share a running interval is not known.
+        .cluster = counts.samples,
+        .places = {&kNowhere, 1},
+        .when = sample->when,
+    });
+  }
+  return counts;
+}
+
+}  // namespace xenoscope::correlate

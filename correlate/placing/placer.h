@@ -1,0 +1,79 @@
+// Joins samples with the trace: when and where each was taken, and in which context. The place is
+// exact where the sample says when it was taken, where its vCPU was stopped to be read, and where
+// it is an NMI exit of the trace. Else it is spread by weights over the places where the sample can
+// have been (docs/method.md, sections 1 to 3).
+//
+// One pass over trace and samples together. Memory: the intervals of the timeline within the
+// longest bracket, and the samples of one drain of one buffer.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/tsc.h"
+#include "correlate/cross_checks.h"
+#include "correlate/placing/candidate_finder.h"
+#include "correlate/placing/drain.h"
+#include "correlate/placing/options.h"
+#include "correlate/placing/outcome.h"
+#include "correlate/placing/placed_sample.h"
+#include "correlate/placing/recent_timeline.h"
+#include "correlate/run_queues.h"
+#include "correlate/timeline.h"
+#include "recording/sample.h"
+#include "trace/record.h"
+
+namespace xenoscope::correlate {
+
+struct PlacingCounts : SampleCounts, TraceCounts {};
+
+class Placer {
+ public:
+  // `samples`, `observer` and `timeline_observer`, which sees the placer's timeline and may be
+  // null, outlive the placer.
+  Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer,
+         TimelineObserver* timeline_observer = nullptr);
+  Placer(const Placer&) = delete;
+  Placer& operator=(const Placer&) = delete;
+
+  // Takes the next item of the trace, and places the samples whose brackets have passed.
+  void Take(const trace::Item& item);
+  // Places the samples that are left. Internal: a sample is neither placed nor in a remainder, or
+  // its weights do not sum to 1.
+  [[nodiscard]] absl::Status Finish();
+
+  [[nodiscard]] PlacingCounts counts() const { return {outcome_.counts(), timeline_.counts()}; }
+  // Returns the checks of the domains that have samples, in the order of domains.
+  [[nodiscard]] std::vector<PlacingCheck> Checks() const { return checks_.Conclude(); }
+  // The sets of vCPUs that waited for a pCPU, by Context::waiting.
+  [[nodiscard]] const std::vector<WaitingSet>& waiting_sets() const {
+    return timeline_.waiting_sets();
+  }
+
+ private:
+  // Reads the next samples of one vCPU and bracket.
+  void ReadBatch();
+  void PlaceBatch();
+  // Places the samples of one drain.
+  void PlaceDrain();
+  // Forgets the part of the timeline that no further sample can ask for.
+  void Forget();
+
+  PlacingOptions options_;
+  SampleSource& samples_;
+  CrossChecks checks_;
+  RecentTimeline timeline_;
+  CandidateFinder finder_;
+  PlacingOutcome outcome_;
+  DrainPlacer drain_;
+  std::vector<recording::Sample> batch_;
+  const recording::Sample* next_;  // the source's next sample, which is not in the batch
+  Tsc forgotten_;                  // intervals that end at or before this are gone
+  Tsc forget_at_;
+};
+
+// Gives every sample to the observer as kUntraced, where there is no trace to join it with.
+[[nodiscard]] PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer);
+
+}  // namespace xenoscope::correlate

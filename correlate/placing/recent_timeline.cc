@@ -1,0 +1,278 @@
+#include "correlate/placing/recent_timeline.h"
+
+#include <algorithm>
+
+#include "trace/events.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+// Subreasons of exits beyond so many are not told apart: of MMIO there may be any number.
+constexpr size_t kMaxSubreasons = 4096;
+
+}  // namespace
+
+RecentTimeline::RecentTimeline(const PlacingOptions& options, PlacingObserver& observer,
+                               CrossChecks& checks, TimelineObserver* next)
+    : options_(options), observer_(observer), checks_(checks), next_(next), timeline_(*this) {
+  if (!options_.by_subreason) return;
+  for (const trace::Event event : HandlerEvents()) {
+    of_handlers_.at(static_cast<size_t>(event)) = true;
+  }
+}
+
+void RecentTimeline::Take(const trace::Item& item) {
+  if (item.kind == trace::ItemKind::kRecord) {
+    if (!trace_begin_) trace_begin_ = item.record.tsc;
+    timeline_.Take(item);
+    TakeRecord(item.record);
+  } else {
+    TakeLossItem(item);
+    timeline_.Take(item);
+  }
+}
+
+void RecentTimeline::TakeRecord(const trace::Record& record) {
+  if (of_handlers_[static_cast<size_t>(record.event)]) NoteContents(record);
+  if (options_.by_wakeup) NoteWakeup(record);
+  switch (record.event) {
+    case trace::Event::kHvmVmexit:
+    case trace::Event::kHvmSvmExit:
+      if (const VcpuTrack* track = timeline_.Current(record.pcpu)) NoteExit(*track);
+      break;
+    case trace::Event::kHvmNmi:
+      // On Intel the exit's reason covers all exceptions; this record says which was an NMI.
+      if (const VcpuTrack* track = timeline_.Current(record.pcpu)) {
+        VcpuHistory& vcpu = VcpuAt(track->index);
+        if (!vcpu.exits.empty()) vcpu.exits.back().nmi = true;
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+void RecentTimeline::TakeLossItem(const trace::Item& item) {
+  const Tsc tsc = item.record.tsc;
+  const PcpuId pcpu = item.record.pcpu;
+  switch (item.kind) {
+    case trace::ItemKind::kLossBegin:
+      return losses_.Begin(pcpu, tsc);
+    case trace::ItemKind::kPcpuEnd:
+      return losses_.EndOfPcpu(pcpu, tsc);
+    case trace::ItemKind::kLost:
+      break;
+    default:
+      return;
+  }
+  losses_.End(pcpu, tsc);
+  const TscRange lost{item.first_lost, tsc};
+  counts_.lost_records += item.lost;
+  counts_.lost_time += lost.Length();
+  const Cycles sampled = lost.Intersect(options_.sampled).Length();
+  if (sampled > 0) observer_.OnTraced({}, {ContextKind::kLost}, sampled);
+}
+
+void RecentTimeline::NoteExit(const VcpuTrack& track) {
+  VcpuHistory& vcpu = VcpuAt(track.index);
+  Context context{ContextKind::kExit, track.exit_nested, track.exit_reason};
+  if (options_.by_waiting) context.waiting = run_queues_.Now(track.pcpu);
+  if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
+  vcpu.AddExit(track, context, IsNmi(track.exit_reason));
+}
+
+bool RecentTimeline::IsNmi(uint32_t reason) const {
+  return options_.vendor == trace::Vendor::kSvm && reason == kSvmExitNmi;
+}
+
+void RecentTimeline::NoteWakeup(const trace::Record& record) {
+  if (record.event != trace::Event::kHvmInjVirq && record.event != trace::Event::kHvmVmentry) {
+    return;
+  }
+  const VcpuTrack* track = timeline_.Current(record.pcpu);
+  if (track == nullptr) return;
+  Wakeup& wakeup = VcpuAt(track->index).wakeup;
+  if (record.event == trace::Event::kHvmVmentry) {
+    wakeup.OnEntry();
+  } else {
+    wakeup.OnInterrupt(record.payload.Word(0));
+  }
+}
+
+void RecentTimeline::NoteContents(const trace::Record& record) {
+  const VcpuTrack* track = timeline_.Current(record.pcpu);
+  if (track == nullptr || !track->exit_open) return;
+  VcpuHistory& vcpu = VcpuAt(track->index);
+  if (vcpu.contents.exit != track->exit) vcpu.contents.Open(track->exit);
+  vcpu.contents.Take(record);
+  if (vcpu.contents.rank == 0) return;
+  LimitSubreasons(vcpu.contents);
+  if (vcpu.exits.empty()) return;
+  vcpu.exits.back().context.exit_kind = vcpu.contents.kind;
+  vcpu.exits.back().context.number = vcpu.contents.number;
+}
+
+void RecentTimeline::LimitSubreasons(ExitContents& contents) {
+  constexpr uint64_t kWithoutFlags = (uint64_t{1} << kShadowFlagsShift) - 1;
+  if (contents.kind == ExitKind::kPageFault) contents.number &= kWithoutFlags;
+  const std::pair subreason{contents.kind, contents.number};
+  if (subreasons_.size() < kMaxSubreasons) {
+    subreasons_.insert(subreason);
+  } else if (!subreasons_.contains(subreason)) {
+    contents.kind = ExitKind::kOthers;
+    contents.number = 0;
+  }
+}
+
+void RecentTimeline::Finish() {
+  timeline_.Finish();
+  for (VcpuHistory& vcpu : vcpus_) vcpu.traced.Flush(observer_);
+}
+
+void RecentTimeline::DropBefore(Tsc t) {
+  for (VcpuHistory& vcpu : vcpus_) vcpu.DropBefore(t);
+  for (TimelineHistory& pcpu : pcpus_) pcpu.DropBefore(t);
+  losses_.DropBefore(t);
+}
+
+const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {
+  const auto& all = timeline_.vcpus();
+  for (size_t i = tracks_.size(); i < all.size(); ++i) tracks_[all[i]->ref] = all[i].get();
+  const auto found = tracks_.find(vcpu);
+  return found == tracks_.end() ? nullptr : found->second;
+}
+
+VcpuHistory& RecentTimeline::VcpuAt(uint32_t index) {
+  if (index >= vcpus_.size()) vcpus_.resize(index + 1);
+  return vcpus_[index];
+}
+
+Context RecentTimeline::ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
+                                  uint32_t reason, uint64_t exit) const {
+  Context context = ContextOf(kind, nested, reason);
+  if (context.kind == ContextKind::kExit && vcpu.contents.exit == exit) {
+    context.exit_kind = vcpu.contents.kind;
+    context.number = vcpu.contents.number;
+  }
+  if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
+  return context;
+}
+
+void RecentTimeline::AddInterval(uint32_t index, const TimelineInterval& interval) {
+  const Cycles sampled = interval.range.Intersect(options_.sampled).Length();
+  VcpuHistory& vcpu = VcpuAt(index);
+  if (sampled > 0 && !IsIdle(interval.vcpu)) {
+    vcpu.traced.Add(interval.vcpu, interval.context, sampled, observer_);
+  }
+  vcpu.intervals.Add(interval);
+  if (interval.pcpu.value >= pcpus_.size()) pcpus_.resize(interval.pcpu.value + 1);
+  pcpus_[interval.pcpu.value].Add(interval);
+}
+
+void RecentTimeline::OnState(const VcpuTrack& track, TimelineState before) {
+  if (next_ != nullptr) next_->OnState(track, before);
+  if (track.state == TimelineState::kLost) {
+    VcpuAt(track.index).lost_before = losses_.LostTimeUntil(track.since);
+  }
+  if (options_.by_wakeup) VcpuAt(track.index).wakeup.OnState(track.state, before);
+  if (options_.by_waiting) run_queues_.OnState(track);
+}
+
+void RecentTimeline::OnExit(const ExitArc& arc) {
+  if (next_ != nullptr) next_->OnExit(arc);
+}
+
+void RecentTimeline::OnMark(const Mark& mark) {
+  if (next_ != nullptr) next_->OnMark(mark);
+}
+
+void RecentTimeline::OnSegment(const Segment& segment) {
+  if (next_ != nullptr) next_->OnSegment(segment);
+  const Cycles sampled = segment.range.Intersect(options_.sampled).Length();
+  if (sampled > 0 && !IsIdle(segment.vcpu)) {
+    const bool nmi = segment.kind == SegmentKind::kExit && segment.first && IsNmi(segment.reason);
+    counts_.nmi_exits += static_cast<uint64_t>(nmi);
+  }
+  if (segment.range.Empty()) return;
+  VcpuHistory& vcpu = VcpuAt(segment.vcpu_index);
+  TimelineInterval interval{
+      .range = segment.range,
+      .context = ContextIn(vcpu, segment.kind, segment.nested, segment.reason, segment.exit),
+      .vcpu = segment.vcpu,
+      .pcpu = segment.pcpu,
+      .timeslice_id = segment.timeslice_id,
+      .timeslice_begin = segment.timeslice_begin,
+  };
+  if (sampled > 0 && HasInstants(interval.context.kind)) {
+    checks_.AddTime(segment.vcpu_index, segment.vcpu, segment.range, segment.timeslice_begin);
+  }
+  vcpu.by_context[static_cast<size_t>(interval.context.kind)] += segment.range.Length();
+  if (!options_.by_waiting) return AddInterval(segment.vcpu_index, interval);
+  run_queues_.ForEach(segment.pcpu, segment.range, [&](TscRange part, uint32_t set) {
+    interval.range = part;
+    interval.context.waiting = set;
+    AddInterval(segment.vcpu_index, interval);
+  });
+  run_queues_.Forget(segment.pcpu, segment.range.end);
+}
+
+void RecentTimeline::OnRunstateInterval(const RunstateInterval& interval) {
+  if (next_ != nullptr) next_->OnRunstateInterval(interval);
+  VcpuHistory& vcpu = VcpuAt(interval.vcpu_index);
+  if (interval.state == TimelineState::kOffline) vcpu.stops.Add(interval.range.begin);
+  if (interval.state == TimelineState::kRunning &&
+      options_.sampled.Contains(interval.range.begin)) {
+    checks_.AddTimeslice(interval.vcpu_index, interval.vcpu, interval.range.Length());
+  }
+  if (interval.state == TimelineState::kLost) return AddLost(vcpu, interval);
+  vcpu.known += interval.range.Length();
+}
+
+void RecentTimeline::AddLost(VcpuHistory& vcpu, const RunstateInterval& interval) {
+  vcpu.last_exit_known = false;
+  if (interval.range.Empty()) return;
+  const Cycles unseen = losses_.LostTimeUntil(interval.range.end) - vcpu.lost_before +
+                        (interval.range.end - std::max(interval.range.begin, losses_.ended()));
+  vcpu.known += interval.range.Length() - std::min(interval.range.Length(), unseen);
+  vcpu.intervals.Add({
+      .range = interval.range,
+      .context = {ContextKind::kLost},
+      .vcpu = interval.vcpu,
+      .pcpu = interval.pcpu,
+      .timeslice_id = interval.number,
+      .timeslice_begin = interval.range.begin,
+  });
+}
+
+std::optional<TimelineInterval> RecentTimeline::OpenInterval(const VcpuTrack& track) const {
+  TimelineInterval open{
+      .range = {track.since, timeline_.now()},
+      .context = {ContextKind::kLost},
+      .vcpu = track.ref,
+      .pcpu = track.pcpu,
+      .timeslice_id = track.timeslice_id,
+      .timeslice_begin = track.since,
+  };
+  if (track.state == TimelineState::kLost) return open;
+  if (track.state != TimelineState::kRunning) return std::nullopt;
+  open.range.begin = track.segment_since;
+  open.context = track.index < vcpus_.size()
+                     ? ContextIn(vcpus_[track.index], track.segment, track.exit_nested,
+                                 track.exit_reason, track.exit)
+                     : ContextOf(track.segment, track.exit_nested, track.exit_reason);
+  return open;
+}
+
+UnobservedTime RecentTimeline::UnobservedTimeIn(TscRange range) const {
+  UnobservedTime unseen;
+  losses_.ForEach(range, timeline_.now(),
+                  [&unseen](TscRange part) { unseen.lost += part.Length(); });
+  unseen.ended = range.end - std::max(range.begin, losses_.ended());
+  return unseen;
+}
+
+bool RecentTimeline::OutsideTrace(TscRange bracket) const {
+  return !trace_begin_ || bracket.end <= *trace_begin_ || bracket.begin >= timeline_.now();
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,142 @@
+// What every vCPU and pCPU did, as far back as the longest bracket reaches: the timeline, kept so
+// that samples can be looked up in it (docs/method.md, sections 1 and 3).
+//
+// Memory: the intervals, exits and stops within the longest bracket.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "correlate/context.h"
+#include "correlate/cross_checks.h"
+#include "correlate/exit_contents.h"
+#include "correlate/losses.h"
+#include "correlate/placing/options.h"
+#include "correlate/placing/placed_sample.h"
+#include "correlate/placing/vcpu_history.h"
+#include "correlate/run_queues.h"
+#include "correlate/timeline.h"
+#include "correlate/timeline_history.h"
+#include "trace/record.h"
+
+namespace xenoscope::correlate {
+
+// What the trace has, as far as it was taken.
+struct TraceCounts {
+  uint64_t nmi_exits = 0;  // while samples were taken
+  uint64_t lost_records = 0;
+  Cycles lost_time = 0;  // of pCPUs, in which records were lost
+};
+
+// The parts of a range in which a vCPU may have run without a record, in cycles.
+struct UnobservedTime {
+  Cycles lost = 0;   // while records were lost
+  Cycles ended = 0;  // behind the end of a pCPU's trace
+};
+
+class RecentTimeline : private TimelineObserver {
+ public:
+  // `observer` receives the traced time, `checks` the timeslices, and `next`, which may be null,
+  // all that the timeline tells its observers. All outlive this.
+  RecentTimeline(const PlacingOptions& options, PlacingObserver& observer, CrossChecks& checks,
+                 TimelineObserver* next);
+
+  // Takes the next item of the trace. O(1) amortised.
+  void Take(const trace::Item& item);
+  // Ends what is open, and gives the observer the traced time that it has not had yet.
+  void Finish();
+  // Forgets what ended before `t`. O(1) for each thing that is forgotten, and for each vCPU.
+  void DropBefore(Tsc t);
+
+  [[nodiscard]] Tsc now() const { return timeline_.now(); }
+  [[nodiscard]] const TraceCounts& counts() const { return counts_; }
+  // The sets of vCPUs that waited for a pCPU, by Context::waiting.
+  [[nodiscard]] const std::vector<WaitingSet>& waiting_sets() const { return run_queues_.sets(); }
+
+  // Returns the vCPU's track, or null when the trace has not named it. O(1) amortised.
+  [[nodiscard]] const VcpuTrack* Find(VcpuRef vcpu);
+  // Returns the track of the vCPU that runs on the pCPU, or null.
+  [[nodiscard]] const VcpuTrack* Current(PcpuId pcpu) const { return timeline_.Current(pcpu); }
+  // Valid until another vCPU is met.
+  [[nodiscard]] VcpuHistory& HistoryOf(const VcpuTrack& track) { return VcpuAt(track.index); }
+  // Returns what the pCPU did, or null when nothing ran on it.
+  [[nodiscard]] const TimelineHistory* IntervalsOf(PcpuId pcpu) const {
+    return pcpu.value < pcpus_.size() ? &pcpus_[pcpu.value] : nullptr;
+  }
+  // Returns what the vCPU has been doing since its last completed interval, if that is known.
+  [[nodiscard]] std::optional<TimelineInterval> OpenInterval(const VcpuTrack& track) const;
+  // Calls visit(interval) for the parts of OpenInterval that differ in which vCPUs wait.
+  template <typename Visitor>
+  void ForEachOpen(const VcpuTrack& track, Visitor visit) const;
+  [[nodiscard]] UnobservedTime UnobservedTimeIn(TscRange range) const;
+  // Whether no part of the bracket is within the trace, as far as it was taken.
+  [[nodiscard]] bool OutsideTrace(TscRange bracket) const;
+
+ private:
+  bool WantsMarks() const override { return next_ != nullptr && next_->WantsMarks(); }
+  void OnSegment(const Segment& segment) override;
+  void OnRunstateInterval(const RunstateInterval& interval) override;
+  void OnExit(const ExitArc& arc) override;
+  void OnMark(const Mark& mark) override;
+  void OnState(const VcpuTrack& track, TimelineState before) override;
+
+  VcpuHistory& VcpuAt(uint32_t index);
+  // The context of what a vCPU does, with what the options ask to tell of an exit.
+  Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested, uint32_t reason,
+                    uint64_t exit) const;
+  void AddInterval(uint32_t index, const TimelineInterval& interval);
+  // Adds time of the vCPU in which records were lost.
+  void AddLost(VcpuHistory& vcpu, const RunstateInterval& interval);
+  bool IsNmi(uint32_t reason) const;
+  void TakeRecord(const trace::Record& record);
+  void TakeLossItem(const trace::Item& item);
+  void NoteExit(const VcpuTrack& track);
+  // Notes what wakes the vCPU, where the record is of that.
+  void NoteWakeup(const trace::Record& record);
+  // Notes what the open exit is about, from a record of its handler.
+  void NoteContents(const trace::Record& record);
+  // Puts an exit beyond kMaxSubreasons among the others.
+  void LimitSubreasons(ExitContents& contents);
+
+  PlacingOptions options_;
+  PlacingObserver& observer_;
+  CrossChecks& checks_;
+  TimelineObserver* next_;  // null: nobody
+  Timeline timeline_;
+  absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;
+  TraceCounts counts_;
+  RunQueues run_queues_;
+  Losses losses_;
+  std::array<bool, trace::kEventCount> of_handlers_{};  // events, where exits are told apart
+  absl::flat_hash_set<std::pair<ExitKind, uint64_t>> subreasons_;  // that were met
+  std::vector<VcpuHistory> vcpus_;                                 // by VcpuTrack::index
+  std::vector<TimelineHistory> pcpus_;                             // by pCPU
+  std::optional<Tsc> trace_begin_;
+};
+
+template <typename Visitor>
+void RecentTimeline::ForEachOpen(const VcpuTrack& track, Visitor visit) const {
+  std::optional<TimelineInterval> open = OpenInterval(track);
+  if (!open || open->range.Empty()) return;
+  if (!options_.by_waiting || open->context.kind == ContextKind::kLost) return visit(*open);
+  run_queues_.ForEach(open->pcpu, open->range, [&](TscRange part, uint32_t set) {
+    open->range = part;
+    open->context.waiting = set;
+    visit(*open);
+  });
+}
+
+// Whether samples in such intervals can have known instants: those of NMI exits, and others.
+[[nodiscard]] constexpr bool HasInstants(ContextKind kind) {
+  return kind == ContextKind::kGuest || kind == ContextKind::kRunning;
+}
+
+}  // namespace xenoscope::correlate

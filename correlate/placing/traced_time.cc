@@ -1,0 +1,40 @@
+#include "correlate/placing/traced_time.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace xenoscope::correlate {
+namespace {
+
+// How many contexts' sums are kept at once.
+constexpr size_t kMaxSums = 32;
+
+uint64_t HashOf(const Context& context) {
+  return context.reason + 7 * static_cast<uint64_t>(context.kind) + context.number +
+         context.waiting + context.wakeup;
+}
+
+}  // namespace
+
+void TracedTime::Add(VcpuRef vcpu, const Context& context, Cycles cycles,
+                     PlacingObserver& observer) {
+  if (sums_.empty()) {
+    vcpu_ = vcpu;
+    sums_.resize(kMaxSums);
+  }
+  Sum& sum = sums_[HashOf(context) % kMaxSums];
+  if (sum.context != context) {
+    if (sum.cycles > 0) observer.OnTraced(vcpu, sum.context, sum.cycles);
+    sum = {context, 0};
+  }
+  sum.cycles += cycles;
+}
+
+void TracedTime::Flush(PlacingObserver& observer) {
+  for (const Sum& sum : std::exchange(sums_, {})) {
+    if (sum.cycles > 0) observer.OnTraced(vcpu_, sum.context, sum.cycles);
+  }
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,64 @@
+#include "correlate/placing/vcpu_history.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace xenoscope::correlate {
+
+HistoryQueue<ExitMark>::Iterator VcpuHistory::FirstExitSince(Tsc t) const {
+  return std::partition_point(exits.begin(), exits.end(),
+                              [t](const ExitMark& mark) { return mark.tsc < t; });
+}
+
+double VcpuHistory::PartOfLost(Mode mode) const {
+  if (known == 0) return 0;
+  double agreeing = 0;
+  for (size_t kind = 0; kind < by_context.size(); ++kind) {
+    if (Agrees(mode, static_cast<ContextKind>(kind))) {
+      agreeing += static_cast<double>(by_context[kind]);
+    }
+  }
+  return std::min(1.0, agreeing / static_cast<double>(known));
+}
+
+std::optional<Tsc> VcpuHistory::StopWithin(const VcpuTrack& track, TscRange bracket) const {
+  const auto stop = std::lower_bound(stops.begin(), stops.end(), bracket.begin);
+  if (stop != stops.end() && *stop < bracket.end) return *stop;
+  const bool still = track.state == TimelineState::kOffline && bracket.Contains(track.since);
+  return still ? std::optional(track.since) : std::nullopt;
+}
+
+void VcpuHistory::AddExit(const VcpuTrack& track, const Context& context, bool nmi) {
+  exits.Add({
+      .tsc = track.exit_tsc,
+      .pcpu = track.pcpu,
+      .timeslice_id = track.timeslice_id,
+      .timeslice_begin = track.since,
+      .reason = track.exit_reason,
+      .nested = track.exit_nested,
+      .nmi = nmi,
+      .rip = track.exit_rip,
+      .context = context,
+      .has_previous = last_exit_known,
+      .previous_reason = last_reason,
+      .previous_rip = last_rip,
+  });
+  last_exit_known = true;
+  last_reason = track.exit_reason;
+  last_rip = track.exit_rip;
+}
+
+void VcpuHistory::DropBefore(Tsc t) {
+  intervals.DropBefore(t);
+  exits.DropWhile([t](const ExitMark& mark) { return mark.tsc < t; });
+  stops.DropWhile([t](Tsc stop) { return stop < t; });
+}
+
+Context GuestBefore(const ExitMark& exit) {
+  Context context{ContextKind::kGuest};
+  context.waiting = exit.context.waiting;
+  context.wakeup = exit.context.wakeup;
+  return context;
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,59 @@
+// What one vCPU did, as far back as the longest bracket reaches, and what is known of its last VM
+// exit.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "base/mode.h"
+#include "base/tsc.h"
+#include "correlate/context.h"
+#include "correlate/exit_contents.h"
+#include "correlate/history_queue.h"
+#include "correlate/nmi_matching.h"
+#include "correlate/placing/traced_time.h"
+#include "correlate/timeline.h"
+#include "correlate/timeline_history.h"
+#include "correlate/wakeup.h"
+
+namespace xenoscope::correlate {
+
+struct VcpuHistory {
+  TimelineHistory intervals;
+  HistoryQueue<ExitMark> exits;
+  HistoryQueue<Tsc> stops;  // when it went offline
+  Wakeup wakeup;
+  ExitContents contents;  // what its last exit was about, where exits are told apart by that
+
+  // The last exit, for the mark of the next one.
+  bool last_exit_known = false;  // exits.back() or one before it, with no loss since
+  uint32_t last_reason = 0;
+  Address last_rip = 0;
+
+  Tsc nmi_matched_until;  // NMI exits before this have had their sample or will not have one
+
+  // Cycles up to now, for the weight of lost time.
+  Cycles known = 0;                    // in any known state
+  std::array<Cycles, 6> by_context{};  // in each ContextKind
+  Cycles lost_before = 0;              // Losses::LostTimeUntil when the vCPU became lost
+
+  TracedTime traced;  // what the observer has not been given yet
+
+  // Returns the first of its exits at or after `t`. O(log exits).
+  [[nodiscard]] HistoryQueue<ExitMark>::Iterator FirstExitSince(Tsc t) const;
+  // Returns the part of lost time that counts for samples of the mode: the part of known time that
+  // the vCPU spends in contexts that agree with the mode. In [0, 1].
+  [[nodiscard]] double PartOfLost(Mode mode) const;
+  // Returns when the vCPU was stopped, if the trace saw it stop within the bracket.
+  [[nodiscard]] std::optional<Tsc> StopWithin(const VcpuTrack& track, TscRange bracket) const;
+  // Adds the exit that `track` has just begun, which is handled in `context`. O(1).
+  void AddExit(const VcpuTrack& track, const Context& context, bool nmi);
+  // Forgets intervals, exits and stops that ended before `t`.
+  void DropBefore(Tsc t);
+};
+
+// Returns the context that the exit ended.
+[[nodiscard]] Context GuestBefore(const ExitMark& exit);
+
+}  // namespace xenoscope::correlate
