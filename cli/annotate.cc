@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -194,45 +195,43 @@ absl::Status RunAnnotate(const Options& options) {
 
 }  // namespace
 
-void AddAnnotate(CLI::App& app, CommandAction& run) {
+void AddAnnotate(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.AddSubcommand(
       "annotate", "The code of a function: source or instructions, each line with its samples");
-  command->add_option("SYMBOL", options->symbol, "the function, as `xenoscope report` names it")
-      ->required();
+  command.AddOption("SYMBOL", options->symbol, "the function, as `xenoscope report` names it")
+      .Required();
   command
-      ->add_option("RECORDING", options->profile.input,
-                   "what `xenoscope record` wrote, or a bare trace")
-      ->capture_default_str();
+      .AddOption("RECORDING", options->profile.input,
+                 "what `xenoscope record` wrote, or a bare trace")
+      .ShowDefault();
+  command.AddOption("--samples", options->profile.source, "recorded samples, the trace's, or auto")
+      .OneOf({"auto", "recorded", "trace"})
+      .ShowDefault();
+  command.AddOption("--by", options->by, "exit: the samples of each line by VM exit")
+      .OneOf({"exit"});
+  command.AddOption("-d,--domain", options->domains, "only these, by name or number").SplitAt(',');
+  command.AddOption("-e,--event", options->profile.event,
+                    "the event; default: the first that has samples");
   command
-      ->add_option("--samples", options->profile.source, "recorded samples, the trace's, or auto")
-      ->check(CLI::IsMember({"auto", "recorded", "trace"}))
-      ->capture_default_str();
-  command->add_option("--by", options->by, "exit: the samples of each line by VM exit")
-      ->check(CLI::IsMember({"exit"}));
-  command->add_option("-d,--domain", options->domains, "only these, by name or number")
-      ->delimiter(',');
-  command->add_option("-e,--event", options->profile.event,
-                      "the event; default: the first that has samples");
-  command
-      ->add_option("--source", options->sources,
-                   "DIR: a tree of sources; /: as compilers knew their paths, on this machine; "
-                   "default: the current directory and that of --symfs")
-      ->check(CLI::ExistingDirectory)
-      ->allow_extra_args(false);
-  command->add_flag("--instructions", options->instructions,
-                    "instructions, though there are sources");
-  command->add_option("--format", options->format, "text, html, json or csv")
-      ->check(CLI::IsMember({"text", "html", "json", "csv"}))
-      ->capture_default_str();
-  command->add_option("-o,--output", options->output, "into this file");
-  AddSymbolOptions(*command, options->profile.symbols);
-  command->footer(
+      .AddOption("--source", options->sources,
+                 "DIR: a tree of sources; /: as compilers knew their paths, on this machine; "
+                 "default: the current directory and that of --symfs")
+      .ExistingDirectory()
+      .OneWordEach();
+  command.AddFlag("--instructions", options->instructions,
+                  "instructions, though there are sources");
+  command.AddOption("--format", options->format, "text, html, json or csv")
+      .OneOf({"text", "html", "json", "csv"})
+      .ShowDefault();
+  command.AddOption("-o,--output", options->output, "into this file");
+  AddSymbolOptions(command, options->profile.symbols);
+  command.SetFooter(
       "Example:\n"
       "  xenoscope annotate do_sched_op web.xeno --xen-syms /usr/lib/debug/xen-syms-4.17\n"
       "  xenoscope annotate leaf_a web.xeno --domain web1 --image web1=gw --by exit\n"
       "  xenoscope annotate leaf_a web.xeno --source ~/src/gw --format html -o leaf_a.html");
-  command->callback([&run, options] { run = [options] { return RunAnnotate(*options); }; });
+  command.SetCallback([&run, options] { run = [options] { return RunAnnotate(*options); }; });
 }
 
 }  // namespace xenoscope::cli

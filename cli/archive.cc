@@ -171,31 +171,31 @@ absl::Status RunUnpack(const UnpackOptions& options) {
 
 }  // namespace
 
-void AddArchive(CLI::App& app, CommandAction& run) {
+void AddArchive(Command program, CommandAction& run) {
   auto options = std::make_shared<ArchiveOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.AddSubcommand(
       "archive", "One file of a recording and of the programs that name its samples");
-  command->add_option("RECORDING", options->profile.input, "what `xenoscope record` wrote")
-      ->capture_default_str();
-  command->add_option("-o,--output", options->output, "the file; default: NAME.xeno.tar.zst here");
-  AddSymbolOptions(*command, options->profile.symbols);
-  command->footer(
+  command.AddOption("RECORDING", options->profile.input, "what `xenoscope record` wrote")
+      .ShowDefault();
+  command.AddOption("-o,--output", options->output, "the file; default: NAME.xeno.tar.zst here");
+  AddSymbolOptions(command, options->profile.symbols);
+  command.SetFooter(
       "Example:\n"
       "  xenoscope archive web.xeno -o web.xeno.tar.zst\n"
       "  xenoscope unpack web.xeno.tar.zst && xenoscope report web.xeno   # on any machine");
-  command->callback([&run, options] { run = [options] { return RunArchive(*options); }; });
+  command.SetCallback([&run, options] { run = [options] { return RunArchive(*options); }; });
 }
 
-void AddUnpack(CLI::App& app, CommandAction& run) {
+void AddUnpack(Command program, CommandAction& run) {
   auto options = std::make_shared<UnpackOptions>();
-  CLI::App* command = app.add_subcommand("unpack", "The recording in what `archive` wrote");
-  command->add_option("FILE", options->input, "NAME.xeno.tar.zst")->required();
-  command->add_option("-o,--output", options->output,
-                      "the directory, which is made; default: NAME.xeno here");
-  command->footer(
+  Command command = program.AddSubcommand("unpack", "The recording in what `archive` wrote");
+  command.AddOption("FILE", options->input, "NAME.xeno.tar.zst").Required();
+  command.AddOption("-o,--output", options->output,
+                    "the directory, which is made; default: NAME.xeno here");
+  command.SetFooter(
       "Example:\n"
       "  xenoscope unpack web.xeno.tar.zst");
-  command->callback([&run, options] { run = [options] { return RunUnpack(*options); }; });
+  command.SetCallback([&run, options] { run = [options] { return RunUnpack(*options); }; });
 }
 
 }  // namespace xenoscope::cli

@@ -2,11 +2,11 @@
 // process.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <span>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 
 namespace xenoscope::cli {
 
@@ -16,7 +16,7 @@ inline constexpr int kFailed = 1;            // the data was bad or the work fai
 inline constexpr int kWrongCommandLine = 2;  // the command line was wrong
 
 // Adds a subcommand, as those of commands.h do.
-using AddCommand = void (*)(CLI::App& app, CommandAction& run);
+using AddCommand = void (*)(Command program, CommandAction& run);
 
 class CommandLine {
  public:
@@ -29,12 +29,12 @@ class CommandLine {
   // was asked for and printed, or what is wrong was said on stderr. Once for each object.
   std::optional<int> Parse(int argc, const char* const* argv);
   // The subcommand that was parsed.
-  const CLI::App& Command() const;
+  Command Parsed() const { return program_.Parsed(); }
   // Does the work of the command.
   Outcome Work() const { return run_(); }
 
  private:
-  CLI::App app_;
+  Program program_;
   CommandAction run_;
 };
 

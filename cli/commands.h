@@ -1,17 +1,16 @@
 // The subcommands. Each lives in a file of its own, cli/NAME.cc, with one function here that adds
 // it to the command line and its name in the list of command_line.cc.
 //
-// An Add function describes its options to CLI11 and sets a callback that checks them (throwing
-// CLI::ValidationError: "the command line was wrong", exit status 2) and leaves in `run` the work
-// to do. An error that the work returns is printed as one line; exit status 1, unless the work
-// chooses another.
+// An Add function describes its command's options and sets a callback that checks them (a usage
+// error, see ThrowUsageError(), gives exit status 2) and leaves in `run` the work to do. An error
+// that the work returns is printed as one line; exit status 1, unless the work chooses another.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "cli/options.h"
 
 namespace xenoscope::cli {
 
@@ -26,20 +25,20 @@ struct Outcome {
 
 using CommandAction = std::function<Outcome()>;
 
-void AddRecord(CLI::App& app, CommandAction& run);
-void AddEvents(CLI::App& app, CommandAction& run);
-void AddDoctor(CLI::App& app, CommandAction& run);
-void AddAgent(CLI::App& app, CommandAction& run);
-void AddTop(CLI::App& app, CommandAction& run);
-void AddReport(CLI::App& app, CommandAction& run);
-void AddDiff(CLI::App& app, CommandAction& run);
-void AddAnnotate(CLI::App& app, CommandAction& run);
-void AddArchive(CLI::App& app, CommandAction& run);
-void AddUnpack(CLI::App& app, CommandAction& run);
-void AddSummary(CLI::App& app, CommandAction& run);
-void AddDump(CLI::App& app, CommandAction& run);
-void AddTimeline(CLI::App& app, CommandAction& run);
-void AddMan(CLI::App& app, CommandAction& run);
-void AddCompletion(CLI::App& app, CommandAction& run);
+void AddRecord(Command program, CommandAction& run);
+void AddEvents(Command program, CommandAction& run);
+void AddDoctor(Command program, CommandAction& run);
+void AddAgent(Command program, CommandAction& run);
+void AddTop(Command program, CommandAction& run);
+void AddReport(Command program, CommandAction& run);
+void AddDiff(Command program, CommandAction& run);
+void AddAnnotate(Command program, CommandAction& run);
+void AddArchive(Command program, CommandAction& run);
+void AddUnpack(Command program, CommandAction& run);
+void AddSummary(Command program, CommandAction& run);
+void AddDump(Command program, CommandAction& run);
+void AddTimeline(Command program, CommandAction& run);
+void AddMan(Command program, CommandAction& run);
+void AddCompletion(Command program, CommandAction& run);
 
 }  // namespace xenoscope::cli

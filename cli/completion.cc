@@ -21,7 +21,7 @@ std::string Replaced(std::string_view text, char what, std::string_view by) {
 
 // bash: what may follow, word lists only; file names where nothing is known.
 
-std::string BashCase(const CLI::App& command) {
+std::string BashCase(Command command) {
   std::vector<std::string> names;
   std::string values;  // cases of the word before
   for (const DescribedOption& option : DescribeOptions(command)) {
@@ -31,15 +31,15 @@ std::string BashCase(const CLI::App& command) {
                           fmt::join(option.choices, " "));
   }
   return fmt::format("    {})\n      options='{}'\n      case $previous in\n{}      esac ;;\n",
-                     command.get_name(), fmt::join(names, " "), values);
+                     command.Name(), fmt::join(names, " "), values);
 }
 
-std::string Bash(const CLI::App& program) {
-  std::vector<std::string> commands;
+std::string Bash(Command program) {
+  std::vector<std::string_view> commands;
   std::string cases;
-  for (const CLI::App* command : CommandsOf(program)) {
-    commands.push_back(command->get_name());
-    cases += BashCase(*command);
+  for (const Command& command : program.Subcommands()) {
+    commands.push_back(command.Name());
+    cases += BashCase(command);
   }
   return fmt::format(
       R"(# bash completion for xenoscope
@@ -90,8 +90,8 @@ std::string ZshValue(const DescribedOption& option) {
   return fmt::format(":{}:{}", ZshText(option.value), words);
 }
 
-std::string ZshCase(const CLI::App& command) {
-  std::string out = fmt::format("    {})\n      _arguments", command.get_name());
+std::string ZshCase(Command command) {
+  std::string out = fmt::format("    {})\n      _arguments", command.Name());
   for (const DescribedOption& option : DescribeOptions(command)) {
     const std::string alone =
         option.several ? "*" : fmt::format("({})", fmt::join(option.names, " "));
@@ -103,13 +103,12 @@ std::string ZshCase(const CLI::App& command) {
   return out + " \\\n        '*:file:_files' ;;\n";
 }
 
-std::string Zsh(const CLI::App& program) {
+std::string Zsh(Command program) {
   std::string commands;
   std::string cases;
-  for (const CLI::App* command : CommandsOf(program)) {
-    commands +=
-        fmt::format("      '{}:{}'\n", command->get_name(), ZshText(command->get_description()));
-    cases += ZshCase(*command);
+  for (const Command& command : program.Subcommands()) {
+    commands += fmt::format("      '{}:{}'\n", command.Name(), ZshText(command.Description()));
+    cases += ZshCase(command);
   }
   return fmt::format(
       R"(#compdef xenoscope
@@ -132,18 +131,17 @@ _xenoscope "$@"
 
 }  // namespace
 
-void AddCompletion(CLI::App& app, CommandAction& run) {
+void AddCompletion(Command program, CommandAction& run) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("completion", "A script that completes xenoscope's words");
-  command->add_option("SHELL", *shell, "bash or zsh")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh"}));
-  command->footer(
+  Command command =
+      program.AddSubcommand("completion", "A script that completes xenoscope's words");
+  command.AddOption("SHELL", *shell, "bash or zsh").Required().OneOf({"bash", "zsh"});
+  command.SetFooter(
       "Examples:\n"
       "  source <(xenoscope completion bash)\n"
       "  xenoscope completion zsh > ~/.zsh/_xenoscope");
-  command->callback([shell, &app, &run] {
-    run = [shell, &app] { return WriteStdout(*shell == "bash" ? Bash(app) : Zsh(app)); };
+  command.SetCallback([shell, program, &run] {
+    run = [shell, program] { return WriteStdout(*shell == "bash" ? Bash(program) : Zsh(program)); };
   });
 }
 

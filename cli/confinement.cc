@@ -109,16 +109,16 @@ fs::path DirectoryOf(const std::string& path) {
 }
 
 // The values of an option that the command may not have.
-std::vector<std::string> ValuesOf(const CLI::App& command, const std::string& option) {
-  const CLI::Option* const found = command.get_option_no_throw(option);
-  return found == nullptr ? std::vector<std::string>() : found->results();
+std::vector<std::string> ValuesOf(Command command, const std::string& option) {
+  const std::optional<Option> found = command.FindOption(option);
+  return found ? found->Words() : std::vector<std::string>();
 }
 
-NamedFiles NamedBy(const CLI::App& command) {
+NamedFiles NamedBy(Command command) {
   NamedFiles named;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->check_lname("output")) continue;
-    for (const std::string& text : option->results()) AddRead(text, "", named);
+  for (const Option& option : command.Options()) {
+    if (std::ranges::find(option.LongNames(), "output") != option.LongNames().end()) continue;
+    for (const std::string& text : option.Words()) AddRead(text, "", named);
   }
   AddRead("xenoscope.xeno", "", named);  // the default
   for (const std::string& file : SymbolConfigFiles()) AddConfigured(file, named);
@@ -126,11 +126,11 @@ NamedFiles NamedBy(const CLI::App& command) {
   for (const std::string& file : ValuesOf(command, "--output")) {
     named.write.push_back(DirectoryOf(file));
   }
-  const bool makes_one = command.get_name() == "archive" || command.get_name() == "unpack";
+  const bool makes_one = command.Name() == "archive" || command.Name() == "unpack";
   if (makes_one && named.write.empty()) named.write.emplace_back(".");
   const std::vector<std::string> servers = ValuesOf(command, "--debuginfod");
   if (!servers.empty()) named.server = servers != std::vector<std::string>{"none"};
-  if (command.get_option_no_throw("--debuginfod") == nullptr) {
+  if (!command.FindOption("--debuginfod")) {
     named.server = false;
   } else if (servers.empty() && !Environment("DEBUGINFOD_URLS").empty()) {
     named.server = true;
@@ -191,11 +191,10 @@ void AllowCache(Landlock& allowed, const fs::path& directory) {
   allowed.Write(directory);
 }
 
-void AllowCaches(Landlock& allowed, const CLI::App& command, bool server) {
+void AllowCaches(Landlock& allowed, Command command, bool server) {
   const auto own = symbolizer::IndexCache::DefaultDirectory();
   if (!own) return;
-  if (command.get_option_no_throw("--no-cache") != nullptr &&
-      ValuesOf(command, "--no-cache").empty()) {
+  if (command.FindOption("--no-cache") && ValuesOf(command, "--no-cache").empty()) {
     AllowCache(allowed, *own);
   }
   if (!server) return;
@@ -268,7 +267,7 @@ bool BecomeUser(const User& user, const NamedFiles& named) {
 
 }  // namespace
 
-void Confine(const CLI::App& command) {
+void Confine(Command command) {
   NamedFiles named = NamedBy(command);
   if (const auto user = UserBehindSudo()) {
     if (BecomeUser(*user, named)) {
@@ -277,7 +276,7 @@ void Confine(const CLI::App& command) {
       DropCapabilities();
     }
   }
-  const bool has_child = command.get_name() == "top";
+  const bool has_child = command.Name() == "top";
   Landlock allowed({.network = named.server, .signals = has_child});
   const std::string home = Environment("HOME");
   AllowSystem(allowed);

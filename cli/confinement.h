@@ -1,7 +1,7 @@
 // What a command that reads recordings gives up before it does: their content may be anybody's.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/options.h"
 
 namespace xenoscope::cli {
 
@@ -15,6 +15,6 @@ namespace xenoscope::cli {
 // line names; else it stays root without root's other capabilities.
 // What the kernel does not have is left out. It is silent: files that are out of reach cannot be
 // opened, as if permission were missing.
-void Confine(const CLI::App& command);
+void Confine(Command command);
 
 }  // namespace xenoscope::cli

@@ -24,42 +24,39 @@ std::vector<std::string> Choices(std::string_view type) {
   return choices;
 }
 
-DescribedOption Describe(const CLI::Option& option) {
+DescribedOption Describe(const Option& option) {
   DescribedOption described;
-  for (const std::string& name : option.get_snames()) described.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) described.names.push_back("--" + name);
-  if (option.get_items_expected_max() > 0) {
-    const std::string type = option.get_type_name();
+  for (const std::string& name : option.ShortNames()) described.names.push_back("-" + name);
+  for (const std::string& name : option.LongNames()) described.names.push_back("--" + name);
+  if (option.MostValues() > 0) {
+    const std::string type = option.ValueType();
     described.choices = Choices(type);
-    described.value = described.names.empty() ? option.get_name() : type.substr(0, type.find(':'));
+    described.value =
+        described.names.empty() ? option.PositionalName() : type.substr(0, type.find(':'));
   }
-  described.several = option.get_items_expected_max() > 1;
-  described.text = option.get_description();
-  described.standard = option.get_default_str();
+  described.several = option.MostValues() > 1;
+  described.text = option.Description();
+  described.standard = option.Default();
   return described;
 }
 
-std::vector<DescribedOption> DescribeAll(const CLI::App& command, bool positional) {
+std::vector<DescribedOption> DescribeAll(Command command, bool positional) {
   std::vector<DescribedOption> all;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group().empty()) continue;  // hidden
-    if (option->get_positional() == positional) all.push_back(Describe(*option));
+  for (const Option& option : command.Options()) {
+    if (option.GroupName().empty()) continue;  // hidden
+    if (option.IsPositional() == positional) all.push_back(Describe(option));
   }
   return all;
 }
 
 }  // namespace
 
-std::vector<DescribedOption> DescribeOptions(const CLI::App& command) {
+std::vector<DescribedOption> DescribeOptions(Command command) {
   return DescribeAll(command, false);
 }
 
-std::vector<DescribedOption> DescribePositionals(const CLI::App& command) {
+std::vector<DescribedOption> DescribePositionals(Command command) {
   return DescribeAll(command, true);
-}
-
-std::vector<const CLI::App*> CommandsOf(const CLI::App& program) {
-  return program.get_subcommands([](const CLI::App*) { return true; });
 }
 
 }  // namespace xenoscope::cli

@@ -1,9 +1,10 @@
-// What CLI11 knows of an option, in the pieces that manual pages and completions are made of.
+// What is known of an option, in the pieces that manual pages and completions are made of.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "cli/options.h"
 
 namespace xenoscope::cli {
 
@@ -17,10 +18,7 @@ struct DescribedOption {
 };
 
 // In the order of -h; without positionals.
-std::vector<DescribedOption> DescribeOptions(const CLI::App& command);
-std::vector<DescribedOption> DescribePositionals(const CLI::App& command);
-
-// The commands of the program, in the order of -h.
-std::vector<const CLI::App*> CommandsOf(const CLI::App& program);
+std::vector<DescribedOption> DescribeOptions(Command command);
+std::vector<DescribedOption> DescribePositionals(Command command);
 
 }  // namespace xenoscope::cli

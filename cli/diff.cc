@@ -1,9 +1,9 @@
 // xenoscope diff: where profiles differ from a first one, and whether by more than chance.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/profile_source.h"
 #include "report/html/page.h"
@@ -154,86 +155,86 @@ absl::Status RunDiff(const Options& options) {
 
 void Check(Options& options) {
   const auto by = report::ParseDimensions(options.by);
-  if (!by.ok()) throw CLI::ValidationError("--by", std::string(Message(by.status())));
+  if (!by.ok()) ThrowUsageError("--by", std::string(Message(by.status())));
   if (std::ranges::find(*by, Dimension::kAddress) != by->end()) {
-    throw CLI::ValidationError("--by", "addresses of two recordings are not comparable");
+    ThrowUsageError("--by", "addresses of two recordings are not comparable");
   }
   ComparedProfile& after = options.after;
   if (options.inputs.empty()) options.inputs = {options.before.profile.input};
   if (after.domain.empty()) after.domain = options.before.domain;
   if (after.profile.event.empty()) after.profile.event = options.before.profile.event;
   if (options.before.domain.empty() != after.domain.empty()) {
-    throw CLI::ValidationError("--to-domain", "wants --domain: the one it is compared with");
+    ThrowUsageError("--to-domain", "wants --domain: the one it is compared with");
   }
   after.profile.symbols = options.before.profile.symbols;
   const std::vector<ComparedProfile> sides = ProfilesOf(options);
   for (size_t i = 1; i < sides.size(); ++i) {
     if (NameOf(sides[i]) != NameOf(sides[0])) continue;
-    throw CLI::ValidationError(
+    ThrowUsageError(
         "AFTER",
         "compares a recording with itself: name another one, or --to-domain or --to-event");
   }
   if (!options.work.empty() && options.work.size() != sides.size()) {
-    throw CLI::ValidationError("--work", fmt::format("wants {} numbers, one for each recording: {}",
-                                                     sides.size(), options.work.size()));
+    ThrowUsageError("--work", fmt::format("wants {} numbers, one for each recording: {}",
+                                          sides.size(), options.work.size()));
   }
   const bool of_two = options.format == "html" || options.format == "folded";
   if (of_two && sides.size() > 2) {
-    throw CLI::ValidationError("--format", options.format + " shows two recordings, not more");
+    ThrowUsageError("--format", options.format + " shows two recordings, not more");
   }
 }
 
 }  // namespace
 
-void AddDiff(CLI::App& app, CommandAction& run) {
+void AddDiff(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.AddSubcommand(
       "diff", "Where recordings, domains or views differ, and whether by more than chance");
-  command->add_option("BEFORE", options->before.profile.input, "a recording, or a bare trace")
-      ->required();
-  command->add_option("AFTER", options->inputs,
-                      "another, or several, each of which is compared with the first; default: the "
-                      "same");
+  command.AddOption("BEFORE", options->before.profile.input, "a recording, or a bare trace")
+      .Required();
+  command.AddOption("AFTER", options->inputs,
+                    "another, or several, each of which is compared with the first; default: the "
+                    "same");
   command
-      ->add_option("--by", options->by,
-                   "columns: any of domain,vcpu,pcpu,mode,exit,subreason,wakeup,process,image,"
-                   "function,line,stack")
-      ->capture_default_str();
+      .AddOption("--by", options->by,
+                 "columns: any of domain,vcpu,pcpu,mode,exit,subreason,wakeup,process,image,"
+                 "function,line,stack")
+      .ShowDefault();
   command
-      ->add_option("--per", options->per,
-                   "compare shares of all time, or what takes how much of a processor each second")
-      ->check(CLI::IsMember({"share", "second"}))
-      ->capture_default_str();
+      .AddOption("--per", options->per,
+                 "compare shares of all time, or what takes how much of a processor each second")
+      .OneOf({"share", "second"})
+      .ShowDefault();
   command
-      ->add_option("--work", options->work,
-                   "units of work done in each, such as 1000,1200 requests: compare cycles a unit")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::PositiveNumber)
-      ->excludes("--per");
-  command->add_option("-d,--domain", options->before.domain,
-                      "only this one, by name or number; shares are of its own time");
-  command->add_option("--to-domain", options->after.domain,
-                      "compare with this one; default: with the same");
-  command->add_option("-e,--event", options->before.profile.event,
-                      "the event; default: the first that has samples");
-  command->add_option("--to-event", options->after.profile.event,
-                      "compare with this one: of an agent, what the guest has seen itself");
-  command->add_option("-n,--limit", options->limit,
-                      "rows; 0: all; default: 30, or all in csv and json");
+      .AddOption("--work", options->work,
+                 "units of work done in each, such as 1000,1200 requests: compare cycles a unit")
+      .SplitAt(',')
+      .OneWordEach()
+      .PositiveNumber()
+      .Excludes("--per");
+  command.AddOption("-d,--domain", options->before.domain,
+                    "only this one, by name or number; shares are of its own time");
+  command.AddOption("--to-domain", options->after.domain,
+                    "compare with this one; default: with the same");
+  command.AddOption("-e,--event", options->before.profile.event,
+                    "the event; default: the first that has samples");
+  command.AddOption("--to-event", options->after.profile.event,
+                    "compare with this one: of an agent, what the guest has seen itself");
+  command.AddOption("-n,--limit", options->limit,
+                    "rows; 0: all; default: 30, or all in csv and json");
   command
-      ->add_option("-t,--threshold", options->threshold,
-                   "only differences of at least so many percent of all time")
-      ->check(CLI::Range(0.0, 100.0));
+      .AddOption("-t,--threshold", options->threshold,
+                 "only differences of at least so many percent of all time")
+      .Range(0.0, 100.0);
   command
-      ->add_option("--format", options->format,
-                   "text, json, csv, html: a page for browsers; folded: for flamegraph.pl, which "
-                   "colours what became more or less")
-      ->check(CLI::IsMember({"text", "json", "csv", "html", "folded"}))
-      ->capture_default_str();
-  command->add_option("-o,--output", options->output, "into this file");
-  AddSymbolOptions(*command, options->before.profile.symbols);
-  command->footer(
+      .AddOption("--format", options->format,
+                 "text, json, csv, html: a page for browsers; folded: for flamegraph.pl, which "
+                 "colours what became more or less")
+      .OneOf({"text", "json", "csv", "html", "folded"})
+      .ShowDefault();
+  command.AddOption("-o,--output", options->output, "into this file");
+  AddSymbolOptions(command, options->before.profile.symbols);
+  command.SetFooter(
       "Example:\n"
       "  xenoscope diff before.xeno after.xeno\n"
       "  xenoscope diff before.xeno after.xeno --by domain,exit,function --per second\n"
@@ -243,7 +244,7 @@ void AddDiff(CLI::App& app, CommandAction& run) {
       ">diff.svg\n"
       "  xenoscope diff web.xeno --domain web1 --to-domain web2\n"
       "  xenoscope diff web.xeno --domain web1 --event cycles --to-event cpu-clock");
-  command->callback([options, &run] {
+  command.SetCallback([options, &run] {
     Check(*options);
     run = [options] { return RunDiff(*options); };
   });

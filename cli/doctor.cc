@@ -1,7 +1,6 @@
 // `xenoscope doctor`: what of this machine recording can use, and what to do about the rest.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -40,17 +39,15 @@ std::string Json(const std::vector<sampler::Finding>& findings) {
 
 }  // namespace
 
-void AddDoctor(CLI::App& app, CommandAction& run) {
-  CLI::App* command =
-      app.add_subcommand("doctor", "What `record` can use on this machine, and what it lacks");
+void AddDoctor(Command program, CommandAction& run) {
+  Command command =
+      program.AddSubcommand("doctor", "What `record` can use on this machine, and what it lacks");
   auto format = std::make_shared<std::string>("text");
-  command->add_option("--format", *format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  command->footer(
+  command.AddOption("--format", *format, "text or json").OneOf({"text", "json"}).ShowDefault();
+  command.SetFooter(
       "Example:\n"
       "  xenoscope doctor");
-  command->callback([&run, format] {
+  command.SetCallback([&run, format] {
     run = [format] {
       const std::vector<sampler::Finding> findings = sampler::Diagnose(sampler::ProbeHost());
       return WriteStdout(*format == "json" ? Json(findings) : Text(findings));

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/instant.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/trace_input.h"
 #include "correlate/clocks.h"
@@ -43,14 +44,14 @@ report::DumpFormat FormatOf(const std::string& name) {
   return name == "csv" ? report::DumpFormat::kCsv : report::DumpFormat::kText;
 }
 
-// Throws CLI::ValidationError.
+// Throws a usage error.
 report::DumpOptions Selected(const Options& options) {
   report::DumpOptions dump;
   dump.format = FormatOf(options.format);
   dump.raw = options.raw;
   auto events = report::EventFilter::Parse(options.events);
   if (!events.ok()) {
-    throw CLI::ValidationError("--event", std::string(Message(events.status())));
+    ThrowUsageError("--event", std::string(Message(events.status())));
   }
   dump.events = *events;
   for (const uint32_t vcpu : options.vcpus) dump.vcpus.push_back(VcpuId{vcpu});
@@ -86,48 +87,48 @@ absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
 
 }  // namespace
 
-void AddDump(CLI::App& app, CommandAction& run) {
+void AddDump(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("dump", "Every record of a trace, a line each, in the order of time");
-  AddTraceOptions(*command, options->trace);
-  command->add_option("--format", options->format, "text, json (a JSON object a line) or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->capture_default_str();
-  command->add_flag("--raw", options->raw, "event numbers and words in hexadecimal, not fields");
+  Command command =
+      program.AddSubcommand("dump", "Every record of a trace, a line each, in the order of time");
+  AddTraceOptions(command, options->trace);
+  command.AddOption("--format", options->format, "text, json (a JSON object a line) or csv")
+      .OneOf({"text", "json", "csv"})
+      .ShowDefault();
+  command.AddFlag("--raw", options->raw, "event numbers and words in hexadecimal, not fields");
   command
-      ->add_option("-e,--event", options->events,
-                   "only these: names, patterns (csched2:*), classes (gen sched dom0op mem pv hvm "
-                   "shadow hw guest), parts of classes (sched_min hvm_entryexit hvm_handler ...), "
-                   "lost, damaged, unknown, malformed, wrap")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .AddOption("-e,--event", options->events,
+                 "only these: names, patterns (csched2:*), classes (gen sched dom0op mem pv hvm "
+                 "shadow hw guest), parts of classes (sched_min hvm_entryexit hvm_handler ...), "
+                 "lost, damaged, unknown, malformed, wrap")
+      .SplitAt(',')
+      .OneWordEach();
   command
-      ->add_option("-d,--domain", options->domains,
-                   "only records written while one of these domains ran, or that name it")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--vcpu", options->vcpus, "likewise, of these vCPUs")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("-C,--pcpu", options->pcpus, "only what these pCPUs wrote")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option_function<std::string>(
+      .AddOption("-d,--domain", options->domains,
+                 "only records written while one of these domains ran, or that name it")
+      .SplitAt(',')
+      .OneWordEach();
+  command.AddOption("--vcpu", options->vcpus, "likewise, of these vCPUs")
+      .SplitAt(',')
+      .OneWordEach();
+  command.AddOption("-C,--pcpu", options->pcpus, "only what these pCPUs wrote")
+      .SplitAt(',')
+      .OneWordEach();
+  command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
       "first time: seconds as printed, or @TSC");
-  command->add_option_function<std::string>(
+  command.AddWordOption(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
       "the time to stop before, likewise");
-  command->add_option("--threads", options->threads, "default: one a processor, at most 4")
-      ->check(CLI::Range(1U, 1024U));
-  command->footer(
+  command.AddOption("--threads", options->threads, "default: one a processor, at most 4")
+      .Range(1U, 1024U);
+  command.SetFooter(
       "Example:\n"
       "  xenoscope dump web.xeno | less\n"
       "  xenoscope dump trace.bin --domain 3 --event vmexit,vmentry --from 1.5 --to 1.6\n"
       "  xenoscope dump trace.bin --format json --event hypercall | jq .fields.op_name");
-  command->callback([options, &run] {
+  command.SetCallback([options, &run] {
     run = [options, dump = Selected(*options)] { return DumpTrace(*options, dump); };
   });
 }

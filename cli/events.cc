@@ -2,7 +2,6 @@
 // them.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -52,15 +51,15 @@ absl::Status ListEvents(const std::string& word) {
 
 }  // namespace
 
-void AddEvents(CLI::App& app, CommandAction& run) {
-  CLI::App* command = app.add_subcommand(
+void AddEvents(Command program, CommandAction& run) {
+  Command command = program.AddSubcommand(
       "events", "List the events that `record -e` takes here, and the sources that count them");
   auto word = std::make_shared<std::string>();
-  command->add_option("WORD", *word, "Only events with this in their name or description");
-  command->footer(
+  command.AddOption("WORD", *word, "Only events with this in their name or description");
+  command.SetFooter(
       "Example:\n"
       "  xenoscope events cycles");
-  command->callback([&run, word] { run = [word] { return ListEvents(*word); }; });
+  command.SetCallback([&run, word] { run = [word] { return ListEvents(*word); }; });
 }
 
 }  // namespace xenoscope::cli

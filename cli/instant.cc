@@ -1,12 +1,13 @@
 #include "cli/instant.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
 #include <system_error>
+
+#include "cli/options.h"
 
 namespace xenoscope::cli {
 
@@ -30,8 +31,7 @@ Instant ParseInstant(const std::string& option, const std::string& text) {
                                     : std::from_chars(rest.data(), end, instant.seconds);
   const bool in_range = instant.seconds >= 0 && instant.seconds < 1e9;
   if (error != std::errc() || stopped != end || rest.empty() || !in_range) {
-    throw CLI::ValidationError(option,
-                               text + " is not a time (write seconds, 1.25, or a TSC, @123456789)");
+    ThrowUsageError(option, text + " is not a time (write seconds, 1.25, or a TSC, @123456789)");
   }
   return instant;
 }

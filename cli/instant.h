@@ -17,7 +17,7 @@ struct Instant {
   Tsc After(Tsc zero, Clock clock) const;
 };
 
-// Throws CLI::ValidationError, which names the option.
+// Throws a usage error, which names the option.
 Instant ParseInstant(const std::string& option, const std::string& text);
 
 }  // namespace xenoscope::cli

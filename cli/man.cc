@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/spelling.h"
 #include "cli/commands.h"
 #include "cli/described_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 
 namespace xenoscope::cli {
@@ -87,15 +89,15 @@ std::string FooterSections(std::string_view footer) {
   return out;
 }
 
-std::string Page(const CLI::App& program, const CLI::App& command) {
-  const bool whole = &program == &command;
+std::string Page(Command program, Command command) {
+  const bool whole = program == command;
   const std::string called =
-      whole ? program.get_name() : program.get_name() + " " + command.get_name();
+      whole ? std::string(program.Name()) : fmt::format("{} {}", program.Name(), command.Name());
   const std::string name =
-      whole ? program.get_name() : program.get_name() + "-" + command.get_name();
+      whole ? std::string(program.Name()) : fmt::format("{}-{}", program.Name(), command.Name());
   std::string page = fmt::format(".TH {} 1 \"\" \"xenoscope {}\" \"Xenoscope\"\n",
                                  Escaped(Upper(name)), XENOSCOPE_VERSION);
-  page += fmt::format(".SH NAME\n{} \\- {}\n", Escaped(name), Escaped(command.get_description()));
+  page += fmt::format(".SH NAME\n{} \\- {}\n", Escaped(name), Escaped(command.Description()));
   page += fmt::format(".SH SYNOPSIS\n\\fB{}\\fR [\\fIOPTIONS\\fR]", called);
   const std::vector<DescribedOption> positionals = DescribePositionals(command);
   for (const DescribedOption& positional : positionals) {
@@ -103,50 +105,50 @@ std::string Page(const CLI::App& program, const CLI::App& command) {
   }
   page += whole ? " \\fICOMMAND\\fR ...\n.SH COMMANDS\n" : "\n";
   if (whole) {
-    for (const CLI::App* each : CommandsOf(program)) {
-      page += fmt::format(".TP\n\\fB{}\\-{}\\fR(1)\n{}\n", program.get_name(), each->get_name(),
-                          Escaped(each->get_description()));
+    for (const Command& each : program.Subcommands()) {
+      page += fmt::format(".TP\n\\fB{}\\-{}\\fR(1)\n{}\n", program.Name(), each.Name(),
+                          Escaped(each.Description()));
     }
   }
   page += ".SH OPTIONS\n";
   for (const DescribedOption& positional : positionals) page += Item(positional);
   for (const DescribedOption& option : DescribeOptions(command)) page += Item(option);
-  page += FooterSections(command.get_footer());
+  page += FooterSections(command.Footer());
   page +=
       ".SH EXIT STATUS\n0: done. 1: the data was bad, or the work failed. 2: the command line was "
       "wrong.\n.SH SEE ALSO\n";
   if (whole) return page + ".BR xentrace (8)\n";
-  return page + fmt::format("\\fB{}\\fR(1)\n", program.get_name());
+  return page + fmt::format("\\fB{}\\fR(1)\n", program.Name());
 }
 
 }  // namespace
 
-void AddMan(CLI::App& app, CommandAction& run) {
+void AddMan(Command program, CommandAction& run) {
   struct Options {
     std::string name;
     bool list = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("man", "Manual pages, as man -l shows them");
-  command->add_option("COMMAND", options->name, "whose; default: that of the whole program");
-  command->add_flag("--list", options->list, "the names of all commands instead");
-  command->footer(
+  Command command = program.AddSubcommand("man", "Manual pages, as man -l shows them");
+  command.AddOption("COMMAND", options->name, "whose; default: that of the whole program");
+  command.AddFlag("--list", options->list, "the names of all commands instead");
+  command.SetFooter(
       "Examples:\n"
       "  xenoscope man report | man -l -\n"
       "  xenoscope man > /usr/local/share/man/man1/xenoscope.1");
-  command->callback([options, &app, &run] {
-    const CLI::App* about = options->name.empty() ? &app : nullptr;
+  command.SetCallback([options, program, &run] {
+    std::optional<Command> about;
+    if (options->name.empty()) about = program;
     std::vector<std::string_view> names;
-    for (const CLI::App* each : CommandsOf(app)) {
-      names.push_back(each->get_name());
-      if (each->get_name() == options->name) about = each;
+    for (const Command& each : program.Subcommands()) {
+      names.push_back(each.Name());
+      if (each.Name() == options->name) about = each;
     }
-    if (about == nullptr) {
-      throw CLI::ValidationError("no command " + options->name +
-                                 SpellingHint(options->name, names));
+    if (!about) {
+      ThrowUsageError("no command " + options->name + SpellingHint(options->name, names));
     }
     std::string text =
-        options->list ? fmt::format("{}\n", fmt::join(names, "\n")) : Page(app, *about);
+        options->list ? fmt::format("{}\n", fmt::join(names, "\n")) : Page(program, *about);
     run = [text = std::move(text)] { return WriteStdout(text); };
   });
 }

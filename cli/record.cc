@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -249,25 +248,25 @@ Outcome RunRecord(const RecordRequest& request) {
 
 }  // namespace
 
-void AddRecord(CLI::App& app, CommandAction& run) {
-  CLI::App* command = app.add_subcommand("record", "Record samples and trace of this Xen host");
+void AddRecord(Command program, CommandAction& run) {
+  Command command = program.AddSubcommand("record", "Record samples and trace of this Xen host");
   auto options = std::make_shared<Options>();
   command
-      ->add_option("-o,--output", options->output,
-                   "The recording to make; one that is there becomes NAME.old")
-      ->type_name("NAME.xeno")
-      ->capture_default_str();
-  AddRecordOptions(*command, options->recorded);
-  command->add_option("--duration", options->duration_s, "End after so many seconds")
-      ->check(CLI::Range(kMinSeconds, kMaxSeconds))
-      ->type_name("SECONDS");
-  command->add_option("COMMAND", options->command,
-                      "Record while this runs, and exit with its status (128 + the signal that "
-                      "ended it); without it until Ctrl-C or --duration");
-  command->footer(
+      .AddOption("-o,--output", options->output,
+                 "The recording to make; one that is there becomes NAME.old")
+      .ValueName("NAME.xeno")
+      .ShowDefault();
+  AddRecordOptions(command, options->recorded);
+  command.AddOption("--duration", options->duration_s, "End after so many seconds")
+      .Range(kMinSeconds, kMaxSeconds)
+      .ValueName("SECONDS");
+  command.AddOption("COMMAND", options->command,
+                    "Record while this runs, and exit with its status (128 + the signal that "
+                    "ended it); without it until Ctrl-C or --duration");
+  command.SetFooter(
       "Example:\n"
       "  xenoscope record -o web.xeno -e cpu_clk_unhalted:1000000 --passive=web,db -- sleep 10");
-  command->callback(
+  command.SetCallback(
       [&run, options] { run = [request = Parse(*options)] { return RunRecord(request); }; });
 }
 

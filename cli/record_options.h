@@ -1,13 +1,13 @@
 // What is recorded, and how: the options of `record`, which `top` takes too.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "recording/info.h"
 #include "sampler/recorder.h"
 
@@ -32,12 +32,12 @@ struct RecordOptions {
 };
 
 // Adds them to a command, in a group of their own. `options` must outlive it.
-void AddRecordOptions(CLI::App& command, RecordOptions& options);
+void AddRecordOptions(Command command, RecordOptions& options);
 
-// What they mean; the rest of the request is the caller's. Throws CLI::ValidationError.
+// What they mean; the rest of the request is the caller's. Throws a usage error.
 sampler::RecordRequest ParseRecordOptions(const RecordOptions& options);
 
 // Those of AddRecordOptions that were given, as arguments of another command that has them.
-std::vector<std::string> GivenRecordOptions(const CLI::App& command);
+std::vector<std::string> GivenRecordOptions(Command command);
 
 }  // namespace xenoscope::cli

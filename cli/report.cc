@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/profile_source.h"
 #include "cli/report_explain.h"
@@ -124,129 +125,124 @@ void Check(const Options& options) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   if (options.origins && options.format != "text" && options.format != "csv" &&
       options.format != "json") {
-    throw CLI::ValidationError("--origins", "as text, csv or json only");
+    ThrowUsageError("--origins", "as text, csv or json only");
   }
   if (!options.explain.empty() && options.format != "text" && options.format != "json") {
-    throw CLI::ValidationError("--explain", "as text or json only");
+    ThrowUsageError("--explain", "as text or json only");
   }
   const auto by = report::ParseDimensions(By(options));
-  if (!by.ok()) throw CLI::ValidationError("--by", std::string(Message(by.status())));
+  if (!by.ok()) ThrowUsageError("--by", std::string(Message(by.status())));
   if (!report::IsSortKey(*by, options.sort)) {
-    throw CLI::ValidationError(
-        "--sort", fmt::format("no column {}; choose from {},samples,share,cycles", options.sort,
-                              By(options)));
+    ThrowUsageError("--sort", fmt::format("no column {}; choose from {},samples,share,cycles",
+                                          options.sort, By(options)));
   }
   if (!options.filters.empty() && format.name == report::kPerfetto) {
-    throw CLI::ValidationError(
-        "--where", fmt::format("{} shows all; its reader has filters of its own", format.name));
+    ThrowUsageError("--where",
+                    fmt::format("{} shows all; its reader has filters of its own", format.name));
   }
   if (format.stacks && (options.limit || options.threshold > 0)) {
-    throw CLI::ValidationError(
-        "--format", fmt::format("{} has all rows: neither --limit nor --threshold", format.name));
+    ThrowUsageError("--format",
+                    fmt::format("{} has all rows: neither --limit nor --threshold", format.name));
   }
   if (format.binary && options.output.empty() && StdoutIsTerminal()) {
-    throw CLI::ValidationError("--format",
-                               fmt::format("{} is no text for a terminal: -o FILE", format.name));
+    ThrowUsageError("--format", fmt::format("{} is no text for a terminal: -o FILE", format.name));
   }
 }
 
 }  // namespace
 
-void AddReport(CLI::App& app, CommandAction& run) {
+void AddReport(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.AddSubcommand(
       "report", "Samples, time and its uncertainty: by domain, mode, function, VM exit, ...");
   command
-      ->add_option("RECORDING", options->profile.input,
-                   "what `xenoscope record` wrote, or a bare trace")
-      ->capture_default_str();
+      .AddOption("RECORDING", options->profile.input,
+                 "what `xenoscope record` wrote, or a bare trace")
+      .ShowDefault();
   command
-      ->add_option("--source", options->profile.source,
-                   "recorded samples; trace: where the VM exits in the trace found HVM guests; "
-                   "auto: the recorded ones, where there are any")
-      ->check(CLI::IsMember({"auto", "recorded", "trace"}))
-      ->capture_default_str();
-  command->add_option("--by", options->by,
-                      "columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
-                      "process,image,function,line,address,stack,placing; default: domain,mode,"
-                      "function, and more for some formats");
+      .AddOption("--source", options->profile.source,
+                 "recorded samples; trace: where the VM exits in the trace found HVM guests; "
+                 "auto: the recorded ones, where there are any")
+      .OneOf({"auto", "recorded", "trace"})
+      .ShowDefault();
+  command.AddOption("--by", options->by,
+                    "columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
+                    "process,image,function,line,address,stack,placing; default: domain,mode,"
+                    "function, and more for some formats");
   command
-      ->add_option("-d,--domain", options->domains,
-                   "only these, by name or number; shares stay "
-                   "those of all")
-      ->delimiter(',');
+      .AddOption("-d,--domain", options->domains,
+                 "only these, by name or number; shares stay "
+                 "those of all")
+      .SplitAt(',');
   command
-      ->add_option_function<std::vector<std::string>>(
+      .AddWordsOption(
           "-w,--where",
           [options](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) {
               auto filter = report::ParseRowFilter(text);
               if (!filter.ok()) {
-                throw CLI::ValidationError("--where", std::string(Message(filter.status())));
+                ThrowUsageError("--where", std::string(Message(filter.status())));
               }
               options->filters.push_back(*std::move(filter));
             }
           },
           "only rows with these words in a column: exit=VMEXIT_CPUID,VMEXIT_IO*; several: all of "
           "them; shares stay those of all")
-      ->allow_extra_args(false);
-  command->add_option("-e,--event", options->profile.event,
-                      "the event; default: the first that has samples");
-  command->add_option_function<std::string>(
+      .OneWordEach();
+  command.AddOption("-e,--event", options->profile.event,
+                    "the event; default: the first that has samples");
+  command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->profile.from = ParseInstant("--from", text); },
       "only samples from here on: seconds after the beginning, or @TSC, as dump has them");
-  command->add_option_function<std::string>(
+  command.AddWordOption(
       "--to",
       [options](const std::string& text) { options->profile.to = ParseInstant("--to", text); },
       "only samples before this");
-  command->add_option("-s,--sort", options->sort, "order by this column")->capture_default_str();
-  command->add_option("-n,--limit", options->limit,
-                      "rows of each domain; 0: all; default: 20, or all in csv and json");
-  command->add_option("-t,--threshold", options->threshold, "only rows with this share, in percent")
-      ->check(CLI::Range(0.0, 100.0));
+  command.AddOption("-s,--sort", options->sort, "order by this column").ShowDefault();
+  command.AddOption("-n,--limit", options->limit,
+                    "rows of each domain; 0: all; default: 20, or all in csv and json");
+  command.AddOption("-t,--threshold", options->threshold, "only rows with this share, in percent")
+      .Range(0.0, 100.0);
   std::vector<std::string> formats;
   std::string about;
   for (const report::ProfileFormat& format : report::ProfileFormats()) {
     formats.emplace_back(format.name);
     about += fmt::format("{}{} ({})", about.empty() ? "" : ", ", format.name, format.about);
   }
-  command->add_option("--format", options->format, about)
-      ->check(CLI::IsMember(formats))
-      ->capture_default_str();
+  command.AddOption("--format", options->format, about).OneOf(formats).ShowDefault();
   command
-      ->add_option("--weight", options->weight,
-                   "what folded and svg count: cycles or samples; default: cycles, where the "
-                   "event counts time")
-      ->check(CLI::IsMember({"cycles", "samples"}));
-  command->add_option("-o,--output", options->output, "into this file");
-  command->add_flag(
-      "--inline,!--no-inline", options->inlined,
-      "stacks have frames of inlined functions, as \"name (inlined)\": of --by stack, "
-      "folded and svg; pprof always has them");
-  command->add_flag("--help-columns", options->help_columns, "what each column means");
-  CLI::Option* const origins =
-      command->add_flag("--origins", options->origins,
-                        "not the profile: from which files its functions and lines come, and what "
-                        "is missing; of all samples");
+      .AddOption("--weight", options->weight,
+                 "what folded and svg count: cycles or samples; default: cycles, where the "
+                 "event counts time")
+      .OneOf({"cycles", "samples"});
+  command.AddOption("-o,--output", options->output, "into this file");
+  command.AddFlag("--inline,!--no-inline", options->inlined,
+                  "stacks have frames of inlined functions, as \"name (inlined)\": of --by stack, "
+                  "folded and svg; pprof always has them");
+  command.AddFlag("--help-columns", options->help_columns, "what each column means");
+  Option origins =
+      command.AddFlag("--origins", options->origins,
+                      "not the profile: from which files its functions and lines come, and what "
+                      "is missing; of all samples");
   for (const char* const of_rows :
        {"--by", "--domain", "--where", "--sort", "--limit", "--threshold", "--weight"}) {
-    origins->excludes(of_rows);
+    origins.Excludes(of_rows);
   }
-  CLI::Option* const explain =
+  Option explain =
       command
-          ->add_option(
+          .AddOption(
               "--explain", options->explain,
               "not the profile: of functions of this name, or of names that fit a pattern as in a "
               "shell, how their samples were placed, where their cycles come from and what would "
               "narrow their intervals")
-          ->option_text("FUNCTION");
+          .ValueText("FUNCTION");
   for (const char* const of_rows :
        {"--by", "--where", "--sort", "--limit", "--threshold", "--weight", "--origins"}) {
-    explain->excludes(of_rows);
+    explain.Excludes(of_rows);
   }
-  AddSymbolOptions(*command, options->profile.symbols);
-  command->footer(
+  AddSymbolOptions(command, options->profile.symbols);
+  command.SetFooter(
       "Example:\n"
       "  xenoscope report web.xeno\n"
       "  xenoscope report web.xeno --by domain,exit,function --limit 10\n"
@@ -258,7 +254,7 @@ void AddReport(CLI::App& app, CommandAction& run) {
       "  xenoscope report web.xeno --by domain,function --where mode=xen --where exit=VMEXIT_*\n"
       "  xenoscope report web.xeno --explain svm_vmexit_handler\n"
       "  xenoscope report web.xeno --domain web1 --kernel web1=System.map --format json");
-  command->callback([options, &run] {
+  command.SetCallback([options, &run] {
     Check(*options);
     run = [options] { return Report(*options); };
   });

@@ -1,5 +1,7 @@
 #include "cli/report_explain.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "report/table/table_json.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,30 +69,30 @@ absl::Status Summarise(const Options& options) {
 
 }  // namespace
 
-void AddSummary(CLI::App& app, CommandAction& run) {
+void AddSummary(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.AddSubcommand(
       "summary", "Runstates, VM exits, hypercalls of every vCPU: what xenalyze -s tells, and more");
-  AddTraceOptions(*command, options->trace);
-  command->add_option("--format", options->format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->capture_default_str();
+  AddTraceOptions(command, options->trace);
+  command.AddOption("--format", options->format, "text, json or csv")
+      .OneOf({"text", "json", "csv"})
+      .ShowDefault();
   command
-      ->add_option("--threads", options->threads,
-                   "among how many the trace is divided; default: one a processor, at most 8")
-      ->check(CLI::Range(1U, 1024U));
-  command->add_option("-d,--domain", options->domains, "only these, by name or number (web1,2)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .AddOption("--threads", options->threads,
+                 "among how many the trace is divided; default: one a processor, at most 8")
+      .Range(1U, 1024U);
+  command.AddOption("-d,--domain", options->domains, "only these, by name or number (web1,2)")
+      .SplitAt(',')
+      .OneWordEach();
   command
-      ->add_option("--sections", options->sections,
-                   "only these, by their names in JSON (runstates,exits,hypercalls)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  AddSymbolOptions(*command, options->symbols);
-  command->add_flag("--all", options->all,
-                    "also what text leaves out because other figures tell it; JSON has it always");
-  command->footer(
+      .AddOption("--sections", options->sections,
+                 "only these, by their names in JSON (runstates,exits,hypercalls)")
+      .SplitAt(',')
+      .OneWordEach();
+  AddSymbolOptions(command, options->symbols);
+  command.AddFlag("--all", options->all,
+                  "also what text leaves out because other figures tell it; JSON has it always");
+  command.SetFooter(
       "Sections\n"
       "  of the trace   utilisation vcpus runqueue_waits scheduler idle_states frequencies\n"
       "                 irqs irq_vectors unmapped_vectors volume volume_by_pcpu\n"
@@ -105,7 +106,7 @@ void AddSummary(CLI::App& app, CommandAction& run) {
       "  xenoscope summary --domain web1 --sections runstates,exits web.xeno\n"
       "  xenoscope summary --kernel 3=System.map --sections interrupt_eip trace.bin\n"
       "  xenoscope summary --format json trace.bin | jq '.domains[].vcpus[].exits'");
-  command->callback([options, &run] { run = [options] { return Summarise(*options); }; });
+  command.SetCallback([options, &run] { run = [options] { return Summarise(*options); }; });
 }
 
 }  // namespace xenoscope::cli

@@ -1,6 +1,5 @@
 #include "cli/symbol_config.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -9,6 +8,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/spelling.h"
+#include "cli/options.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -16,20 +16,14 @@ namespace {
 constexpr const char* kHostConfig = "/etc/xenoscope.conf";
 constexpr const char* kName = "xenoscope.conf";
 
-// One line as CLI11 reads them; several values, as of arrays, are none of ours.
-class LineReader : public CLI::ConfigBase {
- public:
-  LineReader() { arrayBounds('\0', '\0')->arrayDelimiter('\0'); }
-};
-
-absl::Status Take(const CLI::ConfigItem& item, SymbolOptions& options) {
+absl::Status Take(const ConfigItem& item, SymbolOptions& options) {
   static constexpr std::string_view kKeys[] = {"kernel",   "image", "guest",
                                                "xen-syms", "symfs", "debuginfod"};
-  const std::string value = item.inputs.empty() ? std::string() : item.inputs.front();
+  const std::string value = item.values.empty() ? std::string() : item.values.front();
   if (std::ranges::find(kKeys, item.name) == std::end(kKeys)) {
     return InvalidError("no option {}{}", item.name, SpellingHint(item.name, kKeys));
   }
-  if (!item.parents.empty() || item.inputs.size() != 1 || value.empty()) {
+  if (!item.sections.empty() || item.values.size() != 1 || value.empty()) {
     return InvalidError("it wants {} = \"VALUE\"", item.name);
   }
   if (item.name == "kernel") options.kernels.push_back(value);
@@ -59,12 +53,10 @@ absl::StatusOr<SymbolOptions> ParseSymbolConfig(std::string_view text, const std
         first == std::string::npos || line[first] == '#') {
       continue;
     }
-    std::vector<CLI::ConfigItem> items;
-    if (std::istringstream one(line); line.find('=') != std::string::npos) {
-      items = LineReader().from_config(one);
-    }
+    std::vector<ConfigItem> items;
+    if (line.find('=') != std::string::npos) items = ReadConfigLine(line);
     if (items.empty()) return InvalidError("{}: it wants OPTION = \"VALUE\"", where);
-    for (const CLI::ConfigItem& item : items) {
+    for (const ConfigItem& item : items) {
       if (const absl::Status status = Take(item, options); !status.ok()) {
         return InContext(status, where);
       }

@@ -132,45 +132,45 @@ std::shared_ptr<symbolizer::DebugServer> ServerOf(const std::string& named) {
 
 }  // namespace
 
-void AddSymbolOptions(CLI::App& command, SymbolOptions& options) {
+void AddSymbolOptions(Command command, SymbolOptions& options) {
   command
-      .add_option("--kernel,--symbols", options.kernels,
-                  "[DOMAIN=]FILE: a kernel's kallsyms, System.map or vmlinux; without a domain: of "
-                  "all that have none of their own")
-      ->allow_extra_args(false);
+      .AddOption("--kernel,--symbols", options.kernels,
+                 "[DOMAIN=]FILE: a kernel's kallsyms, System.map or vmlinux; without a domain: of "
+                 "all that have none of their own")
+      .OneWordEach();
   command
-      .add_option("--image", options.images,
-                  "[DOMAIN=]FILE: symbols of a program that runs in the domain: an ELF file, or "
-                  "what nm prints")
-      ->allow_extra_args(false);
+      .AddOption("--image", options.images,
+                 "[DOMAIN=]FILE: symbols of a program that runs in the domain: an ELF file, or "
+                 "what nm prints")
+      .OneWordEach();
   command
-      .add_option("--xen-syms", options.xen,
-                  "FILE: Xen's xensyms, or its ELF file xen-syms; of livepatches: what the console "
-                  "says after xl debug-keys x, and their files")
-      ->allow_extra_args(false);
+      .AddOption("--xen-syms", options.xen,
+                 "FILE: Xen's xensyms, or its ELF file xen-syms; of livepatches: what the console "
+                 "says after xl debug-keys x, and their files")
+      .OneWordEach();
   command
-      .add_option("--guest", options.guests,
-                  "DOMAIN:kernel=FILE,kallsyms=FILE,modules=FILE,root=DIR,exe=FILE: all of one "
-                  "domain; root is where its file system is mounted or was copied to")
-      ->allow_extra_args(false);
+      .AddOption("--guest", options.guests,
+                 "DOMAIN:kernel=FILE,kallsyms=FILE,modules=FILE,root=DIR,exe=FILE: all of one "
+                 "domain; root is where its file system is mounted or was copied to")
+      .OneWordEach();
   command
-      .add_option("--symfs", options.symfs,
-                  "DIR: files that processes ran are below it, not on this machine")
-      ->check(CLI::ExistingDirectory);
+      .AddOption("--symfs", options.symfs,
+                 "DIR: files that processes ran are below it, not on this machine")
+      .ExistingDirectory();
   command
-      .add_option("--debuginfod", options.debuginfod,
-                  "URL: a server that is asked for files by their build-ids; several: in quotes, "
-                  "with blanks; none: not even those of DEBUGINFOD_URLS")
-      ->allow_extra_args(false);
+      .AddOption("--debuginfod", options.debuginfod,
+                 "URL: a server that is asked for files by their build-ids; several: in quotes, "
+                 "with blanks; none: not even those of DEBUGINFOD_URLS")
+      .OneWordEach();
   command
-      .add_option("--config", options.config,
-                  "FILE: options like these, a line each; default: ~/.config/xenoscope.conf and "
-                  "/etc/xenoscope.conf, where they are")
-      ->check(CLI::ExistingFile)
-      ->allow_extra_args(false);
-  command.add_flag("--no-cache", options.no_cache,
-                   "neither read nor write what earlier reports learned of debug information "
-                   "(~/.cache/xenoscope)");
+      .AddOption("--config", options.config,
+                 "FILE: options like these, a line each; default: ~/.config/xenoscope.conf and "
+                 "/etc/xenoscope.conf, where they are")
+      .ExistingFile()
+      .OneWordEach();
+  command.AddFlag("--no-cache", options.no_cache,
+                  "neither read nor write what earlier reports learned of debug information "
+                  "(~/.cache/xenoscope)");
 }
 
 absl::StatusOr<symbolizer::SymbolSources> NamedSources(const SymbolOptions& options,

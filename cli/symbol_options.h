@@ -1,12 +1,12 @@
 // Symbols for a report: those of the recording, and files that the user names.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/options.h"
 #include "recording/recording.h"
 #include "symbolizer/load.h"
 
@@ -29,7 +29,7 @@ struct SymbolOptions {
 
 // Adds --kernel, --image, --xen-syms, --guest, --symfs, --debuginfod, --config and
 // --no-cache to a command. `options` must outlive it.
-void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
+void AddSymbolOptions(Command command, SymbolOptions& options);
 
 // The files and roots that the user named, the better ones first: on the command line, then in the
 // files of --config, where domains that are not in the recording are passed over. Errors: a domain

@@ -23,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/instant.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/trace_input.h"
 #include "report/summary/skew_text.h"
@@ -72,7 +73,7 @@ class BufferedStdout {
   std::string text_;
 };
 
-// "100ms" in seconds. Throws CLI::ValidationError.
+// "100ms" in seconds. Throws a usage error.
 double ParseInterval(const std::string& text) {
   double number = 0;
   const char* end = text.data() + text.size();
@@ -84,7 +85,7 @@ double ParseInterval(const std::string& text) {
   if (unit == "us") scale = 1e-6;
   if (unit == "ns") scale = 1e-9;
   if (error != std::errc() || !(number * scale > 0) || number * scale > 1e9) {
-    throw CLI::ValidationError("--interval", text + " is not a time (write 1s, 100ms or 250us)");
+    ThrowUsageError("--interval", text + " is not a time (write 1s, 100ms or 250us)");
   }
   return number * scale;
 }
@@ -110,19 +111,17 @@ std::string UnknownName(const std::string& name, const Infos& infos) {
                      hint.empty() ? "; xenoscope timeline --list tells what there is" : hint);
 }
 
-// "io=0x80" taken apart. Throws CLI::ValidationError.
+// "io=0x80" taken apart. Throws a usage error.
 std::pair<const analysis::ScatterInfo*, std::optional<uint32_t>> ParseScatter(
     const std::string& text) {
   const size_t equals = text.find('=');
   const analysis::ScatterInfo* info = analysis::FindScatter(text.substr(0, equals));
   if (info == nullptr) {
-    throw CLI::ValidationError("--scatter",
-                               UnknownName(text.substr(0, equals), analysis::kAllScatters));
+    ThrowUsageError("--scatter", UnknownName(text.substr(0, equals), analysis::kAllScatters));
   }
   if (equals == std::string::npos) {
     if (!info->needs_parameter) return {info, std::nullopt};
-    throw CLI::ValidationError("--scatter",
-                               fmt::format("{0}: write {0}={1}", text, info->parameter));
+    ThrowUsageError("--scatter", fmt::format("{0}: write {0}={1}", text, info->parameter));
   }
   std::string_view number = std::string_view(text).substr(equals + 1);
   const bool hex = number.starts_with("0x");
@@ -131,7 +130,7 @@ std::pair<const analysis::ScatterInfo*, std::optional<uint32_t>> ParseScatter(
   const auto [rest, error] =
       std::from_chars(number.data(), number.data() + number.size(), parameter, hex ? 16 : 10);
   if (error != std::errc() || rest != number.data() + number.size() || info->parameter.empty()) {
-    throw CLI::ValidationError("--scatter", text + ": not a number that this scatterplot takes");
+    ThrowUsageError("--scatter", text + ": not a number that this scatterplot takes");
   }
   return {info, parameter};
 }
@@ -359,20 +358,20 @@ absl::Status ShowVcpus(const Options& options) {
   return WriteStdout(report::ToTerminal(chart, terminal));
 }
 
-// What the options ask for. Throws CLI::ValidationError.
+// What the options ask for. Throws a usage error.
 CommandAction MakeAction(const Options& options) {
   if (options.list) return List;
   const bool of_vcpus = options.series.empty() && options.scatter.empty();
   if (of_vcpus && (options.format != "text" || !options.interval.empty())) {
-    throw CLI::ValidationError(
-        "timeline", "the picture of vCPUs is drawn only; --series runstates has figures");
+    ThrowUsageError("timeline",
+                    "the picture of vCPUs is drawn only; --series runstates has figures");
   }
   if (!of_vcpus && (options.from || options.to)) {
-    throw CLI::ValidationError("timeline", "--from and --to are for the picture of vCPUs");
+    ThrowUsageError("timeline", "--from and --to are for the picture of vCPUs");
   }
   if (of_vcpus) return [options] { return ShowVcpus(options); };
   if (!options.series.empty() && !options.scatter.empty()) {
-    throw CLI::ValidationError("timeline", "either --series or --scatter");
+    ThrowUsageError("timeline", "either --series or --scatter");
   }
   if (!options.scatter.empty()) {
     const auto [info, parameter] = ParseScatter(options.scatter);
@@ -384,12 +383,12 @@ CommandAction MakeAction(const Options& options) {
   for (const std::string& name : options.series) {
     const analysis::SeriesInfo* info = analysis::FindSeries(name);
     if (info == nullptr) {
-      throw CLI::ValidationError("--series", UnknownName(name, analysis::kAllSeries));
+      ThrowUsageError("--series", UnknownName(name, analysis::kAllSeries));
     }
     infos.push_back(info);
   }
   if (!options.plot.empty() && infos.size() > 1) {
-    throw CLI::ValidationError("--plot", "draws one series");
+    ThrowUsageError("--plot", "draws one series");
   }
   std::optional<double> interval;
   if (!options.interval.empty()) interval = ParseInterval(options.interval);
@@ -398,38 +397,37 @@ CommandAction MakeAction(const Options& options) {
 
 }  // namespace
 
-void AddTimeline(CLI::App& app, CommandAction& run) {
+void AddTimeline(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.AddSubcommand(
       "timeline", "What vCPUs did and where; how figures change over the trace; scatterplots");
-  AddTraceOptions(*command, options->trace);
-  command->add_option("--series", options->series, "figures per interval, of those in --list")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--scatter", options->scatter, "points, one of those in --list");
-  command->add_option("--interval", options->interval,
-                      "length of an interval (1s, 100ms); default: a round one that makes some "
-                      "hundred of them");
-  command->add_option("-d,--domain", options->domains, "only these, by name or number (web1,2)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--top", options->top,
-                      "the lines to keep apart, the largest ones; default: 10 in text, 24 vCPUs, "
-                      "else all");
-  command->add_option_function<std::string>(
+  AddTraceOptions(command, options->trace);
+  command.AddOption("--series", options->series, "figures per interval, of those in --list")
+      .SplitAt(',')
+      .OneWordEach();
+  command.AddOption("--scatter", options->scatter, "points, one of those in --list");
+  command.AddOption("--interval", options->interval,
+                    "length of an interval (1s, 100ms); default: a round one that makes some "
+                    "hundred of them");
+  command.AddOption("-d,--domain", options->domains, "only these, by name or number (web1,2)")
+      .SplitAt(',')
+      .OneWordEach();
+  command.AddOption("--top", options->top,
+                    "the lines to keep apart, the largest ones; default: 10 in text, 24 vCPUs, "
+                    "else all");
+  command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
       "what vCPUs did from here on: seconds after the beginning, or @TSC, as dump has them");
-  command->add_option_function<std::string>(
+  command.AddWordOption(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
       "what they did before this");
-  command->add_option("--format", options->format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->capture_default_str();
-  command->add_option("--plot", options->plot,
-                      "draw: into this SVG file, or in the terminal with -");
-  command->add_flag("--list", options->list, "the series and scatterplots there are");
-  command->footer(
+  command.AddOption("--format", options->format, "text, json or csv")
+      .OneOf({"text", "json", "csv"})
+      .ShowDefault();
+  command.AddOption("--plot", options->plot, "draw: into this SVG file, or in the terminal with -");
+  command.AddFlag("--list", options->list, "the series and scatterplots there are");
+  command.SetFooter(
       "Without --series and --scatter it draws what each vCPU did and who ran on each pCPU.\n"
       "Example:\n"
       "  xenoscope timeline web.xeno\n"
@@ -439,7 +437,7 @@ void AddTimeline(CLI::App& app, CommandAction& run) {
       "  xenoscope timeline --series exit-time --plot exits.svg web.xeno\n"
       "  xenoscope timeline --scatter runstate-time --plot - trace.bin\n"
       "  xenoscope timeline --scatter io=0x3f8 --format csv trace.bin > points.csv");
-  command->callback([options, &run] { run = MakeAction(*options); });
+  command.SetCallback([options, &run] { run = MakeAction(*options); });
 }
 
 }  // namespace xenoscope::cli

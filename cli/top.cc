@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -25,6 +24,7 @@
 #include "cli/confinement.h"
 #include "cli/domain_names.h"
 #include "cli/live_window.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/record_options.h"
 #include "cli/recorded_profile.h"
@@ -260,7 +260,7 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
   }
 }
 
-absl::Status Top(const Options& options, const CLI::App& command) {
+absl::Status Top(const Options& options, Command command) {
   const sampler::EndSignals signals;
   std::optional<ScratchRecording> own;
   if (options.input.empty()) {
@@ -273,46 +273,46 @@ absl::Status Top(const Options& options, const CLI::App& command) {
 
 }  // namespace
 
-void AddTop(CLI::App& app, CommandAction& run) {
+void AddTop(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.AddSubcommand(
       "top", "Domains and their hottest functions, live: what record and report tell at once");
-  command->add_option("RECORDING", options->input,
-                      "one that is being made, or the end of a complete one; default: records "
-                      "itself, and keeps nothing");
-  command->add_option("--window", options->window, "how many seconds are looked at together")
-      ->check(CLI::Range(1.0, 3600.0))
-      ->type_name("SECONDS")
-      ->capture_default_str();
-  command->add_option("-i,--interval", options->interval, "how often it is drawn anew")
-      ->check(CLI::Range(0.5, 3600.0))
-      ->type_name("SECONDS")
-      ->capture_default_str();
-  command->add_option("--by", options->by, "columns, as those of report")->capture_default_str();
-  command->add_option("-d,--domain", options->domain,
-                      "only functions of this one, by name or number");
-  command->add_flag("-b,--batch", options->batch, "frames as text, one after the other");
-  command->add_option("-n,--frames", options->frames, "end after so many; default: by q or Ctrl-C");
-  AddRecordOptions(*command, options->recorded);
-  command->footer(
+  command.AddOption("RECORDING", options->input,
+                    "one that is being made, or the end of a complete one; default: records "
+                    "itself, and keeps nothing");
+  command.AddOption("--window", options->window, "how many seconds are looked at together")
+      .Range(1.0, 3600.0)
+      .ValueName("SECONDS")
+      .ShowDefault();
+  command.AddOption("-i,--interval", options->interval, "how often it is drawn anew")
+      .Range(0.5, 3600.0)
+      .ValueName("SECONDS")
+      .ShowDefault();
+  command.AddOption("--by", options->by, "columns, as those of report").ShowDefault();
+  command.AddOption("-d,--domain", options->domain,
+                    "only functions of this one, by name or number");
+  command.AddFlag("-b,--batch", options->batch, "frames as text, one after the other");
+  command.AddOption("-n,--frames", options->frames, "end after so many; default: by q or Ctrl-C");
+  AddRecordOptions(command, options->recorded);
+  command.SetFooter(
       "Keys: q quit, d next domain, g next grouping, space hold\n"
       "Example:\n"
       "  xenoscope top\n"
       "  xenoscope top --source vcpu --looks 500\n"
       "  xenoscope top --by domain,exit,function web.xeno\n"
       "  xenoscope top -b -n 3 | tee top.txt");
-  command->callback([options, command, &run] {
+  command.SetCallback([options, command, &run] {
     if (const auto by = report::ParseDimensions(options->by); !by.ok()) {
-      throw CLI::ValidationError("--by", std::string(Message(by.status())));
+      ThrowUsageError("--by", std::string(Message(by.status())));
     }
     ParseRecordOptions(options->recorded);
-    options->record_words = GivenRecordOptions(*command);
+    options->record_words = GivenRecordOptions(command);
     if (!options->input.empty() && !options->record_words.empty()) {
-      throw CLI::ValidationError(options->record_words.front(),
-                                 "is for a recording that top makes, not for one that is there");
+      ThrowUsageError(options->record_words.front(),
+                      "is for a recording that top makes, not for one that is there");
     }
     options->batch = options->batch || isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0;
-    run = [options, command] { return Top(*options, *command); };
+    run = [options, command] { return Top(*options, command); };
   });
 }
 

@@ -60,8 +60,7 @@ std::optional<uint64_t> ParseHz(const std::string& text) {
 void SetClock(const std::string& text, TraceOptions& options) {
   const auto hz = ParseHz(text);
   if (!hz) {
-    throw CLI::ValidationError("--cpu-hz",
-                               text + " is not a frequency (write 2300000000, 2300M or 2.3G)");
+    ThrowUsageError("--cpu-hz", text + " is not a frequency (write 2300000000, 2300M or 2.3G)");
   }
   options.clock = Clock{*hz, ClockSource::kGiven};
 }
@@ -74,7 +73,7 @@ void SetVendor(const std::string& text, TraceOptions& options) {
 void SetVersion(const std::string& text, TraceOptions& options) {
   const auto version = trace::ParseXenVersion(text);
   if (!version) {
-    throw CLI::ValidationError("--xen", text + " is not a version of Xen (write 4.17)");
+    ThrowUsageError("--xen", text + " is not a version of Xen (write 4.17)");
   }
   options.dialect.SetVersion(*version, trace::DialectSource::kGiven);
 }
@@ -93,8 +92,7 @@ void AddTscOffset(const std::string& text, TraceOptions& options) {
       return;
     }
   }
-  throw CLI::ValidationError("--tsc-offset",
-                             text + " is not PCPU:CYCLES (write 1:-2300000 for pCPU 1)");
+  ThrowUsageError("--tsc-offset", text + " is not PCPU:CYCLES (write 1:-2300000 for pCPU 1)");
 }
 
 absl::StatusOr<TraceInput> OpenBareTrace(const std::string& path) {
@@ -133,29 +131,29 @@ std::string TraceInput::DomainName(DomainId domain) const {
   return recording ? recording->info().NameOf(domain) : std::string();
 }
 
-void AddTraceOptions(CLI::App& command, TraceOptions& options) {
-  command.add_option("INPUT", options.input, "a recording, or a file written by xentrace")
-      ->capture_default_str();
-  command.add_option_function<std::string>(
+void AddTraceOptions(Command command, TraceOptions& options) {
+  command.AddOption("INPUT", options.input, "a recording, or a file written by xentrace")
+      .ShowDefault();
+  command.AddWordOption(
       "--cpu-hz", [&options](const std::string& text) { SetClock(text, options); },
       "the host's frequency (2.3G); default: recorded, or estimated from the trace");
   command
-      .add_option_function<std::string>(
+      .AddWordOption(
           "--vendor", [&options](const std::string& text) { SetVendor(text, options); },
           "intel or amd; default: recorded, or inferred from the trace")
-      ->check(CLI::IsMember({"intel", "amd"}));
-  command.add_option_function<std::string>(
+      .OneOf({"intel", "amd"});
+  command.AddWordOption(
       "--xen", [&options](const std::string& text) { SetVersion(text, options); },
       "Xen's version (4.17); default: recorded, or inferred from the trace");
   command
-      .add_option_function<std::vector<std::string>>(
+      .AddWordsOption(
           "--tsc-offset",
           [&options](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) AddTscOffset(text, options);
           },
           "PCPU:CYCLES, to be added to that pCPU's clock, as summary advises where clocks differ")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .SplitAt(',')
+      .OneWordEach();
 }
 
 absl::StatusOr<TraceInput> OpenTraceInput(const TraceOptions& options) {

@@ -2,7 +2,6 @@
 // say of it what it does not say itself.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/tsc.h"
+#include "cli/options.h"
 #include "recording/recording.h"
 #include "trace/dialect.h"
 #include "trace/trace_file.h"
@@ -25,7 +25,7 @@ struct TraceOptions {
 };
 
 // Adds INPUT, --cpu-hz, --vendor, --xen and --tsc-offset to a command. `options` must outlive it.
-void AddTraceOptions(CLI::App& command, TraceOptions& options);
+void AddTraceOptions(Command command, TraceOptions& options);
 
 struct TraceInput {
   // Empty for a bare trace.

@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (*exit != 0 && *exit != xenoscope::cli::kWrongCommandLine) std::abort();
     return 0;
   }
-  const std::string& command = line.Command().get_name();
+  const std::string_view command = line.Parsed().Name();
   if (command == "man" || command == "completion") (void)line.Work();
   return 0;
 }
