@@ -87,7 +87,7 @@ class VchanChannel final : public Channel {
 
  private:
   static absl::StatusOr<size_t> ToCount(int n) {
-    if (n < 0) return absl::UnavailableError("it closed the channel");
+    if (n < 0) return absl::UnavailableError("it closed the connection");
     return static_cast<size_t>(n);
   }
 

@@ -554,7 +554,7 @@ def members(lab):
 
 def agentdies(lab):
     """Agents that are killed or hang cost their own samples, from then on."""
-    for which, why in (("killed", "it closed the channel"), ("hung", "it did not stop and give its accounts within 10000 ms")):
+    for which, why in (("killed", "it closed the connection"), ("hung", "it did not stop and give its accounts within 10 s")):
         recording = lab.recording(which)
         pv = domains_by_name(recording)["pv"]
         stream, = streams_of(recording, "agent", pv)
