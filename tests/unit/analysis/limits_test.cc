@@ -1,4 +1,4 @@
-// What is refused, and at which byte.
+// Traces that are refused, and the byte that messages name.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,7 @@ std::string RefusalOf(const trace::TraceBuilder& bytes) {
   return std::string(result.status().message());
 }
 
-TEST(Limits, RefuseTooManyVcpus) {
+TEST(Limits, RefuseMoreVcpusThanAHostHas) {
   std::vector<std::vector<uint32_t>> records;
   for (uint32_t i = 0; i <= correlate::Timeline::kMaxVcpus; ++i) {
     records.push_back(Rec(kRunnableToRunning, 100 + i, {Vcpu(i / 4096, i % 4096)}));
@@ -38,8 +38,11 @@ TEST(Limits, RefuseTooManyVcpus) {
             "test: more than 65536 vCPUs; the first one beyond is at byte 1048588");
 }
 
-TEST(Limits, RefuseOverflowingTimes) {
+TEST(Limits, RefuseTimesWhoseSumWouldOverflow) {
   constexpr uint64_t kFar = uint64_t{1} << 61;
+  //   cycle  100   200      2^61 - 100
+  //   p0     d1v0  blocked
+  //   p1-4                  d2v1 to d2v4
   trace::TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kRunningToBlocked, 200, {Vcpu(1, 0)})});
@@ -52,7 +55,7 @@ TEST(Limits, RefuseOverflowingTimes) {
             "damaged, or not that of the others (--tsc-offset)");
 }
 
-TEST(Limits, RefuseTooManyIntervals) {
+TEST(Limits, RefuseMoreIntervalsThanCanBeWalked) {
   trace::TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}),
                    Rec(kRunningToBlocked, uint64_t{1} << 40, {Vcpu(1, 0)})});

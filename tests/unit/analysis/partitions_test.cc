@@ -1,4 +1,4 @@
-// A trace divided over threads by time: what a partition need not have seen before it.
+// Traces divided over threads by time: a partition need not have seen all that comes before it.
 #include "analysis/partitions.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "analysis/analyse_trace.h"
+#include "analysis/summary/address_space.h"
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
@@ -20,8 +22,10 @@ using trace::TraceBuilder;
 
 using Records = std::vector<std::vector<uint32_t>>;
 
-// `first` from 10 to 90; then d1v0 and d2v0 take turns of 10 cycles from 100 to 1000, in windows of
-// 100 cycles, but for 950 to 960, when the idle vCPU runs.
+// A trace of one pCPU, in windows of 100 cycles:
+//
+//   cycle  10        100   110   120   ...   950   960   ...   1000
+//   p0     `first`   d1v0  d2v0  d1v0  ...   idle  d2v0  ...
 TraceBuilder Turns(const Records& first) {
   TraceBuilder trace;
   trace.Window(0, first);
@@ -48,7 +52,7 @@ AnalysisResult Divided(const TraceBuilder& trace, const std::vector<PartitionBeg
   return *std::move(result);
 }
 
-// No partition had to be counted twice, and nothing is told otherwise than without partitions.
+// Expects that no partition had to be counted twice, and that the result is that of one partition.
 void ExpectAllStand(const TraceBuilder& trace, const std::vector<PartitionBegin>& begins,
                     const AnalysisResult& whole) {
   const AnalysisResult divided = Divided(trace, begins);
@@ -56,10 +60,10 @@ void ExpectAllStand(const TraceBuilder& trace, const std::vector<PartitionBegin>
   EXPECT_TRUE(divided.document == whole.document) << begins[0].at.value;
 }
 
-TEST(Partitions, MatchWithoutIdleVcpu) {
+TEST(Partitions, StandThoughWarmUpsMissTheIdleVcpu) {
   const TraceBuilder trace = Turns(kIdleRan);
   const AnalysisResult whole = Divided(trace, {});
-  // It runs again in the second partition, in the third, or in the first.
+  // The idle vCPU, last seen at 90, runs again in the second partition, the third, or the first.
   for (const std::vector<PartitionBegin>& begins :
        {std::vector<PartitionBegin>{{Tsc{500}, Tsc{300}}},
         std::vector<PartitionBegin>{{Tsc{400}, Tsc{300}}, {Tsc{700}, Tsc{500}}},
@@ -68,8 +72,10 @@ TEST(Partitions, MatchWithoutIdleVcpu) {
   }
 }
 
-TEST(Partitions, RepeatWhenWarmUpIsTooShort) {
-  // d3v0 sleeps from 15 on: no short warm-up tells that.
+TEST(Partitions, AreRepeatedWhenTheirWarmUpIsTooShort) {
+  //   cycle  10     15             20    90
+  //   p0     d3v0                  idle
+  //   d3v0   runs   blocked for ever: a short warm-up does not show it
   Records first = {Rec(kRunnableToRunning, 10, {Vcpu(3, 0)}),
                    Rec(kRunningToBlocked, 15, {Vcpu(3, 0)})};
   first.insert(first.end(), kIdleRan.begin(), kIdleRan.end());
@@ -81,20 +87,25 @@ TEST(Partitions, RepeatWhenWarmUpIsTooShort) {
   EXPECT_FALSE(DomainLines(divided, 3).empty());
 }
 
-TEST(Partitions, MatchWithoutWakePeriod) {
-  // d3v0 got an interrupt before it wrote cr3, and another that awaits its entry at the first
-  // border; it never halts but at the end, and never writes cr3 again.
-  constexpr uint32_t kVmentry = 0x81001;
-  constexpr uint32_t kVmexit = 0x81102;
+TEST(Partitions, StandThoughWarmUpsMissTheWakeUp) {
+  // d3v0 gets an interrupt, writes cr3 once, and does not halt before the end. Every 100 cycles it
+  // exits, gets another interrupt, enters, is preempted for 10 cycles, and enters again:
+  //
+  //   cycle  10   20     30      40      100   120    140        150   160   ...  1000
+  //   d3v0   runs enter  exit    enter   exit  enter  preempted  runs  enter ...  blocked
+  //               (0x30) cr3=..          (0x31, 0x32, ...)
+  //
+  // The interrupt of a window awaits its entry at the first border of a partition.
   TraceBuilder trace;
-  trace.Window(
-      0, {Rec(kRunnableToRunning, 10, {Vcpu(3, 0)}), Rec(0x82004, {0x30, 0}), Rec(kVmentry, 20, {}),
-          Rec(kVmexit, 30, {28, 0, 0}), Rec(0x82109, {3, 0x1000, 0}), Rec(kVmentry, 40, {})});
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(3, 0)}), Rec(kInjVirq, {0x30, 0}),
+                   Rec(kVmentry, 20, {}), Rec(kVmexit, 30, {kVmxCrAccess, 0, 0}),
+                   Rec(kCrWrite, {kCr3, 0x1000, 0}), Rec(kVmentry, 40, {})});
   for (uint32_t begin = 100; begin < 1000; begin += 100) {
     trace.Window(
-        0, {Rec(kVmexit, begin, {1, 0, 0}), Rec(0x82004, {0x31 + begin / 300, 0}),
-            Rec(kVmentry, begin + 20, {}), Rec(kRunningToRunnable, begin + 40, {Vcpu(3, 0)}),
-            Rec(kRunnableToRunning, begin + 50, {Vcpu(3, 0)}), Rec(kVmentry, begin + 60, {})});
+        0,
+        {Rec(kVmexit, begin, {kVmxExternalInterrupt, 0, 0}), Rec(kInjVirq, {0x31 + begin / 300, 0}),
+         Rec(kVmentry, begin + 20, {}), Rec(kRunningToRunnable, begin + 40, {Vcpu(3, 0)}),
+         Rec(kRunnableToRunning, begin + 50, {Vcpu(3, 0)}), Rec(kVmentry, begin + 60, {})});
   }
   trace.Window(
       0, {Rec(kRunningToBlocked, 1000, {Vcpu(3, 0)}), Rec(kBlockedToRunnable, 1010, {Vcpu(3, 0)})});
@@ -110,7 +121,7 @@ TEST(Partitions, MatchWithoutWakePeriod) {
               testing::ElementsAre("cr3/0x1000 switches=1 guest_cycles=600 hypervisor_cycles=270"));
 }
 
-TEST(Partitions, AreOnePerThreadAfterWarmUp) {
+TEST(Partitions, AreOneForEachThread) {
   const TraceBuilder trace = Turns(kIdleRan);
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
   const std::vector<PartitionBegin> begins = PartitionTraceOfAnyLength(*file, 3);

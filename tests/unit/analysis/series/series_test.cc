@@ -9,7 +9,9 @@
 #include "analysis/scatter/scatter_registry.h"
 #include "analysis/series/series_pass.h"
 #include "analysis/series/series_registry.h"
+#include "analysis/summary/address_space.h"
 #include "analysis/trace_pass.h"
+#include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/trace/trace_builder.h"
 
 namespace xenoscope::analysis {
@@ -25,21 +27,11 @@ using trace::kRunningToRunnable;
 using trace::Rec;
 using trace::TraceBuilder;
 
-constexpr uint32_t kLostRecords = 0x1f001;
-constexpr uint32_t kVmexit64 = 0x81102;
-constexpr uint32_t kVmentry = 0x81001;
-constexpr uint32_t kInjVirq = 0x82004;
-constexpr uint32_t kCrWrite64 = 0x82109;
-constexpr uint32_t kIoportRead = 0x82016;
-constexpr uint32_t kHypercallV2 = 0x20100d;
-constexpr uint32_t kGrantMap = 0x10f001;
 constexpr uint32_t kD2V0 = 2U << 16;
-constexpr uint32_t kHlt = 0x78;
-constexpr uint32_t kIoio = 0x7b;
 
-// More lines than are kept apart, which begin in one order and end in another: the walk refuses
-// what does not add up.
-TEST(Series, ExcessLinesAreSummed) {
+// More lines than are kept apart, which begin in one order and end in another. ForEachSeriesRow
+// fails if the rows do not add up to the totals.
+TEST(SeriesTest, LinesBeyondTheLimitAreSummedUp) {
   TraceBuilder trace;
   constexpr uint32_t kVcpus = 6000;
   std::vector<std::vector<uint32_t>> records;
@@ -61,7 +53,7 @@ TEST(Series, ExcessLinesAreSummed) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
-// The rows "[begin,end) LINE=VALUE ..." of a series; lines that have nothing there are left out.
+// Returns the rows "[begin,end) LINE=VALUE ..." of a series, without lines whose value is 0.
 std::vector<std::string> Rows(const TraceBuilder& bytes, std::string_view name, Cycles length,
                               const DomainFilter& filter = {}, size_t max_lines = 0) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
@@ -88,56 +80,61 @@ std::vector<std::string> Rows(const TraceBuilder& bytes, std::string_view name, 
   return rows;
 }
 
-// d1 runs [10,35) and [50,62), d2 [35,50); the trace ends at 62.
+//   cycle  10      35      50    55         62
+//   p0     d1v0    d2v0    d1v0             the trace ends
+//                                sched_op   sched_op
 TraceBuilder TwoDomains() {
   return TraceBuilder().Window(
       0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToRunnable, 35, {kD1V0}),
           Rec(kRunnableToRunning, 35, {kD2V0}), Rec(kRunningToBlocked, 50, {kD2V0}),
-          Rec(kRunnableToRunning, 50, {kD1V0}), Rec(kHypercallV2, 55, {29}),
-          Rec(kHypercallV2, 62, {29})});
+          Rec(kRunnableToRunning, 50, {kD1V0}), Rec(kHypercall, 55, {kSchedOp}),
+          Rec(kHypercall, 62, {kSchedOp})});
 }
 
-TEST(SeriesTest, SplitsRunTimeAtIntervals) {
+TEST(SeriesTest, RunTimeIsDividedAtTheEndsOfIntervals) {
   EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 20),
               ElementsAre("[10,30) d1=20", "[30,50) d1=5 d2=15", "[50,63) d1=12"));
 }
 
 TEST(SeriesTest, IntervalsAreHalfOpen) {
-  // A call at 62 is in the interval that begins there.
+  // The call at 62 is in the interval that begins there.
   EXPECT_THAT(Rows(TwoDomains(), "hypercalls", 26),
               ElementsAre("[10,36)", "[36,62) sched_op=1", "[62,63) sched_op=1"));
 }
 
-TEST(SeriesTest, OneIntervalHoldsTotals) {
+TEST(SeriesTest, OneLongIntervalHoldsTheTotals) {
   EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 1'000'000), ElementsAre("[10,63) d1=37 d2=15"));
   EXPECT_THAT(Rows(TwoDomains(), "pcpu-utilisation", 1'000'000), ElementsAre("[10,63) p0=52"));
 }
 
-TEST(SeriesTest, FiltersByDomain) {
+TEST(SeriesTest, OnlyTheDomainsOfTheFilterHaveLines) {
   EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 1'000'000, {{DomainId{2}}}),
               ElementsAre("[10,63) d2=15"));
 }
 
-TEST(SeriesTest, FoldsSmallLines) {
+TEST(SeriesTest, LinesBeyondMaxLinesAreFoldedIntoOther) {
   EXPECT_THAT(Rows(TwoDomains(), "runstates", 1'000'000, {}, 1),
               ElementsAre("[10,63) d1v0 running=37 (other)=42"));
 }
 
-TEST(SeriesTest, RunstatesOfEveryVcpu) {
+TEST(SeriesTest, EveryVcpuHasItsRunstates) {
   EXPECT_THAT(Rows(TwoDomains(), "runstates", 30),
               ElementsAre("[10,40) d1v0 running=25 d2v0 running=5 d1v0 runnable=5",
                           "[40,63) d1v0 running=12 d2v0 running=10 d1v0 runnable=10 "
                           "d2v0 blocked=12"));
 }
 
-// d1 halts at 20 within the guest's turn, is woken at 50, enters at 60, exits for I/O at 70..75.
+//   cycle  10    12     20    25       50     55    60     70    75     90    92       95
+//   d1v0   runs  enter  exit  blocked  woken  runs  enter  exit  enter  exit  blocked  grant map
+//                       HLT                         0xf3   IOIO         HLT            for d2
 TraceBuilder HaltingGuest() {
   return TraceBuilder().Window(
       0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
-          Rec(kVmexit64, 20, {kHlt, 0x1000, 0}), Rec(kRunningToBlocked, 25, {kD1V0}),
+          Rec(kVmexit, 20, {kVmexitHlt, 0x1000, 0}), Rec(kRunningToBlocked, 25, {kD1V0}),
           Rec(kBlockedToRunnable, 50, {kD1V0}), Rec(kRunnableToRunning, 55, {kD1V0}),
-          Rec(kInjVirq, {0xf3, 0}), Rec(kVmentry, 60, {}), Rec(kVmexit64, 70, {kIoio, 0x2000, 0}),
-          Rec(kIoportRead, {0x80, 0}), Rec(kVmentry, 75, {}), Rec(kVmexit64, 90, {kHlt, 0x3000, 0}),
+          Rec(kInjVirq, {0xf3, 0}), Rec(kVmentry, 60, {}),
+          Rec(kVmexit, 70, {kVmexitIoio, 0x2000, 0}), Rec(kIoportRead, {0x80, 0}),
+          Rec(kVmentry, 75, {}), Rec(kVmexit, 90, {kVmexitHlt, 0x3000, 0}),
           Rec(kRunningToBlocked, 92, {kD1V0}), Rec(kGrantMap, 95, {2})});
 }
 
@@ -154,16 +151,19 @@ TEST(SeriesTest, ShortSummaryHasTheClassesOfExits) {
               ElementsAre("[10,96) d1 running=52 d1 hlt=35 d1 other=5"));
 }
 
-TEST(SeriesTest, InterruptsAndGrants) {
+TEST(SeriesTest, InterruptsAndGrantsAreCounted) {
   EXPECT_THAT(Rows(HaltingGuest(), "guest-interrupts", 1000), ElementsAre("[10,96) d1 0xf3=1"));
   EXPECT_THAT(Rows(HaltingGuest(), "grant-maps", 1000), ElementsAre("[10,96) d2 map=1"));
 }
 
-TEST(SeriesTest, AddressSpacesFromTheFirstWriteOn) {
+TEST(SeriesTest, AddressSpacesAreKnownFromTheFirstWriteOn) {
+  //   cycle  10    12     20        22     40        45     60         70    80
+  //   d1v0   runs  enter  cr3=5000  enter  cr3=7001  enter  preempted  runs  enter
   const TraceBuilder bytes = TraceBuilder().Window(
       0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
-          Rec(kVmexit64, 20, {0x13, 0, 0}), Rec(kCrWrite64, {3, 0x5000, 0}), Rec(kVmentry, 22, {}),
-          Rec(kVmexit64, 40, {0x13, 0, 0}), Rec(kCrWrite64, {3, 0x7001, 0}), Rec(kVmentry, 45, {}),
+          Rec(kVmexit, 20, {kVmexitCr3Write, 0, 0}), Rec(kCrWrite, {kCr3, 0x5000, 0}),
+          Rec(kVmentry, 22, {}), Rec(kVmexit, 40, {kVmexitCr3Write, 0, 0}),
+          Rec(kCrWrite, {kCr3, 0x7001, 0}), Rec(kVmentry, 45, {}),
           Rec(kRunningToRunnable, 60, {kD1V0}), Rec(kRunnableToRunning, 70, {kD1V0}),
           Rec(kVmentry, 80, {})});
   EXPECT_THAT(Rows(bytes, "cr3-time", 40),
@@ -173,15 +173,17 @@ TEST(SeriesTest, AddressSpacesFromTheFirstWriteOn) {
                           "d1 cr3 0x7 cr3=5 d1 cr3 0x5 cr3=2"));
 }
 
-TEST(SeriesTest, LostRecordsAreCountedAtLossEnd) {
-  const TraceBuilder bytes =
-      TraceBuilder().Window(1, {Rec(kRunnableToRunning, 10, {kD1V0}),
-                                Rec(kLostRecords, 50, {7, 1, 30, 0}), Rec(kHypercallV2, 60, {29})});
+TEST(SeriesTest, LostRecordsAreCountedWhereTheTraceGoesOn) {
+  //   cycle  10    30               50        60
+  //   p1     d1v0  7 records lost   the mark  sched_op
+  const TraceBuilder bytes = TraceBuilder().Window(
+      1, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kLostRecords, 50, {7, 1, 30, 0}),
+          Rec(kHypercall, 60, {kSchedOp})});
   EXPECT_THAT(Rows(bytes, "lost-records", 25), ElementsAre("[10,35)", "[35,60) p1=7", "[60,61)"));
 }
 
 TEST(SeriesTest, EverySeriesSumsToItsTotal) {
-  // ForEachSeriesRow compares the rows' sums with totals that were never cut.
+  // ForEachSeriesRow compares the rows' sums with totals of the whole trace.
   for (const SeriesInfo& info : kAllSeries) {
     for (const Cycles length : {1, 3, 7, 1000}) {
       Rows(TwoDomains(), info.name, length);
@@ -192,7 +194,7 @@ TEST(SeriesTest, EverySeriesSumsToItsTotal) {
 
 TEST(SeriesTest, TooManyIntervalsAreRefused) {
   TraceBuilder bytes = TraceBuilder().Window(
-      0, {Rec(kHypercallV2, 1, {29}), Rec(kHypercallV2, kMaxIntervals + 10, {29})});
+      0, {Rec(kHypercall, 1, {kSchedOp}), Rec(kHypercall, kMaxIntervals + 10, {kSchedOp})});
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_EQ(PassOverIntervals(*file, {}, 1,
                               [](TscRange, const correlate::Timeline&) { return absl::OkStatus(); })
@@ -225,7 +227,7 @@ std::vector<std::string> PointsOf(const TraceBuilder& bytes, std::string_view na
   return points.points;
 }
 
-TEST(ScatterTest, Scheduling) {
+TEST(ScatterTest, SchedulingGivesPcpusAndRunstates) {
   EXPECT_THAT(PointsOf(TwoDomains(), "pcpu"), ElementsAre("d1v0 10 0", "d2v0 35 0", "d1v0 50 0"));
   EXPECT_THAT(PointsOf(TwoDomains(), "runstate"),
               ElementsAre("d1v0 10 3", "d1v0 35 2", "d2v0 35 3", "d2v0 50 0", "d1v0 50 3",
@@ -235,7 +237,7 @@ TEST(ScatterTest, Scheduling) {
                           "d1v0 running 62 12"));
 }
 
-TEST(ScatterTest, Exits) {
+TEST(ScatterTest, ExitsGiveAddressesAndTimes) {
   EXPECT_THAT(PointsOf(HaltingGuest(), "vmexit-eip"),
               ElementsAre("d1v0 20 4096", "d1v0 70 8192", "d1v0 90 12288"));
   EXPECT_THAT(PointsOf(HaltingGuest(), "io"), ElementsAre("0x80 read 70 5"));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
@@ -11,10 +12,9 @@ using testing::ElementsAre;
 using trace::Rec;
 using trace::TraceBuilder;
 
-constexpr uint32_t kPitCallback = 0x84009;
-constexpr uint32_t kLapicCallback = 0x8400a;
-
-TEST(DeviceEmulation, IsCountedWithAndWithoutAVcpu) {
+TEST(DeviceEmulation, IsCountedForTheTraceAndForTheRunningVcpu) {
+  //   cycle  5             10    20            30
+  //   p0     PIT callback  d1v0  PIT callback  LAPIC callback
   TraceBuilder trace;
   trace.Window(0, {Rec(kPitCallback, 5, {}), Rec(kRunnableToRunning, 10, {kD1V0}),
                    Rec(kPitCallback, 20, {}), Rec(kLapicCallback, 30, {})});

@@ -1,4 +1,4 @@
-// The analyses of what domains and vCPUs did: memory, the scheduler's events, PV and guest events.
+// The analyses of domains and vCPUs: states, memory, the scheduler's events, PV and guest events.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 
 #include "analysis/summary/registry.h"
 #include "base/resolver.h"
+#include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
@@ -18,9 +19,12 @@ using trace::Rec;
 using trace::TraceBuilder;
 
 TEST(DomainStates, SimultaneousChangesAreOne) {
+  //   cycle  10     30         50             100         120
+  //   p0     d1v0              records lost   d1v0        preempted
+  //   p1     d1v1   preempted
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
-                   Rec(0x1f001, 100, {7, 1, 50, 0}),  // lost since 50; d1v0 runs at 100
+                   Rec(kLostRecords, 100, {7, 1, 50, 0}),  // lost since 50; d1v0 runs at 100
                    Rec(kRunningToRunnable, 120, {Vcpu(1, 0)})});
   trace.Window(
       1, {Rec(kRunnableToRunning, 10, {Vcpu(1, 1)}), Rec(kRunningToRunnable, 30, {Vcpu(1, 1)})});
@@ -32,26 +36,31 @@ TEST(DomainStates, SimultaneousChangesAreOne) {
 }
 
 TEST(Memory, GrantsAreDoneByTheRunningDomainForTheNamedOne) {
+  //   cycle  5               10     11          12          13            14
+  //   p0     map of d3       d0v0   map of d1   map of d1   unmap of d1   transfer to d2
   TraceBuilder trace;
-  trace.Window(0, {Rec(0x10f001, 5, {3}),  // nobody is known to run yet
-                   Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}), Rec(0x10f001, 11, {1}),
-                   Rec(0x10f001, 12, {1}), Rec(0x10f002, 13, {1}), Rec(0x10f003, 14, {2})});
+  trace.Window(0,
+               {Rec(kGrantMap, 5, {3}),  // it is not known yet which vCPU runs
+                Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}), Rec(kGrantMap, 11, {1}),
+                Rec(kGrantMap, 12, {1}), Rec(kGrantUnmap, 13, {1}), Rec(kGrantTransfer, 14, {2})});
   const AnalysisResult result = Analysed(trace, MakeMemory);
   EXPECT_THAT(DomainLines(result, 0), ElementsAre("grants_by/for d1 maps=2 unmaps=1 transfers=0",
                                                   "grants_by/for d2 maps=0 unmaps=0 transfers=1"));
-  // Domains of which no vCPU has been seen are described too.
+  // Domains without a vCPU in the trace are described too.
   EXPECT_THAT(DomainLines(result, 1), ElementsAre("grants_for/by d0 maps=2 unmaps=1 transfers=0"));
   EXPECT_THAT(DomainLines(result, 3),
               ElementsAre("grants_for/by (unknown) maps=1 unmaps=0 transfers=0"));
 }
 
-TEST(Memory, PopulateOnDemandIsByOrderAndByTheExitInWhichItHappened) {
+TEST(Memory, ChangesAreCountedByOrderAndByExit) {
+  //   cycle  10    11     12         12            20     20
+  //   d1v0   runs  enter  exit: NPF  pod populate  enter  decrease reservation
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(0x81001, 11, {}),
-                   Rec(0x81102, 12, {0x400, 0, 0}),
-                   // Before 4.18: domain and order in one word, then rubbish.
-                   Rec(0x10f010, {7, 0, 8, 0, 1U | 9U << 16, 0xdeadbeef}), Rec(0x81001, 20, {}),
-                   Rec(0x10f005, {7, 0, 1U, 0xdeadbeef})});
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(kVmentry, 11, {}),
+                   Rec(kVmexit, 12, {kVmexitNpf, 0, 0}),
+                   // Before 4.18: domain and order in one word, then an undefined word.
+                   Rec(kPodPopulate, {7, 0, 8, 0, 1U | 9U << 16, 0xdeadbeef}),
+                   Rec(kVmentry, 20, {}), Rec(kDecreaseReservation, {7, 0, 1U, 0xdeadbeef})});
   EXPECT_THAT(DomainLines(Analysed(trace, MakeMemory), 1),
               ElementsAre("memory/decrease reservation count=1 pages=1",
                           "memory/decrease reservation/order 0 count=1 pages=1",
@@ -61,11 +70,11 @@ TEST(Memory, PopulateOnDemandIsByOrderAndByTheExitInWhichItHappened) {
                           "memory/pod populate/in VMEXIT_NPF count=1"));
 }
 
-// As a damaged trace may have it.
-TEST(Scheduler, ExcessVcpusAreMerged) {
+// More vCPUs than any host has, as in a damaged trace.
+TEST(Scheduler, MergesVcpusBeyondTheLimit) {
   TraceBuilder trace;
   std::vector<std::vector<uint32_t>> records;
-  for (uint32_t i = 0; i < 65536 + 7; ++i) records.push_back(Rec(0x28004, 10 + i, {1, i}));
+  for (uint32_t i = 0; i < 65536 + 7; ++i) records.push_back(Rec(kSchedWake, 10 + i, {1, i}));
   trace.Window(0, records);
   EXPECT_THAT(
       Lines(Analysed(trace, MakeScheduler).document.trace),
@@ -73,17 +82,21 @@ TEST(Scheduler, ExcessVcpusAreMerged) {
                   "scheduler_edges/events of more vCPUs than are told apart count=7"));
 }
 
-TEST(Scheduler, CountsOfEachVcpuWhatNamesItAndMeasuresItsWaits) {
+TEST(Scheduler, CountsTheEventsThatNameAVcpuAndMeasuresItsWaits) {
+  //   cycle  10         11      15          16         17          17            18      20    21
+  //   d1v0   woken              waited 3us  runs,      runs again  credit reset  stolen blocks
+  //                                         preempted
+  //   others            tickle                                                         idle
   TraceBuilder trace;
   trace.Window(
-      0, {Rec(0x28004, 10, {1, 0}),               // wake d1v0
-          Rec(0x22206, 11, {0}),                  // a tickle: of no vCPU
-          Rec(0x2800f, 15, {1, 0, 3000, 10000}),  // it waited 3 us
+      0, {Rec(kSchedWake, 10, {1, 0}),                   // wake d1v0
+          Rec(kTickle, 11, {0}),                         // a tickle names no vCPU
+          Rec(kSwitchInfnext, 15, {1, 0, 3000, 10000}),  // it waited 3 us
           Rec(kRunnableToRunning, 16, {Vcpu(1, 0)}), Rec(kRunningToRunnable, 16, {Vcpu(1, 0)}),
-          Rec(kRunnableToRunning, 17, {Vcpu(1, 0)}), Rec(0x22207, 17, {Vcpu(1, 0), 5, 9}),
-          Rec(0x22004, 18, {2, 1, 0}),           // stolen from pCPU 2
-          Rec(0x2800f, 20, {0x7fff, 0, 99, 0}),  // the idle vCPU does not wait
-          Rec(0x28006, 21, {1, 0})});
+          Rec(kRunnableToRunning, 17, {Vcpu(1, 0)}), Rec(kCreditReset, 17, {Vcpu(1, 0), 5, 9}),
+          Rec(kStolenVcpu, 18, {2, 1, 0}),              // stolen from pCPU 2
+          Rec(kSwitchInfnext, 20, {0x7fff, 0, 99, 0}),  // the idle vCPU does not wait
+          Rec(kSchedBlock, 21, {1, 0})});
   const AnalysisResult result = Analysed(trace, MakeScheduler);
   EXPECT_THAT(
       Lines(result.document.trace),
@@ -101,15 +114,19 @@ TEST(Scheduler, CountsOfEachVcpuWhatNamesItAndMeasuresItsWaits) {
                   "scheduler/csched2:credit_reset count=1"));
 }
 
-TEST(PvEvents, TellsWhatTheRecordedArgumentsSay) {
+TEST(PvEvents, CountOperationsByTheRecordedArguments) {
+  //   cycle  5     10    11               12                 13            14
+  //   p0     iret  d0v0  sched_op(block)  grant_table_op     mmu_update    mmu_update
+  //                                       (map_grant, 4)     (3, goes on)  (2) in a multicall
   TraceBuilder trace;
   trace.Window(0,
-               {Rec(0x20100d, 5, {23}),  // nobody is known to run yet
+               {Rec(kHypercall, 5, {kIret}),  // it is not known yet which vCPU runs
                 Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}),
-                Rec(0x20100d, 11, {29U | 1U << 20, 1}),                // sched_op(block)
-                Rec(0x20100d, 12, {20U | 1U << 20 | 1U << 24, 0, 4}),  // grant_table_op(map, , 4)
-                Rec(0x20100d, 13, {1U | 1U << 22, 0x80000003}),        // mmu_update(, 3 to go)
-                Rec(0x20200e, 14, {1U | 2U << 20 | 1U << 22, 0, 0, 2})});  // in a multicall
+                Rec(kHypercall, 11, {kSchedOp | 1U << 20, 1}),  // sched_op(block)
+                Rec(kHypercall, 12,
+                    {kGrantTableOp | 1U << 20 | 1U << 24, 0, 4}),  // grant_table_op(map, , 4)
+                Rec(kHypercall, 13, {kMmuUpdate | 1U << 22, 0x80000003}),  // mmu_update(, 3 to go)
+                Rec(kSubcall, 14, {kMmuUpdate | 2U << 20 | 1U << 22, 0, 0, 2})});  // in a multicall
   const AnalysisResult result = Analysed(trace, MakePvEvents);
   EXPECT_THAT(VcpuLines(result, 0, 0),
               ElementsAre("pv/hypercall count=4", "pv/hypercall (subcall) count=1",
@@ -122,7 +139,7 @@ TEST(PvEvents, TellsWhatTheRecordedArgumentsSay) {
               ElementsAre("pv_unattributed/of an unknown vCPU count=1"));
 }
 
-// Names an address "MODE+ADDRESS".
+// A resolver that names an address "MODE+ADDRESS".
 class Addresses : public Resolver {
  public:
   FunctionId Resolve(DomainId /*domain*/, Mode mode, Address address) override {
@@ -136,17 +153,17 @@ class Addresses : public Resolver {
   std::deque<Function> functions_;
 };
 
-TEST(PvEvents, WithAnAddressAreListedByIt) {
+TEST(PvEvents, AreListedByTheirAddress) {
   TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 10, {Vcpu(0, 0)}),
-          Rec(0x201106, 11, {0x81000010, 0xffffffff}),              // emulate_privop, 64 bits
-          Rec(0x201106, 12, {0x81000010, 0xffffffff}),              // again
-          Rec(0x201006, 13, {0x1234}),                              // of a guest of 32 bits
-          Rec(0x201103, 14, {0x401000, 0, 14}),                     // trap
-          Rec(0x20110b, 15, {1, 2, 3, 4, 0x81000020, 0xffffffff}),  // ptwr: entry, address, eip
-          Rec(0x20100c, 16, {1, 2, 3, 0x5678}),                     // with PAE
-          Rec(0x201008, 17, {})});                                  // math_state_restore: has none
+          Rec(kEmulatePrivop | k64Bit, 11, {0x81000010, 0xffffffff}),     // 64 bits
+          Rec(kEmulatePrivop | k64Bit, 12, {0x81000010, 0xffffffff}),     // again
+          Rec(kEmulatePrivop, 13, {0x1234}),                              // a 32-bit guest
+          Rec(kTrap | k64Bit, 14, {0x401000, 0, 14}),                     // trap
+          Rec(kPtwr | k64Bit, 15, {1, 2, 3, 4, 0x81000020, 0xffffffff}),  // entry, address, eip
+          Rec(kPtwrPae, 16, {1, 2, 3, 0x5678}),                           // with PAE
+          Rec(kMathStateRestore, 17, {})});                               // has no address
   Addresses addresses;
   const AnalysisResult result = Analysed(trace, MakePvEvents, trace::Vendor::kUnknown, &addresses);
   EXPECT_THAT(
@@ -162,16 +179,19 @@ TEST(PvEvents, WithAnAddressAreListedByIt) {
 }
 
 TEST(GuestEvents, BelongToTheVcpuThatRuns) {
+  //   cycle  0      10    10           10
+  //   p0     0x001  d1v0  0x013 twice  0xfff
   TraceBuilder trace;
-  trace.Window(0, {Rec(0x800f001, {1}), Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
-                   Rec(0x800f013, {1, 2}), Rec(0x800f013, {}), Rec(0x800ffff, {})});
+  trace.Window(
+      0, {Rec(GuestEvent(0x001), {1}), Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
+          Rec(GuestEvent(0x013), {1, 2}), Rec(GuestEvent(0x013), {}), Rec(GuestEvent(0xfff), {})});
   const AnalysisResult result = Analysed(trace, MakeGuestEvents);
   EXPECT_THAT(VcpuLines(result, 1, 0),
               ElementsAre("guest_events/0x013 count=2", "guest_events/0xfff count=1"));
   EXPECT_THAT(Lines(result.document.trace), ElementsAre("guest_events/0x001 count=1"));
 }
 
-TEST(GuestEvents, IsEmptyWithoutEvents) {
+TEST(GuestEvents, HaveNoGroupWithoutEvents) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)})});
   EXPECT_THAT(VcpuLines(Analysed(trace, MakeGuestEvents), 1, 0), IsEmpty());

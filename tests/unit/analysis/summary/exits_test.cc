@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/summary/address_space.h"
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
@@ -13,29 +15,16 @@ using trace::Rec;
 using trace::TraceBuilder;
 using trace::Vendor;
 
-constexpr uint32_t kVmentry = 0x81001;
-constexpr uint32_t kVmexit = 0x81102;
-constexpr uint32_t kNestedVmexit = 0x81502;
-constexpr uint32_t kCpuid = 0x8200e;
-constexpr uint32_t kMsrWrite = 0x8200d;
-constexpr uint32_t kCrWrite = 0x82109;
-constexpr uint32_t kIntr = 0x8200f;
-constexpr uint32_t kVmmcall = 0x82012;
-constexpr uint32_t kPortRead = 0x82116;
-constexpr uint32_t kMmioRead = 0x82117;
-constexpr uint32_t kMmioWrite = 0x82317;
-constexpr uint32_t kNpf = 0x82021;
-constexpr uint32_t kPfXen = 0x82101;
-constexpr uint32_t kFixup = 0x40f206;     // 4 levels
-constexpr uint32_t kEmulate2 = 0x40f008;  // 2 levels
-constexpr uint32_t kUnshadowUser = 0x40f209;
-constexpr uint32_t kResyncFull = 0x40f00e;
+constexpr uint32_t kPortRead = kIoportRead | k64Bit;
 
-// Exits of d1v0 on pCPU 0, each with its records, at even distances.
+// A trace of d1v0 on pCPU 0, with exits 1000 cycles after the entry before:
+//
+//   cycle  10    20     1020                   1020 + length   ...
+//   d1v0   runs  enter  exit, handler records  enter           ...
 class Guest {
  public:
   Guest() : records_{Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 20, {})} {}
-  // An exit of `length` cycles at address 0xabc000 + its number.
+  // Adds an exit of `length` cycles, at the guest address 0xabc000 + the exit's number.
   Guest& Exit(uint32_t reason, uint64_t length, const std::vector<std::vector<uint32_t>>& inside,
               uint32_t event = kVmexit) {
     now_ += 1000;
@@ -63,13 +52,13 @@ class Guest {
 
 TEST(Exits, AreBrokenDownByHandlerEventAndNumber) {
   Guest guest;
-  guest.Exit(10, 100, {Rec(kCpuid, {1, 0, 0, 0, 0, 0})})
-      .Exit(10, 300, {Rec(kCpuid, {0x40000000, 0, 0, 0, 0, 0})})
-      .Exit(10, 500, {Rec(kCpuid, {1, 7, 0, 0, 0, 0})})
-      .Exit(32, 10, {Rec(kMsrWrite, {0xc0000080, 0, 0})})
-      .Exit(32, 20, {Rec(kMsrWrite, {0x12345, 0, 0})})
-      .Exit(18, 7, {Rec(kVmmcall, {24})})
-      .Exit(12, 3, {});
+  guest.Exit(kVmxCpuid, 100, {Rec(kCpuid, {1, 0, 0, 0, 0, 0})})
+      .Exit(kVmxCpuid, 300, {Rec(kCpuid, {0x40000000, 0, 0, 0, 0, 0})})
+      .Exit(kVmxCpuid, 500, {Rec(kCpuid, {1, 7, 0, 0, 0, 0})})
+      .Exit(kVmxMsrWrite, 10, {Rec(kMsrWrite, {0xc0000080, 0, 0})})
+      .Exit(kVmxMsrWrite, 20, {Rec(kMsrWrite, {0x12345, 0, 0})})
+      .Exit(kVmxVmcall, 7, {Rec(kVmmcall, {24})})
+      .Exit(kVmxHlt, 3, {});
   EXPECT_THAT(
       VcpuLines(guest.Summarise(Vendor::kVmx), 1, 0, "exits"),
       ElementsAre("exits/CPUID count=3 cycles=900", "exits/CPUID/cpuid count=3 cycles=900",
@@ -86,8 +75,8 @@ TEST(Exits, AreBrokenDownByHandlerEventAndNumber) {
 
 TEST(Exits, NestedExitsAreSeparate) {
   Guest guest;
-  guest.Exit(0x72, 5, {Rec(kCpuid, {1, 0, 0, 0, 0, 0})})
-      .Exit(0x72, 50, {Rec(kCpuid, {2, 0, 0, 0, 0, 0})}, kNestedVmexit);
+  guest.Exit(kVmexitCpuid, 5, {Rec(kCpuid, {1, 0, 0, 0, 0, 0})})
+      .Exit(kVmexitCpuid, 50, {Rec(kCpuid, {2, 0, 0, 0, 0, 0})}, kNestedVmexit);
   const AnalysisResult result = guest.Summarise(Vendor::kSvm);
   EXPECT_THAT(VcpuLines(result, 1, 0, "exits"),
               ElementsAre("exits/VMEXIT_CPUID count=1 cycles=5",
@@ -99,9 +88,9 @@ TEST(Exits, NestedExitsAreSeparate) {
                           "nested_exits/VMEXIT_CPUID/cpuid/leaf 0x2 count=1 cycles=50"));
 }
 
-TEST(Exits, InterruptMayHaveNoVector) {
+TEST(Exits, InterruptsOfSvmHaveNoVector) {
   Guest guest;
-  guest.Exit(0x60, 5, {Rec(kIntr, {})});
+  guest.Exit(kVmexitIntr, 5, {Rec(kIntr, {})});
   const AnalysisResult svm = guest.Summarise(Vendor::kSvm);
   EXPECT_THAT(
       VcpuLines(svm, 1, 0, "exits"),
@@ -111,9 +100,10 @@ TEST(Exits, InterruptMayHaveNoVector) {
               ElementsAre("interrupt_eip/0xabc000, (vector not recorded) count=1 cycles=5"));
 }
 
-TEST(Exits, ByVectorAndByInterruptedAddress) {
+TEST(Exits, InterruptsOfVmxAreCountedByVectorAndAddress) {
   Guest guest;
-  guest.Exit(1, 5, {Rec(kIntr, {0xfb})}).Exit(1, 6, {Rec(kIntr, {0xfa})});
+  guest.Exit(kVmxExternalInterrupt, 5, {Rec(kIntr, {0xfb})})
+      .Exit(kVmxExternalInterrupt, 6, {Rec(kIntr, {0xfa})});
   const AnalysisResult vmx = guest.Summarise(Vendor::kVmx);
   EXPECT_THAT(VcpuLines(vmx, 1, 0, "exits"),
               ElementsAre("exits/EXTERNAL_INTERRUPT count=2 cycles=11",
@@ -127,8 +117,8 @@ TEST(Exits, ByVectorAndByInterruptedAddress) {
 
 TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
   Guest guest;
-  guest.Exit(30, 5, {Rec(kPortRead, {0x3f8, 0, 1, 0})})
-      .Exit(48, 40,
+  guest.Exit(kVmxIoInstruction, 5, {Rec(kPortRead, {0x3f8, 0, 1, 0})})
+      .Exit(kVmxEptViolation, 40,
             {Rec(kMmioRead, {0xfee00020, 0, 0, 0}), Rec(kMmioWrite, {0xfee00020, 0, 1, 0}),
              Rec(kNpf, {0xfee00020, 0, 0, 0, 0, 4})});
   const AnalysisResult result = guest.Summarise(Vendor::kVmx);
@@ -148,13 +138,15 @@ TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
               ElementsAre("emulate_eip/0xabc001, npf count=1 cycles=40"));
 }
 
-TEST(Exits, PageFaultsOfShadowedGuestsByCase) {
+TEST(Exits, PageFaultsAreCountedByTheOutcomeInTheShadow) {
   Guest guest;
-  guest.Exit(0x4e, 1, {Rec(kPfXen, {0, 0x1000, 0})})
-      .Exit(0x4e, 2, {Rec(kPfXen, {0, 0x1000, 0}), Rec(kFixup, {0, 0, 0x1000, 0, 0})})
-      .Exit(0x4e, 4, {Rec(kPfXen, {0, 0x1000, 0}), Rec(kEmulate2, {0, 0, 0xc0000010, 0})})
-      .Exit(0x4e, 8,
-            {Rec(kPfXen, {0, 0, 0}), Rec(kEmulate2, {0, 0, 0x1000, 0}),
+  guest.Exit(kVmexitPageFault, 1, {Rec(kPfXen, {0, 0x1000, 0})})
+      .Exit(kVmexitPageFault, 2,
+            {Rec(kPfXen, {0, 0x1000, 0}), Rec(kShadowFixup, {0, 0, 0x1000, 0, 0})})
+      .Exit(kVmexitPageFault, 4,
+            {Rec(kPfXen, {0, 0x1000, 0}), Rec(kShadowEmulate, {0, 0, 0xc0000010, 0})})
+      .Exit(kVmexitPageFault, 8,
+            {Rec(kPfXen, {0, 0, 0}), Rec(kShadowEmulate, {0, 0, 0x1000, 0}),
              Rec(kUnshadowUser, {0, 0, 0x1000, 0})});
   EXPECT_THAT(
       VcpuLines(guest.Summarise(Vendor::kSvm), 1, 0, "exits"),
@@ -166,16 +158,21 @@ TEST(Exits, PageFaultsOfShadowedGuestsByCase) {
                   "exits/VMEXIT_EXCEPTION_PF/page_fault/emulate, level 1 entry count=1 cycles=4"));
 }
 
-TEST(Exits, PageFaultsHaveTheFlagsOfWhatTheShadowDid) {
+TEST(Exits, PageFaultsAreCountedByTheFlagsOfTheShadow) {
   constexpr uint32_t kPromote = 1 << 9;
   constexpr uint32_t kWrmap = 1 << 10;
   constexpr uint32_t kUnsync = 1 << 18;
   constexpr uint32_t kEmulations = 3U << 29;  // not a flag
   Guest guest;
-  guest.Exit(0x4e, 1, {Rec(kPfXen, {0, 0x1000, 0}), Rec(kFixup, {0, 0, 0x1000, 0, 0})})
-      .Exit(0x4e, 2, {Rec(kPfXen, {0, 0, 0}), Rec(kFixup, {0, 0, 0, 0, kPromote | kWrmap})})
-      .Exit(0x4e, 4, {Rec(kPfXen, {0, 0, 0}), Rec(kFixup, {0, 0, 0, 0, kPromote})})
-      .Exit(0x4e, 8, {Rec(kPfXen, {0, 0, 0}), Rec(kEmulate2, {0, 0, 0, kEmulations | kUnsync})});
+  guest
+      .Exit(kVmexitPageFault, 1,
+            {Rec(kPfXen, {0, 0x1000, 0}), Rec(kShadowFixup, {0, 0, 0x1000, 0, 0})})
+      .Exit(kVmexitPageFault, 2,
+            {Rec(kPfXen, {0, 0, 0}), Rec(kShadowFixup, {0, 0, 0, 0, kPromote | kWrmap})})
+      .Exit(kVmexitPageFault, 4,
+            {Rec(kPfXen, {0, 0, 0}), Rec(kShadowFixup, {0, 0, 0, 0, kPromote})})
+      .Exit(kVmexitPageFault, 8,
+            {Rec(kPfXen, {0, 0, 0}), Rec(kShadowEmulate, {0, 0, 0, kEmulations | kUnsync})});
   EXPECT_THAT(VcpuLines(guest.Summarise(Vendor::kSvm), 1, 0, "exits"),
               ElementsAre("exits/VMEXIT_EXCEPTION_PF count=4 cycles=15",
                           "exits/VMEXIT_EXCEPTION_PF/page_fault count=4 cycles=15",
@@ -186,11 +183,11 @@ TEST(Exits, PageFaultsHaveTheFlagsOfWhatTheShadowDid) {
                           "exits/VMEXIT_EXCEPTION_PF/page_fault/emulate/unsync count=1 cycles=8"));
 }
 
-TEST(Exits, Cr3WritesThatResyncTheShadowAreApart) {
+TEST(Exits, Cr3WritesThatResyncTheShadowAreSeparate) {
   Guest guest;
-  guest.Exit(28, 1, {Rec(kCrWrite, {3, 0x1000, 0}), Rec(kResyncFull, {1, 0})})
-      .Exit(28, 2, {Rec(kCrWrite, {3, 0x2000, 0})})
-      .Exit(28, 4, {Rec(kCrWrite, {0, 1, 0})});
+  guest.Exit(kVmxCrAccess, 1, {Rec(kCrWrite, {kCr3, 0x1000, 0}), Rec(kResyncFull, {1, 0})})
+      .Exit(kVmxCrAccess, 2, {Rec(kCrWrite, {kCr3, 0x2000, 0})})
+      .Exit(kVmxCrAccess, 4, {Rec(kCrWrite, {0, 1, 0})});
   EXPECT_THAT(
       VcpuLines(guest.Summarise(Vendor::kVmx), 1, 0, "exits"),
       ElementsAre("exits/CR_ACCESS count=3 cycles=7", "exits/CR_ACCESS/cr_write count=3 cycles=7",
@@ -200,8 +197,10 @@ TEST(Exits, Cr3WritesThatResyncTheShadowAreApart) {
 }
 
 TEST(Exits, RecordAfterDeschedulingBelongsToExit) {
+  //   cycle  100       110      150    160                    170
+  //   d1v0   exit: IO  blocked  woken  runs, read of port 60  enter
   Guest guest;
-  guest.Add(Rec(kVmexit, 100, {30, 0xabc, 0}))
+  guest.Add(Rec(kVmexit, 100, {kVmxIoInstruction, 0xabc, 0}))
       .Add(Rec(kRunningToBlocked, 110, {kD1V0}))
       .Add(Rec(kBlockedToRunnable, 150, {kD1V0}))
       .Add(Rec(kRunnableToRunning, 160, {kD1V0}))
@@ -213,8 +212,10 @@ TEST(Exits, RecordAfterDeschedulingBelongsToExit) {
 }
 
 TEST(Exits, IncompleteExitsAreSeparate) {
+  //   cycle  20                   100
+  //   d1v0   cpuid without exit   exit: CPUID, then the trace ends
   Guest guest;
-  guest.Add(Rec(kCpuid, {1, 0, 0, 0, 0, 0})).Add(Rec(kVmexit, 100, {10, 0xabc, 0}));
+  guest.Add(Rec(kCpuid, {1, 0, 0, 0, 0, 0})).Add(Rec(kVmexit, 100, {kVmxCpuid, 0xabc, 0}));
   const AnalysisResult result = guest.Summarise(Vendor::kVmx);
   EXPECT_THAT(VcpuLines(result, 1, 0, "exits"), IsEmpty());
   EXPECT_THAT(VcpuLines(result, 1, 0, "exit_edges"),
@@ -222,10 +223,10 @@ TEST(Exits, IncompleteExitsAreSeparate) {
                           "exit_edges/handler records without a VMEXIT count=1"));
 }
 
-TEST(Exits, ExcessNumbersAreMerged) {
+TEST(Exits, NumbersBeyondTheLimitAreMerged) {
   Guest guest;
   for (uint32_t port = 0; port < 1100; ++port) {
-    guest.Exit(30, 1, {Rec(kPortRead, {port, 0, 0, 0})});
+    guest.Exit(kVmxIoInstruction, 1, {Rec(kPortRead, {port, 0, 0, 0})});
   }
   const AnalysisResult result = guest.Summarise(Vendor::kVmx);
   const auto ports = VcpuLines(result, 1, 0, "io_ports");

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/summary/address_space.h"
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
@@ -11,24 +13,25 @@ using testing::ElementsAre;
 using trace::Rec;
 using trace::TraceBuilder;
 
-constexpr uint32_t kVmentry = 0x81001;
-constexpr uint32_t kVmexit = 0x81102;
-constexpr uint32_t kCrWrite = 0x82109;
-constexpr uint32_t kPreallocUnpin = 0x40f00d;
-
-TEST(GuestCr3, TimeInEachAddressSpaceFromTheFirstWriteOn) {
+TEST(GuestCr3, MeasuresEachAddressSpaceFromTheFirstWriteOn) {
+  // The times before the first write belong to no space: it takes effect at 40.
+  //
+  //   cycle  20     30        40     140       147    150   155      1000   2000  2010   2020
+  //   d1v0   enter  cr3=1005  enter  cr3=2000  enter  exit  blocked  woken  runs  enter  preempted
+  //   space                   0x1000           0x2000
   TraceBuilder trace;
   trace.Window(
-      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 20, {}), Rec(kVmexit, 30, {28, 0, 0}),
-          Rec(kCrWrite, {3, 0x1005, 0}), Rec(kVmentry, 40, {}),
-          Rec(kVmexit, 140, {28, 0, 0}),  // 0x1000: 100 in the guest
-          Rec(kCrWrite, {3, 0x2000, 0x80000000}), Rec(kPreallocUnpin, {1, 0}),
-          Rec(kVmentry, 147, {}),                  // 7 in the hypervisor
-          Rec(kVmexit, 150, {12, 0, 0}),           // 0x2000: 3 in the guest
-          Rec(kRunningToBlocked, 155, {kD1V0}),    // 5 in the hypervisor
-          Rec(kBlockedToRunnable, 1000, {kD1V0}),  // nobody's
-          Rec(kRunnableToRunning, 2000, {kD1V0}), Rec(kVmentry, 2010, {}),  // 10 in the hypervisor
-          Rec(kRunningToRunnable, 2020, {kD1V0})});                         // 10 in the guest
+      0,
+      {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 20, {}),
+       Rec(kVmexit, 30, {kVmxCrAccess, 0, 0}), Rec(kCrWrite, {kCr3, 0x1005, 0}),
+       Rec(kVmentry, 40, {}), Rec(kVmexit, 140, {kVmxCrAccess, 0, 0}),  // 0x1000: 100 in the guest
+       Rec(kCrWrite, {kCr3, 0x2000, 0x80000000}), Rec(kPreallocUnpin, {1, 0}),
+       Rec(kVmentry, 147, {}),                  // 7 in the hypervisor
+       Rec(kVmexit, 150, {kVmxHlt, 0, 0}),      // 0x2000: 3 in the guest
+       Rec(kRunningToBlocked, 155, {kD1V0}),    // 5 in the hypervisor
+       Rec(kBlockedToRunnable, 1000, {kD1V0}),  // blocked and waiting: not counted
+       Rec(kRunnableToRunning, 2000, {kD1V0}), Rec(kVmentry, 2010, {}),  // 10 in the hypervisor
+       Rec(kRunningToRunnable, 2020, {kD1V0})});                         // 10 in the guest
   EXPECT_THAT(VcpuLines(Analysed(trace, MakeGuestCr3, trace::Vendor::kVmx), 1, 0, "cr3"),
               ElementsAre("cr3/0x1000 switches=1 guest_cycles=100 hypervisor_cycles=7 unpins=1",
                           "cr3/0x2000 switches=1 guest_cycles=13 hypervisor_cycles=15"));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
@@ -11,9 +12,6 @@ using testing::ElementsAre;
 using trace::Rec;
 using trace::TraceBuilder;
 
-constexpr uint32_t kVmentry = 0x81001;
-constexpr uint32_t kInjVirq = 0x82004;
-
 std::vector<std::string> LinesOf(const std::vector<std::vector<uint32_t>>& records) {
   TraceBuilder trace;
   trace.Window(0, records);
@@ -21,15 +19,22 @@ std::vector<std::string> LinesOf(const std::vector<std::vector<uint32_t>>& recor
                    "guest_interrupts");
 }
 
-TEST(GuestInterrupts, RunFromTheEntryThatDeliversThemToTheHalt) {
+TEST(GuestInterrupts, LastFromTheEntryThatDeliversThemToTheHalt) {
+  //   cycle  10    20            40                  100
+  //   d1v0   runs  enter (0x30)  enter (0x30 again)  halts
+  //                |<------------- 80 -------------->|
   EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kInjVirq, {0x30, 0}),
-                       Rec(kVmentry, 20, {}), Rec(kInjVirq, {0x30, 0}),  // again: the clock runs on
+                       Rec(kVmentry, 20, {}), Rec(kInjVirq, {0x30, 0}),  // the time goes on
                        Rec(kVmentry, 40, {}), Rec(kRunningToBlocked, 100, {kD1V0})}),
               ElementsAre("guest_interrupts/vector 0x30 count=2",
                           "guest_interrupts/vector 0x30/intr to halt count=1 cycles=80"));
 }
 
 TEST(GuestInterrupts, FirstInterruptAfterWakeIsWakeSource) {
+  //   cycle  20     30     40    50            60            100    110    120   130           137
+  //   d1v0   halts  woken  runs  enter (0x30)  enter (0x31)  halts  woken  runs  enter (0x30) halts
+  //                              |<----------- 50 ---------->|                   |<---- 7 ---->|
+  //                                            |<--- 40 ---->|
   EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
                        Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
                        Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 50, {}), Rec(kInjVirq, {0x31, 1}),
@@ -45,6 +50,9 @@ TEST(GuestInterrupts, FirstInterruptAfterWakeIsWakeSource) {
 }
 
 TEST(GuestInterrupts, PreemptionIsNotHalt) {
+  //   cycle  10    20            30         40    90
+  //   d1v0   runs  enter (0x30)  preempted  runs  halts
+  //                |<------------- 70 ----------->|
   EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kInjVirq, {0x30, 0}),
                        Rec(kVmentry, 20, {}), Rec(kRunningToRunnable, 30, {kD1V0}),
                        Rec(kRunnableToRunning, 40, {kD1V0}), Rec(kRunningToBlocked, 90, {kD1V0})}),
@@ -53,10 +61,13 @@ TEST(GuestInterrupts, PreemptionIsNotHalt) {
 }
 
 TEST(GuestInterrupts, LossRestartsMeasurement) {
+  //   cycle  20     30     40    50            60             80    90            100
+  //   d1v0   halts  woken  runs  enter (0x30)  records lost   runs  enter (0x30)  halts
+  //                                                                 |<--- 10 --->|
   EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
                        Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
                        Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 50, {}),
-                       Rec(0x1f001, 80, {7, 1, 60, 0}),  // lost since 60; d1v0 runs at 80
+                       Rec(kLostRecords, 80, {7, 1, 60, 0}),  // lost since 60; d1v0 runs at 80
                        Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 90, {}),
                        Rec(kRunningToBlocked, 100, {kD1V0})}),
               ElementsAre("guest_interrupts/vector 0x30 count=2",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
@@ -19,16 +20,21 @@ using trace::kIdle;
 using trace::Rec;
 using trace::TraceBuilder;
 
+constexpr uint32_t kUnknownEvent = 0x802fff;  // of class hw
+
 TEST(LogVolume, CountsEveryRecordInItsClassAndOnItsPcpu) {
+  //   cycle  10    12     15             18    20           25
+  //   p0     d1v0  enter                       exit: CPUID  tickle, padding
+  //   p1                  unknown event  iret
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),  // 16 bytes
-                   Rec(0x81001, 12, {}),                       // 12
-                   Rec(0x81102, 20, {0x72, 0, 0}),             // 24
-                   Rec(0x82013, {0}),                          // 8
-                   Rec(0x22206, 25, {1}),                      // 16
-                   Rec(0x1f002, {0, 0})});                     // 12
-  trace.Window(1, {Rec(0x802fff, 15, {}),                      // 12, of an unknown event
-                   Rec(0x20100d, 18, {23})});                  // 16
+                   Rec(kVmentry, 12, {}),                      // 12
+                   Rec(kVmexit, 20, {kVmexitCpuid, 0, 0}),     // 24
+                   Rec(kHlt, {0}),                             // 8
+                   Rec(kTickle, 25, {1}),                      // 16
+                   Rec(kWrapBuffer, {0, 0})});                 // 12
+  trace.Window(1, {Rec(kUnknownEvent, 15, {}),                 // 12, of an unknown event
+                   Rec(kHypercall, 18, {kIret})});             // 16
   const AnalysisResult result = Analysed(trace, MakeLogVolume);
   EXPECT_EQ(result.trace.record_bytes, 116U);
   EXPECT_THAT(
@@ -47,12 +53,14 @@ TEST(LogVolume, CountsEveryRecordInItsClassAndOnItsPcpu) {
 }
 
 TEST(Pcpus, ContinuedTimesliceIsOneInterval) {
+  //   cycle  10    20             30    45        50    57
+  //   p0     d1v0  d1v0 goes on   idle  not known d1v0  the trace ends
   TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(kContinueRunning, 20, {Vcpu(1, 0)}),
           Rec(kRunningToBlocked, 30, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 30, {Vcpu(kIdle, 0)}),
           Rec(kRunningToRunnable, 45, {Vcpu(kIdle, 0)}), Rec(kRunnableToRunning, 50, {Vcpu(1, 0)}),
-          Rec(0x22206, 57, {1})});
+          Rec(kTickle, 57, {1})});
   EXPECT_THAT(Lines(Analysed(trace, MakePcpus).document.trace),
               ElementsAre("utilisation/p0", "utilisation/p0/running count=2 cycles=27",
                           "utilisation/p0/idle count=1 cycles=15",
@@ -60,9 +68,11 @@ TEST(Pcpus, ContinuedTimesliceIsOneInterval) {
 }
 
 TEST(Pcpus, LostTimeIsFromTheFirstLostRecordToTheMark) {
+  //   cycle  10    50               100   120
+  //   p0     d1v0  7 records lost   d1v0  blocked
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}),
-                   Rec(0x1f001, 100, {7, 1, 50, 0}),  // 7 records lost since 50; d1v0 runs
+                   Rec(kLostRecords, 100, {7, 1, 50, 0}),  // 7 records lost since 50; d1v0 runs
                    Rec(kRunningToBlocked, 120, {Vcpu(1, 0)})});
   EXPECT_THAT(
       Lines(Analysed(trace, MakePcpus).document.trace),
@@ -71,24 +81,31 @@ TEST(Pcpus, LostTimeIsFromTheFirstLostRecordToTheMark) {
 }
 
 TEST(Affinity, ResidencyEndsAtMigration) {
+  //   cycle  10    20       25     30    40         50    65       70
+  //   p0     d1v0                  d1v0
+  //   p1                                            d1v0           the trace ends
+  //   d1v0   runs  blocked  woken  runs  preempted  runs  blocked
   TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(kRunningToBlocked, 20, {Vcpu(1, 0)}),
           Rec(kBlockedToRunnable, 25, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 30, {Vcpu(1, 0)}),
           Rec(kRunningToRunnable, 40, {Vcpu(1, 0)})});
   trace.Window(1, {Rec(kRunnableToRunning, 50, {Vcpu(1, 0)}),
-                   Rec(kRunningToBlocked, 65, {Vcpu(1, 0)}), Rec(0x22206, 70, {1})});
+                   Rec(kRunningToBlocked, 65, {Vcpu(1, 0)}), Rec(kTickle, 70, {1})});
   EXPECT_THAT(VcpuLines(Analysed(trace, MakeAffinity), 1, 0),
               ElementsAre("affinity/all count=2 cycles=60", "affinity/all/p0 count=1 cycles=40",
                           "affinity/all/p1 count=1 cycles=20"));
 }
 
-TEST(Power, MeasuresIdleStatesAndFrequenciesWithTheRecordsClock) {
+TEST(Power, MeasuresIdleStatesAndFrequenciesByTheRecordsTimes) {
+  //   cycle  10        40       50         60        65       90         95       100
+  //   p0     enter C2  leave C2            enter C1  leave C1            leave C3 the trace ends
+  //   MHz    2400               1800                          2400
   TraceBuilder trace;
-  trace.Window(0, {Rec(0x801002, 10, {2, 1000, 5, 6}), Rec(0x801003, 40, {2, 1001, 0, 0, 0, 0}),
-                   Rec(0x801001, 50, {2400, 1800}), Rec(0x801002, 60, {1, 1002, 5, 6}),
-                   Rec(0x801003, 65, {1, 1003, 0, 0, 0, 0}), Rec(0x801001, 90, {1800, 2400}),
-                   Rec(0x801003, 95, {3, 1004, 0, 0, 0, 0}), Rec(0x22206, 100, {1})});
+  trace.Window(0, {Rec(kIdleEntry, 10, {2, 1000, 5, 6}), Rec(kIdleExit, 40, {2, 1001, 0, 0, 0, 0}),
+                   Rec(kFreqChange, 50, {2400, 1800}), Rec(kIdleEntry, 60, {1, 1002, 5, 6}),
+                   Rec(kIdleExit, 65, {1, 1003, 0, 0, 0, 0}), Rec(kFreqChange, 90, {1800, 2400}),
+                   Rec(kIdleExit, 95, {3, 1004, 0, 0, 0, 0}), Rec(kTickle, 100, {1})});
   EXPECT_THAT(Lines(Analysed(trace, MakePower).document.trace),
               ElementsAre("idle_states/p0", "idle_states/p0/C1 count=1 cycles=5",
                           "idle_states/p0/C2 count=1 cycles=30",
@@ -99,11 +116,15 @@ TEST(Power, MeasuresIdleStatesAndFrequenciesWithTheRecordsClock) {
 }
 
 TEST(Irqs, DurationSurvivesTscWrap) {
+  //   cycle  10               20             30        31      40     50           60
+  //   p0     IRQ 9, 32 long   IRQ 9, 50 long assigned  bound   moved  vector 0xf1
+  //   p1                                                                           IRQ 9, 10 long
   TraceBuilder trace;
-  trace.Window(0, {Rec(0x802008, 10, {9, 0xfffffff0, 0x10}), Rec(0x802008, 20, {9, 100, 150}),
-                   Rec(0x802006, 30, {9U | 0x41U << 16, 1}), Rec(0x802003, 31, {9U | 0x41U << 16}),
-                   Rec(0x802005, 40, {9, 0x31, 1}), Rec(0x802007, 50, {0xf1})});
-  trace.Window(1, {Rec(0x802008, 60, {9, 200, 210})});
+  trace.Window(0, {Rec(kIrqHandled, 10, {9, 0xfffffff0, 0x10}), Rec(kIrqHandled, 20, {9, 100, 150}),
+                   Rec(kIrqAssignVector, 30, {9U | 0x41U << 16, 1}),
+                   Rec(kIrqBindVector, 31, {9U | 0x41U << 16}),
+                   Rec(kIrqMoveFinish, 40, {9, 0x31, 1}), Rec(kIrqUnmappedVector, 50, {0xf1})});
+  trace.Window(1, {Rec(kIrqHandled, 60, {9, 200, 210})});
   EXPECT_THAT(
       Lines(Analysed(trace, MakeIrqs).document.trace),
       ElementsAre("irqs/irq 9 count=3 cycles=92", "irqs/irq 9/p0 count=2 cycles=82",
@@ -111,14 +132,14 @@ TEST(Irqs, DurationSurvivesTscWrap) {
                   "unmapped_vectors/vector 0xf1 count=1"));
 }
 
-// As a damaged trace may have it: more numbers than any machine has.
-TEST(Irqs, ExcessIrqsAreMerged) {
+// More numbers than any machine has, as in a damaged trace.
+TEST(Irqs, NumbersBeyondTheLimitAreMerged) {
   TraceBuilder trace;
   std::vector<std::vector<uint32_t>> records;
   for (uint32_t i = 0; i < 20'000; ++i) {
-    records.push_back(Rec(0x802008, 10 + i, {i, 0, 5}));
-    records.push_back(Rec(0x802005, 10 + i, {i, 0x31, 1}));
-    records.push_back(Rec(0x802007, 10 + i, {i}));
+    records.push_back(Rec(kIrqHandled, 10 + i, {i, 0, 5}));
+    records.push_back(Rec(kIrqMoveFinish, 10 + i, {i, 0x31, 1}));
+    records.push_back(Rec(kIrqUnmappedVector, 10 + i, {i}));
   }
   trace.Window(0, records);
   const Section section = Analysed(trace, MakeIrqs).document.trace;
@@ -132,12 +153,12 @@ TEST(Irqs, ExcessIrqsAreMerged) {
   EXPECT_EQ(Lines(section, "unmapped_vectors").size(), 16384U + 1);
 }
 
-TEST(Power, ExcessStatesAreMerged) {
+TEST(Power, StatesBeyondTheLimitAreMerged) {
   TraceBuilder trace;
   std::vector<std::vector<uint32_t>> records;
   for (uint32_t i = 0; i < 40; ++i) {
-    records.push_back(Rec(0x801002, 10 * i, {i, 0, 0, 0}));
-    records.push_back(Rec(0x801003, 10 * i + 3, {i, 0, 0, 0, 0, 0}));
+    records.push_back(Rec(kIdleEntry, 10 * i, {i, 0, 0, 0}));
+    records.push_back(Rec(kIdleExit, 10 * i + 3, {i, 0, 0, 0, 0, 0}));
   }
   trace.Window(0, records);
   const std::vector<std::string> lines =
@@ -146,7 +167,7 @@ TEST(Power, ExcessStatesAreMerged) {
   EXPECT_EQ(lines.back(), "idle_states/p0/(others) count=8 cycles=24");
 }
 
-TEST(Power, IsEmptyWithoutPowerRecords) {
+TEST(Power, HasNoGroupWithoutItsRecords) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)})});
   EXPECT_THAT(Lines(Analysed(trace, MakePower).document.trace), IsEmpty());

@@ -1,4 +1,5 @@
-// Who preempted whom, and what that did to the others of the domain.
+// Preemptions: which vCPU ran while another one waited, and what that meant for the other vCPUs of
+// the waiting domain.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
@@ -17,7 +19,11 @@ using trace::kIdle;
 using trace::Rec;
 using trace::TraceBuilder;
 
-TEST(Preemptions, ChargeAWaitToThoseThatRanMeanwhile) {
+TEST(Preemptions, ChargeAWaitToTheVcpusThatRanMeanwhile) {
+  //   cycle  100   110        130        135   140   150        170      180       190        193
+  //   p0     d1v0  d2v0       d0v0       -     d1v0  d1v0       d2v0     idle      idle       d1v0
+  //   d1v0   runs  preempted  waits      waits runs  runs       blocked  blocked   woken      runs
+  //   d2v0         runs       blocked                woken      runs     blocked
   TraceBuilder trace;
   trace.Window(
       0,
@@ -28,7 +34,7 @@ TEST(Preemptions, ChargeAWaitToThoseThatRanMeanwhile) {
        Rec(kRunningToBlocked, 130, {Vcpu(2, 0)}),
        Rec(kRunnableToRunning, 130, {Vcpu(0, 0)}),  // and then by dom0
        Rec(kRunningToBlocked, 135, {Vcpu(0, 0)}),
-       Rec(kRunnableToRunning, 140, {Vcpu(1, 0)}),  // 5 cycles nobody ran
+       Rec(kRunnableToRunning, 140, {Vcpu(1, 0)}),  // for 5 cycles no vCPU ran
        Rec(kBlockedToRunnable, 150, {Vcpu(2, 0)}),  // woken, waits for d1
        Rec(kRunningToBlocked, 170, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 170, {Vcpu(2, 0)}),
        Rec(kRunningToBlocked, 180, {Vcpu(2, 0)}), Rec(kRunnableToRunning, 180, {Vcpu(kIdle, 0)}),
@@ -45,7 +51,12 @@ TEST(Preemptions, ChargeAWaitToThoseThatRanMeanwhile) {
   EXPECT_THAT(VcpuLines(result, kIdle, 0), IsEmpty());
 }
 
-// One that is taken to another pCPU has waited for who still runs on the one where it waited.
+// d1v0 waits on p0 for d2v0, and is then run by p1 while d2v0 goes on.
+//
+//   cycle  100    110        125          150
+//   p0     d1v0   d2v0       d2v0
+//   p1     d3v0   d3v0       d1v0
+//   d1v0   runs   preempted  runs on p1   blocked
 TEST(Preemptions, EndWhereTheVcpuGoesElsewhere) {
   TraceBuilder trace;
   trace.Window(
@@ -58,19 +69,21 @@ TEST(Preemptions, EndWhereTheVcpuGoesElsewhere) {
               ElementsAre("waited_for/d2v0 cycles=15", "waited_for/d2v0/preempt cycles=15"));
 }
 
-// d1v0 is preempted twice: by d2 while d1v1 spins, and when d1v1 has just blocked.
-TEST(Hazards, AreWhenOthersOfTheDomainRunByWhereTheVcpuWasTakenOff) {
-  constexpr uint32_t kVmexit = 0x81102;
-  constexpr uint32_t kVmentry = 0x81001;
-  constexpr uint32_t kInterrupt = 1;  // VMX: external interrupt
+// d1v0 is preempted twice. During the first wait d1v1 runs for 10 + 5 cycles, during the second one
+// it does not run:
+//
+//   cycle  100   105   111              121      130    135   140   145      151              160
+//   p0     d1v0        d2v0 (at 0x4000)                       d1v0           - (at 0x5000)    d1v0
+//   p1           d1v1                   blocked  woken  d1v1        blocked
+TEST(Hazards, AreListedByTheAddressWhereTheVcpuWasPreempted) {
   TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kVmentry, 101, {}),
-          Rec(kVmexit, 110, {kInterrupt, 0x4000, 0}), Rec(kRunningToRunnable, 111, {Vcpu(1, 0)}),
-          Rec(kRunnableToRunning, 111, {Vcpu(2, 0)}), Rec(kRunningToBlocked, 140, {Vcpu(2, 0)}),
-          Rec(kRunnableToRunning, 140, {Vcpu(1, 0)}), Rec(kVmentry, 141, {}),
-          Rec(kVmexit, 150, {kInterrupt, 0x5000, 0}), Rec(kRunningToRunnable, 151, {Vcpu(1, 0)}),
-          Rec(kRunnableToRunning, 160, {Vcpu(1, 0)})});
+          Rec(kVmexit, 110, {kVmxExternalInterrupt, 0x4000, 0}),
+          Rec(kRunningToRunnable, 111, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 111, {Vcpu(2, 0)}),
+          Rec(kRunningToBlocked, 140, {Vcpu(2, 0)}), Rec(kRunnableToRunning, 140, {Vcpu(1, 0)}),
+          Rec(kVmentry, 141, {}), Rec(kVmexit, 150, {kVmxExternalInterrupt, 0x5000, 0}),
+          Rec(kRunningToRunnable, 151, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 160, {Vcpu(1, 0)})});
   trace.Window(
       1, {Rec(kRunnableToRunning, 105, {Vcpu(1, 1)}), Rec(kRunningToBlocked, 121, {Vcpu(1, 1)}),
           Rec(kBlockedToRunnable, 130, {Vcpu(1, 1)}), Rec(kRunnableToRunning, 135, {Vcpu(1, 1)}),
@@ -81,8 +94,12 @@ TEST(Hazards, AreWhenOthersOfTheDomainRunByWhereTheVcpuWasTakenOff) {
   EXPECT_THAT(VcpuLines(result, 1, 1), IsEmpty());  // it was woken, not preempted
 }
 
-// Of PV guests the trace has no addresses. The wait that goes on at the end counts so far.
-TEST(Hazards, OfPvGuestsHaveNoAddress) {
+// The trace has no addresses of PV guests. The wait that goes on at the end counts up to there.
+//
+//   cycle  100    110        150
+//   p0     d1v0   d2v0       the trace ends
+//   p1     d1v1   d1v1
+TEST(Hazards, HaveNoAddressInPvGuests) {
   TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kRunningToRunnable, 110, {Vcpu(1, 0)}),
