@@ -219,51 +219,67 @@ std::unique_ptr<Partition> MakeWarmedUpPartition(const trace::TraceFile& file,
   return partition;
 }
 
-}  // namespace
+using Partitions = std::vector<std::unique_ptr<Partition>>;
 
-absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
-                                                 const TraceHints& hints, const MakeAnalyses& make,
-                                                 const std::vector<PartitionBegin>& begins) {
-  AnalysisResult result;
-  correlate::VcpuIndex numbers;
-  const auto through = [&](size_t i) {
-    return i < begins.size() ? Tsc{begins[i].at.value - 1} : trace::OrderedStream::kEnd;
-  };
-  std::vector<std::unique_ptr<Partition>> partitions(begins.size() + 1);
+// Returns the instant through which partition `i` counts.
+Tsc LastInstantOf(size_t i, const std::vector<PartitionBegin>& begins) {
+  return i < begins.size() ? Tsc{begins[i].at.value - 1} : trace::OrderedStream::kEnd;
+}
+
+// Counts all partitions, each on a thread of its own and the first one on this thread, which also
+// finds `metadata`.
+Partitions CountPartitions(const trace::TraceFile& file, const TraceHints& hints,
+                           const MakeAnalyses& make, const std::vector<PartitionBegin>& begins,
+                           correlate::VcpuIndex& numbers, TraceMetadata& metadata) {
+  Partitions partitions(begins.size() + 1);
   std::vector<std::thread> threads;
   for (size_t i = 1; i < partitions.size(); ++i) {
     threads.emplace_back([&, i] {
       partitions[i] = MakeWarmedUpPartition(file, make, numbers, begins[i - 1]);
-      partitions[i]->Count(through(i));
+      partitions[i]->Count(LastInstantOf(i, begins));
     });
   }
   partitions[0] = std::make_unique<Partition>(file, make, numbers);
-  result.metadata = ProbeTraceMetadata(file, hints);
-  partitions[0]->Count(through(0));
+  metadata = ProbeTraceMetadata(file, hints);
+  partitions[0]->Count(LastInstantOf(0, begins));
   for (std::thread& thread : threads) thread.join();
+  return partitions;
+}
 
-  // A partition that began with another state than the one before ended with does not count: the
-  // one before goes on through it.
+// Returns the partitions that make up the result. One that began with another state than the one
+// before ended with does not count: the one before goes on through it, and `repeated` grows.
+std::vector<Partition*> ValidPartitions(const Partitions& partitions,
+                                        const std::vector<PartitionBegin>& begins,
+                                        uint32_t& repeated) {
   std::vector<Partition*> valid = {partitions[0].get()};
   for (size_t i = 1; i < partitions.size(); ++i) {
     if (valid.back()->StateMatches(*partitions[i])) {
       valid.push_back(partitions[i].get());
     } else {
-      valid.back()->Count(through(i));
-      ++result.partitions_repeated;
+      valid.back()->Count(LastInstantOf(i, begins));
+      ++repeated;
     }
   }
-  Partition& last = *valid.back();
-  TraceTotals& totals = result.trace;
-  totals = valid[0]->totals();
-  trace::Volume& volume = result.metadata.volume;
+  return valid;
+}
+
+// Merges the figures of all partitions into the last one, which it finishes. Returns the totals of
+// their items; sets `volume` to the volume of their records.
+TraceTotals MergePartitions(const std::vector<Partition*>& valid, trace::Volume& volume) {
+  TraceTotals totals = valid[0]->totals();
   volume = valid[0]->TakenVolume();
   for (size_t i = 1; i < valid.size(); ++i) {
     valid[i]->MergeFrom(*valid[i - 1]);
     totals.Append(valid[i]->totals());
     volume.Add(valid[i]->TakenVolume());
   }
-  last.Finish();
+  valid.back()->Finish();
+  return totals;
+}
+
+// Adds to the totals what the file and the volume of its records say.
+void CompleteTotals(const trace::TraceFile& file, const trace::Volume& volume,
+                    TraceTotals& totals) {
   totals.bytes = file.bytes().size();
   totals.header_bytes = file.index().header_bytes;
   totals.pcpus = file.index().pcpus.size();
@@ -274,6 +290,22 @@ absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
   if (totals.faults.runstate_mismatches > 0 && totals.pcpus > 1) {
     totals.skews = correlate::CompareClocks(file, {totals.first, totals.last});
   }
+}
+
+}  // namespace
+
+absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
+                                                 const TraceHints& hints, const MakeAnalyses& make,
+                                                 const std::vector<PartitionBegin>& begins) {
+  AnalysisResult result;
+  correlate::VcpuIndex numbers;
+  const Partitions partitions =
+      CountPartitions(file, hints, make, begins, numbers, result.metadata);
+  const std::vector<Partition*> valid =
+      ValidPartitions(partitions, begins, result.partitions_repeated);
+  TraceTotals& totals = result.trace;
+  totals = MergePartitions(valid, result.metadata.volume);
+  CompleteTotals(file, result.metadata.volume, totals);
   std::set<VcpuRef> vcpus;
   for (const Partition* partition : valid) {
     for (const auto& vcpu : partition->timeline().vcpus()) vcpus.insert(vcpu->ref);
@@ -284,7 +316,7 @@ absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
 
   result.metadata.range = {totals.first, totals.last};
   FindVendor(file, result.metadata);
-  result.document = Describe(last.analyses(), vcpus, result.metadata);
+  result.document = Describe(valid.back()->analyses(), vcpus, result.metadata);
   return result;
 }
 
