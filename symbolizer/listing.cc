@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -66,17 +67,16 @@ std::vector<ListedLine::Inlined> SortedBySamples(
   return sorted;
 }
 
-}  // namespace
+// Returns whether the outermost of the frames is a line of the file.
+bool IsLineOf(const std::vector<CodeFrame>& frames, std::string_view path) {
+  return !frames.empty() && frames.back().file == path && frames.back().line != 0;
+}
 
-absl::StatusOr<Listing> ListSource(const CodeLocation& function,
-                                   std::span<const SampledAddress> samples,
-                                   const SourceFinder& sources) {
-  if (function.file == nullptr || function.file->debug_info() == nullptr) {
-    return NotFoundError("no file with its debug information is at hand, which would have lines");
-  }
-  DebugInfo& debug_info = *function.file->debug_info();
+// Returns the file in which the function is written; nothing when no line is known. The function
+// may be in several files, by #include: the one with the most samples is listed.
+std::optional<std::string> FileOfFunction(DebugInfo& debug_info,
+                                          std::span<const SampledAddress> samples) {
   std::vector<CodeFrame> frames;
-  // The function may be in several files, by #include: the one with the most samples is listed.
   std::map<std::string, double> files;
   for (const SampledAddress& sample : samples) {
     debug_info.FramesAt(sample.address, frames);
@@ -84,40 +84,55 @@ absl::StatusOr<Listing> ListSource(const CodeLocation& function,
       files[std::string(frames.back().file)] += Sum(sample.samples);
     }
   }
-  if (files.empty()) return NotFoundError("debug information has no lines for it");
-  const std::string path =
-      std::max_element(files.begin(), files.end(), [](const auto& a, const auto& b) {
-        return a.second < b.second;
-      })->first;
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::string> source, ReadSource(sources, path));
+  if (files.empty()) return std::nullopt;
+  return std::max_element(files.begin(), files.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
 
+// The samples of a function's lines, by number, and those that have no line of its file.
+struct FunctionSamples {
   std::map<uint32_t, LineSamples> lines;
   LineSamples elsewhere;
+};
+
+FunctionSamples SamplesByLine(DebugInfo& debug_info, std::span<const SampledAddress> samples,
+                              std::string_view path) {
+  FunctionSamples found;
+  std::vector<CodeFrame> frames;
   for (const SampledAddress& sample : samples) {
     debug_info.FramesAt(sample.address, frames);
-    const bool here = !frames.empty() && frames.back().file == path && frames.back().line != 0;
-    LineSamples& line = here ? lines[frames.back().line] : elsewhere;
+    LineSamples& line = IsLineOf(frames, path) ? found.lines[frames.back().line] : found.elsewhere;
     Add(sample.samples, line.samples);
     if (frames.size() < 2) continue;
     const CodeFrame& innermost = frames.front();
     Add(sample.samples, line.inlined[fmt::format("{} ({}:{})", innermost.function,
                                                  NameOf(innermost.file), innermost.line)]);
   }
+  return found;
+}
 
-  // All lines of the function are listed, including those without samples.
+// Returns the first and the last line of the function, including those without samples.
+std::pair<uint32_t, uint32_t> ExtentOf(DebugInfo& debug_info, const CodeLocation& function,
+                                       std::string_view path,
+                                       const std::map<uint32_t, LineSamples>& lines) {
   std::set<uint32_t> written;
   for (const auto& [number, line] : lines) written.insert(number);
+  std::vector<CodeFrame> frames;
   const Address end = std::min(function.function_end, function.function_begin + kMaxFunctionBytes);
   for (Address at = function.function_begin; at < end; ++at) {
     debug_info.FramesAt(at, frames);
-    if (!frames.empty() && frames.back().file == path && frames.back().line != 0) {
-      written.insert(frames.back().line);
-    }
+    if (IsLineOf(frames, path)) written.insert(frames.back().line);
   }
-  Listing listing;
-  listing.title = path;
+  return {*written.begin(), *written.rbegin()};
+}
+
+// Adds the lines in [first, last] that are near samples, with "..." where others are left out.
+void AddLinesNearSamples(uint32_t first, uint32_t last,
+                         const std::map<uint32_t, LineSamples>& lines,
+                         const std::vector<std::string>& source, Listing& listing) {
   bool left_out = false;
-  for (uint32_t number = *written.begin(); number <= *written.rbegin(); ++number) {
+  for (uint32_t number = first; number <= last; ++number) {
     const auto near = lines.lower_bound(number <= kContextLines ? 0 : number - kContextLines);
     if (near == lines.end() || near->first > number + kContextLines) {
       // Skips to the next line that is near samples.
@@ -137,9 +152,29 @@ absl::StatusOr<Listing> ListSource(const CodeLocation& function,
     line.samples = found->second.samples;
     line.inlined = SortedBySamples(found->second.inlined);
   }
-  if (!elsewhere.samples.empty()) {
-    listing.lines.push_back(
-        {"?", "[no line of this file]", elsewhere.samples, SortedBySamples(elsewhere.inlined)});
+}
+
+}  // namespace
+
+absl::StatusOr<Listing> ListSource(const CodeLocation& function,
+                                   std::span<const SampledAddress> samples,
+                                   const SourceFinder& sources) {
+  if (function.file == nullptr || function.file->debug_info() == nullptr) {
+    return NotFoundError("no file with its debug information is at hand, which would have lines");
+  }
+  DebugInfo& debug_info = *function.file->debug_info();
+  const std::optional<std::string> path = FileOfFunction(debug_info, samples);
+  if (!path) return NotFoundError("debug information has no lines for it");
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::string> source, ReadSource(sources, *path));
+
+  const FunctionSamples found = SamplesByLine(debug_info, samples, *path);
+  const auto [first, last] = ExtentOf(debug_info, function, *path, found.lines);
+  Listing listing;
+  listing.title = *path;
+  AddLinesNearSamples(first, last, found.lines, source, listing);
+  if (!found.elsewhere.samples.empty()) {
+    listing.lines.push_back({"?", "[no line of this file]", found.elsewhere.samples,
+                             SortedBySamples(found.elsewhere.inlined)});
   }
   return listing;
 }

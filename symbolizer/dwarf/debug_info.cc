@@ -103,8 +103,11 @@ class DebugInfo::Reader {
         AddTo(table, units_[number], written[number], begin, end);
       } else if (before.Knows(begin)) {
         for (const Address start : before.StartsIn(begin, end)) {
-          before.Find(start, frames);
-          table.Add(start, frames);
+          if (before.Find(start, frames)) {
+            table.Add(start, frames);
+          } else {
+            table.Add(start, FrameTable::kUnread);
+          }
         }
       } else {
         table.Add(begin, FrameTable::kUnread);

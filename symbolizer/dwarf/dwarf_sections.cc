@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -83,6 +84,35 @@ absl::Status Decompress(const CompressionHeader& header, std::byte* into) {
   return absl::OkStatus();
 }
 
+// Returns the number of the section with this name in the file; nothing for a section that is not
+// read. The name of an old one has the prefix ".zdebug_".
+std::optional<size_t> NumberOf(std::string_view name, bool is_old, DwarfSections::Kind kind) {
+  std::string plain(name);
+  if (is_old) plain.erase(1, 1);  // the z
+  if (kind == DwarfSections::Kind::kSplit) {
+    if (!plain.ends_with(kSplitSuffix)) return std::nullopt;
+    plain.resize(plain.size() - kSplitSuffix.size());
+  }
+  const auto known = std::find(kNames.begin(), kNames.end(), plain);
+  if (known == kNames.end()) return std::nullopt;
+  return static_cast<size_t>(known - kNames.begin());
+}
+
+// Returns the header if the section `name` can be decompressed to at most `allowed` bytes.
+absl::StatusOr<CompressionHeader> CheckedHeaderOf(std::string_view name,
+                                                  absl::StatusOr<CompressionHeader> header,
+                                                  uint64_t allowed) {
+  if (!header.ok()) return InContext(header.status(), name);
+  if (header->type != kZlib && header->type != kZstd) {
+    return InvalidError("its section {} is compressed in an unknown way ({})", name, header->type);
+  }
+  if (header->size > allowed) {
+    return ExhaustedError("its section {} would be {} bytes, which is beyond all reason", name,
+                          header->size);
+  }
+  return header;
+}
+
 }  // namespace
 
 absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes bytes, Kind kind) {
@@ -107,34 +137,20 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
     }
     const char* name = elf_strptr(file.get(), names, header.sh_name);
     if (name == nullptr || header.sh_type == SHT_NOBITS) continue;
-    std::string plain(name);
-    const bool is_old = plain.starts_with(kZdebugPrefix);
-    if (is_old) plain.erase(1, 1);  // the z
-    if (kind == Kind::kSplit) {
-      if (!plain.ends_with(kSplitSuffix)) continue;
-      plain.resize(plain.size() - kSplitSuffix.size());
-    }
-    const auto known = std::find(kNames.begin(), kNames.end(), plain);
-    if (known == kNames.end()) continue;
-    const auto number = static_cast<size_t>(known - kNames.begin());
+    const bool is_old = std::string_view(name).starts_with(kZdebugPrefix);
+    const std::optional<size_t> number = NumberOf(name, is_old, kind);
+    if (!number) continue;
     const auto content = Slice(bytes, header.sh_offset, header.sh_size);
     if (!content) return InvalidError("its section {} reaches beyond its end", name);
     if (!is_old && (header.sh_flags & SHF_COMPRESSED) == 0) {
-      sections.sections_[number] = *content;
+      sections.sections_[*number] = *content;
       continue;
     }
-    auto with_header = is_old ? OldHeaderOf(*content) : HeaderOf(*content, is_64_bit);
-    if (!with_header.ok()) return InContext(with_header.status(), name);
-    if (with_header->type != kZlib && with_header->type != kZstd) {
-      return InvalidError("its section {} is compressed in an unknown way ({})", name,
-                          with_header->type);
-    }
-    if (with_header->size > allowed) {
-      return ExhaustedError("its section {} would be {} bytes, which is beyond all reason", name,
-                            with_header->size);
-    }
-    allowed -= with_header->size;
-    compressed[number] = *std::move(with_header);
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        compressed[*number],
+        CheckedHeaderOf(name, is_old ? OldHeaderOf(*content) : HeaderOf(*content, is_64_bit),
+                        allowed));
+    allowed -= compressed[*number].size;
   }
   sections.text_begin_ = text_begin == kLastAddress ? 1 : text_begin;
 
