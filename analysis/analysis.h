@@ -90,7 +90,7 @@ class Subscriber {
   virtual void OnRecord(const AttributedRecord& /*moment*/) {}
   // Returns what to call for a record: OnRecord, or a function of the class itself, which saves the
   // virtual call.
-  virtual RecordCallback* DirectCallback() const {
+  [[nodiscard]] virtual RecordCallback* DirectCallback() const {
     return [](Subscriber& self, const AttributedRecord& attributed) { self.OnRecord(attributed); };
   }
   // Take intervals when the timeline completes them.
@@ -140,7 +140,7 @@ class Mergeable : public Analysis {
   void MergeFrom(Analysis& earlier) final {
     static_cast<Self&>(*this).Merge(static_cast<Self&>(earlier));
   }
-  RecordCallback* DirectCallback() const final {
+  [[nodiscard]] RecordCallback* DirectCallback() const final {
     return [](Subscriber& self, const AttributedRecord& attributed) {
       static_cast<Self&>(self).Self::OnRecord(attributed);
     };

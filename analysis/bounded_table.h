@@ -5,11 +5,13 @@
 // that has. Later keys are counted under the key of a remainder.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,25 +57,26 @@ class BoundedTable {
   }
 
   // Returns the value of the key, or null. For describing, not for counting.
-  const Value* Known(const TableKey& key) const {
+  [[nodiscard]] const Value* Known(const TableKey& key) const {
     return slots_.empty() ? nullptr : slots_[Probe(key)].value;
   }
 
   // Calls visit(const TableKey&, const Value&) in the order of the keys' first use.
-  template <typename Visit>
+  template <std::invocable<const TableKey&, const Value&> Visit>
   void ForEach(Visit&& visit) const {
     for (const Entry& entry : entries_) visit(entry.key, entry.value);
   }
-  template <typename Visit>
+  template <std::invocable<const TableKey&, Value&> Visit>
   void ForEach(Visit&& visit) {
     for (Entry& entry : entries_) visit(std::as_const(entry.key), entry.value);
   }
-  size_t size() const { return entries_.size(); }
+  [[nodiscard]] size_t size() const { return entries_.size(); }
 
   // Puts the content of `earlier` before that of this table, as if all had been counted here in
   // that order. merge(Value& into, Value& from) adds two values. A key that finds no room (in the
   // earlier table's budget) is counted for remainder(key), and a remainder for itself. Values move.
-  template <typename Merge, typename Remainder>
+  template <std::invocable<Value&, Value&> Merge, std::regular_invocable<const TableKey&> Remainder>
+  requires std::same_as<std::invoke_result_t<Remainder, const TableKey&>, TableKey>
   void Prepend(BoundedTable& earlier, uint32_t max_keys, EntryBudget& budget, Merge&& merge,
                Remainder&& remainder) {
     std::swap(slots_, earlier.slots_);
@@ -96,12 +99,12 @@ class BoundedTable {
     Value* value = nullptr;  // an element of entries_; null: the slot is free
   };
 
-  size_t Place(const TableKey& key) const {
+  [[nodiscard]] size_t Place(const TableKey& key) const {
     const uint64_t mixed = (key.number ^ (uint64_t{key.tag} << 40)) * 0x9e3779b97f4a7c15;
     return static_cast<size_t>(mixed >> 32) & mask_;
   }
   // Returns the index of the key's slot, or of the free slot where it belongs.
-  size_t Probe(const TableKey& key) const {
+  [[nodiscard]] size_t Probe(const TableKey& key) const {
     size_t at = Place(key);
     while (slots_[at].value != nullptr && slots_[at].key != key) at = (at + 1) & mask_;
     return at;

@@ -25,7 +25,7 @@ class Dispatcher final : public correlate::TimelineObserver {
   // The callbacks for records of one event.
   class EventRoute {
    public:
-    bool Empty() const { return first_.take == nullptr; }
+    [[nodiscard]] bool Empty() const { return first_.take == nullptr; }
     void Take(const AttributedRecord& attributed) const {
       first_.take(*first_.subscriber, attributed);
       if (others_ == nullptr) return;
@@ -44,7 +44,7 @@ class Dispatcher final : public correlate::TimelineObserver {
     Call first_;
     const Call* others_ = nullptr;  // further callbacks, up to one that is null; null: none
   };
-  const EventRoute& RouteOf(trace::Event event) const {
+  [[nodiscard]] const EventRoute& RouteOf(trace::Event event) const {
     return routes_->by_event[static_cast<size_t>(event)];
   }
   void Loss(const trace::Item& item) const {
@@ -52,8 +52,8 @@ class Dispatcher final : public correlate::TimelineObserver {
   }
 
   // The summary's analyses use records and whole intervals only.
-  bool WantsSegments() const override { return false; }
-  bool WantsMarks() const override { return false; }
+  [[nodiscard]] bool WantsSegments() const override { return false; }
+  [[nodiscard]] bool WantsMarks() const override { return false; }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
     for (Subscriber* subscriber : routes_->runs) subscriber->OnRunstateInterval(interval);
   }

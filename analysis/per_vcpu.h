@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,27 +26,27 @@ class PerVcpu {
     return Make(index, ref);
   }
   // Returns the T of the index, or null. O(1).
-  T* Known(uint32_t index) const { return index < size_ ? values_[index] : nullptr; }
+  [[nodiscard]] T* Known(uint32_t index) const { return index < size_ ? values_[index] : nullptr; }
   // Returns the T of the vCPU, or null. It hashes: for describing, not for counting.
-  const T* Find(VcpuRef ref) const {
+  [[nodiscard]] const T* Find(VcpuRef ref) const {
     const auto found = by_ref_.find(ref);
     return found == by_ref_.end() ? nullptr : &slots_[found->second]->value;
   }
   // Returns all values, by vCPU.
-  std::map<VcpuRef, const T*> ByRef() const {
+  [[nodiscard]] std::map<VcpuRef, const T*> ByRef() const {
     std::map<VcpuRef, const T*> all;
     ForEach([&all](VcpuRef ref, const T& value) { all[ref] = &value; });
     return all;
   }
-  bool Empty() const { return slots_.empty(); }
+  [[nodiscard]] bool Empty() const { return slots_.empty(); }
   // Calls visit(VcpuRef, T&) for each value, by index.
-  template <typename Visit>
+  template <std::invocable<VcpuRef, T&> Visit>
   void ForEach(Visit&& visit) {
     for (const auto& slot : slots_) {
       if (slot != nullptr) visit(slot->ref, slot->value);
     }
   }
-  template <typename Visit>
+  template <std::invocable<VcpuRef, const T&> Visit>
   void ForEach(Visit&& visit) const {
     for (const auto& slot : slots_) {
       if (slot != nullptr) visit(slot->ref, std::as_const(slot->value));
@@ -53,7 +54,7 @@ class PerVcpu {
   }
   // Calls merge(T& mine, T& others) for each vCPU that either container has, with a new T where one
   // has none. The indices of both must mean the same vCPUs (correlate::VcpuIndex).
-  template <typename Merge>
+  template <std::invocable<T&, T&> Merge>
   void MergeFrom(PerVcpu& other, Merge&& merge) {
     const size_t size = std::max(slots_.size(), other.slots_.size());
     for (uint32_t index = 0; index < size; ++index) {
@@ -69,7 +70,7 @@ class PerVcpu {
     VcpuRef ref;
     T value;
   };
-  const Slot* SlotOf(uint32_t index) const {
+  [[nodiscard]] const Slot* SlotOf(uint32_t index) const {
     return index < slots_.size() ? slots_[index].get() : nullptr;
   }
   // A function of its own, so that At() stays small enough to be inlined.

@@ -38,7 +38,7 @@ class RecordPipeline {
   }
   // Returns the events whose records have an effect here now, with their routes; other records need
   // not be taken.
-  trace::EventTargets SubscribedEvents() const;
+  [[nodiscard]] trace::EventTargets SubscribedEvents() const;
 
   // Takes the next item of the stream, of either sort. A record without a subscriber costs a few
   // instructions.
@@ -61,7 +61,7 @@ class RecordPipeline {
   }
   void Finish() { timeline_.Finish(); }
 
-  const correlate::Timeline& timeline() const { return timeline_; }
+  [[nodiscard]] const correlate::Timeline& timeline() const { return timeline_; }
   correlate::Timeline& timeline() { return timeline_; }
 
  private:

@@ -37,11 +37,14 @@ class BasicStat {
     sketch_.Merge(other.sketch_);
   }
 
-  uint64_t count() const { return count_; }
-  Cycles cycles() const { return cycles_; }
-  StatSummary Summary() const {
-    return {count_, cycles_, sketch_.Percentile(0.05), sketch_.Percentile(0.5),
-            sketch_.Percentile(0.95)};
+  [[nodiscard]] uint64_t count() const { return count_; }
+  [[nodiscard]] Cycles cycles() const { return cycles_; }
+  [[nodiscard]] StatSummary Summary() const {
+    return {.count = count_,
+            .cycles = cycles_,
+            .p5 = sketch_.Percentile(0.05),
+            .p50 = sketch_.Percentile(0.5),
+            .p95 = sketch_.Percentile(0.95)};
   }
 
  private:

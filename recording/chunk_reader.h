@@ -21,7 +21,7 @@ struct SampleDamage {
   uint64_t unknown_chunks = 0;   // chunks of kinds that a newer xenoscope writes
   std::optional<uint64_t> first_offset;  // offset of the first byte in error, in bytes
 
-  bool Any() const { return first_offset.has_value(); }
+  [[nodiscard]] bool Any() const { return first_offset.has_value(); }
 };
 
 // A good chunk.
@@ -46,16 +46,16 @@ class ChunkReader {
   void SkipTo(uint64_t bytes);
 
   SampleDamage& damage() { return damage_; }
-  const SampleDamage& damage() const { return damage_; }
+  [[nodiscard]] const SampleDamage& damage() const { return damage_; }
   void RecordDamage(uint64_t offset);
   // Returns the offset of the end of the last good chunk, in bytes.
-  uint64_t offset() const { return good_end_; }
+  [[nodiscard]] uint64_t offset() const { return good_end_; }
 
  private:
   ChunkReader(Bytes file, uint64_t offset) : file_(file), offset_(offset), good_end_(offset) {}
 
   // Returns the header at `offset` if a whole one is there.
-  std::optional<ChunkHeader> HeaderAt(uint64_t offset) const;
+  [[nodiscard]] std::optional<ChunkHeader> HeaderAt(uint64_t offset) const;
 
   Bytes file_;
   uint64_t offset_ = 0;

@@ -155,7 +155,7 @@ struct BufferCounters {
   uint64_t user = 0;
   uint64_t lost = 0;
   bool operator==(const BufferCounters&) const = default;
-  constexpr uint64_t Logged() const { return xen + kernel + user; }
+  [[nodiscard]] constexpr uint64_t Logged() const { return xen + kernel + user; }
 };
 
 // The result and cost of polling one vCPU: total = blocked + running + preempted + failed.
@@ -200,7 +200,7 @@ struct StreamInfo {
 
   // Checks the identity that every complete stream keeps; Xen counts samples only. While recording,
   // entries may be drained and not yet accounted for.
-  constexpr bool Balanced() const {
+  [[nodiscard]] constexpr bool Balanced() const {
     const uint64_t accounted = kept + other_counters + other_modes + escapes + callers + invalid;
     if (!complete) return accounted <= drained;
     return drained == accounted && drained == logged.Logged() + escapes + callers;
@@ -251,9 +251,9 @@ struct RecordingInfo {
   bool operator==(const RecordingInfo&) const = default;
 
   // Returns the domain, or nullptr.
-  const DomainInfo* Domain(DomainId id) const;
+  [[nodiscard]] const DomainInfo* Domain(DomainId id) const;
   // Returns the domain's name; empty when it has none or is not known.
-  std::string NameOf(DomainId id) const;
+  [[nodiscard]] std::string NameOf(DomainId id) const;
 };
 
 }  // namespace xenoscope::recording

@@ -27,9 +27,9 @@ class PlainFile {
   static bool IsCompressed(const std::string& path);
 
   // Returns the path to open for the plain bytes.
-  const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
   // Returns the name for messages: the path of the file that was found.
-  const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
   PlainFile(std::string path, std::string name, File plain, DecompressionBudget extra_growth)

@@ -49,10 +49,10 @@ class ProcessReader {
   std::optional<ProcessRecord> Next();
 
   // Returns the offset where the chunk after the last whole one begins, or will begin.
-  uint64_t offset() const { return chunks_.offset(); }
+  [[nodiscard]] uint64_t offset() const { return chunks_.offset(); }
   // Returns the number of whole records that are malformed or of a type that a newer xenoscope
   // writes.
-  uint64_t invalid() const { return invalid_; }
+  [[nodiscard]] uint64_t invalid() const { return invalid_; }
 
  private:
   explicit ProcessReader(ChunkReader chunks) : chunks_(chunks) {}

@@ -32,12 +32,12 @@ class Recording {
   // Returns whether `path` looks like a recording; if not, it may be a bare xentrace file.
   static bool IsRecording(const std::string& path);
 
-  const std::string& path() const { return path_; }
-  const RecordingInfo& info() const { return info_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const RecordingInfo& info() const { return info_; }
   // Returns the host's clock: the recorded one, else the assumed one.
-  Clock clock() const;
+  [[nodiscard]] Clock clock() const;
   // Returns the faults with which the recording can still be read: one line each, for the user.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
   // Opens the trace, decompressed if necessary. NotFound: recorded without one.
   absl::StatusOr<PlainFile> OpenTrace() const;

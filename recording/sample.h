@@ -23,12 +23,12 @@ class CallChain {
   CallChain(Bytes addresses, uint32_t xen, uint32_t kernel)
       : addresses_(addresses), xen_(xen), kernel_(kernel) {}
 
-  size_t size() const { return addresses_.size() / sizeof(Address); }
-  bool empty() const { return addresses_.empty(); }
-  Address at(size_t i) const {
+  [[nodiscard]] size_t size() const { return addresses_.size() / sizeof(Address); }
+  [[nodiscard]] bool empty() const { return addresses_.empty(); }
+  [[nodiscard]] Address at(size_t i) const {
     return LoadUnchecked<Address>(addresses_.subspan(i * sizeof(Address)).data());
   }
-  Mode ModeAt(size_t i) const {
+  [[nodiscard]] Mode ModeAt(size_t i) const {
     if (i < xen_) return Mode::kXen;
     return i < size_t{xen_} + kernel_ ? Mode::kKernel : Mode::kUser;
   }
@@ -70,7 +70,7 @@ struct Sample {
   AddressSpaceId space;
   CallChain callers;
 
-  constexpr bool IsInstant() const { return when.Length() == 1; }
+  [[nodiscard]] constexpr bool IsInstant() const { return when.Length() == 1; }
 };
 
 }  // namespace xenoscope::recording

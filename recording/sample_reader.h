@@ -35,9 +35,9 @@ class SampleReader {
   std::optional<TscRange> NextBracket();
 
   // Returns the damage, which is complete once Next has returned null.
-  const SampleDamage& damage() const { return chunks_.damage(); }
+  [[nodiscard]] const SampleDamage& damage() const { return chunks_.damage(); }
   // Returns the offset before which all bytes have been read, for progress.
-  uint64_t offset() const { return chunks_.offset(); }
+  [[nodiscard]] uint64_t offset() const { return chunks_.offset(); }
 
  private:
   SampleReader(ChunkReader chunks, size_t events) : chunks_(chunks), events_(events) {}

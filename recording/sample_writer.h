@@ -32,7 +32,7 @@ class TimedChunk {
  public:
   // `callers` are entry.xen_callers callers in Xen, then kernel_callers, then user_callers.
   void Add(const TimedEntry& entry, std::span<const Address> callers);
-  bool empty() const { return items_ == 0; }
+  [[nodiscard]] bool empty() const { return items_ == 0; }
   void Clear();
 
  private:
@@ -47,7 +47,7 @@ class ProcessChunk {
   // Adds an item and sets the sizes in `entry`. `text` is cut to kMaxTextBytes bytes. `map` is null
   // unless the type is kMap.
   void Add(ProcessEntry entry, const MapEntry* map, std::string_view text);
-  bool empty() const { return items_ == 0; }
+  [[nodiscard]] bool empty() const { return items_ == 0; }
   void Clear();
 
   static constexpr size_t kMaxTextBytes = 4096;  // PATH_MAX
@@ -94,7 +94,7 @@ class SampleWriter {
   // Returns the chunks that were appended and not flushed, and forgets them.
   std::vector<std::byte> Take() { return std::exchange(pending_, {}); }
 
-  uint64_t bytes_written() const { return written_; }
+  [[nodiscard]] uint64_t bytes_written() const { return written_; }
 
  private:
   SampleWriter(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}

@@ -29,13 +29,13 @@ class Writer {
   // such remains.
   static absl::StatusOr<Writer> Create(const std::string& path);
 
-  const std::string& path() const { return directory_.path(); }
+  [[nodiscard]] const std::string& path() const { return directory_.path(); }
   // Returns the recording's directory, in which sources make further files.
-  const Directory& directory() const { return directory_; }
+  [[nodiscard]] const Directory& directory() const { return directory_; }
 
   // Makes the file into which xentrace writes the trace; TracePath returns its path.
   absl::StatusOr<File> CreateTrace() const;
-  std::string TracePath() const;
+  [[nodiscard]] std::string TracePath() const;
 
   // Makes samples/NAME.samples.
   absl::StatusOr<SampleWriter> CreateSamples(std::string_view source) const;
@@ -79,7 +79,8 @@ class Writer {
         moved_(moved) {}
   absl::Status MakeDirectories() const;
   // Returns the path for a file of symbols; `leaf` is an image's own name.
-  std::string PathFor(SymbolFile::Kind kind, DomainId domain, const std::string& leaf) const;
+  [[nodiscard]] std::string PathFor(SymbolFile::Kind kind, DomainId domain,
+                                    const std::string& leaf) const;
 
   Directory parent_;
   std::string name_;  // name within parent_

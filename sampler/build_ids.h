@@ -19,7 +19,7 @@ class BuildIds {
   std::vector<uint8_t> Read(const std::string& path);
 
   // Returns what went wrong, for the user: one line each.
-  const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   // Returns whether there is a process that answers, after starting one if necessary.

@@ -17,7 +17,7 @@ namespace xenoscope::sampler {
 struct Exit {
   int status = 0;  // exit status; 128 + the signal if a signal ended it
   int signal = 0;  // signal that ended it; 0: none
-  bool Succeeded() const { return status == 0; }
+  [[nodiscard]] bool Succeeded() const { return status == 0; }
 };
 // Returns "ended with status 7", "was ended by SIGKILL".
 std::string ToString(const Exit& exit);
@@ -56,10 +56,10 @@ class ChildProcess {
   // Returns how it ended, or nothing while it runs.
   std::optional<Exit> Poll();
   // Returns the processor time that it has taken; after its end, all of it.
-  std::chrono::nanoseconds CpuTime() const;
+  [[nodiscard]] std::chrono::nanoseconds CpuTime() const;
   // Returns whether it waits for something other than room to write (proc_pid_syscall(5)), so that
   // no signal can interrupt a write. True, too, where the kernel does not say.
-  bool WaitsForEvents() const;
+  [[nodiscard]] bool WaitsForEvents() const;
   // Sends SIGTERM, waits up to `timeout_ms` ms, then sends SIGKILL.
   Exit Stop(int timeout_ms);
 

@@ -67,12 +67,12 @@ absl::Status Collector::status() const {
 recording::DrainInfo Collector::Drains() const {
   constexpr double kP99 = 0.99;
   const Lock lock(mutex_);
-  return {intervals_.total(),
-          intervals_.Percentile(0.5),
-          intervals_.Percentile(kP99),
-          intervals_.max(),
-          static_cast<uint64_t>(std::chrono::nanoseconds(blocked_time_).count()),
-          peak_queued_};
+  return {.count = intervals_.total(),
+          .p50_ns = intervals_.Percentile(0.5),
+          .p99_ns = intervals_.Percentile(kP99),
+          .most_ns = intervals_.max(),
+          .held_ns = static_cast<uint64_t>(std::chrono::nanoseconds(blocked_time_).count()),
+          .most_waiting_bytes = peak_queued_};
 }
 
 void Collector::Run() {

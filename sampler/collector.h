@@ -42,11 +42,11 @@ class Collector {
 
   // Returns the source, which between Start and Stop belongs to the thread.
   Source& source() { return *source_; }
-  const Source& source() const { return *source_; }
+  [[nodiscard]] const Source& source() const { return *source_; }
 
   // Starts the source, then the thread.
   absl::Status Start();
-  bool started() const { return thread_.joinable(); }
+  [[nodiscard]] bool started() const { return thread_.joinable(); }
   // Calls `task` between two drains, and returns when that is done. At any time, from one thread
   // only.
   void RunOnThread(std::function<void(Source&)> task);
@@ -60,7 +60,7 @@ class Collector {
   // Returns the source's error if that ended the collection.
   absl::Status status() const;
   // Returns the statistics of drains up to now.
-  recording::DrainInfo Drains() const;
+  [[nodiscard]] recording::DrainInfo Drains() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -75,7 +75,7 @@ class Collector {
   void Drain(Lock& lock);
   void StopSource(Lock& lock);
   void Add(std::vector<std::byte> chunks);
-  bool HasRoom() const { return queued_ <= max_queued_; }
+  [[nodiscard]] bool HasRoom() const { return queued_ <= max_queued_; }
 
   const std::unique_ptr<Source> source_;
   const size_t max_queued_;

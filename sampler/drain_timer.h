@@ -18,7 +18,7 @@ class DrainTimer {
   // Notes that a drain took [begin, end), and found the fullest buffer to use the part `fill`, in
   // [0, 1], of its room.
   void Drained(Clock::time_point begin, Clock::time_point end, double fill);
-  Clock::time_point due() const { return due_; }
+  [[nodiscard]] Clock::time_point due() const { return due_; }
 
  private:
   std::chrono::nanoseconds requested_interval_;

@@ -41,7 +41,7 @@ class PipeSpooler {
   // Returns OK while all is well. After an error the rest is read and dropped.
   absl::Status status() const;
   // Returns the number of bytes that `to` has taken.
-  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   void Read();

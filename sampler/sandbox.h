@@ -53,10 +53,10 @@ class Sandbox {
   ~Sandbox() { End(); }
 
   // Returns this process's end of the connection, a stream (unix(7)).
-  int socket() const { return socket_; }
-  pid_t pid() const { return pid_; }
+  [[nodiscard]] int socket() const { return socket_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
   // Returns whether its system calls are restricted; false: the kernel has no seccomp(2).
-  bool filtered() const { return filtered_; }
+  [[nodiscard]] bool filtered() const { return filtered_; }
   // Returns the processor time of all sandboxes of this process so far, including those that have
   // ended. May be called at any time by any thread.
   static std::chrono::nanoseconds CpuTime();

@@ -33,7 +33,7 @@ class SessionLock {
   ~SessionLock();
 
   // Returns the note of the last holder if it was killed; empty after a regular end.
-  const std::string& stale_note() const { return stale_note_; }
+  [[nodiscard]] const std::string& stale_note() const { return stale_note_; }
   // Writes the note for the next holder; "" when all is given back.
   absl::Status WriteNote(std::string_view text) const;
 

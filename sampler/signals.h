@@ -17,11 +17,11 @@ class EndSignals {
   ~EndSignals();
 
   // Sleeps until one of them has come, and returns it; nothing at `until`.
-  std::optional<int> WaitUntil(std::chrono::steady_clock::time_point until) const;
+  [[nodiscard]] std::optional<int> WaitUntil(std::chrono::steady_clock::time_point until) const;
 
   // Returns a file that can be read when one of them has come, to wait for it along with other
   // files; -1 when the kernel has none to give. The caller closes it.
-  int OpenFile() const;
+  [[nodiscard]] int OpenFile() const;
 
  private:
   sigset_t set_{};

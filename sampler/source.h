@@ -29,14 +29,14 @@ class Source {
   virtual ~Source() = default;
 
   // Returns its entry in recording.json: SourceInfo::name names its file.
-  virtual recording::SourceInfo Info() const = 0;
+  [[nodiscard]] virtual recording::SourceInfo Info() const = 0;
   // Returns the events that its samples count, in the order of the samples' numbers. After Stop
   // with the periods as they really were.
-  virtual std::vector<recording::EventInfo> Events() const = 0;
+  [[nodiscard]] virtual std::vector<recording::EventInfo> Events() const = 0;
   // Returns the role of the domain in it; kNone: it is not sampled.
-  virtual recording::Role RoleOf(DomainId domain) const = 0;
+  [[nodiscard]] virtual recording::Role RoleOf(DomainId domain) const = 0;
   // Returns what the user should know about its samples, other than errors: one line each.
-  virtual std::vector<std::string> Notes() const { return {}; }
+  [[nodiscard]] virtual std::vector<std::string> Notes() const { return {}; }
 
   // Takes part in a session that a source of another domain leads, which has just listed this
   // domain. May be called several times before Start. True: it was not ready, and is to be listed
@@ -46,7 +46,7 @@ class Source {
   }
   virtual absl::Status Start() = 0;
   // Returns when Collect is to be called next. The later the call, the coarser the samples' times.
-  virtual std::chrono::steady_clock::time_point Due() const = 0;
+  [[nodiscard]] virtual std::chrono::steady_clock::time_point Due() const = 0;
   // Hands on the samples that there are.
   virtual absl::Status Collect(recording::SampleWriter& writer) = 0;
   // Takes in a domain that was created during sampling. The error says why it cannot.
@@ -57,7 +57,7 @@ class Source {
   virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
   // Returns whether Stop and Save wait for a guest. Such sources stop after the others, and in
   // parallel, so that no guest delays another one or the end of the trace.
-  virtual bool WaitsForGuest() const { return false; }
+  [[nodiscard]] virtual bool WaitsForGuest() const { return false; }
   // After Stop: adds to the recording what it has beside samples, and describes that in `info`.
   virtual absl::Status Save(const recording::Writer& /*writer*/,
                             recording::RecordingInfo& /*info*/) {
@@ -68,12 +68,12 @@ class Source {
   virtual absl::Status Close() = 0;
 
   // Returns the range of time in which it sampled, [started, stopped). Known after Stop.
-  virtual TscRange Sampled() const = 0;
+  [[nodiscard]] virtual TscRange Sampled() const = 0;
   // Returns the accounts of each vCPU: up to now while sampling, complete after Stop.
-  virtual std::vector<recording::StreamInfo> Streams() const = 0;
+  [[nodiscard]] virtual std::vector<recording::StreamInfo> Streams() const = 0;
   // Returns what did not go as Notes announced, one line each, for the user: after Close, and for a
   // source that waits for a guest at any time.
-  virtual std::vector<std::string> FinalNotes() const { return {}; }
+  [[nodiscard]] virtual std::vector<std::string> FinalNotes() const { return {}; }
 };
 
 }  // namespace xenoscope::sampler

@@ -3,6 +3,7 @@
 #include <capstone/capstone.h>
 #include <fmt/format.h>
 
+#include <concepts>
 #include <memory>
 
 namespace xenoscope::symbolizer {
@@ -11,7 +12,7 @@ namespace {
 
 // Calls use(instruction) for each instruction, up to the first byte that belongs to none. Returns
 // the number of bytes left then.
-template <typename Use>
+template <std::invocable<const cs_insn&> Use>
 size_t ForEachInstruction(Bytes code, Address begin, const Use& use) {
   csh capstone = 0;
   if (cs_open(CS_ARCH_X86, CS_MODE_64, &capstone) != CS_ERR_OK) return 0;

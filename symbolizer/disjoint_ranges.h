@@ -6,6 +6,7 @@
 //   ranges    gap | 0 A | 20 B | 30 A | 100 gap
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -23,11 +24,11 @@ class DisjointRanges {
 
   // Returns the owner of `address`, or kNoOwner. O(log n) without allocation; O(1) where ranges are
   // spread evenly.
-  uint32_t Find(Address address) const;
+  [[nodiscard]] uint32_t Find(Address address) const;
 
   // Calls use(begin, end, owner) for every range in order, gaps (kNoOwner) included; the last one
   // ends at kLastAddress.
-  template <typename Use>
+  template <std::invocable<Address, Address, uint32_t> Use>
   void ForEach(const Use& use) const {
     for (size_t i = 0; i < starts_.size(); ++i) {
       use(starts_[i], i + 1 < starts_.size() ? starts_[i + 1] : kLastAddress, owners_[i]);
@@ -37,11 +38,11 @@ class DisjointRanges {
   // Appends the starts of ranges in (begin, end).
   void AppendStartsIn(Address begin, Address end, std::vector<Address>& starts) const;
 
-  bool empty() const { return starts_.size() <= 1; }
+  [[nodiscard]] bool empty() const { return starts_.size() <= 1; }
   // All owned ranges lie in [begin, end). Not to be called when there are none.
-  Address begin() const { return starts_[1]; }
-  Address end() const { return starts_.back(); }
-  uint64_t MemoryUsed() const;
+  [[nodiscard]] Address begin() const { return starts_[1]; }
+  [[nodiscard]] Address end() const { return starts_.back(); }
+  [[nodiscard]] uint64_t MemoryUsed() const;
 
  private:
   friend class RangeSweep;
@@ -62,7 +63,7 @@ class RangeSweep {
   // Settles all ranges that end before `address`; open ones go on until there. To be called with
   // ascending addresses, and before Open with the same address.
   void CloseUntil(Address address);
-  bool IsOpen() const { return !open_.empty(); }
+  [[nodiscard]] bool IsOpen() const { return !open_.empty(); }
   // Opens [start, end), which is not empty and does not begin at address 0.
   void Open(Address start, Address end, uint32_t owner);
   DisjointRanges Finish() &&;

@@ -55,7 +55,7 @@ class DomainSymbols : public Resolver {
   void SetMayBeRelocated(DomainId domain) {
     spaces_[SpaceKey(domain, Mode::kKernel)].may_be_relocated = true;
   }
-  bool AnyMayBeRelocated() const;
+  [[nodiscard]] bool AnyMayBeRelocated() const;
   // Moves the domain's kernel to where the sampled addresses say that it was, if it may have been
   // moved. Returns what was found, or why nothing was, for a user; nothing where the kernel lies as
   // in its file. To be called before Resolve.
@@ -75,7 +75,9 @@ class DomainSymbols : public Resolver {
   // Returns the function by the process's maps, if processes() has them.
   FunctionId ResolveInProcess(DomainId domain, AddressSpaceId space, Address address) override;
   ProcessImages& processes() { return processes_; }
-  const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
+  [[nodiscard]] const Function& Describe(FunctionId id) const override {
+    return functions_[id.value];
+  }
   // Returns the inlined frames, where the address has a function and a file with DWARF was added.
   std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) override;
   // Returns the file and the place in it of the code at the address; nothing where the address has
@@ -89,7 +91,7 @@ class DomainSymbols : public Resolver {
   // Returns one message for each kernel whose symbols do not fit the addresses resolved so far:
   // those of a guest that KASLR moved and whose symbols are those of its file, or symbols of
   // another boot.
-  std::vector<std::string> Mismatches() const;
+  [[nodiscard]] std::vector<std::string> Mismatches() const;
 
  private:
   static constexpr uint32_t kNoSpace = ~uint32_t{0};  // no SpaceKey has this value

@@ -25,9 +25,11 @@ class FileContent {
   }
 
   // Returns the identity of the file on disk; all zeros: there is none.
-  const FileIdentity& identity() const { return identity_; }
+  [[nodiscard]] const FileIdentity& identity() const { return identity_; }
 
-  Bytes bytes() const { return decompressed_.empty() ? mapped_.bytes() : AsBytes(decompressed_); }
+  [[nodiscard]] Bytes bytes() const {
+    return decompressed_.empty() ? mapped_.bytes() : AsBytes(decompressed_);
+  }
 
  private:
   MappedFile mapped_;

@@ -53,7 +53,7 @@ class FileFinder {
   // build.
   absl::StatusOr<Found> AltFileOf(const AltLink& link, const std::string& path) const;
 
-  const std::string& root() const { return root_; }
+  [[nodiscard]] const std::string& root() const { return root_; }
 
  private:
   absl::StatusOr<Found> OpenDebug(const std::string& path, const std::string& build_id) const;

@@ -187,8 +187,12 @@ std::string FrameTableWriter::Finish() && {
   Append(bytes, starts_.data(), starts_.size());
   Append(bytes, owners_.data(), owners_.size());
   for (const StoredFrame& frame : frames_) {
-    const RawFrame stored = {frame.function.at, frame.function.size, frame.file.at,
-                             frame.file.size,   frame.line,          frame.parent};
+    const RawFrame stored = {.function = frame.function.at,
+                             .function_size = frame.function.size,
+                             .file = frame.file.at,
+                             .file_size = frame.file.size,
+                             .line = frame.line,
+                             .parent = frame.parent};
     Append(bytes, &stored, 1);
   }
   bytes += texts_;

@@ -39,16 +39,16 @@ class FrameTable {
 
   // Returns whether the address was among what was read when the table was made. If so, sets
   // `frames` to what DebugInfo::FramesAt returns. O(log n).
-  bool Find(Address address, std::vector<CodeFrame>& frames) const;
-  bool Knows(Address address) const { return OwnerAt(RangeOf(address)) != kUnread; }
+  [[nodiscard]] bool Find(Address address, std::vector<CodeFrame>& frames) const;
+  [[nodiscard]] bool Knows(Address address) const { return OwnerAt(RangeOf(address)) != kUnread; }
   // Returns the starts of ranges in [begin, end), `begin` included.
-  std::vector<Address> StartsIn(Address begin, Address end) const;
+  [[nodiscard]] std::vector<Address> StartsIn(Address begin, Address end) const;
 
  private:
-  uint64_t RangeOf(Address address) const;
-  Address StartAt(uint64_t range) const;
-  uint32_t OwnerAt(uint64_t range) const;
-  std::string_view TextAt(uint32_t at, uint32_t size) const;
+  [[nodiscard]] uint64_t RangeOf(Address address) const;
+  [[nodiscard]] Address StartAt(uint64_t range) const;
+  [[nodiscard]] uint32_t OwnerAt(uint64_t range) const;
+  [[nodiscard]] std::string_view TextAt(uint32_t at, uint32_t size) const;
 
   uint64_t ranges_ = 0;
   Bytes starts_;

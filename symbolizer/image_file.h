@@ -43,9 +43,9 @@ class ImageFile {
   ImageFile(const ImageFile&) = delete;
   ImageFile& operator=(const ImageFile&) = delete;
 
-  const ElfFile& elf() const { return elf_; }
-  const std::string& path() const { return path_; }
-  Bytes content() const { return content_->bytes(); }
+  [[nodiscard]] const ElfFile& elf() const { return elf_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] Bytes content() const { return content_->bytes(); }
   // Returns its debug file, which is looked up once. Null: there is none.
   const FileContent* DebugFile();
 
@@ -54,19 +54,19 @@ class ImageFile {
   // Error: no functions, with the reason.
   absl::StatusOr<ElfSymbols> ReadSymbols(std::string_view image);
   // Returns where ReadSymbols found them, for a user: a path, and the part of that file.
-  const std::string& symbols_from() const { return symbols_from_; }
+  [[nodiscard]] const std::string& symbols_from() const { return symbols_from_; }
   // Returns why there is no debug file, once DebugFile was called; empty: there is one.
-  const std::string& why_no_debug_file() const { return why_no_debug_file_; }
+  [[nodiscard]] const std::string& why_no_debug_file() const { return why_no_debug_file_; }
   // Returns lines and inlined frames, which are read at the first call; null where there is no
   // DWARF.
   DebugInfo* debug_info();
   // Returns the file that debug_info() was read from; empty: none.
-  const std::string& debug_path() const { return debug_path_; }
+  [[nodiscard]] const std::string& debug_path() const { return debug_path_; }
 
   // Returns the address, as linked, of the byte at `offset`; nothing where it is not loaded.
-  std::optional<Address> AddressOf(uint64_t offset) const;
+  [[nodiscard]] std::optional<Address> AddressOf(uint64_t offset) const;
   // Returns the code at [begin, begin + size), as linked, as far as the file has it.
-  Bytes CodeAt(Address begin, uint64_t size) const;
+  [[nodiscard]] Bytes CodeAt(Address begin, uint64_t size) const;
 
  private:
   // A loaded part of the file (PT_LOAD): [offset, offset + size) of it lies at `address`.

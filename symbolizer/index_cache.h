@@ -25,12 +25,13 @@ class IndexCache {
   // Returns what was stored for the file with this build-id at this place, if the file has not
   // changed since. A build-id alone does not suffice: a guest's file may carry that of another
   // file.
-  std::optional<MappedFile> Find(const std::string& build_id, const FileIdentity& file) const;
+  [[nodiscard]] std::optional<MappedFile> Find(const std::string& build_id,
+                                               const FileIdentity& file) const;
   // Stores a table in one step: a reader sees all of it or nothing.
   void Store(const std::string& build_id, const FileIdentity& file, const std::string& bytes) const;
 
  private:
-  std::string PathOf(const std::string& build_id, const FileIdentity& file) const;
+  [[nodiscard]] std::string PathOf(const std::string& build_id, const FileIdentity& file) const;
   void EvictOldest() const;
 
   std::string directory_;

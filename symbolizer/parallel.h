@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <thread>
 #include <vector>
@@ -11,7 +12,7 @@ namespace xenoscope::symbolizer {
 
 // Calls work(i) once for every i in [0, count), in no certain order, from several threads. Each
 // thread is given at least `items_per_thread`; few items are done by the calling thread alone.
-template <typename Work>
+template <std::invocable<size_t> Work>
 void ForEachInParallel(size_t count, size_t items_per_thread, const Work& work) {
   std::atomic<size_t> next{0};
   const auto run = [&] {

@@ -64,7 +64,7 @@ class ProcessImages {
   // list of such numbers.
   void SetMaps(AddressSpaceId space, DomainId domain, uint32_t pid, ProcessMaps maps,
                std::shared_ptr<const std::vector<uint32_t>> files = nullptr);
-  bool Has(AddressSpaceId space) const { return processes_.contains(space.value); }
+  [[nodiscard]] bool Has(AddressSpaceId space) const { return processes_.contains(space.value); }
 
   // Returns the function at the address; its image is the name of the file. O(maps), and for a file
   // that was not met before the time to read it.
@@ -75,7 +75,7 @@ class ProcessImages {
   std::optional<CodeLocation> LocationOf(AddressSpaceId space, Address address);
 
   // Returns the files with functions that were read so far, and their debug files.
-  std::vector<UsedFile> UsedFiles() const;
+  [[nodiscard]] std::vector<UsedFile> UsedFiles() const;
 
  private:
   struct File {
@@ -100,12 +100,13 @@ class ProcessImages {
     // Numbers of the maps' files; null: maps have the numbers of files_ themselves.
     std::shared_ptr<const std::vector<uint32_t>> files;
     // Returns the index in files_ of a map's file; beyond its end: there is none.
-    size_t FileOf(const ProcessMap& map) const;
+    [[nodiscard]] size_t FileOf(const ProcessMap& map) const;
   };
 
   Position PositionOf(AddressSpaceId space, Address address);
   // Returns the function that a JIT compiler wrote down for the address, if there is one.
-  std::optional<Function> FindJitFunction(AddressSpaceId space, Address address) const;
+  [[nodiscard]] std::optional<Function> FindJitFunction(AddressSpaceId space,
+                                                        Address address) const;
   void Read(File& file) const;
   // Reads the file at `path` into `file`. OK when it is the one that ran and has functions.
   absl::Status ReadFrom(const FileFinder& finder, FileContent content, const std::string& path,

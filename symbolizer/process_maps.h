@@ -32,8 +32,8 @@ class ProcessMaps {
 
   // Returns the newest map that holds the address, valid until the next Add or Fork; null: none.
   // O(maps).
-  const ProcessMap* Find(Address address) const;
-  bool empty() const { return own_.empty() && !before_; }
+  [[nodiscard]] const ProcessMap* Find(Address address) const;
+  [[nodiscard]] bool empty() const { return own_.empty() && !before_; }
 
  private:
   // The maps of the time before a fork, which do not change any more. A chain of them may be long,

@@ -71,8 +71,11 @@ absl::StatusOr<SymbolIndex> SymbolIndex::Build(const SymbolTable& table) {
       return ExhaustedError("its names are longer than 4 GiB together");
     }
     sweep.Open(symbol.address, end, index.size());
-    index.symbols_.push_back({symbol.address, end, static_cast<uint32_t>(index.names_.size()),
-                              static_cast<uint32_t>(symbol.name.size()), symbol.image});
+    index.symbols_.push_back({.start = symbol.address,
+                              .end = end,
+                              .name_at = static_cast<uint32_t>(index.names_.size()),
+                              .name_size = static_cast<uint32_t>(symbol.name.size()),
+                              .image = symbol.image});
     index.names_ += symbol.name;
   }
   index.ranges_ = std::move(sweep).Finish();

@@ -32,22 +32,24 @@ class SymbolIndex {
 
   // Returns the function that holds `address`, as a number below size(), or kNoSymbol. O(log n),
   // without allocation.
-  uint32_t Find(Address address) const { return ranges_.Find(address); }
+  [[nodiscard]] uint32_t Find(Address address) const { return ranges_.Find(address); }
 
-  uint32_t size() const { return static_cast<uint32_t>(symbols_.size()); }
-  std::string_view Name(uint32_t symbol) const;
-  const std::string& Image(uint32_t symbol) const { return images_[symbols_[symbol].image]; }
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(symbols_.size()); }
+  [[nodiscard]] std::string_view Name(uint32_t symbol) const;
+  [[nodiscard]] const std::string& Image(uint32_t symbol) const {
+    return images_[symbols_[symbol].image];
+  }
   // The function lies in [Start, End), where others may be nested.
-  Address Start(uint32_t symbol) const { return symbols_[symbol].start; }
-  Address End(uint32_t symbol) const { return symbols_[symbol].end; }
+  [[nodiscard]] Address Start(uint32_t symbol) const { return symbols_[symbol].start; }
+  [[nodiscard]] Address End(uint32_t symbol) const { return symbols_[symbol].end; }
 
   // Returns the image that the index is named for: a kernel, not its modules.
-  const std::string& image() const { return images_.front(); }
-  bool HasSeveralImages() const { return images_.size() > 1; }
+  [[nodiscard]] const std::string& image() const { return images_.front(); }
+  [[nodiscard]] bool HasSeveralImages() const { return images_.size() > 1; }
   // All functions lie in [begin, end).
-  Address begin() const { return ranges_.begin(); }
-  Address end() const { return ranges_.end(); }
-  uint64_t MemoryUsed() const;
+  [[nodiscard]] Address begin() const { return ranges_.begin(); }
+  [[nodiscard]] Address end() const { return ranges_.end(); }
+  [[nodiscard]] uint64_t MemoryUsed() const;
 
  private:
   struct Entry {

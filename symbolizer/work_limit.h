@@ -21,7 +21,7 @@ class WorkLimit {
   void Give(uint64_t steps) {
     if (!exhausted()) left_.fetch_add(static_cast<int64_t>(steps), std::memory_order_relaxed);
   }
-  bool exhausted() const { return left_.load(std::memory_order_relaxed) < 0; }
+  [[nodiscard]] bool exhausted() const { return left_.load(std::memory_order_relaxed) < 0; }
 
  private:
   std::atomic<int64_t> left_;

@@ -38,10 +38,12 @@ class Scatter : public Subscriber {
   // Sets the receiver of the points, which must outlive the pass.
   void SetSink(PointSink& sink) { sink_ = &sink; }
   // Returns the name of the line of this key, for people.
-  virtual std::string LineName(uint64_t key) const { return ToString(VcpuOfKey(key)); }
+  [[nodiscard]] virtual std::string LineName(uint64_t key) const {
+    return ToString(VcpuOfKey(key));
+  }
 
  protected:
-  bool Wants(DomainId domain) const { return filter_.Wants(domain); }
+  [[nodiscard]] bool Wants(DomainId domain) const { return filter_.Wants(domain); }
   void Point(uint64_t line, Tsc x, uint64_t y) {
     if (sink_ != nullptr) sink_->OnPoint(line, x, y);
   }

@@ -50,7 +50,7 @@ class IntervalSums {
   }
 
   // Returns the lines in the order of their first appearance.
-  const std::vector<Line>& lines() const { return lines_; }
+  [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
 
  private:
   Line& At(uint64_t key) {

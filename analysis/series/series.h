@@ -21,7 +21,7 @@ namespace xenoscope::analysis {
 struct DomainFilter {
   std::vector<DomainId> only;
 
-  bool Wants(DomainId domain) const {
+  [[nodiscard]] bool Wants(DomainId domain) const {
     return only.empty() || std::find(only.begin(), only.end(), domain) != only.end();
   }
 };
@@ -34,12 +34,12 @@ class Series : public Subscriber {
   // Ends the current interval at `end`: adds, by IntervalSums::Carry, the parts of open ranges.
   virtual void OnIntervalEnd(const correlate::Timeline& /*timeline*/, Tsc /*end*/) {}
   // Returns the name of the line of this key, for people.
-  virtual std::string LineName(uint64_t key, const TraceMetadata& metadata) const = 0;
+  [[nodiscard]] virtual std::string LineName(uint64_t key, const TraceMetadata& metadata) const = 0;
 
   IntervalSums& sums() { return sums_; }
 
  protected:
-  bool Wants(DomainId domain) const { return filter_.Wants(domain); }
+  [[nodiscard]] bool Wants(DomainId domain) const { return filter_.Wants(domain); }
 
  private:
   DomainFilter filter_;

@@ -22,7 +22,7 @@ class Link {
   // Appends a message to those that wait to be sent.
   void Queue(const AnyMessage& message);
   // Returns the number of bytes that wait to be sent.
-  size_t Queued() const { return out_.size() - sent_; }
+  [[nodiscard]] size_t Queued() const { return out_.size() - sent_; }
 
   // Sends what there is room for, and receives at most about `limit` bytes. Errors (Unavailable):
   // the peer is gone; Next still returns what the peer had sent.
@@ -30,7 +30,7 @@ class Link {
   // Returns the next message that has come, if any. Errors: those of FrameReader.
   absl::StatusOr<std::optional<AnyMessage>> Next() { return reader_.Next(); }
   // Returns the number of bytes received in all.
-  uint64_t received() const { return received_; }
+  [[nodiscard]] uint64_t received() const { return received_; }
 
   // Pumps until a message has come, or until `until`, when there is none.
   absl::StatusOr<std::optional<AnyMessage>> Await(std::chrono::steady_clock::time_point until);

@@ -145,8 +145,10 @@ class FrameReader {
   // or has impossible values; nothing after it can be read.
   absl::StatusOr<std::optional<AnyMessage>> Next();
 
-  uint64_t unknown() const { return unknown_; }  // number of messages that were passed over
-  bool Pending() const { return begin_ < buffer_.size(); }
+  [[nodiscard]] uint64_t unknown() const {
+    return unknown_;
+  }  // number of messages that were passed over
+  [[nodiscard]] bool Pending() const { return begin_ < buffer_.size(); }
 
  private:
   std::vector<std::byte> buffer_;

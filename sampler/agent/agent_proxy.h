@@ -52,26 +52,28 @@ class AgentProxy final : public Source {
 
   // The functions below are as those of AgentSource.
   absl::Status NumberEvents(std::vector<recording::EventInfo>& all, size_t first);
-  bool IsMember() const { return state_.is_member; }
-  const recording::DomainInfo& domain() const { return domain_; }
+  [[nodiscard]] bool IsMember() const { return state_.is_member; }
+  [[nodiscard]] const recording::DomainInfo& domain() const { return domain_; }
 
-  recording::SourceInfo Info() const override { return AgentSourceInfo(domain_.id); }
-  std::vector<recording::EventInfo> Events() const override { return events_; }
-  recording::Role RoleOf(DomainId domain) const override;
-  std::vector<std::string> Notes() const override;
-  bool WaitsForGuest() const override { return true; }
+  [[nodiscard]] recording::SourceInfo Info() const override { return AgentSourceInfo(domain_.id); }
+  [[nodiscard]] std::vector<recording::EventInfo> Events() const override { return events_; }
+  [[nodiscard]] recording::Role RoleOf(DomainId domain) const override;
+  [[nodiscard]] std::vector<std::string> Notes() const override;
+  [[nodiscard]] bool WaitsForGuest() const override { return true; }
   absl::StatusOr<bool> Enlist() override;
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override;
+  [[nodiscard]] std::chrono::steady_clock::time_point Due() const override;
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   void OnDomainDestroyed(DomainId domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
-  TscRange Sampled() const override { return sampled_; }
-  std::vector<recording::StreamInfo> Streams() const override { return state_.streams; }
-  std::vector<std::string> FinalNotes() const override;
+  [[nodiscard]] TscRange Sampled() const override { return sampled_; }
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override {
+    return state_.streams;
+  }
+  [[nodiscard]] std::vector<std::string> FinalNotes() const override;
 
  private:
   // Connects and starts the sandbox, without a call yet.
@@ -90,7 +92,7 @@ class AgentProxy final : public Source {
   absl::StatusOr<AgentReply> AwaitReply(std::chrono::milliseconds time);
   // Returns a whole reply, if one has come. Errors: it is too long or damaged; the process is gone.
   absl::StatusOr<std::optional<AgentReply>> TakeReply();
-  bool Send(const AgentCallMessage& message) const;
+  [[nodiscard]] bool Send(const AgentCallMessage& message) const;
   absl::Status GiveUp(const absl::Status& why);
   // Fetches a part of a file, as AgentSource::Fetch does.
   absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
@@ -98,7 +100,7 @@ class AgentProxy final : public Source {
   void Disconnect();
   // Hands on the samples of a reply, if they are of its domain and within the limit of bytes.
   void Take(const absl::StatusOr<AgentReply>& reply, recording::SampleWriter& writer);
-  std::string Name() const;
+  [[nodiscard]] std::string Name() const;
 
   recording::DomainInfo domain_;
   AgentRequest request_;

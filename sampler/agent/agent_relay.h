@@ -33,7 +33,7 @@ class AgentRelay {
   // before that.
   void Wait(std::chrono::steady_clock::time_point until);
   // Returns whether bytes to the guest wait for room.
-  bool HasWaiting() const { return !to_guest_.empty(); }
+  [[nodiscard]] bool HasWaiting() const { return !to_guest_.empty(); }
 
  private:
   void MoveToReader();

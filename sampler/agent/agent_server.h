@@ -55,13 +55,13 @@ class Server {
   // kIdleTimeout.
   absl::Status Serve(int end);
   // Returns whether the recorder said bye. One that did not may have gone with its domain.
-  bool said_bye() const { return said_bye_; }
+  [[nodiscard]] bool said_bye() const { return said_bye_; }
   // Returns whether a recorder came at all.
-  bool greeted() const { return greeted_; }
+  [[nodiscard]] bool greeted() const { return greeted_; }
 
  private:
   // Returns whether so little waits to be sent that the recorder may ask for more.
-  bool HasRoom() const;
+  [[nodiscard]] bool HasRoom() const;
   // Handles the messages that have come; stops early when the recorder has to read first.
   absl::Status HandleAll();
   absl::Status Handle(const AnyMessage& message);

@@ -93,9 +93,9 @@ class Session {
   // has to be listed and asked again. Errors: it does not take part.
   absl::StatusOr<bool> Enlist();
   // Returns what the agent samples with, once it is ready.
-  GuestSource source() const { return source_; }
+  [[nodiscard]] GuestSource source() const { return source_; }
   // Returns the events that the agent's samples count, once it is ready.
-  const std::vector<recording::EventInfo>& events() const { return events_; }
+  [[nodiscard]] const std::vector<recording::EventInfo>& events() const { return events_; }
 
   // Begins sampling; samples go to `sink`.
   void Start(Sink sink);
@@ -114,19 +114,19 @@ class Session {
   absl::StatusOr<FilePart> Fetch(FileKind kind);
   void Bye();
 
-  const recording::DomainInfo& domain() const { return domain_; }
-  const Hello& hello() const { return hello_; }
+  [[nodiscard]] const recording::DomainInfo& domain() const { return domain_; }
+  [[nodiscard]] const Hello& hello() const { return hello_; }
   // Returns the error that ended the session early.
-  const absl::Status& status() const { return ended_; }
+  [[nodiscard]] const absl::Status& status() const { return ended_; }
   // Returns what the agent could not do, though the session went on.
-  const std::vector<std::string>& agent_errors() const { return agent_errors_; }
+  [[nodiscard]] const std::vector<std::string>& agent_errors() const { return agent_errors_; }
   // Returns the accounts of each vCPU: the agent's own if it sent them, less what was refused here.
-  std::vector<recording::StreamInfo> Streams() const;
-  const Refused& refused() const { return refused_; }
-  Lateness lateness() const;
-  const GuestClock& clock() const { return clock_; }
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const;
+  [[nodiscard]] const Refused& refused() const { return refused_; }
+  [[nodiscard]] Lateness lateness() const;
+  [[nodiscard]] const GuestClock& clock() const { return clock_; }
   // Returns the instant before which all samples have been handed on.
-  Tsc Delivered() const { return delivered_; }
+  [[nodiscard]] Tsc Delivered() const { return delivered_; }
 
  private:
   using Instant = std::chrono::steady_clock::time_point;

@@ -57,18 +57,18 @@ class AgentSource final : public Source {
 
   // Returns whether the domain is an active one of dom0's xenoprof: then its events are dom0's, the
   // first of the recording, and it samples while dom0 does.
-  bool IsMember() const { return is_member_; }
-  const recording::DomainInfo& domain() const { return session_->domain(); }
-  const agent::Session& session() const { return *session_; }
+  [[nodiscard]] bool IsMember() const { return is_member_; }
+  [[nodiscard]] const recording::DomainInfo& domain() const { return session_->domain(); }
+  [[nodiscard]] const agent::Session& session() const { return *session_; }
 
-  recording::SourceInfo Info() const override { return AgentSourceInfo(domain().id); }
-  std::vector<recording::EventInfo> Events() const override { return own_events_; }
-  recording::Role RoleOf(DomainId domain) const override;
-  std::vector<std::string> Notes() const override;
-  bool WaitsForGuest() const override { return true; }
+  [[nodiscard]] recording::SourceInfo Info() const override { return AgentSourceInfo(domain().id); }
+  [[nodiscard]] std::vector<recording::EventInfo> Events() const override { return own_events_; }
+  [[nodiscard]] recording::Role RoleOf(DomainId domain) const override;
+  [[nodiscard]] std::vector<std::string> Notes() const override;
+  [[nodiscard]] bool WaitsForGuest() const override { return true; }
   absl::StatusOr<bool> Enlist() override { return session_->Enlist(); }
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return due_; }
+  [[nodiscard]] std::chrono::steady_clock::time_point Due() const override { return due_; }
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   void OnDomainDestroyed(DomainId domain) override;
@@ -78,9 +78,11 @@ class AgentSource final : public Source {
   absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
-  TscRange Sampled() const override { return sampled_; }
-  std::vector<recording::StreamInfo> Streams() const override { return session_->Streams(); }
-  std::vector<std::string> FinalNotes() const override;
+  [[nodiscard]] TscRange Sampled() const override { return sampled_; }
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override {
+    return session_->Streams();
+  }
+  [[nodiscard]] std::vector<std::string> FinalNotes() const override;
 
  private:
   // A sample that waits for earlier ones that may still come. There are at most those between two
@@ -97,7 +99,7 @@ class AgentSource final : public Source {
   void StopSession();
   // Writes the records of processes, and the samples taken before `until`, in the order of time.
   void Write(Tsc until, recording::SampleWriter& writer);
-  std::string Name() const;
+  [[nodiscard]] std::string Name() const;
 
   std::unique_ptr<agent::Session> session_;
   agent::Host host_;

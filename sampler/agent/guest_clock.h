@@ -32,7 +32,7 @@ class GuestClock {
   // With one offset, all answers since the last jump together make it narrow; else it reaches from
   // the question before to the answer after. Nothing: before the first remembered answer, or after
   // the last one of a clock with another rate.
-  std::optional<TscRange> ToHost(uint64_t guest) const;
+  [[nodiscard]] std::optional<TscRange> ToHost(uint64_t guest) const;
 
   // Forgets all answers but the last kKeptAnswers; the bounds of the offset stay.
   void DropOldAnswers();
@@ -40,10 +40,10 @@ class GuestClock {
 
   // Returns the width of a range of one offset, in cycles; nothing without an answer or when rates
   // differ.
-  std::optional<Cycles> Error() const;
+  [[nodiscard]] std::optional<Cycles> Error() const;
   // Returns how often an answer contradicted the earlier offset: the guest's clock was set, or the
   // guest was migrated or resumed.
-  uint64_t jumps() const { return jumps_; }
+  [[nodiscard]] uint64_t jumps() const { return jumps_; }
 
  private:
   struct Answer {

@@ -45,7 +45,7 @@ class PerfCalls {
   virtual int Read(int fd, PerfCount& count) = 0;
   // Makes a record (PERF_RECORD_COMM) of this thread in the ring of the CPU that it runs on.
   virtual void Mark() = 0;
-  virtual uint32_t OwnTid() const = 0;
+  [[nodiscard]] virtual uint32_t OwnTid() const = 0;
   virtual Tsc ReadTsc() = 0;
   // Returns the numbers of the CPUs that are online.
   virtual std::vector<uint32_t> OnlineCpus() = 0;

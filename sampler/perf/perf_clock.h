@@ -27,23 +27,23 @@ class PerfClock {
 
   // Returns whether the page's conversion is used. That is known once there is a pair, which must
   // agree with it.
-  bool IsExact() const { return exact_ && agrees_; }
+  [[nodiscard]] bool IsExact() const { return exact_ && agrees_; }
   // Returns perf's time up to which pairs bound the TSC; 0 when there are none.
-  uint64_t PairedUntil() const { return last_ ? last_->time : 0; }
+  [[nodiscard]] uint64_t PairedUntil() const { return last_ ? last_->time : 0; }
 
   // Returns the range of the TSC at perf's `time`: one instant where the conversion is exact. For
   // times after the last pair the range ends at `now`.
-  TscRange At(uint64_t time, Tsc now) const;
+  [[nodiscard]] TscRange At(uint64_t time, Tsc now) const;
 
   // Returns TSC cycles a second, by the pairs; 0 with fewer than two.
-  uint64_t Hz() const;
+  [[nodiscard]] uint64_t Hz() const;
 
  private:
   struct Pair {
     uint64_t time;
     TscRange tsc;
   };
-  std::optional<Tsc> FromPage(uint64_t time) const;
+  [[nodiscard]] std::optional<Tsc> FromPage(uint64_t time) const;
 
   bool exact_ = false;
   bool agrees_ = true;

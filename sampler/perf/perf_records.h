@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 #include <variant>
@@ -82,7 +83,7 @@ PerfRecord ReadPerfRecord(Bytes record, bool chains);
 // Divides a chain at its marks of contexts: calls `caller(mode, address)` for each caller,
 // innermost first, without the first address, which is the sample's own. Frames of contexts other
 // than this kernel and its processes are left out. Returns the number of those.
-template <typename F>
+template <std::invocable<Mode, Address> F>
 uint64_t ForEachCaller(Bytes chain, F caller) {
   uint64_t others = 0;
   bool known = false;

@@ -23,9 +23,9 @@ class PerfRing {
   // back to the kernel. Returns the part of the ring that the records used, in [0, 1].
   double Drain(const std::function<void(Bytes)>& take);
 
-  const PerfMapping& mapping() const { return mapping_; }
+  [[nodiscard]] const PerfMapping& mapping() const { return mapping_; }
   // Returns the number of bytes that are not records.
-  uint64_t damaged() const { return damaged_; }
+  [[nodiscard]] uint64_t damaged() const { return damaged_; }
 
  private:
   // Returns the bytes at [position, position + size) of the ring, valid until the next call.

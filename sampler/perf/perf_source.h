@@ -61,12 +61,14 @@ class PerfSource final : public Source {
   PerfSource& operator=(const PerfSource&) = delete;
   ~PerfSource() override;
 
-  recording::SourceInfo Info() const override;
-  std::vector<recording::EventInfo> Events() const override;
-  recording::Role RoleOf(DomainId domain) const override;
-  std::vector<std::string> Notes() const override { return notes_; }
+  [[nodiscard]] recording::SourceInfo Info() const override;
+  [[nodiscard]] std::vector<recording::EventInfo> Events() const override;
+  [[nodiscard]] recording::Role RoleOf(DomainId domain) const override;
+  [[nodiscard]] std::vector<std::string> Notes() const override { return notes_; }
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return drain_timer_.due(); }
+  [[nodiscard]] std::chrono::steady_clock::time_point Due() const override {
+    return drain_timer_.due();
+  }
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   // Opens events for CPUs that have come online: Linux ends the events of a CPU that goes offline.
@@ -76,9 +78,9 @@ class PerfSource final : public Source {
   // Saves the vDSO of this Linux, and the functions of its JIT compilers.
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
-  TscRange Sampled() const override { return sampled_; }
-  std::vector<recording::StreamInfo> Streams() const override;
-  std::vector<std::string> FinalNotes() const override { return final_notes_; }
+  [[nodiscard]] TscRange Sampled() const override { return sampled_; }
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override;
+  [[nodiscard]] std::vector<std::string> FinalNotes() const override { return final_notes_; }
 
  private:
   struct Cpu {

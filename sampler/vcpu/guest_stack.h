@@ -44,7 +44,7 @@ class MappedFrames {
   // Unmaps all frames when they have been mapped for too long, or are too many.
   void Expire(Clock::time_point now);
   void Clear();
-  uint64_t maps() const { return maps_; }
+  [[nodiscard]] uint64_t maps() const { return maps_; }
 
  private:
   std::unique_ptr<GuestMemory> memory_;

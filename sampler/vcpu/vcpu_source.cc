@@ -75,8 +75,8 @@ recording::SourceInfo VcpuSource::Info() const {
 std::vector<recording::EventInfo> VcpuSource::Events() const {
   const uint64_t period = Period();
   const std::string clock = fmt::format("vcpu:{:g}", poll_hz_);
-  recording::EventInfo running{"vcpu-running", 0, 0, period, clock};
-  recording::EventInfo preempted{"vcpu-preempted", 0, 0, period, clock};
+  recording::EventInfo running{.name = "vcpu-running", .period = period, .clocked_by = clock};
+  recording::EventInfo preempted{.name = "vcpu-preempted", .period = period, .clocked_by = clock};
   preempted.waiting = true;
   return {std::move(running), std::move(preempted)};
 }

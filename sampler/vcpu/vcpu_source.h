@@ -48,19 +48,19 @@ class VcpuSource final : public Source {
                                                           std::unique_ptr<GuestMemory> memory,
                                                           std::function<Tsc()> read_tsc);
 
-  recording::SourceInfo Info() const override;
-  std::vector<recording::EventInfo> Events() const override;
-  recording::Role RoleOf(DomainId domain) const override;
-  std::vector<std::string> Notes() const override;
+  [[nodiscard]] recording::SourceInfo Info() const override;
+  [[nodiscard]] std::vector<recording::EventInfo> Events() const override;
+  [[nodiscard]] recording::Role RoleOf(DomainId domain) const override;
+  [[nodiscard]] std::vector<std::string> Notes() const override;
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return due_; }
+  [[nodiscard]] std::chrono::steady_clock::time_point Due() const override { return due_; }
   // Polls one vCPU.
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override { return absl::OkStatus(); }
-  TscRange Sampled() const override { return sampled_; }
-  std::vector<recording::StreamInfo> Streams() const override { return streams_; }
+  [[nodiscard]] TscRange Sampled() const override { return sampled_; }
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override { return streams_; }
 
  private:
   enum Event : uint8_t { kRunning, kPreempted };
@@ -78,7 +78,7 @@ class VcpuSource final : public Source {
                      const VcpuContext& context);
   std::chrono::nanoseconds RandomInterval();
   // Returns the cycles from poll to poll of a vCPU: as requested, and after sampling as measured.
-  uint64_t Period() const;
+  [[nodiscard]] uint64_t Period() const;
 
   double poll_hz_;
   uint64_t seed_;

@@ -46,13 +46,13 @@ class DomainMonitor {
   // domains never get them.
   static constexpr int kMaxReads = 50;
 
-  std::set<VcpuId> OnlineVcpus(DomainId domain, uint32_t vcpus) const;
+  [[nodiscard]] std::set<VcpuId> OnlineVcpus(DomainId domain, uint32_t vcpus) const;
   // Returns the state of the domain, if it exists.
-  std::optional<DomainState> StateOf(DomainId domain, bool listed) const;
+  [[nodiscard]] std::optional<DomainState> StateOf(DomainId domain, bool listed) const;
   void AddCreatedDomains(recording::RecordingInfo& info, const std::set<DomainId>& listed,
                          TscRange when);
   // Returns whether another reading may fill in what is not known of a new domain.
-  bool IsUnknown(const recording::DomainInfo& domain) const;
+  [[nodiscard]] bool IsUnknown(const recording::DomainInfo& domain) const;
   static std::vector<recording::DomainChange> Compare(DomainId domain, const DomainSnapshot& before,
                                                       const DomainSnapshot& now, TscRange when);
 

@@ -19,10 +19,10 @@ class TraceLosses {
   // anywhere. O(records).
   void Take(Bytes bytes);
 
-  uint64_t records() const { return records_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t records() const { return records_.load(std::memory_order_relaxed); }
   // Returns the sum over pCPUs of the cycles from the first lost record to the next one that was
   // not lost.
-  Cycles cycles() const { return cycles_.load(std::memory_order_relaxed); }
+  [[nodiscard]] Cycles cycles() const { return cycles_.load(std::memory_order_relaxed); }
 
  private:
   // Takes all complete records; returns their number of bytes.

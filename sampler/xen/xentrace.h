@@ -62,9 +62,9 @@ class Xentrace {
   absl::Status Stop();
 
   // Returns the processor time that it has taken.
-  std::chrono::nanoseconds CpuTime() const;
-  uint64_t bytes() const { return spooler_ ? spooler_->bytes() : 0; }
-  const TraceLosses& losses() const { return losses_; }
+  [[nodiscard]] std::chrono::nanoseconds CpuTime() const;
+  [[nodiscard]] uint64_t bytes() const { return spooler_ ? spooler_->bytes() : 0; }
+  [[nodiscard]] const TraceLosses& losses() const { return losses_; }
 
  private:
   Xentrace(File pipe, File file, File diagnostics);

@@ -40,7 +40,7 @@ class HpetClock final : public SamplingClock {
 
   absl::Status Start() override;
   void Stop() override;
-  uint64_t Sent() const override { return sent_; }
+  [[nodiscard]] uint64_t Sent() const override { return sent_; }
 
  private:
   HpetClock(std::unique_ptr<HpetRegisters> registers, uint32_t ticks,

@@ -15,7 +15,7 @@ class SamplingClock {
   // Stops them; there is no NMI after it returns.
   virtual void Stop() = 0;
   // Returns the number of NMIs, on all pCPUs, that were due between the last Start and its Stop.
-  virtual uint64_t Sent() const = 0;
+  [[nodiscard]] virtual uint64_t Sent() const = 0;
 };
 
 }  // namespace xenoscope::sampler

@@ -56,9 +56,9 @@ struct XenoprofBuffers::Buffer {
   XenoprofBuffer* shared;
   const std::byte* entries;
   uint32_t size;  // number of entries
-  Tsc previous_before;
+  Tsc previous_before{};
   BufferCounters at_start;
-  StreamInfo stream;
+  StreamInfo stream{};
 };
 
 XenoprofBuffers::XenoprofBuffers(XenoprofCalls& calls, std::function<Tsc()> read_tsc)
@@ -97,13 +97,11 @@ absl::Status XenoprofBuffers::Map(DomainId domain, int32_t count, int32_t size, 
       return InternalError("Xen says that a buffer of domain {} holds {} samples, in room for {}",
                            domain.value, shared->event_size, room);
     }
-    Buffer& buffer = buffers_.emplace_back(Buffer{ExpectedEntry::kSample,
-                                                  shared,
-                                                  base + kEntriesOffset,
-                                                  shared->event_size,
-                                                  {},
-                                                  Read(*shared),
-                                                  {}});
+    Buffer& buffer = buffers_.emplace_back(Buffer{.next = ExpectedEntry::kSample,
+                                                  .shared = shared,
+                                                  .entries = base + kEntriesOffset,
+                                                  .size = shared->event_size,
+                                                  .at_start = Read(*shared)});
     buffer.stream.source = "xenoprof";
     buffer.stream.vcpu = {domain, VcpuId{shared->vcpu_id}};
   }

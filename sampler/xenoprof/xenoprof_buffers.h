@@ -49,7 +49,7 @@ class XenoprofBuffers {
   // on.
   absl::Status Map(DomainId domain, int32_t count, int32_t size, uint64_t address);
   void Unmap();
-  bool mapped() const { return !mappings_.empty(); }
+  [[nodiscard]] bool mapped() const { return !mappings_.empty(); }
 
   // Sets the events of samples: event i is on counter i, of `counters`.
   void SetEvents(std::span<const PmuEvent> events, uint32_t counters);
@@ -62,7 +62,7 @@ class XenoprofBuffers {
   void End(const Sink& sink);
 
   // Returns the accounts of each vCPU's buffer; complete after End.
-  std::vector<recording::StreamInfo> Streams() const;
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const;
 
  private:
   struct Buffer;  // the buffer of one vCPU

@@ -54,7 +54,11 @@ recording::SourceInfo XenoprofMember::Info() const {
 std::vector<recording::EventInfo> XenoprofMember::Events() const {
   std::vector<recording::EventInfo> events;
   for (const PmuEvent& event : events_) {
-    events.push_back({event.name, event.code, event.unit_mask, event.period, "pmu"});
+    events.push_back({.name = event.name,
+                      .code = event.code,
+                      .unit_mask = event.unit_mask,
+                      .period = event.period,
+                      .clocked_by = "pmu"});
   }
   return events;
 }

@@ -42,18 +42,24 @@ class XenoprofMember final : public Source {
   XenoprofMember& operator=(const XenoprofMember&) = delete;
   ~XenoprofMember() override;
 
-  recording::SourceInfo Info() const override;
-  std::vector<recording::EventInfo> Events() const override;
-  recording::Role RoleOf(DomainId /*domain*/) const override { return recording::Role::kActive; }
+  [[nodiscard]] recording::SourceInfo Info() const override;
+  [[nodiscard]] std::vector<recording::EventInfo> Events() const override;
+  [[nodiscard]] recording::Role RoleOf(DomainId /*domain*/) const override {
+    return recording::Role::kActive;
+  }
   absl::StatusOr<bool> Enlist() override;
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return drain_timer_.due(); }
+  [[nodiscard]] std::chrono::steady_clock::time_point Due() const override {
+    return drain_timer_.due();
+  }
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override;
-  TscRange Sampled() const override { return sampled_; }
-  std::vector<recording::StreamInfo> Streams() const override { return buffers_.Streams(); }
+  [[nodiscard]] TscRange Sampled() const override { return sampled_; }
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override {
+    return buffers_.Streams();
+  }
 
  private:
   XenoprofMember(std::unique_ptr<XenoprofCalls> calls, std::function<Tsc()> read_tsc);

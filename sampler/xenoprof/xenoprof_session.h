@@ -108,19 +108,19 @@ class XenoprofSession {
   // first one.
   absl::Status Close();
 
-  State state() const { return state_; }
-  const std::string& cpu_type() const { return cpu_.type; }
-  uint32_t counters() const { return cpu_.counters; }
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] const std::string& cpu_type() const { return cpu_.type; }
+  [[nodiscard]] uint32_t counters() const { return cpu_.counters; }
   // Return the active domains that take part; the passive ones, including the `refused` ones that
   // were to be active; and those `left_out`, which cannot be sampled.
-  const std::vector<DomainId>& active() const { return active_; }
-  const std::vector<DomainId>& passive() const { return passive_; }
-  const std::vector<RefusedDomain>& refused() const { return refused_; }
-  const std::vector<RefusedDomain>& left_out() const { return left_out_; }
+  [[nodiscard]] const std::vector<DomainId>& active() const { return active_; }
+  [[nodiscard]] const std::vector<DomainId>& passive() const { return passive_; }
+  [[nodiscard]] const std::vector<RefusedDomain>& refused() const { return refused_; }
+  [[nodiscard]] const std::vector<RefusedDomain>& left_out() const { return left_out_; }
   // Returns the range of time of sampling, [started, stopped).
-  TscRange sampled() const { return sampled_; }
+  [[nodiscard]] TscRange sampled() const { return sampled_; }
   // Returns the accounts of each vCPU's buffer; complete after Stop.
-  std::vector<recording::StreamInfo> Streams() const { return buffers_.Streams(); }
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const { return buffers_.Streams(); }
 
  private:
   XenoprofSession(XenoprofCalls& calls, std::function<Tsc()> read_tsc);

@@ -75,7 +75,11 @@ recording::SourceInfo XenoprofSource::Info() const {
 std::vector<recording::EventInfo> XenoprofSource::Events() const {
   std::vector<recording::EventInfo> events;
   for (const PmuEvent& event : events_) {
-    events.push_back({event.name, event.code, event.unit_mask, event.period, "pmu"});
+    events.push_back({.name = event.name,
+                      .code = event.code,
+                      .unit_mask = event.unit_mask,
+                      .period = event.period,
+                      .clocked_by = "pmu"});
     if (request_.hpet_hz) {
       events.back().period = request_.clock_hz / *request_.hpet_hz;
       events.back().clocked_by = fmt::format("hpet:{}", *request_.hpet_hz);

@@ -45,26 +45,30 @@ class XenoprofSource final : public Source {
   XenoprofSource& operator=(const XenoprofSource&) = delete;
   ~XenoprofSource() override;
 
-  recording::SourceInfo Info() const override;
-  std::vector<recording::EventInfo> Events() const override;
-  recording::Role RoleOf(DomainId domain) const override;
+  [[nodiscard]] recording::SourceInfo Info() const override;
+  [[nodiscard]] std::vector<recording::EventInfo> Events() const override;
+  [[nodiscard]] recording::Role RoleOf(DomainId domain) const override;
   absl::Status Start() override;
-  std::chrono::steady_clock::time_point Due() const override { return drain_timer_.due(); }
+  [[nodiscard]] std::chrono::steady_clock::time_point Due() const override {
+    return drain_timer_.due();
+  }
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override;
-  TscRange Sampled() const override { return session_->sampled(); }
-  std::vector<recording::StreamInfo> Streams() const override { return session_->Streams(); }
+  [[nodiscard]] TscRange Sampled() const override { return session_->sampled(); }
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override {
+    return session_->Streams();
+  }
   // Returns the session, with its active, passive and refused domains.
-  const XenoprofSession& session() const { return *session_; }
+  [[nodiscard]] const XenoprofSession& session() const { return *session_; }
 
  private:
   XenoprofSource(XenoprofRequest request, const SessionLock& lock)
       : request_(std::move(request)), lock_(&lock), drain_timer_(request_.drain_interval) {}
 
   absl::Status Ready();
-  recording::NmiCounters CountNmis() const;
+  [[nodiscard]] recording::NmiCounters CountNmis() const;
 
   XenoprofRequest request_;
   std::vector<PmuEvent> events_;

@@ -56,13 +56,13 @@ class DebugInfo {
 
   // Returns whether reading ended early, as the file caused too much work; what was not read is not
   // known.
-  bool gave_up() const;
+  [[nodiscard]] bool gave_up() const;
   // Return the other files that were read, and those that were not found, each with what is
   // therefore missing.
-  std::vector<CompanionFile> Companions() const;
-  std::vector<std::string> Missing() const;
+  [[nodiscard]] std::vector<CompanionFile> Companions() const;
+  [[nodiscard]] std::vector<std::string> Missing() const;
   // Returns the memory used in bytes, without the file itself.
-  uint64_t MemoryUsed() const;
+  [[nodiscard]] uint64_t MemoryUsed() const;
 
  private:
   class Reader;

@@ -51,21 +51,22 @@ class DwarfAbbreviations {
   DwarfAbbreviations(Bytes section, uint64_t offset, DwarfEncoding encoding);
 
   // Returns the abbreviation of this code, or null. O(1) with the numbering of compilers.
-  const DwarfAbbreviation* Find(uint64_t code) const {
+  [[nodiscard]] const DwarfAbbreviation* Find(uint64_t code) const {
     if (code - 1 < table_.size() && table_[code - 1].code == code) return &table_[code - 1];
     return Search(code);
   }
-  std::span<const DwarfAttribute> AttributesOf(const DwarfAbbreviation& abbreviation) const {
+  [[nodiscard]] std::span<const DwarfAttribute> AttributesOf(
+      const DwarfAbbreviation& abbreviation) const {
     return {attributes_.data() + abbreviation.first_attribute, abbreviation.attributes};
   }
   // Moves the cursor over the attributes of an entry.
   void Skip(const DwarfAbbreviation& abbreviation, DwarfCursor& cursor) const;
   // Returns the approximate size of the table's source, in bytes.
-  uint64_t size() const { return table_.size() + attributes_.size(); }
-  uint64_t MemoryUsed() const;
+  [[nodiscard]] uint64_t size() const { return table_.size() + attributes_.size(); }
+  [[nodiscard]] uint64_t MemoryUsed() const;
 
  private:
-  const DwarfAbbreviation* Search(uint64_t code) const;
+  [[nodiscard]] const DwarfAbbreviation* Search(uint64_t code) const;
   bool AddAttribute(DwarfCursor& cursor, DwarfAbbreviation& abbreviation);
 
   DwarfEncoding encoding_;

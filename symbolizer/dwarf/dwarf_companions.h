@@ -51,9 +51,9 @@ class DwarfCompanions {
                                        WorkLimit& limit);
 
   // Returns the companions that were read.
-  std::vector<CompanionFile> Used() const;
+  [[nodiscard]] std::vector<CompanionFile> Used() const;
   // Returns the names of companions that were not found, each with what is missing without it.
-  std::vector<std::string> Missing() const;
+  [[nodiscard]] std::vector<std::string> Missing() const;
 
  private:
   struct File {

@@ -18,11 +18,11 @@ class DwarfCursor {
     at_ = failed_ ? end_ : begin_ + offset;
   }
 
-  bool AtEnd() const { return at_ == end_; }
-  bool failed() const { return failed_; }
+  [[nodiscard]] bool AtEnd() const { return at_ == end_; }
+  [[nodiscard]] bool failed() const { return failed_; }
   // Returns the offset from the beginning of the bytes given to the constructor.
-  uint64_t offset() const { return static_cast<uint64_t>(at_ - begin_); }
-  uint64_t left() const { return static_cast<uint64_t>(end_ - at_); }
+  [[nodiscard]] uint64_t offset() const { return static_cast<uint64_t>(at_ - begin_); }
+  [[nodiscard]] uint64_t left() const { return static_cast<uint64_t>(end_ - at_); }
 
   template <typename T>
   T Take() {
@@ -78,7 +78,7 @@ class DwarfCursor {
     return text;
   }
   // Returns all bytes that are left, without moving.
-  Bytes Rest() const { return {at_, end_}; }
+  [[nodiscard]] Bytes Rest() const { return {at_, end_}; }
   void Skip(uint64_t bytes) {
     if (left() < bytes) return Fail();
     at_ += bytes;

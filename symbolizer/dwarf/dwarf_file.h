@@ -24,15 +24,15 @@ class DwarfFile {
   DwarfFile(const DwarfFile&) = delete;
   DwarfFile& operator=(const DwarfFile&) = delete;
 
-  const DwarfReader& reader() const { return reader_; }
-  const DwarfSections& sections() const { return sections_; }
+  [[nodiscard]] const DwarfReader& reader() const { return reader_; }
+  [[nodiscard]] const DwarfSections& sections() const { return sections_; }
   std::vector<DwarfUnit>& units() { return units_; }
 
   // Returns the name of the entry at `offset`, or of the entry that it is an instance of: the
   // linker's name, else that of the source. Empty when it has none.
-  std::string_view NameOfEntry(uint64_t offset, WorkLimit& limit) const;
+  [[nodiscard]] std::string_view NameOfEntry(uint64_t offset, WorkLimit& limit) const;
 
-  uint64_t MemoryUsed() const;
+  [[nodiscard]] uint64_t MemoryUsed() const;
 
  private:
   DwarfSections sections_;

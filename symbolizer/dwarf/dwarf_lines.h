@@ -27,14 +27,14 @@ class DwarfLines {
 
   // Returns the row of the address. Where several rows have one address, the last one counts. O(log
   // n).
-  Row Find(Address address) const;
+  [[nodiscard]] Row Find(Address address) const;
   // Returns the path of a file by its number in the program; empty when it has none. Relative paths
   // start at the compiler's working directory.
-  std::string PathOf(uint32_t file) const;
+  [[nodiscard]] std::string PathOf(uint32_t file) const;
   // Appends the starts of rows in (begin, end).
   void AppendStartsIn(Address begin, Address end, std::vector<Address>& starts) const;
-  uint32_t files() const { return static_cast<uint32_t>(files_.size()); }
-  uint64_t MemoryUsed() const;
+  [[nodiscard]] uint32_t files() const { return static_cast<uint32_t>(files_.size()); }
+  [[nodiscard]] uint64_t MemoryUsed() const;
 
  private:
   friend class LineProgram;

@@ -48,11 +48,11 @@ class DwarfSections {
   bool Narrow(Name name, uint64_t begin, uint64_t size);
 
   // Returns the section, empty where the file has none of this name.
-  Bytes of(Name name) const { return sections_[name]; }
-  uint64_t size() const;
+  [[nodiscard]] Bytes of(Name name) const { return sections_[name]; }
+  [[nodiscard]] uint64_t size() const;
   // Returns the lowest address of code: the linker dropped what claims to lie below.
-  Address text_begin() const { return text_begin_; }
-  uint64_t MemoryUsed() const { return memory_used_; }
+  [[nodiscard]] Address text_begin() const { return text_begin_; }
+  [[nodiscard]] uint64_t MemoryUsed() const { return memory_used_; }
 
  private:
   std::array<Bytes, kCount> sections_;

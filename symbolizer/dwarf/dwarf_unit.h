@@ -80,21 +80,21 @@ class DwarfReader {
       : sections_(sections), shared_texts_(shared_texts) {}
 
   // Reads the value at the cursor, and moves the cursor behind it.
-  DwarfValue ReadValue(const DwarfUnit& unit, const DwarfAttribute& attribute,
-                       DwarfCursor& cursor) const;
+  [[nodiscard]] DwarfValue ReadValue(const DwarfUnit& unit, const DwarfAttribute& attribute,
+                                     DwarfCursor& cursor) const;
   // Reads the unit's first entry. The unit's abbreviations must be set.
   void ReadRoot(DwarfUnit& unit, WorkLimit& limit, DwarfExtent& extent) const;
   // Appends the ranges, without those that the linker dropped, which lie below all code.
   void AddRanges(const DwarfUnit& unit, const DwarfExtent& extent, WorkLimit& limit,
                  std::vector<AddressRange>& ranges) const;
 
-  const DwarfSections& sections() const { return sections_; }
+  [[nodiscard]] const DwarfSections& sections() const { return sections_; }
 
  private:
-  DwarfValue ReadForm(const DwarfUnit& unit, uint16_t form, int64_t implicit,
-                      DwarfCursor& cursor) const;
-  std::string_view IndexedText(const DwarfUnit& unit, uint64_t index) const;
-  Address IndexedAddress(const DwarfUnit& unit, uint64_t index) const;
+  [[nodiscard]] DwarfValue ReadForm(const DwarfUnit& unit, uint16_t form, int64_t implicit,
+                                    DwarfCursor& cursor) const;
+  [[nodiscard]] std::string_view IndexedText(const DwarfUnit& unit, uint64_t index) const;
+  [[nodiscard]] Address IndexedAddress(const DwarfUnit& unit, uint64_t index) const;
   void AddOldRanges(const DwarfUnit& unit, uint64_t offset, WorkLimit& limit,
                     std::vector<AddressRange>& ranges) const;
   void AddListedRanges(const DwarfUnit& unit, uint64_t offset, WorkLimit& limit,

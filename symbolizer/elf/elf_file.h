@@ -22,13 +22,13 @@ class ElfFile {
   // Opens a file that may be an object file, as those of split DWARF are.
   static absl::StatusOr<ElfFile> OpenAny(Bytes bytes);
 
-  Elf* get() const { return elf_.get(); }
+  [[nodiscard]] Elf* get() const { return elf_.get(); }
   // Returns whether the type is ET_DYN: addresses are relative to where the file is loaded.
-  bool position_independent() const { return position_independent_; }
+  [[nodiscard]] bool position_independent() const { return position_independent_; }
   // Returns the bytes of the section of this name, as they are in the file; empty: there is none.
-  Bytes Section(std::string_view name) const;
+  [[nodiscard]] Bytes Section(std::string_view name) const;
   // Returns the build-id of the note NT_GNU_BUILD_ID, in hexadecimal; empty when there is none.
-  std::string BuildId() const;
+  [[nodiscard]] std::string BuildId() const;
 
  private:
   struct Closer {

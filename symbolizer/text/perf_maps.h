@@ -29,10 +29,10 @@ class PerfMaps {
   static PerfMaps Read(std::string_view text);
 
   // Returns the functions of the process; null: it has none.
-  const SymbolIndex* FunctionsOf(uint32_t pid) const;
-  const LineCounts& lines() const { return lines_; }
+  [[nodiscard]] const SymbolIndex* FunctionsOf(uint32_t pid) const;
+  [[nodiscard]] const LineCounts& lines() const { return lines_; }
   // Returns whether the text was cut off, because it was too long.
-  bool cut() const { return cut_; }
+  [[nodiscard]] bool cut() const { return cut_; }
 
  private:
   absl::flat_hash_map<uint32_t, SymbolIndex> indexes_;
