@@ -103,8 +103,13 @@ class FakeAgent final : public xenoscope::sampler::Channel {
   void Say(unsigned action, Bytes bytes) {
     switch (action) {
       case 0:
-        return Put(agent::Encode(
-            agent::Hello{agent::kMajor, 2, 2, 1'000'000'000, true, "made up", "6.1"}));
+        return Put(agent::Encode(agent::Hello{.major = agent::kMajor,
+                                              .minor = 2,
+                                              .vcpus = 2,
+                                              .tsc_hz = 1'000'000'000,
+                                              .tsc_native = true,
+                                              .program = "made up",
+                                              .kernel = "6.1"}));
       case 1:
         return Put(agent::Encode(
             agent::Pong{asked_, static_cast<uint64_t>(fake_time.count()) + 77 + bytes.size()}));
@@ -179,8 +184,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   limits.bytes = uint64_t{8} << 20;
   limits.pending_bytes = size_t{1} << 20;
   limits.file_bytes = size_t{1} << 16;
-  const recording::DomainInfo domain{xenoscope::DomainId{3}, "web", recording::DomainType::kPvh,
-                                     recording::Role::kNone, 2};
+  const recording::DomainInfo domain{.id = xenoscope::DomainId{3},
+                                     .name = "web",
+                                     .type = recording::DomainType::kPvh,
+                                     .role = recording::Role::kNone,
+                                     .vcpus = 2};
   auto opened = Within(limits.ready, [&] {
     return agent::Session::Open(
         domain, std::make_unique<FakeAgent>(std::as_bytes(std::span(data, size))), host, limits);

@@ -256,8 +256,8 @@ class PowerCutTest : public ::testing::Test {
 RecordingInfo InfoOf(State state, uint64_t kept) {
   RecordingInfo info;
   info.state = state;
-  info.sources = {{"xenoprof", "", 0, 0, {}}};
-  info.events = {{"cpu_clk_unhalted", 0x76, 0, 100000, "pmu"}};
+  info.sources = {{.name = "xenoprof", .cpu_type = "", .drain_interval_ns = 0}};
+  info.events = {{.name = "cpu_clk_unhalted", .code = 0x76, .period = 100000, .clocked_by = "pmu"}};
   StreamInfo stream;
   stream.source = "xenoprof";
   stream.vcpu = kVcpu;

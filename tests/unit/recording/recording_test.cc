@@ -64,19 +64,33 @@ RecordingInfo SmallInfo() {
   info.host = {2'300'000'000, 2, CpuVendor::kAmd, "6.1.0"};
   info.started = Tsc{1000};
   info.stopped = Tsc{9000};
-  info.domains = {{kDom0, "Domain-0", DomainType::kPv, Role::kInitiator, 1, false},
-                  {DomainId{3}, "web", DomainType::kPvh, Role::kPassive, 2, true}};
+  info.domains = {{.id = kDom0,
+                   .name = "Domain-0",
+                   .type = DomainType::kPv,
+                   .role = Role::kInitiator,
+                   .vcpus = 1},
+                  {.id = DomainId{3},
+                   .name = "web",
+                   .type = DomainType::kPvh,
+                   .role = Role::kPassive,
+                   .vcpus = 2,
+                   .died = true}};
   info.domains[1].changes_left_out = 7;
-  info.sources = {{"xenoprof",
-                   "x86-64/family15h",
-                   5'000'000,
-                   0,
-                   {400, 5'100'000, 7'000'000, 9'000'000, 30'000, 4096}},
-                  {"vcpu", "", 4'000'000, 99}};
+  info.sources = {{.name = "xenoprof",
+                   .cpu_type = "x86-64/family15h",
+                   .drain_interval_ns = 5'000'000,
+                   .drains = {.count = 400,
+                              .p50_ns = 5'100'000,
+                              .p99_ns = 7'000'000,
+                              .most_ns = 9'000'000,
+                              .held_ns = 30'000,
+                              .most_waiting_bytes = 4096}},
+                  {.name = "vcpu", .cpu_type = "", .drain_interval_ns = 4'000'000, .seed = 99}};
   info.sources[1].problems = {"web: its agent was late"};
   info.own_cpu_ns = 123'456;
-  info.events = {{"cpu_clk_unhalted", 0x76, 0, 100000, "pmu"},
-                 {"vcpu-preempted", 0, 0, 9200000, "vcpu:250", true}};
+  info.events = {
+      {.name = "cpu_clk_unhalted", .code = 0x76, .period = 100000, .clocked_by = "pmu"},
+      {.name = "vcpu-preempted", .period = 9200000, .clocked_by = "vcpu:250", .waiting = true}};
   info.events[0].nmis = NmiCounters{10, 7, 2, 1};
   StreamInfo stream;
   stream.source = "xenoprof";
@@ -88,7 +102,16 @@ RecordingInfo SmallInfo() {
   stream.complete = true;
   StreamInfo looked;
   looked.source = "vcpu";
-  looked.polls = PollCounters{9, 1, 2, 3, 3, 700, 90, true};
+  looked.polls = PollCounters{.total = 9,
+                              .blocked = 1,
+                              .running = 2,
+                              .preempted = 3,
+                              .failed = 3,
+                              .stopped_cycles = 700,
+                              .longest_stop = 90,
+                              .callers = 5,
+                              .cut_chains = 1,
+                              .gone = true};
   StreamInfo rung;
   rung.source = "perf";
   rung.drained = 12;

@@ -20,7 +20,13 @@ std::vector<std::byte> SomeBytes(size_t count) {
 }
 
 std::vector<AnyMessage> OneOfEach() {
-  return {Hello{1, 7, 4, 2'300'000'000, true, "xenoscope 0.1.0", "6.1.0"},
+  return {Hello{.major = 1,
+                .minor = 7,
+                .vcpus = 4,
+                .tsc_hz = 2'300'000'000,
+                .tsc_native = true,
+                .program = "xenoscope 0.1.0",
+                .kernel = "6.1.0"},
           Ping{3},
           Pong{3, 0xfedcba9876543210},
           Prepare{{"cycles:u", "instructions:1000"}, true, GuestSource::kXenoprof},
@@ -73,7 +79,13 @@ TEST(AgentMessages, EachIsReadAsItWasWrittenHoweverItIsCut) {
 }
 
 TEST(AgentMessages, AHelloIsTheseBytes) {
-  const auto frame = Encode(Hello{1, 0, 2, 0x1122334455, true, "x", ""});
+  const auto frame = Encode(Hello{.major = 1,
+                                  .minor = 0,
+                                  .vcpus = 2,
+                                  .tsc_hz = 0x1122334455,
+                                  .tsc_native = true,
+                                  .program = "x",
+                                  .kernel = ""});
   std::string hex;
   for (const std::byte byte : Bytes(frame).subspan(kFrameHeader)) {
     hex += fmt::format("{:02x}", static_cast<unsigned>(byte));

@@ -53,7 +53,7 @@ std::vector<std::byte> ChunkOf(Tsc when) {
 void Play(Channel& channel) {
   agent::FakeAgent guest(Now);
   guest.hello.program = "a\33[31mgent";
-  guest.ready_for.events = {{"cpu-clock", 0, 0, 1000, "cpu-clock:100", false}};
+  guest.ready_for.events = {{.name = "cpu-clock", .period = 1000, .clocked_by = "cpu-clock:100"}};
   guest.sample = [] { return ChunkOf(Now()); };
   guest.files[agent::FileKind::kKallsyms].resize(50'000, std::byte{'#'});
   agent::Link link(channel);
@@ -128,8 +128,11 @@ class AgentProxyTest : public ::testing::Test {
   }
 
   std::string path_ = (std::filesystem::temp_directory_path() / "proxy_test.XXXXXX").string();
-  recording::DomainInfo domain_{DomainId{3}, "web", recording::DomainType::kPvh,
-                                recording::Role::kNone, 2};
+  recording::DomainInfo domain_{.id = DomainId{3},
+                                .name = "web",
+                                .type = recording::DomainType::kPvh,
+                                .role = recording::Role::kNone,
+                                .vcpus = 2};
   AgentRequest request_;
   agent::Host host_{.tsc_hz = agent::FakeAgent::kHz, .read_tsc = Now};
   std::function<void(Channel&)> play_ = Play;  // the guest's part

@@ -154,8 +154,11 @@ class AgentSessionTest : public ::testing::Test {
 
   Time time_;
   FakeGuest guest_{time_};
-  recording::DomainInfo domain_{kWeb, "web", recording::DomainType::kPvh, recording::Role::kNone,
-                                2};
+  recording::DomainInfo domain_{.id = kWeb,
+                                .name = "web",
+                                .type = recording::DomainType::kPvh,
+                                .role = recording::Role::kNone,
+                                .vcpus = 2};
   bool is_interrupted_ = false;
   Host host_{.tsc_hz = FakeAgent::kHz,
              .read_tsc = [this] { return time_.Read(); },

@@ -123,7 +123,15 @@ Ends Connected() {
   return {std::make_unique<FdChannel>(fds[0]), std::make_unique<FdChannel>(fds[1])};
 }
 
-agent::Hello GuestHello() { return {agent::kMajor, 9, 2, kHz, true, "xenoscope test", "6.1"}; }
+agent::Hello GuestHello() {
+  return {.major = agent::kMajor,
+          .minor = 9,
+          .vcpus = 2,
+          .tsc_hz = kHz,
+          .tsc_native = true,
+          .program = "xenoscope test",
+          .kernel = "6.1"};
+}
 
 class AgentTest : public ::testing::Test {
  protected:
@@ -218,8 +226,11 @@ class AgentTest : public ::testing::Test {
 
   std::string path_;
   agent::ServerParts parts_;
-  recording::DomainInfo domain_{DomainId{3}, "web", recording::DomainType::kPvh,
-                                recording::Role::kNone, 2};
+  recording::DomainInfo domain_{.id = DomainId{3},
+                                .name = "web",
+                                .type = recording::DomainType::kPvh,
+                                .role = recording::Role::kNone,
+                                .vcpus = 2};
   AgentRequest request_;
   agent::Host host_{.tsc_hz = kHz, .read_tsc = Now};
   std::vector<std::thread> threads_;
@@ -464,7 +475,7 @@ TEST_F(AgentTest, AMemberThatDoesNotAnswerToItsListingIsGivenUpInTime) {
   const auto opened = Open(Guest([](Channel& channel) {
     agent::FakeAgent guest(GuestNow);
     guest.ready_for.sources.push_back({"xenoprof", "", 0, 0});
-    guest.ready_for.events = {{"cycles", 0, 0, 1, "pmu"}};
+    guest.ready_for.events = {{.name = "cycles", .period = 1, .clocked_by = "pmu"}};
     guest.is_mute = agent::Is<agent::Enlist>;
     agent::Link link(channel);
     guest.Play(link, milliseconds(800));

@@ -19,7 +19,7 @@ namespace xenoscope::sampler::agent {
 class FakeAgent {
  public:
   explicit FakeAgent(std::function<Tsc()> read_tsc) : read_tsc_(std::move(read_tsc)) {
-    ready_for.events.push_back({"cpu-clock", 0, 0, 1, "", false});
+    ready_for.events.push_back({.name = "cpu-clock", .period = 1, .clocked_by = ""});
   }
 
   // To one message, in order.
@@ -62,7 +62,13 @@ class FakeAgent {
 
   static constexpr uint64_t kHz = 1'000'000'000;
 
-  Hello hello{kMajor, kMinor, 2, kHz, true, "xenoscope test", "6.1"};
+  Hello hello{.major = kMajor,
+              .minor = kMinor,
+              .vcpus = 2,
+              .tsc_hz = kHz,
+              .tsc_native = true,
+              .program = "xenoscope test",
+              .kernel = "6.1"};
   recording::RecordingInfo ready_for;
   std::function<bool(const AnyMessage&)> is_mute;    // to such a message
   std::function<std::vector<std::byte>()> sample;    // chunks before each pong while it samples

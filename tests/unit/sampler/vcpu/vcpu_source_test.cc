@@ -66,8 +66,16 @@ class VcpuSourceTest : public ::testing::Test {
 
   static VcpuRequest Request(uint32_t pcpus = 2) {
     VcpuRequest request;
-    request.domains = {{DomainId{1}, "a", recording::DomainType::kPv, recording::Role::kNone, 1},
-                       {DomainId{2}, "b", recording::DomainType::kPvh, recording::Role::kNone, 1}};
+    request.domains = {{.id = DomainId{1},
+                        .name = "a",
+                        .type = recording::DomainType::kPv,
+                        .role = recording::Role::kNone,
+                        .vcpus = 1},
+                       {.id = DomainId{2},
+                        .name = "b",
+                        .type = recording::DomainType::kPvh,
+                        .role = recording::Role::kNone,
+                        .vcpus = 1}};
     request.poll_hz = 100;
     request.seed = 7;
     request.first_event = 3;
@@ -220,8 +228,11 @@ TEST_F(VcpuSourceTest, CallersAreReadFromTheStack) {
   constexpr Address kStack = 0x7ffc'0000'1000;
   ram.Push(kStack + 0x20, kStack + 0x60, 0x402000);
   ram.Push(kStack + 0x60, 0, 0x403000);
-  guests_[kD1V0].context = {0x401000,      Mode::kUser,          kStack,
-                            kStack + 0x20, FakeRam::kRoot << 12, /*five_levels=*/false};
+  guests_[kD1V0].context = {.address = 0x401000,
+                            .mode = Mode::kUser,
+                            .stack = kStack,
+                            .frame = kStack + 0x20,
+                            .page_tables = FakeRam::kRoot << 12};
   guests_[kD2V0].state = {true, true, false};
   const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
   const std::vector<Sample> samples = Poll(*source, 40);
@@ -256,8 +267,11 @@ TEST_F(VcpuSourceTest, CallersOfAVcpuThatHasGoneOnMeanwhileAreNone) {
   FakeRam ram;
   ram.Push(0x7ffc'0000'1020, 0, 0x402000);
   ram.on_map = [this] { guests_[kD1V0].state.ran_ns += 50'000; };  // five times
-  guests_[kD1V0].context = {0x401000,         Mode::kUser,          0x7ffc'0000'1000,
-                            0x7ffc'0000'1020, FakeRam::kRoot << 12, false};
+  guests_[kD1V0].context = {.address = 0x401000,
+                            .mode = Mode::kUser,
+                            .stack = 0x7ffc'0000'1000,
+                            .frame = 0x7ffc'0000'1020,
+                            .page_tables = FakeRam::kRoot << 12};
   guests_[kD2V0].state = {true, true, false};
   const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
   const std::vector<Sample> samples = Poll(*source, 40);
@@ -276,8 +290,11 @@ TEST_F(VcpuSourceTest, ADomainCreatedLaterIsPolledFromThenOn) {
   ASSERT_TRUE(source->Start().ok());
   tsc_ += 10'000;
   EXPECT_TRUE(source
-                  ->OnDomainCreated(
-                      {DomainId{3}, "c", recording::DomainType::kPv, recording::Role::kNone, 2})
+                  ->OnDomainCreated({.id = DomainId{3},
+                                     .name = "c",
+                                     .type = recording::DomainType::kPv,
+                                     .role = recording::Role::kNone,
+                                     .vcpus = 2})
                   .ok());
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(source->Collect(writer).ok());
   ASSERT_TRUE(source->Stop(writer).ok());
