@@ -1,5 +1,5 @@
-// What a guest's agent may send: no crash, no hang, and what is understood is said again as the
-// same bytes mean.
+// Fuzzes what a guest's agent may send. There is no crash and no hang, and each message that is
+// understood reads the same after it was encoded again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 using xenoscope::Bytes;
 namespace agent = xenoscope::sampler::agent;
 
-// Reads all that there is; whether every message, encoded again, reads back as itself.
+// Reads all messages. Returns whether each, encoded again, reads back as itself.
 bool ReadAll(agent::FrameReader& reader) {
   while (true) {
     const auto message = reader.Next();
@@ -32,8 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   agent::FrameReader whole;
   whole.Add(bytes);
   if (!ReadAll(whole)) std::abort();
-  // Checksums would stop most of what a fuzzer makes up: the same bytes as the payload of each
-  // kind, in pieces.
+  // Checksums would stop most inputs: the same bytes are also read as the payload of each kind, in
+  // pieces.
   if (bytes.size() < 2 || bytes.size() > agent::kMaxPayload) return 0;
   agent::FrameReader pieces;
   const auto kind = static_cast<uint16_t>(data[0]);

@@ -46,7 +46,7 @@ class FakeAgent final : public xenoscope::sampler::Channel {
     heard_.Add(bytes);
     while (true) {
       const auto message = heard_.Next();
-      if (!message.ok()) std::abort();  // what the recorder says is always right
+      if (!message.ok()) std::abort();  // what the recorder sends is always valid
       if (!*message) break;
       if (const auto* ping = std::get_if<agent::Ping>(&**message)) asked_ = ping->number;
       if (const auto* want = std::get_if<agent::Want>(&**message)) wanted_ = want->kind;
@@ -139,7 +139,7 @@ class FakeAgent final : public xenoscope::sampler::Channel {
         return;
       case 11:
         return Put({bytes.begin(), bytes.end()});
-      case 12:  // the same a thousand times
+      case 12:  // the same message a thousand times
         for (int i = 0; i < 1000; ++i)
           Put(agent::Encode(agent::Samples{{bytes.begin(), bytes.end()}}));
         return;
@@ -162,7 +162,7 @@ class FakeAgent final : public xenoscope::sampler::Channel {
   bool gone_ = false;
 };
 
-// Runs it and fails when it takes longer than `most`, by the clock above.
+// Runs `work`, and fails when it takes longer than `most` by the clock above.
 template <typename Work>
 auto Within(milliseconds most, const Work& work) {
   const nanoseconds begin = fake_time;
@@ -227,7 +227,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (bytes > limits.file_bytes) std::abort();
   }
   session.Bye();
-  // What was handed on is what is said to be kept.
+  // The samples that were handed on are those that the accounts call kept.
   uint64_t kept = 0;
   for (const auto& stream : session.Streams()) kept += stream.kept;
   if (kept != samples) std::abort();

@@ -1,5 +1,5 @@
-// Archives of recordings from anywhere: no crash, no hang; all that is unpacked is in the directory
-// that was named, and of an archive that is refused nothing is left.
+// Fuzzes archives of recordings. There is no crash and no hang; all that is unpacked is in the
+// named directory, and nothing is left of an archive that is refused.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Command lines from anywhere, a word a line: no crash, no exception; what is wrong is said. No
-// command does its work but those that only print.
+// Fuzzes command lines, one word on each line. There is no crash and no exception, and errors are
+// reported. Only commands that print do their work.
 #include <unistd.h>
 
 #include <cstddef>

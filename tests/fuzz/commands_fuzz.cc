@@ -1,6 +1,6 @@
-// Whole commands on recordings from anywhere, in this process: no crash, no hang, no exception; an
-// error is said in words; what is printed adds up. An input's first part is the command's words, a
-// line each; @ is the recording, = a bare trace in it.
+// Fuzzes whole commands on recordings, in this process. There is no crash, no hang and no
+// exception; errors are reported; figures that are printed add up. The first part of an input is
+// the command's words, one on each line; @ is the recording, = a bare trace in it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@
 #include "cli/command_line.h"
 #include "fuzz_recording.h"
 
-// Where reports of sanitizers go; a build without them has it not.
+// Sets the file for reports of sanitizers; null in a build without them.
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizers' own name
 extern "C" void __sanitizer_set_report_fd(void* fd) __attribute__((weak));
 
@@ -44,7 +44,7 @@ const Command* FindCommand(std::string_view name) {
   return found == std::end(kCommands) ? nullptr : found;
 }
 
-// A file in memory in the place of standard output or standard error, while it lives.
+// A file in memory that replaces standard output or standard error while it lives.
 class Captured {
  public:
   explicit Captured(int standard)
@@ -81,8 +81,8 @@ class Captured {
   int file_;
 };
 
-// The words of the command, without those that would reach beyond the directory; nothing when it is
-// none of the commands that read.
+// Returns the words of the command, without those that would lead out of the directory; nothing
+// unless it is a command that reads.
 std::vector<std::string> WordsOf(std::string_view text) {
   std::vector<std::string> words = {"xenoscope"};
   while (!text.empty()) {
@@ -91,7 +91,7 @@ std::vector<std::string> WordsOf(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (word.find('\0') != std::string::npos) return {};
     if (word.find('/') != std::string::npos || word.find("..") != std::string::npos) return {};
-    // No server is asked, and no more threads are started than the machine has room for.
+    // No server is asked, and the number of threads is limited.
     if (word.starts_with("--debug") || word.starts_with("--thr")) return {};
     if (word == "@") word = "made.xeno";
     if (word == "=") word = "made.xeno/trace.xentrace";
@@ -101,11 +101,11 @@ std::vector<std::string> WordsOf(std::string_view text) {
   return words;
 }
 
-// Samples of a report are attributed or in a remainder.
+// Returns whether the samples of a report are attributed or in a remainder.
 bool AddsUp(const nlohmann::json& report) {
   const auto samples = report.find("samples");
   if (samples == report.end() || !samples->is_object() || !samples->contains("remainders")) {
-    return true;  // another command's, or of several recordings
+    return true;  // it is of another command, or of several recordings
   }
   double sum = samples->at("attributed").get<double>();
   for (const auto& remainder : samples->at("remainders")) sum += remainder.get<double>();

@@ -1,5 +1,5 @@
-// ELF files with code and DWARF from anywhere: no crash, no hang, no end of memory; frames are few
-// and their texts are the file's.
+// Fuzzes ELF files with code and DWARF. There is no crash, no hang and no endless memory; frames
+// are few and their texts are the file's.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -16,12 +16,12 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace symbolizer = xenoscope::symbolizer;
   const auto bytes = std::as_bytes(std::span(data, size));
-  // Below a root that is not there, so that no other file is opened.
+  // The root does not exist, so that no other file is opened.
   const auto image = symbolizer::ImageFile::Open(
       symbolizer::FileContent::FromString(std::string(xenoscope::AsText(bytes))), "/bin/file",
       symbolizer::FileFinder("/no/such/root"));
   if (!image.ok()) return 0;
-  constexpr xenoscope::Address kText = 0x400080;  // where the linker put that of the corpus
+  constexpr xenoscope::Address kText = 0x400080;  // address of the corpus's code
   std::vector<xenoscope::Address> addresses = {0, 1, ~xenoscope::Address{0}};
   for (xenoscope::Address at = kText; at < kText + 1024; at += 16) addresses.push_back(at);
   if (const auto symbols = (*image)->ReadSymbols("image"); symbols.ok()) {

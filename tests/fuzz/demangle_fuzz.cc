@@ -1,4 +1,4 @@
-// Names from anywhere: no crash, no hang, and no name that is without end.
+// Fuzzes mangled names. There is no crash, no hang and no endless name.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// ELF files from anywhere: no crash, no hang; functions stay inside their sections.
+// Fuzzes ELF files. There is no crash and no hang; functions stay inside their sections.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Files of the cache of frames from anywhere, with and without a right checksum: no crash, and what
-// a damaged cache costs is time: frames are few, and the file that is written next can be read.
+// Fuzzes files of the cache of frames, with and without a correct checksum. There is no crash; a
+// damaged cache costs only time: frames are few, and the file that is written next can be read.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ namespace {
 
 namespace symbolizer = xenoscope::symbolizer;
 
-constexpr xenoscope::Address kText = 0x400080;  // where the linker put that of the corpus
+constexpr xenoscope::Address kText = 0x400080;  // address of the corpus's code
 
 // The frames of the subject's code, through a cache or without one.
 class Subject {
@@ -68,14 +68,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto cache =
       std::make_shared<const symbolizer::IndexCache>(directory.path() + "/cache");
   static const Subject subject(nullptr);
-  constexpr size_t kCrcAt = 12;  // and what it is of comes after it
+  constexpr size_t kCrcAt = 12;  // offset of the CRC, which is of all that follows it
   std::string bytes(xenoscope::AsText(std::as_bytes(std::span(data, size))));
   if (size > kCrcAt + 4) {
     const uint32_t crc = xenoscope::Crc32(std::as_bytes(std::span(bytes)).subspan(kCrcAt + 4));
     std::memcpy(&bytes[kCrcAt], &crc, sizeof crc);
   }
   subject.Store(*cache, bytes);
-  // Of what the first one leaves there, the second one reads.
+  // The second run reads what the first one leaves there.
   Subject(cache).ReadFrames();
   Subject(cache).ReadFrames();
   directory.Clear();

@@ -1,5 +1,5 @@
-// Tables of frames from anywhere, with and without a right checksum: no crash, no endless chain,
-// texts are the table's.
+// Fuzzes tables of frames, with and without a correct checksum. There is no crash and no endless
+// chain; texts are the table's.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +14,7 @@
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace symbolizer = xenoscope::symbolizer;
-  constexpr size_t kCrcAt = 12;  // and what it is of comes after it
+  constexpr size_t kCrcAt = 12;  // offset of the CRC, which is of all that follows it
   std::vector<uint8_t> bytes(data, data + size);
   if (size > kCrcAt + 4) {
     const uint32_t crc = xenoscope::Crc32(std::as_bytes(std::span(bytes)).subspan(kCrcAt + 4));
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (frames.size() > symbolizer::kMaxFrames) std::abort();
     for (const auto& frame : frames) {
       if (frame.function.size() > size || frame.file.size() > size) std::abort();
-      // Every byte is there to be read.
+      // Every byte can be read.
       if (std::string(frame.function).size() + std::string(frame.file).size() > 2 * size)
         std::abort();
     }

@@ -1,8 +1,8 @@
-// Recordings that a fuzzer makes up: files by name, in a directory of their own, with the checksums
-// set right, since those would stop most of what a fuzzer makes up.
+// Makes recordings from fuzzers' inputs: files by name, in a directory of their own, with correct
+// checksums, since wrong ones would stop most inputs.
 //
-// An input is parts, each after "%%%%": the first one is what the target makes of it, each other
-// one is a file: a line with its path in the recording, then its content.
+// An input is parts, each after "%%%%". The first part is the target's own; each other part is a
+// file: a line with its path in the recording, then its content.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ namespace xenoscope::fuzz {
 
 inline constexpr std::string_view kPartMark = "%%%%";
 
-// The parts of an input; the first is what comes before the first mark.
+// Returns the parts of an input; the first is what comes before the first mark.
 inline std::vector<std::string_view> PartsOf(std::string_view input) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -38,7 +38,7 @@ inline std::vector<std::string_view> PartsOf(std::string_view input) {
   }
 }
 
-// Sets the checksums of all chunks of a samples file that are where a reader looks for them.
+// Corrects the checksums of all chunks of a samples file that are where a reader looks for them.
 inline void RepairChunks(std::string& file) {
   using recording::ChunkHeader;
   size_t at = sizeof(recording::FileHeader);
@@ -62,8 +62,7 @@ inline void RepairChunks(std::string& file) {
   }
 }
 
-// A directory to work in, the current one while the program runs: what relative paths name is in
-// it.
+// A directory that is the current one while the program runs, so that relative paths lead into it.
 class WorkDirectory {
  public:
   WorkDirectory() {
@@ -92,14 +91,14 @@ class WorkDirectory {
   std::string path_;
 };
 
-// Whether it names a file below the directory where it is used.
+// Returns whether it names a file below the directory where it is used.
 inline bool StaysBelow(std::string_view path) {
   constexpr size_t kLongest = 200;
   return !path.empty() && path.size() < kLongest && path.front() != '/' &&
          path.find("..") == std::string_view::npos && path.find('\0') == std::string_view::npos;
 }
 
-// Writes a part as the file that it is; one that cannot be a file below `directory` is left out.
+// Writes a part as a file; one that cannot be a file below `directory` is left out.
 inline void WriteFilePart(const std::string& directory, std::string_view part) {
   const size_t line = part.find('\n');
   const std::string_view path = part.substr(0, line);

@@ -1,7 +1,7 @@
-// Anything as a guest's registers, page tables and stacks: no crash, no hang, bounded work.
-// Bytes 0..31 are instruction, stack and frame pointer and the root of the page tables; the rest is
-// memory in frames of 128 bytes, each repeated over its 4096, of which every frame number means
-// one.
+// Fuzzes a guest's registers, page tables and stacks. There is no crash and no hang, and the work
+// is bounded. Bytes 0..31 are instruction, stack and frame pointer and the root of the page tables;
+// the rest is memory in frames of 128 bytes, each repeated over 4096 bytes; every frame number
+// means one of them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A ring of perf events with anything in it: no crash, no hang, nothing read outside of it.
-// Bytes 0..7 are data_head, 8..15 data_tail, the rest is the ring.
+// Fuzzes a ring of perf events. There is no crash, no hang, and no read outside of the ring. Bytes
+// 0..7 are data_head, 8..15 data_tail, the rest is the ring.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Whole recordings from anywhere, as directories: no crash, no hang; samples stay in the files they
-// are in, an archive holds what can be read, and what is packed is what is unpacked.
+// Fuzzes whole recordings, as directories. There is no crash and no hang; samples stay in their
+// files, an archive holds what can be read, and unpacking gives what was packed.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// recording.json from anywhere: no crash; what is accepted writes and reads back as the same.
+// Fuzzes recording.json. There is no crash; what is accepted reads the same after it was written
+// again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// samples/NAME.samples from anywhere: no crash, no hang, and every byte accounted for.
+// Fuzzes samples/NAME.samples. There is no crash and no hang, and every byte is accounted for.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (size_t i = 0; i < sample->callers.size(); ++i) callers += sample->callers.at(i) != 0;
   }
   const auto& damage = reader->damage();
-  // Each sample takes 16 bytes, and none of those that were passed over.
+  // Each sample takes 16 bytes, none of which was passed over.
   if (samples * 16 + callers * 8 + damage.torn_bytes + damage.skipped_bytes > size) std::abort();
   auto processes = xenoscope::recording::ProcessReader::Open(bytes);
   uint64_t records = 0;

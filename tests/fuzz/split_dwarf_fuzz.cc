@@ -1,6 +1,6 @@
-// Debug information in two files from anywhere, each of which refers to the other: no crash, no
-// hang, no end of memory. An input is the first one's length (32 bits) and both, one after another;
-// the second stands for whatever companion the first one names: .dwo, .dwp or what dwz made.
+// Fuzzes debug information in two files that refer to each other. There is no crash, no hang and no
+// endless memory. An input is the length of the first file (32 bits) and both files; the second one
+// takes the place of any companion that the first one names: .dwo, .dwp or dwz's.
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace {
 
-// A root with nothing else in it, which goes when the program ends.
+// A root with nothing else in it, which is removed when the program ends.
 class Root {
  public:
   Root() {
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           symbolizer::FileContent::FromString(std::string(xenoscope::AsText(program)))),
       symbolizer::FileFinder(root.path()), {"/program"});
   if (!debug_info.ok()) return 0;
-  constexpr xenoscope::Address kText = 0x400080;  // where the linker put that of the corpus
+  constexpr xenoscope::Address kText = 0x400080;  // address of the corpus's code
   std::vector<xenoscope::Address> addresses = {0, 1, ~xenoscope::Address{0}};
   for (xenoscope::Address at = kText; at < kText + 256; at += 8) addresses.push_back(at);
   (*debug_info)->ReadUnitsOf(addresses);

@@ -1,4 +1,4 @@
-// The file of options that are typed once, from any text.
+// Fuzzes the file of options that are typed once.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

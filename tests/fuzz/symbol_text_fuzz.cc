@@ -1,4 +1,4 @@
-// Symbol texts from anywhere: no crash, every line counted, and an index that finds what was read.
+// Fuzzes symbol texts. There is no crash, every line is counted, and an index finds what was read.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check(symbolizer::ReadKallsyms(text, symbolizer::ReadModules(text).modules), lines);
   Check(symbolizer::ReadNm(text, "image"), lines);
   Check(symbolizer::ReadAddressNames(text, "image"), lines);
-  // None of the functions outside its livepatch, no two livepatches at one place.
+  // No function is outside its livepatch, and no two livepatches are at one place.
   const auto livepatches = symbolizer::ReadLivepatches(text);
   if (livepatches.patches.size() + livepatches.displaced + livepatches.malformed > lines)
     std::abort();
@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
     }
   }
-  // Of /tmp/perf-PID.map.
+  // These are the lines of /tmp/perf-PID.map.
   const auto maps = symbolizer::PerfMaps::Read(text);
   if (maps.lines().functions + maps.lines().others + maps.lines().malformed != lines) std::abort();
   if (const SymbolIndex* functions = maps.FunctionsOf(7)) {

@@ -1,4 +1,4 @@
-// A record's words from anywhere, in every dialect: decoding its fields never leaves the record.
+// Fuzzes a record's words, in every dialect: decoding its fields never leaves the record.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// A trace file from anywhere: the stream's times never go back, every byte is in one item, and all
-// analyses and views of the summary live through it, with one thread and with two alike.
+// Fuzzes trace files: the stream's times never go back, every byte is in one item, and all analyses
+// and views of the summary run to their end, with one thread and with two alike.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -38,7 +38,7 @@ void CheckStream(const trace::TraceFile& file) {
 
 std::string Summary(const trace::TraceFile& file, unsigned threads) {
   const auto result = analysis::AnalyseTrace(file, {}, analysis::AllAnalyses, threads);
-  if (!result.ok()) std::abort();  // only an accounting that does not hold is an error here
+  if (!result.ok()) std::abort();  // only accounting that fails is an error here
   const auto names = [](DomainId) { return std::string(); };
   (void)report::SummaryText(*result, names, {});
   (void)report::SummaryCsv(*result);

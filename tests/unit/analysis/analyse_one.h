@@ -1,5 +1,5 @@
 // Runs one analysis over a small trace: in one piece, and divided at its instants, after warm-ups
-// of every length, which must change nothing.
+// of every length, which must give the same result.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@
 
 namespace xenoscope::analysis {
 
-// The instants at which something happens, but for the first: where partitions can begin. Of many,
-// some.
+// Returns the instants, except the first, at which something happens: partitions can begin there.
+// Of many instants it returns some.
 inline std::vector<Tsc> InstantsOf(const trace::TraceFile& file) {
   std::set<Tsc> instants;
   trace::OrderedStream stream = file.Stream();
@@ -47,8 +47,8 @@ inline AnalysisResult AnalyseOne(const trace::TraceFile& file, const TraceHints&
   auto whole = AnalysePartitions(file, hints, make_all, {});
   EXPECT_TRUE(whole.ok()) << whole.status();
   const std::vector<Tsc> instants = InstantsOf(file);
-  // A partition an instant, and two partitions; warmed up by all that comes before, or by some of
-  // it.
+  // One partition for each instant, and two partitions; warmed up by all that comes before, or by a
+  // part of it.
   std::vector<std::vector<PartitionBegin>> divisions(2);
   for (size_t i = 0; i < instants.size(); ++i) {
     divisions[0].push_back({instants[i], std::nullopt});
@@ -67,7 +67,7 @@ inline AnalysisResult AnalyseOne(const trace::TraceFile& file, const TraceHints&
     EXPECT_TRUE(divided->document == whole->document) << where;
     EXPECT_EQ(divided->trace.records, whole->trace.records) << where;
     EXPECT_EQ(divided->trace.last, whole->trace.last) << where;
-    // Who has followed everything knows everything.
+    // A warm-up that followed everything has the whole state.
     if (!begins.back().warm_up) {
       EXPECT_EQ(divided->partitions_repeated, 0U) << where;
     }

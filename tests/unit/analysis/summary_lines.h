@@ -1,4 +1,4 @@
-// What analyses find in a small trace, as lines to compare.
+// The results of analyses of a small trace, as lines to compare.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ using trace::kRunningToBlocked;
 using trace::kRunningToRunnable;
 using trace::Vcpu;
 
-// One pass over the trace, at 1 GHz: a cycle is a nanosecond.
+// Analyses the trace in one pass, at 1 GHz: a cycle is a nanosecond.
 inline AnalysisResult Analysed(const trace::TraceBuilder& bytes, MakeAnalysis make,
                                trace::Vendor vendor = trace::Vendor::kUnknown,
                                Resolver* resolver = nullptr) {
@@ -41,7 +41,7 @@ inline AnalysisResult Analysed(const trace::TraceBuilder& bytes, MakeAnalysis ma
   return AnalyseOne(*file, hints, make);
 }
 
-// "group/row/part key=value key=value", percentiles and fractions left out.
+// Adds "group/row/part key=value key=value", without percentiles and fractions.
 inline void AddLines(const std::string& path, const MetricRow& row,
                      std::vector<std::string>& lines) {
   std::string line = path + "/" + row.name;
@@ -54,7 +54,7 @@ inline void AddLines(const std::string& path, const MetricRow& row,
   lines.push_back(line);
   for (const MetricRow& part : row.parts) AddLines(path + "/" + row.name, part, lines);
 }
-// Of all groups, or of one.
+// Returns the lines of all groups, or of one.
 inline std::vector<std::string> Lines(const Section& section, std::string_view wanted = {}) {
   std::vector<std::string> lines;
   for (const MetricGroup& group : section.groups) {
@@ -64,7 +64,7 @@ inline std::vector<std::string> Lines(const Section& section, std::string_view w
   return lines;
 }
 
-// Of the domain, or of one of its vCPUs; none when it is not described.
+// Returns the lines of the domain, or of one of its vCPUs; none when it is not described.
 inline std::vector<std::string> DomainLines(const AnalysisResult& result, uint16_t domain) {
   for (const DomainSection& section : result.document.domains) {
     if (section.domain.value == domain) return Lines(section.section);

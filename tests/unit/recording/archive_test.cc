@@ -27,7 +27,7 @@ class ArchiveTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(directory_); }
 
-  // What UnpackRecording says, after PackRecording.
+  // Packs and unpacks, and returns the result of UnpackRecording.
   absl::Status ThereAndBack(const std::vector<AddedFile>& added = {}) {
     const std::string file = directory_ / "a.tar.zst";
     XENOSCOPE_RETURN_IF_ERROR(PackRecording(directory_ / "in", added, file));

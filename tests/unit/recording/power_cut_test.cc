@@ -1,9 +1,8 @@
-// A power cut at any instant: what was not brought to the disk is gone, and the rest is a
-// recording.
+// A power cut at any instant loses what was not synced, and leaves a recording that can be read.
 //
-// The calls below stand before the C library's in this program. They follow what fsync and
-// fdatasync have brought to the disk, and after each of them, and each rename and removal, the disk
-// is looked at as if the power were cut there.
+// The calls below replace the C library's in this program. They follow what fsync and fdatasync
+// have written to the disk. After each of them, and each rename and removal, the tests look at the
+// disk as if the power were cut there.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -35,8 +34,8 @@ namespace {
 
 struct Hooks {
   std::mutex mutex;
-  std::function<void(int file)> synced;     // was brought to the disk
-  std::function<void()> renamed;            // or removed
+  std::function<void(int file)> synced;     // the file was synced
+  std::function<void()> renamed;            // a file was renamed or removed
   std::function<void(const char*)> making;  // a directory is about to be made
 };
 Hooks& TheHooks() {
@@ -48,7 +47,7 @@ thread_local bool is_telling = false;
 
 template <typename F, typename... Args>
 void Tell(F Hooks::*hook, Args... args) {
-  if (is_telling) return;  // a hook's own call
+  if (is_telling) return;  // the call is a hook's own
   const std::lock_guard lock(TheHooks().mutex);
   is_telling = true;
   if (TheHooks().*hook) (TheHooks().*hook)(args...);
@@ -110,8 +109,8 @@ ino_t InodeOf(const fs::path& path) {
   return lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-// What a disk has of a directory, of which fsync(2) promises no more than this: a file's content
-// when it is synced, a directory's entries when that is.
+// The content of a directory on disk, as far as fsync(2) promises it: a file's content when the
+// file is synced, a directory's entries when the directory is.
 class FakeDisk {
  public:
   void Synced(int file) {
@@ -129,7 +128,7 @@ class FakeDisk {
       entries[entry.path().filename()] = Known(entry.path());
     }
   }
-  // Of file systems that bring names to the disk before they are asked to, but no content.
+  // Models file systems that write names to the disk before they are asked to, but no content.
   void BringNames(const fs::path& directory) {
     std::map<std::string, ino_t>& entries = entries_[InodeOf(directory)];
     entries.clear();
@@ -138,7 +137,7 @@ class FakeDisk {
       if (entry.is_directory()) BringNames(entry.path());
     }
   }
-  // Makes `to` what is there of the directory `name` after a power cut.
+  // Makes `to` the content of the directory `name` after a power cut.
   void PutBack(ino_t directory, const fs::path& to) const {
     fs::create_directory(to);
     const auto entries = entries_.find(directory);
@@ -160,7 +159,7 @@ class FakeDisk {
   }
 
  private:
-  // The file's inode, which no other gets from now on: it is held open.
+  // Returns the file's inode, which stays its own, as the file is held open.
   ino_t Known(const fs::path& path) {
     const auto file = std::make_shared<File>(open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat status {};
@@ -195,7 +194,7 @@ class PowerCutTest : public ::testing::Test {
 
   std::string Recorded() const { return (root_ / "disk/a.xeno").string(); }
 
-  // From now on each call is followed by a look at what a power cut would leave.
+  // From now on, looks after each call at what a power cut would leave.
   void CutThePowerAtEachCall() {
     const std::lock_guard lock(TheHooks().mutex);
     TheHooks().synced = [this](int file) {
@@ -249,8 +248,8 @@ class PowerCutTest : public ::testing::Test {
   FakeDisk disk_;
   size_t cuts_ = 0;
   bool must_be_there_ = false;
-  size_t written_ = 0;  // samples, and bytes of the trace
-  size_t on_disk_ = 0;  // of them, those that are promised to be
+  size_t written_ = 0;  // number of samples, and bytes of the trace, that were written
+  size_t on_disk_ = 0;  // those of them that are promised to be on the disk
 };
 
 RecordingInfo InfoOf(State state, uint64_t kept) {
@@ -303,7 +302,7 @@ TEST_F(PowerCutTest, AtAnyInstantWhatIsOnTheDiskIsARecordingAndCompleteMeansAllO
   }
   AppendOne(*samples, trace->fd());
   ++written_;
-  add(DomainId{3});  // as agents' come in the end
+  add(DomainId{3});  // as agents' are, which come in the end
   info.state = State::kComplete;
   info.streams[0].drained = info.streams[0].kept = written_;
   ASSERT_TRUE(writer->WriteInfo(info).ok());
@@ -327,13 +326,13 @@ TEST_F(PowerCutTest, WhileRecordingAllGetsToTheDiskByItself) {
     const auto left = Recording::Open((root_ / "left/a.xeno").string());
     return left.ok() ? left->info().streams[0].kept : 0;
   };
-  while (kept_on_disk() < 5) {  // the test's own limit of time ends it when that never comes
+  while (kept_on_disk() < 5) {  // the test's own time limit ends it when that does not happen
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_TRUE(sync.Stop().ok());
 }
 
-// Where others may write to the directory above: between the looks of Create and its mkdir.
+// Others may write to the directory above, between Create's checks and its mkdir.
 TEST_F(PowerCutTest, WhatIsPutInThePlaceOfARecordingMeanwhileIsRefusedAndUntouched) {
   const fs::path victim = root_ / "victim";
   const fs::path trap = root_ / "trap";

@@ -1,4 +1,4 @@
-// A recording written is a recording read; one cut off anywhere reads up to there.
+// A recording that is written reads the same; one that is cut off anywhere reads up to there.
 #include "recording/recording.h"
 
 #include <gmock/gmock.h>
@@ -134,7 +134,7 @@ Entry MakeEntry(Address address, Mode mode) {
   return entry;
 }
 
-// Two drains of d3v1: two samples, then one.
+// Writes two drains of d3v1: two samples, then one.
 void WriteTwoDrains(const Writer& writer) {
   auto samples = writer.CreateSamples("xenoprof");
   ASSERT_TRUE(samples.ok()) << samples.status();
@@ -192,7 +192,7 @@ TEST_F(RecordingTest, NamesThatAreNotUtf8DoNotStopTheWriter) {
   EXPECT_TRUE(FromJson(ToJson(info)).ok());
 }
 
-// A file of samples with what `fill` appends, as bytes.
+// Returns a file of samples with what `fill` appends, as bytes.
 template <typename F>
 std::string SamplesWith(const std::string& path, F fill) {
   auto writer = SampleWriter::Create(path);
@@ -292,7 +292,7 @@ TEST_F(RecordingTest, TimedSamplesThatCannotBeAreCounted) {
   std::vector<Address> addresses;
   while (const auto sample = reader->Next()) addresses.push_back(sample->address);
   EXPECT_THAT(addresses, ElementsAre(3, 6));
-  EXPECT_EQ(reader->damage().invalid_samples, 4);  // the last two cannot be told apart
+  EXPECT_EQ(reader->damage().invalid_samples, 4);  // the last two cannot be distinguished
 }
 
 TEST_F(RecordingTest, ProcessesComeBackAndAreNoSamples) {
@@ -537,7 +537,7 @@ TEST_F(RecordingTest, CompressedFilesReadAsIfPlain) {
   EXPECT_EQ(Read(trace->path()), "trace bytes");
 }
 
-// A frame of so many zeros.
+// Returns a frame of so many zeros.
 std::string Bomb(size_t size) {
   const std::string plain(size, '\0');
   std::string packed(ZSTD_compressBound(size), '\0');
@@ -551,7 +551,7 @@ TEST_F(RecordingTest, AFileThatGrowsBeyondItsLimitIsRefused) {
     const auto small = PlainFile::Open(Path("small"));
     ASSERT_TRUE(small.ok()) << small.status();
     EXPECT_EQ(fs::file_size(small->path()), size_t{60} << 20);
-    // What may grow so much may not do so several times at once.
+    // A file that may grow so much may not do so several times at once.
     EXPECT_EQ(PlainFile::Open(Path("small")).status().code(), absl::StatusCode::kResourceExhausted);
   }
   Write(Path("large.zst"), Bomb(size_t{100} << 20));
@@ -611,7 +611,7 @@ TEST_F(RecordingTest, ChangesAreAppendedToAFileOfTheirOwn) {
   const auto recording = Recording::Open(Path("a.xeno"));
   ASSERT_TRUE(recording.ok());
   EXPECT_EQ(recording->info().changes, TwoChanges());
-  // What went wrong with a source is for the user.
+  // Problems of a source are for the user.
   EXPECT_THAT(recording->warnings(), ElementsAre("web: its agent was late"));
 }
 

@@ -1,4 +1,4 @@
-// Build ids of files that are anybody's.
+// Build-ids of untrusted files.
 #include "sampler/build_ids.h"
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ TEST(BuildIdsTest, WhatIsNoElfFileHasNone) {
   const std::string pipe = directory / "pipe";
   const std::string link = directory / "link";
   const std::string text = directory / "text";
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);  // to open it would wait for a writer
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);  // opening it would wait for a writer
   fs::create_symlink(OwnProgram(), link);
   std::ofstream(text) << "\177ELF and no more";
   BuildIds ids;
@@ -58,7 +58,7 @@ TEST(BuildIdsTest, WhatIsNoElfFileHasNone) {
   EXPECT_THAT(ids.notes(), IsEmpty());
 }
 
-// Its owner would be asked to give up a lease first, and has 45 s to do so.
+// The kernel would ask its owner to give up a lease first, which takes up to 45 s.
 TEST(BuildIdsTest, AFileWithALeaseIsNotWaitedFor) {
   const Directory directory;
   const std::string path = directory / "leased";
@@ -72,7 +72,7 @@ TEST(BuildIdsTest, AFileWithALeaseIsNotWaitedFor) {
   EXPECT_THAT(ids.Read(path), SizeIs(20));
 }
 
-// The only child of this process.
+// Returns the only child of this process.
 pid_t Reader() {
   pid_t child = 0;
   std::ifstream("/proc/thread-self/children") >> child;

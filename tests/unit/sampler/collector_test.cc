@@ -21,25 +21,25 @@ using std::chrono::steady_clock;
 using testing::ElementsAreArray;
 using testing::IsEmpty;
 
-// What the test sees of a source that a collector owns.
+// The test's view of a source that a collector owns.
 struct Script {
-  std::counting_semaphore<> drained{0};  // one more after each drain
-  std::atomic<int> stuck_at = -1;        // this drain waits until it is let go
+  std::counting_semaphore<> drained{0};  // grows by one after each drain
+  std::atomic<int> stuck_at = -1;        // the drain that waits until the test lets it go
   std::promise<void> is_stuck;
   std::promise<void> let_go;
-  int fails_at = -1;  // the drain that fails, having given its sample
+  int fails_at = -1;  // the drain that fails, after its sample
   absl::Status start_status;
-  std::atomic<bool> stops_late = false;  // not before it may
+  std::atomic<bool> stops_late = false;  // whether Stop waits for the test
   std::promise<void> may_stop;
 
-  // Of the thread that is in the source.
+  // Whether a thread is in the source.
   std::atomic<bool> busy = false;
   std::atomic<bool> met_another = false;
   std::thread::id collects;
   bool stopped = false;
 };
 
-// Always due; each drain finds one sample, whose address is the drain's number.
+// A source that is always due; each drain finds one sample, whose address is the drain's number.
 class CountingSource final : public Source {
  public:
   explicit CountingSource(Script& script) : script_(script) {}
@@ -77,7 +77,7 @@ class CountingSource final : public Source {
   std::vector<recording::StreamInfo> Streams() const override { return {}; }
 
  private:
-  // A thread that is in the source, and finds out whether another one is.
+  // Marks a thread that is in the source, and notices another one there.
   class Alone {
    public:
     explicit Alone(Script& script) : script_(script) {
@@ -121,7 +121,7 @@ class CollectorTest : public testing::Test {
       file_.insert(file_.end(), batch.begin(), batch.end());
     }
   }
-  // The samples of all that was taken, in their order.
+  // Returns the samples of all that was taken, in their order.
   std::vector<Address> Addresses() {
     const recording::FileHeader header;
     const Bytes bytes = std::as_bytes(std::span(&header, 1));
@@ -149,7 +149,7 @@ TEST_F(CollectorTest, DrainsGoOnWhileBatchesAreNotTaken) {
   EXPECT_GE(collector->Drains().count, 1000);
   EXPECT_EQ(collector->Drains().held_ns, 0);
   Take(*collector);
-  // And what the source had left.
+  // The source's last samples are among them.
   EXPECT_THAT(Addresses(), ElementsAreArray(UpTo(collector->Drains().count + 1)));
   EXPECT_EQ(collector->Drains().most_waiting_bytes, kOneDrain * (collector->Drains().count + 1));
 }
@@ -186,7 +186,7 @@ TEST_F(CollectorTest, WhenTooMuchWaitsDrainsWaitUntilItIsTaken) {
   constexpr size_t kMaxQueued = 10 * kOneDrain;
   const auto collector = Started(kMaxQueued);
   WaitForDrains(11);
-  // It serves who asks, and collects nothing.
+  // It runs tasks, and collects nothing.
   for (int i = 0; i < 100; ++i) collector->RunOnThread([](const Source& /*source*/) {});
   EXPECT_EQ(collector->Drains().count, 11);
   EXPECT_GT(collector->Drains().held_ns, 0);
@@ -245,7 +245,7 @@ TEST_F(CollectorTest, StoppingWaitsForTheDrainThatGoesOn) {
   EXPECT_TRUE(script_.stopped);
 }
 
-// So that sources that wait for guests do so side by side.
+// So sources that wait for guests can stop in parallel.
 TEST_F(CollectorTest, ASourceCanBeStoppedWithoutWaitingForIt) {
   script_.stops_late = true;
   const auto collector = Started();

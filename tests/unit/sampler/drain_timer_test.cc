@@ -11,7 +11,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// Drains that take `cost` each and find what `rate` (of the buffer, a second) has left.
+// Makes drains that take `cost` each and find what has come at `rate` (buffers a second).
 class DrainTimerTest : public testing::Test {
  protected:
   void Drain(double rate, nanoseconds cost) {
@@ -48,7 +48,7 @@ TEST_F(DrainTimerTest, IsShorterWhenTheyFillSoThatAQuarterIsUsed) {
   EXPECT_GE(fill_, 0.2);
 }
 
-// Asked for 5 ms, where a buffer is full in 2.
+// The interval asked for is 5 ms, and a buffer is full in 2 ms.
 TEST_F(DrainTimerTest, LetsNoBufferOverflowFromTheBeginningOn) {
   for (int i = 0; i < 1000; ++i) {
     Drain(500.0, microseconds(20));

@@ -1,4 +1,4 @@
-// The memory of a guest that is made up: frames, and page tables that lead to them.
+// Simulated memory of a guest: frames, and page tables that lead to them.
 #pragma once
 
 #include <array>
@@ -20,10 +20,10 @@ struct FakeRam {
   std::map<uint64_t, std::array<uint64_t, 512>> frames{{kRoot, {}}};
   uint64_t next_frame = 100;
   std::function<void()> on_map;
-  uint64_t asked = 0;  // maps
-  int64_t mapped = 0;  // now
+  uint64_t asked = 0;  // number of maps
+  int64_t mapped = 0;  // frames mapped now
 
-  // The entry of the table for a page, at the level, with the tables above it made.
+  // Returns the entry of the table for a page, at the level; makes the tables above it.
   uint64_t& Entry(uint64_t address, int level, int levels = 4) {
     uint64_t table = kRoot;
     for (int at = levels; at > level; --at) {
@@ -35,7 +35,7 @@ struct FakeRam {
     return frames[table][address >> (12 + 9 * (level - 1)) & 511];
   }
   static uint64_t FrameOf(uint64_t entry) { return (entry & ~kNoExecute) >> 12; }
-  // Writes a word of the guest's virtual memory, whose page it makes: data.
+  // Writes a word of the guest's virtual memory, and makes its page one of data.
   void Write(uint64_t address, uint64_t word, int levels = 4) {
     uint64_t& entry = Entry(address, 1, levels);
     if (entry == 0) entry = next_frame++ << 12 | kPresent | kNoExecute;
@@ -47,7 +47,7 @@ struct FakeRam {
     if (entry == 0) entry = next_frame++ << 12 | kPresent;
     entry &= ~kNoExecute;
   }
-  // A function's frame on the stack: where the caller's is, and where the caller goes on.
+  // Writes a function's frame on the stack: the caller's frame, and the return address.
   void Push(uint64_t at, uint64_t callers_frame, uint64_t caller, int levels = 4) {
     Write(at, callers_frame, levels);
     Write(at + 8, caller, levels);

@@ -1,5 +1,5 @@
-// A Linux whose perf events are made up: rings in memory, into which tests put records as
-// linux/perf_event.h lays them out.
+// A simulated Linux with perf events: rings in memory, into which tests put records in the layout
+// of linux/perf_event.h.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class RecordBytes {
     } while (body_.size() % 8 != 0);
     return *this;
   }
-  // What sample_id_all puts behind.
+  // Appends what sample_id_all appends.
   RecordBytes& Trailer(uint64_t time, uint32_t pid = 0, uint32_t tid = 0) {
     return Add(pid).Add(tid).Add(time).Add(uint32_t{0}).Add(uint32_t{0}).Add(uint64_t{0});
   }
@@ -76,22 +76,22 @@ struct FakeKernel {
   };
   std::vector<uint32_t> cpus = {0, 1};
   std::map<int, Opened> open;
-  std::map<int, FakeRing> rings;  // by file
+  std::map<int, FakeRing> rings;  // rings by file
   std::set<int> mapped;
   int next_fd = 10;
   uint64_t tsc = 1'000'000;  // each reading of it takes 10 cycles
   uint64_t time = 500'000;   // perf's clock; two cycles are one of its nanoseconds
   bool counters = false;
-  std::string vpmu;    // Xen's mode of it
-  int open_error = 0;  // of sampled events
+  std::string vpmu;    // mode of Xen's vPMU
+  int open_error = 0;  // error of opening sampled events
   int map_error = 0;
   bool knows_build_id = true;
   bool knows_lost = true;
-  uint64_t lost = 0;        // as each event's counter says
-  int swallowed_marks = 0;  // the next so many
+  uint64_t lost = 0;        // count of lost samples of each event
+  int swallowed_marks = 0;  // number of marks to drop from now on
   static constexpr uint32_t kOwnTid = 4242;
 
-  // The file of the CPU's ring.
+  // Returns the ring of the CPU.
   FakeRing& RingOf(int cpu) {
     for (auto& [fd, ring] : rings) {
       if (open.at(fd).cpu == cpu) return ring;

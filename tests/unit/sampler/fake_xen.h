@@ -1,6 +1,6 @@
-// A Xen that is made of the rules of its xenoprof (Xen 4.17, xen/common/xenoprof.c and
-// xen/arch/x86/oprofile/nmi_int.c): states, refusals, and the ways in which the real one takes the
-// host down. Those set Crash() instead.
+// A simulated Xen with the rules of its xenoprof (Xen 4.17, xen/common/xenoprof.c and
+// xen/arch/x86/oprofile/nmi_int.c): states, errors, and the ways in which the real one crashes the
+// host, which set Crash() instead.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class FakeXen final : public XenoprofCalls {
   explicit FakeXen(std::map<uint16_t, int> vcpus_of_domains)
       : vcpus_(std::move(vcpus_of_domains)) {}
 
-  // How this Xen and this dom0 are.
+  // The properties of this Xen and this dom0.
   int init_error = 0;
   int reserve_error = 0;
   int get_buffer_error = 0;
@@ -44,19 +44,19 @@ class FakeXen final : public XenoprofCalls {
   const std::map<uint32_t, XenoprofCounter>& programmed() const { return programmed_; }
   bool AnythingMapped() const { return !mapped_.empty(); }
   bool AnythingShared() const { return !shared_.empty(); }
-  // Domains that Xen holds on to, though they may be gone. dom0 never is: being listed without
-  // taking part, in a session that does not come to its start, costs a reference and nothing else.
+  // Returns whether Xen holds a domain that may be gone. dom0 is never gone: to be listed without
+  // taking part, in a session that does not start, costs it a reference and nothing else.
   bool AnythingHeld() const {
     return std::ranges::any_of(
         held_, [](const auto& held) { return held.first != 0 && held.second != 0; });
   }
 
-  // What a killed process leaves: its mappings go, everything else stays.
+  // Simulates the end of a killed process: its mappings go, everything else stays.
   void ProcessDies(uint16_t domain = 0) {
     std::erase_if(mapped_, [&](uint16_t buffer) { return shared_.at(buffer) == domain; });
   }
 
-  // Xen as a guest talks to it.
+  // Xen as a guest sees it.
   class Guest final : public XenoprofCalls {
    public:
     Guest(FakeXen& xen, uint16_t domain) : xen_(xen), domain_(domain) {}
@@ -74,7 +74,7 @@ class FakeXen final : public XenoprofCalls {
     uint16_t domain_;
   };
 
-  // An NMI while this vCPU runs: every counter reads as overflowed, as on QEMU.
+  // Simulates an NMI while this vCPU runs: every counter has overflowed, as on QEMU.
   void Nmi(uint16_t domain, uint32_t vcpu, Mode mode, Address address) {
     if (!callback_) {
       if (clocked_) crash_ = "NMI without a handler";
@@ -93,7 +93,7 @@ class FakeXen final : public XenoprofCalls {
       }
     }
   }
-  // The callers of whatever is sampled.
+  // The callers of each sample.
   std::vector<std::pair<Mode, Address>> frames;
   int backtrace_error = 0;
   uint64_t backtrace_depth() const { return backtrace_depth_; }
@@ -201,7 +201,7 @@ class FakeXen final : public XenoprofCalls {
       case XenoprofOp::kShutdown:
         if (state_ != State::kInitialized) return -EPERM;
         is_primary_ = false;
-        active_.clear();  // and lets go of nobody
+        active_.clear();  // without releasing any domain
         activated_ = 0;
         return 0;
     }
@@ -227,7 +227,7 @@ class FakeXen final : public XenoprofCalls {
   uint64_t backtrace_depth_ = 0;  // an unsigned long, as in Xen
 
   struct Active {
-    int domain;  // -1: it has left
+    int domain;  // -1: the domain has left
     bool ready;
   };
 
@@ -245,7 +245,7 @@ class FakeXen final : public XenoprofCalls {
     return std::ranges::find(active_, domain, &Active::domain);
   }
 
-  // reset_active: a domain leaves the list, its place stays. Whether it was there.
+  // reset_active: a domain leaves the list, and its place stays. Returns whether it was there.
   bool Leave(int domain) {
     const auto found = Find(domain);
     if (found == active_.end() || !memory_.contains(static_cast<uint16_t>(domain))) return false;
@@ -271,8 +271,8 @@ class FakeXen final : public XenoprofCalls {
     return 0;
   }
 
-  // Fills in what get_buffer and set_passive answer alike, from `domain`'s buffers, which `with`
-  // may then map.
+  // Fills in what get_buffer and set_passive both return, from `domain`'s buffers, which `with` may
+  // then map.
   template <typename T>
   int Share(uint16_t domain, uint16_t with, T& answer) {
     if (mapped_.contains(domain) || shared_.contains(domain)) return -EBUSY;
@@ -330,7 +330,7 @@ class FakeXen final : public XenoprofCalls {
     if (found == active_.end() || !memory_.contains(caller)) return -EPERM;
     found->ready = true;
     sampled_.insert(caller);
-    ++activated_;  // even of one that has taken part already
+    ++activated_;  // even for a domain that has taken part already
     return 0;
   }
 
@@ -369,7 +369,7 @@ class FakeXen final : public XenoprofCalls {
   bool callback_ = false;         // the NMI handler
   bool clocked_ = false;          // a sampling clock sends NMIs
   std::set<uint16_t> passive_;
-  std::map<uint16_t, uint16_t> shared_;  // with whom
+  std::map<uint16_t, uint16_t> shared_;  // domains with access to the buffers
   std::set<uint16_t> mapped_;
   std::map<uint16_t, uint32_t> sizes_;
   std::map<uint16_t, std::vector<std::byte>> memory_;
@@ -378,7 +378,7 @@ class FakeXen final : public XenoprofCalls {
   std::string crash_;
 };
 
-// A clock whose NMIs the fake Xen fears at the wrong moments.
+// A clock whose NMIs crash the fake Xen at the wrong moments.
 class FakeClock final : public SamplingClock {
  public:
   explicit FakeClock(FakeXen& xen) : xen_(xen) {}

@@ -1,4 +1,4 @@
-// What is said of machines that lack one thing or another.
+// The findings about machines that lack one thing or another.
 #include "sampler/host_check.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ HostFacts Dom0() {
   return facts;
 }
 
-// "yes: takes xenoprof"; "-" when nothing is said of it.
+// Returns "yes: takes xenoprof"; "-" when there is no finding.
 std::string FindingOn(const HostFacts& facts, const std::string& subject) {
   for (const Finding& finding : Diagnose(facts)) {
     if (finding.subject == subject)
@@ -64,7 +64,7 @@ TEST(HostCheck, DomainsThatAnswerAsAgentsAreReported) {
   EXPECT_EQ(FindingOn(facts, "agents"), "-");
 }
 
-// Domains 0 to 3: of a1, a2 and a3.
+// The agents of domains 1 to 3 are a1, a2 and a3; domain 0 is dom0.
 class FakeDirectory final : public DomainDirectory {
  public:
   absl::StatusOr<std::vector<recording::DomainInfo>> List() override {

@@ -1,4 +1,4 @@
-// How much memory a process has, for tests of what is held at one time (proc_pid_status(5)).
+// The memory of a process, for tests of the most that is held at one time (proc_pid_status(5)).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace xenoscope::sampler {
 
-// The address sanitizer keeps what is freed, so that a peak says nothing.
+// The address sanitizer keeps freed memory, so that a peak means nothing.
 #ifdef ABSL_HAVE_ADDRESS_SANITIZER
 inline constexpr bool kHasMemoryPeak = false;
 #else
@@ -28,7 +28,7 @@ inline uint64_t MemoryFigure(const std::string& process, const std::string& what
 inline uint64_t MemoryNow(const std::string& process) { return MemoryFigure(process, "VmRSS"); }
 inline uint64_t MemoryPeak(const std::string& process) { return MemoryFigure(process, "VmHWM"); }
 
-// Lets this process's peak begin at what it has now.
+// Resets this process's peak to its present memory.
 inline void BeginMemoryPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 }  // namespace xenoscope::sampler

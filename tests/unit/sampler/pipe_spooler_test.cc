@@ -36,7 +36,7 @@ struct Pipe {
   std::array<int, 2> ends{-1, -1};
 };
 
-// No two parts of it are the same.
+// Returns a text no two parts of which are the same.
 std::string Numbers(size_t bytes) {
   std::string numbers;
   for (int i = 0; numbers.size() < bytes; ++i) numbers += std::to_string(i) + "\n";
@@ -68,7 +68,7 @@ TEST(PipeSpooler, WhoWritesIsNotHeldUpByAFileThatTakesNothing) {
   std::thread takes;
   {
     PipeSpooler spooler(from.out(), to.in(), "the file");
-    WriteTo(from, text);  // all of it, and nobody has read any of it
+    WriteTo(from, text);  // all of it, though none of it has been read
     from.CloseIn();
     takes = std::thread([&] { copied = ReadAllOf(to); });
     EXPECT_TRUE(spooler.Finish().ok());

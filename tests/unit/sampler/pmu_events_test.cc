@@ -1,4 +1,4 @@
-// Names of events, independent of the processor under the test.
+// Names of events, whatever the processor of this machine.
 #include "sampler/pmu_events.h"
 
 #include <gmock/gmock.h>

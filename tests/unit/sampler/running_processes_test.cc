@@ -1,4 +1,4 @@
-// /proc/PID/maps, and this process as one that runs.
+// /proc/PID/maps, and this process among the running ones.
 #include "sampler/running_processes.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(RunningProcessesTest, ThisProcessIsAmongThem) {
       self->maps, [](const ExecutableMap& map) { return map.path.ends_with("/sampler_test"); }));
 }
 
-// A process that ends while it is read: reading gives an error, as that of a directory does.
+// When a process ends while it is read, reading gives an error, as it does for a directory.
 TEST(RunningProcessesTest, MapsThatCannotBeReadAreNone) {
   const std::filesystem::path proc = std::filesystem::path(testing::TempDir()) / "ending_process";
   std::filesystem::create_directories(proc / "123" / "maps");

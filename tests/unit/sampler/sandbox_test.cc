@@ -1,4 +1,4 @@
-// What code can do in a sandbox that somebody has taken over: it tries.
+// What code can do in a sandbox that an attacker has taken over: each test tries.
 #include "sampler/sandbox.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ using ::testing::HasSubstr;
 
 constexpr size_t kPage = 4096;
 
-// 0, or errno.
+// Returns 0, or errno.
 int32_t ErrorOf(long result) { return result < 0 ? errno : 0; }
 
 struct Attempt {
@@ -83,7 +83,7 @@ int32_t Limit(pid_t parent) {
 
 int32_t SignalItself(pid_t /*parent*/) { return ErrorOf(kill(getpid(), 0)); }
 
-// Everything that leads to a file, to another machine or to another process.
+// The attempts: all ways to a file, to another machine or to another process.
 constexpr Attempt kAttempts[] = {
     {"open", [](pid_t) { return ErrorOf(open("/etc/passwd", O_RDONLY)); }},
     {"open, the old call",
@@ -159,7 +159,8 @@ TEST(SandboxTest, AnExploitedProcessCanDoNothing) {
   for (size_t i = 0; i < kCount; ++i) EXPECT_EQ(results[i], EPERM) << kAttempts[i].what;
 }
 
-// So that the table above means something: the same attempts fail for other reasons, or not at all.
+// The same attempts fail for other reasons, or not at all, outside: so the table above means
+// something.
 TEST(SandboxTest, OutsideTheSameAttemptsAreNotForbidden) {
   if (geteuid() != 0) GTEST_SKIP() << "root alone may do all of it";
   std::array<int, 2> ends{};
@@ -177,7 +178,7 @@ TEST(SandboxTest, OutsideTheSameAttemptsAreNotForbidden) {
   for (size_t i = 0; i < kCount; ++i) EXPECT_NE(results[i], EPERM) << kAttempts[i].what;
 }
 
-// Without the filter there is still the user without privileges.
+// Without the filter the process still runs as a user without privileges.
 TEST(SandboxTest, WithoutAFilterItRunsAsNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "root alone can become nobody";
   struct Found {

@@ -1,4 +1,4 @@
-// One recorder at a time, and what a killed one leaves word of.
+// One recorder runs at a time, and a killed one leaves a note.
 #include "sampler/session_lock.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Names as people write them, of compilers that have their own ways of writing them for linkers.
+// Names of several compilers, each of which has its own mangling.
 #include "symbolizer/demangle.h"
 
 #include <gmock/gmock.h>

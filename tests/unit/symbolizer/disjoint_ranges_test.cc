@@ -1,4 +1,4 @@
-// Ranges that overlap, against looking through all of them.
+// Ranges that overlap, compared with a search through all of them.
 #include "symbolizer/disjoint_ranges.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-// The owner of what begins last among those that hold the address.
+// Returns the owner of the range that begins last among those that hold the address.
 uint32_t Expected(const std::vector<OwnedRange>& ranges, Address address) {
   const OwnedRange* best = nullptr;
   for (const OwnedRange& range : ranges) {
@@ -56,7 +56,7 @@ TEST(DisjointRanges, MayReachToTheLastAddress) {
 TEST(DisjointRanges, AgreeWithALinearSearch) {
   std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp): the same every time
   for (int round = 0; round < 200; ++round) {
-    // Near each other, or in two places far apart, as a kernel and its modules.
+    // The ranges are close together, or in two places far apart, as a kernel and its modules.
     const int scale = round % 4 == 0 ? 40 : 0;
     std::vector<OwnedRange> ranges;
     for (uint32_t owner = 0; owner < 1 + random() % 40; ++owner) {

@@ -1,4 +1,4 @@
-// Several domains with the same addresses, and the reasons for what has no function.
+// Several domains with the same addresses, and the reasons for addresses without a function.
 #include "symbolizer/domain_symbols.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ TEST(DomainSymbols, EachDomainAndModeHasItsOwnAddresses) {
     EXPECT_EQ(At(symbols, kD2, Mode::kKernel, 0xffffffff81000010), "vmlinux!two");
     EXPECT_EQ(At(symbols, kD1, Mode::kUser, 0x401000), "gw!main");
     EXPECT_EQ(At(symbols, kD2, Mode::kUser, 0x401000), "pie!main");
-    // Xen's are the same for all.
+    // Xen's symbols are the same for all domains.
     EXPECT_EQ(At(symbols, kD1, Mode::kXen, 0xffff82d040200010), "xen!start");
     EXPECT_EQ(At(symbols, kD2, Mode::kXen, 0xffff82d040200010), "xen!start");
   }
@@ -109,7 +109,7 @@ TEST(DomainSymbols, SaysWhyThereIsNoFunction) {
     EXPECT_EQ(At(symbols, c.domain, c.mode, c.address), c.name);
     EXPECT_THAT(Why(symbols, c.domain, c.mode, c.address), HasSubstr(c.reason));
   }
-  // One function for each reason, not for each address.
+  // There is one function for each reason, not for each address.
   EXPECT_EQ(symbols.Resolve(kD2, Mode::kUser, 0x1000), symbols.Resolve(kD2, Mode::kUser, 0x2000));
 }
 

@@ -1,4 +1,4 @@
-// Where symbols of stripped files come from, and that nothing leads out of a root.
+// The sources of symbols of stripped files; and nothing leads out of a root.
 #include "symbolizer/image_file.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class ImageFileTest : public ::testing::Test {
     XENOSCOPE_ASSIGN_OR_RETURN(FileContent content, finder.Open(path));
     return ImageFile::Open(std::move(content), path, finder);
   }
-  // Whether the function that no symbol but a local one names is known.
+  // Returns whether the function that only a local symbol names is known.
   static bool KnowsLocal(ImageFile& image) {
     const auto symbols = image.ReadSymbols("subject");
     if (!symbols.ok()) return false;
@@ -79,7 +79,7 @@ TEST_F(ImageFileTest, AStrippedOneHasThoseOfTheFileThatItsLinkNames) {
   ASSERT_NE((*image)->debug_info(), nullptr);
   EXPECT_EQ((*image)->debug_path(), "/bin/.debug/s.debug");
 
-  // Another build of it is not believed.
+  // A debug file of another build is not used.
   ASSERT_TRUE(Run("echo >> bin/.debug/s.debug"));
   image = Open("/bin/subject");
   ASSERT_TRUE(image.ok());
@@ -119,7 +119,8 @@ TEST_F(ImageFileTest, NothingLeadsOutOfTheRoot) {
   std::ofstream(root_ / "etc") << "inside\n";
   const fs::path outside = root_.string() + ".outside";
   std::ofstream(outside) << "outside\n";
-  // A link to where only this machine has a file, one that climbs, and one to the root's own.
+  // These are a link to a file of this machine, a link that climbs, and a link to the root's own
+  // file.
   fs::create_symlink(outside, root_ / "absolute");
   fs::create_symlink("../" + outside.filename().string(), root_ / "climbing");
   fs::create_symlink("/etc", root_ / "inside");
@@ -139,7 +140,7 @@ TEST_F(ImageFileTest, APipeIsNotWaitedFor) {
   EXPECT_FALSE(FileFinder(root_.string()).Open("/pipe").ok());
 }
 
-// Samples of main, at each of its instructions one.
+// Returns samples of main, one at each of its instructions.
 class ListingTest : public ImageFileTest {
  protected:
   void SetUp() override {
@@ -178,7 +179,7 @@ TEST_F(ListingTest, SourceHasEachSampleInOneLine) {
   EXPECT_THAT(listing->title, HasSubstr("subject.cc"));
   EXPECT_EQ(Sum(*listing), static_cast<double>(samples_.size()));
   EXPECT_THAT(listing->lines, Contains(Field(&ListedLine::code, HasSubstr("chain.Step("))));
-  // What is inlined counts for the line that calls it.
+  // Inlined code counts for the line that calls it.
   EXPECT_THAT(listing->lines, Not(Contains(Field(&ListedLine::code, HasSubstr("x ^= x >> 33")))));
 }
 

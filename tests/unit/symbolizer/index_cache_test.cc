@@ -1,4 +1,4 @@
-// What was read of debug information is not read again, and nothing else is believed for it.
+// Debug information that was read is not read again, and no other file's is used for it.
 #include "symbolizer/index_cache.h"
 
 #include <fcntl.h>
@@ -51,7 +51,7 @@ class IndexCacheTest : public ::testing::Test {
                                   with_cache ? cache_ : nullptr);
     return opened.ok() ? *std::move(opened) : nullptr;
   }
-  // Of all addresses, a line each.
+  // Returns the frames of all addresses, a line each.
   std::vector<std::string> Answers(DebugInfo& debug_info) const {
     std::vector<std::string> answers;
     for (const Address address : addresses_) {
@@ -71,7 +71,7 @@ class IndexCacheTest : public ::testing::Test {
     }
     return files;
   }
-  // Makes the file's debug information worthless, its identity as it was.
+  // Makes the file's debug information useless, with its identity unchanged.
   void RuinDebugInfo() const {
     struct stat before {};
     ASSERT_EQ(stat(subject_.c_str(), &before), 0);

@@ -1,5 +1,5 @@
-// A kernel that was moved is found by its instructions, and a guess is never made of too little.
-// The kernel is this very program, which is long enough.
+// A kernel that was moved is found by its instructions, and there is no guess from too few. This
+// program, which is long enough, takes the kernel's place.
 #include "symbolizer/kaslr_shift.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,8 @@ class KaslrShiftTest : public ::testing::Test {
         read_(kernel_->ReadSymbols("kernel").value()),
         symbols_(SymbolIndex::Build(read_.table).value()) {}
 
-  // Of instructions in functions all over the program, as they lie when it was moved.
+  // Returns addresses of instructions in functions all over the program, as they are when it was
+  // moved.
   std::vector<Address> Instructions(size_t count, Address shift) {
     std::vector<Address> addresses;
     while (addresses.size() < count) {

@@ -1,4 +1,4 @@
-// Lists of livepatches: as Xen 4.17 printed one (tests/data/livepatch), and made up ones.
+// Lists of livepatches: as Xen 4.17 printed one (tests/data/livepatch), and invented ones.
 #include "symbolizer/livepatches.h"
 
 #include <fmt/format.h>
@@ -82,12 +82,12 @@ TEST(Livepatches, WhatOthersPrintIsPassedOver) {
 TEST(Livepatches, DamagedLinesAreCounted) {
   const std::string a = Patch("a", 0x1000, 0x2000);
   const std::string head = std::string(kTitle) + a;
-  // Beyond the livepatch's code; without a size; cut off; no function's replacement but a hole.
+  // The replacements are beyond the livepatch's code; without a size; cut off; and of no function.
   EXPECT_EQ(ReadLivepatches(head + Replaces("f", 0x1ff9, 8)).malformed, 1);
   EXPECT_EQ(ReadLivepatches(head + Replaces("f", 0x1000, 0)).malformed, 1);
   EXPECT_EQ(ReadLivepatches(head + "(XEN)     f patch 500(8) with 10\n").malformed, 1);
   EXPECT_EQ(ReadLivepatches(head + Replaces("f", 0, 8)).malformed, 0);
-  // Its functions would be another one's.
+  // Its functions would belong to another livepatch.
   const LivepatchList cut =
       ReadLivepatches(head + "(XEN)  name=b state=APPLIED(2) 30\n" + Replaces("f", 0x1000, 8));
   EXPECT_EQ(cut.malformed, 1);
@@ -104,7 +104,7 @@ TEST(Livepatches, OneThatIsListedTwiceIsOne) {
   EXPECT_EQ(list.displaced, 0);
 }
 
-// b came to where a had been: nobody knows whose code a sample was in.
+// b came to where a had been: it is not known whose code a sample was in.
 TEST(Livepatches, TwoAtOnePlaceHaveNoNames) {
   const LivepatchList list = ReadLivepatches(
       std::string(kTitle) + Patch("a", 0x1000, 0x3000) + Patch("c", 0x4000, 0x5000) +

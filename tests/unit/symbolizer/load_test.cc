@@ -1,4 +1,4 @@
-// From a recording's directory to a resolver: which files are found, what damaged ones become.
+// From a recording's directory to a resolver: which files are found, and what damaged ones become.
 #include "symbolizer/load.h"
 
 #include <fmt/format.h>
@@ -151,7 +151,8 @@ TEST_F(LoadTest, WhatTheUserNamedMustBeOfUse) {
   EXPECT_THAT(std::string(Message(loaded.status())), HasSubstr(Path("nowhere")));
 }
 
-// The subject as a kernel: its functions from a text that is moved, its lines from the file.
+// The subject takes a kernel's place: its functions come from a text that is moved, its lines from
+// the file.
 TEST_F(LoadTest, LinesComeFromAFileThatKaslrMovedAway) {
   const auto content = FileContent::Open(XENOSCOPE_TEST_SUBJECT);
   ASSERT_TRUE(content.ok());
@@ -163,7 +164,7 @@ TEST_F(LoadTest, LinesComeFromAFileThatKaslrMovedAway) {
   for (const Symbol& symbol : symbols->table.functions) {
     if (symbol.name == "main") main = symbol.address;
   }
-  // The subject has no _stext: what is not comparable is not used, and that is said.
+  // The subject has no _stext: what cannot be compared is not used, with a warning.
   constexpr Address kMoved = 0x1200'0000;
   Write("kallsyms", fmt::format("{:x} T main\n{:x} D end\n", main + kMoved, main + kMoved + 0x100));
   SymbolSources sources;
@@ -175,7 +176,7 @@ TEST_F(LoadTest, LinesComeFromAFileThatKaslrMovedAway) {
   EXPECT_THAT(loaded->warnings[0], HasSubstr("without _stext"));
   EXPECT_THAT(loaded->resolver->Inlined({1}, Mode::kKernel, main + kMoved), IsEmpty());
 
-  // With a list of its addresses that says how it was moved.
+  // Now a list of its addresses says how it was moved.
   if (std::system(fmt::format("objcopy --add-symbol _stext=.text:0,function,global {} {}",
                               XENOSCOPE_TEST_SUBJECT, Path("vmlinux"))
                       .c_str()) != 0) {

@@ -1,4 +1,4 @@
-// Addresses of processes to functions of the files that they map.
+// The functions of processes' addresses, in the files that they map.
 #include "symbolizer/process_images.h"
 
 #include <gmock/gmock.h>
@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 constexpr const char* kSubject = XENOSCOPE_TEST_SUBJECT;
 constexpr AddressSpaceId kSpace{3};
 
-// The subject, and one of its functions: where it is linked, and, its file being mapped as it is
-// linked (the first part at 0x400000), where it is in the file.
+// The subject, and one of its functions: its link address and, as the file is mapped where it is
+// linked (the first part at 0x400000), its offset in the file.
 class ProcessImagesTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -35,7 +35,7 @@ class ProcessImagesTest : public ::testing::Test {
     }
     ASSERT_NE(main_, 0);
   }
-  // The whole file at `where`, as a position-independent one would be.
+  // Maps the whole file at `where`, as a position-independent one would be.
   void Map(const std::string& path, const std::string& build_id, Address where) {
     const uint32_t file = images_.AddFile(kDom0, path, build_id);
     images_.SetMaps(kSpace, kDom0, 7, {{where, where + 0x100000, 0, file}});
@@ -103,7 +103,7 @@ TEST_F(ProcessImagesTest, AProcessWithoutMapsIsItsDomains) {
   EXPECT_THAT(other.unresolved, HasSubstr("no symbols for d0's user mode"));
 }
 
-// A process that runs what a compiler at run time made, and calls the vDSO.
+// A process that runs the output of a JIT compiler, and calls the vDSO.
 class JitAndVdsoTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kPid = 7;
@@ -155,7 +155,7 @@ TEST_F(JitAndVdsoTest, TheVdsoIsTheKernelsAndOf64Bits) {
   ASSERT_TRUE(images_.SetVdso(kDom0, *std::move(content)).ok());
   EXPECT_EQ(At(kVdsoAt + main).name, "main");
   EXPECT_EQ(At(kVdsoAt + main).image, "[vdso]");
-  EXPECT_EQ(At(0xf7000000 + main).name, "[no symbols]");  // of a process of 32 bits
+  EXPECT_EQ(At(0xf7000000 + main).name, "[no symbols]");  // of a 32-bit process
 }
 
 TEST_F(JitAndVdsoTest, WhatIsNoVdsoIsRefused) {

@@ -1,4 +1,4 @@
-// Maps that processes have in common.
+// Maps that processes share.
 #include "symbolizer/process_maps.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(ProcessMaps, ForksHaveTheirMapsInCommon) {
   const ProcessMap* const shared = first.Find(500 * kPage);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(parent.Fork().Find(500 * kPage), shared);
   ProcessMaps child = parent.Fork();
-  child.Add(MapAt(2000, 2));  // which costs one map, not a thousand
+  child.Add(MapAt(2000, 2));  // this costs one map, not a thousand
   EXPECT_EQ(child.Find(500 * kPage), shared);
 }
 

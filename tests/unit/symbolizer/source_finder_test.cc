@@ -1,5 +1,5 @@
-// Which sources are shown: debug information names any file, and only sources in the user's
-// directories are opened for it.
+// The sources that are shown: debug information may name any file, but only sources in the user's
+// directories are opened.
 #include "symbolizer/source_finder.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The index as a table: symbols in, ranges out; and against the plainest search there is.
+// The index as a table: symbols in, ranges out; and compared with a linear search.
 #include "symbolizer/symbol_index.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,8 @@ TEST(SymbolIndex, WithoutFunctionsIsAnError) {
   EXPECT_FALSE(SymbolIndex::Build(TableOf({{0, 10, "null"}})).ok());
 }
 
-// Every symbol of random tables at every address, against a search through all of them.
+// Looks up every symbol of random tables at every address, and compares with a search through all
+// of them.
 TEST(SymbolIndex, AgreesWithALinearSearch) {
   std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp): the same every time
   for (int round = 0; round < 300; ++round) {

@@ -83,10 +83,9 @@ TEST(Scheduler, MergesVcpusBeyondTheLimit) {
 }
 
 TEST(Scheduler, CountsTheEventsThatNameAVcpuAndMeasuresItsWaits) {
-  //   cycle  10         11      15          16         17          17            18      20    21
-  //   d1v0   woken              waited 3us  runs,      runs again  credit reset  stolen blocks
-  //                                         preempted
-  //   others            tickle                                                         idle
+  //   cycle  10     11      15          16                17     17            18      20    21
+  //   d1v0   woken          waited 3us  runs, preempted   runs   credit reset  stolen        blocks
+  //   others        tickle                                                             idle
   TraceBuilder trace;
   trace.Window(
       0, {Rec(kSchedWake, 10, {1, 0}),                   // wake d1v0

@@ -31,10 +31,10 @@ TEST(GuestInterrupts, LastFromTheEntryThatDeliversThemToTheHalt) {
 }
 
 TEST(GuestInterrupts, FirstInterruptAfterWakeIsWakeSource) {
-  //   cycle  20     30     40    50            60            100    110    120   130           137
-  //   d1v0   halts  woken  runs  enter (0x30)  enter (0x31)  halts  woken  runs  enter (0x30) halts
-  //                              |<----------- 50 ---------->|                   |<---- 7 ---->|
-  //                                            |<--- 40 ---->|
+  //   cycle  20     30     40    50          60          100    110    120   130         137
+  //   d1v0   halts  woken  runs  enter 0x30  enter 0x31  halts  woken  runs  enter 0x30  halts
+  //                              |<--------- 50 -------->|                   |<-- 7 --->|
+  //                                          |<-- 40 -->|
   EXPECT_THAT(LinesOf({Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
                        Rec(kBlockedToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
                        Rec(kInjVirq, {0x30, 0}), Rec(kVmentry, 50, {}), Rec(kInjVirq, {0x31, 1}),

@@ -54,7 +54,7 @@ TEST(LogVolume, CountsEveryRecordInItsClassAndOnItsPcpu) {
 
 TEST(Pcpus, ContinuedTimesliceIsOneInterval) {
   //   cycle  10    20             30    45        50    57
-  //   p0     d1v0  d1v0 goes on   idle  not known d1v0  the trace ends
+  //   p0     d1v0  d1v0 goes on   idle  unknown   d1v0  the trace ends
   TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(kContinueRunning, 20, {Vcpu(1, 0)}),

@@ -20,10 +20,10 @@ using trace::Rec;
 using trace::TraceBuilder;
 
 TEST(Preemptions, ChargeAWaitToTheVcpusThatRanMeanwhile) {
-  //   cycle  100   110        130        135   140   150        170      180       190        193
-  //   p0     d1v0  d2v0       d0v0       -     d1v0  d1v0       d2v0     idle      idle       d1v0
-  //   d1v0   runs  preempted  waits      waits runs  runs       blocked  blocked   woken      runs
-  //   d2v0         runs       blocked                woken      runs     blocked
+  //   cycle  100   110        130      135  140   150    170      180      190   193
+  //   p0     d1v0  d2v0       d0v0     -    d1v0  d1v0   d2v0     idle     idle  d1v0
+  //   d1v0   runs  preempted  waits         runs         blocked           woken runs
+  //   d2v0         runs       blocked             woken  runs     blocked
   TraceBuilder trace;
   trace.Window(
       0,
@@ -72,8 +72,8 @@ TEST(Preemptions, EndWhereTheVcpuGoesElsewhere) {
 // d1v0 is preempted twice. During the first wait d1v1 runs for 10 + 5 cycles, during the second one
 // it does not run:
 //
-//   cycle  100   105   111              121      130    135   140   145      151              160
-//   p0     d1v0        d2v0 (at 0x4000)                       d1v0           - (at 0x5000)    d1v0
+//   cycle  100   105   111              121      130    135   140   145      151             160
+//   p0     d1v0        d2v0 (at 0x4000)                       d1v0           - (at 0x5000)   d1v0
 //   p1           d1v1                   blocked  woken  d1v1        blocked
 TEST(Hazards, AreListedByTheAddressWhereTheVcpuWasPreempted) {
   TraceBuilder trace;

@@ -1,5 +1,4 @@
-// The words between agent and recorder as bytes: each there and back, and what no reader may
-// believe.
+// The messages of agent and recorder as bytes: each in both directions, and what readers refuse.
 #include "sampler/agent/agent_messages.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +42,7 @@ std::vector<AnyMessage> OneOfEach() {
           Enlisted{true}};
 }
 
-// What a reader makes of bytes that come `step` at a time.
+// Returns what a reader makes of bytes that come `step` at a time.
 std::vector<AnyMessage> Read(Bytes bytes, size_t step) {
   std::vector<AnyMessage> messages;
   FrameReader reader;
@@ -104,7 +103,7 @@ TEST(AgentMessages, AHelloIsTheseBytes) {
 TEST(AgentMessages, ARecorderOfVersionOneZeroPreparesForPerf) {
   auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kPerf});
   const Bytes payload = Bytes(frame).subspan(kFrameHeader);
-  EXPECT_EQ(payload.back(), std::byte{0});  // what 1.1 added
+  EXPECT_EQ(payload.back(), std::byte{0});  // added by version 1.1
   const auto old = EncodeFrame(4, payload.first(payload.size() - 1));
   EXPECT_EQ(Read(old, old.size()),
             std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kPerf}}));

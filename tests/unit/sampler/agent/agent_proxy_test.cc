@@ -1,5 +1,5 @@
-// Recordings with an agent whose words are read in another process: when all goes well, and what
-// that process can do when a guest has taken it over.
+// Recordings with an agent whose messages another process reads: when all goes well, and what that
+// process can do when a guest has taken it over.
 #include "sampler/agent/agent_proxy.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// One clock for host and guest.
+// Host and guest have one clock.
 Tsc Now() { return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoch().count())}; }
 
 std::vector<std::byte> ChunkOf(Tsc when) {
@@ -49,7 +49,7 @@ std::vector<std::byte> ChunkOf(Tsc when) {
   return writer.Take();
 }
 
-// An agent that takes a sample whenever it is asked for the time.
+// Plays an agent that takes a sample whenever it is asked for the time.
 void Play(Channel& channel) {
   agent::FakeAgent guest(Now);
   guest.hello.program = "a\33[31mgent";
@@ -107,7 +107,7 @@ class AgentProxyTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  // Records for `length`: the samples.
+  // Records for `length` and returns the samples.
   std::vector<Sample> Record(milliseconds length) {
     auto writer = recording::SampleWriter::Create(path_ + "/samples");
     EXPECT_TRUE(writer.ok()) << writer.status();
@@ -135,7 +135,7 @@ class AgentProxyTest : public ::testing::Test {
                                 .vcpus = 2};
   AgentRequest request_;
   agent::Host host_{.tsc_hz = agent::FakeAgent::kHz, .read_tsc = Now};
-  std::function<void(Channel&)> play_ = Play;  // the guest's part
+  std::function<void(Channel&)> play_ = Play;  // what the guest does
   std::vector<std::thread> threads_;
   std::unique_ptr<AgentProxy> proxy_;
 };
@@ -210,7 +210,7 @@ TEST_F(AgentProxyTest, ASignalEndsTheWaitForAGuest) {
   const auto silent = [](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
     int fds[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    return std::make_unique<FdChannel>(fds[0]);  // the other end stays open, and says nothing
+    return std::make_unique<FdChannel>(fds[0]);  // the other end stays open and silent
   };
   const auto proxy = AgentProxy::Open(domain_, request_, silent, host_);
   EXPECT_TRUE(absl::IsCancelled(proxy.status())) << proxy.status();
@@ -227,7 +227,7 @@ TEST_F(AgentProxyTest, ADomainThatHasGoneIsGivenUp) {
   EXPECT_THAT(proxy_->FinalNotes(), ElementsAre(HasSubstr("its domain has gone")));
 }
 
-// Behaves until it is called to collect, then does `then` instead.
+// Returns a worker that behaves until it is called to collect, then does `then` instead.
 AgentProxy::Worker TakenOver(const std::function<void(int control)>& then) {
   return [then](int control, int data, const recording::DomainInfo& domain,
                 const AgentRequest& request, const agent::Host& host) {
@@ -252,7 +252,7 @@ AgentProxy::Worker TakenOver(const std::function<void(int control)>& then) {
   };
 }
 
-// Gives parts of a file without end.
+// Sends parts of a file without end.
 void SendFileFor(int control, size_t part) {
   AgentReply reply;
   reply.flag = true;
@@ -283,7 +283,7 @@ TEST_F(AgentProxyTest, AReaderThatIsTakenOverCostsItsOwnSamplesOnly) {
     const char* what;
     std::function<void(int control)> then;
     const char* note;
-    bool then_signal = false;  // the user's
+    bool then_signal = false;  // whether the user sends a signal then
   };
   const auto reply_with = [](const std::function<void(AgentReply&)>& change) {
     return [change](int control) {

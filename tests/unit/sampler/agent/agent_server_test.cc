@@ -1,4 +1,4 @@
-// The guest's half of a recording with recorders that ask for much and read nothing, in made-up
+// The guest's side of a recording, with recorders that ask for much and read nothing, in simulated
 // time.
 #include "sampler/agent/agent_server.h"
 
@@ -21,7 +21,8 @@ using std::chrono::minutes;
 using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 
-// A recorder that says hello and then the same for ever, and takes so many bytes of the answers.
+// A recorder that says hello, then the same message for ever, and reads only so many bytes of
+// answers.
 class FakeRecorder final : public Channel {
  public:
   FakeRecorder(const AnyMessage& again, size_t takes) : again_(Encode(again)), takes_(takes) {}
@@ -41,7 +42,7 @@ class FakeRecorder final : public Channel {
   }
   void Wait(bool /*to_send*/, steady_clock::time_point /*until*/, int /*other*/) override {}
 
-  uint64_t heard = 0;  // bytes, by the server
+  uint64_t heard = 0;  // bytes that the server received
 
  private:
   std::vector<std::byte> coming_ = Encode(Hello{});
@@ -49,7 +50,8 @@ class FakeRecorder final : public Channel {
   size_t takes_;
 };
 
-// Whatever it wants, a server that it does not read from stops listening, and ends in time.
+// Whatever the recorder asks for, a server whose answers it does not read stops reading, and ends
+// in time.
 TEST(AgentServer, WhatWaitsForARecorderThatDoesNotReadIsBounded) {
   const AnyMessage wishes[] = {
       Ping{1},       Want{FileKind::kKallsyms}, Want{FileKind::kPerfMaps}, agent::Stop{}, Prepare{},

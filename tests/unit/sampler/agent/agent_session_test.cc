@@ -1,5 +1,5 @@
-// What a guest's agent can do to dom0's recorder, in made-up time: how long it is waited for,
-// whatever it sends meanwhile, and what becomes of what it sends late.
+// What a guest's agent can do to dom0's recorder, in simulated time: how long the recorder waits,
+// whatever the agent sends meanwhile, and what happens to late messages.
 #include "sampler/agent/agent_session.h"
 
 #include <gmock/gmock.h>
@@ -40,8 +40,8 @@ struct Time {
   Tsc Read() const { return Tsc{static_cast<uint64_t>(now.time_since_epoch().count())}; }
 };
 
-// A guest at the other end of a channel: what it says to each message of dom0's, and what it says
-// unasked at set times. Waiting for it makes the time go on.
+// A guest at the other end of a channel: its answers to dom0's messages, and messages at set times.
+// Waiting for it advances the time.
 class FakeGuest : public FakeAgent {
  public:
   explicit FakeGuest(Time& its_time)
@@ -54,7 +54,7 @@ class FakeGuest : public FakeAgent {
   void Say(const AnyMessage& message) { SayBytes(Encode(message)); }
   void SayBytes(Bytes bytes) { said.insert(said.end(), bytes.begin(), bytes.end()); }
   void Answer() { Say(Pong{unanswered, time.Read().value}); }
-  // From now on, every `interval`.
+  // Sends that from now on, every `interval`.
   void SayEvery(milliseconds interval, std::function<std::vector<std::byte>()> what) {
     every = interval;
     say = std::move(what);
@@ -62,7 +62,7 @@ class FakeGuest : public FakeAgent {
   }
 
   Time& time;
-  uint64_t unanswered = 0;  // the last ping's number
+  uint64_t unanswered = 0;  // number of the last ping
   std::deque<std::byte> said;
   milliseconds every{0};
   std::function<std::vector<std::byte>()> say;
@@ -120,7 +120,7 @@ class AgentSessionTest : public ::testing::Test {
                     .process = [](const recording::ProcessRecord&) {}});
     return session;
   }
-  // A file: how many bytes came, or why not all.
+  // Fetches a file, and returns its length, or why it is not whole.
   static absl::StatusOr<size_t> FetchAll(Session& session, FileKind kind) {
     size_t bytes = 0;
     while (true) {
@@ -139,7 +139,7 @@ class AgentSessionTest : public ::testing::Test {
   milliseconds Since(steady_clock::time_point begin) const {
     return std::chrono::duration_cast<milliseconds>(time_.now - begin);
   }
-  // A sample taken now, with as many callers.
+  // Returns a sample taken now, with so many callers.
   AnyMessage SampleNow(size_t callers = 0) const {
     recording::TimedEntry entry;
     entry.begin = time_.Read().value;
@@ -170,7 +170,7 @@ class AgentSessionTest : public ::testing::Test {
 
 class AgentWaitTest : public AgentSessionTest {
  protected:
-  // The guest is mute from the message on, but for what `say` gives every `interval`.
+  // The guest does not answer from the message on, except with `say` every `interval`.
   template <typename Message>
   void MuteTo(milliseconds interval, std::function<std::vector<std::byte>()> say) {
     guest_.is_mute = [this, interval, say = std::move(say)](const AnyMessage& message) {
@@ -178,7 +178,7 @@ class AgentWaitTest : public AgentSessionTest {
       return guest_.say != nullptr;  // an answer in the middle of a frame would be damage
     };
   }
-  // How long each wait takes with a guest that does that.
+  // Returns how long each wait takes with a guest that does that.
   std::vector<milliseconds> Waits(milliseconds interval,
                                   const std::function<std::vector<std::byte>()>& say) {
     std::vector<milliseconds> waits;
@@ -212,7 +212,7 @@ class AgentWaitTest : public AgentSessionTest {
     MuteTo<Want>(interval, say);
     measure([&] {
       EXPECT_FALSE(session->Fetch(FileKind::kKallsyms).ok());
-      EXPECT_FALSE(session->Fetch(FileKind::kModules).ok());  // not waited for again
+      EXPECT_FALSE(session->Fetch(FileKind::kModules).ok());  // it is not waited for again
     });
     return waits;
   }
@@ -257,7 +257,7 @@ TEST_F(AgentWaitTest, ASignalEndsEachWaitAtOnce) {
   EXPECT_EQ(session->status().code(), absl::StatusCode::kCancelled);
 }
 
-// Each of which used to be given the time of an answer.
+// Each byte used to extend the time for an answer.
 TEST_F(AgentSessionTest, AFileThatComesByteByByteIsNotWaitedForWithoutEnd) {
   auto session = Sampling();
   session->Stop();
@@ -319,7 +319,7 @@ TEST_F(AgentSessionTest, ASignalEndsAFileThatGoesOnComing) {
   EXPECT_TRUE(absl::IsCancelled(session->Fetch(FileKind::kKallsyms).status()));
 }
 
-// A starved guest is slow, and loses nothing by that.
+// A starved guest is slow, and loses nothing thereby.
 TEST_F(AgentSessionTest, SamplesOfALateGuestComeWhenItAnswers) {
   auto session = Sampling();
   Go(*session, seconds(1));
@@ -361,7 +361,7 @@ TEST_F(AgentSessionTest, SamplesTakenAfterTheStopAreNotOfTheRecording) {
   guest_.is_mute = [this](const AnyMessage& message) {
     if (!std::holds_alternative<agent::Stop>(message)) return false;
     guest_.Say(SampleNow());
-    time_.now += seconds(5);  // before it sees that it is to stop
+    time_.now += seconds(5);  // before the session sees that it is to stop
     guest_.Say(SampleNow());
     return false;
   };
@@ -396,7 +396,7 @@ TEST_F(AgentSessionTest, AnAgentHasNoMoreEventsThanItWasAskedFor) {
               HasSubstr("it is ready for 3 events; 1 to 2 were asked for"));
 }
 
-// 16 guests of 16 events each, beside dom0's own.
+// There are 16 guests of 16 events each, beside dom0's own.
 TEST_F(AgentSessionTest, EventsBeyondWhatTheFormatCanSayAreRefused) {
   AgentRequest request;
   const auto connect = [this](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
@@ -406,7 +406,8 @@ TEST_F(AgentSessionTest, EventsBeyondWhatTheFormatCanSayAreRefused) {
   for (const bool fits : {true, true, false}) {
     auto source = AgentSource::Open(domain_, request, connect, host_);
     ASSERT_TRUE(source.ok()) << source.status();
-    if (!fits) events[recording::kMaxRecordingEvents - 1].period = 77;  // no more that of the guest
+    // It is no longer equal to the guest's.
+    if (!fits) events[recording::kMaxRecordingEvents - 1].period = 77;
     EXPECT_EQ((*source)->NumberEvents(events, recording::kMaxRecordingEvents - 1).ok(), fits);
   }
   EXPECT_THAT(events, SizeIs(recording::kMaxRecordingEvents));

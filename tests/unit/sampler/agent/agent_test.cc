@@ -1,5 +1,5 @@
-// Recorder and agent over a socket: what both do when all goes well, and what a stranger in the
-// agent's place can do to a recording.
+// Recorder and agent over a socket: what both do when all goes well, and what a hostile program in
+// the agent's place can do to a recording.
 #include "sampler/agent/agent_source.h"
 
 #include <gmock/gmock.h>
@@ -40,13 +40,13 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr uint64_t kHz = agent::FakeAgent::kHz;
-constexpr uint64_t kAhead = 77'000'000'000;  // of the guest's clock
+constexpr uint64_t kAhead = 77'000'000'000;  // offset of the guest's clock
 
-// One clock for both: a guest's is a constant ahead.
+// Both use one clock; the guest's is ahead by a constant.
 Tsc Now() { return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoch().count())}; }
 Tsc GuestNow() { return Now() + kAhead; }
 
-// What a guest's source sees: a sample whenever it is asked, in turn kernel and user.
+// The guest's source: it takes a sample whenever it is asked, in turn kernel and user.
 class FakeSource : public Source {
  public:
   recording::SourceInfo Info() const override { return {"made-up", "", 0, 0}; }
@@ -98,7 +98,7 @@ class FakeSource : public Source {
   steady_clock::time_point due_;
 };
 
-// The same by xenoprof: ready when it is listed for the second time, and sampled in Xen, too.
+// The same by xenoprof: ready when it is listed for the second time, and with samples in Xen.
 class FakeMember final : public FakeSource {
  public:
   recording::SourceInfo Info() const override { return {"xenoprof", "x86-64/family15h", 0, 0}; }
@@ -156,7 +156,7 @@ class AgentTest : public ::testing::Test {
     std::filesystem::remove_all(path_);
   }
 
-  // A guest in which `play` has the agent's end of the channel.
+  // Returns a guest in which `play` has the agent's end of the channel.
   AgentSource::Connect Guest(const std::function<void(Channel&)>& play) {
     return [this, play](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
       Ends ends = Connected();
@@ -173,7 +173,7 @@ class AgentTest : public ::testing::Test {
     });
   }
 
-  // Says what an honest agent says until it is to start, then does `then`.
+  // Returns a guest that behaves as an agent until it is to start, then does `then`.
   AgentSource::Connect Stranger(const std::function<void(agent::Link&)>& then) {
     return Guest([then](Channel& channel) {
       agent::FakeAgent guest(GuestNow);
@@ -184,12 +184,12 @@ class AgentTest : public ::testing::Test {
     });
   }
 
-  // A session with the agent at the other end of what `connect` gives.
+  // Opens a session with the agent at the other end of what `connect` returns.
   absl::StatusOr<std::unique_ptr<AgentSource>> Open(const AgentSource::Connect& connect) {
     return AgentSource::Open(domain_, request_, connect, host_);
   }
 
-  // Records for `length` and gives the samples.
+  // Records for `length` and returns the samples.
   std::vector<Sample> Record(AgentSource& source, milliseconds length) {
     auto writer = recording::SampleWriter::Create(path_ + "/samples");
     EXPECT_TRUE(writer.ok());
@@ -211,7 +211,7 @@ class AgentTest : public ::testing::Test {
     return samples;
   }
 
-  // A recording with a stranger who does this once he is to sample: what the user is told.
+  // Returns what the user reads after a recording with a guest that does this once it is to sample.
   std::string AfterRecordingWith(const std::function<void(agent::Link&)>& then) {
     const auto source = Open(Stranger(then));
     EXPECT_TRUE(source.ok()) << source.status();
@@ -268,7 +268,7 @@ TEST_F(AgentTest, AGuestsSamplesComeInTheHostsTimeAndAllAreAccountedFor) {
   const std::vector<StreamInfo> streams = (*opened)->Streams();
   ASSERT_THAT(streams, SizeIs(2));
   EXPECT_EQ(streams[1].kept, samples.size());
-  // The last was taken when it was told to stop, after dom0 had ended the recording.
+  // The last sample was taken when the agent was told to stop, after dom0 had ended the recording.
   EXPECT_EQ(streams[1].logged.Logged(), samples.size() + streams[1].invalid);
   EXPECT_LE(streams[1].invalid, 3U);
   EXPECT_TRUE(streams[1].complete && streams[1].Balanced());
@@ -277,7 +277,7 @@ TEST_F(AgentTest, AGuestsSamplesComeInTheHostsTimeAndAllAreAccountedFor) {
   EXPECT_THAT((*opened)->FinalNotes(), IsEmpty());
 }
 
-// Readers merge the sources, each of which has to be in order.
+// Readers merge the sources, each of which must be in order.
 TEST_F(AgentTest, SamplesAreInTheOrderOfTimeHoweverLateTheAnswersAre) {
   const auto opened = Open(Stranger([](agent::Link& link) {
     while (true) {
@@ -486,7 +486,7 @@ TEST_F(AgentTest, AMemberThatDoesNotAnswerToItsListingIsGivenUpInTime) {
   EXPECT_THAT(std::string(enlisted.status().message()), HasSubstr("does not take part"));
 }
 
-// A starved guest: it stays in the session, and is not waited for for ever at the end.
+// A starved guest stays in the session, and the wait for it at the end is limited.
 TEST_F(AgentTest, AnAgentThatFallsSilentIsLateAndGivenUpAtTheEndOnly) {
   request_.limits.late = milliseconds(20);
   request_.limits.answer = milliseconds(50);
@@ -561,12 +561,13 @@ TEST_F(AgentTest, SamplesThatCannotBeAreRefusedAndCounted) {
   const auto lie = [](agent::Link& link) {
     const Tsc now = GuestNow();
     for (const auto& chunk :
-         {ChunkOf({DomainId{9}, VcpuId{0}}, 0, 0, now),  // another domain: it is always his own
-          ChunkOf({DomainId{3}, VcpuId{2}}, 0, 0, now),  // a vCPU that he has not
+         // Another domain: the guest's is taken anyway.
+         {ChunkOf({DomainId{9}, VcpuId{0}}, 0, 0, now),
+          ChunkOf({DomainId{3}, VcpuId{2}}, 0, 0, now),  // a vCPU that the guest does not have
           ChunkOf({DomainId{3}, VcpuId{0}}, 2, 0, now),  // in Xen
-          ChunkOf({DomainId{3}, VcpuId{0}}, 0, 1, now),  // an event that he has not
-          ChunkOf({DomainId{3}, VcpuId{0}}, 0, 0, now + 60 * kHz),  // tomorrow
-          ChunkOf({DomainId{3}, VcpuId{0}}, 0, 0, Tsc{0}),          // long ago
+          ChunkOf({DomainId{3}, VcpuId{0}}, 0, 1, now),  // an event that the guest does not have
+          ChunkOf({DomainId{3}, VcpuId{0}}, 0, 0, now + 60 * kHz),  // in the future
+          ChunkOf({DomainId{3}, VcpuId{0}}, 0, 0, Tsc{0}),          // long past
           std::vector<std::byte>(10, std::byte{1})}) {
       link.Queue(agent::Samples{chunk});
     }

@@ -1,5 +1,4 @@
-// What a sandbox can read of memory that is another guest's: of a page, and of the rings of a
-// channel.
+// What a sandbox can read of another guest's memory: of a page, and of the rings of a channel.
 #include "sampler/agent/dont_fork.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +12,7 @@
 #include "sampler/sandbox.h"
 
 #if __has_include(<libxenvchan.h>)
-extern "C" {  // Xen's headers do not say it themselves
+extern "C" {  // Xen's headers lack it
 #include <libxenvchan.h>
 }
 #endif
@@ -23,7 +22,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
-// Shared, as what a guest grants.
+// The memory is shared, as what a guest grants is.
 class SharedPages {
  public:
   explicit SharedPages(size_t pages)
@@ -41,7 +40,7 @@ class SharedPages {
   std::byte* at_;
 };
 
-// Whether a process that is started now can read there.
+// Returns whether a process that starts now can read there.
 bool CanSandboxRead(const std::byte* at) {
   auto sandbox = Sandbox::Start({}, [at](int socket) {
     const std::byte there = *static_cast<const volatile std::byte*>(at);

@@ -1,4 +1,4 @@
-// What an honest agent answers to a recorder, for tests that make it less so.
+// An agent that answers a recorder correctly, which tests change.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ class FakeAgent {
     ready_for.events.push_back({.name = "cpu-clock", .period = 1, .clocked_by = ""});
   }
 
-  // To one message, in order.
+  // Returns the answers to one message, in order.
   std::vector<AnyMessage> AnswersTo(const AnyMessage& message) {
     std::vector<AnyMessage> answers;
     if (is_mute && is_mute(message)) return answers;
@@ -47,7 +47,7 @@ class FakeAgent {
   }
 
   // Answers what comes, until a message is the last one, the recorder goes, or nothing comes for so
-  // long. Whether the recorder said that it goes.
+  // long. Returns whether the recorder said bye.
   bool Play(Link& link, std::chrono::milliseconds max_wait,
             const std::function<bool(const AnyMessage&)>& is_last = nullptr) {
     while (true) {
@@ -70,7 +70,7 @@ class FakeAgent {
               .program = "xenoscope test",
               .kernel = "6.1"};
   recording::RecordingInfo ready_for;
-  std::function<bool(const AnyMessage&)> is_mute;    // to such a message
+  std::function<bool(const AnyMessage&)> is_mute;    // whether it does not answer such a message
   std::function<std::vector<std::byte>()> sample;    // chunks before each pong while it samples
   std::map<FileKind, std::vector<std::byte>> files;  // none longer than a frame
 
@@ -79,7 +79,7 @@ class FakeAgent {
   bool samples_ = false;
 };
 
-// Whether a message is of this kind.
+// Returns whether a message is of this kind.
 template <typename Message>
 bool Is(const AnyMessage& message) {
   return std::holds_alternative<Message>(message);

@@ -1,4 +1,4 @@
-// Brackets of the host's time for a guest's TSC, held against guests whose clock is known.
+// Ranges of the host's time for a guest's TSC, compared with guests whose clock is known.
 #include "sampler/agent/guest_clock.h"
 
 #include <gtest/gtest.h>

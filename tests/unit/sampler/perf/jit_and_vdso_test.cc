@@ -1,4 +1,4 @@
-// Code that is in no file of a process.
+// Code of processes that is in none of their files.
 #include "sampler/perf/jit_and_vdso.h"
 
 #include <fmt/format.h>
@@ -49,12 +49,12 @@ class PerfMapsTest : public ::testing::Test {
     fs::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  // What /proc/PID/status says of a process of that user.
+  // Returns the text of /proc/PID/status for a process of that user.
   static std::string StatusOf(uid_t user, gid_t group) {
     return fmt::format("Name:\ta\nUid:\t{0}\t{0}\t{0}\t{0}\nGid:\t{1}\t{1}\t{1}\t{1}\n", user,
                        group);
   }
-  // The file of a process that runs as this test does.
+  // Returns the file of a process that runs as this test does.
   fs::path OfProcess(int pid) {
     Write(proc_ / std::to_string(pid) / "status", StatusOf(geteuid(), getegid()));
     return proc_ / std::to_string(pid) / "root/tmp" / ("perf-" + std::to_string(pid) + ".map");
@@ -74,7 +74,7 @@ TEST_F(PerfMapsTest, ThoseOfProcessesAreFoundInTheirOwnTmp) {
 
 TEST_F(PerfMapsTest, ThoseOfProcessesThatHaveEndedAreFoundInTmp) {
   fs::create_directories(proc_ / "12");
-  Write(tmp_ / "perf-12.map", "1000 20 not_its_own\n");  // of a process that is there
+  Write(tmp_ / "perf-12.map", "1000 20 not_its_own\n");  // a file of a running process
   Write(tmp_ / "perf-13.map", "2000 20 gone");
   Write(tmp_ / "perf-x.map", "3000 20 no_number\n");
   EXPECT_EQ(Read(), "# 13\n2000 20 gone\n");
@@ -189,7 +189,7 @@ TEST_F(PerfMapsTest, AMapCannotSpeakForAnotherProcess) {
 
 TEST_F(PerfMapsTest, WhatIsNoFileIsPassedOver) {
   fs::create_directories(OfProcess(12).parent_path());
-  ASSERT_EQ(mkfifo(OfProcess(12).c_str(), 0600), 0);  // nobody writes: it would wait for ever
+  ASSERT_EQ(mkfifo(OfProcess(12).c_str(), 0600), 0);  // there is no writer: opening it would block
   Write(root_ / "secret", "1000 20 secret\n");
   fs::create_directories(OfProcess(13).parent_path());
   fs::create_symlink(root_ / "secret", OfProcess(13));

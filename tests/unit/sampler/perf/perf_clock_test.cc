@@ -1,4 +1,5 @@
-// From perf's clock to the TSC: never an instant that is not known, never a bracket that misses.
+// Ranges of the TSC for perf's times: never narrower than what is known, and never without the
+// truth.
 #include "sampler/perf/perf_clock.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +45,7 @@ TEST(PerfClockTest, FarFromAPairTheClocksMayDrift) {
   EXPECT_EQ(middle.end, Tsc{1'000'000'011 + 30'000});
 }
 
-// A TSC of 2.6 GHz, pairs at random, each of a random width: the truth is always inside.
+// With a TSC of 2.6 GHz and pairs at random, each of a random width, the truth is always inside.
 TEST(PerfClockTest, TheTruthIsInTheBracket) {
   std::mt19937_64 random(5);
   const auto truth = [](uint64_t time) { return 7'000'000 + time * 26 / 10; };
@@ -69,7 +70,7 @@ TEST(PerfClockTest, TimesThatDoNotGrowMakeNoPair) {
   EXPECT_EQ(clock.At(101, Tsc{3000}).begin, Tsc{1000});
 }
 
-// Half a cycle a nanosecond, from 1000 ns on, as the page of a ring has it.
+// Returns the page of a ring: half a cycle a nanosecond, from 1000 ns on.
 perf_event_mmap_page Page() {
   perf_event_mmap_page page{};
   page.cap_user_time_zero = 1;

@@ -1,4 +1,4 @@
-// A ring of perf events gives what was put into it, over its end too, and nothing else.
+// A ring of perf events returns what was put into it, across its end too, and nothing else.
 #include "sampler/perf/perf_ring.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ std::vector<std::byte> Record(uint64_t value, size_t words = 1) {
   return record.Done();
 }
 
-// The first word of each record.
+// Returns the first word of each record.
 std::vector<uint64_t> Values(PerfRing& ring) {
   std::vector<uint64_t> values;
   ring.Drain([&values](Bytes record) {

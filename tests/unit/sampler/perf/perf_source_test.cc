@@ -1,4 +1,4 @@
-// The perf source held against a Linux that is made up.
+// The perf source with a simulated Linux.
 #include "sampler/perf/perf_source.h"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ class PerfSourceTest : public ::testing::Test {
   std::string Refusal(const PerfRequest& request) {
     return std::string(Message(TryOpen(request).status()));
   }
-  // A sample on the CPU, now.
+  // Takes a sample on the CPU, now.
   void Take(int cpu, Address address, uint16_t misc = PERF_RECORD_MISC_USER,
             const std::vector<uint64_t>& chain = {}, bool chains = false) {
     RecordBytes record(PERF_RECORD_SAMPLE, misc);
@@ -473,8 +473,8 @@ TEST_F(PerfSourceTest, ACpuThatComesOnlineAndCannotBeSampledIsReportedOnce) {
   EXPECT_TRUE(source->Stop(*writer_).ok());
 }
 
-// What Linux makes of the samples that Xen hands it (arch/x86/xen/pmu.c): those of other domains
-// are of a guest, those of Xen look like its own kernel's.
+// Linux marks the samples from Xen (arch/x86/xen/pmu.c): those of other domains are of a guest;
+// those of Xen look like its own kernel's.
 TEST_F(PerfSourceTest, WithXensVpmuForAllSamplesOfOthersHaveNoDomainButTheirPcpu) {
   kernel_.vpmu = "all";
   const auto source = Start(Request());

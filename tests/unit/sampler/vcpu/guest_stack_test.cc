@@ -1,4 +1,4 @@
-// Call chains of guests, followed through page tables and stacks that are made up.
+// Call chains of guests, followed through simulated page tables and stacks.
 #include "sampler/vcpu/guest_stack.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ constexpr Address kStack = 0x7ffc'0000'1000;
 
 class GuestStackTest : public ::testing::Test {
  protected:
-  // A program that was found at 0x401000, with a stack as deep as is written.
+  // Returns the registers of a program at 0x401000, with a stack as deep as is written.
   static VcpuContext Context() {
     VcpuContext context;
     context.address = 0x401000;

@@ -1,4 +1,4 @@
-// What a look at a vCPU does, held against guests that are made up.
+// The vcpu source with simulated guests.
 #include "sampler/vcpu/vcpu_source.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ struct FakeGuest {
   int context_error = 0;
 };
 
-// Each stop costs 50 cycles, reading the clock 1.
+// Each stop costs 50 cycles, and reading the clock 1.
 class FakeVcpuCalls final : public VcpuCalls {
  public:
   FakeVcpuCalls(std::map<VcpuRef, FakeGuest>& guests, uint64_t& tsc) : guests_(guests), tsc_(tsc) {}
@@ -91,13 +91,13 @@ class VcpuSourceTest : public ::testing::Test {
     EXPECT_TRUE(source.ok()) << source.status();
     return *std::move(source);
   }
-  // The addresses of a sample's callers.
+  // Returns the addresses of a sample's callers.
   static std::vector<Address> CallersOf(const Sample& sample) {
     std::vector<Address> callers;
     for (size_t i = 0; i < sample.callers.size(); ++i) callers.push_back(sample.callers.at(i));
     return callers;
   }
-  // Looks `looks` times, and gives the samples that were written, whose callers are in `file_`.
+  // Polls `polls` times, and returns the samples that were written; their callers are in `file_`.
   std::vector<Sample> Poll(VcpuSource& source, int polls) {
     const std::string file = path_ + "/vcpu.samples";
     auto writer = recording::SampleWriter::Create(file);
@@ -129,7 +129,7 @@ TEST_F(VcpuSourceTest, ARunningVcpuIsASampleOfTheTimeThatItWasStopped) {
   EXPECT_EQ(samples[0].mode, Mode::kKernel);
   EXPECT_EQ(samples[0].event, 3);  // vcpu-running
   EXPECT_TRUE(samples[0].stopped);
-  // Started at 1001; looked from 1002 to 1053.
+  // It started at 1001, and polled from 1002 to 1053.
   EXPECT_EQ(samples[0].when, (TscRange{Tsc{1002}, Tsc{1054}}));
   EXPECT_EQ(source->Sampled(), (TscRange{Tsc{1001}, Tsc{1054}}));
 }
@@ -217,7 +217,7 @@ TEST_F(VcpuSourceTest, InfoNamesTheSourceAndItsRate) {
 
 TEST_F(VcpuSourceTest, AfterStopThePeriodIsThatOfThePollsMade) {
   const auto source = Open(Request());
-  Poll(*source, 50);  // from look to look 52 cycles, of one vCPU twice as many
+  Poll(*source, 50);  // 52 cycles from poll to poll, and twice as many for one vCPU
   EXPECT_EQ(source->Sampled().Length(), 50U * 52 + 1);
   EXPECT_EQ(source->Events()[0].period, 104U);
   EXPECT_EQ(source->Events()[1].period, 104U);
@@ -303,7 +303,7 @@ TEST_F(VcpuSourceTest, ADomainCreatedLaterIsPolledFromThenOn) {
   ASSERT_THAT(streams, SizeIs(4));
   EXPECT_EQ(streams[3].vcpu, late);
   EXPECT_GT(streams[3].polls->running, 10U);
-  // The time of each vCPU counts from when it was there: two of four for 10000 cycles less.
+  // The time of each vCPU counts from when it existed: for two of four 10000 cycles less.
   const Cycles all = source->Sampled().Length();
   EXPECT_NEAR(static_cast<double>(source->Events()[0].period),
               static_cast<double>(4 * all - 2 * 10'000) / 100, 1);

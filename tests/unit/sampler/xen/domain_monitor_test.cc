@@ -1,4 +1,4 @@
-// What a watch on domains tells of hosts that are made up.
+// The changes that a monitor of domains finds on simulated hosts.
 #include "sampler/xen/domain_monitor.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ struct FakeGuest {
   std::set<uint32_t> online{0, 1};
 };
 
-// The guests there are, by domain; dom0 is always there.
+// The guests that exist, by domain; dom0 always does.
 using Host = std::map<DomainId, FakeGuest>;
 
 class FakeDirectory final : public DomainDirectory {
@@ -90,7 +90,7 @@ class DomainMonitorTest : public ::testing::Test {
     if (with_calls) calls = std::make_unique<FakeVcpuCalls>(host_);
     return {directory_, std::move(calls), [this] { return Tsc{tsc_ += 100}; }};
   }
-  // Of the changes since it was asked last.
+  // Returns the changes since the last call.
   std::vector<DomainChange> NewChanges(DomainMonitor& monitor) {
     info_.changes.clear();
     monitor.Poll(info_);
@@ -157,7 +157,7 @@ TEST_F(DomainMonitorTest, VcpusGoOfflineAndComeBackOneByOne) {
               ElementsAre(DomainChange{Kind::kVcpuOnline, kWeb, VcpuId{1}, {Tsc{200}, Tsc{301}}}));
 }
 
-// A guest may do so for ever; what matters of it and of others is told all the same.
+// A guest may do so for ever; important changes, and those of others, are reported all the same.
 TEST_F(DomainMonitorTest, ChangesOfADomainBeyondTheLimitAreCounted) {
   DomainMonitor monitor = Monitor();
   monitor.Poll(info_);

@@ -1,4 +1,4 @@
-// A domain by name or id.
+// Looking up a domain by name or id.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Livepatches of a Xen that is made up, and what its console tells of them.
+// Livepatches of a simulated Xen, and what its console prints about them.
 #include "sampler/xen/livepatch_monitor.h"
 
 #include <fmt/format.h>
@@ -25,9 +25,9 @@ struct FakeConsole {
   std::vector<std::string> livepatches;
   uint32_t version = 1;
   size_t ring = 4096;  // bytes that the console keeps
-  // All that it ever said.
+  // All that it has ever printed.
   std::string console = "(XEN) booted\n(XEN) 'x' pressed - Dumping all livepatch patches\n";
-  int held = 0;  // so often another one holds the list when the key is pressed
+  int held = 0;  // number of times that another process holds the list when the key is pressed
   int pressed = 0;
   int count_error = 0;
   int key_error = 0;

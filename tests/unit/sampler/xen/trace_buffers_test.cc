@@ -1,4 +1,4 @@
-// Of buffers that are made up: whether Xen still writes to them.
+// Whether Xen still writes to simulated buffers.
 #include "sampler/xen/trace_buffers.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What Xen has lost of a trace, counted in pieces of it as they pass.
+// The losses of a trace, counted while pieces of it pass.
 #include "sampler/xen/trace_losses.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ constexpr uint32_t kLost = 0xC001F001;
 
 void Append(Words& to, const Words& words) { to.insert(to.end(), words.begin(), words.end()); }
 
-// A window of pCPU 0.
+// Returns a window of pCPU 0.
 Words Window(const Words& records) {
   Words window = {0x2001f003, 0, static_cast<uint32_t>(4 * records.size())};
   Append(window, records);
@@ -35,7 +35,7 @@ Words LossOf(uint32_t records, uint32_t first, uint32_t resumed) {
 
 Bytes BytesOf(const Words& words) { return std::as_bytes(std::span(words)); }
 
-// "9 records in 50 cycles".
+// Returns "9 records in 50 cycles".
 std::string LossesOf(Bytes trace, size_t piece) {
   TraceLosses losses;
   for (size_t at = 0; at < trace.size(); at += piece) {

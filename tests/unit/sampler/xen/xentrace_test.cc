@@ -1,4 +1,4 @@
-// The xentrace child, with small scripts in the place of xentrace: it starts, dies, fills the disk.
+// The xentrace child, with small scripts instead of xentrace: it starts, dies, fills the disk.
 #include "sampler/xen/xentrace.h"
 
 #include <fcntl.h>
@@ -40,14 +40,14 @@ class XentraceTest : public ::testing::Test {
     setenv("PATH", path_before_.c_str(), 1);
     fs::remove_all(directory_);
   }
-  // xentrace is now this script; its last argument, the file to write, is $out.
+  // Makes xentrace this script; its last argument, the file to write, is $out.
   void PretendXentraceIs(const std::string& script) {
     const fs::path path = directory_ / "xentrace";
     std::ofstream(path) << "#!/bin/sh\nfor out; do :; done\n" << script;
     fs::permissions(path, fs::perms::owner_all);
   }
   std::string Trace() const { return (directory_ / "trace").string(); }
-  // Into a file that is new.
+  // Starts it, writing to a new file.
   absl::StatusOr<std::unique_ptr<Xentrace>> Start(const TraceRequest& request) const {
     File file(open(Trace().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     return Xentrace::Start(request, std::move(file), Trace());
@@ -76,7 +76,7 @@ TEST_F(XentraceTest, WhatItFlushesWhenStoppedIsInTheFile) {
   EXPECT_EQ((*xentrace)->bytes(), Content().size());
 }
 
-// Like xentrace, it takes a write that a signal broke for a full disk.
+// Like xentrace, the script takes an interrupted write for a full disk.
 TEST_F(XentraceTest, StoppingDoesNotBreakAWrite) {
   PretendXentraceIs(
       "exec python3 -c '\n"

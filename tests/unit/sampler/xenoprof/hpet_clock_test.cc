@@ -1,4 +1,4 @@
-// The HPET as a clock, against registers that behave as QEMU's.
+// The HPET as a clock, with simulated registers that behave as QEMU's.
 #include "sampler/xenoprof/hpet_clock.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Registers of a HPET of 100 MHz with three timers. Owned by the test, seen through a Window.
+// The registers of an HPET of 100 MHz with three timers. The test owns them and sees them through a
+// Window.
 struct FakeHpet {
   std::map<uint32_t, uint32_t> registers{
       {0x000, 0x8086a201}, {0x004, 10'000'000}, {0x010, 1}, {0x0f0, 1000}};

@@ -1,5 +1,5 @@
-// Active domains of xenoprof, held against a Xen made of rules: whoever dies or does not come,
-// recordings go on, Xen never crashes, and what was left is given back by the next one.
+// Active domains of xenoprof with a simulated Xen: whichever process dies or does not come,
+// recordings go on, Xen does not crash, and the next recording gives back what was left.
 #include "sampler/xenoprof/xenoprof_member.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ class XenoprofMemberTest : public ::testing::Test {
     EXPECT_TRUE(member.ok()) << member.status();
     return *std::move(member);
   }
-  // dom0's session with these agents.
+  // Returns dom0's session with these agents.
   std::unique_ptr<XenoprofSession> Lead(std::map<DomainId, XenoprofMember*> agents,
                                         std::vector<DomainId> passive = {}) {
     XenoprofSession::Domains domains;
@@ -58,7 +58,7 @@ class XenoprofMemberTest : public ::testing::Test {
     EXPECT_FALSE(xen_.AnythingShared());
     EXPECT_FALSE(xen_.AnythingHeld());
   }
-  // A whole recording with the domain as a member works, and leaves nothing.
+  // Expects that a whole recording with the domain as a member works, and leaves nothing.
   void ExpectItCanTakePart(DomainId domain) {
     const auto agent = Agent(domain);
     const auto session = Lead({{domain, agent.get()}});
@@ -106,7 +106,7 @@ TEST_F(XenoprofMemberTest, AMemberDrainsWhatXenLogsOfItInEveryMode) {
   ExpectAllGivenBack();
 }
 
-// The word to start takes its time to the guest, and so long that it gets a processor.
+// The word to start takes its time to the guest, which must also get a processor.
 TEST_F(XenoprofMemberTest, WhatXenLoggedBeforeTheMemberHeardOfItsStartIsAccountedFor) {
   const auto agent = Agent(kWeb);
   const auto session = Lead({{kWeb, agent.get()}});
@@ -131,7 +131,7 @@ TEST_F(XenoprofMemberTest, RolesChangeFromRecordingToRecording) {
   }
 }
 
-// Xen lets go only of those that have come: what it holds of this one is gone with its domain's
+// Xen releases only domains that have come: what it holds of this one goes with the domain's
 // remains.
 TEST_F(XenoprofMemberTest, OneThatDoesNotComeIsTakenPassiveAndTheOthersTakePart) {
   const auto agent = Agent(kDb);
@@ -165,7 +165,7 @@ TEST_F(XenoprofMemberTest, AnAgentThatIsKilledWhileItSamplesLeavesWhatTheNextOne
   EXPECT_EQ(xen_.Crash(), "");
   EXPECT_FALSE(xen_.AnythingHeld());
 
-  // Its buffers are still its own: dom0 does without, and says so.
+  // Its buffers are still its own: dom0 goes on without it, and says so.
   session = Lead({}, {kWeb, kDb});
   EXPECT_THAT(session->passive(), ElementsAre(kDb));
   ASSERT_THAT(session->left_out(), SizeIs(1));
@@ -189,7 +189,7 @@ TEST_F(XenoprofMemberTest, ARecorderThatIsKilledIsRecoveredWithMembersInAnyState
     }
     xen_.ProcessDies();
     killed.push_back(session.release());
-    // The agent finds its recorder gone. While Xen still profiles it cannot leave.
+    // The agent finds its recorder gone. It cannot leave while Xen still profiles it.
     EXPECT_TRUE(agent->Stop(writer_).ok());
     EXPECT_EQ(agent->Close().ok(), stage != 1) << stage;
     XenoprofSession::Recover(xen_);

@@ -1,5 +1,5 @@
-// The order of a session's operations, held against a Xen made of rules: whatever happens, it never
-// crashes and everything is given back.
+// The order of a session's operations with a simulated Xen: whatever happens, it does not crash and
+// everything is given back.
 #include "sampler/xenoprof/xenoprof_session.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ class XenoprofSessionTest : public ::testing::Test {
   absl::StatusOr<std::unique_ptr<XenoprofSession>> Open() {
     return XenoprofSession::Open(xen_, kPassive, 64, [this] { return Tsc{++tsc_}; });
   }
-  // A session that profiles, clocked by NMIs from outside.
+  // Returns a session that profiles, clocked by NMIs from outside.
   std::unique_ptr<XenoprofSession> Profiling() {
     auto session = Open();
     EXPECT_TRUE(session.ok()) << session.status();
@@ -53,8 +53,8 @@ class XenoprofSessionTest : public ::testing::Test {
       Write(drained);
     };
   }
-  // Samples with callers go through a file, as they do in earnest: each test's own, since tests run
-  // beside each other.
+  // Samples with callers go through a file, as they do in a recording. Each test has its own file,
+  // since tests run in parallel.
   void Write(const XenoprofBuffers::Drained& drained) {
     if (drained.with_callers.empty()) return;
     const std::string path = ::testing::TempDir() + "xenoprof_session_test." +
@@ -78,7 +78,7 @@ class XenoprofSessionTest : public ::testing::Test {
     EXPECT_FALSE(reader->damage().Any());
     std::remove(path.c_str());
   }
-  // With call chains.
+  // Returns a session with call chains.
   std::unique_ptr<XenoprofSession> Following() {
     auto session = Open();
     EXPECT_TRUE((*session)->Program(kCycles, 8).ok());
@@ -126,12 +126,12 @@ TEST_F(XenoprofSessionTest, ASessionLeftAloneInAnyStateGivesEverythingBack) {
     ASSERT_TRUE(session->Stop(Sink()).ok());
   }
   ExpectAllGivenBack();
-  EXPECT_TRUE(Profiling()->Close().ok());  // and the next one works
+  EXPECT_TRUE(Profiling()->Close().ok());  // the next session works
   ExpectAllGivenBack();
 }
 
 TEST_F(XenoprofSessionTest, AKilledSessionIsRecoveredFromAnyState) {
-  // A killed process runs no destructors; kept reachable to the end, for the leak checker.
+  // A killed process runs no destructors. The sessions stay reachable, for the leak checker.
   static auto& killed = *new std::vector<XenoprofSession*>;
   for (int stage = 0; stage < 4; ++stage) {
     auto session = Open();
@@ -245,7 +245,7 @@ TEST_F(XenoprofSessionTest, ProbingClaimsNothing) {
   ASSERT_TRUE(processor.ok()) << processor.status();
   EXPECT_EQ(*processor, "x86-64/family15h");
   ExpectAllGivenBack();
-  EXPECT_TRUE(Profiling()->Close().ok());  // and stands in nobody's way
+  EXPECT_TRUE(Profiling()->Close().ok());  // it blocks no other session
   xen_.init_error = -ENOSYS;
   EXPECT_TRUE(absl::IsUnimplemented(XenoprofSession::Probe(xen_).status()));
 }
@@ -300,7 +300,7 @@ TEST_F(XenoprofSessionTest, TheActiveListIsResetBeforeAnythingIsPutOnIt) {
                           XenoprofOp::kSetActive));
 }
 
-// The fake has to know the crashes, or the tests above prove nothing.
+// The fake must crash where Xen does, or the tests above prove nothing.
 TEST_F(XenoprofSessionTest, TheFakeCrashesWhereXenDoes) {
   auto session = Profiling();
   xen_.Call(XenoprofOp::kStop, {});

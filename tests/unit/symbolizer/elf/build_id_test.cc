@@ -1,4 +1,4 @@
-// The build id's note, in files that are whole, cut off and made up.
+// The note with the build-id, in whole, truncated and invented files.
 #include "symbolizer/elf/build_id.h"
 
 #include <elf.h>

@@ -1,4 +1,4 @@
-// ELF symbols and DWARF against other programs that read them: nm and eu-addr2line.
+// ELF symbols and DWARF, compared with other programs that read them: nm and eu-addr2line.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@
 #include "symbolizer/text/symbol_lines.h"
 #include "symbolizer/text/text_symbols.h"
 
-// nm and eu-addr2line are compared with on what gcc makes: clang's inlined frames are beyond
-// eu-addr2line, and its sanitizers add symbols of their own.
+// The comparisons with nm and eu-addr2line use gcc's output only: eu-addr2line cannot read clang's
+// inlined frames, and clang's sanitizers add symbols of their own.
 #ifdef __clang__
 #define SKIP_UNLESS_GCC() GTEST_SKIP() << "not built by gcc"
 #else
@@ -41,7 +41,7 @@ using testing::HasSubstr;
 
 constexpr const char* kSubject = XENOSCOPE_TEST_SUBJECT;
 
-// What a command writes; nothing when it fails or is not installed.
+// Returns the output of a command; nothing when it fails or is not installed.
 std::string OutputOf(const std::string& command) {
   const std::unique_ptr<FILE, decltype(&pclose)> pipe(
       popen((command + " 2>/dev/null").c_str(), "r"), &pclose);
@@ -76,7 +76,7 @@ class Copy {
   bool made_ = false;
 };
 
-// Every function that nm lists, at its first, middle and last byte.
+// Checks every function that nm lists, at its first, middle and last byte.
 void ExpectAgreesWithNm(const std::string& path) {
   const std::string listing = OutputOf("nm --defined-only --print-size " + path);
   if (listing.empty()) GTEST_SKIP() << "no nm here";
@@ -101,7 +101,7 @@ void ExpectAgreesWithNm(const std::string& path) {
     for (const Address at : {f.address, f.address + f.size / 2, f.address + f.size - 1}) {
       const uint32_t found = index->Find(at);
       ASSERT_NE(found, SymbolIndex::kNoSymbol) << f.name;
-      // A function that lies inside another is the one to be found.
+      // Of nested functions the inner one is found.
       ASSERT_GE(index->Start(found), f.address) << f.name;
       EXPECT_TRUE(names[index->Start(found)].contains(std::string(index->Name(found))))
           << f.name << " became " << index->Name(found);
@@ -161,7 +161,7 @@ TEST(ElfFile, RefusesWhatIsNone) {
   EXPECT_FALSE(ElfFile::Open(AsBytes("#!/bin/sh\n")).ok());
 }
 
-// As eu-addr2line writes them: a function and its "file:line" in turn.
+// Returns the frames as eu-addr2line prints them: a function and its "file:line" in turn.
 std::string Written(const std::vector<CodeFrame>& frames) {
   std::string text;
   for (const CodeFrame& frame : frames) {
@@ -171,7 +171,8 @@ std::string Written(const std::vector<CodeFrame>& frames) {
   return text;
 }
 
-// Every byte of the subject's own functions, with the DWARF of `path`, against the subject's.
+// Checks every byte of the subject's own functions, with the DWARF of `path`, against the
+// subject's.
 void ExpectAgreesWithAddr2line(const std::string& path) {
   auto file = FileContent::Open(path);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -185,7 +186,7 @@ void ExpectAgreesWithAddr2line(const std::string& path) {
       std::string expected =
           OutputOf(fmt::format("eu-addr2line -f -i -C -e {} {:#x}", kSubject, at));
       if (expected.empty()) return;
-      // It adds the column, and " inlined at ... in ..." to names of inlined functions.
+      // eu-addr2line adds the column, and " inlined at ... in ..." to names of inlined functions.
       std::string plain;
       ForEachLine(expected, [&](std::string_view line, uint64_t) {
         line = line.substr(0, line.find(" inlined at "));

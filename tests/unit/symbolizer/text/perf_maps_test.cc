@@ -1,4 +1,4 @@
-// What compilers at run time tell of their functions.
+// The functions that JIT compilers write down.
 #include "symbolizer/text/perf_maps.h"
 
 #include <gtest/gtest.h>

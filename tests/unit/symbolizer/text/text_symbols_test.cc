@@ -1,4 +1,4 @@
-// The readers of symbol texts: what becomes of every kind of line.
+// The readers of symbol texts: what each kind of line becomes.
 #include "symbolizer/text/text_symbols.h"
 
 #include <gmock/gmock.h>
