@@ -1,7 +1,7 @@
 // A collector drains a source on a thread of its own, so that nothing that waits (for the disk, for
 // xenstore) delays a drain. What it collects stays in memory until it is taken.
 //
-//   source --Collect, when due--> (the thread) --batches--> Take --> whoever writes them
+//   source --Collect, when due--> (the thread) --batches--> Take --> the writer
 //
 // Between Start and Stop only the thread touches the source. Other threads give it tasks, which it
 // runs between two drains, so it never waits for another user of the source.

@@ -149,7 +149,7 @@ class Recorder {
   std::string livepatch_lists_;
   steady_clock::time_point next_domain_poll_;
   size_t changes_written_ = 0;  // number of changes in result_.info.changes that were written
-  // Domains that the sources were told of, or that existed at the start.
+  // Domains that were announced to the sources, or that existed at the start.
   std::set<DomainId> known_domains_;
   std::vector<std::pair<const GuestFile*, DomainId>> guest_files_;
   std::vector<Sampling> sampling_;

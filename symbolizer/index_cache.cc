@@ -33,7 +33,7 @@ bool WriteAll(int fd, const std::string& bytes) {
 }  // namespace
 
 std::optional<std::string> IndexCache::DefaultDirectory() {
-  // NOLINTBEGIN(concurrency-mt-unsafe): nobody changes the environment
+  // NOLINTBEGIN(concurrency-mt-unsafe): nothing changes the environment
   const char* cache = std::getenv("XDG_CACHE_HOME");
   // Relative paths are to be ignored (XDG Base Directory, "Basics").
   if (cache != nullptr && *cache == '/') return fmt::format("{}/xenoscope", cache);

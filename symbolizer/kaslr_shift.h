@@ -17,7 +17,7 @@ namespace xenoscope::symbolizer {
 
 struct KaslrShift {
   Address shift = 0;
-  size_t addresses = 0;  // number of different addresses looked at
+  size_t addresses = 0;  // number of different addresses examined
   size_t fitting = 0;    // number of those that are starts of instructions under this shift
 };
 

@@ -134,9 +134,9 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
     std::vector<Delivery> deliveries;  // deliveries; each vector once
     std::optional<size_t> wake;        // index of the first delivery after the wake-up
     Woken woken = Woken::kAsBefore;    // state of the wake-up before its first interrupt
-    // Of the wake period in which the counting began: whether it is that, whether there was a loss
-    // in it, its first entry before that, and the interrupt that is the first after the waking if
-    // that came before the counting.
+    // The fields below describe the wake period in which the counting began: whether this is it,
+    // whether it had a loss, its first entry before the counting, and the interrupt that is the
+    // first after the waking, if that came before the counting.
     bool is_first = true;
     bool lost = false;
     std::optional<Tsc> first_entry;

@@ -4,7 +4,7 @@
 // samples of Xen come too, and with all those of other domains. Of these samples Linux keeps the
 // CPU and that they are a guest's, but drops the domain, which the trace has.
 //
-//   one ring for each CPU <-- a dummy event, which tells of processes
+//   one ring for each CPU <-- a dummy event, for records of processes
 //                         <-- each sampled event of that CPU
 //
 // One Collect marks the time in the rings (perf_clock.h), empties them, and hands on the samples of

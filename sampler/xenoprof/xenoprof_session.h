@@ -24,7 +24,7 @@
 //     frees a domain's buffers after the last one only (complete_domain_destroy). No NMI finds
 //     them freed.
 // Interrupts (VIRQ_XENOPROF) are not asked for: Xen raises none for its own and for passive
-// domains' samples, so the buffers have to be looked at at intervals anyway.
+// domains' samples, so the buffers have to be polled anyway.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// A session with a guest's agent that says anything, at any time: no crash, and no call that takes
-// longer than its limits say, by a clock that only the channel and the looks at it move on. An
-// input is what the agent does, an action after the other:
+// Fuzzes a session with a guest's agent that sends anything at any time. There is no crash, and no
+// call takes longer than its limits, by a clock that only the channel and readings of it advance.
+// An input is the agent's actions, one after the other:
 //   byte 0, bits 0..3: kind of the action; bits 4..7: how many of the next units of time it waits
 //   byte 1: length; then so many bytes
 #include <algorithm>

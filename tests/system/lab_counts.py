@@ -1,6 +1,7 @@
-"""Compares shares of samples with counts of instructions: a check for each function that ran for 1 %
-or more of the guest's program, or of Xen, which fails when its share is further from the truth than
-chance explains.
+"""Compares shares of samples with counts of instructions.
+
+There is a check for each function that ran for 1 % or more of the guest's program, or of Xen. It fails when
+the share of samples is further from the truth than chance explains.
 """
 import bisect
 import collections
@@ -8,7 +9,7 @@ import glob
 import math
 import subprocess
 
-# Two-sided, about one in 10^5 by chance; some ten shares are looked at.
+# Limit in standard deviations: two-sided, chance exceeds it once in 10^5; about ten shares are compared.
 DEVIATIONS = 4.4
 # Samples begin and end half a second before and after the count.
 SLACK = 0.01
@@ -24,7 +25,7 @@ def symbols(lines):
 
 
 def counted(truth, table):
-    """Instructions by function, of the blocks that lie inside the table."""
+    """The number of instructions by function, for blocks inside the table."""
     starts = [address for address, _ in table]
     result = collections.Counter()
     with open(truth) as file:
@@ -61,7 +62,7 @@ def read(path):
 
 
 def compare_all(check, rows, truth, labload_symbols, xensyms):
-    """rows: of a report by domain, mode and function; truth: the counts' file."""
+    """Compares the rows of a report by domain, mode and function with the file of counts `truth`."""
     program = collections.Counter()
     xen = collections.Counter()
     labload = symbols(labload_symbols)

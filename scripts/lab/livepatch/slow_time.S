@@ -1,6 +1,6 @@
-// A livepatch for Xen: get_s_time(), which tells Xen the time, becomes slow, so that samples surely
-// fall into the code that takes its place. What it calls is no replacement of anything: Xen tells
-// nobody where that lies.
+// A livepatch for Xen: get_s_time(), which returns Xen's time, becomes slow, so that samples fall into
+// the code that replaces it. The function that it calls replaces nothing, so Xen does not print its
+// address.
 // The layout is that of xen/docs/misc/livepatch.pandoc; XEN_BUILD_ID is that of the Xen it is for.
         .section .text.get_s_time, "ax"
         .globl  get_s_time

@@ -1,5 +1,5 @@
 // A QEMU plugin that counts exactly how many instructions run at every address, between two marks.
-// What a sampling profile of the same window must converge to.
+// A sampling profile of the same window must converge to these counts.
 //
 //   -plugin counter.so,open=ADDRESS,close=ADDRESS,out=FILE
 //
@@ -27,7 +27,7 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 
 int qemu_plugin_version = 1;
 
-// A block is its address and its length: translated anew, it counts on where it was.
+// A block is known by its address and length: when it is translated again, its count goes on.
 struct block {
   uint64_t address, instructions, count, before, within;
   struct block *next;

@@ -93,7 +93,7 @@ TEST(TraceLosses, DamageIsPassedOver) {
 
   EXPECT_EQ(LossesOf(BytesOf(Window(LossOf(3, 207, 200))), 1000), "3 records in 0 cycles");
 
-  Words garbage = {1, 2, 3};  // no window: nothing behind it can be told from the rest
+  Words garbage = {1, 2, 3};  // no window: what follows cannot be divided
   Append(garbage, Window(LossOf(3, 200, 207)));
   EXPECT_EQ(LossesOf(BytesOf(garbage), 5), "0 records in 0 cycles");
 }

@@ -116,7 +116,7 @@ TEST(HpetClockTest, TimersLeftByAKilledRecorderAreSilencedOthersAreNot) {
   FakeHpet hpet;
   hpet.registers[0x120] = kSendsNmis;
   hpet.registers[0x130] = 0x400;
-  hpet.registers[0x140] = 1U << 2;  // somebody's, no messages
+  hpet.registers[0x140] = 1U << 2;  // in use by another, without messages
   FakeHpetRegisters window(hpet);
   HpetClock::StopStaleTimers(window);
   EXPECT_EQ(hpet.registers[0x120] & 1U << 2, 0);

@@ -101,7 +101,7 @@ TEST_F(XenoprofMemberTest, AMemberDrainsWhatXenLogsOfItInEveryMode) {
   EXPECT_EQ(streams[1].other_counters, 15U);
   EXPECT_EQ(streams[1].logged.xen, 6U);
   EXPECT_TRUE(streams[1].complete && streams[1].Balanced());
-  EXPECT_EQ(session->Streams().back().kept, 1U);  // of the passive one; nobody is sampled twice
+  EXPECT_EQ(session->Streams().back().kept, 1U);  // of the passive one; no domain is sampled twice
   EXPECT_TRUE(session->Close().ok());
   ExpectAllGivenBack();
 }
