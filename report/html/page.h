@@ -1,7 +1,7 @@
 // A report as one self-contained HTML file: the page of report/html/web with its data.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

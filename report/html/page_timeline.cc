@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/escaping.h"

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "report/table/table.h"
 
 namespace xenoscope::report {

@@ -2,7 +2,7 @@
 // `report --explain FUNCTION`. docs/method.md, section 5.6, has the formulas.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "report/export/flame_svg.h"
 #include "report/export/folded.h"

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_split.h"

@@ -2,7 +2,7 @@
 // plain: shares are fractions of 1, cycles are whole; hex columns are strings, empty cells null.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "report/table/table.h"

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
 #include "report/table/table_text.h"
