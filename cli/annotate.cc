@@ -30,7 +30,7 @@ using correlate::ProfileRow;
 
 struct Options {
   std::string symbol;
-  ProfileRequest profile;
+  ProfileOptions profile;
   std::string by;
   std::vector<std::string> domains;
   std::vector<std::string> sources;
@@ -173,10 +173,11 @@ absl::Status RunAnnotate(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> domains,
                              ChooseDomains(source.info(), options.domains));
   report::ProfileReport profile;
-  profile.by = {Dimension::kDomain,   Dimension::kMode,    Dimension::kImage,
-                Dimension::kFunction, Dimension::kAddress, Dimension::kProcess};
-  if (options.by == "exit") profile.by.push_back(Dimension::kExit);
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, profile));
+  profile::ProfileColumns columns{.by = {Dimension::kDomain, Dimension::kMode, Dimension::kImage,
+                                         Dimension::kFunction, Dimension::kAddress,
+                                         Dimension::kProcess}};
+  if (options.by == "exit") columns.by.push_back(Dimension::kExit);
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), profile));
   const std::vector<std::string> exits = ExitsOf(options, profile);
   const std::map<Key, Found> found = Find(options, profile, domains, exits, source);
   if (found.empty()) {

@@ -14,9 +14,8 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/profile_source.h"
-#include "cli/recorded_processes.h"
-#include "cli/recorded_samples.h"
 #include "cli/symbol_options.h"
+#include "profile/recorded_samples.h"
 #include "recording/archive.h"
 #include "recording/recording.h"
 #include "report/terminal.h"
@@ -30,7 +29,7 @@ namespace {
 using recording::Recording;
 
 struct ArchiveOptions {
-  ProfileRequest profile;
+  ProfileOptions profile;
   std::string output;
 };
 
@@ -119,9 +118,9 @@ absl::Status RunArchive(ArchiveOptions options) {
   // What all samples of all events lie in is what a report may ask for.
   for (size_t event = 0; event < recording.info().events.size(); ++event) {
     XENOSCOPE_ASSIGN_OR_RETURN(
-        RecordedSamples samples,
-        RecordedSamples::Open(recording, {.event = static_cast<uint16_t>(event)},
-                              &source.processes()));
+        profile::RecordedSamples samples,
+        profile::RecordedSamples::Open(recording, {.event = static_cast<uint16_t>(event)},
+                                       &source.processes()));
     while (const recording::Sample* sample = samples.Next()) {
       const auto resolve = [&](Address address) {
         // Its lines, too: they may be in further files.

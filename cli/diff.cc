@@ -29,7 +29,7 @@ constexpr size_t kDefaultLimit = 30;  // rows, in text
 
 // One of those that are compared.
 struct ComparedProfile {
-  ProfileRequest profile;
+  ProfileOptions profile;
   std::string domain;  // empty: all
 };
 
@@ -70,11 +70,13 @@ void Narrow(DomainId domain, report::ProfileReport& profile) {
 
 absl::Status ProfileOf(const ComparedProfile& side, const std::vector<Dimension>& by,
                        const ProfileSource& source, report::ProfileReport& out) {
-  out.by = by;
+  profile::ProfileColumns columns{.by = by};
   const bool narrowed = !side.domain.empty();
-  const auto domain = std::ranges::find(out.by, Dimension::kDomain);
-  if (narrowed && domain == out.by.end()) out.by.insert(out.by.begin(), Dimension::kDomain);
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(side.profile, out));
+  const auto domain = std::ranges::find(columns.by, Dimension::kDomain);
+  if (narrowed && domain == columns.by.end()) {
+    columns.by.insert(columns.by.begin(), Dimension::kDomain);
+  }
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(side.profile, std::move(columns), out));
   if (!narrowed) return absl::OkStatus();
   XENOSCOPE_ASSIGN_OR_RETURN(const DomainId id, ChooseDomain(source.info(), side.domain));
   Narrow(id, out);

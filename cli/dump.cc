@@ -17,7 +17,7 @@
 #include "cli/instant.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/trace_input.h"
+#include "cli/trace_options.h"
 #include "correlate/clocks.h"
 #include "report/dump/dump.h"
 #include "report/summary/skew_text.h"
@@ -27,7 +27,7 @@ namespace xenoscope::cli {
 namespace {
 
 struct Options {
-  TraceOptions trace;
+  profile::TraceRequest trace;
   std::string format = "text";
   bool raw = false;
   std::vector<std::string> events;
@@ -62,7 +62,7 @@ report::DumpOptions Selected(const Options& options) {
 }
 
 absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const TraceInput input, OpenTraceInput(options.trace));
+  XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   XENOSCOPE_ASSIGN_OR_RETURN(dump.domains, ChooseDomains(input.info(), options.domains));
   const trace::Probe probe = trace::ProbeTrace(input.trace);
   dump.zero = probe.first_tsc.value_or(Tsc{0});

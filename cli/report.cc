@@ -19,6 +19,7 @@
 #include "cli/report_origins.h"
 #include "cli/report_with_trace.h"
 #include "correlate/profile.h"
+#include "profile/pipeline_options.h"
 #include "report/profile/column_help.h"
 #include "report/profile/profile_format.h"
 #include "report/profile/profile_view.h"
@@ -33,7 +34,7 @@ using correlate::Dimension;
 constexpr size_t kDefaultLimit = 20;  // rows of a domain, in text
 
 struct Options {
-  ProfileRequest profile;
+  ProfileOptions profile;
   std::string by;  // empty: those of the format
   std::vector<std::string> domains;
   std::vector<report::RowFilter> filters;
@@ -57,7 +58,7 @@ std::string By(const Options& options) {
 // The columns that choose rows, where they are not among those that are shown.
 void AddWheres(const Options& options, std::vector<Dimension>& by) {
   for (const report::RowFilter& filter : options.filters) {
-    if (std::ranges::find(by, filter.dimension) == by.end()) by.push_back(filter.dimension);
+    if (!profile::HasDimension(by, filter.dimension)) by.push_back(filter.dimension);
   }
 }
 
@@ -81,10 +82,11 @@ absl::Status Report(const Options& options) {
     return WriteOutput(options.output, text);
   }
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
-  XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(By(options)));
-  out.by = report::ColumnsFor(format, std::move(out.by));
-  const std::vector<Dimension> asked_for = out.by;
-  out.with_inlined = options.inlined && !format.addresses;
+  profile::ProfileColumns columns;
+  XENOSCOPE_ASSIGN_OR_RETURN(columns.by, report::ParseDimensions(By(options)));
+  columns.by = report::ColumnsFor(format, std::move(columns.by));
+  const std::vector<Dimension> asked_for = columns.by;
+  columns.with_inlined = options.inlined && !format.addresses;
   report::ProfileFormatOptions write;
   write.style = style;
   report::ProfileSelection& selection = write.selection;
@@ -92,21 +94,21 @@ absl::Status Report(const Options& options) {
   selection.threshold = options.threshold / 100;
   selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
   XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(source.info(), options.domains));
-  if (!selection.domains.empty() &&
-      std::find(out.by.begin(), out.by.end(), Dimension::kDomain) == out.by.end()) {
-    out.by.insert(out.by.begin(), Dimension::kDomain);
+  if (!selection.domains.empty() && !profile::HasDimension(columns.by, Dimension::kDomain)) {
+    columns.by.insert(columns.by.begin(), Dimension::kDomain);
   }
-  AddWheres(options, out.by);
+  AddWheres(options, columns.by);
   write.title = options.profile.input;
   if (format.name == report::kPerfetto) {
-    return WritePerfetto(source, options.profile, options.output, out);
+    return WritePerfetto(source, options.profile, std::move(columns), options.output, out);
   }
   if (format.name == report::kHtml) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const std::string page,
-                               HtmlReport(source, options.profile, options.filters, write, out));
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        const std::string page,
+        HtmlReport(source, options.profile, std::move(columns), options.filters, write, out));
     return WriteOutput(options.output, page);
   }
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, out));
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out));
   report::ApplyRowFilters(options.filters, out);
   // Frames are what was asked for: what only chooses rows is none.
   if (format.stacks && !format.addresses) out.by = asked_for;

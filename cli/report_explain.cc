@@ -2,20 +2,22 @@
 
 #include <nlohmann/json.hpp>
 
+#include <utility>
+
 #include "base/error.h"
 #include "report/table/table_json.h"
 
 namespace xenoscope::cli {
 
 absl::StatusOr<std::string> ExplainReport(const ProfileSource& source,
-                                          const ProfileRequest& request,
+                                          const ProfileOptions& request,
                                           const report::ExplainSelection& selection,
                                           const std::string& format, report::TextStyle style,
                                           report::ProfileReport& out) {
-  out.by = report::ExplainColumns();
-  out.secondary_by = report::ExplainSecondaryColumns();
-  out.with_parts = true;
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out));
+  profile::ProfileColumns columns{.by = report::ExplainColumns(),
+                                  .secondary_by = report::ExplainSecondaryColumns(),
+                                  .with_parts = true};
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out));
   if (report::ExplainedRows(out, selection).empty()) {
     return NotFoundError(
         "{}: no sample in a function {}; `xenoscope report {} --by function` has "

@@ -14,7 +14,7 @@ namespace xenoscope::cli {
 // As text or json. Errors: as ProfileSource::Profile; NotFound where no sample is in such a
 // function.
 absl::StatusOr<std::string> ExplainReport(const ProfileSource& source,
-                                          const ProfileRequest& request,
+                                          const ProfileOptions& request,
                                           const report::ExplainSelection& selection,
                                           const std::string& format, report::TextStyle style,
                                           report::ProfileReport& out);

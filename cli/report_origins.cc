@@ -16,12 +16,14 @@
 namespace xenoscope::cli {
 
 absl::StatusOr<std::string> OriginsReport(const ProfileSource& source,
-                                          const ProfileRequest& request, const std::string& format,
+                                          const ProfileOptions& request, const std::string& format,
                                           report::TextStyle style, report::ProfileReport& out) {
   using correlate::Dimension;
-  out.by = {Dimension::kDomain, Dimension::kMode, Dimension::kProcess, Dimension::kImage,
-            Dimension::kAddress};
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out));
+  XENOSCOPE_RETURN_IF_ERROR(
+      source.Profile(request,
+                     {.by = {Dimension::kDomain, Dimension::kMode, Dimension::kProcess,
+                             Dimension::kImage, Dimension::kAddress}},
+                     out));
   using Key = std::tuple<DomainId, Mode, std::string, std::string, std::string, std::string>;
   std::map<Key, report::OriginRow> rows;
   for (const correlate::ProfileRow& row : out.result.rows) {

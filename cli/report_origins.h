@@ -12,7 +12,7 @@ namespace xenoscope::cli {
 
 // As text, csv or json. Errors: as ProfileSource::Profile.
 absl::StatusOr<std::string> OriginsReport(const ProfileSource& source,
-                                          const ProfileRequest& request, const std::string& format,
+                                          const ProfileOptions& request, const std::string& format,
                                           report::TextStyle style, report::ProfileReport& out);
 
 }  // namespace xenoscope::cli

@@ -2,15 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "cli/output.h"
+#include "profile/pipeline_options.h"
 #include "report/export/perfetto.h"
 #include "report/html/page.h"
 #include "report/html/page_flame.h"
@@ -24,18 +25,19 @@ constexpr size_t kMaxPageRows = 15'000;
 
 }  // namespace
 
-absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileRequest& request,
+absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileOptions& request,
+                                       profile::ProfileColumns columns,
                                        const std::vector<report::RowFilter>& filters,
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out) {
   report::PageTimeline timeline(out, source.symbols());
-  out.secondary_by = report::PageColumns();
+  columns.secondary_by = report::PageColumns();
   for (const report::RowFilter& filter : filters) {
-    if (std::ranges::find(out.secondary_by, filter.dimension) == out.secondary_by.end()) {
-      out.secondary_by.push_back(filter.dimension);
+    if (!profile::HasDimension(columns.secondary_by, filter.dimension)) {
+      columns.secondary_by.push_back(filter.dimension);
     }
   }
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, out, &timeline));
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out, &timeline));
   report::ApplyRowFilters(filters, out);
   if (!filters.empty()) {
     out.cautions.emplace_back("VM exits and the timeline are of all, whatever the rows are");
@@ -55,8 +57,9 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   return report::ToPage(page);
 }
 
-absl::Status WritePerfetto(const ProfileSource& source, const ProfileRequest& request,
-                           const std::string& path, report::ProfileReport& out) {
+absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& request,
+                           profile::ProfileColumns columns, const std::string& path,
+                           report::ProfileReport& out) {
   std::ofstream file;
   if (!path.empty()) {
     file.open(path, std::ios::binary);
@@ -70,7 +73,7 @@ absl::Status WritePerfetto(const ProfileSource& source, const ProfileRequest& re
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
   });
-  absl::Status written = source.Profile(request, out, &writer);
+  absl::Status written = source.Profile(request, std::move(columns), out, &writer);
   if (written.ok()) written = writer.Finish();
   if (absl::IsCancelled(written)) return absl::OkStatus();
   if (!written.ok() || path.empty()) return written;

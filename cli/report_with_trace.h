@@ -13,17 +13,19 @@
 
 namespace xenoscope::cli {
 
-// The page of the profile by the columns of `out`, among which are those of `wheres`: tables and
+// The page of the profile by `columns`, among which are those of `wheres`: tables and
 // flame graph have only the rows that fit these, VM exits and timeline are of all. Errors: as
 // ProfileSource::Profile; Unimplemented where the command was built without the page.
-absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileRequest& request,
+absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileOptions& request,
+                                       profile::ProfileColumns columns,
                                        const std::vector<report::RowFilter>& filters,
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out);
 
 // A Perfetto trace into the file, or to standard output where `path` is empty. Errors: as
 // ProfileSource::Profile; those of writing.
-absl::Status WritePerfetto(const ProfileSource& source, const ProfileRequest& request,
-                           const std::string& path, report::ProfileReport& out);
+absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& request,
+                           profile::ProfileColumns columns, const std::string& path,
+                           report::ProfileReport& out);
 
 }  // namespace xenoscope::cli

@@ -16,7 +16,7 @@
 #include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/symbol_options.h"
-#include "cli/trace_input.h"
+#include "cli/trace_options.h"
 #include "report/summary/summary_view.h"
 #include "report/table/table_json.h"
 #include "report/terminal.h"
@@ -25,7 +25,7 @@ namespace xenoscope::cli {
 namespace {
 
 struct Options {
-  TraceOptions trace;
+  profile::TraceRequest trace;
   std::string format = "text";
   unsigned threads = 0;
   std::vector<std::string> domains;
@@ -35,7 +35,7 @@ struct Options {
 };
 
 absl::Status Summarise(const Options& options) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const TraceInput input, OpenTraceInput(options.trace));
+  XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   report::SummarySelection selection{{}, options.sections};
   XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(input.info(), options.domains));
   XENOSCOPE_ASSIGN_OR_RETURN(const symbolizer::LoadedSymbols symbols,

@@ -25,7 +25,7 @@
 #include "cli/instant.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/trace_input.h"
+#include "cli/trace_options.h"
 #include "report/summary/skew_text.h"
 #include "report/table/table_text.h"
 #include "report/terminal.h"
@@ -44,7 +44,7 @@ namespace xenoscope::cli {
 namespace {
 
 struct Options {
-  TraceOptions trace;
+  profile::TraceRequest trace;
   std::vector<std::string> series;
   std::string scatter;
   std::string interval;
@@ -152,13 +152,13 @@ absl::Status List() {
 }
 
 struct Source {
-  TraceInput input;
+  profile::TraceInput input;
   analysis::TraceHints hints;
   analysis::DomainFilter filter;
 };
 
 absl::StatusOr<Source> Open(const Options& options) {
-  XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, OpenTraceInput(options.trace));
+  XENOSCOPE_ASSIGN_OR_RETURN(profile::TraceInput input, OpenTraceInput(options.trace));
   const analysis::TraceHints hints{input.clock, input.dialect};
   analysis::DomainFilter filter;
   XENOSCOPE_ASSIGN_OR_RETURN(filter.only, ChooseDomains(input.info(), options.domains));
@@ -228,7 +228,7 @@ absl::Status ShowSeries(const Options& options,
   if (draw) {
     const double seconds = metadata.clock.Seconds(length);
     const std::string subtitle =
-        fmt::format("{}, in intervals of {}", InputName(options.trace.input),
+        fmt::format("{}, in intervals of {}", InputName(options.trace.path),
                     report::Label(report::AxisKind::kSeconds, seconds, seconds));
     report::SeriesPlotBuilder builder(totals, 0, length, bins, subtitle);
     XENOSCOPE_RETURN_IF_ERROR(analysis::ForEachSeriesRow(
@@ -301,7 +301,7 @@ absl::Status DrawScatter(const Options& options, const Source& source,
   report::ScatterPlotBuilder builder(totals, info, points.scatter(), metadata,
                                      svg ? kSvgColumns : report::TerminalColumns(terminal),
                                      svg ? kSvgRows : report::TerminalRows(terminal),
-                                     InputName(options.trace.input));
+                                     InputName(options.trace.path));
   XENOSCOPE_RETURN_IF_ERROR(points.Give(builder).status());
   return Draw(options.plot, builder.plot());
 }
@@ -352,7 +352,7 @@ absl::Status ShowVcpus(const Options& options) {
   chart.to = metadata.clock.Seconds(chosen.shown.end - all.begin);
   const double column = (chart.to - chart.from) / static_cast<double>(chosen.columns);
   chart.title = "vCPUs on pCPUs";
-  chart.subtitle = fmt::format("{}, in columns of {}", InputName(options.trace.input),
+  chart.subtitle = fmt::format("{}, in columns of {}", InputName(options.trace.path),
                                report::Label(report::AxisKind::kSeconds, column, column));
   if (svg) return WriteFile(options.plot, report::ToSvg(chart));
   return WriteStdout(report::ToTerminal(chart, terminal));

@@ -23,23 +23,27 @@
 #include "cli/commands.h"
 #include "cli/confinement.h"
 #include "cli/domain_names.h"
-#include "cli/live_window.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/record_options.h"
-#include "cli/recorded_profile.h"
 #include "cli/scratch_recording.h"
 #include "cli/screen.h"
 #include "cli/symbol_options.h"
-#include "cli/trace_input.h"
+#include "profile/live_window.h"
+#include "profile/profiler.h"
+#include "profile/recorded_processes.h"
+#include "profile/sample_choice.h"
+#include "profile/trace_input.h"
 #include "recording/layout.h"
 #include "report/profile/top_view.h"
 #include "report/terminal.h"
 #include "sampler/signals.h"
+#include "sampler/xen/host.h"
 
 namespace xenoscope::cli {
 namespace {
 
+using profile::LiveWindow;
 using recording::Recording;
 using recording::RecordingInfo;
 using std::chrono::milliseconds;
@@ -102,7 +106,7 @@ class View {
   std::optional<Recording> recording_;
   RecordingInfo info_;
   std::optional<symbolizer::LoadedSymbols> symbols_;
-  RecordedProcesses processes_;
+  profile::RecordedProcesses processes_;
   LiveWindow::Part part_;
   std::optional<MappedFile> trace_bytes_;
   std::optional<trace::TraceFile> trace_;
@@ -127,7 +131,7 @@ absl::Status View::Update() {
       XENOSCOPE_ASSIGN_OR_RETURN(domain_, ChooseDomain(&info_, options_.domain));
     }
   }
-  part_ = over() ? LastPart() : window_.Advance(info_);
+  part_ = over() ? LastPart() : window_.Advance(info_, steady_clock::now(), sampler::ReadTsc());
   XENOSCOPE_RETURN_IF_ERROR(processes_.ReadNew(*recording_));
   processes_.ExportTo(symbols_->resolver->processes());
   XENOSCOPE_RETURN_IF_ERROR(ReadTrace(part_));
@@ -147,7 +151,7 @@ absl::Status View::ReadTrace(const LiveWindow::Part& part) {
   absl::StatusOr<trace::TraceFile> trace = trace::TraceFile::FromBytes(bytes, plain_file.name());
   if (!trace.ok()) return absl::OkStatus();  // nothing was traced in that time
   trace_ = *std::move(trace);
-  dialect_ = CompleteDialect(RecordedDialect(info_), *trace_);
+  dialect_ = profile::CompleteDialect(profile::RecordedDialect(info_), *trace_);
   const analysis::TraceHints hints{recording_->clock(), dialect_, nullptr};
   const auto make = [] {
     std::vector<std::unique_ptr<analysis::Analysis>> analyses;
@@ -162,17 +166,22 @@ absl::Status View::ReadTrace(const LiveWindow::Part& part) {
 
 absl::Status View::Profile(report::ProfileReport& out) {
   XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(by_));
-  SampleSelection selection;
+  profile::SampleSelection selection;
   selection.skipped_bytes = part_.samples_begin;
-  XENOSCOPE_ASSIGN_OR_RETURN(selection.event,
-                             ChooseEvent(*recording_, options_.event, selection.skipped_bytes));
-  out.traced = trace_.has_value();
-  out.clock = recording_->clock();
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      selection.event, profile::ChooseEvent(*recording_, options_.event, selection.skipped_bytes));
   out.domain_name = [this](DomainId domain) { return info_.NameOf(domain); };
   out.process_name = [this](AddressSpaceId space) { return processes_.NameOf(space); };
-  const ProfileInput input{trace_ ? &*trace_ : nullptr, dialect_, symbols_->resolver.get(),
-                           part_.range};
-  return ProfileRecorded(input, *recording_, selection, processes_, out);
+  XENOSCOPE_ASSIGN_OR_RETURN(profile::Profiler profiler,
+                             profile::Profiler::OfRecording({.trace = trace_ ? &*trace_ : nullptr,
+                                                             .dialect = dialect_,
+                                                             .resolver = symbols_->resolver.get(),
+                                                             .within = part_.range,
+                                                             .columns = {.by = out.by}},
+                                                            *recording_, selection, processes_));
+  static_cast<profile::SampleSet&>(out) = profiler.sample_set();
+  XENOSCOPE_ASSIGN_OR_RETURN(static_cast<profile::ProfileResults&>(out), profiler.Run());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> View::Text(const report::TextStyle& style, size_t rows) {

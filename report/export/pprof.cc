@@ -160,7 +160,7 @@ class PprofWriter {
     return at->second;
   }
 
-  uint64_t MappingNumber(const Function& function, const CodeLines& code) {
+  uint64_t MappingNumber(const Function& function, const profile::CodeLines& code) {
     const std::string& path = code.path.empty() ? function.image : code.path;
     const auto [at, is_new] =
         mapping_index_.try_emplace({path, code.build_id}, mappings_.size() + 1);
@@ -178,7 +178,7 @@ class PprofWriter {
         locations_.size() + 1);
     if (!is_new) return at->second;
     const Function& function = report_.function_of(frame.function);
-    CodeLines code;
+    profile::CodeLines code;
     if (function.unresolved.empty()) {
       code = report_.lines_of(row.domain, frame.mode, space, frame.address);
     }

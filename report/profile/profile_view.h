@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,53 +13,26 @@
 #include "base/resolver.h"
 #include "base/tsc.h"
 #include "correlate/placing/placed_sample.h"
-#include "correlate/placing/placer.h"
 #include "correlate/profile.h"
+#include "profile/code_lines.h"
+#include "profile/profile_results.h"
 #include "report/table/table.h"
 #include "report/table/table_text.h"
 #include "trace/names.h"
 
 namespace xenoscope::report {
 
-// The file of an address, and its source lines.
-struct CodeLines {
-  std::string path;            // file of the code; empty: not known
-  std::string build_id;        // build-id of that file, hexadecimal; empty: not known
-  std::vector<Frame> inlined;  // innermost first, the function itself last; empty: no lines
-};
-
 // A finished profile, with what its reports say about the recording.
-struct ProfileReport {
-  std::vector<correlate::Dimension> by;
-  correlate::ProfileResult result;
-  // The same samples by other columns, in the same pass, as a report by these would have them;
-  // none: no such result.
-  std::vector<correlate::Dimension> secondary_by;
-  correlate::ProfileResult secondary;
-  bool with_parts = false;                          // rows have their strata
-  bool with_inlined = false;                        // stacks of `result` have inlined functions
-  std::vector<correlate::WaitingSet> waiting_sets;  // indexed by Context::waiting
-  correlate::PlacingCounts counts;
-  std::vector<correlate::PlacingCheck> placing_checks;  // empty without a trace
-  // Samples that counts.samples does not include.
-  uint64_t lost_in_buffers = 0;       // buffer entries that Xen had no room for
-  uint64_t damaged = 0;               // samples in damaged parts of the files
-  uint64_t outside = 0;               // samples outside the selected range
-  std::string event;                  // "cycles (clocked by hpet:500)"
-  std::vector<std::string> changes;   // changes of domains during the recording, one sentence each
-  std::vector<std::string> cautions;  // limits of these samples, one sentence each
-  bool is_time = true;
-  bool traced = true;
-  TscRange sampled;
-  Clock clock;
-  trace::Vendor vendor = trace::Vendor::kUnknown;
+struct ProfileReport : profile::SampleSet, profile::ProfileResults {
+  std::vector<correlate::Dimension> by;  // columns of `result`
+  std::vector<std::string> changes;  // changes of domains during the recording, one sentence each
   std::function<std::string(DomainId)> domain_name;  // returns "" for a domain without a name
   // Returns "bash (1234)"; called only where rows are by process.
   std::function<std::string(AddressSpaceId)> process_name;
   // Called only where rows are by stack.
   std::function<const Function&(FunctionId)> function_of;
   // Called only where rows are by line, or by stack and address.
-  std::function<CodeLines(DomainId, Mode, AddressSpaceId, Address)> lines_of;
+  std::function<profile::CodeLines(DomainId, Mode, AddressSpaceId, Address)> lines_of;
 };
 
 // Which rows are shown, in what order.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace xenoscope::report {
 namespace {
 
@@ -36,7 +38,6 @@ ProfileRow Emulator() {
 ProfileReport ReportOf(const std::vector<ProfileRow>& rows) {
   ProfileReport report;
   report.by = ExplainColumns();
-  report.secondary_by = ExplainSecondaryColumns();
   report.result.rows = report.secondary.rows = rows;
   for (ProfileRow& row : report.secondary.rows) row.placing = Placement::kBracketed;
   report.event = "cycles";

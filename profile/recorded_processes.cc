@@ -1,4 +1,4 @@
-#include "cli/recorded_processes.h"
+#include "profile/recorded_processes.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace xenoscope::cli {
+namespace xenoscope::profile {
 
 using recording::ProcessEntryType;
 using recording::ProcessRecord;
@@ -130,4 +130,4 @@ void RecordedProcesses::ExportTo(symbolizer::ProcessImages& images) const {
   }
 }
 
-}  // namespace xenoscope::cli
+}  // namespace xenoscope::profile

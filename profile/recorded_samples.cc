@@ -1,10 +1,10 @@
-#include "cli/recorded_samples.h"
+#include "profile/recorded_samples.h"
 
 #include <utility>
 
 #include "base/error.h"
 
-namespace xenoscope::cli {
+namespace xenoscope::profile {
 
 using recording::Sample;
 
@@ -64,4 +64,4 @@ void RecordedSamples::Advance(Stream& stream) const {
       processes_->SpaceOf(sample.vcpu.domain, sample.thread->pid, Tsc{sample.when.end.value - 1});
 }
 
-}  // namespace xenoscope::cli
+}  // namespace xenoscope::profile

@@ -1,4 +1,4 @@
-#include "cli/live_window.h"
+#include "profile/live_window.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,12 +8,9 @@
 #include <system_error>
 
 #include "recording/layout.h"
-#include "sampler/xen/host.h"
 
-namespace xenoscope::cli {
+namespace xenoscope::profile {
 namespace {
-
-using std::chrono::steady_clock;
 
 uint64_t BytesOf(const std::string& path) {
   std::error_code error;
@@ -39,8 +36,9 @@ std::string LiveWindow::Path(std::string_view name) const {
   return path_ + '/' + std::string(name);
 }
 
-LiveWindow::Part LiveWindow::Advance(const recording::RecordingInfo& info) {
-  Mark mark{steady_clock::now(), sampler::ReadTsc(), BytesOf(Path(recording::kTraceFile)), {}};
+LiveWindow::Part LiveWindow::Advance(const recording::RecordingInfo& info,
+                                     std::chrono::steady_clock::time_point when, Tsc tsc) {
+  Mark mark{when, tsc, BytesOf(Path(recording::kTraceFile)), {}};
   for (const recording::SourceInfo& source : info.sources) {
     mark.sample_bytes.push_back(BytesOf(Path(recording::SamplesPath(source.name))));
   }
@@ -62,4 +60,4 @@ void LiveWindow::PunchHoles(const recording::RecordingInfo& info, const Part& pa
   }
 }
 
-}  // namespace xenoscope::cli
+}  // namespace xenoscope::profile

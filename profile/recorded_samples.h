@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/recorded_processes.h"
 #include "correlate/placing/placed_sample.h"
+#include "profile/recorded_processes.h"
 #include "recording/recording.h"
 #include "recording/sample.h"
 
-namespace xenoscope::cli {
+namespace xenoscope::profile {
 
 // Which samples of a recording.
 struct SampleSelection {
@@ -58,4 +58,4 @@ class RecordedSamples final : public correlate::SampleSource {
   Stream* given_ = nullptr;  // of streams_: whose next was the last
 };
 
-}  // namespace xenoscope::cli
+}  // namespace xenoscope::profile

@@ -16,7 +16,7 @@
 #include "symbolizer/process_images.h"
 #include "symbolizer/process_maps.h"
 
-namespace xenoscope::cli {
+namespace xenoscope::profile {
 
 // Memory: for each program that was run, what it mapped; forks have that in common.
 class RecordedProcesses {
@@ -63,4 +63,4 @@ class RecordedProcesses {
   absl::flat_hash_map<std::string, uint32_t> file_numbers_;
 };
 
-}  // namespace xenoscope::cli
+}  // namespace xenoscope::profile

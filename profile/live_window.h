@@ -13,7 +13,7 @@
 #include "base/tsc.h"
 #include "recording/recording.h"
 
-namespace xenoscope::cli {
+namespace xenoscope::profile {
 
 class LiveWindow {
  public:
@@ -28,10 +28,11 @@ class LiveWindow {
     std::vector<uint64_t> samples_begin;  // by source
   };
 
-  // Looks how long the files are now; to be called about once a second. Returns the part between
-  // the look before and the one a window's length before that: what was taken up to then has been
-  // written by now. Empty after the first look.
-  Part Advance(const recording::RecordingInfo& info);
+  // Looks how long the files are; to be called about once a second. `when` and `tsc` are the time
+  // now by both clocks. Returns the part between the look before and the one a window's length
+  // before that: what was taken up to then has been written by now. Empty after the first look.
+  Part Advance(const recording::RecordingInfo& info, std::chrono::steady_clock::time_point when,
+               Tsc tsc);
 
   // Gives the disk space of what has left the window back. Only for recordings that nobody wants
   // to read afterwards.
@@ -52,4 +53,4 @@ class LiveWindow {
   std::deque<Mark> marks_;
 };
 
-}  // namespace xenoscope::cli
+}  // namespace xenoscope::profile

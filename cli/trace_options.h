@@ -1,0 +1,18 @@
+// Options of commands that read a trace: which one, and what it does not say itself.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "cli/options.h"
+#include "profile/trace_input.h"
+
+namespace xenoscope::cli {
+
+inline constexpr const char* kDefaultRecording = "xenoscope.xeno";
+
+// Adds INPUT, --cpu-hz, --vendor, --xen and --tsc-offset to a command. `request` must outlive it.
+void AddTraceOptions(Command command, profile::TraceRequest& request);
+
+// Opens it, and prints what the recording warns of to stderr. Errors: as profile::OpenTraceInput.
+absl::StatusOr<profile::TraceInput> OpenTraceInput(const profile::TraceRequest& request);
+
+}  // namespace xenoscope::cli

@@ -1,0 +1,18 @@
+// Finding where KASLR put guests' kernels of which only the files are known.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "correlate/placing/placed_sample.h"
+#include "symbolizer/domain_symbols.h"
+
+namespace xenoscope::profile {
+
+// Takes all of `samples` and puts each domain's kernel where the addresses of its first 4096
+// samples in kernel mode say that it was. Returns what was found, or why nothing was, a sentence
+// for each domain that has one. To be called before anything is resolved.
+std::vector<std::string> FindKernelShifts(symbolizer::DomainSymbols& symbols,
+                                          correlate::SampleSource& samples);
+
+}  // namespace xenoscope::profile

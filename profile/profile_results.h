@@ -1,0 +1,40 @@
+// The results of making a profile.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/tsc.h"
+#include "correlate/cross_checks.h"
+#include "correlate/placing/placer.h"
+#include "correlate/profile.h"
+#include "trace/names.h"
+
+namespace xenoscope::profile {
+
+// The samples of a profile, as far as they are known before they are placed.
+struct SampleSet {
+  std::string event;    // text of the event: "cycles (clocked by hpet:500)"
+  bool is_time = true;  // whether samples stand for time
+  bool traced = true;   // whether the recording has a trace
+  Clock clock;          // clock of the host
+  trace::Vendor vendor = trace::Vendor::kUnknown;  // vendor of the trace that places them
+  TscRange sampled;                                // range [begin, end) of sampling
+  uint64_t lost_in_buffers = 0;                    // buffer entries that Xen had no room for
+  std::vector<std::string> cautions;               // limits of these samples, one sentence each
+};
+
+// A finished profile.
+struct ProfileResults {
+  correlate::ProfileResult result;
+  correlate::ProfileResult secondary;               // rows by ProfileColumns::secondary_by
+  std::vector<correlate::WaitingSet> waiting_sets;  // indexed by Context::waiting
+  correlate::PlacingCounts counts;
+  std::vector<correlate::PlacingCheck> placing_checks;  // empty without a trace
+  // Samples that counts.samples does not include.
+  uint64_t damaged = 0;  // samples in damaged parts of the files
+  uint64_t outside = 0;  // samples outside ProfileRequest::within
+};
+
+}  // namespace xenoscope::profile

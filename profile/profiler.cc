@@ -1,0 +1,215 @@
+#include "profile/profiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "correlate/em_refinement.h"
+#include "correlate/exit_samples.h"
+#include "correlate/placing_thread.h"
+#include "profile/pipeline_options.h"
+#include "profile/sample_choice.h"
+#include "profile/samples_within.h"
+
+namespace xenoscope::profile {
+namespace {
+
+using correlate::Dimension;
+using recording::Recording;
+using recording::RecordingInfo;
+using recording::Sample;
+
+// When samples were taken.
+struct BracketSummary {
+  TscRange all{Tsc{std::numeric_limits<uint64_t>::max()}, Tsc{0}};
+  Cycles longest = 0;
+
+  void Add(TscRange when) {
+    all.begin = std::min(all.begin, when.begin);
+    all.end = std::max(all.end, when.end);
+    longest = std::max(longest, when.Length());
+  }
+};
+
+absl::StatusOr<BracketSummary> SummariseBrackets(const Recording& recording,
+                                                 const SampleSelection& selection) {
+  BracketSummary brackets;
+  for (size_t i = 0; i < recording.info().sources.size(); ++i) {
+    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream,
+                               OpenSelected(recording, selection, i));
+    while (const auto when = stream.reader.NextBracket()) brackets.Add(*when);
+  }
+  return brackets;
+}
+
+// "hash.c:12", of the innermost inlined function, as perf's srcline has it.
+std::string LineText(const std::vector<Frame>& frames) {
+  if (frames.empty() || frames.front().call_site_or_line.line == 0) return "[no line]";
+  const SourceLine& line = frames.front().call_site_or_line;
+  return fmt::format("{}:{}", line.file, line.line);
+}
+
+std::vector<std::string> InlinedFunctions(const std::vector<Frame>& frames) {
+  std::vector<std::string> names;
+  names.reserve(frames.size());
+  for (const Frame& frame : frames) names.push_back(frame.function);
+  if (!names.empty()) names.pop_back();  // the function itself
+  return names;
+}
+
+std::vector<std::string> CautionsOf(const RecordingInfo& info, const recording::EventInfo& event) {
+  std::vector<std::string> cautions;
+  if (event.waiting) {
+    cautions.emplace_back(
+        "samples are of vCPUs that were waiting for a pCPU: where they had been preempted, and how "
+        "often, not where their time went");
+  }
+  if (info.state == recording::State::kEndedEarly) {
+    cautions.push_back(fmt::format("the recording ended early: {}", info.stopped_because));
+  }
+  return cautions;
+}
+
+}  // namespace
+
+absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Recording& recording,
+                                               const SampleSelection& selection,
+                                               const RecordedProcesses& processes) {
+  const RecordingInfo& info = recording.info();
+  const recording::EventInfo& event = info.events[selection.event];
+  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples opened,
+                             RecordedSamples::Open(recording, selection, &processes));
+  auto samples = std::make_unique<RecordedSamples>(std::move(opened));
+  const RecordedSamples* const recorded = samples.get();
+  XENOSCOPE_ASSIGN_OR_RETURN(const BracketSummary brackets,
+                             SummariseBrackets(recording, selection));
+  SampleSet set;
+  set.event = EventText(event);
+  set.is_time = CountsTime(event) && !event.waiting;
+  set.traced = request.trace != nullptr;
+  set.clock = recording.clock();
+  set.cautions = CautionsOf(info, event);
+  for (const recording::StreamInfo& stream : info.streams) {
+    set.lost_in_buffers += stream.logged.lost;
+  }
+  set.sampled = info.started < info.stopped ? TscRange{info.started, info.stopped} : brackets.all;
+  set.sampled = set.sampled.Intersect(request.within);
+  if (event.waiting) request.trace = nullptr;  // on no pCPU: the trace has no place for them
+  if (request.trace != nullptr) set.vendor = request.dialect.vendor;
+  Profiler profiler(std::move(request), std::move(set), std::move(samples));
+  profiler.recorded_ = recorded;
+  profiler.longest_bracket_ = brackets.longest;
+  profiler.period_ = static_cast<double>(event.period);
+  return profiler;
+}
+
+Profiler Profiler::OfTrace(ProfileRequest request, Clock clock) {
+  correlate::ExitSamples survey(*request.trace, request.dialect.vendor);
+  BracketSummary brackets;
+  while (const Sample* sample = survey.Next()) brackets.Add(sample->when);
+  SampleSet set;
+  set.event = "the trace: VM exits by interrupts of the host";
+  set.clock = clock;
+  set.vendor = request.dialect.vendor;
+  set.sampled = survey.traced().Intersect(request.within);
+  set.cautions.emplace_back(
+      "samples are the addresses at which an interrupt of the host or an NMI took an HVM guest "
+      "from its processor: none is of Xen, of dom0 or of a PV guest");
+  set.cautions.emplace_back(
+      "they are not random: timers and devices interrupt, so what a guest does in step with those "
+      "has too many samples or too few");
+  auto samples = std::make_unique<correlate::ExitSamples>(*request.trace, request.dialect.vendor);
+  Profiler profiler(std::move(request), std::move(set), std::move(samples));
+  profiler.longest_bracket_ = brackets.longest;
+  return profiler;
+}
+
+absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observer) {
+  const FramesAt& frames_at = request_.frames_at;
+  const auto line_of = [&frames_at](const correlate::PlacedSample& placed) -> std::string {
+    if (!frames_at) return LineText({});
+    return LineText(
+        frames_at(placed.vcpu.domain, placed.sample->mode, placed.sample->space, placed.address));
+  };
+  correlate::InlinedAt inlined_at;
+  if (request_.columns.with_inlined) {
+    inlined_at = [&frames_at](const correlate::CodeLocation& at) {
+      if (!frames_at) return std::vector<std::string>();
+      return InlinedFunctions(frames_at(at.domain, at.mode, at.space, at.address));
+    };
+  }
+  const bool is_time = sample_set_.is_time;
+  correlate::Profile first(
+      {request_.columns.by, is_time, period_, request_.columns.with_parts, line_of, inlined_at},
+      *request_.resolver);
+  correlate::Profile second({request_.columns.secondary_by, is_time, period_, false, line_of, {}},
+                            *request_.resolver);
+  correlate::FanOutObserver observers({&first});
+  if (observer != nullptr) observers.Add(observer);
+  ProfileResults results;
+  if (request_.trace == nullptr) {
+    PlaceWithoutTrace(observers, second, results);
+  } else {
+    XENOSCOPE_RETURN_IF_ERROR(PlaceByTrace(observers, second, observer, results));
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(results.result, first.Finish());
+  if (!request_.columns.secondary_by.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(results.secondary, second.Finish());
+  }
+  if (recorded_ != nullptr) results.damaged = recorded_->Damaged();
+  return results;
+}
+
+void Profiler::PlaceWithoutTrace(correlate::PlacingObserver& first,
+                                 correlate::PlacingObserver& second, ProfileResults& results) {
+  SamplesWithin samples(*samples_, request_.within);
+  correlate::FanOutObserver fan_out({&first});
+  if (!request_.columns.secondary_by.empty()) fan_out.Add(&second);
+  results.counts = correlate::PlaceWithoutTrace(samples, fan_out);
+  results.outside = samples.outside();
+}
+
+absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
+                                    correlate::PlacingObserver& second,
+                                    correlate::PipelineObserver* observer,
+                                    ProfileResults& results) {
+  SamplesWithin samples(*samples_, request_.within);
+  correlate::EmRefinementOptions refinement = RefinementOptionsFor(request_.columns.by);
+  if (observer != nullptr) refinement.each_sample = true;
+  correlate::EmRefiner refiner(refinement, *request_.resolver, first);
+  correlate::EmRefiner secondary_refiner(RefinementOptionsFor(request_.columns.secondary_by),
+                                         *request_.resolver, second);
+  correlate::FanOutObserver fan_out({&refiner});
+  if (!request_.columns.secondary_by.empty()) fan_out.Add(&secondary_refiner);
+  // An observer that sees the trace, too, sees both on this thread.
+  std::optional<correlate::PlacingThread> thread;
+  if (observer == nullptr) thread.emplace(fan_out);
+  correlate::PlacingObserver& next =
+      thread ? static_cast<correlate::PlacingObserver&>(*thread) : fan_out;
+  correlate::Placer placer(
+      PlacingOptionsFor(request_.dialect, sample_set_.sampled, longest_bracket_,
+                        request_.columns.by, request_.columns.secondary_by),
+      samples, next, observer);
+  trace::OrderedStream stream = request_.trace->Stream();
+  while (const trace::Item* item = stream.Next()) {
+    if (observer != nullptr) {
+      observer->OnItem(*item);
+      XENOSCOPE_RETURN_IF_ERROR(observer->status());
+    }
+    placer.Take(*item);
+  }
+  XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
+  if (thread) thread->Finish();
+  refiner.Finish();
+  secondary_refiner.Finish();
+  results.counts = placer.counts();
+  results.placing_checks = placer.Checks();
+  results.waiting_sets = placer.waiting_sets();
+  results.outside = samples.outside();
+  return absl::OkStatus();
+}
+
+}  // namespace xenoscope::profile

@@ -1,0 +1,97 @@
+// Makes the profile of samples joined with the trace: what `report` prints and `top` draws.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/address_space_id.h"
+#include "base/ids.h"
+#include "base/resolver.h"
+#include "base/tsc.h"
+#include "correlate/pipeline_observer.h"
+#include "correlate/placing/placer.h"
+#include "correlate/profile.h"
+#include "profile/profile_results.h"
+#include "profile/recorded_processes.h"
+#include "profile/recorded_samples.h"
+#include "recording/recording.h"
+#include "trace/dialect.h"
+#include "trace/ordered_stream.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::profile {
+
+// The frames of the code at an address, innermost first, the function itself last; empty where its
+// lines are not known. `space` counts in user mode.
+using FramesAt = std::function<std::vector<Frame>(DomainId, Mode, AddressSpaceId, Address)>;
+
+// The columns by which the samples of a profile are summed up.
+struct ProfileColumns {
+  std::vector<correlate::Dimension> by;
+  // The same samples by other columns, in the same pass, as a profile by these alone would have
+  // them; empty: no second result.
+  std::vector<correlate::Dimension> secondary_by{};
+  bool with_parts = false;    // whether rows have their strata
+  bool with_inlined = false;  // whether stacks of the first result have inlined functions
+};
+
+// The inputs of a profile.
+struct ProfileRequest {
+  // What is pointed at outlives the profiler.
+  const trace::TraceFile* trace = nullptr;  // trace of the recording; null: there is none
+  trace::Dialect dialect;  // dialect of the trace, with the vendor where it is known
+  Resolver* resolver = nullptr;
+  FramesAt frames_at{};  // empty: no lines are known
+  // The range [begin, end) of TSC cycles: only samples whose brackets lie in it are taken, and only
+  // this time of the trace.
+  TscRange within{Tsc{0}, trace::OrderedStream::kEnd};
+  ProfileColumns columns;
+};
+
+class Profiler {
+ public:
+  // Of recorded samples; the recording and its processes outlive the profiler. A pass over the
+  // samples' brackets. Errors: those of reading the samples.
+  static absl::StatusOr<Profiler> OfRecording(ProfileRequest request,
+                                              const recording::Recording& recording,
+                                              const SampleSelection& selection,
+                                              const RecordedProcesses& processes);
+  // Of the samples that the trace itself holds; the request has a trace, of which this is a pass.
+  // `clock` is the host's.
+  static Profiler OfTrace(ProfileRequest request, Clock clock);
+
+  const SampleSet& sample_set() const { return sample_set_; }
+
+  // Makes the profile, in one pass over samples and trace. Once for each profiler. `observer`,
+  // where there is one, sees it being made, on this thread. Errors: the observer's status; Internal
+  // where rows do not sum to what was added.
+  absl::StatusOr<ProfileResults> Run(correlate::PipelineObserver* observer = nullptr);
+
+ private:
+  Profiler(ProfileRequest request, SampleSet sample_set,
+           std::unique_ptr<correlate::SampleSource> samples)
+      : request_(std::move(request)),
+        sample_set_(std::move(sample_set)),
+        samples_(std::move(samples)) {}
+
+  // Both functions place the samples: for `first` by the request's columns and for `second` by its
+  // secondary columns, so that neither changes what the other sees.
+  void PlaceWithoutTrace(correlate::PlacingObserver& first, correlate::PlacingObserver& second,
+                         ProfileResults& results);
+  absl::Status PlaceByTrace(correlate::PlacingObserver& first, correlate::PlacingObserver& second,
+                            correlate::PipelineObserver* observer, ProfileResults& results);
+
+  ProfileRequest request_;
+  SampleSet sample_set_;
+  std::unique_ptr<correlate::SampleSource> samples_;
+  const RecordedSamples* recorded_ = nullptr;  // samples_; null when they are of the trace
+  Cycles longest_bracket_ = 0;
+  double period_ = 0;  // counts of the event between two samples; 0: unknown
+};
+
+}  // namespace xenoscope::profile

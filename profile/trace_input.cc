@@ -1,0 +1,102 @@
+#include "profile/trace_input.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "trace/ordered_stream.h"
+
+namespace xenoscope::profile {
+namespace {
+
+trace::Vendor FromRecording(recording::CpuVendor vendor) {
+  switch (vendor) {
+    case recording::CpuVendor::kIntel:
+      return trace::Vendor::kVmx;
+    case recording::CpuVendor::kAmd:
+      return trace::Vendor::kSvm;
+    case recording::CpuVendor::kUnknown:
+      break;
+  }
+  return trace::Vendor::kUnknown;
+}
+
+absl::StatusOr<TraceInput> OpenRecording(const std::string& path,
+                                         std::vector<std::string>& warnings) {
+  XENOSCOPE_ASSIGN_OR_RETURN(recording::Recording recording, recording::Recording::Open(path));
+  for (const std::string& warning : recording.warnings()) {
+    warnings.push_back(fmt::format("{}: {}", path, warning));
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(recording::PlainFile plain_file, recording.OpenTrace());
+  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace,
+                             trace::TraceFile::Open(plain_file.path(), plain_file.name()));
+  const recording::RecordingInfo& info = recording.info();
+  const trace::Dialect dialect = RecordedDialect(info);
+  const std::optional<Clock> clock =
+      info.host.clock_hz > 0 ? std::optional<Clock>(recording.clock()) : std::nullopt;
+  return TraceInput{std::move(recording), std::move(plain_file), std::move(trace), clock, dialect};
+}
+
+absl::StatusOr<TraceInput> Open(const std::string& path, std::vector<std::string>& warnings) {
+  if (recording::Recording::IsRecording(path)) return OpenRecording(path, warnings);
+  if (!recording::PlainFile::IsCompressed(path)) {
+    XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(path));
+    return TraceInput{std::nullopt, std::nullopt, std::move(trace), std::nullopt, {}};
+  }
+  if (path.ends_with(".tar.zst")) {
+    return InvalidError("{}: an archive of a recording is read after `xenoscope unpack {}`", path,
+                        path);
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(recording::PlainFile plain_file,
+                             recording::PlainFile::Decompress(path));
+  XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace,
+                             trace::TraceFile::Open(plain_file.path(), plain_file.name()));
+  return TraceInput{std::nullopt, std::move(plain_file), std::move(trace), std::nullopt, {}};
+}
+
+}  // namespace
+
+trace::Dialect RecordedDialect(const recording::RecordingInfo& info) {
+  trace::Dialect dialect;
+  if (const trace::Vendor vendor = FromRecording(info.host.vendor);
+      vendor != trace::Vendor::kUnknown) {
+    dialect.vendor = vendor;
+    dialect.vendor_source = trace::DialectSource::kRecorded;
+  }
+  if (const auto version = trace::ParseXenVersion(info.xen.version)) {
+    dialect.SetVersion(*version, trace::DialectSource::kRecorded);
+  }
+  return dialect;
+}
+
+trace::Dialect CompleteDialect(trace::Dialect known, const trace::TraceFile& trace) {
+  if (known.vendor != trace::Vendor::kUnknown) return known;
+  trace::DialectEvidence evidence;
+  trace::OrderedStream stream = trace.Stream();
+  while (const trace::Item* item = stream.Next()) {
+    if (item->kind == trace::ItemKind::kRecord) evidence.Observe(item->record);
+    if (evidence.Enough()) break;
+  }
+  const trace::Dialect inferred = evidence.Conclude();
+  known.vendor = inferred.vendor;
+  known.vendor_source = inferred.vendor_source;
+  return known;
+}
+
+std::string TraceInput::DomainName(DomainId domain) const {
+  return recording ? recording->info().NameOf(domain) : std::string();
+}
+
+absl::StatusOr<TraceInput> OpenTraceInput(const TraceRequest& request,
+                                          std::vector<std::string>& warnings) {
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceInput input, Open(request.path, warnings));
+  if (request.clock) input.clock = request.clock;
+  input.dialect = request.dialect.CompletedBy(input.dialect);
+  for (const auto& [pcpu, cycles] : request.tsc_offsets) {
+    XENOSCOPE_RETURN_IF_ERROR(input.trace.ShiftClock(pcpu, cycles));
+  }
+  return input;
+}
+
+}  // namespace xenoscope::profile

@@ -1,0 +1,110 @@
+// Small recordings, for tests: samples with times of their own and the processes that they are of.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recording/recording.h"
+#include "recording/writer.h"
+
+namespace xenoscope::profile {
+
+inline constexpr DomainId kD1{1};
+inline constexpr VcpuRef kD1V0{kD1, VcpuId{0}};
+
+inline recording::EventInfo EventOf(const std::string& name, const std::string& clocked_by = "") {
+  recording::EventInfo event;
+  event.name = name;
+  event.clocked_by = clocked_by;
+  event.period = 1000;
+  return event;
+}
+
+// A recording of one source of domain 1, in a directory that goes with it.
+class MadeRecording {
+ public:
+  MadeRecording() {
+    std::string name = (std::filesystem::temp_directory_path() / "profile_test.XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    directory_ = name;
+    info.host.clock_hz = 1'000'000'000;
+    recording::DomainInfo& domain = info.domains.emplace_back();
+    domain.id = kD1;
+    domain.name = "web";
+    info.sources.emplace_back().name = "perf";
+    info.events = {EventOf("cycles")};
+  }
+  MadeRecording(const MadeRecording&) = delete;
+  MadeRecording& operator=(const MadeRecording&) = delete;
+  ~MadeRecording() { std::filesystem::remove_all(directory_); }
+
+  // A sample that was taken within [begin, end).
+  void Sample(uint64_t begin, uint64_t end, Address address, uint8_t event = 0,
+              uint32_t pid = recording::kNoThread) {
+    recording::TimedEntry entry;
+    entry.address = address;
+    entry.mode = static_cast<uint8_t>(Mode::kKernel);
+    entry.event = event;
+    entry.pid = entry.tid = pid;
+    entry.begin = begin;
+    entry.end = end;
+    recording::TimedChunk chunk;
+    chunk.Add(entry, {});
+    samples_.Append(kD1, chunk);
+  }
+
+  // A process begins a program of that name.
+  void Exec(uint64_t when, uint32_t pid, std::string_view name) {
+    Process({.type = static_cast<uint8_t>(recording::ProcessEntryType::kName),
+             .flags = recording::kByExec,
+             .pid = pid,
+             .tid = pid,
+             .when = when},
+            name);
+  }
+  void Fork(uint64_t when, uint32_t pid, uint32_t parent) {
+    Process({.type = static_cast<uint8_t>(recording::ProcessEntryType::kFork),
+             .pid = pid,
+             .tid = pid,
+             .parent = parent,
+             .when = when},
+            "");
+  }
+
+  // Writes what was added since the last call, and reads all of it.
+  recording::Recording Open() {
+    if (!writer_.ok()) {
+      writer_ = recording::Writer::Create((directory_ / "made.xeno").string());
+      EXPECT_TRUE(writer_.ok()) << writer_.status();
+      file_ = writer_->CreateSamples("perf");
+      EXPECT_TRUE(file_.ok()) << file_.status();
+    }
+    file_->Append(samples_.Take());
+    EXPECT_TRUE(file_->Flush().ok());
+    EXPECT_TRUE(writer_->WriteInfo(info).ok());
+    auto recording = recording::Recording::Open(writer_->path());
+    EXPECT_TRUE(recording.ok()) << recording.status();
+    return *std::move(recording);
+  }
+
+  recording::RecordingInfo info;
+
+ private:
+  void Process(const recording::ProcessEntry& entry, std::string_view text) {
+    recording::ProcessChunk chunk;
+    chunk.Add(entry, nullptr, text);
+    samples_.Append(kD1, chunk);
+  }
+
+  std::filesystem::path directory_;
+  recording::SampleWriter samples_ = recording::SampleWriter::InMemory();
+  absl::StatusOr<recording::Writer> writer_ = absl::UnknownError("not made yet");
+  absl::StatusOr<recording::SampleWriter> file_ = absl::UnknownError("not made yet");
+};
+
+}  // namespace xenoscope::profile

@@ -1,0 +1,245 @@
+// A profile from a recording to its rows: everything that was sampled is in it, or counted beside
+// it.
+#include "profile/profiler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "made_recording.h"
+#include "profile/sample_choice.h"
+#include "profile/trace_input.h"
+
+namespace xenoscope::profile {
+namespace {
+
+using correlate::Dimension;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Names every address alike.
+class OneFunction final : public Resolver {
+ public:
+  FunctionId Resolve(DomainId /*domain*/, Mode /*mode*/, Address /*address*/) override {
+    return {0};
+  }
+  const Function& Describe(FunctionId /*id*/) const override { return function_; }
+  std::vector<Frame> Inlined(DomainId /*domain*/, Mode /*mode*/, Address /*address*/) override {
+    return {};
+  }
+
+ private:
+  Function function_{.image = "vmlinux", .name = "work", .unresolved = ""};
+};
+
+double SamplesIn(const correlate::ProfileResult& result) {
+  double samples = 0;
+  for (const correlate::ProfileRow& row : result.rows) samples += row.samples;
+  return samples;
+}
+
+class ProfilerTest : public ::testing::Test {
+ protected:
+  ProfileRequest Request(std::vector<Dimension> by) {
+    ProfileRequest request;
+    request.resolver = &resolver_;
+    request.columns.by = std::move(by);
+    return request;
+  }
+  // The profile of the first event of what was made, without a trace.
+  ProfileResults Run(ProfileRequest request) {
+    recording_ = made_.Open();
+    auto profiler = Profiler::OfRecording(std::move(request), *recording_, {.event = 0}, {});
+    EXPECT_TRUE(profiler.ok()) << profiler.status();
+    samples_ = profiler->sample_set();
+    auto results = profiler->Run();
+    EXPECT_TRUE(results.ok()) << results.status();
+    return *std::move(results);
+  }
+
+  OneFunction resolver_;
+  MadeRecording made_;
+  std::optional<recording::Recording> recording_;
+  SampleSet samples_;
+};
+
+TEST_F(ProfilerTest, WithoutATraceSamplesAreAsManyAsWereRecorded) {
+  made_.Sample(100, 110, 0x10);
+  made_.Sample(200, 210, 0x20);
+  const ProfileResults results = Run(Request({Dimension::kDomain}));
+  EXPECT_EQ(results.counts.samples, 2U);
+  EXPECT_DOUBLE_EQ(SamplesIn(results.result), 2);
+  EXPECT_FALSE(samples_.traced);
+  EXPECT_EQ(samples_.sampled, (TscRange{Tsc{100}, Tsc{210}}));
+  EXPECT_THAT(results.placing_checks, IsEmpty());
+}
+
+TEST_F(ProfilerTest, SamplesOutsideTheRangeAreCountedAsThat) {
+  made_.Sample(100, 110, 0x10);
+  made_.Sample(200, 210, 0x20);
+  ProfileRequest request = Request({Dimension::kDomain});
+  request.within = {Tsc{150}, Tsc{250}};
+  const ProfileResults results = Run(std::move(request));
+  EXPECT_DOUBLE_EQ(SamplesIn(results.result), 1);
+  EXPECT_EQ(results.outside, 1U);
+  EXPECT_EQ(samples_.sampled, (TscRange{Tsc{150}, Tsc{210}}));
+}
+
+TEST_F(ProfilerTest, SecondaryColumnsAreOfTheSameSamples) {
+  made_.Sample(100, 110, 0x10);
+  made_.Sample(200, 210, 0x20);
+  ProfileRequest request = Request({Dimension::kDomain});
+  request.columns.secondary_by = {Dimension::kAddress};
+  const ProfileResults results = Run(std::move(request));
+  EXPECT_THAT(results.result.rows, SizeIs(1));
+  EXPECT_THAT(results.secondary.rows, SizeIs(2));
+  EXPECT_DOUBLE_EQ(SamplesIn(results.secondary), SamplesIn(results.result));
+}
+
+TEST_F(ProfilerTest, LinesAreThoseOfTheInnermostFrame) {
+  made_.Sample(100, 110, 0x10);
+  ProfileRequest request = Request({Dimension::kLine});
+  request.frames_at = [](DomainId, Mode, AddressSpaceId, Address) {
+    return std::vector<Frame>{{"inner", {"hash.c", 12}}, {"outer", {"main.c", 3}}};
+  };
+  const ProfileResults results = Run(std::move(request));
+  ASSERT_THAT(results.result.rows, SizeIs(1));
+  EXPECT_EQ(results.result.rows[0].line, "hash.c:12");
+}
+
+TEST_F(ProfilerTest, WithoutFramesThereIsNoLine) {
+  made_.Sample(100, 110, 0x10);
+  const ProfileResults results = Run(Request({Dimension::kLine}));
+  ASSERT_THAT(results.result.rows, SizeIs(1));
+  EXPECT_EQ(results.result.rows[0].line, "[no line]");
+}
+
+TEST_F(ProfilerTest, SamplesOfVcpusThatWaitedStandForNoTimeAndSayIt) {
+  made_.info.events[0].waiting = true;
+  made_.Sample(100, 110, 0x10);
+  Run(Request({Dimension::kDomain}));
+  EXPECT_FALSE(samples_.is_time);
+  ASSERT_THAT(samples_.cautions, SizeIs(1));
+  EXPECT_THAT(samples_.cautions[0], HasSubstr("waiting"));
+}
+
+TEST_F(ProfilerTest, ARecordingThatEndedEarlySaysIt) {
+  made_.info.state = recording::State::kEndedEarly;
+  made_.info.stopped_because = "the disk was full";
+  made_.Sample(100, 110, 0x10);
+  Run(Request({Dimension::kDomain}));
+  ASSERT_THAT(samples_.cautions, SizeIs(1));
+  EXPECT_THAT(samples_.cautions[0], HasSubstr("the disk was full"));
+}
+
+TEST_F(ProfilerTest, WhatBuffersLostIsTheSumOverStreams) {
+  for (const uint64_t lost : {3, 4}) made_.info.streams.emplace_back().logged.lost = lost;
+  made_.Sample(100, 110, 0x10);
+  Run(Request({Dimension::kDomain}));
+  EXPECT_EQ(samples_.lost_in_buffers, 7U);
+}
+
+// What the repository's recording of real Xen gives.
+class RecordedWithTraceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::vector<std::string> warnings;
+    auto input = OpenTraceInput(
+        {.path = XENOSCOPE_TEST_DATA "/small.xeno", .clock = {}, .dialect = {}, .tsc_offsets = {}},
+        warnings);
+    ASSERT_TRUE(input.ok()) << input.status();
+    EXPECT_THAT(warnings, IsEmpty());
+    input_ = *std::move(input);
+  }
+
+  ProfileRequest Request() {
+    ProfileRequest request;
+    request.trace = &input_->trace;
+    request.dialect = CompleteDialect(input_->dialect, input_->trace);
+    request.resolver = &resolver_;
+    request.columns.by = {Dimension::kDomain, Dimension::kExit};
+    return request;
+  }
+
+  // Every sample is in a row, or has a reason why it is not.
+  static void ExpectAllAccountedFor(const ProfileResults& results) {
+    EXPECT_GT(results.counts.samples, 0U);
+    EXPECT_EQ(results.counts.samples, results.counts.Attributed() + results.counts.Unplaced());
+    EXPECT_NEAR(SamplesIn(results.result), static_cast<double>(results.counts.Attributed()), 1e-6);
+  }
+
+  OneFunction resolver_;
+  std::optional<TraceInput> input_;
+};
+
+TEST_F(RecordedWithTraceTest, EverySampleIsAccountedFor) {
+  auto profiler = Profiler::OfRecording(Request(), *input_->recording, {.event = 0}, {});
+  ASSERT_TRUE(profiler.ok()) << profiler.status();
+  EXPECT_TRUE(profiler->sample_set().traced);
+  EXPECT_EQ(profiler->sample_set().vendor, trace::Vendor::kSvm);
+  auto results = profiler->Run();
+  ASSERT_TRUE(results.ok()) << results.status();
+  ExpectAllAccountedFor(*results);
+  EXPECT_EQ(results->damaged, 0U);
+}
+
+// An observer sees what a profile without one has: it changes nothing.
+class Counter final : public correlate::PipelineObserver {
+ public:
+  void OnItem(const trace::Item& /*item*/) override { ++items; }
+  void OnPlaced(const correlate::PlacedSample& /*sample*/) override { ++placed; }
+  void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
+  }
+  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
+
+  uint64_t items = 0;
+  uint64_t placed = 0;
+};
+
+TEST_F(RecordedWithTraceTest, AnObserverSeesItBeingMadeAndChangesNothing) {
+  auto watched = Profiler::OfRecording(Request(), *input_->recording, {.event = 0}, {});
+  ASSERT_TRUE(watched.ok()) << watched.status();
+  Counter counter;
+  const auto seen = watched->Run(&counter);
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_GT(counter.items, 0U);
+  EXPECT_GT(counter.placed, 0U);
+  auto alone = Profiler::OfRecording(Request(), *input_->recording, {.event = 0}, {});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  const auto unseen = alone->Run();
+  ASSERT_TRUE(unseen.ok()) << unseen.status();
+  ASSERT_EQ(seen->result.rows.size(), unseen->result.rows.size());
+  EXPECT_NEAR(SamplesIn(seen->result), SamplesIn(unseen->result), 1e-6);
+}
+
+TEST_F(RecordedWithTraceTest, TheTracesOwnSamplesAreAccountedFor) {
+  Profiler profiler = Profiler::OfTrace(Request(), input_->recording->clock());
+  auto results = profiler.Run();
+  ASSERT_TRUE(results.ok()) << results.status();
+  ExpectAllAccountedFor(*results);
+  EXPECT_THAT(profiler.sample_set().cautions, SizeIs(2));
+}
+
+TEST_F(RecordedWithTraceTest, SamplesOfWaitingVcpusArePlacedByNoTrace) {
+  // The trace says who ran; these did not.
+  MadeRecording made;
+  made.info.events[0].waiting = true;
+  made.Sample(100, 110, 0x10);
+  const auto recording = made.Open();
+  auto profiler = Profiler::OfRecording(Request(), recording, {.event = 0}, {});
+  ASSERT_TRUE(profiler.ok()) << profiler.status();
+  EXPECT_TRUE(profiler->sample_set().traced);
+  EXPECT_EQ(profiler->sample_set().vendor, trace::Vendor::kUnknown);
+  const auto results = profiler->Run();
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(results->counts.lost_records, 0U);
+  EXPECT_THAT(results->placing_checks, IsEmpty());
+}
+
+}  // namespace
+}  // namespace xenoscope::profile

@@ -1,0 +1,66 @@
+// The processes of a recording: which memory one had when.
+#include "profile/recorded_processes.h"
+
+#include <gtest/gtest.h>
+
+#include "made_recording.h"
+
+namespace xenoscope::profile {
+namespace {
+
+std::string NameAt(const RecordedProcesses& processes, uint32_t pid, uint64_t when) {
+  return processes.NameOf(processes.SpaceOf(kD1, pid, Tsc{when}));
+}
+
+TEST(RecordedProcessesTest, AForkHasItsParentsNameUntilItBeginsAProgram) {
+  MadeRecording made;
+  made.Exec(10, 5, "sh");
+  made.Fork(20, 6, /*parent=*/5);
+  made.Exec(30, 6, "ls");
+  const auto processes = RecordedProcesses::Read(made.Open());
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  EXPECT_EQ(NameAt(*processes, 6, 25), "sh (6)");
+  EXPECT_EQ(NameAt(*processes, 6, 30), "ls (6)");
+  EXPECT_EQ(NameAt(*processes, 5, 30), "sh (5)");
+  EXPECT_EQ(processes->invalid(), 0U);
+}
+
+TEST(RecordedProcessesTest, BeforeItsFirstRecordAProcessIsItsFirst) {
+  MadeRecording made;
+  made.Exec(100, 5, "sh");
+  const auto processes = RecordedProcesses::Read(made.Open());
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  EXPECT_EQ(NameAt(*processes, 5, 1), "sh (5)");
+}
+
+TEST(RecordedProcessesTest, AProcessThatNoRecordNamesIsUnknown) {
+  MadeRecording made;
+  made.Exec(100, 5, "sh");
+  const auto processes = RecordedProcesses::Read(made.Open());
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  EXPECT_EQ(processes->SpaceOf(kD1, 99, Tsc{100}), AddressSpaceId{});
+  EXPECT_EQ(processes->SpaceOf(kDom0, 5, Tsc{100}), AddressSpaceId{});
+}
+
+TEST(RecordedProcessesTest, EveryDomainHasItsIdleTask) {
+  MadeRecording made;
+  made.Exec(100, 5, "sh");
+  const auto processes = RecordedProcesses::Read(made.Open());
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  EXPECT_EQ(NameAt(*processes, 0, 100), "[idle] (0)");
+}
+
+TEST(RecordedProcessesTest, ReadNewTakesOnlyWhatHasCome) {
+  MadeRecording made;
+  made.Exec(100, 5, "sh");
+  RecordedProcesses processes;
+  ASSERT_TRUE(processes.ReadNew(made.Open()).ok());
+  const AddressSpaceId before = processes.SpaceOf(kD1, 5, Tsc{100});
+  made.Exec(200, 5, "ls");
+  ASSERT_TRUE(processes.ReadNew(made.Open()).ok());
+  EXPECT_EQ(processes.SpaceOf(kD1, 5, Tsc{150}), before);
+  EXPECT_EQ(NameAt(processes, 5, 200), "ls (5)");
+}
+
+}  // namespace
+}  // namespace xenoscope::profile
