@@ -115,7 +115,7 @@ report::AnnotatedFunction Annotate(const Options& options, const ProfileSource& 
   annotated.samples = found.total;
   annotated.share = found.share;
   annotated.exits = exits;
-  // Where the user stands is taken for a tree of sources.
+  // The working directory is the default tree of sources.
   std::vector<std::string> directories = options.sources;
   if (directories.empty()) directories.emplace_back(".");
   if (!options.profile.symbols.symfs.empty()) {

@@ -49,7 +49,7 @@ std::string WithoutZst(const std::string& name) {
   return name.ends_with(".zst") ? name.substr(0, name.size() - 4) : name;
 }
 
-// Where in a recording's directory a reader looks for what the user named; empty: nowhere.
+// The path in a recording's directory at which a reader looks for this source; empty: none.
 std::string NameInRecording(const symbolizer::SymbolSource& source, DomainId domain,
                             const symbolizer::FileContent& content) {
   const bool is_elf = symbolizer::IsElf(content.bytes());
@@ -115,7 +115,7 @@ absl::Status RunArchive(ArchiveOptions options) {
   const Recording& recording = *source.recording();
   std::vector<symbolizer::CodeFrame> frames;
   std::set<std::pair<const std::byte*, size_t>> listed;  // the code of functions
-  // What all samples of all events lie in is what a report may ask for.
+  // A report may ask for the code of every sample of every event.
   for (size_t event = 0; event < recording.info().events.size(); ++event) {
     XENOSCOPE_ASSIGN_OR_RETURN(
         profile::RecordedSamples samples,

@@ -10,25 +10,26 @@
 
 namespace xenoscope::cli {
 
-// Exit statuses of what was not done; else it is 0, and of `record` that of the command that it
-// ran.
+// Exit statuses of a run that failed. Otherwise the status is 0, or, for `record`, that of the
+// command that it ran.
 inline constexpr int kFailed = 1;            // the data was bad or the work failed
 inline constexpr int kWrongCommandLine = 2;  // the command line was wrong
 
-// Adds a subcommand, as those of commands.h do.
+// A function that adds a subcommand; commands.h declares all of them.
 using AddCommand = void (*)(Command program, CommandAction& run);
 
 class CommandLine {
  public:
-  // With all subcommands, or with these: to describe them all takes most of the time of a command
-  // that does little.
+  // Adds all subcommands, or only `commands`: describing all of them takes most of the time of a
+  // short run.
   CommandLine();
   explicit CommandLine(std::span<const AddCommand> commands);
 
-  // Reads the words, the program's name first. The exit status when there is no work to do: help
-  // was asked for and printed, or what is wrong was said on stderr. Once for each object.
+  // Reads the words; the first is the program's name. Returns the exit status when there is no
+  // work to do: help was asked for and printed, or an error was printed to stderr. To be called
+  // once.
   std::optional<int> Parse(int argc, const char* const* argv);
-  // The subcommand that was parsed.
+  // Returns the subcommand that was parsed.
   Command Parsed() const { return program_.Parsed(); }
   // Does the work of the command.
   Outcome Work() const { return run_(); }
@@ -38,8 +39,8 @@ class CommandLine {
   CommandAction run_;
 };
 
-// Does all of it and gives the exit status; an error of the work is said on stderr. Throws what the
-// standard library throws: memory, locale.
+// Parses the words, does the work and returns the exit status. An error of the work is printed to
+// stderr. Throws what the standard library throws: errors of memory and locale.
 int RunCommandLine(int argc, const char* const* argv);
 
 }  // namespace xenoscope::cli

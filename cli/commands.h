@@ -14,7 +14,7 @@
 
 namespace xenoscope::cli {
 
-// What became of the work.
+// The result of the work.
 struct Outcome {
   // NOLINTNEXTLINE(google-explicit-constructor): most work has no exit status of its own
   Outcome(absl::Status became) : status(std::move(became)) {}

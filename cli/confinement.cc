@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 // Directories in / that hold what is private, or the system's own.
 constexpr std::array kPrivateDirectories{"etc", "root", "home", "proc", "run", "sys", "dev", "var"};
-// What the C library, terminals, time zones and TLS need of them.
+// Files in these that the C library, terminals, time zones and TLS need.
 constexpr std::array kSystemFiles{"/etc/ld.so.cache",
                                   "/etc/localtime",
                                   "/etc/terminfo",
@@ -70,11 +70,11 @@ bool Exists(const std::string& path) {
   return !path.empty() && fs::exists(path, ignored);
 }
 
-// What the command line, and the files of options, name.
+// The files that the command line and configuration files name.
 struct NamedFiles {
   std::vector<std::string> read;
   std::vector<std::string> write;  // directories
-  bool server = false;             // of debug information, that may be asked
+  bool server = false;             // whether a debuginfod server may be asked
 };
 
 // "FILE", "web1=FILE", "web1:kernel=FILE,root=DIR", and below `directory` when it is relative.
@@ -108,7 +108,7 @@ fs::path DirectoryOf(const std::string& path) {
   return parent.empty() ? fs::path(".") : parent;
 }
 
-// The values of an option that the command may not have.
+// The values of an option; none where the command does not have it.
 std::vector<std::string> ValuesOf(Command command, const std::string& option) {
   const std::optional<Option> found = command.FindOption(option);
   return found ? found->Words() : std::vector<std::string>();
@@ -163,7 +163,7 @@ void AllowSystem(Landlock& allowed) {
   allowed.Read("/dev/urandom");
 }
 
-// A directory that nobody named, but a file in it, or that the command was started in.
+// Allows the directory of a file that was named, or the working directory.
 void ReadAround(Landlock& allowed, const fs::path& directory, const std::string& home) {
   std::error_code error;
   const fs::path at = fs::canonical(directory, error);
@@ -182,7 +182,7 @@ void AllowHomes(Landlock& allowed) {
   for (const std::string& name : EntriesOf("/home")) ReadVisible(allowed, "/home/" + name);
 }
 
-// A rule needs a directory that is there.
+// Makes the directory first: a rule needs one that exists.
 void AllowCache(Landlock& allowed, const fs::path& directory) {
   constexpr mode_t kOwnerOnly = 0700;
   std::error_code ignored;
@@ -244,7 +244,7 @@ void DropCapabilities() {
   syscall(SYS_capset, &header, kept.data());
 }
 
-// Whether it has become the user for good.
+// Becomes the user for good. Returns whether that was possible.
 bool BecomeUser(const User& user, const NamedFiles& named) {
   const passwd* const entry = getpwuid(user.id);  // NOLINT(concurrency-mt-unsafe): no threads yet
   const bool changed = entry != nullptr && initgroups(entry->pw_name, user.group) == 0 &&
@@ -271,7 +271,7 @@ void Confine(Command command) {
   NamedFiles named = NamedBy(command);
   if (const auto user = UserBehindSudo()) {
     if (BecomeUser(*user, named)) {
-      named = NamedBy(command);  // with his configuration
+      named = NamedBy(command);  // with the user's configuration
     } else {
       DropCapabilities();
     }

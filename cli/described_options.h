@@ -1,4 +1,4 @@
-// What is known of an option, in the pieces that manual pages and completions are made of.
+// The description of an option, in the parts that manual pages and completions are made of.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct DescribedOption {
   std::string standard;  // what it is without being given; may be empty
 };
 
-// In the order of -h; without positionals.
+// Both describe in the order of -h: options, and positionals.
 std::vector<DescribedOption> DescribeOptions(Command command);
 std::vector<DescribedOption> DescribePositionals(Command command);
 

@@ -27,7 +27,7 @@ using correlate::Dimension;
 
 constexpr size_t kDefaultLimit = 30;  // rows, in text
 
-// One of those that are compared.
+// One of the profiles that are compared.
 struct ComparedProfile {
   ProfileOptions profile;
   std::string domain;  // empty: all
@@ -35,11 +35,11 @@ struct ComparedProfile {
 
 struct Options {
   ComparedProfile before;
-  ComparedProfile after;            // whose input is each of `inputs` in turn
-  std::vector<std::string> inputs;  // that are compared with `before`
+  ComparedProfile after;            // compared with `before`; its input is each of `inputs` in turn
+  std::vector<std::string> inputs;  // recordings to compare with `before`
   std::string by = "domain,mode,image,function";
   std::string per = "share";
-  std::vector<double> work;  // units done in each, `before` first; empty: not asked for
+  std::vector<double> work;  // units of work in each, `before` first; empty: not asked for
   std::optional<size_t> limit;
   double threshold = 0;  // percent
   std::string format = "text";
@@ -80,7 +80,7 @@ absl::Status ProfileOf(const ComparedProfile& side, const std::vector<Dimension>
   if (!narrowed) return absl::OkStatus();
   XENOSCOPE_ASSIGN_OR_RETURN(const DomainId id, ChooseDomain(source.info(), side.domain));
   Narrow(id, out);
-  std::erase(out.by, Dimension::kDomain);  // it may be another one on the other side
+  std::erase(out.by, Dimension::kDomain);  // the other side may be of another domain
   return absl::OkStatus();
 }
 
@@ -99,7 +99,7 @@ absl::StatusOr<std::string> InFormat(const Options& options, const report::Diff&
                   options.output.empty() ? report::StdoutStyle() : report::TextStyle());
 }
 
-// The sides that are compared, the first before the others.
+// The profiles that are compared, with the first one in front.
 std::vector<ComparedProfile> ProfilesOf(const Options& options) {
   std::vector<ComparedProfile> sides = {options.before};
   for (const std::string& input : options.inputs) {
@@ -109,7 +109,7 @@ std::vector<ComparedProfile> ProfilesOf(const Options& options) {
   return sides;
 }
 
-// What is compared, where the options ask for it and the profiles allow it.
+// The quantity that is compared. Errors: the profiles do not have it.
 absl::StatusOr<report::DiffBasis> ChooseDiffOf(const Options& options,
                                                const std::vector<report::ProfileReport>& profiles) {
   const auto is_time = [](const report::ProfileReport& profile) { return profile.is_time; };

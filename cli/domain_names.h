@@ -1,4 +1,4 @@
-// Domains as users write them: names where a recording knows them, else numbers.
+// Domains as users write them: by name where a recording has names, or by number.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace xenoscope::cli {
 
-// "web1", "3" or "d3". `info` may be null: a bare trace has no names. Errors: NotFound.
+// Returns the domain that "web1", "3" or "d3" names. `info` is null for a bare trace, which has no
+// names. Errors: NotFound.
 absl::StatusOr<DomainId> ChooseDomain(const recording::RecordingInfo* info,
                                       const std::string& text);
 absl::StatusOr<std::vector<DomainId>> ChooseDomains(const recording::RecordingInfo* info,

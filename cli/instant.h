@@ -7,17 +7,18 @@
 
 namespace xenoscope::cli {
 
-// "12.5", seconds after the beginning, or "@123456", a TSC.
+// A point in time: "12.5" is in seconds after the beginning, "@123456" is a TSC.
 struct Instant {
   bool is_tsc = false;
   Tsc tsc;
   double seconds = 0;
 
-  // Where the beginning is at `zero`; later than any record where it is too late for a TSC.
+  // Returns its TSC when the beginning is at `zero`; a TSC later than any record when the time is
+  // too late for one.
   Tsc After(Tsc zero, Clock clock) const;
 };
 
-// Throws a usage error, which names the option.
+// Parses `text`. Throws a usage error that names the option.
 Instant ParseInstant(const std::string& option, const std::string& text);
 
 }  // namespace xenoscope::cli

@@ -1,4 +1,4 @@
-// xenoscope man: the manual pages, made of what -h tells, in the language of man(7).
+// xenoscope man: the manual pages, made from the texts of -h, in the language of man(7).
 #include <fmt/format.h>
 
 #include <algorithm>

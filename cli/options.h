@@ -1,6 +1,5 @@
-// Commands and their options: how they are described, and what a command line said of them. CLI11,
-// which does the work, takes seconds to compile wherever it is included: it is included in
-// options.cc alone.
+// Commands and options: their description, and what a command line gave them. CLI11 does the work.
+// Each file that includes it takes seconds more to compile, so only options.cc does.
 #pragma once
 
 #include <concepts>
@@ -20,8 +19,8 @@ class Option;
 
 namespace xenoscope::cli {
 
-// What an option's value may be stored in. A vector takes several values; an optional stays empty
-// when the option is not given.
+// A type in which the value of an option may be stored. A vector takes several values; an optional
+// stays empty when the option is not given.
 template <typename T>
 concept OptionValue = std::same_as<T, std::string> || std::same_as<T, uint16_t> ||
     std::same_as<T, uint32_t> || std::same_as<T, uint64_t> || std::same_as<T, double> ||
@@ -35,48 +34,48 @@ class Option {
  public:
   explicit Option(CLI::Option& option) : option_(&option) {}
 
-  // Without the option the command line is wrong.
+  // Makes a command line without the option wrong.
   Option Required();
-  // Only these words are right. -h lists them.
+  // Accepts only these words. -h lists them.
   Option OneOf(const std::vector<std::string>& words);
-  // Only numbers in [min, max] are right. -h names the range and the type of number.
+  // Accepts only numbers in [min, max]. -h shows the range and the type of number.
   Option Range(int min, int max);
   Option Range(uint32_t min, uint32_t max);
   Option Range(double min, double max);
   Option PositiveNumber();
   Option ExistingFile();
   Option ExistingDirectory();
-  // With the option of that name ("--per"), added before, the command line is wrong.
+  // Makes a command line with both options wrong. The other one ("--per") was added before.
   Option Excludes(const std::string& name);
 
-  // Divides a word into several values.
+  // Splits a word into several values.
   Option SplitAt(char delimiter);
-  // Takes one word each time it is given: the words after it are positionals.
+  // Takes one word each time the option is given; the words after it are positionals.
   Option OneWordEach();
-  // As OneWordEach(), and -h does not mark it as one that takes several.
+  // Does what OneWordEach() does, and -h does not say that the option takes several words.
   Option Repeatable();
 
-  // The heading of -h below which it is listed.
+  // Sets the heading of -h under which the option is listed.
   Option Group(const std::string& name);
-  // What -h calls its value.
+  // Sets the name of the value in -h.
   Option ValueName(const std::string& name);
-  // What -h has in place of the value's name and all that is said of it.
+  // Sets the text in -h that replaces the name of the value and all notes on it.
   Option ValueText(const std::string& text);
-  // Shows in -h the value that the variable has now.
+  // Shows the present value of the variable in -h.
   Option ShowDefault();
 
   const std::vector<std::string>& ShortNames() const;  // without "-"
   const std::vector<std::string>& LongNames() const;   // without "--"
   std::string PositionalName() const;
   bool IsPositional() const;
-  // The value's name and what it may be: "TEXT:{text,json}".
+  // Returns the name of the value, with the words that it may be: "TEXT:{text,json}".
   std::string ValueType() const;
-  // How many values it takes at most; 0 for a flag.
+  // Returns the maximum number of values; 0 for a flag.
   int MostValues() const;
   const std::string& Description() const;
   std::string Default() const;           // as ShowDefault() has it, else empty
   const std::string& GroupName() const;  // empty where -h does not list it
-  // The words that the command line gave it.
+  // Returns the words that the command line gave to the option.
   const std::vector<std::string>& Words() const;
   bool IsGiven() const;
 
@@ -92,29 +91,30 @@ class Command {
   bool operator==(const Command&) const = default;
 
   Command AddSubcommand(const std::string& name, const std::string& description);
-  // An option, or a positional where `names` have no dash ("-d,--domain", "INPUT"). Its value goes
-  // into `value`, whose content is the default.
+  // Adds an option ("-d,--domain"), or a positional where `names` has no dash ("INPUT"). Its value
+  // is stored in `value`, whose content is the default.
   template <OptionValue T>
   Option AddOption(const std::string& names, T& value, const std::string& description);
-  // An option whose words a function takes, which may throw a usage error.
+  // Both add an option whose words are passed to `take`, which may throw a usage error.
   Option AddWordOption(const std::string& names, std::function<void(const std::string&)> take,
                        const std::string& description);
   Option AddWordsOption(const std::string& names,
                         std::function<void(const std::vector<std::string>&)> take,
                         const std::string& description);
-  // "--x,!--no-x" is a flag with its opposite.
+  // Adds a flag; "--x,!--no-x" adds its opposite too.
   Option AddFlag(const std::string& names, bool& value, const std::string& description);
-  // Text at the end of -h.
+  // Sets the text at the end of -h.
   void SetFooter(const std::string& text);
-  // Called when the command line has been read and is right so far; may throw a usage error.
+  // Sets a function that is called when the command line was parsed without an error; it may throw
+  // a usage error.
   void SetCallback(std::function<void()> callback);
 
   std::string_view Name() const;
   std::string Description() const;
   std::string Footer() const;
-  // In the order of -h; positionals too.
+  // Returns options and positionals in the order of -h.
   std::vector<Option> Options() const;
-  // By name, "--debuginfod".
+  // Returns the option of this name ("--debuginfod"), if the command has it.
   std::optional<Option> FindOption(const std::string& name) const;
   std::vector<Command> Subcommands() const;  // in the order of -h
 
@@ -122,14 +122,14 @@ class Command {
   CLI::App* app_;
 };
 
-// What became of reading a command line.
+// The result of parsing a command line.
 struct ParseResult {
-  std::optional<std::string> help;         // what to print, where help or the version was asked for
-  std::optional<std::string> error;        // what is wrong, where something is
-  std::vector<std::string> unknown_words;  // those that no command and no option takes
+  std::optional<std::string> help;         // text to print when help or the version was asked for
+  std::optional<std::string> error;        // the error, if there is one
+  std::vector<std::string> unknown_words;  // words that no command and no option takes
 };
 
-// A program that has subcommands, of which a command line names one.
+// A program with subcommands; a command line names one of them.
 class Program {
  public:
   Program(const std::string& name, const std::string& description, const std::string& version);
@@ -137,30 +137,30 @@ class Program {
   Program& operator=(const Program&) = delete;
   ~Program();
 
-  // The whole program, as the command above all others.
+  // Returns the program as the parent of all commands.
   Command Root() const { return Command(*app_); }
-  // The words begin with the program's name. Once for each object.
+  // Parses the words; the first is the program's name. To be called once.
   ParseResult Parse(int argc, const char* const* argv);
-  // The subcommand that was parsed; the program itself where none was.
+  // Returns the subcommand that was parsed, or the program itself when there was none.
   Command Parsed() const;
 
  private:
   std::unique_ptr<CLI::App> app_;
 };
 
-// Throws what callbacks throw when the command line is wrong. The message becomes "OPTION: WHAT",
-// or WHAT alone.
+// Both throw a usage error, with which callbacks reject a command line. The message is
+// "OPTION: WHAT", or WHAT alone.
 [[noreturn]] void ThrowUsageError(const std::string& option, const std::string& what);
 [[noreturn]] void ThrowUsageError(const std::string& what);
 
 // An assignment in a file of options, 'symfs = "/srv/dom0"'.
 struct ConfigItem {
-  std::vector<std::string> sections;  // what stands before the name's last dot
+  std::vector<std::string> sections;  // the parts of the name before its last dot
   std::string name;
   std::vector<std::string> values;
 };
 
-// The assignments in one line. Empty where there is none.
+// Returns the assignments in one line; nothing when there is none.
 std::vector<ConfigItem> ReadConfigLine(const std::string& line);
 
 }  // namespace xenoscope::cli

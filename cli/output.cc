@@ -14,7 +14,7 @@
 namespace xenoscope::cli {
 namespace {
 
-// What cannot be written there cannot be said anywhere.
+// Errors are ignored: there is no other place to report them.
 void WriteWhole(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDERR_FILENO, text.data(), text.size());

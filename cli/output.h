@@ -1,5 +1,5 @@
-// Data goes to stdout or to a file, whole or with an error that says why not. What goes to a
-// terminal, or to stderr, is made safe for terminals first (report/terminal_text.h).
+// Writes data to stdout or to a file. Text for a terminal, and all of stderr, is made safe for
+// terminals first (report/terminal_text.h).
 #pragma once
 
 #include <string>
@@ -10,24 +10,24 @@
 
 namespace xenoscope::cli {
 
-// Errors: disk full and the like. A reader that has gone (`| head`) is none.
+// Writes all of `text`. Errors: those of writing, such as a full disk. A reader that has gone
+// (`| head`) is not an error.
 absl::Status WriteStdout(std::string_view text);
-// One of many pieces: false when the reader has gone, so that there is no use in making more.
+// Writes one of many blocks. Returns false when the reader has gone and more blocks are of no use.
 absl::StatusOr<bool> WriteStdoutBlock(std::string_view block);
 
-// Errors name the file.
+// Writes the file. Errors name it.
 absl::Status WriteFile(const std::string& path, std::string_view text);
-// What `-o path` asks for: standard output where `path` is empty.
+// Writes to the file of `-o path`, or to standard output where `path` is empty.
 absl::Status WriteOutput(const std::string& path, std::string_view text);
 
-// Makes safe what this process writes to stderr from now on, by whatever of the standard library.
-// Processes that it starts have the stderr that was there. Call it before all else.
+// Makes safe for terminals what this process writes to stderr from now on, by any function of the
+// standard library. Child processes keep the stderr of before. To be called first.
 void FilterStderr();
-// One line on the terminal that stderr is, in the place of the line before; an empty one leaves
-// none.
+// Shows a line on the terminal of stderr and replaces the line before; an empty line removes it.
 void ShowProgress(std::string_view line);
 
-// Whether standard output is a terminal, where bytes that are no text would do harm.
+// Returns whether standard output is a terminal, to which only text may be written.
 bool StdoutIsTerminal();
 
 }  // namespace xenoscope::cli

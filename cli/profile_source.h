@@ -1,5 +1,5 @@
-// The profile of an input, a recording or a bare trace: what `report` and `annotate` have in
-// common.
+// Opens a recording or a bare trace as options say, and makes profiles of it: the common part of
+// `report`, `diff`, `annotate` and `archive`.
 #pragma once
 
 #include <memory>
@@ -22,10 +22,10 @@
 
 namespace xenoscope::cli {
 
-// What options say of a profile.
+// The options of a profile.
 struct ProfileOptions {
   std::string input = kDefaultRecording;
-  // Samples: "recorded"; of the "trace"; or "auto": the recorded ones, where there are any.
+  // The source of samples: "recorded", "trace", or "auto" for the recorded ones if there are any.
   std::string source = "auto";
   std::string event;  // empty: the first of which there is a sample
   std::optional<Instant> from;
@@ -35,39 +35,40 @@ struct ProfileOptions {
 
 class ProfileSource {
  public:
-  // Prints warnings to stderr. Errors: no samples of the kind that was asked for; those of reading.
+  // Opens the input and its symbols. Prints warnings to stderr. Errors: no samples of the kind that
+  // was asked for; those of reading.
   static absl::StatusOr<ProfileSource> Open(const ProfileOptions& options);
 
-  // The profile by `columns`, into `out`, which refers to this source. `observer`, where there is
-  // one, sees it being made; by then `out` has names and the sample set.
+  // Writes the profile by `columns` to `out`, which refers to this source. `observer`, if not null,
+  // sees how it is made; `out` has names and the sample set before that.
   absl::Status Profile(const ProfileOptions& options, profile::ProfileColumns columns,
                        report::ProfileReport& out,
                        correlate::PipelineObserver* observer = nullptr) const;
 
-  // Nothing for a bare trace.
+  // Returns nothing for a bare trace.
   const std::optional<recording::Recording>& recording() const {
     return input_ ? input_->recording : bare_;
   }
   const profile::RecordedProcesses& processes() const { return processes_; }
-  // Of the recording; null for a bare trace.
+  // Returns the recording's info; null for a bare trace.
   const recording::RecordingInfo* info() const {
     return recording() ? &recording()->info() : nullptr;
   }
-  // Empty: it has none.
+  // Returns the name of the domain; "" when it has none.
   std::string DomainName(DomainId domain) const;
   symbolizer::DomainSymbols& symbols() const { return *symbols_.resolver; }
-  // What is known of the code that runs there; `space` counts in user mode.
+  // Returns file and lines of the code at the address; `space` counts in user mode.
   profile::CodeLines LinesOf(DomainId domain, Mode mode, AddressSpaceId space,
                              Address address) const;
 
  private:
-  // How rows of the profile are named.
+  // Sets the functions that name rows of the profile.
   void SetNames(report::ProfileReport& out) const;
   Clock HostClock() const;
-  // The part of the recording that was asked for.
+  // Returns the range [begin, end) that was asked for.
   TscRange Selected(const ProfileOptions& options) const;
-  // The profiler of the samples that the options ask for. Finds before where kernels were of which
-  // only the files are known, and says so on stderr.
+  // Returns the profiler of the samples that the options ask for. First finds where kernels were
+  // whose files are known but not their addresses, and prints that to stderr.
   absl::StatusOr<profile::Profiler> MakeProfiler(const ProfileOptions& options,
                                                  profile::ProfileRequest request) const;
 

@@ -102,7 +102,7 @@ void ShowResult(const RecordRequest& request, const sampler::RecordResult& resul
   fmt::print(stderr, "\n");
 }
 
-// What kept the drains from their work.
+// Warns where a slow disk delayed the drains.
 void WarnOfFullDisk(const sampler::RecordResult& result) {
   for (const recording::SourceInfo& source : result.info.sources) {
     if (source.drains.held_ns == 0) continue;
@@ -132,7 +132,7 @@ void ShowCost(const sampler::RecordResult& result) {
              100 * Seconds(result.last.own_cpu) / Seconds(result.last.elapsed));
 }
 
-// What looking at guests has cost them.
+// Prints the time for which polls stopped guests.
 void ShowStops(const sampler::RecordResult& result) {
   recording::PollCounters all;
   uint64_t vcpus = 0;
@@ -187,7 +187,7 @@ bool CountersAreSilent(const sampler::RecordResult& result) {
          result.last.lost == 0;
 }
 
-// As perf does: the status of the command, where that ended the recording.
+// The exit status, as perf has it: that of the command, where its end ended the recording.
 Outcome OutcomeOf(const RecordRequest& request, const sampler::RecordResult& result) {
   Outcome outcome(result.status);
   if (!result.command_exit) return outcome;

@@ -1,4 +1,4 @@
-// What is recorded, and how: the options of `record`, which `top` takes too.
+// The options that say what is recorded and how; `record` and `top` have them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace xenoscope::cli {
 
-// The words of the command line, before they mean anything.
+// The words of the command line, not parsed yet.
 struct RecordOptions {
   std::vector<std::string> events;
   std::vector<std::string> agent_events;  // none: those of `events`
@@ -34,10 +34,11 @@ struct RecordOptions {
 // Adds them to a command, in a group of their own. `options` must outlive it.
 void AddRecordOptions(Command command, RecordOptions& options);
 
-// What they mean; the rest of the request is the caller's. Throws a usage error.
+// Parses them into a request; the caller sets the rest of it. Throws a usage error.
 sampler::RecordRequest ParseRecordOptions(const RecordOptions& options);
 
-// Those of AddRecordOptions that were given, as arguments of another command that has them.
+// Returns the options of AddRecordOptions() that were given, as arguments for another command that
+// has them.
 std::vector<std::string> GivenRecordOptions(Command command);
 
 }  // namespace xenoscope::cli

@@ -110,7 +110,7 @@ absl::Status Report(const Options& options) {
   }
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out));
   report::ApplyRowFilters(options.filters, out);
-  // Frames are what was asked for: what only chooses rows is none.
+  // Columns that only choose rows are not frames.
   if (format.stacks && !format.addresses) out.by = asked_for;
 
   const bool weigh_time = options.weight.empty() ? out.is_time : options.weight == "cycles";

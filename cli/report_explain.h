@@ -11,8 +11,8 @@
 
 namespace xenoscope::cli {
 
-// As text or json. Errors: as ProfileSource::Profile; NotFound where no sample is in such a
-// function.
+// Returns the explanation as text or JSON. Errors: as ProfileSource::Profile; NotFound where no
+// sample is in such a function.
 absl::StatusOr<std::string> ExplainReport(const ProfileSource& source,
                                           const ProfileOptions& request,
                                           const report::ExplainSelection& selection,

@@ -10,7 +10,7 @@
 
 namespace xenoscope::cli {
 
-// As text, csv or json. Errors: as ProfileSource::Profile.
+// Returns the origins as text, CSV or JSON. Errors: as ProfileSource::Profile.
 absl::StatusOr<std::string> OriginsReport(const ProfileSource& source,
                                           const ProfileOptions& request, const std::string& format,
                                           report::TextStyle style, report::ProfileReport& out);

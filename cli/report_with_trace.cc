@@ -20,7 +20,7 @@
 namespace xenoscope::cli {
 namespace {
 
-// Beyond that the smallest rows of a page are summed up.
+// The maximum of rows of a page; the smallest ones beyond it are summed up.
 constexpr size_t kMaxPageRows = 15'000;
 
 }  // namespace

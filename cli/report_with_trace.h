@@ -1,4 +1,4 @@
-// Formats of `report` that hold the trace too: they are made while it is read.
+// The formats of `report` that contain the trace too: they are written while it is read.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out);
 
-// A Perfetto trace into the file, or to standard output where `path` is empty. Errors: as
+// Writes a Perfetto trace to the file, or to standard output where `path` is empty. Errors: as
 // ProfileSource::Profile; those of writing.
 absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& request,
                            profile::ProfileColumns columns, const std::string& path,

@@ -45,7 +45,7 @@ bool IsSame(const std::string& a, const std::string& b) {
          of_a.st_ino == of_b.st_ino;
 }
 
-// The file that this function is in; empty where /proc does not tell.
+// The file that this function is in; empty where /proc does not show it.
 std::string OwnFile() {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): its address is what is asked for
   const auto here = reinterpret_cast<Address>(&OwnFile);
@@ -73,7 +73,7 @@ std::vector<std::string> OwnCommand() {
   return command;
 }
 
-// Removes our directories whose process has gone: it was killed.
+// Removes directories of processes that were killed.
 void RemoveStale(const std::string& base) {
   std::error_code error;
   std::vector<std::filesystem::path> left;

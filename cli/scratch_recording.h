@@ -1,4 +1,4 @@
-// A recording that is made to be looked at while it goes on, and that nobody keeps.
+// A temporary recording that is read while it is being made, and removed afterwards.
 #pragma once
 
 #include <span>
@@ -12,12 +12,12 @@
 
 namespace xenoscope::cli {
 
-// `xenoscope record` in a process of its own: it ends when this one does, however that comes.
+// `xenoscope record` in a child process, which ends when this process ends for any reason.
 class ScratchRecording {
  public:
-  // Starts it with these arguments, in a directory of its own ($TMPDIR, else /tmp), and waits until
-  // there is a recording. Removes what killed ones have left. Errors: what `record` says;
-  // Cancelled: a signal has come before.
+  // Starts `record` with these arguments in a new directory below $TMPDIR (default: /tmp), and
+  // waits until the recording exists. Removes directories that killed processes left. Errors: those
+  // of `record`; Cancelled when a signal comes first.
   static absl::StatusOr<ScratchRecording> Start(std::span<const std::string> arguments,
                                                 const sampler::EndSignals& signals);
 
@@ -30,11 +30,11 @@ class ScratchRecording {
   }
   ScratchRecording(const ScratchRecording&) = delete;
   ScratchRecording& operator=(const ScratchRecording&) = delete;
-  // Ends it and removes it.
+  // Ends `record` and removes the recording.
   ~ScratchRecording();
 
   std::string path() const { return directory_ + "/top.xeno"; }
-  // Whether it still goes on. Errors: what `record` has said if it does not.
+  // Returns OK while `record` runs, and otherwise its error.
   absl::Status Check();
 
  private:

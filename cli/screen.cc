@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "report/terminal_text.h"
 
-// Last: its macros are everybody's.
+// Included last: its macros would change other headers.
 #include <curses.h>
 
 namespace xenoscope::cli {

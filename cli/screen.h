@@ -1,4 +1,4 @@
-// The terminal as a screen that is drawn anew, and its keys.
+// The terminal as a screen that is redrawn, and its keys.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace xenoscope::cli {
 
-// Holds the terminal while it lives; only one at a time.
+// Owns the terminal; there is at most one.
 class Screen {
  public:
   // Standard input and output must be a terminal. Errors (NotFound): its kind, $TERM, is not in the
@@ -19,15 +19,15 @@ class Screen {
   static absl::StatusOr<std::unique_ptr<Screen>> Open();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
-  // Gives the terminal back as it was.
+  // Restores the terminal.
   ~Screen();
 
   size_t columns() const;
   size_t rows() const;
-  // Shows the text, with `keys` in the last line. What does not fit is left out. Of `text` the
-  // first line and the one after each empty line, which are titles, are bold.
+  // Shows the text, with `keys` in the last line. Text that does not fit is left out. The first
+  // line of `text` and the line after each empty line are titles, in bold.
   void Show(std::string_view text, std::string_view keys);
-  // The key that is pressed within `patience`.
+  // Returns the key that is pressed within `patience`, if there is one.
   std::optional<char> Key(std::chrono::milliseconds max_wait);
 
  private:

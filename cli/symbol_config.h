@@ -1,4 +1,4 @@
-// Options of symbols that are typed once: a file for a host, and one for each user.
+// Symbol options in files: one for the host, and one for each user.
 //
 //   # /etc/xenoscope.conf
 //   guest = "web1:kernel=/srv/web1/vmlinux,root=/srv/web1"
@@ -17,12 +17,14 @@
 
 namespace xenoscope::cli {
 
-// What the file says. Errors name it and the line: a word that is no option, a value that is none.
+// Returns the options in the file. Errors name the file and the line: an unknown option, an invalid
+// value.
 absl::StatusOr<SymbolOptions> ReadSymbolConfig(const std::string& path);
-// The same of its text; the path is for errors, and for where relative paths begin.
+// Returns the options in `text`. The path is for errors, and its directory is where relative paths
+// begin.
 absl::StatusOr<SymbolOptions> ParseSymbolConfig(std::string_view text, const std::string& path);
 
-// The files that there are, the user's ($XDG_CONFIG_HOME or ~/.config, xenoscope.conf in it) before
+// Returns the existing files: the user's (xenoscope.conf in $XDG_CONFIG_HOME or ~/.config) before
 // the host's (/etc/xenoscope.conf).
 std::vector<std::string> SymbolConfigFiles();
 

@@ -1,4 +1,4 @@
-// Symbols for a report: those of the recording, and files that the user names.
+// The symbols of a report: those of the recording, and files that the user names.
 #pragma once
 
 #include <optional>
@@ -31,14 +31,14 @@ struct SymbolOptions {
 // --no-cache to a command. `options` must outlive it.
 void AddSymbolOptions(Command command, SymbolOptions& options);
 
-// The files and roots that the user named, the better ones first: on the command line, then in the
-// files of --config, where domains that are not in the recording are passed over. Errors: a domain
-// that is unknown, words that are none of --guest's, a file of --config that is damaged.
+// Returns the files and roots that the user named: first those of the command line, then those of
+// --config files, in which domains that are not in the recording are ignored. Errors: an unknown
+// domain, an invalid word in --guest, a damaged --config file.
 absl::StatusOr<symbolizer::SymbolSources> NamedSources(const SymbolOptions& options,
                                                        const recording::RecordingInfo* info);
 
-// Prints warnings to stderr. Errors: a file that the user named cannot be
-// used, or the domain before it is unknown.
+// Loads the symbols. Prints warnings to stderr. Errors: a file that the user named cannot be used,
+// or its domain is unknown.
 absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(
     const SymbolOptions& options, const std::optional<recording::Recording>& recording);
 

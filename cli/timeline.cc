@@ -100,7 +100,7 @@ double RoundInterval(double seconds) {
   return 10 * power;
 }
 
-// What to say of a name that is none of these.
+// The message about a name that is not one of `infos`.
 template <typename Infos>
 std::string UnknownName(const std::string& name, const Infos& infos) {
   std::vector<std::string_view> names;
@@ -169,7 +169,7 @@ absl::StatusOr<Source> Open(const Options& options) {
 constexpr size_t kSvgBins = 640;
 constexpr size_t kSvgColumns = 320;
 constexpr size_t kSvgRows = 160;
-// Of the picture of vCPUs, unless --top says otherwise.
+// The number of vCPUs in their picture without --top.
 constexpr size_t kVcpus = 24;
 
 report::TerminalStyle Terminal() {
@@ -177,7 +177,7 @@ report::TerminalStyle Terminal() {
   return {style.width == 0 ? 80 : style.width, report::StdoutRows(), style.colour};
 }
 
-// Draws where the user wants it.
+// Draws into the file `where`, or in the terminal where it is "-".
 template <typename Plot>
 absl::Status Draw(const std::string& where, const Plot& plot) {
   if (where == "-") return WriteStdout(report::ToTerminal(plot, Terminal()));
@@ -358,7 +358,7 @@ absl::Status ShowVcpus(const Options& options) {
   return WriteStdout(report::ToTerminal(chart, terminal));
 }
 
-// What the options ask for. Throws a usage error.
+// The work that the options ask for. Throws a usage error.
 CommandAction MakeAction(const Options& options) {
   if (options.list) return List;
   const bool of_vcpus = options.series.empty() && options.scatter.empty();

@@ -1,7 +1,7 @@
 // xenoscope top: the last seconds of a recording while it is being made, again and again.
 //
-// It is record and report at once: `xenoscope record` runs beside it and writes a recording, and
-// what report and summary tell of its last seconds is shown.
+// `xenoscope record` runs as a child process and writes a recording; top shows the report and the
+// summary of its last seconds.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -62,13 +62,13 @@ struct Options {
   uint64_t frames = 0;  // 0: without end
 };
 
-// What the key g goes through.
+// The groupings that the key g chooses in turn.
 constexpr std::array<std::string_view, 4> kGroupings = {
     "domain,mode,function", "domain,exit,function", "domain,process,function", "domain,exit"};
-constexpr size_t kBatchFunctions = 20;  // shown where there is room without end
+constexpr size_t kBatchFunctions = 20;  // shown where the output has no end
 constexpr std::string_view kKeys = " q quit   d next domain   g next grouping   space hold";
 
-// The recording that is looked at, through a window that moves.
+// The recording, and the moving window of it that is shown.
 class View {
  public:
   View(const Options& options, std::string path, bool own)
@@ -78,18 +78,18 @@ class View {
         window_(path_, std::chrono::nanoseconds(static_cast<int64_t>(options.window * 1e9))),
         by_(options.by) {}
 
-  // Looks again. Errors: those of reading the recording.
+  // Reads what is new. Errors: those of reading the recording.
   absl::Status Update();
-  // Nothing more will come.
+  // Returns whether the recording is complete.
   bool over() const { return info_.state != recording::State::kRecording; }
-  // Draws what the last look has seen.
+  // Returns the text of what Update() read last.
   absl::StatusOr<std::string> Text(const report::TextStyle& style, size_t rows);
 
   void NextGrouping() {
     const auto* const at = std::ranges::find(kGroupings, by_);
     by_ = at == kGroupings.end() || at + 1 == kGroupings.end() ? kGroupings.front() : at[1];
   }
-  // All domains, then each by itself.
+  // Chooses all domains, then each one in turn.
   void NextDomain();
 
  private:
@@ -114,7 +114,7 @@ class View {
   std::optional<analysis::AnalysisResult> result_;
 };
 
-// What a complete recording shows: its end.
+// The window of a complete recording: its last seconds.
 LiveWindow::Part View::LastPart() const {
   const auto length =
       static_cast<Cycles>(options_.window * static_cast<double>(info_.host.clock_hz));
@@ -139,7 +139,7 @@ absl::Status View::Update() {
   return absl::OkStatus();
 }
 
-// What one look has of the trace: what is not in the window's range is of no harm.
+// Reads and analyses the trace of the window. Records outside its range do no harm.
 absl::Status View::ReadTrace(const LiveWindow::Part& part) {
   result_.reset();
   trace_.reset();
@@ -241,7 +241,7 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
   const auto interval = std::chrono::nanoseconds(static_cast<int64_t>(options.interval * 1e9));
   bool paused = false;
   if (screen) screen->Show("xenoscope top: looking ...\n", kKeys);
-  // Between its first two looks lies the first window, and at the third that has been written.
+  // The first window lies between the first two looks; at the third look it has been written.
   for (int look = 0; look < 2 && !view.over(); ++look) {
     XENOSCOPE_RETURN_IF_ERROR(view.Update());
     if (view.over()) break;

@@ -1,4 +1,4 @@
-// Options of commands that read a trace: which one, and what it does not say itself.
+// The options of commands that read a trace: its path, and facts that it does not contain.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -12,7 +12,8 @@ inline constexpr const char* kDefaultRecording = "xenoscope.xeno";
 // Adds INPUT, --cpu-hz, --vendor, --xen and --tsc-offset to a command. `request` must outlive it.
 void AddTraceOptions(Command command, profile::TraceRequest& request);
 
-// Opens it, and prints what the recording warns of to stderr. Errors: as profile::OpenTraceInput.
+// Opens the trace, and prints warnings about the recording to stderr. Errors: as
+// profile::OpenTraceInput.
 absl::StatusOr<profile::TraceInput> OpenTraceInput(const profile::TraceRequest& request);
 
 }  // namespace xenoscope::cli

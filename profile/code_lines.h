@@ -18,13 +18,14 @@ class DomainSymbols;
 namespace xenoscope::profile {
 
 struct CodeLines {
-  std::string path;            // of the file; empty where it is not known
-  std::string build_id;        // of the file, hexadecimal; empty where it is not known
-  std::vector<Frame> inlined;  // innermost first, the function itself last; empty without lines
+  std::string path;      // path of the file; empty where it is not known
+  std::string build_id;  // build-id of the file, hexadecimal; empty where it is not known
+  std::vector<Frame>
+      inlined;  // frames, innermost first, the function itself last; empty without lines
 };
 
-// The lines at `address`; `space` counts in user mode. `info`, where there is one, has the build-id
-// of Xen. The strings of frames live as long as `symbols`.
+// Returns the lines at `address`; `space` counts in user mode. `info`, if not null, has the
+// build-id of Xen.
 CodeLines FindCodeLines(symbolizer::DomainSymbols& symbols, const recording::RecordingInfo* info,
                         DomainId domain, Mode mode, AddressSpaceId space, Address address);
 

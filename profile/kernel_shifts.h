@@ -1,4 +1,4 @@
-// Finding where KASLR put guests' kernels of which only the files are known.
+// Finds where KASLR put guests' kernels whose files are known but not their addresses.
 #pragma once
 
 #include <string>

@@ -18,8 +18,8 @@ uint64_t BytesOf(const std::string& path) {
   return error ? 0 : bytes;
 }
 
-// Makes a hole of what comes before byte `end` of the file, but for its first page, where a header
-// may be; where its file system has no holes, it stays.
+// Makes a hole of the bytes before `end`, except of the first page, where a header may be. Does
+// nothing where the file system has no holes.
 void FreeBegin(const std::string& path, uint64_t end) {
   constexpr uint64_t kHeader = 4096;
   if (end <= kHeader) return;

@@ -1,5 +1,5 @@
-// The last seconds of a recording that is still being made. Its files only grow: what came after
-// some instant is behind where they ended then.
+// The last seconds of a recording that is still being made. Its files only grow: data of after an
+// instant lies behind the ends that the files had then.
 #pragma once
 
 #include <chrono>
@@ -17,15 +17,15 @@ namespace xenoscope::profile {
 
 class LiveWindow {
  public:
-  // A window of `length`, of the recording at `path`.
+  // Makes a window of `length` over the recording at `path`.
   LiveWindow(std::string path, std::chrono::nanoseconds length)
       : path_(std::move(path)), length_(length) {}
 
-  // What of the recording lies in the window.
+  // The part of the recording in the window.
   struct Part {
-    TscRange range;                       // everything that was taken in it has been written
-    uint64_t trace_begin = 0;             // bytes of the files that come before
-    std::vector<uint64_t> samples_begin;  // by source
+    TscRange range;                       // range [begin, end); all that was taken in it is written
+    uint64_t trace_begin = 0;             // offset in the trace's file, in bytes
+    std::vector<uint64_t> samples_begin;  // offsets in the samples' files, by source
   };
 
   // Looks how long the files are; to be called about once a second. `when` and `tsc` are the time
@@ -34,8 +34,8 @@ class LiveWindow {
   Part Advance(const recording::RecordingInfo& info, std::chrono::steady_clock::time_point when,
                Tsc tsc);
 
-  // Gives the disk space of what has left the window back. Only for recordings that nobody wants
-  // to read afterwards.
+  // Frees the disk space of data before the window. Only for recordings that are not read
+  // afterwards.
   void PunchHoles(const recording::RecordingInfo& info, const Part& part) const;
 
  private:
@@ -45,7 +45,7 @@ class LiveWindow {
     std::chrono::steady_clock::time_point when;
     Tsc tsc;
     uint64_t trace_bytes = 0;
-    std::vector<uint64_t> sample_bytes;  // by source
+    std::vector<uint64_t> sample_bytes;  // sizes of the samples' files, by source
   };
 
   std::string path_;

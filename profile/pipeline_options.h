@@ -1,4 +1,4 @@
-// How samples are placed and their places refined, for a profile by some columns.
+// Options of placing and refinement, from the columns of a profile.
 #pragma once
 
 #include <vector>
@@ -11,22 +11,22 @@
 
 namespace xenoscope::profile {
 
-// Whether `dimension` is one of `by`.
+// Returns whether `dimension` is one of `by`.
 bool HasDimension(const std::vector<correlate::Dimension>& by, correlate::Dimension dimension);
 
-// Whether Xen of this version and vendor logs the RIP of the last VM entry with a sample, not that
-// of its exit: on AMD from 4.11 on, until xenoprof ends (method.md, section 2.2), and where the
-// version may be one of these.
+// Returns which RIP Xen logs with a sample of a guest: on AMD from 4.11 on (method.md,
+// section 2.2), and where the version may be one of these, that of the last VM entry; otherwise
+// that of the exit.
 correlate::LoggedRip LoggedRipOf(const trace::Dialect& dialect);
 
-// What placing has to find out for a profile by the columns of `by` and `secondary_by`. `sampled`
-// is while samples were taken, `longest_bracket` the most cycles that a sample's bracket has.
+// Returns the options of placing for a profile by `by` and `secondary_by`. `sampled` is the range
+// [begin, end) of sampling, `longest_bracket` the length of the longest bracket in cycles.
 correlate::PlacingOptions PlacingOptionsFor(const trace::Dialect& dialect, TscRange sampled,
                                             Cycles longest_bracket,
                                             const std::vector<correlate::Dimension>& by,
                                             const std::vector<correlate::Dimension>& secondary_by);
 
-// What refinement has to tell apart for a profile by the columns of `by`.
+// Returns the options of refinement for a profile by `by`.
 correlate::EmRefinementOptions RefinementOptionsFor(const std::vector<correlate::Dimension>& by);
 
 }  // namespace xenoscope::profile

@@ -55,21 +55,21 @@ struct ProfileRequest {
 
 class Profiler {
  public:
-  // Of recorded samples; the recording and its processes outlive the profiler. A pass over the
-  // samples' brackets. Errors: those of reading the samples.
+  // Returns the profiler of recorded samples. The recording and its processes outlive it. Reads the
+  // brackets of all samples. Errors: those of reading the samples.
   static absl::StatusOr<Profiler> OfRecording(ProfileRequest request,
                                               const recording::Recording& recording,
                                               const SampleSelection& selection,
                                               const RecordedProcesses& processes);
-  // Of the samples that the trace itself holds; the request has a trace, of which this is a pass.
-  // `clock` is the host's.
+  // Returns the profiler of the samples in the trace itself. The request has a trace, which is read
+  // once here. `clock` is that of the host.
   static Profiler OfTrace(ProfileRequest request, Clock clock);
 
   const SampleSet& sample_set() const { return sample_set_; }
 
-  // Makes the profile, in one pass over samples and trace. Once for each profiler. `observer`,
-  // where there is one, sees it being made, on this thread. Errors: the observer's status; Internal
-  // where rows do not sum to what was added.
+  // Makes the profile in one pass over samples and trace. To be called once. `observer`, if not
+  // null, sees each step, on this thread. Errors: the observer's status; Internal when rows do not
+  // sum to what was added.
   absl::StatusOr<ProfileResults> Run(correlate::PipelineObserver* observer = nullptr);
 
  private:

@@ -43,7 +43,7 @@ absl::Status RecordedProcesses::ReadNew(const recording::Recording& recording) {
     read_[i] = reader.offset();
   }
   if (!first || histories_.empty()) return absl::OkStatus();
-  // Nothing tells of the idle task, which is everywhere.
+  // No record names the idle task, which every domain has.
   for (const recording::DomainInfo& domain : recording.info().domains) {
     Begin(domain.id, 0, Tsc{0}).name = "[idle]";
   }
@@ -98,7 +98,7 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
       return;
     }
     case ProcessEntryType::kExit:
-      return;  // its number is free for another, which a fork will tell
+      return;  // its number becomes free; a fork says who gets it
   }
 }
 

@@ -1,4 +1,4 @@
-// The processes that a recording tells of, as reports and symbolizer take them.
+// The processes of a recording, as reports and the symbolizer need them.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@
 
 namespace xenoscope::profile {
 
-// Memory: for each program that was run, what it mapped; forks have that in common.
+// Knows processes over time. Memory: the mappings of each program that was run; forks share them.
 class RecordedProcesses {
  public:
-  // Of all sources. Errors: those of Recording::OpenSamples.
+  // Reads the processes of all sources. Errors: those of Recording::OpenSamples.
   static absl::StatusOr<RecordedProcesses> Read(const recording::Recording& recording);
-  // Of all sources, what has come since it was called last, of a recording that is being made.
+  // Reads what all sources have written since the last call, in a recording that is being made.
   // Errors: as Read.
   absl::Status ReadNew(const recording::Recording& recording);
 
-  // The memory that the process had at that instant; 0 when nothing is known of it.
+  // Returns the memory that the process had at that instant; 0 when the process is unknown.
   AddressSpaceId SpaceOf(DomainId domain, uint32_t pid, Tsc when) const;
-  // "bash (1234)"
+  // Returns "bash (1234)".
   std::string NameOf(AddressSpaceId space) const;
   void ExportTo(symbolizer::ProcessImages& images) const;
-  // Records of processes that were not as they should be.
+  // Returns the number of malformed records.
   uint64_t invalid() const { return invalid_; }
 
  private:
@@ -45,19 +45,19 @@ class RecordedProcesses {
     DomainId domain;
     uint32_t pid = 0;
     std::string name;
-    symbolizer::ProcessMaps maps;  // of files_
+    symbolizer::ProcessMaps maps;  // mappings of files_
   };
   using Key = std::pair<DomainId, uint32_t>;
-  using History = std::vector<std::pair<Tsc, uint32_t>>;  // from when on which space
+  using History = std::vector<std::pair<Tsc, uint32_t>>;  // number of the space, from an instant on
 
   void Take(const recording::ProcessRecord& record);
-  // The newest space of the process, which is made when there is none.
+  // Returns the newest space of the process; makes one when there is none.
   Space& Newest(const recording::ProcessRecord& record);
   Space& Begin(DomainId domain, uint32_t pid, Tsc when);
 
   uint64_t invalid_ = 0;
-  std::vector<uint64_t> read_;                         // bytes, by source
-  std::vector<Space> spaces_ = std::vector<Space>(1);  // by number; 0 is none
+  std::vector<uint64_t> read_;                         // bytes read, by source
+  std::vector<Space> spaces_ = std::vector<Space>(1);  // indexed by number; 0 is unused
   absl::flat_hash_map<Key, History> histories_;
   std::vector<File> files_;
   absl::flat_hash_map<std::string, uint32_t> file_numbers_;

@@ -1,4 +1,4 @@
-// The samples of a recording, as placing takes them.
+// The samples of a recording, in the form that placing needs.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace xenoscope::profile {
 
-// Which samples of a recording.
+// A choice of a recording's samples.
 struct SampleSelection {
   uint16_t event = 0;
-  // By source: how many bytes at the beginning of its file are of no interest. Empty: none.
+  // The number of bytes to skip at the beginning of each source's file, by source. Empty: none.
   std::vector<uint64_t> skipped_bytes{};
 };
 
-// The samples of the recording's source of that number, without what is passed over. Errors: those
-// of Recording::OpenSamples.
+// Opens the samples of the source with this number, behind the skipped bytes. Errors: those of
+// Recording::OpenSamples.
 absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording& recording,
                                                      const SampleSelection& selection,
                                                      size_t source);
@@ -30,15 +30,15 @@ absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording&
 // The samples of one event of all sources, merged in the order of the ends of their brackets.
 class RecordedSamples final : public correlate::SampleSource {
  public:
-  // `processes`, of which samples get their memory's number, outlives them; null: they get none.
-  // Errors: those of Recording::OpenSamples.
+  // `processes`, which outlives the result, gives samples the number of their memory; null: they
+  // have none. Errors: those of Recording::OpenSamples.
   static absl::StatusOr<RecordedSamples> Open(const recording::Recording& recording,
                                               const SampleSelection& selection,
                                               const RecordedProcesses* processes);
 
   const recording::Sample* Next() override;
 
-  // Samples in damaged parts; complete after the last sample.
+  // Returns the number of samples in damaged parts; complete after the last sample.
   uint64_t Damaged() const;
 
  private:
@@ -55,7 +55,7 @@ class RecordedSamples final : public correlate::SampleSource {
   uint16_t event_;
   const RecordedProcesses* processes_;
   std::vector<Stream> streams_;
-  Stream* given_ = nullptr;  // of streams_: whose next was the last
+  Stream* given_ = nullptr;  // the one in streams_ whose sample Next() returned last
 };
 
 }  // namespace xenoscope::profile

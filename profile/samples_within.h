@@ -23,7 +23,7 @@ class SamplesWithin final : public correlate::SampleSource {
     return sample;
   }
 
-  // How many samples were passed over so far.
+  // Returns the number of samples that were left out so far.
   uint64_t outside() const { return outside_; }
 
  private:

@@ -1,4 +1,4 @@
-// A trace that is read: a recording's, or a bare file of xentrace.
+// Opens the trace of a recording, or a bare file of xentrace.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace xenoscope::profile {
 
-// Which trace is read, and what the user says of it. That goes before what is recorded, and that
-// before what the trace shows.
+// The trace to read, and what the user says about it. The user's word has priority over what was
+// recorded, and that over what the trace shows.
 struct TraceRequest {
-  std::string path;  // of a recording or a file of xentrace
+  std::string path;  // path of a recording or of a file of xentrace
   std::optional<Clock> clock;
   trace::Dialect dialect;
   std::map<PcpuId, int64_t> tsc_offsets;  // cycles, to be added to the TSCs of these pCPUs
@@ -30,26 +30,27 @@ struct TraceInput {
   // Keeps a decompressed trace alive.
   std::optional<recording::PlainFile> plain_file;
   trace::TraceFile trace;
-  // What the user said or the recording knows; empty where only the trace can show it.
+  // The user's or the recording's clock; empty where only the trace can show it.
   std::optional<Clock> clock;
   trace::Dialect dialect;
 
   // Null for a bare trace.
   const recording::RecordingInfo* info() const { return recording ? &recording->info() : nullptr; }
-  // The domain's name; empty where it is not known.
+  // Returns the name of the domain; "" where it is not known.
   std::string DomainName(DomainId domain) const;
 };
 
-// Adds what the recording warns of to `warnings`, a line each, whether its trace can be opened or
-// not. Errors: those of opening either; an offset of a pCPU that is not in the trace.
+// Opens the trace. Adds warnings about the recording to `warnings`, one line each, even when its
+// trace cannot be opened. Errors: those of opening either; an offset of a pCPU that is not in the
+// trace.
 absl::StatusOr<TraceInput> OpenTraceInput(const TraceRequest& request,
                                           std::vector<std::string>& warnings);
 
-// What the recording knows of its trace's dialect.
+// Returns what the recording knows about the dialect of its trace.
 trace::Dialect RecordedDialect(const recording::RecordingInfo& info);
 
-// What is known of the trace's dialect, and the vendor from its records where that is not known. A
-// pass over the trace's beginning.
+// Returns `known`, with the vendor from the trace's records where it is unknown. Reads the
+// beginning of the trace.
 trace::Dialect CompleteDialect(trace::Dialect known, const trace::TraceFile& trace);
 
 }  // namespace xenoscope::profile
