@@ -17,7 +17,6 @@
 namespace xenoscope::profile {
 namespace {
 
-using correlate::Dimension;
 using recording::Recording;
 using recording::RecordingInfo;
 using recording::Sample;
