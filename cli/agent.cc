@@ -12,12 +12,11 @@
 namespace xenoscope::cli {
 
 void AddAgent(Command program, CommandAction& run) {
-  Command command =
-      program.AddSubcommand("agent", "In a guest: sample it when a recording in dom0 asks for it");
+  Command command = program.AddSubcommand("agent", "Sample this guest for recordings in dom0");
   auto allowed = std::make_shared<uint16_t>(0);
   command
       .AddOption("--allow", *allowed,
-                 "The domain whose recordings may ask, by its id; 0 is dom0. No other can")
+                 "Id of the only domain whose recordings may sample this guest; 0 is dom0")
       .Range(0, 0x7fef)
       .ValueName("DOMID")
       .ShowDefault();

@@ -121,7 +121,7 @@ report::AnnotatedFunction Annotate(const Options& options, const ProfileSource& 
   if (!options.profile.symbols.symfs.empty()) {
     directories.push_back(options.profile.symbols.symfs);
   }
-  absl::StatusOr<symbolizer::Listing> listing = absl::CancelledError("not asked for");
+  absl::StatusOr<symbolizer::Listing> listing = absl::CancelledError("not selected");
   if (!options.instructions) {
     listing = symbolizer::ListSource(found.function, found.samples,
                                      symbolizer::SourceFinder(std::move(directories)));
@@ -133,17 +133,16 @@ report::AnnotatedFunction Annotate(const Options& options, const ProfileSource& 
         listing->lines, [](const symbolizer::ListedLine& line) { return !line.code.empty(); });
     if (!has_code) {
       annotated.cautions.push_back(
-          fmt::format("only addresses: the code of {} is not at hand; name its ELF file with "
-                      "--kernel, --xen-syms or "
-                      "--image",
+          fmt::format("the code of {} is not available, so only addresses are shown; name its ELF "
+                      "file with --kernel, --xen-syms or --image",
                       annotated.image));
     } else if (!options.instructions) {
       annotated.cautions.push_back(fmt::format("instructions: {}", Message(no_source)));
     }
   }
   annotated.cautions.emplace_back(
-      "a sample's address is where the processor was stopped: some instructions after the one that "
-      "was counted, often after one that waited");
+      "a sample's address is where the CPU stopped: a few instructions after the counted one, "
+      "often after one that waited");
   report::CodeBlock& block = annotated.blocks.emplace_back();
   block.title = listing->title;
   for (symbolizer::ListedLine& line : listing->lines) {
@@ -181,8 +180,9 @@ absl::Status RunAnnotate(const Options& options) {
   const std::vector<std::string> exits = ExitsOf(options, profile);
   const std::map<Key, Found> found = Find(options, profile, domains, exits, source);
   if (found.empty()) {
-    return NotFoundError("no samples in a function {}; `xenoscope report` lists those that have",
-                         options.symbol);
+    return NotFoundError(
+        "no samples in a function '{}'; `xenoscope report` lists the functions with samples",
+        options.symbol);
   }
   std::vector<report::AnnotatedFunction> annotated;
   annotated.reserve(found.size());
@@ -199,33 +199,36 @@ absl::Status RunAnnotate(const Options& options) {
 void AddAnnotate(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
   Command command = program.AddSubcommand(
-      "annotate", "The code of a function: source or instructions, each line with its samples");
-  command.AddOption("SYMBOL", options->symbol, "the function, as `xenoscope report` names it")
+      "annotate", "Show the source or instructions of a function with the samples of each line");
+  command.AddOption("SYMBOL", options->symbol, "Name of the function, as in `xenoscope report`")
       .Required();
   command
       .AddOption("RECORDING", options->profile.input,
-                 "what `xenoscope record` wrote, or a bare trace")
+                 "Recording of `xenoscope record`, or a bare trace")
       .ShowDefault();
-  command.AddOption("--samples", options->profile.source, "recorded samples, the trace's, or auto")
+  command
+      .AddOption("--samples", options->profile.source,
+                 "recorded: recorded samples; trace: VM exits in the trace; auto: recorded samples "
+                 "if there are any")
       .OneOf({"auto", "recorded", "trace"})
       .ShowDefault();
-  command.AddOption("--by", options->by, "exit: the samples of each line by VM exit")
+  command.AddOption("--by", options->by, "exit: split the samples of each line by VM exit")
       .OneOf({"exit"});
-  command.AddOption("-d,--domain", options->domains, "only these, by name or number").SplitAt(',');
-  command.AddOption("-e,--event", options->profile.event,
-                    "the event; default: the first that has samples");
+  command.AddOption("-d,--domain", options->domains, "Only these domains, by name or number")
+      .SplitAt(',');
+  command.AddOption("-e,--event", options->profile.event, "Event; default: the first with samples");
   command
       .AddOption("--source", options->sources,
-                 "DIR: a tree of sources; /: as compilers knew their paths, on this machine; "
+                 "DIR: directory of a source tree; /: the paths of the compiler, on this machine; "
                  "default: the current directory and that of --symfs")
       .ExistingDirectory()
       .OneWordEach();
   command.AddFlag("--instructions", options->instructions,
-                  "instructions, though there are sources");
-  command.AddOption("--format", options->format, "text, html, json or csv")
+                  "Show instructions even if there are sources");
+  command.AddOption("--format", options->format, "Output format: text, html, json or csv")
       .OneOf({"text", "html", "json", "csv"})
       .ShowDefault();
-  command.AddOption("-o,--output", options->output, "into this file");
+  command.AddOption("-o,--output", options->output, "Write to this file");
   AddSymbolOptions(command, options->profile.symbols);
   command.SetFooter(
       "Example:\n"

@@ -96,7 +96,7 @@ absl::Status AddNamed(const ArchiveOptions& options, const Recording& recording,
       std::error_code ignored;
       if (std::filesystem::exists(recorded, ignored) ||
           std::filesystem::exists(recorded + ".zst", ignored)) {
-        fmt::print(stderr, "xenoscope: {}: not archived: the recording has its own {}\n",
+        fmt::print(stderr, "xenoscope: {}: not archived, because the recording has its own {}\n",
                    source.path, name);
       } else if (names.insert(name).second) {  // of several the first is the one that counts
         added.push_back({name, content.bytes()});
@@ -108,7 +108,8 @@ absl::Status AddNamed(const ArchiveOptions& options, const Recording& recording,
 
 absl::Status RunArchive(ArchiveOptions options) {
   if (!Recording::IsRecording(options.profile.input)) {
-    return NotFoundError("{}: it is no recording", options.profile.input);
+    return NotFoundError("{}: not a recording; name a directory of `xenoscope record`",
+                         options.profile.input);
   }
   options.profile.symbols.no_cache = true;  // the files themselves are wanted
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
@@ -152,7 +153,7 @@ absl::Status RunArchive(ArchiveOptions options) {
       options.output.empty() ? BaseName(options.profile.input) + ".xeno.tar.zst" : options.output;
   const size_t files = added.size();
   XENOSCOPE_RETURN_IF_ERROR(recording::PackRecording(options.profile.input, added, output));
-  fmt::print(stderr, "xenoscope: {}: with {} files of programs and of symbols\n", output, files);
+  fmt::print(stderr, "xenoscope: {}: contains {} files of programs and symbols\n", output, files);
   return absl::OkStatus();
 }
 
@@ -172,11 +173,12 @@ absl::Status RunUnpack(const UnpackOptions& options) {
 
 void AddArchive(Command program, CommandAction& run) {
   auto options = std::make_shared<ArchiveOptions>();
-  Command command = program.AddSubcommand(
-      "archive", "One file of a recording and of the programs that name its samples");
-  command.AddOption("RECORDING", options->profile.input, "what `xenoscope record` wrote")
+  Command command =
+      program.AddSubcommand("archive", "Write a recording and its symbol files to one archive");
+  command.AddOption("RECORDING", options->profile.input, "Recording of `xenoscope record`")
       .ShowDefault();
-  command.AddOption("-o,--output", options->output, "the file; default: NAME.xeno.tar.zst here");
+  command.AddOption("-o,--output", options->output,
+                    "Archive to write; default: NAME.xeno.tar.zst in the current directory");
   AddSymbolOptions(command, options->profile.symbols);
   command.SetFooter(
       "Example:\n"
@@ -187,10 +189,10 @@ void AddArchive(Command program, CommandAction& run) {
 
 void AddUnpack(Command program, CommandAction& run) {
   auto options = std::make_shared<UnpackOptions>();
-  Command command = program.AddSubcommand("unpack", "The recording in what `archive` wrote");
+  Command command = program.AddSubcommand("unpack", "Unpack an archive of `xenoscope archive`");
   command.AddOption("FILE", options->input, "NAME.xeno.tar.zst").Required();
   command.AddOption("-o,--output", options->output,
-                    "the directory, which is made; default: NAME.xeno here");
+                    "Directory to make; default: NAME.xeno in the current directory");
   command.SetFooter(
       "Example:\n"
       "  xenoscope unpack web.xeno.tar.zst");

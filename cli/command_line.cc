@@ -55,13 +55,14 @@ std::string DescribeError(const Program& program, ParseResult result) {
     std::vector<std::string_view> names;
     for (const Command& command : program.Root().Subcommands()) names.push_back(command.Name());
     const std::string hint = SpellingHint(argument, names);
-    if (!hint.empty()) return fmt::format("no command {}{}", argument, hint);
-    return fmt::format("no command {}; the commands are {}", argument, fmt::join(names, ", "));
+    if (!hint.empty()) return fmt::format("there is no command '{}'{}", argument, hint);
+    return fmt::format("there is no command '{}'; the commands are {}", argument,
+                       fmt::join(names, ", "));
   }
   if (argument.starts_with('-')) {
-    return fmt::format("no option {}{}", argument, NearOption(program.Parsed(), argument));
+    return fmt::format("there is no option {}{}", argument, NearOption(program.Parsed(), argument));
   }
-  return fmt::format("one argument too many: {}", argument);
+  return fmt::format("unexpected argument: {}", argument);
 }
 
 // Returns whether all files stayed as long as they were. Where one did not, what was printed is
@@ -70,8 +71,8 @@ bool ReportTruncatedFiles() {
   const std::vector<std::string> files = TruncatedMappings();
   for (const std::string& file : files) {
     PrintError(
-        fmt::format("{}: cut short while it was read: what was read of it behind its new end is "
-                    "missing from the result; try again, or with a copy of it",
+        fmt::format("{}: truncated by another process while it was read, so the result is "
+                    "incomplete; try again, or with a copy of the file",
                     file));
   }
   return files.empty();
@@ -86,10 +87,8 @@ CommandLine::CommandLine(std::span<const AddCommand> commands)
                "xenoscope " XENOSCOPE_VERSION) {
   Command root = program_.Root();
   root.SetFooter(
-      "Example:\n"
-      "  xenoscope record -o web.xeno -- sleep 10\n"
-      "  xenoscope report web.xeno\n"
-      "`xenoscope COMMAND -h` tells about a command.");
+      "Example:\n  xenoscope record -o web.xeno -- sleep 10\n  xenoscope report "
+      "web.xeno\n`xenoscope COMMAND -h` describes the options of a command.");
   for (const AddCommand add : commands) add(root, run_);
 }
 

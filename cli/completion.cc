@@ -134,7 +134,7 @@ _xenoscope "$@"
 void AddCompletion(Command program, CommandAction& run) {
   auto shell = std::make_shared<std::string>();
   Command command =
-      program.AddSubcommand("completion", "A script that completes xenoscope's words");
+      program.AddSubcommand("completion", "Print a completion script for bash or zsh");
   command.AddOption("SHELL", *shell, "bash or zsh").Required().OneOf({"bash", "zsh"});
   command.SetFooter(
       "Examples:\n"

@@ -115,14 +115,14 @@ absl::StatusOr<report::DiffBasis> ChooseDiffOf(const Options& options,
   const auto is_time = [](const report::ProfileReport& profile) { return profile.is_time; };
   const bool all = std::ranges::all_of(profiles, is_time);
   if (options.per == "second" && !all) {
-    return InvalidError("{} does not count time: compare shares",
+    return InvalidError("event {} does not count time: compare shares",
                         std::ranges::find_if_not(profiles, is_time)->event);
   }
   if (options.work.empty()) {
     return options.per == "second" ? report::DiffBasis::kProcessor : report::DiffBasis::kShare;
   }
   if (!all && std::ranges::any_of(profiles, is_time)) {
-    return InvalidError("{} counts time and {} does not: compare shares",
+    return InvalidError("event {} counts time and {} does not: compare shares",
                         std::ranges::find_if(profiles, is_time)->event,
                         std::ranges::find_if_not(profiles, is_time)->event);
   }
@@ -159,30 +159,31 @@ void Check(Options& options) {
   const auto by = report::ParseDimensions(options.by);
   if (!by.ok()) ThrowUsageError("--by", std::string(Message(by.status())));
   if (std::ranges::find(*by, Dimension::kAddress) != by->end()) {
-    ThrowUsageError("--by", "addresses of two recordings are not comparable");
+    ThrowUsageError("--by",
+                    "addresses of different recordings cannot be compared; choose other columns");
   }
   ComparedProfile& after = options.after;
   if (options.inputs.empty()) options.inputs = {options.before.profile.input};
   if (after.domain.empty()) after.domain = options.before.domain;
   if (after.profile.event.empty()) after.profile.event = options.before.profile.event;
   if (options.before.domain.empty() != after.domain.empty()) {
-    ThrowUsageError("--to-domain", "wants --domain: the one it is compared with");
+    ThrowUsageError("--to-domain", "needs --domain, the domain to compare with");
   }
   after.profile.symbols = options.before.profile.symbols;
   const std::vector<ComparedProfile> sides = ProfilesOf(options);
   for (size_t i = 1; i < sides.size(); ++i) {
     if (NameOf(sides[i]) != NameOf(sides[0])) continue;
-    ThrowUsageError(
-        "AFTER",
-        "compares a recording with itself: name another one, or --to-domain or --to-event");
+    ThrowUsageError("AFTER",
+                    "would compare a recording with itself; name a second recording, or give "
+                    "--to-domain or --to-event");
   }
   if (!options.work.empty() && options.work.size() != sides.size()) {
-    ThrowUsageError("--work", fmt::format("wants {} numbers, one for each recording: {}",
+    ThrowUsageError("--work", fmt::format("needs {} numbers, one for each recording: {}",
                                           sides.size(), options.work.size()));
   }
   const bool of_two = options.format == "html" || options.format == "folded";
   if (of_two && sides.size() > 2) {
-    ThrowUsageError("--format", options.format + " shows two recordings, not more");
+    ThrowUsageError("--format", options.format + " can show two recordings only");
   }
 }
 
@@ -191,50 +192,50 @@ void Check(Options& options) {
 void AddDiff(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
   Command command = program.AddSubcommand(
-      "diff", "Where recordings, domains or views differ, and whether by more than chance");
-  command.AddOption("BEFORE", options->before.profile.input, "a recording, or a bare trace")
+      "diff", "Compare recordings or domains, with the significance of each difference");
+  command.AddOption("BEFORE", options->before.profile.input, "Recording, or a bare trace")
       .Required();
   command.AddOption("AFTER", options->inputs,
-                    "another, or several, each of which is compared with the first; default: the "
-                    "same");
+                    "Recordings to compare with the first; default: the first itself");
   command
       .AddOption("--by", options->by,
-                 "columns: any of domain,vcpu,pcpu,mode,exit,subreason,wakeup,process,image,"
-                 "function,line,stack")
+                 "Columns: any of "
+                 "domain,vcpu,pcpu,mode,exit,subreason,wakeup,process,image,function,line,stack")
       .ShowDefault();
   command
       .AddOption("--per", options->per,
-                 "compare shares of all time, or what takes how much of a processor each second")
+                 "share: compare parts of all time; second: compare CPU time per second")
       .OneOf({"share", "second"})
       .ShowDefault();
   command
       .AddOption("--work", options->work,
-                 "units of work done in each, such as 1000,1200 requests: compare cycles a unit")
+                 "Units of work done in each recording, such as requests (1000,1200): compare "
+                 "cycles per unit")
       .SplitAt(',')
       .OneWordEach()
       .PositiveNumber()
       .Excludes("--per");
   command.AddOption("-d,--domain", options->before.domain,
-                    "only this one, by name or number; shares are of its own time");
+                    "Only this domain, by name or number; shares are parts of its own time");
   command.AddOption("--to-domain", options->after.domain,
-                    "compare with this one; default: with the same");
+                    "Domain of the second recording; default: the same");
   command.AddOption("-e,--event", options->before.profile.event,
-                    "the event; default: the first that has samples");
-  command.AddOption("--to-event", options->after.profile.event,
-                    "compare with this one: of an agent, what the guest has seen itself");
+                    "Event; default: the first with samples");
+  command.AddOption(
+      "--to-event", options->after.profile.event,
+      "Event of the second recording, such as that of a guest's agent; default: the same");
   command.AddOption("-n,--limit", options->limit,
-                    "rows; 0: all; default: 30, or all in csv and json");
+                    "Maximum of rows; 0: all; default: 30, or all in csv and json");
   command
-      .AddOption("-t,--threshold", options->threshold,
-                 "only differences of at least so many percent of all time")
+      .AddOption("-t,--threshold", options->threshold, "Minimum difference, in percent of all time")
       .Range(0.0, 100.0);
   command
       .AddOption("--format", options->format,
-                 "text, json, csv, html: a page for browsers; folded: for flamegraph.pl, which "
-                 "colours what became more or less")
+                 "Output format: text, json, csv, html (a web page) or folded (for flamegraph.pl, "
+                 "which colours increases and decreases)")
       .OneOf({"text", "json", "csv", "html", "folded"})
       .ShowDefault();
-  command.AddOption("-o,--output", options->output, "into this file");
+  command.AddOption("-o,--output", options->output, "Write to this file");
   AddSymbolOptions(command, options->before.profile.symbols);
   command.SetFooter(
       "Example:\n"

@@ -40,10 +40,12 @@ std::string Json(const std::vector<sampler::Finding>& findings) {
 }  // namespace
 
 void AddDoctor(Command program, CommandAction& run) {
-  Command command =
-      program.AddSubcommand("doctor", "What `record` can use on this machine, and what it lacks");
+  Command command = program.AddSubcommand(
+      "doctor", "Check what `record` can use on this machine, and how to enable the rest");
   auto format = std::make_shared<std::string>("text");
-  command.AddOption("--format", *format, "text or json").OneOf({"text", "json"}).ShowDefault();
+  command.AddOption("--format", *format, "Output format: text or json")
+      .OneOf({"text", "json"})
+      .ShowDefault();
   command.SetFooter(
       "Example:\n"
       "  xenoscope doctor");

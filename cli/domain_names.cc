@@ -33,10 +33,11 @@ absl::StatusOr<DomainId> ChooseDomain(const recording::RecordingInfo* info,
   }
   if (const auto number = ParseNumber(text)) return *number;
   if (info == nullptr) {
-    return NotFoundError("no domain {}: a bare trace has no names; write its number", text);
+    return NotFoundError(
+        "there is no domain '{}': a bare trace has no names; give the domain's number", text);
   }
-  return NotFoundError("no domain {} in the recording; it has {}{}", text, fmt::join(names, ", "),
-                       SpellingHint(text, names));
+  return NotFoundError("there is no domain '{}' in the recording; it has {}{}", text,
+                       fmt::join(names, ", "), SpellingHint(text, names));
 }
 
 absl::StatusOr<std::vector<DomainId>> ChooseDomains(const recording::RecordingInfo* info,

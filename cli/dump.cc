@@ -89,39 +89,45 @@ absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
 
 void AddDump(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  Command command =
-      program.AddSubcommand("dump", "Every record of a trace, a line each, in the order of time");
+  Command command = program.AddSubcommand("dump", "Print all records of a trace in order of time");
   AddTraceOptions(command, options->trace);
-  command.AddOption("--format", options->format, "text, json (a JSON object a line) or csv")
+  command
+      .AddOption("--format", options->format,
+                 "Output format: text, json (one object per line) or csv")
       .OneOf({"text", "json", "csv"})
       .ShowDefault();
-  command.AddFlag("--raw", options->raw, "event numbers and words in hexadecimal, not fields");
+  command.AddFlag("--raw", options->raw,
+                  "Print event numbers and words in hexadecimal instead of fields");
   command
       .AddOption("-e,--event", options->events,
-                 "only these: names, patterns (csched2:*), classes (gen sched dom0op mem pv hvm "
-                 "shadow hw guest), parts of classes (sched_min hvm_entryexit hvm_handler ...), "
+                 "Only these events: names, patterns (csched2:*), classes (gen sched dom0op mem pv "
+                 "hvm shadow hw guest), subclasses (sched_min hvm_entryexit hvm_handler ...), "
                  "lost, damaged, unknown, malformed, wrap")
       .SplitAt(',')
       .OneWordEach();
   command
       .AddOption("-d,--domain", options->domains,
-                 "only records written while one of these domains ran, or that name it")
+                 "Only records of these domains: written while the domain ran, or naming it")
       .SplitAt(',')
       .OneWordEach();
-  command.AddOption("--vcpu", options->vcpus, "likewise, of these vCPUs")
+  command
+      .AddOption("--vcpu", options->vcpus,
+                 "Only records of these vCPUs: written while the vCPU ran, or naming it")
       .SplitAt(',')
       .OneWordEach();
-  command.AddOption("-C,--pcpu", options->pcpus, "only what these pCPUs wrote")
+  command.AddOption("-C,--pcpu", options->pcpus, "Only records of these pCPUs")
       .SplitAt(',')
       .OneWordEach();
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
-      "first time: seconds as printed, or @TSC");
+      "Beginning: seconds as printed, or @TSC");
   command.AddWordOption(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
-      "the time to stop before, likewise");
-  command.AddOption("--threads", options->threads, "default: one a processor, at most 4")
+      "End (not included): seconds as printed, or @TSC");
+  command
+      .AddOption("--threads", options->threads,
+                 "Number of threads; default: one per CPU, at most 4")
       .Range(1U, 1024U);
   command.SetFooter(
       "Example:\n"

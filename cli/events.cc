@@ -26,7 +26,7 @@ absl::Status ListEvents(const std::string& word) {
   XENOSCOPE_ASSIGN_OR_RETURN(const auto hardware, sampler::ListEvents(word));
   const bool counters = sampler::CountersCount(*sampler::LinuxPerfCalls());
   std::string out;
-  constexpr std::string_view kCycles = "Cycles of the processor that was not halted";
+  constexpr std::string_view kCycles = "CPU cycles while not halted";
   if (sampler::ContainsWord("cycles", kCycles, word)) {
     out += Line("cycles", counters ? kBoth : "xenoprof", kCycles);
   }
@@ -42,9 +42,8 @@ absl::Status ListEvents(const std::string& word) {
   }
   if (out.empty()) {
     return NotFoundError(
-        "no event has '{}' in its name or description{}; `xenoscope events` lists "
-        "them all",
-        word, sampler::SuggestEvent(word));
+        "no event has '{}' in its name or description{}; `xenoscope events` lists all", word,
+        sampler::SuggestEvent(word));
   }
   return WriteStdout(out);
 }
@@ -53,9 +52,9 @@ absl::Status ListEvents(const std::string& word) {
 
 void AddEvents(Command program, CommandAction& run) {
   Command command = program.AddSubcommand(
-      "events", "List the events that `record -e` takes here, and the sources that count them");
+      "events", "List the events of this machine for `record -e`, and the sources that count them");
   auto word = std::make_shared<std::string>();
-  command.AddOption("WORD", *word, "Only events with this in their name or description");
+  command.AddOption("WORD", *word, "Only events with this text in their name or description");
   command.SetFooter(
       "Example:\n"
       "  xenoscope events cycles");

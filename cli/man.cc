@@ -115,8 +115,8 @@ std::string Page(Command program, Command command) {
   for (const DescribedOption& option : DescribeOptions(command)) page += Item(option);
   page += FooterSections(command.Footer());
   page +=
-      ".SH EXIT STATUS\n0: done. 1: the data was bad, or the work failed. 2: the command line was "
-      "wrong.\n.SH SEE ALSO\n";
+      ".SH EXIT STATUS\n0: success. 1: bad data, or a failure. 2: an error in the command "
+      "line.\n.SH SEE ALSO\n";
   if (whole) return page + ".BR xentrace (8)\n";
   return page + fmt::format("\\fB{}\\fR(1)\n", program.Name());
 }
@@ -129,9 +129,9 @@ void AddMan(Command program, CommandAction& run) {
     bool list = false;
   };
   auto options = std::make_shared<Options>();
-  Command command = program.AddSubcommand("man", "Manual pages, as man -l shows them");
-  command.AddOption("COMMAND", options->name, "whose; default: that of the whole program");
-  command.AddFlag("--list", options->list, "the names of all commands instead");
+  Command command = program.AddSubcommand("man", "Print a manual page for man -l");
+  command.AddOption("COMMAND", options->name, "Command; default: the page of the program");
+  command.AddFlag("--list", options->list, "Print the names of all commands instead");
   command.SetFooter(
       "Examples:\n"
       "  xenoscope man report | man -l -\n"
@@ -145,7 +145,7 @@ void AddMan(Command program, CommandAction& run) {
       if (each.Name() == options->name) about = each;
     }
     if (!about) {
-      ThrowUsageError("no command " + options->name + SpellingHint(options->name, names));
+      ThrowUsageError("there is no command " + options->name + SpellingHint(options->name, names));
     }
     std::string text =
         options->list ? fmt::format("{}\n", fmt::join(names, "\n")) : Page(program, *about);

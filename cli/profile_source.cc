@@ -50,8 +50,10 @@ absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileOptions& options)
   XENOSCOPE_ASSIGN_OR_RETURN(source.processes_, profile::RecordedProcesses::Read(*recording));
   source.processes_.ExportTo(source.symbols_.resolver->processes());
   if (source.processes_.invalid() > 0) {
-    Warn({fmt::format("{}: {} records of processes are damaged, or of a newer version",
-                      options.input, source.processes_.invalid())});
+    Warn(
+        {fmt::format("{}: {} records of processes are left out: they are damaged, or from a newer "
+                     "version of xenoscope",
+                     options.input, source.processes_.invalid())});
   }
   return source;
 }

@@ -106,12 +106,11 @@ void ShowResult(const RecordRequest& request, const sampler::RecordResult& resul
 void WarnOfFullDisk(const sampler::RecordResult& result) {
   for (const recording::SourceInfo& source : result.info.sources) {
     if (source.drains.held_ns == 0) continue;
-    fmt::print(
-        stderr,
-        "WARNING: the disk was too slow: {} of {}'s samples waited for it, and its buffers were "
-        "not drained for {:.1f} s in all; record to a faster disk with -o\n",
-        Bytes(source.drains.most_waiting_bytes), source.name,
-        Seconds(std::chrono::nanoseconds(source.drains.held_ns)));
+    fmt::print(stderr,
+               "WARNING: the disk was too slow: {} of {}'s samples waited for it, and its buffers "
+               "were not drained for {:.1f} s in total; record to a faster disk with -o\n",
+               Bytes(source.drains.most_waiting_bytes), source.name,
+               Seconds(std::chrono::nanoseconds(source.drains.held_ns)));
   }
 }
 
@@ -128,7 +127,7 @@ void ShowCost(const sampler::RecordResult& result) {
                     kMs * static_cast<double>(source.drains.p99_ns),
                     kMs * static_cast<double>(source.drains.most_ns));
   }
-  fmt::print(stderr, "{}recording took at most {:.1f} % of a processor\n", drains,
+  fmt::print(stderr, "{}recording took at most {:.1f} % of a CPU\n", drains,
              100 * Seconds(result.last.own_cpu) / Seconds(result.last.elapsed));
 }
 
@@ -150,18 +149,17 @@ void ShowStops(const sampler::RecordResult& result) {
   const Cycles sampled = result.info.stopped - result.info.started;
   if (vcpus == 0 || sampled == 0) return;
   const Clock clock{result.info.host.clock_hz, ClockSource::kRecorded};
-  fmt::print(
-      stderr,
-      "{} looks at {} vCPUs: {} found them blocked, {} failed; they were stopped for {:.2f} % "
-      "of the time at most, {:.0f} us at the longest\n",
-      all.total, vcpus, all.blocked, all.failed,
-      100 * static_cast<double>(all.stopped_cycles) /
-          (static_cast<double>(sampled) * static_cast<double>(vcpus)),
-      1e6 * clock.Seconds(all.longest_stop));
+  fmt::print(stderr,
+             "{} polls of {} vCPUs: {} found them blocked, {} failed; polls paused a vCPU for at "
+             "most {:.2f} % of the time, {:.0f} us at the longest\n",
+             all.total, vcpus, all.blocked, all.failed,
+             100 * static_cast<double>(all.stopped_cycles) /
+                 (static_cast<double>(sampled) * static_cast<double>(vcpus)),
+             1e6 * clock.Seconds(all.longest_stop));
   if (all.callers + all.cut_chains == 0) return;
   fmt::print(stderr,
-             "{} callers were found on their stacks; {} chains were cut, where frame pointers did "
-             "not lead on\n",
+             "{} callers were found on their stacks; {} call chains end early, because frame "
+             "pointers are missing\n",
              all.callers, all.cut_chains);
 }
 
@@ -170,8 +168,8 @@ void ShowNmis(const sampler::RecordResult& result) {
   for (const recording::EventInfo& event : result.info.events) {
     if (!event.nmis) continue;
     fmt::print(stderr,
-               "{}: {} NMIs: {} logged, {} lost, {} found no vCPU that is sampled, or "
-               "the one before them not done\n",
+               "{}: {} NMIs: {} logged, {} lost, {} came while no sampled vCPU ran or the NMI "
+               "before was not done\n",
                event.clocked_by, event.nmis->sent, event.nmis->logged, event.nmis->lost,
                event.nmis->elsewhere);
     return;  // of all events the same
@@ -223,7 +221,7 @@ Outcome RunRecord(const RecordRequest& request) {
     fmt::print(stderr, "note: {}\n", note);
   }
   for (const std::string& change : report::ChangeLines(result.info)) {
-    fmt::print(stderr, "while recording, {}\n", change);
+    fmt::print(stderr, "during the recording: {}\n", change);
   }
   ShowStops(result);
   ShowNmis(result);
@@ -231,8 +229,8 @@ Outcome RunRecord(const RecordRequest& request) {
   ShowResult(request, result);
   if (CountersAreSilent(result)) {
     fmt::print(stderr,
-               "WARNING: not one sample came: this machine's performance counters do not count (a "
-               "virtual one has none); record with --source vcpu, or with --clock hpet:HZ\n");
+               "WARNING: there are no samples: this machine's performance counters do not count (a "
+               "virtual machine has none); record with --source vcpu or --clock hpet:HZ\n");
   }
   WarnOfFullDisk(result);
   if (const auto warning = report::LossWarning(result.last.samples, result.last.lost)) {
@@ -249,20 +247,20 @@ Outcome RunRecord(const RecordRequest& request) {
 }  // namespace
 
 void AddRecord(Command program, CommandAction& run) {
-  Command command = program.AddSubcommand("record", "Record samples and trace of this Xen host");
+  Command command = program.AddSubcommand("record", "Record samples and a trace of this Xen host");
   auto options = std::make_shared<Options>();
   command
       .AddOption("-o,--output", options->output,
-                 "The recording to make; one that is there becomes NAME.old")
+                 "Recording to make; an existing one is renamed to NAME.old")
       .ValueName("NAME.xeno")
       .ShowDefault();
   AddRecordOptions(command, options->recorded);
-  command.AddOption("--duration", options->duration_s, "End after so many seconds")
+  command.AddOption("--duration", options->duration_s, "Stop after this many seconds")
       .Range(kMinSeconds, kMaxSeconds)
       .ValueName("SECONDS");
   command.AddOption("COMMAND", options->command,
-                    "Record while this runs, and exit with its status (128 + the signal that "
-                    "ended it); without it until Ctrl-C or --duration");
+                    "Command to run; recording stops when it ends and exits with its status (128 + "
+                    "the signal that ended it). Default: record until Ctrl-C or --duration");
   command.SetFooter(
       "Example:\n"
       "  xenoscope record -o web.xeno -e cpu_clk_unhalted:1000000 --passive=web,db -- sleep 10");

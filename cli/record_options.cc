@@ -15,7 +15,7 @@ namespace {
 
 using recording::SymbolFile;
 
-constexpr const char* kGroup = "What is recorded";
+constexpr const char* kGroup = "Recording";
 
 constexpr std::string_view kTraceOnly = "trace";  // of --source
 
@@ -48,9 +48,11 @@ std::vector<std::string> ParseAgentEvents(const RecordOptions& options) {
   const std::string option = "--agent-event";
   ParseEvents(option, options.agent_events);
   if (options.active.empty())
-    ThrowUsageError(option, "wants --active: the domains whose agents sample by it");
+    ThrowUsageError(option, "needs --active, the domains whose agents use the event");
   if (options.agent_source == "xenoprof") {
-    ThrowUsageError(option, "of --agent-source xenoprof the events are dom0's: name them with -e");
+    ThrowUsageError(
+        option,
+        "cannot go with --agent-source xenoprof, which uses dom0's events: name them with -e");
   }
   return options.agent_events;
 }
@@ -67,8 +69,9 @@ sampler::SampleRequest ParseSampling(const RecordOptions& options) {
   samples.agent_bytes = uint64_t{options.agent_mb} << 20;
   if (options.agent_source == "xenoprof") {
     if (samples.source.value_or(sampler::SourceKind::kXenoprof) != sampler::SourceKind::kXenoprof) {
-      ThrowUsageError("--agent-source",
-                      "xenoprof is led by dom0's: it goes with --source xenoprof only");
+      ThrowUsageError(
+          "--agent-source",
+          "xenoprof needs --source xenoprof, because dom0's xenoprof controls that of guests");
     }
     samples.source = sampler::SourceKind::kXenoprof;
     samples.agent_source = sampler::agent::GuestSource::kXenoprof;
@@ -98,9 +101,10 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
     request.samples = ParseSampling(options);
   } else if (!options.active.empty() || !options.agent_events.empty()) {
     ThrowUsageError(options.active.empty() ? "--agent-event" : "--active",
-                    "wants samples, and --source trace takes none");
+                    "needs samples, and --source trace takes none; choose another --source");
   } else if (options.no_trace) {
-    ThrowUsageError("--no-trace", "and --source trace leave nothing");
+    ThrowUsageError("--no-trace",
+                    "and --source trace together leave nothing to record; give only one of them");
   }
   if (!options.no_trace) request.trace = options.trace;
   for (const auto& [kind, texts] : options.guest_files) {
@@ -123,111 +127,113 @@ void AddRecordOptions(Command command, RecordOptions& options) {
   const size_t before = command.Options().size();
   command
       .AddOption("--source", options.source,
-                 "Where samples come from: xenoprof; vcpu: looks from dom0 at the guests' vCPUs, "
-                 "on any Xen; perf: dom0's own Linux, or a Linux without Xen; trace: only the VM "
-                 "exits in the trace; auto: the best that this "
-                 "host has")
+                 "Source of samples: xenoprof (counters or NMIs, all domains and Xen; x86 only); "
+                 "vcpu (polls the guests' vCPUs from dom0, on any Xen); perf (dom0's own Linux, or "
+                 "a Linux without Xen); trace (no samples, only the trace with its VM exits); auto "
+                 "(the best that works here)")
       .OneOf({"auto", "xenoprof", "vcpu", "perf", "trace"})
       .ValueName("SOURCE")
       .ShowDefault();
   command
-      .AddOption("-e,--event", options.events,
-                 "Sample every PERIOD counts of an event, or HZ times a second: a name of "
-                 "`xenoscope events`, or rUUEE (unit mask, code), then u, k, h: in user mode, "
-                 "kernel, hypervisor only; may be repeated. Default: cycles, 1000 a second")
+      .AddOption(
+          "-e,--event", options.events,
+          "Event: a name of `xenoscope events`, or rUUEE (unit mask, event code). u, k, h: count "
+          "in user, kernel, hypervisor mode only. PERIOD: sample every so many counts; HZ: so many "
+          "times a second. May be repeated. Default: cycles, 1000 times a second")
       .ValueName("EVENT[:ukh][:PERIOD|@HZ]")
       .Repeatable();
-  command.AddFlag("-g", options.samples.call_chains, "As --call-graph fp");
-  command.AddOption("--call-graph", options.call_graph, "Call chains too; fp: by frame pointers")
+  command.AddFlag("-g", options.samples.call_chains, "Same as --call-graph fp");
+  command
+      .AddOption("--call-graph", options.call_graph,
+                 "Record call chains; fp: follow frame pointers")
       .OneOf({"fp"})
       .ValueName("fp");
   command.AddFlag("--jitter,!--no-jitter", options.samples.jitter,
-                  "perf: periods change at random, so that nothing is in step with them; on "
-                  "unless --no-jitter");
+                  "perf: vary periods at random, so that samples do not get in step with the work; "
+                  "on by default");
   command
       .AddOption("--active", options.active,
-                 "Domains that sample themselves, by name or id: `xenoscope agent` runs in them "
+                 "Domains that sample themselves, by name or id; each must run `xenoscope agent` "
                  "(docs/agent.md)")
       .ValueName("DOMAIN,...")
       .SplitAt(',')
       .Repeatable();
   command
       .AddOption("--agent-source", options.agent_source,
-                 "How active domains sample themselves: perf; xenoprof: Xen does, and PV domains "
-                 "drain their own buffers, led by dom0's --source xenoprof")
+                 "Source of active domains: perf; xenoprof (Xen samples, and PV domains drain "
+                 "their own buffers; needs --source xenoprof)")
       .OneOf({"perf", "xenoprof"})
       .ValueName("SOURCE")
       .ShowDefault();
   command
       .AddOption("--agent-event", options.agent_events,
-                 "What active domains sample themselves by, where dom0 samples by something else; "
-                 "as -e, and may be repeated. Default: the events of -e")
+                 "Event of active domains, as in -e. May be repeated. Default: the events of -e")
       .ValueName("EVENT[:ukh][:PERIOD|@HZ]")
       .Repeatable();
   command
       .AddOption("--agent-limit", options.agent_mb,
-                 "MB that the agent of an active domain may send in this recording")
+                 "Maximum of data from each agent in this recording, in MB")
       .Range(1, 1 << 20)
       .ValueName("MB")
       .ShowDefault();
   command
       .AddOption("--passive", options.passive,
-                 "Domains that dom0 samples, by name or id; none; default: all that are not "
-                 "active. One can be both")
+                 "Domains that dom0 samples, by name or id, or none. A domain can be both active "
+                 "and passive. Default: all that are not active")
       .ValueName("DOMAIN,...")
       .SplitAt(',')
       .Repeatable();
   command
       .AddOption("--clock", options.clock,
-                 "What takes samples: the processor's counters (pmu), or, where there are "
-                 "none, NMIs of the machine's timer (hpet:HZ)")
+                 "xenoprof: what triggers samples: the CPU's performance counters (pmu) or, on "
+                 "machines without them, NMIs of the HPET (hpet:HZ)")
       .ValueName("pmu|hpet:HZ")
       .ShowDefault();
   command
       .AddOption("--drain-interval", options.drain_ms,
-                 "Milliseconds between two looks into the sample buffers; of xenoprof how "
-                 "exactly a sample's time is known; default: 5, of perf 50")
+                 "Milliseconds between two drains of the sample buffers; with xenoprof, sample "
+                 "times are known within this interval. Default: 5, perf 50")
       .Range(0.1, 1000.0)
       .ValueName("MS");
   command
       .AddOption("--buffer-samples", options.samples.buffer_samples,
-                 "Samples that Xen holds for each vCPU")
+                 "xenoprof: size of each vCPU's buffer in Xen, in samples")
       .Range(16, 8189)
       .ValueName("N")
       .ShowDefault();
   command
       .AddOption("--looks", options.samples.poll_hz,
-                 "vcpu: looks a second at each vCPU, at random instants")
+                 "vcpu: polls of each vCPU per second, at random times")
       .Range(1.0, 10000.0)
       .ValueName("HZ")
       .ShowDefault();
   command
       .AddOption("--seed", options.samples.seed,
-                 "Of random instants and periods; default: another one each time")
+                 "Seed of random times and periods; default: a new one each time")
       .ValueName("N");
-  command.AddFlag("--no-trace", options.no_trace, "Samples only");
-  command.AddOption("--trace-events", options.trace.events, "What to trace, as xentrace -e")
+  command.AddFlag("--no-trace", options.no_trace, "Record samples only");
+  command.AddOption("--trace-events", options.trace.events, "Trace events, as xentrace -e")
       .ValueName("MASK")
       .ShowDefault();
   command
       .AddOption("--trace-buffer", options.trace.buffer_pages,
-                 "Pages of trace that Xen holds for each pCPU; Xen makes them when it is first "
-                 "traced, and keeps them until the host reboots. Default: 1024; of more than 16 "
-                 "pCPUs fewer, but at least 256")
+                 "Size of each pCPU's trace buffer in Xen, in pages. Xen allocates it at the first "
+                 "trace and keeps that size until the host reboots. Default: 1024; fewer above 16 "
+                 "pCPUs, at least 256")
       .Range(1, 16384)
       .ValueName("PAGES");
   command
       .AddOption("--trace-poll", options.trace.poll_ms,
-                 "Milliseconds between two looks of xentrace into its buffers")
+                 "Milliseconds between two reads of the trace buffers by xentrace")
       .Range(1, 10000)
       .ValueName("MS")
       .ShowDefault();
   AddGuestOption(command, options, "--guest-kallsyms", SymbolFile::Kind::kKallsyms,
                  "/proc/kallsyms or System.map of a guest's kernel");
   AddGuestOption(command, options, "--guest-vmlinux", SymbolFile::Kind::kVmlinux,
-                 "The ELF file of a guest's kernel, with symbols");
+                 "ELF file of a guest's kernel, with symbols");
   AddGuestOption(command, options, "--guest-image", SymbolFile::Kind::kImage,
-                 "An ELF file that runs in a guest's user mode");
+                 "ELF file of a program in a guest");
   std::vector<Option> all = command.Options();
   for (size_t i = before; i < all.size(); ++i) all[i].Group(kGroup);
 }

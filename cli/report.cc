@@ -115,7 +115,7 @@ absl::Status Report(const Options& options) {
 
   const bool weigh_time = options.weight.empty() ? out.is_time : options.weight == "cycles";
   if (weigh_time && !out.is_time) {
-    return InvalidError("{} does not count time: --weight samples", out.event);
+    return InvalidError("event {} does not count time: give --weight samples", out.event);
   }
   write.weight = weigh_time ? report::FlameWeight::kCycles : report::FlameWeight::kSamples;
   write.title += ": " + out.event;
@@ -127,27 +127,31 @@ void Check(const Options& options) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   if (options.origins && options.format != "text" && options.format != "csv" &&
       options.format != "json") {
-    ThrowUsageError("--origins", "as text, csv or json only");
+    ThrowUsageError("--origins", "goes with --format text, csv or json only");
   }
   if (!options.explain.empty() && options.format != "text" && options.format != "json") {
-    ThrowUsageError("--explain", "as text or json only");
+    ThrowUsageError("--explain", "goes with --format text or json only");
   }
   const auto by = report::ParseDimensions(By(options));
   if (!by.ok()) ThrowUsageError("--by", std::string(Message(by.status())));
   if (!report::IsSortKey(*by, options.sort)) {
-    ThrowUsageError("--sort", fmt::format("no column {}; choose from {},samples,share,cycles",
-                                          options.sort, By(options)));
+    ThrowUsageError("--sort",
+                    fmt::format("there is no column '{}'; choose from {},samples,share,cycles",
+                                options.sort, By(options)));
   }
   if (!options.filters.empty() && format.name == report::kPerfetto) {
-    ThrowUsageError("--where",
-                    fmt::format("{} shows all; its reader has filters of its own", format.name));
+    ThrowUsageError(
+        "--where",
+        fmt::format("cannot go with --format {}, which contains all rows; filter in its viewer",
+                    format.name));
   }
   if (format.stacks && (options.limit || options.threshold > 0)) {
     ThrowUsageError("--format",
-                    fmt::format("{} has all rows: neither --limit nor --threshold", format.name));
+                    fmt::format("--format {} contains all rows; leave out --limit and --threshold",
+                                format.name));
   }
   if (format.binary && options.output.empty() && StdoutIsTerminal()) {
-    ThrowUsageError("--format", fmt::format("{} is no text for a terminal: -o FILE", format.name));
+    ThrowUsageError("--format", fmt::format("{} is not text: write it with -o FILE", format.name));
   }
 }
 
@@ -156,25 +160,24 @@ void Check(const Options& options) {
 void AddReport(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
   Command command = program.AddSubcommand(
-      "report", "Samples, time and its uncertainty: by domain, mode, function, VM exit, ...");
+      "report", "Show samples, time and its uncertainty by domain, mode, function, VM exit, ...");
   command
       .AddOption("RECORDING", options->profile.input,
-                 "what `xenoscope record` wrote, or a bare trace")
+                 "Recording of `xenoscope record`, or a bare trace")
       .ShowDefault();
   command
       .AddOption("--source", options->profile.source,
-                 "recorded samples; trace: where the VM exits in the trace found HVM guests; "
-                 "auto: the recorded ones, where there are any")
+                 "recorded: recorded samples; trace: VM exits in the trace (HVM guests only); "
+                 "auto: recorded samples if there are any")
       .OneOf({"auto", "recorded", "trace"})
       .ShowDefault();
   command.AddOption("--by", options->by,
-                    "columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
-                    "process,image,function,line,address,stack,placing; default: domain,mode,"
-                    "function, and more for some formats");
+                    "Columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
+                    "process,image,function,line,address,stack,placing; default: "
+                    "domain,mode,function, and more for some formats");
   command
       .AddOption("-d,--domain", options->domains,
-                 "only these, by name or number; shares stay "
-                 "those of all")
+                 "Only these domains, by name or number; shares stay parts of all time")
       .SplitAt(',');
   command
       .AddWordsOption(
@@ -188,23 +191,22 @@ void AddReport(Command program, CommandAction& run) {
               options->filters.push_back(*std::move(filter));
             }
           },
-          "only rows with these words in a column: exit=VMEXIT_CPUID,VMEXIT_IO*; several: all of "
-          "them; shares stay those of all")
+          "Only rows with one of these texts in a column: exit=VMEXIT_CPUID,VMEXIT_IO*. May be "
+          "repeated: all must match. Shares stay parts of all time")
       .OneWordEach();
-  command.AddOption("-e,--event", options->profile.event,
-                    "the event; default: the first that has samples");
+  command.AddOption("-e,--event", options->profile.event, "Event; default: the first with samples");
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->profile.from = ParseInstant("--from", text); },
-      "only samples from here on: seconds after the beginning, or @TSC, as dump has them");
+      "Only samples from this time on: seconds after the beginning, or @TSC, as in dump");
   command.AddWordOption(
       "--to",
       [options](const std::string& text) { options->profile.to = ParseInstant("--to", text); },
-      "only samples before this");
-  command.AddOption("-s,--sort", options->sort, "order by this column").ShowDefault();
+      "Only samples before this time");
+  command.AddOption("-s,--sort", options->sort, "Sort by this column").ShowDefault();
   command.AddOption("-n,--limit", options->limit,
-                    "rows of each domain; 0: all; default: 20, or all in csv and json");
-  command.AddOption("-t,--threshold", options->threshold, "only rows with this share, in percent")
+                    "Maximum of rows of each domain; 0: all; default: 20, or all in csv and json");
+  command.AddOption("-t,--threshold", options->threshold, "Minimum share of a row, in percent")
       .Range(0.0, 100.0);
   std::vector<std::string> formats;
   std::string about;
@@ -215,30 +217,27 @@ void AddReport(Command program, CommandAction& run) {
   command.AddOption("--format", options->format, about).OneOf(formats).ShowDefault();
   command
       .AddOption("--weight", options->weight,
-                 "what folded and svg count: cycles or samples; default: cycles, where the "
+                 "Weight of frames in folded and svg: cycles or samples; default: cycles if the "
                  "event counts time")
       .OneOf({"cycles", "samples"});
-  command.AddOption("-o,--output", options->output, "into this file");
+  command.AddOption("-o,--output", options->output, "Write to this file");
   command.AddFlag("--inline,!--no-inline", options->inlined,
-                  "stacks have frames of inlined functions, as \"name (inlined)\": of --by stack, "
-                  "folded and svg; pprof always has them");
-  command.AddFlag("--help-columns", options->help_columns, "what each column means");
-  Option origins =
-      command.AddFlag("--origins", options->origins,
-                      "not the profile: from which files its functions and lines come, and what "
-                      "is missing; of all samples");
+                  "Show inlined functions in stacks as \"name (inlined)\" (--by stack, folded, "
+                  "svg; pprof always does); on by default");
+  command.AddFlag("--help-columns", options->help_columns, "Describe all columns");
+  Option origins = command.AddFlag("--origins", options->origins,
+                                   "Instead of the profile, show the files that its functions and "
+                                   "lines come from, and what is missing");
   for (const char* const of_rows :
        {"--by", "--domain", "--where", "--sort", "--limit", "--threshold", "--weight"}) {
     origins.Excludes(of_rows);
   }
-  Option explain =
-      command
-          .AddOption(
-              "--explain", options->explain,
-              "not the profile: of functions of this name, or of names that fit a pattern as in a "
-              "shell, how their samples were placed, where their cycles come from and what would "
-              "narrow their intervals")
-          .ValueText("FUNCTION");
+  Option explain = command
+                       .AddOption("--explain", options->explain,
+                                  "Instead of the profile, show for functions of this name or "
+                                  "shell pattern how their samples were placed, where their cycles "
+                                  "come from and what would narrow their intervals")
+                       .ValueText("FUNCTION");
   for (const char* const of_rows :
        {"--by", "--where", "--sort", "--limit", "--threshold", "--weight", "--origins"}) {
     explain.Excludes(of_rows);

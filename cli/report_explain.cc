@@ -20,8 +20,8 @@ absl::StatusOr<std::string> ExplainReport(const ProfileSource& source,
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out));
   if (report::ExplainedRows(out, selection).empty()) {
     return NotFoundError(
-        "{}: no sample in a function {}; `xenoscope report {} --by function` has "
-        "all that have any",
+        "{}: no samples in a function '{}'; `xenoscope report {} --by function` lists the "
+        "functions with samples",
         request.input, selection.function, request.input);
   }
   if (format == "json") return report::Dump(report::ExplainJson(out, selection));

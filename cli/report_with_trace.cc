@@ -40,7 +40,8 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out, &timeline));
   report::ApplyRowFilters(filters, out);
   if (!filters.empty()) {
-    out.cautions.emplace_back("VM exits and the timeline are of all, whatever the rows are");
+    out.cautions.emplace_back(
+        "VM exits and the timeline show all samples, not only the selected rows.");
   }
   timeline.Finish();
   nlohmann::ordered_json page = report::PageHead(options.title, out.by);
@@ -68,7 +69,7 @@ absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& re
   report::PerfettoWriter writer(out, source.symbols(), [&](std::string_view bytes) -> absl::Status {
     if (path.empty()) {
       XENOSCOPE_ASSIGN_OR_RETURN(const bool wanted, WriteStdoutBlock(bytes));
-      return wanted ? absl::OkStatus() : absl::CancelledError("nobody reads it any more");
+      return wanted ? absl::OkStatus() : absl::CancelledError("its reader has closed it");
     }
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);

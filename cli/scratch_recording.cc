@@ -117,7 +117,7 @@ absl::StatusOr<ScratchRecording> ScratchRecording::Start(std::span<const std::st
     XENOSCOPE_RETURN_IF_ERROR(scratch.Check());
     constexpr milliseconds kPatience(20);
     if (signals.WaitUntil(steady_clock::now() + kPatience)) {
-      return absl::CancelledError("ended before anything was recorded");
+      return absl::CancelledError("recording ended before anything was recorded");
     }
   }
   return scratch;
@@ -136,7 +136,7 @@ absl::Status ScratchRecording::Check() {
   std::string said = sampler::ReadSmallFile(LogIn(directory_)).value_or("");
   constexpr std::string_view kName = "xenoscope: ";
   if (said.starts_with(kName)) said.erase(0, kName.size());
-  return PreconditionError("recording ended: {}", said.empty() ? "it said nothing" : said);
+  return PreconditionError("recording ended: {}", said.empty() ? "there was no message" : said);
 }
 
 }  // namespace xenoscope::cli

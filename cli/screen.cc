@@ -31,9 +31,8 @@ absl::StatusOr<std::unique_ptr<Screen>> Screen::Open() {
   if (newterm(nullptr, stdout, stdin) == nullptr) {  // initscr would end the process
     const char* const kind = std::getenv("TERM");
     return NotFoundError(
-        "terminals of the kind '{}' (TERM) are not known on this machine: try TERM=xterm or "
-        "TERM=linux, "
-        "or install ncurses-term, or have frames as text with -b",
+        "the terminal type '{}' (TERM) is not known on this machine: try TERM=xterm or TERM=linux, "
+        "install ncurses-term, or print frames as text with -b",
         kind == nullptr ? "" : kind);
   }
   cbreak();

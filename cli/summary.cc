@@ -72,40 +72,37 @@ absl::Status Summarise(const Options& options) {
 void AddSummary(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
   Command command = program.AddSubcommand(
-      "summary", "Runstates, VM exits, hypercalls of every vCPU: what xenalyze -s tells, and more");
+      "summary", "Summarise runstates, VM exits and hypercalls of all vCPUs, like xenalyze -s");
   AddTraceOptions(command, options->trace);
-  command.AddOption("--format", options->format, "text, json or csv")
+  command.AddOption("--format", options->format, "Output format: text, json or csv")
       .OneOf({"text", "json", "csv"})
       .ShowDefault();
   command
       .AddOption("--threads", options->threads,
-                 "among how many the trace is divided; default: one a processor, at most 8")
+                 "Number of threads; default: one per CPU, at most 8")
       .Range(1U, 1024U);
-  command.AddOption("-d,--domain", options->domains, "only these, by name or number (web1,2)")
+  command
+      .AddOption("-d,--domain", options->domains, "Only these domains, by name or number (web1,2)")
       .SplitAt(',')
       .OneWordEach();
   command
       .AddOption("--sections", options->sections,
-                 "only these, by their names in JSON (runstates,exits,hypercalls)")
+                 "Only these sections, by their JSON keys (runstates,exits,hypercalls)")
       .SplitAt(',')
       .OneWordEach();
   AddSymbolOptions(command, options->symbols);
   command.AddFlag("--all", options->all,
-                  "also what text leaves out because other figures tell it; JSON has it always");
+                  "Show all sections and all rows; json always contains them");
   command.SetFooter(
-      "Sections\n"
-      "  of the trace   utilisation vcpus runqueue_waits scheduler idle_states frequencies\n"
-      "                 irqs irq_vectors unmapped_vectors volume volume_by_pcpu\n"
-      "  of a domain    runstates grants_by grants_for memory\n"
-      "  of a vCPU      runstates runnable waited_for hazards affinity switch_infnext scheduler\n"
-      "                 exits nested_exits emulate_eip interrupt_eip pv hypercalls traps pv_eip\n"
-      "                 guest_events\n"
-      "  what is in none of the figures: *_edges, pv_unattributed, guest_events of the trace\n"
-      "Examples:\n"
-      "  xenoscope summary web.xeno\n"
-      "  xenoscope summary --domain web1 --sections runstates,exits web.xeno\n"
-      "  xenoscope summary --kernel 3=System.map --sections interrupt_eip trace.bin\n"
-      "  xenoscope summary --format json trace.bin | jq '.domains[].vcpus[].exits'");
+      "Sections:\n  trace    utilisation vcpus runqueue_waits scheduler idle_states frequencies\n  "
+      "         irqs irq_vectors unmapped_vectors volume volume_by_pcpu\n  domain   runstates "
+      "grants_by grants_for memory\n  vCPU     runstates runnable waited_for hazards affinity "
+      "switch_infnext scheduler\n           exits nested_exits emulate_eip interrupt_eip pv "
+      "hypercalls traps pv_eip\n           guest_events\n  other    *_edges, pv_unattributed, "
+      "guest_events of the trace: not in other sections\nExamples:\n  xenoscope summary web.xeno\n "
+      " xenoscope summary --domain web1 --sections runstates,exits web.xeno\n  xenoscope summary "
+      "--kernel 3=System.map --sections interrupt_eip trace.bin\n  xenoscope summary --format json "
+      "trace.bin | jq '.domains[].vcpus[].exits'");
   command.SetCallback([options, &run] { run = [options] { return Summarise(*options); }; });
 }
 

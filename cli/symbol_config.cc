@@ -21,10 +21,10 @@ absl::Status Take(const ConfigItem& item, SymbolOptions& options) {
                                                "xen-syms", "symfs", "debuginfod"};
   const std::string value = item.values.empty() ? std::string() : item.values.front();
   if (std::ranges::find(kKeys, item.name) == std::end(kKeys)) {
-    return InvalidError("no option {}{}", item.name, SpellingHint(item.name, kKeys));
+    return InvalidError("there is no option {}{}", item.name, SpellingHint(item.name, kKeys));
   }
   if (!item.sections.empty() || item.values.size() != 1 || value.empty()) {
-    return InvalidError("it wants {} = \"VALUE\"", item.name);
+    return InvalidError("expected {} = \"VALUE\"", item.name);
   }
   if (item.name == "kernel") options.kernels.push_back(value);
   if (item.name == "image") options.images.push_back(value);
@@ -55,7 +55,7 @@ absl::StatusOr<SymbolOptions> ParseSymbolConfig(std::string_view text, const std
     }
     std::vector<ConfigItem> items;
     if (line.find('=') != std::string::npos) items = ReadConfigLine(line);
-    if (items.empty()) return InvalidError("{}: it wants OPTION = \"VALUE\"", where);
+    if (items.empty()) return InvalidError("{}: expected OPTION = \"VALUE\"", where);
     for (const ConfigItem& item : items) {
       if (const absl::Status status = Take(item, options); !status.ok()) {
         return InContext(status, where);

@@ -56,7 +56,7 @@ absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& t
                       Required required, symbolizer::SymbolSources& sources) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) {
-    return InvalidError("--guest {}: it wants DOMAIN:KEY=VALUE,...", text);
+    return InvalidError("--guest {}: expected DOMAIN:KEY=VALUE,...", text);
   }
   const auto chosen = ChooseDomain(info, text.substr(0, colon));
   if (!chosen.ok() && required == Required::kNo) return absl::OkStatus();
@@ -69,7 +69,7 @@ absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& t
     const std::string value = equals == std::string::npos ? "" : field.substr(equals + 1);
     symbolizer::SymbolSource source{
         .domain = domain, .path = value, .required = required == Required::kYes};
-    if (value.empty()) return InvalidError("--guest {}: {} has no value", text, key);
+    if (value.empty()) return InvalidError("--guest {}: give a value for {}", text, key);
     if (key == "root") {
       sources.roots.push_back({domain, value});
       continue;
@@ -81,8 +81,9 @@ absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& t
     } else if (key == "exe") {
       source.kind = symbolizer::SourceKind::kImage;
     } else {
-      return InvalidError("--guest {}: no {}; there are kernel, kallsyms, modules, root and exe",
-                          text, key);
+      return InvalidError(
+          "--guest {}: there is no key '{}'; choose from kernel, kallsyms, modules, root, exe",
+          text, key);
     }
     sources.sources.insert(sources.sources.begin(), std::move(source));
   }
@@ -135,42 +136,41 @@ std::shared_ptr<symbolizer::DebugServer> ServerOf(const std::string& named) {
 void AddSymbolOptions(Command command, SymbolOptions& options) {
   command
       .AddOption("--kernel,--symbols", options.kernels,
-                 "[DOMAIN=]FILE: a kernel's kallsyms, System.map or vmlinux; without a domain: of "
-                 "all that have none of their own")
+                 "[DOMAIN=]FILE: kallsyms, System.map or vmlinux of a kernel; without a domain: "
+                 "for all domains without their own")
       .OneWordEach();
   command
-      .AddOption("--image", options.images,
-                 "[DOMAIN=]FILE: symbols of a program that runs in the domain: an ELF file, or "
-                 "what nm prints")
+      .AddOption(
+          "--image", options.images,
+          "[DOMAIN=]FILE: symbols of a program in the domain: an ELF file, or the output of nm")
       .OneWordEach();
   command
       .AddOption("--xen-syms", options.xen,
-                 "FILE: Xen's xensyms, or its ELF file xen-syms; of livepatches: what the console "
-                 "says after xl debug-keys x, and their files")
+                 "FILE: Xen's xensyms or its ELF file xen-syms; for livepatches: their files, and "
+                 "Xen's console output after `xl debug-keys x`")
       .OneWordEach();
   command
       .AddOption("--guest", options.guests,
-                 "DOMAIN:kernel=FILE,kallsyms=FILE,modules=FILE,root=DIR,exe=FILE: all of one "
-                 "domain; root is where its file system is mounted or was copied to")
+                 "DOMAIN:kernel=FILE,kallsyms=FILE,modules=FILE,root=DIR,exe=FILE: all symbol "
+                 "files of one domain; root: directory where its file system is mounted or copied")
       .OneWordEach();
   command
       .AddOption("--symfs", options.symfs,
-                 "DIR: files that processes ran are below it, not on this machine")
+                 "DIR: look for the files of processes below this directory instead of /")
       .ExistingDirectory();
   command
       .AddOption("--debuginfod", options.debuginfod,
-                 "URL: a server that is asked for files by their build-ids; several: in quotes, "
-                 "with blanks; none: not even those of DEBUGINFOD_URLS")
+                 "URL: debuginfod server to ask for files by build-id; several: in quotes, "
+                 "separated by spaces; none: ignore DEBUGINFOD_URLS too")
       .OneWordEach();
   command
       .AddOption("--config", options.config,
-                 "FILE: options like these, a line each; default: ~/.config/xenoscope.conf and "
-                 "/etc/xenoscope.conf, where they are")
+                 "FILE: file with symbol options, one per line; default: ~/.config/xenoscope.conf "
+                 "and /etc/xenoscope.conf, if they exist")
       .ExistingFile()
       .OneWordEach();
   command.AddFlag("--no-cache", options.no_cache,
-                  "neither read nor write what earlier reports learned of debug information "
-                  "(~/.cache/xenoscope)");
+                  "Do not use the cache of debug information in ~/.cache/xenoscope");
 }
 
 absl::StatusOr<symbolizer::SymbolSources> NamedSources(const SymbolOptions& options,

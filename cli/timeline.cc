@@ -107,8 +107,8 @@ std::string UnknownName(const std::string& name, const Infos& infos) {
   names.reserve(infos.size());
   for (const auto& info : infos) names.push_back(info.name);
   const std::string hint = SpellingHint(name, names);
-  return fmt::format("there is no {}{}", name,
-                     hint.empty() ? "; xenoscope timeline --list tells what there is" : hint);
+  return fmt::format("there is no '{}'{}", name,
+                     hint.empty() ? "; `xenoscope timeline --list` lists the names" : hint);
 }
 
 // "io=0x80" taken apart. Throws a usage error.
@@ -130,7 +130,7 @@ std::pair<const analysis::ScatterInfo*, std::optional<uint32_t>> ParseScatter(
   const auto [rest, error] =
       std::from_chars(number.data(), number.data() + number.size(), parameter, hex ? 16 : 10);
   if (error != std::errc() || rest != number.data() + number.size() || info->parameter.empty()) {
-    ThrowUsageError("--scatter", text + ": not a number that this scatterplot takes");
+    ThrowUsageError("--scatter", text + ": not a valid number for this scatterplot");
   }
   return {info, parameter};
 }
@@ -338,7 +338,7 @@ absl::Status ShowVcpus(const Options& options) {
   report::VcpuChartOptions chosen;
   chosen.shown = wanted.Intersect(all);
   if (chosen.shown.Empty()) {
-    return InvalidError("nothing of the trace lies between --from and --to: it has {:.6f} s",
+    return InvalidError("--from and --to select nothing: the trace has {:.6f} s",
                         metadata.clock.Seconds(all.Length()));
   }
   const bool svg = !options.plot.empty() && options.plot != "-";
@@ -363,15 +363,16 @@ CommandAction MakeAction(const Options& options) {
   if (options.list) return List;
   const bool of_vcpus = options.series.empty() && options.scatter.empty();
   if (of_vcpus && (options.format != "text" || !options.interval.empty())) {
-    ThrowUsageError("timeline",
-                    "the picture of vCPUs is drawn only; --series runstates has figures");
+    ThrowUsageError("timeline", "the chart of vCPUs has no csv or json; --series runstates has");
   }
   if (!of_vcpus && (options.from || options.to)) {
-    ThrowUsageError("timeline", "--from and --to are for the picture of vCPUs");
+    ThrowUsageError(
+        "timeline",
+        "--from and --to go with the chart of vCPUs only, not with --series and --scatter");
   }
   if (of_vcpus) return [options] { return ShowVcpus(options); };
   if (!options.series.empty() && !options.scatter.empty()) {
-    ThrowUsageError("timeline", "either --series or --scatter");
+    ThrowUsageError("timeline", "--series and --scatter cannot go together; give one of them");
   }
   if (!options.scatter.empty()) {
     const auto [info, parameter] = ParseScatter(options.scatter);
@@ -388,7 +389,7 @@ CommandAction MakeAction(const Options& options) {
     infos.push_back(info);
   }
   if (!options.plot.empty() && infos.size() > 1) {
-    ThrowUsageError("--plot", "draws one series");
+    ThrowUsageError("--plot", "draws one series only; name one");
   }
   std::optional<double> interval;
   if (!options.interval.empty()) interval = ParseInterval(options.interval);
@@ -400,43 +401,42 @@ CommandAction MakeAction(const Options& options) {
 void AddTimeline(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
   Command command = program.AddSubcommand(
-      "timeline", "What vCPUs did and where; how figures change over the trace; scatterplots");
+      "timeline", "Draw vCPUs and pCPUs over time; print or draw series and scatterplots");
   AddTraceOptions(command, options->trace);
-  command.AddOption("--series", options->series, "figures per interval, of those in --list")
+  command.AddOption("--series", options->series, "Figures per interval; --list shows the names")
       .SplitAt(',')
       .OneWordEach();
-  command.AddOption("--scatter", options->scatter, "points, one of those in --list");
-  command.AddOption("--interval", options->interval,
-                    "length of an interval (1s, 100ms); default: a round one that makes some "
-                    "hundred of them");
-  command.AddOption("-d,--domain", options->domains, "only these, by name or number (web1,2)")
+  command.AddOption("--scatter", options->scatter, "Points; --list shows the names");
+  command.AddOption(
+      "--interval", options->interval,
+      "Length of an interval (1s, 100ms); default: a round length that gives about a hundred");
+  command
+      .AddOption("-d,--domain", options->domains, "Only these domains, by name or number (web1,2)")
       .SplitAt(',')
       .OneWordEach();
   command.AddOption("--top", options->top,
-                    "the lines to keep apart, the largest ones; default: 10 in text, 24 vCPUs, "
-                    "else all");
+                    "Number of lines, largest first; the rest is one line. Default: 10 in text, 24 "
+                    "vCPUs, else all");
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
-      "what vCPUs did from here on: seconds after the beginning, or @TSC, as dump has them");
+      "Chart of vCPUs: beginning, in seconds after that of the trace, or @TSC, as in dump");
   command.AddWordOption(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
-      "what they did before this");
-  command.AddOption("--format", options->format, "text, json or csv")
+      "Chart of vCPUs: end");
+  command.AddOption("--format", options->format, "Output format: text, json or csv")
       .OneOf({"text", "json", "csv"})
       .ShowDefault();
-  command.AddOption("--plot", options->plot, "draw: into this SVG file, or in the terminal with -");
-  command.AddFlag("--list", options->list, "the series and scatterplots there are");
+  command.AddOption("--plot", options->plot, "Draw to this SVG file; -: draw in the terminal");
+  command.AddFlag("--list", options->list, "List all series and scatterplots");
   command.SetFooter(
-      "Without --series and --scatter it draws what each vCPU did and who ran on each pCPU.\n"
-      "Example:\n"
-      "  xenoscope timeline web.xeno\n"
-      "  xenoscope timeline --from 1.2 --to 1.25 --plot web.svg web.xeno\n"
-      "  xenoscope timeline --series domain-run-time --interval 100ms web.xeno\n"
-      "  xenoscope timeline --series exits,exit-time --domain 2 --format csv web.xeno > exits.csv\n"
-      "  xenoscope timeline --series exit-time --plot exits.svg web.xeno\n"
-      "  xenoscope timeline --scatter runstate-time --plot - trace.bin\n"
-      "  xenoscope timeline --scatter io=0x3f8 --format csv trace.bin > points.csv");
+      "Without --series and --scatter it draws the state of each vCPU and the vCPU on each "
+      "pCPU.\nExample:\n  xenoscope timeline web.xeno\n  xenoscope timeline --from 1.2 --to 1.25 "
+      "--plot web.svg web.xeno\n  xenoscope timeline --series domain-run-time --interval 100ms "
+      "web.xeno\n  xenoscope timeline --series exits,exit-time --domain 2 --format csv web.xeno > "
+      "exits.csv\n  xenoscope timeline --series exit-time --plot exits.svg web.xeno\n  xenoscope "
+      "timeline --scatter runstate-time --plot - trace.bin\n  xenoscope timeline --scatter "
+      "io=0x3f8 --format csv trace.bin > points.csv");
   command.SetCallback([options, &run] { run = MakeAction(*options); });
 }
 

@@ -66,7 +66,7 @@ struct Options {
 constexpr std::array<std::string_view, 4> kGroupings = {
     "domain,mode,function", "domain,exit,function", "domain,process,function", "domain,exit"};
 constexpr size_t kBatchFunctions = 20;  // shown where the output has no end
-constexpr std::string_view kKeys = " q quit   d next domain   g next grouping   space hold";
+constexpr std::string_view kKeys = " q quit   d next domain   g next grouping   space pause";
 
 // The recording, and the moving window of it that is shown.
 class View {
@@ -240,7 +240,7 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
   }
   const auto interval = std::chrono::nanoseconds(static_cast<int64_t>(options.interval * 1e9));
   bool paused = false;
-  if (screen) screen->Show("xenoscope top: looking ...\n", kKeys);
+  if (screen) screen->Show("xenoscope top: waiting for samples ...\n", kKeys);
   // The first window lies between the first two looks; at the third look it has been written.
   for (int look = 0; look < 2 && !view.over(); ++look) {
     XENOSCOPE_RETURN_IF_ERROR(view.Update());
@@ -284,32 +284,29 @@ absl::Status Top(const Options& options, Command command) {
 
 void AddTop(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  Command command = program.AddSubcommand(
-      "top", "Domains and their hottest functions, live: what record and report tell at once");
+  Command command = program.AddSubcommand("top", "Show domains and their hottest functions live");
   command.AddOption("RECORDING", options->input,
-                    "one that is being made, or the end of a complete one; default: records "
-                    "itself, and keeps nothing");
-  command.AddOption("--window", options->window, "how many seconds are looked at together")
+                    "Recording in progress, or a complete one, of which the end is shown; default: "
+                    "record, and keep nothing");
+  command.AddOption("--window", options->window, "Length of the interval shown, in seconds")
       .Range(1.0, 3600.0)
       .ValueName("SECONDS")
       .ShowDefault();
-  command.AddOption("-i,--interval", options->interval, "how often it is drawn anew")
+  command.AddOption("-i,--interval", options->interval, "Seconds between two updates")
       .Range(0.5, 3600.0)
       .ValueName("SECONDS")
       .ShowDefault();
-  command.AddOption("--by", options->by, "columns, as those of report").ShowDefault();
+  command.AddOption("--by", options->by, "Columns, as in report").ShowDefault();
   command.AddOption("-d,--domain", options->domain,
-                    "only functions of this one, by name or number");
-  command.AddFlag("-b,--batch", options->batch, "frames as text, one after the other");
-  command.AddOption("-n,--frames", options->frames, "end after so many; default: by q or Ctrl-C");
+                    "Only functions of this domain, by name or number");
+  command.AddFlag("-b,--batch", options->batch, "Print frames as text, one after the other");
+  command.AddOption("-n,--frames", options->frames,
+                    "Number of frames to show; default: until q or Ctrl-C");
   AddRecordOptions(command, options->recorded);
   command.SetFooter(
-      "Keys: q quit, d next domain, g next grouping, space hold\n"
-      "Example:\n"
-      "  xenoscope top\n"
-      "  xenoscope top --source vcpu --looks 500\n"
-      "  xenoscope top --by domain,exit,function web.xeno\n"
-      "  xenoscope top -b -n 3 | tee top.txt");
+      "Keys: q quit, d next domain, g next grouping, space pause\nExample:\n  xenoscope top\n  "
+      "xenoscope top --source vcpu --looks 500\n  xenoscope top --by domain,exit,function "
+      "web.xeno\n  xenoscope top -b -n 3 | tee top.txt");
   command.SetCallback([options, command, &run] {
     if (const auto by = report::ParseDimensions(options->by); !by.ok()) {
       ThrowUsageError("--by", std::string(Message(by.status())));
@@ -318,7 +315,7 @@ void AddTop(Command program, CommandAction& run) {
     options->record_words = GivenRecordOptions(command);
     if (!options->input.empty() && !options->record_words.empty()) {
       ThrowUsageError(options->record_words.front(),
-                      "is for a recording that top makes, not for one that is there");
+                      "goes with a recording that top makes, not with an existing one");
     }
     options->batch = options->batch || isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0;
     run = [options, command] { return Top(*options, command); };

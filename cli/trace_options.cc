@@ -72,26 +72,27 @@ void AddTscOffset(const std::string& text, profile::TraceRequest& request) {
 
 void AddTraceOptions(Command command, profile::TraceRequest& request) {
   request.path = kDefaultRecording;
-  command.AddOption("INPUT", request.path, "a recording, or a file written by xentrace")
+  command.AddOption("INPUT", request.path, "Recording, or a file written by xentrace")
       .ShowDefault();
   command.AddWordOption(
       "--cpu-hz", [&request](const std::string& text) { SetClock(text, request); },
-      "the host's frequency (2.3G); default: recorded, or estimated from the trace");
+      "CPU frequency of the host (2.3G); default: recorded, or estimated from the trace");
   command
       .AddWordOption(
           "--vendor", [&request](const std::string& text) { SetVendor(text, request); },
-          "intel or amd; default: recorded, or inferred from the trace")
+          "CPU vendor: intel or amd; default: recorded, or inferred from the trace")
       .OneOf({"intel", "amd"});
   command.AddWordOption(
       "--xen", [&request](const std::string& text) { SetVersion(text, request); },
-      "Xen's version (4.17); default: recorded, or inferred from the trace");
+      "Version of Xen (4.17); default: recorded, or inferred from the trace");
   command
       .AddWordsOption(
           "--tsc-offset",
           [&request](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) AddTscOffset(text, request);
           },
-          "PCPU:CYCLES, to be added to that pCPU's clock, as summary advises where clocks differ")
+          "PCPU:CYCLES to add to the clock of a pCPU; `summary` prints the value where clocks "
+          "differ")
       .SplitAt(',')
       .OneWordEach();
 }

@@ -63,11 +63,11 @@ std::vector<std::string> CautionsOf(const RecordingInfo& info, const recording::
   std::vector<std::string> cautions;
   if (event.waiting) {
     cautions.emplace_back(
-        "samples are of vCPUs that were waiting for a pCPU: where they had been preempted, and how "
-        "often, not where their time went");
+        "Samples are from vCPUs that waited for a pCPU. They show where vCPUs were preempted, not "
+        "where their time went.");
   }
   if (info.state == recording::State::kEndedEarly) {
-    cautions.push_back(fmt::format("the recording ended early: {}", info.stopped_because));
+    cautions.push_back(fmt::format("The recording ended early: {}", info.stopped_because));
   }
   return cautions;
 }
@@ -115,11 +115,11 @@ Profiler Profiler::OfTrace(ProfileRequest request, Clock clock) {
   set.vendor = request.dialect.vendor;
   set.sampled = survey.traced().Intersect(request.within);
   set.cautions.emplace_back(
-      "samples are the addresses at which an interrupt of the host or an NMI took an HVM guest "
-      "from its processor: none is of Xen, of dom0 or of a PV guest");
+      "Samples are the addresses at which host interrupts and NMIs interrupted HVM guests. There "
+      "are none from Xen, dom0 and PV guests.");
   set.cautions.emplace_back(
-      "they are not random: timers and devices interrupt, so what a guest does in step with those "
-      "has too many samples or too few");
+      "These samples are not random. Work that is in step with timers and devices has too many or "
+      "too few.");
   auto samples = std::make_unique<correlate::ExitSamples>(*request.trace, request.dialect.vendor);
   Profiler profiler(std::move(request), std::move(set), std::move(samples));
   profiler.longest_bracket_ = brackets.longest;

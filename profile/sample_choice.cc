@@ -34,11 +34,11 @@ absl::StatusOr<bool> ChooseTraceSamples(const std::string& source, const Recordi
                                         bool has_trace, const std::string& input) {
   const bool wanted = source == "trace" || (source == "auto" && info.sources.empty());
   if (wanted && !has_trace) {
-    return NotFoundError("{}: recorded without samples and without a trace", input);
+    return NotFoundError("{}: the recording has neither samples nor a trace; record again", input);
   }
   if (!wanted && info.sources.empty()) {
-    return NotFoundError("{}: no samples were recorded; --source trace takes the trace's own",
-                         input);
+    return NotFoundError(
+        "{}: the recording has no samples; --source trace uses the VM exits in the trace", input);
   }
   return wanted;
 }
@@ -46,14 +46,16 @@ absl::StatusOr<bool> ChooseTraceSamples(const std::string& source, const Recordi
 absl::StatusOr<uint16_t> ChooseEvent(const Recording& recording, const std::string& name,
                                      const std::vector<uint64_t>& skipped_bytes) {
   const RecordingInfo& info = recording.info();
-  if (info.events.empty()) return NotFoundError("the recording has no samples: no event");
+  if (info.events.empty())
+    return NotFoundError("the recording has no samples; `xenoscope summary` shows its trace");
   std::vector<std::string> names;
   for (size_t i = 0; i < info.events.size(); ++i) {
     if (info.events[i].name == name) return static_cast<uint16_t>(i);
     names.push_back(info.events[i].name);
   }
   if (name.empty()) return FirstSampled(recording, skipped_bytes);
-  return NotFoundError("no event {} in the recording; it has {}", name, fmt::join(names, ", "));
+  return NotFoundError("there is no event '{}' in the recording; it has {}", name,
+                       fmt::join(names, ", "));
 }
 
 bool CountsTime(const recording::EventInfo& event) {

@@ -45,7 +45,7 @@ absl::StatusOr<TraceInput> Open(const std::string& path, std::vector<std::string
     return TraceInput{std::nullopt, std::nullopt, std::move(trace), std::nullopt, {}};
   }
   if (path.ends_with(".tar.zst")) {
-    return InvalidError("{}: an archive of a recording is read after `xenoscope unpack {}`", path,
+    return InvalidError("{}: an archive must be unpacked first: run `xenoscope unpack {}`", path,
                         path);
   }
   XENOSCOPE_ASSIGN_OR_RETURN(recording::PlainFile plain_file,
