@@ -50,8 +50,8 @@ absl::StatusOr<uint64_t> DecompressionLimit(uint64_t compressed) {
 
 absl::Status DecompressionLimitError(uint64_t limit) {
   return ExhaustedError(
-      "it decompresses to more than {} bytes, which no honest file of its size does; if you trust "
-      "it, set {} to a size that is enough, such as 100G",
+      "it decompresses to more than {} bytes, too many for a valid file of its size; if you trust "
+      "it, set {} to a sufficient size, such as 100G",
       limit, kVariable);
 }
 

@@ -31,7 +31,7 @@ absl::Status Secure(const Directory& made) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::string> names, made.List());
   if (is_own && names.empty()) return absl::OkStatus();
   return PreconditionError(
-      "{} was replaced while it was made: record with -o to a directory where nobody else may "
+      "another user replaced {} while it was made: record with -o to a directory that only you can "
       "write",
       made.path());
 }

@@ -173,7 +173,7 @@ absl::Status ReadAll(archive* in, uint64_t limit, const Directory& directory) {
     if (++files > kMaxFiles) return InvalidError("it has more than {} files", kMaxFiles);
     XENOSCOPE_RETURN_IF_ERROR(CopyOut(in, directory, *name, limit, allowed));
   }
-  if (files == 0) return InvalidError("there is nothing in it");
+  if (files == 0) return InvalidError("it is empty");
   return absl::OkStatus();
 }
 
@@ -221,7 +221,7 @@ absl::Status UnpackRecording(const std::string& file, const std::string& directo
   constexpr size_t kBlock = size_t{1} << 16;
   absl::Status status = absl::OkStatus();
   if (archive_read_open_filename(in.get(), file.c_str(), kBlock) != ARCHIVE_OK) {
-    status = InvalidError("it is no archive of a recording: {}", ArchiveError(in.get()));
+    status = InvalidError("it is not an archive of a recording: {}", ArchiveError(in.get()));
   } else {
     status = ReadAll(in.get(), limit, made);
   }

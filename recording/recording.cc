@@ -33,7 +33,7 @@ std::vector<std::string> Warnings(const RecordingInfo& info) {
   std::vector<std::string> warnings;
   if (info.state == State::kRecording) {
     warnings.emplace_back(
-        "recording was cut off: there are no loss counters, and the last moments are missing");
+        "the recording was cut off: it has no loss counters, and its last moments are missing");
   }
   for (const SourceInfo& source : info.sources) {
     warnings.insert(warnings.end(), source.problems.begin(), source.problems.end());
@@ -64,10 +64,9 @@ absl::StatusOr<Recording> Recording::Open(const std::string& path) {
   if (!fs::is_directory(path, ignored) || !fs::exists(Join(path, kInfoFile), denied)) {
     if (denied) {
       return ErrnoError(denied.value(),
-                        "cannot read {}, which is its owner's alone (made by root: use sudo)",
-                        path);
+                        "cannot read {}: only its owner may; if root made it, use sudo", path);
     }
-    return InvalidError("{} is not a recording: there is no {} in it", path, kInfoFile);
+    return InvalidError("{} is not a recording: it has no {}", path, kInfoFile);
   }
   const std::string info_path = Join(path, kInfoFile);
   XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(info_path));

@@ -110,7 +110,7 @@ bool BuildIds::Ready() {
   }
   started_ = kMaxStarts;
   notes_.push_back(
-      fmt::format("build ids of running programs are not known: {}", Message(reader.status())));
+      fmt::format("build-ids of running programs are not known: {}", Message(reader.status())));
   return false;
 }
 
@@ -126,9 +126,9 @@ std::vector<uint8_t> BuildIds::Read(const std::string& path) {
       FileMessage().Send(reader_->socket(), fd) && ReceiveAnswer(reader_->socket(), answer);
   close(fd);
   if (answered) return {answer.id.begin(), answer.id.begin() + answer.size};
-  notes_.push_back(fmt::format(
-      "the build id of {} is not known: the process that reads it did not answer; {}{}", path,
-      reader_->End(), started_ == kMaxStarts ? ", and none is started any more" : ""));
+  notes_.push_back(
+      fmt::format("the build-id of {} is not known: the process that reads it did not answer; {}{}",
+                  path, reader_->End(), started_ == kMaxStarts ? ", and no other is started" : ""));
   reader_.reset();
   return {};
 }

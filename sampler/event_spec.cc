@@ -51,7 +51,7 @@ absl::StatusOr<EventSpec> ParseEventSpec(std::string_view text) {
         "event '{}' is not NAME[:MODES][:PERIOD|@HZ]: cycles:u:1000000, instructions@500", text);
   }
   if (spec.period && *spec.period == 0) {
-    return InvalidError("event '{}': a period of 0 counts nothing", text);
+    return InvalidError("event '{}': a period of 0 is not valid; give 1 or more", text);
   }
   if (spec.hz && (*spec.hz == 0 || *spec.hz > kMaxHz)) {
     return InvalidError("event '{}': the rate must be 1 to {} samples a second", text, kMaxHz);

@@ -91,22 +91,23 @@ Finding Xenoprof(const HostFacts& facts) {
     return No("xenoprof", "dom0 is not a PV domain, and xenoprof is for PV domains only");
   }
   if (facts.stale_xenoprof) {
-    return Yes("xenoprof", "a killed recording has left it running, which the next `record` ends");
+    return Yes("xenoprof", "left running by a killed recording; the next `record` stops it");
   }
   if (!facts.xenoprof.ok()) return No("xenoprof", facts.xenoprof.status());
-  return Yes("xenoprof", fmt::format("samples Xen, dom0 and all guests by the counters of {}; on a "
-                                     "machine without counters (a virtual one) there are no "
-                                     "samples: then take vcpu, or --clock hpet:HZ",
-                                     *facts.xenoprof));
+  return Yes(
+      "xenoprof",
+      fmt::format("samples Xen, dom0 and all guests with the counters of {}; a machine without "
+                  "counters (a virtual one) needs --source vcpu or --clock hpet:HZ instead",
+                  *facts.xenoprof));
 }
 
 Finding Vcpu(const HostFacts& facts) {
   if (!facts.vcpu.ok()) return No("vcpu", facts.vcpu);
-  if (facts.guests == 0) return Partly("vcpu", "looks at guests, and there is none now");
+  if (facts.guests == 0) return Partly("vcpu", "samples guests, and there are none now");
   if (facts.pcpus == 1) {
     return Partly("vcpu",
-                  "there is one pCPU, where no guest runs while dom0 looks: it shows where guests "
-                  "were preempted");
+                  "on this host's single pCPU no guest runs while dom0 samples, so it shows where "
+                  "guests were preempted");
   }
   return Yes("vcpu", "samples the guests, not dom0 and Xen");
 }
@@ -123,8 +124,8 @@ Finding Perf(const HostFacts& facts) {
 Finding Agents(const HostFacts& facts) {
   if (facts.agents.empty()) {
     return Partly("agents",
-                  "no domain answers as active: start `xenoscope agent` in those that "
-                  "are to sample themselves (docs/agent.md)");
+                  "no domain runs an agent: start `xenoscope agent` in the domains that should "
+                  "sample themselves (docs/agent.md)");
   }
   return Yes("agents", fmt::format("`record --active` can have {}", fmt::join(facts.agents, ", ")));
 }
@@ -134,12 +135,11 @@ Finding Trace(const HostFacts& facts) {
   if (!facts.evtchn.ok()) return No("trace", facts.evtchn);
   if (!facts.trace_free.ok()) return No("trace", facts.trace_free);
   if (facts.stale_trace) {
-    return Yes(
-        "trace",
-        "Xen goes on tracing for nobody, since a recorder was killed (or xentrace -x ended); the "
-        "next `record` ends it, or `xentrace -T 1 /dev/null`");
+    return Yes("trace",
+               "tracing is still on, left by a killed recording or by xentrace -x; the next "
+               "`record` stops it, or run `xentrace -T 1 /dev/null`");
   }
-  return Yes("trace", "records what the scheduler and VM exits do, and samples HVM and PVH guests");
+  return Yes("trace", "records scheduling and VM exits, and samples HVM and PVH guests");
 }
 
 // Returns what `record --source auto` does, as sampler/sources.cc chooses.
@@ -150,8 +150,8 @@ Finding Choice(const std::vector<Finding>& findings, const HostFacts& facts) {
   };
   const bool trace = works("trace");
   const auto takes = [trace](std::string_view sources) {
-    if (trace) return Yes("record", fmt::format("takes {}, with the trace", sources));
-    return Partly("record", fmt::format("takes {}, and wants --no-trace", sources));
+    if (trace) return Yes("record", fmt::format("uses {}, with the trace", sources));
+    return Partly("record", fmt::format("uses {}, and needs --no-trace", sources));
   };
   if (!facts.xenstore.ok() || !facts.other.ok()) return No("record", "see above");
   if (works("xenoprof")) return takes("xenoprof");
@@ -159,7 +159,7 @@ Finding Choice(const std::vector<Finding>& findings, const HostFacts& facts) {
   if (vcpu && works("perf")) return takes("vcpu for the guests and perf for dom0");
   if (vcpu) return takes("vcpu");
   if (works("perf")) return takes("perf");
-  if (trace) return Partly("record", "takes the trace alone");
+  if (trace) return Partly("record", "uses the trace alone");
   return No("record", "no source works here");
 }
 
@@ -212,13 +212,13 @@ HostFacts ProbeHost() {
 }
 
 std::vector<Finding> Diagnose(const HostFacts& facts) {
-  const Finding reports = Yes(
-      "reports", "recordings and traces from elsewhere are read on any machine: report, summary");
+  const Finding reports =
+      Yes("reports", "this machine can read recordings and traces of other hosts: report, summary");
   if (!facts.dom0) {
     const Finding perf = Perf(facts);
     const Finding choice = perf.verdict == Verdict::kNo
                                ? No("record", "no source works here")
-                               : Partly("record", "takes perf, without a trace");
+                               : Partly("record", "uses perf, without a trace");
     return {No("recording of Xen", facts.privcmd), perf, choice, reports};
   }
   if (!facts.privcmd.ok()) return {No("recording", facts.privcmd), reports};

@@ -83,7 +83,7 @@ void PipeSpooler::Write() {
       continue;
     }
     const std::lock_guard lock(mutex_);
-    status_ = WriteError(error, fmt::format("{} is kept up to there", path_));
+    status_ = WriteError(error, fmt::format("{} is kept up to that point", path_));
   }
 }
 

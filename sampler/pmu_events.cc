@@ -122,8 +122,8 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
   if (event.code > kMaxXenoprofCode) {
     // Xen 4.17 ORs bits 8 to 11 of an AMD event into the low ones (op_model_athlon.c).
     return InvalidError(
-        "event '{}' has the code {:#x}, and xenoprof programs codes above 0xff "
-        "wrongly: choose another",
+        "event '{}' has the code {:#x}, and xenoprof cannot count codes above 0xff: choose another "
+        "event",
         spec.name, event.code);
   }
   event.name = spec.name;
@@ -136,12 +136,11 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
   } else if (is_cycles) {
     event.period = spec.hz ? cpu_hz / *spec.hz : of_default.period;
   } else {
-    return InvalidError(
-        "event '{}' needs a period with xenoprof, whose counters know no rates: {}:100000",
-        spec.name, spec.name);
+    return InvalidError("event '{}' needs a period with xenoprof, which has no rates: {}:100000",
+                        spec.name, spec.name);
   }
   if (event.period < kMinPeriod || event.period > kMaxPeriod) {
-    return InvalidError("event '{}': the period {} is not of {} to {}", spec.name, event.period,
+    return InvalidError("event '{}': the period {} must be {} to {}", spec.name, event.period,
                         kMinPeriod, kMaxPeriod);
   }
   return event;

@@ -197,7 +197,8 @@ absl::Status Recorder::Start() {
   if (request_.samples) XENOSCOPE_RETURN_IF_ERROR(PrepareSampling(*request_.samples));
   if (interrupted_by_ != 0) {
     return absl::CancelledError(
-        "a signal came while guests were waited for, before sampling began: nothing was recorded");
+        "stopped by a signal while waiting for guests, before sampling began: nothing was "
+        "recorded");
   }
   XENOSCOPE_RETURN_IF_ERROR(MakeRecording());
   return StartAll();
@@ -214,7 +215,7 @@ void Recorder::ReadLinux() {
   info.domains.push_back(std::move(linux));
   if (request_.trace) {
     result_.notes.emplace_back(
-        "this is not the dom0 of a Xen: Linux alone is sampled, and there is no trace");
+        "this is not a Xen dom0, so only this Linux is sampled, without a trace");
   }
 }
 
@@ -266,8 +267,9 @@ absl::Status Recorder::PrepareSampling(const SampleRequest& samples) {
                                                                [this] { return IsInterrupted(); }));
   std::ranges::move(opened.notes, std::back_inserter(result_.notes));
   if (opened.sources.empty() && !request_.trace) {
-    return PreconditionError("no source of samples works here, and --no-trace leaves nothing: {}",
-                             result_.notes.back());
+    return PreconditionError(
+        "no source of samples works here, and --no-trace leaves nothing to record: {}",
+        result_.notes.back());
   }
   for (std::unique_ptr<Source>& source : opened.sources) {
     std::ranges::move(source->Notes(), std::back_inserter(result_.notes));
@@ -313,8 +315,8 @@ absl::Status Recorder::CheckFreeSpace() const {
   const uint64_t left = uint64_t{disk.f_bavail} * disk.f_frsize;
   if (left >= kMinFreeBytes) return absl::OkStatus();
   return ExhaustedError(
-      "the disk is full: {} kB are left for {}, and a recording needs {} kB to begin with; free "
-      "some space, or record elsewhere with -o",
+      "the disk is full: {} kB are left for {}, and a recording needs {} kB to begin; free some "
+      "space, or record elsewhere with -o",
       left >> 10, request_.output, kMinFreeBytes >> 10);
 }
 
@@ -364,11 +366,11 @@ absl::Status Recorder::StartTrace(TraceRequest request) {
   trace.buffer_pages = TraceBufferPages().value_or(trace.asked_pages);
   const bool suffices = trace.buffer_pages > trace.asked_pages && !request_.trace->buffer_pages;
   if (trace.buffer_pages == trace.asked_pages || suffices) return absl::OkStatus();
-  result_.notes.push_back(fmt::format(
-      "Xen has trace buffers of {} pages for each pCPU, not of {}: it made them when it was first "
-      "traced, and keeps them until the host reboots; then the first recording's --trace-buffer "
-      "counts, or Xen's boot option tbuf_size={}",
-      trace.buffer_pages, trace.asked_pages, trace.asked_pages));
+  result_.notes.push_back(
+      fmt::format("Xen has trace buffers of {} pages for each pCPU, not of {}: it keeps the size "
+                  "of the first trace until the host reboots. Reboot and record with this "
+                  "--trace-buffer first, or give Xen the boot option tbuf_size={}",
+                  trace.buffer_pages, trace.asked_pages, trace.asked_pages));
   return absl::OkStatus();
 }
 
@@ -457,8 +459,9 @@ void Recorder::OnDomainCreated(DomainInfo& domain) {
     if (status.ok()) return;
     if (why.ok()) why = status;
   }
-  result_.notes.push_back(fmt::format("{} came while recording, and only the trace has it: {}",
-                                      domain.name, Message(why)));
+  result_.notes.push_back(
+      fmt::format("{} was created during the recording and is in the trace only: {}", domain.name,
+                  Message(why)));
 }
 
 void Recorder::OnDomainDestroyed(DomainId domain) {

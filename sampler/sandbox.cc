@@ -215,7 +215,7 @@ absl::StatusOr<Sandbox> Sandbox::Start(const SandboxRequest& request,
   if (pid < 0) return ErrnoError(error, "cannot start a process without privileges");
   StartReport report;
   if (!ReadReport(sandbox.socket_, report)) {
-    return InternalError("a process without privileges did not begin: {}", sandbox.End());
+    return InternalError("a process without privileges did not start: {}", sandbox.End());
   }
   if (report.error != 0) {
     return ErrnoError(report.error, "a process cannot give up its privileges: {}",

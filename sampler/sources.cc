@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<DomainId>> ChoosePassive(const SampleRequest& request
   for (const std::string& name : *request.passive) {
     XENOSCOPE_ASSIGN_OR_RETURN(const DomainId id, FindDomain(all, name));
     if (id == kDom0) {
-      return InvalidError("--passive={}: dom0 is always sampled, leave it out", name);
+      return InvalidError("--passive={}: dom0 is always sampled; leave it out", name);
     }
     if (!Contains(chosen, id)) chosen.push_back(id);
   }
@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& reques
     RemoveAgent(*chosen.agents, id);
     const bool passive = Contains(source->session().passive(), id);
     notes.push_back(fmt::format("{} {}: {}", NameOf(info, id),
-                                passive ? "is taken passive" : "cannot be active",
+                                passive ? "is sampled by dom0 instead" : "cannot be active",
                                 Message(reason)));
   }
   for (const auto& [id, reason] : source->session().left_out()) {
@@ -189,7 +189,7 @@ absl::StatusOr<OpenedSources> OpenBest(const SampleRequest& request, const Recor
       OpenXenoprof(request, info, chosen, lock, notes);
   if (xenoprof.ok()) {
     opened.sources.push_back(*std::move(xenoprof));
-    opened.notes.emplace_back("source xenoprof: it samples Xen and all domains in every mode");
+    opened.notes.emplace_back("source xenoprof: samples Xen and all domains in all modes");
     std::ranges::move(notes, std::back_inserter(opened.notes));
     return opened;
   }
@@ -198,8 +198,7 @@ absl::StatusOr<OpenedSources> OpenBest(const SampleRequest& request, const Recor
   absl::StatusOr<std::unique_ptr<Source>> vcpu = OpenVcpu(request, info, chosen.passive);
   if (vcpu.ok()) {
     opened.sources.push_back(*std::move(vcpu));
-    opened.notes.push_back(
-        fmt::format("source vcpu: guests are looked at from dom0, since {}", reason));
+    opened.notes.push_back(fmt::format("source vcpu: dom0 polls the guests, since {}", reason));
   } else {
     reason += fmt::format("; and {}", Message(vcpu.status()));
   }
@@ -209,15 +208,14 @@ absl::StatusOr<OpenedSources> OpenBest(const SampleRequest& request, const Recor
     opened.sources.push_back(*std::move(perf));
     opened.notes.push_back(
         opened.sources.size() > 1
-            ? "source perf: dom0 is sampled by its own Linux; nobody samples Xen"
-            : fmt::format("source perf: dom0 alone is sampled, by its own Linux, since {}",
-                          reason));
+            ? "source perf: dom0's own Linux samples dom0; there are no samples of Xen"
+            : fmt::format("source perf: dom0's own Linux samples dom0 alone, since {}", reason));
     return opened;
   }
   if (!opened.sources.empty()) return opened;
   if (!request.events.empty()) return perf.status();
   opened.notes.push_back(
-      fmt::format("source trace: the VM exits in the trace are the samples, since {}; and {}",
+      fmt::format("source trace: the VM exits in the trace serve as samples, since {}; and {}",
                   reason, Message(perf.status())));
   return opened;
 }
@@ -238,7 +236,7 @@ absl::StatusOr<OpenedSources> OpenRequested(const SampleRequest& request, const 
       absl::StatusOr<OpenedSources> perf = OneSource(OpenPerf(request, info, /*first_event=*/0));
       if (perf.ok()) {
         perf->notes.emplace_back(
-            "source perf: samples are of dom0 alone: Linux sees neither Xen below it nor the "
+            "source perf: there are samples of dom0 alone, because Linux sees neither Xen nor the "
             "guests");
       }
       return perf;
@@ -263,7 +261,7 @@ absl::Status AddAgents(Agents agents, const RecordingInfo& info, OpenedSources& 
     std::ranges::move(source->Events(), std::back_inserter(events));
   }
   if (events.size() > recording::kMaxRecordingEvents) {
-    return InvalidError("{} events are too many: a recording can have {}; give fewer with -e",
+    return InvalidError("{} events are too many, the limit is {}: give fewer with -e",
                         events.size(), recording::kMaxRecordingEvents);
   }
   const size_t of_dom0 = events.size();
@@ -310,8 +308,8 @@ absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const Re
       continue;
     }
     silent.push_back(domain.id);
-    notes.push_back(
-        fmt::format("{} is taken passive: {}", NameOf(info, domain.id), Message(agent.status())));
+    notes.push_back(fmt::format("{} is sampled by dom0 instead: {}", NameOf(info, domain.id),
+                                Message(agent.status())));
   }
   DomainChoice chosen{.passive = {}, .agents = &agents};
   XENOSCOPE_ASSIGN_OR_RETURN(chosen.passive,

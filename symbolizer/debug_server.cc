@@ -29,13 +29,13 @@ class DebugServer::Client {
     auto client = std::make_unique<Client>();
     client->library_ = dlopen(kLibrary, RTLD_NOW);
     if (client->library_ == nullptr) {
-      return NotFoundError("debug servers are asked with {}, which is not installed", kLibrary);
+      return NotFoundError("debug servers need {}, which is not installed", kLibrary);
     }
     client->Load(client->begin_, "debuginfod_begin");
     client->Load(client->end_, "debuginfod_end");
     client->Load(client->find_debuginfo_, "debuginfod_find_debuginfo");
     client->Load(client->find_executable_, "debuginfod_find_executable");
-    if (client->incomplete_) return NotFoundError("{} is too old to be used", kLibrary);
+    if (client->incomplete_) return NotFoundError("{} is too old: install a newer one", kLibrary);
     client->client_ = client->begin_();
     if (client->client_ == nullptr) return ExhaustedError("{} does not start", kLibrary);
     return client;
@@ -109,7 +109,7 @@ absl::StatusOr<FileContent> DebugServer::Program(const std::string& build_id) {
 }
 
 absl::StatusOr<FileContent> DebugServer::Find(const std::string& build_id, bool program) {
-  if (!IsBuildId(build_id)) return InvalidError("{} is no build-id", build_id);
+  if (!IsBuildId(build_id)) return InvalidError("{} is not a build-id", build_id);
   XENOSCOPE_RETURN_IF_ERROR(broken_);
   if (client_ == nullptr) {
     auto client = Client::Open();
@@ -118,7 +118,7 @@ absl::StatusOr<FileContent> DebugServer::Find(const std::string& build_id, bool 
   }
   const auto [error, path] = client_->Find(build_id, program);
   if (error == -ENOENT) return NotFoundError("no debug server has {}", build_id);
-  if (error != 0) return broken_ = ErrnoError(-error, "debug servers are not asked any more");
+  if (error != 0) return broken_ = ErrnoError(-error, "debug servers are not used any more");
   XENOSCOPE_ASSIGN_OR_RETURN(FileContent content, FileContent::Open(path));
   XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::OpenAny(content.bytes()));
   if (elf.BuildId() != build_id) {

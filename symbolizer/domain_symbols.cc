@@ -40,7 +40,7 @@ bool IsBetween(Address address, Address begin, Address end) {
 std::string_view Explanation(Mode mode, Address address, bool only_kernel) {
   switch (mode) {
     case Mode::kXen:
-      return "; it may be a livepatch's, of which there is no list (xl debug-keys x)";
+      return "; it may be in a livepatch, of which there is no list (xl debug-keys x)";
     case Mode::kUser:
       return address >= kHighHalf ? "; it is an address of the kernel" : "";
     case Mode::kKernel:
@@ -52,8 +52,8 @@ std::string_view Explanation(Mode mode, Address address, bool only_kernel) {
         return "; it is in the area of modules, whose symbols only /proc/kallsyms has";
       }
       if (IsBetween(address, kKernelBegin, kModulesBegin)) {
-        return "; are the symbols of this boot? KASLR moves the kernel at every boot: give the "
-               "/proc/kallsyms that it had while it was recorded";
+        return "; KASLR moves the kernel at every boot: give the /proc/kallsyms of the recorded "
+               "boot";
       }
       return "";
   }
@@ -126,9 +126,8 @@ std::optional<std::string> DomainSymbols::FindShift(DomainId domain,
   for (File& moved : space.files) moved.bias += found->shift;
   std::fill(memos_.begin(), memos_.end(), Memo{});
   return fmt::format(
-      "{}'s kernel was moved by {:#x}: then {} of {} sampled addresses are those of instructions "
-      "of "
-      "{}, and under no other shift",
+      "{}'s kernel was moved by {:#x}: then {} of {} sampled addresses are instructions of {}, and "
+      "with no other shift",
       NameOf(domain), found->shift, found->fitting, found->addresses, image);
 }
 
@@ -214,7 +213,7 @@ FunctionId DomainSymbols::Unresolved(DomainId domain, Mode mode, const Space& sp
   const Image& first = space.images.front();
   if (mode == Mode::kXen && IsXenStub(address, first.symbols->begin())) {
     return Intern(first.symbols->image(), "[stub]",
-                  "code that Xen generated: where system calls of PV guests enter it");
+                  "code that Xen generated for system calls of PV guests");
   }
   const bool below = address - first.bias < first.symbols->begin();
   return Intern(
@@ -294,7 +293,7 @@ SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, AddressSpaceId 
   DebugInfo* debug_info = place->file->debug_info();
   if (debug_info == nullptr) {
     origin.missing =
-        fmt::format("lines: {}; its package's -dbg or -dbgsym, or --debuginfod, may have it",
+        fmt::format("lines: {}; its -dbg or -dbgsym package, or --debuginfod, may have it",
                     place->file->why_no_debug_file());
     return origin;
   }
@@ -302,7 +301,7 @@ SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, AddressSpaceId 
   const bool known = !debug_info->FramesAt(place->address).empty();
   if (known) origin.lines = place->file->debug_path();
   origin.missing = fmt::format("{}", fmt::join(debug_info->Missing(), "; "));
-  if (debug_info->gave_up()) origin.missing = "its debug information is too entangled to be read";
+  if (debug_info->gave_up()) origin.missing = "its debug information is too complex to read";
   if (!known && origin.missing.empty()) origin.missing = "lines: compiled without -g";
   return origin;
 }
@@ -331,12 +330,12 @@ std::vector<std::string> DomainSymbols::Mismatches() const {
         missed * 100 < space.in_kernel_area * kPercent) {
       continue;
     }
-    mismatches.push_back(fmt::format(
-        "{} of {} addresses of {}'s kernel are in no function of {}: these are not the "
-        "symbols of the boot that was recorded, or KASLR has moved it, and the other addresses may "
-        "have wrong names; give the /proc/kallsyms that it had while it was recorded",
-        missed, space.in_kernel_area, NameOf(DomainId{static_cast<uint16_t>(key >> 8)}),
-        space.images.front().symbols->image()));
+    mismatches.push_back(
+        fmt::format("{} of {} addresses of {}'s kernel are in no function of {}: the symbols are "
+                    "of another boot, or KASLR has moved the kernel, so names may be wrong; give "
+                    "the /proc/kallsyms of the recorded boot",
+                    missed, space.in_kernel_area, NameOf(DomainId{static_cast<uint16_t>(key >> 8)}),
+                    space.images.front().symbols->image()));
   }
   std::sort(mismatches.begin(), mismatches.end());
   return mismatches;

@@ -59,7 +59,7 @@ void Append(std::string& to, const T* from, size_t count) {
 
 absl::StatusOr<FrameTable> FrameTable::Open(Bytes bytes) {
   const auto header = Load<Header>(bytes, 0);
-  if (!header || header->magic != kMagic) return InvalidError("it is no table of frames");
+  if (!header || header->magic != kMagic) return InvalidError("it is not a table of frames");
   if (header->version != kVersion) return InvalidError("it is of version {}", header->version);
   if (Crc32(bytes.subspan(kBeforeCrc)) != header->crc) return InvalidError("its checksum is wrong");
   Bytes rest = bytes.subspan(sizeof(Header));

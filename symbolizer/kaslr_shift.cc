@@ -58,7 +58,7 @@ absl::StatusOr<KaslrShift> FindKaslrShift(const ImageFile& kernel, const SymbolI
   if (addresses.size() < kMinAddresses) {
     const size_t fitting = fit.Count(addresses, 0);
     if (10 * fitting >= 9 * addresses.size()) return KaslrShift{0, addresses.size(), fitting};
-    return NotFoundError("{} different addresses are too few to tell how far KASLR moved it",
+    return NotFoundError("{} different addresses are too few to find its KASLR shift",
                          addresses.size());
   }
   // The addresses that are examined, and the first ones of them, are spread over all.
@@ -82,11 +82,11 @@ absl::StatusOr<KaslrShift> FindKaslrShift(const ImageFile& kernel, const SymbolI
     }
   }
   if (10 * best.fitting < 9 * chosen.size()) {
-    return NotFoundError("under no shift are its {} sampled addresses those of instructions",
+    return NotFoundError("no KASLR shift makes its {} sampled addresses instructions",
                          chosen.size());
   }
   if (10 * second >= 6 * chosen.size()) {
-    return NotFoundError("its sampled addresses fit two shifts: KASLR's is not known");
+    return NotFoundError("its sampled addresses fit two KASLR shifts");
   }
   return best;
 }

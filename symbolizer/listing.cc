@@ -160,7 +160,7 @@ absl::StatusOr<Listing> ListSource(const CodeLocation& function,
                                    std::span<const SampledAddress> samples,
                                    const SourceFinder& sources) {
   if (function.file == nullptr || function.file->debug_info() == nullptr) {
-    return NotFoundError("no file with its debug information is at hand, which would have lines");
+    return NotFoundError("no file with its debug information is available, so there are no lines");
   }
   DebugInfo& debug_info = *function.file->debug_info();
   const std::optional<std::string> path = FileOfFunction(debug_info, samples);

@@ -93,7 +93,7 @@ Function ProcessImages::Find(AddressSpaceId space, Address address) {
     if (auto made = FindJitFunction(space, address)) return *std::move(made);
   }
   if (position.file == nullptr) {
-    return {"[unknown]", "[no map]", "in no memory that its process was known to map"};
+    return {"[unknown]", "[no map]", "outside the recorded mappings of its process"};
   }
   const File& file = *position.file;
   const std::string name = NameOf(file.path);
@@ -134,15 +134,15 @@ void ProcessImages::Read(File& file) const {
   file.read = true;
   if (file.path.empty() || file.path.front() != '/' || file.path.starts_with("//")) {
     file.why_not = fmt::format(
-        "{} is memory that no file has{}", file.path,
-        file.path == kVdso ? ", and the recording has none of it"
-                           : "; a compiler at run time tells its functions in /tmp/perf-PID.map if "
-                             "it is asked to: java -XX:+DumpPerfMapAtExit, node --perf-basic-prof");
+        "{} is memory without a file{}", file.path,
+        file.path == kVdso ? ", and the recording does not contain it"
+                           : "; a JIT compiler can write its functions to /tmp/perf-PID.map: java "
+                             "-XX:+DumpPerfMapAtExit, node --perf-basic-prof");
     return;
   }
   if (file.build_id.empty()) {
-    file.why_not = fmt::format("{}: it was recorded without a build-id: which one ran is not known",
-                               file.path);
+    file.why_not = fmt::format(
+        "{}: it was recorded without a build-id, so the file cannot be verified", file.path);
     return;
   }
   auto root = roots_.find(file.domain);
@@ -168,9 +168,9 @@ void ProcessImages::Read(File& file) const {
     status = fetched.ok() ? fetched : InContext(status, Message(fetched));
   }
   if (!status.ok()) {
-    file.why_not = fmt::format(
-        "{}: {}; --symfs DIR names where the files of the machine that was recorded are", file.path,
-        Message(status));
+    file.why_not =
+        fmt::format("{}: {}; give the directory with the recorded machine's files with --symfs DIR",
+                    file.path, Message(status));
   }
 }
 
@@ -195,7 +195,7 @@ absl::Status ProcessImages::ReadFrom(const FileFinder& finder, FileContent conte
                                      const std::string& path, File& file) const {
   XENOSCOPE_ASSIGN_OR_RETURN(auto image, ImageFile::Open(std::move(content), path, finder, cache_));
   if (file.path != kVdso && image->elf().BuildId() != file.build_id) {
-    return NotFoundError("the file that is there now is of another build than the one that ran");
+    return NotFoundError("the present file is not the build that was recorded");
   }
   XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, image->ReadSymbols(NameOf(file.path)));
   XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex index, SymbolIndex::Build(symbols.table));

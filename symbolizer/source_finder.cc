@@ -25,7 +25,7 @@ absl::StatusOr<FileContent> SourceFinder::Open(const std::string& path) const {
   const std::filesystem::path whole = std::filesystem::path(path).lexically_normal();
   const std::string ending = whole.extension().string();
   if (std::find(kSourceSuffixes.begin(), kSourceSuffixes.end(), ending) == kSourceSuffixes.end()) {
-    return InvalidError("its source is said to be {}, which has no name of a source", path);
+    return InvalidError("its source is {}, which is not the name of a source file", path);
   }
   for (const std::string& directory : directories_) {
     const FileFinder finder(directory);
@@ -39,8 +39,8 @@ absl::StatusOr<FileContent> SourceFinder::Open(const std::string& path) const {
     }
   }
   return NotFoundError(
-      "its source was {} where it was compiled; --source DIR names where its tree is now, and "
-      "--source / says that it is there on this machine",
+      "its source was {} when it was compiled; give the directory of its tree with --source DIR, "
+      "or --source / if it is at that path",
       path);
 }
 

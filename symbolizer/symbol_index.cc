@@ -34,14 +34,14 @@ Address Saturated(Address address, uint64_t size) {
 }  // namespace
 
 absl::StatusOr<SymbolIndex> SymbolIndex::Build(const SymbolTable& table) {
-  if (table.functions.empty()) return NotFoundError("there are no functions in it");
+  if (table.functions.empty()) return NotFoundError("it contains no functions");
   std::vector<Symbol> sorted = table.functions;
   // No function begins at address 0 or holds the last address, so the first and the last range are
   // always gaps.
   std::erase_if(sorted, [](const Symbol& symbol) {
     return symbol.address == 0 || symbol.address == kLastAddress || symbol.name.empty();
   });
-  if (sorted.empty()) return NotFoundError("there are no functions with an address in it");
+  if (sorted.empty()) return NotFoundError("it contains no functions with an address");
   std::sort(sorted.begin(), sorted.end(), IsBefore);
   // There is one name for each address and size, and none without a size where another has one.
   sorted.erase(std::unique(sorted.begin(), sorted.end(),

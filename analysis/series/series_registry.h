@@ -83,7 +83,7 @@ inline constexpr std::array kAllSeries = {
     SeriesInfo{
         .name = "exit-time",
         .title = "Time of VM exits by reason",
-        .about = "time between VM exit and entry by reason; a halt's blocked time is in it",
+        .about = "time between VM exit and entry by reason, with the blocked time of halts",
         .quantity = Quantity::kTime,
         .parts = true,
         .make = MakeExitTimes,

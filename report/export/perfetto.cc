@@ -214,7 +214,7 @@ void PerfettoWriter::PutRunnableTrack(uint64_t track) {
   {
     Message<TrackField> put(message, PacketField::kTrack);
     put.add_uint64(TrackField::kUuid, track);
-    put.add_string(TrackField::kName, "vCPUs that wait for a pCPU");
+    put.add_string(TrackField::kName, "vCPUs waiting for a pCPU");
     Message<CounterField> counter(put, TrackField::kCounter);
     counter.add_string(CounterField::kUnitName, "vCPUs");
   }
@@ -327,7 +327,7 @@ void PerfettoWriter::OnPlaced(const PlacedSample& placed) {
       PutThread(TrackNumber(Part::kDrained, index), kFirstPid + placed.vcpu.domain.value,
                 kFirstDrainedTid + index, fmt::format("{} (drained)", ToString(placed.vcpu)));
       PutTrack(TrackNumber(Part::kBrackets, index), TrackNumber(Part::kDrained, index),
-               "brackets of samples");
+               "drain intervals of samples");
     }
     if (vcpus_[index].bracket != placed.when) {
       PutBracket(index);

@@ -39,7 +39,7 @@ std::string SkewText(const correlate::ClockSkew& skew, Clock clock) {
                           reference, RangeText(skew.last, clock));
       break;
     case correlate::SkewKind::kUnknown:
-      text += fmt::format("not {}, by how much is not to be found out", reference);
+      text += fmt::format("not {}; the difference is unknown", reference);
       break;
   }
   text += fmt::format("; the first proof is at byte {}", skew.proof_offset);
@@ -47,12 +47,12 @@ std::string SkewText(const correlate::ClockSkew& skew, Clock clock) {
       skew.first.max >= correlate::kUnboundedSkew) {
     return text + "\n";
   }
-  return text + fmt::format("\n  --tsc-offset {}:{} puts it right\n", skew.pcpu.value,
+  return text + fmt::format("\n  --tsc-offset {}:{} corrects it\n", skew.pcpu.value,
                             -(skew.first.min + skew.first.max) / 2);
 }
 
 std::string SkewNote(const std::vector<correlate::ClockSkew>& skews, Clock clock) {
-  std::string text = "the clocks of pCPUs differ: what is put in order by time may not be\n";
+  std::string text = "the clocks of pCPUs differ, so records may be in the wrong order\n";
   for (const correlate::ClockSkew& skew : skews) text += SkewText(skew, clock);
   text.pop_back();  // the last line's end is the printer's
   return text;

@@ -229,7 +229,7 @@ std::string RemainderText(const analysis::MetricGroup& group,
     const bool timed = Has(row, "cycles");
     const uint64_t count = IntegerValue(row, "count");
     text += fmt::format(
-        "{}{} {}", text.empty() ? "  not in the above: " : "; ", row.name,
+        "{}{} {}", text.empty() ? "  not included above: " : "; ", row.name,
         timed ? CellText(metadata.clock.Seconds(IntegerValue(row, "cycles")), ColumnUnit::kSeconds)
               : CellText(count, ColumnUnit::kCount));
     if (timed && count > 1) text += fmt::format(" ({} times)", count);
@@ -276,12 +276,12 @@ std::string ContradictionText(const analysis::TraceTotals& trace,
   const uint64_t count = trace.faults.runstate_mismatches;
   if (count == 0) return "";
   std::string text = fmt::format(
-      "contradictory: {} runstate change{} from a state the vCPU was not in, the first at byte {}; "
-      "{}\n",
+      "contradictory: {} runstate change{} from a state that the vCPU was not in, the first at "
+      "byte {}; {}\n",
       count, Plural(count), trace.faults.first_mismatch_offset,
-      trace.skews.empty() ? "records are missing"
-                          : "the clocks of pCPUs differ: wrong are runstates, waits, and all that "
-                            "goes from one pCPU to another");
+      trace.skews.empty()
+          ? "records are missing"
+          : "the clocks of pCPUs differ, so runstates and waits across pCPUs are wrong");
   for (const correlate::ClockSkew& skew : trace.skews) text += SkewText(skew, metadata.clock);
   return text;
 }
@@ -304,8 +304,9 @@ std::string TraceText(const AnalysisResult& result) {
                         Plural(trace.loss_marks));
   }
   if (trace.unknown_events > 0) {
-    text += fmt::format("unknown: {} records of events that this version does not know (",
-                        trace.unknown_events);
+    text +=
+        fmt::format("unknown: {} records of events that this version of xenoscope does not know (",
+                    trace.unknown_events);
     bool first = true;
     for (const auto& [id, count] : trace.unknown_by_id) {
       text += fmt::format("{}0x{:x}: {}", first ? "" : ", ", id, count);
@@ -316,13 +317,12 @@ std::string TraceText(const AnalysisResult& result) {
   }
   if (trace.malformed > 0) {
     text += fmt::format(
-        "malformed: {} record{} with a number of words, or of a vCPU, that no Xen has; the first "
-        "at "
-        "byte {}\n",
+        "malformed: {} record{} with a size or vCPU number that no version of Xen writes; the "
+        "first at byte {}\n",
         trace.malformed, Plural(trace.malformed), trace.first_malformed_offset);
   }
   if (trace.damages > 0) {
-    text += fmt::format("damaged: {} place{}, {} bytes passed over\n", trace.damages,
+    text += fmt::format("damaged: {} place{}, {} bytes skipped\n", trace.damages,
                         Plural(trace.damages), trace.damaged_bytes);
     for (const trace::Damage& damage : trace.first_damages) {
       text += fmt::format("  byte {}: {} ({} bytes)\n", damage.offset, trace::ToString(damage.kind),

@@ -28,7 +28,7 @@ SeriesPlotBuilder::SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_
   const bool time = surveyed.info->quantity == Quantity::kTime;
   plot_.title = surveyed.info->title;
   plot_.subtitle = std::move(subtitle);
-  plot_.y_title = time ? "share of the time" : "per second";
+  plot_.y_title = time ? "share of time" : "per second";
   plot_.y_kind = time ? AxisKind::kShare : AxisKind::kNumber;
   plot_.seconds = metadata.clock.Seconds(metadata.range.Length());
   plot_.bin_seconds = metadata.clock.Seconds(interval * together_);

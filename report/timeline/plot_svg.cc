@@ -89,9 +89,8 @@ void Legend(std::string& out, const std::vector<PlotLine>& lines, bool reversed)
 
 void Nothing(std::string& out) {
   Put(out,
-      "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"15\" fill=\"#888\">Nothing of "
-      "this "
-      "in the trace</text>\n",
+      "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"15\" fill=\"#888\">The trace has "
+      "no such events</text>\n",
       Px((kLeft + kRight) / 2), Px((kTop + kBottom) / 2));
 }
 

@@ -61,7 +61,7 @@ size_t TerminalRows(const TerminalStyle& style) {
 
 std::string ToTerminal(const SeriesPlot& plot, const TerminalStyle& style) {
   std::string out = Titles(plot.title, plot.subtitle, style.colour);
-  if (plot.lines.empty()) return out + "Nothing of this in the trace.\n";
+  if (plot.lines.empty()) return out + "The trace has no such events.\n";
   double max = 0;
   for (const PlotLine& line : plot.lines) {
     for (const double value : line.values) max = std::max(max, value);
@@ -77,14 +77,14 @@ std::string ToTerminal(const SeriesPlot& plot, const TerminalStyle& style) {
   const std::vector<Tick> full = LinearTicks(plot.y_kind, 0, high, 11);
   if (!full.empty()) {
     fmt::format_to(std::back_inserter(out), "A full bar is {} {}.\n", full.back().label,
-                   plot.y_kind == AxisKind::kShare ? "of the time" : plot.y_title);
+                   plot.y_kind == AxisKind::kShare ? "of time" : plot.y_title);
   }
   return out;
 }
 
 std::string ToTerminal(const ScatterPlot& plot, const TerminalStyle& style) {
   std::string out = Titles(plot.title, plot.subtitle, style.colour);
-  if (plot.lines.empty()) return out + "Nothing of this in the trace.\n";
+  if (plot.lines.empty()) return out + "The trace has no such events.\n";
   const size_t columns = plot.columns / 2;
   const size_t rows = plot.rows / 4;
   std::vector<Braille> cells(columns * rows);

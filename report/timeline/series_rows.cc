@@ -110,7 +110,7 @@ class Text : public WithTotals {
   void Begin(std::string& out) override {
     if (std::all_of(totals_.series.begin(), totals_.series.end(),
                     [](const TotalledSeries& series) { return series.lines.empty(); })) {
-      out += "Nothing of this in the trace.\n";
+      out += "The trace has no such events.\n";
       return;
     }
     for (const TotalledSeries& series : totals_.series) {

@@ -83,7 +83,7 @@ void DrawPcpu(std::string& out, const VcpuChart& chart, const PcpuChartRow& pcpu
           Px(XOf(begin, columns)), Px(y + kHigh - high),
           Px(XOf(end, columns) - XOf(begin, columns)), Px(high),
           Hex(ColourOf(chart, majority_vcpu)),
-          Escaped(majority_vcpu == VcpuChart::kNoVcpu ? "one that is not shown"
+          Escaped(majority_vcpu == VcpuChart::kNoVcpu ? "another vCPU"
                                                       : NameOf(chart.vcpus[majority_vcpu])));
     }
     begin = end;

@@ -94,7 +94,7 @@ size_t ChartColumns(const TerminalStyle& style) {
 
 std::string ToTerminal(const VcpuChart& chart, const TerminalStyle& style) {
   std::string out = Titles(chart.title, chart.subtitle, style.colour);
-  if (chart.pcpus.empty()) return out + "Nobody ran in this time.\n";
+  if (chart.pcpus.empty()) return out + "No vCPU ran in this time.\n";
   for (const PcpuChartRow& pcpu : chart.pcpus) {
     out += Padded(fmt::format("pCPU {}", pcpu.pcpu.value), kNameColumns, true) + " " +
            Letters(pcpu, chart, style.colour);
@@ -110,9 +110,8 @@ std::string ToTerminal(const VcpuChart& chart, const TerminalStyle& style) {
   const size_t columns = chart.pcpus.front().parts.size();
   out += TimeAxis(chart.from, chart.to, kNameColumns + 1, columns);
   out +=
-      "pCPUs: the letter of who ran most. vCPUs: bars are time that it ran (▓ all of it, mostly in "
-      "Xen),"
-      "\n░ it waited for a pCPU. Behind them: how much it ran, and waited.\n";
+      "pCPUs: letter of the vCPU that ran longest. vCPUs: bars show run time (▓: all of the "
+      "column, mostly in Xen),\n░ is waiting for a pCPU. Figures: busy; running and waiting.\n";
   if (chart.left_out > 0)
     out += fmt::format("{} more vCPUs ran less than these.\n", chart.left_out);
   return out;

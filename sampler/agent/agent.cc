@@ -85,10 +85,10 @@ absl::Status RunAgent(DomainId allowed, const std::string& program,
     pollfd ended{end, POLLIN, 0};
     if (poll(&ended, 1, 0) == 1) break;
     if (allowed != kDom0 && server.greeted() && !server.said_bye()) {
-      say(
-          fmt::format("the recorder went without a bye: domain {} may have ended, and another may "
-                      "have its number soon; start the agent again when it is there",
-                      allowed.value));
+      say(fmt::format(
+          "the recorder disconnected without a goodbye: domain {} may have ended, and another "
+          "domain may get its number; restart the agent when the recorder is back",
+          allowed.value));
       break;
     }
     say("a recording has ended");

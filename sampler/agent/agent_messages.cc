@@ -224,16 +224,16 @@ absl::StatusOr<std::optional<AnyMessage>> FrameReader::Next() {
     const auto header = Load<Header>(rest, 0);
     if (!header) return std::nullopt;
     if (header->magic != kMagic || Crc32(rest.first(kHeaderCrcAt)) != header->header_crc) {
-      return InvalidError("at byte {} of what it sent: no frame begins there", offset_);
+      return InvalidError("at byte {} of its data: no frame begins there", offset_);
     }
     if (header->length > kMaxPayload) {
-      return InvalidError("at byte {} of what it sent: a frame of {} bytes; at most {} are allowed",
+      return InvalidError("at byte {} of its data: a frame of {} bytes; at most {} are allowed",
                           offset_, header->length, kMaxPayload);
     }
     const auto payload = Slice(rest, kFrameHeader, header->length);
     if (!payload) return std::nullopt;
     if (Crc32(*payload) != header->payload_crc) {
-      return InvalidError("at byte {} of what it sent: a frame whose checksum is wrong", offset_);
+      return InvalidError("at byte {} of its data: the checksum of a frame is wrong", offset_);
     }
     const uint64_t at = offset_;
     begin_ += kFrameHeader + header->length;
@@ -244,7 +244,7 @@ absl::StatusOr<std::optional<AnyMessage>> FrameReader::Next() {
     }
     std::optional<AnyMessage> message = Decode(header->kind, *payload);
     if (!message) {
-      return InvalidError("at byte {} of what it sent: a message of kind {} that is not whole", at,
+      return InvalidError("at byte {} of its data: a message of kind {} is incomplete", at,
                           header->kind);
     }
     return message;

@@ -224,12 +224,13 @@ absl::Status Session::Handle(AnyMessage message) {
   if (const auto* part = std::get_if<FilePart>(&message)) return TakeFilePart(*part);
   if (const auto* failed = std::get_if<Failed>(&message)) {
     if (file_transfer_) file_transfer_->failed = true;
-    if (agent_errors_.size() == kMaxAgentErrors) return InvalidError("it complains without end");
+    if (agent_errors_.size() == kMaxAgentErrors)
+      return InvalidError("it sends too many error messages");
     agent_errors_.push_back(Printable(failed->why, kMaxText));
     return absl::OkStatus();
   }
   if (const auto* enlisted = std::get_if<Enlisted>(&message)) {
-    if (!enlisting_) return InvalidError("it takes part in what it was not asked to");
+    if (!enlisting_) return InvalidError("it takes part in xenoprof without being asked");
     enlisted_ = enlisted->again;
     return absl::OkStatus();
   }
@@ -260,7 +261,7 @@ absl::Status Session::TakePrepared(const Prepared& prepared) {
 
 absl::Status Session::TakeFilePart(const FilePart& part) {
   if (!file_transfer_ || file_transfer_->done || part.kind != file_transfer_->kind) {
-    return InvalidError("it sent a file that nobody wanted");
+    return InvalidError("it sent a file that was not requested");
   }
   file_transfer_->received += part.content.size();
   if (file_transfer_->received > limits_.file_bytes) {
@@ -296,7 +297,7 @@ void Session::Ping() {
 
 absl::Status Session::TakePong(const Pong& pong) {
   if (!pending_ping_ || pong.number != pending_ping_->number) {
-    return InvalidError("it answered a question that nobody asked");
+    return InvalidError("it answered a question that was not asked");
   }
   clock_.Add(pending_ping_->before, pong.tsc, host_.read_tsc());
   Forward();

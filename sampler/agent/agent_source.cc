@@ -162,8 +162,8 @@ absl::Status AgentSource::NumberEvents(std::vector<EventInfo>& all, size_t first
     if (known == all.end()) {
       if (all.size() == recording::kMaxRecordingEvents) {
         return ExhaustedError(
-            "a recording can have {} different events, and those before take all: give fewer of "
-            "them with -e and --agent-event, or record fewer active domains",
+            "there are too many different events, the limit is {}: give fewer with -e and "
+            "--agent-event, or record fewer active domains",
             recording::kMaxRecordingEvents);
       }
       known = all.insert(all.end(), events[i]);
@@ -185,9 +185,9 @@ std::vector<std::string> AgentSource::Notes() const {
   notes.push_back(fmt::format(
       "{} is active: its agent ({}) {}; {}", Name(), ProgramOf(session_->hello()),
       is_member_ ? "takes part in xenoprof" : "samples it",
-      error ? fmt::format("its clock is known to {} cycles", *error)
-            : std::string("its clock runs at another rate than the host's, so that its samples' "
-                          "times are known to fractions of a second only")));
+      error ? fmt::format("the error of its clock is at most {} cycles", *error)
+            : std::string("its clock runs at another rate than the host's, so the times of its "
+                          "samples are accurate to fractions of a second only")));
   return notes;
 }
 
@@ -310,8 +310,8 @@ std::vector<std::string> AgentSource::FinalNotes() const {
   }
   if (const agent::Lateness late = session_->lateness(); late.times > 0) {
     say(
-        fmt::format("its agent was late {}, for up to {:.1f} s: the guest had too little of a "
-                    "processor or its agent hung, and samples of that time may be missing",
+        fmt::format("its agent was late {}, for up to {:.1f} s: the guest had too little CPU time "
+                    "or its agent hung, and samples of that time may be missing",
                     late.times == 1 ? "once" : fmt::format("{} times", late.times),
                     std::chrono::duration<double>(late.longest).count()));
   }
@@ -321,10 +321,10 @@ std::vector<std::string> AgentSource::FinalNotes() const {
   }
   const agent::Refused& refused = session_->refused();
   if (refused.damaged + refused.mistimed + refused.processes > 0) {
-    say(fmt::format(
-        "of its agent's samples {} were refused as damaged, {} as not taken while it was to "
-        "sample; {} entries about processes were damaged",
-        refused.damaged, refused.mistimed, refused.processes));
+    say(
+        fmt::format("{} samples of its agent were refused as damaged, {} as taken outside the "
+                    "recording; {} entries about processes were damaged",
+                    refused.damaged, refused.mistimed, refused.processes));
   }
   if (const uint64_t jumps = session_->clock().jumps(); jumps > 0) {
     say(fmt::format("its clock jumped {} times", jumps));

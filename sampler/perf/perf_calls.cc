@@ -117,8 +117,8 @@ absl::Status PerfError(PerfCalls& calls, int error, const char* what) {
     case ENODEV:
     case EOPNOTSUPP:
       return UnimplementedError(
-          "event {}: nothing on this machine counts it; `xenoscope events` "
-          "tells what does, and cpu-clock always works",
+          "event {}: this machine cannot count it; `xenoscope events` lists those that it can, and "
+          "cpu-clock always works",
           what);
     case EINVAL:
       return InvalidError(
@@ -128,7 +128,7 @@ absl::Status PerfError(PerfCalls& calls, int error, const char* what) {
     case EMFILE:
     case ENFILE:
       return ExhaustedError(
-          "too many open files: one for each event and CPU; run `ulimit -n 65536`, or give fewer "
+          "too many open files (one for each event and CPU): run `ulimit -n 65536`, or give fewer "
           "-e");
     case ENOMEM:
       return ExhaustedError("there is no memory for the rings of perf events");

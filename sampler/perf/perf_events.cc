@@ -17,7 +17,7 @@ constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
 constexpr uint64_t kShortestTimerPeriod = 10'000;
 
 constexpr std::array<LinuxEvent, 9> kLinuxEvents{{
-    {"cpu-clock", PERF_COUNT_SW_CPU_CLOCK, "Time, by Linux's timer; the idle task left out"},
+    {"cpu-clock", PERF_COUNT_SW_CPU_CLOCK, "Time, by Linux's timer, without the idle task"},
     {"context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, "Switches from thread to thread"},
     {"cpu-migrations", PERF_COUNT_SW_CPU_MIGRATIONS, "Moves of a thread to another CPU"},
     {"page-faults", PERF_COUNT_SW_PAGE_FAULTS, "Page faults"},
@@ -85,7 +85,8 @@ absl::StatusOr<PerfEvent> ResolvePerfEvent(const EventSpec& spec) {
   }
   if (event.is_timer) {
     if (attributes.sample_period < kShortestTimerPeriod) {
-      return InvalidError("event {}: a period is {} ns at least", spec.name, kShortestTimerPeriod);
+      return InvalidError("event {}: the period must be at least {} ns", spec.name,
+                          kShortestTimerPeriod);
     }
     // The machine is idle while the idle task waits.
     attributes.exclude_idle = 1;

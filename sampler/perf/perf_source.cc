@@ -116,20 +116,18 @@ absl::Status PerfSource::OpenAll() {
   vpmu_ = calls_->VpmuMode();
   if (vpmu_ == kVpmuAll) {
     notes_.emplace_back(
-        "source perf: by Xen's vPMU (mode all) it samples Xen and all domains; whose the samples "
-        "are "
-        "that are not dom0's, the trace tells, if each vCPU of dom0 is pinned to the pCPU of its "
-        "number (dom0_max_vcpus as many as there are, dom0_vcpus_pin). Xen holds one sample of "
-        "each "
-        "pCPU, and does not count those that come before Linux has taken it");
+        "source perf: Xen's vPMU (mode all) samples Xen and all domains. The trace attributes "
+        "samples of other domains if each vCPU of dom0 is pinned to the pCPU of its number "
+        "(dom0_max_vcpus equal to the number of pCPUs, dom0_vcpus_pin). Xen keeps one sample of "
+        "each pCPU, and drops others until Linux has read it, uncounted");
   }
   if (events_.empty()) {
     events_.push_back({DefaultPerfEvent(*calls_)});
     if (events_.front().event.is_timer) {
       notes_.emplace_back(
-          "source perf: no performance counter counts here (a virtual machine often has none), so "
-          "samples are by Linux's timer (cpu-clock), which does not reach code that has interrupts "
-          "off: it shows at the instruction that turns them on again");
+          "source perf: this machine's performance counters do not count (a virtual machine often "
+          "has none), so Linux's timer (cpu-clock) takes the samples. Code with interrupts off "
+          "appears at the instruction that enables them again");
     }
   }
   for (const uint32_t cpu : calls_->OnlineCpus()) XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));

@@ -39,10 +39,10 @@ class XenVcpuCalls final : public VcpuCalls {
       Prepare(DomctlOp::kGetDomainInfo, kDom0);
       const int error = Call();
       if (error == -EACCES) continue;
-      if (error == -EPERM) return PermissionError("Xen does not let this domain look at others");
-      return error == 0 ? absl::OkStatus() : ErrnoError(-error, "Xen does not tell its domains");
+      if (error == -EPERM) return PermissionError("Xen does not let this domain inspect others");
+      return error == 0 ? absl::OkStatus() : ErrnoError(-error, "Xen does not list its domains");
     }
-    return UnimplementedError("this Xen's domctl has a version beyond {:#x}: use a newer xenoscope",
+    return UnimplementedError("this Xen's domctl version is above {:#x}: use a newer xenoscope",
                               kLastDomctlVersion);
   }
 

@@ -28,8 +28,7 @@ absl::StatusOr<std::unique_ptr<VcpuSource>> VcpuSource::Open(const VcpuRequest& 
       new VcpuSource(request, std::move(calls), std::move(memory), std::move(read_tsc)));
   if (source->alive_.empty()) {
     return NotFoundError(
-        "source vcpu looks at guests, and there is none to look at: start one, or choose another "
-        "source");
+        "source vcpu samples guests, and there are none: start one, or choose another source");
   }
   return source;
 }
@@ -101,8 +100,8 @@ recording::Role VcpuSource::RoleOf(DomainId domain) const {
 std::vector<std::string> VcpuSource::Notes() const {
   if (pcpus_ != 1) return {};
   return {
-      "this host has one pCPU, where no guest runs while dom0 looks at it: samples are of where "
-      "guests were preempted (event vcpu-preempted), not of where their time went"};
+      "this host has one pCPU, so no guest runs while dom0 samples: samples show where guests were "
+      "preempted (event vcpu-preempted), not where their time went"};
 }
 
 absl::Status VcpuSource::Start() {

@@ -39,10 +39,10 @@ class XenConsoleCalls final : public ConsoleCalls {
       LivepatchCount ignored;
       const int error = CountLivepatches(ignored);
       if (error == -EACCES) continue;
-      if (error == -EPERM) return PermissionError("Xen does not let this domain look at it");
+      if (error == -EPERM) return PermissionError("Xen does not let this domain read its console");
       return absl::OkStatus();
     }
-    return UnimplementedError("this Xen's sysctl has a version beyond {:#x}: use a newer xenoscope",
+    return UnimplementedError("this Xen's sysctl version is above {:#x}: use a newer xenoscope",
                               kLastSysctlVersion);
   }
 

@@ -44,7 +44,7 @@ absl::StatusOr<std::string> LivepatchMonitor::Poll() {
   LivepatchCount now;
   const int error = calls_->CountLivepatches(now);
   if (error == -ENOSYS || error == -EOPNOTSUPP) return "";
-  if (error != 0) return ErrnoError(-error, "Xen does not tell of its livepatches");
+  if (error != 0) return ErrnoError(-error, "Xen does not list its livepatches");
   if (now.version == seen_.version) return "";
   seen_ = now;
   if (now.loaded == 0) return "";
@@ -67,8 +67,8 @@ absl::StatusOr<std::string> LivepatchMonitor::List() {
     if (told == seen_.loaded) return std::string(list);
   }
   return PreconditionError(
-      "Xen has {} livepatches, and its console tells of {} (xl debug-keys x; xl dmesg): a longer "
-      "ring, Xen's option conring_size=, may hold them all; their functions have no names",
+      "Xen has {} livepatches, but its console lists {} (xl debug-keys x; xl dmesg), so their "
+      "functions have no names; a larger conring_size= may hold the whole list",
       seen_.loaded, told);
 }
 

@@ -112,7 +112,7 @@ absl::Status XenoprofMember::Close() {
   if (!buffers_.mapped()) return absl::OkStatus();
   buffers_.Unmap();
   if (const int error = calls_->Call(XenoprofOp::kDisableVirq); error < 0) {
-    return ErrnoError(-error, "its xenoprof buffers stay with it until it takes part again");
+    return ErrnoError(-error, "it keeps its xenoprof buffers until it takes part again");
   }
   return absl::OkStatus();
 }

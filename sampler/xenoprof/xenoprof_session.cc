@@ -22,12 +22,11 @@ absl::Status DomainError(DomainId domain, int error) {
   switch (-error) {
     case EINVAL:
     case ESRCH:
-      return NotFoundError("there is no domain {} (any more): `xl list` shows those there are",
-                           domain.value);
+      return NotFoundError("there is no domain {}: `xl list` lists all domains", domain.value);
     case EBUSY:
       return PreconditionError(
-          "its sample buffers are in use: by itself, or by its agent when it was last an active "
-          "domain and a recording was killed; --active and --agent-source xenoprof free them");
+          "its sample buffers are in use, by the domain itself or by its agent after a killed "
+          "recording; record with --active and --agent-source xenoprof to free them");
     default:
       return ErrnoError(-error, "cannot sample domain {}", domain.value);
   }
@@ -58,8 +57,7 @@ absl::StatusOr<std::unique_ptr<XenoprofSession>> XenoprofSession::Open(
     XenoprofCalls& calls, const Domains& domains, uint32_t samples, std::function<Tsc()> read_tsc) {
   if (domains.passive.size() > kMaxDomains || domains.active.size() >= kMaxDomains) {
     return InvalidError(
-        "{} domains are too many: xenoprof samples up to {} beside dom0; choose "
-        "them with --passive",
+        "{} domains are too many: xenoprof samples up to {} and dom0; select them with --passive",
         domains.passive.size() + domains.active.size(), kMaxDomains);
   }
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
@@ -170,7 +168,7 @@ absl::Status XenoprofSession::SetBacktrace(uint32_t callers) {
   const int error = calls_.CallWith(XenoprofOp::kSetBacktrace, depth);
   if (error >= 0 || callers == 0) return absl::OkStatus();
   if (error == -ENOSYS || error == -EINVAL) {
-    return UnimplementedError("this Xen follows no call chains: record without -g");
+    return UnimplementedError("this Xen does not support call chains: record without -g");
   }
   return ErrnoError(-error, "xenoprof refuses call chains");
 }
@@ -179,8 +177,8 @@ absl::Status XenoprofSession::Program(std::span<const PmuEvent> events, uint32_t
   if (state_ != State::kInitialized) return InternalError("xenoprof programmed out of order");
   XENOSCOPE_RETURN_IF_ERROR(SetBacktrace(callers));
   if (events.size() > cpu_.counters) {
-    return InvalidError("{} events, and this processor has {} counters: give fewer -e",
-                        events.size(), cpu_.counters);
+    return InvalidError("{} events are too many for {} counters: give fewer -e", events.size(),
+                        cpu_.counters);
   }
   if (const int error = calls_.Call(XenoprofOp::kReserveCounters); error < 0)
     return ReserveError(error);

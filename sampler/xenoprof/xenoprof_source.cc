@@ -127,7 +127,7 @@ absl::Status XenoprofSource::Collect(recording::SampleWriter& writer) {
 }
 
 absl::Status XenoprofSource::OnDomainCreated(const recording::DomainInfo& /*domain*/) {
-  return UnimplementedError("xenoprof takes in domains only before it starts");
+  return UnimplementedError("xenoprof can add domains only before it starts");
 }
 
 absl::Status XenoprofSource::Stop(recording::SampleWriter& writer) {

@@ -107,7 +107,7 @@ absl::StatusOr<CompressionHeader> CheckedHeaderOf(std::string_view name,
     return InvalidError("its section {} is compressed in an unknown way ({})", name, header->type);
   }
   if (header->size > allowed) {
-    return ExhaustedError("its section {} would be {} bytes, which is beyond all reason", name,
+    return ExhaustedError("its section {} would be {} bytes, which is too large", name,
                           header->size);
   }
   return header;

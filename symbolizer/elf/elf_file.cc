@@ -15,7 +15,7 @@ bool IsElf(Bytes bytes) { return AsText(bytes).starts_with(std::string_view(ELFM
 absl::StatusOr<ElfFile> ElfFile::Open(Bytes bytes) {
   XENOSCOPE_ASSIGN_OR_RETURN(ElfFile file, OpenAny(bytes));
   if (!file.linked_) {
-    return InvalidError("it is no linked ELF file: its functions have no addresses");
+    return InvalidError("it is not a linked ELF file: its functions have no addresses");
   }
   return file;
 }

@@ -356,7 +356,7 @@ def newxen(lab):
     lab.check(names == ["vcpu", "perf"], f"auto took {' and '.join(names)}")
     lab.check(re.search("^note: source vcpu: .* since this Xen has no xenoprof", lab.text("auto.log"),
                         re.MULTILINE), "auto said why it did not take xenoprof")
-    lab.check(re.search("^record +yes +takes vcpu for the guests and perf for dom0", lab.text("doctor.txt"),
+    lab.check(re.search("^record +yes +uses vcpu for the guests and perf for dom0", lab.text("doctor.txt"),
                         re.MULTILINE), "doctor had said so")
     check_poll_counters(lab, recording, "vcpu")
     rows = lab.report("--event", "vcpu-preempted", which="auto")["rows"]
@@ -396,13 +396,13 @@ def ends(lab):
         lab.check(trace["lost_records"] < 10000, f"{after}: {trace['lost_records']} records were lost")
         lab.check(trace["loss_marks"] <= 1, f"{after}: they were lost in {trace['loss_marks']} stretches")
     lab.check("xentrace" not in lab.text("killed.ps"), "killed: its xentrace has ended, too")
-    lab.check(re.search("^xenoprof +yes +a killed recording has left it running", lab.text("killed.doctor"),
+    lab.check(re.search("^xenoprof +yes +left running by a killed recording", lab.text("killed.doctor"),
                         re.MULTILINE), "killed: doctor says what was left")
-    lab.check(re.search("^trace +yes +Xen goes on tracing for nobody", lab.text("both.doctor"), re.MULTILINE),
+    lab.check(re.search("^trace +yes +tracing is still on", lab.text("both.doctor"), re.MULTILINE),
               "both: doctor says that Xen still traces")
     for which, doctor in ("looks", "looks.doctor"), ("last", "last.doctor"):
         lab.check_said("^xenoprof +yes +samples Xen", doctor, f"{which}: no sampling is left")
-        lab.check_said("^trace +yes +records what", doctor, f"{which}: no tracing is left")
+        lab.check_said("^trace +yes +records scheduling", doctor, f"{which}: no tracing is left")
     lab.check("ended the sampling that a killed recording had left running" in lab.text("looks.log"),
               "looks: a recording without xenoprof and trace has ended them, and says so")
     check_xen_is_quiet(lab)
@@ -623,7 +623,7 @@ def agentdies(lab):
         lab.check_accounting(report, f"{which}, vcpu-preempted")
     lab.check(domains_by_name(lab.recording("silent"))["pv"]["role"] == "passive",
               "silent: an agent that does not answer leaves its domain passive")
-    lab.check("pv is taken passive" in lab.text("silent.log"), "silent: record says so")
+    lab.check("pv is sampled by dom0 instead" in lab.text("silent.log"), "silent: record says so")
     for which in "after", "again":
         recording = lab.recording(which)
         pv = domains_by_name(recording)["pv"]

@@ -93,7 +93,7 @@ TEST(BuildIdsTest, AReaderThatEndsIsReplacedAFewTimes) {
   const auto one = HasSubstr(program +
                              " is not known: the process that reads it did not answer; "
                              "it ended by signal 11");
-  EXPECT_THAT(ids.notes(), ElementsAre(one, one, one, HasSubstr("none is started any more")));
+  EXPECT_THAT(ids.notes(), ElementsAre(one, one, one, HasSubstr("no other is started")));
 }
 
 }  // namespace

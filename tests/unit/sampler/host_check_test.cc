@@ -37,7 +37,7 @@ HostFacts Dom0() {
   return facts;
 }
 
-// Returns "yes: takes xenoprof"; "-" when there is no finding.
+// Returns "yes: uses xenoprof"; "-" when there is no finding.
 std::string FindingOn(const HostFacts& facts, const std::string& subject) {
   for (const Finding& finding : Diagnose(facts)) {
     if (finding.subject == subject)
@@ -51,7 +51,7 @@ TEST(HostCheck, InADom0WithEverythingAllSourcesWork) {
     EXPECT_EQ(finding.verdict, Verdict::kYes) << finding.subject;
   }
   EXPECT_EQ(FindingOn(Dom0(), "recording"), "yes: this is dom0 of Xen 4.17.7");
-  EXPECT_EQ(FindingOn(Dom0(), "record"), "yes: takes xenoprof, with the trace");
+  EXPECT_EQ(FindingOn(Dom0(), "record"), "yes: uses xenoprof, with the trace");
 }
 
 TEST(HostCheck, DomainsThatAnswerAsAgentsAreReported) {
@@ -59,7 +59,7 @@ TEST(HostCheck, DomainsThatAnswerAsAgentsAreReported) {
   EXPECT_EQ(FindingOn(facts, "agents"),
             "yes: `record --active` can have web (xenoscope 0.1.0), db (xenoscope 0.1.0)");
   facts.agents.clear();
-  EXPECT_THAT(FindingOn(facts, "agents"), HasSubstr("partly: no domain answers"));
+  EXPECT_THAT(FindingOn(facts, "agents"), HasSubstr("partly: no domain runs an agent"));
   facts.other = PreconditionError("another recording goes on");  // and has the agents
   EXPECT_EQ(FindingOn(facts, "agents"), "-");
 }
@@ -107,9 +107,8 @@ TEST(HostCheck, WhatAgentsSayIsReadInSandboxes) {
 TEST(HostCheck, WhatAKilledRecordingHasLeftIsReported) {
   HostFacts facts = Dom0();
   facts.stale_xenoprof = facts.stale_trace = true;
-  EXPECT_THAT(FindingOn(facts, "xenoprof"),
-              HasSubstr("yes: a killed recording has left it running"));
-  EXPECT_THAT(FindingOn(facts, "trace"), HasSubstr("yes: Xen goes on tracing for nobody"));
+  EXPECT_THAT(FindingOn(facts, "xenoprof"), HasSubstr("yes: left running by a killed recording"));
+  EXPECT_THAT(FindingOn(facts, "trace"), HasSubstr("yes: tracing is still on"));
   EXPECT_THAT(FindingOn(facts, "trace"), HasSubstr("xentrace -T 1 /dev/null"));
 }
 
@@ -129,7 +128,7 @@ TEST(HostCheck, WithoutXenThereIsPerf) {
   EXPECT_EQ(FindingOn(facts, "recording of Xen"), "no: this machine does not run on Xen");
   EXPECT_THAT(FindingOn(facts, "perf"), HasSubstr("yes: samples this Linux"));
   EXPECT_THAT(FindingOn(facts, "perf"), HasSubstr("no performance counter counts here"));
-  EXPECT_EQ(FindingOn(facts, "record"), "partly: takes perf, without a trace");
+  EXPECT_EQ(FindingOn(facts, "record"), "partly: uses perf, without a trace");
   facts.perf = PermissionError("may not");
   EXPECT_EQ(FindingOn(facts, "perf"), "no: may not");
   EXPECT_EQ(FindingOn(facts, "record"), "no: no source works here");
@@ -140,12 +139,12 @@ TEST(HostCheck, WithoutXenoprofGuestsArePolled) {
   facts.xenoprof = UnimplementedError("this Xen has no xenoprof");
   EXPECT_EQ(FindingOn(facts, "xenoprof"), "no: this Xen has no xenoprof");
   EXPECT_EQ(FindingOn(facts, "record"),
-            "yes: takes vcpu for the guests and perf for dom0, with the trace");
+            "yes: uses vcpu for the guests and perf for dom0, with the trace");
   facts.perf = PermissionError("may not");
-  EXPECT_EQ(FindingOn(facts, "record"), "yes: takes vcpu, with the trace");
+  EXPECT_EQ(FindingOn(facts, "record"), "yes: uses vcpu, with the trace");
   facts.guests = 0;
   EXPECT_THAT(FindingOn(facts, "vcpu"), HasSubstr("partly: "));
-  EXPECT_EQ(FindingOn(facts, "record"), "partly: takes the trace alone");
+  EXPECT_EQ(FindingOn(facts, "record"), "partly: uses the trace alone");
 }
 
 TEST(HostCheck, APvhDom0HasNoXenoprof) {
@@ -153,20 +152,20 @@ TEST(HostCheck, APvhDom0HasNoXenoprof) {
   facts.pv = false;
   EXPECT_THAT(FindingOn(facts, "xenoprof"), HasSubstr("no: dom0 is not a PV domain"));
   EXPECT_THAT(FindingOn(facts, "record"),
-              HasSubstr("yes: takes vcpu for the guests and perf for dom0"));
+              HasSubstr("yes: uses vcpu for the guests and perf for dom0"));
 }
 
 TEST(HostCheck, OnePcpuBiasesWhatPollsSee) {
   HostFacts facts = Dom0();
   facts.pcpus = 1;
-  EXPECT_THAT(FindingOn(facts, "vcpu"), HasSubstr("partly: there is one pCPU"));
+  EXPECT_THAT(FindingOn(facts, "vcpu"), HasSubstr("partly: on this host's single pCPU"));
 }
 
 TEST(HostCheck, WithoutXentraceOrItsDeviceThereIsNoTrace) {
   HostFacts facts = Dom0();
   facts.xentrace = NotFoundError("install xen-utils");
   EXPECT_EQ(FindingOn(facts, "trace"), "no: install xen-utils");
-  EXPECT_EQ(FindingOn(facts, "record"), "partly: takes xenoprof, and wants --no-trace");
+  EXPECT_EQ(FindingOn(facts, "record"), "partly: uses xenoprof, and needs --no-trace");
   facts = Dom0();
   facts.evtchn = PreconditionError("run `modprobe xen-evtchn`");
   EXPECT_EQ(FindingOn(facts, "trace"), "no: run `modprobe xen-evtchn`");
@@ -176,7 +175,7 @@ TEST(HostCheck, WhereAnotherTakesTheTraceRecordWorksWithoutIt) {
   HostFacts facts = Dom0();
   facts.trace_free = PreconditionError("xentrace is running already (process 7)");
   EXPECT_EQ(FindingOn(facts, "trace"), "no: xentrace is running already (process 7)");
-  EXPECT_EQ(FindingOn(facts, "record"), "partly: takes xenoprof, and wants --no-trace");
+  EXPECT_EQ(FindingOn(facts, "record"), "partly: uses xenoprof, and needs --no-trace");
 }
 
 TEST(HostCheck, WhatStopsEveryRecordingIsReportedFirst) {
@@ -193,8 +192,8 @@ TEST(HostCheck, WhatStopsEveryRecordingIsReportedFirst) {
 TEST(HostCheck, WhatAKilledRecordingLeftDoesNoHarm) {
   HostFacts facts = Dom0();
   facts.stale_xenoprof = true;
-  EXPECT_THAT(FindingOn(facts, "xenoprof"), HasSubstr("the next `record` ends"));
-  EXPECT_EQ(FindingOn(facts, "record"), "yes: takes xenoprof, with the trace");
+  EXPECT_THAT(FindingOn(facts, "xenoprof"), HasSubstr("the next `record` stops"));
+  EXPECT_EQ(FindingOn(facts, "record"), "yes: uses xenoprof, with the trace");
 }
 
 TEST(HostCheck, MissingSymbolsHaveTheirRemedy) {

@@ -90,7 +90,7 @@ TEST_F(KaslrShiftTest, IsNotGuessedFromAFewAddresses) {
 TEST_F(KaslrShiftTest, IsNotGuessedForAnotherKernel) {
   const auto found = FindKaslrShift(*kernel_, symbols_, Anywhere(200));
   ASSERT_FALSE(found.ok());
-  EXPECT_THAT(std::string(Message(found.status())), HasSubstr("under no shift"));
+  EXPECT_THAT(std::string(Message(found.status())), HasSubstr("no KASLR shift"));
 }
 
 }  // namespace

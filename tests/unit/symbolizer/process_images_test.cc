@@ -143,7 +143,7 @@ TEST_F(JitAndVdsoTest, AFunctionOutsideOfMappedFilesIsFoundToo) {
 }
 
 TEST_F(JitAndVdsoTest, TheVdsoIsTheKernelsAndOf64Bits) {
-  EXPECT_THAT(At(kVdsoAt).unresolved, HasSubstr("the recording has none"));
+  EXPECT_THAT(At(kVdsoAt).unresolved, HasSubstr("the recording does not contain it"));
   auto content = FileContent::Open(kSubject);
   ASSERT_TRUE(content.ok());
   const auto elf = ElfFile::Open(content->bytes());

@@ -83,7 +83,7 @@ SeriesPlot TinySeries() {
   SeriesPlot plot;
   plot.title = "Run time of domains";
   plot.subtitle = "a <b> & \"c\"";
-  plot.y_title = "share of the time";
+  plot.y_title = "share of time";
   plot.seconds = 3;
   plot.bin_seconds = 1;
   plot.stacked = true;
@@ -135,8 +135,8 @@ TEST(PlotSvgTest, IsSelfContained) {
 }
 
 TEST(PlotSvgTest, EmptyAndPointless) {
-  EXPECT_THAT(ToSvg(SeriesPlot{}), HasSubstr("Nothing of this"));
-  EXPECT_THAT(ToSvg(ScatterPlot{}), HasSubstr("Nothing of this"));
+  EXPECT_THAT(ToSvg(SeriesPlot{}), HasSubstr("no such events"));
+  EXPECT_THAT(ToSvg(ScatterPlot{}), HasSubstr("no such events"));
   SeriesPlot flat = TinySeries();
   flat.lines = {{"d0", "", {0}, {}, false}};
   EXPECT_THAT(ToSvg(flat), Not(HasSubstr("nan")));
@@ -158,7 +158,7 @@ TEST(PlotTerminalTest, PointsAndColours) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(ForTerminal(ToTerminal(TinyScatter(false), {60, 14, true})),
               HasSubstr("\x1b[38;2;0;114;178m"));
-  EXPECT_THAT(ToTerminal(ScatterPlot{}, {}), HasSubstr("Nothing of this"));
+  EXPECT_THAT(ToTerminal(ScatterPlot{}, {}), HasSubstr("no such events"));
 }
 
 }  // namespace

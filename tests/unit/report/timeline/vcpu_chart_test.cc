@@ -146,7 +146,7 @@ TEST(VcpuChart, ShowsIdleTrace) {
                    Rec(trace::kRunningToRunnable, 160, {Vcpu(kIdle, 0)})});
   const VcpuChart chart = Chart(bytes, {.shown = Shown(100, 160), .columns = 6});
   EXPECT_THAT(chart.vcpus, IsEmpty());
-  EXPECT_THAT(ToTerminal(chart, {}), HasSubstr("Nobody ran in this time."));
+  EXPECT_THAT(ToTerminal(chart, {}), HasSubstr("No vCPU ran in this time."));
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ TEST(AgentMessages, APayloadThatEndsTooSoonOrSaysNonsenseIsRefused) {
   };
   for (const Case& each : cases) {
     const auto frame = EncodeFrame(each.kind, std::as_bytes(std::span(each.payload)));
-    EXPECT_THAT(ErrorOf(frame), HasSubstr("not whole")) << each.what;
+    EXPECT_THAT(ErrorOf(frame), HasSubstr("incomplete")) << each.what;
   }
 }
 

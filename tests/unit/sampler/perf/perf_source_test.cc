@@ -108,7 +108,7 @@ class PerfSourceTest : public ::testing::Test {
 
 TEST_F(PerfSourceTest, WithoutCountersItTakesLinuxsTimerAndSaysSo) {
   const auto source = Start(Request());
-  EXPECT_THAT(source->Notes(), ElementsAre(HasSubstr("no performance counter counts here")));
+  EXPECT_THAT(source->Notes(), ElementsAre(HasSubstr("performance counters do not count")));
   const auto events = source->Events();
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].name, "cpu-clock");
@@ -353,7 +353,7 @@ TEST_F(PerfSourceTest, RefusalsSayWhatToDo) {
   kernel_.map_error = 0;
   PerfRequest cycles = Request();
   cycles.events = {*ParseEventSpec("cycles")};
-  EXPECT_THAT(Refusal(cycles), HasSubstr("nothing on this machine counts it"));
+  EXPECT_THAT(Refusal(cycles), HasSubstr("this machine cannot count it"));
   PerfRequest moon = Request();
   moon.events = {*ParseEventSpec("moon-phase@100")};
   EXPECT_THAT(Refusal(moon), HasSubstr("xenoscope events"));

@@ -111,7 +111,7 @@ TEST_F(LivepatchMonitorTest, TriesAgainWhenTheListIsHeld) {
   EXPECT_EQ(xen_.pressed, 3);
   ++xen_.version;
   xen_.held = 1000;
-  EXPECT_THAT(std::string(Message(monitor_.Poll().status())), HasSubstr("tells of 0"));
+  EXPECT_THAT(std::string(Message(monitor_.Poll().status())), HasSubstr("lists 0"));
 }
 
 TEST_F(LivepatchMonitorTest, ARingThatIsTooShortIsSaid) {
