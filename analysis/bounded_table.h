@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
+
 namespace xenoscope::analysis {
 
 struct TableKey {
@@ -100,7 +102,7 @@ class BoundedTable {
   };
 
   [[nodiscard]] size_t Place(const TableKey& key) const {
-    const uint64_t mixed = (key.number ^ (uint64_t{key.tag} << 40)) * 0x9e3779b97f4a7c15;
+    const uint64_t mixed = MultiplyHash(key.number ^ (uint64_t{key.tag} << 40));
     return static_cast<size_t>(mixed >> 32) & mask_;
   }
   // Returns the index of the key's slot, or of the free slot where it belongs.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/hash.h"
+
 namespace xenoscope::correlate {
 namespace {
 
@@ -40,22 +42,14 @@ void Solve(const std::vector<double>& factor, std::span<double> x) {
   }
 }
 
-// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): the same bits for the same number, always.
-constexpr uint64_t RandomBits(uint64_t number) {
-  uint64_t x = (number + 1) * 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
-
 }  // namespace
 
 double InfluenceWeights::Sign(uint64_t group, size_t part) const {
-  return (RandomBits(seed_ + (group << 8 | part / 64)) >> part % 64 & 1) != 0 ? 1 : -1;
+  return (SplitMix64(seed_ + (group << 8 | part / 64)) >> part % 64 & 1) != 0 ? 1 : -1;
 }
 
 void InfluenceWeights::Begin(size_t parts, uint32_t seed) {
-  seed_ = RandomBits(seed);
+  seed_ = SplitMix64(seed);
   lengths_.assign(parts, 0);
   expected_.assign(parts, 0);
   signs_.assign(parts, 0);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/xen_address.h"
 #include "symbolizer/demangle.h"
 #include "symbolizer/kaslr_shift.h"
 
@@ -13,11 +14,8 @@ namespace {
 
 constexpr std::string_view kUnknownImage = "[unknown]";
 
-// The layout of x86-64's address space (Documentation/arch/x86/x86_64/mm.rst,
-// xen/arch/x86/include/asm/config.h).
+// The layout of x86-64's address space (Documentation/arch/x86/x86_64/mm.rst).
 constexpr Address kHighHalf = 0xffff'8000'0000'0000;
-constexpr Address kXenBegin = 0xffff'8000'0000'0000;
-constexpr Address kXenEnd = 0xffff'8800'0000'0000;
 constexpr Address kKernelBegin = 0xffff'ffff'8000'0000;  // Linux's text, wherever KASLR puts it
 constexpr Address kModulesBegin = 0xffff'ffff'c000'0000;
 constexpr Address kModulesEnd = 0xffff'ffff'ff00'0000;
@@ -47,7 +45,7 @@ std::string_view Explanation(Mode mode, Address address, bool only_kernel) {
       if (address < kHighHalf)
         return "; it is a low address: firmware, early boot, or a stale one of "
                "user mode (HVM guests on AMD, Xen 4.11 to 4.21)";
-      if (IsBetween(address, kXenBegin, kXenEnd)) return "; it is an address of Xen";
+      if (IsXenAddress(address)) return "; it is an address of Xen";
       if (only_kernel && IsBetween(address, kModulesBegin, kModulesEnd)) {
         return "; it is in the area of modules, whose symbols only /proc/kallsyms has";
       }

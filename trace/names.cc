@@ -6,6 +6,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/hypercalls.h"
+
 namespace xenoscope::trace {
 namespace {
 
@@ -263,11 +265,6 @@ constexpr string_view kHypercalls[] = {
     "arch_7",
 };
 static_assert(std::size(kHypercalls) == 56);
-constexpr uint32_t kMmuUpdate = 1;
-constexpr uint32_t kGrantTableOp = 20;
-constexpr uint32_t kVcpuOp = 24;
-constexpr uint32_t kMmuextOp = 26;
-constexpr uint32_t kSchedOp = 29;
 
 // xen/include/public/sched.h, vcpu.h, grant_table.h (4.22).
 constexpr string_view kSchedOps[] = {"yield",    "block",           "shutdown",
@@ -501,16 +498,16 @@ string_view HypercallName(uint32_t op) { return At(kHypercalls, op); }
 
 string_view HypercallArgumentName(uint32_t op, uint32_t arg, uint64_t value) {
   constexpr uint64_t kPreempted = 0x80000000;  // MMU_UPDATE_PREEMPTED
-  if (op == kMmuUpdate || op == kMmuextOp) {
+  if (op == hypercall::kMmuUpdate || op == hypercall::kMmuextOp) {
     return arg == 1 && (value & kPreempted) != 0 ? "preempted" : string_view();
   }
   if (arg != 0) return {};
   switch (op) {
-    case kSchedOp:
+    case hypercall::kSchedOp:
       return At(kSchedOps, value);
-    case kVcpuOp:
+    case hypercall::kVcpuOp:
       return At(kVcpuOps, value);
-    case kGrantTableOp:
+    case hypercall::kGrantTableOp:
       return At(kGrantOps, value);
     default:
       return {};

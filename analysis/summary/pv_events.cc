@@ -11,6 +11,7 @@
 #include "analysis/per_vcpu.h"
 #include "analysis/summary/eip_lists.h"
 #include "analysis/summary/registry.h"
+#include "base/hypercalls.h"
 #include "trace/names.h"
 
 namespace xenoscope::analysis {
@@ -63,22 +64,15 @@ Address Eip(const trace::Record& record) {
 
 // Hypercalls whose arguments Xen records (xen/arch/x86/trace.c __trace_hypercall, 4.17): the
 // sub-operation, the number of operations of a batch, or both.
-enum HypercallNumber : uint32_t {
-  kMmuUpdate = 1,
-  kMulticall = 13,
-  kGrantTableOp = 20,
-  kVcpuOp = 24,
-  kMmuextOp = 26,
-  kSchedOp = 29,
-};
 struct Arguments {
   uint32_t call;
   int operation;  // index of the argument with the operation; -1: none
   int batch;      // index of the argument with the batch's size; -1: none
 };
-constexpr std::array kArguments = {Arguments{kMmuUpdate, -1, 1},   Arguments{kMulticall, -1, 1},
-                                   Arguments{kGrantTableOp, 0, 2}, Arguments{kVcpuOp, 0, -1},
-                                   Arguments{kMmuextOp, -1, 1},    Arguments{kSchedOp, 0, -1}};
+constexpr std::array kArguments = {
+    Arguments{hypercall::kMmuUpdate, -1, 1},   Arguments{hypercall::kMulticall, -1, 1},
+    Arguments{hypercall::kGrantTableOp, 0, 2}, Arguments{hypercall::kVcpuOp, 0, -1},
+    Arguments{hypercall::kMmuextOp, -1, 1},    Arguments{hypercall::kSchedOp, 0, -1}};
 
 // Index in kArguments of each hypercall.
 constexpr uint8_t kNoArguments = 0xff;

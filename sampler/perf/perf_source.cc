@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/xen_address.h"
 #include "recording/writer.h"
 #include "sampler/build_ids.h"
 #include "sampler/perf/jit_and_vdso.h"
@@ -32,10 +33,6 @@ constexpr double kMaxJitter = 1.25;
 // Tries to mark the time: this thread may be preempted between its two readings of the TSC.
 constexpr int kMarks = 3;
 constexpr std::string_view kVpmuAll = "all";
-// The range of 64-bit Xen's own memory, code included, in every address space of PV domains
-// (xen/include/public/arch-x86/xen-x86_64.h, HYPERVISOR_VIRT_START and _END).
-constexpr Address kXenBegin = 0xffff'8000'0000'0000;
-constexpr Address kXenEnd = 0xffff'8800'0000'0000;
 constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
 
 template <typename... F>
@@ -350,7 +347,7 @@ void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
   ++stream.drained;
   // Linux takes Xen's code for its own kernel's.
   const bool is_xens = !vpmu_.empty() && !sample.of_guest && sample.mode == Mode::kKernel &&
-                       sample.address >= kXenBegin && sample.address < kXenEnd;
+                       IsXenAddress(sample.address);
   const Mode mode = is_xens ? Mode::kXen : sample.mode;
   switch (mode) {
     case Mode::kUser:

@@ -8,7 +8,6 @@
 
 namespace xenoscope::sampler {
 
-inline constexpr int kDomctlHypercall = 36;
 // XEN_DOMCTL_INTERFACE_VERSION of Xen 4.8, and a limit for later ones.
 inline constexpr uint32_t kFirstDomctlVersion = 0x0b;
 inline constexpr uint32_t kLastDomctlVersion = 0x3f;

@@ -12,6 +12,7 @@ extern "C" {  // Xen's headers lack it
 #include <cerrno>
 #include <utility>
 
+#include "base/hypercalls.h"
 #include "sampler/vcpu/vcpu_abi.h"
 #include "sampler/xen/privcmd.h"
 
@@ -107,7 +108,7 @@ class XenVcpuCalls final : public VcpuCalls {
   int Call() {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the hypercall's ABI
     const auto address = reinterpret_cast<uint64_t>(op_);
-    return xencall1(calls_, kDomctlHypercall, address) < 0 ? -errno : 0;
+    return xencall1(calls_, hypercall::kDomctl, address) < 0 ? -errno : 0;
   }
 
   xencall_handle* calls_;

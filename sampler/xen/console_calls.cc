@@ -11,6 +11,7 @@ extern "C" {  // Xen's headers lack it
 #include <algorithm>
 #include <cerrno>
 
+#include "base/hypercalls.h"
 #include "sampler/xen/privcmd.h"
 #include "sampler/xen/sysctl_abi.h"
 
@@ -85,7 +86,7 @@ class XenConsoleCalls final : public ConsoleCalls {
     op_->version = version_;
   }
 
-  int Call() { return xencall1(calls_, kSysctlHypercall, AddressOf(op_)) < 0 ? -errno : 0; }
+  int Call() { return xencall1(calls_, hypercall::kSysctl, AddressOf(op_)) < 0 ? -errno : 0; }
 
   xencall_handle* calls_;
   Sysctl* op_ = nullptr;

@@ -1,5 +1,6 @@
 // The facts about the host that need Xen's libraries: pCPUs by platform_op, domains by xenstore.
 #include "base/error.h"
+#include "base/hypercalls.h"
 #include "sampler/xen/host.h"
 
 #ifdef XENOSCOPE_HAVE_XEN
@@ -119,7 +120,7 @@ std::string XenCommandLine() {
   if (buffer == nullptr) return text;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the hypercall's ABI
   const auto address = reinterpret_cast<uint64_t>(buffer);
-  if (xencall2(calls.get(), __HYPERVISOR_xen_version, XENVER_commandline, address) >= 0) {
+  if (xencall2(calls.get(), hypercall::kXenVersion, XENVER_commandline, address) >= 0) {
     const auto* const line = static_cast<const char*>(buffer);
     text.assign(line, strnlen(line, sizeof(xen_commandline_t)));
     text.erase(text.find_last_not_of(' ') + 1);
@@ -144,7 +145,7 @@ absl::StatusOr<std::vector<uint32_t>> OnlineApicIds() {
     op->interface_version = XENPF_INTERFACE_VERSION;
     op->u.pcpu_info.xen_cpuid = cpu;
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the hypercall's ABI
-    if (xencall1(calls.get(), __HYPERVISOR_platform_op, reinterpret_cast<uint64_t>(op)) < 0) {
+    if (xencall1(calls.get(), hypercall::kPlatformOp, reinterpret_cast<uint64_t>(op)) < 0) {
       status = ErrnoError(errno, "cannot ask Xen for its processors");
     }
     last = op->u.pcpu_info.max_present;

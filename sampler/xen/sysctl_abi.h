@@ -9,7 +9,6 @@
 
 namespace xenoscope::sampler {
 
-inline constexpr int kSysctlHypercall = 35;
 // XEN_SYSCTL_INTERFACE_VERSION of Xen 4.8, and a limit for later ones.
 inline constexpr uint32_t kFirstSysctlVersion = 0x0e;
 inline constexpr uint32_t kLastSysctlVersion = 0x3f;

@@ -40,6 +40,7 @@ extern "C" {  // Xen's headers lack it
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/hypercalls.h"
 #include "base/ids.h"
 #include "sampler/xen/host.h"
 
@@ -97,7 +98,7 @@ Sysctl CallTrace(uint32_t command) {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the hypercall's ABI
     const auto address = reinterpret_cast<uint64_t>(op);
     // Xen checks the version first, and refuses all but its own.
-    const bool taken = xencall1(calls.get(), __HYPERVISOR_sysctl, address) >= 0;
+    const bool taken = xencall1(calls.get(), hypercall::kSysctl, address) >= 0;
     if (taken) answer = *op;
     if (taken || errno != EACCES) break;
   }

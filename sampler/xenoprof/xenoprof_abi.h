@@ -8,8 +8,6 @@
 
 namespace xenoscope::sampler {
 
-inline constexpr int kXenoprofHypercall = 31;
-
 enum class XenoprofOp : int {
   kInit = 0,
   kResetActiveList = 1,

@@ -42,6 +42,7 @@ extern "C" {  // Xen's headers lack it
 
 #include <vector>
 
+#include "base/hypercalls.h"
 #include "base/ids.h"
 #include "sampler/xen/privcmd.h"
 
@@ -70,7 +71,7 @@ class LiveCalls final : public XenoprofCalls {
     }
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the hypercall's ABI
     const auto address = reinterpret_cast<uint64_t>(bounce);
-    const int result = xencall2(calls_, kXenoprofHypercall, static_cast<uint64_t>(op), address);
+    const int result = xencall2(calls_, hypercall::kXenoprofOp, static_cast<uint64_t>(op), address);
     const int error = errno;
     if (bounce != nullptr) {
       std::memcpy(argument.data(), bounce, argument.size());
