@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "analysis/dispatcher.h"
 #include "analysis/limits.h"
 #include "analysis/record_pipeline.h"
 #include "analysis/trace_metadata.h"
@@ -131,8 +132,7 @@ class Partition {
   void WarmUp(Tsc begin) {
     pipeline_.StartWarmUp();
     WarmUpFilter filter(file_, pipeline_);
-    warm_up_events_ = pipeline_.SubscribedEvents();
-    stream_.ForEach<false>(Tsc{begin.value - 1}, warm_up_events_, filter);
+    stream_.ForEach<false>(Tsc{begin.value - 1}, pipeline_.SubscribedEvents(), filter);
     filter.Flush();
     pipeline_.StartCounting();
     for (const auto& analysis : analyses_) analysis->StartCounting(pipeline_.timeline());
@@ -140,16 +140,15 @@ class Partition {
   }
   // Counts records up to `through`; may be called again.
   void Count(Tsc through) {
-    counted_events_ = pipeline_.SubscribedEvents();
-    stream_.ForEach<true>(through, counted_events_, *this);
+    stream_.ForEach<true>(through, pipeline_.SubscribedEvents(), *this);
     totals_.last = pipeline_.timeline().now();
     totals_.faults = pipeline_.timeline().faults();
     for (const auto& analysis : analyses_) analysis->StopCounting(pipeline_.timeline());
   }
 
   // Takes a record of the stream.
-  void TakeRecord(const trace::Record& record, const void* target) {
-    pipeline_.TakeRecord(record, target);
+  void TakeRecord(const trace::Record& record, const Dispatcher::EventRoute& route) {
+    pipeline_.TakeRecord(record, route);
   }
   void TakeNonRecord(const Item& item) {
     CountNonRecord(item, totals_);
@@ -193,8 +192,6 @@ class Partition {
   RecordPipeline pipeline_;
   trace::OrderedStream stream_;
   Tsc warm_up_begin_;
-  trace::EventTargets warm_up_events_{};
-  trace::EventTargets counted_events_{};
   StateSnapshot state_at_begin_;
   TraceTotals totals_;
 };

@@ -7,8 +7,8 @@ namespace xenoscope::analysis {
 using trace::Event;
 using trace::ItemKind;
 
-trace::EventTargets RecordPipeline::SubscribedEvents() const {
-  trace::EventTargets events{};
+trace::EventTargets<Dispatcher::EventRoute> RecordPipeline::SubscribedEvents() const {
+  trace::EventTargets<Dispatcher::EventRoute> events{};
   for (size_t i = 0; i < trace::kEventCount; ++i) {
     const auto event = static_cast<Event>(i);
     const Dispatcher::EventRoute& route = dispatcher_.RouteOf(event);

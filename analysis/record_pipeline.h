@@ -38,7 +38,7 @@ class RecordPipeline {
   }
   // Returns the events whose records have an effect here now, with their routes; other records need
   // not be taken.
-  [[nodiscard]] trace::EventTargets SubscribedEvents() const;
+  [[nodiscard]] trace::EventTargets<Dispatcher::EventRoute> SubscribedEvents() const;
 
   // Takes the next item of the stream, of either sort. A record without a subscriber costs a few
   // instructions.
@@ -51,12 +51,11 @@ class RecordPipeline {
   }
   void TakeNonRecord(const trace::Item& item);
   void TakeRecord(const trace::Record& record) {
-    TakeRecord(record, &dispatcher_.RouteOf(record.event));
+    TakeRecord(record, dispatcher_.RouteOf(record.event));
   }
   // `route` is what SubscribedEvents() returned for the event.
-  void TakeRecord(const trace::Record& record, const void* route) {
-    const auto& calls = *static_cast<const Dispatcher::EventRoute*>(route);
-    if (!calls.Empty()) calls.Take({record, timeline_.Current(record.pcpu)});
+  void TakeRecord(const trace::Record& record, const Dispatcher::EventRoute& route) {
+    if (!route.Empty()) route.Take({record, timeline_.Current(record.pcpu)});
     timeline_.TakeRecord(record);
   }
   void Finish() { timeline_.Finish(); }

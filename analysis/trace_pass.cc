@@ -32,8 +32,7 @@ absl::StatusOr<TraceMetadata> PassOverTrace(
   RecordPipeline pipeline(SubscribersOf(subscribers));
   trace::OrderedStream stream = file.Stream();
   if (!file.index().pcpus.empty()) metadata.range.begin = stream.next_tsc();
-  const trace::EventTargets wanted = pipeline.SubscribedEvents();
-  stream.ForEach<true>(stream.kEnd, wanted, pipeline);
+  stream.ForEach<true>(stream.kEnd, pipeline.SubscribedEvents(), pipeline);
   Finish(pipeline, subscribers);
   metadata.range.end = pipeline.timeline().now();
   XENOSCOPE_RETURN_IF_ERROR(CheckLimits(file, pipeline.timeline().faults(),

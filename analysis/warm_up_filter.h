@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/dispatcher.h"
 #include "analysis/record_pipeline.h"
 #include "trace/record.h"
 
@@ -23,7 +24,7 @@ class WarmUpFilter {
     Flush();
     pipeline_.TakeNonRecord(item);
   }
-  void TakeRecord(const trace::Record& record, const void* target) {
+  void TakeRecord(const trace::Record& record, const Dispatcher::EventRoute& route) {
     switch (record.event) {
       case trace::Event::kHvmVmexit:
       case trace::Event::kHvmSvmExit: {
@@ -37,7 +38,7 @@ class WarmUpFilter {
         break;
       default:
         Flush();  // the record may be about a vCPU of another pCPU
-        pipeline_.TakeRecord(record, target);
+        pipeline_.TakeRecord(record, route);
         break;
     }
   }

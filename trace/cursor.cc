@@ -17,9 +17,8 @@ constexpr int kLookAhead = 32;
 // Of how many TSCs the first one must be credible.
 constexpr size_t kFirstTscs = 7;
 
-// TRC_LOST_RECORDS and TRC_TRACE_WRAP_BUFFER (xen/include/public/trace.h, 4.17).
-constexpr uint32_t kLostRecordsId = 0x1f001;
-constexpr uint32_t kPaddingId = 0x1f002;
+constexpr uint32_t kLostRecordsId = IdOf(Event::kLostRecords);
+constexpr uint32_t kPaddingId = IdOf(Event::kTraceWrapBuffer);
 
 // Exactly one class bit of TRC_GEN .. TRC_GUEST (xen/include/public/trace.h, 4.17).
 bool IsClass(uint32_t id) {
@@ -69,12 +68,6 @@ bool Cursor::CanExist(VcpuRef vcpu) {
   return vcpu.domain < kFirstReservedDomain && vcpu.vcpu.value < kMaxVcpus;
 }
 
-Cursor::Header Cursor::Decode(uint32_t word) {
-  const uint32_t words = (word >> 28) & 7;
-  const bool has_tsc = (word >> 31) != 0;
-  return {word & 0x0fffffff, words, has_tsc, 4 + (has_tsc ? 8U : 0U) + words * 4};
-}
-
 Cursor::Cursor(Bytes file, const PcpuWindows& windows, size_t first_window)
     : file_(file.data()),
       windows_(&windows),
@@ -101,19 +94,19 @@ std::optional<Tsc> Cursor::FirstTsc() const {
   for (size_t i = window_; i < windows_->windows.size() && tscs.size() < kFirstTscs; ++i) {
     const Window& window = windows_->windows[i];
     for (uint64_t at = window.begin; at + 4 <= window.end && tscs.size() < kFirstTscs;) {
-      const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
-      if (header.size > window.end - at) break;
-      if (!IsClass(header.id)) {
+      const FirstWord header{LoadUnchecked<uint32_t>(file_ + at)};
+      if (header.SizeBytes() > window.end - at) break;
+      if (!IsClass(header.id())) {
         at += 4;
         continue;
       }
-      if (header.has_tsc && header.id != kPaddingId) {
-        if (tscs.empty() && header.id == kLostRecordsId && header.words == 4) {
+      if (header.has_tsc() && header.id() != kPaddingId) {
+        if (tscs.empty() && header.id() == kLostRecordsId && header.words() == 4) {
           first_lost = LoadTsc(file_ + at + 20);
         }
         tscs.push_back(LoadTsc(file_ + at + 4));
       }
-      at += header.size;
+      at += header.SizeBytes();
     }
   }
   if (tscs.empty()) return std::nullopt;
@@ -156,30 +149,27 @@ void Cursor::CountPending() {
   }
 }
 
-void Cursor::ForgetHeads(const EventTargets* wanted) {
+void Cursor::ForgetHeads() {
   for (const HeadCache::Entry& known : heads_->All()) Count(known, *volume_);
   heads_->Clear();
   heads_known_ = 0;
-  wanted_ = wanted;
 }
 
 HeadCache::Entry* Cursor::Look(uint32_t word) {
   HeadCache::Entry* known = &heads_->Find(word);
   if (known->size != 0) return known;
-  const Header header = Decode(word);
-  const Event event = Classify(header.id);
-  if ((kCommonWords[static_cast<size_t>(event)] >> header.words & 1) == 0) return nullptr;
+  const FirstWord header{word};
+  const Event event = Classify(header.id());
+  if ((kCommonWords[static_cast<size_t>(event)] >> header.words() & 1) == 0) return nullptr;
   if (heads_known_ == HeadCache::kSize / 2) {
-    ForgetHeads(wanted_);
+    ForgetHeads();
     known = &heads_->Find(word);
   }
   ++heads_known_;
-  const void* const target = (*wanted_)[static_cast<size_t>(event)];
   *known = {.word = word,
-            .size = static_cast<uint8_t>(header.size),
-            .names_running_vcpu = target != nullptr && NamesVcpu(event),
-            .head = {header.id, event, header.has_tsc, static_cast<uint8_t>(header.words)},
-            .target = target,
+            .size = static_cast<uint8_t>(header.SizeBytes()),
+            .names_running_vcpu = NamesVcpu(event),
+            .head = {header.id(), event, header.has_tsc(), static_cast<uint8_t>(header.words())},
             .taken = 0};
   return known;
 }
@@ -218,15 +208,15 @@ void Cursor::SetDamage(DamageKind kind, uint64_t bytes) {
   pending_.record.payload = {};
 }
 
-void Cursor::SetRecord(const Header& header) {
+void Cursor::SetRecord(FirstWord header) {
   Record& record = pending_.record;
   record.tsc = last_tsc_;
   record.offset = pos_;
-  record.id = header.id;
-  record.event = Classify(header.id);
-  record.has_tsc = header.has_tsc;
-  record.words = static_cast<uint8_t>(header.words);
-  record.payload = Payload(file_ + pos_ + header.size - header.words * 4, header.words);
+  record.id = header.id();
+  record.event = Classify(header.id());
+  record.has_tsc = header.has_tsc();
+  record.words = static_cast<uint8_t>(header.words());
+  record.payload = Payload(file_ + pos_ + header.PayloadOffset(), header.words());
 }
 
 void Cursor::PrepareRecord() {
@@ -235,29 +225,29 @@ void Cursor::PrepareRecord() {
     pos_ = end_;
     return;
   }
-  const Header header = Decode(LoadUnchecked<uint32_t>(file_ + pos_));
-  if (header.size > end_ - pos_) return Resynchronise(DamageKind::kStraddle);
-  if (header.id == kPaddingId) {  // padding: its TSC, if it has one, is whatever was in the ring
+  const FirstWord header{LoadUnchecked<uint32_t>(file_ + pos_)};
+  if (header.SizeBytes() > end_ - pos_) return Resynchronise(DamageKind::kStraddle);
+  if (header.id() == kPaddingId) {  // padding: its TSC, if it has one, is whatever was in the ring
     SetRecord(header);
     pending_.kind = ItemKind::kWrap;
-    pos_ += header.size;
+    pos_ += header.SizeBytes();
     return;
   }
-  const Event event = Classify(header.id);
+  const Event event = Classify(header.id());
   const EventInfo& info = Info(event);
-  bool proper =
-      event != Event::kUnknown && header.words >= info.min_words && header.words <= info.max_words;
+  bool proper = event != Event::kUnknown && header.words() >= info.min_words &&
+                header.words() <= info.max_words;
   if (proper && NamesVcpu(event)) {
-    const std::byte* words = file_ + pos_ + header.size - header.words * 4;
+    const std::byte* words = file_ + pos_ + header.PayloadOffset();
     proper = CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(words)));
   }
   if (!proper) [[unlikely]] {
-    if (!IsClass(header.id) || header.id == (kWindowHeaderWord & 0x0fffffff) ||
-        !EndsPlausibly(pos_ + header.size)) {
+    if (!IsClass(header.id()) || header.id() == IdOf(Event::kTraceCpuChange) ||
+        !EndsPlausibly(pos_ + header.SizeBytes())) {
       return Resynchronise(DamageKind::kNotARecord);
     }
   }
-  if (header.has_tsc) {
+  if (header.has_tsc()) {
     const Tsc tsc = LoadTsc(file_ + pos_ + 4);
     if (TscIsWrong(tsc, header)) [[unlikely]] {
       if (!tsc_damage_reported_) {
@@ -274,7 +264,7 @@ void Cursor::PrepareRecord() {
     tsc_damage_reported_ = false;
   }
   SetRecord(header);
-  pos_ += header.size;
+  pos_ += header.SizeBytes();
   if (!proper) [[unlikely]] {
     pending_.kind = event == Event::kUnknown ? ItemKind::kUnknownEvent : ItemKind::kMalformed;
     return;
@@ -288,7 +278,7 @@ void Cursor::PrepareRecord() {
 }
 
 // The kLossBegin before a TRC_LOST_RECORDS {u32 lost; u16 dom; u16 vcpu; u64 first_tsc}.
-void Cursor::PrepareLoss(const Header& header) {
+void Cursor::PrepareLoss(FirstWord header) {
   SetRecord(header);
   const Tsc resumed = LoadTsc(file_ + pos_ + 4);
   pending_.kind = ItemKind::kLossBegin;
@@ -325,11 +315,11 @@ std::optional<VcpuRef> Cursor::UpdateCurrent(const Record& record) {
   return ran;
 }
 
-bool Cursor::TscIsWrong(Tsc tsc, const Header& header) const {
+bool Cursor::TscIsWrong(Tsc tsc, FirstWord header) const {
   if (tsc >= last_tsc_ && tsc - last_tsc_ < kSuspiciousTscJump) [[likely]] {
     return false;
   }
-  return tsc < last_tsc_ || tsc > kMaxTsc || !TscJumpIsConfirmed(tsc, pos_ + header.size);
+  return tsc < last_tsc_ || tsc > kMaxTsc || !TscJumpIsConfirmed(tsc, pos_ + header.SizeBytes());
 }
 
 // Whether the TSCs from `at` on, of a few records, agree that so much time has passed.
@@ -345,14 +335,14 @@ bool Cursor::TscJumpIsConfirmed(Tsc tsc, uint64_t at) const {
       end = windows_->windows[window].end;
     }
     if (end - at < 4) break;
-    const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
-    if (!IsClass(header.id) || header.size > end - at) break;
-    if (header.has_tsc && header.id != kPaddingId) {
+    const FirstWord header{LoadUnchecked<uint32_t>(file_ + at)};
+    if (!IsClass(header.id()) || header.SizeBytes() > end - at) break;
+    if (header.has_tsc() && header.id() != kPaddingId) {
       const Tsc confirming_tsc = LoadTsc(file_ + at + 4);
       if (confirming_tsc >= tsc && confirming_tsc <= kMaxTsc) ++later;
       if (confirming_tsc < tsc && confirming_tsc >= last_tsc_) ++earlier;
     }
-    at += header.size;
+    at += header.SizeBytes();
   }
   if (later + earlier == 0) return tsc - last_tsc_ < kMaxTscJump;
   return later >= earlier;
@@ -361,24 +351,24 @@ bool Cursor::TscJumpIsConfirmed(Tsc tsc, uint64_t at) const {
 bool Cursor::EndsPlausibly(uint64_t at) const {
   if (at == end_) return true;
   if (end_ - at < 4) return false;
-  const Header next = Decode(LoadUnchecked<uint32_t>(file_ + at));
-  return IsClass(next.id) && next.size <= end_ - at;
+  const FirstWord next{LoadUnchecked<uint32_t>(file_ + at)};
+  return IsClass(next.id()) && next.SizeBytes() <= end_ - at;
 }
 
 bool Cursor::Plausible(uint64_t at) const {
-  const Header header = Decode(LoadUnchecked<uint32_t>(file_ + at));
-  if (header.size > end_ - at) return false;
-  const Event event = Classify(header.id);
+  const FirstWord header{LoadUnchecked<uint32_t>(file_ + at)};
+  if (header.SizeBytes() > end_ - at) return false;
+  const Event event = Classify(header.id());
   if (event == Event::kUnknown) return false;
   const EventInfo& info = Info(event);
-  if (header.words < info.min_words || header.words > info.max_words) return false;
-  if (header.has_tsc != info.has_tsc) return false;
+  if (header.words() < info.min_words || header.words() > info.max_words) return false;
+  if (header.has_tsc() != info.has_tsc) return false;
   if (NamesVcpu(event) &&
-      !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(file_ + at + header.size - header.words * 4)))) {
+      !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(file_ + at + header.PayloadOffset())))) {
     return false;
   }
-  if (header.has_tsc && LoadTsc(file_ + at + 4) < last_tsc_) return false;
-  return EndsPlausibly(at + header.size);
+  if (header.has_tsc() && LoadTsc(file_ + at + 4) < last_tsc_) return false;
+  return EndsPlausibly(at + header.SizeBytes());
 }
 
 void Cursor::Resynchronise(DamageKind kind) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "base/state_snapshot.h"
 #include "trace/record.h"
 #include "trace/volume.h"
@@ -18,15 +20,32 @@
 
 namespace xenoscope::trace {
 
-// Of which events the records are wanted, and what they are for: null are not wanted; the others
-// are handed, with each record, to who takes it, and save him a search by event.
-using EventTargets = std::array<const void*, kEventCount>;
-inline constexpr char kAnyTarget = 0;
-inline constexpr EventTargets kAllEvents = [] {
-  EventTargets all{};
+// What the records of each event are for: something of the taker's, which it gets with each record
+// so that it need not look it up. Records whose event has null are not wanted.
+template <typename Target>
+using EventTargets = std::array<const Target*, kEventCount>;
+
+// The target of takers for which records of all wanted events are alike.
+struct AnyTarget {};
+inline constexpr AnyTarget kAnyTarget;
+inline constexpr EventTargets<AnyTarget> kAllEvents = [] {
+  EventTargets<AnyTarget> all{};
   all.fill(&kAnyTarget);
   return all;
 }();
+
+// Takes what a cursor gives. Slot returns the record into which the next wanted record of a known
+// event is put; its pCPU is set already. CommitRecord takes that record, with the vCPU that ran and
+// the event's target; Commit takes all other items. Both return whether there is room for more. The
+// vCPU is right only if kReportsRunningVcpu.
+template <typename S, typename Target>
+concept RecordSink = requires(S& sink, PcpuId pcpu, const std::optional<VcpuRef>& ran,
+                              const Target& target, const Item& item) {
+  { S::kReportsRunningVcpu } -> std::convertible_to<bool>;
+  { sink.Slot(pcpu) } -> std::same_as<Record&>;
+  { sink.CommitRecord(ran, target) } -> std::same_as<bool>;
+  { sink.Commit(item) } -> std::same_as<bool>;
+};
 
 // What the cursor knows of common records by their first word, of which a trace has some dozens: a
 // hash table that forgets everything when it is half full.
@@ -34,18 +53,17 @@ class HeadCache {
  public:
   struct alignas(32) Entry {
     uint32_t word = 0;
-    uint8_t size = 0;                 // bytes of the record; 0: free
-    bool names_running_vcpu = false;  // and is wanted
+    uint8_t size = 0;                 // bytes of the record; 0: the entry is free
+    bool names_running_vcpu = false;  // the record says which vCPU runs
     RecordHead head;
-    const void* target = nullptr;  // of EventTargets; null: passed over
-    uint64_t taken = 0;            // how many records since they were last counted elsewhere
+    uint64_t taken = 0;  // records since they were last counted elsewhere
   };
   static constexpr size_t kSize = 512;
 
   HeadCache() { Clear(); }
-  // Where the entry of the word most probably is.
+  // Returns the place where the entry of the word most probably is.
   Entry& Guess(uint32_t word) { return entries_[Place(word)]; }
-  // The entry of the word, or the free one where it belongs.
+  // Returns the entry of the word, or the free one where it belongs.
   Entry& Find(uint32_t word) {
     size_t at = Place(word);
     while (entries_[at].size != 0 && entries_[at].word != word) at = (at + 1) % kSize;
@@ -56,91 +74,84 @@ class HeadCache {
     // A free entry must not look like that of a word whose place it is.
     entries_[Place(0)].word = 1;
   }
-  std::span<const Entry> All() const { return entries_; }
+  [[nodiscard]] std::span<const Entry> All() const { return entries_; }
 
  private:
-  static size_t Place(uint32_t word) { return (word * 0x9e3779b1U) >> 23; }
+  [[nodiscard]] static size_t Place(uint32_t word) { return MultiplyHash(word) >> 23; }
   std::array<Entry, kSize> entries_{};
 };
 
-// Walks one pCPU. The TSC of the items never goes back: a record whose TSC its neighbours
+// Walks through one pCPU's items. Their TSC never goes back: a record whose TSC its neighbours
 // contradict keeps its place, inherits the TSC before it, and is announced by a kDamaged item of 0
 // bytes.
 class Cursor {
  public:
-  // Walks from the window with that index on, as if nothing were known of what comes before.
-  // `file` and `windows` must outlive the cursor. O(1) but for a search of the first TSC.
+  // Walks from the window with the index `first_window` on, as if nothing were known of what comes
+  // before. `file` and `windows` outlive the cursor. O(1), beside a search for the first TSC.
   Cursor(Bytes file, const PcpuWindows& windows, size_t first_window = 0);
 
-  PcpuId pcpu() const { return pcpu_; }
-  // There are no more items.
-  bool done() const { return done_; }
+  [[nodiscard]] PcpuId pcpu() const { return pcpu_; }
+  // Whether there are no more items.
+  [[nodiscard]] bool done() const { return done_; }
   // The time of the next item.
-  Tsc tsc() const { return next_tsc_; }
+  [[nodiscard]] Tsc tsc() const { return next_tsc_; }
 
   // Gives the items up to the time `limit` (not below tsc()) to the sink, for as long as it takes
-  // them. Records of events that are not `wanted` are passed over, and that not only up to `limit`
-  // but up to `through` (not below `limit`). What is given and, but for rare kinds of items, what
-  // is passed over is counted, if kCount. Nothing is given only if tsc() was earlier than the next
-  // item is. O(1) and some dozens of instructions an item, less for one that is passed over.
+  // them. Records of events that are not `wanted` are passed over, even up to the time `through`
+  // (not below `limit`). If kCount, all that is given is counted, and all that is passed over but
+  // rare kinds of items. Gives nothing only if the next item is later than tsc() said. O(1) and
+  // some dozens of instructions for an item, fewer for one that is passed over.
   //
-  // A sink has Record& Slot(pcpu), where the next record of a known event is made, but for its
-  // pCPU, and bool CommitRecord(who ran, target), which takes it and tells whether there is room
-  // for more; bool Commit(const Item&) does for all others. Who ran is right only if
-  // Sink::kReportsRunningVcpu. `wanted` must have the events that say who runs (kRunstateChange,
-  // kContinueRunning), and stay as it is until another set is given.
-  template <bool kCount, typename Sink>
-  void Take(Sink& sink, Tsc limit, Tsc through, const EventTargets& wanted);
-  // Adds what has been taken.
+  // `wanted` has the events that say which vCPU runs (kRunstateChange, kContinueRunning).
+  template <bool kCount, typename Target, RecordSink<Target> Sink>
+  void Take(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted);
+  // Adds the records that have been taken to the volume.
   void AddTaken(PcpuVolume& volume) const;
-  // Where it stands, and what it knows there, but for who runs.
+  // Adds the cursor's place, and what it knows there, without the vCPU that runs.
   void SaveState(StateSnapshot& out) const;
 
  private:
-  struct Header {
-    uint32_t id;
-    uint32_t words;
-    bool has_tsc;
-    uint32_t size;  // bytes
-  };
-  static Header Decode(uint32_t word);
   // Whether Xen can have such a vCPU.
-  static bool CanExist(VcpuRef vcpu);
-  // The TSC that stands at `at`, as the host's clock has it.
-  Tsc LoadTsc(const std::byte* at) const { return {LoadUnchecked<uint64_t>(at) + tsc_offset_}; }
+  [[nodiscard]] static bool CanExist(VcpuRef vcpu);
+  // Returns the TSC at `at`, corrected to the host's clock.
+  [[nodiscard]] Tsc LoadTsc(const std::byte* at) const {
+    return {LoadUnchecked<uint64_t>(at) + tsc_offset_};
+  }
 
   // A TSC that leaps further than this (about a millisecond) is checked against others.
   static constexpr Cycles kSuspiciousTscJump = Cycles{1} << 22;
   static constexpr uint64_t kMaxRecordBytes = 40;
-  // Further than the processor itself looks ahead, which ends with the page.
+  // The distance of the bytes that are prefetched: beyond the page in which the processor itself
+  // looks ahead.
   static constexpr size_t kPrefetchDistance = 1024;
 
-  // The common records, with everything in registers; stops before what is not common. Returns
-  // whether the sink takes more.
-  template <bool kCount, typename Sink>
-  bool TakeCommon(Sink& sink, Tsc limit, Tsc through);
-  // The cache's entry, made if there is none; null for records that are not common.
+  // Takes the common records, with everything in registers; stops before what is not common.
+  // Returns whether the sink takes more.
+  template <bool kCount, typename Target, RecordSink<Target> Sink>
+  bool TakeCommon(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted);
+  // Returns the cache's entry, made if there is none; null for records that are not common.
   HeadCache::Entry* Look(uint32_t word);
-  void ForgetHeads(const EventTargets* wanted);
+  void ForgetHeads();
   void CountPending();
   // Decodes the item at pos_, of whatever kind, into pending_.
   void Prepare();
   void PrepareRecord();
-  void PrepareLoss(const Header& header);
+  void PrepareLoss(FirstWord header);
   bool NextWindow();
   void SetDamage(DamageKind kind, uint64_t bytes);
-  void SetRecord(const Header& header);
-  // Takes note of what the record says of who runs after it; returns who ran before it.
+  void SetRecord(FirstWord header);
+  // Notes which vCPU runs after the record; returns the one that ran before it.
   std::optional<VcpuRef> UpdateCurrent(const Record& record);
-  // Skips from pos_ to the next place in this window where a record can start.
+  // Skips from pos_ to the next place in this window where a record can start, which becomes
+  // damage.
   void Resynchronise(DamageKind kind);
   // Whether a record of a known event with its proper words and a TSC not before the last can start
   // here.
-  bool Plausible(uint64_t at) const;
-  bool EndsPlausibly(uint64_t at) const;
-  std::optional<Tsc> FirstTsc() const;
-  bool TscIsWrong(Tsc tsc, const Header& header) const;
-  bool TscJumpIsConfirmed(Tsc tsc, uint64_t at) const;
+  [[nodiscard]] bool Plausible(uint64_t at) const;
+  [[nodiscard]] bool EndsPlausibly(uint64_t at) const;
+  [[nodiscard]] std::optional<Tsc> FirstTsc() const;
+  [[nodiscard]] bool TscIsWrong(Tsc tsc, FirstWord header) const;
+  [[nodiscard]] bool TscJumpIsConfirmed(Tsc tsc, uint64_t at) const;
 
   const std::byte* file_;
   const PcpuWindows* windows_;
@@ -151,22 +162,20 @@ class Cursor {
   uint64_t end_ = 0;
   Tsc last_tsc_;
   Tsc next_tsc_;
-  std::optional<VcpuRef> current_;  // who runs, after the last item
+  std::optional<VcpuRef> current_;  // the vCPU that runs after the last item
   std::unique_ptr<HeadCache> heads_ = std::make_unique<HeadCache>();
-  size_t heads_known_ = 0;
-  const EventTargets* wanted_ = nullptr;                                 // of the entries of heads_
-  std::unique_ptr<PcpuVolume> volume_ = std::make_unique<PcpuVolume>();  // but for what heads_ has
+  size_t heads_known_ = 0;                                               // entries of heads_
+  std::unique_ptr<PcpuVolume> volume_ = std::make_unique<PcpuVolume>();  // without what heads_ has
   Item pending_;
   bool has_pending_;                  // pending_ is the next item
   bool tsc_damage_reported_ = false;  // the damage item of the record at pos_ has been given
-  bool loss_begin_reported_ = false;  // likewise its kLossBegin
+  bool loss_begin_reported_ = false;  // the kLossBegin of the record at pos_ has been given
   bool ended_ = false;                // kPcpuEnd has been prepared
   bool done_ = false;
 };
 
-template <bool kCount, typename Sink>
-void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventTargets& wanted) {
-  if (wanted_ != &wanted) ForgetHeads(&wanted);
+template <bool kCount, typename Target, RecordSink<Target> Sink>
+void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted) {
   do {
     if (has_pending_) {
       has_pending_ = false;
@@ -179,22 +188,22 @@ void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventTargets& wanted
         return;
       }
     }
-    if (!TakeCommon<kCount>(sink, limit, through)) return;
+    if (!TakeCommon<kCount, Target>(sink, limit, through, wanted)) return;
   } while (has_pending_ && next_tsc_ <= limit);
 }
 
-template <bool kCount, typename Sink>
-bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
+template <bool kCount, typename Target, RecordSink<Target> Sink>
+bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted) {
   const std::byte* const file = file_;
   const std::byte* at = file + pos_;
-  // A record of any size can be read from here, and a word behind it, but not further on.
+  // The last place from which a record of any size can be read, and a word behind it.
   const std::byte* const last_start = file + end_ - std::min(end_, kMaxRecordBytes + 4);
   const uint64_t tsc_offset = tsc_offset_;
   HeadCache& heads = *heads_;
   uint64_t last = last_tsc_.value;
-  // The next item's; what may be of any kind is at least not before the last.
+  // The time of the next item, if that is known.
   std::optional<Tsc> next;
-  bool common = false;  // what stands at `at` is, as far as was looked
+  bool common = false;  // the record at `at` is common, as far as was looked
   bool more = true;
   HeadCache::Entry* known = &heads.Guess(at <= last_start ? LoadUnchecked<uint32_t>(at) : 0);
   while (at <= last_start) {
@@ -203,13 +212,13 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
       known = Look(word);
       if (known == nullptr) break;
     }
-    const void* const target = known->target;
+    const Target* const target = wanted[static_cast<size_t>(known->head.event)];
     const uint32_t shape = word >> 28;
     const std::byte* const payload = at + 4 + (shape & 8);
     const std::byte* const behind = payload + size_t{shape & 7} * 4;
     __builtin_prefetch(behind + kPrefetchDistance);
-    // Where the next record's entry is is found before this one is dealt with: nobody can foretell
-    // it, so the processor had better know it when it comes there.
+    // The next record's entry is found before this record is dealt with: its address cannot be
+    // predicted, so that the processor would wait for it.
     HeadCache::Entry* const next_known = &heads.Guess(LoadUnchecked<uint32_t>(behind));
     // The time is its own or the last, chosen by a mask, for the same reason. One comparison for
     // "not before the last" and "no leap".
@@ -235,7 +244,7 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through) {
       record.offset = static_cast<uint64_t>(at - file);
       record.payload = Payload(payload, known->head.words);
       const bool tells = Sink::kReportsRunningVcpu && known->names_running_vcpu;
-      more = sink.CommitRecord(tells ? UpdateCurrent(record) : current_, target);
+      more = sink.CommitRecord(tells ? UpdateCurrent(record) : current_, *target);
     }
     at = behind;
     known = next_known;

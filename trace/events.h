@@ -1,5 +1,5 @@
-// Which event a record is of, what is known of each, and the parts of the number that analyses
-// need. The table is trace/event_rows.inc; decoded fields are in trace/fields.h.
+// The events that Xen records, what is known of each, and the parts of the event number that
+// analyses need. The table is trace/event_rows.inc; decoded fields are in trace/fields.h.
 //
 // Event number (xen/include/public/trace.h, 4.8 to 4.22): bits 16..27 class, one bit each; bits
 // 12..15 subclass; bits 0..11 the event with its variant bits.
@@ -41,7 +41,7 @@ enum class TraceClass : uint8_t {
   kCount
 };
 
-// What reports of volume count apart: the classes, with those split that have subclasses.
+// The kinds that reports of volume tell apart: the classes, or their subclasses if they have any.
 enum class TraceSubclass : uint8_t {
   kUnknown,
   kGen,
@@ -63,34 +63,47 @@ enum class TraceSubclass : uint8_t {
 };
 
 // "gen", "sched", "dom0op", "hvm", "mem", "pv", "shadow", "hw", "guest", "unknown".
-std::string_view ToString(TraceClass trace_class);
-// "sched_min", "sched_class", "hvm_entryexit", ...; those without subclasses as their class.
-std::string_view ToString(TraceSubclass subclass);
+[[nodiscard]] std::string_view ToString(TraceClass trace_class);
+// "sched_min", "sched_class", "hvm_entryexit", ...; the name of the class if it has no subclasses.
+[[nodiscard]] std::string_view ToString(TraceSubclass subclass);
 
-// The class of any number, of a known event or not; kUnknown when it is none of Xen's.
-TraceClass ClassOf(uint32_t id);
-TraceSubclass SubclassOf(uint32_t id);
+// Returns the class of any event number, also of an unknown event; kUnknown when Xen has no such
+// class.
+[[nodiscard]] TraceClass ClassOf(uint32_t id);
+[[nodiscard]] TraceSubclass SubclassOf(uint32_t id);
 
 struct EventInfo {
   std::string_view name;  // as dump prints it; unique
   uint32_t id = 0;        // the number without variant bits
-  uint32_t variants = 0;  // the variant bits that it may have
+  uint32_t variants = 0;  // the variant bits that the number may have
   TraceClass trace_class = TraceClass::kUnknown;
   TraceSubclass subclass = TraceSubclass::kUnknown;
   uint8_t min_words = 0;  // over all versions and variants
   uint8_t max_words = 7;
-  bool has_tsc = false;  // whether Xen gives it a time of its own
+  bool has_tsc = false;  // Xen gives the record a time of its own
 };
 
 namespace events_internal {
+inline constexpr std::array<uint32_t, kEventCount> kIds = {
+    0,
+#define XENOSCOPE_EVENT(enumerator, name, id, variants, tsc, layout) id,
+#include "trace/event_rows.inc"
+#undef XENOSCOPE_EVENT
+};
 // By class (the number of its bit, 0 to 7) and the low 16 bits of the number.
 inline constexpr size_t kNumbersInClass = size_t{1} << 16;
 extern const std::array<uint8_t, 8 * kNumbersInClass> kEventByNumber;
 extern const std::array<EventInfo, kEventCount> kEventInfo;
 }  // namespace events_internal
 
-// The event of the 28-bit number, or kUnknown. One table load: made for every record of a trace.
-inline Event Classify(uint32_t id) noexcept {
+// Returns the event's number without variant bits; 0 for kUnknown.
+[[nodiscard]] constexpr uint32_t IdOf(Event event) noexcept {
+  return events_internal::kIds[static_cast<size_t>(event)];
+}
+
+// Returns the event of the 28-bit number, or kUnknown. One table load, as every record of a trace
+// needs it.
+[[nodiscard]] inline Event Classify(uint32_t id) noexcept {
   const uint32_t trace_class = id >> 16;
   // Not std::has_single_bit: without the popcnt instruction that is a call.
   if (trace_class - 1 < 0xff && (trace_class & (trace_class - 1)) == 0) [[likely]] {
@@ -105,37 +118,41 @@ inline const EventInfo& Info(Event event) noexcept {
   return events_internal::kEventInfo[static_cast<size_t>(event)];
 }
 
-// The event of this name (EventInfo::name), or kUnknown.
-Event EventByName(std::string_view name);
+// Returns the event of this name (EventInfo::name), or kUnknown.
+[[nodiscard]] Event EventByName(std::string_view name);
 
 // A vCPU's runstate; the numbers are Xen's (xen/include/public/vcpu.h).
 enum class Runstate : uint8_t { kRunning = 0, kRunnable = 1, kBlocked = 2, kOffline = 3 };
 
 // "running", "runnable", "blocked", "offline".
-std::string_view ToString(Runstate state);
+[[nodiscard]] std::string_view ToString(Runstate state);
 
-// Of a kRunstateChange.
-constexpr Runstate RunstateOld(uint32_t id) { return static_cast<Runstate>(id >> 8 & 3); }
-constexpr Runstate RunstateNew(uint32_t id) { return static_cast<Runstate>(id >> 4 & 3); }
+// The runstates before and after a kRunstateChange.
+[[nodiscard]] constexpr Runstate RunstateOld(uint32_t id) {
+  return static_cast<Runstate>(id >> 8 & 3);
+}
+[[nodiscard]] constexpr Runstate RunstateNew(uint32_t id) {
+  return static_cast<Runstate>(id >> 4 & 3);
+}
 
-// TRC_64_FLAG, of PV and HVM events: addresses have 64 bits. Not of kPvHypercallV2, nor of shadow.
-constexpr bool Is64(uint32_t id) { return (id & 0x100) != 0; }
-// TRC_HVM_NESTEDFLAG, of entries and exits: the guest's own guest (SVM only).
-constexpr bool IsNested(uint32_t id) { return (id & 0x400) != 0; }
-// Paging levels of the guest, of shadow events: 2 to 5, where Xen writes 2 to 4.
-constexpr uint32_t ShadowLevels(uint32_t id) { return (id >> 8 & 3) + 2; }
+// Whether PV and HVM events have addresses of 64 bits (TRC_64_FLAG). Not for kPvHypercallV2, nor
+// for shadow events.
+[[nodiscard]] constexpr bool Is64(uint32_t id) { return (id & 0x100) != 0; }
+// Whether a VM entry or exit is of the guest's own guest (TRC_HVM_NESTEDFLAG, SVM only).
+[[nodiscard]] constexpr bool IsNested(uint32_t id) { return (id & 0x400) != 0; }
+// Returns the guest's paging levels in shadow events: 2 to 5, of which Xen writes 2 to 4.
+[[nodiscard]] constexpr uint32_t ShadowLevels(uint32_t id) { return (id >> 8 & 3) + 2; }
 
 // The vCPU packed in one word as most records have it: vCPU (scheduling unit since 4.13) in the
 // low half, domain in the high one. kLostRecords has them the other way: UnpackDomainFirst.
-constexpr VcpuRef UnpackVcpu(uint32_t word) {
+[[nodiscard]] constexpr VcpuRef UnpackVcpu(uint32_t word) {
   return {DomainId{static_cast<uint16_t>(word >> 16)}, VcpuId{word & 0xffff}};
 }
-constexpr VcpuRef UnpackDomainFirst(uint32_t word) {
+[[nodiscard]] constexpr VcpuRef UnpackDomainFirst(uint32_t word) {
   return {DomainId{static_cast<uint16_t>(word & 0xffff)}, VcpuId{word >> 16}};
 }
 
-// The hypercall and the number of arguments recorded in word 0 of a kPvHypercallV2 or
-// kPvHypercallSubcall.
-constexpr uint32_t HypercallOp(uint32_t word) { return word & 0xfffff; }
+// Returns the hypercall's number in word 0 of a kPvHypercallV2 or kPvHypercallSubcall.
+[[nodiscard]] constexpr uint32_t HypercallOp(uint32_t word) { return word & 0xfffff; }
 
 }  // namespace xenoscope::trace

@@ -35,7 +35,7 @@ struct BatchSink {
     next->record.pcpu = pcpu;
     return next->record;
   }
-  bool CommitRecord(const std::optional<VcpuRef>& ran, const void* /*target*/) {
+  bool CommitRecord(const std::optional<VcpuRef>& ran, const AnyTarget& /*target*/) {
     next->kind = ItemKind::kRecord;
     next->current = ran;
     return ++next != end;
@@ -91,7 +91,7 @@ bool OrderedStream::TakeDamage(Item& item) {
 
 std::span<const Item> OrderedStream::Batch(Tsc through) {
   BatchSink sink{batch_.data(), batch_.data() + kBatch};
-  Fill<true>(through, kAllEvents, sink);
+  Fill<true, AnyTarget>(through, kAllEvents, sink);
   return {batch_.data(), sink.next};
 }
 

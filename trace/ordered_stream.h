@@ -1,7 +1,7 @@
 // All pCPUs' records as one stream in the order of time.
 //
-// Each pCPU's records are in order already, so this is a k-way merge; a heap holds the pCPUs, and
-// the one at hand is followed without touching the heap for as long as it stays ahead of the next.
+// Each pCPU's records are in order already, so this is a k-way merge. A heap holds the pCPUs; the
+// first of them is followed without touching the heap for as long as it stays before the others.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,30 @@
 
 namespace xenoscope::trace {
 
+// A sink of Cursor::Take that can be asked whether it has no room for another item.
+template <typename S, typename Target>
+concept BoundedSink = RecordSink<S, Target> && requires(const S& sink) {
+  { sink.Full() } -> std::same_as<bool>;
+};
+
+// Takes records of wanted events with their targets, and all other items.
+template <typename H, typename Target>
+concept RecordHandler = requires(H& handler, const Record& record, const Target& target,
+                                 const Item& item) {
+  handler.TakeRecord(record, target);
+  handler.TakeNonRecord(item);
+};
+
 class OrderedStream {
  public:
-  // Of the whole trace, or from somewhat before the time `from` on: each pCPU from the beginning of
-  // a window. `file` and `index` must outlive the stream. O(pCPUs log windows).
+  // Streams the whole trace, or the trace from somewhat before the time `from` on: each pCPU from
+  // the beginning of a window. `file` and `index` outlive the stream. O(pCPUs log windows).
   OrderedStream(Bytes file, const WindowIndex& index, std::optional<Tsc> from = std::nullopt);
 
-  // The next item, valid until the next call; null at the end. Times never go back. Records of one
-  // instant come in the order of their pCPU's trace, and a record without a TSC of its own follows
-  // the one whose TSC it inherits. The file's own damages (outside any window) come last.
-  // O(1) while one pCPU leads, else O(log pCPUs); allocates nothing.
+  // Returns the next item, valid until the next call; null at the end. Times never go back. Records
+  // of one instant come in the order of their pCPU's trace, and a record without a TSC of its own
+  // follows the one whose TSC it inherits. The file's own damages, which are outside any window,
+  // come last. O(1) while one pCPU leads, else O(log pCPUs); allocates nothing.
   const Item* Next() {
     if (next_ == filled_) [[unlikely]] {
       filled_ = Batch().size();
@@ -39,51 +53,51 @@ class OrderedStream {
     return &batch_[next_++];
   }
 
-  // The next items up to the time `through`, at most kBatch of them, valid until the next call;
-  // none when there are no more. For loops that want no call an item.
+  // Returns the next items up to the time `through`, at most kBatch of them, valid until the next
+  // call; none when there are no more. For loops that want no call for each item.
   std::span<const Item> Batch(Tsc through = kEnd);
-  // Calls handler.TakeRecord(const Record&, target) for the next records up to the time `through`,
-  // with what they are `wanted` for, and handler.TakeNonRecord(const Item&) for the other items:
-  // faster than batches, as nothing is made of what is not wanted. If not kCount, nothing counts in
-  // the volume and the file's own damages do not come. See Cursor::Take.
-  template <bool kCount, typename Handler>
-  void ForEach(Tsc through, const EventTargets& wanted, Handler& handler);
+  // Calls handler.TakeRecord(record, target) for the next records of `wanted` events up to the time
+  // `through`, and handler.TakeNonRecord(item) for the other items: faster than batches, as nothing
+  // is made of what is not wanted. If not kCount, nothing counts in the volume, and the file's own
+  // damages do not come. Cursor::Take says more.
+  template <bool kCount, typename Target, RecordHandler<Target> Handler>
+  void ForEach(Tsc through, const EventTargets<Target>& wanted, Handler& handler);
 
-  // Gives the next items up to the time `through` to a sink, until it is full; otherwise as
-  // ForEach. A sink is one of Cursor::Take that has bool Full().
-  template <bool kCount, typename Sink>
-  void Fill(Tsc through, const EventTargets& wanted, Sink& sink);
+  // Gives the next items up to the time `through` to the sink, until it is full; otherwise as
+  // ForEach.
+  template <bool kCount, typename Target, BoundedSink<Target> Sink>
+  void Fill(Tsc through, const EventTargets<Target>& wanted, Sink& sink);
 
-  // The time of the next item, or an earlier one; kEnd when there are no more.
-  Tsc next_tsc() const { return heap_.empty() ? kEnd : heap_[0]->tsc(); }
-  // What Batch() and Next() have given.
-  Volume TakenVolume() const;
-  // Where each pCPU's cursor stands.
+  // The time of the next item, or an earlier time; kEnd when there are no more items.
+  [[nodiscard]] Tsc next_tsc() const { return heap_.empty() ? kEnd : heap_[0]->tsc(); }
+  // Returns the counts of what was given.
+  [[nodiscard]] Volume TakenVolume() const;
+  // Adds the place of each pCPU's cursor.
   void SaveState(StateSnapshot& out) const;
 
   static constexpr Tsc kEnd{~uint64_t{0}};
   static constexpr size_t kBatch = 128;
 
  private:
-  // Hands on to a handler.
-  template <typename Handler>
+  // Gives everything to a handler.
+  template <typename Target, typename Handler>
   struct HandlerSink {
     static constexpr bool kReportsRunningVcpu = false;
     Handler& handler;
-    const EventTargets& wanted;
+    const EventTargets<Target>& wanted;
     Record record;
     Record& Slot(PcpuId pcpu) {
       record.pcpu = pcpu;
       return record;
     }
-    bool CommitRecord(const std::optional<VcpuRef>& /*ran*/, const void* target) {
+    bool CommitRecord(const std::optional<VcpuRef>& /*ran*/, const Target& target) {
       handler.TakeRecord(record, target);
       return true;
     }
     bool Commit(const Item& item) {
       if (item.kind == ItemKind::kRecord) {
-        const void* target = wanted[static_cast<size_t>(item.record.event)];
-        if (target != nullptr) handler.TakeRecord(item.record, target);
+        const Target* target = wanted[static_cast<size_t>(item.record.event)];
+        if (target != nullptr) handler.TakeRecord(item.record, *target);
       } else {
         handler.TakeNonRecord(item);
       }
@@ -92,16 +106,17 @@ class OrderedStream {
     static bool Full() { return false; }
   };
 
-  // Not inlined: an Item's alignment would cost the loop over the records a register.
+  // Gives the file's own damages. Not inlined: an Item's alignment would cost the loop over the
+  // records a register.
   template <typename Sink>
   [[gnu::noinline]] void GiveDamages(Sink& sink);
-  // The next of the file's own damages, if all pCPUs have ended.
+  // Takes the next of the file's own damages, if all pCPUs have ended. Returns whether it has.
   bool TakeDamage(Item& item);
   void SiftDown();
 
   std::vector<Cursor> cursors_;
   std::vector<Cursor*> heap_;  // by (tsc, pCPU), the earliest first
-  Tsc limit_;                  // up to here the first of the heap stays first
+  Tsc limit_;                  // the time up to which the first of the heap stays first
   const std::vector<Damage>* damages_;
   size_t next_damage_ = 0;
   Tsc last_tsc_;
@@ -110,12 +125,12 @@ class OrderedStream {
   size_t filled_ = 0;
 };
 
-template <bool kCount, typename Sink>
-void OrderedStream::Fill(Tsc through, const EventTargets& wanted, Sink& sink) {
+template <bool kCount, typename Target, BoundedSink<Target> Sink>
+void OrderedStream::Fill(Tsc through, const EventTargets<Target>& wanted, Sink& sink) {
   while (!heap_.empty() && !sink.Full()) {
     Cursor* first = heap_[0];
     if (first->tsc() > through) return;
-    first->template Take<kCount>(sink, std::min(limit_, through), through, wanted);
+    first->template Take<kCount, Target>(sink, std::min(limit_, through), through, wanted);
     if (first->done()) {
       last_tsc_ = first->tsc();
       heap_[0] = heap_.back();
@@ -134,10 +149,10 @@ void OrderedStream::GiveDamages(Sink& sink) {
   for (Item item; !sink.Full() && TakeDamage(item);) sink.Commit(item);
 }
 
-template <bool kCount, typename Handler>
-void OrderedStream::ForEach(Tsc through, const EventTargets& wanted, Handler& handler) {
-  HandlerSink<Handler> sink{handler, wanted, {}};
-  Fill<kCount>(through, wanted, sink);
+template <bool kCount, typename Target, RecordHandler<Target> Handler>
+void OrderedStream::ForEach(Tsc through, const EventTargets<Target>& wanted, Handler& handler) {
+  HandlerSink<Target, Handler> sink{handler, wanted, {}};
+  Fill<kCount, Target>(through, wanted, sink);
 }
 
 }  // namespace xenoscope::trace

@@ -24,19 +24,40 @@ class Payload {
   Payload() = default;
   Payload(const std::byte* from, uint32_t count) : from_(from), count_(count) {}
 
-  uint32_t count() const { return count_; }
-  uint32_t Word(uint32_t i) const {
+  [[nodiscard]] uint32_t count() const { return count_; }
+  [[nodiscard]] uint32_t Word(uint32_t i) const {
     return i < count_ ? LoadUnchecked<uint32_t>(from_ + size_t{i} * 4) : 0;
   }
-  // Words i (low) and i + 1 (high).
-  uint64_t Word64(uint32_t i) const { return Word(i) | (uint64_t{Word(i + 1)} << 32); }
-  // The 16 bits at byte 2 * i.
-  uint16_t Word16(uint32_t i) const { return static_cast<uint16_t>(Word(i / 2) >> (i % 2 * 16)); }
-  Bytes bytes() const { return {from_, size_t{count_} * 4}; }
+  // Returns words i (low) and i + 1 (high).
+  [[nodiscard]] uint64_t Word64(uint32_t i) const {
+    return Word(i) | (uint64_t{Word(i + 1)} << 32);
+  }
+  // Returns the 16 bits at byte 2 * i.
+  [[nodiscard]] uint16_t Word16(uint32_t i) const {
+    return static_cast<uint16_t>(Word(i / 2) >> (i % 2 * 16));
+  }
+  [[nodiscard]] Bytes bytes() const { return {from_, size_t{count_} * 4}; }
 
  private:
   const std::byte* from_ = nullptr;
   uint32_t count_ = 0;
+};
+
+// The first word of a record.
+struct FirstWord {
+  uint32_t value = 0;
+
+  [[nodiscard]] static constexpr FirstWord Of(uint32_t id, uint32_t words, bool has_tsc) {
+    return {id | words << 28 | uint32_t{has_tsc} << 31};
+  }
+  // The 28 bits of the event number.
+  [[nodiscard]] constexpr uint32_t id() const { return value & 0x0fffffff; }
+  // The number of extra words, 0 to 7.
+  [[nodiscard]] constexpr uint32_t words() const { return value >> 28 & 7; }
+  [[nodiscard]] constexpr bool has_tsc() const { return value >> 31 != 0; }
+  // The bytes before the extra words, and those of the whole record.
+  [[nodiscard]] constexpr uint32_t PayloadOffset() const { return has_tsc() ? 12 : 4; }
+  [[nodiscard]] constexpr uint32_t SizeBytes() const { return PayloadOffset() + words() * 4; }
 };
 
 // What the first word of a record says.
@@ -44,37 +65,37 @@ struct RecordHead {
   uint32_t id = 0;  // the 28 bits of the event number
   Event event = Event::kUnknown;
   bool has_tsc = false;
-  uint8_t words = 0;  // of the payload
+  uint8_t words = 0;  // the number of words of the payload
 };
 static_assert(sizeof(RecordHead) == 8);  // copied for every record
 
 struct Record : RecordHead {
-  Tsc tsc;              // its own, or that of the record before it on this pCPU
-  uint64_t offset = 0;  // byte of its header in the file
+  Tsc tsc;              // the record's own, or that of the record before it on this pCPU
+  uint64_t offset = 0;  // byte of the record's first word in the file
   PcpuId pcpu;
   Payload payload;
 
-  uint32_t SizeBytes() const { return 4 + (has_tsc ? 8 : 0) + payload.count() * 4; }
+  [[nodiscard]] uint32_t SizeBytes() const { return 4 + (has_tsc ? 8 : 0) + payload.count() * 4; }
 };
 
-// The record of which the stream has told offset, time and pCPU, read again from the file.
+// Reads a record again from the file. The stream gave its offset, time and pCPU before.
 inline Record RecordAt(Bytes file, uint64_t offset, Tsc tsc, PcpuId pcpu) {
   const std::byte* at = file.data() + offset;
-  const auto word = LoadUnchecked<uint32_t>(at);
+  const FirstWord word{LoadUnchecked<uint32_t>(at)};
   Record record;
-  record.id = word & 0x0fffffff;
+  record.id = word.id();
   record.event = Classify(record.id);
-  record.has_tsc = (word >> 31) != 0;
-  record.words = static_cast<uint8_t>(word >> 28 & 7);
+  record.has_tsc = word.has_tsc();
+  record.words = static_cast<uint8_t>(word.words());
   record.tsc = tsc;
   record.offset = offset;
   record.pcpu = pcpu;
-  record.payload = Payload(at + (record.has_tsc ? 12 : 4), record.words);
+  record.payload = Payload(at + word.PayloadOffset(), record.words);
   return record;
 }
 
-// What the ordered stream gives: every byte of the file is in exactly one kRecord, kUnknownEvent,
-// kMalformed, kWrap, kLost or kDamaged, or in a window header.
+// The kinds of items of the ordered stream. Every byte of the file is in exactly one kRecord,
+// kUnknownEvent, kMalformed, kWrap, kLost or kDamaged, or in a window header.
 enum class ItemKind : uint8_t {
   kRecord,        // a record of a known event, with the words that this event has
   kUnknownEvent,  // a well-formed record whose event is not in the table
@@ -98,17 +119,17 @@ enum class DamageKind : uint8_t {
 
 struct Damage {
   DamageKind kind = DamageKind::kNone;
-  uint64_t offset = 0;  // first byte
-  uint64_t bytes = 0;   // how many are passed over (for kTruncated: present ones)
+  uint64_t offset = 0;  // the first byte
+  uint64_t bytes = 0;   // the number of bytes passed over (for kTruncated: those present)
 };
 
-const char* ToString(DamageKind kind);
+[[nodiscard]] const char* ToString(DamageKind kind);
 
 struct alignas(64) Item {
-  // What every item has, in one cache line; of items that are no record (kPcpuBegin, kPcpuEnd,
-  // kDamaged), record holds the time, the pCPU and the offset only.
+  // The parts that every item has, in one cache line. Of items that are no record (kPcpuBegin,
+  // kPcpuEnd, kDamaged), `record` holds the time, the pCPU and the offset only.
   Record record;
-  // Who ran on the pCPU when the record was written, where the trace tells.
+  // The vCPU that ran on the pCPU when the record was written, where the trace says it.
   std::optional<VcpuRef> current;
   ItemKind kind = ItemKind::kRecord;
 

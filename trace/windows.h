@@ -1,4 +1,4 @@
-// Where each pCPU's records lie in a xentrace file.
+// Finds where each pCPU's records lie in a xentrace file.
 //
 // A file is a sequence of windows: a header {u32 0x2001f003, u32 pcpu, u32 bytes} that xentrace
 // writes, then that many bytes of one pCPU's ring (tools/xentrace/xentrace.c, write_buffer, 4.17).
@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "trace/events.h"
 #include "trace/record.h"
 
 namespace xenoscope::trace {
@@ -24,23 +25,25 @@ struct Window {
 struct PcpuWindows {
   PcpuId pcpu;
   std::vector<Window> windows;  // in the order of the file
-  int64_t tsc_offset = 0;       // to be added to its TSCs, where its clock is not the host's
+  int64_t tsc_offset = 0;       // added to the pCPU's TSCs, where its clock is not the host's
 };
 
 struct WindowIndex {
-  std::vector<PcpuWindows> pcpus;  // by pCPU, each with at least one byte
+  std::vector<PcpuWindows> pcpus;  // in the order of pCPUs, each with at least one byte
   std::vector<Damage> damages;     // bytes outside any window, and the file's torn end
-  uint64_t header_bytes = 0;       // of all window headers
+  uint64_t header_bytes = 0;       // the size of all window headers together
 };
 
-inline constexpr uint32_t kWindowHeaderWord = 0x2001f003;
+// TRC_TRACE_CPU_CHANGE with two extra words and no TSC: 0x2001f003.
+inline constexpr uint32_t kWindowHeaderWord =
+    FirstWord::Of(IdOf(Event::kTraceCpuChange), 2, false).value;
 inline constexpr uint64_t kWindowHeaderBytes = 12;
 // Xen is built for at most 16383 pCPUs (NR_CPUS, xen/arch/Kconfig, 4.22); more is damage.
 inline constexpr uint32_t kMaxPcpus = 16384;
 
-// Finds all windows. Linear in the number of windows; 16 bytes of memory a window. A file that is
-// cut or damaged gives what can be found: from a place where no header is, the search goes on word
-// by word to the next header. Errors: not one window in the file.
-absl::StatusOr<WindowIndex> IndexWindows(Bytes file);
+// Finds all windows. O(windows); 16 bytes of memory for each. In a file that is cut or damaged, all
+// windows are found that are left: from a place without a header, the search goes on word by word
+// to the next header. Errors: the file has no window.
+[[nodiscard]] absl::StatusOr<WindowIndex> IndexWindows(Bytes file);
 
 }  // namespace xenoscope::trace

@@ -142,7 +142,7 @@ class BatchSource {
       record.pcpu = pcpu;
       return record;
     }
-    bool CommitRecord(const std::optional<VcpuRef>& ran, const void* /*target*/) {
+    bool CommitRecord(const std::optional<VcpuRef>& ran, const trace::AnyTarget& /*target*/) {
       source.Add(ItemKind::kRecord, record, ran, nullptr, batch);
       return !Full();
     }
@@ -154,8 +154,8 @@ class BatchSource {
   };
 
   // What is shown, and what says who runs, which every line shows.
-  static trace::EventTargets WantedBy(const EventFilter& filter) {
-    trace::EventTargets wanted{};
+  static trace::EventTargets<trace::AnyTarget> WantedBy(const EventFilter& filter) {
+    trace::EventTargets<trace::AnyTarget> wanted{};
     for (size_t i = 0; i < trace::kEventCount; ++i) {
       const auto event = static_cast<Event>(i);
       const bool tells = event == Event::kRunstateChange || event == Event::kContinueRunning;
@@ -201,7 +201,7 @@ class BatchSource {
   std::mutex mutex_;
   Bytes bytes_;
   trace::OrderedStream stream_;
-  trace::EventTargets wanted_;
+  trace::EventTargets<trace::AnyTarget> wanted_;
   Tsc from_;
   Tsc through_;
   std::vector<uint16_t> index_of_;         // by the pCPU's number
@@ -370,17 +370,16 @@ class Worker {
 
   // The entry's record, from the file.
   void Load(const Entry& entry) {
-    const auto header = LoadUnchecked<uint32_t>(entry.at);
-    const bool has_tsc = (header >> 31) != 0;
+    const trace::FirstWord header{LoadUnchecked<uint32_t>(entry.at)};
     trace::Record& record = item_.record;
     item_.kind = entry.kind;
     record.tsc = Tsc{entry.tsc};
     record.offset = static_cast<uint64_t>(entry.at - bytes_.data());
-    record.id = header & 0x0fffffff;
+    record.id = header.id();
     record.event = static_cast<Event>(entry.event);
-    record.has_tsc = has_tsc;
+    record.has_tsc = header.has_tsc();
     record.pcpu = pcpus_[entry.pcpu_index];
-    record.payload = trace::Payload(entry.at + (has_tsc ? 12 : 4), header >> 28 & 7);
+    record.payload = trace::Payload(entry.at + header.PayloadOffset(), header.words());
   }
 
   Bytes bytes_;

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/ids.h"
 #include "report/dump/dump_line.h"
 #include "report/dump/line_buffer.h"
@@ -26,6 +27,7 @@
 #include "trace/fields.h"
 #include "trace/layout.h"
 #include "trace/names.h"
+#include "trace/record.h"
 
 namespace xenoscope::report {
 namespace {
@@ -227,7 +229,7 @@ class TextWriter final : public LineWriter {
   // All that a record's text depends on.
   static std::array<uint64_t, 4> KeyOf(const Record& record) {
     const trace::Payload& payload = record.payload;
-    const uint32_t head = record.id | payload.count() << 28;
+    const uint32_t head = trace::FirstWord::Of(record.id, payload.count(), false).value;
     return {payload.Word64(0), payload.Word64(2), payload.Word64(4),
             payload.Word(6) | uint64_t{head} << 32};
   }
@@ -238,9 +240,8 @@ class TextWriter final : public LineWriter {
   }
 
   static size_t SlotOf(const std::array<uint64_t, 4>& key) {
-    uint64_t hash = (key[0] ^ key[3]) * 0x9e3779b97f4a7c15;
-    hash = (hash ^ key[1] ^ key[2] << 1) * 0x9e3779b97f4a7c15;
-    return hash >> (64 - kRecentBits);
+    const uint64_t ends = MultiplyHash(key[0] ^ key[3]);
+    return MultiplyHash(ends ^ key[1] ^ key[2] << 1) >> (64 - kRecentBits);
   }
 
   // From the event to the end of the line.

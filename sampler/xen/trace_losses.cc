@@ -2,28 +2,24 @@
 
 #include <algorithm>
 
+#include "trace/events.h"
+#include "trace/record.h"
 #include "trace/windows.h"
 
 namespace xenoscope::sampler {
 namespace {
 
 constexpr size_t kWord = 4;
-constexpr int kWordsShift = 28;
-constexpr uint32_t kWordsMask = 7;
-constexpr uint32_t kHasTsc = 1U << 31;
 
 // TRC_LOST_RECORDS {u32 lost; u16 domain; u16 vCPU; u64 first TSC}, which has a TSC of its own
 // (xen/include/public/trace.h and xen/common/trace.c, 4.17).
-constexpr uint32_t kLostRecords = 4U << kWordsShift | kHasTsc | 0x1f001;
+constexpr uint32_t kLostRecords =
+    trace::FirstWord::Of(IdOf(trace::Event::kLostRecords), 4, true).value;
 constexpr size_t kTscAt = 4;
 constexpr size_t kLostAt = 12;
 constexpr size_t kFirstTscAt = 20;
 // Limit of a loss's length; in a longer one (half an hour and more) one of its times is wrong.
 constexpr Cycles kMaxLossCycles = Cycles{1} << 42;
-
-size_t SizeOf(uint32_t header) {
-  return kWord * (1 + (header >> kWordsShift & kWordsMask)) + ((header & kHasTsc) != 0 ? 8 : 0);
-}
 
 }  // namespace
 
@@ -72,7 +68,7 @@ size_t TraceLosses::TakeOne(Bytes bytes) {
   size_t size = left_;
   if (left_ >= kWord) {
     if (bytes.size() < kWord) return 0;
-    size = SizeOf(LoadUnchecked<uint32_t>(bytes.data()));
+    size = trace::FirstWord{LoadUnchecked<uint32_t>(bytes.data())}.SizeBytes();
   }
   if (left_ < kWord || size > left_) {  // the end of the window is no record
     skip_ = left_;

@@ -48,13 +48,16 @@ void BM_Skim(benchmark::State& state) {
   uint64_t records = 0;
   analysis::RecordPipeline pipeline({});
   pipeline.StartWarmUp();
-  const trace::EventTargets events = pipeline.SubscribedEvents();
+  const auto events = pipeline.SubscribedEvents();
   // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): the loop of the benchmark library
   for (auto _ : state) {
     auto stream = TheTrace().Stream();
     struct Counter {
       uint64_t& records;
-      void TakeRecord(const trace::Record& /*record*/, const void* /*purpose*/) const { ++records; }
+      void TakeRecord(const trace::Record& /*record*/,
+                      const analysis::Dispatcher::EventRoute& /*route*/) const {
+        ++records;
+      }
       void TakeNonRecord(const trace::Item& /*item*/) const { ++records; }
     } counter{records};
     stream.ForEach<false>(stream.kEnd, events, counter);
@@ -70,7 +73,7 @@ void BM_Follow(benchmark::State& state) {
     analysis::RecordPipeline pipeline(analysis::SubscribersOf(all));
     pipeline.StartWarmUp();
     analysis::WarmUpFilter filter(TheTrace().bytes(), pipeline);
-    const trace::EventTargets events = pipeline.SubscribedEvents();
+    const auto events = pipeline.SubscribedEvents();
     auto stream = TheTrace().Stream();
     stream.ForEach<false>(stream.kEnd, events, filter);
   }
@@ -83,7 +86,7 @@ void RunLane(benchmark::State& state, const std::vector<std::unique_ptr<analysis
   for (auto _ : state) {
     analysis::RecordPipeline pipeline(analysis::SubscribersOf(all));
     auto stream = TheTrace().Stream();
-    const trace::EventTargets events = pipeline.SubscribedEvents();
+    const auto events = pipeline.SubscribedEvents();
     stream.ForEach<true>(stream.kEnd, events, pipeline);
     records += stream.TakenVolume().Total().records;
   }

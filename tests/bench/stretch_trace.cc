@@ -14,13 +14,12 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "trace/events.h"
+#include "trace/record.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::trace {
 namespace {
-
-constexpr uint32_t kLost = 0x1f001;
-constexpr uint32_t kWrap = 0x1f002;
 
 struct Span {
   uint64_t first = UINT64_MAX;
@@ -31,14 +30,11 @@ struct Span {
 template <typename Use>
 void ForEachTime(std::byte* at, const std::byte* end, Use use) {
   while (end - at >= 4) {
-    const auto word = LoadUnchecked<uint32_t>(at);
-    const uint32_t id = word & 0x0fffffff;
-    const bool has_tsc = (word >> 31) != 0;
-    const uint32_t size = 4 + (has_tsc ? 8U : 0U) + (word >> 28 & 7) * 4;
-    if (end - at < static_cast<ptrdiff_t>(size)) return;
-    if (has_tsc && id != kWrap) use(at + 4);
-    if (id == kLost && size == 28) use(at + 20);
-    at += size;
+    const trace::FirstWord word{LoadUnchecked<uint32_t>(at)};
+    if (end - at < static_cast<ptrdiff_t>(word.SizeBytes())) return;
+    if (word.has_tsc() && word.id() != IdOf(Event::kTraceWrapBuffer)) use(at + 4);
+    if (word.id() == IdOf(Event::kLostRecords) && word.SizeBytes() == 28) use(at + 20);
+    at += word.SizeBytes();
   }
 }
 
