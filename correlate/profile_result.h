@@ -1,0 +1,78 @@
+// What a profile says: rows with their shares, and what was checked about them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/address_space_id.h"
+#include "base/ids.h"
+#include "base/mode.h"
+#include "correlate/context.h"
+#include "correlate/estimate.h"
+#include "correlate/placing/placed_sample.h"
+#include "correlate/stacks.h"
+
+namespace xenoscope::correlate {
+
+// What a row has of one stratum (docs/method.md, section 4.1).
+struct RowPart {
+  VcpuRef vcpu;
+  Context context;
+  double samples = 0;          // the row's samples in the stratum
+  double stratum_samples = 0;  // the stratum's samples, of all rows
+  uint64_t clusters = 0;       // running intervals that have samples of the stratum
+  double stratum_cycles = 0;   // the stratum's size; in samples, if the event does not count time
+  double variance = 0;         // what the stratum adds to the variance of the row's share
+};
+
+// Fields of dimensions that were not asked for keep their defaults.
+struct ProfileRow {
+  DomainId domain;
+  VcpuId vcpu;
+  PcpuId pcpu;
+  Mode mode = Mode::kUser;
+  Context exit;  // with the subreason, and the vCPUs that waited, where that was asked for
+  std::string image;
+  std::string function;
+  std::string line;
+  Address address = 0;
+  AddressSpaceId process;
+  uint32_t stack = 0;  // index into ProfileResult::stacks
+  Placement placing = Placement::kUntraced;
+
+  double samples = 0;          // the sum of the weights of its samples
+  double share = 0;            // the part of all time, in [0, 1]
+  Interval interval;           // the confidence interval of the share
+  double variance = 0;         // the variance of the share; 0: the share is known exactly
+  double cycles = 0;           // 0 when the event does not count time
+  std::vector<RowPart> parts;  // filled where ProfileOptions ask for them
+};
+
+// A domain's sampled share of time against its traced share (method.md §6).
+struct DomainCheck {
+  DomainId domain;
+  double sampled = 0;
+  double traced = 0;
+  double error = 0;  // standard error of `sampled`
+  [[nodiscard]] bool Agrees() const;
+};
+
+struct Unresolved {
+  std::string why;
+  double samples = 0;
+};
+
+struct ProfileResult {
+  std::vector<ProfileRow> rows;      // in no order
+  std::vector<ProfileRow> domains;   // the same samples by domain alone
+  std::vector<Stack> stacks;         // with addresses where rows are by address too
+  std::vector<std::string> inlined;  // functions, by StackFrame::inlined
+  std::vector<DomainCheck> checks;   // empty without a trace
+  std::vector<Unresolved> unresolved;
+  double samples = 0;           // attributed samples
+  double cycles = 0;            // the cycles that they stand for
+  double unsampled_cycles = 0;  // of the same domains, in strata without a sample
+};
+
+}  // namespace xenoscope::correlate

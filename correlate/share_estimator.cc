@@ -1,0 +1,176 @@
+#include "correlate/share_estimator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace xenoscope::correlate {
+namespace {
+
+// Sampled and traced shares disagree if they differ by more than this many standard errors: one
+// false alarm in some hundreds.
+constexpr double kDisagreement = 3;
+// The smallest difference that is one: the trace's own records take time that is in no stratum.
+constexpr double kMinDisagreement = 0.01;
+
+// Sets the size of lost time by its samples, each of which stands for `rate` cycles, as
+// `traced_samples` others do. It is at most what the pCPUs spent in lost time, if that is known.
+// Returns the variance of the size.
+double SizeLost(double rate, double traced_samples, Stratum& lost) {
+  const double max_size = lost.size;
+  const double by_samples = lost.totals.n * rate;
+  lost.size = max_size > 0 ? std::min(max_size, by_samples) : by_samples;
+  if (lost.totals.n <= 0 || traced_samples <= 0) return 0;
+  const double busy = max_size > 0 ? lost.size / max_size : 0;
+  const double cluster_size = lost.totals.nn / lost.totals.n;  // mean, by sample
+  return lost.size * lost.size * ((1 - busy) * cluster_size / lost.totals.n + 1 / traced_samples);
+}
+
+}  // namespace
+
+bool DomainCheck::Agrees() const {
+  return std::abs(sampled - traced) <= std::max(kDisagreement * error, kMinDisagreement);
+}
+
+StratumSizes SizeStrata(double period, Strata& strata) {
+  absl::flat_hash_map<DomainId, bool> sampled;
+  double traced = 0;
+  double traced_samples = 0;
+  for (const Stratum& stratum : strata.all) {
+    if (stratum.totals.n <= 0 || !IsTraced(stratum.context.kind)) continue;
+    sampled[stratum.vcpu.domain] = true;
+    traced += stratum.size;
+    traced_samples += stratum.totals.n;
+  }
+  const double rate = traced > 0 ? traced / traced_samples : period;
+  StratumSizes sizes{.measured = traced > 0};
+  for (Stratum& stratum : strata.all) {
+    if (stratum.context.kind == ContextKind::kLost) {
+      sizes.lost_variance = SizeLost(rate, traced_samples, stratum);
+    } else if (!IsTraced(stratum.context.kind)) {
+      stratum.size = stratum.totals.n * rate;
+    }
+    if (stratum.totals.n > 0) {
+      sizes.cycles += stratum.size;
+    } else if (sampled.contains(stratum.vcpu.domain)) {
+      sizes.unsampled += stratum.size;
+    }
+  }
+  return sizes;
+}
+
+std::vector<DomainCheck> CheckDomains(
+    std::span<const Stratum> strata, const absl::flat_hash_map<DomainId, double>& cluster_squares) {
+  struct Sums {
+    double samples = 0;
+    double cycles = 0;
+  };
+  absl::flat_hash_map<DomainId, Sums> domains;
+  for (const Stratum& stratum : strata) {
+    if (!IsTraced(stratum.context.kind)) continue;
+    Sums& sums = domains[stratum.vcpu.domain];
+    sums.samples += stratum.totals.n;
+    sums.cycles += stratum.size;
+  }
+  absl::erase_if(domains, [](const auto& entry) { return entry.second.samples <= 0; });
+  Sums all;
+  double squares = 0;
+  for (const auto& [domain, sums] : domains) {
+    all.samples += sums.samples;
+    all.cycles += sums.cycles;
+    squares += cluster_squares.at(domain);
+  }
+  std::vector<DomainCheck> checks;
+  if (all.cycles <= 0) return checks;
+  for (const auto& [domain, sums] : domains) {
+    const double p = sums.samples / all.samples;
+    const double own = cluster_squares.at(domain);
+    const double variance =
+        ((1 - p) * (1 - p) * own + p * p * (squares - own)) / (all.samples * all.samples);
+    checks.push_back({domain, p, sums.cycles / all.cycles, std::sqrt(variance)});
+  }
+  std::ranges::sort(checks, {}, &DomainCheck::domain);
+  return checks;
+}
+
+ShareEstimator::Factors ShareEstimator::UnionFactors(std::span<const Part* const> parts) const {
+  absl::flat_hash_map<uint32_t, UnionSums> unions;
+  for (const Part* part : parts) {
+    if (part->union_number == StratumUnions::kNone) continue;
+    const Stratum& stratum = strata_.all[part->stratum];
+    UnionSums& sums = unions[part->union_number];
+    const double share = part->sums.x / stratum.totals.n;
+    const double squared = stratum.size * stratum.size;
+    sums.shares.push_back({stratum.of_vcpu, share});
+    sums.samples += part->sums.x;
+    sums.cycles += stratum.size * share;
+    sums.alone += squared * ShareVariance(part->sums, stratum.totals);
+    sums.independent += squared * share * (1 - share) / stratum.totals.n;
+  }
+  Factors factors;
+  for (const auto& [number, sums] : unions) {
+    if (sums.shares.size() < 2 || sums.samples <= 0 || sums.alone <= 0) continue;
+    factors[number] = std::max(UnionVariance(number, sums), sums.independent) / sums.alone;
+  }
+  return factors;
+}
+
+// The variance of the cycles that the row has in the union.
+double ShareEstimator::UnionVariance(uint32_t number, const UnionSums& sums) const {
+  const double rate = sums.cycles / sums.samples;  // cycles a sample
+  const double all = strata_.unions.SamplesOfVcpu(number);
+  const double share = sums.samples / all;
+  const double variance = std::min(strata_.unions.Variance(number, sums.shares),
+                                   strata_.unions.PlainVariance(number, share));
+  // A few samples that are all alike prove nothing: one lower limit for all strata together.
+  const double min_variance = all * all * IndependentVariance({}, {all, 0, 0});
+  return rate * rate * std::max(variance, min_variance);
+}
+
+double ShareEstimator::VarianceOf(const Part& part, bool exact, const Factors& factors) const {
+  const Stratum& stratum = strata_.all[part.stratum];
+  const bool known = exact && IsTraced(stratum.context.kind);
+  const double variance = known ? 0 : ShareVariance(part.sums, stratum.totals);
+  const auto factor = factors.find(part.union_number);
+  return factor == factors.end() ? variance : variance * factor->second;
+}
+
+RowPart ShareEstimator::RowPartOf(const Part& part, double variance) const {
+  const Stratum& stratum = strata_.all[part.stratum];
+  const double of_all = sizes_.cycles > 0 ? stratum.size / sizes_.cycles : 0;
+  return {
+      .vcpu = stratum.vcpu,
+      .context = stratum.context,
+      .samples = part.sums.x,
+      .stratum_samples = stratum.totals.n,
+      .clusters = stratum.totals.clusters,
+      .stratum_cycles = stratum.size,
+      .variance = of_all * of_all * variance,
+  };
+}
+
+void ShareEstimator::Estimate(std::span<const Part* const> parts, bool exact,
+                              ProfileRow& row) const {
+  PostStratified estimate;
+  double of_lost = 0;  // the row's share of lost time
+  const Factors factors = UnionFactors(parts);
+  for (const Part* part : parts) {
+    const Stratum& stratum = strata_.all[part->stratum];
+    const double share = part->sums.x / stratum.totals.n;
+    const double variance = VarianceOf(*part, exact, factors);
+    row.samples += part->sums.x;
+    estimate.Add(stratum.size, share, variance);
+    if (part->stratum == strata_.lost) of_lost = share;
+    if (options_.with_parts) row.parts.push_back(RowPartOf(*part, variance));
+  }
+  const double cycles = sizes_.cycles;
+  if (cycles > 0) {
+    row.share = estimate.total() / cycles;
+    // If lost time is longer than estimated, shares move towards those in it.
+    const double moved = of_lost - row.share;
+    row.variance = (estimate.variance() + moved * moved * sizes_.lost_variance) / (cycles * cycles);
+    row.interval = IntervalOf(row.share, row.variance, options_.samples);
+  }
+  if (options_.is_time) row.cycles = estimate.total();
+}
+
+}  // namespace xenoscope::correlate
