@@ -15,40 +15,38 @@ constexpr size_t kMaxSubreasons = 4096;
 RecentTimeline::RecentTimeline(const PlacingOptions& options, PlacingObserver& observer,
                                CrossChecks& checks, TimelineObserver* next)
     : options_(options), observer_(observer), checks_(checks), next_(next), timeline_(*this) {
+  using trace::Event;
+  const auto note = [this](Event event) { noted_events_.at(static_cast<size_t>(event)) = true; };
+  for (const Event event : {Event::kHvmVmexit, Event::kHvmSvmExit, Event::kHvmNmi}) note(event);
+  if (options_.by_wakeup) {
+    for (const Event event : {Event::kHvmVmentry, Event::kHvmInjVirq}) note(event);
+  }
   if (!options_.by_subreason) return;
-  for (const trace::Event event : HandlerEvents()) {
-    of_handlers_.at(static_cast<size_t>(event)) = true;
+  for (const Event event : HandlerEvents()) {
+    note(event);
+    handler_events_.at(static_cast<size_t>(event)) = true;
   }
 }
 
-void RecentTimeline::Take(const trace::Item& item) {
-  if (item.kind == trace::ItemKind::kRecord) {
-    if (!trace_begin_) trace_begin_ = item.record.tsc;
-    timeline_.Take(item);
-    TakeRecord(item.record);
-  } else {
-    TakeLossItem(item);
-    timeline_.Take(item);
-  }
-}
-
-void RecentTimeline::TakeRecord(const trace::Record& record) {
-  if (of_handlers_[static_cast<size_t>(record.event)]) NoteContents(record);
-  if (options_.by_wakeup) NoteWakeup(record);
+void RecentTimeline::NoteRecord(const trace::Record& record) {
+  const VcpuTrack* track = timeline_.Current(record.pcpu);
+  if (track == nullptr) return;
+  VcpuHistory& vcpu = VcpuAt(track->index);
+  if (handler_events_[static_cast<size_t>(record.event)]) NoteContents(record, *track, vcpu);
   switch (record.event) {
     case trace::Event::kHvmVmexit:
     case trace::Event::kHvmSvmExit:
-      if (const VcpuTrack* track = timeline_.Current(record.pcpu)) NoteExit(*track);
-      break;
+      return NoteExit(*track, vcpu);
     case trace::Event::kHvmNmi:
       // On Intel the exit's reason covers all exceptions; this record says which was an NMI.
-      if (const VcpuTrack* track = timeline_.Current(record.pcpu)) {
-        VcpuHistory& vcpu = VcpuAt(track->index);
-        if (!vcpu.exits.empty()) vcpu.exits.back().nmi = true;
-      }
-      break;
+      if (!vcpu.exits.empty()) vcpu.exits.back().nmi = true;
+      return;
+    case trace::Event::kHvmVmentry:
+      return vcpu.wakeup.OnEntry();
+    case trace::Event::kHvmInjVirq:
+      return vcpu.wakeup.OnInterrupt(record.payload.Word(0));
     default:
-      break;
+      return;
   }
 }
 
@@ -73,8 +71,7 @@ void RecentTimeline::TakeLossItem(const trace::Item& item) {
   if (sampled > 0) observer_.OnTraced({}, {ContextKind::kLost}, sampled);
 }
 
-void RecentTimeline::NoteExit(const VcpuTrack& track) {
-  VcpuHistory& vcpu = VcpuAt(track.index);
+void RecentTimeline::NoteExit(const VcpuTrack& track, VcpuHistory& vcpu) const {
   Context context{ContextKind::kExit, track.exit_nested, track.exit_reason};
   if (options_.by_waiting) context.waiting = run_queues_.Now(track.pcpu);
   if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
@@ -85,25 +82,10 @@ bool RecentTimeline::IsNmi(uint32_t reason) const {
   return options_.vendor == trace::Vendor::kSvm && reason == kSvmExitNmi;
 }
 
-void RecentTimeline::NoteWakeup(const trace::Record& record) {
-  if (record.event != trace::Event::kHvmInjVirq && record.event != trace::Event::kHvmVmentry) {
-    return;
-  }
-  const VcpuTrack* track = timeline_.Current(record.pcpu);
-  if (track == nullptr) return;
-  Wakeup& wakeup = VcpuAt(track->index).wakeup;
-  if (record.event == trace::Event::kHvmVmentry) {
-    wakeup.OnEntry();
-  } else {
-    wakeup.OnInterrupt(record.payload.Word(0));
-  }
-}
-
-void RecentTimeline::NoteContents(const trace::Record& record) {
-  const VcpuTrack* track = timeline_.Current(record.pcpu);
-  if (track == nullptr || !track->exit_open) return;
-  VcpuHistory& vcpu = VcpuAt(track->index);
-  if (vcpu.contents.exit != track->exit) vcpu.contents.Open(track->exit);
+void RecentTimeline::NoteContents(const trace::Record& record, const VcpuTrack& track,
+                                  VcpuHistory& vcpu) {
+  if (!track.exit_open) return;
+  if (vcpu.contents.exit != track.exit) vcpu.contents.Open(track.exit);
   vcpu.contents.Take(record);
   if (vcpu.contents.rank == 0) return;
   LimitSubreasons(vcpu.contents);
@@ -140,11 +122,6 @@ const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {
   for (size_t i = tracks_.size(); i < all.size(); ++i) tracks_[all[i]->ref] = all[i].get();
   const auto found = tracks_.find(vcpu);
   return found == tracks_.end() ? nullptr : found->second;
-}
-
-VcpuHistory& RecentTimeline::VcpuAt(uint32_t index) {
-  if (index >= vcpus_.size()) vcpus_.resize(index + 1);
-  return vcpus_[index];
 }
 
 Context RecentTimeline::ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,

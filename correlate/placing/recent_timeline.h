@@ -50,7 +50,16 @@ class RecentTimeline : private TimelineObserver {
                  TimelineObserver* next);
 
   // Takes the next item of the trace. O(1) amortised.
-  void Take(const trace::Item& item);
+  void Take(const trace::Item& item) {
+    if (item.kind == trace::ItemKind::kRecord) [[likely]] {
+      if (!trace_begin_) trace_begin_ = item.record.tsc;
+      timeline_.TakeRecord(item.record);
+      if (noted_events_[static_cast<size_t>(item.record.event)]) NoteRecord(item.record);
+    } else {
+      TakeLossItem(item);
+      timeline_.TakeNonRecord(item);
+    }
+  }
   // Ends what is open, and gives the observer the traced time that it has not had yet.
   void Finish();
   // Forgets what ended before `t`. O(1) for each thing that is forgotten, and for each vCPU.
@@ -81,28 +90,32 @@ class RecentTimeline : private TimelineObserver {
   [[nodiscard]] bool OutsideTrace(TscRange bracket) const;
 
  private:
-  bool WantsMarks() const override { return next_ != nullptr && next_->WantsMarks(); }
+  [[nodiscard]] bool WantsMarks() const override { return next_ != nullptr && next_->WantsMarks(); }
   void OnSegment(const Segment& segment) override;
   void OnRunstateInterval(const RunstateInterval& interval) override;
   void OnExit(const ExitArc& arc) override;
   void OnMark(const Mark& mark) override;
   void OnState(const VcpuTrack& track, TimelineState before) override;
 
-  VcpuHistory& VcpuAt(uint32_t index);
+  VcpuHistory& VcpuAt(uint32_t index) {
+    if (index >= vcpus_.size()) [[unlikely]] {
+      vcpus_.resize(size_t{index} + 1);
+    }
+    return vcpus_[index];
+  }
   // The context of what a vCPU does, with what the options ask to tell of an exit.
-  Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested, uint32_t reason,
-                    uint64_t exit) const;
+  [[nodiscard]] Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
+                                  uint32_t reason, uint64_t exit) const;
   void AddInterval(uint32_t index, const TimelineInterval& interval);
   // Adds time of the vCPU in which records were lost.
   void AddLost(VcpuHistory& vcpu, const RunstateInterval& interval);
-  bool IsNmi(uint32_t reason) const;
-  void TakeRecord(const trace::Record& record);
+  [[nodiscard]] bool IsNmi(uint32_t reason) const;
   void TakeLossItem(const trace::Item& item);
-  void NoteExit(const VcpuTrack& track);
-  // Notes what wakes the vCPU, where the record is of that.
-  void NoteWakeup(const trace::Record& record);
+  // Notes what the timeline does not keep of the record.
+  void NoteRecord(const trace::Record& record);
+  void NoteExit(const VcpuTrack& track, VcpuHistory& vcpu) const;
   // Notes what the open exit is about, from a record of its handler.
-  void NoteContents(const trace::Record& record);
+  void NoteContents(const trace::Record& record, const VcpuTrack& track, VcpuHistory& vcpu);
   // Puts an exit beyond kMaxSubreasons among the others.
   void LimitSubreasons(ExitContents& contents);
 
@@ -115,7 +128,8 @@ class RecentTimeline : private TimelineObserver {
   TraceCounts counts_;
   RunQueues run_queues_;
   Losses losses_;
-  std::array<bool, trace::kEventCount> of_handlers_{};  // events, where exits are told apart
+  std::array<bool, trace::kEventCount> noted_events_{};            // those of NoteRecord
+  std::array<bool, trace::kEventCount> handler_events_{};          // those of NoteContents
   absl::flat_hash_set<std::pair<ExitKind, uint64_t>> subreasons_;  // that were met
   std::vector<VcpuHistory> vcpus_;                                 // by VcpuTrack::index
   std::vector<TimelineHistory> pcpus_;                             // by pCPU
