@@ -1,4 +1,4 @@
-// A process's memory, by number.
+// The number of a process's memory.
 #pragma once
 
 #include <compare>
@@ -6,8 +6,8 @@
 
 namespace xenoscope {
 
-// The memory of one process for as long as one program runs in it, as whoever read of processes has
-// numbered it; 0: not known.
+// The memory of one process for as long as one program runs in it. The reader of processes gives
+// the numbers; 0: not known.
 struct AddressSpaceId {
   uint32_t value = 0;
   constexpr auto operator<=>(const AddressSpaceId&) const = default;

@@ -1,4 +1,4 @@
-// Reading bytes that somebody else wrote: the one place where bounds are checked.
+// Reads bytes that come from outside. All bounds are checked here.
 #pragma once
 
 #include <bit>
@@ -17,8 +17,8 @@ static_assert(std::endian::native == std::endian::little,
 
 using Bytes = std::span<const std::byte>;
 
-inline Bytes AsBytes(std::string_view text) { return std::as_bytes(std::span(text)); }
-inline std::string_view AsText(Bytes bytes) {
+[[nodiscard]] inline Bytes AsBytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+[[nodiscard]] inline std::string_view AsText(Bytes bytes) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes as text
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -32,15 +32,15 @@ T LoadUnchecked(const std::byte* from) {
   return value;
 }
 
-// The T at `offset`, or nothing when it is not wholly inside.
+// Returns the T at `offset`, or nothing when it is not wholly inside.
 template <typename T>
-std::optional<T> Load(Bytes bytes, uint64_t offset) {
+[[nodiscard]] std::optional<T> Load(Bytes bytes, uint64_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
   return LoadUnchecked<T>(bytes.data() + offset);
 }
 
-// The bytes [offset, offset + length), or nothing when they are not wholly inside.
-inline std::optional<Bytes> Slice(Bytes bytes, uint64_t offset, uint64_t length) {
+// Returns the bytes [offset, offset + length), or nothing when they are not wholly inside.
+[[nodiscard]] inline std::optional<Bytes> Slice(Bytes bytes, uint64_t offset, uint64_t length) {
   if (offset > bytes.size() || bytes.size() - offset < length) return std::nullopt;
   return bytes.subspan(offset, length);
 }

@@ -8,7 +8,7 @@
 
 namespace xenoscope {
 
-// CRC-32 of ISO 3309, the one of zlib and PNG. Runs over any length.
-uint32_t Crc32(Bytes bytes);
+// Returns the CRC-32 of ISO 3309, which zlib and PNG use. O(bytes).
+[[nodiscard]] uint32_t Crc32(Bytes bytes);
 
 }  // namespace xenoscope

@@ -1,5 +1,5 @@
-// How much compressed data may grow when it is decompressed. Recordings come from others, and zstd
-// makes gigabytes out of a few kilobytes.
+// Limits how much compressed data may grow when it is decompressed. Recordings come from outside,
+// and zstd makes gigabytes out of a few kilobytes.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,11 @@
 
 namespace xenoscope {
 
-// What real recordings hold becomes 3 to 8 times as large.
+// The largest ratio that is always allowed. The data of real recordings becomes 3 to 8 times as
+// large.
 inline constexpr uint64_t kMaxCompressionRatio = 200;
-// Beyond that, for all decompressed data that there is at a time: small files may grow more.
+// The bytes beyond that ratio, for all decompressed data that exists at a time: small files may
+// grow more.
 inline constexpr uint64_t kDecompressionBudgetBytes = uint64_t{64} << 20;
 
 // The part of kDecompressionBudgetBytes that decompressed data has taken, for as long as the data
@@ -35,12 +37,12 @@ class DecompressionBudget {
   uint64_t bytes_ = 0;
 };
 
-// What `compressed` bytes may become: kMaxCompressionRatio times as many, and what is left of
-// kDecompressionBudgetBytes. Where the environment has XENOSCOPE_MAX_UNPACKED, a size such as
-// "100G", that is the limit. Errors (InvalidArgument): the variable is no size.
-absl::StatusOr<uint64_t> DecompressionLimit(uint64_t compressed);
+// Returns the number of bytes that `compressed` bytes may become: kMaxCompressionRatio times as
+// many, and the rest of kDecompressionBudgetBytes. The environment variable XENOSCOPE_MAX_UNPACKED,
+// a size such as "100G", replaces that limit. Errors (InvalidArgument): the variable is no size.
+[[nodiscard]] absl::StatusOr<uint64_t> DecompressionLimit(uint64_t compressed);
 
-// Says that the limit was exceeded, and what to do.
-absl::Status DecompressionLimitError(uint64_t limit);
+// Returns the error that says that the limit was exceeded, and what to do.
+[[nodiscard]] absl::Status DecompressionLimitError(uint64_t limit);
 
 }  // namespace xenoscope

@@ -8,7 +8,7 @@
 //   FailedPrecondition  the machine is not in the state needed: xentrace already running
 //   Unimplemented       this Xen or this CPU does not have it
 //   ResourceExhausted   disk or memory full
-//   Internal            an accounting identity does not hold: a defect of ours
+//   Internal            an accounting identity does not hold: a defect of Xenoscope
 #pragma once
 
 #include <fmt/format.h>
@@ -35,20 +35,21 @@ XENOSCOPE_ERROR_MAKER(ExhaustedError, absl::StatusCode::kResourceExhausted)
 XENOSCOPE_ERROR_MAKER(InternalError, absl::StatusCode::kInternal)
 #undef XENOSCOPE_ERROR_MAKER
 
-// "WHAT: strerror(error)", with the code that fits the errno.
-absl::Status ErrnoStatus(int error, std::string_view what);
+// Returns the error "WHAT: strerror(error)", with the code that fits the errno.
+[[nodiscard]] absl::Status ErrnoStatus(int error, std::string_view what);
 
 template <typename... Args>
-absl::Status ErrnoError(int error, fmt::format_string<Args...> format, Args&&... args) {
+[[nodiscard]] absl::Status ErrnoError(int error, fmt::format_string<Args...> format,
+                                      Args&&... args) {
   return ErrnoStatus(error, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// The status's message as the standard library's type: Debian's Abseil has a string_view of its
-// own.
-std::string_view Message(const absl::Status& status);
+// Returns the status's message as the standard library's type: Debian's Abseil has its own
+// string_view.
+[[nodiscard]] std::string_view Message(const absl::Status& status);
 
-// The same error with "WHERE: " before its message.
-absl::Status InContext(const absl::Status& status, std::string_view where);
+// Returns the same error with "WHERE: " before its message.
+[[nodiscard]] absl::Status InContext(const absl::Status& status, std::string_view where);
 
 }  // namespace xenoscope
 

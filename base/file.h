@@ -1,4 +1,4 @@
-// Open files, and writing to a disk that may be full.
+// Open files, and writing to disks that may be full.
 #pragma once
 
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 namespace xenoscope {
 
-// A file descriptor that is closed in the end.
+// Owns a file descriptor, and closes it at the end.
 class File {
  public:
   File() = default;
@@ -27,21 +27,22 @@ class File {
     if (fd_ >= 0) close(fd_);
   }
 
-  bool is_open() const { return fd_ >= 0; }
-  int fd() const { return fd_; }
-  // The descriptor, which the caller closes from now on.
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+  [[nodiscard]] int fd() const { return fd_; }
+  // Returns the descriptor, which the caller closes from now on.
   int Release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
 
-// Writes all of the bytes. Returns 0, or the errno that stopped it; what went out in part stays.
-int WriteAll(int fd, Bytes bytes);
+// Writes all of the bytes. Returns 0, or the errno that stopped it; bytes that were written stay.
+[[nodiscard]] int WriteAll(int fd, Bytes bytes);
 
-// Why `what` failed ("cannot write /x", "/x is kept up to byte 7"), by its errno, with what to do.
+// Returns the error that says why `what` failed ("cannot write /x", "/x is kept up to byte 7"), by
+// its errno, and what to do.
 // ResourceExhausted: the disk or the quota is full; FailedPrecondition: the largest size of a file
 // that this process may write (RLIMIT_FSIZE) is reached.
-absl::Status WriteError(int error, std::string_view what);
+[[nodiscard]] absl::Status WriteError(int error, std::string_view what);
 
 }  // namespace xenoscope

@@ -1,4 +1,4 @@
-// Who and where, as types that cannot be swapped: domains, vCPUs, pCPUs.
+// Domains, vCPUs and pCPUs, as types that cannot be mistaken for each other.
 #pragma once
 
 #include <compare>
@@ -16,8 +16,7 @@ struct DomainId {
   constexpr auto operator<=>(const DomainId&) const = default;
 };
 
-// Ids with a meaning of their own (xen/include/public/xen.h; the idle domain as the trace shows
-// it).
+// Ids with a special meaning (xen/include/public/xen.h; the idle domain as the trace shows it).
 inline constexpr DomainId kDom0{0};
 inline constexpr DomainId kFirstReservedDomain{0x7ff0};
 inline constexpr DomainId kDomSelf{0x7ff0};
@@ -41,14 +40,14 @@ struct VcpuRef {
   constexpr auto operator<=>(const VcpuRef&) const = default;
 };
 
-inline constexpr bool IsIdle(VcpuRef ref) { return ref.domain == kIdleDomain; }
+[[nodiscard]] inline constexpr bool IsIdle(VcpuRef ref) { return ref.domain == kIdleDomain; }
 
-// "d3", "idle", "xen": how reports name a domain that has no name.
-std::string ToString(DomainId domain);
-// The domain's name, or where it has none as above.
-std::string DomainLabel(DomainId domain, std::string_view name);
-// "d3v1", "idle v0" as "idle/0".
-std::string ToString(VcpuRef ref);
+// Returns how reports name a domain that has no name: "d3", "idle", "xen".
+[[nodiscard]] std::string ToString(DomainId domain);
+// Returns the domain's name, or ToString(domain) if `name` is empty.
+[[nodiscard]] std::string DomainLabel(DomainId domain, std::string_view name);
+// Returns "d3v1", or "idle/0" for an idle vCPU.
+[[nodiscard]] std::string ToString(VcpuRef ref);
 
 }  // namespace xenoscope
 

@@ -1,4 +1,4 @@
-// Numbers for keys, from 0 on, in the order in which the keys first come.
+// Numbers keys, from 0 on, in the order in which they first come.
 #pragma once
 
 #include <array>
@@ -10,13 +10,14 @@
 
 namespace xenoscope {
 
-// For keys nearly all of which come again and again: the one that was last met at its place of
-// `kPlaces` is mostly the one that is wanted, and is found by a comparison.
+// A table of keys and their numbers, for keys nearly all of which come again and again. The last
+// key of each of `kPlaces` places is mostly the one that is wanted: it is found by one comparison,
+// any other key in a hash map.
 template <typename Key, size_t kPlaces>
 class Interner {
  public:
-  // The key's number; that of a new key is the size before. `mixed` is any function of the key, by
-  // which it gets its place. O(1).
+  // Returns the key's number; that of a new key is the size before the call. `mixed` is any
+  // function of the key, and selects the key's place. O(1).
   uint32_t Intern(const Key& key, uint64_t mixed) {
     uint32_t& recent = recent_[mixed % kPlaces];
     if (recent < keys_.size() && keys_[recent] == key) [[likely]] {
@@ -28,7 +29,7 @@ class Interner {
     return recent;
   }
 
-  size_t size() const { return keys_.size(); }
+  [[nodiscard]] size_t size() const { return keys_.size(); }
   const Key& operator[](size_t number) const { return keys_[number]; }
 
   void Clear() {

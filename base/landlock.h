@@ -24,13 +24,13 @@ class Landlock {
   Landlock& operator=(const Landlock&) = delete;
   ~Landlock();
 
-  // What may be read, and what may be read, made, changed and removed: the file or directory with
-  // all below it. One that is not there is passed over.
+  // Allow reading, and reading, making, changing and removing: the file or directory with all below
+  // it. A path that does not exist is passed over.
   void Read(const std::string& path);
   void Write(const std::string& path);
 
-  // Nothing else can be opened from here on by this thread and those it starts, and no program be
-  // started. Files that are open stay so. Whether the kernel does it.
+  // Restricts this thread and those that it starts: they can open nothing else, and start no
+  // program. Open files stay open. Returns whether the kernel enforces it.
   bool Restrict();
 
  private:

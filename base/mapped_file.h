@@ -1,4 +1,4 @@
-// A file as bytes in memory, read-only, paged in by the kernel as it is used.
+// A file as read-only bytes in memory, which the kernel reads as they are used.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,7 @@
 
 namespace xenoscope {
 
-// Which file it was, and in which state: the same as long as nobody changes it or puts another in
-// its place.
+// Identifies a file and its state: equal as long as the file is neither changed nor replaced.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -22,14 +21,15 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-// A file may become shorter while it is mapped. What lay behind its new end reads as zeros then
-// (mapped_ranges.h), and what was computed from it is wrong: a command that has read files asks
-// TruncatedMappings() before it ends.
+// A file that is mapped into memory. It may become shorter while it is mapped: the bytes behind its
+// new end then read as zeros (mapped_ranges.h), and what was computed from them is wrong. A command
+// that has read files asks TruncatedMappings() before it ends.
 class MappedFile {
  public:
   // `name` stands for the path in messages; empty: the path itself. Errors: not found, permission,
   // not a regular file; each has the name.
-  static absl::StatusOr<MappedFile> Open(const std::string& path, std::string name = {});
+  [[nodiscard]] static absl::StatusOr<MappedFile> Open(const std::string& path,
+                                                       std::string name = {});
 
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
@@ -44,24 +44,24 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
 
-  Bytes bytes() const { return bytes_; }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
   const FileIdentity& identity() const { return identity_; }
 
-  // Makes all pages known to the process at once, if the file is in the page cache: several
-  // threads do it, in less than half of the time that touching the pages one by one takes in one
-  // thread (some 30 ms a gigabyte with two). Does nothing for a file that would have to be read.
+  // Maps all pages at once, if the file is in the page cache. Several threads do it, in less than
+  // half of the time in which one thread would touch the pages one by one (some 30 ms a gigabyte
+  // with two). Does nothing for a file that would have to be read.
   void Populate() const;
 
-  // Tells the kernel that [0, offset) is no longer needed, so that a long file does not fill
-  // memory.
+  // Lets the kernel drop the bytes [0, offset), which are no longer needed, so that a long file
+  // does not fill memory.
   void Forget(uint64_t offset) const;
 
  private:
   std::string name_;
   Bytes bytes_;
   FileIdentity identity_;
-  MappedRange* range_ = nullptr;  // of bytes_; null where there are none
+  MappedRange* range_ = nullptr;  // the registration of bytes_; null where there are none
 };
 
 }  // namespace xenoscope

@@ -1,4 +1,4 @@
-// Where a processor was executing: an address and on which side of the guest's doors.
+// Where a processor was executing: an address, and in user mode, in a guest's kernel, or in Xen.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ using Address = uint64_t;
 // The numbers are those of a xenoprof sample (xen/include/public/xenoprof.h, event_log.mode).
 enum class Mode : uint8_t { kUser = 0, kKernel = 1, kXen = 2 };
 
-constexpr const char* ToString(Mode mode) {
+[[nodiscard]] constexpr const char* ToString(Mode mode) {
   switch (mode) {
     case Mode::kUser:
       return "user";

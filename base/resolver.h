@@ -1,5 +1,5 @@
-// Address to function, as the rooms above see it: they are handed a Resolver and never ask how it
-// knows. symbolizer/ implements it.
+// The interface by which addresses become functions. symbolizer/ implements it; other rooms are
+// given a Resolver, and do not depend on how it works.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace xenoscope {
 
-// A function that a resolver has met; valid for the life of the resolver. Dense from 0.
+// The number of a function that a resolver has met; valid for the life of the resolver. Numbers
+// count up from 0.
 struct FunctionId {
   uint32_t value = 0;
   constexpr auto operator<=>(const FunctionId&) const = default;
@@ -30,7 +31,7 @@ struct SourceLine {
   uint32_t line = 0;
 };
 
-// One level of inlining, innermost first; the last is the function itself.
+// One level of inlining. Frames come innermost first; the last one is the function itself.
 struct Frame {
   std::string function;
   SourceLine call_site_or_line;
@@ -39,15 +40,17 @@ struct Frame {
 class Resolver {
  public:
   virtual ~Resolver() = default;
-  // The function that holds `address` in this domain and mode. Mode::kXen ignores the domain. Never
-  // fails: an address without a function gets an id whose Function says why. Not thread-safe.
+  // Returns the function that holds `address` in this domain and mode. Mode::kXen ignores the
+  // domain. Never fails: an address without a function gets an id whose Function says why. Not
+  // thread-safe.
   virtual FunctionId Resolve(DomainId domain, Mode mode, Address address) = 0;
-  // The same for an address of user mode, of a process that is known.
+  // Does the same for an address in user mode, in the memory of a known process.
   virtual FunctionId ResolveInProcess(DomainId domain, AddressSpaceId /*space*/, Address address) {
     return Resolve(domain, Mode::kUser, address);
   }
   virtual const Function& Describe(FunctionId id) const = 0;
-  // Inlined frames and lines at the address, innermost first; empty without debug information.
+  // Returns the inlined frames and lines at the address, innermost first; none without debug
+  // information.
   virtual std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) = 0;
 };
 

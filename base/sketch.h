@@ -1,8 +1,8 @@
-// Percentiles in one pass and bounded memory.
+// Computes percentiles in one pass and bounded memory.
 //
-// From a histogram whose buckets are 1/64 of an octave wide (exact below 128), the layout of
-// HdrHistogram: the value told is the middle of its bucket, so at most 1/128 (0.8 %) off, and never
-// outside the smallest and largest value seen. Memory: 512 bytes an octave touched.
+// The buckets of the histogram are 1/64 of an octave wide (exact below 128), as in HdrHistogram. A
+// percentile is the middle of its bucket: at most 1/128 (0.8 %) off, and never outside the smallest
+// and largest value seen. Memory: 512 bytes for each octave that has values.
 #pragma once
 
 #include <array>
@@ -31,13 +31,13 @@ class Sketch {
   }
   void Merge(const Sketch& other);
 
-  uint64_t total() const { return total_; }
+  [[nodiscard]] uint64_t total() const { return total_; }
   // The largest value; 0 when empty.
-  uint64_t max() const { return max_; }
+  [[nodiscard]] uint64_t max() const { return max_; }
 
-  // The value at or below which the fraction `p` of the weight lies, p in [0, 1]; 0 when empty.
-  // Relative error at most 1/128.
-  uint64_t Percentile(double p) const;
+  // Returns the value at or below which the fraction `p` of the weight lies, p in [0, 1]; 0 when
+  // empty. The relative error is at most 1/128.
+  [[nodiscard]] uint64_t Percentile(double p) const;
 
  private:
   static constexpr int kBits = 6;  // 64 buckets an octave
@@ -54,7 +54,7 @@ class Sketch {
     const int octave = width - kBits;
     return {octave, static_cast<int>((value >> shift) & ((1U << kBits) - 1))};
   }
-  static uint64_t Middle(int octave, int bucket);
+  [[nodiscard]] static uint64_t Middle(int octave, int bucket);
 
   uint64_t total_ = 0;
   uint64_t min_ = std::numeric_limits<uint64_t>::max();

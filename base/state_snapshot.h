@@ -1,5 +1,5 @@
-// What something knows at an instant that matters for what it does afterwards, as words: two with
-// the same words go on alike.
+// The part of an object's state that matters for what it does afterwards, as words: two objects
+// with the same words behave alike from there on.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace xenoscope {
 
 class StateSnapshot {
  public:
-  // Each value in turn; both sides must add the same things in the same order.
+  // Adds each value in turn. Objects that are compared add the same things in the same order.
   template <typename... Values>
   void Add(const Values&... values) {
     (Append(values), ...);

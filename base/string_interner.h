@@ -1,5 +1,5 @@
-// Texts, each by a number: those of formats that keep a table of them, and of rows that are found
-// by name. Numbers count up from 0 in the order in which texts came.
+// Numbers texts, from 0 on, in the order in which they first come: for formats that keep a table of
+// texts, and for rows that are found by name.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace xenoscope {
 
 class StringInterner {
  public:
-  // O(1) on the average; allocates only for a text that is new.
+  // Returns the text's number. O(length) on the average; allocates only for a text that is new.
   uint32_t Intern(std::string_view text) {
     const absl::string_view key(text.data(), text.size());
     if (const auto found = index_.find(key); found != index_.end()) return found->second;
@@ -24,7 +24,7 @@ class StringInterner {
     return number;
   }
 
-  // By number.
+  // All texts, by number.
   const std::vector<std::string>& all() const { return all_; }
 
  private:

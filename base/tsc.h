@@ -1,4 +1,4 @@
-// The one clock: the host's time-stamp counter, in cycles. Seconds exist only at the edge.
+// The clock of all data: the host's time-stamp counter (TSC), in cycles. Only output is in seconds.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Tsc {
 };
 
 inline constexpr Tsc operator+(Tsc t, Cycles c) { return {t.value + c}; }
-// The cycles from b to a; 0 when a is not later than b.
+// Returns the cycles from b to a; 0 when a is not later than b.
 inline constexpr Cycles operator-(Tsc a, Tsc b) { return a > b ? a.value - b.value : 0; }
 
 // A half-open range of instants, [begin, end). Empty when end <= begin.
@@ -26,15 +26,15 @@ struct TscRange {
   Tsc end;
 
   constexpr bool operator==(const TscRange&) const = default;
-  constexpr bool Empty() const { return end <= begin; }
-  constexpr Cycles Length() const { return end - begin; }
-  constexpr bool Contains(Tsc t) const { return begin <= t && t < end; }
-  constexpr TscRange Intersect(TscRange other) const {
+  [[nodiscard]] constexpr bool Empty() const { return end <= begin; }
+  [[nodiscard]] constexpr Cycles Length() const { return end - begin; }
+  [[nodiscard]] constexpr bool Contains(Tsc t) const { return begin <= t && t < end; }
+  [[nodiscard]] constexpr TscRange Intersect(TscRange other) const {
     return {std::max(begin, other.begin), std::min(end, other.end)};
   }
 };
 
-// The host's frequency and where it is known from; every figure in seconds rests on it.
+// Where the host's frequency is known from. Every figure in seconds depends on it.
 enum class ClockSource : uint8_t {
   kGiven,      // the user said it
   kRecorded,   // the recording holds what Xen reported
@@ -48,11 +48,11 @@ struct Clock {
   uint64_t hz = kAssumedHz;
   ClockSource source = ClockSource::kAssumed;
 
-  constexpr double Seconds(Cycles cycles) const {
+  [[nodiscard]] constexpr double Seconds(Cycles cycles) const {
     return static_cast<double>(cycles) / static_cast<double>(hz);
   }
-  // Exact: no rounding accumulates, whatever the length. Rounds down to whole nanoseconds.
-  constexpr uint64_t Nanoseconds(Cycles cycles) const {
+  // Returns the length in whole nanoseconds, rounded down once: no rounding errors add up.
+  [[nodiscard]] constexpr uint64_t Nanoseconds(Cycles cycles) const {
     if (hz == 0) return 0;
     const uint64_t whole = cycles / hz;
     const uint64_t rest = cycles % hz;
@@ -63,7 +63,7 @@ struct Clock {
 };
 
 // "given", "recorded", "estimated", "assumed".
-constexpr const char* ToString(ClockSource source) {
+[[nodiscard]] constexpr const char* ToString(ClockSource source) {
   switch (source) {
     case ClockSource::kGiven:
       return "given";

@@ -180,7 +180,12 @@ bool IsBounded(SkewRange range) {
 }
 
 ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
-  ClockSkew skew{reference, pcpu, SkewKind::kUnknown, {}, {}, pair.proof_offset.value_or(0)};
+  ClockSkew skew{.reference = reference,
+                 .pcpu = pcpu,
+                 .kind = SkewKind::kUnknown,
+                 .first = {},
+                 .last = {},
+                 .proof_offset = pair.proof_offset.value_or(0)};
   const bool swapped = pcpu < reference;
   const auto turned = [&](SkewRange range) {
     return swapped ? SkewRange{-range.max, -range.min} : range;

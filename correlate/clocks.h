@@ -1,9 +1,9 @@
-// Whether the clocks of the pCPUs agree, from what happened to vCPUs on several of them.
+// Finds whether the clocks of the pCPUs agree, from what happened to vCPUs on several of them.
 //
-// A vCPU is in one place at a time. Where the trace has it running on pCPU a while it runs on, or
-// is woken by, pCPU b, the two clocks differ; and each pair of visits of a vCPU to two pCPUs rules
-// out a range of differences: all those with which the visits would overlap. What is left over
-// after all visits is how far apart the clocks can be.
+// A vCPU is in one place at a time. If the trace has it running on pCPU a while it runs on, or is
+// woken by, pCPU b, the two clocks differ. Each pair of visits of a vCPU to two pCPUs excludes a
+// range of differences: those with which the visits would overlap. The differences that no pair
+// excludes are those that the clocks can have.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct SkewRange {
 
 enum class SkewKind : uint8_t {
   kConstant,  // one difference explains all records: it lies in `first`
-  kDrifting,  // no one does; at first it lies in `first`, at last in `last`
-  kUnknown,   // larger than kMaxSkew, or wavering: nothing can be said but that they differ
+  kDrifting,  // the difference changes: it begins in `first`, and ends in `last`
+  kUnknown,   // the clocks differ by more than kMaxSkew, or in no constant way
 };
 
 // "constant", "drifting", "unknown".
-const char* ToString(SkewKind kind);
+[[nodiscard]] const char* ToString(SkewKind kind);
 
-// How far the clock of `pcpu` is ahead of that of `reference`; negative: behind.
+// The cycles by which the clock of `pcpu` is ahead of that of `reference`; negative: behind.
 struct ClockSkew {
   PcpuId reference;
   PcpuId pcpu;
@@ -40,14 +40,15 @@ struct ClockSkew {
   uint64_t proof_offset = 0;  // byte of the record that first shows that the clocks differ
 };
 
-// Differences up to this are found (about 15 ms). A bound of twice as much is none.
+// Differences up to this many cycles are found (about 15 ms). A bound of twice as much says
+// nothing.
 inline constexpr int64_t kMaxSkew = int64_t{1} << 25;
 inline constexpr int64_t kUnboundedSkew = 2 * kMaxSkew;
 
-// The clocks that are proven to differ, each from the clock that agrees with most others, or where
-// nothing relates the two, from some other. None: no record contradicts another. One pass over the
-// stream; memory grows with the number of pairs of pCPUs between which vCPUs move, time with the
-// number of visits within kUnboundedSkew of each other. `range` is that of the trace.
-std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range);
+// Returns the clocks that are proven to differ: each from the clock that agrees with most others,
+// or, if nothing relates the two, from some other clock. None if no record contradicts another.
+// `range` is the time of the trace. One pass over the stream. Memory: by pairs of pCPUs between
+// which vCPUs move. Time: by visits within kUnboundedSkew of each other.
+[[nodiscard]] std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range);
 
 }  // namespace xenoscope::correlate

@@ -1,5 +1,5 @@
-// What a processor was doing for a vCPU at some instant, as the trace tells it: the third
-// coordinate of a stratum, beside domain and vCPU.
+// What a processor was doing for a vCPU at some instant, as the trace says it. A domain, a vCPU and
+// a context make a stratum.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,7 @@
 namespace xenoscope::correlate {
 
 enum class ContextKind : uint8_t {
-  kRunning,   // a PV guest's vCPU, in the guest or in Xen: the trace does not tell them apart
+  kRunning,   // a PV guest's vCPU ran, in the guest or in Xen: the trace does not say which
   kGuest,     // HVM: between VMENTRY and VMEXIT
   kExit,      // HVM: between VMEXIT and VMENTRY, for `reason`
   kResume,    // HVM: scheduled in, before VMENTRY; the exit was not seen
@@ -23,12 +23,13 @@ struct Context {
   ContextKind kind = ContextKind::kUntraced;
   bool nested = false;  // kExit: of a nested guest
   uint32_t reason = 0;  // kExit: the vendor's exit reason
-  // kExit: what its handler recorded, where the placer is asked to tell exits apart by that.
+  // kExit: what the handler recorded, if PlacingOptions::by_subreason.
   ExitKind exit_kind = ExitKind::kNoHandler;
-  // Who waited for the pCPU, where the placer is asked to tell: of Placer::waiting_sets.
+  // The vCPUs that waited for the pCPU, if PlacingOptions::by_waiting: an index into
+  // Placer::waiting_sets.
   uint32_t waiting = 0;
   uint64_t number = 0;  // port, MSR, leaf, ...: ExitContents::number
-  // What woke the vCPU, where the placer is asked to tell: Wakeup::now.
+  // What woke the vCPU, if PlacingOptions::by_wakeup: Wakeup::now.
   uint32_t wakeup = 0;
 
   constexpr auto operator<=>(const Context&) const = default;
@@ -39,7 +40,7 @@ struct Context {
   }
 };
 
-constexpr Context ContextOf(SegmentKind kind, bool nested, uint32_t reason) {
+[[nodiscard]] constexpr Context ContextOf(SegmentKind kind, bool nested, uint32_t reason) {
   switch (kind) {
     case SegmentKind::kGuest:
       return {ContextKind::kGuest};
@@ -53,8 +54,8 @@ constexpr Context ContextOf(SegmentKind kind, bool nested, uint32_t reason) {
   return {ContextKind::kRunning};
 }
 
-// Whether the trace says exactly how many cycles were spent so.
-constexpr bool IsTraced(ContextKind kind) {
+// Whether the trace says exactly how many cycles were spent in such contexts.
+[[nodiscard]] constexpr bool IsTraced(ContextKind kind) {
   return kind != ContextKind::kLost && kind != ContextKind::kUntraced;
 }
 

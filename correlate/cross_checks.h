@@ -1,6 +1,6 @@
-// What speaks against a domain's samples and trace telling of the same time (docs/method.md,
-// section 6): samples where the trace says that nothing ran, brackets longer than timeslices, and
-// samples in step with what they sample.
+// Checks whether a domain's samples and its trace describe the same time (docs/method.md, section
+// 6). They do not if there are samples where the trace says that nothing ran, if brackets are
+// longer than timeslices, or if the samples are in step with what they sample.
 //
 // A timeslice is a running interval of a vCPU; its age at an instant is how long it has lasted by
 // then. Memory: a few hundred bytes a vCPU.
@@ -17,43 +17,46 @@
 
 namespace xenoscope::correlate {
 
-// Of one domain.
+// The checks of one domain.
 struct PlacingCheck {
   DomainId domain;
   uint64_t samples = 0;
-  uint64_t impossible = 0;  // its vCPU did not run within their bracket, or not in their mode
-  uint64_t bracketed = 0;
-  double bracket = 0;    // mean length of theirs, in cycles
-  double timeslice = 0;  // mean length of the timeslices that random instants fall into, in cycles
-  uint64_t exact = 0;    // samples at known instants
-  uint64_t missed = 0;   // whose instants are not known, where these are for others like them
-  double distance = 0;   // largest, between the parts of these and of all time below some age
+  uint64_t impossible = 0;  // samples whose vCPU did not run in their bracket, or not in their mode
+  uint64_t bracketed = 0;   // samples that were placed by their brackets
+  double bracket = 0;       // mean length of these brackets, in cycles
+  double timeslice = 0;     // mean length of the timeslices at random instants, in cycles
+  uint64_t exact = 0;       // samples at known instants
+  uint64_t missed = 0;      // samples at unknown instants, where others like them have known ones
+  // The largest difference between the part of exact samples and the part of all time below an age.
+  double distance = 0;
 
-  bool HasImpossibleSamples() const;
-  bool HasLongBrackets() const;
-  // Samples that are uniform in time seem so in one of some million domains, whenever the missed
-  // ones were.
-  bool IsAliased() const;
+  [[nodiscard]] bool HasImpossibleSamples() const;
+  [[nodiscard]] bool HasLongBrackets() const;
+  // Whether samples are in step with timeslices. Samples that are uniform in time seem to be in one
+  // of some million domains, whenever the missed ones were taken.
+  [[nodiscard]] bool IsAliased() const;
 };
 
+// Collects what the checks compare.
 class CrossChecks {
  public:
-  // vCPUs are given by their index in the timeline. O(1), O(octaves) for time.
+  // `index` is the vCPU's in the timeline. O(1); AddTime is O(octaves).
   void AddTimeslice(uint32_t index, VcpuRef vcpu, Cycles length);
-  // The vCPU's timeslice that began at `timeslice` was where samples have known instants.
+  // Adds a part of the timeslice that began at `timeslice`, in which samples have known instants.
   void AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc timeslice);
   void AddExact(uint32_t index, VcpuRef vcpu, Cycles age);
   void AddBracketed(uint32_t index, VcpuRef vcpu, Cycles bracket);
   void AddOther(uint32_t index, VcpuRef vcpu) { ++VcpuAt(index, vcpu).samples; }
   void AddImpossible(uint32_t index, VcpuRef vcpu);
-  // Of a sample that is also added otherwise: others like it have known instants.
+  // Counts a sample, which is also added by another function, as missed: others like it have known
+  // instants.
   void AddMissed(uint32_t index, VcpuRef vcpu) { ++VcpuAt(index, vcpu).missed; }
 
-  // Of the domains that have samples, in their order.
-  std::vector<PlacingCheck> Conclude() const;
+  // Returns the checks of the domains that have samples, in the order of domains.
+  [[nodiscard]] std::vector<PlacingCheck> Conclude() const;
 
  private:
-  // By age: four bins to an octave, from 2^8 to 2^36 cycles.
+  // Histograms by age: four bins to an octave, from 2^8 to 2^36 cycles.
   static constexpr int kFirstOctave = 8;
   static constexpr int kOctaves = 28;
   static constexpr size_t kBins = kOctaves * 4 + 2;
@@ -67,13 +70,13 @@ class CrossChecks {
     uint64_t impossible = 0;
     uint64_t bracketed = 0;
     uint64_t missed = 0;
-    double brackets = 0;           // sum of their lengths
-    double timeslices = 0;         // sum of their lengths
-    double timeslice_squares = 0;  // ... and of its squares
+    double brackets = 0;           // sum of the brackets' lengths
+    double timeslices = 0;         // sum of the timeslices' lengths
+    double timeslice_squares = 0;  // sum of the squares of these lengths
     std::unique_ptr<Ages> ages;
   };
 
-  static size_t BinOf(Cycles age);
+  [[nodiscard]] static size_t BinOf(Cycles age);
   static Cycles BinBegin(size_t bin);
   static void Compare(const Ages& ages, PlacingCheck& check);
   Vcpu& VcpuAt(uint32_t index, VcpuRef vcpu);

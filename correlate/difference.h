@@ -1,5 +1,5 @@
-// Whether two estimates differ, and by how much: of one thing before and after, or of two things
-// (docs/method.md, section 5.5).
+// Compares two estimates, of one thing before and after or of two things: whether they differ, and
+// by how much (docs/method.md, section 5.5).
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ struct Estimated {
   double variance = 0;  // 0: known exactly
 };
 
-// Two estimates from samples that have nothing to do with each other.
+// Two estimates from independent samples.
 struct EstimatePair {
   Estimated before;
   Estimated after;
@@ -22,17 +22,18 @@ struct EstimatePair {
 
 struct Difference {
   double value = 0;  // after - before
-  double low = 0;    // its 95 % interval
-  double high = 0;
-  double p = 1;  // that they differ as much by chance, corrected for the number of pairs
+  double low = 0;    // the lower end of the 95 % interval
+  double high = 0;   // the upper end
+  // The probability of a difference that is as large by chance, corrected for the number of pairs.
+  double p = 1;
 };
 
-// Of each pair. p-values are corrected by Holm's procedure, or, where there are more than
-// kMaxHolmTests pairs, by Benjamini and Hochberg's. O(n log n).
+// Returns the difference of each pair. p-values are corrected by Holm's procedure, or, for more
+// than kMaxHolmTests pairs, by that of Benjamini and Hochberg. O(n log n).
 inline constexpr size_t kMaxHolmTests = 50;
-std::vector<Difference> Compare(std::span<const EstimatePair> pairs);
+[[nodiscard]] std::vector<Difference> Compare(std::span<const EstimatePair> pairs);
 
-// What is known of a share that none of `samples` samples showed.
-Estimated UnseenShare(double samples);
+// Returns the estimate of a share of which there was none among `samples` samples.
+[[nodiscard]] Estimated UnseenShare(double samples);
 
 }  // namespace xenoscope::correlate

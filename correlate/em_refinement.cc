@@ -11,8 +11,8 @@ namespace {
 constexpr double kConvergence = 1e-4;
 constexpr int kMaxSteps = 200;
 
-// A place keeps this part of what its length says, however unlikely the shares make it: how much
-// of a function can be there after all is a matter of its interval.
+// A place keeps at least this part of the weight that its length gives it, however unlikely the
+// shares make it: the interval of the estimate says how much of a function can be there after all.
 constexpr double kMinPosterior = 1e-6;
 
 }  // namespace
@@ -49,7 +49,7 @@ const EmRefiner::PlaceList& EmRefiner::PlaceListOf(const PlacedSample& placed) {
 }
 
 EmRefiner::Kind EmRefiner::KindOf(const PlacedSample& placed, FunctionId function) const {
-  Kind kind{placed.vcpu, function, placed.sample->mode, 0, {}, Placement::kBracketed};
+  Kind kind{.vcpu = placed.vcpu, .function = function, .mode = placed.sample->mode, .process = {}};
   if (options_.by_address) kind.address = placed.address;
   if (options_.by_process) kind.process = placed.sample->space;
   if (options_.by_placing) kind.placing = placed.placement;
@@ -226,8 +226,17 @@ void EmRefiner::Flush() {
   GatherInfluence();
   for (const PendingSample& pending : pending_) {
     Weigh(pending);
-    next_.OnPlaced({&pending.sample, pending.vcpu, pending.address, pending.placement,
-                    pending.cluster, weighed_, pending.function, pending.when, 0, pending.count});
+    next_.OnPlaced({
+        .sample = &pending.sample,
+        .vcpu = pending.vcpu,
+        .address = pending.address,
+        .placement = pending.placement,
+        .cluster = pending.cluster,
+        .places = weighed_,
+        .function = pending.function,
+        .when = pending.when,
+        .count = pending.count,
+    });
   }
   for (Share& share : shares_) {
     share.prior = share.current;

@@ -1,10 +1,12 @@
-// Refines where samples were: what a function does under some exit reasons only tells where those
-// samples of it were that can have been in many places (docs/method.md, sections 3.2 and 5.2).
+// Refines the weights of samples that can have been in several places: a function that certain
+// samples show in few contexts was most likely in those contexts at other times too
+// (docs/method.md, sections 3.2 and 5.2).
 //
-// Expectation-maximisation over the samples that are held, with what was learnt from those before
-// them. Samples then get weights whose sums are the estimate and whose spread is its variance: they
-// sum to 1 for each sample, but one may be negative, or in a place where the sample cannot have
-// been. Memory: the samples that are held, and a number for each function in each context.
+// The method is expectation-maximisation over the samples that are held, with what was learnt from
+// earlier ones. Samples then get weights whose sums are the estimate and whose spread is its
+// variance. The weights of each sample sum to 1, but one may be negative, or of a place where the
+// sample cannot have been. Memory: the samples that are held, and a number for each function in
+// each context.
 #pragma once
 
 #include <array>
@@ -26,23 +28,23 @@
 
 namespace xenoscope::correlate {
 
-// What rows are told apart by, beside vCPU, mode, function and context: the weights of no row's
-// samples then sum to less than nothing.
+// What tells rows apart, beside vCPU, mode, function and context. Samples are refined together only
+// if no row tells them apart, so that no row's weights sum to less than 0.
 struct EmRefinementOptions {
   bool by_address = false;
   bool by_process = false;
   bool by_pcpu = false;
   bool by_placing = false;
-  // The next observer wants every sample. Otherwise those of a bracket that nothing tells apart
+  // The next observer wants every sample. Otherwise samples of a bracket that nothing tells apart
   // come as one with a count.
   bool each_sample = false;
-  size_t max_pending = size_t{1} << 18;  // samples, or such
+  size_t max_pending = size_t{1} << 18;  // the number of samples that are held, such ones being one
 };
 
 class EmRefiner final : public PlacingObserver {
  public:
-  // Hands everything on to `next`: samples in their order, with other weights, when enough of them
-  // are held or at the end. Both outlive it.
+  // Gives everything to `next`: samples in their order, with other weights, when max_pending are
+  // held or at the end. `resolver` and `next` outlive the refiner.
   EmRefiner(const EmRefinementOptions& options, Resolver& resolver, PlacingObserver& next)
       : options_(options), resolver_(resolver), next_(next) {}
 
@@ -53,27 +55,27 @@ class EmRefiner final : public PlacingObserver {
   void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
     next_.OnTraced(vcpu, context, cycles);
   }
-  // Hands on what is still held.
+  // Gives the samples that are still held to the next observer.
   void Finish() { Flush(); }
 
  private:
-  // What a function takes of a context of a domain's vCPUs, in samples.
+  // A function's part of a context of a domain's vCPUs, in samples.
   struct Share {
-    uint32_t context = 0;  // of context_samples_
-    double prior = 0;      // of the samples handed on
-    double certain = 0;    // of those that are held and can have been nowhere else
-    double current = 0;    // with those that are held, as the last step has them
+    uint32_t context = 0;  // index into context_samples_
+    double prior = 0;      // from the samples that were given to the next observer
+    double certain = 0;    // from held samples that can have been nowhere else
+    double current = 0;    // from all samples, as the last step weighs those that are held
   };
-  // What the steps need of a sample's place, small: they go over all of them again and again.
+  // What the steps need of a sample's place. Small, as they go over all of them again and again.
   struct Link {
     double length = 0;   // the place's weight by length
-    uint32_t share = 0;  // of shares_
-    uint32_t part = 0;   // of its kind's parts
+    uint32_t share = 0;  // index into shares_
+    uint32_t part = 0;   // index into the parts of the sample's kind
   };
   // Places that samples of one domain can have been in, with weights by length.
   struct PlaceList {
     uint64_t number = 0;  // PlacedSample::list
-    uint32_t first = 0;   // of places_ and place_numbers_
+    uint32_t first = 0;   // index into places_ and place_numbers_
     uint32_t size = 0;
   };
   struct PendingSample {
@@ -84,19 +86,19 @@ class EmRefiner final : public PlacingObserver {
     uint64_t cluster = 0;
     TscRange when;
     FunctionId function;
-    uint64_t count = 0;        // samples that are like it
-    uint32_t kind = 0;         // of kinds_
-    uint32_t first_place = 0;  // of places_
-    uint32_t first_link = 0;   // of links_
-    uint32_t places = 0;
+    uint64_t count = 0;        // the samples that this one stands for
+    uint32_t kind = 0;         // index into kinds_
+    uint32_t first_place = 0;  // index into places_
+    uint32_t first_link = 0;   // index into links_
+    uint32_t places = 0;       // the number of its places and links
   };
-  // Held samples that can have been in several places: what the steps go over again and again.
+  // A held sample that can have been in several places, as the steps need it.
   struct UncertainSample {
     double samples = 0;
-    uint32_t first_link = 0;  // of links_
+    uint32_t first_link = 0;  // index into links_
     uint32_t places = 0;
   };
-  // What the samples of some rows have in common; fields that nothing is told apart by are 0.
+  // What samples that are refined together have in common. Fields that tell no rows apart are 0.
   struct Kind {
     VcpuRef vcpu;
     FunctionId function;
@@ -111,50 +113,52 @@ class EmRefiner final : public PlacingObserver {
                         kind.process.value, kind.placing);
     }
   };
-  // Where the held samples of one kind can have been, and what they tell of that.
+  // The places where the held samples of one kind can have been, and what the samples say of them.
   struct Parts {
-    std::vector<uint32_t> numbers;  // of the places
-    std::vector<Place> places;      // what their weights are does not matter
-    std::vector<uint32_t> shares;   // of shares_, by part
+    std::vector<uint32_t> numbers;  // by part: the number of the place
+    std::vector<Place> places;      // by part; their weights mean nothing
+    std::vector<uint32_t> shares;   // by part: the index into shares_
     InfluenceWeights influence;
-    uint64_t list = 0;  // PlacedSample::list of the last sample, held there
-    size_t pending = 0;
+    uint64_t list = 0;   // PlacedSample::list of the last sample
+    size_t pending = 0;  // index of that sample into pending_
   };
 
   uint32_t ContextNumber(DomainId domain, Context context);
   uint32_t ShareOf(uint32_t context, FunctionId function);
-  // The list of the sample's places: the last of its mode, where that is the same.
+  // Returns the list of the sample's places: the last one of its mode, if that is the same.
   const PlaceList& PlaceListOf(const PlacedSample& placed);
-  Kind KindOf(const PlacedSample& placed, FunctionId function) const;
+  [[nodiscard]] Kind KindOf(const PlacedSample& placed, FunctionId function) const;
   uint32_t KindNumber(const Kind& kind);
-  // A number for places that no row tells apart.
+  // Returns the number that places have which no row tells apart.
   uint32_t PlaceNumber(const Place& place);
-  // The part of the kind that its samples in the place are of.
+  // Returns the part of the kind to which its samples in the place belong.
   uint32_t PartOf(const Kind& kind, Parts& parts, uint32_t number, const Place& place);
-  std::span<const Place> PlacesOf(const PendingSample& pending) const {
+  [[nodiscard]] std::span<const Place> PlacesOf(const PendingSample& pending) const {
     return {places_.data() + pending.first_place, pending.places};
   }
   template <typename SampleT>  // PendingSample or UncertainSample
-  std::span<const Link> LinksOf(const SampleT& sample) const {
+  [[nodiscard]] std::span<const Link> LinksOf(const SampleT& sample) const {
     return {links_.data() + sample.first_link, sample.places};
   }
-  // How much the place weighs for its sample by the shares as they are, unnormalised.
-  double WeightOf(const Link& link) const { return link.length * context_share_[link.share]; }
-  // Adds what the held samples are expected to be by the lengths alone: where the steps begin.
+  // Returns the place's weight for its sample by the current shares, not normalised.
+  [[nodiscard]] double WeightOf(const Link& link) const {
+    return link.length * context_share_[link.share];
+  }
+  // Adds the held samples to the shares by their lengths alone, from which the steps begin.
   void InitialiseByLengths();
-  // Whether its place is known, and the part of its kind with it: there is nothing to weigh.
-  bool IsCertain(const PendingSample& pending) const {
+  // Whether the sample's place and part are known, so that there is nothing to weigh.
+  [[nodiscard]] bool IsCertain(const PendingSample& pending) const {
     return pending.places == 1 && kinds_[pending.kind].places.size() == 1;
   }
   void UpdateContextShares();
-  // One step: expects where the held samples are by the shares as they are, and takes the shares
-  // from that. Returns by how many samples the shares have moved.
+  // Does one step: computes the expected places of the held samples from the shares, and the shares
+  // from these. Returns how many samples have moved between shares.
   double EmStep();
-  // By what weights the sample is in its places, by the shares as they are: into weights_, and by
-  // part into lengths_ and expected_.
+  // Computes the weights of the sample's places by the current shares: by link into weights_, and
+  // by part into lengths_ and expected_.
   void ComputePosterior(const PendingSample& pending);
   void GatherInfluence();
-  // Into weighed_: its places, with weights that carry its influence on the estimate.
+  // Puts the sample's places into weighed_, with weights that carry its influence on the estimate.
   void Weigh(const PendingSample& pending);
   void Flush();
 
@@ -165,23 +169,23 @@ class EmRefiner final : public PlacingObserver {
   std::vector<double> context_samples_;                  // sums of Share::current
   absl::flat_hash_map<uint64_t, uint32_t> share_index_;  // by context and function
   std::vector<Share> shares_;
-  std::vector<double> context_share_;  // by share: Share::current of all samples of the context
-  std::vector<double> next_counts_;    // by share: what the step at hand makes of Share::current
+  std::vector<double> context_share_;  // by share: its part of the context's samples
+  std::vector<double> next_counts_;    // by share: Share::current after the step at hand
   Interner<Kind, 256> kind_numbers_;
   std::vector<Parts> kinds_;
   std::vector<PendingSample> pending_;
-  uint64_t samples_ = 0;  // that are held
+  uint64_t samples_ = 0;  // the samples that are held
   std::vector<UncertainSample> open_;
   std::vector<Link> links_;
   std::vector<Place> places_;
   absl::flat_hash_map<std::tuple<Context, Context, uint32_t>, uint32_t> place_index_;
-  std::vector<uint32_t> place_numbers_;          // of places_, each
+  std::vector<uint32_t> place_numbers_;          // by place: PlaceNumber
   std::array<PlaceList, 3> last_place_lists_{};  // by mode
-  // Of the sample at hand.
+  // The sample at hand.
   std::vector<double> weights_;    // by link
   std::vector<double> lengths_;    // by part
-  std::vector<double> expected_;   // likewise
-  std::vector<double> influence_;  // likewise
+  std::vector<double> expected_;   // by part
+  std::vector<double> influence_;  // by part
   std::vector<Place> weighed_;
 };
 

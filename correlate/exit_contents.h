@@ -1,5 +1,5 @@
-// What a VM exit was about: the handler's records between VMEXIT and VMENTRY, condensed to the one
-// that says most, and the ports and addresses of devices that it touched.
+// What a VM exit was about: of the handler's records between VMEXIT and VMENTRY, the one that says
+// most, and the devices' ports and addresses that the handler accessed.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace xenoscope::correlate {
 
-// The event that a handler recorded. Most come with a number, which ExitContents::number holds.
+// The event that a handler recorded. Most have a number, which is in ExitContents::number.
 enum class ExitKind : uint8_t {
   kNoHandler,
   kCpuid,      // leaf
@@ -47,17 +47,18 @@ enum class ExitKind : uint8_t {
   kShadow,     // ShadowWork
   kVlapic,     //
   kRealmode,   //
-  kOthers,     // what found no room in a table
+  kOthers,     // exits for which a table had no room
 };
 
-// A write to a control register that made the shadow pages synchronise.
+// The bit of a write to a control register that synchronised the shadow pages.
 inline constexpr uint64_t kResynced = 0x100;
-// An interrupt whose vector the record does not hold (SVM).
+// The number of an interrupt whose vector the record does not hold (SVM).
 inline constexpr uint64_t kNoVector = ~uint64_t{0};
-// A nested page fault in the page of the local APIC.
+// The bit of a nested page fault in the page of the local APIC.
 inline constexpr uint64_t kApicPage = 0x10000;
 inline constexpr int kLevelShift = 8;
-// Bits TRCE_SFLAG_* of what the shadow code did meanwhile (Xen, arch/x86/mm/shadow/private.h).
+// The place of the bits TRCE_SFLAG_*, which say what the shadow code did meanwhile (Xen,
+// arch/x86/mm/shadow/private.h).
 inline constexpr int kShadowFlagsShift = 16;
 
 // How a page fault of a shadowed guest ended.
@@ -87,22 +88,22 @@ struct DeviceAccess {
 struct ExitContents {
   static constexpr uint32_t kMaxAccesses = 4;
 
-  // From ExitArc.
+  // These are those of the ExitArc.
   uint64_t exit = 0;
   uint32_t reason = 0;
   bool nested = false;
   Address rip = 0;
   Cycles length = 0;
-  // From the handler's records.
+  // These are from the handler's records.
   ExitKind kind = ExitKind::kNoHandler;
   uint8_t rank = 0;  // how much `kind` says
   bool emulated = false;
   bool resync = false;  // shadow pages were synchronised
   uint64_t number = 0;
-  uint32_t accesses = 0;  // may be more than are kept
+  uint32_t accesses = 0;  // the number of accesses, of which `access` has the first kMaxAccesses
   std::array<DeviceAccess, kMaxAccesses> access;
 
-  // Forgets everything and stands for the exit of this number (VcpuTrack::exit).
+  // Forgets everything, and begins with the exit of this number (VcpuTrack::exit).
   void Open(uint64_t number_of_exit) {
     exit = number_of_exit;
     kind = ExitKind::kNoHandler;
@@ -112,7 +113,7 @@ struct ExitContents {
     number = 0;
     accesses = 0;
   }
-  // Adds what later records of the same exit told. O(accesses).
+  // Adds the contents of later records of the same exit. O(accesses).
   void Append(const ExitContents& later);
   // Takes a handler's record. O(1).
   void Take(const trace::Record& record);
@@ -121,8 +122,8 @@ struct ExitContents {
 // The events that ExitContents takes.
 std::span<const trace::Event> HandlerEvents();
 // "cpuid", "msr_write", "(no handler)".
-const char* ToString(ExitKind kind);
+[[nodiscard]] const char* ToString(ExitKind kind);
 // "leaf 0x1", "EFER", "vcpu_op"; empty for kinds without a number.
-std::string NumberName(ExitKind kind, uint64_t number);
+[[nodiscard]] std::string NumberName(ExitKind kind, uint64_t number);
 
 }  // namespace xenoscope::correlate

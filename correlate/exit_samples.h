@@ -1,6 +1,6 @@
-// Samples from the trace alone: where an HVM guest was when an interrupt of the host, or an NMI,
-// took the processor from it. Such a VM exit is not the guest's doing, so its address is a sample
-// of the guest; of Xen and of PV guests there are none. How random it is, is up to what interrupts
+// Makes samples from the trace alone: a VM exit for an interrupt of the host, or for an NMI, is not
+// caused by what the HVM guest does, so that its address is a sample of the guest. Xen and PV
+// guests have no such samples. How random the samples are depends on what interrupts
 // (docs/method.md, section 7).
 #pragma once
 
@@ -18,27 +18,28 @@ namespace xenoscope::correlate {
 
 class ExitSamples final : public SampleSource {
  public:
-  // A pass of its own over `trace`, which outlives it. Of an unknown vendor there are no samples.
+  // Begins a pass over `trace`, which outlives this. There are no samples if the vendor is unknown.
   ExitSamples(const trace::TraceFile& trace, trace::Vendor vendor);
 
-  // The next sample, at the last cycle of the guest before the exit. One on a pCPU of which the
-  // trace does not say who runs there belongs to no domain. O(records up to it).
+  // Returns the next sample, at the guest's last cycle before the exit; null at the end. A sample
+  // on a pCPU of which the trace does not say which vCPU runs there belongs to no domain. O(records
+  // up to it).
   const recording::Sample* Next() override;
 
-  // From the first to the last item of the trace. Complete once Next has returned nothing.
-  TscRange traced() const { return traced_; }
+  // The time from the first to the last item of the trace. Complete once Next has returned null.
+  [[nodiscard]] TscRange traced() const { return traced_; }
 
  private:
   void Take(const trace::Item& item);
   void TakeExit(const trace::Record& record);
   void TakeNmi(const trace::Record& record);
-  recording::Sample SampleOf(const trace::Record& exit) const;
+  [[nodiscard]] recording::Sample SampleOf(const trace::Record& exit) const;
 
   trace::Vendor vendor_;
   trace::OrderedStream stream_;
   TimelineObserver null_observer_;
   Timeline timeline_;  // who runs where
-  // VMX: the last exit, when it is an NMI or an exception; a record of the same instant tells.
+  // VMX: the last exit, if it is an NMI or an exception; a record of the same instant says which.
   std::optional<recording::Sample> maybe_nmi_;
   recording::Sample ready_;
   bool is_ready_ = false;

@@ -1,5 +1,5 @@
-// The latest of things that come in the order of time: new ones at the end, the oldest are
-// forgotten.
+// A queue of the latest entries of a series in the order of time: new ones come at the end, the
+// oldest are forgotten.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace xenoscope::correlate {
 
-// One piece of memory, at most twice what is remembered: searching and going through it is what is
-// done most.
+// The entries lie in one piece of memory, which is at most twice as large as they are: they are
+// mostly searched and gone through.
 template <typename T>
 class HistoryQueue {
  public:
@@ -16,7 +16,7 @@ class HistoryQueue {
 
   // O(1) amortised.
   void Add(const T& entry) { entries_.push_back(entry); }
-  // Forgets those at the beginning for which `is_old` holds. O(1) amortised for each.
+  // Forgets the entries at the beginning for which `is_old` holds. O(1) amortised for each.
   template <typename IsOld>
   void DropWhile(IsOld is_old) {
     while (first_ < entries_.size() && is_old(entries_[first_])) ++first_;
@@ -25,15 +25,17 @@ class HistoryQueue {
     first_ = 0;
   }
 
-  Iterator begin() const { return entries_.begin() + static_cast<std::ptrdiff_t>(first_); }
-  Iterator end() const { return entries_.end(); }
+  [[nodiscard]] Iterator begin() const {
+    return entries_.begin() + static_cast<std::ptrdiff_t>(first_);
+  }
+  [[nodiscard]] Iterator end() const { return entries_.end(); }
   T& back() { return entries_.back(); }
-  bool empty() const { return first_ == entries_.size(); }
-  size_t size() const { return entries_.size() - first_; }
+  [[nodiscard]] bool empty() const { return first_ == entries_.size(); }
+  [[nodiscard]] size_t size() const { return entries_.size() - first_; }
 
  private:
   std::vector<T> entries_;
-  size_t first_ = 0;  // that is not forgotten
+  size_t first_ = 0;  // the index of the first entry that is not forgotten
 };
 
 }  // namespace xenoscope::correlate

@@ -1,5 +1,6 @@
-// Which page-table entry a guest's write hit, where the guest maps its page tables into themselves
-// (Windows does, Linux does not): the address alone tells the entry's level and what it maps.
+// Finds which page-table entry a guest's write changed, if the guest maps its page tables into
+// themselves (Windows does, Linux does not): the address alone says the entry's level and what it
+// maps.
 //
 // The self-map is one slot of the top table that points to the table itself: slot 768 of 1024 with
 // two levels, the last of the four directories under PAE, slot 0x1ed of 512 with four levels.
@@ -13,12 +14,12 @@
 namespace xenoscope::correlate {
 
 struct LinearEntry {
-  uint32_t level = 0;  // 1: maps a page
-  Address maps = 0;    // first address that the entry maps
+  uint32_t level = 0;  // 1: the entry maps a page
+  Address maps = 0;    // the first address that the entry maps
 };
 
-// The entry at `va` of a guest with `levels` paging levels, if it lies in the self-map.
-constexpr std::optional<LinearEntry> FindLinearEntry(uint32_t levels, Address va) {
+// Returns the entry at `va` of a guest with `levels` paging levels, if it lies in the self-map.
+[[nodiscard]] constexpr std::optional<LinearEntry> FindLinearEntry(uint32_t levels, Address va) {
   if (levels == 2) {
     constexpr Address kTables = 0xc0000000;     // 4 MiB of entries of 4 bytes
     constexpr Address kDirectory = 0xc0300000;  // its own page among them

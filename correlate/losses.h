@@ -1,5 +1,5 @@
-// When records of a trace were lost, on whichever pCPU: only then can a vCPU of which the trace
-// tells nothing have run (docs/method.md, section 3.3).
+// The times in which records of a trace were lost, on any pCPU: only then can a vCPU of which the
+// trace says nothing have run (docs/method.md, section 3.3).
 #pragma once
 
 #include <algorithm>
@@ -15,32 +15,35 @@ namespace xenoscope::correlate {
 
 class Losses {
  public:
-  // Records of the pCPU are lost from `at` on, until they are no more. In the order of time.
+  // Begin and end the time in which records of the pCPU are lost. Calls come in the order of time.
   void Begin(PcpuId pcpu, Tsc at);
   void End(PcpuId pcpu, Tsc at);
-  // The pCPU's trace has ended: what it does from there on is not known either.
+  // Ends the pCPU's trace: what it does from there on is not known either.
   void EndOfPcpu(PcpuId pcpu, Tsc at);
 
-  // How long something was lost before `now`, which is not before anything that was told.
-  Cycles LostTimeUntil(Tsc now) const { return total_ + (lost_ > 0 ? now - since_ : 0); }
-  // Calls visit(part) for each part of `range` in which records were lost. `now` as above.
-  // O(log losses + those visited).
+  // Returns the cycles before `now` in which records were lost. `now` is not before any earlier
+  // call.
+  [[nodiscard]] Cycles LostTimeUntil(Tsc now) const {
+    return total_ + (lost_ > 0 ? now - since_ : 0);
+  }
+  // Calls visit(part) for each part of `range` in which records were lost. `now` is as above.
+  // O(log losses + visited losses).
   template <typename Visitor>
   void ForEach(TscRange range, Tsc now, Visitor visit) const;
-  // From when on a pCPU's trace has ended; the end of time where none has.
-  Tsc ended() const { return ended_; }
-  // Forgets those that end at or before `t`, but for LostTimeUntil.
+  // The time from which on a pCPU's trace has ended; the end of time if none has.
+  [[nodiscard]] Tsc ended() const { return ended_; }
+  // Forgets losses that end at or before `t`; LostTimeUntil still counts them.
   void DropBefore(Tsc t);
 
  private:
   static constexpr Tsc kNever{~uint64_t{0}};
 
-  HistoryQueue<TscRange> ranges_;  // that do not overlap, in the order of time
-  std::vector<bool> losing_;       // by pCPU
-  uint32_t lost_ = 0;              // of these
-  Tsc since_;                      // when the first of them began
+  HistoryQueue<TscRange> ranges_;  // they do not overlap, and are in the order of time
+  std::vector<bool> losing_;       // by pCPU: its records are being lost
+  uint32_t lost_ = 0;              // the number of such pCPUs
+  Tsc since_;                      // the time since when there are any
   Tsc ended_ = kNever;
-  Cycles total_ = 0;  // of the ranges, the forgotten ones too
+  Cycles total_ = 0;  // the length of all ranges, also of those that are forgotten
 };
 
 template <typename Visitor>

@@ -1,5 +1,5 @@
-// Sees a profile in the making: each item of the trace, what the timeline makes of it, and each
-// sample as it is placed.
+// Observes all steps of a profile: the items of the trace, the timeline that they make, and the
+// samples as they are placed.
 #pragma once
 
 #include <utility>
@@ -14,14 +14,14 @@ namespace xenoscope::correlate {
 
 class PipelineObserver : public PlacingObserver, public TimelineObserver {
  public:
-  // In the order of the trace, each before the timeline takes it. A sample comes after all items of
-  // its bracket, often long after.
+  // Receives the items in the order of the trace, each before the timeline takes it. A sample comes
+  // after all items of its bracket, often long after them.
   virtual void OnItem(const trace::Item& item) = 0;
-  // Why it wants no more of the trace; reading ends with this error.
-  virtual absl::Status status() const { return absl::OkStatus(); }
+  // An error ends the reading of the trace, which then fails with it.
+  [[nodiscard]] virtual absl::Status status() const { return absl::OkStatus(); }
 };
 
-// Hands everything on to several, which outlive it.
+// Gives everything to several observers, which outlive this one.
 class FanOutObserver final : public PlacingObserver {
  public:
   explicit FanOutObserver(std::vector<PlacingObserver*> all) : observers_(std::move(all)) {}

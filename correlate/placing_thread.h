@@ -1,10 +1,10 @@
-// Lets an observer of placing work on a thread of its own, while the next samples are placed:
+// Runs an observer of placed samples on a thread, while the next samples are placed:
 //
 //   Placer --batches of samples and traced time--> (the thread) --> observer
 //
-// The observer sees what it would see without: all samples in their order, and all traced time.
-// Only which of the two comes first is another, by at most a batch. Memory: that of as many samples
-// as the EmRefiner holds, so that placing goes on while it refines them.
+// The observer receives what it would receive without the thread: all samples in their order, and
+// all traced time. Only the order between samples and time changes, within a batch. Memory: as many
+// samples as the EmRefiner holds, so that placing goes on while it refines them.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace xenoscope::correlate {
 
 class PlacingThread final : public PlacingObserver {
  public:
-  // `observer` outlives it, and belongs to the thread until Finish.
+  // `observer` outlives this, and is used by the thread alone until Finish.
   explicit PlacingThread(PlacingObserver& observer);
   PlacingThread(const PlacingThread&) = delete;
   PlacingThread& operator=(const PlacingThread&) = delete;
@@ -34,21 +34,21 @@ class PlacingThread final : public PlacingObserver {
   void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override;
   void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override;
 
-  // Returns when the observer has seen all. Nothing is taken after that.
+  // Returns when the observer has received everything. Nothing may come after that.
   void Finish();
 
  private:
   // What samples of one list have in common.
   struct Common {
-    PlacedSample placed;     // what QueuedSample has, and the places, are set when it is handed on
-    size_t first_place = 0;  // of Batch::places
-    size_t places = 0;       // how many
+    PlacedSample placed;     // without the places, and what QueuedSample has: these are set later
+    size_t first_place = 0;  // index into Batch::places
+    size_t places = 0;       // the number of places
   };
   struct QueuedSample {
     recording::Sample sample;
     Address address = 0;
     uint64_t cluster = 0;
-    size_t common = 0;  // of Batch::commons
+    size_t common = 0;  // index into Batch::commons
   };
   struct Unplaced {
     recording::Sample sample;
@@ -62,26 +62,26 @@ class PlacingThread final : public PlacingObserver {
   struct Batch {
     std::vector<QueuedSample> placed;
     std::vector<Common> commons;
-    std::vector<Place> places;       // of all of these
-    std::array<size_t, 3> recent{};  // of commons, by mode
+    std::vector<Place> places;       // the places of all commons
+    std::array<size_t, 3> recent{};  // by mode: the index of the last common
     std::vector<Unplaced> unplaced;
     std::vector<Traced> traced;
     bool last = false;
   };
 
   Batch& CurrentBatch() { return batches_[filled_ % batches_.size()]; }
-  // Hands over the batch that is being filled, and waits until there is another to fill.
+  // Submits the batch that is being filled, and waits until there is another one to fill.
   void SubmitBatch();
   void Work();
   void DeliverBatch(Batch& batch);
 
   PlacingObserver& observer_;
-  // A ring. Batch n is filled by the one thread while n == filled_, then handed on by the other.
+  // A ring. Batch n is filled by the caller's thread while n == filled_, then delivered by thread_.
   std::array<Batch, 256> batches_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t filled_ = 0;     // written with the mutex, by who fills only
-  uint64_t delivered_ = 0;  // written with the mutex, by the thread only
+  uint64_t filled_ = 0;     // written under the mutex, by the caller's thread only
+  uint64_t delivered_ = 0;  // written under the mutex, by thread_ only
   std::thread thread_;
 };
 

@@ -1,4 +1,5 @@
-// What the order of a bracket's samples tells of when each of them was taken (docs/method.md §3.1).
+// Weighs time by the order of a bracket's samples: it says something of when each of them was taken
+// (docs/method.md §3.1).
 #pragma once
 
 #include <array>
@@ -6,24 +7,27 @@
 
 namespace xenoscope::correlate {
 
-// Samples of a bracket are told apart by rank up to so many; of more, neighbours share a rank.
-// Finer ones would trust the sampling clock to be that even.
+// The number of ranks by which samples of a bracket are told apart; if there are more samples,
+// neighbours share a rank. Finer ranks would rely on a sampling clock that is as even.
 inline constexpr size_t kMaxRanks = 16;
-// The time in which they were taken is looked at in so many equal slots.
+// The number of equal slots into which the time of a bracket is divided.
 inline constexpr size_t kRankSlots = 64;
 
-// The rank of the sample that has `before` of the `samples` of its bracket and mode before it.
-constexpr size_t RankOf(size_t before, size_t samples) {
+// Returns the rank of the sample that has `before` of the `samples` of its bracket and mode before
+// it.
+[[nodiscard]] constexpr size_t RankOf(size_t before, size_t samples) {
   return samples <= kMaxRanks ? before : before * kMaxRanks / samples;
 }
-constexpr size_t RanksOf(size_t samples) { return samples < kMaxRanks ? samples : kMaxRanks; }
+[[nodiscard]] constexpr size_t RanksOf(size_t samples) {
+  return samples < kMaxRanks ? samples : kMaxRanks;
+}
 
-// By slot and rank: of `ranks` samples at random instants, how often the one of that rank is in
-// that slot, times kRankSlots: 1 where its rank tells nothing. Each slot's sum over the ranks is
-// `ranks`, and each rank's over the slots is kRankSlots.
+// By slot and rank: the probability that of `ranks` samples at random instants the one of that rank
+// is in that slot, times kRankSlots: 1 where the rank says nothing. Each slot's sum over the ranks
+// is `ranks`, and each rank's over the slots is kRankSlots.
 using RankDensity = std::array<std::array<double, kMaxRanks>, kRankSlots>;
 
-// 1 <= ranks <= kMaxRanks. Made once, all of them.
+// Returns the density for `ranks` in [1, kMaxRanks]. All are computed once.
 const RankDensity& DensityOf(size_t ranks);
 
 }  // namespace xenoscope::correlate

@@ -1,8 +1,7 @@
-// Which vCPUs wait for each pCPU: those that are runnable and last ran there, or were woken there.
-// A scheduler that keeps one queue for several pCPUs may take one from there by another.
+// Follows which vCPUs wait for each pCPU: those that are runnable and last ran there, or were woken
+// there. A scheduler with one queue for several pCPUs may run such a vCPU on another pCPU.
 //
-// Memory: a number for each change within the running interval that is going on, and the sets that
-// differ.
+// Memory: a number for each change within the current running intervals, and the different sets.
 #pragma once
 
 #include <cstddef>
@@ -18,34 +17,35 @@
 
 namespace xenoscope::correlate {
 
-using WaitingSet = std::vector<VcpuRef>;  // in order
+// vCPUs, in their order.
+using WaitingSet = std::vector<VcpuRef>;
 
 class RunQueues {
  public:
-  // More sets than these are not told apart: they are kOthers.
+  // The number of sets that are told apart; all others are kOthers.
   static constexpr size_t kMaxSets = 4096;
-  // ... and no more changes in one running interval than so many, the last.
+  // The number of changes that are kept of one running interval: the last ones.
   static constexpr size_t kMaxSteps = 65536;
   static constexpr uint32_t kEmptySet = 0;
   static constexpr uint32_t kOthers = 1;
 
-  // The vCPU has just entered its state. O(those that wait for the pCPU).
+  // Notes that the vCPU has entered its state. O(vCPUs that wait for the pCPU).
   void OnState(const VcpuTrack& track);
 
-  // Calls visit(part, set) for the parts of a range on the pCPU that differ in who waits. What is
-  // before the range of the last Forget is not known any more.
+  // Calls visit(part, set) for the parts of a range on the pCPU that differ in the vCPUs that wait.
+  // Changes before the time of the last Forget are not known any more.
   template <typename Visitor>
   void ForEach(PcpuId pcpu, TscRange range, Visitor visit) const;
-  // Nobody asks for what was before `t` on the pCPU any more.
+  // Forgets the changes before `t` on the pCPU.
   void Forget(PcpuId pcpu, Tsc t);
 
-  // Who waits for the pCPU now.
-  uint32_t Now(PcpuId pcpu) const {
+  // Returns the number of the set of vCPUs that wait for the pCPU now.
+  [[nodiscard]] uint32_t Now(PcpuId pcpu) const {
     if (pcpu.value >= pcpus_.size() || pcpus_[pcpu.value].steps.empty()) return kEmptySet;
     return pcpus_[pcpu.value].steps.back().set;
   }
 
-  // By number; the first is empty, the second stands for kOthers.
+  // The sets, by number; the first is empty, the second stands for kOthers.
   const std::vector<WaitingSet>& sets() const { return sets_; }
 
  private:
@@ -63,7 +63,7 @@ class RunQueues {
   void Note(Pcpu& pcpu, Tsc at);
 
   std::vector<Pcpu> pcpus_;                         // by number
-  absl::flat_hash_map<VcpuRef, PcpuId> waits_for_;  // of those that wait
+  absl::flat_hash_map<VcpuRef, PcpuId> waits_for_;  // by waiting vCPU: the pCPU
   std::vector<WaitingSet> sets_{{}, {}};
   std::map<WaitingSet, uint32_t> numbers_{{{}, kEmptySet}};
 };

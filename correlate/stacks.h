@@ -1,4 +1,4 @@
-// The call stacks that samples had, each once.
+// The different call stacks of samples.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ namespace xenoscope::correlate {
 struct StackFrame {
   FunctionId function;
   Mode mode = Mode::kUser;
-  // Of the code that was running or had made a call: inside the call, where that is how it got
-  // here. 0 where stacks are not told apart by it.
+  // The address of the code that was running, or within the call instruction that led to the next
+  // frame. 0 if addresses do not tell stacks apart.
   Address address = 0;
-  // Where it is of a function that the compiler inlined there: its number in Stacks::inlined(), and
-  // `function` is the one that it was inlined into.
+  // If the frame is of a function that the compiler inlined: its number in Stacks::inlined().
+  // `function` is then the function that it was inlined into.
   std::optional<uint32_t> inlined = std::nullopt;
 
   constexpr bool operator==(const StackFrame&) const = default;
@@ -38,7 +38,7 @@ struct StackFrame {
 
 using Stack = std::vector<StackFrame>;  // innermost first
 
-// Code of a domain; `space` counts in user mode.
+// Code of a domain; `space` matters in user mode only.
 struct CodeLocation {
   DomainId domain;
   Mode mode = Mode::kUser;
@@ -52,33 +52,33 @@ struct CodeLocation {
   }
 };
 
-// The names of the functions that were inlined into the one that the code is of, as far as the code
-// is theirs: the innermost first.
+// Returns the names of the inlined functions to which the code belongs, within the function that
+// holds it: the innermost first.
 using InlinedAt = std::function<std::vector<std::string>(const CodeLocation&)>;
 
-// Memory: the stacks that differ, and the places that were asked about.
+// Numbers stacks. Memory: the different stacks, and the code for which `inlined_at` was asked.
 class Stacks {
  public:
-  // Stacks that differ in addresses only are one, unless `by_address`. `inlined_at`, where there is
-  // one, is asked once for each place; what it says are frames of their own.
+  // Stacks that differ in addresses only are one, unless `by_address`. `inlined_at`, if there is
+  // one, is asked once for each code location; the functions that it returns become frames.
   explicit Stacks(bool by_address, InlinedAt inlined_at = {})
       : by_address_(by_address), inlined_at_(std::move(inlined_at)) {}
 
-  // The sample's number, dense from 0. O(frames).
+  // Returns the number of the sample's stack; numbers count up from 0. O(frames).
   uint32_t Add(const PlacedSample& placed, Resolver& resolver);
   const Stack& at(uint32_t number) const { return stacks_.at(number); }
   std::vector<Stack> Take() { return std::move(stacks_); }
-  // By StackFrame::inlined.
+  // The names of inlined functions, by StackFrame::inlined.
   const std::vector<std::string>& inlined() const { return names_.all(); }
 
  private:
-  // Adds the frame to the stack, after those of what was inlined there.
+  // Adds the frame to the stack, after the frames of the functions that were inlined there.
   void Push(FunctionId function, const CodeLocation& place, Stack& stack);
 
   bool by_address_;
   InlinedAt inlined_at_;
   StringInterner names_;
-  absl::flat_hash_map<CodeLocation, std::vector<uint32_t>> inlined_;  // of names_
+  absl::flat_hash_map<CodeLocation, std::vector<uint32_t>> inlined_;  // indices into names_
   absl::flat_hash_map<Stack, uint32_t> numbers_;
   std::vector<Stack> stacks_;
 };

@@ -170,15 +170,17 @@ void Timeline::ReportState(VcpuTrack& vcpu, Tsc at, Edge edge) {
   if (vcpu.state == TimelineState::kUnknown) return;
   if (edge == Edge::kComplete && at == vcpu.since) return;  // no interval
   if (!vcpu.has_run && vcpu.state != TimelineState::kLost) edge = Edge::kBeforeFirstRun;
-  observer_->OnRunstateInterval({vcpu.ref,
-                                 vcpu.index,
-                                 vcpu.pcpu,
-                                 {vcpu.since, at},
-                                 vcpu.state,
-                                 vcpu.cause,
-                                 edge,
-                                 vcpu.timeslice_id,
-                                 vcpu.reported_at});
+  observer_->OnRunstateInterval({
+      .vcpu = vcpu.ref,
+      .vcpu_index = vcpu.index,
+      .pcpu = vcpu.pcpu,
+      .range = {vcpu.since, at},
+      .state = vcpu.state,
+      .cause = vcpu.cause,
+      .edge = edge,
+      .number = vcpu.timeslice_id,
+      .reported_at = vcpu.reported_at,
+  });
 }
 
 // Reports the state that ends at `at`.
@@ -190,15 +192,17 @@ void Timeline::CloseState(VcpuTrack& vcpu, Tsc at) {
 void Timeline::CloseArc(VcpuTrack& vcpu, Tsc at, bool finished) {
   if (!vcpu.arc_open) return;
   vcpu.arc_open = false;
-  observer_->OnExit({vcpu.ref,
-                     vcpu.index,
-                     vcpu.pcpu,
-                     {vcpu.exit_tsc, at},
-                     vcpu.exit_reason,
-                     vcpu.exit_rip,
-                     vcpu.exit_nested,
-                     finished,
-                     vcpu.exit});
+  observer_->OnExit({
+      .vcpu = vcpu.ref,
+      .vcpu_index = vcpu.index,
+      .pcpu = vcpu.pcpu,
+      .range = {vcpu.exit_tsc, at},
+      .reason = vcpu.exit_reason,
+      .rip = vcpu.exit_rip,
+      .nested = vcpu.exit_nested,
+      .finished = finished,
+      .exit = vcpu.exit,
+  });
 }
 
 void Timeline::Enter(VcpuTrack& vcpu, TimelineState state, RunnableCause cause, PcpuId pcpu,

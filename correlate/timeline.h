@@ -1,5 +1,5 @@
-// What every vCPU was doing and where, from the ordered stream: runstates on pCPUs, and inside the
-// running time of HVM and PVH guests the changes between guest and hypervisor.
+// Follows what every vCPU was doing and where, from the ordered stream: runstates on pCPUs, and,
+// within the running time of HVM and PVH guests, the changes between guest and hypervisor.
 //
 //   RUNSTATE_CHANGE               wake                 +---------+
 //                      blocked  ------->  runnable --> | running |   any state --loss--> lost
@@ -8,8 +8,8 @@
 //                         +--------------------block----------+
 //
 //   inside running, HVM and PVH:    resume --VMENTRY--> guest --VMEXIT--> exit --VMENTRY--> guest
-//   ... An exit during which the vCPU is descheduled has several segments, all with one exit
-//   number.
+//
+// An exit during which the vCPU is descheduled has several segments, all with one exit number.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@
 
 namespace xenoscope::correlate {
 
-// A vCPU's runstate as the trace tells it (the first four: xen/include/public/vcpu.h RUNSTATE_*).
+// A vCPU's runstate as the trace has it (the first four: xen/include/public/vcpu.h RUNSTATE_*).
 enum class TimelineState : uint8_t { kRunning, kRunnable, kBlocked, kOffline, kLost, kUnknown };
 inline constexpr int kTimelineStates = 6;
 
@@ -38,21 +38,21 @@ inline constexpr int kTimelineStates = 6;
 enum class RunnableCause : uint8_t { kNone, kWake, kPreempt, kOther };
 inline constexpr int kRunnableCauses = 4;
 
-// kPv is found out only where marks are wanted.
+// kPv is found only where marks are wanted.
 enum class VcpuKind : uint8_t { kUnknown, kIdle, kPv, kHvm };
 
 enum class SegmentKind : uint8_t {
-  kUndivided,  // running, with nothing known of the inside: PV, idle, or no record yet
+  kUndivided,  // running, with nothing known beyond that: PV, idle, or no record yet
   kGuest,      // HVM: between VMENTRY and VMEXIT
   kExit,       // HVM: between VMEXIT and VMENTRY
   kResume,     // HVM: scheduled in, on the way to VMENTRY; its exit was not seen
 };
 
-// Whether an interval's two ends are what they seem. Counts and percentiles are of kComplete ones,
-// as xenalyze's are; the time of the others is kept apart, and no time is lost.
+// Whether an interval really begins and ends where it seems to. Counts and percentiles are of
+// kComplete intervals, as xenalyze's are; the time of the others is counted apart.
 enum class Edge : uint8_t {
   kComplete,
-  kBeforeFirstRun,  // of a vCPU that has not been seen to run yet
+  kBeforeFirstRun,  // the vCPU has not been seen to run yet
   kOpenAtEnd,       // the trace, or its domain, ends before the interval does
 };
 
@@ -61,13 +61,14 @@ enum class Edge : uint8_t {
 struct RunstateInterval {
   VcpuRef vcpu;
   uint32_t vcpu_index = 0;  // VcpuTrack::index
-  PcpuId pcpu;              // where it ran, or where it last ran or was woken
+  PcpuId pcpu;              // the pCPU where it ran, or where it last ran or was woken
   TscRange range;
   TimelineState state = TimelineState::kUnknown;
   RunnableCause cause = RunnableCause::kNone;
   Edge edge = Edge::kComplete;
-  uint64_t number = 0;  // counts the running intervals of the trace; their segments carry it too
-  // When the trace first tells of it: later than range.begin where that was concluded.
+  uint64_t number = 0;  // the running interval's number in the trace, which its segments have too
+  // The time of the first record that shows the interval: later than range.begin if that was
+  // concluded.
   Tsc reported_at;
 };
 
@@ -80,12 +81,12 @@ struct Segment {
   SegmentKind kind = SegmentKind::kUndivided;
   bool nested = false;        // the exit was of a nested guest
   bool completed = false;     // kExit: VMENTRY followed
-  bool first = false;         // kExit: starts with the VMEXIT
+  bool first = false;         // kExit: the segment starts with the VMEXIT
   uint32_t reason = 0;        // kExit: the vendor's exit reason
   Address rip = 0;            // kExit: the guest's address
-  uint64_t exit = 0;          // kExit: which one; the byte of its VMEXIT
+  uint64_t exit = 0;          // kExit: the exit's number, which is the byte of its VMEXIT
   uint64_t timeslice_id = 0;  // the number of the running interval
-  Tsc timeslice_begin;        // when that began
+  Tsc timeslice_begin;        // the begin of that running interval
 };
 
 // One VM exit from the guest's point of view: from VMEXIT until VMENTRY, or until the vCPU becomes
@@ -100,7 +101,7 @@ struct ExitArc {
   Address rip = 0;
   bool nested = false;
   bool finished = false;
-  uint64_t exit = 0;  // which one; the byte of its VMEXIT
+  uint64_t exit = 0;  // the exit's number, which is the byte of its VMEXIT
 };
 
 enum class MarkKind : uint8_t { kHypercall, kSubcall, kTrap, kPageFault, kEmulation };
@@ -122,70 +123,70 @@ struct VcpuTrack;
 class TimelineObserver {
  public:
   virtual ~TimelineObserver() = default;
-  // Whether OnSegment and OnMark are to be called: they are most of the calls. Asked once.
-  virtual bool WantsSegments() const { return true; }
-  virtual bool WantsMarks() const { return true; }
+  // Whether OnSegment and OnMark are to be called, which are most of the calls. Asked once.
+  [[nodiscard]] virtual bool WantsSegments() const { return true; }
+  [[nodiscard]] virtual bool WantsMarks() const { return true; }
   virtual void OnRunstateInterval(const RunstateInterval& /*interval*/) {}
   virtual void OnSegment(const Segment& /*segment*/) {}
   virtual void OnExit(const ExitArc& /*arc*/) {}
   virtual void OnMark(const Mark& /*mark*/) {}
-  // The vCPU has just entered its state.
+  // The vCPU has entered its state.
   virtual void OnState(const VcpuTrack& /*vcpu*/, TimelineState /*before*/) {}
-  // The vCPU, whose entry is awaited (VcpuTrack::AwaitEntry), goes on in its guest.
+  // The vCPU, whose entry is awaited (VcpuTrack::AwaitEntry), has entered its guest.
   virtual void OnEntry(const VcpuTrack& /*vcpu*/, Tsc /*at*/) {}
 };
 
 // What is known of one vCPU now.
 struct VcpuTrack {
   VcpuRef ref;
-  uint32_t index = 0;  // its number (VcpuIndex)
-  Tsc first_seen;      // when the trace first named it, and the state in which that found it, if it
-  TimelineState first_seen_state = TimelineState::kUnknown;  // was by a change of state
+  uint32_t index = 0;  // the vCPU's number (VcpuIndex)
+  Tsc first_seen;      // the time when the trace first named it
+  // The state that the first record shows, if that is a change of state.
+  TimelineState first_seen_state = TimelineState::kUnknown;
   VcpuKind kind = VcpuKind::kUnknown;
   TimelineState state = TimelineState::kUnknown;
   RunnableCause cause = RunnableCause::kNone;
-  Tsc since;        // of the state
-  Tsc reported_at;  // when the trace first told of it: later than `since` where that was concluded
+  Tsc since;        // the begin of the state
+  Tsc reported_at;  // the first record that shows the state: later than `since` if it was concluded
   PcpuId pcpu;
-  bool has_run = false;       // has been seen to
+  bool has_run = false;       // the vCPU has been seen to run
   uint64_t timeslice_id = 0;  // number of the running interval, while running
-  // Running: the open segment.
+  // The open segment, while running.
   SegmentKind segment = SegmentKind::kUndivided;
   Tsc segment_since;
-  // How long it ran in its guest, and otherwise, in the segments that have ended since the counting
+  // The time in its guest, and the other running time, in segments that have ended since counting
   // began.
   Cycles in_guest = 0;
   Cycles in_hypervisor = 0;
-  // Tells all observers of the next VMENTRY: there are many of them, and few that matter.
+  // Asks for OnEntry at the next VMENTRY: there are many of them, and few that matter.
   void AwaitEntry() const { entry_awaited = true; }
-  // The exit being handled: also while descheduled in the middle of it.
+  // The exit that is being handled, also while the vCPU is descheduled in the middle of it.
   bool exit_open = false;
-  bool arc_open = false;  // ... and its arc has not ended
+  bool arc_open = false;  // the exit's arc has not ended
   bool exit_nested = false;
   bool exit_first = false;  // the open segment starts with the VMEXIT
   uint32_t exit_reason = 0;
   Address exit_rip = 0;
   Tsc exit_tsc;
-  uint64_t exit = 0;  // which one: the byte of its VMEXIT; 0: none yet
-  // What the timeline keeps for itself: in which of its lists the vCPU is, whether its entry is
-  // awaited, and how many losses there were since it was last seen.
-  bool may_be_lost = false;
-  bool alive = false;
-  mutable bool entry_awaited = false;
-  uint16_t losses = 0;
+  uint64_t exit = 0;  // the exit's number, which is the byte of its VMEXIT; 0: none yet
+  // The rest is the timeline's own.
+  bool may_be_lost = false;            // the vCPU is in may_be_lost_
+  bool alive = false;                  // the vCPU is in alive_
+  mutable bool entry_awaited = false;  // AwaitEntry was called
+  uint16_t losses = 0;                 // losses since the vCPU was last seen
 };
 
-// Contradictions met on the way; each is counted, none stops the work.
+// Contradictions in the trace. Each is counted; none ends the work.
 struct TimelineFaults {
   uint64_t runstate_mismatches = 0;      // a change from a state that the vCPU was not in
   uint64_t ran_twice = 0;                // of these: it was running on another pCPU
-  uint64_t exits_without_vcpu = 0;       // VMEXIT or VMENTRY where nobody is known to run
+  uint64_t exits_without_vcpu = 0;       // VMEXIT or VMENTRY where no vCPU is known to run
   uint64_t exits_without_entry = 0;      // VMEXIT while an exit is open
   uint64_t first_mismatch_offset = 0;    // byte of the first record that contradicts
   uint64_t vcpus_over_limit = 0;         // records of vCPUs beyond Timeline::kMaxVcpus
   uint64_t first_over_limit_offset = 0;  // byte of the first of them
 
-  // Adds those of the part of the trace that follows.
+  // Adds the faults of the part of the trace that follows.
   void Append(const TimelineFaults& later) {
     if (runstate_mismatches == 0) first_mismatch_offset = later.first_mismatch_offset;
     runstate_mismatches += later.runstate_mismatches;
@@ -197,17 +198,18 @@ struct TimelineFaults {
   }
 };
 
+// Takes the items of the stream, and calls an observer with what they mean.
 class Timeline {
  public:
-  // `observer`, and `numbers` where vCPUs are numbered together with other timelines, must outlive
-  // the timeline.
+  // `observer` and `numbers` outlive the timeline. `numbers` is for timelines that share one
+  // numbering of vCPUs; null: the timeline has its own.
   explicit Timeline(TimelineObserver& observer, VcpuIndex* numbers = nullptr);
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  // More vCPUs than this are not told apart; TimelineFaults counts their records.
+  // The number of vCPUs that are told apart; TimelineFaults counts the records of others.
   static constexpr size_t kMaxVcpus = VcpuIndex::kMaxVcpus;
-  // A vCPU that is not seen for so many losses is lost in one interval from there on.
+  // A vCPU that is not seen for this many losses is in one lost interval from there on.
   static constexpr uint16_t kMaxLosses = 256;
 
   // Takes the next item of the stream. O(1) amortised, with a factor of kMaxLosses where every
@@ -219,45 +221,47 @@ class Timeline {
       TakeNonRecord(item);
     }
   }
-  // The two kinds of items apart, for loops that know which one they have.
+  // Take the two kinds of items, for loops that know which one they have.
   void TakeRecord(const trace::Record& record) {
     now_ = record.tsc;
     if (RecordHandler* take = handlers_[static_cast<size_t>(record.event)]) take(*this, record);
   }
   void TakeNonRecord(const trace::Item& item);
-  // Whether records of the event change anything here: others need not be taken.
-  bool Handles(trace::Event event) const {
+  // Whether records of the event change anything here; other records need not be taken.
+  [[nodiscard]] bool Handles(trace::Event event) const {
     return handlers_[static_cast<size_t>(event)] != nullptr;
   }
-  // Ends everything that is open at the time of the last item.
+  // Ends everything that is open, at the time of the last item.
   void Finish();
 
-  // Who runs on the pCPU, or null.
-  VcpuTrack* Current(PcpuId pcpu) const { return (*currents_)[pcpu.value % trace::kMaxPcpus]; }
+  // Returns the vCPU that runs on the pCPU, or null.
+  [[nodiscard]] VcpuTrack* Current(PcpuId pcpu) const {
+    return (*currents_)[pcpu.value % trace::kMaxPcpus];
+  }
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
-  // From here on faults and times count.
+  // Lets faults and times count from here on.
   void StartCounting();
-  // What matters for what is told from here on to an observer that wants neither segments nor
-  // marks. Not of an idle vCPU that was runnable before `since`, and still is: on a busy pCPU that
+  // Saves the state that matters for later calls of an observer that wants neither segments nor
+  // marks. Leaves out idle vCPUs that have been runnable since before `since`: on a busy pCPU that
   // may be long ago.
   void SaveState(StateSnapshot& out, Tsc since) const;
-  // Those idle vCPUs, when `later` followed the trace from `since` on, began to count where this
-  // one is now, and has not met them before: tells its own observer until when they were runnable,
-  // or hands them on where `later` never met them. False, with nothing done, when that is not all
-  // that `later` would have told.
+  // Merges those idle vCPUs with `later`, which followed the trace from `since` on, and began to
+  // count where this timeline is now: tells this timeline's observer until when they were runnable,
+  // or moves them to `later` if it never met them. Returns false, and does nothing, if `later`
+  // would have reported more than that.
   bool MergeIdleVcpus(Timeline& later, Tsc since);
   const TimelineFaults& faults() const { return faults_; }
-  Tsc now() const { return now_; }
+  [[nodiscard]] Tsc now() const { return now_; }
 
  private:
   VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record);
   void AdoptVcpu(const VcpuTrack& vcpu);
-  // Takes a record of one event.
+  // A function that takes a record of one event.
   using RecordHandler = void(Timeline& self, const trace::Record& record);
   // What is known of one pCPU now.
   struct PcpuTrack {
-    std::optional<Tsc> begin;  // of its trace, as long as nobody was seen to run there
+    std::optional<Tsc> begin;  // the begin of its trace, until a vCPU is seen to run there
     bool losing = false;       // its records are being lost
   };
 
@@ -285,30 +289,31 @@ class Timeline {
   void OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at);
 
   TimelineObserver* observer_;
-  VcpuIndex own_numbers_;  // where nobody shares them
+  VcpuIndex own_numbers_;  // used if the numbers are not shared
   VcpuIndex* numbers_;
   bool segments_;
   std::array<RecordHandler*, trace::kEventCount>
-      handlers_{};  // of events that change anything here
+      handlers_{};  // by event; null: records of the event change nothing here
   std::vector<std::unique_ptr<VcpuTrack>> vcpus_;
   absl::flat_hash_map<VcpuRef, VcpuTrack*> by_ref_;
-  std::unique_ptr<VcpuTrack> overflow_vcpu_;  // stands for all beyond kMaxVcpus
-  std::vector<VcpuTrack*> may_be_lost_;       // those that the next loss may concern
-  absl::flat_hash_map<DomainId, std::vector<VcpuTrack*>> alive_;  // seen since a domain's end
+  std::unique_ptr<VcpuTrack> overflow_vcpu_;  // stands for all vCPUs beyond kMaxVcpus
+  std::vector<VcpuTrack*> may_be_lost_;       // vCPUs that the next loss may concern
+  absl::flat_hash_map<DomainId, std::vector<VcpuTrack*>> alive_;  // vCPUs seen since a domain's end
   std::vector<PcpuTrack> pcpus_;
-  // By pCPU, apart from the rest and all that can be: asked for with every record.
+  // The vCPUs that run, by pCPU. For all possible pCPUs, and apart from pcpus_, as every record
+  // needs one.
   using Currents = std::array<VcpuTrack*, trace::kMaxPcpus>;
   std::unique_ptr<Currents> currents_ = std::make_unique<Currents>();
-  uint32_t losing_ = 0;  // of these
+  uint32_t losing_ = 0;  // pCPUs whose records are being lost
   TimelineFaults faults_;
-  std::optional<Tsc> first_loss_;  // that counts
-  Tsc counting_since_;             // behind this
+  std::optional<Tsc> first_loss_;  // the first loss since counting began
+  Tsc counting_since_;             // the time when counting began
   Tsc now_;
   uint64_t timeslices_ = 0;
 };
 
-const char* ToString(TimelineState state);
-const char* ToString(RunnableCause cause);
-const char* ToString(SegmentKind kind);
+[[nodiscard]] const char* ToString(TimelineState state);
+[[nodiscard]] const char* ToString(RunnableCause cause);
+[[nodiscard]] const char* ToString(SegmentKind kind);
 
 }  // namespace xenoscope::correlate

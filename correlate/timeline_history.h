@@ -1,5 +1,5 @@
-// The stretch of the timeline in which a sample with a bracket can lie: what one vCPU (or one pCPU)
-// was doing, for as far back as the longest bracket reaches.
+// What one vCPU, or one pCPU, was doing, as far back as the longest bracket reaches: the part of
+// the timeline in which a sample can have been taken.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct TimelineInterval {
   VcpuRef vcpu;
   PcpuId pcpu;
   uint64_t timeslice_id = 0;  // RunstateInterval::number
-  Tsc timeslice_begin;        // when that began
+  Tsc timeslice_begin;        // the begin of that running interval
 };
 
 // Intervals that do not overlap, in the order of time.
@@ -29,25 +29,25 @@ class TimelineHistory {
   void Add(const TimelineInterval& interval) { intervals_.Add(interval); }
   // Forgets intervals that end at or before `t`. O(1) an interval.
   void DropBefore(Tsc t);
-  // Calls visit(interval, part) for each interval that shares a part with `range`.
-  // O(log intervals + those visited).
+  // Calls visit(interval, part) for each interval of which a part is in `range`.
+  // O(log intervals + visited intervals).
   template <typename Visitor>
   void ForEach(TscRange range, Visitor visit) const;
-  // The interval that holds the instant, or null. O(log intervals).
+  // Returns the interval that holds the instant, or null. O(log intervals).
   const TimelineInterval* At(Tsc t) const;
 
-  bool empty() const { return intervals_.empty(); }
-  size_t size() const { return intervals_.size(); }
+  [[nodiscard]] bool empty() const { return intervals_.empty(); }
+  [[nodiscard]] size_t size() const { return intervals_.size(); }
 
  private:
-  HistoryQueue<TimelineInterval>::Iterator FirstEndingAfter(Tsc t) const;
+  [[nodiscard]] HistoryQueue<TimelineInterval>::Iterator FirstEndingAfter(Tsc t) const;
 
   HistoryQueue<TimelineInterval> intervals_;
 };
 
 // Whether a sample of this mode can have been taken in this context: guest code runs between
-// VMENTRY and VMEXIT, Xen between VMEXIT and VMENTRY; of a PV vCPU the trace tells neither.
-constexpr bool Agrees(Mode mode, ContextKind context) {
+// VMENTRY and VMEXIT, Xen between VMEXIT and VMENTRY; for a PV vCPU the trace says neither.
+[[nodiscard]] constexpr bool Agrees(Mode mode, ContextKind context) {
   switch (context) {
     case ContextKind::kGuest:
       return mode != Mode::kXen;

@@ -1,5 +1,5 @@
-// Numbers the vCPUs that are met, so that what is kept of each is found by an index. Timelines of
-// parts of a trace, on threads of their own, share one numbering.
+// Numbers the vCPUs that are met, so that what is kept for each is found by an index. Timelines of
+// parts of a trace, each on a thread, share one numbering.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace xenoscope::correlate {
 
 class VcpuIndex {
  public:
-  // More vCPUs than this get no numbers of their own.
+  // The number of vCPUs that get a number of their own.
   static constexpr uint32_t kMaxVcpus = 65536;
 
-  // The vCPU's number, dense from 0 in the order of first calls; kMaxVcpus when there is none left.
-  // O(1), under a lock: to be asked once for each vCPU.
+  // Returns the vCPU's number, which count up from 0 in the order of first calls; kMaxVcpus when
+  // none is left. O(1), under a lock: to be called once for each vCPU.
   uint32_t IndexOf(VcpuRef vcpu) {
     const std::lock_guard lock(mutex_);
     if (refs_.size() == kMaxVcpus) {
@@ -29,8 +29,8 @@ class VcpuIndex {
     if (is_new) refs_.push_back(vcpu);
     return entry->second;
   }
-  // All vCPUs that have numbers now, by number.
-  std::vector<VcpuRef> All() const {
+  // Returns all vCPUs that have numbers now, by number.
+  [[nodiscard]] std::vector<VcpuRef> All() const {
     const std::lock_guard lock(mutex_);
     return refs_;
   }

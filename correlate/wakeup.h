@@ -1,6 +1,6 @@
-// What woke a vCPU: the interrupt that it was given on its way back into the guest, from there to
-// its next halt. Of PV guests, and where no interrupt was given before the first VMENTRY, the trace
-// does not tell.
+// Follows what woke a vCPU: the interrupt that was injected on its way back into the guest, from
+// then until its next halt. The trace does not say it for PV guests, and if no interrupt was
+// injected before the first VMENTRY.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace xenoscope::correlate {
 
 class Wakeup {
  public:
-  // The trace has not seen it wake.
+  // The trace has not seen the vCPU wake.
   static constexpr uint32_t kNone = 0;
-  // It woke, by what is not known.
+  // The vCPU woke for an unknown reason.
   static constexpr uint32_t kOther = 1;
-  // By an interrupt: this and its vector.
+  // The vCPU woke by an interrupt: this number and its vector.
   static constexpr uint32_t kVector = 2;
 
   void OnState(TimelineState state, TimelineState before) {
@@ -26,17 +26,17 @@ class Wakeup {
       entered_ = false;
     }
   }
-  // The vCPU was given an interrupt.
+  // Notes that an interrupt was injected into the vCPU.
   void OnInterrupt(uint32_t vector) {
     if (now_ == kOther && !entered_) now_ = kVector + (vector & 0xff);
   }
   void OnEntry() { entered_ = true; }
 
-  uint32_t now() const { return now_; }
+  [[nodiscard]] uint32_t now() const { return now_; }
 
  private:
   uint32_t now_ = kNone;
-  bool entered_ = false;  // the guest, since it woke
+  bool entered_ = false;  // the vCPU has entered the guest since it woke
 };
 
 }  // namespace xenoscope::correlate

@@ -1,5 +1,5 @@
-// Which Xen wrote a trace, on which processor, at what frequency: given, recorded, or found from
-// what the records themselves show. The file has no header that says it.
+// Finds which Xen wrote a trace, on which processor, at what frequency: given, recorded, or
+// inferred from the records. The file has no header that says it.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ inline constexpr XenVersion kAfterAllVersions = 999;
 constexpr XenVersion MakeVersion(uint32_t major, uint32_t minor) {
   return static_cast<XenVersion>(major * 100 + minor);
 }
-// "4.17" or "4.17.7-pre" as 417; nothing for anything else.
-std::optional<XenVersion> ParseXenVersion(std::string_view text);
+// Returns 417 for "4.17" or "4.17.7-pre"; nothing for anything else.
+[[nodiscard]] std::optional<XenVersion> ParseXenVersion(std::string_view text);
 
 enum class DialectSource : uint8_t {
   kUnknown,
@@ -34,7 +34,7 @@ enum class DialectSource : uint8_t {
 };
 
 // "unknown", "inferred", "recorded", "given".
-std::string_view ToString(DialectSource source);
+[[nodiscard]] std::string_view ToString(DialectSource source);
 
 struct Dialect {
   Vendor vendor = Vendor::kUnknown;
@@ -49,21 +49,22 @@ struct Dialect {
     before_version = static_cast<XenVersion>(version + 1);
     version_source = source;
   }
-  // With what is unknown here taken from `other`.
-  Dialect CompletedBy(const Dialect& other) const;
+  // Returns this dialect, with `other`'s parts where this one's are unknown.
+  [[nodiscard]] Dialect CompletedBy(const Dialect& other) const;
 };
 
 // "4.17", "4.11 to 4.17", "4.19 or later", "before 4.18", "any".
-std::string VersionText(const Dialect& dialect);
+[[nodiscard]] std::string VersionText(const Dialect& dialect);
 
-// What the records seen so far say of the dialect.
+// Collects what records say of the dialect.
 class DialectEvidence {
  public:
   void Observe(const Record& record);
-  // Where the evidence contradicts itself, that part stays unknown.
-  Dialect Conclude() const;
+  // Returns the dialect as far as the records say it. A part stays unknown where they contradict
+  // each other.
+  [[nodiscard]] Dialect Conclude() const;
   // Whether more records can hardly change the conclusion.
-  bool Enough() const;
+  [[nodiscard]] bool Enough() const;
 
  private:
   void ObserveExit(const Record& record);
@@ -82,36 +83,36 @@ class DialectEvidence {
 
 struct ClockEstimate {
   uint64_t hz = 0;
-  double relative_error = 0;  // what varying delays at the ends of the rows can amount to
-  uint64_t intervals = 0;     // that the estimate rests on
-  uint64_t nanoseconds = 0;   // that they sum to
+  double relative_error = 0;  // the most that varying delays at the ends of the rows can cause
+  uint64_t intervals = 0;     // the number of intervals that the estimate uses
+  uint64_t nanoseconds = 0;   // the sum of their lengths
 };
 
-// The TSC's frequency, from records that state nanoseconds.
+// Estimates the TSC's frequency from records that state nanoseconds.
 //
 // When Xen's scheduler switches from one vCPU to another it reads its clock (NOW) once and accounts
 // from this one reading: the runtime in switch_infprev is the time from the reading at which that
-// vCPU came on to the present one (xen/common/sched/core.c, sched_switch_units, 4.17; likewise in
-// 4.8 to 4.22). From one switch of a pCPU to its next the nanoseconds are therefore exact, and over
-// a row of switches without a gap they add up. The TSCs to hold against them are those of the two
-// switch_infprev records: the same place in the scheduler, both equally late but for how the way
-// from NOW to the record varies, and in a row only the first and the last of these delays remain.
-// Runstate records come later, by a less constant delay. Not used: an interval whose vCPU is not
-// the one that the switch before announced (a record was lost), and one so long that the 32 bits of
-// the runtime could have wrapped.
+// vCPU came on to the present one (xen/common/sched/core.c, sched_switch_units, 4.17; the same
+// in 4.8 to 4.22). From one switch of a pCPU to its next the nanoseconds are therefore exact, and
+// over a row of switches without a gap they add up. The TSCs to compare with them are those of the
+// two switch_infprev records. Both are written at the same place in the scheduler, and are late by
+// the time from NOW to the record, which varies little; of a row, only the first and the last of
+// these delays matter. Runstate records come later, by a less constant delay. Two kinds of
+// intervals are not used: those whose vCPU is not the one that the switch before announced (a
+// record was lost), and those so long that the 32 bits of the runtime can have wrapped.
 class ClockEvidence {
  public:
   void Observe(const Record& record);
-  // Records of this pCPU are missing here.
+  // Notes that records of this pCPU are missing here.
   void Break(PcpuId pcpu) { At(pcpu).complete = false; }
-  std::optional<ClockEstimate> Conclude() const;
-  // Whether the estimate is as good as it is going to be: a second and a thousand intervals.
-  bool Enough() const { return nanoseconds_ >= 1'000'000'000 && intervals_ >= 1'000; }
+  [[nodiscard]] std::optional<ClockEstimate> Conclude() const;
+  // Whether more records hardly make the estimate better: a second and a thousand intervals.
+  [[nodiscard]] bool Enough() const { return nanoseconds_ >= 1'000'000'000 && intervals_ >= 1'000; }
 
  private:
   struct Pcpu {
     VcpuRef announced;      // the vCPU that the last switch brought on
-    Tsc switched;           // when, by its switch_infprev
+    Tsc switched;           // the time of that switch, by its switch_infprev
     bool complete = false;  // both are known, and nothing was lost since
     bool chained = false;   // the interval before ended where this one begins
   };

@@ -1,5 +1,5 @@
-// The payload of a record as named, typed values, in the dialect of the Xen that wrote it. The
-// layouts are the rows of trace/event_rows.inc; nothing here knows an event by name.
+// Decodes the payload of a record into named, typed values, in the dialect of the Xen that wrote
+// it. The layouts are the rows of trace/event_rows.inc; nothing here knows an event by name.
 #pragma once
 
 #include <array>
@@ -16,51 +16,53 @@
 
 namespace xenoscope::trace {
 
-// One value. What `value` holds:
+// One value. `value` holds:
 //   kUnsigned, kHex, kLong, kPte, kGl1e, kGva, kDomain, kHypercall, kTrap, kCr, kMsr, kShutdown,
 //   kIntrSource, kP2mType, kShadowFlags, kNested, kGuestEvent    the number
 //   kSigned, kOptional, kBudget    the number, sign-extended to 64 bits
-//   kReason                 the number, `vendor` saying whose
+//   kReason                 the number of an exit reason of `vendor`
 //   kVcpuDomain, kDomainVcpu, kDomainVcpu2    PackVcpu
 //   kRunstates              old << 8 | new
-//   kArgument               an argument of a hypercall; `op` says of which, `bits` its width
+//   kArgument               an argument of the hypercall `op`, `bits` wide
 //   kRest                   one word
 struct Field {
   std::string_view name;
   FieldType type = FieldType::kPad;
   uint8_t bits = 0;
-  uint8_t argument = 0;  // kArgument: its number
+  uint8_t argument = 0;  // kArgument: the argument's number
   Vendor vendor = Vendor::kUnknown;
   uint32_t op = 0;
   uint64_t value = 0;
 };
 
-constexpr uint64_t PackVcpu(VcpuRef ref) {
+[[nodiscard]] constexpr uint64_t PackVcpu(VcpuRef ref) {
   return uint64_t{ref.domain.value} << 32 | ref.vcpu.value;
 }
-constexpr VcpuRef FieldVcpu(const Field& field) {
+[[nodiscard]] constexpr VcpuRef FieldVcpu(const Field& field) {
   return {DomainId{static_cast<uint16_t>(field.value >> 32)},
           VcpuId{static_cast<uint32_t>(field.value)}};
 }
 
 // The types whose numbers may be below 0.
-constexpr bool IsSigned(FieldType type) {
+[[nodiscard]] constexpr bool IsSigned(FieldType type) {
   return type == FieldType::kSigned || type == FieldType::kOptional || type == FieldType::kBudget;
 }
 
-// The name of the field's number ("VMEXIT_CPUID", "mmu_update", "EFER", "none"), or empty. Flags
-// have names by the bit: ShadowFlagName.
-std::string_view ValueName(const Field& field);
+// Returns the name of the field's number ("VMEXIT_CPUID", "mmu_update", "EFER", "none"), or an
+// empty one. Flags have a name for each bit: ShadowFlagName.
+[[nodiscard]] std::string_view ValueName(const Field& field);
 
-// The variant of the event's layout that this record is written in: the first of its size that the
-// dialect does not exclude, else the first of its size, else null (a size that no version writes).
+// Returns the variant of the event's layout in which the record is written: the first of its size
+// that the dialect does not exclude, else the first of its size, else null (no version writes this
+// size).
 const Variant* FindVariant(const Record& record, const Dialect& dialect);
 
-// Words of a record of this number that a variant takes, kRest and arguments aside.
-uint32_t VariantWords(const Variant& variant, uint32_t id);
+// Returns the words that the variant takes of a record with this event number, without those of
+// kRest and of arguments.
+[[nodiscard]] uint32_t VariantWords(const Variant& variant, uint32_t id);
 
-// Calls visit(const Field&) for every field of the record in order, padding left out. A record of a
-// size that no version writes, and what is left behind the last field, give kRest words.
+// Calls visit(const Field&) for every field of the record but padding, in order. Words of a record
+// whose size no version writes, and those behind the last field, come as kRest.
 template <typename Visit>
 void VisitFields(const Record& record, const Dialect& dialect, Visit&& visit);
 
@@ -71,24 +73,24 @@ struct FieldList {
 
   const Field* begin() const { return fields.data(); }
   const Field* end() const { return fields.data() + count; }
-  // The field of this name, or null.
+  // Returns the field of this name, or null.
   const Field* Find(std::string_view name) const;
 };
 
-// All fields at once. Allocates nothing.
-FieldList DecodeFields(const Record& record, const Dialect& dialect);
+// Returns all fields of the record. Allocates nothing.
+[[nodiscard]] FieldList DecodeFields(const Record& record, const Dialect& dialect);
 
 namespace fields_internal {
 
 inline constexpr std::string_view kArgumentNames[] = {"a0", "a1", "a2", "a3", "a4", "a5"};
 
-// The vendor whose exit reasons this record's are.
+// Returns the vendor whose exit reasons the record has.
 inline Vendor VendorOf(const Record& record, const Dialect& dialect) {
   return record.event == Event::kHvmSvmExit ? Vendor::kSvm : dialect.vendor;
 }
 
-// The width in bits of a field in a record of this number.
-constexpr uint32_t Width(const FieldSpec& spec, uint32_t id) {
+// Returns the width in bits of a field in a record with this event number.
+[[nodiscard]] constexpr uint32_t Width(const FieldSpec& spec, uint32_t id) {
   switch (spec.type) {
     case FieldType::kLong:
     case FieldType::kPte:
@@ -102,8 +104,8 @@ constexpr uint32_t Width(const FieldSpec& spec, uint32_t id) {
   }
 }
 
-// `width` bits at bit `at`; none reaches over a word but those that begin with one.
-inline uint64_t Bits(const Payload& payload, uint32_t at, uint32_t width) {
+// Returns `width` bits from bit `at` on. Only fields that begin with a word reach beyond it.
+[[nodiscard]] inline uint64_t Bits(const Payload& payload, uint32_t at, uint32_t width) {
   const uint32_t word = at / 32;
   if (width == 64) return payload.Word64(word);
   const uint64_t value = payload.Word(word) >> (at % 32);
@@ -117,10 +119,11 @@ void VisitRest(const Payload& payload, uint32_t word, std::string_view name, Vis
   }
 }
 
-// The arguments that `tags` (2 bits each: 1 a word, 2 two words) say follow at `word`.
+// Visits the arguments from `word` on that `tags` announces (2 bits for each argument: 1 for one
+// word, 2 for two). Returns the word behind them.
 template <typename Visit>
-uint32_t VisitArguments(const Payload& payload, uint32_t word, uint32_t op, uint32_t tags,
-                        Visit&& visit) {
+[[nodiscard]] uint32_t VisitArguments(const Payload& payload, uint32_t word, uint32_t op,
+                                      uint32_t tags, Visit&& visit) {
   for (uint8_t argument = 0; argument < 6 && tags >> (2 * argument) != 0; ++argument) {
     const uint32_t words = tags >> (2 * argument) & 3;
     if (words == 0 || words == 3 || word + words > payload.count()) continue;

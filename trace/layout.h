@@ -1,4 +1,4 @@
-// How a payload is laid out: the little language of trace/event_rows.inc, read at compile time.
+// The layouts of payloads: the notation of trace/event_rows.inc, which is read at compile time.
 //
 // A layout is fields "name:type" in the order of their bits, without gaps. A variant may begin with
 // a condition on Xen's version; variants are separated by '|'. A field of the name "_" is padding.
@@ -15,11 +15,11 @@ enum class Event : uint16_t;
 
 // The types of fields, as they are spelt in a layout; * below.
 enum class FieldType : uint8_t {
-  kPad,          // p8 p16 p24 p32: rubbish
+  kPad,          // p8 p16 p24 p32: padding, of any value
   kUnsigned,     // u8 u16 u32 u64, b1 to b31: a number
   kSigned,       // i16 i32: a number
-  kOptional,     // opt32: a number, -1 being none
-  kBudget,       // budget: a number, the smallest of all being none
+  kOptional,     // opt32: a number; -1 means none
+  kBudget,       // budget: a number; the smallest possible one means none
   kHex,          // x16 x32 x64: bits or an address
   kLong,         // long: an address or register; 64 bits with TRC_64_FLAG, else 32
   kPte,          // pte: a page-table entry, of the width of kLong
@@ -37,18 +37,18 @@ enum class FieldType : uint8_t {
   kMsr,          // msr: the number of a model-specific register
   kShutdown,     // shutdown: why a domain shut down
   kIntrSource,   // intsrc: which of an HVM guest's interrupt controllers
-  kP2mType,      // p2mt: of what kind a page of a guest is
-  kShadowFlags,  // sflags, sflags29: what the shadow code went through, a bit each
+  kP2mType,      // p2mt: the kind of a guest's page
+  kShadowFlags,  // sflags, sflags29: the steps that the shadow code took, a bit each
   kArgument,     // an argument of a hypercall, made from tags and *
   kRest,         // *: what remains, as words; last
-  // Not in the payload but in the variant bits of the event number:
+  // These are in the variant bits of the event number, not in the payload:
   kRunstates,  // runstates: old and new
   kNested,     // nested: set for a guest's own guest
   kGuestEvent  // guest: the number that a guest gave its event
 };
 
-// Of the types without a width in the layout, those that are in the payload: 32 or 64 bits.
-constexpr bool WidthFollowsFromId(FieldType type) {
+// Whether the event number says that the field has 32 or 64 bits.
+[[nodiscard]] constexpr bool WidthFollowsFromId(FieldType type) {
   return type == FieldType::kLong || type == FieldType::kPte || type == FieldType::kGl1e ||
          type == FieldType::kGva;
 }
@@ -56,17 +56,18 @@ constexpr bool WidthFollowsFromId(FieldType type) {
 struct FieldSpec {
   std::string_view name;
   FieldType type = FieldType::kPad;
-  uint8_t bits = 0;  // width; 0 for those whose width follows from the event number
+  uint8_t bits = 0;  // the width; 0 if the event number or the record's size says it
 };
 
-// Which versions of Xen write a variant; versions as major * 100 + minor, 4.18 being 418.
+// A layout that the versions [from_version, before_version) of Xen write. A version is major * 100
+// + minor: 4.18 is 418.
 struct Variant {
   static constexpr size_t kMaxFields = 8;
-  uint16_t from_version = 0;      // first
-  uint16_t before_version = 999;  // first that does not
+  uint16_t from_version = 0;
+  uint16_t before_version = 999;
   uint8_t min_words = 0;
   uint8_t max_words = 0;
-  bool has_rest = false;  // ends in *
+  bool has_rest = false;  // the variant ends in *
   uint8_t field_count = 0;
   std::array<FieldSpec, kMaxFields> fields{};
 };
@@ -135,7 +136,7 @@ inline constexpr TypeName kTypeNames[] = {
 };
 
 // Removes and returns the text up to the next `separator` or the end.
-constexpr std::string_view Cut(std::string_view& text, char separator) {
+[[nodiscard]] constexpr std::string_view Cut(std::string_view& text, char separator) {
   const size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);
   text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
@@ -211,7 +212,7 @@ constexpr Layout ParseLayout(std::string_view text) {
   return layout;
 }
 
-// The layout of an event's payload, as its row has it.
+// Returns the layout of the event's payload.
 const Layout& LayoutOf(Event event) noexcept;
 
 }  // namespace xenoscope::trace

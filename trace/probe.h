@@ -1,5 +1,5 @@
-// What a trace tells of itself before anybody reads it whole: its dialect and its clock, from a
-// bounded part of it.
+// Finds the dialect and the clock of a trace from a bounded part of it, before it is read as a
+// whole.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace xenoscope::trace {
 struct Probe {
   Dialect dialect;
   std::optional<ClockEstimate> clock;
-  std::optional<Tsc> first_tsc;  // of the earliest record
+  std::optional<Tsc> first_tsc;  // the time of the earliest record
 
-  // The clock of the estimate, or the assumed one.
+  // Returns the estimated clock, or `assumed` where there is no estimate.
   Clock ClockOr(Clock assumed = {}) const {
     return clock ? Clock{clock->hz, ClockSource::kEstimated} : assumed;
   }
 };
 
-// Reads windows spread over the whole file, of all pCPUs, at most about `most_bytes` of them: some
-// milliseconds. A guest that ran only in the parts left out may leave the vendor unknown.
-Probe ProbeTrace(const TraceFile& file, uint64_t most_bytes = uint64_t{4} << 20);
+// Reads windows of all pCPUs, spread over the whole file, about `most_bytes` at most: this takes
+// some milliseconds. The vendor may stay unknown if guests ran only in the parts that are not read.
+[[nodiscard]] Probe ProbeTrace(const TraceFile& file, uint64_t most_bytes = uint64_t{4} << 20);
 
 }  // namespace xenoscope::trace

@@ -1,4 +1,4 @@
-// A xentrace file, or the bytes of one: its windows found, ready to be streamed any number of
+// A xentrace file, or the bytes of one, whose windows are known: it can be streamed any number of
 // times.
 #pragma once
 
@@ -17,20 +17,22 @@ class TraceFile {
  public:
   // `name` stands for the path in messages; empty: the path itself. Errors: those of
   // MappedFile::Open and of IndexWindows, with the name.
-  static absl::StatusOr<TraceFile> Open(const std::string& path, std::string name = {});
-  // `bytes` must outlive the result; `name` stands for the path in messages.
-  static absl::StatusOr<TraceFile> FromBytes(Bytes bytes, std::string name);
+  [[nodiscard]] static absl::StatusOr<TraceFile> Open(const std::string& path,
+                                                      std::string name = {});
+  // `bytes` outlive the result; `name` stands for the path in messages.
+  [[nodiscard]] static absl::StatusOr<TraceFile> FromBytes(Bytes bytes, std::string name);
 
-  // Adds `cycles` to all TSCs of a pCPU whose clock is not the host's. Not while it is streamed.
+  // Adds `cycles` to all TSCs of a pCPU whose clock is not the host's. Not to be called while there
+  // is a stream.
   // Errors: NotFound when the trace has no such pCPU.
   absl::Status ShiftClock(PcpuId pcpu, int64_t cycles);
 
-  Bytes bytes() const { return bytes_; }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
   const WindowIndex& index() const { return index_; }
-  // The whole trace, or what comes from somewhat before `from` on (OrderedStream). The stream must
-  // not outlive the file.
-  OrderedStream Stream(std::optional<Tsc> from = std::nullopt) const {
+  // Streams the whole trace, or the part from somewhat before `from` on (OrderedStream). The file
+  // outlives the stream.
+  [[nodiscard]] OrderedStream Stream(std::optional<Tsc> from = std::nullopt) const {
     return {bytes_, index_, from};
   }
 

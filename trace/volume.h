@@ -1,5 +1,5 @@
-// How many records and bytes of each event each pCPU has written. The stream counts every record
-// that it gives, so whoever only needs to know how often something happened need not look at them.
+// Counts the records and bytes of each event on each pCPU. The stream counts every record that it
+// gives: what only needs to know how often something happened need not look at the records.
 #pragma once
 
 #include <array>
@@ -27,12 +27,12 @@ struct RecordCount {
   }
 };
 
-// Of one pCPU.
+// The volume of one pCPU.
 struct PcpuVolume {
-  // Well-formed records of known events; padding and loss marks, by their events.
+  // Well-formed records of known events, padding and loss marks, by event.
   std::array<RecordCount, kEventCount> known{};
-  // Events that are not known, and records of a size that no Xen writes, by the class that their
-  // number names.
+  // Records of unknown events, and of a size that no Xen writes, by the subclass of the event
+  // number.
   std::array<RecordCount, static_cast<size_t>(TraceSubclass::kCount)> other{};
 
   void Add(const PcpuVolume& more) {
@@ -43,7 +43,7 @@ struct PcpuVolume {
 
 class Volume {
  public:
-  // Makes it if need be.
+  // Returns the pCPU's volume, which may be a new one.
   PcpuVolume& PcpuAt(PcpuId pcpu) {
     if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1);
     auto& slot = pcpus_[pcpu.value];
@@ -57,26 +57,26 @@ class Volume {
   }
 
   // Every pCPU number below this may have records.
-  uint32_t pcpus() const { return static_cast<uint32_t>(pcpus_.size()); }
-  bool Has(PcpuId pcpu) const {
+  [[nodiscard]] uint32_t pcpus() const { return static_cast<uint32_t>(pcpus_.size()); }
+  [[nodiscard]] bool Has(PcpuId pcpu) const {
     return pcpu.value < pcpus_.size() && pcpus_[pcpu.value] != nullptr;
   }
-  // Of a pCPU that it has:
-  RecordCount Known(PcpuId pcpu, Event event) const {
+  // The next two: of a pCPU that Has() knows.
+  [[nodiscard]] RecordCount Known(PcpuId pcpu, Event event) const {
     return pcpus_[pcpu.value]->known[static_cast<size_t>(event)];
   }
-  RecordCount Other(PcpuId pcpu, TraceSubclass subclass) const {
+  [[nodiscard]] RecordCount Other(PcpuId pcpu, TraceSubclass subclass) const {
     return pcpus_[pcpu.value]->other[static_cast<size_t>(subclass)];
   }
-  // Well-formed records of the event on all pCPUs.
-  uint64_t Records(Event event) const {
+  // Returns the number of well-formed records of the event on all pCPUs.
+  [[nodiscard]] uint64_t Records(Event event) const {
     uint64_t records = 0;
     for (const auto& pcpu : pcpus_) {
       if (pcpu != nullptr) records += pcpu->known[static_cast<size_t>(event)].records;
     }
     return records;
   }
-  RecordCount Total() const {
+  [[nodiscard]] RecordCount Total() const {
     RecordCount total;
     for (const auto& pcpu : pcpus_) {
       if (pcpu == nullptr) continue;

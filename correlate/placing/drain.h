@@ -57,7 +57,7 @@ class DrainPlacer {
   // Places the sample, before which there are `before` of its mode, by the lengths of intervals.
   void PlaceInIntervals(const recording::Sample& sample, const VcpuTrack& track,
                         ModeCandidates& mode, size_t before, double part);
-  static bool IsGuestSample(const recording::Sample& sample, const VcpuTrack& track) {
+  [[nodiscard]] static bool IsGuestSample(const recording::Sample& sample, const VcpuTrack& track) {
     return track.kind == VcpuKind::kHvm && sample.mode != Mode::kXen;
   }
 
