@@ -19,11 +19,11 @@ namespace {
 constexpr mode_t kOwnersDirectory = 0700;
 constexpr mode_t kOwnersFile = 0600;
 constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr int kMaxDepth = 8;  // directories in one another; those of a recording are three
+constexpr int kMaxDepth = 8;  // nested directories; a recording has three
 
-// What mkdir made may have another name by now, and its name another directory: only an empty one
-// of our own is good, as no file can be met in it. An access control list that it inherited may
-// let others in.
+// The directory that mkdir made may have been renamed, and its name given to another one: only an
+// empty directory of this user is accepted, as it has no files. An inherited access control list
+// may let others in.
 absl::Status Secure(const Directory& made) {
   struct stat status {};
   const bool is_own = fstat(made.fd(), &status) == 0 && status.st_uid == geteuid() &&
@@ -102,7 +102,7 @@ absl::Status Directory::Replace(const std::string& path,
   XENOSCOPE_ASSIGN_OR_RETURN(const auto lead, OpenLeadingDirectory(path, true));
   const auto& [directory, name] = lead;
   const std::string temporary = name + ".new";
-  unlinkat(directory.fd(), temporary.c_str(), 0);  // a killed one may have left it
+  unlinkat(directory.fd(), temporary.c_str(), 0);  // a killed process may have left it
   XENOSCOPE_ASSIGN_OR_RETURN(const File file, directory.Create(temporary));
   absl::Status status = write(file.fd());
   if (status.ok() && fsync(file.fd()) != 0) {
@@ -129,7 +129,7 @@ bool Directory::Has(const std::string& path) const {
 }
 
 absl::StatusOr<std::vector<std::string>> Directory::List() const {
-  File again(openat(fd(), ".", kOpenDirectory));  // with a position of its own
+  File again(openat(fd(), ".", kOpenDirectory));  // for its own position
   struct Close {
     void operator()(DIR* list) const { closedir(list); }
   };
@@ -149,7 +149,7 @@ absl::StatusOr<std::vector<std::string>> Directory::List() const {
 
 absl::Status Directory::Rename(const std::string& from, const std::string& to) const {
   int result = renameat2(fd(), from.c_str(), fd(), to.c_str(), RENAME_NOREPLACE);
-  // Some file systems cannot. What renameat replaces there is an empty directory at the most.
+  // Some file systems cannot do that. There renameat can replace nothing but an empty directory.
   if (result != 0 && errno == EINVAL) result = renameat(fd(), from.c_str(), fd(), to.c_str());
   if (result == 0) return absl::OkStatus();
   return ErrnoError(errno, "cannot rename {} to {}", Named(from), Named(to));
@@ -182,7 +182,7 @@ absl::Status Directory::RemoveAll(const std::string& name, int deepest) const {
 
 absl::Status Directory::Sync() const {
   if (fsync(fd()) == 0) return absl::OkStatus();
-  // Some file systems (9p, FUSE) have no such thing for directories.
+  // Some file systems (9p, FUSE) cannot sync directories.
   if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) return absl::OkStatus();
   return WriteError(errno, "cannot bring " + path_ + " to the disk");
 }

@@ -84,7 +84,7 @@ void Landlock::Allow(const std::string& path, uint64_t access) {
   struct stat info {};
   if (fstat(place, &info) == 0 && !S_ISDIR(info.st_mode)) access &= kOfFiles;
   const Rule rule{access, place};
-  // An error: it is a pipe or the like, which is not restricted.
+  // An error means a pipe or the like, which is not restricted.
   syscall(SYS_landlock_add_rule, rules_, kPathBeneath, &rule, 0);
   close(place);
 }

@@ -59,7 +59,7 @@ std::byte* Writable(Bytes bytes) {
   return const_cast<std::byte*>(bytes.data());
 }
 
-// Whether nearly all of it is in the page cache, as a sample of its pages shows.
+// Returns whether nearly all of the file is in the page cache, by a sample of its pages.
 bool IsCached(Bytes bytes) {
   constexpr size_t kSample = 64;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -72,9 +72,9 @@ bool IsCached(Bytes bytes) {
   return cached + 2 >= kSample;
 }
 
-constexpr size_t kMinPart = size_t{16} << 20;  // what is worth a thread
+constexpr size_t kMinPart = size_t{16} << 20;  // the smallest part that is worth a thread
 
-// Several threads do something, each with a part of it.
+// Lets several threads do something, each with a part of the bytes.
 void InParts(Bytes bytes, void (*work)(Bytes part)) {
   constexpr size_t kStep = size_t{2} << 20;  // parts begin at whole pages
   const size_t max_threads = std::max(std::thread::hardware_concurrency(), 1U);
@@ -88,8 +88,8 @@ void InParts(Bytes bytes, void (*work)(Bytes part)) {
   work(bytes.first(std::min(part, bytes.size())));
 }
 
-// A fault makes the pages around it known too, 64 KiB in all if nobody has set another
-// fault_around_bytes. MADV_POPULATE_READ, which looks at page after page, takes half as long again.
+// Touches pages. A fault also maps the pages around it, 64 KiB in all by default
+// (fault_around_bytes). MADV_POPULATE_READ takes half as long again, as it maps page after page.
 void Touch(Bytes bytes) {
   constexpr size_t kAround = size_t{64} << 10;
   for (size_t at = 0; at < bytes.size(); at += kAround) {
@@ -108,7 +108,7 @@ void MappedFile::Populate() const {
 MappedFile::~MappedFile() {
   if (bytes_.empty()) return;
   UnregisterMapping(range_);
-  // Taking 600 MB from the process is 25 ms of one thread's time, and 13 ms of two.
+  // Unmapping 600 MB takes 25 ms with one thread, and 13 ms with two.
   if (bytes_.size() >= kMinPart) InParts(bytes_, Unmap);
   munmap(Writable(bytes_), bytes_.size());
 }

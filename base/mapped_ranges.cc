@@ -19,14 +19,14 @@ struct Block {
   std::atomic<Block*> next = nullptr;
 };
 
-// What the handler reads. Constant-initialized, never destroyed.
+// The state that the handler reads. Constant-initialized, never destroyed.
 Block first_block;
 std::atomic<uintptr_t> page_size = 0;
 struct sigaction handler_before {};
 
 struct Mappings {
   std::mutex mutex;
-  std::set<std::string> cut;  // guarded by mutex: of mappings that are gone
+  std::set<std::string> cut;  // guarded by mutex: files whose mappings are gone
 };
 Mappings& All() {
   static auto& all = *new Mappings;  // files may be unmapped while the process ends
@@ -42,7 +42,7 @@ void ForEachRange(Visit visit) {
   }
 }
 
-// Async-signal-safe. What follows in the file lies behind its end, too.
+// Async-signal-safe. The bytes that follow in the file lie behind its end, too.
 bool PutZeros(uintptr_t address) {
   bool done = false;
   ForEachRange([&](MappedRange& range) {
@@ -64,10 +64,10 @@ bool PutZeros(uintptr_t address) {
 }
 
 void OnBusError(int signal, siginfo_t* info, void* /*context*/) {
-  const bool is_fault = info->si_code > 0;  // else a process has sent it
+  const bool is_fault = info->si_code > 0;  // else a process sent the signal
   if (is_fault && PutZeros(reinterpret_cast<uintptr_t>(info->si_addr))) return;
   sigaction(signal, &handler_before, nullptr);
-  if (!is_fault) (void)raise(signal);  // a fault comes again by itself
+  if (!is_fault) (void)raise(signal);  // a fault occurs again by itself
 }
 
 void InstallHandler() {
@@ -79,7 +79,7 @@ void InstallHandler() {
   sigaction(SIGBUS, &action, &handler_before);
 }
 
-// A range in no use. The mutex is held.
+// Returns a range that is not in use. The mutex is held.
 MappedRange& FreeRange() {
   MappedRange* found = nullptr;
   Block* last = nullptr;

@@ -9,7 +9,7 @@
 namespace xenoscope {
 namespace {
 
-// Letters inserted, removed, replaced or swapped with their neighbour.
+// Returns the number of letters inserted, removed, replaced or swapped with their neighbour.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1);
   std::vector<size_t> above(b.size() + 1);

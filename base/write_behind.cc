@@ -39,7 +39,8 @@ void WriteBehind::Run() {
     if (end_ == written_out_) return;
     const off_t end = end_;
     lock.unlock();
-    // Errors show in the writes themselves; file systems that know none of this lose nothing.
+    // Errors are ignored: the writes themselves report them, and file systems without this call
+    // lose nothing.
     (void)sync_file_range(file_, written_out_, end - written_out_, SYNC_FILE_RANGE_WRITE);
     written_out_ = end;
     if (end - evicted_ >= kCachedBytes + kStep) {

@@ -18,12 +18,12 @@ using trace::Event;
 using trace::Item;
 using trace::ItemKind;
 
-// The trace in parts of equal length, to see whether a difference changes.
+// The number of equal parts of the trace that are compared, to find whether a difference changes.
 constexpr size_t kParts = 16;
-// Pairs of pCPUs that are compared; those beyond are left out.
+// The number of pairs of pCPUs that are compared; others are left out.
 constexpr size_t kMaxPairs = 4096;
 
-// Ranges of numbers, each without its two ends, that are ruled out.
+// Ranges of differences that are excluded. The two ends of a range are not excluded.
 class ExcludedSkews {
  public:
   void Add(int64_t begin, int64_t end) {
@@ -50,7 +50,7 @@ class ExcludedSkews {
     const auto next = ranges_.lower_bound(value);
     return next != ranges_.begin() && std::prev(next)->second > value;
   }
-  // What is left next to 0; nothing when that is beyond kMaxSkew.
+  // Returns the possible range next to 0; nothing when that is beyond kMaxSkew.
   std::optional<SkewRange> SmallestPossible() const {
     std::optional<SkewRange> nearest;
     const auto distance = [](const SkewRange& range) {
@@ -70,18 +70,18 @@ class ExcludedSkews {
   }
 
  private:
-  std::map<int64_t, int64_t> ranges_;  // begin -> end, apart from each other
+  std::map<int64_t, int64_t> ranges_;  // begin -> end; they do not touch
 };
 
-// A vCPU running on a pCPU from begin to end, or (begin == end) something done to it there.
+// A vCPU runs on a pCPU from begin to end, or something is done to it there (begin == end).
 struct Visit {
   PcpuId pcpu;
   Tsc begin;
   Tsc end;
-  uint64_t offset = 0;  // byte of its first record
+  uint64_t offset = 0;  // byte of the visit's first record
 };
 
-// Two clocks, that of the pCPU with the lower number first.
+// What is known of two clocks; that of the pCPU with the lower number comes first.
 struct Pair {
   std::array<ExcludedSkews, kParts> parts;
   std::optional<uint64_t> proof_offset;
@@ -103,7 +103,7 @@ class ClockComparison {
   void Take(const Item& item) {
     const trace::Record& record = item.record;
     if (item.kind == ItemKind::kLossBegin || item.kind == ItemKind::kDamaged) {
-      Open(record.pcpu).reset();  // nobody knows how the visit went on
+      Open(record.pcpu).reset();  // the end of the visit is not known
       return;
     }
     if (item.kind != ItemKind::kRecord || record.event != Event::kRunstateChange) return;
@@ -160,7 +160,7 @@ class ClockComparison {
       if (pairs_.size() >= kMaxPairs) return;
       found = pairs_.emplace(key, Pair{}).first;
     }
-    // With such a difference of high's clock from low's they would overlap.
+    // The visits would overlap with such a difference of high's clock from low's.
     const int64_t begin = Difference(high.begin, low.end);
     const int64_t end = Difference(high.end, low.begin);
     found->second.parts[part].Add(begin, end);
@@ -171,7 +171,7 @@ class ClockComparison {
 
   TscRange range_;
   std::vector<std::optional<Running>> open_;                // by pCPU
-  absl::flat_hash_map<VcpuRef, std::deque<Visit>> visits_;  // not older than kUnboundedSkew
+  absl::flat_hash_map<VcpuRef, std::deque<Visit>> visits_;  // those not older than kUnboundedSkew
   Pairs pairs_;
 };
 
@@ -194,7 +194,7 @@ ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
   const auto first = pair.parts.front().SmallestPossible();
   std::optional<SkewRange> last;
   size_t bounded = 0;
-  size_t fitting = 0;  // of these: as one difference for the whole trace has it
+  size_t fitting = 0;  // bounded parts that agree with one difference for the whole trace
   for (const ExcludedSkews& part : pair.parts) {
     const auto left = part.SmallestPossible();
     if (!left || !IsBounded(*left)) continue;
@@ -202,8 +202,8 @@ ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
     ++bounded;
     if (combined && combined->min <= left->max && left->min <= combined->max) ++fitting;
   }
-  // What a part leaves next to 0 may be left by chance: where few visits rule out little. So may
-  // what all parts leave, when the clocks drift: then most parts say something else.
+  // A part's range may be possible by chance, if few visits exclude little. So may the range of all
+  // parts, if the clocks drift: then most parts have other ranges.
   const bool drifts = first && IsBounded(*first) && last;
   if (combined && (!drifts || 2 * fitting >= bounded)) {
     skew.kind = SkewKind::kConstant;
@@ -225,7 +225,7 @@ std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange rang
     for (const Item& item : batch) comparer.Take(item);
   }
   const Pairs& pairs = comparer.pairs();
-  // The clock to compare with: in the fewest contradictions, and of these the first.
+  // The reference is the first of the clocks with the fewest contradictions.
   std::map<PcpuId, size_t> contradictions;
   for (const auto& [pcpus, pair] : pairs) {
     contradictions[pcpus.first] += pair.proof_offset ? 1 : 0;

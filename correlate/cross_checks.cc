@@ -8,12 +8,13 @@
 namespace xenoscope::correlate {
 namespace {
 
-// Fewer samples than this say nothing of a domain.
+// The fewest samples of a domain for which anything is said.
 constexpr uint64_t kMinSamples = 100;
-// The trace's own records are late by some cycles: so many samples may seem to be impossible.
+// The part of samples that may seem to be impossible, as the trace's records are late by some
+// cycles.
 constexpr double kMaxImpossibleShare = 0.01;
-// Kolmogorov's: 2 exp(-2 n d^2) is how often a distance of d comes by chance in n samples. The
-// other bound keeps quiet of what would not change a figure by much.
+// Kolmogorov's test: the probability of a distance of d by chance in n samples is 2 exp(-2 n d^2).
+// The other limit leaves out distances that would not change a figure by much.
 constexpr double kMinDistance = 0.1;
 constexpr double kMinTestStatistic = 8;  // n d^2
 

@@ -16,7 +16,7 @@ std::vector<Difference> Compare(std::span<const EstimatePair> pairs) {
     const double deviation = std::sqrt(pair.before.variance + pair.after.variance);
     difference.low = difference.value - kNormal95 * deviation;
     difference.high = difference.value + kNormal95 * deviation;
-    // Two-sided, of the normal distribution. What is known exactly differs or does not.
+    // The two-sided p of the normal distribution. Exact values differ or do not.
     const double z = deviation > 0           ? std::abs(difference.value) / deviation
                      : difference.value != 0 ? HUGE_VAL
                                              : 0;

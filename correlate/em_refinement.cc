@@ -7,7 +7,7 @@
 namespace xenoscope::correlate {
 namespace {
 
-// Steps end when no more than this part of the held samples moves, or after so many.
+// Steps end when at most this part of the held samples moves, or after kMaxSteps.
 constexpr double kConvergence = 1e-4;
 constexpr int kMaxSteps = 200;
 
@@ -200,7 +200,7 @@ void EmRefiner::Weigh(const PendingSample& pending) {
   Parts& kind = kinds_[pending.kind];
   influence_ = expected_;
   kind.influence.Weigh(influence_, pending.count);
-  // Places of a part divide among them what it has.
+  // The weight of a part is divided among its places.
   const std::span<const Place> places = PlacesOf(pending);
   const std::span<const Link> links = LinksOf(pending);
   weighed_.assign(places.begin(), places.end());

@@ -38,8 +38,8 @@ Interval IntervalOf(double share, double variance, double samples) {
   if (variance <= 0) return {p, p};
   const double spread = p * (1 - p);
   if (spread <= 0) return Wilson(p, samples);
-  // Where a share of next to nothing has a variance all the same: as if so many samples had been
-  // seen, none of the row (method.md §5.3).
+  // A share of almost 0 has a variance too: as if so many samples had been seen, and none of them
+  // were of the row (method.md §5.3).
   const double none = kNormal95 / std::sqrt(8 * variance);
   return Wilson(p, std::max(spread / variance, none));
 }

@@ -16,7 +16,8 @@ namespace {
 using trace::Event;
 using trace::Record;
 
-// How much a record says of its exit: of several the highest rank wins, among equals the first.
+// How much a record says of its exit. The highest rank of several records wins, and the first of
+// equals.
 enum Rank : uint8_t {
   kNothing,
   kAside,     // happens in exits of many kinds
@@ -35,7 +36,7 @@ HandlerRecord Fault(FaultCase how, Rank rank) {
   return {ExitKind::kPageFault, rank, static_cast<uint64_t>(how)};
 }
 
-// With flags in the last word, whose upper bits are another field.
+// Sets the flags from the last word, whose upper bits are another field.
 HandlerRecord FaultWithFlags(FaultCase how, Rank rank, const Record& record) {
   constexpr uint64_t kFlags = (1U << 29) - 1;
   HandlerRecord classified = Fault(how, rank);
@@ -48,13 +49,13 @@ HandlerRecord Shadow(ShadowWork work) {
   return {ExitKind::kShadow, kAside, static_cast<uint64_t>(work)};
 }
 
-// A register or address in the words from `i` on.
+// Returns the register or address in the words from `i` on.
 uint64_t Long(const Record& record, uint32_t i) {
   return trace::Is64(record.id) ? record.payload.Word64(i) : record.payload.Word(i);
 }
 
-// The level, in its place in the number, of the page-table entry whose write was emulated; 0 where
-// the address does not tell. Payload: gl1e, value written, va.
+// Returns the level of the page-table entry whose write was emulated, shifted to its place in the
+// number; 0 if the address does not say it. Payload: gl1e, value written, va.
 uint64_t EmulatedLevel(const Record& record) {
   const uint32_t levels = trace::ShadowLevels(record.id);
   const uint32_t at = levels == 2 ? 2 : 4;

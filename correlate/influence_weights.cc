@@ -9,12 +9,12 @@
 namespace xenoscope::correlate {
 namespace {
 
-// What is known of samples' places before anything is: a Dirichlet distribution about what the
-// lengths say, with the concentration 1, as if one sample had been seen everywhere. Its covariance
+// The prior of samples' places: a Dirichlet distribution around what the lengths say, with the
+// concentration 1, as if one sample had been seen everywhere. Its covariance
 // in n samples has the inverse (1 + 1) / n^2 diag(1 / p).
 constexpr double kConcentration = 1;
 
-// The lower Cholesky factor of a symmetric positive definite square, in place. O(n^3).
+// Replaces a symmetric positive definite square by its lower Cholesky factor. O(n^3).
 void Factor(std::vector<double>& square, size_t n) {
   for (size_t j = 0; j < n; ++j) {
     for (size_t i = j; i < n; ++i) {
@@ -69,7 +69,7 @@ void InfluenceWeights::Add(std::span<const double> lengths, std::span<const doub
   const double root = std::sqrt(times);
   size_t places = 0;
   for (size_t i = 0; i < n; ++i) {
-    // The signs of so many samples sum to about so much. They share one, so that it is taken once.
+    // The root of the count is about what so many random signs sum to. The samples share one sign.
     const double sign = Sign(added_, i) * root;
     signs_[i] += sign;
     crossed_[i] += sign * times;
@@ -115,7 +115,7 @@ void InfluenceWeights::Conclude() {
   spread_.assign(n, 0);
   unknown_.assign(n, 0);
   for (size_t i = 0; i < n; ++i) {
-    // The mean square of what samples that came together have in sum, a sample.
+    // The mean, by sample, of the squared sums of samples that came together.
     const double mean = signs_[i];
     const double others = 1 - 2 * mean * crossed_[i] + mean * mean * squares_ / samples;
     if (others <= 0 || expected_[i] == 0) continue;
@@ -129,7 +129,7 @@ void InfluenceWeights::Weigh(std::span<double> weights, uint64_t count) {
   const size_t n = weights.size();
   const auto samples = static_cast<double>(samples_);
   const double root = std::sqrt(static_cast<double>(count));
-  // What no sample tells is spread over all, with random signs that sum to nothing.
+  // The variance that no sample shows is spread over all, with random signs that sum to 0.
   double mean = 0;
   for (size_t i = 0; i < n; ++i) {
     if (spread_[i] == 0) continue;

@@ -8,7 +8,7 @@ namespace xenoscope::correlate {
 
 namespace {
 
-// Where the p-values stand, in ascending order.
+// Returns the indices of the p-values, in the ascending order of these.
 std::vector<size_t> Ascending(const std::vector<double>& p_values) {
   std::vector<size_t> order(p_values.size());
   std::iota(order.begin(), order.end(), size_t{0});

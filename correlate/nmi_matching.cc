@@ -25,10 +25,10 @@ constexpr uint32_t kXsetbv = 0x8d;
 
 constexpr uint64_t kLongestInstruction = 15;
 constexpr Address kUpperHalf = 0xffff'8000'0000'0000;
-constexpr Address kVsyscallPage = 0xffff'ffff'ff60'0;  // Linux's, the exception to the rule
-// What a pair is worth, beside 1 for a good fit: no number of good fits outweighs a pair.
+constexpr Address kVsyscallPage = 0xffff'ffff'ff60'0;  // Linux's user code in the upper half
+// The value of a pair, beside 1 for a strong match: no number of strong matches outweighs a pair.
 constexpr uint64_t kPair = uint64_t{1} << 32;
-constexpr size_t kMaxCells = size_t{1} << 22;  // of the table of all pairs
+constexpr size_t kMaxCells = size_t{1} << 22;  // the largest table of all pairs
 
 std::vector<NmiMatch> MatchFirst(std::span<const GuestSample> samples,
                                  std::span<const ExitMark> nmi_exits, LoggedRip rule) {
@@ -93,7 +93,7 @@ std::vector<NmiMatch> MatchNmiExits(std::span<const GuestSample> samples,
   const size_t rows = samples.size();
   const size_t columns = nmi_exits.size();
   if (columns > 0 && rows > kMaxCells / columns) return MatchFirst(samples, nmi_exits, rule);
-  // best[i][j]: the best that samples from i on and exits from j on can give.
+  // best[i][j]: the largest value of pairs of samples from i on and exits from j on.
   std::vector<uint64_t> best((rows + 1) * (columns + 1), 0);
   const auto at = [&](size_t i, size_t j) -> uint64_t& { return best[i * (columns + 1) + j]; };
   std::vector<uint64_t> worth(rows * columns, 0);

@@ -3,7 +3,7 @@
 namespace xenoscope::correlate {
 namespace {
 
-// A batch has at most about so many of each.
+// The most samples, and the most parts of traced time, of a batch.
 constexpr size_t kMaxSamples = 2048;
 constexpr size_t kMaxPlaces = 4096;
 constexpr size_t kMaxTraced = 4096;

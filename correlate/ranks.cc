@@ -7,7 +7,7 @@
 namespace xenoscope::correlate {
 namespace {
 
-// By j: how likely j of n instants that are uniform in [0, 1) lie before u; [n] is the last.
+// By j, from 0 to n: the probability that j of n instants, uniform in [0, 1), lie before u.
 std::array<double, kMaxRanks + 1> NumberBefore(double u, size_t n) {
   std::array<double, kMaxRanks + 1> probability{};
   double choose = 1;
@@ -23,14 +23,14 @@ std::array<double, kMaxRanks + 1> NumberBefore(double u, size_t n) {
 // Beta(k + 1, n - k) (David and Nagaraja, Order Statistics, 3rd ed. 2003, §2.1).
 RankDensity Make(size_t n) {
   RankDensity density{};
-  std::array<double, kMaxRanks> before{};  // of each rank, how likely it is before the slot
+  std::array<double, kMaxRanks> before{};  // by rank: the probability that it lies before the slot
   for (size_t slot = 0; slot < kRankSlots; ++slot) {
     const auto number =
         NumberBefore(static_cast<double>(slot + 1) / static_cast<double>(kRankSlots), n);
     double more = 0;
     for (size_t rank = n; rank-- > 0;) {
       more += number[rank + 1];
-      more = std::max(more, before[rank]);  // but for rounding it is
+      more = std::max(more, before[rank]);  // true but for rounding
       density[slot][rank] = (more - before[rank]) * static_cast<double>(kRankSlots);
       before[rank] = more;
     }

@@ -116,7 +116,7 @@ ShareEstimator::Factors ShareEstimator::UnionFactors(std::span<const Part* const
 
 // The variance of the cycles that the row has in the union.
 double ShareEstimator::UnionVariance(uint32_t number, const UnionSums& sums) const {
-  const double rate = sums.cycles / sums.samples;  // cycles a sample
+  const double rate = sums.cycles / sums.samples;  // cycles for each sample
   const double all = strata_.unions.SamplesOfVcpu(number);
   const double share = sums.samples / all;
   const double variance = std::min(strata_.unions.Variance(number, sums.shares),

@@ -25,8 +25,8 @@ uint32_t Stacks::Add(const PlacedSample& placed, Resolver& resolver) {
   Mode inner = sample.mode;
   for (size_t i = 0; i < sample.callers.size(); ++i) {
     const Mode mode = sample.callers.ModeAt(i);
-    // A caller's address is where it goes on: behind the call, which can be the function's last
-    // instruction. What was interrupted, by another mode, was at its own.
+    // A caller's address is that of the instruction behind the call, which can be the function's
+    // last one. Code that another mode interrupted has the address of its own instruction.
     const Address address = sample.callers.at(i) - (mode == inner ? 1 : 0);
     const FunctionId function = mode == Mode::kUser && sample.space.value != 0
                                     ? resolver.ResolveInProcess(domain, sample.space, address)

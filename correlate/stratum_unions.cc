@@ -5,7 +5,7 @@
 namespace xenoscope::correlate {
 namespace {
 
-// A sum of squared residues of so many clusters, as the variance of their sum.
+// Returns the variance of a sum over clusters, from the sum of the squares of their residuals.
 double OfClusters(double residues, uint64_t clusters) {
   if (clusters < 2) return 0;
   const auto m = static_cast<double>(clusters);

@@ -232,7 +232,7 @@ void Timeline::Enter(VcpuTrack& vcpu, TimelineState state, RunnableCause cause, 
   observer_->OnState(vcpu, before);
 }
 
-// Nothing is known of the vCPU from here on, until it is seen to run.
+// Marks the vCPU as unknown from here on, until it is seen to run.
 void Timeline::MarkLost(VcpuTrack& vcpu, Tsc at) {
   CloseState(vcpu, at);
   CloseArc(vcpu, at, false);
@@ -275,20 +275,20 @@ void Timeline::OnRunstateChange(const Record& record) {
   if (new_state == TimelineState::kRunning) {
     VcpuTrack* before = Current(record.pcpu);
     if (before != nullptr && before != &vcpu) [[unlikely]] {
-      // Its own change is missing or comes late: it cannot still be running here.
+      // The change of the vCPU before is missing or comes late: it cannot still be running here.
       CloseState(*before, at);
       before->state = TimelineState::kUnknown;
       if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
     }
     SetCurrent(record.pcpu, &vcpu);
   } else if (old_state != TimelineState::kRunning && vcpu.state != TimelineState::kUnknown) {
-    pcpu = vcpu.pcpu;  // woken from elsewhere: where it last ran
+    pcpu = vcpu.pcpu;  // woken by another pCPU: it waits where it last ran
   }
   Enter(vcpu, new_state, cause, pcpu, at);
 }
 
 // TRC_SCHED_CONTINUE_RUNNING: the scheduler chose the vCPU that was running already. A new
-// timeslice begins; what goes on inside it (guest or exit) does not notice.
+// timeslice begins; the guest or the exit within it goes on.
 void Timeline::OnContinue(const Record& record) {
   VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)), record);
   if (Current(record.pcpu) == &vcpu && vcpu.state == TimelineState::kRunning) {
@@ -301,7 +301,7 @@ void Timeline::OnContinue(const Record& record) {
     if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
   }
   CloseState(vcpu, record.tsc);
-  // Nobody else has been seen to run there: it did since the pCPU's trace begins.
+  // No other vCPU has been seen to run there: this one has since the begin of the pCPU's trace.
   Tsc since = record.tsc;
   if (vcpu.state == TimelineState::kUnknown) since = Pcpu(record.pcpu).begin.value_or(since);
   SetCurrent(record.pcpu, &vcpu);
@@ -362,9 +362,10 @@ void Timeline::OnPv(const Record& record, MarkKind kind, uint32_t number) {
   observer_->OnMark({vcpu->ref, vcpu->index, record.pcpu, record.tsc, kind, number});
 }
 
-// From the first lost record on nothing is known of who runs on this pCPU, nor of the vCPUs that
-// nobody runs: their wakings may be among the lost. Those that run elsewhere go on. Each loss
-// begins a lost interval of its own, also for a vCPU that has not been seen since the loss before.
+// From the first lost record on, neither the vCPU that runs on this pCPU is known, nor the state of
+// vCPUs that do not run: the records that wake them may be lost. vCPUs that run on other pCPUs go
+// on. Each loss begins a new lost interval, also for a vCPU that has not been seen since the loss
+// before.
 void Timeline::OnLossBegin(const Item& item) {
   if (!first_loss_) first_loss_ = item.record.tsc;
   const VcpuTrack* running = Current(item.record.pcpu);
@@ -376,7 +377,7 @@ void Timeline::OnLossBegin(const Item& item) {
   SetLosing(item.record.pcpu, true);
 }
 
-// Whether the next loss may concern the vCPU too.
+// Returns whether the next loss may concern the vCPU too.
 bool Timeline::Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at) {
   if (&vcpu != running && vcpu.state == TimelineState::kRunning) return true;
   if (vcpu.state == TimelineState::kUnknown || vcpu.losses == kMaxLosses) return false;
@@ -385,7 +386,7 @@ bool Timeline::Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at) {
   return true;
 }
 
-// What is known of its vCPUs ends; the next domain may have the same number.
+// Ends what is known of the domain's vCPUs; the next domain may have the same number.
 void Timeline::OnDomainEnd(DomainId domain, Tsc at) {
   const auto found = alive_.find(domain);
   if (found == alive_.end() || domain == kIdleDomain) return;
@@ -418,11 +419,11 @@ void Timeline::OnLossEnd(const Item& item) {
   vcpu.exit_open = false;
   SetCurrent(item.record.pcpu, &vcpu);
   Enter(vcpu, TimelineState::kRunning, RunnableCause::kNone, item.record.pcpu, at);
-  // Whether it is in the guest is known at its next exit or entry.
+  // Only its next exit or entry says whether it is in the guest.
   if (vcpu.kind == VcpuKind::kHvm) vcpu.segment = SegmentKind::kUndivided;
 }
 
-// Of who runs on a pCPU whose trace has ended nothing is known any more.
+// The vCPU that runs on a pCPU whose trace has ended is not known any more.
 void Timeline::OnPcpuEnd(const Item& item) {
   SetLosing(item.record.pcpu, false);
   VcpuTrack* vcpu = Current(item.record.pcpu);
@@ -447,13 +448,13 @@ bool IsLongRunnableIdle(const VcpuTrack& vcpu, Tsc since) {
 }  // namespace
 
 bool Timeline::MergeIdleVcpus(Timeline& later, Tsc since) {
-  std::vector<std::pair<VcpuTrack*, const VcpuTrack*>> idle;  // here and there
+  std::vector<std::pair<VcpuTrack*, const VcpuTrack*>> idle;  // this timeline's and the later one's
   for (const auto& vcpu : vcpus_) {
     if (!IsLongRunnableIdle(*vcpu, since)) continue;
     const auto found = later.by_ref_.find(vcpu->ref);
     const VcpuTrack* there = found == later.by_ref_.end() ? nullptr : found->second;
     if (there != nullptr && there->first_seen <= later.counting_since_) continue;
-    // A loss makes it lost, unless it has run before.
+    // A loss makes the vCPU lost, unless it has run before.
     if (later.first_loss_ && (there == nullptr || *later.first_loss_ <= there->first_seen))
       return false;
     if (there != nullptr && there->first_seen_state != TimelineState::kRunnable) return false;
@@ -480,7 +481,7 @@ void Timeline::SaveState(StateSnapshot& out, Tsc since) const {
   std::vector<const VcpuTrack*> by_index;
   for (const auto& vcpu : vcpus_) {
     if (IsLongRunnableIdle(*vcpu, since)) continue;
-    // One of which nothing is known is as one that was never met.
+    // A vCPU of which nothing is known is like one that was never met.
     const bool known = vcpu->state != TimelineState::kUnknown || vcpu->has_run ||
                        vcpu->kind == VcpuKind::kHvm || vcpu->exit_open || vcpu->arc_open;
     if (known) by_index.push_back(vcpu.get());

@@ -7,31 +7,33 @@
 namespace xenoscope::trace {
 namespace {
 
-// One that nothing behind it confirms is not believed from here on (about half an hour).
+// A jump from here on (about half an hour) is not believed if no later TSC confirms it.
 constexpr Cycles kMaxTscJump = Cycles{1} << 42;
-// No host has been up for so long (14 years at 5 GHz), and all arithmetic with times has room.
+// The largest TSC that is believed (14 years at 5 GHz), far enough from overflow for all
+// arithmetic.
 constexpr Tsc kMaxTsc{uint64_t{1} << 61};
-// How many later TSCs say whether one is right, and how many records are looked at for them.
+// The number of later TSCs that decide whether one is right, and of records that are read for them.
 constexpr int kConfirmingTscs = 3;
 constexpr int kLookAhead = 32;
-// Of how many TSCs the first one must be credible.
+// The number of TSCs among which the first one must be credible.
 constexpr size_t kFirstTscs = 7;
 
 constexpr uint32_t kLostRecordsId = IdOf(Event::kLostRecords);
 constexpr uint32_t kPaddingId = IdOf(Event::kTraceWrapBuffer);
 
-// Exactly one class bit of TRC_GEN .. TRC_GUEST (xen/include/public/trace.h, 4.17).
+// Whether the number has exactly one class bit of TRC_GEN .. TRC_GUEST
+// (xen/include/public/trace.h, 4.17).
 bool IsClass(uint32_t id) {
   const uint32_t trace_class = id >> 16;
   return std::has_single_bit(trace_class) && (trace_class & 0x08ffU) != 0;
 }
 
-// Events whose first word is the vCPU that they are about.
+// Whether the first word of the event is the vCPU that runs or changes its state.
 bool NamesVcpu(Event event) {
   return event == Event::kRunstateChange || event == Event::kContinueRunning;
 }
 
-// Events that take the careful way whatever their size.
+// Whether the event is never common, whatever its size.
 bool IsSpecial(Event event) {
   return event == Event::kUnknown || event == Event::kLostRecords ||
          event == Event::kTraceWrapBuffer || event == Event::kTraceCpuChange;
@@ -86,10 +88,10 @@ Cursor::Cursor(Bytes file, const PcpuWindows& windows, size_t first_window)
   pending_.record.offset = pos_;
 }
 
-// The first TSC, unless those after it lie together and far from it. A trace that begins with a
-// loss begins where the loss does.
+// Returns the first TSC, unless those after it lie together and far from it. A trace that begins
+// with a loss begins where the loss does.
 std::optional<Tsc> Cursor::FirstTsc() const {
-  std::vector<Tsc> tscs;  // as they stand in the file
+  std::vector<Tsc> tscs;  // in the order of the file
   std::optional<Tsc> first_lost;
   for (size_t i = window_; i < windows_->windows.size() && tscs.size() < kFirstTscs; ++i) {
     const Window& window = windows_->windows[i];
@@ -277,7 +279,7 @@ void Cursor::PrepareRecord() {
   pending_.current = UpdateCurrent(pending_.record);
 }
 
-// The kLossBegin before a TRC_LOST_RECORDS {u32 lost; u16 dom; u16 vcpu; u64 first_tsc}.
+// Prepares the kLossBegin before a TRC_LOST_RECORDS {u32 lost; u16 dom; u16 vcpu; u64 first_tsc}.
 void Cursor::PrepareLoss(FirstWord header) {
   SetRecord(header);
   const Tsc resumed = LoadTsc(file_ + pos_ + 4);
@@ -322,7 +324,7 @@ bool Cursor::TscIsWrong(Tsc tsc, FirstWord header) const {
   return tsc < last_tsc_ || tsc > kMaxTsc || !TscJumpIsConfirmed(tsc, pos_ + header.SizeBytes());
 }
 
-// Whether the TSCs from `at` on, of a few records, agree that so much time has passed.
+// Returns whether the TSCs of a few records from `at` on confirm the jump to `tsc`.
 bool Cursor::TscJumpIsConfirmed(Tsc tsc, uint64_t at) const {
   uint64_t end = end_;
   size_t window = window_;

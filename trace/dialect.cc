@@ -39,7 +39,7 @@ constexpr uint64_t kEnoughExits = 100;
 // Two thousand million cycles last less than 2^32 ns on any processor above 466 MHz.
 constexpr uint64_t kLongestInterval = 2'000'000'000;
 constexpr uint64_t kShortestRow = 10'000'000;  // nanoseconds
-// How much the way from NOW to the record may vary, generously.
+// The most by which the time from NOW to the record is expected to vary.
 constexpr double kEndDelayNanoseconds = 2'000;
 
 }  // namespace
@@ -117,8 +117,8 @@ void DialectEvidence::ObserveExit(const Record& record) {
   }
 }
 
-// The two words of a memory record that are domain and order since 4.18, and until then domain and
-// order in one and rubbish.
+// Takes two words of a memory record: domain and order since 4.18; before that, domain and
+// order in one word, and padding.
 void DialectEvidence::ObserveOrder(uint32_t first, uint32_t second) {
   if (first > 0xffff || second > kMaxOrder) {
     Before(418);
@@ -137,7 +137,7 @@ void DialectEvidence::Observe(const Record& record) {
       ObserveExit(record);
       break;
     case Event::kHvmIntr:
-      // VMX tells the vector, SVM does not know it yet.
+      // VMX knows the vector; SVM does not know it yet.
       ++(words == 0 ? svm_ : vmx_);
       break;
     case Event::kHvmSmi:
@@ -206,7 +206,7 @@ Dialect DialectEvidence::Conclude() const {
   XenVersion before = before_;
   if (short_candidate_ && before <= 411) before = std::min(before, XenVersion{409});
   if (short_candidate_ && from >= 409) from = std::max(from, XenVersion{411});
-  // Rubbish that always looks like a small order is not rubbish.
+  // Words that always look like a small order are no padding.
   constexpr uint64_t kMinEvidence = 8;
   if (before > 418 && plausible_orders_ >= kMinEvidence) from = std::max(from, XenVersion{418});
   if (from < before && (from > kFirstVersion || before < kAfterAllVersions)) {

@@ -28,7 +28,7 @@ std::string_view ValueName(const Field& field) {
     case FieldType::kOptional:
       return static_cast<int64_t>(field.value) == -1 ? "none" : std::string_view();
     case FieldType::kBudget:
-      // Of a vCPU whose time has no limit.
+      // The budget of a vCPU whose time has no limit.
       return static_cast<int64_t>(field.value) == std::numeric_limits<int32_t>::min()
                  ? "none"
                  : std::string_view();

@@ -330,7 +330,7 @@ struct Named {
   string_view name;
 };
 
-// By number. xen/arch/x86/include/asm/msr-index.h (4.22).
+// MSRs, by number: xen/arch/x86/include/asm/msr-index.h (4.22).
 constexpr Named kMsrs[] = {
     {0x10, "TSC"},
     {0x17, "PLATFORM_ID"},

@@ -15,7 +15,7 @@ bool Earlier(const Cursor* a, const Cursor* b) {
 
 bool Later(const Cursor* a, const Cursor* b) { return Earlier(b, a); }
 
-// The last of the pCPU's windows that begins at or before the time, or the first of all.
+// Returns the last of the pCPU's windows that begins at or before the time, or else the first one.
 size_t WindowAt(Bytes file, const PcpuWindows& pcpu, Tsc time) {
   const auto begins_later = [&](const Window& window) {
     const auto index = static_cast<size_t>(&window - pcpu.windows.data());
@@ -60,7 +60,8 @@ OrderedStream::OrderedStream(Bytes file, const WindowIndex& index, std::optional
   if (!heap_.empty()) SiftDown();
 }
 
-// Restores the heap after its first has moved on in time, and finds how long the first may lead.
+// Restores the heap after the time of its first cursor has changed, and finds how long the first
+// one stays first.
 void OrderedStream::SiftDown() {
   const size_t size = heap_.size();
   Cursor* moved = heap_[0];

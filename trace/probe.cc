@@ -12,10 +12,10 @@
 namespace xenoscope::trace {
 namespace {
 
-// How many places of each pCPU's trace are looked at, beside its beginning.
+// The number of places of each pCPU's trace that are read, beside its beginning.
 constexpr size_t kPlaces = 16;
 
-// A part of one pCPU's windows, from the first'th on, until `bytes` are exceeded.
+// Returns a part of the pCPU's windows: from the index `first` on, until `bytes` are exceeded.
 PcpuWindows Part(const PcpuWindows& all, size_t first, uint64_t bytes) {
   PcpuWindows part{.pcpu = all.pcpu, .windows = {}, .tsc_offset = all.tsc_offset};
   for (size_t i = first; i < all.windows.size(); ++i) {
@@ -32,7 +32,7 @@ class Prober {
  public:
   explicit Prober(Bytes file) : file_(file) {}
 
-  // Every record of these windows; one cut at the end of the part is passed over.
+  // Reads every record of these windows; one that is cut at the end of the part is passed over.
   void Observe(PcpuWindows windows) {
     const PcpuId pcpu = windows.pcpu;
     clock_.Break(pcpu);
@@ -52,7 +52,7 @@ class Prober {
  private:
   void Observe(const Item& item) {
     const Record& record = item.record;
-    // A trace may begin with a kLost, which is no kRecord.
+    // A trace may begin with a kLost, which is not a kRecord.
     if (!probe_.first_tsc || record.tsc < *probe_.first_tsc) probe_.first_tsc = record.tsc;
     if (item.kind == ItemKind::kRecord) {
       dialect_.Observe(record);

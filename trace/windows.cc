@@ -21,14 +21,15 @@ std::optional<Header> HeaderAt(Bytes file, uint64_t offset) {
   return Header{*pcpu, *bytes};
 }
 
-// Whether something that a window may end with stands at `offset`: the end of the file (cut
-// anywhere) or another header.
+// Returns whether a window may end at `offset`: at the end of the file, which may be cut anywhere,
+// or before another header.
 bool EndsAtHeader(Bytes file, uint64_t offset) {
   return offset >= file.size() || file.size() - offset < kWindowHeaderBytes ||
          HeaderAt(file, offset).has_value();
 }
 
-// The first offset at or after `from`, in steps of a word, with a header whose window ends well.
+// Returns the first offset at or after `from`, in steps of a word, with a header whose window ends
+// well.
 std::optional<uint64_t> NextValidHeader(Bytes file, uint64_t from) {
   for (uint64_t at = from; at + kWindowHeaderBytes <= file.size(); at += 4) {
     const auto header = HeaderAt(file, at);
@@ -67,8 +68,8 @@ class Indexer {
       Add(header->pcpu, {begin, std::min<uint64_t>(end, file_.size())});
       return std::min<uint64_t>(end, file_.size());
     }
-    // The stated length leads nowhere: either it is wrong, and the next header lies inside, or the
-    // header after it is damaged.
+    // There is no header behind the window: either its length is wrong, and the next header lies
+    // inside, or the next header is damaged.
     const auto next = NextValidHeader(file_, begin);
     if (next && *next < end) {
       AddDamage(DamageKind::kNoWindow, end, 0);

@@ -11,14 +11,14 @@
 namespace xenoscope::correlate {
 namespace {
 
+using trace::kBlockedToRunnable;
+using trace::kD1V0;
+using trace::kRunnableToRunning;
+using trace::kRunningToBlocked;
+using trace::kRunningToRunnable;
 using trace::Rec;
 using trace::TraceBuilder;
 
-constexpr uint32_t kRunnableToRunning = 0x21101;
-constexpr uint32_t kRunningToRunnable = 0x21011;
-constexpr uint32_t kRunningToBlocked = 0x21021;
-constexpr uint32_t kBlockedToRunnable = 0x21211;
-constexpr uint32_t kD1V0 = 1U << 16;
 constexpr uint64_t kBegin = 1'000'000;
 
 // d1v0 is on p0 for 400 cycles, 100 later for 400 on p1, and so on for `turns`; p1's clock is ahead

@@ -17,19 +17,19 @@ namespace {
 using recording::Sample;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using trace::kD1V0;
+using trace::kHvmNmi;
+using trace::kHvmTrap;
+using trace::kRunnableToRunning;
+using trace::kRunningToBlocked;
+using trace::kSvmExit64;
+using trace::kVmentry;
+using trace::kVmexit64;
 using trace::Rec;
 using trace::TraceBuilder;
 using trace::Vendor;
 
-constexpr uint32_t kRunnableToRunning = 0x21101;
-constexpr uint32_t kRunningToBlocked = 0x21021;
-constexpr uint32_t kVmexit64 = 0x81102;
-constexpr uint32_t kSvmExit64 = 0x81103;
 constexpr uint32_t kNested = 0x400;
-constexpr uint32_t kVmentry = 0x81001;
-constexpr uint32_t kHvmNmi = 0x82010;
-constexpr uint32_t kHvmTrap = 0x82023;
-constexpr uint32_t kD1V0 = 1U << 16;
 
 // "d1v0 user 0x1100 [29, 30)", a line a sample.
 std::vector<std::string> SamplesOf(const TraceBuilder& bytes, Vendor vendor) {

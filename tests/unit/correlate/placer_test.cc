@@ -17,18 +17,24 @@ namespace {
 using recording::Sample;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
+using trace::kBlockedToRunnable;
 using trace::kD1V0;
+using trace::kHvmInjVirq;
+using trace::kHvmIoportRead;
+using trace::kHvmNmi;
+using trace::kLostRecords;
+using trace::kOfflineToRunnable;
+using trace::kPvHypercallV2;
+using trace::kRunnableToBlocked;
 using trace::kRunnableToRunning;
 using trace::kRunningToBlocked;
+using trace::kRunningToOffline;
 using trace::kRunningToRunnable;
+using trace::kVmentry;
+using trace::kVmexit64;
 using trace::Rec;
 using trace::TraceBuilder;
 
-constexpr uint32_t kVmexit64 = 0x81102;
-constexpr uint32_t kVmentry = 0x81001;
-constexpr uint32_t kHvmNmi = 0x82010;
-constexpr uint32_t kHypercallV2 = 0x20100d;
-constexpr uint32_t kLostRecords = 0x1f001;
 constexpr uint32_t kD2V0 = 2U << 16;
 constexpr uint32_t kCpuid = 0x72;
 constexpr uint32_t kIntr = 0x60;
@@ -222,7 +228,7 @@ TEST(Placing, ReportsTracedTimeOfSampledRange) {
 
 TEST(Placing, PlacesPvSamplesInRunningIntervals) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kHypercallV2, 15, {29}),
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kPvHypercallV2, 15, {29}),
                    Rec(kRunningToRunnable, 20, {kD1V0}), Rec(kRunnableToRunning, 20, {kD2V0}),
                    Rec(kRunningToBlocked, 90, {kD2V0})});
   EXPECT_THAT(
@@ -235,8 +241,8 @@ TEST(Placing, PlacesPvSamplesInRunningIntervals) {
 
 TEST(Placing, PlacesInOpenInterval) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kHypercallV2, 50, {29})});
-  trace.Window(1, {Rec(kRunnableToRunning, 11, {kD2V0}), Rec(kHypercallV2, 900, {29})});
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kPvHypercallV2, 50, {29})});
+  trace.Window(1, {Rec(kRunnableToRunning, 11, {kD2V0}), Rec(kPvHypercallV2, 900, {29})});
   EXPECT_THAT(Place(trace, {Bracketed(1, Mode::kXen, 1, 20, 40)}).lines,
               ElementsAre("d1v0 xen 0x1 bracketed: running 1.00"));
 }
@@ -256,8 +262,8 @@ TEST(Placing, ReportsUnplacedReason) {
 
 TEST(Placing, PlacesInLostTime) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kHypercallV2, 200, {29}),
-                   Rec(kLostRecords, 400, {9, 1, 200, 0}), Rec(kHypercallV2, 410, {29}),
+  trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kPvHypercallV2, 200, {29}),
+                   Rec(kLostRecords, 400, {9, 1, 200, 0}), Rec(kPvHypercallV2, 410, {29}),
                    Rec(kRunningToBlocked, 500, {kD1V0})});
   PlacingCounts counts;
   const Lines lines =
@@ -273,7 +279,7 @@ TEST(Placing, PlacesInLostTime) {
 // of 900 cycles, so that 50 lost ones weigh a third, against 100 of running.
 TEST(Placing, UnseenVcpuDoesNotRunAfterLossEnds) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kHypercallV2, 200, {29}),
+  trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kPvHypercallV2, 200, {29}),
                    Rec(kLostRecords, 400, {9, 2, 200, 0}), Rec(kRunningToRunnable, 1000, {kD2V0}),
                    Rec(kRunnableToRunning, 1000, {kD1V0}), Rec(kRunningToBlocked, 1200, {kD1V0})});
   EXPECT_THAT(
@@ -312,9 +318,6 @@ TEST(Placing, InstantWithoutCurrentVcpuIsUnplaced) {
   EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d32756v0 unknown_vcpu"));
 }
 
-constexpr uint32_t kRunningToOffline = 0x21031;
-constexpr uint32_t kOfflineToRunnable = 0x21311;
-
 // An HVM guest that is stopped twice to be read: in the guest at 20, by an interrupt; and in the
 // exit of a CPUID that began at 40.
 TraceBuilder StoppedTwice() {
@@ -337,18 +340,15 @@ Sample Stopped(uint64_t begin, uint64_t end) {
 
 // Two port accesses and an exit without a handler's record, while d2v0 waits from 30 to 50.
 TraceBuilder PortsWhileOneWaits() {
-  constexpr uint32_t kIoRead = 0x82016;
   constexpr uint32_t kIoport = 0x7b;
-  constexpr uint32_t kBlockedToRunnable = 0x21211;
-  constexpr uint32_t kRunnableToBlocked = 0x21121;
   TraceBuilder trace;
-  trace.Window(
-      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
-          Rec(kVmexit64, 20, {kIoport, 0x1000, 0}), Rec(kIoRead, {0x60}), Rec(kVmentry, 26, {}),
-          Rec(kBlockedToRunnable, 30, {kD2V0}), Rec(kVmexit64, 40, {kIoport, 0x1000, 0}),
-          Rec(kIoRead, {0x70}), Rec(kRunnableToBlocked, 50, {kD2V0}), Rec(kVmentry, 52, {}),
-          Rec(kVmexit64, 60, {kCpuid, 0x1000, 0}), Rec(kVmentry, 62, {}),
-          Rec(kRunningToBlocked, 70, {kD1V0})});
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                   Rec(kVmexit64, 20, {kIoport, 0x1000, 0}), Rec(kHvmIoportRead, {0x60}),
+                   Rec(kVmentry, 26, {}), Rec(kBlockedToRunnable, 30, {kD2V0}),
+                   Rec(kVmexit64, 40, {kIoport, 0x1000, 0}), Rec(kHvmIoportRead, {0x70}),
+                   Rec(kRunnableToBlocked, 50, {kD2V0}), Rec(kVmentry, 52, {}),
+                   Rec(kVmexit64, 60, {kCpuid, 0x1000, 0}), Rec(kVmentry, 62, {}),
+                   Rec(kRunningToBlocked, 70, {kD1V0})});
   return trace;
 }
 
@@ -384,9 +384,7 @@ TEST(Placing, SplitsContextsByRunQueue) {
 // d1v0 is running as the trace begins and halts; vector 0xf3 wakes it, then 0xec comes while it is
 // awake; it halts again, and wakes for something that no record tells.
 TEST(Placing, SplitsContextsByWakeup) {
-  constexpr uint32_t kInjVirq = 0x82004;
   constexpr uint32_t kHlt = 0x78;
-  constexpr uint32_t kBlockedToRunnable = 0x21211;
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}),
                    Rec(kVmentry, 12, {}),
@@ -394,10 +392,10 @@ TEST(Placing, SplitsContextsByWakeup) {
                    Rec(kRunningToBlocked, 22, {kD1V0}),
                    Rec(kBlockedToRunnable, 30, {kD1V0}),
                    Rec(kRunnableToRunning, 31, {kD1V0}),
-                   Rec(kInjVirq, {0xf3, 0}),
+                   Rec(kHvmInjVirq, {0xf3, 0}),
                    Rec(kVmentry, 34, {}),
                    Rec(kVmexit64, 40, {kCpuid, 0x1100, 0}),
-                   Rec(kInjVirq, {0xec, 0}),
+                   Rec(kHvmInjVirq, {0xec, 0}),
                    Rec(kVmentry, 44, {}),
                    Rec(kVmexit64, 50, {kHlt, 0x1000, 0}),
                    Rec(kRunningToBlocked, 52, {kD1V0}),
@@ -405,7 +403,7 @@ TEST(Placing, SplitsContextsByWakeup) {
                    Rec(kRunnableToRunning, 61, {kD1V0}),
                    Rec(kVmentry, 63, {}),
                    Rec(kVmexit64, 70, {kCpuid, 0x1100, 0}),
-                   Rec(kInjVirq, {0xec, 0}),
+                   Rec(kHvmInjVirq, {0xec, 0}),
                    Rec(kVmentry, 72, {}),
                    Rec(kVmexit64, 75, {kHlt, 0x1000, 0}),
                    Rec(kRunningToBlocked, 76, {kD1V0})});
@@ -439,7 +437,7 @@ TEST(Placing, UnstoppedVcpuIsUnplaced) {
 TEST(Placing, PlacesStoppedPvVcpu) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToOffline, 22, {kD1V0}),
-                   Rec(kHypercallV2, 30, {29})});
+                   Rec(kPvHypercallV2, 30, {29})});
   // It has not gone on when the trace ends.
   EXPECT_THAT(Place(trace, {Stopped(18, 25)}).lines,
               ElementsAre("d1v0 user 0x1000 stopped: running 1.00"));

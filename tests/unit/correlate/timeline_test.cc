@@ -16,16 +16,19 @@ namespace {
 
 using testing::ElementsAre;
 using trace::kBlockedToRunnable;
+using trace::kContinueRunning;
 using trace::kD1V0;
+using trace::kLostRecords;
+using trace::kOfflineToRunnable;
 using trace::kRunnableToRunning;
 using trace::kRunningToBlocked;
+using trace::kRunningToOffline;
 using trace::kRunningToRunnable;
+using trace::kVmentry;
+using trace::kVmexit64;
 using trace::Rec;
 using trace::TraceBuilder;
 
-constexpr uint32_t kVmexit64 = 0x81102;
-constexpr uint32_t kVmentry = 0x81001;
-constexpr uint32_t kContinueRunning = 0x21002;
 constexpr uint32_t kD2V0 = 2U << 16;
 
 class Lines : public TimelineObserver {
@@ -100,7 +103,7 @@ TEST(Timeline, LossMayHideWakeups) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToBlocked, 20, {kD1V0}),
                    Rec(kRunnableToRunning, 21, {kD2V0}),
-                   Rec(0x1f001, 100, {7, 1, 50, 0}),  // lost since 50; d1v0 runs at 100
+                   Rec(kLostRecords, 100, {7, 1, 50, 0}),  // lost since 50; d1v0 runs at 100
                    Rec(kRunningToBlocked, 120, {kD1V0})});
   trace.Window(1,
                {Rec(kRunnableToRunning, 30, {3U << 16}), Rec(kRunningToBlocked, 110, {3U << 16})});
@@ -117,7 +120,7 @@ TEST(Timeline, MergesLostIntervals) {
   std::vector<std::vector<uint32_t>> records = {Rec(kRunnableToRunning, 10, {kD1V0}),
                                                 Rec(kRunningToBlocked, 20, {kD1V0})};
   for (uint32_t i = 1; i <= Timeline::kMaxLosses + 50; ++i) {
-    records.push_back(Rec(0x1f001, i * 100 + 50, {7, 2, i * 100, 0}));
+    records.push_back(Rec(kLostRecords, i * 100 + 50, {7, 2, i * 100, 0}));
   }
   TraceBuilder trace;
   trace.Window(0, records);
@@ -161,7 +164,7 @@ TEST(Timeline, LosingPcpuMayRunAnyIdleVcpu) {
   constexpr uint32_t kIdle1 = 0x7fffU << 16 | 1;
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD2V0}),
-                   Rec(0x1f001, 100, {7, 2, 50, 0}),  // lost since 50; d2v0 runs at 100
+                   Rec(kLostRecords, 100, {7, 2, 50, 0}),  // lost since 50; d2v0 runs at 100
                    Rec(kRunningToBlocked, 130, {kD2V0})});
   trace.Window(1, {Rec(kRunnableToRunning, 30, {kD1V0}), Rec(kRunningToRunnable, 60, {kD1V0}),
                    Rec(kRunnableToRunning, 60, {kIdle1}), Rec(kRunningToRunnable, 70, {kIdle1}),
@@ -183,7 +186,7 @@ TEST(Timeline, LosingPcpuMayRunAnyIdleVcpu) {
 TEST(Timeline, CountsLossBeforeFirstRun) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kBlockedToRunnable, 10, {kD1V0}),
-                   Rec(0x1f001, 60, {7, 2, 20, 0}),  // lost since 20; d2v0 runs at 60
+                   Rec(kLostRecords, 60, {7, 2, 20, 0}),  // lost since 20; d2v0 runs at 60
                    Rec(kRunningToBlocked, 70, {kD2V0}), Rec(kRunnableToRunning, 70, {kD1V0}),
                    Rec(kRunningToBlocked, 80, {kD1V0})});
   EXPECT_THAT(TimelineOf(trace),
@@ -215,8 +218,8 @@ TEST(Timeline, ContinueRunningImpliesRunningSinceBegin) {
 
 TEST(Timeline, OfflineVcpuCanWake) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(0x21031, 20, {kD1V0}),
-                   Rec(0x21311, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToOffline, 20, {kD1V0}),
+                   Rec(kOfflineToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 40, {kD1V0}),
                    Rec(kRunningToBlocked, 50, {kD1V0})});
   EXPECT_THAT(TimelineOf(trace),
               ElementsAre("[10,20) p0 d1v0 running", "[20,30) p0 d1v0 offline",

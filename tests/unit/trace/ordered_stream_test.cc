@@ -15,11 +15,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr uint32_t kVmexit64 = 0x81102;
-constexpr uint32_t kVmentry = 0x81001;
-constexpr uint32_t kCpuid = 0x8200e;
-constexpr uint32_t kToBlocked = 0x21021;  // running -> blocked
-
 std::string Kind(const Item& item) {
   switch (item.kind) {
     case ItemKind::kRecord:
@@ -76,7 +71,7 @@ TEST(OrderedStream, MergesPcpusByTimeAcrossWindows) {
 
 TEST(OrderedStream, RecordWithoutTscFollowsPredecessor) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kVmexit64, 10, {0x72, 0, 0}), Rec(kCpuid, {1, 0, 0, 0, 0, 0})});
+  trace.Window(0, {Rec(kVmexit64, 10, {0x72, 0, 0}), Rec(kHvmCpuid, {1, 0, 0, 0, 0, 0})});
   trace.Window(1, {Rec(kVmentry, 10, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmexit d?v?", "10 p0 cpuid d?v?", "10 p1 vmentry d?v?"));
@@ -84,14 +79,15 @@ TEST(OrderedStream, RecordWithoutTscFollowsPredecessor) {
 
 TEST(OrderedStream, FirstRecordWithoutTscTakesNextTsc) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kCpuid, {1, 0, 0, 0, 0, 0}), Rec(kVmentry, 10, {})});
+  trace.Window(0, {Rec(kHvmCpuid, {1, 0, 0, 0, 0, 0}), Rec(kVmentry, 10, {})});
   EXPECT_THAT(Stream(trace.bytes()), ElementsAre("10 p0 cpuid d?v?", "10 p0 vmentry d?v?"));
 }
 
 TEST(OrderedStream, ReportsCurrentVcpu) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kRunnableToRunning, 20, {kD1V0}),
-                   Rec(kVmentry, 30, {}), Rec(kToBlocked, 40, {kD1V0}), Rec(kVmentry, 50, {})});
+  trace.Window(0,
+               {Rec(kVmentry, 10, {}), Rec(kRunnableToRunning, 20, {kD1V0}), Rec(kVmentry, 30, {}),
+                Rec(kRunningToBlocked, 40, {kD1V0}), Rec(kVmentry, 50, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmentry d?v?", "20 p0 runstate_change d1v0", "30 p0 vmentry d1v0",
                           "40 p0 runstate_change d1v0", "50 p0 vmentry d?v?"));
@@ -100,7 +96,7 @@ TEST(OrderedStream, ReportsCurrentVcpu) {
 TEST(OrderedStream, ReportsLossAtItsBegin) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}),
-                   Rec(0x1f001, 100, {7, 3U | 2U << 16, 50, 0}),  // 7 lost since 50; now d3v2
+                   Rec(kLostRecords, 100, {7, 3U | 2U << 16, 50, 0}),  // 7 lost since 50; now d3v2
                    Rec(kVmentry, 110, {})});
   trace.Window(1, {Rec(kVmentry, 70, {})});
   EXPECT_THAT(Stream(trace.bytes()),
@@ -110,7 +106,7 @@ TEST(OrderedStream, ReportsLossAtItsBegin) {
 
 TEST(OrderedStream, ReportsLossAtTraceStart) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(0x1f001, 100, {7, 3U | 2U << 16, 50, 0}), Rec(kVmentry, 110, {})});
+  trace.Window(0, {Rec(kLostRecords, 100, {7, 3U | 2U << 16, 50, 0}), Rec(kVmentry, 110, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("50 p0 loss d?v?", "100 p0 lost(7) d3v2", "110 p0 vmentry d3v2"));
 }
@@ -144,7 +140,7 @@ TEST(OrderedStream, IgnoresRunstatesOfImpossibleVcpus) {
 TEST(OrderedStream, AppliesTscOffsetOfAPcpu) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 100, {}), Rec(kVmentry, 200, {})});
-  trace.Window(1, {Rec(kVmentry, 1150, {}), Rec(0x1f001, 1300, {7, kD1V0, 1250, 0})});
+  trace.Window(1, {Rec(kVmentry, 1150, {}), Rec(kLostRecords, 1300, {7, kD1V0, 1250, 0})});
   auto file = TraceFile::FromBytes(trace.bytes(), "test");
   ASSERT_TRUE(file->ShiftClock(PcpuId{1}, -1000).ok());
   std::vector<uint64_t> times;
@@ -166,7 +162,7 @@ TEST(OrderedStream, ResynchronisesAfterGarbage) {
 
 TEST(OrderedStream, ReportsRecordsThatStraddleWindows) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kVmentry, 10, {}), {kVmexit64 | 3U << 28 | 1U << 31, 5}});
+  trace.Window(0, {Rec(kVmentry, 10, {}), {FirstWord::Of(kVmexit64, 3, true).value, 5}});
   trace.Window(0, {Rec(kVmentry, 20, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+8) d?v?", "20 p0 vmentry d?v?"));
@@ -230,7 +226,7 @@ TEST(OrderedStream, RejectsOutlyingFirstTsc) {
 TEST(OrderedStream, AccountsForEveryByteOfTruncatedFiles) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(0x1f002, {0})});
-  trace.Window(1, {Rec(kVmentry, 20, {}), Rec(0x1f001, 100, {7, 3, 50, 0})});
+  trace.Window(1, {Rec(kVmentry, 20, {}), Rec(kLostRecords, 100, {7, 3, 50, 0})});
   for (size_t length = 12; length <= trace.bytes().size(); ++length) {
     Stream(trace.bytes().first(length));  // checks the bytes
   }
@@ -239,8 +235,8 @@ TEST(OrderedStream, AccountsForEveryByteOfTruncatedFiles) {
 TEST(OrderedStream, AccountsForEveryByteWithBitFlips) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(0x1f002, {0})});
-  trace.Window(1, {Rec(kVmentry, 20, {}), Rec(0x1f001, 100, {7, 3, 50, 0})});
-  trace.Window(0, {Rec(kCpuid, {1, 2, 3, 4, 5, 6}), Rec(kVmentry, 200, {})});
+  trace.Window(1, {Rec(kVmentry, 20, {}), Rec(kLostRecords, 100, {7, 3, 50, 0})});
+  trace.Window(0, {Rec(kHvmCpuid, {1, 2, 3, 4, 5, 6}), Rec(kVmentry, 200, {})});
   for (uint32_t& word : trace.words()) {
     for (uint32_t bit = 0; bit < 32; ++bit) {
       word ^= 1U << bit;

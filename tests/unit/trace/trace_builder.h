@@ -8,40 +8,36 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "tests/unit/trace/record_ids.h"
+#include "trace/record.h"
 #include "trace/trace_file.h"
 #include "trace/windows.h"
 
 namespace xenoscope::trace {
 
-// The numbers of RUNSTATE_CHANGE by the states before and after, and of CONTINUE_RUNNING.
-inline constexpr uint32_t kRunnableToRunning = 0x21101;
-inline constexpr uint32_t kRunningToRunnable = 0x21011;
-inline constexpr uint32_t kRunningToBlocked = 0x21021;
-inline constexpr uint32_t kBlockedToRunnable = 0x21211;
-inline constexpr uint32_t kContinueRunning = 0x21002;
-
-// A vCPU packed in a word as in these records.
+// A vCPU packed in a word, as in most records.
 constexpr uint32_t Vcpu(uint32_t domain, uint32_t vcpu) { return domain << 16 | vcpu; }
 inline constexpr uint32_t kD1V0 = Vcpu(1, 0);
-inline constexpr uint32_t kIdle = 0x7fff;  // its domain
+inline constexpr uint32_t kIdle = 0x7fff;  // the idle domain
 
-// One record's words.
+// Returns the words of a record.
 inline std::vector<uint32_t> Rec(uint32_t id, uint64_t tsc, std::initializer_list<uint32_t> extra) {
-  std::vector<uint32_t> words{id | static_cast<uint32_t>(extra.size()) << 28 | 1U << 31,
-                              static_cast<uint32_t>(tsc), static_cast<uint32_t>(tsc >> 32)};
+  const auto count = static_cast<uint32_t>(extra.size());
+  std::vector<uint32_t> words{FirstWord::Of(id, count, true).value, static_cast<uint32_t>(tsc),
+                              static_cast<uint32_t>(tsc >> 32)};
   words.insert(words.end(), extra);
   return words;
 }
-// One without a TSC.
+// Returns the words of a record without a TSC.
 inline std::vector<uint32_t> Rec(uint32_t id, std::initializer_list<uint32_t> extra) {
-  std::vector<uint32_t> words{id | static_cast<uint32_t>(extra.size()) << 28};
+  std::vector<uint32_t> words{FirstWord::Of(id, static_cast<uint32_t>(extra.size()), false).value};
   words.insert(words.end(), extra);
   return words;
 }
 
 class TraceBuilder {
  public:
-  // A window of `pcpu` with these records.
+  // Adds a window of `pcpu` with these records.
   TraceBuilder& Window(uint32_t pcpu, const std::vector<std::vector<uint32_t>>& records) {
     size_t count = 0;
     for (const auto& record : records) count += record.size();
@@ -56,7 +52,7 @@ class TraceBuilder {
   std::vector<uint32_t> words_;
 };
 
-// Hands the trace's items to taker.Take(), in order.
+// Gives the trace's items to taker.Take(), in order.
 template <typename Taker>
 void Stream(const TraceBuilder& bytes, Taker& taker) {
   const auto file = TraceFile::FromBytes(bytes.bytes(), "test");
