@@ -2,27 +2,11 @@
 // the event's number in the table of events, with variant bits where a test needs them.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "trace/events.h"
 
 namespace xenoscope::analysis {
-
-namespace record_ids_internal {
-inline constexpr std::array<uint32_t, trace::kEventCount> kIds = {
-    0,
-#define XENOSCOPE_EVENT(enumerator, name, id, variants, tsc, layout) id,
-#include "trace/event_rows.inc"
-#undef XENOSCOPE_EVENT
-};
-}  // namespace record_ids_internal
-
-// The id of the event without variant bits.
-constexpr uint32_t IdOf(trace::Event event) {
-  return record_ids_internal::kIds[static_cast<size_t>(event)];
-}
 
 inline constexpr uint32_t k64Bit = 0x100;         // TRC_64_FLAG: addresses have 64 bits
 inline constexpr uint32_t kNested = 0x400;        // TRC_HVM_NESTEDFLAG
