@@ -149,7 +149,7 @@ TEST(PlotTerminalTest, Bars) {
             "           (other) ▁▅  20.00%\n"
             "                   ┴──\n"
             "                   0\n"
-            "A full bar is 80% of the time.\n");
+            "A full bar is 80% of time.\n");
 }
 
 TEST(PlotTerminalTest, PointsAndColours) {
