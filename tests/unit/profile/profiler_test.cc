@@ -125,7 +125,7 @@ TEST_F(ProfilerTest, SamplesOfVcpusThatWaitedStandForNoTimeAndSayIt) {
   Run(Request({Dimension::kDomain}));
   EXPECT_FALSE(samples_.is_time);
   ASSERT_THAT(samples_.cautions, SizeIs(1));
-  EXPECT_THAT(samples_.cautions[0], HasSubstr("waiting"));
+  EXPECT_THAT(samples_.cautions[0], HasSubstr("waited"));
 }
 
 TEST_F(ProfilerTest, ARecordingThatEndedEarlySaysIt) {

@@ -119,7 +119,7 @@ TEST(PipeSpooler, AFullDiskIsAnErrorAndWhoWritesGoesOn) {
   WriteTo(from, Numbers(1 << 20));
   from.CloseIn();
   EXPECT_THAT(std::string(Message(spooler.Finish())),
-              HasSubstr("the disk is full: x.xeno/trace.xentrace is kept up to there"));
+              HasSubstr("the disk is full: x.xeno/trace.xentrace is kept up to that point"));
   EXPECT_EQ(spooler.bytes(), 0);
   close(full);
 }

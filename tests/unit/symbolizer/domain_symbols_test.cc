@@ -96,7 +96,7 @@ TEST(DomainSymbols, SaysWhyThereIsNoFunction) {
        "no symbols for d2's kernel: kallsyms: kptr_restrict hides it"},
       {kD1, Mode::kXen, 0xffff82d040200100, "xen![gap]", "between the functions of xen"},
       {kD1, Mode::kXen, 0xffff82d0401fffff, "[unknown]![outside]", "before the first function"},
-      {kD1, Mode::kXen, 0xffff82d050000000, "[unknown]![outside]", "a livepatch's"},
+      {kD1, Mode::kXen, 0xffff82d050000000, "[unknown]![outside]", "in a livepatch"},
       {kD1, Mode::kKernel, 0xffffffff81000100, "[unknown]![outside]", "KASLR"},
       {kD1, Mode::kKernel, 0xffffffffc0200000, "[unknown]![outside]", "modules"},
       {kD1, Mode::kKernel, 0xffff82d040200000, "[unknown]![outside]", "address of Xen"},

@@ -61,7 +61,7 @@ TEST_F(ProcessImagesTest, AFileOfAnotherBuildIsNotUsed) {
   const Function function = At(main_ - kLinked + 0x7f0000000000);
   EXPECT_EQ(function.name, "[no symbols]");
   EXPECT_EQ(function.image, "symbolizer_subject");
-  EXPECT_THAT(function.unresolved, HasSubstr("another build"));
+  EXPECT_THAT(function.unresolved, HasSubstr("not the build that was recorded"));
 }
 
 TEST_F(ProcessImagesTest, AFileOfUnknownBuildIsNotUsed) {

@@ -50,7 +50,7 @@ TEST_F(SourceFinderTest, TheLongestEndOfThePathThatIsThere) {
 }
 
 TEST_F(SourceFinderTest, NothingElseThanSources) {
-  EXPECT_THAT(Message(Open("/etc/shadow").status()), HasSubstr("no name of a source"));
+  EXPECT_THAT(Message(Open("/etc/shadow").status()), HasSubstr("not the name of a source file"));
 }
 
 TEST_F(SourceFinderTest, NothingOutside) {
