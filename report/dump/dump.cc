@@ -1,10 +1,11 @@
-// The dump's engine: filters, and the work divided over threads.
+// Filters the records and divides the work over threads.
 //
-// Ordering is serial and cheap (about a tenth of the work), so that every thread takes its turn at
-// the one ordered stream: it fills a batch of entries (24 bytes each), leaves the stream to the
-// next thread, turns its batch into text, waits until the batches before have been written, and
-// writes. Nothing is shared but the turn; memory is one batch and its text a thread. What an entry
-// does not say of its record is read again from the file, which is in the cache by then.
+// Ordering is serial and cheap (about a tenth of the work). The threads take turns at the one
+// ordered stream. A thread fills a batch of entries (24 bytes each) and leaves the stream to the
+// next thread. It then turns its batch into text, waits until the batches before have been written,
+// and writes. The threads share only the turn. Each thread needs the memory of one batch and its
+// text. An entry does not hold the whole record: the thread reads the rest from the file again,
+// which is in the cache by then.
 #include "report/dump/dump.h"
 
 #include <fnmatch.h>
@@ -45,10 +46,10 @@ using trace::ItemKind;
 constexpr size_t kBatchEntries = 16384;
 constexpr size_t kUsualLineBytes = 80;
 
-// An item as a batch keeps it. Records are read again from the file.
+// An item in a batch. Records are read from the file again.
 struct Entry {
-  const std::byte* at;  // the record's header; null for what has none
-  uint64_t tsc;         // or, when `at` is null, the index into Batch::specials
+  const std::byte* at;  // the record's header; null for an item that has none
+  uint64_t tsc;         // the time; the index into Batch::specials when `at` is null
   PackedVcpu running_vcpu;
   uint16_t pcpu_index;
   uint8_t event;
@@ -58,7 +59,8 @@ static_assert(sizeof(Entry) == 24);
 
 struct Batch {
   uint64_t number = 0;
-  std::vector<PackedVcpu> running_vcpus;  // by pCPU, before the first entry
+  // the vCPUs before the first entry, by the index of the pCPU
+  std::vector<PackedVcpu> running_vcpus;
   std::vector<Entry> entries;
   std::vector<Item> specials;
 };
@@ -68,12 +70,13 @@ bool IsInFile(ItemKind kind) {
          kind == ItemKind::kMalformed;
 }
 
-// Changes of runstate from one that the vCPU was not in: records are missing, or clocks differ.
+// A count of changes from a runstate that the vCPU was not in. Such a change says that records are
+// missing or that clocks differ.
 class Contradictions {
  public:
   void Take(ItemKind kind, const trace::Record& record) {
     if (kind == ItemKind::kLossBegin || kind == ItemKind::kDamaged) {
-      states_.clear();  // whatever happened to whom
+      states_.clear();  // any vCPU may have changed its runstate
       return;
     }
     if (record.event != Event::kRunstateChange || kind != ItemKind::kRecord) return;
@@ -90,11 +93,12 @@ class Contradictions {
 
  private:
   static constexpr size_t kMaxVcpus = 65536;
-  absl::flat_hash_map<uint32_t, trace::Runstate> states_;  // by the vCPU as records name it
+  // the states, by the first word of RUNSTATE_CHANGE
+  absl::flat_hash_map<uint32_t, trace::Runstate> states_;
   uint64_t count_ = 0;
 };
 
-// The one ordered stream, from which threads take batches in turn.
+// The one ordered stream of the trace. Threads take batches from it in turn.
 class BatchSource {
  public:
   BatchSource(const trace::TraceFile& file, const DumpOptions& options,
@@ -113,7 +117,7 @@ class BatchSource {
     }
   }
 
-  // The next batch; false at the end. Thread-safe.
+  // Takes the next batch. Returns false at the end. Thread-safe.
   bool Take(Batch& batch) {
     const std::lock_guard lock(mutex_);
     batch.entries.clear();
@@ -127,11 +131,12 @@ class BatchSource {
     return true;
   }
 
-  // Of what was taken so far. Not while others take.
+  // Returns the result for the batches that were taken so far. No thread may take a batch during
+  // the call.
   DumpResult Result() const { return {contradictions_.count(), last_}; }
 
  private:
-  // Makes entries of what the stream gives.
+  // A sink that makes entries of the stream's items.
   struct EntrySink {
     static constexpr bool kReportsRunningVcpu = true;
     BatchSource& source;
@@ -153,7 +158,8 @@ class BatchSource {
     bool Full() const { return batch.entries.size() == kBatchEntries; }
   };
 
-  // What is shown, and what says who runs, which every line shows.
+  // Returns the events that are shown and the events that say which vCPU runs: every line shows
+  // that vCPU.
   static trace::EventTargets<trace::AnyTarget> WantedBy(const EventFilter& filter) {
     trace::EventTargets<trace::AnyTarget> wanted{};
     for (size_t i = 0; i < trace::kEventCount; ++i) {
@@ -168,7 +174,7 @@ class BatchSource {
            const Item* item, Batch& batch) {
     contradictions_.Take(kind, record);
     last_ = std::max(last_, record.tsc);
-    // The file's own damages come last and belong to no pCPU.
+    // Damages of the file itself come last and belong to no pCPU.
     const size_t pcpu_index =
         record.pcpu.value < index_of_.size() ? index_of_[record.pcpu.value] : 0;
     PackedVcpu running_vcpu = kUnknownVcpu;
@@ -204,25 +210,25 @@ class BatchSource {
   trace::EventTargets<trace::AnyTarget> wanted_;
   Tsc from_;
   Tsc through_;
-  std::vector<uint16_t> index_of_;         // by the pCPU's number
-  std::vector<PackedVcpu> running_vcpus_;  // by index
+  std::vector<uint16_t> index_of_;         // the pCPUs' indices, by the number of the pCPU
+  std::vector<PackedVcpu> running_vcpus_;  // the vCPUs that run, by the index of the pCPU
   Contradictions contradictions_;
   Tsc last_;
   uint64_t next_number_ = 0;
   bool done_;
 };
 
-// Lets the threads write in the order of their batches.
+// A sink that writes the texts of all threads in the order of their batches.
 class OrderedSink {
  public:
   explicit OrderedSink(const DumpSink& sink) : sink_(sink) {}
 
-  // Waits for the batches before `number`, then writes. False when there is no use in going on.
+  // Waits for the batches before `number`, then writes. Returns false when the dump has stopped.
   bool Write(uint64_t number, std::string_view text) {
     std::unique_lock lock(mutex_);
     order_changed_.wait(lock, [&] { return next_ == number || stopped_; });
     if (stopped_) return false;
-    lock.unlock();  // nobody else can have the turn
+    lock.unlock();  // no other thread can have the turn
     absl::StatusOr<bool> result = text.empty() ? true : sink_(text);
     lock.lock();
     if (!result.ok()) status_ = result.status();
@@ -243,7 +249,7 @@ class OrderedSink {
   absl::Status status_;
 };
 
-// Which entries become lines.
+// A filter that chooses the entries that become lines.
 class Filter {
  public:
   explicit Filter(const DumpOptions& options, const std::vector<PcpuId>& pcpus)
@@ -256,7 +262,7 @@ class Filter {
     }
   }
 
-  // Whether there is nothing to ask about a record.
+  // Whether every record becomes a line.
   bool AllRecords() const { return all_records_; }
 
   bool ByEntry(const Entry& entry) const {
@@ -317,7 +323,7 @@ std::unique_ptr<LineWriter> MakeWriter(const DumpOptions& options,
   return MakeTextWriter(options, pcpus);
 }
 
-// One thread's work: batches to text.
+// The work of one thread: it turns batches into text.
 class Worker {
  public:
   Worker(const trace::TraceFile& file, const DumpOptions& options, const std::vector<PcpuId>& pcpus)
@@ -368,7 +374,7 @@ class Worker {
         {.item = &item, .pcpu_index = entry.pcpu_index, .running_vcpu = entry.running_vcpu}, out_);
   }
 
-  // The entry's record, from the file.
+  // Reads the entry's record from the file.
   void Load(const Entry& entry) {
     const trace::FirstWord header{LoadUnchecked<uint32_t>(entry.at)};
     trace::Record& record = item_.record;
@@ -386,7 +392,8 @@ class Worker {
   const std::vector<PcpuId>& pcpus_;
   Filter filter_;
   std::unique_ptr<LineWriter> writer_;
-  std::vector<PackedVcpu> running_vcpus_;  // as the writer knows them
+  // the vCPUs that the writer knows, by the index of the pCPU
+  std::vector<PackedVcpu> running_vcpus_;
   Batch batch_;
   Item item_;
   LineBuffer out_;
@@ -404,7 +411,7 @@ constexpr KindWord kKindWords[] = {
     {"wrap", {ItemKind::kWrap, ItemKind::kWrap}},
 };
 
-// The words of --event that are no patterns.
+// The words that --event accepts, without patterns.
 std::vector<std::string_view> EventWords() {
   std::vector<std::string_view> words;
   for (const KindWord& known : kKindWords) words.push_back(known.word);
@@ -415,7 +422,7 @@ std::vector<std::string_view> EventWords() {
   return words;
 }
 
-// The events that a word of --event means: a name or glob, a class, a subclass.
+// Whether a word of --event means the event: by a name or glob, a class, or a subclass.
 bool Matches(const std::string& word, const trace::EventInfo& info) {
   if (fnmatch(word.c_str(), std::string(info.name).c_str(), 0) == 0) return true;
   return word == ToString(info.trace_class) || word == ToString(info.subclass);
@@ -452,7 +459,7 @@ absl::StatusOr<DumpResult> Dump(const trace::TraceFile& file, const DumpOptions&
                                 const DumpSink& sink) {
   std::vector<PcpuId> pcpus;
   for (const trace::PcpuWindows& pcpu : file.index().pcpus) pcpus.push_back(pcpu.pcpu);
-  if (pcpus.empty()) pcpus.emplace_back();  // the file's own damages are shown as the first's
+  if (pcpus.empty()) pcpus.emplace_back();  // damages of the file itself need a pCPU
   BatchSource source(file, options, pcpus);
   OrderedSink ordered(sink);
   const auto work = [&] { Worker(file, options, pcpus).Run(source, ordered); };

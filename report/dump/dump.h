@@ -1,4 +1,4 @@
-// Every record of a trace as one line, in the order of time.
+// Writes every record of a trace as one line, in the order of time.
 #pragma once
 
 #include <bitset>
@@ -21,14 +21,15 @@ namespace xenoscope::report {
 
 enum class DumpFormat : uint8_t { kText, kJson, kCsv };
 
-// Which events and other items are shown.
+// A set of events and other items: those that a dump shows.
 class EventFilter {
  public:
   EventFilter() { events_.set(); }
 
-  // Events by name ("vmexit"), glob ("csched2:*"), class ("hvm", "pv"), subclass ("hvm_handler"),
-  // or what the trace says of itself: "lost", "damaged", "unknown", "malformed". Errors
-  // (InvalidArgument): a word that fits nothing.
+  // Makes the set from words. A word is the name of an event ("vmexit"), a glob ("csched2:*"), a
+  // class ("hvm", "pv"), a subclass ("hvm_handler"), or another kind of item: "lost", "damaged",
+  // "unknown", "malformed". No words give everything. Errors: InvalidArgument when a word fits
+  // nothing.
   static absl::StatusOr<EventFilter> Parse(const std::vector<std::string>& words);
 
   bool Shows(trace::ItemKind kind, trace::Event event) const {
@@ -42,36 +43,41 @@ class EventFilter {
   uint32_t kinds_ = ~uint32_t{0};
 };
 
+// What a dump shows, and how.
 struct DumpOptions {
   DumpFormat format = DumpFormat::kText;
-  bool raw = false;  // the words as they are, instead of fields
+  bool raw = false;  // the payload's words are shown instead of fields
   EventFilter events;
-  // Empty: all. A record is one of a domain (vCPU) when that ran as it was written, or when one of
-  // its fields names it.
+  // The domains and vCPUs that are shown; empty lists show all. A record belongs to a domain (vCPU)
+  // when the domain (vCPU) ran while the record was written, or when a field of the record names
+  // it.
   std::vector<DomainId> domains;
   std::vector<VcpuId> vcpus;
+  // The pCPUs that are shown; an empty list shows all.
   std::vector<PcpuId> pcpus;
-  // Only [from, to).
+  // The half-open range [from, to) of time that is shown, in cycles.
   Tsc from{0};
   Tsc to{~uint64_t{0}};
 
   trace::Dialect dialect;
   Clock clock;
-  Tsc zero;  // what the times of lines count from
+  Tsc zero;  // the time that a line shows as 0
+  // The number of threads that work.
   unsigned threads = 1;
 };
 
-// Where the lines go, in large pieces and in order. False stops the dump quietly (a closed pipe).
+// Receives the lines, in large pieces and in order. It returns false to stop the dump without an
+// error (a closed pipe).
 using DumpSink = std::function<absl::StatusOr<bool>(std::string_view chunk)>;
 
-// What was noticed on the way, up to DumpOptions::to.
+// What the dump found in the trace before DumpOptions::to.
 struct DumpResult {
-  uint64_t contradictions = 0;  // changes of runstate from one that the vCPU was not in
-  Tsc last;                     // of the last record
+  uint64_t contradictions = 0;  // changes from a runstate that the vCPU was not in
+  Tsc last;                     // the time of the last record
 };
 
-// Writes the whole dump. Memory is bounded: some pieces of about a MiB a thread.
-// Errors: those of the sink.
+// Writes the whole dump. Memory is bounded: each thread needs a few pieces of about a MiB. Errors:
+// those of the sink.
 absl::StatusOr<DumpResult> Dump(const trace::TraceFile& file, const DumpOptions& options,
                                 const DumpSink& sink);
 

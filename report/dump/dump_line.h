@@ -1,4 +1,4 @@
-// One line of a dump: what there is to say, and who knows how to write it.
+// One line of a dump, and the writers of the formats.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace xenoscope::report {
 
-// Who runs on a pCPU, in a word: the vCPU as domain << 16 | vCPU, or one of these.
+// The vCPU that runs on a pCPU, in one word: domain << 16 | vCPU, or one of the two values below.
 using PackedVcpu = uint32_t;
 inline constexpr PackedVcpu kUnknownVcpu = 0xffffffff;
 inline constexpr PackedVcpu kRecordsLost = 0xfffffffe;
@@ -24,44 +24,49 @@ constexpr VcpuRef UnpackRunningVcpu(PackedVcpu running_vcpu) {
   return {DomainId{static_cast<uint16_t>(running_vcpu >> 16)}, VcpuId{running_vcpu & 0xffff}};
 }
 
-// An item, with the state of the pCPUs at that time.
+// An item, with the vCPU that ran on its pCPU at that time.
 struct DumpLine {
   const trace::Item* item = nullptr;
-  size_t pcpu_index = 0;  // of the item's pCPU among those of the trace
+  size_t pcpu_index = 0;  // the index of the item's pCPU among the pCPUs of the trace
   PackedVcpu running_vcpu = kUnknownVcpu;
 };
 
-// The most bytes that a line takes, the marks of pCPUs aside.
+// The most bytes that a line takes, without the marks of pCPUs.
 inline constexpr size_t kMaxLineBytes = 2048;
 
+// A writer of lines in one format.
 class LineWriter {
  public:
   virtual ~LineWriter() = default;
-  // What comes before the first line.
+  // Writes what comes before the first line.
   virtual void Begin(LineBuffer& out) const;
-  // From here on `runner` runs on this pCPU. Told for every change, and before the first line.
+  // Says that `running_vcpu` runs on this pCPU from the next line on. It is called for every
+  // change, and before the first line.
   virtual void SetRunningVcpu(size_t pcpu_index, PackedVcpu running_vcpu);
   virtual void Write(const DumpLine& line, LineBuffer& out) = 0;
 };
 
-// A writer for the options' format. Not thread-safe: one for each thread.
+// Makes a writer of the format that the function names. A writer is not thread-safe: each thread
+// needs its own.
 std::unique_ptr<LineWriter> MakeTextWriter(const DumpOptions& options,
                                            const std::vector<PcpuId>& pcpus);
 std::unique_ptr<LineWriter> MakeJsonWriter(const DumpOptions& options);
 std::unique_ptr<LineWriter> MakeCsvWriter(const DumpOptions& options);
 
-// Cycles to nanoseconds, exactly as Clock::Nanoseconds, by multiplication.
+// A conversion of cycles to nanoseconds by multiplication. The results equal those of
+// Clock::Nanoseconds.
 class FastClock {
  public:
   explicit FastClock(Clock clock)
       : hz_(clock.hz),
-        // 2^64 * 10^9 / hz, rounded down; only for frequencies above 1 GHz.
+        // The factor is 2^64 * 10^9 / hz, rounded down. It is made for frequencies above 1 GHz
+        // only.
         factor_(clock.hz > kNano
                     ? static_cast<uint64_t>((static_cast<Wide>(kNano) << 64) / clock.hz)
                     : 0) {}
 
   uint64_t Nanoseconds(Cycles cycles) const {
-    // Up to here the product below fits 64 bits and the estimate is at most one too small.
+    // Below 2^34 cycles the product fits 64 bits and the estimate is at most one too small.
     if (factor_ == 0 || cycles >= uint64_t{1} << 34) [[unlikely]] {
       return Clock{hz_, ClockSource::kGiven}.Nanoseconds(cycles);
     }
@@ -77,15 +82,15 @@ class FastClock {
   uint64_t factor_;
 };
 
-// Times of lines: seconds since `zero` as 1.234567890, rounded down. Consecutive lines are close,
-// so that each needs only the cycles since the last one.
+// A clock for the times of lines: seconds since `zero` as 1.234567890, rounded down. Consecutive
+// lines are close together, so that each line needs only the cycles since the last whole second.
 class LineClock {
  public:
   // `clock.hz` is above 0.
   LineClock(Clock clock, Tsc zero) : clock_(clock), fast_(clock), zero_(zero) {}
 
   struct Time {
-    bool negative = false;  // before zero
+    bool negative = false;  // the time is before `zero`
     uint32_t seconds = 0;
     uint32_t nanoseconds = 0;
   };

@@ -1,4 +1,4 @@
-// A dump's lines for programs: JSON lines and CSV. docs/dump.md lists the keys.
+// Writes a dump's lines for programs, as JSON lines and as CSV. docs/dump.md lists the keys.
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -66,7 +66,7 @@ bool IsVcpuField(FieldType type) {
          type == FieldType::kDomainVcpu2;
 }
 
-// What both formats share: the time, and a walk over the fields.
+// The base of both writers: the time, and a walk over the fields.
 class StructuredWriter : public LineWriter {
  public:
   explicit StructuredWriter(const DumpOptions& options)
@@ -81,7 +81,8 @@ class StructuredWriter : public LineWriter {
     out.PutNineDigits(time.nanoseconds);
   }
 
-  // All fields of the item; its words when there is no telling, or --raw asked for them.
+  // Visits all fields of the item. It visits the words instead when the fields are not known or
+  // when --raw asked for them.
   template <typename Visit>
   void VisitAll(const trace::Item& item, Visit&& visit) const {
     if (item.kind == ItemKind::kRecord && !raw_) {
@@ -154,7 +155,7 @@ class JsonWriter final : public StructuredWriter {
     bool in_array = false;
     VisitAll(item, [&](const Field& field) {
       if (field.type == FieldType::kRest) {
-        // Words of one name follow one another.
+        // Words with the same name follow one another.
         if (!in_array) PutKey(field.name, {}, first, out);
         out.Put(in_array ? ',' : '[');
         in_array = true;
@@ -199,7 +200,8 @@ class JsonWriter final : public StructuredWriter {
     out.Put("\":");
   }
 
-  // 64-bit numbers that are addresses or bits as strings: JSON's readers round big numbers.
+  // Puts a value. Addresses and bits of 64 bits are strings, because readers of JSON round large
+  // numbers.
   static void PutValue(const Field& field, LineBuffer& out) {
     if (IsHex(field.type)) {
       out.Put('"');
@@ -235,8 +237,8 @@ class CsvWriter final : public StructuredWriter {
     out.Put("tsc,seconds,pcpu,domid,vcpu,kind,event,id,offset,fields\n");
   }
 
-  // The fields are "name=value", separated by blanks. No value has a comma, a quote or a line end
-  // in it, but for a damage.
+  // Writes the fields as "name=value", separated by blanks. No value has a comma, a quote or a line
+  // end in it, except that of a damage.
   void Write(const DumpLine& line, LineBuffer& out) override {
     const trace::Item& item = *line.item;
     const trace::Record& record = item.record;
@@ -280,7 +282,7 @@ class CsvWriter final : public StructuredWriter {
       out.Put(" first_lost_tsc=");
       out.PutDecimal(item.first_lost.value);
     } else if (item.kind == ItemKind::kDamaged) {
-      out.Put("\"damage=");  // words with commas in them
+      out.Put("\"damage=");  // the words have commas
       out.Put(trace::ToString(item.damage.kind));
       out.Put(" bytes=");
       out.PutDecimal(item.damage.bytes);

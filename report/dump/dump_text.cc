@@ -1,11 +1,12 @@
-// A dump's lines for people. They look like those of xenalyze -a:
+// Writes a dump's lines for people. They look like the lines of xenalyze -a:
 //
 //   ]  0.000690475 x-| d2v0 vmexit exit_reason VMEXIT_CPUID rip 0x401914
 //
-// In the first column ] marks the records of an HVM guest's exit, ! what the trace says of itself
-// (lost or damaged records, unknown events). Then seconds since the first record; a mark for each
-// pCPU: x this record's, | running a vCPU, - idle, . not known yet, l records are being lost; who
-// ran there; the event; its fields.
+// The first column has ] for the records of an HVM guest's exit, and ! for items that are not known
+// records (lost or damaged records, unknown events). The next columns are: the seconds since the
+// first record; a mark for each pCPU; the vCPU that ran on the record's pCPU; the event; its
+// fields. The marks are: 'x' this record's pCPU; '|' runs a vCPU; '-' is idle; '.' is not known
+// yet; 'l' loses records now.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,8 +38,8 @@ using trace::ItemKind;
 using trace::Record;
 using trace::Runstate;
 
-// A text of at most N characters, copied whole where it is no longer than most are: two
-// instructions.
+// A text of at most N characters. A copy of kUsual characters takes two instructions, and most
+// texts are not longer.
 template <size_t N>
 struct Text {
   static constexpr size_t kUsual = 32;
@@ -48,8 +49,8 @@ struct Text {
     std::copy_n(from.data(), length, text.data());
   }
 
-  // Returns where it ends. Where characters go through a pointer of its own, the compiler need not
-  // suppose that each of them changes everything else.
+  // Copies the text to `at`. Returns the end of the copy. The pointer is a variable of its own: the
+  // compiler then need not assume that each character changes other data.
   char* PutTo(char* at) const {
     if (N <= kUsual || length > kUsual) {
       std::memcpy(at, text.data(), N);
@@ -66,38 +67,38 @@ using Label = Text<32>;
 
 void Put(const Label& label, LineBuffer& out) { out.PutFixed(label.text, label.length); }
 
-// How to print one field: where it is and what precedes it.
+// A step of a plan, which prints one field: its place and the label before it.
 struct Step {
   Label label;
   FieldType type = FieldType::kPad;
   uint8_t width = 0;  // bits
-  uint32_t at = 0;    // the first bit in the payload
+  uint32_t at = 0;    // the field's first bit in the payload
 };
 
-// How to print all records of one event, size and set of variant bits.
+// A plan that prints all records of one event, size and set of variant bits.
 struct Plan {
   Label event;
   std::array<Step, trace::Variant::kMaxFields> steps;
   uint8_t step_count = 0;
 };
 
-// A record as text.
+// A record and its text.
 struct alignas(64) Recent {
-  std::array<uint64_t, 4> key{};  // no record's is all zero
-  Text<95> line;                  // from the event to the end of the line
+  std::array<uint64_t, 4> key{};  // the record's key; no record has a key of zeros only
+  Text<95> line;                  // the text from the event to the end of the line
 };
 static_assert(sizeof(Recent) == 128);
 constexpr unsigned kRecentBits = 9;
 
-// What stands between the time and the event, for one pCPU: marks and who runs there.
+// The text between the time and the event, for one pCPU: the marks and the vCPU that runs there.
 constexpr size_t kMaxMarks = 64;
 using HeadText = Text<1 + kMaxMarks + sizeof(Label::text)>;
 struct Head {
   HeadText text;
-  uint64_t as_of = 0;  // the number of the change of runners after which this was made
+  uint64_t as_of = 0;  // the value of runner_changes_ when the text was made
 };
 
-// Pieces that need no name before them: a vCPU, a change of runstate.
+// Whether the field is clear without its name: a vCPU, a change of runstate.
 bool SpeaksForItself(const trace::FieldSpec& spec) {
   return spec.name == "vcpu" || spec.type == FieldType::kRunstates;
 }
@@ -168,7 +169,7 @@ class TextWriter final : public LineWriter {
     if (pcpu_index < mark_count_) marks_[pcpu_index] = mark;
   }
 
-  // All up to the event. Returns where that goes.
+  // Puts all text before the event. Returns the end of it.
   char* PutBegin(char first, const DumpLine& line, char* at) {
     *at++ = first;
     const Tsc tsc = line.item->record.tsc;
@@ -186,7 +187,8 @@ class TextWriter final : public LineWriter {
     return head.text.PutTo(at);
   }
 
-  // As wide as those of lines below 1000 s. Most lines are in the second of the one before.
+  // Sets the texts of the time. Seconds are at least as wide as those of lines below 1000 s. Most
+  // lines are in the same second as the line before.
   void SetTime(Tsc tsc) {
     const LineClock::Time time = clock_.At(tsc);
     nanoseconds_ = NineDigits(time.nanoseconds);
@@ -202,7 +204,8 @@ class TextWriter final : public LineWriter {
     return Label(negative_ ? fmt::format("-{}.", seconds_) : fmt::format("{:3}.", seconds_));
   }
 
-  // " x| d1v0 ": the marks of all pCPUs, or this one's name, and who runs there.
+  // Makes the text " x| d1v0 ": the marks of all pCPUs, or the name of this one, and the vCPU that
+  // runs there.
   HeadText HeadOf(size_t pcpu_index) const {
     HeadText head;
     char* at = head.text.data();
@@ -226,7 +229,7 @@ class TextWriter final : public LineWriter {
     out.PutNineDigits(time.nanoseconds);
   }
 
-  // All that a record's text depends on.
+  // Returns all that a record's text depends on.
   static std::array<uint64_t, 4> KeyOf(const Record& record) {
     const trace::Payload& payload = record.payload;
     const uint32_t head = trace::FirstWord::Of(record.id, payload.count(), false).value;
@@ -234,7 +237,8 @@ class TextWriter final : public LineWriter {
             payload.Word(6) | uint64_t{head} << 32};
   }
 
-  // Word by word: they are still in registers, and a comparison of bytes would wait for memory.
+  // Compares word by word: the words are still in registers, and a comparison of bytes would wait
+  // for memory.
   static bool Same(const std::array<uint64_t, 4>& a, const std::array<uint64_t, 4>& b) {
     return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) == 0;
   }
@@ -244,7 +248,7 @@ class TextWriter final : public LineWriter {
     return MultiplyHash(ends ^ key[1] ^ key[2] << 1) >> (64 - kRecentBits);
   }
 
-  // From the event to the end of the line.
+  // Puts the text from the event to the end of the line.
   void PutRecord(const Record& record, LineBuffer& out) {
     if (raw_) {
       out.Put(trace::Info(record.event).name);
@@ -347,7 +351,7 @@ class TextWriter final : public LineWriter {
           out.PutHexPrefixed(record.id & 0xfff);
           break;
         case FieldType::kNested:
-          break;  // the label says it
+          break;  // the label is enough
         default:
           out.PutDecimal(bits());
           break;
@@ -373,7 +377,7 @@ class TextWriter final : public LineWriter {
     out.Put(')');
   }
 
-  // "0x30 (l2_propagate set_changed)"; bits without a name are in the number alone.
+  // Puts "0x30 (l2_propagate set_changed)". Bits without a name are in the number only.
   static void PutFlags(uint32_t flags, LineBuffer& out) {
     out.PutHexPrefixed(flags);
     bool first = true;
@@ -406,7 +410,7 @@ class TextWriter final : public LineWriter {
     if (end < record.payload.count()) PutWords(record.payload, end, out);
   }
 
-  // " [ 1 2f ]", as xenalyze.
+  // Puts " [ 1 2f ]", as xenalyze does.
   static void PutWords(const trace::Payload& payload, uint32_t word, LineBuffer& out) {
     out.Put(" [");
     for (; word < payload.count(); ++word) {
@@ -524,13 +528,13 @@ class TextWriter final : public LineWriter {
   LineClock clock_;
   std::deque<Plan> plans_;
   std::vector<const Plan*> plan_index_;
-  std::vector<Label> running_vcpus_;  // by pCPU, " d1v0 "
+  std::vector<Label> running_vcpus_;  // the texts " d1v0 ", by the index of the pCPU
   std::array<char, kMaxMarks> marks_;
-  size_t mark_count_ = 0;           // 0 with more pCPUs than marks
-  std::vector<Label> pcpu_labels_;  // then these
-  std::array<Label, 16> changes_;   // by old << 2 | new
+  size_t mark_count_ = 0;  // the number of marks; 0 when there are more pCPUs than kMaxMarks
+  std::vector<Label> pcpu_labels_;  // the pCPUs' names, which are shown when there are no marks
+  std::array<Label, 16> changes_;   // the texts of changes, by old << 2 | new
   uint64_t runner_changes_ = 0;
-  std::vector<Head> heads_;  // by pCPU
+  std::vector<Head> heads_;  // the texts before the event, by the index of the pCPU
   std::vector<Recent> recent_ = std::vector<Recent>(size_t{1} << kRecentBits);
   Tsc last_tsc_;  // the time of the texts below
   uint32_t seconds_ = 0;

@@ -1,5 +1,5 @@
-// Text made by hand into one block of memory, for millions of lines: what fmt would do, without its
-// generality.
+// Text in one block of memory, for millions of lines. It replaces fmt where fmt's generality costs
+// too much time.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace xenoscope::report {
 
 namespace line_buffer_internal {
 
-// "00" to "99", one after another.
+// The pairs of digits "00" to "99", one after another.
 inline constexpr auto kPairs = [] {
   std::array<char, 200> pairs{};
   for (size_t i = 0; i < 100; ++i) {
@@ -26,7 +26,7 @@ inline constexpr auto kPairs = [] {
   return pairs;
 }();
 
-// The eight hexadecimal digits of a word as bytes, the first digit in the lowest.
+// Returns the eight hexadecimal digits of a word as bytes; the first digit is in the lowest byte.
 constexpr uint64_t HexDigits(uint32_t word) {
   uint64_t x = word;
   x = (x << 32 | x >> 16) & 0x0000ffff0000ffff;
@@ -39,13 +39,13 @@ constexpr uint64_t HexDigits(uint32_t word) {
 
 }  // namespace line_buffer_internal
 
-// Nine digits with leading zeros, as they are stored.
+// A number as nine digits with leading zeros.
 class NineDigits {
  public:
-  // value < 10^9.
+  // `value` is below 10^9.
   explicit NineDigits(uint32_t value) : last_(static_cast<char>('0' + value % 10)) {
-    // Numbers below 10000 in the two halves, then below 100 in the four quarters, then digits in
-    // the eight bytes; each division is a multiplication that is exact in its range.
+    // The two halves hold numbers below 10000, then the four quarters hold numbers below 100, then
+    // the eight bytes hold digits. Each division is a multiplication that is exact in its range.
     const uint64_t high = value / 10;
     const uint64_t fours = high / 10'000 | (high % 10'000) << 32;
     const uint64_t hundreds = fours * 10'486 >> 20 & 0x0000'007f'0000'007f;
@@ -54,7 +54,7 @@ class NineDigits {
     eight_ = (tens | (twos - tens * 10) << 8) + 0x3030'3030'3030'3030;
   }
 
-  // Returns where it ends.
+  // Copies the nine digits to `at`. Returns the end of the copy.
   char* CopyTo(char* at) const {
     std::memcpy(at, &eight_, 8);
     at[8] = last_;
@@ -62,15 +62,16 @@ class NineDigits {
   }
 
  private:
-  uint64_t eight_;  // little-endian, as this processor stores it
+  uint64_t eight_;  // the first eight digits; the lowest byte is the first digit
   char last_;
 };
 
-// A block that is filled from the front. Appending does not look at the end: before a line, Reserve
-// what it can take at most.
+// A block that is filled from the front. The Put functions do not check for the end: before each
+// line, the caller calls Reserve with the most bytes that the line can take.
 class LineBuffer {
  public:
-  // The most that one call of the Put functions of a fixed size writes beyond what it keeps.
+  // The most bytes that one call of a Put function of a fixed size writes beyond the bytes that it
+  // keeps.
   static constexpr size_t kSlack = 128;
 
   explicit LineBuffer(size_t capacity)
@@ -82,24 +83,25 @@ class LineBuffer {
   size_t size() const { return static_cast<size_t>(at_ - memory_.get()); }
   void Clear() { at_ = memory_.get(); }
 
-  // Makes room for `bytes` more, moving what is there when it has to.
+  // Makes room for `bytes` more bytes. It moves the text when the block is too small.
   void Reserve(size_t bytes) {
     if (capacity_ - size() < bytes) [[unlikely]] {
       Grow(bytes);
     }
   }
 
-  // For the hottest lines: where the next character goes, and where they ended.
+  // The end of the text, for code that writes characters itself; SetEnd sets the new end.
   char* end() { return at_; }
   void SetEnd(char* end) { at_ = end; }
 
   void Put(char c) { *at_++ = c; }
   void Put(std::string_view text) {
-    if (text.empty()) return;  // it may have no data, which memcpy must not be given
+    if (text.empty()) return;  // an empty text may have a null pointer, which memcpy must not get
     std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
-  // The first `length` of `N` characters; copies all N, which is one or two instructions.
+  // Puts the first `length` of `N` characters. It copies all N, which takes one or two
+  // instructions.
   template <size_t N>
   void PutFixed(const std::array<char, N>& text, size_t length) {
     static_assert(N <= kSlack);
@@ -132,9 +134,9 @@ class LineBuffer {
     if (value < 0) Put('-');
     PutDecimal(value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
   }
-  // Nine digits with leading zeros; value < 10^9.
+  // Puts nine digits with leading zeros; `value` is below 10^9.
   void PutNineDigits(uint32_t value) { at_ = NineDigits(value).CopyTo(at_); }
-  // Without a prefix and without leading zeros.
+  // Puts hexadecimal digits without a prefix and without leading zeros.
   void PutHex(uint64_t value) {
     using line_buffer_internal::HexDigits;
     const auto leading = static_cast<size_t>(std::countl_zero(value | 1)) / 4;
