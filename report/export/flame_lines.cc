@@ -67,7 +67,8 @@ std::vector<FlameLine> FlameLines(const ProfileReport& report, const ProfileSele
     if (!IsSelected(selection, row)) continue;
     sums[FramesOf(report, row)] += weight == FlameWeight::kCycles ? row.cycles : row.samples;
   }
-  // Those below 0 first: the sum of whole numbers is right only when others come behind them.
+  // Sums below 0 come first: the sum of the whole numbers is right only when other sums follow
+  // them.
   std::map<std::vector<FlameFrame>, int64_t> whole;
   CumulativeRounder rounded;
   for (const bool negative : {true, false}) {

@@ -14,26 +14,26 @@
 namespace xenoscope::report {
 namespace {
 
-// Pixels.
+// Sizes in pixels.
 constexpr double kWidth = 1200;
 constexpr double kMargin = 10;
 constexpr double kTop = 62;
 constexpr double kBottom = 34;
 constexpr double kRow = 18;
-constexpr double kLetter = 7.2;  // of the 12 pixel monospaced font
+constexpr double kLetter = 7.2;  // the width of a letter in the monospaced font of 12 pixels
 constexpr double kNarrowest = 0.2;
 
 struct Box {
   FlameFrame frame;
   size_t depth = 0;
-  int64_t begin = 0;  // in weight, from the left
+  int64_t begin = 0;  // the sum of the weights to the left
   int64_t weight = 0;
 };
 
-// The boxes of all frames, outer ones first. O(lines * depth).
+// Returns the boxes of all frames, outer ones first. O(lines * depth).
 std::vector<Box> BoxesOf(const std::vector<FlameLine>& lines) {
   std::vector<Box> boxes;
-  std::vector<size_t> open;  // by depth, of boxes
+  std::vector<size_t> open;  // the indices of the open boxes, by depth
   int64_t at = 0;
   boxes.push_back({{"all", FrameKind::kGroup}, 0, 0, 0});
   open.push_back(0);
@@ -68,7 +68,7 @@ const char* ClassOf(FrameKind kind) {
   return "g";
 }
 
-// Colours of Okabe and Ito, as in plot.h, lightened so that black words can be read on them.
+// The colours of Okabe and Ito, as in plot.h, but lighter, so that black text is legible on them.
 constexpr std::string_view kStyle = R"(<style>
 svg{font:12px ui-monospace,DejaVu Sans Mono,monospace;background:#fff}
 text{fill:#111}.head{font-size:17px;font-weight:600}.small{fill:#555}.button{cursor:pointer}
@@ -81,7 +81,8 @@ rect{stroke:#fff;stroke-width:.4}.g rect{fill:#d5d5d5}.u rect{fill:#7cc4ec}.k re
 </style>
 )";
 
-// Each box keeps in data-w the part of the whole that it begins at and is wide, and its depth.
+// Each box has three values in data-w: its begin and its width as shares of the whole, and its
+// depth.
 constexpr std::string_view kScript = R"(<script><![CDATA[
 (function () {
   var svg = document.documentElement, boxes = [], names = [], W = +svg.dataset.width, M = 10, L = 7.2;

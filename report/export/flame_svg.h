@@ -1,5 +1,5 @@
-// A flame graph as an SVG file that stands alone: it opens in a browser, where a click enlarges a
-// frame and a search marks frames; as a picture elsewhere.
+// Writes a flame graph as an SVG file that needs no other file. In a browser, a click enlarges a
+// frame and a search marks frames. Other programs show it as a picture.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace xenoscope::report {
 
-// `lines` in the order of their frames. What is narrower than a fifth of a pixel is not drawn.
+// Writes the SVG file. `lines` are in the order of their frames. Frames narrower than a fifth of a
+// pixel are not drawn.
 std::string ToFlameSvg(const std::vector<FlameLine>& lines, FlameWeight weight,
                        std::string_view title);
 

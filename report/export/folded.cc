@@ -14,7 +14,7 @@ std::string ToFolded(const std::vector<FlameLine>& lines) {
   for (const FlameLine& line : lines) {
     for (const FlameFrame& frame : line.frames) {
       std::string name = Printable(frame.name);
-      std::ranges::replace(name, ';', ':');  // what divides frames
+      std::ranges::replace(name, ';', ':');  // ';' separates frames
       if (&frame != line.frames.data()) out += ';';
       out += name;
     }

@@ -1,4 +1,5 @@
-// Folded stacks: "outermost;...;innermost WEIGHT", a line a stack, as flame graph programs read.
+// Writes folded stacks, which flame graph programs read: one line for each stack,
+// "outermost;...;innermost WEIGHT".
 #pragma once
 
 #include <string>

@@ -12,7 +12,8 @@
 namespace xenoscope::report {
 
 absl::StatusOr<std::string> Gzip(std::string_view bytes) {
-  constexpr int kGzipWindow = MAX_WBITS + 16;  // zlib.h, deflateInit2: gzip around it
+  // adding 16 gives the gzip format (zlib.h, deflateInit2)
+  constexpr int kGzipWindow = MAX_WBITS + 16;
   z_stream stream{};
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow, /*memLevel=*/8,
                    Z_DEFAULT_STRATEGY) != Z_OK) {
@@ -23,7 +24,7 @@ absl::StatusOr<std::string> Gzip(std::string_view bytes) {
   int result = Z_OK;
   while (result == Z_OK) {
     const size_t in = std::min<size_t>(bytes.size(), std::numeric_limits<uInt>::max());
-    // zlib's interface has no const, but does not write there.
+    // zlib's interface has no const, but zlib does not write there.
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
     stream.avail_in = static_cast<uInt>(in);
     stream.next_out = reinterpret_cast<Bytef*>(piece.data());

@@ -1,4 +1,4 @@
-// gzip (RFC 1952) of what is in memory.
+// Compresses bytes in memory with gzip (RFC 1952).
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace xenoscope::report {
 
-// The same for the same bytes: without a time or a name. Errors: Internal, by zlib.
+// Returns the compressed bytes. Equal bytes give equal results, as the header has no time and no
+// name. Errors: Internal when zlib fails.
 absl::StatusOr<std::string> Gzip(std::string_view bytes);
 
 }  // namespace xenoscope::report

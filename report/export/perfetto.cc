@@ -22,7 +22,7 @@ using correlate::StackFrame;
 using correlate::TimelineState;
 using correlate::VcpuTrack;
 
-// Field numbers of protos/perfetto/trace.
+// The field numbers of protos/perfetto/trace.
 enum class TraceField : protozero::pbf_tag_type { kPacket = 1 };
 enum class PacketField : protozero::pbf_tag_type {
   kTimestamp = 8,
@@ -58,7 +58,7 @@ enum class InternedField : protozero::pbf_tag_type {
   kMappingPaths = 17,
   kMappings = 19,
 };
-// EventName and InternedString.
+// The fields of EventName and of InternedString.
 enum class TextField : protozero::pbf_tag_type { kIid = 1, kText = 2 };
 enum class MappingField : protozero::pbf_tag_type { kIid = 1, kPath = 7 };
 enum class FrameField : protozero::pbf_tag_type { kIid = 1, kFunction = 2, kMapping = 3, kPc = 4 };
@@ -71,12 +71,12 @@ enum class SampleField : protozero::pbf_tag_type {
   kMode = 5,
 };
 
-// TrackEvent.Type
+// The values of TrackEvent.Type.
 constexpr int32_t kSliceBegin = 1;
 constexpr int32_t kSliceEnd = 2;
 constexpr int32_t kInstant = 3;
 constexpr int32_t kCounter = 4;
-// TracePacket.SequenceFlags
+// The values of TracePacket.SequenceFlags.
 constexpr uint32_t kStateCleared = 1;
 constexpr uint32_t kNeedsState = 2;
 constexpr uint32_t kSequenceNumber = 1;
@@ -84,9 +84,10 @@ constexpr uint32_t kSequenceNumber = 1;
 template <typename Field>
 using Message = protozero::pbf_builder<Field>;
 
-constexpr size_t kChunkBytes = size_t{1} << 20;  // bytes kept before they are written
+constexpr size_t kChunkBytes = size_t{1} << 20;  // the bytes that are kept before they are written
 
-// Profiling.CpuMode; dom0's own modes are the host's in the eyes of its users.
+// Returns the value of Profiling.CpuMode. The modes of dom0 are those of the host, as users see
+// dom0 as the host.
 int32_t CpuMode(DomainId domain, Mode mode) {
   switch (mode) {
     case Mode::kUser:
@@ -224,7 +225,7 @@ void PerfettoWriter::PutRunnableTrack(uint64_t track) {
 uint32_t PerfettoWriter::IndexOf(VcpuRef vcpu) {
   const auto found = index_.find(vcpu);
   if (found != index_.end()) return found->second;
-  // One that the timeline has not told of, which numbers its vCPUs from 0.
+  // The timeline has not reported this vCPU. The timeline numbers its vCPUs from 0.
   const auto index = static_cast<uint32_t>(0x10000 + index_.size());
   KnowVcpu(vcpu, index);
   return index;
@@ -355,7 +356,7 @@ void PerfettoWriter::OnPlaced(const PlacedSample& placed) {
   PutPacket(packet);
 }
 
-// Brackets of one buffer follow each other.
+// Puts the bracket of a vCPU. The brackets of one buffer follow each other.
 void PerfettoWriter::PutBracket(uint32_t index) {
   Vcpu& vcpu = vcpus_[index];
   if (vcpu.samples > 0) {
@@ -411,7 +412,7 @@ uint64_t PerfettoWriter::StackNumber(const PlacedSample& placed) {
     ++stacks_put_;
     std::vector<uint64_t> frames;
     for (const StackFrame& frame : stacks_.at(number)) frames.push_back(FrameNumber(frame));
-    std::ranges::reverse(frames);  // outermost first
+    std::ranges::reverse(frames);  // Perfetto has the outermost frame first
     Message<InternedField> interned(interned_);
     Message<CallstackField> put(interned, InternedField::kCallstacks);
     put.add_uint64(CallstackField::kIid, uint64_t{number} + 1);
@@ -423,7 +424,8 @@ uint64_t PerfettoWriter::StackNumber(const PlacedSample& placed) {
 void PerfettoWriter::PutPacket(std::string_view packet) {
   std::string whole(packet);
   if (!interned_.empty()) {
-    // Only packets that name what is interned make it so, and those are on the same sequence.
+    // Interned data is new only before a packet that refers to it, and all such packets are on the
+    // same sequence.
     Message<PacketField> message(whole);
     message.add_message(PacketField::kInterned, interned_);
     interned_.clear();

@@ -1,13 +1,15 @@
-// Trace and samples as a Perfetto trace (google/perfetto, protos/perfetto/trace), written as the
-// trace is read: memory grows with the functions and stacks that differ, not with the trace.
+// Writes a trace and its samples as a Perfetto trace (google/perfetto, protos/perfetto/trace). It
+// writes while the trace is read: memory grows with the number of different functions and stacks,
+// not with the length of the trace.
 //
-// A domain is a process, its number kFirstPid + the domain's; a vCPU is a thread of it with its
-// runstates, with guest and exits, and with marks as tracks; pCPUs are a process too, with who ran
-// and what Xen was asked for as tracks. Timestamps are nanoseconds since the trace began.
+// A domain is a process with the number kFirstPid + the domain's id. A vCPU is a thread of that
+// process; its runstates, its guest and exit intervals, and its marks are tracks. The pCPUs
+// together are a process too; its tracks show which vCPU ran and the requests to Xen. Timestamps
+// are nanoseconds since the trace began.
 //
-// Samples are those of perf, with their stacks. One of which only a bracket is known is a sample of
-// a thread of its own, "... (drained)", at the end of its bracket, where it was found; the brackets
-// are a track, with how many samples each had.
+// Samples are perf samples with their stacks. A sample that has a bracket instead of an exact time
+// belongs to a separate thread, "... (drained)". Its time is the end of its bracket, where it was
+// found. The brackets are a track that gives the number of samples in each.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +31,21 @@
 
 namespace xenoscope::report {
 
+// A writer of a Perfetto trace. It observes the pipeline and gives the bytes to a sink.
 class PerfettoWriter final : public correlate::PipelineObserver {
  public:
   static constexpr uint32_t kPcpusPid = 99'999;
   static constexpr uint32_t kFirstPid = 100'000;
-  static constexpr uint32_t kFirstTid = 200'000;         // by VcpuTrack::index
-  static constexpr uint32_t kFirstDrainedTid = 300'000;  // the same, of samples with brackets
+  // the thread ids of vCPUs begin here; VcpuTrack::index is added
+  static constexpr uint32_t kFirstTid = 200'000;
+  // the thread ids for samples with brackets begin here
+  static constexpr uint32_t kFirstDrainedTid = 300'000;
 
   // Takes the next bytes of the file.
   using Sink = std::function<absl::Status(std::string_view)>;
 
-  // Both outlive the writer; the report has clock, vendor and names before the first item.
+  // The report and the resolver must outlive the writer. The report must have clock, vendor and
+  // names before the first item.
   PerfettoWriter(const ProfileReport& report, Resolver& resolver, Sink sink);
 
   void OnItem(const trace::Item& item) override;
@@ -48,13 +54,14 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   }
   void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
 
-  // The sink's first error.
+  // Returns the sink's first error.
   absl::Status status() const override { return status_; }
-  // Called once, at the end. Errors: as status().
+  // Writes the rest. The caller calls it once, at the end. Errors: as status().
   absl::Status Finish();
 
  private:
-  // What is told apart of a vCPU or pCPU; a track's number is made of both.
+  // The kinds of tracks that a vCPU or pCPU has. The number of a track is made of the kind and the
+  // index of the vCPU or pCPU.
   enum class Part : uint64_t {
     kProcess,
     kThread,
@@ -71,7 +78,7 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   struct Vcpu {
     bool known = false;
     bool drained = false;
-    TscRange bracket;  // of samples that are not written yet
+    TscRange bracket;  // the half-open bracket of the samples that are not written yet
     uint64_t samples = 0;
   };
 
@@ -89,7 +96,7 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   void PutProcess(uint64_t track, uint32_t pid, const std::string& name);
   void PutThread(uint64_t track, uint32_t pid, uint32_t tid, const std::string& name);
   void PutRunnableTrack(uint64_t track);
-  // Of `type`, with what add(message) puts into it.
+  // Puts an event of `type`. `add(message)` adds the other fields.
   template <typename F>
   void PutEvent(uint64_t track, Tsc at, int32_t type, F add);
   void PutSlice(uint64_t track, TscRange range, std::string_view name);
@@ -105,19 +112,19 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   Resolver& resolver_;
   Sink sink_;
   absl::Status status_;
-  Tsc now_;  // of the last item
+  Tsc now_;  // the time of the last item
   correlate::Stacks stacks_{/*by_address=*/true};
   std::optional<Tsc> zero_;
   std::string out_;
-  std::string interned_;  // InternedData that the next packet brings
+  std::string interned_;  // the InternedData for the next packet
   absl::flat_hash_map<std::string, uint64_t> names_;
   absl::flat_hash_map<std::string, uint64_t> functions_;
   absl::flat_hash_map<std::string, uint64_t> mappings_;
   absl::flat_hash_map<correlate::StackFrame, uint64_t> frames_;
   uint32_t stacks_put_ = 0;
   absl::flat_hash_set<DomainId> domains_;
-  absl::flat_hash_map<VcpuRef, uint32_t> index_;  // VcpuTrack::index
-  std::vector<Vcpu> vcpus_;                       // by it
+  absl::flat_hash_map<VcpuRef, uint32_t> index_;  // VcpuTrack::index of each vCPU
+  std::vector<Vcpu> vcpus_;                       // the vCPUs, by VcpuTrack::index
   std::vector<bool> pcpus_;
   int64_t runnable_ = 0;
   bool counts_runnable_ = false;

@@ -24,7 +24,7 @@ using correlate::Dimension;
 using correlate::ProfileRow;
 using correlate::StackFrame;
 
-// Field numbers of profile.proto.
+// The field numbers of profile.proto.
 enum class ProfileField : protozero::pbf_tag_type {
   kSampleType = 1,
   kSample = 2,
@@ -88,7 +88,7 @@ class PprofWriter {
  public:
   PprofWriter(const ProfileReport& report, const ProfileSelection& selection)
       : report_(report), selection_(selection), profile_(out_) {
-    Text("");  // string 0 is empty
+    Text("");  // string 0 must be empty
   }
 
   absl::StatusOr<std::string> Write() {
@@ -97,7 +97,7 @@ class PprofWriter {
       PutType(ProfileField::kSampleType, "cycles", "count");
       PutType(ProfileField::kSampleType, "time", "nanoseconds");
     }
-    // Those below 0 first: whole_numbers.h.
+    // Rows below 0 come first: see cumulative_rounder.h.
     for (const bool negative : {true, false}) {
       for (const ProfileRow& row : report_.result.rows) {
         if (IsSelected(selection_, row) && (row.samples < 0) == negative) PutSample(row);
@@ -125,9 +125,9 @@ class PprofWriter {
   }
 
  private:
-  // Where code is. Of user mode, addresses of different processes are different places.
-  using LocationKey =
-      std::tuple<uint16_t, Mode, uint32_t, uint32_t, Address>;  // domain, space, function
+  // The place of code: domain, mode, address space, function, address. In user mode, equal
+  // addresses of different processes are different places.
+  using LocationKey = std::tuple<uint16_t, Mode, uint32_t, uint32_t, Address>;  // in this order
   struct Mapping {
     std::string path;
     std::string build_id;
@@ -183,9 +183,11 @@ class PprofWriter {
       code = report_.lines_of(row.domain, frame.mode, space, frame.address);
     }
     const uint64_t mapping = MappingNumber(function, code);
-    std::vector<std::pair<uint64_t, uint32_t>> lines;  // functions are put before their location
+    // a location's functions are put before the location
+    std::vector<std::pair<uint64_t, uint32_t>> lines;
     for (const Frame& inlined : code.inlined) {
-      // The function that holds the others has one name everywhere: that of the symbol table.
+      // The function that holds the inlined ones has one name everywhere: the name in the symbol
+      // table.
       const bool outermost = &inlined == &code.inlined.back();
       lines.emplace_back(FunctionNumber(outermost ? function.name : inlined.function,
                                         inlined.call_site_or_line.file),
@@ -217,7 +219,7 @@ class PprofWriter {
         case Dimension::kAddress:
         case Dimension::kFunction:
         case Dimension::kImage:
-          break;  // the locations tell
+          break;  // the locations have these
         case Dimension::kExit:
           PutLabel(sample, "state", StateName(row.exit.kind));
           if (row.exit.kind == ContextKind::kExit) {
@@ -257,8 +259,8 @@ class PprofWriter {
       message.add_uint64(MappingField::kId, i + 1);
       message.add_int64(MappingField::kFilename, Text(Printable(mapping.path)));
       message.add_int64(MappingField::kBuildId, Text(mapping.build_id));
-      // Also where nothing is known: pprof would look addresses up in files of this machine, as if
-      // they had been loaded at 0.
+      // The flags are set even where nothing is known: pprof would otherwise look addresses up in
+      // files of this machine, as if the files had been loaded at 0.
       message.add_bool(MappingField::kHasFunctions, true);
       message.add_bool(MappingField::kHasFilenames, true);
       message.add_bool(MappingField::kHasLineNumbers, true);

@@ -1,4 +1,5 @@
-// A profile as pprof's profile.proto (google/pprof, proto/profile.proto), compressed by gzip.
+// Writes a profile as pprof's profile.proto (google/pprof, proto/profile.proto), compressed with
+// gzip.
 #pragma once
 
 #include <string>
@@ -8,10 +9,11 @@
 
 namespace xenoscope::report {
 
-// Values: samples and, where the event counts time, cycles and nanoseconds; whole numbers whose
-// sums are those of the rows, rounded. The rows are by stack and address; each other column is a
-// label, beside "state" for rows by exit: guest, exit, running, ... Mappings are files, without
-// their places in memory: these differ from process to process. Errors: Internal, by zlib.
+// Returns the compressed profile. The values are samples; where the event counts time, there are
+// cycles and nanoseconds too. They are whole numbers; their sums are the rounded sums of the rows.
+// The rows must be by stack and address. Each other column is a label. Rows by exit have the label
+// "state" too: guest, exit, running, ... Mappings are files without their places in memory, because
+// the places differ from process to process. Errors: Internal when zlib fails.
 absl::StatusOr<std::string> ProfilePprof(const ProfileReport& report,
                                          const ProfileSelection& selection);
 

@@ -34,7 +34,7 @@ void Add(const ProfileRow& row, Sums& sums) {
   sums.cycles += row.cycles;
 }
 
-// Of sums: shares of sums have no interval here.
+// Puts the count of sums. Shares of sums have no interval here.
 void PutCount(std::string& out, const ProfileReport& report, const Sums& sums, const char* more) {
   Put(out, "<count share=\"{:.6f}\"{}", sums.share, more);
   if (report.is_time) Put(out, " cycles=\"{}\"", std::llround(sums.cycles));

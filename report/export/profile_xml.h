@@ -1,4 +1,4 @@
-// A profile as XML, with the elements that `opreport --xml` has: binaries with their symbols, each
+// Writes a profile as XML with the elements of `opreport --xml`: binaries with their symbols, each
 // with its count.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace xenoscope::report {
 
-// Binaries are inside their domains where rows are by domain; further columns are attributes of
-// symbols.
+// Returns the XML. Binaries are inside their domains where rows are by domain. Other columns are
+// attributes of symbols.
 std::string ProfileXml(const ProfileReport& report, const ProfileSelection& selection);
 
 }  // namespace xenoscope::report
