@@ -1,4 +1,4 @@
-// Estimates as whole numbers, for formats that have no others.
+// Rounds estimates to whole numbers, for formats that have no other numbers.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,12 @@
 
 namespace xenoscope::report {
 
-// Rounds the numbers of a list so that their sum is the rounded sum: what one loses by rounding the
-// next one gets. None is less than 0: an estimate that is (docs/method.md, section 5.2) is taken
-// from those behind it.
+// A rounder for the numbers of a list. The sum of its results is the rounded sum: what one number
+// loses by rounding, the next number gets. No result is below 0: an estimate below 0
+// (docs/method.md, section 5.2) is subtracted from the numbers after it.
 class CumulativeRounder {
  public:
+  // Returns the next whole number; at least 0.
   int64_t Next(double value) {
     sum_ += value;
     const int64_t due = std::llround(sum_) - given_;

@@ -11,13 +11,13 @@ const Cell& At(const std::vector<Cell>& cells, size_t column) {
   return column < cells.size() ? cells[column] : kEmpty;
 }
 
-// Numbers 0, words 1, empty 2.
+// Returns the rank of a cell: 0 for numbers, 1 for words, 2 for empty cells.
 int Rank(const Cell& cell) {
   if (std::holds_alternative<std::monostate>(cell)) return 2;
   return std::holds_alternative<std::string>(cell) ? 1 : 0;
 }
 
-// Whether a comes before b. Empty cells are last in either direction.
+// Whether `a` comes before `b`. Empty cells are last in either direction.
 bool Before(const Cell& a, const Cell& b, bool descending) {
   const bool empty_a = Rank(a) == 2;
   const bool empty_b = Rank(b) == 2;

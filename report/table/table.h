@@ -1,8 +1,8 @@
-// A table as data, before anybody has decided how to write it: columns with units, rows in groups,
-// footer lines. table_text.h, table_csv.h and table_json.h write it.
+// A table as data, which has no format yet: columns with units, rows in groups, footer lines.
+// table_text.h, table_csv.h and table_json.h write it.
 //
-// The words are the same everywhere: a column's key names it in CSV and JSON and never changes, its
-// title is for people.
+// The words are the same in all formats. A column's key names the column in CSV and JSON and never
+// changes. Its title is for people.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,25 @@
 
 namespace xenoscope::report {
 
-// What a column's numbers are, which says how text shows them. CSV and JSON write the plain number.
+// The unit of a column's numbers. It decides how text shows them. CSV and JSON write the plain
+// number.
 enum class ColumnUnit : uint8_t {
-  kText,     // words; left-aligned, the only columns that are shortened
-  kCount,    // 12,345; with one decimal where a cell of the column has a fraction
+  kText,     // words: left-aligned; only these columns are shortened
+  kCount,    // 12,345; one decimal where a cell of the column has a fraction
   kCycles,   // 16.5 G
   kBytes,    // 18.2 M
   kShare,    // a fraction of 1, shown as 48.93%
   kSeconds,  // 1.234 ms
-  kHex,      // 0xffff82d040203120, in JSON a string
+  kHex,      // 0xffff82d040203120; a string in JSON
 };
 
-// Which part of a word that is too long is left out.
+// The part of a long word that is left out.
 enum class Shorten : uint8_t {
-  kMiddle,  // symbols: their namespace and their own name are at the ends
+  kMiddle,  // for symbols: the namespace and the function's name are at the ends
   kEnd,
 };
 
+// A column: its key, title and unit, and how it is shortened.
 struct Column {
   std::string key;
   std::string title;
@@ -37,44 +39,47 @@ struct Column {
   Shorten shorten = Shorten::kMiddle;
 };
 
-// Empty where a row has nothing to say.
+// The content of a cell. It is empty where a row has no value.
 using Cell = std::variant<std::monostate, uint64_t, double, std::string>;
 
+// A row of a table.
 struct TableRow {
-  std::vector<Cell> cells;  // as many as there are columns
-  int indent = 0;           // levels by which text moves the first word of the row to the right
+  std::vector<Cell> cells;  // the cells, one for each column
+  int indent = 0;           // the levels by which text indents the row's first word
 };
 
-// Rows that belong together, under a row that sums them up.
+// A group of rows under a heading row.
 struct RowGroup {
-  std::vector<Cell> heading;  // empty: no such row. Text only; CSV and JSON write the rows.
+  std::vector<Cell> heading;  // the heading, for text only; empty: no heading
   std::vector<TableRow> rows;
-  size_t left_out = 0;  // rows that Limit took away
+  size_t left_out = 0;  // the number of rows that Limit removed
 };
 
-// A line under the table, in text only: a total, a remainder.
+// A line under the table, for text only: a total or a remainder.
 struct Footer {
   std::vector<Cell> cells;
 };
 
+// A table: columns, groups of rows, and footer lines.
 struct Table {
   std::vector<Column> columns;
   std::vector<RowGroup> groups;
   std::vector<Footer> footers;
 
-  // The column's index; columns.size() when there is none of that key.
+  // Returns the index of the column with this key; columns.size() when there is none.
   size_t Find(const std::string& key) const;
-  // Adds to the last group, making a first one when there is none.
+  // Adds a row to the last group. Makes a group when there is none.
   TableRow& AddRow(std::vector<Cell> cells, int indent = 0);
-  // Orders the rows of each group, and the groups by their headings. Stable: O(n log n).
+  // Sorts the rows of each group, and the groups by their headings. The sort is stable: O(n log n).
   void Sort(size_t column, bool descending);
   // Keeps the first `rows` of each group; 0 keeps all.
   void Limit(size_t rows);
 };
 
-// Numbers before words, and among themselves by value; empty cells last.
+// Whether `a` comes before `b`. Numbers come before words and are ordered by value; empty cells are
+// last.
 bool Less(const Cell& a, const Cell& b);
-// The number in the cell; 0 for words and empty cells.
+// Returns the number in the cell; 0 for words and empty cells.
 double Number(const Cell& cell);
 
 }  // namespace xenoscope::report

@@ -8,9 +8,8 @@
 namespace xenoscope::report {
 namespace {
 
-// Whether a spreadsheet would take the words for a formula, which can run programs or send data
-// away.
-// "-" alone, which stands for nothing here, is none.
+// Whether a spreadsheet would take the words for a formula, which can run programs or send data to
+// others. "-" alone, which stands for no value here, is not a formula.
 bool IsFormula(std::string_view text) {
   constexpr std::string_view kBeginnings = "=+-@\t\r";
   return !text.empty() && text != "-" && kBeginnings.find(text.front()) != std::string_view::npos;

@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::string_view kEllipsis = "…";
 constexpr std::string_view kGap = "  ";
-constexpr size_t kNarrowest = 12;   // no column of words is made narrower than this
-constexpr size_t kWidest = 500;     // ... or wider, as a guest may name a domain by a megabyte
-constexpr double kHotShare = 0.05;  // perf report's bound for red
+constexpr size_t kNarrowest = 12;  // the least width of a shortened column of words
+// the greatest width of a column: names of domains may be very long
+constexpr size_t kWidest = 500;
+constexpr double kHotShare = 0.05;  // the bound for red, as in perf report
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
@@ -30,7 +31,7 @@ std::string WithThousands(uint64_t value) {
   return text;
 }
 
-// Four significant digits and the prefix of the thousand.
+// Returns the value with at most four significant digits and the prefix of its power of 1000.
 std::string WithPrefix(double value) {
   constexpr std::array<const char*, 7> kPrefixes = {"", " k", " M", " G", " T", " P", " E"};
   size_t prefix = 0;
@@ -58,11 +59,11 @@ bool HasFraction(const Cell& cell) {
 
 enum class LineKind { kTitle, kHeading, kRow, kNote, kFooter };
 
-// A line whose cells are text already.
+// A line of the text. Its cells are text already.
 struct Line {
   LineKind kind = LineKind::kRow;
   std::vector<std::string> cells;
-  double share = 0;  // the first share of the row, for its colour
+  double share = 0;  // the row's first share, which decides the colour
 };
 
 class TextWriter {
@@ -188,7 +189,7 @@ class TextWriter {
   }
 
   void WriteLine(const Line& line, std::string& out) const {
-    // A blank line before a group, and before the footers.
+    // A blank line precedes a group and the footers.
     if (line.kind == LineKind::kHeading) out += '\n';
     if (line.kind == LineKind::kFooter && &line > lines_.data() &&
         (&line)[-1].kind != LineKind::kFooter) {
@@ -211,11 +212,11 @@ class TextWriter {
 
   const Table& table_;
   const TextStyle& style_;
-  std::vector<size_t> order_;    // columns from left to right
-  size_t first_word_ = 0;        // the column that is indented
-  std::vector<bool> fractions_;  // by column: some cell is not whole
+  std::vector<size_t> order_;    // the columns' indices from left to right
+  size_t first_word_ = 0;        // the index of the column that is indented
+  std::vector<bool> fractions_;  // whether a cell of the column is not whole, by column
   std::vector<Line> lines_;
-  std::vector<size_t> widths_;  // by column
+  std::vector<size_t> widths_;  // the widths, by column
 };
 
 }  // namespace
@@ -229,10 +230,10 @@ std::string Shortened(std::string_view text, size_t width, Shorten how) {
   const size_t have = DisplayWidth(text);
   if (have <= width) return std::string(text);
   if (width == 0) return "";
-  const size_t kept = width - 1;  // beside the ellipsis
+  const size_t kept = width - 1;  // the columns without the ellipsis
   const size_t tail = how == Shorten::kMiddle ? kept / 2 : 0;
   const size_t head = kept - tail;
-  // The byte at which code point number `point` begins.
+  // Returns the byte at which code point number `point` begins.
   const auto byte_of = [&](size_t point) {
     size_t seen = 0;
     for (size_t i = 0; i < text.size(); ++i) {

@@ -1,4 +1,4 @@
-// Writes a table for people: aligned, numbers to the right, within the width of the terminal.
+// Writes a table for people: aligned, with numbers to the right, within the width of the terminal.
 #pragma once
 
 #include <cstddef>
@@ -9,24 +9,25 @@
 
 namespace xenoscope::report {
 
+// How text is laid out.
 struct TextStyle {
-  size_t width = 0;            // columns of the terminal; 0: no limit
-  bool colour = false;         // titles and headings bold, hot shares red
-  bool figures_first = false;  // numbers to the left of the words, as opreport and perf do
+  size_t width = 0;            // the columns of the terminal; 0: no limit
+  bool colour = false;         // titles and headings are bold, large shares are red
+  bool figures_first = false;  // numbers are left of the words, as in opreport and perf
 };
 
-// Each line ends with '\n' and has no trailing spaces. Words are shortened, the widest column
-// first, until a line fits, and to 500 columns everywhere; numbers never are. Characters in words
-// that are not printable (names come from guests) are shown as '?'.
+// Returns the table as text. Each line ends with '\n' and has no trailing spaces. Words are
+// shortened, the widest column first, until a line fits; no word is wider than 500 columns. Numbers
+// are never shortened. Characters that are not printable become '?', as names come from guests.
 std::string ToText(const Table& table, const TextStyle& style);
 
-// One cell as ToText shows it, unpadded. `fraction`: a kCount with one decimal.
+// Returns one cell as ToText shows it, without padding. `fraction`: a kCount has one decimal.
 std::string CellText(const Cell& cell, ColumnUnit unit, bool fraction = false);
 
-// How many columns of a terminal the UTF-8 text takes, a code point counting as one.
+// Returns the number of terminal columns that the UTF-8 text takes. Each code point counts as one.
 size_t DisplayWidth(std::string_view text);
 
-// The text in at most `width` columns, with an ellipsis where something was left out.
+// Returns the text in at most `width` columns. An ellipsis marks what was left out.
 std::string Shortened(std::string_view text, size_t width, Shorten how);
 
 }  // namespace xenoscope::report
