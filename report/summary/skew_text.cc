@@ -10,7 +10,7 @@
 namespace xenoscope::report {
 namespace {
 
-// "1.02 ms to 1.03 ms behind"
+// Returns "1.02 ms to 1.03 ms behind".
 std::string RangeText(correlate::SkewRange range, Clock clock) {
   const bool behind = range.min + range.max < 0;
   if (behind) range = {-range.max, -range.min};
@@ -54,7 +54,7 @@ std::string SkewText(const correlate::ClockSkew& skew, Clock clock) {
 std::string SkewNote(const std::vector<correlate::ClockSkew>& skews, Clock clock) {
   std::string text = "the clocks of pCPUs differ, so records may be in the wrong order\n";
   for (const correlate::ClockSkew& skew : skews) text += SkewText(skew, clock);
-  text.pop_back();  // the last line's end is the printer's
+  text.pop_back();  // the caller prints the end of the last line
   return text;
 }
 

@@ -1,4 +1,4 @@
-// Clocks that differ, in words.
+// Describes clocks that differ, in words.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace xenoscope::report {
 
-// How far a clock is from another, since which byte that is certain, and what the user can do:
-// indented lines, each with its end.
+// Returns indented lines, each with its end. They give the difference of a clock from another, the
+// byte of the file from which it is certain, and what the user can do.
 std::string SkewText(const correlate::ClockSkew& skew, Clock clock);
 
-// A warning that such clocks (at least one) make what a command prints doubtful; no line end last.
+// Returns a warning that such clocks make a command's output doubtful. `skews` is not empty. The
+// last line has no end.
 std::string SkewNote(const std::vector<correlate::ClockSkew>& skews, Clock clock);
 
 }  // namespace xenoscope::report

@@ -38,13 +38,13 @@ ordered_json JsonRow(const analysis::MetricRow& row) {
   return out;
 }
 
-// The groups of the section beside the fields of `fields`, of which none is lost: a group of the
-// same name gets "_table" behind its own.
+// Adds the groups of the section to the fields of `fields`. No field is lost: a group with the name
+// of a field gets "_table" at the end of its name.
 void AddSection(const analysis::Section& section, const ordered_json& fields, ordered_json& out) {
   for (const analysis::MetricGroup& group : section.groups) {
     const std::string key = fields.contains(group.key) ? group.key + "_table" : group.key;
     ordered_json& rows = out[key] = ordered_json::object();
-    // Appended, as looking each name up would take the square of their number.
+    // Rows are appended, as a look-up of each name would take time in the square of their number.
     auto& list = rows.get_ref<ordered_json::object_t&>();
     absl::flat_hash_set<std::string_view> names;
     for (const analysis::MetricRow& row : group.rows) {
@@ -148,15 +148,15 @@ bool Has(const analysis::MetricRow& row, std::string_view key) {
                      [key](const Metric& figure) { return figure.key == key; });
 }
 
-// Whether one of the rows, or of their parts, has it.
+// Whether a row or one of its parts has the key.
 bool AnyHas(const std::vector<analysis::MetricRow>& rows, std::string_view key) {
   return std::any_of(rows.begin(), rows.end(), [key](const analysis::MetricRow& row) {
     return Has(row, key) || AnyHas(row.parts, key);
   });
 }
 
-// One group as a table: a column for each key that its rows have, and with "cycles" the share of
-// the trace's time and, where there is a count, the average.
+// A group as a table. It has a column for each key of its rows. A group with "cycles" has the share
+// of the trace's time too, and the average where there is a count.
 class GroupTable {
  public:
   GroupTable(const analysis::MetricGroup& group, const analysis::TraceMetadata& metadata)
@@ -221,7 +221,7 @@ class GroupTable {
   Table table_;
 };
 
-// What a remainder's rows tell, in one line: "not in the above: open at the end 1.2 ms; ...".
+// Returns the rows of a remainder in one line: "  not included above: open at the end 1.2 ms; ...".
 std::string RemainderText(const analysis::MetricGroup& group,
                           const analysis::TraceMetadata& metadata) {
   std::string text;
@@ -237,7 +237,7 @@ std::string RemainderText(const analysis::MetricGroup& group,
   return text + "\n";
 }
 
-// The first rows of a long list, and one for all others.
+// Returns the first rows of a long list, and one row for all others.
 analysis::MetricGroup Shortened(const analysis::MetricGroup& group) {
   constexpr size_t kShown = 12;
   if (group.rows.size() <= kShown + 1) return group;
@@ -430,7 +430,8 @@ std::string SummaryText(const AnalysisResult& result, const DomainNames& names,
   return text;
 }
 
-// Of what kind the vCPU is, scripts need not ask: these are there, if empty.
+// The keys that every vCPU has, whatever its kind. They may be empty, so that scripts need not ask
+// for the kind.
 constexpr const char* kKeysOfEveryVcpu[] = {"runstates",  "runnable", "exits",
                                             "hypercalls", "traps",    "pv"};
 
@@ -469,7 +470,7 @@ std::string SummaryCsv(const AnalysisResult& result) {
       AddCsvSection(domid, std::to_string(vcpu.vcpu.value), vcpu.section, table);
     }
   }
-  // Rows made before a column was met are shorter.
+  // Rows that were made before a column was added are shorter.
   for (RowGroup& group : table.groups) {
     for (TableRow& row : group.rows) row.cells.resize(table.columns.size());
   }

@@ -1,4 +1,4 @@
-// `xenoscope summary`: what the analyses found, as text, JSON (the keys of docs/summary.md) or CSV.
+// Writes the results of `xenoscope summary` as text, JSON (docs/summary.md lists the keys) or CSV.
 #pragma once
 
 #include <functional>
@@ -11,29 +11,31 @@
 
 namespace xenoscope::report {
 
-// A domain's name, or empty.
+// Returns the name of a domain; empty when there is none.
 using DomainNames = std::function<std::string(DomainId)>;
 
-// What to leave in a summary; empty lists leave all.
+// The parts that stay in a summary. Empty lists keep everything.
 struct SummarySelection {
-  std::vector<DomainId> domains;      // and nothing of the trace as a whole
-  std::vector<std::string> sections;  // keys of groups; domains and vCPUs without any are left out
+  std::vector<DomainId> domains;      // the domains that stay; the figures of the whole trace go
+  std::vector<std::string> sections;  // the keys of groups; domains and vCPUs without a group go
 };
 void Select(const SummarySelection& selection, analysis::Document& document);
 
+// How the text of a summary is laid out.
 struct SummaryStyle {
   TextStyle text;
-  bool details = false;  // tables that repeat what others tell, too
+  bool details = false;  // tables that repeat figures of others are shown too
 };
 std::string SummaryText(const analysis::AnalysisResult& result, const DomainNames& names,
                         const SummaryStyle& style);
 
-// trace {bytes, records, ...}, domains [{domid, name, GROUP {ROW: FIGURES}, vcpus [{vcpu, ...}]}]
+// Returns trace {bytes, records, ...}, domains [{domid, name, GROUP {ROW: FIGURES}, vcpus [{vcpu,
+// ...}]}].
 nlohmann::ordered_json SummaryJson(const analysis::AnalysisResult& result,
                                    const DomainNames& names);
 
-// One line a row: domain, vcpu, group, name (parts after "/"), then count, cycles, p5, p50, p95,
-// value.
+// Returns one line for each row: domain, vcpu, group, name (with its parts after "/"), then count,
+// cycles, p5, p50, p95, value.
 std::string SummaryCsv(const analysis::AnalysisResult& result);
 
 }  // namespace xenoscope::report
