@@ -1,4 +1,4 @@
-// Names of VM exits, as every view has them.
+// The names of VM exits, which are the same in every view.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace xenoscope::report {
 
-// "VMEXIT_CPUID", "nested VMEXIT_CPUID", "exit 0x1ff".
+// Returns "VMEXIT_CPUID", "nested VMEXIT_CPUID", "exit 0x1ff".
 inline std::string ExitName(trace::Vendor vendor, bool nested, uint32_t reason) {
   const std::string_view name = trace::ExitReasonName(vendor, reason);
   return fmt::format("{}{}", nested ? "nested " : "",

@@ -5,7 +5,8 @@
 namespace xenoscope::report {
 namespace {
 
-// Unicode's Bidi_Control characters (PropList.txt): embeddings, overrides, isolates, marks.
+// Whether the character is one of Unicode's Bidi_Control characters (PropList.txt): embeddings,
+// overrides, isolates, marks.
 constexpr bool IsBidiControl(uint32_t code) {
   return code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
          (code >= 0x2066 && code <= 0x2069);
@@ -13,7 +14,8 @@ constexpr bool IsBidiControl(uint32_t code) {
 
 }  // namespace
 
-// RFC 3629, section 4; of each plane U+FFFE and on are excluded by XML (1.0, section 2.2).
+// The ranges are those of RFC 3629, section 4. XML (1.0, section 2.2) excludes or discourages the
+// last two characters of each plane.
 size_t PrintableAt(std::string_view text, size_t at) {
   const auto byte = [&](size_t k) { return static_cast<uint8_t>(text[at + k]); };
   const uint8_t first = byte(0);
@@ -25,7 +27,8 @@ size_t PrintableAt(std::string_view text, size_t at) {
     if ((byte(k) & 0xc0) != 0x80) return 0;
     code = code << 6 | (byte(k) & 0x3fU);
   }
-  constexpr uint32_t kMin[] = {0, 0, 0xa0, 0x800, 0x10000};  // U+0080 to U+009F are controls
+  // U+0080 to U+009F are control characters
+  constexpr uint32_t kMin[] = {0, 0, 0xa0, 0x800, 0x10000};
   const bool surrogate = code >= 0xd800 && code < 0xe000;
   if (code < kMin[size] || code > 0x10ffff || surrogate || (code & 0xfffe) == 0xfffe) return 0;
   return IsBidiControl(code) ? 0 : size;

@@ -17,7 +17,7 @@ std::string Bytes(double bytes) {
                        : fmt::format("{:.1f} GB", bytes / kGiga);
 }
 
-// "56 %", "< 1 %".
+// Returns "56 %", "< 1 %".
 std::string Part(double part) {
   return part < kWorthAWarning ? "< 1 %" : fmt::format("{:.0f} %", 100 * part);
 }
@@ -27,7 +27,7 @@ struct Rate {
   double hz;
 };
 
-// The busiest first.
+// Returns the rates of the domains, the busiest first.
 std::vector<Rate> Rates(const RecordingState& before, const RecordingState& now) {
   const double seconds = std::max(now.seconds - before.seconds, 1e-3);
   std::vector<Rate> rates;
@@ -60,7 +60,7 @@ std::string RecordingLine(const RecordingState& before, const RecordingState& no
   tail += fmt::format("; {} free", Bytes(static_cast<double>(now.disk_left)));
   tail += fmt::format("; own CPU {:.1f} %", 100 * (now.own_cpu - before.own_cpu) / seconds);
 
-  // As many domains as there is room for, and how many there is not.
+  // The line names as many domains as fit, and the number of the others.
   std::string domains;
   for (size_t i = 0; i < rates.size(); ++i) {
     const std::string one =

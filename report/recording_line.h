@@ -1,4 +1,4 @@
-// What `xenoscope record` tells while it works, and when too much was lost.
+// Writes the lines that `xenoscope record` prints while it works, and its warnings about losses.
 #pragma once
 
 #include <cstdint>
@@ -8,36 +8,39 @@
 
 namespace xenoscope::report {
 
-// Of one domain, since recording began.
+// The samples of one domain since recording began.
 struct DomainSamples {
   std::string name;
   uint64_t samples = 0;
 };
 
-// How a recording stands at one instant; counts are since it began.
+// The state of a recording at one instant. Counts begin with the recording.
 struct RecordingState {
+  // The time since recording began, in seconds.
   double seconds = 0;
   std::vector<DomainSamples> domains;
-  uint64_t lost = 0;  // samples that found their buffer full
+  uint64_t lost = 0;  // the samples that were lost because their buffer was full
   uint64_t trace_bytes = 0;
-  double lost_trace = 0;   // part of the pCPUs' time in which records of the trace were lost
-  uint64_t disk_left = 0;  // bytes
-  double own_cpu = 0;      // seconds of processor that recording has taken
+  double lost_trace = 0;   // the share of the pCPUs' time in which trace records were lost
+  uint64_t disk_left = 0;  // the free space of the disk, in bytes
+  double own_cpu = 0;      // the processor time of recording itself, in seconds
   bool sampling = true;
   bool tracing = true;
 };
 
-// One line on how it went from `before` to `now`, which is later: samples a second, in all and of
-// the busiest domains; lost samples; trace written, and lost; disk left; the part of a processor it
-// takes itself. Not longer than `width` columns.
+// Returns one line about the time from `before` to `now`; `now` is later. It gives the samples per
+// second, in all and for the busiest domains; the lost samples; the trace that was written and the
+// part that was lost; the free space of the disk; and the part of a processor that recording takes.
+// The line is at most `width` columns long.
 std::string RecordingLine(const RecordingState& before, const RecordingState& now, size_t width);
 
-// What to say, and what to do, when more than 1 % of the samples were lost. `kept` and `lost` are
-// counts.
+// Returns a warning, with advice, when more than 1 % of the samples were lost. `kept` and `lost`
+// are counts.
 std::optional<std::string> LossWarning(uint64_t kept, uint64_t lost);
 
-// The same of the trace, when records were lost in more than 1 % of the pCPUs' time: `records` in
-// the part `time` of it, with buffers of so many pages for each pCPU.
+// Returns a warning, with advice, when trace records were lost in more than 1 % of the pCPUs' time.
+// `records` is the number of lost records, `time` the share of the time in [0, 1], and `pages` the
+// buffer's size for each pCPU.
 std::optional<std::string> TraceLossWarning(uint64_t records, double time, uint32_t pages);
 
 }  // namespace xenoscope::report

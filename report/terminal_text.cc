@@ -10,7 +10,7 @@
 namespace xenoscope::report {
 namespace {
 
-// What a mark begins with; parameters and 'm' follow.
+// Returns the beginning of every mark. Parameters and 'm' follow it.
 const std::string& Key() {
   static const std::string key = [] {
     std::random_device random;
@@ -35,7 +35,7 @@ std::string ForTerminal(std::string_view text) {
     if (text.starts_with(Key())) {
       text.remove_prefix(Key().size());
       out += "\x1b[";
-      continue;  // with parameters and 'm', as they are
+      continue;  // the parameters and 'm' follow unchanged
     }
     const bool is_layout = text.front() == '\n' || text.front() == '\t';
     const size_t size = is_layout ? 1 : PrintableAt(text, 0);
