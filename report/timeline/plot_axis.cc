@@ -10,7 +10,7 @@
 namespace xenoscope::report {
 namespace {
 
-// The step among 1, 2, 5 times a power of ten that is at least `least`.
+// Returns the smallest step of 1, 2 or 5 times a power of ten that is at least `min_step`.
 double RoundStep(double min_step) {
   const double power = std::pow(10.0, std::floor(std::log10(min_step)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -110,9 +110,9 @@ void BrokenAxis::Add(uint64_t address) {
   }
 }
 
-// Few pages would be islands without a shore: their neighbours are shown with them.
+// Small gaps between chunks become a part of the island, so that near pages are shown together.
 void BrokenAxis::Finish() {
-  constexpr uint64_t kGap = 16;  // chunks that are shown although nothing is there
+  constexpr uint64_t kGap = 16;  // the greatest distance, in chunks, that is filled
   std::vector<uint64_t> filled;
   for (const uint64_t chunk : chunks_) {
     if (!filled.empty() && chunk - filled.back() <= kGap) {

@@ -124,7 +124,7 @@ void ScatterPlotBuilder::MakeAxis(const analysis::ScatterInfo& info) {
       plot_.y_ticks = totals_.broken_axis_.Ticks(kTicks);
       return;
     case ValueKind::kCycles:
-      // Lengths of time lie decades apart.
+      // Lengths of time differ by powers of ten.
       log_ = true;
       low_ = std::max(metadata_.clock.Seconds(1) * low, 1e-9) * 0.8;
       high_ = std::max(metadata_.clock.Seconds(1) * high * 1.25, low_ * 10);
@@ -137,7 +137,7 @@ void ScatterPlotBuilder::MakeAxis(const analysis::ScatterInfo& info) {
       banded_ = true;
       break;
     case ValueKind::kNumber: {
-      const bool few = high - low < 64;  // pCPUs: each has a row of its own
+      const bool few = high - low < 64;  // numbers of pCPUs: each has its own row
       kind = few ? AxisKind::kInteger : AxisKind::kNumber;
       banded_ = few;
       low_ = low - (few ? 0.5 : 0);
@@ -155,7 +155,7 @@ void ScatterPlotBuilder::MakeAxis(const analysis::ScatterInfo& info) {
 double ScatterPlotBuilder::Place(uint64_t y, size_t line) const {
   if (totals_.kind_ == ValueKind::kAddress) return totals_.broken_axis_.Place(y);
   if (!log_) {
-    constexpr double kBand = 0.8;  // of the distance from one value to the next
+    constexpr double kBand = 0.8;  // the share of the distance from one value to the next
     const auto lines = static_cast<double>(plot_.lines.size());
     const double beside = banded_ ? ((static_cast<double>(line) + 0.5) / lines - 0.5) * kBand : 0;
     return (static_cast<double>(static_cast<int64_t>(y)) + beside - low_) / (high_ - low_);

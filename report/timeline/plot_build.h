@@ -1,4 +1,4 @@
-// Gathers rows and points, as they come, into a picture of bounded size.
+// Builds a picture of bounded size from rows and points, one at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace xenoscope::report {
 
-// Of one series of a survey. Times become shares of the interval, counts become rates; where there
-// are more intervals than `most_bins`, some of them together make a bin.
+// A builder of the picture of one series. Times become shares of the interval, counts become rates.
+// When there are more intervals than `most_bins`, several intervals make a bin.
 class SeriesPlotBuilder {
  public:
   SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_t series, Cycles interval,
@@ -26,14 +26,15 @@ class SeriesPlotBuilder {
  private:
   const analysis::SeriesTotals& totals_;
   size_t series_;
-  uint64_t together_;  // intervals in a bin
+  uint64_t together_;  // the number of intervals in a bin
   uint64_t rows_ = 0;
-  TscRange bin_;                // the last one, as far as it has come
-  std::vector<uint64_t> sums_;  // of the last bin
+  TscRange bin_;                // the last bin, up to the last row
+  std::vector<uint64_t> sums_;  // the sums of the last bin
   SeriesPlot plot_;
 };
 
-// The first pass over the points: how many there are, of which lines, between which values.
+// The first pass over the points: it finds their number, their lines, and their least and greatest
+// value.
 class PointExtent : public analysis::PointSink {
  public:
   explicit PointExtent(analysis::ValueKind kind) : kind_(kind) {}
@@ -41,7 +42,8 @@ class PointExtent : public analysis::PointSink {
 
  private:
   friend class ScatterPlotBuilder;
-  static constexpr size_t kMaxLines = 8192;  // told apart; more are counted as the rest
+  // the lines that are counted one by one; points of more lines are the rest
+  static constexpr size_t kMaxLines = 8192;
 
   analysis::ValueKind kind_;
   uint64_t points_ = 0;
@@ -51,7 +53,7 @@ class PointExtent : public analysis::PointSink {
   BrokenAxis broken_axis_;
 };
 
-// The second pass.
+// The second pass over the points: it builds the picture.
 class ScatterPlotBuilder : public analysis::PointSink {
  public:
   ScatterPlotBuilder(PointExtent& totals, const analysis::ScatterInfo& info,
@@ -61,20 +63,20 @@ class ScatterPlotBuilder : public analysis::PointSink {
   const ScatterPlot& plot() const { return plot_; }
 
  private:
-  // Fewer points than this are drawn each at its place.
+  // The bound of exact points: fewer points than this are drawn each at its place.
   static constexpr uint64_t kFew = 3000;
 
   void MakeAxis(const analysis::ScatterInfo& info);
-  double Place(uint64_t y, size_t line) const;  // in [0, 1]
+  double Place(uint64_t y, size_t line) const;  // the place on the axis, in [0, 1]
 
   PointExtent& totals_;
   const analysis::TraceMetadata& metadata_;
   bool log_ = false;
-  bool banded_ = false;  // values are few names: each line has a stripe of its own at them
+  bool banded_ = false;  // values are few names, at which each line has its own stripe
   double low_ = 0;
   double high_ = 1;
   std::unordered_map<uint64_t, size_t> line_of_;
-  size_t rest_ = 0;  // the line of those that are not in line_of_
+  size_t rest_ = 0;  // the index of the line for lines that are not in line_of_
   ScatterPlot plot_;
 };
 

@@ -15,27 +15,27 @@
 namespace xenoscope::report {
 namespace {
 
-// Pixels.
+// Sizes and places in pixels.
 constexpr double kWidth = 1060;
 constexpr double kHeight = 460;
 constexpr double kLeft = 124;
-constexpr double kRight = 764;  // the legend is right of it
+constexpr double kRight = 764;  // the right edge of the axes; the legend is right of it
 constexpr double kTop = 64;
 constexpr double kBottom = 404;
 constexpr double kLegend = kRight + 24;
 constexpr size_t kXTicks = 9;
 constexpr size_t kYTicks = 7;
-constexpr size_t kWideLabel = 12;      // characters; longer ones are written smaller
-constexpr double kLetter = 0.55;       // a letter's width, of the font's size
-constexpr size_t kLegendColumns = 30;  // characters of a legend line
+constexpr size_t kWideLabel = 12;  // the characters of a label; longer labels have a smaller font
+constexpr double kLetter = 0.55;   // the width of a letter, as a share of the font's size
+constexpr size_t kLegendColumns = 30;  // the characters of a legend line
 
 double XOf(double seconds, double all) {
   return kLeft + (kRight - kLeft) * (all > 0 ? std::clamp(seconds / all, 0.0, 1.0) : 0);
 }
-// `place`: in [0, 1], from the bottom.
+// Returns the y of a place; `place` is in [0, 1], from the bottom.
 double YOf(double place) { return kBottom - (kBottom - kTop) * std::clamp(place, 0.0, 1.0); }
 
-// Grid and labels; `ticks` with places in [0, 1].
+// Draws the grid and the labels. The places of `ticks` are in [0, 1].
 void Axes(std::string& out, double seconds, const std::vector<Tick>& ticks,
           const std::string& y_title) {
   out += "<g stroke=\"#e4e4e4\">\n";
@@ -72,7 +72,7 @@ void Frame(std::string& out) {
       Px(kBottom), Px(kRight));
 }
 
-// `reversed`: in the order of a stack, its top first.
+// Draws the legend. `reversed` gives the order of a stack, its top first.
 void Legend(std::string& out, const std::vector<PlotLine>& lines, bool reversed) {
   for (size_t i = 0; i < lines.size(); ++i) {
     const size_t at = reversed ? lines.size() - 1 - i : i;
@@ -94,7 +94,8 @@ void Nothing(std::string& out) {
       Px((kLeft + kRight) / 2), Px((kTop + kBottom) / 2));
 }
 
-// The steps of values over the bins, from left to right; begins with "M" and the first point.
+// Returns the steps of values over the bins, from left to right. The path begins with "M" and the
+// first point.
 std::string Steps(const std::vector<double>& values, const SeriesPlot& plot, double high) {
   std::string path;
   std::string y_before;
@@ -111,7 +112,7 @@ std::string Steps(const std::vector<double>& values, const SeriesPlot& plot, dou
   return path;
 }
 
-// The same steps from right to left, as the lower edge of an area.
+// Returns the same steps from right to left, as the lower edge of an area.
 std::string StepsBack(const std::vector<double>& values, const SeriesPlot& plot, double high) {
   std::string path;
   std::string y_before;
@@ -129,7 +130,7 @@ std::string StepsBack(const std::vector<double>& values, const SeriesPlot& plot,
   return path;
 }
 
-// One path a line and strength, of cells that lie side by side as one rectangle.
+// Draws one path for each line and strength. Cells side by side are one rectangle.
 void Cells(std::string& out, const ScatterPlot& plot, const PlotLine& line, size_t index) {
   const uint32_t max =
       line.cells.empty() ? 0 : *std::max_element(line.cells.begin(), line.cells.end());

@@ -1,5 +1,5 @@
-// Draws a picture as SVG that needs nothing beside it: no scripts, no fonts, no styles from
-// elsewhere. At most some megabytes, usually far less, however many points there are.
+// Draws a picture as SVG that needs no other file: it has no scripts, fonts or styles from
+// elsewhere. It has at most a few megabytes, usually much less, however many points there are.
 #pragma once
 
 #include <string>

@@ -14,18 +14,19 @@
 namespace xenoscope::report {
 namespace {
 
-constexpr size_t kNameColumns = 18;    // names beside bars, labels beside points
-constexpr size_t kFigureColumns = 10;  // figures behind bars
+constexpr size_t kNameColumns = 18;    // the width of names beside bars and labels beside points
+constexpr size_t kFigureColumns = 10;  // the width of figures after bars
 constexpr size_t kMinBins = 10;
 
-// A character of braille.
+// A braille character.
 struct Braille {
   uint8_t dots = 0;
   size_t line = 0;
-  uint64_t count = 0;  // of the line that has the most points here
+  uint64_t count = 0;  // the points of the line that has the most points here
 };
 
-// One line of a series as bars, `rows` terminal rows high, in eighths of a row.
+// Draws one line of a series as bars. They are `rows` terminal rows high, in steps of an eighth of
+// a row.
 void Bars(std::string& out, const PlotLine& line, size_t index, double high, size_t rows,
           bool colour) {
   constexpr std::string_view kEighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -35,7 +36,7 @@ void Bars(std::string& out, const PlotLine& line, size_t index, double high, siz
     std::string bars;
     for (const double value : line.values) {
       const double eighths = high > 0 ? value / high * static_cast<double>(8 * rows) : 0;
-      // What is there is seen, however small.
+      // A value above 0 is visible, however small it is.
       const double shown = value > 0 ? std::max(std::round(eighths), 1.0) : 0;
       const double here = std::clamp(shown - static_cast<double>(8 * row), 0.0, 8.0);
       bars += kEighths[static_cast<size_t>(here)];
@@ -88,7 +89,7 @@ std::string ToTerminal(const ScatterPlot& plot, const TerminalStyle& style) {
   const size_t columns = plot.columns / 2;
   const size_t rows = plot.rows / 4;
   std::vector<Braille> cells(columns * rows);
-  // The dots of a braille character by row, from the bottom, and column (Unicode, block U+2800).
+  // The dots of a braille character, by row from the bottom and by column (Unicode, block U+2800).
   constexpr uint8_t kDots[4][2] = {{0x40, 0x80}, {0x04, 0x20}, {0x02, 0x10}, {0x01, 0x08}};
   const auto mark = [&](size_t line, size_t column, size_t row, uint64_t count) {
     Braille& cell = cells[row / 4 * columns + column / 2];
@@ -125,7 +126,7 @@ std::string ToTerminal(const ScatterPlot& plot, const TerminalStyle& style) {
         out += ' ';
         continue;
       }
-      // U+2800 + dots in UTF-8.
+      // The character is U+2800 + dots, in UTF-8.
       const std::string braille = {'\xe2', static_cast<char>(0xa0 | cell.dots >> 6),
                                    static_cast<char>(0x80 | (cell.dots & 0x3f))};
       out += Coloured(braille, ColourOf(plot.lines[cell.line], cell.line), style.colour);

@@ -1,4 +1,5 @@
-// Draws a picture in a terminal: a row of bars for each line of a series, points in braille.
+// Draws a picture in a terminal: a row of bars for each line of a series, and points as braille
+// characters.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +9,15 @@
 
 namespace xenoscope::report {
 
+// The size of the terminal, in columns and rows of characters, and whether it has colours.
 struct TerminalStyle {
   size_t width = 80;
   size_t height = 24;
   bool colour = false;
 };
 
-// How many bins a series, and columns and rows of cells a scatterplot, should have to fit.
+// Returns the number of bins of a series, and of columns and rows of cells of a scatter plot, that
+// fit.
 size_t TerminalBins(const TerminalStyle& style);
 size_t TerminalColumns(const TerminalStyle& style);
 size_t TerminalRows(const TerminalStyle& style);

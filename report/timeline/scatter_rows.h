@@ -1,4 +1,4 @@
-// `xenoscope timeline --scatter`: the points as text, CSV or JSON, as they come.
+// Writes the points of `xenoscope timeline --scatter` as text, CSV or JSON, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace xenoscope::report {
 
-// CSV: series, seconds since the trace began, the value in a column that is called what it is
-// (pcpu, runstate, cycles, address, value). Text: the same between blanks. JSON: the same as
-// arrays.
+// A writer of points. CSV has the series, the seconds since the trace began, and the value in a
+// column with the name of its kind (pcpu, runstate, cycles, address, value). Text has the same
+// separated by blanks, JSON the same as arrays. Each call appends to `out`.
 class ScatterRows {
  public:
   ScatterRows(std::string_view format, const analysis::ScatterInfo& info,

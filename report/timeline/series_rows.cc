@@ -19,7 +19,8 @@ using analysis::Quantity;
 using analysis::SeriesTotals;
 using analysis::TotalledSeries;
 
-// Alone a line is called by its name, beside other series "exits:VMEXIT_CPUID".
+// Returns the name of a column. It is the line's name when there is one series; otherwise it has
+// the series' name too: "exits:VMEXIT_CPUID".
 std::string ColumnName(const SeriesTotals& totals, const TotalledSeries& series, size_t line) {
   const std::string& name = series.lines[line].name;
   return totals.series.size() == 1 ? name : fmt::format("{}:{}", series.info->name, name);
@@ -87,7 +88,8 @@ class Json : public WithTotals {
         "{{\n\"trace\": {},\n\"interval_cycles\": {},\n\"series\": {},\n\"intervals\": [",
         trace.dump(), interval_, series.dump());
   }
-  // [begin_tsc, end_tsc), and of each series the values in the order of its lines.
+  // Writes the half-open range [begin_tsc, end_tsc), then the values of each series in the order of
+  // its lines.
   void Row(const IntervalRow& row, std::string& out) override {
     nlohmann::ordered_json object = {{"begin_tsc", row.range.begin.value},
                                      {"end_tsc", row.range.end.value}};
@@ -161,7 +163,7 @@ class Text : public WithTotals {
   }
 
  private:
-  static constexpr size_t kNarrowest = 8;  // "100.00%"
+  static constexpr size_t kNarrowest = 8;  // the width of "100.00%"
   uint64_t intervals() const { return totals_.metadata.range.Length() / interval_ + 1; }
 
   std::vector<size_t> widths_;

@@ -1,4 +1,4 @@
-// `xenoscope timeline --series`: the rows as text, CSV or JSON, one interval at a time.
+// Writes the rows of `xenoscope timeline --series` as text, CSV or JSON, one interval at a time.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace xenoscope::report {
 
-// Writes a beginning, a row for each interval, an end; each call appends to `out`.
+// A writer of a beginning, a row for each interval, and an end. Each call appends to `out`.
 class SeriesRows {
  public:
   virtual ~SeriesRows() = default;
@@ -19,8 +19,8 @@ class SeriesRows {
   virtual void End(std::string& out) = 0;
 };
 
-// `format`: "text" (times as shares of the interval), "csv" (a column a line, times in seconds) or
-// "json" (times in cycles). The survey must outlive the writer.
+// Makes a writer. `format` is "text" (times as shares of the interval), "csv" (a column for each
+// line, times in seconds) or "json" (times in cycles). `totals` must outlive the writer.
 std::unique_ptr<SeriesRows> MakeSeriesRows(std::string_view format,
                                            const analysis::SeriesTotals& totals, Cycles interval);
 

@@ -1,4 +1,4 @@
-// What pictures as SVG have in common: numbers, colours, the head.
+// The common parts of SVG pictures: numbers, colours, the beginning of the file.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,23 +11,26 @@
 
 namespace xenoscope::report {
 
+// Appends formatted text to `out`.
 template <typename... Args>
 void Put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
   fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
 }
 
-// A coordinate with as few digits as a tenth of a pixel needs.
+// Returns a coordinate with as few digits as a tenth of a pixel needs.
 std::string Px(double value);
 
-// "#0072b2"
+// Returns the colour as "#0072b2".
 std::string Hex(Rgb colour);
 
+// A size in pixels.
 struct PixelSize {
   double width = 0;
   double height = 0;
 };
 
-// The element, a white ground, title and subtitle, which begin at `left`.
+// Appends the svg element's start, a white background, and the title and subtitle, which begin at
+// `left` pixels.
 void OpenSvg(std::string& out, PixelSize size, double left, const std::string& title,
              const std::string& subtitle);
 

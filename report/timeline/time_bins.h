@@ -1,4 +1,4 @@
-// Time in bins of equal length, as pictures have it: what vCPUs did, who ran on pCPUs.
+// Time in bins of equal length, for pictures: the activity of vCPUs, and the vCPUs on pCPUs.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace xenoscope::report {
 
-// Calls part(bin, cycles) for each bin that has a part of [begin, end), in order.
+// Calls part(bin, cycles) for each bin that overlaps the half-open range [begin, end), in order.
+// `bin` is the length of a bin in the unit of `begin`.
 template <typename F>
 void ForEachBin(uint64_t begin, uint64_t end, uint64_t bin, F part) {
   for (uint64_t at = begin; at < end;) {
@@ -21,12 +22,12 @@ void ForEachBin(uint64_t begin, uint64_t end, uint64_t bin, F part) {
   }
 }
 
-// What a vCPU did with its time.
+// The activity of a vCPU.
 enum class VcpuActivity : uint8_t {
-  kGuest,      // ran, in the guest
-  kXen,        // ran, in the hypervisor
-  kUndivided,  // ran; PV, or nothing known of the inside
-  kRunnable,   // waited for a pCPU
+  kGuest,      // the vCPU ran in the guest
+  kXen,        // the vCPU ran in the hypervisor
+  kUndivided,  // the vCPU ran: it is PV, or its mode is not known
+  kRunnable,   // the vCPU waited for a pCPU
   kBlocked,
 };
 inline constexpr size_t kVcpuActivities = 5;
@@ -44,24 +45,26 @@ inline VcpuActivity ActivityOf(correlate::SegmentKind kind) {
   return VcpuActivity::kXen;
 }
 
-// Of a vCPU that does not run; nothing where it is offline, lost or unknown.
+// Returns the activity of a vCPU that does not run; nothing when the vCPU is offline, lost or
+// unknown.
 inline std::optional<VcpuActivity> WaitActivityOf(correlate::TimelineState state) {
   if (state == correlate::TimelineState::kRunnable) return VcpuActivity::kRunnable;
   if (state == correlate::TimelineState::kBlocked) return VcpuActivity::kBlocked;
   return std::nullopt;
 }
 
-// A vCPU's cycles in a bin.
+// The cycles of a vCPU in a bin, by activity.
 struct VcpuBin {
   std::array<float, kVcpuActivities> cycles{};
   float& operator[](VcpuActivity activity) { return cycles[static_cast<size_t>(activity)]; }
   float operator[](VcpuActivity activity) const { return cycles[static_cast<size_t>(activity)]; }
 };
 
-// How long a pCPU was busy in a bin, and with whom most, by Boyer and Moore's majority vote over
-// time ("MJRTY", 1991): right where somebody had more than half of it.
+// The busy time of a pCPU in a bin, and the vCPU that ran there most. The vCPU is found by Boyer
+// and Moore's majority vote over time ("MJRTY", 1991). The answer is right when one vCPU had more
+// than half of the busy time.
 struct PcpuBin {
-  float busy = 0;  // cycles
+  float busy = 0;  // busy time in cycles
   uint32_t majority_vcpu = 0;
   float votes = 0;
 

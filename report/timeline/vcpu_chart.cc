@@ -43,18 +43,18 @@ class Columns final : public correlate::TimelineObserver {
   }
 
   size_t count() const { return (shown_.Length() + column_ - 1) / column_; }
-  // The last one may be cut off.
+  // Returns the cycles of a column. The last column may be shorter than the others.
   float LengthOf(size_t column) const {
     return static_cast<float>(std::min(column_, shown_.Length() - column * column_));
   }
 
   struct OfVcpu {
     VcpuRef ref;
-    std::vector<VcpuBin> bins;  // empty: not met
-    double ran = 0;             // cycles
+    std::vector<VcpuBin> bins;  // the bins; empty when the vCPU did not appear
+    double ran = 0;             // time that the vCPU ran, in cycles
     double waited = 0;
   };
-  const std::vector<OfVcpu>& vcpus() const { return vcpus_; }  // by VcpuTrack::index
+  const std::vector<OfVcpu>& vcpus() const { return vcpus_; }  // in the order of VcpuTrack::index
   const std::map<PcpuId, std::vector<PcpuBin>>& pcpus() const { return pcpus_; }
 
  private:
@@ -90,7 +90,7 @@ class Columns final : public correlate::TimelineObserver {
   std::map<PcpuId, std::vector<PcpuBin>> pcpus_;
 };
 
-// The vCPUs to be shown, in their order.
+// Returns the vCPUs that are shown, in the order of their ids.
 std::vector<uint32_t> Choose(const Columns& columns, const VcpuChartOptions& options,
                              size_t& left_out) {
   std::vector<uint32_t> chosen;

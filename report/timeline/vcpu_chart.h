@@ -1,5 +1,5 @@
-// What each vCPU did over time and where, as a picture: a row a pCPU, with who ran on it most, and
-// a row a vCPU, in columns of equal time. vcpu_chart_svg.h draws it for a browser,
+// A chart of vCPUs over time: a row for each pCPU with the vCPU that ran there most, and a row for
+// each vCPU with its activity, in columns of equal time. vcpu_chart_svg.h draws it for a browser,
 // vcpu_chart_terminal.h in a terminal.
 #pragma once
 
@@ -16,48 +16,54 @@
 
 namespace xenoscope::report {
 
+// The row of a vCPU.
 struct VcpuChartRow {
   VcpuRef vcpu;
-  std::string domain;          // its name
-  std::vector<VcpuBin> parts;  // by column: of the column's time, together at most 1
-  double ran = 0;              // of all that is shown
-  double waited = 0;           // for a pCPU
-  uint32_t colour = 0;         // counts the domains
+  std::string domain;          // the domain's name
+  std::vector<VcpuBin> parts;  // shares of each column's time; a column's sum is at most 1
+  // The shares of the time that is shown in which the vCPU ran and in which it waited for a pCPU.
+  double ran = 0;
+  double waited = 0;
+  uint32_t colour = 0;  // the number of the domain, from 0
 };
 
+// The row of a pCPU.
 struct PcpuChartRow {
   PcpuId pcpu;
   struct Part {
-    float busy = 0;  // of the column's time
-    uint32_t majority_vcpu =
-        0;  // a vCPU's row: it ran most; VcpuChart::kNoVcpu: none of those shown
+    float busy = 0;  // the busy share of the column's time
+    // The row of the vCPU that ran most; VcpuChart::kNoVcpu when that vCPU has no row.
+    uint32_t majority_vcpu = 0;
   };
   std::vector<Part> parts;
-  double busy = 0;  // of all that is shown
+  double busy = 0;  // the busy share of the time that is shown
 };
 
+// The whole chart.
 struct VcpuChart {
   std::string title;
   std::string subtitle;
-  double from = 0;  // seconds since the trace began
+  // The half-open range [from, to) of time that is shown, in seconds since the trace began.
+  double from = 0;
   double to = 0;
   std::vector<PcpuChartRow> pcpus;
   std::vector<VcpuChartRow> vcpus;
-  size_t left_out = 0;  // vCPUs that ran less than these
+  size_t left_out = 0;  // the number of vCPUs that ran less than these
 
   static constexpr uint32_t kNoVcpu = UINT32_MAX;
 };
 
+// What a chart shows.
 struct VcpuChartOptions {
-  TscRange shown;                // not empty
-  size_t columns = 1;            // at least 1; fewer when there are fewer cycles
-  std::vector<DomainId> only{};  // empty: all domains
-  size_t max_vcpus = 0;          // vCPUs, those that ran longest; 0: all
-  std::function<std::string(DomainId)> domain_name{};  // empty where none is known
+  TscRange shown;                // the half-open range of time that is shown; not empty
+  size_t columns = 1;            // at least 1; the chart has fewer when there are fewer cycles
+  std::vector<DomainId> only{};  // the domains that are shown; empty: all
+  size_t max_vcpus = 0;          // the bound of vCPUs: those that ran longest; 0: no bound
+  std::function<std::string(DomainId)> domain_name{};  // the name of a domain; empty when unknown
 };
 
-// Without title, subtitle and times. One pass up to the end of what is shown; memory: columns times
-// vCPUs. The idle domain has no row.
+// Makes a chart without title, subtitle and times. It reads the trace once, up to the end of the
+// time that is shown. Memory: columns times vCPUs. The idle domain has no row.
 VcpuChart ChartVcpus(const trace::TraceFile& trace, const VcpuChartOptions& options);
 
 }  // namespace xenoscope::report

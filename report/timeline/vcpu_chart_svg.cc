@@ -12,19 +12,19 @@
 namespace xenoscope::report {
 namespace {
 
-// Pixels.
+// Sizes and places in pixels.
 constexpr double kWidth = 1180;
 constexpr double kLeft = 170;
-constexpr double kRight = 930;  // figures are right of it
+constexpr double kRight = 930;  // the right edge of the columns; figures are right of it
 constexpr double kTop = 96;
-constexpr double kRowHeight = 26;  // with the gap below it
+constexpr double kRowHeight = 26;  // the height of a row with the gap below it
 constexpr double kHigh = 20;
-constexpr double kBetween = 14;  // pCPUs and vCPUs
+constexpr double kBetween = 14;  // the gap between pCPUs and vCPUs
 constexpr size_t kTicks = 10;
 constexpr size_t kNameLetters = 24;
 constexpr Rgb kOtherColour{153, 153, 153};
 
-// What a vCPU's row stacks, from its bottom, in the colours of the page
+// A layer of a vCPU's row. Layers are stacked from the bottom, in the colours of the page
 // (report/html/web/src/style.css).
 struct Layer {
   VcpuActivity activity;
@@ -39,7 +39,8 @@ constexpr std::array kLayers = {
     Layer{VcpuActivity::kBlocked, {227, 229, 232}, "blocked"},
 };
 
-// Of domains, none of those that say what a vCPU did: as report/html/web/src/timeline.ts has them.
+// The colours of domains. They differ from the colours of vCPUs' activities, as in
+// report/html/web/src/timeline.ts.
 constexpr std::array kDomainColours = {Rgb{51, 34, 136},  Rgb{68, 170, 153},  Rgb{170, 68, 153},
                                        Rgb{153, 153, 51}, Rgb{136, 34, 85},   Rgb{136, 204, 238},
                                        Rgb{17, 119, 51},  Rgb{221, 204, 119}, Rgb{204, 102, 119}};
@@ -64,7 +65,8 @@ void Name(std::string& out, double y, const std::string& name, const std::string
   Put(out, "<text x=\"{}\" y=\"{}\" fill=\"#666\">{}</text>\n", Px(kRight + 8), Px(y + 14), figure);
 }
 
-// Neighbouring columns of one vCPU are one rectangle, as high as they are busy on the average.
+// Draws the row of a pCPU. Neighbouring columns of one vCPU are one rectangle; its height is their
+// average busy share.
 void DrawPcpu(std::string& out, const VcpuChart& chart, const PcpuChartRow& pcpu, double y) {
   const size_t columns = pcpu.parts.size();
   Put(out, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#f4f4f4\"/>\n", Px(kLeft),
@@ -90,7 +92,7 @@ void DrawPcpu(std::string& out, const VcpuChart& chart, const PcpuChartRow& pcpu
   }
 }
 
-// Each layer as one path of columns; those of equal height side by side are one rectangle.
+// Draws each layer as one path of columns. Neighbouring columns of equal height are one rectangle.
 void DrawVcpu(std::string& out, const VcpuChartRow& row, double y) {
   const size_t columns = row.parts.size();
   std::vector<double> below(columns, 0);

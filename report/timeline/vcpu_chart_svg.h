@@ -1,4 +1,4 @@
-// Draws what vCPUs did as SVG that needs nothing beside it.
+// Draws a chart of vCPUs as SVG that needs no other file.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 namespace xenoscope::report {
 
+// The number of columns of a chart for ToSvg.
 inline constexpr size_t kSvgChartColumns = 760;
 
 std::string ToSvg(const VcpuChart& chart);

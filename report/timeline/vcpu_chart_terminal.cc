@@ -18,13 +18,13 @@ constexpr std::string_view kEighths[] = {" ", "▁", "▂", "▃", "▄", "▅",
 
 Rgb ColourOf(const VcpuChartRow& row) { return kPalette[row.colour % kPlotLines]; }
 
-// What stands for a vCPU in the rows of pCPUs.
+// Returns the letter of a vCPU in the rows of pCPUs.
 char Letter(size_t row) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   return row < kLetters.size() ? kLetters[row] : '?';
 }
 
-// Pieces of one colour as one.
+// A line of text that joins neighbouring pieces of one colour.
 class Line {
  public:
   explicit Line(bool colour) : colour_(colour) {}

@@ -1,4 +1,5 @@
-// Draws what vCPUs did in a terminal: a letter a column for who ran on a pCPU, bars for the vCPUs.
+// Draws a chart of vCPUs in a terminal: a letter in each column for the vCPU that ran on a pCPU,
+// and bars for the vCPUs.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace xenoscope::report {
 
-// How many columns fit.
+// Returns the number of columns that fit.
 size_t ChartColumns(const TerminalStyle& style);
 
 std::string ToTerminal(const VcpuChart& chart, const TerminalStyle& style);
