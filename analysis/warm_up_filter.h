@@ -1,7 +1,6 @@
 // A filter for the warm-up of a partition. The pipeline ends up in the state that all records would
 // lead to, but most VM exits are left out: of the exits and entries of a pCPU between two other
 // records that change the state, only the last ones matter.
-// trace.
 #pragma once
 
 #include <cstddef>

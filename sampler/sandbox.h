@@ -1,5 +1,5 @@
-// A process without privileges for code that reads untrusted input: whoever exploits a defect there
-// gains a process that can only answer wrongly.
+// A process without privileges for code that reads untrusted input: an attacker who exploits a
+// defect there gains a process that can only answer wrongly.
 //
 // The code has the files that it was given, the socket to this process, its memory, the clocks, and
 // nothing else. In this order the process gives up: the terminal; every other open file; its user

@@ -1,6 +1,6 @@
-// A guest's agent that keeps whoever records waiting, for the lab: it gets ready as an honest one,
-// answers nothing while it is to sample but sends what is no sample, and of a file gives one byte a
-// second, without end.
+// A guest's agent for the lab that keeps the recorder waiting. It gets ready as an honest one does.
+// While it is to sample it answers nothing and sends data that is no sample. It sends a file one
+// byte a second, without end.
 #include <fmt/format.h>
 
 #include <chrono>

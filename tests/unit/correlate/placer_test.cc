@@ -375,7 +375,8 @@ TEST(Placing, SplitsContextsByRunQueue) {
   EXPECT_THAT(lines.lines.at(0),
               "d1v0 xen 0xf bracketed: exit 7b 0.40 exit 7b, 2 waits 0.50 "
               "exit 72 0.10");
-  // All time is told, whoever waits: guest [26, 40) and exit [40, 52) in two parts each.
+  // Observers get all time, even of a vCPU that waits: guest [26, 40) and exit [40, 52) in two
+  // parts each.
   EXPECT_THAT(lines.traced(),
               ElementsAre("d1v0 exit 72 2", "d1v0 exit 7b 8", "d1v0 exit 7b, 2 waits 10",
                           "d1v0 guest 28", "d1v0 guest, 2 waits 10", "d1v0 resume 2"));

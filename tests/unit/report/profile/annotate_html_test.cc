@@ -1,4 +1,4 @@
-// A page of annotated code: what functions and sources are called is nobody's markup.
+// A page of annotated code: names of functions and sources never become markup.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
