@@ -18,10 +18,10 @@
 namespace xenoscope::report {
 namespace {
 
-// A xentrace file made by hand.
+// A builder of a xentrace file.
 class Trace {
  public:
-  // Opens a window of this pCPU; Record adds to it.
+  // Opens a window of this pCPU. Record adds records to it.
   Trace& Window(uint32_t pcpu) {
     size_at_ = 0;
     Word(trace::kWindowHeaderWord);
@@ -222,7 +222,8 @@ TEST(Dump, LossesAreLines) {
   Trace trace;
   trace.Window(0)
       .Record(kToRunning, 1000, {0x00010000})
-      .Record(0x1f001, 5000, {7, 0x00000003, 3000, 0})  // 7 lost from 3000 on; d3v0 now
+      // 7 records are lost from 3000 on; d3v0 runs now
+      .Record(0x1f001, 5000, {7, 0x00000003, 3000, 0})
       .Record(0x81001, 6000, {});
   EXPECT_EQ(DumpOf(trace, {}),
             "   0.000000000 x d1v0 runstate_change d1v0 runnable->running\n"

@@ -1,4 +1,4 @@
-// Formats for other programs: what they make of a small profile.
+// Tests the formats for other programs with a small profile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// hash() of a domain with a name that is markup, called by main(), and what Xen did for both.
+// A profile of hash(), which main() calls, in a domain whose name is markup, and of the work of Xen
+// for both.
 class Formats : public testing::Test {
  protected:
   Formats() {
@@ -105,12 +106,12 @@ TEST(Markup, ReplacesInvalidCharacters) {
   EXPECT_EQ(Printable("a\nb\x7f"), "a?b?");
   EXPECT_EQ(Printable("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"),
             "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
-  EXPECT_EQ(Printable("\xc3"), "?");            // cut off
-  EXPECT_EQ(Printable("\xc0\xaf"), "??");       // '/', too long
+  EXPECT_EQ(Printable("\xc3"), "?");            // a character that is cut off
+  EXPECT_EQ(Printable("\xc0\xaf"), "??");       // an overlong '/'
   EXPECT_EQ(Printable("\xed\xa0\x80"), "???");  // a surrogate
-  EXPECT_EQ(Printable("\xef\xbf\xbf"), "???");  // U+FFFF, no character of XML
+  EXPECT_EQ(Printable("\xef\xbf\xbf"), "???");  // U+FFFF, which XML excludes
   EXPECT_EQ(Printable("\xc2\x85"), "??");       // a control character
-  EXPECT_EQ(Printable("\u202e"), "???");        // what turns the direction of text
+  EXPECT_EQ(Printable("\u202e"), "???");        // a change of the text's direction
   EXPECT_EQ(Escaped("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
 }
 
@@ -125,7 +126,7 @@ TEST(ProfileFormats, StackFormatsReplaceFunctionColumn) {
   EXPECT_EQ(FindProfileFormat("pdf"), nullptr);
 }
 
-// JSON in a page cannot end the element that it is in, and reads as it was.
+// JSON in a page cannot end its element, and readers get the original text.
 TEST(Page, EscapesScriptEnd) {
   const std::string text = "</script><!-- & \xff";
   const absl::StatusOr<std::string> page = ToPage({{"name", text}});

@@ -1,4 +1,4 @@
-// What a page holds of a profile: all of it, in a bounded number of rows.
+// Tests that a page holds the whole profile in a bounded number of rows.
 #include "report/html/page_flame.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 using testing::ElementsAre;
 
-// Of each of 10 functions, 10 lines; the later ones have more samples.
+// A profile with 10 lines of each of 10 functions; later lines have more samples.
 class PageFlameRows : public testing::Test {
  protected:
   PageFlameRows() {
@@ -51,7 +51,7 @@ class PageFlameRows : public testing::Test {
     }
     return words;
   }
-  // Samples, cycles and variances of all rows.
+  // The samples, cycles and variances of all rows.
   static std::vector<double> Sums(const ordered_json& page) {
     std::vector<double> sums(3);
     for (const ordered_json& row : page["rows"]) {
@@ -75,14 +75,14 @@ TEST_F(PageFlameRows, KeepAllRowsWithinLimit) {
 
 TEST_F(PageFlameRows, FoldSmallLines) {
   const ordered_json page = PageFlame(report_, flame_, 20);
-  EXPECT_EQ(page["rows"].size(), 20 + 8);  // the lines of two functions; eight functions
+  EXPECT_EQ(page["rows"].size(), 20 + 8);  // the lines of two functions, and eight functions
   EXPECT_EQ(Words(page, "stack").size(), 10);
   EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
 }
 
 TEST_F(PageFlameRows, FoldSmallFunctions) {
   const ordered_json page = PageFlame(report_, flame_, 5);
-  EXPECT_EQ(page["rows"].size(), 5 + 5 + 1);  // five lines, what is left of five functions, others
+  EXPECT_EQ(page["rows"].size(), 5 + 5 + 1);  // five lines, the rest of five functions, the others
   EXPECT_THAT(Words(page, "stack"),
               ElementsAre("[others, each of a smaller share]", "f5", "f6", "f7", "f8", "f9"));
   EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));

@@ -1,4 +1,4 @@
-// What a page's timeline leaves out of many samples, and that it says so.
+// Tests what a page's timeline leaves out when there are many samples, and that the page says so.
 #include "report/html/page_timeline.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 using testing::Each;
 
-constexpr size_t kWords = 6;  // of a sample: vCPU, mode, function, begin, length, how many
+constexpr size_t kWords = 6;  // a sample's words: vCPU, mode, function, begin, length, count
 
 class OneFunction final : public Resolver {
  public:
@@ -33,7 +33,7 @@ class OneFunction final : public Resolver {
   Function function_{"web", "serve", ""};
 };
 
-// Two vCPUs that run all the time, and samples of both in turn.
+// A fixture with two vCPUs that run all the time.
 class PageTimelineSamples : public testing::Test {
  protected:
   static constexpr uint64_t kLength = 10'000'000;
@@ -62,7 +62,7 @@ class PageTimelineSamples : public testing::Test {
     pipeline_observer_.OnPlaced(placed);
   }
 
-  // Of the entries that the page has, one value each.
+  // One value of each entry of the page.
   static std::vector<uint64_t> Column(const ordered_json& page, size_t column) {
     std::vector<uint64_t> values;
     const ordered_json& words = page["samples"];
@@ -117,7 +117,7 @@ TEST_F(PageTimelineSamples, ExcessSamplesAreThinnedEvenly) {
   EXPECT_EQ(Sum(Column(page, 5)) + page["samples_left_out"].get<uint64_t>(), kAll);
 }
 
-// Brackets hold several samples each, and go on while the list is thinned.
+// Brackets hold several samples each, and continue while the list is thinned.
 TEST_F(PageTimelineSamples, CountBracketedSamples) {
   uint64_t all = 0;
   for (uint64_t bracket = 0; bracket < 2 * PageTimeline::kMaxSamples + 7; ++bracket) {

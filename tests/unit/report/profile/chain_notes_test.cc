@@ -13,7 +13,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A domain with so many samples, begun chains and chains with callers.
+// Returns a recording of one domain with these numbers of samples, of begun chains, and of chains
+// with callers.
 RecordingInfo With(DomainType type, uint64_t samples, uint64_t escapes, uint64_t callers) {
   RecordingInfo info;
   recording::DomainInfo domain;
@@ -58,9 +59,12 @@ TEST(ChainNotes, ShareALineWhereTheReasonIsTheSame) {
 }
 
 TEST(ChainNotes, AreEmptyWhereChainsAreCompleteOrNotRecorded) {
-  EXPECT_THAT(ChainNotes(With(DomainType::kPv, 200, 200, 7)), IsEmpty());  // some have callers
-  EXPECT_THAT(ChainNotes(With(DomainType::kPvh, 1649, 0, 0)), IsEmpty());  // none asked for
-  EXPECT_THAT(ChainNotes(With(DomainType::kPvh, 12, 12, 0)), IsEmpty());   // too few samples
+  // some chains have callers
+  EXPECT_THAT(ChainNotes(With(DomainType::kPv, 200, 200, 7)), IsEmpty());
+  // no chains were asked for
+  EXPECT_THAT(ChainNotes(With(DomainType::kPvh, 1649, 0, 0)), IsEmpty());
+  // there are too few samples
+  EXPECT_THAT(ChainNotes(With(DomainType::kPvh, 12, 12, 0)), IsEmpty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sentences about what happened to domains.
+// Tests the sentences about what happened to domains.
 #include "report/profile/changes.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using Kind = DomainChange::Kind;
 
 constexpr DomainId kWeb{3};
 
-// One second is 1000 cycles, and sampling starts at 5000.
+// One second is 1000 cycles. Sampling starts at cycle 5000.
 RecordingInfo Info() {
   RecordingInfo info;
   info.host.clock_hz = 1000;

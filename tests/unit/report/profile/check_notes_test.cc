@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A domain that all checks are content with.
+// Returns the check of a domain that passes all limits.
 PlacingCheck Content() {
   PlacingCheck check;
   check.domain = DomainId{2};

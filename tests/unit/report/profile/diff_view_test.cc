@@ -19,7 +19,7 @@ struct RowSpec {
   double share;
 };
 
-// A profile of ten thousand samples.
+// Makes a profile of ten thousand samples.
 ProfileReport Profile(std::initializer_list<RowSpec> rows) {
   ProfileReport report;
   report.by = {Dimension::kFunction};
@@ -36,7 +36,7 @@ ProfileReport Profile(std::initializer_list<RowSpec> rows) {
   return report;
 }
 
-// Named a.xeno, b.xeno and so on.
+// Compares the profiles, which are named a.xeno, b.xeno and so on.
 Diff DiffOfAll(const std::vector<ProfileReport>& profiles, DiffBasis of,
                const std::vector<double>& work = {}) {
   std::vector<DiffSide> sides;
@@ -68,7 +68,7 @@ TEST(Diff, MatchesRowsByNameAndMarksNewAndGone) {
 }
 
 TEST(Diff, ComparesProcessorTime) {
-  // 4 G cycles in 2 G cycles: two processors.
+  // 4 G cycles in 2 G cycles are two processors.
   ProfileReport after = Profile({{"hash", 0.5}});
   after.result.cycles = 2e9;
   const Diff diff = DiffOfAll({Profile({{"hash", 0.5}}), after}, DiffBasis::kProcessor);
@@ -77,7 +77,7 @@ TEST(Diff, ComparesProcessorTime) {
   EXPECT_NEAR(diff.rows[0].before.variance, 4 * 0.25 / 10'000, 1e-12);
 }
 
-// 4 G cycles for a thousand requests, then 2 G for two thousand.
+// The first profile has 4 G cycles for a thousand requests, the second has 2 G for two thousand.
 TEST(Diff, ComparesWorkUnits) {
   ProfileReport after = Profile({{"hash", 0.5}, {"copy", 0.5}});
   after.result.cycles = 2e9;
@@ -89,7 +89,7 @@ TEST(Diff, ComparesWorkUnits) {
   EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("cycles per unit of work; low, high"));
   EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("3.00 M  500.0 k"));
   EXPECT_EQ(DiffJson(diff, {})["of"], "work");
-  // Of the four million cycles that a request took before, hash saved 62.5 % and copy 12.5 %.
+  // hash saved 62.5 % of the four million cycles that a request took before, and copy saved 12.5 %.
   EXPECT_EQ(DiffJson(diff, {.threshold = 0.6})["rows"].size(), 1U);
   diff.is_time = false;
   EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("samples per unit of work; low, high"));
@@ -101,7 +101,7 @@ TEST(Diff, FoldsCallChainsOfBothSides) {
     ProfileReport report = Profile(rows);
     report.by = {Dimension::kStack, Dimension::kFunction};
     report.function_of = [](FunctionId id) -> const Function& { return functions[id.value]; };
-    // Innermost first.
+    // The innermost frame is first.
     report.result.stacks = {{{FunctionId{1}, Mode::kUser, 0}, {FunctionId{0}, Mode::kUser, 0}}};
     return report;
   };
@@ -127,7 +127,8 @@ TEST(Diff, HonoursSelection) {
       testing::StartsWith("function,before,after,difference,low,high,p,note\r\na,0.5,0.4,"));
 }
 
-// Each of the later ones against the first; what neither of two has seen is no comparison.
+// Each later profile is compared with the first. A row that neither of the two has is no
+// comparison.
 TEST(Diff, ComparesSeveralWithTheFirst) {
   const Diff diff =
       DiffOfAll({Profile({{"hash", 0.6}, {"copy", 0.4}}),

@@ -19,7 +19,8 @@ constexpr VcpuRef kD1{DomainId{1}, VcpuId{0}};
 constexpr Context kCpuid{ContextKind::kExit, false, 0x72};
 constexpr Context kGuest{ContextKind::kGuest};
 
-// Half of 100 samples in CPUID exits, which are half of all time; of 80 independent ones' worth.
+// Half of 100 samples are in CPUID exits, which are half of all time. The 100 samples are worth 80
+// independent ones.
 ProfileRow Emulator() {
   ProfileRow row;
   row.domain = DomainId{1};
@@ -60,7 +61,7 @@ TEST(Explain, IntervalScalesWithSquareRoot) {
 }
 
 TEST(Explain, KnownPlacesLeaveSamplingVariance) {
-  // Half of 100 samples of half of all time: a variance of 0.5^2 0.5 0.5 / 100.
+  // Half of 100 samples of half of all time have a variance of 0.5^2 0.5 0.5 / 100.
   const IntervalForecast forecast = IntervalForecastOf(Emulator());
   const correlate::Interval expected = correlate::IntervalOf(0.25, 0.25 * 0.25 / 100, 50);
   EXPECT_NEAR(forecast.places_known.low, expected.low, 1e-9);
@@ -100,7 +101,7 @@ TEST(Explain, TakesPatternsAndDomains) {
   EXPECT_TRUE(ExplainedRows(report, {"cpuid", {}}).empty());
 }
 
-// Names of C++ have brackets, which are no pattern then.
+// Names of C++ have brackets, which must not be a pattern here.
 TEST(Explain, MatchesExactName) {
   ProfileRow row = Emulator();
   row.function = "Table[]::At";

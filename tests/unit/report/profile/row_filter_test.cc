@@ -1,4 +1,4 @@
-// Rows chosen by the words of their columns.
+// Tests the choice of rows by the words of their columns.
 #include "report/profile/row_filter.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ ProfileReport Report() {
   return report;
 }
 
-// The functions that are left.
+// Returns the functions of the rows that stay.
 std::vector<std::string> Kept(const std::vector<std::string>& texts) {
   std::vector<RowFilter> filters;
   for (const std::string& text : texts) {

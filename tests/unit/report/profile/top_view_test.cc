@@ -20,7 +20,8 @@ analysis::MetricRow Counted(std::string name, uint64_t count, Cycles cycles) {
   return row;
 }
 
-// Two seconds of a host of 1 GHz: Domain-0 half the time, web all the time with its two vCPUs.
+// Makes two seconds of a host of 1 GHz: Domain-0 runs half the time, web runs all the time with its
+// two vCPUs.
 analysis::AnalysisResult Trace() {
   analysis::AnalysisResult result;
   result.metadata.clock = {1'000'000'000, ClockSource::kRecorded};

@@ -1,4 +1,4 @@
-// The keys that scripts rely on.
+// Tests the keys that scripts rely on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

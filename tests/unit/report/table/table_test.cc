@@ -187,7 +187,7 @@ TEST(TableCsv, EscapesFormulas) {
     Table table;
     table.columns = {{"function", "Function"},
                      {"change", "Change", ColumnUnit::kShare, Shorten::kEnd}};
-    table.AddRow({std::string(c.word), -0.25});  // numbers stay as they are
+    table.AddRow({std::string(c.word), -0.25});  // numbers do not change
     EXPECT_EQ(ToCsv(table), fmt::format("function,change\r\n{},-0.25\r\n", c.field));
   }
 }

@@ -111,7 +111,7 @@ ScatterPlot TinyScatter(bool exact) {
   return plot;
 }
 
-// A difference leaves what was drawn in the test's temporary folder.
+// When the pictures differ, the test leaves its drawing in its temporary folder.
 void ExpectGolden(const std::string& drawn, const std::string& name) {
   std::ifstream file(std::string(XENOSCOPE_TEST_DATA) + "/plot/" + name);
   const std::string golden((std::istreambuf_iterator<char>(file)), {});

@@ -24,8 +24,8 @@ using trace::Rec;
 using trace::TraceBuilder;
 using trace::Vcpu;
 
-// On pCPU 0: d1v0 runs for 10 cycles, then d2v0 for 20, d1v0 waits; 10 cycles of idling, then d1v0
-// for 20 again. An exit of d2v0 takes 5 of its cycles.
+// On pCPU 0, d1v0 runs for 10 cycles. Then d2v0 runs for 20 cycles while d1v0 waits. Then the pCPU
+// is idle for 10 cycles, and d1v0 runs for 20 cycles again. An exit of d2v0 takes 5 of its cycles.
 TraceBuilder TwoDomains() {
   TraceBuilder trace;
   trace.Window(0, {Rec(trace::kRunnableToRunning, 100, {Vcpu(1, 0)}),
@@ -49,7 +49,7 @@ VcpuChart Chart(const TraceBuilder& bytes, const VcpuChartOptions& options) {
 
 TscRange Shown(uint64_t begin, uint64_t end) { return {Tsc{begin}, Tsc{end}}; }
 
-// "0.50 0.25 0 0.25 0": guest, Xen, whole, runnable, blocked.
+// Returns "0.50 0.25 0 0.25 0": guest, Xen, undivided, runnable, blocked.
 std::string Line(const VcpuBin& part) {
   std::vector<std::string> parts;
   for (const float each : part.cycles) parts.push_back(fmt::format("{:.2g}", each));
@@ -75,7 +75,7 @@ TEST(VcpuChart, ShowsActivityPerColumn) {
   ASSERT_EQ(chart.vcpus.size(), 2U);
   EXPECT_EQ(ToString(chart.vcpus[0].vcpu), "d1v0");
   EXPECT_THAT(Lines(chart.vcpus[0]), ElementsAre("0 0 0.5 0.5 0", "0 0 0 1 0", "0 0 1 0 0"));
-  // It was in the guest before its first exit.
+  // The vCPU was in the guest before its first exit.
   EXPECT_THAT(Lines(chart.vcpus[1]), ElementsAre("0.25 0.25 0 0 0", "0.5 0 0 0 0.5", "0 0 0 0 1"));
   EXPECT_DOUBLE_EQ(chart.vcpus[0].ran, 0.5);
   EXPECT_DOUBLE_EQ(chart.vcpus[0].waited, 0.5);
