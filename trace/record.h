@@ -32,10 +32,6 @@ class Payload {
   [[nodiscard]] uint64_t Word64(uint32_t i) const {
     return Word(i) | (uint64_t{Word(i + 1)} << 32);
   }
-  // Returns the 16 bits at byte 2 * i.
-  [[nodiscard]] uint16_t Word16(uint32_t i) const {
-    return static_cast<uint16_t>(Word(i / 2) >> (i % 2 * 16));
-  }
   [[nodiscard]] Bytes bytes() const { return {from_, size_t{count_} * 4}; }
 
  private:
