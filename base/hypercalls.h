@@ -11,6 +11,7 @@ inline constexpr uint32_t kPlatformOp = 7;
 inline constexpr uint32_t kMulticall = 13;
 inline constexpr uint32_t kXenVersion = 17;
 inline constexpr uint32_t kGrantTableOp = 20;
+inline constexpr uint32_t kIret = 23;
 inline constexpr uint32_t kVcpuOp = 24;
 inline constexpr uint32_t kMmuextOp = 26;
 inline constexpr uint32_t kSchedOp = 29;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/hypercalls.h"
 #include "trace/events.h"
 
 namespace xenoscope::analysis {
@@ -92,10 +93,9 @@ inline constexpr uint32_t kVmexitHlt = 0x78;
 inline constexpr uint32_t kVmexitIoio = 0x7b;
 inline constexpr uint32_t kVmexitNpf = 0x400;
 
-// Hypercalls (xen/include/public/xen.h).
-inline constexpr uint32_t kMmuUpdate = 1;
-inline constexpr uint32_t kGrantTableOp = 20;
-inline constexpr uint32_t kIret = 23;
-inline constexpr uint32_t kSchedOp = 29;
+using hypercall::kGrantTableOp;
+using hypercall::kIret;
+using hypercall::kMmuUpdate;
+using hypercall::kSchedOp;
 
 }  // namespace xenoscope::analysis
