@@ -57,7 +57,7 @@ Profile::Names Profile::NamesOf(const PlacedSample& placed) {
 
 uint32_t Profile::LineOf(const PlacedSample& placed) {
   const recording::Sample& sample = *placed.sample;
-  const Code code{placed.vcpu.domain, sample.mode, sample.space, placed.address};
+  const CodeLocation code{placed.vcpu.domain, sample.mode, sample.space, placed.address};
   const auto [at, is_new] = line_of_code_.try_emplace(code);
   if (is_new) at->second = names_.Intern(options_.line_of(placed));
   return at->second;

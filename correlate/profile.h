@@ -76,18 +76,6 @@ class Profile : public PlacingObserver {
     uint32_t image = 0;
     uint32_t function = 0;
   };
-  // What a source line is known by.
-  struct Code {
-    DomainId domain;
-    Mode mode = Mode::kUser;
-    AddressSpaceId space;
-    Address address = 0;
-    bool operator==(const Code&) const = default;
-    template <typename H>
-    friend H AbslHashValue(H h, const Code& code) {
-      return H::combine(std::move(h), code.domain, code.mode, code.space.value, code.address);
-    }
-  };
 
   // Returns the number of the stratum, which may be a new one.
   uint32_t StratumOf(VcpuRef vcpu, Context context);
@@ -136,7 +124,7 @@ class Profile : public PlacingObserver {
   Stacks stacks_;
   StringInterner names_;
   absl::flat_hash_map<uint32_t, Names> names_of_function_;
-  absl::flat_hash_map<Code, uint32_t> line_of_code_;
+  absl::flat_hash_map<CodeLocation, uint32_t> line_of_code_;
   absl::flat_hash_map<std::string, double> unresolved_;
 };
 
