@@ -33,6 +33,18 @@ export function s(tag: string, attributes: Attributes = {}, ...children: Child[]
   return element;
 }
 
+/** A field to search with, which the key / moves to; `onWords` gets its text in small letters. */
+export function searchField(label: string, onWords: (words: string) => void): HTMLInputElement {
+  const field = h("input", {
+    type: "search",
+    class: "search",
+    placeholder: `${label} ( / )`,
+    "aria-label": label,
+    input: () => onWords(field.value.toLowerCase()),
+  });
+  return field;
+}
+
 /** A cell with a name; only long names are broken into lines. */
 export const nameCell = (name: string): HTMLElement =>
   h("td", { class: name.length <= 32 ? "name whole" : "name" }, name);

@@ -1,6 +1,6 @@
 // The profile as a flame graph by any grouping. It grows downwards; a click enlarges a frame.
 import { Flame, NO_LINE, Page } from "./data";
-import { CanvasView, Child, colour, count, h, hideTip, percent, short, showTip } from "./dom";
+import { CanvasView, Child, colour, count, h, hideTip, percent, searchField, short, showTip } from "./dom";
 
 interface Node {
   name: string;
@@ -257,15 +257,9 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     },
     ...usable.map((text) => h("option", { value: text }, text.replaceAll(",", " › ").replace("stack", "function"))),
   );
-  const search = h("input", {
-    type: "search",
-    class: "search",
-    placeholder: "Search functions ( / )",
-    "aria-label": "Search functions",
-    input: () => {
-      words = search.value.toLowerCase();
-      draw();
-    },
+  const search = searchField("Search functions", (text) => {
+    words = text;
+    draw();
   });
   draw();
   return h(

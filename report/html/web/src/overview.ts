@@ -1,6 +1,6 @@
 // The overview (size of the profile, domains, data quality), the VM exits and the differences of two profiles.
 import { DiffRow, Exit, Page, Report } from "./data";
-import { amount, count, h, intervalWords, nameCell, percent, s, short, time, whisker, Child } from "./dom";
+import { amount, count, h, intervalWords, nameCell, percent, s, searchField, short, time, whisker, Child } from "./dom";
 import { RowFilter } from "./table";
 
 const UNPLACED_REASONS: Record<string, string> = {
@@ -334,15 +334,9 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
     if (first !== undefined && row instanceof HTMLElement) choose(first, row);
     else detail.replaceChildren();
   }
-  const search = h("input", {
-    type: "search",
-    class: "search",
-    placeholder: "Filter ( / )",
-    "aria-label": "Filter",
-    input: () => {
-      words = search.value.toLowerCase();
-      draw();
-    },
+  const search = searchField("Filter", (text) => {
+    words = text;
+    draw();
   });
   draw();
   const columns: [string, string][] = [

@@ -1,7 +1,7 @@
 // The profile as a table by any grouping. A click on a row shows its rows by the next column: the exit reasons of a
 // domain, their functions, the lines of a function.
 import { Flame, Page } from "./data";
-import { count, h, intervalWords, nameCell, percent, short, whisker } from "./dom";
+import { count, h, intervalWords, nameCell, percent, searchField, short, whisker } from "./dom";
 
 interface Sum {
   words: string[];
@@ -254,15 +254,9 @@ export function tableView(page: Page): TableView {
     },
     ...groupings.map((text) => h("option", { value: text }, text.replaceAll(",", ", "))),
   );
-  const search = h("input", {
-    type: "search",
-    class: "search",
-    placeholder: "Filter ( / )",
-    "aria-label": "Filter",
-    input: () => {
-      words = search.value.toLowerCase();
-      draw();
-    },
+  const search = searchField("Filter", (text) => {
+    words = text;
+    draw();
   });
   draw();
   return {
