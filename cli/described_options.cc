@@ -28,13 +28,13 @@ DescribedOption Describe(const Option& option) {
   DescribedOption described;
   for (const std::string& name : option.ShortNames()) described.names.push_back("-" + name);
   for (const std::string& name : option.LongNames()) described.names.push_back("--" + name);
-  if (option.MostValues() > 0) {
+  if (option.MaxValues() > 0) {
     const std::string type = option.ValueType();
     described.choices = Choices(type);
     described.value =
         described.names.empty() ? option.PositionalName() : type.substr(0, type.find(':'));
   }
-  described.several = option.MostValues() > 1;
+  described.several = option.MaxValues() > 1;
   described.text = option.Description();
   described.standard = option.Default();
   return described;

@@ -91,7 +91,7 @@ const std::vector<std::string>& Option::LongNames() const { return option_->get_
 std::string Option::PositionalName() const { return option_->get_name(); }
 bool Option::IsPositional() const { return option_->get_positional(); }
 std::string Option::ValueType() const { return option_->get_type_name(); }
-int Option::MostValues() const { return option_->get_items_expected_max(); }
+int Option::MaxValues() const { return option_->get_items_expected_max(); }
 const std::string& Option::Description() const { return option_->get_description(); }
 std::string Option::Default() const { return option_->get_default_str(); }
 const std::string& Option::GroupName() const { return option_->get_group(); }

@@ -71,7 +71,7 @@ class Option {
   // Returns the name of the value, with the words that it may be: "TEXT:{text,json}".
   std::string ValueType() const;
   // Returns the maximum number of values; 0 for a flag.
-  int MostValues() const;
+  int MaxValues() const;
   const std::string& Description() const;
   std::string Default() const;           // as ShowDefault() has it, else empty
   const std::string& GroupName() const;  // empty where -h does not list it

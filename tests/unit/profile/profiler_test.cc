@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "made_recording.h"
+#include "fake_recording.h"
 #include "profile/sample_choice.h"
 #include "profile/trace_input.h"
 
@@ -63,7 +63,7 @@ class ProfilerTest : public ::testing::Test {
   }
 
   OneFunction resolver_;
-  MadeRecording made_;
+  FakeRecording made_;
   std::optional<recording::Recording> recording_;
   SampleSet samples_;
 };
@@ -227,7 +227,7 @@ TEST_F(RecordedWithTraceTest, TheTracesOwnSamplesAreAccountedFor) {
 
 TEST_F(RecordedWithTraceTest, SamplesOfWaitingVcpusArePlacedByNoTrace) {
   // The trace says who ran; these did not.
-  MadeRecording made;
+  FakeRecording made;
   made.info.events[0].waiting = true;
   made.Sample(100, 110, 0x10);
   const auto recording = made.Open();

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "made_recording.h"
+#include "fake_recording.h"
 
 namespace xenoscope::profile {
 namespace {
@@ -13,7 +13,7 @@ std::string NameAt(const RecordedProcesses& processes, uint32_t pid, uint64_t wh
 }
 
 TEST(RecordedProcessesTest, AForkHasItsParentsNameUntilItBeginsAProgram) {
-  MadeRecording made;
+  FakeRecording made;
   made.Exec(10, 5, "sh");
   made.Fork(20, 6, /*parent=*/5);
   made.Exec(30, 6, "ls");
@@ -26,7 +26,7 @@ TEST(RecordedProcessesTest, AForkHasItsParentsNameUntilItBeginsAProgram) {
 }
 
 TEST(RecordedProcessesTest, BeforeItsFirstRecordAProcessIsItsFirst) {
-  MadeRecording made;
+  FakeRecording made;
   made.Exec(100, 5, "sh");
   const auto processes = RecordedProcesses::Read(made.Open());
   ASSERT_TRUE(processes.ok()) << processes.status();
@@ -34,7 +34,7 @@ TEST(RecordedProcessesTest, BeforeItsFirstRecordAProcessIsItsFirst) {
 }
 
 TEST(RecordedProcessesTest, AProcessThatNoRecordNamesIsUnknown) {
-  MadeRecording made;
+  FakeRecording made;
   made.Exec(100, 5, "sh");
   const auto processes = RecordedProcesses::Read(made.Open());
   ASSERT_TRUE(processes.ok()) << processes.status();
@@ -43,7 +43,7 @@ TEST(RecordedProcessesTest, AProcessThatNoRecordNamesIsUnknown) {
 }
 
 TEST(RecordedProcessesTest, EveryDomainHasItsIdleTask) {
-  MadeRecording made;
+  FakeRecording made;
   made.Exec(100, 5, "sh");
   const auto processes = RecordedProcesses::Read(made.Open());
   ASSERT_TRUE(processes.ok()) << processes.status();
@@ -51,7 +51,7 @@ TEST(RecordedProcessesTest, EveryDomainHasItsIdleTask) {
 }
 
 TEST(RecordedProcessesTest, ReadNewTakesOnlyWhatHasCome) {
-  MadeRecording made;
+  FakeRecording made;
   made.Exec(100, 5, "sh");
   RecordedProcesses processes;
   ASSERT_TRUE(processes.ReadNew(made.Open()).ok());

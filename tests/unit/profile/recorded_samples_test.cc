@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "made_recording.h"
+#include "fake_recording.h"
 #include "profile/samples_within.h"
 
 namespace xenoscope::profile {
@@ -21,7 +21,7 @@ std::vector<Address> AddressesOf(correlate::SampleSource& samples) {
 }
 
 TEST(RecordedSamplesTest, AreThoseOfOneEvent) {
-  MadeRecording made;
+  FakeRecording made;
   made.info.events = {EventOf("cycles"), EventOf("faults")};
   made.Sample(100, 110, 0x10);
   made.Sample(200, 210, 0x20, /*event=*/1);
@@ -34,7 +34,7 @@ TEST(RecordedSamplesTest, AreThoseOfOneEvent) {
 }
 
 TEST(RecordedSamplesTest, LeaveOutWhatIsBeforeTheSkippedBytes) {
-  MadeRecording made;
+  FakeRecording made;
   made.Sample(100, 110, 0x10);
   const auto first = made.Open();
   const auto bytes = std::filesystem::file_size(first.path() + "/samples/perf.samples");
@@ -46,7 +46,7 @@ TEST(RecordedSamplesTest, LeaveOutWhatIsBeforeTheSkippedBytes) {
 }
 
 TEST(RecordedSamplesTest, HaveTheMemoryOfTheirProcessAtThatTime) {
-  MadeRecording made;
+  FakeRecording made;
   made.Exec(50, 7, "sh");
   made.Sample(100, 110, 0x10, 0, /*pid=*/7);
   made.Exec(150, 7, "ls");
@@ -64,7 +64,7 @@ TEST(RecordedSamplesTest, HaveTheMemoryOfTheirProcessAtThatTime) {
 }
 
 TEST(SamplesWithinTest, HaveTheirWholeBracketsInTheRangeOrAreCounted) {
-  MadeRecording made;
+  FakeRecording made;
   made.Sample(100, 110, 0x10);
   made.Sample(195, 205, 0x20);
   made.Sample(200, 300, 0x30);

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "made_recording.h"
+#include "fake_recording.h"
 
 namespace xenoscope::profile {
 namespace {
@@ -51,7 +51,7 @@ TEST(ChooseTraceSamplesTest, NoSamplesOfThatKindIsAnError) {
 }
 
 TEST(ChooseEventTest, WithoutANameIsTheFirstThatHasSamples) {
-  MadeRecording made;
+  FakeRecording made;
   made.info.events = {EventOf("cycles"), EventOf("faults")};
   made.Sample(100, 110, 0x10, /*event=*/1);
   const auto recording = made.Open();
@@ -60,7 +60,7 @@ TEST(ChooseEventTest, WithoutANameIsTheFirstThatHasSamples) {
 }
 
 TEST(ChooseEventTest, AnUnknownNameIsAnErrorWithTheNamesThatThereAre) {
-  MadeRecording made;
+  FakeRecording made;
   const auto event = ChooseEvent(made.Open(), "instructions", {});
   EXPECT_TRUE(absl::IsNotFound(event.status()));
   EXPECT_THAT(std::string(Message(event.status())), HasSubstr("cycles"));

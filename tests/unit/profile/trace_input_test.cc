@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "made_recording.h"
+#include "fake_recording.h"
 
 namespace xenoscope::profile {
 namespace {
@@ -67,7 +67,7 @@ TEST(TraceInputTest, AnOffsetOfAPcpuThatIsNotThereIsAnError) {
 }
 
 TEST(TraceInputTest, ARecordingWithoutATraceIsNotFound) {
-  MadeRecording made;
+  FakeRecording made;
   made.Sample(1, 2, 0x10);
   std::vector<std::string> warnings;
   EXPECT_TRUE(absl::IsNotFound(OpenTraceInput(Of(made.Open().path()), warnings).status()));

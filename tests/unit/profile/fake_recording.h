@@ -26,9 +26,9 @@ inline recording::EventInfo EventOf(const std::string& name, const std::string& 
 }
 
 // A recording of one source of domain 1, in a directory that goes with it.
-class MadeRecording {
+class FakeRecording {
  public:
-  MadeRecording() {
+  FakeRecording() {
     std::string name = (std::filesystem::temp_directory_path() / "profile_test.XXXXXX").string();
     EXPECT_NE(mkdtemp(name.data()), nullptr);
     directory_ = name;
@@ -39,9 +39,9 @@ class MadeRecording {
     info.sources.emplace_back().name = "perf";
     info.events = {EventOf("cycles")};
   }
-  MadeRecording(const MadeRecording&) = delete;
-  MadeRecording& operator=(const MadeRecording&) = delete;
-  ~MadeRecording() { std::filesystem::remove_all(directory_); }
+  FakeRecording(const FakeRecording&) = delete;
+  FakeRecording& operator=(const FakeRecording&) = delete;
+  ~FakeRecording() { std::filesystem::remove_all(directory_); }
 
   // A sample that was taken within [begin, end).
   void Sample(uint64_t begin, uint64_t end, Address address, uint8_t event = 0,
