@@ -123,13 +123,13 @@ template Option Command::AddOption(const std::string&, std::vector<uint32_t>&, c
 template Option Command::AddOption(const std::string&, std::vector<double>&, const std::string&);
 
 Option Command::AddWordOption(const std::string& names,
-                              std::function<void(const std::string&)> take,
+                              const std::function<void(const std::string&)>& take,
                               const std::string& description) {
   return Option(*app_->add_option_function<std::string>(names, take, description));
 }
 
 Option Command::AddWordsOption(const std::string& names,
-                               std::function<void(const std::vector<std::string>&)> take,
+                               const std::function<void(const std::vector<std::string>&)>& take,
                                const std::string& description) {
   return Option(*app_->add_option_function<std::vector<std::string>>(names, take, description));
 }

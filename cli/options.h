@@ -96,10 +96,11 @@ class Command {
   template <OptionValue T>
   Option AddOption(const std::string& names, T& value, const std::string& description);
   // Both add an option whose words are passed to `take`, which may throw a usage error.
-  Option AddWordOption(const std::string& names, std::function<void(const std::string&)> take,
+  Option AddWordOption(const std::string& names,
+                       const std::function<void(const std::string&)>& take,
                        const std::string& description);
   Option AddWordsOption(const std::string& names,
-                        std::function<void(const std::vector<std::string>&)> take,
+                        const std::function<void(const std::vector<std::string>&)>& take,
                         const std::string& description);
   // Adds a flag; "--x,!--no-x" adds its opposite too.
   Option AddFlag(const std::string& names, bool& value, const std::string& description);

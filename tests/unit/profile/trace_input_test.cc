@@ -13,7 +13,6 @@
 namespace xenoscope::profile {
 namespace {
 
-using ::testing::HasSubstr;
 
 const std::string kSmall = XENOSCOPE_TEST_DATA "/small.xeno";
 
