@@ -13,7 +13,6 @@
 namespace xenoscope::profile {
 namespace {
 
-
 const std::string kSmall = XENOSCOPE_TEST_DATA "/small.xeno";
 
 TraceRequest Of(const std::string& path) {
