@@ -1,4 +1,3 @@
-// The losses of a trace, counted while pieces of it pass.
 #include "sampler/xen/trace_losses.h"
 
 #include <gmock/gmock.h>
@@ -10,30 +9,29 @@
 
 #include "base/mapped_file.h"
 #include "recording/plain_file.h"
+#include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::sampler {
 namespace {
 
+using trace::kD1V0;
+using trace::kLostRecords;
+using trace::kRunnableToRunning;
+using trace::Rec;
+using trace::TraceBuilder;
 using Words = std::vector<uint32_t>;
 
-constexpr uint32_t kRunstate = 0xA002F000;  // any record with a TSC and two words
-constexpr uint32_t kLost = 0xC001F001;
-
-void Append(Words& to, const Words& words) { to.insert(to.end(), words.begin(), words.end()); }
-
-// Returns a window of pCPU 0.
-Words Window(const Words& records) {
-  Words window = {0x2001f003, 0, static_cast<uint32_t>(4 * records.size())};
-  Append(window, records);
-  return window;
-}
-
+// The record that Xen writes at `resumed` when it has lost `records` since `first`.
 Words LossOf(uint32_t records, uint32_t first, uint32_t resumed) {
-  return {kLost, resumed, 0, records, 7, first, 0};
+  return Rec(kLostRecords, resumed, {records, 7, first, 0});
 }
 
-Bytes BytesOf(const Words& words) { return std::as_bytes(std::span(words)); }
+TraceBuilder Window(const Words& record) {
+  TraceBuilder trace;
+  trace.Window(0, {record});
+  return trace;
+}
 
 // Returns "9 records in 50 cycles".
 std::string LossesOf(Bytes trace, size_t piece) {
@@ -45,17 +43,17 @@ std::string LossesOf(Bytes trace, size_t piece) {
          " cycles";
 }
 
-TEST(TraceLosses, RecordsAndTimeAreAddedUp) {
-  Words records = {kRunstate, 20, 0, 1, 2};
-  Append(records, LossOf(9, 50, 100));
-  Words trace = Window(records);
-  Append(trace, Window({kRunstate, 120, 0, 1, 2}));
-  Append(trace, Window(LossOf(3, 200, 207)));
-  EXPECT_EQ(LossesOf(BytesOf(trace), 1000), "12 records in 57 cycles");
-  EXPECT_EQ(LossesOf(BytesOf(Window({kRunstate, 20, 0, 1, 2})), 1000), "0 records in 0 cycles");
+TEST(TraceLosses, AddsUpRecordsAndTime) {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 20, {kD1V0}), LossOf(9, 50, 100)});
+  trace.Window(0, {Rec(kRunnableToRunning, 120, {kD1V0})});
+  trace.Window(0, {LossOf(3, 200, 207)});
+  EXPECT_EQ(LossesOf(trace.bytes(), 1000), "12 records in 57 cycles");
+  EXPECT_EQ(LossesOf(Window(Rec(kRunnableToRunning, 20, {kD1V0})).bytes(), 1000),
+            "0 records in 0 cycles");
 }
 
-TEST(TraceLosses, HoweverTheTraceIsDivided) {
+TEST(TraceLosses, DoNotDependOnTheSizesOfPieces) {
   const auto piece = recording::PlainFile::Open(XENOSCOPE_TEST_DATA "/traces/starved.trace");
   ASSERT_TRUE(piece.ok()) << piece.status();
   const auto file = MappedFile::Open(piece->path());
@@ -78,24 +76,25 @@ TEST(TraceLosses, HoweverTheTraceIsDivided) {
   }
 }
 
-TEST(TraceLosses, WhatARecordHoldsIsNoRecord) {
-  Words inside = {0xF0800001, 1, 2, 3, 4, 5};  // a guest's, of seven words, which ...
-  Append(inside, {kLost, 9, 9, 9});            // ... end with what looks like a loss
-  EXPECT_EQ(LossesOf(BytesOf(Window(inside)), 1000), "0 records in 0 cycles");
+TEST(TraceLosses, IgnorePayloadThatLooksLikeALoss) {
+  const uint32_t lost = trace::FirstWord::Of(kLostRecords, 4, true).value;
+  EXPECT_EQ(LossesOf(Window(Rec(trace::GuestEvent(1), 1, {2, 3, 4, lost, 9, 9, 9})).bytes(), 1000),
+            "0 records in 0 cycles");
 }
 
-TEST(TraceLosses, DamageIsPassedOver) {
-  Words cut = {kRunstate, 20};  // reaches past its window
-  Words trace = Window(cut);
-  Append(trace, Window(LossOf(3, 200, 207)));
-  EXPECT_EQ(LossesOf(BytesOf(trace), 1000), "3 records in 7 cycles");
-  EXPECT_EQ(LossesOf(BytesOf(trace), 1), "3 records in 7 cycles");
+TEST(TraceLosses, SkipDamage) {
+  const Words cut = {trace::FirstWord::Of(kRunnableToRunning, 2, true).value, 20};
+  TraceBuilder trace = Window(cut);  // the record is longer than its window
+  trace.Window(0, {LossOf(3, 200, 207)});
+  EXPECT_EQ(LossesOf(trace.bytes(), 1000), "3 records in 7 cycles");
+  EXPECT_EQ(LossesOf(trace.bytes(), 1), "3 records in 7 cycles");
 
-  EXPECT_EQ(LossesOf(BytesOf(Window(LossOf(3, 207, 200))), 1000), "3 records in 0 cycles");
+  EXPECT_EQ(LossesOf(Window(LossOf(3, 207, 200)).bytes(), 1000), "3 records in 0 cycles");
 
-  Words garbage = {1, 2, 3};  // no window: what follows cannot be divided
-  Append(garbage, Window(LossOf(3, 200, 207)));
-  EXPECT_EQ(LossesOf(BytesOf(garbage), 5), "0 records in 0 cycles");
+  TraceBuilder garbage;
+  garbage.words() = {1, 2, 3};  // no window header: the rest cannot be divided into windows
+  garbage.Window(0, {LossOf(3, 200, 207)});
+  EXPECT_EQ(LossesOf(garbage.bytes(), 5), "0 records in 0 cycles");
 }
 
 }  // namespace
