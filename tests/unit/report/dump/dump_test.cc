@@ -4,64 +4,32 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/bytes.h"
 #include "report/dump/dump_line.h"
 #include "report/dump/line_buffer.h"
+#include "tests/unit/trace/exit_reasons.h"
+#include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::report {
 namespace {
 
-// A builder of a xentrace file.
-class Trace {
- public:
-  // Opens a window of this pCPU. Record adds records to it.
-  Trace& Window(uint32_t pcpu) {
-    size_at_ = 0;
-    Word(trace::kWindowHeaderWord);
-    Word(pcpu);
-    size_at_ = bytes_.size();
-    Word(0);
-    return *this;
-  }
-  Trace& Record(uint32_t id, uint64_t tsc, const std::vector<uint32_t>& words) {
-    Word(id | static_cast<uint32_t>(words.size()) << 28 | 0x80000000);
-    Word(static_cast<uint32_t>(tsc));
-    Word(static_cast<uint32_t>(tsc >> 32));
-    return Words(words);
-  }
-  Trace& RecordWithoutTsc(uint32_t id, const std::vector<uint32_t>& words) {
-    Word(id | static_cast<uint32_t>(words.size()) << 28);
-    return Words(words);
-  }
+using trace::kD1V0;
+using trace::kIdle;
+using trace::kRunnableToRunning;
+using trace::kRunningToRunnable;
+using trace::kVmentry;
+using trace::Rec;
+using trace::TraceBuilder;
+using trace::Vcpu;
 
-  Bytes bytes() const { return AsBytes(bytes_); }
+constexpr uint32_t kUnknownEvent = 0x22fff;  // of class sched
 
- private:
-  Trace& Words(const std::vector<uint32_t>& words) {
-    for (const uint32_t word : words) Word(word);
-    return *this;
-  }
-  void Word(uint32_t word) {
-    char text[4];
-    std::memcpy(text, &word, 4);
-    bytes_.append(text, 4);
-    if (size_at_ == 0 || bytes_.size() < size_at_ + 4) return;
-    const auto size = static_cast<uint32_t>(bytes_.size() - size_at_ - 4);
-    std::memcpy(bytes_.data() + size_at_, &size, 4);
-  }
-
-  std::string bytes_;
-  size_t size_at_ = 0;
-};
-
-std::string DumpOf(const Trace& trace, DumpOptions options) {
+std::string DumpOf(const TraceBuilder& trace, DumpOptions options) {
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "made by hand");
   EXPECT_TRUE(file.ok()) << file.status();
   options.clock = {2'000'000'000, ClockSource::kGiven};
@@ -75,17 +43,13 @@ std::string DumpOf(const Trace& trace, DumpOptions options) {
   return text;
 }
 
-constexpr uint32_t kToRunning = 0x21101;  // RUNSTATE_CHANGE runnable -> running
-
-Trace Sample() {
-  Trace trace;
-  trace.Window(0)
-      .Record(kToRunning, 1000, {0x00010000})
-      .Record(0x81103, 3000, {0x72, 0x401914, 0})
-      .RecordWithoutTsc(0x8200e, {0x40000000, 0, 1, 2, 3, 4})
-      .Record(0x81001, 2'000'001'001, {})
-      .Record(0x22fff, 2'000'001'003, {0xabc})
-      .Record(0x28006, 2'000'001'005, {1, 0});
+TraceBuilder Sample() {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 1000, {kD1V0}),
+                   Rec(trace::kSvmExit64, 3000, {trace::kVmexitCpuid, 0x401914, 0}),
+                   Rec(trace::kHvmCpuid, {0x40000000, 0, 1, 2, 3, 4}),
+                   Rec(kVmentry, 2'000'001'001, {}), Rec(kUnknownEvent, 2'000'001'003, {0xabc}),
+                   Rec(trace::kSchedBlock, 2'000'001'005, {1, 0})});
   return trace;
 }
 
@@ -100,13 +64,12 @@ TEST(Dump, TextLooksLikeXenalyze) {
             "   1.000000002 x d1v0 vcpu_block d1v0\n");
 }
 
-TEST(Dump, NumbersOfXensOwnTypesHaveTheirNames) {
-  Trace trace;
-  trace.Window(0)
-      .Record(0x22203, 1000, {0x00010000, 5, 0x80000000, 2})
-      .RecordWithoutTsc(0x82020, {0xf3, 2, 0xffffffff})
-      .RecordWithoutTsc(0x82021, {0xfee00000, 0, 1, 0, 4, 5})
-      .RecordWithoutTsc(0x40f206, {1, 0, 2, 0, 0x80080004});
+TEST(Dump, NamesXenEnumerators) {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(trace::kCsched2CreditBurn, 1000, {kD1V0, 5, 0x80000000, 2}),
+                   Rec(trace::kHvmIntrWindow, {0xf3, 2, 0xffffffff}),
+                   Rec(trace::kHvmNpf, {0xfee00000, 0, 1, 0, 4, 5}),
+                   Rec(trace::kShadowFixup | trace::kFourLevels, {1, 0, 2, 0, 0x80080004})});
   EXPECT_EQ(DumpOf(trace, {}),
             "   0.000000000 x d?v? csched2:credit_burn d1v0 credit 5 budget none delta 2\n"
             "]  0.000000000 x d?v? intr_window vector 0xf3 source 2 (lapic) pending none\n"
@@ -133,14 +96,17 @@ TEST(Dump, NumbersOfXensOwnTypesHaveTheirNames) {
 }
 
 TEST(Dump, ReportsRunstateContradictions) {
-  constexpr uint32_t kToRunnable = 0x21011;
-  Trace good;
-  good.Window(0).Record(kToRunning, 1000, {0x00010000}).Record(kToRunnable, 1010, {0x00010000});
-  good.Window(1).Record(kToRunning, 1020, {0x00010000});
-  Trace bad;
-  bad.Window(0).Record(kToRunning, 1000, {0x00010000}).Record(kToRunnable, 1010, {0x00010000});
-  bad.Window(1).Record(kToRunning, 1005, {0x00010000});
-  const auto findings = [](const Trace& trace, const DumpOptions& options) {
+  // d1v0 runs on pCPU 0 until 1010, and on pCPU 1 from `start` on.
+  const auto runs_again_at = [](uint64_t start) {
+    TraceBuilder trace;
+    trace.Window(0,
+                 {Rec(kRunnableToRunning, 1000, {kD1V0}), Rec(kRunningToRunnable, 1010, {kD1V0})});
+    trace.Window(1, {Rec(kRunnableToRunning, start, {kD1V0})});
+    return trace;
+  };
+  const TraceBuilder good = runs_again_at(1020);
+  const TraceBuilder bad = runs_again_at(1005);
+  const auto findings = [](const TraceBuilder& trace, const DumpOptions& options) {
     const auto file = trace::TraceFile::FromBytes(trace.bytes(), "made by hand");
     return *Dump(*file, options, [](std::string_view) { return true; });
   };
@@ -190,14 +156,12 @@ TEST(Dump, Csv) {
 }
 
 TEST(Dump, FiltersByTimeAndVcpu) {
-  Trace trace;
-  trace.Window(0)
-      .Record(kToRunning, 1000, {0x00010000})
-      .Record(0x28004, 2000, {2, 1})  // d1v0 wakes d2v1
-      .Record(0x81001, 3000, {})
-      .Window(5)
-      .Record(kToRunning, 2500, {0x7fff0005})
-      .Record(0x41001, 2600, {2});
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 1000, {kD1V0}),
+                   Rec(trace::kSchedWake, 2000, {2, 1}),  // d1v0 wakes d2v1
+                   Rec(kVmentry, 3000, {})});
+  trace.Window(
+      5, {Rec(kRunnableToRunning, 2500, {Vcpu(kIdle, 5)}), Rec(trace::kDom0DomAdd, 2600, {2})});
   DumpOptions options;
   options.domains = {DomainId{2}};
   EXPECT_EQ(DumpOf(trace, options),
@@ -219,12 +183,10 @@ TEST(Dump, FiltersByTimeAndVcpu) {
 }
 
 TEST(Dump, LossesAreLines) {
-  Trace trace;
-  trace.Window(0)
-      .Record(kToRunning, 1000, {0x00010000})
-      // 7 records are lost from 3000 on; d3v0 runs now
-      .Record(0x1f001, 5000, {7, 0x00000003, 3000, 0})
-      .Record(0x81001, 6000, {});
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 1000, {kD1V0}),
+                   Rec(trace::kLostRecords, 5000, {7, 3, 3000, 0}),  // 7 since 3000; d3v0 runs now
+                   Rec(kVmentry, 6000, {})});
   EXPECT_EQ(DumpOf(trace, {}),
             "   0.000000000 x d1v0 runstate_change d1v0 runnable->running\n"
             "!  0.000001000 x d?v? loss_begins 7 records\n"
@@ -233,10 +195,12 @@ TEST(Dump, LossesAreLines) {
 }
 
 TEST(Dump, OutputDoesNotDependOnThreads) {
-  Trace trace;
-  trace.Window(0).Record(kToRunning, 1000, {0x00010000});
-  for (uint32_t i = 0; i < 50'000; ++i)
-    trace.Record(0x28004, 1000 + i * uint64_t{1000}, {i % 7, 0});
+  std::vector<std::vector<uint32_t>> records = {Rec(kRunnableToRunning, 1000, {kD1V0})};
+  for (uint32_t i = 0; i < 50'000; ++i) {
+    records.push_back(Rec(trace::kSchedWake, 1000 + i * uint64_t{1000}, {i % 7, 0}));
+  }
+  TraceBuilder trace;
+  trace.Window(0, records);
   DumpOptions options;
   const std::string one = DumpOf(trace, options);
   options.threads = 4;
@@ -244,7 +208,7 @@ TEST(Dump, OutputDoesNotDependOnThreads) {
 }
 
 TEST(Dump, StopsWhenReaderCloses) {
-  const Trace trace = Sample();
+  const TraceBuilder trace = Sample();
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "made by hand");
   ASSERT_TRUE(file.ok());
   DumpOptions options;
