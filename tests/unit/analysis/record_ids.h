@@ -1,17 +1,20 @@
-// The numbers with which small traces are written: record ids, exit reasons, hypercalls. An id is
-// the event's number in the table of events, with variant bits where a test needs them.
+// The numbers of the records that tests of analyses write: record ids, exit reasons, hypercalls. A
+// record id is the event number of the table of events, with variant bits where a test needs them.
 #pragma once
 
 #include <cstdint>
 
 #include "base/hypercalls.h"
+#include "tests/unit/trace/exit_reasons.h"
+#include "tests/unit/trace/record_ids.h"
 #include "trace/events.h"
 
 namespace xenoscope::analysis {
 
-inline constexpr uint32_t k64Bit = 0x100;         // TRC_64_FLAG: addresses have 64 bits
-inline constexpr uint32_t kNested = 0x400;        // TRC_HVM_NESTEDFLAG
-inline constexpr uint32_t kFourLevels = 2U << 8;  // of shadow records: paging levels of the guest
+using trace::GuestEvent;
+using trace::k64Bit;
+using trace::kFourLevels;  // of shadow records: paging levels of the guest
+using trace::kNested;
 
 inline constexpr uint32_t kLostRecords = IdOf(trace::Event::kLostRecords);
 inline constexpr uint32_t kWrapBuffer = IdOf(trace::Event::kTraceWrapBuffer);
@@ -71,31 +74,25 @@ inline constexpr uint32_t kIrqAssignVector = IdOf(trace::Event::kHwIrqAssignVect
 inline constexpr uint32_t kIrqUnmappedVector = IdOf(trace::Event::kHwIrqUnmappedVector);
 inline constexpr uint32_t kIrqHandled = IdOf(trace::Event::kHwIrqHandled);
 
-// An event of the guest's own, by its number below 4096.
-constexpr uint32_t GuestEvent(uint32_t number) { return IdOf(trace::Event::kGuest) | number; }
-
-// Exit reasons of VMX (Intel SDM volume 3, appendix C).
-inline constexpr uint32_t kVmxExternalInterrupt = 1;
-inline constexpr uint32_t kVmxCpuid = 10;
-inline constexpr uint32_t kVmxHlt = 12;
-inline constexpr uint32_t kVmxVmcall = 18;
-inline constexpr uint32_t kVmxCrAccess = 28;
-inline constexpr uint32_t kVmxIoInstruction = 30;
-inline constexpr uint32_t kVmxMsrWrite = 32;
-inline constexpr uint32_t kVmxEptViolation = 48;
-
-// Exit reasons of SVM (AMD APM volume 2, appendix C).
-inline constexpr uint32_t kVmexitCr3Write = 0x13;
-inline constexpr uint32_t kVmexitPageFault = 0x4e;
-inline constexpr uint32_t kVmexitIntr = 0x60;
-inline constexpr uint32_t kVmexitCpuid = 0x72;
-inline constexpr uint32_t kVmexitHlt = 0x78;
-inline constexpr uint32_t kVmexitIoio = 0x7b;
-inline constexpr uint32_t kVmexitNpf = 0x400;
-
 using hypercall::kGrantTableOp;
 using hypercall::kIret;
 using hypercall::kMmuUpdate;
 using hypercall::kSchedOp;
+
+using trace::kVmexitCpuid;
+using trace::kVmexitCr3Write;
+using trace::kVmexitHlt;
+using trace::kVmexitIntr;
+using trace::kVmexitIoio;
+using trace::kVmexitNpf;
+using trace::kVmexitPageFault;
+using trace::kVmxCpuid;
+using trace::kVmxCrAccess;
+using trace::kVmxEptViolation;
+using trace::kVmxExternalInterrupt;
+using trace::kVmxHlt;
+using trace::kVmxIoInstruction;
+using trace::kVmxMsrWrite;
+using trace::kVmxVmcall;
 
 }  // namespace xenoscope::analysis

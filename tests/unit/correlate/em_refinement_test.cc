@@ -12,15 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/trace/exit_reasons.h"
+
 namespace xenoscope::correlate {
 namespace {
 
 using testing::ElementsAre;
 
 constexpr VcpuRef kVcpu{DomainId{1}, VcpuId{0}};
-constexpr Context kCpuid{ContextKind::kExit, false, 0x72};
-constexpr Context kIoio{ContextKind::kExit, false, 0x7b};
-constexpr Context kMsr{ContextKind::kExit, false, 0x7c};
+constexpr Context kCpuid{ContextKind::kExit, false, trace::kVmexitCpuid};
+constexpr Context kIoio{ContextKind::kExit, false, trace::kVmexitIoio};
+constexpr Context kMsr{ContextKind::kExit, false, trace::kVmexitMsr};
 
 // Each address is a function.
 class Addresses : public Resolver {
@@ -115,17 +117,17 @@ TEST_F(EmRefinementTest, LearnsContextOfFunction) {
   Add(2, {In(kCpuid, 0.5), In(kIoio, 0.5)});
   EXPECT_TRUE(sums_.sums.empty());  // held
   refiner_.Finish();
-  EXPECT_NEAR((sums_.weights[{1, 0x72}]), 4, 0.05);
-  EXPECT_NEAR((sums_.weights[{1, 0x7b}]), 0, 0.05);
-  EXPECT_NEAR((sums_.weights[{2, 0x7b}]), 4, 0.05);
+  EXPECT_NEAR((sums_.weights[{1, kCpuid.reason}]), 4, 0.05);
+  EXPECT_NEAR((sums_.weights[{1, kIoio.reason}]), 0, 0.05);
+  EXPECT_NEAR((sums_.weights[{2, kIoio.reason}]), 4, 0.05);
 }
 
 // Where nothing tells two reasons apart, lengths decide, as they did.
 TEST_F(EmRefinementTest, FallsBackToLengths) {
   for (int i = 0; i < 100; ++i) Add(1, {In(kCpuid, 0.7), In(kIoio, 0.3)});
   refiner_.Finish();
-  EXPECT_NEAR((sums_.weights[{1, 0x72}]), 70, 1e-6);
-  EXPECT_NEAR((sums_.weights[{1, 0x7b}]), 30, 1e-6);
+  EXPECT_NEAR((sums_.weights[{1, kCpuid.reason}]), 70, 1e-6);
+  EXPECT_NEAR((sums_.weights[{1, kIoio.reason}]), 30, 1e-6);
 }
 
 // Samples of a bracket that are in one function come as one, with the same sums by function and
@@ -208,8 +210,8 @@ TEST_F(EmRefinementTest, WeightsCarryVariance) {
     refiner.Finish();
     for (const double sum : sums.sums) ASSERT_NEAR(sum, 1, 1e-9);
     for (const auto& [place, weight] : sums.weights) ASSERT_GT(weight, -1e-6);
-    const double estimate = sums.weights[{0, 0x72}];
-    const double deviation = std::sqrt(sums.squares[{0, 0x72}]);
+    const double estimate = sums.weights[{0, kCpuid.reason}];
+    const double deviation = std::sqrt(sums.squares[{0, kCpuid.reason}]);
     covered += static_cast<int>(std::abs(estimate - expected) < 1.96 * deviation);
   }
   EXPECT_GT(covered, kTrials * 90 / 100);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "correlate/nmi_matching.h"
+#include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
@@ -20,16 +22,19 @@ using testing::IsEmpty;
 using trace::kD1V0;
 using trace::kHvmNmi;
 using trace::kHvmTrap;
+using trace::kNested;
 using trace::kRunnableToRunning;
 using trace::kRunningToBlocked;
 using trace::kSvmExit64;
 using trace::kVmentry;
 using trace::kVmexit64;
+using trace::kVmexitCpuid;
+using trace::kVmexitIntr;
+using trace::kVmxExceptionNmi;
+using trace::kVmxExternalInterrupt;
 using trace::Rec;
 using trace::TraceBuilder;
 using trace::Vendor;
-
-constexpr uint32_t kNested = 0x400;
 
 // "d1v0 user 0x1100 [29, 30)", a line a sample.
 std::vector<std::string> SamplesOf(const TraceBuilder& bytes, Vendor vendor) {
@@ -56,37 +61,43 @@ TraceBuilder Leaves(const std::vector<std::vector<uint32_t>>& how) {
 }
 
 TEST(ExitSamples, OnAmdHostInterruptsAreSamples) {
-  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {0x60, 0x1100, 0})}), Vendor::kSvm),
+  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {kVmexitIntr, 0x1100, 0})}), Vendor::kSvm),
               ElementsAre("d1v0 user 0x1100 [29, 30)"));
-  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {0x61, 0x1100, 0xffffffff})}), Vendor::kSvm),
-              ElementsAre("d1v0 kernel 0xffffffff00001100 [29, 30)"));
-  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {0x72, 0x1100, 0})}), Vendor::kSvm), IsEmpty());
+  EXPECT_THAT(
+      SamplesOf(Leaves({Rec(kVmexit64, 30, {kSvmExitNmi, 0x1100, 0xffffffff})}), Vendor::kSvm),
+      ElementsAre("d1v0 kernel 0xffffffff00001100 [29, 30)"));
+  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {kVmexitCpuid, 0x1100, 0})}), Vendor::kSvm),
+              IsEmpty());
 }
 
 TEST(ExitSamples, OnIntelNmiRecordFollowsExceptionExit) {
-  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64, 30, {1, 0x1100, 0})}), Vendor::kVmx),
-              ElementsAre("d1v0 user 0x1100 [29, 30)"));
   EXPECT_THAT(
-      SamplesOf(Leaves({Rec(kVmexit64, 30, {0, 0x1100, 0}), Rec(kHvmNmi, {})}), Vendor::kVmx),
+      SamplesOf(Leaves({Rec(kVmexit64, 30, {kVmxExternalInterrupt, 0x1100, 0})}), Vendor::kVmx),
       ElementsAre("d1v0 user 0x1100 [29, 30)"));
   EXPECT_THAT(
-      SamplesOf(Leaves({Rec(kVmexit64, 30, {0, 0x1100, 0}), Rec(kHvmTrap, {3})}), Vendor::kVmx),
+      SamplesOf(Leaves({Rec(kVmexit64, 30, {kVmxExceptionNmi, 0x1100, 0}), Rec(kHvmNmi, {})}),
+                Vendor::kVmx),
+      ElementsAre("d1v0 user 0x1100 [29, 30)"));
+  EXPECT_THAT(
+      SamplesOf(Leaves({Rec(kVmexit64, 30, {kVmxExceptionNmi, 0x1100, 0}), Rec(kHvmTrap, {3})}),
+                Vendor::kVmx),
       IsEmpty());
 }
 
 TEST(ExitSamples, EventImpliesVendorSinceXen419) {
-  EXPECT_THAT(SamplesOf(Leaves({Rec(kSvmExit64, 30, {0x60, 0x1100, 0})}), Vendor::kUnknown),
+  EXPECT_THAT(SamplesOf(Leaves({Rec(kSvmExit64, 30, {kVmexitIntr, 0x1100, 0})}), Vendor::kUnknown),
               ElementsAre("d1v0 user 0x1100 [29, 30)"));
 }
 
 TEST(ExitSamples, SkipsNestedGuests) {
-  EXPECT_THAT(SamplesOf(Leaves({Rec(kVmexit64 | kNested, 30, {0x60, 0x1100, 0})}), Vendor::kSvm),
-              IsEmpty());
+  EXPECT_THAT(
+      SamplesOf(Leaves({Rec(kVmexit64 | kNested, 30, {kVmexitIntr, 0x1100, 0})}), Vendor::kSvm),
+      IsEmpty());
 }
 
 TEST(ExitSamples, UnknownCurrentVcpuGivesUnknownDomain) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kVmexit64, 30, {0x60, 0x1100, 0})});
+  trace.Window(0, {Rec(kVmexit64, 30, {kVmexitIntr, 0x1100, 0})});
   EXPECT_THAT(SamplesOf(trace, Vendor::kSvm), ElementsAre("d32756v0 user 0x1100 [29, 30)"));
 }
 

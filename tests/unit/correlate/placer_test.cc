@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/hypercalls.h"
+#include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
@@ -32,12 +34,15 @@ using trace::kRunningToOffline;
 using trace::kRunningToRunnable;
 using trace::kVmentry;
 using trace::kVmexit64;
+using trace::kVmexitCpuid;
+using trace::kVmexitHlt;
+using trace::kVmexitIntr;
+using trace::kVmexitIoio;
+using trace::kVmxExceptionNmi;
 using trace::Rec;
 using trace::TraceBuilder;
 
-constexpr uint32_t kD2V0 = 2U << 16;
-constexpr uint32_t kCpuid = 0x72;
-constexpr uint32_t kIntr = 0x60;
+constexpr uint32_t kD2V0 = trace::Vcpu(2, 0);
 
 class Samples : public SampleSource {
  public:
@@ -140,9 +145,9 @@ Lines Place(const TraceBuilder& bytes, std::vector<Sample> samples, PlacingCount
 TraceBuilder HvmGuest() {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
-                   Rec(kVmexit64, 20, {kCpuid, 0x1000, 0}), Rec(kVmentry, 26, {}),
+                   Rec(kVmexit64, 20, {kVmexitCpuid, 0x1000, 0}), Rec(kVmentry, 26, {}),
                    Rec(kVmexit64, 30, {kSvmExitNmi, 0x1100, 0}), Rec(kHvmNmi, {}),
-                   Rec(kVmentry, 32, {}), Rec(kVmexit64, 40, {kIntr, 0x1200, 0}),
+                   Rec(kVmentry, 32, {}), Rec(kVmexit64, 40, {kVmexitIntr, 0x1200, 0}),
                    Rec(kVmentry, 44, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
   return trace;
 }
@@ -172,9 +177,9 @@ TEST(Placing, GuestSamplesDoNotMatchNmiExits) {
 TEST(Placing, OnIntelLoggedRipIsExitRip) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
-                   Rec(kVmexit64, 20, {0, 0x1000, 0}), Rec(kVmentry, 26, {}),
-                   Rec(kVmexit64, 30, {0, 0x1000, 0}), Rec(kHvmNmi, {}), Rec(kVmentry, 32, {}),
-                   Rec(kRunningToBlocked, 60, {kD1V0})});
+                   Rec(kVmexit64, 20, {kVmxExceptionNmi, 0x1000, 0}), Rec(kVmentry, 26, {}),
+                   Rec(kVmexit64, 30, {kVmxExceptionNmi, 0x1000, 0}), Rec(kHvmNmi, {}),
+                   Rec(kVmentry, 32, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
   PlacingCounts counts;
   const Lines lines = Place(
       trace, {Bracketed(1, Mode::kUser, 0x1000, 15, 50), Bracketed(1, Mode::kUser, 7, 15, 50)},
@@ -228,9 +233,10 @@ TEST(Placing, ReportsTracedTimeOfSampledRange) {
 
 TEST(Placing, PlacesPvSamplesInRunningIntervals) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kPvHypercallV2, 15, {29}),
-                   Rec(kRunningToRunnable, 20, {kD1V0}), Rec(kRunnableToRunning, 20, {kD2V0}),
-                   Rec(kRunningToBlocked, 90, {kD2V0})});
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kPvHypercallV2, 15, {hypercall::kSchedOp}),
+          Rec(kRunningToRunnable, 20, {kD1V0}), Rec(kRunnableToRunning, 20, {kD2V0}),
+          Rec(kRunningToBlocked, 90, {kD2V0})});
   EXPECT_THAT(
       Place(trace, {Bracketed(1, Mode::kXen, 1, 12, 40), Bracketed(1, Mode::kXen, 1, 25, 40),
                     Bracketed(2, Mode::kUser, 1, 12, 40)})
@@ -241,8 +247,10 @@ TEST(Placing, PlacesPvSamplesInRunningIntervals) {
 
 TEST(Placing, PlacesInOpenInterval) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kPvHypercallV2, 50, {29})});
-  trace.Window(1, {Rec(kRunnableToRunning, 11, {kD2V0}), Rec(kPvHypercallV2, 900, {29})});
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kPvHypercallV2, 50, {hypercall::kSchedOp})});
+  trace.Window(
+      1, {Rec(kRunnableToRunning, 11, {kD2V0}), Rec(kPvHypercallV2, 900, {hypercall::kSchedOp})});
   EXPECT_THAT(Place(trace, {Bracketed(1, Mode::kXen, 1, 20, 40)}).lines,
               ElementsAre("d1v0 xen 0x1 bracketed: running 1.00"));
 }
@@ -262,9 +270,10 @@ TEST(Placing, ReportsUnplacedReason) {
 
 TEST(Placing, PlacesInLostTime) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kPvHypercallV2, 200, {29}),
-                   Rec(kLostRecords, 400, {9, 1, 200, 0}), Rec(kPvHypercallV2, 410, {29}),
-                   Rec(kRunningToBlocked, 500, {kD1V0})});
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kPvHypercallV2, 200, {hypercall::kSchedOp}),
+          Rec(kLostRecords, 400, {9, 1, 200, 0}), Rec(kPvHypercallV2, 410, {hypercall::kSchedOp}),
+          Rec(kRunningToBlocked, 500, {kD1V0})});
   PlacingCounts counts;
   const Lines lines =
       Place(trace, {Bracketed(1, Mode::kXen, 1, 250, 300), Bracketed(1, Mode::kXen, 1, 350, 450)},
@@ -279,9 +288,10 @@ TEST(Placing, PlacesInLostTime) {
 // of 900 cycles, so that 50 lost ones weigh a third, against 100 of running.
 TEST(Placing, UnseenVcpuDoesNotRunAfterLossEnds) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kPvHypercallV2, 200, {29}),
-                   Rec(kLostRecords, 400, {9, 2, 200, 0}), Rec(kRunningToRunnable, 1000, {kD2V0}),
-                   Rec(kRunnableToRunning, 1000, {kD1V0}), Rec(kRunningToBlocked, 1200, {kD1V0})});
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kPvHypercallV2, 200, {hypercall::kSchedOp}),
+          Rec(kLostRecords, 400, {9, 2, 200, 0}), Rec(kRunningToRunnable, 1000, {kD2V0}),
+          Rec(kRunnableToRunning, 1000, {kD1V0}), Rec(kRunningToBlocked, 1200, {kD1V0})});
   EXPECT_THAT(
       Place(trace, {Bracketed(1, Mode::kXen, 1, 350, 900), Bracketed(1, Mode::kXen, 1, 500, 950),
                     Bracketed(1, Mode::kXen, 1, 350, 1100)})
@@ -322,13 +332,14 @@ TEST(Placing, InstantWithoutCurrentVcpuIsUnplaced) {
 // exit of a CPUID that began at 40.
 TraceBuilder StoppedTwice() {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
-                   Rec(kVmexit64, 20, {kIntr, 0x1000, 0}), Rec(kRunningToOffline, 22, {kD1V0}),
-                   Rec(kOfflineToRunnable, 26, {kD1V0}), Rec(kRunnableToRunning, 27, {kD1V0}),
-                   Rec(kVmentry, 30, {}), Rec(kVmexit64, 40, {kCpuid, 0x2000, 0}),
-                   Rec(kRunningToOffline, 45, {kD1V0}), Rec(kOfflineToRunnable, 50, {kD1V0}),
-                   Rec(kRunnableToRunning, 52, {kD1V0}), Rec(kVmentry, 54, {}),
-                   Rec(kRunningToBlocked, 60, {kD1V0})});
+  trace.Window(0,
+               {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                Rec(kVmexit64, 20, {kVmexitIntr, 0x1000, 0}), Rec(kRunningToOffline, 22, {kD1V0}),
+                Rec(kOfflineToRunnable, 26, {kD1V0}), Rec(kRunnableToRunning, 27, {kD1V0}),
+                Rec(kVmentry, 30, {}), Rec(kVmexit64, 40, {kVmexitCpuid, 0x2000, 0}),
+                Rec(kRunningToOffline, 45, {kD1V0}), Rec(kOfflineToRunnable, 50, {kD1V0}),
+                Rec(kRunnableToRunning, 52, {kD1V0}), Rec(kVmentry, 54, {}),
+                Rec(kRunningToBlocked, 60, {kD1V0})});
   return trace;
 }
 
@@ -340,14 +351,13 @@ Sample Stopped(uint64_t begin, uint64_t end) {
 
 // Two port accesses and an exit without a handler's record, while d2v0 waits from 30 to 50.
 TraceBuilder PortsWhileOneWaits() {
-  constexpr uint32_t kIoport = 0x7b;
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
-                   Rec(kVmexit64, 20, {kIoport, 0x1000, 0}), Rec(kHvmIoportRead, {0x60}),
+                   Rec(kVmexit64, 20, {kVmexitIoio, 0x1000, 0}), Rec(kHvmIoportRead, {0x60}),
                    Rec(kVmentry, 26, {}), Rec(kBlockedToRunnable, 30, {kD2V0}),
-                   Rec(kVmexit64, 40, {kIoport, 0x1000, 0}), Rec(kHvmIoportRead, {0x70}),
+                   Rec(kVmexit64, 40, {kVmexitIoio, 0x1000, 0}), Rec(kHvmIoportRead, {0x70}),
                    Rec(kRunnableToBlocked, 50, {kD2V0}), Rec(kVmentry, 52, {}),
-                   Rec(kVmexit64, 60, {kCpuid, 0x1000, 0}), Rec(kVmentry, 62, {}),
+                   Rec(kVmexit64, 60, {kVmexitCpuid, 0x1000, 0}), Rec(kVmentry, 62, {}),
                    Rec(kRunningToBlocked, 70, {kD1V0})});
   return trace;
 }
@@ -385,28 +395,27 @@ TEST(Placing, SplitsContextsByRunQueue) {
 // d1v0 is running as the trace begins and halts; vector 0xf3 wakes it, then 0xec comes while it is
 // awake; it halts again, and wakes for something that no record tells.
 TEST(Placing, SplitsContextsByWakeup) {
-  constexpr uint32_t kHlt = 0x78;
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}),
                    Rec(kVmentry, 12, {}),
-                   Rec(kVmexit64, 20, {kHlt, 0x1000, 0}),
+                   Rec(kVmexit64, 20, {kVmexitHlt, 0x1000, 0}),
                    Rec(kRunningToBlocked, 22, {kD1V0}),
                    Rec(kBlockedToRunnable, 30, {kD1V0}),
                    Rec(kRunnableToRunning, 31, {kD1V0}),
                    Rec(kHvmInjVirq, {0xf3, 0}),
                    Rec(kVmentry, 34, {}),
-                   Rec(kVmexit64, 40, {kCpuid, 0x1100, 0}),
+                   Rec(kVmexit64, 40, {kVmexitCpuid, 0x1100, 0}),
                    Rec(kHvmInjVirq, {0xec, 0}),
                    Rec(kVmentry, 44, {}),
-                   Rec(kVmexit64, 50, {kHlt, 0x1000, 0}),
+                   Rec(kVmexit64, 50, {kVmexitHlt, 0x1000, 0}),
                    Rec(kRunningToBlocked, 52, {kD1V0}),
                    Rec(kBlockedToRunnable, 60, {kD1V0}),
                    Rec(kRunnableToRunning, 61, {kD1V0}),
                    Rec(kVmentry, 63, {}),
-                   Rec(kVmexit64, 70, {kCpuid, 0x1100, 0}),
+                   Rec(kVmexit64, 70, {kVmexitCpuid, 0x1100, 0}),
                    Rec(kHvmInjVirq, {0xec, 0}),
                    Rec(kVmentry, 72, {}),
-                   Rec(kVmexit64, 75, {kHlt, 0x1000, 0}),
+                   Rec(kVmexit64, 75, {kVmexitHlt, 0x1000, 0}),
                    Rec(kRunningToBlocked, 76, {kD1V0})});
   PlacingOptions options;
   options.by_wakeup = true;
@@ -438,7 +447,7 @@ TEST(Placing, UnstoppedVcpuIsUnplaced) {
 TEST(Placing, PlacesStoppedPvVcpu) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToOffline, 22, {kD1V0}),
-                   Rec(kPvHypercallV2, 30, {29})});
+                   Rec(kPvHypercallV2, 30, {hypercall::kSchedOp})});
   // It has not gone on when the trace ends.
   EXPECT_THAT(Place(trace, {Stopped(18, 25)}).lines,
               ElementsAre("d1v0 user 0x1000 stopped: running 1.00"));

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/unit/trace/exit_reasons.h"
+
 namespace xenoscope::correlate {
 namespace {
 
@@ -19,8 +21,8 @@ using testing::UnorderedElementsAre;
 constexpr VcpuRef kD1{DomainId{1}, VcpuId{0}};
 constexpr VcpuRef kD2{DomainId{2}, VcpuId{0}};
 constexpr Context kGuest{ContextKind::kGuest};
-constexpr Context kCpuid{ContextKind::kExit, false, 0x72};
-constexpr Context kIoio{ContextKind::kExit, false, 0x7b};
+constexpr Context kCpuid{ContextKind::kExit, false, trace::kVmexitCpuid};
+constexpr Context kIoio{ContextKind::kExit, false, trace::kVmexitIoio};
 
 // Each thousand of addresses is a function; those from 9000 on have none.
 class Thousands : public Resolver {

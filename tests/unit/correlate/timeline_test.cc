@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
@@ -24,12 +25,15 @@ using trace::kRunnableToRunning;
 using trace::kRunningToBlocked;
 using trace::kRunningToOffline;
 using trace::kRunningToRunnable;
+using trace::kSchedDomRem;
 using trace::kVmentry;
 using trace::kVmexit64;
+using trace::kVmexitCpuid;
+using trace::kVmexitHlt;
 using trace::Rec;
 using trace::TraceBuilder;
 
-constexpr uint32_t kD2V0 = 2U << 16;
+constexpr uint32_t kD2V0 = trace::Vcpu(2, 0);
 
 class Lines : public TimelineObserver {
  public:
@@ -83,10 +87,10 @@ TEST(Timeline, StartsAtFirstRunstateChange) {
 TEST(Timeline, SplitsTimesliceIntoGuestAndExits) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
-                   Rec(kVmexit64, 20, {0x72, 0, 0}), Rec(kVmentry, 25, {}),
-                   Rec(kVmexit64, 30, {0x78, 0, 0}), Rec(kRunningToBlocked, 33, {kD1V0}),
+                   Rec(kVmexit64, 20, {kVmexitCpuid, 0, 0}), Rec(kVmentry, 25, {}),
+                   Rec(kVmexit64, 30, {kVmexitHlt, 0, 0}), Rec(kRunningToBlocked, 33, {kD1V0}),
                    Rec(kBlockedToRunnable, 40, {kD1V0}), Rec(kRunnableToRunning, 50, {kD1V0}),
-                   Rec(kVmentry, 55, {}), Rec(kVmexit64, 60, {0x72, 0, 0})});
+                   Rec(kVmentry, 55, {}), Rec(kVmexit64, 60, {kVmexitCpuid, 0, 0})});
   EXPECT_THAT(
       TimelineOf(trace),
       ElementsAre("  [10,12) d1v0 resume", "  [12,20) d1v0 guest",
@@ -135,8 +139,8 @@ TEST(Timeline, MergesLostIntervals) {
 TEST(Timeline, DropsDestroyedDomain) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 11, {}),
-                   Rec(kVmexit64, 12, {0x78, 0, 0}), Rec(kRunningToBlocked, 20, {kD1V0}),
-                   Rec(0x28002, 50, {1}),  // DOM_REM; the next d1 is a PV domain
+                   Rec(kVmexit64, 12, {kVmexitHlt, 0, 0}), Rec(kRunningToBlocked, 20, {kD1V0}),
+                   Rec(kSchedDomRem, 50, {1}),  // the next d1 is a PV domain
                    Rec(kBlockedToRunnable, 70, {kD1V0}), Rec(kRunnableToRunning, 80, {kD1V0}),
                    Rec(kRunningToBlocked, 90, {kD1V0})});
   EXPECT_THAT(TimelineOf(trace),

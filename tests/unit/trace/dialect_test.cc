@@ -7,10 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "tests/unit/trace/exit_reasons.h"
+#include "tests/unit/trace/record_ids.h"
+
 namespace xenoscope::trace {
 namespace {
 
-// Records whose words stay where they are.
+// Makes records, and owns their words: their addresses do not change.
 class Records {
  public:
   const Record& Make(uint32_t id, std::vector<uint32_t> words, uint64_t tsc = 0,
@@ -53,47 +56,51 @@ TEST(Dialect, UnknownWithoutRecords) {
 }
 
 TEST(Dialect, InfersVendorFromExitReasons) {
-  EXPECT_EQ(Conclude({{0x81102, {0x72, 0, 0}}}).vendor, Vendor::kSvm);
-  EXPECT_EQ(Conclude({{0x81102, {0x400, 0, 0}}}).vendor, Vendor::kSvm);
-  EXPECT_EQ(Conclude({{0x81102, {12, 0, 0}}}).vendor, Vendor::kVmx);
-  EXPECT_EQ(Conclude({{0x81102, {0x80000021, 0, 0}}}).vendor, Vendor::kUnknown);
-  EXPECT_EQ(Conclude({{0x81102, {0x10, 0, 0}}}).vendor, Vendor::kUnknown);  // CR0 write or RDTSC
-  EXPECT_EQ(Conclude({{0x8200f, {0xf3}}}).vendor, Vendor::kVmx);
-  EXPECT_EQ(Conclude({{0x8200f, {}}}).vendor, Vendor::kSvm);
+  EXPECT_EQ(Conclude({{kVmexit64, {kVmexitCpuid, 0, 0}}}).vendor, Vendor::kSvm);
+  EXPECT_EQ(Conclude({{kVmexit64, {kVmexitNpf, 0, 0}}}).vendor, Vendor::kSvm);
+  EXPECT_EQ(Conclude({{kVmexit64, {kVmxHlt, 0, 0}}}).vendor, Vendor::kVmx);
+  EXPECT_EQ(Conclude({{kVmexit64, {kVmxEntryFailed | 33, 0, 0}}}).vendor, Vendor::kUnknown);
+  // 0x10 is CR0_WRITE of SVM and RDTSC of VMX.
+  EXPECT_EQ(Conclude({{kVmexit64, {kVmexitCr0Write, 0, 0}}}).vendor, Vendor::kUnknown);
+  EXPECT_EQ(Conclude({{kHvmIntr, {0xf3}}}).vendor, Vendor::kVmx);
+  EXPECT_EQ(Conclude({{kHvmIntr, {}}}).vendor, Vendor::kSvm);
   // Contradictory evidence stays unknown.
-  EXPECT_EQ(Conclude({{0x8200f, {}}, {0x81102, {12, 0, 0}}}).vendor, Vendor::kUnknown);
+  EXPECT_EQ(Conclude({{kHvmIntr, {}}, {kVmexit64, {kVmxHlt, 0, 0}}}).vendor, Vendor::kUnknown);
 }
 
 TEST(Dialect, SvmExitEventImpliesXen419) {
-  const Dialect dialect = Conclude({{0x81103, {0x72, 0, 0}}});
+  const Dialect dialect = Conclude({{kSvmExit64, {kVmexitCpuid, 0, 0}}});
   EXPECT_EQ(dialect.vendor, Vendor::kSvm);
   EXPECT_EQ(VersionText(dialect), "4.19 or later");
   EXPECT_EQ(dialect.version_source, DialectSource::kInferred);
-  EXPECT_EQ(VersionText(Conclude({{0x81102, {0x72, 0, 0}}})), "before 4.19");
+  EXPECT_EQ(VersionText(Conclude({{kVmexit64, {kVmexitCpuid, 0, 0}}})), "before 4.19");
 }
 
 TEST(Dialect, InfersVersionFromRecordSizes) {
-  EXPECT_EQ(VersionText(Conclude({{0x2800e, {0, 0}}})), "before 4.8");
-  EXPECT_EQ(VersionText(Conclude({{0x2800e, {0, 0, 0}}})), "4.8 or later");
-  EXPECT_EQ(VersionText(Conclude({{0x28011, {0, 0, 0, 0}}})), "4.9 or later");
-  EXPECT_EQ(VersionText(Conclude({{0x22207, {0, 0, 0, 0}}})), "before 4.11");
-  EXPECT_EQ(VersionText(Conclude({{0x22214, {0, 0, 0, 0}}})), "4.9 to 4.10");
-  EXPECT_EQ(VersionText(Conclude({{0x8200e, {0, 0, 0, 0, 0}}})), "before 4.13");
-  EXPECT_EQ(VersionText(Conclude({{0x40f209, {0, 0, 0, 0, 0}}})), "4.19 or later");
-  EXPECT_EQ(VersionText(Conclude({{0x40f009, {0, 0}}})), "before 4.19");
-  EXPECT_EQ(VersionText(Conclude({{0x201008, {}}})), "before 4.22");
-  // Both at once cannot be.
-  const Dialect impossible = Conclude({{0x2800e, {0, 0}}, {0x28011, {0, 0, 0, 0}}});
+  EXPECT_EQ(VersionText(Conclude({{kSchedSwitchInfprev, {0, 0}}})), "before 4.8");
+  EXPECT_EQ(VersionText(Conclude({{kSchedSwitchInfprev, {0, 0, 0}}})), "4.8 or later");
+  EXPECT_EQ(VersionText(Conclude({{kSchedSwitchInfcont, {0, 0, 0, 0}}})), "4.9 or later");
+  EXPECT_EQ(VersionText(Conclude({{kCsched2CreditReset, {0, 0, 0, 0}}})), "before 4.11");
+  EXPECT_EQ(VersionText(Conclude({{kCsched2RunqCandidate, {0, 0, 0, 0}}})), "4.9 to 4.10");
+  EXPECT_EQ(VersionText(Conclude({{kHvmCpuid, {0, 0, 0, 0, 0}}})), "before 4.13");
+  EXPECT_EQ(VersionText(Conclude({{kShadowEmulateUnshadowUser | kFourLevels, {0, 0, 0, 0, 0}}})),
+            "4.19 or later");
+  EXPECT_EQ(VersionText(Conclude({{kShadowEmulateUnshadowUser, {0, 0}}})), "before 4.19");
+  EXPECT_EQ(VersionText(Conclude({{kPvMathStateRestore, {}}})), "before 4.22");
+  // No version writes both.
+  const Dialect impossible =
+      Conclude({{kSchedSwitchInfprev, {0, 0}}, {kSchedSwitchInfcont, {0, 0, 0, 0}}});
   EXPECT_EQ(impossible.version_source, DialectSource::kUnknown);
 }
 
 TEST(Dialect, InfersVersionFromMemoryRecords) {
-  EXPECT_EQ(VersionText(Conclude({{0x10f005, {0, 0, 0x00090007, 0}}})), "before 4.18");
-  EXPECT_EQ(VersionText(Conclude({{0x10f010, {0, 0, 0, 0, 7, 0xffff8300}}})), "before 4.18");
-  const std::vector<Evidence> orders(8, {0x10f005, {0, 0, 7, 9}});
+  EXPECT_EQ(VersionText(Conclude({{kMemDecreaseReservation, {0, 0, 0x00090007, 0}}})),
+            "before 4.18");
+  EXPECT_EQ(VersionText(Conclude({{kMemPodPopulate, {0, 0, 0, 0, 7, 0xffff8300}}})), "before 4.18");
+  const std::vector<Evidence> orders(8, {kMemDecreaseReservation, {0, 0, 7, 9}});
   EXPECT_EQ(VersionText(Conclude(orders)), "4.18 or later");
-  // Single pages, and rubbish that happens to be 0: an old Xen's balloon writes thousands of these.
-  const std::vector<Evidence> pages(8, {0x10f005, {0, 0, 7, 0}});
+  // Records of single pages by Xen before 4.18 whose padding happens to be 0 look the same.
+  const std::vector<Evidence> pages(8, {kMemDecreaseReservation, {0, 0, 7, 0}});
   EXPECT_EQ(VersionText(Conclude(pages)), "any");
 }
 
@@ -110,17 +117,18 @@ TEST(Dialect, FormatsVersions) {
   EXPECT_EQ(VersionText(dialect), "4.17");
 }
 
-// A pCPU that switches between d1v0 and d2v0, `cycles` apart, each saying `nanoseconds`.
+// The records of a pCPU that switches between d1v0 and d2v0. Next adds a switch `cycles` after the
+// last one, at which Xen logs a runtime of `nanoseconds`.
 class Switches {
  public:
   void Next(uint64_t cycles, uint32_t nanoseconds) {
     tsc_ += cycles;
     const uint32_t other = 3 - domain_;
-    evidence.Observe(records_.Make(0x2800e, {domain_, 0, nanoseconds}, tsc_));
-    evidence.Observe(records_.Make(0x2800f, {other, 0, 0, 0}, tsc_ + 100));
+    evidence.Observe(records_.Make(kSchedSwitchInfprev, {domain_, 0, nanoseconds}, tsc_));
+    evidence.Observe(records_.Make(kSchedSwitchInfnext, {other, 0, 0, 0}, tsc_ + 100));
     domain_ = other;
   }
-  void Lose() { evidence.Observe(records_.Make(0x1f001, {1, 0, 0, 0}, tsc_)); }
+  void Lose() { evidence.Observe(records_.Make(kLostRecords, {1, 0, 0, 0}, tsc_)); }
 
   ClockEvidence evidence;
 
@@ -133,7 +141,7 @@ class Switches {
 TEST(Clock, EstimatesFrequencyFromSchedSwitches) {
   Switches switches;
   for (int i = 0; i <= 2000; ++i) {
-    // Delays of a microsecond, back and forth, that cancel but for the first and the last.
+    // Alternating delays of a microsecond: they cancel except for the first and the last.
     switches.Next(i % 2 == 0 ? 2'300'000 : 2'304'600, 1'001'000);
   }
   ASSERT_TRUE(switches.evidence.Enough());
@@ -150,7 +158,7 @@ TEST(Clock, SkipsIncompleteIntervals) {
   for (int i = 0; i < 100; ++i) {
     switches.Next(2'300'000, 1'000'000);
     switches.Lose();
-    switches.Next(9'000'000, 1'000'000);      // something between was lost
+    switches.Next(9'000'000, 1'000'000);      // records between were lost
     switches.Next(3'000'000'000, 1'000'000);  // long enough for the runtime to have wrapped
   }
   const auto estimate = switches.evidence.Conclude();

@@ -5,6 +5,9 @@
 #include <set>
 #include <string_view>
 
+#include "tests/unit/trace/record_ids.h"
+#include "tests/unit/trace/trace_builder.h"
+
 namespace xenoscope::trace {
 namespace {
 
@@ -25,29 +28,33 @@ TEST(Events, ClassifiesEveryEventId) {
 }
 
 TEST(Events, UnknownIdsAreUnknown) {
-  for (const uint32_t id : {0U, 0x1f000U, 0x21000U, 0x21003U, 0x22212U, 0x28012U, 0x81004U,
-                            0x8200000U, 0x82028U, 0x03f001U, 0x100f001U, 0x200f001U, 0x400f001U,
-                            0x80f001U, 0x8001001U, 0x801f001U, 0xfffffffU}) {
+  constexpr uint32_t kCsched2Unused = 0x22212;  // between two events of Credit2
+  constexpr uint32_t kUnknownClass = 0x100f001;
+  for (const uint32_t id :
+       {0U, 0x1f000U, 0x21000U, 0x21003U, kCsched2Unused, 0x28012U, 0x81004U, 0x82028U, 0x80f001U,
+        0x8001001U, 0x801f001U,                 // unused events of known classes
+        kUnknownClass, 0x200f001U, 0x400f001U,  // bits of no class
+        0x03f001U, 0x8200000U, 0xfffffffU}) {   // bits of several classes
     EXPECT_EQ(Classify(id), Event::kUnknown) << std::hex << id;
   }
-  EXPECT_EQ(ClassOf(0x100f001), TraceClass::kUnknown);
-  EXPECT_EQ(ClassOf(0x22212), TraceClass::kSched);
+  EXPECT_EQ(ClassOf(kUnknownClass), TraceClass::kUnknown);
+  EXPECT_EQ(ClassOf(kCsched2Unused), TraceClass::kSched);
 }
 
 TEST(Events, VariantBitsDoNotChangeEvent) {
-  EXPECT_EQ(Classify(0x21021), Event::kRunstateChange);  // running -> blocked
-  EXPECT_EQ(RunstateOld(0x21121), Runstate::kRunnable);
-  EXPECT_EQ(RunstateNew(0x21121), Runstate::kBlocked);
-  EXPECT_EQ(Classify(0x81102), Event::kHvmVmexit);
-  EXPECT_EQ(Classify(0x81502), Event::kHvmVmexit);
-  EXPECT_TRUE(IsNested(0x81502) && Is64(0x81502));
-  EXPECT_EQ(Classify(0x81103), Event::kHvmSvmExit);
-  EXPECT_EQ(Classify(0x40f208), Event::kShadowEmulate);
-  EXPECT_EQ(ShadowLevels(0x40f208), 4U);
-  EXPECT_EQ(Classify(0x800f000), Event::kGuest);
-  EXPECT_EQ(Classify(0x800ffff), Event::kGuest);
-  EXPECT_EQ(Classify(0x82216), Event::kHvmIoportWrite);
-  EXPECT_EQ(Classify(0x82016), Event::kHvmIoportRead);
+  EXPECT_EQ(Classify(kRunningToBlocked), Event::kRunstateChange);
+  EXPECT_EQ(RunstateOld(kRunnableToBlocked), Runstate::kRunnable);
+  EXPECT_EQ(RunstateNew(kRunnableToBlocked), Runstate::kBlocked);
+  EXPECT_EQ(Classify(kVmexit64), Event::kHvmVmexit);
+  EXPECT_EQ(Classify(kVmexit64 | kNested), Event::kHvmVmexit);
+  EXPECT_TRUE(IsNested(kVmexit64 | kNested) && Is64(kVmexit64 | kNested));
+  EXPECT_EQ(Classify(kSvmExit64), Event::kHvmSvmExit);
+  EXPECT_EQ(Classify(kShadowEmulate | kFourLevels), Event::kShadowEmulate);
+  EXPECT_EQ(ShadowLevels(kShadowEmulate | kFourLevels), 4U);
+  EXPECT_EQ(Classify(GuestEvent(0)), Event::kGuest);
+  EXPECT_EQ(Classify(GuestEvent(4095)), Event::kGuest);
+  EXPECT_EQ(Classify(kHvmIoportWrite), Event::kHvmIoportWrite);
+  EXPECT_EQ(Classify(kHvmIoportRead), Event::kHvmIoportRead);
 }
 
 TEST(Events, WordCountsCoverAllVersions) {
@@ -71,9 +78,9 @@ TEST(Events, NamesAreUnique) {
   }
 }
 
-TEST(Events, PackedVcpus) {
-  EXPECT_EQ(UnpackVcpu(0x00030001), (VcpuRef{DomainId{3}, VcpuId{1}}));
-  EXPECT_EQ(UnpackDomainFirst(0x00010003), (VcpuRef{DomainId{3}, VcpuId{1}}));
+TEST(Events, UnpacksVcpus) {
+  EXPECT_EQ(UnpackVcpu(Vcpu(3, 1)), (VcpuRef{DomainId{3}, VcpuId{1}}));
+  EXPECT_EQ(UnpackDomainFirst(1U << 16 | 3), (VcpuRef{DomainId{3}, VcpuId{1}}));
 }
 
 }  // namespace

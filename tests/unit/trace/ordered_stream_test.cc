@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
@@ -14,6 +15,8 @@ namespace xenoscope::trace {
 namespace {
 
 using testing::ElementsAre;
+
+constexpr uint32_t kUnknownEvent = 0x82fff;  // of class hvm
 
 std::string Kind(const Item& item) {
   switch (item.kind) {
@@ -71,7 +74,7 @@ TEST(OrderedStream, MergesPcpusByTimeAcrossWindows) {
 
 TEST(OrderedStream, RecordWithoutTscFollowsPredecessor) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kVmexit64, 10, {0x72, 0, 0}), Rec(kHvmCpuid, {1, 0, 0, 0, 0, 0})});
+  trace.Window(0, {Rec(kVmexit64, 10, {kVmexitCpuid, 0, 0}), Rec(kHvmCpuid, {1, 0, 0, 0, 0, 0})});
   trace.Window(1, {Rec(kVmentry, 10, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmexit d?v?", "10 p0 cpuid d?v?", "10 p1 vmentry d?v?"));
@@ -113,8 +116,8 @@ TEST(OrderedStream, ReportsLossAtTraceStart) {
 
 TEST(OrderedStream, ReportsPaddingAndUnknownEvents) {
   TraceBuilder trace;
-  trace.Window(
-      0, {Rec(kVmentry, 10, {}), Rec(0x1f002, {0, 0}), Rec(0x82fff, {}), Rec(kVmentry, 20, {})});
+  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kTraceWrapBuffer, {0, 0}), Rec(kUnknownEvent, {}),
+                   Rec(kVmentry, 20, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmentry d?v?", "10 p0 wrap d?v?", "10 p0 unknown(82fff) d?v?",
                           "20 p0 vmentry d?v?"));
@@ -225,7 +228,8 @@ TEST(OrderedStream, RejectsOutlyingFirstTsc) {
 
 TEST(OrderedStream, AccountsForEveryByteOfTruncatedFiles) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(0x1f002, {0})});
+  trace.Window(0,
+               {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(kTraceWrapBuffer, {0})});
   trace.Window(1, {Rec(kVmentry, 20, {}), Rec(kLostRecords, 100, {7, 3, 50, 0})});
   for (size_t length = 12; length <= trace.bytes().size(); ++length) {
     Stream(trace.bytes().first(length));  // checks the bytes
@@ -234,7 +238,8 @@ TEST(OrderedStream, AccountsForEveryByteOfTruncatedFiles) {
 
 TEST(OrderedStream, AccountsForEveryByteWithBitFlips) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(0x1f002, {0})});
+  trace.Window(0,
+               {Rec(kVmentry, 10, {}), Rec(kVmexit64, 40, {1, 2, 3}), Rec(kTraceWrapBuffer, {0})});
   trace.Window(1, {Rec(kVmentry, 20, {}), Rec(kLostRecords, 100, {7, 3, 50, 0})});
   trace.Window(0, {Rec(kHvmCpuid, {1, 2, 3, 4, 5, 6}), Rec(kVmentry, 200, {})});
   for (uint32_t& word : trace.words()) {

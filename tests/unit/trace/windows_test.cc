@@ -33,8 +33,8 @@ std::string IndexOf(Bytes bytes) {
 
 TraceBuilder Three() {
   TraceBuilder trace;
-  trace.Window(0, {Rec(0x21002, 100, {0})}).Window(1, {Rec(0x21002, 90, {1})});
-  trace.Window(0, {Rec(0x21002, 200, {0})});
+  trace.Window(0, {Rec(kContinueRunning, 100, {0})}).Window(1, {Rec(kContinueRunning, 90, {1})});
+  trace.Window(0, {Rec(kContinueRunning, 200, {0})});
   return trace;
 }
 
@@ -79,7 +79,7 @@ TEST(Windows, RefusesFileWithoutWindows) {
 
 TEST(Windows, RefusesImpossiblePcpu) {
   TraceBuilder trace;
-  trace.Window(70000, {Rec(0x21002, 100, {0})});
+  trace.Window(70000, {Rec(kContinueRunning, 100, {0})});
   EXPECT_EQ(IndexOf(trace.bytes()), "refused");
 }
 

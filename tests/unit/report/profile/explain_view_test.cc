@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/unit/trace/exit_reasons.h"
+
 namespace xenoscope::report {
 namespace {
 
@@ -16,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr VcpuRef kD1{DomainId{1}, VcpuId{0}};
-constexpr Context kCpuid{ContextKind::kExit, false, 0x72};
+constexpr Context kCpuid{ContextKind::kExit, false, trace::kVmexitCpuid};
 constexpr Context kGuest{ContextKind::kGuest};
 
 // Half of 100 samples are in CPUID exits, which are half of all time. The 100 samples are worth 80

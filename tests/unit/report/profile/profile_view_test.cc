@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/unit/trace/exit_reasons.h"
+
 namespace xenoscope::report {
 namespace {
 
@@ -119,7 +121,11 @@ TEST(ProfileText, ShowsSubreasonAndRunQueue) {
   report.by = {Dimension::kSubreason, Dimension::kWaiting, Dimension::kLine};
   report.waiting_sets = {{}, {}, {{DomainId{1}, VcpuId{0}}, {DomainId{2}, VcpuId{1}}}};
   ProfileRow row = report.result.rows[0];
-  row.exit = Context{ContextKind::kExit, false, 0x7b, correlate::ExitKind::kPortRead, 2, 0x60};
+  row.exit = {.kind = ContextKind::kExit,
+              .reason = trace::kVmexitIoio,
+              .exit_kind = correlate::ExitKind::kPortRead,
+              .waiting = 2,
+              .number = 0x60};
   row.line = "a.c:7";
   const auto text = [&](Dimension dimension) { return DimensionText(report, row, dimension); };
   EXPECT_EQ(text(Dimension::kSubreason), "io_read 0x60");
@@ -149,7 +155,7 @@ TEST(ProfileJson, KeepsItsKeys) {
   ProfileReport report = Web();
   report.by = {Dimension::kExit};
   report.result.rows.resize(1);
-  report.result.rows[0].exit = Context{ContextKind::kExit, true, 0x72};
+  report.result.rows[0].exit = Context{ContextKind::kExit, true, trace::kVmexitCpuid};
   const nlohmann::ordered_json json = ProfileJson(report, {});
   EXPECT_EQ(json["samples"]["total"], 102);
   EXPECT_EQ(json["samples"]["attributed"], 100);

@@ -8,6 +8,7 @@
 #include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
 #include "report/summary/summary_view.h"
+#include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
@@ -25,11 +26,16 @@ nlohmann::ordered_json SummaryOf(const trace::TraceBuilder& bytes) {
 }
 
 TEST(SummaryJson, KeepsItsKeys) {
+  constexpr uint32_t kD2V0 = trace::Vcpu(2, 0);
+  constexpr uint32_t kUpdateVaMapping = 14;
   trace::TraceBuilder bytes;
   bytes.Window(
-      0, {Rec(0x21101, 100, {1U << 16}), Rec(0x81102, 200, {0x72, 0, 0}), Rec(0x81001, 250, {}),
-          Rec(0x21021, 300, {1U << 16}), Rec(0x21101, 300, {2U << 16}), Rec(0x20100d, 350, {14}),
-          Rec(0x21011, 400, {2U << 16})});
+      0, {Rec(trace::kRunnableToRunning, 100, {trace::kD1V0}),
+          Rec(trace::kVmexit64, 200, {trace::kVmexitCpuid, 0, 0}), Rec(trace::kVmentry, 250, {}),
+          Rec(trace::kRunningToBlocked, 300, {trace::kD1V0}),
+          Rec(trace::kRunnableToRunning, 300, {kD2V0}),
+          Rec(trace::kPvHypercallV2, 350, {kUpdateVaMapping}),
+          Rec(trace::kRunningToRunnable, 400, {kD2V0})});
   const nlohmann::ordered_json summary = SummaryOf(bytes);
   for (const char* key : {"bytes", "records", "lost_records", "pcpus", "first_tsc", "last_tsc",
                           "cpu_hz", "cpu_hz_source", "vendor"}) {

@@ -10,6 +10,7 @@
 #include "report/terminal_text.h"
 #include "report/timeline/vcpu_chart_svg.h"
 #include "report/timeline/vcpu_chart_terminal.h"
+#include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 
 namespace xenoscope::report {
@@ -31,9 +32,8 @@ TraceBuilder TwoDomains() {
   trace.Window(0, {Rec(trace::kRunnableToRunning, 100, {Vcpu(1, 0)}),
                    Rec(trace::kRunningToRunnable, 110, {Vcpu(1, 0)}),
                    Rec(trace::kRunnableToRunning, 110, {Vcpu(2, 0)}),
-                   Rec(0x81102, 115, {0x72, 0x1000, 0}),  // VMEXIT: CPUID
-                   Rec(0x81001, 120, {}),                 // VMENTRY
-                   Rec(trace::kRunningToBlocked, 130, {Vcpu(2, 0)}),
+                   Rec(trace::kVmexit64, 115, {trace::kVmexitCpuid, 0x1000, 0}),
+                   Rec(trace::kVmentry, 120, {}), Rec(trace::kRunningToBlocked, 130, {Vcpu(2, 0)}),
                    Rec(trace::kRunnableToRunning, 130, {Vcpu(kIdle, 0)}),
                    Rec(trace::kRunningToRunnable, 140, {Vcpu(kIdle, 0)}),
                    Rec(trace::kRunnableToRunning, 140, {Vcpu(1, 0)}),
