@@ -60,7 +60,7 @@ void ExpectAllStand(const TraceBuilder& trace, const std::vector<PartitionBegin>
   EXPECT_TRUE(divided.document == whole.document) << begins[0].at.value;
 }
 
-TEST(Partitions, StandThoughWarmUpsMissTheIdleVcpu) {
+TEST(Partitions, AreValidWhenWarmUpMissesIdleVcpu) {
   const TraceBuilder trace = Turns(kIdleRan);
   const AnalysisResult whole = Divided(trace, {});
   // The idle vCPU, last seen at 90, runs again in the second partition, the third, or the first.
@@ -87,7 +87,7 @@ TEST(Partitions, AreRepeatedWhenTheirWarmUpIsTooShort) {
   EXPECT_FALSE(DomainLines(divided, 3).empty());
 }
 
-TEST(Partitions, StandThoughWarmUpsMissTheWakeUp) {
+TEST(Partitions, AreValidWhenWarmUpMissesWakeup) {
   // d3v0 gets an interrupt, writes cr3 once, and does not halt before the end. Every 100 cycles it
   // exits, gets another interrupt, enters, is preempted for 10 cycles, and enters again:
   //

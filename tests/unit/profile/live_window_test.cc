@@ -48,12 +48,12 @@ class LiveWindowTest : public ::testing::Test {
   recording::RecordingInfo info_;
 };
 
-TEST_F(LiveWindowTest, IsEmptyAfterTheFirstLook) {
+TEST_F(LiveWindowTest, IsEmptyAfterFirstUpdate) {
   LiveWindow window(path_, seconds(2));
   EXPECT_TRUE(Look(window, 0).range.Empty());
 }
 
-TEST_F(LiveWindowTest, EndsAtTheLookBeforeThisOneAndMovesOn) {
+TEST_F(LiveWindowTest, EndsAtPreviousUpdate) {
   LiveWindow window(path_, seconds(2));
   LiveWindow::Part part;
   for (int second = 0; second <= 4; ++second) {
@@ -71,7 +71,7 @@ TEST_F(LiveWindowTest, EndsAtTheLookBeforeThisOneAndMovesOn) {
   EXPECT_EQ(part.samples_begin[0], 3U);
 }
 
-TEST_F(LiveWindowTest, HolesKeepTheHeaderAndTheLengthOfAFile) {
+TEST_F(LiveWindowTest, PunchingHolesKeepsHeaderAndLength) {
   constexpr size_t kPage = 4096;
   Grow(TracePath(), 4 * kPage);
   const LiveWindow window(path_, seconds(2));

@@ -22,17 +22,17 @@ TEST(LoggedRipTest, IsStaleOnAmdFrom411On) {
   EXPECT_EQ(LoggedRipOf(DialectOf(trace::Vendor::kSvm, 17)), LoggedRip::kOfLastEntry);
 }
 
-TEST(LoggedRipTest, IsThatOfTheExitOnIntel) {
+TEST(LoggedRipTest, IsOfExitOnIntel) {
   EXPECT_EQ(LoggedRipOf(DialectOf(trace::Vendor::kVmx, 17)), LoggedRip::kOfExit);
 }
 
-TEST(LoggedRipTest, IsTakenForStaleOnAmdOfAnUnknownVersion) {
+TEST(LoggedRipTest, IsStaleOnAmdOfUnknownVersion) {
   trace::Dialect dialect;
   dialect.vendor = trace::Vendor::kSvm;
   EXPECT_EQ(LoggedRipOf(dialect), LoggedRip::kOfLastEntry);
 }
 
-TEST(PlacingOptionsTest, SecondaryColumnsCountToo) {
+TEST(PlacingOptionsTest, FollowSecondaryColumns) {
   const correlate::PlacingOptions placing =
       PlacingOptionsFor(DialectOf(trace::Vendor::kVmx, 17), {Tsc{5}, Tsc{9}}, 7,
                         {Dimension::kDomain, Dimension::kWaiting}, {Dimension::kSubreason});
@@ -44,7 +44,7 @@ TEST(PlacingOptionsTest, SecondaryColumnsCountToo) {
   EXPECT_EQ(placing.longest_bracket, 7U);
 }
 
-TEST(RefinementOptionsTest, TellApartWhatRowsTellApart) {
+TEST(RefinementOptionsTest, DistinguishWhatRowsDistinguish) {
   const auto plain = RefinementOptionsFor({Dimension::kDomain, Dimension::kFunction});
   EXPECT_FALSE(plain.by_address || plain.by_process || plain.by_pcpu || plain.by_placing ||
                plain.each_sample);
@@ -55,7 +55,7 @@ TEST(RefinementOptionsTest, TellApartWhatRowsTellApart) {
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kStack}).each_sample);
 }
 
-TEST(RefinementOptionsTest, PlacingMattersOnlyBesideExits) {
+TEST(RefinementOptionsTest, DistinguishPlacingOnlyWithExits) {
   EXPECT_FALSE(RefinementOptionsFor({Dimension::kPlacing}).by_placing);
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kPlacing, Dimension::kExit}).by_placing);
 }

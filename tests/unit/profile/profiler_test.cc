@@ -68,7 +68,7 @@ class ProfilerTest : public ::testing::Test {
   SampleSet samples_;
 };
 
-TEST_F(ProfilerTest, WithoutATraceSamplesAreAsManyAsWereRecorded) {
+TEST_F(ProfilerTest, CountsRecordedSamplesWithoutTrace) {
   made_.Sample(100, 110, 0x10);
   made_.Sample(200, 210, 0x20);
   const ProfileResults results = Run(Request({Dimension::kDomain}));
@@ -79,7 +79,7 @@ TEST_F(ProfilerTest, WithoutATraceSamplesAreAsManyAsWereRecorded) {
   EXPECT_THAT(results.placing_checks, IsEmpty());
 }
 
-TEST_F(ProfilerTest, SamplesOutsideTheRangeAreCountedAsThat) {
+TEST_F(ProfilerTest, CountsSamplesOutsideTheRange) {
   made_.Sample(100, 110, 0x10);
   made_.Sample(200, 210, 0x20);
   ProfileRequest request = Request({Dimension::kDomain});
@@ -90,7 +90,7 @@ TEST_F(ProfilerTest, SamplesOutsideTheRangeAreCountedAsThat) {
   EXPECT_EQ(samples_.sampled, (TscRange{Tsc{150}, Tsc{210}}));
 }
 
-TEST_F(ProfilerTest, SecondaryColumnsAreOfTheSameSamples) {
+TEST_F(ProfilerTest, SecondaryColumnsHaveTheSameSamples) {
   made_.Sample(100, 110, 0x10);
   made_.Sample(200, 210, 0x20);
   ProfileRequest request = Request({Dimension::kDomain});
@@ -101,7 +101,7 @@ TEST_F(ProfilerTest, SecondaryColumnsAreOfTheSameSamples) {
   EXPECT_DOUBLE_EQ(SamplesIn(results.secondary), SamplesIn(results.result));
 }
 
-TEST_F(ProfilerTest, LinesAreThoseOfTheInnermostFrame) {
+TEST_F(ProfilerTest, LineIsThatOfInnermostFrame) {
   made_.Sample(100, 110, 0x10);
   ProfileRequest request = Request({Dimension::kLine});
   request.frames_at = [](DomainId, Mode, AddressSpaceId, Address) {
@@ -112,14 +112,14 @@ TEST_F(ProfilerTest, LinesAreThoseOfTheInnermostFrame) {
   EXPECT_EQ(results.result.rows[0].line, "hash.c:12");
 }
 
-TEST_F(ProfilerTest, WithoutFramesThereIsNoLine) {
+TEST_F(ProfilerTest, NoLineWithoutFrames) {
   made_.Sample(100, 110, 0x10);
   const ProfileResults results = Run(Request({Dimension::kLine}));
   ASSERT_THAT(results.result.rows, SizeIs(1));
   EXPECT_EQ(results.result.rows[0].line, "[no line]");
 }
 
-TEST_F(ProfilerTest, SamplesOfVcpusThatWaitedStandForNoTimeAndSayIt) {
+TEST_F(ProfilerTest, SamplesOfRunnableVcpusHaveNoCycles) {
   made_.info.events[0].waiting = true;
   made_.Sample(100, 110, 0x10);
   Run(Request({Dimension::kDomain}));
@@ -128,7 +128,7 @@ TEST_F(ProfilerTest, SamplesOfVcpusThatWaitedStandForNoTimeAndSayIt) {
   EXPECT_THAT(samples_.cautions[0], HasSubstr("waited"));
 }
 
-TEST_F(ProfilerTest, ARecordingThatEndedEarlySaysIt) {
+TEST_F(ProfilerTest, NotesIncompleteRecording) {
   made_.info.state = recording::State::kEndedEarly;
   made_.info.stopped_because = "the disk was full";
   made_.Sample(100, 110, 0x10);
@@ -137,7 +137,7 @@ TEST_F(ProfilerTest, ARecordingThatEndedEarlySaysIt) {
   EXPECT_THAT(samples_.cautions[0], HasSubstr("the disk was full"));
 }
 
-TEST_F(ProfilerTest, WhatBuffersLostIsTheSumOverStreams) {
+TEST_F(ProfilerTest, SumsLossesOverStreams) {
   for (const uint64_t lost : {3, 4}) made_.info.streams.emplace_back().logged.lost = lost;
   made_.Sample(100, 110, 0x10);
   Run(Request({Dimension::kDomain}));
@@ -177,7 +177,7 @@ class RecordedWithTraceTest : public ::testing::Test {
   std::optional<TraceInput> input_;
 };
 
-TEST_F(RecordedWithTraceTest, EverySampleIsAccountedFor) {
+TEST_F(RecordedWithTraceTest, AccountsForEverySample) {
   auto profiler = Profiler::OfRecording(Request(), *input_->recording, {.event = 0}, {});
   ASSERT_TRUE(profiler.ok()) << profiler.status();
   EXPECT_TRUE(profiler->sample_set().traced);
@@ -201,7 +201,7 @@ class Counter final : public correlate::PipelineObserver {
   uint64_t placed = 0;
 };
 
-TEST_F(RecordedWithTraceTest, AnObserverSeesItBeingMadeAndChangesNothing) {
+TEST_F(RecordedWithTraceTest, ObserverDoesNotChangeResult) {
   auto watched = Profiler::OfRecording(Request(), *input_->recording, {.event = 0}, {});
   ASSERT_TRUE(watched.ok()) << watched.status();
   Counter counter;
@@ -217,7 +217,7 @@ TEST_F(RecordedWithTraceTest, AnObserverSeesItBeingMadeAndChangesNothing) {
   EXPECT_NEAR(SamplesIn(seen->result), SamplesIn(unseen->result), 1e-6);
 }
 
-TEST_F(RecordedWithTraceTest, TheTracesOwnSamplesAreAccountedFor) {
+TEST_F(RecordedWithTraceTest, AccountsForEveryExitSample) {
   Profiler profiler = Profiler::OfTrace(Request(), input_->recording->clock());
   auto results = profiler.Run();
   ASSERT_TRUE(results.ok()) << results.status();
@@ -225,7 +225,7 @@ TEST_F(RecordedWithTraceTest, TheTracesOwnSamplesAreAccountedFor) {
   EXPECT_THAT(profiler.sample_set().cautions, SizeIs(2));
 }
 
-TEST_F(RecordedWithTraceTest, SamplesOfWaitingVcpusArePlacedByNoTrace) {
+TEST_F(RecordedWithTraceTest, DoesNotPlaceSamplesOfRunnableVcpus) {
   // The trace says who ran; these did not.
   FakeRecording made;
   made.info.events[0].waiting = true;

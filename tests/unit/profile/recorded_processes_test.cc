@@ -12,7 +12,7 @@ std::string NameAt(const RecordedProcesses& processes, uint32_t pid, uint64_t wh
   return processes.NameOf(processes.SpaceOf(kD1, pid, Tsc{when}));
 }
 
-TEST(RecordedProcessesTest, AForkHasItsParentsNameUntilItBeginsAProgram) {
+TEST(RecordedProcessesTest, ForkHasNameOfParentUntilExec) {
   FakeRecording made;
   made.Exec(10, 5, "sh");
   made.Fork(20, 6, /*parent=*/5);
@@ -25,7 +25,7 @@ TEST(RecordedProcessesTest, AForkHasItsParentsNameUntilItBeginsAProgram) {
   EXPECT_EQ(processes->invalid(), 0U);
 }
 
-TEST(RecordedProcessesTest, BeforeItsFirstRecordAProcessIsItsFirst) {
+TEST(RecordedProcessesTest, FirstRecordAppliesToEarlierSamples) {
   FakeRecording made;
   made.Exec(100, 5, "sh");
   const auto processes = RecordedProcesses::Read(made.Open());
@@ -33,7 +33,7 @@ TEST(RecordedProcessesTest, BeforeItsFirstRecordAProcessIsItsFirst) {
   EXPECT_EQ(NameAt(*processes, 5, 1), "sh (5)");
 }
 
-TEST(RecordedProcessesTest, AProcessThatNoRecordNamesIsUnknown) {
+TEST(RecordedProcessesTest, ProcessWithoutRecordIsUnknown) {
   FakeRecording made;
   made.Exec(100, 5, "sh");
   const auto processes = RecordedProcesses::Read(made.Open());
@@ -42,7 +42,7 @@ TEST(RecordedProcessesTest, AProcessThatNoRecordNamesIsUnknown) {
   EXPECT_EQ(processes->SpaceOf(kDom0, 5, Tsc{100}), AddressSpaceId{});
 }
 
-TEST(RecordedProcessesTest, EveryDomainHasItsIdleTask) {
+TEST(RecordedProcessesTest, EveryDomainHasAnIdleTask) {
   FakeRecording made;
   made.Exec(100, 5, "sh");
   const auto processes = RecordedProcesses::Read(made.Open());
@@ -50,7 +50,7 @@ TEST(RecordedProcessesTest, EveryDomainHasItsIdleTask) {
   EXPECT_EQ(NameAt(*processes, 0, 100), "[idle] (0)");
 }
 
-TEST(RecordedProcessesTest, ReadNewTakesOnlyWhatHasCome) {
+TEST(RecordedProcessesTest, ReadNewReadsAppendedRecords) {
   FakeRecording made;
   made.Exec(100, 5, "sh");
   RecordedProcesses processes;

@@ -20,7 +20,7 @@ std::vector<Address> AddressesOf(correlate::SampleSource& samples) {
   return addresses;
 }
 
-TEST(RecordedSamplesTest, AreThoseOfOneEvent) {
+TEST(RecordedSamplesTest, HaveOneEvent) {
   FakeRecording made;
   made.info.events = {EventOf("cycles"), EventOf("faults")};
   made.Sample(100, 110, 0x10);
@@ -33,7 +33,7 @@ TEST(RecordedSamplesTest, AreThoseOfOneEvent) {
   EXPECT_EQ(samples->Damaged(), 0U);
 }
 
-TEST(RecordedSamplesTest, LeaveOutWhatIsBeforeTheSkippedBytes) {
+TEST(RecordedSamplesTest, StartBehindSkippedBytes) {
   FakeRecording made;
   made.Sample(100, 110, 0x10);
   const auto first = made.Open();
@@ -45,7 +45,7 @@ TEST(RecordedSamplesTest, LeaveOutWhatIsBeforeTheSkippedBytes) {
   EXPECT_THAT(AddressesOf(*samples), ElementsAre(0x20));
 }
 
-TEST(RecordedSamplesTest, HaveTheMemoryOfTheirProcessAtThatTime) {
+TEST(RecordedSamplesTest, HaveTheMapsOfTheirTime) {
   FakeRecording made;
   made.Exec(50, 7, "sh");
   made.Sample(100, 110, 0x10, 0, /*pid=*/7);
@@ -63,7 +63,7 @@ TEST(RecordedSamplesTest, HaveTheMemoryOfTheirProcessAtThatTime) {
   EXPECT_THAT(names, ElementsAre("sh (7)", "ls (7)"));
 }
 
-TEST(SamplesWithinTest, HaveTheirWholeBracketsInTheRangeOrAreCounted) {
+TEST(SamplesWithinTest, CountsSamplesNotEntirelyInRange) {
   FakeRecording made;
   made.Sample(100, 110, 0x10);
   made.Sample(195, 205, 0x20);

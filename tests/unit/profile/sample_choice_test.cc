@@ -12,27 +12,27 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(CountsTimeTest, CyclesAndTimersDo) {
+TEST(CountsTimeTest, CyclesAndTimersCountTime) {
   EXPECT_TRUE(CountsTime(EventOf("cpu_clk_unhalted", "pmu")));
   EXPECT_TRUE(CountsTime(EventOf("cycles")));
   EXPECT_TRUE(CountsTime(EventOf("timer", "hpet:500")));
 }
 
-TEST(CountsTimeTest, OtherEventsDoNot) {
+TEST(CountsTimeTest, OtherEventsDoNotCountTime) {
   EXPECT_FALSE(CountsTime(EventOf("cache-misses", "pmu")));
   EXPECT_FALSE(CountsTime(EventOf("instructions")));
   // An event of Linux counts faults or switches, whatever its name says.
   EXPECT_FALSE(CountsTime(EventOf("cycles-like-fault", "linux")));
 }
 
-TEST(EventTextTest, NamesTheClockThatStandsInForCounters) {
+TEST(EventTextTest, NamesSubstituteClock) {
   EXPECT_EQ(EventText(EventOf("cycles", "hpet:500")), "cycles (clocked by hpet:500)");
   EXPECT_EQ(EventText(EventOf("cycles", "pmu")), "cycles");
   EXPECT_EQ(EventText(EventOf("faults", "linux")), "faults");
   EXPECT_EQ(EventText(EventOf("cycles")), "cycles");
 }
 
-TEST(ChooseTraceSamplesTest, AutoTakesRecordedSamplesWhereThereAreAny) {
+TEST(ChooseTraceSamplesTest, AutoPrefersRecordedSamples) {
   recording::RecordingInfo sampled;
   sampled.sources.emplace_back().name = "xenoprof";
   EXPECT_EQ(*ChooseTraceSamples("auto", sampled, true, "a.xeno"), false);
@@ -40,7 +40,7 @@ TEST(ChooseTraceSamplesTest, AutoTakesRecordedSamplesWhereThereAreAny) {
   EXPECT_EQ(*ChooseTraceSamples("auto", {}, true, "a.xeno"), true);
 }
 
-TEST(ChooseTraceSamplesTest, NoSamplesOfThatKindIsAnError) {
+TEST(ChooseTraceSamplesTest, RefusesSourceWithoutSamples) {
   recording::RecordingInfo sampled;
   sampled.sources.emplace_back().name = "xenoprof";
   const auto no_trace = ChooseTraceSamples("trace", sampled, false, "a.xeno");
@@ -50,7 +50,7 @@ TEST(ChooseTraceSamplesTest, NoSamplesOfThatKindIsAnError) {
   EXPECT_THAT(std::string(Message(no_samples.status())), HasSubstr("a.xeno"));
 }
 
-TEST(ChooseEventTest, WithoutANameIsTheFirstThatHasSamples) {
+TEST(ChooseEventTest, DefaultIsFirstEventWithSamples) {
   FakeRecording made;
   made.info.events = {EventOf("cycles"), EventOf("faults")};
   made.Sample(100, 110, 0x10, /*event=*/1);
@@ -59,7 +59,7 @@ TEST(ChooseEventTest, WithoutANameIsTheFirstThatHasSamples) {
   EXPECT_EQ(*ChooseEvent(recording, "cycles", {}), 0);
 }
 
-TEST(ChooseEventTest, AnUnknownNameIsAnErrorWithTheNamesThatThereAre) {
+TEST(ChooseEventTest, UnknownNameErrorListsEvents) {
   FakeRecording made;
   const auto event = ChooseEvent(made.Open(), "instructions", {});
   EXPECT_TRUE(absl::IsNotFound(event.status()));

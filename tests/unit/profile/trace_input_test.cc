@@ -21,7 +21,7 @@ TraceRequest Of(const std::string& path) {
   return request;
 }
 
-TEST(TraceInputTest, ARecordingKnowsClockVersionAndNames) {
+TEST(TraceInputTest, TakesClockVersionAndNamesFromRecording) {
   std::vector<std::string> warnings;
   const auto input = OpenTraceInput(Of(kSmall), warnings);
   ASSERT_TRUE(input.ok()) << input.status();
@@ -32,7 +32,7 @@ TEST(TraceInputTest, ARecordingKnowsClockVersionAndNames) {
   EXPECT_EQ(input->DomainName(DomainId{2}), "pvh");
 }
 
-TEST(TraceInputTest, ABareTraceKnowsNothingButIsReadCompressedToo) {
+TEST(TraceInputTest, ReadsCompressedBareTrace) {
   std::vector<std::string> warnings;
   const auto input = OpenTraceInput(Of(kSmall + "/trace.xentrace.zst"), warnings);
   ASSERT_TRUE(input.ok()) << input.status();
@@ -44,7 +44,7 @@ TEST(TraceInputTest, ABareTraceKnowsNothingButIsReadCompressedToo) {
   EXPECT_EQ(CompleteDialect(input->dialect, input->trace).vendor, trace::Vendor::kSvm);
 }
 
-TEST(TraceInputTest, WhatTheUserSaysGoesBeforeWhatIsRecorded) {
+TEST(TraceInputTest, OptionsOverrideRecordedValues) {
   TraceRequest request = Of(kSmall);
   request.clock = Clock{1'000'000, ClockSource::kGiven};
   request.dialect.vendor = trace::Vendor::kVmx;
@@ -57,21 +57,21 @@ TEST(TraceInputTest, WhatTheUserSaysGoesBeforeWhatIsRecorded) {
   EXPECT_EQ(CompleteDialect(input->dialect, input->trace).vendor, trace::Vendor::kVmx);
 }
 
-TEST(TraceInputTest, AnOffsetOfAPcpuThatIsNotThereIsAnError) {
+TEST(TraceInputTest, RefusesOffsetOfMissingPcpu) {
   TraceRequest request = Of(kSmall);
   request.tsc_offsets[PcpuId{77}] = 5;
   std::vector<std::string> warnings;
   EXPECT_FALSE(OpenTraceInput(request, warnings).ok());
 }
 
-TEST(TraceInputTest, ARecordingWithoutATraceIsNotFound) {
+TEST(TraceInputTest, RecordingWithoutTraceIsNotFound) {
   FakeRecording made;
   made.Sample(1, 2, 0x10);
   std::vector<std::string> warnings;
   EXPECT_TRUE(absl::IsNotFound(OpenTraceInput(Of(made.Open().path()), warnings).status()));
 }
 
-TEST(RecordedDialectTest, AnUnknownProcessorIsNoVendor) {
+TEST(RecordedDialectTest, UnknownProcessorHasNoVendor) {
   recording::RecordingInfo info;
   info.xen.version = "4.15.2";
   const trace::Dialect dialect = RecordedDialect(info);

@@ -41,7 +41,7 @@ class ArchiveTest : public testing::Test {
   fs::path directory_;
 };
 
-TEST_F(ArchiveTest, FilesMayHaveAnyNames) {
+TEST_F(ArchiveTest, AcceptsAnyFileNames) {
   const std::string longer_than_tars_own_field(120, 'x');
   const std::vector<std::string> names = {
       "plain", "größe", "日本語", "no utf-8 \xff\xc3", "a\nb", longer_than_tars_own_field + "ü"};
@@ -54,7 +54,7 @@ TEST_F(ArchiveTest, FilesMayHaveAnyNames) {
   EXPECT_EQ(Unpacked(added), content);
 }
 
-TEST_F(ArchiveTest, WhatGrowsBeyondItsLimitIsRefusedAndNothingIsLeft) {
+TEST_F(ArchiveTest, RefusesOversizedContentsAndLeavesNoFiles) {
   std::ofstream(directory_ / "in/zeros").close();
   fs::resize_file(directory_ / "in/zeros", uint64_t{100} << 20);
   const absl::Status status = ThereAndBack();

@@ -271,7 +271,7 @@ void AppendOne(SampleWriter& samples, int trace) {
   ASSERT_EQ(write(trace, "t", 1), 1);
 }
 
-TEST_F(PowerCutTest, AtAnyInstantWhatIsOnTheDiskIsARecordingAndCompleteMeansAllOfIt) {
+TEST_F(PowerCutTest, DiskHasAValidRecordingAtEveryInstant) {
   CutThePowerAtEachCall();
   const auto writer = Writer::Create(Recorded());
   ASSERT_TRUE(writer.ok()) << writer.status();
@@ -310,7 +310,7 @@ TEST_F(PowerCutTest, AtAnyInstantWhatIsOnTheDiskIsARecordingAndCompleteMeansAllO
   EXPECT_EQ(Recording::Open((root_ / "left/a.xeno").string())->info().state, State::kComplete);
 }
 
-TEST_F(PowerCutTest, WhileRecordingAllGetsToTheDiskByItself) {
+TEST_F(PowerCutTest, DataReachesTheDiskWhileRecording) {
   CutThePowerAtEachCall();
   const auto writer = Writer::Create(Recorded());
   ASSERT_TRUE(writer.ok()) << writer.status();
@@ -333,7 +333,7 @@ TEST_F(PowerCutTest, WhileRecordingAllGetsToTheDiskByItself) {
 }
 
 // Others may write to the directory above, between Create's checks and its mkdir.
-TEST_F(PowerCutTest, WhatIsPutInThePlaceOfARecordingMeanwhileIsRefusedAndUntouched) {
+TEST_F(PowerCutTest, RefusesReplacedDirectoryAndLeavesItUnchanged) {
   const fs::path victim = root_ / "victim";
   const fs::path trap = root_ / "trap";
   for (const std::string name : {"recording.json", ".reserve", "trace.xentrace"}) {

@@ -168,25 +168,25 @@ TEST_F(RecordingTest, InfoRoundTripsThroughJson) {
   EXPECT_EQ(*back, info);
 }
 
-TEST_F(RecordingTest, NewerMajorVersionIsRefusedAndSaysWhatToDo) {
+TEST_F(RecordingTest, RefusesNewerMajorVersion) {
   RecordingInfo info = SmallInfo();
   info.format = {2, 1};
   const auto back = FromJson(ToJson(info));
   EXPECT_THAT(std::string(Message(back.status())), HasSubstr("use a newer xenoscope"));
 }
 
-TEST_F(RecordingTest, NewerMinorVersionAndUnknownKeysAreRead) {
+TEST_F(RecordingTest, ReadsNewerMinorVersionAndUnknownKeys) {
   EXPECT_TRUE(FromJson(R"({"format": {"major": 1, "minor": 99}, "moon": "full"})").ok());
 }
 
-TEST_F(RecordingTest, DamagedJsonSaysWhere) {
+TEST_F(RecordingTest, JsonErrorNamesItsPlace) {
   EXPECT_THAT(std::string(Message(FromJson("{\"format\": ").status())), HasSubstr("at byte"));
   EXPECT_THAT(std::string(Message(FromJson("[]").status())), HasSubstr("not an object"));
   const auto wrong = FromJson(R"({"format": {"major": 1}, "domains": [{"id": 70000}]})");
   EXPECT_THAT(std::string(Message(wrong.status())), HasSubstr("domains[0].id"));
 }
 
-TEST_F(RecordingTest, NamesThatAreNotUtf8DoNotStopTheWriter) {
+TEST_F(RecordingTest, WritesNamesThatAreNotUtf8) {
   RecordingInfo info = SmallInfo();
   info.domains[1].name = "\xff\xfe";
   EXPECT_TRUE(FromJson(ToJson(info)).ok());
@@ -213,7 +213,7 @@ TimedEntry MakeTimed(Address address, uint64_t begin) {
   return entry;
 }
 
-TEST_F(RecordingTest, ChunksThatWerePutTogetherElsewhereAreWrittenAsTheyAre) {
+TEST_F(RecordingTest, WritesFinishedChunksUnchanged) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok()) << writer.status();
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
@@ -231,7 +231,7 @@ TEST_F(RecordingTest, ChunksThatWerePutTogetherElsewhereAreWrittenAsTheyAre) {
   EXPECT_THAT(ReadSamples(*recording).addresses, ElementsAre(0x10, 0x20, 0x30));
 }
 
-TEST_F(RecordingTest, TimedSamplesComeBackWithThreadAndCallers) {
+TEST_F(RecordingTest, TimedSamplesRoundTripWithThreadAndCallers) {
   const std::string bytes = SamplesWith(Path("perf.samples"), [](SampleWriter& writer) {
     TimedChunk chunk;
     TimedEntry entry = MakeTimed(0xffff'ffff'8100'0000, 100);
@@ -269,7 +269,7 @@ TEST_F(RecordingTest, TimedSamplesComeBackWithThreadAndCallers) {
   EXPECT_FALSE(reader->damage().Any());
 }
 
-TEST_F(RecordingTest, TimedSamplesThatCannotBeAreCounted) {
+TEST_F(RecordingTest, CountsImpossibleTimedSamples) {
   const std::string bytes = SamplesWith(Path("perf.samples"), [](SampleWriter& writer) {
     TimedChunk chunk;
     TimedEntry entry = MakeTimed(1, 100);
@@ -295,7 +295,7 @@ TEST_F(RecordingTest, TimedSamplesThatCannotBeAreCounted) {
   EXPECT_EQ(reader->damage().invalid_samples, 4);  // the last two cannot be distinguished
 }
 
-TEST_F(RecordingTest, ProcessesComeBackAndAreNoSamples) {
+TEST_F(RecordingTest, ProcessRecordsRoundTripBesideSamples) {
   const std::array<uint8_t, 3> id{1, 2, 3};
   const std::string bytes = SamplesWith(Path("perf.samples"), [&](SampleWriter& writer) {
     ProcessChunk chunk;
@@ -350,7 +350,7 @@ TEST_F(RecordingTest, ProcessesComeBackAndAreNoSamples) {
   EXPECT_FALSE(samples->damage().Any());
 }
 
-TEST_F(RecordingTest, WrittenSamplesComeBackInOrderWithTheirBrackets) {
+TEST_F(RecordingTest, SamplesRoundTripInOrderWithBrackets) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok()) << writer.status();
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
@@ -371,7 +371,7 @@ TEST_F(RecordingTest, WrittenSamplesComeBackInOrderWithTheirBrackets) {
   EXPECT_FALSE(stream->reader.damage().Any());
 }
 
-TEST_F(RecordingTest, CutOffAtAnyByteReadsEveryWholeDrainBeforeIt) {
+TEST_F(RecordingTest, TruncatedFileKeepsCompleteDrains) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
@@ -392,7 +392,7 @@ TEST_F(RecordingTest, CutOffAtAnyByteReadsEveryWholeDrainBeforeIt) {
   }
 }
 
-TEST_F(RecordingTest, AFlippedByteCostsItsChunkOnly) {
+TEST_F(RecordingTest, FlippedByteDamagesOneChunk) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
@@ -411,7 +411,7 @@ TEST_F(RecordingTest, AFlippedByteCostsItsChunkOnly) {
   }
 }
 
-TEST_F(RecordingTest, AnEarlierRecordingIsKeptAsOld) {
+TEST_F(RecordingTest, RenamesEarlierRecordingToOld) {
   for (int i = 0; i < 3; ++i) {
     const auto writer = Writer::Create(Path("a.xeno"));
     ASSERT_TRUE(writer.ok()) << writer.status();
@@ -423,7 +423,7 @@ TEST_F(RecordingTest, AnEarlierRecordingIsKeptAsOld) {
   EXPECT_EQ(Recording::Open(Path("a.xeno.old"))->info().written_by, "1");
 }
 
-TEST_F(RecordingTest, AnAbandonedRecordingGivesTheEarlierOneItsNameBack) {
+TEST_F(RecordingTest, AbandoningRestoresEarlierRecording) {
   RecordingInfo info = SmallInfo();
   ASSERT_TRUE(Writer::Create(Path("a.xeno"))->WriteInfo(info).ok());
   const auto second = Writer::Create(Path("a.xeno"));
@@ -433,7 +433,7 @@ TEST_F(RecordingTest, AnAbandonedRecordingGivesTheEarlierOneItsNameBack) {
   EXPECT_FALSE(fs::exists(Path("a.xeno.old")));
 }
 
-TEST_F(RecordingTest, WhatIsNotARecordingIsNeverMovedAway) {
+TEST_F(RecordingTest, DoesNotRenameOtherDirectories) {
   fs::create_directory(Path("home"));
   Write(Path("home/letter"), "dear");
   EXPECT_THAT(std::string(Message(Writer::Create(Path("home")).status())),
@@ -443,7 +443,7 @@ TEST_F(RecordingTest, WhatIsNotARecordingIsNeverMovedAway) {
   EXPECT_FALSE(Writer::Create(Path("file")).ok());
 }
 
-TEST_F(RecordingTest, ALinkThatHasTheNameIsNeverFollowed) {
+TEST_F(RecordingTest, DoesNotFollowLinkOfItsName) {
   ASSERT_TRUE(Writer::Create(Path("victim"))->WriteInfo(SmallInfo()).ok());
   for (const std::string name : {"a.xeno", "b.xeno.old"}) {
     fs::create_symlink("victim", Path(name));
@@ -457,7 +457,7 @@ TEST_F(RecordingTest, ALinkThatHasTheNameIsNeverFollowed) {
   EXPECT_TRUE(Recording::Open(Path("b.xeno")).ok());
 }
 
-TEST_F(RecordingTest, RemainsOfAKilledRecordingAreRemoved) {
+TEST_F(RecordingTest, RemovesRemainsOfKilledRecording) {
   ASSERT_TRUE(Writer::Create(Path("a.xeno"))->WriteInfo(SmallInfo()).ok());
   {
     const auto killed = Writer::Create(Path("a.xeno"));  // the earlier one is a.xeno.old now
@@ -473,7 +473,7 @@ TEST_F(RecordingTest, RemainsOfAKilledRecordingAreRemoved) {
   EXPECT_TRUE(Recording::Open(Path("a.xeno.old")).ok());  // its only predecessor is kept
 }
 
-TEST_F(RecordingTest, AllOfItIsItsOwnersAlone) {
+TEST_F(RecordingTest, FilesAreReadableByOwnerOnly) {
   const mode_t before = umask(0);
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
@@ -500,7 +500,7 @@ TEST_F(RecordingTest, AllOfItIsItsOwnersAlone) {
             1 + 2 * 7);  // the archive; .reserve, recording.json, trace, samples, 3 of symbols
 }
 
-TEST_F(RecordingTest, EntriesThatAreNotYetAccountedForAreNoLossWhileRecording) {
+TEST_F(RecordingTest, UnaccountedEntriesAreNoLossWhileRecording) {
   struct Case {
     bool complete;
     uint64_t drained, kept;
@@ -516,7 +516,7 @@ TEST_F(RecordingTest, EntriesThatAreNotYetAccountedForAreNoLossWhileRecording) {
   }
 }
 
-TEST_F(RecordingTest, CompressedFilesReadAsIfPlain) {
+TEST_F(RecordingTest, ReadsCompressedFiles) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
@@ -545,7 +545,7 @@ std::string Bomb(size_t size) {
   return packed;
 }
 
-TEST_F(RecordingTest, AFileThatGrowsBeyondItsLimitIsRefused) {
+TEST_F(RecordingTest, RefusesFilesBeyondTheDecompressionLimit) {
   Write(Path("small.zst"), Bomb(size_t{60} << 20));
   {
     const auto small = PlainFile::Open(Path("small"));
@@ -563,7 +563,7 @@ TEST_F(RecordingTest, AFileThatGrowsBeyondItsLimitIsRefused) {
   unsetenv("XENOSCOPE_MAX_UNPACKED");
 }
 
-TEST_F(RecordingTest, MissingFilesAreErrorsThatNameThem) {
+TEST_F(RecordingTest, ErrorNamesMissingFile) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
@@ -578,7 +578,7 @@ TEST_F(RecordingTest, MissingFilesAreErrorsThatNameThem) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(RecordingTest, ACutOffRecordingSaysSo) {
+TEST_F(RecordingTest, IncompleteRecordingIsMarked) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->WriteInfo(SmallInfo()).ok());
@@ -592,7 +592,7 @@ std::vector<DomainChange> TwoChanges() {
           {DomainChange::Kind::kDestroyed, DomainId{3}, std::nullopt, {Tsc{5000}, Tsc{5100}}}};
 }
 
-TEST_F(RecordingTest, ChangesAreAppendedToAFileOfTheirOwn) {
+TEST_F(RecordingTest, AppendsChangesToTheirOwnFile) {
   auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
   RecordingInfo info = SmallInfo();
@@ -615,7 +615,7 @@ TEST_F(RecordingTest, ChangesAreAppendedToAFileOfTheirOwn) {
   EXPECT_THAT(recording->warnings(), ElementsAre("web: its agent was late"));
 }
 
-TEST_F(RecordingTest, ChangesOfEarlierVersionsAreReadFromRecordingJson) {
+TEST_F(RecordingTest, ReadsChangesOfEarlierVersions) {
   const auto info = FromJson(
       R"({"format": {"major": 1, "minor": 6}, "changes": [
            {"kind": "vcpu_offline", "domain": 3, "vcpu": 1, "begin_tsc": 2000, "end_tsc": 2100},
@@ -624,7 +624,7 @@ TEST_F(RecordingTest, ChangesOfEarlierVersionsAreReadFromRecordingJson) {
   EXPECT_EQ(info->changes, TwoChanges());
 }
 
-TEST_F(RecordingTest, AChangeThatWasCutOffIsDroppedAndCounted) {
+TEST_F(RecordingTest, CountsTruncatedChange) {
   const std::string whole = ToJsonLine(TwoChanges()[0]) + "\n";
   struct Case {
     std::string text;
@@ -646,7 +646,7 @@ TEST_F(RecordingTest, AChangeThatWasCutOffIsDroppedAndCounted) {
   }
 }
 
-TEST_F(RecordingTest, SymbolsAreCopiedToTheirPlaces) {
+TEST_F(RecordingTest, CopiesSymbolFiles) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok());
   Write(Path("gw"), "elf");
@@ -660,7 +660,7 @@ TEST_F(RecordingTest, SymbolsAreCopiedToTheirPlaces) {
   EXPECT_NE(Read(Path("a.xeno/symbols/dom0.kallsyms")), "");
 }
 
-TEST_F(RecordingTest, SamplesOfStoppedVcpusKeepWhenTheyWereStopped) {
+TEST_F(RecordingTest, SamplesOfPausedVcpusKeepThePause) {
   auto writer = SampleWriter::Create(Path("x.samples"));
   ASSERT_TRUE(writer.ok());
   writer->AppendStopped(kD3V1, {Tsc{100}, Tsc{140}}, MakeEntry(0x10, Mode::kKernel));
@@ -680,7 +680,7 @@ TEST_F(RecordingTest, SamplesOfStoppedVcpusKeepWhenTheyWereStopped) {
   EXPECT_FALSE(reader->Next());
 }
 
-TEST_F(RecordingTest, AWriteThatFailsHalfWayLeavesAWholeFile) {
+TEST_F(RecordingTest, FailedWriteLeavesAValidFile) {
   auto samples = SampleWriter::Create(Path("x.samples"));
   ASSERT_TRUE(samples.ok());
   rlimit before{};

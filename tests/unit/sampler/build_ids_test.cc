@@ -34,14 +34,14 @@ class Directory {
   std::string path_ = testing::TempDir() + "build_ids.XXXXXX";
 };
 
-TEST(BuildIdsTest, OfThisProgram) {
+TEST(BuildIdsTest, ReadsBuildIdOfThisProgram) {
   BuildIds ids;
   EXPECT_THAT(ids.Read(OwnProgram()), SizeIs(20));
   EXPECT_EQ(ids.Read(OwnProgram()), ids.Read(OwnProgram()));
   EXPECT_THAT(ids.notes(), IsEmpty());
 }
 
-TEST(BuildIdsTest, WhatIsNoElfFileHasNone) {
+TEST(BuildIdsTest, OtherFilesHaveNone) {
   const Directory directory;
   const std::string pipe = directory / "pipe";
   const std::string link = directory / "link";
@@ -59,7 +59,7 @@ TEST(BuildIdsTest, WhatIsNoElfFileHasNone) {
 }
 
 // The kernel would ask its owner to give up a lease first, which takes up to 45 s.
-TEST(BuildIdsTest, AFileWithALeaseIsNotWaitedFor) {
+TEST(BuildIdsTest, DoesNotWaitForFileWithLease) {
   const Directory directory;
   const std::string path = directory / "leased";
   fs::copy_file(OwnProgram(), path);
@@ -79,7 +79,7 @@ pid_t Reader() {
   return child;
 }
 
-TEST(BuildIdsTest, AReaderThatEndsIsReplacedAFewTimes) {
+TEST(BuildIdsTest, ReplacesReaderAFewTimes) {
   BuildIds ids;
   const std::string program = OwnProgram();
   for (int i = 0; i < 4; ++i) {

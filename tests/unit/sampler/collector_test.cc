@@ -142,7 +142,7 @@ class CollectorTest : public testing::Test {
   std::vector<std::byte> file_;
 };
 
-TEST_F(CollectorTest, DrainsGoOnWhileBatchesAreNotTaken) {
+TEST_F(CollectorTest, DrainsWhileBatchesAreNotTaken) {
   const auto collector = Started();
   WaitForDrains(1000);
   ASSERT_TRUE(collector->Stop().ok());
@@ -154,7 +154,7 @@ TEST_F(CollectorTest, DrainsGoOnWhileBatchesAreNotTaken) {
   EXPECT_EQ(collector->Drains().most_waiting_bytes, kOneDrain * (collector->Drains().count + 1));
 }
 
-TEST_F(CollectorTest, WhatWasTakenIsInItsOrderHoweverOften) {
+TEST_F(CollectorTest, KeepsOrderOfSamples) {
   const auto collector = Started();
   for (int i = 0; i < 50; ++i) {
     WaitForDrains(3);
@@ -166,14 +166,14 @@ TEST_F(CollectorTest, WhatWasTakenIsInItsOrderHoweverOften) {
   EXPECT_THAT(collector->Take(), IsEmpty());
 }
 
-TEST_F(CollectorTest, ManyDrainsAreFewBatches) {
+TEST_F(CollectorTest, JoinsDrainsToBatches) {
   const auto collector = Started();
   WaitForDrains(1000);
   ASSERT_TRUE(collector->Stop().ok());
   EXPECT_LE(collector->Take().size(), 1 + collector->Drains().most_waiting_bytes / (100 << 10));
 }
 
-TEST_F(CollectorTest, WhatWasCollectedCanBeTakenWhileADrainTakesLong) {
+TEST_F(CollectorTest, BatchesCanBeTakenDuringADrain) {
   script_.stuck_at = 2;
   const auto collector = Started();
   script_.is_stuck.get_future().wait();
@@ -182,7 +182,7 @@ TEST_F(CollectorTest, WhatWasCollectedCanBeTakenWhileADrainTakesLong) {
   EXPECT_THAT(Addresses(), ElementsAreArray(UpTo(2)));
 }
 
-TEST_F(CollectorTest, WhenTooMuchWaitsDrainsWaitUntilItIsTaken) {
+TEST_F(CollectorTest, StopsDrainingAtMemoryLimit) {
   constexpr size_t kMaxQueued = 10 * kOneDrain;
   const auto collector = Started(kMaxQueued);
   WaitForDrains(11);
@@ -198,7 +198,7 @@ TEST_F(CollectorTest, WhenTooMuchWaitsDrainsWaitUntilItIsTaken) {
   EXPECT_LE(collector->Drains().most_waiting_bytes, kMaxQueued + 2 * kOneDrain);
 }
 
-TEST_F(CollectorTest, TasksRunBetweenDrainsOnTheThreadThatCollects) {
+TEST_F(CollectorTest, RunsTasksBetweenDrains) {
   const auto collector = Started();
   WaitForDrains(1);
   for (int i = 0; i < 100; ++i) {
@@ -211,7 +211,7 @@ TEST_F(CollectorTest, TasksRunBetweenDrainsOnTheThreadThatCollects) {
   EXPECT_FALSE(script_.met_another);
 }
 
-TEST_F(CollectorTest, TasksRunWithoutTheThreadToo) {
+TEST_F(CollectorTest, RunsTasksWithoutThread) {
   const auto collector = Made();
   int asked = 0;
   collector->RunOnThread([&asked](const Source& /*source*/) { ++asked; });
@@ -221,7 +221,7 @@ TEST_F(CollectorTest, TasksRunWithoutTheThreadToo) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(CollectorTest, AnErrorOfTheSourceEndsItAndWhatCameBeforeIsKept) {
+TEST_F(CollectorTest, KeepsSamplesBeforeError) {
   script_.fails_at = 3;
   const auto collector = Started();
   WaitForDrains(4);
@@ -234,7 +234,7 @@ TEST_F(CollectorTest, AnErrorOfTheSourceEndsItAndWhatCameBeforeIsKept) {
   EXPECT_THAT(Addresses(), ElementsAreArray(UpTo(5)));
 }
 
-TEST_F(CollectorTest, StoppingWaitsForTheDrainThatGoesOn) {
+TEST_F(CollectorTest, StopWaitsForCurrentDrain) {
   script_.stuck_at = 0;
   const auto collector = Started();
   script_.is_stuck.get_future().wait();
@@ -246,7 +246,7 @@ TEST_F(CollectorTest, StoppingWaitsForTheDrainThatGoesOn) {
 }
 
 // So sources that wait for guests can stop in parallel.
-TEST_F(CollectorTest, ASourceCanBeStoppedWithoutWaitingForIt) {
+TEST_F(CollectorTest, StopNeedNotWait) {
   script_.stops_late = true;
   const auto collector = Started();
   WaitForDrains(1);
@@ -260,7 +260,7 @@ TEST_F(CollectorTest, ASourceCanBeStoppedWithoutWaitingForIt) {
   EXPECT_THAT(Addresses(), ElementsAreArray(UpTo(collector->Drains().count + 1)));
 }
 
-TEST_F(CollectorTest, ASourceThatDoesNotStartIsNotCollectedFrom) {
+TEST_F(CollectorTest, DoesNotDrainSourceThatDidNotStart) {
   script_.start_status = absl::PermissionDeniedError("no");
   const auto collector = Made();
   EXPECT_EQ(collector->Start().message(), "no");
@@ -268,7 +268,7 @@ TEST_F(CollectorTest, ASourceThatDoesNotStartIsNotCollectedFrom) {
   EXPECT_EQ(collector->Drains().count, 0);
 }
 
-TEST_F(CollectorTest, WhoForgetsToStopItLosesTheThreadAndNothingElse) {
+TEST_F(CollectorTest, DestructorStopsThread) {
   { const auto collector = Started(); }
   EXPECT_FALSE(script_.stopped);
 }

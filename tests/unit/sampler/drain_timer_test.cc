@@ -34,7 +34,7 @@ class DrainTimerTest : public testing::Test {
   void SetUp() override { pace_.Start(last_); }
 };
 
-TEST_F(DrainTimerTest, BeginsShortAndIsAsWantedWhileBuffersAreNearlyEmpty) {
+TEST_F(DrainTimerTest, GrowsToTheRequestedInterval) {
   EXPECT_EQ(pace_.due(), last_ + milliseconds(1));
   Drain(1.0, microseconds(20));
   EXPECT_LT(pause_, milliseconds(2));
@@ -42,21 +42,21 @@ TEST_F(DrainTimerTest, BeginsShortAndIsAsWantedWhileBuffersAreNearlyEmpty) {
   EXPECT_EQ(pause_, milliseconds(5));
 }
 
-TEST_F(DrainTimerTest, IsShorterWhenTheyFillSoThatAQuarterIsUsed) {
+TEST_F(DrainTimerTest, KeepsBuffersAQuarterFull) {
   DrainTimes(100, 100.0, microseconds(20));  // full in 10 ms
   EXPECT_LE(fill_, 0.26);
   EXPECT_GE(fill_, 0.2);
 }
 
 // The interval asked for is 5 ms, and a buffer is full in 2 ms.
-TEST_F(DrainTimerTest, LetsNoBufferOverflowFromTheBeginningOn) {
+TEST_F(DrainTimerTest, PreventsOverflowFromTheStart) {
   for (int i = 0; i < 1000; ++i) {
     Drain(500.0, microseconds(20));
     ASSERT_LT(fill_, 0.6) << i;
   }
 }
 
-TEST_F(DrainTimerTest, AnswersABurstAtOnceAndForgetsItSlowly) {
+TEST_F(DrainTimerTest, ShortensAtABurstAndRecoversSlowly) {
   DrainTimes(10, 1.0, microseconds(20));
   Drain(500.0, microseconds(20));  // full in 2 ms: overrun
   EXPECT_LT(pause_, microseconds(1300));
@@ -67,12 +67,12 @@ TEST_F(DrainTimerTest, AnswersABurstAtOnceAndForgetsItSlowly) {
   EXPECT_EQ(pause_, milliseconds(5));
 }
 
-TEST_F(DrainTimerTest, TakesNoMoreThanAQuarterOfTheTime) {
+TEST_F(DrainTimerTest, SpendsAtMostAQuarterOfTheTime) {
   DrainTimes(100, 1.0, milliseconds(10));
   EXPECT_NEAR(std::chrono::duration<double>(pause_).count(), 0.030, 0.001);
 }
 
-TEST_F(DrainTimerTest, KeepsSamplesRatherThanTime) {
+TEST_F(DrainTimerTest, PrefersSamplesToTime) {
   DrainTimes(100, 100.0, milliseconds(10));  // full in 10 ms, and as long to drain
   EXPECT_EQ(pause_, microseconds(200));
 }

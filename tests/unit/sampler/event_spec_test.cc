@@ -22,7 +22,7 @@ struct Case {
   uint64_t hz;
 };
 
-TEST(EventSpecTest, NamesModesPeriodsAndRates) {
+TEST(EventSpecTest, ParsesNamesModesPeriodsAndRates) {
   for (const auto& [text, name, modes, period, hz] : std::vector<Case>{
            {"cycles", "cycles", "ukh", 0, 0},
            {"cycles:100000", "cycles", "ukh", 100000, 0},
@@ -44,7 +44,7 @@ TEST(EventSpecTest, NamesModesPeriodsAndRates) {
   }
 }
 
-TEST(EventSpecTest, RefusalsSayWhatIsWrong) {
+TEST(EventSpecTest, ErrorsNameTheMistake) {
   const auto refusal = [](const char* text) {
     return std::string(Message(ParseEventSpec(text).status()));
   };
@@ -58,14 +58,14 @@ TEST(EventSpecTest, RefusalsSayWhatIsWrong) {
   EXPECT_THAT(refusal("cycles@1000001"), HasSubstr("1 to 1000000"));
 }
 
-TEST(EventSpecTest, NumbersThatAreTooLargeAreNoPartOfTheName) {
+TEST(EventSpecTest, RefusesTooLargeNumbers) {
   for (const char* const text : {"cycles:99999999999999999999", "cycles@99999999999999999999"}) {
     const auto spec = ParseEventSpec(text);
     EXPECT_THAT(Message(spec.status()), HasSubstr("99999999999999999999 is too large")) << text;
   }
 }
 
-TEST(EventSpecTest, RawCodesAreFiveLetters) {
+TEST(EventSpecTest, RawCodesHaveFiveLetters) {
   EXPECT_EQ(RawCode("r4f2e"), 0x4f2e);
   EXPECT_EQ(RawCode("rxyzz"), std::nullopt);
   EXPECT_EQ(RawCode("r4f2"), std::nullopt);

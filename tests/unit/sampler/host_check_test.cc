@@ -46,7 +46,7 @@ std::string FindingOn(const HostFacts& facts, const std::string& subject) {
   return "-";
 }
 
-TEST(HostCheck, InADom0WithEverythingAllSourcesWork) {
+TEST(HostCheck, AllSourcesWorkInCompleteDom0) {
   for (const Finding& finding : Diagnose(Dom0())) {
     EXPECT_EQ(finding.verdict, Verdict::kYes) << finding.subject;
   }
@@ -54,7 +54,7 @@ TEST(HostCheck, InADom0WithEverythingAllSourcesWork) {
   EXPECT_EQ(FindingOn(Dom0(), "record"), "yes: uses xenoprof, with the trace");
 }
 
-TEST(HostCheck, DomainsThatAnswerAsAgentsAreReported) {
+TEST(HostCheck, ReportsAgents) {
   HostFacts facts = Dom0();
   EXPECT_EQ(FindingOn(facts, "agents"),
             "yes: `record --active` can have web (xenoscope 0.1.0), db (xenoscope 0.1.0)");
@@ -79,7 +79,7 @@ class FakeDirectory final : public DomainDirectory {
   std::set<DomainId> Ids() override { return {}; }
 };
 
-TEST(HostCheck, WhatAgentsSayIsReadInSandboxes) {
+TEST(HostCheck, ReadsAgentsInSandboxes) {
   std::vector<std::thread> agents;
   std::atomic<int> said_bye = 0;
   const auto connect = [&](DomainId id) -> absl::StatusOr<std::unique_ptr<Channel>> {
@@ -104,7 +104,7 @@ TEST(HostCheck, WhatAgentsSayIsReadInSandboxes) {
   EXPECT_EQ(said_bye, 1);
 }
 
-TEST(HostCheck, WhatAKilledRecordingHasLeftIsReported) {
+TEST(HostCheck, ReportsRemainsOfKilledRecording) {
   HostFacts facts = Dom0();
   facts.stale_xenoprof = facts.stale_trace = true;
   EXPECT_THAT(FindingOn(facts, "xenoprof"), HasSubstr("yes: left running by a killed recording"));
@@ -112,7 +112,7 @@ TEST(HostCheck, WhatAKilledRecordingHasLeftIsReported) {
   EXPECT_THAT(FindingOn(facts, "trace"), HasSubstr("xentrace -T 1 /dev/null"));
 }
 
-TEST(HostCheck, OutsideOfDom0OnlyPrivcmdIsReportedAndWhatStillWorks) {
+TEST(HostCheck, ReportsOnlyPrivcmdOutsideDom0) {
   HostFacts facts;
   facts.privcmd = PreconditionError("this machine does not run on Xen");
   EXPECT_EQ(Diagnose(facts).size(), 2U);
@@ -120,7 +120,7 @@ TEST(HostCheck, OutsideOfDom0OnlyPrivcmdIsReportedAndWhatStillWorks) {
   EXPECT_THAT(FindingOn(facts, "reports"), HasSubstr("yes: "));
 }
 
-TEST(HostCheck, WithoutXenThereIsPerf) {
+TEST(HostCheck, OffersPerfWithoutXen) {
   HostFacts facts;
   facts.dom0 = false;
   facts.privcmd = PreconditionError("this machine does not run on Xen");
@@ -134,7 +134,7 @@ TEST(HostCheck, WithoutXenThereIsPerf) {
   EXPECT_EQ(FindingOn(facts, "record"), "no: no source works here");
 }
 
-TEST(HostCheck, WithoutXenoprofGuestsArePolled) {
+TEST(HostCheck, OffersPollingWithoutXenoprof) {
   HostFacts facts = Dom0();
   facts.xenoprof = UnimplementedError("this Xen has no xenoprof");
   EXPECT_EQ(FindingOn(facts, "xenoprof"), "no: this Xen has no xenoprof");
@@ -147,7 +147,7 @@ TEST(HostCheck, WithoutXenoprofGuestsArePolled) {
   EXPECT_EQ(FindingOn(facts, "record"), "partly: uses the trace alone");
 }
 
-TEST(HostCheck, APvhDom0HasNoXenoprof) {
+TEST(HostCheck, PvhDom0HasNoXenoprof) {
   HostFacts facts = Dom0();
   facts.pv = false;
   EXPECT_THAT(FindingOn(facts, "xenoprof"), HasSubstr("no: dom0 is not a PV domain"));
@@ -155,13 +155,13 @@ TEST(HostCheck, APvhDom0HasNoXenoprof) {
               HasSubstr("yes: uses vcpu for the guests and perf for dom0"));
 }
 
-TEST(HostCheck, OnePcpuBiasesWhatPollsSee) {
+TEST(HostCheck, WarnsAboutPollingOnOnePcpu) {
   HostFacts facts = Dom0();
   facts.pcpus = 1;
   EXPECT_THAT(FindingOn(facts, "vcpu"), HasSubstr("partly: on this host's single pCPU"));
 }
 
-TEST(HostCheck, WithoutXentraceOrItsDeviceThereIsNoTrace) {
+TEST(HostCheck, NoTraceWithoutXentraceOrDevice) {
   HostFacts facts = Dom0();
   facts.xentrace = NotFoundError("install xen-utils");
   EXPECT_EQ(FindingOn(facts, "trace"), "no: install xen-utils");
@@ -171,14 +171,14 @@ TEST(HostCheck, WithoutXentraceOrItsDeviceThereIsNoTrace) {
   EXPECT_EQ(FindingOn(facts, "trace"), "no: run `modprobe xen-evtchn`");
 }
 
-TEST(HostCheck, WhereAnotherTakesTheTraceRecordWorksWithoutIt) {
+TEST(HostCheck, RecordsWithoutTraceWhenItIsInUse) {
   HostFacts facts = Dom0();
   facts.trace_free = PreconditionError("xentrace is running already (process 7)");
   EXPECT_EQ(FindingOn(facts, "trace"), "no: xentrace is running already (process 7)");
   EXPECT_EQ(FindingOn(facts, "record"), "partly: uses xenoprof, and needs --no-trace");
 }
 
-TEST(HostCheck, WhatStopsEveryRecordingIsReportedFirst) {
+TEST(HostCheck, ReportsFatalFindingsFirst) {
   HostFacts facts = Dom0();
   facts.xenstore = PreconditionError("start xenstored");
   EXPECT_EQ(FindingOn(facts, "xenstore"), "no: start xenstored");
@@ -189,14 +189,14 @@ TEST(HostCheck, WhatStopsEveryRecordingIsReportedFirst) {
   EXPECT_THAT(FindingOn(facts, "record"), HasSubstr("no: "));
 }
 
-TEST(HostCheck, WhatAKilledRecordingLeftDoesNoHarm) {
+TEST(HostCheck, RemainsOfKilledRecordingAreNoFailure) {
   HostFacts facts = Dom0();
   facts.stale_xenoprof = true;
   EXPECT_THAT(FindingOn(facts, "xenoprof"), HasSubstr("the next `record` stops"));
   EXPECT_EQ(FindingOn(facts, "record"), "yes: uses xenoprof, with the trace");
 }
 
-TEST(HostCheck, MissingSymbolsHaveTheirRemedy) {
+TEST(HostCheck, MissingSymbolsHaveARemedy) {
   HostFacts facts = Dom0();
   facts.xen_symbols = facts.kernel_symbols = false;
   EXPECT_THAT(FindingOn(facts, "Xen's symbols"), HasSubstr("mount -t xenfs"));

@@ -60,7 +60,7 @@ std::string ReadAllOf(Pipe& pipe) {
   return all;
 }
 
-TEST(PipeSpooler, WhoWritesIsNotHeldUpByAFileThatTakesNothing) {
+TEST(PipeSpooler, StalledFileDoesNotBlockWriter) {
   Pipe from;
   Pipe to;
   const std::string text = Numbers(4 << 20);
@@ -79,7 +79,7 @@ TEST(PipeSpooler, WhoWritesIsNotHeldUpByAFileThatTakesNothing) {
   EXPECT_TRUE(copied == text);
 }
 
-TEST(PipeSpooler, WhenTooMuchWaitsTheRestStaysInThePipe) {
+TEST(PipeSpooler, StopsReadingAtMemoryLimit) {
   Pipe from;
   Pipe to;
   constexpr size_t kMaxQueued = 100'000;
@@ -111,7 +111,7 @@ TEST(PipeSpooler, WhenTooMuchWaitsTheRestStaysInThePipe) {
   EXPECT_EQ(spooler.bytes(), taken);
 }
 
-TEST(PipeSpooler, AFullDiskIsAnErrorAndWhoWritesGoesOn) {
+TEST(PipeSpooler, FullDiskIsAnErrorAndDoesNotBlockWriter) {
   Pipe from;
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(full, 0);
@@ -124,7 +124,7 @@ TEST(PipeSpooler, AFullDiskIsAnErrorAndWhoWritesGoesOn) {
   close(full);
 }
 
-TEST(PipeSpooler, NothingIsCopiedOfAPipeThatEndsAtOnce) {
+TEST(PipeSpooler, EmptyPipeWritesNothing) {
   Pipe from;
   Pipe to;
   PipeSpooler spooler(from.out(), to.in(), "the file");

@@ -22,7 +22,7 @@ absl::StatusOr<PmuEvent> Resolve(std::string_view text,
   return ResolvePmuEvent(*spec, cpu_type, kHz);
 }
 
-TEST(PmuEventsTest, FullNamesAreEncodedOnEveryMachine) {
+TEST(PmuEventsTest, EncodesFullNamesOnEveryMachine) {
   const auto event = Resolve("amd64_fam15h_interlagos::cpu_clk_unhalted:100000");
   ASSERT_TRUE(event.ok()) << event.status();
   EXPECT_EQ(event->code, 0x76);
@@ -31,7 +31,7 @@ TEST(PmuEventsTest, FullNamesAreEncodedOnEveryMachine) {
   EXPECT_EQ(event->name, "amd64_fam15h_interlagos::cpu_clk_unhalted");
 }
 
-TEST(PmuEventsTest, UnitMasksAreThoseOfLibpfm4) {
+TEST(PmuEventsTest, UnitMasksAgreeWithLibpfm4) {
   const auto event = Resolve("core::l2_lines_in:self:any:5000");
   ASSERT_TRUE(event.ok()) << event.status();
   EXPECT_EQ(event->code, 0x24);
@@ -45,14 +45,14 @@ TEST(PmuEventsTest, RawCodesHaveUnitMaskThenEvent) {
   EXPECT_EQ(event->unit_mask, 0x4f);
 }
 
-TEST(PmuEventsTest, CyclesAreThoseOfTheProcessorAndTakeARate) {
+TEST(PmuEventsTest, CyclesTakeARate) {
   EXPECT_EQ(Resolve("cycles")->code, 0x76);
   EXPECT_EQ(Resolve("cycles")->period, kHz / 1000);
   EXPECT_EQ(Resolve("cycles@500")->period, kHz / 500);
   EXPECT_EQ(Resolve("cycles:100000", "i386/arch_perfmon")->code, 0x3c);
 }
 
-TEST(PmuEventsTest, ModesAreKept) {
+TEST(PmuEventsTest, KeepsModes) {
   const auto event = Resolve("cycles:kh:100000");
   EXPECT_FALSE(event->user);
   EXPECT_TRUE(event->kernel);
@@ -61,7 +61,7 @@ TEST(PmuEventsTest, ModesAreKept) {
 
 std::string Refusal(std::string_view text) { return std::string(Message(Resolve(text).status())); }
 
-TEST(PmuEventsTest, RefusalsSayWhatIsWrong) {
+TEST(PmuEventsTest, ErrorsNameTheMistake) {
   EXPECT_THAT(Refusal("r4f2e"), HasSubstr("needs a period"));
   EXPECT_THAT(Refusal("r4f2e@500"), HasSubstr("needs a period"));
   EXPECT_THAT(Refusal("r0076:10"), HasSubstr("500 to 2147483647"));
@@ -69,25 +69,25 @@ TEST(PmuEventsTest, RefusalsSayWhatIsWrong) {
   EXPECT_THAT(Refusal("core::moon_phase:1000"), HasSubstr("xenoscope events"));
 }
 
-TEST(PmuEventsTest, AMisspeltNameHasANearOne) {
+TEST(PmuEventsTest, SuggestsNearestName) {
   EXPECT_THAT(Refusal("core::l2_lines_im:1000"), HasSubstr("did you mean l2_lines_in?"));
   EXPECT_THAT(Refusal("core::L2_Lines_im:self:1000"), HasSubstr("did you mean l2_lines_in?"));
   EXPECT_THAT(Refusal("core::moon_phase:1000"), testing::Not(HasSubstr("did you mean")));
   EXPECT_THAT(Refusal("moon::l2_lines_in:1000"), testing::Not(HasSubstr("did you mean")));
 }
 
-TEST(PmuEventsTest, CodesThatXenoprofProgramsWronglyAreRefused) {
+TEST(PmuEventsTest, RefusesCodesThatXenoprofMisprograms) {
   EXPECT_THAT(Refusal("amd64_fam15h_interlagos::dispatched_fpu:100000"), testing::Not(""));
 }
 
-TEST(PmuEventsTest, TheDefaultIsCyclesAThousandTimesASecond) {
+TEST(PmuEventsTest, DefaultIsCyclesAt1000Hz) {
   EXPECT_EQ(DefaultEvent("x86-64/family15h", 2'300'000'000).code, 0x76);
   EXPECT_EQ(DefaultEvent("x86-64/family15h", 2'300'000'000).period, 2'300'000);
   EXPECT_EQ(DefaultEvent("i386/arch_perfmon", 3'000'000'000).code, 0x3c);
   EXPECT_EQ(DefaultEvent("x86-64/hammer", 0).period, kMinPeriod);
 }
 
-TEST(PmuEventsTest, ListedEventsAreAboutTheWordInAnyCase) {
+TEST(PmuEventsTest, SearchIgnoresCase) {
   const auto events = ListEvents("Cycles");
   ASSERT_TRUE(events.ok());
   EXPECT_FALSE(events->empty());

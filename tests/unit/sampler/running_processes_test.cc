@@ -15,7 +15,7 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST(RunningProcessesTest, OfMapsWhatCanBeExecutedIsKept) {
+TEST(RunningProcessesTest, KeepsExecutableMaps) {
   const auto maps = ReadMaps(
       "00400000-00401000 r--p 00000000 fe:00 1234       /usr/bin/cat\n"
       "00401000-00405000 r-xp 00001000 fe:00 1234       /usr/bin/cat with blanks\n"
@@ -30,7 +30,7 @@ TEST(RunningProcessesTest, OfMapsWhatCanBeExecutedIsKept) {
   EXPECT_EQ(maps[2].path, "[vdso]");
 }
 
-TEST(RunningProcessesTest, LinesThatAreNoMapsAreLeftOut) {
+TEST(RunningProcessesTest, SkipsMalformedMaps) {
   EXPECT_THAT(ReadMaps(""), IsEmpty());
   EXPECT_THAT(ReadMaps("\n\n"), IsEmpty());
   EXPECT_THAT(ReadMaps("moon"), IsEmpty());
@@ -39,7 +39,7 @@ TEST(RunningProcessesTest, LinesThatAreNoMapsAreLeftOut) {
   EXPECT_THAT(ReadMaps("4000 r-xp 0 fe:00 1 /no-range\n4000-5000 x\n"), IsEmpty());
 }
 
-TEST(RunningProcessesTest, ThisProcessIsAmongThem) {
+TEST(RunningProcessesTest, ListsThisProcess) {
   const auto processes = ReadRunningProcesses();
   const auto self =
       std::ranges::find(processes, static_cast<uint32_t>(getpid()), &RunningProcess::pid);
@@ -50,7 +50,7 @@ TEST(RunningProcessesTest, ThisProcessIsAmongThem) {
 }
 
 // When a process ends while it is read, reading gives an error, as it does for a directory.
-TEST(RunningProcessesTest, MapsThatCannotBeReadAreNone) {
+TEST(RunningProcessesTest, UnreadableMapsAreEmpty) {
   const std::filesystem::path proc = std::filesystem::path(testing::TempDir()) / "ending_process";
   std::filesystem::create_directories(proc / "123" / "maps");
   std::ofstream(proc / "123" / "comm") << "ending\n";
@@ -61,7 +61,7 @@ TEST(RunningProcessesTest, MapsThatCannotBeReadAreNone) {
   EXPECT_THAT(processes[0].maps, IsEmpty());
 }
 
-TEST(RunningProcessesTest, WithoutProcThereAreNone) {
+TEST(RunningProcessesTest, NoProcessesWithoutProc) {
   EXPECT_THAT(ReadRunningProcesses("/no/such/proc"), IsEmpty());
 }
 

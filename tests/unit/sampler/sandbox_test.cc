@@ -150,7 +150,7 @@ Results Receive(int socket) {
   return results;
 }
 
-TEST(SandboxTest, AnExploitedProcessCanDoNothing) {
+TEST(SandboxTest, DeniesEverythingElse) {
   const pid_t parent = getpid();
   auto sandbox = Sandbox::Start({}, [parent](int socket) { MakeAttempts(socket, parent); });
   ASSERT_TRUE(sandbox.ok()) << sandbox.status();
@@ -161,7 +161,7 @@ TEST(SandboxTest, AnExploitedProcessCanDoNothing) {
 
 // The same attempts fail for other reasons, or not at all, outside: so the table above means
 // something.
-TEST(SandboxTest, OutsideTheSameAttemptsAreNotForbidden) {
+TEST(SandboxTest, SameCallsWorkOutside) {
   if (geteuid() != 0) GTEST_SKIP() << "root alone may do all of it";
   std::array<int, 2> ends{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
@@ -179,7 +179,7 @@ TEST(SandboxTest, OutsideTheSameAttemptsAreNotForbidden) {
 }
 
 // Without the filter the process still runs as a user without privileges.
-TEST(SandboxTest, WithoutAFilterItRunsAsNobody) {
+TEST(SandboxTest, RunsAsNobodyWithoutFilter) {
   if (geteuid() != 0) GTEST_SKIP() << "root alone can become nobody";
   struct Found {
     std::array<uid_t, 3> user{};
@@ -214,7 +214,7 @@ TEST(SandboxTest, WithoutAFilterItRunsAsNobody) {
               testing::ElementsAre(EACCES, EPERM, EPERM, EAGAIN, EPERM, EPERM, EACCES));
 }
 
-TEST(SandboxTest, ItHasTheFilesItIsGivenAndNoOthers) {
+TEST(SandboxTest, HasOnlyTheGivenFiles) {
   std::array<int, 2> kept{};
   std::array<int, 2> other{};
   ASSERT_EQ(pipe(kept.data()), 0);
@@ -238,7 +238,7 @@ TEST(SandboxTest, ItHasTheFilesItIsGivenAndNoOthers) {
 }
 
 // Through int 0x80 numbers mean other calls: 5 would be open.
-TEST(SandboxTest, TheCallsOfAnotherAbiEndIt) {
+TEST(SandboxTest, CallsOfOtherAbiKillIt) {
   auto sandbox = Sandbox::Start({}, [](int socket) {
     long result = 20;  // getpid
     asm volatile("int $0x80" : "+a"(result) : : "memory");
@@ -251,7 +251,7 @@ TEST(SandboxTest, TheCallsOfAnotherAbiEndIt) {
   EXPECT_EQ(sandbox->End(), "it ended by signal 31");  // SIGSYS
 }
 
-TEST(SandboxTest, ItEndsWithItsOwner) {
+TEST(SandboxTest, EndsWithItsOwner) {
   pid_t pid = 0;
   {
     auto sandbox = Sandbox::Start({}, [](int socket) {
@@ -267,7 +267,7 @@ TEST(SandboxTest, ItEndsWithItsOwner) {
   EXPECT_EQ(errno, ESRCH);
 }
 
-TEST(SandboxTest, ItsProcessorTimeIsKnownWhileItRunsAndAfterwards) {
+TEST(SandboxTest, ReportsCpuTime) {
   const auto before = Sandbox::CpuTime();
   static constexpr std::chrono::milliseconds kWork(20);
   auto sandbox = Sandbox::Start({}, [](int socket) {
@@ -286,7 +286,7 @@ TEST(SandboxTest, ItsProcessorTimeIsKnownWhileItRunsAndAfterwards) {
   EXPECT_GE(Sandbox::CpuTime() - before, kWork - std::chrono::milliseconds(4));  // by ticks
 }
 
-TEST(SandboxTest, ItsEndIsReported) {
+TEST(SandboxTest, ReportsItsEnd) {
   auto crashes = Sandbox::Start({}, [](int) { __builtin_trap(); });
   ASSERT_TRUE(crashes.ok()) << crashes.status();
   std::array<char, 1> byte{};

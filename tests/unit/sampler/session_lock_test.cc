@@ -23,7 +23,7 @@ class SessionLockTest : public ::testing::Test {
           .string();
 };
 
-TEST_F(SessionLockTest, ASecondHolderIsRefused) {
+TEST_F(SessionLockTest, RefusesSecondHolder) {
   const auto first = SessionLock::TakeAt(path_);
   ASSERT_TRUE(first.ok()) << first.status();
   const absl::Status second = SessionLock::TakeAt(path_).status();
@@ -32,7 +32,7 @@ TEST_F(SessionLockTest, ASecondHolderIsRefused) {
               testing::HasSubstr("another xenoscope (process " + std::to_string(getpid()) + ")"));
 }
 
-TEST_F(SessionLockTest, ANoteOutlivesItsWriterUntilItIsErased) {
+TEST_F(SessionLockTest, NoteOutlivesItsWriter) {
   {
     const auto killed = SessionLock::TakeAt(path_);
     EXPECT_EQ(killed->stale_note(), "");

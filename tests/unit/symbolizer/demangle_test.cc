@@ -9,17 +9,17 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-TEST(Demangled, Cxx) {
+TEST(Demangled, DemanglesCxx) {
   EXPECT_EQ(Demangled("_ZN2ns1fEi"), "ns::f(int)");
   EXPECT_EQ(Demangled("_ZN2ns1fEi.cold"), "ns::f(int) [clone .cold]");
 }
 
-TEST(Demangled, RustsOlderNamesWithoutTheirHash) {
+TEST(Demangled, DemanglesLegacyRustWithoutHash) {
   EXPECT_EQ(Demangled("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
   EXPECT_EQ(Demangled("_ZN10_$LT$T$GT$3fmt17h0123456789abcdefE"), "<T>::fmt");
 }
 
-TEST(Demangled, RustsNamesWithoutTheNumberOfLlvmsLinkTimeOptimization) {
+TEST(Demangled, DropsLtoSuffixOfRust) {
   EXPECT_EQ(
       Demangled("_ZN4core3fmt5Write10write_char17h624a9a2565190607E.llvm.8446121111891974328"),
       "core::fmt::Write::write_char");
@@ -31,19 +31,19 @@ TEST(Demangled, RustsNamesWithoutTheNumberOfLlvmsLinkTimeOptimization) {
 }
 
 // RFC 2603's examples.
-TEST(Demangled, RustsNamesOfVersion0) {
+TEST(Demangled, DemanglesRustV0) {
   EXPECT_EQ(Demangled("_RNvC6_123foo3bar"), "123foo::bar");
   EXPECT_EQ(Demangled("_RINbNbCskIICzLVDPPb_5alloc5alloc8box_freeDINbNiB4_"
                       "5boxed5FnBoxuEp6OutputuEL_ECs1iopQbuBiw2_3std"),
             "alloc::alloc::box_free::<dyn alloc::boxed::FnBox<(), Output = ()>>");
 }
 
-TEST(Demangled, GosDots) {
+TEST(Demangled, RestoresGoDots) {
   EXPECT_EQ(Demangled("gopkg.in/yaml%2ev3.(*Node).Decode"), "gopkg.in/yaml.v3.(*Node).Decode");
   EXPECT_EQ(Demangled("main.main"), "main.main");
 }
 
-TEST(Demangled, WhatIsNoneStaysAsItIs) {
+TEST(Demangled, KeepsPlainNames) {
   for (const char* name : {"main", "_start", "_Z", "_R", "_RNvC", "_ZN4core17hE", "100%2e", ""}) {
     EXPECT_EQ(Demangled(name), name);
   }
@@ -61,7 +61,7 @@ std::string BackReference(size_t at) {
 }
 
 // Each type is a pair of the one before: 2^60 letters.
-TEST(Demangled, NamesThatWouldNeverEndStayAsTheyAre) {
+TEST(Demangled, KeepsNamesThatExpandTooFar) {
   std::string name = "INvC1a1b";
   size_t last = name.size();
   name += "TaaE";

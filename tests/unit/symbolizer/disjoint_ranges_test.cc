@@ -22,7 +22,7 @@ uint32_t Expected(const std::vector<OwnedRange>& ranges, Address address) {
   return best == nullptr ? DisjointRanges::kNoOwner : best->owner;
 }
 
-TEST(DisjointRanges, OfNothingHaveNoOwner) {
+TEST(DisjointRanges, EmptyRangesHaveNoOwner) {
   const DisjointRanges ranges = MakeDisjoint({{5, 5, 1}, {0, 9, 2}, {7, 3, 3}});
   EXPECT_TRUE(ranges.empty());
   for (const Address at : {Address{0}, Address{5}, kLastAddress}) {
@@ -30,7 +30,7 @@ TEST(DisjointRanges, OfNothingHaveNoOwner) {
   }
 }
 
-TEST(DisjointRanges, ThatLieInsideEachOtherBelongToTheInnermost) {
+TEST(DisjointRanges, InnermostOfNestedRangesOwns) {
   const DisjointRanges ranges =
       MakeDisjoint({{10, 100, 0}, {20, 60, 1}, {20, 30, 2}, {90, 120, 3}});
   EXPECT_EQ(ranges.Find(9), DisjointRanges::kNoOwner);
@@ -43,7 +43,7 @@ TEST(DisjointRanges, ThatLieInsideEachOtherBelongToTheInnermost) {
   EXPECT_EQ(ranges.Find(120), DisjointRanges::kNoOwner);
 }
 
-TEST(DisjointRanges, MayReachToTheLastAddress) {
+TEST(DisjointRanges, CoverTheLastAddress) {
   const DisjointRanges ranges =
       MakeDisjoint({{1, kLastAddress, 0}, {kLastAddress - 9, kLastAddress, 1}});
   EXPECT_EQ(ranges.Find(1), 0U);

@@ -33,7 +33,7 @@ std::string Why(DomainSymbols& symbols, DomainId domain, Mode mode, Address addr
   return symbols.Describe(symbols.Resolve(domain, mode, address)).unresolved;
 }
 
-TEST(DomainSymbols, EachDomainAndModeHasItsOwnAddresses) {
+TEST(DomainSymbols, AddressesAreByDomainAndMode) {
   DomainSymbols symbols;
   symbols.Add(kDom0, Mode::kXen,
               IndexOf(ReadXensyms("ffff82d040200000 T start\nffff82d040200100 D end\n")));
@@ -54,7 +54,7 @@ TEST(DomainSymbols, EachDomainAndModeHasItsOwnAddresses) {
   }
 }
 
-TEST(DomainSymbols, ThoseOfEveryDomainServeDomainsWithoutTheirOwn) {
+TEST(DomainSymbols, CommonSymbolsAreForDomainsWithoutTheirOwn) {
   DomainSymbols symbols;
   symbols.Add(kEveryDomain, Mode::kKernel,
               IndexOf(ReadKallsyms("ffffffff81000000 T common\nffffffff81000100 D end\n")));
@@ -74,7 +74,7 @@ TEST(DomainSymbols, DomainsOfOneKernelShareFunctions) {
             symbols.Resolve(kD2, Mode::kKernel, 0xffffffff81200020));
 }
 
-TEST(DomainSymbols, SaysWhyThereIsNoFunction) {
+TEST(DomainSymbols, ReportsReasonWithoutFunction) {
   DomainSymbols symbols;
   symbols.Add(kDom0, Mode::kXen,
               IndexOf(ReadXensyms("ffff82d040200000 T start\nffff82d040200100 D end\n"
@@ -113,7 +113,7 @@ TEST(DomainSymbols, SaysWhyThereIsNoFunction) {
   EXPECT_EQ(symbols.Resolve(kD2, Mode::kUser, 0x1000), symbols.Resolve(kD2, Mode::kUser, 0x2000));
 }
 
-TEST(DomainSymbols, NoticesSymbolsOfAnotherBoot) {
+TEST(DomainSymbols, DetectsSymbolsOfOtherBoot) {
   const auto kernel = IndexOf(
       ReadKallsyms("ffffffff81000000 T one\nffffffff81010000 T two\nffffffff81020000 D e\n"));
   DomainSymbols fits;
@@ -129,7 +129,7 @@ TEST(DomainSymbols, NoticesSymbolsOfAnotherBoot) {
   EXPECT_THAT(moved.Mismatches()[0], HasSubstr("100 of 100 addresses of d1's kernel"));
 }
 
-TEST(DomainSymbols, NamesAreDemangled) {
+TEST(DomainSymbols, DemanglesNames) {
   DomainSymbols symbols;
   symbols.Add(kD1, Mode::kUser, IndexOf(ReadNm("1000 T _ZN3foo3barEi\n2000 T _Znot\n", "x")));
   EXPECT_EQ(At(symbols, kD1, Mode::kUser, 0x1000), "x!foo::bar(int)");

@@ -68,7 +68,7 @@ TEST_F(ImageFileTest, HasItsOwnSymbolsAndLines) {
   EXPECT_EQ((*image)->debug_path(), "/bin/subject");
 }
 
-TEST_F(ImageFileTest, AStrippedOneHasThoseOfTheFileThatItsLinkNames) {
+TEST_F(ImageFileTest, FollowsDebugLinkOfStrippedFile) {
   if (!Run("mkdir bin/.debug && cd bin && objcopy --only-keep-debug subject .debug/s.debug && "
            "objcopy --strip-all --add-gnu-debuglink=.debug/s.debug subject")) {
     GTEST_SKIP() << "no objcopy here";
@@ -87,7 +87,7 @@ TEST_F(ImageFileTest, AStrippedOneHasThoseOfTheFileThatItsLinkNames) {
   EXPECT_EQ((*image)->debug_info(), nullptr);
 }
 
-TEST_F(ImageFileTest, AStrippedOneHasThoseOfTheFileOfItsBuildId) {
+TEST_F(ImageFileTest, FollowsBuildIdOfStrippedFile) {
   const auto whole = Open("/bin/subject");
   ASSERT_TRUE(whole.ok());
   const std::string id = (*whole)->elf().BuildId();
@@ -103,7 +103,7 @@ TEST_F(ImageFileTest, AStrippedOneHasThoseOfTheFileOfItsBuildId) {
   EXPECT_NE((*image)->debug_info(), nullptr);
 }
 
-TEST_F(ImageFileTest, AStrippedOneHasThoseOfTheSmallFileInIt) {
+TEST_F(ImageFileTest, ReadsMiniDebugInfo) {
   if (!Run("objcopy --only-keep-debug bin/subject small && objcopy -g small && xz small && "
            "objcopy --strip-all bin/subject && "
            "objcopy --add-section .gnu_debugdata=small.xz bin/subject")) {
@@ -114,7 +114,7 @@ TEST_F(ImageFileTest, AStrippedOneHasThoseOfTheSmallFileInIt) {
   EXPECT_TRUE(KnowsLocal(**image));
 }
 
-TEST_F(ImageFileTest, NothingLeadsOutOfTheRoot) {
+TEST_F(ImageFileTest, DoesNotLeaveTheRoot) {
   const FileFinder finder(root_.string());
   std::ofstream(root_ / "etc") << "inside\n";
   const fs::path outside = root_.string() + ".outside";
@@ -135,7 +135,7 @@ TEST_F(ImageFileTest, NothingLeadsOutOfTheRoot) {
   fs::remove(outside);
 }
 
-TEST_F(ImageFileTest, APipeIsNotWaitedFor) {
+TEST_F(ImageFileTest, DoesNotWaitForPipe) {
   ASSERT_EQ(mkfifo((root_ / "pipe").c_str(), 0600), 0);
   EXPECT_FALSE(FileFinder(root_.string()).Open("/pipe").ok());
 }
@@ -173,7 +173,7 @@ double Sum(const Listing& listing) {
   return sum;
 }
 
-TEST_F(ListingTest, SourceHasEachSampleInOneLine) {
+TEST_F(ListingTest, EachSampleIsInOneSourceLine) {
   const auto listing = ListSource(function_, samples_, SourceFinder({"/"}));
   if (!listing.ok()) GTEST_SKIP() << "the source is not where it was compiled";
   EXPECT_THAT(listing->title, HasSubstr("subject.cc"));
@@ -183,11 +183,11 @@ TEST_F(ListingTest, SourceHasEachSampleInOneLine) {
   EXPECT_THAT(listing->lines, Not(Contains(Field(&ListedLine::code, HasSubstr("x ^= x >> 33")))));
 }
 
-TEST_F(ListingTest, WithoutSourcesThereIsNone) {
+TEST_F(ListingTest, NoSourceListingWithoutSources) {
   EXPECT_FALSE(ListSource(function_, samples_, SourceFinder({root_.string()})).ok());
 }
 
-TEST_F(ListingTest, InstructionsHaveEachSampleOnce) {
+TEST_F(ListingTest, EachSampleIsInOneInstruction) {
   const Listing listing = ListInstructions(function_, samples_);
   EXPECT_EQ(listing.lines.size(), samples_.size());
   EXPECT_EQ(Sum(listing), static_cast<double>(samples_.size()));
@@ -195,7 +195,7 @@ TEST_F(ListingTest, InstructionsHaveEachSampleOnce) {
   EXPECT_THAT(listing.lines, Contains(Field(&ListedLine::code, HasSubstr("ret"))));
 }
 
-TEST_F(ListingTest, WithoutCodeAddressesAreListed) {
+TEST_F(ListingTest, ListsAddressesWithoutCode) {
   function_.file = nullptr;
   const Listing listing = ListInstructions(function_, {samples_.data(), 2});
   ASSERT_EQ(listing.lines.size(), 2U);

@@ -95,7 +95,7 @@ class IndexCacheTest : public ::testing::Test {
   std::vector<Address> addresses_;
 };
 
-TEST_F(IndexCacheTest, TheSecondReadingGivesTheSameWithoutTheDebugInformation) {
+TEST_F(IndexCacheTest, SecondLoadDoesNotReadDebugInfo) {
   const auto expected = Answers(*Open(false));
   EXPECT_THAT(Stored(), IsEmpty());
   EXPECT_EQ(Answers(*Open(true)), expected);
@@ -105,7 +105,7 @@ TEST_F(IndexCacheTest, TheSecondReadingGivesTheSameWithoutTheDebugInformation) {
   EXPECT_EQ(Answers(*Open(true)), expected);
 }
 
-TEST_F(IndexCacheTest, UnitsAreAddedAsTheyAreRead) {
+TEST_F(IndexCacheTest, AddsUnitsWhenRead) {
   const auto expected = Answers(*Open(false));
   const auto in_a_unit =
       std::ranges::find_if(expected, [](const auto& text) { return !text.empty(); });
@@ -121,7 +121,7 @@ TEST_F(IndexCacheTest, UnitsAreAddedAsTheyAreRead) {
   EXPECT_EQ(Answers(*Open(true)), expected);
 }
 
-TEST_F(IndexCacheTest, IsNotBelievedForAFileThatHasChanged) {
+TEST_F(IndexCacheTest, IgnoresCacheOfChangedFile) {
   Answers(*Open(true));
   const auto later = fs::last_write_time(subject_) + std::chrono::seconds(1);
   RuinDebugInfo();
@@ -134,7 +134,7 @@ TEST_F(IndexCacheTest, IsNotBelievedForAFileThatHasChanged) {
   }
 }
 
-TEST_F(IndexCacheTest, IsMadeAnewWhereItIsDamaged) {
+TEST_F(IndexCacheTest, ReplacesDamagedCache) {
   const auto expected = Answers(*Open(true));
   const fs::path stored = Stored().at(0);
   const auto size = fs::file_size(stored);
@@ -154,13 +154,13 @@ TEST_F(IndexCacheTest, IsMadeAnewWhereItIsDamaged) {
   EXPECT_EQ(Answers(*Open(true)), expected) << "it was not made anew";
 }
 
-TEST_F(IndexCacheTest, WithoutAPlaceForItAllIsAsWithout) {
+TEST_F(IndexCacheTest, WorksWithoutCacheDirectory) {
   const auto expected = Answers(*Open(false));
   std::ofstream(root_ / "cache") << "a file, no directory";
   EXPECT_EQ(Answers(*Open(true)), expected);
 }
 
-TEST_F(IndexCacheTest, KeepsWhatWasUsedLast) {
+TEST_F(IndexCacheTest, EvictsLeastRecentlyUsed) {
   const IndexCache cache((root_ / "small").string(), 3000);
   const std::string bytes(1000, 'x');
   const auto file = [](uint64_t inode) { return FileIdentity{1, inode, 2, 3}; };
@@ -188,7 +188,7 @@ TEST_F(IndexCacheTest, KeepsWhatWasUsedLast) {
   EXPECT_FALSE(cache.Find("ee", file(6))) << "larger than all of it";
 }
 
-TEST(FrameTable, KnowsWhatWasWritten) {
+TEST(FrameTable, RoundTrips) {
   FrameTableWriter writer;
   writer.Add(0x1000, std::vector<CodeFrame>{{"inner", "a.h", 3}, {"outer", "a.c", 7}});
   writer.Add(0x1010, std::vector<CodeFrame>{{"outer", "a.c", 8}});

@@ -57,7 +57,7 @@ class KaslrShiftTest : public ::testing::Test {
   SymbolIndex symbols_;
 };
 
-TEST_F(KaslrShiftTest, IsWhereSampledAddressesAreThoseOfInstructions) {
+TEST_F(KaslrShiftTest, PutsSampledAddressesOnInstructions) {
   for (const Address shift : {Address{0}, kShift}) {
     const auto found = FindKaslrShift(*kernel_, symbols_, Instructions(40, shift));
     ASSERT_TRUE(found.ok()) << found.status();
@@ -66,7 +66,7 @@ TEST_F(KaslrShiftTest, IsWhereSampledAddressesAreThoseOfInstructions) {
   }
 }
 
-TEST_F(KaslrShiftTest, AFewAddressesThatFitNowhereDoNotMatter) {
+TEST_F(KaslrShiftTest, ToleratesFewForeignAddresses) {
   std::vector<Address> addresses = Instructions(95, kShift);
   const std::vector<Address> wrong = Anywhere(5);
   addresses.insert(addresses.end(), wrong.begin(), wrong.end());
@@ -75,7 +75,7 @@ TEST_F(KaslrShiftTest, AFewAddressesThatFitNowhereDoNotMatter) {
   EXPECT_EQ(found->shift, kShift);
 }
 
-TEST_F(KaslrShiftTest, IsNotGuessedFromAFewAddresses) {
+TEST_F(KaslrShiftTest, NeedsEnoughAddresses) {
   const std::vector<Address> few = Instructions(5, kShift);
   std::vector<Address> addresses;
   for (int i = 0; i < 16; ++i) addresses.insert(addresses.end(), few.begin(), few.end());
@@ -87,7 +87,7 @@ TEST_F(KaslrShiftTest, IsNotGuessedFromAFewAddresses) {
   EXPECT_EQ(unmoved->shift, 0);
 }
 
-TEST_F(KaslrShiftTest, IsNotGuessedForAnotherKernel) {
+TEST_F(KaslrShiftTest, RefusesOtherKernel) {
   const auto found = FindKaslrShift(*kernel_, symbols_, Anywhere(200));
   ASSERT_FALSE(found.ok());
   EXPECT_THAT(std::string(Message(found.status())), HasSubstr("no KASLR shift"));

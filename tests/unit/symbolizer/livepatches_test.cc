@@ -30,7 +30,7 @@ std::string Replaces(std::string_view name, Address address, uint64_t size) {
                      size);
 }
 
-TEST(Livepatches, AreReadAsXenPrintsThem) {
+TEST(Livepatches, ParsesXenOutput) {
   const auto file = MappedFile::Open(XENOSCOPE_TEST_DATA "/livepatch/list");
   ASSERT_TRUE(file.ok());
   const LivepatchList list = ReadLivepatches(AsText(file->bytes()));
@@ -44,7 +44,7 @@ TEST(Livepatches, AreReadAsXenPrintsThem) {
   EXPECT_EQ(list.displaced, 0);
 }
 
-TEST(Livepatches, ConsolesMayGiveTheTime) {
+TEST(Livepatches, AcceptsConsoleTimestamps) {
   for (const std::string_view time : {"", "[2026-11-22 19:00:00] ", "[    3.141592] "}) {
     const std::string text = fmt::format(
         "(XEN) {0}'x' pressed - Dumping all livepatch patches\r\n"
@@ -59,7 +59,7 @@ TEST(Livepatches, ConsolesMayGiveTheTime) {
   }
 }
 
-TEST(Livepatches, NamesMayHoldAnything) {
+TEST(Livepatches, AcceptsAnyNames) {
   const LivepatchList list =
       ReadLivepatches(std::string(kTitle) + Patch("a state=CHECKED(1) b\x1b[1m", 0x1000, 0x2000) +
                       Replaces("f patch 5(5) with 6 (6)", 0x1000, 8));
@@ -69,7 +69,7 @@ TEST(Livepatches, NamesMayHoldAnything) {
               ElementsAre(LivepatchFunction{"f patch 5(5) with 6 (6)", 0x1000, 8}));
 }
 
-TEST(Livepatches, WhatOthersPrintIsPassedOver) {
+TEST(Livepatches, SkipsOtherOutput) {
   const LivepatchList list = ReadLivepatches(
       "(d1)  name=guest state=APPLIED(2) 1 (.data=2, .rodata=2) using 1 pages.\n" +
       std::string(kTitle) + Patch("a", 0x1000, 0x2000) +
@@ -79,7 +79,7 @@ TEST(Livepatches, WhatOthersPrintIsPassedOver) {
   EXPECT_EQ(list.malformed, 0);
 }
 
-TEST(Livepatches, DamagedLinesAreCounted) {
+TEST(Livepatches, CountsDamagedLines) {
   const std::string a = Patch("a", 0x1000, 0x2000);
   const std::string head = std::string(kTitle) + a;
   // The replacements are beyond the livepatch's code; without a size; cut off; and of no function.
@@ -95,7 +95,7 @@ TEST(Livepatches, DamagedLinesAreCounted) {
   EXPECT_THAT(cut.patches[0].functions, IsEmpty());
 }
 
-TEST(Livepatches, OneThatIsListedTwiceIsOne) {
+TEST(Livepatches, MergesRepeatedListings) {
   const std::string once = std::string(kTitle) + Patch("a", 0x1000, 0x2000) +
                            Replaces("f", 0x1000, 8) + "(XEN) build-id=0123abcd\n";
   const LivepatchList list = ReadLivepatches(once + once);
@@ -105,7 +105,7 @@ TEST(Livepatches, OneThatIsListedTwiceIsOne) {
 }
 
 // b came to where a had been: it is not known whose code a sample was in.
-TEST(Livepatches, TwoAtOnePlaceHaveNoNames) {
+TEST(Livepatches, DropsOverlappingPayloads) {
   const LivepatchList list = ReadLivepatches(
       std::string(kTitle) + Patch("a", 0x1000, 0x3000) + Patch("c", 0x4000, 0x5000) +
       std::string(kTitle) + Patch("b", 0x2000, 0x3000) + Patch("c", 0x4000, 0x5000));

@@ -57,7 +57,7 @@ constexpr unsigned char kCompressed[] = {
     0x54, 0x20, 0x6f, 0x6e, 0x65, 0x0a, 0x31, 0x30, 0x30, 0x20, 0x44, 0x20, 0x65, 0x6e, 0x64,
     0x0a, 0x03, 0x00, 0x3a, 0xcf, 0x80, 0x3b, 0x19, 0xb8, 0x02, 0xcb, 0xd9, 0x81, 0xff};
 
-TEST_F(LoadTest, FindsWhatARecordingHolds) {
+TEST_F(LoadTest, FindsSymbolsOfRecording) {
   Write("symbols/xensyms", "ffff82d040200000 T start\nffff82d040200100 D end\n");
   Write("symbols/dom0.kallsyms",
         "ffffffff81000000 T zero\nffffffff81000100 D end\nffffffffc0201000 t open\t[m]\n");
@@ -79,7 +79,7 @@ TEST_F(LoadTest, FindsWhatARecordingHolds) {
   EXPECT_EQ(At(loaded, {2}, Mode::kUser, 0x501000), "list!spin");
 }
 
-TEST_F(LoadTest, LivepatchesAreImagesBesideXen) {
+TEST_F(LoadTest, LivepatchesAreSeparateImages) {
   const fs::path data = XENOSCOPE_TEST_DATA "/livepatch";
   constexpr Address kCode = 0xffff82d0405b0000;
   Write("symbols/xensyms", "ffff82d040326c30 T get_s_time\nffff82d040326c90 D end\n");
@@ -100,7 +100,7 @@ TEST_F(LoadTest, LivepatchesAreImagesBesideXen) {
   EXPECT_EQ(At(named, {1}, Mode::kXen, kCode + 21), "[livepatch slow_time]!linger");
 }
 
-TEST_F(LoadTest, ALivepatchsFileIsTakenOnlyWhereItIsTheOneThatRan) {
+TEST_F(LoadTest, RefusesFileOfOtherLivepatch) {
   const fs::path data = XENOSCOPE_TEST_DATA "/livepatch";
   fs::create_directories(root_ / "symbols/livepatches");
   fs::copy(data / "slow_time.livepatch", root_ / "symbols/livepatches");
@@ -120,13 +120,13 @@ TEST_F(LoadTest, ALivepatchsFileIsTakenOnlyWhereItIsTheOneThatRan) {
   EXPECT_EQ(At(loaded, {1}, Mode::kXen, 0xffff82d0405b0008), "[livepatch slow_time]!get_s_time");
 }
 
-TEST_F(LoadTest, ARecordingWithoutSymbolsSaysSoForEveryAddress) {
+TEST_F(LoadTest, RecordingWithoutSymbolsGivesReasonForEachAddress) {
   const LoadedSymbols loaded = LoadAll();
   EXPECT_THAT(loaded.warnings, IsEmpty());
   EXPECT_EQ(At(loaded, kDom0, Mode::kXen, 1), "[unknown]![no symbols]: no symbols for Xen");
 }
 
-TEST_F(LoadTest, AFileOfNoUseIsAWarningAndTheReason) {
+TEST_F(LoadTest, WarnsAboutUnusableFile) {
   Write("guests/1/kallsyms", "0000000000000000 T one\n0000000000000000 T two\n");
   const LoadedSymbols loaded = LoadAll();
   ASSERT_THAT(loaded.warnings, SizeIs(1));
@@ -134,7 +134,7 @@ TEST_F(LoadTest, AFileOfNoUseIsAWarningAndTheReason) {
   EXPECT_THAT(At(loaded, {1}, Mode::kKernel, 0xffffffff81000001), HasSubstr("kptr_restrict"));
 }
 
-TEST_F(LoadTest, LinesThatAreNoSymbolsAreReported) {
+TEST_F(LoadTest, ReportsMalformedLines) {
   Write("guests/1/kallsyms", "ffffffff81000000 T one\nffffffff81000100 D end\nwhat\n");
   const LoadedSymbols loaded = LoadAll();
   ASSERT_THAT(loaded.warnings, SizeIs(1));
@@ -142,7 +142,7 @@ TEST_F(LoadTest, LinesThatAreNoSymbolsAreReported) {
               HasSubstr("1 lines are damaged or no symbols, the first is number 3"));
 }
 
-TEST_F(LoadTest, WhatTheUserNamedMustBeOfUse) {
+TEST_F(LoadTest, UnusableFileOfUserIsAnError) {
   SymbolSources sources;
   sources.sources = {
       {.domain = {1}, .kind = SourceKind::kKernel, .path = Path("nowhere"), .required = true}};
@@ -153,7 +153,7 @@ TEST_F(LoadTest, WhatTheUserNamedMustBeOfUse) {
 
 // The subject takes a kernel's place: its functions come from a text that is moved, its lines from
 // the file.
-TEST_F(LoadTest, LinesComeFromAFileThatKaslrMovedAway) {
+TEST_F(LoadTest, FindsLinesOfKernelMovedByKaslr) {
   const auto content = FileContent::Open(XENOSCOPE_TEST_SUBJECT);
   ASSERT_TRUE(content.ok());
   const auto elf = ElfFile::Open(content->bytes());
@@ -213,7 +213,7 @@ TEST_F(LoadTest, LinesComeFromAFileThatKaslrMovedAway) {
   EXPECT_THAT(loaded->warnings[0], HasSubstr("another build"));
 }
 
-TEST_F(LoadTest, AnotherBuildIdIsAWarning) {
+TEST_F(LoadTest, WarnsAboutOtherBuildId) {
   SymbolSources sources;
   sources.sources = {{.domain = {1},
                       .kind = SourceKind::kImage,
@@ -228,7 +228,7 @@ TEST_F(LoadTest, AnotherBuildIdIsAWarning) {
   EXPECT_THAT(loaded->warnings[0], HasSubstr("but 00ff ran"));
 }
 
-TEST_F(LoadTest, CompressedFilesAreReadAndDamagedOnesExplained) {
+TEST_F(LoadTest, ReadsCompressedFilesAndReportsDamagedOnes) {
   const std::string_view compressed(reinterpret_cast<const char*>(kCompressed), sizeof kCompressed);
   Write("guests/1/kallsyms.zst", compressed);
   Write("guests/2/kallsyms.zst", compressed.substr(0, 20));

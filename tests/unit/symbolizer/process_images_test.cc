@@ -48,7 +48,7 @@ class ProcessImagesTest : public ::testing::Test {
   Address main_ = 0;
 };
 
-TEST_F(ProcessImagesTest, AFunctionIsFoundWhereverItsFileIsMapped) {
+TEST_F(ProcessImagesTest, FindsFunctionAtAnyMapping) {
   Map(kSubject, build_id_, 0x7f0000000000);
   const Function function = At(main_ - kLinked + 0x7f0000000000);
   EXPECT_EQ(function.name, "main");
@@ -56,7 +56,7 @@ TEST_F(ProcessImagesTest, AFunctionIsFoundWhereverItsFileIsMapped) {
   EXPECT_EQ(function.unresolved, "");
 }
 
-TEST_F(ProcessImagesTest, AFileOfAnotherBuildIsNotUsed) {
+TEST_F(ProcessImagesTest, RefusesFileOfOtherBuild) {
   Map(kSubject, "0123", 0x7f0000000000);
   const Function function = At(main_ - kLinked + 0x7f0000000000);
   EXPECT_EQ(function.name, "[no symbols]");
@@ -64,12 +64,12 @@ TEST_F(ProcessImagesTest, AFileOfAnotherBuildIsNotUsed) {
   EXPECT_THAT(function.unresolved, HasSubstr("not the build that was recorded"));
 }
 
-TEST_F(ProcessImagesTest, AFileOfUnknownBuildIsNotUsed) {
+TEST_F(ProcessImagesTest, RefusesFileOfUnknownBuild) {
   Map(kSubject, "", 0x7f0000000000);
   EXPECT_THAT(At(main_ - kLinked + 0x7f0000000000).unresolved, HasSubstr("without a build-id"));
 }
 
-TEST_F(ProcessImagesTest, AFileThatIsElsewhereHasItsSubstitute) {
+TEST_F(ProcessImagesTest, FindsFileByBuildId) {
   Map("/no/such/subject", build_id_, 0x7f0000000000);
   images_.AddSubstitute(build_id_, kSubject);
   const Function function = At(main_ - kLinked + 0x7f0000000000);
@@ -77,13 +77,13 @@ TEST_F(ProcessImagesTest, AFileThatIsElsewhereHasItsSubstitute) {
   EXPECT_EQ(function.image, "subject");
 }
 
-TEST_F(ProcessImagesTest, AFileThatIsNowhereSaysSo) {
+TEST_F(ProcessImagesTest, ReportsMissingFile) {
   Map("/no/such/subject", build_id_, 0x7f0000000000);
   EXPECT_THAT(At(0x7f0000000001).unresolved, HasSubstr("/no/such/subject"));
   EXPECT_EQ(At(0x7f0000000001).image, "subject");
 }
 
-TEST_F(ProcessImagesTest, OfMapsThatOverlapTheLaterCounts) {
+TEST_F(ProcessImagesTest, LaterOfOverlappingMapsWins) {
   const uint32_t first = images_.AddFile(kDom0, "/no/such/first", "01");
   const uint32_t second = images_.AddFile(kDom0, "[vdso]", "");
   images_.SetMaps(kSpace, kDom0, 7, {{0x1000, 0x5000, 0, first}, {0x2000, 0x3000, 0, second}});
@@ -94,7 +94,7 @@ TEST_F(ProcessImagesTest, OfMapsThatOverlapTheLaterCounts) {
   EXPECT_EQ(images_.Find({9}, 0x1000).name, "[no map]");
 }
 
-TEST_F(ProcessImagesTest, AProcessWithoutMapsIsItsDomains) {
+TEST_F(ProcessImagesTest, ProcessWithoutMapsUsesDomainSymbols) {
   DomainSymbols symbols;
   const uint32_t file = symbols.processes().AddFile(kDom0, kSubject, build_id_);
   symbols.processes().SetMaps(kSpace, kDom0, 7, {{kLinked, kLinked + 0x100000, 0, file}});
@@ -121,7 +121,7 @@ class JitAndVdsoTest : public ::testing::Test {
   ProcessImages images_;
 };
 
-TEST_F(JitAndVdsoTest, AFunctionOfAPerfMapIsFound) {
+TEST_F(JitAndVdsoTest, FindsFunctionOfPerfMap) {
   images_.SetPerfMaps(kDom0, PerfMaps::Read("# 7\n7f0000000100 40 run server.js:12\n"));
   const Function function = At(kMade + 0x120);
   EXPECT_EQ(function.image, "[jit]");
@@ -130,19 +130,19 @@ TEST_F(JitAndVdsoTest, AFunctionOfAPerfMapIsFound) {
   EXPECT_FALSE(images_.LocationOf(kSpace, kMade + 0x120).has_value());
 }
 
-TEST_F(JitAndVdsoTest, NothingIsFoundOfAnotherProcessOrDomain) {
+TEST_F(JitAndVdsoTest, PerfMapIsOfOneProcessOfOneDomain) {
   images_.SetPerfMaps(kDom0, PerfMaps::Read("# 8\n7f0000000100 40 run\n"));
   images_.SetPerfMaps(DomainId{3}, PerfMaps::Read("# 7\n7f0000000100 40 run\n"));
   EXPECT_EQ(At(kMade + 0x120).name, "[no symbols]");
   EXPECT_THAT(At(kMade + 0x120).unresolved, HasSubstr("/tmp/perf-PID.map"));
 }
 
-TEST_F(JitAndVdsoTest, AFunctionOutsideOfMappedFilesIsFoundToo) {
+TEST_F(JitAndVdsoTest, FindsFunctionOutsideMappedFiles) {
   images_.SetPerfMaps(kDom0, PerfMaps::Read("# 7\n555000 40 late\n"));
   EXPECT_EQ(At(0x555010).name, "late");
 }
 
-TEST_F(JitAndVdsoTest, TheVdsoIsTheKernelsAndOf64Bits) {
+TEST_F(JitAndVdsoTest, VdsoIsOfKernelAnd64BitProcesses) {
   EXPECT_THAT(At(kVdsoAt).unresolved, HasSubstr("the recording does not contain it"));
   auto content = FileContent::Open(kSubject);
   ASSERT_TRUE(content.ok());
@@ -158,7 +158,7 @@ TEST_F(JitAndVdsoTest, TheVdsoIsTheKernelsAndOf64Bits) {
   EXPECT_EQ(At(0xf7000000 + main).name, "[no symbols]");  // of a 32-bit process
 }
 
-TEST_F(JitAndVdsoTest, WhatIsNoVdsoIsRefused) {
+TEST_F(JitAndVdsoTest, RefusesInvalidVdso) {
   EXPECT_FALSE(images_.SetVdso(kDom0, FileContent::FromString("no ELF file")).ok());
 }
 

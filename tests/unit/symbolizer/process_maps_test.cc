@@ -19,7 +19,7 @@ int FileAt(const ProcessMaps& maps, Address page) {
   return found == nullptr ? -1 : static_cast<int>(found->file);
 }
 
-TEST(ProcessMaps, TheNewestMapOfAnAddressCounts) {
+TEST(ProcessMaps, NewestMapOfAnAddressWins) {
   ProcessMaps maps{MapAt(1, 10), MapAt(2, 20)};
   maps.Add(MapAt(1, 11));
   EXPECT_EQ(FileAt(maps, 1), 11);
@@ -29,7 +29,7 @@ TEST(ProcessMaps, TheNewestMapOfAnAddressCounts) {
   EXPECT_TRUE(ProcessMaps().empty());
 }
 
-TEST(ProcessMaps, AfterAForkEachGoesItsOwnWay) {
+TEST(ProcessMaps, ForksHaveSeparateMaps) {
   ProcessMaps parent{MapAt(1, 10)};
   ProcessMaps child = parent.Fork();
   parent.Add(MapAt(1, 11));
@@ -47,7 +47,7 @@ TEST(ProcessMaps, AfterAForkEachGoesItsOwnWay) {
   }
 }
 
-TEST(ProcessMaps, ForksHaveTheirMapsInCommon) {
+TEST(ProcessMaps, ForksShareEarlierMaps) {
   ProcessMaps parent;
   for (Address page = 1; page <= 1000; ++page) parent.Add(MapAt(page, 1));
   const ProcessMaps first = parent.Fork();
@@ -58,7 +58,7 @@ TEST(ProcessMaps, ForksHaveTheirMapsInCommon) {
   EXPECT_EQ(child.Find(500 * kPage), shared);
 }
 
-TEST(ProcessMaps, ALongChainOfForksEnds) {
+TEST(ProcessMaps, DestroysLongChainOfForks) {
   ProcessMaps last;
   for (uint32_t i = 0; i < 300'000; ++i) {
     last.Add(MapAt(i, i));

@@ -43,24 +43,24 @@ class SourceFinderTest : public testing::Test {
   fs::path directory_;
 };
 
-TEST_F(SourceFinderTest, TheLongestEndOfThePathThatIsThere) {
+TEST_F(SourceFinderTest, FindsLongestMatchingPathSuffix) {
   EXPECT_EQ(Open("/build/xen-4.17/xen/common/sched.c").value(), "sched");
   EXPECT_EQ(Open("/xen/common/../common/sched.c").value(), "sched");
   EXPECT_EQ(Open("/elsewhere/sched.c").value(), "another");
 }
 
-TEST_F(SourceFinderTest, NothingElseThanSources) {
+TEST_F(SourceFinderTest, FindsOnlySources) {
   EXPECT_THAT(Message(Open("/etc/shadow").status()), HasSubstr("not the name of a source file"));
 }
 
-TEST_F(SourceFinderTest, NothingOutside) {
+TEST_F(SourceFinderTest, DoesNotLeaveTheDirectory) {
   EXPECT_FALSE(Open("../secret.c").ok());
   EXPECT_FALSE(Open((directory_ / "secret.c").string()).ok());
   EXPECT_FALSE(Open("link.c").ok());
   EXPECT_THAT(Message(Open("/x/gone.c").status()), HasSubstr("--source DIR"));
 }
 
-TEST_F(SourceFinderTest, TheWholeMachineWhereTheUserSaysSo) {
+TEST_F(SourceFinderTest, RootFindsAbsolutePaths) {
   const SourceFinder finder({"/"});
   EXPECT_TRUE(finder.Open((directory_ / "secret.c").string()).ok());
   EXPECT_FALSE(finder.Open("/nowhere" + (directory_ / "secret.c").string()).ok());

@@ -24,7 +24,7 @@ std::string NameAt(const SymbolIndex& index, Address address) {
   return symbol == SymbolIndex::kNoSymbol ? "-" : std::string(index.Name(symbol));
 }
 
-TEST(SymbolIndex, RangesOfSymbols) {
+TEST(SymbolIndex, DerivesRangesOfSymbols) {
   struct Expected {
     Address address;
     const char* name;
@@ -100,7 +100,7 @@ TEST(SymbolIndex, RangesOfSymbols) {
   }
 }
 
-TEST(SymbolIndex, WithoutFunctionsIsAnError) {
+TEST(SymbolIndex, RefusesListWithoutFunctions) {
   EXPECT_FALSE(SymbolIndex::Build(TableOf({})).ok());
   EXPECT_FALSE(SymbolIndex::Build(TableOf({{0, 10, "null"}})).ok());
 }

@@ -107,7 +107,7 @@ TEST(SeriesTest, OneLongIntervalHoldsTheTotals) {
   EXPECT_THAT(Rows(TwoDomains(), "pcpu-utilisation", 1'000'000), ElementsAre("[10,63) p0=52"));
 }
 
-TEST(SeriesTest, OnlyTheDomainsOfTheFilterHaveLines) {
+TEST(SeriesTest, FiltersDomains) {
   EXPECT_THAT(Rows(TwoDomains(), "domain-run-time", 1'000'000, {{DomainId{2}}}),
               ElementsAre("[10,63) d2=15"));
 }
@@ -156,7 +156,7 @@ TEST(SeriesTest, InterruptsAndGrantsAreCounted) {
   EXPECT_THAT(Rows(HaltingGuest(), "grant-maps", 1000), ElementsAre("[10,96) d2 map=1"));
 }
 
-TEST(SeriesTest, AddressSpacesAreKnownFromTheFirstWriteOn) {
+TEST(SeriesTest, AddressSpacesBeginAtFirstCr3Write) {
   //   cycle  10    12     20        22     40        45     60         70    80
   //   d1v0   runs  enter  cr3=5000  enter  cr3=7001  enter  preempted  runs  enter
   const TraceBuilder bytes = TraceBuilder().Window(
@@ -173,7 +173,7 @@ TEST(SeriesTest, AddressSpacesAreKnownFromTheFirstWriteOn) {
                           "d1 cr3 0x7 cr3=5 d1 cr3 0x5 cr3=2"));
 }
 
-TEST(SeriesTest, LostRecordsAreCountedWhereTheTraceGoesOn) {
+TEST(SeriesTest, LostRecordsCountAtEndOfLoss) {
   //   cycle  10    30               50        60
   //   p1     d1v0  7 records lost   the mark  sched_op
   const TraceBuilder bytes = TraceBuilder().Window(
@@ -192,7 +192,7 @@ TEST(SeriesTest, EverySeriesSumsToItsTotal) {
   }
 }
 
-TEST(SeriesTest, TooManyIntervalsAreRefused) {
+TEST(SeriesTest, RefusesTooManyIntervals) {
   TraceBuilder bytes = TraceBuilder().Window(
       0, {Rec(kHypercall, 1, {kSchedOp}), Rec(kHypercall, kMaxIntervals + 10, {kSchedOp})});
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");

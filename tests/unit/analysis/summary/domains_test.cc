@@ -35,7 +35,7 @@ TEST(DomainStates, SimultaneousChangesAreOne) {
                           "runstate_edges/full_contention, open at the end count=1 cycles=0"));
 }
 
-TEST(Memory, GrantsAreDoneByTheRunningDomainForTheNamedOne) {
+TEST(Memory, GrantsAreByRunningDomainForNamedDomain) {
   //   cycle  5               10     11          12          13            14
   //   p0     map of d3       d0v0   map of d1   map of d1   unmap of d1   transfer to d2
   TraceBuilder trace;
@@ -82,7 +82,7 @@ TEST(Scheduler, MergesVcpusBeyondTheLimit) {
                   "scheduler_edges/events of more vCPUs than are told apart count=7"));
 }
 
-TEST(Scheduler, CountsTheEventsThatNameAVcpuAndMeasuresItsWaits) {
+TEST(Scheduler, CountsEventsAndMeasuresWaitsOfVcpus) {
   //   cycle  10     11      15          16                17     17            18      20    21
   //   d1v0   woken          waited 3us  runs, preempted   runs   credit reset  stolen        blocks
   //   others        tickle                                                             idle

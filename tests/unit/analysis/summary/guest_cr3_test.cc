@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using trace::Rec;
 using trace::TraceBuilder;
 
-TEST(GuestCr3, MeasuresEachAddressSpaceFromTheFirstWriteOn) {
+TEST(GuestCr3, MeasuresAddressSpacesFromFirstWrite) {
   // The times before the first write belong to no space: it takes effect at 40.
   //
   //   cycle  20     30        40     140       147    150   155      1000   2000  2010   2020

@@ -19,7 +19,7 @@ std::vector<std::string> LinesOf(const std::vector<std::vector<uint32_t>>& recor
                    "guest_interrupts");
 }
 
-TEST(GuestInterrupts, LastFromTheEntryThatDeliversThemToTheHalt) {
+TEST(GuestInterrupts, DurationIsFromDeliveringEntryToHalt) {
   //   cycle  10    20            40                  100
   //   d1v0   runs  enter (0x30)  enter (0x30 again)  halts
   //                |<------------- 80 -------------->|

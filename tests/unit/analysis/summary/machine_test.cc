@@ -97,7 +97,7 @@ TEST(Affinity, ResidencyEndsAtMigration) {
                           "affinity/all/p1 count=1 cycles=20"));
 }
 
-TEST(Power, MeasuresIdleStatesAndFrequenciesByTheRecordsTimes) {
+TEST(Power, MeasuresIdleStatesAndFrequencies) {
   //   cycle  10        40       50         60        65       90         95       100
   //   p0     enter C2  leave C2            enter C1  leave C1            leave C3 the trace ends
   //   MHz    2400               1800                          2400

@@ -57,7 +57,7 @@ TEST(Preemptions, ChargeAWaitToTheVcpusThatRanMeanwhile) {
 //   p0     d1v0   d2v0       d2v0
 //   p1     d3v0   d3v0       d1v0
 //   d1v0   runs   preempted  runs on p1   blocked
-TEST(Preemptions, EndWhereTheVcpuGoesElsewhere) {
+TEST(Preemptions, EndWhenVcpuMigrates) {
   TraceBuilder trace;
   trace.Window(
       0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}), Rec(kRunningToRunnable, 110, {Vcpu(1, 0)}),

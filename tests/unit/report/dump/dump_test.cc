@@ -232,7 +232,7 @@ TEST(Dump, ParsesEventFilter) {
   EXPECT_FALSE(EventFilter::Parse({"no_such_event"}).ok());
 }
 
-TEST(LineBuffer, Numbers) {
+TEST(LineBuffer, FormatsNumbers) {
   LineBuffer out(10);
   for (const uint64_t value : {0ULL, 9ULL, 10ULL, 99ULL, 100ULL, 12345ULL, ~0ULL}) {
     out.Reserve(100);

@@ -58,13 +58,13 @@ class Formats : public testing::Test {
   ProfileReport report_;
 };
 
-TEST_F(Formats, FoldedHasOneLineAStackWithRootsOfDomainAndMode) {
+TEST_F(Formats, FoldedStacksBeginWithDomainAndMode) {
   EXPECT_EQ(Folded(FlameWeight::kCycles),
             "<web>:;[user];main;hash 2400\n"
             "<web>:;[xen];main;do_x 1600\n");
 }
 
-TEST_F(Formats, InlinedFunctionsAreFramesAndSayThatTheyAre) {
+TEST_F(Formats, InlinedFunctionsAreMarkedFrames) {
   report_.result.inlined = {"mix"};
   report_.result.stacks[0].insert(report_.result.stacks[0].begin(),
                                   {FunctionId{1}, Mode::kUser, 0, 0});

@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(AnnotateHtml, HasCodeAndSamplesAndNoMarkupOfTheInput) {
+TEST(AnnotateHtml, HasCodeAndSamplesAndEscapesInput) {
   AnnotatedFunction function;
   function.domain = "<script>alert(1)</script> (d3)";
   function.image = "gw";
@@ -31,7 +31,7 @@ TEST(AnnotateHtml, HasCodeAndSamplesAndNoMarkupOfTheInput) {
   }
 }
 
-TEST(AnnotateHtml, IsAPageByItself) {
+TEST(AnnotateHtml, IsSelfContained) {
   const std::string page = AnnotateHtml({});
   EXPECT_THAT(page, testing::StartsWith("<!DOCTYPE html>"));
   EXPECT_THAT(page, testing::EndsWith("</html>\n"));

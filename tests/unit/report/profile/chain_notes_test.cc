@@ -39,7 +39,7 @@ TEST(ChainNotes, NameDomainsWithoutCallersAndTheReason) {
   EXPECT_THAT(ChainNotes(With(DomainType::kPv, 200, 200, 0)), ElementsAre(HasSubstr("keeps none")));
 }
 
-TEST(ChainNotes, ShareALineWhereTheReasonIsTheSame) {
+TEST(ChainNotes, ShareOneLineByReason) {
   RecordingInfo info = With(DomainType::kPvh, 100, 100, 0);
   for (uint16_t id = 4; id < 6; ++id) {
     recording::DomainInfo domain = info.domains.front();

@@ -29,7 +29,7 @@ DomainChange Change(Kind kind, DomainId domain, uint64_t end) {
   return {kind, domain, std::nullopt, {Tsc{end - 200}, Tsc{end}}};
 }
 
-TEST(ChangeLinesTest, ADomainHasOneLineInTheOrderOfTime) {
+TEST(ChangeLinesTest, EachDomainHasOneLineInTimeOrder) {
   RecordingInfo info = Info();
   info.changes = {Change(Kind::kPaused, kWeb, 6000), Change(Kind::kCreated, DomainId{7}, 6500),
                   Change(Kind::kUnpaused, kWeb, 7200)};
@@ -39,7 +39,7 @@ TEST(ChangeLinesTest, ADomainHasOneLineInTheOrderOfTime) {
                           "d7: created at 1.5 s"));
 }
 
-TEST(ChangeLinesTest, AMomentBeforeSamplingStartedIsItsStart) {
+TEST(ChangeLinesTest, ClampsTimesBeforeSampling) {
   RecordingInfo info = Info();
   info.changes = {Change(Kind::kPaused, kWeb, 4900)};
   EXPECT_THAT(ChangeLines(info), ElementsAre("web (d3): paused at 0.0 s"));

@@ -76,7 +76,7 @@ TEST(ProfileText, GroupsFunctionsUnderTheirDomain) {
             "2 samples where the trace lost records\n");
 }
 
-TEST(ProfileText, SaysByWhatSamplesAreAttributedWithoutATrace) {
+TEST(ProfileText, ReportsAttributionWithoutTrace) {
   ProfileReport report = Web();
   report.traced = false;
   report.counts = {};

@@ -144,7 +144,7 @@ TEST(Table, SortsRowsAndGroupsWithEmptyCellsLast) {
   EXPECT_EQ(table.Find("colour"), table.columns.size());
 }
 
-TEST(Table, LimitsEachGroupAndCountsWhatItLeftOut) {
+TEST(Table, LimitsGroupsAndCountsOmittedRows) {
   Table table = Fruits();
   table.Limit(0);
   EXPECT_EQ(table.groups[0].rows.size(), 3U);
@@ -201,7 +201,7 @@ TEST(TableJson, KeepsKeysInTheOrderOfTheColumns) {
   EXPECT_EQ(ToJson(table)[2].dump(), R"({"name":"fig","samples":null,"share":null,"cycles":null})");
 }
 
-TEST(TableJson, ReplacesWhatIsNotUtf8) {
+TEST(TableJson, ReplacesInvalidUtf8) {
   EXPECT_EQ(Dump(nlohmann::ordered_json("a\xff")), "\"a\uFFFD\"\n");
 }
 

@@ -37,13 +37,13 @@ TEST(PlotAxisTest, TicksAreRound) {
   EXPECT_THAT(Labels(LinearTicks(AxisKind::kSeconds, 0, 0.0031, 4)), ElementsAre("0", "2 ms"));
 }
 
-TEST(PlotAxisTest, WholeNumbersAndStatesHaveNoFractions) {
+TEST(PlotAxisTest, IntegersAndStatesHaveNoFractions) {
   EXPECT_THAT(Labels(LinearTicks(AxisKind::kInteger, -0.5, 1.5, 9)), ElementsAre("0", "1"));
   EXPECT_THAT(Labels(LinearTicks(AxisKind::kState, -1.5, 3.5, 9)),
               ElementsAre("lost", "blocked", "offline", "runnable", "running"));
 }
 
-TEST(PlotAxisTest, OfHugeAndOfNoExtent) {
+TEST(PlotAxisTest, HandlesHugeAndEmptyExtents) {
   EXPECT_THAT(Labels(LinearTicks(AxisKind::kNumber, 0, 1.8e19, 4)), ElementsAre("0", "10 E"));
   EXPECT_THAT(LinearTicks(AxisKind::kNumber, 5, 5, 6), IsEmpty());
   EXPECT_EQ(RoundUp(0), 1);
@@ -134,7 +134,7 @@ TEST(PlotSvgTest, IsSelfContained) {
   EXPECT_THAT(svg, HasSubstr("a &lt;b&gt; &amp; &quot;c&quot;"));
 }
 
-TEST(PlotSvgTest, EmptyAndPointless) {
+TEST(PlotSvgTest, HandlesPlotsWithoutPoints) {
   EXPECT_THAT(ToSvg(SeriesPlot{}), HasSubstr("no such events"));
   EXPECT_THAT(ToSvg(ScatterPlot{}), HasSubstr("no such events"));
   SeriesPlot flat = TinySeries();
@@ -142,7 +142,7 @@ TEST(PlotSvgTest, EmptyAndPointless) {
   EXPECT_THAT(ToSvg(flat), Not(HasSubstr("nan")));
 }
 
-TEST(PlotTerminalTest, Bars) {
+TEST(PlotTerminalTest, DrawsBars) {
   EXPECT_EQ(ToTerminal(TinySeries(), {60, 8, false}),
             "Run time of domains\na <b> & \"c\"\n\n"
             "                d0 ▅▃█ 50.00%\n"
@@ -152,7 +152,7 @@ TEST(PlotTerminalTest, Bars) {
             "A full bar is 80% of time.\n");
 }
 
-TEST(PlotTerminalTest, PointsAndColours) {
+TEST(PlotTerminalTest, DrawsPointsAndColours) {
   const std::string text = ToTerminal(TinyScatter(false), {60, 14, false});
   EXPECT_THAT(text, HasSubstr("d1v0 3"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));

@@ -66,7 +66,7 @@ std::string ErrorOf(Bytes bytes) {
   return message.ok() ? "" : std::string(Message(message.status()));
 }
 
-TEST(AgentMessages, EachIsReadAsItWasWrittenHoweverItIsCut) {
+TEST(AgentMessages, RoundTripInPiecesOfAnySize) {
   std::vector<std::byte> all;
   for (const AnyMessage& message : OneOfEach()) {
     const auto frame = Encode(message);
@@ -77,7 +77,7 @@ TEST(AgentMessages, EachIsReadAsItWasWrittenHoweverItIsCut) {
   }
 }
 
-TEST(AgentMessages, AHelloIsTheseBytes) {
+TEST(AgentMessages, HelloHasDocumentedBytes) {
   const auto frame = Encode(Hello{.major = 1,
                                   .minor = 0,
                                   .vcpus = 2,
@@ -100,7 +100,7 @@ TEST(AgentMessages, AHelloIsTheseBytes) {
   EXPECT_EQ(AsText(Bytes(frame).first(4)), "XSAG");
 }
 
-TEST(AgentMessages, ARecorderOfVersionOneZeroPreparesForPerf) {
+TEST(AgentMessages, PrepareOfVersion1_0IsForPerf) {
   auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kPerf});
   const Bytes payload = Bytes(frame).subspan(kFrameHeader);
   EXPECT_EQ(payload.back(), std::byte{0});  // added by version 1.1
@@ -109,7 +109,7 @@ TEST(AgentMessages, ARecorderOfVersionOneZeroPreparesForPerf) {
             std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kPerf}}));
 }
 
-TEST(AgentMessages, AFrameOfANewerVersionIsPassedOverAndCounted) {
+TEST(AgentMessages, CountsUnknownFrames) {
   FrameReader reader;
   reader.Add(EncodeFrame(999, SomeBytes(10)));
   reader.Add(Encode(Ping{1}));
@@ -119,7 +119,7 @@ TEST(AgentMessages, AFrameOfANewerVersionIsPassedOverAndCounted) {
   EXPECT_EQ(reader.unknown(), 1u);
 }
 
-TEST(AgentMessages, FieldsAppendedByANewerVersionArePassedOver) {
+TEST(AgentMessages, IgnoreAppendedFields) {
   auto payload = SomeBytes(40);
   FrameReader reader;
   reader.Add(EncodeFrame(2, payload));
@@ -128,7 +128,7 @@ TEST(AgentMessages, FieldsAppendedByANewerVersionArePassedOver) {
   EXPECT_EQ(**message, AnyMessage(Ping{0x5a5a5a5a5a5a5a5a}));
 }
 
-TEST(AgentMessages, WhatIsNoFrameIsAnErrorWithItsPlace) {
+TEST(AgentMessages, ErrorNamesOffsetOfInvalidFrame) {
   EXPECT_THAT(ErrorOf(SomeBytes(40)), HasSubstr("at byte 0"));
   auto frame = Encode(Pong{1, 2});
   frame.back() ^= std::byte{1};
@@ -138,12 +138,12 @@ TEST(AgentMessages, WhatIsNoFrameIsAnErrorWithItsPlace) {
   EXPECT_THAT(ErrorOf(frame), HasSubstr("no frame begins there"));
 }
 
-TEST(AgentMessages, AFrameThatSaysItIsTooLongIsRefusedBeforeItHasCome) {
+TEST(AgentMessages, RefuseOversizedFrameByItsHeader) {
   const auto frame = EncodeFrame(7, SomeBytes(kMaxPayload + 1));
   EXPECT_THAT(ErrorOf(Bytes(frame).first(kFrameHeader)), HasSubstr("at most 65536"));
 }
 
-TEST(AgentMessages, APayloadThatEndsTooSoonOrSaysNonsenseIsRefused) {
+TEST(AgentMessages, RefuseTruncatedAndInvalidPayloads) {
   struct Case {
     const char* what;
     uint16_t kind;
@@ -165,7 +165,7 @@ TEST(AgentMessages, APayloadThatEndsTooSoonOrSaysNonsenseIsRefused) {
   }
 }
 
-TEST(AgentMessages, LongTextsAndListsAreCut) {
+TEST(AgentMessages, TruncateLongTextsAndLists) {
   const std::string longer(kMaxText + 1, 'a');
   const auto read = Read(Encode(Failed{longer}), 1000);
   EXPECT_EQ(std::get<Failed>(read.at(0)).why, longer.substr(1));

@@ -140,7 +140,7 @@ class AgentProxyTest : public ::testing::Test {
   std::unique_ptr<AgentProxy> proxy_;
 };
 
-TEST_F(AgentProxyTest, SamplesAndFilesComeThrough) {
+TEST_F(AgentProxyTest, ForwardsSamplesAndFiles) {
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(proxy_->Info().name, "agent-3");
   EXPECT_THAT(proxy_->Notes(), ElementsAre(HasSubstr("web is active: its agent (a?[31mgent")));
@@ -172,7 +172,7 @@ TEST_F(AgentProxyTest, SamplesAndFilesComeThrough) {
 }
 
 // A guest's file may have 64 MB, and there may be many guests.
-TEST_F(AgentProxyTest, AFileIsNeverWholeInMemory) {
+TEST_F(AgentProxyTest, StreamsFiles) {
   if (!kHasMemoryPeak) GTEST_SKIP() << "the sanitizer keeps what is freed";
   constexpr size_t kFile = size_t{48} << 20;
   constexpr size_t kMaxGrowth = size_t{8} << 20;
@@ -204,7 +204,7 @@ TEST_F(AgentProxyTest, AFileIsNeverWholeInMemory) {
   EXPECT_TRUE(proxy_->Close().ok());
 }
 
-TEST_F(AgentProxyTest, ASignalEndsTheWaitForAGuest) {
+TEST_F(AgentProxyTest, SignalEndsWaitForGuest) {
   request_.limits.hello = std::chrono::minutes(10);
   host_.is_interrupted = [] { return true; };
   const auto silent = [](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
@@ -216,7 +216,7 @@ TEST_F(AgentProxyTest, ASignalEndsTheWaitForAGuest) {
   EXPECT_TRUE(absl::IsCancelled(proxy.status())) << proxy.status();
 }
 
-TEST_F(AgentProxyTest, ADomainThatHasGoneIsGivenUp) {
+TEST_F(AgentProxyTest, GivesUpDestroyedDomain) {
   ASSERT_TRUE(Open().ok());
   std::vector<EventInfo> events;
   ASSERT_TRUE(proxy_->NumberEvents(events, 0).ok());
@@ -278,7 +278,7 @@ std::vector<std::byte> ChunkOfDomain(uint16_t domain) {
   return writer.Take();
 }
 
-TEST_F(AgentProxyTest, AReaderThatIsTakenOverCostsItsOwnSamplesOnly) {
+TEST_F(AgentProxyTest, CompromisedReaderLosesOnlyItsOwnSamples) {
   struct Case {
     const char* what;
     std::function<void(int control)> then;
@@ -358,7 +358,7 @@ TEST_F(AgentProxyTest, AReaderThatIsTakenOverCostsItsOwnSamplesOnly) {
   }
 }
 
-TEST_F(AgentProxyTest, AFileWithoutEndEndsTheReaderThatGivesIt) {
+TEST_F(AgentProxyTest, EndlessFileEndsItsReader) {
   request_.limits.file_bytes = size_t{1} << 20;
   for (const size_t part : {size_t{0}, size_t{100'000}}) {
     ASSERT_TRUE(Open(TakenOver([part](int control) { SendFileFor(control, part); })).ok());

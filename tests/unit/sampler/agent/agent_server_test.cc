@@ -52,7 +52,7 @@ class FakeRecorder final : public Channel {
 
 // Whatever the recorder asks for, a server whose answers it does not read stops reading, and ends
 // in time.
-TEST(AgentServer, WhatWaitsForARecorderThatDoesNotReadIsBounded) {
+TEST(AgentServer, BoundsMemoryWhenRecorderDoesNotRead) {
   const AnyMessage wishes[] = {
       Ping{1},       Want{FileKind::kKallsyms}, Want{FileKind::kPerfMaps}, agent::Stop{}, Prepare{},
       agent::Start{}};
@@ -75,7 +75,7 @@ TEST(AgentServer, WhatWaitsForARecorderThatDoesNotReadIsBounded) {
   }
 }
 
-TEST(AgentServer, ARecorderThatSaysByeIsReported) {
+TEST(AgentServer, ReportsBye) {
   FakeRecorder recorder(Bye{}, size_t{1} << 20);
   const ServerParts parts;
   Server server(recorder, parts);

@@ -220,7 +220,7 @@ class AgentWaitTest : public AgentSessionTest {
   size_t sent_ = 0;  // bytes of a frame
 };
 
-TEST_F(AgentWaitTest, NothingThatAGuestSendsMakesAWaitLonger) {
+TEST_F(AgentWaitTest, MessagesDoNotExtendWait) {
   const std::pair<const char*, std::function<std::vector<std::byte>()>> guests[] = {
       {"silent", [] { return std::vector<std::byte>(); }},
       {"frames of a kind that is not known", [] { return EncodeFrame(99, {}); }},
@@ -235,7 +235,7 @@ TEST_F(AgentWaitTest, NothingThatAGuestSendsMakesAWaitLonger) {
   }
 }
 
-TEST_F(AgentWaitTest, ASignalEndsEachWaitAtOnce) {
+TEST_F(AgentWaitTest, SignalEndsEachWait) {
   const auto interrupt = [this]() -> std::vector<std::byte> {
     is_interrupted_ = true;
     return {};
@@ -258,7 +258,7 @@ TEST_F(AgentWaitTest, ASignalEndsEachWaitAtOnce) {
 }
 
 // Each byte used to extend the time for an answer.
-TEST_F(AgentSessionTest, AFileThatComesByteByByteIsNotWaitedForWithoutEnd) {
+TEST_F(AgentSessionTest, SlowFileHasATimeLimit) {
   auto session = Sampling();
   session->Stop();
   guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Want>(message); };
@@ -271,7 +271,7 @@ TEST_F(AgentSessionTest, AFileThatComesByteByByteIsNotWaitedForWithoutEnd) {
   EXPECT_EQ(Since(begin), limits_.file);
 }
 
-TEST_F(AgentSessionTest, AllFilesTogetherHaveATimeLimit) {
+TEST_F(AgentSessionTest, AllFilesHaveATimeLimit) {
   limits_.files = seconds(40);
   auto session = Sampling();
   session->Stop();
@@ -286,7 +286,7 @@ TEST_F(AgentSessionTest, AllFilesTogetherHaveATimeLimit) {
   EXPECT_EQ(Since(begin), limits_.files);
 }
 
-TEST_F(AgentSessionTest, AFileIsHandedOnAsItComes) {
+TEST_F(AgentSessionTest, StreamsFile) {
   limits_.file_bytes = 5;
   auto session = Sampling();
   session->Stop();
@@ -307,7 +307,7 @@ TEST_F(AgentSessionTest, AFileIsHandedOnAsItComes) {
               HasSubstr("its file is longer than"));
 }
 
-TEST_F(AgentSessionTest, ASignalEndsAFileThatGoesOnComing) {
+TEST_F(AgentSessionTest, SignalEndsFile) {
   auto session = Sampling();
   session->Stop();
   guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Want>(message); };
@@ -320,7 +320,7 @@ TEST_F(AgentSessionTest, ASignalEndsAFileThatGoesOnComing) {
 }
 
 // A starved guest is slow, and loses nothing thereby.
-TEST_F(AgentSessionTest, SamplesOfALateGuestComeWhenItAnswers) {
+TEST_F(AgentSessionTest, KeepsSamplesOfLateGuest) {
   auto session = Sampling();
   Go(*session, seconds(1));
   EXPECT_EQ(session->lateness(), Lateness());
@@ -342,7 +342,7 @@ TEST_F(AgentSessionTest, SamplesOfALateGuestComeWhenItAnswers) {
   EXPECT_TRUE(session->status().ok()) << session->status();
 }
 
-TEST_F(AgentSessionTest, WhatASessionThatEndsHadSentIsKept) {
+TEST_F(AgentSessionTest, KeepsSamplesOfEndedSession) {
   auto session = Sampling();
   Go(*session, seconds(1));
   guest_.is_mute = [](const AnyMessage& message) { return std::holds_alternative<Ping>(message); };
@@ -355,7 +355,7 @@ TEST_F(AgentSessionTest, WhatASessionThatEndsHadSentIsKept) {
   EXPECT_THAT(samples_, SizeIs(1));
 }
 
-TEST_F(AgentSessionTest, SamplesTakenAfterTheStopAreNotOfTheRecording) {
+TEST_F(AgentSessionTest, DropsSamplesAfterStop) {
   auto session = Sampling();
   Go(*session, seconds(1));
   guest_.is_mute = [this](const AnyMessage& message) {
@@ -373,7 +373,7 @@ TEST_F(AgentSessionTest, SamplesTakenAfterTheStopAreNotOfTheRecording) {
   EXPECT_LE(samples_.size(), 1U);
 }
 
-TEST_F(AgentSessionTest, CallersAreCountedAsTheyCome) {
+TEST_F(AgentSessionTest, CountsCallers) {
   auto session = Sampling();
   Go(*session, seconds(1));
   guest_.Say(SampleNow(3));
@@ -384,7 +384,7 @@ TEST_F(AgentSessionTest, CallersAreCountedAsTheyCome) {
   EXPECT_EQ(stream.callers, 7U);
 }
 
-TEST_F(AgentSessionTest, AnAgentHasNoMoreEventsThanItWasAskedFor) {
+TEST_F(AgentSessionTest, RefusesMoreEventsThanRequested) {
   guest_.is_mute = [this](const AnyMessage& message) {
     if (!std::holds_alternative<agent::Prepare>(message)) return false;
     recording::RecordingInfo info;
@@ -397,7 +397,7 @@ TEST_F(AgentSessionTest, AnAgentHasNoMoreEventsThanItWasAskedFor) {
 }
 
 // There are 16 guests of 16 events each, beside dom0's own.
-TEST_F(AgentSessionTest, EventsBeyondWhatTheFormatCanSayAreRefused) {
+TEST_F(AgentSessionTest, RefusesMoreEventsThanTheFormatAllows) {
   AgentRequest request;
   const auto connect = [this](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
     return std::make_unique<FakeChannel>(guest_);

@@ -248,7 +248,7 @@ std::vector<std::byte> ChunkOf(VcpuRef vcpu, uint8_t mode, uint8_t event, Tsc wh
   return writer.Take();
 }
 
-TEST_F(AgentTest, AGuestsSamplesComeInTheHostsTimeAndAllAreAccountedFor) {
+TEST_F(AgentTest, ConvertsTimesAndAccountsForAllSamples) {
   const auto opened = Open(HonestGuest());
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ((*opened)->RoleOf(DomainId{3}), recording::Role::kActive);
@@ -278,7 +278,7 @@ TEST_F(AgentTest, AGuestsSamplesComeInTheHostsTimeAndAllAreAccountedFor) {
 }
 
 // Readers merge the sources, each of which must be in order.
-TEST_F(AgentTest, SamplesAreInTheOrderOfTimeHoweverLateTheAnswersAre) {
+TEST_F(AgentTest, OrdersSamplesDespiteLateAnswers) {
   const auto opened = Open(Stranger([](agent::Link& link) {
     while (true) {
       auto message = link.Await(steady_clock::now() + std::chrono::seconds(3));
@@ -328,7 +328,7 @@ class AgentFilesTest : public AgentTest {
   recording::RecordingInfo info_;
 };
 
-TEST_F(AgentFilesTest, TheKernelsSymbolsAreInTheRecordingUnlessTheUserNamedOthers) {
+TEST_F(AgentFilesTest, RecordsKernelSymbolsUnlessGiven) {
   std::ofstream(path_ + "/perf-12.map") << "1000 20 run\n";
   RecordAndSave();
   ASSERT_THAT(info_.symbols, SizeIs(3));
@@ -345,13 +345,13 @@ TEST_F(AgentFilesTest, TheKernelsSymbolsAreInTheRecordingUnlessTheUserNamedOther
   EXPECT_THAT(info_.symbols, SizeIs(3));
 }
 
-TEST_F(AgentFilesTest, AnAgentOfAnEarlierVersionIsNotAskedForWhatItDoesNotKnow) {
+TEST_F(AgentFilesTest, DoesNotRequestUnknownFilesOfOlderAgent) {
   parts_.hello.minor = 1;
   RecordAndSave();
   EXPECT_THAT(info_.symbols, SizeIs(1));
 }
 
-TEST_F(AgentTest, AKernelThatAnAgentDoesNotNameIsLeftOut) {
+TEST_F(AgentTest, SkipsUnnamedKernel) {
   for (const auto& [kernel, expected] :
        {std::pair("6.1", "its agent (xenoscope test, Linux 6.1) samples it"),
         std::pair("", "its agent (xenoscope test) samples it")}) {
@@ -362,7 +362,7 @@ TEST_F(AgentTest, AKernelThatAnAgentDoesNotNameIsLeftOut) {
   }
 }
 
-TEST_F(AgentTest, AnAgentServesOneRecordingAfterTheOther) {
+TEST_F(AgentTest, ServesSeveralRecordingsInTurn) {
   for (int i = 0; i < 3; ++i) {
     const auto opened = Open(HonestGuest());
     ASSERT_TRUE(opened.ok()) << opened.status();
@@ -375,7 +375,7 @@ TEST_F(AgentTest, AnAgentServesOneRecordingAfterTheOther) {
   EXPECT_EQ(served_, 3);
 }
 
-TEST_F(AgentTest, ADomainWhoseAgentDoesNotAnswerCannotBeActive) {
+TEST_F(AgentTest, DomainWithoutAgentCannotBeActive) {
   struct Case {
     const char* what;
     AgentSource::Connect connect;
@@ -413,7 +413,7 @@ TEST_F(AgentTest, ADomainWhoseAgentDoesNotAnswerCannotBeActive) {
   }
 }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): it loses track of the cases' functions
 
-TEST_F(AgentTest, AGuestThatCannotCountTheEventSamplesWhatItCan) {
+TEST_F(AgentTest, GuestWithoutEventUsesSubstitute) {
   parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
     if (!how.events.empty()) return absl::UnimplementedError("no counters for " + how.events[0]);
     return std::make_unique<FakeSource>();
@@ -425,7 +425,7 @@ TEST_F(AgentTest, AGuestThatCannotCountTheEventSamplesWhatItCan) {
   EXPECT_THAT((*opened)->Notes().front(), HasSubstr("samples cpu-clock instead"));
 }
 
-TEST_F(AgentTest, AMemberOfXenoprofCountsTheEventsOfDom0sAndIsSampledInXen) {
+TEST_F(AgentTest, XenoprofMemberUsesEventsOfDom0) {
   parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
     EXPECT_EQ(how.source, agent::GuestSource::kXenoprof);
     return std::make_unique<FakeMember>();
@@ -453,7 +453,7 @@ TEST_F(AgentTest, AMemberOfXenoprofCountsTheEventsOfDom0sAndIsSampledInXen) {
   EXPECT_TRUE((*opened)->Close().ok());
 }
 
-TEST_F(AgentTest, AGuestThatXenoprofIsNotForSamplesByPerf) {
+TEST_F(AgentTest, GuestWithoutXenoprofUsesPerf) {
   parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
     if (how.source == agent::GuestSource::kXenoprof) return absl::UnimplementedError("PV only");
     return std::make_unique<FakeSource>();
@@ -469,7 +469,7 @@ TEST_F(AgentTest, AGuestThatXenoprofIsNotForSamplesByPerf) {
 }
 
 // Xen would wait for it: dom0 samples it instead.
-TEST_F(AgentTest, AMemberThatDoesNotAnswerToItsListingIsGivenUpInTime) {
+TEST_F(AgentTest, GivesUpMemberThatDoesNotAnswer) {
   request_.limits.answer = milliseconds(100);
   request_.how.source = agent::GuestSource::kXenoprof;
   const auto opened = Open(Guest([](Channel& channel) {
@@ -487,7 +487,7 @@ TEST_F(AgentTest, AMemberThatDoesNotAnswerToItsListingIsGivenUpInTime) {
 }
 
 // A starved guest stays in the session, and the wait for it at the end is limited.
-TEST_F(AgentTest, AnAgentThatFallsSilentIsLateAndGivenUpAtTheEndOnly) {
+TEST_F(AgentTest, GivesUpSilentAgentOnlyAtTheEnd) {
   request_.limits.late = milliseconds(20);
   request_.limits.answer = milliseconds(50);
   const std::string told =
@@ -496,7 +496,7 @@ TEST_F(AgentTest, AnAgentThatFallsSilentIsLateAndGivenUpAtTheEndOnly) {
   EXPECT_THAT(told, HasSubstr("it did not stop and give its accounts within 50 ms"));
 }
 
-TEST_F(AgentTest, TheAgentOfADestroyedDomainIsNotWaitedFor) {
+TEST_F(AgentTest, DoesNotWaitForDestroyedDomain) {
   request_.limits.answer = std::chrono::minutes(1);
   // The guest's thread outlives this function.
   const auto over = std::make_shared<std::atomic<bool>>(false);
@@ -522,7 +522,7 @@ TEST_F(AgentTest, TheAgentOfADestroyedDomainIsNotWaitedFor) {
   *over = true;
 }
 
-TEST_F(AgentTest, AnAgentThatDiesLeavesTheSamplesUpToThere) {
+TEST_F(AgentTest, KeepsSamplesOfKilledAgent) {
   EXPECT_THAT(AfterRecordingWith([](agent::Link& link) {
                 link.Queue(agent::Samples{ChunkOf({}, 0, 0, GuestNow())});
                 while (true) {
@@ -541,7 +541,7 @@ TEST_F(AgentTest, AnAgentThatDiesLeavesTheSamplesUpToThere) {
   EXPECT_EQ(streams_[0].kept, 1u);
 }
 
-TEST_F(AgentTest, AnAgentThatSendsTooMuchIsCutOff) {
+TEST_F(AgentTest, DisconnectsAgentThatSendsTooMuch) {
   request_.limits.bytes = 1 << 20;
   request_.limits.pending_bytes = 1 << 19;
   const auto babble = [](agent::Link& link) {
@@ -557,7 +557,7 @@ TEST_F(AgentTest, AnAgentThatSendsTooMuchIsCutOff) {
   EXPECT_THAT(AfterRecordingWith(babble), HasSubstr("more than 1 MB"));
 }
 
-TEST_F(AgentTest, SamplesThatCannotBeAreRefusedAndCounted) {
+TEST_F(AgentTest, CountsImpossibleSamples) {
   const auto lie = [](agent::Link& link) {
     const Tsc now = GuestNow();
     for (const auto& chunk :
@@ -585,7 +585,7 @@ TEST_F(AgentTest, SamplesThatCannotBeAreRefusedAndCounted) {
   EXPECT_EQ(samples_[0].vcpu, (VcpuRef{DomainId{3}, VcpuId{0}}));
 }
 
-TEST_F(AgentTest, WhatAnAgentSaysUnaskedEndsItsSession) {
+TEST_F(AgentTest, UnexpectedMessageEndsSession) {
   const AnyMessage unasked[] = {agent::Pong{99, 1}, agent::FilePart{}, agent::Hello{},
                                 agent::Bye{},       agent::Ping{1},    agent::Prepared{"{}"},
                                 agent::Enlisted{},  agent::Enlist{}};
@@ -601,7 +601,7 @@ TEST_F(AgentTest, WhatAnAgentSaysUnaskedEndsItsSession) {
   }
 }
 
-TEST_F(AgentTest, AnAgentDoesNotServeWhoSaysNoHello) {
+TEST_F(AgentTest, AgentRequiresHello) {
   Ends ends = Connected();
   agent::Link link(*ends.first);
   link.Queue(agent::Start{});

@@ -54,7 +54,7 @@ bool CanSandboxRead(const std::byte* at) {
   return came;
 }
 
-TEST(DontForkTest, LaterProcessesHaveNotThePagesAndThisOneHas) {
+TEST(DontForkTest, ChildProcessDoesNotInheritPages) {
   SharedPages pages(4);
   ASSERT_TRUE(CanSandboxRead(pages.page(1)));
   ASSERT_TRUE(DontFork({pages.page(1) + 100, kPage}).ok());  // part of two pages
@@ -64,7 +64,7 @@ TEST(DontForkTest, LaterProcessesHaveNotThePagesAndThisOneHas) {
   }
 }
 
-TEST(DontForkTest, MemoryThatIsNotThereIsAnError) {
+TEST(DontForkTest, RefusesUnmappedMemory) {
   std::byte* gone = nullptr;
   {
     SharedPages pages(1);
@@ -76,7 +76,7 @@ TEST(DontForkTest, MemoryThatIsNotThereIsAnError) {
 #if __has_include(<libxenvchan.h>)
 // A small ring is in the page that both sides share, behind their indices; a large one has pages of
 // its own.
-TEST(DontForkTest, LaterProcessesHaveNotTheRingsOfAChannel) {
+TEST(DontForkTest, ChildProcessDoesNotInheritRings) {
   SharedPages page(2);
   SharedPages large(3);
   libxenvchan channel{};

@@ -13,7 +13,7 @@ namespace {
 
 TscRange Range(uint64_t begin, uint64_t end) { return {Tsc{begin}, Tsc{end}}; }
 
-TEST(GuestClock, KnowsNothingBeforeTheFirstAnswer) {
+TEST(GuestClock, UnknownBeforeFirstAnswer) {
   const GuestClock clock(true);
   EXPECT_EQ(clock.ToHost(5), std::nullopt);
   EXPECT_EQ(clock.Error(), std::nullopt);
@@ -27,7 +27,7 @@ TEST(GuestClock, OneAnswerBoundsTheOffset) {
   EXPECT_EQ(clock.Error(), 11u);
 }
 
-TEST(GuestClock, AnswersTogetherAreNarrowerThanEach) {
+TEST(GuestClock, IntersectsAnswers) {
   GuestClock clock(true);
   clock.Add(Tsc{1000}, 50, Tsc{1010});    // behind by 950 to 960
   clock.Add(Tsc{2000}, 1042, Tsc{2006});  // by 958 to 964
@@ -38,14 +38,14 @@ TEST(GuestClock, AnswersTogetherAreNarrowerThanEach) {
   EXPECT_EQ(clock.jumps(), 0u);
 }
 
-TEST(GuestClock, AnOffsetThatIsKnownExactlyGivesInstants) {
+TEST(GuestClock, ExactOffsetGivesInstants) {
   GuestClock clock(true);
   clock.Add(Tsc{500}, 500, Tsc{500});
   clock.Add(Tsc{1000}, 1004, Tsc{1010});
   EXPECT_EQ(clock.ToHost(1003), Range(1003, 1004));
 }
 
-TEST(GuestClock, AContradictionIsAJumpAndBetweenNothingButTheOrderHolds) {
+TEST(GuestClock, ContradictionIsAClockJump) {
   GuestClock clock(true);
   clock.Add(Tsc{1000}, 1000, Tsc{1010});
   clock.Add(Tsc{2000}, 7000, Tsc{2010});  // 5000 ahead by now
@@ -54,7 +54,7 @@ TEST(GuestClock, AContradictionIsAJumpAndBetweenNothingButTheOrderHolds) {
   EXPECT_EQ(clock.ToHost(7001), Range(2001, 2012));
 }
 
-TEST(GuestClock, AGuestWhoseTimeWentBackHasJumped) {
+TEST(GuestClock, BackwardTimeIsAClockJump) {
   GuestClock clock(true);
   clock.Add(Tsc{1000}, 900'000, Tsc{1010});
   clock.Add(Tsc{2000}, 10, Tsc{2010});
@@ -62,7 +62,7 @@ TEST(GuestClock, AGuestWhoseTimeWentBackHasJumped) {
   EXPECT_EQ(clock.ToHost(12), Range(2002, 2013));
 }
 
-TEST(GuestClock, AnotherRateIsBracketedByTheAnswersAround) {
+TEST(GuestClock, BracketsDifferentRateByAnswers) {
   GuestClock clock(false);
   clock.Add(Tsc{1000}, 500, Tsc{1010});
   clock.Add(Tsc{2000}, 1000, Tsc{2010});
@@ -75,7 +75,7 @@ TEST(GuestClock, AnotherRateIsBracketedByTheAnswersAround) {
   EXPECT_EQ(clock.jumps(), 0u);
 }
 
-TEST(GuestClock, RemembersAnswersLongEnoughForSamplesThatComeLate) {
+TEST(GuestClock, KeepsAnswersForLateSamples) {
   for (const bool same_rate : {true, false}) {
     GuestClock clock(same_rate);
     for (uint64_t i = 1; i <= 100; ++i) {
@@ -88,7 +88,7 @@ TEST(GuestClock, RemembersAnswersLongEnoughForSamplesThatComeLate) {
   }
 }
 
-TEST(GuestClock, TheTrueInstantIsAlwaysWithinTheBracket) {
+TEST(GuestClock, BracketContainsTrueInstant) {
   std::mt19937_64 random(1);
   const auto up_to = [&](uint64_t limit) { return random() % limit; };
   for (const uint64_t offset : {uint64_t{0}, uint64_t{123456789}, ~uint64_t{0} - 5'000'000}) {
@@ -109,7 +109,7 @@ TEST(GuestClock, TheTrueInstantIsAlwaysWithinTheBracket) {
   }
 }
 
-TEST(GuestClock, ArbitraryAnswersAreHarmless) {
+TEST(GuestClock, SurvivesArbitraryAnswers) {
   std::mt19937_64 random(2);
   for (const bool same_rate : {true, false}) {
     GuestClock clock(same_rate);

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(Vdso, IsAnElfFileWithTheClock) {
+TEST(Vdso, IsAnElfFileWithClockFunctions) {
   const auto content = ReadVdso();
   if (content.empty()) GTEST_SKIP() << "no vDSO here";
   const auto elf = symbolizer::ElfFile::Open(content);
@@ -66,13 +66,13 @@ class PerfMapsTest : public ::testing::Test {
   fs::path root_, proc_, tmp_;
 };
 
-TEST_F(PerfMapsTest, ThoseOfProcessesAreFoundInTheirOwnTmp) {
+TEST_F(PerfMapsTest, FindsMapInTmpOfProcess) {
   Write(OfProcess(12), "1000 20 run\n");
   Write(proc_ / "version", "Linux");
   EXPECT_EQ(Read(), "# 12\n1000 20 run\n");
 }
 
-TEST_F(PerfMapsTest, ThoseOfProcessesThatHaveEndedAreFoundInTmp) {
+TEST_F(PerfMapsTest, FindsMapOfEndedProcessInTmp) {
   fs::create_directories(proc_ / "12");
   Write(tmp_ / "perf-12.map", "1000 20 not_its_own\n");  // a file of a running process
   Write(tmp_ / "perf-13.map", "2000 20 gone");
@@ -80,7 +80,7 @@ TEST_F(PerfMapsTest, ThoseOfProcessesThatHaveEndedAreFoundInTmp) {
   EXPECT_EQ(Read(), "# 13\n2000 20 gone\n");
 }
 
-TEST_F(PerfMapsTest, OnlyLinesThatAreFunctionsAreTaken) {
+TEST_F(PerfMapsTest, KeepsOnlyFunctions) {
   Write(
       OfProcess(12),
       "root:$6$salt$hash:19000:0:99999:7:::\n1000 20 run\n# 13\nkey = 1\n1000 run\n0x2000 0x8 f\n");
@@ -88,7 +88,7 @@ TEST_F(PerfMapsTest, OnlyLinesThatAreFunctionsAreTaken) {
   EXPECT_EQ(Read(), "# 12\n1000 20 run\n0x2000 0x8 f\n");
 }
 
-TEST_F(PerfMapsTest, LinesAreWholeWhereverPiecesEnd) {
+TEST_F(PerfMapsTest, JoinsLinesAcrossReads) {
   std::string text;
   for (size_t length = 1; text.size() < 300'000; length = length * 7 % 4999) {
     text += "1000 20 " + std::string(length, 'f') + "\n";
@@ -101,7 +101,7 @@ TEST_F(PerfMapsTest, LinesAreWholeWhereverPiecesEnd) {
 }
 
 // Any user can make them long.
-TEST_F(PerfMapsTest, AFileIsInMemoryOnce) {
+TEST_F(PerfMapsTest, KeepsFileInMemoryOnce) {
   if (!kHasMemoryPeak) GTEST_SKIP() << "the sanitizer keeps what is freed";
   constexpr size_t kFile = size_t{30} << 20;
   const fs::path path = OfProcess(12);
@@ -117,7 +117,7 @@ TEST_F(PerfMapsTest, AFileIsInMemoryOnce) {
   EXPECT_LT(MemoryPeak("self"), before + kFile + kFile / 2);
 }
 
-TEST_F(PerfMapsTest, AProcessWithRightsOfTwoUsersSaysNothing) {
+TEST_F(PerfMapsTest, IgnoresProcessWithTwoUserIds) {
   const std::string own = std::to_string(geteuid());
   const std::string good = StatusOf(geteuid(), getegid());
   struct Case {
@@ -133,7 +133,7 @@ TEST_F(PerfMapsTest, AProcessWithRightsOfTwoUsersSaysNothing) {
   }
 }
 
-TEST_F(PerfMapsTest, OnlyTheProcesssOwnUserIsBelievedAndReadAsThatUser) {
+TEST_F(PerfMapsTest, ReadsOnlyFilesOfItsUserAsThatUser) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make files of others";
   constexpr uid_t kRoot = 0;
   constexpr uid_t kUser = 65534;
@@ -156,7 +156,7 @@ TEST_F(PerfMapsTest, OnlyTheProcesssOwnUserIsBelievedAndReadAsThatUser) {
   }
 }
 
-TEST_F(PerfMapsTest, OfProcessesThatHaveEndedOnlyWhatTheirOwnersCanReadCounts) {
+TEST_F(PerfMapsTest, ReadsMapsOfEndedProcessesAsTheirOwners) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make files of others";
   for (const auto& [pid, mode] : {std::pair(12, 0600), std::pair(13, 0000)}) {
     const fs::path path = tmp_ / fmt::format("perf-{}.map", pid);
@@ -167,7 +167,7 @@ TEST_F(PerfMapsTest, OfProcessesThatHaveEndedOnlyWhatTheirOwnersCanReadCounts) {
   EXPECT_EQ(Read(), "# 12\n1000 20 run\n");
 }
 
-TEST_F(PerfMapsTest, AFileThatHasAnotherNameIsNotTheProcesss) {
+TEST_F(PerfMapsTest, RefusesOtherNames) {
   Write(root_ / "secret", "1000 20 secret\n");
   fs::create_directories(OfProcess(12).parent_path());
   fs::create_hard_link(root_ / "secret", OfProcess(12));
@@ -175,19 +175,19 @@ TEST_F(PerfMapsTest, AFileThatHasAnotherNameIsNotTheProcesss) {
   EXPECT_EQ(Read(), "");
 }
 
-TEST_F(PerfMapsTest, ALinkInThePlaceOfTmpIsNotFollowed) {
+TEST_F(PerfMapsTest, DoesNotFollowLinkAtTmp) {
   Write(root_ / "elsewhere/perf-12.map", "1000 20 secret\n");
   fs::create_directories(OfProcess(12).parent_path().parent_path());
   fs::create_directory_symlink(root_ / "elsewhere", OfProcess(12).parent_path());
   EXPECT_EQ(Read(), "");
 }
 
-TEST_F(PerfMapsTest, AMapCannotSpeakForAnotherProcess) {
+TEST_F(PerfMapsTest, MapIsForItsOwnProcess) {
   Write(OfProcess(12), "1000 20 run\n# 1\n1000 20 evil\n");
   EXPECT_EQ(Read(), "# 12\n1000 20 run\n1000 20 evil\n");
 }
 
-TEST_F(PerfMapsTest, WhatIsNoFileIsPassedOver) {
+TEST_F(PerfMapsTest, SkipsOtherFileTypes) {
   fs::create_directories(OfProcess(12).parent_path());
   ASSERT_EQ(mkfifo(OfProcess(12).c_str(), 0600), 0);  // there is no writer: opening it would block
   Write(root_ / "secret", "1000 20 secret\n");
@@ -197,7 +197,7 @@ TEST_F(PerfMapsTest, WhatIsNoFileIsPassedOver) {
   EXPECT_EQ(Read(), "");
 }
 
-TEST_F(PerfMapsTest, TheyAreCutAtALineWhenTheyAreTooLong) {
+TEST_F(PerfMapsTest, TruncatesLongMapAtALine) {
   Write(OfProcess(12), "1000 20 first\n2000 20 second\n");
   EXPECT_EQ(Read(20), "# 12\n1000 20 first\n# cut\n");
   EXPECT_EQ(Read(5), "# cut\n");

@@ -11,21 +11,21 @@ namespace {
 
 constexpr Tsc kNow{1'000'000'000'000};
 
-TEST(PerfClockTest, WithoutAPairNothingIsKnownButThatItIsOver) {
+TEST(PerfClockTest, UnboundedWithoutPairs) {
   const PerfClock clock;
   EXPECT_EQ(clock.At(5, Tsc{900}), (TscRange{Tsc{0}, Tsc{901}}));
   EXPECT_EQ(clock.PairedUntil(), 0);
   EXPECT_EQ(clock.Hz(), 0);
 }
 
-TEST(PerfClockTest, OnePairDividesBeforeFromAfter) {
+TEST(PerfClockTest, OnePairIsABound) {
   PerfClock clock;
   clock.AddPair(100, {Tsc{1000}, Tsc{1010}});
   EXPECT_EQ(clock.At(99, kNow), (TscRange{Tsc{0}, Tsc{1011}}));
   EXPECT_EQ(clock.At(101, Tsc{1200}), (TscRange{Tsc{1000}, Tsc{1201}}));
 }
 
-TEST(PerfClockTest, BetweenPairsLinesBoundTheInstant) {
+TEST(PerfClockTest, InterpolatesBetweenPairs) {
   PerfClock clock;
   clock.AddPair(100, {Tsc{1000}, Tsc{1010}});
   clock.AddPair(200, {Tsc{1200}, Tsc{1220}});
@@ -36,7 +36,7 @@ TEST(PerfClockTest, BetweenPairsLinesBoundTheInstant) {
   EXPECT_EQ(clock.Hz(), 2'000'000'000);
 }
 
-TEST(PerfClockTest, FarFromAPairTheClocksMayDrift) {
+TEST(PerfClockTest, AllowsDriftFarFromPairs) {
   PerfClock clock;
   clock.AddPair(0, {Tsc{0}, Tsc{10}});
   clock.AddPair(2'000'000'000, {Tsc{2'000'000'000}, Tsc{2'000'000'010}});
@@ -46,7 +46,7 @@ TEST(PerfClockTest, FarFromAPairTheClocksMayDrift) {
 }
 
 // With a TSC of 2.6 GHz and pairs at random, each of a random width, the truth is always inside.
-TEST(PerfClockTest, TheTruthIsInTheBracket) {
+TEST(PerfClockTest, BracketContainsTrueInstant) {
   std::mt19937_64 random(5);
   const auto truth = [](uint64_t time) { return 7'000'000 + time * 26 / 10; };
   PerfClock clock;
@@ -63,7 +63,7 @@ TEST(PerfClockTest, TheTruthIsInTheBracket) {
   }
 }
 
-TEST(PerfClockTest, TimesThatDoNotGrowMakeNoPair) {
+TEST(PerfClockTest, IgnoresPairsThatDoNotAdvance) {
   PerfClock clock;
   clock.AddPair(100, {Tsc{1000}, Tsc{1010}});
   clock.AddPair(100, {Tsc{2000}, Tsc{2010}});
@@ -80,7 +80,7 @@ perf_event_mmap_page Page() {
   return page;
 }
 
-TEST(PerfClockTest, ThePageGivesInstants) {
+TEST(PerfClockTest, MmapPageGivesInstants) {
   PerfClock clock;
   const auto page = Page();
   clock.SetConversion(page);
@@ -89,7 +89,7 @@ TEST(PerfClockTest, ThePageGivesInstants) {
   EXPECT_EQ(clock.At(2000, kNow), (TscRange{Tsc{500}, Tsc{501}}));
 }
 
-TEST(PerfClockTest, APageThatIsBeingWrittenIsNotUsed) {
+TEST(PerfClockTest, IgnoresMmapPageDuringUpdate) {
   PerfClock clock;
   auto page = Page();
   page.lock = 3;
@@ -98,7 +98,7 @@ TEST(PerfClockTest, APageThatIsBeingWrittenIsNotUsed) {
   EXPECT_FALSE(clock.IsExact());
 }
 
-TEST(PerfClockTest, APageThatAPairContradictsIsNotUsed) {
+TEST(PerfClockTest, IgnoresMmapPageThatContradictsPairs) {
   PerfClock clock;
   clock.SetConversion(Page());
   clock.AddPair(3000, {Tsc{900'000}, Tsc{901'000}});

@@ -29,7 +29,7 @@ std::vector<uint64_t> Values(PerfRing& ring) {
   return values;
 }
 
-TEST(PerfRingTest, RecordsComeOnceAndInOrder) {
+TEST(PerfRingTest, ReadsRecordsOnceInOrder) {
   FakeRing fake;
   PerfRing ring(fake.Mapping());
   EXPECT_THAT(Values(ring), IsEmpty());
@@ -40,7 +40,7 @@ TEST(PerfRingTest, RecordsComeOnceAndInOrder) {
   EXPECT_EQ(fake.page.data_tail, fake.page.data_head);
 }
 
-TEST(PerfRingTest, ARecordOverTheEndIsWhole) {
+TEST(PerfRingTest, ReadsRecordThatWraps) {
   FakeRing fake;
   PerfRing ring(fake.Mapping());
   for (int i = 0; i < 400; ++i) {  // of 56 bytes: every offset of the ring's end is met
@@ -57,7 +57,7 @@ TEST(PerfRingTest, ARecordOverTheEndIsWhole) {
   EXPECT_EQ(ring.damaged(), 0);
 }
 
-TEST(PerfRingTest, ARingThatIsFullToTheLastByteIsRead) {
+TEST(PerfRingTest, ReadsFullRing) {
   FakeRing fake;
   PerfRing ring(fake.Mapping());
   for (size_t i = 0; i < FakeRing::kSize / 16; ++i) fake.Put(Record(i));
@@ -69,7 +69,7 @@ struct Nonsense {
   const char* why;
 };
 
-TEST(PerfRingTest, SizesThatCannotBeAreSkippedAndCounted) {
+TEST(PerfRingTest, CountsImpossibleSizes) {
   for (const auto& [size, why] : std::vector<Nonsense>{{0, "would never end"},
                                                        {4, "less than a header"},
                                                        {20, "not of whole words"},
@@ -90,7 +90,7 @@ TEST(PerfRingTest, SizesThatCannotBeAreSkippedAndCounted) {
   }
 }
 
-TEST(PerfRingTest, AHeadThatHasOvertakenUsIsNonsense) {
+TEST(PerfRingTest, CountsOverrunAsDamage) {
   FakeRing fake;
   PerfRing ring(fake.Mapping());
   fake.page.data_head = 3 * FakeRing::kSize;

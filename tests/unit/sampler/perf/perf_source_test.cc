@@ -106,7 +106,7 @@ class PerfSourceTest : public ::testing::Test {
   MappedFile mapped_;
 };
 
-TEST_F(PerfSourceTest, WithoutCountersItTakesLinuxsTimerAndSaysSo) {
+TEST_F(PerfSourceTest, UsesCpuClockWithoutCounters) {
   const auto source = Start(Request());
   EXPECT_THAT(source->Notes(), ElementsAre(HasSubstr("performance counters do not count")));
   const auto events = source->Events();
@@ -116,7 +116,7 @@ TEST_F(PerfSourceTest, WithoutCountersItTakesLinuxsTimerAndSaysSo) {
   EXPECT_EQ(events[0].period, 2'000'000);  // cycles in a millisecond
 }
 
-TEST_F(PerfSourceTest, WithCountersItTakesCycles) {
+TEST_F(PerfSourceTest, UsesCyclesWithCounters) {
   kernel_.counters = true;
   const auto source = Start(Request());
   EXPECT_THAT(source->Notes(), IsEmpty());
@@ -124,7 +124,7 @@ TEST_F(PerfSourceTest, WithCountersItTakesCycles) {
   EXPECT_EQ(source->Events()[0].clocked_by, "pmu");
 }
 
-TEST_F(PerfSourceTest, ASampleHasItsThreadModeAndCpuAndABracketOnTheTsc) {
+TEST_F(PerfSourceTest, SampleHasThreadModeCpuAndBracket) {
   const auto source = Start(Request());
   const uint64_t tsc = kernel_.tsc;
   Take(1, 0x401234);
@@ -144,7 +144,7 @@ TEST_F(PerfSourceTest, ASampleHasItsThreadModeAndCpuAndABracketOnTheTsc) {
   EXPECT_EQ(samples[1].vcpu.vcpu, VcpuId{0});
 }
 
-TEST_F(PerfSourceTest, SamplesOfAllCpusComeInTheOrderOfTime) {
+TEST_F(PerfSourceTest, OrdersSamplesOfAllCpus) {
   const auto source = Start(Request());
   Take(1, 1);
   Take(0, 2);
@@ -156,7 +156,7 @@ TEST_F(PerfSourceTest, SamplesOfAllCpusComeInTheOrderOfTime) {
   EXPECT_THAT(Addresses(), ElementsAre(1, 2, 3, 4, 5));
 }
 
-TEST_F(PerfSourceTest, WithoutAMarkSamplesWaitAndInTheEndHaveAWideBracket) {
+TEST_F(PerfSourceTest, SamplesWithoutMarkHaveWideBracketAtTheEnd) {
   const auto source = Start(Request());
   Take(0, 1);
   kernel_.swallowed_marks = 1000;
@@ -169,7 +169,7 @@ TEST_F(PerfSourceTest, WithoutAMarkSamplesWaitAndInTheEndHaveAWideBracket) {
   EXPECT_GT(samples[0].when.end.value, tsc);
 }
 
-TEST_F(PerfSourceTest, ThePagesConversionGivesInstantsWhereItAgreesWithTheMarks) {
+TEST_F(PerfSourceTest, MmapPageThatAgreesWithMarksGivesInstants) {
   const auto open = [this] {
     auto source = TryOpen(Request());
     for (auto& [fd, ring] : kernel_.rings) {
@@ -191,7 +191,7 @@ TEST_F(PerfSourceTest, ThePagesConversionGivesInstantsWhereItAgreesWithTheMarks)
   EXPECT_EQ(samples[0].when.begin.value, tsc);
 }
 
-TEST_F(PerfSourceTest, ThePagesConversionIsLeftWhereItDisagrees) {
+TEST_F(PerfSourceTest, IgnoresMmapPageThatContradictsMarks) {
   auto source = TryOpen(Request());
   for (auto& [fd, ring] : kernel_.rings) {
     ring.page.cap_user_time_zero = 1;
@@ -208,7 +208,7 @@ TEST_F(PerfSourceTest, ThePagesConversionIsLeftWhereItDisagrees) {
   EXPECT_TRUE(samples[0].when.Contains(Tsc{tsc}));
 }
 
-TEST_F(PerfSourceTest, ChainsAreDividedByTheirMarks) {
+TEST_F(PerfSourceTest, SplitsChainsByContext) {
   PerfRequest request = Request();
   request.call_chains = true;
   const auto source = Start(request);
@@ -233,7 +233,7 @@ TEST_F(PerfSourceTest, ChainsAreDividedByTheirMarks) {
   EXPECT_TRUE(samples[2].callers.empty());
 }
 
-TEST_F(PerfSourceTest, LossesAndThrottlingAreInTheAccounts) {
+TEST_F(PerfSourceTest, AccountsForLossesAndThrottling) {
   const auto source = Start(Request());
   kernel_.RingOf(1).Put(RecordBytes(PERF_RECORD_LOST)
                             .Add(kernel_.IdOf(1, 0))
@@ -262,14 +262,14 @@ TEST_F(PerfSourceTest, LossesAndThrottlingAreInTheAccounts) {
   EXPECT_EQ(streams[0].logged.lost, 0);
 }
 
-TEST_F(PerfSourceTest, LossesWithoutARecordAreAskedForInTheEnd) {
+TEST_F(PerfSourceTest, ReadsLostCountsAtTheEnd) {
   const auto source = Start(Request());
   kernel_.lost = 5;
   ASSERT_TRUE(source->Stop(*writer_).ok());
   EXPECT_EQ(source->Streams()[0].logged.lost, 5);
 }
 
-TEST_F(PerfSourceTest, RecordsThatAreTooShortAreCounted) {
+TEST_F(PerfSourceTest, CountsTruncatedRecords) {
   const auto source = Start(Request());
   kernel_.RingOf(0).Put(RecordBytes(PERF_RECORD_SAMPLE).Add(uint64_t{1}).Done());
   kernel_.RingOf(0).Put(RecordBytes(PERF_RECORD_MMAP2).Trailer(1).Done());
@@ -280,7 +280,7 @@ TEST_F(PerfSourceTest, RecordsThatAreTooShortAreCounted) {
   EXPECT_EQ(source->Streams()[0].kept, 1);
 }
 
-TEST_F(PerfSourceTest, ASampleOfNoEventIsInvalid) {
+TEST_F(PerfSourceTest, SampleWithoutEventIsInvalid) {
   const auto source = Start(Request());
   RecordBytes record(PERF_RECORD_SAMPLE);
   record.Add(uint64_t{9999}).Add(uint64_t{1}).Add(uint64_t{0}).Add(kernel_.time);
@@ -290,7 +290,7 @@ TEST_F(PerfSourceTest, ASampleOfNoEventIsInvalid) {
   EXPECT_TRUE(source->Streams()[0].Balanced());
 }
 
-TEST_F(PerfSourceTest, ProcessesAreRecordedAtTheStartAndAsTheyChange) {
+TEST_F(PerfSourceTest, RecordsProcessesAndTheirChanges) {
   const auto source = Start(Request());
   std::array<uint8_t, 24> identity{3, 0, 0, 0, 0xab, 0xcd, 0xef};
   RecordBytes map(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
@@ -338,7 +338,7 @@ TEST_F(PerfSourceTest, ProcessesAreRecordedAtTheStartAndAsTheyChange) {
   EXPECT_LE(records[2].when, records[3].when);
 }
 
-TEST_F(PerfSourceTest, RefusalsSayWhatToDo) {
+TEST_F(PerfSourceTest, ErrorsHaveARemedy) {
   kernel_.open_error = -EACCES;
   EXPECT_THAT(Refusal(Request()), HasSubstr("kernel.perf_event_paranoid is 3"));
   kernel_.open_error = -EMFILE;
@@ -361,7 +361,7 @@ TEST_F(PerfSourceTest, RefusalsSayWhatToDo) {
   EXPECT_THAT(Refusal(Request()), HasSubstr("no CPU is online"));
 }
 
-TEST_F(PerfSourceTest, WhateverHappensNothingStaysOpen) {
+TEST_F(PerfSourceTest, ClosesEverything) {
   {
     const auto source = Start(Request());
     EXPECT_FALSE(kernel_.open.empty());
@@ -377,7 +377,7 @@ TEST_F(PerfSourceTest, WhateverHappensNothingStaysOpen) {
   EXPECT_THAT(kernel_.mapped, IsEmpty());
 }
 
-TEST_F(PerfSourceTest, OlderKernelsDoWithLess) {
+TEST_F(PerfSourceTest, FallsBackOnOlderKernels) {
   kernel_.knows_build_id = false;
   kernel_.knows_lost = false;
   const auto source = Start(Request());
@@ -386,7 +386,7 @@ TEST_F(PerfSourceTest, OlderKernelsDoWithLess) {
   EXPECT_THAT(Addresses(), ElementsAre(1));
 }
 
-TEST_F(PerfSourceTest, SeveralEventsShareTheRingOfTheirCpu) {
+TEST_F(PerfSourceTest, SeveralEventsShareARing) {
   PerfRequest request = Request();
   request.events = {*ParseEventSpec("cpu-clock:u@500"), *ParseEventSpec("cpu-clock:k:2000000")};
   const auto source = Start(request);
@@ -404,7 +404,7 @@ TEST_F(PerfSourceTest, SeveralEventsShareTheRingOfTheirCpu) {
   EXPECT_EQ(kernel, 2);
 }
 
-TEST_F(PerfSourceTest, PeriodsChangeAtRandomUnlessTheyMustNot) {
+TEST_F(PerfSourceTest, RandomisesPeriods) {
   for (const bool jitter : {true, false}) {
     kernel_ = FakeKernel();
     PerfRequest request = Request();
@@ -424,7 +424,7 @@ TEST_F(PerfSourceTest, PeriodsChangeAtRandomUnlessTheyMustNot) {
   }
 }
 
-TEST_F(PerfSourceTest, MarksThatAFullRingSwallowsAreMadeAgain) {
+TEST_F(PerfSourceTest, RepeatsMarksLostInAFullRing) {
   const auto source = Start(Request());
   Take(0, 1);
   kernel_.swallowed_marks = 2;
@@ -432,7 +432,7 @@ TEST_F(PerfSourceTest, MarksThatAFullRingSwallowsAreMadeAgain) {
   EXPECT_THAT(Addresses(), ElementsAre(1));
 }
 
-TEST_F(PerfSourceTest, ACpuThatComesOnlineIsSampledAndOneThatGoesIsLetGo) {
+TEST_F(PerfSourceTest, FollowsCpuHotplug) {
   kernel_.cpus = {0};
   const auto source = Start(Request());
   kernel_.cpus = {0, 1};
@@ -461,7 +461,7 @@ TEST_F(PerfSourceTest, ACpuThatComesOnlineIsSampledAndOneThatGoesIsLetGo) {
   EXPECT_THAT(kernel_.open, IsEmpty());
 }
 
-TEST_F(PerfSourceTest, ACpuThatComesOnlineAndCannotBeSampledIsReportedOnce) {
+TEST_F(PerfSourceTest, ReportsFailedHotplugOnce) {
   kernel_.cpus = {0};
   const auto source = Start(Request());
   kernel_.cpus = {0, 5};
@@ -475,7 +475,7 @@ TEST_F(PerfSourceTest, ACpuThatComesOnlineAndCannotBeSampledIsReportedOnce) {
 
 // Linux marks the samples from Xen (arch/x86/xen/pmu.c): those of other domains are of a guest;
 // those of Xen look like its own kernel's.
-TEST_F(PerfSourceTest, WithXensVpmuForAllSamplesOfOthersHaveNoDomainButTheirPcpu) {
+TEST_F(PerfSourceTest, VpmuForAllGivesSamplesWithoutDomain) {
   kernel_.vpmu = "all";
   const auto source = Start(Request());
   constexpr Address kXen = 0xffff'82d0'4020'0000;
@@ -506,7 +506,7 @@ TEST_F(PerfSourceTest, WithXensVpmuForAllSamplesOfOthersHaveNoDomainButTheirPcpu
   EXPECT_THAT(source->Notes(), testing::Contains(HasSubstr("dom0_vcpus_pin")));
 }
 
-TEST_F(PerfSourceTest, WithXensVpmuForDom0XensWorkForItIsItsOwn) {
+TEST_F(PerfSourceTest, VpmuForDom0IncludesXen) {
   kernel_.vpmu = "hv";
   const auto source = Start(Request());
   Take(0, 0xffff'82d0'4020'0000, PERF_RECORD_MISC_KERNEL);
@@ -518,7 +518,7 @@ TEST_F(PerfSourceTest, WithXensVpmuForDom0XensWorkForItIsItsOwn) {
   EXPECT_EQ(source->Info().cpu_type, "vpmu:hv");
 }
 
-TEST(PerfEventsTest, NamesOfHardwareEventsAreWhatLibpfm4MakesOfThem) {
+TEST(PerfEventsTest, EncodesHardwareEventsLikeLibpfm4) {
   const auto resolve = [](std::string_view text) {
     const auto event = ResolvePerfEvent(*ParseEventSpec(text));
     EXPECT_TRUE(event.ok()) << event.status();

@@ -40,7 +40,7 @@ class GuestStackTest : public ::testing::Test {
   std::vector<Address> callers_;
 };
 
-TEST_F(GuestStackTest, LeadsFromTheInnermostCallerToTheOutermost) {
+TEST_F(GuestStackTest, ListsCallersFromInnermost) {
   ram_.Push(kStack + 0x20, kStack + 0x60, 0x402000);
   ram_.Push(kStack + 0x60, kStack + 0x90, 0x403000);
   ram_.Push(kStack + 0x90, 0, 0x404000);
@@ -48,7 +48,7 @@ TEST_F(GuestStackTest, LeadsFromTheInnermostCallerToTheOutermost) {
   EXPECT_THAT(callers_, ElementsAre(0x402000, 0x403000, 0x404000));
 }
 
-TEST_F(GuestStackTest, NoFrameOrNoCallerIsTheEnd) {
+TEST_F(GuestStackTest, EndsWithoutFrameOrCaller) {
   VcpuContext context = Context();
   context.frame = 0;
   EXPECT_TRUE(Unwind(context));
@@ -58,7 +58,7 @@ TEST_F(GuestStackTest, NoFrameOrNoCallerIsTheEnd) {
   EXPECT_THAT(callers_, IsEmpty());
 }
 
-TEST_F(GuestStackTest, AFrameMayLieAcrossTwoPages) {
+TEST_F(GuestStackTest, ReadsFrameAcrossTwoPages) {
   VcpuContext context = Context();
   context.frame = kStack + 0xff8;
   ram_.Push(context.frame, 0, 0x402000);
@@ -66,7 +66,7 @@ TEST_F(GuestStackTest, AFrameMayLieAcrossTwoPages) {
   EXPECT_THAT(callers_, ElementsAre(0x402000));
 }
 
-TEST_F(GuestStackTest, LargePagesHoldStacksToo) {
+TEST_F(GuestStackTest, ReadsLargePages) {
   for (const int level : {2, 3}) {
     FakeRam ram;
     MappedFrames frames(std::make_unique<FakeMemory>(ram));
@@ -84,7 +84,7 @@ TEST_F(GuestStackTest, LargePagesHoldStacksToo) {
   }
 }
 
-TEST_F(GuestStackTest, FiveLevelsOfPageTablesAreWalkedWhereThereAreFive) {
+TEST_F(GuestStackTest, WalksFiveLevelPageTables) {
   ram_.Push(kStack + 0x20, 0, 0x402000, /*levels=*/5);
   VcpuContext context = Context();
   context.five_levels = true;
@@ -93,7 +93,7 @@ TEST_F(GuestStackTest, FiveLevelsOfPageTablesAreWalkedWhereThereAreFive) {
   EXPECT_FALSE(Unwind());
 }
 
-TEST_F(GuestStackTest, AKernelsCallersAreInTheUpperHalf) {
+TEST_F(GuestStackTest, KernelCallersAreInUpperHalf) {
   constexpr Address kKernel = 0xffff'ffff'8100'0000;
   constexpr Address kKernelStack = 0xffff'c900'0000'3000;
   ram_.Push(kKernelStack, kKernelStack + 0x40, kKernel + 0x10);
@@ -106,7 +106,7 @@ TEST_F(GuestStackTest, AKernelsCallersAreInTheUpperHalf) {
   EXPECT_THAT(callers_, ElementsAre(kKernel + 0x10));
 }
 
-TEST_F(GuestStackTest, WhatIsNoFrameCutsTheChainAndWhatWasFoundStays) {
+TEST_F(GuestStackTest, InvalidFrameCutsTheChain) {
   // Below the one before; the same; beside a word; much too far.
   for (const Address next : {kStack, kStack + 0x20, kStack + 0x61, kStack + 0x20'0000}) {
     ram_.Push(kStack + 0x20, next, 0x402000);
@@ -115,7 +115,7 @@ TEST_F(GuestStackTest, WhatIsNoFrameCutsTheChainAndWhatWasFoundStays) {
   }
 }
 
-TEST_F(GuestStackTest, AFramePointerThatIsUsedForSomethingElseHasNoCallers) {
+TEST_F(GuestStackTest, NoCallersWithoutFramePointer) {
   for (const Address frame : {Address{1}, kStack - 8, kStack + 0x21, ~Address{0}}) {
     VcpuContext context = Context();
     context.frame = frame;
@@ -124,7 +124,7 @@ TEST_F(GuestStackTest, AFramePointerThatIsUsedForSomethingElseHasNoCallers) {
   }
 }
 
-TEST_F(GuestStackTest, AReturnAddressOutsideOfCodeCutsTheChain) {
+TEST_F(GuestStackTest, ReturnAddressOutsideCodeCutsTheChain) {
   const Address data = kStack + 0x5000;
   ram_.Push(kStack + 0x20, kStack + 0x60, 0x402000);
   ram_.Write(kStack + 0x60, 0);
@@ -141,7 +141,7 @@ TEST_F(GuestStackTest, AReturnAddressOutsideOfCodeCutsTheChain) {
   EXPECT_FALSE(Unwind());
 }
 
-TEST_F(GuestStackTest, WhatIsNotMappedCutsTheChain) {
+TEST_F(GuestStackTest, UnmappedPageCutsTheChain) {
   EXPECT_FALSE(Unwind());  // nothing below the root
   for (const int level : {4, 3, 2, 1}) {
     FakeRam ram;
@@ -152,7 +152,7 @@ TEST_F(GuestStackTest, WhatIsNotMappedCutsTheChain) {
   }
 }
 
-TEST_F(GuestStackTest, WhatXenRefusesToMapCutsTheChain) {
+TEST_F(GuestStackTest, FailedMappingCutsTheChain) {
   VcpuContext context = Context();
   context.page_tables = 0x0fff'ffff'ffff'f000;
   EXPECT_FALSE(Unwind(context));
@@ -166,7 +166,7 @@ TEST_F(GuestStackTest, WhatXenRefusesToMapCutsTheChain) {
   }
 }
 
-TEST_F(GuestStackTest, StacksOf32BitCodeAreNotFollowed) {
+TEST_F(GuestStackTest, DoesNotUnwind32BitCode) {
   VcpuContext context = Context();
   context.stack = 0xbfff'0000;
   context.frame = 0xbfff'0020;
@@ -175,7 +175,7 @@ TEST_F(GuestStackTest, StacksOf32BitCodeAreNotFollowed) {
   EXPECT_THAT(callers_, IsEmpty());
 }
 
-TEST_F(GuestStackTest, AnEndlessChainEnds) {
+TEST_F(GuestStackTest, LimitsDepth) {
   for (Address at = kStack + 0x20; at < kStack + 0x4000; at += 0x10) {
     ram_.Push(at, at + 0x10, 0x402000);
   }
@@ -183,7 +183,7 @@ TEST_F(GuestStackTest, AnEndlessChainEnds) {
   EXPECT_THAT(callers_, SizeIs(GuestStack::kMaxCallers));
 }
 
-TEST_F(GuestStackTest, AChainThatLeadsAllOverTheMemoryIsCutBeforeItCostsMuch) {
+TEST_F(GuestStackTest, LimitsMappedPagesOfAChain) {
   for (int i = 0; i < 100; ++i) {
     const Address at = kStack + 0x20 + i * Address{0x10000};
     ram_.Push(at, at + 0x10000, 0x402000);
@@ -192,7 +192,7 @@ TEST_F(GuestStackTest, AChainThatLeadsAllOverTheMemoryIsCutBeforeItCostsMuch) {
   EXPECT_LE(ram_.asked, GuestStack::kMaxMaps);
 }
 
-TEST_F(GuestStackTest, FramesStayMappedForAWhileAndNoLonger) {
+TEST_F(GuestStackTest, CachesMappingsForLimitedTime) {
   using namespace std::chrono_literals;
   ram_.Push(kStack + 0x20, 0, 0x402000);
   const MappedFrames::Clock::time_point now = MappedFrames::Clock::now();
@@ -209,7 +209,7 @@ TEST_F(GuestStackTest, FramesStayMappedForAWhileAndNoLonger) {
   EXPECT_EQ(ram_.asked, 16U);
 }
 
-TEST_F(GuestStackTest, WhatTheGuestChangesIsSeenThroughOldMappings) {
+TEST_F(GuestStackTest, CachedMappingsShowGuestWrites) {
   ram_.Push(kStack + 0x20, 0, 0x402000);
   EXPECT_TRUE(Unwind());
   ram_.Push(kStack + 0x20, 0, 0x403000);
@@ -217,7 +217,7 @@ TEST_F(GuestStackTest, WhatTheGuestChangesIsSeenThroughOldMappings) {
   EXPECT_THAT(callers_, ElementsAre(0x403000));
 }
 
-TEST_F(GuestStackTest, TooManyFramesAreNotKept) {
+TEST_F(GuestStackTest, LimitsCachedMappings) {
   for (uint64_t i = 0; i <= MappedFrames::kMaxFrames; ++i) {
     ram_.frames[0x10000 + i];
     frames_.At(kGuest, 0x10000 + i);

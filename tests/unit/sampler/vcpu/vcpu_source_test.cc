@@ -120,7 +120,7 @@ class VcpuSourceTest : public ::testing::Test {
   std::string path_;
 };
 
-TEST_F(VcpuSourceTest, ARunningVcpuIsASampleOfTheTimeThatItWasStopped) {
+TEST_F(VcpuSourceTest, RunningVcpuIsASampleWithItsPause) {
   guests_[kD1V0].context = guests_[kD2V0].context = {0x1234, Mode::kKernel};
   const auto source = Open(Request());
   const std::vector<Sample> samples = Poll(*source, 1);
@@ -134,7 +134,7 @@ TEST_F(VcpuSourceTest, ARunningVcpuIsASampleOfTheTimeThatItWasStopped) {
   EXPECT_EQ(source->Sampled(), (TscRange{Tsc{1001}, Tsc{1054}}));
 }
 
-TEST_F(VcpuSourceTest, AVcpuThatWaitsForAPcpuIsAnotherEvent) {
+TEST_F(VcpuSourceTest, RunnableVcpuIsASeparateEvent) {
   guests_[kD1V0].state = guests_[kD2V0].state = {true, false, false};
   const auto source = Open(Request());
   const std::vector<Sample> samples = Poll(*source, 1);
@@ -144,7 +144,7 @@ TEST_F(VcpuSourceTest, AVcpuThatWaitsForAPcpuIsAnotherEvent) {
   EXPECT_TRUE(source->Events()[1].waiting);
 }
 
-TEST_F(VcpuSourceTest, ABlockedOrOfflineVcpuIsCountedAndLeftAlone) {
+TEST_F(VcpuSourceTest, CountsBlockedAndOfflineVcpus) {
   guests_[kD1V0].state = {true, true, false};
   guests_[kD2V0].state = {false, false, false};
   const auto source = Open(Request());
@@ -156,7 +156,7 @@ TEST_F(VcpuSourceTest, ABlockedOrOfflineVcpuIsCountedAndLeftAlone) {
   }
 }
 
-TEST_F(VcpuSourceTest, WhatTheStopsCostIsAddedUpForEachVcpu) {
+TEST_F(VcpuSourceTest, SumsPausesByVcpu) {
   guests_[kD2V0].state = {true, true, false};
   const auto source = Open(Request());
   const std::vector<Sample> samples = Poll(*source, 50);
@@ -169,7 +169,7 @@ TEST_F(VcpuSourceTest, WhatTheStopsCostIsAddedUpForEachVcpu) {
   EXPECT_TRUE(stream.Balanced());
 }
 
-TEST_F(VcpuSourceTest, ADomainThatDiesIsNotPolledAgain) {
+TEST_F(VcpuSourceTest, DoesNotPollDestroyedDomain) {
   guests_[kD1V0].state_error = -ESRCH;
   guests_[kD2V0].context_error = -ESRCH;
   const auto source = Open(Request());
@@ -181,7 +181,7 @@ TEST_F(VcpuSourceTest, ADomainThatDiesIsNotPolledAgain) {
   }
 }
 
-TEST_F(VcpuSourceTest, ARefusalIsCountedAndTriedAgain) {
+TEST_F(VcpuSourceTest, CountsAndRetriesRefusals) {
   guests_[kD1V0].context_error = guests_[kD2V0].context_error = -EINVAL;
   const auto source = Open(Request());
   EXPECT_THAT(Poll(*source, 10), IsEmpty());
@@ -189,7 +189,7 @@ TEST_F(VcpuSourceTest, ARefusalIsCountedAndTriedAgain) {
   EXPECT_FALSE(source->Streams()[0].polls->gone);
 }
 
-TEST_F(VcpuSourceTest, TheSameSeedPollsTheSameVcpus) {
+TEST_F(VcpuSourceTest, SameSeedPollsSameVcpus) {
   std::vector<VcpuRef> first;
   for (const Sample& sample : Poll(*Open(Request()), 20)) first.push_back(sample.vcpu);
   std::vector<VcpuRef> again;
@@ -215,7 +215,7 @@ TEST_F(VcpuSourceTest, InfoNamesTheSourceAndItsRate) {
   EXPECT_THAT(Open(Request(/*pcpus=*/1))->Notes(), ElementsAre(HasSubstr("one pCPU")));
 }
 
-TEST_F(VcpuSourceTest, AfterStopThePeriodIsThatOfThePollsMade) {
+TEST_F(VcpuSourceTest, PeriodIsOfActualPolls) {
   const auto source = Open(Request());
   Poll(*source, 50);  // 52 cycles from poll to poll, and twice as many for one vCPU
   EXPECT_EQ(source->Sampled().Length(), 50U * 52 + 1);
@@ -223,7 +223,7 @@ TEST_F(VcpuSourceTest, AfterStopThePeriodIsThatOfThePollsMade) {
   EXPECT_EQ(source->Events()[1].period, 104U);
 }
 
-TEST_F(VcpuSourceTest, CallersAreReadFromTheStack) {
+TEST_F(VcpuSourceTest, ReadsCallersFromStack) {
   FakeRam ram;
   constexpr Address kStack = 0x7ffc'0000'1000;
   ram.Push(kStack + 0x20, kStack + 0x60, 0x402000);
@@ -252,7 +252,7 @@ TEST_F(VcpuSourceTest, CallersAreReadFromTheStack) {
   EXPECT_EQ(ram.mapped, 0);  // since it was stopped
 }
 
-TEST_F(VcpuSourceTest, AStackThatCannotBeReadCostsTheChainAndNotTheSample) {
+TEST_F(VcpuSourceTest, KeepsSampleWithoutReadableStack) {
   FakeRam ram;
   guests_[kD1V0].context = guests_[kD2V0].context = {
       0x401000, Mode::kUser, 0x7ffc'0000'1000, 0x7ffc'0000'1020, 0x9999'9000, false};
@@ -263,7 +263,7 @@ TEST_F(VcpuSourceTest, AStackThatCannotBeReadCostsTheChainAndNotTheSample) {
   EXPECT_EQ(source->Streams()[0].polls->cut_chains + source->Streams()[1].polls->cut_chains, 20U);
 }
 
-TEST_F(VcpuSourceTest, CallersOfAVcpuThatHasGoneOnMeanwhileAreNone) {
+TEST_F(VcpuSourceTest, NoCallersWhenVcpuHasRun) {
   FakeRam ram;
   ram.Push(0x7ffc'0000'1020, 0, 0x402000);
   ram.on_map = [this] { guests_[kD1V0].state.ran_ns += 50'000; };  // five times
@@ -281,7 +281,7 @@ TEST_F(VcpuSourceTest, CallersOfAVcpuThatHasGoneOnMeanwhileAreNone) {
   EXPECT_EQ(source->Streams()[0].polls->cut_chains, 1U);
 }
 
-TEST_F(VcpuSourceTest, ADomainCreatedLaterIsPolledFromThenOn) {
+TEST_F(VcpuSourceTest, PollsDomainsCreatedLater) {
   guests_[kD1V0].state = guests_[kD2V0].state = {true, true, false};
   const VcpuRef late{DomainId{3}, VcpuId{1}};
   guests_[{DomainId{3}, VcpuId{0}}] = guests_[late] = {};
@@ -309,7 +309,7 @@ TEST_F(VcpuSourceTest, ADomainCreatedLaterIsPolledFromThenOn) {
               static_cast<double>(4 * all - 2 * 10'000) / 100, 1);
 }
 
-TEST_F(VcpuSourceTest, MemoryOfADomainThatDiesIsLetGo) {
+TEST_F(VcpuSourceTest, UnmapsMemoryOfDestroyedDomain) {
   FakeRam ram;
   ram.Push(0x7ffc'0000'1020, 0, 0x402000);
   guests_[kD1V0].context = guests_[kD2V0].context = {
@@ -325,7 +325,7 @@ TEST_F(VcpuSourceTest, MemoryOfADomainThatDiesIsLetGo) {
   EXPECT_EQ(ram.mapped, 0);
 }
 
-TEST_F(VcpuSourceTest, NoVcpusToPollIsAnError) {
+TEST_F(VcpuSourceTest, RefusesToPollNoVcpus) {
   VcpuRequest request = Request();
   request.domains.clear();
   const auto source = VcpuSource::Open(request, std::make_unique<FakeVcpuCalls>(guests_, tsc_),

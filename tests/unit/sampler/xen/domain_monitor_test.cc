@@ -103,14 +103,14 @@ class DomainMonitorTest : public ::testing::Test {
   uint64_t tsc_ = 0;
 };
 
-TEST_F(DomainMonitorTest, WhatIsThereAtFirstIsNoChange) {
+TEST_F(DomainMonitorTest, InitialDomainsAreNoChange) {
   host_[kWeb].state.paused = true;
   DomainMonitor monitor = Monitor();
   EXPECT_THAT(NewChanges(monitor), IsEmpty());
   EXPECT_THAT(NewChanges(monitor), IsEmpty());
 }
 
-TEST_F(DomainMonitorTest, AChangeIsBetweenTwoPolls) {
+TEST_F(DomainMonitorTest, ChangeIsBetweenTwoPolls) {
   DomainMonitor monitor = Monitor();
   NewChanges(monitor);  // at 100
   host_[kWeb].state.paused = true;
@@ -121,7 +121,7 @@ TEST_F(DomainMonitorTest, AChangeIsBetweenTwoPolls) {
               ElementsAre(DomainChange{Kind::kUnpaused, kWeb, std::nullopt, {Tsc{200}, Tsc{301}}}));
 }
 
-TEST_F(DomainMonitorTest, DomainsComeAndGoOnce) {
+TEST_F(DomainMonitorTest, ReportsCreationAndDestructionOnce) {
   DomainMonitor monitor = Monitor();
   NewChanges(monitor);
   host_.erase(kDb);
@@ -135,7 +135,7 @@ TEST_F(DomainMonitorTest, DomainsComeAndGoOnce) {
   EXPECT_THAT(NewChanges(monitor), IsEmpty());
 }
 
-TEST_F(DomainMonitorTest, ADyingDomainHasGoneThoughXenstoreStillListsIt) {
+TEST_F(DomainMonitorTest, DyingDomainIsDestroyed) {
   DomainMonitor monitor = Monitor();
   NewChanges(monitor);
   host_[kWeb].state.dying = true;
@@ -144,7 +144,7 @@ TEST_F(DomainMonitorTest, ADyingDomainHasGoneThoughXenstoreStillListsIt) {
       ElementsAre(DomainChange{Kind::kDestroyed, kWeb, std::nullopt, {Tsc{100}, Tsc{201}}}));
 }
 
-TEST_F(DomainMonitorTest, VcpusGoOfflineAndComeBackOneByOne) {
+TEST_F(DomainMonitorTest, ReportsVcpuHotplug) {
   DomainMonitor monitor = Monitor();
   NewChanges(monitor);
   host_[kWeb].online = {0};
@@ -158,7 +158,7 @@ TEST_F(DomainMonitorTest, VcpusGoOfflineAndComeBackOneByOne) {
 }
 
 // A guest may do so for ever; important changes, and those of others, are reported all the same.
-TEST_F(DomainMonitorTest, ChangesOfADomainBeyondTheLimitAreCounted) {
+TEST_F(DomainMonitorTest, CountsChangesBeyondLimit) {
   DomainMonitor monitor = Monitor();
   monitor.Poll(info_);
   for (uint32_t i = 0; i < DomainMonitor::kMaxChanges + 9; ++i) {
@@ -175,7 +175,7 @@ TEST_F(DomainMonitorTest, ChangesOfADomainBeyondTheLimitAreCounted) {
                                                Field(&DomainChange::kind, Kind::kPaused)));
 }
 
-TEST_F(DomainMonitorTest, AGuestThatShutsDownSaysWhy) {
+TEST_F(DomainMonitorTest, ReportsShutdownReason) {
   const std::pair<uint8_t, Kind> reasons[] = {
       {0, Kind::kPoweredOff}, {1, Kind::kRebooted}, {2, Kind::kSuspended}, {3, Kind::kCrashed}};
   DomainMonitor monitor = Monitor();
@@ -193,7 +193,7 @@ TEST_F(DomainMonitorTest, AGuestThatShutsDownSaysWhy) {
   }
 }
 
-TEST_F(DomainMonitorTest, WithoutHypercallsComingAndGoingIsSeen) {
+TEST_F(DomainMonitorTest, UsesXenstoreWithoutHypercalls) {
   DomainMonitor monitor = Monitor(/*with_calls=*/false);
   NewChanges(monitor);
   host_[kWeb].state.paused = true;
@@ -204,14 +204,14 @@ TEST_F(DomainMonitorTest, WithoutHypercallsComingAndGoingIsSeen) {
   EXPECT_EQ(news[0].kind, Kind::kDestroyed);
 }
 
-TEST_F(DomainMonitorTest, AXenstoreThatDoesNotAnswerIsNoChange) {
+TEST_F(DomainMonitorTest, XenstoreFailureIsNoChange) {
   DomainMonitor monitor = Monitor();
   NewChanges(monitor);
   directory_.silent = true;
   EXPECT_THAT(NewChanges(monitor), IsEmpty());
 }
 
-TEST_F(DomainMonitorTest, WhatXenstoreHasLaterOfANewDomainIsRead) {
+TEST_F(DomainMonitorTest, ReadsLateXenstoreEntries) {
   DomainMonitor monitor = Monitor();
   NewChanges(monitor);
   host_[DomainId{7}] = {};
@@ -227,7 +227,7 @@ TEST_F(DomainMonitorTest, WhatXenstoreHasLaterOfANewDomainIsRead) {
   EXPECT_EQ(info_.NameOf(kWeb), "guest");  // as it was
 }
 
-TEST_F(DomainMonitorTest, XenstoreIsNotAskedForeverForANameThatNeverComes) {
+TEST_F(DomainMonitorTest, LimitsWaitForName) {
   DomainMonitor monitor = Monitor();
   NewChanges(monitor);
   host_[DomainId{7}] = {};

@@ -28,7 +28,7 @@ TEST(FindDomainTest, ByNameThenById) {
   EXPECT_EQ(*FindDomain(Domains(), "0"), kDom0);
 }
 
-TEST(FindDomainTest, WhatIsNotThereListsThoseThatAre) {
+TEST(FindDomainTest, ErrorListsDomains) {
   for (const char* name : {"db", "7", "99999", "4x", ""}) {
     EXPECT_THAT(std::string(Message(FindDomain(Domains(), name).status())),
                 testing::HasSubstr("0 (Domain-0), 3 (web), 4 (3)"));

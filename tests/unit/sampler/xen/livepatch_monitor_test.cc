@@ -82,14 +82,14 @@ class LivepatchMonitorTest : public testing::Test {
   LivepatchMonitor monitor_{std::make_unique<FakeConsoleCalls>(xen_)};
 };
 
-TEST_F(LivepatchMonitorTest, NoKeyIsPressedWithoutLivepatches) {
+TEST_F(LivepatchMonitorTest, SendsNoDebugKeyWithoutLivepatches) {
   EXPECT_EQ(monitor_.Poll().value(), "");
   ++xen_.version;  // one came and went
   EXPECT_EQ(monitor_.Poll().value(), "");
   EXPECT_EQ(xen_.pressed, 0);
 }
 
-TEST_F(LivepatchMonitorTest, ListsThemWhenAnyWasLoadedOrUnloaded) {
+TEST_F(LivepatchMonitorTest, ListsAfterLoadAndUnload) {
   xen_.Load("first");
   const std::string before = xen_.console;
   const std::string list = monitor_.Poll().value();
@@ -104,7 +104,7 @@ TEST_F(LivepatchMonitorTest, ListsThemWhenAnyWasLoadedOrUnloaded) {
   EXPECT_THAT(monitor_.Poll().value(), Not(HasSubstr("first")));
 }
 
-TEST_F(LivepatchMonitorTest, TriesAgainWhenTheListIsHeld) {
+TEST_F(LivepatchMonitorTest, RetriesWhenXenIsBusy) {
   xen_.Load("a");
   xen_.held = 2;
   EXPECT_THAT(monitor_.Poll().value(), HasSubstr("name=a"));
@@ -114,7 +114,7 @@ TEST_F(LivepatchMonitorTest, TriesAgainWhenTheListIsHeld) {
   EXPECT_THAT(std::string(Message(monitor_.Poll().status())), HasSubstr("lists 0"));
 }
 
-TEST_F(LivepatchMonitorTest, ARingThatIsTooShortIsSaid) {
+TEST_F(LivepatchMonitorTest, ReportsShortConsoleRing) {
   for (int i = 0; i < 100; ++i) xen_.Load("long");
   const auto list = monitor_.Poll();
   EXPECT_EQ(list.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -123,14 +123,14 @@ TEST_F(LivepatchMonitorTest, ARingThatIsTooShortIsSaid) {
   EXPECT_EQ(monitor_.Poll().value(), "");  // once is enough
 }
 
-TEST_F(LivepatchMonitorTest, AXenWithoutLivepatchesIsNoError) {
+TEST_F(LivepatchMonitorTest, XenWithoutLivepatchSupportIsNoError) {
   for (const int error : {-EOPNOTSUPP, -ENOSYS}) {
     xen_.count_error = error;
     EXPECT_EQ(monitor_.Poll().value(), "");
   }
 }
 
-TEST_F(LivepatchMonitorTest, WhatXenRefusesIsSaid) {
+TEST_F(LivepatchMonitorTest, ReportsRefusal) {
   xen_.Load("a");
   xen_.count_error = -EPERM;
   EXPECT_THAT(std::string(Message(monitor_.Poll().status())), HasSubstr("livepatches"));

@@ -53,7 +53,7 @@ TEST(TraceLosses, AddsUpRecordsAndTime) {
             "0 records in 0 cycles");
 }
 
-TEST(TraceLosses, DoNotDependOnTheSizesOfPieces) {
+TEST(TraceLosses, DoesNotDependOnSizesOfPieces) {
   const auto piece = recording::PlainFile::Open(XENOSCOPE_TEST_DATA "/traces/starved.trace");
   ASSERT_TRUE(piece.ok()) << piece.status();
   const auto file = MappedFile::Open(piece->path());
@@ -76,13 +76,13 @@ TEST(TraceLosses, DoNotDependOnTheSizesOfPieces) {
   }
 }
 
-TEST(TraceLosses, IgnorePayloadThatLooksLikeALoss) {
+TEST(TraceLosses, IgnoresPayloadThatLooksLikeALoss) {
   const uint32_t lost = trace::FirstWord::Of(kLostRecords, 4, true).value;
   EXPECT_EQ(LossesOf(Window(Rec(trace::GuestEvent(1), 1, {2, 3, 4, lost, 9, 9, 9})).bytes(), 1000),
             "0 records in 0 cycles");
 }
 
-TEST(TraceLosses, SkipDamage) {
+TEST(TraceLosses, SkipsDamage) {
   const Words cut = {trace::FirstWord::Of(kRunnableToRunning, 2, true).value, 20};
   TraceBuilder trace = Window(cut);  // the record is longer than its window
   trace.Window(0, {LossOf(3, 200, 207)});

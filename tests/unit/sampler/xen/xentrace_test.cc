@@ -61,7 +61,7 @@ class XentraceTest : public ::testing::Test {
   std::string path_before_;
 };
 
-TEST_F(XentraceTest, WhatItFlushesWhenStoppedIsInTheFile) {
+TEST_F(XentraceTest, KeepsOutputFlushedAtStop) {
   PretendXentraceIs(
       "echo chatter\n"
       "trap 'echo last >$out; exit 0' TERM\n"
@@ -77,7 +77,7 @@ TEST_F(XentraceTest, WhatItFlushesWhenStoppedIsInTheFile) {
 }
 
 // Like xentrace, the script takes an interrupted write for a full disk.
-TEST_F(XentraceTest, StoppingDoesNotBreakAWrite) {
+TEST_F(XentraceTest, StopDoesNotInterruptAWrite) {
   PretendXentraceIs(
       "exec python3 -c '\n"
       "import os, signal, sys, time\n"
@@ -99,24 +99,24 @@ TEST_F(XentraceTest, StoppingDoesNotBreakAWrite) {
   }
 }
 
-TEST_F(XentraceTest, OneThatRunsAlreadyIsRecognised) {
+TEST_F(XentraceTest, DetectsRunningXentrace) {
   PretendXentraceIs("echo 'ERROR: failed to bind to VIRQ port (17 = File exists)' >&2; exit 1\n");
   EXPECT_THAT(std::string(Message(Start({}).status())), HasSubstr("running already"));
 }
 
-TEST_F(XentraceTest, ItsStandardErrorIsReportedWhenItEnds) {
+TEST_F(XentraceTest, ReportsStandardErrorAtExit) {
   PretendXentraceIs("echo starting >&2; echo 'no buffers' >&2; exit 3\n");
   const std::string message(Message(Start({}).status()));
   EXPECT_THAT(message, HasSubstr("status 3: no buffers"));
 }
 
-TEST_F(XentraceTest, ASignalThatEndedItIsReported) {
+TEST_F(XentraceTest, ReportsFatalSignal) {
   PretendXentraceIs("echo 'change evtmask to 0xffff000'; kill -9 $$\n");
   EXPECT_THAT(std::string(Message(Start({}).status())),
               AllOf(HasSubstr("xentrace was ended by SIGKILL"), Not(HasSubstr("evtmask"))));
 }
 
-TEST_F(XentraceTest, ADeathLaterIsNoticed) {
+TEST_F(XentraceTest, DetectsLaterExit) {
   PretendXentraceIs("echo data >$out; sleep 0.1; echo gone >&2; exit 1\n");
   auto xentrace = Start({});
   ASSERT_TRUE(xentrace.ok()) << xentrace.status();
@@ -129,7 +129,7 @@ TEST_F(XentraceTest, ADeathLaterIsNoticed) {
   EXPECT_EQ(Content(), "data\n");
 }
 
-TEST_F(XentraceTest, WithoutXentraceTheMessageSaysWhatToDo) {
+TEST_F(XentraceTest, MissingXentraceIsAnErrorWithRemedy) {
   setenv("PATH", directory_.c_str(), 1);
   const absl::Status status = Start({}).status();
   if (fs::exists("/usr/lib/xen-4.17/bin/xentrace")) GTEST_SKIP() << "there is one here";

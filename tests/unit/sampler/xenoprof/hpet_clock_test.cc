@@ -51,7 +51,7 @@ class FakeHpetRegisters final : public HpetRegisters {
 constexpr uint32_t kSendsNmis = 1U << 2 | 1U << 3 | 1U << 8 | 1U << 14;
 const std::array<uint32_t, 2> kTwo{0, 5};
 
-TEST(HpetClockTest, OneTimerForEachProcessorSendsItNmis) {
+TEST(HpetClockTest, EachCpuHasATimer) {
   FakeHpet hpet;
   auto clock = HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), 500, kTwo);
   ASSERT_TRUE(clock.ok()) << clock.status();
@@ -65,7 +65,7 @@ TEST(HpetClockTest, OneTimerForEachProcessorSendsItNmis) {
   EXPECT_EQ(hpet.registers[0x100], 0) << "timer 0 is others'";
 }
 
-TEST(HpetClockTest, CountsTheNmisOfItsTimeAlsoWhereTheCountersLowHalfWraps) {
+TEST(HpetClockTest, CountsNmisAcrossWrapOfCounter) {
   FakeHpet hpet;
   hpet.registers[0x0f0] = 0xffff'ff00;
   auto clock = HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), 500, kTwo);
@@ -77,7 +77,7 @@ TEST(HpetClockTest, CountsTheNmisOfItsTimeAlsoWhereTheCountersLowHalfWraps) {
   EXPECT_EQ((*clock)->Sent(), 2 * 5U);
 }
 
-TEST(HpetClockTest, ATimerThatFiredBeforeItHadItsPeriodIsStartedAgain) {
+TEST(HpetClockTest, RestartsTimerThatFiredEarly) {
   FakeHpet hpet;
   int writes = 0;
   hpet.on_comparator = [&] {
@@ -94,7 +94,7 @@ TEST(HpetClockTest, ATimerThatFiredBeforeItHadItsPeriodIsStartedAgain) {
   EXPECT_EQ((*clock)->Sent(), 1U);
 }
 
-TEST(HpetClockTest, ATimerThatCannotBeStartedIsAnError) {
+TEST(HpetClockTest, TimerThatDoesNotStartIsAnError) {
   FakeHpet hpet;
   uint32_t step = 200'000;
   hpet.on_comparator = [&] { hpet.registers[0x0f0] += step *= 2; };
@@ -103,7 +103,7 @@ TEST(HpetClockTest, ATimerThatCannotBeStartedIsAnError) {
   EXPECT_THAT(std::string(Message((*clock)->Start())), HasSubstr("too busy"));
 }
 
-TEST(HpetClockTest, StoppedItSendsNone) {
+TEST(HpetClockTest, StopEndsNmis) {
   FakeHpet hpet;
   auto clock = HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), 500, kTwo);
   ASSERT_TRUE((*clock)->Start().ok());
@@ -112,7 +112,7 @@ TEST(HpetClockTest, StoppedItSendsNone) {
   EXPECT_EQ(hpet.registers[0x140] & 1U << 2, 0);
 }
 
-TEST(HpetClockTest, TimersLeftByAKilledRecorderAreSilencedOthersAreNot) {
+TEST(HpetClockTest, StopsTimersOfKilledRecorderOnly) {
   FakeHpet hpet;
   hpet.registers[0x120] = kSendsNmis;
   hpet.registers[0x130] = 0x400;
@@ -128,7 +128,7 @@ std::string Refusal(FakeHpet& hpet, uint32_t hz, std::span<const uint32_t> apic_
       Message(HpetClock::Create(std::make_unique<FakeHpetRegisters>(hpet), hz, apic_ids).status()));
 }
 
-TEST(HpetClockTest, RefusalsSayWhatToDo) {
+TEST(HpetClockTest, ErrorsHaveARemedy) {
   FakeHpet hpet;
   const std::array<uint32_t, 3> three{0, 1, 2};
   EXPECT_THAT(Refusal(hpet, 500, three), HasSubstr("2 timers beside its first"));

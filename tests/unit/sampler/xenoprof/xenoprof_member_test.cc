@@ -80,7 +80,7 @@ class XenoprofMemberTest : public ::testing::Test {
   recording::SampleWriter writer_ = recording::SampleWriter::InMemory();
 };
 
-TEST_F(XenoprofMemberTest, AMemberDrainsWhatXenLogsOfItInEveryMode) {
+TEST_F(XenoprofMemberTest, DrainsSamplesOfEveryMode) {
   const auto agent = Agent(kDb);
   const auto session = Lead({{kDb, agent.get()}}, {kWeb});
   EXPECT_THAT(session->active(), ElementsAre(kDb));
@@ -107,7 +107,7 @@ TEST_F(XenoprofMemberTest, AMemberDrainsWhatXenLogsOfItInEveryMode) {
 }
 
 // The word to start takes its time to the guest, which must also get a processor.
-TEST_F(XenoprofMemberTest, WhatXenLoggedBeforeTheMemberHeardOfItsStartIsAccountedFor) {
+TEST_F(XenoprofMemberTest, AccountsForSamplesBeforeStart) {
   const auto agent = Agent(kWeb);
   const auto session = Lead({{kWeb, agent.get()}});
   ASSERT_TRUE(session->Start(nullptr).ok());
@@ -121,7 +121,7 @@ TEST_F(XenoprofMemberTest, WhatXenLoggedBeforeTheMemberHeardOfItsStartIsAccounte
   EXPECT_TRUE(agent->Streams()[0].Balanced());
 }
 
-TEST_F(XenoprofMemberTest, RolesChangeFromRecordingToRecording) {
+TEST_F(XenoprofMemberTest, RolesMayChangeBetweenRecordings) {
   for (int i = 0; i < 2; ++i) {
     ExpectItCanTakePart(kWeb);
     auto session = Lead({}, {kWeb});
@@ -133,7 +133,7 @@ TEST_F(XenoprofMemberTest, RolesChangeFromRecordingToRecording) {
 
 // Xen releases only domains that have come: what it holds of this one goes with the domain's
 // remains.
-TEST_F(XenoprofMemberTest, OneThatDoesNotComeIsTakenPassiveAndTheOthersTakePart) {
+TEST_F(XenoprofMemberTest, MissingMemberBecomesPassive) {
   const auto agent = Agent(kDb);
   const auto session = Lead({{kWeb, nullptr}, {kDb, agent.get()}});
   EXPECT_THAT(session->active(), ElementsAre(kDb));
@@ -151,7 +151,7 @@ TEST_F(XenoprofMemberTest, OneThatDoesNotComeIsTakenPassiveAndTheOthersTakePart)
   EXPECT_FALSE(xen_.AnythingShared());
 }
 
-TEST_F(XenoprofMemberTest, AnAgentThatIsKilledWhileItSamplesLeavesWhatTheNextOneTakesUp) {
+TEST_F(XenoprofMemberTest, NextAgentRecoversKilledOne) {
   auto agent = Agent(kWeb);
   auto session = Lead({{kWeb, agent.get()}});
   ASSERT_TRUE(agent->Start().ok());
@@ -175,7 +175,7 @@ TEST_F(XenoprofMemberTest, AnAgentThatIsKilledWhileItSamplesLeavesWhatTheNextOne
   ExpectItCanTakePart(kWeb);
 }
 
-TEST_F(XenoprofMemberTest, ARecorderThatIsKilledIsRecoveredWithMembersInAnyState) {
+TEST_F(XenoprofMemberTest, RecoversKilledRecorderWithMembersInAnyState) {
   static auto& killed = *new std::vector<XenoprofSession*>;
   for (int stage = 0; stage < 3; ++stage) {
     const auto agent = Agent(kWeb);
@@ -199,7 +199,7 @@ TEST_F(XenoprofMemberTest, ARecorderThatIsKilledIsRecoveredWithMembersInAnyState
   }
 }
 
-TEST_F(XenoprofMemberTest, AMemberThatComesTwiceCannotBeStartedAndNothingStays) {
+TEST_F(XenoprofMemberTest, DuplicateMemberIsAnErrorThatReleasesEverything) {
   const auto agent = Agent(kWeb);
   const auto session = Lead({{kWeb, agent.get()}});
   FakeXen::Guest(xen_, kWeb.value).Call(XenoprofOp::kEnableVirq);
@@ -209,14 +209,14 @@ TEST_F(XenoprofMemberTest, AMemberThatComesTwiceCannotBeStartedAndNothingStays) 
   ExpectAllGivenBack();
 }
 
-TEST_F(XenoprofMemberTest, OneThatIsNotListedCannotTakePart) {
+TEST_F(XenoprofMemberTest, RefusesUnlistedMember) {
   const auto agent = Agent(kWeb);
   EXPECT_FALSE(agent->Enlist().ok());
   EXPECT_FALSE(agent->Close().ok());  // Xen keeps its buffers for it
   ExpectItCanTakePart(kWeb);
 }
 
-TEST_F(XenoprofMemberTest, ASessionWithoutMembersWorks) {
+TEST_F(XenoprofMemberTest, WorksWithoutMembers) {
   const auto session = Lead({});
   EXPECT_THAT(session->active(), IsEmpty());
   EXPECT_TRUE(session->Start(nullptr).ok());
@@ -224,7 +224,7 @@ TEST_F(XenoprofMemberTest, ASessionWithoutMembersWorks) {
   ExpectAllGivenBack();
 }
 
-TEST_F(XenoprofMemberTest, WithoutHypercallsFromLinuxTheErrorSaysWhatToDo) {
+TEST_F(XenoprofMemberTest, ErrorHasARemedyWithoutHypercalls) {
   xen_.init_error = -EPERM;
   const auto member = XenoprofMember::Open(std::make_unique<FakeXen::Guest>(xen_, 1), {}, kHz,
                                            [] { return Tsc{1}; });

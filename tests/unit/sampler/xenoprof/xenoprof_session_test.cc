@@ -103,7 +103,7 @@ class XenoprofSessionTest : public ::testing::Test {
   std::vector<std::string> chains_;
 };
 
-TEST_F(XenoprofSessionTest, AWholeSessionGivesEverythingBack) {
+TEST_F(XenoprofSessionTest, SessionReleasesEverything) {
   auto session = Profiling();
   ASSERT_TRUE(session->Stop(Sink()).ok());
   ASSERT_TRUE(session->Close().ok());
@@ -111,7 +111,7 @@ TEST_F(XenoprofSessionTest, AWholeSessionGivesEverythingBack) {
   ExpectAllGivenBack();
 }
 
-TEST_F(XenoprofSessionTest, ASessionLeftAloneInAnyStateGivesEverythingBack) {
+TEST_F(XenoprofSessionTest, DestructorReleasesEverythingInAnyState) {
   Open()->reset();
   ExpectAllGivenBack();
   {
@@ -130,7 +130,7 @@ TEST_F(XenoprofSessionTest, ASessionLeftAloneInAnyStateGivesEverythingBack) {
   ExpectAllGivenBack();
 }
 
-TEST_F(XenoprofSessionTest, AKilledSessionIsRecoveredFromAnyState) {
+TEST_F(XenoprofSessionTest, RecoversKilledSessionInAnyState) {
   // A killed process runs no destructors. The sessions stay reachable, for the leak checker.
   static auto& killed = *new std::vector<XenoprofSession*>;
   for (int stage = 0; stage < 4; ++stage) {
@@ -155,14 +155,14 @@ TEST_F(XenoprofSessionTest, AKilledSessionIsRecoveredFromAnyState) {
   }
 }
 
-TEST_F(XenoprofSessionTest, RecoveringWhereThereIsNothingToRecoverDoesNoHarm) {
+TEST_F(XenoprofSessionTest, RecoveryWithoutRemainsDoesNothing) {
   XenoprofSession::Recover(xen_);
   XenoprofSession::Recover(xen_);
   EXPECT_TRUE(Profiling()->Close().ok());
   ExpectAllGivenBack();
 }
 
-TEST_F(XenoprofSessionTest, EveryCounterIsProgrammedAndUnusedOnesAreOff) {
+TEST_F(XenoprofSessionTest, ProgramsAllCountersAndDisablesUnused) {
   auto session = Profiling();
   ASSERT_EQ(xen_.programmed().size(), 6);
   for (const auto& [index, counter] : xen_.programmed()) {
@@ -172,7 +172,7 @@ TEST_F(XenoprofSessionTest, EveryCounterIsProgrammedAndUnusedOnesAreOff) {
   EXPECT_EQ(xen_.programmed().at(0).event, 0x76);
 }
 
-TEST_F(XenoprofSessionTest, OnlySamplesOfProgrammedCountersAreKeptAndTheSumHolds) {
+TEST_F(XenoprofSessionTest, KeepsOnlySamplesOfProgrammedCounters) {
   auto session = Profiling();  // the clock adds one NMI at its start and one at its end
   xen_.Nmi(1, 0, Mode::kUser, 0x10);
   xen_.Nmi(2, 1, Mode::kKernel, 0x20);
@@ -195,7 +195,7 @@ TEST_F(XenoprofSessionTest, OnlySamplesOfProgrammedCountersAreKeptAndTheSumHolds
   EXPECT_EQ(found_[2].address, 0x20);
 }
 
-TEST_F(XenoprofSessionTest, BracketsReachFromBeforeTheLastDrainToAfterThisOne) {
+TEST_F(XenoprofSessionTest, BracketsCoverTimeSinceLastDrain) {
   auto session = Profiling();
   session->Drain(Sink());
   found_.clear();
@@ -208,7 +208,7 @@ TEST_F(XenoprofSessionTest, BracketsReachFromBeforeTheLastDrainToAfterThisOne) {
   EXPECT_GE(found_[0].bracket.begin, session->sampled().begin);
 }
 
-TEST_F(XenoprofSessionTest, AFullBufferLosesSamplesAndSaysHowMany) {
+TEST_F(XenoprofSessionTest, CountsSamplesLostInFullBuffer) {
   auto session = Profiling();
   for (int i = 0; i < 20; ++i) xen_.Nmi(1, 0, Mode::kUser, 0x10);
   ASSERT_TRUE(session->Stop(Sink()).ok());
@@ -218,7 +218,7 @@ TEST_F(XenoprofSessionTest, AFullBufferLosesSamplesAndSaysHowMany) {
   EXPECT_TRUE(stream.Balanced());
 }
 
-TEST_F(XenoprofSessionTest, TheRingWrapsManyTimes) {
+TEST_F(XenoprofSessionTest, RingWraps) {
   auto session = Profiling();
   for (Address i = 0; i < 200; ++i) {
     xen_.Nmi(1, 0, Mode::kUser, 0x1000 + i);
@@ -230,7 +230,7 @@ TEST_F(XenoprofSessionTest, TheRingWrapsManyTimes) {
   for (size_t i = 0; i < found_.size(); ++i) EXPECT_EQ(found_[i].address, 0x1000 + i);
 }
 
-TEST_F(XenoprofSessionTest, EscapesAreCountedAndNotKept) {
+TEST_F(XenoprofSessionTest, CountsEscapes) {
   auto session = Profiling();
   session->Drain(Sink());
   found_.clear();
@@ -240,7 +240,7 @@ TEST_F(XenoprofSessionTest, EscapesAreCountedAndNotKept) {
   EXPECT_EQ(session->Streams()[1].escapes, 1);
 }
 
-TEST_F(XenoprofSessionTest, ProbingClaimsNothing) {
+TEST_F(XenoprofSessionTest, ProbeReservesNothing) {
   const auto processor = XenoprofSession::Probe(xen_);
   ASSERT_TRUE(processor.ok()) << processor.status();
   EXPECT_EQ(*processor, "x86-64/family15h");
@@ -250,7 +250,7 @@ TEST_F(XenoprofSessionTest, ProbingClaimsNothing) {
   EXPECT_TRUE(absl::IsUnimplemented(XenoprofSession::Probe(xen_).status()));
 }
 
-TEST_F(XenoprofSessionTest, RefusalsSayWhatToDo) {
+TEST_F(XenoprofSessionTest, ErrorsHaveARemedy) {
   xen_.init_error = -ENOSYS;
   EXPECT_THAT(std::string(Message(Open().status())), HasSubstr("built without it"));
   xen_.init_error = -ENODEV;
@@ -270,7 +270,7 @@ TEST_F(XenoprofSessionTest, RefusalsSayWhatToDo) {
   ExpectAllGivenBack();
 }
 
-TEST_F(XenoprofSessionTest, ADomainThatIsNotThereIsNamedAndNothingStaysBehind) {
+TEST_F(XenoprofSessionTest, MissingDomainIsAnErrorThatReleasesEverything) {
   const XenoprofSession::Domains gone{
       .passive = {DomainId{1}, DomainId{9}}, .active = {}, .enlist = {}};
   const auto session = XenoprofSession::Open(xen_, gone, 64, [] { return Tsc{1}; });
@@ -279,13 +279,13 @@ TEST_F(XenoprofSessionTest, ADomainThatIsNotThereIsNamedAndNothingStaysBehind) {
   ExpectAllGivenBack();
 }
 
-TEST_F(XenoprofSessionTest, MoreEventsThanCountersAreRefused) {
+TEST_F(XenoprofSessionTest, RefusesMoreEventsThanCounters) {
   auto session = Open();
   const std::vector<PmuEvent> events(7, kCycles[0]);
   EXPECT_THAT(std::string(Message((*session)->Program(events, 0))), HasSubstr("6 counters"));
 }
 
-TEST_F(XenoprofSessionTest, MoreThan25PassiveDomainsAreRefused) {
+TEST_F(XenoprofSessionTest, RefusesMoreThan25PassiveDomains) {
   const XenoprofSession::Domains many{
       .passive = std::vector(26, DomainId{1}), .active = {}, .enlist = {}};
   EXPECT_THAT(
@@ -293,7 +293,7 @@ TEST_F(XenoprofSessionTest, MoreThan25PassiveDomainsAreRefused) {
       HasSubstr("--passive"));
 }
 
-TEST_F(XenoprofSessionTest, TheActiveListIsResetBeforeAnythingIsPutOnIt) {
+TEST_F(XenoprofSessionTest, ResetsActiveListFirst) {
   Profiling().reset();
   EXPECT_THAT(std::vector(xen_.ops().begin(), xen_.ops().begin() + 4),
               ElementsAre(XenoprofOp::kInit, XenoprofOp::kGetBuffer, XenoprofOp::kResetActiveList,
@@ -301,7 +301,7 @@ TEST_F(XenoprofSessionTest, TheActiveListIsResetBeforeAnythingIsPutOnIt) {
 }
 
 // The fake must crash where Xen does, or the tests above prove nothing.
-TEST_F(XenoprofSessionTest, TheFakeCrashesWhereXenDoes) {
+TEST_F(XenoprofSessionTest, FakeXenCrashesLikeXen) {
   auto session = Profiling();
   xen_.Call(XenoprofOp::kStop, {});
   xen_.Call(XenoprofOp::kDisableVirq, {});
@@ -317,7 +317,7 @@ TEST_F(XenoprofSessionTest, TheFakeCrashesWhereXenDoes) {
   EXPECT_THAT(other.Crash(), HasSubstr("while NMIs come"));
 }
 
-TEST_F(XenoprofSessionTest, ChainsBeginAtAnEscapeAndEndAtTheNext) {
+TEST_F(XenoprofSessionTest, ChainsExtendFromEscapeToEscape) {
   auto session = Following();
   xen_.frames = {{Mode::kKernel, 0x20}, {Mode::kUser, 0x30}};
   xen_.Nmi(0, 0, Mode::kKernel, 0x10);
@@ -334,7 +334,7 @@ TEST_F(XenoprofSessionTest, ChainsBeginAtAnEscapeAndEndAtTheNext) {
   EXPECT_TRUE(stream.Balanced());
 }
 
-TEST_F(XenoprofSessionTest, CallersThatComeAfterADrainAreNoSamples) {
+TEST_F(XenoprofSessionTest, CallersBehindADrainAreNoSamples) {
   auto session = Following();
   xen_.Put(0, 0, {kEscapeCode, 0, kTraceBegin, {}});
   xen_.Log(0, 0, Mode::kUser, 0x10, 0);
@@ -347,7 +347,7 @@ TEST_F(XenoprofSessionTest, CallersThatComeAfterADrainAreNoSamples) {
   EXPECT_TRUE(Dom0Stream(*session).Balanced());
 }
 
-TEST_F(XenoprofSessionTest, CallersThatBreakTheOrderOutwardAreLeftOut) {
+TEST_F(XenoprofSessionTest, DropsCallersOutOfOrder) {
   auto session = Following();
   xen_.frames = {{Mode::kXen, 0x20}, {Mode::kUser, 0x30}, {Mode::kKernel, 0x40}};
   xen_.Nmi(0, 0, Mode::kXen, 0x10);
@@ -355,7 +355,7 @@ TEST_F(XenoprofSessionTest, CallersThatBreakTheOrderOutwardAreLeftOut) {
   EXPECT_THAT(chains_, ElementsAre("d0v0 xen 10 <- xen 20 <- user 30"));
 }
 
-TEST_F(XenoprofSessionTest, WithoutCallersXensBacktraceIsOff) {
+TEST_F(XenoprofSessionTest, BacktraceIsOffWithoutCallers) {
   auto session = Following();
   ASSERT_TRUE(session->Close().ok());
   EXPECT_EQ(xen_.backtrace_depth(), 8);
@@ -363,14 +363,14 @@ TEST_F(XenoprofSessionTest, WithoutCallersXensBacktraceIsOff) {
   EXPECT_EQ(xen_.backtrace_depth(), 0);
 }
 
-TEST_F(XenoprofSessionTest, AXenThatFollowsNoChainsIsRefusedOnlyWhenAskedTo) {
+TEST_F(XenoprofSessionTest, RefusesXenWithoutBacktraceOnlyForCallers) {
   xen_.backtrace_error = -ENOSYS;
   auto session = Open();
   EXPECT_THAT(std::string(Message((*session)->Program(kCycles, 8))), HasSubstr("without -g"));
   EXPECT_TRUE((*session)->Program(kCycles, 0).ok());
 }
 
-TEST_F(XenoprofSessionTest, SamplesOfOtherModesAreCountedAndLeftOut) {
+TEST_F(XenoprofSessionTest, CountsSamplesOfOtherModes) {
   auto session = Open();
   PmuEvent event{"cycles", 0x76, 0, 100000};
   event.kernel = event.hypervisor = false;

@@ -75,19 +75,19 @@ Id Read(const std::string& content) {
   return id;
 }
 
-TEST(BuildIdTest, OfEitherClassAndBehindOtherNotes) {
+TEST(BuildIdTest, ReadsBothElfClassesBehindOtherNotes) {
   const std::string notes = Note(1, kGnu, {1, 2}) + Note(3, kGo, kId) + Note(3, kGnu, kId);
   EXPECT_EQ(Read(File64(notes)), kId);
   EXPECT_EQ((Read(File<Elf32_Ehdr, Elf32_Phdr>(ELFCLASS32, notes))), kId);
 }
 
-TEST(BuildIdTest, AFileThatIsCutOffHasNone) {
+TEST(BuildIdTest, TruncatedFileHasNone) {
   const std::string file = File64(Note(1, kGnu, {1, 2}) + Note(3, kGnu, kId));
   for (size_t size = 0; size < file.size(); ++size)
     EXPECT_EQ(Read(file.substr(0, size)), Id()) << size;
 }
 
-TEST(BuildIdTest, WhatIsMadeUpHasNone) {
+TEST(BuildIdTest, MalformedFileHasNone) {
   const std::string good = File64(Note(3, kGnu, kId));
   std::string big_endian = good;
   big_endian[EI_DATA] = ELFDATA2MSB;
@@ -110,7 +110,7 @@ TEST(BuildIdTest, WhatIsMadeUpHasNone) {
 }
 
 // A thousand million empty notes: reading them all would take minutes.
-TEST(BuildIdTest, NotesWithoutEndAreGivenUp) {
+TEST(BuildIdTest, LimitsBytesOfNotes) {
   std::string file = File64("");
   const size_t of_notes = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
   Put(file, of_notes + offsetof(Elf64_Phdr, p_filesz), uint64_t{1} << 40);

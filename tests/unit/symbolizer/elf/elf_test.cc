@@ -110,12 +110,12 @@ void ExpectAgreesWithNm(const std::string& path) {
   EXPECT_FALSE(functions.empty());
 }
 
-TEST(ElfSymbols, AgreeWithNmOnTheSubject) {
+TEST(ElfSymbols, AgreeWithNmOnTestProgram) {
   SKIP_UNLESS_GCC();
   ExpectAgreesWithNm(kSubject);
 }
 
-TEST(ElfSymbols, AgreeWithNmOnThisVeryTest) {
+TEST(ElfSymbols, AgreeWithNmOnThisTest) {
   SKIP_UNLESS_GCC();
 
   ExpectAgreesWithNm("/proc/" + std::to_string(getpid()) + "/exe");
@@ -129,7 +129,7 @@ absl::StatusOr<ElfSymbols> ReadCopy(const Copy& copy) {
   return symbols;
 }
 
-TEST(ElfSymbols, OfAStrippedFileAreThoseItExportsOrAnErrorThatSaysSo) {
+TEST(ElfSymbols, StrippedFileHasExportedSymbolsOrAnError) {
   const Copy copy("--strip-all");
   if (!copy.made()) GTEST_SKIP() << "no objcopy here";
   const auto symbols = ReadCopy(copy);
@@ -140,7 +140,7 @@ TEST(ElfSymbols, OfAStrippedFileAreThoseItExportsOrAnErrorThatSaysSo) {
   }
 }
 
-TEST(ElfFile, KnowsItsBuildIdAndWhetherItMoves) {
+TEST(ElfFile, HasBuildIdAndRelocatability) {
   const auto file = FileContent::Open(kSubject);
   ASSERT_TRUE(file.ok());
   const auto elf = ElfFile::Open(file->bytes());
@@ -155,7 +155,7 @@ TEST(ElfFile, KnowsItsBuildIdAndWhetherItMoves) {
   }
 }
 
-TEST(ElfFile, RefusesWhatIsNone) {
+TEST(ElfFile, RefusesOtherFiles) {
   EXPECT_FALSE(ElfFile::Open(AsBytes("")).ok());
   EXPECT_FALSE(ElfFile::Open(AsBytes("\177ELF")).ok());
   EXPECT_FALSE(ElfFile::Open(AsBytes("#!/bin/sh\n")).ok());
@@ -217,7 +217,7 @@ TEST(DebugInfo, AgreesWithAddr2line) {
   ExpectAgreesWithAddr2line(kSubject);
 }
 
-TEST(DebugInfo, NeedsNoTableOfAddressRanges) {
+TEST(DebugInfo, WorksWithoutDebugAranges) {
   SKIP_UNLESS_GCC();
 
   const Copy copy("--remove-section .debug_aranges");
@@ -225,7 +225,7 @@ TEST(DebugInfo, NeedsNoTableOfAddressRanges) {
   ExpectAgreesWithAddr2line(copy.path());
 }
 
-TEST(DebugInfo, MayBeCompressedAsOlderToolsDid) {
+TEST(DebugInfo, ReadsZdebugSections) {
   SKIP_UNLESS_GCC();
 
   const Copy copy("--compress-debug-sections=zlib-gnu");
@@ -264,7 +264,7 @@ class TrimmedCopy {
   size_t whole_ = 0;
 };
 
-TEST(TrimmedFile, NamesWhatTheWholeFileNames) {
+TEST(TrimmedFile, HasSameSymbolsAsTheFile) {
   SKIP_UNLESS_GCC();
 
   const TrimmedCopy copy;
@@ -273,7 +273,7 @@ TEST(TrimmedFile, NamesWhatTheWholeFileNames) {
   ExpectAgreesWithAddr2line(copy.path());
 }
 
-TEST(TrimmedFile, HasTheCodeThatIsListedAndNothingElseThatIsLoaded) {
+TEST(TrimmedFile, KeepsOnlyListedCode) {
   const auto whole_file = FileContent::Open(kSubject);
   ASSERT_TRUE(whole_file.ok());
   const auto whole = ElfFile::Open(whole_file->bytes());
@@ -304,13 +304,13 @@ TEST(TrimmedFile, HasTheCodeThatIsListedAndNothingElseThatIsLoaded) {
   EXPECT_EQ(trimmed->BuildId(), whole->BuildId());
 }
 
-TEST(TrimmedFile, IsAsItWasWhereItIsNoElf) {
+TEST(TrimmedFile, KeepsOtherFilesUnchanged) {
   const std::string text = "#!/bin/sh\n";
   const std::vector<std::byte> trimmed = TrimmedFile(AsBytes(text), {});
   EXPECT_TRUE(std::ranges::equal(trimmed, AsBytes(text)));
 }
 
-TEST(DebugInfo, OfAFileWithoutIsAnError) {
+TEST(DebugInfo, RefusesFileWithoutDebugInfo) {
   const Copy copy("--strip-debug");
   if (!copy.made()) GTEST_SKIP() << "no objcopy here";
   auto file = FileContent::Open(copy.path());

@@ -16,7 +16,7 @@ std::string At(const PerfMaps& maps, uint32_t pid, Address address) {
   return found == SymbolIndex::kNoSymbol ? "none" : std::string(functions->Name(found));
 }
 
-TEST(PerfMaps, EachProcessHasItsOwnFunctions) {
+TEST(PerfMaps, FunctionsAreByProcess) {
   const PerfMaps maps = PerfMaps::Read(
       "# 7\n"
       "1000 20 LazyCompile:~run a.js:1\n"
@@ -34,13 +34,13 @@ TEST(PerfMaps, EachProcessHasItsOwnFunctions) {
   EXPECT_FALSE(maps.cut());
 }
 
-TEST(PerfMaps, OfTwoFunctionsAtAnAddressTheLaterOneIsThere) {
+TEST(PerfMaps, LaterFunctionReplacesEarlier) {
   const PerfMaps maps = PerfMaps::Read("# 7\n1000 20 old\n1000 10 new\n");
   EXPECT_EQ(At(maps, 7, 0x1000), "new");
   EXPECT_EQ(At(maps, 7, 0x1018), "none");
 }
 
-TEST(PerfMaps, WhatIsNoFunctionIsCounted) {
+TEST(PerfMaps, CountsMalformedLines) {
   struct Case {
     std::string_view line;
     bool is_junk;
@@ -63,11 +63,11 @@ TEST(PerfMaps, WhatIsNoFunctionIsCounted) {
   }
 }
 
-TEST(PerfMaps, AFunctionOfNoProcessIsMalformed) {
+TEST(PerfMaps, FunctionWithoutProcessIsMalformed) {
   EXPECT_EQ(PerfMaps::Read("1000 20 name\n").lines().malformed, 1U);
 }
 
-TEST(PerfMaps, ATextThatWasCutSaysSo) {
+TEST(PerfMaps, ReportsTruncation) {
   EXPECT_TRUE(PerfMaps::Read("# 7\n1000 20 name\n# cut\n").cut());
 }
 

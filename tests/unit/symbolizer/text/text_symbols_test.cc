@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(SymbolLines, AreReadInAllShapes) {
+TEST(SymbolLines, ParseAllFormats) {
   struct {
     std::string_view line;
     Address address;
@@ -51,7 +51,7 @@ TEST(SymbolLines, AreReadInAllShapes) {
   }
 }
 
-TEST(SymbolLines, ThatAreNotSymbolsAreNothing) {
+TEST(SymbolLines, RefuseOtherLines) {
   for (const std::string_view line :
        {"", " ", "main", "ffffffff81000000", "ffffffff81000000 T", "ffffffff81000000 T ",
         "ffffffff81000000T x", "12345678901234567 T toolong", "-1 T x", "ffff T bad\x01name",
@@ -60,7 +60,7 @@ TEST(SymbolLines, ThatAreNotSymbolsAreNothing) {
   }
 }
 
-TEST(Xensyms, CodeBecomesFunctionsAndTheRestEnds) {
+TEST(Xensyms, CodeSymbolsAreFunctionsAndOthersAreEnds) {
   const auto table = ReadXensyms(
       "ffff82d040200000 T _stext\n"
       "ffff82d040200000 T _start\n"
@@ -92,7 +92,7 @@ constexpr std::string_view kKallsyms =
     "ffffffffc0203000 d state\t[xen_privcmd]\n"
     "ffffffffc0301000 t nft_do\t[nf_tables]\n";
 
-TEST(Kallsyms, ModulesAreImagesOfTheirOwnAndPerCpuOffsetsAreNoAddresses) {
+TEST(Kallsyms, SeparatesModulesAndSkipsPerCpuOffsets) {
   const auto table = ReadKallsyms(kKallsyms, {{"nf_tables", 0xffffffffc0301000, 0x2000}});
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_THAT(table->images, testing::ElementsAre("vmlinux", "[xen_privcmd]", "[nf_tables]"));
@@ -103,21 +103,21 @@ TEST(Kallsyms, ModulesAreImagesOfTheirOwnAndPerCpuOffsetsAreNoAddresses) {
                                                 0xffffffffc0301000, 0xffffffffc0303000));
 }
 
-TEST(Kallsyms, HiddenAddressesAreAnErrorThatSaysWhatToDo) {
+TEST(Kallsyms, RefusesHiddenAddresses) {
   const auto table = ReadKallsyms(
       "0000000000000000 T _stext\n0000000000000000 t helper\n0000000000000000 d x\t[mod]\n");
   EXPECT_EQ(table.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(Message(table.status())), HasSubstr("kptr_restrict"));
 }
 
-TEST(SystemMap, DebiansPlaceholderIsExplained) {
+TEST(SystemMap, ExplainsDebianPlaceholder) {
   const auto table = ReadSystemMap(
       "ffffffffffffffff B The real System.map is in the linux-image-<version>-dbg package\n");
   EXPECT_EQ(table.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(Message(table.status())), HasSubstr("stand-in"));
 }
 
-TEST(Modules, HiddenAndDamagedLinesAreCounted) {
+TEST(Modules, CountsHiddenAndDamagedLines) {
   const ModuleList list = ReadModules(
       "xen_privcmd 28672 38 xenfs, Live 0xffffffffc0201000\n"
       "fscache 380928 1 9p, Live 0x0000000000000000\n"
@@ -132,7 +132,7 @@ TEST(Modules, HiddenAndDamagedLinesAreCounted) {
   EXPECT_EQ(list.malformed, 1);
 }
 
-TEST(Nm, SizesAreTakenAndUndefinedSymbolsAreNot) {
+TEST(Nm, KeepsSizesAndSkipsUndefinedSymbols) {
   const auto table = ReadNm(
       "                 U puts\n"
       "                 w __gmon_start__\n"
@@ -148,13 +148,13 @@ TEST(Nm, SizesAreTakenAndUndefinedSymbolsAreNot) {
   EXPECT_THAT(table->images, testing::ElementsAre("gw"));
 }
 
-TEST(AddressNames, AreFunctionsAll) {
+TEST(AddressNames, AreAllFunctions) {
   const auto table = ReadAddressNames("ffffffff81000000 _stext\n0xffffffff81000010 helper\n", "k");
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->functions.size(), 2);
 }
 
-TEST(AllReaders, RefuseWhatIsNoListOfSymbols) {
+TEST(AllReaders, RefuseOtherText) {
   const std::string text(1000, '\n');
   const std::string binary("\177ELF\0\0\0\0\n\xff\xfe\n", 12);
   for (const std::string& input : {text, binary, std::string("hello\nworld\n")}) {
