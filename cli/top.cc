@@ -241,8 +241,8 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
   const auto interval = std::chrono::nanoseconds(static_cast<int64_t>(options.interval * 1e9));
   bool paused = false;
   if (screen) screen->Show("xenoscope top: waiting for samples ...\n", kKeys);
-  // The first window lies between the first two looks; at the third look it has been written.
-  for (int look = 0; look < 2 && !view.over(); ++look) {
+  // The first window lies between the first two updates. It has been written when the third begins.
+  for (int update = 0; update < 2 && !view.over(); ++update) {
     XENOSCOPE_RETURN_IF_ERROR(view.Update());
     if (view.over()) break;
     if (!WaitFor(steady_clock::now() + interval, signals, screen.get(), view, paused)) {

@@ -28,9 +28,10 @@ class LiveWindow {
     std::vector<uint64_t> samples_begin;  // offsets in the samples' files, by source
   };
 
-  // Looks how long the files are; to be called about once a second. `when` and `tsc` are the time
-  // now by both clocks. Returns the part between the look before and the one a window's length
-  // before that: what was taken up to then has been written by now. Empty after the first look.
+  // Moves the window to the present lengths of the files; to be called about once a second. `when`
+  // and `tsc` are the time now by both clocks. Returns the part between the call before this one
+  // and the call a window's length before that one: the samples up to then have been written by
+  // now. Empty after the first call.
   Part Advance(const recording::RecordingInfo& info, std::chrono::steady_clock::time_point when,
                Tsc tsc);
 

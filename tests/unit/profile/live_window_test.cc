@@ -1,8 +1,8 @@
-// The window over a recording that is being made.
+// A window over a growing recording.
 //
-//   look      0     1     2     3     4        a second apart, window of 2 s
-//   bytes     0    10    20    30    40        of the trace, one write before each look
-//   part of look 3: what was written between look 0 and look 2
+//   Advance   0     1     2     3     4        once a second, window of 2 s
+//   bytes     0    10    20    30    40        of the trace, one write before each Advance
+//   part of Advance 3: what was written between Advance 0 and Advance 2
 #include "profile/live_window.h"
 
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ class LiveWindowTest : public ::testing::Test {
     std::ofstream(file, std::ios::binary | std::ios::app) << std::string(bytes, 'x');
   }
 
-  // A look at `second`, whose TSC is 100 times that.
-  LiveWindow::Part Look(LiveWindow& window, int second) const {
+  // Advances the window at `second`, whose TSC is 100 times that.
+  LiveWindow::Part Advance(LiveWindow& window, int second) const {
     return window.Advance(info_, std::chrono::steady_clock::time_point(seconds(second)),
                           Tsc{static_cast<uint64_t>(second) * 100});
   }
@@ -48,16 +48,16 @@ class LiveWindowTest : public ::testing::Test {
   recording::RecordingInfo info_;
 };
 
-TEST_F(LiveWindowTest, IsEmptyAfterFirstUpdate) {
+TEST_F(LiveWindowTest, IsEmptyAfterFirstAdvance) {
   LiveWindow window(path_, seconds(2));
-  EXPECT_TRUE(Look(window, 0).range.Empty());
+  EXPECT_TRUE(Advance(window, 0).range.Empty());
 }
 
-TEST_F(LiveWindowTest, EndsAtPreviousUpdate) {
+TEST_F(LiveWindowTest, EndsAtPreviousAdvance) {
   LiveWindow window(path_, seconds(2));
   LiveWindow::Part part;
   for (int second = 0; second <= 4; ++second) {
-    part = Look(window, second);
+    part = Advance(window, second);
     if (second == 3) {
       EXPECT_EQ(part.range, (TscRange{Tsc{0}, Tsc{200}}));
       EXPECT_EQ(part.trace_begin, 0U);
