@@ -125,10 +125,10 @@ def check_leaf_shares(lab, rows, domain, what):
 def check_poll_counters(lab, recording, what):
     """Checks that every poll of the vcpu source is accounted for, and none failed."""
     found = [stream["looks"] for stream in recording["streams"] if "looks" in stream]
-    total = sum(look["total"] for look in found)
+    total = sum(poll["total"] for poll in found)
     kinds = ("blocked", "running", "preempted")
     lab.check(total > 50, f"{what}: there are {total} polls")
-    lab.check(total == sum(look[kind] for look in found for kind in kinds),
+    lab.check(total == sum(look[kind] for poll in found for kind in kinds),
               f"{what}: Xen answered each of {total} polls")
 
 
@@ -235,7 +235,7 @@ def ratio(lab):
                            lab.path() / "symbols/xensyms")
 
 
-def looks(lab):
+def polls(lab):
     """On two pCPUs every poll of the vcpu source is accounted for, and is in the trace."""
     found = [stream["looks"] for stream in lab.recording()["streams"]]
     check_poll_counters(lab, lab.recording(), "vcpu")
@@ -243,9 +243,9 @@ def looks(lab):
     preempted = lab.report("--event", "vcpu-preempted")
     total = running["samples"]["total"]
     lab.check(total > 30, f"there are {total} samples of running vCPUs")
-    lab.check(sum(look["running"] for look in found) == total,
+    lab.check(sum(poll["running"] for poll in found) == total,
               f"the polls that found a running vCPU are its {total} samples")
-    lab.check(sum(look["preempted"] for look in found) == preempted["samples"]["total"],
+    lab.check(sum(poll["preempted"] for poll in found) == preempted["samples"]["total"],
               f"the polls that found a vCPU without a pCPU are its {preempted['samples']['total']} samples")
 
     # A vCPU may be preempted after its state was read and before it is stopped.
@@ -400,11 +400,11 @@ def ends(lab):
                         re.MULTILINE), "killed: doctor says what was left")
     lab.check(re.search("^trace +yes +tracing is still on", lab.text("both.doctor"), re.MULTILINE),
               "both: doctor says that Xen still traces")
-    for which, doctor in ("looks", "looks.doctor"), ("last", "last.doctor"):
+    for which, doctor in ("polls", "polls.doctor"), ("last", "last.doctor"):
         lab.check_said("^xenoprof +yes +samples Xen", doctor, f"{which}: no sampling is left")
         lab.check_said("^trace +yes +records scheduling", doctor, f"{which}: no tracing is left")
-    lab.check("ended the sampling that a killed recording had left running" in lab.text("looks.log"),
-              "looks: a recording without xenoprof and trace has ended them, and says so")
+    lab.check("ended the sampling that a killed recording had left running" in lab.text("polls.log"),
+              "polls: a recording without xenoprof and trace has ended them, and says so")
     check_xen_is_quiet(lab)
 
 
@@ -499,10 +499,10 @@ def xentrace(lab):
     lab.check(lab.recording("seven")["state"] == "complete", "seven: the recording is complete")
 
 
-def life(lab):
+def lifecycle(lab):
     """Domains and vCPUs come and go, and the recording goes on."""
     recording, report = lab.recording(), lab.report()
-    lab.check_went_on(recording, "life")
+    lab.check_went_on(recording, "lifecycle")
     lab.check_accounting(report)
     happened = {}
     for change in map(json.loads, (lab.path() / "changes.jsonl").read_text().splitlines()):
@@ -653,22 +653,22 @@ def hostile(lab):
     lab.check(took < 15, f"twice: record ended {took} s after it")
 
 
-def pace(lab):
+def drains(lab):
     """Drains come in time, though the requested interval is too long."""
     recording = lab.recording()
-    check_balanced(lab, recording, "pace")
-    drains, = (source["drains"] for source in recording["sources"])
+    check_balanced(lab, recording, "drains")
+    intervals, = (source["drains"] for source in recording["sources"])
     nmis = recording["events"][0]["nmis"]
     full_ms = 600 / 6  # an NMI logs 6 entries; QEMU makes at most one NMI a ms on each pCPU
     logged = max(sum(stream["logged"].values()) for stream in recording["streams"])
     cycles = recording["stopped_tsc"] - recording["started_tsc"]
     really_full_ms = 600 / logged * cycles / recording["host"]["clock_hz"] * 1000
     lost = sum(stream["logged"]["lost"] for stream in recording["streams"])
-    longest = drains["most_ns"] / 1e6
+    longest = intervals["most_ns"] / 1e6
     lab.check(lost == 0 or longest > full_ms,
-              f"buffers were full after {full_ms:.0f} ms; drained every {drains['p50_ns'] / 1e6:.1f} ms, within "
+              f"buffers were full after {full_ms:.0f} ms; drained every {intervals['p50_ns'] / 1e6:.1f} ms, within "
               f"{longest:.1f} ms; {lost} entries of {nmis['logged'] * 6} were lost")
-    lab.check(drains["p50_ns"] / 1e6 < really_full_ms / 2,
+    lab.check(intervals["p50_ns"] / 1e6 < really_full_ms / 2,
               f"drains came in time for buffers that, on the average, were full after {really_full_ms:.0f} ms")
     lab.check(nmis["logged"] > 1000, f"{nmis['logged']} NMIs of {nmis['sent']} were logged")
 
@@ -743,5 +743,5 @@ def kaslr(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, held, lost, xentrace, pace, looks, agent, agentdies, hostile, sources, members, newxen, ends, life,
-       later, livepatch, kaslr, ratio)}
+      (ci, counts, held, lost, xentrace, drains, polls, agent, agentdies, hostile, sources, members, newxen, ends,
+       lifecycle, later, livepatch, kaslr, ratio)}
