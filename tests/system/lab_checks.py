@@ -464,7 +464,9 @@ def lost(lab):
     samples = sum(row["samples"] for row in rows)
     for row in rows:
         sampled = row["samples"] / samples
-        lab.check(row["low"] - 0.02 <= sampled <= row["high"] + 0.02,
+        # Both have chance in them: of independent samples, and of the estimate. Three standard errors.
+        errors = math.hypot(math.sqrt(sampled * (1 - sampled) / samples), (row["high"] - row["low"]) / 2 / 1.96)
+        lab.check(abs(sampled - row["share"]) <= 3 * errors,
                   f"{row['domain']} has {sampled:.3f} of the samples, {row['low']:.3f} to {row['high']:.3f} of time")
     lab.check(report["samples"]["attributed"] > 0.95 * report["samples"]["total"],
               f"{report['samples']['attributed']} of {report['samples']['total']} samples are attributed")
