@@ -11,10 +11,13 @@
 namespace xenoscope::correlate {
 
 enum class ContextKind : uint8_t {
-  kRunning,   // a PV guest's vCPU ran, in the guest or in Xen: the trace does not say which
-  kGuest,     // HVM: between VMENTRY and VMEXIT
-  kExit,      // HVM: between VMEXIT and VMENTRY, for `reason`
-  kResume,    // HVM: scheduled in, before VMENTRY; the exit was not seen
+  kRunning,  // a PV guest's vCPU ran, in the guest or in Xen: the trace does not say which
+  kGuest,    // HVM: between VMENTRY and VMEXIT
+  kExit,     // HVM: between VMEXIT and VMENTRY, for `reason`
+  kResume,   // HVM: scheduled in, before VMENTRY; the exit was not seen
+  // HVM: in Xen between VMENTRY and VMEXIT: after the one record until the guest runs, or from
+  // where it stopped until the other record.
+  kTransition,
   kLost,      // while records of the trace were lost
   kUntraced,  // there is no trace
 };
@@ -54,9 +57,16 @@ struct Context {
   return {ContextKind::kRunning};
 }
 
-// Whether the trace says exactly how many cycles were spent in such contexts.
+// Whether the trace measures the cycles that are spent in such contexts: exactly, but for the
+// border between kGuest and kTransition (docs/method.md, section 4.3).
 [[nodiscard]] constexpr bool IsTraced(ContextKind kind) {
   return kind != ContextKind::kLost && kind != ContextKind::kUntraced;
+}
+
+// Returns the context of the entries to a guest and exits from it that the guest's context holds.
+[[nodiscard]] constexpr Context TransitionOf(Context guest) {
+  guest.kind = ContextKind::kTransition;
+  return guest;
 }
 
 }  // namespace xenoscope::correlate

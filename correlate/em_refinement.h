@@ -52,8 +52,8 @@ class EmRefiner final : public PlacingObserver {
   void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override {
     next_.OnUnplaced(sample, why);
   }
-  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
-    next_.OnTraced(vcpu, context, cycles);
+  void OnTraced(VcpuRef vcpu, Context context, ContextTime time) override {
+    next_.OnTraced(vcpu, context, time);
   }
   // Gives the samples that are still held to the next observer.
   void Finish() { Flush(); }

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,15 @@
 namespace xenoscope::correlate {
 
 inline constexpr uint32_t kSvmExitNmi = 0x61;  // VMEXIT_NMI
+
+// Returns the reason of VM exits that NMIs cause: SVM's VMEXIT_NMI, VMX's exit for exceptions and
+// NMIs (the same sources as below).
+[[nodiscard]] constexpr std::optional<uint32_t> NmiExitReason(trace::Vendor vendor) {
+  constexpr uint32_t kVmxExceptionOrNmi = 0;
+  if (vendor == trace::Vendor::kSvm) return kSvmExitNmi;
+  if (vendor == trace::Vendor::kVmx) return kVmxExceptionOrNmi;
+  return std::nullopt;
+}
 
 // Whether a VM exit for `reason` was caused by an interrupt of the host: SVM's VMEXIT_INTR (AMD64
 // Architecture Programmer's Manual 2, appendix C), VMX's external interrupt (Intel SDM 3, C).

@@ -32,8 +32,8 @@ class FanOutObserver final : public PlacingObserver {
   void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override {
     for (PlacingObserver* each : observers_) each->OnUnplaced(sample, why);
   }
-  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
-    for (PlacingObserver* each : observers_) each->OnTraced(vcpu, context, cycles);
+  void OnTraced(VcpuRef vcpu, Context context, ContextTime time) override {
+    for (PlacingObserver* each : observers_) each->OnTraced(vcpu, context, time);
   }
 
  private:

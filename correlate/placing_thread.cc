@@ -33,9 +33,9 @@ void PlacingThread::OnUnplaced(const recording::Sample& sample, UnplacedReason w
   if (batch.unplaced.size() >= kMaxSamples) SubmitBatch();
 }
 
-void PlacingThread::OnTraced(VcpuRef vcpu, Context context, Cycles cycles) {
+void PlacingThread::OnTraced(VcpuRef vcpu, Context context, ContextTime time) {
   Batch& batch = CurrentBatch();
-  batch.traced.push_back({vcpu, context, cycles});
+  batch.traced.push_back({vcpu, context, time});
   if (batch.traced.size() >= kMaxTraced) SubmitBatch();
 }
 
@@ -82,7 +82,7 @@ void PlacingThread::DeliverBatch(Batch& batch) {
     observer_.OnUnplaced(unplaced.sample, unplaced.why);
   }
   for (const Traced& traced : batch.traced) {
-    observer_.OnTraced(traced.vcpu, traced.context, traced.cycles);
+    observer_.OnTraced(traced.vcpu, traced.context, traced.time);
   }
   batch.placed.clear();
   batch.places.clear();

@@ -32,7 +32,7 @@ class PlacingThread final : public PlacingObserver {
 
   void OnPlaced(const PlacedSample& placed) override;
   void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override;
-  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override;
+  void OnTraced(VcpuRef vcpu, Context context, ContextTime time) override;
 
   // Returns when the observer has received everything. Nothing may come after that.
   void Finish();
@@ -57,7 +57,7 @@ class PlacingThread final : public PlacingObserver {
   struct Traced {
     VcpuRef vcpu;
     Context context;
-    Cycles cycles = 0;
+    ContextTime time;
   };
   struct Batch {
     std::vector<QueuedSample> placed;

@@ -63,9 +63,22 @@ uint32_t Profile::LineOf(const PlacedSample& placed) {
   return at->second;
 }
 
-void Profile::OnTraced(VcpuRef vcpu, Context context, Cycles cycles) {
+void Profile::OnTraced(VcpuRef vcpu, Context context, ContextTime time) {
   if (!options_.is_time) return;
-  strata_.all[StratumOf(vcpu, context)].size += static_cast<double>(cycles);
+  const uint32_t stratum = StratumOf(vcpu, context);
+  strata_.all[stratum].size += static_cast<double>(time.cycles);
+  if (time.stays == 0) return;
+  const uint32_t transition = StratumOf(vcpu, TransitionOf(context));
+  strata_.all[transition].guest = stratum;
+  for (const uint32_t each : {stratum, transition}) {
+    strata_.all[each].stays += static_cast<double>(time.stays);
+  }
+}
+
+bool Profile::HasBothModes(const Context& context) const {
+  return context.kind == ContextKind::kGuest || context.kind == ContextKind::kTransition ||
+         context.kind == ContextKind::kResume ||
+         (context.kind == ContextKind::kExit && context.reason != options_.nmi_exit_reason);
 }
 
 void Profile::OnUnplaced(const recording::Sample& /*sample*/, UnplacedReason /*why*/) {}
@@ -102,8 +115,9 @@ void Profile::OnPlaced(const PlacedSample& placed) {
       row = rows_.Find(key);
     }
     const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
-    cluster.weights.push_back(
-        {PartOf(*row, placed.vcpu, stratum), place.weight * count, place.length * count});
+    cluster.weights.push_back({PartOf(*row, placed.vcpu, stratum),
+                               placed.sample->mode == Mode::kXen, place.weight * count,
+                               place.length * count});
   }
 }
 
@@ -136,6 +150,7 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
   const double n = SumCluster(cluster);
   cluster_squares_[vcpu.domain] += n * n;
   if (has_unions_) AddToUnions(vcpu);
+  AddToModes(vcpu, cluster);
   for (const uint32_t number : parts_) {
     Part& part = rows_.parts[number];
     part.AddCluster(std::exchange(part.in_cluster, 0.0), strata_.all[part.stratum].in_cluster);
@@ -160,6 +175,18 @@ double Profile::SumCluster(const Cluster& cluster) {
     if (IsTraced(stratum.context.kind)) n += entry.weight;
   }
   return n;
+}
+
+void Profile::AddToModes(VcpuRef vcpu, const Cluster& cluster) {
+  double all = 0;
+  double in_xen = 0;
+  for (const PlaceWeight& entry : cluster.weights) {
+    if (!HasBothModes(strata_.all[rows_.parts[entry.part].stratum].context)) continue;
+    // A sample's mode is certain, whatever the influence of its places.
+    all += entry.length;
+    if (entry.in_xen) in_xen += entry.length;
+  }
+  if (all > 0) mode_sums_[vcpu].AddCluster(in_xen, all);
 }
 
 void Profile::AddToUnions(VcpuRef vcpu) {
@@ -229,6 +256,31 @@ std::vector<ProfileRow> Profile::EstimateRows(const RowSums& rows, bool exact,
   return out;
 }
 
+void Profile::MoveTransitions() {
+  absl::btree_map<VcpuRef, VcpuModes> vcpus;
+  for (const Stratum& stratum : strata_.all) {
+    if (!HasBothModes(stratum.context)) continue;
+    VcpuModes& vcpu = vcpus[stratum.vcpu];
+    vcpu.cycles += stratum.size;
+    if (stratum.context.kind == ContextKind::kGuest) {
+      vcpu.stays += stratum.stays;
+    } else {
+      vcpu.xen_cycles += stratum.size;
+    }
+  }
+  for (auto& [ref, vcpu] : vcpus) {
+    const auto sums = mode_sums_.find(ref);
+    if (sums != mode_sums_.end()) vcpu.samples = sums->second;
+  }
+  strata_.transitions = TransitionCosts(vcpus);
+  for (Stratum& stratum : strata_.all) {
+    if (stratum.context.kind != ContextKind::kTransition || stratum.stays == 0) continue;
+    Stratum& guest = strata_.all[stratum.guest];
+    stratum.size = std::min(guest.size, strata_.transitions.CostOf(stratum.vcpu) * stratum.stays);
+    guest.size -= stratum.size;
+  }
+}
+
 absl::StatusOr<ProfileResult> Profile::Finish() {
   for (auto& [vcpu, clusters] : clusters_) {
     for (Cluster& cluster : clusters.open) Close(vcpu, clusters.domain, cluster);
@@ -238,6 +290,7 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
   result.stacks = stacks_.Take();
   result.inlined = stacks_.inlined();
   const double period = options_.period > 0 && options_.is_time ? options_.period : 1;
+  MoveTransitions();
   const StratumSizes sizes = SizeStrata(period, strata_);
   result.cycles = sizes.cycles;
   result.unsampled_cycles = sizes.unsampled;

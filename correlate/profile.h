@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@
 #include "correlate/share_estimator.h"
 #include "correlate/stacks.h"
 #include "correlate/stratum_unions.h"
+#include "correlate/transition_cost.h"
 
 namespace xenoscope::correlate {
 
@@ -39,6 +41,9 @@ struct ProfileOptions {
   // The cycles that a sample stands for where no trace says it; 0: not known.
   double period = 0;
   bool parts = false;  // rows say which strata they are of
+  // The reason of the VM exits that the NMIs of samples cause, if there is a trace. Xen cannot be
+  // sampled while it handles them.
+  std::optional<uint32_t> nmi_exit_reason{};
   // Asked only where rows are by line, once for each address.
   std::function<std::string(const PlacedSample&)> line_of{};
   InlinedAt inlined_at{};  // Stacks
@@ -51,7 +56,7 @@ class Profile : public PlacingObserver {
 
   void OnPlaced(const PlacedSample& sample) override;
   void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override;
-  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override;
+  void OnTraced(VcpuRef vcpu, Context context, ContextTime time) override;
 
   // Called once, after the last sample. Internal: the rows do not sum to what was added.
   [[nodiscard]] absl::StatusOr<ProfileResult> Finish();
@@ -59,7 +64,8 @@ class Profile : public PlacingObserver {
  private:
   // A place of samples of a cluster that is not complete yet.
   struct PlaceWeight {
-    uint32_t part = 0;  // index into rows_.parts
+    uint32_t part = 0;    // index into rows_.parts
+    bool in_xen = false;  // the sample was taken in Xen
     double weight = 0;
     double length = 0;  // Place::length
   };
@@ -79,6 +85,8 @@ class Profile : public PlacingObserver {
 
   // Returns the number of the stratum, which may be a new one.
   uint32_t StratumOf(VcpuRef vcpu, Context context);
+  // Whether Xen's and the guest's part are compared in samples of the context.
+  [[nodiscard]] bool HasBothModes(const Context& context) const;
   Names NamesOf(const PlacedSample& placed);
   uint32_t LineOf(const PlacedSample& placed);
   // Returns the key of the sample's rows, without what depends on its place.
@@ -93,10 +101,14 @@ class Profile : public PlacingObserver {
   // Adds up what the cluster has in each part and stratum, and lists its parts. Returns its
   // samples in traced strata.
   double SumCluster(const Cluster& cluster);
+  // Adds the cluster to the samples in which Xen's and the guest's part of a vCPU are compared.
+  void AddToModes(VcpuRef vcpu, const Cluster& cluster);
   // Adds the cluster's strata and rows to the unions of strata.
   void AddToUnions(VcpuRef vcpu);
   // Adds what the cluster has in each stratum to the stratum and to the domain's row.
   void AddToStrata(uint32_t domain);
+  // Estimates the size of transitions, and takes it from the time of guests.
+  void MoveTransitions();
   // Returns the row's fields, without what is estimated.
   [[nodiscard]] ProfileRow RowOf(const RowSums& rows, size_t row) const;
   // Returns all rows. `exact`: they are unions of strata, whose sizes the trace knows.
@@ -112,6 +124,7 @@ class Profile : public PlacingObserver {
   Interner<std::pair<VcpuRef, Context>, 256> stratum_numbers_;
   Strata strata_;
   absl::flat_hash_map<VcpuRef, OpenClusters> clusters_;
+  absl::flat_hash_map<VcpuRef, ModeSums> mode_sums_;
   absl::flat_hash_map<DomainId, double> cluster_squares_;  // by domain: sum of n_c^2
   uint64_t closed_ = 0;                                    // clusters that were closed
   double samples_ = 0;

@@ -22,7 +22,9 @@ struct Stratum {
   VcpuRef vcpu;
   Context context;
   ClusterTotals totals;
-  double size = 0;  // in cycles
+  double size = 0;     // in cycles
+  double stays = 0;    // kGuest, kTransition: how often the vCPU entered the guest
+  uint32_t guest = 0;  // kTransition: the stratum of the guest's time, of which it is a part
   // The stratum's number among the vCPU's, where rows can be of several strata.
   uint32_t of_vcpu = StratumUnions::kNone;
   // Samples in the cluster that is being closed, and the same by length; 0 between clusters.

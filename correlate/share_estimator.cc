@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/container/btree_map.h"
+
 namespace xenoscope::correlate {
 namespace {
 
@@ -64,7 +66,8 @@ std::vector<DomainCheck> CheckDomains(
     double samples = 0;
     double cycles = 0;
   };
-  absl::flat_hash_map<DomainId, Sums> domains;
+  // In the order of domains: the last digits of sums depend on their order.
+  absl::btree_map<DomainId, Sums> domains;
   for (const Stratum& stratum : strata) {
     if (!IsTraced(stratum.context.kind)) continue;
     Sums& sums = domains[stratum.vcpu.domain];
@@ -88,7 +91,6 @@ std::vector<DomainCheck> CheckDomains(
         ((1 - p) * (1 - p) * own + p * p * (squares - own)) / (all.samples * all.samples);
     checks.push_back({domain, p, sums.cycles / all.cycles, std::sqrt(variance)});
   }
-  std::ranges::sort(checks, {}, &DomainCheck::domain);
   return checks;
 }
 
@@ -134,6 +136,20 @@ double ShareEstimator::VarianceOf(const Part& part, bool exact, const Factors& f
   return factor == factors.end() ? variance : variance * factor->second;
 }
 
+double ShareEstimator::TransitionVariance(std::span<const Part* const> parts) const {
+  absl::btree_map<VcpuRef, double> stays;
+  for (const Part* part : parts) {
+    const Stratum& stratum = strata_.all[part->stratum];
+    const double share = part->sums.x / stratum.totals.n;
+    if (stratum.context.kind == ContextKind::kTransition) {
+      stays[stratum.vcpu] += stratum.stays * share;
+    } else if (stratum.context.kind == ContextKind::kGuest) {
+      stays[stratum.vcpu] -= stratum.stays * share;
+    }
+  }
+  return stays.empty() ? 0 : strata_.transitions.Variance(stays);
+}
+
 RowPart ShareEstimator::RowPartOf(const Part& part, double variance) const {
   const Stratum& stratum = strata_.all[part.stratum];
   const double of_all = sizes_.cycles > 0 ? stratum.size / sizes_.cycles : 0;
@@ -167,7 +183,9 @@ void ShareEstimator::Estimate(std::span<const Part* const> parts, bool exact,
     row.share = estimate.total() / cycles;
     // If lost time is longer than estimated, shares move towards those in it.
     const double moved = of_lost - row.share;
-    row.variance = (estimate.variance() + moved * moved * sizes_.lost_variance) / (cycles * cycles);
+    double variance = estimate.variance() + moved * moved * sizes_.lost_variance;
+    if (!exact) variance += TransitionVariance(parts);
+    row.variance = variance / (cycles * cycles);
     row.interval = IntervalOf(row.share, row.variance, options_.samples);
   }
   if (options_.is_time) row.cycles = estimate.total();

@@ -12,6 +12,7 @@
 #include "correlate/profile_result.h"
 #include "correlate/profile_sums.h"
 #include "correlate/stratum_unions.h"
+#include "correlate/transition_cost.h"
 
 namespace xenoscope::correlate {
 
@@ -20,6 +21,7 @@ struct Strata {
   std::vector<Stratum> all;
   StratumUnions unions;
   std::optional<uint32_t> lost;  // the index of the stratum of lost time
+  TransitionCosts transitions;
 };
 
 // The sizes of all strata together, in cycles.
@@ -71,6 +73,9 @@ class ShareEstimator {
 
   [[nodiscard]] Factors UnionFactors(std::span<const Part* const> parts) const;
   [[nodiscard]] double UnionVariance(uint32_t number, const UnionSums& sums) const;
+  // The variance of the row's cycles that the costs of transitions add: what a row has of them it
+  // does not have of the guests' time.
+  [[nodiscard]] double TransitionVariance(std::span<const Part* const> parts) const;
   // The variance of the part's share of its stratum.
   [[nodiscard]] double VarianceOf(const Part& part, bool exact, const Factors& factors) const;
   [[nodiscard]] RowPart RowPartOf(const Part& part, double variance) const;

@@ -46,13 +46,15 @@ class TimelineHistory {
 };
 
 // Whether a sample of this mode can have been taken in this context: guest code runs between
-// VMENTRY and VMEXIT, Xen between VMEXIT and VMENTRY; for a PV vCPU the trace says neither.
+// VMENTRY and VMEXIT, Xen between VMEXIT and VMENTRY, and in transitions; for a PV vCPU the trace
+// says neither.
 [[nodiscard]] constexpr bool Agrees(Mode mode, ContextKind context) {
   switch (context) {
     case ContextKind::kGuest:
       return mode != Mode::kXen;
     case ContextKind::kExit:
     case ContextKind::kResume:
+    case ContextKind::kTransition:
       return mode == Mode::kXen;
     case ContextKind::kRunning:
     case ContextKind::kLost:

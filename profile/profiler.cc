@@ -141,10 +141,20 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
     };
   }
   const bool is_time = sample_set_.is_time;
-  correlate::Profile first(
-      {request_.columns.by, is_time, period_, request_.columns.with_parts, line_of, inlined_at},
-      *request_.resolver);
-  correlate::Profile second({request_.columns.secondary_by, is_time, period_, false, line_of, {}},
+  const std::optional<uint32_t> nmi_exit_reason = correlate::NmiExitReason(sample_set_.vendor);
+  correlate::Profile first({.by = request_.columns.by,
+                            .is_time = is_time,
+                            .period = period_,
+                            .parts = request_.columns.with_parts,
+                            .nmi_exit_reason = nmi_exit_reason,
+                            .line_of = line_of,
+                            .inlined_at = inlined_at},
+                           *request_.resolver);
+  correlate::Profile second({.by = request_.columns.secondary_by,
+                             .is_time = is_time,
+                             .period = period_,
+                             .nmi_exit_reason = nmi_exit_reason,
+                             .line_of = line_of},
                             *request_.resolver);
   correlate::FanOutObserver observers({&first});
   if (observer != nullptr) observers.Add(observer);

@@ -11,6 +11,15 @@
 namespace xenoscope::correlate {
 namespace {
 
+// Returns the part of a stay in a guest, in cycles, that can be its transitions, which take
+// `cycles` at its begin and end: half of what lies so near to either of them.
+double TransitionIn(TscRange stay, TscRange part, double cycles) {
+  const auto near = std::min(stay.Length(), static_cast<Cycles>(std::ceil(cycles)));
+  const Cycles entry = part.Intersect({stay.begin, stay.begin + near}).Length();
+  const Cycles exit = part.Intersect({Tsc{stay.end.value - near}, stay.end}).Length();
+  return static_cast<double>(entry + exit) / 2;
+}
+
 constexpr double kWeightTolerance = 1e-6;
 
 double SumOfWeights(std::span<const Place> places) {
@@ -29,8 +38,11 @@ Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, Tsc
   const VcpuHistory& vcpu = timeline_.HistoryOf(track);
   const double part_of_lost = vcpu.PartOfLost(mode);
   const auto add = [&](const TimelineInterval& interval, TscRange part) {
-    if (!Agrees(mode, interval.context.kind)) return;
-    known |= AddInterval(interval, part, part_of_lost, found);
+    if (Agrees(mode, interval.context.kind)) {
+      known |= AddInterval(interval, part, part_of_lost, found);
+    } else if (interval.context.kind == ContextKind::kGuest) {
+      known |= AddTransition(interval, part, found);
+    }
   };
   vcpu.intervals.ForEach(bracket, add);
   timeline_.ForEachOpen(track, [&](const TimelineInterval& open) {
@@ -67,6 +79,17 @@ bool CandidateFinder::AddInterval(const TimelineInterval& interval, TscRange par
     intervals_.push_back({place, length});
   }
   return in_cluster > 0;
+}
+
+bool CandidateFinder::AddTransition(const TimelineInterval& interval, TscRange part,
+                                    Candidates& found) {
+  const double length = TransitionIn(interval.range, part, timeline_.cycles_per_transition());
+  if (length <= 0) return false;
+  const Context context = TransitionOf(interval.context);
+  found.AddToCluster(ClusterOf(interval.timeslice_id, context.kind, found.when),
+                     static_cast<Cycles>(std::ceil(length)));
+  intervals_.push_back({found.AddWeight({context, context, interval.pcpu, length}), length});
+  return true;
 }
 
 void CandidateFinder::WeighByRank(size_t samples, Candidates& found) {

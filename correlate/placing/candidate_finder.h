@@ -40,6 +40,9 @@ class CandidateFinder {
   // there.
   bool AddInterval(const TimelineInterval& interval, TscRange part, double part_of_lost,
                    Candidates& found);
+  // Adds the transitions of the stay in the guest, which can have samples in Xen. Returns whether
+  // they take any time.
+  bool AddTransition(const TimelineInterval& interval, TscRange part, Candidates& found);
   // Replaces the places, which have their lengths, by those of each rank.
   void WeighByRank(size_t samples, Candidates& found);
   // Ends the places of the next rank: lets their weights sum to 1, and numbers the list.

@@ -28,7 +28,10 @@ void AcceptInstant(const recording::Sample& sample, Tsc at, const TimelineInterv
       outcome.checks().AddOther(track->index, interval.vcpu);
     }
   }
-  const Place place = PlaceIn(interval);
+  Place place = PlaceIn(interval);
+  if (sample.mode == Mode::kXen && interval.context.kind == ContextKind::kGuest) {
+    place.context = place.stratum = TransitionOf(interval.context);
+  }
   outcome.Accept({
       .sample = &sample,
       .vcpu = interval.vcpu,

@@ -15,6 +15,8 @@ struct PlacingOptions {
   Cycles longest_bracket = 0;
   trace::Vendor vendor = trace::Vendor::kUnknown;
   LoggedRip logged_rip = LoggedRip::kOfExit;
+  // The cycles that the transitions of one stay in a guest take, until enough samples say it.
+  double cycles_per_transition = 1000;
   bool by_subreason = false;  // contexts say what exits were about
   bool by_waiting = false;    // contexts say which vCPUs waited for the pCPU
   bool by_wakeup = false;     // contexts say what woke the vCPU

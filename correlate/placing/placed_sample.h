@@ -69,16 +69,22 @@ struct PlacedSample {
 // Returns the function that the sample is in: the one that was looked up, else the resolver's.
 [[nodiscard]] FunctionId FunctionOf(const PlacedSample& placed, Resolver& resolver);
 
+// What a vCPU spent in a context.
+struct ContextTime {
+  Cycles cycles = 0;
+  uint64_t stays = 0;  // kGuest: how often it entered the guest
+};
+
 // Receives each sample once, placed or not, and all traced time.
 class PlacingObserver {
  public:
   virtual ~PlacingObserver() = default;
   virtual void OnPlaced(const PlacedSample& sample) = 0;
   virtual void OnUnplaced(const recording::Sample& sample, UnplacedReason why) = 0;
-  // The vCPU spent `cycles` in the context while samples were taken. In ContextKind::kLost a pCPU
+  // The vCPU spent `time` in the context while samples were taken. In ContextKind::kLost a pCPU
   // did, and `vcpu` means nothing. The time of one vCPU and context may come in several parts, at
   // any time.
-  virtual void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) = 0;
+  virtual void OnTraced(VcpuRef vcpu, Context context, ContextTime time) = 0;
 };
 
 // Yields samples in the order of the ends of their brackets; those of one vCPU in the order in

@@ -14,7 +14,12 @@ constexpr size_t kMaxSubreasons = 4096;
 
 RecentTimeline::RecentTimeline(const PlacingOptions& options, PlacingObserver& observer,
                                CrossChecks& checks, TimelineObserver* next)
-    : options_(options), observer_(observer), checks_(checks), next_(next), timeline_(*this) {
+    : options_(options),
+      observer_(observer),
+      checks_(checks),
+      next_(next),
+      timeline_(*this),
+      cycles_per_transition_(options.cycles_per_transition) {
   using trace::Event;
   const auto note = [this](Event event) { noted_events_.at(static_cast<size_t>(event)) = true; };
   for (const Event event : {Event::kHvmVmexit, Event::kHvmSvmExit, Event::kHvmNmi}) note(event);
@@ -68,7 +73,7 @@ void RecentTimeline::TakeLossItem(const trace::Item& item) {
   counts_.lost_records += item.lost;
   counts_.lost_time += lost.Length();
   const Cycles sampled = lost.Intersect(options_.sampled).Length();
-  if (sampled > 0) observer_.OnTraced({}, {ContextKind::kLost}, sampled);
+  if (sampled > 0) observer_.OnTraced({}, {ContextKind::kLost}, {sampled});
 }
 
 void RecentTimeline::NoteExit(const VcpuTrack& track, VcpuHistory& vcpu) const {
@@ -112,7 +117,12 @@ void RecentTimeline::Finish() {
 }
 
 void RecentTimeline::DropBefore(Tsc t) {
-  for (VcpuHistory& vcpu : vcpus_) vcpu.DropBefore(t);
+  TransitionSums transitions;
+  for (VcpuHistory& vcpu : vcpus_) {
+    vcpu.DropBefore(t);
+    transitions.Add(vcpu.transitions);
+  }
+  cycles_per_transition_ = transitions.CyclesPerStay(options_.cycles_per_transition);
   for (TimelineHistory& pcpu : pcpus_) pcpu.DropBefore(t);
   losses_.DropBefore(t);
 }
@@ -135,11 +145,14 @@ Context RecentTimeline::ContextIn(const VcpuHistory& vcpu, SegmentKind kind, boo
   return context;
 }
 
-void RecentTimeline::AddInterval(uint32_t index, const TimelineInterval& interval) {
+void RecentTimeline::AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first) {
   const Cycles sampled = interval.range.Intersect(options_.sampled).Length();
   VcpuHistory& vcpu = VcpuAt(index);
   if (sampled > 0 && !IsIdle(interval.vcpu)) {
-    vcpu.traced.Add(interval.vcpu, interval.context, sampled, observer_);
+    const bool is_guest = interval.context.kind == ContextKind::kGuest;
+    const ContextTime time{sampled, is_guest && is_first ? uint64_t{1} : 0};
+    vcpu.traced.Add(interval.vcpu, interval.context, time, observer_);
+    vcpu.transitions.AddTime(interval.context.kind, time);
   }
   vcpu.intervals.Add(interval);
   if (interval.pcpu.value >= pcpus_.size()) pcpus_.resize(interval.pcpu.value + 1);
@@ -184,11 +197,11 @@ void RecentTimeline::OnSegment(const Segment& segment) {
     checks_.AddTime(segment.vcpu_index, segment.vcpu, segment.range, segment.timeslice_begin);
   }
   vcpu.by_context[static_cast<size_t>(interval.context.kind)] += segment.range.Length();
-  if (!options_.by_waiting) return AddInterval(segment.vcpu_index, interval);
+  if (!options_.by_waiting) return AddInterval(segment.vcpu_index, interval, true);
   run_queues_.ForEach(segment.pcpu, segment.range, [&](TscRange part, uint32_t set) {
     interval.range = part;
     interval.context.waiting = set;
-    AddInterval(segment.vcpu_index, interval);
+    AddInterval(segment.vcpu_index, interval, part.begin == segment.range.begin);
   });
   run_queues_.Forget(segment.pcpu, segment.range.end);
 }

@@ -86,6 +86,9 @@ class RecentTimeline : private TimelineObserver {
   template <typename Visitor>
   void ForEachOpen(const VcpuTrack& track, Visitor visit) const;
   [[nodiscard]] UnobservedTime UnobservedTimeIn(TscRange range) const;
+  // The cycles that a vCPU is in Xen for each VMENTRY and VMEXIT, outside the time from VMEXIT to
+  // VMENTRY, by what has been placed so far.
+  [[nodiscard]] double cycles_per_transition() const { return cycles_per_transition_; }
   // Whether no part of the bracket is within the trace, as far as it was taken.
   [[nodiscard]] bool OutsideTrace(TscRange bracket) const;
 
@@ -106,7 +109,8 @@ class RecentTimeline : private TimelineObserver {
   // The context of what a vCPU does, with what the options ask to tell of an exit.
   [[nodiscard]] Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
                                   uint32_t reason, uint64_t exit) const;
-  void AddInterval(uint32_t index, const TimelineInterval& interval);
+  // `is_first`: the interval begins where its segment does.
+  void AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first);
   // Adds time of the vCPU in which records were lost.
   void AddLost(VcpuHistory& vcpu, const RunstateInterval& interval);
   [[nodiscard]] bool IsNmi(uint32_t reason) const;
@@ -134,6 +138,7 @@ class RecentTimeline : private TimelineObserver {
   std::vector<VcpuHistory> vcpus_;                                 // by VcpuTrack::index
   std::vector<TimelineHistory> pcpus_;                             // by pCPU
   std::optional<Tsc> trace_begin_;
+  double cycles_per_transition_;
 };
 
 template <typename Visitor>

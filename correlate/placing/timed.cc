@@ -10,6 +10,7 @@ void PlaceTimed(const recording::Sample& sample, RecentTimeline& timeline, Candi
   if (found.empty()) {
     return outcome.Reject(sample, outcome.ReasonUnplaced(*track, sample.when));
   }
+  timeline.HistoryOf(*track).transitions.AddSample(sample.mode);
   outcome.checks().AddBracketed(track->index, sample.vcpu, found.when.Length());
   outcome.Accept({
       .sample = &sample,

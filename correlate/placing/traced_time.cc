@@ -17,7 +17,7 @@ uint64_t HashOf(const Context& context) {
 
 }  // namespace
 
-void TracedTime::Add(VcpuRef vcpu, const Context& context, Cycles cycles,
+void TracedTime::Add(VcpuRef vcpu, const Context& context, ContextTime time,
                      PlacingObserver& observer) {
   if (sums_.empty()) {
     vcpu_ = vcpu;
@@ -25,15 +25,16 @@ void TracedTime::Add(VcpuRef vcpu, const Context& context, Cycles cycles,
   }
   Sum& sum = sums_[HashOf(context) % kMaxSums];
   if (sum.context != context) {
-    if (sum.cycles > 0) observer.OnTraced(vcpu, sum.context, sum.cycles);
-    sum = {context, 0};
+    if (sum.time.cycles > 0) observer.OnTraced(vcpu, sum.context, sum.time);
+    sum = {context, {}};
   }
-  sum.cycles += cycles;
+  sum.time.cycles += time.cycles;
+  sum.time.stays += time.stays;
 }
 
 void TracedTime::Flush(PlacingObserver& observer) {
   for (const Sum& sum : std::exchange(sums_, {})) {
-    if (sum.cycles > 0) observer.OnTraced(vcpu_, sum.context, sum.cycles);
+    if (sum.time.cycles > 0) observer.OnTraced(vcpu_, sum.context, sum.time);
   }
 }
 

@@ -13,15 +13,15 @@ namespace xenoscope::correlate {
 
 class TracedTime {
  public:
-  // Adds `cycles` to the sum of the context. A sum that must make room goes to the observer. O(1).
-  void Add(VcpuRef vcpu, const Context& context, Cycles cycles, PlacingObserver& observer);
+  // Adds `time` to the sum of the context. A sum that must make room goes to the observer. O(1).
+  void Add(VcpuRef vcpu, const Context& context, ContextTime time, PlacingObserver& observer);
   // Gives all sums to the observer, and forgets them.
   void Flush(PlacingObserver& observer);
 
  private:
   struct Sum {
     Context context;
-    Cycles cycles = 0;
+    ContextTime time;
   };
   VcpuRef vcpu_;
   std::vector<Sum> sums_;  // by a hash of the context; empty until the first is added

@@ -13,6 +13,7 @@
 #include "correlate/history_queue.h"
 #include "correlate/nmi_matching.h"
 #include "correlate/placing/traced_time.h"
+#include "correlate/placing/transition_sums.h"
 #include "correlate/timeline.h"
 #include "correlate/timeline_history.h"
 #include "correlate/wakeup.h"
@@ -35,8 +36,10 @@ struct VcpuHistory {
 
   // Cycles up to now, for the weight of lost time.
   Cycles known = 0;                    // in any known state
-  std::array<Cycles, 6> by_context{};  // in each ContextKind
+  std::array<Cycles, 7> by_context{};  // in each ContextKind
   Cycles lost_before = 0;              // Losses::LostTimeUntil when the vCPU became lost
+
+  VcpuTransitions transitions;
 
   TracedTime traced;  // what the observer has not been given yet
 

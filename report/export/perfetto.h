@@ -52,7 +52,8 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   void OnPlaced(const correlate::PlacedSample& placed) override;
   void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
   }
-  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
+  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/,
+                correlate::ContextTime /*time*/) override {}
 
   // Returns the sink's first error.
   absl::Status status() const override { return status_; }

@@ -76,6 +76,8 @@ std::string_view StateName(ContextKind kind) {
       return "exit";
     case ContextKind::kResume:
       return "resume";
+    case ContextKind::kTransition:
+      return "transition";
     case ContextKind::kLost:
       return "lost";
     case ContextKind::kUntraced:

@@ -35,7 +35,8 @@ class PageTimeline final : public correlate::PipelineObserver {
   void OnPlaced(const correlate::PlacedSample& placed) override;
   void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
   }
-  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
+  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/,
+                correlate::ContextTime /*time*/) override {}
 
   // Finishes the timeline after the last item and sample; call it once. Returns the data for
   // report/html/web/src/data.ts.

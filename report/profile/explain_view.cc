@@ -106,6 +106,12 @@ Table StrataTable(const ProfileReport& report, const ProfileRow& row) {
                   VariancePart(row, rest),
                   fmt::format("{} {}", left_out, left_out == 1 ? "other" : "others")});
   }
+  // Sizes of strata that samples estimate (method.md §4.2 and §4.3).
+  double of_parts = 0;
+  for (const RowPart& part : row.parts) of_parts += VariancePart(row, part);
+  if (row.variance > 0 && 1 - of_parts >= kWorthShowing) {
+    table.AddRow({{}, {}, {}, {}, {}, 1 - of_parts, "sizes of transitions and lost time"});
+  }
   return table;
 }
 

@@ -331,6 +331,8 @@ std::string ContextName(const ProfileReport& report, Context context) {
       return "guest";
     case ContextKind::kResume:
       return "resume";
+    case ContextKind::kTransition:
+      return "transition";
     case ContextKind::kLost:
       return "lost";
     case ContextKind::kUntraced:

@@ -41,8 +41,15 @@ struct Settings {
   uint32_t domain = ~uint32_t{0};  // only this one
   size_t common = 60;              // functions that contexts share
   size_t own = 20;                 // functions of each context alone
+  double transition = 0;           // cycles in Xen at the begin and end of each stay in a guest
   uint64_t seed = 1;
 };
+
+// Whether the context's cycles are Xen's, for a vCPU of an HVM guest.
+bool IsXen(const Context& context) {
+  return context.kind == ContextKind::kExit || context.kind == ContextKind::kResume ||
+         context.kind == ContextKind::kTransition;
+}
 
 // The pieces of one vCPU.
 class SegmentCollector final : public correlate::TimelineObserver {
@@ -91,8 +98,7 @@ class Truth {
   // Half of a context's time is in functions of its own, half in such that many contexts share.
   std::vector<double> Make(Context context) {
     std::vector<double> shares(kFunctions, 0);
-    const bool guest = context.kind != ContextKind::kExit && context.kind != ContextKind::kResume;
-    const size_t common = guest ? 100 : 0;
+    const size_t common = IsXen(context) ? 0 : 100;
     const auto add = [&](size_t first, size_t count, double all) {
       std::vector<double> weights;
       double sum = 0;
@@ -180,7 +186,10 @@ class Simulation {
     }
     for (const correlate::Segment& segment : segments_.all) {
       const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
-      context_share_[context] += static_cast<double>(segment.range.Length()) / all;
+      const double transition = TransitionOf(segment);
+      const double rest = static_cast<double>(segment.range.Length()) - transition;
+      if (rest > 0) context_share_[context] += rest / all;
+      if (transition > 0) context_share_[correlate::TransitionOf(context)] += transition / all;
     }
     for (const auto& [context, share] : context_share_) {
       const std::vector<double>& of = truth_.SharesOf(context);
@@ -240,6 +249,19 @@ class Simulation {
   }
 
  private:
+  // Returns the cycles of the segment that are transitions, the same at its begin and its end.
+  double TransitionOf(const correlate::Segment& segment) const {
+    if (segment.kind != correlate::SegmentKind::kGuest) return 0;
+    return std::min(settings_.transition, static_cast<double>(segment.range.Length()));
+  }
+
+  Context ContextAt(const correlate::Segment& segment, double offset) const {
+    const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
+    const double edge = TransitionOf(segment) / 2;
+    const double end = static_cast<double>(segment.range.Length()) - edge;
+    return offset < edge || offset >= end ? correlate::TransitionOf(context) : context;
+  }
+
   void Draw(SimulatedSamples& drawn, Joint& oracle) {
     std::uniform_real_distribution<double> anywhere(0, ends_.back());
     const auto bracket =
@@ -252,16 +274,15 @@ class Simulation {
       const auto index =
           static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
       const correlate::Segment& segment = segments_.all[std::min(index, ends_.size() - 1)];
-      const Tsc when =
-          segment.range.begin + static_cast<Cycles>(std::uniform_real_distribution<double>(
-                                    0, static_cast<double>(segment.range.Length()))(random_));
-      const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
+      const double offset = std::uniform_real_distribution<double>(
+          0, static_cast<double>(segment.range.Length()))(random_);
+      const Tsc when = segment.range.begin + static_cast<Cycles>(offset);
+      const Context context = ContextAt(segment, offset);
       const std::vector<double>& shares = truth_.SharesOf(context);
       const size_t f = std::discrete_distribution<size_t>(shares.begin(), shares.end())(random_);
       recording::Sample sample;
       sample.vcpu = segment.vcpu;
-      const bool xen = context.kind == ContextKind::kExit || context.kind == ContextKind::kResume;
-      sample.mode = xen ? Mode::kXen : Mode::kUser;
+      sample.mode = IsXen(context) ? Mode::kXen : Mode::kUser;
       sample.address = f;
       const Cycles drain = (when - begin_) / bracket;
       sample.when = {begin_ + drain * bracket, begin_ + (drain + 1) * bracket};
@@ -335,6 +356,9 @@ int Main(int argc, char** argv) {
   app.add_option("--domain", settings.domain);
   app.add_option("--common", settings.common)->capture_default_str();
   app.add_option("--own", settings.own)->capture_default_str();
+  app.add_option("--transition", settings.transition,
+                 "Cycles in Xen at the begin and end of each stay in a guest")
+      ->capture_default_str();
   app.add_option("--seed", settings.seed)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const auto plain_file = recording::PlainFile::Open(settings.trace);

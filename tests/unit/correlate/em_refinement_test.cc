@@ -54,7 +54,7 @@ class Sums : public PlacingObserver {
     addresses.push_back(placed.address);
   }
   void OnUnplaced(const recording::Sample&, UnplacedReason) override { ++unplaced; }
-  void OnTraced(VcpuRef, Context, Cycles cycles) override { traced += cycles; }
+  void OnTraced(VcpuRef, Context, ContextTime time) override { traced += time.cycles; }
 
   using Row = std::pair<Address, uint32_t>;
   double BracketSquares(Row row) const {
@@ -164,7 +164,7 @@ TEST_F(EmRefinementTest, ForwardsInOrder) {
   Add(1, {In(kCpuid, 0.5), In(kMsr, 0.5)});
   Add(2, {In(kMsr, 1)});
   refiner_.OnUnplaced(sample, UnplacedReason::kTraceLost);
-  refiner_.OnTraced(kVcpu, kCpuid, 5);
+  refiner_.OnTraced(kVcpu, kCpuid, {5});
   refiner_.Finish();
   EXPECT_THAT(sums_.addresses, ElementsAre(3, 1, 2));
   EXPECT_EQ(sums_.unplaced, 1U);

@@ -69,8 +69,8 @@ class Lines : public PlacingObserver {
   void OnUnplaced(const Sample& sample, UnplacedReason why) override {
     lines.push_back(fmt::format("{} {}", ToString(sample.vcpu), ToString(why)));
   }
-  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
-    traced_[fmt::format("{} {}", ToString(vcpu), Text(context))] += cycles;
+  void OnTraced(VcpuRef vcpu, Context context, ContextTime time) override {
+    traced_[fmt::format("{} {}", ToString(vcpu), Text(context))] += time.cycles;
   }
   // "exit 7b io_read 60, 2 waits": the latter two where they are asked for.
   static std::string Text(const Context& context) {
@@ -95,6 +95,8 @@ class Lines : public PlacingObserver {
         return fmt::format("exit {:x}", context.reason);
       case ContextKind::kResume:
         return "resume";
+      case ContextKind::kTransition:
+        return "transition";
       case ContextKind::kLost:
         return "lost";
       case ContextKind::kUntraced:
@@ -123,9 +125,16 @@ Sample Bracketed(uint16_t domain, Mode mode, Address address, uint64_t begin, ui
   return sample;
 }
 
+// Traces of tests are so short that transitions would be most of their time.
+PlacingOptions WithoutTransitions() {
+  PlacingOptions options;
+  options.cycles_per_transition = 0;
+  return options;
+}
+
 Lines Place(const TraceBuilder& bytes, std::vector<Sample> samples, PlacingCounts* counts = nullptr,
             trace::Vendor vendor = trace::Vendor::kSvm, LoggedRip rule = LoggedRip::kOfLastEntry,
-            PlacingOptions options = {}) {
+            PlacingOptions options = WithoutTransitions()) {
   options.sampled = {Tsc{0}, Tsc{1'000'000}};
   for (const Sample& sample : samples) {
     options.longest_bracket = std::max(options.longest_bracket, sample.when.Length());
@@ -208,6 +217,29 @@ TEST(Placing, XenSamplesAreWeightedByExitLength) {
           .lines,
       ElementsAre("d1v0 xen 0xf bracketed: exit 72 1.00", "d1v0 user 0x1100 twin: guest 1.00",
                   "d1v0 xen 0xf bracketed: exit 61 0.33 exit 60 0.67"));
+}
+
+// Each of the guest's stays [12, 20), [26, 30), [32, 40), [44, 60) begins and ends with 3 cycles
+// that may be a transition of 3 cycles.
+TEST(Placing, XenSamplesAreInTransitionsToo) {
+  PlacingOptions options;
+  options.cycles_per_transition = 3;
+  const auto place = [&options](std::vector<Sample> samples) {
+    return Place(HvmGuest(), std::move(samples), nullptr, trace::Vendor::kSvm,
+                 LoggedRip::kOfLastEntry, options);
+  };
+  // 3 cycles of the first stay, 6 of the CPUID exit; of the second stay half of 2 near its begin
+  // and of 1 near its end.
+  EXPECT_THAT(place({Bracketed(1, Mode::kXen, 0xf, 12, 28)}).lines,
+              ElementsAre("d1v0 xen 0xf bracketed: transition 0.43 exit 72 0.57"));
+  // In the middle of a stay there is no transition.
+  EXPECT_THAT(place({Bracketed(1, Mode::kXen, 0xf, 47, 57)}).lines,
+              ElementsAre("d1v0 mode_disagrees"));
+  // A sample of the guest is not in a transition.
+  EXPECT_THAT(place({Bracketed(1, Mode::kUser, 0x1, 12, 14)}).lines,
+              ElementsAre("d1v0 user 0x1 bracketed: guest 1.00"));
+  Sample instant = Bracketed(1, Mode::kXen, 0xf, 13, 14);
+  EXPECT_THAT(place({instant}).lines, ElementsAre("d1v0 xen 0xf instant: transition 1.00"));
 }
 
 TEST(Placing, RankNarrowsPlaceInBracket) {
@@ -363,7 +395,7 @@ TraceBuilder PortsWhileOneWaits() {
 }
 
 TEST(Placing, SplitsContextsBySubreason) {
-  PlacingOptions options;
+  PlacingOptions options = WithoutTransitions();
   options.by_subreason = true;
   const Lines lines = Place(PortsWhileOneWaits(), {Bracketed(1, Mode::kXen, 0xf, 15, 65)}, nullptr,
                             trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
@@ -375,7 +407,7 @@ TEST(Placing, SplitsContextsBySubreason) {
 }
 
 TEST(Placing, SplitsContextsByRunQueue) {
-  PlacingOptions options;
+  PlacingOptions options = WithoutTransitions();
   options.by_waiting = true;
   const Lines lines = Place(PortsWhileOneWaits(),
                             {Bracketed(1, Mode::kXen, 0xf, 15, 65),
@@ -417,7 +449,7 @@ TEST(Placing, SplitsContextsByWakeup) {
                    Rec(kVmentry, 72, {}),
                    Rec(kVmexit64, 75, {kVmexitHlt, 0x1000, 0}),
                    Rec(kRunningToBlocked, 76, {kD1V0})});
-  PlacingOptions options;
+  PlacingOptions options = WithoutTransitions();
   options.by_wakeup = true;
   const Lines lines = Place(trace, {Bracketed(1, Mode::kXen, 0xf, 15, 75)}, nullptr,
                             trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);

@@ -27,8 +27,8 @@ class Notes final : public PlacingObserver {
   void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override {
     unplaced.push_back(fmt::format("{:#x} {}", sample.address, ToString(why)));
   }
-  void OnTraced(VcpuRef vcpu, Context context, Cycles cycles) override {
-    traced.push_back(fmt::format("{} {} {}", ToString(vcpu), context.reason, cycles));
+  void OnTraced(VcpuRef vcpu, Context context, ContextTime time) override {
+    traced.push_back(fmt::format("{} {} {}", ToString(vcpu), context.reason, time.cycles));
   }
 
   std::vector<std::string> samples;
@@ -58,7 +58,7 @@ void Tell(PlacingObserver& observer) {
                        {},
                        {},
                        alone ? 0 : 1 + 2 * drain + i % 2});
-    observer.OnTraced(kVcpu, context, i);
+    observer.OnTraced(kVcpu, context, {i});
     if (i % 3 == 0) observer.OnUnplaced(sample, UnplacedReason::kNotRunning);
   }
 }

@@ -48,10 +48,11 @@ class Thousands : public Resolver {
 class ProfileTest : public testing::Test {
  protected:
   // A sample of an interval of its own.
-  void Add(Profile& profile, VcpuRef vcpu, Address address, const std::vector<Place>& places) {
+  void Add(Profile& profile, VcpuRef vcpu, Address address, const std::vector<Place>& places,
+           Mode mode = Mode::kXen) {
     Sample sample;
     sample.vcpu = vcpu;
-    sample.mode = Mode::kXen;
+    sample.mode = mode;
     sample.address = address;
     profile.OnPlaced({&sample, vcpu, address, Placement::kBracketed, ++run_, places});
   }
@@ -75,8 +76,8 @@ class ProfileTest : public testing::Test {
 TEST_F(ProfileTest, SharesAreOfTracedTime) {
   // Twice as many samples of d2 as its time deserves.
   Profile profile({{Dimension::kDomain, Dimension::kFunction}, true, 0}, resolver_);
-  profile.OnTraced(kD1, kGuest, 3000);
-  profile.OnTraced(kD2, kGuest, 1000);
+  profile.OnTraced(kD1, kGuest, {3000});
+  profile.OnTraced(kD2, kGuest, {1000});
   for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
   for (int i = 0; i < 2; ++i) Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
   Add(profile, kD2, 2000, {{kGuest, kGuest, {}, 1}});
@@ -89,8 +90,8 @@ TEST_F(ProfileTest, SharesAreOfTracedTime) {
 
 TEST_F(ProfileTest, DomainShareIsExact) {
   Profile profile({{Dimension::kDomain, Dimension::kFunction}, true, 0}, resolver_);
-  profile.OnTraced(kD1, kGuest, 3000);
-  profile.OnTraced(kD2, kGuest, 1000);
+  profile.OnTraced(kD1, kGuest, {3000});
+  profile.OnTraced(kD2, kGuest, {1000});
   Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
   Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
@@ -101,10 +102,46 @@ TEST_F(ProfileTest, DomainShareIsExact) {
   for (const ProfileRow& row : result.rows) EXPECT_LT(row.interval.low, row.interval.high);
 }
 
+// The trace has 400 of 1000 cycles in Xen, 60 of 100 samples say that 600 are: each of the 20 stays
+// in the guest has 10 cycles of Xen.
+TEST_F(ProfileTest, TransitionsAreTakenFromTheGuest) {
+  constexpr Context kTransition = TransitionOf(kGuest);
+  Profile profile({{Dimension::kExit}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, {600, 20});
+  profile.OnTraced(kD1, kCpuid, {400});
+  for (int i = 0; i < 40; ++i) {
+    Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}}, Mode::kUser);
+    Add(profile, kD1, 2000, {{kCpuid, kCpuid, {}, 1}});
+    if (i < 20) Add(profile, kD1, 3000, {{kTransition, kTransition, {}, 1}});
+  }
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 3U);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_NEAR(row.cycles, row.exit == kTransition ? 200 : 400, 1e-2);
+    // The share of Xen in 100 samples, 0.6, has the variance 0.6 * 0.4 / 100. The trace measures
+    // CPUID exits.
+    const double variance = row.exit == kCpuid ? 0 : 0.0024;
+    EXPECT_NEAR(row.variance, variance, 0.0004);
+  }
+  EXPECT_EQ(result.domains.at(0).variance, 0);
+  EXPECT_NEAR(result.cycles, 1000, 1e-9);
+}
+
+// Guests' own agents sample no Xen: that says nothing of transitions.
+TEST_F(ProfileTest, SamplesOfGuestsAloneMakeNoTransitions) {
+  Profile profile({{Dimension::kExit}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, {600, 20});
+  profile.OnTraced(kD1, kCpuid, {400});
+  Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}}, Mode::kUser);
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.rows[0].cycles, 600);
+}
+
 TEST_F(ProfileTest, SplitsSampleOverPlaces) {
   Profile profile({{Dimension::kExit}, true, 0}, resolver_);
-  profile.OnTraced(kD1, kCpuid, 600);
-  profile.OnTraced(kD1, kIoio, 400);
+  profile.OnTraced(kD1, kCpuid, {600});
+  profile.OnTraced(kD1, kIoio, {400});
   Add(profile, kD1, 1000, {{kCpuid, kCpuid, {}, 0.6}, {kIoio, kIoio, {}, 0.4}});
   const ProfileResult result = Finish(profile);
   ASSERT_EQ(result.rows.size(), 2U);
@@ -123,8 +160,8 @@ TEST_F(ProfileTest, SubreasonsAreStrata) {
   others.exit_kind = ExitKind::kInterrupt;
   others.number = kNoVector;
   Profile profile({{Dimension::kSubreason}, true, 0}, resolver_);
-  profile.OnTraced(kD1, port60, 600);
-  profile.OnTraced(kD1, others, 400);
+  profile.OnTraced(kD1, port60, {600});
+  profile.OnTraced(kD1, others, {400});
   Add(profile, kD1, 1000, {{port60, port60, {}, 1}});
   Add(profile, kD1, 1000, {{port60, port60, {}, 0.5}, {others, others, {}, 0.5}});
   const ProfileResult result = Finish(profile);
@@ -144,7 +181,7 @@ TEST_F(ProfileTest, ResolvesEachLineOnce) {
     return fmt::format("a.c:{}", placed.address / 2);
   };
   Profile profile(options, resolver_);
-  profile.OnTraced(kD1, kGuest, 1000);
+  profile.OnTraced(kD1, kGuest, {1000});
   for (const Address address : {2, 3, 3, 4}) Add(profile, kD1, address, {{kGuest, kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   EXPECT_EQ(asked, 3);
@@ -195,7 +232,7 @@ TEST_F(ProfileTest, InlinedFunctionsAreFrames) {
     return {"inner", "outer"};
   };
   Profile profile(options, resolver_);
-  profile.OnTraced(kD1, kGuest, 1000);
+  profile.OnTraced(kD1, kGuest, {1000});
   for (const Address address : {1000, 1001, 1001, 1600}) {
     Add(profile, kD1, address, {{kGuest, kGuest, {}, 1}});
   }
@@ -221,7 +258,7 @@ TEST_F(ProfileTest, InlinedFunctionsAreFrames) {
 // The time of a sample that met an exit is the guest's, the account is the exit's.
 TEST_F(ProfileTest, SeparatesStratumFromContext) {
   Profile profile({{Dimension::kExit}, true, 0}, resolver_);
-  profile.OnTraced(kD1, kGuest, 1000);
+  profile.OnTraced(kD1, kGuest, {1000});
   Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
   Add(profile, kD1, 1000, {{kCpuid, kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
@@ -232,9 +269,9 @@ TEST_F(ProfileTest, SeparatesStratumFromContext) {
 
 TEST_F(ProfileTest, CountsUnsampledTimeAndUnresolvedAddresses) {
   Profile profile({{Dimension::kFunction}, true, 0}, resolver_);
-  profile.OnTraced(kD1, kGuest, 900);
-  profile.OnTraced(kD1, kCpuid, 100);
-  profile.OnTraced(kD2, kGuest, 5000);  // not profiled
+  profile.OnTraced(kD1, kGuest, {900});
+  profile.OnTraced(kD1, kCpuid, {100});
+  profile.OnTraced(kD2, kGuest, {5000});  // not profiled
   Add(profile, kD1, 9001, {{kGuest, kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   EXPECT_EQ(result.cycles, 900);
@@ -264,8 +301,8 @@ TEST_F(ProfileTest, BoundsLostTime) {
   for (const auto& [told, cycles] :
        std::vector<std::pair<Cycles, double>>{{2000, 1200}, {1200, 1200}, {900, 900}}) {
     Profile profile({{Dimension::kDomain}, true, 0}, resolver_);
-    profile.OnTraced(kD1, kGuest, 1000);
-    profile.OnTraced({}, kLost, told);
+    profile.OnTraced(kD1, kGuest, {1000});
+    profile.OnTraced({}, kLost, {told});
     for (int i = 0; i < 100; ++i) Add(profile, kD1, 1, {{kGuest, kGuest, {}, 1}});
     for (int i = 0; i < 40; ++i) Add(profile, kD1, 1, {{kLost, kLost, {}, 1}});
     for (int i = 0; i < 80; ++i) Add(profile, kD2, 1, {{kLost, kLost, {}, 1}});
@@ -282,8 +319,8 @@ TEST_F(ProfileTest, BoundsLostTime) {
 
 TEST_F(ProfileTest, NonTimeEventHasNoCycles) {
   Profile profile({{Dimension::kDomain}, false, 250}, resolver_);
-  profile.OnTraced(kD1, kGuest, 100);
-  profile.OnTraced(kD2, kGuest, 900);
+  profile.OnTraced(kD1, kGuest, {100});
+  profile.OnTraced(kD2, kGuest, {900});
   Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
   Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
@@ -295,8 +332,8 @@ TEST_F(ProfileTest, NonTimeEventHasNoCycles) {
 
 TEST_F(ProfileTest, ComparesSampledWithTracedTime) {
   Profile profile({{Dimension::kDomain}, true, 0}, resolver_);
-  profile.OnTraced(kD1, kGuest, 500);
-  profile.OnTraced(kD2, kGuest, 500);
+  profile.OnTraced(kD1, kGuest, {500});
+  profile.OnTraced(kD2, kGuest, {500});
   for (int i = 0; i < 800; ++i) Add(profile, kD1, 1, {{kGuest, kGuest, {}, 1}});
   for (int i = 0; i < 200; ++i) Add(profile, kD2, 1, {{kGuest, kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);

@@ -195,7 +195,8 @@ class Counter final : public correlate::PipelineObserver {
   void OnPlaced(const correlate::PlacedSample& /*sample*/) override { ++placed; }
   void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
   }
-  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/, Cycles /*cycles*/) override {}
+  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/,
+                correlate::ContextTime /*time*/) override {}
 
   uint64_t items = 0;
   uint64_t placed = 0;
