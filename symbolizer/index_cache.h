@@ -14,10 +14,10 @@ class IndexCache {
  public:
   static constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
-  // Keeps tables in `directory`, which is made with the first one, of at most `most_bytes` bytes in
+  // Keeps tables in `directory`, which is made with the first one, of at most `max_bytes` bytes in
   // all: the least recently used goes first.
-  explicit IndexCache(std::string directory, uint64_t most_bytes = kMaxBytes)
-      : directory_(std::move(directory)), max_bytes_(most_bytes) {}
+  explicit IndexCache(std::string directory, uint64_t max_bytes = kMaxBytes)
+      : directory_(std::move(directory)), max_bytes_(max_bytes) {}
 
   // Returns xenoscope/ in $XDG_CACHE_HOME, else in ~/.cache; nothing when neither is known.
   static std::optional<std::string> DefaultDirectory();

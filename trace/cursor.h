@@ -243,8 +243,8 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through, const EventTargets<T
       record.tsc = Tsc{tsc};
       record.offset = static_cast<uint64_t>(at - file);
       record.payload = Payload(payload, known->head.words);
-      const bool tells = Sink::kReportsRunningVcpu && known->names_running_vcpu;
-      more = sink.CommitRecord(tells ? UpdateCurrent(record) : current_, *target);
+      const bool names_vcpu = Sink::kReportsRunningVcpu && known->names_running_vcpu;
+      more = sink.CommitRecord(names_vcpu ? UpdateCurrent(record) : current_, *target);
     }
     at = behind;
     known = next_known;

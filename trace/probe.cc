@@ -70,11 +70,11 @@ class Prober {
 
 }  // namespace
 
-Probe ProbeTrace(const TraceFile& file, uint64_t most_bytes) {
+Probe ProbeTrace(const TraceFile& file, uint64_t max_bytes) {
   const auto& pcpus = file.index().pcpus;
   Prober prober(file.bytes());
   // Half for the beginnings, where long rows give the clock; half for places all over the trace.
-  const uint64_t share = most_bytes / 2 / std::max<size_t>(pcpus.size(), 1);
+  const uint64_t share = max_bytes / 2 / std::max<size_t>(pcpus.size(), 1);
   for (const PcpuWindows& pcpu : pcpus) {
     prober.Observe(Part(pcpu, 0, share));
     const size_t count = pcpu.windows.size();

@@ -22,8 +22,8 @@ struct Probe {
   }
 };
 
-// Reads windows of all pCPUs, spread over the whole file, about `most_bytes` at most: this takes
+// Reads windows of all pCPUs, spread over the whole file, at most about `max_bytes`: this takes
 // some milliseconds. The vendor may stay unknown if guests ran only in the parts that are not read.
-[[nodiscard]] Probe ProbeTrace(const TraceFile& file, uint64_t most_bytes = uint64_t{4} << 20);
+[[nodiscard]] Probe ProbeTrace(const TraceFile& file, uint64_t max_bytes = uint64_t{4} << 20);
 
 }  // namespace xenoscope::trace

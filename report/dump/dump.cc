@@ -164,8 +164,8 @@ class BatchSource {
     trace::EventTargets<trace::AnyTarget> wanted{};
     for (size_t i = 0; i < trace::kEventCount; ++i) {
       const auto event = static_cast<Event>(i);
-      const bool tells = event == Event::kRunstateChange || event == Event::kContinueRunning;
-      if (tells || filter.Shows(ItemKind::kRecord, event)) wanted[i] = &trace::kAnyTarget;
+      const bool has_runstate = event == Event::kRunstateChange || event == Event::kContinueRunning;
+      if (has_runstate || filter.Shows(ItemKind::kRecord, event)) wanted[i] = &trace::kAnyTarget;
     }
     return wanted;
   }

@@ -19,12 +19,12 @@ constexpr size_t kTicks = 9;
 }  // namespace
 
 SeriesPlotBuilder::SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_t series,
-                                     Cycles interval, size_t most_bins, std::string subtitle)
+                                     Cycles interval, size_t max_bins, std::string subtitle)
     : totals_(totals), series_(series) {
   const analysis::TraceMetadata& metadata = totals.metadata;
   const analysis::TotalledSeries& surveyed = totals.series[series];
   const uint64_t intervals = metadata.range.Length() / interval + 1;
-  together_ = (intervals + most_bins - 1) / most_bins;
+  together_ = (intervals + max_bins - 1) / max_bins;
   const bool time = surveyed.info->quantity == Quantity::kTime;
   plot_.title = surveyed.info->title;
   plot_.subtitle = std::move(subtitle);

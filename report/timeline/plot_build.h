@@ -15,11 +15,11 @@
 namespace xenoscope::report {
 
 // A builder of the picture of one series. Times become shares of the interval, counts become rates.
-// When there are more intervals than `most_bins`, several intervals make a bin.
+// When there are more intervals than `max_bins`, several intervals make a bin.
 class SeriesPlotBuilder {
  public:
   SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_t series, Cycles interval,
-                    size_t most_bins, std::string subtitle);
+                    size_t max_bins, std::string subtitle);
   void Row(const analysis::IntervalRow& row);
   const SeriesPlot& plot() const { return plot_; }
 

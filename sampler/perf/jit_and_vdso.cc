@@ -90,9 +90,9 @@ void ForEachLineOf(int file, size_t most, bool& cut,
 
 // Adds "# PID" and the lines of the file that are functions. Other lines are left out, as a user
 // may have put anything there.
-void AddFile(const File& file, uint32_t pid, size_t most_bytes, std::string& maps, bool& cut) {
+void AddFile(const File& file, uint32_t pid, size_t max_bytes, std::string& maps, bool& cut) {
   if (!file.is_open()) return;
-  const size_t left = most_bytes - std::min(most_bytes, maps.size());
+  const size_t left = max_bytes - std::min(max_bytes, maps.size());
   bool has_begun = false;
   ForEachLineOf(file.fd(), left, cut, [&](std::string_view line) {
     if (!symbolizer::ReadPerfMapLine(line)) return;
@@ -102,7 +102,7 @@ void AddFile(const File& file, uint32_t pid, size_t most_bytes, std::string& map
 }
 
 // Adds the file of a running process, which belongs to the process's user.
-void AddFileOf(const std::string& path, uint32_t pid, size_t most_bytes, std::string& maps,
+void AddFileOf(const std::string& path, uint32_t pid, size_t max_bytes, std::string& maps,
                bool& cut) {
   const File process_dir(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!process_dir.is_open()) return;
@@ -114,7 +114,7 @@ void AddFileOf(const std::string& path, uint32_t pid, size_t most_bytes, std::st
   const File tmp = ids ? OpenProcessTmp(process) : File();
   if (!tmp.is_open()) return;
   const std::string name = fmt::format("perf-{}.map", NumberInNamespace(process, pid));
-  AddFile(OpenAsUser(tmp.fd(), name, ids), pid, most_bytes, maps, cut);
+  AddFile(OpenAsUser(tmp.fd(), name, ids), pid, max_bytes, maps, cut);
 }
 
 }  // namespace
@@ -132,15 +132,15 @@ std::vector<std::byte> ReadVdso() {
   return {};
 }
 
-std::string ReadPerfMaps(const std::string& proc, const std::string& tmp, size_t most_bytes) {
+std::string ReadPerfMaps(const std::string& proc, const std::string& tmp, size_t max_bytes) {
   const std::vector<std::string> none;
   std::string maps;
-  maps.reserve(most_bytes);  // reserved so that it is never copied; unused memory costs nothing
+  maps.reserve(max_bytes);  // reserved so that it is never copied; unused memory costs nothing
   bool cut = false;
   std::vector<uint32_t> there;
   ForEachProcess(proc, [&](uint32_t pid, const std::string& process) {
     there.push_back(pid);
-    AddFileOf(process, pid, most_bytes, maps, cut);
+    AddFileOf(process, pid, max_bytes, maps, cut);
   });
   std::ranges::sort(there);
   const auto directory = Directory::Open(tmp);
@@ -151,7 +151,7 @@ std::string ReadPerfMaps(const std::string& proc, const std::string& tmp, size_t
         !absl::SimpleAtoi(number, &pid) || std::ranges::binary_search(there, pid)) {
       continue;
     }
-    AddFile(OpenAsUser(directory->fd(), name, std::nullopt), pid, most_bytes, maps, cut);
+    AddFile(OpenAsUser(directory->fd(), name, std::nullopt), pid, max_bytes, maps, cut);
   }
   if (cut) maps += "# cut\n";
   return maps;

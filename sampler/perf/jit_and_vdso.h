@@ -21,6 +21,6 @@ inline constexpr size_t kMaxPerfMapBytes = size_t{48} << 20;
 // would be more. Any user can write to /tmp: of a running process only a file of its own user is
 // read, with that user's rights (open_as_user.h); other files only if their owner could read them.
 std::string ReadPerfMaps(const std::string& proc = "/proc", const std::string& tmp = "/tmp",
-                         size_t most_bytes = kMaxPerfMapBytes);
+                         size_t max_bytes = kMaxPerfMapBytes);
 
 }  // namespace xenoscope::sampler

@@ -109,7 +109,7 @@ absl::Status PrintNames(const std::string& path) {
   return absl::OkStatus();
 }
 
-double MostMemory() {
+double PeakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
@@ -147,7 +147,7 @@ absl::Status TimeLookups(const std::string& path, size_t count) {
              1e-6 * static_cast<double>(count) / Seconds(looked_up, end));
   fmt::print("memory: names {:.1f} MiB, debug information {:.1f} MiB, the process {:.1f} MiB\n",
              static_cast<double>(image.names.MemoryUsed()) / 1048576,
-             static_cast<double>(image.debug_info->MemoryUsed()) / 1048576, MostMemory());
+             static_cast<double>(image.debug_info->MemoryUsed()) / 1048576, PeakMemory());
   return absl::OkStatus();
 }
 
