@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
 
@@ -16,38 +19,15 @@ namespace {
 using trace::Event;
 using trace::Record;
 
-// How much a record says of its exit. The highest rank of several records wins, and the first of
-// equals.
+// How much a record says about its exit. Of several records the one with the highest rank counts,
+// or the first of these.
 enum Rank : uint8_t {
   kNothing,
-  kAside,     // happens in exits of many kinds
-  kHandler,   // what the exit was for
-  kOutcome,   // how the handler dealt with it
-  kUnshadow,  // ... and what that led to
+  kAside,     // work that exits of many kinds do
+  kHandler,   // the reason of the exit
+  kOutcome,   // the result of the handler
+  kUnshadow,  // a page that this result unshadowed
 };
-
-struct HandlerRecord {
-  ExitKind kind = ExitKind::kNoHandler;
-  Rank rank = kNothing;
-  uint64_t number = 0;
-};
-
-HandlerRecord Fault(FaultCase how, Rank rank) {
-  return {ExitKind::kPageFault, rank, static_cast<uint64_t>(how)};
-}
-
-// Sets the flags from the last word, whose upper bits are another field.
-HandlerRecord FaultWithFlags(FaultCase how, Rank rank, const Record& record) {
-  constexpr uint64_t kFlags = (1U << 29) - 1;
-  HandlerRecord classified = Fault(how, rank);
-  classified.number |= (record.payload.Word(record.payload.count() - 1) & kFlags)
-                       << kShadowFlagsShift;
-  return classified;
-}
-
-HandlerRecord Shadow(ShadowWork work) {
-  return {ExitKind::kShadow, kAside, static_cast<uint64_t>(work)};
-}
 
 // Returns the register or address in the words from `i` on.
 uint64_t Long(const Record& record, uint32_t i) {
@@ -70,132 +50,163 @@ uint64_t NpfNumber(const Record& record) {
   return record.payload.Word64(0) >> 12 == kApic ? type | kApicPage : type;
 }
 
-HandlerRecord ClassifyHandlerRecord(const Record& record) {
-  const trace::Payload& payload = record.payload;
-  switch (record.event) {
-    case Event::kHvmCpuid:
-      return {ExitKind::kCpuid, kHandler, payload.Word(0)};
-    case Event::kHvmMsrRead:
-      return {ExitKind::kMsrRead, kHandler, payload.Word(0)};
-    case Event::kHvmMsrWrite:
-      return {ExitKind::kMsrWrite, kHandler, payload.Word(0)};
-    case Event::kHvmCrRead:
-      return {ExitKind::kCrRead, kHandler, payload.Word(0)};
-    case Event::kHvmCrWrite:
-      return {ExitKind::kCrWrite, kHandler, payload.Word(0)};
-    case Event::kHvmDrRead:
-      return {ExitKind::kDrRead, kHandler, 0};
-    case Event::kHvmDrWrite:
-      return {ExitKind::kDrWrite, kHandler, 0};
-    case Event::kHvmXcrRead:
-      return {ExitKind::kXcrRead, kHandler, payload.Word(0)};
-    case Event::kHvmXcrWrite:
-      return {ExitKind::kXcrWrite, kHandler, payload.Word(0)};
-    case Event::kHvmClts:
-      return {ExitKind::kClts, kHandler, 0};
-    case Event::kHvmLmsw:
-      return {ExitKind::kLmsw, kHandler, 0};
-    case Event::kHvmIntr:
-      return {ExitKind::kInterrupt, kHandler, payload.count() == 0 ? kNoVector : payload.Word(0)};
-    case Event::kHvmNmi:
-      return {ExitKind::kNmi, kHandler, 0};
-    case Event::kHvmSmi:
-      return {ExitKind::kSmi, kHandler, 0};
-    case Event::kHvmMce:
-      return {ExitKind::kMce, kHandler, 0};
-    case Event::kHvmTrap:
-      return {ExitKind::kTrap, kHandler, payload.Word(0)};
-    case Event::kHvmTrapDebug:
-      return {ExitKind::kTrapDebug, kHandler, 0};
-    case Event::kHvmVmmcall:
-      return {ExitKind::kHypercall, kHandler, payload.Word(0)};
-    case Event::kHvmHlt:
-      return {ExitKind::kHlt, kHandler, 0};
-    case Event::kHvmInvlpg:
-      return {ExitKind::kInvlpg, kHandler, 0};
-    case Event::kHvmRdtsc:
-      return {ExitKind::kRdtsc, kHandler, 0};
-    case Event::kHvmIoRead:
-      return {ExitKind::kPortRead, kHandler, payload.Word(0)};
-    case Event::kHvmIoWrite:
-      return {ExitKind::kPortWrite, kHandler, payload.Word(0)};
-    case Event::kHvmIoportRead:
-      return {ExitKind::kPortRead, kHandler, Long(record, 0)};
-    case Event::kHvmIoportWrite:
-      return {ExitKind::kPortWrite, kHandler, Long(record, 0)};
-    case Event::kHvmIomemRead:
-      return {ExitKind::kMmioRead, kAside, Long(record, 0)};
-    case Event::kHvmIomemWrite:
-      return {ExitKind::kMmioWrite, kAside, Long(record, 0)};
-    case Event::kHvmNpf:
-      return {ExitKind::kNpf, kHandler, NpfNumber(record)};
-    case Event::kHvmVlapic:
-      return {ExitKind::kVlapic, kAside, 0};
-    case Event::kHvmRealmodeEmulate:
-      return {ExitKind::kRealmode, kAside, 0};
-    case Event::kHvmPfXen:
-      return Fault(FaultCase::kUnknown, kHandler);
-    case Event::kHvmPfInject:
-      return Fault(FaultCase::kInjected, kAside);
-    case Event::kShadowNotShadow:
-      return FaultWithFlags(FaultCase::kPropagate, kOutcome, record);
-    case Event::kShadowFastPropagate:
-      return Fault(FaultCase::kFastPropagate, kOutcome);
-    case Event::kShadowFastMmio:
-      return Fault(FaultCase::kFastMmio, kOutcome);
-    case Event::kShadowMmio:
-      return Fault(FaultCase::kMmio, kOutcome);
-    case Event::kShadowFalseFastPath:
-      return Fault(FaultCase::kFalseFastPath, kOutcome);
-    case Event::kShadowFixup:
-      return FaultWithFlags(FaultCase::kFixup, kOutcome, record);
-    case Event::kShadowDomfDying:
-      return Fault(FaultCase::kDomainDying, kOutcome);
-    case Event::kShadowEmulate: {
-      HandlerRecord classified = FaultWithFlags(FaultCase::kEmulate, kOutcome, record);
-      classified.number |= EmulatedLevel(record);
-      return classified;
-    }
-    case Event::kShadowEmulateUnshadowUser:
-      return Fault(FaultCase::kUnshadowUser, kUnshadow);
-    case Event::kShadowEmulateUnshadowEvtinj:
-      return Fault(FaultCase::kUnshadowEventInjection, kUnshadow);
-    case Event::kShadowEmulateUnshadowUnhandled:
-      return Fault(FaultCase::kUnshadowUnhandled, kUnshadow);
-    case Event::kShadowWrmapBf:
-      return Shadow(ShadowWork::kWrmapBruteForce);
-    case Event::kShadowPreallocUnpin:
-      return Shadow(ShadowWork::kPreallocUnpin);
-    case Event::kShadowResyncFull:
-      return Shadow(ShadowWork::kResyncFull);
-    case Event::kShadowResyncOnly:
-      return Shadow(ShadowWork::kResyncOnly);
-    default:
-      return {};
+// Returns the flags of a shadow record. They are in the last word, whose upper bits are another
+// field.
+uint64_t ShadowFlags(const Record& record) {
+  constexpr uint64_t kFlags = (1U << 29) - 1;
+  return (record.payload.Word(record.payload.count() - 1) & kFlags) << kShadowFlagsShift;
+}
+
+// What the number of an exit is read from.
+enum class NumberField : uint8_t {
+  kNone,
+  kWord,    // the first word
+  kLong,    // the register or address in the first words
+  kVector,  // the first word, if there is one
+  kNpf,
+  kShadowFlags,
+  kShadowFlagsAndLevel,
+};
+
+uint64_t ReadNumber(const Record& record, NumberField field) {
+  switch (field) {
+    case NumberField::kNone:
+      return 0;
+    case NumberField::kWord:
+      return record.payload.Word(0);
+    case NumberField::kLong:
+      return Long(record, 0);
+    case NumberField::kVector:
+      return record.payload.count() == 0 ? kNoVector : record.payload.Word(0);
+    case NumberField::kNpf:
+      return NpfNumber(record);
+    case NumberField::kShadowFlags:
+      return ShadowFlags(record);
+    case NumberField::kShadowFlagsAndLevel:
+      return ShadowFlags(record) | EmulatedLevel(record);
   }
+  return 0;
 }
 
-bool IsResync(const HandlerRecord& classified) {
-  return classified.kind == ExitKind::kShadow &&
-         (classified.number == static_cast<uint64_t>(ShadowWork::kResyncFull) ||
-          classified.number == static_cast<uint64_t>(ShadowWork::kResyncOnly));
+// What the records of an event say about their exit.
+struct HandlerEvent {
+  Event event = Event::kUnknown;
+  ExitKind kind = ExitKind::kNoHandler;
+  Rank rank = kNothing;
+  NumberField number = NumberField::kNone;
+  uint8_t number_base = 0;  // added to the number: the fault case or the shadow work
+  uint8_t effects = 0;      // set in kByEvent
+};
+
+constexpr HandlerEvent Fault(Event event, FaultCase how, Rank rank,
+                             NumberField number = NumberField::kNone) {
+  return {.event = event,
+          .kind = ExitKind::kPageFault,
+          .rank = rank,
+          .number = number,
+          .number_base = static_cast<uint8_t>(how)};
 }
 
-// Whether Xen then executes the instruction for the guest.
-bool IsEmulation(const HandlerRecord& classified) {
-  switch (classified.kind) {
+constexpr HandlerEvent Shadow(Event event, ShadowWork work) {
+  return {.event = event,
+          .kind = ExitKind::kShadow,
+          .rank = kAside,
+          .number_base = static_cast<uint8_t>(work)};
+}
+
+constexpr HandlerEvent kHandlerEvents[] = {
+    {Event::kHvmCpuid, ExitKind::kCpuid, kHandler, NumberField::kWord},
+    {Event::kHvmMsrRead, ExitKind::kMsrRead, kHandler, NumberField::kWord},
+    {Event::kHvmMsrWrite, ExitKind::kMsrWrite, kHandler, NumberField::kWord},
+    {Event::kHvmCrRead, ExitKind::kCrRead, kHandler, NumberField::kWord},
+    {Event::kHvmCrWrite, ExitKind::kCrWrite, kHandler, NumberField::kWord},
+    {Event::kHvmDrRead, ExitKind::kDrRead, kHandler},
+    {Event::kHvmDrWrite, ExitKind::kDrWrite, kHandler},
+    {Event::kHvmXcrRead, ExitKind::kXcrRead, kHandler, NumberField::kWord},
+    {Event::kHvmXcrWrite, ExitKind::kXcrWrite, kHandler, NumberField::kWord},
+    {Event::kHvmClts, ExitKind::kClts, kHandler},
+    {Event::kHvmLmsw, ExitKind::kLmsw, kHandler},
+    {Event::kHvmIntr, ExitKind::kInterrupt, kHandler, NumberField::kVector},
+    {Event::kHvmNmi, ExitKind::kNmi, kHandler},
+    {Event::kHvmSmi, ExitKind::kSmi, kHandler},
+    {Event::kHvmMce, ExitKind::kMce, kHandler},
+    {Event::kHvmTrap, ExitKind::kTrap, kHandler, NumberField::kWord},
+    {Event::kHvmTrapDebug, ExitKind::kTrapDebug, kHandler},
+    {Event::kHvmVmmcall, ExitKind::kHypercall, kHandler, NumberField::kWord},
+    {Event::kHvmHlt, ExitKind::kHlt, kHandler},
+    {Event::kHvmInvlpg, ExitKind::kInvlpg, kHandler},
+    {Event::kHvmRdtsc, ExitKind::kRdtsc, kHandler},
+    {Event::kHvmIoRead, ExitKind::kPortRead, kHandler, NumberField::kWord},
+    {Event::kHvmIoWrite, ExitKind::kPortWrite, kHandler, NumberField::kWord},
+    {Event::kHvmIoportRead, ExitKind::kPortRead, kHandler, NumberField::kLong},
+    {Event::kHvmIoportWrite, ExitKind::kPortWrite, kHandler, NumberField::kLong},
+    {Event::kHvmIomemRead, ExitKind::kMmioRead, kAside, NumberField::kLong},
+    {Event::kHvmIomemWrite, ExitKind::kMmioWrite, kAside, NumberField::kLong},
+    {Event::kHvmNpf, ExitKind::kNpf, kHandler, NumberField::kNpf},
+    {Event::kHvmVlapic, ExitKind::kVlapic, kAside},
+    {Event::kHvmRealmodeEmulate, ExitKind::kRealmode, kAside},
+    Fault(Event::kHvmPfXen, FaultCase::kUnknown, kHandler),
+    Fault(Event::kHvmPfInject, FaultCase::kInjected, kAside),
+    Fault(Event::kShadowNotShadow, FaultCase::kPropagate, kOutcome, NumberField::kShadowFlags),
+    Fault(Event::kShadowFastPropagate, FaultCase::kFastPropagate, kOutcome),
+    Fault(Event::kShadowFastMmio, FaultCase::kFastMmio, kOutcome),
+    Fault(Event::kShadowMmio, FaultCase::kMmio, kOutcome),
+    Fault(Event::kShadowFalseFastPath, FaultCase::kFalseFastPath, kOutcome),
+    Fault(Event::kShadowFixup, FaultCase::kFixup, kOutcome, NumberField::kShadowFlags),
+    Fault(Event::kShadowDomfDying, FaultCase::kDomainDying, kOutcome),
+    Fault(Event::kShadowEmulate, FaultCase::kEmulate, kOutcome, NumberField::kShadowFlagsAndLevel),
+    Fault(Event::kShadowEmulateUnshadowUser, FaultCase::kUnshadowUser, kUnshadow),
+    Fault(Event::kShadowEmulateUnshadowEvtinj, FaultCase::kUnshadowEventInjection, kUnshadow),
+    Fault(Event::kShadowEmulateUnshadowUnhandled, FaultCase::kUnshadowUnhandled, kUnshadow),
+    Shadow(Event::kShadowWrmapBf, ShadowWork::kWrmapBruteForce),
+    Shadow(Event::kShadowPreallocUnpin, ShadowWork::kPreallocUnpin),
+    Shadow(Event::kShadowResyncFull, ShadowWork::kResyncFull),
+    Shadow(Event::kShadowResyncOnly, ShadowWork::kResyncOnly),
+};
+
+// What ExitContents has of an event beside its kind and number: bits of HandlerEvent::effects.
+enum Effect : uint8_t {
+  kAccess = 1,     // an access to a device
+  kEmulation = 2,  // Xen executes the instruction for the guest
+  kResync = 4,     // of shadow page tables
+};
+
+constexpr uint8_t EffectsOf(const HandlerEvent& event) {
+  switch (event.kind) {
+    case ExitKind::kPortRead:
+    case ExitKind::kPortWrite:
+      return kAccess;
     case ExitKind::kMmioRead:
     case ExitKind::kMmioWrite:
+      return kAccess | kEmulation;
     case ExitKind::kRealmode:
-      return true;
+      return kEmulation;
     case ExitKind::kPageFault: {
-      const auto how = static_cast<FaultCase>(classified.number & 0xff);
-      return how == FaultCase::kEmulate || how == FaultCase::kMmio || how == FaultCase::kFastMmio;
+      const auto how = static_cast<FaultCase>(event.number_base);
+      const bool emulates =
+          how == FaultCase::kEmulate || how == FaultCase::kMmio || how == FaultCase::kFastMmio;
+      return emulates ? kEmulation : 0;
+    }
+    case ExitKind::kShadow: {
+      const auto work = static_cast<ShadowWork>(event.number_base);
+      return work == ShadowWork::kResyncFull || work == ShadowWork::kResyncOnly ? kResync : 0;
     }
     default:
-      return false;
+      return 0;
   }
 }
+
+constexpr std::array<HandlerEvent, trace::kEventCount> IndexByEvent() {
+  std::array<HandlerEvent, trace::kEventCount> table{};
+  for (const HandlerEvent& row : kHandlerEvents) {
+    HandlerEvent& entry = table[static_cast<size_t>(row.event)];
+    entry = row;
+    entry.effects = EffectsOf(row);
+  }
+  return table;
+}
+
+constexpr std::array<HandlerEvent, trace::kEventCount> kByEvent = IndexByEvent();
 
 constexpr std::string_view kFaultCases[] = {
     "(no case recorded)", "injected", "propagate",       "fast propagate",
@@ -215,76 +226,35 @@ std::string NameOrHex(std::string_view name, uint64_t number) {
   return name.empty() ? fmt::format("0x{:x}", number) : std::string(name);
 }
 
-constexpr Event kHandlerEvents[] = {
-    Event::kHvmPfXen,
-    Event::kHvmPfInject,
-    Event::kHvmIoRead,
-    Event::kHvmIoWrite,
-    Event::kHvmCrRead,
-    Event::kHvmCrWrite,
-    Event::kHvmDrRead,
-    Event::kHvmDrWrite,
-    Event::kHvmMsrRead,
-    Event::kHvmMsrWrite,
-    Event::kHvmCpuid,
-    Event::kHvmIntr,
-    Event::kHvmNmi,
-    Event::kHvmSmi,
-    Event::kHvmVmmcall,
-    Event::kHvmHlt,
-    Event::kHvmInvlpg,
-    Event::kHvmMce,
-    Event::kHvmIoportRead,
-    Event::kHvmIoportWrite,
-    Event::kHvmIomemRead,
-    Event::kHvmIomemWrite,
-    Event::kHvmClts,
-    Event::kHvmLmsw,
-    Event::kHvmRdtsc,
-    Event::kHvmNpf,
-    Event::kHvmRealmodeEmulate,
-    Event::kHvmTrap,
-    Event::kHvmTrapDebug,
-    Event::kHvmVlapic,
-    Event::kHvmXcrRead,
-    Event::kHvmXcrWrite,
-    Event::kShadowNotShadow,
-    Event::kShadowFastPropagate,
-    Event::kShadowFastMmio,
-    Event::kShadowFalseFastPath,
-    Event::kShadowMmio,
-    Event::kShadowFixup,
-    Event::kShadowDomfDying,
-    Event::kShadowEmulate,
-    Event::kShadowEmulateUnshadowUser,
-    Event::kShadowEmulateUnshadowEvtinj,
-    Event::kShadowEmulateUnshadowUnhandled,
-    Event::kShadowWrmapBf,
-    Event::kShadowPreallocUnpin,
-    Event::kShadowResyncFull,
-    Event::kShadowResyncOnly,
-};
-
 }  // namespace
 
-std::span<const Event> HandlerEvents() { return kHandlerEvents; }
+std::span<const Event> HandlerEvents() {
+  static constexpr auto kEvents = [] {
+    std::array<Event, std::size(kHandlerEvents)> events{};
+    std::ranges::transform(kHandlerEvents, events.begin(), &HandlerEvent::event);
+    return events;
+  }();
+  return kEvents;
+}
 
 void ExitContents::Take(const Record& record) {
-  const HandlerRecord classified = ClassifyHandlerRecord(record);
-  if (classified.rank == kNothing) return;
-  if (classified.kind >= ExitKind::kPortRead && classified.kind <= ExitKind::kMmioWrite) {
-    if (accesses < kMaxAccesses) access[accesses] = {classified.kind, classified.number};
-    ++accesses;
+  const HandlerEvent& event = kByEvent[static_cast<size_t>(record.event)];
+  const uint64_t event_number = event.number_base | ReadNumber(record, event.number);
+  if (event.effects != 0) [[unlikely]] {
+    if ((event.effects & kAccess) != 0) {
+      if (accesses < kMaxAccesses) access[accesses] = {event.kind, event_number};
+      ++accesses;
+    }
+    emulated |= (event.effects & kEmulation) != 0;
+    if ((event.effects & kResync) != 0) {
+      resync = true;
+      if (kind == ExitKind::kCrWrite) number |= kResynced;
+    }
   }
-  emulated |= IsEmulation(classified);
-  if (IsResync(classified)) {
-    resync = true;
-    if (kind == ExitKind::kCrWrite) number |= kResynced;
-  }
-  if (classified.rank <= rank) return;
-  kind = classified.kind;
-  rank = classified.rank;
-  number = classified.number;
+  if (event.rank <= rank) return;
+  kind = event.kind;
+  rank = event.rank;
+  number = event_number;
 }
 
 void ExitContents::Append(const ExitContents& later) {
