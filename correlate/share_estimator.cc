@@ -11,8 +11,9 @@ namespace {
 // Sampled and traced shares disagree if they differ by more than this many standard errors: one
 // false alarm in some hundreds.
 constexpr double kDisagreement = 3;
-// The smallest difference that is one: the trace's own records take time that is in no stratum.
-constexpr double kMinDisagreement = 0.01;
+// The smallest difference that is one, as a part of the domain's own time: the trace's own records
+// take time that is in no stratum.
+constexpr double kMinDisagreement = 0.03;
 
 // Sets the size of lost time by its samples, each of which stands for `rate` cycles, as
 // `traced_samples` others do. It is at most what the pCPUs spent in lost time, if that is known.
@@ -30,7 +31,7 @@ double SizeLost(double rate, double traced_samples, Stratum& lost) {
 }  // namespace
 
 bool DomainCheck::Agrees() const {
-  return std::abs(sampled - traced) <= std::max(kDisagreement * error, kMinDisagreement);
+  return std::abs(sampled - traced) <= std::max(kDisagreement * error, kMinDisagreement * traced);
 }
 
 StratumSizes SizeStrata(double period, Strata& strata) {

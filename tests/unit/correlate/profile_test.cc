@@ -344,5 +344,14 @@ TEST_F(ProfileTest, ComparesSampledWithTracedTime) {
   EXPECT_FALSE(result.checks[0].Agrees());
 }
 
+// One of hundreds of domains has a small part of all time: half of that is a great difference.
+TEST(DomainCheckTest, IsRelativeToTheDomainsTime) {
+  EXPECT_FALSE(
+      (DomainCheck{.domain = {}, .sampled = 0.006, .traced = 0.004, .error = 0.0001}.Agrees()));
+  EXPECT_TRUE(
+      (DomainCheck{.domain = {}, .sampled = 0.006, .traced = 0.004, .error = 0.001}.Agrees()));
+  EXPECT_TRUE((DomainCheck{.domain = {}, .sampled = 0.41, .traced = 0.4, .error = 0.001}.Agrees()));
+}
+
 }  // namespace
 }  // namespace xenoscope::correlate
