@@ -42,6 +42,7 @@ struct Settings {
   size_t common = 60;              // functions that contexts share
   size_t own = 20;                 // functions of each context alone
   double transition = 0;           // cycles in Xen at the begin and end of each stay in a guest
+  double phase = 0;                // seconds after which contexts exchange their own functions; 0: never
   uint64_t seed = 1;
 };
 
@@ -86,9 +87,12 @@ class Truth {
  public:
   explicit Truth(const Settings& settings) : settings_(settings), random_(settings.seed) {}
 
-  const std::vector<double>& SharesOf(Context context) {
-    const auto [at, is_new] = shares_.try_emplace(context);
-    if (is_new) at->second = Make(context);
+  // Contexts have their functions in two phases. In the second one, each has the own functions of
+  // another.
+  const std::vector<double>& SharesOf(Context context, size_t phase) {
+    const size_t number = contexts_.try_emplace(context, contexts_.size()).first->second;
+    const auto [at, is_new] = shares_.try_emplace({context, phase});
+    if (is_new) at->second = Make(context, number ^ phase);
     return at->second;
   }
   static constexpr size_t kFunctions = 2000;
@@ -96,7 +100,7 @@ class Truth {
 
  private:
   // Half of a context's time is in functions of its own, half in such that many contexts share.
-  std::vector<double> Make(Context context) {
+  std::vector<double> Make(Context context, size_t own) {
     std::vector<double> shares(kFunctions, 0);
     const size_t common = IsXen(context) ? 0 : 100;
     const auto add = [&](size_t first, size_t count, double all) {
@@ -108,13 +112,14 @@ class Truth {
       for (size_t i = 0; i < count; ++i) shares[first + i] += all * weights[i] / sum;
     };
     add(common, std::min<size_t>(settings_.common, 100), 0.5);
-    add(kFirstOwn + settings_.own * shares_.size(), settings_.own, 0.5);
+    add(kFirstOwn + settings_.own * own, settings_.own, 0.5);
     return shares;
   }
 
   const Settings& settings_;
   std::mt19937_64 random_;
-  std::map<Context, std::vector<double>> shares_;
+  std::map<Context, size_t> contexts_;
+  std::map<std::pair<Context, size_t>, std::vector<double>> shares_;
 };
 
 // Samples of a timeline, with what nobody but us knows of them.
@@ -184,17 +189,25 @@ class Simulation {
       ends_.push_back(all += static_cast<double>(segment.range.Length()));
       begin_ = std::min(begin_, segment.range.begin);
     }
+    std::map<std::pair<Context, size_t>, double> phase_share;
     for (const correlate::Segment& segment : segments_.all) {
+      const size_t phase = PhaseAt(segment.range.begin);
       const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
       const double transition = TransitionOf(segment);
       const double rest = static_cast<double>(segment.range.Length()) - transition;
-      if (rest > 0) context_share_[context] += rest / all;
-      if (transition > 0) context_share_[correlate::TransitionOf(context)] += transition / all;
+      const auto add = [&](const Context& of, double cycles) {
+        if (cycles <= 0) return;
+        phase_share[{of, phase}] += cycles / all;
+        context_share_[of] += cycles / all;
+      };
+      add(context, rest);
+      add(correlate::TransitionOf(context), transition);
     }
-    for (const auto& [context, share] : context_share_) {
-      const std::vector<double>& of = truth_.SharesOf(context);
+    for (const auto& [key, share] : phase_share) {
+      const auto& [context, phase] = key;
+      const std::vector<double>& of = truth_.SharesOf(context, phase);
       for (size_t f = 0; f < of.size(); ++f) {
-        if (of[f] > 0) joint_[{context, fmt::format("f{}", f)}] = share * of[f];
+        if (of[f] > 0) joint_[{context, fmt::format("f{}", f)}] += share * of[f];
         if (of[f] > 0) functions_[fmt::format("f{}", f)] += share * of[f];
       }
     }
@@ -249,6 +262,13 @@ class Simulation {
   }
 
  private:
+  // Returns in which of the two phases a segment is that begins then.
+  size_t PhaseAt(Tsc begin) const {
+    if (settings_.phase <= 0) return 0;
+    const auto seconds = static_cast<double>(begin - begin_) / static_cast<double>(clock_.hz);
+    return static_cast<size_t>(seconds / settings_.phase) % 2;
+  }
+
   // Returns the cycles of the segment that are transitions, the same at its begin and its end.
   double TransitionOf(const correlate::Segment& segment) const {
     if (segment.kind != correlate::SegmentKind::kGuest) return 0;
@@ -278,7 +298,7 @@ class Simulation {
           0, static_cast<double>(segment.range.Length()))(random_);
       const Tsc when = segment.range.begin + static_cast<Cycles>(offset);
       const Context context = ContextAt(segment, offset);
-      const std::vector<double>& shares = truth_.SharesOf(context);
+      const std::vector<double>& shares = truth_.SharesOf(context, PhaseAt(segment.range.begin));
       const size_t f = std::discrete_distribution<size_t>(shares.begin(), shares.end())(random_);
       recording::Sample sample;
       sample.vcpu = segment.vcpu;
@@ -358,6 +378,9 @@ int Main(int argc, char** argv) {
   app.add_option("--own", settings.own)->capture_default_str();
   app.add_option("--transition", settings.transition,
                  "Cycles in Xen at the begin and end of each stay in a guest")
+      ->capture_default_str();
+  app.add_option("--phase", settings.phase,
+                 "Seconds after which contexts exchange the functions of their own; 0: never")
       ->capture_default_str();
   app.add_option("--seed", settings.seed)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
