@@ -42,7 +42,7 @@ struct Settings {
   size_t common = 60;              // functions that contexts share
   size_t own = 20;                 // functions of each context alone
   double transition = 0;           // cycles in Xen at the begin and end of each stay in a guest
-  double phase = 0;                // seconds after which contexts exchange their own functions; 0: never
+  double phase = 0;  // seconds after which contexts exchange their own functions; 0: never
   uint64_t seed = 1;
 };
 
