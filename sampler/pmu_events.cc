@@ -3,6 +3,8 @@
 #include <perfmon/pfmlib.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -16,6 +18,12 @@ namespace xenoscope::sampler {
 namespace {
 
 constexpr uint64_t kMaxXenoprofCode = 0xff;
+// Samples a second. A prime: 1000 would be in step with the ticks of guests.
+constexpr uint64_t kDefaultRate = 1013;
+// The values of HZ that Linux can be built with (kernel/Kconfig.hz).
+constexpr std::array kTickRates = {100, 250, 300, 1000};
+// Samples are in step if each tick finds them less than this part of a period further on.
+constexpr double kMinDrift = 1e-3;
 
 std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
   std::vector<pfm_pmu_info_t> found;
@@ -147,13 +155,24 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
 }
 
 PmuEvent DefaultEvent(std::string_view xenoprof_cpu_type, uint64_t cpu_hz) {
-  const uint64_t period = std::clamp(cpu_hz / 1000, kMinPeriod, kMaxPeriod);
+  const uint64_t period = std::clamp((cpu_hz / kDefaultRate) | 1, kMinPeriod, kMaxPeriod);
   // AMD: CPU Clocks not Halted, 76h, in all families (BIOS and Kernel Developer's Guides).
   if (absl::StartsWith({xenoprof_cpu_type.data(), xenoprof_cpu_type.size()}, "x86-64/")) {
     return {"cpu_clk_unhalted", 0x76, 0, period};
   }
   // Intel: architectural event UnHalted Core Cycles, 3Ch (Software Developer's Manual, volume 3).
   return {"unhalted_core_cycles", 0x3c, 0, period};
+}
+
+int TickRateInStep(uint64_t period, uint64_t cpu_hz) {
+  for (const int rate : kTickRates) {
+    const double tick = static_cast<double>(cpu_hz) / rate;
+    const double longer = std::max(tick, static_cast<double>(period));
+    const double shorter = std::min(tick, static_cast<double>(period));
+    const double times = longer / shorter;
+    if (std::abs(times - std::round(times)) < kMinDrift) return rate;
+  }
+  return 0;
 }
 
 absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view word) {

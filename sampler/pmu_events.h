@@ -45,8 +45,14 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
                                          uint64_t cpu_hz);
 
 // Returns the event of unhalted cycles of a CPU with xenoprof's name ("x86-64/family15h",
-// "i386/arch_perfmon"), and a period that gives 1000 samples a second on a busy CPU of `cpu_hz`.
+// "i386/arch_perfmon"), and an odd period that gives 1013 samples a second on a busy CPU of
+// `cpu_hz`: no divisor of a guest's tick.
 PmuEvent DefaultEvent(std::string_view xenoprof_cpu_type, uint64_t cpu_hz);
+
+// Returns Linux's tick rate (HZ, 100 to 1000 a second) with which samples of an event of cycles are
+// in step: a tick is a multiple of the period, or the period of a tick, so that each sample meets
+// the same phase of the guest's timer for thousands of ticks. 0 where there is none.
+[[nodiscard]] int TickRateInStep(uint64_t period, uint64_t cpu_hz);
 
 // Returns whether a name or a description contains the word, ignoring case.
 bool ContainsWord(std::string_view name, std::string_view text, std::string_view word);

@@ -47,7 +47,7 @@ TEST(PmuEventsTest, RawCodesHaveUnitMaskThenEvent) {
 
 TEST(PmuEventsTest, CyclesTakeARate) {
   EXPECT_EQ(Resolve("cycles")->code, 0x76);
-  EXPECT_EQ(Resolve("cycles")->period, kHz / 1000);
+  EXPECT_EQ(Resolve("cycles")->period, kHz / 1013);
   EXPECT_EQ(Resolve("cycles@500")->period, kHz / 500);
   EXPECT_EQ(Resolve("cycles:100000", "i386/arch_perfmon")->code, 0x3c);
 }
@@ -80,9 +80,20 @@ TEST(PmuEventsTest, RefusesCodesThatXenoprofMisprograms) {
   EXPECT_THAT(Refusal("amd64_fam15h_interlagos::dispatched_fpu:100000"), testing::Not(""));
 }
 
-TEST(PmuEventsTest, DefaultIsCyclesAt1000Hz) {
+TEST(PmuEventsTest, FindsTickInStepWithPeriod) {
+  EXPECT_EQ(TickRateInStep(2'000'000, 1'000'000'000), 100);   // five periods of 2 ms
+  EXPECT_EQ(TickRateInStep(4'000'000, 1'000'000'000), 250);   // 4 ms
+  EXPECT_EQ(TickRateInStep(20'000'000, 1'000'000'000), 100);  // two ticks of 10 ms
+  EXPECT_EQ(TickRateInStep(10'000'001, 1'000'000'000), 100);  // drifts by a cycle for each tick
+  EXPECT_EQ(TickRateInStep(1'990'001, 1'000'000'000), 0);     // drifts by 20,000 cycles in 4 ms
+  for (const uint64_t hz : {1'000'000'000UL, 2'300'000'000UL, 2'600'000'000UL, 3'000'000'001UL}) {
+    EXPECT_EQ(TickRateInStep(DefaultEvent("x86-64/family15h", hz).period, hz), 0) << hz;
+  }
+}
+
+TEST(PmuEventsTest, DefaultIsCyclesAt1013Hz) {
   EXPECT_EQ(DefaultEvent("x86-64/family15h", 2'300'000'000).code, 0x76);
-  EXPECT_EQ(DefaultEvent("x86-64/family15h", 2'300'000'000).period, 2'300'000);
+  EXPECT_EQ(DefaultEvent("x86-64/family15h", 2'300'000'000).period, 2'270'483);
   EXPECT_EQ(DefaultEvent("i386/arch_perfmon", 3'000'000'000).code, 0x3c);
   EXPECT_EQ(DefaultEvent("x86-64/hammer", 0).period, kMinPeriod);
 }
