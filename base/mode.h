@@ -22,4 +22,25 @@ enum class Mode : uint8_t { kUser = 0, kKernel = 1, kXen = 2 };
   return "?";
 }
 
+// A set of modes.
+struct ModeSet {
+  bool user = false;
+  bool kernel = false;
+  bool xen = false;
+  constexpr bool operator==(const ModeSet&) const = default;
+
+  [[nodiscard]] constexpr bool Contains(Mode mode) const {
+    switch (mode) {
+      case Mode::kUser:
+        return user;
+      case Mode::kKernel:
+        return kernel;
+      case Mode::kXen:
+        return xen;
+    }
+    return false;
+  }
+};
+inline constexpr ModeSet kAllModes{true, true, true};
+
 }  // namespace xenoscope

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mode.h"
 #include "base/tsc.h"
 
 namespace xenoscope::recording {
@@ -20,7 +21,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 7};
+inline constexpr FormatVersion kFormat{1, 8};
 
 // The state of a recording. kRecording in a recording that no process writes means that its writer
 // was killed. kEndedEarly: an error ended it, or kept part of it from being written
@@ -98,7 +99,8 @@ struct NmiCounters {
 // Limit of the events of a recording: an event's number in samples/*.samples is a byte.
 inline constexpr size_t kMaxRecordingEvents = 256;
 
-// An event that samples count. Sample::event is an index into RecordingInfo::events.
+// An event that samples count. Sample::event is an index into RecordingInfo::events. Events are the
+// same if their names, modes and sources are.
 struct EventInfo {
   std::string name;
   uint32_t code = 0;
@@ -109,6 +111,12 @@ struct EventInfo {
   std::string clocked_by;
   bool waiting = false;  // whether samples are of vCPUs that waited for a pCPU, not of running ones
   std::optional<NmiCounters> nmis = std::nullopt;
+  // The modes in which the event was counted. Xen's work for a vCPU is in `xen` also where it
+  // appears at the place of the guest that it was done for. Not set: not known (before format 1.8).
+  std::optional<ModeSet> modes = std::nullopt;
+  // The name of the source that counted it (SourceInfo::name); empty: not known (before
+  // format 1.8).
+  std::string source{};
   bool operator==(const EventInfo&) const = default;
 };
 

@@ -1,5 +1,6 @@
 #include "recording/info_json.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -196,6 +197,9 @@ DomainChange ReadChange(const Fields& fields) {
   return change;
 }
 
+constexpr std::array<std::pair<bool ModeSet::*, const char*>, 3> kModes{
+    {{&ModeSet::user, "user"}, {&ModeSet::kernel, "kernel"}, {&ModeSet::xen, "xen"}}};
+
 Json EventToJson(const EventInfo& event) {
   Json json = {{"name", event.name},
                {"code", event.code},
@@ -203,6 +207,13 @@ Json EventToJson(const EventInfo& event) {
                {"period", event.period},
                {"clocked_by", event.clocked_by},
                {"waiting", event.waiting}};
+  if (event.modes) {
+    json["modes"] = Json::array();
+    for (const auto& [mode, word] : kModes) {
+      if ((*event.modes).*mode) json["modes"].push_back(word);
+    }
+  }
+  if (!event.source.empty()) json["source"] = event.source;
   if (event.nmis) {
     json["nmis"] = {{"sent", event.nmis->sent},
                     {"logged", event.nmis->logged},
@@ -220,6 +231,13 @@ EventInfo ReadEvent(const Fields& fields) {
   fields.Read("period", event.period);
   fields.Read("clocked_by", event.clocked_by);
   fields.Read("waiting", event.waiting);
+  fields.Read("source", event.source);
+  fields.IfPresent("modes", [&] {
+    std::vector<std::string> words;
+    fields.ReadStrings("modes", words);
+    ModeSet& modes = event.modes.emplace();
+    for (const auto& [mode, word] : kModes) modes.*mode = std::ranges::count(words, word) > 0;
+  });
   fields.In("nmis", [&event](const Fields& nmis) {
     NmiCounters& counters = event.nmis.emplace();
     nmis.Read("sent", counters.sent);

@@ -87,6 +87,14 @@ struct Sampling {
   }
 };
 
+// Adds the events of the source.
+void AddEvents(const Source& source, std::vector<recording::EventInfo>& events) {
+  for (recording::EventInfo& event : source.Events()) {
+    event.source = source.Info().name;
+    events.push_back(std::move(event));
+  }
+}
+
 // The recorder of one recording.
 class Recorder {
  public:
@@ -273,7 +281,7 @@ absl::Status Recorder::PrepareSampling(const SampleRequest& samples) {
   }
   for (std::unique_ptr<Source>& source : opened.sources) {
     std::ranges::move(source->Notes(), std::back_inserter(result_.notes));
-    std::ranges::move(source->Events(), std::back_inserter(info.events));
+    AddEvents(*source, info.events);
     info.sources.push_back(source->Info());
     for (DomainInfo& domain : info.domains) {
       if (const Role role = source->RoleOf(domain.id); role != Role::kNone) domain.role = role;
@@ -589,7 +597,7 @@ void Recorder::WaitForGuests() {
   }
   for (Sampling& sampling : sampling_) {
     if (sampling.writer) KeepFirstError(sampling.Write());
-    std::ranges::move(sampling.source().Events(), std::back_inserter(info.events));
+    AddEvents(sampling.source(), info.events);
     std::ranges::move(sampling.source().Streams(), std::back_inserter(info.streams));
   }
   if (sampled.Empty()) return;

@@ -275,22 +275,20 @@ AgentRequest AgentsFor(const SampleRequest& request) {
 
 // Adds the agents, and numbers their events after dom0's.
 absl::Status AddAgents(Agents agents, const RecordingInfo& info, OpenedSources& opened) {
-  std::vector<recording::EventInfo> events;
-  for (const std::unique_ptr<Source>& source : opened.sources) {
-    std::ranges::move(source->Events(), std::back_inserter(events));
+  size_t events = 0;
+  for (const std::unique_ptr<Source>& source : opened.sources) events += source->Events().size();
+  if (events > recording::kMaxRecordingEvents) {
+    return InvalidError("{} events are too many, the limit is {}: give fewer with -e", events,
+                        recording::kMaxRecordingEvents);
   }
-  if (events.size() > recording::kMaxRecordingEvents) {
-    return InvalidError("{} events are too many, the limit is {}: give fewer with -e",
-                        events.size(), recording::kMaxRecordingEvents);
-  }
-  const size_t of_dom0 = events.size();
   for (std::unique_ptr<AgentProxy>& agent : agents) {
-    const absl::Status numbered = agent->NumberEvents(events, of_dom0);
+    const absl::Status numbered = agent->NumberEvents(events);
     if (!numbered.ok()) {
       opened.notes.push_back(fmt::format("{} is not sampled by its agent: {}",
                                          NameOf(info, agent->domain().id), Message(numbered)));
       continue;
     }
+    events += agent->Events().size();
     opened.sources.push_back(std::move(agent));
   }
   return absl::OkStatus();

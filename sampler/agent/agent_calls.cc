@@ -17,6 +17,18 @@ using recording::StreamInfo;
 constexpr uint32_t kMaxTextBytes = 1024;
 constexpr uint32_t kMaxTexts = 64;
 
+// Modes as a byte; bit 7: they are not known.
+uint8_t ModeBits(const std::optional<ModeSet>& modes) {
+  if (!modes) return 1 << 7;
+  return static_cast<uint8_t>((modes->user ? 1 : 0) | (modes->kernel ? 2 : 0) |
+                              (modes->xen ? 4 : 0));
+}
+
+std::optional<ModeSet> ModesOf(uint8_t bits) {
+  if ((bits >> 7) != 0) return std::nullopt;
+  return ModeSet{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+}
+
 class Packer {
  public:
   Packer() { Add(uint32_t{0}); }
@@ -44,6 +56,7 @@ class Packer {
     Add(event.period);
     Add(event.clocked_by);
     Add(static_cast<uint8_t>(event.waiting));
+    Add(ModeBits(event.modes));
   }
   void Add(const StreamInfo& stream) {
     Add(stream.vcpu.vcpu.value);
@@ -112,6 +125,7 @@ class Unpacker {
       event.period = Number<uint64_t>();
       event.clocked_by = Text();
       event.waiting = Flag();
+      event.modes = ModesOf(Number<uint8_t>());
     }
     return events;
   }
@@ -159,7 +173,6 @@ absl::StatusCode CodeOf(uint8_t number) {
 std::vector<std::byte> Encode(const AgentCallMessage& message) {
   Packer packer;
   packer.Add(static_cast<uint8_t>(message.call));
-  packer.Add(message.events);
   packer.Add(message.first);
   packer.Add(static_cast<uint8_t>(message.file));
   return std::move(packer).Frame();
@@ -186,7 +199,6 @@ absl::StatusOr<AgentCallMessage> DecodeCall(Bytes payload) {
   Unpacker unpacker(payload);
   AgentCallMessage message;
   message.call = static_cast<AgentCall>(unpacker.Number<uint8_t>());
-  message.events = unpacker.Events(recording::kMaxRecordingEvents);
   message.first = unpacker.Number<uint64_t>();
   message.file = static_cast<recording::SymbolFile::Kind>(unpacker.Number<uint8_t>());
   if (!unpacker.Good()) return InvalidError("it is no call");

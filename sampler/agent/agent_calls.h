@@ -35,8 +35,7 @@ enum class AgentCall : uint8_t {
 
 struct AgentCallMessage {
   AgentCall call = AgentCall::kInterrupt;
-  std::vector<recording::EventInfo> events{};  // all events of the recording, for kNumberEvents
-  uint64_t first = 0;  // index of the first event of agents, for kNumberEvents
+  uint64_t first = 0;  // number of the agent's first event in the recording, for kNumberEvents
   // File to fetch, for kFetch.
   recording::SymbolFile::Kind file = recording::SymbolFile::Kind::kKallsyms;
 };

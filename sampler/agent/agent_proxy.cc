@@ -168,18 +168,16 @@ absl::Status AgentProxy::GiveUp(const absl::Status& why) {
   return failed_;
 }
 
-absl::Status AgentProxy::NumberEvents(std::vector<recording::EventInfo>& all, size_t first) {
+absl::Status AgentProxy::NumberEvents(size_t first) {
   AgentCallMessage message{AgentCall::kNumberEvents};
-  message.events = all;
   message.first = first;
   XENOSCOPE_ASSIGN_OR_RETURN(const AgentReply reply, Call(message, milliseconds(0)));
   XENOSCOPE_RETURN_IF_ERROR(reply.status);
-  if (all.size() + state_.events.size() > recording::kMaxRecordingEvents) {
+  if (first + state_.events.size() > recording::kMaxRecordingEvents) {
     return ExhaustedError("a recording can have {} different events",
                           recording::kMaxRecordingEvents);
   }
   events_ = state_.events;
-  all.insert(all.end(), events_.begin(), events_.end());
   return absl::OkStatus();
 }
 

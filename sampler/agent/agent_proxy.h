@@ -51,7 +51,7 @@ class AgentProxy final : public Source {
                                            const Worker& worker = ServeAgentCalls);
 
   // The functions below are as those of AgentSource.
-  absl::Status NumberEvents(std::vector<recording::EventInfo>& all, size_t first);
+  absl::Status NumberEvents(size_t first);
   [[nodiscard]] bool IsMember() const { return state_.is_member; }
   [[nodiscard]] const recording::DomainInfo& domain() const { return domain_; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -151,28 +152,23 @@ AgentSource::AgentSource(std::unique_ptr<Session> session, agent::Host host, boo
 
 std::string AgentSource::Name() const { return DomainLabel(domain().id, domain().name); }
 
-absl::Status AgentSource::NumberEvents(std::vector<EventInfo>& all, size_t first) {
+absl::Status AgentSource::NumberEvents(size_t first) {
   const std::vector<EventInfo>& events = session_->events();
-  for (size_t i = 0; i < events.size(); ++i) {
-    if (is_member_) {
-      numbers_.push_back(static_cast<uint8_t>(i));
-      continue;
-    }
-    auto known = std::find(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), events[i]);
-    if (known == all.end()) {
-      if (all.size() == recording::kMaxRecordingEvents) {
-        return ExhaustedError(
-            "there are too many different events, the limit is {}: give fewer with -e and "
-            "--agent-event, or record fewer active domains",
-            recording::kMaxRecordingEvents);
-      }
-      known = all.insert(all.end(), events[i]);
-      own_.push_back(i);
-      own_events_.push_back(events[i]);
-    }
-    numbers_.push_back(static_cast<uint8_t>(known - all.begin()));
+  if (is_member_) first = 0;
+  if (first + events.size() > recording::kMaxRecordingEvents) {
+    return ExhaustedError(
+        "there are too many different events, the limit is {}: give fewer with -e and "
+        "--agent-event, or record fewer active domains",
+        recording::kMaxRecordingEvents);
   }
+  numbers_.resize(events.size());
+  std::iota(numbers_.begin(), numbers_.end(), static_cast<uint8_t>(first));
   return absl::OkStatus();
+}
+
+std::vector<EventInfo> AgentSource::Events() const {
+  if (is_member_) return {};
+  return session_->events();  // after Stop with the periods as they really were
 }
 
 recording::Role AgentSource::RoleOf(DomainId id) const {
@@ -269,9 +265,6 @@ void AgentSource::StopSession() {
 absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
   sampled_.end = host_.read_tsc();  // the recording does not include the wait for its agent
   StopSession();
-  for (size_t i = 0; i < own_.size(); ++i) {  // with the periods as they really were
-    own_events_[i].period = session_->events()[own_[i]].period;
-  }
   Write(Tsc{std::numeric_limits<uint64_t>::max()}, writer);
   return absl::OkStatus();
 }

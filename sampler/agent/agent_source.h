@@ -49,11 +49,10 @@ class AgentSource final : public Source {
                                                            const Connect& connect,
                                                            const agent::Host& host);
 
-  // Gives the agent's events their numbers, before Start. An event gets the number of an equal
-  // event among `all` from `first` on, else it is added to `all`, and Events() returns it too. An
-  // active domain of xenoprof counts dom0's events. Errors (ResourceExhausted): the recording has
-  // no numbers left.
-  absl::Status NumberEvents(std::vector<recording::EventInfo>& all, size_t first);
+  // Gives the agent's events their numbers in the recording, before Start: from `first` on. An
+  // active domain of xenoprof has no events of its own: it counts dom0's, the first ones. Errors
+  // (ResourceExhausted): the recording has no numbers left.
+  absl::Status NumberEvents(size_t first);
 
   // Returns whether the domain is an active one of dom0's xenoprof: then its events are dom0's, the
   // first of the recording, and it samples while dom0 does.
@@ -62,7 +61,7 @@ class AgentSource final : public Source {
   [[nodiscard]] const agent::Session& session() const { return *session_; }
 
   [[nodiscard]] recording::SourceInfo Info() const override { return AgentSourceInfo(domain().id); }
-  [[nodiscard]] std::vector<recording::EventInfo> Events() const override { return own_events_; }
+  [[nodiscard]] std::vector<recording::EventInfo> Events() const override;
   [[nodiscard]] recording::Role RoleOf(DomainId domain) const override;
   [[nodiscard]] std::vector<std::string> Notes() const override;
   [[nodiscard]] bool WaitsForGuest() const override { return true; }
@@ -104,8 +103,6 @@ class AgentSource final : public Source {
   std::unique_ptr<agent::Session> session_;
   agent::Host host_;
   bool is_member_;
-  std::vector<size_t> own_;  // indices of those of the session's events that are in own_events_
-  std::vector<recording::EventInfo> own_events_;  // events that no source before this one has
   std::vector<uint8_t> numbers_;  // number in the recording of each of the session's events
   std::vector<PendingSample> pending_samples_;
   recording::ProcessChunk processes_;  // records of processes that are to be written

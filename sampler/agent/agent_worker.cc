@@ -86,10 +86,8 @@ class Worker {
     auto samples = recording::SampleWriter::InMemory();
     absl::Status status;
     switch (message.call) {
-      case AgentCall::kNumberEvents: {
-        std::vector<recording::EventInfo> all = message.events;
-        return source_->NumberEvents(all, message.first);
-      }
+      case AgentCall::kNumberEvents:
+        return source_->NumberEvents(message.first);
       case AgentCall::kEnlist: {
         XENOSCOPE_ASSIGN_OR_RETURN(reply.flag, source_->Enlist());
         return absl::OkStatus();

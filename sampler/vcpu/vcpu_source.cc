@@ -77,6 +77,7 @@ std::vector<recording::EventInfo> VcpuSource::Events() const {
   recording::EventInfo running{.name = "vcpu-running", .period = period, .clocked_by = clock};
   recording::EventInfo preempted{.name = "vcpu-preempted", .period = period, .clocked_by = clock};
   preempted.waiting = true;
+  running.modes = preempted.modes = kAllModes;
   return {std::move(running), std::move(preempted)};
 }
 

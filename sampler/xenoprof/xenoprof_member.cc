@@ -58,7 +58,8 @@ std::vector<recording::EventInfo> XenoprofMember::Events() const {
                       .code = event.code,
                       .unit_mask = event.unit_mask,
                       .period = event.period,
-                      .clocked_by = "pmu"});
+                      .clocked_by = "pmu",
+                      .modes = ModeSet{event.user, event.kernel, event.hypervisor}});
   }
   return events;
 }

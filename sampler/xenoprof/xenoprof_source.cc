@@ -79,7 +79,8 @@ std::vector<recording::EventInfo> XenoprofSource::Events() const {
                       .code = event.code,
                       .unit_mask = event.unit_mask,
                       .period = event.period,
-                      .clocked_by = "pmu"});
+                      .clocked_by = "pmu",
+                      .modes = ModeSet{event.user, event.kernel, event.hypervisor}});
     if (request_.hpet_hz) {
       events.back().period = request_.clock_hz / *request_.hpet_hz;
       events.back().clocked_by = fmt::format("hpet:{}", *request_.hpet_hz);

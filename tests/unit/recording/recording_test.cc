@@ -92,6 +92,8 @@ RecordingInfo SmallInfo() {
       {.name = "cpu_clk_unhalted", .code = 0x76, .period = 100000, .clocked_by = "pmu"},
       {.name = "vcpu-preempted", .period = 9200000, .clocked_by = "vcpu:250", .waiting = true}};
   info.events[0].nmis = NmiCounters{10, 7, 2, 1};
+  info.events[0].modes = ModeSet{.user = true, .xen = true};
+  info.events[0].source = "xenoprof";
   StreamInfo stream;
   stream.source = "xenoprof";
   stream.vcpu = {DomainId{3}, VcpuId{1}};
@@ -184,6 +186,23 @@ TEST_F(RecordingTest, JsonErrorNamesItsPlace) {
   EXPECT_THAT(std::string(Message(FromJson("[]").status())), HasSubstr("not an object"));
   const auto wrong = FromJson(R"({"format": {"major": 1}, "domains": [{"id": 70000}]})");
   EXPECT_THAT(std::string(Message(wrong.status())), HasSubstr("domains[0].id"));
+}
+
+TEST_F(RecordingTest, ReadsModesOfEvents) {
+  const auto read = [](const std::string& event) {
+    const auto info = FromJson(R"({"format": {"major": 1}, "events": [)" + event + "]}");
+    EXPECT_TRUE(info.ok()) << info.status();
+    return info->events.at(0);
+  };
+  const EventInfo old = read(R"({"name": "cycles"})");
+  EXPECT_EQ(old.modes, std::nullopt);
+  EXPECT_EQ(old.source, "");
+  const EventInfo now = read(R"({"modes": ["kernel", "firmware"], "source": "perf"})");
+  EXPECT_EQ(now.modes, (ModeSet{.kernel = true}));
+  EXPECT_EQ(now.source, "perf");
+  EXPECT_EQ(read(R"({"modes": []})").modes, ModeSet{});
+  const auto wrong = FromJson(R"({"format": {"major": 1}, "events": [{"modes": "user"}]})");
+  EXPECT_THAT(std::string(Message(wrong.status())), HasSubstr("events[0].modes"));
 }
 
 TEST_F(RecordingTest, WritesNamesThatAreNotUtf8) {

@@ -193,8 +193,7 @@ class AgentTest : public ::testing::Test {
   std::vector<Sample> Record(AgentSource& source, milliseconds length) {
     auto writer = recording::SampleWriter::Create(path_ + "/samples");
     EXPECT_TRUE(writer.ok());
-    std::vector<EventInfo> events(4);
-    EXPECT_TRUE(source.NumberEvents(events, events.size()).ok());
+    EXPECT_TRUE(source.NumberEvents(4).ok());
     EXPECT_TRUE(source.Start().ok());
     const auto end = steady_clock::now() + length;
     while (steady_clock::now() < end) {
@@ -463,8 +462,7 @@ TEST_F(AgentTest, GuestWithoutXenoprofUsesPerf) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_FALSE((*opened)->IsMember());
   EXPECT_THAT((*opened)->Notes().front(), HasSubstr("PV only"));
-  std::vector<EventInfo> events;
-  EXPECT_TRUE((*opened)->NumberEvents(events, 0).ok());
+  EXPECT_TRUE((*opened)->NumberEvents(0).ok());
   EXPECT_THAT((*opened)->Events(), SizeIs(1));
 }
 
@@ -506,8 +504,7 @@ TEST_F(AgentTest, DoesNotWaitForDestroyedDomain) {
   }));
   ASSERT_TRUE(opened.ok()) << opened.status();
   auto writer = recording::SampleWriter::InMemory();
-  std::vector<EventInfo> events;
-  ASSERT_TRUE((*opened)->NumberEvents(events, 0).ok());
+  ASSERT_TRUE((*opened)->NumberEvents(0).ok());
   EXPECT_TRUE((*opened)->Start().ok());
   (*opened)->OnDomainDestroyed(DomainId{4});
   EXPECT_TRUE((*opened)->Collect(writer).ok());
