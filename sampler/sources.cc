@@ -178,8 +178,9 @@ absl::StatusOr<std::unique_ptr<Source>> OpenVcpu(const SampleRequest& request,
   return VcpuSource::Open(vcpu, std::move(calls), std::move(memory), ReadTsc);
 }
 
-absl::StatusOr<std::unique_ptr<Source>> OpenPerf(const SampleRequest& request,
-                                                 const RecordingInfo& info, size_t first_event) {
+absl::StatusOr<std::unique_ptr<PerfSource>> OpenPerf(const SampleRequest& request,
+                                                     const RecordingInfo& info,
+                                                     size_t first_event) {
   PerfRequest perf;
   perf.events = request.events;
   perf.call_chains = request.call_chains;
@@ -222,13 +223,16 @@ absl::StatusOr<OpenedSources> OpenBest(const SampleRequest& request, const Recor
     reason += fmt::format("; and {}", Message(vcpu.status()));
   }
   const size_t events = opened.sources.empty() ? 0 : opened.sources.front()->Events().size();
-  absl::StatusOr<std::unique_ptr<Source>> perf = OpenPerf(request, info, events);
+  absl::StatusOr<std::unique_ptr<PerfSource>> perf = OpenPerf(request, info, events);
   if (perf.ok()) {
-    opened.sources.push_back(*std::move(perf));
+    const bool samples_xen = (*perf)->SamplesXen();  // its own notes say what else it samples
     opened.notes.push_back(
-        opened.sources.size() > 1
-            ? "source perf: dom0's own Linux samples dom0; there are no samples of Xen"
-            : fmt::format("source perf: dom0's own Linux samples dom0 alone, since {}", reason));
+        opened.sources.empty()
+            ? fmt::format("source perf: dom0's own Linux samples dom0{}, since {}",
+                          samples_xen ? "" : " alone", reason)
+            : fmt::format("source perf: dom0's own Linux samples dom0{}",
+                          samples_xen ? "" : "; there are no samples of Xen"));
+    opened.sources.push_back(*std::move(perf));
     return opened;
   }
   if (!opened.sources.empty()) return opened;
@@ -252,13 +256,16 @@ absl::StatusOr<OpenedSources> OpenRequested(const SampleRequest& request, const 
     case SourceKind::kVcpu:
       return OneSource(OpenVcpu(request, info, chosen.passive));
     case SourceKind::kPerf: {
-      absl::StatusOr<OpenedSources> perf = OneSource(OpenPerf(request, info, /*first_event=*/0));
-      if (perf.ok()) {
-        perf->notes.emplace_back(
+      XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<PerfSource> perf,
+                                 OpenPerf(request, info, /*first_event=*/0));
+      const bool samples_xen = perf->SamplesXen();
+      absl::StatusOr<OpenedSources> opened = OneSource(std::move(perf));
+      if (opened.ok() && !samples_xen) {
+        opened->notes.emplace_back(
             "source perf: there are samples of dom0 alone, because Linux sees neither Xen nor the "
             "guests");
       }
-      return perf;
+      return opened;
     }
   }
   return InternalError("a source of no kind");

@@ -91,6 +91,7 @@ class LinuxCalls final : public PerfCalls {
   std::string VpmuMode() override {
     return ReadSmallFile("/sys/hypervisor/pmu/pmu_mode").value_or("");
   }
+  bool IsInPvDomain() override { return ReadSmallFile("/sys/hypervisor/guest_type") == "PV"; }
   std::optional<int64_t> Setting(const char* name) override {
     const auto text = ReadSmallFile(fmt::format("/proc/sys/kernel/perf_event_{}", name));
     int64_t value = 0;

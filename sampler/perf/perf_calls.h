@@ -52,6 +52,8 @@ class PerfCalls {
   // Returns what Xen lets Linux count (/sys/hypervisor/pmu/pmu_mode): "off", "self", "hv": dom0
   // also Xen, "all": dom0 all domains; empty where there is no such file.
   virtual std::string VpmuMode() = 0;
+  // Returns whether this Linux is in a PV domain of Xen.
+  virtual bool IsInPvDomain() = 0;
   // Returns the value of kernel.perf_event_NAME, where it is a number.
   virtual std::optional<int64_t> Setting(const char* name) = 0;
 };

@@ -74,6 +74,7 @@ absl::StatusOr<PerfEvent> ResolvePerfEvent(const EventSpec& spec) {
   attributes.exclude_user = spec.user ? 0 : 1;
   attributes.exclude_kernel = spec.kernel ? 0 : 1;
   attributes.exclude_hv = spec.hypervisor ? 0 : 1;
+  event.modes = {spec.user, spec.kernel, spec.hypervisor};
   attributes.sample_period = 0;
   if (spec.period) {
     attributes.sample_period = *spec.period;

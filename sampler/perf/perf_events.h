@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mode.h"
 #include "sampler/event_spec.h"
 #include "sampler/perf/perf_calls.h"
 
@@ -19,6 +20,7 @@ struct PerfEvent {
   std::string name;
   perf_event_attr attributes{};  // what is counted, in which modes, and how often a sample is taken
   bool is_timer = false;         // whether a timer of Linux is the event: the period is in ns
+  ModeSet modes = kAllModes;     // modes that were requested
 };
 
 // An event of Linux itself, which every machine has.

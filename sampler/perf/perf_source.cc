@@ -33,6 +33,7 @@ constexpr double kMaxJitter = 1.25;
 // Tries to mark the time: this thread may be preempted between its two readings of the TSC.
 constexpr int kMarks = 3;
 constexpr std::string_view kVpmuAll = "all";
+constexpr std::string_view kVpmuHv = "hv";
 constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
 
 template <typename... F>
@@ -53,6 +54,10 @@ perf_event_attr RingAttributes() {
   attributes.comm_exec = 1;
   attributes.task = 1;
   return attributes;
+}
+
+bool IsOfHardware(const perf_event_attr& attributes) {
+  return attributes.type != PERF_TYPE_SOFTWARE;
 }
 
 // Sets the attributes that all events of a ring must share.
@@ -110,14 +115,6 @@ absl::Status PerfSource::OpenAll() {
     XENOSCOPE_ASSIGN_OR_RETURN(PerfEvent event, ResolvePerfEvent(spec));
     events_.push_back({std::move(event)});
   }
-  vpmu_ = calls_->VpmuMode();
-  if (vpmu_ == kVpmuAll) {
-    notes_.emplace_back(
-        "source perf: Xen's vPMU (mode all) samples Xen and all domains. The trace attributes "
-        "samples of other domains if each vCPU of dom0 is pinned to the pCPU of its number "
-        "(dom0_max_vcpus equal to the number of pCPUs, dom0_vcpus_pin). Xen keeps one sample of "
-        "each pCPU, and drops others until Linux has read it, uncounted");
-  }
   if (events_.empty()) {
     events_.push_back({DefaultPerfEvent(*calls_)});
     if (events_.front().event.is_timer) {
@@ -127,9 +124,58 @@ absl::Status PerfSource::OpenAll() {
           "appears at the instruction that enables them again");
     }
   }
+  vpmu_ = calls_->VpmuMode();
+  for (Event& event : events_) XENOSCOPE_RETURN_IF_ERROR(SetModes(event));
+  if (SamplesXen()) {
+    notes_.emplace_back(
+        vpmu_ == kVpmuAll
+            ? "source perf: Xen's vPMU (mode all) samples Xen and all domains. The trace "
+              "attributes samples of other domains if each vCPU of dom0 is pinned to the pCPU of "
+              "its number (dom0_max_vcpus equal to the number of pCPUs, dom0_vcpus_pin). Xen keeps "
+              "one sample of each pCPU, and drops others until Linux has read it, uncounted"
+            : "source perf: Xen's vPMU (mode hv) samples dom0, and Xen's work for it; there are no "
+              "samples of the guests");
+  }
   for (const uint32_t cpu : calls_->OnlineCpus()) XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
   if (cpus_.empty()) return PreconditionError("Linux says that no CPU is online");
   return absl::OkStatus();
+}
+
+absl::Status PerfSource::SetModes(Event& event) {
+  ModeSet& modes = event.event.modes;
+  perf_event_attr& attributes = event.event.attributes;
+  const bool by_rings = IsOfHardware(attributes) && (calls_->IsInPvDomain() || !vpmu_.empty());
+  if (!by_rings) {
+    // Linux on x86 does not tell a hypervisor's work from that of the code that called it.
+    modes.xen = modes.user && modes.kernel;
+    return absl::OkStatus();
+  }
+  if (modes == kAllModes) return absl::OkStatus();
+  const bool all_domains = vpmu_ == kVpmuAll;
+  if (modes.xen && !all_domains && vpmu_ != kVpmuHv) {
+    return InvalidError(
+        "event {}:h: Xen's vPMU takes samples of Xen in the modes hv and all only; leave out h, or "
+        "write hv to /sys/hypervisor/pmu/pmu_mode",
+        event.event.name);
+  }
+  // In ring 3 are user mode and the kernels of PV domains, in ring 0 Xen and the kernels of HVM
+  // guests.
+  attributes.exclude_user = modes.user || modes.kernel ? 0 : 1;
+  attributes.exclude_kernel = modes.xen || (modes.kernel && all_domains) ? 0 : 1;
+  attributes.exclude_hv = 0;
+  event.by_rings = true;
+  notes_.push_back(fmt::format(
+      "source perf: event {}: in PV domains the counters do not tell user and kernel mode apart, "
+      "so samples are taken in both, and those of modes that were not requested are left out",
+      event.event.name));
+  return absl::OkStatus();
+}
+
+bool PerfSource::SamplesXen() const {
+  return (vpmu_ == kVpmuAll || vpmu_ == kVpmuHv) &&
+         std::ranges::any_of(events_, [](const Event& event) {
+           return IsOfHardware(event.event.attributes) && event.event.modes.xen;
+         });
 }
 
 absl::Status PerfSource::OpenCpu(uint32_t number) {
@@ -216,6 +262,7 @@ std::vector<recording::EventInfo> PerfSource::Events() const {
     if (event.samples > 0) {
       info.period = static_cast<uint64_t>(event.counts / static_cast<double>(event.samples));
     }
+    info.modes = event.event.modes;
     info.clocked_by = "pmu";
     if (event.event.is_timer) {
       info.clocked_by =
@@ -368,6 +415,10 @@ void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
   Event& of = events_[event->second];
   ++of.samples;
   of.counts += static_cast<double>(sample.period);
+  if (of.by_rings && !of.event.modes.Contains(mode)) {
+    ++stream.other_modes;
+    return;
+  }
   PendingSample pending;
   pending.time = sample.time;
   pending.cpu = cpu;

@@ -71,6 +71,8 @@ class PerfSource final : public Source {
   }
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
+  // Returns whether Xen's vPMU gives it samples of Xen.
+  [[nodiscard]] bool SamplesXen() const;
   // Opens events for CPUs that have come online: Linux ends the events of a CPU that goes offline.
   // Collect calls it once a second.
   void PollCpus();
@@ -91,6 +93,8 @@ class PerfSource final : public Source {
   };
   struct Event {
     PerfEvent event;
+    // Whether samples of modes that were not requested come too: Xen's counters know rings only.
+    bool by_rings = false;
     // Number of samples, with the sum of counts between them, from which the period is computed at
     // the end.
     uint64_t samples = 0;
@@ -117,6 +121,8 @@ class PerfSource final : public Source {
              std::function<std::vector<RunningProcess>()> running);
 
   absl::Status OpenAll();
+  // Sets in which modes the event is counted.
+  absl::Status SetModes(Event& event);
   // Opens the events of a CPU; OK also when it has just gone offline.
   absl::Status OpenCpu(uint32_t number);
   absl::Status OpenEvent(Cpu& cpu, uint32_t number, size_t event);

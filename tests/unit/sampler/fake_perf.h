@@ -82,7 +82,8 @@ struct FakeKernel {
   uint64_t tsc = 1'000'000;  // each reading of it takes 10 cycles
   uint64_t time = 500'000;   // perf's clock; two cycles are one of its nanoseconds
   bool counters = false;
-  std::string vpmu;    // mode of Xen's vPMU
+  std::string vpmu;    // mode of Xen's vPMU, in dom0
+  bool is_pv = false;  // whether it runs in a PV domain
   int open_error = 0;  // error of opening sampled events
   int map_error = 0;
   bool knows_build_id = true;
@@ -172,6 +173,7 @@ class FakePerf final : public PerfCalls {
   Tsc ReadTsc() override { return Tsc{kernel_.tsc += 10}; }
   std::vector<uint32_t> OnlineCpus() override { return kernel_.cpus; }
   std::string VpmuMode() override { return kernel_.vpmu; }
+  bool IsInPvDomain() override { return kernel_.is_pv; }
   std::optional<int64_t> Setting(const char* name) override {
     return std::string_view(name) == "paranoid" ? 3 : 50000;
   }

@@ -47,6 +47,13 @@ class PerfSourceTest : public ::testing::Test {
     request.seed = 1;
     return request;
   }
+  // Returns the request for cycles in these modes, and lets counters count.
+  PerfRequest CyclesIn(std::string_view letters) {
+    kernel_.counters = true;
+    PerfRequest request = Request();
+    request.events = {*ParseEventSpec(fmt::format("cycles:{}:1000000", letters))};
+    return request;
+  }
   absl::StatusOr<std::unique_ptr<PerfSource>> TryOpen(const PerfRequest& request) {
     return PerfSource::Open(request, std::make_unique<FakePerf>(kernel_), [] {
       return std::vector<RunningProcess>{
@@ -477,6 +484,7 @@ TEST_F(PerfSourceTest, ReportsFailedHotplugOnce) {
 // those of Xen look like its own kernel's.
 TEST_F(PerfSourceTest, VpmuForAllGivesSamplesWithoutDomain) {
   kernel_.vpmu = "all";
+  kernel_.counters = true;
   const auto source = Start(Request());
   constexpr Address kXen = 0xffff'82d0'4020'0000;
   constexpr Address kLinux = 0xffff'ffff'8100'0000;
@@ -504,6 +512,85 @@ TEST_F(PerfSourceTest, VpmuForAllGivesSamplesWithoutDomain) {
   EXPECT_TRUE(source->Streams()[1].Balanced());
   EXPECT_EQ(source->Info().cpu_type, "vpmu:all");
   EXPECT_THAT(source->Notes(), testing::Contains(HasSubstr("dom0_vcpus_pin")));
+}
+
+// Its kernel runs in ring 3, as its programs do, and ring 0 is Xen's.
+TEST_F(PerfSourceTest, FiltersModesInPvDomain) {
+  kernel_.is_pv = true;
+  const auto source = Start(CyclesIn("k"));
+  const perf_event_attr& attributes = kernel_.open.rbegin()->second.attributes;
+  EXPECT_EQ(attributes.exclude_user, 0);
+  EXPECT_EQ(attributes.exclude_kernel, 1);
+  EXPECT_THAT(source->Notes(), ElementsAre(HasSubstr("cycles: in PV domains")));
+  Take(0, 0x1000);
+  Take(0, 0xffff'ffff'8100'0000, PERF_RECORD_MISC_KERNEL);
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  EXPECT_THAT(Addresses(), ElementsAre(0xffff'ffff'8100'0000));
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  EXPECT_EQ(source->Events()[0].modes, (ModeSet{.kernel = true}));
+  EXPECT_EQ(source->Streams()[0].other_modes, 1U);
+  EXPECT_EQ(source->Streams()[0].kept, 1U);
+  EXPECT_TRUE(source->Streams()[0].Balanced());
+}
+
+TEST_F(PerfSourceTest, CountsRingsInPvDomain) {
+  struct Case {
+    std::string vpmu;
+    std::string letters;
+    bool ring0;
+    bool ring3;
+  };
+  for (const Case& each : std::vector<Case>{{"self", "ukh", true, true},
+                                            {"self", "u", false, true},
+                                            {"self", "uk", false, true},
+                                            {"hv", "h", true, false},
+                                            {"hv", "k", false, true},
+                                            {"hv", "uh", true, true},
+                                            {"all", "k", true, true},
+                                            {"all", "u", false, true},
+                                            {"all", "h", true, false}}) {
+    SCOPED_TRACE(each.vpmu + ":" + each.letters);
+    kernel_ = FakeKernel();
+    kernel_.vpmu = each.vpmu;
+    const auto source = Start(CyclesIn(each.letters));
+    const perf_event_attr& attributes = kernel_.open.rbegin()->second.attributes;
+    EXPECT_EQ(attributes.exclude_kernel == 0, each.ring0);
+    EXPECT_EQ(attributes.exclude_user == 0, each.ring3);
+    EXPECT_EQ(source->Events()[0].modes->kernel, each.letters.find('k') != each.letters.npos);
+  }
+}
+
+TEST_F(PerfSourceTest, RefusesXenWhereVpmuHasNoSamplesOfIt) {
+  kernel_.vpmu = "self";
+  EXPECT_THAT(Refusal(CyclesIn("kh")), HasSubstr("leave out h, or write hv to"));
+}
+
+// Linux's timer looks at what it interrupted, and counts what Xen did as the kernel's.
+TEST_F(PerfSourceTest, TimerRecordsRequestedModes) {
+  kernel_.is_pv = true;
+  PerfRequest request = Request();
+  request.events = {*ParseEventSpec("cpu-clock:u@500"), *ParseEventSpec("cpu-clock:uk@500"),
+                    *ParseEventSpec("cpu-clock:kh@500")};
+  const auto source = TryOpen(request);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const std::vector<recording::EventInfo> events = (*source)->Events();
+  EXPECT_EQ(events[0].modes, (ModeSet{.user = true}));
+  EXPECT_EQ(events[1].modes, kAllModes);
+  EXPECT_EQ(events[2].modes, (ModeSet{.kernel = true}));
+  EXPECT_THAT((*source)->Notes(), testing::IsEmpty());
+}
+
+TEST_F(PerfSourceTest, KnowsWhetherItSamplesXen) {
+  for (const char* const mode : {"", "off", "self", "hv", "all"}) {
+    SCOPED_TRACE(mode);
+    kernel_ = FakeKernel();
+    kernel_.vpmu = mode;
+    const bool has = kernel_.vpmu == "hv" || kernel_.vpmu == "all";
+    EXPECT_EQ(Start(CyclesIn("ukh"))->SamplesXen(), has);
+    EXPECT_FALSE(Start(CyclesIn("u"))->SamplesXen());
+    kernel_.counters = false;
+    EXPECT_FALSE(Start(Request())->SamplesXen());  // Linux's timer
+  }
 }
 
 TEST_F(PerfSourceTest, VpmuForDom0IncludesXen) {
