@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record_options.h"
+#include "profile/sample_choice.h"
 #include "report/profile/chain_notes.h"
 #include "report/profile/changes.h"
 #include "report/recording_line.h"
@@ -176,13 +177,28 @@ void ShowNmis(const sampler::RecordResult& result) {
   }
 }
 
-// Counters that count have hit dom0 at least, which was at work.
-bool CountersAreSilent(const sampler::RecordResult& result) {
-  const auto by_counters = [](const recording::EventInfo& event) {
-    return event.clocked_by == "pmu";
-  };
-  return std::ranges::any_of(result.info.events, by_counters) && result.last.samples == 0 &&
-         result.last.lost == 0;
+// Warns if no sample came of events that counters count. Dom0 was at work, so that counters of time
+// that count had samples of it; other events may not have happened.
+void WarnOfNoSamples(const sampler::RecordResult& result) {
+  if (result.last.samples != 0 || result.last.lost != 0) return;
+  std::vector<std::string> counted;
+  bool is_time = false;
+  for (const recording::EventInfo& event : result.info.events) {
+    if (event.clocked_by != "pmu") continue;
+    counted.push_back(event.name);
+    is_time = is_time || profile::CountsTime(event);
+  }
+  if (counted.empty()) return;
+  if (is_time) {
+    fmt::print(stderr,
+               "WARNING: there are no samples: this machine's performance counters do not count (a "
+               "virtual machine has none); record with --source vcpu or --clock hpet:HZ\n");
+    return;
+  }
+  fmt::print(stderr,
+             "WARNING: there are no samples of {}: fewer than one period of it happened, or this "
+             "machine's performance counters do not count; -e cycles beside it shows which\n",
+             fmt::join(counted, ", "));
 }
 
 // The exit status, as perf has it: that of the command, where its end ended the recording.
@@ -227,11 +243,7 @@ Outcome RunRecord(const RecordRequest& request) {
   ShowNmis(result);
   ShowCost(result);
   ShowResult(request, result);
-  if (CountersAreSilent(result)) {
-    fmt::print(stderr,
-               "WARNING: there are no samples: this machine's performance counters do not count (a "
-               "virtual machine has none); record with --source vcpu or --clock hpet:HZ\n");
-  }
+  WarnOfNoSamples(result);
   WarnOfFullDisk(result);
   if (const auto warning = report::LossWarning(result.last.samples, result.last.lost)) {
     fmt::print(stderr, "{}\n", *warning);
