@@ -216,7 +216,7 @@ void AddAnnotate(Command program, CommandAction& run) {
       .OneOf({"exit"});
   command.AddOption("-d,--domain", options->domains, "Only these domains, by name or number")
       .SplitAt(',');
-  command.AddOption("-e,--event", options->profile.event, "Event; default: the first with samples");
+  command.AddOption("-e,--event", options->profile.event, kEventHelp).ValueName(kEventValue);
   command
       .AddOption("--source", options->sources,
                  "DIR: directory of a source tree; /: the paths of the compiler, on this machine; "

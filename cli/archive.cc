@@ -120,7 +120,7 @@ absl::Status RunArchive(ArchiveOptions options) {
   for (size_t event = 0; event < recording.info().events.size(); ++event) {
     XENOSCOPE_ASSIGN_OR_RETURN(
         profile::RecordedSamples samples,
-        profile::RecordedSamples::Open(recording, {.event = static_cast<uint16_t>(event)},
+        profile::RecordedSamples::Open(recording, {.events = {static_cast<uint16_t>(event)}},
                                        &source.processes()));
     while (const recording::Sample* sample = samples.Next()) {
       const auto resolve = [&](Address address) {

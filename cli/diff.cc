@@ -219,11 +219,12 @@ void AddDiff(Command program, CommandAction& run) {
                     "Only this domain, by name or number; shares are parts of its own time");
   command.AddOption("--to-domain", options->after.domain,
                     "Domain of the second recording; default: the same");
-  command.AddOption("-e,--event", options->before.profile.event,
-                    "Event; default: the first with samples");
-  command.AddOption(
-      "--to-event", options->after.profile.event,
-      "Event of the second recording, such as that of a guest's agent; default: the same");
+  command.AddOption("-e,--event", options->before.profile.event, kEventHelp).ValueName(kEventValue);
+  command
+      .AddOption(
+          "--to-event", options->after.profile.event,
+          "Event of the second recording, such as that of a guest's agent; default: the same")
+      .ValueName(kEventValue);
   command.AddOption("-n,--limit", options->limit,
                     "Maximum of rows; 0: all; default: 30, or all in csv and json");
   command
@@ -246,7 +247,7 @@ void AddDiff(Command program, CommandAction& run) {
       "  xenoscope diff before.xeno after.xeno --by stack --format folded | flamegraph.pl "
       ">diff.svg\n"
       "  xenoscope diff web.xeno --domain web1 --to-domain web2\n"
-      "  xenoscope diff web.xeno --domain web1 --event cycles --to-event cpu-clock");
+      "  xenoscope diff web.xeno --domain web1 --event cycles@perf --to-event cycles@agent-3");
   command.SetCallback([options, &run] {
     Check(*options);
     run = [options] { return RunDiff(*options); };

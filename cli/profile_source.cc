@@ -115,8 +115,10 @@ absl::StatusOr<profile::Profiler> ProfileSource::MakeProfiler(
     return profile::Profiler::OfTrace(std::move(request), HostClock());
   }
   profile::SampleSelection selection;
-  XENOSCOPE_ASSIGN_OR_RETURN(selection.event,
-                             profile::ChooseEvent(*recording(), options.event, {}));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events,
+                             profile::ReadEvents(*recording()));
+  XENOSCOPE_ASSIGN_OR_RETURN(selection.events,
+                             profile::ChooseEvents(*recording(), events, options.event, {}));
   if (symbols().AnyMayBeRelocated()) {
     XENOSCOPE_ASSIGN_OR_RETURN(
         profile::RecordedSamples samples,

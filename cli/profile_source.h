@@ -22,12 +22,19 @@
 
 namespace xenoscope::cli {
 
+// The help of --event, and what its value looks like.
+inline constexpr char kEventHelp[] =
+    "Event: its name, or cycles:k for one that was counted in kernel mode only (u, k, h as in "
+    "record), cycles@perf for that of a source, cycles@agent-3 for that of guest 3, cycles@agent "
+    "for those of all guests; default: the first with samples";
+inline constexpr char kEventValue[] = "NAME[:ukh][@SOURCE]";
+
 // The options of a profile.
 struct ProfileOptions {
   std::string input = kDefaultRecording;
   // The source of samples: "recorded", "trace", or "auto" for the recorded ones if there are any.
   std::string source = "auto";
-  std::string event;  // empty: the first of which there is a sample
+  std::string event;  // a text of profile::FindEvents; empty: the first with a sample
   std::optional<Instant> from;
   std::optional<Instant> to;
   SymbolOptions symbols;

@@ -194,7 +194,7 @@ void AddReport(Command program, CommandAction& run) {
           "Only rows with one of these texts in a column: exit=VMEXIT_CPUID,VMEXIT_IO*. May be "
           "repeated: all must match. Shares stay parts of all time")
       .OneWordEach();
-  command.AddOption("-e,--event", options->profile.event, "Event; default: the first with samples");
+  command.AddOption("-e,--event", options->profile.event, kEventHelp).ValueName(kEventValue);
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->profile.from = ParseInstant("--from", text); },

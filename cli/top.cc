@@ -168,8 +168,11 @@ absl::Status View::Profile(report::ProfileReport& out) {
   XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(by_));
   profile::SampleSelection selection;
   selection.skipped_bytes = part_.samples_begin;
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events,
+                             profile::ReadEvents(*recording_));
   XENOSCOPE_ASSIGN_OR_RETURN(
-      selection.event, profile::ChooseEvent(*recording_, options_.event, selection.skipped_bytes));
+      selection.events,
+      profile::ChooseEvents(*recording_, events, options_.event, selection.skipped_bytes));
   out.domain_name = [this](DomainId domain) { return info_.NameOf(domain); };
   out.process_name = [this](AddressSpaceId space) { return processes_.NameOf(space); };
   XENOSCOPE_ASSIGN_OR_RETURN(profile::Profiler profiler,
@@ -280,14 +283,25 @@ absl::Status Top(const Options& options, Command command) {
   return ShowFrames(options, signals, own ? &*own : nullptr, view);
 }
 
+// With an existing recording --event is the event to show, as in report.
+void TakeEventToShow(Options& options) {
+  std::vector<std::string>& events = options.recorded.events;
+  if (events.size() != 1) return;
+  options.event = events.front();
+  events.clear();
+  std::erase_if(options.record_words,
+                [](const std::string& word) { return word.starts_with("--event="); });
+}
+
 }  // namespace
 
 void AddTop(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
   Command command = program.AddSubcommand("top", "Show domains and their hottest functions live");
-  command.AddOption("RECORDING", options->input,
-                    "Recording in progress, or a complete one, of which the end is shown; default: "
-                    "record, and keep nothing");
+  command.AddOption(
+      "RECORDING", options->input,
+      "Recording in progress, or a complete one, of which the end is shown, with -e of "
+      "one of its events (as in report); default: record, and keep nothing");
   command.AddOption("--window", options->window, "Length of the interval shown, in seconds")
       .Range(1.0, 3600.0)
       .ValueName("SECONDS")
@@ -306,13 +320,14 @@ void AddTop(Command program, CommandAction& run) {
   command.SetFooter(
       "Keys: q quit, d next domain, g next grouping, space pause\nExample:\n  xenoscope top\n  "
       "xenoscope top --source vcpu --looks 500\n  xenoscope top --by domain,exit,function "
-      "web.xeno\n  xenoscope top -b -n 3 | tee top.txt");
+      "-e cycles@perf web.xeno\n  xenoscope top -b -n 3 | tee top.txt");
   command.SetCallback([options, command, &run] {
     if (const auto by = report::ParseDimensions(options->by); !by.ok()) {
       ThrowUsageError("--by", std::string(Message(by.status())));
     }
-    ParseRecordOptions(options->recorded);
     options->record_words = GivenRecordOptions(command);
+    if (!options->input.empty()) TakeEventToShow(*options);
+    ParseRecordOptions(options->recorded);
     if (!options->input.empty() && !options->record_words.empty()) {
       ThrowUsageError(options->record_words.front(),
                       "goes with a recording that top makes, not with an existing one");

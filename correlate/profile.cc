@@ -29,7 +29,7 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
 }
 
 uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
-  if (!options_.is_time) context = {ContextKind::kUntraced};
+  if (!IsStratified()) context = {ContextKind::kUntraced};
   if (!IsTraced(context.kind)) vcpu = {};
   const size_t mixed = context.reason + 13 * static_cast<size_t>(context.kind) +
                        29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number;
@@ -64,7 +64,7 @@ uint32_t Profile::LineOf(const PlacedSample& placed) {
 }
 
 void Profile::OnTraced(VcpuRef vcpu, Context context, ContextTime time) {
-  if (!options_.is_time) return;
+  if (!IsStratified()) return;
   const uint32_t stratum = StratumOf(vcpu, context);
   strata_.all[stratum].size += static_cast<double>(time.cycles);
   if (time.stays == 0) return;

@@ -36,8 +36,7 @@ namespace xenoscope::correlate {
 
 struct ProfileOptions {
   std::vector<Dimension> by;
-  // The event counts time (cycles): samples stand for cycles, and the trace's totals apply.
-  bool is_time = true;
+  bool is_time = true;  // the event counts time: samples stand for cycles
   // The cycles that a sample stands for where no trace says it; 0: not known.
   double period = 0;
   bool parts = false;  // rows say which strata they are of
@@ -47,6 +46,8 @@ struct ProfileOptions {
   // Asked only where rows are by line, once for each address.
   std::function<std::string(const PlacedSample&)> line_of{};
   InlinedAt inlined_at{};  // Stacks
+  // The trace's totals apply, if the event counts time; false: all samples are one stratum.
+  bool stratified = true;
 };
 
 class Profile : public PlacingObserver {
@@ -83,6 +84,7 @@ class Profile : public PlacingObserver {
     uint32_t function = 0;
   };
 
+  [[nodiscard]] bool IsStratified() const { return options_.is_time && options_.stratified; }
   // Returns the number of the stratum, which may be a new one.
   uint32_t StratumOf(VcpuRef vcpu, Context context);
   // Whether Xen's and the guest's part are compared in samples of the context.

@@ -17,8 +17,10 @@ namespace xenoscope::profile {
 struct SampleSet {
   std::string event;    // text of the event: "cycles (clocked by hpet:500)"
   bool is_time = true;  // whether samples stand for time
-  bool traced = true;   // whether the recording has a trace
-  Clock clock;          // clock of the host
+  // Whether the sizes of strata are those of the trace (docs/method.md, section 4.1).
+  bool stratified = true;
+  bool traced = true;                              // whether the recording has a trace
+  Clock clock;                                     // clock of the host
   trace::Vendor vendor = trace::Vendor::kUnknown;  // vendor of the trace that places them
   TscRange sampled;                                // range [begin, end) of sampling
   uint64_t lost_in_buffers = 0;                    // buffer entries that Xen had no room for

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "correlate/em_refinement.h"
@@ -59,17 +60,43 @@ std::vector<std::string> InlinedFunctions(const std::vector<Frame>& frames) {
   return names;
 }
 
-std::vector<std::string> CautionsOf(const RecordingInfo& info, const recording::EventInfo& event) {
-  std::vector<std::string> cautions;
-  if (event.waiting) {
-    cautions.emplace_back(
+// Describes events of one name and modes: what their samples stand for, and cautions. Returns the
+// period; 0 if there are several.
+uint64_t DescribeEvents(const RecordingInfo& info, std::span<const recording::EventInfo> events,
+                        const EventGroup& group, SampleSet& set) {
+  const recording::EventInfo& first = events[group.front()];
+  const auto all = [&](auto condition) {
+    return std::ranges::all_of(group, [&](uint16_t i) { return condition(events[i]); });
+  };
+  const bool one_period =
+      all([&first](const recording::EventInfo& event) { return event.period == first.period; });
+  const std::string restriction = RestrictionOf(info, first);
+  set.is_time =
+      all([](const recording::EventInfo& event) { return CountsTime(event) && !event.waiting; });
+  set.stratified = set.is_time && restriction.empty();
+  if (first.waiting) {
+    set.cautions.emplace_back(
         "Samples are from vCPUs that waited for a pCPU. They show where vCPUs were preempted, not "
         "where their time went.");
   }
-  if (info.state == recording::State::kEndedEarly) {
-    cautions.push_back(fmt::format("The recording ended early: {}", info.stopped_because));
+  if (!restriction.empty()) {
+    set.cautions.push_back(
+        set.is_time && set.traced
+            ? restriction +
+                  " The trace does not measure the time of modes, so shares are parts of these "
+                  "samples, and cycles are samples times the period."
+            : restriction);
   }
-  return cautions;
+  if (set.is_time && !one_period && !(set.stratified && set.traced)) {
+    set.is_time = set.stratified = false;
+    set.cautions.emplace_back(
+        "The guests' events have different periods, so there are no cycles, and shares are of the "
+        "samples. Choose one guest's event with --event.");
+  }
+  if (info.state == recording::State::kEndedEarly) {
+    set.cautions.push_back(fmt::format("The recording ended early: {}", info.stopped_because));
+  }
+  return one_period ? first.period : 0;
 }
 
 }  // namespace
@@ -78,7 +105,7 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
                                                const SampleSelection& selection,
                                                const RecordedProcesses& processes) {
   const RecordingInfo& info = recording.info();
-  const recording::EventInfo& event = info.events[selection.event];
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events, ReadEvents(recording));
   XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples opened,
                              RecordedSamples::Open(recording, selection, &processes));
   auto samples = std::make_unique<RecordedSamples>(std::move(opened));
@@ -86,22 +113,22 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
   XENOSCOPE_ASSIGN_OR_RETURN(const BracketSummary brackets,
                              SummariseBrackets(recording, selection));
   SampleSet set;
-  set.event = EventText(event);
-  set.is_time = CountsTime(event) && !event.waiting;
+  set.event = EventText(events, selection.events);
   set.traced = request.trace != nullptr;
   set.clock = recording.clock();
-  set.cautions = CautionsOf(info, event);
+  const uint64_t period = DescribeEvents(info, events, selection.events, set);
   for (const recording::StreamInfo& stream : info.streams) {
     set.lost_in_buffers += stream.logged.lost;
   }
   set.sampled = info.started < info.stopped ? TscRange{info.started, info.stopped} : brackets.all;
   set.sampled = set.sampled.Intersect(request.within);
-  if (event.waiting) request.trace = nullptr;  // on no pCPU: the trace has no place for them
+  // Samples of vCPUs that waited are of no pCPU: the trace has no place for them.
+  if (events[selection.events.front()].waiting) request.trace = nullptr;
   if (request.trace != nullptr) set.vendor = request.dialect.vendor;
   Profiler profiler(std::move(request), std::move(set), std::move(samples));
   profiler.recorded_ = recorded;
   profiler.longest_bracket_ = brackets.longest;
-  profiler.period_ = static_cast<double>(event.period);
+  profiler.period_ = static_cast<double>(period);
   return profiler;
 }
 
@@ -140,21 +167,22 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
       return InlinedFunctions(frames_at(at.domain, at.mode, at.space, at.address));
     };
   }
-  const bool is_time = sample_set_.is_time;
   const std::optional<uint32_t> nmi_exit_reason = correlate::NmiExitReason(sample_set_.vendor);
   correlate::Profile first({.by = request_.columns.by,
-                            .is_time = is_time,
+                            .is_time = sample_set_.is_time,
                             .period = period_,
                             .parts = request_.columns.with_parts,
                             .nmi_exit_reason = nmi_exit_reason,
                             .line_of = line_of,
-                            .inlined_at = inlined_at},
+                            .inlined_at = inlined_at,
+                            .stratified = sample_set_.stratified},
                            *request_.resolver);
   correlate::Profile second({.by = request_.columns.secondary_by,
-                             .is_time = is_time,
+                             .is_time = sample_set_.is_time,
                              .period = period_,
                              .nmi_exit_reason = nmi_exit_reason,
-                             .line_of = line_of},
+                             .line_of = line_of,
+                             .stratified = sample_set_.stratified},
                             *request_.resolver);
   correlate::FanOutObserver observers({&first});
   if (observer != nullptr) observers.Add(observer);

@@ -18,10 +18,16 @@ absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording&
   return stream;
 }
 
+RecordedSamples::RecordedSamples(std::span<const uint16_t> events,
+                                 const RecordedProcesses* processes)
+    : processes_(processes) {
+  for (const uint16_t event : events) events_.set(event);
+}
+
 absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording& recording,
                                                       const SampleSelection& selection,
                                                       const RecordedProcesses* processes) {
-  RecordedSamples samples(selection.event, processes);
+  RecordedSamples samples(selection.events, processes);
   for (size_t i = 0; i < recording.info().sources.size(); ++i) {
     XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream,
                                OpenSelected(recording, selection, i));
@@ -53,7 +59,7 @@ uint64_t RecordedSamples::Damaged() const {
 
 void RecordedSamples::Advance(Stream& stream) const {
   const Sample* next = stream.samples.reader.Next();
-  while (next != nullptr && next->event != event_) next = stream.samples.reader.Next();
+  while (next != nullptr && !events_[next->event]) next = stream.samples.reader.Next();
   if (next == nullptr) {
     stream.next.reset();
     return;

@@ -1,9 +1,11 @@
 // The samples of a recording, in the form that placing needs.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,7 +18,7 @@ namespace xenoscope::profile {
 
 // A choice of a recording's samples.
 struct SampleSelection {
-  uint16_t event = 0;
+  std::vector<uint16_t> events = {0};  // numbers of the events of the samples
   // The number of bytes to skip at the beginning of each source's file, by source. Empty: none.
   std::vector<uint64_t> skipped_bytes{};
 };
@@ -27,7 +29,7 @@ absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording&
                                                      const SampleSelection& selection,
                                                      size_t source);
 
-// The samples of one event of all sources, merged in the order of the ends of their brackets.
+// The samples of some events of all sources, merged in the order of the ends of their brackets.
 class RecordedSamples final : public correlate::SampleSource {
  public:
   // `processes`, which outlives the result, gives samples the number of their memory; null: they
@@ -47,12 +49,11 @@ class RecordedSamples final : public correlate::SampleSource {
     std::optional<recording::Sample> next{};
   };
 
-  RecordedSamples(uint16_t event, const RecordedProcesses* processes)
-      : event_(event), processes_(processes) {}
+  RecordedSamples(std::span<const uint16_t> events, const RecordedProcesses* processes);
 
   void Advance(Stream& stream) const;
 
-  uint16_t event_;
+  std::bitset<recording::kMaxRecordingEvents> events_;
   const RecordedProcesses* processes_;
   std::vector<Stream> streams_;
   Stream* given_ = nullptr;  // the one in streams_ whose sample Next() returned last

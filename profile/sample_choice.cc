@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cstddef>
+#include <string_view>
 
 #include "base/error.h"
 #include "profile/recorded_samples.h"
@@ -19,13 +20,22 @@ absl::StatusOr<uint16_t> FirstSampled(const Recording& recording,
                                       const std::vector<uint64_t>& skipped_bytes) {
   for (size_t i = 0; i < recording.info().events.size(); ++i) {
     SampleSelection selection;
-    selection.event = static_cast<uint16_t>(i);
+    selection.events = {static_cast<uint16_t>(i)};
     selection.skipped_bytes = skipped_bytes;
     XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
                                RecordedSamples::Open(recording, selection, nullptr));
-    if (samples.Next() != nullptr) return selection.event;
+    if (samples.Next() != nullptr) return selection.events.front();
   }
   return 0;
+}
+
+// "user and kernel mode", "Xen".
+std::string NameModes(const ModeSet& modes) {
+  std::vector<std::string_view> names;
+  if (modes.user) names.emplace_back("user mode");
+  if (modes.kernel) names.emplace_back("kernel mode");
+  if (modes.xen) names.emplace_back("Xen");
+  return fmt::format("{}", fmt::join(names, " and "));
 }
 
 }  // namespace
@@ -43,19 +53,16 @@ absl::StatusOr<bool> ChooseTraceSamples(const std::string& source, const Recordi
   return wanted;
 }
 
-absl::StatusOr<uint16_t> ChooseEvent(const Recording& recording, const std::string& name,
-                                     const std::vector<uint64_t>& skipped_bytes) {
-  const RecordingInfo& info = recording.info();
-  if (info.events.empty())
+absl::StatusOr<EventGroup> ChooseEvents(const Recording& recording,
+                                        std::span<const recording::EventInfo> events,
+                                        const std::string& text,
+                                        const std::vector<uint64_t>& skipped_bytes) {
+  if (events.empty()) {
     return NotFoundError("the recording has no samples; `xenoscope summary` shows its trace");
-  std::vector<std::string> names;
-  for (size_t i = 0; i < info.events.size(); ++i) {
-    if (info.events[i].name == name) return static_cast<uint16_t>(i);
-    names.push_back(info.events[i].name);
   }
-  if (name.empty()) return FirstSampled(recording, skipped_bytes);
-  return NotFoundError("there is no event '{}' in the recording; it has {}", name,
-                       fmt::join(names, ", "));
+  if (!text.empty()) return FindEvents(events, text);
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint16_t first, FirstSampled(recording, skipped_bytes));
+  return GroupOf(events, first);
 }
 
 bool CountsTime(const recording::EventInfo& event) {
@@ -65,11 +72,28 @@ bool CountsTime(const recording::EventInfo& event) {
          event.name.find("cpu_clk") != std::string::npos;
 }
 
-std::string EventText(const recording::EventInfo& event) {
+std::string EventText(std::span<const recording::EventInfo> events, const EventGroup& group) {
+  const recording::EventInfo& event = events[group.front()];
   const bool counted =
       event.clocked_by.empty() || event.clocked_by == "pmu" || event.clocked_by == "linux";
-  if (counted) return event.name;
-  return fmt::format("{} (clocked by {})", event.name, event.clocked_by);
+  const std::string text = EventSpelling(events, group);
+  return counted ? text : fmt::format("{} (clocked by {})", text, event.clocked_by);
+}
+
+std::string RestrictionOf(const RecordingInfo& info, const recording::EventInfo& event) {
+  if (event.modes) {
+    if (*event.modes == kAllModes) return "";
+    return fmt::format("Samples were taken in {} only.", NameModes(*event.modes));
+  }
+  uint64_t left_out = 0;
+  for (const recording::StreamInfo& stream : info.streams) {
+    if (event.source.empty() || stream.source == event.source) left_out += stream.other_modes;
+  }
+  if (left_out == 0) return "";
+  return fmt::format(
+      "{} samples of modes that were not requested were left out; the recording does not say which "
+      "modes these are.",
+      left_out);
 }
 
 }  // namespace xenoscope::profile

@@ -131,10 +131,15 @@ void AddDrainNote(const ProfileReport& report, std::vector<std::string>& notes) 
       TimeRange(shortest, longest)));
 }
 
+// Only samples of all time are uniform in it.
+bool IsAliased(const ProfileReport& report, const PlacingCheck& check) {
+  return report.stratified && check.IsAliased();
+}
+
 void AddAliasingNote(const ProfileReport& report, std::vector<std::string>& notes) {
   std::vector<DomainFigure> figures;
   for (const PlacingCheck& check : report.placing_checks) {
-    if (check.IsAliased()) figures.push_back({check.domain, check.distance});
+    if (IsAliased(report, check)) figures.push_back({check.domain, check.distance});
   }
   if (figures.empty()) return;
   notes.push_back(fmt::format(
@@ -208,7 +213,7 @@ ordered_json PlacingChecksJson(const ProfileReport& report) {
                       {"at_known_instants", check.exact},
                       {"missed", check.missed},
                       {"distance_of_turn_ages", check.distance},
-                      {"in_step", check.IsAliased()}});
+                      {"in_step", IsAliased(report, check)}});
   }
   return checks;
 }

@@ -138,6 +138,22 @@ TEST_F(ProfileTest, SamplesOfGuestsAloneMakeNoTransitions) {
   EXPECT_EQ(result.rows[0].cycles, 600);
 }
 
+// An event of time that was counted in some modes only: the trace does not know their time.
+TEST_F(ProfileTest, UnstratifiedTimeIsSamplesTimesPeriod) {
+  Profile profile({.by = {Dimension::kDomain, Dimension::kExit}, .period = 10, .stratified = false},
+                  resolver_);
+  profile.OnTraced(kD1, kGuest, {3000});
+  profile.OnTraced(kD2, kGuest, {1000});
+  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
+  Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  EXPECT_THAT(Lines(result), UnorderedElementsAre("d1  3.00 0.750 30", "d2  1.00 0.250 10"));
+  EXPECT_EQ(result.cycles, 40);
+  EXPECT_EQ(result.unsampled_cycles, 0);
+  EXPECT_TRUE(result.checks.empty());
+  for (const ProfileRow& row : result.domains) EXPECT_LT(row.interval.low, row.interval.high);
+}
+
 TEST_F(ProfileTest, SplitsSampleOverPlaces) {
   Profile profile({{Dimension::kExit}, true, 0}, resolver_);
   profile.OnTraced(kD1, kCpuid, {600});

@@ -51,10 +51,10 @@ class ProfilerTest : public ::testing::Test {
     request.columns.by = std::move(by);
     return request;
   }
-  // The profile of the first event of what was made, without a trace.
-  ProfileResults Run(ProfileRequest request) {
+  // The profile of the first event of what was made, or of `events`, without a trace.
+  ProfileResults Run(ProfileRequest request, EventGroup events = {0}) {
     recording_ = made_.Open();
-    auto profiler = Profiler::OfRecording(std::move(request), *recording_, {.event = 0}, {});
+    auto profiler = Profiler::OfRecording(std::move(request), *recording_, {.events = events}, {});
     EXPECT_TRUE(profiler.ok()) << profiler.status();
     samples_ = profiler->sample_set();
     auto results = profiler->Run();
@@ -128,6 +128,35 @@ TEST_F(ProfilerTest, SamplesOfRunnableVcpusHaveNoCycles) {
   EXPECT_THAT(samples_.cautions[0], HasSubstr("waited"));
 }
 
+TEST_F(ProfilerTest, DoesNotStratifySamplesOfSomeModes) {
+  made_.info.events[0].modes = ModeSet{.kernel = true};
+  made_.Sample(100, 110, 0x10);
+  made_.Sample(200, 210, 0x20);
+  const ProfileResults results = Run(Request({Dimension::kDomain}));
+  EXPECT_TRUE(samples_.is_time);
+  EXPECT_FALSE(samples_.stratified);
+  EXPECT_EQ(samples_.event, "cycles:k");
+  EXPECT_DOUBLE_EQ(results.result.cycles, 2 * 1000.0);
+  ASSERT_THAT(samples_.cautions, SizeIs(1));
+  EXPECT_THAT(samples_.cautions[0], HasSubstr("in kernel mode only"));
+}
+
+TEST_F(ProfilerTest, NeedsOnePeriodWithoutTrace) {
+  made_.info.events = {EventOf("cycles"), EventOf("cycles")};
+  made_.info.events[0].source = "agent-1";
+  made_.info.events[1].source = "agent-2";
+  made_.Sample(100, 110, 0x10, /*event=*/0);
+  made_.Sample(200, 210, 0x20, /*event=*/1);
+  Run(Request({Dimension::kDomain}), {0, 1});
+  EXPECT_TRUE(samples_.is_time);
+  made_.info.events[1].period = 77;
+  const ProfileResults results = Run(Request({Dimension::kDomain}), {0, 1});
+  EXPECT_FALSE(samples_.is_time);
+  EXPECT_DOUBLE_EQ(SamplesIn(results.result), 2);
+  ASSERT_THAT(samples_.cautions, SizeIs(1));
+  EXPECT_THAT(samples_.cautions[0], HasSubstr("different periods"));
+}
+
 TEST_F(ProfilerTest, NotesIncompleteRecording) {
   made_.info.state = recording::State::kEndedEarly;
   made_.info.stopped_because = "the disk was full";
@@ -178,7 +207,7 @@ class RecordedWithTraceTest : public ::testing::Test {
 };
 
 TEST_F(RecordedWithTraceTest, AccountsForEverySample) {
-  auto profiler = Profiler::OfRecording(Request(), *input_->recording, {.event = 0}, {});
+  auto profiler = Profiler::OfRecording(Request(), *input_->recording, {.events = {0}}, {});
   ASSERT_TRUE(profiler.ok()) << profiler.status();
   EXPECT_TRUE(profiler->sample_set().traced);
   EXPECT_EQ(profiler->sample_set().vendor, trace::Vendor::kSvm);
@@ -203,14 +232,14 @@ class Counter final : public correlate::PipelineObserver {
 };
 
 TEST_F(RecordedWithTraceTest, ObserverDoesNotChangeResult) {
-  auto watched = Profiler::OfRecording(Request(), *input_->recording, {.event = 0}, {});
+  auto watched = Profiler::OfRecording(Request(), *input_->recording, {.events = {0}}, {});
   ASSERT_TRUE(watched.ok()) << watched.status();
   Counter counter;
   const auto seen = watched->Run(&counter);
   ASSERT_TRUE(seen.ok()) << seen.status();
   EXPECT_GT(counter.items, 0U);
   EXPECT_GT(counter.placed, 0U);
-  auto alone = Profiler::OfRecording(Request(), *input_->recording, {.event = 0}, {});
+  auto alone = Profiler::OfRecording(Request(), *input_->recording, {.events = {0}}, {});
   ASSERT_TRUE(alone.ok()) << alone.status();
   const auto unseen = alone->Run();
   ASSERT_TRUE(unseen.ok()) << unseen.status();
@@ -232,7 +261,7 @@ TEST_F(RecordedWithTraceTest, DoesNotPlaceSamplesOfRunnableVcpus) {
   made.info.events[0].waiting = true;
   made.Sample(100, 110, 0x10);
   const auto recording = made.Open();
-  auto profiler = Profiler::OfRecording(Request(), recording, {.event = 0}, {});
+  auto profiler = Profiler::OfRecording(Request(), recording, {.events = {0}}, {});
   ASSERT_TRUE(profiler.ok()) << profiler.status();
   EXPECT_TRUE(profiler->sample_set().traced);
   EXPECT_EQ(profiler->sample_set().vendor, trace::Vendor::kUnknown);

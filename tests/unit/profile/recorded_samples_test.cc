@@ -27,7 +27,7 @@ TEST(RecordedSamplesTest, HaveOneEvent) {
   made.Sample(200, 210, 0x20, /*event=*/1);
   made.Sample(300, 310, 0x30);
   const auto recording = made.Open();
-  auto samples = RecordedSamples::Open(recording, {.event = 0}, nullptr);
+  auto samples = RecordedSamples::Open(recording, {.events = {0}}, nullptr);
   ASSERT_TRUE(samples.ok()) << samples.status();
   EXPECT_THAT(AddressesOf(*samples), ElementsAre(0x10, 0x30));
   EXPECT_EQ(samples->Damaged(), 0U);
@@ -40,7 +40,8 @@ TEST(RecordedSamplesTest, StartBehindSkippedBytes) {
   const auto bytes = std::filesystem::file_size(first.path() + "/samples/perf.samples");
   made.Sample(200, 210, 0x20);
   const auto recording = made.Open();
-  auto samples = RecordedSamples::Open(recording, {.event = 0, .skipped_bytes = {bytes}}, nullptr);
+  auto samples =
+      RecordedSamples::Open(recording, {.events = {0}, .skipped_bytes = {bytes}}, nullptr);
   ASSERT_TRUE(samples.ok()) << samples.status();
   EXPECT_THAT(AddressesOf(*samples), ElementsAre(0x20));
 }
@@ -54,7 +55,7 @@ TEST(RecordedSamplesTest, HaveTheMapsOfTheirTime) {
   const auto recording = made.Open();
   const auto processes = RecordedProcesses::Read(recording);
   ASSERT_TRUE(processes.ok()) << processes.status();
-  auto samples = RecordedSamples::Open(recording, {.event = 0}, &*processes);
+  auto samples = RecordedSamples::Open(recording, {.events = {0}}, &*processes);
   ASSERT_TRUE(samples.ok()) << samples.status();
   std::vector<std::string> names;
   while (const recording::Sample* sample = samples->Next()) {
@@ -70,7 +71,7 @@ TEST(SamplesWithinTest, CountsSamplesNotEntirelyInRange) {
   made.Sample(200, 300, 0x30);
   made.Sample(299, 301, 0x40);
   const auto recording = made.Open();
-  auto all = RecordedSamples::Open(recording, {.event = 0}, nullptr);
+  auto all = RecordedSamples::Open(recording, {.events = {0}}, nullptr);
   ASSERT_TRUE(all.ok()) << all.status();
   SamplesWithin within(*all, {Tsc{200}, Tsc{300}});
   EXPECT_THAT(AddressesOf(within), ElementsAre(0x30));

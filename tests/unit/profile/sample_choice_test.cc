@@ -10,6 +10,7 @@
 namespace xenoscope::profile {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(CountsTimeTest, CyclesAndTimersCountTime) {
@@ -26,10 +27,11 @@ TEST(CountsTimeTest, OtherEventsDoNotCountTime) {
 }
 
 TEST(EventTextTest, NamesSubstituteClock) {
-  EXPECT_EQ(EventText(EventOf("cycles", "hpet:500")), "cycles (clocked by hpet:500)");
-  EXPECT_EQ(EventText(EventOf("cycles", "pmu")), "cycles");
-  EXPECT_EQ(EventText(EventOf("faults", "linux")), "faults");
-  EXPECT_EQ(EventText(EventOf("cycles")), "cycles");
+  const auto text = [](const recording::EventInfo& event) { return EventText({{event}}, {0}); };
+  EXPECT_EQ(text(EventOf("cycles", "hpet:500")), "cycles (clocked by hpet:500)");
+  EXPECT_EQ(text(EventOf("cycles", "pmu")), "cycles");
+  EXPECT_EQ(text(EventOf("faults", "linux")), "faults");
+  EXPECT_EQ(text(EventOf("cycles")), "cycles");
 }
 
 TEST(ChooseTraceSamplesTest, AutoPrefersRecordedSamples) {
@@ -50,20 +52,40 @@ TEST(ChooseTraceSamplesTest, RefusesSourceWithoutSamples) {
   EXPECT_THAT(std::string(Message(no_samples.status())), HasSubstr("a.xeno"));
 }
 
-TEST(ChooseEventTest, DefaultIsFirstEventWithSamples) {
+TEST(ChooseEventsTest, DefaultIsFirstEventWithSamples) {
   FakeRecording made;
   made.info.events = {EventOf("cycles"), EventOf("faults")};
   made.Sample(100, 110, 0x10, /*event=*/1);
   const auto recording = made.Open();
-  EXPECT_EQ(*ChooseEvent(recording, "", {}), 1);
-  EXPECT_EQ(*ChooseEvent(recording, "cycles", {}), 0);
+  EXPECT_THAT(*ChooseEvents(recording, made.info.events, "", {}), ElementsAre(1));
+  EXPECT_THAT(*ChooseEvents(recording, made.info.events, "cycles", {}), ElementsAre(0));
 }
 
-TEST(ChooseEventTest, UnknownNameErrorListsEvents) {
-  FakeRecording made;
-  const auto event = ChooseEvent(made.Open(), "instructions", {});
-  EXPECT_TRUE(absl::IsNotFound(event.status()));
-  EXPECT_THAT(std::string(Message(event.status())), HasSubstr("cycles"));
+recording::EventInfo EventIn(ModeSet modes) {
+  recording::EventInfo event = EventOf("cycles");
+  event.modes = modes;
+  return event;
+}
+
+TEST(RestrictionTest, NamesModes) {
+  EXPECT_EQ(RestrictionOf({}, EventIn(kAllModes)), "");
+  EXPECT_THAT(RestrictionOf({}, EventIn({.kernel = true})), HasSubstr("in kernel mode only"));
+  EXPECT_THAT(RestrictionOf({}, EventIn({.user = true, .xen = true})),
+              HasSubstr("in user mode and Xen only"));
+}
+
+// Recordings before format 1.8 have no modes.
+TEST(RestrictionTest, OldEventsAreRestrictedByOtherModes) {
+  recording::RecordingInfo info;
+  EXPECT_EQ(RestrictionOf(info, EventOf("cycles")), "");
+  info.streams.resize(2);
+  info.streams[1].source = "xenoprof";
+  info.streams[1].other_modes = 7;
+  EXPECT_THAT(RestrictionOf(info, EventOf("cycles")), HasSubstr("7 samples of modes"));
+  EXPECT_EQ(RestrictionOf(info, EventIn(kAllModes)), "");
+  recording::EventInfo of_perf = EventOf("cycles");
+  of_perf.source = "perf";
+  EXPECT_EQ(RestrictionOf(info, of_perf), "");
 }
 
 }  // namespace

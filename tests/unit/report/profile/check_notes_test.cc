@@ -89,6 +89,15 @@ TEST(CheckNotes, ShareOneLineAmongDomains) {
   EXPECT_THAT(CheckNotes(report), ElementsAre(HasSubstr("(7 domains, ±500 us to ±1.5 ms; ")));
 }
 
+// Faults, or samples in kernel mode alone, are not uniform in time.
+TEST(CheckNotes, NoAliasingOfSomeModes) {
+  PlacingCheck check = Content();
+  check.distance = 0.4;
+  ProfileReport report = ReportOf(check);
+  report.stratified = false;
+  EXPECT_THAT(CheckNotes(report), IsEmpty());
+}
+
 TEST(CheckNotes, ReportAliasing) {
   PlacingCheck check = Content();
   check.distance = 0.4;
