@@ -187,67 +187,79 @@ void Check(Options& options) {
   }
 }
 
-}  // namespace
+constexpr const char* kExamples =
+    "Example:\n"
+    "  xenoscope diff before.xeno after.xeno\n"
+    "  xenoscope diff before.xeno after.xeno --by domain,exit,function --per second\n"
+    "  xenoscope diff before.xeno after.xeno --work 10000,12000\n"
+    "  xenoscope diff monday.xeno tuesday.xeno wednesday.xeno\n"
+    "  xenoscope diff before.xeno after.xeno --by stack --format folded | flamegraph.pl "
+    ">diff.svg\n"
+    "  xenoscope diff web.xeno --domain web1 --to-domain web2\n"
+    "  xenoscope diff web.xeno --domain web1 --event cycles@perf --to-event cycles@agent-3";
 
-void AddDiff(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
-  Command command = program.AddSubcommand(
-      "diff", "Compare recordings or domains, with the significance of each difference");
-  command.AddOption("BEFORE", options->before.profile.input, "Recording, or a bare trace")
+// Options that choose what is compared.
+void AddSelectionOptions(Command command, Options& options) {
+  command.AddOption("BEFORE", options.before.profile.input, "Recording, or a bare trace")
       .Required();
-  command.AddOption("AFTER", options->inputs,
+  command.AddOption("AFTER", options.inputs,
                     "Recordings to compare with the first; default: the first itself");
   command
-      .AddOption("--by", options->by,
+      .AddOption("--by", options.by,
                  "Columns: any of "
                  "domain,vcpu,pcpu,mode,exit,subreason,wakeup,process,image,function,line,stack")
       .ShowDefault();
   command
-      .AddOption("--per", options->per,
+      .AddOption("--per", options.per,
                  "share: compare parts of all time; second: compare CPU time per second")
       .OneOf({"share", "second"})
       .ShowDefault();
   command
-      .AddOption("--work", options->work,
+      .AddOption("--work", options.work,
                  "Units of work done in each recording, such as requests (1000,1200): compare "
                  "cycles per unit")
       .SplitAt(',')
       .OneWordEach()
       .PositiveNumber()
       .Excludes("--per");
-  command.AddOption("-d,--domain", options->before.domain,
+  command.AddOption("-d,--domain", options.before.domain,
                     "Only this domain, by name or number; shares are parts of its own time");
-  command.AddOption("--to-domain", options->after.domain,
+  command.AddOption("--to-domain", options.after.domain,
                     "Domain of the second recording; default: the same");
-  command.AddOption("-e,--event", options->before.profile.event, kEventHelp).ValueName(kEventValue);
+  command.AddOption("-e,--event", options.before.profile.event, kEventHelp).ValueName(kEventValue);
   command
       .AddOption(
-          "--to-event", options->after.profile.event,
+          "--to-event", options.after.profile.event,
           "Event of the second recording, such as that of a guest's agent; default: the same")
       .ValueName(kEventValue);
-  command.AddOption("-n,--limit", options->limit,
+}
+
+// Options of the number and format of rows.
+void AddOutputOptions(Command command, Options& options) {
+  command.AddOption("-n,--limit", options.limit,
                     "Maximum of rows; 0: all; default: 30, or all in csv and json");
   command
-      .AddOption("-t,--threshold", options->threshold, "Minimum difference, in percent of all time")
+      .AddOption("-t,--threshold", options.threshold, "Minimum difference, in percent of all time")
       .Range(0.0, 100.0);
   command
-      .AddOption("--format", options->format,
+      .AddOption("--format", options.format,
                  "Output format: text, json, csv, html (a web page) or folded (for flamegraph.pl, "
                  "which colours increases and decreases)")
       .OneOf({"text", "json", "csv", "html", "folded"})
       .ShowDefault();
-  command.AddOption("-o,--output", options->output, "Write to this file");
+  command.AddOption("-o,--output", options.output, "Write to this file");
+}
+
+}  // namespace
+
+void AddDiff(Command program, CommandAction& run) {
+  auto options = std::make_shared<Options>();
+  Command command = program.AddSubcommand(
+      "diff", "Compare recordings or domains, with the significance of each difference");
+  AddSelectionOptions(command, *options);
+  AddOutputOptions(command, *options);
   AddSymbolOptions(command, options->before.profile.symbols);
-  command.SetFooter(
-      "Example:\n"
-      "  xenoscope diff before.xeno after.xeno\n"
-      "  xenoscope diff before.xeno after.xeno --by domain,exit,function --per second\n"
-      "  xenoscope diff before.xeno after.xeno --work 10000,12000\n"
-      "  xenoscope diff monday.xeno tuesday.xeno wednesday.xeno\n"
-      "  xenoscope diff before.xeno after.xeno --by stack --format folded | flamegraph.pl "
-      ">diff.svg\n"
-      "  xenoscope diff web.xeno --domain web1 --to-domain web2\n"
-      "  xenoscope diff web.xeno --domain web1 --event cycles@perf --to-event cycles@agent-3");
+  command.SetFooter(kExamples);
   command.SetCallback([options, &run] {
     Check(*options);
     run = [options] { return RunDiff(*options); };

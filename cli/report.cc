@@ -55,11 +55,73 @@ std::string By(const Options& options) {
   return std::string(report::FindProfileFormat(options.format)->by);
 }
 
-// The columns that choose rows, where they are not among those that are shown.
-void AddWheres(const Options& options, std::vector<Dimension>& by) {
+// Adds the columns of the row filters that are not shown.
+void AddFilterColumns(const Options& options, std::vector<Dimension>& by) {
   for (const report::RowFilter& filter : options.filters) {
     if (!profile::HasDimension(by, filter.dimension)) by.push_back(filter.dimension);
   }
+}
+
+absl::StatusOr<report::ProfileFormatOptions> FormatOptionsOf(const Options& options,
+                                                             const ProfileSource& source,
+                                                             const report::TextStyle& style) {
+  report::ProfileFormatOptions format;
+  format.style = style;
+  format.title = options.profile.input;
+  report::ProfileSelection& selection = format.selection;
+  selection.sort = options.sort;
+  selection.threshold = options.threshold / 100;
+  selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
+  XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(source.info(), options.domains));
+  return format;
+}
+
+// Writes a profile. `columns` are those that are shown and those of the row filters.
+absl::Status WriteProfile(const ProfileSource& source, const Options& options,
+                          profile::ProfileColumns columns, const std::vector<Dimension>& shown,
+                          report::ProfileFormatOptions write) {
+  report::ProfileReport out;
+  const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out));
+  report::ApplyRowFilters(options.filters, out);
+  // Columns that only choose rows are not frames.
+  if (format.stacks && !format.addresses) out.by = shown;
+
+  const bool weigh_time = options.weight.empty() ? out.is_time : options.weight == "cycles";
+  if (weigh_time && !out.is_time) {
+    return InvalidError("event {} does not count time: give --weight samples", out.event);
+  }
+  write.weight = weigh_time ? report::FlameWeight::kCycles : report::FlameWeight::kSamples;
+  write.title += ": " + out.event;
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, format.write(out, write));
+  return WriteOutput(options.output, text);
+}
+
+absl::Status ProfileReport(const ProfileSource& source, const Options& options,
+                           const report::TextStyle& style) {
+  const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
+  profile::ProfileColumns columns;
+  XENOSCOPE_ASSIGN_OR_RETURN(columns.by, report::ParseDimensions(By(options)));
+  columns.by = report::ColumnsFor(format, std::move(columns.by));
+  const std::vector<Dimension> shown = columns.by;
+  columns.with_inlined = options.inlined && !format.addresses;
+  XENOSCOPE_ASSIGN_OR_RETURN(const report::ProfileFormatOptions write,
+                             FormatOptionsOf(options, source, style));
+  if (!write.selection.domains.empty() && !profile::HasDimension(columns.by, Dimension::kDomain)) {
+    columns.by.insert(columns.by.begin(), Dimension::kDomain);
+  }
+  AddFilterColumns(options, columns.by);
+  report::ProfileReport out;
+  if (format.name == report::kPerfetto) {
+    return WritePerfetto(source, options.profile, std::move(columns), options.output, out);
+  }
+  if (format.name == report::kHtml) {
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        const std::string page,
+        HtmlReport(source, options.profile, std::move(columns), options.filters, write, out));
+    return WriteOutput(options.output, page);
+  }
+  return WriteProfile(source, options, std::move(columns), shown, write);
 }
 
 absl::Status Report(const Options& options) {
@@ -81,46 +143,7 @@ absl::Status Report(const Options& options) {
                                              options.format, style, out));
     return WriteOutput(options.output, text);
   }
-  const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
-  profile::ProfileColumns columns;
-  XENOSCOPE_ASSIGN_OR_RETURN(columns.by, report::ParseDimensions(By(options)));
-  columns.by = report::ColumnsFor(format, std::move(columns.by));
-  const std::vector<Dimension> asked_for = columns.by;
-  columns.with_inlined = options.inlined && !format.addresses;
-  report::ProfileFormatOptions write;
-  write.style = style;
-  report::ProfileSelection& selection = write.selection;
-  selection.sort = options.sort;
-  selection.threshold = options.threshold / 100;
-  selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
-  XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(source.info(), options.domains));
-  if (!selection.domains.empty() && !profile::HasDimension(columns.by, Dimension::kDomain)) {
-    columns.by.insert(columns.by.begin(), Dimension::kDomain);
-  }
-  AddWheres(options, columns.by);
-  write.title = options.profile.input;
-  if (format.name == report::kPerfetto) {
-    return WritePerfetto(source, options.profile, std::move(columns), options.output, out);
-  }
-  if (format.name == report::kHtml) {
-    XENOSCOPE_ASSIGN_OR_RETURN(
-        const std::string page,
-        HtmlReport(source, options.profile, std::move(columns), options.filters, write, out));
-    return WriteOutput(options.output, page);
-  }
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out));
-  report::ApplyRowFilters(options.filters, out);
-  // Columns that only choose rows are not frames.
-  if (format.stacks && !format.addresses) out.by = asked_for;
-
-  const bool weigh_time = options.weight.empty() ? out.is_time : options.weight == "cycles";
-  if (weigh_time && !out.is_time) {
-    return InvalidError("event {} does not count time: give --weight samples", out.event);
-  }
-  write.weight = weigh_time ? report::FlameWeight::kCycles : report::FlameWeight::kSamples;
-  write.title += ": " + out.event;
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, format.write(out, write));
-  return WriteOutput(options.output, text);
+  return ProfileReport(source, options, style);
 }
 
 void Check(const Options& options) {
@@ -155,58 +178,71 @@ void Check(const Options& options) {
   }
 }
 
-}  // namespace
+constexpr const char* kExamples =
+    "Example:\n"
+    "  xenoscope report web.xeno\n"
+    "  xenoscope report web.xeno --by domain,exit,function --limit 10\n"
+    "  xenoscope report web.xeno --by waiting,vcpu,function --where 'waiting=*d1v0*'\n"
+    "  xenoscope report web.xeno --domain web1 --by wakeup,function\n"
+    "  xenoscope report web.xeno --format svg -o web.svg\n"
+    "  xenoscope report web.xeno --format html -o web.html\n"
+    "  xenoscope report web.xeno --format pprof -o web.pb.gz && pprof -top web.pb.gz\n"
+    "  xenoscope report web.xeno --by domain,function --where mode=xen --where exit=VMEXIT_*\n"
+    "  xenoscope report web.xeno --explain svm_vmexit_handler\n"
+    "  xenoscope report web.xeno --domain web1 --kernel web1=System.map --format json";
 
-void AddReport(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
-  Command command = program.AddSubcommand(
-      "report", "Show samples, time and its uncertainty by domain, mode, function, VM exit, ...");
+// Options that choose samples and rows.
+void AddSelectionOptions(Command command, Options& options) {
   command
-      .AddOption("RECORDING", options->profile.input,
+      .AddOption("RECORDING", options.profile.input,
                  "Recording of `xenoscope record`, or a bare trace")
       .ShowDefault();
   command
-      .AddOption("--source", options->profile.source,
+      .AddOption("--source", options.profile.source,
                  "recorded: recorded samples; trace: VM exits in the trace (HVM guests only); "
                  "auto: recorded samples if there are any")
       .OneOf({"auto", "recorded", "trace"})
       .ShowDefault();
-  command.AddOption("--by", options->by,
+  command.AddOption("--by", options.by,
                     "Columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
                     "process,image,function,line,address,stack,placing; default: "
                     "domain,mode,function, and more for some formats");
   command
-      .AddOption("-d,--domain", options->domains,
+      .AddOption("-d,--domain", options.domains,
                  "Only these domains, by name or number; shares stay parts of all time")
       .SplitAt(',');
   command
       .AddWordsOption(
           "-w,--where",
-          [options](const std::vector<std::string>& texts) {
+          [&options](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) {
               auto filter = report::ParseRowFilter(text);
               if (!filter.ok()) {
                 ThrowUsageError("--where", std::string(Message(filter.status())));
               }
-              options->filters.push_back(*std::move(filter));
+              options.filters.push_back(*std::move(filter));
             }
           },
           "Only rows with one of these texts in a column: exit=VMEXIT_CPUID,VMEXIT_IO*. May be "
           "repeated: all must match. Shares stay parts of all time")
       .OneWordEach();
-  command.AddOption("-e,--event", options->profile.event, kEventHelp).ValueName(kEventValue);
+  command.AddOption("-e,--event", options.profile.event, kEventHelp).ValueName(kEventValue);
   command.AddWordOption(
       "--from",
-      [options](const std::string& text) { options->profile.from = ParseInstant("--from", text); },
+      [&options](const std::string& text) { options.profile.from = ParseInstant("--from", text); },
       "Only samples from this time on: seconds after the beginning, or @TSC, as in dump");
   command.AddWordOption(
       "--to",
-      [options](const std::string& text) { options->profile.to = ParseInstant("--to", text); },
+      [&options](const std::string& text) { options.profile.to = ParseInstant("--to", text); },
       "Only samples before this time");
-  command.AddOption("-s,--sort", options->sort, "Sort by this column").ShowDefault();
-  command.AddOption("-n,--limit", options->limit,
+}
+
+// Options of the order, number and format of rows.
+void AddOutputOptions(Command command, Options& options) {
+  command.AddOption("-s,--sort", options.sort, "Sort by this column").ShowDefault();
+  command.AddOption("-n,--limit", options.limit,
                     "Maximum of rows of each domain; 0: all; default: 20, or all in csv and json");
-  command.AddOption("-t,--threshold", options->threshold, "Minimum share of a row, in percent")
+  command.AddOption("-t,--threshold", options.threshold, "Minimum share of a row, in percent")
       .Range(0.0, 100.0);
   std::vector<std::string> formats;
   std::string about;
@@ -214,18 +250,22 @@ void AddReport(Command program, CommandAction& run) {
     formats.emplace_back(format.name);
     about += fmt::format("{}{} ({})", about.empty() ? "" : ", ", format.name, format.about);
   }
-  command.AddOption("--format", options->format, about).OneOf(formats).ShowDefault();
+  command.AddOption("--format", options.format, about).OneOf(formats).ShowDefault();
   command
-      .AddOption("--weight", options->weight,
+      .AddOption("--weight", options.weight,
                  "Weight of frames in folded and svg: cycles or samples; default: cycles if the "
                  "event counts time")
       .OneOf({"cycles", "samples"});
-  command.AddOption("-o,--output", options->output, "Write to this file");
-  command.AddFlag("--inline,!--no-inline", options->inlined,
+  command.AddOption("-o,--output", options.output, "Write to this file");
+  command.AddFlag("--inline,!--no-inline", options.inlined,
                   "Show inlined functions in stacks as \"name (inlined)\" (--by stack, folded, "
                   "svg; pprof always does); on by default");
-  command.AddFlag("--help-columns", options->help_columns, "Describe all columns");
-  Option origins = command.AddFlag("--origins", options->origins,
+}
+
+// Options that show something instead of the profile.
+void AddOtherViews(Command command, Options& options) {
+  command.AddFlag("--help-columns", options.help_columns, "Describe all columns");
+  Option origins = command.AddFlag("--origins", options.origins,
                                    "Instead of the profile, show the files that its functions and "
                                    "lines come from, and what is missing");
   for (const char* const of_rows :
@@ -233,7 +273,7 @@ void AddReport(Command program, CommandAction& run) {
     origins.Excludes(of_rows);
   }
   Option explain = command
-                       .AddOption("--explain", options->explain,
+                       .AddOption("--explain", options.explain,
                                   "Instead of the profile, show for functions of this name or "
                                   "shell pattern how their samples were placed, where their cycles "
                                   "come from and what would narrow their intervals")
@@ -242,19 +282,19 @@ void AddReport(Command program, CommandAction& run) {
        {"--by", "--where", "--sort", "--limit", "--threshold", "--weight", "--origins"}) {
     explain.Excludes(of_rows);
   }
+}
+
+}  // namespace
+
+void AddReport(Command program, CommandAction& run) {
+  auto options = std::make_shared<Options>();
+  Command command = program.AddSubcommand(
+      "report", "Show samples, time and its uncertainty by domain, mode, function, VM exit, ...");
+  AddSelectionOptions(command, *options);
+  AddOutputOptions(command, *options);
+  AddOtherViews(command, *options);
   AddSymbolOptions(command, options->profile.symbols);
-  command.SetFooter(
-      "Example:\n"
-      "  xenoscope report web.xeno\n"
-      "  xenoscope report web.xeno --by domain,exit,function --limit 10\n"
-      "  xenoscope report web.xeno --by waiting,vcpu,function --where 'waiting=*d1v0*'\n"
-      "  xenoscope report web.xeno --domain web1 --by wakeup,function\n"
-      "  xenoscope report web.xeno --format svg -o web.svg\n"
-      "  xenoscope report web.xeno --format html -o web.html\n"
-      "  xenoscope report web.xeno --format pprof -o web.pb.gz && pprof -top web.pb.gz\n"
-      "  xenoscope report web.xeno --by domain,function --where mode=xen --where exit=VMEXIT_*\n"
-      "  xenoscope report web.xeno --explain svm_vmexit_handler\n"
-      "  xenoscope report web.xeno --domain web1 --kernel web1=System.map --format json");
+  command.SetFooter(kExamples);
   command.SetCallback([options, &run] {
     Check(*options);
     run = [options] { return Report(*options); };
