@@ -16,8 +16,11 @@
 namespace xenoscope::report {
 namespace {
 
-// Numbers of a sample's entry in the page: vCPU, mode, function, begin, length, count.
+// The numbers of an entry of each list in the page (report/html/web/src/data.ts).
+constexpr size_t kRunWords = 6;
+constexpr size_t kSegmentWords = 5;
 constexpr size_t kSampleWords = 6;
+constexpr size_t kPcpuBinBytes = 3;
 
 using correlate::ExitArc;
 using correlate::PlacedSample;
@@ -129,7 +132,7 @@ void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
                {Number(interval.vcpu_index), Number(interval.pcpu.value),
                 static_cast<int64_t>(interval.state), static_cast<int64_t>(interval.cause),
                 Number(begin), Number(end - begin)});
-  if (runs_.size() > 6 * kMaxRuns) SwitchToBins();
+  if (runs_.size() > kRunWords * kMaxRuns) SwitchToBins();
 }
 
 void PageTimeline::OnSegment(const Segment& segment) {
@@ -151,7 +154,7 @@ void PageTimeline::OnSegment(const Segment& segment) {
   }
   segments_.insert(segments_.end(), {Number(segment.vcpu_index), Number(segment.pcpu.value), name,
                                      Number(begin), Number(end - begin)});
-  if (segments_.size() > 5 * kMaxSegments) SwitchToBins();
+  if (segments_.size() > kSegmentWords * kMaxSegments) SwitchToBins();
 }
 
 void PageTimeline::OnExit(const ExitArc& arc) {
@@ -212,56 +215,74 @@ void PageTimeline::ThinSamples() {
 void PageTimeline::Finish() {
   // Coarser bins where there are many tracks.
   const auto bytes = [this] {
-    return (length_ / bin_ + 1) * (vcpus_.size() * kVcpuActivities + pcpus_.size() * 3);
+    return (length_ / bin_ + 1) * (vcpus_.size() * kVcpuActivities + pcpus_.size() * kPcpuBinBytes);
   };
   while (bytes() > kMaxBinBytes) HalveResolution();
 }
 
+std::vector<uint32_t> PageTimeline::KnownVcpus() const {
+  std::vector<uint32_t> known;
+  for (uint32_t i = 0; i < vcpus_.size(); ++i) {
+    if (vcpus_[i].known) known.push_back(i);
+  }
+  std::ranges::sort(known, {}, [this](uint32_t i) { return vcpus_[i].ref; });
+  return known;
+}
+
+void PageTimeline::RenumberVcpus(const std::vector<uint32_t>& numbers) {
+  const auto renumber = [&](std::vector<int64_t>& list, size_t words) {
+    for (size_t i = 0; i < list.size(); i += words) {
+      list[i] = numbers.at(static_cast<size_t>(list[i]));
+    }
+  };
+  renumber(runs_, kRunWords);
+  renumber(segments_, kSegmentWords);
+  renumber(samples_, kSampleWords);
+}
+
+std::string PageTimeline::BinsOf(const Vcpu& vcpu, size_t bins) const {
+  std::string bytes(bins * kVcpuActivities, '\0');
+  for (size_t bin = 0; bin < std::min(bins, vcpu.bins.size()); ++bin) {
+    for (size_t activity = 0; activity < kVcpuActivities; ++activity) {
+      bytes[bin * kVcpuActivities + activity] = Part(vcpu.bins[bin].cycles.at(activity), bin_);
+    }
+  }
+  return absl::Base64Escape(bytes);
+}
+
+std::string PageTimeline::BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
+                                 const std::vector<uint32_t>& numbers) const {
+  std::string bytes(bins * kPcpuBinBytes, '\0');
+  for (size_t bin = 0; bin < std::min(bins, pcpu.size()); ++bin) {
+    const uint32_t vcpu =
+        pcpu[bin].majority_vcpu < numbers.size() ? numbers[pcpu[bin].majority_vcpu] : 0;
+    bytes[bin * kPcpuBinBytes] = Part(pcpu[bin].busy, bin_);
+    bytes[bin * kPcpuBinBytes + 1] = static_cast<char>(static_cast<uint8_t>(vcpu));
+    bytes[bin * kPcpuBinBytes + 2] = static_cast<char>(static_cast<uint8_t>(vcpu >> 8));
+  }
+  return absl::Base64Escape(bytes);
+}
+
 ordered_json PageTimeline::TimelineJson() {
   const size_t bins = length_ / bin_ + 1;
-  // Only known vCPUs are listed, ordered by domain; numbers in lists are mapped to that order.
-  std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < vcpus_.size(); ++i) {
-    if (vcpus_[i].known) order.push_back(i);
-  }
-  std::ranges::sort(order, {}, [this](uint32_t i) { return vcpus_[i].ref; });
-  std::vector<uint32_t> place(vcpus_.size());
-  for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-  const auto renumber = [&](std::vector<int64_t>& list, size_t each) {
-    for (size_t i = 0; i < list.size(); i += each) list[i] = place.at(static_cast<size_t>(list[i]));
-  };
-  renumber(runs_, 6);
-  renumber(segments_, 5);
-  renumber(samples_, kSampleWords);
+  const std::vector<uint32_t> known = KnownVcpus();
+  std::vector<uint32_t> numbers(vcpus_.size());
+  for (uint32_t i = 0; i < known.size(); ++i) numbers[known[i]] = i;
+  RenumberVcpus(numbers);
 
   ordered_json vcpus = ordered_json::array();
   ordered_json vcpu_bins = ordered_json::array();
-  for (const uint32_t i : order) {
-    const Vcpu& vcpu = vcpus_[i];
-    const std::string domain = DomainLabel(vcpu.ref.domain, report_.domain_name(vcpu.ref.domain));
-    vcpus.push_back(
-        {{"domain", domain}, {"name", fmt::format("{} v{}", domain, vcpu.ref.vcpu.value)}});
-    std::string raw(bins * kVcpuActivities, '\0');
-    for (size_t bin = 0; bin < std::min(bins, vcpu.bins.size()); ++bin) {
-      for (size_t k = 0; k < kVcpuActivities; ++k) {
-        raw[bin * kVcpuActivities + k] = Part(vcpu.bins[bin].cycles.at(k), bin_);
-      }
-    }
-    vcpu_bins.push_back(std::string(absl::Base64Escape(raw)));
+  for (const uint32_t i : known) {
+    const VcpuRef ref = vcpus_[i].ref;
+    const std::string domain = DomainLabel(ref.domain, report_.domain_name(ref.domain));
+    vcpus.push_back({{"domain", domain}, {"name", fmt::format("{} v{}", domain, ref.vcpu.value)}});
+    vcpu_bins.push_back(BinsOf(vcpus_[i], bins));
   }
   ordered_json pcpus = ordered_json::array();
   ordered_json pcpu_bins = ordered_json::array();
-  for (const auto& [pcpu, own] : pcpus_) {
+  for (const auto& [pcpu, own_bins] : pcpus_) {
     pcpus.push_back(pcpu);
-    std::string raw(bins * 3, '\0');
-    for (size_t bin = 0; bin < std::min(bins, own.size()); ++bin) {
-      const uint32_t majority_vcpu =
-          own[bin].majority_vcpu < place.size() ? place[own[bin].majority_vcpu] : 0;
-      raw[bin * 3] = Part(own[bin].busy, bin_);
-      raw[bin * 3 + 1] = static_cast<char>(static_cast<uint8_t>(majority_vcpu));
-      raw[bin * 3 + 2] = static_cast<char>(static_cast<uint8_t>(majority_vcpu >> 8));
-    }
-    pcpu_bins.push_back(std::string(absl::Base64Escape(raw)));
+    pcpu_bins.push_back(BinsOf(own_bins, bins, numbers));
   }
   return {{"length", length_},
           {"vcpus", std::move(vcpus)},

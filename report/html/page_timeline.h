@@ -38,9 +38,10 @@ class PageTimeline final : public correlate::PipelineObserver {
   void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/,
                 correlate::ContextTime /*time*/) override {}
 
-  // Finishes the timeline after the last item and sample; call it once. Returns the data for
-  // report/html/web/src/data.ts.
+  // Finishes the timeline after the last item and sample.
   void Finish();
+  // Return the data of the page (report/html/web/src/data.ts); after Finish. Call TimelineJson
+  // once, as it changes the numbers of vCPUs.
   nlohmann::ordered_json TimelineJson();
   nlohmann::ordered_json ExitsJson() const;
 
@@ -88,6 +89,15 @@ class PageTimeline final : public correlate::PipelineObserver {
   // Drops every other bracket of each vCPU, and of those to come. Called at most about 64 times:
   // then kept_samples_ divides the number of no vCPU.
   void ThinSamples();
+
+  // Returns the indices of the vCPUs that the page shows, in the order of their domains.
+  [[nodiscard]] std::vector<uint32_t> KnownVcpus() const;
+  // Replaces the indices of vCPUs in all lists by their numbers in the page.
+  void RenumberVcpus(const std::vector<uint32_t>& numbers);
+  // Return the first `bins` bins as the page has them, in base64.
+  [[nodiscard]] std::string BinsOf(const Vcpu& vcpu, size_t bins) const;
+  [[nodiscard]] std::string BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
+                                   const std::vector<uint32_t>& numbers) const;
 
   const ProfileReport& report_;
   Resolver& resolver_;

@@ -25,6 +25,93 @@ struct Braille {
   uint64_t count = 0;  // the points of the line that has the most points here
 };
 
+// The points of a scatterplot as braille characters, each of which has 2 columns and 4 rows of
+// dots.
+struct Canvas {
+  size_t columns;  // of characters
+  size_t rows;
+  std::vector<Braille> cells;
+
+  // Sets the dot that is `column` from the left and `row` from the bottom.
+  void Mark(size_t line, size_t column, size_t row, uint64_t count) {
+    // The dots of a braille character, by row from the bottom and by column (Unicode, block
+    // U+2800).
+    constexpr uint8_t kDots[4][2] = {{0x40, 0x80}, {0x04, 0x20}, {0x02, 0x10}, {0x01, 0x08}};
+    Braille& cell = cells[row / 4 * columns + column / 2];
+    cell.dots |= kDots[row % 4][column % 2];
+    if (count >= cell.count) {
+      cell.count = count;
+      cell.line = line;
+    }
+  }
+};
+
+Canvas DrawPoints(const ScatterPlot& plot) {
+  const size_t columns = plot.columns / 2;
+  const size_t rows = plot.rows / 4;
+  Canvas canvas{.columns = columns, .rows = rows, .cells = std::vector<Braille>(columns * rows)};
+  for (size_t l = 0; l < plot.lines.size(); ++l) {
+    const std::vector<uint32_t>& counts = plot.lines[l].cells;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] != 0 && i % plot.columns / 2 < columns && i / plot.columns / 4 < rows) {
+        canvas.Mark(l, i % plot.columns, i / plot.columns, counts[i]);
+      }
+    }
+  }
+  for (const PlotPoint& point : plot.points) {
+    const double across = plot.seconds > 0 ? point.x / plot.seconds : 0;
+    canvas.Mark(
+        point.line,
+        std::min(static_cast<size_t>(across * static_cast<double>(columns * 2)), columns * 2 - 1),
+        std::min(static_cast<size_t>(point.y * static_cast<double>(rows * 4)), rows * 4 - 1), 1);
+  }
+  return canvas;
+}
+
+void AppendCell(std::string& out, const ScatterPlot& plot, const Braille& cell, bool colour) {
+  if (cell.dots == 0) {
+    out += ' ';
+    return;
+  }
+  // The character is U+2800 + dots, in UTF-8.
+  const std::string braille = {'\xe2', static_cast<char>(0xa0 | cell.dots >> 6),
+                               static_cast<char>(0x80 | (cell.dots & 0x3f))};
+  out += Coloured(braille, ColourOf(plot.lines[cell.line], cell.line), colour);
+}
+
+// Appends the rows with the labels of the vertical axis.
+void AppendRows(std::string& out, const ScatterPlot& plot, const Canvas& canvas, bool colour) {
+  std::vector<std::string> labels(canvas.rows);
+  for (const Tick& tick : plot.y_ticks) {
+    labels[std::min(static_cast<size_t>(tick.at * static_cast<double>(canvas.rows)),
+                    canvas.rows - 1)] = tick.label;
+  }
+  for (size_t row = canvas.rows; row-- > 0;) {
+    out += Padded(labels[row], kNameColumns, true) + (labels[row].empty() ? " │" : " ┤");
+    for (size_t column = 0; column < canvas.columns; ++column) {
+      AppendCell(out, plot, canvas.cells[row * canvas.columns + column], colour);
+    }
+    while (out.ends_with(' ')) out.pop_back();
+    out += "\n";
+  }
+}
+
+// Appends the names of the lines with their colours, as many in a row as fit.
+void AppendLegend(std::string& out, const ScatterPlot& plot, const TerminalStyle& style) {
+  size_t used = 0;
+  for (size_t l = 0; l < plot.lines.size(); ++l) {
+    const std::string text = fmt::format("{} {}", plot.lines[l].name, plot.lines[l].figure);
+    if (used > 0 && used + text.size() + 4 > std::max<size_t>(style.width, 20)) {
+      out += "\n";
+      used = 0;
+    }
+    out += (used > 0 ? "  " : "") + Coloured("■", ColourOf(plot.lines[l], l), style.colour) + " " +
+           text;
+    used += text.size() + 4;
+  }
+  out += "\n";
+}
+
 // Draws one line of a series as bars. They are `rows` terminal rows high, in steps of an eighth of
 // a row.
 void Bars(std::string& out, const PlotLine& line, size_t index, double high, size_t rows,
@@ -86,67 +173,11 @@ std::string ToTerminal(const SeriesPlot& plot, const TerminalStyle& style) {
 std::string ToTerminal(const ScatterPlot& plot, const TerminalStyle& style) {
   std::string out = Titles(plot.title, plot.subtitle, style.colour);
   if (plot.lines.empty()) return out + "The trace has no such events.\n";
-  const size_t columns = plot.columns / 2;
-  const size_t rows = plot.rows / 4;
-  std::vector<Braille> cells(columns * rows);
-  // The dots of a braille character, by row from the bottom and by column (Unicode, block U+2800).
-  constexpr uint8_t kDots[4][2] = {{0x40, 0x80}, {0x04, 0x20}, {0x02, 0x10}, {0x01, 0x08}};
-  const auto mark = [&](size_t line, size_t column, size_t row, uint64_t count) {
-    Braille& cell = cells[row / 4 * columns + column / 2];
-    cell.dots |= kDots[row % 4][column % 2];
-    if (count >= cell.count) {
-      cell.count = count;
-      cell.line = line;
-    }
-  };
-  for (size_t l = 0; l < plot.lines.size(); ++l) {
-    const std::vector<uint32_t>& counts = plot.lines[l].cells;
-    for (size_t i = 0; i < counts.size(); ++i) {
-      if (counts[i] != 0 && i % plot.columns / 2 < columns && i / plot.columns / 4 < rows) {
-        mark(l, i % plot.columns, i / plot.columns, counts[i]);
-      }
-    }
-  }
-  for (const PlotPoint& point : plot.points) {
-    const double across = plot.seconds > 0 ? point.x / plot.seconds : 0;
-    mark(point.line,
-         std::min(static_cast<size_t>(across * static_cast<double>(columns * 2)), columns * 2 - 1),
-         std::min(static_cast<size_t>(point.y * static_cast<double>(rows * 4)), rows * 4 - 1), 1);
-  }
-  std::vector<std::string> labels(rows);
-  for (const Tick& tick : plot.y_ticks) {
-    labels[std::min(static_cast<size_t>(tick.at * static_cast<double>(rows)), rows - 1)] =
-        tick.label;
-  }
-  for (size_t row = rows; row-- > 0;) {
-    out += Padded(labels[row], kNameColumns, true) + (labels[row].empty() ? " │" : " ┤");
-    for (size_t column = 0; column < columns; ++column) {
-      const Braille& cell = cells[row * columns + column];
-      if (cell.dots == 0) {
-        out += ' ';
-        continue;
-      }
-      // The character is U+2800 + dots, in UTF-8.
-      const std::string braille = {'\xe2', static_cast<char>(0xa0 | cell.dots >> 6),
-                                   static_cast<char>(0x80 | (cell.dots & 0x3f))};
-      out += Coloured(braille, ColourOf(plot.lines[cell.line], cell.line), style.colour);
-    }
-    while (out.ends_with(' ')) out.pop_back();
-    out += "\n";
-  }
-  out += TimeAxis(0, plot.seconds, kNameColumns + 2, columns);
-  size_t used = 0;
-  for (size_t l = 0; l < plot.lines.size(); ++l) {
-    const std::string text = fmt::format("{} {}", plot.lines[l].name, plot.lines[l].figure);
-    if (used > 0 && used + text.size() + 4 > std::max<size_t>(style.width, 20)) {
-      out += "\n";
-      used = 0;
-    }
-    out += (used > 0 ? "  " : "") + Coloured("■", ColourOf(plot.lines[l], l), style.colour) + " " +
-           text;
-    used += text.size() + 4;
-  }
-  return out + "\n";
+  const Canvas canvas = DrawPoints(plot);
+  AppendRows(out, plot, canvas, style.colour);
+  out += TimeAxis(0, plot.seconds, kNameColumns + 2, canvas.columns);
+  AppendLegend(out, plot, style);
+  return out;
 }
 
 }  // namespace xenoscope::report
