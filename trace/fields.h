@@ -112,6 +112,12 @@ inline Vendor VendorOf(const Record& record, const Dialect& dialect) {
   return width == 32 ? value : value & ((uint64_t{1} << width) - 1);
 }
 
+// Returns the number whose two's complement the lowest `width` bits are.
+[[nodiscard]] constexpr int64_t SignExtended(uint64_t bits, uint32_t width) {
+  const uint64_t sign = uint64_t{1} << (width - 1);
+  return static_cast<int64_t>((bits ^ sign) - sign);
+}
+
 template <typename Visit>
 void VisitRest(const Payload& payload, uint32_t word, std::string_view name, Visit&& visit) {
   for (; word < payload.count(); ++word) {
@@ -196,11 +202,10 @@ void VisitFields(const Record& record, const Dialect& dialect, Visit&& visit) {
       }
       case FieldType::kSigned:
       case FieldType::kOptional:
-      case FieldType::kBudget: {
-        const uint64_t sign = uint64_t{1} << (width - 1);
-        field.value = (Bits(payload, at, width) ^ sign) - sign;
+      case FieldType::kBudget:
+        field.value =
+            static_cast<uint64_t>(fields_internal::SignExtended(Bits(payload, at, width), width));
         break;
-      }
       case FieldType::kReason:
         field.vendor = fields_internal::VendorOf(record, dialect);
         field.value = Bits(payload, at, width);

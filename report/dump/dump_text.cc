@@ -259,103 +259,87 @@ class TextWriter final : public LineWriter {
     out.Put('\n');
   }
 
-  void PutFields(const Record& record, LineBuffer& out) {
-    const trace::Payload& payload = record.payload;
+  // Not inlined: most lines are in recent_, and Write is faster without the code for the others.
+  [[gnu::noinline]] void PutFields(const Record& record, LineBuffer& out) {
     const Plan& plan = PlanOf(record);
     Put(plan.event, out);
-    uint32_t op = 0;
+    uint32_t op = 0;  // the hypercall
     for (uint8_t i = 0; i < plan.step_count; ++i) {
-      const Step& step = plan.steps[i];
-      Put(step.label, out);
-      const auto bits = [&] { return trace::fields_internal::Bits(payload, step.at, step.width); };
-      switch (step.type) {
-        case FieldType::kVcpuDomain:
-          PutVcpu(trace::UnpackVcpu(payload.Word(step.at / 32)), out);
-          break;
-        case FieldType::kDomainVcpu:
-          PutVcpu(trace::UnpackDomainFirst(payload.Word(step.at / 32)), out);
-          break;
-        case FieldType::kDomainVcpu2:
-          out.Put('d');
-          out.PutDecimal(payload.Word(step.at / 32));
-          out.Put('v');
-          out.PutDecimal(payload.Word(step.at / 32 + 1));
-          break;
-        case FieldType::kHex:
-        case FieldType::kLong:
-        case FieldType::kPte:
-        case FieldType::kGl1e:
-        case FieldType::kGva:
-          out.PutHexPrefixed(bits());
-          break;
-        case FieldType::kRunstates:
-          Put(changes_[(record.id >> 8 & 3) << 2 | (record.id >> 4 & 3)], out);
-          break;
-        case FieldType::kReason:
-          PutReason(record, static_cast<uint32_t>(bits()), out);
-          break;
-        case FieldType::kHypercall:
-          op = static_cast<uint32_t>(bits());
-          out.PutHexPrefixed(op);
-          PutName(trace::HypercallName(op), out);
-          break;
-        case FieldType::kTags:
-          PutArguments(record, op, static_cast<uint32_t>(bits()), out);
-          break;
-        case FieldType::kRest:
-          PutWords(payload, step.at / 32, out);
-          break;
-        case FieldType::kSigned: {
-          const uint64_t sign = uint64_t{1} << (step.width - 1);
-          out.PutSigned(static_cast<int64_t>((bits() ^ sign) - sign));
-          break;
-        }
-        case FieldType::kOptional:
-        case FieldType::kBudget: {
-          const auto number = static_cast<int32_t>(bits());
-          trace::Field field;
-          field.type = step.type;
-          field.value = static_cast<uint64_t>(int64_t{number});
-          const std::string_view name = trace::ValueName(field);
-          if (name.empty()) {
-            out.PutSigned(number);
-          } else {
-            out.Put(name);
-          }
-          break;
-        }
-        case FieldType::kTrap:
-          out.PutDecimal(bits());
-          PutName(trace::TrapName(static_cast<uint32_t>(bits())), out);
-          break;
-        case FieldType::kMsr:
-          out.PutHexPrefixed(bits());
-          PutName(trace::MsrName(static_cast<uint32_t>(bits())), out);
-          break;
-        case FieldType::kShutdown:
-          out.PutDecimal(bits());
-          PutName(trace::ShutdownName(static_cast<uint32_t>(bits())), out);
-          break;
-        case FieldType::kIntrSource:
-          out.PutDecimal(bits());
-          PutName(trace::InterruptSourceName(static_cast<uint32_t>(bits())), out);
-          break;
-        case FieldType::kP2mType:
-          out.PutDecimal(bits());
-          PutName(trace::P2mTypeName(static_cast<uint32_t>(bits())), out);
-          break;
-        case FieldType::kShadowFlags:
-          PutFlags(static_cast<uint32_t>(bits()), out);
-          break;
-        case FieldType::kGuestEvent:
-          out.PutHexPrefixed(record.id & 0xfff);
-          break;
-        case FieldType::kNested:
-          break;  // the label is enough
-        default:
-          out.PutDecimal(bits());
-          break;
-      }
+      Put(plan.steps[i].label, out);
+      PutField(plan.steps[i], record, op, out);
+    }
+  }
+
+  // Puts the value of a field. A field with the number of the hypercall sets `op`, which the field
+  // with the arguments needs.
+  void PutField(const Step& step, const Record& record, uint32_t& op, LineBuffer& out) {
+    const trace::Payload& payload = record.payload;
+    const auto bits = [&] { return trace::fields_internal::Bits(payload, step.at, step.width); };
+    const auto number = [&] { return trace::fields_internal::SignExtended(bits(), step.width); };
+    switch (step.type) {
+      case FieldType::kVcpuDomain:
+        return PutVcpu(trace::UnpackVcpu(payload.Word(step.at / 32)), out);
+      case FieldType::kDomainVcpu:
+        return PutVcpu(trace::UnpackDomainFirst(payload.Word(step.at / 32)), out);
+      case FieldType::kDomainVcpu2:
+        return PutVcpu(payload.Word(step.at / 32), payload.Word(step.at / 32 + 1), out);
+      case FieldType::kHex:
+      case FieldType::kLong:
+      case FieldType::kPte:
+      case FieldType::kGl1e:
+      case FieldType::kGva:
+        return out.PutHexPrefixed(bits());
+      case FieldType::kRunstates:
+        return Put(changes_[(record.id >> 8 & 3) << 2 | (record.id >> 4 & 3)], out);
+      case FieldType::kReason:
+        return PutReason(record, static_cast<uint32_t>(bits()), out);
+      case FieldType::kHypercall:
+        op = static_cast<uint32_t>(bits());
+        return PutEnumerator(step.type, op, out);
+      case FieldType::kTags:
+        return PutArguments(record, op, static_cast<uint32_t>(bits()), out);
+      case FieldType::kRest:
+        return PutWords(payload, step.at / 32, out);
+      case FieldType::kSigned:
+        return out.PutSigned(number());
+      case FieldType::kOptional:
+      case FieldType::kBudget:
+        return PutNumberOrName(step.type, number(), out);
+      case FieldType::kTrap:
+      case FieldType::kMsr:
+      case FieldType::kShutdown:
+      case FieldType::kIntrSource:
+      case FieldType::kP2mType:
+        return PutEnumerator(step.type, bits(), out);
+      case FieldType::kShadowFlags:
+        return PutFlags(static_cast<uint32_t>(bits()), out);
+      case FieldType::kGuestEvent:
+        return out.PutHexPrefixed(record.id & 0xfff);
+      case FieldType::kNested:
+        return;  // the label is enough
+      default:
+        return out.PutDecimal(bits());
+    }
+  }
+
+  // Puts the number and its name: "14 (page_fault)".
+  static void PutEnumerator(FieldType type, uint64_t number, LineBuffer& out) {
+    if (type == FieldType::kMsr || type == FieldType::kHypercall) {
+      out.PutHexPrefixed(number);
+    } else {
+      out.PutDecimal(number);
+    }
+    PutName(trace::ValueName({.name = {}, .type = type, .value = number}), out);
+  }
+
+  // Puts the name, such as "none", or the number if it has no name.
+  static void PutNumberOrName(FieldType type, int64_t number, LineBuffer& out) {
+    const std::string_view name =
+        trace::ValueName({.name = {}, .type = type, .value = static_cast<uint64_t>(number)});
+    if (name.empty()) {
+      out.PutSigned(number);
+    } else {
+      out.Put(name);
     }
   }
 
@@ -392,10 +376,13 @@ class TextWriter final : public LineWriter {
   }
 
   static void PutVcpu(VcpuRef ref, LineBuffer& out) {
+    PutVcpu(ref.domain.value, ref.vcpu.value, out);
+  }
+  static void PutVcpu(uint32_t domain, uint32_t vcpu, LineBuffer& out) {
     out.Put('d');
-    out.PutDecimal(ref.domain.value);
+    out.PutDecimal(domain);
     out.Put('v');
-    out.PutDecimal(ref.vcpu.value);
+    out.PutDecimal(vcpu);
   }
 
   static void PutArguments(const Record& record, uint32_t op, uint32_t tags, LineBuffer& out) {
