@@ -11,18 +11,18 @@
 
 namespace xenoscope::report {
 
-// The page with its data (report/html/web/src/data.ts). Errors: Unimplemented where the command was
-// built without the page.
+// Returns the page with its data (report/html/web/src/data.ts). Errors: Unimplemented if the
+// command was built without the page.
 absl::StatusOr<std::string> ToPage(const nlohmann::ordered_json& data);
 
-// The beginning of the page's data: its title and the descriptions of its columns.
+// Returns the beginning of the page's data: its title and the descriptions of its columns.
 nlohmann::ordered_json PageHead(const std::string& title,
                                 const std::vector<correlate::Dimension>& by);
 
-// The notes on data quality, one sentence each, in addition to changes and cautions.
+// Returns the notes on data quality, one sentence each, in addition to changes and cautions.
 nlohmann::ordered_json PageNotes(const ProfileReport& report);
 
-// The figures of each domain, with its share by mode. `flame` must be by domain and mode.
+// Returns the figures of each domain, with its share by mode. `flame` must be by domain and mode.
 nlohmann::ordered_json PageDomains(const ProfileReport& report,
                                    const correlate::ProfileResult& flame);
 

@@ -67,7 +67,7 @@ Key WithoutLine(Key key, uint64_t rest) {
   return key;
 }
 
-// Stacks by the names of their functions, outermost first; stacks of equal names are one.
+// The stacks by the names of their functions, outermost first. Stacks with equal names are merged.
 class NamedStacks {
  public:
   uint64_t Intern(std::vector<uint64_t> names_and_modes) {

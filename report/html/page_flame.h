@@ -11,12 +11,12 @@
 
 namespace xenoscope::report {
 
-// The columns that the page can group by. The profile must be by these.
+// Returns the columns that the page can group by. The profile must be by these.
 std::vector<correlate::Dimension> PageColumns();
 
-// The rows of that profile, for report/html/web/src/data.ts. The `most` largest rows have lines;
-// the `most` largest of the others have functions; all others are summed by domain, vCPU, mode and
-// exit. O(n log n).
+// Returns the rows of that profile, for report/html/web/src/data.ts. The `max` largest rows have
+// lines; the `max` largest of the others have functions; all others are summed by domain, vCPU,
+// mode and exit. O(n log n).
 nlohmann::ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
                                  size_t max);
 

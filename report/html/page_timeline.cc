@@ -213,7 +213,7 @@ void PageTimeline::ThinSamples() {
 }
 
 void PageTimeline::Finish() {
-  // Coarser bins where there are many tracks.
+  // The bins are longer if there are many tracks.
   const auto bytes = [this] {
     return (length_ / bin_ + 1) * (vcpus_.size() * kVcpuActivities + pcpus_.size() * kPcpuBinBytes);
   };

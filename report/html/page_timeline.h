@@ -1,6 +1,6 @@
 // The timeline of an HTML report: vCPUs on pCPUs, samples and VM exits. Its size is bounded,
 // whatever the length of the trace: it keeps each interval up to a maximum, and bins of time beyond
-// that. When the trace outgrows the bins, pairs of them are merged.
+// that. When the trace becomes longer than the bins, pairs of bins are merged.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class PageTimeline final : public correlate::PipelineObserver {
   nlohmann::ordered_json TimelineJson();
   nlohmann::ordered_json ExitsJson() const;
 
-  // Maximum of entries of each list; beyond it lists are dropped, thinned, or no longer extended.
+  // Maximum of entries of each list. Longer lists are dropped, thinned, or no longer extended.
   static constexpr size_t kMaxRuns = 30'000;
   static constexpr size_t kMaxSegments = 60'000;
   static constexpr size_t kMaxSamples = 20'000;
@@ -69,8 +69,8 @@ class PageTimeline final : public correlate::PipelineObserver {
   struct Bracket {
     TscRange range;
     std::optional<size_t> entry;  // index in samples_, if kept
-    // Number of brackets so far, starting at the vCPU's index. Starting all vCPUs at 0 would drop
-    // every sample of some where vCPUs are sampled in turn.
+    // Number of brackets so far, starting at the vCPU's index. If vCPUs are sampled in turn and all
+    // started at 0, every sample of some vCPUs would be dropped.
     uint64_t number = 0;
   };
 
@@ -79,15 +79,15 @@ class PageTimeline final : public correlate::PipelineObserver {
   void OnExit(const correlate::ExitArc& arc) override;
   bool WantsMarks() const override { return false; }
 
-  // The part of the range that is shown, from its beginning.
+  // Returns the part of the range that is shown, from its beginning.
   std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
   Vcpu& VcpuAt(VcpuRef ref, uint32_t index);
   void ExtendTo(uint64_t end);
   void HalveResolution();
   void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
   void SwitchToBins();
-  // Drops every other bracket of each vCPU, and of those to come. Called at most about 64 times:
-  // then kept_samples_ divides the number of no vCPU.
+  // Drops every second bracket of each vCPU, also of later samples. It is called at most about 64
+  // times: then no vCPU has a bracket whose number is a multiple of kept_samples_.
   void ThinSamples();
 
   // Returns the indices of the vCPUs that the page shows, in the order of their domains.

@@ -5,8 +5,8 @@
 
 namespace xenoscope::report {
 
-// One HTML file with @@XENOSCOPE_DATA@@ where the data belongs; empty when the command was built
-// without npm.
+// Returns an HTML file with @@XENOSCOPE_DATA@@ in the place of the data; empty if the command was
+// built without npm.
 std::string_view WebPage();
 
 }  // namespace xenoscope::report

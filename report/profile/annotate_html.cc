@@ -45,7 +45,8 @@ std::string Figure(double value, ColumnUnit unit) {
 void AddRow(const CodeLine& line, const AnnotatedFunction& function, bool inlined,
             std::string& page) {
   const double share = function.samples > 0 ? line.samples / function.samples : 0;
-  // Lines with more samples are redder; half of the function's samples is the full colour.
+  // Lines with more samples are redder. A line with half of the function's samples has the full
+  // colour.
   const double heat = inlined ? 0 : std::min(1.0, 2 * share);
   page += fmt::format(
       "<tr{}{}><td>{}</td><td>{}</td>", inlined ? " class=\"inlined\"" : "",

@@ -42,7 +42,7 @@ struct AnnotatedFunction {
 };
 
 std::string AnnotateText(const std::vector<AnnotatedFunction>& functions, const TextStyle& style);
-// One self-contained page. Text from the input is escaped.
+// Returns a self-contained page. Text from the input is escaped.
 std::string AnnotateHtml(const std::vector<AnnotatedFunction>& functions);
 std::string AnnotateCsv(const std::vector<AnnotatedFunction>& functions);
 nlohmann::ordered_json AnnotateJson(const std::vector<AnnotatedFunction>& functions);

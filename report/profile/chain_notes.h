@@ -8,8 +8,8 @@
 
 namespace xenoscope::report {
 
-// One sentence for each reason why xenoprof found no callers in samples with call chains. Empty
-// where no call chains were asked for, or where all domains have callers or too few samples.
+// Returns a sentence for each reason why xenoprof found no callers in samples with call chains.
+// Empty if no call chains were requested, or if all domains have callers or too few samples.
 std::vector<std::string> ChainNotes(const recording::RecordingInfo& info);
 
 }  // namespace xenoscope::report

@@ -8,9 +8,9 @@
 
 namespace xenoscope::report {
 
-// One sentence for each domain that came, went or changed: "web (d3): paused at 4.1 s, unpaused at
-// 5.0 s". Seconds are since sampling started. A domain with more changes than a line has room for
-// has the first changes and the number of the others.
+// Returns a sentence for each domain that was created, destroyed or changed: "web (d3): paused at
+// 4.1 s, unpaused at 5.0 s". Seconds are since sampling started. If a line has no room for all
+// changes, it has the first ones and the number of the others.
 std::vector<std::string> ChangeLines(const recording::RecordingInfo& info);
 
 }  // namespace xenoscope::report

@@ -34,8 +34,8 @@ struct DomainFigure {
   double value = 0;
 };
 
-// "dom0 ±50 ms, web ±63 ms", or the number of domains and the range of their figures: "12 domains,
-// ±50 ms to ±63 ms".
+// Returns "dom0 ±50 ms, web ±63 ms", or the number of domains and the range of their figures:
+// "12 domains, ±50 ms to ±63 ms".
 template <typename Format>
 std::string FigureList(const ProfileReport& report, const std::vector<DomainFigure>& figures,
                        const Format& format) {
@@ -62,7 +62,7 @@ std::string RoundedTime(double seconds) {
                             : fmt::format("{:.0f} {}", value, unit);
 }
 
-// "1.4 ms", "1.4 ms to 5.7 ms".
+// Returns "1.4 ms" or "1.4 ms to 5.7 ms".
 std::string TimeRange(double low, double high) {
   const std::string from = RoundedTime(low);
   const std::string to = RoundedTime(high);

@@ -10,12 +10,12 @@
 
 namespace xenoscope::report {
 
-// One note for each kind of disagreement, whatever the number of domains that it concerns; empty
-// where samples and trace agree.
+// Returns one note for each kind of disagreement, however many domains have it; empty if samples
+// and trace agree.
 std::vector<std::string> CheckNotes(const ProfileReport& report);
 
-// One note on samples without a function, with the most frequent reasons; empty where all samples
-// have one.
+// Returns one note on samples without a function, with the most frequent reasons; empty if all
+// samples have a function.
 std::vector<std::string> UnresolvedNotes(const ProfileReport& report);
 
 nlohmann::ordered_json DomainChecksJson(const ProfileReport& report);

@@ -22,9 +22,9 @@ struct TableHelp {
 };
 
 std::span<const TableHelp> AllColumnHelp();
-// The description of one column of one kind of table; empty where there is no such column.
+// Returns the description of a column of one kind of table; empty if there is no such column.
 std::string_view HelpOf(std::string_view table, std::string_view column);
-// All descriptions, one line each, for a terminal.
+// Returns all descriptions, one line each, for a terminal.
 std::string ColumnHelpText();
 
 }  // namespace xenoscope::report

@@ -67,7 +67,7 @@ ColumnUnit FigureUnit(const Diff& diff) {
   return diff.is_time ? ColumnUnit::kCycles : ColumnUnit::kCount;
 }
 
-// The compared figure, in words.
+// Returns the compared figure in words.
 const char* OfText(const Diff& diff) {
   switch (diff.of) {
     case DiffBasis::kShare:
@@ -133,7 +133,7 @@ Table TableOf(const Diff& diff, const DiffSelection& selection, Reader reader) {
   return table;
 }
 
-// Each profile's share by the text of the row; rows with the same text are summed.
+// The share of each profile by the text of the row. Rows with the same text are summed.
 using Found = std::map<std::vector<std::string>, std::vector<std::optional<Estimated>>>;
 
 Found RowsOf(std::span<const DiffSide> sides) {
@@ -156,7 +156,7 @@ Found RowsOf(std::span<const DiffSide> sides) {
   return found;
 }
 
-// Compares the rows that either profile has; returns the number of comparisons.
+// Compares the rows of both profiles. Returns the number of comparisons.
 size_t CompareAll(std::vector<DiffRow>& rows) {
   std::vector<correlate::EstimatePair> pairs;
   std::vector<DiffChange*> changes;

@@ -19,7 +19,7 @@ namespace xenoscope::report {
 enum class DiffBasis {
   kShare,      // part of all time, or of all samples
   kProcessor,  // CPU time per second: 2 is two CPUs
-  kWork,       // cycles per unit of work; samples where the event does not count time
+  kWork,       // cycles per unit of work; samples if the event does not count time
 };
 
 // A profile that is compared. It must outlive the comparison.
@@ -41,7 +41,7 @@ struct DiffRow {
   std::vector<std::string> words;  // text of each dimension
   correlate::Estimated before;
   std::vector<DiffChange> changes;  // one for each of Diff::afters
-  // The largest absolute difference.
+  // Returns the largest absolute difference.
   double Largest() const;
 };
 
@@ -62,7 +62,7 @@ struct Diff {
   size_t comparisons = 0;     // number of comparisons that p-values are corrected for
 };
 
-// Compares rows with the same text, wherever their code lay, with those of the first profile. A row
+// Compares rows with those of the first profile that have the same text, at any address. A row
 // that only one profile has is compared with the estimate for zero samples. `sides` has two or more
 // profiles by the same dimensions.
 Diff DiffProfiles(std::span<const DiffSide> sides, DiffBasis of);

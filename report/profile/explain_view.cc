@@ -23,7 +23,7 @@ using correlate::ProfileRow;
 using correlate::RowPart;
 using nlohmann::ordered_json;
 
-// Advice is given where it would narrow an interval by more than this factor.
+// Advice is given if it would narrow an interval by more than this factor.
 constexpr double kWorthwhile = 1.1;
 // Strata with smaller parts of both cycles and variance are summed up in one row.
 constexpr double kWorthShowing = 0.005;
@@ -115,7 +115,7 @@ Table StrataTable(const ProfileReport& report, const ProfileRow& row) {
   return table;
 }
 
-// Ways to narrow the row's interval, one sentence each.
+// Returns ways to narrow the row's interval, one sentence each.
 std::vector<std::string> Advice(const ProfileReport& report, const ProfileRow& row,
                                 const std::array<double, correlate::kPlacements>& placed) {
   const double now = HalfWidth(row.interval);
@@ -176,7 +176,7 @@ IntervalForecast IntervalForecastOf(const ProfileRow& row) {
   forecast.with_more =
       correlate::IntervalOf(row.share, row.variance / IntervalForecast::kMoreSamples,
                             row.samples * IntervalForecast::kMoreSamples);
-  // The variance if samples were independent and each were in one stratum.
+  // The variance that independent samples, each in one stratum, would have.
   double sum = 0;
   double cycles = 0;
   for (const RowPart& part : row.parts) cycles += CyclesOf(part);

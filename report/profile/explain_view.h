@@ -19,9 +19,9 @@ struct ExplainSelection {
   std::vector<DomainId> domains;  // empty: all
 };
 
-// The columns of the profile that is explained; ProfileReport::with_parts must be set.
+// Returns the columns of the profile that is explained; ProfileReport::with_parts must be set.
 std::vector<correlate::Dimension> ExplainColumns();
-// The columns of ProfileReport::secondary.
+// Returns the columns of ProfileReport::secondary.
 std::vector<correlate::Dimension> ExplainSecondaryColumns();
 
 // Forecasts of a row's interval under other conditions.
@@ -33,7 +33,7 @@ struct IntervalForecast {
 };
 IntervalForecast IntervalForecastOf(const correlate::ProfileRow& row);
 
-// The selected rows, largest share first.
+// Returns the selected rows, largest share first.
 std::vector<const correlate::ProfileRow*> ExplainedRows(const ProfileReport& report,
                                                         const ExplainSelection& selection);
 

@@ -21,7 +21,8 @@ struct OriginRow {
   std::string missing;    // missing information, and how to supply it
 };
 
-// The rows, most samples first; footers count the samples with a function and those with a line.
+// Returns the rows, most samples first; footers count the samples with a function and those with a
+// line.
 Table OriginsTable(std::vector<OriginRow> rows);
 
 }  // namespace xenoscope::report

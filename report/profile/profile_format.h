@@ -28,7 +28,7 @@ struct ProfileFormat {
   bool stacks = false;
   bool addresses = false;
   bool binary = false;
-  // Null for formats that need more than the profile (cli/report_with_trace.h).
+  // The writer; null for formats that need more than the profile (cli/report_with_trace.h).
   absl::StatusOr<std::string> (*write)(const ProfileReport&, const ProfileFormatOptions&) = nullptr;
 };
 
@@ -36,10 +36,10 @@ inline constexpr std::string_view kHtml = "html";
 inline constexpr std::string_view kPerfetto = "perfetto";
 
 std::span<const ProfileFormat> ProfileFormats();
-// Null where there is no format of that name.
+// Returns null if there is no format of that name.
 const ProfileFormat* FindProfileFormat(std::string_view name);
 
-// The columns of a profile in that format: functions become stacks in formats with stacks.
+// Returns the columns of a profile in that format: functions become stacks in formats with stacks.
 std::vector<correlate::Dimension> ColumnsFor(const ProfileFormat& format,
                                              std::vector<correlate::Dimension> by);
 

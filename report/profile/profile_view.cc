@@ -34,17 +34,17 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
     "domain",  "vcpu",  "pcpu",    "mode",      "exit",    "image", "function", "address",
     "process", "stack", "placing", "subreason", "waiting", "line",  "wakeup"};
-// In the order of the columns, after those of the dimensions.
+// The columns after those of the dimensions, in their order.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
 
-// "cpuid leaf 0x1"; "-" where the exit's handler recorded nothing, and where there was no exit.
+// Returns "cpuid leaf 0x1"; "-" if the exit's handler recorded nothing, or if there was no exit.
 std::string SubreasonName(const Context& context) {
   if (context.exit_kind == correlate::ExitKind::kNoHandler) return "-";
   const std::string number = correlate::NumberName(context.exit_kind, context.number);
   return fmt::format("{}{}{}", ToString(context.exit_kind), number.empty() ? "" : " ", number);
 }
 
-// "d1v0 d2v0", "-" where no vCPU waited.
+// Returns "d1v0 d2v0", or "-" if no vCPU waited.
 std::string WaitingNames(const ProfileReport& report, uint32_t set) {
   if (set == correlate::RunQueues::kEmptySet) return "-";
   if (set == correlate::RunQueues::kOthers) return "(others)";
@@ -55,7 +55,7 @@ std::string WaitingNames(const ProfileReport& report, uint32_t set) {
   return names;
 }
 
-// "vector 0xf3", "-" where the trace has no wake-up of it.
+// Returns "vector 0xf3", or "-" if the trace has no wake-up of it.
 std::string WakeupName(uint32_t wakeup) {
   if (wakeup == correlate::Wakeup::kNone) return "-";
   if (wakeup == correlate::Wakeup::kOther) return "(other)";
@@ -137,8 +137,8 @@ void Order(Table& table, const ProfileSelection& selection) {
 
 enum class Reader { kPeople, kProgram };
 
-// One row a line, all columns: for programs, and for people where rows are not grouped. Programs
-// get the domain's number too, since names need not be unique.
+// Returns a line for each row with all columns: for programs, and for people if rows are not
+// grouped. Programs get the domain's number too, since names need not be unique.
 Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, Reader reader) {
   Table table;
   for (const Dimension dimension : report.by) table.columns.push_back(ColumnOf(dimension));
@@ -172,7 +172,7 @@ bool IsGrouped(const ProfileReport& report) {
   return report.by.size() > 1 && report.by.front() == Dimension::kDomain;
 }
 
-// The rows of each domain under a heading with the domain's own figures.
+// Returns the rows of each domain under a heading with the domain's own figures.
 Table GroupedTable(const ProfileReport& report, const ProfileSelection& selection) {
   const std::vector<Dimension> inner(report.by.begin() + 1, report.by.end());
   Table table;
@@ -247,8 +247,8 @@ std::string Head(const ProfileReport& report) {
   return out;
 }
 
-// The number of samples in each placement and each remainder, and the notes on data quality: one
-// line each.
+// Returns the number of samples in each placement and each remainder, and the notes on data
+// quality, one line each.
 std::string Foot(const ProfileReport& report) {
   const correlate::PlacingCounts& counts = report.counts;
   const correlate::ProfileResult& result = report.result;

@@ -27,15 +27,15 @@ struct ProfileReport : profile::SampleSet, profile::ProfileResults {
   std::vector<correlate::Dimension> by;  // columns of `result`
   std::vector<std::string> changes;  // changes of domains during the recording, one sentence each
   std::function<std::string(DomainId)> domain_name;  // returns "" for a domain without a name
-  // Returns "bash (1234)"; called only where rows are by process.
+  // Returns "bash (1234)"; called only if rows are by process.
   std::function<std::string(AddressSpaceId)> process_name;
-  // Called only where rows are by stack.
+  // Called only if rows are by stack.
   std::function<const Function&(FunctionId)> function_of;
-  // Called only where rows are by line, or by stack and address.
+  // Called only if rows are by line, or by stack and address.
   std::function<profile::CodeLines(DomainId, Mode, AddressSpaceId, Address)> lines_of;
 };
 
-// Which rows are shown, in what order.
+// The rows that are shown, and their order.
 struct ProfileSelection {
   std::vector<DomainId> domains;  // empty: all; else the profile is by domain too
   std::string sort = "share";     // the key of a column
@@ -47,39 +47,39 @@ struct ProfileSelection {
 // unknown name; a name twice.
 absl::StatusOr<std::vector<correlate::Dimension>> ParseDimensions(const std::string& names);
 std::string_view ToString(correlate::Dimension dimension);
-// The text of a column of exits: "guest", "VMEXIT_CPUID".
+// Returns the text of a column of exits: "guest", "VMEXIT_CPUID".
 std::string ContextName(const ProfileReport& report, correlate::Context context);
 
-// A phrase that follows a number of samples: "20 estimated within a drain interval".
+// Returns a phrase that follows a number of samples: "20 estimated within a drain interval".
 std::string_view PlacementDescription(correlate::Placement placement);
 
-// Whether rows can be sorted by this key: a column of `by`, or a figure.
+// Returns whether rows can be sorted by this key: a column of `by`, or a figure.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);
 
-// "web", or "d1" for a domain without a name.
+// Returns "web", or "d1" for a domain without a name.
 std::string DomainLabel(const ProfileReport& report, DomainId domain);
-// "d1 web", or "d1" for a domain without a name.
+// Returns "d1 web", or "d1" for a domain without a name.
 std::string DomainTitle(DomainId domain, const std::string& name);
 
-// The text of the row's dimension.
+// Returns the text of the row's dimension.
 std::string DimensionText(const ProfileReport& report, const correlate::ProfileRow& row,
                           correlate::Dimension dimension);
 
-// One row a line in the selection's order.
+// Returns a line for each row, in the selection's order.
 Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection);
 
-// The name of a frame's function in `report.result`; "name (inlined)" for an inlined one, as in
-// perf.
+// Returns the name of a frame's function in `report.result`; "name (inlined)" for an inlined one,
+// as in perf.
 std::string FrameName(const ProfileReport& report, const correlate::StackFrame& frame);
 
-// The row's functions from the outermost to the innermost.
+// Returns the row's functions from the outermost to the innermost.
 std::vector<std::string> StackNames(const ProfileReport& report, const correlate::ProfileRow& row);
 
-// The selected rows, largest share first, up to the selection's limit.
+// Returns the selected rows, largest share first, up to the selection's limit.
 std::vector<const correlate::ProfileRow*> SelectedRows(const ProfileReport& report,
                                                        const ProfileSelection& selection);
 
-// Whether the row's domain is one of the selection's.
+// Returns whether the row's domain is one of the selection's.
 bool IsSelected(const ProfileSelection& selection, const correlate::ProfileRow& row);
 
 std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,

@@ -98,7 +98,7 @@ std::string Reasons(const DomainFigures& figures, double seconds) {
   return text;
 }
 
-// The domains, busiest first.
+// Returns the domains, busiest first.
 Table DomainTable(const TopFrame& frame) {
   Table table;
   table.columns = {{"domain", "domain"},
@@ -151,7 +151,7 @@ std::string Head(const TopFrame& frame) {
   return head;
 }
 
-// The first `rows` lines of the text; all if that is 0.
+// Returns the first `rows` lines of the text; all if `rows` is 0.
 std::string Lines(const std::string& text, size_t rows) {
   if (rows == 0) return text;
   size_t end = 0;

@@ -17,9 +17,9 @@ struct TopFrame {
   std::string recording;
   double seconds = 0;  // length of the window
   bool over = false;   // whether the recording is complete
-  // Analysis of the window's trace; null: there is no trace.
+  // The analysis of the window's trace; null if there is no trace.
   const analysis::AnalysisResult* trace = nullptr;
-  // Null: the recording has no samples.
+  // The profile; null if the recording has no samples.
   const ProfileReport* profile = nullptr;
   uint64_t lost_samples = 0;  // number since the recording began
   std::function<std::string(DomainId)> domain_name;
@@ -32,7 +32,7 @@ struct TopLayout {
   ProfileSelection selection;  // functions to show
 };
 
-// At most `rows` lines, each with '\n' at its end.
+// Returns at most `rows` lines, each with '\n' at its end.
 std::string TopText(const TopFrame& frame, const TopLayout& layout);
 
 }  // namespace xenoscope::report
