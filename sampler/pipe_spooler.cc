@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 #include "base/file.h"
@@ -21,8 +22,8 @@ PipeSpooler::PipeSpooler(int from, int to, std::string path, size_t max_queued, 
     : from_(from),
       to_(to),
       path_(std::move(path)),
-      max_queued_(max_queued),
       observer_(std::move(observer)),
+      max_queued_(max_queued),
       reader_(&PipeSpooler::Read, this),
       writer_(&PipeSpooler::Write, this) {}
 
@@ -32,6 +33,12 @@ absl::Status PipeSpooler::Finish() {
   if (reader_.joinable()) reader_.join();
   if (writer_.joinable()) writer_.join();
   return status();
+}
+
+void PipeSpooler::LiftLimit() {
+  const std::lock_guard lock(mutex_);
+  max_queued_ = std::numeric_limits<size_t>::max();
+  room_.notify_one();
 }
 
 absl::Status PipeSpooler::status() const {

@@ -36,6 +36,9 @@ class PipeSpooler {
   // Waits until `from` is at its end and all is copied.
   ~PipeSpooler();
 
+  // From now on reads all that comes, however much waits for `to`: for a writer that is about to
+  // end.
+  void LiftLimit();
   // Waits as the destructor does. Errors: those of status().
   absl::Status Finish();
   // Returns OK while all is well. After an error the rest is read and dropped.
@@ -52,13 +55,13 @@ class PipeSpooler {
   const int from_;
   const int to_;
   const std::string path_;
-  const size_t max_queued_;
   const Observer observer_;
   std::atomic<uint64_t> bytes_ = 0;
   mutable std::mutex mutex_;  // guards all members below
   std::condition_variable more_;
   std::condition_variable room_;
   std::deque<std::vector<std::byte>> blocks_;
+  size_t max_queued_;
   size_t queued_ = 0;  // bytes in blocks_
   bool at_end_ = false;
   absl::Status status_;

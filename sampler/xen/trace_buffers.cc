@@ -208,6 +208,8 @@ bool IsTraceStale() {
   return IsBeingWritten(before, ReadBufferStates(info, room), room);
 }
 
+void PauseTrace() { CallTrace(kTbufDisable); }
+
 void StopStaleTrace() {
   if (HasListener().value_or(true)) return;
   CallTrace(kTbufDisable);
@@ -222,6 +224,7 @@ namespace xenoscope::sampler {
 bool HasTraceConsumer() { return false; }
 std::optional<uint32_t> TraceBufferPages() { return std::nullopt; }
 bool IsTraceStale() { return false; }
+void PauseTrace() {}
 void StopStaleTrace() {}
 }  // namespace xenoscope::sampler
 

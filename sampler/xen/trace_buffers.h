@@ -28,6 +28,10 @@ bool HasTraceConsumer();
 // reboots. Nothing while there are no buffers, or where the size cannot be known.
 std::optional<uint32_t> TraceBufferPages();
 
+// Xen writes no more records. What its buffers hold stays there for their reader. Does nothing
+// where that is not possible.
+void PauseTrace();
+
 // Returns whether Xen traces without a reader: there is no listener, and the buffers are being
 // written. Takes 0.1 s; changes nothing. False where it cannot be known.
 bool IsTraceStale();

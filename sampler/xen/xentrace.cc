@@ -174,6 +174,11 @@ void Xentrace::WaitUntilIdle() {
 
 absl::Status Xentrace::Stop() {
   if (!child_) return absl::OkStatus();
+  // Where a disk is slower than the trace, xentrace is always in the middle of a write. It comes to
+  // rest when there are no more records, and when all that it writes is taken: at most what Xen's
+  // buffers hold.
+  PauseTrace();
+  spooler_->LiftLimit();
   WaitUntilIdle();
   const Exit exit = child_->Stop(kStopTimeoutMs);
   child_.reset();

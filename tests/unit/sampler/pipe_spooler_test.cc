@@ -111,6 +111,27 @@ TEST(PipeSpooler, StopsReadingAtMemoryLimit) {
   EXPECT_EQ(spooler.bytes(), taken);
 }
 
+// A writer that is told to end must not be in the middle of a write, however slow the disk is.
+TEST(PipeSpooler, TakesAllOnceLimitIsLifted) {
+  Pipe from;
+  Pipe to;
+  const std::string text = Numbers(4 << 20);
+  std::string copied;
+  std::thread takes;
+  {
+    PipeSpooler spooler(from.out(), to.in(), "the file", /*max_queued=*/1000);
+    std::thread lifts([&spooler] { spooler.LiftLimit(); });
+    WriteTo(from, text);  // returns only when all of it is taken
+    lifts.join();
+    from.CloseIn();
+    takes = std::thread([&] { copied = ReadAllOf(to); });
+    EXPECT_TRUE(spooler.Finish().ok());
+  }
+  to.CloseIn();
+  takes.join();
+  EXPECT_TRUE(copied == text);
+}
+
 TEST(PipeSpooler, FullDiskIsAnErrorAndDoesNotBlockWriter) {
   Pipe from;
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
