@@ -95,11 +95,14 @@ void ProfileSource::SetNames(report::ProfileReport& out) const {
 
 Clock ProfileSource::HostClock() const { return recording() ? recording()->clock() : Clock(); }
 
+Tsc ProfileSource::Origin() const {
+  const Tsc begin = info() == nullptr ? Tsc() : info()->started;
+  return input_ ? trace::ProbeTrace(input_->trace).first_tsc.value_or(begin) : begin;
+}
+
 TscRange ProfileSource::Selected(const ProfileOptions& options) const {
   TscRange selected = profile::ProfileRequest().within;
-  const Tsc begin = info() == nullptr ? Tsc() : info()->started;
-  // Times are those of dump, where there is a trace.
-  const Tsc zero = input_ ? trace::ProbeTrace(input_->trace).first_tsc.value_or(begin) : begin;
+  const Tsc zero = Origin();
   if (options.from) selected.begin = options.from->After(zero, HostClock());
   if (options.to) selected.end = options.to->After(zero, HostClock());
   return selected;

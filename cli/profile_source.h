@@ -61,6 +61,9 @@ class ProfileSource {
   const recording::RecordingInfo* info() const {
     return recording() ? &recording()->info() : nullptr;
   }
+  // Returns the time 0 of what is printed, and of --from and --to: the trace's first record, as in
+  // dump; without a trace the time when the recording began.
+  Tsc Origin() const;
   // Returns the name of the domain; "" when it has none.
   std::string DomainName(DomainId domain) const;
   symbolizer::DomainSymbols& symbols() const { return *symbols_.resolver; }

@@ -30,7 +30,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
                                        const std::vector<report::RowFilter>& filters,
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out) {
-  report::PageTimeline timeline(out, source.symbols());
+  report::PageTimeline timeline(out, source.symbols(), source.Origin());
   columns.secondary_by = report::PageColumns();
   for (const report::RowFilter& filter : filters) {
     if (!profile::HasDimension(columns.secondary_by, filter.dimension)) {

@@ -284,7 +284,11 @@ ordered_json PageTimeline::TimelineJson() {
     pcpus.push_back(pcpu);
     pcpu_bins.push_back(BinsOf(own_bins, bins, numbers));
   }
+  const Tsc begin = zero_.value_or(origin_);
+  const Cycles since = begin > origin_ ? begin - origin_ : 0;
   return {{"length", length_},
+          {"begin_seconds", report_.clock.Seconds(since)},
+          {"begin_tsc", std::to_string(begin.value)},
           {"vcpus", std::move(vcpus)},
           {"pcpus", std::move(pcpus)},
           {"bin", bin_},

@@ -26,10 +26,11 @@ namespace xenoscope::report {
 
 class PageTimeline final : public correlate::PipelineObserver {
  public:
-  // Both arguments must outlive this. The report must have its vendor, names and sampled range,
-  // which is the range shown, before the first item.
-  PageTimeline(const ProfileReport& report, Resolver& resolver)
-      : report_(report), resolver_(resolver) {}
+  // The report and the resolver must outlive this. The report must have its vendor, names and
+  // sampled range, which is the range shown, before the first item. `origin` is the time 0 of all
+  // commands: the first record of the trace, also of a trace of which only a part is read.
+  PageTimeline(const ProfileReport& report, Resolver& resolver, Tsc origin)
+      : report_(report), resolver_(resolver), origin_(origin) {}
 
   void OnItem(const trace::Item& item) override;
   void OnPlaced(const correlate::PlacedSample& placed) override;
@@ -101,6 +102,7 @@ class PageTimeline final : public correlate::PipelineObserver {
 
   const ProfileReport& report_;
   Resolver& resolver_;
+  Tsc origin_;
   std::optional<Tsc> zero_;
   uint64_t length_ = 0;
   uint64_t bin_ = 1024;  // cycles

@@ -288,6 +288,9 @@ async function wholeReport() {
   await page.mouse.move(box.x + box.width / 2 + 9, box.y + 36);
   check("a tip", ((await page.textContent("#tip")) ?? "").length > 5);
   await shot("timeline-zoomed");
+  check("a tip with the TSC", /here: [0-9.]+ s, TSC [0-9]+/.test((await page.textContent("#tip")) ?? ""), [
+    await page.textContent("#tip"),
+  ]);
   await press("0");
   check("all of it again", (await page.textContent("#range")) === all);
   const high = () => page.$eval("canvas", (canvas) => canvas.offsetHeight);

@@ -48,6 +48,10 @@ export interface Exit {
 export interface Timeline {
   /** Cycles, as all times here; instants count from the first one shown. */
   length: number;
+  /** The first instant, in seconds since the trace's first record: the time of --from, --to and of dump. */
+  begin_seconds: number;
+  /** Its TSC: a number that may have more digits than a double. */
+  begin_tsc: string;
   vcpus: { domain: string; name: string; runs: boolean }[];
   pcpus: number[];
   bin: number;

@@ -61,8 +61,10 @@ function firstAfter(bars: Bar[], at: number): number {
 export function timelineView(page: Page, timeline: Timeline): HTMLElement {
   const hz = page.report?.cpu_hz ?? 1e9;
   const seconds = (cycles: number): string => time(cycles / hz);
-  /** An instant, to the precision of one pixel. */
-  const when = (cycles: number): string => instant(cycles / hz, (to - from) / hz / 1000);
+  const sinceTrace = (cycles: number): number => timeline.begin_seconds + cycles / hz;
+  /** An instant, to the precision of one pixel, by the clock of --from and --to. */
+  const when = (cycles: number): string => instant(sinceTrace(cycles), (to - from) / hz / 1000);
+  const tsc = (cycles: number): string => String(BigInt(timeline.begin_tsc) + BigInt(Math.round(cycles)));
   const vcpus = timeline.vcpus;
   const nameOf = (vcpu: number): string => vcpus[vcpu]?.name ?? "?";
   const domains = [...new Set(vcpus.map((vcpu) => vcpu.domain))];
@@ -265,8 +267,8 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     context.lineWidth = 1;
     context.font = "12px system-ui, DejaVu Sans, sans-serif";
     context.textBaseline = "middle";
-    for (let at = Math.ceil(from / hz / step) * step; at <= to / hz; at += step) {
-      const x = xOf(at * hz);
+    for (let at = Math.ceil(sinceTrace(from) / step) * step; at <= sinceTrace(to); at += step) {
+      const x = xOf((at - timeline.begin_seconds) * hz);
       context.beginPath();
       context.moveTo(x, TOP - 6);
       context.lineTo(x, picture.height);
@@ -410,13 +412,15 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     const hit = under(event);
     if (hit === null) return hideTip();
     const bins = hit.track.bins;
-    if (hit.bar !== undefined) showTip(event.clientX, event.clientY, hit.bar.lines());
+    const here = `here: ${when(hit.at)}, TSC ${tsc(hit.at)}`;
+    if (hit.bar !== undefined) showTip(event.clientX, event.clientY, [...hit.bar.lines(), here]);
     else if (bins !== undefined) {
       const bin = Math.min(Math.max(Math.floor(hit.at / timeline.bin), 0), timeline.bins - 1);
       showTip(event.clientX, event.clientY, [
         hit.track.title,
         ...bins.describe(bin * bins.each),
         `in ${seconds(timeline.bin)}, from ${when(bin * timeline.bin)}`,
+        here,
       ]);
     } else hideTip();
   });
@@ -433,6 +437,13 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     event.stopPropagation();
   });
   const shown = h("span", { class: "soft", id: "range" });
+  /** The options that make other commands look at this range. */
+  const options = (): string => `--from ${sinceTrace(from).toFixed(9)} --to ${sinceTrace(to).toFixed(9)}`;
+  const copy = (): void => {
+    chosen.textContent = options();
+    // A page of a file may have no clipboard: then the text is there to be selected.
+    if ("clipboard" in navigator) navigator.clipboard.writeText(options()).catch(() => undefined);
+  };
   choose();
   setRange(0, timeline.length);
   document.addEventListener("theme", () => {
@@ -467,6 +478,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
       h("button", { click: () => zoom(0.6) }, "Zoom in (+)"),
       h("button", { click: () => zoom(1.6) }, "Zoom out (−)"),
       h("button", { click: () => setRange(0, timeline.length) }, "All (0)"),
+      h("button", { click: copy, title: "The options of dump, summary and report for this range" }, "Copy --from --to"),
       search,
       shown,
       narrowed,

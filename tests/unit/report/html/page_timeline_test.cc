@@ -85,7 +85,7 @@ class PageTimelineSamples : public testing::Test {
   OneFunction resolver_;
   ProfileReport report_;
   recording::Sample sample_;
-  PageTimeline timeline_{report_, resolver_};
+  PageTimeline timeline_{report_, resolver_, Tsc{0}};
   correlate::PipelineObserver& pipeline_observer_ = timeline_;
 };
 
