@@ -127,7 +127,10 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
   if (request.trace != nullptr) set.vendor = request.dialect.vendor;
   Profiler profiler(std::move(request), std::move(set), std::move(samples));
   profiler.recorded_ = recorded;
-  profiler.longest_bracket_ = brackets.longest;
+  const bool by_vpmu_of_all =
+      std::ranges::count(info.sources, recording::kVpmuAll, &recording::SourceInfo::cpu_type) > 0;
+  profiler.longest_bracket_ =
+      std::max(brackets.longest, by_vpmu_of_all ? correlate::kLongestVirtualInterrupt : 0);
   profiler.period_ = static_cast<double>(period);
   return profiler;
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/xen_address.h"
 
 namespace xenoscope::profile {
 
@@ -29,9 +30,14 @@ absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording
                                                       const RecordedProcesses* processes) {
   RecordedSamples samples(selection.events, processes);
   for (size_t i = 0; i < recording.info().sources.size(); ++i) {
-    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream,
-                               OpenSelected(recording, selection, i));
-    samples.streams_.push_back({std::move(stream), std::nullopt});
+    const std::string& pmu = recording.info().sources[i].cpu_type;
+    std::vector<Part> parts = {Part::kAll};
+    if (pmu == recording::kVpmuAll) parts = {Part::kKnownDomain, Part::kUnknownDomain};
+    for (const Part part : parts) {
+      XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream,
+                                 OpenSelected(recording, selection, i));
+      samples.streams_.push_back({std::move(stream), part, pmu.starts_with(recording::kVpmu)});
+    }
   }
   for (Stream& stream : samples.streams_) samples.Advance(stream);
   return samples;
@@ -51,20 +57,41 @@ const Sample* RecordedSamples::Next() {
 uint64_t RecordedSamples::Damaged() const {
   uint64_t damaged = 0;
   for (const Stream& stream : streams_) {
+    if (stream.part == Part::kUnknownDomain) continue;  // the file's other part has counted it
     const recording::SampleDamage& damage = stream.samples.reader.damage();
     damaged += damage.skipped_samples + damage.invalid_samples;
   }
   return damaged;
 }
 
-void RecordedSamples::Advance(Stream& stream) const {
+const Sample* RecordedSamples::NextWanted(Stream& stream) const {
   const Sample* next = stream.samples.reader.Next();
-  while (next != nullptr && !events_[next->event]) next = stream.samples.reader.Next();
+  while (next != nullptr) {
+    const bool known = next->vcpu.domain < kFirstReservedDomain;
+    const bool in_part = stream.part == Part::kAll || known == (stream.part == Part::kKnownDomain);
+    if (events_[next->event] && in_part) return next;
+    next = stream.samples.reader.Next();
+  }
+  return nullptr;
+}
+
+void RecordedSamples::Advance(Stream& stream) const {
+  const Sample* next = NextWanted(stream);
   if (next == nullptr) {
     stream.next.reset();
     return;
   }
   Sample& sample = stream.next.emplace(*next);
+  if (stream.by_vpmu && sample.timed && IsXenAddress(sample.address) && sample.mode != Mode::kXen &&
+      sample.vcpu.domain < kFirstReservedDomain) {
+    // Before format 1.8: Linux took Xen's code for its own.
+    sample.mode = Mode::kXen;
+    if (stream.part != Part::kAll) {
+      sample.pcpu = PcpuId{sample.vcpu.vcpu.value};
+      sample.vcpu.domain = kDomXen;
+      sample.thread.reset();
+    }
+  }
   if (!sample.thread || processes_ == nullptr) return;
   sample.space =
       processes_->SpaceOf(sample.vcpu.domain, sample.thread->pid, Tsc{sample.when.end.value - 1});

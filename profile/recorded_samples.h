@@ -44,14 +44,21 @@ class RecordedSamples final : public correlate::SampleSource {
   uint64_t Damaged() const;
 
  private:
+  // Which samples of a source a stream has: those of Xen's vPMU are in order only with others of
+  // known, or of unknown, domain.
+  enum class Part : uint8_t { kAll, kKnownDomain, kUnknownDomain };
   struct Stream {
     recording::SampleStream samples;
+    Part part = Part::kAll;
+    bool by_vpmu = false;  // Xen's vPMU took the samples
     std::optional<recording::Sample> next{};
   };
 
   RecordedSamples(std::span<const uint16_t> events, const RecordedProcesses* processes);
 
   void Advance(Stream& stream) const;
+  // Returns the next sample of the stream's part and of the events; null at the end.
+  const recording::Sample* NextWanted(Stream& stream) const;
 
   std::bitset<recording::kMaxRecordingEvents> events_;
   const RecordedProcesses* processes_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -131,6 +132,10 @@ struct DrainInfo {
   uint64_t most_waiting_bytes = 0;  // most bytes that waited for the disk at one time
   bool operator==(const DrainInfo&) const = default;
 };
+
+// SourceInfo::cpu_type begins with this where Xen's vPMU counts for Linux's perf; its mode follows.
+inline constexpr std::string_view kVpmu = "vpmu:";
+inline constexpr std::string_view kVpmuAll = "vpmu:all";
 
 // A source of samples; its file is samples/NAME.samples.
 struct SourceInfo {

@@ -45,6 +45,12 @@ void AcceptInstant(const recording::Sample& sample, Tsc at, const TimelineInterv
 
 }  // namespace
 
+std::optional<TimelineInterval> IntervalOn(PcpuId pcpu, Tsc at, const RecentTimeline& timeline) {
+  const TimelineHistory* const intervals = timeline.IntervalsOf(pcpu);
+  if (intervals == nullptr) return std::nullopt;
+  return IntervalAt(at, *intervals, timeline.Current(pcpu), timeline);
+}
+
 void PlaceInstant(const recording::Sample& sample, RecentTimeline& timeline,
                   PlacingOutcome& outcome) {
   const Tsc at = sample.when.begin + sample.when.Length() / 2;
@@ -55,9 +61,7 @@ void PlaceInstant(const recording::Sample& sample, RecentTimeline& timeline,
     if (track == nullptr) return outcome.Reject(sample, UnplacedReason::kUnknownVcpu);
     found = IntervalAt(at, timeline.HistoryOf(*track).intervals, track, timeline);
   } else if (sample.pcpu) {
-    if (const TimelineHistory* intervals = timeline.IntervalsOf(*sample.pcpu)) {
-      found = IntervalAt(at, *intervals, timeline.Current(*sample.pcpu), timeline);
-    }
+    found = IntervalOn(*sample.pcpu, at, timeline);
   }
   if (!found) {
     if (timeline.OutsideTrace(sample.when)) {

@@ -26,6 +26,7 @@ Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObse
       finder_(timeline_, options.logged_rip),
       outcome_(timeline_, observer, checks_),
       drain_(options, timeline_, finder_, outcome_),
+      virtual_interrupts_(timeline_, finder_, outcome_),
       next_(samples.Next()) {
   ReadBatch();
 }
@@ -55,7 +56,9 @@ void Placer::PlaceBatch() {
   const bool domain_unknown = first.vcpu.domain >= kFirstReservedDomain;
   if (first.when.begin < forgotten_) {
     for (const Sample& sample : batch_) outcome_.Reject(sample, UnplacedReason::kOutOfOrder);
-  } else if (first.IsInstant() || (first.timed && domain_unknown)) {
+  } else if (first.timed && domain_unknown && first.pcpu) {
+    for (const Sample& sample : batch_) virtual_interrupts_.Place(sample);
+  } else if (first.IsInstant()) {
     for (const Sample& sample : batch_) PlaceInstant(sample, timeline_, outcome_);
   } else if (first.stopped) {
     for (const Sample& sample : batch_) PlaceStopped(sample, options_.vendor, timeline_, outcome_);

@@ -19,6 +19,7 @@
 #include "correlate/placing/outcome.h"
 #include "correlate/placing/placed_sample.h"
 #include "correlate/placing/recent_timeline.h"
+#include "correlate/placing/virtual_interrupt.h"
 #include "correlate/run_queues.h"
 #include "correlate/timeline.h"
 #include "recording/sample.h"
@@ -67,6 +68,7 @@ class Placer {
   CandidateFinder finder_;
   PlacingOutcome outcome_;
   DrainPlacer drain_;
+  VirtualInterruptPlacer virtual_interrupts_;
   std::vector<recording::Sample> batch_;
   const recording::Sample* next_;  // the source's next sample, which is not in the batch
   Tsc forgotten_;                  // intervals that end at or before this are gone

@@ -9,6 +9,8 @@ namespace {
 
 // Subreasons of exits beyond so many are not told apart: of MMIO there may be any number.
 constexpr size_t kMaxSubreasons = 4096;
+// Upper bound of the time from an interrupt to the record that its vCPU is woken.
+constexpr Cycles kWakeLatency = Cycles{1} << 15;
 
 }  // namespace
 
@@ -209,6 +211,11 @@ void RecentTimeline::OnSegment(const Segment& segment) {
 void RecentTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   if (next_ != nullptr) next_->OnRunstateInterval(interval);
   VcpuHistory& vcpu = VcpuAt(interval.vcpu_index);
+  if (interval.state == TimelineState::kRunnable) {
+    const bool woken = interval.cause == RunnableCause::kWake;
+    const Cycles before = std::min(interval.range.begin.value, woken ? kWakeLatency : Cycles{0});
+    vcpu.runnable_since = Tsc{interval.range.begin.value - before};
+  }
   if (interval.state == TimelineState::kOffline) vcpu.stops.Add(interval.range.begin);
   if (interval.state == TimelineState::kRunning &&
       options_.sampled.Contains(interval.range.begin)) {

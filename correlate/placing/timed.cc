@@ -2,25 +2,27 @@
 
 namespace xenoscope::correlate {
 
-void PlaceTimed(const recording::Sample& sample, RecentTimeline& timeline, CandidateFinder& finder,
-                PlacingOutcome& outcome) {
-  const VcpuTrack* track = timeline.Find(sample.vcpu);
-  if (track == nullptr) return outcome.RejectUnknownVcpu(sample);
-  const Candidates found = finder.FindIntervals(*track, sample.mode, sample.when, 1);
-  if (found.empty()) {
-    return outcome.Reject(sample, outcome.ReasonUnplaced(*track, sample.when));
-  }
-  timeline.HistoryOf(*track).transitions.AddSample(sample.mode);
-  outcome.checks().AddBracketed(track->index, sample.vcpu, found.when.Length());
+void AcceptTimed(const recording::Sample& sample, const VcpuTrack& track, TscRange when,
+                 CandidateFinder& finder, PlacingOutcome& outcome) {
+  const Candidates found = finder.FindIntervals(track, sample.mode, when, 1);
+  if (found.empty()) return outcome.Reject(sample, outcome.ReasonUnplaced(track, when));
+  outcome.checks().AddBracketed(track.index, track.ref, found.when.Length());
   outcome.Accept({
       .sample = &sample,
-      .vcpu = sample.vcpu,
+      .vcpu = track.ref,
       .address = sample.address,
       .placement = Placement::kBracketed,
       .cluster = found.ClusterAt(0.5),
       .places = found.PlacesOf(0),
       .when = found.when,
   });
+}
+
+void PlaceTimed(const recording::Sample& sample, RecentTimeline& timeline, CandidateFinder& finder,
+                PlacingOutcome& outcome) {
+  const VcpuTrack* track = timeline.Find(sample.vcpu);
+  if (track == nullptr) return outcome.RejectUnknownVcpu(sample);
+  AcceptTimed(sample, *track, sample.when, finder, outcome);
 }
 
 }  // namespace xenoscope::correlate

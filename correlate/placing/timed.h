@@ -14,4 +14,9 @@ namespace xenoscope::correlate {
 void PlaceTimed(const recording::Sample& sample, RecentTimeline& timeline, CandidateFinder& finder,
                 PlacingOutcome& outcome);
 
+// Places the sample of the vCPU by the lengths of the intervals in the range `when` that agree with
+// its mode. O(intervals).
+void AcceptTimed(const recording::Sample& sample, const VcpuTrack& track, TscRange when,
+                 CandidateFinder& finder, PlacingOutcome& outcome);
+
 }  // namespace xenoscope::correlate

@@ -32,6 +32,10 @@ struct VcpuHistory {
   uint32_t last_reason = 0;
   Address last_rip = 0;
 
+  // When the vCPU could last have begun to wait for a pCPU, before it ran: an interrupt that woke
+  // it came a little before the record of that.
+  Tsc runnable_since;
+
   Tsc nmi_matched_until;  // NMI exits before this have had their sample or will not have one
 
   // Cycles up to now, for the weight of lost time.

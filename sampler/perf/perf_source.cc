@@ -246,7 +246,8 @@ recording::SourceInfo PerfSource::Info() const {
   info.name = "perf";
   info.drain_interval_ns = static_cast<uint64_t>(request_.drain_interval.count());
   info.seed = request_.jitter ? request_.seed : 0;
-  if (!vpmu_.empty() && vpmu_ != "off") info.cpu_type = "vpmu:" + vpmu_;
+  if (!vpmu_.empty() && vpmu_ != "off")
+    info.cpu_type = fmt::format("{}{}", recording::kVpmu, vpmu_);
   return info;
 }
 
@@ -392,9 +393,8 @@ void PerfSource::Take(size_t cpu, Bytes record) {
 void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
   StreamInfo& stream = cpus_[cpu].stream;
   ++stream.drained;
-  // Linux takes Xen's code for its own kernel's.
-  const bool is_xens = !vpmu_.empty() && !sample.of_guest && sample.mode == Mode::kKernel &&
-                       IsXenAddress(sample.address);
+  // Linux takes Xen's code for its own, in the mode that the interrupted vCPU was in.
+  const bool is_xens = !vpmu_.empty() && !sample.of_guest && IsXenAddress(sample.address);
   const Mode mode = is_xens ? Mode::kXen : sample.mode;
   switch (mode) {
     case Mode::kUser:

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/hypercalls.h"
@@ -352,6 +353,59 @@ TEST(Placing, SampleOfUnknownDomainBelongsToCurrentVcpu) {
   EXPECT_THAT(
       Place(HvmGuest(), {guest, xen}).lines,
       ElementsAre("d1v0 user 0x1 instant: guest 1.00", "d1v0 xen 0xf instant: exit 72 1.00"));
+}
+
+// An HVM and a PV guest run until dom0, which was woken at 5.8 million cycles, runs at 9 million.
+TraceBuilder VirtualInterrupt() {
+  constexpr uint32_t kD0V0 = trace::Vcpu(0, 0);
+  TraceBuilder trace;
+  trace.Window(
+      0, {Rec(kRunningToBlocked, 1'000'000, {kD0V0}), Rec(kRunnableToRunning, 1'000'000, {kD1V0}),
+          Rec(kVmentry, 1'000'100, {}), Rec(kBlockedToRunnable, 5'800'000, {kD0V0}),
+          Rec(kVmexit64, 5'900'000, {kVmexitIntr, 0x1000, 0}),
+          Rec(kRunningToRunnable, 6'000'000, {kD1V0}), Rec(kRunnableToRunning, 6'000'000, {kD2V0}),
+          Rec(kRunningToRunnable, 9'000'000, {kD2V0}), Rec(kRunnableToRunning, 9'000'000, {kD0V0}),
+          Rec(kRunningToBlocked, 12'000'000, {kD0V0})});
+  return trace;
+}
+
+std::vector<std::string> PlaceVirtualInterrupts(
+    const std::vector<std::tuple<Mode, Address, uint64_t>>& taken) {
+  std::vector<Sample> samples;
+  for (const auto& [mode, address, begin] : taken) {
+    samples.push_back(Bracketed(kDomXen.value, mode, address, begin, begin + 10));
+    samples.back().pcpu = PcpuId{0};
+    samples.back().timed = true;
+  }
+  PlacingOptions options = WithoutTransitions();
+  options.longest_bracket = kLongestVirtualInterrupt;
+  return Place(VirtualInterrupt(), samples, nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry,
+               options)
+      .lines;
+}
+
+TEST(Placing, VirtualInterruptHitGuestBeforeDom0Ran) {
+  EXPECT_THAT(PlaceVirtualInterrupts({{Mode::kUser, 0x1000, 9'020'000}}),
+              ElementsAre("d1v0 user 0x1000 bracketed: guest 1.00"));
+  // An HVM guest would have had an exit at the address.
+  EXPECT_THAT(PlaceVirtualInterrupts({{Mode::kUser, 0x2000, 9'020'000}}),
+              ElementsAre("d2v0 user 0x2000 bracketed: running 1.00"));
+  EXPECT_THAT(PlaceVirtualInterrupts({{Mode::kXen, 0xf, 9'020'000}}),
+              ElementsAre("d2v0 xen 0xf bracketed: running 1.00"));
+}
+
+TEST(Placing, VirtualInterruptHitXenForDom0) {
+  // It came long after dom0 had begun to run, or after another sample in that timeslice.
+  EXPECT_THAT(PlaceVirtualInterrupts({{Mode::kXen, 0xf, 9'500'000}}),
+              ElementsAre("d0v0 xen 0xf bracketed: running 1.00"));
+  EXPECT_THAT(
+      PlaceVirtualInterrupts({{Mode::kUser, 0x2000, 9'020'000}, {Mode::kXen, 0xf, 9'030'000}}),
+      ElementsAre("d2v0 user 0x2000 bracketed: running 1.00",
+                  "d0v0 xen 0xf bracketed: running 1.00"));
+  EXPECT_THAT(
+      PlaceVirtualInterrupts({{Mode::kXen, 0xf, 9'020'000}, {Mode::kUser, 0x2000, 9'030'000}}),
+      ElementsAre("d2v0 xen 0xf bracketed: running 1.00",
+                  fmt::format("{} not_running", ToString(VcpuRef{kDomXen, VcpuId{0}}))));
 }
 
 TEST(Placing, InstantWithoutCurrentVcpuIsUnplaced) {

@@ -46,16 +46,20 @@ class FakeRecording {
   // A sample that was taken within [begin, end).
   void Sample(uint64_t begin, uint64_t end, Address address, uint8_t event = 0,
               uint32_t pid = recording::kNoThread) {
+    SampleOf(kD1, Mode::kKernel, begin, end, address, event, pid);
+  }
+  void SampleOf(DomainId domain, Mode mode, uint64_t begin, uint64_t end, Address address,
+                uint8_t event = 0, uint32_t pid = recording::kNoThread) {
     recording::TimedEntry entry;
     entry.address = address;
-    entry.mode = static_cast<uint8_t>(Mode::kKernel);
+    entry.mode = static_cast<uint8_t>(mode);
     entry.event = event;
     entry.pid = entry.tid = pid;
     entry.begin = begin;
     entry.end = end;
     recording::TimedChunk chunk;
     chunk.Add(entry, {});
-    samples_.Append(kD1, chunk);
+    samples_.Append(domain, chunk);
   }
 
   // A process begins a program of that name.

@@ -1,9 +1,11 @@
 // The samples of a recording, as placing takes them.
 #include "profile/recorded_samples.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "fake_recording.h"
@@ -62,6 +64,29 @@ TEST(RecordedSamplesTest, HaveTheMapsOfTheirTime) {
     names.push_back(processes->NameOf(sample->space));
   }
   EXPECT_THAT(names, ElementsAre("sh (7)", "ls (7)"));
+}
+
+// Linux takes Xen's code for its own, and samples of other domains are in chunks of their own.
+TEST(RecordedSamplesTest, SortsSamplesOfXensVpmu) {
+  constexpr Address kXen = 0xffff'82d0'4020'0000;
+  FakeRecording made;
+  made.info.sources[0].cpu_type = "vpmu:all";
+  made.SampleOf(kDom0, Mode::kUser, 100, 110, kXen, 0, /*pid=*/7);
+  made.SampleOf(kDom0, Mode::kKernel, 300, 310, 0x30, 0, /*pid=*/7);
+  made.SampleOf(kDomXen, Mode::kUser, 50, 60, 0x10, 0, /*pid=*/0);
+  made.SampleOf(kDomXen, Mode::kXen, 200, 210, kXen, 0, /*pid=*/0);
+  const auto recording = made.Open();
+  auto samples = RecordedSamples::Open(recording, {.events = {0}}, nullptr);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  std::vector<std::string> found;
+  while (const recording::Sample* sample = samples->Next()) {
+    found.push_back(fmt::format("{} {} {} {}", sample->when.begin.value,
+                                ToString(sample->vcpu.domain), ToString(sample->mode),
+                                sample->pcpu.has_value()));
+  }
+  EXPECT_THAT(found, ElementsAre("50 xen user true", "100 xen xen true", "200 xen xen true",
+                                 "300 d0 kernel false"));
+  EXPECT_EQ(samples->Damaged(), 0U);
 }
 
 TEST(SamplesWithinTest, CountsSamplesNotEntirelyInRange) {

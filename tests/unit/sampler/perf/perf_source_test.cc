@@ -597,11 +597,12 @@ TEST_F(PerfSourceTest, VpmuForDom0IncludesXen) {
   kernel_.vpmu = "hv";
   const auto source = Start(Request());
   Take(0, 0xffff'82d0'4020'0000, PERF_RECORD_MISC_KERNEL);
+  Take(0, 0xffff'82d0'4020'0010, PERF_RECORD_MISC_USER);  // dom0 was in user mode
   ASSERT_TRUE(source->Collect(*writer_).ok());
   const std::vector<Sample> samples = Samples();
-  ASSERT_THAT(samples, SizeIs(1));
+  ASSERT_THAT(samples, SizeIs(2));
   EXPECT_EQ(samples[0].vcpu, (VcpuRef{kDom0, VcpuId{0}}));
-  EXPECT_EQ(samples[0].mode, Mode::kXen);
+  for (const Sample& sample : samples) EXPECT_EQ(sample.mode, Mode::kXen);
   EXPECT_EQ(source->Info().cpu_type, "vpmu:hv");
 }
 
