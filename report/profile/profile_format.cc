@@ -1,7 +1,7 @@
 #include "report/profile/profile_format.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "report/export/flame_svg.h"
@@ -41,19 +41,31 @@ absl::StatusOr<std::string> Pprof(const ProfileReport& report, const Options& op
 
 constexpr std::string_view kByFunction = "domain,mode,function";
 
-constexpr std::array kFormats = {
-    ProfileFormat{"text", "tables for people", kByFunction, false, false, false, Text},
-    ProfileFormat{"json", "everything, with stable keys", kByFunction, false, false, false, Json},
-    ProfileFormat{"csv", "the rows alone", kByFunction, false, false, false, Csv},
-    ProfileFormat{"xml", "as opreport -X", "domain,mode,image,function", false, false, false, Xml},
-    ProfileFormat{"folded", "one stack a line, for flamegraph.pl", kByFunction, true, false, false,
-                  Folded},
-    ProfileFormat{"svg", "a flame graph", kByFunction, true, false, false, Svg},
-    ProfileFormat{"pprof", "profile.proto for pprof", "domain,vcpu,pcpu,mode,exit,process,function",
-                  true, true, true, Pprof},
-    ProfileFormat{kHtml, "a web page with flame graph, tables, VM exits and timeline", kByFunction},
-    ProfileFormat{kPerfetto, "samples and trace on one timeline for ui.perfetto.dev", "domain",
-                  false, false, true},
+constexpr ProfileFormat kFormats[] = {
+    {.name = "text", .about = "tables for people", .by = kByFunction, .write = Text},
+    {.name = "json", .about = "everything, with stable keys", .by = kByFunction, .write = Json},
+    {.name = "csv", .about = "the rows alone", .by = kByFunction, .write = Csv},
+    {.name = "xml", .about = "as opreport -X", .by = "domain,mode,image,function", .write = Xml},
+    {.name = "folded",
+     .about = "one stack a line, for flamegraph.pl",
+     .by = kByFunction,
+     .stacks = true,
+     .write = Folded},
+    {.name = "svg", .about = "a flame graph", .by = kByFunction, .stacks = true, .write = Svg},
+    {.name = "pprof",
+     .about = "profile.proto for pprof",
+     .by = "domain,vcpu,pcpu,mode,exit,process,function",
+     .stacks = true,
+     .addresses = true,
+     .binary = true,
+     .write = Pprof},
+    {.name = kHtml,
+     .about = "a web page with flame graph, tables, VM exits and timeline",
+     .by = kByFunction},
+    {.name = kPerfetto,
+     .about = "samples and trace on one timeline for ui.perfetto.dev",
+     .by = "domain",
+     .binary = true},
 };
 
 }  // namespace
@@ -62,7 +74,7 @@ std::span<const ProfileFormat> ProfileFormats() { return kFormats; }
 
 const ProfileFormat* FindProfileFormat(std::string_view name) {
   const auto* const found = std::ranges::find(kFormats, name, &ProfileFormat::name);
-  return found == kFormats.end() ? nullptr : found;
+  return found == std::end(kFormats) ? nullptr : found;
 }
 
 std::vector<Dimension> ColumnsFor(const ProfileFormat& format, std::vector<Dimension> by) {
