@@ -125,14 +125,16 @@ EventGroup GroupOf(std::span<const EventInfo> events, uint16_t event) {
 std::string EventSpelling(std::span<const EventInfo> events, const EventGroup& group) {
   const EventInfo& event = events[group.front()];
   const std::string modes = event.modes ? ":" + Letters(*event.modes) : "";
-  const std::string source = group.size() > 1 ? fmt::format("@{}", kAgents)
-                                              : (event.source.empty() ? "" : "@" + event.source);
+  std::string source = event.source.empty() ? "" : "@" + event.source;
+  if (group.size() > 1) source = fmt::format("@{}", kAgents);
   const std::string ordinal = fmt::format("#{}", OrdinalOf(events, group.front()));
   std::vector<std::string> texts;
   for (const std::string& number : {std::string(), ordinal}) {
     for (const std::string& by : {std::string(), source}) {
-      if (!event.modes || *event.modes == kAllModes) texts.push_back(event.name + by + number);
-      texts.push_back(event.name + modes + by + number);
+      if (!event.modes || *event.modes == kAllModes) {
+        texts.push_back(fmt::format("{}{}{}", event.name, by, number));
+      }
+      texts.push_back(fmt::format("{}{}{}{}", event.name, modes, by, number));
     }
   }
   const auto is_unique = [&](const std::string& text) {

@@ -99,6 +99,13 @@ uint64_t DescribeEvents(const RecordingInfo& info, std::span<const recording::Ev
   return one_period ? first.period : 0;
 }
 
+// Whether Xen's vPMU counted the event for all domains.
+bool IsByVpmuOfAll(const RecordingInfo& info, const recording::EventInfo& event) {
+  return event.clocked_by == "pmu" && !event.source.starts_with("agent") &&
+         std::ranges::count(info.sources, recording::kVpmuAll, &recording::SourceInfo::cpu_type) >
+             0;
+}
+
 }  // namespace
 
 absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Recording& recording,
@@ -125,10 +132,14 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
   // Samples of vCPUs that waited are of no pCPU: the trace has no place for them.
   if (events[selection.events.front()].waiting) request.trace = nullptr;
   if (request.trace != nullptr) set.vendor = request.dialect.vendor;
+  const bool by_vpmu_of_all = IsByVpmuOfAll(info, events[selection.events.front()]);
+  if (by_vpmu_of_all && set.vendor == trace::Vendor::kSvm) {
+    set.cautions.emplace_back(
+        "An AMD processor takes counters' interrupts of HVM guests after the VM exit. Samples of "
+        "Xen's svm_stgi_label, and so transitions, are time of these guests in guest mode.");
+  }
   Profiler profiler(std::move(request), std::move(set), std::move(samples));
   profiler.recorded_ = recorded;
-  const bool by_vpmu_of_all =
-      std::ranges::count(info.sources, recording::kVpmuAll, &recording::SourceInfo::cpu_type) > 0;
   profiler.longest_bracket_ =
       std::max(brackets.longest, by_vpmu_of_all ? correlate::kLongestVirtualInterrupt : 0);
   profiler.period_ = static_cast<double>(period);
