@@ -92,6 +92,10 @@ absl::Status AmbiguousError(std::string_view text, std::span<const EventInfo> ev
 
 absl::StatusOr<std::vector<EventInfo>> ReadEvents(const recording::Recording& recording) {
   std::vector<EventInfo> events = recording.info().events;
+  if (events.size() > recording::kMaxRecordingEvents) {
+    return InvalidError("recording.json has {} events; a recording can have {}", events.size(),
+                        recording::kMaxRecordingEvents);
+  }
   const auto is_known = [](const EventInfo& event) { return !event.source.empty(); };
   std::set<std::string_view> names;
   for (const EventInfo& event : recording.info().events) names.insert(event.name);

@@ -19,7 +19,8 @@ namespace xenoscope::profile {
 using EventGroup = std::vector<uint16_t>;
 
 // Returns the events of the recording, each with its source. Before format 1.8 the samples show the
-// source; they are read only if names alone are ambiguous. Errors: those of Recording::OpenSamples.
+// source; they are read only if names alone are ambiguous. Errors: InvalidArgument for more
+// events than the format allows; those of Recording::OpenSamples.
 absl::StatusOr<std::vector<recording::EventInfo>> ReadEvents(const recording::Recording& recording);
 
 // Returns the events that `text` selects: NAME[:MODES][@SOURCE][#N]. MODES are letters of u (user),

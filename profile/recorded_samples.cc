@@ -22,7 +22,9 @@ absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording&
 RecordedSamples::RecordedSamples(std::span<const uint16_t> events,
                                  const RecordedProcesses* processes)
     : processes_(processes) {
-  for (const uint16_t event : events) events_.set(event);
+  for (const uint16_t event : events) {
+    if (event < events_.size()) events_.set(event);  // no sample has a higher number
+  }
 }
 
 absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording& recording,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "fake_recording.h"
+#include "profile/recorded_samples.h"
 
 namespace xenoscope::profile {
 namespace {
@@ -87,6 +88,22 @@ TEST(FindEventsTest, NumbersEqualEvents) {
   EXPECT_EQ(ErrorOf(events, "cycles"), "event 'cycles' is ambiguous: give cycles#1 or cycles#2");
   EXPECT_THAT(*FindEvents(events, "cycles#2"), ElementsAre(1));
   EXPECT_THAT(*FindEvents(events, "cycles@perf#1"), ElementsAre(0));
+}
+
+TEST(ReadEventsTest, RefusesMoreEventsThanFormatAllows) {
+  FakeRecording made;
+  made.info.events.resize(recording::kMaxRecordingEvents + 1, EventOf("cycles"));
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadEvents(made.Open()).status()));
+}
+
+TEST(RecordedSamplesTest, TakesNoEventBeyondFormat) {
+  FakeRecording made;
+  made.info.events.resize(recording::kMaxRecordingEvents + 1, EventOf("cycles"));
+  made.Sample(100, 110, 0x10, /*event=*/1);
+  const auto recording = made.Open();
+  auto samples = RecordedSamples::Open(recording, {.events = {256}}, nullptr);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  EXPECT_EQ(samples->Next(), nullptr);
 }
 
 TEST(ReadEventsTest, OldRecordingsShowSourcesBySamples) {
