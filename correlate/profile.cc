@@ -68,6 +68,7 @@ void Profile::OnTraced(VcpuRef vcpu, Context context, ContextTime time) {
   const uint32_t stratum = StratumOf(vcpu, context);
   strata_.all[stratum].size += static_cast<double>(time.cycles);
   if (time.stays == 0) return;
+  if (time.median_stay > 0) median_stays_[vcpu] = static_cast<double>(time.median_stay);
   const uint32_t transition = StratumOf(vcpu, TransitionOf(context));
   strata_.all[transition].guest = stratum;
   for (const uint32_t each : {stratum, transition}) {
@@ -271,6 +272,8 @@ void Profile::MoveTransitions() {
   for (auto& [ref, vcpu] : vcpus) {
     const auto sums = mode_sums_.find(ref);
     if (sums != mode_sums_.end()) vcpu.samples = sums->second;
+    const auto median = median_stays_.find(ref);
+    if (median != median_stays_.end()) vcpu.median_stay = median->second;
   }
   strata_.transitions = TransitionCosts(vcpus);
   for (Stratum& stratum : strata_.all) {

@@ -29,7 +29,7 @@ Observed Observe(VcpuRef ref, const VcpuModes& vcpu) {
   const double scale = vcpu.cycles / vcpu.stays;
   return {
       .vcpu = ref,
-      .cycles = share * scale - vcpu.xen_cycles / vcpu.stays,
+      .cycles = std::min(share * scale - vcpu.xen_cycles / vcpu.stays, vcpu.median_stay),
       .variance = ShareVariance(vcpu.samples.xen, vcpu.samples.all) * scale * scale,
   };
 }
@@ -79,12 +79,15 @@ TransitionCosts::TransitionCosts(const absl::btree_map<VcpuRef, VcpuModes>& vcpu
   const Pool pool = PoolWith(observed, VarianceBetween(observed));
   pooled_variance_ = pool.variance;
   for (const auto& [ref, vcpu] : vcpus) {
-    if (vcpu.stays > 0) costs_[ref] = {std::max(pool.cycles, 0.0), pool.between, 1};
+    if (vcpu.stays > 0) costs_[ref] = {pool.cycles, pool.between, 1};
   }
   for (const Observed& each : observed) {
     const double own = pool.between / (pool.between + each.variance);
     const double cycles = own * each.cycles + (1 - own) * pool.cycles;
-    costs_[each.vcpu] = {std::max(cycles, 0.0), own * each.variance, 1 - own};
+    costs_[each.vcpu] = {cycles, own * each.variance, 1 - own};
+  }
+  for (auto& [ref, cost] : costs_) {
+    cost.cycles = std::clamp(cost.cycles, 0.0, vcpus.at(ref).median_stay);
   }
 }
 

@@ -3,6 +3,8 @@
 // and the trace has the time between its records (docs/method.md, section 4.3).
 #pragma once
 
+#include <limits>
+
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
@@ -31,6 +33,8 @@ struct VcpuModes {
   double cycles = 0;      // running
   double xen_cycles = 0;  // of these, not between VMENTRY and VMEXIT
   double stays = 0;       // between VMENTRY and VMEXIT
+  double median_stay =
+      std::numeric_limits<double>::infinity();  // the length of half of them, at most
   ModeSums samples;
 };
 
@@ -43,7 +47,8 @@ class TransitionCosts {
   // O(vCPUs). All costs are 0 if no sample was taken in Xen.
   explicit TransitionCosts(const absl::btree_map<VcpuRef, VcpuModes>& vcpus);
 
-  // Returns the cycles for each stay; at least 0.
+  // Returns the cycles for each stay: at least 0, and at most the median stay, of which they are a
+  // part.
   [[nodiscard]] double CostOf(VcpuRef vcpu) const;
   // Returns the variance of the sum over vCPUs of a number of stays times the cost, in cycles
   // squared. The error of the pooled cost is common to all vCPUs. O(vCPUs).

@@ -115,7 +115,9 @@ void RecentTimeline::LimitSubreasons(ExitContents& contents) {
 
 void RecentTimeline::Finish() {
   timeline_.Finish();
-  for (VcpuHistory& vcpu : vcpus_) vcpu.traced.Flush(observer_);
+  for (VcpuHistory& vcpu : vcpus_) {
+    vcpu.traced.Flush(vcpu.stays.Percentile(0.5), observer_);
+  }
 }
 
 void RecentTimeline::DropBefore(Tsc t) {
@@ -199,6 +201,9 @@ void RecentTimeline::OnSegment(const Segment& segment) {
     checks_.AddTime(segment.vcpu_index, segment.vcpu, segment.range, segment.timeslice_begin);
   }
   vcpu.by_context[static_cast<size_t>(interval.context.kind)] += segment.range.Length();
+  if (sampled > 0 && segment.kind == SegmentKind::kGuest) {
+    vcpu.stays.Add(segment.range.Length(), 1);
+  }
   if (!options_.by_waiting) return AddInterval(segment.vcpu_index, interval, true);
   run_queues_.ForEach(segment.pcpu, segment.range, [&](TscRange part, uint32_t set) {
     interval.range = part;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/mode.h"
+#include "base/sketch.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
 #include "correlate/exit_contents.h"
@@ -44,6 +45,7 @@ struct VcpuHistory {
   Cycles lost_before = 0;              // Losses::LostTimeUntil when the vCPU became lost
 
   VcpuTransitions transitions;
+  Sketch stays;  // lengths of its stays in the guest
 
   TracedTime traced;  // what the observer has not been given yet
 

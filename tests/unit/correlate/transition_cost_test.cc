@@ -35,6 +35,16 @@ TEST(TransitionCosts, IsNeverNegative) {
   EXPECT_GT(costs.Variance({{kD1, 1}}), 0);
 }
 
+// A clock that is not even can have too many samples in Xen.
+TEST(TransitionCosts, IsAtMostTheMedianStay) {
+  VcpuModes modes = Modes(6000, 4000);
+  modes.median_stay = 1200;
+  EXPECT_NEAR(TransitionCosts({{kD1, modes}}).CostOf(kD1), 1200, 1);
+  // Those of other vCPUs do not make it longer.
+  VcpuModes other = Modes(6000, 4000);
+  EXPECT_LE(TransitionCosts({{kD1, modes}, {kD2, other}}).CostOf(kD1), 1200);
+}
+
 TEST(TransitionCosts, IsUnknownWithoutSamplesInXen) {
   const TransitionCosts costs({{kD1, Modes(0, 10000)}});
   EXPECT_EQ(costs.CostOf(kD1), 0);
