@@ -128,7 +128,7 @@ def check_poll_counters(lab, recording, what):
     total = sum(poll["total"] for poll in found)
     kinds = ("blocked", "running", "preempted")
     lab.check(total > 50, f"{what}: there are {total} polls")
-    lab.check(total == sum(look[kind] for poll in found for kind in kinds),
+    lab.check(total == sum(poll[kind] for poll in found for kind in kinds),
               f"{what}: Xen answered each of {total} polls")
 
 
