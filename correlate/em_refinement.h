@@ -28,15 +28,15 @@
 
 namespace xenoscope::correlate {
 
-// What tells rows apart, beside vCPU, mode, function and context. Samples are refined together only
-// if no row tells them apart, so that no row's weights sum to less than 0.
+// What distinguishes rows, beside vCPU, mode, function and context. Samples are refined together
+// only if no row distinguishes them, so that no row's weights sum to less than 0.
 struct EmRefinementOptions {
   bool by_address = false;
   bool by_process = false;
   bool by_pcpu = false;
   bool by_placing = false;
-  // The next observer wants every sample. Otherwise samples of a bracket that nothing tells apart
-  // come as one with a count.
+  // The next observer wants every sample. Otherwise samples of a bracket that nothing
+  // distinguishes come as one with a count.
   bool each_sample = false;
   size_t max_pending = size_t{1} << 18;  // the number of samples that are held, such ones being one
 };
@@ -129,7 +129,7 @@ class EmRefiner final : public PlacingObserver {
   const PlaceList& PlaceListOf(const PlacedSample& placed);
   [[nodiscard]] Kind KindOf(const PlacedSample& placed, FunctionId function) const;
   uint32_t KindNumber(const Kind& kind);
-  // Returns the number that places have which no row tells apart.
+  // Returns the number that places have which no row distinguishes.
   uint32_t PlaceNumber(const Place& place);
   // Returns the part of the kind to which its samples in the place belong.
   uint32_t PartOf(const Kind& kind, Parts& parts, uint32_t number, const Place& place);

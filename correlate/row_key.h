@@ -1,4 +1,4 @@
-// What tells the rows of a profile apart: a number for each dimension that was asked for.
+// What distinguishes the rows of a profile: a number for each dimension that was asked for.
 #pragma once
 
 #include <array>

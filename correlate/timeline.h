@@ -247,9 +247,9 @@ class Timeline {
   // may be long ago.
   void SaveState(StateSnapshot& out, Tsc since) const;
   // Merges those idle vCPUs with `later`, which followed the trace from `since` on, and began to
-  // count where this timeline is now: tells this timeline's observer until when they were runnable,
-  // or moves them to `later` if it never met them. Returns false, and does nothing, if `later`
-  // would have reported more than that.
+  // count where this timeline is now: informs this timeline's observer until when they were
+  // runnable, or moves them to `later` if it never met them. Returns false, and does nothing, if
+  // `later` would have reported more than that.
   bool MergeIdleVcpus(Timeline& later, Tsc since);
   const TimelineFaults& faults() const { return faults_; }
   [[nodiscard]] Tsc now() const { return now_; }

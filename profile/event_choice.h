@@ -1,4 +1,4 @@
-// Tells the events of a recording apart, and chooses among them. An event is what its name, the
+// Identifies the events of a recording, and chooses among them. An event is what its name, the
 // modes in which it was counted and its source say: dom0's `cycles` is not a guest's.
 #pragma once
 

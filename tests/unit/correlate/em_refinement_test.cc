@@ -122,7 +122,7 @@ TEST_F(EmRefinementTest, LearnsContextOfFunction) {
   EXPECT_NEAR((sums_.weights[{2, kIoio.reason}]), 4, 0.05);
 }
 
-// Where nothing tells two reasons apart, lengths decide, as they did.
+// Where nothing distinguishes two reasons, lengths decide, as they did.
 TEST_F(EmRefinementTest, FallsBackToLengths) {
   for (int i = 0; i < 100; ++i) Add(1, {In(kCpuid, 0.7), In(kIoio, 0.3)});
   refiner_.Finish();

@@ -69,8 +69,8 @@ TEST(InfluenceWeightsTest, PreservesMarginalSums) {
   EXPECT_THAT(sums.weights, Pointwise(DoubleNear(1e-6), {18.0, second, third}));
 }
 
-// Nothing tells two places apart: of a hundred samples any number may have been in either. What is
-// not known is the Dirichlet distribution's n^2 p (1 - p) / 2, and the number of all of them, n
+// Nothing distinguishes two places: of a hundred samples any number may have been in either. What
+// is not known is the Dirichlet distribution's n^2 p (1 - p) / 2, and the number of all of them, n
 // p^2.
 TEST(InfluenceWeightsTest, UninformativeSamplesHaveVarianceOfLengths) {
   const std::vector<Seen> samples(100, {{0.7, 0.3}, {0.7, 0.3}});

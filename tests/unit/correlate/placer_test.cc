@@ -479,7 +479,7 @@ TEST(Placing, SplitsContextsByRunQueue) {
 }
 
 // d1v0 is running as the trace begins and halts; vector 0xf3 wakes it, then 0xec comes while it is
-// awake; it halts again, and wakes for something that no record tells.
+// awake; it halts again, and wakes for something that no record shows.
 TEST(Placing, SplitsContextsByWakeup) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}),

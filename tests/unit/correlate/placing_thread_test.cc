@@ -38,7 +38,7 @@ class Notes final : public PlacingObserver {
 
 // Much of everything: samples with places of their own, samples that share theirs, as those of a
 // drain do, of two modes in turn.
-void Tell(PlacingObserver& observer) {
+void Notify(PlacingObserver& observer) {
   for (uint32_t i = 0; i < 300'000; ++i) {
     recording::Sample sample;
     sample.address = i;
@@ -65,10 +65,10 @@ void Tell(PlacingObserver& observer) {
 
 TEST(PlacingThread, DeliversEverythingInOrder) {
   Notes expected;
-  Tell(expected);
+  Notify(expected);
   Notes notes;
   PlacingThread thread(notes);
-  Tell(thread);
+  Notify(thread);
   thread.Finish();
   EXPECT_EQ(notes.samples, expected.samples);
   EXPECT_EQ(notes.unplaced, expected.unplaced);

@@ -15,7 +15,7 @@ namespace {
 
 const std::string kSmall = XENOSCOPE_TEST_DATA "/small.xeno";
 
-TraceRequest Of(const std::string& path) {
+TraceRequest RequestFor(const std::string& path) {
   TraceRequest request;
   request.path = path;
   return request;
@@ -23,7 +23,7 @@ TraceRequest Of(const std::string& path) {
 
 TEST(TraceInputTest, TakesClockVersionAndNamesFromRecording) {
   std::vector<std::string> warnings;
-  const auto input = OpenTraceInput(Of(kSmall), warnings);
+  const auto input = OpenTraceInput(RequestFor(kSmall), warnings);
   ASSERT_TRUE(input.ok()) << input.status();
   ASSERT_TRUE(input->clock);
   EXPECT_EQ(input->clock->hz, 2'599'998'000U);
@@ -34,7 +34,7 @@ TEST(TraceInputTest, TakesClockVersionAndNamesFromRecording) {
 
 TEST(TraceInputTest, ReadsCompressedBareTrace) {
   std::vector<std::string> warnings;
-  const auto input = OpenTraceInput(Of(kSmall + "/trace.xentrace.zst"), warnings);
+  const auto input = OpenTraceInput(RequestFor(kSmall + "/trace.xentrace.zst"), warnings);
   ASSERT_TRUE(input.ok()) << input.status();
   EXPECT_FALSE(input->clock);
   EXPECT_EQ(input->info(), nullptr);
@@ -45,7 +45,7 @@ TEST(TraceInputTest, ReadsCompressedBareTrace) {
 }
 
 TEST(TraceInputTest, OptionsOverrideRecordedValues) {
-  TraceRequest request = Of(kSmall);
+  TraceRequest request = RequestFor(kSmall);
   request.clock = Clock{1'000'000, ClockSource::kGiven};
   request.dialect.vendor = trace::Vendor::kVmx;
   request.dialect.vendor_source = trace::DialectSource::kGiven;
@@ -58,7 +58,7 @@ TEST(TraceInputTest, OptionsOverrideRecordedValues) {
 }
 
 TEST(TraceInputTest, RefusesOffsetOfMissingPcpu) {
-  TraceRequest request = Of(kSmall);
+  TraceRequest request = RequestFor(kSmall);
   request.tsc_offsets[PcpuId{77}] = 5;
   std::vector<std::string> warnings;
   EXPECT_FALSE(OpenTraceInput(request, warnings).ok());
@@ -68,7 +68,7 @@ TEST(TraceInputTest, RecordingWithoutTraceIsNotFound) {
   FakeRecording made;
   made.Sample(1, 2, 0x10);
   std::vector<std::string> warnings;
-  EXPECT_TRUE(absl::IsNotFound(OpenTraceInput(Of(made.Open().path()), warnings).status()));
+  EXPECT_TRUE(absl::IsNotFound(OpenTraceInput(RequestFor(made.Open().path()), warnings).status()));
 }
 
 TEST(RecordedDialectTest, UnknownProcessorHasNoVendor) {

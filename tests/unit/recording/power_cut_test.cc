@@ -43,15 +43,15 @@ Hooks& TheHooks() {
   return hooks;
 }
 
-thread_local bool is_telling = false;
+thread_local bool is_in_hook = false;
 
 template <typename F, typename... Args>
-void Tell(F Hooks::*hook, Args... args) {
-  if (is_telling) return;  // the call is a hook's own
+void CallHook(F Hooks::*hook, Args... args) {
+  if (is_in_hook) return;  // the call is a hook's own
   const std::lock_guard lock(TheHooks().mutex);
-  is_telling = true;
+  is_in_hook = true;
   if (TheHooks().*hook) (TheHooks().*hook)(args...);
-  is_telling = false;
+  is_in_hook = false;
 }
 
 template <typename F>
@@ -65,26 +65,26 @@ F* Next(const char* name) {
 extern "C" {
 int fsync(int file) {
   const int result = Next<int(int)>("fsync")(file);
-  if (result == 0) Tell(&Hooks::synced, file);
+  if (result == 0) CallHook(&Hooks::synced, file);
   return result;
 }
 int fdatasync(int file) {
   const int result = Next<int(int)>("fdatasync")(file);
-  if (result == 0) Tell(&Hooks::synced, file);
+  if (result == 0) CallHook(&Hooks::synced, file);
   return result;
 }
 int renameat(int from, const char* old, int to, const char* name) noexcept {
   const int result = Next<int(int, const char*, int, const char*)>("renameat")(from, old, to, name);
-  Tell(&Hooks::renamed);
+  CallHook(&Hooks::renamed);
   return result;
 }
 int unlinkat(int directory, const char* name, int flags) noexcept {
   const int result = Next<int(int, const char*, int)>("unlinkat")(directory, name, flags);
-  Tell(&Hooks::renamed);
+  CallHook(&Hooks::renamed);
   return result;
 }
 int mkdirat(int directory, const char* name, mode_t mode) noexcept {
-  Tell(&Hooks::making, name);
+  CallHook(&Hooks::making, name);
   return Next<int(int, const char*, mode_t)>("mkdirat")(directory, name, mode);
 }
 }

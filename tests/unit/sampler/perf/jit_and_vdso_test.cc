@@ -38,7 +38,7 @@ class PerfMapsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = fs::path(testing::TempDir()) / (std::string("unfiled_code.") + test->name());
+    root_ = fs::path(testing::TempDir()) / (std::string("jit_and_vdso.") + test->name());
     fs::remove_all(root_);
     fs::create_directories(proc_ = root_ / "proc");
     fs::create_directories(tmp_ = root_ / "tmp");
