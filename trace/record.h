@@ -43,7 +43,7 @@ class Payload {
 struct FirstWord {
   uint32_t value = 0;
 
-  [[nodiscard]] static constexpr FirstWord Of(uint32_t id, uint32_t words, bool has_tsc) {
+  [[nodiscard]] static constexpr FirstWord Pack(uint32_t id, uint32_t words, bool has_tsc) {
     return {id | words << 28 | uint32_t{has_tsc} << 31};
   }
   // The 28 bits of the event number.

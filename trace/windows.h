@@ -36,7 +36,7 @@ struct WindowIndex {
 
 // TRC_TRACE_CPU_CHANGE with two extra words and no TSC: 0x2001f003.
 inline constexpr uint32_t kWindowHeaderWord =
-    FirstWord::Of(IdOf(Event::kTraceCpuChange), 2, false).value;
+    FirstWord::Pack(IdOf(Event::kTraceCpuChange), 2, false).value;
 inline constexpr uint64_t kWindowHeaderBytes = 12;
 // Xen is built for at most 16383 pCPUs (NR_CPUS, xen/arch/Kconfig, 4.22); more is damage.
 inline constexpr uint32_t kMaxPcpus = 16384;

@@ -232,7 +232,7 @@ class TextWriter final : public LineWriter {
   // Returns all that a record's text depends on.
   static std::array<uint64_t, 4> KeyOf(const Record& record) {
     const trace::Payload& payload = record.payload;
-    const uint32_t head = trace::FirstWord::Of(record.id, payload.count(), false).value;
+    const uint32_t head = trace::FirstWord::Pack(record.id, payload.count(), false).value;
     return {payload.Word64(0), payload.Word64(2), payload.Word64(4),
             payload.Word(6) | uint64_t{head} << 32};
   }

@@ -14,7 +14,7 @@ constexpr size_t kWord = 4;
 // TRC_LOST_RECORDS {u32 lost; u16 domain; u16 vCPU; u64 first TSC}, which has a TSC of its own
 // (xen/include/public/trace.h and xen/common/trace.c, 4.17).
 constexpr uint32_t kLostRecords =
-    trace::FirstWord::Of(IdOf(trace::Event::kLostRecords), 4, true).value;
+    trace::FirstWord::Pack(IdOf(trace::Event::kLostRecords), 4, true).value;
 constexpr size_t kTscAt = 4;
 constexpr size_t kLostAt = 12;
 constexpr size_t kFirstTscAt = 20;

@@ -165,7 +165,7 @@ TEST(OrderedStream, ResynchronisesAfterGarbage) {
 
 TEST(OrderedStream, ReportsRecordsThatStraddleWindows) {
   TraceBuilder trace;
-  trace.Window(0, {Rec(kVmentry, 10, {}), {FirstWord::Of(kVmexit64, 3, true).value, 5}});
+  trace.Window(0, {Rec(kVmentry, 10, {}), {FirstWord::Pack(kVmexit64, 3, true).value, 5}});
   trace.Window(0, {Rec(kVmentry, 20, {})});
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmentry d?v?", "10 p0 damaged(24+8) d?v?", "20 p0 vmentry d?v?"));

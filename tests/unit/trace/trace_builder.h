@@ -23,14 +23,15 @@ inline constexpr uint32_t kIdle = 0x7fff;  // the idle domain
 // Returns the words of a record.
 inline std::vector<uint32_t> Rec(uint32_t id, uint64_t tsc, std::initializer_list<uint32_t> extra) {
   const auto count = static_cast<uint32_t>(extra.size());
-  std::vector<uint32_t> words{FirstWord::Of(id, count, true).value, static_cast<uint32_t>(tsc),
+  std::vector<uint32_t> words{FirstWord::Pack(id, count, true).value, static_cast<uint32_t>(tsc),
                               static_cast<uint32_t>(tsc >> 32)};
   words.insert(words.end(), extra);
   return words;
 }
 // Returns the words of a record without a TSC.
 inline std::vector<uint32_t> Rec(uint32_t id, std::initializer_list<uint32_t> extra) {
-  std::vector<uint32_t> words{FirstWord::Of(id, static_cast<uint32_t>(extra.size()), false).value};
+  std::vector<uint32_t> words{
+      FirstWord::Pack(id, static_cast<uint32_t>(extra.size()), false).value};
   words.insert(words.end(), extra);
   return words;
 }

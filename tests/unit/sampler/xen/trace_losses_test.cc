@@ -77,13 +77,13 @@ TEST(TraceLosses, DoesNotDependOnSizesOfPieces) {
 }
 
 TEST(TraceLosses, IgnoresPayloadThatLooksLikeALoss) {
-  const uint32_t lost = trace::FirstWord::Of(kLostRecords, 4, true).value;
+  const uint32_t lost = trace::FirstWord::Pack(kLostRecords, 4, true).value;
   EXPECT_EQ(LossesOf(Window(Rec(trace::GuestEvent(1), 1, {2, 3, 4, lost, 9, 9, 9})).bytes(), 1000),
             "0 records in 0 cycles");
 }
 
 TEST(TraceLosses, SkipsDamage) {
-  const Words cut = {trace::FirstWord::Of(kRunnableToRunning, 2, true).value, 20};
+  const Words cut = {trace::FirstWord::Pack(kRunnableToRunning, 2, true).value, 20};
   TraceBuilder trace = Window(cut);  // the record is longer than its window
   trace.Window(0, {LossOf(3, 200, 207)});
   EXPECT_EQ(LossesOf(trace.bytes(), 1000), "3 records in 7 cycles");
