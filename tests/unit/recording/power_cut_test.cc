@@ -94,7 +94,6 @@ namespace xenoscope::recording {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 constexpr VcpuRef kVcpu{DomainId{3}, VcpuId{1}};
 constexpr const char* kKallsyms = "ffffffff81000000 T _text\n";
