@@ -128,7 +128,8 @@ absl::StatusOr<profile::Profiler> ProfileSource::MakeProfiler(
         profile::RecordedSamples::Open(*recording(), selection, /*processes=*/nullptr));
     Warn(profile::FindKernelShifts(symbols(), samples));
   }
-  return profile::Profiler::OfRecording(std::move(request), *recording(), selection, processes_);
+  return profile::Profiler::OfRecording(std::move(request), *recording(), events, selection,
+                                        processes_);
 }
 
 profile::CodeLines ProfileSource::LinesOf(DomainId domain, Mode mode, AddressSpaceId space,

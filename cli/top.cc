@@ -175,13 +175,14 @@ absl::Status View::Profile(report::ProfileReport& out) {
       profile::ChooseEvents(*recording_, events, options_.event, selection.skipped_bytes));
   out.domain_name = [this](DomainId domain) { return info_.NameOf(domain); };
   out.process_name = [this](AddressSpaceId space) { return processes_.NameOf(space); };
-  XENOSCOPE_ASSIGN_OR_RETURN(profile::Profiler profiler,
-                             profile::Profiler::OfRecording({.trace = trace_ ? &*trace_ : nullptr,
-                                                             .dialect = dialect_,
-                                                             .resolver = symbols_->resolver.get(),
-                                                             .within = part_.range,
-                                                             .columns = {.by = out.by}},
-                                                            *recording_, selection, processes_));
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      profile::Profiler profiler,
+      profile::Profiler::OfRecording({.trace = trace_ ? &*trace_ : nullptr,
+                                      .dialect = dialect_,
+                                      .resolver = symbols_->resolver.get(),
+                                      .within = part_.range,
+                                      .columns = {.by = out.by}},
+                                     *recording_, events, selection, processes_));
   static_cast<profile::SampleSet&>(out) = profiler.sample_set();
   XENOSCOPE_ASSIGN_OR_RETURN(static_cast<profile::ProfileResults&>(out), profiler.Run());
   return absl::OkStatus();

@@ -14,7 +14,6 @@ using trace::ItemKind;
 using trace::Record;
 
 // Intel SDM 3, appendix C.
-constexpr uint32_t kVmxExitExceptionOrNmi = 0;
 constexpr DomainId kDomInvalid{0x7ff4};  // DOMID_INVALID of xen/include/public/xen.h
 
 }  // namespace
@@ -54,11 +53,11 @@ void ExitSamples::TakeExit(const Record& record) {
   if (trace::IsNested(record.id)) return;  // the address is of the nested guest's own guest
   const trace::Vendor vendor = record.event == Event::kHvmSvmExit ? trace::Vendor::kSvm : vendor_;
   const uint32_t reason = record.payload.Word(0);
-  const bool nmi = vendor == trace::Vendor::kSvm && reason == kSvmExitNmi;
-  if (nmi || IsHostInterrupt(vendor, reason)) {
+  const bool nmi = reason == NmiExitReason(vendor);  // on VMX also that of exceptions
+  if (IsHostInterrupt(vendor, reason) || (nmi && vendor == trace::Vendor::kSvm)) {
     ready_ = SampleOf(record);
     is_ready_ = true;
-  } else if (vendor == trace::Vendor::kVmx && reason == kVmxExitExceptionOrNmi) {
+  } else if (nmi) {
     maybe_nmi_ = SampleOf(record);
   }
 }

@@ -109,10 +109,10 @@ bool IsByVpmuOfAll(const RecordingInfo& info, const recording::EventInfo& event)
 }  // namespace
 
 absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Recording& recording,
+                                               std::span<const recording::EventInfo> events,
                                                const SampleSelection& selection,
                                                const RecordedProcesses& processes) {
   const RecordingInfo& info = recording.info();
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events, ReadEvents(recording));
   XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples opened,
                              RecordedSamples::Open(recording, selection, &processes));
   auto samples = std::make_unique<RecordedSamples>(std::move(opened));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,10 +56,12 @@ struct ProfileRequest {
 
 class Profiler {
  public:
-  // Returns the profiler of recorded samples. The recording and its processes outlive it. Reads the
-  // brackets of all samples. Errors: those of reading the samples.
+  // Returns the profiler of recorded samples. The recording and its processes outlive it; `events`
+  // are those of ReadEvents. Reads the brackets of all samples. Errors: those of reading the
+  // samples.
   static absl::StatusOr<Profiler> OfRecording(ProfileRequest request,
                                               const recording::Recording& recording,
+                                              std::span<const recording::EventInfo> events,
                                               const SampleSelection& selection,
                                               const RecordedProcesses& processes);
   // Returns the profiler of the samples in the trace itself. The request has a trace, which is read

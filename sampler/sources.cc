@@ -99,19 +99,18 @@ std::string NameOf(const RecordingInfo& info, DomainId id) {
 }
 
 // Notes which events of cycles are in step with guests' ticks.
-void NoteSteps(const std::vector<EventSpec>& events, const std::string& cpu_type, uint64_t clock_hz,
-               std::vector<std::string>& notes) {
-  const PmuEvent cycles = DefaultEvent(cpu_type, clock_hz);
-  for (const EventSpec& spec : events) {
-    const auto event = ResolvePmuEvent(spec, cpu_type, clock_hz);
-    if (!event.ok() || event->code != cycles.code || event->unit_mask != cycles.unit_mask) continue;
-    const int rate = TickRateInStep(event->period, clock_hz);
+void NoteSteps(const XenoprofSource& source, uint64_t clock_hz, std::vector<std::string>& notes) {
+  const PmuEvent cycles = DefaultEvent(source.session().cpu_type(), clock_hz);
+  for (const recording::EventInfo& event : source.Events()) {
+    const bool is_cycles = event.code == cycles.code && event.unit_mask == cycles.unit_mask;
+    if (!is_cycles || event.clocked_by != "pmu") continue;
+    const int rate = TickRateInStep(event.period, clock_hz);
     if (rate == 0) continue;
     notes.push_back(
         fmt::format("the period {} of {} is in step with the ticks of guests with HZ={}, so that "
-                    "samples may meet "
-                    "the same work again and again; a period of {}, for example, is not",
-                    event->period, event->name, rate, cycles.period));
+                    "samples may meet the same work again and again; a period of {}, for example, "
+                    "is not",
+                    event.period, event.name, rate, cycles.period));
   }
 }
 
@@ -150,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenXenoprof(const SampleRequest& reques
   for (const auto& [id, reason] : source->session().left_out()) {
     notes.push_back(fmt::format("{} is not sampled: {}", NameOf(info, id), Message(reason)));
   }
-  NoteSteps(request.events, source->session().cpu_type(), info.host.clock_hz, notes);
+  NoteSteps(*source, info.host.clock_hz, notes);
   return source;
 }
 

@@ -11,6 +11,8 @@
 namespace xenoscope::correlate {
 namespace {
 
+constexpr double kWeightTolerance = 1e-6;
+
 // Returns the part of a stay in a guest, in cycles, that can be its transitions, which take
 // `cycles` at its begin and end: half of what lies so near to either of them.
 double TransitionIn(TscRange stay, TscRange part, double cycles) {
@@ -19,8 +21,6 @@ double TransitionIn(TscRange stay, TscRange part, double cycles) {
   const Cycles exit = part.Intersect({Tsc{stay.end.value - near}, stay.end}).Length();
   return static_cast<double>(entry + exit) / 2;
 }
-
-constexpr double kWeightTolerance = 1e-6;
 
 double SumOfWeights(std::span<const Place> places) {
   return std::accumulate(places.begin(), places.end(), 0.0,

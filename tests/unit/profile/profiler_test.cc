@@ -54,7 +54,9 @@ class ProfilerTest : public ::testing::Test {
   // The profile of the first event of what was made, or of `events`, without a trace.
   ProfileResults Run(ProfileRequest request, EventGroup events = {0}) {
     recording_ = made_.Open();
-    auto profiler = Profiler::OfRecording(std::move(request), *recording_, {.events = events}, {});
+    auto profiler =
+        Profiler::OfRecording(std::move(request), *recording_, recording_->info().events,
+                              {.events = std::move(events)}, {});
     EXPECT_TRUE(profiler.ok()) << profiler.status();
     samples_ = profiler->sample_set();
     auto results = profiler->Run();
@@ -207,7 +209,8 @@ class RecordedWithTraceTest : public ::testing::Test {
 };
 
 TEST_F(RecordedWithTraceTest, AccountsForEverySample) {
-  auto profiler = Profiler::OfRecording(Request(), *input_->recording, {.events = {0}}, {});
+  auto profiler = Profiler::OfRecording(Request(), *input_->recording,
+                                        input_->recording->info().events, {.events = {0}}, {});
   ASSERT_TRUE(profiler.ok()) << profiler.status();
   EXPECT_TRUE(profiler->sample_set().traced);
   EXPECT_EQ(profiler->sample_set().vendor, trace::Vendor::kSvm);
@@ -232,14 +235,16 @@ class Counter final : public correlate::PipelineObserver {
 };
 
 TEST_F(RecordedWithTraceTest, ObserverDoesNotChangeResult) {
-  auto watched = Profiler::OfRecording(Request(), *input_->recording, {.events = {0}}, {});
+  auto watched = Profiler::OfRecording(Request(), *input_->recording,
+                                       input_->recording->info().events, {.events = {0}}, {});
   ASSERT_TRUE(watched.ok()) << watched.status();
   Counter counter;
   const auto seen = watched->Run(&counter);
   ASSERT_TRUE(seen.ok()) << seen.status();
   EXPECT_GT(counter.items, 0U);
   EXPECT_GT(counter.placed, 0U);
-  auto alone = Profiler::OfRecording(Request(), *input_->recording, {.events = {0}}, {});
+  auto alone = Profiler::OfRecording(Request(), *input_->recording,
+                                     input_->recording->info().events, {.events = {0}}, {});
   ASSERT_TRUE(alone.ok()) << alone.status();
   const auto unseen = alone->Run();
   ASSERT_TRUE(unseen.ok()) << unseen.status();
@@ -261,7 +266,8 @@ TEST_F(RecordedWithTraceTest, DoesNotPlaceSamplesOfRunnableVcpus) {
   made.info.events[0].waiting = true;
   made.Sample(100, 110, 0x10);
   const auto recording = made.Open();
-  auto profiler = Profiler::OfRecording(Request(), recording, {.events = {0}}, {});
+  auto profiler =
+      Profiler::OfRecording(Request(), recording, recording.info().events, {.events = {0}}, {});
   ASSERT_TRUE(profiler.ok()) << profiler.status();
   EXPECT_TRUE(profiler->sample_set().traced);
   EXPECT_EQ(profiler->sample_set().vendor, trace::Vendor::kUnknown);
