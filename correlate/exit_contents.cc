@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "correlate/linear_pagetable.h"
+#include "trace/device_names.h"
 #include "trace/events.h"
 #include "trace/names.h"
 
@@ -50,6 +51,13 @@ uint64_t NpfNumber(const Record& record) {
   return record.payload.Word64(0) >> 12 == kApic ? type | kApicPage : type;
 }
 
+// Returns the address; of the frame buffer of VGA, which is no register, its beginning.
+uint64_t MmioNumber(uint64_t address) {
+  constexpr uint64_t kVgaBegin = 0xa0000;
+  constexpr uint64_t kVgaEnd = 0xc0000;
+  return address >= kVgaBegin && address < kVgaEnd ? kVgaBegin : address;
+}
+
 // Returns the flags of a shadow record. They are in the last word, whose upper bits are another
 // field.
 uint64_t ShadowFlags(const Record& record) {
@@ -64,6 +72,7 @@ enum class NumberField : uint8_t {
   kLong,    // the register or address in the first words
   kVector,  // the first word, if there is one
   kNpf,
+  kMmio,
   kShadowFlags,
   kShadowFlagsAndLevel,
 };
@@ -80,6 +89,8 @@ uint64_t ReadNumber(const Record& record, NumberField field) {
       return record.payload.count() == 0 ? kNoVector : record.payload.Word(0);
     case NumberField::kNpf:
       return NpfNumber(record);
+    case NumberField::kMmio:
+      return MmioNumber(Long(record, 0));
     case NumberField::kShadowFlags:
       return ShadowFlags(record);
     case NumberField::kShadowFlagsAndLevel:
@@ -140,8 +151,9 @@ constexpr HandlerEvent kHandlerEvents[] = {
     {Event::kHvmIoWrite, ExitKind::kPortWrite, kHandler, NumberField::kWord},
     {Event::kHvmIoportRead, ExitKind::kPortRead, kHandler, NumberField::kLong},
     {Event::kHvmIoportWrite, ExitKind::kPortWrite, kHandler, NumberField::kLong},
-    {Event::kHvmIomemRead, ExitKind::kMmioRead, kAside, NumberField::kLong},
-    {Event::kHvmIomemWrite, ExitKind::kMmioWrite, kAside, NumberField::kLong},
+    // These say more than the page fault that led to them, and come after it.
+    {Event::kHvmIomemRead, ExitKind::kMmioRead, kOutcome, NumberField::kMmio},
+    {Event::kHvmIomemWrite, ExitKind::kMmioWrite, kOutcome, NumberField::kMmio},
     {Event::kHvmNpf, ExitKind::kNpf, kHandler, NumberField::kNpf},
     {Event::kHvmVlapic, ExitKind::kVlapic, kAside},
     {Event::kHvmRealmodeEmulate, ExitKind::kRealmode, kAside},
@@ -222,6 +234,10 @@ std::string At(const std::string_view (&names)[N], uint64_t number, std::string_
   return number < N ? std::string(names[number]) : fmt::format("{} {}", otherwise, number);
 }
 
+std::string HexAndName(uint64_t number, std::string_view name) {
+  return name.empty() ? fmt::format("0x{:x}", number) : fmt::format("0x{:x} ({})", number, name);
+}
+
 std::string NameOrHex(std::string_view name, uint64_t number) {
   return name.empty() ? fmt::format("0x{:x}", number) : std::string(name);
 }
@@ -242,7 +258,7 @@ void ExitContents::Take(const Record& record) {
   const uint64_t event_number = event.number_base | ReadNumber(record, event.number);
   if (event.effects != 0) [[unlikely]] {
     if ((event.effects & kAccess) != 0) {
-      if (accesses < kMaxAccesses) access[accesses] = {event.kind, event_number};
+      if (accesses < kMaxAccesses) access[accesses] = {event.kind, Long(record, 0)};
       ++accesses;
     }
     emulated |= (event.effects & kEmulation) != 0;
@@ -307,9 +323,10 @@ std::string NumberName(ExitKind kind, uint64_t number) {
       return NameOrHex(trace::HypercallName(static_cast<uint32_t>(number)), number);
     case ExitKind::kPortRead:
     case ExitKind::kPortWrite:
+      return HexAndName(number, trace::PortName(number));
     case ExitKind::kMmioRead:
     case ExitKind::kMmioWrite:
-      return fmt::format("0x{:x}", number);
+      return HexAndName(number, trace::MmioName(number));
     case ExitKind::kNpf: {
       const auto type = static_cast<uint32_t>(number & ~kApicPage);
       const std::string_view name = trace::P2mTypeName(type);

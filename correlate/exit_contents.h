@@ -40,8 +40,8 @@ enum class ExitKind : uint8_t {
   kRdtsc,      //
   kPortRead,   // port
   kPortWrite,  // port
-  kMmioRead,   // guest-physical address
-  kMmioWrite,  // guest-physical address
+  kMmioRead,   // guest-physical address; 0xa0000 for all of VGA's frame buffer
+  kMmioWrite,  // as kMmioRead
   kNpf,        // p2m type | kApicPage
   kPageFault,  // FaultCase | level of the entry written << kLevelShift | flags << kShadowFlagsShift
   kShadow,     // ShadowWork
@@ -123,7 +123,7 @@ struct ExitContents {
 std::span<const trace::Event> HandlerEvents();
 // "cpuid", "msr_write", "(no handler)".
 [[nodiscard]] const char* ToString(ExitKind kind);
-// "leaf 0x1", "EFER", "vcpu_op"; empty for kinds without a number.
+// "leaf 0x1", "EFER", "vcpu_op", "0x3f8 (COM1)"; empty for kinds without a number.
 [[nodiscard]] std::string NumberName(ExitKind kind, uint64_t number);
 
 }  // namespace xenoscope::correlate

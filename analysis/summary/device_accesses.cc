@@ -61,7 +61,8 @@ void DeviceAccesses::Describe(Section& out) const {
   MetricGroup ports{"io_ports", "I/O ports", {}};
   MetricGroup mmio{"mmio", "MMIO addresses", {}};
   for (const Entry& entry : entries) {
-    const std::string address = entry.remainder ? "(others)" : fmt::format("0x{:x}", entry.address);
+    const std::string address =
+        entry.remainder ? "(others)" : correlate::NumberName(entry.kind, entry.address);
     MetricRow row{fmt::format("{} {}", address, IsWrite(entry.kind) ? "write" : "read"), {}, {}};
     (IsPort(entry.kind) ? ports : mmio).rows.push_back(std::move(row.Add(entry.stat->Summary())));
   }

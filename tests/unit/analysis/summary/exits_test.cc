@@ -125,17 +125,17 @@ TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
   EXPECT_THAT(VcpuLines(result, 1, 0, "exits"),
               ElementsAre("exits/IO_INSTRUCTION count=1 cycles=5",
                           "exits/IO_INSTRUCTION/io_read count=1 cycles=5",
-                          "exits/IO_INSTRUCTION/io_read/0x3f8 count=1 cycles=5",
+                          "exits/IO_INSTRUCTION/io_read/0x3f8 (COM1) count=1 cycles=5",
                           "exits/EPT_VIOLATION count=1 cycles=40",
-                          "exits/EPT_VIOLATION/npf count=1 cycles=40",
-                          "exits/EPT_VIOLATION/npf/mmio_dm, apic count=1 cycles=40"));
+                          "exits/EPT_VIOLATION/mmio_read count=1 cycles=40",
+                          "exits/EPT_VIOLATION/mmio_read/0xfee00020 (LAPIC ID) count=1 cycles=40"));
   EXPECT_THAT(VcpuLines(result, 1, 0, "io_ports"),
-              ElementsAre("io_ports/0x3f8 read count=1 cycles=5"));
+              ElementsAre("io_ports/0x3f8 (COM1) read count=1 cycles=5"));
   EXPECT_THAT(VcpuLines(result, 1, 0, "mmio"),
-              ElementsAre("mmio/0xfee00020 read count=1 cycles=40",
-                          "mmio/0xfee00020 write count=1 cycles=40"));
+              ElementsAre("mmio/0xfee00020 (LAPIC ID) read count=1 cycles=40",
+                          "mmio/0xfee00020 (LAPIC ID) write count=1 cycles=40"));
   EXPECT_THAT(VcpuLines(result, 1, 0, "emulate_eip"),
-              ElementsAre("emulate_eip/0xabc001, npf count=1 cycles=40"));
+              ElementsAre("emulate_eip/0xabc001, mmio_read count=1 cycles=40"));
 }
 
 TEST(Exits, PageFaultsAreCountedByTheOutcomeInTheShadow) {
@@ -208,7 +208,7 @@ TEST(Exits, RecordAfterDeschedulingBelongsToExit) {
       .Add(Rec(kVmentry, 170, {}));
   const AnalysisResult result = guest.Summarise(Vendor::kVmx);
   EXPECT_THAT(VcpuLines(result, 1, 0, "io_ports"),
-              ElementsAre("io_ports/0x60 read count=1 cycles=50"));
+              ElementsAre("io_ports/0x60 (keyboard) read count=1 cycles=50"));
 }
 
 TEST(Exits, IncompleteExitsAreSeparate) {

@@ -128,7 +128,7 @@ TEST(ProfileText, ShowsSubreasonAndRunQueue) {
               .number = 0x60};
   row.line = "a.c:7";
   const auto text = [&](Dimension dimension) { return DimensionText(report, row, dimension); };
-  EXPECT_EQ(text(Dimension::kSubreason), "io_read 0x60");
+  EXPECT_EQ(text(Dimension::kSubreason), "io_read 0x60 (keyboard)");
   EXPECT_EQ(text(Dimension::kWaiting), "d1v0 d2v1");
   EXPECT_EQ(text(Dimension::kLine), "a.c:7");
   EXPECT_EQ(text(Dimension::kWakeup), "-");
