@@ -29,6 +29,10 @@ class HistoryQueue {
     return entries_.begin() + static_cast<std::ptrdiff_t>(first_);
   }
   [[nodiscard]] Iterator end() const { return entries_.end(); }
+  // Returns the entry, which is one of this queue, to be changed. O(1).
+  [[nodiscard]] T& Mutable(Iterator entry) {
+    return entries_[static_cast<size_t>(entry - entries_.begin())];
+  }
   T& back() { return entries_.back(); }
   [[nodiscard]] bool empty() const { return first_ == entries_.size(); }
   [[nodiscard]] size_t size() const { return entries_.size() - first_; }

@@ -10,6 +10,14 @@ HistoryQueue<TimelineInterval>::Iterator TimelineHistory::FirstEndingAfter(Tsc t
       [t](const TimelineInterval& interval) { return interval.range.end <= t; });
 }
 
+void TimelineHistory::SetSubreason(Tsc begin, ExitKind kind, uint64_t number) {
+  const auto found = FirstEndingAfter(begin);
+  if (found == intervals_.end() || found->range.begin != begin) return;
+  Context& context = intervals_.Mutable(found).context;
+  context.exit_kind = kind;
+  context.number = number;
+}
+
 void TimelineHistory::DropBefore(Tsc t) {
   intervals_.DropWhile([t](const TimelineInterval& interval) { return interval.range.end <= t; });
 }

@@ -27,6 +27,9 @@ class TimelineHistory {
  public:
   // `interval` begins where the last one ended, or later. O(1).
   void Add(const TimelineInterval& interval) { intervals_.Add(interval); }
+  // Sets what the exit was about in the interval that begins at `begin`, if it is not forgotten.
+  // O(log intervals).
+  void SetSubreason(Tsc begin, ExitKind kind, uint64_t number);
   // Forgets intervals that end at or before `t`. O(1) an interval.
   void DropBefore(Tsc t);
   // Calls visit(interval, part) for each interval of which a part is in `range`.

@@ -43,7 +43,7 @@ void Placer::ReadBatch() {
 
 void Placer::Take(const trace::Item& item) {
   timeline_.Take(item);
-  while (!batch_.empty() && timeline_.now() >= batch_.front().when.end) {
+  while (!batch_.empty() && timeline_.settled_until() >= batch_.front().when.end) {
     PlaceBatch();
     ReadBatch();
   }

@@ -11,6 +11,8 @@ namespace {
 constexpr size_t kMaxSubreasons = 4096;
 // Upper bound of the time from an interrupt to the record that its vCPU is woken.
 constexpr Cycles kWakeLatency = Cycles{1} << 15;
+// A device model that has not answered after so many cycles (about 0.1 s) is not waited for.
+constexpr Cycles kMaxUnsettled = Cycles{1} << 28;
 
 }  // namespace
 
@@ -113,8 +115,46 @@ void RecentTimeline::LimitSubreasons(ExitContents& contents) {
   }
 }
 
+bool RecentTimeline::IsUnsettled(const Segment& segment, const VcpuHistory& vcpu) const {
+  if (!options_.by_subreason || segment.kind != SegmentKind::kExit || segment.completed)
+    return false;
+  // After a nested page fault the record of the access that it stopped may come.
+  return vcpu.contents.exit != segment.exit || vcpu.contents.kind == ExitKind::kNoHandler ||
+         vcpu.contents.kind == ExitKind::kNpf;
+}
+
+void RecentTimeline::Settle(uint32_t index) {
+  VcpuHistory& vcpu = vcpus_[index];
+  const bool known = vcpu.contents.exit == vcpu.unsettled.exit;
+  for (UnsettledExit::Part& part : vcpu.unsettled.parts) {
+    if (known) {
+      part.context.exit_kind = vcpu.contents.kind;
+      part.context.number = vcpu.contents.number;
+      vcpu.intervals.SetSubreason(part.range.begin, vcpu.contents.kind, vcpu.contents.number);
+      pcpus_[part.pcpu.value].SetSubreason(part.range.begin, vcpu.contents.kind,
+                                           vcpu.contents.number);
+    }
+    if (part.sampled > 0) vcpu.traced.Add(part.vcpu, part.context, {part.sampled}, observer_);
+  }
+  vcpu.unsettled.parts.clear();
+  std::erase(unsettled_, index);
+  settled_until_ = now();
+  for (const uint32_t each : unsettled_) {
+    settled_until_ = std::min(settled_until_, vcpus_[each].unsettled.parts.front().range.begin);
+  }
+}
+
+void RecentTimeline::SettleOld() {
+  while (!unsettled_.empty() && now() - settled_until_ > kMaxUnsettled) {
+    Settle(*std::ranges::min_element(unsettled_, {}, [this](uint32_t index) {
+      return vcpus_[index].unsettled.parts.front().range.begin;
+    }));
+  }
+}
+
 void RecentTimeline::Finish() {
   timeline_.Finish();
+  while (!unsettled_.empty()) Settle(unsettled_.back());
   for (VcpuHistory& vcpu : vcpus_) {
     vcpu.traced.Flush(vcpu.stays.Percentile(0.5), observer_);
   }
@@ -149,13 +189,18 @@ Context RecentTimeline::ContextIn(const VcpuHistory& vcpu, SegmentKind kind, boo
   return context;
 }
 
-void RecentTimeline::AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first) {
+void RecentTimeline::AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first,
+                                 bool unsettled) {
   const Cycles sampled = interval.range.Intersect(options_.sampled).Length();
   VcpuHistory& vcpu = VcpuAt(index);
+  if (unsettled) {
+    vcpu.unsettled.parts.push_back(
+        {interval.range, interval.context, interval.vcpu, interval.pcpu, sampled});
+  }
   if (sampled > 0 && !IsIdle(interval.vcpu)) {
     const bool is_guest = interval.context.kind == ContextKind::kGuest;
     const ContextTime time{sampled, is_guest && is_first ? uint64_t{1} : 0};
-    vcpu.traced.Add(interval.vcpu, interval.context, time, observer_);
+    if (!unsettled) vcpu.traced.Add(interval.vcpu, interval.context, time, observer_);
     vcpu.transitions.AddTime(interval.context.kind, time);
   }
   vcpu.intervals.Add(interval);
@@ -187,8 +232,19 @@ void RecentTimeline::OnSegment(const Segment& segment) {
     const bool nmi = segment.kind == SegmentKind::kExit && segment.first && IsNmi(segment.reason);
     counts_.nmi_exits += static_cast<uint64_t>(nmi);
   }
-  if (segment.range.Empty()) return;
   VcpuHistory& vcpu = VcpuAt(segment.vcpu_index);
+  const bool unsettled = IsUnsettled(segment, vcpu) && !segment.range.Empty();
+  if (!vcpu.unsettled.parts.empty() && (!unsettled || vcpu.unsettled.exit != segment.exit)) {
+    Settle(segment.vcpu_index);
+  }
+  if (segment.range.Empty()) return;
+  if (unsettled && vcpu.unsettled.parts.empty()) {
+    if (unsettled_.empty() || segment.range.begin < settled_until_) {
+      settled_until_ = segment.range.begin;
+    }
+    unsettled_.push_back(segment.vcpu_index);
+    vcpu.unsettled.exit = segment.exit;
+  }
   TimelineInterval interval{
       .range = segment.range,
       .context = ContextIn(vcpu, segment.kind, segment.nested, segment.reason, segment.exit),
@@ -204,11 +260,11 @@ void RecentTimeline::OnSegment(const Segment& segment) {
   if (sampled > 0 && segment.kind == SegmentKind::kGuest) {
     vcpu.stays.Add(segment.range.Length(), 1);
   }
-  if (!options_.by_waiting) return AddInterval(segment.vcpu_index, interval, true);
+  if (!options_.by_waiting) return AddInterval(segment.vcpu_index, interval, true, unsettled);
   run_queues_.ForEach(segment.pcpu, segment.range, [&](TscRange part, uint32_t set) {
     interval.range = part;
     interval.context.waiting = set;
-    AddInterval(segment.vcpu_index, interval, part.begin == segment.range.begin);
+    AddInterval(segment.vcpu_index, interval, part.begin == segment.range.begin, unsettled);
   });
   run_queues_.Forget(segment.pcpu, segment.range.end);
 }

@@ -4,6 +4,7 @@
 // Memory: the intervals, exits and stops within the longest bracket.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +60,9 @@ class RecentTimeline : private TimelineObserver {
       TakeLossItem(item);
       timeline_.TakeNonRecord(item);
     }
+    if (!unsettled_.empty()) [[unlikely]] {
+      SettleOld();
+    }
   }
   // Ends what is open, and gives the observer the traced time that it has not had yet.
   void Finish();
@@ -66,6 +70,11 @@ class RecentTimeline : private TimelineObserver {
   void DropBefore(Tsc t);
 
   [[nodiscard]] Tsc now() const { return timeline_.now(); }
+  // Returns the instant before which it is known what each exit is about, if
+  // PlacingOptions::by_subreason; at most now(). O(1).
+  [[nodiscard]] Tsc settled_until() const {
+    return unsettled_.empty() ? now() : std::min(now(), settled_until_);
+  }
   [[nodiscard]] const TraceCounts& counts() const { return counts_; }
   // The sets of vCPUs that waited for a pCPU, by Context::waiting.
   [[nodiscard]] const std::vector<WaitingSet>& waiting_sets() const { return run_queues_.sets(); }
@@ -109,8 +118,14 @@ class RecentTimeline : private TimelineObserver {
   // The context of what a vCPU does, with what the options ask to tell of an exit.
   [[nodiscard]] Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
                                   uint32_t reason, uint64_t exit) const;
-  // `is_first`: the interval begins where its segment does.
-  void AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first);
+  // `is_first`: the interval begins where its segment does. `unsettled`: as IsUnsettled.
+  void AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first, bool unsettled);
+  // Whether a later record of the same exit may say what the part of an exit is about.
+  [[nodiscard]] bool IsUnsettled(const Segment& segment, const VcpuHistory& vcpu) const;
+  // Gives the parts of the vCPU's unsettled exit the context that is known now.
+  void Settle(uint32_t index);
+  // Settles exits that began too long ago.
+  void SettleOld();
   // Adds time of the vCPU in which records were lost.
   void AddLost(VcpuHistory& vcpu, const RunstateInterval& interval);
   [[nodiscard]] bool IsNmi(uint32_t reason) const;
@@ -137,6 +152,8 @@ class RecentTimeline : private TimelineObserver {
   absl::flat_hash_set<std::pair<ExitKind, uint64_t>> subreasons_;  // that were met
   std::vector<VcpuHistory> vcpus_;                                 // by VcpuTrack::index
   std::vector<TimelineHistory> pcpus_;                             // by pCPU
+  std::vector<uint32_t> unsettled_;  // the vCPUs that have an unsettled exit: indices of vcpus_
+  Tsc settled_until_;                // the begin of the first of these exits' parts
   std::optional<Tsc> trace_begin_;
   double cycles_per_transition_;
 };

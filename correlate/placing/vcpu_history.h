@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/mode.h"
 #include "base/sketch.h"
@@ -21,12 +22,27 @@
 
 namespace xenoscope::correlate {
 
+// The parts of an exit that ended before a record said what the exit is about. The vCPU waits for
+// its device model, and the record of what it reads comes when it has the answer.
+struct UnsettledExit {
+  struct Part {
+    TscRange range;
+    Context context;
+    VcpuRef vcpu;
+    PcpuId pcpu;
+    Cycles sampled = 0;  // cycles of the range in which samples were taken
+  };
+  uint64_t exit = 0;        // ExitContents::exit
+  std::vector<Part> parts;  // empty: all exits are settled
+};
+
 struct VcpuHistory {
   TimelineHistory intervals;
   HistoryQueue<ExitMark> exits;
   HistoryQueue<Tsc> stops;  // when it went offline
   Wakeup wakeup;
   ExitContents contents;  // what its last exit was about, where exits are told apart by that
+  UnsettledExit unsettled;
 
   // The last exit, for the mark of the next one.
   bool last_exit_known = false;  // exits.back() or one before it, with no loss since

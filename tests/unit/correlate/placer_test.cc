@@ -460,6 +460,52 @@ TEST(Placing, SplitsContextsBySubreason) {
                           "d1v0 exit 7b io_read 70 12", "d1v0 guest 38", "d1v0 resume 2"));
 }
 
+// d1v0 reads a port, and waits for its device model; the record of what it read comes at the end.
+// It does so twice. The second time there is no answer in the trace.
+TraceBuilder ReadsPortOfDeviceModel() {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                   Rec(kVmexit64, 20, {kVmexitIoio, 0x1000, 0}),
+                   Rec(kRunningToOffline, 26, {kD1V0}), Rec(kOfflineToRunnable, 40, {kD1V0}),
+                   Rec(kRunnableToRunning, 41, {kD1V0}), Rec(kHvmIoportRead, {0x1f7, 0}),
+                   Rec(kVmentry, 45, {}), Rec(kVmexit64, 50, {kVmexitIoio, 0x1000, 0}),
+                   Rec(kRunningToOffline, 53, {kD1V0}), Rec(kRunnableToRunning, 60, {kD2V0})});
+  return trace;
+}
+
+TEST(Placing, WaitsForWhatExitIsAbout) {
+  PlacingOptions options = WithoutTransitions();
+  options.by_subreason = true;
+  // The first bracket ends while the vCPU waits.
+  const Lines lines =
+      Place(ReadsPortOfDeviceModel(),
+            {Bracketed(1, Mode::kXen, 0xf, 15, 30), Bracketed(1, Mode::kXen, 0xf, 30, 60)}, nullptr,
+            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0xf bracketed: exit 7b io_read 1f7 1.00",
+                                       "d1v0 xen 0xf bracketed: exit 7b io_read 1f7 0.57 "
+                                       "exit 7b 0.43"));
+  EXPECT_THAT(lines.traced(), ElementsAre("d1v0 exit 7b 3", "d1v0 exit 7b io_read 1f7 10",
+                                          "d1v0 guest 13", "d1v0 resume 2"));
+}
+
+// An answer that takes longer than is waited for leaves the part before it without its port.
+TEST(Placing, DoesNotWaitForeverForWhatExitIsAbout) {
+  constexpr uint64_t kLong = uint64_t{1} << 29;
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                   Rec(kVmexit64, 20, {kVmexitIoio, 0x1000, 0}),
+                   Rec(kRunningToOffline, 26, {kD1V0}), Rec(kOfflineToRunnable, kLong, {kD1V0}),
+                   Rec(kRunnableToRunning, kLong + 1, {kD1V0}), Rec(kHvmIoportRead, {0x1f7, 0}),
+                   Rec(kVmentry, kLong + 5, {}), Rec(kRunningToRunnable, kLong + 9, {kD1V0})});
+  PlacingOptions options = WithoutTransitions();
+  options.by_subreason = true;
+  options.longest_bracket = kLong;
+  const Lines lines = Place(trace, {Bracketed(1, Mode::kXen, 0xf, 15, 30)}, nullptr,
+                            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0xf bracketed: exit 7b 1.00"));
+  EXPECT_THAT(lines.traced(), ElementsAre("d1v0 exit 7b 6", "d1v0 guest 8", "d1v0 resume 2"));
+}
+
 TEST(Placing, SplitsContextsByRunQueue) {
   PlacingOptions options = WithoutTransitions();
   options.by_waiting = true;
