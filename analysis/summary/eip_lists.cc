@@ -19,6 +19,12 @@ namespace {
 
 constexpr size_t kListed = 64;
 constexpr uint32_t kNoVectorTag = 0x100;
+constexpr int kPortBits = 16;
+constexpr uint32_t kPortMask = (1U << kPortBits) - 1;
+
+bool IsPortAccess(const ExitContents& exit) {
+  return exit.kind == ExitKind::kPortRead || exit.kind == ExitKind::kPortWrite;
+}
 
 // The guest's mode is not recorded. 64-bit kernels live in the upper half of the address space. A
 // 32-bit guest's kernel is taken for user mode, and the resolver says so.
@@ -34,11 +40,21 @@ void EipList::Prepend(EipList& earlier, EntryBudget& budget) {
 
 void EipLists::Prepend(EipLists& earlier, EntryBudget& budget) {
   emulated_.Prepend(earlier.emulated_, budget);
+  ports_.Prepend(earlier.ports_, budget);
   interrupted_.Prepend(earlier.interrupted_, budget);
+}
+
+bool EipLists::Takes(const ExitContents& exit) {
+  return exit.emulated || IsPortAccess(exit) || exit.kind == ExitKind::kInterrupt;
 }
 
 void EipLists::Add(const ExitContents& exit, EntryBudget& budget) {
   if (exit.emulated) emulated_.Add(exit.rip, static_cast<uint32_t>(exit.kind), exit.length, budget);
+  if (IsPortAccess(exit)) {
+    const auto kind = static_cast<uint32_t>(exit.kind);
+    const auto port = static_cast<uint32_t>(exit.number & kPortMask);
+    ports_.Add(exit.rip, kind << kPortBits | port, exit.length, budget);
+  }
   if (exit.kind == ExitKind::kInterrupt) {
     const auto vector =
         exit.number == kNoVector ? kNoVectorTag : static_cast<uint32_t>(exit.number & 0xff);
@@ -88,6 +104,14 @@ void EipLists::Describe(DomainId domain, const TraceMetadata& metadata, Section&
       domain, metadata,
       [](uint32_t tag) { return std::string(ToString(static_cast<ExitKind>(tag))); },
       out.AddGroup("emulate_eip", "Emulated instructions, by address", GroupLayout::kLongList));
+  ports_.Describe(
+      domain, metadata,
+      [](uint32_t tag) {
+        const auto kind = static_cast<ExitKind>(tag >> kPortBits);
+        return fmt::format("{} {}", ToString(kind), NumberName(kind, tag & kPortMask));
+      },
+      out.AddGroup("port_eip", "Instructions that accessed ports, by address",
+                   GroupLayout::kLongList));
   interrupted_.Describe(
       domain, metadata,
       [](uint32_t tag) {

@@ -44,19 +44,22 @@ class EipList {
   BoundedTable<Total> totals_;
 };
 
-// The two lists of an HVM vCPU: instructions that Xen emulated, and instructions that interrupts of
-// the host interrupted.
+// The lists of an HVM vCPU: instructions that Xen emulated, instructions that accessed ports, and
+// instructions that interrupts of the host interrupted.
 class EipLists {
  public:
   // Adds an exit. O(1); allocates as a table grows.
   void Add(const correlate::ExitContents& exit, EntryBudget& budget);
   // Adds what was counted before; see BoundedTable::Prepend. `budget` is the earlier lists'.
   void Prepend(EipLists& earlier, EntryBudget& budget);
-  // Adds the groups emulate_eip and interrupt_eip.
+  // Returns whether some list takes the exit. O(1).
+  [[nodiscard]] static bool Takes(const correlate::ExitContents& exit);
+  // Adds the groups emulate_eip, port_eip and interrupt_eip.
   void Describe(DomainId domain, const TraceMetadata& metadata, Section& out) const;
 
  private:
   EipList emulated_;     // tag: an ExitKind
+  EipList ports_;        // tag: an ExitKind << kPortBits | the port
   EipList interrupted_;  // tag: a vector, or kNoVectorTag
 };
 

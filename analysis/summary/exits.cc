@@ -143,9 +143,7 @@ class Exits final : public Mergeable<Exits> {
     const ExitContents& contents = open.contents;
     exits.parts.Add(contents, parts_budget_);
     if (contents.accesses > 0) exits.accesses.Add(contents, accesses_budget_);
-    if (contents.emulated || contents.kind == ExitKind::kInterrupt) {
-      exits.eips.Add(contents, eips_budget_);
-    }
+    if (EipLists::Takes(contents)) exits.eips.Add(contents, eips_budget_);
   }
 
   // Joins the two parts of the exit in which the counting started. If the exit is over, it is

@@ -134,6 +134,8 @@ TEST(Exits, DeviceAccessesAreCountedByAddressToo) {
   EXPECT_THAT(VcpuLines(result, 1, 0, "mmio"),
               ElementsAre("mmio/0xfee00020 (LAPIC ID) read count=1 cycles=40",
                           "mmio/0xfee00020 (LAPIC ID) write count=1 cycles=40"));
+  EXPECT_THAT(VcpuLines(result, 1, 0, "port_eip"),
+              ElementsAre("port_eip/0xabc000, io_read 0x3f8 (COM1) count=1 cycles=5"));
   EXPECT_THAT(VcpuLines(result, 1, 0, "emulate_eip"),
               ElementsAre("emulate_eip/0xabc001, mmio_read count=1 cycles=40"));
 }
