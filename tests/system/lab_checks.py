@@ -743,7 +743,73 @@ def kaslr(lab):
     lab.check(0 not in shifts, "both kernels were moved")
 
 
+def exits_of(summary, domain):
+    """The (reason, handler event, its number) of a domain's exits of vCPU 0, each with its figures."""
+    vcpu, = next(each for each in summary["domains"] if each["name"] == domain)["vcpus"]
+    return vcpu, {(reason, event, number): figures
+                  for reason, of_reason in vcpu["exits"].items()
+                  for event, of_event in of_reason.get("parts", {}).items()
+                  for number, figures in of_event.get("parts", {"": of_event}).items()}
+
+
+def check_causes(lab, rows, access, function):
+    """Checks that most accesses of a device come from one function of the guest."""
+    found = {}
+    for name, row in rows.items():
+        if name.split(", ")[-1] == access:
+            found[row["symbol"]] = found.get(row["symbol"], 0) + row["count"]
+    most = max(found, key=found.get, default="nothing")
+    lab.check(most == function, f"{access} comes from {most}, as it should from {function}")
+
+
+def check_rounds(lab, which, domain):
+    """Checks the exits of standalone/devices.S, which repeats rounds of known work."""
+    vcpu, exits = exits_of(lab.summary(which), domain)
+    rounds = exits["VMEXIT_HLT", "hlt", ""]["count"]
+    lab.check(rounds > 10, f"{domain}: halts {rounds} times, once a round")
+    for each_round, exit_of in ((8, ("VMEXIT_CPUID", "cpuid", "leaf 0x1")),
+                                (8, ("VMEXIT_MSR", "msr_read", "APIC_BASE")),
+                                (8, ("VMEXIT_IOIO", "io_write", "0x3ff (COM1)")),
+                                (8, ("VMEXIT_IOIO", "io_read", "0x3ff (COM1)")),
+                                (1, ("VMEXIT_IOIO", "io_read", "0x1f0 (IDE)")),
+                                (8, ("VMEXIT_IOIO", "io_read", "0xcfc (PCI)")),
+                                (8, ("VMEXIT_IOIO", "io_read", "0x71 (RTC)")),
+                                (16, ("VMEXIT_IOIO", "io_read", "0x40 (PIT)")),
+                                (8, ("VMEXIT_IOIO", "io_read", "0xb008 (ACPI PM timer)")),
+                                (8, ("VMEXIT_NPF", "mmio_read", "0xa0000 (VGA)")),
+                                (8, ("VMEXIT_NPF", "mmio_read", "0xfed000f0 (HPET)")),
+                                (8, ("VMEXIT_NPF", "mmio_read", "0xfec00000 (IO-APIC)")),
+                                (8, ("VMEXIT_NPF", "mmio_read", "0xfee00390 (LAPIC TMCCT)"))):
+        found = exits.get(exit_of, {"count": 0})["count"]
+        # The first round and the last may not be whole.
+        lab.check(abs(found - each_round * rounds) <= 2 * each_round,
+                  f"{domain}: {' '.join(exit_of)}: {found}, {each_round} a round")
+    check_causes(lab, vcpu["port_eip"], "io_write 0x3ff (COM1)", "use_serial_line")
+    check_causes(lab, vcpu["port_eip"], "io_read 0xcfc (PCI)", "read_pci_configuration")
+    check_causes(lab, vcpu["port_eip"], "io_read 0x1f0 (IDE)", "read_disk")
+
+
+def hvm(lab):
+    """HVM guests with device models: each access of a device is there, with the code that caused it."""
+    for which in "devices", "linux":
+        check_balanced(lab, lab.recording(which), which)
+        lab.check_accounting(lab.report(which=which), which)
+    check_rounds(lab, "devices", "devices")
+    rows = lab.report("--by", "domain,mode,function", which="devices")["rows"]
+    lab.check_leads(top_row(rows, domain="devices", mode="kernel"), "compute", "devices")
+    rows = lab.report("--by", "domain,exit,subreason", which="devices")["rows"]
+    lab.check(count(rows, domain="devices", exit="VMEXIT_IOIO") > 50,
+              f"devices: {count(rows, domain='devices', exit='VMEXIT_IOIO'):.0f} samples are of accesses of ports")
+    lab.check(count(rows, domain="devices", exit="VMEXIT_IOIO", subreason="-") < 1,
+              "devices: it is known of which")
+    vcpu, exits = exits_of(lab.summary("linux"), "web")
+    sent = exits.get(("VMEXIT_IOIO", "io_write", "0x3f8 (COM1)"), {"count": 0})["count"]
+    lab.check(sent > 100, f"linux: it wrote {sent} bytes to its serial line")
+    check_causes(lab, vcpu["port_eip"], "io_write 0x3f8 (COM1)", "io_serial_out")
+    check_xen_is_quiet(lab)
+
+
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
       (ci, counts, held, lost, xentrace, drains, polls, agent, agentdies, hostile, sources, members, newxen, ends,
-       lifecycle, later, livepatch, kaslr, ratio)}
+       lifecycle, later, livepatch, kaslr, hvm, ratio)}
