@@ -275,7 +275,8 @@ void AddRecord(Command program, CommandAction& run) {
                     "the signal that ended it). Default: record until Ctrl-C or --duration");
   command.SetFooter(
       "Example:\n"
-      "  xenoscope record -o web.xeno -e cpu_clk_unhalted:1000000 --passive=web,db -- sleep 10");
+      "  xenoscope record -o web.xeno -e cpu_clk_unhalted:1000000 --passive=web,db -- sleep 10\n"
+      "  xenoscope record -o ipc.xeno -e '{cycles,instructions}' -- sleep 10");
   command.SetCallback(
       [&run, options] { run = [request = Parse(*options)] { return RunRecord(request); }; });
 }

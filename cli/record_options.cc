@@ -33,18 +33,22 @@ uint32_t ParseClock(const std::string& text) {
 
 std::vector<sampler::EventSpec> ParseEvents(const std::string& option,
                                             const std::vector<std::string>& texts) {
-  std::vector<sampler::EventSpec> events;
-  for (const std::string& text : texts) {
-    auto event = sampler::ParseEventSpec(text);
-    if (!event.ok()) ThrowUsageError(option, std::string(Message(event.status())));
-    events.push_back(*std::move(event));
-  }
-  return events;
+  auto events = sampler::ParseEventSpecs(texts);
+  if (!events.ok()) ThrowUsageError(option, std::string(Message(events.status())));
+  return *std::move(events);
+}
+
+// The texts of single events, as agents parse them.
+std::vector<std::string> SingleEvents(const std::vector<std::string>& texts) {
+  std::vector<std::string> single;
+  const auto events = sampler::SplitEventTexts(texts);  // that they are valid has been checked
+  for (const sampler::EventText& event : *events) single.push_back(event.text);
+  return single;
 }
 
 // What agents are asked for, as it was written: only they know which events their guests have.
 std::vector<std::string> ParseAgentEvents(const RecordOptions& options) {
-  if (options.agent_events.empty()) return options.events;
+  if (options.agent_events.empty()) return SingleEvents(options.events);
   const std::string option = "--agent-event";
   ParseEvents(option, options.agent_events);
   if (options.active.empty())
@@ -54,7 +58,7 @@ std::vector<std::string> ParseAgentEvents(const RecordOptions& options) {
         option,
         "cannot go with --agent-source xenoprof, which uses dom0's events: name them with -e");
   }
-  return options.agent_events;
+  return SingleEvents(options.agent_events);
 }
 
 sampler::SampleRequest ParseSampling(const RecordOptions& options) {
@@ -139,7 +143,8 @@ void AddRecordOptions(Command command, RecordOptions& options) {
           "-e,--event", options.events,
           "Event: a name of `xenoscope events`, or rUUEE (unit mask, event code). u, k, h: count "
           "in user, kernel, hypervisor mode only. PERIOD: sample every so many counts; HZ: so many "
-          "times a second. May be repeated. Default: cycles, 1000 times a second")
+          "times a second. Several: A,B or, to count them together and compare them, {A,B}, as in "
+          "perf. May be repeated. Default: cycles, 1000 times a second")
       .ValueName("EVENT[:ukh][:PERIOD|@HZ]")
       .Repeatable();
   command.AddFlag("-g", options.samples.call_chains, "Same as --call-graph fp");

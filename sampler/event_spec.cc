@@ -1,7 +1,10 @@
 #include "sampler/event_spec.h"
 
+#include <algorithm>
 #include <charconv>
+#include <utility>
 
+#include "absl/strings/str_split.h"
 #include "base/error.h"
 
 namespace xenoscope::sampler {
@@ -58,6 +61,47 @@ absl::StatusOr<EventSpec> ParseEventSpec(std::string_view text) {
   }
   spec.name = rest;
   return spec;
+}
+
+absl::StatusOr<std::vector<EventText>> SplitEventTexts(std::span<const std::string> texts) {
+  std::vector<EventText> events;
+  uint32_t groups = 0;
+  for (const std::string& text : texts) {
+    std::string_view rest = text;
+    while (true) {
+      const bool is_group = rest.starts_with('{');
+      const size_t closed = is_group ? rest.find('}') : 0;
+      const auto wrong = [&text] {
+        return InvalidError("events '{}' are not NAME,NAME,... or {{NAME,NAME,...}}", text);
+      };
+      if (closed == rest.npos) return wrong();
+      const size_t end = std::min(rest.find(',', closed), rest.size());
+      const std::string_view names = is_group ? rest.substr(1, closed - 1) : rest.substr(0, end);
+      const std::string_view suffix =
+          is_group ? rest.substr(closed + 1, end - closed - 1) : std::string_view();
+      if (suffix.find_first_of("{}") != suffix.npos) return wrong();
+      std::optional<uint32_t> group;
+      if (is_group) group = groups++;
+      for (const auto name : absl::StrSplit(absl::string_view(names.data(), names.size()), ',')) {
+        if (name.empty() || name.find_first_of("{}") != name.npos) return wrong();
+        events.push_back({std::string(name.data(), name.size()) + std::string(suffix), group});
+      }
+      if (end == rest.size()) break;
+      rest.remove_prefix(end + 1);
+    }
+  }
+  return events;
+}
+
+absl::StatusOr<std::vector<EventSpec>> ParseEventSpecs(std::span<const std::string> texts) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<EventText> events, SplitEventTexts(texts));
+  std::vector<EventSpec> specs;
+  for (const EventText& event : events) {
+    XENOSCOPE_ASSIGN_OR_RETURN(EventSpec spec, ParseEventSpec(event.text));
+    spec.group = event.group;
+    specs.push_back(std::move(spec));
+  }
+  return specs;
 }
 
 std::optional<uint32_t> RawCode(std::string_view name) {

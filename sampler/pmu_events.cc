@@ -18,6 +18,9 @@ namespace xenoscope::sampler {
 namespace {
 
 constexpr uint64_t kMaxXenoprofCode = 0xff;
+// Retired instructions, of AMD (BIOS and Kernel Developer's Guides, PMCx0C0) and of Intel
+// (architectural event Instructions Retired; Software Developer's Manual, volume 3).
+constexpr uint32_t kInstructionsRetired = 0xc0;
 // Samples a second. A prime: 1000 would be in step with the ticks of guests.
 constexpr uint64_t kDefaultRate = 1013;
 // The values of HZ that Linux can be built with (kernel/Kconfig.hz).
@@ -121,6 +124,8 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
   const PmuEvent of_default = DefaultEvent(cpu_type, cpu_hz);
   if (cycles) {
     event = of_default;
+  } else if (spec.name == "instructions") {
+    event = {"instructions", kInstructionsRetired, 0, of_default.period};
   } else if (const auto raw = RawCode(spec.name)) {
     event.code = *raw & 0xff;
     event.unit_mask = *raw >> 8;
@@ -143,6 +148,8 @@ absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view
     event.period = *spec.period;
   } else if (is_cycles) {
     event.period = spec.hz ? cpu_hz / *spec.hz : of_default.period;
+  } else if (spec.name == "instructions" && !spec.hz) {
+    event.period = of_default.period;
   } else {
     return InvalidError("event '{}' needs a period with xenoprof, which has no rates: {}:100000",
                         spec.name, spec.name);

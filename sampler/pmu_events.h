@@ -37,10 +37,11 @@ inline constexpr uint64_t kMaxPeriod = (uint64_t{1} << 31) - 1;
 inline constexpr uint64_t kMinPeriod = 500;
 
 // Returns the event for xenoprof, on a processor that it calls `cpu_type` ("x86-64/family15h";
-// empty: not known yet) with a clock of `cpu_hz`. The name is "cycles", libpfm4's event with its
-// unit masks ("amd64_fam15h_interlagos::data_cache_misses:dc_miss_streaming_store"; without
-// "MODEL::" an event of this machine's processor), or a raw code. Errors (InvalidArgument,
-// NotFound): what is wrong with it, and how to list the names.
+// empty: not known yet) with a clock of `cpu_hz`. The name is "cycles" or "instructions", which all
+// processors have, libpfm4's event with its unit masks
+// ("amd64_fam15h_interlagos::data_cache_misses:dc_miss_streaming_store"; without "MODEL::" an event
+// of this machine's processor), or a raw code. Errors (InvalidArgument, NotFound): what is wrong
+// with it, and how to list the names.
 absl::StatusOr<PmuEvent> ResolvePmuEvent(const EventSpec& spec, std::string_view cpu_type,
                                          uint64_t cpu_hz);
 

@@ -26,9 +26,9 @@ int Checked(long result) { return result < 0 ? -errno : 0; }
 
 class LinuxCalls final : public PerfCalls {
  public:
-  int Open(const perf_event_attr& attributes, int pid, int cpu) override {
+  int Open(const perf_event_attr& attributes, int pid, int cpu, int leader) override {
     const long fd =
-        syscall(SYS_perf_event_open, &attributes, pid, cpu, /*group=*/-1, PERF_FLAG_FD_CLOEXEC);
+        syscall(SYS_perf_event_open, &attributes, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC);
     return fd < 0 ? -errno : static_cast<int>(fd);
   }
   void Close(int fd) override { close(fd); }
@@ -124,7 +124,9 @@ absl::Status PerfError(PerfCalls& calls, int error, const char* what) {
     case EINVAL:
       return InvalidError(
           "event {}: Linux refuses it; more than {} samples a second "
-          "(kernel.perf_event_max_sample_rate) are refused too",
+          "(kernel.perf_event_max_sample_rate) and groups of more events than there are counters "
+          "are "
+          "refused too",
           what, calls.Setting("max_sample_rate").value_or(100000));
     case EMFILE:
     case ENFILE:

@@ -32,8 +32,10 @@ struct PerfCount {
 class PerfCalls {
  public:
   virtual ~PerfCalls() = default;
-  // Calls perf_event_open(2); -errno when it fails.
-  virtual int Open(const perf_event_attr& attributes, int pid, int cpu) = 0;
+  // Calls perf_event_open(2); -errno when it fails. `leader` is the file descriptor of the event that
+  // leads the group, or kNoLeader.
+  static constexpr int kNoLeader = -1;
+  virtual int Open(const perf_event_attr& attributes, int pid, int cpu, int leader) = 0;
   virtual void Close(int fd) = 0;
   // Maps the ring of `fd`, with `pages` pages of records; -errno in `error` when it fails.
   virtual PerfMapping Map(int fd, size_t pages, int& error) = 0;

@@ -101,7 +101,7 @@ bool CountersCount(PerfCalls& calls) {
   attributes.type = PERF_TYPE_HARDWARE;
   attributes.config = PERF_COUNT_HW_CPU_CYCLES;
   attributes.exclude_hv = 1;
-  const int fd = calls.Open(attributes, /*pid=*/0, /*cpu=*/-1);
+  const int fd = calls.Open(attributes, /*pid=*/0, /*cpu=*/-1, PerfCalls::kNoLeader);
   if (fd < 0) return false;
   constexpr Cycles kEnough = 1'000'000;
   const Tsc begin = calls.ReadTsc();
@@ -127,7 +127,7 @@ absl::StatusOr<bool> ProbePerf(PerfCalls& calls) {
   event.attributes.disabled = 1;
   const std::vector<uint32_t> cpus = calls.OnlineCpus();
   const int cpu = cpus.empty() ? 0 : static_cast<int>(cpus.front());
-  const int fd = calls.Open(event.attributes, /*pid=*/-1, cpu);
+  const int fd = calls.Open(event.attributes, /*pid=*/-1, cpu, PerfCalls::kNoLeader);
   if (fd < 0) return PerfError(calls, -fd, "cpu-clock");
   calls.Close(fd);
   return CountersCount(calls);

@@ -11,6 +11,7 @@
 #include "recording/writer.h"
 #include "sampler/build_ids.h"
 #include "sampler/perf/jit_and_vdso.h"
+#include "sampler/pmu_events.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -68,6 +69,15 @@ void SetCommon(perf_event_attr& attributes) {
   attributes.disabled = 1;
 }
 
+// Cycles and instructions of a group have a fixed period, unless the user gives one: Linux varies
+// the period of an event with a rate, and a period that depends on what runs would bias ratios.
+void SetPeriodOfGroup(uint64_t clock_hz, EventSpec& spec) {
+  const bool is_clocklike =
+      spec.name == "cycles" || spec.name == "cpu-cycles" || spec.name == "instructions";
+  if (!spec.group || spec.period || spec.hz || !is_clocklike || clock_hz == 0) return;
+  spec.period = DefaultEvent("", clock_hz).period;
+}
+
 MapEntry MakeMap(uint64_t address, uint64_t length, uint64_t offset, Bytes build_id) {
   MapEntry map;
   map.address = address;
@@ -111,9 +121,14 @@ PerfSource::PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> ca
 PerfSource::~PerfSource() { Close().IgnoreError(); }
 
 absl::Status PerfSource::OpenAll() {
-  for (const EventSpec& spec : request_.events) {
+  for (size_t i = 0; i < request_.events.size(); ++i) {
+    EventSpec spec = request_.events[i];
+    SetPeriodOfGroup(request_.clock_hz, spec);
     XENOSCOPE_ASSIGN_OR_RETURN(PerfEvent event, ResolvePerfEvent(spec));
+    const auto first = std::ranges::find(request_.events, spec.group, &EventSpec::group);
+    const auto leader = static_cast<size_t>(first - request_.events.begin());
     events_.push_back({std::move(event)});
+    if (spec.group && leader < i) events_.back().leader = leader;
   }
   if (events_.empty()) {
     events_.push_back({DefaultPerfEvent(*calls_)});
@@ -181,10 +196,13 @@ bool PerfSource::SamplesXen() const {
 absl::Status PerfSource::OpenCpu(uint32_t number) {
   perf_event_attr attributes = RingAttributes();
   SetCommon(attributes);
-  int fd = calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number));
+  const auto open = [&] {
+    return calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number), PerfCalls::kNoLeader);
+  };
+  int fd = open();
   if (fd == -EINVAL) {  // before Linux 5.12
     attributes.build_id = 0;
-    fd = calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number));
+    fd = open();
   }
   if (fd == -ENODEV) return absl::OkStatus();  // it has gone offline just now
   if (fd < 0) return PerfError(*calls_, -fd, "dummy");
@@ -223,10 +241,15 @@ absl::Status PerfSource::OpenEvent(Cpu& cpu, uint32_t number, size_t event) {
   if (request_.call_chains) attributes.sample_type |= PERF_SAMPLE_CALLCHAIN;
   attributes.read_format = PERF_FORMAT_LOST;
   SetCommon(attributes);
-  int fd = calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number));
+  const std::optional<size_t> leader = events_[event].leader;
+  const auto open = [&] {
+    return calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number),
+                        leader ? cpu.fds[*leader] : PerfCalls::kNoLeader);
+  };
+  int fd = open();
   if (fd == -EINVAL) {  // before Linux 6.0
     attributes.read_format = 0;
-    fd = calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number));
+    fd = open();
   }
   if (fd < 0) return PerfError(*calls_, -fd, wanted.name.c_str());
   cpu.fds.push_back(fd);

@@ -93,6 +93,7 @@ class PerfSource final : public Source {
   };
   struct Event {
     PerfEvent event;
+    std::optional<size_t> leader{};  // index in events_ of the event that leads its group
     // Whether samples of modes that were not requested come too: Xen's counters know rings only.
     bool by_rings = false;
     // Number of samples, with the sum of counts between them, from which the period is computed at

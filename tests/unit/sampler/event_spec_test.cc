@@ -12,6 +12,7 @@
 namespace xenoscope::sampler {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct Case {
@@ -63,6 +64,33 @@ TEST(EventSpecTest, RefusesTooLargeNumbers) {
     const auto spec = ParseEventSpec(text);
     EXPECT_THAT(Message(spec.status()), HasSubstr("99999999999999999999 is too large")) << text;
   }
+}
+
+// Returns the texts, those of a group with its number before them.
+std::vector<std::string> Split(const std::vector<std::string>& texts) {
+  const auto events = SplitEventTexts(texts);
+  if (!events.ok()) return {std::string(Message(events.status()))};
+  std::vector<std::string> found;
+  for (const EventText& event : *events) {
+    found.push_back((event.group ? std::to_string(*event.group) + " " : "") + event.text);
+  }
+  return found;
+}
+
+TEST(EventSpecTest, SplitsListsAndGroups) {
+  EXPECT_THAT(Split({"cycles"}), ElementsAre("cycles"));
+  EXPECT_THAT(Split({"cycles,faults", "r0076"}), ElementsAre("cycles", "faults", "r0076"));
+  EXPECT_THAT(Split({"{cycles,instructions}"}), ElementsAre("0 cycles", "0 instructions"));
+  EXPECT_THAT(Split({"faults,{a,b}:u@500,c", "{d}"}),
+              ElementsAre("faults", "0 a:u@500", "0 b:u@500", "c", "1 d"));
+}
+
+TEST(EventSpecTest, RefusesBracesThatDoNotMatch) {
+  for (const char* const text : {"{a,b", "a,b}", "{a,{b}}", "{}", "a,,b", ",", "{a,b}}", ""}) {
+    EXPECT_THAT(Split({text}), ElementsAre(HasSubstr("are not NAME,NAME"))) << text;
+  }
+  EXPECT_EQ(ParseEventSpecs(std::vector<std::string>{"{cycles,faults:0}"}).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(EventSpecTest, RawCodesHaveFiveLetters) {

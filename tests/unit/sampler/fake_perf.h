@@ -73,6 +73,8 @@ struct FakeKernel {
     bool enabled = false;
     std::optional<int> redirected;
     uint64_t period = 0;
+    int pid = 0;
+    int leader = -1;
   };
   std::vector<uint32_t> cpus = {0, 1};
   std::map<int, Opened> open;
@@ -116,13 +118,13 @@ class FakePerf final : public PerfCalls {
  public:
   explicit FakePerf(FakeKernel& kernel) : kernel_(kernel) {}
 
-  int Open(const perf_event_attr& attributes, int /*pid*/, int cpu) override {
+  int Open(const perf_event_attr& attributes, int pid, int cpu, int leader) override {
     const bool is_dummy = attributes.config == PERF_COUNT_SW_DUMMY;
     if (attributes.build_id != 0 && !kernel_.knows_build_id) return -EINVAL;
     if ((attributes.read_format & PERF_FORMAT_LOST) != 0 && !kernel_.knows_lost) return -EINVAL;
     if (attributes.type == PERF_TYPE_HARDWARE && !kernel_.counters) return -ENOENT;
     if (!is_dummy && kernel_.open_error != 0) return kernel_.open_error;
-    kernel_.open[kernel_.next_fd] = {attributes, cpu, attributes.disabled == 0, {}, 0};
+    kernel_.open[kernel_.next_fd] = {attributes, cpu, attributes.disabled == 0, {}, 0, pid, leader};
     return kernel_.next_fd++;
   }
   void Close(int fd) override { kernel_.open.erase(fd); }

@@ -52,6 +52,17 @@ TEST(PmuEventsTest, CyclesTakeARate) {
   EXPECT_EQ(Resolve("cycles:100000", "i386/arch_perfmon")->code, 0x3c);
 }
 
+TEST(PmuEventsTest, InstructionsAreOfEveryProcessor) {
+  for (const char* const cpu : {"x86-64/family15h", "i386/arch_perfmon"}) {
+    const auto event = Resolve("instructions", cpu);
+    ASSERT_TRUE(event.ok()) << event.status();
+    EXPECT_EQ(event->code, 0xc0);
+    EXPECT_EQ(event->period, DefaultEvent(cpu, kHz).period);
+  }
+  EXPECT_EQ(Resolve("instructions:5000")->period, 5000);
+  EXPECT_FALSE(Resolve("instructions@500").ok());
+}
+
 TEST(PmuEventsTest, KeepsModes) {
   const auto event = Resolve("cycles:kh:100000");
   EXPECT_FALSE(event->user);

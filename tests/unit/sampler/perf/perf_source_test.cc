@@ -411,6 +411,26 @@ TEST_F(PerfSourceTest, SeveralEventsShareARing) {
   EXPECT_EQ(kernel, 2);
 }
 
+TEST_F(PerfSourceTest, GroupsAreCountedTogetherWithOneFixedPeriod) {
+  kernel_.counters = true;
+  PerfRequest request = Request();
+  const std::vector<std::string> texts = {"cpu-clock,{cycles,instructions}"};
+  request.events = *ParseEventSpecs(texts);
+  const auto source = Start(request);
+  std::vector<int> of_cpu;  // file descriptors of the first CPU's events
+  for (const auto& [fd, opened] : kernel_.open) {
+    if (opened.redirected && opened.cpu == 0) of_cpu.push_back(fd);
+  }
+  ASSERT_THAT(of_cpu, SizeIs(3));
+  EXPECT_EQ(kernel_.open.at(of_cpu[0]).leader, PerfCalls::kNoLeader);
+  EXPECT_EQ(kernel_.open.at(of_cpu[1]).leader, PerfCalls::kNoLeader);
+  EXPECT_EQ(kernel_.open.at(of_cpu[2]).leader, of_cpu[1]);
+  for (const int fd : {of_cpu[1], of_cpu[2]}) {
+    EXPECT_EQ(kernel_.open.at(fd).attributes.freq, 0U);
+    EXPECT_EQ(kernel_.open.at(fd).attributes.sample_period, 2'000'000'000 / 1013 | 1);
+  }
+}
+
 TEST_F(PerfSourceTest, RandomisesPeriods) {
   for (const bool jitter : {true, false}) {
     kernel_ = FakeKernel();
