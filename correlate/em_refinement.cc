@@ -17,9 +17,9 @@ constexpr double kMinPosterior = 1e-6;
 
 }  // namespace
 
-uint32_t EmRefiner::ContextNumber(DomainId domain, Context context) {
-  const auto [at, is_new] =
-      context_index_.try_emplace({domain, context}, static_cast<uint32_t>(context_samples_.size()));
+uint32_t EmRefiner::ContextNumber(DomainId domain, uint16_t event, Context context) {
+  const auto [at, is_new] = context_index_.try_emplace(
+      {domain, event, context}, static_cast<uint32_t>(context_samples_.size()));
   if (is_new) context_samples_.push_back(0);
   return at->second;
 }
@@ -49,7 +49,11 @@ const EmRefiner::PlaceList& EmRefiner::PlaceListOf(const PlacedSample& placed) {
 }
 
 EmRefiner::Kind EmRefiner::KindOf(const PlacedSample& placed, FunctionId function) const {
-  Kind kind{.vcpu = placed.vcpu, .function = function, .mode = placed.sample->mode, .process = {}};
+  Kind kind{.vcpu = placed.vcpu,
+            .function = function,
+            .event = placed.sample->event,
+            .mode = placed.sample->mode,
+            .process = {}};
   if (options_.by_address) kind.address = placed.address;
   if (options_.by_process) kind.process = placed.sample->space;
   if (options_.by_placing) kind.placing = placed.placement;
@@ -58,7 +62,8 @@ EmRefiner::Kind EmRefiner::KindOf(const PlacedSample& placed, FunctionId functio
 
 uint32_t EmRefiner::KindNumber(const Kind& kind) {
   const uint64_t mixed = kind.function.value + 31 * kind.vcpu.domain.value +
-                         7 * kind.vcpu.vcpu.value + kind.address + 3 * kind.process.value;
+                         7 * kind.vcpu.vcpu.value + kind.address + 3 * kind.process.value +
+                         uint64_t{17} * kind.event;
   const uint32_t number = kind_numbers_.Intern(kind, mixed);
   if (number == kinds_.size()) kinds_.emplace_back();
   return number;
@@ -69,7 +74,8 @@ uint32_t EmRefiner::PartOf(const Kind& kind, Parts& parts, uint32_t number, cons
   if (known != parts.numbers.end()) return static_cast<uint32_t>(known - parts.numbers.begin());
   parts.numbers.push_back(number);
   parts.places.push_back(place);
-  parts.shares.push_back(ShareOf(ContextNumber(kind.vcpu.domain, place.stratum), kind.function));
+  parts.shares.push_back(
+      ShareOf(ContextNumber(kind.vcpu.domain, kind.event, place.stratum), kind.function));
   return static_cast<uint32_t>(parts.numbers.size() - 1);
 }
 

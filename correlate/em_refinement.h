@@ -5,8 +5,9 @@
 // The method is expectation-maximisation over the samples that are held, with what was learnt from
 // earlier ones. Samples then get weights whose sums are the estimate and whose spread is its
 // variance. The weights of each sample sum to 1, but one may be negative, or of a place where the
-// sample cannot have been. Memory: the samples that are held, and a number for each function in
-// each context.
+// sample cannot have been. Samples of several events are refined each with those of its own event:
+// a function's part of a context is not the same in each. Memory: the samples that are held, and a
+// number for each function in each context.
 #pragma once
 
 #include <array>
@@ -102,6 +103,7 @@ class EmRefiner final : public PlacingObserver {
   struct Kind {
     VcpuRef vcpu;
     FunctionId function;
+    uint16_t event = 0;
     Mode mode = Mode::kUser;
     Address address = 0;
     AddressSpaceId process;
@@ -109,8 +111,8 @@ class EmRefiner final : public PlacingObserver {
     auto operator<=>(const Kind&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Kind& kind) {
-      return H::combine(std::move(h), kind.vcpu, kind.function.value, kind.mode, kind.address,
-                        kind.process.value, kind.placing);
+      return H::combine(std::move(h), kind.vcpu, kind.function.value, kind.event, kind.mode,
+                        kind.address, kind.process.value, kind.placing);
     }
   };
   // The places where the held samples of one kind can have been, and what the samples say of them.
@@ -123,7 +125,7 @@ class EmRefiner final : public PlacingObserver {
     size_t pending = 0;  // index of that sample into pending_
   };
 
-  uint32_t ContextNumber(DomainId domain, Context context);
+  uint32_t ContextNumber(DomainId domain, uint16_t event, Context context);
   uint32_t ShareOf(uint32_t context, FunctionId function);
   // Returns the list of the sample's places: the last one of its mode, if that is the same.
   const PlaceList& PlaceListOf(const PlacedSample& placed);
@@ -165,7 +167,7 @@ class EmRefiner final : public PlacingObserver {
   EmRefinementOptions options_;
   Resolver& resolver_;
   PlacingObserver& next_;
-  absl::flat_hash_map<std::pair<DomainId, Context>, uint32_t> context_index_;
+  absl::flat_hash_map<std::tuple<DomainId, uint16_t, Context>, uint32_t> context_index_;
   std::vector<double> context_samples_;                  // sums of Share::current
   absl::flat_hash_map<uint64_t, uint32_t> share_index_;  // by context and function
   std::vector<Share> shares_;

@@ -15,6 +15,11 @@ constexpr std::array kByDomain = {Dimension::kDomain};
 
 double CountOf(const PlacedSample& placed) { return static_cast<double>(placed.count); }
 
+size_t NumberOfEvents(const ProfileOptions& options) {
+  if (options.event_numbers.empty()) return 0;
+  return size_t{*std::ranges::max_element(options.event_numbers)} + 1;
+}
+
 }  // namespace
 
 Profile::Profile(ProfileOptions options, Resolver& resolver)
@@ -22,6 +27,8 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
       resolver_(resolver),
       rows_(options_.by),
       domains_(kByDomain),
+      row_events_(NumberOfEvents(options_)),
+      domain_events_(NumberOfEvents(options_)),
       stacks_(Has(Dimension::kAddress), options_.inlined_at) {
   has_unions_ = !Has(Dimension::kExit) && !Has(Dimension::kSubreason) &&
                 !Has(Dimension::kWaiting) && !Has(Dimension::kWakeup);
@@ -105,7 +112,8 @@ RowKey Profile::KeyOf(const PlacedSample& placed) {
 
 void Profile::OnPlaced(const PlacedSample& placed) {
   const double count = CountOf(placed);
-  samples_ += count;
+  const uint32_t event = EventOf(*placed.sample);
+  if (event == 0) samples_ += count;
   RowKey key = KeyOf(placed);
   Cluster& cluster = ClusterOf(placed.vcpu, placed.cluster);
   std::optional<uint32_t> row;
@@ -115,6 +123,8 @@ void Profile::OnPlaced(const PlacedSample& placed) {
       rows_.layout.Put(Dimension::kPcpu, place.pcpu.value, key);
       row = rows_.Find(key);
     }
+    if (HasSeveralEvents()) cluster.event_weights.push_back({*row, event, place.weight * count});
+    if (event != 0) continue;
     const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
     cluster.weights.push_back({PartOf(*row, placed.vcpu, stratum),
                                placed.sample->mode == Mode::kXen, place.weight * count,
@@ -146,6 +156,7 @@ uint32_t Profile::PartOf(uint32_t row, VcpuRef vcpu, uint32_t stratum) {
 }
 
 void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
+  AddToEvents(domain, cluster);
   if (cluster.weights.empty()) return;
   ++closed_;
   const double n = SumCluster(cluster);
@@ -159,6 +170,16 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
   AddToStrata(domain);
   parts_.clear();
   cluster.weights.clear();
+}
+
+void Profile::AddToEvents(uint32_t domain, Cluster& cluster) {
+  for (const EventWeight& entry : cluster.event_weights) {
+    row_events_.Add(entry.row, entry.event, entry.weight);
+    domain_events_.Add(domain, entry.event, entry.weight);
+  }
+  row_events_.EndCluster();
+  domain_events_.EndCluster();
+  cluster.event_weights.clear();
 }
 
 double Profile::SumCluster(const Cluster& cluster) {
@@ -244,15 +265,30 @@ ProfileRow Profile::RowOf(const RowSums& rows, size_t row) const {
   return out;
 }
 
-std::vector<ProfileRow> Profile::EstimateRows(const RowSums& rows, bool exact,
-                                              const ShareEstimator& estimator) const {
+std::vector<RatioEstimate> Profile::RatiosOf(const EventSums& events,
+                                             std::optional<uint32_t> row) const {
+  std::vector<RatioEstimate> ratios;
+  for (const EventRatio& ratio : options_.ratios) {
+    EventPair pair = events.PairOf(row, ratio);
+    pair.complete = options_.complete;
+    ratios.push_back(EstimateRatio(pair, ratio.scale));
+  }
+  return ratios;
+}
+
+std::vector<ProfileRow> Profile::EstimateRows(const RowSums& rows, const EventSums& events,
+                                              bool exact, const ShareEstimator& estimator) const {
   std::vector<std::vector<const Part*>> parts(rows.keys.size());
   for (const Part& part : rows.parts) parts[part.row].push_back(&part);
   std::vector<ProfileRow> out;
   out.reserve(rows.keys.size());
-  for (size_t row = 0; row < rows.keys.size(); ++row) {
+  for (uint32_t row = 0; row < rows.keys.size(); ++row) {
     out.push_back(RowOf(rows, row));
     estimator.Estimate(parts[row], exact, out.back());
+    out.back().ratios = RatiosOf(events, row);
+    for (size_t event = 0; event < NumberOfEvents(options_); ++event) {
+      out.back().event_samples.push_back(events.Samples(row, event));
+    }
   }
   return out;
 }
@@ -303,9 +339,13 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
   const bool whole_vcpus = std::ranges::all_of(options_.by, [](Dimension dimension) {
     return dimension == Dimension::kDomain || dimension == Dimension::kVcpu;
   });
-  result.rows = EstimateRows(rows_, sizes.measured && whole_vcpus, estimator);
-  result.domains = EstimateRows(domains_, sizes.measured, estimator);
+  result.rows = EstimateRows(rows_, row_events_, sizes.measured && whole_vcpus, estimator);
+  result.domains = EstimateRows(domains_, domain_events_, sizes.measured, estimator);
   if (sizes.measured) result.checks = CheckDomains(strata_.all, cluster_squares_);
+  result.ratios = RatiosOf(row_events_, std::nullopt);
+  for (size_t event = 0; event < NumberOfEvents(options_); ++event) {
+    result.event_samples.push_back(row_events_.AllSamples(event));
+  }
   for (const auto& [why, samples] : unresolved_) result.unresolved.push_back({why, samples});
   std::ranges::sort(result.unresolved, [](const Unresolved& a, const Unresolved& b) {
     return std::tie(b.samples, a.why) < std::tie(a.samples, b.why);

@@ -23,6 +23,7 @@
 #include "base/string_interner.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
+#include "correlate/event_sums.h"
 #include "correlate/placing/placed_sample.h"
 #include "correlate/profile_result.h"
 #include "correlate/profile_sums.h"
@@ -48,6 +49,12 @@ struct ProfileOptions {
   InlinedAt inlined_at{};  // Stacks
   // The trace's totals apply, if the event counts time; false: all samples are one stratum.
   bool stratified = true;
+  // The events of the profile, by their number in samples: 0 is the event whose shares are
+  // estimated, the others are only counted beside it. Empty: all samples are of the event 0.
+  std::vector<uint8_t> event_numbers{};
+  std::vector<EventRatio> ratios{};  // ratios of the events that rows have
+  // Whether the samples of each event are all that its counters counted.
+  bool complete = false;
 };
 
 class Profile : public PlacingObserver {
@@ -70,9 +77,15 @@ class Profile : public PlacingObserver {
     double weight = 0;
     double length = 0;  // Place::length
   };
+  struct EventWeight {
+    uint32_t row = 0;
+    uint32_t event = 0;  // the event's number in the profile
+    double weight = 0;
+  };
   struct Cluster {
     uint64_t number = 0;
     std::vector<PlaceWeight> weights;
+    std::vector<EventWeight> event_weights;  // only of several events: of all of them
   };
   // The clusters of a vCPU that are not complete: samples of different modes come nearly in order.
   struct OpenClusters {
@@ -85,6 +98,12 @@ class Profile : public PlacingObserver {
   };
 
   [[nodiscard]] bool IsStratified() const { return options_.is_time && options_.stratified; }
+  // Whether events are counted beside the profile's own.
+  [[nodiscard]] bool HasSeveralEvents() const { return !options_.event_numbers.empty(); }
+  // Returns the event's number in the profile.
+  [[nodiscard]] uint32_t EventOf(const recording::Sample& sample) const {
+    return HasSeveralEvents() ? options_.event_numbers[sample.event] : 0;
+  }
   // Returns the number of the stratum, which may be a new one.
   uint32_t StratumOf(VcpuRef vcpu, Context context);
   // Whether Xen's and the guest's part are compared in samples of the context.
@@ -100,6 +119,8 @@ class Profile : public PlacingObserver {
   uint32_t PartOf(uint32_t row, VcpuRef vcpu, uint32_t stratum);
   // Adds the cluster to the sums of its rows, strata and domain, and empties it.
   void Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster);
+  // Adds the cluster to the sums of events, and takes that from it.
+  void AddToEvents(uint32_t domain, Cluster& cluster);
   // Adds up what the cluster has in each part and stratum, and lists its parts. Returns its
   // samples in traced strata.
   double SumCluster(const Cluster& cluster);
@@ -114,8 +135,12 @@ class Profile : public PlacingObserver {
   // Returns the row's fields, without what is estimated.
   [[nodiscard]] ProfileRow RowOf(const RowSums& rows, size_t row) const;
   // Returns all rows. `exact`: they are unions of strata, whose sizes the trace knows.
-  [[nodiscard]] std::vector<ProfileRow> EstimateRows(const RowSums& rows, bool exact,
+  [[nodiscard]] std::vector<ProfileRow> EstimateRows(const RowSums& rows, const EventSums& events,
+                                                     bool exact,
                                                      const ShareEstimator& estimator) const;
+  // Returns the ratios in the row; in all rows together if there is no row.
+  [[nodiscard]] std::vector<RatioEstimate> RatiosOf(const EventSums& events,
+                                                    std::optional<uint32_t> row) const;
 
   ProfileOptions options_;
   Resolver& resolver_;
@@ -123,6 +148,8 @@ class Profile : public PlacingObserver {
   bool has_unions_ = false;  // rows can be of several strata of a vCPU
   RowSums rows_;
   RowSums domains_;
+  EventSums row_events_;
+  EventSums domain_events_;
   Interner<std::pair<VcpuRef, Context>, 256> stratum_numbers_;
   Strata strata_;
   absl::flat_hash_map<VcpuRef, OpenClusters> clusters_;

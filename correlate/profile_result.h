@@ -10,6 +10,7 @@
 #include "base/mode.h"
 #include "correlate/context.h"
 #include "correlate/estimate.h"
+#include "correlate/event_sums.h"
 #include "correlate/placing/placed_sample.h"
 #include "correlate/stacks.h"
 
@@ -47,6 +48,9 @@ struct ProfileRow {
   double variance = 0;         // the variance of the share; 0: the share is known exactly
   double cycles = 0;           // 0 when the event does not count time
   std::vector<RowPart> parts;  // filled where ProfileOptions ask for them
+  // Only of several events: the row's samples by event, and the ratios that ProfileOptions ask for.
+  std::vector<double> event_samples;
+  std::vector<RatioEstimate> ratios;
 };
 
 // A domain's sampled share of time against its traced share (method.md §6).
@@ -73,6 +77,9 @@ struct ProfileResult {
   double samples = 0;           // attributed samples
   double cycles = 0;            // the cycles that they stand for
   double unsampled_cycles = 0;  // of the same domains, in strata without a sample
+  // Only of several events: the attributed samples by event, and the ratios of all rows together.
+  std::vector<double> event_samples;
+  std::vector<RatioEstimate> ratios;
 };
 
 }  // namespace xenoscope::correlate

@@ -167,6 +167,11 @@ RowPart ShareEstimator::RowPartOf(const Part& part, double variance) const {
 
 void ShareEstimator::Estimate(std::span<const Part* const> parts, bool exact,
                               ProfileRow& row) const {
+  if (parts.empty()) {  // samples of other events alone
+    row.variance = IndependentVariance({}, {options_.samples, 0, 0});
+    row.interval = IntervalOf(0, row.variance, options_.samples);
+    return;
+  }
   PostStratified estimate;
   double of_lost = 0;  // the row's share of lost time
   const Factors factors = UnionFactors(parts);

@@ -7,19 +7,15 @@
 #include "correlate/ranks.h"
 
 namespace xenoscope::correlate {
-namespace {
-
-size_t ModeIndex(const recording::Sample& sample) { return sample.mode == Mode::kXen ? 1 : 0; }
-
-}  // namespace
-
 void DrainPlacer::Place(std::span<const recording::Sample> batch, const VcpuTrack& track) {
   const TscRange bracket = batch.front().when;
   const std::vector<const ExitMark*> nmi_exits =
       FindNmiExits(batch, options_.logged_rip, timeline_.HistoryOf(track));
   between_ = {bracket.begin, bracket.begin};
   for (size_t i = 0; i < batch.size(); ++i) {
-    timeline_.HistoryOf(track).transitions.AddSample(batch[i].mode);
+    if (!options_.IsBeside(batch[i].event)) {
+      timeline_.HistoryOf(track).transitions.AddSample(batch[i].mode);
+    }
     if (const ExitMark* exit = nmi_exits[i]) {
       PlaceAtNmiExit(batch[i], *exit, track, outcome_);
       between_ = {exit->tsc, exit->tsc};
@@ -37,15 +33,26 @@ void DrainPlacer::BeginBetween(std::span<const recording::Sample> batch, NmiExit
   const auto next =
       std::ranges::find_if(nmi_exits, [](const ExitMark* exit) { return exit != nullptr; });
   between_.end = next == nmi_exits.end() ? bracket_end : (*next)->tsc;
-  modes_ = {};
+  modes_.clear();
   at_exits_.clear();
   for (const recording::Sample& sample : batch.first(next - nmi_exits.begin())) {
-    ++modes_.at(ModeIndex(sample)).samples;
+    ++ModeOf(sample).samples;
   }
 }
 
+DrainPlacer::ModeCandidates& DrainPlacer::ModeOf(const recording::Sample& sample) {
+  const bool in_xen = sample.mode == Mode::kXen;
+  for (ModeCandidates& mode : modes_) {
+    if (mode.event == sample.event && mode.in_xen == in_xen) return mode;
+  }
+  ModeCandidates& mode = modes_.emplace_back();
+  mode.event = sample.event;
+  mode.in_xen = in_xen;
+  return mode;
+}
+
 void DrainPlacer::PlaceBetween(const recording::Sample& sample, const VcpuTrack& track) {
-  ModeCandidates& mode = modes_.at(ModeIndex(sample));
+  ModeCandidates& mode = ModeOf(sample);
   const size_t before = mode.before++;
   const double part = (static_cast<double>(before) + 0.5) / static_cast<double>(mode.samples);
   if (options_.vendor == trace::Vendor::kSvm && IsGuestSample(sample, track) &&

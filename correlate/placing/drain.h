@@ -2,7 +2,6 @@
 // before to this one, and are in the order of time (docs/method.md, sections 2 and 3).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -37,8 +36,11 @@ class DrainPlacer {
   void Place(std::span<const recording::Sample> batch, const VcpuTrack& track);
 
  private:
-  // What the samples of one mode share between two NMI exits.
+  // What the samples of one event and mode share between two NMI exits. Samples of another event
+  // say nothing of their order in time: events come in bursts.
   struct ModeCandidates {
+    uint16_t event = 0;
+    bool in_xen = false;
     std::optional<Candidates> intervals;
     size_t samples = 0;
     size_t before = 0;  // those before the one at hand
@@ -47,6 +49,8 @@ class DrainPlacer {
   using ExitCandidates = absl::flat_hash_map<std::pair<Address, Mode>, Candidates>;
   using NmiExits = std::span<const ExitMark* const>;
 
+  // Returns what the sample shares with others.
+  ModeCandidates& ModeOf(const recording::Sample& sample);
   // Begins the samples from the first of `batch` to the next that has an NMI exit.
   void BeginBetween(std::span<const recording::Sample> batch, NmiExits nmi_exits, Tsc bracket_end);
   // Places a sample that is no NMI exit.
@@ -67,7 +71,7 @@ class DrainPlacer {
   PlacingOutcome& outcome_;
   // Of the samples between two NMI exits.
   TscRange between_;
-  std::array<ModeCandidates, 2> modes_;  // guest and Xen
+  std::vector<ModeCandidates> modes_;  // one for each event and mode
   ExitCandidates at_exits_;
 };
 

@@ -1,6 +1,10 @@
 // What the placer is asked to tell apart, and what it must know of the recording.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "base/tsc.h"
 #include "correlate/nmi_matching.h"
 #include "trace/names.h"
@@ -20,6 +24,13 @@ struct PlacingOptions {
   bool by_subreason = false;  // contexts say what exits were about
   bool by_waiting = false;    // contexts say which vCPUs waited for the pCPU
   bool by_wakeup = false;     // contexts say what woke the vCPU
+  // Events whose samples are placed beside those of the profile's own event, by number: their modes
+  // are not those of time.
+  std::vector<uint16_t> beside{};
+
+  [[nodiscard]] bool IsBeside(uint16_t event) const {
+    return std::ranges::find(beside, event) != beside.end();
+  }
 };
 
 }  // namespace xenoscope::correlate

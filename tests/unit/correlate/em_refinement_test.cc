@@ -100,6 +100,15 @@ class EmRefinementTest : public testing::Test {
                       {},
                       bracket});
   }
+  // A sample of another event.
+  void AddOfEvent(uint16_t event, Address function, const std::vector<Place>& places) {
+    recording::Sample sample;
+    sample.vcpu = kVcpu;
+    sample.mode = Mode::kXen;
+    sample.address = function;
+    sample.event = event;
+    refiner_.OnPlaced({&sample, kVcpu, function, Placement::kBracketed, ++run_, places});
+  }
   static Place In(Context context, double weight) { return {context, context, PcpuId{0}, weight}; }
 
   Addresses resolver_;
@@ -110,6 +119,21 @@ class EmRefinementTest : public testing::Test {
 
 // The worked example of docs/method.md, section 3.2: function 1 is seen surely under CPUID,
 // function 2 surely under I/O; of each there is one more sample, of which the lengths tell nothing.
+// Function 1 is under CPUID alone in the one event, and function 2 in the other: what certain
+// samples of an event say, they say of its own open samples.
+TEST_F(EmRefinementTest, EventsAreRefinedEachByItself) {
+  for (int i = 0; i < 30; ++i) {
+    AddOfEvent(0, 1, {In(kCpuid, 1)});
+    AddOfEvent(0, 2, {In(kIoio, 1)});
+    AddOfEvent(1, 1, {In(kIoio, 1)});
+    AddOfEvent(1, 2, {In(kCpuid, 1)});
+  }
+  for (int i = 0; i < 10; ++i) AddOfEvent(0, 1, {In(kCpuid, 0.5), In(kIoio, 0.5)});
+  refiner_.Finish();
+  EXPECT_NEAR((sums_.weights[{1, kCpuid.reason}]), 40, 0.1);
+  EXPECT_NEAR((sums_.weights[{1, kIoio.reason}]), 30, 0.1);
+}
+
 TEST_F(EmRefinementTest, LearnsContextOfFunction) {
   for (int i = 0; i < 3; ++i) Add(1, {In(kCpuid, 1)});
   for (int i = 0; i < 3; ++i) Add(2, {In(kIoio, 1)});

@@ -49,8 +49,9 @@ class ProfileTest : public testing::Test {
  protected:
   // A sample of an interval of its own.
   void Add(Profile& profile, VcpuRef vcpu, Address address, const std::vector<Place>& places,
-           Mode mode = Mode::kXen) {
+           Mode mode = Mode::kXen, uint16_t event = 0) {
     Sample sample;
+    sample.event = event;
     sample.vcpu = vcpu;
     sample.mode = mode;
     sample.address = address;
@@ -125,6 +126,40 @@ TEST_F(ProfileTest, TransitionsAreTakenFromTheGuest) {
   }
   EXPECT_EQ(result.domains.at(0).variance, 0);
   EXPECT_NEAR(result.cycles, 1000, 1e-9);
+}
+
+// Instructions beside cycles: the shares of cycles are as without them, the ratio is of all that
+// was counted.
+TEST_F(ProfileTest, CountsEventsBesideItsOwn) {
+  const EventRatio ipc{.numerator = 1, .denominator = 0, .scale = 2};
+  Profile profile(
+      {.by = {Dimension::kFunction}, .period = 10, .event_numbers = {0, 1}, .ratios = {ipc}},
+      resolver_);
+  profile.OnTraced(kD1, kGuest, {3000});
+  for (int i = 0; i < 4; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
+  for (int i = 0; i < 2; ++i) Add(profile, kD1, 2000, {{kGuest, kGuest, {}, 1}});
+  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}}, Mode::kXen, 1);
+  Add(profile, kD1, 3000, {{kGuest, kGuest, {}, 0.5}, {kCpuid, kCpuid, {}, 0.5}}, Mode::kXen, 1);
+  const ProfileResult result = Finish(profile);
+  EXPECT_THAT(Lines(result), UnorderedElementsAre("d0 f1 4.00 0.667 2000", "d0 f2 2.00 0.333 1000",
+                                                  "d0 f3 0.00 0.000 0"));
+  EXPECT_EQ(result.samples, 6);
+  EXPECT_THAT(result.event_samples, testing::ElementsAre(6, 4));
+  EXPECT_DOUBLE_EQ(*result.ratios.at(0).value, 2 * 4.0 / 6);
+  for (const ProfileRow& row : result.rows) {
+    const RatioEstimate& ratio = row.ratios.at(0);
+    if (row.function == "f1") {
+      EXPECT_DOUBLE_EQ(*ratio.value, 2 * 3.0 / 4);
+    } else if (row.function == "f2") {
+      EXPECT_EQ(*ratio.value, 0);
+    } else {
+      EXPECT_FALSE(ratio.value);
+      EXPECT_GT(row.interval.high, 0.1);  // no sample among six
+      EXPECT_THAT(row.event_samples, testing::ElementsAre(0, 1));
+    }
+  }
+  ASSERT_EQ(result.domains.size(), 1U);
+  EXPECT_THAT(result.domains[0].event_samples, testing::ElementsAre(6, 4));
 }
 
 // Guests' own agents sample no Xen: that says nothing of transitions.
