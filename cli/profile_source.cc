@@ -117,11 +117,9 @@ absl::StatusOr<profile::Profiler> ProfileSource::MakeProfiler(
     }
     return profile::Profiler::OfTrace(std::move(request), HostClock());
   }
-  profile::SampleSelection selection;
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events,
                              profile::ReadEvents(*recording()));
-  XENOSCOPE_ASSIGN_OR_RETURN(selection.events,
-                             profile::ChooseEvents(*recording(), events, options.event, {}));
+  XENOSCOPE_ASSIGN_OR_RETURN(const profile::SampleSelection selection, Select(options, events));
   if (symbols().AnyMayBeRelocated()) {
     XENOSCOPE_ASSIGN_OR_RETURN(
         profile::RecordedSamples samples,
@@ -130,6 +128,31 @@ absl::StatusOr<profile::Profiler> ProfileSource::MakeProfiler(
   }
   return profile::Profiler::OfRecording(std::move(request), *recording(), events, selection,
                                         processes_);
+}
+
+absl::StatusOr<profile::SampleSelection> ProfileSource::Select(
+    const ProfileOptions& options, std::span<const recording::EventInfo> events) const {
+  std::vector<profile::EventGroup> groups;
+  if (options.event.starts_with('{')) {
+    if (!options.side_by_side) {
+      return InvalidError(
+          "event '{}': only `report` in text, csv and json shows several events; "
+          "name one event",
+          options.event);
+    }
+    XENOSCOPE_ASSIGN_OR_RETURN(groups, profile::FindEventGroups(events, options.event));
+  } else {
+    groups.resize(1);
+    XENOSCOPE_ASSIGN_OR_RETURN(groups[0],
+                               profile::ChooseEvents(*recording(), events, options.event, {}));
+    if (options.side_by_side && options.event.empty()) {
+      groups = profile::GroupsComparableWith(*info(), events, groups[0]);
+    }
+  }
+  profile::SampleSelection selection;
+  selection.events = groups.front();
+  selection.beside.assign(groups.begin() + 1, groups.end());
+  return selection;
 }
 
 profile::CodeLines ProfileSource::LinesOf(DomainId domain, Mode mode, AddressSpaceId space,

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -34,7 +35,10 @@ struct ProfileOptions {
   std::string input = kDefaultRecording;
   // The source of samples: "recorded", "trace", or "auto" for the recorded ones if there are any.
   std::string source = "auto";
-  std::string event;  // a text of profile::FindEvents; empty: the first with a sample
+  std::string event;  // a text of profile::FindEventGroups; empty: the first with a sample
+  // Whether events are shown side by side: those that are named in braces or, if none is named,
+  // those that have a ratio with the first one.
+  bool side_by_side = false;
   std::optional<Instant> from;
   std::optional<Instant> to;
   SymbolOptions symbols;
@@ -75,6 +79,9 @@ class ProfileSource {
   // Sets the functions that name rows of the profile.
   void SetNames(report::ProfileReport& out) const;
   Clock HostClock() const;
+  // Returns the choice of samples that was asked for.
+  absl::StatusOr<profile::SampleSelection> Select(
+      const ProfileOptions& options, std::span<const recording::EventInfo> events) const;
   // Returns the range [begin, end) that was asked for.
   TscRange Selected(const ProfileOptions& options) const;
   // Returns the profiler of the samples that the options ask for. First finds where kernels were

@@ -83,6 +83,10 @@ absl::Status WriteProfile(const ProfileSource& source, const Options& options,
   report::ProfileReport out;
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out));
+  if (!report::HasColumn(out, options.sort)) {
+    return NotFoundError("there is no column '{}': the recording has no events with such a ratio",
+                         options.sort);
+  }
   report::ApplyRowFilters(options.filters, out);
   // Columns that only choose rows are not frames.
   if (format.stacks && !format.addresses) out.by = shown;
@@ -146,6 +150,12 @@ absl::Status Report(const Options& options) {
   return ProfileReport(source, options, style);
 }
 
+// Whether the report has a column for each of several events.
+bool ShowsSideBySide(const Options& options) {
+  return report::FindProfileFormat(options.format)->ratios && !options.origins &&
+         options.explain.empty();
+}
+
 void Check(const Options& options) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   if (options.origins && options.format != "text" && options.format != "csv" &&
@@ -188,6 +198,7 @@ constexpr const char* kExamples =
     "  xenoscope report web.xeno --format html -o web.html\n"
     "  xenoscope report web.xeno --format pprof -o web.pb.gz && pprof -top web.pb.gz\n"
     "  xenoscope report web.xeno --by domain,function --where mode=xen --where exit=VMEXIT_*\n"
+    "  xenoscope report web.xeno -e '{cycles,instructions}' --by domain,exit --sort ipc\n"
     "  xenoscope report web.xeno --explain svm_vmexit_handler\n"
     "  xenoscope report web.xeno --domain web1 --kernel web1=System.map --format json";
 
@@ -226,7 +237,13 @@ void AddSelectionOptions(Command command, Options& options) {
           "Only rows with one of these texts in a column: exit=VMEXIT_CPUID,VMEXIT_IO*. May be "
           "repeated: all must match. Shares stay parts of all time")
       .OneWordEach();
-  command.AddOption("-e,--event", options.profile.event, kEventHelp).ValueName(kEventValue);
+  command
+      .AddOption("-e,--event", options.profile.event,
+                 std::string(kEventHelp) +
+                     ". {A,B,...}: several side by side, with their ratios (text, csv, json); the "
+                     "first one's shares are estimated. Default: those that have a ratio with the "
+                     "first, too")
+      .ValueName(kEventValue);
   command.AddWordOption(
       "--from",
       [&options](const std::string& text) { options.profile.from = ParseInstant("--from", text); },
@@ -297,6 +314,7 @@ void AddReport(Command program, CommandAction& run) {
   command.SetFooter(kExamples);
   command.SetCallback([options, &run] {
     Check(*options);
+    options->profile.side_by_side = ShowsSideBySide(*options);
     run = [options] { return Report(*options); };
   });
 }

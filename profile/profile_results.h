@@ -9,6 +9,7 @@
 #include "correlate/cross_checks.h"
 #include "correlate/placing/placer.h"
 #include "correlate/profile.h"
+#include "profile/event_comparison.h"
 #include "trace/names.h"
 
 namespace xenoscope::profile {
@@ -25,6 +26,7 @@ struct SampleSet {
   TscRange sampled;                                // range [begin, end) of sampling
   uint64_t lost_in_buffers = 0;                    // buffer entries that Xen had no room for
   std::vector<std::string> cautions;               // limits of these samples, one sentence each
+  EventComparison comparison;                      // of several events; else it has no events
 };
 
 // A finished profile.

@@ -1,8 +1,10 @@
 #include "profile/profiler.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
@@ -99,6 +101,37 @@ uint64_t DescribeEvents(const RecordingInfo& info, std::span<const recording::Ev
   return one_period ? first.period : 0;
 }
 
+// Describes the events beside the profile's own.
+void Compare(const RecordingInfo& info, std::span<const recording::EventInfo> events,
+             const SampleSelection& selection, SampleSet& set) {
+  std::vector<EventGroup> groups = {selection.events};
+  std::ranges::copy(selection.beside, std::back_inserter(groups));
+  set.comparison = CompareEvents(info, events, groups);
+  std::vector<std::string> texts;
+  for (const ComparedEvent& event : set.comparison.events) texts.push_back(event.text);
+  set.event = fmt::format("{{{}}}", fmt::join(texts, ","));
+  std::ranges::copy(set.comparison.cautions, std::back_inserter(set.cautions));
+}
+
+// Returns the number in the comparison of each event of a recording, by its number there; empty if
+// there is nothing to compare.
+std::vector<uint8_t> NumbersOf(const EventComparison& comparison) {
+  if (!comparison.HasSeveral()) return {};
+  std::vector<uint8_t> numbers(recording::kMaxRecordingEvents);
+  for (size_t i = 0; i < comparison.events.size(); ++i) {
+    for (const uint16_t event : comparison.events[i].group) {
+      numbers[event] = static_cast<uint8_t>(i);
+    }
+  }
+  return numbers;
+}
+
+std::vector<correlate::EventRatio> RatiosOf(const EventComparison& comparison) {
+  std::vector<correlate::EventRatio> ratios;
+  for (const RatioColumn& column : comparison.ratios) ratios.push_back(column.ratio);
+  return ratios;
+}
+
 // Whether Xen's vPMU counted the event for all domains.
 bool IsByVpmuOfAll(const RecordingInfo& info, const recording::EventInfo& event) {
   return event.clocked_by == "pmu" && !event.source.starts_with("agent") &&
@@ -124,6 +157,7 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
   set.traced = request.trace != nullptr;
   set.clock = recording.clock();
   const uint64_t period = DescribeEvents(info, events, selection.events, set);
+  if (!selection.beside.empty()) Compare(info, events, selection, set);
   for (const recording::StreamInfo& stream : info.streams) {
     set.lost_in_buffers += stream.logged.lost;
   }
@@ -189,14 +223,18 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                             .nmi_exit_reason = nmi_exit_reason,
                             .line_of = line_of,
                             .inlined_at = inlined_at,
-                            .stratified = sample_set_.stratified},
+                            .stratified = sample_set_.stratified,
+                            .event_numbers = NumbersOf(sample_set_.comparison),
+                            .ratios = RatiosOf(sample_set_.comparison),
+                            .complete = sample_set_.comparison.complete},
                            *request_.resolver);
   correlate::Profile second({.by = request_.columns.secondary_by,
                              .is_time = sample_set_.is_time,
                              .period = period_,
                              .nmi_exit_reason = nmi_exit_reason,
                              .line_of = line_of,
-                             .stratified = sample_set_.stratified},
+                             .stratified = sample_set_.stratified,
+                             .event_numbers = NumbersOf(sample_set_.comparison)},
                             *request_.resolver);
   correlate::FanOutObserver observers({&first});
   if (observer != nullptr) observers.Add(observer);
@@ -240,10 +278,13 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   if (observer == nullptr) thread.emplace(fan_out);
   correlate::PlacingObserver& next =
       thread ? static_cast<correlate::PlacingObserver&>(*thread) : fan_out;
-  correlate::Placer placer(
+  correlate::PlacingOptions options =
       PlacingOptionsFor(request_.dialect, sample_set_.sampled, longest_bracket_,
-                        request_.columns.by, request_.columns.secondary_by),
-      samples, next, observer);
+                        request_.columns.by, request_.columns.secondary_by);
+  for (size_t i = 1; i < sample_set_.comparison.events.size(); ++i) {
+    std::ranges::copy(sample_set_.comparison.events[i].group, std::back_inserter(options.beside));
+  }
+  correlate::Placer placer(options, samples, next, observer);
   trace::OrderedStream stream = request_.trace->Stream();
   while (const trace::Item* item = stream.Next()) {
     if (observer != nullptr) {

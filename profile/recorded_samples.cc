@@ -19,18 +19,22 @@ absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording&
   return stream;
 }
 
-RecordedSamples::RecordedSamples(std::span<const uint16_t> events,
+RecordedSamples::RecordedSamples(const SampleSelection& selection,
                                  const RecordedProcesses* processes)
     : processes_(processes) {
-  for (const uint16_t event : events) {
-    if (event < events_.size()) events_.set(event);  // no sample has a higher number
-  }
+  const auto add = [this](std::span<const uint16_t> events) {
+    for (const uint16_t event : events) {
+      if (event < events_.size()) events_.set(event);  // no sample has a higher number
+    }
+  };
+  add(selection.events);
+  for (const std::vector<uint16_t>& events : selection.beside) add(events);
 }
 
 absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording& recording,
                                                       const SampleSelection& selection,
                                                       const RecordedProcesses* processes) {
-  RecordedSamples samples(selection.events, processes);
+  RecordedSamples samples(selection, processes);
   for (size_t i = 0; i < recording.info().sources.size(); ++i) {
     const std::string& pmu = recording.info().sources[i].cpu_type;
     std::vector<Part> parts = {Part::kAll};

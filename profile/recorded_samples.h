@@ -19,6 +19,8 @@ namespace xenoscope::profile {
 // A choice of a recording's samples.
 struct SampleSelection {
   std::vector<uint16_t> events = {0};  // numbers of the events of the samples
+  // The events whose samples come too, to be compared with these (profile/event_comparison.h).
+  std::vector<std::vector<uint16_t>> beside{};
   // The number of bytes to skip at the beginning of each source's file, by source. Empty: none.
   std::vector<uint64_t> skipped_bytes{};
 };
@@ -54,7 +56,7 @@ class RecordedSamples final : public correlate::SampleSource {
     std::optional<recording::Sample> next{};
   };
 
-  RecordedSamples(std::span<const uint16_t> events, const RecordedProcesses* processes);
+  RecordedSamples(const SampleSelection& selection, const RecordedProcesses* processes);
 
   void Advance(Stream& stream) const;
   // Returns the next sample of the stream's part and of the events; null at the end.

@@ -45,6 +45,13 @@ constexpr std::array kProfile = {
     ColumnHelp{"low", "lower bound of the share's 95 % confidence interval"},
     ColumnHelp{"high", "upper bound of the share's 95 % confidence interval"},
     ColumnHelp{"cycles", "CPU cycles: the share times all cycles accounted for"},
+    ColumnHelp{"EVENT_share", "of several events: part of the event's samples (title: the event)"},
+    ColumnHelp{"ipc", "instructions per cycle, where both were counted"},
+    ColumnHelp{"branch_miss_rate, cache_miss_rate", "part of branches or cache references"},
+    ColumnHelp{"EVENT_pti", "count of the event per thousand instructions (title: EVENT PTI)"},
+    ColumnHelp{"RATIO_low, RATIO_high",
+               "bounds of the ratio's 95 % confidence interval; empty: there is none (titles: low, "
+               "high)"},
 };
 
 constexpr std::array kOverview = {

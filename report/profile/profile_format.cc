@@ -42,9 +42,17 @@ absl::StatusOr<std::string> Pprof(const ProfileReport& report, const Options& op
 constexpr std::string_view kByFunction = "domain,mode,function";
 
 constexpr ProfileFormat kFormats[] = {
-    {.name = "text", .about = "tables for people", .by = kByFunction, .write = Text},
-    {.name = "json", .about = "everything, with stable keys", .by = kByFunction, .write = Json},
-    {.name = "csv", .about = "the rows alone", .by = kByFunction, .write = Csv},
+    {.name = "text",
+     .about = "tables for people",
+     .by = kByFunction,
+     .ratios = true,
+     .write = Text},
+    {.name = "json",
+     .about = "everything, with stable keys",
+     .by = kByFunction,
+     .ratios = true,
+     .write = Json},
+    {.name = "csv", .about = "the rows alone", .by = kByFunction, .ratios = true, .write = Csv},
     {.name = "xml", .about = "as opreport -X", .by = "domain,mode,image,function", .write = Xml},
     {.name = "folded",
      .about = "one stack a line, for flamegraph.pl",

@@ -28,6 +28,7 @@ struct ProfileFormat {
   bool stacks = false;
   bool addresses = false;
   bool binary = false;
+  bool ratios = false;  // whether it shows events side by side, with their ratios
   // The writer; null for formats that need more than the profile (cli/report_with_trace.h).
   absl::StatusOr<std::string> (*write)(const ProfileReport&, const ProfileFormatOptions&) = nullptr;
 };

@@ -7,8 +7,11 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_split.h"
@@ -36,6 +39,8 @@ constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames =
     "process", "stack", "placing", "subreason", "waiting", "line",  "wakeup"};
 // The columns after those of the dimensions, in their order.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
+// The ends of the keys of columns that only a profile of several events has.
+constexpr std::array<std::string_view, 4> kRatioEnds = {"ipc", "_rate", "_pti", "_share"};
 
 // Returns "cpuid leaf 0x1"; "-" if the exit's handler recorded nothing, or if there was no exit.
 std::string SubreasonName(const Context& context) {
@@ -111,18 +116,50 @@ Column ColumnOf(Dimension dimension) {
   }
 }
 
-void AddFigureColumns(Table& table) {
-  table.columns.insert(table.columns.end(),
-                       {{"samples", "samples", ColumnUnit::kCount, Shorten::kEnd},
-                        {"share", "share", ColumnUnit::kShare, Shorten::kEnd},
-                        {"low", "low", ColumnUnit::kShare, Shorten::kEnd},
-                        {"high", "high", ColumnUnit::kShare, Shorten::kEnd},
-                        {"cycles", "cycles", ColumnUnit::kCycles, Shorten::kEnd}});
+// Returns the columns of figures: those of the profile's event, of the events beside it, and of
+// their ratios.
+std::vector<Column> FigureColumns(const ProfileReport& report) {
+  std::vector<Column> columns = {{"samples", "samples", ColumnUnit::kCount, Shorten::kEnd},
+                                 {"share", "share", ColumnUnit::kShare, Shorten::kEnd},
+                                 {"low", "low", ColumnUnit::kShare, Shorten::kEnd},
+                                 {"high", "high", ColumnUnit::kShare, Shorten::kEnd},
+                                 {"cycles", "cycles", ColumnUnit::kCycles, Shorten::kEnd}};
+  const profile::EventComparison& comparison = report.comparison;
+  for (size_t i = 1; i < comparison.events.size(); ++i) {
+    const profile::ComparedEvent& event = comparison.events[i];
+    columns.push_back({event.key + "_share", event.title, ColumnUnit::kShare, Shorten::kEnd});
+  }
+  for (const profile::RatioColumn& ratio : comparison.ratios) {
+    const ColumnUnit unit = ratio.is_share ? ColumnUnit::kShare : ColumnUnit::kRatio;
+    columns.push_back({ratio.key, ratio.title, unit, Shorten::kEnd});
+    columns.push_back({ratio.key + "_low", "low", unit, Shorten::kEnd});
+    columns.push_back({ratio.key + "_high", "high", unit, Shorten::kEnd});
+  }
+  return columns;
+}
+
+void AddFigureColumns(const ProfileReport& report, Table& table) {
+  std::ranges::move(FigureColumns(report), std::back_inserter(table.columns));
+}
+
+Cell CellOf(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
+
+void AddRatios(const std::vector<correlate::RatioEstimate>& ratios, std::vector<Cell>& cells) {
+  for (const correlate::RatioEstimate& ratio : ratios) {
+    cells.push_back(CellOf(ratio.value));
+    cells.push_back(ratio.value ? Cell(ratio.low) : Cell());
+    cells.push_back(CellOf(ratio.high));
+  }
 }
 
 void AddFigures(const ProfileReport& report, const ProfileRow& row, std::vector<Cell>& cells) {
   cells.insert(cells.end(), {row.samples, row.share, row.interval.low, row.interval.high,
                              report.is_time ? Cell(row.cycles) : Cell()});
+  for (size_t i = 1; i < row.event_samples.size(); ++i) {
+    const double all = report.result.event_samples[i];
+    cells.push_back(all > 0 ? Cell(row.event_samples[i] / all) : Cell());
+  }
+  AddRatios(row.ratios, cells);
 }
 
 void Order(Table& table, const ProfileSelection& selection) {
@@ -142,7 +179,7 @@ enum class Reader { kPeople, kProgram };
 Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, Reader reader) {
   Table table;
   for (const Dimension dimension : report.by) table.columns.push_back(ColumnOf(dimension));
-  AddFigureColumns(table);
+  AddFigureColumns(report, table);
   const bool numbered =
       reader == Reader::kProgram &&
       std::find(report.by.begin(), report.by.end(), Dimension::kDomain) != report.by.end();
@@ -177,7 +214,7 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
   const std::vector<Dimension> inner(report.by.begin() + 1, report.by.end());
   Table table;
   for (const Dimension dimension : inner) table.columns.push_back(ColumnOf(dimension));
-  AddFigureColumns(table);
+  AddFigureColumns(report, table);
   // The heading's name goes where the first words of its rows are.
   const auto words =
       std::find_if(table.columns.begin(), table.columns.end(),
@@ -189,7 +226,7 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
   std::map<DomainId, size_t> group_of;
   for (const ProfileRow& row : report.result.domains) {
     if (!IsSelected(selection, row)) continue;
-    std::vector<Cell> heading(table.columns.size() - kFigures.size());
+    std::vector<Cell> heading(table.columns.size() - FigureColumns(report).size());
     heading[has_words ? name_at : 0] = DomainTitle(row.domain, report.domain_name(row.domain));
     AddFigures(report, row, heading);
     group_of[row.domain] = table.groups.size();
@@ -243,7 +280,12 @@ std::string Head(const ProfileReport& report) {
                        report.clock.Seconds(report.sampled.Length()),
                        static_cast<double>(report.clock.hz) / 1e9, ToString(report.clock.source));
   }
-  out += "\nlow, high: 95 % interval of the share\n";
+  out += "\nlow, high: 95 % interval of the share";
+  if (!report.comparison.ratios.empty()) out += ", and of the ratio before them";
+  out += "\n";
+  for (const profile::RatioColumn& ratio : report.comparison.ratios) {
+    out += fmt::format("{}: {}\n", ratio.title, ratio.about);
+  }
   return out;
 }
 
@@ -367,8 +409,16 @@ std::string_view PlacementDescription(Placement placement) {
 
 bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {
   if (std::find(kFigures.begin(), kFigures.end(), key) != kFigures.end()) return true;
+  if (std::ranges::any_of(kRatioEnds, [key](auto end) { return key.ends_with(end); })) return true;
   return std::any_of(by.begin(), by.end(),
                      [key](Dimension dimension) { return ToString(dimension) == key; });
+}
+
+bool HasColumn(const ProfileReport& report, std::string_view key) {
+  const std::vector<Column> figures = FigureColumns(report);
+  return std::ranges::find(figures, key, &Column::key) != figures.end() ||
+         std::ranges::find(report.by, key, [](Dimension by) { return ToString(by); }) !=
+             report.by.end();
 }
 
 std::string DomainLabel(const ProfileReport& report, DomainId domain) {
@@ -432,6 +482,16 @@ std::string ProfileText(const ProfileReport& report, const ProfileSelection& sel
   figure("samples") = report.result.samples;
   figure("share") = report.result.samples > 0 ? 1.0 : 0.0;
   if (report.is_time) figure("cycles") = report.result.cycles;
+  for (size_t i = 1; i < report.result.event_samples.size(); ++i) {
+    figure(report.comparison.events[i].key + "_share") =
+        report.result.event_samples[i] > 0 ? 1.0 : 0.0;
+  }
+  std::vector<Cell> ratios;
+  AddRatios(report.result.ratios, ratios);
+  for (size_t i = 0; i < report.result.ratios.size(); ++i) {
+    const std::string& key = report.comparison.ratios[i].key;
+    std::ranges::move(std::span(ratios).subspan(3 * i, 3), &figure(key));
+  }
   for (size_t i = 0; i < table.columns.size(); ++i) {
     if (table.columns[i].unit != ColumnUnit::kText) continue;
     total.cells[i] = std::string("total");
@@ -446,6 +506,38 @@ std::string ProfileText(const ProfileReport& report, const ProfileSelection& sel
 std::string ProfileCsv(const ProfileReport& report, const ProfileSelection& selection) {
   return ToCsv(FlatTable(report, selection, Reader::kProgram));
 }
+
+namespace {
+
+// Returns the events of a comparison with their samples and ratios.
+ordered_json ComparisonJson(const ProfileReport& report) {
+  ordered_json events = ordered_json::array();
+  for (size_t i = 0; i < report.comparison.events.size(); ++i) {
+    const profile::ComparedEvent& event = report.comparison.events[i];
+    events.push_back({{"event", event.text},
+                      {"key", event.key},
+                      {"period", event.period},
+                      {"samples", report.result.event_samples[i]}});
+  }
+  ordered_json ratios = ordered_json::array();
+  for (size_t i = 0; i < report.comparison.ratios.size(); ++i) {
+    const profile::RatioColumn& ratio = report.comparison.ratios[i];
+    const correlate::RatioEstimate& all = report.result.ratios[i];
+    const auto number = [](const std::optional<double>& value) {
+      return value ? ordered_json(*value) : ordered_json();
+    };
+    ratios.push_back({{"key", ratio.key},
+                      {"about", ratio.about},
+                      {"numerator", report.comparison.events[ratio.ratio.numerator].text},
+                      {"denominator", report.comparison.events[ratio.ratio.denominator].text},
+                      {"value", number(all.value)},
+                      {"low", all.low},
+                      {"high", number(all.high)}});
+  }
+  return {{"events", std::move(events)}, {"ratios", std::move(ratios)}};
+}
+
+}  // namespace
 
 ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& selection) {
   const correlate::PlacingCounts& counts = report.counts;
@@ -468,6 +560,7 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
             {"repaired_addresses", counts.repaired},
             {"stale_addresses", counts.stale}}},
           {"event", report.event},
+          {"comparison", ComparisonJson(report)},
           {"changes", report.changes},
           {"cautions", report.cautions},
           {"cycles",

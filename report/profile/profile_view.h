@@ -53,8 +53,12 @@ std::string ContextName(const ProfileReport& report, correlate::Context context)
 // Returns a phrase that follows a number of samples: "20 estimated within a drain interval".
 std::string_view PlacementDescription(correlate::Placement placement);
 
-// Returns whether rows can be sorted by this key: a column of `by`, or a figure.
+// Returns whether rows may be sorted by this key: a column of `by`, or a figure that a profile can
+// have.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);
+
+// Returns whether the report has the column: ratios are only in a report of several events.
+bool HasColumn(const ProfileReport& report, std::string_view key);
 
 // Returns "web", or "d1" for a domain without a name.
 std::string DomainLabel(const ProfileReport& report, DomainId domain);

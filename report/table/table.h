@@ -21,6 +21,7 @@ enum class ColumnUnit : uint8_t {
   kCycles,   // 16.5 G
   kBytes,    // 18.2 M
   kShare,    // a fraction of 1, shown as 48.93%
+  kRatio,    // 1.234, 12.34, 123.4, 1.23 k
   kSeconds,  // 1.234 ms
   kHex,      // 0xffff82d040203120; a string in JSON
 };

@@ -57,6 +57,14 @@ bool HasFraction(const Cell& cell) {
   return real != nullptr && std::abs(*real - std::round(*real)) > 1e-6;
 }
 
+std::string RatioText(double ratio) {
+  const double size = std::abs(ratio);
+  if (size < 9.9995) return fmt::format("{:.3f}", ratio);
+  if (size < 99.995) return fmt::format("{:.2f}", ratio);
+  if (size < 999.95) return fmt::format("{:.1f}", ratio);
+  return WithPrefix(ratio);
+}
+
 enum class LineKind { kTitle, kHeading, kRow, kNote, kFooter };
 
 // A line of the text. Its cells are text already.
@@ -257,6 +265,8 @@ std::string CellText(const Cell& cell, ColumnUnit unit, bool fraction) {
       return WithPrefix(number);
     case ColumnUnit::kShare:
       return fmt::format("{:.2f}%", number * 100);
+    case ColumnUnit::kRatio:
+      return RatioText(number);
     case ColumnUnit::kSeconds:
       return SecondsText(number);
     case ColumnUnit::kHex:

@@ -76,6 +76,83 @@ TEST(ProfileText, GroupsFunctionsUnderTheirDomain) {
             "2 samples where the trace lost records\n");
 }
 
+// The same with instructions beside cycles: of memcpy nothing is known but how few there are.
+ProfileReport WebWithInstructions() {
+  ProfileReport report = Web();
+  report.event = "{cycles,instructions}";
+  report.comparison.events = {{{0}, "cycles", "cycles", "cycles", 1000},
+                              {{1}, "instructions", "instructions", "instructions", 2000}};
+  report.comparison.ratios = {{"ipc", "IPC", "instructions per cycle", false, {1, 0, 2}}};
+  report.result.event_samples = {99.5, 40};
+  report.result.ratios = {{0.804, 0.8, 0.81}};
+  const auto set = [](ProfileRow& row, double instructions, correlate::RatioEstimate ratio) {
+    row.event_samples = {row.samples, instructions};
+    row.ratios = {ratio};
+  };
+  set(report.result.rows[0], 30, {1.0, 0.75, 1.25});
+  set(report.result.rows[1], 10, {1.0, 0.5, 12.345});
+  set(report.result.rows[2], 0, {{}, 0, {}});
+  set(report.result.domains[0], 0, {0.0, 0, 0.25});
+  set(report.result.domains[1], 40, {1.0, 0.8, 1.2});
+  return report;
+}
+
+TEST(ProfileText, ShowsEventsSideBySide) {
+  const std::string text = ProfileText(WebWithInstructions(), {}, {});
+  EXPECT_EQ(
+      text.substr(0, text.find("100 of 102")),
+      "102 samples of {cycles,instructions} in 2.0 s at 1.000 GHz (recorded)\n"
+      "low, high: 95 % interval of the share, and of the ratio before them\n"
+      "IPC: instructions per cycle\n"
+      "\n"
+      "samples    share     low     high   cycles  instructions    IPC    low   high  mode    "
+      "  function\n"
+      "\n"
+      "   80.0   80.00%  40.00%  160.00%  800.0 M       100.00%  1.000  0.800  1.200  d1 web\n"
+      "   60.0   60.00%  30.00%  120.00%  600.0 M        75.00%  1.000  0.750  1.250    user    "
+      "hash\n"
+      "   20.0   20.00%  10.00%   40.00%  200.0 M        25.00%  1.000  0.500  12.35    xen     "
+      "svm_vmexit_handler\n"
+      "\n"
+      "   19.5   20.00%  10.00%   40.00%  200.0 M         0.00%  0.000  0.000  0.250  d0\n"
+      "   19.5   20.00%  10.00%   40.00%  200.0 M         0.00%                         kernel  "
+      "memcpy\n"
+      "\n"
+      "   99.5  100.00%                    1.00 G       100.00%  0.804  0.800  0.810  total\n"
+      "\n");
+}
+
+TEST(ProfileCsv, HasRatiosWithTheirIntervals) {
+  ProfileSelection by_ratio;
+  by_ratio.sort = "ipc_high";
+  EXPECT_EQ(ProfileCsv(WebWithInstructions(), by_ratio),
+            "domain,mode,function,samples,share,low,high,cycles,instructions_share,ipc,ipc_low,"
+            "ipc_high,domid\r\n"
+            "web,xen,svm_vmexit_handler,20,0.2,0.1,0.4,200000000,0.25,1,0.5,12.345,1\r\n"
+            "web,user,hash,60,0.6,0.3,1.2,600000000,0.75,1,0.75,1.25,1\r\n"
+            "d0,kernel,memcpy,19.5,0.2,0.1,0.4,200000000,0,,,,0\r\n");
+}
+
+TEST(ProfileJson, DescribesEventsAndRatios) {
+  const nlohmann::ordered_json json = ProfileJson(WebWithInstructions(), {});
+  EXPECT_EQ(json["comparison"]["events"][1].dump(),
+            R"({"event":"instructions","key":"instructions","period":2000,"samples":40.0})");
+  EXPECT_EQ(json["comparison"]["ratios"][0].dump(),
+            R"({"key":"ipc","about":"instructions per cycle","numerator":"instructions",)"
+            R"("denominator":"cycles","value":0.804,"low":0.8,"high":0.81})");
+  EXPECT_EQ(json["rows"][0]["ipc_low"], 0.75);
+  EXPECT_TRUE(json["rows"][2]["ipc"].is_null());
+  EXPECT_TRUE(ProfileJson(Web(), {})["comparison"]["events"].empty());
+}
+
+TEST(ProfileView, HasColumnsOfItsEventsAlone) {
+  EXPECT_TRUE(HasColumn(WebWithInstructions(), "ipc"));
+  EXPECT_FALSE(HasColumn(Web(), "ipc"));
+  EXPECT_TRUE(HasColumn(Web(), "mode"));
+  EXPECT_FALSE(HasColumn(Web(), "exit"));
+  EXPECT_TRUE(IsSortKey({Dimension::kMode}, "cache_misses_pti"));
+}
+
 TEST(ProfileText, ReportsAttributionWithoutTrace) {
   ProfileReport report = Web();
   report.traced = false;
