@@ -355,6 +355,7 @@ absl::Status Recorder::StartAll() {
   XENOSCOPE_RETURN_IF_ERROR(StartSampling());
   started_ = steady_clock::now();
   cpu_before_ = ProcessorTime();
+  if (request_.on_began) request_.on_began();
   if (!request_.command.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(command_, ChildProcess::Start(request_.command, {}));
   }
@@ -547,6 +548,7 @@ void Recorder::Stop() {
   RecordingInfo& info = result_.info;
   info.stopped = ReadTsc();
   const Progress while_sampling = Now();
+  if (request_.on_ending) request_.on_ending();
   EndSampling();
   if (command_) command_->Stop(kCommandTimeoutMs);
   StopTrace();

@@ -43,6 +43,10 @@ struct RecordRequest {
   std::vector<std::string> command;
   std::optional<std::chrono::nanoseconds> duration;
   std::string written_by;
+  // Called right after sampling has begun, before the command, and right before it ends: what is
+  // read then is of the same time as the samples. Empty: nothing is called.
+  std::function<void()> on_began{};
+  std::function<void()> on_ending{};
 };
 
 // The progress of a recording.

@@ -64,6 +64,14 @@ class LinuxCalls final : public PerfCalls {
     if (size == sizeof words) count.lost = words[1];
     return 0;
   }
+  int ReadTimed(int fd, PerfTimedCount& count) override {
+    std::array<uint64_t, 3> words{};
+    const ssize_t size = read(fd, words.data(), sizeof words);
+    if (size < 0) return -errno;
+    if (size != sizeof words) return -EIO;
+    count = {words[0], words[1], words[2]};
+    return 0;
+  }
 
   void Mark() override {
     std::array<char, 16> name{};  // its own name, so that nothing changes

@@ -29,6 +29,13 @@ struct PerfCount {
   std::optional<uint64_t> lost;
 };
 
+// The count of a counter with the times that it was to count and did count, in ns.
+struct PerfTimedCount {
+  uint64_t value = 0;
+  uint64_t enabled_ns = 0;
+  uint64_t running_ns = 0;
+};
+
 class PerfCalls {
  public:
   virtual ~PerfCalls() = default;
@@ -45,6 +52,8 @@ class PerfCalls {
   virtual int RedirectTo(int fd, int ring) = 0;
   virtual int Id(int fd, uint64_t& id) = 0;
   virtual int Read(int fd, PerfCount& count) = 0;
+  // Reads a counter that was opened with PERF_FORMAT_TOTAL_TIME_ENABLED and _RUNNING.
+  virtual int ReadTimed(int fd, PerfTimedCount& count) = 0;
   // Makes a record (PERF_RECORD_COMM) of this thread in the ring of the CPU that it runs on.
   virtual void Mark() = 0;
   [[nodiscard]] virtual uint32_t OwnTid() const = 0;

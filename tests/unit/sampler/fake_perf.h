@@ -90,8 +90,10 @@ struct FakeKernel {
   int map_error = 0;
   bool knows_build_id = true;
   bool knows_lost = true;
-  uint64_t lost = 0;        // count of lost samples of each event
-  int swallowed_marks = 0;  // number of marks to drop from now on
+  uint64_t lost = 0;             // count of lost samples of each event
+  PerfTimedCount timed;          // what each counter has counted that takes no samples
+  bool may_count_kernel = true;  // whether this user may count kernel mode
+  int swallowed_marks = 0;       // number of marks to drop from now on
   static constexpr uint32_t kOwnTid = 4242;
 
   // Returns the ring of the CPU.
@@ -124,6 +126,7 @@ class FakePerf final : public PerfCalls {
     if ((attributes.read_format & PERF_FORMAT_LOST) != 0 && !kernel_.knows_lost) return -EINVAL;
     if (attributes.type == PERF_TYPE_HARDWARE && !kernel_.counters) return -ENOENT;
     if (!is_dummy && kernel_.open_error != 0) return kernel_.open_error;
+    if (!kernel_.may_count_kernel && attributes.exclude_kernel == 0) return -EACCES;
     kernel_.open[kernel_.next_fd] = {attributes, cpu, attributes.disabled == 0, {}, 0, pid, leader};
     return kernel_.next_fd++;
   }
@@ -153,6 +156,12 @@ class FakePerf final : public PerfCalls {
   }
   int Id(int fd, uint64_t& id) override {
     id = 100 + fd;
+    return 0;
+  }
+  int ReadTimed(int fd, PerfTimedCount& count) override {
+    const FakeKernel::Opened& opened = kernel_.open.at(fd);
+    count =
+        opened.enabled || opened.attributes.enable_on_exec != 0 ? kernel_.timed : PerfTimedCount();
     return 0;
   }
   int Read(int /*fd*/, PerfCount& count) override {
