@@ -1,0 +1,229 @@
+#include "profile/event_totals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "correlate/estimate.h"
+#include "profile/recorded_samples.h"
+
+namespace xenoscope::profile {
+namespace {
+
+using RowKey = std::pair<std::optional<DomainId>, std::optional<VcpuId>>;
+
+RowKey KeyOf(std::optional<DomainId> domain, std::optional<VcpuId> vcpu, TotalsBy by) {
+  if (by == TotalsBy::kAll) return {};
+  return {domain, by == TotalsBy::kVcpu ? vcpu : std::nullopt};
+}
+
+// Returns the total of one row and event.
+EventTotal SumOf(const std::vector<const CountedPart*>& parts) {
+  EventTotal total;
+  total.kind = TotalKind::kExact;
+  double enabled = 0;
+  double running = 0;
+  bool counted = false;
+  for (const CountedPart* part : parts) {
+    counted = counted || part->counted;
+    enabled += part->enabled_ns;
+    running += part->running_ns;
+    const bool whole = part->running_ns >= part->enabled_ns;
+    if (!whole && part->running_ns <= 0) continue;
+    if (!whole) total.kind = TotalKind::kScaled;
+    total.count += whole ? part->count : part->count * part->enabled_ns / part->running_ns;
+  }
+  if (!counted || (running <= 0 && enabled > 0)) total.kind = TotalKind::kNotCounted;
+  if (enabled > 0) total.measured = std::min(1.0, running / enabled);
+  total.low = total.high = total.count;
+  return total;
+}
+
+// Sets the count and its interval from `samples` of `all` samples of the event. The square of the
+// standard error is that of a binomial part of what is known (complete), and one sample, as the
+// last period is not whole; else it is Poisson's. The ends are those of the score interval (section
+// 10).
+void SetEstimate(double samples, double all, bool complete, double period, EventTotal& total) {
+  const double zz = correlate::kNormal95 * correlate::kNormal95;
+  const double rest = complete && all > 0 ? 1 - samples / all : 1;
+  const double ends = complete ? 1 : 0;
+  const double spread = std::sqrt(zz * (rest * samples + ends + rest * rest * zz / 4));
+  const double centre = samples + rest * zz / 2;
+  total.kind = TotalKind::kEstimated;
+  total.count = samples * period;
+  total.low = std::max(0.0, centre - spread) * period;
+  total.high = (centre + spread) * period;
+}
+
+// Returns the column of the event's ratio: a part of another event, else the first ratio.
+std::optional<size_t> ColumnOf(const std::vector<RatioColumn>& ratios, size_t event) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < ratios.size(); ++i) {
+    if (ratios[i].ratio.numerator != event) continue;
+    if (!found || (ratios[i].is_share && !ratios[*found].is_share)) found = i;
+  }
+  return found;
+}
+
+// Sets the ratio of each total by `ratio`, which is called with the total and the one by which it
+// is divided.
+template <typename Ratio>
+void ForEachRatio(EventTotals& totals, Ratio ratio) {
+  for (EventTotal& total : totals.totals) {
+    const std::optional<size_t> column = ColumnOf(totals.ratios, total.event);
+    if (!column || total.kind == TotalKind::kNotCounted) continue;
+    const size_t denominator = totals.ratios[*column].ratio.denominator;
+    const auto other = std::ranges::find_if(totals.totals, [&](const EventTotal& each) {
+      return each.event == denominator && each.domain == total.domain && each.vcpu == total.vcpu &&
+             each.kind != TotalKind::kNotCounted;
+    });
+    if (other == totals.totals.end()) continue;
+    total.ratio_column = column;
+    ratio(totals.ratios[*column].ratio, *other, total);
+  }
+}
+
+// The samples of a recording's events by row.
+class SampleTotals {
+ public:
+  SampleTotals(EventComparison comparison, TotalsBy by)
+      : comparison_(std::move(comparison)), by_(by), sums_(comparison_.events.size()) {}
+
+  void Add(VcpuRef vcpu, size_t event) {
+    const RowKey key = KeyOf(vcpu.domain, vcpu.vcpu, by_);
+    const uint32_t row = rows_.try_emplace(key, static_cast<uint32_t>(rows_.size())).first->second;
+    sums_.Add(row, event, 1);
+    sums_.EndCluster();
+  }
+
+  // Returns the totals of rows of these domains; of all, if there are none.
+  EventTotals Finish(const std::vector<DomainId>& domains) const {
+    EventTotals totals;
+    totals.ratios = comparison_.ratios;
+    totals.cautions = comparison_.cautions;
+    for (const ComparedEvent& event : comparison_.events) totals.events.push_back({event.title});
+    for (const auto& [key, row] : rows_) {
+      const std::optional<DomainId>& domain = key.first;
+      const bool is_wanted =
+          !domain || domains.empty() || std::ranges::find(domains, *domain) != domains.end();
+      if (is_wanted) AddRow(key, row, totals);
+    }
+    ForEachRatio(
+        totals, [this](const correlate::EventRatio& ratio, const EventTotal&, EventTotal& total) {
+          correlate::EventPair pair = sums_.PairOf(rows_.at({total.domain, total.vcpu}), ratio);
+          pair.complete = comparison_.complete;
+          total.ratio = EstimateRatio(pair, ratio.scale);
+        });
+    return totals;
+  }
+
+ private:
+  void AddRow(const RowKey& key, uint32_t row, EventTotals& totals) const {
+    for (size_t event = 0; event < comparison_.events.size(); ++event) {
+      EventTotal& total = totals.totals.emplace_back();
+      std::tie(total.domain, total.vcpu) = key;
+      total.event = event;
+      SetEstimate(sums_.Samples(row, event), sums_.AllSamples(event), comparison_.complete,
+                  static_cast<double>(comparison_.events[event].period), total);
+    }
+  }
+
+  EventComparison comparison_;
+  TotalsBy by_;
+  std::map<RowKey, uint32_t> rows_;
+  correlate::EventSums sums_;
+};
+
+// Returns the groups of all events that count something.
+std::vector<EventGroup> AllGroups(const std::vector<recording::EventInfo>& events) {
+  std::vector<EventGroup> groups;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const EventGroup group = GroupOf(events, static_cast<uint16_t>(i));
+    if (group.front() == i && !events[i].waiting) groups.push_back(group);
+  }
+  return groups;
+}
+
+}  // namespace
+
+const char* ToString(TotalKind kind) {
+  switch (kind) {
+    case TotalKind::kExact:
+      return "exact";
+    case TotalKind::kScaled:
+      return "scaled";
+    case TotalKind::kEstimated:
+      return "estimated";
+    case TotalKind::kNotCounted:
+      break;
+  }
+  return "not counted";
+}
+
+void AddCounted(const std::vector<CountedPart>& parts, TotalsBy by, EventTotals& totals) {
+  std::map<std::pair<RowKey, size_t>, std::vector<const CountedPart*>> rows;
+  for (const CountedPart& part : parts) {
+    rows[{KeyOf(part.domain, part.vcpu, by), part.event}].push_back(&part);
+  }
+  for (const auto& [key, of_row] : rows) {
+    EventTotal& total = totals.totals.emplace_back(SumOf(of_row));
+    std::tie(total.domain, total.vcpu) = key.first;
+    total.event = key.second;
+  }
+}
+
+absl::StatusOr<EventTotals> EstimateTotals(const recording::Recording& recording, TotalsBy by,
+                                           const std::vector<DomainId>& domains) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events, ReadEvents(recording));
+  const std::vector<EventGroup> groups = AllGroups(events);
+  if (groups.empty()) return EventTotals();
+  SampleTotals sums(CompareEvents(recording.info(), events, groups), by);
+  SampleSelection selection{.events = groups.front()};
+  selection.beside.assign(groups.begin() + 1, groups.end());
+  std::vector<size_t> number(events.size());
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (const uint16_t event : groups[i]) number[event] = i;
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
+                             RecordedSamples::Open(recording, selection, /*processes=*/nullptr));
+  while (const recording::Sample* sample = samples.Next()) {
+    sums.Add(sample->vcpu, number[sample->event]);
+  }
+  EventTotals totals = sums.Finish(domains);
+  const recording::RecordingInfo& info = recording.info();
+  if (info.started < info.stopped)
+    totals.seconds = recording.clock().Seconds(info.stopped - info.started);
+  return totals;
+}
+
+void Append(EventTotals other, EventTotals& totals) {
+  const size_t events = totals.events.size();
+  const size_t ratios = totals.ratios.size();
+  for (EventTotal& total : other.totals) {
+    total.event += events;
+    if (total.ratio_column) *total.ratio_column += ratios;
+    totals.totals.push_back(std::move(total));
+  }
+  std::ranges::move(other.events, std::back_inserter(totals.events));
+  std::ranges::move(other.ratios, std::back_inserter(totals.ratios));
+  std::ranges::move(other.cautions, std::back_inserter(totals.cautions));
+  std::ranges::stable_sort(totals.totals, {}, [](const EventTotal& total) {
+    return std::tuple(total.domain, total.vcpu, total.event);
+  });
+}
+
+void SetRatios(const EventComparison& compared, EventTotals& totals) {
+  totals.ratios = compared.ratios;
+  ForEachRatio(totals,
+               [](const correlate::EventRatio& ratio, const EventTotal& other, EventTotal& total) {
+                 if (other.count <= 0) return;
+                 const double value = ratio.scale * total.count / other.count;
+                 total.ratio = {value, value, value};
+               });
+}
+
+}  // namespace xenoscope::profile

@@ -1,0 +1,89 @@
+// Totals of events by domain and vCPU: read from counters, or estimated from samples
+// (docs/method.md, section 10).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "correlate/event_sums.h"
+#include "profile/event_comparison.h"
+#include "recording/recording.h"
+
+namespace xenoscope::profile {
+
+// How a total is known.
+enum class TotalKind : uint8_t {
+  kExact,       // a counter counted all of the time, and was read
+  kScaled,      // a counter counted a part of the time, as events took turns
+  kEstimated,   // samples times the period
+  kNotCounted,  // nothing counted it
+};
+// Returns the word for people and programs: "exact", "scaled", "estimated", "not counted".
+[[nodiscard]] const char* ToString(TotalKind kind);
+
+// What totals are of.
+enum class TotalsBy : uint8_t { kAll, kDomain, kVcpu };
+
+// The total of an event.
+struct EventTotal {
+  std::optional<DomainId> domain;  // not set: all domains, or the processes of a command
+  std::optional<VcpuId> vcpu;      // not set: all vCPUs
+  size_t event = 0;                // index into EventTotals::events
+  TotalKind kind = TotalKind::kNotCounted;
+  double count = 0;  // in events; in ns for events of time
+  // The 95 % interval of an estimated count; the count itself of an exact one.
+  double low = 0;
+  double high = 0;
+  double measured = 1;  // the part of the time in which a counter counted, in (0, 1]
+  // The ratio of this total to another of the same domain and vCPU.
+  std::optional<size_t> ratio_column;  // index into EventTotals::ratios
+  correlate::RatioEstimate ratio;
+};
+
+struct TotalEvent {
+  std::string name;
+  bool is_time = false;  // counts are ns
+};
+
+// The totals of a stretch of time.
+struct EventTotals {
+  std::vector<TotalEvent> events;
+  std::vector<RatioColumn> ratios;  // of the numbers of events when they were added
+  std::vector<EventTotal> totals;   // by domain, vCPU and event
+  double seconds = 0;               // length of the stretch
+  std::vector<std::string> cautions;
+};
+
+// A count that was read, of one CPU or of a command.
+struct CountedPart {
+  size_t event = 0;  // index into EventTotals::events
+  std::optional<DomainId> domain;
+  std::optional<VcpuId> vcpu;
+  bool counted = true;  // whether anything counts it
+  double count = 0;
+  double enabled_ns = 0;  // the time that it was to count; 0: nothing ran
+  double running_ns = 0;  // the time that it did count
+};
+
+// Adds the total of `parts` of one event by `by` to the totals. A part that was counted in a part
+// of the time is scaled. O(parts).
+void AddCounted(const std::vector<CountedPart>& parts, TotalsBy by, EventTotals& totals);
+
+// Returns the totals of all events of the recording by `by`, estimated from its samples. Only rows
+// of these domains, if there are any. O(samples). Errors: those of reading.
+[[nodiscard]] absl::StatusOr<EventTotals> EstimateTotals(const recording::Recording& recording,
+                                                         TotalsBy by,
+                                                         const std::vector<DomainId>& domains);
+
+// Adds the totals of other events of the same time, in the order of domains and vCPUs.
+void Append(EventTotals other, EventTotals& totals);
+
+// Sets the ratios of counted totals: `compared` has the events, as EventTotals::events.
+void SetRatios(const EventComparison& compared, EventTotals& totals);
+
+}  // namespace xenoscope::profile
