@@ -26,6 +26,7 @@ struct Outcome {
 using CommandAction = std::function<Outcome()>;
 
 void AddRecord(Command program, CommandAction& run);
+void AddStat(Command program, CommandAction& run);
 void AddEvents(Command program, CommandAction& run);
 void AddDoctor(Command program, CommandAction& run);
 void AddAgent(Command program, CommandAction& run);

@@ -1,0 +1,319 @@
+// xenoscope stat: totals of events, as perf stat has them.
+//
+// Counters count a command, or all CPUs of this Linux. For domains of Xen the totals of hardware
+// events come from samples, which `record` takes meanwhile, and the run time of vCPUs from Xen.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/stat_counters.h"
+#include "cli/stat_sampled.h"
+#include "report/stat/stat_view.h"
+#include "report/table/table_json.h"
+#include "report/terminal.h"
+#include "sampler/child_process.h"
+#include "sampler/signals.h"
+#include "sampler/xen/privcmd.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using profile::TotalsBy;
+using sampler::CounterScope;
+using sampler::EventSpec;
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+constexpr double kMinSeconds = 0.001;
+constexpr double kMaxSeconds = 1e9;
+// The longest time between the end of a command and when it is noticed.
+constexpr nanoseconds kCommandPoll = std::chrono::milliseconds(1);
+constexpr int kCommandTimeoutMs = 3000;
+
+struct Options {
+  std::vector<std::string> events;
+  std::vector<std::string> domains;
+  bool all = false;
+  std::string per = "total";
+  std::string source = "auto";
+  std::optional<double> interval_ms;
+  double duration_s = 0;
+  std::string format = "text";
+  std::string output;
+  std::vector<std::string> command;
+};
+
+TotalsBy By(const Options& options) {
+  if (options.per == "vcpu") return TotalsBy::kVcpu;
+  return options.per == "domain" ? TotalsBy::kDomain : TotalsBy::kAll;
+}
+
+// Whether more than a command's processes are counted.
+bool CountsSystem(const Options& options) {
+  return options.all || options.per != "total" || !options.domains.empty();
+}
+
+double Seconds(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+std::string SubjectOf(const Options& options) {
+  const std::string command = fmt::format("`{}`", fmt::join(options.command, " "));
+  if (!CountsSystem(options)) return command;
+  const std::string meanwhile = options.command.empty() ? "" : " during " + command;
+  return (options.per == "total" ? "all processes" : "the system by " + options.per) + meanwhile;
+}
+
+// Writes reports one after the other.
+class StatWriter {
+ public:
+  explicit StatWriter(const Options& options) : options_(options) {}
+
+  absl::Status Write(profile::EventTotals totals, std::optional<double> time) {
+    report::StatReport report;
+    report.totals = std::move(totals);
+    report.by = By(options_);
+    report.subject = SubjectOf(options_);
+    report.time = time;
+    report.domain_name = domain_name;
+    const std::string text = TextOf(report);
+    is_first_ = false;
+    if (options_.output.empty()) return WriteStdout(text);
+    written_ += text;
+    return WriteFile(options_.output, written_);
+  }
+
+  std::function<std::string(DomainId)> domain_name = [](DomainId) { return std::string(); };
+
+ private:
+  [[nodiscard]] std::string TextOf(const report::StatReport& report) const {
+    if (options_.format == "csv") return report::StatCsv(report, is_first_);
+    if (options_.format == "json") {
+      // Of intervals, each is a line of its own.
+      return report.time ? report::StatJson(report).dump() + "\n" : report::Dump(StatJson(report));
+    }
+    const report::TextStyle style =
+        options_.output.empty() ? report::StdoutStyle() : report::TextStyle();
+    return (is_first_ ? "" : "\n") + report::StatText(report, style);
+  }
+
+  const Options& options_;
+  std::string written_;
+  bool is_first_ = true;
+};
+
+// Waits for the end of the command, of the duration, or for a signal, and calls `on_interval` when
+// an interval has passed.
+class StatLoop {
+ public:
+  explicit StatLoop(const Options& options) : begun_(steady_clock::now()), last_(begun_) {
+    if (options.duration_s > 0) end_ = begun_ + FromSeconds(options.duration_s);
+    if (options.interval_ms) interval_ = FromSeconds(*options.interval_ms / 1000);
+  }
+
+  template <typename OnInterval>
+  absl::Status Run(const sampler::EndSignals& signals,
+                   std::optional<sampler::ChildProcess>& command, OnInterval on_interval) {
+    while (true) {
+      steady_clock::time_point until = steady_clock::now() + std::chrono::seconds(1);
+      if (command) until = steady_clock::now() + kCommandPoll;
+      if (end_) until = std::min(until, *end_);
+      if (interval_) until = std::min(until, last_ + *interval_);
+      if (signals.WaitUntil(until)) return absl::OkStatus();
+      if (command && command->Poll()) return absl::OkStatus();
+      const steady_clock::time_point now = steady_clock::now();
+      if (end_ && now >= *end_) return absl::OkStatus();
+      if (interval_ && now >= last_ + *interval_) XENOSCOPE_RETURN_IF_ERROR(on_interval());
+    }
+  }
+
+  // Returns the length of the stretch that ends now, in seconds, and begins the next one.
+  double NextStretch() {
+    const steady_clock::time_point now = steady_clock::now();
+    const double seconds = Seconds(now - last_);
+    last_ = now;
+    return seconds;
+  }
+  // Returns the seconds from the begin to the end of the last stretch.
+  [[nodiscard]] double Elapsed() const { return Seconds(last_ - begun_); }
+
+ private:
+  static nanoseconds FromSeconds(double seconds) {
+    return nanoseconds(static_cast<int64_t>(seconds * 1e9));
+  }
+
+  steady_clock::time_point begun_;
+  steady_clock::time_point last_;
+  std::optional<steady_clock::time_point> end_;
+  std::optional<nanoseconds> interval_;
+};
+
+// Counts by counters alone.
+Outcome CountByCounters(const Options& options, const std::vector<EventSpec>& events,
+                        std::optional<DomainId> domain) {
+  const sampler::EndSignals signals;
+  const CounterScope scope = CountsSystem(options) ? CounterScope::kCpus : CounterScope::kChildren;
+  absl::StatusOr<StatCounters> counters = StatCounters::Open(events, scope, domain);
+  if (!counters.ok()) return counters.status();
+  if (!options.events.empty()) {  // the default ones are those that most machines have
+    for (const std::string& note : counters->Notes()) fmt::print(stderr, "note: {}\n", note);
+  }
+  if (const absl::Status status = counters->Enable(true); !status.ok()) return status;
+  std::optional<sampler::ChildProcess> command;
+  StatLoop loop(options);
+  if (!options.command.empty()) {
+    auto started = sampler::ChildProcess::Start(options.command, {});
+    if (!started.ok()) return started.status();
+    command = *std::move(started);
+  }
+  StatWriter writer(options);
+  const auto write = [&]() -> absl::Status {
+    XENOSCOPE_ASSIGN_OR_RETURN(profile::EventTotals totals, counters->Next(By(options)));
+    totals.seconds = loop.NextStretch();
+    return writer.Write(std::move(totals),
+                        options.interval_ms ? std::optional(loop.Elapsed()) : std::nullopt);
+  };
+  if (const absl::Status status = loop.Run(signals, command, write); !status.ok()) return status;
+  Outcome outcome{absl::OkStatus()};
+  if (command) outcome.exit_status = command->Stop(kCommandTimeoutMs).status;
+  outcome.status = write();
+  return outcome;
+}
+
+// Counts by samples and by what Xen counts.
+Outcome CountBySamples(const Options& options, const std::vector<EventSpec>& events) {
+  StatSampling request;
+  request.events = events;
+  request.by = By(options);
+  request.domains = options.domains;
+  request.command = options.command;
+  if (options.duration_s > 0) {
+    request.duration = nanoseconds(static_cast<int64_t>(options.duration_s * 1e9));
+  }
+  absl::StatusOr<SampledTotals> sampled = SampleTotals(request);
+  if (!sampled.ok()) return sampled.status();
+  for (const std::string& note : sampled->notes) fmt::print(stderr, "note: {}\n", note);
+  StatWriter writer(options);
+  writer.domain_name = [&info = sampled->info](DomainId id) { return info.NameOf(id); };
+  Outcome outcome(writer.Write(std::move(sampled->totals), std::nullopt));
+  outcome.exit_status = sampled->exit_status;
+  return outcome;
+}
+
+std::vector<EventSpec> DefaultEvents(const Options& options, bool sampled) {
+  if (sampled) return *sampler::ParseEventSpecs(std::vector<std::string>{"{cycles,instructions}"});
+  const std::string time = CountsSystem(options) ? "cpu-clock" : "task-clock";
+  return *sampler::ParseEventSpecs(
+      std::vector<std::string>{time + ",context-switches,cpu-migrations,page-faults,"
+                                      "{cycles,instructions},{branches,branch-misses}"});
+}
+
+Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
+  const bool has_xen = sampler::MayBeDom0();
+  const bool sampled = options.source == "xenoprof" ||
+                       (options.source == "auto" && has_xen && CountsSystem(options) &&
+                        (events.empty() || !AreOfLinux(events)));
+  if (sampled && options.interval_ms) {
+    return InvalidError(
+        "-I needs counters, and domains of Xen are counted by samples: record, and "
+        "use report with --from and --to");
+  }
+  if (events.empty()) events = DefaultEvents(options, sampled);
+  for (const EventSpec& event : events) {
+    if (!sampled || !AreOfLinux({event})) continue;
+    return InvalidError(
+        "event {} is Linux's own, and the others are counted by samples of all domains: count it "
+        "alone, or give --source perf to count dom0 only",
+        event.name);
+  }
+  if (sampled) return CountBySamples(options, events);
+  if (!options.domains.empty()) {
+    return InvalidError(
+        "-d needs samples of Xen's domains (--source xenoprof); Linux's counters are "
+        "of this domain alone");
+  }
+  return CountByCounters(options, events, has_xen ? std::optional(kDom0) : std::nullopt);
+}
+
+std::vector<EventSpec> Check(const Options& options) {
+  auto events = sampler::ParseEventSpecs(options.events);
+  if (!events.ok()) ThrowUsageError("-e", std::string(Message(events.status())));
+  for (const EventSpec& event : *events) {
+    if (options.source == "perf" && (event.period || event.hz)) {
+      ThrowUsageError("-e", "counters have no period; leave it out");
+    }
+  }
+  if (!CountsSystem(options) && options.command.empty()) {
+    ThrowUsageError("give a command to count, or -a for all of the system");
+  }
+  if (!CountsSystem(options) && options.source == "xenoprof") {
+    ThrowUsageError("--source", "xenoprof counts domains, not a command alone: give -a, too");
+  }
+  return *std::move(events);
+}
+
+}  // namespace
+
+void AddStat(Command program, CommandAction& run) {
+  Command command = program.AddSubcommand(
+      "stat", "Count events of a command, of this Linux, or of Xen's domains and vCPUs");
+  auto options = std::make_shared<Options>();
+  command
+      .AddOption("-e,--event", options->events,
+                 "Events, as in record: A,B or {A,B}, which are counted at the same time. A period "
+                 "only counts for samples. May be repeated. Default: time, switches, faults, "
+                 "cycles, instructions, branches; of domains {cycles,instructions}")
+      .ValueName("EVENT[:ukh][:PERIOD]")
+      .Repeatable();
+  command.AddFlag("-a,--all", options->all,
+                  "Count all of the system while the command runs; on Xen, all domains");
+  command
+      .AddOption("--per", options->per,
+                 "Totals of each domain or vCPU (of each CPU without Xen), of all of the system")
+      .OneOf({"total", "domain", "vcpu"})
+      .ShowDefault();
+  command.AddOption("-d,--domain", options->domains, "Only these domains of Xen, by name or number")
+      .SplitAt(',')
+      .Repeatable();
+  command
+      .AddOption("-I,--interval", options->interval_ms,
+                 "Print the counts of each so many milliseconds (counters only)")
+      .Range(1.0, 1e9)
+      .ValueName("MS");
+  command.AddOption("--duration", options->duration_s, "Stop after this many seconds")
+      .Range(kMinSeconds, kMaxSeconds)
+      .ValueName("SECONDS");
+  command
+      .AddOption("--source", options->source,
+                 "perf: Linux's counters, exact; xenoprof: samples of all domains, with 95 % "
+                 "intervals; auto: xenoprof for hardware events of all of a Xen host, else perf")
+      .OneOf({"auto", "perf", "xenoprof"})
+      .ShowDefault();
+  command.AddOption("--format", options->format, "text; csv; json: with -I, one object a line")
+      .OneOf({"text", "csv", "json"})
+      .ShowDefault();
+  command.AddOption("-o,--output", options->output, "Write to this file");
+  command.AddOption("COMMAND", options->command,
+                    "Command to count; stat exits with its status. Default: count until Ctrl-C or "
+                    "--duration");
+  command.SetFooter(
+      "Example:\n"
+      "  xenoscope stat -- gzip -k big\n"
+      "  xenoscope stat -e '{cycles,instructions},page-faults' -- gzip -k big\n"
+      "  xenoscope stat -a -I 1000\n"
+      "  xenoscope stat --per vcpu -e cycles,instructions --duration 10 --format csv");
+  command.SetCallback([&run, options] {
+    run = [options, events = Check(*options)] { return RunStat(*options, events); };
+  });
+}
+
+}  // namespace xenoscope::cli

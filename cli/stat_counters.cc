@@ -1,0 +1,77 @@
+#include "cli/stat_counters.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/error.h"
+#include "recording/info.h"
+
+namespace xenoscope::cli {
+
+using profile::EventTotals;
+using sampler::CounterReading;
+
+absl::StatusOr<StatCounters> StatCounters::Open(std::span<const sampler::EventSpec> events,
+                                                sampler::CounterScope scope,
+                                                std::optional<DomainId> domain) {
+  XENOSCOPE_ASSIGN_OR_RETURN(sampler::PerfCounters counters,
+                             sampler::PerfCounters::Open(events, scope, sampler::LinuxPerfCalls()));
+  return StatCounters(std::move(counters), scope, domain);
+}
+
+std::vector<recording::EventInfo> StatCounters::EventInfos() const {
+  std::vector<recording::EventInfo> infos;
+  for (const sampler::CountedEvent& counted : counters_.events()) {
+    recording::EventInfo& info = infos.emplace_back();
+    info.name = counted.event.name;
+    info.period = 1;
+    info.clocked_by = counted.event.is_timer ? "timer" : "pmu";
+    info.modes = counted.event.modes;
+    info.source = "perf";
+  }
+  return infos;
+}
+
+absl::StatusOr<EventTotals> StatCounters::Next(profile::TotalsBy by) {
+  XENOSCOPE_ASSIGN_OR_RETURN(std::vector<CounterReading> now, counters_.Read());
+  const std::vector<recording::EventInfo> infos = EventInfos();
+  std::vector<profile::CountedPart> parts;
+  for (size_t i = 0; i < now.size(); ++i) {
+    const CounterReading before = last_.empty() ? CounterReading() : last_[i];
+    profile::CountedPart& part = parts.emplace_back();
+    part.event = now[i].event;
+    part.domain = domain_;
+    if (now[i].cpu) part.vcpu = VcpuId{*now[i].cpu};
+    part.count = static_cast<double>(now[i].count - before.count);
+    part.enabled_ns = static_cast<double>(now[i].enabled_ns - before.enabled_ns);
+    part.running_ns = static_cast<double>(now[i].running_ns - before.running_ns);
+  }
+  last_ = std::move(now);
+  EventTotals totals;
+  std::vector<profile::EventGroup> groups;
+  for (size_t event = 0; event < infos.size(); ++event) {
+    const sampler::CountedEvent& counted = counters_.events()[event];
+    groups.push_back({static_cast<uint16_t>(event)});
+    const std::string name = profile::EventSpelling(infos, groups.back());
+    totals.events.push_back({name + (counted.user_only ? ":u" : ""), counted.event.is_timer});
+    if (!counted.obstacle.empty()) {
+      parts.push_back({.event = event, .domain = domain_, .vcpu = {}, .counted = false});
+    }
+  }
+  AddCounted(parts, by, totals);
+  SetRatios(profile::CompareEvents({}, infos, groups), totals);
+  return totals;
+}
+
+std::vector<std::string> StatCounters::Notes() const {
+  std::vector<std::string> notes;
+  for (const sampler::CountedEvent& counted : counters_.events()) {
+    if (!counted.obstacle.empty()) notes.push_back(counted.obstacle);
+  }
+  return notes;
+}
+
+}  // namespace xenoscope::cli

@@ -1,0 +1,47 @@
+// Totals of `xenoscope stat` that counters have: of a command, or of every CPU.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "profile/event_totals.h"
+#include "sampler/event_spec.h"
+#include "sampler/perf/perf_counters.h"
+
+namespace xenoscope::cli {
+
+// Counters, and what they have counted since they were read last.
+class StatCounters {
+ public:
+  // Opens counters of the events. `domain` is the domain that this Linux is; not set: there is no
+  // Xen. Errors: those of PerfCounters::Open.
+  static absl::StatusOr<StatCounters> Open(std::span<const sampler::EventSpec> events,
+                                           sampler::CounterScope scope,
+                                           std::optional<DomainId> domain);
+
+  absl::Status Enable(bool on) { return counters_.Enable(on); }
+  // Returns the totals since the last call, or since the begin.
+  absl::StatusOr<profile::EventTotals> Next(profile::TotalsBy by);
+  // Returns why events cannot be counted, one sentence each.
+  [[nodiscard]] std::vector<std::string> Notes() const;
+
+ private:
+  StatCounters(sampler::PerfCounters counters, sampler::CounterScope scope,
+               std::optional<DomainId> domain)
+      : counters_(std::move(counters)), scope_(scope), domain_(domain) {}
+
+  // Returns the events as the ratios of a profile know them.
+  [[nodiscard]] std::vector<recording::EventInfo> EventInfos() const;
+
+  sampler::PerfCounters counters_;
+  sampler::CounterScope scope_;
+  std::optional<DomainId> domain_;
+  std::vector<sampler::CounterReading> last_;
+};
+
+}  // namespace xenoscope::cli
