@@ -49,14 +49,16 @@ struct Options {
   std::string source = "auto";
   std::optional<double> interval_ms;
   double duration_s = 0;
+  uint32_t runs = 1;
   std::string format = "text";
   std::string output;
   std::vector<std::string> command;
 };
 
 TotalsBy By(const Options& options) {
-  if (options.per == "vcpu") return TotalsBy::kVcpu;
-  return options.per == "domain" ? TotalsBy::kDomain : TotalsBy::kAll;
+  if (options.per == "vcpu" || options.per == "cpu") return TotalsBy::kVcpu;
+  const bool by_domain = options.per == "domain" || !options.domains.empty();
+  return by_domain ? TotalsBy::kDomain : TotalsBy::kAll;
 }
 
 // Whether more than a command's processes are counted.
@@ -66,23 +68,26 @@ bool CountsSystem(const Options& options) {
 
 double Seconds(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
-std::string SubjectOf(const Options& options) {
-  const std::string command = fmt::format("`{}`", fmt::join(options.command, " "));
+// Returns what is counted, of Xen's domains or of this Linux.
+std::string SubjectOf(const Options& options, bool of_domains) {
+  std::string command = fmt::format("`{}`", fmt::join(options.command, " "));
   if (!CountsSystem(options)) return command;
   const std::string meanwhile = options.command.empty() ? "" : " during " + command;
-  return (options.per == "total" ? "all processes" : "the system by " + options.per) + meanwhile;
+  return (of_domains ? "domains of Xen" : "all processes") + meanwhile;
 }
 
 // Writes reports one after the other.
 class StatWriter {
  public:
-  explicit StatWriter(const Options& options) : options_(options) {}
+  StatWriter(const Options& options, bool of_domains)
+      : options_(options), of_domains_(of_domains) {}
 
   absl::Status Write(profile::EventTotals totals, std::optional<double> time) {
     report::StatReport report;
     report.totals = std::move(totals);
     report.by = By(options_);
-    report.subject = SubjectOf(options_);
+    report.subject = SubjectOf(options_, of_domains_);
+    report.runs = runs_;
     report.time = time;
     report.domain_name = domain_name;
     const std::string text = TextOf(report);
@@ -91,6 +96,9 @@ class StatWriter {
     written_ += text;
     return WriteFile(options_.output, written_);
   }
+
+  // Sets the number of runs of which the totals are means.
+  void SetRuns(uint32_t runs) { runs_ = runs; }
 
   std::function<std::string(DomainId)> domain_name = [](DomainId) { return std::string(); };
 
@@ -107,12 +115,13 @@ class StatWriter {
   }
 
   const Options& options_;
+  bool of_domains_;
   std::string written_;
+  uint32_t runs_ = 1;
   bool is_first_ = true;
 };
 
-// Waits for the end of the command, of the duration, or for a signal, and calls `on_interval` when
-// an interval has passed.
+// Waits for the end of what is counted, and for intervals.
 class StatLoop {
  public:
   explicit StatLoop(const Options& options) : begun_(steady_clock::now()), last_(begun_) {
@@ -120,18 +129,20 @@ class StatLoop {
     if (options.interval_ms) interval_ = FromSeconds(*options.interval_ms / 1000);
   }
 
+  // Waits for the end of the command, of the duration, or for a signal, and returns whether it was
+  // a signal. Calls `on_interval` when an interval has passed.
   template <typename OnInterval>
-  absl::Status Run(const sampler::EndSignals& signals,
-                   std::optional<sampler::ChildProcess>& command, OnInterval on_interval) {
+  absl::StatusOr<bool> Run(const sampler::EndSignals& signals,
+                           std::optional<sampler::ChildProcess>& command, OnInterval on_interval) {
     while (true) {
       steady_clock::time_point until = steady_clock::now() + std::chrono::seconds(1);
       if (command) until = steady_clock::now() + kCommandPoll;
       if (end_) until = std::min(until, *end_);
       if (interval_) until = std::min(until, last_ + *interval_);
-      if (signals.WaitUntil(until)) return absl::OkStatus();
-      if (command && command->Poll()) return absl::OkStatus();
+      if (signals.WaitUntil(until)) return true;
+      if (command && command->Poll()) return false;
       const steady_clock::time_point now = steady_clock::now();
-      if (end_ && now >= *end_) return absl::OkStatus();
+      if (end_ && now >= *end_) return false;
       if (interval_ && now >= last_ + *interval_) XENOSCOPE_RETURN_IF_ERROR(on_interval());
     }
   }
@@ -157,35 +168,61 @@ class StatLoop {
   std::optional<nanoseconds> interval_;
 };
 
-// Counts by counters alone.
-Outcome CountByCounters(const Options& options, const std::vector<EventSpec>& events,
-                        std::optional<DomainId> domain) {
+// One run of what is counted.
+struct Run {
+  profile::EventTotals totals;  // those after the last whole interval
+  double elapsed = 0;           // its length in seconds
+  bool interrupted = false;     // whether a signal ended it
+  int exit_status = 0;          // of the command
+};
+
+// Counts one run by counters, and writes the totals of whole intervals.
+absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec>& events,
+                             std::optional<DomainId> domain, StatWriter& writer) {
   const sampler::EndSignals signals;
   const CounterScope scope = CountsSystem(options) ? CounterScope::kCpus : CounterScope::kChildren;
-  absl::StatusOr<StatCounters> counters = StatCounters::Open(events, scope, domain);
-  if (!counters.ok()) return counters.status();
+  XENOSCOPE_ASSIGN_OR_RETURN(StatCounters counters, StatCounters::Open(events, scope, domain));
   if (!options.events.empty()) {  // the default ones are those that most machines have
-    for (const std::string& note : counters->Notes()) fmt::print(stderr, "note: {}\n", note);
+    for (const std::string& note : counters.Notes()) fmt::print(stderr, "note: {}\n", note);
   }
-  if (const absl::Status status = counters->Enable(true); !status.ok()) return status;
+  XENOSCOPE_RETURN_IF_ERROR(counters.Enable(true));
   std::optional<sampler::ChildProcess> command;
   StatLoop loop(options);
   if (!options.command.empty()) {
-    auto started = sampler::ChildProcess::Start(options.command, {});
-    if (!started.ok()) return started.status();
-    command = *std::move(started);
+    XENOSCOPE_ASSIGN_OR_RETURN(command, sampler::ChildProcess::Start(options.command, {}));
   }
-  StatWriter writer(options);
-  const auto write = [&]() -> absl::Status {
-    XENOSCOPE_ASSIGN_OR_RETURN(profile::EventTotals totals, counters->Next(By(options)));
+  const auto next = [&]() -> absl::StatusOr<profile::EventTotals> {
+    XENOSCOPE_ASSIGN_OR_RETURN(profile::EventTotals totals, counters.Next(By(options)));
     totals.seconds = loop.NextStretch();
-    return writer.Write(std::move(totals),
-                        options.interval_ms ? std::optional(loop.Elapsed()) : std::nullopt);
+    return totals;
   };
-  if (const absl::Status status = loop.Run(signals, command, write); !status.ok()) return status;
-  Outcome outcome{absl::OkStatus()};
-  if (command) outcome.exit_status = command->Stop(kCommandTimeoutMs).status;
-  outcome.status = write();
+  const auto write = [&]() -> absl::Status {
+    XENOSCOPE_ASSIGN_OR_RETURN(profile::EventTotals totals, next());
+    return writer.Write(std::move(totals), loop.Elapsed());
+  };
+  Run run;
+  XENOSCOPE_ASSIGN_OR_RETURN(run.interrupted, loop.Run(signals, command, write));
+  if (command) run.exit_status = command->Stop(kCommandTimeoutMs).status;
+  XENOSCOPE_ASSIGN_OR_RETURN(run.totals, next());
+  run.elapsed = loop.Elapsed();
+  return run;
+}
+
+Outcome CountByCounters(const Options& options, const std::vector<EventSpec>& events,
+                        std::optional<DomainId> domain) {
+  StatWriter writer(options, /*of_domains=*/false);
+  std::vector<profile::EventTotals> runs;
+  Run last;
+  while (runs.size() < options.runs && !last.interrupted) {
+    auto run = CountRun(options, events, domain, writer);
+    if (!run.ok()) return run.status();
+    last = *std::move(run);
+    runs.push_back(std::move(last.totals));
+  }
+  writer.SetRuns(static_cast<uint32_t>(runs.size()));
+  Outcome outcome(writer.Write(MeanOfRuns(runs),
+                               options.interval_ms ? std::optional(last.elapsed) : std::nullopt));
+  outcome.exit_status = last.exit_status;
   return outcome;
 }
 
@@ -202,7 +239,7 @@ Outcome CountBySamples(const Options& options, const std::vector<EventSpec>& eve
   absl::StatusOr<SampledTotals> sampled = SampleTotals(request);
   if (!sampled.ok()) return sampled.status();
   for (const std::string& note : sampled->notes) fmt::print(stderr, "note: {}\n", note);
-  StatWriter writer(options);
+  StatWriter writer(options, /*of_domains=*/true);
   writer.domain_name = [&info = sampled->info](DomainId id) { return info.NameOf(id); };
   Outcome outcome(writer.Write(std::move(sampled->totals), std::nullopt));
   outcome.exit_status = sampled->exit_status;
@@ -221,7 +258,12 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
   const bool has_xen = sampler::MayBeDom0();
   const bool sampled = options.source == "xenoprof" ||
                        (options.source == "auto" && has_xen && CountsSystem(options) &&
-                        (events.empty() || !AreOfLinux(events)));
+                        options.per != "cpu" && (events.empty() || !AreOfLinux(events)));
+  if (sampled && options.runs > 1) {
+    return InvalidError(
+        "-r needs counters, and domains of Xen are counted by samples: run stat "
+        "several times");
+  }
   if (sampled && options.interval_ms) {
     return InvalidError(
         "-I needs counters, and domains of Xen are counted by samples: record, and "
@@ -255,6 +297,9 @@ std::vector<EventSpec> Check(const Options& options) {
   if (!CountsSystem(options) && options.command.empty()) {
     ThrowUsageError("give a command to count, or -a for all of the system");
   }
+  if (options.runs > 1 && options.command.empty()) {
+    ThrowUsageError("--repeat", "needs a command to run");
+  }
   if (!CountsSystem(options) && options.source == "xenoprof") {
     ThrowUsageError("--source", "xenoprof counts domains, not a command alone: give -a, too");
   }
@@ -277,9 +322,11 @@ void AddStat(Command program, CommandAction& run) {
   command.AddFlag("-a,--all", options->all,
                   "Count all of the system while the command runs; on Xen, all domains");
   command
-      .AddOption("--per", options->per,
-                 "Totals of each domain or vCPU (of each CPU without Xen), of all of the system")
-      .OneOf({"total", "domain", "vcpu"})
+      .AddOption(
+          "--per", options->per,
+          "Totals of all of the system, of each domain, or of each vCPU; cpu: of each CPU of "
+          "this Linux")
+      .OneOf({"total", "domain", "vcpu", "cpu"})
       .ShowDefault();
   command.AddOption("-d,--domain", options->domains, "Only these domains of Xen, by name or number")
       .SplitAt(',')
@@ -289,6 +336,13 @@ void AddStat(Command program, CommandAction& run) {
                  "Print the counts of each so many milliseconds (counters only)")
       .Range(1.0, 1e9)
       .ValueName("MS");
+  command
+      .AddOption("-r,--repeat", options->runs,
+                 "Run the command so many times; show means with their 95 % intervals (counters "
+                 "only)")
+      .Range(1, 1'000'000)
+      .ValueName("N")
+      .Excludes("--interval");
   command.AddOption("--duration", options->duration_s, "Stop after this many seconds")
       .Range(kMinSeconds, kMaxSeconds)
       .ValueName("SECONDS");
@@ -309,6 +363,7 @@ void AddStat(Command program, CommandAction& run) {
       "Example:\n"
       "  xenoscope stat -- gzip -k big\n"
       "  xenoscope stat -e '{cycles,instructions},page-faults' -- gzip -k big\n"
+      "  xenoscope stat -r 10 -e page-faults,task-clock -- make -s\n"
       "  xenoscope stat -a -I 1000\n"
       "  xenoscope stat --per vcpu -e cycles,instructions --duration 10 --format csv");
   command.SetCallback([&run, options] {

@@ -19,7 +19,7 @@ absl::StatusOr<StatCounters> StatCounters::Open(std::span<const sampler::EventSp
                                                 std::optional<DomainId> domain) {
   XENOSCOPE_ASSIGN_OR_RETURN(sampler::PerfCounters counters,
                              sampler::PerfCounters::Open(events, scope, sampler::LinuxPerfCalls()));
-  return StatCounters(std::move(counters), scope, domain);
+  return StatCounters(std::move(counters), domain);
 }
 
 std::vector<recording::EventInfo> StatCounters::EventInfos() const {

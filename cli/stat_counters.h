@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,15 +32,13 @@ class StatCounters {
   [[nodiscard]] std::vector<std::string> Notes() const;
 
  private:
-  StatCounters(sampler::PerfCounters counters, sampler::CounterScope scope,
-               std::optional<DomainId> domain)
-      : counters_(std::move(counters)), scope_(scope), domain_(domain) {}
+  StatCounters(sampler::PerfCounters counters, std::optional<DomainId> domain)
+      : counters_(std::move(counters)), domain_(domain) {}
 
   // Returns the events as the ratios of a profile know them.
   [[nodiscard]] std::vector<recording::EventInfo> EventInfos() const;
 
   sampler::PerfCounters counters_;
-  sampler::CounterScope scope_;
   std::optional<DomainId> domain_;
   std::vector<sampler::CounterReading> last_;
 };

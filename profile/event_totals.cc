@@ -1,6 +1,7 @@
 #include "profile/event_totals.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -39,7 +40,6 @@ EventTotal SumOf(const std::vector<const CountedPart*>& parts) {
   }
   if (!counted || (running <= 0 && enabled > 0)) total.kind = TotalKind::kNotCounted;
   if (enabled > 0) total.measured = std::min(1.0, running / enabled);
-  total.low = total.high = total.count;
   return total;
 }
 
@@ -54,9 +54,22 @@ void SetEstimate(double samples, double all, bool complete, double period, Event
   const double spread = std::sqrt(zz * (rest * samples + ends + rest * rest * zz / 4));
   const double centre = samples + rest * zz / 2;
   total.kind = TotalKind::kEstimated;
+  total.has_interval = true;
   total.count = samples * period;
   total.low = std::max(0.0, centre - spread) * period;
   total.high = (centre + spread) * period;
+}
+
+// Returns the 97.5 % point of Student's t with so many degrees of freedom, at least 1: values of
+// the usual table, beyond them Cornish and Fisher's expansion (Abramowitz and Stegun, 26.7.5).
+double Student95(size_t freedom) {
+  constexpr std::array kTable = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
+  if (freedom <= kTable.size()) return kTable.at(freedom - 1);
+  const double z = correlate::kNormal95;
+  const auto v = static_cast<double>(freedom);
+  const double cubic = (std::pow(z, 3) + z) / 4;
+  const double quintic = (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / 96;
+  return z + cubic / v + quintic / (v * v);
 }
 
 // Returns the column of the event's ratio: a part of another event, else the first ratio.
@@ -206,7 +219,7 @@ void Append(EventTotals other, EventTotals& totals) {
   for (EventTotal& total : other.totals) {
     total.event += events;
     if (total.ratio_column) *total.ratio_column += ratios;
-    totals.totals.push_back(std::move(total));
+    totals.totals.push_back(total);
   }
   std::ranges::move(other.events, std::back_inserter(totals.events));
   std::ranges::move(other.ratios, std::back_inserter(totals.ratios));
@@ -214,6 +227,32 @@ void Append(EventTotals other, EventTotals& totals) {
   std::ranges::stable_sort(totals.totals, {}, [](const EventTotal& total) {
     return std::tuple(total.domain, total.vcpu, total.event);
   });
+}
+
+EventTotals MeanOfRuns(const std::vector<EventTotals>& runs) {
+  EventTotals mean = runs.front();
+  const auto n = static_cast<double>(runs.size());
+  mean.seconds = 0;
+  for (const EventTotals& run : runs) mean.seconds += run.seconds / n;
+  if (runs.size() == 1) return mean;
+  for (size_t i = 0; i < mean.totals.size(); ++i) {
+    EventTotal& total = mean.totals[i];
+    total.count = 0;
+    for (const EventTotals& run : runs) {
+      total.count += run.totals[i].count / n;
+      total.kind = std::max(total.kind, run.totals[i].kind);
+      total.measured = std::min(total.measured, run.totals[i].measured);
+    }
+    double squares = 0;
+    for (const EventTotals& run : runs) {
+      squares += (run.totals[i].count - total.count) * (run.totals[i].count - total.count);
+    }
+    const double error = Student95(runs.size() - 1) * std::sqrt(squares / (n - 1) / n);
+    total.has_interval = total.kind != TotalKind::kNotCounted;
+    total.low = std::max(0.0, total.count - error);
+    total.high = total.count + error;
+  }
+  return mean;
 }
 
 void SetRatios(const EventComparison& compared, EventTotals& totals) {

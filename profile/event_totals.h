@@ -36,7 +36,8 @@ struct EventTotal {
   size_t event = 0;                // index into EventTotals::events
   TotalKind kind = TotalKind::kNotCounted;
   double count = 0;  // in events; in ns for events of time
-  // The 95 % interval of an estimated count; the count itself of an exact one.
+  // The 95 % interval of a count that is estimated, or is the mean of several runs.
+  bool has_interval = false;
   double low = 0;
   double high = 0;
   double measured = 1;  // the part of the time in which a counter counted, in (0, 1]
@@ -82,6 +83,10 @@ void AddCounted(const std::vector<CountedPart>& parts, TotalsBy by, EventTotals&
 
 // Adds the totals of other events of the same time, in the order of domains and vCPUs.
 void Append(EventTotals other, EventTotals& totals);
+
+// Returns the means of totals of several runs of one thing, of which there is at least one, all
+// with the same rows. Intervals are of the mean, by Student's t. O(runs * rows).
+[[nodiscard]] EventTotals MeanOfRuns(const std::vector<EventTotals>& runs);
 
 // Sets the ratios of counted totals: `compared` has the events, as EventTotals::events.
 void SetRatios(const EventComparison& compared, EventTotals& totals);

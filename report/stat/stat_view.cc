@@ -22,12 +22,19 @@ using profile::TotalsBy;
 
 enum class Reader { kPeople, kProgram };
 
+// Whether rows are of domains. Without Xen, what would be vCPUs are the CPUs of Linux.
+bool HasDomains(const StatReport& report) {
+  return std::ranges::any_of(report.totals.totals,
+                             [](const EventTotal& total) { return total.domain.has_value(); });
+}
+
 void AddColumns(const StatReport& report, Reader reader, Table& table) {
   std::vector<Column>& columns = table.columns;
   if (report.time) columns.push_back({"time", "time", ColumnUnit::kSeconds, Shorten::kEnd});
-  if (report.by != TotalsBy::kAll) columns.push_back({"domain", "domain"});
+  if (HasDomains(report)) columns.push_back({"domain", "domain"});
   if (report.by == TotalsBy::kVcpu) {
-    columns.push_back({"vcpu", "vcpu", ColumnUnit::kCount, Shorten::kEnd});
+    const std::string key = HasDomains(report) ? "vcpu" : "cpu";
+    columns.push_back({key, key, ColumnUnit::kCount, Shorten::kEnd});
   }
   const ColumnUnit rate = reader == Reader::kPeople ? ColumnUnit::kCycles : ColumnUnit::kRatio;
   columns.insert(columns.end(), {{"count", "count", ColumnUnit::kCount, Shorten::kEnd},
@@ -54,8 +61,8 @@ std::vector<Cell> Figures(const StatReport& report, const EventTotal& total) {
   const double seconds = report.totals.seconds;
   std::vector<Cell> cells = {
       counted ? Whole(total.count) : Cell(),
-      estimated ? Whole(total.low) : Cell(),
-      estimated ? Whole(total.high) : Cell(),
+      total.has_interval ? Whole(total.low) : Cell(),
+      total.has_interval ? Whole(total.high) : Cell(),
       counted && seconds > 0 ? Cell(total.count / seconds) : Cell(),
       std::string(event.is_time ? "ns" : "events"),
       event.name,
@@ -80,7 +87,7 @@ Table MakeTable(const StatReport& report, Reader reader) {
   for (const EventTotal& total : report.totals.totals) {
     std::vector<Cell> cells;
     if (report.time) cells.emplace_back(*report.time);
-    if (report.by != TotalsBy::kAll) {
+    if (HasDomains(report)) {
       cells.push_back(total.domain
                           ? Cell(DomainLabel(*total.domain, report.domain_name(*total.domain)))
                           : Cell());
@@ -133,8 +140,13 @@ Table StatTable(const StatReport& report) { return MakeTable(report, Reader::kPe
 std::string StatText(const StatReport& report, const TextStyle& style) {
   Table table = StatTable(report);
   RemoveEmptyColumns(table);
-  std::string out = fmt::format("{} in {}\n\n", report.subject,
+  if (report.time) return ToText(table, style);
+  std::string out = fmt::format("{} in {}\n", report.subject,
                                 CellText(report.totals.seconds, ColumnUnit::kSeconds));
+  if (report.runs > 1) {
+    out += fmt::format("means of {} runs; low, high: 95 % interval of the mean\n", report.runs);
+  }
+  out += "\n";
   out += ToText(table, style) + "\n";
   std::set<TotalKind> kinds;
   for (const EventTotal& total : report.totals.totals) kinds.insert(total.kind);
@@ -153,7 +165,8 @@ std::string StatCsv(const StatReport& report, bool with_titles) {
 }
 
 nlohmann::ordered_json StatJson(const StatReport& report) {
-  nlohmann::ordered_json json = {{"subject", report.subject}, {"seconds", report.totals.seconds}};
+  nlohmann::ordered_json json = {
+      {"subject", report.subject}, {"runs", report.runs}, {"seconds", report.totals.seconds}};
   if (report.time) json["time"] = *report.time;
   json["cautions"] = report.totals.cautions;
   json["rows"] = ToJson(MakeTable(report, Reader::kProgram));

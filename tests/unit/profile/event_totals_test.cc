@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -146,6 +147,41 @@ TEST(EstimateTotalsTest, IntervalsHold) {
   }
   EXPECT_GT(covered, 0.93 * kRuns);
   EXPECT_LT(covered, 0.98 * kRuns);
+}
+
+// 10, 12 and 14: the mean is 12, its standard error 2 / sqrt(3), and t of two degrees of
+// freedom 4.303.
+TEST(MeanOfRunsTest, HasStudentsInterval) {
+  std::vector<EventTotals> runs;
+  for (const double count : {10, 12, 14}) {
+    runs.push_back(Counted({Part(0, 0, count)}, TotalsBy::kAll));
+    runs.back().seconds = count;
+  }
+  const EventTotals mean = MeanOfRuns(runs);
+  EXPECT_DOUBLE_EQ(mean.seconds, 12);
+  ASSERT_THAT(mean.totals, SizeIs(1));
+  EXPECT_DOUBLE_EQ(mean.totals[0].count, 12);
+  EXPECT_NEAR(mean.totals[0].high - 12, 4.303 * 2 / std::sqrt(3), 1e-9);
+  EXPECT_NEAR(12 - mean.totals[0].low, 4.303 * 2 / std::sqrt(3), 1e-9);
+  EXPECT_FALSE(MeanOfRuns({runs[0]}).totals[0].has_interval);
+}
+
+// With ten degrees of freedom the table has 2.228.
+TEST(MeanOfRunsTest, FollowsTheTableOfStudentsT) {
+  std::vector<EventTotals> runs;
+  for (int i = 0; i < 11; ++i) runs.push_back(Counted({Part(0, 0, 100 + i % 2)}, TotalsBy::kAll));
+  const EventTotals mean = MeanOfRuns(runs);
+  const double p = 5.0 / 11;
+  const double error = std::sqrt(p * (1 - p) / 10);
+  EXPECT_NEAR((mean.totals[0].high - mean.totals[0].count) / error, 2.228, 0.01);
+}
+
+TEST(MeanOfRunsTest, IsScaledIfOneRunWas) {
+  const EventTotals whole = Counted({Part(0, 0, 10)}, TotalsBy::kAll);
+  const EventTotals scaled = Counted({Part(0, 0, 5, 100, 50)}, TotalsBy::kAll);
+  const EventTotals mean = MeanOfRuns({whole, scaled});
+  EXPECT_EQ(mean.totals[0].kind, TotalKind::kScaled);
+  EXPECT_DOUBLE_EQ(mean.totals[0].measured, 0.5);
 }
 
 TEST(AppendTest, SortsByRowAndKeepsRatios) {

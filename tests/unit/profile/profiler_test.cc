@@ -103,6 +103,36 @@ TEST_F(ProfilerTest, SecondaryColumnsHaveTheSameSamples) {
   EXPECT_DOUBLE_EQ(SamplesIn(results.secondary), SamplesIn(results.result));
 }
 
+// Two events beside each other: the shares are of the first one's samples, and the ratio of both.
+TEST_F(ProfilerTest, ComparesEvents) {
+  made_.info.events = {EventOf("cycles", "pmu"), EventOf("instructions", "pmu")};
+  made_.info.events[1].period = 3000;
+  made_.Sample(100, 110, 0x10, 0);
+  made_.Sample(200, 210, 0x20, 0);
+  made_.Sample(210, 220, 0x20, 1);
+  made_.Sample(230, 240, 0x30, 1);
+  recording_ = made_.Open();
+  auto profiler =
+      Profiler::OfRecording(Request({Dimension::kAddress}), *recording_, recording_->info().events,
+                            {.events = {0}, .beside = {{1}}}, {});
+  ASSERT_TRUE(profiler.ok()) << profiler.status();
+  EXPECT_EQ(profiler->sample_set().event, "{cycles,instructions}");
+  const auto results = profiler->Run();
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(results->counts.samples, 4U);
+  EXPECT_DOUBLE_EQ(SamplesIn(results->result), 2);
+  EXPECT_THAT(results->result.event_samples, ::testing::ElementsAre(2, 2));
+  ASSERT_THAT(results->result.rows, SizeIs(3));
+  for (const correlate::ProfileRow& row : results->result.rows) {
+    ASSERT_THAT(row.ratios, SizeIs(1));
+    if (row.address == 0x20) {
+      EXPECT_DOUBLE_EQ(*row.ratios[0].value, 3);
+      EXPECT_DOUBLE_EQ(row.share, 0.5);
+    }
+    EXPECT_EQ(row.ratios[0].value.has_value(), row.address != 0x30);
+  }
+}
+
 TEST_F(ProfilerTest, LineIsThatOfInnermostFrame) {
   made_.Sample(100, 110, 0x10);
   ProfileRequest request = Request({Dimension::kLine});

@@ -17,7 +17,7 @@ EventTotal Total(size_t event, TotalKind kind, double count) {
   EventTotal total;
   total.event = event;
   total.kind = kind;
-  total.count = total.low = total.high = count;
+  total.count = count;
   return total;
 }
 
@@ -32,6 +32,7 @@ StatReport OfCommand() {
                           Total(2, TotalKind::kEstimated, 3e9),
                           Total(3, TotalKind::kNotCounted, 0)};
   report.totals.totals[1].measured = 0.25;
+  report.totals.totals[2].has_interval = true;
   report.totals.totals[2].low = 2.9e9;
   report.totals.totals[2].high = 3.1e9;
   report.totals.totals[2].ratio_column = 0;
@@ -42,7 +43,7 @@ StatReport OfCommand() {
 
 StatReport OfDomains() {
   StatReport report = OfCommand();
-  report.subject = "the system by vcpu";
+  report.subject = "all processes";
   report.by = TotalsBy::kVcpu;
   report.time = 2.5;
   report.totals.totals.resize(2);
@@ -73,18 +74,39 @@ TEST(StatTextTest, MarksHowEachTotalIsKnown) {
       "not counted: this machine cannot count it, or it had no turn\n");
 }
 
-TEST(StatTextTest, LeavesOutEmptyColumns) {
+// Empty columns are left out.
+TEST(StatTextTest, ShowsTheTableAloneOfIntervals) {
   EXPECT_EQ(
       StatText(OfDomains(), {}),
-      "the system by vcpu in 2.000 s\n"
-      "\n"
       "   time  domain  vcpu          count  per second  unit    event       kind    measured\n"
       "2.500 s  d0         1  1,500,000,000     750.0 M  ns      task-clock  exact\n"
-      "2.500 s  web        0  4,000,000,000      2.00 G  events  cycles      scaled    25.00%\n"
-      "\n"
-      "exact: read from counters that counted all of the time\n"
-      "scaled: events took turns: counts of a part of the time (measured), divided by that "
-      "part\n");
+      "2.500 s  web        0  4,000,000,000      2.00 G  events  cycles      scaled    25.00%\n");
+}
+
+TEST(StatTextTest, ShowsMeansOfRuns) {
+  StatReport report = OfCommand();
+  report.runs = 3;
+  report.totals.totals.resize(1);
+  report.totals.totals[0].has_interval = true;
+  report.totals.totals[0].low = 1.4e9;
+  report.totals.totals[0].high = 1.6e9;
+  EXPECT_EQ(StatText(report, {}),
+            "`gzip` in 2.000 s\n"
+            "means of 3 runs; low, high: 95 % interval of the mean\n"
+            "\n"
+            "        count            low           high  per second  unit  event       kind\n"
+            "1,500,000,000  1,400,000,000  1,600,000,000     750.0 M  ns    task-clock  exact\n"
+            "\n"
+            "exact: read from counters that counted all of the time\n");
+}
+
+TEST(StatCsvTest, NamesCpusWhereThereAreNoDomains) {
+  StatReport report = OfDomains();
+  report.time.reset();
+  report.totals.totals.resize(1);
+  report.totals.totals[0].domain.reset();
+  EXPECT_THAT(StatCsv(report, /*with_titles=*/true), testing::HasSubstr("cpu,count,"));
+  EXPECT_THAT(StatCsv(report, /*with_titles=*/true), testing::HasSubstr("\r\n1,1500000000,"));
 }
 
 TEST(StatCsvTest, HasAllColumns) {
