@@ -58,6 +58,14 @@ class Preemptions final : public Mergeable<Preemptions> {
       StartWaiting(vcpus_.At(track->index, track->ref), *track);
     }
   }
+  // Where runstates contradict each other, the timeline alone does not show who runs and waits here.
+  void SaveState(StateSnapshot& out) const override {
+    for (size_t i = 0; i < pcpus_.size(); ++i) {
+      const Pcpu& pcpu = pcpus_[i];
+      if (pcpu.running) out.Add(i, pcpu.running->vcpu, pcpu.running->since);
+      for (const Wait& wait : pcpu.waiting) out.Add(i, wait.vcpu, wait.since, wait.cause);
+    }
+  }
   void Merge(Preemptions& earlier) {
     budget_ = earlier.budget_;
     vcpus_.MergeFrom(earlier.vcpus_, [this](Vcpu& vcpu, Vcpu& before) {
