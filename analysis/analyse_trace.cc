@@ -117,22 +117,30 @@ void FindVendor(const trace::TraceFile& file, TraceMetadata& metadata) {
   metadata.dialect.vendor_source = dialect.vendor_source;
 }
 
+// What a partition is made with.
+struct Made {
+  const MakeAnalyses& analyses;
+  trace::RecordOrder order;  // kCrossing: the one that the analyses need
+};
+
 // A partition of the trace on one thread, with analyses of its own.
 class Partition {
  public:
-  Partition(const trace::TraceFile& file, const MakeAnalyses& make, correlate::VcpuIndex& numbers,
+  Partition(const trace::TraceFile& file, const Made& made, correlate::VcpuIndex& numbers,
             std::optional<Tsc> stream_from = std::nullopt)
       : file_(file.bytes()),
-        analyses_(make()),
+        analyses_(made.analyses()),
         pipeline_(SubscribersOf(analyses_), &numbers),
         stream_(file.Stream(stream_from)),
-        warm_up_begin_(stream_from.value_or(Tsc{0})) {}
+        warm_up_begin_(stream_from.value_or(Tsc{0})) {
+    if (made.order == trace::RecordOrder::kTime) pipeline_.UseOrderOfTime();
+  }
 
   // Takes the records before `begin`, which only change the state.
   void WarmUp(Tsc begin) {
     pipeline_.StartWarmUp();
     WarmUpFilter filter(file_, pipeline_);
-    stream_.ForEach<false>(Tsc{begin.value - 1}, pipeline_.SubscribedEvents(), filter);
+    pipeline_.Pass<false>(stream_, Tsc{begin.value - 1}, filter);
     filter.Flush();
     pipeline_.StartCounting();
     for (const auto& analysis : analyses_) analysis->StartCounting(pipeline_.timeline());
@@ -140,7 +148,7 @@ class Partition {
   }
   // Counts records up to `through`; may be called again.
   void Count(Tsc through) {
-    stream_.ForEach<true>(through, pipeline_.SubscribedEvents(), *this);
+    pipeline_.Pass<true>(stream_, through, *this);
     totals_.last = pipeline_.timeline().now();
     totals_.faults = pipeline_.timeline().faults();
     for (const auto& analysis : analyses_) analysis->StopCounting(pipeline_.timeline());
@@ -197,13 +205,12 @@ class Partition {
 };
 
 // Returns a partition that begins in the middle and is ready to count.
-std::unique_ptr<Partition> MakeWarmedUpPartition(const trace::TraceFile& file,
-                                                 const MakeAnalyses& make,
+std::unique_ptr<Partition> MakeWarmedUpPartition(const trace::TraceFile& file, const Made& made,
                                                  correlate::VcpuIndex& numbers,
                                                  const PartitionBegin& begin) {
   for (const std::optional<Tsc>& from : {begin.warm_up, begin.longer_warm_up}) {
     if (!from) break;
-    auto partition = std::make_unique<Partition>(file, make, numbers, from);
+    auto partition = std::make_unique<Partition>(file, made, numbers, from);
     partition->WarmUp(begin.at);
     std::set<VcpuRef> met;
     for (const auto& vcpu : partition->timeline().vcpus()) met.insert(vcpu->ref);
@@ -211,7 +218,7 @@ std::unique_ptr<Partition> MakeWarmedUpPartition(const trace::TraceFile& file,
     if (std::ranges::all_of(numbers.All(), met_or_idle)) return partition;
     // Another thread has met a vCPU that this one has not: the warm-up was probably too short.
   }
-  auto partition = std::make_unique<Partition>(file, make, numbers);
+  auto partition = std::make_unique<Partition>(file, made, numbers);
   partition->WarmUp(begin.at);
   return partition;
 }
@@ -225,18 +232,18 @@ Tsc LastInstantOf(size_t i, const std::vector<PartitionBegin>& begins) {
 
 // Counts all partitions, each on a thread of its own and the first one on this thread, which also
 // finds `metadata`.
-Partitions CountPartitions(const trace::TraceFile& file, const TraceHints& hints,
-                           const MakeAnalyses& make, const std::vector<PartitionBegin>& begins,
-                           correlate::VcpuIndex& numbers, TraceMetadata& metadata) {
+Partitions CountPartitions(const trace::TraceFile& file, const TraceHints& hints, const Made& made,
+                           const std::vector<PartitionBegin>& begins, correlate::VcpuIndex& numbers,
+                           TraceMetadata& metadata) {
   Partitions partitions(begins.size() + 1);
   std::vector<std::thread> threads;
   for (size_t i = 1; i < partitions.size(); ++i) {
     threads.emplace_back([&, i] {
-      partitions[i] = MakeWarmedUpPartition(file, make, numbers, begins[i - 1]);
+      partitions[i] = MakeWarmedUpPartition(file, made, numbers, begins[i - 1]);
       partitions[i]->Count(LastInstantOf(i, begins));
     });
   }
-  partitions[0] = std::make_unique<Partition>(file, make, numbers);
+  partitions[0] = std::make_unique<Partition>(file, made, numbers);
   metadata = ProbeTraceMetadata(file, hints);
   partitions[0]->Count(LastInstantOf(0, begins));
   for (std::thread& thread : threads) thread.join();
@@ -289,19 +296,31 @@ void CompleteTotals(const trace::TraceFile& file, const trace::Volume& volume,
   }
 }
 
-}  // namespace
+bool ExceededSharedLimit(const Partition& partition) {
+  return std::ranges::any_of(partition.analyses(), [](const std::unique_ptr<Analysis>& analysis) {
+    return analysis->ExceededSharedLimit();
+  });
+}
 
-absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
-                                                 const TraceHints& hints, const MakeAnalyses& make,
-                                                 const std::vector<PartitionBegin>& begins) {
+// Returns nothing if a shared limit was exceeded, so that the result depends on the order in which
+// the records came; never in the order of time without partitions.
+absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& file,
+                                                      const TraceHints& hints, const Made& made,
+                                                      const std::vector<PartitionBegin>& begins) {
   AnalysisResult result;
   correlate::VcpuIndex numbers;
   const Partitions partitions =
-      CountPartitions(file, hints, make, begins, numbers, result.metadata);
+      CountPartitions(file, hints, made, begins, numbers, result.metadata);
   const std::vector<Partition*> valid =
       ValidPartitions(partitions, begins, result.partitions_repeated);
+  bool exceeded =
+      std::ranges::any_of(valid, [](const Partition* each) { return ExceededSharedLimit(*each); });
   TraceTotals& totals = result.trace;
   totals = MergePartitions(valid, result.metadata.volume);
+  exceeded = exceeded || ExceededSharedLimit(*valid.back());
+  const bool one_order =
+      begins.empty() && (made.order == trace::RecordOrder::kTime || file.index().pcpus.size() < 2);
+  if (exceeded && !one_order) return std::nullopt;
   CompleteTotals(file, result.metadata.volume, totals);
   std::set<VcpuRef> vcpus;
   for (const Partition* partition : valid) {
@@ -315,6 +334,19 @@ absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
   FindVendor(file, result.metadata);
   result.document = Describe(valid.back()->analyses(), vcpus, result.metadata);
   return result;
+}
+
+}  // namespace
+
+absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
+                                                 const TraceHints& hints, const MakeAnalyses& make,
+                                                 const std::vector<PartitionBegin>& begins) {
+  XENOSCOPE_ASSIGN_OR_RETURN(auto result,
+                             Analyse(file, hints, {make, trace::RecordOrder::kCrossing}, begins));
+  if (!result) {
+    XENOSCOPE_ASSIGN_OR_RETURN(result, Analyse(file, hints, {make, trace::RecordOrder::kTime}, {}));
+  }
+  return *std::move(result);
 }
 
 absl::StatusOr<AnalysisResult> AnalyseTrace(const trace::TraceFile& file, const TraceHints& hints,

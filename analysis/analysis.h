@@ -13,6 +13,7 @@
 #include "base/state_snapshot.h"
 #include "correlate/clocks.h"
 #include "correlate/timeline.h"
+#include "trace/cursor.h"
 #include "trace/dialect.h"
 #include "trace/record.h"
 #include "trace/volume.h"
@@ -79,12 +80,15 @@ class Subscriptions {
   std::optional<UpdateScope> losses_;
 };
 
-// A receiver of records and intervals. It is called for what it has subscribed to, in the order of
-// time.
+// A receiver of records and intervals. It is called for what it has subscribed to, in its order.
 class Subscriber {
  public:
   virtual ~Subscriber() = default;
   virtual void Subscribe(Subscriptions& subscriptions) const = 0;
+  // Returns the order that it needs. kCrossing: all that concerns one vCPU or one pCPU comes in the
+  // order of time, and so do states, runstate intervals and losses of all of them; but records and
+  // exits of different pCPUs come in any order. On many pCPUs kTime costs most of a pass.
+  [[nodiscard]] virtual trace::RecordOrder order() const { return trace::RecordOrder::kTime; }
 
   // Takes a record of a subscribed event, before the timeline has taken it.
   virtual void OnRecord(const AttributedRecord& /*moment*/) {}
@@ -108,8 +112,10 @@ class Subscriber {
 };
 
 // A subscriber that describes its figures, and can add those of two successive parts of a trace.
+// Its figures must not depend on the order of different pCPUs' records.
 class Analysis : public Subscriber {
  public:
+  [[nodiscard]] trace::RecordOrder order() const override { return trace::RecordOrder::kCrossing; }
   // Begins to count: the warm-up has ended. Drops figures, keeps state and open intervals.
   // `timeline` is as it is at this instant.
   virtual void StartCounting(const correlate::Timeline& /*timeline*/) {}
@@ -121,6 +127,9 @@ class Analysis : public Subscriber {
   // Adds the figures of `earlier`, an analysis of the same class that counted up to where this one
   // started, with the same saved state there. Called before Finish.
   virtual void MergeFrom(Analysis& earlier) = 0;
+  // Returns whether a limit that several pCPUs share was exceeded: what found no room then depends
+  // on the order of different pCPUs' records, and the trace is analysed again in the order of time.
+  [[nodiscard]] virtual bool ExceededSharedLimit() const { return false; }
 
   // Adds domains that are to be described even if no vCPU of theirs was seen.
   virtual void AddDomains(std::set<DomainId>& /*domains*/) const {}

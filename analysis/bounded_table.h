@@ -28,6 +28,7 @@ struct TableKey {
 // The number of keys that the tables of an analysis may still take together.
 struct EntryBudget {
   uint32_t left = 0;
+  bool refused = false;  // a new key found no room: which one, depends on the order of keys
 };
 
 template <typename Value>
@@ -41,7 +42,11 @@ class BoundedTable {
     }
     const size_t at = Probe(key);
     if (slots_[at].value != nullptr) return slots_[at].value;
-    if (entries_.size() >= max_keys || budget.left == 0) return nullptr;
+    if (entries_.size() >= max_keys) return nullptr;
+    if (budget.left == 0) {
+      budget.refused = true;
+      return nullptr;
+    }
     --budget.left;
     return &Insert(key, at);
   }

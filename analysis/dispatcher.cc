@@ -18,6 +18,7 @@ void Dispatcher::Make(const std::vector<Subscriber*>& subscribers, UpdateScope w
   for (Subscriber* subscriber : subscribers) {
     Subscriptions wanted;
     subscriber->Subscribe(wanted);
+    if (subscriber->order() == trace::RecordOrder::kTime) order_ = trace::RecordOrder::kTime;
     for (const auto& [event, scope, take] : wanted.events_) {
       if (!wants(scope)) continue;
       by_event[static_cast<size_t>(event)].push_back(

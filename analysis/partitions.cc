@@ -28,7 +28,8 @@ std::optional<Tsc> TimeAt(const trace::TraceFile& file, const trace::PcpuWindows
   const auto at = static_cast<size_t>(static_cast<double>(pcpu.windows.size()) * fraction);
   if (at >= pcpu.windows.size()) return std::nullopt;
   const trace::PcpuWindows rest{pcpu.pcpu, {pcpu.windows[at]}};
-  return trace::Cursor(file.bytes(), rest).tsc();
+  trace::HeadCache heads;
+  return trace::Cursor(file.bytes(), rest, heads).tsc();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "analysis/dispatcher.h"
 #include "correlate/timeline.h"
 #include "trace/cursor.h"
+#include "trace/ordered_stream.h"
 #include "trace/record.h"
 
 namespace xenoscope::analysis {
@@ -27,7 +28,7 @@ class RecordPipeline {
   // All records count, unless StartWarmUp is called first.
   explicit RecordPipeline(const std::vector<Subscriber*>& subscribers,
                           correlate::VcpuIndex* numbers = nullptr)
-      : dispatcher_(subscribers), timeline_(dispatcher_, numbers) {}
+      : dispatcher_(subscribers), timeline_(dispatcher_, numbers), order_(dispatcher_.order()) {}
 
   // Begins the warm-up: records only change the state.
   void StartWarmUp() { dispatcher_.Restrict(UpdateScope::kState); }
@@ -39,6 +40,14 @@ class RecordPipeline {
   // Returns the events whose records have an effect here now, with their routes; other records need
   // not be taken.
   [[nodiscard]] trace::EventTargets<Dispatcher::EventRoute> SubscribedEvents() const;
+
+  // Gives the next records and items of the stream, up to the time `through`, to the handler, which
+  // gives them on to this pipeline: in the order that the subscribers need.
+  template <bool kCount, typename Handler>
+  void Pass(trace::OrderedStream& stream, Tsc through, Handler& handler);
+
+  // Sets the order of Pass to that of time, which all subscribers can take.
+  void UseOrderOfTime() { order_ = trace::RecordOrder::kTime; }
 
   // Takes the next item of the stream, of either sort. A record without a subscriber costs a few
   // instructions.
@@ -56,7 +65,7 @@ class RecordPipeline {
   // `route` is what SubscribedEvents() returned for the event.
   void TakeRecord(const trace::Record& record, const Dispatcher::EventRoute& route) {
     if (!route.Empty()) route.Take({record, timeline_.Current(record.pcpu)});
-    timeline_.TakeRecord(record);
+    timeline_.TakeCrossingOrder(record);
   }
   void Finish() { timeline_.Finish(); }
 
@@ -64,8 +73,40 @@ class RecordPipeline {
   correlate::Timeline& timeline() { return timeline_; }
 
  private:
+  // Gives late records of the stream to the pipeline.
+  class LateRecordsOf final : public correlate::LateRecords {
+   public:
+    LateRecordsOf(trace::OrderedStream& stream,
+                  const trace::EventTargets<Dispatcher::EventRoute>& events,
+                  RecordPipeline& pipeline)
+        : stream_(stream), events_(events), pipeline_(pipeline) {}
+    void CatchUp(PcpuId pcpu, PcpuId by, Tsc at) override {
+      stream_.CatchUp(pcpu, by, at, events_, pipeline_);
+    }
+
+   private:
+    trace::OrderedStream& stream_;
+    const trace::EventTargets<Dispatcher::EventRoute>& events_;
+    RecordPipeline& pipeline_;
+  };
+
   Dispatcher dispatcher_;
   correlate::Timeline timeline_;
+  trace::RecordOrder order_;
 };
+
+template <bool kCount, typename Handler>
+void RecordPipeline::Pass(trace::OrderedStream& stream, Tsc through, Handler& handler) {
+  using trace::RecordOrder;
+  const auto events = SubscribedEvents();
+  if (order_ == RecordOrder::kTime) {
+    stream.ForEach<kCount, RecordOrder::kTime>(through, events, handler);
+    return;
+  }
+  LateRecordsOf late(stream, events, *this);
+  timeline_.SetLateRecords(&late);
+  stream.ForEach<kCount, RecordOrder::kCrossing>(through, events, handler);
+  timeline_.SetLateRecords(nullptr);
+}
 
 }  // namespace xenoscope::analysis

@@ -85,7 +85,7 @@ Timeline::Timeline(TimelineObserver& observer, VcpuIndex* numbers)
   };
   RecordHandler* const exit = [](Timeline& self, const Record& record) { self.OnVmexit(record); };
   RecordHandler* const end = [](Timeline& self, const Record& record) {
-    self.OnDomainEnd(DomainId{static_cast<uint16_t>(record.payload.Word(0))}, record.tsc);
+    self.OnDomainEnd(DomainId{static_cast<uint16_t>(record.payload.Word(0))}, record);
   };
   take(Event::kRunstateChange,
        [](Timeline& self, const Record& record) { self.OnRunstateChange(record); });
@@ -117,7 +117,7 @@ Timeline::Timeline(TimelineObserver& observer, VcpuIndex* numbers)
 }
 
 void Timeline::TakeNonRecord(const Item& item) {
-  now_ = item.record.tsc;
+  now_ = std::max(now_, item.record.tsc);
   switch (item.kind) {
     case ItemKind::kPcpuBegin:
       Pcpu(item.record.pcpu).begin = item.record.tsc;
@@ -245,6 +245,7 @@ void Timeline::OnRunstateChange(const Record& record) {
   const TimelineState old_state = FromTrace(trace::RunstateOld(record.id));
   const TimelineState new_state = FromTrace(trace::RunstateNew(record.id));
   const Tsc at = record.tsc;
+  CatchUp(vcpu, record.pcpu, at);
 
   if (vcpu.state != old_state && vcpu.state != TimelineState::kUnknown &&
       vcpu.state != TimelineState::kLost) [[unlikely]] {
@@ -297,9 +298,12 @@ void Timeline::OnContinue(const Record& record) {
     observer_->OnState(vcpu, TimelineState::kRunning);
     return;
   }
+  CatchUp(vcpu, record.pcpu, record.tsc);
   if (vcpu.state != TimelineState::kUnknown && vcpu.state != TimelineState::kLost) {
     if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
   }
+  // It cannot run on two pCPUs.
+  if (Current(vcpu.pcpu) == &vcpu) SetCurrent(vcpu.pcpu, nullptr);
   CloseState(vcpu, record.tsc);
   // No other vCPU has been seen to run there: this one has since the begin of the pCPU's trace.
   Tsc since = record.tsc;
@@ -387,12 +391,14 @@ bool Timeline::Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at) {
 }
 
 // Ends what is known of the domain's vCPUs; the next domain may have the same number.
-void Timeline::OnDomainEnd(DomainId domain, Tsc at) {
+void Timeline::OnDomainEnd(DomainId domain, const Record& record) {
   const auto found = alive_.find(domain);
   if (found == alive_.end() || domain == kIdleDomain) return;
   const std::vector<VcpuTrack*> ended = std::move(found->second);
+  const Tsc at = record.tsc;
   alive_.erase(found);
   for (VcpuTrack* vcpu : ended) {
+    CatchUp(*vcpu, record.pcpu, at);
     if (vcpu->state == TimelineState::kRunning) CloseSegment(*vcpu, at, false);
     if (Current(vcpu->pcpu) == vcpu) SetCurrent(vcpu->pcpu, nullptr);
     ReportState(*vcpu, at, Edge::kOpenAtEnd);
@@ -411,6 +417,7 @@ void Timeline::OnLossEnd(const Item& item) {
   if (!item.current) return;
   VcpuTrack& vcpu = Vcpu(*item.current, item.record);
   const Tsc at = item.record.tsc;
+  CatchUp(vcpu, item.record.pcpu, at);
   if (vcpu.state == TimelineState::kRunning && Current(vcpu.pcpu) == &vcpu) {
     SetCurrent(vcpu.pcpu, nullptr);  // it has moved here unseen
   }

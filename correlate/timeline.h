@@ -12,6 +12,7 @@
 // An exit during which the vCPU is descheduled has several segments, all with one exit number.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -118,6 +119,14 @@ struct Mark {
 
 struct VcpuTrack;
 
+// A giver of records in the order trace::RecordOrder::kCrossing, in which some come late.
+class LateRecords {
+ public:
+  virtual ~LateRecords() = default;
+  // Gives the timeline the records of the pCPU that are before the time `at` on the pCPU `by`.
+  virtual void CatchUp(PcpuId pcpu, PcpuId by, Tsc at) = 0;
+};
+
 // Receives completed intervals. Segments come in the order of their ends, a running interval after
 // its segments.
 class TimelineObserver {
@@ -207,6 +216,10 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
+  // Lets records of other pCPUs catch up before a record changes a vCPU that seems to run there;
+  // null: records come in the order of time. `late` outlives the calls that take records.
+  void SetLateRecords(LateRecords* late) { late_ = late; }
+
   // The number of vCPUs that are told apart; TimelineFaults counts the records of others.
   static constexpr size_t kMaxVcpus = VcpuIndex::kMaxVcpus;
   // A vCPU that is not seen for this many losses is in one lost interval from there on.
@@ -225,6 +238,14 @@ class Timeline {
   void TakeRecord(const trace::Record& record) {
     now_ = record.tsc;
     if (RecordHandler* take = handlers_[static_cast<size_t>(record.event)]) take(*this, record);
+  }
+  // Takes a record in the order trace::RecordOrder::kCrossing. now() does not go back, and does not
+  // move on at records that change nothing here.
+  void TakeCrossingOrder(const trace::Record& record) {
+    if (RecordHandler* take = handlers_[static_cast<size_t>(record.event)]) {
+      now_ = std::max(now_, record.tsc);
+      take(*this, record);
+    }
   }
   void TakeNonRecord(const trace::Item& item);
   // Whether records of the event change anything here; other records need not be taken.
@@ -257,6 +278,13 @@ class Timeline {
  private:
   VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record);
   void AdoptVcpu(const VcpuTrack& vcpu);
+  // To be called before something on the pCPU changes the vCPU.
+  void CatchUp(const VcpuTrack& vcpu, PcpuId by, Tsc at) {
+    if (vcpu.state != TimelineState::kRunning || vcpu.pcpu == by) [[likely]] {
+      return;
+    }
+    if (late_ != nullptr) late_->CatchUp(vcpu.pcpu, by, at);
+  }
   // A function that takes a record of one event.
   using RecordHandler = void(Timeline& self, const trace::Record& record);
   // What is known of one pCPU now.
@@ -276,7 +304,7 @@ class Timeline {
   void OnLossBegin(const trace::Item& item);
   void OnLossEnd(const trace::Item& item);
   bool Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at);
-  void OnDomainEnd(DomainId domain, Tsc at);
+  void OnDomainEnd(DomainId domain, const trace::Record& record);
 
   void Enter(VcpuTrack& vcpu, TimelineState state, RunnableCause cause, PcpuId pcpu, Tsc at);
   void OnPcpuEnd(const trace::Item& item);
@@ -289,6 +317,7 @@ class Timeline {
   void OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at);
 
   TimelineObserver* observer_;
+  LateRecords* late_ = nullptr;
   VcpuIndex own_numbers_;  // used if the numbers are not shared
   VcpuIndex* numbers_;
   bool segments_;

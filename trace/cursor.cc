@@ -56,12 +56,52 @@ std::array<uint8_t, kEventCount> CommonWords() {
 // cursor.
 const std::array<uint8_t, kEventCount> kCommonWords = CommonWords();
 
-void Count(const HeadCache::Entry& known, PcpuVolume& volume) {
-  volume.known[static_cast<size_t>(known.head.event)].Add(
-      RecordCount{known.taken, known.taken * known.size});
+}  // namespace
+
+void HeadCache::AddTo(PcpuVolume& volume, const Counts& counts) const {
+  volume.Add(counts.volume);
+  for (const Entry& entry : entries_) {
+    const uint64_t records = entry.size == 0 ? 0 : counts.by_head[entry.number];
+    volume.known[static_cast<size_t>(entry.head.event)].Add(
+        RecordCount{records, records * entry.size});
+  }
 }
 
-}  // namespace
+void HeadCache::Clear() {
+  entries_.fill({});
+  // A free entry must not look like that of a word whose place it is.
+  entries_[Place(0)].word = 1;
+  known_ = 0;
+}
+
+void HeadCache::Forget() {
+  for (const auto& counts : counts_) {
+    PcpuVolume all;
+    AddTo(all, *counts);
+    counts->volume = all;
+    counts->by_head.fill(0);
+  }
+  Clear();
+}
+
+const HeadCache::Entry* HeadCache::Look(uint32_t word) {
+  Entry* known = &Find(word);
+  if (known->size != 0) return known;
+  const FirstWord header{word};
+  const Event event = Classify(header.id());
+  if ((kCommonWords[static_cast<size_t>(event)] >> header.words() & 1) == 0) return nullptr;
+  if (known_ == kMaxHeads) {
+    Forget();
+    known = &Find(word);
+  }
+  *known = {.word = word,
+            .size = static_cast<uint8_t>(header.SizeBytes()),
+            .names_running_vcpu = NamesVcpu(event),
+            .crosses = Crosses(event),
+            .number = static_cast<uint8_t>(known_++),
+            .head = {header.id(), event, header.has_tsc(), static_cast<uint8_t>(header.words())}};
+  return known;
+}
 
 // MAX_VIRT_CPUS (xen/include/asm-x86/config.h, 4.17), and an idle vCPU a pCPU.
 bool Cursor::CanExist(VcpuRef vcpu) {
@@ -70,12 +110,14 @@ bool Cursor::CanExist(VcpuRef vcpu) {
   return vcpu.domain < kFirstReservedDomain && vcpu.vcpu.value < kMaxVcpus;
 }
 
-Cursor::Cursor(Bytes file, const PcpuWindows& windows, size_t first_window)
+Cursor::Cursor(Bytes file, const PcpuWindows& windows, HeadCache& heads, size_t first_window)
     : file_(file.data()),
       windows_(&windows),
       pcpu_(windows.pcpu),
       tsc_offset_(static_cast<uint64_t>(windows.tsc_offset)),
       window_(first_window),
+      heads_(&heads),
+      counts_(&heads.AddCounts()),
       has_pending_(first_window == 0) {
   if (first_window < windows.windows.size()) {
     pos_ = windows.windows[first_window].begin;
@@ -140,46 +182,18 @@ void Cursor::CountPending() {
     case ItemKind::kRecord:
     case ItemKind::kWrap:
     case ItemKind::kLost:
-      volume_->known[static_cast<size_t>(record.event)].Add(record.SizeBytes());
+      counts_->volume.known[static_cast<size_t>(record.event)].Add(record.SizeBytes());
       break;
     case ItemKind::kUnknownEvent:
     case ItemKind::kMalformed:
-      volume_->other[static_cast<size_t>(SubclassOf(record.id))].Add(record.SizeBytes());
+      counts_->volume.other[static_cast<size_t>(SubclassOf(record.id))].Add(record.SizeBytes());
       break;
     default:
       break;
   }
 }
 
-void Cursor::ForgetHeads() {
-  for (const HeadCache::Entry& known : heads_->All()) Count(known, *volume_);
-  heads_->Clear();
-  heads_known_ = 0;
-}
-
-HeadCache::Entry* Cursor::Look(uint32_t word) {
-  HeadCache::Entry* known = &heads_->Find(word);
-  if (known->size != 0) return known;
-  const FirstWord header{word};
-  const Event event = Classify(header.id());
-  if ((kCommonWords[static_cast<size_t>(event)] >> header.words() & 1) == 0) return nullptr;
-  if (heads_known_ == HeadCache::kSize / 2) {
-    ForgetHeads();
-    known = &heads_->Find(word);
-  }
-  ++heads_known_;
-  *known = {.word = word,
-            .size = static_cast<uint8_t>(header.SizeBytes()),
-            .names_running_vcpu = NamesVcpu(event),
-            .head = {header.id(), event, header.has_tsc(), static_cast<uint8_t>(header.words())},
-            .taken = 0};
-  return known;
-}
-
-void Cursor::AddTaken(PcpuVolume& volume) const {
-  volume.Add(*volume_);
-  for (const HeadCache::Entry& known : heads_->All()) Count(known, volume);
-}
+void Cursor::AddTaken(PcpuVolume& volume) const { heads_->AddTo(volume, *counts_); }
 
 void Cursor::SaveState(StateSnapshot& out) const {
   out.Add(pcpu_, window_, pos_, last_tsc_, has_pending_, tsc_damage_reported_, loss_begin_reported_,

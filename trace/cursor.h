@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/hash.h"
@@ -24,6 +24,15 @@ namespace xenoscope::trace {
 // so that it need not look it up. Records whose event has null are not wanted.
 template <typename Target>
 using EventTargets = std::array<const Target*, kEventCount>;
+
+// The order in which a taker gets records.
+enum class RecordOrder : uint8_t {
+  kTime,  // all in the order of time
+  // Those that cross (trace::Crosses), and all other items, in the order of time. The records of a
+  // pCPU in the order of its trace, so that those between two that cross come in one run, which
+  // costs far less on many pCPUs.
+  kCrossing,
+};
 
 // The target of takers for which records of all wanted events are alike.
 struct AnyTarget {};
@@ -47,38 +56,58 @@ concept RecordSink = requires(S& sink, PcpuId pcpu, const std::optional<VcpuRef>
   { sink.Commit(item) } -> std::same_as<bool>;
 };
 
-// What the cursor knows of common records by their first word, of which a trace has some dozens: a
-// hash table that forgets everything when it is half full.
+// What the cursors of a stream know of common records by their first word, of which a trace has
+// some dozens: a hash table that forgets everything when it is a quarter full. The cursors share
+// it, so that it stays in the processor's nearest cache however many there are.
 class HeadCache {
  public:
-  struct alignas(32) Entry {
+  struct Entry {
     uint32_t word = 0;
     uint8_t size = 0;                 // bytes of the record; 0: the entry is free
     bool names_running_vcpu = false;  // the record says which vCPU runs
+    bool crosses = false;             // trace::Crosses(head.event)
+    uint8_t number = 0;               // counts up from 0 in the order of first records
     RecordHead head;
-    uint64_t taken = 0;  // records since they were last counted elsewhere
   };
-  static constexpr size_t kSize = 512;
+  static_assert(sizeof(Entry) == 16);
+  static constexpr size_t kSize = 1024;
+  static constexpr size_t kMaxHeads = 256;
+
+  // The records that one cursor has taken.
+  struct Counts {
+    std::array<uint64_t, kMaxHeads> by_head{};  // by Entry::number
+    PcpuVolume volume;                          // all that are not in by_head
+  };
 
   HeadCache() { Clear(); }
+  HeadCache(const HeadCache&) = delete;
+  HeadCache& operator=(const HeadCache&) = delete;
+
+  // Returns new counts, which live as long as the cache.
+  Counts& AddCounts() { return *counts_.emplace_back(std::make_unique<Counts>()); }
+  // Adds to the volume what these counts of the cache have.
+  void AddTo(PcpuVolume& volume, const Counts& counts) const;
+
   // Returns the place where the entry of the word most probably is.
-  Entry& Guess(uint32_t word) { return entries_[Place(word)]; }
+  const Entry& Guess(uint32_t word) const { return entries_[Place(word)]; }
+  // Returns the entry of the word, made if there is none; null for records that are not common.
+  // O(1); O(counts) when it forgets.
+  const Entry* Look(uint32_t word);
+
+ private:
   // Returns the entry of the word, or the free one where it belongs.
   Entry& Find(uint32_t word) {
     size_t at = Place(word);
     while (entries_[at].size != 0 && entries_[at].word != word) at = (at + 1) % kSize;
     return entries_[at];
   }
-  void Clear() {
-    entries_.fill({});
-    // A free entry must not look like that of a word whose place it is.
-    entries_[Place(0)].word = 1;
-  }
-  [[nodiscard]] std::span<const Entry> All() const { return entries_; }
+  void Forget();
+  void Clear();
+  [[nodiscard]] static size_t Place(uint32_t word) { return MultiplyHash(word) >> 22; }
 
- private:
-  [[nodiscard]] static size_t Place(uint32_t word) { return MultiplyHash(word) >> 23; }
   std::array<Entry, kSize> entries_{};
+  size_t known_ = 0;  // entries that are not free
+  std::vector<std::unique_ptr<Counts>> counts_;
 };
 
 // Walks through one pCPU's items. Their TSC never goes back: a record whose TSC its neighbours
@@ -87,13 +116,14 @@ class HeadCache {
 class Cursor {
  public:
   // Walks from the window with the index `first_window` on, as if nothing were known of what comes
-  // before. `file` and `windows` outlive the cursor. O(1), beside a search for the first TSC.
-  Cursor(Bytes file, const PcpuWindows& windows, size_t first_window = 0);
+  // before. `file`, `windows` and `heads` outlive the cursor. O(1), beside a search for the first
+  // TSC.
+  Cursor(Bytes file, const PcpuWindows& windows, HeadCache& heads, size_t first_window = 0);
 
   [[nodiscard]] PcpuId pcpu() const { return pcpu_; }
   // Whether there are no more items.
   [[nodiscard]] bool done() const { return done_; }
-  // The time of the next item.
+  // The time of the next item, or of the next one behind the run.
   [[nodiscard]] Tsc tsc() const { return next_tsc_; }
 
   // Gives the items up to the time `limit` (not below tsc()) to the sink, for as long as it takes
@@ -103,11 +133,19 @@ class Cursor {
   // some dozens of instructions for an item, fewer for one that is passed over.
   //
   // `wanted` has the events that say which vCPU runs (kRunstateChange, kContinueRunning).
-  template <bool kCount, typename Target, RecordSink<Target> Sink>
+  //
+  // If kOrder is kCrossing, the cursor is left before its next item later than `limit` that crosses
+  // (trace::Crosses), or is no common record. The wanted records before that item are its run: the
+  // next call begins with them, and GiveRun gives them earlier.
+  template <bool kCount, RecordOrder kOrder, typename Target, RecordSink<Target> Sink>
   void Take(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted);
+  // Gives the records of the run up to the time `through`, all by default.
+  template <typename Target, RecordSink<Target> Sink>
+  [[gnu::noinline]] void GiveRun(Sink& sink, const EventTargets<Target>& wanted,
+                                 Tsc through = kEndOfTime);
   // Adds the records that have been taken to the volume.
   void AddTaken(PcpuVolume& volume) const;
-  // Adds the cursor's place, and what it knows there, without the vCPU that runs.
+  // Adds the cursor's place, and what it knows there, without the vCPU that runs. The run is empty.
   void SaveState(StateSnapshot& out) const;
 
  private:
@@ -125,13 +163,16 @@ class Cursor {
   // looks ahead.
   static constexpr size_t kPrefetchDistance = 1024;
 
+  static constexpr Tsc kEndOfTime{~uint64_t{0}};
+
   // Takes the common records, with everything in registers; stops before what is not common.
   // Returns whether the sink takes more.
   template <bool kCount, typename Target, RecordSink<Target> Sink>
   bool TakeCommon(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted);
-  // Returns the cache's entry, made if there is none; null for records that are not common.
-  HeadCache::Entry* Look(uint32_t word);
-  void ForgetHeads();
+  // Makes the run: passes over the common records up to the time `through`, or to the next wanted
+  // one that crosses.
+  template <bool kCount, typename Target>
+  [[gnu::noinline]] void FindRun(Tsc through, const EventTargets<Target>& wanted);
   void CountPending();
   // Decodes the item at pos_, of whatever kind, into pending_.
   void Prepare();
@@ -162,10 +203,16 @@ class Cursor {
   uint64_t end_ = 0;
   Tsc last_tsc_;
   Tsc next_tsc_;
+  // The records that have been passed over, and counted, but not given.
+  struct Run {
+    uint64_t begin = 0;  // bytes of the file
+    uint64_t end = 0;
+    Tsc last_tsc;  // the time of the record before
+  };
+  Run run_;
   std::optional<VcpuRef> current_;  // the vCPU that runs after the last item
-  std::unique_ptr<HeadCache> heads_ = std::make_unique<HeadCache>();
-  size_t heads_known_ = 0;                                               // entries of heads_
-  std::unique_ptr<PcpuVolume> volume_ = std::make_unique<PcpuVolume>();  // without what heads_ has
+  HeadCache* heads_;
+  HeadCache::Counts* counts_;  // those of heads_
   Item pending_;
   bool has_pending_;                  // pending_ is the next item
   bool tsc_damage_reported_ = false;  // the damage item of the record at pos_ has been given
@@ -174,8 +221,9 @@ class Cursor {
   bool done_ = false;
 };
 
-template <bool kCount, typename Target, RecordSink<Target> Sink>
+template <bool kCount, RecordOrder kOrder, typename Target, RecordSink<Target> Sink>
 void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted) {
+  if (kOrder == RecordOrder::kCrossing) GiveRun<Target>(sink, wanted);
   do {
     if (has_pending_) {
       has_pending_ = false;
@@ -190,26 +238,30 @@ void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>
     }
     if (!TakeCommon<kCount, Target>(sink, limit, through, wanted)) return;
   } while (has_pending_ && next_tsc_ <= limit);
+  if (kOrder == RecordOrder::kCrossing && !has_pending_) FindRun<kCount>(through, wanted);
 }
 
+// Inlined, so that what the sink has stays in registers.
 template <bool kCount, typename Target, RecordSink<Target> Sink>
-bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted) {
+[[gnu::always_inline]] inline bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through,
+                                                      const EventTargets<Target>& wanted) {
   const std::byte* const file = file_;
   const std::byte* at = file + pos_;
   // The last place from which a record of any size can be read, and a word behind it.
   const std::byte* const last_start = file + end_ - std::min(end_, kMaxRecordBytes + 4);
   const uint64_t tsc_offset = tsc_offset_;
   HeadCache& heads = *heads_;
+  uint64_t* const taken = counts_->by_head.data();
   uint64_t last = last_tsc_.value;
   // The time of the next item, if that is known.
   std::optional<Tsc> next;
   bool common = false;  // the record at `at` is common, as far as was looked
   bool more = true;
-  HeadCache::Entry* known = &heads.Guess(at <= last_start ? LoadUnchecked<uint32_t>(at) : 0);
+  const HeadCache::Entry* known = &heads.Guess(at <= last_start ? LoadUnchecked<uint32_t>(at) : 0);
   while (at <= last_start) {
     const auto word = LoadUnchecked<uint32_t>(at);
     if (known->word != word) [[unlikely]] {
-      known = Look(word);
+      known = heads.Look(word);
       if (known == nullptr) break;
     }
     const Target* const target = wanted[static_cast<size_t>(known->head.event)];
@@ -219,7 +271,7 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through, const EventTargets<T
     __builtin_prefetch(behind + kPrefetchDistance);
     // The next record's entry is found before this record is dealt with: its address cannot be
     // predicted, so that the processor would wait for it.
-    HeadCache::Entry* const next_known = &heads.Guess(LoadUnchecked<uint32_t>(behind));
+    const HeadCache::Entry* const next_known = &heads.Guess(LoadUnchecked<uint32_t>(behind));
     // The time is its own or the last, chosen by a mask, for the same reason. One comparison for
     // "not before the last" and "no leap".
     const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
@@ -236,7 +288,7 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through, const EventTargets<T
       break;
     }
     last = tsc;
-    if (kCount) ++known->taken;
+    if (kCount) ++taken[known->number];
     if (target != nullptr) {
       Record& record = sink.Slot(pcpu_);
       static_cast<RecordHead&>(record) = known->head;
@@ -261,6 +313,80 @@ bool Cursor::TakeCommon(Sink& sink, Tsc limit, Tsc through, const EventTargets<T
     next_tsc_ = next.value_or(last_tsc_);
   }
   return more;
+}
+
+template <bool kCount, typename Target>
+void Cursor::FindRun(Tsc through, const EventTargets<Target>& wanted) {
+  const std::byte* const file = file_;
+  const std::byte* at = file + pos_;
+  const std::byte* const last_start = file + end_ - std::min(end_, kMaxRecordBytes + 4);
+  const uint64_t tsc_offset = tsc_offset_;
+  uint64_t* const taken = counts_->by_head.data();
+  uint64_t last = last_tsc_.value;
+  run_ = {.begin = pos_, .end = pos_, .last_tsc = last_tsc_};
+  std::optional<Tsc> next;  // the time of the item behind the run, if that is a common record
+  while (at <= last_start) {
+    const auto word = LoadUnchecked<uint32_t>(at);
+    const HeadCache::Entry* known = &heads_->Guess(word);
+    if (known->word != word) [[unlikely]] {
+      known = heads_->Look(word);
+      if (known == nullptr) break;
+    }
+    const uint32_t shape = word >> 28;
+    const std::byte* const behind = at + 4 + (shape & 8) + size_t{shape & 7} * 4;
+    __builtin_prefetch(behind + kPrefetchDistance);
+    const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
+    const uint64_t jump = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
+    if (jump >= kSuspiciousTscJump) break;
+    const bool crosses = known->crosses && wanted[static_cast<size_t>(known->head.event)];
+    if (crosses || last + jump > through.value) {
+      next = Tsc{last + jump};
+      break;
+    }
+    if (known->names_running_vcpu) break;  // not wanted: Prepare looks whether its vCPU can exist
+    last += jump;
+    if (kCount) ++taken[known->number];
+    at = behind;
+  }
+  pos_ = run_.end = static_cast<uint64_t>(at - file);
+  last_tsc_ = Tsc{last};
+  if (next) {
+    next_tsc_ = *next;
+  } else {
+    Prepare();
+  }
+}
+
+template <typename Target, RecordSink<Target> Sink>
+void Cursor::GiveRun(Sink& sink, const EventTargets<Target>& wanted, Tsc through) {
+  const std::byte* const file = file_;
+  const std::byte* at = file + run_.begin;
+  const std::byte* const end = file + run_.end;
+  uint64_t last = run_.last_tsc.value;
+  while (at < end) {
+    const auto word = LoadUnchecked<uint32_t>(at);
+    const HeadCache::Entry* known = &heads_->Guess(word);
+    if (known->word != word) [[unlikely]] {
+      known = heads_->Look(word);
+    }
+    const FirstWord header{word};
+    if (header.has_tsc()) {
+      const Tsc tsc = LoadTsc(at + 4);
+      if (tsc > through) break;
+      last = tsc.value;
+    }
+    if (const Target* const target = wanted[static_cast<size_t>(known->head.event)]) {
+      Record& record = sink.Slot(pcpu_);
+      static_cast<RecordHead&>(record) = known->head;
+      record.tsc = Tsc{last};
+      record.offset = static_cast<uint64_t>(at - file);
+      record.payload = Payload(at + header.PayloadOffset(), known->head.words);
+      sink.CommitRecord(current_, *target);
+    }
+    at += header.SizeBytes();
+  }
+  run_.begin = static_cast<uint64_t>(at - file);
+  run_.last_tsc = Tsc{last};
 }
 
 }  // namespace xenoscope::trace

@@ -152,6 +152,14 @@ enum class Runstate : uint8_t { kRunning = 0, kRunnable = 1, kBlocked = 2, kOffl
   return {DomainId{static_cast<uint16_t>(word & 0xffff)}, VcpuId{word >> 16}};
 }
 
+// Whether the event changes the state of vCPUs that may be those of other pCPUs: a record of it
+// crosses pCPUs. Between two of them, everything in a pCPU's trace is about the vCPU that runs
+// there, or changes no vCPU's state.
+[[nodiscard]] constexpr bool Crosses(Event event) {
+  return event == Event::kRunstateChange || event == Event::kContinueRunning ||
+         event == Event::kSchedDomRem || event == Event::kDom0DomRem;
+}
+
 // Returns the hypercall's number in word 0 of a kPvHypercallV2 or kPvHypercallSubcall.
 [[nodiscard]] constexpr uint32_t HypercallOp(uint32_t word) { return word & 0xfffff; }
 

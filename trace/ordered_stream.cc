@@ -19,7 +19,8 @@ bool Later(const Cursor* a, const Cursor* b) { return Earlier(b, a); }
 size_t WindowAt(Bytes file, const PcpuWindows& pcpu, Tsc time) {
   const auto begins_later = [&](const Window& window) {
     const auto index = static_cast<size_t>(&window - pcpu.windows.data());
-    return Cursor(file, pcpu, index).tsc() > time;
+    HeadCache heads;
+    return Cursor(file, pcpu, heads, index).tsc() > time;
   };
   const auto later =
       std::partition_point(pcpu.windows.begin(), pcpu.windows.end(), std::not_fn(begins_later));
@@ -53,7 +54,7 @@ OrderedStream::OrderedStream(Bytes file, const WindowIndex& index, std::optional
     : damages_(&index.damages), batch_(kBatch) {
   cursors_.reserve(index.pcpus.size());
   for (const PcpuWindows& windows : index.pcpus) {
-    cursors_.emplace_back(file, windows, from ? WindowAt(file, windows, *from) : 0);
+    cursors_.emplace_back(file, windows, *heads_, from ? WindowAt(file, windows, *from) : 0);
   }
   for (Cursor& cursor : cursors_) heap_.push_back(&cursor);
   std::make_heap(heap_.begin(), heap_.end(), Later);
@@ -92,7 +93,7 @@ bool OrderedStream::TakeDamage(Item& item) {
 
 std::span<const Item> OrderedStream::Batch(Tsc through) {
   BatchSink sink{batch_.data(), batch_.data() + kBatch};
-  Fill<true, AnyTarget>(through, kAllEvents, sink);
+  Fill<true, RecordOrder::kTime>(through, kAllEvents, sink);
   return {batch_.data(), sink.next};
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -60,12 +61,18 @@ class OrderedStream {
   // `through`, and handler.TakeNonRecord(item) for the other items: faster than batches, as nothing
   // is made of what is not wanted. If not kCount, nothing counts in the volume, and the file's own
   // damages do not come. Cursor::Take says more.
-  template <bool kCount, typename Target, RecordHandler<Target> Handler>
+  template <bool kCount, RecordOrder kOrder, typename Target, RecordHandler<Target> Handler>
   void ForEach(Tsc through, const EventTargets<Target>& wanted, Handler& handler);
+  // For a handler that is in a call of ForEach in the order kCrossing for a record or item of the
+  // time `at` on the pCPU `by`: calls handler.TakeRecord for the records of another pCPU that are
+  // before that in the order of time and pCPU, and have not come yet.
+  template <typename Target, RecordHandler<Target> Handler>
+  void CatchUp(PcpuId pcpu, PcpuId by, Tsc at, const EventTargets<Target>& wanted,
+               Handler& handler);
 
   // Gives the next items up to the time `through` to the sink, until it is full; otherwise as
-  // ForEach.
-  template <bool kCount, typename Target, BoundedSink<Target> Sink>
+  // ForEach. In the order kCrossing the sink is never full.
+  template <bool kCount, RecordOrder kOrder, typename Target, BoundedSink<Target> Sink>
   void Fill(Tsc through, const EventTargets<Target>& wanted, Sink& sink);
 
   // The time of the next item, or an earlier time; kEnd when there are no more items.
@@ -114,9 +121,14 @@ class OrderedStream {
   bool TakeDamage(Item& item);
   void SiftDown();
 
-  std::vector<Cursor> cursors_;
-  std::vector<Cursor*> heap_;  // by (tsc, pCPU), the earliest first
-  Tsc limit_;                  // the time up to which the first of the heap stays first
+  // Gives the runs of all cursors.
+  template <typename Target, typename Sink>
+  void GiveRuns(const EventTargets<Target>& wanted, Sink& sink);
+
+  std::unique_ptr<HeadCache> heads_ = std::make_unique<HeadCache>();
+  std::vector<Cursor> cursors_;  // by pCPU
+  std::vector<Cursor*> heap_;    // by (tsc, pCPU), the earliest first
+  Tsc limit_;                    // the time up to which the first of the heap stays first
   const std::vector<Damage>* damages_;
   size_t next_damage_ = 0;
   Tsc last_tsc_;
@@ -125,12 +137,12 @@ class OrderedStream {
   size_t filled_ = 0;
 };
 
-template <bool kCount, typename Target, BoundedSink<Target> Sink>
+template <bool kCount, RecordOrder kOrder, typename Target, BoundedSink<Target> Sink>
 void OrderedStream::Fill(Tsc through, const EventTargets<Target>& wanted, Sink& sink) {
   while (!heap_.empty() && !sink.Full()) {
     Cursor* first = heap_[0];
-    if (first->tsc() > through) return;
-    first->template Take<kCount, Target>(sink, std::min(limit_, through), through, wanted);
+    if (first->tsc() > through) break;
+    first->template Take<kCount, kOrder, Target>(sink, std::min(limit_, through), through, wanted);
     if (first->done()) {
       last_tsc_ = first->tsc();
       heap_[0] = heap_.back();
@@ -141,7 +153,13 @@ void OrderedStream::Fill(Tsc through, const EventTargets<Target>& wanted, Sink& 
       SiftDown();
     }
   }
+  if (kOrder == RecordOrder::kCrossing) GiveRuns(wanted, sink);
   if (kCount && through == kEnd) GiveDamages(sink);
+}
+
+template <typename Target, typename Sink>
+void OrderedStream::GiveRuns(const EventTargets<Target>& wanted, Sink& sink) {
+  for (Cursor* cursor : heap_) cursor->GiveRun<Target>(sink, wanted);
 }
 
 template <typename Sink>
@@ -149,10 +167,24 @@ void OrderedStream::GiveDamages(Sink& sink) {
   for (Item item; !sink.Full() && TakeDamage(item);) sink.Commit(item);
 }
 
-template <bool kCount, typename Target, RecordHandler<Target> Handler>
+template <bool kCount, RecordOrder kOrder, typename Target, RecordHandler<Target> Handler>
 void OrderedStream::ForEach(Tsc through, const EventTargets<Target>& wanted, Handler& handler) {
   HandlerSink<Target, Handler> sink{handler, wanted, {}};
-  Fill<kCount, Target>(through, wanted, sink);
+  Fill<kCount, kOrder, Target>(through, wanted, sink);
+}
+
+template <typename Target, RecordHandler<Target> Handler>
+void OrderedStream::CatchUp(PcpuId pcpu, PcpuId by, Tsc at, const EventTargets<Target>& wanted,
+                            Handler& handler) {
+  const auto cursor = std::ranges::lower_bound(cursors_, pcpu, {}, &Cursor::pcpu);
+  if (cursor == cursors_.end() || cursor->pcpu() != pcpu || pcpu == by) return;
+  if (by < pcpu) {
+    if (at == Tsc{0}) return;
+    at = Tsc{at.value - 1};
+  }
+  // The record that the handler is taking is in another sink.
+  HandlerSink<Target, Handler> sink{handler, wanted, {}};
+  cursor->template GiveRun<Target>(sink, wanted, at);
 }
 
 }  // namespace xenoscope::trace

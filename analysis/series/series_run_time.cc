@@ -21,6 +21,7 @@ class StateTimes : public Series {
   using Series::Series;
 
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
+  trace::RecordOrder order() const override { return trace::RecordOrder::kCrossing; }
   void OnRunstateInterval(const RunstateInterval& run) override {
     if (!Takes(run.vcpu, run.state)) return;
     // Intervals that end before the trace shows who ran in them stay as they are.

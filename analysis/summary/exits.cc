@@ -73,6 +73,10 @@ class Exits final : public Mergeable<Exits> {
     vcpus_.ForEach([this](VcpuRef /*ref*/, VcpuExits& exits) { Begin(exits, 0); });
   }
 
+  bool ExceededSharedLimit() const override {
+    return parts_budget_.refused || accesses_budget_.refused || eips_budget_.refused;
+  }
+
   void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& metadata, Section& out) const override {
     const VcpuExits* exits = vcpus_.Find(vcpu);
     if (exits == nullptr) return;

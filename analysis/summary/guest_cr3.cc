@@ -85,6 +85,8 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
     });
   }
 
+  bool ExceededSharedLimit() const override { return budget_.refused; }
+
   void DescribeVcpu(VcpuRef ref, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr) return;

@@ -73,6 +73,11 @@ class Irqs final : public Mergeable<Irqs> {
         [](uint64_t& count, uint64_t more) { count += more; }, others);
   }
 
+  bool ExceededSharedLimit() const override {
+    return handled_.Known(kOthers) != nullptr || moves_.Known(kOthers) != nullptr ||
+           unmapped_.Known(kOthers) != nullptr;
+  }
+
   void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
     MetricGroup& handled = out.AddGroup("irqs", "Interrupts handled");
     std::map<uint64_t, std::map<uint32_t, const Stat*>> by_irq;

@@ -58,7 +58,8 @@ class Preemptions final : public Mergeable<Preemptions> {
       StartWaiting(vcpus_.At(track->index, track->ref), *track);
     }
   }
-  // Where runstates contradict each other, the timeline alone does not show who runs and waits here.
+  // Where runstates contradict each other, the timeline alone does not show who runs and waits
+  // here.
   void SaveState(StateSnapshot& out) const override {
     for (size_t i = 0; i < pcpus_.size(); ++i) {
       const Pcpu& pcpu = pcpus_[i];

@@ -136,6 +136,8 @@ class PvEvents final : public Mergeable<PvEvents> {
     });
   }
 
+  bool ExceededSharedLimit() const override { return eips_budget_.refused; }
+
   void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
     AddCount(out.AddGroup("pv_unattributed", "PV events"), "of an unknown vCPU", unattributed_);
   }

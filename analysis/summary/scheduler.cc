@@ -133,6 +133,8 @@ class Scheduler final : public Mergeable<Scheduler> {
     reported_wait_.Merge(earlier.reported_wait_);
   }
 
+  bool ExceededSharedLimit() const override { return vcpus_.Known(kOverLimit) != nullptr; }
+
   void DescribeTrace(const TraceMetadata& metadata, Section& out) const override {
     MetricGroup& waits = out.AddGroup("runqueue_waits", "Waits for a pCPU");
     if (waits_.count() > 0) {

@@ -125,7 +125,7 @@ class BatchSource {
     batch.running_vcpus = running_vcpus_;
     if (done_) return false;
     EntrySink sink{*this, batch, {}};
-    stream_.Fill<true>(through_, wanted_, sink);
+    stream_.Fill<true, trace::RecordOrder::kTime>(through_, wanted_, sink);
     done_ = !sink.Full();
     batch.number = next_number_++;
     return true;

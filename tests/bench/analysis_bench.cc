@@ -60,7 +60,7 @@ void BM_Skim(benchmark::State& state) {
       }
       void TakeNonRecord(const trace::Item& /*item*/) const { ++records; }
     } counter{records};
-    stream.ForEach<false>(stream.kEnd, events, counter);
+    stream.ForEach<false, trace::RecordOrder::kCrossing>(stream.kEnd, events, counter);
   }
   SetRate(state, records);
 }
@@ -73,9 +73,8 @@ void BM_Follow(benchmark::State& state) {
     analysis::RecordPipeline pipeline(analysis::SubscribersOf(all));
     pipeline.StartWarmUp();
     analysis::WarmUpFilter filter(TheTrace().bytes(), pipeline);
-    const auto events = pipeline.SubscribedEvents();
     auto stream = TheTrace().Stream();
-    stream.ForEach<false>(stream.kEnd, events, filter);
+    pipeline.Pass<false>(stream, stream.kEnd, filter);
   }
 }
 BENCHMARK(BM_Follow)->Unit(benchmark::kMillisecond);
@@ -86,8 +85,7 @@ void RunLane(benchmark::State& state, const std::vector<std::unique_ptr<analysis
   for (auto _ : state) {
     analysis::RecordPipeline pipeline(analysis::SubscribersOf(all));
     auto stream = TheTrace().Stream();
-    const auto events = pipeline.SubscribedEvents();
-    stream.ForEach<true>(stream.kEnd, events, pipeline);
+    pipeline.Pass<true>(stream, stream.kEnd, pipeline);
     records += stream.TakenVolume().Total().records;
   }
   SetRate(state, records);

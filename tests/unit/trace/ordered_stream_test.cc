@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/trace/exit_reasons.h"
@@ -94,6 +95,56 @@ TEST(OrderedStream, ReportsCurrentVcpu) {
   EXPECT_THAT(Stream(trace.bytes()),
               ElementsAre("10 p0 vmentry d?v?", "20 p0 runstate_change d1v0", "30 p0 vmentry d1v0",
                           "40 p0 runstate_change d1v0", "50 p0 vmentry d?v?"));
+}
+
+// Notes "tsc pPCPU what" for each record; catches up with p1 before the record of the time 40.
+struct CrossingOrder {
+  OrderedStream& stream;
+  bool catches_up;
+  std::vector<std::string> lines;
+  void TakeRecord(const Record& record, const AnyTarget& /*target*/) {
+    if (catches_up && record.tsc == Tsc{40}) {
+      stream.CatchUp(PcpuId{1}, record.pcpu, record.tsc, kAllEvents, *this);
+    }
+    lines.push_back(
+        fmt::format("{} p{} {}", record.tsc.value, record.pcpu.value, Info(record.event).name));
+  }
+  void TakeNonRecord(const Item& /*item*/) {}
+};
+
+std::vector<std::string> InCrossingOrder(bool catches_up) {
+  //   p0   20 runs                40 blocks
+  //   p1   10 runs    30 entry              50 entry   60 blocks
+  const std::vector<uint32_t> entry = Rec(kVmentry, {});
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 20, {kD1V0}), Rec(kRunningToBlocked, 40, {kD1V0}), entry,
+                   entry, entry, entry, entry, entry, entry, entry, entry, entry, entry});
+  trace.Window(1, {Rec(kRunnableToRunning, 10, {Vcpu(2, 0)}), Rec(kVmentry, 30, {}),
+                   Rec(kVmentry, 50, {}), Rec(kRunningToBlocked, 60, {Vcpu(2, 0)}), entry, entry,
+                   entry, entry, entry, entry, entry, entry, entry, entry, entry, entry});
+  const auto file = TraceFile::FromBytes(trace.bytes(), "test");
+  OrderedStream stream = file->Stream();
+  CrossingOrder taker{stream, catches_up, {}};
+  stream.ForEach<true, RecordOrder::kCrossing>(OrderedStream::kEnd, kAllEvents, taker);
+  std::vector<std::string> timed;
+  for (std::string& line : taker.lines) {
+    if (!line.ends_with("vmentry") || line.starts_with("30") || line.starts_with("50")) {
+      timed.push_back(std::move(line));
+    }
+  }
+  return timed;
+}
+
+TEST(OrderedStream, GivesRunBeforeNextRecordThatCrosses) {
+  EXPECT_THAT(InCrossingOrder(false),
+              ElementsAre("10 p1 runstate_change", "20 p0 runstate_change", "40 p0 runstate_change",
+                          "30 p1 vmentry", "50 p1 vmentry", "60 p1 runstate_change"));
+}
+
+TEST(OrderedStream, CatchesUpWithPartOfRun) {
+  EXPECT_THAT(InCrossingOrder(true),
+              ElementsAre("10 p1 runstate_change", "20 p0 runstate_change", "30 p1 vmentry",
+                          "40 p0 runstate_change", "50 p1 vmentry", "60 p1 runstate_change"));
 }
 
 TEST(OrderedStream, ReportsLossAtItsBegin) {
