@@ -100,13 +100,21 @@ class ClockComparison {
  public:
   explicit ClockComparison(TscRange range) : range_(range) {}
 
-  void Take(const Item& item) {
-    const trace::Record& record = item.record;
+  // The events whose records it takes, as a handler of trace::OrderedStream.
+  static constexpr trace::EventTargets<trace::AnyTarget> kEvents = [] {
+    trace::EventTargets<trace::AnyTarget> events{};
+    events[static_cast<size_t>(Event::kRunstateChange)] = &trace::kAnyTarget;
+    events[static_cast<size_t>(Event::kContinueRunning)] = &trace::kAnyTarget;
+    return events;
+  }();
+
+  void TakeNonRecord(const Item& item) {
     if (item.kind == ItemKind::kLossBegin || item.kind == ItemKind::kDamaged) {
-      Open(record.pcpu).reset();  // the end of the visit is not known
-      return;
+      Open(item.record.pcpu).reset();  // the end of the visit is not known
     }
-    if (item.kind != ItemKind::kRecord || record.event != Event::kRunstateChange) return;
+  }
+  void TakeRecord(const trace::Record& record, const trace::AnyTarget& /*target*/) {
+    if (record.event != Event::kRunstateChange) return;
     const VcpuRef vcpu = trace::UnpackVcpu(record.payload.Word(0));
     if (IsIdle(vcpu)) return;
     const bool runs = trace::RunstateNew(record.id) == trace::Runstate::kRunning;
@@ -219,11 +227,10 @@ ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
 }  // namespace
 
 std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range) {
+  if (file.index().pcpus.size() < 2) return {};
   ClockComparison comparer(range);
   trace::OrderedStream stream = file.Stream();
-  for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
-    for (const Item& item : batch) comparer.Take(item);
-  }
+  stream.ForEach<false, trace::RecordOrder::kTime>(stream.kEnd, ClockComparison::kEvents, comparer);
   const Pairs& pairs = comparer.pairs();
   // The reference is the first of the clocks with the fewest contradictions.
   std::map<PcpuId, size_t> contradictions;
