@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/stat_counters.h"
+#include "cli/stat_run_times.h"
 #include "cli/stat_sampled.h"
 #include "report/stat/stat_view.h"
 #include "report/table/table_json.h"
@@ -185,7 +186,11 @@ absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec
   if (!options.events.empty()) {  // the default ones are those that most machines have
     for (const std::string& note : counters.Notes()) fmt::print(stderr, "note: {}\n", note);
   }
+  std::optional<StatRunTimes> run_times;
+  const bool is_of_domains = domain && options.per != "cpu" && By(options) != TotalsBy::kAll;
+  if (is_of_domains) run_times.emplace();
   XENOSCOPE_RETURN_IF_ERROR(counters.Enable(true));
+  if (run_times) run_times->Begin();
   std::optional<sampler::ChildProcess> command;
   StatLoop loop(options);
   if (!options.command.empty()) {
@@ -194,6 +199,11 @@ absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec
   const auto next = [&]() -> absl::StatusOr<profile::EventTotals> {
     XENOSCOPE_ASSIGN_OR_RETURN(profile::EventTotals totals, counters.Next(By(options)));
     totals.seconds = loop.NextStretch();
+    if (run_times) {
+      run_times->End();
+      Append(run_times->Totals(By(options), {}), totals);
+      run_times->Begin();
+    }
     return totals;
   };
   const auto write = [&]() -> absl::Status {
@@ -211,6 +221,9 @@ absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec
 Outcome CountByCounters(const Options& options, const std::vector<EventSpec>& events,
                         std::optional<DomainId> domain) {
   StatWriter writer(options, /*of_domains=*/false);
+  recording::RecordingInfo host;
+  if (domain && CountsSystem(options)) host.domains = StatRunTimes().Domains();
+  writer.domain_name = [&host](DomainId id) { return host.NameOf(id); };
   std::vector<profile::EventTotals> runs;
   Run last;
   while (runs.size() < options.runs && !last.interrupted) {
@@ -277,13 +290,21 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
         "alone, or give --source perf to count dom0 only",
         event.name);
   }
-  if (sampled) return CountBySamples(options, events);
+  const std::optional<DomainId> domain = has_xen ? std::optional(kDom0) : std::nullopt;
+  if (sampled) {
+    Outcome outcome = CountBySamples(options, events);
+    const bool is_of_host =
+        absl::IsUnimplemented(outcome.status) || absl::IsFailedPrecondition(outcome.status);
+    if (!is_of_host || options.source != "auto" || !options.domains.empty()) return outcome;
+    fmt::print(stderr, "note: Linux's counters count dom0 alone, since {}\n",
+               Message(outcome.status));
+  }
   if (!options.domains.empty()) {
     return InvalidError(
         "-d needs samples of Xen's domains (--source xenoprof); Linux's counters are "
         "of this domain alone");
   }
-  return CountByCounters(options, events, has_xen ? std::optional(kDom0) : std::nullopt);
+  return CountByCounters(options, events, domain);
 }
 
 std::vector<EventSpec> Check(const Options& options) {

@@ -3,20 +3,18 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 #include <utility>
 
 #include "base/error.h"
 #include "cli/domain_names.h"
+#include "cli/stat_run_times.h"
 #include "recording/recording.h"
 #include "sampler/perf/perf_events.h"
 #include "sampler/recorder.h"
-#include "sampler/vcpu/vcpu_calls.h"
-#include "sampler/xen/host.h"
-#include "sampler/xen/run_times.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -49,59 +47,11 @@ class ScratchDirectory {
   std::string path_;
 };
 
-// The run times of vCPUs while samples are taken.
-class RunTimeCounter {
- public:
-  RunTimeCounter() {
-    auto directory = sampler::DomainDirectory::Open();
-    auto calls = sampler::OpenVcpuCalls();
-    if (!directory.ok() || !calls.ok()) return;
-    directory_ = *std::move(directory);
-    calls_ = *std::move(calls);
-  }
-
-  void Begin() { begin_ = Read(); }
-  void End() { end_ = Read(); }
-
-  // Returns the total of each row of the domains; of all, if there are none.
-  [[nodiscard]] profile::EventTotals Totals(profile::TotalsBy by,
-                                            const std::vector<DomainId>& domains) const {
-    profile::EventTotals totals;
-    std::vector<profile::CountedPart> parts;
-    for (const auto& [vcpu, ns] : end_) {
-      const bool is_wanted =
-          domains.empty() || std::ranges::find(domains, vcpu.domain) != domains.end();
-      if (!is_wanted) continue;
-      const auto before = begin_.find(vcpu);  // none: it is new
-      const uint64_t ran = ns - (before == begin_.end() ? 0 : before->second);
-      parts.push_back(
-          {.domain = vcpu.domain, .vcpu = vcpu.vcpu, .count = static_cast<double>(ran)});
-    }
-    if (parts.empty()) return totals;
-    totals.events.push_back({"run-time", true});
-    AddCounted(parts, by, totals);
-    return totals;
-  }
-
- private:
-  sampler::RunTimes Read() {
-    if (calls_ == nullptr) return {};
-    const auto domains = directory_->List();
-    if (!domains.ok()) return {};
-    return sampler::ReadRunTimes(*calls_, *domains).value_or(sampler::RunTimes());
-  }
-
-  std::unique_ptr<sampler::DomainDirectory> directory_;
-  std::unique_ptr<sampler::VcpuCalls> calls_;
-  sampler::RunTimes begin_;
-  sampler::RunTimes end_;
-};
-
 }  // namespace
 
 absl::StatusOr<SampledTotals> SampleTotals(const StatSampling& request) {
   XENOSCOPE_ASSIGN_OR_RETURN(const ScratchDirectory scratch, ScratchDirectory::Make());
-  RunTimeCounter run_times;
+  StatRunTimes run_times;
   sampler::RecordRequest record;
   record.output = scratch.RecordingPath();
   record.written_by = "xenoscope " XENOSCOPE_VERSION;
