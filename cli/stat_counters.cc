@@ -28,7 +28,8 @@ std::vector<recording::EventInfo> StatCounters::EventInfos() const {
     recording::EventInfo& info = infos.emplace_back();
     info.name = counted.event.name;
     info.period = 1;
-    info.clocked_by = counted.event.is_timer ? "timer" : "pmu";
+    const bool is_of_linux = counted.event.attributes.type == PERF_TYPE_SOFTWARE;
+    info.clocked_by = is_of_linux ? "linux" : "pmu";
     info.modes = counted.event.modes;
     info.source = "perf";
   }

@@ -117,9 +117,7 @@ constexpr double kThousand = 1000;
 
 // Whether the event is counted wherever it happens: a timer that stands in for counters counts
 // none.
-bool IsCounted(const EventInfo& event) {
-  return (event.clocked_by == "pmu" || event.clocked_by == "linux") && !event.waiting;
-}
+bool IsCounted(const EventInfo& event) { return event.clocked_by == "pmu" && !event.waiting; }
 
 // Returns the period of all events of the group; 0 if it is not known, or if there are several.
 uint64_t PeriodOf(std::span<const EventInfo> events, const EventGroup& group) {
@@ -156,8 +154,10 @@ class RatioMaker {
                          std::string(named->about), named->is_share,
                          RatioOf(numerator, denominator, 1)};
     }
+    // Linux's own events have little to do with instructions.
     const bool per_thousand = over != EventKind::kCycles && over != EventKind::kInstructions &&
-                              under == EventKind::kInstructions;
+                              under == EventKind::kInstructions &&
+                              Event(numerator).clocked_by != "linux";
     if (!per_thousand) return std::nullopt;
     const std::string name = PlainName(Event(numerator));
     return RatioColumn{KeyOf(name) + "_pti", name + " PTI",

@@ -259,7 +259,7 @@ void SetRatios(const EventComparison& compared, EventTotals& totals) {
   totals.ratios = compared.ratios;
   ForEachRatio(totals,
                [](const correlate::EventRatio& ratio, const EventTotal& other, EventTotal& total) {
-                 if (other.count <= 0) return;
+                 if (other.count <= 0) return total.ratio_column.reset();
                  const double value = ratio.scale * total.count / other.count;
                  total.ratio = {value, value, value};
                });

@@ -72,6 +72,10 @@ TEST(CompareEventsTest, HasMissRatesAndCountsPerThousandInstructions) {
       Ratios({Counted("branches"), Counted("branch-misses"), Counted("instructions")}),
       ElementsAre("branches_pti 0/2 1000", "branch_miss_rate 1/0 1", "branch_misses_pti 1/2 1000"));
   EXPECT_THAT(Ratios({Counted("cycles"), Counted("cache-misses")}), IsEmpty());
+  EventInfo faults = Counted("page-faults");
+  faults.clocked_by = "linux";
+  EXPECT_THAT(Ratios({faults, Counted("instructions")}), IsEmpty());
+  EXPECT_THAT(Cautions(faults, Counted("instructions")), IsEmpty());
 }
 
 TEST(CompareEventsTest, CautionsSayWhyThereIsNoRatio) {

@@ -81,7 +81,7 @@ TEST(SetRatiosTest, DividesTotalsOfOneRow) {
   EXPECT_FALSE(totals.totals[0].ratio_column);
   ASSERT_TRUE(totals.totals[1].ratio_column);
   EXPECT_EQ(totals.totals[1].ratio.value, 0.5);
-  EXPECT_FALSE(totals.totals[3].ratio.value);  // no cycles
+  EXPECT_FALSE(totals.totals[3].ratio_column);  // no cycles
 }
 
 // 30 samples of d1 and 10 of d2, of 1000 each.
