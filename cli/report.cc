@@ -194,6 +194,7 @@ constexpr const char* kExamples =
     "  xenoscope report web.xeno --by domain,exit,function --limit 10\n"
     "  xenoscope report web.xeno --by waiting,vcpu,function --where 'waiting=*d1v0*'\n"
     "  xenoscope report web.xeno --domain web1 --by wakeup,function\n"
+    "  xenoscope report web.xeno --by behalf,process,function\n"
     "  xenoscope report web.xeno --format svg -o web.svg\n"
     "  xenoscope report web.xeno --format html -o web.html\n"
     "  xenoscope report web.xeno --format pprof -o web.pb.gz && pprof -top web.pb.gz\n"
@@ -216,7 +217,7 @@ void AddSelectionOptions(Command command, Options& options) {
       .ShowDefault();
   command.AddOption("--by", options.by,
                     "Columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
-                    "process,image,function,line,address,stack,placing; default: "
+                    "process,behalf,image,function,line,address,stack,placing; default: "
                     "domain,mode,function, and more for some formats");
   command
       .AddOption("-d,--domain", options.domains,

@@ -105,6 +105,10 @@ RowKey Profile::KeyOf(const PlacedSample& placed) {
     layout.Put(Dimension::kImage, names.image, key);
     layout.Put(Dimension::kFunction, names.function, key);
   }
+  if (Has(Dimension::kBehalf)) {
+    const std::optional<DomainId> behalf = options_.behalf_of(placed.sample->space);
+    layout.Put(Dimension::kBehalf, behalf ? uint64_t{behalf->value} + 1 : 0, key);
+  }
   if (Has(Dimension::kLine)) layout.Put(Dimension::kLine, LineOf(placed), key);
   if (Has(Dimension::kStack)) layout.Put(Dimension::kStack, stacks_.Add(placed, resolver_), key);
   return key;
@@ -260,6 +264,9 @@ ProfileRow Profile::RowOf(const RowSums& rows, size_t row) const {
   out.line = name(Dimension::kLine);
   out.address = layout.Get(Dimension::kAddress, key);
   out.process = {static_cast<uint32_t>(layout.Get(Dimension::kProcess, key))};
+  if (const uint64_t behalf = layout.Get(Dimension::kBehalf, key); behalf > 0) {
+    out.behalf = DomainId{static_cast<uint16_t>(behalf - 1)};
+  }
   out.stack = static_cast<uint32_t>(layout.Get(Dimension::kStack, key));
   out.placing = static_cast<Placement>(layout.Get(Dimension::kPlacing, key));
   return out;

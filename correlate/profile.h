@@ -46,6 +46,8 @@ struct ProfileOptions {
   std::optional<uint32_t> nmi_exit_reason{};
   // Asked only where rows are by line, once for each address.
   std::function<std::string(const PlacedSample&)> line_of{};
+  // Returns the domain on whose behalf a process works. Asked only where rows are by that.
+  std::function<std::optional<DomainId>(AddressSpaceId)> behalf_of{};
   InlinedAt inlined_at{};  // Stacks
   // The trace's totals apply, if the event counts time; false: all samples are one stratum.
   bool stratified = true;

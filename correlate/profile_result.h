@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,8 @@ struct ProfileRow {
   std::string line;
   Address address = 0;
   AddressSpaceId process;
-  uint32_t stack = 0;  // index into ProfileResult::stacks
+  std::optional<DomainId> behalf;  // the domain on whose behalf the process works
+  uint32_t stack = 0;              // index into ProfileResult::stacks
   Placement placing = Placement::kUntraced;
 
   double samples = 0;          // the sum of the weights of its samples

@@ -28,8 +28,9 @@ enum class Dimension : uint8_t {
   kWaiting,
   kLine,
   kWakeup,
+  kBehalf,
 };
-inline constexpr size_t kDimensions = 15;
+inline constexpr size_t kDimensions = 16;
 
 using RowKey = absl::InlinedVector<uint64_t, 4>;
 

@@ -44,7 +44,8 @@ correlate::EmRefinementOptions RefinementOptionsFor(const std::vector<Dimension>
   correlate::EmRefinementOptions refinement;
   refinement.by_address =
       HasDimension(by, Dimension::kAddress) || HasDimension(by, Dimension::kLine);
-  refinement.by_process = HasDimension(by, Dimension::kProcess);
+  refinement.by_process =
+      HasDimension(by, Dimension::kProcess) || HasDimension(by, Dimension::kBehalf);
   refinement.by_pcpu = HasDimension(by, Dimension::kPcpu);
   refinement.by_placing =
       HasDimension(by, Dimension::kPlacing) && HasDimension(by, Dimension::kExit);

@@ -174,6 +174,7 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
   }
   Profiler profiler(std::move(request), std::move(set), std::move(samples));
   profiler.recorded_ = recorded;
+  profiler.processes_ = &processes;
   profiler.longest_bracket_ =
       std::max(brackets.longest, by_vpmu_of_all ? correlate::kLongestVirtualInterrupt : 0);
   profiler.period_ = static_cast<double>(period);
@@ -208,6 +209,9 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
     return LineText(
         frames_at(placed.vcpu.domain, placed.sample->mode, placed.sample->space, placed.address));
   };
+  const auto behalf_of = [this](AddressSpaceId process) {
+    return processes_ == nullptr ? std::nullopt : processes_->BehalfOf(process);
+  };
   correlate::InlinedAt inlined_at;
   if (request_.columns.with_inlined) {
     inlined_at = [&frames_at](const correlate::CodeLocation& at) {
@@ -222,6 +226,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                             .parts = request_.columns.with_parts,
                             .nmi_exit_reason = nmi_exit_reason,
                             .line_of = line_of,
+                            .behalf_of = behalf_of,
                             .inlined_at = inlined_at,
                             .stratified = sample_set_.stratified,
                             .event_numbers = NumbersOf(sample_set_.comparison),
@@ -233,6 +238,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                              .period = period_,
                              .nmi_exit_reason = nmi_exit_reason,
                              .line_of = line_of,
+                             .behalf_of = behalf_of,
                              .stratified = sample_set_.stratified,
                              .event_numbers = NumbersOf(sample_set_.comparison)},
                             *request_.resolver);

@@ -97,6 +97,9 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
       child.maps = std::move(maps);
       return;
     }
+    case ProcessEntryType::kBehalf:
+      Newest(record).behalf = record.behalf;
+      return;
     case ProcessEntryType::kExit:
       return;  // its number becomes free; a fork says who gets it
   }
@@ -116,6 +119,10 @@ std::string RecordedProcesses::NameOf(AddressSpaceId space) const {
   if (space.value >= spaces_.size()) return "[unknown]";
   const Space& known = spaces_[space.value];
   return fmt::format("{} ({})", known.name.empty() ? "?" : known.name, known.pid);
+}
+
+std::optional<DomainId> RecordedProcesses::BehalfOf(AddressSpaceId space) const {
+  return space.value < spaces_.size() ? spaces_[space.value].behalf : std::nullopt;
 }
 
 void RecordedProcesses::ExportTo(symbolizer::ProcessImages& images) const {

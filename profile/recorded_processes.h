@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ class RecordedProcesses {
   AddressSpaceId SpaceOf(DomainId domain, uint32_t pid, Tsc when) const;
   // Returns "bash (1234)".
   std::string NameOf(AddressSpaceId space) const;
+  // Returns the domain on whose behalf the process works, if it does.
+  std::optional<DomainId> BehalfOf(AddressSpaceId space) const;
   void ExportTo(symbolizer::ProcessImages& images) const;
   // Returns the number of malformed records.
   uint64_t invalid() const { return invalid_; }
@@ -45,6 +48,7 @@ class RecordedProcesses {
     DomainId domain;
     uint32_t pid = 0;
     std::string name;
+    std::optional<DomainId> behalf;
     symbolizer::ProcessMaps maps;  // mappings of files_
   };
   using Key = std::pair<DomainId, uint32_t>;

@@ -35,7 +35,7 @@ std::optional<ProcessRecord> ProcessReader::NextEntry() {
   entries_ = entries_.subspan(entry->size);
   ProcessRecord record;
   record.type = static_cast<ProcessEntryType>(entry->type);
-  if (record.type < ProcessEntryType::kName || record.type > ProcessEntryType::kExit) {
+  if (record.type < ProcessEntryType::kName || record.type > ProcessEntryType::kBehalf) {
     return std::nullopt;
   }
   record.by_exec = (entry->flags & kByExec) != 0;
@@ -44,6 +44,11 @@ std::optional<ProcessRecord> ProcessReader::NextEntry() {
   record.pid = entry->pid;
   record.tid = entry->tid;
   record.parent = entry->parent;
+  if (record.type == ProcessEntryType::kBehalf) {
+    // Processes of dom0 alone work on behalf of others; guests cannot say that theirs do.
+    if (domain_ != kDom0 || entry->parent >= kFirstReservedDomain.value) return std::nullopt;
+    record.behalf = DomainId{static_cast<uint16_t>(entry->parent)};
+  }
   record.when = Tsc{entry->when};
   size_t text_at = sizeof *entry;
   if (record.type == ProcessEntryType::kMap) {

@@ -33,6 +33,7 @@ struct ProcessRecord {
   uint32_t pid = 0;
   uint32_t tid = 0;
   uint32_t parent = 0;
+  DomainId behalf;  // the domain of a kBehalf record
   Tsc when;
   Mapping map;            // the mapping of a kMap record
   std::string_view text;  // name of the thread, or path of the mapped file

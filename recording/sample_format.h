@@ -85,10 +85,11 @@ struct TimedEntry {
 static_assert(sizeof(TimedEntry) == 48);
 
 enum class ProcessEntryType : uint8_t {
-  kName = 1,  // a thread has this name; with kByExec it has begun another program
-  kMap = 2,   // a process maps a part of a file as executable
-  kFork = 3,  // a process or thread began as a copy of `parent`
-  kExit = 4,  // a thread ended
+  kName = 1,    // a thread has this name; with kByExec it has begun another program
+  kMap = 2,     // a process maps a part of a file as executable
+  kFork = 3,    // a process or thread began as a copy of `parent`
+  kExit = 4,    // a thread ended
+  kBehalf = 5,  // a process of dom0 works on behalf of `behalf`, from now on
 };
 inline constexpr uint8_t kByExec = 1;  // bit of ProcessEntry::flags
 // Bit of ProcessEntry::flags: it was so when recording began, and is not an event.
@@ -102,7 +103,7 @@ struct ProcessEntry {
   uint8_t flags = 0;
   uint32_t pid = 0;
   uint32_t tid = 0;
-  uint32_t parent = 0;  // pid of the parent, for kFork
+  uint32_t parent = 0;  // pid of the parent, for kFork; domain, for kBehalf
   uint64_t when = 0;    // time in TSC cycles
   uint16_t text_size = 0;
   uint16_t reserved0 = 0;

@@ -20,6 +20,9 @@ constexpr std::array kProfile = {
                "handling; resume (scheduled in, exit not in the trace); running (PV: guest or "
                "Xen); lost; untraced"},
     ColumnHelp{"process", "the process, where the domain's own kernel took the sample"},
+    ColumnHelp{"behalf",
+               "the domain on whose behalf the process of dom0 works: as its device model, or as a "
+               "thread of a back end; -: none, or not known"},
     ColumnHelp{"image", "the program, module or kernel that contains the function"},
     ColumnHelp{"function", "the sampled function; in brackets: the reason why it has no name"},
     ColumnHelp{"address", "the exact address"},

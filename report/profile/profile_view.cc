@@ -36,7 +36,7 @@ using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
     "domain",  "vcpu",  "pcpu",    "mode",      "exit",    "image", "function", "address",
-    "process", "stack", "placing", "subreason", "waiting", "line",  "wakeup"};
+    "process", "stack", "placing", "subreason", "waiting", "line",  "wakeup",   "behalf"};
 // The columns after those of the dimensions, in their order.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
 // The ends of the keys of columns that only a profile of several events has.
@@ -99,6 +99,8 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return row.line;
     case Dimension::kWakeup:
       return WakeupName(row.exit.wakeup);
+    case Dimension::kBehalf:
+      return row.behalf ? DomainLabel(report, *row.behalf) : std::string("-");
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -25,9 +26,11 @@ bool Matches(const RowFilter& filter, const std::string& word) {
 
 bool Matches(const RowFilter& filter, const ProfileReport& report, const ProfileRow& row) {
   if (Matches(filter, DimensionText(report, row, filter.dimension))) return true;
-  if (filter.dimension != Dimension::kDomain) return false;
-  return Matches(filter, ToString(row.domain)) ||
-         Matches(filter, fmt::format("{}", row.domain.value));
+  std::optional<DomainId> domain;
+  if (filter.dimension == Dimension::kDomain) domain = row.domain;
+  if (filter.dimension == Dimension::kBehalf) domain = row.behalf;
+  if (!domain) return false;
+  return Matches(filter, ToString(*domain)) || Matches(filter, fmt::format("{}", domain->value));
 }
 
 void EraseRows(const std::vector<RowFilter>& filters, ProfileReport& report) {

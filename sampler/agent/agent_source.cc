@@ -189,9 +189,13 @@ std::vector<std::string> AgentSource::Notes() const {
 
 absl::Status AgentSource::Start() {
   sampled_.begin = host_.read_tsc();
-  session_->Start(
-      {.sample = [this](const Sample& sample) { AddPending(sample); },
-       .process = [this](const recording::ProcessRecord& record) { Add(processes_, record); }});
+  session_->Start({.sample = [this](const Sample& sample) { AddPending(sample); },
+                   .process =
+                       [this](const recording::ProcessRecord& record) {
+                         // A guest does not decide on whose behalf something works.
+                         if (record.type == recording::ProcessEntryType::kBehalf) return;
+                         Add(processes_, record);
+                       }});
   due_ = host_.now();
   return absl::OkStatus();
 }

@@ -345,6 +345,11 @@ void PerfSource::ReadRunning() {
     name.flags = recording::kAtStart;
     name.when = now;
     running_chunk_.Add(name, nullptr, process.name);
+    if (std::optional<ProcessEntry> behalf = BehalfEntry(process.pid, process.name)) {
+      behalf->flags = recording::kAtStart;
+      behalf->when = now;
+      running_chunk_.Add(*behalf, nullptr, "");
+    }
     for (const ExecutableMap& map : process.maps) {
       const auto [build_id, is_new] = build_ids.try_emplace(map.path);
       if (is_new) build_id->second = reader.Read(map.path);
@@ -467,6 +472,19 @@ void PerfSource::AddPending(const PerfName& name) {
   ProcessEntry entry = MakeEntry(ProcessEntryType::kName, name.pid, name.tid);
   if (name.by_exec) entry.flags = recording::kByExec;
   pending_processes_.push_back({name.time, entry, std::nullopt, std::string(name.name)});
+  if (name.pid != name.tid) return;
+  if (const std::optional<ProcessEntry> behalf = BehalfEntry(name.pid, name.name)) {
+    pending_processes_.push_back({name.time, *behalf, std::nullopt, ""});
+  }
+}
+
+std::optional<ProcessEntry> PerfSource::BehalfEntry(uint32_t pid, std::string_view name) const {
+  if (!request_.behalf_of) return std::nullopt;
+  const std::optional<DomainId> domain = request_.behalf_of(pid, name);
+  if (!domain) return std::nullopt;
+  ProcessEntry entry = MakeEntry(ProcessEntryType::kBehalf, pid, pid);
+  entry.parent = domain->value;
+  return entry;
 }
 
 void PerfSource::AddPending(const PerfMap& map) {

@@ -20,6 +20,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -47,6 +48,9 @@ struct PerfRequest {
   // The interval between drains; a shorter one does not make times more exact.
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(50);
   size_t ring_pages = 64;  // pages of 4 KiB for each CPU, a power of two
+  // Returns the domain on whose behalf the process with this first thread's name works; empty: none
+  // does.
+  std::function<std::optional<DomainId>(uint32_t pid, std::string_view name)> behalf_of{};
 };
 
 class PerfSource final : public Source {
@@ -142,6 +146,9 @@ class PerfSource final : public Source {
   void AddPending(const PerfName& name);
   void AddPending(const PerfMap& map);
   void AddPending(const PerfTask& task);
+  // Returns the record of the domain on whose behalf the process works, if it does.
+  [[nodiscard]] std::optional<recording::ProcessEntry> BehalfEntry(uint32_t pid,
+                                                                   std::string_view name) const;
   // Writes what was taken up to `until` (perf's clock), in the order of time.
   void WriteUntil(uint64_t until, recording::SampleWriter& writer);
   void RandomizePeriods();

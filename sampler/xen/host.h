@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -57,6 +58,9 @@ class DomainDirectory {
   virtual absl::StatusOr<std::vector<recording::DomainInfo>> List() = 0;
   // Returns their ids, which is cheap enough for once a second.
   virtual std::set<DomainId> Ids() = 0;
+  // Returns the process that is the domain's device model, as the toolstack says; nothing if there
+  // is none in this domain.
+  virtual std::optional<uint32_t> DeviceModelOf(DomainId id) = 0;
 };
 
 // Returns the domain among `domains` that a user names by a name or an id. Errors (NotFound) list

@@ -1,4 +1,5 @@
 // The facts about the host that need Xen's libraries: pCPUs by platform_op, domains by xenstore.
+#include "absl/strings/numbers.h"
 #include "base/error.h"
 #include "base/hypercalls.h"
 #include "sampler/xen/host.h"
@@ -75,6 +76,12 @@ class XenstoreDirectory final : public DomainDirectory {
       if (const auto id = ParseId(name)) ids.insert(*id);
     }
     return ids;
+  }
+
+  std::optional<uint32_t> DeviceModelOf(DomainId id) override {
+    uint32_t pid = 0;
+    const std::string text = Read(fmt::format("/local/domain/{}/image/device-model-pid", id.value));
+    return absl::SimpleAtoi(text, &pid) ? std::optional(pid) : std::nullopt;
   }
 
  private:

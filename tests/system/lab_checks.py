@@ -806,6 +806,15 @@ def hvm(lab):
     sent = exits.get(("VMEXIT_IOIO", "io_write", "0x3f8 (COM1)"), {"count": 0})["count"]
     lab.check(sent > 100, f"linux: it wrote {sent} bytes to its serial line")
     check_causes(lab, vcpu["port_eip"], "io_write 0x3f8 (COM1)", "io_serial_out")
+    report = lab.report("--by", "domain,behalf,process", which="perf")
+    lab.check_accounting(report, "perf")
+    for behalf, process in ("devices", "xen-qemu-system"), ("web", "xen-qemu-system"), ("db", "3.xvda-0"):
+        top = max((row for row in report["rows"] if row["behalf"] == behalf), key=lambda row: row["samples"],
+                  default={"process": "nothing", "samples": 0})
+        lab.check(top["process"].startswith(process), f"perf: {top['process']} works on behalf of {behalf}")
+        lab.check(top["samples"] > 20, f"perf: {top['samples']:.0f} samples of it")
+    lab.check(all(row["behalf"] == "-" for row in report["rows"] if not
+                  row["process"].startswith(("xen-qemu-system", "3.xvda"))), "perf: other processes work for none")
     check_xen_is_quiet(lab)
 
 

@@ -242,6 +242,24 @@ TEST_F(ProfileTest, ResolvesEachLineOnce) {
   }
 }
 
+TEST_F(ProfileTest, SumsByBehalf) {
+  ProfileOptions options{{Dimension::kBehalf}, true, 0};
+  // Every sample here is of the space 0; asked in turn, as processes would be.
+  int asked = 0;
+  options.behalf_of = [&asked](AddressSpaceId) {
+    return ++asked <= 3 ? std::optional<DomainId>(kDom0) : std::nullopt;
+  };
+  Profile profile(options, resolver_);
+  profile.OnTraced(kD1, kGuest, {1000});
+  for (int i = 0; i < 4; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 2U);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_EQ(row.samples, row.behalf == kDom0 ? 3 : 1);
+    EXPECT_DOUBLE_EQ(row.cycles, row.behalf == kDom0 ? 750 : 250);
+  }
+}
+
 // Callers are looked up inside their calls; what was interrupted, in another mode, is where it was.
 TEST_F(ProfileTest, MergesStacksByFunction) {
   // f1 called by the last instruction of f2, which interrupted the first of f3.

@@ -63,13 +63,13 @@ class FakeRecording {
   }
 
   // A process begins a program of that name.
-  void Exec(uint64_t when, uint32_t pid, std::string_view name) {
+  void Exec(uint64_t when, uint32_t pid, std::string_view name, DomainId domain = kD1) {
     Process({.type = static_cast<uint8_t>(recording::ProcessEntryType::kName),
              .flags = recording::kByExec,
              .pid = pid,
              .tid = pid,
              .when = when},
-            name);
+            name, domain);
   }
   void Fork(uint64_t when, uint32_t pid, uint32_t parent) {
     Process({.type = static_cast<uint8_t>(recording::ProcessEntryType::kFork),
@@ -77,7 +77,17 @@ class FakeRecording {
              .tid = pid,
              .parent = parent,
              .when = when},
-            "");
+            "", kD1);
+  }
+
+  // A process of dom0 works on behalf of the domain.
+  void Behalf(uint64_t when, uint32_t pid, DomainId domain) {
+    Process({.type = static_cast<uint8_t>(recording::ProcessEntryType::kBehalf),
+             .pid = pid,
+             .tid = pid,
+             .parent = domain.value,
+             .when = when},
+            "", kDom0);
   }
 
   // Writes what was added since the last call, and reads all of it.
@@ -99,10 +109,10 @@ class FakeRecording {
   recording::RecordingInfo info;
 
  private:
-  void Process(const recording::ProcessEntry& entry, std::string_view text) {
+  void Process(const recording::ProcessEntry& entry, std::string_view text, DomainId domain) {
     recording::ProcessChunk chunk;
     chunk.Add(entry, nullptr, text);
-    samples_.Append(kD1, chunk);
+    samples_.Append(domain, chunk);
   }
 
   std::filesystem::path directory_;

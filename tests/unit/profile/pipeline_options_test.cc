@@ -51,6 +51,7 @@ TEST(RefinementOptionsTest, DistinguishWhatRowsDistinguish) {
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kLine}).by_address);
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kAddress}).by_address);
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kProcess}).by_process);
+  EXPECT_TRUE(RefinementOptionsFor({Dimension::kBehalf}).by_process);
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kPcpu}).by_pcpu);
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kStack}).each_sample);
 }

@@ -50,6 +50,23 @@ TEST(RecordedProcessesTest, EveryDomainHasAnIdleTask) {
   EXPECT_EQ(NameAt(*processes, 0, 100), "[idle] (0)");
 }
 
+TEST(RecordedProcessesTest, BehalfEndsWithTheProgram) {
+  FakeRecording made;
+  made.Exec(10, 5, "qemu", kDom0);
+  made.Behalf(10, 5, DomainId{7});
+  made.Exec(20, 6, "bash", kDom0);
+  made.Exec(30, 5, "sh", kDom0);
+  const auto processes = RecordedProcesses::Read(made.Open());
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  const auto behalf_at = [&](uint32_t pid, uint64_t when) {
+    return processes->BehalfOf(processes->SpaceOf(kDom0, pid, Tsc{when}));
+  };
+  EXPECT_EQ(behalf_at(5, 15), DomainId{7});
+  EXPECT_EQ(behalf_at(5, 30), std::nullopt);
+  EXPECT_EQ(behalf_at(6, 25), std::nullopt);
+  EXPECT_EQ(processes->BehalfOf(AddressSpaceId{}), std::nullopt);
+}
+
 TEST(RecordedProcessesTest, ReadNewReadsAppendedRecords) {
   FakeRecording made;
   made.Exec(100, 5, "sh");

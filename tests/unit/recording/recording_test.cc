@@ -369,6 +369,33 @@ TEST_F(RecordingTest, ProcessRecordsRoundTripBesideSamples) {
   EXPECT_FALSE(samples->damage().Any());
 }
 
+TEST_F(RecordingTest, BehalfIsOfProcessesOfDom0) {
+  const auto add = [](SampleWriter& writer, DomainId of, uint32_t behalf) {
+    ProcessEntry entry;
+    entry.type = static_cast<uint8_t>(ProcessEntryType::kBehalf);
+    entry.pid = entry.tid = 5;
+    entry.parent = behalf;
+    ProcessChunk chunk;
+    chunk.Add(entry, nullptr, "");
+    writer.Append(of, chunk);
+  };
+  const std::string bytes = SamplesWith(Path("perf.samples"), [&](SampleWriter& writer) {
+    add(writer, DomainId{3}, 2);  // a guest's process
+    add(writer, kDom0, 0x7ff0);   // no domain
+    add(writer, kDom0, 0x10002);
+    add(writer, kDom0, 2);
+  });
+  auto reader = ProcessReader::Open(AsBytes(bytes));
+  ASSERT_TRUE(reader.ok());
+  const auto behalf = reader->Next();
+  ASSERT_TRUE(behalf);
+  EXPECT_EQ(behalf->type, ProcessEntryType::kBehalf);
+  EXPECT_EQ(behalf->pid, 5);
+  EXPECT_EQ(behalf->behalf, DomainId{2});
+  EXPECT_FALSE(reader->Next());
+  EXPECT_EQ(reader->invalid(), 3);
+}
+
 TEST_F(RecordingTest, SamplesRoundTripInOrderWithBrackets) {
   const auto writer = Writer::Create(Path("a.xeno"));
   ASSERT_TRUE(writer.ok()) << writer.status();

@@ -77,6 +77,7 @@ class FakeDirectory final : public DomainDirectory {
     return domains;
   }
   std::set<DomainId> Ids() override { return {}; }
+  std::optional<uint32_t> DeviceModelOf(DomainId /*id*/) override { return std::nullopt; }
 };
 
 TEST(HostCheck, ReadsAgentsInSandboxes) {

@@ -220,6 +220,14 @@ TEST(ProfileText, ShowsSubreasonAndRunQueue) {
   EXPECT_EQ(text(Dimension::kWaiting), "-");
 }
 
+TEST(ProfileText, ShowsBehalf) {
+  ProfileReport report = Web();
+  ProfileRow row = report.result.rows[0];
+  EXPECT_EQ(DimensionText(report, row, Dimension::kBehalf), "-");
+  row.behalf = DomainId{1};
+  EXPECT_EQ(DimensionText(report, row, Dimension::kBehalf), "web");
+}
+
 TEST(ProfileCsv, HasTheColumnsOfByThenTheFigures) {
   ProfileReport report = Web();
   report.result.rows.resize(1);
@@ -249,7 +257,7 @@ TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
   EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
             "there is no column 'functions'; choose from "
             "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack,placing,"
-            "subreason,waiting,line,wakeup");
+            "subreason,waiting,line,wakeup,behalf");
   EXPECT_EQ(ParseDimensions("mode,mode").status().message(),
             "column 'mode' is named twice; name it once");
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));

@@ -345,6 +345,33 @@ TEST_F(PerfSourceTest, RecordsProcessesAndTheirChanges) {
   EXPECT_LE(records[2].when, records[3].when);
 }
 
+TEST_F(PerfSourceTest, RecordsOnWhoseBehalfProcessesWork) {
+  PerfRequest request = Request();
+  request.behalf_of = [](uint32_t pid, std::string_view name) {
+    if (pid == 77 && name == "daemon") return std::optional(DomainId{4});
+    return name == "3.xvda-0" ? std::optional(DomainId{3}) : std::nullopt;
+  };
+  const auto source = Start(request);
+  for (const auto& [pid, tid] : {std::pair(90, 90), std::pair(91, 92)}) {
+    kernel_.RingOf(0).Put(RecordBytes(PERF_RECORD_COMM)
+                              .Add(static_cast<uint32_t>(pid))
+                              .Add(static_cast<uint32_t>(tid))
+                              .Text("3.xvda-0")
+                              .Trailer(kernel_.time)
+                              .Done());
+    kernel_.Advance(10);
+  }
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  std::vector<std::string> behalf;
+  for (const ProcessRecord& record : Processes()) {
+    if (record.type != ProcessEntryType::kBehalf) continue;
+    behalf.push_back(fmt::format("{} for {}{}", record.pid, ToString(record.behalf),
+                                 record.at_start ? " at start" : ""));
+  }
+  // A thread does not decide for its process.
+  EXPECT_THAT(behalf, ElementsAre("77 for d4 at start", "90 for d3"));
+}
+
 TEST_F(PerfSourceTest, ErrorsHaveARemedy) {
   kernel_.open_error = -EACCES;
   EXPECT_THAT(Refusal(Request()), HasSubstr("kernel.perf_event_paranoid is 3"));

@@ -55,6 +55,7 @@ class FakeDirectory final : public DomainDirectory {
     for (const auto& [id, guest] : host_) ids.insert(id);
     return ids;
   }
+  std::optional<uint32_t> DeviceModelOf(DomainId /*id*/) override { return std::nullopt; }
   bool silent = false;
   std::string name = "guest";  // of all
   uint32_t vcpus = 2;
