@@ -25,21 +25,29 @@ TableKey Remainder(const TableKey& key) { return {0, key.tag | kRemainder}; }
 
 }  // namespace
 
-Stat& DeviceAccesses::At(const DeviceAccess& access, EntryBudget& budget) {
+DeviceAccesses::Total& DeviceAccesses::At(const DeviceAccess& access, EntryBudget& budget) {
   const TableKey key{access.address, static_cast<uint32_t>(access.kind)};
-  return stats_.At(key, Remainder(key), kMaxEntries, budget);
+  return totals_.At(key, Remainder(key), kMaxEntries, budget);
 }
 
-void DeviceAccesses::Add(const ExitContents& exit, EntryBudget& budget) {
+void DeviceAccesses::Add(const ExitContents& exit, const DeviceWaits& waits, EntryBudget& budget) {
   const uint32_t kept = std::min(exit.accesses, ExitContents::kMaxAccesses);
-  for (uint32_t i = 0; i < kept; ++i) At(exit.access[i], budget).Add(exit.length);
+  for (uint32_t i = 0; i < kept; ++i) {
+    Total& total = At(exit.access[i], budget);
+    total.exits.Add(exit.length);
+    if (i == 0) total.waits += waits;
+  }
   not_kept_ += exit.accesses - kept;
 }
 
 void DeviceAccesses::Prepend(DeviceAccesses& earlier, EntryBudget& budget) {
   not_kept_ += earlier.not_kept_;
-  stats_.Prepend(
-      earlier.stats_, kMaxEntries, budget, [](Stat& stat, const Stat& more) { stat.Merge(more); },
+  totals_.Prepend(
+      earlier.totals_, kMaxEntries, budget,
+      [](Total& total, const Total& more) {
+        total.exits.Merge(more.exits);
+        total.waits += more.waits;
+      },
       Remainder);
 }
 
@@ -48,12 +56,12 @@ void DeviceAccesses::Describe(Section& out) const {
     bool remainder;
     uint64_t address;
     ExitKind kind;
-    const Stat* stat;
+    const Total* total;
   };
   std::vector<Entry> entries;
-  stats_.ForEach([&](const TableKey& key, const Stat& stat) {
+  totals_.ForEach([&](const TableKey& key, const Total& total) {
     const auto kind = static_cast<ExitKind>(key.tag & (kRemainder - 1));
-    entries.push_back({(key.tag & kRemainder) != 0, key.number, kind, &stat});
+    entries.push_back({(key.tag & kRemainder) != 0, key.number, kind, &total});
   });
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.remainder, a.address, a.kind) < std::tie(b.remainder, b.address, b.kind);
@@ -64,7 +72,12 @@ void DeviceAccesses::Describe(Section& out) const {
     const std::string address =
         entry.remainder ? "(others)" : correlate::NumberName(entry.kind, entry.address);
     MetricRow row{fmt::format("{} {}", address, IsWrite(entry.kind) ? "write" : "read"), {}, {}};
-    (IsPort(entry.kind) ? ports : mmio).rows.push_back(std::move(row.Add(entry.stat->Summary())));
+    row.Add(entry.total->exits.Summary());
+    if (const DeviceWaits& waits = entry.total->waits; waits.count > 0) {
+      row.Add("waits", MetricUnit::kCount, waits.count)
+          .Add("waited", MetricUnit::kCycles, waits.cycles);
+    }
+    (IsPort(entry.kind) ? ports : mmio).rows.push_back(std::move(row));
   }
   if (not_kept_ > 0) {
     mmio.rows.push_back(

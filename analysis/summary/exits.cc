@@ -23,6 +23,7 @@ class Exits final : public Mergeable<Exits> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Exits();
+    subscriptions.RunstateIntervals();
     for (const Event event : correlate::HandlerEvents()) subscriptions.Record(event);
   }
 
@@ -37,9 +38,26 @@ class Exits final : public Mergeable<Exits> {
     exits.open.contents.Take(attributed.record);
   }
 
+  // Notes a wait for the device model: a vCPU that waits for it is offline. The exit's arc, which
+  // ends with the wait if it is the exit's first, is reported after it.
+  void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
+    if (interval.state != correlate::TimelineState::kOffline) return;
+    if (interval.edge != correlate::Edge::kComplete) return;
+    VcpuExits& exits = vcpus_.At(interval.vcpu_index, interval.vcpu);
+    if (exits.open.contents.exit == 0 && exits.before != 0) Begin(exits, exits.before);
+    exits.open.waits.Add(interval.range.Length());
+    exits.last_wait = interval.range;
+  }
+
   void OnExit(const correlate::ExitArc& arc) override {
     VcpuExits& exits = vcpus_.At(arc.vcpu_index, arc.vcpu);
-    if (exits.open.contents.exit != arc.exit) Begin(exits, arc.exit);
+    if (exits.open.contents.exit != arc.exit) {
+      // The wait that ends now is of this exit, of which there was no record yet.
+      const bool waited = exits.last_wait.end == arc.range.end && !exits.last_wait.Empty();
+      if (waited) exits.open.waits.Remove(exits.last_wait.Length());
+      Begin(exits, arc.exit);
+      if (waited) exits.open.waits.Add(exits.last_wait.Length());
+    }
     if (!arc.finished) {  // the length is not known
       ++exits.unfinished;
       exits.unfinished_cycles += arc.range.Length();
@@ -101,9 +119,11 @@ class Exits final : public Mergeable<Exits> {
   struct OpenExit {
     ExitContents contents;
     bool measured = false;  // its arc has ended
+    DeviceWaits waits;
 
     void Append(const OpenExit& later) {
       contents.Append(later.contents);
+      waits += later.waits;
       if (later.measured) TakeArc(later.contents, later.contents.length);
     }
     template <typename Arc>
@@ -122,6 +142,7 @@ class Exits final : public Mergeable<Exits> {
     // The last exit that began before the counting did; `result` is set once it is over.
     uint64_t before = 0;
     OpenExit continued;
+    TscRange last_wait;  // the last time that it was offline
     ExitParts parts;
     DeviceAccesses accesses;
     EipLists eips;
@@ -139,6 +160,7 @@ class Exits final : public Mergeable<Exits> {
       exits.continued = open;
     }
     open.measured = false;
+    open.waits = {};
     open.contents.Open(exit);
   }
 
@@ -146,7 +168,7 @@ class Exits final : public Mergeable<Exits> {
     if (!open.measured) return;
     const ExitContents& contents = open.contents;
     exits.parts.Add(contents, parts_budget_);
-    if (contents.accesses > 0) exits.accesses.Add(contents, accesses_budget_);
+    if (contents.accesses > 0) exits.accesses.Add(contents, open.waits, accesses_budget_);
     if (EipLists::Takes(contents)) exits.eips.Add(contents, eips_budget_);
   }
 

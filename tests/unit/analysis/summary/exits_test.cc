@@ -11,11 +11,14 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using trace::kOfflineToRunnable;
+using trace::kRunningToOffline;
 using trace::Rec;
 using trace::TraceBuilder;
 using trace::Vendor;
 
 constexpr uint32_t kPortRead = kIoportRead | k64Bit;
+constexpr uint32_t kPortWrite = IdOf(trace::Event::kHvmIoportWrite) | k64Bit;
 
 // A trace of d1v0 on pCPU 0, with exits 1000 cycles after the entry before:
 //
@@ -211,6 +214,35 @@ TEST(Exits, RecordAfterDeschedulingBelongsToExit) {
   const AnalysisResult result = guest.Summarise(Vendor::kVmx);
   EXPECT_THAT(VcpuLines(result, 1, 0, "io_ports"),
               ElementsAre("io_ports/0x60 (keyboard) read count=1 cycles=50"));
+}
+
+TEST(Exits, WaitsForDeviceModelBelongToAccess) {
+  //   cycle  100      110      150    160                   170    180         184      190    195
+  //   197 d1v0   exit: 60 offline  woken  runs, read of port 60 enter  write of 3f8 offline  woken
+  //   runs enter
+  // An exit that is no access waits, too: its domain is paused.
+  Guest guest;
+  guest.Add(Rec(kVmexit, 100, {kVmxIoInstruction, 0xabc, 0}))
+      .Add(Rec(kRunningToOffline, 110, {kD1V0}))
+      .Add(Rec(kOfflineToRunnable, 150, {kD1V0}))
+      .Add(Rec(kRunnableToRunning, 160, {kD1V0}))
+      .Add(Rec(kPortRead, {0x60, 0, 1, 0}))
+      .Add(Rec(kVmentry, 170, {}))
+      .Add(Rec(kVmexit, 180, {kVmxIoInstruction, 0xabd, 0}))
+      .Add(Rec(kPortWrite, {0x3f8, 0, 1, 0}))
+      .Add(Rec(kRunningToOffline, 184, {kD1V0}))
+      .Add(Rec(kOfflineToRunnable, 190, {kD1V0}))
+      .Add(Rec(kRunnableToRunning, 195, {kD1V0}))
+      .Add(Rec(kVmentry, 197, {}))
+      .Add(Rec(kVmexit, 200, {kVmxCpuid, 0xabe, 0}))
+      .Add(Rec(kRunningToOffline, 210, {kD1V0}))
+      .Add(Rec(kOfflineToRunnable, 290, {kD1V0}))
+      .Add(Rec(kRunnableToRunning, 295, {kD1V0}))
+      .Add(Rec(kVmentry, 297, {}));
+  const AnalysisResult result = guest.Summarise(Vendor::kVmx);
+  EXPECT_THAT(VcpuLines(result, 1, 0, "io_ports"),
+              ElementsAre("io_ports/0x60 (keyboard) read count=1 cycles=50 waits=1 waited=40",
+                          "io_ports/0x3f8 (COM1) write count=1 cycles=10 waits=1 waited=6"));
 }
 
 TEST(Exits, IncompleteExitsAreSeparate) {
