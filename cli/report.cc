@@ -217,7 +217,8 @@ void AddSelectionOptions(Command command, Options& options) {
       .ShowDefault();
   command.AddOption("--by", options.by,
                     "Columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
-                    "process,behalf,image,function,line,address,stack,placing; default: "
+                    "process,behalf,image,function,line,address,page,stack,placing; "
+                    "default: "
                     "domain,mode,function, and more for some formats");
   command
       .AddOption("-d,--domain", options.domains,

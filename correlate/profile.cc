@@ -12,6 +12,7 @@ namespace xenoscope::correlate {
 namespace {
 
 constexpr std::array kByDomain = {Dimension::kDomain};
+constexpr Address kPageOffset = 4095;  // the bits of an address that are its place in a page
 
 double CountOf(const PlacedSample& placed) { return static_cast<double>(placed.count); }
 
@@ -98,6 +99,7 @@ RowKey Profile::KeyOf(const PlacedSample& placed) {
   layout.Put(Dimension::kVcpu, placed.vcpu.vcpu.value, key);
   layout.Put(Dimension::kMode, static_cast<uint64_t>(placed.sample->mode), key);
   layout.Put(Dimension::kAddress, placed.address, key);
+  layout.Put(Dimension::kPage, placed.address & ~kPageOffset, key);
   layout.Put(Dimension::kProcess, placed.sample->space.value, key);
   layout.Put(Dimension::kPlacing, static_cast<uint64_t>(placed.placement), key);
   if (Has(Dimension::kImage) || Has(Dimension::kFunction)) {
@@ -263,6 +265,7 @@ ProfileRow Profile::RowOf(const RowSums& rows, size_t row) const {
   out.function = name(Dimension::kFunction);
   out.line = name(Dimension::kLine);
   out.address = layout.Get(Dimension::kAddress, key);
+  out.page = layout.Get(Dimension::kPage, key);
   out.process = {static_cast<uint32_t>(layout.Get(Dimension::kProcess, key))};
   if (const uint64_t behalf = layout.Get(Dimension::kBehalf, key); behalf > 0) {
     out.behalf = DomainId{static_cast<uint16_t>(behalf - 1)};

@@ -39,6 +39,7 @@ struct ProfileRow {
   std::string function;
   std::string line;
   Address address = 0;
+  Address page = 0;  // the address without its lower 12 bits
   AddressSpaceId process;
   std::optional<DomainId> behalf;  // the domain on whose behalf the process works
   uint32_t stack = 0;              // index into ProfileResult::stacks

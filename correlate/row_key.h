@@ -29,8 +29,9 @@ enum class Dimension : uint8_t {
   kLine,
   kWakeup,
   kBehalf,
+  kPage,
 };
-inline constexpr size_t kDimensions = 16;
+inline constexpr size_t kDimensions = 17;
 
 using RowKey = absl::InlinedVector<uint64_t, 4>;
 

@@ -42,8 +42,8 @@ correlate::PlacingOptions PlacingOptionsFor(const trace::Dialect& dialect, TscRa
 
 correlate::EmRefinementOptions RefinementOptionsFor(const std::vector<Dimension>& by) {
   correlate::EmRefinementOptions refinement;
-  refinement.by_address =
-      HasDimension(by, Dimension::kAddress) || HasDimension(by, Dimension::kLine);
+  refinement.by_address = HasDimension(by, Dimension::kAddress) ||
+                          HasDimension(by, Dimension::kLine) || HasDimension(by, Dimension::kPage);
   refinement.by_process =
       HasDimension(by, Dimension::kProcess) || HasDimension(by, Dimension::kBehalf);
   refinement.by_pcpu = HasDimension(by, Dimension::kPcpu);

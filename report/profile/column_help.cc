@@ -26,6 +26,7 @@ constexpr std::array kProfile = {
     ColumnHelp{"image", "the program, module or kernel that contains the function"},
     ColumnHelp{"function", "the sampled function; in brackets: the reason why it has no name"},
     ColumnHelp{"address", "the exact address"},
+    ColumnHelp{"page", "the address's page of 4 KiB: where code without symbols is"},
     ColumnHelp{"stack", "the call chain, outermost function first, with inlined functions"},
     ColumnHelp{"placing",
                "how the time of the sample was determined: instant (recorded), twin (the VM exit "

@@ -35,8 +35,8 @@ using correlate::UnplacedReason;
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
-    "domain",  "vcpu",  "pcpu",    "mode",      "exit",    "image", "function", "address",
-    "process", "stack", "placing", "subreason", "waiting", "line",  "wakeup",   "behalf"};
+    "domain", "vcpu",    "pcpu",      "mode",    "exit", "image",  "function", "address", "process",
+    "stack",  "placing", "subreason", "waiting", "line", "wakeup", "behalf",   "page"};
 // The columns after those of the dimensions, in their order.
 constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
 // The ends of the keys of columns that only a profile of several events has.
@@ -99,6 +99,8 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return row.line;
     case Dimension::kWakeup:
       return WakeupName(row.exit.wakeup);
+    case Dimension::kPage:
+      return uint64_t{row.page};
     case Dimension::kBehalf:
       return row.behalf ? DomainLabel(report, *row.behalf) : std::string("-");
   }
@@ -112,6 +114,7 @@ Column ColumnOf(Dimension dimension) {
     case Dimension::kPcpu:
       return {name, name, ColumnUnit::kCount, Shorten::kEnd};
     case Dimension::kAddress:
+    case Dimension::kPage:
       return {name, name, ColumnUnit::kHex, Shorten::kEnd};
     default:
       return {name, name, ColumnUnit::kText, Shorten::kMiddle};

@@ -242,6 +242,20 @@ TEST_F(ProfileTest, ResolvesEachLineOnce) {
   }
 }
 
+TEST_F(ProfileTest, SumsByPage) {
+  Profile profile({{Dimension::kPage}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, {1000});
+  for (const Address address : {0x1fff, 0x2000, 0x2010, 0x2fff}) {
+    Add(profile, kD1, address, {{kGuest, kGuest, {}, 1}});
+  }
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 2U);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_EQ(row.samples, row.page == 0x2000 ? 3 : 1);
+    EXPECT_TRUE(row.page == 0x1000 || row.page == 0x2000);
+  }
+}
+
 TEST_F(ProfileTest, SumsByBehalf) {
   ProfileOptions options{{Dimension::kBehalf}, true, 0};
   // Every sample here is of the space 0; asked in turn, as processes would be.

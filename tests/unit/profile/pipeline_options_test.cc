@@ -52,6 +52,7 @@ TEST(RefinementOptionsTest, DistinguishWhatRowsDistinguish) {
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kAddress}).by_address);
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kProcess}).by_process);
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kBehalf}).by_process);
+  EXPECT_TRUE(RefinementOptionsFor({Dimension::kPage}).by_address);
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kPcpu}).by_pcpu);
   EXPECT_TRUE(RefinementOptionsFor({Dimension::kStack}).each_sample);
 }
