@@ -784,6 +784,12 @@ def check_rounds(lab, which, domain):
         # The first round and the last may not be whole.
         lab.check(abs(found - each_round * rounds) <= 2 * each_round,
                   f"{domain}: {' '.join(exit_of)}: {found}, {each_round} a round")
+    ports = vcpu["io_ports"]
+    serial = ports["0x3ff (COM1) write"]
+    lab.check(serial.get("waits") == serial["count"],
+              f"{domain}: it waited for its device model in {serial.get('waits')} of {serial['count']} writes")
+    lab.check(serial.get("waited", 0) < serial["cycles"], f"{domain}: the waits are a part of these exits' time")
+    lab.check("waits" not in ports["0x40 (PIT) read"], f"{domain}: it did not wait for what Xen emulates")
     check_causes(lab, vcpu["port_eip"], "io_write 0x3ff (COM1)", "use_serial_line")
     check_causes(lab, vcpu["port_eip"], "io_read 0xcfc (PCI)", "read_pci_configuration")
     check_causes(lab, vcpu["port_eip"], "io_read 0x1f0 (IDE)", "read_disk")
