@@ -288,7 +288,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
       PlacingOptionsFor(request_.dialect, sample_set_.sampled, longest_bracket_,
                         request_.columns.by, request_.columns.secondary_by);
   for (size_t i = 1; i < sample_set_.comparison.events.size(); ++i) {
-    std::ranges::copy(sample_set_.comparison.events[i].group, std::back_inserter(options.beside));
+    for (const uint16_t event : sample_set_.comparison.events[i].group) options.beside.set(event);
   }
   correlate::Placer placer(options, samples, next, observer);
   trace::OrderedStream stream = request_.trace->Stream();

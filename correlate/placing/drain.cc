@@ -13,7 +13,7 @@ void DrainPlacer::Place(std::span<const recording::Sample> batch, const VcpuTrac
       FindNmiExits(batch, options_.logged_rip, timeline_.HistoryOf(track));
   between_ = {bracket.begin, bracket.begin};
   for (size_t i = 0; i < batch.size(); ++i) {
-    if (!options_.IsBeside(batch[i].event)) {
+    if (!options_.beside[batch[i].event]) {
       timeline_.HistoryOf(track).transitions.AddSample(batch[i].mode);
     }
     if (const ExitMark* exit = nmi_exits[i]) {

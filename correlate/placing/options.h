@@ -1,12 +1,11 @@
 // What the placer is asked to tell apart, and what it must know of the recording.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <vector>
+#include <bitset>
 
 #include "base/tsc.h"
 #include "correlate/nmi_matching.h"
+#include "recording/info.h"
 #include "trace/names.h"
 
 namespace xenoscope::correlate {
@@ -26,11 +25,7 @@ struct PlacingOptions {
   bool by_wakeup = false;     // contexts say what woke the vCPU
   // Events whose samples are placed beside those of the profile's own event, by number: their modes
   // are not those of time.
-  std::vector<uint16_t> beside{};
-
-  [[nodiscard]] bool IsBeside(uint16_t event) const {
-    return std::ranges::find(beside, event) != beside.end();
-  }
+  std::bitset<recording::kMaxRecordingEvents> beside{};
 };
 
 }  // namespace xenoscope::correlate
