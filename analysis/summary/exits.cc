@@ -16,7 +16,6 @@ namespace xenoscope::analysis {
 namespace {
 
 using correlate::ExitContents;
-using correlate::ExitKind;
 using trace::Event;
 
 class Exits final : public Mergeable<Exits> {
