@@ -1,6 +1,7 @@
 // Which events are shown side by side, and with which ratios.
 #include "profile/event_comparison.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

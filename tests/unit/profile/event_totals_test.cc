@@ -1,5 +1,6 @@
 #include "profile/event_totals.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
