@@ -169,8 +169,10 @@ TEST(MeanOfRunsTest, HasStudentsInterval) {
 
 // With ten degrees of freedom the table has 2.228.
 TEST(MeanOfRunsTest, FollowsTheTableOfStudentsT) {
-  std::vector<EventTotals> runs;
-  for (int i = 0; i < 11; ++i) runs.push_back(Counted({Part(0, 0, 100 + i % 2)}, TotalsBy::kAll));
+  std::vector<EventTotals> runs(11);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    runs[i] = Counted({Part(0, 0, i % 2 == 0 ? 100 : 101)}, TotalsBy::kAll);
+  }
   const EventTotals mean = MeanOfRuns(runs);
   const double p = 5.0 / 11;
   const double error = std::sqrt(p * (1 - p) / 10);
