@@ -24,16 +24,27 @@ def symbols(lines):
     return sorted(table)
 
 
-def counted(truth, table):
-    """The number of instructions by function, for blocks inside the table."""
-    starts = [address for address, _ in table]
-    result = collections.Counter()
+def counts(truth):
+    """(address, domain, state, instructions) of each line of a file that scripts/lab/truth/counter.c wrote."""
     with open(truth) as file:
         for line in file:
-            address, instructions, count = line.split()
-            where = bisect.bisect_right(starts, int(address, 16)) - 1
-            if where >= 0 and int(address, 16) < starts[-1] + 4096:
-                result[table[where][1]] += int(instructions) * int(count)
+            address, vcpu, state, count = line.split()
+            yield int(address, 16), int(vcpu, 16) >> 16, state, int(count, 16)
+
+
+def function_at(table, starts, address):
+    """The function of the table at the address; None outside of it."""
+    where = bisect.bisect_right(starts, address) - 1
+    return table[where][1] if where >= 0 and address < starts[-1] + 4096 else None
+
+
+def counted(truth, table):
+    """The number of instructions by function, for addresses inside the table."""
+    starts = [address for address, _ in table]
+    result = collections.Counter()
+    for address, _, _, count in counts(truth):
+        if name := function_at(table, starts, address):
+            result[name] += count
     return result
 
 
