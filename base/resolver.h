@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,11 @@ class Resolver {
     return Resolve(domain, Mode::kUser, address);
   }
   virtual const Function& Describe(FunctionId id) const = 0;
+  // Returns where the function of this name begins; nothing where no symbols have it. O(functions).
+  virtual std::optional<Address> AddressOf(DomainId /*domain*/, Mode /*mode*/,
+                                           std::string_view /*name*/) const {
+    return std::nullopt;
+  }
   // Returns the inlined frames and lines at the address, innermost first; none without debug
   // information.
   virtual std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) = 0;

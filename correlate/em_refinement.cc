@@ -33,13 +33,12 @@ uint32_t EmRefiner::ShareOf(uint32_t context, FunctionId function) {
 
 uint32_t EmRefiner::PlaceNumber(const Place& place) {
   const uint32_t pcpu = options_.by_pcpu ? place.pcpu.value : 0;
-  return place_index_
-      .try_emplace({place.context, place.stratum, pcpu}, static_cast<uint32_t>(place_index_.size()))
+  return place_index_.try_emplace({place.context, pcpu}, static_cast<uint32_t>(place_index_.size()))
       .first->second;
 }
 
 const EmRefiner::PlaceList& EmRefiner::PlaceListOf(const PlacedSample& placed) {
-  PlaceList& last = last_place_lists_.at(static_cast<size_t>(placed.sample->mode));
+  PlaceList& last = last_place_lists_.at(static_cast<size_t>(placed.mode()));
   if (placed.list != 0 && placed.list == last.number) return last;
   last = {placed.list, static_cast<uint32_t>(places_.size()),
           static_cast<uint32_t>(placed.places.size())};
@@ -52,7 +51,7 @@ EmRefiner::Kind EmRefiner::KindOf(const PlacedSample& placed, FunctionId functio
   Kind kind{.vcpu = placed.vcpu,
             .function = function,
             .event = placed.sample->event,
-            .mode = placed.sample->mode,
+            .mode = placed.mode(),
             .process = {}};
   if (options_.by_address) kind.address = placed.address;
   if (options_.by_process) kind.process = placed.sample->space;
@@ -75,7 +74,7 @@ uint32_t EmRefiner::PartOf(const Kind& kind, Parts& parts, uint32_t number, cons
   parts.numbers.push_back(number);
   parts.places.push_back(place);
   parts.shares.push_back(
-      ShareOf(ContextNumber(kind.vcpu.domain, kind.event, place.stratum), kind.function));
+      ShareOf(ContextNumber(kind.vcpu.domain, kind.event, place.context), kind.function));
   return static_cast<uint32_t>(parts.numbers.size() - 1);
 }
 

@@ -15,7 +15,7 @@ PlacingThread::PlacingThread(PlacingObserver& observer)
 
 void PlacingThread::OnPlaced(const PlacedSample& placed) {
   Batch& batch = CurrentBatch();
-  size_t& recent = batch.recent.at(static_cast<size_t>(placed.sample->mode));
+  size_t& recent = batch.recent.at(static_cast<size_t>(placed.mode()));
   const bool is_another = placed.list == 0 || recent >= batch.commons.size() ||
                           batch.commons[recent].placed.list != placed.list;
   if (is_another) {

@@ -65,7 +65,7 @@ Profile::Names Profile::NamesOf(const PlacedSample& placed) {
 
 uint32_t Profile::LineOf(const PlacedSample& placed) {
   const recording::Sample& sample = *placed.sample;
-  const CodeLocation code{placed.vcpu.domain, sample.mode, sample.space, placed.address};
+  const CodeLocation code{placed.vcpu.domain, placed.mode(), sample.space, placed.address};
   const auto [at, is_new] = line_of_code_.try_emplace(code);
   if (is_new) at->second = names_.Intern(options_.line_of(placed));
   return at->second;
@@ -76,7 +76,7 @@ void Profile::OnTraced(VcpuRef vcpu, Context context, ContextTime time) {
   const uint32_t stratum = StratumOf(vcpu, context);
   strata_.all[stratum].size += static_cast<double>(time.cycles);
   if (time.stays == 0) return;
-  if (time.median_stay > 0) median_stays_[vcpu] = static_cast<double>(time.median_stay);
+  if (time.stay_decile > 0) stay_deciles_[vcpu] = static_cast<double>(time.stay_decile);
   const uint32_t transition = StratumOf(vcpu, TransitionOf(context));
   strata_.all[transition].guest = stratum;
   for (const uint32_t each : {stratum, transition}) {
@@ -97,7 +97,7 @@ RowKey Profile::KeyOf(const PlacedSample& placed) {
   RowKey key = layout.EmptyKey();
   layout.Put(Dimension::kDomain, placed.vcpu.domain.value, key);
   layout.Put(Dimension::kVcpu, placed.vcpu.vcpu.value, key);
-  layout.Put(Dimension::kMode, static_cast<uint64_t>(placed.sample->mode), key);
+  layout.Put(Dimension::kMode, static_cast<uint64_t>(placed.mode()), key);
   layout.Put(Dimension::kAddress, placed.address, key);
   layout.Put(Dimension::kPage, placed.address & ~kPageOffset, key);
   layout.Put(Dimension::kProcess, placed.sample->space.value, key);
@@ -131,10 +131,9 @@ void Profile::OnPlaced(const PlacedSample& placed) {
     }
     if (HasSeveralEvents()) cluster.event_weights.push_back({*row, event, place.weight * count});
     if (event != 0) continue;
-    const uint32_t stratum = StratumOf(placed.vcpu, place.stratum);
-    cluster.weights.push_back({PartOf(*row, placed.vcpu, stratum),
-                               placed.sample->mode == Mode::kXen, place.weight * count,
-                               place.length * count});
+    const uint32_t stratum = StratumOf(placed.vcpu, place.context);
+    cluster.weights.push_back({PartOf(*row, placed.vcpu, stratum), placed.mode() == Mode::kXen,
+                               place.weight * count, place.length * count});
   }
 }
 
@@ -318,8 +317,8 @@ void Profile::MoveTransitions() {
   for (auto& [ref, vcpu] : vcpus) {
     const auto sums = mode_sums_.find(ref);
     if (sums != mode_sums_.end()) vcpu.samples = sums->second;
-    const auto median = median_stays_.find(ref);
-    if (median != median_stays_.end()) vcpu.median_stay = median->second;
+    const auto decile = stay_deciles_.find(ref);
+    if (decile != stay_deciles_.end()) vcpu.stay_decile = decile->second;
   }
   strata_.transitions = TransitionCosts(vcpus);
   for (Stratum& stratum : strata_.all) {
@@ -346,10 +345,8 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
   const ShareEstimator estimator(
       strata_, sizes,
       {.samples = samples_, .is_time = options_.is_time, .with_parts = options_.parts});
-  const bool whole_vcpus = std::ranges::all_of(options_.by, [](Dimension dimension) {
-    return dimension == Dimension::kDomain || dimension == Dimension::kVcpu;
-  });
-  result.rows = EstimateRows(rows_, row_events_, sizes.measured && whole_vcpus, estimator);
+  const bool whole_strata = std::ranges::all_of(options_.by, IsOfStrata);
+  result.rows = EstimateRows(rows_, row_events_, sizes.measured && whole_strata, estimator);
   result.domains = EstimateRows(domains_, domain_events_, sizes.measured, estimator);
   if (sizes.measured) result.checks = CheckDomains(strata_.all, cluster_squares_);
   result.ratios = RatiosOf(row_events_, std::nullopt);

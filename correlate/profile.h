@@ -156,7 +156,7 @@ class Profile : public PlacingObserver {
   Strata strata_;
   absl::flat_hash_map<VcpuRef, OpenClusters> clusters_;
   absl::flat_hash_map<VcpuRef, ModeSums> mode_sums_;
-  absl::flat_hash_map<VcpuRef, double> median_stays_;      // of vCPUs of HVM guests, in cycles
+  absl::flat_hash_map<VcpuRef, double> stay_deciles_;      // of vCPUs of HVM guests, in cycles
   absl::flat_hash_map<DomainId, double> cluster_squares_;  // by domain: sum of n_c^2
   uint64_t closed_ = 0;                                    // clusters that were closed
   double samples_ = 0;

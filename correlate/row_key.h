@@ -33,6 +33,21 @@ enum class Dimension : uint8_t {
 };
 inline constexpr size_t kDimensions = 17;
 
+// Whether whole strata have one value of the dimension: those of a vCPU and a context.
+[[nodiscard]] constexpr bool IsOfStrata(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kDomain:
+    case Dimension::kVcpu:
+    case Dimension::kExit:
+    case Dimension::kSubreason:
+    case Dimension::kWaiting:
+    case Dimension::kWakeup:
+      return true;
+    default:
+      return false;
+  }
+}
+
 using RowKey = absl::InlinedVector<uint64_t, 4>;
 
 // Where the numbers of the dimensions are in a key.

@@ -137,11 +137,11 @@ double ShareEstimator::VarianceOf(const Part& part, bool exact, const Factors& f
   return factor == factors.end() ? variance : variance * factor->second;
 }
 
-double ShareEstimator::TransitionVariance(std::span<const Part* const> parts) const {
+double ShareEstimator::TransitionVariance(std::span<const Part* const> parts, bool exact) const {
   absl::btree_map<VcpuRef, double> stays;
   for (const Part* part : parts) {
     const Stratum& stratum = strata_.all[part->stratum];
-    const double share = part->sums.x / stratum.totals.n;
+    const double share = exact ? 1 : part->sums.x / stratum.totals.n;
     if (stratum.context.kind == ContextKind::kTransition) {
       stays[stratum.vcpu] += stratum.stays * share;
     } else if (stratum.context.kind == ContextKind::kGuest) {
@@ -190,7 +190,7 @@ void ShareEstimator::Estimate(std::span<const Part* const> parts, bool exact,
     // If lost time is longer than estimated, shares move towards those in it.
     const double moved = of_lost - row.share;
     double variance = estimate.variance() + moved * moved * sizes_.lost_variance;
-    if (!exact) variance += TransitionVariance(parts);
+    variance += TransitionVariance(parts, exact);
     row.variance = variance / (cycles * cycles);
     row.interval = IntervalOf(row.share, row.variance, options_.samples);
   }

@@ -55,7 +55,8 @@ class ShareEstimator {
       : strata_(strata), sizes_(sizes), options_(options) {}
 
   // Sets the row's samples, share, variance, interval, cycles and parts from its parts in strata.
-  // `exact`: the row is a union of whole strata, whose sizes the trace knows. O(parts^2) at most.
+  // `exact`: the row is a union of whole strata, whose sizes the trace knows but for transitions.
+  // O(parts^2) at most.
   void Estimate(std::span<const Part* const> parts, bool exact, ProfileRow& row) const;
 
  private:
@@ -75,7 +76,7 @@ class ShareEstimator {
   [[nodiscard]] double UnionVariance(uint32_t number, const UnionSums& sums) const;
   // The variance of the row's cycles that the costs of transitions add: what a row has of them it
   // does not have of the guests' time.
-  [[nodiscard]] double TransitionVariance(std::span<const Part* const> parts) const;
+  [[nodiscard]] double TransitionVariance(std::span<const Part* const> parts, bool exact) const;
   // The variance of the part's share of its stratum.
   [[nodiscard]] double VarianceOf(const Part& part, bool exact, const Factors& factors) const;
   [[nodiscard]] RowPart RowPartOf(const Part& part, double variance) const;

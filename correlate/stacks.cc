@@ -21,8 +21,8 @@ uint32_t Stacks::Add(const PlacedSample& placed, Resolver& resolver) {
   Stack stack;
   stack.reserve(sample.callers.size() + 1);
   const DomainId domain = placed.vcpu.domain;
-  Push(FunctionOf(placed, resolver), {domain, sample.mode, sample.space, placed.address}, stack);
-  Mode inner = sample.mode;
+  Push(FunctionOf(placed, resolver), {domain, placed.mode(), sample.space, placed.address}, stack);
+  Mode inner = placed.mode();
   for (size_t i = 0; i < sample.callers.size(); ++i) {
     const Mode mode = sample.callers.ModeAt(i);
     // A caller's address is that of the instruction behind the call, which can be the function's

@@ -132,6 +132,13 @@ std::vector<correlate::EventRatio> RatiosOf(const EventComparison& comparison) {
   return ratios;
 }
 
+// Returns the address of the STGI with which Xen on AMD ends its handling of a #VMEXIT (Xen's
+// arch/x86/hvm/svm/entry.S); 0 where no symbols have it.
+Address StgiOf(const Resolver& resolver) {
+  const auto behind = resolver.AddressOf(kDom0, Mode::kXen, "svm_stgi_label");
+  return behind ? *behind - 1 : 0;
+}
+
 // Whether Xen's vPMU counted the event for all domains.
 bool IsByVpmuOfAll(const RecordingInfo& info, const recording::EventInfo& event) {
   return event.clocked_by == "pmu" && !event.source.starts_with("agent") &&
@@ -207,7 +214,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
   const auto line_of = [&frames_at](const correlate::PlacedSample& placed) -> std::string {
     if (!frames_at) return LineText({});
     return LineText(
-        frames_at(placed.vcpu.domain, placed.sample->mode, placed.sample->space, placed.address));
+        frames_at(placed.vcpu.domain, placed.mode(), placed.sample->space, placed.address));
   };
   const auto behalf_of = [this](AddressSpaceId process) {
     return processes_ == nullptr ? std::nullopt : processes_->BehalfOf(process);
@@ -290,6 +297,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   for (size_t i = 1; i < sample_set_.comparison.events.size(); ++i) {
     for (const uint16_t event : sample_set_.comparison.events[i].group) options.beside.set(event);
   }
+  options.stgi = StgiOf(*request_.resolver);
   correlate::Placer placer(options, samples, next, observer);
   trace::OrderedStream stream = request_.trace->Stream();
   while (const trace::Item* item = stream.Next()) {

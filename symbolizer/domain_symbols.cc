@@ -304,6 +304,18 @@ SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, AddressSpaceId 
   return origin;
 }
 
+std::optional<Address> DomainSymbols::AddressOf(DomainId domain, Mode mode,
+                                                std::string_view name) const {
+  const auto space = spaces_.find(SpaceKey(domain, mode));
+  if (space == spaces_.end()) return std::nullopt;
+  for (const Image& image : space->second.images) {
+    for (uint32_t symbol = 0; symbol < image.symbols->size(); ++symbol) {
+      if (image.symbols->Name(symbol) == name) return image.symbols->Start(symbol) + image.bias;
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<Frame> DomainSymbols::Inlined(DomainId domain, Mode mode, Address address) {
   const std::optional<CodeLocation> place = LocationOf(domain, mode, {}, address);
   if (!place || place->file == nullptr || place->file->debug_info() == nullptr) return {};

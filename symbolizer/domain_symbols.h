@@ -78,6 +78,8 @@ class DomainSymbols : public Resolver {
   [[nodiscard]] const Function& Describe(FunctionId id) const override {
     return functions_[id.value];
   }
+  [[nodiscard]] std::optional<Address> AddressOf(DomainId domain, Mode mode,
+                                                 std::string_view name) const override;
   // Returns the inlined frames, where the address has a function and a file with DWARF was added.
   std::vector<Frame> Inlined(DomainId domain, Mode mode, Address address) override;
   // Returns the file and the place in it of the code at the address; nothing where the address has

@@ -74,8 +74,7 @@ bool CandidateFinder::AddInterval(const TimelineInterval& interval, TscRange par
                        in_cluster);
   }
   if (length > 0) {
-    const size_t place =
-        found.AddWeight({interval.context, interval.context, interval.pcpu, length});
+    const size_t place = found.AddWeight({interval.context, interval.pcpu, length});
     intervals_.push_back({place, length});
   }
   return in_cluster > 0;
@@ -88,7 +87,7 @@ bool CandidateFinder::AddTransition(const TimelineInterval& interval, TscRange p
   const Context context = TransitionOf(interval.context);
   found.AddToCluster(ClusterOf(interval.timeslice_id, context.kind, found.when),
                      static_cast<Cycles>(std::ceil(length)));
-  intervals_.push_back({found.AddWeight({context, context, interval.pcpu, length}), length});
+  intervals_.push_back({found.AddWeight({context, interval.pcpu, length}), length});
   return true;
 }
 
@@ -111,9 +110,6 @@ Candidates CandidateFinder::FindExits(const VcpuTrack& track, const recording::S
                                       TscRange bracket) {
   Candidates found;
   found.when = bracket;
-  found.address = sample.address;
-  exit_counts_.clear();
-  uint32_t most = 0;
   MatchQuality best = MatchQuality::kWeak;
   const VcpuHistory& vcpu = timeline_.HistoryOf(track);
   // The NMI came just before the exit's record: an exit at the bracket's end is a candidate too.
@@ -125,15 +121,10 @@ Candidates CandidateFinder::FindExits(const VcpuTrack& track, const recording::S
       best = quality;
       found.places.clear();
       found.clusters.clear();
-      exit_counts_.clear();
-      most = 0;
     }
-    found.AddWeight({mark->context, GuestBefore(*mark), mark->pcpu, 1});
+    const Context transition = TransitionOf(GuestBefore(*mark));
+    found.AddWeight({transition, mark->pcpu, 1});
     found.AddToCluster(ClusterOf(mark->timeslice_id, mark->context.kind, bracket), 1);
-    const uint32_t count = ++exit_counts_[mark->rip];
-    if (count <= most) continue;
-    most = count;
-    found.address = mark->rip;
   }
   if (!found.places.empty()) EndRank(found);
   return found;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "base/mode.h"
@@ -55,8 +54,7 @@ class CandidateFinder {
   // What a search needs, kept for its memory.
   std::vector<CandidateInterval> intervals_;  // FindIntervals: in the order of time
   RankWeights rank_weights_;
-  std::vector<Place> unranked_;                         // WeighByRank: the places of all ranks
-  absl::flat_hash_map<Address, uint32_t> exit_counts_;  // FindExits: by the guest's address
+  std::vector<Place> unranked_;  // WeighByRank: the places of all ranks
 };
 
 }  // namespace xenoscope::correlate

@@ -30,7 +30,6 @@ struct Candidates {
   uint64_t first_list = 0;             // PlacedSample::list of rank 0; those of other ranks follow
   std::vector<ClusterShare> clusters;  // in the order of time
   TscRange when;                       // the bracket
-  Address address = 0;                 // candidate exits: where the guest most likely was
 
   [[nodiscard]] bool empty() const { return ranks == 0; }
   [[nodiscard]] std::span<const Place> PlacesOf(size_t rank) const {
@@ -50,7 +49,7 @@ struct Candidates {
 
 // Returns the place of a sample that was certainly in the interval.
 [[nodiscard]] inline Place PlaceIn(const TimelineInterval& interval) {
-  return {interval.context, interval.context, interval.pcpu, 1};
+  return {interval.context, interval.pcpu, 1};
 }
 
 // Returns the cluster of a sample (method.md §5.2): the running interval that it was in. These are

@@ -13,10 +13,8 @@ void DrainPlacer::Place(std::span<const recording::Sample> batch, const VcpuTrac
       FindNmiExits(batch, options_.logged_rip, timeline_.HistoryOf(track));
   between_ = {bracket.begin, bracket.begin};
   for (size_t i = 0; i < batch.size(); ++i) {
-    if (!options_.beside[batch[i].event]) {
-      timeline_.HistoryOf(track).transitions.AddSample(batch[i].mode);
-    }
     if (const ExitMark* exit = nmi_exits[i]) {
+      NoteMode(batch[i], batch[i].mode, track);
       PlaceAtNmiExit(batch[i], *exit, track, outcome_);
       between_ = {exit->tsc, exit->tsc};
       continue;
@@ -51,6 +49,10 @@ DrainPlacer::ModeCandidates& DrainPlacer::ModeOf(const recording::Sample& sample
   return mode;
 }
 
+void DrainPlacer::NoteMode(const recording::Sample& sample, Mode mode, const VcpuTrack& track) {
+  if (!options_.beside[sample.event]) timeline_.HistoryOf(track).transitions.AddSample(mode);
+}
+
 void DrainPlacer::PlaceBetween(const recording::Sample& sample, const VcpuTrack& track) {
   ModeCandidates& mode = ModeOf(sample);
   const size_t before = mode.before++;
@@ -59,6 +61,7 @@ void DrainPlacer::PlaceBetween(const recording::Sample& sample, const VcpuTrack&
       PlaceAtExits(sample, track, part)) {
     return;
   }
+  NoteMode(sample, sample.mode, track);
   PlaceInIntervals(sample, track, mode, before, part);
 }
 
@@ -75,10 +78,11 @@ bool DrainPlacer::PlaceAtExits(const recording::Sample& sample, const VcpuTrack&
   if (exits.empty()) return false;
   outcome_.checks().AddOther(track.index, sample.vcpu);
   outcome_.checks().AddMissed(track.index, sample.vcpu);
+  NoteMode(sample, Mode::kXen, track);
   outcome_.Accept({
       .sample = &sample,
       .vcpu = sample.vcpu,
-      .address = exits.address,
+      .address = options_.stgi,
       .placement = Placement::kAtExit,
       .cluster = exits.ClusterAt(part),
       .places = exits.PlacesOf(0),

@@ -30,7 +30,7 @@ void AcceptInstant(const recording::Sample& sample, Tsc at, const TimelineInterv
   }
   Place place = PlaceIn(interval);
   if (sample.mode == Mode::kXen && interval.context.kind == ContextKind::kGuest) {
-    place.context = place.stratum = TransitionOf(interval.context);
+    place.context = TransitionOf(interval.context);
   }
   outcome.Accept({
       .sample = &sample,

@@ -38,7 +38,7 @@ void PlaceAtNmiExit(const recording::Sample& sample, const ExitMark& exit, const
                     PlacingOutcome& outcome) {
   outcome.checks().AddExact(track.index, sample.vcpu, exit.tsc - exit.timeslice_begin);
   const Context guest = GuestBefore(exit);
-  const Place place{guest, guest, exit.pcpu, 1};
+  const Place place{guest, exit.pcpu, 1};
   outcome.Accept({
       .sample = &sample,
       .vcpu = sample.vcpu,

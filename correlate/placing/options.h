@@ -3,6 +3,7 @@
 
 #include <bitset>
 
+#include "base/mode.h"
 #include "base/tsc.h"
 #include "correlate/nmi_matching.h"
 #include "recording/info.h"
@@ -18,6 +19,8 @@ struct PlacingOptions {
   Cycles longest_bracket = 0;
   trace::Vendor vendor = trace::Vendor::kUnknown;
   LoggedRip logged_rip = LoggedRip::kOfExit;
+  // AMD: the address in Xen of the STGI that ends its handling of a #VMEXIT; 0: not known.
+  Address stgi = 0;
   // The cycles that the transitions of one stay in a guest take, until enough samples say it.
   double cycles_per_transition = 1000;
   bool by_subreason = false;  // contexts say what exits were about

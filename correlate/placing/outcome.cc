@@ -23,7 +23,7 @@ void PlacingOutcome::Accept(const PlacedSample& placed) {
 
 void PlacingOutcome::AcceptLost(const recording::Sample& sample, PcpuId pcpu,
                                 uint64_t timeslice_id) {
-  const Place unseen{{ContextKind::kLost}, {ContextKind::kLost}, pcpu, 1};
+  const Place unseen{{ContextKind::kLost}, pcpu, 1};
   Accept({
       .sample = &sample,
       .vcpu = sample.vcpu,

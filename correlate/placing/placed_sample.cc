@@ -42,10 +42,10 @@ FunctionId FunctionOf(const PlacedSample& placed, Resolver& resolver) {
   if (placed.function) return *placed.function;
   const recording::Sample& sample = *placed.sample;
   const DomainId domain = placed.vcpu.domain;
-  if (sample.mode == Mode::kUser && sample.space.value != 0) {
+  if (placed.mode() == Mode::kUser && sample.space.value != 0) {
     return resolver.ResolveInProcess(domain, sample.space, placed.address);
   }
-  return resolver.Resolve(domain, sample.mode, placed.address);
+  return resolver.Resolve(domain, placed.mode(), placed.address);
 }
 
 }  // namespace xenoscope::correlate

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/ids.h"
+#include "base/mode.h"
 #include "base/resolver.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
@@ -19,7 +20,7 @@ namespace xenoscope::correlate {
 enum class Placement : uint8_t {
   kInstant,    // the sample says when it was taken
   kNmiExit,    // the sample is an NMI exit of the trace
-  kAtExit,     // logged as guest, but taken as the guest left for another reason: method.md §2.3
+  kAtExit,     // logged as guest, but taken in Xen, as the guest left for another reason: §2.3
   kStopped,    // the trace has the instant at which the vCPU was stopped to be read
   kBracketed,  // by the lengths of the intervals that agree with the sample's mode
   kUntraced,   // there is no trace
@@ -43,8 +44,7 @@ inline constexpr size_t kUnplacedReasons = 6;
 
 // One place where a sample can have been taken. The weights of a sample's places sum to 1.
 struct Place {
-  Context context;  // what the sample is charged to: at an exit, the exit
-  Context stratum;  // what the cycles that it samples were spent in (method.md §4.1)
+  Context context;
   PcpuId pcpu;
   double weight = 0;
   double length = weight;  // the weight by lengths alone, before it was refined
@@ -53,7 +53,7 @@ struct Place {
 struct PlacedSample {
   const recording::Sample* sample = nullptr;
   VcpuRef vcpu;  // the vCPU that it was taken for: of a sample in Xen alone, the one that ran
-  Address address = 0;  // the sample's address, repaired where that is stale
+  Address address = 0;  // the sample's address, repaired where that is not true
   Placement placement = Placement::kBracketed;
   // The cluster: the running interval that the sample was in, or is most likely to have been in.
   uint64_t cluster = 0;
@@ -64,6 +64,11 @@ struct PlacedSample {
   TscRange when{};
   uint64_t list = 0;   // the number that samples with the same places share; 0: nobody shares them
   uint64_t count = 1;  // the samples that this one stands for, which its observer takes as equal
+
+  // The mode of what was interrupted, which the sample's own mode is not at an exit.
+  [[nodiscard]] Mode mode() const {
+    return placement == Placement::kAtExit ? Mode::kXen : sample->mode;
+  }
 };
 
 // Returns the function that the sample is in: the one that was looked up, else the resolver's.
@@ -73,8 +78,9 @@ struct PlacedSample {
 struct ContextTime {
   Cycles cycles = 0;
   uint64_t stays = 0;  // kGuest: how often it entered the guest
-  // kGuest: the median length of the vCPU's stays in the guest, so far; 0: not known.
-  Cycles median_stay = 0;
+  // kGuest: the lower decile of the lengths of the vCPU's stays in the guest, so far; 0: not
+  // known.
+  Cycles stay_decile = 0;
 };
 
 // Receives each sample once, placed or not, and all traced time.

@@ -111,7 +111,7 @@ absl::Status Placer::Finish() {
 }
 
 PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer) {
-  constexpr Place kNowhere{{}, {}, {}, 1};
+  constexpr Place kNowhere{{}, {}, 1};
   PlacingCounts counts;
   while (const Sample* sample = samples.Next()) {
     ++counts.samples;

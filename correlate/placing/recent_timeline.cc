@@ -13,6 +13,8 @@ constexpr size_t kMaxSubreasons = 4096;
 constexpr Cycles kWakeLatency = Cycles{1} << 15;
 // A device model that has not answered after so many cycles (about 0.1 s) is not waited for.
 constexpr Cycles kMaxUnsettled = Cycles{1} << 28;
+// The stays in the guest that are hardly more than their transitions: the lower decile.
+constexpr double kShortStays = 0.1;
 
 }  // namespace
 
@@ -156,7 +158,7 @@ void RecentTimeline::Finish() {
   timeline_.Finish();
   while (!unsettled_.empty()) Settle(unsettled_.back());
   for (VcpuHistory& vcpu : vcpus_) {
-    vcpu.traced.Flush(vcpu.stays.Percentile(0.5), observer_);
+    vcpu.traced.Flush(vcpu.stays.Percentile(kShortStays), observer_);
   }
 }
 

@@ -351,7 +351,7 @@ void PerfettoWriter::OnPlaced(const PlacedSample& placed) {
     sample.add_uint32(SampleField::kPid, kFirstPid + placed.vcpu.domain.value);
     sample.add_uint32(SampleField::kTid, (instant ? kFirstTid : kFirstDrainedTid) + index);
     sample.add_uint64(SampleField::kCallstack, stack);
-    sample.add_enum(SampleField::kMode, CpuMode(placed.vcpu.domain, placed.sample->mode));
+    sample.add_enum(SampleField::kMode, CpuMode(placed.vcpu.domain, placed.mode()));
   }
   PutPacket(packet);
 }

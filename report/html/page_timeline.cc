@@ -188,7 +188,7 @@ void PageTimeline::OnPlaced(const PlacedSample& placed) {
     return;
   }
   const Function& function = resolver_.Describe(correlate::FunctionOf(placed, resolver_));
-  samples_.insert(samples_.end(), {Number(found->second), static_cast<int64_t>(placed.sample->mode),
+  samples_.insert(samples_.end(), {Number(found->second), static_cast<int64_t>(placed.mode()),
                                    texts_.Intern(Printable(function.name)), Number(begin),
                                    Number(end - begin), int64_t{1}});
 }

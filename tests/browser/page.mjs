@@ -205,7 +205,7 @@ async function wholeReport() {
   await page.click("#table-domains tbody tr:has(td:text-is('pvh'))");
   const path = [
     ["domain", "pvh"],
-    ["exit", "VMEXIT_CPUID"],
+    ["exit", "guest"],
     ["function", "do_cpuid"],
     ["line", ""],
   ];

@@ -44,10 +44,10 @@ class Sums : public PlacingObserver {
     double sum = 0;
     for (const Place& place : placed.places) {
       const double all = place.weight * static_cast<double>(placed.count);
-      const std::pair row(placed.address, place.stratum.reason);
+      const std::pair row(placed.address, place.context.reason);
       weights[row] += all;
       by_bracket[{row, placed.cluster}] += all;
-      squares[{placed.address, place.stratum.reason}] += place.weight * place.weight;
+      squares[{placed.address, place.context.reason}] += place.weight * place.weight;
       sum += place.weight;
     }
     sums.push_back(sum);
@@ -109,7 +109,7 @@ class EmRefinementTest : public testing::Test {
     sample.event = event;
     refiner_.OnPlaced({&sample, kVcpu, function, Placement::kBracketed, ++run_, places});
   }
-  static Place In(Context context, double weight) { return {context, context, PcpuId{0}, weight}; }
+  static Place In(Context context, double weight) { return {context, PcpuId{0}, weight}; }
 
   Addresses resolver_;
   Sums sums_;

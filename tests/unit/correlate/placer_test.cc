@@ -60,7 +60,7 @@ class Lines : public PlacingObserver {
  public:
   void OnPlaced(const PlacedSample& placed) override {
     std::string line =
-        fmt::format("{} {} {:#x} {}:", ToString(placed.vcpu), ToString(placed.sample->mode),
+        fmt::format("{} {} {:#x} {}:", ToString(placed.vcpu), ToString(placed.mode()),
                     placed.address, ToString(placed.placement));
     for (const Place& place : placed.places) {
       line += fmt::format(" {} {:.2f}", Text(place.context), place.weight);
@@ -199,12 +199,16 @@ TEST(Placing, OnIntelLoggedRipIsExitRip) {
   EXPECT_EQ(counts.repaired, 0U);
 }
 
-TEST(Placing, StaleRipSelectsExit) {
+TEST(Placing, StaleRipOfAnotherExitIsXenLeavingTheGuest) {
+  PlacingOptions options;
+  options.stgi = 0xe;
   // The guest was entered at 0x1100 for the last time before the interrupt exit.
-  const Lines lines = Place(HvmGuest(), {Bracketed(1, Mode::kUser, 0x1002, 15, 50),
-                                         Bracketed(1, Mode::kUser, 0x1100, 15, 50)});
+  const Lines lines =
+      Place(HvmGuest(),
+            {Bracketed(1, Mode::kUser, 0x1002, 15, 50), Bracketed(1, Mode::kUser, 0x1100, 15, 50)},
+            nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: guest 1.00",
-                                       "d1v0 user 0x1200 at_exit: exit 60 1.00"));
+                                       "d1v0 xen 0xe at_exit: transition 1.00"));
 }
 
 TEST(Placing, XenSamplesAreWeightedByExitLength) {

@@ -47,8 +47,8 @@ void Notify(PlacingObserver& observer) {
     const bool alone = i % 7 == 0;
     const uint32_t reason = alone ? i : 2 * drain + i % 2;
     const Context context{ContextKind::kExit, false, reason};
-    const std::vector<Place> places = {{context, context, PcpuId{0}, 0.25},
-                                       {{ContextKind::kGuest}, {ContextKind::kGuest}, {}, 0.75}};
+    const std::vector<Place> places = {{context, PcpuId{0}, 0.25},
+                                       {{ContextKind::kGuest}, {}, 0.75}};
     observer.OnPlaced({&sample,
                        kVcpu,
                        i + 1,

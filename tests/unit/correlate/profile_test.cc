@@ -79,10 +79,10 @@ TEST_F(ProfileTest, SharesAreOfTracedTime) {
   Profile profile({{Dimension::kDomain, Dimension::kFunction}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, {3000});
   profile.OnTraced(kD2, kGuest, {1000});
-  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
-  for (int i = 0; i < 2; ++i) Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
-  Add(profile, kD2, 2000, {{kGuest, kGuest, {}, 1}});
-  Add(profile, kD2, 2000, {{kGuest, kGuest, {}, 1}});
+  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, {}, 1}});
+  for (int i = 0; i < 2; ++i) Add(profile, kD2, 1000, {{kGuest, {}, 1}});
+  Add(profile, kD2, 2000, {{kGuest, {}, 1}});
+  Add(profile, kD2, 2000, {{kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   EXPECT_THAT(Lines(result), UnorderedElementsAre("d1 f1 3.00 0.750 3000", "d2 f1 2.00 0.125 500",
                                                   "d2 f2 2.00 0.125 500"));
@@ -93,8 +93,8 @@ TEST_F(ProfileTest, DomainShareIsExact) {
   Profile profile({{Dimension::kDomain, Dimension::kFunction}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, {3000});
   profile.OnTraced(kD2, kGuest, {1000});
-  Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
-  Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
+  Add(profile, kD1, 1000, {{kGuest, {}, 1}});
+  Add(profile, kD2, 1000, {{kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   for (const ProfileRow& row : result.domains) {
     EXPECT_EQ(row.interval.low, row.share);
@@ -111,9 +111,9 @@ TEST_F(ProfileTest, TransitionsAreTakenFromTheGuest) {
   profile.OnTraced(kD1, kGuest, {600, 20});
   profile.OnTraced(kD1, kCpuid, {400});
   for (int i = 0; i < 40; ++i) {
-    Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}}, Mode::kUser);
-    Add(profile, kD1, 2000, {{kCpuid, kCpuid, {}, 1}});
-    if (i < 20) Add(profile, kD1, 3000, {{kTransition, kTransition, {}, 1}});
+    Add(profile, kD1, 1000, {{kGuest, {}, 1}}, Mode::kUser);
+    Add(profile, kD1, 2000, {{kCpuid, {}, 1}});
+    if (i < 20) Add(profile, kD1, 3000, {{kTransition, {}, 1}});
   }
   const ProfileResult result = Finish(profile);
   ASSERT_EQ(result.rows.size(), 3U);
@@ -136,10 +136,10 @@ TEST_F(ProfileTest, CountsEventsBesideItsOwn) {
       {.by = {Dimension::kFunction}, .period = 10, .event_numbers = {0, 1}, .ratios = {ipc}},
       resolver_);
   profile.OnTraced(kD1, kGuest, {3000});
-  for (int i = 0; i < 4; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
-  for (int i = 0; i < 2; ++i) Add(profile, kD1, 2000, {{kGuest, kGuest, {}, 1}});
-  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}}, Mode::kXen, 1);
-  Add(profile, kD1, 3000, {{kGuest, kGuest, {}, 0.5}, {kCpuid, kCpuid, {}, 0.5}}, Mode::kXen, 1);
+  for (int i = 0; i < 4; ++i) Add(profile, kD1, 1000, {{kGuest, {}, 1}});
+  for (int i = 0; i < 2; ++i) Add(profile, kD1, 2000, {{kGuest, {}, 1}});
+  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, {}, 1}}, Mode::kXen, 1);
+  Add(profile, kD1, 3000, {{kGuest, {}, 0.5}, {kCpuid, {}, 0.5}}, Mode::kXen, 1);
   const ProfileResult result = Finish(profile);
   EXPECT_THAT(Lines(result), UnorderedElementsAre("d0 f1 4.00 0.667 2000", "d0 f2 2.00 0.333 1000",
                                                   "d0 f3 0.00 0.000 0"));
@@ -167,7 +167,7 @@ TEST_F(ProfileTest, SamplesOfGuestsAloneMakeNoTransitions) {
   Profile profile({{Dimension::kExit}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, {600, 20});
   profile.OnTraced(kD1, kCpuid, {400});
-  Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}}, Mode::kUser);
+  Add(profile, kD1, 1000, {{kGuest, {}, 1}}, Mode::kUser);
   const ProfileResult result = Finish(profile);
   ASSERT_EQ(result.rows.size(), 1U);
   EXPECT_EQ(result.rows[0].cycles, 600);
@@ -179,8 +179,8 @@ TEST_F(ProfileTest, UnstratifiedTimeIsSamplesTimesPeriod) {
                   resolver_);
   profile.OnTraced(kD1, kGuest, {3000});
   profile.OnTraced(kD2, kGuest, {1000});
-  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
-  Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
+  for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {{kGuest, {}, 1}});
+  Add(profile, kD2, 1000, {{kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   EXPECT_THAT(Lines(result), UnorderedElementsAre("d1  3.00 0.750 30", "d2  1.00 0.250 10"));
   EXPECT_EQ(result.cycles, 40);
@@ -193,7 +193,7 @@ TEST_F(ProfileTest, SplitsSampleOverPlaces) {
   Profile profile({{Dimension::kExit}, true, 0}, resolver_);
   profile.OnTraced(kD1, kCpuid, {600});
   profile.OnTraced(kD1, kIoio, {400});
-  Add(profile, kD1, 1000, {{kCpuid, kCpuid, {}, 0.6}, {kIoio, kIoio, {}, 0.4}});
+  Add(profile, kD1, 1000, {{kCpuid, {}, 0.6}, {kIoio, {}, 0.4}});
   const ProfileResult result = Finish(profile);
   ASSERT_EQ(result.rows.size(), 2U);
   for (const ProfileRow& row : result.rows) {
@@ -213,8 +213,8 @@ TEST_F(ProfileTest, SubreasonsAreStrata) {
   Profile profile({{Dimension::kSubreason}, true, 0}, resolver_);
   profile.OnTraced(kD1, port60, {600});
   profile.OnTraced(kD1, others, {400});
-  Add(profile, kD1, 1000, {{port60, port60, {}, 1}});
-  Add(profile, kD1, 1000, {{port60, port60, {}, 0.5}, {others, others, {}, 0.5}});
+  Add(profile, kD1, 1000, {{port60, {}, 1}});
+  Add(profile, kD1, 1000, {{port60, {}, 0.5}, {others, {}, 0.5}});
   const ProfileResult result = Finish(profile);
   ASSERT_EQ(result.rows.size(), 2U);
   for (const ProfileRow& row : result.rows) {
@@ -233,7 +233,7 @@ TEST_F(ProfileTest, ResolvesEachLineOnce) {
   };
   Profile profile(options, resolver_);
   profile.OnTraced(kD1, kGuest, {1000});
-  for (const Address address : {2, 3, 3, 4}) Add(profile, kD1, address, {{kGuest, kGuest, {}, 1}});
+  for (const Address address : {2, 3, 3, 4}) Add(profile, kD1, address, {{kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   EXPECT_EQ(asked, 3);
   ASSERT_EQ(result.rows.size(), 2U);
@@ -246,7 +246,7 @@ TEST_F(ProfileTest, SumsByPage) {
   Profile profile({{Dimension::kPage}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, {1000});
   for (const Address address : {0x1fff, 0x2000, 0x2010, 0x2fff}) {
-    Add(profile, kD1, address, {{kGuest, kGuest, {}, 1}});
+    Add(profile, kD1, address, {{kGuest, {}, 1}});
   }
   const ProfileResult result = Finish(profile);
   ASSERT_EQ(result.rows.size(), 2U);
@@ -265,7 +265,7 @@ TEST_F(ProfileTest, SumsByBehalf) {
   };
   Profile profile(options, resolver_);
   profile.OnTraced(kD1, kGuest, {1000});
-  for (int i = 0; i < 4; ++i) Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
+  for (int i = 0; i < 4; ++i) Add(profile, kD1, 1000, {{kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   ASSERT_EQ(result.rows.size(), 2U);
   for (const ProfileRow& row : result.rows) {
@@ -289,7 +289,7 @@ TEST_F(ProfileTest, MergesStacksByFunction) {
       sample.mode = Mode::kKernel;
       sample.address = address;
       sample.callers = {Bytes(bytes, sizeof callers), 0, 1};
-      const Place place{kGuest, kGuest, {}, 1};
+      const Place place{kGuest, {}, 1};
       profile.OnPlaced({&sample, kD1, address, Placement::kInstant, ++run_, {&place, 1}});
     }
     const ProfileResult result = Finish(profile);
@@ -317,7 +317,7 @@ TEST_F(ProfileTest, InlinedFunctionsAreFrames) {
   Profile profile(options, resolver_);
   profile.OnTraced(kD1, kGuest, {1000});
   for (const Address address : {1000, 1001, 1001, 1600}) {
-    Add(profile, kD1, address, {{kGuest, kGuest, {}, 1}});
+    Add(profile, kD1, address, {{kGuest, {}, 1}});
   }
   const ProfileResult result = Finish(profile);
   EXPECT_EQ(asked, 3);
@@ -338,16 +338,20 @@ TEST_F(ProfileTest, InlinedFunctionsAreFrames) {
   EXPECT_EQ(samples, 4);
 }
 
-// The time of a sample that met an exit is the guest's, the account is the exit's.
-TEST_F(ProfileTest, SeparatesStratumFromContext) {
-  Profile profile({{Dimension::kExit}, true, 0}, resolver_);
-  profile.OnTraced(kD1, kGuest, {1000});
-  Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
-  Add(profile, kD1, 1000, {{kCpuid, kGuest, {}, 1}});
-  const ProfileResult result = Finish(profile);
-  ASSERT_EQ(result.rows.size(), 2U);
-  EXPECT_DOUBLE_EQ(result.rows[0].cycles, 500);
-  EXPECT_DOUBLE_EQ(result.rows[1].cycles, 500);
+// The trace measures what is in exits for one reason; only samples show what runs there.
+TEST_F(ProfileTest, ExitsAreKnownExactlyAndTheirFunctionsAreNot) {
+  for (const bool by_function : {false, true}) {
+    std::vector<Dimension> by{Dimension::kDomain, Dimension::kExit};
+    if (by_function) by.push_back(Dimension::kFunction);
+    Profile profile({by, true, 0}, resolver_);
+    profile.OnTraced(kD1, kCpuid, {600});
+    profile.OnTraced(kD1, kIoio, {400});
+    for (int i = 0; i < 20; ++i) Add(profile, kD1, 1000, {{kCpuid, {}, 0.6}, {kIoio, {}, 0.4}});
+    for (const ProfileRow& row : Finish(profile).rows) {
+      EXPECT_NEAR(row.share, row.exit == kCpuid ? 0.6 : 0.4, 1e-12);
+      EXPECT_EQ(row.variance > 0, by_function);
+    }
+  }
 }
 
 TEST_F(ProfileTest, CountsUnsampledTimeAndUnresolvedAddresses) {
@@ -355,7 +359,7 @@ TEST_F(ProfileTest, CountsUnsampledTimeAndUnresolvedAddresses) {
   profile.OnTraced(kD1, kGuest, {900});
   profile.OnTraced(kD1, kCpuid, {100});
   profile.OnTraced(kD2, kGuest, {5000});  // not profiled
-  Add(profile, kD1, 9001, {{kGuest, kGuest, {}, 1}});
+  Add(profile, kD1, 9001, {{kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   EXPECT_EQ(result.cycles, 900);
   EXPECT_EQ(result.unsampled_cycles, 100);
@@ -366,7 +370,7 @@ TEST_F(ProfileTest, CountsUnsampledTimeAndUnresolvedAddresses) {
 
 TEST_F(ProfileTest, WithoutTraceSamplesCountPeriods) {
   Profile profile({{Dimension::kDomain}, true, 250}, resolver_);
-  const Place nowhere{{}, {}, {}, 1};
+  const Place nowhere{{}, {}, 1};
   for (int i = 0; i < 3; ++i) Add(profile, kD1, 1000, {nowhere});
   Add(profile, kD2, 1000, {nowhere});
   const ProfileResult result = Finish(profile);
@@ -386,9 +390,9 @@ TEST_F(ProfileTest, BoundsLostTime) {
     Profile profile({{Dimension::kDomain}, true, 0}, resolver_);
     profile.OnTraced(kD1, kGuest, {1000});
     profile.OnTraced({}, kLost, {told});
-    for (int i = 0; i < 100; ++i) Add(profile, kD1, 1, {{kGuest, kGuest, {}, 1}});
-    for (int i = 0; i < 40; ++i) Add(profile, kD1, 1, {{kLost, kLost, {}, 1}});
-    for (int i = 0; i < 80; ++i) Add(profile, kD2, 1, {{kLost, kLost, {}, 1}});
+    for (int i = 0; i < 100; ++i) Add(profile, kD1, 1, {{kGuest, {}, 1}});
+    for (int i = 0; i < 40; ++i) Add(profile, kD1, 1, {{kLost, {}, 1}});
+    for (int i = 0; i < 80; ++i) Add(profile, kD2, 1, {{kLost, {}, 1}});
     const ProfileResult result = Finish(profile);
     EXPECT_DOUBLE_EQ(result.cycles, 1000 + cycles);
     for (const ProfileRow& row : result.domains) {
@@ -404,8 +408,8 @@ TEST_F(ProfileTest, NonTimeEventHasNoCycles) {
   Profile profile({{Dimension::kDomain}, false, 250}, resolver_);
   profile.OnTraced(kD1, kGuest, {100});
   profile.OnTraced(kD2, kGuest, {900});
-  Add(profile, kD1, 1000, {{kGuest, kGuest, {}, 1}});
-  Add(profile, kD2, 1000, {{kGuest, kGuest, {}, 1}});
+  Add(profile, kD1, 1000, {{kGuest, {}, 1}});
+  Add(profile, kD2, 1000, {{kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   for (const ProfileRow& row : result.rows) {
     EXPECT_DOUBLE_EQ(row.share, 0.5);
@@ -417,8 +421,8 @@ TEST_F(ProfileTest, ComparesSampledWithTracedTime) {
   Profile profile({{Dimension::kDomain}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, {500});
   profile.OnTraced(kD2, kGuest, {500});
-  for (int i = 0; i < 800; ++i) Add(profile, kD1, 1, {{kGuest, kGuest, {}, 1}});
-  for (int i = 0; i < 200; ++i) Add(profile, kD2, 1, {{kGuest, kGuest, {}, 1}});
+  for (int i = 0; i < 800; ++i) Add(profile, kD1, 1, {{kGuest, {}, 1}});
+  for (int i = 0; i < 200; ++i) Add(profile, kD2, 1, {{kGuest, {}, 1}});
   const ProfileResult result = Finish(profile);
   ASSERT_EQ(result.checks.size(), 2U);
   EXPECT_DOUBLE_EQ(result.checks[0].sampled, 0.8);
