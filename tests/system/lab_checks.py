@@ -824,7 +824,72 @@ def hvm(lab):
     check_xen_is_quiet(lab)
 
 
+def check_event_counts(lab, which, events):
+    """Checks that samples times period are the same for events that count the same: instructions that are executed."""
+    recording, counted = lab.recording(which), []
+    for name, period in events.items():
+        samples = lab.report("--event", name, which=which)["samples"]["total"]
+        counted.append((samples * period, math.sqrt(max(samples, 1)) * period))
+        lab.check(samples > 500, f"{which}: {samples:.0f} samples of {name}")
+    executed = seconds_of(recording) * 1e9 / 2  # an instruction takes two nanoseconds: -icount shift=1
+    for (total, error), name in zip(counted, events):
+        lab.check(abs(total - executed) < 4 * error + 0.03 * executed,
+                  f"{which}: {name} counted {total / 1e9:.3f} G, {executed / 1e9:.3f} G instructions ran")
+
+
+def events(lab):
+    """Events of performance counters are sampled at their rates, in their modes and domains."""
+    check_event_counts(lab, "one", {"cpu_clk_unhalted": 999983})
+    check_event_counts(lab, "two", {"cpu_clk_unhalted": 1999993, "retired_instructions": 1000003})
+    rows = lab.report("--by", "domain,mode,function", which="one")["rows"]
+    lab.check_leads(top_row(rows, domain="pv", mode="user"), "sha256_block", "one")
+    for mode in "user", "kernel", "xen":
+        report = lab.report("--by", "mode", which=mode)
+        lab.check_accounting(report, mode)
+        others = [row["mode"] for row in report["rows"] if row["mode"] != mode]
+        lab.check(not others, f"{mode}: there are no samples of other modes: {others}")
+        lab.check(count(report["rows"], mode=mode) > 50, f"{mode}: {count(report['rows'], mode=mode):.0f} samples")
+    check_xen_is_quiet(lab)
+
+
+def ipc(lab):
+    """Cycles and instructions are both executed instructions: each function has one of the other."""
+    rows = lab.report("--by", "domain,function", "--limit", "0")["rows"]
+    rows = [row for row in rows if row["samples"] >= 20]
+    held = sum(row["ipc_low"] <= 1 and (row["ipc_high"] is None or row["ipc_high"] >= 1) for row in rows)
+    lab.check(len(rows) > 20, f"{len(rows)} functions have 20 samples")
+    lab.check(held >= 0.9 * len(rows), f"{held} of {len(rows)} intervals of instructions per cycle hold 1")
+    check_xen_is_quiet(lab)
+
+
+def vpmu(lab):
+    """Samples that dom0 takes of all domains belong to those that ran."""
+    for which in "asleep", "busy":
+        report = lab.report("--by", "domain,function", which=which)
+        lab.check_accounting(report, which)
+        for domain in report["checks"]:
+            lab.check(abs(domain["sampled"] - domain["traced"]) < 0.1,
+                      f"{which}: {domain['domain']} has {domain['sampled']:.3f} of the samples, "
+                      f"{domain['traced']:.3f} of the time")
+        lab.check_leads(top_row(report["rows"], domain="pv"), "sha256_block", which)
+    check_xen_is_quiet(lab)
+
+
+def vpmu_newer(lab):
+    """On a Xen without xenoprof dom0 samples itself, and Xen when it works for dom0."""
+    for which, function in ("self", "sha256_block"), ("hv", None):
+        report = lab.report("--by", "domain,mode,function", which=which)
+        lab.check_accounting(report, which)
+        xen = count(report["rows"], mode="xen")
+        if function:
+            lab.check_leads(top_row(report["rows"], mode="user"), function, which)
+            lab.check(xen == 0, f"{which}: no sample is of Xen: {xen:.0f}")
+        else:
+            lab.check(xen > 20, f"{which}: {xen:.0f} samples are of Xen")
+    check_xen_is_quiet(lab)
+
+
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
       (ci, counts, held, lost, xentrace, drains, polls, agent, agentdies, hostile, sources, members, newxen, ends,
-       lifecycle, later, livepatch, kaslr, hvm, ratio)}
+       lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, vpmu, vpmu_newer)}
