@@ -39,8 +39,8 @@ struct PerfTimedCount {
 class PerfCalls {
  public:
   virtual ~PerfCalls() = default;
-  // Calls perf_event_open(2); -errno when it fails. `leader` is the file descriptor of the event that
-  // leads the group, or kNoLeader.
+  // Calls perf_event_open(2); -errno when it fails. `leader` is the file descriptor of the event
+  // that leads the group, or kNoLeader.
   static constexpr int kNoLeader = -1;
   virtual int Open(const perf_event_attr& attributes, int pid, int cpu, int leader) = 0;
   virtual void Close(int fd) = 0;
