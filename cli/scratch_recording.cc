@@ -1,18 +1,15 @@
 #include "cli/scratch_recording.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -27,13 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr std::string_view kPrefix = "xenoscope-top.";
 constexpr int kStopTimeoutMs = 5000;
-
-std::string Base() {
-  const char* const given = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): only read
-  return given == nullptr || *given == '\0' ? "/tmp" : given;
-}
 
 std::string LogIn(const std::string& directory) { return directory + "/record.log"; }
 
@@ -73,45 +64,23 @@ std::vector<std::string> OwnCommand() {
   return command;
 }
 
-// Removes directories of processes that were killed.
-void RemoveStale(const std::string& base) {
-  std::error_code error;
-  std::vector<std::filesystem::path> left;
-  for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
-    const std::string name = entry.path().filename();
-    if (!name.starts_with(kPrefix)) continue;
-    pid_t pid = 0;
-    const char* const number = name.data() + kPrefix.size();
-    const auto [end, bad] = std::from_chars(number, name.data() + name.size(), pid);
-    if (bad != std::errc() || *end != '.') continue;
-    if (kill(pid, 0) != 0 && errno == ESRCH) left.push_back(entry.path());
-  }
-  for (const auto& directory : left) std::filesystem::remove_all(directory, error);
-}
-
 }  // namespace
 
 absl::StatusOr<ScratchRecording> ScratchRecording::Start(std::span<const std::string> arguments,
                                                          const sampler::EndSignals& signals) {
-  const std::string base = Base();
-  RemoveStale(base);
-  std::string directory = fmt::format("{}/{}{}.XXXXXX", base, kPrefix, getpid());
-  if (mkdtemp(directory.data()) == nullptr) return ErrnoError(errno, "cannot make {}", directory);
-  const int log = open(LogIn(directory).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  XENOSCOPE_ASSIGN_OR_RETURN(ScratchDirectory directory, ScratchDirectory::Make("top"));
+  const int log =
+      open(LogIn(directory.path()).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   std::vector<std::string> words = OwnCommand();
-  words.insert(words.end(), {"record", "-o", directory + "/top.xeno"});
+  words.insert(words.end(), {"record", "-o", directory.path() + "/top.xeno"});
   words.insert(words.end(), arguments.begin(), arguments.end());
   sampler::ChildProcess::StartOptions placement;
   placement.own_process_group = true;
   placement.diagnostics = log;
   auto record = sampler::ChildProcess::Start(words, placement);
   if (log >= 0) close(log);
-  if (!record.ok()) {
-    std::error_code error;
-    std::filesystem::remove_all(directory, error);
-    return record.status();
-  }
-  ScratchRecording scratch(directory, *std::move(record));
+  if (!record.ok()) return record.status();
+  ScratchRecording scratch(std::move(directory), *std::move(record));
   const std::string info = scratch.path() + "/" + std::string(recording::kInfoFile);
   while (access(info.c_str(), R_OK) != 0) {
     XENOSCOPE_RETURN_IF_ERROR(scratch.Check());
@@ -124,16 +93,13 @@ absl::StatusOr<ScratchRecording> ScratchRecording::Start(std::span<const std::st
 }
 
 ScratchRecording::~ScratchRecording() {
-  if (directory_.empty()) return;
-  record_.Stop(kStopTimeoutMs);
-  std::error_code error;
-  std::filesystem::remove_all(directory_, error);
+  if (!directory_.path().empty()) record_.Stop(kStopTimeoutMs);
 }
 
 absl::Status ScratchRecording::Check() {
   const auto exit = record_.Poll();
   if (!exit) return absl::OkStatus();
-  std::string said = sampler::ReadSmallFile(LogIn(directory_)).value_or("");
+  std::string said = sampler::ReadSmallFile(LogIn(directory_.path())).value_or("");
   constexpr std::string_view kName = "xenoscope: ";
   if (said.starts_with(kName)) said.erase(0, kName.size());
   return PreconditionError("recording ended: {}", said.empty() ? "there was no message" : said);

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/scratch_directory.h"
 #include "sampler/child_process.h"
 #include "sampler/signals.h"
 
@@ -15,33 +16,27 @@ namespace xenoscope::cli {
 // `xenoscope record` in a child process, which ends when this process ends for any reason.
 class ScratchRecording {
  public:
-  // Starts `record` with these arguments in a new directory below $TMPDIR (default: /tmp), and
-  // waits until the recording exists. Removes directories that killed processes left. Errors: those
-  // of `record`; Cancelled when a signal comes first.
+  // Starts `record` with these arguments in a directory of its own, and waits until the recording
+  // exists. Errors: those of `record`; Cancelled when a signal comes first.
   static absl::StatusOr<ScratchRecording> Start(std::span<const std::string> arguments,
                                                 const sampler::EndSignals& signals);
 
-  ScratchRecording(ScratchRecording&& other) noexcept
-      : directory_(std::exchange(other.directory_, "")), record_(std::move(other.record_)) {}
-  ScratchRecording& operator=(ScratchRecording&& other) noexcept {
-    std::swap(directory_, other.directory_);
-    std::swap(record_, other.record_);
-    return *this;
-  }
+  ScratchRecording(ScratchRecording&& other) = default;
+  ScratchRecording& operator=(ScratchRecording&& other) = default;
   ScratchRecording(const ScratchRecording&) = delete;
   ScratchRecording& operator=(const ScratchRecording&) = delete;
   // Ends `record` and removes the recording.
   ~ScratchRecording();
 
-  std::string path() const { return directory_ + "/top.xeno"; }
+  std::string path() const { return directory_.path() + "/top.xeno"; }
   // Returns OK while `record` runs, and otherwise its error.
   absl::Status Check();
 
  private:
-  ScratchRecording(std::string directory, sampler::ChildProcess record)
+  ScratchRecording(ScratchDirectory directory, sampler::ChildProcess record)
       : directory_(std::move(directory)), record_(std::move(record)) {}
 
-  std::string directory_;
+  ScratchDirectory directory_;
   sampler::ChildProcess record_;
 };
 

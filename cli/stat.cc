@@ -67,6 +67,7 @@ bool CountsSystem(const Options& options) {
   return options.all || options.per != "total" || !options.domains.empty();
 }
 
+nanoseconds FromSeconds(double seconds) { return nanoseconds(static_cast<int64_t>(seconds * 1e9)); }
 double Seconds(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
 // Returns what is counted, of Xen's domains or of this Linux.
@@ -159,10 +160,6 @@ class StatLoop {
   [[nodiscard]] double Elapsed() const { return Seconds(last_ - begun_); }
 
  private:
-  static nanoseconds FromSeconds(double seconds) {
-    return nanoseconds(static_cast<int64_t>(seconds * 1e9));
-  }
-
   steady_clock::time_point begun_;
   steady_clock::time_point last_;
   std::optional<steady_clock::time_point> end_;
@@ -246,9 +243,7 @@ Outcome CountBySamples(const Options& options, const std::vector<EventSpec>& eve
   request.by = By(options);
   request.domains = options.domains;
   request.command = options.command;
-  if (options.duration_s > 0) {
-    request.duration = nanoseconds(static_cast<int64_t>(options.duration_s * 1e9));
-  }
+  if (options.duration_s > 0) request.duration = FromSeconds(options.duration_s);
   absl::StatusOr<SampledTotals> sampled = SampleTotals(request);
   if (!sampled.ok()) return sampled.status();
   for (const std::string& note : sampled->notes) fmt::print(stderr, "note: {}\n", note);

@@ -3,57 +3,22 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/error.h"
 #include "cli/domain_names.h"
+#include "cli/scratch_directory.h"
 #include "cli/stat_run_times.h"
 #include "recording/recording.h"
 #include "sampler/perf/perf_events.h"
 #include "sampler/recorder.h"
 
 namespace xenoscope::cli {
-namespace {
-
-// A directory that is removed with what is in it.
-class ScratchDirectory {
- public:
-  static absl::StatusOr<ScratchDirectory> Make() {
-    std::error_code error;
-    const std::filesystem::path root = std::filesystem::temp_directory_path(error);
-    std::string path = (root / "xenoscope-stat.XXXXXX").string();
-    if (error || mkdtemp(path.data()) == nullptr) {
-      return ErrnoError(error ? error.value() : errno, "cannot make a directory in {}",
-                        root.string());
-    }
-    return ScratchDirectory(std::move(path));
-  }
-  ScratchDirectory(ScratchDirectory&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  ScratchDirectory& operator=(ScratchDirectory&&) = delete;
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  ~ScratchDirectory() {
-    std::error_code error;
-    if (!path_.empty()) std::filesystem::remove_all(path_, error);
-  }
-  [[nodiscard]] std::string RecordingPath() const { return path_ + "/stat.xeno"; }
-
- private:
-  explicit ScratchDirectory(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
-}  // namespace
-
 absl::StatusOr<SampledTotals> SampleTotals(const StatSampling& request) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const ScratchDirectory scratch, ScratchDirectory::Make());
+  XENOSCOPE_ASSIGN_OR_RETURN(const ScratchDirectory scratch, ScratchDirectory::Make("stat"));
   StatRunTimes run_times;
   sampler::RecordRequest record;
-  record.output = scratch.RecordingPath();
+  record.output = scratch.path() + "/stat.xeno";
   record.written_by = "xenoscope " XENOSCOPE_VERSION;
   record.command = request.command;
   record.duration = request.duration;

@@ -244,6 +244,16 @@ EventComparison CompareEvents(const RecordingInfo& info, std::span<const EventIn
   return comparison;
 }
 
+std::vector<uint8_t> EventNumbers(const EventComparison& comparison) {
+  std::vector<uint8_t> numbers(recording::kMaxRecordingEvents);
+  for (size_t i = 0; i < comparison.events.size(); ++i) {
+    for (const uint16_t event : comparison.events[i].group) {
+      numbers[event] = static_cast<uint8_t>(i);
+    }
+  }
+  return numbers;
+}
+
 std::vector<EventGroup> GroupsComparableWith(const RecordingInfo& info,
                                              std::span<const EventInfo> events,
                                              const EventGroup& own) {

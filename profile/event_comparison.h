@@ -49,6 +49,10 @@ struct EventComparison {
                                             std::span<const recording::EventInfo> events,
                                             const std::vector<EventGroup>& groups);
 
+// Returns the number in the comparison of each event of a recording, by its number there; 0 for
+// events that are not compared.
+[[nodiscard]] std::vector<uint8_t> EventNumbers(const EventComparison& comparison);
+
 // Returns `own` and the events of the recording that have a ratio with it, or with one of these:
 // what a profile shows if the user has named no event. O(events^4), of a few events.
 [[nodiscard]] std::vector<EventGroup> GroupsComparableWith(

@@ -113,19 +113,6 @@ void Compare(const RecordingInfo& info, std::span<const recording::EventInfo> ev
   std::ranges::copy(set.comparison.cautions, std::back_inserter(set.cautions));
 }
 
-// Returns the number in the comparison of each event of a recording, by its number there; empty if
-// there is nothing to compare.
-std::vector<uint8_t> NumbersOf(const EventComparison& comparison) {
-  if (!comparison.HasSeveral()) return {};
-  std::vector<uint8_t> numbers(recording::kMaxRecordingEvents);
-  for (size_t i = 0; i < comparison.events.size(); ++i) {
-    for (const uint16_t event : comparison.events[i].group) {
-      numbers[event] = static_cast<uint8_t>(i);
-    }
-  }
-  return numbers;
-}
-
 std::vector<correlate::EventRatio> RatiosOf(const EventComparison& comparison) {
   std::vector<correlate::EventRatio> ratios;
   for (const RatioColumn& column : comparison.ratios) ratios.push_back(column.ratio);
@@ -227,6 +214,8 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
     };
   }
   const std::optional<uint32_t> nmi_exit_reason = correlate::NmiExitReason(sample_set_.vendor);
+  std::vector<uint8_t> event_numbers;
+  if (sample_set_.comparison.HasSeveral()) event_numbers = EventNumbers(sample_set_.comparison);
   correlate::Profile first({.by = request_.columns.by,
                             .is_time = sample_set_.is_time,
                             .period = period_,
@@ -236,7 +225,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                             .behalf_of = behalf_of,
                             .inlined_at = inlined_at,
                             .stratified = sample_set_.stratified,
-                            .event_numbers = NumbersOf(sample_set_.comparison),
+                            .event_numbers = event_numbers,
                             .ratios = RatiosOf(sample_set_.comparison),
                             .complete = sample_set_.comparison.complete},
                            *request_.resolver);
@@ -247,7 +236,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                              .line_of = line_of,
                              .behalf_of = behalf_of,
                              .stratified = sample_set_.stratified,
-                             .event_numbers = NumbersOf(sample_set_.comparison)},
+                             .event_numbers = event_numbers},
                             *request_.resolver);
   correlate::FanOutObserver observers({&first});
   if (observer != nullptr) observers.Add(observer);

@@ -20,7 +20,7 @@ namespace xenoscope::correlate {
 enum class Placement : uint8_t {
   kInstant,    // the sample says when it was taken
   kNmiExit,    // the sample is an NMI exit of the trace
-  kAtExit,     // logged as guest, but taken in Xen, as the guest left for another reason: §2.3
+  kAtExit,     // logged as guest, taken in Xen as it left the guest otherwise: method.md §2.3
   kStopped,    // the trace has the instant at which the vCPU was stopped to be read
   kBracketed,  // by the lengths of the intervals that agree with the sample's mode
   kUntraced,   // there is no trace

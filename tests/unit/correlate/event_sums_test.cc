@@ -51,35 +51,27 @@ TEST(EventSums, AllRowsTogetherAreOneRow) {
   EXPECT_EQ(sums.PairOf(9, kIpc).b, 0);
 }
 
-// One sample in each cluster: 1/a + 1/b, but for the m / (m - 1) of few clusters.
+// One sample in each cluster.
+constexpr EventPair kIndependent{.a = 100,
+                                 .b = 400,
+                                 .n = 1000,
+                                 .m = 1000,
+                                 .aa = 100,
+                                 .bb = 400,
+                                 .an = 100,
+                                 .bm = 400,
+                                 .nn = 1000,
+                                 .mm = 1000,
+                                 .clusters = 2000};
+
+// The variance is 1/a + 1/b, but for the m / (m - 1) of few clusters.
 TEST(LogRatioVariance, OfIndependentSamplesIsThatOfPoisson) {
-  const EventPair pair{.a = 100,
-                       .b = 400,
-                       .n = 1000,
-                       .m = 1000,
-                       .aa = 100,
-                       .bb = 400,
-                       .an = 100,
-                       .bm = 400,
-                       .nn = 1000,
-                       .mm = 1000,
-                       .clusters = 2000};
-  EXPECT_NEAR(LogRatioVariance(pair), 1.0 / 100 + 1.0 / 400, 1e-5);
+  EXPECT_NEAR(LogRatioVariance(kIndependent), 1.0 / 100 + 1.0 / 400, 1e-5);
 }
 
 // ... and less what is known of the sums of all rows.
 TEST(LogRatioVariance, OfPartsOfKnownSumsIsBinomial) {
-  EventPair pair{.a = 100,
-                 .b = 400,
-                 .n = 1000,
-                 .m = 1000,
-                 .aa = 100,
-                 .bb = 400,
-                 .an = 100,
-                 .bm = 400,
-                 .nn = 1000,
-                 .mm = 1000,
-                 .clusters = 2000};
+  EventPair pair = kIndependent;
   pair.complete = true;
   EXPECT_NEAR(LogRatioVariance(pair), 0.9 / 100 + 0.6 / 400, 1e-5);
 }
