@@ -72,6 +72,29 @@ double Student95(size_t freedom) {
   return z + cubic / v + quintic / (v * v);
 }
 
+// Returns the total of the same row and event; null if there is none.
+const EventTotal* FindRow(const std::vector<EventTotal>& totals, const EventTotal& like) {
+  const auto found = std::ranges::find_if(totals, [&](const EventTotal& each) {
+    return each.domain == like.domain && each.vcpu == like.vcpu && each.event == like.event;
+  });
+  return found == totals.end() ? nullptr : &*found;
+}
+
+void Sort(std::vector<EventTotal>& totals) {
+  std::ranges::stable_sort(totals, {}, [](const EventTotal& total) {
+    return std::tuple(total.domain, total.vcpu, total.event);
+  });
+}
+
+// Adds the rows of a run that others do not have: of a domain that came later.
+void AddMissing(const std::vector<EventTotal>& run, std::vector<EventTotal>& totals) {
+  const size_t before = totals.size();
+  for (const EventTotal& total : run) {
+    if (FindRow(totals, total) == nullptr) totals.push_back(total);
+  }
+  if (totals.size() > before) Sort(totals);
+}
+
 // Returns the column of the event's ratio: a part of another event, else the first ratio.
 std::optional<size_t> ColumnOf(const std::vector<RatioColumn>& ratios, size_t event) {
   std::optional<size_t> found;
@@ -194,17 +217,15 @@ absl::StatusOr<EventTotals> EstimateTotals(const recording::Recording& recording
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events, ReadEvents(recording));
   const std::vector<EventGroup> groups = AllGroups(events);
   if (groups.empty()) return EventTotals();
-  SampleTotals sums(CompareEvents(recording.info(), events, groups), by);
+  EventComparison comparison = CompareEvents(recording.info(), events, groups);
+  const std::vector<uint8_t> numbers = EventNumbers(comparison);
+  SampleTotals sums(std::move(comparison), by);
   SampleSelection selection{.events = groups.front()};
   selection.beside.assign(groups.begin() + 1, groups.end());
-  std::vector<size_t> number(events.size());
-  for (size_t i = 0; i < groups.size(); ++i) {
-    for (const uint16_t event : groups[i]) number[event] = i;
-  }
   XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
                              RecordedSamples::Open(recording, selection, /*processes=*/nullptr));
   while (const recording::Sample* sample = samples.Next()) {
-    sums.Add(sample->vcpu, number[sample->event]);
+    sums.Add(sample->vcpu, numbers[sample->event]);
   }
   EventTotals totals = sums.Finish(domains);
   const recording::RecordingInfo& info = recording.info();
@@ -224,9 +245,7 @@ void Append(EventTotals other, EventTotals& totals) {
   std::ranges::move(other.events, std::back_inserter(totals.events));
   std::ranges::move(other.ratios, std::back_inserter(totals.ratios));
   std::ranges::move(other.cautions, std::back_inserter(totals.cautions));
-  std::ranges::stable_sort(totals.totals, {}, [](const EventTotal& total) {
-    return std::tuple(total.domain, total.vcpu, total.event);
-  });
+  Sort(totals.totals);
 }
 
 EventTotals MeanOfRuns(const std::vector<EventTotals>& runs) {
@@ -235,18 +254,20 @@ EventTotals MeanOfRuns(const std::vector<EventTotals>& runs) {
   mean.seconds = 0;
   for (const EventTotals& run : runs) mean.seconds += run.seconds / n;
   if (runs.size() == 1) return mean;
-  for (size_t i = 0; i < mean.totals.size(); ++i) {
-    EventTotal& total = mean.totals[i];
+  for (const EventTotals& run : runs) AddMissing(run.totals, mean.totals);
+  for (EventTotal& total : mean.totals) {
+    std::vector<double> counts;
+    for (const EventTotals& run : runs) {
+      const EventTotal* const of_run = FindRow(run.totals, total);
+      counts.push_back(of_run == nullptr ? 0 : of_run->count);
+      if (of_run == nullptr) continue;
+      total.kind = std::max(total.kind, of_run->kind);
+      total.measured = std::min(total.measured, of_run->measured);
+    }
     total.count = 0;
-    for (const EventTotals& run : runs) {
-      total.count += run.totals[i].count / n;
-      total.kind = std::max(total.kind, run.totals[i].kind);
-      total.measured = std::min(total.measured, run.totals[i].measured);
-    }
+    for (const double count : counts) total.count += count / n;
     double squares = 0;
-    for (const EventTotals& run : runs) {
-      squares += (run.totals[i].count - total.count) * (run.totals[i].count - total.count);
-    }
+    for (const double count : counts) squares += (count - total.count) * (count - total.count);
     const double error = Student95(runs.size() - 1) * std::sqrt(squares / (n - 1) / n);
     total.has_interval = total.kind != TotalKind::kNotCounted;
     total.low = std::max(0.0, total.count - error);

@@ -84,8 +84,9 @@ void AddCounted(const std::vector<CountedPart>& parts, TotalsBy by, EventTotals&
 // Adds the totals of other events of the same time, in the order of domains and vCPUs.
 void Append(EventTotals other, EventTotals& totals);
 
-// Returns the means of totals of several runs of one thing, of which there is at least one, all
-// with the same rows. Intervals are of the mean, by Student's t. O(runs * rows).
+// Returns the means of totals of several runs of one thing, of which there is at least one. A row
+// that a run does not have, as of a domain that came later, counts 0 there. Intervals are of the
+// mean, by Student's t. O(runs * rows^2).
 [[nodiscard]] EventTotals MeanOfRuns(const std::vector<EventTotals>& runs);
 
 // Sets the ratios of counted totals: `compared` has the events, as EventTotals::events.

@@ -179,6 +179,18 @@ TEST(MeanOfRunsTest, FollowsTheTableOfStudentsT) {
   EXPECT_NEAR((mean.totals[0].high - mean.totals[0].count) / error, 2.228, 0.01);
 }
 
+// A domain may come or go between runs.
+TEST(MeanOfRunsTest, CountsNoneInRunsWithoutTheRow) {
+  const EventTotals one = Counted({Part(0, 1, 10)}, TotalsBy::kVcpu);
+  const EventTotals two = Counted({Part(0, 0, 4), Part(0, 1, 20)}, TotalsBy::kVcpu);
+  for (const auto& runs : {std::vector{one, two}, std::vector{two, one}}) {
+    const EventTotals mean = MeanOfRuns(runs);
+    ASSERT_THAT(mean.totals, SizeIs(2));
+    EXPECT_DOUBLE_EQ(mean.totals[0].count, 2);
+    EXPECT_DOUBLE_EQ(mean.totals[1].count, 15);
+  }
+}
+
 TEST(MeanOfRunsTest, IsScaledIfOneRunWas) {
   const EventTotals whole = Counted({Part(0, 0, 10)}, TotalsBy::kAll);
   const EventTotals scaled = Counted({Part(0, 0, 5, 100, 50)}, TotalsBy::kAll);
