@@ -12,6 +12,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 
 namespace xenoscope::symbolizer {
@@ -54,6 +55,21 @@ std::string_view WithoutLlvmsNumber(std::string_view name) {
   return is_number ? name.substr(0, at) : name;
 }
 
+// Returns whether a Rust v0 name may bind so many lifetimes that libiberty seems to hang: it counts
+// them one by one, also where it prints nothing and so no result gets too long. A binder is "G", the
+// number in base 62 and "_", in a function's type "F" or in that of a trait object "D"
+// (Rust RFC 2603). Names with such an identifier ("DGRAM_") are taken for it, too.
+bool HasLongBinder(std::string_view name) {
+  constexpr size_t kMaxDigits = 2;  // 3,844 lifetimes
+  for (size_t g = name.find('G', 1); g != name.npos; g = name.find('G', g + 1)) {
+    if (name[g - 1] != 'F' && name[g - 1] != 'D') continue;
+    size_t end = g + 1;
+    while (end < name.size() && absl::ascii_isalnum(static_cast<unsigned char>(name[end]))) ++end;
+    if (end < name.size() && name[end] == '_' && end - g - 1 > kMaxDigits) return true;
+  }
+  return false;
+}
+
 // A result that libiberty returns in pieces.
 struct Result {
   std::string text;
@@ -88,6 +104,7 @@ std::string Demangled(std::string_view name) {
   std::string mangled(name);
   if (name.size() > kMaxNameBytes) return mangled;
   const std::string_view plain = WithoutLlvmsNumber(name);
+  if (plain.starts_with("_R") && HasLongBinder(plain)) return mangled;
   if (plain.starts_with("_R") || IsLegacyRust(plain)) return RustName(mangled, std::string(plain));
   if (name.starts_with("_Z")) return CxxName(mangled);
   return name.find('/') != std::string_view::npos ? GoName(mangled) : mangled;

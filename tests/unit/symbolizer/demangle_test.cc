@@ -38,6 +38,13 @@ TEST(Demangled, DemanglesRustV0) {
             "alloc::alloc::box_free::<dyn alloc::boxed::FnBox<(), Output = ()>>");
 }
 
+// "for<'a> fn(&'a u8)". With more lifetimes than three digits of base 62 libiberty would count
+// them, which in a path that is not printed nothing ends.
+TEST(Demangled, LeavesNamesThatBindTooManyLifetimes) {
+  EXPECT_EQ(Demangled("_RMC0FG_RL0_hEu"), "<for<'a> fn(&'a u8)>");
+  EXPECT_EQ(Demangled("_RMC0FGzzz_RL0_hEu"), "_RMC0FGzzz_RL0_hEu");
+}
+
 TEST(Demangled, RestoresGoDots) {
   EXPECT_EQ(Demangled("gopkg.in/yaml%2ev3.(*Node).Decode"), "gopkg.in/yaml.v3.(*Node).Decode");
   EXPECT_EQ(Demangled("main.main"), "main.main");
