@@ -56,9 +56,9 @@ std::string_view WithoutLlvmsNumber(std::string_view name) {
 }
 
 // Returns whether a Rust v0 name may bind so many lifetimes that libiberty seems to hang: it counts
-// them one by one, also where it prints nothing and so no result gets too long. A binder is "G", the
-// number in base 62 and "_", in a function's type "F" or in that of a trait object "D"
-// (Rust RFC 2603). Names with such an identifier ("DGRAM_") are taken for it, too.
+// them one by one, also where it prints nothing and so no result gets too long. A binder is "G",
+// the number in base 62 and "_", in a function's type "F" or in that of a trait object "D" (Rust
+// RFC 2603). Names with such an identifier ("DGRAM_") are taken for it, too.
 bool HasLongBinder(std::string_view name) {
   constexpr size_t kMaxDigits = 2;  // 3,844 lifetimes
   for (size_t g = name.find('G', 1); g != name.npos; g = name.find('G', g + 1)) {
