@@ -74,8 +74,7 @@ Sample ExitSamples::SampleOf(const Record& exit) const {
   const VcpuTrack* track = timeline_.Current(exit.pcpu);
   sample.vcpu = track == nullptr ? VcpuRef{kDomInvalid, VcpuId{0}} : track->ref;
   sample.address = trace::Is64(exit.id) ? exit.payload.Word64(1) : exit.payload.Word(1);
-  // 64-bit kernels run in the upper half of the address space; the trace has no better word for it.
-  sample.mode = sample.address >> 63 != 0 ? Mode::kKernel : Mode::kUser;
+  sample.mode = ModeOfGuestCode(sample.address);
   sample.when = {Tsc{exit.tsc.value - 1}, exit.tsc};
   sample.pcpu = exit.pcpu;
   return sample;

@@ -42,6 +42,12 @@ inline constexpr uint32_t kSvmExitNmi = 0x61;  // VMEXIT_NMI
          (vendor == trace::Vendor::kVmx && reason == kVmxExternalInterrupt);
 }
 
+// Returns the mode of a guest's code at the address: 64-bit kernels run in the upper half of the
+// address space, and the record of a VM exit has no better word for it.
+[[nodiscard]] constexpr Mode ModeOfGuestCode(Address rip) {
+  return rip >> 63 != 0 ? Mode::kKernel : Mode::kUser;
+}
+
 // The address that Xen logs for a sample in guest mode.
 enum class LoggedRip : uint8_t {
   kOfExit,       // that of the exit, where the guest was

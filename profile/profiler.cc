@@ -161,10 +161,11 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
   if (events[selection.events.front()].waiting) request.trace = nullptr;
   if (request.trace != nullptr) set.vendor = request.dialect.vendor;
   const bool by_vpmu_of_all = IsByVpmuOfAll(info, events[selection.events.front()]);
-  if (by_vpmu_of_all && set.vendor == trace::Vendor::kSvm) {
+  if (by_vpmu_of_all && set.vendor == trace::Vendor::kSvm && StgiOf(*request.resolver) == 0) {
     set.cautions.emplace_back(
-        "An AMD processor takes counters' interrupts of HVM guests after the VM exit. Samples of "
-        "Xen's svm_stgi_label, and so transitions, are time of these guests in guest mode.");
+        "An AMD processor takes counters' interrupts of HVM guests after the VM exit, and Xen's "
+        "symbols are missing, which say where: time of these guests in guest mode is shown as "
+        "Xen's.");
   }
   Profiler profiler(std::move(request), std::move(set), std::move(samples));
   profiler.recorded_ = recorded;

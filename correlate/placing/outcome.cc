@@ -17,7 +17,9 @@ uint64_t SampleCounts::Unplaced() const {
 
 void PlacingOutcome::Accept(const PlacedSample& placed) {
   ++counts_.placed[static_cast<size_t>(placed.placement)];
-  counts_.repaired += static_cast<uint64_t>(placed.address != placed.sample->address);
+  const bool is_repaired =
+      placed.placement == Placement::kNmiExit && placed.address != placed.sample->address;
+  counts_.repaired += static_cast<uint64_t>(is_repaired);
   observer_.OnPlaced(placed);
 }
 

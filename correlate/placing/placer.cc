@@ -26,7 +26,7 @@ Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObse
       finder_(timeline_, options.logged_rip),
       outcome_(timeline_, observer, checks_),
       drain_(options, timeline_, finder_, outcome_),
-      virtual_interrupts_(timeline_, finder_, outcome_),
+      virtual_interrupts_(options, timeline_, finder_, outcome_),
       next_(samples.Next()) {
   ReadBatch();
 }

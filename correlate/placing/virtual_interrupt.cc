@@ -14,11 +14,12 @@ using recording::Sample;
 // interrupt that came before it: some 50 us under emulation.
 constexpr Cycles kMaxLatency = Cycles{1} << 17;
 
-// Returns the exit of an HVM guest at the address, as the counter's interrupt causes one.
-const ExitMark* ExitAt(const VcpuHistory& vcpu, Address address, TscRange bracket) {
+// Returns the vCPU's first exit in the bracket for which the condition holds; null: there is none.
+template <typename Condition>
+const ExitMark* FirstExit(const VcpuHistory& vcpu, TscRange bracket, Condition condition) {
   for (auto mark = vcpu.FirstExitSince(bracket.begin);
        mark != vcpu.exits.end() && mark->tsc <= bracket.end; ++mark) {
-    if (mark->rip == address) return &*mark;
+    if (condition(*mark)) return &*mark;
   }
   return nullptr;
 }
@@ -43,16 +44,17 @@ void VirtualInterruptPlacer::Place(const Sample& sample) {
   if (timeline_.UnobservedTimeIn(bracket).lost > 0) {
     return outcome_.Reject(sample, UnplacedReason::kTraceLost);
   }
+  MeasureGuests(*sample.pcpu, bracket);
+  if (PlaceAtInterruptExit(sample, bracket)) return;
   const std::optional<Hit> hit = FindHit(sample, bracket);
   if (!hit) return outcome_.Reject(sample, UnplacedReason::kNotRunning);
   AcceptTimed(sample, *hit->track, hit->when, finder_, outcome_);
 }
 
-std::optional<VirtualInterruptPlacer::Hit> VirtualInterruptPlacer::FindHit(const Sample& sample,
-                                                                           TscRange bracket) {
+void VirtualInterruptPlacer::MeasureGuests(PcpuId pcpu, TscRange bracket) {
   lengths_.clear();
-  const TimelineHistory* const intervals = timeline_.IntervalsOf(*sample.pcpu);
-  if (intervals == nullptr || bracket.begin >= bracket.end) return std::nullopt;
+  const TimelineHistory* const intervals = timeline_.IntervalsOf(pcpu);
+  if (intervals == nullptr || bracket.begin >= bracket.end) return;
   intervals->ForEach(bracket, [&](const TimelineInterval& interval, TscRange part) {
     if (IsIdle(interval.vcpu) || interval.vcpu.domain == kDom0) return;
     const auto known =
@@ -63,12 +65,41 @@ std::optional<VirtualInterruptPlacer::Hit> VirtualInterruptPlacer::FindHit(const
       known->second += part.Length();
     }
   });
+}
+
+bool VirtualInterruptPlacer::PlaceAtInterruptExit(const Sample& sample, TscRange bracket) {
+  // The interrupt returns to svm_stgi_label, which is one byte behind the STGI.
+  if (options_.stgi == 0 || sample.address != options_.stgi + 1) return false;
+  const ExitMark* first = nullptr;
+  const VcpuTrack* track = nullptr;
+  for (const auto& [vcpu, length] : lengths_) {
+    const VcpuTrack* const ran = timeline_.Find(vcpu);
+    if (ran->kind != VcpuKind::kHvm) continue;
+    const ExitMark* const exit = FirstExit(
+        timeline_.HistoryOf(*ran), bracket,
+        [&](const ExitMark& mark) { return IsHostInterrupt(options_.vendor, mark.reason); });
+    if (exit == nullptr || (first != nullptr && first->tsc <= exit->tsc)) continue;
+    first = exit;
+    track = ran;
+  }
+  if (first == nullptr) return false;
+  in_guest_ = sample;
+  in_guest_.address = first->rip;
+  in_guest_.mode = ModeOfGuestCode(first->rip);
+  AcceptTimed(in_guest_, *track, {Tsc{first->tsc.value - 1}, first->tsc}, finder_, outcome_);
+  return true;
+}
+
+std::optional<VirtualInterruptPlacer::Hit> VirtualInterruptPlacer::FindHit(const Sample& sample,
+                                                                           TscRange bracket) {
   std::optional<Hit> hit;
   Cycles longest = 0;
   for (const auto& [vcpu, length] : lengths_) {
     const VcpuTrack* const track = timeline_.Find(vcpu);
     if (sample.mode != Mode::kXen && track->kind == VcpuKind::kHvm) {
-      const ExitMark* const exit = ExitAt(timeline_.HistoryOf(*track), sample.address, bracket);
+      const ExitMark* const exit =
+          FirstExit(timeline_.HistoryOf(*track), bracket,
+                    [&](const ExitMark& mark) { return mark.rip == sample.address; });
       if (exit != nullptr) return Hit{track, {Tsc{exit->tsc.value - 1}, exit->tsc}};
       continue;  // the interrupt would have been an exit
     }

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/tsc.h"
 #include "correlate/placing/candidate_finder.h"
+#include "correlate/placing/options.h"
 #include "correlate/placing/outcome.h"
 #include "correlate/placing/recent_timeline.h"
 #include "recording/sample.h"
@@ -23,8 +24,9 @@ inline constexpr Cycles kLongestVirtualInterrupt = Cycles{1} << 28;
 class VirtualInterruptPlacer {
  public:
   // All outlive this.
-  VirtualInterruptPlacer(RecentTimeline& timeline, CandidateFinder& finder, PlacingOutcome& outcome)
-      : timeline_(timeline), finder_(finder), outcome_(outcome) {}
+  VirtualInterruptPlacer(const PlacingOptions& options, RecentTimeline& timeline,
+                         CandidateFinder& finder, PlacingOutcome& outcome)
+      : options_(options), timeline_(timeline), finder_(finder), outcome_(outcome) {}
 
   // Places the sample of an unknown domain on a known pCPU. Its bracket is the time at which Linux
   // took it. O(intervals between the interrupt and that).
@@ -37,15 +39,25 @@ class VirtualInterruptPlacer {
     TscRange when;
   };
 
-  // Returns what the interrupt hit between the beginning of the bracket and its end, at which
-  // dom0's vCPU began to run.
+  // Measures how long each vCPU of a guest ran on the pCPU within the bracket.
+  void MeasureGuests(PcpuId pcpu, TscRange bracket);
+
+  // Returns which of them the interrupt hit between the beginning of the bracket and its end, at
+  // which dom0's vCPU began to run.
   [[nodiscard]] std::optional<Hit> FindHit(const recording::Sample& sample, TscRange bracket);
 
+  // An interrupt of an HVM guest on AMD is an exit, and Xen takes it at its next STGI: it notes
+  // that as what was interrupted. Places such a sample where the guest was. Returns false if the
+  // sample is not one: it is elsewhere, or its interrupt came while Xen left the guest otherwise.
+  bool PlaceAtInterruptExit(const recording::Sample& sample, TscRange bracket);
+
+  PlacingOptions options_;
   RecentTimeline& timeline_;
   CandidateFinder& finder_;
   PlacingOutcome& outcome_;
   absl::flat_hash_map<uint32_t, Tsc> previous_;      // by pCPU: when Linux took the last sample
-  std::vector<std::pair<VcpuRef, Cycles>> lengths_;  // FindHit: how long each vCPU ran
+  std::vector<std::pair<VcpuRef, Cycles>> lengths_;  // by MeasureGuests
+  recording::Sample in_guest_;                       // the sample that PlaceAtInterruptExit places
 };
 
 }  // namespace xenoscope::correlate

@@ -374,7 +374,7 @@ TraceBuilder VirtualInterrupt() {
 }
 
 std::vector<std::string> PlaceVirtualInterrupts(
-    const std::vector<std::tuple<Mode, Address, uint64_t>>& taken) {
+    const std::vector<std::tuple<Mode, Address, uint64_t>>& taken, Address stgi = 0) {
   std::vector<Sample> samples;
   for (const auto& [mode, address, begin] : taken) {
     samples.push_back(Bracketed(kDomXen.value, mode, address, begin, begin + 10));
@@ -383,6 +383,7 @@ std::vector<std::string> PlaceVirtualInterrupts(
   }
   PlacingOptions options = WithoutTransitions();
   options.longest_bracket = kLongestVirtualInterrupt;
+  options.stgi = stgi;
   return Place(VirtualInterrupt(), samples, nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry,
                options)
       .lines;
@@ -396,6 +397,23 @@ TEST(Placing, VirtualInterruptHitGuestBeforeDom0Ran) {
               ElementsAre("d2v0 user 0x2000 bracketed: running 1.00"));
   EXPECT_THAT(PlaceVirtualInterrupts({{Mode::kXen, 0xf, 9'020'000}}),
               ElementsAre("d2v0 xen 0xf bracketed: running 1.00"));
+}
+
+// A counter's interrupt of an HVM guest on AMD is an exit. Xen takes it at its next STGI.
+TEST(Placing, VirtualInterruptAtStgiHitHvmGuest) {
+  constexpr Address kStgi = 0xffff82d040204593;
+  const std::vector<std::tuple<Mode, Address, uint64_t>> behind_stgi = {
+      {Mode::kXen, kStgi + 1, 9'020'000}};
+  EXPECT_THAT(PlaceVirtualInterrupts(behind_stgi, kStgi),
+              ElementsAre("d1v0 user 0x1000 bracketed: guest 1.00"));
+  // Xen's symbols do not say where the STGI is.
+  EXPECT_THAT(PlaceVirtualInterrupts(behind_stgi, 0),
+              ElementsAre("d2v0 xen 0xffff82d040204594 bracketed: running 1.00"));
+  // The interrupt before this one was dom0's: no guest ran since then.
+  EXPECT_THAT(PlaceVirtualInterrupts(
+                  {{Mode::kXen, 0xf, 9'020'000}, {Mode::kXen, kStgi + 1, 9'500'000}}, kStgi),
+              ElementsAre("d2v0 xen 0xf bracketed: running 1.00",
+                          "d0v0 xen 0xffff82d040204594 bracketed: running 1.00"));
 }
 
 TEST(Placing, VirtualInterruptHitXenForDom0) {
