@@ -121,6 +121,7 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     sums.impossible += vcpu.impossible;
     sums.bracketed += vcpu.bracketed;
     sums.missed += vcpu.missed;
+    sums.held += vcpu.held;
     sums.brackets += vcpu.brackets;
     sums.timeslices += vcpu.timeslices;
     sums.timeslice_squares += vcpu.timeslice_squares;
@@ -140,6 +141,8 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     check.impossible = sums.impossible;
     check.bracketed = sums.bracketed;
     check.missed = sums.missed;
+    check.ran = sums.timeslices;
+    check.held = static_cast<double>(sums.held);
     if (sums.bracketed > 0) check.bracket = sums.brackets / static_cast<double>(sums.bracketed);
     if (sums.timeslices > 0) check.timeslice = sums.timeslice_squares / sums.timeslices;
     Compare(ages, check);

@@ -27,6 +27,8 @@ struct PlacingCheck {
   double timeslice = 0;     // mean length of the timeslices at random instants, in cycles
   uint64_t exact = 0;       // samples at known instants
   uint64_t missed = 0;      // samples at unknown instants, where others like them have known ones
+  double ran = 0;           // the timeslices, in cycles
+  double held = 0;          // cycles of them in which Xen's vPMU held a sample and took no other
   // The largest difference between the part of exact samples and the part of all time below an age.
   double distance = 0;
 
@@ -48,6 +50,8 @@ class CrossChecks {
   void AddBracketed(uint32_t index, VcpuRef vcpu, Cycles bracket);
   void AddOther(uint32_t index, VcpuRef vcpu) { ++VcpuAt(index, vcpu).samples; }
   void AddImpossible(uint32_t index, VcpuRef vcpu);
+  // Adds running time in which Xen held a sample.
+  void AddHeld(uint32_t index, VcpuRef vcpu, Cycles length) { VcpuAt(index, vcpu).held += length; }
   // Counts a sample, which is also added by another function, as missed: others like it have known
   // instants.
   void AddMissed(uint32_t index, VcpuRef vcpu) { ++VcpuAt(index, vcpu).missed; }
@@ -70,8 +74,9 @@ class CrossChecks {
     uint64_t impossible = 0;
     uint64_t bracketed = 0;
     uint64_t missed = 0;
-    double brackets = 0;           // sum of the brackets' lengths
-    double timeslices = 0;         // sum of the timeslices' lengths
+    double brackets = 0;    // sum of the brackets' lengths
+    double timeslices = 0;  // sum of the timeslices' lengths
+    Cycles held = 0;
     double timeslice_squares = 0;  // sum of the squares of these lengths
     std::unique_ptr<Ages> ages;
   };

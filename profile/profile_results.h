@@ -18,6 +18,7 @@ namespace xenoscope::profile {
 struct SampleSet {
   std::string event;    // text of the event: "cycles (clocked by hpet:500)"
   bool is_time = true;  // whether samples stand for time
+  double period = 0;    // counts of the event between two samples; 0: there are several periods
   // Whether the sizes of strata are those of the trace (docs/method.md, section 4.1).
   bool stratified = true;
   bool traced = true;                              // whether the recording has a trace

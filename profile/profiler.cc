@@ -62,10 +62,9 @@ std::vector<std::string> InlinedFunctions(const std::vector<Frame>& frames) {
   return names;
 }
 
-// Describes events of one name and modes: what their samples stand for, and cautions. Returns the
-// period; 0 if there are several.
-uint64_t DescribeEvents(const RecordingInfo& info, std::span<const recording::EventInfo> events,
-                        const EventGroup& group, SampleSet& set) {
+// Describes events of one name and modes: what their samples stand for, and cautions.
+void DescribeEvents(const RecordingInfo& info, std::span<const recording::EventInfo> events,
+                    const EventGroup& group, SampleSet& set) {
   const recording::EventInfo& first = events[group.front()];
   const auto all = [&](auto condition) {
     return std::ranges::all_of(group, [&](uint16_t i) { return condition(events[i]); });
@@ -98,7 +97,7 @@ uint64_t DescribeEvents(const RecordingInfo& info, std::span<const recording::Ev
   if (info.state == recording::State::kEndedEarly) {
     set.cautions.push_back(fmt::format("The recording ended early: {}", info.stopped_because));
   }
-  return one_period ? first.period : 0;
+  if (one_period) set.period = static_cast<double>(first.period);
 }
 
 // Describes the events beside the profile's own.
@@ -150,7 +149,7 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
   set.event = EventText(events, selection.events);
   set.traced = request.trace != nullptr;
   set.clock = recording.clock();
-  const uint64_t period = DescribeEvents(info, events, selection.events, set);
+  DescribeEvents(info, events, selection.events, set);
   if (!selection.beside.empty()) Compare(info, events, selection, set);
   for (const recording::StreamInfo& stream : info.streams) {
     set.lost_in_buffers += stream.logged.lost;
@@ -172,7 +171,6 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
   profiler.processes_ = &processes;
   profiler.longest_bracket_ =
       std::max(brackets.longest, by_vpmu_of_all ? correlate::kLongestVirtualInterrupt : 0);
-  profiler.period_ = static_cast<double>(period);
   return profiler;
 }
 
@@ -219,7 +217,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
   if (sample_set_.comparison.HasSeveral()) event_numbers = EventNumbers(sample_set_.comparison);
   correlate::Profile first({.by = request_.columns.by,
                             .is_time = sample_set_.is_time,
-                            .period = period_,
+                            .period = sample_set_.period,
                             .parts = request_.columns.with_parts,
                             .nmi_exit_reason = nmi_exit_reason,
                             .line_of = line_of,
@@ -232,7 +230,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                            *request_.resolver);
   correlate::Profile second({.by = request_.columns.secondary_by,
                              .is_time = sample_set_.is_time,
-                             .period = period_,
+                             .period = sample_set_.period,
                              .nmi_exit_reason = nmi_exit_reason,
                              .line_of = line_of,
                              .behalf_of = behalf_of,

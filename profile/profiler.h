@@ -95,7 +95,6 @@ class Profiler {
   const RecordedSamples* recorded_ = nullptr;     // samples_; null when they are of the trace
   const RecordedProcesses* processes_ = nullptr;  // those of recorded_
   Cycles longest_bracket_ = 0;
-  double period_ = 0;  // counts of the event between two samples; 0: unknown
 };
 
 }  // namespace xenoscope::profile

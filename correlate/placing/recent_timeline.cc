@@ -9,8 +9,6 @@ namespace {
 
 // Subreasons of exits beyond so many are not told apart: of MMIO there may be any number.
 constexpr size_t kMaxSubreasons = 4096;
-// Upper bound of the time from an interrupt to the record that its vCPU is woken.
-constexpr Cycles kWakeLatency = Cycles{1} << 15;
 // A device model that has not answered after so many cycles (about 0.1 s) is not waited for.
 constexpr Cycles kMaxUnsettled = Cycles{1} << 28;
 // The stays in the guest that are hardly more than their transitions: the lower decile.
@@ -275,9 +273,8 @@ void RecentTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   if (next_ != nullptr) next_->OnRunstateInterval(interval);
   VcpuHistory& vcpu = VcpuAt(interval.vcpu_index);
   if (interval.state == TimelineState::kRunnable) {
-    const bool woken = interval.cause == RunnableCause::kWake;
-    const Cycles before = std::min(interval.range.begin.value, woken ? kWakeLatency : Cycles{0});
-    vcpu.runnable_since = Tsc{interval.range.begin.value - before};
+    vcpu.runnable_since = interval.range.begin;
+    vcpu.was_woken = interval.cause == RunnableCause::kWake;
   }
   if (interval.state == TimelineState::kOffline) vcpu.stops.Add(interval.range.begin);
   if (interval.state == TimelineState::kRunning &&

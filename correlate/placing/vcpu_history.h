@@ -49,9 +49,9 @@ struct VcpuHistory {
   uint32_t last_reason = 0;
   Address last_rip = 0;
 
-  // When the vCPU could last have begun to wait for a pCPU, before it ran: an interrupt that woke
-  // it came a little before the record of that.
+  // When the vCPU last began to wait for a pCPU, and whether it was woken then, not preempted.
   Tsc runnable_since;
+  bool was_woken = false;
 
   Tsc nmi_matched_until;  // NMI exits before this have had their sample or will not have one
 

@@ -13,6 +13,8 @@ using recording::Sample;
 // Upper bound of the time from the beginning of a timeslice of dom0's vCPU to the sample of an
 // interrupt that came before it: some 50 us under emulation.
 constexpr Cycles kMaxLatency = Cycles{1} << 17;
+// Upper bound of the time from an interrupt to the record that it has woken dom0's vCPU.
+constexpr Cycles kWakeLatency = Cycles{1} << 15;
 
 // Returns the vCPU's first exit in the bracket for which the condition holds; null: there is none.
 template <typename Condition>
@@ -34,7 +36,10 @@ void VirtualInterruptPlacer::Place(const Sample& sample) {
   const VcpuTrack* const sampler = timeline_.Find(at->vcpu);
   Tsc& previous = previous_[sample.pcpu->value];
   const Tsc entered = at->timeslice_begin;
-  const TscRange bracket{std::max(previous, timeline_.HistoryOf(*sampler).runnable_since), entered};
+  const VcpuHistory& waited = timeline_.HistoryOf(*sampler);
+  const Cycles latency = waited.was_woken ? kWakeLatency : 0;
+  const Tsc earliest{waited.runnable_since.value - std::min(waited.runnable_since.value, latency)};
+  const TscRange bracket{std::max(previous, earliest), entered};
   // Xen keeps one sample, until Linux has taken it.
   const bool is_own = previous >= entered || taken - entered > kMaxLatency;
   previous = sample.when.end;
@@ -45,10 +50,21 @@ void VirtualInterruptPlacer::Place(const Sample& sample) {
     return outcome_.Reject(sample, UnplacedReason::kTraceLost);
   }
   MeasureGuests(*sample.pcpu, bracket);
-  if (PlaceAtInterruptExit(sample, bracket)) return;
   const std::optional<Hit> hit = FindHit(sample, bracket);
   if (!hit) return outcome_.Reject(sample, UnplacedReason::kNotRunning);
-  AcceptTimed(sample, *hit->track, hit->when, finder_, outcome_);
+  const Tsc middle = bracket.begin + bracket.Length() / 2;
+  const Tsc since = hit->exit != nullptr ? hit->exit->tsc
+                    : waited.was_woken   ? std::max(bracket.begin, waited.runnable_since)
+                                         : middle;
+  NoteHeld(*sample.pcpu, {since, entered});
+  outcome_.checks().AddHeld(sampler->index, sampler->ref, taken - entered);
+  if (hit->exit == nullptr || sample.mode != Mode::kXen) {
+    return AcceptTimed(sample, *hit->track, hit->when, finder_, outcome_);
+  }
+  in_guest_ = sample;
+  in_guest_.address = hit->exit->rip;
+  in_guest_.mode = ModeOfGuestCode(hit->exit->rip);
+  AcceptTimed(in_guest_, *hit->track, hit->when, finder_, outcome_);
 }
 
 void VirtualInterruptPlacer::MeasureGuests(PcpuId pcpu, TscRange bracket) {
@@ -67,42 +83,50 @@ void VirtualInterruptPlacer::MeasureGuests(PcpuId pcpu, TscRange bracket) {
   });
 }
 
-bool VirtualInterruptPlacer::PlaceAtInterruptExit(const Sample& sample, TscRange bracket) {
-  // The interrupt returns to svm_stgi_label, which is one byte behind the STGI.
-  if (options_.stgi == 0 || sample.address != options_.stgi + 1) return false;
-  const ExitMark* first = nullptr;
-  const VcpuTrack* track = nullptr;
+void VirtualInterruptPlacer::NoteHeld(PcpuId pcpu, TscRange held) {
+  const TimelineHistory* const intervals = timeline_.IntervalsOf(pcpu);
+  held = held.Intersect(options_.sampled);
+  if (intervals == nullptr || held.Empty()) return;
+  intervals->ForEach(held, [&](const TimelineInterval& interval, TscRange part) {
+    if (IsIdle(interval.vcpu)) return;
+    const VcpuTrack* const track = timeline_.Find(interval.vcpu);
+    outcome_.checks().AddHeld(track->index, track->ref, part.Length());
+  });
+}
+
+bool VirtualInterruptPlacer::MayBeExit(const Sample& sample) const {
+  // The interrupt of an exit returns to svm_stgi_label, which is one byte behind the STGI.
+  return sample.mode != Mode::kXen || (options_.stgi != 0 && sample.address == options_.stgi + 1);
+}
+
+std::optional<VirtualInterruptPlacer::Hit> VirtualInterruptPlacer::FindExit(
+    const Sample& sample, TscRange bracket) const {
+  std::optional<Hit> first;
   for (const auto& [vcpu, length] : lengths_) {
-    const VcpuTrack* const ran = timeline_.Find(vcpu);
-    if (ran->kind != VcpuKind::kHvm) continue;
-    const ExitMark* const exit = FirstExit(
-        timeline_.HistoryOf(*ran), bracket,
-        [&](const ExitMark& mark) { return IsHostInterrupt(options_.vendor, mark.reason); });
-    if (exit == nullptr || (first != nullptr && first->tsc <= exit->tsc)) continue;
-    first = exit;
-    track = ran;
+    const VcpuTrack* const track = timeline_.Find(vcpu);
+    if (track->kind != VcpuKind::kHvm) continue;
+    const ExitMark* const exit =
+        FirstExit(timeline_.HistoryOf(*track), bracket, [&](const ExitMark& mark) {
+          return sample.mode == Mode::kXen ? IsHostInterrupt(options_.vendor, mark.reason)
+                                           : mark.rip == sample.address;
+        });
+    if (exit == nullptr || (first && first->exit->tsc <= exit->tsc)) continue;
+    first = Hit{track, {Tsc{exit->tsc.value - 1}, exit->tsc}, exit};
   }
-  if (first == nullptr) return false;
-  in_guest_ = sample;
-  in_guest_.address = first->rip;
-  in_guest_.mode = ModeOfGuestCode(first->rip);
-  AcceptTimed(in_guest_, *track, {Tsc{first->tsc.value - 1}, first->tsc}, finder_, outcome_);
-  return true;
+  return first;
 }
 
 std::optional<VirtualInterruptPlacer::Hit> VirtualInterruptPlacer::FindHit(const Sample& sample,
-                                                                           TscRange bracket) {
+                                                                           TscRange bracket) const {
+  if (MayBeExit(sample)) {
+    if (const std::optional<Hit> exit = FindExit(sample, bracket)) return exit;
+  }
   std::optional<Hit> hit;
   Cycles longest = 0;
   for (const auto& [vcpu, length] : lengths_) {
     const VcpuTrack* const track = timeline_.Find(vcpu);
-    if (sample.mode != Mode::kXen && track->kind == VcpuKind::kHvm) {
-      const ExitMark* const exit =
-          FirstExit(timeline_.HistoryOf(*track), bracket,
-                    [&](const ExitMark& mark) { return mark.rip == sample.address; });
-      if (exit != nullptr) return Hit{track, {Tsc{exit->tsc.value - 1}, exit->tsc}};
-      continue;  // the interrupt would have been an exit
-    }
+    // An HVM guest's interrupt would have been an exit.
+    if (sample.mode != Mode::kXen && track->kind == VcpuKind::kHvm) continue;
     if (length <= longest) continue;
     longest = length;
     hit = Hit{track, bracket};

@@ -37,19 +37,26 @@ class VirtualInterruptPlacer {
   struct Hit {
     const VcpuTrack* track = nullptr;
     TscRange when;
+    const ExitMark* exit = nullptr;  // the VM exit that the interrupt was; null: it was none
   };
 
   // Measures how long each vCPU of a guest ran on the pCPU within the bracket.
   void MeasureGuests(PcpuId pcpu, TscRange bracket);
 
-  // Returns which of them the interrupt hit between the beginning of the bracket and its end, at
-  // which dom0's vCPU began to run.
-  [[nodiscard]] std::optional<Hit> FindHit(const recording::Sample& sample, TscRange bracket);
+  // Counts the time in which Xen held a sample, and so could take no other, for its vCPUs.
+  void NoteHeld(PcpuId pcpu, TscRange held);
 
-  // An interrupt of an HVM guest on AMD is an exit, and Xen takes it at its next STGI: it notes
-  // that as what was interrupted. Places such a sample where the guest was. Returns false if the
-  // sample is not one: it is elsewhere, or its interrupt came while Xen left the guest otherwise.
-  bool PlaceAtInterruptExit(const recording::Sample& sample, TscRange bracket);
+  // Whether the interrupt may have been a VM exit: it hit a guest. On AMD Xen takes that interrupt
+  // at its next STGI, and notes this as what was interrupted.
+  [[nodiscard]] bool MayBeExit(const recording::Sample& sample) const;
+
+  // Returns the first exit of the measured vCPUs in the bracket that may be the sample's interrupt.
+  [[nodiscard]] std::optional<Hit> FindExit(const recording::Sample& sample,
+                                            TscRange bracket) const;
+
+  // Returns which of the measured vCPUs the interrupt hit between the beginning of the bracket and
+  // its end, at which dom0's vCPU began to run.
+  [[nodiscard]] std::optional<Hit> FindHit(const recording::Sample& sample, TscRange bracket) const;
 
   PlacingOptions options_;
   RecentTimeline& timeline_;
@@ -57,7 +64,7 @@ class VirtualInterruptPlacer {
   PlacingOutcome& outcome_;
   absl::flat_hash_map<uint32_t, Tsc> previous_;      // by pCPU: when Linux took the last sample
   std::vector<std::pair<VcpuRef, Cycles>> lengths_;  // by MeasureGuests
-  recording::Sample in_guest_;                       // the sample that PlaceAtInterruptExit places
+  recording::Sample in_guest_;                       // the sample that was placed at an exit last
 };
 
 }  // namespace xenoscope::correlate

@@ -20,6 +20,8 @@ using nlohmann::ordered_json;
 
 std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
 
+std::string Count(uint64_t count) { return CellText(count, ColumnUnit::kCount); }
+
 double Seconds(const ProfileReport& report, double cycles) {
   return report.clock.hz == 0 ? 0 : cycles / static_cast<double>(report.clock.hz);
 }
@@ -69,12 +71,34 @@ std::string TimeRange(double low, double high) {
   return from == to ? from : fmt::format("{} to {}", from, to);
 }
 
+// The time in which Xen's vPMU could take no sample, as it held one until dom0's Linux took that.
+struct HeldTime {
+  double ran = 0;   // of the domains with samples, in cycles
+  double held = 0;  // cycles of this in which a sample was held
+  uint64_t samples = 0;
+  std::vector<DomainFigure> domains;  // the part of each domain's time
+};
+
+HeldTime HeldTimeOf(const ProfileReport& report) {
+  HeldTime all;
+  for (const PlacingCheck& check : report.placing_checks) {
+    all.ran += check.ran;
+    all.held += check.held;
+    all.samples += check.samples;
+    if (check.held > 0 && check.ran > 0) {
+      all.domains.push_back({check.domain, check.held / check.ran});
+    }
+  }
+  return all;
+}
+
 std::string_view LossAdvice(const ProfileReport& report) {
   if (report.counts.lost_records > 0) return kTraceLost;
   if (report.lost_in_buffers > 0) {
     return "Samples were lost. Record with a smaller --drain-interval or a larger "
            "--buffer-samples.";
   }
+  if (HeldTimeOf(report).held > 0) return "Xen's vPMU drops samples.";
   return "Samples are not uniform in time. Record with another period, or with --source vcpu.";
 }
 
@@ -92,6 +116,20 @@ void AddDomainNote(const ProfileReport& report, std::vector<std::string>& notes)
   if (disagree > kMaxNamed) named.push_back(fmt::format("{} more", disagree - kMaxNamed));
   notes.push_back(fmt::format("Samples and trace disagree ({}). {}", fmt::join(named, ", "),
                               LossAdvice(report)));
+}
+
+void AddHeldNote(const ProfileReport& report, std::vector<std::string>& notes) {
+  const HeldTime time = HeldTimeOf(report);
+  if (time.held <= 0 || time.held >= time.ran) return;
+  std::string came;
+  if (report.is_time && report.period > 0) {
+    came = fmt::format("{} of some {} samples came. ", Count(time.samples),
+                       Count(static_cast<uint64_t>(time.ran / report.period)));
+  }
+  notes.push_back(fmt::format(
+      "{}Xen's vPMU holds one sample until dom0's vCPU runs, and drops all others: {} of the time "
+      "({}). Shares of domains are not affected, as the trace measures their time.",
+      came, Percent(time.held / time.ran), FigureList(report, time.domains, Percent)));
 }
 
 void AddImpossibleNote(const ProfileReport& report, std::vector<std::string>& notes) {
@@ -153,6 +191,7 @@ void AddAliasingNote(const ProfileReport& report, std::vector<std::string>& note
 std::vector<std::string> CheckNotes(const ProfileReport& report) {
   std::vector<std::string> notes;
   AddDomainNote(report, notes);
+  AddHeldNote(report, notes);
   AddImpossibleNote(report, notes);
   AddDrainNote(report, notes);
   AddAliasingNote(report, notes);
@@ -212,6 +251,8 @@ ordered_json PlacingChecksJson(const ProfileReport& report) {
                       {"long_brackets", check.HasLongBrackets()},
                       {"at_known_instants", check.exact},
                       {"missed", check.missed},
+                      {"seconds", Seconds(report, check.ran)},
+                      {"held_seconds", Seconds(report, check.held)},
                       {"distance_of_turn_ages", check.distance},
                       {"in_step", IsAliased(report, check)}});
   }

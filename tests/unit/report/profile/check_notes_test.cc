@@ -67,6 +67,22 @@ TEST(CheckNotes, ReportDomainsThatDisagree) {
                                                              HasSubstr("Samples were lost"))));
 }
 
+TEST(CheckNotes, ReportSamplesThatXensVpmuDropped) {
+  PlacingCheck check = Content();
+  check.ran = 16e9;
+  check.held = 4e9;
+  ProfileReport report = ReportOf(check);
+  report.period = 1e6;
+  EXPECT_THAT(
+      CheckNotes(report),
+      ElementsAre("10,000 of some 16,000 samples came. Xen's vPMU holds one sample until "
+                  "dom0's vCPU runs, and drops all others: 25.00% of the time (web 25.00%). "
+                  "Shares of domains are not affected, as the trace measures their time."));
+  // Other events do not say how many samples were due.
+  report.is_time = false;
+  EXPECT_THAT(CheckNotes(report), ElementsAre(testing::StartsWith("Xen's vPMU holds one sample")));
+}
+
 TEST(CheckNotes, ReportLongBrackets) {
   PlacingCheck check = Content();
   check.timeslice = 2e5;
@@ -123,7 +139,8 @@ TEST(CheckNotes, JsonHasAllFields) {
   EXPECT_EQ(json.dump(),
             R"([{"domain":"web","samples":10000,"impossible":0,"says_impossible":false,)"
             R"("bracketed":9000,"bracket_seconds":0.001,"turn_seconds":0.005,)"
-            R"("long_brackets":false,"at_known_instants":1000,"missed":0,)"
+            R"("long_brackets":false,"at_known_instants":1000,"missed":0,"seconds":0.0,)"
+            R"("held_seconds":0.0,)"
             R"("distance_of_turn_ages":0.03,"in_step":false}])");
 }
 
