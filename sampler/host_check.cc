@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -54,6 +55,7 @@ void ProbeXen(HostFacts& facts) {
   if (const auto pcpus = OnlineApicIds(); pcpus.ok()) {
     facts.pcpus = static_cast<uint32_t>(pcpus->size());
   }
+  facts.vpmu = ReadVpmuSetup(LinuxPerfCalls()->VpmuMode(), facts.pcpus);
   facts.vcpu = OpenVcpuCalls().status();
   // Asking xenoprof would end another recorder's session, and must not happen after a killed one.
   const absl::StatusOr<SessionLock> lock = SessionLock::Take();
@@ -101,6 +103,29 @@ Finding Xenoprof(const HostFacts& facts) {
                   *facts.xenoprof));
 }
 
+// Xen's vPMU is the only source of samples of Xen where xenoprof is missing.
+std::optional<Finding> Vpmu(const HostFacts& facts) {
+  const VpmuSetup& vpmu = facts.vpmu;
+  if (vpmu.mode.empty() || vpmu.mode == "off") {
+    if (!facts.pv || facts.stale_xenoprof || facts.xenoprof.ok()) return std::nullopt;
+    return Partly("vPMU",
+                  fmt::format("it could sample Xen and all domains in place of xenoprof: boot Xen "
+                              "with vpmu=1 dom0_max_vcpus={} dom0_vcpus_pin and without watchdog, "
+                              "then write all to /sys/hypervisor/pmu/pmu_mode before any guest "
+                              "starts",
+                              facts.pcpus));
+  }
+  std::string text = vpmu.mode == "all"  ? "mode all: perf samples Xen and all domains"
+                     : vpmu.mode == "hv" ? "mode hv: perf samples dom0 and Xen's work for it"
+                                         : "mode self: perf samples dom0";
+  if (vpmu.mode != "all") {
+    text += "; for all domains write all to /sys/hypervisor/pmu/pmu_mode before any guest starts";
+  }
+  const std::vector<std::string> problems = VpmuProblems(vpmu);
+  if (problems.empty()) return Yes("vPMU", std::move(text));
+  return Partly("vPMU", fmt::format("{}; {}", text, fmt::join(problems, "; ")));
+}
+
 Finding Vcpu(const HostFacts& facts) {
   if (!facts.vcpu.ok()) return No("vcpu", facts.vcpu);
   if (facts.guests == 0) return Partly("vcpu", "samples guests, and there are none now");
@@ -114,8 +139,10 @@ Finding Vcpu(const HostFacts& facts) {
 
 Finding Perf(const HostFacts& facts) {
   if (!facts.perf.ok()) return No("perf", facts.perf.status());
-  const std::string_view whom =
+  std::string_view whom =
       facts.dom0 ? "dom0, not Xen and the guests" : "this Linux, its kernel and its processes";
+  if (*facts.perf && facts.vpmu.mode == "all") whom = "Xen and all domains";
+  if (*facts.perf && facts.vpmu.mode == "hv") whom = "dom0 and Xen's work for it, not the guests";
   if (*facts.perf) return Yes("perf", fmt::format("samples {}, by hardware counters", whom));
   return Yes("perf",
              fmt::format("samples {}, by Linux's timer: no performance counter counts here", whom));
@@ -227,6 +254,7 @@ std::vector<Finding> Diagnose(const HostFacts& facts) {
   if (!facts.xenstore.ok()) findings.push_back(No("xenstore", facts.xenstore));
   if (!facts.other.ok()) findings.push_back(Partly("session", std::string(Message(facts.other))));
   findings.push_back(Xenoprof(facts));
+  if (std::optional<Finding> vpmu = Vpmu(facts)) findings.push_back(*std::move(vpmu));
   findings.push_back(Vcpu(facts));
   findings.push_back(Perf(facts));
   if (facts.other.ok()) findings.push_back(Agents(facts));

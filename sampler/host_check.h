@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "sampler/agent/agent_source.h"
 #include "sampler/xen/host.h"
+#include "sampler/xen/vpmu.h"
 
 namespace xenoscope::sampler {
 
@@ -26,7 +27,8 @@ struct HostFacts {
   size_t guests = 0;
   uint32_t pcpus = 0;
   absl::StatusOr<std::string> xenoprof = std::string();  // xenoprof's name of the processor
-  absl::Status vcpu;                                     // OK: Xen lets dom0 read vCPUs
+  VpmuSetup vpmu;
+  absl::Status vcpu;                 // OK: Xen lets dom0 read vCPUs
   absl::StatusOr<bool> perf = true;  // whether counters count; an error: perf may not be used
   std::vector<std::string> agents;   // agents that answer: "web (xenoscope 0.1.0)"
   absl::Status xentrace;             // OK: xentrace is installed

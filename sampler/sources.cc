@@ -16,6 +16,7 @@
 #include "sampler/vcpu/vcpu_source.h"
 #include "sampler/xen/behalf.h"
 #include "sampler/xen/host.h"
+#include "sampler/xen/vpmu.h"
 #include "sampler/xenoprof/xenoprof_source.h"
 
 namespace xenoscope::sampler {
@@ -199,7 +200,9 @@ absl::StatusOr<std::unique_ptr<PerfSource>> OpenPerf(const SampleRequest& reques
   perf.clock_hz = info.host.clock_hz;
   if (request.drain_interval) perf.drain_interval = *request.drain_interval;
   perf.behalf_of = BehalfOf();
-  return PerfSource::Open(perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); });
+  std::unique_ptr<PerfCalls> calls = LinuxPerfCalls();
+  perf.vpmu_problems = VpmuProblems(ReadVpmuSetup(calls->VpmuMode(), info.host.pcpus));
+  return PerfSource::Open(perf, std::move(calls), [] { return ReadRunningProcesses(); });
 }
 
 absl::StatusOr<OpenedSources> OneSource(absl::StatusOr<std::unique_ptr<Source>> source) {

@@ -145,11 +145,16 @@ absl::Status PerfSource::OpenAll() {
     notes_.emplace_back(
         vpmu_ == kVpmuAll
             ? "source perf: Xen's vPMU (mode all) samples Xen and all domains. The trace "
-              "attributes samples of other domains if each vCPU of dom0 is pinned to the pCPU of "
-              "its number (dom0_max_vcpus equal to the number of pCPUs, dom0_vcpus_pin). Xen keeps "
-              "one sample of each pCPU, and drops others until Linux has read it, uncounted"
+              "attributes samples of other domains. Xen keeps one sample of each pCPU, and drops "
+              "others until Linux has read it, uncounted"
             : "source perf: Xen's vPMU (mode hv) samples dom0, and Xen's work for it; there are no "
               "samples of the guests");
+  }
+  const auto by_counter = [](const Event& event) { return IsOfHardware(event.event.attributes); };
+  if (std::ranges::any_of(events_, by_counter)) {
+    for (const std::string& problem : request_.vpmu_problems) {
+      notes_.push_back(fmt::format("source perf: {}", problem));
+    }
   }
   for (const uint32_t cpu : calls_->OnlineCpus()) XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
   if (cpus_.empty()) return PreconditionError("Linux says that no CPU is online");

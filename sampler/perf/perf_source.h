@@ -51,6 +51,7 @@ struct PerfRequest {
   // Returns the domain on whose behalf the process with this first thread's name works; empty: none
   // does.
   std::function<std::optional<DomainId>(uint32_t pid, std::string_view name)> behalf_of{};
+  std::vector<std::string> vpmu_problems{};  // what keeps Xen's vPMU from sampling what it should
 };
 
 class PerfSource final : public Source {

@@ -16,6 +16,7 @@ enum class DomctlOp : uint32_t {
   kGetDomainInfo = 5,
   kGetVcpuContext = 13,
   kGetVcpuInfo = 14,
+  kGetVcpuAffinity = 25,
 };
 
 struct DomctlDomainInfo {
@@ -48,6 +49,20 @@ struct DomctlVcpuInfo {
 };
 static_assert(offsetof(DomctlVcpuInfo, cpu_time) == 8);
 
+struct DomctlBitmap {
+  uint64_t bits;  // in: address
+  uint32_t count;
+  uint32_t padding;
+};
+struct DomctlVcpuAffinity {
+  uint32_t vcpu;   // in: number of the vCPU
+  uint32_t flags;  // in: kHardAffinity
+  DomctlBitmap hard;
+  DomctlBitmap soft;
+};
+static_assert(sizeof(DomctlVcpuAffinity) == 40);
+inline constexpr uint32_t kHardAffinity = 1U << 0;
+
 struct Domctl {
   DomctlOp op;
   uint32_t version;
@@ -57,6 +72,7 @@ struct Domctl {
     DomctlDomainInfo domain;
     DomctlVcpuContext context;
     DomctlVcpuInfo info;
+    DomctlVcpuAffinity affinity;
     std::byte size[128];
   } u;
 };

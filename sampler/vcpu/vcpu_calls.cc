@@ -9,6 +9,7 @@ extern "C" {  // Xen's headers lack it
 #include <xencall.h>
 }
 
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -27,6 +28,7 @@ class XenVcpuCalls final : public VcpuCalls {
   ~XenVcpuCalls() override {
     if (op_ != nullptr) xencall_free_buffer(calls_, op_);
     if (context_ != nullptr) xencall_free_buffer(calls_, context_);
+    if (pcpus_ != nullptr) xencall_free_buffer(calls_, pcpus_);
     xencall_close(calls_);
   }
 
@@ -34,7 +36,9 @@ class XenVcpuCalls final : public VcpuCalls {
     op_ = static_cast<Domctl*>(xencall_alloc_buffer(calls_, sizeof(Domctl)));
     context_ = static_cast<vcpu_guest_context_t*>(
         xencall_alloc_buffer(calls_, sizeof(vcpu_guest_context_t)));
-    if (op_ == nullptr || context_ == nullptr) return ErrnoError(errno, "no memory for hypercalls");
+    pcpus_ = static_cast<PcpuSet*>(xencall_alloc_buffer(calls_, sizeof(PcpuSet)));
+    if (op_ == nullptr || context_ == nullptr || pcpus_ == nullptr)
+      return ErrnoError(errno, "no memory for hypercalls");
     // Xen checks the version before anything else, and refuses all but its own.
     for (version_ = kFirstDomctlVersion; version_ <= kLastDomctlVersion; ++version_) {
       Prepare(DomctlOp::kGetDomainInfo, kDom0);
@@ -97,7 +101,26 @@ class XenVcpuCalls final : public VcpuCalls {
     return 0;
   }
 
+  int Affinity(VcpuRef vcpu, std::vector<uint32_t>& pcpus) override {
+    pcpus.clear();
+    Prepare(DomctlOp::kGetVcpuAffinity, vcpu.domain);
+    op_->u.affinity.vcpu = vcpu.vcpu.value;
+    op_->u.affinity.flags = kHardAffinity;
+    *pcpus_ = {};
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the hypercall's ABI
+    op_->u.affinity.hard = {reinterpret_cast<uint64_t>(pcpus_), kPcpuBits, 0};
+    const int error = Call();
+    if (error != 0) return error;
+    for (uint32_t pcpu = 0; pcpu < kPcpuBits; ++pcpu) {
+      if (((*pcpus_)[pcpu / 8] >> pcpu % 8 & 1) != 0) pcpus.push_back(pcpu);
+    }
+    return 0;
+  }
+
  private:
+  static constexpr uint32_t kPcpuBits = 1024;
+  using PcpuSet = std::array<uint8_t, kPcpuBits / 8>;
+
   void Prepare(DomctlOp op, DomainId domain) {
     *op_ = {};
     op_->op = op;
@@ -114,6 +137,7 @@ class XenVcpuCalls final : public VcpuCalls {
   xencall_handle* calls_;
   Domctl* op_ = nullptr;
   vcpu_guest_context_t* context_ = nullptr;
+  PcpuSet* pcpus_ = nullptr;
   uint32_t version_ = 0;
 };
 

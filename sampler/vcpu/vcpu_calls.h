@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
@@ -49,6 +50,8 @@ class VcpuCalls {
   virtual int State(VcpuRef vcpu, VcpuState& state) = 0;
   // Stops the vCPU, reads its registers and lets it go on, in one hypercall. Returns 0 or -errno.
   virtual int Context(VcpuRef vcpu, VcpuContext& context) = 0;
+  // Reads which of the first 1024 pCPUs the vCPU may run on (hard affinity). Returns 0 or -errno.
+  virtual int Affinity(VcpuRef vcpu, std::vector<uint32_t>& pcpus) = 0;
 };
 
 // Opens real Xen, by domctl, in the version of the interface that this Xen has: what is used here

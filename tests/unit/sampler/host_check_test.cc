@@ -64,6 +64,26 @@ TEST(HostCheck, ReportsAgents) {
   EXPECT_EQ(FindingOn(facts, "agents"), "-");
 }
 
+TEST(HostCheck, ReportsVpmu) {
+  HostFacts facts = Dom0();
+  EXPECT_EQ(FindingOn(facts, "vPMU"), "-");  // xenoprof is better
+  facts.xenoprof = UnimplementedError("this Xen has no xenoprof");
+  EXPECT_EQ(FindingOn(facts, "vPMU"),
+            "partly: it could sample Xen and all domains in place of xenoprof: boot Xen with "
+            "vpmu=1 dom0_max_vcpus=4 dom0_vcpus_pin and without watchdog, then write all to "
+            "/sys/hypervisor/pmu/pmu_mode before any guest starts");
+  facts.vpmu = {.mode = "hv", .pcpus = 4, .vcpus = 2};
+  EXPECT_EQ(FindingOn(facts, "vPMU"),
+            "yes: mode hv: perf samples dom0 and Xen's work for it; for all domains write all to "
+            "/sys/hypervisor/pmu/pmu_mode before any guest starts");
+  EXPECT_EQ(FindingOn(facts, "perf"),
+            "yes: samples dom0 and Xen's work for it, not the guests, by hardware counters");
+  facts.vpmu.mode = "all";
+  EXPECT_THAT(FindingOn(facts, "vPMU"),
+              HasSubstr("partly: mode all: perf samples Xen and all domains; dom0 has 2 vCPUs"));
+  EXPECT_EQ(FindingOn(facts, "perf"), "yes: samples Xen and all domains, by hardware counters");
+}
+
 // The agents of domains 1 to 3 are a1, a2 and a3; domain 0 is dom0.
 class FakeDirectory final : public DomainDirectory {
  public:

@@ -532,7 +532,9 @@ TEST_F(PerfSourceTest, ReportsFailedHotplugOnce) {
 TEST_F(PerfSourceTest, VpmuForAllGivesSamplesWithoutDomain) {
   kernel_.vpmu = "all";
   kernel_.counters = true;
-  const auto source = Start(Request());
+  PerfRequest request = Request();
+  request.vpmu_problems = {"dom0's vCPUs are not pinned"};
+  const auto source = Start(request);
   constexpr Address kXen = 0xffff'82d0'4020'0000;
   constexpr Address kLinux = 0xffff'ffff'8100'0000;
   Take(0, 0x1000);
@@ -558,7 +560,15 @@ TEST_F(PerfSourceTest, VpmuForAllGivesSamplesWithoutDomain) {
   EXPECT_EQ(source->Streams()[1].logged.xen, 1U);
   EXPECT_TRUE(source->Streams()[1].Balanced());
   EXPECT_EQ(source->Info().cpu_type, "vpmu:all");
-  EXPECT_THAT(source->Notes(), testing::Contains(HasSubstr("dom0_vcpus_pin")));
+  EXPECT_THAT(source->Notes(), testing::Contains("source perf: dom0's vCPUs are not pinned"));
+}
+
+TEST_F(PerfSourceTest, VpmuDoesNotConcernLinuxsTimer) {
+  PerfRequest request = Request();
+  request.vpmu_problems = {"dom0's vCPUs are not pinned"};
+  const auto source = Start(request);
+  EXPECT_THAT(source->Notes(), testing::Not(testing::Contains(HasSubstr("pinned"))));
+  ASSERT_TRUE(source->Stop(*writer_).ok());
 }
 
 // Its kernel runs in ring 3, as its programs do, and ring 0 is Xen's.

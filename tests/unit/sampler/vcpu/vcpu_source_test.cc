@@ -50,6 +50,7 @@ class FakeVcpuCalls final : public VcpuCalls {
     context = guests_.at(vcpu).context;
     return guests_.at(vcpu).context_error;
   }
+  int Affinity(VcpuRef /*vcpu*/, std::vector<uint32_t>& /*pcpus*/) override { return -ENOSYS; }
 
  private:
   std::map<VcpuRef, FakeGuest>& guests_;

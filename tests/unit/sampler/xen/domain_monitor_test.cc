@@ -78,6 +78,7 @@ class FakeVcpuCalls final : public VcpuCalls {
     return 0;
   }
   int Context(VcpuRef /*vcpu*/, VcpuContext& /*context*/) override { return -ENOSYS; }
+  int Affinity(VcpuRef /*vcpu*/, std::vector<uint32_t>& /*pcpus*/) override { return -ENOSYS; }
 
  private:
   const Host& host_;

@@ -26,6 +26,7 @@ class FakeVcpuCalls final : public VcpuCalls {
     return error;
   }
   int Context(VcpuRef /*vcpu*/, VcpuContext& /*context*/) override { return -ENOSYS; }
+  int Affinity(VcpuRef /*vcpu*/, std::vector<uint32_t>& /*pcpus*/) override { return -ENOSYS; }
   int error = 0;
 };
 
