@@ -29,8 +29,12 @@ using std::chrono::steady_clock;
 constexpr nanoseconds kRandomizeInterval = std::chrono::milliseconds(100);
 // The interval between looks for CPUs that come online.
 constexpr nanoseconds kCpuPollInterval = std::chrono::seconds(1);
-constexpr double kMinJitter = 0.75;
-constexpr double kMaxJitter = 1.25;
+// The period is divided by a factor between 1 - jitter and 1 + jitter, so that the mean rate is
+// that of the period.
+constexpr double kJitter = 0.25;
+// Where Xen's vPMU holds a sample until dom0 runs, the next one comes a period later: unless that
+// differs by more than a timeslice, the same domain runs then.
+constexpr double kJitterOfVpmuOfAll = 0.75;
 // Tries to mark the time: this thread may be preempted between its two readings of the TSC.
 constexpr int kMarks = 3;
 constexpr std::string_view kVpmuAll = "all";
@@ -561,13 +565,14 @@ absl::Status PerfSource::Collect(recording::SampleWriter& writer) {
 // a rate.
 void PerfSource::RandomizePeriods() {
   next_randomization_ = steady_clock::now() + kRandomizeInterval;
-  std::uniform_real_distribution<double> factor(kMinJitter, kMaxJitter);
+  const double jitter = vpmu_ == kVpmuAll ? kJitterOfVpmuOfAll : kJitter;
+  std::uniform_real_distribution<double> factor(1 - jitter, 1 + jitter);
   for (size_t i = 0; i < events_.size(); ++i) {
     const perf_event_attr& attributes = events_[i].event.attributes;
     if (attributes.freq != 0) continue;
     for (const Cpu& cpu : cpus_) {
       if (cpu.ring_fd < 0) continue;
-      const double period = factor(random_) * static_cast<double>(attributes.sample_period);
+      const double period = static_cast<double>(attributes.sample_period) / factor(random_);
       calls_->SetPeriod(cpu.fds[i], std::max<uint64_t>(static_cast<uint64_t>(period), 1));
     }
   }

@@ -471,8 +471,9 @@ TEST_F(PerfSourceTest, RandomisesPeriods) {
       if (!jitter) {
         EXPECT_EQ(opened.period, 0);
       } else {
-        EXPECT_GE(opened.period, 750'000);
-        EXPECT_LE(opened.period, 1'250'000);
+        EXPECT_NE(opened.period, 1'000'000);
+        EXPECT_GE(opened.period, 1'000'000 / 1.25 - 1);
+        EXPECT_LE(opened.period, 1'000'000 / 0.75);
       }
     }
   }
