@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -12,9 +13,10 @@
 namespace xenoscope::sampler {
 namespace {
 
-constexpr size_t kMaxReadSize = size_t{1} << 20;  // capacity of a pipe
-// Limit of a block: what comes while the file is busy is written at once.
-constexpr size_t kBlockSize = size_t{1} << 20;
+// The bytes of a block: a quarter of a pipe, as much as a trace of 10 MB/s has in 25 ms.
+constexpr size_t kBlockBytes = size_t{256} << 10;
+// More are freed, so that a disk that stalled does not leave much memory behind.
+constexpr size_t kMaxEmptyBlocks = 8;
 
 }  // namespace
 
@@ -47,33 +49,55 @@ absl::Status PipeSpooler::status() const {
 }
 
 void PipeSpooler::Read() {
-  std::vector<std::byte> buffer(kMaxReadSize);
+  Block block = EmptyBlock();
   while (true) {
-    const ssize_t n = read(from_, buffer.data(), buffer.size());
+    if (block.memory == nullptr) block = EmptyBlock();
+    const ssize_t n = read(from_, block.memory.get(), kBlockBytes);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
-    if (observer_) observer_({buffer.data(), static_cast<size_t>(n)});
-    std::unique_lock lock(mutex_);
-    room_.wait(lock, [this] { return queued_ <= max_queued_; });
-    if (blocks_.empty() || blocks_.back().size() + static_cast<size_t>(n) > kBlockSize) {
-      blocks_.emplace_back();
-    }
-    blocks_.back().insert(blocks_.back().end(), buffer.begin(), buffer.begin() + n);
-    queued_ += static_cast<size_t>(n);
-    more_.notify_one();
+    block.size = static_cast<size_t>(n);
+    if (observer_) observer_(block.bytes());
+    Queue(block);
   }
   const std::lock_guard lock(mutex_);
   at_end_ = true;
   more_.notify_one();
 }
 
-std::vector<std::byte> PipeSpooler::Next() {
+PipeSpooler::Block PipeSpooler::EmptyBlock() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!empty_.empty()) {
+      Block block = std::move(empty_.back());
+      empty_.pop_back();
+      return block;
+    }
+  }
+  return {std::make_unique_for_overwrite<std::byte[]>(kBlockBytes), 0};
+}
+
+void PipeSpooler::Queue(Block& block) {
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [this] { return queued_ <= max_queued_; });
+  queued_ += block.size;
+  more_.notify_one();
+  if (!blocks_.empty() && blocks_.back().size + block.size <= kBlockBytes) {
+    Block& last = blocks_.back();
+    std::memcpy(last.memory.get() + last.size, block.memory.get(), block.size);
+    last.size += block.size;
+    block.size = 0;
+    return;
+  }
+  blocks_.push_back(std::move(block));
+}
+
+PipeSpooler::Block PipeSpooler::Next() {
   std::unique_lock lock(mutex_);
   more_.wait(lock, [this] { return !blocks_.empty() || at_end_; });
   if (blocks_.empty()) return {};
-  std::vector<std::byte> block = std::move(blocks_.front());
+  Block block = std::move(blocks_.front());
   blocks_.pop_front();
-  queued_ -= block.size();
+  queued_ -= block.size;
   room_.notify_one();
   return block;
 }
@@ -81,16 +105,17 @@ std::vector<std::byte> PipeSpooler::Next() {
 void PipeSpooler::Write() {
   int error = 0;
   while (true) {
-    const std::vector<std::byte> block = Next();
-    if (block.empty()) return;
-    if (error != 0) continue;
-    error = WriteAll(to_, block);
-    if (error == 0) {
-      bytes_.fetch_add(block.size(), std::memory_order_relaxed);
-      continue;
-    }
+    Block block = Next();
+    if (block.memory == nullptr) return;
+    if (error == 0) error = WriteAll(to_, block.bytes());
     const std::lock_guard lock(mutex_);
-    status_ = WriteError(error, fmt::format("{} is kept up to that point", path_));
+    if (error == 0) {
+      bytes_.fetch_add(block.size, std::memory_order_relaxed);
+    } else if (status_.ok()) {
+      status_ = WriteError(error, fmt::format("{} is kept up to that point", path_));
+    }
+    block.size = 0;
+    if (empty_.size() < kMaxEmptyBlocks) empty_.push_back(std::move(block));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -47,10 +48,23 @@ class PipeSpooler {
   [[nodiscard]] uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
+  // Memory that is used again for block after block: new memory would have to be mapped and
+  // cleared, page by page, which costs dom0 more than the copy.
+  struct Block {
+    std::unique_ptr<std::byte[]> memory;  // kBlockBytes
+    size_t size = 0;
+    [[nodiscard]] Bytes bytes() const { return {memory.get(), size}; }
+  };
+
   void Read();
   void Write();
-  // Returns the next block to write when there is one; empty: there is none any more.
-  std::vector<std::byte> Next();
+  // Returns an empty block: one that was written, or a new one.
+  Block EmptyBlock();
+  // Queues the block, or copies it into the last one of the queue where it has room, so that blocks
+  // are half full or more on average. Leaves the block empty where it was copied.
+  void Queue(Block& block);
+  // Returns the next block to write when there is one; without memory: there is none any more.
+  Block Next();
 
   const int from_;
   const int to_;
@@ -60,7 +74,8 @@ class PipeSpooler {
   mutable std::mutex mutex_;  // guards all members below
   std::condition_variable more_;
   std::condition_variable room_;
-  std::deque<std::vector<std::byte>> blocks_;
+  std::deque<Block> blocks_;
+  std::vector<Block> empty_;  // blocks that were written, at most kMaxEmptyBlocks
   size_t max_queued_;
   size_t queued_ = 0;  // bytes in blocks_
   bool at_end_ = false;
