@@ -1,6 +1,7 @@
 #include "cli/record_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "trace/event_mask.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -92,6 +94,39 @@ sampler::SampleRequest ParseSampling(const RecordOptions& options) {
   return samples;
 }
 
+// Takes the mask apart. Throws a usage error.
+trace::EventMask ParseTraceEvents(const std::string& text) {
+  const std::optional<trace::EventMask> mask = trace::ParseEventMask(text);
+  if (!mask) {
+    std::vector<std::string_view> names;
+    for (const trace::NamedMask& preset : trace::kMaskPresets) names.push_back(preset.name);
+    ThrowUsageError("--trace-events",
+                    fmt::format("'{}' is no preset ({}), no class (gen, sched, dom0op, hvm, mem, "
+                                "pv, shadow, hw, guest), no number as xentrace -e takes it, and no "
+                                "list of these",
+                                text, fmt::join(names, ", ")));
+  }
+  if (mask->IsEmpty()) {
+    ThrowUsageError("--trace-events",
+                    fmt::format("'{}' records nothing: a mask needs a bit of a class (0x00010000 "
+                                "to 0x08000000) and one of a subclass (0x00001000 to 0x00008000)",
+                                text));
+  }
+  return *mask;
+}
+
+std::string TraceEventsHelp() {
+  std::string help = "Events of the trace, a preset:";
+  for (const trace::NamedMask& preset : trace::kMaskPresets) {
+    help += fmt::format(" {} ({}),", preset.name, preset.about);
+  }
+  help.back() = ';';
+  return help +
+         " or a class (gen, sched, dom0op, hvm, mem, pv, shadow, hw, guest) or a number, as "
+         "xentrace "
+         "-e takes them; several are combined (profile,mem)";
+}
+
 void AddGuestOption(Command command, RecordOptions& options, const std::string& name,
                     SymbolFile::Kind kind, const std::string& help) {
   command.AddOption(name, options.guest_files[kind], help).ValueName("DOMAIN=FILE").Repeatable();
@@ -110,7 +145,10 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
     ThrowUsageError("--no-trace",
                     "and --source trace together leave nothing to record; give only one of them");
   }
-  if (!options.no_trace) request.trace = options.trace;
+  if (!options.no_trace) {
+    request.trace = options.trace;
+    request.trace->event_mask = ParseTraceEvents(options.trace.events);
+  }
   for (const auto& [kind, texts] : options.guest_files) {
     for (const std::string& text : texts) {
       const size_t equals = text.find('=');
@@ -217,8 +255,8 @@ void AddRecordOptions(Command command, RecordOptions& options) {
                  "Seed of random times and periods; default: a new one each time")
       .ValueName("N");
   command.AddFlag("--no-trace", options.no_trace, "Record samples only");
-  command.AddOption("--trace-events", options.trace.events, "Trace events, as xentrace -e")
-      .ValueName("MASK")
+  command.AddOption("--trace-events", options.trace.events, TraceEventsHelp())
+      .ValueName("PRESET|MASK,...")
       .ShowDefault();
   command
       .AddOption("--trace-buffer", options.trace.buffer_pages,

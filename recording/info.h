@@ -22,7 +22,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 9};
+inline constexpr FormatVersion kFormat{1, 10};
 
 // The state of a recording. kRecording in a recording that no process writes means that its writer
 // was killed. kEndedEarly: an error ended it, or kept part of it from being written
@@ -152,7 +152,9 @@ struct SourceInfo {
 
 // The trace of a recording.
 struct TraceInfo {
-  std::string events;  // the argument of xentrace -e
+  std::string events;  // the events that were asked for: a preset, a class, a number, or a list
+  // The mask that Xen had (trace/event_mask.h). Not set: not known (before format 1.10).
+  std::optional<uint32_t> event_mask;
   // Pages that Xen has for each pCPU; before format 1.7: pages asked for.
   uint32_t buffer_pages = 0;
   uint32_t asked_pages = 0;   // pages for each pCPU that Xen was asked for

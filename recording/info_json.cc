@@ -396,6 +396,7 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
   root.In("trace", [&info](const Fields& f) {
     TraceInfo& trace = info.trace.emplace();
     f.Read("events", trace.events);
+    f.IfPresent("event_mask", [&] { f.Read("event_mask", trace.event_mask.emplace()); });
     f.Read("buffer_pages", trace.buffer_pages);
     f.Read("asked_pages", trace.asked_pages);
     f.Read("lost_records", trace.lost_records);
@@ -464,6 +465,7 @@ std::string ToJson(const RecordingInfo& info) {
                      {"asked_pages", info.trace->asked_pages},
                      {"lost_records", info.trace->lost_records},
                      {"lost_cycles", info.trace->lost_cycles}};
+    if (info.trace->event_mask) json["trace"]["event_mask"] = *info.trace->event_mask;
   }
   json["symbols"] = ListToJson(info.symbols, SymbolFileToJson);
   // Names come from guests: bytes that are not UTF-8 are replaced, and cause no exception.

@@ -366,6 +366,7 @@ absl::Status Recorder::StartAll() {
 absl::Status Recorder::StartTrace(TraceRequest request) {
   recording::TraceInfo& trace = result_.info.trace.emplace();
   trace.events = request.events;
+  trace.event_mask = request.event_mask.value;
   trace.asked_pages = request.buffer_pages.value_or(DefaultBufferPages(result_.info.host.pcpus));
   request.buffer_pages = trace.asked_pages;
   trace_began_ = ReadTsc();

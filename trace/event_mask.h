@@ -38,9 +38,6 @@ struct NamedMask {
   std::string_view about;
 };
 
-// What is recorded unless another mask is asked for.
-inline constexpr std::string_view kDefaultMaskName = "profile";
-
 // The presets of `record --trace-events`, the cheapest ones first. A mask of handlers' records and
 // runstates always has the schedulers' own events too, because subclasses are those of all classes.
 inline constexpr std::array kMaskPresets = {
@@ -55,6 +52,16 @@ inline constexpr std::array kMaskPresets = {
         "were about, PV hypercalls and traps"},
     NamedMask{"all", {0x0ffff000}, "everything"},
 };
+
+// What is recorded unless another mask is asked for.
+inline constexpr std::string_view kDefaultMaskName = "profile";
+inline constexpr EventMask kDefaultMask = [] {
+  EventMask mask;
+  for (const NamedMask& preset : kMaskPresets) {
+    if (preset.name == kDefaultMaskName) mask = preset.mask;
+  }
+  return mask;
+}();
 
 // Returns the mask of a name (of kMaskPresets; a class of trace.h: gen, sched, dom0op, hvm, mem,
 // pv, shadow, hw, guest), of a number as xentrace -e takes it ("0x0008f000"), or of several of

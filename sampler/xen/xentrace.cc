@@ -116,7 +116,7 @@ absl::StatusOr<std::unique_ptr<Xentrace>> Xentrace::Start(const TraceRequest& re
       program,
       "-D",
       "-e",
-      request.events,
+      fmt::format("0x{:08x}", request.event_mask.value),
       "-S",
       std::to_string(request.buffer_pages.value_or(DefaultBufferPages(/*pcpus=*/1))),
       "-s",

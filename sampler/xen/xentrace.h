@@ -19,12 +19,16 @@
 #include "sampler/child_process.h"
 #include "sampler/pipe_spooler.h"
 #include "sampler/xen/trace_losses.h"
+#include "trace/event_mask.h"
 
 namespace xenoscope::sampler {
 
 // What to trace and how much to buffer: xentrace's options -e, -S and -s.
 struct TraceRequest {
-  std::string events = "all";
+  // The events as they were asked for (trace::ParseEventMask), and their mask, which is what Xen
+  // gets.
+  std::string events{trace::kDefaultMaskName};
+  trace::EventMask event_mask = trace::kDefaultMask;
   // The pages of 4 KiB for each pCPU, which Xen takes from its memory until it reboots; Xen keeps
   // the first value. Default: DefaultBufferPages.
   std::optional<uint32_t> buffer_pages;

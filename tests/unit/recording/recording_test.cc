@@ -122,7 +122,7 @@ RecordingInfo SmallInfo() {
   rung.callers = 5;
   rung.ring = RingCounters{2, 1, 40};
   info.streams = {stream, looked, rung};
-  info.trace = TraceInfo{"all", 32};
+  info.trace = TraceInfo{"all", 0x0ffff000, 32};
   info.symbols = {{SymbolFile::Kind::kXensyms, kDom0, "symbols/xensyms", "/proc/xen/xensyms"}};
   return info;
 }

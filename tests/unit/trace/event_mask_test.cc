@@ -65,6 +65,7 @@ TEST(EventMask, PresetsHaveWhatTheyAreFor) {
     EXPECT_TRUE(preset.mask.Includes(Event::kRunstateChange)) << preset.name;
   }
   EXPECT_TRUE(names.contains(kDefaultMaskName));
+  EXPECT_EQ(Parsed(kDefaultMaskName), kDefaultMask);
   const EventMask profile = Parsed("profile");
   for (const Event event :
        {Event::kHvmVmexit, Event::kHvmVmentry, Event::kHvmNmi, Event::kHvmCpuid,

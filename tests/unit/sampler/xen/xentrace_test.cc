@@ -67,11 +67,11 @@ TEST_F(XentraceTest, KeepsOutputFlushedAtStop) {
       "trap 'echo last >$out; exit 0' TERM\n"
       "echo $* >$out\n"
       "while :; do sleep 0.01; done\n");
-  auto xentrace = Start({"all", 64, 10});
+  auto xentrace = Start({"hvm", {0x0008f000}, 64, 10});
   ASSERT_TRUE(xentrace.ok()) << xentrace.status();
   EXPECT_TRUE((*xentrace)->Check().ok());
   EXPECT_TRUE((*xentrace)->Stop().ok());
-  EXPECT_THAT(Content(), StartsWith("-D -e all -S 64 -s 10 /"));
+  EXPECT_THAT(Content(), StartsWith("-D -e 0x0008f000 -S 64 -s 10 /"));
   EXPECT_THAT(Content(), EndsWith("\nlast\n"));
   EXPECT_EQ((*xentrace)->bytes(), Content().size());
 }
