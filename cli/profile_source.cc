@@ -63,8 +63,10 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
                                     correlate::PipelineObserver* observer) const {
   SetNames(out);
   out.by = columns.by;
+  // A trace without runstates does not say which vCPU ran: it places no sample.
+  const bool places = input_ && (from_trace_ || input_->Has(trace::Figure::kRunstates));
   profile::ProfileRequest request{
-      .trace = input_ ? &input_->trace : nullptr,
+      .trace = places ? &input_->trace : nullptr,
       .dialect =
           input_ ? profile::CompleteDialect(input_->dialect, input_->trace) : trace::Dialect(),
       .resolver = symbols_.resolver.get(),
@@ -77,6 +79,10 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
   static_cast<profile::SampleSet&>(out) = profiler.sample_set();
   if (!from_trace_ && profile::HasDimension(out.by, correlate::Dimension::kStack)) {
     std::ranges::move(report::ChainNotes(*info()), std::back_inserter(out.cautions));
+  }
+  if (input_) {
+    std::string missing = input_->MissingFigures(trace::ReportFigures());
+    if (!missing.empty()) out.cautions.push_back(std::move(missing));
   }
   XENOSCOPE_ASSIGN_OR_RETURN(static_cast<profile::ProfileResults&>(out), profiler.Run(observer));
   Warn(symbols_.resolver->Mismatches());

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -34,6 +35,12 @@ struct Options {
   bool all = false;
 };
 
+// Returns the names of the figures for which no events were recorded.
+std::vector<std::string_view> NotRecorded(const profile::TraceInput& input) {
+  if (!input.event_mask) return {};
+  return trace::MissingFigures(*input.event_mask, trace::AllFigures());
+}
+
 absl::Status Summarise(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   report::SummarySelection selection{{}, options.sections};
@@ -51,6 +58,9 @@ absl::Status Summarise(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(
       analysis::AnalysisResult result,
       analysis::AnalyseTrace(input.trace, hints, analysis::AllAnalyses, threads));
+  if (const std::string note = input.MissingFigures(trace::AllFigures()); !note.empty()) {
+    fmt::print(stderr, "xenoscope: {}\n", note);
+  }
   for (const std::string& misfit : symbols.resolver->Mismatches()) {
     fmt::print(stderr, "xenoscope: {}\n", misfit);
   }
@@ -58,7 +68,9 @@ absl::Status Summarise(const Options& options) {
   const auto names = [&](DomainId domain) { return input.DomainName(domain); };
   std::string text;
   if (options.format == "json") {
-    text = report::Dump(report::SummaryJson(result, names));
+    nlohmann::ordered_json json = report::SummaryJson(result, names);
+    json["trace"]["not_recorded"] = NotRecorded(input);
+    text = report::Dump(json);
   } else if (options.format == "csv") {
     text = report::SummaryCsv(result);
   } else {

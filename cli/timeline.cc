@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -199,6 +201,18 @@ absl::StatusOr<Cycles> IntervalLength(std::optional<double> seconds,
   return InvalidError("more than {} intervals; choose a longer one", analysis::kMaxIntervals);
 }
 
+// Warns of figures for which no events were recorded. Errors (FailedPrecondition): this is so for
+// all that are wanted.
+absl::Status CheckFigures(const profile::TraceInput& input, std::span<const trace::Figure> wanted) {
+  const std::string note = input.MissingFigures(wanted);
+  if (note.empty()) return absl::OkStatus();
+  const bool any =
+      std::ranges::any_of(wanted, [&input](trace::Figure figure) { return input.Has(figure); });
+  if (!any) return PreconditionError("{}", note);
+  fmt::print(stderr, "xenoscope: {}\n", note);
+  return absl::OkStatus();
+}
+
 void WarnOfClockSkew(const analysis::TraceMetadata& metadata) {
   if (metadata.skews.empty()) return;
   fmt::print(stderr, "xenoscope: {}\n", report::SkewNote(metadata.skews, metadata.clock));
@@ -208,6 +222,9 @@ absl::Status ShowSeries(const Options& options,
                         const std::vector<const analysis::SeriesInfo*>& infos,
                         std::optional<double> interval_seconds) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
+  std::vector<trace::Figure> figures;
+  for (const analysis::SeriesInfo* info : infos) figures.push_back(info->figure);
+  XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, figures));
   constexpr size_t kTextLines = 10;
   const bool draw = !options.plot.empty();
   size_t most = options.top;
@@ -309,6 +326,7 @@ absl::Status DrawScatter(const Options& options, const Source& source,
 absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& info,
                          std::optional<uint32_t> parameter) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
+  XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, {&info.figure, 1}));
   if (!options.plot.empty()) return DrawScatter(options, source, info, parameter);
   // The clock is known only at the end of a pass.
   XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata,
@@ -327,6 +345,7 @@ absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& in
 
 absl::Status ShowVcpus(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
+  XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, std::array{trace::Figure::kRunstates}));
   // The clock and the end are known only after a pass.
   XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata,
                              analysis::PassOverTrace(source.input.trace, source.hints, {}));

@@ -22,6 +22,14 @@ trace::Vendor FromRecording(recording::CpuVendor vendor) {
   return trace::Vendor::kUnknown;
 }
 
+// Returns the events that Xen recorded. Recordings before format 1.10 have only the argument of
+// xentrace -e.
+std::optional<trace::EventMask> RecordedEventMask(const recording::RecordingInfo& info) {
+  if (!info.trace) return std::nullopt;
+  if (info.trace->event_mask) return trace::EventMask{*info.trace->event_mask};
+  return trace::ParseEventMask(info.trace->events);
+}
+
 absl::StatusOr<TraceInput> OpenRecording(const std::string& path,
                                          std::vector<std::string>& warnings) {
   XENOSCOPE_ASSIGN_OR_RETURN(recording::Recording recording, recording::Recording::Open(path));
@@ -35,14 +43,16 @@ absl::StatusOr<TraceInput> OpenRecording(const std::string& path,
   const trace::Dialect dialect = RecordedDialect(info);
   const std::optional<Clock> clock =
       info.host.clock_hz > 0 ? std::optional<Clock>(recording.clock()) : std::nullopt;
-  return TraceInput{std::move(recording), std::move(plain_file), std::move(trace), clock, dialect};
+  const std::optional<trace::EventMask> event_mask = RecordedEventMask(info);
+  return TraceInput{
+      std::move(recording), std::move(plain_file), std::move(trace), clock, dialect, event_mask};
 }
 
 absl::StatusOr<TraceInput> Open(const std::string& path, std::vector<std::string>& warnings) {
   if (recording::Recording::IsRecording(path)) return OpenRecording(path, warnings);
   if (!recording::PlainFile::IsCompressed(path)) {
     XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace, trace::TraceFile::Open(path));
-    return TraceInput{std::nullopt, std::nullopt, std::move(trace), std::nullopt, {}};
+    return TraceInput{std::nullopt, std::nullopt, std::move(trace), std::nullopt, {}, std::nullopt};
   }
   if (path.ends_with(".tar.zst")) {
     return InvalidError("{}: an archive must be unpacked first: run `xenoscope unpack {}`", path,
@@ -52,7 +62,8 @@ absl::StatusOr<TraceInput> Open(const std::string& path, std::vector<std::string
                              recording::PlainFile::Decompress(path));
   XENOSCOPE_ASSIGN_OR_RETURN(trace::TraceFile trace,
                              trace::TraceFile::Open(plain_file.path(), plain_file.name()));
-  return TraceInput{std::nullopt, std::move(plain_file), std::move(trace), std::nullopt, {}};
+  return TraceInput{std::nullopt, std::move(plain_file), std::move(trace), std::nullopt,
+                    {},           std::nullopt};
 }
 
 }  // namespace
@@ -86,6 +97,19 @@ trace::Dialect CompleteDialect(trace::Dialect known, const trace::TraceFile& tra
 
 std::string TraceInput::DomainName(DomainId domain) const {
   return recording ? recording->info().NameOf(domain) : std::string();
+}
+
+bool TraceInput::Has(trace::Figure figure) const {
+  return !event_mask || trace::Has(*event_mask, figure);
+}
+
+std::string TraceInput::MissingFigures(std::span<const trace::Figure> wanted) const {
+  if (!event_mask) return "";
+  // The text is from outside: it is shown only where it is what was recorded.
+  const std::string& asked = info()->trace->events;
+  const bool is_right = trace::ParseEventMask(asked) == event_mask;
+  return trace::MissingFiguresNote(
+      *event_mask, is_right ? asked : fmt::format("0x{:08x}", event_mask->value), wanted);
 }
 
 absl::StatusOr<TraceInput> OpenTraceInput(const TraceRequest& request,

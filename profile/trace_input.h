@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "base/tsc.h"
 #include "recording/recording.h"
 #include "trace/dialect.h"
+#include "trace/event_mask.h"
+#include "trace/figures.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::profile {
@@ -33,11 +36,18 @@ struct TraceInput {
   // The user's or the recording's clock; empty where only the trace can show it.
   std::optional<Clock> clock;
   trace::Dialect dialect;
+  // The events that were recorded; empty where the recording does not say, and for a bare trace.
+  std::optional<trace::EventMask> event_mask;
 
   // Null for a bare trace.
   const recording::RecordingInfo* info() const { return recording ? &recording->info() : nullptr; }
   // Returns the name of the domain; "" where it is not known.
   std::string DomainName(DomainId domain) const;
+  // Returns whether the events that the figure needs were recorded; true where that is not known.
+  bool Has(trace::Figure figure) const;
+  // Returns a sentence about the figures of `wanted` for which no events were recorded; "" where
+  // there are none or the events are not known.
+  std::string MissingFigures(std::span<const trace::Figure> wanted) const;
 };
 
 // Opens the trace. Adds warnings about the recording to `warnings`, one line each, even when its

@@ -11,6 +11,7 @@
 #include "analysis/analysis.h"
 #include "analysis/series/series.h"
 #include "base/tsc.h"
+#include "trace/figures.h"
 
 namespace xenoscope::analysis {
 
@@ -66,6 +67,7 @@ struct ScatterInfo {
   std::string_view y_title;  // label of the value axis
   std::string_view about;    // explanation in one line, for --list
   ValueKind kind = ValueKind::kNumber;
+  trace::Figure figure = trace::Figure::kRunstates;  // the events that it is made from
   std::unique_ptr<Scatter> (*make)(ScatterOptions) = nullptr;
 };
 

@@ -30,6 +30,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "pCPU",
         .about = "the pCPU on which a vCPU begins to run",
         .kind = ValueKind::kNumber,
+        .figure = trace::Figure::kRunstates,
         .make = MakePcpuScatter,
     },
     ScatterInfo{
@@ -40,6 +41,7 @@ inline constexpr std::array kAllScatters = {
         .about = "the runstate that a vCPU enters: -1 lost, 0 blocked, 1 offline, 2 runnable, "
                  "3 running",
         .kind = ValueKind::kState,
+        .figure = trace::Figure::kRunstates,
         .make = MakeRunstateScatter,
     },
     ScatterInfo{
@@ -49,6 +51,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "time in the state",
         .about = "the time that a vCPU spent in a runstate, at its end",
         .kind = ValueKind::kCycles,
+        .figure = trace::Figure::kRunstates,
         .make = MakeRunstateTimeScatter,
     },
     ScatterInfo{
@@ -58,6 +61,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "guest address",
         .about = "the guest's address at each VM exit",
         .kind = ValueKind::kAddress,
+        .figure = trace::Figure::kExits,
         .make = MakeExitAddressScatter,
     },
     ScatterInfo{
@@ -67,6 +71,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "time awake",
         .about = "from the entry with the interrupt that woke a guest until it blocks again",
         .kind = ValueKind::kCycles,
+        .figure = trace::Figure::kInjectedInterrupts,
         .make = MakeWakeToHaltScatter,
     },
     ScatterInfo{
@@ -76,6 +81,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "time of the exit",
         .about = "the duration of VM exits for I/O ports",
         .kind = ValueKind::kCycles,
+        .figure = trace::Figure::kExitContents,
         .make = MakeIoScatter,
     },
     ScatterInfo{
@@ -85,6 +91,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "pCPU",
         .about = "the pCPU that handled a physical interrupt",
         .kind = ValueKind::kNumber,
+        .figure = trace::Figure::kIrqs,
         .make = MakeIrqScatter,
     },
     ScatterInfo{
@@ -94,6 +101,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "page frame of cr3",
         .about = "the page frame that a guest writes to cr3 (shadow paging)",
         .kind = ValueKind::kAddress,
+        .figure = trace::Figure::kExitContents,
         .make = MakeCr3Scatter,
     },
     ScatterInfo{
@@ -103,6 +111,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "value",
         .about = "the answers to emulated RDTSC",
         .kind = ValueKind::kNumber,
+        .figure = trace::Figure::kExitContents,
         .make = MakeRdtscScatter,
     },
     ScatterInfo{
@@ -112,6 +121,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "time of the exit",
         .about = "the duration of VM exits for external interrupts (only VMX records the vector)",
         .kind = ValueKind::kCycles,
+        .figure = trace::Figure::kExitContents,
         .make = MakeExternalInterruptCycles,
     },
     ScatterInfo{
@@ -122,6 +132,7 @@ inline constexpr std::array kAllScatters = {
         .y_title = "guest address",
         .about = "the guest's address when an external interrupt came (VMX)",
         .kind = ValueKind::kAddress,
+        .figure = trace::Figure::kExitContents,
         .make = MakeExternalInterruptAddress,
     },
 };

@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "base/tsc.h"
 #include "correlate/timeline.h"
+#include "trace/figures.h"
 
 namespace xenoscope::analysis {
 
@@ -54,6 +55,7 @@ struct SeriesInfo {
   std::string_view about;  // explanation in one line, for --list
   Quantity quantity = Quantity::kCount;
   bool parts = true;  // whether the lines are parts of a whole, which pictures stack
+  trace::Figure figure = trace::Figure::kRunstates;  // the events that it is made from
   std::unique_ptr<Series> (*make)(DomainFilter) = nullptr;
 };
 

@@ -30,6 +30,7 @@ inline constexpr std::array kAllSeries = {
         .about = "time that each domain's vCPUs ran, the idle domain's too",
         .quantity = Quantity::kTime,
         .parts = true,
+        .figure = trace::Figure::kRunstates,
         .make = MakeDomainRunTime,
     },
     SeriesInfo{
@@ -38,6 +39,7 @@ inline constexpr std::array kAllSeries = {
         .about = "time that each pCPU ran something other than the idle domain",
         .quantity = Quantity::kTime,
         .parts = false,
+        .figure = trace::Figure::kRunstates,
         .make = MakePcpuUtilisation,
     },
     SeriesInfo{
@@ -46,6 +48,7 @@ inline constexpr std::array kAllSeries = {
         .about = "time of each vCPU running, runnable, blocked, offline, lost",
         .quantity = Quantity::kTime,
         .parts = true,
+        .figure = trace::Figure::kRunstates,
         .make = MakeRunstateTimes,
     },
     SeriesInfo{
@@ -54,6 +57,7 @@ inline constexpr std::array kAllSeries = {
         .about = "run time, and time in exits by class (vmcall, intr, hlt, ...), of HVM domains",
         .quantity = Quantity::kTime,
         .parts = false,
+        .figure = trace::Figure::kExits,
         .make = MakeDomainShortSummary,
     },
     SeriesInfo{
@@ -62,6 +66,7 @@ inline constexpr std::array kAllSeries = {
         .about = "run time of each cr3 of HVM domains; needs traced cr3 writes (shadow paging)",
         .quantity = Quantity::kTime,
         .parts = true,
+        .figure = trace::Figure::kExitContents,
         .make = MakeCr3Time,
     },
     SeriesInfo{
@@ -70,6 +75,7 @@ inline constexpr std::array kAllSeries = {
         .about = "as domain-short-summary, of each cr3",
         .quantity = Quantity::kTime,
         .parts = false,
+        .figure = trace::Figure::kExitContents,
         .make = MakeCr3ShortSummary,
     },
     SeriesInfo{
@@ -78,6 +84,7 @@ inline constexpr std::array kAllSeries = {
         .about = "VM exits by reason, in the interval where they end",
         .quantity = Quantity::kCount,
         .parts = true,
+        .figure = trace::Figure::kExits,
         .make = MakeExitCounts,
     },
     SeriesInfo{
@@ -86,6 +93,7 @@ inline constexpr std::array kAllSeries = {
         .about = "time between VM exit and entry by reason, with the blocked time of halts",
         .quantity = Quantity::kTime,
         .parts = true,
+        .figure = trace::Figure::kExits,
         .make = MakeExitTimes,
     },
     SeriesInfo{
@@ -94,6 +102,7 @@ inline constexpr std::array kAllSeries = {
         .about = "virtual interrupts that Xen injected, by domain and vector",
         .quantity = Quantity::kCount,
         .parts = true,
+        .figure = trace::Figure::kInjectedInterrupts,
         .make = MakeGuestInterrupts,
     },
     SeriesInfo{
@@ -102,6 +111,7 @@ inline constexpr std::array kAllSeries = {
         .about = "hypercalls by name, those inside multicalls too",
         .quantity = Quantity::kCount,
         .parts = true,
+        .figure = trace::Figure::kPvEvents,
         .make = MakeHypercalls,
     },
     SeriesInfo{
@@ -111,6 +121,7 @@ inline constexpr std::array kAllSeries = {
             "pages granted: mapped, unmapped, transferred, by the domain that the record names",
         .quantity = Quantity::kCount,
         .parts = true,
+        .figure = trace::Figure::kMemory,
         .make = MakeGrantMaps,
     },
     SeriesInfo{
@@ -119,6 +130,7 @@ inline constexpr std::array kAllSeries = {
         .about = "records lost in Xen's buffers, by pCPU",
         .quantity = Quantity::kCount,
         .parts = true,
+        .figure = trace::Figure::kLosses,
         .make = MakeLostRecords,
     },
 };
