@@ -131,6 +131,8 @@ class Analysis : public Subscriber {
   // on the order of different pCPUs' records, and the trace is analysed again in the order of time.
   [[nodiscard]] virtual bool ExceededSharedLimit() const { return false; }
 
+  // Returns the kinds of groups that it may add, in their order.
+  [[nodiscard]] virtual std::vector<GroupInfo> Groups() const = 0;
   // Adds domains that are to be described even if no vCPU of theirs was seen.
   virtual void AddDomains(std::set<DomainId>& /*domains*/) const {}
   // Each adds its groups where there is something to show. Called after Finish and MergeFrom.

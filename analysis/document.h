@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -60,13 +61,31 @@ enum class GroupLayout : uint8_t {
   kRemainder,  // one line under the table before it: what that table leaves out
   kDetail,     // shown only when everything is asked for: it repeats what other figures say
   kLongList,   // first rows only, unless everything is shown; each row's first figure is a count
+  kRanked,     // as kLongList, by the first figure; fractions are of the row's first figure
+};
+
+// What a section describes.
+enum class SectionLevel : uint8_t { kTrace, kDomain, kVcpu };
+
+// What a group of the whole trace has a row or a part for each of. The text of a host with many
+// pCPUs or domains leaves out the first two, unless they are asked for.
+enum class RowSubject : uint8_t { kPcpus, kVcpus, kDomains, kOther };
+
+// A kind of group, declared once by its analysis: `summary -h` lists all of them.
+struct GroupInfo {
+  std::string_view key;    // stable: key in JSON, table in CSV, word of --sections
+  std::string_view title;  // heading in text
+  SectionLevel level = SectionLevel::kTrace;
+  GroupLayout layout = GroupLayout::kTable;
+  RowSubject subject = RowSubject::kOther;
 };
 
 struct MetricGroup {
-  std::string key;    // stable: key in JSON and table in CSV
-  std::string title;  // heading in text
+  std::string key;    // as in GroupInfo
+  std::string title;  // as in GroupInfo
   std::vector<MetricRow> rows;
   GroupLayout layout = GroupLayout::kTable;
+  RowSubject subject = RowSubject::kOther;
 
   bool operator==(const MetricGroup&) const = default;
 };
@@ -79,9 +98,9 @@ struct Section {
   bool operator==(const Section&) const = default;
 
   // Returns a reference that stays valid while more groups are added.
-  MetricGroup& AddGroup(std::string key, std::string title,
-                        GroupLayout layout = GroupLayout::kTable) {
-    return groups.emplace_back(MetricGroup{std::move(key), std::move(title), {}, layout});
+  MetricGroup& AddGroup(const GroupInfo& info) {
+    return groups.emplace_back(
+        MetricGroup{std::string(info.key), std::string(info.title), {}, info.layout, info.subject});
   }
 };
 

@@ -33,12 +33,57 @@ struct Options {
   SymbolOptions symbols;
   std::vector<std::string> sections;
   bool all = false;
+  bool pcpus = false;
+  bool vcpus = false;
 };
 
 // Returns the names of the figures for which no events were recorded.
 std::vector<std::string_view> NotRecorded(const profile::TraceInput& input) {
   if (!input.event_mask) return {};
   return trace::MissingFigures(*input.event_mask, trace::AllFigures());
+}
+
+// Returns the keys of all sections, in the order of the text.
+std::vector<std::string> SectionKeys() {
+  std::vector<std::string> keys;
+  for (const analysis::GroupInfo& group : analysis::AllGroups()) {
+    if (std::ranges::find(keys, group.key) == keys.end()) keys.emplace_back(group.key);
+  }
+  return keys;
+}
+
+// Returns a paragraph of the sections of one level, in lines of at most 80 columns.
+std::string SectionList(std::string_view title, analysis::SectionLevel level) {
+  constexpr size_t kIndent = 9;
+  constexpr size_t kWidth = 80;
+  std::string text;
+  std::string line = fmt::format("  {:<{}}", title, kIndent - 2);
+  for (const analysis::GroupInfo& group : analysis::AllGroups()) {
+    if (group.level != level) continue;
+    if (line.size() + 1 + group.key.size() > kWidth) {
+      text += line + '\n';
+      line = std::string(kIndent, ' ');
+    }
+    line += fmt::format(" {}", group.key);
+  }
+  return text + line + '\n';
+}
+
+// Returns what stands at the end of -h.
+std::string Footer() {
+  using enum analysis::SectionLevel;
+  return "Sections:\n" + SectionList("trace", kTrace) + SectionList("domain", kDomain) +
+         SectionList("vCPU", kVcpu) +
+         fmt::format(
+             "Text of a host with more than {} pCPUs or {} domains has a table for each pCPU only\n"
+             "with --pcpu, and for each domain and vCPU only with --vcpu or --domain; --all and\n"
+             "--sections show both. json and csv always contain everything.\n"
+             "Examples:\n"
+             "  xenoscope summary web.xeno\n"
+             "  xenoscope summary --domain web1 --sections runstates,exits web.xeno\n"
+             "  xenoscope summary --kernel 3=System.map --sections interrupt_eip trace.bin\n"
+             "  xenoscope summary --format json trace.bin | jq '.domains[].vcpus[].exits'",
+             report::kMostPcpusShown, report::kMostDomainsShown);
 }
 
 absl::Status Summarise(const Options& options) {
@@ -74,7 +119,13 @@ absl::Status Summarise(const Options& options) {
   } else if (options.format == "csv") {
     text = report::SummaryCsv(result);
   } else {
-    text = report::SummaryText(result, names, {report::StdoutStyle(), options.all});
+    // Who names domains or sections wants to see them.
+    const bool chosen = !options.sections.empty();
+    text = report::SummaryText(result, names,
+                               {.text = report::StdoutStyle(),
+                                .details = options.all,
+                                .pcpus = options.pcpus || chosen,
+                                .vcpus = options.vcpus || chosen || !options.domains.empty()});
   }
   return WriteStdout(text);
 }
@@ -101,21 +152,16 @@ void AddSummary(Command program, CommandAction& run) {
       .AddOption("--sections", options->sections,
                  "Only these sections, by their JSON keys (runstates,exits,hypercalls)")
       .SplitAt(',')
-      .OneWordEach();
+      .OneWordEach()
+      .OneOf(SectionKeys())
+      .ValueText("KEY,...");
   AddSymbolOptions(command, options->symbols);
+  command.AddFlag("--pcpu", options->pcpus, "Show tables of pCPUs also of a host with many");
+  command.AddFlag("--vcpu", options->vcpus,
+                  "Show tables of domains and vCPUs also of a host with many");
   command.AddFlag("--all", options->all,
                   "Show all sections and all rows; json always contains them");
-  command.SetFooter(
-      "Sections:\n  trace    utilisation vcpus runqueue_waits scheduler idle_states frequencies\n  "
-      "         irqs irq_vectors unmapped_vectors volume volume_by_pcpu\n  domain   runstates "
-      "grants_by grants_for memory\n  vCPU     runstates runnable waited_for hazards affinity "
-      "switch_infnext scheduler\n           exits nested_exits emulate_eip port_eip interrupt_eip "
-      "pv "
-      "hypercalls traps pv_eip\n           guest_events\n  other    *_edges, pv_unattributed, "
-      "guest_events of the trace: not in other sections\nExamples:\n  xenoscope summary web.xeno\n "
-      " xenoscope summary --domain web1 --sections runstates,exits web.xeno\n  xenoscope summary "
-      "--kernel 3=System.map --sections interrupt_eip trace.bin\n  xenoscope summary --format json "
-      "trace.bin | jq '.domains[].vcpus[].exits'");
+  command.SetFooter(Footer());
   command.SetCallback([options, &run] { run = [options] { return Summarise(*options); }; });
 }
 

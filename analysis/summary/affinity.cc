@@ -16,6 +16,8 @@ namespace {
 using correlate::RunstateInterval;
 using correlate::TimelineState;
 
+constexpr GroupInfo kAffinityGroup{"affinity", "Time on one pCPU", SectionLevel::kVcpu};
+
 class Affinity final : public Mergeable<Affinity> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
@@ -49,10 +51,11 @@ class Affinity final : public Mergeable<Affinity> {
     });
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override { return {kAffinityGroup}; }
   void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Residencies* residencies = vcpus_.Find(vcpu);
     if (residencies == nullptr || !residencies->first) return;
-    MetricGroup& group = out.AddGroup("affinity", "Time on one pCPU");
+    MetricGroup& group = out.AddGroup(kAffinityGroup);
     Stat all;
     for (const auto& [pcpu, stat] : residencies->by_pcpu) all.Merge(stat);
     MetricRow row{"all", {}, {}};

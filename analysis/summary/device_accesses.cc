@@ -16,6 +16,9 @@ using correlate::ExitKind;
 
 namespace {
 
+constexpr GroupInfo kIoPortsGroup{"io_ports", "I/O ports", SectionLevel::kVcpu};
+constexpr GroupInfo kMmioGroup{"mmio", "MMIO addresses", SectionLevel::kVcpu};
+
 bool IsPort(ExitKind kind) { return kind == ExitKind::kPortRead || kind == ExitKind::kPortWrite; }
 bool IsWrite(ExitKind kind) { return kind == ExitKind::kPortWrite || kind == ExitKind::kMmioWrite; }
 
@@ -51,6 +54,8 @@ void DeviceAccesses::Prepend(DeviceAccesses& earlier, EntryBudget& budget) {
       Remainder);
 }
 
+std::vector<GroupInfo> DeviceAccesses::Groups() { return {kIoPortsGroup, kMmioGroup}; }
+
 void DeviceAccesses::Describe(Section& out) const {
   struct Entry {
     bool remainder;
@@ -66,8 +71,8 @@ void DeviceAccesses::Describe(Section& out) const {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.remainder, a.address, a.kind) < std::tie(b.remainder, b.address, b.kind);
   });
-  MetricGroup ports{"io_ports", "I/O ports", {}};
-  MetricGroup mmio{"mmio", "MMIO addresses", {}};
+  MetricGroup& ports = out.AddGroup(kIoPortsGroup);
+  MetricGroup& mmio = out.AddGroup(kMmioGroup);
   for (const Entry& entry : entries) {
     const std::string address =
         entry.remainder ? "(others)" : correlate::NumberName(entry.kind, entry.address);
@@ -83,8 +88,6 @@ void DeviceAccesses::Describe(Section& out) const {
     mmio.rows.push_back(
         MetricRow{"(more in one exit)", {}, {}}.Add("count", MetricUnit::kCount, not_kept_));
   }
-  out.groups.push_back(std::move(ports));
-  out.groups.push_back(std::move(mmio));
 }
 
 }  // namespace xenoscope::analysis

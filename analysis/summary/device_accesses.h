@@ -41,6 +41,8 @@ class DeviceAccesses {
   // Adds what was counted before; see BoundedTable::Prepend. `budget` is the earlier accesses'.
   void Prepend(DeviceAccesses& earlier, EntryBudget& budget);
   void Describe(Section& out) const;
+  // Returns the groups that Describe adds.
+  static std::vector<GroupInfo> Groups();
 
  private:
   static constexpr uint32_t kMaxEntries = 1024;

@@ -29,6 +29,11 @@ void AddRows(const Counts& counts, MetricGroup& group) {
   }
 }
 
+constexpr GroupInfo kDeviceEmulationOfTraceGroup{
+    "device_emulation", "Emulated timers and interrupt controllers", SectionLevel::kTrace};
+constexpr GroupInfo kDeviceEmulationOfVcpuGroup{
+    "device_emulation", "Emulated devices, while it ran", SectionLevel::kVcpu};
+
 class DeviceEmulation final : public Mergeable<DeviceEmulation> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -49,13 +54,16 @@ class DeviceEmulation final : public Mergeable<DeviceEmulation> {
                      [](Counts& counts, const Counts& more) { AddCounts(more, counts); });
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kDeviceEmulationOfTraceGroup, kDeviceEmulationOfVcpuGroup};
+  }
   void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
-    AddRows(all_, out.AddGroup("device_emulation", "Emulated timers and interrupt controllers"));
+    AddRows(all_, out.AddGroup(kDeviceEmulationOfTraceGroup));
   }
   void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Counts* counts = vcpus_.Find(vcpu);
     if (counts == nullptr) return;
-    AddRows(*counts, out.AddGroup("device_emulation", "Emulated devices, while it ran"));
+    AddRows(*counts, out.AddGroup(kDeviceEmulationOfVcpuGroup));
   }
 
  private:

@@ -29,6 +29,10 @@ constexpr std::string_view kNames[kStates] = {
     "blocked",         "partial run", "full run", "partial contention", "concurrency_hazard",
     "full_contention", "lost"};
 
+constexpr GroupInfo kRunstatesGroup{"runstates", "Runstates", SectionLevel::kDomain};
+constexpr GroupInfo kRunstateEdgesGroup{"runstate_edges", "Not in the above", SectionLevel::kDomain,
+                                        GroupLayout::kRemainder};
+
 class DomainStates final : public Mergeable<DomainStates> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -76,17 +80,19 @@ class DomainStates final : public Mergeable<DomainStates> {
     }
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kRunstatesGroup, kRunstateEdgesGroup};
+  }
   void DescribeDomain(DomainId id, const TraceMetadata& /*metadata*/, Section& out) const override {
     const auto found = domains_.find(id);
     if (found == domains_.end()) return;
-    MetricGroup& group = out.AddGroup("runstates", "Runstates");
+    MetricGroup& group = out.AddGroup(kRunstatesGroup);
     for (size_t state = 0; state < kStates; ++state) {
       const TimeStat& stat = found->second.stats[state];
       if (stat.count() == 0) continue;
       group.rows.push_back(MetricRow{std::string(kNames[state]), {}, {}}.Add(stat.Summary()));
     }
-    MetricGroup& edges =
-        out.AddGroup("runstate_edges", "Not in the above", GroupLayout::kRemainder);
+    MetricGroup& edges = out.AddGroup(kRunstateEdgesGroup);
     const Domain& domain = found->second;
     if (domain.state == kStates) return;
     edges.rows.push_back(MetricRow{std::string(kNames[domain.state]) + ", open at the end", {}, {}}

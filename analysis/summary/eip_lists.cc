@@ -17,6 +17,14 @@ using correlate::kNoVector;
 
 namespace {
 
+constexpr GroupInfo kEmulateEipGroup{"emulate_eip", "Emulated instructions, by address",
+                                     SectionLevel::kVcpu, GroupLayout::kLongList};
+constexpr GroupInfo kPortEipGroup{"port_eip", "Instructions that accessed ports, by address",
+                                  SectionLevel::kVcpu, GroupLayout::kLongList};
+constexpr GroupInfo kInterruptEipGroup{"interrupt_eip",
+                                       "Interrupted by the host's interrupts, by address",
+                                       SectionLevel::kVcpu, GroupLayout::kLongList};
+
 constexpr size_t kListed = 64;
 constexpr uint32_t kNoVectorTag = 0x100;
 constexpr int kPortBits = 16;
@@ -99,26 +107,28 @@ void EipList::Describe(DomainId domain, const TraceMetadata& metadata,
   if (others.count > 0) add("(others)", others);
 }
 
+std::vector<GroupInfo> EipLists::Groups() {
+  return {kEmulateEipGroup, kPortEipGroup, kInterruptEipGroup};
+}
+
 void EipLists::Describe(DomainId domain, const TraceMetadata& metadata, Section& out) const {
   emulated_.Describe(
       domain, metadata,
       [](uint32_t tag) { return std::string(ToString(static_cast<ExitKind>(tag))); },
-      out.AddGroup("emulate_eip", "Emulated instructions, by address", GroupLayout::kLongList));
+      out.AddGroup(kEmulateEipGroup));
   ports_.Describe(
       domain, metadata,
       [](uint32_t tag) {
         const auto kind = static_cast<ExitKind>(tag >> kPortBits);
         return fmt::format("{} {}", ToString(kind), NumberName(kind, tag & kPortMask));
       },
-      out.AddGroup("port_eip", "Instructions that accessed ports, by address",
-                   GroupLayout::kLongList));
+      out.AddGroup(kPortEipGroup));
   interrupted_.Describe(
       domain, metadata,
       [](uint32_t tag) {
         return NumberName(ExitKind::kInterrupt, tag == kNoVectorTag ? kNoVector : tag);
       },
-      out.AddGroup("interrupt_eip", "Interrupted by the host's interrupts, by address",
-                   GroupLayout::kLongList));
+      out.AddGroup(kInterruptEipGroup));
 }
 
 }  // namespace xenoscope::analysis

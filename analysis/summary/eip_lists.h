@@ -54,6 +54,8 @@ class EipLists {
   void Prepend(EipLists& earlier, EntryBudget& budget);
   // Returns whether some list takes the exit. O(1).
   [[nodiscard]] static bool Takes(const correlate::ExitContents& exit);
+  // Returns the groups that Describe adds.
+  static std::vector<GroupInfo> Groups();
   // Adds the groups emulate_eip, port_eip and interrupt_eip.
   void Describe(DomainId domain, const TraceMetadata& metadata, Section& out) const;
 

@@ -3,7 +3,10 @@
 // eip_lists count what is in them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <vector>
 
 #include "analysis/per_vcpu.h"
 #include "analysis/summary/device_accesses.h"
@@ -17,6 +20,12 @@ namespace {
 
 using correlate::ExitContents;
 using trace::Event;
+
+constexpr GroupInfo kExitsGroup{"exits", "Exit reasons", SectionLevel::kVcpu};
+constexpr GroupInfo kNestedExitsGroup{"nested_exits", "Exit reasons of nested guests",
+                                      SectionLevel::kVcpu};
+constexpr GroupInfo kExitEdgesGroup{"exit_edges", "Not in the above", SectionLevel::kVcpu,
+                                    GroupLayout::kRemainder};
 
 class Exits final : public Mergeable<Exits> {
  public:
@@ -94,13 +103,18 @@ class Exits final : public Mergeable<Exits> {
     return parts_budget_.refused || accesses_budget_.refused || eips_budget_.refused;
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    std::vector<GroupInfo> groups = {kExitsGroup, kNestedExitsGroup, kExitEdgesGroup};
+    std::ranges::copy(DeviceAccesses::Groups(), std::back_inserter(groups));
+    std::ranges::copy(EipLists::Groups(), std::back_inserter(groups));
+    return groups;
+  }
   void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& metadata, Section& out) const override {
     const VcpuExits* exits = vcpus_.Find(vcpu);
     if (exits == nullptr) return;
-    exits->parts.Describe(false, metadata.dialect, out.AddGroup("exits", "Exit reasons"));
-    exits->parts.Describe(true, metadata.dialect,
-                          out.AddGroup("nested_exits", "Exit reasons of nested guests"));
-    MetricGroup& edges = out.AddGroup("exit_edges", "Not in the above", GroupLayout::kRemainder);
+    exits->parts.Describe(false, metadata.dialect, out.AddGroup(kExitsGroup));
+    exits->parts.Describe(true, metadata.dialect, out.AddGroup(kNestedExitsGroup));
+    MetricGroup& edges = out.AddGroup(kExitEdgesGroup);
     if (exits->unfinished > 0) {
       edges.rows.push_back(MetricRow{"cut off by a loss or the end", {}, {}}
                                .Add("count", MetricUnit::kCount, exits->unfinished)

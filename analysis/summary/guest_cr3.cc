@@ -28,6 +28,8 @@ using trace::Event;
 // The page of the top table: bits 12 to 51; the others are flags and the PCID.
 constexpr uint64_t kPage = 0x000ffffffffff000;
 
+constexpr GroupInfo kCr3Group{"cr3", "Address spaces (cr3)", SectionLevel::kVcpu};
+
 class GuestCr3 final : public Mergeable<GuestCr3> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -87,6 +89,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
 
   bool ExceededSharedLimit() const override { return budget_.refused; }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override { return {kCr3Group}; }
   void DescribeVcpu(VcpuRef ref, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr) return;
@@ -97,7 +100,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
       written = written || space.switches > 0;
     });
     if (!written) return;
-    MetricGroup& group = out.AddGroup("cr3", "Address spaces (cr3)");
+    MetricGroup& group = out.AddGroup(kCr3Group);
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
       return std::make_tuple(a.first.tag, b.second->guest, a.first.number) <
              std::make_tuple(b.first.tag, a.second->guest, b.first.number);

@@ -10,6 +10,11 @@
 namespace xenoscope::analysis {
 namespace {
 
+constexpr GroupInfo kGuestEventsOfTraceGroup{"guest_events", "Guests' own events, writer unknown",
+                                             SectionLevel::kTrace};
+constexpr GroupInfo kGuestEventsOfVcpuGroup{"guest_events", "Guest's own events",
+                                            SectionLevel::kVcpu};
+
 class GuestEvents final : public Mergeable<GuestEvents> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -30,12 +35,15 @@ class GuestEvents final : public Mergeable<GuestEvents> {
     vcpus_.MergeFrom(earlier.vcpus_, [](Counts& counts, const Counts& more) { Add(more, counts); });
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kGuestEventsOfTraceGroup, kGuestEventsOfVcpuGroup};
+  }
   void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
-    Describe(nobody_, out.AddGroup("guest_events", "Guests' own events, writer unknown"));
+    Describe(nobody_, out.AddGroup(kGuestEventsOfTraceGroup));
   }
   void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Counts* counts = vcpus_.Find(vcpu);
-    if (counts != nullptr) Describe(*counts, out.AddGroup("guest_events", "Guest's own events"));
+    if (counts != nullptr) Describe(*counts, out.AddGroup(kGuestEventsOfVcpuGroup));
   }
 
  private:

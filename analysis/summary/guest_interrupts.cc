@@ -28,6 +28,9 @@ using trace::Event;
 
 constexpr size_t kVectors = 256;
 
+constexpr GroupInfo kGuestInterruptsGroup{"guest_interrupts", "Interrupts injected, by vector",
+                                          SectionLevel::kVcpu};
+
 class GuestInterrupts final : public Mergeable<GuestInterrupts> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -91,10 +94,11 @@ class GuestInterrupts final : public Mergeable<GuestInterrupts> {
     });
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override { return {kGuestInterruptsGroup}; }
   void DescribeVcpu(VcpuRef ref, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr || vcpu->vectors == nullptr) return;
-    MetricGroup& group = out.AddGroup("guest_interrupts", "Interrupts injected, by vector");
+    MetricGroup& group = out.AddGroup(kGuestInterruptsGroup);
     for (size_t number = 0; number < kVectors; ++number) {
       if ((*vcpu->vectors)[number] == nullptr) continue;
       const Counters& counters = *(*vcpu->vectors)[number];

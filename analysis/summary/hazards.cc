@@ -21,6 +21,9 @@ using correlate::TimelineState;
 using correlate::VcpuKind;
 using correlate::VcpuTrack;
 
+constexpr GroupInfo kHazardsGroup{"hazards", "Preempted while others of its domain ran, by address",
+                                  SectionLevel::kVcpu, GroupLayout::kLongList};
+
 class Hazards final : public Mergeable<Hazards> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -76,11 +79,11 @@ class Hazards final : public Mergeable<Hazards> {
     });
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override { return {kHazardsGroup}; }
   void DescribeVcpu(VcpuRef ref, const TraceMetadata& metadata, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr) return;
-    MetricGroup& group = out.AddGroup(
-        "hazards", "Preempted while others of its domain ran, by address", GroupLayout::kLongList);
+    MetricGroup& group = out.AddGroup(kHazardsGroup);
     vcpu->at_addresses.Describe(
         ref.domain, metadata,
         [&metadata](uint32_t reason) {

@@ -28,6 +28,12 @@ constexpr std::array kMoves = {
     Move{Event::kHwIrqMoveCleanup, "cleanups"},
 };
 
+constexpr GroupInfo kIrqsGroup{"irqs", "Interrupts handled", SectionLevel::kTrace,
+                               GroupLayout::kTable, RowSubject::kPcpus};
+constexpr GroupInfo kIrqVectorsGroup{"irq_vectors", "Interrupt vectors", SectionLevel::kTrace};
+constexpr GroupInfo kUnmappedVectorsGroup{"unmapped_vectors", "Interrupts on vectors of no IRQ",
+                                          SectionLevel::kTrace};
+
 class Irqs final : public Mergeable<Irqs> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -78,8 +84,11 @@ class Irqs final : public Mergeable<Irqs> {
            unmapped_.Known(kOthers) != nullptr;
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kIrqsGroup, kIrqVectorsGroup, kUnmappedVectorsGroup};
+  }
   void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
-    MetricGroup& handled = out.AddGroup("irqs", "Interrupts handled");
+    MetricGroup& handled = out.AddGroup(kIrqsGroup);
     std::map<uint64_t, std::map<uint32_t, const Stat*>> by_irq;
     handled_.ForEach(
         [&](const TableKey& key, const Stat& stat) { by_irq[key.number][key.tag] = &stat; });
@@ -95,7 +104,7 @@ class Irqs final : public Mergeable<Irqs> {
       }
       handled.rows.push_back(std::move(row));
     }
-    MetricGroup& moves = out.AddGroup("irq_vectors", "Interrupt vectors");
+    MetricGroup& moves = out.AddGroup(kIrqVectorsGroup);
     for (const auto& [irq, counts] : ByNumber(moves_)) {
       MetricRow row{IrqName(irq), {}, {}};
       for (size_t i = 0; i < counts->size(); ++i) {
@@ -103,7 +112,7 @@ class Irqs final : public Mergeable<Irqs> {
       }
       moves.rows.push_back(std::move(row));
     }
-    MetricGroup& unmapped = out.AddGroup("unmapped_vectors", "Interrupts on vectors of no IRQ");
+    MetricGroup& unmapped = out.AddGroup(kUnmappedVectorsGroup);
     for (const auto& [vector, count] : ByNumber(unmapped_)) {
       std::string name =
           vector == kOthers.number ? "(others)" : fmt::format("vector 0x{:x}", vector);

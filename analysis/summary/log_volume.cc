@@ -122,12 +122,19 @@ Counts Count(const trace::Volume& volume, PcpuId pcpu) {
   return counts;
 }
 
+constexpr GroupInfo kVolumeGroup{"volume", "Log volume", SectionLevel::kTrace};
+constexpr GroupInfo kVolumeByPcpuGroup{"volume_by_pcpu", "Bytes by pCPU", SectionLevel::kTrace,
+                                       GroupLayout::kTable, RowSubject::kPcpus};
+
 class LogVolume final : public Mergeable<LogVolume> {
  public:
   void Subscribe(Subscriptions& /*subscriptions*/) const override {}
 
   void Merge(LogVolume& /*earlier*/) {}
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kVolumeGroup, kVolumeByPcpuGroup};
+  }
   void DescribeTrace(const TraceMetadata& metadata, Section& out) const override {
     Counts all{};
     std::vector<std::pair<PcpuId, Counts>> pcpus;
@@ -139,7 +146,7 @@ class LogVolume final : public Mergeable<LogVolume> {
     }
     const RecordCount total = metadata.volume.Total();
 
-    MetricGroup& classes = out.AddGroup("volume", "Log volume");
+    MetricGroup& classes = out.AddGroup(kVolumeGroup);
     for (size_t kind = 0; kind < kNone; ++kind) {
       if (all[kind].records == 0) continue;
       MetricRow row{std::string(kKinds[kind].name), {}, {}};
@@ -148,7 +155,7 @@ class LogVolume final : public Mergeable<LogVolume> {
           .Add("of_bytes", static_cast<double>(all[kind].bytes) / static_cast<double>(total.bytes));
       (kKinds[kind].whole ? classes.rows : classes.rows.back().parts).push_back(std::move(row));
     }
-    MetricGroup& table = out.AddGroup("volume_by_pcpu", "Bytes by pCPU");
+    MetricGroup& table = out.AddGroup(kVolumeByPcpuGroup);
     for (const auto& [pcpu, counts] : pcpus) {
       RecordCount sum;
       for (size_t kind = 0; kind < kNone; ++kind) {

@@ -41,6 +41,10 @@ constexpr std::array kMapEvents = {
 constexpr uint32_t kMaxOrder = 63;
 constexpr uint32_t kNoExit = ~0U;
 
+constexpr GroupInfo kGrantsByGroup{"grants_by", "Grants, done by it", SectionLevel::kDomain};
+constexpr GroupInfo kGrantsForGroup{"grants_for", "Grants, done for it", SectionLevel::kDomain};
+constexpr GroupInfo kMemoryGroup{"memory", "Physical map", SectionLevel::kDomain};
+
 class Memory final : public Mergeable<Memory> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -93,9 +97,12 @@ class Memory final : public Mergeable<Memory> {
     for (const auto& [what, count] : changes_[0]) domains.insert(std::get<0>(what));
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kGrantsByGroup, kGrantsForGroup, kMemoryGroup};
+  }
   void DescribeDomain(DomainId domain, const TraceMetadata& metadata, Section& out) const override {
-    MetricGroup& by = out.AddGroup("grants_by", "Grants, done by it");
-    MetricGroup& whose = out.AddGroup("grants_for", "Grants, done for it");
+    MetricGroup& by = out.AddGroup(kGrantsByGroup);
+    MetricGroup& whose = out.AddGroup(kGrantsForGroup);
     for (auto at = grants_.lower_bound({domain, DomainId{}});
          at != grants_.end() && at->first.first == domain; ++at) {
       by.rows.push_back(GrantRow("for " + ToString(at->first.second), at->second));
@@ -105,7 +112,7 @@ class Memory final : public Mergeable<Memory> {
       const std::optional<DomainId>& doer = at->first.second;
       whose.rows.push_back(GrantRow(doer ? "by " + ToString(*doer) : "by (unknown)", at->second));
     }
-    DescribeChanges(domain, metadata, out.AddGroup("memory", "Physical map"));
+    DescribeChanges(domain, metadata, out.AddGroup(kMemoryGroup));
   }
 
  private:

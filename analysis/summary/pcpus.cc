@@ -18,6 +18,12 @@ using correlate::RunstateInterval;
 using correlate::TimelineState;
 using correlate::VcpuTrack;
 
+constexpr GroupInfo kUtilisationGroup{"utilisation", "pCPUs", SectionLevel::kTrace,
+                                      GroupLayout::kTable, RowSubject::kPcpus};
+
+constexpr GroupInfo kPcpuEdgesGroup{"pcpu_edges", "Not in the above", SectionLevel::kTrace,
+                                    GroupLayout::kRemainder, RowSubject::kPcpus};
+
 class Pcpus final : public Mergeable<Pcpus> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -82,9 +88,12 @@ class Pcpus final : public Mergeable<Pcpus> {
     }
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kUtilisationGroup, kPcpuEdgesGroup};
+  }
   void DescribeTrace(const TraceMetadata& metadata, Section& out) const override {
-    MetricGroup& pcpus = out.AddGroup("utilisation", "pCPUs");
-    MetricGroup edges{"pcpu_edges", "Not in the above", {}, GroupLayout::kRemainder};
+    MetricGroup& pcpus = out.AddGroup(kUtilisationGroup);
+    MetricGroup& edges = out.AddGroup(kPcpuEdgesGroup);
     for (size_t i = 0; i < pcpus_.size(); ++i) {
       const Counters& pcpu = pcpus_[i].counters;
       if (!pcpus_[i].seen) continue;
@@ -99,7 +108,6 @@ class Pcpus final : public Mergeable<Pcpus> {
       }
       pcpus.rows.push_back(std::move(row));
     }
-    out.groups.push_back(std::move(edges));
   }
 
  private:

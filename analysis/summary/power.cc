@@ -16,6 +16,11 @@ namespace {
 
 using trace::Event;
 
+constexpr GroupInfo kIdleStatesGroup{"idle_states", "Idle states", SectionLevel::kTrace,
+                                     GroupLayout::kTable, RowSubject::kPcpus};
+constexpr GroupInfo kFrequenciesGroup{"frequencies", "Frequencies", SectionLevel::kTrace,
+                                      GroupLayout::kTable, RowSubject::kPcpus};
+
 class Power final : public Mergeable<Power> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -84,9 +89,12 @@ class Power final : public Mergeable<Power> {
     }
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kIdleStatesGroup, kFrequenciesGroup};
+  }
   void DescribeTrace(const TraceMetadata& metadata, Section& out) const override {
-    MetricGroup& idle = out.AddGroup("idle_states", "Idle states");
-    MetricGroup& residencies = out.AddGroup("frequencies", "Frequencies");
+    MetricGroup& idle = out.AddGroup(kIdleStatesGroup);
+    MetricGroup& residencies = out.AddGroup(kFrequenciesGroup);
     for (const auto& [id, of_pcpu] : pcpus_) {
       const Counters& pcpu = of_pcpu.counters;
       const std::string name = fmt::format("p{}", id.value);

@@ -22,6 +22,11 @@ using correlate::RunstateInterval;
 using correlate::TimelineState;
 using correlate::VcpuTrack;
 
+constexpr GroupInfo kWaitedForGroup{"waited_for", "While runnable, its pCPU ran",
+                                    SectionLevel::kVcpu};
+constexpr GroupInfo kWaitedForEdgesGroup{"waited_for_edges", "Not in the above",
+                                         SectionLevel::kVcpu, GroupLayout::kRemainder};
+
 class Preemptions final : public Mergeable<Preemptions> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -80,10 +85,13 @@ class Preemptions final : public Mergeable<Preemptions> {
     });
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kWaitedForGroup, kWaitedForEdgesGroup};
+  }
   void DescribeVcpu(VcpuRef ref, const TraceMetadata& /*metadata*/, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);
     if (vcpu == nullptr || vcpu->runnable == 0) return;
-    MetricGroup& group = out.AddGroup("waited_for", "While runnable, its pCPU ran");
+    MetricGroup& group = out.AddGroup(kWaitedForGroup);
     Cycles known = 0;
     std::vector<MetricRow> rows;
     vcpu->waited_for.ForEach([&](const TableKey& runner, const ByCause& cycles) {
@@ -109,7 +117,7 @@ class Preemptions final : public Mergeable<Preemptions> {
     });
     group.rows = std::move(rows);
     if (vcpu->runnable > known) {
-      out.AddGroup("waited_for_edges", "Not in the above", GroupLayout::kRemainder)
+      out.AddGroup(kWaitedForEdgesGroup)
           .rows.push_back(MetricRow{"not known who ran", {}, {}}.Add("cycles", MetricUnit::kCycles,
                                                                      vcpu->runnable - known));
     }

@@ -95,6 +95,13 @@ uint8_t WordOf(uint32_t tags, int argument) {
   return (tags >> (2 * argument) & 3) == 0 ? 0 : static_cast<uint8_t>(word);
 }
 
+constexpr GroupInfo kPvUnattributedGroup{"pv_unattributed", "PV events", SectionLevel::kTrace};
+constexpr GroupInfo kPvGroup{"pv", "PV events", SectionLevel::kVcpu};
+constexpr GroupInfo kHypercallsGroup{"hypercalls", "Hypercalls", SectionLevel::kVcpu};
+constexpr GroupInfo kTrapsGroup{"traps", "Traps, by vector", SectionLevel::kVcpu};
+constexpr GroupInfo kPvEipGroup{"pv_eip", "Traps and emulated instructions, by address",
+                                SectionLevel::kVcpu, GroupLayout::kLongList};
+
 class PvEvents final : public Mergeable<PvEvents> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -138,14 +145,17 @@ class PvEvents final : public Mergeable<PvEvents> {
 
   bool ExceededSharedLimit() const override { return eips_budget_.refused; }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kPvUnattributedGroup, kPvGroup, kHypercallsGroup, kTrapsGroup, kPvEipGroup};
+  }
   void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
-    AddCount(out.AddGroup("pv_unattributed", "PV events"), "of an unknown vCPU", unattributed_);
+    AddCount(out.AddGroup(kPvUnattributedGroup), "of an unknown vCPU", unattributed_);
   }
 
   void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& metadata, Section& out) const override {
     const Counts* counts = vcpus_.Find(vcpu);
     if (counts == nullptr) return;
-    MetricGroup& pv = out.AddGroup("pv", "PV events");
+    MetricGroup& pv = out.AddGroup(kPvGroup);
     uint64_t hypercalls = 0;
     uint64_t subcalls = 0;
     uint64_t traps = 0;
@@ -158,14 +168,12 @@ class PvEvents final : public Mergeable<PvEvents> {
     for (const Event event : kOthers) {
       AddCount(pv, std::string(SummaryName(event)), counts->others[Place(event)]);
     }
-    DescribeCalls(*counts, out.AddGroup("hypercalls", "Hypercalls"));
-    MetricGroup& vectors = out.AddGroup("traps", "Traps, by vector");
+    DescribeCalls(*counts, out.AddGroup(kHypercallsGroup));
+    MetricGroup& vectors = out.AddGroup(kTrapsGroup);
     for (uint32_t vector = 0; vector < kVectors; ++vector) {
       AddCount(vectors, VectorName(vector), counts->traps[vector]);
     }
-    counts->eips.Describe(vcpu.domain, metadata, TagName,
-                          out.AddGroup("pv_eip", "Traps and emulated instructions, by address",
-                                       GroupLayout::kLongList));
+    counts->eips.Describe(vcpu.domain, metadata, TagName, out.AddGroup(kPvEipGroup));
   }
 
  private:

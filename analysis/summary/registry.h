@@ -10,6 +10,7 @@
 namespace xenoscope::analysis {
 
 std::unique_ptr<Analysis> MakeLogVolume();
+std::unique_ptr<Analysis> MakeDomainTotals();
 std::unique_ptr<Analysis> MakePcpus();
 std::unique_ptr<Analysis> MakeScheduler();
 std::unique_ptr<Analysis> MakePower();
@@ -29,6 +30,7 @@ std::unique_ptr<Analysis> MakeMemory();
 
 inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
   std::vector<std::unique_ptr<Analysis>> all;
+  all.push_back(MakeDomainTotals());
   all.push_back(MakePcpus());
   all.push_back(MakeDomainStates());
   all.push_back(MakeMemory());
@@ -47,6 +49,15 @@ inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
   all.push_back(MakeIrqs());
   all.push_back(MakeLogVolume());
   return all;
+}
+
+// Returns the kinds of groups of all analyses, in the order of the summary's text.
+inline std::vector<GroupInfo> AllGroups() {
+  std::vector<GroupInfo> groups;
+  for (const std::unique_ptr<Analysis>& analysis : AllAnalyses()) {
+    for (const GroupInfo& group : analysis->Groups()) groups.push_back(group);
+  }
+  return groups;
 }
 
 }  // namespace xenoscope::analysis

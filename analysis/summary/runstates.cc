@@ -15,6 +15,13 @@ using correlate::RunnableCause;
 using correlate::RunstateInterval;
 using correlate::TimelineState;
 
+constexpr GroupInfo kVcpusGroup{"vcpus", "vCPUs", SectionLevel::kTrace, GroupLayout::kTable,
+                                RowSubject::kVcpus};
+constexpr GroupInfo kRunstatesGroup{"runstates", "Runstates", SectionLevel::kVcpu};
+constexpr GroupInfo kRunnableGroup{"runnable", "Runnable, by cause", SectionLevel::kVcpu};
+constexpr GroupInfo kRunstateEdgesGroup{"runstate_edges", "Not in the above", SectionLevel::kVcpu,
+                                        GroupLayout::kRemainder};
+
 class Runstates final : public Mergeable<Runstates> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
@@ -50,10 +57,13 @@ class Runstates final : public Mergeable<Runstates> {
     });
   }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kVcpusGroup, kRunstatesGroup, kRunnableGroup, kRunstateEdgesGroup};
+  }
   void DescribeTrace(const TraceMetadata& /*metadata*/, Section& out) const override {
     std::map<VcpuRef, const VcpuStates*> ordered;
     vcpus_.ForEach([&](VcpuRef ref, const VcpuStates& states) { ordered[ref] = &states; });
-    MetricGroup& group = out.AddGroup("vcpus", "vCPUs");
+    MetricGroup& group = out.AddGroup(kVcpusGroup);
     for (const auto& [ref, states] : ordered) {
       MetricRow row{ToString(ref), {}, {}};
       for (size_t state = 0; state < correlate::kTimelineStates; ++state) {
@@ -67,19 +77,18 @@ class Runstates final : public Mergeable<Runstates> {
   void DescribeVcpu(VcpuRef vcpu, const TraceMetadata& /*metadata*/, Section& out) const override {
     const VcpuStates* states = vcpus_.Find(vcpu);
     if (states == nullptr) return;
-    MetricGroup& runstates = out.AddGroup("runstates", "Runstates");
+    MetricGroup& runstates = out.AddGroup(kRunstatesGroup);
     for (const TimelineState state :
          {TimelineState::kRunning, TimelineState::kRunnable, TimelineState::kBlocked,
           TimelineState::kOffline, TimelineState::kLost}) {
       AddRow(runstates, ToString(state), states->by_state[static_cast<size_t>(state)]);
     }
-    MetricGroup& runnable = out.AddGroup("runnable", "Runnable, by cause");
+    MetricGroup& runnable = out.AddGroup(kRunnableGroup);
     for (const RunnableCause cause :
          {RunnableCause::kWake, RunnableCause::kPreempt, RunnableCause::kOther}) {
       AddRow(runnable, ToString(cause), states->by_cause[static_cast<size_t>(cause)]);
     }
-    MetricGroup& edges =
-        out.AddGroup("runstate_edges", "Not in the above", GroupLayout::kRemainder);
+    MetricGroup& edges = out.AddGroup(kRunstateEdgesGroup);
     for (size_t end = 0; end < 2; ++end) {
       for (size_t state = 0; state < correlate::kTimelineStates; ++state) {
         const Edge& edge = states->edges[end][state];

@@ -89,6 +89,16 @@ std::string_view Known(std::string_view scheduler) {
   return scheduler.empty() ? "any scheduler" : scheduler;
 }
 
+constexpr GroupInfo kRunqueueWaitsGroup{"runqueue_waits", "Waits for a pCPU", SectionLevel::kTrace};
+constexpr GroupInfo kSchedulerOfTraceGroup{"scheduler", "Scheduler events", SectionLevel::kTrace};
+constexpr GroupInfo kSchedulerEdgesGroup{"scheduler_edges", "", SectionLevel::kTrace,
+                                         GroupLayout::kRemainder};
+constexpr GroupInfo kSchedulerOfVcpuGroup{"scheduler", "Scheduler events", SectionLevel::kVcpu};
+constexpr GroupInfo kSwitchInfnextOfTraceGroup{"switch_infnext", "Waits as switch_infnext says",
+                                               SectionLevel::kTrace, GroupLayout::kDetail};
+constexpr GroupInfo kSwitchInfnextOfVcpuGroup{"switch_infnext", "Waits as switch_infnext says",
+                                              SectionLevel::kVcpu, GroupLayout::kDetail};
+
 class Scheduler final : public Mergeable<Scheduler> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override {
@@ -135,13 +145,17 @@ class Scheduler final : public Mergeable<Scheduler> {
 
   bool ExceededSharedLimit() const override { return vcpus_.Known(kOverLimit) != nullptr; }
 
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    return {kRunqueueWaitsGroup,  kSwitchInfnextOfTraceGroup, kSchedulerOfTraceGroup,
+            kSchedulerEdgesGroup, kSwitchInfnextOfVcpuGroup,  kSchedulerOfVcpuGroup};
+  }
   void DescribeTrace(const TraceMetadata& metadata, Section& out) const override {
-    MetricGroup& waits = out.AddGroup("runqueue_waits", "Waits for a pCPU");
+    MetricGroup& waits = out.AddGroup(kRunqueueWaitsGroup);
     if (waits_.count() > 0) {
       waits.rows.push_back(MetricRow{"runnable until running", {}, {}}.Add(waits_.Summary()));
     }
-    AddReportedWait(reported_wait_, metadata, out);
-    MetricGroup& events = out.AddGroup("scheduler", "Scheduler events");
+    AddReportedWait(reported_wait_, metadata, out.AddGroup(kSwitchInfnextOfTraceGroup));
+    MetricGroup& events = out.AddGroup(kSchedulerOfTraceGroup);
     for (size_t i = 1; i < trace::kEventCount; ++i) {
       const trace::EventInfo& info = trace::Info(static_cast<Event>(i));
       if (info.subclass != trace::TraceSubclass::kSchedClass &&
@@ -165,7 +179,7 @@ class Scheduler final : public Mergeable<Scheduler> {
 
   // Describes vCPUs beyond kMaxVcpus, which have no table of their own.
   void DescribeOverLimit(Section& out) const {
-    MetricGroup& group = out.AddGroup("scheduler_edges", "", GroupLayout::kRemainder);
+    MetricGroup& group = out.AddGroup(kSchedulerEdgesGroup);
     const Vcpu* over_limit = vcpus_.Known(kOverLimit);
     if (over_limit == nullptr) return;
     const uint64_t events =
@@ -178,8 +192,8 @@ class Scheduler final : public Mergeable<Scheduler> {
     const Vcpu* found = vcpus_.Known(KeyOf(ref));
     if (found == nullptr) return;
     const Vcpu& vcpu = *found;
-    AddReportedWait(vcpu.reported_wait, metadata, out);
-    MetricGroup& events = out.AddGroup("scheduler", "Scheduler events");
+    AddReportedWait(vcpu.reported_wait, metadata, out.AddGroup(kSwitchInfnextOfVcpuGroup));
+    MetricGroup& events = out.AddGroup(kSchedulerOfVcpuGroup);
     for (size_t i = 0; i < kVcpuEvents.size(); ++i) {
       if (vcpu.counts[i] == 0) continue;
       events.rows.push_back(
@@ -201,9 +215,7 @@ class Scheduler final : public Mergeable<Scheduler> {
   // Adds the waits that switch_infnext reports. Since 4.13 they begin when the vCPU was last taken
   // off its pCPU, and include the time that it was blocked (docs/differences-from-xenalyze.md).
   static void AddReportedWait(const Stat& reported_wait, const TraceMetadata& metadata,
-                              Section& out) {
-    MetricGroup& group =
-        out.AddGroup("switch_infnext", "Waits as switch_infnext says", GroupLayout::kDetail);
+                              MetricGroup& group) {
     if (reported_wait.count() == 0) return;
     StatSummary figures = reported_wait.Summary();
     for (Cycles* length : {&figures.cycles, &figures.p5, &figures.p50, &figures.p95}) {

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "report/summary/skew_text.h"
 #include "report/table/table.h"
@@ -124,6 +127,8 @@ std::string Title(const std::string& key) {
   if (key == "p5") return "5%";
   if (key == "p50") return "50%";
   if (key == "p95") return "95%";
+  if (key == "exits_per_second") return "exits/s";
+  if (key == "in_xen") return "in Xen";
   std::string title = key;
   std::replace(title.begin(), title.end(), '_', ' ');
   return title;
@@ -241,7 +246,7 @@ std::string RemainderText(const analysis::MetricGroup& group,
 analysis::MetricGroup Shortened(const analysis::MetricGroup& group) {
   constexpr size_t kShown = 12;
   if (group.rows.size() <= kShown + 1) return group;
-  analysis::MetricGroup shortened{group.key, group.title, {}, group.layout};
+  analysis::MetricGroup shortened = group;
   const auto first_hidden = group.rows.begin() + kShown;
   shortened.rows.assign(group.rows.begin(), first_hidden);
   uint64_t others = 0;
@@ -250,6 +255,81 @@ analysis::MetricGroup Shortened(const analysis::MetricGroup& group) {
   shortened.rows.push_back(analysis::MetricRow{"(others; --all shows more)", {}, {}}.Add(
       "count", analysis::MetricUnit::kCount, others));
   return shortened;
+}
+
+// Returns a row with the sum of the rows of a ranked group. A fraction of the sum is that of the
+// first figures of the rows that have it.
+analysis::MetricRow SumOf(std::string name, std::span<const analysis::MetricRow> rows) {
+  struct Sum {
+    Metric figure;
+    uint64_t whole = 0;  // sum of the figures
+    double part = 0;     // sum of the fractions, weighted
+    double weight = 0;
+  };
+  std::vector<Sum> sums;
+  for (const analysis::MetricRow& row : rows) {
+    const auto weight = static_cast<double>(IntegerValue(row, row.metrics.front().key));
+    for (const Metric& figure : row.metrics) {
+      auto sum = std::ranges::find(sums, figure.key, [](const Sum& one) { return one.figure.key; });
+      if (sum == sums.end()) sum = sums.insert(sums.end(), Sum{figure, 0, 0, 0});
+      if (const auto* fraction = std::get_if<double>(&figure.value)) {
+        sum->part += *fraction * weight;
+        sum->weight += weight;
+      } else if (const auto* value = std::get_if<uint64_t>(&figure.value)) {
+        sum->whole += *value;
+      }
+    }
+  }
+  analysis::MetricRow out{std::move(name), {}, {}};
+  for (Sum& sum : sums) {
+    if (sum.figure.unit != analysis::MetricUnit::kFraction) {
+      sum.figure.value = sum.whole;
+    } else if (sum.weight > 0) {
+      sum.figure.value = sum.part / sum.weight;
+    } else {
+      continue;
+    }
+    out.metrics.push_back(std::move(sum.figure));
+  }
+  return out;
+}
+
+// Returns the group with the rows of the largest first figures first. Without `all` it has the
+// first rows only, and one row for the sum of the others.
+analysis::MetricGroup Ranked(const analysis::MetricGroup& group, bool all) {
+  constexpr size_t kShown = 20;
+  analysis::MetricGroup ranked = group;
+  std::ranges::stable_sort(ranked.rows, std::ranges::greater(), [](const analysis::MetricRow& row) {
+    return row.metrics.empty() ? 0 : IntegerValue(row, row.metrics.front().key);
+  });
+  if (all || ranked.rows.size() <= kShown + 1) return ranked;
+  const auto others = std::span(ranked.rows).subspan(kShown);
+  analysis::MetricRow sum = SumOf(fmt::format("({} more; --all)", others.size()), others);
+  ranked.rows.resize(kShown);
+  ranked.rows.push_back(std::move(sum));
+  return ranked;
+}
+
+// Adds the names of domains to rows that are of domains: "d5 web".
+void AddDomainNames(const DomainNames& names, const analysis::Document& document,
+                    analysis::MetricGroup& group) {
+  absl::flat_hash_map<std::string, std::string> titles;
+  for (const analysis::DomainSection& domain : document.domains) {
+    const std::string name = names(domain.domain);
+    const std::string label = ToString(domain.domain);
+    if (!name.empty()) titles[label] = fmt::format("{} {}", label, name);
+  }
+  for (analysis::MetricRow& row : group.rows) {
+    const auto title = titles.find(row.name);
+    if (title != titles.end()) row.name = title->second;
+  }
+}
+
+// Returns the group as text shows it.
+analysis::MetricGroup ForText(const analysis::MetricGroup& group, const SummaryStyle& style) {
+  if (group.layout == analysis::GroupLayout::kRanked) return Ranked(group, style.details);
+  const bool shorten = group.layout == analysis::GroupLayout::kLongList && !style.details;
+  return shorten ? Shortened(group) : group;
 }
 
 std::string SectionText(const analysis::Section& section, const analysis::TraceMetadata& metadata,
@@ -263,10 +343,49 @@ std::string SectionText(const analysis::Section& section, const analysis::TraceM
     }
     if (group.layout == analysis::GroupLayout::kDetail && !style.details) continue;
     if (!text.empty()) text += '\n';
-    const bool shorten = group.layout == analysis::GroupLayout::kLongList && !style.details;
-    text += ToText(GroupTable(shorten ? Shortened(group) : group, metadata).table(), style.text);
+    text += ToText(GroupTable(ForText(group, style), metadata).table(), style.text);
   }
   return text;
+}
+
+// Whether the host is so large that tables of each pCPU, vCPU and domain hide the others.
+bool IsWide(const AnalysisResult& result) {
+  const auto domains = std::ranges::count_if(
+      result.document.domains,
+      [](const analysis::DomainSection& domain) { return domain.domain != kIdleDomain; });
+  return result.trace.pcpus > kMostPcpusShown || static_cast<size_t>(domains) > kMostDomainsShown;
+}
+
+// Returns the section of the whole trace with the names of domains, without what the style leaves
+// out.
+analysis::Section TraceSection(const AnalysisResult& result, const DomainNames& names,
+                               const SummaryStyle& style) {
+  analysis::Section section = result.document.trace;
+  std::erase_if(section.groups, [&](const analysis::MetricGroup& group) {
+    return (group.subject == analysis::RowSubject::kPcpus && !style.pcpus) ||
+           (group.subject == analysis::RowSubject::kVcpus && !style.vcpus);
+  });
+  for (analysis::MetricGroup& group : section.groups) {
+    if (group.subject == analysis::RowSubject::kDomains) {
+      AddDomainNames(names, result.document, group);
+    }
+  }
+  return section;
+}
+
+// Says which tables of a wide host are not shown, and the options that show them.
+std::string LeftOutText(const AnalysisResult& result, const SummaryStyle& style) {
+  std::string text;
+  if (!style.pcpus) text += fmt::format("tables of {} pCPUs: --pcpu\n", result.trace.pcpus);
+  if (!style.vcpus) {
+    size_t vcpus = 0;
+    for (const analysis::DomainSection& domain : result.document.domains) {
+      vcpus += domain.vcpus.size();
+    }
+    text += fmt::format("tables of {} domains and {} vCPUs: --vcpu, or --domain for some of them\n",
+                        result.document.domains.size(), vcpus);
+  }
+  return text.empty() ? text : "\nNot shown; --all shows everything:\n" + text;
 }
 
 std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
@@ -337,6 +456,23 @@ std::string TraceText(const AnalysisResult& result) {
 
 std::string Heading(const std::string& text, const TextStyle& style) {
   return fmt::format("\n{}\n", style.colour ? Styled(text, kBold) : text);
+}
+
+// Returns the tables of a domain and of its vCPUs.
+std::string DomainText(const analysis::DomainSection& domain, const DomainNames& names,
+                       const analysis::TraceMetadata& metadata, const SummaryStyle& style) {
+  const std::string name = names(domain.domain);
+  std::string text = Heading(fmt::format("Domain {}{}", ToString(domain.domain),
+                                         name.empty() ? "" : fmt::format(" ({})", name)),
+                             style.text);
+  text += SectionText(domain.section, metadata, style);
+  for (const analysis::VcpuSection& vcpu : domain.vcpus) {
+    const std::string inner = SectionText(vcpu.section, metadata, style);
+    if (inner.empty()) continue;
+    text += Heading(ToString(VcpuRef{domain.domain, vcpu.vcpu}), style.text);
+    text += inner;
+  }
+  return text;
 }
 
 // ---- CSV
@@ -410,24 +546,18 @@ void Select(const SummarySelection& selection, analysis::Document& document) {
 }
 
 std::string SummaryText(const AnalysisResult& result, const DomainNames& names,
-                        const SummaryStyle& style) {
+                        const SummaryStyle& chosen) {
+  SummaryStyle style = chosen;
+  if (style.details || !IsWide(result)) style.pcpus = style.vcpus = true;
   std::string text = TraceText(result);
-  const std::string whole = SectionText(result.document.trace, result.metadata, style);
+  const std::string whole = SectionText(TraceSection(result, names, style), result.metadata, style);
   if (!whole.empty()) text += '\n' + whole;
-  for (const analysis::DomainSection& domain : result.document.domains) {
-    const std::string name = names(domain.domain);
-    text += Heading(fmt::format("Domain {}{}", ToString(domain.domain),
-                                name.empty() ? "" : fmt::format(" ({})", name)),
-                    style.text);
-    text += SectionText(domain.section, result.metadata, style);
-    for (const analysis::VcpuSection& vcpu : domain.vcpus) {
-      const std::string inner = SectionText(vcpu.section, result.metadata, style);
-      if (inner.empty()) continue;
-      text += Heading(ToString(VcpuRef{domain.domain, vcpu.vcpu}), style.text);
-      text += inner;
+  if (style.vcpus) {
+    for (const analysis::DomainSection& domain : result.document.domains) {
+      text += DomainText(domain, names, result.metadata, style);
     }
   }
-  return text;
+  return text + LeftOutText(result, style);
 }
 
 // The keys that every vCPU has, whatever its kind. They may be empty, so that scripts need not ask

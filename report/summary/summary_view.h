@@ -21,10 +21,17 @@ struct SummarySelection {
 };
 void Select(const SummarySelection& selection, analysis::Document& document);
 
+// A host with more pCPUs or domains than these is wide: the text of its summary has a table for
+// each pCPU, domain and vCPU only if the style says so.
+inline constexpr size_t kMostPcpusShown = 16;
+inline constexpr size_t kMostDomainsShown = 20;
+
 // How the text of a summary is laid out.
 struct SummaryStyle {
   TextStyle text;
-  bool details = false;  // tables that repeat figures of others are shown too
+  bool details = false;  // everything is shown, also tables that repeat figures of others
+  bool pcpus = false;    // tables of pCPUs are shown of a wide host too
+  bool vcpus = false;    // tables of domains and vCPUs are shown of a wide host too
 };
 std::string SummaryText(const analysis::AnalysisResult& result, const DomainNames& names,
                         const SummaryStyle& style);

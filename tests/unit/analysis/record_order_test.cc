@@ -32,6 +32,7 @@ class TimeOrder final : public Mergeable<TimeOrder> {
  public:
   void Subscribe(Subscriptions& /*subscriptions*/) const override {}
   trace::RecordOrder order() const override { return trace::RecordOrder::kTime; }
+  std::vector<GroupInfo> Groups() const override { return {}; }
   void Merge(TimeOrder& /*earlier*/) {}
 };
 

@@ -35,6 +35,32 @@ TEST(DomainStates, SimultaneousChangesAreOne) {
                           "runstate_edges/full_contention, open at the end count=1 cycles=0"));
 }
 
+TEST(DomainTotals, AreTheSumsOfVcpus) {
+  //   cycle  10     20    24     30     40         60        70
+  //   p0     d1v0   exit  enter  exit   preempted  d2v0      blocked
+  //   p1     d1v1                                  blocked   idle
+  TraceBuilder trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 10, {Vcpu(1, 0)}), Rec(kVmexit, 20, {kVmexitNpf, 0, 0}),
+          Rec(kVmentry, 24, {}), Rec(kVmexit, 30, {kVmexitNpf, 0, 0}),
+          Rec(kRunningToRunnable, 40, {Vcpu(1, 0)}), Rec(kRunnableToRunning, 60, {Vcpu(2, 0)}),
+          Rec(kRunningToBlocked, 70, {Vcpu(2, 0)})});
+  trace.Window(1,
+               {Rec(kRunnableToRunning, 10, {Vcpu(1, 1)}), Rec(kRunningToBlocked, 60, {Vcpu(1, 1)}),
+                Rec(kRunnableToRunning, 70, {trace::kIdle})});
+  const AnalysisResult result = Analysed(trace, MakeDomainTotals);
+  EXPECT_THAT(Lines(result.document.trace),
+              ElementsAre("domains/d1 running=80 runnable=30 blocked=10 other=0 exits=2 "
+                          "exits_per_second=33333333",
+                          "domains/d2 running=10 runnable=0 blocked=0 other=0 exits=0 "
+                          "exits_per_second=0"));
+  // d1v0 is in its guest for 10 + 6 of 30 cycles; d1v1 and d2v0 are never seen in a guest.
+  const MetricGroup& group = result.document.trace.groups.front();
+  EXPECT_EQ(group.rows[0].metrics.back().key, "in_xen");
+  EXPECT_DOUBLE_EQ(std::get<double>(group.rows[0].metrics.back().value), 14.0 / 30);
+  EXPECT_EQ(group.rows[1].metrics.back().key, "exits_per_second");
+}
+
 TEST(Memory, GrantsAreByRunningDomainForNamedDomain) {
   //   cycle  5               10     11          12          13            14
   //   p0     map of d3       d0v0   map of d1   map of d1   unmap of d1   transfer to d2

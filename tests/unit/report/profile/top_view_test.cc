@@ -30,19 +30,19 @@ analysis::AnalysisResult Trace() {
   analysis::DomainSection dom0{DomainId{0}, {}, {}};
   dom0.vcpus.push_back({VcpuId{0}, {}});
   analysis::Section& section = dom0.vcpus[0].section;
-  section.AddGroup("runstates", "").rows = {Counted("running", 5, 1'000'000'000),
-                                            Counted("runnable", 5, 200'000'000),
-                                            Counted("blocked", 5, 800'000'000)};
-  section.AddGroup("hypercalls", "").rows = {Counted("mmu_update", 3000, 0),
-                                             Counted("sched_op", 1000, 0)};
+  section.AddGroup({"runstates", ""}).rows = {Counted("running", 5, 1'000'000'000),
+                                              Counted("runnable", 5, 200'000'000),
+                                              Counted("blocked", 5, 800'000'000)};
+  section.AddGroup({"hypercalls", ""}).rows = {Counted("mmu_update", 3000, 0),
+                                               Counted("sched_op", 1000, 0)};
   analysis::DomainSection web{DomainId{1}, {}, {}};
   for (const uint32_t vcpu : {0, 1}) {
     web.vcpus.push_back({VcpuId{vcpu}, {}});
     analysis::Section& exits = web.vcpus[vcpu].section;
-    exits.AddGroup("runstates", "").rows = {Counted("running", 1, 2'000'000'000)};
-    exits.AddGroup("exits", "").rows = {Counted("VMEXIT_HLT", 20, 0), Counted("VMEXIT_NPF", 400, 0),
-                                        Counted("VMEXIT_MSR", 10, 0),
-                                        Counted("VMEXIT_INTR", 90, 0)};
+    exits.AddGroup({"runstates", ""}).rows = {Counted("running", 1, 2'000'000'000)};
+    exits.AddGroup({"exits", ""}).rows = {
+        Counted("VMEXIT_HLT", 20, 0), Counted("VMEXIT_NPF", 400, 0), Counted("VMEXIT_MSR", 10, 0),
+        Counted("VMEXIT_INTR", 90, 0)};
   }
   result.document.domains = {dom0, web};
   return result;

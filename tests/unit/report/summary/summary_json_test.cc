@@ -65,12 +65,12 @@ TEST(SummaryJson, KeepsItsKeys) {
 TEST(SummaryJson, KeepsItsFieldsFromGroupsOfTheSameName) {
   analysis::AnalysisResult result;
   result.trace.pcpus = 2;
-  result.document.trace.AddGroup("pcpus", "pCPUs").rows.push_back({"p0", {}, {}});
+  result.document.trace.AddGroup({"pcpus", "pCPUs"}).rows.push_back({"p0", {}, {}});
   analysis::DomainSection& domain = result.document.domains.emplace_back();
   domain.domain = DomainId{7};
   domain.vcpus.emplace_back();
-  for (const char* key : {"domid", "vcpus", "grants"}) domain.section.AddGroup(key, "Title");
-  domain.vcpus[0].section.AddGroup("vcpu", "Title");
+  for (const char* key : {"domid", "vcpus", "grants"}) domain.section.AddGroup({key, "Title"});
+  domain.vcpus[0].section.AddGroup({"vcpu", "Title"});
   const nlohmann::ordered_json summary =
       SummaryJson(result, [](DomainId) { return std::string("web"); });
   EXPECT_EQ(summary["trace"]["pcpus"], 2);
