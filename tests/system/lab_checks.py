@@ -864,6 +864,18 @@ def ipc(lab):
     check_xen_is_quiet(lab)
 
 
+def agent_events(lab):
+    """Agents sample their guests by hardware counters, and dom0 samples itself by its own."""
+    domains = domains_by_name(lab.recording())
+    for name in "pv", "pvh":
+        stream, = streams_of(lab.recording(), "agent", domains[name])
+        check_balanced_stream(lab, stream, name, least=500)
+        report = lab.report("--event", "cycles@agent", "-d", name)
+        lab.check_accounting(report, name)
+        lab.check_leads(top_row(report["rows"], mode="user"), "sha256_block", name)
+    check_xen_is_quiet(lab)
+
+
 def vpmu(lab):
     """Samples that dom0 takes of all domains belong to those that ran."""
     for which in "asleep", "busy":
@@ -899,4 +911,4 @@ def vpmu_newer(lab):
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
       (ci, counts, held, lost, xentrace, drains, polls, agent, agentdies, hostile, sources, members, newxen, ends,
-       lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, vpmu, vpmu_newer)}
+       lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, vpmu, vpmu_newer)}
