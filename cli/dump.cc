@@ -20,6 +20,7 @@
 #include "cli/trace_options.h"
 #include "correlate/clocks.h"
 #include "report/dump/dump.h"
+#include "report/dump/dump_exits.h"
 #include "report/summary/skew_text.h"
 #include "trace/probe.h"
 
@@ -30,6 +31,7 @@ struct Options {
   profile::TraceRequest trace;
   std::string format = "text";
   bool raw = false;
+  bool exits = false;
   std::vector<std::string> events;
   std::vector<std::string> domains;
   std::vector<uint32_t> vcpus;
@@ -61,6 +63,50 @@ report::DumpOptions Selected(const Options& options) {
   return dump;
 }
 
+// Returns what a dump of exits has left out or cut off, a note each.
+std::vector<std::string> ExitNotes(const report::ExitDumpResult& found) {
+  std::vector<std::string> notes;
+  if (found.unfinished > 0) {
+    notes.push_back(fmt::format(
+        "{} of {} exits are unfinished: a loss or the end of the trace cut them off, so their "
+        "cycles are less than they took",
+        found.unfinished, found.exits));
+  }
+  if (found.lost_records > 0) {
+    notes.push_back(
+        fmt::format("{} records are lost: VM exits among them have no line", found.lost_records));
+  }
+  if (found.without_vcpu > 0) {
+    notes.push_back(
+        fmt::format("{} VMEXIT and VMENTRY records have no line: the trace does not say which vCPU "
+                    "ran there",
+                    found.without_vcpu));
+  }
+  if (found.outside > 0) {
+    notes.push_back(fmt::format(
+        "{} records of exit handlers belong to no line: their VMEXIT is not in the trace",
+        found.outside));
+  }
+  return notes;
+}
+
+// Writes the dump of records or exits. Returns the contradictions in the trace, and the time of its
+// last record.
+absl::StatusOr<report::DumpResult> Write(const trace::TraceFile& trace, bool exits,
+                                         const report::DumpOptions& dump) {
+  WriteBehind behind(STDOUT_FILENO);
+  const report::DumpSink sink = [&](std::string_view block) {
+    auto wanted = WriteStdoutBlock(block);
+    behind.OnWritten();
+    return wanted;
+  };
+  if (!exits) return report::Dump(trace, dump, sink);
+  XENOSCOPE_ASSIGN_OR_RETURN(const report::ExitDumpResult found,
+                             report::DumpExits(trace, dump, sink));
+  for (const std::string& note : ExitNotes(found)) fmt::print(stderr, "xenoscope: {}\n", note);
+  return report::DumpResult{found.contradictions, found.last};
+}
+
 absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   XENOSCOPE_ASSIGN_OR_RETURN(dump.domains, ChooseDomains(input.info(), options.domains));
@@ -70,13 +116,8 @@ absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
   dump.dialect = input.dialect.CompletedBy(probe.dialect);
   if (options.from) dump.from = options.from->After(dump.zero, dump.clock);
   if (options.to) dump.to = options.to->After(dump.zero, dump.clock);
-  WriteBehind behind(STDOUT_FILENO);
   XENOSCOPE_ASSIGN_OR_RETURN(const report::DumpResult findings,
-                             report::Dump(input.trace, dump, [&](std::string_view block) {
-                               auto wanted = WriteStdoutBlock(block);
-                               behind.OnWritten();
-                               return wanted;
-                             }));
+                             Write(input.trace, options.exits, dump));
   if (findings.contradictions == 0) return absl::OkStatus();
   const auto skews = correlate::CompareClocks(input.trace, {dump.zero, findings.last});
   if (!skews.empty()) {
@@ -106,6 +147,13 @@ void AddDump(Command program, CommandAction& run) {
       .SplitAt(',')
       .OneWordEach();
   command
+      .AddFlag("--exits", options->exits,
+               "Instead of records, print a line for each VM exit: time, pCPU, vCPU, reason, "
+               "subreason, guest address, cycles until the VM entry; in the order in which they "
+               "ended")
+      .Excludes("--raw")
+      .Excludes("--event");
+  command
       .AddOption("-d,--domain", options->domains,
                  "Only records of these domains: written while the domain ran, or naming it")
       .SplitAt(',')
@@ -133,6 +181,7 @@ void AddDump(Command program, CommandAction& run) {
       "Example:\n"
       "  xenoscope dump web.xeno | less\n"
       "  xenoscope dump trace.bin --domain 3 --event vmexit,vmentry --from 1.5 --to 1.6\n"
+      "  xenoscope dump trace.bin --exits --domain 3 --format csv\n"
       "  xenoscope dump trace.bin --format json --event hypercall | jq .fields.op_name");
   command.SetCallback([options, &run] {
     run = [options, dump = Selected(*options)] { return DumpTrace(*options, dump); };

@@ -29,6 +29,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/spelling.h"
+#include "correlate/timeline.h"
 #include "report/dump/dump_line.h"
 #include "report/dump/line_buffer.h"
 #include "trace/events.h"
@@ -63,7 +64,13 @@ struct Batch {
   std::vector<PackedVcpu> running_vcpus;
   std::vector<Entry> entries;
   std::vector<Item> specials;
+  // the cycles since the VMEXIT, of each entry that is a VMENTRY; empty when they are not shown
+  std::vector<std::optional<Cycles>> exit_cycles;
 };
+
+bool IsEntry(const Entry& entry) {
+  return entry.kind == ItemKind::kRecord && static_cast<Event>(entry.event) == Event::kHvmVmentry;
+}
 
 bool IsInFile(ItemKind kind) {
   return kind == ItemKind::kRecord || kind == ItemKind::kUnknownEvent ||
@@ -105,6 +112,8 @@ class BatchSource {
               const std::vector<PcpuId>& pcpus)
       : bytes_(file.bytes()),
         stream_(file.Stream()),
+        exits_(null_observer_),
+        follows_exits_(!options.raw && options.events.Shows(ItemKind::kRecord, Event::kHvmVmentry)),
         wanted_(WantedBy(options.events)),
         from_(options.from),
         through_(options.to == trace::OrderedStream::kEnd ? options.to : Tsc{options.to.value - 1}),
@@ -122,6 +131,7 @@ class BatchSource {
     const std::lock_guard lock(mutex_);
     batch.entries.clear();
     batch.specials.clear();
+    batch.exit_cycles.clear();
     batch.running_vcpus = running_vcpus_;
     if (done_) return false;
     EntrySink sink{*this, batch, {}};
@@ -158,14 +168,17 @@ class BatchSource {
     bool Full() const { return batch.entries.size() == kBatchEntries; }
   };
 
-  // Returns the events that are shown and the events that say which vCPU runs: every line shows
-  // that vCPU.
-  static trace::EventTargets<trace::AnyTarget> WantedBy(const EventFilter& filter) {
+  // Returns the events that are shown, the events that say which vCPU runs, which every line shows,
+  // and those that say which exit an entry ends.
+  trace::EventTargets<trace::AnyTarget> WantedBy(const EventFilter& filter) const {
     trace::EventTargets<trace::AnyTarget> wanted{};
     for (size_t i = 0; i < trace::kEventCount; ++i) {
       const auto event = static_cast<Event>(i);
       const bool has_runstate = event == Event::kRunstateChange || event == Event::kContinueRunning;
-      if (has_runstate || filter.Shows(ItemKind::kRecord, event)) wanted[i] = &trace::kAnyTarget;
+      const bool of_exit = follows_exits_ && exits_.Handles(event);
+      if (has_runstate || of_exit || filter.Shows(ItemKind::kRecord, event)) {
+        wanted[i] = &trace::kAnyTarget;
+      }
     }
     return wanted;
   }
@@ -174,6 +187,8 @@ class BatchSource {
            const Item* item, Batch& batch) {
     contradictions_.Take(kind, record);
     last_ = std::max(last_, record.tsc);
+    std::optional<Cycles> exit_cycles;
+    if (follows_exits_) exit_cycles = FollowExit(kind, record, item);
     // Damages of the file itself come last and belong to no pCPU.
     const size_t pcpu_index =
         record.pcpu.value < index_of_.size() ? index_of_[record.pcpu.value] : 0;
@@ -202,11 +217,31 @@ class BatchSource {
       batch.specials.push_back(*item);
     }
     batch.entries.push_back(entry);
+    if (follows_exits_ && IsEntry(entry)) batch.exit_cycles.push_back(exit_cycles);
+  }
+
+  // Returns the cycles since the exit that the record ends, if it is a VMENTRY and its VMEXIT was
+  // seen.
+  std::optional<Cycles> FollowExit(ItemKind kind, const trace::Record& record, const Item* item) {
+    if (kind != ItemKind::kRecord) {
+      if (item != nullptr) exits_.Take(*item);
+      return std::nullopt;
+    }
+    std::optional<Cycles> cycles;
+    if (record.event == Event::kHvmVmentry) {
+      const correlate::VcpuTrack* vcpu = exits_.Current(record.pcpu);
+      if (vcpu != nullptr && vcpu->exit_open) cycles = record.tsc - vcpu->exit_tsc;
+    }
+    exits_.TakeRecord(record);
+    return cycles;
   }
 
   std::mutex mutex_;
   Bytes bytes_;
   trace::OrderedStream stream_;
+  correlate::TimelineObserver null_observer_;
+  correlate::Timeline exits_;  // which exit of which vCPU is open
+  bool follows_exits_;
   trace::EventTargets<trace::AnyTarget> wanted_;
   Tsc from_;
   Tsc through_;
@@ -341,6 +376,7 @@ class Worker {
       out_.Clear();
       if (batch_.number == 0) writer_->Begin(out_);
       for (size_t i = 0; i < running_vcpus_.size(); ++i) SetRunningVcpu(i, batch_.running_vcpus[i]);
+      exit_cycles_ = batch_.exit_cycles.begin();
       for (const Entry& entry : batch_.entries) Print(entry);
       if (!sink.Write(batch_.number, out_.text())) return;
     }
@@ -355,9 +391,11 @@ class Worker {
 
   void Print(const Entry& entry) {
     SetRunningVcpu(entry.pcpu_index, entry.running_vcpu);
+    const bool ends_exit = !batch_.exit_cycles.empty() && IsEntry(entry);
+    const std::optional<Cycles> exit_cycles = ends_exit ? *exit_cycles_++ : std::nullopt;
     if (filter_.AllRecords() && entry.kind == ItemKind::kRecord) [[likely]] {
       Load(entry);
-      return Write(item_, entry);
+      return Write(item_, entry, exit_cycles);
     }
     if (!filter_.ByEntry(entry)) return;
     const Item* item = &item_;
@@ -366,12 +404,15 @@ class Worker {
     } else {
       item = &batch_.specials[entry.tsc];
     }
-    if (filter_.ByItem(*item, entry.running_vcpu)) Write(*item, entry);
+    if (filter_.ByItem(*item, entry.running_vcpu)) Write(*item, entry, exit_cycles);
   }
 
-  void Write(const Item& item, const Entry& entry) {
-    writer_->Write(
-        {.item = &item, .pcpu_index = entry.pcpu_index, .running_vcpu = entry.running_vcpu}, out_);
+  void Write(const Item& item, const Entry& entry, std::optional<Cycles> exit_cycles) {
+    writer_->Write({.item = &item,
+                    .pcpu_index = entry.pcpu_index,
+                    .running_vcpu = entry.running_vcpu,
+                    .exit_cycles = exit_cycles},
+                   out_);
   }
 
   // Reads the entry's record from the file.
@@ -395,6 +436,7 @@ class Worker {
   // the vCPUs that the writer knows, by the index of the pCPU
   std::vector<PackedVcpu> running_vcpus_;
   Batch batch_;
+  std::vector<std::optional<Cycles>>::const_iterator exit_cycles_;  // of the next VMENTRY
   Item item_;
   LineBuffer out_;
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct DumpLine {
   const trace::Item* item = nullptr;
   size_t pcpu_index = 0;  // the index of the item's pCPU among the pCPUs of the trace
   PackedVcpu running_vcpu = kUnknownVcpu;
+  std::optional<Cycles> exit_cycles;  // of a VMENTRY: the cycles since the VMEXIT of its vCPU
 };
 
 // The most bytes that a line takes, without the marks of pCPUs.

@@ -131,7 +131,7 @@ class JsonWriter final : public StructuredWriter {
       out.PutHex(record.id);
       out.Put(R"(","offset":)");
       out.PutDecimal(record.offset);
-      PutFields(item, out);
+      PutFields(line, out);
     } else if (item.kind == ItemKind::kLost || item.kind == ItemKind::kLossBegin) {
       out.Put(R"(,"lost":)");
       out.PutDecimal(item.lost);
@@ -149,11 +149,11 @@ class JsonWriter final : public StructuredWriter {
   }
 
  private:
-  void PutFields(const trace::Item& item, LineBuffer& out) const {
+  void PutFields(const DumpLine& line, LineBuffer& out) const {
     out.Put(R"(,"fields":{)");
     bool first = true;
     bool in_array = false;
-    VisitAll(item, [&](const Field& field) {
+    VisitAll(*line.item, [&](const Field& field) {
       if (field.type == FieldType::kRest) {
         // Words with the same name follow one another.
         if (!in_array) PutKey(field.name, {}, first, out);
@@ -173,6 +173,10 @@ class JsonWriter final : public StructuredWriter {
       out.Put('"');
     });
     if (in_array) out.Put(']');
+    if (line.exit_cycles) {
+      PutKey("cycles", {}, first, out);
+      out.PutDecimal(*line.exit_cycles);
+    }
     out.Put('}');
   }
 
@@ -270,12 +274,13 @@ class CsvWriter final : public StructuredWriter {
     out.Put(',');
     out.PutDecimal(item.kind == ItemKind::kDamaged ? item.damage.offset : record.offset);
     out.Put(',');
-    PutFields(item, out);
+    PutFields(line, out);
     out.Put('\n');
   }
 
  private:
-  void PutFields(const trace::Item& item, LineBuffer& out) {
+  void PutFields(const DumpLine& line, LineBuffer& out) {
+    const trace::Item& item = *line.item;
     if (item.kind == ItemKind::kLost || item.kind == ItemKind::kLossBegin) {
       out.Put("lost=");
       out.PutDecimal(item.lost);
@@ -314,6 +319,10 @@ class CsvWriter final : public StructuredWriter {
         out.PutDecimal(field.value);
       }
     });
+    if (line.exit_cycles) {
+      out.Put(first ? "cycles=" : " cycles=");
+      out.PutDecimal(*line.exit_cycles);
+    }
   }
 };
 

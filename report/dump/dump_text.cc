@@ -154,12 +154,14 @@ class TextWriter final : public LineWriter {
     const std::array<uint64_t, 4> key = KeyOf(record);
     Recent& recent = recent_[SlotOf(key)];
     if (Same(recent.key, key)) [[likely]] {
-      return out.SetEnd(recent.line.PutTo(at));
+      out.SetEnd(recent.line.PutTo(at));
+    } else {
+      out.SetEnd(at);
+      PutRecord(record, out);
+      const std::string_view text(at, static_cast<size_t>(out.end() - at));
+      if (text.size() <= recent.line.text.size()) recent = {key, Text<95>(text)};
     }
-    out.SetEnd(at);
-    PutRecord(record, out);
-    const std::string_view text(at, static_cast<size_t>(out.end() - at));
-    if (text.size() <= recent.line.text.size()) recent = {key, Text<95>(text)};
+    if (line.exit_cycles) PutExitCycles(*line.exit_cycles, out);
   }
 
  private:
@@ -167,6 +169,15 @@ class TextWriter final : public LineWriter {
 
   void Mark(size_t pcpu_index, char mark) {
     if (pcpu_index < mark_count_) marks_[pcpu_index] = mark;
+  }
+
+  // Puts the cycles at the end of the line that has just been written. They are not among the texts
+  // that are kept for records of equal words.
+  static void PutExitCycles(Cycles cycles, LineBuffer& out) {
+    out.SetEnd(out.end() - 1);
+    out.Put(" cycles ");
+    out.PutDecimal(cycles);
+    out.Put('\n');
   }
 
   // Puts all text before the event. Returns the end of it.

@@ -42,13 +42,6 @@ constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low",
 // The ends of the keys of columns that only a profile of several events has.
 constexpr std::array<std::string_view, 4> kRatioEnds = {"ipc", "_rate", "_pti", "_share"};
 
-// Returns "cpuid leaf 0x1"; "-" if the exit's handler recorded nothing, or if there was no exit.
-std::string SubreasonName(const Context& context) {
-  if (context.exit_kind == correlate::ExitKind::kNoHandler) return "-";
-  const std::string number = correlate::NumberName(context.exit_kind, context.number);
-  return fmt::format("{}{}{}", ToString(context.exit_kind), number.empty() ? "" : " ", number);
-}
-
 // Returns "d1v0 d2v0", or "-" if no vCPU waited.
 std::string WaitingNames(const ProfileReport& report, uint32_t set) {
   if (set == correlate::RunQueues::kEmptySet) return "-";
@@ -92,7 +85,7 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
     case Dimension::kPlacing:
       return std::string(correlate::ToString(row.placing));
     case Dimension::kSubreason:
-      return SubreasonName(row.exit);
+      return SubreasonName(row.exit.exit_kind, row.exit.number);
     case Dimension::kWaiting:
       return WaitingNames(report, row.exit.waiting);
     case Dimension::kLine:

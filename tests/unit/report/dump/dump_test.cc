@@ -59,7 +59,7 @@ TEST(Dump, TextLooksLikeXenalyze) {
             "]  0.000001000 x d1v0 svm_exit exit_reason VMEXIT_CPUID rip 0x401914\n"
             "]  0.000001000 x d1v0 cpuid leaf 0x40000000 subleaf 0x0 eax 0x1 ebx 0x2 ecx 0x3 edx "
             "0x4\n"
-            "]  1.000000000 x d1v0 vmentry\n"
+            "]  1.000000000 x d1v0 vmentry cycles 1999998001\n"
             "!  1.000000001 x d1v0 unknown 0x22fff [ abc ]\n"
             "   1.000000002 x d1v0 vcpu_block d1v0\n");
 }
@@ -152,7 +152,7 @@ TEST(Dump, Csv) {
             "tsc,seconds,pcpu,domid,vcpu,kind,event,id,offset,fields\n"
             "3000,0.000001000,0,1,0,record,svm_exit,0x81103,28,exit_reason=VMEXIT_CPUID "
             "rip=0x401914\n"
-            "2000001001,1.000000000,0,1,0,record,vmentry,0x81001,80,\n");
+            "2000001001,1.000000000,0,1,0,record,vmentry,0x81001,80,cycles=1999998001\n");
 }
 
 TEST(Dump, FiltersByTimeAndVcpu) {
