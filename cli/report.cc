@@ -259,8 +259,12 @@ void AddSelectionOptions(Command command, Options& options) {
 // Options of the order, number and format of rows.
 void AddOutputOptions(Command command, Options& options) {
   command.AddOption("-s,--sort", options.sort, "Sort by this column").ShowDefault();
-  command.AddOption("-n,--limit", options.limit,
-                    "Maximum of rows of each domain; 0: all; default: 20, or all in csv and json");
+  command.AddOption(
+      "-n,--limit", options.limit,
+      fmt::format("Maximum of rows of each domain; 0: all; default: 20, or all in csv "
+                  "and json. Unless it is 0, text shows the first {} domains and the "
+                  "sum of the others",
+                  report::kMostDomains));
   command.AddOption("-t,--threshold", options.threshold, "Minimum share of a row, in percent")
       .Range(0.0, 100.0);
   std::vector<std::string> formats;

@@ -170,6 +170,64 @@ void Order(Table& table, const ProfileSelection& selection) {
   table.Sort(column, !ascending);
 }
 
+// The sum of what rows have in the columns that add up. Intervals and ratios do not.
+class FigureSum {
+ public:
+  FigureSum(const ProfileReport& report, const Table& table) : cells_(table.columns.size()) {
+    std::vector<std::string> keys = {"samples", "share", "cycles"};
+    for (const profile::ComparedEvent& event : report.comparison.events) {
+      keys.push_back(event.key + "_share");
+    }
+    for (const std::string& key : keys) {
+      const size_t column = table.Find(key);
+      if (column < table.columns.size()) columns_.push_back(column);
+    }
+  }
+  void Add(const std::vector<Cell>& cells) {
+    ++rows_;
+    for (const size_t column : columns_) {
+      if (std::holds_alternative<std::monostate>(cells[column])) continue;
+      cells_[column] = Number(cells_[column]) + Number(cells[column]);
+    }
+  }
+  // Returns the cells of a row with the sum, and its name in the column `name_at`.
+  std::vector<Cell> RowOf(size_t name_at) {
+    cells_[name_at] = fmt::format("({} more; --limit 0)", rows_);
+    return std::move(cells_);
+  }
+
+ private:
+  std::vector<size_t> columns_;
+  std::vector<Cell> cells_;
+  size_t rows_ = 0;
+};
+
+// Limits the groups, one for each domain, to the first kMostDomains, and adds one for the sum of
+// the others. The names of groups are in the column `name_at`.
+void LimitDomains(const ProfileReport& report, const ProfileSelection& selection, size_t name_at,
+                  Table& table) {
+  if (selection.limit == 0 || !selection.domains.empty()) return;
+  if (table.groups.size() <= kMostDomains + 1) return;
+  FigureSum others(report, table);
+  for (const RowGroup& group : std::span(table.groups).subspan(kMostDomains)) {
+    others.Add(group.heading);
+  }
+  table.groups.resize(kMostDomains);
+  table.groups.push_back({others.RowOf(name_at), {}, 0});
+}
+
+// Limits the rows, one for each domain, to those of the selection, and adds one for the sum of the
+// others.
+void LimitDomainRows(const ProfileReport& report, const ProfileSelection& selection, Table& table) {
+  if (selection.limit == 0 || table.groups.empty()) return;
+  std::vector<TableRow>& rows = table.groups.front().rows;
+  if (rows.size() <= selection.limit + 1) return;
+  FigureSum others(report, table);
+  for (const TableRow& row : std::span(rows).subspan(selection.limit)) others.Add(row.cells);
+  rows.resize(selection.limit);
+  table.footers.push_back({others.RowOf(0)});
+}
+
 enum class Reader { kPeople, kProgram };
 
 // Returns a line for each row with all columns: for programs, and for people if rows are not
@@ -199,6 +257,9 @@ Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, 
   }
   if (!table.groups.empty()) table.groups.back().left_out = below;
   Order(table, selection);
+  if (reader == Reader::kPeople && report.by == std::vector{Dimension::kDomain}) {
+    LimitDomainRows(report, selection, table);
+  }
   table.Limit(selection.limit);
   return table;
 }
@@ -245,6 +306,7 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
     group.rows.push_back({std::move(cells), 1});
   }
   Order(table, selection);
+  LimitDomains(report, selection, has_words ? name_at : 0, table);
   table.Limit(selection.limit);
   return table;
 }

@@ -35,12 +35,17 @@ struct ProfileReport : profile::SampleSet, profile::ProfileResults {
   std::function<profile::CodeLines(DomainId, Mode, AddressSpaceId, Address)> lines_of;
 };
 
+// The number of domains that text shows with their rows; the others have one line with their sum.
+inline constexpr size_t kMostDomains = 20;
+
 // The rows that are shown, and their order.
 struct ProfileSelection {
   std::vector<DomainId> domains;  // empty: all; else the profile is by domain too
   std::string sort = "share";     // the key of a column
-  size_t limit = 0;               // maximum of rows of each domain; 0: all
-  double threshold = 0;           // minimum share, 0 to 1
+  // Maximum of rows of each domain; 0: all. If it is not 0 and `domains` is empty, text shows
+  // kMostDomains domains.
+  size_t limit = 0;
+  double threshold = 0;  // minimum share, 0 to 1
 };
 
 // Parses names of dimensions that are separated by commas, as in --by. Errors (InvalidArgument): an

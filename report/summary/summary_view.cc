@@ -226,20 +226,37 @@ class GroupTable {
   Table table_;
 };
 
+// Returns what a remainder's row has: "1.2 ms (3 times)".
+std::string RemainderFigure(bool timed, uint64_t count, Cycles cycles,
+                            const analysis::TraceMetadata& metadata) {
+  if (!timed) return CellText(count, ColumnUnit::kCount);
+  const std::string time = CellText(metadata.clock.Seconds(cycles), ColumnUnit::kSeconds);
+  return count > 1 ? fmt::format("{} ({} times)", time, count) : time;
+}
+
 // Returns the rows of a remainder in one line: "  not included above: open at the end 1.2 ms; ...".
+// Of many rows it names the first few and sums up the others.
 std::string RemainderText(const analysis::MetricGroup& group,
                           const analysis::TraceMetadata& metadata) {
+  constexpr size_t kNamed = 4;
+  const bool all = group.rows.size() <= kNamed + 1;
+  const auto named = std::span(group.rows).first(all ? group.rows.size() : kNamed);
   std::string text;
-  for (const analysis::MetricRow& row : group.rows) {
-    const bool timed = Has(row, "cycles");
-    const uint64_t count = IntegerValue(row, "count");
-    text += fmt::format(
-        "{}{} {}", text.empty() ? "  not included above: " : "; ", row.name,
-        timed ? CellText(metadata.clock.Seconds(IntegerValue(row, "cycles")), ColumnUnit::kSeconds)
-              : CellText(count, ColumnUnit::kCount));
-    if (timed && count > 1) text += fmt::format(" ({} times)", count);
+  for (const analysis::MetricRow& row : named) {
+    text += fmt::format("{}{} {}", text.empty() ? "  not included above: " : "; ", row.name,
+                        RemainderFigure(Has(row, "cycles"), IntegerValue(row, "count"),
+                                        IntegerValue(row, "cycles"), metadata));
   }
-  return text + "\n";
+  if (all) return text + "\n";
+  const auto others = std::span(group.rows).subspan(kNamed);
+  uint64_t count = 0;
+  Cycles cycles = 0;
+  for (const analysis::MetricRow& row : others) {
+    count += IntegerValue(row, "count");
+    cycles += IntegerValue(row, "cycles");
+  }
+  return text + fmt::format("; {} more {}\n", others.size(),
+                            RemainderFigure(AnyHas(group.rows, "cycles"), count, cycles, metadata));
 }
 
 // Returns the first rows of a long list, and one row for all others.

@@ -177,6 +177,44 @@ TEST(ProfileText, ShowsOnlyWhatIsSelected) {
   EXPECT_THAT(ProfileText(Web(), selection, {}), Not(HasSubstr("svm_vmexit_handler")));
 }
 
+TEST(ProfileText, ShowsTheFirstDomainsAndTheSumOfTheOthers) {
+  ProfileReport report = WebWithInstructions();
+  report.result.rows.clear();
+  report.result.domains.clear();
+  const auto domains = static_cast<uint16_t>(kMostDomains + 5);
+  for (uint16_t id = 1; id <= domains; ++id) {
+    for (auto* rows : {&report.result.rows, &report.result.domains}) {
+      rows->push_back(MakeRow(id, Mode::kUser, "hash", id, id * 1e-3));
+      rows->back().event_samples = {static_cast<double>(id), 2};
+      rows->back().ratios = {{1.0, 0.75, 1.25}};
+    }
+  }
+  ProfileSelection selection;
+  selection.limit = 3;
+  // 1 + ... + 5 = 15; 5 times 2 of 40 samples.
+  const std::string others =
+      "   15.0    1.50%                15.0 M        25.00%                       (5 more; --limit "
+      "0)\n";
+  const std::string text = ProfileText(report, selection, {});
+  EXPECT_THAT(text, HasSubstr(others));
+  EXPECT_THAT(text, HasSubstr(" d6\n"));
+  EXPECT_THAT(text, Not(HasSubstr(" d5\n")));
+  selection.limit = 0;
+  EXPECT_THAT(ProfileText(report, selection, {}), Not(HasSubstr("more")));
+  selection.limit = 3;
+  selection.domains = {DomainId{1}, DomainId{2}};
+  EXPECT_THAT(ProfileText(report, selection, {}), HasSubstr(" d1 web\n"));
+  // With a row for each domain, the limit is that of rows.
+  report.by = {Dimension::kDomain};
+  selection = {};
+  selection.limit = kMostDomains;
+  EXPECT_THAT(ProfileText(report, selection, {}), HasSubstr(others));
+  // Programs get all.
+  selection = {};
+  const auto json = ProfileJson(report, selection);
+  EXPECT_EQ(json["rows"].size(), kMostDomains + 5);
+}
+
 TEST(ProfileText, ReportsDomainChecks) {
   ProfileReport report = Web();
   report.result.checks = {{DomainId{1}, 0.8, 0.6, 0.01}, {DomainId{0}, 0.2, 0.21, 0.01}};

@@ -91,6 +91,24 @@ TEST(SummaryText, ShowsTheLargestDomainsAndTheSumOfTheOthers) {
               AllOf(HasSubstr("\n  d7 web "), HasSubstr("\n  d1 "), Not(HasSubstr("more"))));
 }
 
+TEST(SummaryText, SumsUpALongRemainder) {
+  analysis::AnalysisResult result = Host(1, 0);
+  const analysis::GroupInfo edges{"pcpu_edges", "", SectionLevel::kTrace, GroupLayout::kRemainder};
+  analysis::MetricGroup& group = result.document.trace.AddGroup(edges);
+  for (uint64_t pcpu = 0; pcpu < 5; ++pcpu) {
+    group.rows.push_back(analysis::MetricRow{fmt::format("p{}", pcpu), {}, {}}
+                             .Add("count", MetricUnit::kCount, 1)
+                             .Add("cycles", MetricUnit::kCycles, 1000));
+  }
+  EXPECT_THAT(Text(result),
+              HasSubstr("  not included above: p0 1.000 us; p1 1.000 us; p2 1.000 us; "
+                        "p3 1.000 us; p4 1.000 us\n"));
+  group.rows.push_back(analysis::MetricRow{"p5", {}, {}}
+                           .Add("count", MetricUnit::kCount, 2)
+                           .Add("cycles", MetricUnit::kCycles, 500));
+  EXPECT_THAT(Text(result), HasSubstr("; p3 1.000 us; 2 more 1.500 us (3 times)\n"));
+}
+
 // A single part with its parent's figures shares the parent's line, and keeps its own parts.
 TEST(SummaryText, KeepsPartsOfJoinedRows) {
   analysis::AnalysisResult result;
