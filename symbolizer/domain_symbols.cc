@@ -348,6 +348,14 @@ std::vector<std::string> DomainSymbols::Mismatches() const {
                     space.images.front().symbols->image()));
   }
   std::sort(mismatches.begin(), mismatches.end());
+  // A host has hundreds of guests, which may all have been booted again.
+  constexpr size_t kNamed = 3;
+  if (mismatches.size() > kNamed + 1) {
+    const size_t others = mismatches.size() - kNamed;
+    mismatches.resize(kNamed);
+    mismatches.push_back(
+        fmt::format("the same is true of {} more kernels and their symbols", others));
+  }
   return mismatches;
 }
 

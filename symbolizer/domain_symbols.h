@@ -90,9 +90,9 @@ class DomainSymbols : public Resolver {
   // Returns the files behind the answers about an address. `space` matters in user mode only.
   SymbolOrigin OriginOf(DomainId domain, Mode mode, AddressSpaceId space, Address address);
 
-  // Returns one message for each kernel whose symbols do not fit the addresses resolved so far:
-  // those of a guest that KASLR moved and whose symbols are those of its file, or symbols of
-  // another boot.
+  // Returns messages on the kernels whose symbols do not fit the addresses resolved so far, one
+  // each, or of many one each for the first three and one with the number of the others: those of a
+  // guest that KASLR moved and whose symbols are those of its file, or symbols of another boot.
   [[nodiscard]] std::vector<std::string> Mismatches() const;
 
  private:

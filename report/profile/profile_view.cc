@@ -398,8 +398,13 @@ std::string Foot(const ProfileReport& report) {
   }
   for (const std::string& note : UnresolvedNotes(report)) out += note + "\n";
   for (const std::string& note : CheckNotes(report)) out += fmt::format("note: {}\n", note);
-  for (const std::string& change : report.changes) {
+  const size_t changes = std::min(report.changes.size(), kMostDomains);
+  for (const std::string& change : std::span(report.changes).first(changes)) {
     out += fmt::format("during the recording: {}\n", change);
+  }
+  if (changes < report.changes.size()) {
+    out += fmt::format("during the recording: {} more domains changed; --format json has them\n",
+                       report.changes.size() - changes);
   }
   for (const std::string& caution : report.cautions) out += fmt::format("note: {}\n", caution);
   return out;

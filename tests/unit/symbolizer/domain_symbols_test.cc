@@ -129,6 +129,26 @@ TEST(DomainSymbols, DetectsSymbolsOfOtherBoot) {
   EXPECT_THAT(moved.Mismatches()[0], HasSubstr("100 of 100 addresses of d1's kernel"));
 }
 
+TEST(DomainSymbols, SumsUpManyMismatches) {
+  const auto kernel = IndexOf(
+      ReadKallsyms("ffffffff81000000 T one\nffffffff81010000 T two\nffffffff81020000 D e\n"));
+  const auto mismatches_of = [&kernel](uint16_t domains) {
+    DomainSymbols moved;
+    for (uint16_t id = 1; id <= domains; ++id) {
+      moved.Add(DomainId{id}, Mode::kKernel, kernel);
+      for (Address i = 0; i < 100; ++i) {
+        moved.Resolve(DomainId{id}, Mode::kKernel, 0xffffffff9a000000 + i * 0x100);
+      }
+    }
+    return moved.Mismatches();
+  };
+  EXPECT_THAT(mismatches_of(4), SizeIs(4));
+  const std::vector<std::string> many = mismatches_of(9);
+  ASSERT_THAT(many, SizeIs(4));
+  EXPECT_THAT(many[0], HasSubstr("d1's kernel"));
+  EXPECT_EQ(many[3], "the same is true of 6 more kernels and their symbols");
+}
+
 TEST(DomainSymbols, DemanglesNames) {
   DomainSymbols symbols;
   symbols.Add(kD1, Mode::kUser, IndexOf(ReadNm("1000 T _ZN3foo3barEi\n2000 T _Znot\n", "x")));

@@ -1,5 +1,6 @@
 #include "report/profile/profile_view.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -213,6 +214,17 @@ TEST(ProfileText, ShowsTheFirstDomainsAndTheSumOfTheOthers) {
   selection = {};
   const auto json = ProfileJson(report, selection);
   EXPECT_EQ(json["rows"].size(), kMostDomains + 5);
+}
+
+TEST(ProfileText, SumsUpChangesOfManyDomains) {
+  ProfileReport report = Web();
+  for (size_t i = 0; i < kMostDomains + 2; ++i) report.changes.push_back(fmt::format("d{}: up", i));
+  EXPECT_THAT(ProfileText(report, {}, {}),
+              HasSubstr(fmt::format("during the recording: d{}: up\nduring the recording: 2 more "
+                                    "domains changed; --format json has them\n",
+                                    kMostDomains - 1)));
+  report.changes.resize(kMostDomains);
+  EXPECT_THAT(ProfileText(report, {}, {}), Not(HasSubstr("domains changed")));
 }
 
 TEST(ProfileText, ReportsDomainChecks) {
