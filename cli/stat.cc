@@ -267,6 +267,12 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
   const bool sampled = options.source == "xenoprof" ||
                        (options.source == "auto" && has_xen && CountsSystem(options) &&
                         options.per != "cpu" && (events.empty() || !AreOfLinux(events)));
+  if (!has_xen && (options.per == "domain" || options.per == "vcpu")) {
+    return PreconditionError(
+        "--per {} needs dom0 of a Xen host, and this machine is none: give --per cpu or --per "
+        "total",
+        options.per);
+  }
   if (sampled && options.runs > 1) {
     return InvalidError(
         "-r needs counters, and domains of Xen are counted by samples: run stat "
