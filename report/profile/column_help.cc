@@ -87,7 +87,7 @@ constexpr std::array kExits = {
                "CPU cycles in Xen for these exits, including those after the vCPU waited for a "
                "pCPU"},
     ColumnHelp{"share", "part of the cycles of all VM exits"},
-    ColumnHelp{"each", "mean cycles in Xen for one exit"},
+    ColumnHelp{"each", "mean time in Xen for one exit"},
     ColumnHelp{"p5",
                "5th percentile of the time until the guest resumed or its vCPU waited for a pCPU; "
                "includes blocked time"},

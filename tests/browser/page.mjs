@@ -332,6 +332,78 @@ async function wholeReport() {
   await narrow.close();
 }
 
+// The address has the state of a view: Back and Forward go through steps, and a copied address shows the same.
+async function addresses() {
+  const page = await open("small.html", laptop, "light");
+  const crumbs = () => page.textContent("section .crumbs");
+  const hash = () => page.evaluate(() => location.hash);
+  await page.click("#table-domains tbody tr:has(td:text-is('pvh'))");
+  await page.click("#table-functions tbody tr:has(td:text-is('guest'))");
+  check("two steps", (await crumbs()) === "all › pvh › guest", await crumbs());
+  const deep = await hash();
+  await page.goBack();
+  check("Back is one step", (await crumbs()) === "all › pvh", await crumbs());
+  await page.goBack();
+  check("Back to the domains", (await page.$("#table-domains")) !== null, await hash());
+  await page.goForward();
+  await page.goForward();
+  check("Forward again", (await crumbs()).endsWith("guest") && (await hash()) === deep, [await crumbs(), await hash()]);
+
+  await page.keyboard.press("2");
+  await page.waitForSelector("canvas");
+  await page.focus("canvas");
+  for (const key of ["ArrowDown", "Enter"]) await page.keyboard.press(key);
+  const enlarged = await crumbs();
+  check("a frame is enlarged", enlarged.startsWith("all › "), enlarged);
+  const frame = await hash();
+  await page.keyboard.press("/");
+  await page.keyboard.type("a");
+  const tools = await page.textContent("section .tools");
+  check("what matches is a part of what is shown", tools.includes(` of ${enlarged.slice("all › ".length)}`), tools);
+  await page.keyboard.press("Escape");
+  await page.goBack();
+  check("Back enlarges no frame", (await crumbs()) === "all", await crumbs());
+
+  await page.keyboard.press("5");
+  await page.focus("canvas");
+  for (let i = 0; i < 5; i++) await page.keyboard.press("+");
+  await page.waitForTimeout(400);
+  const range = await page.textContent("#range");
+  const zoomed = await hash();
+  check("the range is in the address", /^#timeline[?]from=[0-9.]+&to=[0-9.]+$/.test(zoomed), zoomed);
+  await page.close();
+
+  const same = await open("small.html", laptop, "light", zoomed);
+  check("the range of an address", (await same.textContent("#range")) === range, [
+    await same.textContent("#range"),
+    range,
+  ]);
+  await same.close();
+  const again = await open("small.html", laptop, "light", deep);
+  check("the rows of an address", (await again.textContent("section .crumbs")) === "all › pvh, guest", [
+    await again.textContent("section .crumbs"),
+    deep,
+  ]);
+  await again.close();
+  const flame = await open("small.html", laptop, "light", frame);
+  check("the frame of an address", (await flame.textContent("section .crumbs")) === enlarged, frame);
+  await flame.close();
+
+  for (const nonsense of [
+    "#nothing?x=1",
+    "#functions?by=evil&is=domain",
+    "#functions?by=domain&is=exit%3D%00&is==",
+    "#timeline?from=NaN&to=1e999",
+    "#timeline?from=9&to=1",
+    "#flame-graph?by=stack,evil&in=x&lines=2",
+    "#?%",
+  ]) {
+    const other = await open("small.html", laptop, "light", nonsense);
+    check(`${nonsense} shows a view`, (await other.$("main section")) !== null);
+    await other.close();
+  }
+}
+
 // A domain whose name is markup stays a name.
 async function hostileNames() {
   const page = await open("evil.html", laptop, "light");
@@ -406,7 +478,7 @@ async function guestAlone() {
   await page.close();
 }
 
-for (const part of [wholeReport, guestAlone, hostileNames, differences, speedscope]) {
+for (const part of [wholeReport, addresses, guestAlone, hostileNames, differences, speedscope]) {
   try {
     await part();
   } catch (error) {

@@ -1,6 +1,7 @@
 // The profile as a flame graph by any grouping. It grows downwards; a click enlarges a frame.
 import { Flame, NO_LINE, Page } from "./data";
 import { CanvasView, Child, colour, count, h, hideTip, percent, searchField, short, showTip } from "./dom";
+import { Remember, State, View } from "./view";
 
 interface Node {
   name: string;
@@ -70,7 +71,7 @@ export function tree(flame: Flame, by: string[]): Node {
   return root;
 }
 
-export function flameView(page: Page, flame: Flame): HTMLElement {
+export function flameView(page: Page, flame: Flame, remember: Remember): View {
   const ROW = 21;
   const usable = GROUPINGS.filter((text) => text.split(",").every((c) => flame.columns.includes(c)));
   let grouping = usable[0] ?? "stack";
@@ -178,14 +179,43 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
         if (matches(node)) sum += weight(node);
         else for (const child of node.children.values()) visit(child);
       };
-      visit(root);
-      found.textContent = `matched: ${percent(sum / (weight(root) || 1))}`;
+      visit(shown);
+      found.textContent =
+        `matched: ${percent(sum / (weight(shown) || 1))}` + (shown === root ? "" : ` of ${shown.name}`);
     }
+  }
+  /** The grouping, and the frames from the root to the one that is enlarged. */
+  function state(): State {
+    const frames: State = [];
+    for (let node = shown; node.parent !== null; node = node.parent)
+      frames.unshift(["in", `${node.kind} ${node.name}`]);
+    const plain = grouping === usable[0] && withLines === flame.columns.includes("line");
+    const by: State = [
+      ["by", grouping],
+      ["lines", String(withLines)],
+    ];
+    return plain ? frames : [...by, ...frames];
   }
   function show(node: Node): void {
     shown = node;
     focus = node;
+    hideTip();
     draw();
+    remember(state(), true);
+  }
+  function restore(wanted: URLSearchParams): void {
+    const by = wanted.get("by") ?? usable[0] ?? "stack";
+    grouping = usable.includes(by) ? by : (usable[0] ?? "stack");
+    const line = wanted.get("lines");
+    withLines = flame.columns.includes("line") && line !== "false";
+    choice.value = grouping;
+    lines.checked = withLines;
+    root = tree(flame, columns());
+    shown = root;
+    for (const key of wanted.getAll("in")) shown = shown.children.get(key) ?? shown;
+    focus = shown;
+    draw();
+    remember(state(), false);
   }
   function under<Box extends { x: number; y: number; w: number }>(event: MouseEvent, all: Box[]): Box | undefined {
     const box = picture.canvas.getBoundingClientRect();
@@ -262,7 +292,7 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     draw();
   });
   draw();
-  return h(
+  const element = h(
     "section",
     {},
     h(
@@ -289,4 +319,5 @@ export function flameView(page: Page, flame: Flame): HTMLElement {
     picture.canvas,
     about,
   );
+  return { element, restore };
 }

@@ -5,6 +5,7 @@ import { flameView } from "./flame";
 import { diffView, exitsView, overview } from "./overview";
 import { TableView, tableView, RowFilter } from "./table";
 import { timelineView } from "./timeline";
+import { Remember, View } from "./view";
 
 const page = JSON.parse(document.getElementById("data")?.textContent ?? "{}") as Page;
 document.title = page.title;
@@ -19,35 +20,71 @@ function applyTheme(): void {
 dark.addEventListener("change", applyTheme);
 applyTheme();
 
-const views: [string, () => HTMLElement][] = [];
+const views: [string, (remember: Remember) => View][] = [];
 let functions: TableView | undefined;
 /** Opens the functions' view with the filters of a row of another view. */
 function drillDown(where: RowFilter[]): void {
-  open(views.findIndex(([name]) => name === FUNCTIONS));
-  functions?.drillDown(where);
+  show(views.findIndex(([name]) => name === FUNCTIONS));
+  functions?.drillDown(where); // one step, with that to the view
 }
 const FUNCTIONS = "Functions";
 const { report, flame, exits, timeline, diff } = page;
-if (diff !== undefined) views.push(["Differences", () => diffView(page, diff)]);
-if (report !== undefined) views.push(["Overview", () => overview(page, report, drillDown)]);
-if (flame !== undefined) views.push(["Flame graph", () => flameView(page, flame)]);
-if (report !== undefined) views.push([FUNCTIONS, () => (functions = tableView(page)).element]);
-if (exits !== undefined && exits.length > 0) views.push(["VM exits", () => exitsView(page, exits, drillDown)]);
-if (timeline !== undefined && timeline.vcpus.length > 0) views.push(["Timeline", () => timelineView(page, timeline)]);
+if (diff !== undefined) views.push(["Differences", () => ({ element: diffView(page, diff) })]);
+if (report !== undefined) views.push(["Overview", () => ({ element: overview(page, report, drillDown) })]);
+if (flame !== undefined) views.push(["Flame graph", (remember) => flameView(page, flame, remember)]);
+if (report !== undefined) views.push([FUNCTIONS, (remember) => (functions = tableView(page, remember))]);
+if (exits !== undefined && exits.length > 0)
+  views.push(["VM exits", () => ({ element: exitsView(page, exits, drillDown) })]);
+if (timeline !== undefined && timeline.vcpus.length > 0)
+  views.push(["Timeline", (remember) => timelineView(page, timeline, remember)]);
 
 const main = h("main", { tabindex: -1 });
-const made: (HTMLElement | undefined)[] = [];
+const made: (View | undefined)[] = [];
+const queries: string[] = views.map(() => ""); // the last state of each view, as in its address
+let shown = 0;
+/** The address that this page has set last, to know those that the user goes to. */
+let address = "";
 const tabs = views.map(([name], i) =>
   h("button", { role: "tab", "aria-selected": "false", click: () => open(i) }, name, h("kbd", {}, i + 1)),
 );
-function open(i: number): void {
-  const view = views[i];
-  if (view === undefined) return;
+const nameOf = (i: number): string => views[i][0].toLowerCase().replaceAll(" ", "-");
+function setAddress(isStep: boolean): void {
+  const query = queries[shown];
+  const next = `#${nameOf(shown)}${query === "" ? "" : `?${query}`}`;
+  if (next === address) return;
+  address = next;
+  if (isStep) location.hash = next;
+  else location.replace(next);
+}
+/** Shows a view without a change of the address. */
+function show(i: number): View {
+  const view = (made[i] ??= views[i][1]((state, isStep) => {
+    queries[i] = new URLSearchParams(state).toString();
+    if (i === shown) setAddress(isStep);
+  }));
   hideTip();
-  made[i] ??= view[1]();
-  main.replaceChildren(made[i]);
+  shown = i;
+  main.replaceChildren(view.element);
   tabs.forEach((tab, k) => tab.setAttribute("aria-selected", String(k === i)));
-  location.replace(`#${view[0].toLowerCase().replaceAll(" ", "-")}`);
+  return view;
+}
+function open(i: number): void {
+  if (views[i] === undefined) return;
+  show(i);
+  setAddress(true);
+}
+/** Shows what the address says: the user's, or that of Back and Forward. */
+function follow(): void {
+  if (location.hash === address && address !== "") return;
+  const [name = "", query = ""] = location.hash.slice(1).split("?", 2);
+  const i = Math.max(
+    views.findIndex((_, k) => nameOf(k) === name),
+    0,
+  );
+  const isNew = made[i] === undefined;
+  const view = show(i);
+  if (queries[i] !== query || (isNew && query !== "")) view.restore?.(new URLSearchParams(query));
+  setAddress(false);
 }
 const themeButton = h(
   "button",
@@ -104,5 +141,6 @@ document
     h("nav", { role: "tablist" }, ...tabs),
     main,
   );
-const wanted = views.findIndex(([name]) => `#${name.toLowerCase().replaceAll(" ", "-")}` === location.hash);
-open(Math.max(wanted, 0));
+addEventListener("hashchange", follow);
+addEventListener("pointerdown", hideTip);
+follow();

@@ -137,7 +137,9 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
                 nameCell(d.name),
                 h("td", { class: "n" }, count(d.samples)),
                 h("td", { class: "n" }, percent(d.share)),
-                h("td", {}, whisker(d.share, d.low, d.high, most)),
+                d.low === d.high
+                  ? h("td", { class: "soft", title: "The trace measures it exactly." }, "traced")
+                  : h("td", {}, whisker(d.share, d.low, d.high, most)),
                 page.is_time ? h("td", { class: "n" }, short(d.cycles ?? 0)) : null,
                 h(
                   "td",
@@ -322,7 +324,7 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
           h("td", { class: "n" }, count(exit.count)),
           h("td", { class: "n" }, short(exit.cycles)),
           h("td", { class: "n" }, percent(exit.cycles / all)),
-          h("td", { class: "n" }, exit.count > 0 ? short(exit.cycles / exit.count) : "–"),
+          h("td", { class: "n" }, exit.count > 0 ? time(exit.cycles / exit.count / hz) : "–"),
           ...[exit.p5, exit.p50, exit.p95].map((p) => h("td", { class: "n" }, time(p / hz))),
           h("td", {}, histogram(exit, hz, false)),
         );
@@ -344,12 +346,12 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
     ["exit", "exit"],
     ["count", "count"],
     ["cycles in Xen", "cycles"],
-    ["share", "share"],
-    ["mean cycles", "each"],
+    ["of all exits", "share"],
+    ["mean", "each"],
     ["5 %", "p5"],
     ["median", "p50"],
     ["95 %", "p95"],
-    ["64 to 64 G cycles", "octaves"],
+    [`${time(2 ** 6 / hz)} to ${time(2 ** 36 / hz)}`, "octaves"],
   ];
   return h(
     "section",

@@ -2,6 +2,7 @@
 // domain, their functions, the lines of a function.
 import { Flame, Page } from "./data";
 import { count, h, intervalWords, nameCell, percent, searchField, short, whisker } from "./dom";
+import { Remember, State, View } from "./view";
 
 interface Sum {
   words: string[];
@@ -90,13 +91,12 @@ function tableRows(page: Page, { by, where }: Level): { rows: Sum[]; exact: bool
   return { rows, exact: false };
 }
 
-export interface TableView {
-  element: HTMLElement;
+export interface TableView extends View {
   /** Shows the rows that match these filters. */
   drillDown(where: RowFilter[]): void;
 }
 
-export function tableView(page: Page): TableView {
+export function tableView(page: Page, remember: Remember): TableView {
   const own = page.by.join(",");
   const groupings = [own];
   const known = (column: string): boolean => page.flame?.columns.includes(inFlame(column)) ?? false;
@@ -117,7 +117,23 @@ export function tableView(page: Page): TableView {
   function below(where: RowFilter[]): string | undefined {
     return DRILL_DOWN_COLUMNS.find((column) => known(column) && !where.some(([said]) => said === column));
   }
-  function show(next: Level[]): void {
+  /** The columns of the last level, and its filters: column=words. */
+  function state(): State {
+    if (levels.length === 1 && level().by === top.by) return [];
+    const { by, where } = level();
+    return [["by", by.join(",")], ...where.map(([column, said]): [string, string] => ["is", `${column}=${said}`])];
+  }
+  function restore(wanted: URLSearchParams): void {
+    const by = (wanted.get("by") ?? "").split(",");
+    const where = wanted.getAll("is").map((text): RowFilter => {
+      const at = Math.max(text.indexOf("="), 0);
+      return [text.slice(0, at), text.slice(at + 1)];
+    });
+    const usable = by.every(known) && where.every(([column]) => known(column));
+    const next: Level = { by, where };
+    show(!usable ? [top] : where.length === 0 ? [next] : [top, next], false);
+  }
+  function show(next: Level[], isStep = true): void {
     levels = next;
     words = "";
     search.value = "";
@@ -127,6 +143,7 @@ export function tableView(page: Page): TableView {
     const byKeys = place.contains(document.activeElement);
     draw();
     if (byKeys) place.querySelector<HTMLElement>("tbody tr")?.focus();
+    remember(state(), isStep);
   }
   function drillDown(where: RowFilter[]): void {
     const all = [...level().where, ...where];
@@ -271,6 +288,7 @@ export function tableView(page: Page): TableView {
       crumbs,
       place,
     ),
+    restore,
     drillDown: (where: RowFilter[]) => {
       levels = [top];
       drillDown(where);

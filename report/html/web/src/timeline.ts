@@ -2,6 +2,7 @@
 // does not contain each, the bins that the command has made.
 import { Page, Timeline } from "./data";
 import { CanvasView, colour, count, h, hideTip, instant, percent, showTip, time } from "./dom";
+import { Remember, State, View } from "./view";
 
 const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
 const CAUSES = ["", "woken", "preempted", ""];
@@ -58,7 +59,7 @@ function firstAfter(bars: Bar[], at: number): number {
   return low;
 }
 
-export function timelineView(page: Page, timeline: Timeline): HTMLElement {
+export function timelineView(page: Page, timeline: Timeline, remember: Remember): View {
   const hz = page.report?.cpu_hz ?? 1e9;
   const seconds = (cycles: number): string => time(cycles / hz);
   const sinceTrace = (cycles: number): number => timeline.begin_seconds + cycles / hz;
@@ -352,6 +353,25 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     to = from + span;
     shown.textContent = `${when(from)} to ${when(to)}: ${seconds(span)}`;
     picture.redraw();
+    clearTimeout(settling);
+    settling = window.setTimeout(() => remember(state(), false), SETTLED_MS);
+  }
+  // Browsers limit how often the address changes: it does when the range has come to rest.
+  const SETTLED_MS = 200;
+  let settling = 0;
+  function state(): State {
+    if (from <= 0 && to >= timeline.length) return [];
+    return [
+      ["from", sinceTrace(from).toFixed(9)],
+      ["to", sinceTrace(to).toFixed(9)],
+    ];
+  }
+  function restore(wanted: URLSearchParams): void {
+    const at = (key: string, otherwise: number): number => {
+      const value = Number.parseFloat(wanted.get(key) ?? "");
+      return Number.isFinite(value) ? (value - timeline.begin_seconds) * hz : otherwise;
+    };
+    setRange(at("from", 0), at("to", timeline.length));
   }
   const zoom = (by: number, around = (from + to) / 2): void =>
     setRange(around - (around - from) * by, around + (to - around) * by);
@@ -469,7 +489,7 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     ["lost", "records lost"],
     ["bracket", "samples within a drain interval"],
   ];
-  return h(
+  const element = h(
     "section",
     {},
     h(
@@ -510,4 +530,5 @@ export function timelineView(page: Page, timeline: Timeline): HTMLElement {
     canvas,
     chosen,
   );
+  return { element, restore };
 }
