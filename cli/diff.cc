@@ -26,6 +26,7 @@ namespace {
 using correlate::Dimension;
 
 constexpr size_t kDefaultLimit = 30;  // rows, in text
+constexpr int kGrew = 3;              // the exit status of --fail-above
 
 // One of the profiles that are compared.
 struct ComparedProfile {
@@ -41,7 +42,8 @@ struct Options {
   std::string per = "share";
   std::vector<double> work;  // units of work in each, `before` first; empty: not asked for
   std::optional<size_t> limit;
-  double threshold = 0;  // percent
+  double threshold = 0;              // percent
+  std::optional<double> fail_above;  // percent
   std::string format = "text";
   std::string output;  // empty: standard output
 };
@@ -129,7 +131,8 @@ absl::StatusOr<report::DiffBasis> ChooseDiffOf(const Options& options,
   return report::DiffBasis::kWork;
 }
 
-absl::Status RunDiff(const Options& options) {
+// Prints the comparison. Returns whether a row grew by more than --fail-above.
+absl::StatusOr<bool> RunDiff(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Dimension> by, report::ParseDimensions(options.by));
   const std::vector<ComparedProfile> sides = ProfilesOf(options);
   // Rows have names of functions that the sources hold.
@@ -152,7 +155,20 @@ absl::Status RunDiff(const Options& options) {
   selection.threshold = options.threshold / 100;
   selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, InFormat(options, diff, selection));
-  return WriteOutput(options.output, text);
+  XENOSCOPE_RETURN_IF_ERROR(WriteOutput(options.output, text));
+  if (!options.fail_above) return false;
+  const double most = *options.fail_above / 100;
+  const std::vector<const report::DiffRow*> grown = report::GrownRows(diff, most);
+  if (grown.empty()) return false;
+  fmt::print(stderr, "{}\n", report::GrownRowsText(diff, grown, most));
+  return true;
+}
+
+Outcome DiffOutcome(const Options& options) {
+  const absl::StatusOr<bool> grew = RunDiff(options);
+  Outcome outcome(grew.status());
+  if (grew.ok() && *grew) outcome.exit_status = kGrew;
+  return outcome;
 }
 
 void Check(Options& options) {
@@ -192,6 +208,7 @@ constexpr const char* kExamples =
     "  xenoscope diff before.xeno after.xeno\n"
     "  xenoscope diff before.xeno after.xeno --by domain,exit,function --per second\n"
     "  xenoscope diff before.xeno after.xeno --work 10000,12000\n"
+    "  xenoscope diff before.xeno after.xeno --work 10000,12000 --fail-above 2  # in CI\n"
     "  xenoscope diff monday.xeno tuesday.xeno wednesday.xeno\n"
     "  xenoscope diff before.xeno after.xeno --by stack --format folded | flamegraph.pl "
     ">diff.svg\n"
@@ -243,6 +260,12 @@ void AddOutputOptions(Command command, Options& options) {
       .AddOption("-t,--threshold", options.threshold, "Minimum difference, in percent of all time")
       .Range(0.0, 100.0);
   command
+      .AddOption("--fail-above", options.fail_above,
+                 "Exit with status 3 if a row grew by more than this part of all of the first "
+                 "recording, in percent, and by more than chance (p below 0.05)")
+      .Range(0.0, 100.0)
+      .ValueName("PERCENT");
+  command
       .AddOption("--format", options.format,
                  "Output format: text, json, csv, html (a web page) or folded (for flamegraph.pl, "
                  "which colours increases and decreases)")
@@ -263,7 +286,7 @@ void AddDiff(Command program, CommandAction& run) {
   command.SetFooter(kExamples);
   command.SetCallback([options, &run] {
     Check(*options);
-    run = [options] { return RunDiff(*options); };
+    run = [options] { return DiffOutcome(*options); };
   });
 }
 

@@ -182,6 +182,16 @@ ordered_json ProfileJson(const DiffedProfile& profile) {
   return {{"name", profile.name}, {"samples", profile.samples}};
 }
 
+// Returns by how much the row grew in a later profile, where this is more than chance; 0: it did
+// not.
+double GrowthOf(const DiffRow& row) {
+  double growth = 0;
+  for (const DiffChange& change : row.changes) {
+    if (change.difference.p < kLevel) growth = std::max(growth, change.difference.value);
+  }
+  return growth;
+}
+
 }  // namespace
 
 double DiffRow::Largest() const {
@@ -223,6 +233,33 @@ Diff DiffProfiles(std::span<const DiffSide> sides, DiffBasis of) {
   std::ranges::stable_sort(
       diff.rows, [](const DiffRow& a, const DiffRow& b) { return a.Largest() > b.Largest(); });
   return diff;
+}
+
+std::vector<const DiffRow*> GrownRows(const Diff& diff, double threshold) {
+  std::vector<const DiffRow*> grown;
+  for (const DiffRow& row : diff.rows) {
+    if (GrowthOf(row) > threshold * diff.whole) grown.push_back(&row);
+  }
+  std::ranges::stable_sort(grown, std::ranges::greater(),
+                           [](const DiffRow* row) { return GrowthOf(*row); });
+  return grown;
+}
+
+std::string GrownRowsText(const Diff& diff, const std::vector<const DiffRow*>& grown,
+                          double threshold) {
+  constexpr size_t kNamed = 3;
+  std::vector<std::string> named;
+  for (const DiffRow* row : grown) {
+    if (named.size() == kNamed) break;
+    named.push_back(fmt::format("{} (+{})", fmt::join(row->words, " "),
+                                CellText(GrowthOf(*row) / diff.whole, ColumnUnit::kShare)));
+  }
+  std::string text =
+      fmt::format("{} by more than {} and by more than chance: {}",
+                  grown.size() == 1 ? "1 row grew" : fmt::format("{} rows grew", grown.size()),
+                  CellText(threshold, ColumnUnit::kShare), fmt::join(named, ", "));
+  if (grown.size() > kNamed) text += fmt::format(", and {} more", grown.size() - kNamed);
+  return text;
 }
 
 std::string DiffText(const Diff& diff, const DiffSelection& selection, const TextStyle& style) {

@@ -67,6 +67,13 @@ struct Diff {
 // profiles by the same dimensions.
 Diff DiffProfiles(std::span<const DiffSide> sides, DiffBasis of);
 
+// Returns the rows that grew in a later profile by more than `threshold`, a part of Diff::whole,
+// and by more than chance (corrected p below 0.05), largest first. O(rows).
+std::vector<const DiffRow*> GrownRows(const Diff& diff, double threshold);
+// Returns a sentence that names the first of these rows: "2 rows grew by more than 2 %: ...".
+std::string GrownRowsText(const Diff& diff, const std::vector<const DiffRow*>& grown,
+                          double threshold);
+
 struct DiffSelection {
   double threshold = 0;  // minimum difference, as a part of Diff::whole
   size_t limit = 0;      // maximum of rows; 0: all

@@ -67,6 +67,25 @@ TEST(Diff, MatchesRowsByNameAndMarksNewAndGone) {
             "4 rows: 3 differ significantly (p below 0.05), 1 new, 1 gone\n");
 }
 
+// Growth that may be chance is none, whatever the threshold.
+TEST(Diff, FindsRowsThatGrew) {
+  const Diff diff =
+      DiffOfAll({Profile({{"hash", 0.5}, {"copy", 0.3}, {"scan", 0.1}, {"walk", 0.1}}),
+                 Profile({{"hash", 0.4}, {"copy", 0.35}, {"scan", 0.145}, {"walk", 0.105}})},
+                DiffBasis::kShare);
+  const struct {
+    double threshold;
+    std::vector<std::string> grown;
+  } kCases[] = {{0, {"copy", "scan"}}, {0.047, {"copy"}}, {0.06, {}}};
+  for (const auto& [threshold, expected] : kCases) {
+    std::vector<std::string> names;
+    for (const DiffRow* row : GrownRows(diff, threshold)) names.push_back(row->words[0]);
+    EXPECT_EQ(names, expected) << threshold;
+  }
+  EXPECT_EQ(GrownRowsText(diff, GrownRows(diff, 0.02), 0.02),
+            "2 rows grew by more than 2.00% and by more than chance: copy (+5.00%), scan (+4.50%)");
+}
+
 TEST(Diff, ComparesProcessorTime) {
   // 4 G cycles in 2 G cycles are two processors.
   ProfileReport after = Profile({{"hash", 0.5}});
