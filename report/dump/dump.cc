@@ -105,6 +105,13 @@ class Contradictions {
   uint64_t count_ = 0;
 };
 
+// An observer for a timeline that is asked for open exits only.
+class NoObserver final : public correlate::TimelineObserver {
+ public:
+  [[nodiscard]] bool WantsSegments() const override { return false; }
+  [[nodiscard]] bool WantsMarks() const override { return false; }
+};
+
 // The one ordered stream of the trace. Threads take batches from it in turn.
 class BatchSource {
  public:
@@ -188,7 +195,9 @@ class BatchSource {
     contradictions_.Take(kind, record);
     last_ = std::max(last_, record.tsc);
     std::optional<Cycles> exit_cycles;
-    if (follows_exits_) exit_cycles = FollowExit(kind, record, item);
+    if (follows_exits_ && (kind != ItemKind::kRecord || exits_.Handles(record.event))) {
+      exit_cycles = FollowExit(kind, record, item);
+    }
     // Damages of the file itself come last and belong to no pCPU.
     const size_t pcpu_index =
         record.pcpu.value < index_of_.size() ? index_of_[record.pcpu.value] : 0;
@@ -217,12 +226,17 @@ class BatchSource {
       batch.specials.push_back(*item);
     }
     batch.entries.push_back(entry);
-    if (follows_exits_ && IsEntry(entry)) batch.exit_cycles.push_back(exit_cycles);
+    // Does not read the entry, whose parts have just been stored.
+    if (follows_exits_ && kind == ItemKind::kRecord && record.event == Event::kHvmVmentry) {
+      batch.exit_cycles.push_back(exit_cycles);
+    }
   }
 
   // Returns the cycles since the exit that the record ends, if it is a VMENTRY and its VMEXIT was
   // seen.
-  std::optional<Cycles> FollowExit(ItemKind kind, const trace::Record& record, const Item* item) {
+  // Not inlined: Add is faster without the code for the few records that change anything here.
+  [[gnu::noinline]] std::optional<Cycles> FollowExit(ItemKind kind, const trace::Record& record,
+                                                     const Item* item) {
     if (kind != ItemKind::kRecord) {
       if (item != nullptr) exits_.Take(*item);
       return std::nullopt;
@@ -239,7 +253,7 @@ class BatchSource {
   std::mutex mutex_;
   Bytes bytes_;
   trace::OrderedStream stream_;
-  correlate::TimelineObserver null_observer_;
+  NoObserver null_observer_;
   correlate::Timeline exits_;  // which exit of which vCPU is open
   bool follows_exits_;
   trace::EventTargets<trace::AnyTarget> wanted_;

@@ -229,6 +229,8 @@ class ExitDumper final : public correlate::TimelineObserver {
     return result_;
   }
 
+  [[nodiscard]] bool WantsSegments() const override { return false; }
+  [[nodiscard]] bool WantsMarks() const override { return false; }
   void OnExit(const ExitArc& arc) override {
     OpenExit& open = OpenOf(arc.vcpu_index);
     if (open.contents.exit != arc.exit) Begin(open, arc.exit);
