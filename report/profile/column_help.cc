@@ -46,7 +46,9 @@ constexpr std::array kProfile = {
     ColumnHelp{"share",
                "part of the time of all domains: the time of each state in the trace, times the "
                "row's part of the samples in it; without a trace, part of the samples"},
-    ColumnHelp{"low", "lower bound of the share's 95 % confidence interval"},
+    ColumnHelp{"low",
+               "lower bound of the share's 95 % confidence interval; traced: the trace measures "
+               "the share exactly"},
     ColumnHelp{"high", "upper bound of the share's 95 % confidence interval"},
     ColumnHelp{"cycles", "CPU cycles: the share times all cycles accounted for"},
     ColumnHelp{"EVENT_share", "of several events: part of the event's samples (title: the event)"},

@@ -160,6 +160,15 @@ void AddFigures(const ProfileReport& report, const ProfileRow& row, std::vector<
   AddRatios(row.ratios, cells);
 }
 
+// Says for people that the trace measures the share, in place of an interval without a width.
+void NameTraced(const ProfileReport& report, const Table& table, const ProfileRow& row,
+                std::vector<Cell>& cells) {
+  if (!report.traced || row.share <= 0 || row.interval.low != row.interval.high) return;
+  const size_t low = table.Find("low");
+  cells[low] = std::string("traced");
+  cells[low + 1] = Cell();
+}
+
 void Order(Table& table, const ProfileSelection& selection) {
   const size_t share = table.Find("share");
   table.Sort(share, /*descending=*/true);
@@ -252,6 +261,7 @@ Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, 
       cells.push_back(DimensionCell(report, row, dimension));
     }
     AddFigures(report, row, cells);
+    if (reader == Reader::kPeople) NameTraced(report, table, row, cells);
     if (numbered) cells.emplace_back(uint64_t{row.domain.value});
     table.AddRow(std::move(cells));
   }
@@ -288,6 +298,7 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
     std::vector<Cell> heading(table.columns.size() - FigureColumns(report).size());
     heading[has_words ? name_at : 0] = DomainTitle(row.domain, report.domain_name(row.domain));
     AddFigures(report, row, heading);
+    NameTraced(report, table, row, heading);
     group_of[row.domain] = table.groups.size();
     table.groups.push_back({std::move(heading), {}, 0});
   }
