@@ -45,11 +45,10 @@ inline constexpr std::array kMaskPresets = {
     NamedMask{"exits",
               {0x080f1000},
               "runstates, VM exits and entries, guests' own events; not what exits were about"},
-    NamedMask{
-        "profile",
-        {0x086f3000},
-        "what report and most of summary need: runstates, VM exits and entries with what they "
-        "were about, PV hypercalls and traps"},
+    NamedMask{"profile",
+              {0x084f3000},
+              "what report needs: as exits, with what the exits were about; not PV hypercalls and "
+              "traps, which `profile,pv` adds"},
     NamedMask{"all", {0x0ffff000}, "everything"},
 };
 

@@ -69,12 +69,12 @@ TEST(EventMask, PresetsHaveWhatTheyAreFor) {
   const EventMask profile = Parsed("profile");
   for (const Event event :
        {Event::kHvmVmexit, Event::kHvmVmentry, Event::kHvmNmi, Event::kHvmCpuid,
-        Event::kHvmIoportWrite, Event::kPvTrap, Event::kPvHypercallV2, Event::kPvHypercallSubcall,
-        Event::kShadowEmulate, Event::kGuest, Event::kDom0DomRem}) {
+        Event::kHvmIoportWrite, Event::kShadowEmulate, Event::kGuest, Event::kDom0DomRem}) {
     EXPECT_TRUE(profile.Includes(event)) << Info(event).name;
   }
-  for (const Event event : {Event::kSchedWake, Event::kHvmEmulHpetStartTimer,
-                            Event::kMemPageGrantMap, Event::kPmIdleEntry, Event::kHwIrqHandled}) {
+  for (const Event event :
+       {Event::kPvTrap, Event::kPvHypercallV2, Event::kSchedWake, Event::kHvmEmulHpetStartTimer,
+        Event::kMemPageGrantMap, Event::kPmIdleEntry, Event::kHwIrqHandled}) {
     EXPECT_FALSE(profile.Includes(event)) << Info(event).name;
   }
   const EventMask exits = Parsed("exits");

@@ -26,16 +26,15 @@ TEST(Figures, AllEventsHaveAllFigures) {
 
 TEST(Figures, ProfileHasWhatReportNeeds) {
   EXPECT_THAT(Note("profile", ReportFigures()), IsEmpty());
-  EXPECT_THAT(Note("0x086f3000", ReportFigures()), IsEmpty());
+  EXPECT_THAT(Note("0x084f3000", ReportFigures()), IsEmpty());
 }
 
 TEST(Figures, NoteNamesFiguresAndTheCheapestPresetThatHasThem) {
   EXPECT_EQ(
       Note("exits", ReportFigures()),
       "Recorded with --trace-events exits, this trace does not show: what VM exits were about "
-      "(CPUID leaves, MSRs, ports, MMIO addresses, hypercalls); work for shadow page tables; "
-      "PV hypercalls and traps; PV hypercalls inside multicalls (--trace-events profile "
-      "records them).");
+      "(CPUID leaves, MSRs, ports, MMIO addresses, hypercalls); work for shadow page tables "
+      "(--trace-events profile records them).");
   EXPECT_THAT(Note("sched", ReportFigures()),
               HasSubstr("does not show: VM exits (--trace-events exits records them); what VM"));
 }
