@@ -43,6 +43,7 @@ void TraceLosses::Take(Bytes bytes) {
 size_t TraceLosses::TakeWhole(Bytes bytes) {
   size_t at = 0;
   while (at < bytes.size() && !broken_) {
+    if (skip_ == 0) at += PassRecords(bytes.subspan(at));
     const Bytes rest = bytes.subspan(at);
     size_t size = 0;
     if (skip_ > 0) {
@@ -55,6 +56,19 @@ size_t TraceLosses::TakeWhole(Bytes bytes) {
     at += size;
   }
   return bytes.size();
+}
+
+size_t TraceLosses::PassRecords(Bytes bytes) {
+  const size_t end = std::min<uint64_t>(left_, bytes.size());
+  size_t at = 0;
+  // No record is longer than what is left, so none needs a check of its size.
+  while (end - at >= kMaxRecordBytes) {
+    const auto word = LoadUnchecked<uint32_t>(bytes.data() + at);
+    if (word == kLostRecords) break;
+    at += trace::FirstWord{word}.SizeBytes();
+  }
+  left_ -= at;
+  return at;
 }
 
 size_t TraceLosses::TakeWindow(Bytes bytes) {
