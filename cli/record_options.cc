@@ -145,6 +145,7 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
     ThrowUsageError("--no-trace",
                     "and --source trace together leave nothing to record; give only one of them");
   }
+  request.boost = options.boost;
   if (!options.no_trace) {
     request.trace = options.trace;
     request.trace->event_mask = ParseTraceEvents(options.trace.events);
@@ -271,6 +272,11 @@ void AddRecordOptions(Command command, RecordOptions& options) {
       .Range(1, 10000)
       .ValueName("MS")
       .ShowDefault();
+  command.AddFlag("--boost", options.boost,
+                  "Raise dom0's weight in credit2 or credit to 8 times what it is until the "
+                  "recording ends, so that dom0 drains buffers in time while guests keep all pCPUs "
+                  "busy. Guests get less time meanwhile. If record is killed, the next record or "
+                  "doctor restores the weight");
   AddGuestOption(command, options, "--guest-kallsyms", SymbolFile::Kind::kKallsyms,
                  "/proc/kallsyms or System.map of a guest's kernel");
   AddGuestOption(command, options, "--guest-vmlinux", SymbolFile::Kind::kVmlinux,

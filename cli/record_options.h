@@ -25,6 +25,7 @@ struct RecordOptions {
   std::string source = "auto";
   std::string call_graph;
   bool no_trace = false;
+  bool boost = false;
   sampler::TraceRequest trace;
   sampler::SampleRequest samples;
   std::optional<double> drain_ms;

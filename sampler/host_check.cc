@@ -20,6 +20,7 @@
 #include "sampler/vcpu/vcpu_calls.h"
 #include "sampler/xen/privcmd.h"
 #include "sampler/xen/trace_buffers.h"
+#include "sampler/xen/weight_boost.h"
 #include "sampler/xen/xentrace.h"
 #include "sampler/xenoprof/xenoprof_calls.h"
 #include "sampler/xenoprof/xenoprof_session.h"
@@ -63,6 +64,7 @@ void ProbeXen(HostFacts& facts) {
   if (lock.ok()) {
     facts.trace_free = CheckTraceIsFree();
     facts.stale_trace = IsTraceStale();
+    facts.weight = RestoreStaleWeight();
   }
   // An agent serves one recorder at a time.
   if (lock.ok() && directory.ok()) facts.agents = ProbeAgents(**directory, ConnectVchan);
@@ -253,6 +255,11 @@ std::vector<Finding> Diagnose(const HostFacts& facts) {
   findings.push_back(Yes("recording", fmt::format("this is dom0 of Xen {}", facts.xen_version)));
   if (!facts.xenstore.ok()) findings.push_back(No("xenstore", facts.xenstore));
   if (!facts.other.ok()) findings.push_back(Partly("session", std::string(Message(facts.other))));
+  if (!facts.weight.ok()) {
+    findings.push_back(Partly("weight", std::string(Message(facts.weight.status()))));
+  } else if (*facts.weight) {
+    findings.push_back(Yes("weight", **facts.weight));
+  }
   findings.push_back(Xenoprof(facts));
   if (std::optional<Finding> vpmu = Vpmu(facts)) findings.push_back(*std::move(vpmu));
   findings.push_back(Vcpu(facts));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,10 @@ struct HostFacts {
   bool pv = false;              // whether dom0 is a PV domain
   absl::Status other;           // FailedPrecondition: another recording is running
   bool stale_xenoprof = false;  // whether a killed recording left xenoprof running
-  bool stale_trace = false;     // whether Xen still traces and no process reads the trace
+  // What was restored of dom0's weight, which a killed recording had raised; an error: it could not
+  // be restored. Nothing: there was nothing to restore.
+  absl::StatusOr<std::optional<std::string>> weight = std::optional<std::string>();
+  bool stale_trace = false;  // whether Xen still traces and no process reads the trace
   absl::Status xenstore;
   size_t guests = 0;
   uint32_t pcpus = 0;
@@ -43,7 +47,8 @@ struct HostFacts {
 std::vector<std::string> ProbeAgents(DomainDirectory& directory,
                                      const AgentSource::Connect& connect);
 
-// Examines this machine. Changes nothing that affects a running recording.
+// Examines this machine. Changes nothing that affects a running recording; restores dom0's weight
+// where a killed one had raised it.
 HostFacts ProbeHost();
 
 enum class Verdict : uint8_t { kYes, kPartly, kNo };

@@ -27,6 +27,7 @@
 #include "sampler/xen/livepatch_monitor.h"
 #include "sampler/xen/privcmd.h"
 #include "sampler/xen/trace_buffers.h"
+#include "sampler/xen/weight_boost.h"
 #include "sampler/xenoprof/xenoprof_source.h"
 
 namespace xenoscope::sampler {
@@ -115,6 +116,7 @@ class Recorder {
   absl::Status CheckFreeSpace() const;
   absl::Status Start();
   absl::Status StartAll();
+  absl::Status Boost();
   absl::Status StartTrace(TraceRequest request);
   absl::Status StartSampling();
   void Loop();
@@ -151,6 +153,7 @@ class Recorder {
   std::atomic<bool> is_looping_ = false;
 
   std::optional<SessionLock> lock_;
+  std::unique_ptr<WeightBoost> boost_;  // null: not asked for, or restored
   std::unique_ptr<DomainDirectory> domains_;
   std::optional<DomainMonitor> domain_monitor_;
   std::optional<LivepatchMonitor> livepatch_monitor_;
@@ -181,6 +184,7 @@ absl::StatusOr<RecordResult> Recorder::Run() {
   if (const absl::Status status = Start(); !status.ok()) {
     EndSampling();
     xentrace_.reset();
+    boost_.reset();
     interrupted_by_ = SIGTERM;  // the last samples are not wanted
     WaitForGuests();
     CloseSources();
@@ -266,6 +270,11 @@ void Recorder::CleanUpStale() {
     XenoprofSource::RecoverKilled(*lock_);
     result_.notes.emplace_back("ended the sampling that a killed recording had left running");
   }
+  if (const auto restored = RestoreStaleWeight(); !restored.ok()) {
+    result_.notes.emplace_back(Message(restored.status()));
+  } else if (*restored) {
+    result_.notes.push_back(**restored);
+  }
   StopStaleTrace();
 }
 
@@ -344,8 +353,23 @@ absl::Status Recorder::AddSymbols(SymbolFile::Kind kind, DomainId domain, const 
   return absl::OkStatus();
 }
 
+absl::Status Recorder::Boost() {
+  if (!HasXen()) {
+    return PreconditionError(
+        "--boost raises dom0's weight, and this is not a Xen dom0: record without it");
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<WeightCalls> calls, OpenWeightCalls());
+  XENOSCOPE_ASSIGN_OR_RETURN(boost_, WeightBoost::Raise(std::move(calls), WeightBoost::kStateFile));
+  result_.notes.push_back(
+      fmt::format("raised dom0's weight from {} to {} for this recording (--boost): it gets more "
+                  "time of pCPUs that guests want too",
+                  boost_->before(), boost_->raised()));
+  return absl::OkStatus();
+}
+
 absl::Status Recorder::StartAll() {
   RecordingInfo& info = result_.info;
+  if (request_.boost) XENOSCOPE_RETURN_IF_ERROR(Boost());
   if (request_.trace && HasXen()) XENOSCOPE_RETURN_IF_ERROR(StartTrace(*request_.trace));
   info.started = ReadTsc();
   XENOSCOPE_RETURN_IF_ERROR(writer_->WriteInfo(info));
@@ -553,6 +577,7 @@ void Recorder::Stop() {
   EndSampling();
   if (command_) command_->Stop(kCommandTimeoutMs);
   StopTrace();
+  if (boost_) KeepFirstError(boost_->Restore());
   WaitForGuests();
   PollDomains();
   PollLivepatches();

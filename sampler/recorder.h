@@ -39,6 +39,8 @@ struct RecordRequest {
   std::optional<SampleRequest> samples;
   std::optional<TraceRequest> trace;
   std::vector<GuestFile> guest_files;
+  // Raise dom0's weight for the length of the recording (sampler/xen/weight_boost.h).
+  bool boost = false;
   // Command that runs during the recording; none: until a signal, or for `duration`.
   std::vector<std::string> command;
   std::optional<std::chrono::nanoseconds> duration;

@@ -1,5 +1,5 @@
-// The part of the hypercall __HYPERVISOR_domctl that polling guests uses, as Xen defines it
-// (xen/include/public/domctl.h, Xen 4.8 to 4.22, x86-64). Xen requires an interface version that
+// The part of the hypercall __HYPERVISOR_domctl that polling guests and weights use, as Xen defines
+// it (xen/include/public/domctl.h, Xen 4.8 to 4.22, x86-64). Xen requires an interface version that
 // changes from release to release; the layout of these operations has not changed.
 #pragma once
 
@@ -16,6 +16,7 @@ enum class DomctlOp : uint32_t {
   kGetDomainInfo = 5,
   kGetVcpuContext = 13,
   kGetVcpuInfo = 14,
+  kScheduler = 16,
   kGetVcpuAffinity = 25,
 };
 
@@ -63,6 +64,18 @@ struct DomctlVcpuAffinity {
 static_assert(sizeof(DomctlVcpuAffinity) == 40);
 inline constexpr uint32_t kHardAffinity = 1U << 0;
 
+// What credit and credit2 know of a domain, which look the same.
+struct DomctlScheduler {
+  uint32_t scheduler;  // in: XEN_SCHEDULER_*; Xen refuses all but that of the domain (EINVAL)
+  uint32_t command;    // in: kPutScheduling or kGetScheduling
+  uint16_t weight;
+  uint16_t cap;  // percent of a pCPU; 0: none
+  uint32_t rest[3];
+};
+static_assert(sizeof(DomctlScheduler) == 24 && offsetof(DomctlScheduler, weight) == 8);
+inline constexpr uint32_t kPutScheduling = 0;
+inline constexpr uint32_t kGetScheduling = 1;
+
 struct Domctl {
   DomctlOp op;
   uint32_t version;
@@ -73,6 +86,7 @@ struct Domctl {
     DomctlVcpuContext context;
     DomctlVcpuInfo info;
     DomctlVcpuAffinity affinity;
+    DomctlScheduler scheduler;
     std::byte size[128];
   } u;
 };

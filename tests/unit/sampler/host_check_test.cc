@@ -133,6 +133,15 @@ TEST(HostCheck, ReportsRemainsOfKilledRecording) {
   EXPECT_THAT(FindingOn(facts, "trace"), HasSubstr("xentrace -T 1 /dev/null"));
 }
 
+TEST(HostCheck, SaysThatItRestoredTheWeight) {
+  HostFacts facts = Dom0();
+  EXPECT_EQ(FindingOn(facts, "weight"), "-");
+  facts.weight = std::optional<std::string>("restored dom0's weight of 256");
+  EXPECT_EQ(FindingOn(facts, "weight"), "yes: restored dom0's weight of 256");
+  facts.weight = PermissionError("cannot restore dom0's weight");
+  EXPECT_EQ(FindingOn(facts, "weight"), "partly: cannot restore dom0's weight");
+}
+
 TEST(HostCheck, ReportsOnlyPrivcmdOutsideDom0) {
   HostFacts facts;
   facts.privcmd = PreconditionError("this machine does not run on Xen");
