@@ -115,6 +115,24 @@ void WarnOfFullDisk(const sampler::RecordResult& result) {
   }
 }
 
+// Warns where dom0 got no pCPU when buffers were to be drained. A poll of vCPUs comes at random
+// times, and a guest drains its own.
+void WarnOfLateDrains(const RecordRequest& request, const sampler::RecordResult& result) {
+  for (const recording::SourceInfo& source : result.info.sources) {
+    constexpr uint64_t kMinDrains = 10;
+    if (source.name != "xenoprof" && source.name != "perf") continue;
+    if (source.drains.count < kMinDrains || source.drains.held_ns != 0) continue;
+    constexpr double kNs = 1e-9;
+    const report::DrainIntervals drains{
+        .source = source.name,
+        .asked = kNs * static_cast<double>(source.drain_interval_ns),
+        .median = kNs * static_cast<double>(source.drains.p50_ns),
+        .p99 = kNs * static_cast<double>(source.drains.p99_ns)};
+    const auto warning = report::LateDrainWarning(drains, request.boost);
+    if (warning) fmt::print(stderr, "{}\n", *warning);
+  }
+}
+
 // How coarse times are, and what it took. Linux without CONFIG_PARAVIRT_TIME_ACCOUNTING, as Debian
 // builds it, counts the time too in which Xen gave its vCPU no pCPU: no less than what it took.
 void ShowCost(const sampler::RecordResult& result) {
@@ -245,6 +263,7 @@ Outcome RunRecord(const RecordRequest& request) {
   ShowResult(request, result);
   WarnOfNoSamples(result);
   WarnOfFullDisk(result);
+  WarnOfLateDrains(request, result);
   if (const auto warning = report::LossWarning(result.last.samples, result.last.lost)) {
     fmt::print(stderr, "{}\n", *warning);
   }

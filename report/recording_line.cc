@@ -87,6 +87,25 @@ std::optional<std::string> LossWarning(uint64_t kept, uint64_t lost) {
       100 * share, lost, kept + lost);
 }
 
+std::optional<std::string> LateDrainWarning(const DrainIntervals& drains, bool boosted) {
+  constexpr double kLateMedian = 2;
+  constexpr double kLateP99 = 5;
+  if (drains.median <= kLateMedian * drains.asked && drains.p99 < kLateP99 * drains.asked) {
+    return std::nullopt;
+  }
+  return fmt::format(
+      "WARNING: dom0 got its turn too late: {} was drained every {:.1f} ms (99 % within {:.1f} "
+      "ms), "
+      "and {:.1f} ms were asked for, so sample times are coarse; {}dom0 needs a pCPU of its own "
+      "(boot options dom0_max_vcpus=1 dom0_vcpus_pin, and guests pinned to other pCPUs) or fewer "
+      "busy vCPUs beside it",
+      drains.source, 1e3 * drains.median, 1e3 * drains.p99, 1e3 * drains.asked,
+      boosted
+          ? "with --boost it still is: "
+          : "record with --boost, or raise dom0's weight (xl sched-credit2 -d 0 -w 2048); where "
+            "that is not enough, ");
+}
+
 std::optional<std::string> TraceLossWarning(uint64_t records, double time, uint32_t pages) {
   if (time <= kWorthAWarning) return std::nullopt;
   return fmt::format(

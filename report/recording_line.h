@@ -38,6 +38,19 @@ std::string RecordingLine(const RecordingState& before, const RecordingState& no
 // are counts.
 std::optional<std::string> LossWarning(uint64_t kept, uint64_t lost);
 
+// The time from one drain of a source's buffers to the next, in seconds.
+struct DrainIntervals {
+  std::string source;
+  double asked = 0;
+  double median = 0;
+  double p99 = 0;
+};
+
+// Returns a warning, with advice, when drains came far later than was asked for: their median more
+// than twice, or 99 % within no less than 5 times as late. Guests then kept the pCPUs that dom0
+// needed. `boosted`: dom0's weight was raised meanwhile.
+std::optional<std::string> LateDrainWarning(const DrainIntervals& drains, bool boosted);
+
 // Returns a warning, with advice, when trace records were lost in more than 1 % of the pCPUs' time.
 // `records` is the number of lost records, `time` the share of the time in [0, 1], and `pages` the
 // buffer's size for each pCPU.

@@ -78,5 +78,21 @@ TEST(TraceLossWarning, WarnsAboveOnePercentOfTime) {
                     HasSubstr("buffers of 2 pages"), HasSubstr("--trace-buffer")));
 }
 
+TEST(LateDrainWarning, SaysWhatHelps) {
+  const auto warning = LateDrainWarning({"xenoprof", 0.005, 0.085, 0.126}, false);
+  ASSERT_TRUE(warning);
+  EXPECT_THAT(*warning, HasSubstr("xenoprof was drained every 85.0 ms (99 % within 126.0 ms), and "
+                                  "5.0 ms were asked for"));
+  EXPECT_THAT(*warning, HasSubstr("record with --boost, or raise dom0's weight"));
+  EXPECT_THAT(*LateDrainWarning({"xenoprof", 0.005, 0.085, 0.126}, true),
+              HasSubstr("with --boost it still is: dom0 needs a pCPU of its own"));
+}
+
+TEST(LateDrainWarning, IsSilentWhileDrainsAreNearlyInTime) {
+  EXPECT_FALSE(LateDrainWarning({"xenoprof", 0.005, 0.0051, 0.015}, false));
+  EXPECT_TRUE(LateDrainWarning({"xenoprof", 0.005, 0.0051, 0.03}, false));
+  EXPECT_TRUE(LateDrainWarning({"xenoprof", 0.005, 0.011, 0.015}, false));
+}
+
 }  // namespace
 }  // namespace xenoscope::report
