@@ -27,6 +27,7 @@
 #include "sampler/xen/livepatch_monitor.h"
 #include "sampler/xen/privcmd.h"
 #include "sampler/xen/trace_buffers.h"
+#include "sampler/xen/wanted_buffer.h"
 #include "sampler/xen/weight_boost.h"
 #include "sampler/xenoprof/xenoprof_source.h"
 
@@ -136,6 +137,7 @@ class Recorder {
   // Stops the sources of this host, and lets those of guests stop.
   void EndSampling();
   void StopTrace();
+  void WantLargerBuffer(const recording::TraceInfo& trace);
   void WaitForGuests();
   void SaveFiles();
   void CloseSources();
@@ -391,7 +393,9 @@ absl::Status Recorder::StartTrace(TraceRequest request) {
   recording::TraceInfo& trace = result_.info.trace.emplace();
   trace.events = request.events;
   trace.event_mask = request.event_mask.value;
-  trace.asked_pages = request.buffer_pages.value_or(DefaultBufferPages(result_.info.host.pcpus));
+  const uint32_t wanted = std::max(DefaultBufferPages(result_.info.host.pcpus),
+                                   ReadWantedBuffer(kWantedBufferFile).value_or(0));
+  trace.asked_pages = request.buffer_pages.value_or(wanted);
   request.buffer_pages = trace.asked_pages;
   trace_began_ = ReadTsc();
   XENOSCOPE_ASSIGN_OR_RETURN(File file, writer_->CreateTrace());
@@ -668,10 +672,28 @@ void Recorder::CloseSources() {
   }
 }
 
+// Lets the first trace after a reboot have larger buffers, where these lost records.
+void Recorder::WantLargerBuffer(const recording::TraceInfo& trace) {
+  if (trace.lost_records == 0) return;
+  const auto pages = WantedBufferPages(trace.buffer_pages, result_.info.host.pcpus);
+  if (!pages) return;
+  const absl::Status written = WriteWantedBuffer(kWantedBufferFile, *pages);
+  result_.notes.push_back(fmt::format(
+      "{} records of the trace were lost in buffers of {} pages for each pCPU. {}. Xen cannot "
+      "change "
+      "its buffers until the host reboots; to lose less before, record with fewer events "
+      "(--trace-events exits), with --boost, or with a shorter --trace-poll",
+      trace.lost_records, trace.buffer_pages,
+      written.ok() ? fmt::format("The first recording after a reboot asks for {} pages", *pages)
+                   : fmt::format("Record with --trace-buffer {} after a reboot ({})", *pages,
+                                 Message(written))));
+}
+
 void Recorder::StopTrace() {
   if (!xentrace_) return;
   KeepFirstError(xentrace_->Stop());
   result_.info.trace = TraceSoFar();
+  WantLargerBuffer(*result_.info.trace);
   trace_bytes_ = xentrace_->bytes();
   trace_cpu_ = xentrace_->CpuTime();
   xentrace_.reset();

@@ -1,0 +1,42 @@
+#include "sampler/xen/wanted_buffer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "absl/strings/numbers.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "sampler/small_file.h"
+
+namespace xenoscope::sampler {
+
+std::optional<uint32_t> WantedBufferPages(uint32_t pages, uint32_t pcpus) {
+  constexpr uint32_t kTotalPages = 65536;
+  const uint32_t most = std::min(kMaxBufferPages, kTotalPages / std::max(pcpus, 1U));
+  const uint32_t wanted = std::min(pages, most / 2) * 2;
+  return wanted > pages ? std::optional(wanted) : std::nullopt;
+}
+
+std::optional<uint32_t> ReadWantedBuffer(const std::string& file) {
+  uint32_t pages = 0;
+  const bool is_number = absl::SimpleAtoi(ReadSmallFile(file).value_or(""), &pages);
+  if (!is_number || pages == 0 || pages > kMaxBufferPages) return std::nullopt;
+  return pages;
+}
+
+absl::Status WriteWantedBuffer(const std::string& file, uint32_t pages) {
+  constexpr mode_t kDirectoryMode = 0755;
+  mkdir(std::filesystem::path(file).parent_path().c_str(), kDirectoryMode);
+  const File opened(
+      open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!opened.is_open()) return ErrnoError(errno, "cannot write {}", file);
+  const int error = WriteAll(opened.fd(), AsBytes(fmt::format("{}\n", pages)));
+  return error == 0 ? absl::OkStatus() : ErrnoError(error, "cannot write {}", file);
+}
+
+}  // namespace xenoscope::sampler
