@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "sampler/xen/wanted_buffer.h"
 #include "trace/event_mask.h"
 
 namespace xenoscope::cli {
@@ -263,8 +264,8 @@ void AddRecordOptions(Command command, RecordOptions& options) {
       .AddOption("--trace-buffer", options.trace.buffer_pages,
                  "Size of each pCPU's trace buffer in Xen, in pages. Xen allocates it at the first "
                  "trace and keeps that size until the host reboots. Default: 1024; fewer above 16 "
-                 "pCPUs, at least 256")
-      .Range(1, 16384)
+                 "pCPUs, at least 256; more after a recording that lost records")
+      .Range(1U, sampler::kMaxBufferPages)
       .ValueName("PAGES");
   command
       .AddOption("--trace-poll", options.trace.poll_ms,
