@@ -675,6 +675,24 @@ def drains(lab):
     lab.check(nmis["logged"] > 1000, f"{nmis['logged']} NMIs of {nmis['sent']} were logged")
 
 
+def boost(lab):
+    """dom0 gets its turn in time with a raised weight, which is restored however record ends."""
+    weights = {}
+    for line in lab.text("weights.txt").splitlines():
+        when, *_, weight, _ = line.split()
+        weights[when] = int(weight)
+    for when in "before", "after", "after-TERM", "doctor":
+        lab.check(weights[when] == 256, f"{when}: dom0's weight is {weights[when]}")
+    for when in "during-TERM", "during-KILL", "after-KILL":
+        lab.check(weights[when] == 2048, f"{when}: dom0's weight is {weights[when]}")
+    lab.check_said(r"^weight +yes +restored dom0's weight of 256", "doctor.txt", "doctor")
+    lab.check_said(r"^note: raised dom0's weight from 256 to 2048", "boosted.log", "boosted")
+    lab.check_said(r"^WARNING: dom0 got its turn too late.* record with --boost", "plain.log", "plain")
+    late = {which: lab.recording(which)["sources"][0]["drains"]["p99_ns"] / 1e6 for which in ("plain", "boosted")}
+    lab.check(late["boosted"] < late["plain"] / 2,
+              f"99 % of drains came within {late['boosted']:.1f} ms, and {late['plain']:.1f} without --boost")
+
+
 def livepatch(lab):
     """Functions of Xen's livepatches have names, whenever they were loaded."""
     slow = ROOT / "build/lab/4.17/slow_time.livepatch"
@@ -910,5 +928,5 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, held, lost, xentrace, drains, polls, agent, agentdies, hostile, sources, members, newxen, ends,
+      (ci, counts, held, lost, xentrace, drains, boost, polls, agent, agentdies, hostile, sources, members, newxen, ends,
        lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, vpmu, vpmu_newer)}
