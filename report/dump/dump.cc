@@ -298,6 +298,11 @@ class OrderedSink {
   absl::Status status_;
 };
 
+template <typename T>
+bool Among(const std::vector<T>& wanted, T one) {
+  return std::find(wanted.begin(), wanted.end(), one) != wanted.end();
+}
+
 // A filter that chooses the entries that become lines.
 class Filter {
  public:
@@ -305,10 +310,8 @@ class Filter {
       : options_(options),
         all_records_(options.events.ShowsAllRecords() && options.pcpus.empty() &&
                      options.domains.empty() && options.vcpus.empty()),
-        pcpus_(pcpus.size(), options.pcpus.empty()) {
-    for (size_t i = 0; i < pcpus.size(); ++i) {
-      if (Among(options.pcpus, pcpus[i])) pcpus_[i] = true;
-    }
+        pcpus_(pcpus.size()) {
+    for (size_t i = 0; i < pcpus.size(); ++i) pcpus_[i] = options.Selects(pcpus[i]);
   }
 
   // Whether every record becomes a line.
@@ -322,7 +325,7 @@ class Filter {
 
   bool ByItem(const Item& item, PackedVcpu running_vcpu) const {
     if (options_.domains.empty() && options_.vcpus.empty()) return true;
-    if (IsVcpu(running_vcpu) && IsSelected(UnpackRunningVcpu(running_vcpu))) return true;
+    if (IsVcpu(running_vcpu) && options_.Selects(UnpackRunningVcpu(running_vcpu))) return true;
     if (item.kind != ItemKind::kRecord) return false;
     bool named = false;
     trace::VisitFields(item.record, options_.dialect, [&](const trace::Field& field) {
@@ -330,7 +333,7 @@ class Filter {
         case trace::FieldType::kVcpuDomain:
         case trace::FieldType::kDomainVcpu:
         case trace::FieldType::kDomainVcpu2:
-          named = named || IsSelected(trace::FieldVcpu(field));
+          named = named || options_.Selects(trace::FieldVcpu(field));
           break;
         case trace::FieldType::kDomain:
           named = named || (options_.vcpus.empty() &&
@@ -344,16 +347,6 @@ class Filter {
   }
 
  private:
-  template <typename T>
-  static bool Among(const std::vector<T>& wanted, T one) {
-    return std::find(wanted.begin(), wanted.end(), one) != wanted.end();
-  }
-
-  bool IsSelected(VcpuRef ref) const {
-    return (options_.domains.empty() || Among(options_.domains, ref.domain)) &&
-           (options_.vcpus.empty() || Among(options_.vcpus, ref.vcpu));
-  }
-
   const DumpOptions& options_;
   bool all_records_;
   std::vector<bool> pcpus_;
@@ -485,6 +478,13 @@ bool Matches(const std::string& word, const trace::EventInfo& info) {
 }
 
 }  // namespace
+
+bool DumpOptions::Selects(VcpuRef vcpu) const {
+  return (domains.empty() || Among(domains, vcpu.domain)) &&
+         (vcpus.empty() || Among(vcpus, vcpu.vcpu));
+}
+
+bool DumpOptions::Selects(PcpuId pcpu) const { return pcpus.empty() || Among(pcpus, pcpu); }
 
 absl::StatusOr<EventFilter> EventFilter::Parse(const std::vector<std::string>& words) {
   EventFilter filter;

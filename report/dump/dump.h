@@ -64,6 +64,10 @@ struct DumpOptions {
   Tsc zero;  // the time that a line shows as 0
   // The number of threads that work.
   unsigned threads = 1;
+
+  // Whether the vCPU, the pCPU, is among those that are shown.
+  [[nodiscard]] bool Selects(VcpuRef vcpu) const;
+  [[nodiscard]] bool Selects(PcpuId pcpu) const;
 };
 
 // Receives the lines, in large pieces and in order. It returns false to stop the dump without an

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/ids.h"
 #include "correlate/exit_contents.h"
@@ -180,17 +183,18 @@ class ExitWriter {
     out.Put(arc.finished ? "1\n" : "0\n");
   }
 
-  static void PutSeconds(const LineClock::Time& time, LineBuffer& out) {
-    if (time.negative) out.Put('-');
-    out.PutDecimal(time.seconds);
-    out.Put('.');
-    out.PutNineDigits(time.nanoseconds);
-  }
-
   DumpFormat format_;
   ExitNames names_;
   LineClock clock_;
 };
+
+// What a record is needed for.
+enum class RecordUse : uint8_t {
+  kTimeline,  // it changes which vCPU runs, or begins or ends an exit
+  kHandler,   // it says what an exit was about
+};
+constexpr RecordUse kForTimeline = RecordUse::kTimeline;
+constexpr RecordUse kForHandler = RecordUse::kHandler;
 
 // Follows the exits of all vCPUs, and writes each when it is known what its handler recorded: at
 // the VMENTRY, at the vCPU's next exit, or when it is cut off.
@@ -198,28 +202,48 @@ class ExitDumper final : public correlate::TimelineObserver {
  public:
   ExitDumper(const DumpOptions& options, LineBuffer& out)
       : options_(options), writer_(options), out_(out), timeline_(*this) {
-    for (const Event event : correlate::HandlerEvents()) {
-      handler_events_[static_cast<size_t>(event)] = true;
-    }
     writer_.Begin(out_);
   }
 
-  void Take(const Item& item) {
-    result_.last = std::max(result_.last, item.record.tsc);
-    if (item.kind == ItemKind::kLost) result_.lost_records += item.lost;
-    if (item.kind == ItemKind::kRecord) TakeHandlerRecord(item.record);
-    timeline_.Take(item);
-    if (item.kind != ItemKind::kRecord || item.record.event != Event::kHvmVmentry) return;
-    const VcpuTrack* vcpu = timeline_.Current(item.record.pcpu);
+  [[nodiscard]] bool WantsSegments() const override { return false; }
+  [[nodiscard]] bool WantsMarks() const override { return false; }
+
+  // Returns the events of the records that are to be taken.
+  trace::EventTargets<RecordUse> Wanted() const {
+    trace::EventTargets<RecordUse> wanted{};
+    for (size_t i = 0; i < trace::kEventCount; ++i) {
+      if (timeline_.Handles(static_cast<Event>(i))) wanted[i] = &kForTimeline;
+    }
+    for (const Event event : correlate::HandlerEvents()) {
+      wanted[static_cast<size_t>(event)] = &kForHandler;
+    }
+    return wanted;
+  }
+
+  void TakeRecord(const trace::Record& record, RecordUse use) {
+    result_.last = std::max(result_.last, record.tsc);
+    if (use == RecordUse::kHandler) return TakeHandlerRecord(record);
+    timeline_.TakeRecord(record);
+    if (record.event != Event::kHvmVmentry) return;
+    const VcpuTrack* vcpu = timeline_.Current(record.pcpu);
     if (vcpu != nullptr) Write(OpenOf(vcpu->index));
   }
 
-  // Whether no exit that began before `at` can change any more.
-  bool IsDoneBefore(Tsc at) const {
-    return std::ranges::none_of(timeline_.vcpus(), [at](const auto& vcpu) {
-      return vcpu->exit_open && vcpu->exit_tsc < at;
-    });
+  void TakeNonRecord(const Item& item) {
+    result_.last = std::max(result_.last, item.record.tsc);
+    if (item.kind == ItemKind::kLost) result_.lost_records += item.lost;
+    timeline_.TakeNonRecord(item);
+    if (awaits_ && item.kind == ItemKind::kLossBegin) done_ = !HasOpenExits();
   }
+
+  // Looks from here on whether selected exits are open that began before the end of the selected
+  // time.
+  void AwaitOpenExits() {
+    awaits_ = true;
+    done_ = !HasOpenExits();
+  }
+  // Whether AwaitOpenExits was called and none of those exits is open any more.
+  [[nodiscard]] bool done() const { return done_; }
 
   ExitDumpResult Finish() {
     timeline_.Finish();
@@ -229,8 +253,6 @@ class ExitDumper final : public correlate::TimelineObserver {
     return result_;
   }
 
-  [[nodiscard]] bool WantsSegments() const override { return false; }
-  [[nodiscard]] bool WantsMarks() const override { return false; }
   void OnExit(const ExitArc& arc) override {
     OpenExit& open = OpenOf(arc.vcpu_index);
     if (open.contents.exit != arc.exit) Begin(open, arc.exit);
@@ -253,7 +275,6 @@ class ExitDumper final : public correlate::TimelineObserver {
   }
 
   void TakeHandlerRecord(const trace::Record& record) {
-    if (!handler_events_[static_cast<size_t>(record.event)]) return;
     const VcpuTrack* vcpu = timeline_.Current(record.pcpu);
     if (vcpu == nullptr || !vcpu->exit_open) {
       ++result_.outside;
@@ -272,51 +293,93 @@ class ExitDumper final : public correlate::TimelineObserver {
   void Write(OpenExit& open) {
     if (!open.has_ended) return;
     open.has_ended = false;
-    if (!IsSelected(open.arc)) return;
+    const ExitArc& arc = open.arc;
+    if (!IsSelected(arc.vcpu, arc.pcpu, arc.range.begin)) return;
     ++result_.exits;
-    if (!open.arc.finished) ++result_.unfinished;
-    writer_.Write({open.arc, open.contents}, out_);
+    if (!arc.finished) ++result_.unfinished;
+    writer_.Write({arc, open.contents}, out_);
+    if (awaits_) done_ = !HasOpenExits();
   }
 
-  bool IsSelected(const ExitArc& arc) const {
-    const auto among = [](const auto& wanted, auto one) {
-      return wanted.empty() || std::ranges::find(wanted, one) != wanted.end();
-    };
-    return arc.range.begin >= options_.from && arc.range.begin < options_.to &&
-           among(options_.domains, arc.vcpu.domain) && among(options_.vcpus, arc.vcpu.vcpu) &&
-           among(options_.pcpus, arc.pcpu);
+  [[nodiscard]] bool IsSelected(VcpuRef vcpu, PcpuId pcpu, Tsc begin) const {
+    return begin >= options_.from && begin < options_.to && options_.Selects(vcpu) &&
+           options_.Selects(pcpu);
+  }
+
+  [[nodiscard]] bool HasOpenExits() const {
+    return std::ranges::any_of(timeline_.vcpus(), [this](const auto& vcpu) {
+      return vcpu->exit_open && IsSelected(vcpu->ref, vcpu->pcpu, vcpu->exit_tsc);
+    });
   }
 
   const DumpOptions& options_;
   ExitWriter writer_;
   LineBuffer& out_;
   correlate::Timeline timeline_;
-  std::array<bool, trace::kEventCount> handler_events_{};
   std::vector<OpenExit> open_;  // by VcpuTrack::index
   ExitDumpResult result_;
+  bool awaits_ = false;
+  bool done_ = false;
+};
+
+// Gives what is wanted of the stream to the dumper, until a block of lines is full.
+struct ExitSink {
+  static constexpr bool kReportsRunningVcpu = false;
+  static constexpr size_t kBlock = size_t{1} << 20;
+
+  ExitDumper& dumper;
+  const trace::EventTargets<RecordUse>& wanted;
+  const LineBuffer& out;
+  trace::Record record;
+
+  trace::Record& Slot(PcpuId pcpu) {
+    record.pcpu = pcpu;
+    return record;
+  }
+  bool CommitRecord(const std::optional<VcpuRef>& /*ran*/, RecordUse use) {
+    dumper.TakeRecord(record, use);
+    return !Full();
+  }
+  bool Commit(const Item& item) {
+    if (item.kind != ItemKind::kRecord) {
+      dumper.TakeNonRecord(item);
+    } else if (const RecordUse* use = wanted[static_cast<size_t>(item.record.event)]) {
+      dumper.TakeRecord(item.record, *use);
+    }
+    return !Full();
+  }
+  [[nodiscard]] bool Full() const { return out.size() >= kBlock || dumper.done(); }
 };
 
 }  // namespace
 
 absl::StatusOr<ExitDumpResult> DumpExits(const trace::TraceFile& file, const DumpOptions& options,
                                          const DumpSink& sink) {
-  constexpr size_t kBlock = size_t{1} << 20;
-  LineBuffer out(kBlock + kMaxLineBytes);
+  LineBuffer out(ExitSink::kBlock + kMaxLineBytes);
   ExitDumper dumper(options, out);
+  const trace::EventTargets<RecordUse> wanted = dumper.Wanted();
   trace::OrderedStream stream = file.Stream();
-  while (const Item* item = stream.Next()) {
-    if (item->record.tsc >= options.to && dumper.IsDoneBefore(options.to)) break;
-    dumper.Take(*item);
-    if (out.text().size() < kBlock) continue;
-    const absl::StatusOr<bool> wanted = sink(out.text());
-    if (!wanted.ok()) return wanted.status();
-    if (!*wanted) return dumper.Finish();
-    out.Clear();
+  ExitSink taker{dumper, wanted, out, {}};
+  // Reads up to the time `through`, or until the dumper is done. Returns false if the sink stopped
+  // the dump.
+  const auto read = [&](Tsc through) -> absl::StatusOr<bool> {
+    for (;;) {
+      stream.Fill<false, trace::RecordOrder::kTime>(through, wanted, taker);
+      if (out.size() < ExitSink::kBlock || dumper.done()) return true;
+      XENOSCOPE_ASSIGN_OR_RETURN(const bool wants_more, sink(out.text()));
+      if (!wants_more) return false;
+      out.Clear();
+    }
+  };
+  if (options.to > Tsc{0}) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const bool wants_more, read(Tsc{options.to.value - 1}));
+    if (!wants_more) return dumper.Finish();
   }
+  dumper.AwaitOpenExits();
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool wants_more, read(trace::OrderedStream::kEnd));
+  if (!wants_more) return dumper.Finish();
   const ExitDumpResult result = dumper.Finish();
-  if (out.text().empty()) return result;
-  const absl::StatusOr<bool> wanted = sink(out.text());
-  if (!wanted.ok()) return wanted.status();
+  if (!out.text().empty()) XENOSCOPE_RETURN_IF_ERROR(sink(out.text()).status());
   return result;
 }
 

@@ -123,4 +123,12 @@ class LineClock {
   Cycles whole_cycles_ = 0;
 };
 
+// Puts "1.234567890", with a minus before it if the time is negative.
+inline void PutSeconds(const LineClock::Time& time, LineBuffer& out) {
+  if (time.negative) out.Put('-');
+  out.PutDecimal(time.seconds);
+  out.Put('.');
+  out.PutNineDigits(time.nanoseconds);
+}
+
 }  // namespace xenoscope::report

@@ -73,13 +73,7 @@ class StructuredWriter : public LineWriter {
       : raw_(options.raw), dialect_(options.dialect), clock_(options.clock, options.zero) {}
 
  protected:
-  void PutSeconds(Tsc tsc, LineBuffer& out) {
-    const LineClock::Time time = clock_.At(tsc);
-    if (time.negative) out.Put('-');
-    out.PutDecimal(time.seconds);
-    out.Put('.');
-    out.PutNineDigits(time.nanoseconds);
-  }
+  LineClock::Time TimeOf(Tsc tsc) { return clock_.At(tsc); }
 
   // Visits all fields of the item. It visits the words instead when the fields are not known or
   // when --raw asked for them.
@@ -109,7 +103,7 @@ class JsonWriter final : public StructuredWriter {
     out.Put(R"({"tsc":)");
     out.PutDecimal(record.tsc.value);
     out.Put(R"(,"seconds":)");
-    PutSeconds(record.tsc, out);
+    PutSeconds(TimeOf(record.tsc), out);
     out.Put(R"(,"pcpu":)");
     out.PutDecimal(record.pcpu.value);
     if (IsVcpu(line.running_vcpu)) {
@@ -249,7 +243,7 @@ class CsvWriter final : public StructuredWriter {
     out.Reserve(kMaxLineBytes);
     out.PutDecimal(record.tsc.value);
     out.Put(',');
-    PutSeconds(record.tsc, out);
+    PutSeconds(TimeOf(record.tsc), out);
     out.Put(',');
     out.PutDecimal(record.pcpu.value);
     out.Put(',');

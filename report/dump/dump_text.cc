@@ -233,13 +233,6 @@ class TextWriter final : public LineWriter {
     return head;
   }
 
-  static void PutTime(const LineClock::Time& time, LineBuffer& out) {
-    if (time.negative) out.Put('-');
-    out.PutDecimal(time.seconds);
-    out.Put('.');
-    out.PutNineDigits(time.nanoseconds);
-  }
-
   // Returns all that a record's text depends on.
   static std::array<uint64_t, 4> KeyOf(const Record& record) {
     const trace::Payload& payload = record.payload;
@@ -449,7 +442,7 @@ class TextWriter final : public LineWriter {
         out.Put("lost_records ");
         out.PutDecimal(item.lost);
         out.Put(" since ");
-        PutTime(clock_.At(item.first_lost), out);
+        PutSeconds(clock_.At(item.first_lost), out);
         break;
       case ItemKind::kDamaged:
         out.Put("damaged ");

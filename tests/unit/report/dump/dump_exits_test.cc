@@ -105,6 +105,25 @@ TEST(DumpExits, SelectsByTimeAndVcpu) {
   EXPECT_EQ(with([](DumpOptions& options) { options.pcpus = {PcpuId{1}}; }), 0U);
 }
 
+TEST(DumpExits, ReadsOnUntilSelectedExitsHaveEnded) {
+  // d1v0 has an exit over the time 1200, and d2v0 until the end.
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 1000, {kD1V0}), Exit(1100, trace::kVmexitCpuid, 0),
+                   Rec(kVmentry, 1300, {}), Exit(1400, trace::kVmexitCpuid, 0)});
+  trace.Window(1, {Rec(kRunnableToRunning, 1000, {trace::Vcpu(2, 0)}),
+                   Exit(1150, trace::kVmexitCpuid, 0), Rec(trace::kSchedBlock, 1500, {2, 0})});
+  DumpOptions options;
+  options.to = Tsc{1200};
+  const Dumped all = ExitsOf(trace, options);
+  EXPECT_EQ(all.result.exits, 2U);
+  EXPECT_EQ(all.result.unfinished, 1U);
+  EXPECT_EQ(all.result.last, Tsc{1500});
+  options.domains = {DomainId{1}};
+  const Dumped first = ExitsOf(trace, options);
+  EXPECT_EQ(first.text, "  0.000000100 p0 d1v0 VMEXIT_CPUID - rip 0x0 cycles 200\n");
+  EXPECT_EQ(first.result.last, Tsc{1300});
+}
+
 TEST(DumpExits, CountsWhatHasNoLine) {
   TraceBuilder trace;
   trace.Window(0, {Exit(1000, trace::kVmexitCpuid, 0), Rec(kVmentry, 1050, {}),
