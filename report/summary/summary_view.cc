@@ -166,7 +166,10 @@ class GroupTable {
  public:
   GroupTable(const analysis::MetricGroup& group, const analysis::TraceMetadata& metadata)
       : metadata_(&metadata), counted_(AnyHas(group.rows, "count")) {
-    table_.columns.push_back({"name", group.title, ColumnUnit::kText, Shorten::kMiddle});
+    // A narrow terminal has to keep the beginning of "(364 more; --all)".
+    const bool ranked = group.layout == analysis::GroupLayout::kRanked;
+    table_.columns.push_back(
+        {"name", group.title, ColumnUnit::kText, ranked ? Shorten::kEnd : Shorten::kMiddle});
     for (const analysis::MetricRow& row : group.rows) AddColumns(row);
     for (const analysis::MetricRow& row : group.rows) AddRow(row, 1);
   }

@@ -87,6 +87,7 @@ TEST(SummaryText, ShowsTheLargestDomainsAndTheSumOfTheOthers) {
   EXPECT_THAT(text, AllOf(HasSubstr("\n  d32"), HasSubstr("\n  d13"), Not(HasSubstr("\n  d12 ")),
                           HasSubstr("\n  (12 more; --all)  78.000 us     78  10.00%\n")));
   EXPECT_LT(text.find("d32"), text.find("d31"));
+  EXPECT_THAT(Text(host, {.text = {.width = 36}}), HasSubstr("\n  (12 more;…  78.000 us "));
   EXPECT_THAT(Text(host, {.text = {}, .details = true}),
               AllOf(HasSubstr("\n  d7 web "), HasSubstr("\n  d1 "), Not(HasSubstr("more"))));
 }
