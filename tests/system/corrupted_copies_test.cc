@@ -27,6 +27,7 @@
 #include "analysis/summary/registry.h"
 #include "analysis/trace_pass.h"
 #include "report/dump/dump.h"
+#include "report/dump/dump_exits.h"
 #include "report/summary/summary_view.h"
 #include "trace/trace_file.h"
 #include "trace/windows.h"
@@ -166,9 +167,10 @@ std::string TryDivided(const trace::TraceFile& file) {
 
 std::string TryDump(const trace::TraceFile& file) {
   report::DumpOptions options;
-  const auto found =
-      report::Dump(file, options, [](std::string_view) -> absl::StatusOr<bool> { return true; });
-  return Complaint(found.status(), "dump");
+  const report::DumpSink sink = [](std::string_view) -> absl::StatusOr<bool> { return true; };
+  const auto records = report::Dump(file, options, sink);
+  if (!records.ok()) return Complaint(records.status(), "dump");
+  return Complaint(report::DumpExits(file, options, sink).status(), "dump of exits");
 }
 
 std::string TrySeries(const trace::TraceFile& file) {
