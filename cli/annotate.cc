@@ -215,7 +215,8 @@ void AddAnnotate(Command program, CommandAction& run) {
   command.AddOption("--by", options->by, "exit: split the samples of each line by VM exit")
       .OneOf({"exit"});
   command.AddOption("-d,--domain", options->domains, "Only these domains, by name or number")
-      .SplitAt(',');
+      .SplitAt(',')
+      .OneWordEach();
   command.AddOption("-e,--event", options->profile.event, kEventHelp).ValueName(kEventValue);
   command
       .AddOption("--source", options->sources,

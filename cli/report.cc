@@ -223,7 +223,8 @@ void AddSelectionOptions(Command command, Options& options) {
   command
       .AddOption("-d,--domain", options.domains,
                  "Only these domains, by name or number; shares stay parts of all time")
-      .SplitAt(',');
+      .SplitAt(',')
+      .OneWordEach();
   command
       .AddWordsOption(
           "-w,--where",
