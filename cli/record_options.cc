@@ -100,6 +100,7 @@ trace::EventMask ParseTraceEvents(const std::string& text) {
   const std::optional<trace::EventMask> mask = trace::ParseEventMask(text);
   if (!mask) {
     std::vector<std::string_view> names;
+    names.reserve(trace::kMaskPresets.size());
     for (const trace::NamedMask& preset : trace::kMaskPresets) names.push_back(preset.name);
     ThrowUsageError("--trace-events",
                     fmt::format("'{}' is no preset ({}), no class (gen, sched, dom0op, hvm, mem, "

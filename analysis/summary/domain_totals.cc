@@ -1,4 +1,5 @@
 // A row for each domain: what its vCPUs did in total, and its VM exits. The idle domain has none.
+#include <cmath>
 #include <map>
 #include <memory>
 #include <vector>
@@ -77,7 +78,7 @@ class DomainTotals final : public Mergeable<DomainTotals> {
           .Add("exits", MetricUnit::kCount, totals.exits);
       if (seconds > 0) {
         row.Add("exits_per_second", MetricUnit::kCount,
-                static_cast<uint64_t>(static_cast<double>(totals.exits) / seconds + 0.5));
+                static_cast<uint64_t>(std::llround(static_cast<double>(totals.exits) / seconds)));
       }
       // A vCPU that is never seen in its guest is not a HVM one: the trace does not divide its
       // time.
