@@ -223,6 +223,7 @@ absl::Status ShowSeries(const Options& options,
                         std::optional<double> interval_seconds) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
   std::vector<trace::Figure> figures;
+  figures.reserve(infos.size());
   for (const analysis::SeriesInfo* info : infos) figures.push_back(info->figure);
   XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, figures));
   constexpr size_t kTextLines = 10;

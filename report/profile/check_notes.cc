@@ -47,6 +47,7 @@ std::string FigureList(const ProfileReport& report, const std::vector<DomainFigu
                        format(high.value));
   }
   std::vector<std::string> list;
+  list.reserve(figures.size());
   for (const DomainFigure& figure : figures) {
     list.push_back(fmt::format("{} {}", DomainLabel(report, figure.domain), format(figure.value)));
   }
