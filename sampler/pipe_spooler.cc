@@ -49,7 +49,7 @@ absl::Status PipeSpooler::status() const {
 }
 
 void PipeSpooler::Read() {
-  Block block = EmptyBlock();
+  Block block;
   while (true) {
     if (block.memory == nullptr) block = EmptyBlock();
     const ssize_t n = read(from_, block.memory.get(), kBlockBytes);
