@@ -108,7 +108,7 @@ Finding Xenoprof(const HostFacts& facts) {
 // Xen's vPMU is the only source of samples of Xen where xenoprof is missing.
 std::optional<Finding> Vpmu(const HostFacts& facts) {
   const VpmuSetup& vpmu = facts.vpmu;
-  if (vpmu.mode.empty() || vpmu.mode == "off") {
+  if (vpmu.mode.empty() || vpmu.mode == kVpmuOff) {
     if (!facts.pv || facts.stale_xenoprof || facts.xenoprof.ok()) return std::nullopt;
     return Partly("vPMU",
                   fmt::format("it could sample Xen and all domains in place of xenoprof: boot Xen "
@@ -117,10 +117,10 @@ std::optional<Finding> Vpmu(const HostFacts& facts) {
                               "starts",
                               facts.pcpus));
   }
-  std::string text = vpmu.mode == "all"  ? "mode all: perf samples Xen and all domains"
-                     : vpmu.mode == "hv" ? "mode hv: perf samples dom0 and Xen's work for it"
-                                         : "mode self: perf samples dom0";
-  if (vpmu.mode != "all") {
+  std::string text = vpmu.mode == kVpmuAll  ? "mode all: perf samples Xen and all domains"
+                     : vpmu.mode == kVpmuHv ? "mode hv: perf samples dom0 and Xen's work for it"
+                                            : "mode self: perf samples dom0";
+  if (vpmu.mode != kVpmuAll) {
     text += "; for all domains write all to /sys/hypervisor/pmu/pmu_mode before any guest starts";
   }
   const std::vector<std::string> problems = VpmuProblems(vpmu);
@@ -143,8 +143,9 @@ Finding Perf(const HostFacts& facts) {
   if (!facts.perf.ok()) return No("perf", facts.perf.status());
   std::string_view whom =
       facts.dom0 ? "dom0, not Xen and the guests" : "this Linux, its kernel and its processes";
-  if (*facts.perf && facts.vpmu.mode == "all") whom = "Xen and all domains";
-  if (*facts.perf && facts.vpmu.mode == "hv") whom = "dom0 and Xen's work for it, not the guests";
+  if (*facts.perf && facts.vpmu.mode == kVpmuAll) whom = "Xen and all domains";
+  if (*facts.perf && facts.vpmu.mode == kVpmuHv)
+    whom = "dom0 and Xen's work for it, not the guests";
   if (*facts.perf) return Yes("perf", fmt::format("samples {}, by hardware counters", whom));
   return Yes("perf",
              fmt::format("samples {}, by Linux's timer: no performance counter counts here", whom));

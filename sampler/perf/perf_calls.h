@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,6 +36,11 @@ struct PerfTimedCount {
   uint64_t enabled_ns = 0;
   uint64_t running_ns = 0;
 };
+
+// Modes of Xen's vPMU, of PerfCalls::VpmuMode.
+inline constexpr std::string_view kVpmuOff = "off";
+inline constexpr std::string_view kVpmuHv = "hv";
+inline constexpr std::string_view kVpmuAll = "all";
 
 class PerfCalls {
  public:

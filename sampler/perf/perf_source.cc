@@ -37,8 +37,6 @@ constexpr double kJitter = 0.25;
 constexpr double kJitterOfVpmuOfAll = 0.75;
 // Tries to mark the time: this thread may be preempted between its two readings of the TSC.
 constexpr int kMarks = 3;
-constexpr std::string_view kVpmuAll = "all";
-constexpr std::string_view kVpmuHv = "hv";
 constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
 
 template <typename... F>
@@ -278,7 +276,7 @@ recording::SourceInfo PerfSource::Info() const {
   info.name = "perf";
   info.drain_interval_ns = static_cast<uint64_t>(request_.drain_interval.count());
   info.seed = request_.jitter ? request_.seed : 0;
-  if (!vpmu_.empty() && vpmu_ != "off")
+  if (!vpmu_.empty() && vpmu_ != kVpmuOff)
     info.cpu_type = fmt::format("{}{}", recording::kVpmu, vpmu_);
   return info;
 }

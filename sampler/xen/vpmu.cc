@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "sampler/perf/perf_calls.h"
 #include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
@@ -15,7 +16,7 @@ VpmuSetup ReadVpmuSetup(std::string mode, uint32_t pcpus) {
   setup.pcpus = pcpus;
   setup.vcpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
   setup.watchdog = ReadSmallFile("/proc/sys/kernel/nmi_watchdog") == "1";
-  if (setup.mode != "all") return setup;
+  if (setup.mode != kVpmuAll) return setup;
   if (const auto calls = OpenVcpuCalls(); calls.ok()) {
     setup.pinned = AreDom0VcpusPinned(**calls, setup.vcpus);
   }
@@ -35,12 +36,12 @@ std::optional<bool> AreDom0VcpusPinned(VcpuCalls& calls, uint32_t vcpus) {
 
 std::vector<std::string> VpmuProblems(const VpmuSetup& setup) {
   std::vector<std::string> problems;
-  if (setup.mode.empty() || setup.mode == "off") return problems;
+  if (setup.mode.empty() || setup.mode == kVpmuOff) return problems;
   if (setup.watchdog) {
     problems.emplace_back(
         "Linux's NMI watchdog holds a counter: run `sysctl kernel.nmi_watchdog=0`");
   }
-  if (setup.mode != "all") return problems;
+  if (setup.mode != kVpmuAll) return problems;
   if (setup.pcpus != 0 && setup.vcpus != setup.pcpus) {
     problems.push_back(fmt::format(
         "dom0 has {} vCPUs and the host {} pCPUs, so samples of several pCPUs are taken for one: "
