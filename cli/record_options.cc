@@ -95,6 +95,9 @@ sampler::SampleRequest ParseSampling(const RecordOptions& options) {
   return samples;
 }
 
+// The classes that trace::ParseEventMask knows.
+constexpr std::string_view kTraceClasses = "gen, sched, dom0op, hvm, mem, pv, shadow, hw, guest";
+
 // Takes the mask apart. Throws a usage error.
 trace::EventMask ParseTraceEvents(const std::string& text) {
   const std::optional<trace::EventMask> mask = trace::ParseEventMask(text);
@@ -102,11 +105,11 @@ trace::EventMask ParseTraceEvents(const std::string& text) {
     std::vector<std::string_view> names;
     names.reserve(trace::kMaskPresets.size());
     for (const trace::NamedMask& preset : trace::kMaskPresets) names.push_back(preset.name);
-    ThrowUsageError("--trace-events",
-                    fmt::format("'{}' is no preset ({}), no class (gen, sched, dom0op, hvm, mem, "
-                                "pv, shadow, hw, guest), no number as xentrace -e takes it, and no "
-                                "list of these",
-                                text, fmt::join(names, ", ")));
+    ThrowUsageError(
+        "--trace-events",
+        fmt::format("'{}' is no preset ({}), no class ({}), no number as xentrace -e takes "
+                    "it, and no list of these",
+                    text, fmt::join(names, ", "), kTraceClasses));
   }
   if (mask->IsEmpty()) {
     ThrowUsageError("--trace-events",
@@ -123,10 +126,10 @@ std::string TraceEventsHelp() {
     help += fmt::format(" {} ({}),", preset.name, preset.about);
   }
   help.back() = ';';
-  return help +
-         " or a class (gen, sched, dom0op, hvm, mem, pv, shadow, hw, guest) or a number, as "
-         "xentrace "
-         "-e takes them; several are combined (profile,mem)";
+  return help + fmt::format(
+                    " or a class ({}) or a number, as xentrace -e takes them; several are combined "
+                    "(profile,mem)",
+                    kTraceClasses);
 }
 
 void AddGuestOption(Command command, RecordOptions& options, const std::string& name,

@@ -95,8 +95,8 @@ std::optional<std::string> LateDrainWarning(const DrainIntervals& drains, bool b
   }
   return fmt::format(
       "WARNING: dom0 got its turn too late: {} was drained every {:.1f} ms (99 % within {:.1f} "
-      "ms), "
-      "and {:.1f} ms were asked for, so sample times are coarse; {}dom0 needs a pCPU of its own "
+      "ms), and {:.1f} ms were asked for, so sample times are coarse; {}dom0 needs a pCPU of its "
+      "own "
       "(boot options dom0_max_vcpus=1 dom0_vcpus_pin, and guests pinned to other pCPUs) or fewer "
       "busy vCPUs beside it",
       drains.source, 1e3 * drains.median, 1e3 * drains.p99, 1e3 * drains.asked,

@@ -680,8 +680,7 @@ void Recorder::WantLargerBuffer(const recording::TraceInfo& trace) {
   const absl::Status written = WriteWantedBuffer(kWantedBufferFile, *pages);
   result_.notes.push_back(fmt::format(
       "{} records of the trace were lost in buffers of {} pages for each pCPU. {}. Xen cannot "
-      "change "
-      "its buffers until the host reboots; to lose less before, record with fewer events "
+      "change its buffers until the host reboots; to lose less before, record with fewer events "
       "(--trace-events exits), with --boost, or with a shorter --trace-poll",
       trace.lost_records, trace.buffer_pages,
       written.ok() ? fmt::format("The first recording after a reboot asks for {} pages", *pages)

@@ -1,6 +1,13 @@
 #include "sampler/small_file.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
 #include <fstream>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/file.h"
 
 namespace xenoscope::sampler {
 
@@ -12,6 +19,12 @@ std::optional<std::string> ReadSmallFile(const std::string& path) {
   text.resize(static_cast<size_t>(file.gcount()));
   text.erase(text.find_last_not_of(" \t\n\r\f\v") + 1);
   return text;
+}
+
+absl::Status WriteSmallFile(const std::string& path, std::string_view text, mode_t mode) {
+  const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
+  const int error = file.is_open() ? WriteAll(file.fd(), AsBytes(text)) : errno;
+  return error == 0 ? absl::OkStatus() : ErrnoError(error, "cannot write {}", path);
 }
 
 }  // namespace xenoscope::sampler

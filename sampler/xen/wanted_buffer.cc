@@ -1,16 +1,12 @@
 #include "sampler/xen/wanted_buffer.h"
 
-#include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 
 #include "absl/strings/numbers.h"
-#include "base/bytes.h"
-#include "base/error.h"
-#include "base/file.h"
 #include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
@@ -32,11 +28,8 @@ std::optional<uint32_t> ReadWantedBuffer(const std::string& file) {
 absl::Status WriteWantedBuffer(const std::string& file, uint32_t pages) {
   constexpr mode_t kDirectoryMode = 0755;
   mkdir(std::filesystem::path(file).parent_path().c_str(), kDirectoryMode);
-  const File opened(
-      open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!opened.is_open()) return ErrnoError(errno, "cannot write {}", file);
-  const int error = WriteAll(opened.fd(), AsBytes(fmt::format("{}\n", pages)));
-  return error == 0 ? absl::OkStatus() : ErrnoError(error, "cannot write {}", file);
+  constexpr mode_t kFileMode = 0644;
+  return WriteSmallFile(file, fmt::format("{}\n", pages), kFileMode);
 }
 
 }  // namespace xenoscope::sampler

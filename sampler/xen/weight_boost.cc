@@ -1,6 +1,5 @@
 #include "sampler/xen/weight_boost.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,9 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "base/bytes.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
@@ -75,8 +72,7 @@ absl::StatusOr<std::optional<std::string>> WeightBoost::RestoreStale(
     unlink(state_file.c_str());
     return fmt::format(
         "a killed recording had raised dom0's weight, and {} does not say from what: set it with "
-        "xl "
-        "sched-credit2 -d 0 -w 256",
+        "xl sched-credit2 -d 0 -w 256",
         state_file);
   }
   XENOSCOPE_ASSIGN_OR_RETURN(const bool restored, RestoreFrom(calls, *state));
@@ -117,13 +113,10 @@ std::optional<WeightBoost::State> WeightBoost::ReadState(const std::string& stat
 }
 
 absl::Status WeightBoost::WriteState(const std::string& state_file, const State& state) {
-  const File file(
-      open(state_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file.is_open()) return ErrnoError(errno, "cannot write {}", state_file);
-  const std::string text =
-      fmt::format("{} {} {}\n", NameOf(state.scheduler), state.before, state.raised);
-  const int error = WriteAll(file.fd(), AsBytes(text));
-  return error == 0 ? absl::OkStatus() : ErrnoError(error, "cannot write {}", state_file);
+  constexpr mode_t kMode = 0600;
+  return WriteSmallFile(
+      state_file, fmt::format("{} {} {}\n", NameOf(state.scheduler), state.before, state.raised),
+      kMode);
 }
 
 absl::StatusOr<std::optional<std::string>> RestoreStaleWeight() {
