@@ -341,12 +341,20 @@ async function addresses() {
   await page.click("#table-functions tbody tr:has(td:text-is('guest'))");
   check("two steps", (await crumbs()) === "all › pvh › guest", await crumbs());
   const deep = await hash();
-  await page.goBack();
+  // The page follows the address a little later.
+  const go = async (direction) => {
+    const followed = page.evaluate(
+      () => new Promise((done) => addEventListener("hashchange", () => setTimeout(done), { once: true })),
+    );
+    await (direction === "back" ? page.goBack() : page.goForward());
+    await followed;
+  };
+  await go("back");
   check("Back is one step", (await crumbs()) === "all › pvh", await crumbs());
-  await page.goBack();
+  await go("back");
   check("Back to the domains", (await page.$("#table-domains")) !== null, await hash());
-  await page.goForward();
-  await page.goForward();
+  await go("forward");
+  await go("forward");
   check("Forward again", (await crumbs()).endsWith("guest") && (await hash()) === deep, [await crumbs(), await hash()]);
 
   await page.keyboard.press("2");
@@ -361,7 +369,7 @@ async function addresses() {
   const tools = await page.textContent("section .tools");
   check("what matches is a part of what is shown", tools.includes(` of ${enlarged.slice("all › ".length)}`), tools);
   await page.keyboard.press("Escape");
-  await page.goBack();
+  await go("back");
   check("Back enlarges no frame", (await crumbs()) === "all", await crumbs());
 
   await page.keyboard.press("5");
