@@ -11,9 +11,6 @@
 
 namespace xenoscope::analysis {
 
-// The weight of a length in percentiles: 1, or the length itself.
-enum class Weighting : uint8_t { kByCount, kByTime };
-
 // The figures of a set of lengths that reports show.
 struct StatSummary {
   uint64_t count = 0;
@@ -25,7 +22,8 @@ struct StatSummary {
 
 // The statistics of a set of lengths in cycles. Percentiles are over lengths (kByCount) or over
 // time (kByTime). The last lengths wait in one cache line until it is full: a host has thousands of
-// such sets, which the processor's caches do not hold.
+// such sets, which the processor's caches do not hold. The rest of a set is a second cache line,
+// and what the sketch allocates.
 template <Weighting kWeighting>
 class alignas(64) BasicStat {
  public:
@@ -40,17 +38,16 @@ class alignas(64) BasicStat {
     }
   }
   void Merge(const BasicStat& other) {
-    cycles_ += other.cycles_;
-    count_ += other.count_;
+    other_total_ += other.other_total_;
     sketch_.Merge(other.sketch_);
     for (uint32_t i = 0; i < other.waiting_count_; ++i) Count(other.waiting_[i]);
   }
 
-  [[nodiscard]] uint64_t count() const { return count_ + waiting_count_; }
+  [[nodiscard]] uint64_t count() const { return Counted() + waiting_count_; }
   [[nodiscard]] Cycles cycles() const {
     Cycles waiting = 0;
     for (uint32_t i = 0; i < waiting_count_; ++i) waiting += waiting_[i];
-    return cycles_ + waiting;
+    return CountedCycles() + waiting;
   }
   [[nodiscard]] StatSummary Summary() const {
     if (waiting_count_ > 0) {
@@ -58,29 +55,33 @@ class alignas(64) BasicStat {
       all.Merge(*this);
       return all.Summary();
     }
-    return {.count = count_,
-            .cycles = cycles_,
+    return {.count = Counted(),
+            .cycles = CountedCycles(),
             .p5 = sketch_.Percentile(0.05),
             .p50 = sketch_.Percentile(0.5),
             .p95 = sketch_.Percentile(0.95)};
   }
 
  private:
+  static constexpr bool kByTime = kWeighting == Weighting::kByTime;
+
+  // The number and the sum of the lengths that are in the sketch.
+  [[nodiscard]] uint64_t Counted() const { return kByTime ? other_total_ : sketch_.total(); }
+  [[nodiscard]] Cycles CountedCycles() const { return kByTime ? sketch_.total() : other_total_; }
   void Count(Cycles length) {
-    ++count_;
-    cycles_ += length;
-    sketch_.Add(length, kWeighting == Weighting::kByTime ? length : 1);
+    sketch_.Add(length, kByTime ? length : 1);
+    other_total_ += kByTime ? 1 : length;
   }
   // A function of its own, so that Add() stays small enough to be inlined.
   [[gnu::noinline]] void CountWaiting() {
-    for (const uint32_t length : waiting_) Count(length);
+    sketch_.AddAll(waiting_, kWeighting);
+    for (const uint32_t length : waiting_) other_total_ += kByTime ? 1 : length;
     waiting_count_ = 0;
   }
 
   std::array<uint32_t, 15> waiting_;
   uint32_t waiting_count_ = 0;
-  uint64_t count_ = 0;
-  Cycles cycles_ = 0;
+  uint64_t other_total_ = 0;  // the sum of the lengths (kByCount), or their number (kByTime)
   Sketch sketch_;
 };
 

@@ -2,22 +2,116 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace xenoscope {
 
-uint64_t Sketch::Middle(int octave, int bucket) {
-  const auto low = static_cast<uint64_t>(bucket);
-  if (octave == 0) return low;
-  const int shift = octave - 1;
-  const uint64_t first = ((uint64_t{1} << kBits) | low) << shift;
+uint64_t Sketch::Middle(uint32_t octave, uint32_t bucket) {
+  if (octave == 0) return bucket;
+  const uint32_t shift = octave - 1;
+  const uint64_t first = uint64_t{kBuckets | bucket} << shift;
   return first + ((uint64_t{1} << shift) - 1) / 2;
 }
 
+uint64_t Sketch::WeightAt(size_t index) const {
+  const std::byte* const at = buckets_.get() + index * bucket_bytes_;
+  switch (bucket_bytes_) {
+    case sizeof(uint16_t):
+      return LoadUnchecked<uint16_t>(at);
+    case sizeof(uint32_t):
+      return LoadUnchecked<uint32_t>(at);
+    default:
+      return LoadUnchecked<uint64_t>(at);
+  }
+}
+
+void Sketch::Resize(uint32_t first_octave, uint32_t octaves, uint8_t bucket_bytes) {
+  Sketch larger;
+  larger.first_octave_ = first_octave;
+  larger.octaves_ = static_cast<uint16_t>(octaves);
+  larger.bucket_bytes_ = bucket_bytes;
+  larger.buckets_ = std::make_unique<std::byte[]>(octaves * kBuckets * bucket_bytes);
+  const size_t before = octaves_ == 0 ? 0 : (first_octave_ - first_octave) * kBuckets;
+  for (size_t i = 0; i < octaves_ * kBuckets; ++i) {
+    const uint64_t weight = WeightAt(i);
+    std::memcpy(larger.buckets_.get() + (before + i) * bucket_bytes, &weight, bucket_bytes);
+  }
+  larger.total_ = total_;
+  larger.min_ = min_;
+  larger.max_ = max_;
+  *this = std::move(larger);
+}
+
+void Sketch::MakeRoom(Place place, uint64_t weight) {
+  const uint32_t first = octaves_ == 0 ? place.octave : std::min(first_octave_, place.octave);
+  const uint32_t end = std::max(octaves_ == 0 ? 0 : first_octave_ + octaves_, place.octave + 1);
+  const size_t index = IndexOf(place);
+  const uint64_t sum = weight + (index < octaves_ * kBuckets ? WeightAt(index) : 0);
+  uint8_t bytes = bucket_bytes_;
+  while (bytes < sizeof(uint64_t) && sum >> (8 * bytes) != 0)
+    bytes = static_cast<uint8_t>(bytes * 2);
+  Resize(first, end - first, bytes);
+}
+
+template <typename Bucket>
+size_t Sketch::AddFitting(std::span<const uint32_t> values, Weighting weighting) {
+  uint64_t total = 0;
+  uint64_t min = min_;
+  uint64_t max = max_;
+  const size_t buckets = octaves_ * kBuckets;
+  size_t added = 0;
+  for (; added < values.size(); ++added) {
+    const uint64_t value = values[added];
+    const uint64_t weight = weighting == Weighting::kByTime ? value : 1;
+    const size_t index = IndexOf(Locate(value));
+    if (index >= buckets || !AddTo<Bucket>(index, weight)) [[unlikely]] {
+      break;
+    }
+    total += weight;
+    min = std::min(min, value);
+    max = std::max(max, value);
+  }
+  total_ += total;
+  min_ = min;
+  max_ = max;
+  return added;
+}
+
+void Sketch::AddAll(std::span<const uint32_t> values, Weighting weighting) {
+  for (;;) {
+    size_t added = 0;
+    switch (bucket_bytes_) {
+      case sizeof(uint16_t):
+        added = AddFitting<uint16_t>(values, weighting);
+        break;
+      case sizeof(uint32_t):
+        added = AddFitting<uint32_t>(values, weighting);
+        break;
+      default:
+        added = AddFitting<uint64_t>(values, weighting);
+        break;
+    }
+    values = values.subspan(added);
+    if (values.empty()) return;
+    MakeRoom(Locate(values[0]), weighting == Weighting::kByTime ? values[0] : 1);
+  }
+}
+
 void Sketch::Merge(const Sketch& other) {
-  for (size_t i = 0; i < octaves_.size(); ++i) {
-    if (other.octaves_[i] == nullptr) continue;
-    if (octaves_[i] == nullptr) octaves_[i] = std::make_unique<Octave>();
-    for (size_t b = 0; b < octaves_[i]->size(); ++b) (*octaves_[i])[b] += (*other.octaves_[i])[b];
+  if (other.octaves_ == 0) return;
+  const uint32_t first =
+      octaves_ == 0 ? other.first_octave_ : std::min(first_octave_, other.first_octave_);
+  const uint32_t end =
+      std::max(octaves_ == 0 ? 0 : first_octave_ + octaves_, other.first_octave_ + other.octaves_);
+  if (end - first > octaves_ || other.bucket_bytes_ > bucket_bytes_) {
+    Resize(first, end - first, std::max(bucket_bytes_, other.bucket_bytes_));
+  }
+  for (size_t i = 0; i < other.octaves_ * kBuckets; ++i) {
+    const uint64_t weight = other.WeightAt(i);
+    if (weight == 0) continue;
+    const Place place{other.first_octave_ + static_cast<uint32_t>(i / kBuckets),
+                      static_cast<uint32_t>(i % kBuckets)};
+    while (!Fits(place, weight)) MakeRoom(place, weight);
   }
   total_ += other.total_;
   min_ = std::min(min_, other.min_);
@@ -28,11 +122,11 @@ uint64_t Sketch::Percentile(double p) const {
   if (total_ == 0) return 0;
   const auto wanted = static_cast<uint64_t>(std::floor(p * static_cast<double>(total_)));
   uint64_t passed = 0;
-  for (int octave = 0; octave <= kOctaves; ++octave) {
-    if (octaves_[static_cast<size_t>(octave)] == nullptr) continue;
-    for (int bucket = 0; bucket < 1 << kBits; ++bucket) {
-      passed += (*octaves_[static_cast<size_t>(octave)])[static_cast<size_t>(bucket)];
-      if (passed > wanted) return std::clamp(Middle(octave, bucket), min_, max_);
+  for (size_t i = 0; i < octaves_ * kBuckets; ++i) {
+    passed += WeightAt(i);
+    if (passed > wanted) {
+      const auto octave = first_octave_ + static_cast<uint32_t>(i / kBuckets);
+      return std::clamp(Middle(octave, static_cast<uint32_t>(i % kBuckets)), min_, max_);
     }
   }
   return max_;

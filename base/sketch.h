@@ -2,33 +2,39 @@
 //
 // The buckets of the histogram are 1/64 of an octave wide (exact below 128), as in HdrHistogram. A
 // percentile is the middle of its bucket: at most 1/128 (0.8 %) off, and never outside the smallest
-// and largest value seen. Memory: 512 bytes for each octave that has values.
+// and largest value seen. Memory: 128 bytes for each octave between the smallest and the largest
+// value, twice or four times that once a bucket's weight needs more than 16 or 32 bits. A report
+// has thousands of sketches, which the processor's caches hold only if they are small.
 #pragma once
 
-#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
+
+#include "base/bytes.h"
 
 namespace xenoscope {
 
-// Counts weights by value; the weight is 1 for percentiles over events, or the length itself for
-// percentiles over time ("half of the time was in intervals of at least this").
+// The weight of a length in percentiles: 1, or the length itself ("half of the time was in
+// intervals of at least this").
+enum class Weighting : uint8_t { kByCount, kByTime };
+
+// Counts weights by value.
 class Sketch {
  public:
-  // O(1); allocates when a value's octave is new.
+  // O(1); allocates when a value's octave is new, or its bucket's weight outgrows the buckets.
   void Add(uint64_t value, uint64_t weight) {
     const Place place = Locate(value);
-    auto& octave = octaves_[place.octave];
-    if (octave == nullptr) [[unlikely]] {
-      octave = std::make_unique<Octave>();
-    }
-    (*octave)[place.bucket] += weight;
+    while (!Fits(place, weight)) MakeRoom(place, weight);
     total_ += weight;
     if (value < min_) min_ = value;
     if (value > max_) max_ = value;
   }
+  // Adds values with the weights of the weighting: faster than one by one.
+  void AddAll(std::span<const uint32_t> values, Weighting weighting);
   void Merge(const Sketch& other);
 
   [[nodiscard]] uint64_t total() const { return total_; }
@@ -41,25 +47,67 @@ class Sketch {
 
  private:
   static constexpr int kBits = 6;  // 64 buckets an octave
-  static constexpr int kOctaves = 64 - kBits;
-  using Octave = std::array<uint64_t, 1 << kBits>;
+  static constexpr size_t kBuckets = size_t{1} << kBits;
   struct Place {
-    int octave;
-    int bucket;
+    uint32_t octave;
+    uint32_t bucket;
   };
   static Place Locate(uint64_t value) {
     // Values below 64 are octave 0; then each doubling is one octave of 64 buckets.
-    const auto width = static_cast<int>(std::bit_width(value | ((1U << kBits) - 1)));
-    const int shift = width - kBits - (width > kBits ? 1 : 0);
-    const int octave = width - kBits;
-    return {octave, static_cast<int>((value >> shift) & ((1U << kBits) - 1))};
+    const auto width = static_cast<uint32_t>(std::bit_width(value | (kBuckets - 1)));
+    const uint32_t octave = width - kBits;
+    const uint32_t shift = octave - (octave > 0 ? 1 : 0);
+    return {octave, static_cast<uint32_t>(value >> shift & (kBuckets - 1))};
   }
-  [[nodiscard]] static uint64_t Middle(int octave, int bucket);
+  [[nodiscard]] static uint64_t Middle(uint32_t octave, uint32_t bucket);
+
+  // Returns the index of the place's bucket; not below octaves_ * kBuckets if there is none.
+  [[nodiscard]] size_t IndexOf(Place place) const {
+    return size_t{place.octave - first_octave_} * kBuckets + place.bucket;
+  }
+  // Adds the weight to a bucket of the type Bucket; returns false, and adds nothing, if it has no
+  // room for the sum.
+  template <typename Bucket>
+  bool AddTo(size_t index, uint64_t weight) {
+    std::byte* const at = buckets_.get() + index * sizeof(Bucket);
+    const uint64_t sum = LoadUnchecked<Bucket>(at) + weight;
+    const auto stored = static_cast<Bucket>(sum);
+    if (stored != sum) [[unlikely]] {
+      return false;
+    }
+    std::memcpy(at, &stored, sizeof stored);
+    return true;
+  }
+  // Adds the weight; returns false, and adds nothing, if there is no room.
+  bool Fits(Place place, uint64_t weight) {
+    const size_t index = IndexOf(place);
+    if (index >= octaves_ * kBuckets) return false;
+    switch (bucket_bytes_) {
+      case sizeof(uint16_t):
+        return AddTo<uint16_t>(index, weight);
+      case sizeof(uint32_t):
+        return AddTo<uint32_t>(index, weight);
+      default:
+        return AddTo<uint64_t>(index, weight);
+    }
+  }
+  // Adds values until one finds no room; returns how many were added.
+  template <typename Bucket>
+  size_t AddFitting(std::span<const uint32_t> values, Weighting weighting);
+  [[nodiscard]] uint64_t WeightAt(size_t index) const;
+  void MakeRoom(Place place, uint64_t weight);
+  // Makes the buckets those of these octaves, of which there may be more than now, with so many
+  // bytes each.
+  void Resize(uint32_t first_octave, uint32_t octaves, uint8_t bucket_bytes);
 
   uint64_t total_ = 0;
   uint64_t min_ = std::numeric_limits<uint64_t>::max();
   uint64_t max_ = 0;
-  std::array<std::unique_ptr<Octave>, kOctaves + 1> octaves_;
+  // Weights of the octaves from first_octave_ on, numbers of bucket_bytes_ bytes.
+  std::unique_ptr<std::byte[]> buckets_;
+  uint32_t first_octave_ = 0;
+  uint16_t octaves_ = 0;
+  uint8_t bucket_bytes_ = sizeof(uint16_t);
 };
 
 }  // namespace xenoscope
