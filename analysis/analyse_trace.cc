@@ -96,9 +96,11 @@ Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
   for (const auto& analysis : analyses) analysis->AddDomains(named);
   for (const DomainId domain : named) domains[domain];
   for (const VcpuRef vcpu : met) domains[vcpu.domain].insert(vcpu);
+  document.domains.reserve(domains.size());
   for (const auto& [id, vcpus] : domains) {
     DomainSection& domain = document.domains.emplace_back(DomainSection{id, {}, {}});
     for (const auto& analysis : analyses) analysis->DescribeDomain(id, metadata, domain.section);
+    domain.vcpus.reserve(vcpus.size());
     for (const VcpuRef ref : vcpus) {
       VcpuSection& vcpu = domain.vcpus.emplace_back(VcpuSection{ref.vcpu, {}});
       for (const auto& analysis : analyses) analysis->DescribeVcpu(ref, metadata, vcpu.section);
