@@ -285,6 +285,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   for (size_t i = 1; i < sample_set_.comparison.events.size(); ++i) {
     for (const uint16_t event : sample_set_.comparison.events[i].group) options.beside.set(event);
   }
+  options.uniform_in_time = sample_set_.stratified;
   options.stgi = StgiOf(*request_.resolver);
   correlate::Placer placer(options, samples, next, observer);
   trace::OrderedStream stream = request_.trace->Stream();

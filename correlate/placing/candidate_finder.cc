@@ -27,6 +27,15 @@ double SumOfWeights(std::span<const Place> places) {
                          [](double sum, const Place& place) { return sum + place.weight; });
 }
 
+// Returns the part of the weights that is in lost time; 0 if all of them are 0.
+double PartInLost(std::span<const Place> places) {
+  double in_lost = 0;
+  for (const Place& place : places) {
+    if (place.context.kind == ContextKind::kLost) in_lost += place.weight;
+  }
+  return in_lost > 0 ? in_lost / SumOfWeights(places) : 0;
+}
+
 }  // namespace
 
 Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, TscRange bracket,
@@ -36,7 +45,7 @@ Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, Tsc
   intervals_.clear();
   bool known = false;
   const VcpuHistory& vcpu = timeline_.HistoryOf(track);
-  const double part_of_lost = vcpu.PartOfLost(mode);
+  const double part_of_lost = vcpu.PartOfLost(mode, timeline_.sample_rate());
   const auto add = [&](const TimelineInterval& interval, TscRange part) {
     if (Agrees(mode, interval.context.kind)) {
       known |= AddInterval(interval, part, part_of_lost, found);
@@ -50,6 +59,7 @@ Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, Tsc
     if (!part.Empty()) add(open, part);
   });
   if (!known) return found;
+  found.in_lost = PartInLost(found.places);
   if (samples == 1 || found.places.size() == 1) {
     EndRank(found);
   } else {

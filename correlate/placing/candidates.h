@@ -30,6 +30,7 @@ struct Candidates {
   uint64_t first_list = 0;             // PlacedSample::list of rank 0; those of other ranks follow
   std::vector<ClusterShare> clusters;  // in the order of time
   TscRange when;                       // the bracket
+  double in_lost = 0;                  // the weight of lost time by length, in [0, 1]
 
   [[nodiscard]] bool empty() const { return ranks == 0; }
   [[nodiscard]] std::span<const Place> PlacesOf(size_t rank) const {

@@ -14,7 +14,7 @@ void DrainPlacer::Place(std::span<const recording::Sample> batch, const VcpuTrac
   between_ = {bracket.begin, bracket.begin};
   for (size_t i = 0; i < batch.size(); ++i) {
     if (const ExitMark* exit = nmi_exits[i]) {
-      NoteMode(batch[i], batch[i].mode, track);
+      NoteMode(batch[i], batch[i].mode, 0, track);
       PlaceAtNmiExit(batch[i], *exit, track, outcome_);
       between_ = {exit->tsc, exit->tsc};
       continue;
@@ -49,8 +49,9 @@ DrainPlacer::ModeCandidates& DrainPlacer::ModeOf(const recording::Sample& sample
   return mode;
 }
 
-void DrainPlacer::NoteMode(const recording::Sample& sample, Mode mode, const VcpuTrack& track) {
-  if (!options_.beside[sample.event]) timeline_.HistoryOf(track).transitions.AddSample(mode);
+void DrainPlacer::NoteMode(const recording::Sample& sample, Mode mode, double in_lost,
+                           const VcpuTrack& track) {
+  if (!options_.beside[sample.event]) timeline_.AddSample(track, mode, in_lost);
 }
 
 void DrainPlacer::PlaceBetween(const recording::Sample& sample, const VcpuTrack& track) {
@@ -61,7 +62,6 @@ void DrainPlacer::PlaceBetween(const recording::Sample& sample, const VcpuTrack&
       PlaceAtExits(sample, track, part)) {
     return;
   }
-  NoteMode(sample, sample.mode, track);
   PlaceInIntervals(sample, track, mode, before, part);
 }
 
@@ -78,7 +78,7 @@ bool DrainPlacer::PlaceAtExits(const recording::Sample& sample, const VcpuTrack&
   if (exits.empty()) return false;
   outcome_.checks().AddOther(track.index, sample.vcpu);
   outcome_.checks().AddMissed(track.index, sample.vcpu);
-  NoteMode(sample, Mode::kXen, track);
+  NoteMode(sample, Mode::kXen, 0, track);
   outcome_.Accept({
       .sample = &sample,
       .vcpu = sample.vcpu,
@@ -101,6 +101,7 @@ void DrainPlacer::PlaceInIntervals(const recording::Sample& sample, const VcpuTr
     }
   }
   const Candidates& found = *mode.intervals;
+  NoteMode(sample, sample.mode, found.in_lost, track);
   if (found.empty()) {
     return outcome_.Reject(sample, outcome_.ReasonUnplaced(track, sample.when));
   }

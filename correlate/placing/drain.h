@@ -53,8 +53,9 @@ class DrainPlacer {
   ModeCandidates& ModeOf(const recording::Sample& sample);
   // Begins the samples from the first of `batch` to the next that has an NMI exit.
   void BeginBetween(std::span<const recording::Sample> batch, NmiExits nmi_exits, Tsc bracket_end);
-  // Counts the sample for how long transitions take; `mode` is that of what it interrupted.
-  void NoteMode(const recording::Sample& sample, Mode mode, const VcpuTrack& track);
+  // Counts the sample for how long transitions take, and for the part of lost time that is the
+  // vCPU's; `mode` is that of what it interrupted, `in_lost` its weight in lost time.
+  void NoteMode(const recording::Sample& sample, Mode mode, double in_lost, const VcpuTrack& track);
   // Places a sample that is no NMI exit.
   void PlaceBetween(const recording::Sample& sample, const VcpuTrack& track);
   // Places the guest-mode sample at the exits whose entry its address names, with `part` of the

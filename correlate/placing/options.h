@@ -23,6 +23,8 @@ struct PlacingOptions {
   Address stgi = 0;
   // The cycles that the transitions of one stay in a guest take, until enough samples say it.
   double cycles_per_transition = 1000;
+  // The profile's own event comes equally often in all time of all vCPUs.
+  bool uniform_in_time = true;
   bool by_subreason = false;  // contexts say what exits were about
   bool by_waiting = false;    // contexts say which vCPUs waited for the pCPU
   bool by_wakeup = false;     // contexts say what woke the vCPU

@@ -77,6 +77,7 @@ void RecentTimeline::TakeLossItem(const trace::Item& item) {
   counts_.lost_records += item.lost;
   counts_.lost_time += lost.Length();
   const Cycles sampled = lost.Intersect(options_.sampled).Length();
+  sample_rate_.AddLost(sampled);
   if (sampled > 0) observer_.OnTraced({}, {ContextKind::kLost}, {sampled});
 }
 
@@ -257,6 +258,7 @@ void RecentTimeline::OnSegment(const Segment& segment) {
     checks_.AddTime(segment.vcpu_index, segment.vcpu, segment.range, segment.timeslice_begin);
   }
   vcpu.by_context[static_cast<size_t>(interval.context.kind)] += segment.range.Length();
+  vcpu.lost_part.AddRunning(sampled, sample_rate_);
   if (sampled > 0 && segment.kind == SegmentKind::kGuest) {
     vcpu.stays.Add(segment.range.Length(), 1);
   }
@@ -283,6 +285,12 @@ void RecentTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   }
   if (interval.state == TimelineState::kLost) return AddLost(vcpu, interval);
   vcpu.known += interval.range.Length();
+}
+
+void RecentTimeline::AddSample(const VcpuTrack& track, Mode mode, double in_lost) {
+  VcpuHistory& vcpu = VcpuAt(track.index);
+  vcpu.transitions.AddSample(mode);
+  if (options_.uniform_in_time) vcpu.lost_part.AddSample(mode, in_lost, sample_rate_);
 }
 
 void RecentTimeline::AddLost(VcpuHistory& vcpu, const RunstateInterval& interval) {

@@ -85,6 +85,10 @@ class RecentTimeline : private TimelineObserver {
   [[nodiscard]] const VcpuTrack* Current(PcpuId pcpu) const { return timeline_.Current(pcpu); }
   // Valid until another vCPU is met.
   [[nodiscard]] VcpuHistory& HistoryOf(const VcpuTrack& track) { return VcpuAt(track.index); }
+  // Counts a sample of the profile's own event in the vCPU, by the mode of what it interrupted and
+  // its weight in lost time.
+  void AddSample(const VcpuTrack& track, Mode mode, double in_lost);
+  [[nodiscard]] const SampleRate& sample_rate() const { return sample_rate_; }
   // Returns what the pCPU did, or null when nothing ran on it.
   [[nodiscard]] const TimelineHistory* IntervalsOf(PcpuId pcpu) const {
     return pcpu.value < pcpus_.size() ? &pcpus_[pcpu.value] : nullptr;
@@ -145,6 +149,7 @@ class RecentTimeline : private TimelineObserver {
   Timeline timeline_;
   absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;
   TraceCounts counts_;
+  SampleRate sample_rate_;
   RunQueues run_queues_;
   Losses losses_;
   std::array<bool, trace::kEventCount> noted_events_{};            // those of NoteRecord

@@ -10,15 +10,22 @@ HistoryQueue<ExitMark>::Iterator VcpuHistory::FirstExitSince(Tsc t) const {
                               [t](const ExitMark& mark) { return mark.tsc < t; });
 }
 
-double VcpuHistory::PartOfLost(Mode mode) const {
+double VcpuHistory::PartOfLost(Mode mode, const SampleRate& rate) const {
   if (known == 0) return 0;
+  double running = 0;
   double agreeing = 0;
   for (size_t kind = 0; kind < by_context.size(); ++kind) {
-    if (Agrees(mode, static_cast<ContextKind>(kind))) {
-      agreeing += static_cast<double>(by_context[kind]);
-    }
+    const auto cycles = static_cast<double>(by_context[kind]);
+    running += cycles;
+    if (Agrees(mode, static_cast<ContextKind>(kind))) agreeing += cycles;
   }
-  return std::min(1.0, agreeing / static_cast<double>(known));
+  if (running == 0) return 0;
+  const double part = lost_part.Running(std::min(1.0, running / static_cast<double>(known)), rate);
+  if (agreeing == running) return part;
+  // The places of a sample in the guest have the lengths of the trace, which has transitions among
+  // the guest's time. Those of a sample in Xen include transitions.
+  const double by_trace = agreeing / running;
+  return part * (mode == Mode::kXen ? lost_part.InXen(by_trace) : by_trace);
 }
 
 std::optional<Tsc> VcpuHistory::StopWithin(const VcpuTrack& track, TscRange bracket) const {

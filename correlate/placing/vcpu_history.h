@@ -14,6 +14,7 @@
 #include "correlate/exit_contents.h"
 #include "correlate/history_queue.h"
 #include "correlate/nmi_matching.h"
+#include "correlate/placing/lost_time_part.h"
 #include "correlate/placing/traced_time.h"
 #include "correlate/placing/transition_sums.h"
 #include "correlate/timeline.h"
@@ -59,6 +60,7 @@ struct VcpuHistory {
   Cycles known = 0;                    // in any known state
   std::array<Cycles, 7> by_context{};  // in each ContextKind
   Cycles lost_before = 0;              // Losses::LostTimeUntil when the vCPU became lost
+  LostTimePart lost_part;              // what its samples say of the weight of lost time
 
   VcpuTransitions transitions;
   Sketch stays;  // lengths of its stays in the guest
@@ -67,9 +69,10 @@ struct VcpuHistory {
 
   // Returns the first of its exits at or after `t`. O(log exits).
   [[nodiscard]] HistoryQueue<ExitMark>::Iterator FirstExitSince(Tsc t) const;
-  // Returns the part of lost time that counts for samples of the mode: the part of known time that
-  // the vCPU spends in contexts that agree with the mode. In [0, 1].
-  [[nodiscard]] double PartOfLost(Mode mode) const;
+  // Returns the part of lost time that counts for samples of the mode: what its samples say, and as
+  // far as these are few, the part of known time that the vCPU spends in contexts that agree with
+  // the mode. In [0, 1].
+  [[nodiscard]] double PartOfLost(Mode mode, const SampleRate& rate) const;
   // Returns when the vCPU was stopped, if the trace saw it stop within the bracket.
   [[nodiscard]] std::optional<Tsc> StopWithin(const VcpuTrack& track, TscRange bracket) const;
   // Adds the exit that `track` has just begun, which is handled in `context`. O(1).
