@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/figure_text.h"
 #include "report/markup.h"
 #include "report/terminal_text.h"
 
@@ -22,15 +23,6 @@ constexpr double kHotShare = 0.05;  // the bound for red, as in perf report
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-std::string WithThousands(uint64_t value) {
-  std::string text = std::to_string(value);
-  for (size_t at = text.size(); at > 3;) {
-    at -= 3;
-    text.insert(at, 1, ',');
-  }
-  return text;
-}
-
 // Returns the value with at most four significant digits and the prefix of its power of 1000.
 std::string WithPrefix(double value) {
   constexpr std::array<const char*, 7> kPrefixes = {"", " k", " M", " G", " T", " P", " E"};
@@ -42,14 +34,6 @@ std::string WithPrefix(double value) {
   if (prefix == 0) return fmt::format("{:.0f}", value);
   const int decimals = std::abs(value) < 9.995 ? 2 : 1;
   return fmt::format("{:.{}f}{}", value, decimals, kPrefixes.at(prefix));
-}
-
-std::string SecondsText(double seconds) {
-  const double size = std::abs(seconds);
-  if (size >= 0.9995 || size == 0) return fmt::format("{:.3f} s", seconds);
-  if (size >= 0.9995e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
-  if (size >= 0.9995e-6) return fmt::format("{:.3f} us", seconds * 1e6);
-  return fmt::format("{:.0f} ns", seconds * 1e9);
 }
 
 bool HasFraction(const Cell& cell) {
@@ -149,7 +133,7 @@ class TextWriter {
       Line note;
       note.kind = LineKind::kNote;
       note.cells.resize(table_.columns.size());
-      note.cells[first_word_] = fmt::format("({} more)", WithThousands(group.left_out));
+      note.cells[first_word_] = fmt::format("({} more)", CountText(group.left_out));
       lines_.push_back(std::move(note));
     }
     for (const Footer& footer : table_.footers) {
@@ -264,7 +248,7 @@ std::string CellText(const Cell& cell, ColumnUnit unit, bool fraction) {
     case ColumnUnit::kBytes:
       return WithPrefix(number);
     case ColumnUnit::kShare:
-      return fmt::format("{:.2f}%", number * 100);
+      return ShareText(number);
     case ColumnUnit::kRatio:
       return RatioText(number);
     case ColumnUnit::kSeconds:
@@ -275,13 +259,13 @@ std::string CellText(const Cell& cell, ColumnUnit unit, bool fraction) {
     case ColumnUnit::kText:
       break;
   }
-  if (whole != nullptr) return WithThousands(*whole) + (fraction ? ".0" : "");
+  if (whole != nullptr) return CountText(*whole) + (fraction ? ".0" : "");
   if (!fraction && !HasFraction(cell) && number >= 0) {
-    return WithThousands(static_cast<uint64_t>(std::llround(number)));
+    return CountText(static_cast<uint64_t>(std::llround(number)));
   }
   if (number < 0) return fmt::format("{:.1f}", number);
   const auto tenths = static_cast<uint64_t>(std::llround(number * 10));
-  return fmt::format("{}.{}", WithThousands(tenths / 10), tenths % 10);
+  return fmt::format("{}.{}", CountText(tenths / 10), tenths % 10);
 }
 
 std::string ToText(const Table& table, const TextStyle& style) {
