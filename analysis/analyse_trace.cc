@@ -1,12 +1,12 @@
 #include "analysis/analyse_trace.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <span>
 #include <thread>
 #include <utility>
 
+#include "analysis/describe.h"
 #include "analysis/dispatcher.h"
 #include "analysis/limits.h"
 #include "analysis/record_pipeline.h"
@@ -85,28 +85,6 @@ absl::Status CheckBytes(const TraceTotals& totals, const std::string& name) {
   return InternalError("{}: {} bytes, but headers {} + records {} + damaged {} are {}", name,
                        totals.bytes, totals.header_bytes, totals.record_bytes, totals.damaged_bytes,
                        accounted);
-}
-
-Document Describe(const std::vector<std::unique_ptr<Analysis>>& analyses,
-                  const std::set<VcpuRef>& met, const TraceMetadata& metadata) {
-  Document document;
-  for (const auto& analysis : analyses) analysis->DescribeTrace(metadata, document.trace);
-  std::map<DomainId, std::set<VcpuRef>> domains;
-  std::set<DomainId> named;
-  for (const auto& analysis : analyses) analysis->AddDomains(named);
-  for (const DomainId domain : named) domains[domain];
-  for (const VcpuRef vcpu : met) domains[vcpu.domain].insert(vcpu);
-  document.domains.reserve(domains.size());
-  for (const auto& [id, vcpus] : domains) {
-    DomainSection& domain = document.domains.emplace_back(DomainSection{id, {}, {}});
-    for (const auto& analysis : analyses) analysis->DescribeDomain(id, metadata, domain.section);
-    domain.vcpus.reserve(vcpus.size());
-    for (const VcpuRef ref : vcpus) {
-      VcpuSection& vcpu = domain.vcpus.emplace_back(VcpuSection{ref.vcpu, {}});
-      for (const auto& analysis : analyses) analysis->DescribeVcpu(ref, metadata, vcpu.section);
-    }
-  }
-  return document;
 }
 
 // Finds the vendor, without which exits have no names, if the first records did not show it: a
@@ -334,7 +312,7 @@ absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& fi
 
   result.metadata.range = {totals.first, totals.last};
   FindVendor(file, result.metadata);
-  result.document = Describe(valid.back()->analyses(), vcpus, result.metadata);
+  result.document = DescribeAll(valid.back()->analyses(), vcpus, result.metadata);
   return result;
 }
 

@@ -2,6 +2,7 @@
 // samples as they are placed.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,59 @@ class PipelineObserver : public PlacingObserver, public TimelineObserver {
   virtual void OnItem(const trace::Item& item) = 0;
   // An error ends the reading of the trace, which then fails with it.
   [[nodiscard]] virtual absl::Status status() const { return absl::OkStatus(); }
+};
+
+// Observes a trace while samples are placed by it: its items, and the timeline that they make.
+// Unlike a PipelineObserver it sees no samples, so that these are refined on a thread of their own.
+class TraceObserver : public TimelineObserver {
+ public:
+  // Receives the items in the order of time, each before `timeline` takes it.
+  virtual void OnItem(const trace::Item& item, const Timeline& timeline) = 0;
+  // The items have ended. The timeline then ends what is open.
+  virtual void OnTraceEnd(const Timeline& timeline) = 0;
+};
+
+// Gives what a timeline says to two observers, which outlive this one.
+class TimelinePair final : public TimelineObserver {
+ public:
+  // One of them may be null.
+  TimelinePair(TimelineObserver* first, TimelineObserver* second) {
+    for (TimelineObserver* each : {first, second}) {
+      if (each != nullptr) observers_.push_back(each);
+    }
+  }
+  // Returns what a timeline is to call: null, the only observer, or both.
+  [[nodiscard]] TimelineObserver* get() {
+    if (observers_.empty()) return nullptr;
+    return observers_.size() == 1 ? observers_.front() : this;
+  }
+  [[nodiscard]] bool WantsSegments() const override {
+    return std::ranges::any_of(observers_, &TimelineObserver::WantsSegments);
+  }
+  [[nodiscard]] bool WantsMarks() const override {
+    return std::ranges::any_of(observers_, &TimelineObserver::WantsMarks);
+  }
+  void OnRunstateInterval(const RunstateInterval& interval) override {
+    for (TimelineObserver* each : observers_) each->OnRunstateInterval(interval);
+  }
+  void OnSegment(const Segment& segment) override {
+    for (TimelineObserver* each : observers_) each->OnSegment(segment);
+  }
+  void OnExit(const ExitArc& arc) override {
+    for (TimelineObserver* each : observers_) each->OnExit(arc);
+  }
+  void OnMark(const Mark& mark) override {
+    for (TimelineObserver* each : observers_) each->OnMark(mark);
+  }
+  void OnState(const VcpuTrack& vcpu, TimelineState before) override {
+    for (TimelineObserver* each : observers_) each->OnState(vcpu, before);
+  }
+  void OnEntry(const VcpuTrack& vcpu, Tsc at) override {
+    for (TimelineObserver* each : observers_) each->OnEntry(vcpu, at);
+  }
+
+ private:
+  std::vector<TimelineObserver*> observers_;
 };
 
 // Gives everything to several observers, which outlive this one.

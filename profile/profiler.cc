@@ -287,15 +287,19 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   }
   options.uniform_in_time = sample_set_.stratified;
   options.stgi = StgiOf(*request_.resolver);
-  correlate::Placer placer(options, samples, next, observer);
+  correlate::TraceObserver* const trace_observer = request_.trace_observer;
+  correlate::TimelinePair timeline_observers(observer, trace_observer);
+  correlate::Placer placer(options, samples, next, timeline_observers.get());
   trace::OrderedStream stream = request_.trace->Stream();
   while (const trace::Item* item = stream.Next()) {
     if (observer != nullptr) {
       observer->OnItem(*item);
       XENOSCOPE_RETURN_IF_ERROR(observer->status());
     }
+    if (trace_observer != nullptr) trace_observer->OnItem(*item, placer.timeline());
     placer.Take(*item);
   }
+  if (trace_observer != nullptr) trace_observer->OnTraceEnd(placer.timeline());
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   if (thread) thread->Finish();
   refiner.Finish();

@@ -48,6 +48,9 @@ struct ProfileRequest {
   trace::Dialect dialect;  // dialect of the trace, with the vendor where it is known
   Resolver* resolver = nullptr;
   FramesAt frames_at{};  // empty: no lines are known
+  // Sees the whole trace, whatever `within` says; null: nothing does. It is called on the thread of
+  // Profiler::Run, and not at all if samples are not placed by the trace.
+  correlate::TraceObserver* trace_observer = nullptr;
   // The range [begin, end) of TSC cycles: only samples whose brackets lie in it are taken, and only
   // this time of the trace.
   TscRange within{Tsc{0}, trace::OrderedStream::kEnd};

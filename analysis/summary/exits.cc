@@ -29,6 +29,9 @@ constexpr GroupInfo kExitEdgesGroup{"exit_edges", "Not in the above", SectionLev
 
 class Exits final : public Mergeable<Exits> {
  public:
+  // `by_address`: also the groups of device accesses and of guest addresses.
+  explicit Exits(bool by_address) : by_address_(by_address) {}
+
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Exits();
     subscriptions.RunstateIntervals();
@@ -105,6 +108,7 @@ class Exits final : public Mergeable<Exits> {
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override {
     std::vector<GroupInfo> groups = {kExitsGroup, kNestedExitsGroup, kExitEdgesGroup};
+    if (!by_address_) return groups;
     std::ranges::copy(DeviceAccesses::Groups(), std::back_inserter(groups));
     std::ranges::copy(EipLists::Groups(), std::back_inserter(groups));
     return groups;
@@ -124,6 +128,7 @@ class Exits final : public Mergeable<Exits> {
       edges.rows.push_back(MetricRow{"handler records without a VMEXIT", {}, {}}.Add(
           "count", MetricUnit::kCount, exits->records_outside));
     }
+    if (!by_address_) return;
     exits->accesses.Describe(out);
     exits->eips.Describe(vcpu.domain, metadata, out);
   }
@@ -181,6 +186,7 @@ class Exits final : public Mergeable<Exits> {
     if (!open.measured) return;
     const ExitContents& contents = open.contents;
     exits.parts.Add(contents, parts_budget_);
+    if (!by_address_) return;
     if (contents.accesses > 0) exits.accesses.Add(contents, open.waits, accesses_budget_);
     if (EipLists::Takes(contents)) exits.eips.Add(contents, eips_budget_);
   }
@@ -205,6 +211,7 @@ class Exits final : public Mergeable<Exits> {
     exits.continued = {};
   }
 
+  bool by_address_;
   PerVcpu<VcpuExits> vcpus_;
   // A Stat takes about 2 KiB, a count 50 bytes.
   EntryBudget parts_budget_{4096};
@@ -214,6 +221,7 @@ class Exits final : public Mergeable<Exits> {
 
 }  // namespace
 
-std::unique_ptr<Analysis> MakeExits() { return std::make_unique<Exits>(); }
+std::unique_ptr<Analysis> MakeExits() { return std::make_unique<Exits>(true); }
+std::unique_ptr<Analysis> MakeExitReasons() { return std::make_unique<Exits>(false); }
 
 }  // namespace xenoscope::analysis

@@ -51,6 +51,7 @@ class Placer {
   [[nodiscard]] const std::vector<WaitingSet>& waiting_sets() const {
     return timeline_.waiting_sets();
   }
+  [[nodiscard]] const Timeline& timeline() const { return timeline_.timeline(); }
 
  private:
   // Reads the next samples of one vCPU and bracket.

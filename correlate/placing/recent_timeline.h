@@ -70,6 +70,7 @@ class RecentTimeline : private TimelineObserver {
   void DropBefore(Tsc t);
 
   [[nodiscard]] Tsc now() const { return timeline_.now(); }
+  [[nodiscard]] const Timeline& timeline() const { return timeline_; }
   // Returns the instant before which it is known what each exit is about, if
   // PlacingOptions::by_subreason; at most now(). O(1).
   [[nodiscard]] Tsc settled_until() const {

@@ -1,0 +1,19 @@
+// Puts together what analyses describe.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/document.h"
+#include "base/ids.h"
+
+namespace xenoscope::analysis {
+
+// Returns the document of the finished analyses, with the vCPUs `met` and the domains that an
+// analysis adds.
+Document DescribeAll(const std::vector<std::unique_ptr<Analysis>>& analyses,
+                     const std::set<VcpuRef>& met, const TraceMetadata& metadata);
+
+}  // namespace xenoscope::analysis
