@@ -60,8 +60,10 @@ absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileOptions& options)
 
 absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::ProfileColumns columns,
                                     report::ProfileReport& out,
-                                    correlate::PipelineObserver* observer) const {
+                                    correlate::PipelineObserver* observer,
+                                    correlate::TraceObserver* trace_observer) const {
   SetNames(out);
+  out.input = options.input;
   out.by = columns.by;
   // A trace without runstates does not say which vCPU ran: it places no sample.
   const bool places = input_ && (from_trace_ || input_->Has(trace::Figure::kRunstates));
@@ -73,6 +75,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
       .frames_at = [this](
                        DomainId domain, Mode mode, AddressSpaceId space,
                        Address address) { return LinesOf(domain, mode, space, address).inlined; },
+      .trace_observer = trace_observer,
       .within = Selected(options),
       .columns = std::move(columns)};
   XENOSCOPE_ASSIGN_OR_RETURN(profile::Profiler profiler, MakeProfiler(options, std::move(request)));

@@ -51,10 +51,11 @@ class ProfileSource {
   static absl::StatusOr<ProfileSource> Open(const ProfileOptions& options);
 
   // Writes the profile by `columns` to `out`, which refers to this source. `observer`, if not null,
-  // sees how it is made; `out` has names and the sample set before that.
+  // sees how it is made; `out` has names and the sample set before that. `trace_observer` sees the
+  // trace (ProfileRequest::trace_observer).
   absl::Status Profile(const ProfileOptions& options, profile::ProfileColumns columns,
-                       report::ProfileReport& out,
-                       correlate::PipelineObserver* observer = nullptr) const;
+                       report::ProfileReport& out, correlate::PipelineObserver* observer = nullptr,
+                       correlate::TraceObserver* trace_observer = nullptr) const;
 
   // Returns nothing for a bare trace.
   const std::optional<recording::Recording>& recording() const {

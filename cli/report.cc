@@ -16,14 +16,17 @@
 #include "cli/output.h"
 #include "cli/profile_source.h"
 #include "cli/report_explain.h"
+#include "cli/report_findings.h"
 #include "cli/report_origins.h"
 #include "cli/report_with_trace.h"
 #include "correlate/profile.h"
 #include "profile/pipeline_options.h"
+#include "report/findings/findings_view.h"
 #include "report/profile/column_help.h"
 #include "report/profile/profile_format.h"
 #include "report/profile/profile_view.h"
 #include "report/profile/row_filter.h"
+#include "report/table/table_json.h"
 #include "report/terminal.h"
 
 namespace xenoscope::cli {
@@ -46,8 +49,9 @@ struct Options {
   std::string output;  // empty: standard output
   bool help_columns = false;
   bool origins = false;
-  bool inlined = true;  // frames of inlined functions in stacks
-  std::string explain;  // a function; empty: none
+  bool findings = false;  // instead of the profile
+  bool inlined = true;    // frames of inlined functions in stacks
+  std::string explain;    // a function; empty: none
 };
 
 std::string By(const Options& options) {
@@ -76,13 +80,46 @@ absl::StatusOr<report::ProfileFormatOptions> FormatOptionsOf(const Options& opti
   return format;
 }
 
+// Whether the report begins with findings: text does where nothing was chosen that a user looks
+// for, programs always get them.
+bool HasFindings(const Options& options) {
+  if (options.findings || options.format == "json") return true;
+  return options.format == "text" && options.by.empty() && options.filters.empty();
+}
+
+// Makes the profile, and its findings.
+absl::Status MakeProfile(const ProfileSource& source, const Options& options,
+                         profile::ProfileColumns columns, report::ProfileReport& out) {
+  if (!HasFindings(options)) return source.Profile(options.profile, std::move(columns), out);
+  FindingsPass pass(options.findings);
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out,
+                                           /*observer=*/nullptr, pass.observer()));
+  pass.AddTo(source, options.profile, out);
+  return absl::OkStatus();
+}
+
+// Returns the findings instead of the profile.
+absl::StatusOr<std::string> FindingsReport(const ProfileSource& source, const Options& options,
+                                           const report::TextStyle& style,
+                                           report::ProfileReport& out) {
+  profile::ProfileColumns columns;
+  XENOSCOPE_ASSIGN_OR_RETURN(columns.by, report::ParseDimensions(By(options)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const report::ProfileFormatOptions format,
+                             FormatOptionsOf(options, source, style));
+  XENOSCOPE_RETURN_IF_ERROR(MakeProfile(source, options, std::move(columns), out));
+  const std::vector<findings::Finding> found = SelectedFindings(out, format.selection);
+  const report::FindingsContext context{out.input, out.clock};
+  return options.format == "json" ? report::Dump(report::FindingsJson(found, context))
+                                  : report::FindingsText(found, context, style);
+}
+
 // Writes a profile. `columns` are those that are shown and those of the row filters.
 absl::Status WriteProfile(const ProfileSource& source, const Options& options,
                           profile::ProfileColumns columns, const std::vector<Dimension>& shown,
                           report::ProfileFormatOptions write) {
   report::ProfileReport out;
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out));
+  XENOSCOPE_RETURN_IF_ERROR(MakeProfile(source, options, std::move(columns), out));
   if (!report::HasColumn(out, options.sort)) {
     return NotFoundError("there is no column '{}': the recording has no events with such a ratio",
                          options.sort);
@@ -134,6 +171,10 @@ absl::Status Report(const Options& options) {
   const report::TextStyle style =
       options.output.empty() ? report::StdoutStyle() : report::TextStyle();
   report::ProfileReport out;
+  if (options.findings) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, FindingsReport(source, options, style, out));
+    return WriteOutput(options.output, text);
+  }
   if (options.origins) {
     XENOSCOPE_ASSIGN_OR_RETURN(const std::string text,
                                OriginsReport(source, options.profile, options.format, style, out));
@@ -161,6 +202,9 @@ void Check(const Options& options) {
   if (options.origins && options.format != "text" && options.format != "csv" &&
       options.format != "json") {
     ThrowUsageError("--origins", "goes with --format text, csv or json only");
+  }
+  if (options.findings && options.format != "text" && options.format != "json") {
+    ThrowUsageError("--findings", "goes with --format text or json only");
   }
   if (!options.explain.empty() && options.format != "text" && options.format != "json") {
     ThrowUsageError("--explain", "goes with --format text or json only");
@@ -191,6 +235,7 @@ void Check(const Options& options) {
 constexpr const char* kExamples =
     "Example:\n"
     "  xenoscope report web.xeno\n"
+    "  xenoscope report web.xeno --findings\n"
     "  xenoscope report web.xeno --by domain,exit,function --limit 10\n"
     "  xenoscope report web.xeno --by waiting,vcpu,function --where 'waiting=*d1v0*'\n"
     "  xenoscope report web.xeno --domain web1 --by wakeup,function\n"
@@ -289,11 +334,19 @@ void AddOutputOptions(Command command, Options& options) {
 // Options that show something instead of the profile.
 void AddOtherViews(Command command, Options& options) {
   command.AddFlag("--help-columns", options.help_columns, "Describe all columns");
+  Option findings = command.AddFlag("--findings", options.findings,
+                                    "Instead of the profile, show what stands out: at most 10 "
+                                    "statements, by the time that they concern, with what usually "
+                                    "causes them and the commands that show them");
+  for (const char* const of_rows :
+       {"--by", "--where", "--sort", "--limit", "--threshold", "--weight"}) {
+    findings.Excludes(of_rows);
+  }
   Option origins = command.AddFlag("--origins", options.origins,
                                    "Instead of the profile, show the files that its functions and "
                                    "lines come from, and what is missing");
-  for (const char* const of_rows :
-       {"--by", "--domain", "--where", "--sort", "--limit", "--threshold", "--weight"}) {
+  for (const char* const of_rows : {"--by", "--domain", "--where", "--sort", "--limit",
+                                    "--threshold", "--weight", "--findings"}) {
     origins.Excludes(of_rows);
   }
   Option explain = command
@@ -302,8 +355,8 @@ void AddOtherViews(Command command, Options& options) {
                                   "shell pattern how their samples were placed, where their cycles "
                                   "come from and what would narrow their intervals")
                        .ValueText("FUNCTION");
-  for (const char* const of_rows :
-       {"--by", "--where", "--sort", "--limit", "--threshold", "--weight", "--origins"}) {
+  for (const char* const of_rows : {"--by", "--where", "--sort", "--limit", "--threshold",
+                                    "--weight", "--origins", "--findings"}) {
     explain.Excludes(of_rows);
   }
 }

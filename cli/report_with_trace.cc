@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cli/output.h"
+#include "cli/report_findings.h"
 #include "profile/pipeline_options.h"
 #include "report/export/perfetto.h"
 #include "report/html/page.h"
@@ -37,7 +38,10 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
       columns.secondary_by.push_back(filter.dimension);
     }
   }
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out, &timeline));
+  FindingsPass findings(/*all=*/false);
+  XENOSCOPE_RETURN_IF_ERROR(
+      source.Profile(request, std::move(columns), out, &timeline, findings.observer()));
+  findings.AddTo(source, request, out);
   report::ApplyRowFilters(filters, out);
   if (!filters.empty()) {
     out.cautions.emplace_back(

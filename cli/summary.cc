@@ -18,6 +18,8 @@
 #include "cli/output.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_options.h"
+#include "findings/find.h"
+#include "report/findings/findings_view.h"
 #include "report/summary/summary_view.h"
 #include "report/table/table_json.h"
 #include "report/terminal.h"
@@ -33,6 +35,7 @@ struct Options {
   SymbolOptions symbols;
   std::vector<std::string> sections;
   bool all = false;
+  bool findings = false;  // instead of the summary
   bool pcpus = false;
   bool vcpus = false;
 };
@@ -86,6 +89,24 @@ std::string Footer() {
              report::kMostPcpusShown, report::kMostDomainsShown);
 }
 
+// Returns what stands out in the analysed trace.
+std::string FindingsOf(const profile::TraceInput& input, const analysis::AnalysisResult& result,
+                       const Options& options, const std::vector<DomainId>& domains) {
+  std::vector<findings::Finding> found = findings::Find(
+      {.trace = &result.document,
+       .traced = result.metadata.range.Length(),
+       .info = input.info(),
+       .clock = result.metadata.clock,
+       .domain_name = [&input](DomainId domain) { return input.DomainName(domain); }});
+  std::erase_if(found, [&domains](const findings::Finding& finding) {
+    return finding.domain && !domains.empty() &&
+           std::ranges::find(domains, *finding.domain) == domains.end();
+  });
+  const report::FindingsContext context{options.trace.path, result.metadata.clock};
+  return options.format == "json" ? report::Dump(report::FindingsJson(found, context))
+                                  : report::FindingsText(found, context, report::StdoutStyle());
+}
+
 absl::Status Summarise(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   report::SummarySelection selection{{}, options.sections};
@@ -109,6 +130,7 @@ absl::Status Summarise(const Options& options) {
   for (const std::string& misfit : symbols.resolver->Mismatches()) {
     fmt::print(stderr, "xenoscope: {}\n", misfit);
   }
+  if (options.findings) return WriteStdout(FindingsOf(input, result, options, selection.domains));
   report::Select(selection, result.document);
   const auto names = [&](DomainId domain) { return input.DomainName(domain); };
   std::string text;
@@ -159,10 +181,20 @@ void AddSummary(Command program, CommandAction& run) {
   command.AddFlag("--pcpu", options->pcpus, "Show tables of pCPUs also of a host with many");
   command.AddFlag("--vcpu", options->vcpus,
                   "Show tables of domains and vCPUs also of a host with many");
+  command
+      .AddFlag("--findings", options->findings,
+               "Instead of the summary, show what stands out: at most 10 statements, by the time "
+               "that they concern. `report --findings` also has those that need samples")
+      .Excludes("--sections");
   command.AddFlag("--all", options->all,
                   "Show all sections and all rows; json always contains them");
   command.SetFooter(Footer());
-  command.SetCallback([options, &run] { run = [options] { return Summarise(*options); }; });
+  command.SetCallback([options, &run] {
+    if (options->findings && options->format == "csv") {
+      ThrowUsageError("--findings", "goes with --format text or json only");
+    }
+    run = [options] { return Summarise(*options); };
+  });
 }
 
 }  // namespace xenoscope::cli

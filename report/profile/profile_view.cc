@@ -19,6 +19,7 @@
 #include "base/ids.h"
 #include "base/mode.h"
 #include "report/exit_names.h"
+#include "report/findings/findings_view.h"
 #include "report/profile/check_notes.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
@@ -546,6 +547,16 @@ bool IsSelected(const ProfileSelection& selection, const ProfileRow& row) {
          selection.domains.end();
 }
 
+std::vector<findings::Finding> SelectedFindings(const ProfileReport& report,
+                                                const ProfileSelection& selection) {
+  std::vector<findings::Finding> selected = report.findings;
+  std::erase_if(selected, [&selection](const findings::Finding& finding) {
+    return finding.domain && !selection.domains.empty() &&
+           std::ranges::find(selection.domains, *finding.domain) == selection.domains.end();
+  });
+  return selected;
+}
+
 std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,
                         const TextStyle& style) {
   Table table = IsGrouped(report) ? GroupedTable(report, selection)
@@ -576,7 +587,9 @@ std::string ProfileText(const ProfileReport& report, const ProfileSelection& sel
   table.footers.push_back(std::move(total));
   TextStyle figures_first = style;
   figures_first.figures_first = true;
-  return Head(report) + "\n" + ToText(table, figures_first) + Foot(report);
+  return FirstFindingsText(SelectedFindings(report, selection), {report.input, report.clock},
+                           style) +
+         Head(report) + "\n" + ToText(table, figures_first) + Foot(report);
 }
 
 std::string ProfileCsv(const ProfileReport& report, const ProfileSelection& selection) {
@@ -625,33 +638,35 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
   for (size_t i = 0; i < correlate::kPlacements; ++i) {
     placements[ToString(static_cast<Placement>(i))] = counts.placed.at(i);
   }
-  return {{"samples",
-           {{"total", counts.samples},
-            {"attributed", counts.Attributed()},
-            {"remainders", std::move(remainders)},
-            {"placements", std::move(placements)},
-            {"lost_in_buffers", report.lost_in_buffers},
-            {"damaged", report.damaged},
-            {"outside_range", report.outside},
-            {"repaired_addresses", counts.repaired},
-            {"stale_addresses", counts.stale}}},
-          {"event", report.event},
-          {"comparison", ComparisonJson(report)},
-          {"changes", report.changes},
-          {"cautions", report.cautions},
-          {"cycles",
-           {{"attributed",
-             report.is_time ? ordered_json(std::llround(report.result.cycles)) : ordered_json()},
-            {"unsampled", std::llround(report.result.unsampled_cycles)}}},
-          {"trace",
-           {{"nmi_exits", counts.nmi_exits},
-            {"lost_records", counts.lost_records},
-            {"lost_cycles", counts.lost_time}}},
-          {"cpu_hz", report.clock.hz},
-          {"cpu_hz_source", ToString(report.clock.source)},
-          {"checks", DomainChecksJson(report)},
-          {"placing_checks", PlacingChecksJson(report)},
-          {"rows", ToJson(FlatTable(report, selection, Reader::kProgram))}};
+  return {
+      {"findings", FindingsJson(SelectedFindings(report, selection), {report.input, report.clock})},
+      {"samples",
+       {{"total", counts.samples},
+        {"attributed", counts.Attributed()},
+        {"remainders", std::move(remainders)},
+        {"placements", std::move(placements)},
+        {"lost_in_buffers", report.lost_in_buffers},
+        {"damaged", report.damaged},
+        {"outside_range", report.outside},
+        {"repaired_addresses", counts.repaired},
+        {"stale_addresses", counts.stale}}},
+      {"event", report.event},
+      {"comparison", ComparisonJson(report)},
+      {"changes", report.changes},
+      {"cautions", report.cautions},
+      {"cycles",
+       {{"attributed",
+         report.is_time ? ordered_json(std::llround(report.result.cycles)) : ordered_json()},
+        {"unsampled", std::llround(report.result.unsampled_cycles)}}},
+      {"trace",
+       {{"nmi_exits", counts.nmi_exits},
+        {"lost_records", counts.lost_records},
+        {"lost_cycles", counts.lost_time}}},
+      {"cpu_hz", report.clock.hz},
+      {"cpu_hz_source", ToString(report.clock.source)},
+      {"checks", DomainChecksJson(report)},
+      {"placing_checks", PlacingChecksJson(report)},
+      {"rows", ToJson(FlatTable(report, selection, Reader::kProgram))}};
 }
 
 }  // namespace xenoscope::report

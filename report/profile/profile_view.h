@@ -14,6 +14,7 @@
 #include "base/tsc.h"
 #include "correlate/placing/placed_sample.h"
 #include "correlate/profile.h"
+#include "findings/finding.h"
 #include "profile/code_lines.h"
 #include "profile/profile_results.h"
 #include "report/table/table.h"
@@ -25,6 +26,9 @@ namespace xenoscope::report {
 // A finished profile, with what its reports say about the recording.
 struct ProfileReport : profile::SampleSet, profile::ProfileResults {
   std::vector<correlate::Dimension> by;  // columns of `result`
+  std::string input;                     // path of the recording or trace
+  // Findings, most important first; none in reports that do not look for them.
+  std::vector<findings::Finding> findings;
   std::vector<std::string> changes;  // changes of domains during the recording, one sentence each
   std::function<std::string(DomainId)> domain_name;  // returns "" for a domain without a name
   // Returns "bash (1234)"; called only if rows are by process.
@@ -69,6 +73,10 @@ bool HasColumn(const ProfileReport& report, std::string_view key);
 std::string DomainLabel(const ProfileReport& report, DomainId domain);
 // Returns "d1 web", or "d1" for a domain without a name.
 std::string DomainTitle(DomainId domain, const std::string& name);
+
+// Returns the findings about the selection's domains, and about no single domain.
+std::vector<findings::Finding> SelectedFindings(const ProfileReport& report,
+                                                const ProfileSelection& selection);
 
 // Returns the text of the row's dimension.
 std::string DimensionText(const ProfileReport& report, const correlate::ProfileRow& row,

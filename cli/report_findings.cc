@@ -1,0 +1,33 @@
+#include "cli/report_findings.h"
+
+#include <optional>
+#include <utility>
+namespace xenoscope::cli {
+
+FindingsPass::FindingsPass(bool all)
+    : all_(all),
+      trace_(findings::TraceAnalyses(all ? findings::HypercallRule::kOn
+                                         : findings::HypercallRule::kOff)) {}
+
+void FindingsPass::AddTo(const ProfileSource& source, const ProfileOptions& options,
+                         report::ProfileReport& out) {
+  analysis::TraceMetadata metadata;
+  metadata.dialect.vendor = out.vendor;
+  metadata.clock = out.clock;
+  if (all_) metadata.resolver = &source.symbols();
+  const std::optional<analysis::Document> document = trace_.Describe(std::move(metadata));
+  findings::Results results{.sample_set = &out,
+                            .profile = &out,
+                            .by = out.by,
+                            .info = source.info(),
+                            .clock = out.clock,
+                            .domain_name = out.domain_name};
+  // The trace was analysed as a whole: its times say nothing about a part of it.
+  if (document && !options.from && !options.to) {
+    results.trace = &*document;
+    results.traced = trace_.range().Length();
+  }
+  out.findings = findings::Find(results);
+}
+
+}  // namespace xenoscope::cli

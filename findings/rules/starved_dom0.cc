@@ -1,0 +1,60 @@
+// dom0 that waits for a pCPU: then back ends, device models and the recording itself are late.
+#include <fmt/format.h>
+
+#include "base/figure_text.h"
+#include "findings/rule.h"
+#include "findings/trace_tables.h"
+
+namespace xenoscope::findings {
+namespace {
+
+// The part of the time in which dom0 could run. It is smaller than for guests, as guests' I/O waits
+// with dom0.
+constexpr double kMinPart = 0.1;
+constexpr double kMinOfTrace = 0.01;
+// The number of times as late as was asked for from which on drains of samples are late.
+constexpr double kLate = 2;
+
+// Returns " Samples were drained every 85 ms, and every 5 ms was asked for.", or nothing.
+std::string LateDrainText(const recording::RecordingInfo& info) {
+  for (const recording::SourceInfo& source : info.sources) {
+    const auto median = static_cast<double>(source.drains.p50_ns);
+    const auto asked = static_cast<double>(source.drain_interval_ns);
+    if (source.name != "xenoprof" && source.name != "perf") continue;
+    if (asked == 0 || median < kLate * asked) continue;
+    return fmt::format(" Samples were drained every {} (median), but every {} was asked for.",
+                       SecondsText(median * 1e-9), SecondsText(asked * 1e-9));
+  }
+  return "";
+}
+
+}  // namespace
+
+void FindStarvedDom0(const Results& results, std::vector<Finding>& out) {
+  if (results.trace == nullptr) return;
+  for (const DomainTables& domain : DomainsOf(*results.trace)) {
+    if (domain.domain != kDom0) continue;
+    const auto runnable = static_cast<double>(domain.times.runnable);
+    const double able = runnable + static_cast<double>(domain.times.running);
+    if (runnable < kMinPart * able ||
+        runnable < kMinOfTrace * static_cast<double>(results.traced)) {
+      continue;
+    }
+    Finding finding;
+    finding.domain = kDom0;
+    finding.text = fmt::format(
+        "{} waits for a pCPU in {} of the time in which it could run, and so do guests' "
+        "disks, networks and device models",
+        results.Label(kDom0), ShareText(runnable / able));
+    finding.advice =
+        "Give dom0 a pCPU of its own (dom0_max_vcpus=1 dom0_vcpus_pin, guests pinned elsewhere) or "
+        "more weight (xl sched-credit2 -d 0 -w 2048; record --boost does it while it records).";
+    if (results.info != nullptr) finding.advice += LateDrainText(*results.info);
+    finding.cycles = runnable;
+    finding.figures = {{"of_able_to_run", analysis::MetricUnit::kFraction, runnable / able}};
+    finding.command = {"summary", "--domain", "0", "--sections", "runstates,runnable,waited_for"};
+    out.push_back(std::move(finding));
+  }
+}
+
+}  // namespace xenoscope::findings

@@ -1,0 +1,65 @@
+#include "findings/trace_tables.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace xenoscope::findings {
+
+using analysis::MetricGroup;
+using analysis::MetricRow;
+
+const MetricGroup* FindGroup(const analysis::Section& section, std::string_view key) {
+  const auto found = std::ranges::find(section.groups, key, &MetricGroup::key);
+  return found == section.groups.end() ? nullptr : &*found;
+}
+
+const MetricRow* FindRow(const analysis::Section& section, std::string_view group,
+                         std::string_view row) {
+  const MetricGroup* const in = FindGroup(section, group);
+  if (in == nullptr) return nullptr;
+  const auto found = std::ranges::find(in->rows, row, &MetricRow::name);
+  return found == in->rows.end() ? nullptr : &*found;
+}
+
+uint64_t Figure(const MetricRow& row, std::string_view key) {
+  const auto found = std::ranges::find(row.metrics, key, &analysis::Metric::key);
+  if (found == row.metrics.end()) return 0;
+  const auto* const whole = std::get_if<uint64_t>(&found->value);
+  return whole == nullptr ? 0 : *whole;
+}
+
+double MeanLength(const MetricRow& row) {
+  const uint64_t count = Figure(row, "count");
+  if (count == 0) return 0;
+  return static_cast<double>(Figure(row, "cycles")) / static_cast<double>(count);
+}
+
+StateTimes& StateTimes::operator+=(const StateTimes& more) {
+  running += more.running;
+  runnable += more.runnable;
+  blocked += more.blocked;
+  offline += more.offline;
+  return *this;
+}
+
+std::vector<DomainTables> DomainsOf(const analysis::Document& document) {
+  std::vector<DomainTables> domains;
+  for (const analysis::DomainSection& domain : document.domains) {
+    if (domain.domain == kIdleDomain) continue;
+    DomainTables& tables = domains.emplace_back(DomainTables{domain.domain, {}, {}});
+    for (const analysis::VcpuSection& vcpu : domain.vcpus) {
+      VcpuTables& one =
+          tables.vcpus.emplace_back(VcpuTables{{domain.domain, vcpu.vcpu}, {}, &vcpu.section});
+      const MetricRow* const row = FindRow(document.trace, "vcpus", ToString(one.vcpu));
+      if (row == nullptr) continue;
+      one.times = {.running = Figure(*row, "running"),
+                   .runnable = Figure(*row, "runnable"),
+                   .blocked = Figure(*row, "blocked"),
+                   .offline = Figure(*row, "offline")};
+      tables.times += one.times;
+    }
+  }
+  return domains;
+}
+
+}  // namespace xenoscope::findings

@@ -1,0 +1,50 @@
+// The tables of a trace's analyses, by domain and vCPU, as rules need them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/document.h"
+#include "base/ids.h"
+#include "base/tsc.h"
+
+namespace xenoscope::findings {
+
+// Returns the group with this key; null if there is none.
+const analysis::MetricGroup* FindGroup(const analysis::Section& section, std::string_view key);
+// Returns the row of that name in the group; null if there is none.
+const analysis::MetricRow* FindRow(const analysis::Section& section, std::string_view group,
+                                   std::string_view row);
+// Returns the whole number of that key; 0 if the row has none.
+uint64_t Figure(const analysis::MetricRow& row, std::string_view key);
+// Returns the mean length of the row's intervals, in cycles; 0 without an interval.
+double MeanLength(const analysis::MetricRow& row);
+
+// The times of a vCPU, or of a domain's vCPUs together, in cycles.
+struct StateTimes {
+  Cycles running = 0;
+  Cycles runnable = 0;
+  Cycles blocked = 0;
+  Cycles offline = 0;  // also while an HVM guest's vCPU waits for its device model
+
+  StateTimes& operator+=(const StateTimes& more);
+};
+
+struct VcpuTables {
+  VcpuRef vcpu;
+  StateTimes times;
+  const analysis::Section* section = nullptr;
+};
+
+struct DomainTables {
+  DomainId domain;
+  StateTimes times;
+  std::vector<VcpuTables> vcpus;
+};
+
+// Returns the domains of the document without the idle one. What it points to is in `document`.
+std::vector<DomainTables> DomainsOf(const analysis::Document& document);
+
+}  // namespace xenoscope::findings
