@@ -213,7 +213,7 @@ class Exits final : public Mergeable<Exits> {
 
   bool by_address_;
   PerVcpu<VcpuExits> vcpus_;
-  // A Stat takes about 2 KiB, a count 50 bytes.
+  // A Stat takes about 1 KiB, a count 50 bytes.
   EntryBudget parts_budget_{4096};
   EntryBudget accesses_budget_{4096};
   EntryBudget eips_budget_{1 << 17};
