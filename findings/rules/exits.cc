@@ -79,10 +79,11 @@ void FindExits(const Results& results, std::vector<Finding>& out) {
                                  ShareText(cycles / active));
       finding.advice = UsualCause({reason, kind, number});
       finding.cycles = cycles;
-      finding.figures = {{"exit", analysis::MetricUnit::kText, reason},
-                         {"subreason", analysis::MetricUnit::kText, kind + " " + number},
-                         {"count", analysis::MetricUnit::kCount, sum.count},
-                         {"of_active", analysis::MetricUnit::kFraction, cycles / active}};
+      finding.figures = {
+          {"exit", analysis::MetricUnit::kText, reason},
+          {"subreason", analysis::MetricUnit::kText, fmt::format("{} {}", kind, number)},
+          {"count", analysis::MetricUnit::kCount, sum.count},
+          {"of_active", analysis::MetricUnit::kFraction, cycles / active}};
       finding.command = {"summary", "--domain", fmt::format("{}", domain.domain.value),
                          "--sections", "exits"};
       out.push_back(std::move(finding));

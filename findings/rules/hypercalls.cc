@@ -30,6 +30,7 @@ std::vector<Calls> CallsOf(const DomainTables& domain) {
     for (const analysis::MetricRow& row : group->rows) sums[row.name] += Figure(row, "count");
   }
   std::vector<Calls> calls;
+  calls.reserve(sums.size());
   for (const auto& [name, count] : sums) calls.push_back({name, count});
   std::ranges::stable_sort(calls, std::ranges::greater(), &Calls::count);
   return calls;

@@ -45,6 +45,7 @@ std::vector<Culprit> CulpritsOf(const DomainTables& waiting) {
     }
   }
   std::vector<Culprit> culprits;
+  culprits.reserve(sums.size());
   for (const auto& [domain, cycles] : sums) culprits.push_back({domain, cycles});
   std::ranges::stable_sort(culprits, std::ranges::greater(), &Culprit::cycles);
   return culprits;
