@@ -167,7 +167,7 @@ TEST(Migrations, CountsMovesInRunningTime) {
 }
 
 TEST(PreemptedKernels, CountsKernelAddressesOnly) {
-  const auto found = [](std::string address) {
+  const auto found = [](const std::string& address) {
     Trace trace;
     trace.Vcpu(1, 500 * kMs)
         .Table("hazards", {Row(address + ", VMEXIT_INTR", 10, 50 * kMs)
