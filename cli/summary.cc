@@ -98,10 +98,7 @@ std::string FindingsOf(const profile::TraceInput& input, const analysis::Analysi
        .info = input.info(),
        .clock = result.metadata.clock,
        .domain_name = [&input](DomainId domain) { return input.DomainName(domain); }});
-  std::erase_if(found, [&domains](const findings::Finding& finding) {
-    return finding.domain && !domains.empty() &&
-           std::ranges::find(domains, *finding.domain) == domains.end();
-  });
+  findings::KeepDomains(domains, found);
   const report::FindingsContext context{options.trace.path, result.metadata.clock};
   return options.format == "json" ? report::Dump(report::FindingsJson(found, context))
                                   : report::FindingsText(found, context, report::StdoutStyle());

@@ -34,6 +34,13 @@ std::vector<Finding> Find(const Results& results) {
   return all;
 }
 
+void KeepDomains(std::span<const DomainId> domains, std::vector<Finding>& findings) {
+  if (domains.empty()) return;
+  std::erase_if(findings, [domains](const Finding& finding) {
+    return finding.domain && std::ranges::find(domains, *finding.domain) == domains.end();
+  });
+}
+
 std::vector<std::unique_ptr<analysis::Analysis>> TraceAnalyses(HypercallRule hypercalls) {
   std::vector<std::unique_ptr<analysis::Analysis>> analyses;
   analyses.push_back(analysis::MakePcpus());

@@ -1,5 +1,5 @@
 // The interface of a rule, and all rules. To add one: a file in findings/rules, a declaration and a
-// line in AllRules().
+// line in kRules.
 #pragma once
 
 #include <array>

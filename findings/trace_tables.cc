@@ -1,9 +1,18 @@
 #include "findings/trace_tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 namespace xenoscope::findings {
+namespace {
+
+// The part of the trace from which on waits are worth a look, however small the domain is.
+constexpr double kMinWaitOfTrace = 0.01;
+
+}  // namespace
 
 using analysis::MetricGroup;
 using analysis::MetricRow;
@@ -40,6 +49,21 @@ StateTimes& StateTimes::operator+=(const StateTimes& more) {
   blocked += more.blocked;
   offline += more.offline;
   return *this;
+}
+
+std::optional<double> WaitingPart(const StateTimes& times, double least, Cycles traced) {
+  const auto runnable = static_cast<double>(times.runnable);
+  const double able = runnable + static_cast<double>(times.running);
+  if (able == 0 || runnable < least * able ||
+      runnable < kMinWaitOfTrace * static_cast<double>(traced)) {
+    return std::nullopt;
+  }
+  return runnable / able;
+}
+
+std::vector<std::string> SummaryCommand(DomainId domain, std::string sections) {
+  return {"summary", "--domain", fmt::format("{}", domain.value), "--sections",
+          std::move(sections)};
 }
 
 std::vector<DomainTables> DomainsOf(const analysis::Document& document) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,12 @@ struct DomainTables {
   StateTimes times;
   std::vector<VcpuTables> vcpus;
 };
+
+// Returns the part of the time in which the domain could run that it waited for a pCPU instead;
+// nothing if that is below `least`, or below a hundredth of the trace, which has `traced` cycles.
+std::optional<double> WaitingPart(const StateTimes& times, double least, Cycles traced);
+// Returns the command that shows these sections of the summary for the domain.
+std::vector<std::string> SummaryCommand(DomainId domain, std::string sections);
 
 // Returns the domains of the document without the idle one. What it points to is in `document`.
 std::vector<DomainTables> DomainsOf(const analysis::Document& document);

@@ -84,8 +84,7 @@ void FindExits(const Results& results, std::vector<Finding>& out) {
           {"subreason", analysis::MetricUnit::kText, fmt::format("{} {}", kind, number)},
           {"count", analysis::MetricUnit::kCount, sum.count},
           {"of_active", analysis::MetricUnit::kFraction, cycles / active}};
-      finding.command = {"summary", "--domain", fmt::format("{}", domain.domain.value),
-                         "--sections", "exits"};
+      finding.command = SummaryCommand(domain.domain, "exits");
       out.push_back(std::move(finding));
     }
   }

@@ -59,7 +59,7 @@ std::string_view CauseOf(std::string_view name) {
 }  // namespace
 
 void FindHypercalls(const Results& results, std::vector<Finding>& out) {
-  if (results.trace == nullptr) return;
+  if (results.trace == nullptr || results.clock.hz == 0) return;
   for (const DomainTables& domain : DomainsOf(*results.trace)) {
     if (domain.times.running == 0) continue;
     const std::vector<Calls> calls = CallsOf(domain);
@@ -79,8 +79,7 @@ void FindHypercalls(const Results& results, std::vector<Finding>& out) {
     finding.advice = CauseOf(calls.front().name);
     finding.figures = {{"count", analysis::MetricUnit::kCount, all},
                        {"per_second", analysis::MetricUnit::kFraction, rate}};
-    finding.command = {"summary", "--domain", fmt::format("{}", domain.domain.value), "--sections",
-                       "hypercalls"};
+    finding.command = SummaryCommand(domain.domain, "hypercalls");
     out.push_back(std::move(finding));
   }
 }

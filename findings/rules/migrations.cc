@@ -16,7 +16,7 @@ constexpr uint64_t kMinMoves = 100;
 }  // namespace
 
 void FindMigrations(const Results& results, std::vector<Finding>& out) {
-  if (results.trace == nullptr) return;
+  if (results.trace == nullptr || results.clock.hz == 0) return;
   for (const DomainTables& domain : DomainsOf(*results.trace)) {
     for (const VcpuTables& vcpu : domain.vcpus) {
       const analysis::MetricRow* const stays = FindRow(*vcpu.section, "affinity", "all");
@@ -38,8 +38,7 @@ void FindMigrations(const Results& results, std::vector<Finding>& out) {
       finding.cycles = static_cast<double>(vcpu.times.running);
       finding.figures = {{"moves", analysis::MetricUnit::kCount, moves},
                          {"per_second", analysis::MetricUnit::kFraction, rate}};
-      finding.command = {"summary", "--domain", fmt::format("{}", domain.domain.value),
-                         "--sections", "affinity"};
+      finding.command = SummaryCommand(domain.domain, "affinity");
       out.push_back(std::move(finding));
     }
   }

@@ -52,9 +52,9 @@ void FindPreemptedKernels(const Results& results, std::vector<Finding>& out) {
           longest = &row;
       }
     }
-    if (longest == nullptr) continue;
+    if (longest == nullptr || domain.times.running == 0) continue;
     const double part = static_cast<double>(cycles) / static_cast<double>(domain.times.running);
-    if (domain.times.running == 0 || part < kMinPart) continue;
+    if (part < kMinPart) continue;
     const std::string symbol = Word(*longest, "symbol");
     Finding finding;
     finding.domain = domain.domain;
@@ -64,13 +64,11 @@ void FindPreemptedKernels(const Results& results, std::vector<Finding>& out) {
                     symbol.empty() ? "" : fmt::format(", longest in {}", symbol));
     finding.advice =
         "If they held a lock, the others waited in vain: fewer vCPUs than pCPUs, or paravirtual "
-        "spin "
-        "locks in the guest, avoid it.";
+        "spin locks in the guest, avoid it.";
     finding.cycles = static_cast<double>(cycles);
     finding.figures = {{"count", analysis::MetricUnit::kCount, times},
                        {"of_running", analysis::MetricUnit::kFraction, part}};
-    finding.command = {"summary", "--domain", fmt::format("{}", domain.domain.value), "--sections",
-                       "hazards"};
+    finding.command = SummaryCommand(domain.domain, "hazards");
     out.push_back(std::move(finding));
   }
 }

@@ -39,8 +39,7 @@ void FindShortBlocks(const Results& results, std::vector<Finding>& out) {
       finding.figures = {{"count", analysis::MetricUnit::kCount, count},
                          {"mean_seconds", analysis::MetricUnit::kFraction, mean},
                          {"per_second", analysis::MetricUnit::kFraction, rate}};
-      finding.command = {"summary", "--domain", fmt::format("{}", domain.domain.value),
-                         "--sections", "runstates"};
+      finding.command = SummaryCommand(domain.domain, "runstates");
       out.push_back(std::move(finding));
     }
   }

@@ -11,7 +11,6 @@ namespace {
 // The part of the time in which dom0 could run. It is smaller than for guests, as guests' I/O waits
 // with dom0.
 constexpr double kMinPart = 0.1;
-constexpr double kMinOfTrace = 0.01;
 // The number of times as late as was asked for from which on drains of samples are late.
 constexpr double kLate = 2;
 
@@ -34,25 +33,21 @@ void FindStarvedDom0(const Results& results, std::vector<Finding>& out) {
   if (results.trace == nullptr) return;
   for (const DomainTables& domain : DomainsOf(*results.trace)) {
     if (domain.domain != kDom0) continue;
-    const auto runnable = static_cast<double>(domain.times.runnable);
-    const double able = runnable + static_cast<double>(domain.times.running);
-    if (runnable < kMinPart * able ||
-        runnable < kMinOfTrace * static_cast<double>(results.traced)) {
-      continue;
-    }
+    const std::optional<double> part = WaitingPart(domain.times, kMinPart, results.traced);
+    if (!part) continue;
     Finding finding;
     finding.domain = kDom0;
     finding.text = fmt::format(
         "{} waits for a pCPU in {} of the time in which it could run, and so do guests' "
         "disks, networks and device models",
-        results.Label(kDom0), ShareText(runnable / able));
+        results.Label(kDom0), ShareText(*part));
     finding.advice =
         "Give dom0 a pCPU of its own (dom0_max_vcpus=1 dom0_vcpus_pin, guests pinned elsewhere) or "
         "more weight (xl sched-credit2 -d 0 -w 2048; record --boost does it while it records).";
     if (results.info != nullptr) finding.advice += LateDrainText(*results.info);
-    finding.cycles = runnable;
-    finding.figures = {{"of_able_to_run", analysis::MetricUnit::kFraction, runnable / able}};
-    finding.command = {"summary", "--domain", "0", "--sections", "runstates,runnable,waited_for"};
+    finding.cycles = static_cast<double>(domain.times.runnable);
+    finding.figures = {{"of_able_to_run", analysis::MetricUnit::kFraction, *part}};
+    finding.command = SummaryCommand(kDom0, "runstates,runnable,waited_for");
     out.push_back(std::move(finding));
   }
 }

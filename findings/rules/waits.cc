@@ -15,8 +15,6 @@ namespace {
 // The part of the time in which a domain could run, from which on its waits stand out: a quarter of
 // it means that its work takes a third longer.
 constexpr double kMinPart = 0.25;
-// The part of the trace from which on waits are worth a look, however small the domain is.
-constexpr double kMinOfTrace = 0.01;
 constexpr size_t kMostNamed = 2;  // domains that run meanwhile
 
 // Returns the domain of a vCPU's name "d1v0"; nothing for other words.
@@ -51,7 +49,7 @@ std::vector<Culprit> CulpritsOf(const DomainTables& waiting) {
   return culprits;
 }
 
-// Returns "; meanwhile web runs (50.02%) and db (49.10%)".
+// Returns ", most of all while these run: web (50.02%), db (49.10%)"; nothing if none did.
 std::string MeanwhileText(const Results& results, const DomainTables& waiting) {
   std::string text;
   const std::vector<Culprit> culprits = CulpritsOf(waiting);
@@ -73,25 +71,20 @@ void FindWaits(const Results& results, std::vector<Finding>& out) {
   if (results.trace == nullptr) return;
   for (const DomainTables& domain : DomainsOf(*results.trace)) {
     if (domain.domain == kDom0) continue;  // FindStarvedDom0
-    const auto runnable = static_cast<double>(domain.times.runnable);
-    const double able = runnable + static_cast<double>(domain.times.running);
-    if (runnable < kMinPart * able ||
-        runnable < kMinOfTrace * static_cast<double>(results.traced)) {
-      continue;
-    }
+    const std::optional<double> part = WaitingPart(domain.times, kMinPart, results.traced);
+    if (!part) continue;
     Finding finding;
     finding.domain = domain.domain;
-    finding.text = fmt::format("{} waits for a pCPU in {} of the time in which it could run{}",
-                               results.Label(domain.domain), ShareText(runnable / able),
-                               MeanwhileText(results, domain));
+    finding.text =
+        fmt::format("{} waits for a pCPU in {} of the time in which it could run{}",
+                    results.Label(domain.domain), ShareText(*part), MeanwhileText(results, domain));
     finding.advice =
         "More vCPUs want to run than there are pCPUs for them. Give the domain more weight or "
         "other "
         "pCPUs (xl sched-credit2, xl vcpu-pin), or move work away.";
-    finding.cycles = runnable;
-    finding.figures = {{"of_able_to_run", analysis::MetricUnit::kFraction, runnable / able}};
-    finding.command = {"summary", "--domain", fmt::format("{}", domain.domain.value), "--sections",
-                       "runstates,waited_for"};
+    finding.cycles = static_cast<double>(domain.times.runnable);
+    finding.figures = {{"of_able_to_run", analysis::MetricUnit::kFraction, *part}};
+    finding.command = SummaryCommand(domain.domain, "runstates,waited_for");
     out.push_back(std::move(finding));
   }
 }

@@ -57,8 +57,7 @@ void FindWakeLatency(const Results& results, std::vector<Finding>& out) {
           {"mean_wait_seconds", analysis::MetricUnit::kFraction, wait / hz},
           {"mean_timeslice_seconds", analysis::MetricUnit::kFraction, timeslice / hz},
           {"wakes", analysis::MetricUnit::kCount, Figure(*wake, "count")}};
-      finding.command = {"summary", "--domain", fmt::format("{}", domain.domain.value),
-                         "--sections", "runnable,waited_for"};
+      finding.command = SummaryCommand(domain.domain, "runnable,waited_for");
       out.push_back(std::move(finding));
     }
   }

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "findings/find.h"
 #include "report/exit_names.h"
 #include "report/findings/findings_view.h"
 #include "report/profile/check_notes.h"
@@ -550,10 +551,7 @@ bool IsSelected(const ProfileSelection& selection, const ProfileRow& row) {
 std::vector<findings::Finding> SelectedFindings(const ProfileReport& report,
                                                 const ProfileSelection& selection) {
   std::vector<findings::Finding> selected = report.findings;
-  std::erase_if(selected, [&selection](const findings::Finding& finding) {
-    return finding.domain && !selection.domains.empty() &&
-           std::ranges::find(selection.domains, *finding.domain) == selection.domains.end();
-  });
+  findings::KeepDomains(selection.domains, selected);
   return selected;
 }
 
