@@ -92,10 +92,10 @@ bool HasFindings(const Options& options) {
 absl::Status MakeProfile(const ProfileSource& source, const Options& options,
                          profile::ProfileColumns columns, report::ProfileReport& out) {
   if (!HasFindings(options)) return source.Profile(options.profile, std::move(columns), out);
-  FindingsPass pass(options.findings);
+  FindingsPass pass(options.profile, options.findings);
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out,
                                            /*observer=*/nullptr, pass.observer()));
-  pass.AddTo(source, options.profile, out);
+  pass.AddTo(source, out);
   return absl::OkStatus();
 }
 

@@ -2,15 +2,16 @@
 
 #include <optional>
 #include <utility>
+
 namespace xenoscope::cli {
 
-FindingsPass::FindingsPass(bool all)
-    : all_(all),
+FindingsPass::FindingsPass(const ProfileOptions& options, bool all)
+    : whole_(!options.from && !options.to),
+      all_(all),
       trace_(findings::TraceAnalyses(all ? findings::HypercallRule::kOn
                                          : findings::HypercallRule::kOff)) {}
 
-void FindingsPass::AddTo(const ProfileSource& source, const ProfileOptions& options,
-                         report::ProfileReport& out) {
+void FindingsPass::AddTo(const ProfileSource& source, report::ProfileReport& out) {
   analysis::TraceMetadata metadata;
   metadata.dialect.vendor = out.vendor;
   metadata.clock = out.clock;
@@ -22,8 +23,7 @@ void FindingsPass::AddTo(const ProfileSource& source, const ProfileOptions& opti
                             .info = source.info(),
                             .clock = out.clock,
                             .domain_name = out.domain_name};
-  // The trace was analysed as a whole: its times say nothing about a part of it.
-  if (document && !options.from && !options.to) {
+  if (document) {
     results.trace = &*document;
     results.traced = trace_.range().Length();
   }

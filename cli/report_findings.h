@@ -11,14 +11,15 @@ namespace xenoscope::cli {
 class FindingsPass {
  public:
   // `all`: also what costs more than a tenth of a report (hypercalls, names of addresses).
-  explicit FindingsPass(bool all);
-  // What the profile's pass is to call.
-  correlate::TraceObserver* observer() { return &trace_; }
+  FindingsPass(const ProfileOptions& options, bool all);
+  // What the profile's pass is to call. Null if only a part of the time was chosen: the trace is
+  // analysed as a whole, and its times say nothing about a part of it.
+  correlate::TraceObserver* observer() { return whole_ ? &trace_ : nullptr; }
   // Sets the findings of the finished profile, of which no row has been dropped. To be called once.
-  void AddTo(const ProfileSource& source, const ProfileOptions& options,
-             report::ProfileReport& out);
+  void AddTo(const ProfileSource& source, report::ProfileReport& out);
 
  private:
+  bool whole_;
   bool all_;
   analysis::ObservedTrace trace_;
 };

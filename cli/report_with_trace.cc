@@ -38,10 +38,10 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
       columns.secondary_by.push_back(filter.dimension);
     }
   }
-  FindingsPass findings(/*all=*/false);
+  FindingsPass findings(request, /*all=*/false);
   XENOSCOPE_RETURN_IF_ERROR(
       source.Profile(request, std::move(columns), out, &timeline, findings.observer()));
-  findings.AddTo(source, request, out);
+  findings.AddTo(source, out);
   report::ApplyRowFilters(filters, out);
   if (!filters.empty()) {
     out.cautions.emplace_back(
