@@ -45,9 +45,11 @@ Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, Tsc
   intervals_.clear();
   bool known = false;
   const VcpuHistory& vcpu = timeline_.HistoryOf(track);
-  const double part_of_lost = vcpu.PartOfLost(mode, timeline_.sample_rate());
   const auto add = [&](const TimelineInterval& interval, TscRange part) {
     if (Agrees(mode, interval.context.kind)) {
+      const double part_of_lost = interval.context.kind == ContextKind::kLost
+                                      ? vcpu.PartOfLost(mode, timeline_.sample_rate())
+                                      : 0;
       known |= AddInterval(interval, part, part_of_lost, found);
     } else if (interval.context.kind == ContextKind::kGuest) {
       known |= AddTransition(interval, part, found);
