@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <random>
@@ -233,9 +234,21 @@ struct Outcomes {
 
 class LostTimeShares : public LostTime {
  protected:
+  // Writes the figures of docs/accuracy.md to the file of --gtest_output.
+  static void Record(const Outcomes& all, int recordings) {
+    double error = 0;
+    for (const auto& [domain, sum] : all.errors) {
+      error = std::max(error, std::abs(sum / recordings));
+    }
+    RecordProperty("lost", std::to_string(all.lost / recordings));
+    RecordProperty("held", std::to_string(all.held) + " of " + std::to_string(all.intervals));
+    RecordProperty("width", std::to_string(all.width / all.intervals));
+    RecordProperty("error", std::to_string(error));
+  }
+
   template <typename MakeLoser>
   void Check(MakeLoser make_loser) {
-    constexpr int kRecordings = 20;
+    constexpr int kRecordings = 40;
     constexpr double kHz = 500;
     Outcomes all;
     for (uint64_t seed = 1; seed <= kRecordings; ++seed) {
@@ -252,6 +265,7 @@ class LostTimeShares : public LostTime {
       all.samples += counts_.samples;
       all.unplaced += counts_.Unplaced();
     }
+    Record(all, kRecordings);
     EXPECT_GT(all.lost / kRecordings, 0.4);
     EXPECT_LT(all.unplaced, all.samples / 100);
     ASSERT_EQ(all.intervals, 3 * kRecordings);
@@ -274,6 +288,10 @@ TEST_F(LostTimeShares, CoverTruthWithShortLosses) {
 
 TEST_F(LostTimeShares, CoverTruthWithFullBuffers) {
   Check([](uint64_t seed) { return Buffer(seed, 1000, 300); });
+}
+
+TEST_F(LostTimeShares, CoverTruthWithSmallFullBuffers) {
+  Check([](uint64_t seed) { return Buffer(seed, 500, 100); });
 }
 
 TEST_F(LostTimeShares, AreExactWithoutLoss) {
