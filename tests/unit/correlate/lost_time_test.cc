@@ -151,7 +151,7 @@ class LostTime : public testing::Test {
     for (const Segment& piece : pieces_.all) {
       double at = next;
       const auto length = static_cast<double>(piece.range.Length());
-      for (; at < length; at += apart(random)) {
+      while (at < length) {
         Sample sample;
         sample.vcpu = piece.vcpu;
         sample.mode = piece.kind == SegmentKind::kUndivided || piece.kind == SegmentKind::kGuest
@@ -160,6 +160,7 @@ class LostTime : public testing::Test {
         const Cycles drain = (piece.range.begin.value + static_cast<Cycles>(at)) / kDrains;
         sample.when = {Tsc{drain * kDrains}, Tsc{(drain + 1) * kDrains}};
         drains[{drain, piece.vcpu}].push_back(sample);
+        at += apart(random);
       }
       next = at - length;
     }
