@@ -15,6 +15,7 @@
 #include "analysis/partitions.h"
 #include "base/tsc.h"
 #include "correlate/clocks.h"
+#include "correlate/guest_clocks.h"
 #include "correlate/timeline.h"
 #include "trace/dialect.h"
 #include "trace/trace_file.h"
@@ -52,6 +53,8 @@ struct TraceTotals {
   correlate::TimelineFaults faults;
   // Differences of clocks; searched for only where the timeline has faults.
   std::vector<correlate::ClockSkew> skews;
+  // The TSCs of guests; searched for only where guests wrote events of their own.
+  std::vector<correlate::DomainClock> guest_clocks;
 
   static constexpr size_t kDamagesKept = 16;
   static constexpr size_t kUnknownKept = 256;

@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "report/summary/guest_clock_text.h"
 #include "report/summary/skew_text.h"
 #include "report/table/table.h"
 #include "report/table/table_csv.h"
@@ -96,6 +97,10 @@ ordered_json JsonTrace(const AnalysisResult& result) {
   };
   ordered_json& skews = out["clock_skews"] = ordered_json::array();
   for (const correlate::ClockSkew& skew : trace.skews) skews.push_back(JsonSkew(skew));
+  ordered_json& clocks = out["guest_clocks"] = ordered_json::array();
+  for (const correlate::DomainClock& clock : trace.guest_clocks) {
+    clocks.push_back(JsonGuestClock(clock));
+  }
   ordered_json& unknown = out["unknown_by_event"] = ordered_json::object();
   for (const auto& [id, count] : trace.unknown_by_id) unknown[fmt::format("0x{:x}", id)] = count;
   AddSection(result.document.trace, ordered_json(out), out);
@@ -471,6 +476,7 @@ std::string TraceText(const AnalysisResult& result) {
       text += fmt::format("  and {} more\n", trace.damages - trace.first_damages.size());
     }
   }
+  text += GuestClockText(trace.guest_clocks, trace.first, metadata.clock);
   return text + ContradictionText(trace, metadata);
 }
 
