@@ -30,6 +30,7 @@ void AddStat(Command program, CommandAction& run);
 void AddEvents(Command program, CommandAction& run);
 void AddDoctor(Command program, CommandAction& run);
 void AddAgent(Command program, CommandAction& run);
+void AddMark(Command program, CommandAction& run);
 void AddTop(Command program, CommandAction& run);
 void AddReport(Command program, CommandAction& run);
 void AddDiff(Command program, CommandAction& run);

@@ -8,6 +8,7 @@
 #include "report/dump/line_buffer.h"
 #include "trace/events.h"
 #include "trace/fields.h"
+#include "trace/guest_mark.h"
 
 namespace xenoscope::report {
 namespace {
@@ -167,11 +168,29 @@ class JsonWriter final : public StructuredWriter {
       out.Put('"');
     });
     if (in_array) out.Put(']');
+    PutGuestMark(line.item->record, first, out);
     if (line.exit_cycles) {
       PutKey("cycles", {}, first, out);
       out.PutDecimal(*line.exit_cycles);
     }
     out.Put('}');
+  }
+
+  // Puts what the record says if it is one of a guest's mark.
+  static void PutGuestMark(const trace::Record& record, bool& first, LineBuffer& out) {
+    const auto mark = trace::DecodeGuestMark(record);
+    if (!mark) return;
+    PutKey("mark", {}, first, out);
+    out.PutDecimal(mark->number);
+    out.Put(R"(,"mark_kind":")");
+    out.Put(ToString(mark->kind));
+    out.Put(R"(","mark_part":)");
+    out.PutDecimal(mark->part);
+    out.Put(R"(,"mark_continues":)");
+    out.Put(mark->continues ? "true" : "false");
+    out.Put(R"(,"mark_text":")");
+    out.PutPrintable(mark->text);
+    out.Put('"');
   }
 
   static void PutFlagNames(const Field& field, bool& first, LineBuffer& out) {

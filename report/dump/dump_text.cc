@@ -26,6 +26,7 @@
 #include "report/dump/line_buffer.h"
 #include "trace/events.h"
 #include "trace/fields.h"
+#include "trace/guest_mark.h"
 #include "trace/layout.h"
 #include "trace/names.h"
 #include "trace/record.h"
@@ -257,10 +258,23 @@ class TextWriter final : public LineWriter {
     if (raw_) {
       out.Put(trace::Info(record.event).name);
       PutRaw(record, out);
+    } else if (const auto mark = trace::DecodeGuestMark(record)) {
+      PutGuestMark(*mark, out);
     } else {
       PutFields(record, out);
     }
     out.Put('\n');
+  }
+
+  static void PutGuestMark(const trace::GuestMark& mark, LineBuffer& out) {
+    out.Put("guest mark ");
+    out.PutDecimal(mark.number);
+    out.Put(' ');
+    out.Put(ToString(mark.kind));
+    out.Put(mark.part > 0 ? " +\"" : " \"");
+    out.PutPrintable(mark.text);
+    out.Put("\" tsc ");
+    out.PutHexPrefixed(mark.guest_tsc);
   }
 
   // Not inlined: most lines are in recent_, and Write is faster without the code for the others.

@@ -109,6 +109,10 @@ class LineBuffer {
     at_ += length;
   }
 
+  // Puts text from outside: bytes that are no printable ASCII, quotes and backslashes become '?'.
+  void PutPrintable(std::string_view text) {
+    for (const char c : text) Put(c >= ' ' && c <= '~' && c != '"' && c != '\\' ? c : '?');
+  }
   void PutDecimal(uint64_t value) {
     using line_buffer_internal::kPairs;
     if (value < 10) {

@@ -225,6 +225,39 @@ def counts(lab):
         lab.check(seen == done, f"{guest} did {done} {work}; {seen} were counted")
 
 
+def hyper(lab):
+    """The trace alone proves the TSC of guests that write theirs into it."""
+    ids = {name: domain["id"] for name, domain in domains_by_name(lab.recording()).items()}
+    clocks = {clock["domain"]: clock for clock in lab.summary()["trace"]["guest_clocks"]}
+    for name in ("pv", "pvh"):
+        clock = clocks.get(ids[name], {"epochs": [], "outside": 0})
+        lab.check(clock["outside"] == 0, f"{clock['outside']} events contradict {name}'s clock")
+        found = [offset for epoch in clock["epochs"] for offset in epoch["ranges"]]
+        lab.check(len(found) == 1, f"{name}'s events leave {found}")
+        least, most = (found[0][end] for end in ("least", "most")) if found else (0, 0)
+        if name == "pv":
+            lab.check(least <= 0 <= most, f"pv's TSC is the host's: {least} to {most}")
+        else:
+            lab.check(most < 0, f"pvh's TSC began with the guest: {least} to {most}")
+
+
+def marks(lab):
+    """The texts that domains write into the trace are in its dump."""
+    ids = {name: domain["id"] for name, domain in domains_by_name(lab.recording()).items()}
+    texts = {}
+    for record in lab.dump("--event", "guest"):
+        fields = record["fields"]
+        if "mark" not in fields:
+            continue
+        mark = (record["domid"], fields["mark_kind"], fields["mark"])
+        texts[mark] = texts.get(mark, "") + fields["mark_text"]
+    steps = [f"step {step} of eight steps" for step in range(8)]
+    for domain, kind, wanted in ((ids["pv"], "instant", steps), (ids["pvh"], "begin", steps),
+                                 (0, "end", ["from dom0"])):
+        found = [text for mark, text in texts.items() if mark[:2] == (domain, kind)]
+        lab.check(found == wanted, f"d{domain} wrote {found}")
+
+
 def ratio(lab):
     """Shares of samples are those of the instructions that QEMU counted."""
     rows = lab.report("--by", "domain,mode,function")["rows"]
@@ -928,5 +961,5 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, held, lost, xentrace, drains, boost, polls, agent, agentdies, hostile, sources, members, newxen, ends,
-       lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, vpmu, vpmu_newer)}
+      (ci, counts, hyper, marks, held, lost, xentrace, drains, boost, polls, agent, agentdies, hostile, sources, members,
+       newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, vpmu, vpmu_newer)}

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "report/dump/dump_line.h"
 #include "report/dump/line_buffer.h"
+#include "sampler/mark/xenoscope_mark.h"
 #include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
@@ -51,6 +53,32 @@ TraceBuilder Sample() {
                    Rec(kVmentry, 2'000'001'001, {}), Rec(kUnknownEvent, 2'000'001'003, {0xabc}),
                    Rec(trace::kSchedBlock, 2'000'001'005, {1, 0})});
   return trace;
+}
+
+// A mark as a guest's program writes it.
+std::vector<uint32_t> MarkRecord(xenoscope_mark_kind kind, const std::string& text, uint32_t at) {
+  xenoscope_mark_argument argument;
+  xenoscope_mark_fill(&argument, 0x1122334455667788, kind, 7, text.data(),
+                      static_cast<uint32_t>(text.size()), at);
+  std::vector<uint32_t> words = {
+      trace::FirstWord::Pack(trace::GuestEvent(argument.event), argument.extra_bytes / 4U, false)
+          .value};
+  words.resize(1 + argument.extra_bytes / 4U);
+  std::memcpy(&words[1], argument.extra, argument.extra_bytes);
+  return words;
+}
+
+TEST(Dump, MarksOfGuestsAreText) {
+  TraceBuilder trace;
+  const std::string text = "a backup of 20 bytes \x1b";
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 1000, {kD1V0}), MarkRecord(XENOSCOPE_MARK_BEGIN, text, 0),
+          MarkRecord(XENOSCOPE_MARK_BEGIN, text, 16), MarkRecord(XENOSCOPE_MARK_INSTANT, "", 0)});
+  EXPECT_EQ(DumpOf(trace, {}),
+            "   0.000000000 x d1v0 runstate_change d1v0 runnable->running\n"
+            "   0.000000000 x d1v0 guest mark 7 begin \"a backup of 20 b\" tsc 0x1122334455667788\n"
+            "   0.000000000 x d1v0 guest mark 7 begin +\"ytes ?\" tsc 0x1122334455667788\n"
+            "   0.000000000 x d1v0 guest mark 7 instant \"\" tsc 0x1122334455667788\n");
 }
 
 TEST(Dump, TextLooksLikeXenalyze) {
