@@ -48,6 +48,7 @@ enum class EventField : protozero::pbf_tag_type {
   kType = 9,
   kNameIid = 10,
   kTrack = 11,
+  kName = 23,
   kCounterValue = 30,
 };
 enum class InternedField : protozero::pbf_tag_type {
@@ -161,6 +162,51 @@ void PerfettoWriter::OnItem(const trace::Item& item) {
     PutSlice(TrackNumber(Part::kPcpuLosses, item.record.pcpu.value),
              {item.first_lost, item.record.tsc}, fmt::format("{} records lost", item.lost));
   }
+  if (item.kind != trace::ItemKind::kRecord) return;
+  if (const auto mark = trace::DecodeGuestMark(item.record)) {
+    const size_t pcpu = item.record.pcpu.value;
+    if (pcpu < runners_.size() && runners_[pcpu]) {
+      guest_marks_.Add(*runners_[pcpu], item.record.tsc, *mark);
+    }
+  }
+}
+
+void PerfettoWriter::OnGuestMark(const trace::WholeGuestMark& mark) {
+  const DomainId domain = mark.vcpu.domain;
+  IndexOf(mark.vcpu);  // so that the domain has a process
+  const std::string text = mark.text + (mark.complete ? "" : "...");
+  const bool spans = mark.kind != trace::GuestMarkKind::kInstant;
+  if (const auto span = spans ? SpanTrack(domain, text) : std::nullopt) {
+    if (mark.kind == trace::GuestMarkKind::kEnd) {
+      return PutEvent(*span, mark.at, kSliceEnd, [](Message<EventField>& /*event*/) {});
+    }
+    return PutText(*span, mark.at, kSliceBegin, text);
+  }
+  const uint64_t track = TrackNumber(Part::kGuestMarks, domain.value);
+  if (marking_.insert(domain).second) {
+    PutTrack(track, TrackNumber(Part::kProcess, domain.value), "marks");
+  }
+  PutText(track, mark.at, kInstant,
+          spans ? fmt::format("{}: {}", ToString(mark.kind), text) : text);
+}
+
+// Not interned: a guest may choose as many texts as it likes.
+void PerfettoWriter::PutText(uint64_t track, Tsc at, int32_t type, const std::string& text) {
+  PutEvent(track, at, type, [&](Message<EventField>& event) {
+    event.add_string(EventField::kName, Printable(text));
+  });
+}
+
+std::optional<uint64_t> PerfettoWriter::SpanTrack(DomainId domain, const std::string& text) {
+  constexpr size_t kMaxSpans = 4096;  // a guest may choose any texts
+  const auto key = std::pair(domain, text);
+  const auto found = spans_.find(key);
+  if (found != spans_.end()) return found->second;
+  if (spans_.size() >= kMaxSpans) return std::nullopt;
+  const uint64_t track = TrackNumber(Part::kGuestSpans, spans_.size());
+  spans_.emplace(key, track);
+  PutTrack(track, TrackNumber(Part::kProcess, domain.value), Printable(text));
+  return track;
 }
 
 void PerfettoWriter::OnRunstateInterval(const RunstateInterval& interval) {
@@ -197,6 +243,13 @@ void PerfettoWriter::OnMark(const Mark& mark) {
 
 void PerfettoWriter::OnState(const VcpuTrack& vcpu, TimelineState before) {
   if (IsIdle(vcpu.ref)) return;
+  const size_t pcpu = vcpu.pcpu.value;
+  if (pcpu >= runners_.size()) runners_.resize(pcpu + 1);
+  if (vcpu.state == TimelineState::kRunning) {
+    runners_[pcpu] = vcpu.ref;
+  } else if (runners_[pcpu] == vcpu.ref) {
+    runners_[pcpu].reset();
+  }
   const int change = static_cast<int>(vcpu.state == TimelineState::kRunnable) -
                      static_cast<int>(before == TimelineState::kRunnable);
   if (change == 0) return;
@@ -445,6 +498,7 @@ absl::Status PerfettoWriter::Finish() {
   for (uint32_t index = 0; index < vcpus_.size(); ++index) {
     if (vcpus_[index].known) PutBracket(index);
   }
+  guest_marks_.Finish();
   Flush(1);
   return status_;
 }

@@ -3,9 +3,10 @@
 // not with the length of the trace.
 //
 // A domain is a process with the number kFirstPid + the domain's id. A vCPU is a thread of that
-// process; its runstates, its guest and exit intervals, and its marks are tracks. The pCPUs
-// together are a process too; its tracks show which vCPU ran and the requests to Xen. Timestamps
-// are nanoseconds since the trace began.
+// process; its runstates, its guest and exit intervals, and its marks are tracks. Marks that a
+// domain wrote (trace/guest_mark.h) are a track of its process, and what they begin and end a track
+// for each text. The pCPUs together are a process too; its tracks show which vCPU ran and the
+// requests to Xen. Timestamps are nanoseconds since the trace began.
 //
 // Samples are perf samples with their stacks. A sample that has a bracket instead of an exact time
 // belongs to a separate thread, "... (drained)". Its time is the end of its bracket, where it was
@@ -18,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -28,6 +30,7 @@
 #include "correlate/pipeline_observer.h"
 #include "correlate/stacks.h"
 #include "report/profile/profile_view.h"
+#include "trace/guest_mark_texts.h"
 
 namespace xenoscope::report {
 
@@ -74,7 +77,9 @@ class PerfettoWriter final : public correlate::PipelineObserver {
     kPcpu,
     kPcpuExits,
     kPcpuLosses,
-    kRunnable
+    kRunnable,
+    kGuestMarks,
+    kGuestSpans
   };
   struct Vcpu {
     bool known = false;
@@ -88,6 +93,9 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   void OnMark(const correlate::Mark& mark) override;
   void OnState(const correlate::VcpuTrack& vcpu, correlate::TimelineState before) override;
 
+  void OnGuestMark(const trace::WholeGuestMark& mark);
+  // Returns the track of what marks of this text begin and end; nothing if there are too many.
+  std::optional<uint64_t> SpanTrack(DomainId domain, const std::string& text);
   uint64_t Time(Tsc tsc) const;
   static uint64_t TrackNumber(Part part, uint64_t of);
   uint32_t IndexOf(VcpuRef vcpu);
@@ -102,6 +110,7 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   void PutEvent(uint64_t track, Tsc at, int32_t type, F add);
   void PutSlice(uint64_t track, TscRange range, std::string_view name);
   void PutInstant(uint64_t track, Tsc at, std::string_view name);
+  void PutText(uint64_t track, Tsc at, int32_t type, const std::string& text);
   void PutBracket(uint32_t index);
   uint64_t NameNumber(std::string_view name);
   uint64_t StackNumber(const correlate::PlacedSample& placed);
@@ -127,6 +136,11 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   absl::flat_hash_map<VcpuRef, uint32_t> index_;  // VcpuTrack::index of each vCPU
   std::vector<Vcpu> vcpus_;                       // the vCPUs, by VcpuTrack::index
   std::vector<bool> pcpus_;
+  std::vector<std::optional<VcpuRef>> runners_;  // the vCPU that runs, by pCPU
+  trace::GuestMarkTexts guest_marks_{
+      [this](const trace::WholeGuestMark& mark) { OnGuestMark(mark); }};
+  absl::flat_hash_set<DomainId> marking_;                       // the domains with marks
+  std::map<std::pair<DomainId, std::string>, uint64_t> spans_;  // tracks by domain and text
   int64_t runnable_ = 0;
   bool counts_runnable_ = false;
 };
