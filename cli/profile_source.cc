@@ -15,7 +15,6 @@
 #include "profile/sample_choice.h"
 #include "report/profile/chain_notes.h"
 #include "report/profile/changes.h"
-#include "trace/probe.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -40,6 +39,7 @@ absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileOptions& options)
   } else {
     XENOSCOPE_ASSIGN_OR_RETURN(source.bare_, Recording::Open(options.input));
   }
+  if (source.input_) source.probe_ = trace::ProbeTrace(source.input_->trace);
   const std::optional<Recording>& recording = source.recording();
   XENOSCOPE_ASSIGN_OR_RETURN(
       source.from_trace_,
@@ -102,11 +102,13 @@ void ProfileSource::SetNames(report::ProfileReport& out) const {
   };
 }
 
-Clock ProfileSource::HostClock() const { return recording() ? recording()->clock() : Clock(); }
+Clock ProfileSource::HostClock() const {
+  return recording() ? recording()->clock() : probe_.ClockOr();
+}
 
 Tsc ProfileSource::Origin() const {
   const Tsc begin = info() == nullptr ? Tsc() : info()->started;
-  return input_ ? trace::ProbeTrace(input_->trace).first_tsc.value_or(begin) : begin;
+  return probe_.first_tsc.value_or(begin);
 }
 
 TscRange ProfileSource::Selected(const ProfileOptions& options) const {

@@ -20,6 +20,7 @@
 #include "recording/recording.h"
 #include "report/profile/profile_view.h"
 #include "symbolizer/load.h"
+#include "trace/probe.h"
 
 namespace xenoscope::cli {
 
@@ -79,6 +80,7 @@ class ProfileSource {
  private:
   // Sets the functions that name rows of the profile.
   void SetNames(report::ProfileReport& out) const;
+  // Returns the recorded clock; for a bare trace, the one that its records show, as in summary.
   Clock HostClock() const;
   // Returns the choice of samples that was asked for.
   absl::StatusOr<profile::SampleSelection> Select(
@@ -93,6 +95,7 @@ class ProfileSource {
   bool from_trace_ = false;
   std::optional<recording::Recording> bare_;  // a recording without a trace
   std::optional<profile::TraceInput> input_;
+  trace::Probe probe_;  // of the input's trace; empty without one
   symbolizer::LoadedSymbols symbols_;
   profile::RecordedProcesses processes_;
 };
