@@ -412,6 +412,39 @@ async function addresses() {
   }
 }
 
+// The findings come first, in the report's order and words, and the link of each shows what it is about.
+async function findings() {
+  const page = await open("small.html", laptop, "light");
+  const said = json("small.json").findings;
+  const seen = await page.$$eval("#findings .said", (all) => all.map((each) => each.textContent));
+  check("the findings", said.length > 0 && seen.join("\n") === said.map((each) => each.text).join("\n"), seen);
+  const top = (selector) => page.$eval(selector, (element) => element.getBoundingClientRect().top);
+  check("findings come first", (await top("#findings")) < (await top(".cards")));
+  const follow = async (rule) => {
+    await page.goto(`${page.url().split("#")[0]}#overview`);
+    const i = said.findIndex((each) => each.rule === rule);
+    await page.click(`#findings li:nth-child(${i + 1}) a`);
+    return said[i].figures;
+  };
+  const exit = (await follow("exits")).exit;
+  await page.waitForSelector("#table-exits");
+  const chosen = await page.$$eval("#table-exits .chosen td", (all) => all.map((cell) => cell.textContent));
+  check("the exit of a finding", chosen[0] === "pvh" && chosen[1] === exit, chosen);
+  const figures = await follow("hot_function");
+  await page.waitForSelector("#table-functions");
+  const row = (await cells(page, "#table-functions")).find((each) => each[4] === figures.function);
+  check("the function of a finding", near(number(row?.[1] ?? ""), figures.share * 100, 0.006), row);
+  await follow("waits");
+  await page.waitForSelector("#range");
+  check("the timeline of a finding", (await page.inputValue("section .search")) === "pv v");
+  await page.close();
+
+  const quiet = await open("quiet.html", laptop, "light");
+  const none = json("quiet.json").findings.length === 0;
+  check("nothing where nothing stands out", none && (await quiet.$("#findings")) === null);
+  await quiet.close();
+}
+
 // A domain whose name is markup stays a name.
 async function hostileNames() {
   const page = await open("evil.html", laptop, "light");
@@ -486,7 +519,7 @@ async function guestAlone() {
   await page.close();
 }
 
-for (const part of [wholeReport, addresses, guestAlone, hostileNames, differences, speedscope]) {
+for (const part of [wholeReport, findings, addresses, guestAlone, hostileNames, differences, speedscope]) {
   try {
     await part();
   } catch (error) {

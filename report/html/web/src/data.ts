@@ -9,8 +9,23 @@ export interface Metrics {
 }
 export type ReportRow = Metrics & { [column: string]: string | number | null };
 
+/** A statement about the recording: report/findings. */
+export interface Finding {
+  rule: string;
+  domid: number | null;
+  text: string;
+  advice: string;
+  /** The time that it concerns and its 95 % interval; null where it is not known, or exact. */
+  seconds: number | null;
+  low: number | null;
+  high: number | null;
+  figures: Record<string, string | number>;
+  command: string;
+}
+
 /** The output of `report --format json`. */
 export interface Report {
+  findings: Finding[];
   samples: {
     total: number;
     attributed: number;

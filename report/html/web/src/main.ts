@@ -34,7 +34,7 @@ if (report !== undefined) views.push(["Overview", () => ({ element: overview(pag
 if (flame !== undefined) views.push(["Flame graph", (remember) => flameView(page, flame, remember)]);
 if (report !== undefined) views.push([FUNCTIONS, (remember) => (functions = tableView(page, remember))]);
 if (exits !== undefined && exits.length > 0)
-  views.push(["VM exits", () => ({ element: exitsView(page, exits, drillDown) })]);
+  views.push(["VM exits", (remember) => exitsView(page, exits, drillDown, remember)]);
 if (timeline !== undefined && timeline.vcpus.length > 0)
   views.push(["Timeline", (remember) => timelineView(page, timeline, remember)]);
 

@@ -1,7 +1,9 @@
 // The overview (size of the profile, domains, data quality), the VM exits and the differences of two profiles.
 import { DiffRow, Exit, Page, Report } from "./data";
 import { amount, count, h, intervalWords, nameCell, percent, s, searchField, short, time, whisker, Child } from "./dom";
+import { findingsList } from "./findings";
 import { RowFilter } from "./table";
+import { Remember, State, View } from "./view";
 
 const UNPLACED_REASONS: Record<string, string> = {
   outside_trace: "outside the trace",
@@ -63,6 +65,7 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
   return h(
     "section",
     {},
+    findingsList(page, report.findings),
     h(
       "div",
       { class: "cards" },
@@ -208,7 +211,7 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
     h("h2", {}, "Data quality"),
     h(
       "ul",
-      { class: "notes" },
+      { class: "notes", id: "data-quality" },
       ...kept.map(([what, n]) => h("li", {}, `${count(n)} ${what}`)),
       ...report.changes.map((change) => h("li", {}, `during the recording: ${change}`)),
       ...[...report.cautions, ...(page.notes ?? [])].map((note) => h("li", {}, note)),
@@ -276,13 +279,22 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
   );
 }
 
-export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTMLElement {
+export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown, remember: Remember): View {
   const hz = page.report?.cpu_hz ?? 1e9;
   const all = exits.reduce((sum, exit) => sum + exit.cycles, 0) || 1;
   const detail = h("div", { "aria-live": "polite" });
   let words = "";
   const body = h("tbody");
+  let chosen = exits[0];
+  const state = (): State =>
+    chosen === exits[0]
+      ? []
+      : [
+          ["domain", chosen.domain],
+          ["exit", chosen.name],
+        ];
   function choose(exit: Exit, row: HTMLElement): void {
+    chosen = exit;
     body.querySelectorAll(".chosen").forEach((other) => other.classList.remove("chosen"));
     row.classList.add("chosen");
     detail.replaceChildren(
@@ -314,9 +326,9 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
           {
             class: "choose",
             tabindex: 0,
-            click: () => choose(exit, row),
+            click: () => step(exit, row),
             keydown: (event: KeyboardEvent) => {
-              if (event.key === "Enter") choose(exit, row);
+              if (event.key === "Enter") step(exit, row);
             },
           },
           nameCell(exit.domain),
@@ -331,15 +343,27 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
         return row;
       }),
     );
-    const first = shown[0];
-    const row = body.firstElementChild;
-    if (first !== undefined && row instanceof HTMLElement) choose(first, row);
+    const at = Math.max(shown.indexOf(chosen), 0);
+    const row = body.children[at];
+    if (at < shown.length && row instanceof HTMLElement) choose(shown[at], row);
     else detail.replaceChildren();
+  }
+  function step(exit: Exit, row: HTMLElement): void {
+    choose(exit, row);
+    remember(state(), true);
   }
   const search = searchField("Filter", (text) => {
     words = text;
     draw();
   });
+  function restore(wanted: URLSearchParams): void {
+    const [domain, name] = [wanted.get("domain"), wanted.get("exit")];
+    words = search.value = "";
+    chosen = exits.find((exit) => exit.domain === domain && exit.name === name) ?? exits[0];
+    draw();
+    requestAnimationFrame(() => body.querySelector(".chosen")?.scrollIntoView({ block: "nearest" }));
+    remember(state(), false);
+  }
   draw();
   const columns: [string, string][] = [
     ["domain", "domain"],
@@ -353,7 +377,7 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
     ["95 %", "p95"],
     [`${time(2 ** 6 / hz)} to ${time(2 ** 36 / hz)}`, "octaves"],
   ];
-  return h(
+  const element = h(
     "section",
     {},
     h("div", { class: "tools" }, search, h("span", { class: "soft" }, "Select a row to see its distribution.")),
@@ -379,6 +403,7 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown): HTML
     ),
     detail,
   );
+  return { element, restore };
 }
 
 export function diffView(page: Page, diff: NonNullable<Page["diff"]>): HTMLElement {

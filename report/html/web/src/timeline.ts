@@ -360,17 +360,17 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
   const SETTLED_MS = 200;
   let settling = 0;
   function state(): State {
-    if (from <= 0 && to >= timeline.length) return [];
-    return [
-      ["from", sinceTrace(from).toFixed(9)],
-      ["to", sinceTrace(to).toFixed(9)],
-    ];
+    const find: State = words === "" ? [] : [["find", words]];
+    if (from <= 0 && to >= timeline.length) return find;
+    return [...find, ["from", sinceTrace(from).toFixed(9)], ["to", sinceTrace(to).toFixed(9)]];
   }
   function restore(wanted: URLSearchParams): void {
     const at = (key: string, otherwise: number): number => {
       const value = Number.parseFloat(wanted.get(key) ?? "");
       return Number.isFinite(value) ? (value - timeline.begin_seconds) * hz : otherwise;
     };
+    words = search.value = (wanted.get("find") ?? "").toLowerCase();
+    choose();
     setRange(at("from", 0), at("to", timeline.length));
   }
   const zoom = (by: number, around = (from + to) / 2): void =>
@@ -478,6 +478,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     input: () => {
       words = search.value.toLowerCase();
       choose();
+      remember(state(), false);
     },
   });
   const legend: [string, string][] = [
