@@ -21,6 +21,9 @@ constexpr size_t kMaxHistories = 1024;  // of vCPUs, and of numbers of domains
 constexpr size_t kMaxRanges = 4096;     // the latest of a vCPU's history
 constexpr size_t kMaxPending = 4096;    // events of one timeslice that wait for its end
 constexpr uint64_t kLeastEvents = 3;    // the events that prove a clock
+// The events that disagree without a proven epoch before a number is taken for no clock. Most
+// numbers are none, and each such event costs a walk over its vCPU's history.
+constexpr uint64_t kMostDisagreeing = 4096;
 
 // An event of a guest whose first 8 bytes may be the guest's TSC.
 struct Event {
@@ -70,7 +73,9 @@ std::vector<OffsetRange> Intersection(std::span<const OffsetRange> a,
 class Epochs {
  public:
   void Add(const Event& event, const Ranges& ranges) {
-    if (Agree(current_, event, ranges)) {
+    if (current_.events == 0 && outside_ >= kMostDisagreeing) {
+      ++outside_;
+    } else if (Agree(current_, event, ranges)) {
       DropNext();  // its events were exceptions, not another offset
     } else if (Agree(next_, event, ranges)) {
       if (IsProven(next_)) BeginEpoch();

@@ -47,8 +47,9 @@ struct DomainClock {
 inline constexpr Cycles kMaxEventAge = Cycles{1} << 26;
 
 // Returns the clocks that the trace proves, by domain: the events of one number in an epoch, 3 or
-// more, agree for longer than twice kMaxEventAge. One pass over the trace in the order of time.
-// Memory: 64 KiB a vCPU and a number of its domain, of the first 1024 of both; others are left out.
+// more, agree for longer than twice kMaxEventAge. A number of which 4096 events disagree before
+// that is no clock. One pass over the trace in the order of time. Memory: 64 KiB a vCPU and a
+// number of its domain, of the first 1024 of both; others are left out.
 [[nodiscard]] std::vector<DomainClock> FindGuestClocks(const trace::TraceFile& file);
 
 }  // namespace xenoscope::correlate

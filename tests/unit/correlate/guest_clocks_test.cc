@@ -119,6 +119,28 @@ TEST(GuestClocks, OtherValuesAreNoClock) {
       IsEmpty());
 }
 
+TEST(GuestClocks, NumbersThatDisagreeForLongAreNoClock) {
+  // Of one number, the first events have any value; all later ones, and all of another number, have
+  // the TSC.
+  std::vector<std::vector<uint32_t>> records;
+  for (uint64_t i = 0; i < 5000; ++i) {
+    const uint64_t at = kBegin + i * kPeriod;
+    const auto event = [&](uint32_t number, uint64_t value) {
+      records.push_back(Rec(GuestEvent(number),
+                            {static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32)}));
+    };
+    records.push_back(Rec(kRunnableToRunning, at, {kD1V0}));
+    event(7, i < 4200 ? i * 0x9e3779b97f4a7c15 : at + 400);
+    event(8, at + 400);
+    records.push_back(Rec(kRunningToRunnable, at + 1000, {kD1V0}));
+  }
+  TraceBuilder trace;
+  trace.Window(0, records);
+  const auto clocks = Found(trace);
+  ASSERT_EQ(clocks.size(), 1U);
+  EXPECT_THAT(clocks[0].numbers, ElementsAre(8));
+}
+
 TEST(GuestClocks, ShortEventsAreNoClock) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(GuestEvent(7), {100}),
