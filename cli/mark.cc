@@ -24,14 +24,14 @@ void AddMark(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
   command.AddOption("TEXT", options->text, "At most 64 bytes").Required();
   command.AddFlag("--begin", options->begin, "The text names something that begins now");
-  command.AddFlag("--end", options->end, "The text names something that ends now");
+  command.AddFlag("--end", options->end, "The text names something that ends now")
+      .Excludes("--begin");
   command.SetFooter(
       "Example:\n"
       "  xenoscope mark --begin backup; backup; xenoscope mark --end backup   # in a guest, as "
       "root\n"
       "  xenoscope dump web.xeno --event guest   # where it was recorded");
   command.SetCallback([&run, options] {
-    if (options->begin && options->end) ThrowUsageError("--begin", "--begin excludes --end");
     run = [options] {
       const auto kind = options->begin ? trace::GuestMarkKind::kBegin
                         : options->end ? trace::GuestMarkKind::kEnd
