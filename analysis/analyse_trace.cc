@@ -274,9 +274,6 @@ void CompleteTotals(const trace::TraceFile& file, const trace::Volume& volume,
   if (totals.faults.runstate_mismatches > 0 && totals.pcpus > 1) {
     totals.skews = correlate::CompareClocks(file, {totals.first, totals.last});
   }
-  if (volume.Records(trace::Event::kGuest) > 0) {
-    totals.guest_clocks = correlate::FindGuestClocks(file);
-  }
 }
 
 bool ExceededSharedLimit(const Partition& partition) {

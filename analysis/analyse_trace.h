@@ -53,7 +53,8 @@ struct TraceTotals {
   correlate::TimelineFaults faults;
   // Differences of clocks; searched for only where the timeline has faults.
   std::vector<correlate::ClockSkew> skews;
-  // The TSCs of guests; searched for only where guests wrote events of their own.
+  // The TSCs of guests. An analysis does not search for them: who prints them does, as that takes
+  // another pass (correlate::FindGuestClocks).
   std::vector<correlate::DomainClock> guest_clocks;
 
   static constexpr size_t kDamagesKept = 16;

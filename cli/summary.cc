@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_options.h"
+#include "correlate/guest_clocks.h"
 #include "findings/find.h"
 #include "report/findings/findings_view.h"
 #include "report/summary/summary_view.h"
@@ -129,6 +130,10 @@ absl::Status Summarise(const Options& options) {
   }
   if (options.findings) return WriteStdout(FindingsOf(input, result, options, selection.domains));
   report::Select(selection, result.document);
+  // CSV has rows of tables only.
+  if (options.format != "csv" && result.metadata.volume.Records(trace::Event::kGuest) > 0) {
+    result.trace.guest_clocks = correlate::FindGuestClocks(input.trace);
+  }
   const auto names = [&](DomainId domain) { return input.DomainName(domain); };
   std::string text;
   if (options.format == "json") {
