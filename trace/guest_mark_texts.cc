@@ -19,9 +19,9 @@ void GuestMarkTexts::Add(VcpuRef vcpu, Tsc at, const GuestMark& part) {
           false);
     }
     open = open_.try_emplace(key).first;
-    open->second.mark = {.vcpu = vcpu, .at = at, .kind = part.kind, .text = {}, .complete = false};
-    // Without its first record a mark is not whole.
-    open->second.mark.complete = part.part == 0;
+    const bool has_begin = part.part == 0;
+    open->second.mark = {
+        .vcpu = vcpu, .at = at, .kind = part.kind, .text = {}, .complete = has_begin};
   }
   open->second.mark.text += part.text;
   open->second.next_part = part.part + 1U;
