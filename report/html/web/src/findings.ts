@@ -1,6 +1,7 @@
 // The findings: what stands out in the recording, each with a link to the view that shows it.
 import { Finding, Page } from "./data";
 import { h, time } from "./dom";
+import { State, addressOf } from "./view";
 
 /** Findings on the page; `report --findings` has all. */
 const MOST = 10;
@@ -16,8 +17,8 @@ interface Target {
   href: string;
 }
 
-function address(view: string, ...state: [string, string][]): string {
-  return `#${view}?${new URLSearchParams(state).toString()}`;
+function address(view: string, ...state: State): string {
+  return addressOf(view, new URLSearchParams(state).toString());
 }
 
 /** The view, with its filters, whose figures the finding is made of. None if the page does not have it. */

@@ -5,7 +5,7 @@ import { flameView } from "./flame";
 import { diffView, exitsView, overview } from "./overview";
 import { TableView, tableView, RowFilter } from "./table";
 import { timelineView } from "./timeline";
-import { Remember, View } from "./view";
+import { Remember, View, addressOf } from "./view";
 
 const page = JSON.parse(document.getElementById("data")?.textContent ?? "{}") as Page;
 document.title = page.title;
@@ -49,8 +49,7 @@ const tabs = views.map(([name], i) =>
 );
 const nameOf = (i: number): string => views[i][0].toLowerCase().replaceAll(" ", "-");
 function setAddress(isStep: boolean): void {
-  const query = queries[shown];
-  const next = `#${nameOf(shown)}${query === "" ? "" : `?${query}`}`;
+  const next = addressOf(nameOf(shown), queries[shown]);
   if (next === address) return;
   address = next;
   if (isStep) location.hash = next;

@@ -7,6 +7,9 @@ export type State = [key: string, value: string][];
 /** Puts the state of a view into the address. A step can be undone by Back; other changes replace the address. */
 export type Remember = (state: State, isStep: boolean) => void;
 
+/** The address of a view; without a query, of what it shows first. */
+export const addressOf = (view: string, query: string): string => `#${view}${query === "" ? "" : `?${query}`}`;
+
 export interface View {
   element: HTMLElement;
   /** Shows the state of an address; without pairs, what the view shows first. Values may be anything. */
