@@ -40,7 +40,7 @@ using Ranges = std::deque<TscRange>;
 std::vector<OffsetRange> AllowedOffsets(const Event& event, const Ranges& ranges,
                                         OffsetRange limits) {
   std::vector<OffsetRange> offsets;
-  // The latest range that the largest of the time's limits reaches; earlier ones allow more.
+  // The end of the ranges that allow limits.min or more; earlier ranges allow larger offsets.
   const auto latest = std::ranges::partition_point(ranges, [&](const TscRange& range) {
     return static_cast<int64_t>(event.guest - range.begin.value) >= limits.min;
   });

@@ -1,4 +1,5 @@
-/* Writes marks of a program into Xen's trace, from any guest or dom0: C99 and C++, no library.
+/* Writes marks of a program into Xen's trace, from any guest or dom0. C++, and C with POSIX.1-2008
+ * (-std=gnu99, or _POSIX_C_SOURCE=200809L); no library.
  *
  *   #include <xenoscope_mark.h>
  *
@@ -7,8 +8,8 @@
  *   serve();
  *   xenoscope_mark(marks, XENOSCOPE_MARK_END, "request");
  *
- * A mark is a hypercall (HVMOP_xentrace) for each 16 bytes of text. Where no one records a trace it
- * is dropped by Xen. trace/guest_mark.h describes the records.
+ * A mark is a hypercall (HVMOP_xentrace) for each 16 bytes of text. Where no one records a trace,
+ * Xen drops it. trace/guest_mark.h describes the records.
  */
 #ifndef XENOSCOPE_MARK_H
 #define XENOSCOPE_MARK_H
