@@ -57,7 +57,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   page["flame"] = report::PageFlame(out, out.secondary, kMaxPageRows);
   if (out.traced) {
     page["exits"] = timeline.ExitsJson();
-    page["timeline"] = timeline.TimelineJson();
+    XENOSCOPE_ASSIGN_OR_RETURN(page["timeline"], timeline.TimelineJson());
   }
   return report::ToPage(page);
 }

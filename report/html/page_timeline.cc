@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "base/error.h"
 #include "report/exit_names.h"
+#include "report/export/gzip.h"
 #include "report/markup.h"
 #include "report/timeline/time_bins.h"
 
@@ -17,8 +19,6 @@ namespace xenoscope::report {
 namespace {
 
 // The numbers of an entry of each list in the page (report/html/web/src/data.ts).
-constexpr size_t kRunWords = 6;
-constexpr size_t kSegmentWords = 5;
 constexpr size_t kSampleWords = 6;
 constexpr size_t kPcpuBinBytes = 3;
 
@@ -35,6 +35,34 @@ int64_t Number(uint64_t value) { return static_cast<int64_t>(value); }
 char Part(float cycles, uint64_t bin) {
   const double part = static_cast<double>(cycles) / static_cast<double>(bin);
   return static_cast<char>(static_cast<uint8_t>(std::lround(std::clamp(part, 0.0, 1.0) * 255)));
+}
+
+TrackPart PartOf(TimelineState state) {
+  switch (state) {
+    case TimelineState::kRunning:
+      return TrackPart::kFirst;
+    case TimelineState::kRunnable:
+      return TrackPart::kSecond;
+    case TimelineState::kBlocked:
+      return TrackPart::kThird;
+    case TimelineState::kOffline:
+    case TimelineState::kLost:
+    case TimelineState::kUnknown:
+      break;
+  }
+  return TrackPart::kNone;
+}
+
+// Returns the number of the key, which is new if the table does not have it.
+uint32_t NumberIn(absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t>& table,
+                  const std::array<uint32_t, 3>& key) {
+  return table.try_emplace(key, static_cast<uint32_t>(table.size())).first->second;
+}
+
+// Returns the bytes as the page has them: compressed, in base64.
+absl::StatusOr<std::string> Packed(const std::string& bytes) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string compressed, Gzip(bytes));
+  return absl::Base64Escape(compressed);
 }
 
 }  // namespace
@@ -84,8 +112,8 @@ void PageTimeline::HalveResolution() {
       for (size_t k = 0; k < kVcpuActivities; ++k) into.cycles.at(k) += from.cycles.at(k);
     });
   }
-  for (auto& [pcpu, bins] : pcpus_) {
-    halve(bins, [](PcpuBin& into, const PcpuBin& from) {
+  for (auto& [number, pcpu] : pcpus_) {
+    halve(pcpu.bins, [](PcpuBin& into, const PcpuBin& from) {
       const float busy = into.busy + from.busy;
       into.Add(from.majority_vcpu, from.votes);
       into.busy = busy;
@@ -106,10 +134,46 @@ void PageTimeline::AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin,
   });
 }
 
-void PageTimeline::SwitchToBins() {
-  exact_ = false;
-  runs_.clear();
-  segments_.clear();
+template <typename F>
+void PageTimeline::ForEachTrack(const std::vector<uint32_t>& known, F visit) {
+  for (auto& [number, pcpu] : pcpus_) visit(pcpu.vcpus);
+  for (const uint32_t i : known) visit(vcpus_[i].runstates);
+  for (const uint32_t i : known) visit(vcpus_[i].segments);
+}
+
+void PageTimeline::ThinIntervals() {
+  const std::vector<uint32_t> known = KnownVcpus();
+  // From a fraction of a microsecond on. It ends: tracks of one entry each are far below.
+  together_.below = std::max<uint64_t>(together_.below, 256);
+  while (intervals_ > kMaxIntervals / 2) {
+    together_.below *= 2;
+    intervals_ = 0;
+    ForEachTrack(known, [this](IntervalTrack& track) {
+      track.Thin(together_);
+      intervals_ += track.entries();
+    });
+  }
+}
+
+void PageTimeline::Keep(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
+                        uint64_t length) {
+  intervals_ -= track.entries();
+  track.Add(code, part, begin, length, together_);
+  intervals_ += track.entries();
+  if (intervals_ > kMaxIntervals) ThinIntervals();
+}
+
+uint32_t PageTimeline::KindOf(const Segment& segment) {
+  const bool is_exit = segment.kind == SegmentKind::kExit;
+  const std::array<uint32_t, 3> key{static_cast<uint32_t>(segment.kind),
+                                    is_exit && segment.nested ? 1U : 0U,
+                                    is_exit ? segment.reason : 0};
+  const auto found = segment_kinds_.find(key);
+  if (found != segment_kinds_.end()) return found->second;
+  std::string name = "guest";
+  if (is_exit) name = ExitName(report_.vendor, segment.nested, segment.reason);
+  if (segment.kind == SegmentKind::kResume) name = "resume";
+  return segment_kinds_[key] = segment_names_.Intern(name);
 }
 
 void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
@@ -119,20 +183,20 @@ void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   ExtendTo(end);
   Vcpu& vcpu = VcpuAt(interval.vcpu, interval.vcpu_index);
   if (interval.state == TimelineState::kRunning) {
-    std::vector<PcpuBin>& bins = pcpus_[interval.pcpu.value];
+    Pcpu& pcpu = pcpus_[interval.pcpu.value];
+    std::vector<PcpuBin>& bins = pcpu.bins;
     ForEachBin(begin, end, bin_, [&](uint64_t bin, float cycles) {
       if (bin >= bins.size()) bins.resize(bin + 1);
       bins[bin].Add(interval.vcpu_index, cycles);
     });
+    Keep(pcpu.vcpus, interval.vcpu_index, TrackPart::kFirst, begin, end - begin);
   } else if (const auto activity = WaitActivityOf(interval.state)) {
     AddToBins(vcpu, *activity, begin, end);
   }
-  if (!exact_) return;
-  runs_.insert(runs_.end(),
-               {Number(interval.vcpu_index), Number(interval.pcpu.value),
-                static_cast<int64_t>(interval.state), static_cast<int64_t>(interval.cause),
-                Number(begin), Number(end - begin)});
-  if (runs_.size() > kRunWords * kMaxRuns) SwitchToBins();
+  const uint32_t kind =
+      NumberIn(run_kinds_, {static_cast<uint32_t>(interval.state),
+                            static_cast<uint32_t>(interval.cause), interval.pcpu.value});
+  Keep(vcpu.runstates, kind, PartOf(interval.state), begin, end - begin);
 }
 
 void PageTimeline::OnSegment(const Segment& segment) {
@@ -145,16 +209,10 @@ void PageTimeline::OnSegment(const Segment& segment) {
   if (segment.kind == SegmentKind::kExit) {
     exits_[{segment.vcpu.domain, {segment.nested, segment.reason}}].cycles += end - begin;
   }
-  if (!exact_ || segment.kind == SegmentKind::kUndivided) return;
-  int64_t name = 0;
-  if (segment.kind == SegmentKind::kExit) {
-    name = texts_.Intern(ExitName(report_.vendor, segment.nested, segment.reason)) + 1;
-  } else if (segment.kind == SegmentKind::kResume) {
-    name = texts_.Intern("resume") + 1;
-  }
-  segments_.insert(segments_.end(), {Number(segment.vcpu_index), Number(segment.pcpu.value), name,
-                                     Number(begin), Number(end - begin)});
-  if (segments_.size() > kSegmentWords * kMaxSegments) SwitchToBins();
+  if (segment.kind == SegmentKind::kUndivided) return;
+  const bool in_guest = segment.kind == SegmentKind::kGuest;
+  Keep(vcpu.segments, KindOf(segment), in_guest ? TrackPart::kFirst : TrackPart::kSecond, begin,
+       end - begin);
 }
 
 void PageTimeline::OnExit(const ExitArc& arc) {
@@ -235,8 +293,6 @@ void PageTimeline::RenumberVcpus(const std::vector<uint32_t>& numbers) {
       list[i] = numbers.at(static_cast<size_t>(list[i]));
     }
   };
-  renumber(runs_, kRunWords);
-  renumber(segments_, kSegmentWords);
   renumber(samples_, kSampleWords);
 }
 
@@ -247,7 +303,7 @@ std::string PageTimeline::BinsOf(const Vcpu& vcpu, size_t bins) const {
       bytes[bin * kVcpuActivities + activity] = Part(vcpu.bins[bin].cycles.at(activity), bin_);
     }
   }
-  return absl::Base64Escape(bytes);
+  return bytes;
 }
 
 std::string PageTimeline::BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
@@ -260,10 +316,30 @@ std::string PageTimeline::BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
     bytes[bin * kPcpuBinBytes + 1] = static_cast<char>(static_cast<uint8_t>(vcpu));
     bytes[bin * kPcpuBinBytes + 2] = static_cast<char>(static_cast<uint8_t>(vcpu >> 8));
   }
-  return absl::Base64Escape(bytes);
+  return bytes;
 }
 
-ordered_json PageTimeline::TimelineJson() {
+absl::Status PageTimeline::AddIntervals(const std::vector<uint32_t>& known,
+                                        const std::vector<uint32_t>& numbers, ordered_json& out) {
+  std::string bytes;
+  ordered_json sizes = ordered_json::array();
+  ForEachTrack(known, [&](IntervalTrack& track) {
+    const std::string& own = track.Finish();
+    sizes.push_back(own.size());
+    bytes += own;
+  });
+  ordered_json kinds = ordered_json::array();
+  for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
+  XENOSCOPE_ASSIGN_OR_RETURN(out["intervals"], Packed(bytes));
+  out["interval_bytes"] = std::move(sizes);
+  out["together_below"] = together_.below;
+  out["run_kinds"] = std::move(kinds);
+  out["segment_kinds"] = segment_names_.all();
+  out["vcpu_numbers"] = numbers;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ordered_json> PageTimeline::TimelineJson() {
   const size_t bins = length_ / bin_ + 1;
   const std::vector<uint32_t> known = KnownVcpus();
   std::vector<uint32_t> numbers(vcpus_.size());
@@ -271,38 +347,35 @@ ordered_json PageTimeline::TimelineJson() {
   RenumberVcpus(numbers);
 
   ordered_json vcpus = ordered_json::array();
-  ordered_json vcpu_bins = ordered_json::array();
+  std::string bin_bytes;
   for (const uint32_t i : known) {
     const VcpuRef ref = vcpus_[i].ref;
     const std::string domain = DomainLabel(ref.domain, report_.domain_name(ref.domain));
     vcpus.push_back({{"domain", domain}, {"name", fmt::format("{} v{}", domain, ref.vcpu.value)}});
-    vcpu_bins.push_back(BinsOf(vcpus_[i], bins));
+    bin_bytes += BinsOf(vcpus_[i], bins);
   }
   ordered_json pcpus = ordered_json::array();
-  ordered_json pcpu_bins = ordered_json::array();
-  for (const auto& [pcpu, own_bins] : pcpus_) {
-    pcpus.push_back(pcpu);
-    pcpu_bins.push_back(BinsOf(own_bins, bins, numbers));
+  for (const auto& [number, pcpu] : pcpus_) {
+    pcpus.push_back(number);
+    bin_bytes += BinsOf(pcpu.bins, bins, numbers);
   }
   const Tsc begin = zero_.value_or(origin_);
   const Cycles since = begin > origin_ ? begin - origin_ : 0;
-  return {{"length", length_},
-          {"begin_seconds", report_.clock.Seconds(since)},
-          {"begin_tsc", std::to_string(begin.value)},
-          {"vcpus", std::move(vcpus)},
-          {"pcpus", std::move(pcpus)},
-          {"bin", bin_},
-          {"bins", bins},
-          {"vcpu_bins", std::move(vcpu_bins)},
-          {"pcpu_bins", std::move(pcpu_bins)},
-          {"exact", exact_},
-          {"runs", runs_},
-          {"segments", segments_},
-          {"samples", samples_},
-          {"samples_left_out", samples_left_out_},
-          {"kept_samples", kept_samples_},
-          {"lost", lost_},
-          {"strings", texts_.all()}};
+  ordered_json out{{"length", length_},
+                   {"begin_seconds", report_.clock.Seconds(since)},
+                   {"begin_tsc", std::to_string(begin.value)},
+                   {"vcpus", std::move(vcpus)},
+                   {"pcpus", std::move(pcpus)},
+                   {"bin", bin_},
+                   {"bins", bins},
+                   {"samples", samples_},
+                   {"samples_left_out", samples_left_out_},
+                   {"kept_samples", kept_samples_},
+                   {"lost", lost_},
+                   {"strings", texts_.all()}};
+  XENOSCOPE_ASSIGN_OR_RETURN(out["bin_bytes"], Packed(bin_bytes));
+  XENOSCOPE_RETURN_IF_ERROR(AddIntervals(known, numbers, out));
+  return out;
 }
 
 ordered_json PageTimeline::ExitsJson() const {

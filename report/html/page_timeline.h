@@ -1,6 +1,7 @@
 // The timeline of an HTML report: vCPUs on pCPUs, samples and VM exits. Its size is bounded,
-// whatever the length of the trace: it keeps each interval up to a maximum, and bins of time beyond
-// that. When the trace becomes longer than the bins, pairs of bins are merged.
+// whatever the length of the trace: it keeps each interval up to a maximum, and shows short ones
+// together beyond that. Bins of time beside them are for pictures of long ranges. When the trace
+// becomes longer than the bins, pairs of bins are merged.
 #pragma once
 
 #include <array>
@@ -14,11 +15,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "base/resolver.h"
 #include "base/sketch.h"
 #include "base/string_interner.h"
 #include "base/tsc.h"
 #include "correlate/pipeline_observer.h"
+#include "report/html/interval_track.h"
 #include "report/profile/profile_view.h"
 #include "report/timeline/time_bins.h"
 
@@ -42,13 +45,12 @@ class PageTimeline final : public correlate::PipelineObserver {
   // Finishes the timeline after the last item and sample.
   void Finish();
   // Return the data of the page (report/html/web/src/data.ts); after Finish. Call TimelineJson
-  // once, as it changes the numbers of vCPUs.
-  nlohmann::ordered_json TimelineJson();
+  // once, as it changes the numbers of vCPUs. Errors: Internal when zlib fails.
+  absl::StatusOr<nlohmann::ordered_json> TimelineJson();
   nlohmann::ordered_json ExitsJson() const;
 
-  // Maximum of entries of each list. Longer lists are dropped, thinned, or no longer extended.
-  static constexpr size_t kMaxRuns = 30'000;
-  static constexpr size_t kMaxSegments = 60'000;
+  // Maximum of entries of each list. Longer lists are thinned, or no longer extended.
+  static constexpr size_t kMaxIntervals = 1'000'000;
   static constexpr size_t kMaxSamples = 20'000;
   static constexpr size_t kBins = 8192;
   static constexpr size_t kMaxBinBytes = 2'000'000;  // bytes of all tracks in the page
@@ -64,6 +66,12 @@ class PageTimeline final : public correlate::PipelineObserver {
     VcpuRef ref;
     bool known = false;
     std::vector<VcpuBin> bins;
+    IntervalTrack runstates;  // codes: numbers in run_kinds_; parts: running, runnable, blocked
+    IntervalTrack segments;   // codes: numbers in segment_kinds_; parts: guest, Xen
+  };
+  struct Pcpu {
+    std::vector<PcpuBin> bins;
+    IntervalTrack vcpus;  // codes: VcpuTrack::index; parts: busy
   };
 
   // The last bracket of a vCPU's samples, or instant.
@@ -86,7 +94,15 @@ class PageTimeline final : public correlate::PipelineObserver {
   void ExtendTo(uint64_t end);
   void HalveResolution();
   void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
-  void SwitchToBins();
+  // Adds the interval to the track, which is one of this timeline.
+  void Keep(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length);
+  // Shows more of the short intervals together, until half of the maximum of entries is left.
+  void ThinIntervals();
+  // Calls visit(track) for all tracks of intervals: of the pCPUs, then of the vCPUs `known`.
+  template <typename F>
+  void ForEachTrack(const std::vector<uint32_t>& known, F visit);
+  // Returns the number of the segment's kind, which is a text of the page.
+  uint32_t KindOf(const correlate::Segment& segment);
   // Drops every second bracket of each vCPU, also of later samples. It is called at most about 64
   // times: then no vCPU has a bracket whose number is a multiple of kept_samples_.
   void ThinSamples();
@@ -95,23 +111,29 @@ class PageTimeline final : public correlate::PipelineObserver {
   [[nodiscard]] std::vector<uint32_t> KnownVcpus() const;
   // Replaces the indices of vCPUs in all lists by their numbers in the page.
   void RenumberVcpus(const std::vector<uint32_t>& numbers);
-  // Return the first `bins` bins as the page has them, in base64.
+  // Return the first `bins` bins as the page has them.
   [[nodiscard]] std::string BinsOf(const Vcpu& vcpu, size_t bins) const;
   [[nodiscard]] std::string BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
                                    const std::vector<uint32_t>& numbers) const;
+  // Adds the intervals of all tracks to the page's data.
+  absl::Status AddIntervals(const std::vector<uint32_t>& known,
+                            const std::vector<uint32_t>& numbers, nlohmann::ordered_json& out);
 
   const ProfileReport& report_;
   Resolver& resolver_;
   Tsc origin_;
   std::optional<Tsc> zero_;
   uint64_t length_ = 0;
-  uint64_t bin_ = 1024;  // cycles
-  bool exact_ = true;
+  uint64_t bin_ = 1024;      // cycles
   std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
   absl::flat_hash_map<VcpuRef, uint32_t> index_;
-  std::map<uint32_t, std::vector<PcpuBin>> pcpus_;
-  std::vector<int64_t> runs_;
-  std::vector<int64_t> segments_;
+  std::map<uint32_t, Pcpu> pcpus_;
+  // The kinds of intervals: state, cause and pCPU of runstates; exits of segments.
+  absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> run_kinds_;
+  absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> segment_kinds_;
+  StringInterner segment_names_;
+  size_t intervals_ = 0;  // entries of all tracks
+  ShortIntervals together_;
   std::vector<int64_t> samples_;
   std::vector<Bracket> brackets_;  // by vCPU
   uint64_t kept_samples_ = 1;      // one of so many

@@ -291,6 +291,11 @@ async function wholeReport() {
   check("a tip with the TSC", /here: [0-9.]+ s, TSC [0-9]+/.test((await page.textContent("#tip")) ?? ""), [
     await page.textContent("#tip"),
   ]);
+  // Down to microseconds, where each exit is a bar of its own.
+  for (let i = 0; i < 40; i++) await press("+");
+  check("it zooms to microseconds", / (µs|ns)$/.test(await page.textContent("#range")), await page.textContent("#range"));
+  await page.waitForTimeout(100);
+  await shot("timeline-microseconds");
   await press("0");
   check("all of it again", (await page.textContent("#range")) === all);
   const high = () => page.$eval("canvas", (canvas) => canvas.offsetHeight);

@@ -71,15 +71,25 @@ export interface Timeline {
   pcpus: number[];
   bin: number;
   bins: number;
-  /** For each vCPU: base64 of bins * [guest, Xen, running, runnable, blocked], each as a part of 255. */
-  vcpu_bins: string[];
-  /** For each pCPU: base64 of bins * [busy part of 255, vCPU that ran longest: low byte, high byte]. */
-  pcpu_bins: string[];
-  exact: boolean;
-  /** [vcpu, pcpu, state, cause, begin, length]...; only if `exact`. */
-  runs: number[];
-  /** [vcpu, pcpu, name + 1 or 0 for guest, begin, length]...; only if `exact`. */
-  segments: number[];
+  /**
+   * Packed: for each vCPU bins * [guest, Xen, running, runnable, blocked], each as a part of 255; then for each pCPU
+   * bins * [busy part of 255, vCPU that ran longest: low byte, high byte].
+   */
+  bin_bytes: string;
+  /**
+   * Packed: the intervals (intervals.ts) of each pCPU, of each vCPU's runstates and of each vCPU's exits; each as long
+   * as `interval_bytes` says.
+   */
+  intervals: string;
+  interval_bytes: number[];
+  /** Intervals of fewer cycles are shown together where there are neighbours like them; 0: each is shown. */
+  together_below: number;
+  /** By the code of a runstate: its state, its cause and the pCPU. */
+  run_kinds: [state: number, cause: number, pcpu: number][];
+  /** By the code of a segment: "guest", or the exit. */
+  segment_kinds: string[];
+  /** By the code of a pCPU's interval: the vCPU. */
+  vcpu_numbers: number[];
   /** [vcpu, mode, function, begin, length, count]...; length 1: an instant. */
   samples: number[];
   samples_left_out: number;

@@ -1,7 +1,9 @@
-// The timeline of vCPUs and pCPUs: runstates, guest and exits, samples. It draws each interval, or, where the page
-// does not contain each, the bins that the command has made.
+// The timeline of vCPUs and pCPUs: runstates, guest and exits, samples. It draws each interval, or, where more of them
+// are in view than can be seen, the bins that the command has made.
 import { Page, Timeline } from "./data";
 import { CanvasView, colour, count, h, hideTip, instant, percent, showTip, time } from "./dom";
+import { Intervals, firstAfter, readIntervals } from "./intervals";
+import { unpack } from "./packed";
 import { Remember, State, View } from "./view";
 
 const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
@@ -21,42 +23,37 @@ const DOMAINS: [string, string][] = [
   ["#cc6677", "#111"],
 ];
 
-interface Bar {
-  begin: number;
-  end: number;
-  colour: string;
-  lines: () => string[];
-  click?: () => void;
+/** Bars of a row, by index, in the order of time. */
+interface Layer {
+  begin: ArrayLike<number>;
+  end: ArrayLike<number>;
+  /** The colours of a bar from the bottom, each with its part of the height. */
+  paint: (i: number) => [part: number, colour: string][];
+  lines: (i: number) => string[];
+  label?: (i: number) => string;
+  click?: (i: number) => void;
+}
+interface Bins {
+  bytes: Uint8Array;
+  each: number;
+  draw: (from: number) => [number, string][];
+  describe: (from: number) => string[];
 }
 interface Track {
   title: string;
   height: number;
-  bars: Bar[]; // in the order of their beginning, without overlaps
-  bins?: {
-    bytes: Uint8Array;
-    each: number;
-    draw: (from: number) => [number, string][];
-    describe: (from: number) => string[];
-  };
+  layers: Layer[];
+  bins?: Bins;
 }
 
-function bytesOf(text: string): Uint8Array {
-  const raw = atob(text);
-  const bytes = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-  return bytes;
-}
-
-/** The first bar that ends after `at`. */
-function firstAfter(bars: Bar[], at: number): number {
-  let low = 0;
-  let high = bars.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (bars[middle].end <= at) low = middle + 1;
-    else high = middle;
+/** Lists of numbers, `each` an entry, with those of one track. */
+function entriesOf(list: number[], each: number, mine: (entry: number[]) => boolean): number[][] {
+  const entries: number[][] = [];
+  for (let i = 0; i + each <= list.length; i += each) {
+    const entry = list.slice(i, i + each);
+    if (mine(entry)) entries.push(entry);
   }
-  return low;
+  return entries;
 }
 
 export function timelineView(page: Page, timeline: Timeline, remember: Remember): View {
@@ -73,164 +70,210 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     DOMAINS[Math.max(domains.indexOf(vcpus[vcpu]?.domain ?? ""), 0) % DOMAINS.length]?.[0] ?? "#888";
   const chosen = h("div", { class: "about", "aria-live": "polite" });
 
+  const packed = unpack(timeline.intervals);
+  let at = 0;
+  /** Of each pCPU, of each vCPU's runstates, of each vCPU's exits. */
+  const intervals: Intervals[] = timeline.interval_bytes.map((length) =>
+    readIntervals(packed.subarray(at, (at += length))),
+  );
+  const ofPcpu = intervals.slice(0, timeline.pcpus.length);
+  const runstates = intervals.slice(timeline.pcpus.length, timeline.pcpus.length + vcpus.length);
+  const segments = intervals.slice(timeline.pcpus.length + vcpus.length);
+  const binBytes = unpack(timeline.bin_bytes);
+  const VCPU_BIN = 5;
+  const PCPU_BIN = 3;
+  const vcpuOn = (pcpu: number, i: number): number => timeline.vcpu_numbers[ofPcpu[pcpu]?.code[i] ?? 0] ?? 0;
+
+  /** A layer of packed intervals; `kind` has the words of an interval, `parts` those and the colours of the parts. */
+  function packedLayer(
+    of: Intervals,
+    kind: (i: number) => { words: string; colour: string },
+    parts: [words: string, colour: string][],
+    name: (i: number) => string,
+  ): Layer {
+    const length = (i: number): number => of.end[i] - of.begin[i];
+    const timed = (i: number): string => `${seconds(length(i))}, from ${when(of.begin[i])}`;
+    return {
+      begin: of.begin,
+      end: of.end,
+      paint: (i) => {
+        const several = of.several.get(i);
+        if (several === undefined) return [[1, kind(i).colour]];
+        return parts.map(([, paint], k): [number, string] => [(several.parts[k] ?? 0) / (length(i) || 1), paint]);
+      },
+      label: (i) => (of.several.has(i) ? "" : kind(i).words),
+      lines: (i) => {
+        const several = of.several.get(i);
+        if (several === undefined) return [name(i), kind(i).words, timed(i)];
+        return [
+          name(i),
+          `${count(several.count)} intervals, each shorter than ${seconds(timeline.together_below)}`,
+          ...parts.flatMap(([words], k) =>
+            (several.parts[k] ?? 0) > 0 ? [`${words} ${seconds(several.parts[k])}`] : [],
+          ),
+          timed(i),
+        ];
+      },
+    };
+  }
+
+  /** What ran on a pCPU during [begin, end), the longest first. */
+  function ranMeanwhile(pcpu: number, begin: number, end: number): string {
+    const there = ofPcpu[pcpu];
+    const who = new Map<string, number>();
+    if (there !== undefined) {
+      for (let i = firstAfter(there.end, begin); i < there.begin.length && there.begin[i] < end; i++) {
+        const name = there.several.has(i) ? "several vCPUs, each shortly" : nameOf(vcpuOn(pcpu, i));
+        const part = there.several.get(i)?.parts[0] ?? there.end[i] - there.begin[i];
+        who.set(
+          name,
+          (who.get(name) ?? 0) + Math.min(part, Math.min(there.end[i], end) - Math.max(there.begin[i], begin)),
+        );
+      }
+    }
+    const list = [...who].sort((a, b) => b[1] - a[1]).slice(0, 6);
+    return list.map(([name, cycles]) => `${name} ${seconds(cycles)}`).join(", ");
+  }
+
+  function runstateTrack(vcpu: number, c: Record<string, string>): Track {
+    const of = runstates[vcpu];
+    const kindOf = (i: number): [number, number, number] => timeline.run_kinds[of.code[i] ?? 0] ?? [5, 0, 0];
+    const kind = (i: number): { words: string; colour: string } => {
+      const [state, cause, on] = kindOf(i);
+      const why = CAUSES[cause] ?? "";
+      const words = STATES[state] ?? "";
+      return {
+        words: `${words}${state === 1 && why !== "" ? `, ${why}` : ""}${state === 0 ? ` on pCPU ${on}` : ""}`,
+        colour: c[words] ?? c.line ?? "",
+      };
+    };
+    const parts = ["running", "runnable", "blocked"].map((words): [string, string] => [words, c[words] ?? ""]);
+    const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
+    layer.label = undefined;
+    layer.click = (i) => {
+      const [state, cause, on] = kindOf(i);
+      const [begin, end] = [of.begin[i], of.end[i]];
+      const why = CAUSES[cause] ?? "";
+      const meanwhile = ranMeanwhile(timeline.pcpus.indexOf(on), begin, end);
+      chosen.textContent = of.several.has(i)
+        ? layer.lines(i).join("; ")
+        : state === 1
+          ? `${nameOf(vcpu)} waited ${seconds(end - begin)} for pCPU ${on}${why === "" ? "" : `, ${why}`}; ` +
+            `meanwhile that pCPU ran: ${meanwhile || "nothing"}`
+          : `${nameOf(vcpu)} ${STATES[state] ?? ""} for ${seconds(end - begin)}`;
+    };
+    const kinds: [string, string][] = [
+      ["guest", "in the guest"],
+      ["exit", "in Xen"],
+      ["running", "running"],
+      ["runnable", "waiting for a pCPU"],
+      ["blocked", "blocked"],
+    ];
+    return { title: nameOf(vcpu), height: 22, layers: [layer], bins: vcpuBins(vcpu, kinds, c) };
+  }
+
+  /** The first kinds of the vCPU's bins. */
+  function vcpuBins(vcpu: number, kinds: [string, string][], c: Record<string, string>): Bins {
+    const each = timeline.bins * VCPU_BIN;
+    const bytes = binBytes.subarray(vcpu * each, (vcpu + 1) * each);
+    return {
+      bytes,
+      each: VCPU_BIN,
+      draw: (from) => kinds.map(([kind], k): [number, string] => [bytes[from + k] ?? 0, c[kind] ?? ""]),
+      describe: (from) =>
+        kinds.flatMap(([, words], k) =>
+          (bytes[from + k] ?? 0) > 0 ? [`${words} ${percent((bytes[from + k] ?? 0) / 255, 0)}`] : [],
+        ),
+    };
+  }
+
+  function exitTrack(vcpu: number, c: Record<string, string>): Track {
+    const of = segments[vcpu];
+    const kind = (i: number): { words: string; colour: string } => ({
+      words: timeline.segment_kinds[of.code[i] ?? 0] ?? "",
+      colour: (of.part[i] === 0 ? c.guest : c.exit) ?? "",
+    });
+    const parts: [string, string][] = [
+      ["in the guest", c.guest ?? ""],
+      ["in Xen", c.exit ?? ""],
+    ];
+    const kinds: [string, string][] = [
+      ["guest", "in the guest"],
+      ["exit", "in Xen"],
+    ];
+    const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
+    return { title: "guest, exits", height: 14, layers: [layer], bins: vcpuBins(vcpu, kinds, c) };
+  }
+
+  function sampleTrack(vcpu: number, c: Record<string, string>): Track {
+    const entries = entriesOf(timeline.samples, 6, ([of]) => of === vcpu);
+    const layer: Layer = {
+      begin: entries.map((entry) => entry[3]),
+      end: entries.map((entry) => entry[3] + entry[4]),
+      paint: (i) => {
+        const [, mode, , , length] = entries[i];
+        return [[1, (length > 1 ? c.bracket : c[["user", "kernel", "xen"][mode] ?? ""]) ?? ""]];
+      },
+      lines: (i) => {
+        const [, mode, name, begin, length, n] = entries[i];
+        const words = `${MODES[mode]}: ${timeline.strings[name] ?? ""}`;
+        return length > 1
+          ? [
+              `${n} samples of ${nameOf(vcpu)}`,
+              `taken within a drain interval of ${seconds(length)}; exact times are not known`,
+              `one of them: ${words}`,
+            ]
+          : [`sample of ${nameOf(vcpu)}`, words, `at ${when(begin)}`];
+      },
+    };
+    return { title: "samples", height: 12, layers: [layer] };
+  }
+
+  function pcpuTrack(i: number, c: Record<string, string>): Track {
+    const number = timeline.pcpus[i];
+    const of = ofPcpu[i];
+    const entries = entriesOf(timeline.lost, 4, ([on]) => on === number);
+    const lost: Layer = {
+      begin: entries.map((entry) => entry[1]),
+      end: entries.map((entry) => entry[1] + entry[2]),
+      paint: () => [[1, c.lost ?? ""]],
+      lines: (k) => [`${entries[k][3]} trace records lost`, seconds(entries[k][2])],
+    };
+    const kind = (k: number): { words: string; colour: string } => ({
+      words: `running on pCPU ${number}`,
+      colour: domainColour(vcpuOn(i, k)),
+    });
+    const ran = packedLayer(of, kind, [["running", c.running ?? ""]], (k) =>
+      of.several.has(k) ? `pCPU ${number}` : nameOf(vcpuOn(i, k)),
+    );
+    ran.label = (k) => (of.several.has(k) ? "" : nameOf(vcpuOn(i, k)));
+    const first = vcpus.length * timeline.bins * VCPU_BIN;
+    const each = timeline.bins * PCPU_BIN;
+    const bytes = binBytes.subarray(first + i * each, first + (i + 1) * each);
+    const mostly = (from: number): number => (bytes[from + 1] ?? 0) | ((bytes[from + 2] ?? 0) << 8);
+    return {
+      title: `pCPU ${number}`,
+      height: 22,
+      layers: [ran, lost],
+      bins: {
+        bytes,
+        each: PCPU_BIN,
+        draw: (from) => [[bytes[from] ?? 0, domainColour(mostly(from))]],
+        describe: (from) => [`busy ${percent((bytes[from] ?? 0) / 255, 0)}`, `mostly by ${nameOf(mostly(from))}`],
+      },
+    };
+  }
+
   /** The tracks of each pCPU and of each vCPU. */
   function groups(): Track[][] {
     const c: Record<string, string> = {};
-    for (const name of [
-      "guest",
-      "exit",
-      "running",
-      "runnable",
-      "blocked",
-      "lost",
-      "line",
-      "bracket",
-      "user",
-      "kernel",
-      "xen",
-    ])
+    for (const name of "guest exit running runnable blocked lost line bracket user kernel xen".split(" "))
       c[name] = colour(name);
-    const pcpu = new Map<number, Track>();
-    timeline.pcpus.forEach((number, i) => {
-      const track: Track = { title: `pCPU ${number}`, height: 22, bars: [] };
-      const text = timeline.pcpu_bins[i];
-      if (text !== undefined) {
-        const bytes = bytesOf(text);
-        track.bins = {
-          bytes,
-          each: 3,
-          draw: (at) => [[bytes[at] ?? 0, domainColour((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))]],
-          describe: (at) => [
-            `busy ${percent((bytes[at] ?? 0) / 255, 0)}`,
-            `mostly by ${nameOf((bytes[at + 1] ?? 0) | ((bytes[at + 2] ?? 0) << 8))}`,
-          ],
-        };
-      }
-      pcpu.set(number, track);
-    });
-    const states: Track[] = vcpus.map((vcpu, i) => {
-      const track: Track = { title: `${vcpu.name}`, height: 22, bars: [] };
-      const text = timeline.vcpu_bins[i];
-      if (text !== undefined) {
-        const bytes = bytesOf(text);
-        const kinds: [string, string][] = [
-          ["guest", "in the guest"],
-          ["exit", "in Xen"],
-          ["running", "running"],
-          ["runnable", "waiting for a pCPU"],
-          ["blocked", "blocked"],
-        ];
-        track.bins = {
-          bytes,
-          each: 5,
-          draw: (at) => kinds.map(([kind], k): [number, string] => [bytes[at + k] ?? 0, c[kind] ?? ""]),
-          describe: (at) =>
-            kinds.flatMap(([, words], k) =>
-              (bytes[at + k] ?? 0) > 0 ? [`${words} ${percent((bytes[at + k] ?? 0) / 255, 0)}`] : [],
-            ),
-        };
-      }
-      return track;
-    });
-    const inside: Track[] = vcpus.map(() => ({ title: "guest, exits", height: 14, bars: [] }));
-    const sampled: Track[] = vcpus.map(() => ({ title: "samples", height: 12, bars: [] }));
-    const runs = timeline.runs;
-    for (let i = 0; i + 5 < runs.length; i += 6) {
-      const [vcpu, on, state, cause, begin, length] = runs.slice(i, i + 6) as [
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-      ];
-      const words = STATES[state] ?? "";
-      const why = CAUSES[cause] ?? "";
-      const end = begin + length;
-      const bar: Bar = {
-        begin,
-        end,
-        colour: c[words] ?? c.line ?? "",
-        lines: () => [
-          nameOf(vcpu),
-          `${words}${state === 1 && why !== "" ? `, ${why}` : ""}${state === 0 ? ` on pCPU ${on}` : ""}`,
-          `${seconds(length)}, from ${when(begin)}`,
-        ],
-        click: () => {
-          const there = (pcpu.get(on)?.bars ?? []).filter((other) => other.begin < end && other.end > begin);
-          const who = new Map<string, number>();
-          for (const other of there) {
-            const name = other.lines()[0] ?? "";
-            who.set(name, (who.get(name) ?? 0) + Math.min(other.end, end) - Math.max(other.begin, begin));
-          }
-          const list = [...who]
-            .sort((a, b) => b[1] - a[1])
-            .slice(0, 6)
-            .map(([name, cycles]) => `${name} ${seconds(cycles)}`)
-            .join(", ");
-          chosen.textContent =
-            state === 1
-              ? `${nameOf(vcpu)} waited ${seconds(length)} for pCPU ${on}${why === "" ? "" : `, ${why}`}; ` +
-                `meanwhile that pCPU ran: ${list || "nothing"}`
-              : `${nameOf(vcpu)} ${words} for ${seconds(length)}`;
-        },
-      };
-      states[vcpu]?.bars.push(bar);
-      if (state === 0) pcpu.get(on)?.bars.push({ ...bar, colour: domainColour(vcpu) });
-    }
-    const segments = timeline.segments;
-    for (let i = 0; i + 4 < segments.length; i += 5) {
-      const [vcpu, , name, begin, length] = segments.slice(i, i + 5) as [number, number, number, number, number];
-      const words = name === 0 ? "guest" : (timeline.strings[name - 1] ?? "");
-      inside[vcpu]?.bars.push({
-        begin,
-        end: begin + length,
-        colour: (name === 0 ? c.guest : c.exit) ?? "",
-        lines: () => [nameOf(vcpu), words, `${seconds(length)}, from ${when(begin)}`],
-      });
-    }
-    const samples = timeline.samples;
-    for (let i = 0; i + 5 < samples.length; i += 6) {
-      const [vcpu, mode, name, begin, length, n] = samples.slice(i, i + 6) as [
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-      ];
-      const words = timeline.strings[name] ?? "";
-      const bracket = length > 1;
-      sampled[vcpu]?.bars.push({
-        begin,
-        end: begin + length,
-        colour: (bracket ? c.bracket : c[["user", "kernel", "xen"][mode] ?? ""]) ?? "",
-        lines: () =>
-          bracket
-            ? [
-                `${n} samples of ${nameOf(vcpu)}`,
-                `taken within a drain interval of ${seconds(length)}; exact times are not known`,
-                `one of them: ${MODES[mode]}: ${words}`,
-              ]
-            : [`sample of ${nameOf(vcpu)}`, `${MODES[mode]}: ${words}`, `at ${when(begin)}`],
-      });
-    }
-    const lost = timeline.lost;
-    for (let i = 0; i + 3 < lost.length; i += 4) {
-      const [on, begin, length, n] = lost.slice(i, i + 4) as [number, number, number, number];
-      pcpu.get(on)?.bars.push({
-        begin,
-        end: begin + length,
-        colour: c.lost ?? "",
-        lines: () => [`${n} trace records lost`, seconds(length)],
-      });
-    }
-    const all: Track[][] = [...pcpu.values()].map((track) => [track]);
-    vcpus.forEach((_, i) => {
-      all.push([states[i], ...[inside[i], sampled[i]].filter((track) => track.bars.length > 0)]);
-    });
-    for (const track of all.flat()) track.bars.sort((a, b) => a.begin - b.begin || a.end - b.end);
-    return all;
+    const has = (track: Track): boolean => track.layers.some((layer) => layer.begin.length > 0);
+    return [
+      ...timeline.pcpus.map((_, i) => [pcpuTrack(i, c)]),
+      ...vcpus.map((_, i) => [runstateTrack(i, c), ...[exitTrack(i, c), sampleTrack(i, c)].filter(has)]),
+    ];
   }
 
   const MAX_ROWS = 200; // groups: browsers draw no picture higher than about 32,000 pixels
@@ -250,7 +293,8 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
   }
   let from = 0;
   let to = timeline.length;
-  const least = (): number => (timeline.exact ? 2000 : timeline.bin * 20);
+  /** The shortest range that is shown: an exit of some hundred cycles can be seen in it. */
+  const LEAST = 2000;
   const height = (): number => TOP + all.reduce((sum, track) => sum + track.height + 4, 0) + 8;
   const xOf = (at: number): number => LEFT + ((at - from) / (to - from)) * (picture.width - LEFT);
   const atX = (x: number): number => from + ((x - LEFT) / Math.max(picture.width - LEFT, 1)) * (to - from);
@@ -301,6 +345,31 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
       }
     }
   }
+  function drawLayer(context: CanvasRenderingContext2D, track: Track, layer: Layer, y: number): void {
+    let drawn = -1;
+    for (let i = firstAfter(layer.end, from); i < layer.begin.length && layer.begin[i] < to; i++) {
+      const x = Math.max(xOf(layer.begin[i]), LEFT);
+      const right = xOf(layer.end[i]);
+      if (right < drawn && right - x < 1) continue;
+      const width = Math.max(right - x, 1);
+      let bottom = y + track.height;
+      let ground = "";
+      for (const [part, paint] of layer.paint(i)) {
+        const tall = Math.min(part, 1) * track.height;
+        context.fillStyle = ground = paint;
+        context.fillRect(x, bottom - tall, width > 3 ? width - 0.5 : width, tall);
+        bottom -= tall;
+      }
+      drawn = Math.ceil(right);
+      const room = Math.floor((Math.min(right, picture.width) - x - 8) / 7.4);
+      const label = room >= 4 ? (layer.label?.(i) ?? "") : "";
+      if (label !== "") {
+        context.fillStyle = DOMAINS.find(([paint]) => paint === ground)?.[1] ?? "#111";
+        context.font = `${track.height > 15 ? 12 : 10}px system-ui, DejaVu Sans, sans-serif`;
+        context.fillText(label.length <= room ? label : `${label.slice(0, room - 1)}…`, x + 4, y + track.height / 2);
+      }
+    }
+  }
   const picture = new CanvasView((context) => {
     axis(context);
     let y = TOP;
@@ -315,39 +384,19 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
       context.beginPath();
       context.rect(LEFT, y, picture.width - LEFT, track.height);
       context.clip();
-      // Bars while each is visible; else bins, which show the longest state of each pixel.
-      const first = firstAfter(track.bars, from);
-      const binned =
-        track.bins !== undefined &&
-        firstAfter(track.bars, to) - first > (timeline.exact ? (picture.width - LEFT) / 3 : -1);
+      // Bars while each can be seen; else bins, which show the part of each state in each pixel.
+      const [main] = track.layers;
+      const inView = firstAfter(main.end, to) - firstAfter(main.end, from);
+      const binned = track.bins !== undefined && inView > (picture.width - LEFT) / 3;
       if (binned) drawBins(context, track, y);
-      let drawn = -1;
-      for (let i = binned && timeline.exact ? track.bars.length : first; i < track.bars.length; i++) {
-        const bar = track.bars[i];
-        if (bar.begin >= to) break;
-        const x = Math.max(xOf(bar.begin), LEFT);
-        const right = xOf(bar.end);
-        if (right < drawn && right - x < 1) continue;
-        context.fillStyle = bar.colour;
-        const width = Math.max(right - x, 1);
-        context.fillRect(x, y, width > 3 ? width - 0.5 : width, track.height);
-        drawn = Math.ceil(right);
-        const words = bar.lines();
-        const room = Math.floor((width - 8) / 7.4);
-        const label = track.title.startsWith("pCPU") ? words[0] : track.height > 15 ? "" : words[1];
-        if (label !== undefined && label !== "" && room >= 4 && track.title !== "samples") {
-          context.fillStyle = DOMAINS.find(([paint]) => paint === bar.colour)?.[1] ?? "#111";
-          context.font = `${track.height > 15 ? 12 : 10}px system-ui, DejaVu Sans, sans-serif`;
-          context.fillText(label.length <= room ? label : `${label.slice(0, room - 1)}…`, x + 4, y + track.height / 2);
-        }
-      }
+      for (const layer of binned ? track.layers.slice(1) : track.layers) drawLayer(context, track, layer, y);
       context.restore();
       y += track.height + 4;
     }
   });
 
   function setRange(begin: number, end: number): void {
-    const span = Math.min(Math.max(end - begin, least()), timeline.length);
+    const span = Math.min(Math.max(end - begin, LEAST), timeline.length);
     const middle = (begin + end) / 2;
     from = Math.min(Math.max(middle - span / 2, 0), timeline.length - span);
     to = from + span;
@@ -380,7 +429,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     const held = Math.min(Math.max(step, -from), timeline.length - to);
     setRange(from + held, to + held);
   };
-  function under(event: MouseEvent): { track: Track; bar?: Bar; at: number } | null {
+  function under(event: MouseEvent): { track: Track; layer?: Layer; bar: number; at: number } | null {
     const box = picture.canvas.getBoundingClientRect();
     const x = event.clientX - box.left;
     let y = event.clientY - box.top - TOP;
@@ -389,9 +438,11 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     const pixel = (to - from) / (picture.width - LEFT);
     for (const track of all) {
       if (y >= 0 && y < track.height) {
-        const i = firstAfter(track.bars, at - pixel);
-        const bar = track.bars[i];
-        return bar !== undefined && bar.begin <= at + pixel ? { track, bar, at } : { track, at };
+        for (const layer of [...track.layers].reverse()) {
+          const bar = firstAfter(layer.end, at - pixel);
+          if (bar < layer.begin.length && layer.begin[bar] <= at + pixel) return { track, layer, bar, at };
+        }
+        return { track, bar: 0, at };
       }
       y -= track.height + 4;
     }
@@ -419,7 +470,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     if (grabbed !== null && Math.abs(event.clientX - grabbed.x) < 4) {
       const hit = under(event);
       chosen.textContent = "";
-      hit?.bar?.click?.();
+      hit?.layer?.click?.(hit.bar);
     }
     grabbed = null;
   });
@@ -433,7 +484,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     if (hit === null) return hideTip();
     const bins = hit.track.bins;
     const here = `here: ${when(hit.at)}, TSC ${tsc(hit.at)}`;
-    if (hit.bar !== undefined) showTip(event.clientX, event.clientY, [...hit.bar.lines(), here]);
+    if (hit.layer !== undefined) showTip(event.clientX, event.clientY, [...hit.layer.lines(hit.bar), here]);
     else if (bins !== undefined) {
       const bin = Math.min(Math.max(Math.floor(hit.at / timeline.bin), 0), timeline.bins - 1);
       showTip(event.clientX, event.clientY, [
@@ -512,13 +563,13 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
         h("span", {}, h("i", { style: `background:${DOMAINS[i % DOMAINS.length]?.[0] ?? ""}` }), `pCPU: ${domain}`),
       ),
     ),
-    timeline.exact
+    timeline.together_below === 0
       ? null
       : h(
           "p",
           { class: "soft" },
-          `There are too many intervals to show each. A bar covers ${seconds(timeline.bin)}; its height is the ` +
-            "part of that time. Make a report with --from and --to to see each interval.",
+          `Neighbours that are shorter than ${seconds(timeline.together_below)} are drawn together. Make a report ` +
+            "with --from and --to to see each of them.",
         ),
     timeline.kept_samples === 1
       ? null

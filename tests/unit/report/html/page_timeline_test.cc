@@ -79,7 +79,7 @@ class PageTimelineSamples : public testing::Test {
 
   ordered_json Page() {
     timeline_.Finish();
-    return timeline_.TimelineJson();
+    return timeline_.TimelineJson().value();
   }
 
   OneFunction resolver_;

@@ -1,0 +1,62 @@
+// The intervals of one row of the page's timeline, packed as bytes, so that a million of them are
+// some megabytes. Where there are too many, short ones are shown together: an entry for several
+// neighbours says how many they are and how long each kind of them lasted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace xenoscope::report {
+
+// What an interval counts as in an entry for several: the page gives each a colour of its own.
+inline constexpr size_t kTrackParts = 3;
+enum class TrackPart : uint8_t { kFirst, kSecond, kThird, kNone };
+
+// Intervals shorter than this number of cycles are shown together; 0: each is shown.
+struct ShortIntervals {
+  uint64_t below = 0;
+  // An entry for several is at most so long.
+  [[nodiscard]] uint64_t Longest() const { return 16 * below; }
+};
+
+class IntervalTrack {
+ public:
+  // Adds the interval of `length` cycles from `begin` on. `code` says what it is, below 2^29.
+  // Intervals come in the order of time; others are kept, too. O(1).
+  void Add(uint32_t code, TrackPart part, uint64_t begin, uint64_t length, ShortIntervals together);
+
+  // Puts short intervals together that were kept so far. O(entries).
+  void Thin(ShortIntervals together);
+
+  // Returns the entries; after it nothing is added. Each is a sequence of LEB128 numbers:
+  // - an interval: (code << 2 | part) + 1, the time since the end of the entry before (zigzag),
+  //   its length;
+  // - several: 0, that time, length, number, and the cycles of each of kTrackParts parts.
+  const std::string& Finish();
+  [[nodiscard]] size_t entries() const { return entries_ + (open_.count > 0 ? 1 : 0); }
+
+ private:
+  // An interval, or several together.
+  struct Entry {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t head = 0;  // of an interval: its first number; 0: several
+    uint64_t count = 0;
+    std::array<uint64_t, kTrackParts> parts{};
+  };
+
+  static void AddParts(const Entry& from, Entry& into);
+  void Append(const Entry& entry, ShortIntervals together);
+  void Write(const Entry& entry);
+  // Writes what is open.
+  void Close();
+
+  std::string bytes_;
+  size_t entries_ = 0;
+  uint64_t end_ = 0;  // of the last entry in bytes_
+  Entry open_;        // short intervals that the next one may join; none if its count is 0
+};
+
+}  // namespace xenoscope::report

@@ -1,0 +1,32 @@
+// What the command packs: bytes in gzip and base64, and numbers in them.
+import { gunzipSync } from "fflate";
+
+export function unpack(text: string): Uint8Array {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return gunzipSync(bytes);
+}
+
+/** Reads LEB128 numbers. They are below 2^53, as a trace of cycles would last weeks otherwise. */
+export class Numbers {
+  private at = 0;
+  constructor(private readonly bytes: Uint8Array) {}
+
+  get more(): boolean {
+    return this.at < this.bytes.length;
+  }
+  next(): number {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = this.bytes[this.at++] ?? 0;
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+  }
+  /** A number that may be negative: zigzag. */
+  nextSigned(): number {
+    const value = this.next();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+}

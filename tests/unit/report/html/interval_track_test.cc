@@ -1,0 +1,115 @@
+// Tests the packed intervals of the page's timeline: what is kept of each, and that short ones
+// which are shown together lose no time.
+#include "report/html/interval_track.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace xenoscope::report {
+namespace {
+
+using testing::ElementsAre;
+using Numbers = std::vector<uint64_t>;
+
+// The numbers of the entries, as the page reads them.
+Numbers Read(IntervalTrack& track) {
+  Numbers numbers;
+  uint64_t value = 0;
+  unsigned shift = 0;
+  for (const char c : track.Finish()) {
+    const auto byte = static_cast<uint8_t>(c);
+    value |= uint64_t{byte & 0x7fU} << shift;
+    shift += 7;
+    if (byte >= 0x80) continue;
+    numbers.push_back(value);
+    value = 0;
+    shift = 0;
+  }
+  return numbers;
+}
+
+TEST(IntervalTrack, KeepsEachInterval) {
+  IntervalTrack track;
+  track.Add(0, TrackPart::kFirst, 100, 50, {});
+  track.Add(7, TrackPart::kNone, 150, 1'000'000'000'000, {});
+  EXPECT_EQ(track.entries(), 2);
+  EXPECT_THAT(Read(track), ElementsAre(1, 200, 50, (7 << 2) + 4, 0, 1'000'000'000'000));
+}
+
+TEST(IntervalTrack, OverlapsAreKept) {
+  IntervalTrack track;
+  track.Add(0, TrackPart::kFirst, 100, 50, {});
+  track.Add(0, TrackPart::kFirst, 140, 50, {});
+  EXPECT_THAT(Read(track), ElementsAre(1, 200, 50, 1, 19, 50));
+}
+
+TEST(IntervalTrack, ShortNeighboursAreOneEntry) {
+  IntervalTrack track;
+  const ShortIntervals together{.below = 100};
+  track.Add(0, TrackPart::kFirst, 0, 60, together);
+  track.Add(1, TrackPart::kSecond, 60, 40, together);
+  track.Add(0, TrackPart::kFirst, 110, 30, together);
+  track.Add(1, TrackPart::kSecond, 140, 100, together);
+  track.Add(2, TrackPart::kThird, 240, 10, together);
+  EXPECT_THAT(Read(track), ElementsAre(0, 0, 140, 3, 90, 40, 0,  // several
+                                       (1 << 2 | 1) + 1, 0, 100, (2 << 2 | 2) + 1, 0, 10));
+}
+
+TEST(IntervalTrack, EntriesOfSeveralAreBounded) {
+  IntervalTrack track;
+  const ShortIntervals together{.below = 100};
+  for (uint64_t i = 0; i < 64; ++i) track.Add(0, TrackPart::kFirst, 50 * i, 50, together);
+  const Numbers numbers = Read(track);
+  ASSERT_EQ(numbers.size(), 14);
+  EXPECT_EQ(numbers[2], together.Longest());
+  EXPECT_EQ(numbers[9], together.Longest());
+}
+
+TEST(IntervalTrack, ThinningLosesNoTime) {
+  std::mt19937_64 random(7);  // NOLINT(cert-msc51-cpp): the same intervals each time
+  IntervalTrack track;
+  Numbers expected(kTrackParts);
+  uint64_t at = 0;
+  constexpr uint64_t kIntervals = 5'000;
+  for (uint64_t i = 0; i < kIntervals; ++i) {
+    at += random() % 40;
+    const uint64_t length = random() % 300;
+    const size_t part = random() % kTrackParts;
+    track.Add(static_cast<uint32_t>(random() % 9), static_cast<TrackPart>(part), at, length, {});
+    expected[part] += length;
+    at += length;
+  }
+  size_t entries = track.entries();
+  for (uint64_t below = 64; below <= 4096; below *= 2) {
+    track.Thin({.below = below});
+    EXPECT_LE(track.entries(), entries);
+    entries = track.entries();
+    const Numbers numbers = Read(track);
+    Numbers parts(kTrackParts);
+    uint64_t count = 0;
+    for (size_t i = 0; i < numbers.size();) {
+      if (numbers[i] != 0) {
+        parts.at((numbers[i] - 1) & 3U) += numbers[i + 2];
+        ++count;
+        i += 3;
+        continue;
+      }
+      EXPECT_LE(numbers[i + 2], 16 * below);
+      count += numbers[i + 3];
+      for (size_t k = 0; k < kTrackParts; ++k) parts[k] += numbers[i + 4 + k];
+      i += 7;
+    }
+    EXPECT_EQ(parts, expected) << below;
+    EXPECT_EQ(count, kIntervals) << below;
+  }
+  EXPECT_LT(entries, kIntervals / 100);
+}
+
+}  // namespace
+}  // namespace xenoscope::report
