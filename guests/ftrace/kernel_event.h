@@ -1,0 +1,107 @@
+// The events of a Linux kernel from which its threads, their containers and its interrupts are
+// known.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "guests/ftrace/formats.h"
+#include "guests/ftrace/page_reader.h"
+
+namespace xenoscope::guests {
+
+enum class KernelEventKind : uint8_t {
+  kSwitch,         // sched_switch
+  kWaking,         // sched_waking
+  kWakeupNew,      // sched_wakeup_new
+  kFork,           // sched_process_fork
+  kExec,           // sched_process_exec
+  kExit,           // sched_process_exit
+  kMigrate,        // sched_migrate_task
+  kNewTask,        // task_newtask
+  kRename,         // task_rename
+  kIrqEntry,       // irq_handler_entry
+  kIrqExit,        // irq_handler_exit
+  kSoftirqEntry,   // softirq_entry
+  kSoftirqExit,    // softirq_exit
+  kCgroupMkdir,    // cgroup_mkdir
+  kCgroupRename,   // cgroup_rename
+  kCgroupAttach,   // cgroup_attach_task
+  kCgroupTransfer  // cgroup_transfer_tasks
+};
+inline constexpr size_t kKernelEventKinds = 17;
+
+// A decoded event. Texts point into the page. What a kind does not have is 0 or empty. Threads are
+// numbered as the guest's own scheduler does (its first pid namespace); 0: the idle thread.
+struct KernelEvent {
+  KernelEventKind kind = KernelEventKind::kSwitch;
+  uint64_t tsc = 0;      // of the guest's clock
+  uint32_t current = 0;  // the thread that was running when the event was written
+  // The thread that the event is about: kSwitch: it stops running; kFork, kNewTask: it is new;
+  // kCgroupAttach: it moves.
+  uint32_t thread = 0;
+  uint32_t next = 0;   // kSwitch: the thread that runs now
+  uint64_t state = 0;  // kSwitch: what becomes of `thread` (see IsRunnable)
+  // Interrupts: the vector; kFork: the parent; kMigrate, kWaking, kWakeupNew: the CPU where it is
+  // to run; kNewTask: flags of clone(2); cgroups: the number of the group.
+  uint64_t number = 0;
+  // The thread's name; kSwitch: that of `next`; kRename: the new one; kExec: the program's file;
+  // kIrqEntry: the handler's name.
+  std::string_view name;
+  std::string_view path;  // path of the cgroup
+};
+
+// Whether a thread with this state (of kSwitch) stopped while it could have gone on. The lower 8
+// bits are why it waits, in all kernels since 3.8; above them is that it was preempted.
+[[nodiscard]] constexpr bool IsRunnable(uint64_t state) { return (state & 0xff) == 0; }
+[[nodiscard]] constexpr bool WasPreempted(uint64_t state) {
+  return IsRunnable(state) && state != 0;
+}
+// Whether it waits where no signal wakes it: for a disk, for example.
+[[nodiscard]] constexpr bool IsUninterruptible(uint64_t state) { return (state & 2) != 0; }
+
+// Decodes events of one kernel.
+class EventDecoder {
+ public:
+  // Formats of other events are allowed. Errors (InvalidArgument): a known event lacks a field that
+  // is needed, or has it with a size that no kernel gives it.
+  static absl::StatusOr<EventDecoder> Create(const Formats& formats);
+
+  // Decodes the event into `to`. False: it is of another kind, or too short (`malformed` is then
+  // set). O(1), allocates nothing.
+  bool Decode(const RawEvent& raw, KernelEvent& to, bool& malformed) const;
+
+  // Whether the kernel has described events of this kind.
+  [[nodiscard]] bool Has(KernelEventKind kind) const { return known_[static_cast<size_t>(kind)]; }
+
+ private:
+  // The place of a value in an event; size 0: the event has none.
+  struct Place {
+    uint16_t offset = 0;
+    uint16_t size = 0;
+    bool is_dynamic = false;
+  };
+  struct Layout {
+    KernelEventKind kind = KernelEventKind::kSwitch;
+    uint32_t min_size = 0;  // every value lies before this byte
+    Place current, thread, next, state, number, name, path;
+  };
+  struct Names;  // the fields' names of one kind
+
+  static absl::StatusOr<Layout> Bind(const EventFormat& format, const Names& names);
+  static uint64_t Number(Bytes data, Place place);
+  static std::string_view Text(Bytes data, Place place);
+
+  static constexpr uint8_t kNone = 0xff;
+  std::vector<uint8_t> by_id_;  // index into layouts_; kNone: not decoded
+  std::vector<Layout> layouts_;
+  std::array<bool, kKernelEventKinds> known_{};
+};
+
+}  // namespace xenoscope::guests

@@ -1,0 +1,150 @@
+// Builds sub-buffers of a Linux kernel's trace, and the formats of the events in them, as a kernel
+// of 64 bits lays them out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace xenoscope::guests {
+
+// The number of sched_switch in kSwitchFormats.
+inline constexpr uint16_t kSwitchId = 300;
+inline constexpr uint16_t kWakingId = 301;
+
+inline constexpr std::string_view kSwitchFormats =
+    "# header_page\n"
+    "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+    "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+    "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+    "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"
+    "# sched/sched_switch\n"
+    "name: sched_switch\n"
+    "ID: 300\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+    "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+    "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+    "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+    "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
+    "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
+    "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "print fmt: \"next_pid=%d\", REC->next_pid\n"
+    "# sched/sched_waking\n"
+    "name: sched_waking\n"
+    "ID: 301\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;\n"
+    "\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n"
+    "\tfield:int target_cpu;\toffset:16;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "print fmt: \"pid=%d\", REC->pid\n";
+
+// A sub-buffer in the making.
+class PageBuilder {
+ public:
+  static constexpr size_t kHead = 16;
+  static constexpr size_t kSize = 4096;
+
+  explicit PageBuilder(uint64_t tsc) {
+    Put(tsc, sizeof tsc);
+    Put(0, sizeof(uint64_t));
+  }
+
+  // Adds an event whose length is in its type; `data` is a whole number of words, at most 28.
+  PageBuilder& Event(uint32_t delta, std::span<const std::byte> data) {
+    return Head(static_cast<uint32_t>(data.size() / 4), delta).Data(data);
+  }
+  // Adds an event whose length is in a word of its own.
+  PageBuilder& LongEvent(uint32_t delta, std::span<const std::byte> data) {
+    Head(0, delta).Put(data.size() + 4, 4);
+    return Data(data);
+  }
+  PageBuilder& TimeExtend(uint64_t delta) {
+    Head(30, static_cast<uint32_t>(delta & ((1U << 27) - 1))).Put(delta >> 27, 4);
+    return *this;
+  }
+  PageBuilder& TimeStamp(uint64_t tsc) {
+    Head(31, static_cast<uint32_t>(tsc & ((1U << 27) - 1))).Put(tsc >> 27, 4);
+    return *this;
+  }
+  // Adds an event that its writer took back, with this many words of data.
+  PageBuilder& Discarded(uint32_t delta, uint32_t words) {
+    Head(29, delta).Put(words * 4 + 4, 4);
+    bytes_.resize(bytes_.size() + size_t{words} * 4);
+    return *this;
+  }
+  PageBuilder& Head(uint32_t type, uint32_t delta) { return Put(type | delta << 5, 4); }
+  PageBuilder& Switch(uint32_t delta, uint32_t from, uint64_t state, uint32_t to,
+                      std::string_view name) {
+    std::vector<std::byte> data(64);
+    Store(data, 0, kSwitchId);
+    Store(data, 4, from);
+    Store(data, 24, from);
+    Store(data, 32, state);
+    std::memcpy(data.data() + 40, name.data(), name.size());
+    Store(data, 56, to);
+    return Event(delta, data);
+  }
+  PageBuilder& Waking(uint32_t delta, uint32_t current, uint32_t thread, std::string_view name) {
+    std::vector<std::byte> data(40);
+    Store(data, 0, kWakingId);
+    Store(data, 4, current);
+    Store(data, 8, static_cast<uint32_t>(20 | (name.size() + 1) << 16));
+    Store(data, 12, thread);
+    std::memcpy(data.data() + 20, name.data(), name.size());
+    return Event(delta, data);
+  }
+
+  [[nodiscard]] size_t room() const { return kSize - bytes_.size(); }
+
+  // Returns the page; `lost`: events were lost before it.
+  [[nodiscard]] std::vector<std::byte> Page(bool is_lossy = false, uint64_t lost = 0) const {
+    std::vector<std::byte> page = bytes_;
+    auto commit = static_cast<uint32_t>(page.size() - kHead);
+    if (is_lossy) commit |= 1U << 31;
+    page.resize(kSize);
+    if (lost != 0) {
+      Store(page, bytes_.size(), lost);
+      commit |= 1U << 30;
+    }
+    Store(page, 8, commit);
+    return page;
+  }
+
+ private:
+  template <typename T>
+  static void Store(std::vector<std::byte>& to, size_t at, T value) {
+    std::memcpy(to.data() + at, &value, sizeof value);
+  }
+  PageBuilder& Put(uint64_t value, size_t size) {
+    const size_t at = bytes_.size();
+    bytes_.resize(at + size);
+    std::memcpy(bytes_.data() + at, &value, size);
+    return *this;
+  }
+  PageBuilder& Data(std::span<const std::byte> data) {
+    bytes_.insert(bytes_.end(), data.begin(), data.end());
+    return *this;
+  }
+
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace xenoscope::guests
