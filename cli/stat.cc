@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/stat_counters.h"
+#include "cli/stat_guests.h"
 #include "cli/stat_run_times.h"
 #include "cli/stat_sampled.h"
 #include "report/stat/stat_view.h"
@@ -45,6 +46,7 @@ constexpr int kCommandTimeoutMs = 3000;
 struct Options {
   std::vector<std::string> events;
   std::vector<std::string> domains;
+  std::vector<std::string> active;
   bool all = false;
   std::string per = "total";
   std::string source = "auto";
@@ -58,13 +60,15 @@ struct Options {
 
 TotalsBy By(const Options& options) {
   if (options.per == "vcpu" || options.per == "cpu") return TotalsBy::kVcpu;
-  const bool by_domain = options.per == "domain" || !options.domains.empty();
+  const bool by_domain =
+      options.per == "domain" || !options.domains.empty() || !options.active.empty();
   return by_domain ? TotalsBy::kDomain : TotalsBy::kAll;
 }
 
 // Whether more than a command's processes are counted.
 bool CountsSystem(const Options& options) {
-  return options.all || options.per != "total" || !options.domains.empty();
+  return options.all || options.per != "total" || !options.domains.empty() ||
+         !options.active.empty();
 }
 
 nanoseconds FromSeconds(double seconds) { return nanoseconds(static_cast<int64_t>(seconds * 1e9)); }
@@ -75,7 +79,9 @@ std::string SubjectOf(const Options& options, bool of_domains) {
   std::string command = fmt::format("`{}`", fmt::join(options.command, " "));
   if (!CountsSystem(options)) return command;
   const std::string meanwhile = options.command.empty() ? "" : " during " + command;
-  return (of_domains ? "domains of Xen" : "all processes") + meanwhile;
+  if (of_domains) return "domains of Xen" + meanwhile;
+  if (options.active.empty()) return "all processes" + meanwhile;
+  return fmt::format("all processes of dom0 and {}{}", fmt::join(options.active, ", "), meanwhile);
 }
 
 // Writes reports one after the other.
@@ -132,10 +138,11 @@ class StatLoop {
   }
 
   // Waits for the end of the command, of the duration, or for a signal, and returns whether it was
-  // a signal. Calls `on_interval` when an interval has passed.
-  template <typename OnInterval>
+  // a signal. Calls `on_interval` when an interval has passed, and `on_turn` each second at least.
+  template <typename OnInterval, typename OnTurn>
   absl::StatusOr<bool> Run(const sampler::EndSignals& signals,
-                           std::optional<sampler::ChildProcess>& command, OnInterval on_interval) {
+                           std::optional<sampler::ChildProcess>& command, OnInterval on_interval,
+                           OnTurn on_turn) {
     while (true) {
       steady_clock::time_point until = steady_clock::now() + std::chrono::seconds(1);
       if (command) until = steady_clock::now() + kCommandPoll;
@@ -146,6 +153,7 @@ class StatLoop {
       const steady_clock::time_point now = steady_clock::now();
       if (end_ && now >= *end_) return false;
       if (interval_ && now >= last_ + *interval_) XENOSCOPE_RETURN_IF_ERROR(on_interval());
+      on_turn();
     }
   }
 
@@ -174,9 +182,10 @@ struct Run {
   int exit_status = 0;          // of the command
 };
 
-// Counts one run by counters, and writes the totals of whole intervals.
+// Counts one run by counters, and by those of guests, and writes the totals of whole intervals.
 absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec>& events,
-                             std::optional<DomainId> domain, StatWriter& writer) {
+                             std::optional<DomainId> domain, StatGuests& guests,
+                             StatWriter& writer) {
   const sampler::EndSignals signals;
   const CounterScope scope = CountsSystem(options) ? CounterScope::kCpus : CounterScope::kChildren;
   XENOSCOPE_ASSIGN_OR_RETURN(StatCounters counters, StatCounters::Open(events, scope, domain));
@@ -186,6 +195,7 @@ absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec
   std::optional<StatRunTimes> run_times;
   const bool is_of_domains = domain && options.per != "cpu" && By(options) != TotalsBy::kAll;
   if (is_of_domains) run_times.emplace();
+  guests.Start();
   XENOSCOPE_RETURN_IF_ERROR(counters.Enable(true));
   if (run_times) run_times->Begin();
   std::optional<sampler::ChildProcess> command;
@@ -194,7 +204,8 @@ absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec
     XENOSCOPE_ASSIGN_OR_RETURN(command, sampler::ChildProcess::Start(options.command, {}));
   }
   const auto next = [&]() -> absl::StatusOr<profile::EventTotals> {
-    XENOSCOPE_ASSIGN_OR_RETURN(profile::EventTotals totals, counters.Next(By(options)));
+    XENOSCOPE_ASSIGN_OR_RETURN(profile::EventTotals totals,
+                               counters.Next(By(options), guests.Next()));
     totals.seconds = loop.NextStretch();
     if (run_times) {
       run_times->End();
@@ -208,23 +219,27 @@ absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec
     return writer.Write(std::move(totals), loop.Elapsed());
   };
   Run run;
-  XENOSCOPE_ASSIGN_OR_RETURN(run.interrupted, loop.Run(signals, command, write));
+  XENOSCOPE_ASSIGN_OR_RETURN(run.interrupted,
+                             loop.Run(signals, command, write, [&guests] { guests.KeepAlive(); }));
   if (command) run.exit_status = command->Stop(kCommandTimeoutMs).status;
   XENOSCOPE_ASSIGN_OR_RETURN(run.totals, next());
   run.elapsed = loop.Elapsed();
   return run;
 }
 
+// Counts by counters of this Linux, and of guests, whose agents get the events as texts.
 Outcome CountByCounters(const Options& options, const std::vector<EventSpec>& events,
-                        std::optional<DomainId> domain) {
+                        const std::vector<std::string>& texts, std::optional<DomainId> domain) {
   StatWriter writer(options, /*of_domains=*/false);
   recording::RecordingInfo host;
   if (domain && CountsSystem(options)) host.domains = StatRunTimes().Domains();
   writer.domain_name = [&host](DomainId id) { return host.NameOf(id); };
+  auto guests = StatGuests::Open(options.active, host, texts, events.size());
+  if (!guests.ok()) return guests.status();
   std::vector<profile::EventTotals> runs;
   Run last;
   while (runs.size() < options.runs && !last.interrupted) {
-    auto run = CountRun(options, events, domain, writer);
+    auto run = CountRun(options, events, domain, *guests, writer);
     if (!run.ok()) return run.status();
     last = *std::move(run);
     runs.push_back(std::move(last.totals));
@@ -254,24 +269,29 @@ Outcome CountBySamples(const Options& options, const std::vector<EventSpec>& eve
   return outcome;
 }
 
-std::vector<EventSpec> DefaultEvents(const Options& options, bool sampled) {
-  if (sampled) return *sampler::ParseEventSpecs(std::vector<std::string>{"{cycles,instructions}"});
+// Returns the events of a user who gives none, as after -e.
+std::string DefaultEvents(const Options& options, bool sampled) {
+  if (sampled) return "{cycles,instructions}";
   const std::string time = CountsSystem(options) ? "cpu-clock" : "task-clock";
-  return *sampler::ParseEventSpecs(
-      std::vector<std::string>{time + ",context-switches,cpu-migrations,page-faults,"
-                                      "{cycles,instructions},{branches,branch-misses}"});
+  return time +
+         ",context-switches,cpu-migrations,page-faults,{cycles,instructions},"
+         "{branches,branch-misses}";
 }
 
 Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
   const bool has_xen = sampler::MayBeDom0();
-  const bool sampled = options.source == "xenoprof" ||
-                       (options.source == "auto" && has_xen && CountsSystem(options) &&
-                        options.per != "cpu" && (events.empty() || !AreOfLinux(events)));
+  const bool sampled =
+      options.source == "xenoprof" ||
+      (options.source == "auto" && has_xen && CountsSystem(options) && options.active.empty() &&
+       options.per != "cpu" && (events.empty() || !AreOfLinux(events)));
   if (!has_xen && (options.per == "domain" || options.per == "vcpu")) {
     return PreconditionError(
         "--per {} needs dom0 of a Xen host, and this machine is none: give --per cpu or --per "
         "total",
         options.per);
+  }
+  if (!has_xen && !options.active.empty()) {
+    return PreconditionError("--active needs dom0 of a Xen host, and this machine is none");
   }
   if (sampled && options.runs > 1) {
     return InvalidError(
@@ -283,7 +303,11 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
         "-I needs counters, and domains of Xen are counted by samples: record, and "
         "use report with --from and --to");
   }
-  if (events.empty()) events = DefaultEvents(options, sampled);
+  std::vector<std::string> texts = options.events;
+  if (events.empty()) {
+    texts = {DefaultEvents(options, sampled)};
+    events = *sampler::ParseEventSpecs(texts);
+  }
   for (const EventSpec& event : events) {
     if (!sampled || !AreOfLinux({event})) continue;
     return InvalidError(
@@ -303,9 +327,9 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
   if (!options.domains.empty()) {
     return InvalidError(
         "-d needs samples of Xen's domains (--source xenoprof); Linux's counters are "
-        "of this domain alone");
+        "of this domain alone, and of guests with agents (--active)");
   }
-  return CountByCounters(options, events, domain);
+  return CountByCounters(options, events, texts, domain);
 }
 
 std::vector<EventSpec> Check(const Options& options) {
@@ -324,6 +348,12 @@ std::vector<EventSpec> Check(const Options& options) {
   }
   if (!CountsSystem(options) && options.source == "xenoprof") {
     ThrowUsageError("--source", "xenoprof counts domains, not a command alone: give -a, too");
+  }
+  const bool by_counters = options.source != "xenoprof" && options.domains.empty();
+  if (!options.active.empty() && (!by_counters || options.per == "cpu")) {
+    ThrowUsageError("--active",
+                    "reads counters, and those of whole domains: leave out --source xenoprof, "
+                    "--domain and --per cpu");
   }
   return *std::move(events);
 }
@@ -352,6 +382,13 @@ void AddStat(Command program, CommandAction& run) {
       .ShowDefault();
   command.AddOption("-d,--domain", options->domains, "Only these domains of Xen, by name or number")
       .SplitAt(',')
+      .Repeatable();
+  command
+      .AddOption("--active", options->active,
+                 "Also read the counters of these guests, by name or number, which run `xenoscope "
+                 "agent`: exact counts of what their kernels and processes do. May be repeated")
+      .SplitAt(',')
+      .ValueName("DOMAIN,...")
       .Repeatable();
   command
       .AddOption("-I,--interval", options->interval_ms,
@@ -387,6 +424,7 @@ void AddStat(Command program, CommandAction& run) {
       "  xenoscope stat -e '{cycles,instructions},page-faults' -- gzip -k big\n"
       "  xenoscope stat -r 10 -e page-faults,task-clock -- make -s\n"
       "  xenoscope stat -a -I 1000\n"
+      "  xenoscope stat --active web1,db1 -e 'page-faults,{cycles,instructions}'\n"
       "  xenoscope stat --per vcpu -e cycles,instructions --duration 10 --format csv");
   command.SetCallback([&run, options] {
     run = [options, events = Check(*options)] { return RunStat(*options, events); };

@@ -36,19 +36,30 @@ std::vector<recording::EventInfo> StatCounters::EventInfos() const {
   return infos;
 }
 
-absl::StatusOr<EventTotals> StatCounters::Next(profile::TotalsBy by) {
+profile::CountedPart ToPart(const CounterReading& counted, std::optional<DomainId> domain) {
+  profile::CountedPart part;
+  part.event = counted.event;
+  part.domain = domain;
+  if (counted.cpu) part.vcpu = VcpuId{*counted.cpu};
+  part.count = static_cast<double>(counted.count);
+  part.enabled_ns = static_cast<double>(counted.enabled_ns);
+  part.running_ns = static_cast<double>(counted.running_ns);
+  return part;
+}
+
+absl::StatusOr<EventTotals> StatCounters::Next(profile::TotalsBy by,
+                                               std::vector<profile::CountedPart> of_guests) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::vector<CounterReading> now, counters_.Read());
   const std::vector<recording::EventInfo> infos = EventInfos();
-  std::vector<profile::CountedPart> parts;
+  std::vector<profile::CountedPart> parts = std::move(of_guests);
   for (size_t i = 0; i < now.size(); ++i) {
-    const CounterReading before = last_.empty() ? CounterReading() : last_[i];
-    profile::CountedPart& part = parts.emplace_back();
-    part.event = now[i].event;
-    part.domain = domain_;
-    if (now[i].cpu) part.vcpu = VcpuId{*now[i].cpu};
-    part.count = static_cast<double>(now[i].count - before.count);
-    part.enabled_ns = static_cast<double>(now[i].enabled_ns - before.enabled_ns);
-    part.running_ns = static_cast<double>(now[i].running_ns - before.running_ns);
+    CounterReading since = now[i];
+    if (!last_.empty()) {
+      since.count -= last_[i].count;
+      since.enabled_ns -= last_[i].enabled_ns;
+      since.running_ns -= last_[i].running_ns;
+    }
+    parts.push_back(ToPart(since, domain_));
   }
   last_ = std::move(now);
   EventTotals totals;

@@ -16,6 +16,9 @@
 
 namespace xenoscope::cli {
 
+// Returns what a counter has counted, as a part of totals.
+profile::CountedPart ToPart(const sampler::CounterReading& counted, std::optional<DomainId> domain);
+
 // Counters, and what they have counted since they were read last.
 class StatCounters {
  public:
@@ -26,8 +29,10 @@ class StatCounters {
                                            std::optional<DomainId> domain);
 
   absl::Status Enable(bool on) { return counters_.Enable(on); }
-  // Returns the totals since the last call, or since the begin.
-  absl::StatusOr<profile::EventTotals> Next(profile::TotalsBy by);
+  // Returns the totals since the last call, or since the begin, with those of guests that counted
+  // the same events.
+  absl::StatusOr<profile::EventTotals> Next(profile::TotalsBy by,
+                                            std::vector<profile::CountedPart> of_guests);
   // Returns why events cannot be counted, one sentence each.
   [[nodiscard]] std::vector<std::string> Notes() const;
 

@@ -14,6 +14,7 @@
 #include "sampler/agent/agent_server.h"
 #include "sampler/agent/vchan_channel.h"
 #include "sampler/event_spec.h"
+#include "sampler/perf/perf_counters.h"
 #include "sampler/perf/perf_source.h"
 #include "sampler/running_processes.h"
 #include "sampler/signals.h"
@@ -59,6 +60,11 @@ absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& ho
   return XenoprofMember::Open(std::move(calls), events, tsc_hz, ReadTsc);
 }
 
+absl::StatusOr<PerfCounters> OpenCounters(const std::vector<std::string>& texts) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<EventSpec> events, ParseEventSpecs(texts));
+  return PerfCounters::Open(events, CounterScope::kCpus, LinuxPerfCalls());
+}
+
 }  // namespace
 
 absl::Status RunAgent(DomainId allowed, const std::string& program,
@@ -70,6 +76,7 @@ absl::Status RunAgent(DomainId allowed, const std::string& program,
   parts.open_source = [hz = parts.hello.tsc_hz](const agent::Prepare& how) {
     return OpenGuestSource(how, hz);
   };
+  parts.open_counters = OpenCounters;
   parts.read_tsc = ReadTsc;
   absl::Status status;
   while (status.ok()) {

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "recording/sample_format.h"
-#include "sampler/agent/agent_messages.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -57,6 +56,13 @@ class Packer {
     Add(event.clocked_by);
     Add(static_cast<uint8_t>(event.waiting));
     Add(ModeBits(event.modes));
+  }
+  void Add(const CounterReading& reading) {
+    Add(static_cast<uint32_t>(reading.event));
+    Add(reading.cpu.value_or(0));
+    Add(reading.count);
+    Add(reading.enabled_ns);
+    Add(reading.running_ns);
   }
   void Add(const StreamInfo& stream) {
     Add(stream.vcpu.vcpu.value);
@@ -129,6 +135,18 @@ class Unpacker {
     }
     return events;
   }
+  std::vector<CounterReading> Readings(size_t events, uint32_t vcpus) {
+    std::vector<CounterReading> readings(Count(events * vcpus));
+    for (CounterReading& reading : readings) {
+      reading.event = Number<uint32_t>();
+      reading.cpu = Number<uint32_t>();
+      if (reading.event >= events || *reading.cpu >= vcpus) good_ = false;
+      reading.count = Number<uint64_t>();
+      reading.enabled_ns = Number<uint64_t>();
+      reading.running_ns = Number<uint64_t>();
+    }
+    return readings;
+  }
   std::vector<StreamInfo> Streams(DomainId domain, uint32_t vcpus) {
     std::vector<StreamInfo> streams(Count(vcpus));
     for (StreamInfo& stream : streams) {
@@ -175,6 +193,7 @@ std::vector<std::byte> Encode(const AgentCallMessage& message) {
   packer.Add(static_cast<uint8_t>(message.call));
   packer.Add(message.first);
   packer.Add(static_cast<uint8_t>(message.file));
+  packer.Add(message.events);
   return std::move(packer).Frame();
 }
 
@@ -184,6 +203,8 @@ std::vector<std::byte> Encode(const AgentReply& reply) {
   packer.Add(std::string(Message(reply.status)));
   packer.Add(static_cast<uint8_t>(reply.flag));
   packer.Add(reply.program);
+  packer.Add(reply.counts.obstacles);
+  packer.Add(reply.counts.readings);
   const AgentState& state = reply.state;
   packer.Add(static_cast<uint8_t>(state.is_member));
   packer.Add(state.due_ns);
@@ -201,6 +222,7 @@ absl::StatusOr<AgentCallMessage> DecodeCall(Bytes payload) {
   message.call = static_cast<AgentCall>(unpacker.Number<uint8_t>());
   message.first = unpacker.Number<uint64_t>();
   message.file = static_cast<recording::SymbolFile::Kind>(unpacker.Number<uint8_t>());
+  message.events = unpacker.Texts();
   if (!unpacker.Good()) return InvalidError("it is no call");
   return message;
 }
@@ -213,6 +235,9 @@ absl::StatusOr<AgentReply> DecodeReply(Bytes payload, DomainId domain, uint32_t 
   reply.status = absl::Status(code, text);
   reply.flag = unpacker.Flag();
   reply.program = unpacker.Text();
+  reply.counts.obstacles = unpacker.Texts();
+  reply.counts.readings = unpacker.Readings(reply.counts.obstacles.size(), vcpus);
+  reply.counts.last = true;
   AgentState& state = reply.state;
   state.is_member = unpacker.Flag();
   state.due_ns = unpacker.Number<int64_t>();

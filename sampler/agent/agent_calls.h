@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "recording/info.h"
+#include "sampler/agent/agent_messages.h"
 
 namespace xenoscope::sampler {
 
@@ -30,6 +31,7 @@ enum class AgentCall : uint8_t {
   kFetch,
   kClose,
   kGreet,      // asks for the agent's name only
+  kCount,      // counts events, or reads what is counted; the first one greets the agent
   kInterrupt,  // has no reply; the call in progress is to stop waiting
 };
 
@@ -38,6 +40,7 @@ struct AgentCallMessage {
   uint64_t first = 0;  // number of the agent's first event in the recording, for kNumberEvents
   // File to fetch, for kFetch.
   recording::SymbolFile::Kind file = recording::SymbolFile::Kind::kKallsyms;
+  std::vector<std::string> events{};  // events to count, for kCount; none: only to read
 };
 
 // The state of a source (sampler/source.h) after a call: all that its const functions return.
@@ -51,9 +54,10 @@ struct AgentState {
 };
 
 struct AgentReply {
-  absl::Status status;  // result of the call
-  bool flag = false;    // kEnlist: the result; kFetch: whether more of the file follows
-  std::string program;  // name and version of the agent, for kGreet
+  absl::Status status;   // result of the call
+  bool flag = false;     // kEnlist: the result; kFetch: whether more of the file follows
+  std::string program;   // name and version of the agent, for kGreet
+  agent::Counts counts;  // for kCount: all parts in one
   AgentState state;
   std::vector<std::byte> bytes;  // kCollect, kStop: chunks of samples; kFetch: a part of the file
 };

@@ -29,6 +29,11 @@ class PayloadWriter {
     Number(static_cast<uint16_t>(cut.size()));
     Rest(AsBytes(cut));
   }
+  void Texts(const std::vector<std::string>& texts) {
+    const size_t count = std::min(texts.size(), kMaxEvents);
+    Number(static_cast<uint16_t>(count));
+    for (size_t i = 0; i < count; ++i) Text(texts[i]);
+  }
   void Rest(Bytes bytes) { payload_.insert(payload_.end(), bytes.begin(), bytes.end()); }
   std::vector<std::byte> Take() { return std::move(payload_); }
 
@@ -59,6 +64,13 @@ class PayloadReader {
     good_ = good_ && text.has_value() && length <= kMaxText;
     at_ += length;
     return good_ ? std::string(AsText(*text)) : std::string();
+  }
+  // Returns a list of as many texts as there are events at most.
+  std::vector<std::string> Texts() {
+    std::vector<std::string> texts;
+    const size_t count = std::min<size_t>(Number<uint16_t>(), kMaxEvents);
+    for (size_t i = 0; i < count && good_; ++i) texts.push_back(Text());
+    return texts;
   }
   Bytes Rest() {
     const Bytes rest = good_ ? payload_.subspan(at_) : Bytes();
@@ -95,10 +107,8 @@ void Put(PayloadWriter& writer, const Pong& pong) {
   writer.Number(pong.tsc);
 }
 void Put(PayloadWriter& writer, const Prepare& prepare) {
-  const size_t count = std::min(prepare.events.size(), kMaxEvents);
   writer.Flag(prepare.chains);
-  writer.Number(static_cast<uint16_t>(count));
-  for (size_t i = 0; i < count; ++i) writer.Text(prepare.events[i]);
+  writer.Texts(prepare.events);
   writer.Number(static_cast<uint8_t>(prepare.source));
 }
 void Put(PayloadWriter& writer, const Prepared& prepared) { writer.Rest(AsBytes(prepared.info)); }
@@ -121,6 +131,18 @@ void Put(PayloadWriter& writer, const Failed& failed) { writer.Text(failed.why);
 void Put(PayloadWriter& /*pen*/, const Bye& /*bye*/) {}
 void Put(PayloadWriter& /*pen*/, const Enlist& /*enlist*/) {}
 void Put(PayloadWriter& writer, const Enlisted& enlisted) { writer.Flag(enlisted.again); }
+void Put(PayloadWriter& writer, const Count& count) { writer.Texts(count.events); }
+void Put(PayloadWriter& writer, const Counts& counts) {
+  writer.Flag(counts.last);
+  writer.Texts(counts.obstacles);
+  for (const CounterReading& reading : counts.readings) {
+    writer.Number(static_cast<uint16_t>(reading.event));
+    writer.Number(reading.cpu.value_or(0));
+    writer.Number(reading.count);
+    writer.Number(reading.enabled_ns);
+    writer.Number(reading.running_ns);
+  }
+}
 
 std::vector<std::byte> Copy(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
@@ -140,8 +162,7 @@ void Get(PayloadReader& reader, Pong& pong) {
 }
 void Get(PayloadReader& reader, Prepare& prepare) {
   prepare.chains = reader.Flag();
-  const size_t count = std::min<size_t>(reader.Number<uint16_t>(), kMaxEvents);
-  for (size_t i = 0; i < count && reader.good(); ++i) prepare.events.push_back(reader.Text());
+  prepare.events = reader.Texts();
   // Recorders of version 1.0 do not send it.
   if (reader.AtEnd()) return;
   prepare.source = reader.Flag() ? GuestSource::kXenoprof : GuestSource::kPerf;
@@ -164,6 +185,19 @@ void Get(PayloadReader& reader, Failed& failed) { failed.why = reader.Text(); }
 void Get(PayloadReader& /*eye*/, Bye& /*bye*/) {}
 void Get(PayloadReader& /*eye*/, Enlist& /*enlist*/) {}
 void Get(PayloadReader& reader, Enlisted& enlisted) { enlisted.again = reader.Flag(); }
+void Get(PayloadReader& reader, Count& count) { count.events = reader.Texts(); }
+void Get(PayloadReader& reader, Counts& counts) {
+  counts.last = reader.Flag();
+  counts.obstacles = reader.Texts();
+  while (reader.good() && !reader.AtEnd()) {
+    CounterReading& reading = counts.readings.emplace_back();
+    reading.event = reader.Number<uint16_t>();
+    reading.cpu = reader.Number<uint32_t>();
+    reading.count = reader.Number<uint64_t>();
+    reading.enabled_ns = reader.Number<uint64_t>();
+    reading.running_ns = reader.Number<uint64_t>();
+  }
+}
 
 // Returns the message of a kind: the alternative of AnyMessage at `Index` or behind it.
 template <size_t Index = 0>

@@ -15,16 +15,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "sampler/perf/perf_counters.h"
 
 namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 2;
+inline constexpr uint16_t kMinor = 3;
+inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
-inline constexpr size_t kMaxEvents = 16;  // limit of events in a Prepare
+inline constexpr size_t kMaxEvents = 16;  // limit of events in a Prepare or a Count
 
 // The first message of either side: the recorder's, then the agent's.
 struct Hello {
@@ -122,9 +124,23 @@ struct Enlisted {
   bool operator==(const Enlisted&) const = default;
 };
 
+// The request to count events on all CPUs from now on, as after `stat -e`; without events, to read
+// the counters that count already. The answer has the counts up to then. Since 1.3.
+struct Count {
+  std::vector<std::string> events;
+  bool operator==(const Count&) const = default;
+};
+struct Counts {
+  bool last = false;  // whether no other part follows
+  // By event: why the guest cannot count it, or empty. Whole in the first part, none in others.
+  std::vector<std::string> obstacles;
+  std::vector<CounterReading> readings;  // each of a CPU
+  bool operator==(const Counts&) const = default;
+};
+
 // A message. The order of the types is that of the kinds' numbers, from 1.
 using AnyMessage = std::variant<Hello, Ping, Pong, Prepare, Prepared, Start, Samples, Stop, Account,
-                                Want, FilePart, Failed, Bye, Enlist, Enlisted>;
+                                Want, FilePart, Failed, Bye, Enlist, Enlisted, Count, Counts>;
 
 // Returns the frame of a message. Texts and lists beyond the limits above are cut; the caller keeps
 // the payload below kMaxPayload.

@@ -30,6 +30,7 @@ constexpr auto kIdle = std::chrono::hours(1);
 // The interval between checks whether a slow recorder reads again.
 constexpr auto kPollInterval = std::chrono::milliseconds(50);
 constexpr size_t kPartBytes = kMaxPayload / 2;
+constexpr size_t kPartReadings = 1024;  // of 30 bytes each
 
 bool CanBeRead(int fd) {
   pollfd file{fd, POLLIN, 0};
@@ -130,6 +131,11 @@ absl::Status Server::Handle(const AnyMessage& message) {
     End();
     return absl::OkStatus();
   }
+  if (const auto* count = std::get_if<Count>(&message)) {
+    const absl::Status counted = SendCounts(*count);
+    if (!counted.ok()) link_.Queue(Refusal(counted));
+    return absl::OkStatus();
+  }
   if (const auto* want = std::get_if<Want>(&message)) {
     OpenFile(want->kind);
     return absl::OkStatus();
@@ -157,6 +163,29 @@ absl::Status Server::Begin() {
   if (!source_ || sampling_) return PreconditionError("it is not ready to start");
   XENOSCOPE_RETURN_IF_ERROR(source_->Start());
   sampling_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Server::SendCounts(const Count& count) {
+  if (!count.events.empty()) {
+    counters_.reset();
+    XENOSCOPE_ASSIGN_OR_RETURN(PerfCounters opened, parts_.open_counters(count.events));
+    counters_.emplace(std::move(opened));
+    XENOSCOPE_RETURN_IF_ERROR(counters_->Enable(true));
+  }
+  if (!counters_) return PreconditionError("it was not told what to count");
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<CounterReading> readings, counters_->Read());
+  Counts part;
+  for (const CountedEvent& event : counters_->events()) part.obstacles.push_back(event.obstacle);
+  size_t at = 0;
+  do {
+    const size_t end = std::min(readings.size(), at + kPartReadings);
+    part.readings.assign(readings.begin() + static_cast<std::ptrdiff_t>(at),
+                         readings.begin() + static_cast<std::ptrdiff_t>(end));
+    at = end;
+    part.last = at == readings.size();
+    link_.Queue(std::exchange(part, {}));
+  } while (at < readings.size());
   return absl::OkStatus();
 }
 

@@ -3,10 +3,10 @@
 //   hello --> idle --prepare--> ready [--enlist--> ready] --start--> sampling --stop--> idle
 //   bye, or the channel's end, in any state --> over
 //
-// In every state it answers pings, and sends files of the kernel's symbols. It samples only between
-// start and stop, and sends only what a source (sampler/source.h) makes of this guest. What waits
-// for a recorder that does not read is bounded: beyond the bound no message is handled, and samples
-// stay in the kernel's rings, which count what they lose.
+// In every state it answers pings, sends files of the kernel's symbols, and counts events. It
+// samples only between start and stop, and sends only what a source (sampler/source.h) makes of
+// this guest. What waits for a recorder that does not read is bounded: beyond the bound no message
+// is handled, and samples stay in the kernel's rings, which count what they lose.
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,6 +25,7 @@
 #include "sampler/agent/agent_link.h"
 #include "sampler/agent/agent_messages.h"
 #include "sampler/agent/channel.h"
+#include "sampler/perf/perf_counters.h"
 #include "sampler/source.h"
 
 namespace xenoscope::sampler::agent {
@@ -32,6 +34,8 @@ namespace xenoscope::sampler::agent {
 struct ServerParts {
   Hello hello;  // the server's own hello
   std::function<absl::StatusOr<std::unique_ptr<Source>>(const Prepare&)> open_source;
+  // Opens counters of events as after `stat -e`, on all CPUs.
+  std::function<absl::StatusOr<PerfCounters>(const std::vector<std::string>&)> open_counters;
   std::function<Tsc()> read_tsc;
   std::string kallsyms = "/proc/kallsyms";
   std::string modules = "/proc/modules";
@@ -68,6 +72,7 @@ class Server {
   absl::Status MakeReady(const Prepare& prepare);
   absl::StatusOr<bool> JoinXenoprof();
   absl::Status Begin();
+  absl::Status SendCounts(const Count& count);
   void Collect();
   void End();
   void QueueSamples();
@@ -79,6 +84,7 @@ class Server {
   Link link_;
   const ServerParts& parts_;
   std::unique_ptr<Source> source_;
+  std::optional<PerfCounters> counters_;
   struct FileTransfer {
     FileKind kind;
     std::unique_ptr<std::istream> content;

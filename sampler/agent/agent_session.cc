@@ -222,6 +222,7 @@ absl::Status Session::Handle(AnyMessage message) {
   if (const auto* prepared = std::get_if<Prepared>(&message)) return TakePrepared(*prepared);
   if (const auto* account = std::get_if<Account>(&message)) return TakeAccount(*account);
   if (const auto* part = std::get_if<FilePart>(&message)) return TakeFilePart(*part);
+  if (const auto* counts = std::get_if<Counts>(&message)) return TakeCounts(*counts);
   if (const auto* failed = std::get_if<Failed>(&message)) {
     if (file_transfer_) file_transfer_->failed = true;
     if (agent_errors_.size() == kMaxAgentErrors)
@@ -437,6 +438,42 @@ absl::StatusOr<FilePart> Session::Fetch(FileKind kind) {
   ended_ = TimeoutError(in_all ? "it did not send its files" : "it did not send its file",
                         in_all ? limits_.files : limits_.file);
   return ended_;
+}
+
+absl::StatusOr<Counts> Session::Count(const agent::Count& what) {
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (hello_.minor < kFirstMinorWithCounts) {
+    return UnimplementedError("its agent, {}, is too old to count events", hello_.program);
+  }
+  counts_.emplace();
+  link_.Queue(what);
+  const size_t agent_errors = agent_errors_.size();
+  StepUntil([&] { return counts_->last || agent_errors_.size() > agent_errors; },
+            host_.now() + limits_.answer);
+  Counts counts = *std::exchange(counts_, std::nullopt);
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (counts.last) return counts;
+  if (agent_errors_.size() == agent_errors) {
+    ended_ = TimeoutError("it did not give its counts", limits_.answer);
+    return ended_;
+  }
+  const std::string why = agent_errors_.back();
+  agent_errors_.pop_back();
+  return UnimplementedError("its agent cannot count: {}", why);
+}
+
+absl::Status Session::TakeCounts(const Counts& part) {
+  if (!counts_ || counts_->last) return InvalidError("it sent counts that were not requested");
+  for (const std::string& obstacle : part.obstacles) {
+    counts_->obstacles.push_back(Printable(obstacle, kMaxText));
+  }
+  counts_->readings.insert(counts_->readings.end(), part.readings.begin(), part.readings.end());
+  counts_->last = part.last;
+  const size_t events = counts_->obstacles.size();
+  if (events > kMaxEvents || counts_->readings.size() > events * domain_.vcpus) {
+    return InvalidError("it sent more counts than its vCPUs and the events can have");
+  }
+  return absl::OkStatus();
 }
 
 void Session::Bye() {

@@ -112,6 +112,10 @@ class Session {
   // no process holds a whole file. Errors: the guest cannot read it, it is too long, or the agent
   // is too slow; the latter two end the session.
   absl::StatusOr<FilePart> Fetch(FileKind kind);
+  // Lets the agent count events, or read what it counts (agent::Count), and returns all counts.
+  // Errors: Unimplemented: it cannot; else it ends the session: it does not answer in time, or its
+  // counts are of events or vCPUs that there are not.
+  absl::StatusOr<Counts> Count(const agent::Count& what);
   void Bye();
 
   [[nodiscard]] const recording::DomainInfo& domain() const { return domain_; }
@@ -143,6 +147,7 @@ class Session {
   void BeginFile(FileKind kind);
   absl::Status TakeFilePart(const FilePart& part);
   absl::Status TakeAccount(const Account& account);
+  absl::Status TakeCounts(const Counts& part);
   absl::Status CheckLimits() const;
   void Ping();
   absl::Status TakePong(const Pong& pong);
@@ -196,6 +201,7 @@ class Session {
   GuestSource source_ = GuestSource::kPerf;
   bool enlisting_ = false;        // whether the agent was asked to take part
   std::optional<bool> enlisted_;  // the agent's answer
+  std::optional<Counts> counts_;  // the parts that have come, once the agent was asked
   std::string account_json_;
   std::optional<std::vector<recording::StreamInfo>> account_;
 

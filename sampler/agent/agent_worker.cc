@@ -71,6 +71,21 @@ class Worker {
     return absl::OkStatus();
   }
 
+  absl::Status Count(const AgentCallMessage& message, AgentReply& reply) {
+    if (counting_ == nullptr) {
+      XENOSCOPE_ASSIGN_OR_RETURN(
+          counting_, agent::Session::Open(domain_, std::make_unique<FdChannel>(data_), host_,
+                                          request_.limits));
+    }
+    XENOSCOPE_ASSIGN_OR_RETURN(reply.counts, counting_->Count({message.events}));
+    return absl::OkStatus();
+  }
+
+  absl::Status Close() {
+    if (counting_ != nullptr) counting_->Bye();
+    return source_ == nullptr ? absl::OkStatus() : source_->Close();
+  }
+
   absl::Status Open() {
     const auto connect = [this](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
       return std::make_unique<FdChannel>(data_);
@@ -82,6 +97,8 @@ class Worker {
   absl::Status Call(const AgentCallMessage& message, AgentReply& reply) {
     if (message.call == AgentCall::kOpen) return Open();
     if (message.call == AgentCall::kGreet) return Greet(reply);
+    if (message.call == AgentCall::kCount) return Count(message, reply);
+    if (message.call == AgentCall::kClose) return Close();
     if (source_ == nullptr) return PreconditionError("it is not open");
     auto samples = recording::SampleWriter::InMemory();
     absl::Status status;
@@ -109,8 +126,6 @@ class Worker {
         reply.bytes = std::move(part.content);
         return absl::OkStatus();
       }
-      case AgentCall::kClose:
-        return source_->Close();
       default:
         return UnimplementedError("there is no such call");
     }
@@ -133,7 +148,8 @@ class Worker {
   const recording::DomainInfo& domain_;
   const AgentRequest& request_;
   const agent::Host host_;
-  std::unique_ptr<AgentSource> source_;
+  std::unique_ptr<AgentSource> source_;       // since kOpen
+  std::unique_ptr<agent::Session> counting_;  // since kCount
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ struct CounterReading {
   // turns, because there are fewer counters (multiplexing). In ns.
   uint64_t enabled_ns = 0;
   uint64_t running_ns = 0;
+  bool operator==(const CounterReading&) const = default;
 };
 
 class PerfCounters {

@@ -84,6 +84,17 @@ class FakeAgent final : public xenoscope::sampler::Channel {
     return taken;
   }
 
+  static agent::Counts CountsOf(Bytes bytes) {
+    agent::Counts counts;
+    counts.last = bytes.size() % 3 != 0;
+    counts.obstacles.resize(bytes.size() % 4);
+    for (const std::byte byte : bytes) {
+      const auto value = static_cast<uint32_t>(byte);
+      counts.readings.push_back({value % 4, value / 4 % 4, value, value, value});
+    }
+    return counts;
+  }
+
   void Act() {
     if (script_.size() < 2) {
       gone_ = leaves_;
@@ -104,7 +115,7 @@ class FakeAgent final : public xenoscope::sampler::Channel {
     switch (action) {
       case 0:
         return Put(agent::Encode(agent::Hello{.major = agent::kMajor,
-                                              .minor = 2,
+                                              .minor = agent::kMinor,
                                               .vcpus = 2,
                                               .tsc_hz = 1'000'000'000,
                                               .tsc_native = true,
@@ -143,6 +154,8 @@ class FakeAgent final : public xenoscope::sampler::Channel {
         for (int i = 0; i < 1000; ++i)
           Put(agent::Encode(agent::Samples{{bytes.begin(), bytes.end()}}));
         return;
+      case 13:  // counts of a made-up number of events and vCPUs
+        return Put(agent::Encode(CountsOf(bytes)));
       default:  // a whole frame of any kind
         if (bytes.empty()) return;
         return Put(agent::EncodeFrame(static_cast<uint16_t>(bytes[0]), bytes.subspan(1)));
@@ -226,6 +239,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     });
     if (bytes > limits.file_bytes) std::abort();
   }
+  const auto counts = Within(limits.answer, [&] { return session.Count({{"cycles"}}); });
+  if (counts.ok() && (!counts->last || counts->obstacles.size() > agent::kMaxEvents)) std::abort();
   session.Bye();
   // The samples that were handed on are those that the accounts call kept.
   uint64_t kept = 0;

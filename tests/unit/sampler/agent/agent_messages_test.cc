@@ -39,7 +39,9 @@ std::vector<AnyMessage> OneOfEach() {
           Failed{"no such event"},
           Bye{},
           Enlist{},
-          Enlisted{true}};
+          Enlisted{true},
+          Count{{"{cycles,instructions}", "page-faults"}},
+          Counts{true, {"", "no counter"}, {{1, 3, 7, 100, 50}, {0, 0, 1ULL << 63, 2, 1}}}};
 }
 
 // Returns what a reader makes of bytes that come `step` at a time.

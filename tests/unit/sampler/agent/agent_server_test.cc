@@ -53,14 +53,21 @@ class FakeRecorder final : public Channel {
 // Whatever the recorder asks for, a server whose answers it does not read stops reading, and ends
 // in time.
 TEST(AgentServer, BoundsMemoryWhenRecorderDoesNotRead) {
-  const AnyMessage wishes[] = {
-      Ping{1},       Want{FileKind::kKallsyms}, Want{FileKind::kPerfMaps}, agent::Stop{}, Prepare{},
-      agent::Start{}};
+  const AnyMessage wishes[] = {Ping{1},
+                               Want{FileKind::kKallsyms},
+                               Want{FileKind::kPerfMaps},
+                               agent::Stop{},
+                               Prepare{},
+                               agent::Start{},
+                               agent::Count{{"cycles"}}};
   for (const AnyMessage& wish : wishes) {
     ServerParts parts;
     parts.kallsyms = "/proc/self/maps";
     parts.proc = parts.tmp = "/nowhere";
     parts.open_source = [](const Prepare&) -> absl::StatusOr<std::unique_ptr<Source>> {
+      return absl::UnimplementedError("none here");
+    };
+    parts.open_counters = [](const std::vector<std::string>&) -> absl::StatusOr<PerfCounters> {
       return absl::UnimplementedError("none here");
     };
     parts.read_tsc = [] { return Tsc{1}; };

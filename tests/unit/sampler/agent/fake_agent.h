@@ -40,6 +40,8 @@ class FakeAgent {
     } else if (std::holds_alternative<Stop>(message)) {
       samples_ = false;
       answers.emplace_back(Account{recording::ToJson({}), true});
+    } else if (const auto* count = std::get_if<Count>(&message)) {
+      if (counts) answers = counts(*count);
     } else if (const auto* want = std::get_if<Want>(&message)) {
       answers.emplace_back(FilePart{want->kind, true, files[want->kind]});
     }
@@ -70,9 +72,10 @@ class FakeAgent {
               .program = "xenoscope test",
               .kernel = "6.1"};
   recording::RecordingInfo ready_for;
-  std::function<bool(const AnyMessage&)> is_mute;    // whether it does not answer such a message
-  std::function<std::vector<std::byte>()> sample;    // chunks before each pong while it samples
-  std::map<FileKind, std::vector<std::byte>> files;  // none longer than a frame
+  std::function<bool(const AnyMessage&)> is_mute;  // whether it does not answer such a message
+  std::function<std::vector<std::byte>()> sample;  // chunks before each pong while it samples
+  std::function<std::vector<AnyMessage>(const Count&)> counts;  // its answers
+  std::map<FileKind, std::vector<std::byte>> files;             // none longer than a frame
 
  private:
   std::function<Tsc()> read_tsc_;
