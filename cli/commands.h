@@ -37,6 +37,7 @@ void AddDiff(Command program, CommandAction& run);
 void AddAnnotate(Command program, CommandAction& run);
 void AddArchive(Command program, CommandAction& run);
 void AddUnpack(Command program, CommandAction& run);
+void AddThreads(Command program, CommandAction& run);
 void AddSummary(Command program, CommandAction& run);
 void AddDump(Command program, CommandAction& run);
 void AddTimeline(Command program, CommandAction& run);

@@ -93,12 +93,21 @@ std::string SamplesByDomain(const recording::RecordingInfo& info) {
 void ShowResult(const RecordRequest& request, const sampler::RecordResult& result) {
   const Progress& last = result.last;
   fmt::print(stderr, "{}: {:.1f} s", request.output, Seconds(last.elapsed));
-  if (!result.info.sources.empty()) {
+  if (!result.info.events.empty()) {
     fmt::print(stderr, "; samples: {}; {} samples lost, {}", SamplesByDomain(result.info),
                last.lost, Bytes(last.sample_bytes));
   }
   if (result.info.trace) {
     fmt::print(stderr, "; trace {}, {} records lost", Bytes(last.trace_bytes), last.lost_records);
+  }
+  uint64_t events = 0;
+  uint64_t lost = 0;
+  for (const recording::KernelTraceInfo& trace : result.info.kernel_traces) {
+    events += trace.read;
+    lost += trace.lost;
+  }
+  if (!result.info.kernel_traces.empty()) {
+    fmt::print(stderr, "; {} kernel events, {} lost", events, lost);
   }
   fmt::print(stderr, "\n");
 }

@@ -151,6 +151,7 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
                     "and --source trace together leave nothing to record; give only one of them");
   }
   request.boost = options.boost;
+  request.threads = options.threads;
   if (!options.no_trace) {
     request.trace = options.trace;
     request.trace->event_mask = ParseTraceEvents(options.trace.events);
@@ -282,6 +283,9 @@ void AddRecordOptions(Command command, RecordOptions& options) {
                   "recording ends, so that dom0 drains buffers in time while guests keep all pCPUs "
                   "busy. Guests get less time meanwhile. If record is killed, the next record or "
                   "doctor restores the weight");
+  command.AddFlag("--threads", options.threads,
+                  "Record which thread each vCPU of dom0 runs, by events of its kernel's tracing "
+                  "(an instance of ftrace of its own); `xenoscope threads` shows them");
   AddGuestOption(command, options, "--guest-kallsyms", SymbolFile::Kind::kKallsyms,
                  "/proc/kallsyms or System.map of a guest's kernel");
   AddGuestOption(command, options, "--guest-vmlinux", SymbolFile::Kind::kVmlinux,

@@ -26,6 +26,7 @@ struct RecordOptions {
   std::string call_graph;
   bool no_trace = false;
   bool boost = false;
+  bool threads = false;
   sampler::TraceRequest trace;
   sampler::SampleRequest samples;
   std::optional<double> drain_ms;

@@ -100,6 +100,9 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
     case ProcessEntryType::kBehalf:
       Newest(record).behalf = record.behalf;
       return;
+    case ProcessEntryType::kThread:
+    case ProcessEntryType::kCgroup:
+      return;  // for guests/, which follows the threads from there
     case ProcessEntryType::kExit:
       return;  // its number becomes free; a fork says who gets it
   }

@@ -17,12 +17,16 @@ bool IsKnown(const ChunkHeader& header) {
     case ChunkKind::kProcesses:
     case ChunkKind::kStoppedWithCallers:
       return header.entry_size == kWordSize;
+    case ChunkKind::kTracePages:
+      return header.entry_size > 0;
+    case ChunkKind::kTraceFormats:
+      return header.entry_size == 1;
   }
   return false;
 }
 
 uint64_t SamplesIn(const ChunkHeader& header) {
-  if (header.kind == ChunkKind::kProcesses) return 0;
+  if (!HoldsSamples(header.kind)) return 0;
   return HoldsItems(header.kind) ? header.items : header.count;
 }
 

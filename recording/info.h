@@ -22,7 +22,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 10};
+inline constexpr FormatVersion kFormat{1, 11};
 
 // The state of a recording. kRecording in a recording that no process writes means that its writer
 // was killed. kEndedEarly: an error ended it, or kept part of it from being written
@@ -222,6 +222,15 @@ struct StreamInfo {
   }
 };
 
+// The accounting of the kernel's trace buffer of one CPU, by the kernel's own counts.
+struct KernelTraceInfo {
+  std::string source;  // the source whose file has the pages
+  VcpuRef vcpu;
+  uint64_t read = 0;  // events that were read out of the buffer
+  uint64_t lost = 0;  // events that found the buffer full
+  bool operator==(const KernelTraceInfo&) const = default;
+};
+
 // A file of the recording that maps addresses to names.
 struct SymbolFile {
   enum class Kind : uint8_t {
@@ -260,6 +269,7 @@ struct RecordingInfo {
   std::vector<SourceInfo> sources;
   std::vector<EventInfo> events;
   std::vector<StreamInfo> streams;
+  std::vector<KernelTraceInfo> kernel_traces;
   std::optional<TraceInfo> trace;
   std::vector<SymbolFile> symbols;
   uint64_t own_cpu_ns = 0;  // processor time that recording took in ns, xentrace's included

@@ -393,6 +393,14 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
   });
   root.ForEach("events", [&info](const Fields& f) { info.events.push_back(ReadEvent(f)); });
   root.ForEach("streams", [&info](const Fields& f) { info.streams.push_back(ReadStream(f)); });
+  root.ForEach("kernel_traces", [&info](const Fields& f) {
+    KernelTraceInfo& trace = info.kernel_traces.emplace_back();
+    f.Read("source", trace.source);
+    f.Read("domain", trace.vcpu.domain.value);
+    f.Read("vcpu", trace.vcpu.vcpu.value);
+    f.Read("read", trace.read);
+    f.Read("lost", trace.lost);
+  });
   root.In("trace", [&info](const Fields& f) {
     TraceInfo& trace = info.trace.emplace();
     f.Read("events", trace.events);
@@ -413,6 +421,14 @@ absl::StatusOr<Json> ParseJson(std::string_view text) {
   } catch (const Json::exception&) {  // numbers beyond what a double holds
     return InvalidError("holds a number that is out of range");
   }
+}
+
+Json KernelTraceToJson(const KernelTraceInfo& trace) {
+  return {{"source", trace.source},
+          {"domain", trace.vcpu.domain.value},
+          {"vcpu", trace.vcpu.vcpu.value},
+          {"read", trace.read},
+          {"lost", trace.lost}};
 }
 
 template <typename T>
@@ -459,6 +475,7 @@ std::string ToJson(const RecordingInfo& info) {
   }
   json["events"] = ListToJson(info.events, EventToJson);
   json["streams"] = ListToJson(info.streams, StreamToJson);
+  json["kernel_traces"] = ListToJson(info.kernel_traces, KernelTraceToJson);
   if (info.trace) {
     json["trace"] = {{"events", info.trace->events},
                      {"buffer_pages", info.trace->buffer_pages},

@@ -35,7 +35,7 @@ std::optional<ProcessRecord> ProcessReader::NextEntry() {
   entries_ = entries_.subspan(entry->size);
   ProcessRecord record;
   record.type = static_cast<ProcessEntryType>(entry->type);
-  if (record.type < ProcessEntryType::kName || record.type > ProcessEntryType::kBehalf) {
+  if (record.type < ProcessEntryType::kName || record.type > ProcessEntryType::kCgroup) {
     return std::nullopt;
   }
   record.by_exec = (entry->flags & kByExec) != 0;

@@ -14,7 +14,7 @@ inline constexpr uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 struct FileHeader {
   std::array<char, 8> magic = kSampleMagic;
   uint16_t major = 1;
-  uint16_t minor = 4;
+  uint16_t minor = 11;
   uint32_t header_size = sizeof(kSampleMagic) + 8;  // chunks begin here
 };
 static_assert(sizeof(FileHeader) == 16);
@@ -26,6 +26,8 @@ enum class ChunkKind : uint16_t {
   kTimed = 3,               // samples with a vCPU, time, thread and call chain each: TimedEntry
   kProcesses = 4,           // processes and what they map, not samples: ProcessEntry
   kStoppedWithCallers = 5,  // samples as kStopped, in the form of kTimed
+  kTracePages = 6,    // pages of one CPU's trace buffer in the domain's kernel (guests/ftrace)
+  kTraceFormats = 7,  // text that says how these pages and their events are laid out
 };
 
 // The header of a chunk: the entries of one drain of one vCPU's buffer, or of one poll of a vCPU.
@@ -41,13 +43,19 @@ struct ChunkHeader {
   uint64_t previous_before = 0;  // TSC read before the drain before this one
   uint64_t before = 0;           // TSC read before this drain looked into the buffer
   uint64_t after = 0;            // TSC read after this drain looked into the buffer
-  uint32_t items = 0;            // number of items, for kTimed and later kinds; else 0
+  uint32_t items = 0;            // number of items (HoldsItems); else 0
   uint32_t header_crc = 0;       // CRC-32 of the bytes of this header before this field
 };
 static_assert(sizeof(ChunkHeader) == 56);
 
 // Returns whether entries are the words of items, each of its own size.
-constexpr bool HoldsItems(ChunkKind kind) { return kind >= ChunkKind::kTimed; }
+constexpr bool HoldsItems(ChunkKind kind) {
+  return kind >= ChunkKind::kTimed && kind <= ChunkKind::kStoppedWithCallers;
+}
+// Returns whether entries are samples.
+constexpr bool HoldsSamples(ChunkKind kind) {
+  return kind != ChunkKind::kProcesses && kind <= ChunkKind::kStoppedWithCallers;
+}
 
 struct Entry {
   uint64_t address = 0;
@@ -57,9 +65,9 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 16);
 
-// kTimed and later kinds hold items of different sizes, each a whole number of words: `entry_size`
-// is the size of a word and `count` the number of words, so that every reader knows the chunk's
-// length.
+// Kinds that HoldsItems names hold items of different sizes, each a whole number of words:
+// `entry_size` is the size of a word and `count` the number of words, so that every reader knows
+// the chunk's length.
 inline constexpr uint32_t kWordSize = 8;
 
 // Thread number of sources that do not know threads.
@@ -90,6 +98,8 @@ enum class ProcessEntryType : uint8_t {
   kFork = 3,    // a process or thread began as a copy of `parent`
   kExit = 4,    // a thread ended
   kBehalf = 5,  // a process of dom0 works on behalf of `behalf`, from now on
+  kThread = 6,  // a thread of the process had this name when recording began
+  kCgroup = 7,  // the process was in this cgroup when recording began
 };
 inline constexpr uint8_t kByExec = 1;  // bit of ProcessEntry::flags
 // Bit of ProcessEntry::flags: it was so when recording began, and is not an event.

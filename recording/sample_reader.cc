@@ -35,7 +35,7 @@ bool SampleReader::NextChunk() {
   if (items_left_ > 0) SkipInvalid(items_left_, 0);  // fewer than its header said
   items_left_ = 0;
   while (const std::optional<Chunk> chunk = chunks_.Next()) {
-    if (chunk->header.kind == ChunkKind::kProcesses) continue;
+    if (!HoldsSamples(chunk->header.kind)) continue;
     chunk_ = chunk->header;
     entries_ = chunk->entries;
     if (HoldsItems(chunk_.kind)) items_left_ = chunk_.items;

@@ -86,6 +86,29 @@ void SampleWriter::Append(DomainId domain, const ProcessChunk& chunk) {
   AppendWords(ChunkKind::kProcesses, domain, chunk.items_, chunk.words_);
 }
 
+void SampleWriter::AppendTracePages(VcpuRef vcpu, const DrainTimes& times, uint32_t page_size,
+                                    Bytes pages) {
+  ChunkHeader header;
+  header.kind = ChunkKind::kTracePages;
+  header.domain = vcpu.domain.value;
+  header.vcpu = vcpu.vcpu.value;
+  header.count = static_cast<uint32_t>(pages.size() / page_size);
+  header.entry_size = page_size;
+  header.previous_before = times.previous_before.value;
+  header.before = times.before.value;
+  header.after = times.after.value;
+  AppendChunk(header, pages.first(size_t{header.count} * page_size));
+}
+
+void SampleWriter::AppendTraceFormats(DomainId domain, std::string_view text) {
+  ChunkHeader header;
+  header.kind = ChunkKind::kTraceFormats;
+  header.domain = domain.value;
+  header.count = static_cast<uint32_t>(text.size());
+  header.entry_size = 1;
+  AppendChunk(header, AsBytes(text));
+}
+
 void SampleWriter::Append(Bytes chunks) { Add(pending_, chunks); }
 
 void SampleWriter::AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,

@@ -83,6 +83,11 @@ class SampleWriter {
   void Append(DomainId domain, const TimedChunk& chunk);
   void Append(DomainId domain, const ProcessChunk& chunk);
 
+  // Adds pages of `page_size` bytes from the trace buffer of the vCPU's kernel, in their order.
+  void AppendTracePages(VcpuRef vcpu, const DrainTimes& times, uint32_t page_size, Bytes pages);
+  // Adds the text of the formats of these pages and their events (guests/ftrace/formats.h).
+  void AppendTraceFormats(DomainId domain, std::string_view text);
+
   // Adds whole chunks from another writer's Take. They stay in memory until Flush.
   void Append(Bytes chunks);
 

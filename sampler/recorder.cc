@@ -18,6 +18,8 @@
 #include "recording/writer.h"
 #include "sampler/child_process.h"
 #include "sampler/collector.h"
+#include "sampler/ftrace/ftrace_source.h"
+#include "sampler/running_processes.h"
 #include "sampler/sandbox.h"
 #include "sampler/session_lock.h"
 #include "sampler/signals.h"
@@ -112,6 +114,8 @@ class Recorder {
   // Returns whether this is the dom0 of a Xen, once that was examined.
   bool HasXen() const { return domains_ != nullptr; }
   absl::Status PrepareSampling(const SampleRequest& samples);
+  absl::Status PrepareThreads();
+  void AddSource(std::unique_ptr<Source> source);
   absl::Status MakeRecording();
   absl::Status AddSymbols(SymbolFile::Kind kind, DomainId domain, const std::string& path);
   absl::Status CheckFreeSpace() const;
@@ -209,6 +213,7 @@ bool Recorder::IsInterrupted() {
 
 absl::Status Recorder::Start() {
   if (request_.samples) XENOSCOPE_RETURN_IF_ERROR(PrepareSampling(*request_.samples));
+  if (request_.threads) XENOSCOPE_RETURN_IF_ERROR(PrepareThreads());
   if (interrupted_by_ != 0) {
     return absl::CancelledError(
         "stopped by a signal while waiting for guests, before sampling began: nothing was "
@@ -290,17 +295,28 @@ absl::Status Recorder::PrepareSampling(const SampleRequest& samples) {
         "no source of samples works here, and --no-trace leaves nothing to record: {}",
         result_.notes.back());
   }
-  for (std::unique_ptr<Source>& source : opened.sources) {
-    std::ranges::move(source->Notes(), std::back_inserter(result_.notes));
-    AddEvents(*source, info.events);
-    info.sources.push_back(source->Info());
-    for (DomainInfo& domain : info.domains) {
-      if (const Role role = source->RoleOf(domain.id); role != Role::kNone) domain.role = role;
-    }
-    const size_t most = source->WaitsForGuest() ? kMaxQueuedGuestBytes : Collector::kMaxQueuedBytes;
-    sampling_.push_back({std::make_unique<Collector>(std::move(source), most), std::nullopt});
-  }
+  for (std::unique_ptr<Source>& source : opened.sources) AddSource(std::move(source));
   return absl::OkStatus();
+}
+
+absl::Status Recorder::PrepareThreads() {
+  absl::StatusOr<std::unique_ptr<FtraceSource>> source =
+      FtraceSource::Open({}, ReadTsc, [] { return ReadRunningThreads(); });
+  if (!source.ok()) return InContext(source.status(), "--threads");
+  AddSource(*std::move(source));
+  return absl::OkStatus();
+}
+
+void Recorder::AddSource(std::unique_ptr<Source> source) {
+  RecordingInfo& info = result_.info;
+  std::ranges::move(source->Notes(), std::back_inserter(result_.notes));
+  AddEvents(*source, info.events);
+  info.sources.push_back(source->Info());
+  for (DomainInfo& domain : info.domains) {
+    if (const Role role = source->RoleOf(domain.id); role != Role::kNone) domain.role = role;
+  }
+  const size_t most = source->WaitsForGuest() ? kMaxQueuedGuestBytes : Collector::kMaxQueuedBytes;
+  sampling_.push_back({std::make_unique<Collector>(std::move(source), most), std::nullopt});
 }
 
 absl::Status Recorder::MakeRecording() {
@@ -485,7 +501,8 @@ void Recorder::PollDomains() {
 void Recorder::OnDomainCreated(DomainInfo& domain) {
   const bool is_ready = !domain.name.empty() && domain.vcpus > 0 && !domain.died;
   const bool is_sampling = !sampling_.empty() && sampling_.front().collector->started();
-  if (!is_sampling || !is_ready || !known_domains_.insert(domain.id).second) return;
+  if (!request_.samples || !is_sampling || !is_ready || !known_domains_.insert(domain.id).second)
+    return;
   if (!IsToBeSampled(*request_.samples, domain)) return;
   absl::Status why;
   for (Sampling& sampling : sampling_) {

@@ -38,6 +38,7 @@ struct RecordRequest {
   std::string output;
   std::optional<SampleRequest> samples;
   std::optional<TraceRequest> trace;
+  bool threads = false;  // whether dom0's kernel says which thread it runs (sampler/ftrace)
   std::vector<GuestFile> guest_files;
   // Raise dom0's weight for the length of the recording (sampler/xen/weight_boost.h).
   bool boost = false;

@@ -89,4 +89,31 @@ std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc) {
   return processes;
 }
 
+std::string CgroupOf(std::string_view text) {
+  std::string_view first;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const size_t names = line.find(':');
+    const size_t path = line.find(':', std::min(names, line.size() - 1) + 1);
+    if (path == std::string_view::npos) continue;
+    const std::string_view found = line.substr(path + 1);
+    if (line.starts_with("0::") && found != "/") return std::string(found);
+    if (first.size() <= 1) first = found;
+  }
+  return std::string(first);
+}
+
+std::vector<RunningThread> ReadRunningThreads(const std::string& proc) {
+  std::vector<RunningThread> threads;
+  ForEachProcess(proc, [&](uint32_t pid, const std::string& directory) {
+    const std::string cgroup = CgroupOf(ReadSmallFile(directory + "/cgroup").value_or(""));
+    ForEachProcess(directory + "/task", [&](uint32_t tid, const std::string& task) {
+      const auto name = ReadSmallFile(task + "/comm");
+      if (name) threads.push_back({pid, tid, *name, cgroup});
+    });
+  });
+  return threads;
+}
+
 }  // namespace xenoscope::sampler

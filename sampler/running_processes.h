@@ -25,6 +25,13 @@ struct RunningProcess {
   std::vector<ExecutableMap> maps;
 };
 
+struct RunningThread {
+  uint32_t pid = 0;  // its process
+  uint32_t tid = 0;
+  std::string name;
+  std::string cgroup;  // path of its process's cgroup; empty: not known
+};
+
 // Returns the executable lines of /proc/PID/maps (proc_pid_maps(5)); others, and malformed ones,
 // are left out.
 std::vector<ExecutableMap> ReadMaps(std::string_view text);
@@ -38,5 +45,12 @@ void ForEachProcess(const std::string& proc,
 
 // Returns the processes in `proc`; one that ends meanwhile is left out.
 std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc = "/proc");
+
+// Returns the path of the cgroup by the text of /proc/PID/cgroup (cgroups(7)): that of version 2,
+// or else of the first hierarchy in which it is not in the root.
+std::string CgroupOf(std::string_view text);
+
+// Returns the threads of the processes in `proc`, by process; one that ends meanwhile is left out.
+std::vector<RunningThread> ReadRunningThreads(const std::string& proc = "/proc");
 
 }  // namespace xenoscope::sampler

@@ -1,14 +1,50 @@
 // Fuzzes what a guest sends of its kernel's trace: the formats of events, and a page. There is no
-// crash, no hang, no read outside of the page, and its bytes add up. Bytes 0..1 are the size of the
-// formats, which follow; the rest is the page.
+// crash, no hang, no read outside of the page, its bytes add up, and so do the times of threads.
+// Bytes 0..1 are the size of the formats, which follow; the rest is the page.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <vector>
 
 #include "base/bytes.h"
+#include "base/ids.h"
 #include "guests/ftrace/formats.h"
 #include "guests/ftrace/kernel_event.h"
+#include "guests/ftrace/kernel_trace.h"
 #include "guests/ftrace/page_reader.h"
+#include "guests/threads/follow_threads.h"
+#include "guests/threads/thread_states.h"
+#include "recording/sample_writer.h"
+
+namespace {
+
+constexpr uint32_t kMaxPage = 1U << 16;
+
+// Follows threads through the page as that of two CPUs, and once more after itself.
+void FollowThreads(xenoscope::Bytes formats, xenoscope::Bytes page, uint32_t page_size) {
+  using xenoscope::kDom0;
+  namespace guests = xenoscope::guests;
+  namespace recording = xenoscope::recording;
+  std::vector<std::byte> whole(page.begin(), page.end());
+  whole.resize(page_size);
+  recording::SampleWriter writer = recording::SampleWriter::InMemory();
+  writer.AppendTraceFormats(kDom0, xenoscope::AsText(formats));
+  for (const uint32_t cpu : {0, 1, 0}) {
+    writer.AppendTracePages({kDom0, xenoscope::VcpuId{cpu}}, {}, page_size, whole);
+  }
+  const recording::FileHeader header;
+  const auto head = std::as_bytes(std::span(&header, 1));
+  std::vector<std::byte> file(head.begin(), head.end());
+  const std::vector<std::byte> chunks = writer.Take();
+  file.insert(file.end(), chunks.begin(), chunks.end());
+  const auto trace = guests::KernelTrace::Open(file, kDom0);
+  if (!trace.ok() || !*trace) return;
+  std::vector<guests::ThreadStates> domains;
+  domains.emplace_back(**trace, 0);
+  if (!guests::FollowThreads(domains, nullptr).ok()) std::abort();
+}
+
+}  // namespace
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -34,5 +70,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   if (taken + reader.damaged_bytes() > page.size()) std::abort();
+  if (formats->page.PageSize() <= kMaxPage) FollowThreads(text, page, formats->page.PageSize());
   return 0;
 }

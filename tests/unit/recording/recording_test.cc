@@ -88,6 +88,8 @@ RecordingInfo SmallInfo() {
                   {.name = "vcpu", .cpu_type = "", .drain_interval_ns = 4'000'000, .seed = 99}};
   info.sources[1].problems = {"web: its agent was late"};
   info.own_cpu_ns = 123'456;
+  info.kernel_traces = {
+      {.source = "ftrace", .vcpu = {DomainId{3}, VcpuId{1}}, .read = 77, .lost = 5}};
   info.events = {
       {.name = "cpu_clk_unhalted", .code = 0x76, .period = 100000, .clocked_by = "pmu"},
       {.name = "vcpu-preempted", .period = 9200000, .clocked_by = "vcpu:250", .waiting = true}};
@@ -312,6 +314,30 @@ TEST_F(RecordingTest, CountsImpossibleTimedSamples) {
   while (const auto sample = reader->Next()) addresses.push_back(sample->address);
   EXPECT_THAT(addresses, ElementsAre(3, 6));
   EXPECT_EQ(reader->damage().invalid_samples, 4);  // the last two cannot be distinguished
+}
+
+TEST_F(RecordingTest, PagesOfAKernelsTraceAreNoSamples) {
+  const std::vector<std::byte> pages(size_t{2} * 4096, std::byte{7});
+  const std::string bytes = SamplesWith(Path("ftrace.samples"), [&](SampleWriter& writer) {
+    writer.AppendTraceFormats(kDom0, "# header_page");
+    writer.AppendTracePages({kDom0, VcpuId{1}}, {Tsc{1}, Tsc{2}, Tsc{3}}, 4096, pages);
+  });
+  auto samples = SampleReader::Open(AsBytes(bytes), 1);
+  ASSERT_TRUE(samples.ok());
+  EXPECT_EQ(samples->Next(), nullptr);
+  EXPECT_FALSE(samples->damage().Any());
+
+  auto chunks = ChunkReader::Open(AsBytes(bytes));
+  ASSERT_TRUE(chunks.ok());
+  const auto formats = chunks->Next();
+  ASSERT_TRUE(formats);
+  EXPECT_EQ(AsText(formats->entries), "# header_page");
+  const auto chunk = chunks->Next();
+  ASSERT_TRUE(chunk);
+  EXPECT_EQ(chunk->header.vcpu, 1U);
+  EXPECT_EQ(chunk->header.count, 2U);
+  EXPECT_EQ(chunk->header.before, 2U);
+  EXPECT_EQ(chunk->entries.size(), pages.size());
 }
 
 TEST_F(RecordingTest, ProcessRecordsRoundTripBesideSamples) {

@@ -30,6 +30,23 @@ TEST(RunningProcessesTest, KeepsExecutableMaps) {
   EXPECT_EQ(maps[2].path, "[vdso]");
 }
 
+TEST(RunningProcessesTest, FindsTheCgroupOfEitherVersion) {
+  EXPECT_EQ(CgroupOf("0::/system.slice/nginx.service"), "/system.slice/nginx.service");
+  EXPECT_EQ(CgroupOf("12:cpu,cpuacct:/docker/ab\n1:name=systemd:/docker/ab\n0::/\n"), "/docker/ab");
+  EXPECT_EQ(CgroupOf("0::/\n"), "/");
+  EXPECT_EQ(CgroupOf("moon\n:\n"), "");
+  EXPECT_EQ(CgroupOf(""), "");
+}
+
+TEST(RunningProcessesTest, FindsTheThreadsOfThisProcess) {
+  const auto threads = ReadRunningThreads();
+  const auto self =
+      std::ranges::find(threads, static_cast<uint32_t>(getpid()), &RunningThread::tid);
+  ASSERT_NE(self, threads.end());
+  EXPECT_EQ(self->pid, self->tid);
+  EXPECT_EQ(self->name, "sampler_test");
+}
+
 TEST(RunningProcessesTest, SkipsMalformedMaps) {
   EXPECT_THAT(ReadMaps(""), IsEmpty());
   EXPECT_THAT(ReadMaps("\n\n"), IsEmpty());

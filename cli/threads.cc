@@ -1,0 +1,180 @@
+// `xenoscope threads`: which threads of dom0 and guests ran, and what they waited for.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/trace_options.h"
+#include "guests/ftrace/kernel_trace.h"
+#include "guests/threads/follow_threads.h"
+#include "guests/threads/thread_states.h"
+#include "recording/recording.h"
+#include "report/table/table_csv.h"
+#include "report/table/table_json.h"
+#include "report/table/table_text.h"
+#include "report/terminal.h"
+#include "report/threads/threads_view.h"
+
+namespace xenoscope::cli {
+namespace {
+
+struct Options {
+  profile::TraceRequest trace;
+  std::string by = "thread";
+  std::string format = "text";
+  size_t limit = 40;
+};
+
+// The kernels' traces of a recording, with what they point into.
+struct KernelTraces {
+  std::vector<recording::SampleStream> streams;
+  std::deque<guests::KernelTrace> traces;
+};
+
+absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& recording) {
+  constexpr std::string_view kDom0Source = "ftrace";
+  KernelTraces kernels;
+  const std::vector<recording::SourceInfo>& sources = recording.info().sources;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].name != kDom0Source) continue;
+    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
+    auto trace = guests::KernelTrace::Open(stream.file.bytes(), kDom0);
+    if (!trace.ok()) return InContext(trace.status(), recording.path());
+    if (*trace) kernels.traces.push_back(**std::move(trace));
+    kernels.streams.push_back(std::move(stream));
+  }
+  if (kernels.traces.empty()) {
+    return NotFoundError("{} has no kernel's events: record with --threads", recording.path());
+  }
+  return kernels;
+}
+
+report::ThreadsBy ByOf(const std::string& word) {
+  if (word == "domain") return report::ThreadsBy::kDomain;
+  if (word == "container") return report::ThreadsBy::kContainer;
+  return word == "process" ? report::ThreadsBy::kProcess : report::ThreadsBy::kThread;
+}
+
+// The events of a domain's kernel, and what became of them.
+struct EventCounts {
+  uint64_t read = 0;
+  uint64_t lost = 0;             // by the kernel's count; known at the end of the recording only
+  std::optional<uint64_t> gave;  // events that the kernel says it gave
+};
+
+EventCounts CountsOf(const guests::ThreadStates& domain, const recording::RecordingInfo& info) {
+  EventCounts counts{.read = domain.events(), .lost = 0, .gave = std::nullopt};
+  for (const recording::KernelTraceInfo& trace : info.kernel_traces) {
+    if (trace.vcpu.domain != domain.domain()) continue;
+    counts.gave = counts.gave.value_or(0) + trace.read;
+    counts.lost += trace.lost;
+  }
+  return counts;
+}
+
+// Says on stderr what of a domain's events is missing.
+void WarnOfFaults(const guests::ThreadStates& domain, const recording::RecordingInfo& info) {
+  const std::string name = DomainLabel(domain.domain(), info.NameOf(domain.domain()));
+  const EventCounts counts = CountsOf(domain, info);
+  const guests::KernelTraceFaults faults = domain.faults();
+  if (counts.lost > 0) {
+    fmt::print(
+        stderr,
+        "xenoscope: {}: {} kernel events were lost, of {}: what its threads did meanwhile is "
+        "in \"events lost\"\n",
+        name, counts.lost, counts.lost + counts.read);
+  }
+  if (counts.gave && *counts.gave != counts.read) {
+    fmt::print(stderr, "xenoscope: {}: its kernel gave {} events, and {} are in the recording\n",
+               name, *counts.gave, counts.read);
+  }
+  if (faults.damaged_bytes + faults.malformed + faults.disordered > 0) {
+    fmt::print(
+        stderr,
+        "xenoscope: {}: of its kernel's trace {} bytes are damaged, {} events are too short, "
+        "and {} go back in time\n",
+        name, faults.damaged_bytes, faults.malformed, faults.disordered);
+  }
+}
+
+nlohmann::ordered_json Json(const std::vector<guests::ThreadStates>& domains,
+                            const recording::RecordingInfo& info, const report::Table& table) {
+  nlohmann::ordered_json json;
+  json["domains"] = nlohmann::ordered_json::array();
+  for (const guests::ThreadStates& domain : domains) {
+    const EventCounts counts = CountsOf(domain, info);
+    const guests::KernelTraceFaults faults = domain.faults();
+    json["domains"].push_back({{"id", domain.domain().value},
+                               {"name", info.NameOf(domain.domain())},
+                               {"vcpus", domain.vcpus().size()},
+                               {"events", counts.read},
+                               {"lost_events", counts.lost},
+                               {"damaged_bytes", faults.damaged_bytes},
+                               {"malformed_events", faults.malformed},
+                               {"disordered_events", faults.disordered}});
+  }
+  json["rows"] = report::ToJson(table);
+  return json;
+}
+
+absl::Status ShowThreads(const Options& options) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
+                             recording::Recording::Open(options.trace.path));
+  XENOSCOPE_ASSIGN_OR_RETURN(const KernelTraces kernels, OpenKernelTraces(recording));
+  std::optional<profile::TraceInput> input;
+  if (recording.info().trace) {
+    XENOSCOPE_ASSIGN_OR_RETURN(input, OpenTraceInput(options.trace));
+  } else {
+    fmt::print(stderr,
+               "xenoscope: there is no trace of Xen in it, so what vCPUs did is not known: threads "
+               "on them are \"untraced\"\n");
+  }
+  std::vector<guests::ThreadStates> domains;
+  domains.reserve(kernels.traces.size());
+  for (const guests::KernelTrace& trace : kernels.traces) domains.emplace_back(trace, 0);
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, input ? &input->trace : nullptr));
+  const recording::RecordingInfo& info = recording.info();
+  for (const guests::ThreadStates& domain : domains) WarnOfFaults(domain, info);
+  const bool text = options.format == "text";
+  const report::Table table = report::ThreadsTable(
+      domains, [&info](DomainId domain) { return info.NameOf(domain); },
+      options.trace.clock.value_or(recording.clock()),
+      {.by = ByOf(options.by), .text = text, .limit = text ? options.limit : 0});
+  if (options.format == "json") return WriteStdout(report::Dump(Json(domains, info, table)));
+  if (options.format == "csv") return WriteStdout(report::ToCsv(table));
+  return WriteStdout(report::ToText(table, report::StdoutStyle()));
+}
+
+}  // namespace
+
+void AddThreads(Command program, CommandAction& run) {
+  auto options = std::make_shared<Options>();
+  Command command = program.AddSubcommand(
+      "threads", "Show which threads ran on dom0's vCPUs, and what they waited for");
+  AddTraceOptions(command, options->trace);
+  command.AddOption("--by", options->by, "What a row is: thread, process, container or domain")
+      .OneOf({"thread", "process", "container", "domain"})
+      .ShowDefault();
+  command.AddOption("--limit", options->limit, "Show at most this many rows as text; 0: all")
+      .ShowDefault();
+  command.AddOption("--format", options->format, "Output format: text, json or csv")
+      .OneOf({"text", "json", "csv"})
+      .ShowDefault();
+  command.SetFooter(
+      "Example:\n"
+      "  xenoscope record --threads -o web.xeno -- sleep 10\n"
+      "  xenoscope threads web.xeno --by process");
+  command.SetCallback([options, &run] { run = [options] { return ShowThreads(*options); }; });
+}
+
+}  // namespace xenoscope::cli

@@ -1,0 +1,103 @@
+// The trace of one domain's kernel in a recording: its formats, the threads that it began with, and
+// each CPU's pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "guests/ftrace/formats.h"
+#include "guests/ftrace/kernel_event.h"
+#include "guests/ftrace/page_reader.h"
+
+namespace xenoscope::guests {
+
+// A thread that ran when recording began.
+struct InitialThread {
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  std::string_view name;
+};
+// The cgroup in which a process was then.
+struct InitialCgroup {
+  uint32_t pid = 0;
+  std::string_view path;
+};
+
+// What could not be read. Nothing is passed over without being counted.
+struct KernelTraceFaults {
+  uint64_t damaged_bytes = 0;  // bytes of pages that hold no events
+  uint64_t malformed = 0;      // events that are shorter than their format
+  uint64_t disordered = 0;     // events that say an earlier time than the one before
+};
+
+class KernelTrace {
+ public:
+  // `file` is a samples/NAME.samples (recording/sample_format.h) and outlives the result. Nothing:
+  // the domain has no pages in it. Errors (InvalidArgument): those of ChunkReader and ParseFormats;
+  // pages without formats, or of another size than these say. O(file); memory: 16 bytes a chunk.
+  static absl::StatusOr<std::optional<KernelTrace>> Open(Bytes file, DomainId domain);
+
+  [[nodiscard]] DomainId domain() const { return domain_; }
+  [[nodiscard]] const Formats& formats() const { return formats_; }
+  [[nodiscard]] const EventDecoder& decoder() const { return decoder_; }
+  [[nodiscard]] const std::vector<InitialThread>& threads() const { return threads_; }
+  [[nodiscard]] const std::vector<InitialCgroup>& cgroups() const { return cgroups_; }
+  // The number of CPUs: those that have pages, and all below them.
+  [[nodiscard]] size_t cpus() const { return pages_.size(); }
+  // Returns the runs of pages of the CPU, in their order.
+  [[nodiscard]] const std::vector<Bytes>& PagesOf(size_t cpu) const { return pages_[cpu]; }
+
+  static constexpr size_t kMaxCpus = 4096;
+
+ private:
+  explicit KernelTrace(DomainId domain) : domain_(domain) {}
+  absl::Status ReadThreads(Bytes file);
+
+  DomainId domain_;
+  Formats formats_;
+  EventDecoder decoder_;
+  std::vector<InitialThread> threads_;
+  std::vector<InitialCgroup> cgroups_;
+  std::vector<std::vector<Bytes>> pages_;  // by CPU
+};
+
+// Follows one CPU's events in the order of the buffer, in which times do not go back.
+class CpuCursor {
+ public:
+  CpuCursor(const KernelTrace& trace, size_t cpu)
+      : trace_(&trace), cpu_(static_cast<uint32_t>(cpu)), reader_(Bytes(), trace.formats().page) {}
+
+  // Goes to the next event that the decoder knows. False: there is none.
+  bool Next();
+
+  [[nodiscard]] const KernelEvent& event() const { return event_; }
+  // Whether events between the one before and this one were lost.
+  [[nodiscard]] bool after_loss() const { return after_loss_; }
+  [[nodiscard]] uint32_t cpu() const { return cpu_; }
+  [[nodiscard]] const KernelTraceFaults& faults() const { return faults_; }
+  // Returns the number of events up to here, those that the decoder does not know included.
+  [[nodiscard]] uint64_t events() const { return events_; }
+
+ private:
+  bool NextPage();
+
+  const KernelTrace* trace_;
+  uint32_t cpu_;
+  size_t run_ = 0;  // index of the run of pages
+  Bytes rest_;      // pages of the run that were not begun yet
+  PageReader reader_;
+  KernelEvent event_;
+  bool after_loss_ = false;
+  bool loss_pending_ = false;
+  uint64_t events_ = 0;
+  KernelTraceFaults faults_;
+};
+
+}  // namespace xenoscope::guests

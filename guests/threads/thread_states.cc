@@ -1,0 +1,287 @@
+#include "guests/threads/thread_states.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace xenoscope::guests {
+namespace {
+
+constexpr uint64_t kCloneThread = 0x10000;  // CLONE_THREAD of clone(2)
+constexpr Tsc kNever{std::numeric_limits<uint64_t>::max()};
+
+bool IsLater(const CpuCursor* a, const CpuCursor* b) {
+  if (a->event().tsc != b->event().tsc) return a->event().tsc > b->event().tsc;
+  return a->cpu() > b->cpu();
+}
+
+}  // namespace
+
+ThreadStates::ThreadStates(const KernelTrace& trace, int64_t offset)
+    : trace_(&trace),
+      offset_(offset),
+      idle_(trace.cpus(), kNone),
+      vcpus_(trace.cpus()),
+      vcpu_tracks_(trace.cpus()) {
+  processes_.emplace_back();  // process of threads of which it is not known
+  for (const InitialThread& thread : trace.threads()) {
+    const size_t process = ProcessOf(thread.pid);
+    if (thread.pid == thread.tid) processes_[process].name = thread.name;
+    if (!thread_of_.contains(thread.tid)) NewThread(thread.tid, process, thread.name);
+  }
+  for (const InitialCgroup& cgroup : trace.cgroups()) {
+    processes_[ProcessOf(cgroup.pid)].cgroup = cgroup.path;
+  }
+  cursors_.reserve(trace.cpus());
+  for (size_t cpu = 0; cpu < trace.cpus(); ++cpu) {
+    CpuCursor& cursor = cursors_.emplace_back(trace, cpu);
+    if (cursor.Next()) heap_.push_back(&cursor);
+  }
+  std::ranges::make_heap(heap_, IsLater);
+}
+
+size_t ThreadStates::NewThread(uint32_t tid, size_t process, std::string_view name) {
+  if (threads_.size() > kMaxThreads) return threads_.size() - 1;  // the shared one
+  const bool is_shared = threads_.size() == kMaxThreads;
+  threads_.push_back(
+      {.tid = is_shared ? 0 : tid,
+       .process = is_shared ? 0 : process,
+       .name = std::string(is_shared ? "[other threads]" : name.substr(0, kMaxName))});
+  tracks_.emplace_back();
+  const size_t thread = threads_.size() - 1;
+  if (tid != 0 && !is_shared) thread_of_[tid] = thread;
+  return thread;
+}
+
+size_t ThreadStates::ThreadOf(uint32_t tid) {
+  const auto found = thread_of_.find(tid);
+  return found != thread_of_.end() ? found->second : NewThread(tid, 0, "");
+}
+
+size_t ThreadStates::ProcessOf(uint32_t pid) {
+  if (processes_.size() > kMaxThreads) return 0;
+  const auto [found, is_new] = process_of_.try_emplace(pid, processes_.size());
+  if (is_new) processes_.push_back({.pid = pid, .name = {}, .cgroup = {}});
+  return found->second;
+}
+
+size_t ThreadStates::OnCpu(uint32_t cpu, uint32_t tid) {
+  if (tid != 0) return ThreadOf(tid);
+  if (idle_[cpu] == kNone) {
+    idle_[cpu] = NewThread(0, 0, "[idle]");
+  }
+  return idle_[cpu];
+}
+
+Tsc ThreadStates::next() const {
+  return heap_.empty() ? kNever : HostTime(heap_.front()->event().tsc);
+}
+
+void ThreadStates::Take(ThreadState state) {
+  CpuCursor& cursor = *heap_.front();
+  const KernelEvent& event = cursor.event();
+  const Tsc at = std::max(HostTime(event.tsc), last_);
+  last_ = at;
+  if (cursor.after_loss()) OnLoss(cursor.cpu(), at);
+  VcpuTrack& vcpu = vcpu_tracks_[cursor.cpu()];
+  if (!vcpu.begun) Begin(cursor.cpu(), at);
+  // The event says which thread wrote it; that of a switch is the one that stops.
+  if (vcpu.thread == kNone) {
+    vcpu.thread = OnCpu(cursor.cpu(), event.current);
+    EndWait(vcpu.thread, at);
+    tracks_[vcpu.thread].vcpu = cursor.cpu();
+  }
+  switch (event.kind) {
+    case KernelEventKind::kSwitch:
+      OnSwitch(cursor.cpu(), event, state, at);
+      break;
+    case KernelEventKind::kWaking:
+    case KernelEventKind::kWakeupNew:
+      OnWaking(event, at);
+      break;
+    case KernelEventKind::kNewTask:
+      OnNewTask(event, at);
+      break;
+    case KernelEventKind::kRename:
+      OnRename(event);
+      break;
+    case KernelEventKind::kExit:
+      tracks_[ThreadOf(event.thread)].ends = true;
+      break;
+    case KernelEventKind::kMigrate:
+      ++threads_[ThreadOf(event.thread)].migrations;
+      break;
+    case KernelEventKind::kCgroupAttach:
+    case KernelEventKind::kCgroupTransfer: {
+      const size_t process = threads_[ThreadOf(event.thread)].process;
+      if (process != 0) processes_[process].cgroup = event.path.substr(0, kMaxPath);
+      break;
+    }
+    default:
+      break;
+  }
+  const auto end = heap_.end();
+  std::ranges::pop_heap(heap_, IsLater);
+  if (cursor.Next()) {
+    std::ranges::push_heap(heap_, IsLater);
+  } else {
+    heap_.erase(end - 1);
+  }
+}
+
+void ThreadStates::Begin(uint32_t cpu, Tsc at) {
+  vcpu_tracks_[cpu].begun = true;
+  vcpu_tracks_[cpu].accounted = at;
+  vcpus_[cpu].window = {at, at};
+}
+
+void ThreadStates::Charge(uint32_t cpu, Tsc until, ThreadState state) {
+  VcpuTrack& vcpu = vcpu_tracks_[cpu];
+  if (!vcpu.begun || until <= vcpu.accounted) return;
+  const Cycles time = until - vcpu.accounted;
+  vcpu.accounted = until;
+  if (vcpu.thread == kNone) state = ThreadState::kLost;
+  vcpus_[cpu].times[static_cast<size_t>(state)] += time;
+  if (vcpu.thread != kNone) threads_[vcpu.thread].times[static_cast<size_t>(state)] += time;
+}
+
+void ThreadStates::OnVcpuState(uint32_t cpu, Tsc since, Tsc until, ThreadState state) {
+  if (cpu >= vcpu_tracks_.size()) return;
+  // No event comes after the last one, and no thread is known then.
+  const Tsc limit = heap_.empty() ? last_ : kNever;
+  Charge(cpu, std::min(since, limit), ThreadState::kUntraced);
+  Charge(cpu, std::min(until, limit), state);
+}
+
+void ThreadStates::EndWait(size_t thread, Tsc at) {
+  Track& track = tracks_[thread];
+  if (track.known && track.vcpu == kNone) {
+    const ThreadState state = track.losses == losses_ ? track.state : ThreadState::kLost;
+    threads_[thread].times[static_cast<size_t>(state)] += at - track.since;
+  }
+  track.known = true;
+  track.since = at;
+  track.losses = losses_;
+}
+
+void ThreadStates::Enter(size_t thread, ThreadState state, Tsc at) {
+  EndWait(thread, at);
+  tracks_[thread].state = state;
+}
+
+// Which thread ran since the last event before the loss is not known.
+void ThreadStates::OnLoss(uint32_t cpu, Tsc at) {
+  ++losses_;
+  VcpuTrack& vcpu = vcpu_tracks_[cpu];
+  if (!vcpu.begun) return;
+  if (vcpu.thread != kNone) {
+    Track& track = tracks_[vcpu.thread];
+    track.vcpu = kNone;
+    track.since = vcpu.accounted;
+    track.state = ThreadState::kLost;
+    vcpu.thread = kNone;
+  }
+  Charge(cpu, at, ThreadState::kLost);
+}
+
+void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState state, Tsc at) {
+  VcpuTrack& vcpu = vcpu_tracks_[cpu];
+  Charge(cpu, at, state);
+  const size_t before = vcpu.thread;
+  const size_t after = OnCpu(cpu, event.next);
+  if (before != kNone) {
+    Track& track = tracks_[before];
+    track.vcpu = kNone;
+    track.known = !track.ends;
+    track.since = at;
+    track.losses = losses_;
+    track.state = IsRunnable(event.state)          ? ThreadState::kPreempted
+                  : IsUninterruptible(event.state) ? ThreadState::kUninterruptible
+                                                   : ThreadState::kSleeping;
+    if (WasPreempted(event.state)) ++threads_[before].preempted;
+  }
+  EndWait(after, at);
+  tracks_[after].vcpu = cpu;
+  GuestThread& thread = threads_[after];
+  ++thread.switches;
+  if (event.next != 0) thread.name = event.name.substr(0, kMaxName);
+  vcpu.thread = after;
+}
+
+void ThreadStates::OnWaking(const KernelEvent& event, Tsc at) {
+  const size_t thread = ThreadOf(event.thread);
+  const Track& track = tracks_[thread];
+  // It may not have stopped running yet, or already wait for a vCPU.
+  const bool waits = track.state == ThreadState::kWoken || track.state == ThreadState::kPreempted;
+  if (track.vcpu != kNone || (track.known && waits)) return;
+  Enter(thread, ThreadState::kWoken, at);
+  if (threads_[thread].name.empty()) threads_[thread].name = event.name.substr(0, kMaxName);
+}
+
+void ThreadStates::OnNewTask(const KernelEvent& event, Tsc at) {
+  const size_t parent = threads_[ThreadOf(event.current)].process;
+  size_t process = parent;
+  if ((event.number & kCloneThread) == 0) {
+    process_of_.erase(event.thread);  // its number was another one's before
+    process = ProcessOf(event.thread);
+    processes_[process].name = event.name.substr(0, kMaxName);
+    processes_[process].cgroup = processes_[parent].cgroup;
+  }
+  const size_t thread = NewThread(event.thread, process, event.name);
+  Enter(thread, ThreadState::kWoken, at);
+}
+
+void ThreadStates::OnRename(const KernelEvent& event) {
+  GuestThread& thread = threads_[ThreadOf(event.thread)];
+  thread.name = event.name.substr(0, kMaxName);
+  GuestProcess& process = processes_[thread.process];
+  if (process.pid == thread.tid && process.pid != 0) process.name = thread.name;
+}
+
+absl::Status ThreadStates::Finish() {
+  Cycles on_vcpus = 0;
+  for (uint32_t cpu = 0; cpu < vcpus_.size(); ++cpu) {
+    Charge(cpu, last_, ThreadState::kUntraced);
+    GuestVcpu& vcpu = vcpus_[cpu];
+    if (!vcpu_tracks_[cpu].begun) continue;
+    vcpu.window.end = last_;
+    const Cycles sum = std::accumulate(vcpu.times.begin(), vcpu.times.end(), Cycles{0});
+    if (sum != vcpu.window.Length()) {
+      return InternalError("{} vCPU {}: threads have {} cycles of a window of {}",
+                           ToString(domain()), cpu, sum, vcpu.window.Length());
+    }
+    on_vcpus += sum - vcpu.times[static_cast<size_t>(ThreadState::kLost)];
+  }
+  Cycles on_threads = 0;
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    if (tracks_[i].vcpu == kNone) EndWait(i, last_);
+    for (size_t state = 0; state < kThreadStates; ++state) {
+      if (IsOnVcpu(static_cast<ThreadState>(state))) on_threads += threads_[i].times[state];
+    }
+  }
+  if (on_threads != on_vcpus) {
+    return InternalError("{}: threads ran for {} cycles, and its vCPUs for {}", ToString(domain()),
+                         on_threads, on_vcpus);
+  }
+  return absl::OkStatus();
+}
+
+uint64_t ThreadStates::events() const {
+  uint64_t events = 0;
+  for (const CpuCursor& cursor : cursors_) events += cursor.events();
+  return events;
+}
+
+KernelTraceFaults ThreadStates::faults() const {
+  KernelTraceFaults sum;
+  for (const CpuCursor& cursor : cursors_) {
+    sum.damaged_bytes += cursor.faults().damaged_bytes;
+    sum.malformed += cursor.faults().malformed;
+    sum.disordered += cursor.faults().disordered;
+  }
+  return sum;
+}
+
+}  // namespace xenoscope::guests

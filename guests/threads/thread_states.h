@@ -1,0 +1,154 @@
+// Follows the threads of one domain by its kernel's events: on which vCPU each runs, what it waits
+// for, and what Xen does with that vCPU meanwhile.
+//
+//   sched_switch ---------------------> on a vCPU:  guest, Xen, stolen, halted, untraced
+//   sched_switch (still runnable) ----> preempted   } in the guest's run queue
+//   sched_waking ---------------------> woken       }
+//   sched_switch (not runnable) ------> sleeping, uninterruptible
+//
+// What a vCPU does is told from outside (OnVcpuState), in the same order of time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "guests/ftrace/kernel_event.h"
+#include "guests/ftrace/kernel_trace.h"
+
+namespace xenoscope::guests {
+
+// The first six are of a thread that its kernel has put on a vCPU.
+enum class ThreadState : uint8_t {
+  kGuest,            // the vCPU runs, and executes the guest
+  kXen,              // the vCPU runs, and executes Xen
+  kStolen,           // the vCPU waits for a pCPU
+  kHalted,           // the vCPU is blocked in Xen; of the idle thread: nothing is to be done
+  kUntraced,         // Xen's trace does not say what the vCPU does
+  kVcpuLost,         // records of Xen's trace were lost
+  kWoken,            // in the guest's run queue since it was woken
+  kPreempted,        // in the guest's run queue since another thread took its place
+  kSleeping,         // waits for something, and a signal can wake it
+  kUninterruptible,  // waits for something, such as a disk, and no signal wakes it
+  kLost,             // events of the kernel were lost
+};
+inline constexpr size_t kThreadStates = 11;
+[[nodiscard]] constexpr bool IsOnVcpu(ThreadState state) { return state <= ThreadState::kVcpuLost; }
+
+using StateTimes = std::array<Cycles, kThreadStates>;  // by ThreadState
+
+struct GuestProcess {
+  uint32_t pid = 0;  // 0: not known
+  std::string name;
+  std::string cgroup;  // path; empty: not known
+};
+
+struct GuestThread {
+  uint32_t tid = 0;
+  size_t process = 0;  // index
+  std::string name;
+  StateTimes times{};
+  uint64_t switches = 0;    // times that it was put on a vCPU
+  uint64_t preempted = 0;   // times that another thread took its place
+  uint64_t migrations = 0;  // times that it was moved to another vCPU
+};
+
+struct GuestVcpu {
+  TscRange window;     // from its first event to the domain's last one
+  StateTimes times{};  // of the threads on it, and kLost
+};
+
+class ThreadStates {
+ public:
+  // `offset` is the guest's TSC minus the host's, in cycles. `trace` outlives this.
+  ThreadStates(const KernelTrace& trace, int64_t offset);
+
+  // Returns the time of the next event in the order of time; the largest Tsc: there is none.
+  [[nodiscard]] Tsc next() const;
+  // Returns the CPU of the next event, if there is one.
+  [[nodiscard]] uint32_t next_cpu() const { return heap_.front()->cpu(); }
+  // Takes the next event, if there is one. `state` is that of its vCPU.
+  void Take(ThreadState state);
+
+  // Says what the vCPU does from the end of what was told before, or from `since` if that is later,
+  // up to `until`.
+  void OnVcpuState(uint32_t cpu, Tsc since, Tsc until, ThreadState state);
+
+  // Ends everything at the time of the last event. Errors (Internal): on a vCPU the threads' times
+  // and what was lost are not its window, or the threads' sum is not that of the vCPUs.
+  absl::Status Finish();
+
+  [[nodiscard]] DomainId domain() const { return trace_->domain(); }
+  [[nodiscard]] const std::vector<GuestProcess>& processes() const { return processes_; }
+  [[nodiscard]] const std::deque<GuestThread>& threads() const { return threads_; }
+  [[nodiscard]] const std::vector<GuestVcpu>& vcpus() const { return vcpus_; }
+  [[nodiscard]] uint64_t events() const;
+  [[nodiscard]] KernelTraceFaults faults() const;
+
+  // Threads that are told apart; the others share one, without a number.
+  static constexpr size_t kMaxThreads = size_t{1} << 17;
+  // Limits of the texts that are kept, in bytes.
+  static constexpr size_t kMaxName = 64;
+  static constexpr size_t kMaxPath = 512;
+
+ private:
+  static constexpr size_t kNone = ~size_t{0};
+  // What is followed of a thread beside its sums.
+  struct Track {
+    ThreadState state = ThreadState::kLost;
+    Tsc since;
+    size_t vcpu = kNone;  // on this vCPU
+    uint64_t losses = 0;  // losses of the domain when its state was last known
+    bool known = false;   // its state is known, and it has not ended
+    bool ends = false;    // it will not run again
+  };
+  struct VcpuTrack {
+    size_t thread = kNone;  // the thread on it; kNone: not known
+    Tsc accounted;          // up to here
+    bool begun = false;
+  };
+
+  [[nodiscard]] Tsc HostTime(uint64_t tsc) const {
+    return Tsc{tsc - static_cast<uint64_t>(offset_)};
+  }
+  size_t ThreadOf(uint32_t tid);
+  size_t NewThread(uint32_t tid, size_t process, std::string_view name);
+  size_t ProcessOf(uint32_t pid);
+  // The thread's number on this CPU: each CPU has an idle thread of its own, numbered 0.
+  size_t OnCpu(uint32_t cpu, uint32_t tid);
+  void Begin(uint32_t cpu, Tsc at);
+  void Charge(uint32_t cpu, Tsc until, ThreadState state);
+  // Ends the time in which the thread was on no vCPU.
+  void EndWait(size_t thread, Tsc at);
+  void Enter(size_t thread, ThreadState state, Tsc at);
+  void OnLoss(uint32_t cpu, Tsc at);
+  void OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState state, Tsc at);
+  void OnWaking(const KernelEvent& event, Tsc at);
+  void OnNewTask(const KernelEvent& event, Tsc at);
+  void OnRename(const KernelEvent& event);
+
+  const KernelTrace* trace_;
+  int64_t offset_;
+  std::vector<CpuCursor> cursors_;  // by CPU
+  std::vector<CpuCursor*> heap_;    // those with an event, the earliest first
+  std::vector<GuestProcess> processes_;
+  std::deque<GuestThread> threads_;
+  std::vector<Track> tracks_;  // by thread
+  absl::flat_hash_map<uint32_t, size_t> thread_of_;
+  absl::flat_hash_map<uint32_t, size_t> process_of_;
+  std::vector<size_t> idle_;  // thread of each CPU
+  std::vector<GuestVcpu> vcpus_;
+  std::vector<VcpuTrack> vcpu_tracks_;
+  uint64_t losses_ = 0;
+  Tsc last_;
+};
+
+}  // namespace xenoscope::guests

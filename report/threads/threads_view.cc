@@ -1,0 +1,235 @@
+#include "report/threads/threads_view.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace xenoscope::report {
+namespace {
+
+using guests::StateTimes;
+using guests::ThreadState;
+
+struct StateColumn {
+  ThreadState state;
+  const char* key;
+  const char* title;
+};
+
+constexpr std::array<StateColumn, guests::kThreadStates> kStates{{
+    {ThreadState::kGuest, "guest_s", "guest"},
+    {ThreadState::kXen, "xen_s", "in Xen"},
+    {ThreadState::kStolen, "stolen_s", "stolen"},
+    {ThreadState::kHalted, "halted_s", "halted"},
+    {ThreadState::kUntraced, "untraced_s", "untraced"},
+    {ThreadState::kVcpuLost, "vcpu_lost_s", "trace lost"},
+    {ThreadState::kWoken, "woken_s", "woken"},
+    {ThreadState::kPreempted, "preempted_s", "preempted"},
+    {ThreadState::kSleeping, "sleeping_s", "sleeping"},
+    {ThreadState::kUninterruptible, "uninterruptible_s", "uninterr."},
+    {ThreadState::kLost, "lost_s", "events lost"},
+}};
+
+// Domain, container, process with its number, thread with its number: empty where `by` joins them.
+using Key = std::tuple<DomainId, std::string, std::string, uint32_t, std::string, uint32_t>;
+
+struct Row {
+  StateTimes times{};
+  uint64_t switches = 0;
+  uint64_t preempted = 0;
+  uint64_t migrations = 0;
+
+  [[nodiscard]] Cycles OnVcpus() const {
+    Cycles sum = 0;
+    for (const StateColumn& column : kStates) {
+      if (guests::IsOnVcpu(column.state)) sum += times[static_cast<size_t>(column.state)];
+    }
+    return sum;
+  }
+};
+
+void Add(const StateTimes& times, StateTimes& to) {
+  for (size_t i = 0; i < to.size(); ++i) to[i] += times[i];
+}
+
+Key KeyOf(const guests::ThreadStates& domain, const guests::GuestThread& thread, ThreadsBy by) {
+  const guests::GuestProcess& process = domain.processes()[thread.process];
+  Key key{domain.domain(), "", "", 0, "", 0};
+  if (by == ThreadsBy::kDomain) return key;
+  std::get<1>(key) = ContainerName(process.cgroup);
+  if (by == ThreadsBy::kContainer) return key;
+  const bool is_idle = thread.tid == 0;
+  std::get<2>(key) = process.pid == 0 ? thread.name : process.name;
+  std::get<3>(key) = process.pid;
+  if (by == ThreadsBy::kProcess) return key;
+  std::get<4>(key) = thread.name;
+  if (!is_idle) std::get<5>(key) = thread.tid;
+  return key;
+}
+
+std::map<Key, Row> RowsOf(std::span<const guests::ThreadStates> domains, ThreadsBy by) {
+  std::map<Key, Row> rows;
+  for (const guests::ThreadStates& domain : domains) {
+    for (const guests::GuestThread& thread : domain.threads()) {
+      Row& row = rows[KeyOf(domain, thread, by)];
+      Add(thread.times, row.times);
+      row.switches += thread.switches;
+      row.preempted += thread.preempted;
+      row.migrations += thread.migrations;
+    }
+  }
+  return rows;
+}
+
+// The table in the making: which columns there are depends on what rows have.
+class Builder {
+ public:
+  Builder(const std::function<std::string(DomainId)>& name_of, Clock clock,
+          const ThreadsOptions& options, const StateTimes& sums)
+      : name_of_(name_of), clock_(clock), options_(options) {
+    for (const StateColumn& column : kStates) {
+      if (!options.text || sums[static_cast<size_t>(column.state)] > 0) shown_.push_back(&column);
+    }
+    AddColumns();
+  }
+
+  void AddRow(const Key& key, const Row& row) {
+    const auto& [domain, container, process, pid, thread, tid] = key;
+    std::vector<Cell> cells{DomainLabel(domain, name_of_(domain))};
+    if (options_.by != ThreadsBy::kDomain) cells.emplace_back(container);
+    if (options_.by <= ThreadsBy::kProcess) {
+      cells.emplace_back(process);
+      cells.push_back(Number(pid));
+    }
+    if (options_.by == ThreadsBy::kThread) {
+      cells.emplace_back(thread);
+      cells.push_back(Number(tid));
+    }
+    AddFigures(row, cells);
+    table_.AddRow(std::move(cells));
+  }
+
+  void AddFooter(const char* what, const Row& row) {
+    std::vector<Cell> cells(words_);
+    cells[0] = std::string(what);
+    AddFigures(row, cells);
+    table_.footers.push_back({std::move(cells)});
+  }
+
+  Table Take() { return std::move(table_); }
+
+ private:
+  void AddColumns() {
+    std::vector<Column>& columns = table_.columns;
+    columns.push_back({"domain", "domain"});
+    if (options_.by != ThreadsBy::kDomain) columns.push_back({"container", "container"});
+    if (options_.by <= ThreadsBy::kProcess) {
+      columns.push_back({"process", "process"});
+      columns.push_back({"pid", "pid", NumberUnit()});
+    }
+    if (options_.by == ThreadsBy::kThread) {
+      columns.push_back({"thread", "thread"});
+      columns.push_back({"tid", "tid", NumberUnit()});
+    }
+    words_ = columns.size();
+    columns.push_back({"on_vcpu_s", "on vCPUs", ColumnUnit::kSeconds});
+    for (const StateColumn* column : shown_) {
+      columns.push_back({column->key, column->title, ColumnUnit::kSeconds});
+    }
+    columns.push_back({"switches", "switches", ColumnUnit::kCount});
+    columns.push_back({"preemptions", "preemptions", ColumnUnit::kCount});
+    columns.push_back({"migrations", "migrations", ColumnUnit::kCount});
+  }
+
+  // Numbers of processes and threads are names: text has no thousands separators in them.
+  [[nodiscard]] ColumnUnit NumberUnit() const {
+    return options_.text ? ColumnUnit::kText : ColumnUnit::kCount;
+  }
+  [[nodiscard]] Cell Number(uint32_t id) const {
+    if (id == 0) return {};
+    return options_.text ? Cell(std::to_string(id)) : Cell(uint64_t{id});
+  }
+
+  void AddFigures(const Row& row, std::vector<Cell>& cells) const {
+    cells.emplace_back(clock_.Seconds(row.OnVcpus()));
+    for (const StateColumn* column : shown_) {
+      cells.emplace_back(clock_.Seconds(row.times[static_cast<size_t>(column->state)]));
+    }
+    cells.emplace_back(row.switches);
+    cells.emplace_back(row.preempted);
+    cells.emplace_back(row.migrations);
+  }
+
+  const std::function<std::string(DomainId)>& name_of_;
+  Clock clock_;
+  ThreadsOptions options_;
+  std::vector<const StateColumn*> shown_;
+  size_t words_ = 0;  // columns before the figures
+  Table table_;
+};
+
+std::string_view Without(std::string_view text, std::string_view suffix) {
+  return text.ends_with(suffix) ? text.substr(0, text.size() - suffix.size()) : text;
+}
+
+}  // namespace
+
+std::string ContainerName(const std::string& cgroup) {
+  constexpr size_t kShortId = 12;  // of an id of 64 digits, as `docker ps` shows it
+  std::string_view name = cgroup;
+  while (name.ends_with('/')) name.remove_suffix(1);
+  constexpr std::string_view kLxc = "lxc.payload.";
+  if (const size_t lxc = name.find(kLxc); lxc != std::string_view::npos) {
+    name.remove_prefix(lxc + kLxc.size());
+    return std::string(name.substr(0, name.find('/')));
+  }
+  name = name.substr(name.rfind('/') + 1);
+  name = Without(Without(name, ".scope"), ".service");
+  for (const std::string_view engine : {"docker-", "libpod-", "cri-containerd-", "crio-"}) {
+    if (name.starts_with(engine)) name.remove_prefix(engine.size());
+  }
+  const bool is_id =
+      name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return std::string(is_id ? name.substr(0, kShortId) : name);
+}
+
+Table ThreadsTable(std::span<const guests::ThreadStates> domains,
+                   const std::function<std::string(DomainId)>& name_of, Clock clock,
+                   const ThreadsOptions& options) {
+  std::vector<std::pair<Key, Row>> rows;
+  Row total;
+  for (auto& [key, row] : RowsOf(domains, options.by)) {
+    Add(row.times, total.times);
+    total.switches += row.switches;
+    total.preempted += row.preempted;
+    total.migrations += row.migrations;
+    if (row.OnVcpus() > 0) rows.emplace_back(key, row);
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater(),
+                           [](const auto& row) { return row.second.OnVcpus(); });
+  Builder builder(name_of, clock, options, total.times);
+  for (const auto& [key, row] : rows) builder.AddRow(key, row);
+  if (options.text) {
+    builder.AddFooter("all threads", total);
+    Row vcpus;
+    for (const guests::ThreadStates& domain : domains) {
+      for (const guests::GuestVcpu& vcpu : domain.vcpus()) Add(vcpu.times, vcpus.times);
+    }
+    Row lost;
+    lost.times[static_cast<size_t>(ThreadState::kLost)] =
+        vcpus.times[static_cast<size_t>(ThreadState::kLost)];
+    if (lost.times[static_cast<size_t>(ThreadState::kLost)] > 0) {
+      builder.AddFooter("vCPUs whose thread is not known", lost);
+    }
+  }
+  Table table = builder.Take();
+  table.Limit(options.limit);
+  return table;
+}
+
+}  // namespace xenoscope::report

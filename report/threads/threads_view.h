@@ -1,0 +1,36 @@
+// The times of domains' threads as a table.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "guests/threads/thread_states.h"
+#include "report/table/table.h"
+
+namespace xenoscope::report {
+
+// What a row stands for.
+enum class ThreadsBy : uint8_t { kThread, kProcess, kContainer, kDomain };
+
+struct ThreadsOptions {
+  ThreadsBy by = ThreadsBy::kThread;
+  // For text: columns in which nothing is are left out, and there are footers.
+  bool text = false;
+  size_t limit = 0;  // the most rows; 0: all
+};
+
+// Returns the container's name by the path of its cgroup: that which docker, podman, LXC,
+// Kubernetes or systemd gave it; empty for the root.
+[[nodiscard]] std::string ContainerName(const std::string& cgroup);
+
+// Returns the table: rows by their time on vCPUs, the longest first, without what did not run.
+// Times are in seconds of `clock`. O(threads log threads).
+[[nodiscard]] Table ThreadsTable(std::span<const guests::ThreadStates> domains,
+                                 const std::function<std::string(DomainId)>& name_of, Clock clock,
+                                 const ThreadsOptions& options);
+
+}  // namespace xenoscope::report

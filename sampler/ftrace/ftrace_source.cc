@@ -1,0 +1,185 @@
+#include "sampler/ftrace/ftrace_source.h"
+
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/error.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Without these two nothing is known of threads.
+constexpr std::array<const char*, 2> kNeeded{"sched:sched_switch", "sched:sched_waking"};
+constexpr std::array<const char*, 15> kWanted{
+    "sched:sched_wakeup_new",   "sched:sched_process_fork",  "sched:sched_process_exec",
+    "sched:sched_process_exit", "sched:sched_migrate_task",  "task:task_newtask",
+    "task:task_rename",         "irq:irq_handler_entry",     "irq:irq_handler_exit",
+    "irq:softirq_entry",        "irq:softirq_exit",          "cgroup:cgroup_mkdir",
+    "cgroup:cgroup_rename",     "cgroup:cgroup_attach_task", "cgroup:cgroup_transfer_tasks"};
+
+// A page that is not full costs as much of the disk as a full one, so it is read this seldom: what
+// a crash of dom0 loses at most.
+constexpr steady_clock::duration kPartialPageInterval = std::chrono::seconds(2);
+// Limit of one read of a CPU, so that other CPUs are not kept waiting.
+constexpr size_t kMaxPagesPerRead = 1024;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FtraceSource>> FtraceSource::Open(
+    const FtraceRequest& request, std::function<Tsc()> read_tsc,
+    std::function<std::vector<RunningThread>()> running) {
+  const std::optional<std::string> root = TraceInstance::FindTracefs();
+  if (!root) {
+    return PreconditionError(
+        "tracefs is not mounted, or not for this user: mount -t tracefs none /sys/kernel/tracing");
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(TraceInstance instance,
+                             TraceInstance::Create(*root, kInstance, request.buffer_kb));
+  std::unique_ptr<FtraceSource> source(
+      new FtraceSource(request, std::move(instance), std::move(read_tsc), std::move(running)));
+  for (const uint32_t number : source->instance_->cpus()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(File pages, source->instance_->OpenPages(number));
+    source->cpus_.push_back({.number = number, .pages = std::move(pages)});
+  }
+  return source;
+}
+
+FtraceSource::~FtraceSource() { Close().IgnoreError(); }
+
+recording::SourceInfo FtraceSource::Info() const {
+  recording::SourceInfo info;
+  info.name = kName;
+  info.drain_interval_ns = static_cast<uint64_t>(request_.drain_interval.count());
+  return info;
+}
+
+absl::Status FtraceSource::EnableEvents() {
+  for (const char* const event : kNeeded) XENOSCOPE_RETURN_IF_ERROR(instance_->Enable(event));
+  for (const char* const event : kWanted) {
+    const absl::Status status = instance_->Enable(event);
+    if (!absl::IsNotFound(status)) XENOSCOPE_RETURN_IF_ERROR(status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FtraceSource::Start() {
+  const Tsc now = read_tsc_();
+  for (Cpu& cpu : cpus_) {
+    cpu.read_before = now;
+    cpu.last_read = steady_clock::now();
+  }
+  // Events come first, so that no thread that begins meanwhile is missed.
+  XENOSCOPE_RETURN_IF_ERROR(EnableEvents());
+  XENOSCOPE_ASSIGN_OR_RETURN(formats_, instance_->Formats());
+  threads_ = running_();
+  timer_.Start(steady_clock::now());
+  return absl::OkStatus();
+}
+
+void FtraceSource::WriteRunning(recording::SampleWriter& writer) {
+  recording::ProcessChunk chunk;
+  for (const RunningThread& thread : std::exchange(threads_, {})) {
+    recording::ProcessEntry entry;
+    entry.type = static_cast<uint8_t>(recording::ProcessEntryType::kThread);
+    entry.flags = recording::kAtStart;
+    entry.pid = thread.pid;
+    entry.tid = thread.tid;
+    chunk.Add(entry, nullptr, thread.name);
+    if (thread.pid != thread.tid || thread.cgroup.empty()) continue;
+    entry.type = static_cast<uint8_t>(recording::ProcessEntryType::kCgroup);
+    chunk.Add(entry, nullptr, thread.cgroup);
+  }
+  writer.Append(request_.domain, chunk);
+}
+
+absl::StatusOr<double> FtraceSource::Read(Cpu& cpu, bool all, recording::SampleWriter& writer) {
+  const size_t page_size = instance_->page_size();
+  const size_t buffer = size_t{request_.buffer_kb} << 10;
+  const steady_clock::time_point now = steady_clock::now();
+  all = all || now - cpu.last_read >= kPartialPageInterval;
+  // Linux says that there is something to read when its buffer_percent (half) is full.
+  pollfd ready{.fd = cpu.pages.fd(), .events = POLLIN, .revents = 0};
+  if (!all && poll(&ready, 1, 0) <= 0) return 0;
+  cpu.last_read = now;
+  const Tsc before = read_tsc_();
+  pages_.clear();
+  for (size_t count = 0; count < kMaxPagesPerRead; ++count) {
+    const size_t at = pages_.size();
+    pages_.resize(at + page_size);
+    const ssize_t got = read(cpu.pages.fd(), pages_.data() + at, page_size);
+    if (got == static_cast<ssize_t>(page_size)) continue;
+    pages_.resize(at);
+    if (got >= 0 || errno == EAGAIN || errno == EINTR) break;
+    return ErrnoError(errno, "cannot read the kernel's trace of CPU {}", cpu.number);
+  }
+  if (!pages_.empty()) {
+    const recording::DrainTimes times{cpu.read_before, before, read_tsc_()};
+    writer.AppendTracePages({request_.domain, VcpuId{cpu.number}}, times,
+                            static_cast<uint32_t>(page_size), pages_);
+  }
+  cpu.read_before = before;
+  return std::min(1.0, static_cast<double>(pages_.size()) / static_cast<double>(buffer));
+}
+
+absl::Status FtraceSource::ReadAll(bool all, recording::SampleWriter& writer, double& fill) {
+  if (!formats_.empty()) {
+    writer.AppendTraceFormats(request_.domain, std::exchange(formats_, {}));
+    WriteRunning(writer);
+  }
+  for (Cpu& cpu : cpus_) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const double used, Read(cpu, all, writer));
+    fill = std::max(fill, used);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FtraceSource::Collect(recording::SampleWriter& writer) {
+  const steady_clock::time_point begin = steady_clock::now();
+  double fill = 0;
+  XENOSCOPE_RETURN_IF_ERROR(ReadAll(/*all=*/false, writer, fill));
+  timer_.Drained(begin, steady_clock::now(), fill);
+  return absl::OkStatus();
+}
+
+absl::Status FtraceSource::OnDomainCreated(const recording::DomainInfo& /*domain*/) {
+  return UnimplementedError("ftrace sees the Linux that it runs in");
+}
+
+absl::Status FtraceSource::Stop(recording::SampleWriter& writer) {
+  if (!instance_) return absl::OkStatus();
+  XENOSCOPE_RETURN_IF_ERROR(instance_->TurnOff());
+  // Nothing is added any more, so this ends.
+  for (double fill = 1; fill > 0;) {
+    fill = 0;
+    XENOSCOPE_RETURN_IF_ERROR(ReadAll(/*all=*/true, writer, fill));
+  }
+  for (Cpu& cpu : cpus_) cpu.counts = instance_->Counts(cpu.number);
+  return absl::OkStatus();
+}
+
+absl::Status FtraceSource::Save(const recording::Writer& /*writer*/,
+                                recording::RecordingInfo& info) {
+  for (const Cpu& cpu : cpus_) {
+    info.kernel_traces.push_back({.source = kName,
+                                  .vcpu = {request_.domain, VcpuId{cpu.number}},
+                                  .read = cpu.counts.read,
+                                  .lost = cpu.counts.lost});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FtraceSource::Close() {
+  for (Cpu& cpu : cpus_) cpu.pages = File();  // Linux keeps an instance that is being read
+  instance_.reset();
+  return absl::OkStatus();
+}
+
+}  // namespace xenoscope::sampler

@@ -1,0 +1,96 @@
+// The scheduler, interrupt and cgroup events of the Linux that runs this program, by its own
+// tracing (ftrace). It takes no samples: its file has the pages of the kernel's trace buffers as
+// they were, from which guests/ learns which thread ran when.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "sampler/drain_timer.h"
+#include "sampler/ftrace/trace_instance.h"
+#include "sampler/running_processes.h"
+#include "sampler/source.h"
+
+namespace xenoscope::sampler {
+
+struct FtraceRequest {
+  DomainId domain = kDom0;    // domain that this Linux is
+  uint32_t buffer_kb = 4096;  // size of each CPU's buffer
+  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(100);
+};
+
+class FtraceSource final : public Source {
+ public:
+  static constexpr const char* kName = "ftrace";
+  static constexpr const char* kInstance = "xenoscope";
+
+  // `read_tsc` returns the TSC, `running` the threads that exist when sampling starts. Errors:
+  // FailedPrecondition: tracefs is not mounted; those of TraceInstance; NotFound: this kernel lacks
+  // sched_switch or sched_waking. Other events are left out where it lacks them, and noted.
+  static absl::StatusOr<std::unique_ptr<FtraceSource>> Open(
+      const FtraceRequest& request, std::function<Tsc()> read_tsc,
+      std::function<std::vector<RunningThread>()> running);
+  FtraceSource(const FtraceSource&) = delete;
+  FtraceSource& operator=(const FtraceSource&) = delete;
+  ~FtraceSource() override;
+
+  [[nodiscard]] recording::SourceInfo Info() const override;
+  [[nodiscard]] std::vector<recording::EventInfo> Events() const override { return {}; }
+  [[nodiscard]] recording::Role RoleOf(DomainId /*domain*/) const override {
+    return recording::Role::kNone;
+  }
+  absl::Status Start() override;
+  [[nodiscard]] std::chrono::steady_clock::time_point Due() const override { return timer_.due(); }
+  absl::Status Collect(recording::SampleWriter& writer) override;
+  absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
+  absl::Status Stop(recording::SampleWriter& writer) override;
+  absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
+  absl::Status Close() override;
+  [[nodiscard]] TscRange Sampled() const override { return {}; }
+  [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override { return {}; }
+
+ private:
+  struct Cpu {
+    uint32_t number = 0;
+    File pages;
+    Tsc read_before{};  // before the last read
+    std::chrono::steady_clock::time_point last_read{};
+    TraceCounts counts{};
+  };
+
+  FtraceSource(const FtraceRequest& request, TraceInstance instance, std::function<Tsc()> read_tsc,
+               std::function<std::vector<RunningThread>()> running)
+      : request_(request),
+        instance_(std::move(instance)),
+        read_tsc_(std::move(read_tsc)),
+        running_(std::move(running)),
+        timer_(request.drain_interval) {}
+
+  absl::Status EnableEvents();
+  // Adds the threads that exist.
+  void WriteRunning(recording::SampleWriter& writer);
+  // Reads the pages that are full, and with `all` the one that is being filled too. Returns their
+  // part of the buffer, in [0, 1].
+  absl::StatusOr<double> Read(Cpu& cpu, bool all, recording::SampleWriter& writer);
+  absl::Status ReadAll(bool all, recording::SampleWriter& writer, double& fill);
+
+  FtraceRequest request_;
+  std::optional<TraceInstance> instance_;
+  std::function<Tsc()> read_tsc_;
+  std::function<std::vector<RunningThread>()> running_;
+  std::vector<std::string> notes_;
+  std::vector<Cpu> cpus_;
+  std::string formats_;                 // until they are written
+  std::vector<RunningThread> threads_;  // until they are written
+  std::vector<std::byte> pages_;        // a member only to reuse its memory
+  DrainTimer timer_;
+};
+
+}  // namespace xenoscope::sampler
