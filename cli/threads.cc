@@ -33,6 +33,7 @@ struct Options {
   std::string by = "thread";
   std::string format = "text";
   size_t limit = 40;
+  bool stolen = false;
 };
 
 // The kernels' traces of a recording, with what they point into.
@@ -146,10 +147,16 @@ absl::Status ShowThreads(const Options& options) {
   const recording::RecordingInfo& info = recording.info();
   for (const guests::ThreadStates& domain : domains) WarnOfFaults(domain, info);
   const bool text = options.format == "text";
-  const report::Table table = report::ThreadsTable(
-      domains, [&info](DomainId domain) { return info.NameOf(domain); },
-      options.trace.clock.value_or(recording.clock()),
-      {.by = ByOf(options.by), .text = text, .limit = text ? options.limit : 0});
+  const auto name_of = [&info](DomainId domain) { return info.NameOf(domain); };
+  const Clock clock = options.trace.clock.value_or(recording.clock());
+  const report::ThreadsOptions shown{
+      .by = ByOf(options.by), .text = text, .limit = text ? options.limit : 0};
+  report::Table table;
+  if (options.stolen) {
+    XENOSCOPE_ASSIGN_OR_RETURN(table, report::StolenTable(domains, name_of, clock, shown));
+  } else {
+    table = report::ThreadsTable(domains, name_of, clock, shown);
+  }
   if (options.format == "json") return WriteStdout(report::Dump(Json(domains, info, table)));
   if (options.format == "csv") return WriteStdout(report::ToCsv(table));
   return WriteStdout(report::ToText(table, report::StdoutStyle()));
@@ -165,6 +172,9 @@ void AddThreads(Command program, CommandAction& run) {
   command.AddOption("--by", options->by, "What a row is: thread, process, container or domain")
       .OneOf({"thread", "process", "container", "domain"})
       .ShowDefault();
+  command.AddFlag("--stolen", options->stolen,
+                  "Instead of all states, show which domains ran while threads' vCPUs waited for a "
+                  "pCPU");
   command.AddOption("--limit", options->limit, "Show at most this many rows as text; 0: all")
       .ShowDefault();
   command.AddOption("--format", options->format, "Output format: text, json or csv")

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/error.h"
+#include "correlate/run_queues.h"
 #include "correlate/timeline.h"
 #include "trace/ordered_stream.h"
 
@@ -49,10 +50,14 @@ class VcpuStates final : public correlate::TimelineObserver {
     Tell(segment.vcpu, segment.range, StateOf(segment.kind));
   }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
-    if (interval.state == TimelineState::kRunning) return;  // its segments came
+    if (interval.state == TimelineState::kRunning) {  // its segments came
+      TellWaiting(interval);
+      return;
+    }
     Tell(interval.vcpu, interval.range, StateOf(interval.state, SegmentKind::kUndivided));
   }
   void OnState(const VcpuTrack& vcpu, TimelineState /*before*/) override {
+    run_queues_.OnState(vcpu);
     if (by_id_.contains(vcpu.ref.domain)) tracks_[vcpu.ref] = &vcpu;
   }
   // Notes that Xen's trace has ended.
@@ -71,6 +76,19 @@ class VcpuStates final : public correlate::TimelineObserver {
     found->second->OnVcpuState(vcpu.vcpu.value, range.begin, range.end, state);
   }
 
+  // Tells the vCPUs that waited for the pCPU meanwhile who ran there.
+  void TellWaiting(const correlate::RunstateInterval& ran) {
+    run_queues_.ForEach(ran.pcpu, ran.range, [&](TscRange part, uint32_t set) {
+      for (const VcpuRef waiting : run_queues_.sets()[set]) {
+        const auto found = by_id_.find(waiting.domain);
+        if (found == by_id_.end() || IsIdle(ran.vcpu)) continue;
+        found->second->OnStolen(waiting.vcpu.value, part, ran.vcpu.domain);
+      }
+    });
+    run_queues_.Forget(ran.pcpu, ran.range.end);
+  }
+
+  correlate::RunQueues run_queues_;
   absl::flat_hash_map<DomainId, ThreadStates*> by_id_;
   absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;
 };

@@ -92,6 +92,7 @@ void ThreadStates::Take(ThreadState state) {
     vcpu.thread = OnCpu(cursor.cpu(), event.current);
     EndWait(vcpu.thread, at);
     tracks_[vcpu.thread].vcpu = cursor.cpu();
+    vcpu.switched = at;
   }
   switch (event.kind) {
     case KernelEventKind::kSwitch:
@@ -155,6 +156,26 @@ void ThreadStates::OnVcpuState(uint32_t cpu, Tsc since, Tsc until, ThreadState s
   Charge(cpu, std::min(until, limit), state);
 }
 
+void ThreadStates::OnStolen(uint32_t cpu, TscRange range, DomainId by) {
+  if (cpu >= vcpu_tracks_.size()) return;
+  const VcpuTrack& vcpu = vcpu_tracks_[cpu];
+  if (!vcpu.begun || vcpu.thread == kNone) return;
+  const TscRange known{std::max(vcpus_[cpu].window.begin, vcpu.switched),
+                       heap_.empty() ? last_ : kNever};
+  const TscRange part = range.Intersect(known);
+  if (!part.Empty()) stolen_[{vcpu.thread, by}] += part.Length();
+}
+
+std::vector<StolenTime> ThreadStates::Stolen() const {
+  std::vector<StolenTime> all;
+  all.reserve(stolen_.size());
+  for (const auto& [key, time] : stolen_) all.push_back({key.first, key.second, time});
+  std::ranges::sort(all, [](const StolenTime& a, const StolenTime& b) {
+    return std::pair(a.thread, a.by) < std::pair(b.thread, b.by);
+  });
+  return all;
+}
+
 void ThreadStates::EndWait(size_t thread, Tsc at) {
   Track& track = tracks_[thread];
   if (track.known && track.vcpu == kNone) {
@@ -194,7 +215,8 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState 
   if (before != kNone) {
     Track& track = tracks_[before];
     track.vcpu = kNone;
-    track.known = !track.ends;
+    // The idle thread waits for nothing.
+    track.known = !track.ends && threads_[before].tid != 0;
     track.since = at;
     track.losses = losses_;
     track.state = IsRunnable(event.state)          ? ThreadState::kPreempted
@@ -208,6 +230,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState 
   ++thread.switches;
   if (event.next != 0) thread.name = event.name.substr(0, kMaxName);
   vcpu.thread = after;
+  vcpu.switched = at;
 }
 
 void ThreadStates::OnWaking(const KernelEvent& event, Tsc at) {

@@ -15,6 +15,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -61,6 +62,14 @@ struct GuestThread {
   uint64_t migrations = 0;  // times that it was moved to another vCPU
 };
 
+// Time of a thread in which its vCPU waited for a pCPU and a vCPU of the domain `by` ran on that
+// one.
+struct StolenTime {
+  size_t thread = 0;  // index
+  DomainId by;
+  Cycles time = 0;
+};
+
 struct GuestVcpu {
   TscRange window;     // from its first event to the domain's last one
   StateTimes times{};  // of the threads on it, and kLost
@@ -82,6 +91,11 @@ class ThreadStates {
   // up to `until`.
   void OnVcpuState(uint32_t cpu, Tsc since, Tsc until, ThreadState state);
 
+  // Says that the vCPU waited in this range for the pCPU on which a vCPU of `by` ran. To be called
+  // before OnVcpuState for what comes after the range; where a thread has taken another one's place
+  // since, nothing is known of whose time it was.
+  void OnStolen(uint32_t cpu, TscRange range, DomainId by);
+
   // Ends everything at the time of the last event. Errors (Internal): on a vCPU the threads' times
   // and what was lost are not its window, or the threads' sum is not that of the vCPUs.
   absl::Status Finish();
@@ -90,6 +104,9 @@ class ThreadStates {
   [[nodiscard]] const std::vector<GuestProcess>& processes() const { return processes_; }
   [[nodiscard]] const std::deque<GuestThread>& threads() const { return threads_; }
   [[nodiscard]] const std::vector<GuestVcpu>& vcpus() const { return vcpus_; }
+  // Returns by whom threads' time was stolen, by thread and domain. What is missing from a thread's
+  // kStolen was taken by no vCPU that is known. O(result log result).
+  [[nodiscard]] std::vector<StolenTime> Stolen() const;
   [[nodiscard]] uint64_t events() const;
   [[nodiscard]] KernelTraceFaults faults() const;
 
@@ -113,6 +130,7 @@ class ThreadStates {
   struct VcpuTrack {
     size_t thread = kNone;  // the thread on it; kNone: not known
     Tsc accounted;          // up to here
+    Tsc switched;           // when `thread` was put on it
     bool begun = false;
   };
 
@@ -144,7 +162,8 @@ class ThreadStates {
   std::vector<Track> tracks_;  // by thread
   absl::flat_hash_map<uint32_t, size_t> thread_of_;
   absl::flat_hash_map<uint32_t, size_t> process_of_;
-  std::vector<size_t> idle_;  // thread of each CPU
+  absl::flat_hash_map<std::pair<size_t, DomainId>, Cycles> stolen_;  // by thread and culprit
+  std::vector<size_t> idle_;                                         // thread of each CPU
   std::vector<GuestVcpu> vcpus_;
   std::vector<VcpuTrack> vcpu_tracks_;
   uint64_t losses_ = 0;

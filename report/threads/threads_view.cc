@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+
 namespace xenoscope::report {
 namespace {
 
@@ -86,19 +88,29 @@ std::map<Key, Row> RowsOf(std::span<const guests::ThreadStates> domains, Threads
   return rows;
 }
 
-// The table in the making: which columns there are depends on what rows have.
-class Builder {
+// The columns that say what a row stands for.
+class Words {
  public:
-  Builder(const std::function<std::string(DomainId)>& name_of, Clock clock,
-          const ThreadsOptions& options, const StateTimes& sums)
-      : name_of_(name_of), clock_(clock), options_(options) {
-    for (const StateColumn& column : kStates) {
-      if (!options.text || sums[static_cast<size_t>(column.state)] > 0) shown_.push_back(&column);
+  Words(const std::function<std::string(DomainId)>& name_of, const ThreadsOptions& options)
+      : name_of_(name_of), options_(options) {}
+
+  [[nodiscard]] std::vector<Column> Columns() const {
+    // Numbers of processes and threads are names: text has no thousands separators in them.
+    const ColumnUnit number = options_.text ? ColumnUnit::kText : ColumnUnit::kCount;
+    std::vector<Column> columns{{"domain", "domain"}};
+    if (options_.by != ThreadsBy::kDomain) columns.push_back({"container", "container"});
+    if (options_.by <= ThreadsBy::kProcess) {
+      columns.push_back({"process", "process"});
+      columns.push_back({"pid", "pid", number});
     }
-    AddColumns();
+    if (options_.by == ThreadsBy::kThread) {
+      columns.push_back({"thread", "thread"});
+      columns.push_back({"tid", "tid", number});
+    }
+    return columns;
   }
 
-  void AddRow(const Key& key, const Row& row) {
+  [[nodiscard]] std::vector<Cell> Of(const Key& key) const {
     const auto& [domain, container, process, pid, thread, tid] = key;
     std::vector<Cell> cells{DomainLabel(domain, name_of_(domain))};
     if (options_.by != ThreadsBy::kDomain) cells.emplace_back(container);
@@ -110,12 +122,38 @@ class Builder {
       cells.emplace_back(thread);
       cells.push_back(Number(tid));
     }
+    return cells;
+  }
+
+ private:
+  [[nodiscard]] Cell Number(uint32_t id) const {
+    if (id == 0) return {};
+    return options_.text ? Cell(std::to_string(id)) : Cell(uint64_t{id});
+  }
+
+  const std::function<std::string(DomainId)>& name_of_;
+  ThreadsOptions options_;
+};
+
+// The table in the making: which columns there are depends on what rows have.
+class Builder {
+ public:
+  Builder(const Words& words, Clock clock, bool all, const StateTimes& sums)
+      : words_(words), clock_(clock) {
+    for (const StateColumn& column : kStates) {
+      if (all || sums[static_cast<size_t>(column.state)] > 0) shown_.push_back(&column);
+    }
+    AddColumns();
+  }
+
+  void AddRow(const Key& key, const Row& row) {
+    std::vector<Cell> cells = words_.Of(key);
     AddFigures(row, cells);
     table_.AddRow(std::move(cells));
   }
 
   void AddFooter(const char* what, const Row& row) {
-    std::vector<Cell> cells(words_);
+    std::vector<Cell> cells(words_.Columns().size());
     cells[0] = std::string(what);
     AddFigures(row, cells);
     table_.footers.push_back({std::move(cells)});
@@ -126,17 +164,7 @@ class Builder {
  private:
   void AddColumns() {
     std::vector<Column>& columns = table_.columns;
-    columns.push_back({"domain", "domain"});
-    if (options_.by != ThreadsBy::kDomain) columns.push_back({"container", "container"});
-    if (options_.by <= ThreadsBy::kProcess) {
-      columns.push_back({"process", "process"});
-      columns.push_back({"pid", "pid", NumberUnit()});
-    }
-    if (options_.by == ThreadsBy::kThread) {
-      columns.push_back({"thread", "thread"});
-      columns.push_back({"tid", "tid", NumberUnit()});
-    }
-    words_ = columns.size();
+    columns = words_.Columns();
     columns.push_back({"on_vcpu_s", "on vCPUs", ColumnUnit::kSeconds});
     for (const StateColumn* column : shown_) {
       columns.push_back({column->key, column->title, ColumnUnit::kSeconds});
@@ -144,15 +172,6 @@ class Builder {
     columns.push_back({"switches", "switches", ColumnUnit::kCount});
     columns.push_back({"preemptions", "preemptions", ColumnUnit::kCount});
     columns.push_back({"migrations", "migrations", ColumnUnit::kCount});
-  }
-
-  // Numbers of processes and threads are names: text has no thousands separators in them.
-  [[nodiscard]] ColumnUnit NumberUnit() const {
-    return options_.text ? ColumnUnit::kText : ColumnUnit::kCount;
-  }
-  [[nodiscard]] Cell Number(uint32_t id) const {
-    if (id == 0) return {};
-    return options_.text ? Cell(std::to_string(id)) : Cell(uint64_t{id});
   }
 
   void AddFigures(const Row& row, std::vector<Cell>& cells) const {
@@ -165,11 +184,9 @@ class Builder {
     cells.emplace_back(row.migrations);
   }
 
-  const std::function<std::string(DomainId)>& name_of_;
+  const Words& words_;
   Clock clock_;
-  ThreadsOptions options_;
   std::vector<const StateColumn*> shown_;
-  size_t words_ = 0;  // columns before the figures
   Table table_;
 };
 
@@ -212,7 +229,8 @@ Table ThreadsTable(std::span<const guests::ThreadStates> domains,
   }
   std::ranges::stable_sort(rows, std::ranges::greater(),
                            [](const auto& row) { return row.second.OnVcpus(); });
-  Builder builder(name_of, clock, options, total.times);
+  const Words words(name_of, options);
+  Builder builder(words, clock, !options.text, total.times);
   for (const auto& [key, row] : rows) builder.AddRow(key, row);
   if (options.text) {
     builder.AddFooter("all threads", total);
@@ -228,6 +246,48 @@ Table ThreadsTable(std::span<const guests::ThreadStates> domains,
     }
   }
   Table table = builder.Take();
+  table.Limit(options.limit);
+  return table;
+}
+
+absl::StatusOr<Table> StolenTable(std::span<const guests::ThreadStates> domains,
+                                  const std::function<std::string(DomainId)>& name_of, Clock clock,
+                                  const ThreadsOptions& options) {
+  std::map<std::pair<Key, std::string>, Cycles> rows;
+  for (const guests::ThreadStates& domain : domains) {
+    std::vector<Cycles> rest;  // by thread: what was not taken by those that are known
+    for (const guests::GuestThread& thread : domain.threads()) {
+      rest.push_back(thread.times[static_cast<size_t>(ThreadState::kStolen)]);
+    }
+    for (const guests::StolenTime& stolen : domain.Stolen()) {
+      const guests::GuestThread& thread = domain.threads()[stolen.thread];
+      if (stolen.time > rest[stolen.thread]) {
+        return InternalError("{}: {} cycles were taken from the thread {}, of {} stolen ones",
+                             ToString(domain.domain()), stolen.time, thread.tid,
+                             rest[stolen.thread]);
+      }
+      rest[stolen.thread] -= stolen.time;
+      rows[{KeyOf(domain, thread, options.by), DomainLabel(stolen.by, name_of(stolen.by))}] +=
+          stolen.time;
+    }
+    for (size_t i = 0; i < rest.size(); ++i) {
+      if (rest[i] > 0) rows[{KeyOf(domain, domain.threads()[i], options.by), "-"}] += rest[i];
+    }
+  }
+  std::vector<std::pair<std::pair<Key, std::string>, Cycles>> sorted(rows.begin(), rows.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [](const auto& row) { return row.second; });
+  const Words words(name_of, options);
+  Table table;
+  table.columns = words.Columns();
+  table.columns.push_back({"stolen_by", "stolen by"});
+  table.columns.push_back({"stolen_s", "stolen", ColumnUnit::kSeconds});
+  for (const auto& [key, time] : sorted) {
+    std::vector<Cell> cells = words.Of(key.first);
+    cells.emplace_back(key.second);
+    cells.emplace_back(clock.Seconds(time));
+    table.AddRow(std::move(cells));
+  }
   table.Limit(options.limit);
   return table;
 }

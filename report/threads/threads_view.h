@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/tsc.h"
 #include "guests/threads/thread_states.h"
@@ -32,5 +33,12 @@ struct ThreadsOptions {
 [[nodiscard]] Table ThreadsTable(std::span<const guests::ThreadStates> domains,
                                  const std::function<std::string(DomainId)>& name_of, Clock clock,
                                  const ThreadsOptions& options);
+
+// Returns by which domains the threads' time was stolen: the longest first. What no vCPU that is
+// known took is in rows without a culprit. Errors (Internal): a thread has less stolen time than
+// was taken from it.
+[[nodiscard]] absl::StatusOr<Table> StolenTable(std::span<const guests::ThreadStates> domains,
+                                                const std::function<std::string(DomainId)>& name_of,
+                                                Clock clock, const ThreadsOptions& options);
 
 }  // namespace xenoscope::report

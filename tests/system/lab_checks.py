@@ -258,6 +258,29 @@ def marks(lab):
         lab.check(found == wanted, f"d{domain} wrote {found}")
 
 
+def threads(lab):
+    """What dom0's threads were doing is what Xen's trace says of its vCPU, and what dom0 did."""
+    data = lab.run_json("threads", lab.path(), "--format", "json")
+    dom0, rows = data["domains"][0], data["rows"]
+    lab.check(dom0["events"] > 1000 and dom0["lost_events"] == 0,
+              f"of dom0's kernel there are {dom0['events']} events, {dom0['lost_events']} were lost")
+    given = sum(trace["read"] for trace in lab.recording()["kernel_traces"])
+    lab.check(given == dom0["events"], f"its kernel says that it gave {given}")
+    cats = [row for row in rows if row["thread"] == "cat" and row["switches"] > 0]
+    lab.check(len(cats) == 20, f"dom0 began cat 20 times; {len(cats)} threads of it ran")
+    sums = {key: sum(row[key] for row in rows) for key in rows[0] if key.endswith("_s")}
+    vcpu = next(domain for domain in lab.summary()["domains"] if domain["domid"] == 0)["vcpus"][0]
+    cycles = {state: found["cycles"] for state, found in vcpu["runstates"].items()}
+    for key, state in (("guest_s", "running"), ("stolen_s", "runnable"), ("halted_s", "blocked")):
+        ours, xens = sums[key] / sums["on_vcpu_s"], cycles[state] / sum(cycles.values())
+        lab.check(abs(ours - xens) < 0.03, f"{100 * ours:.1f} % {key[:-2]}, Xen: {100 * xens:.1f} % {state}")
+    stolen = lab.run_json("threads", lab.path(), "--stolen", "--by", "domain", "--format", "json")["rows"]
+    by = {row["stolen_by"]: row["stolen_s"] for row in stolen}
+    lab.check(by.get("-", 0) <= 0.001 * sums["stolen_s"] and by.get("pv", 0) > 0,
+              f"{by.get('pv', 0):.3f} s were stolen by pv, {by.get('-', 0):.4f} s by nobody that is known")
+    lab.check(sums["untraced_s"] < 0.05 * sums["on_vcpu_s"], f"{sums['untraced_s']:.3f} s are untraced")
+
+
 def ratio(lab):
     """Shares of samples are those of the instructions that QEMU counted."""
     rows = lab.report("--by", "domain,mode,function")["rows"]
@@ -961,5 +984,5 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, hyper, marks, held, lost, xentrace, drains, boost, polls, agent, agentdies, hostile, sources, members,
+      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, agent, agentdies, hostile, sources, members,
        newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, vpmu, vpmu_newer)}

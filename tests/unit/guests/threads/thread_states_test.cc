@@ -98,6 +98,7 @@ TEST(ThreadStates, ASwitchEndsOneThreadsTimeAndBeginsAnothers) {
   EXPECT_EQ(threads.Time(8, ThreadState::kUntraced), 40U);
   EXPECT_EQ(threads.Time(8, ThreadState::kUninterruptible), 95U);
   EXPECT_EQ(threads.Time(0, ThreadState::kUntraced), 55U);
+  EXPECT_EQ(threads.Time(0, ThreadState::kPreempted), 0U);  // the idle thread waits for nothing
   EXPECT_EQ(threads.Of(7).switches, 3U);
   EXPECT_EQ(threads.Of(7).preempted, 1U);
   EXPECT_EQ(threads.states().vcpus()[0].window.Length(), 235U);
@@ -175,6 +176,11 @@ TEST(FollowThreads, DividesAThreadsTimeByWhatXenDidWithItsVcpu) {
   EXPECT_EQ(threads.Time(0, ThreadState::kHalted), 60U);
   EXPECT_EQ(threads.Time(0, ThreadState::kStolen), 2U);
   EXPECT_EQ(threads.states().vcpus()[0].window.Length(), 310U);
+  const std::vector<StolenTime> stolen = threads.states().Stolen();
+  ASSERT_EQ(stolen.size(), 1U);  // the idle vCPU's 2 cycles are nobody's
+  EXPECT_EQ(threads.states().threads()[stolen[0].thread].tid, 8U);
+  EXPECT_EQ(stolen[0].by, DomainId{1});
+  EXPECT_EQ(stolen[0].time, 60U);
 }
 
 TEST(FollowThreads, SaysThatTimeBesideTheTraceIsUntraced) {
