@@ -14,6 +14,12 @@ namespace {
 constexpr std::array kByDomain = {Dimension::kDomain};
 constexpr Address kPageOffset = 4095;  // the bits of an address that are its place in a page
 
+// The number of a vCPU in keys: vCPUs of different domains are different.
+uint64_t PackVcpu(VcpuRef vcpu) { return uint64_t{vcpu.domain.value} << 32U | vcpu.vcpu.value; }
+VcpuRef UnpackVcpu(uint64_t packed) {
+  return {DomainId{static_cast<uint16_t>(packed >> 32U)}, VcpuId{static_cast<uint32_t>(packed)}};
+}
+
 double CountOf(const PlacedSample& placed) { return static_cast<double>(placed.count); }
 
 size_t NumberOfEvents(const ProfileOptions& options) {
@@ -96,7 +102,7 @@ RowKey Profile::KeyOf(const PlacedSample& placed) {
   const KeyLayout& layout = rows_.layout;
   RowKey key = layout.EmptyKey();
   layout.Put(Dimension::kDomain, placed.vcpu.domain.value, key);
-  layout.Put(Dimension::kVcpu, placed.vcpu.vcpu.value, key);
+  layout.Put(Dimension::kVcpu, PackVcpu(placed.vcpu), key);
   layout.Put(Dimension::kMode, static_cast<uint64_t>(placed.mode()), key);
   layout.Put(Dimension::kAddress, placed.address, key);
   layout.Put(Dimension::kPage, placed.address & ~kPageOffset, key);
@@ -256,7 +262,11 @@ ProfileRow Profile::RowOf(const RowSums& rows, size_t row) const {
   };
   ProfileRow out;
   out.domain = {static_cast<uint16_t>(layout.Get(Dimension::kDomain, key))};
-  out.vcpu = {static_cast<uint32_t>(layout.Get(Dimension::kVcpu, key))};
+  if (layout.Has(Dimension::kVcpu)) {
+    const VcpuRef vcpu = UnpackVcpu(layout.Get(Dimension::kVcpu, key));
+    out.domain = vcpu.domain;
+    out.vcpu = vcpu.vcpu;
+  }
   out.pcpu = {static_cast<uint32_t>(layout.Get(Dimension::kPcpu, key))};
   out.mode = static_cast<Mode>(layout.Get(Dimension::kMode, key));
   out.exit = layout.GetContext(key);

@@ -43,7 +43,6 @@ std::vector<FlameFrame> FramesOf(const ProfileReport& report, const ProfileRow& 
       case Dimension::kMode:
         frames.push_back({fmt::format("[{}]", name), KindOf(row.mode)});
         break;
-      case Dimension::kVcpu:
       case Dimension::kPcpu:
         frames.push_back({fmt::format("{} {}", ToString(dimension), name), FrameKind::kGroup});
         break;

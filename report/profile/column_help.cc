@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array kProfile = {
     ColumnHelp{"domain", "the domain that a pCPU worked for"},
-    ColumnHelp{"vcpu", "the domain's virtual CPU"},
+    ColumnHelp{"vcpu", "the virtual CPU, as d1v0: the vCPU 0 of the domain 1"},
     ColumnHelp{"pcpu", "the physical CPU that it ran on, where samples or trace contain it"},
     ColumnHelp{"mode", "user, kernel: code of the domain; xen: Xen, on behalf of the domain"},
     ColumnHelp{"exit",

@@ -67,7 +67,7 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
     case Dimension::kDomain:
       return DomainLabel(report, row.domain);
     case Dimension::kVcpu:
-      return uint64_t{row.vcpu.value};
+      return ToString(VcpuRef{row.domain, row.vcpu});
     case Dimension::kPcpu:
       return uint64_t{row.pcpu.value};
     case Dimension::kMode:
@@ -105,7 +105,6 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
 Column ColumnOf(Dimension dimension) {
   const std::string name(ToString(dimension));
   switch (dimension) {
-    case Dimension::kVcpu:
     case Dimension::kPcpu:
       return {name, name, ColumnUnit::kCount, Shorten::kEnd};
     case Dimension::kAddress:

@@ -256,6 +256,19 @@ TEST_F(ProfileTest, SumsByPage) {
   }
 }
 
+TEST_F(ProfileTest, VcpusOfDifferentDomainsAreDifferent) {
+  Profile profile({{Dimension::kVcpu}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, {3000});
+  profile.OnTraced(kD2, kGuest, {1000});
+  for (const VcpuRef vcpu : {kD1, kD2, kD2}) Add(profile, vcpu, 1000, {{kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 2);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_EQ(row.vcpu.value, 0);
+    EXPECT_DOUBLE_EQ(row.share, row.domain == kD1.domain ? 0.75 : 0.25);
+  }
+}
+
 TEST_F(ProfileTest, SumsByBehalf) {
   ProfileOptions options{{Dimension::kBehalf}, true, 0};
   // Every sample here is of the space 0; asked in turn, as processes would be.
