@@ -54,10 +54,16 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   page["report"] = report::ProfileJson(out, options.selection);
   page["notes"] = report::PageNotes(out);
   page["domains"] = report::PageDomains(out, out.secondary);
-  page["flame"] = report::PageFlame(out, out.secondary, kMaxPageRows);
+  const Tsc zero = out.traced ? timeline.zero() : out.sampled.begin;
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      page["flame"],
+      report::PageFlame(out, out.secondary, timeline.over_time(), zero, kMaxPageRows));
   if (out.traced) {
-    page["exits"] = timeline.ExitsJson();
+    XENOSCOPE_ASSIGN_OR_RETURN(report::PageExits exits, timeline.ExitsJson());
+    page["exits"] = std::move(exits.list);
     XENOSCOPE_ASSIGN_OR_RETURN(page["timeline"], timeline.TimelineJson());
+    page["timeline"]["exit_counts"] = std::move(exits.counts);
+    page["timeline"]["exit_cycles"] = std::move(exits.cycles);
   }
   return report::ToPage(page);
 }

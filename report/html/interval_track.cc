@@ -1,12 +1,9 @@
 #include "report/html/interval_track.h"
 
+#include "report/html/packed.h"
+
 namespace xenoscope::report {
 namespace {
-
-void PutNumber(uint64_t value, std::string& bytes) {
-  for (; value >= 0x80; value >>= 7U) bytes += static_cast<char>(value | 0x80U);
-  bytes += static_cast<char>(value);
-}
 
 // Reads what PutNumber wrote, from `at` on, and moves `at` behind it.
 uint64_t TakeNumber(const std::string& bytes, size_t& at) {

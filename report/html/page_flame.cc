@@ -10,8 +10,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "base/mode.h"
 #include "base/string_interner.h"
+#include "report/html/packed.h"
 #include "report/markup.h"
 
 namespace xenoscope::report {
@@ -31,6 +33,9 @@ constexpr size_t kStack = 6;
 static_assert(kColumns[kMode] == Dimension::kMode && kColumns[kImage] == Dimension::kImage);
 static_assert(kColumns[kLine] == Dimension::kLine && kColumns[kStack] == Dimension::kStack);
 
+// Samples over time are in multiples of this.
+constexpr double kSampleUnit = 1.0 / 256;
+
 constexpr std::string_view kRest = "[others, each of a smaller share]";
 
 using Key = std::array<uint64_t, kColumns.size()>;  // indices of texts, and of the stack
@@ -39,12 +44,14 @@ struct Sums {
   double cycles = 0;
   double share = 0;
   double variance = 0;
+  std::map<uint64_t, double> over_time{};  // samples, by bin
 
   void Add(const Sums& other) {
     samples += other.samples;
     cycles += other.cycles;
     share += other.share;
     variance += other.variance;
+    for (const auto& [bin, amount] : other.over_time) over_time[bin] += amount;
   }
 };
 using Rows = std::map<Key, Sums>;
@@ -85,12 +92,46 @@ class NamedStacks {
   std::map<std::vector<uint64_t>, uint64_t> index_;
 };
 
+// Gives each row its samples over time: its part of those with its vCPU, mode, exit and function.
+class RowTimes {
+ public:
+  RowTimes(const ProfileReport& report, const correlate::ProfileResult& flame,
+           const PageOverTime& over_time)
+      : report_(report), flame_(flame), times_(over_time.ByKey()) {
+    for (const ProfileRow& row : flame.rows) samples_[KeyOf(row)] += row.samples;
+  }
+
+  void AddTo(const ProfileRow& row, std::map<uint64_t, double>& bins) const {
+    const PageOverTime::Key key = KeyOf(row);
+    const auto times = times_.find(key);
+    const double samples = samples_.at(key);
+    if (times == times_.end() || samples <= 0) return;
+    for (const correlate::BinAmount& each : times->second) {
+      bins[each.bin] += each.amount * row.samples / samples;
+    }
+  }
+
+ private:
+  [[nodiscard]] PageOverTime::Key KeyOf(const ProfileRow& row) const {
+    const correlate::Stack& stack = flame_.stacks.at(row.stack);
+    std::string name;
+    if (!stack.empty()) name = report_.function_of(stack.front().function).name;
+    return {{row.domain, row.vcpu}, row.mode, PageOverTime::ExitOf(row.exit), std::move(name)};
+  }
+
+  const ProfileReport& report_;
+  const correlate::ProfileResult& flame_;
+  PageOverTime::Times times_;
+  absl::flat_hash_map<PageOverTime::Key, double> samples_;
+};
+
 }  // namespace
 
 std::vector<Dimension> PageColumns() { return {kColumns.begin(), kColumns.end()}; }
 
-ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
-                       size_t max) {
+absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
+                                       const correlate::ProfileResult& flame,
+                                       const PageOverTime& over_time, Tsc zero, size_t max) {
   StringInterner texts;
   NamedStacks stacks;
   std::vector<uint64_t> stack_of;
@@ -103,6 +144,7 @@ ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResu
     }
     stack_of.push_back(stacks.Intern(std::move(names)));
   }
+  const RowTimes times(report, flame, over_time);
   Rows rows;
   for (const ProfileRow& row : flame.rows) {
     Key key{};
@@ -110,7 +152,9 @@ ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResu
       key.at(i) = i == kStack ? stack_of.at(row.stack)
                               : texts.Intern(Printable(DimensionText(report, row, kColumns.at(i))));
     }
-    rows[key].Add({row.samples, row.cycles, row.share, row.variance});
+    Sums& sums = rows[key];
+    sums.Add({row.samples, row.cycles, row.share, row.variance});
+    times.AddTo(row, sums.over_time);
   }
   const uint64_t rest = texts.Intern(kRest);
   std::map<uint64_t, uint64_t> rest_stack;  // by the text of its mode
@@ -136,17 +180,20 @@ ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResu
   ordered_json columns = ordered_json::array();
   for (const Dimension dimension : kColumns) columns.push_back(ToString(dimension));
   ordered_json out_rows = ordered_json::array();
+  OverTime row_times{.width = over_time.width()};
   for (const auto& [key, sums] : kept) {
     ordered_json row(key);
     row.push_back(Rounded(sums.samples));
     row.push_back(std::llround(sums.cycles));
     row.push_back(sums.variance);
     out_rows.push_back(std::move(row));
+    std::vector<correlate::BinAmount>& bins = row_times.things.emplace_back();
+    for (const auto& [bin, amount] : sums.over_time) bins.push_back({bin, amount});
   }
-  return {{"columns", std::move(columns)},
-          {"strings", texts.all()},
-          {"stacks", stacks.ToJson()},
-          {"rows", std::move(out_rows)}};
+  XENOSCOPE_ASSIGN_OR_RETURN(ordered_json packed, OverTimeJson(row_times, zero, kSampleUnit));
+  return ordered_json{{"columns", std::move(columns)},  {"strings", texts.all()},
+                      {"stacks", stacks.ToJson()},      {"rows", std::move(out_rows)},
+                      {"over_time", std::move(packed)}, {"without_time", over_time.WithoutTime()}};
 }
 
 }  // namespace xenoscope::report

@@ -6,7 +6,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "base/tsc.h"
 #include "correlate/profile.h"
+#include "report/html/page_over_time.h"
 #include "report/profile/profile_view.h"
 
 namespace xenoscope::report {
@@ -17,7 +20,10 @@ std::vector<correlate::Dimension> PageColumns();
 // Returns the rows of that profile, for report/html/web/src/data.ts. The `max` largest rows have
 // lines; the `max` largest of the others have functions; all others are summed by domain, vCPU,
 // mode and exit. O(n log n).
-nlohmann::ordered_json PageFlame(const ProfileReport& report, const correlate::ProfileResult& flame,
-                                 size_t max);
+// Each row has its samples over time, counted from `zero`. Errors: Internal when zlib fails.
+absl::StatusOr<nlohmann::ordered_json> PageFlame(const ProfileReport& report,
+                                                 const correlate::ProfileResult& flame,
+                                                 const PageOverTime& over_time, Tsc zero,
+                                                 size_t max);
 
 }  // namespace xenoscope::report

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "base/error.h"
 #include "report/exit_names.h"
-#include "report/export/gzip.h"
+#include "report/html/packed.h"
 #include "report/markup.h"
 #include "report/timeline/time_bins.h"
 
@@ -57,12 +55,6 @@ TrackPart PartOf(TimelineState state) {
 uint32_t NumberIn(absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t>& table,
                   const std::array<uint32_t, 3>& key) {
   return table.try_emplace(key, static_cast<uint32_t>(table.size())).first->second;
-}
-
-// Returns the bytes as the page has them: compressed, in base64.
-absl::StatusOr<std::string> Packed(const std::string& bytes) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::string compressed, Gzip(bytes));
-  return absl::Base64Escape(compressed);
 }
 
 }  // namespace
@@ -207,7 +199,10 @@ void PageTimeline::OnSegment(const Segment& segment) {
   Vcpu& vcpu = VcpuAt(segment.vcpu, segment.vcpu_index);
   AddToBins(vcpu, ActivityOf(segment.kind), begin, end);
   if (segment.kind == SegmentKind::kExit) {
-    exits_[{segment.vcpu.domain, {segment.nested, segment.reason}}].cycles += end - begin;
+    Exits& exits = ExitsOf(segment.vcpu.domain, segment.nested, segment.reason);
+    exits.cycles += end - begin;
+    exit_cycles_.Add(exits.number, segment.range.Intersect(report_.sampled),
+                     static_cast<double>(end - begin));
   }
   if (segment.kind == SegmentKind::kUndivided) return;
   const bool in_guest = segment.kind == SegmentKind::kGuest;
@@ -215,9 +210,17 @@ void PageTimeline::OnSegment(const Segment& segment) {
        end - begin);
 }
 
+PageTimeline::Exits& PageTimeline::ExitsOf(DomainId domain, bool nested, uint32_t reason) {
+  const auto [at, is_new] = exits_.try_emplace({domain, {nested, reason}});
+  if (is_new) at->second.number = static_cast<uint32_t>(exits_.size() - 1);
+  return at->second;
+}
+
 void PageTimeline::OnExit(const ExitArc& arc) {
   if (!arc.finished || !Shown(arc.range)) return;
-  Exits& exits = exits_[{arc.vcpu.domain, {arc.nested, arc.reason}}];
+  Exits& exits = ExitsOf(arc.vcpu.domain, arc.nested, arc.reason);
+  const Tsc begin = std::max(arc.range.begin, report_.sampled.begin);
+  exit_counts_.Add(exits.number, {begin, begin}, 1);
   const Cycles length = arc.range.Length();
   ++exits.count;
   exits.lengths.Add(length, 1);
@@ -225,6 +228,7 @@ void PageTimeline::OnExit(const ExitArc& arc) {
 }
 
 void PageTimeline::OnPlaced(const PlacedSample& placed) {
+  over_time_.Add(placed);
   const auto found = index_.find(placed.vcpu);
   const auto shown = Shown(placed.when);
   if (found == index_.end() || !shown) return;
@@ -359,7 +363,7 @@ absl::StatusOr<ordered_json> PageTimeline::TimelineJson() {
     pcpus.push_back(number);
     bin_bytes += BinsOf(pcpu.bins, bins, numbers);
   }
-  const Tsc begin = zero_.value_or(origin_);
+  const Tsc begin = zero();
   const Cycles since = begin > origin_ ? begin - origin_ : 0;
   ordered_json out{{"length", length_},
                    {"begin_seconds", report_.clock.Seconds(since)},
@@ -378,7 +382,7 @@ absl::StatusOr<ordered_json> PageTimeline::TimelineJson() {
   return out;
 }
 
-ordered_json PageTimeline::ExitsJson() const {
+absl::StatusOr<PageExits> PageTimeline::ExitsJson() const {
   std::vector<std::pair<const Exits*, ordered_json>> sorted;
   for (const auto& [key, exits] : exits_) {
     sorted.emplace_back(
@@ -394,8 +398,17 @@ ordered_json PageTimeline::ExitsJson() const {
   }
   std::ranges::stable_sort(sorted, std::ranges::greater(),
                            [](const auto& pair) { return pair.first->cycles; });
-  ordered_json out = ordered_json::array();
-  for (auto& [exits, json] : sorted) out.push_back(std::move(json));
+  const auto in_order = [&](const correlate::BinnedSums& sums) {
+    auto by_number = sums.ByKey(exits_.size());
+    OverTime of{.width = sums.width()};
+    for (const auto& [exits, json] : sorted) of.things.push_back(by_number[exits->number]);
+    return of;
+  };
+  PageExits out;
+  XENOSCOPE_ASSIGN_OR_RETURN(out.counts, OverTimeJson(in_order(exit_counts_), zero(), 1));
+  XENOSCOPE_ASSIGN_OR_RETURN(out.cycles, OverTimeJson(in_order(exit_cycles_), zero(), 1));
+  out.list = ordered_json::array();
+  for (auto& [exits, json] : sorted) out.list.push_back(std::move(json));
   return out;
 }
 

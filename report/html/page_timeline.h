@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,12 +20,21 @@
 #include "base/sketch.h"
 #include "base/string_interner.h"
 #include "base/tsc.h"
+#include "correlate/binned_sums.h"
 #include "correlate/pipeline_observer.h"
 #include "report/html/interval_track.h"
+#include "report/html/page_over_time.h"
 #include "report/profile/profile_view.h"
 #include "report/timeline/time_bins.h"
 
 namespace xenoscope::report {
+
+// The VM exits of the page by domain and reason, and each one's number and cycles over time.
+struct PageExits {
+  nlohmann::ordered_json list;
+  nlohmann::ordered_json counts;
+  nlohmann::ordered_json cycles;
+};
 
 class PageTimeline final : public correlate::PipelineObserver {
  public:
@@ -33,7 +42,7 @@ class PageTimeline final : public correlate::PipelineObserver {
   // sampled range, which is the range shown, before the first item. `origin` is the time 0 of all
   // commands: the first record of the trace, also of a trace of which only a part is read.
   PageTimeline(const ProfileReport& report, Resolver& resolver, Tsc origin)
-      : report_(report), resolver_(resolver), origin_(origin) {}
+      : report_(report), resolver_(resolver), origin_(origin), over_time_(resolver) {}
 
   void OnItem(const trace::Item& item) override;
   void OnPlaced(const correlate::PlacedSample& placed) override;
@@ -47,7 +56,12 @@ class PageTimeline final : public correlate::PipelineObserver {
   // Return the data of the page (report/html/web/src/data.ts); after Finish. Call TimelineJson
   // once, as it changes the numbers of vCPUs. Errors: Internal when zlib fails.
   absl::StatusOr<nlohmann::ordered_json> TimelineJson();
-  nlohmann::ordered_json ExitsJson() const;
+  absl::StatusOr<PageExits> ExitsJson() const;
+
+  // When samples were taken.
+  [[nodiscard]] const PageOverTime& over_time() const { return over_time_; }
+  // The instant from which the page counts time.
+  [[nodiscard]] Tsc zero() const { return zero_.value_or(origin_); }
 
   // Maximum of entries of each list. Longer lists are thinned, or no longer extended.
   static constexpr size_t kMaxIntervals = 1'000'000;
@@ -57,6 +71,7 @@ class PageTimeline final : public correlate::PipelineObserver {
 
  private:
   struct Exits {
+    uint32_t number = 0;  // the key in exit_counts_ and exit_cycles_
     uint64_t count = 0;
     uint64_t cycles = 0;
     Sketch lengths;
@@ -109,6 +124,7 @@ class PageTimeline final : public correlate::PipelineObserver {
 
   // Returns the indices of the vCPUs that the page shows, in the order of their domains.
   [[nodiscard]] std::vector<uint32_t> KnownVcpus() const;
+  Exits& ExitsOf(DomainId domain, bool nested, uint32_t reason);
   // Replaces the indices of vCPUs in all lists by their numbers in the page.
   void RenumberVcpus(const std::vector<uint32_t>& numbers);
   // Return the first `bins` bins as the page has them.
@@ -122,6 +138,7 @@ class PageTimeline final : public correlate::PipelineObserver {
   const ProfileReport& report_;
   Resolver& resolver_;
   Tsc origin_;
+  PageOverTime over_time_;
   std::optional<Tsc> zero_;
   uint64_t length_ = 0;
   uint64_t bin_ = 1024;      // cycles
@@ -141,6 +158,8 @@ class PageTimeline final : public correlate::PipelineObserver {
   std::vector<int64_t> lost_;
   StringInterner texts_;
   std::map<std::pair<DomainId, std::pair<bool, uint32_t>>, Exits> exits_;
+  correlate::BinnedSums exit_counts_;
+  correlate::BinnedSums exit_cycles_;
 };
 
 }  // namespace xenoscope::report

@@ -1,5 +1,7 @@
 // The data that the command writes into the page: report/html/page*.cc.
 
+import type { Selection } from "./selection";
+
 export interface Metrics {
   samples: number;
   share: number;
@@ -48,6 +50,18 @@ export interface Report {
   rows: ReportRow[];
 }
 
+/** Amounts over time of things that are numbered: correlate/binned_sums.h. */
+export interface OverTime {
+  /** The begin of the first bin, and the length of each, in cycles as the timeline has them. */
+  begin: number;
+  width: number;
+  bins: number;
+  /** Amounts are multiples of this. */
+  unit: number;
+  /** Packed, for each thing: the number of its bins; for each of them its distance from the one before, the amount. */
+  packed: string;
+}
+
 export interface Exit {
   domain: string;
   name: string;
@@ -84,6 +98,9 @@ export interface Timeline {
   interval_bytes: number[];
   /** Intervals of fewer cycles are shown together where there are neighbours like them; 0: each is shown. */
   together_below: number;
+  /** The number and the cycles of each of the page's exits. */
+  exit_counts: OverTime;
+  exit_cycles: OverTime;
   /** By the code of a runstate: its state, its cause and the pCPU. */
   run_kinds: [state: number, cause: number, pcpu: number][];
   /** By the code of a segment: "guest", or the exit. */
@@ -106,10 +123,23 @@ export interface Flame {
   stacks: number[][];
   /** A row: the strings of the columns (the number of a "stack"), then samples, cycles, variance of the share. */
   rows: number[][];
+  /** The samples of each row; without a trace only where they have a time. */
+  over_time?: OverTime;
+  /** The part of all samples whose time is known only to be in an interval longer than a bin of `over_time`. */
+  without_time: number;
 }
 
 /** The text of "line" where no line is known. */
 export const NO_LINE = "[no line]";
+
+export interface Domain extends Metrics {
+  name: string;
+  domid: number;
+  modes: Record<string, number>;
+  /** Cycles for which its vCPUs waited for a pCPU, and ran; in a selection, where there is a trace. */
+  waited?: number;
+  ran?: number;
+}
 
 export interface DiffRow {
   [column: string]: string | number | boolean | null;
@@ -124,10 +154,12 @@ export interface Page {
   /** The notes of the text report: disagreements of samples and trace, samples without names. */
   notes?: string[];
   report?: Report;
-  domains?: (Metrics & { name: string; domid: number; modes: Record<string, number> })[];
+  domains?: Domain[];
   flame?: Flame;
   exits?: Exit[];
   timeline?: Timeline;
+  /** What a page of a selection is of; set by the page itself. */
+  selection?: Selection;
   diff?: {
     before: { name: string; samples: number };
     after: { name: string; samples: number };

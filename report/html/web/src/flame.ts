@@ -1,6 +1,7 @@
 // The profile as a flame graph by any grouping. It grows downwards; a click enlarges a frame.
 import { Flame, NO_LINE, Page } from "./data";
 import { CanvasView, Child, colour, count, h, hideTip, percent, searchField, short, showTip } from "./dom";
+import { functionList } from "./functions";
 import { Remember, State, View } from "./view";
 
 interface Node {
@@ -14,6 +15,7 @@ interface Node {
 
 const GROUPINGS = [
   "domain,mode,stack",
+  "domain,mode,exit,stack",
   "domain,exit,stack",
   "exit,domain,stack",
   "domain,image,stack",
@@ -33,7 +35,7 @@ function framesOf(flame: Flame, row: number[], column: string, mode: string): [s
   if (column !== "stack") {
     const name = flame.strings[value] ?? "";
     if (column === "line") return name === NO_LINE ? [] : [[name, mode]];
-    return [column === "mode" ? [`[${name}]`, name] : [column === "vcpu" ? `vCPU ${name}` : name, "group"]];
+    return [column === "mode" ? [`[${name}]`, name] : [name, "group"]];
   }
   const frames: [string, string][] = [];
   const stack = flame.stacks[value] ?? [];
@@ -43,7 +45,35 @@ function framesOf(flame: Flame, row: number[], column: string, mode: string): [s
   return frames;
 }
 
-export function tree(flame: Flame, by: string[]): Node {
+/** How the stacks of a tree are read. */
+interface Reading {
+  /** From the innermost function to its callers. */
+  inverted: boolean;
+  /** Only stacks with this function, from it on: what it called, or its callers. */
+  of?: string;
+}
+
+/** The frames of a row, from the root of the tree on; none if the row is not in the tree. */
+function pathOf(
+  flame: Flame,
+  row: number[],
+  by: string[],
+  mode: string,
+  { inverted, of }: Reading,
+): [string, string][] {
+  const frames = (columns: string[]): [string, string][] =>
+    columns.flatMap((column) => framesOf(flame, row, column, mode));
+  if (!inverted && of === undefined) return frames(by);
+  const stack = frames(["stack"]);
+  const names = stack.map(([name]) => name);
+  const groups = by.filter((column) => column !== "stack" && column !== "line");
+  if (of !== undefined && !names.includes(of)) return [];
+  if (!inverted) return [...stack.slice(names.indexOf(of ?? "")), ...frames(by.filter((column) => column === "line"))];
+  const end = of === undefined ? stack.length : names.lastIndexOf(of) + 1;
+  return [...stack.slice(0, end).reverse(), ...frames(groups)];
+}
+
+export function tree(flame: Flame, by: string[], reading: Reading = { inverted: false }): Node {
   const root = newNode("all", "group", null);
   const samplesAt = flame.columns.length;
   const modeAt = flame.columns.indexOf("mode");
@@ -51,17 +81,17 @@ export function tree(flame: Flame, by: string[]): Node {
     const mode = flame.strings[row[modeAt] ?? 0] ?? "";
     const path: Node[] = [root];
     let node = root;
-    for (const column of by) {
-      for (const [name, kind] of framesOf(flame, row, column, mode)) {
-        const key = `${kind} ${name}`;
-        let child = node.children.get(key);
-        if (child === undefined) {
-          child = newNode(name, kind, node);
-          node.children.set(key, child);
-        }
-        node = child;
-        path.push(node);
+    const frames = pathOf(flame, row, by, mode, reading);
+    if (frames.length === 0) continue;
+    for (const [name, kind] of frames) {
+      const key = `${kind} ${name}`;
+      let child = node.children.get(key);
+      if (child === undefined) {
+        child = newNode(name, kind, node);
+        node.children.set(key, child);
       }
+      node = child;
+      path.push(node);
     }
     for (const each of path) {
       each.samples += row[samplesAt] ?? 0;
@@ -73,10 +103,17 @@ export function tree(flame: Flame, by: string[]): Node {
 
 export function flameView(page: Page, flame: Flame, remember: Remember): View {
   const ROW = 21;
-  const usable = GROUPINGS.filter((text) => text.split(",").every((c) => flame.columns.includes(c)));
+  const known = GROUPINGS.filter((text) => text.split(",").every((c) => flame.columns.includes(c)));
+  // Without call chains the exits are levels, too: the graph would be of three rows.
+  const exitAt = flame.columns.indexOf("exit");
+  const isFlat =
+    flame.stacks.every((stack) => stack.length <= 2) && new Set(flame.rows.map((row) => row[exitAt])).size > 1;
+  const first = known.find((text) => text.includes("exit") === isFlat);
+  const usable = [...known].sort((a, b) => Number(b === first) - Number(a === first));
   let grouping = usable[0] ?? "stack";
   let withLines = flame.columns.includes("line");
   const columns = (): string[] => [...grouping.split(","), ...(withLines ? ["line"] : [])];
+  let reading: Reading = { inverted: false };
   let root = tree(flame, columns());
   let shown = root;
   let words = "";
@@ -87,7 +124,19 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
   let crowds: { node: Node; x: number; y: number; w: number; weight: number }[] = [];
   const weight = (node: Node): number => (page.is_time ? node.cycles : node.samples);
   const sorted = (node: Node): Node[] => [...node.children.values()].sort((a, b) => weight(b) - weight(a));
-  const matches = (node: Node): boolean => words !== "" && node.name.toLowerCase().includes(words);
+  const matches = (node: Node): boolean =>
+    (words !== "" && node.name.toLowerCase().includes(words)) || node.name === lit;
+  /** The function that the list points at. */
+  let lit: string | undefined;
+  const list = functionList(
+    page,
+    flame,
+    (name) => {
+      lit = name;
+      picture.redraw();
+    },
+    (name) => read({ ...reading, of: name }),
+  );
 
   const about = h("div", { class: "about", "aria-live": "polite" });
   const found = h("span", { class: "soft" });
@@ -98,7 +147,8 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     const whole = weight(root) || 1;
     const part = weight(shown) || 1;
     const within = shown === root ? "" : `, ${percent(weight(node) / part)} of ${shown.name}`;
-    return `${percent(weight(node) / whole)} of all${within}; ${count(node.samples)} samples${cycles}`;
+    const all = reading.of ?? "all";
+    return `${percent(weight(node) / whole)} of ${all}${within}; ${count(node.samples)} samples${cycles}`;
   }
 
   function depthOf(node: Node): number {
@@ -170,6 +220,15 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
       links.push(i + 1 < path.length ? h("button", { click: () => show(node) }, node.name) : node.name);
     });
     crumbs.replaceChildren(...links.map((link) => (link instanceof window.Node ? link : String(link))));
+    alone.replaceChildren(
+      reading.of === undefined
+        ? ""
+        : h(
+            "button",
+            { click: () => read({ inverted: reading.inverted }), title: "Show all functions" },
+            `${reading.inverted ? "callers" : "callees"} of ${reading.of} ×`,
+          ),
+    );
     about.textContent = `${focus.name}: ${describe(focus)}`;
     if (words === "") {
       found.textContent = "";
@@ -190,11 +249,15 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     for (let node = shown; node.parent !== null; node = node.parent)
       frames.unshift(["in", `${node.kind} ${node.name}`]);
     const plain = grouping === usable[0] && withLines === flame.columns.includes("line");
+    const read: State = [
+      ...(reading.inverted ? [["inverted", "true"] as [string, string]] : []),
+      ...(reading.of === undefined ? [] : [["of", reading.of] as [string, string]]),
+    ];
     const by: State = [
       ["by", grouping],
       ["lines", String(withLines)],
     ];
-    return plain ? frames : [...by, ...frames];
+    return [...(plain ? [] : by), ...read, ...frames];
   }
   function show(node: Node): void {
     shown = node;
@@ -210,7 +273,10 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     withLines = flame.columns.includes("line") && line !== "false";
     choice.value = grouping;
     lines.checked = withLines;
-    root = tree(flame, columns());
+    reading = { inverted: wanted.get("inverted") === "true", of: wanted.get("of") ?? undefined };
+    inverted.checked = reading.inverted;
+    root = tree(flame, columns(), reading);
+    if (root.children.size === 0) root = tree(flame, columns(), (reading = { inverted: reading.inverted }));
     shown = root;
     for (const key of wanted.getAll("in")) shown = shown.children.get(key) ?? shown;
     focus = shown;
@@ -230,6 +296,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     const node = at(event);
     if (node !== hover) {
       hover = node;
+      list.light(node?.name);
       picture.redraw();
     }
     const crowd = node === null ? under(event, crowds) : undefined;
@@ -243,6 +310,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
   });
   picture.canvas.addEventListener("mouseleave", () => {
     hover = null;
+    list.light(undefined);
     hideTip();
     picture.redraw();
   });
@@ -265,9 +333,15 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
   });
 
   function regroup(): void {
-    root = tree(flame, columns());
+    root = tree(flame, columns(), reading);
     show(root);
   }
+  function read(next: Reading): void {
+    reading = next;
+    regroup();
+  }
+  const inverted = h("input", { type: "checkbox", change: () => read({ ...reading, inverted: inverted.checked }) });
+  const alone = h("span");
   const lines = h("input", {
     type: "checkbox",
     checked: withLines,
@@ -300,6 +374,8 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
       { class: "tools" },
       h("label", {}, "by ", choice),
       h("label", { title: page.words.profile.line ?? "" }, lines, " and line"),
+      h("label", { title: "From the innermost functions to their callers" }, inverted, " inverted"),
+      alone,
       search,
       h("button", { click: () => show(root) }, "Reset zoom"),
       found,
@@ -316,8 +392,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
       ].map(([kind, text]) => h("span", {}, h("i", { style: `background:var(--${kind})` }), text)),
     ),
     crumbs,
-    picture.canvas,
-    about,
+    h("div", { class: "beside" }, h("div", {}, picture.canvas, about), list.element),
   );
   return { element, restore };
 }

@@ -3,6 +3,9 @@ import { Page } from "./data";
 import { h, hideTip } from "./dom";
 import { flameView } from "./flame";
 import { diffView, exitsView, overview } from "./overview";
+import { domainList } from "./domains";
+import { Figures, Selection, selectionState } from "./selection";
+import { timeStrip } from "./strip";
 import { TableView, tableView, RowFilter } from "./table";
 import { timelineView } from "./timeline";
 import { Remember, View, addressOf } from "./view";
@@ -20,6 +23,11 @@ function applyTheme(): void {
 dark.addEventListener("change", applyTheme);
 applyTheme();
 
+const figures = new Figures(page);
+let selection: Selection = {};
+/** The page's data for what is selected: the views are made of it. */
+let selected = page;
+
 const views: [string, (remember: Remember) => View][] = [];
 let functions: TableView | undefined;
 /** Opens the functions' view with the filters of a row of another view. */
@@ -28,15 +36,18 @@ function drillDown(where: RowFilter[]): void {
   functions?.drillDown(where); // one step, with that to the view
 }
 const FUNCTIONS = "Functions";
+const TIMELINE = "Timeline";
 const { report, flame, exits, timeline, diff } = page;
 if (diff !== undefined) views.push(["Differences", () => ({ element: diffView(page, diff) })]);
-if (report !== undefined) views.push(["Overview", () => ({ element: overview(page, report, drillDown) })]);
-if (flame !== undefined) views.push(["Flame graph", (remember) => flameView(page, flame, remember)]);
-if (report !== undefined) views.push([FUNCTIONS, (remember) => (functions = tableView(page, remember))]);
+if (report !== undefined)
+  views.push(["Overview", () => ({ element: overview(selected, selected.report ?? report, drillDown) })]);
+if (flame !== undefined)
+  views.push(["Flame graph", (remember) => flameView(selected, selected.flame ?? flame, remember)]);
+if (report !== undefined) views.push([FUNCTIONS, (remember) => (functions = tableView(selected, remember))]);
 if (exits !== undefined && exits.length > 0)
-  views.push(["VM exits", (remember) => exitsView(page, exits, drillDown, remember)]);
+  views.push(["VM exits", (remember) => exitsView(selected, selected.exits ?? [], drillDown, remember)]);
 if (timeline !== undefined && timeline.vcpus.length > 0)
-  views.push(["Timeline", (remember) => timelineView(page, timeline, remember)]);
+  views.push([TIMELINE, (remember) => timelineView(page, timeline, remember, selection)]);
 
 const main = h("main", { tabindex: -1 });
 const made: (View | undefined)[] = [];
@@ -48,8 +59,18 @@ const tabs = views.map(([name], i) =>
   h("button", { role: "tab", "aria-selected": "false", click: () => open(i) }, name, h("kbd", {}, i + 1)),
 );
 const nameOf = (i: number): string => views[i][0].toLowerCase().replaceAll(" ", "-");
+const hz = report?.cpu_hz ?? 1e9;
+const begin = timeline?.begin_seconds ?? 0;
+function selectionOf(query: URLSearchParams): Selection {
+  const [from, to] = (query.get("range") ?? "").split("-").map((text) => (Number.parseFloat(text) - begin) * hz);
+  const [first, last] = [Math.max(from, 0), Math.min(to, figures.length)];
+  const domain = query.get("only") ?? undefined;
+  const isKnown = domain !== undefined && figures.domains.includes(domain);
+  return { range: first < last ? [first, last] : undefined, domain: isKnown ? domain : undefined };
+}
 function setAddress(isStep: boolean): void {
-  const next = addressOf(nameOf(shown), queries[shown]);
+  const state = new URLSearchParams(selectionState(page, selection)).toString();
+  const next = addressOf(nameOf(shown), [queries[shown], state].filter((text) => text !== "").join("&"));
   if (next === address) return;
   address = next;
   if (isStep) location.hash = next;
@@ -72,6 +93,25 @@ function open(i: number): void {
   show(i);
   setAddress(true);
 }
+/** Makes the views anew for a selection, each with its state; the timeline is of all and follows. */
+function select(next: Selection, isStep: boolean): void {
+  if (selectionText(next) === selectionText(selection)) return;
+  selection = next;
+  selected = figures.select(selection);
+  strip?.show(selection);
+  domains?.show(selection);
+  for (let i = 0; i < made.length; i++) {
+    if (made[i]?.select !== undefined) made[i]?.select?.(selection);
+    else made[i] = undefined;
+  }
+  const view = show(shown);
+  if (queries[shown] !== "") view.restore?.(new URLSearchParams(queries[shown]));
+  setAddress(isStep);
+}
+const selectionText = ({ range, domain }: Selection): string => JSON.stringify([range, domain]);
+const strip = diff === undefined ? timeStrip(figures, (range) => select({ ...selection, range }, true)) : undefined;
+const domains =
+  figures.domains.length > 1 ? domainList(figures, (domain) => select({ ...selection, domain }, true)) : undefined;
 /** Shows what the address says: the user's, or that of Back and Forward. */
 function follow(): void {
   if (location.hash === address && address !== "") return;
@@ -80,9 +120,17 @@ function follow(): void {
     views.findIndex((_, k) => nameOf(k) === name),
     0,
   );
-  const isNew = made[i] === undefined;
+  const before = queries[i];
+  const wanted = new URLSearchParams(query);
+  const next = selectionOf(wanted);
+  for (const key of ["range", "only"]) wanted.delete(key);
+  const isNew = made[i] === undefined || selectionText(next) !== selectionText(selection);
+  const own = wanted.toString();
+  shown = i;
+  queries[i] = own;
+  select(next, false);
   const view = show(i);
-  if (queries[i] !== query || (isNew && query !== "")) view.restore?.(new URLSearchParams(query));
+  if (before !== own || (isNew && own !== "")) view.restore?.(wanted);
   setAddress(false);
 }
 const themeButton = h(
@@ -117,6 +165,7 @@ document.addEventListener("keydown", (event) => {
   }
   const number = Number(event.key);
   if (number >= 1 && number <= views.length) open(number - 1);
+  else if (event.key === "Escape" && event.target === document.body) select({}, true);
   else if (event.key === "/") {
     event.preventDefault();
     main.querySelector<HTMLInputElement>(".search")?.focus();
@@ -137,8 +186,13 @@ document
       ),
       themeButton,
     ),
-    h("nav", { role: "tablist" }, ...tabs),
-    main,
+    strip?.element ?? "",
+    h(
+      "div",
+      { id: "body" },
+      domains?.element ?? "",
+      h("div", { id: "views" }, h("nav", { role: "tablist" }, ...tabs), main),
+    ),
   );
 addEventListener("hashchange", follow);
 addEventListener("pointerdown", hideTip);

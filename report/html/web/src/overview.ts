@@ -5,6 +5,9 @@ import { findingsList } from "./findings";
 import { RowFilter } from "./table";
 import { Remember, State, View } from "./view";
 
+/** Rows of a table of domains or exits: hosts with hundreds of domains have more. */
+const MOST_ROWS = 100;
+
 const UNPLACED_REASONS: Record<string, string> = {
   outside_trace: "outside the trace",
   unknown_vcpu: "of vCPUs that are not in the trace",
@@ -58,6 +61,9 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
     ["guest addresses are stale: they date from the last VM entry", report.samples.stale_addresses],
   ];
   const kept = losses.filter(([, n]) => n > 0);
+  const off = (check: Report["checks"][number]): number => Math.abs(check.sampled - check.traced) / (check.error || 1);
+  const checked = report.checks.length > MOST_ROWS ? [...report.checks].sort((a, b) => off(b) - off(a)) : report.checks;
+  const ofWhole = page.selection === undefined ? "" : ", of the whole recording";
   const domains = page.domains ?? [];
   const most = Math.max(...domains.map((d) => d.high), 0);
   const xen = domains.reduce((sum, d) => sum + (d.modes.xen ?? 0), 0);
@@ -132,6 +138,7 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
           {},
           ...[...domains]
             .sort((a, b) => b.share - a.share)
+            .slice(0, MOST_ROWS)
             .map((d) => {
               const parts = ["user", "kernel", "xen"].map((mode): [string, number] => [mode, d.modes[mode] ?? 0]);
               const text = parts.map(([mode, part]) => `${mode} ${percent(part / (d.share || 1), 1)}`).join(", ");
@@ -161,7 +168,10 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
         ),
       ),
     ),
-    h("h2", {}, "Samples and trace"),
+    domains.length > MOST_ROWS
+      ? h("p", { class: "soft" }, `${domains.length - MOST_ROWS} more: the list of domains, or Functions by domain`)
+      : null,
+    h("h2", {}, `Samples and trace${ofWhole}`),
     report.checks.length === 0
       ? h("p", { class: "soft" }, "There is no trace to compare the samples with.")
       : h(
@@ -186,29 +196,32 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
             h(
               "tbody",
               {},
-              ...report.checks.map((check) =>
-                h(
-                  "tr",
-                  {},
-                  nameCell(check.domain),
-                  h("td", { class: "n" }, percent(check.sampled)),
+              ...checked
+                .slice(0, MOST_ROWS)
+                .map((check) =>
                   h(
-                    "td",
+                    "tr",
                     {},
-                    whisker(check.sampled, check.sampled - 3 * check.error, check.sampled + 3 * check.error, 1),
-                  ),
-                  h("td", { class: "n" }, percent(check.traced)),
-                  h(
-                    "td",
-                    {},
-                    check.agrees ? h("span", { class: "good" }, "✓ agree") : h("span", { class: "warn" }, "✗ differ"),
+                    nameCell(check.domain),
+                    h("td", { class: "n" }, percent(check.sampled)),
+                    h(
+                      "td",
+                      {},
+                      whisker(check.sampled, check.sampled - 3 * check.error, check.sampled + 3 * check.error, 1),
+                    ),
+                    h("td", { class: "n" }, percent(check.traced)),
+                    h(
+                      "td",
+                      {},
+                      check.agrees ? h("span", { class: "good" }, "✓ agree") : h("span", { class: "warn" }, "✗ differ"),
+                    ),
                   ),
                 ),
-              ),
             ),
           ),
         ),
-    h("h2", {}, "Data quality"),
+    checked.length > MOST_ROWS ? h("p", { class: "soft" }, `${checked.length - MOST_ROWS} more agree better`) : null,
+    h("h2", {}, `Data quality${ofWhole}`),
     h(
       "ul",
       { class: "notes", id: "data-quality" },
@@ -227,6 +240,7 @@ export function overview(page: Page, report: Report, drillDown: DrillDown): HTML
 }
 
 function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
+  const median = `Median ${time(exit.p50 / hz)}`;
   const width = wide ? 880 : 190;
   const height = wide ? 220 : 24;
   const bottom = wide ? 28 : 0;
@@ -237,6 +251,19 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
   const [from, to] = wide ? [Math.max(first - 1, 0), last + 1] : [6, 36];
   const most = Math.max(...exit.octaves, 1);
   const step = width / (to - from + 1);
+  if (!wide) {
+    const bars = exit.octaves.slice(from, to + 1).map((n, i) => {
+      const tall = n > 0 ? Math.max((n / most) * (height - top), 1.5) : 0;
+      return n > 0
+        ? `M${(i * step + 0.5).toFixed(1)} ${height}v-${tall.toFixed(1)}h${(step - 1).toFixed(1)}v${tall.toFixed(1)}z`
+        : "";
+    });
+    return s(
+      "svg",
+      { width, height, viewBox: `0 0 ${width} ${height}`, class: "bar", role: "img", "aria-label": median },
+      s("path", { d: bars.join(""), class: "hist" }),
+    );
+  }
   const parts: Child[] = [];
   for (let i = from; i <= to; i++) {
     const n = exit.octaves[i] ?? 0;
@@ -254,7 +281,7 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
         s("title", {}, `${count(n)} took ${time(2 ** i / hz)} to ${time(2 ** (i + 1) / hz)}`),
       ),
     );
-    if (wide && n > 0)
+    if (n > 0)
       parts.push(
         s(
           "text",
@@ -262,7 +289,7 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
           count(n),
         ),
       );
-    if (wide && (i - from) % 2 === 0)
+    if ((i - from) % 2 === 0)
       parts.push(s("text", { x: (i - from) * step, y: height - 8, class: "axis" }, time(2 ** i / hz)));
   }
   return s(
@@ -271,9 +298,9 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
       width,
       height,
       viewBox: `0 0 ${width} ${height}`,
-      class: wide ? "wide" : "bar",
+      class: "wide",
       role: "img",
-      "aria-label": `Median ${time(exit.p50 / hz)}`,
+      "aria-label": median,
     },
     ...parts,
   );
@@ -281,10 +308,19 @@ function histogram(exit: Exit, hz: number, wide: boolean): SVGElement {
 
 export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown, remember: Remember): View {
   const hz = page.report?.cpu_hz ?? 1e9;
+  // Lengths have no time: percentiles and distributions are of the whole recording.
+  const isPart = page.selection?.range !== undefined;
   const all = exits.reduce((sum, exit) => sum + exit.cycles, 0) || 1;
   const detail = h("div", { "aria-live": "polite" });
   let words = "";
   const body = h("tbody");
+  let limit = MOST_ROWS;
+  const more = h("button", {
+    click: () => {
+      limit *= 5;
+      draw();
+    },
+  });
   let chosen = exits[0];
   const state = (): State =>
     chosen === exits[0]
@@ -319,8 +355,12 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown, remem
   }
   function draw(): void {
     const shown = exits.filter((exit) => `${exit.domain} ${exit.name}`.toLowerCase().includes(words));
+    const at = Math.max(shown.indexOf(chosen), 0);
+    limit = Math.max(limit, at < shown.length ? at + 1 : 0);
+    more.hidden = shown.length <= limit;
+    more.textContent = `${shown.length - limit} more`;
     body.replaceChildren(
-      ...shown.map((exit) => {
+      ...shown.slice(0, limit).map((exit) => {
         const row = h(
           "tr",
           {
@@ -337,13 +377,14 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown, remem
           h("td", { class: "n" }, short(exit.cycles)),
           h("td", { class: "n" }, percent(exit.cycles / all)),
           h("td", { class: "n" }, exit.count > 0 ? time(exit.cycles / exit.count / hz) : "–"),
-          ...[exit.p5, exit.p50, exit.p95].map((p) => h("td", { class: "n" }, time(p / hz))),
-          h("td", {}, histogram(exit, hz, false)),
+          ...[exit.p5, exit.p50, exit.p95].map((p) =>
+            h("td", { class: "n", title: isPart ? "of the whole recording" : "" }, time(p / hz)),
+          ),
+          h("td", { title: isPart ? "of the whole recording" : "" }, histogram(exit, hz, false)),
         );
         return row;
       }),
     );
-    const at = Math.max(shown.indexOf(chosen), 0);
     const row = body.children[at];
     if (at < shown.length && row instanceof HTMLElement) choose(shown[at], row);
     else detail.replaceChildren();
@@ -380,7 +421,17 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown, remem
   const element = h(
     "section",
     {},
-    h("div", { class: "tools" }, search, h("span", { class: "soft" }, "Select a row to see its distribution.")),
+    h(
+      "div",
+      { class: "tools" },
+      search,
+      h(
+        "span",
+        { class: "soft" },
+        "Select a row to see its distribution." +
+          (isPart ? " Percentiles and distributions are of the whole recording." : ""),
+      ),
+    ),
     h(
       "div",
       { class: "scroll" },
@@ -400,6 +451,7 @@ export function exitsView(page: Page, exits: Exit[], drillDown: DrillDown, remem
         ),
         body,
       ),
+      more,
     ),
     detail,
   );

@@ -41,11 +41,16 @@ const GROUPINGS = [
 
 const inFlame = (column: string): string => (column === "function" ? "stack" : column);
 
+/** What is said of intervals that the page has computed. */
+const WIDE = "sums over rows and slightly wide";
+const SCALED = "estimated from those of the whole";
+
 /** The rows of a grouping. The report's own grouping has its intervals; in others the variances are summed. */
-function tableRows(page: Page, { by, where }: Level): { rows: Sum[]; exact: boolean } {
+export function tableRows(page: Page, { by, where }: Level): { rows: Sum[]; exact: boolean } {
   const report = page.report;
   const same = by.length === page.by.length && by.every((column, i) => column === page.by[i]);
-  if (report !== undefined && ((same && where.length === 0) || page.flame === undefined)) {
+  const isWhole = same && where.length === 0 && page.selection === undefined;
+  if (report !== undefined && (isWhole || page.flame === undefined)) {
     return {
       exact: true,
       rows: report.rows.map((row) => ({
@@ -165,10 +170,11 @@ export function tableView(page: Page, remember: Remember): TableView {
     const total = shown.reduce((sum, row) => sum + row.samples, 0);
     const next = below([...where, ...by.map((name): RowFilter => [name, ""])]);
     const open = next === undefined || !by.every(known) ? undefined : next;
+    const all = page.selection === undefined ? "all time" : "the selection";
     note.textContent =
       `${count(shown.length)} ${shown.length === 1 ? "row" : "rows"}, ` +
-      `${count(Math.round(total * 10) / 10)} samples; shares are parts of all time` +
-      (exact ? "" : "; intervals are sums over rows and slightly wide") +
+      `${count(Math.round(total * 10) / 10)} samples; shares are parts of ${all}` +
+      (exact ? "" : `; intervals are ${page.selection === undefined ? WIDE : SCALED}`) +
       (open === undefined ? "" : `; click a row to see its rows by ${open}`);
     choice.value = groupings.includes(by.join(",")) ? by.join(",") : "";
     crumbs.replaceChildren(

@@ -2,6 +2,7 @@
 // are in view than can be seen, the bins that the command has made.
 import { Page, Timeline } from "./data";
 import { CanvasView, colour, count, h, hideTip, instant, percent, showTip, time } from "./dom";
+import type { Selection } from "./selection";
 import { Intervals, firstAfter, readIntervals } from "./intervals";
 import { unpack } from "./packed";
 import { Remember, State, View } from "./view";
@@ -46,17 +47,19 @@ interface Track {
   bins?: Bins;
 }
 
-/** Lists of numbers, `each` an entry, with those of one track. */
-function entriesOf(list: number[], each: number, mine: (entry: number[]) => boolean): number[][] {
-  const entries: number[][] = [];
+/** The entries of a list, `each` numbers long, by the first of them: the row that they are of. */
+function entriesByRow(list: number[], each: number): Map<number, number[][]> {
+  const rows = new Map<number, number[][]>();
   for (let i = 0; i + each <= list.length; i += each) {
     const entry = list.slice(i, i + each);
-    if (mine(entry)) entries.push(entry);
+    const row = rows.get(entry[0]);
+    if (row === undefined) rows.set(entry[0], [entry]);
+    else row.push(entry);
   }
-  return entries;
+  return rows;
 }
 
-export function timelineView(page: Page, timeline: Timeline, remember: Remember): View {
+export function timelineView(page: Page, timeline: Timeline, remember: Remember, selection: Selection): View {
   const hz = page.report?.cpu_hz ?? 1e9;
   const seconds = (cycles: number): string => time(cycles / hz);
   const sinceTrace = (cycles: number): number => timeline.begin_seconds + cycles / hz;
@@ -71,18 +74,21 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
   const chosen = h("div", { class: "about", "aria-live": "polite" });
 
   const packed = unpack(timeline.intervals);
-  let at = 0;
-  /** Of each pCPU, of each vCPU's runstates, of each vCPU's exits. */
-  const intervals: Intervals[] = timeline.interval_bytes.map((length) =>
-    readIntervals(packed.subarray(at, (at += length))),
-  );
-  const ofPcpu = intervals.slice(0, timeline.pcpus.length);
-  const runstates = intervals.slice(timeline.pcpus.length, timeline.pcpus.length + vcpus.length);
-  const segments = intervals.slice(timeline.pcpus.length + vcpus.length);
+  const ends: number[] = [];
+  for (const length of timeline.interval_bytes) ends.push((ends[ends.length - 1] ?? 0) + length);
+  const known: (Intervals | undefined)[] = [];
+  /** Those of each pCPU, of each vCPU's runstates, of each vCPU's exits; read when they are drawn. */
+  const intervals = (i: number): Intervals =>
+    (known[i] ??= readIntervals(packed.subarray(ends[i - 1] ?? 0, ends[i] ?? 0)));
+  const ofPcpu = (i: number): Intervals => intervals(i);
+  const ofRunstates = (vcpu: number): Intervals => intervals(timeline.pcpus.length + vcpu);
+  const ofSegments = (vcpu: number): Intervals => intervals(timeline.pcpus.length + vcpus.length + vcpu);
   const binBytes = unpack(timeline.bin_bytes);
+  const samples = entriesByRow(timeline.samples, 6);
+  const losses = entriesByRow(timeline.lost, 4);
   const VCPU_BIN = 5;
   const PCPU_BIN = 3;
-  const vcpuOn = (pcpu: number, i: number): number => timeline.vcpu_numbers[ofPcpu[pcpu]?.code[i] ?? 0] ?? 0;
+  const vcpuOn = (pcpu: number, i: number): number => timeline.vcpu_numbers[ofPcpu(pcpu).code[i] ?? 0] ?? 0;
 
   /** A layer of packed intervals; `kind` has the words of an interval, `parts` those and the colours of the parts. */
   function packedLayer(
@@ -119,7 +125,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
 
   /** What ran on a pCPU during [begin, end), the longest first. */
   function ranMeanwhile(pcpu: number, begin: number, end: number): string {
-    const there = ofPcpu[pcpu];
+    const there = pcpu < 0 ? undefined : ofPcpu(pcpu);
     const who = new Map<string, number>();
     if (there !== undefined) {
       for (let i = firstAfter(there.end, begin); i < there.begin.length && there.begin[i] < end; i++) {
@@ -136,7 +142,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
   }
 
   function runstateTrack(vcpu: number, c: Record<string, string>): Track {
-    const of = runstates[vcpu];
+    const of = ofRunstates(vcpu);
     const kindOf = (i: number): [number, number, number] => timeline.run_kinds[of.code[i] ?? 0] ?? [5, 0, 0];
     const kind = (i: number): { words: string; colour: string } => {
       const [state, cause, on] = kindOf(i);
@@ -188,7 +194,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
   }
 
   function exitTrack(vcpu: number, c: Record<string, string>): Track {
-    const of = segments[vcpu];
+    const of = ofSegments(vcpu);
     const kind = (i: number): { words: string; colour: string } => ({
       words: timeline.segment_kinds[of.code[i] ?? 0] ?? "",
       colour: (of.part[i] === 0 ? c.guest : c.exit) ?? "",
@@ -206,7 +212,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
   }
 
   function sampleTrack(vcpu: number, c: Record<string, string>): Track {
-    const entries = entriesOf(timeline.samples, 6, ([of]) => of === vcpu);
+    const entries = samples.get(vcpu) ?? [];
     const layer: Layer = {
       begin: entries.map((entry) => entry[3]),
       end: entries.map((entry) => entry[3] + entry[4]),
@@ -231,8 +237,8 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
 
   function pcpuTrack(i: number, c: Record<string, string>): Track {
     const number = timeline.pcpus[i];
-    const of = ofPcpu[i];
-    const entries = entriesOf(timeline.lost, 4, ([on]) => on === number);
+    const of = ofPcpu(i);
+    const entries = losses.get(number) ?? [];
     const lost: Layer = {
       begin: entries.map((entry) => entry[1]),
       end: entries.map((entry) => entry[1] + entry[2]),
@@ -264,15 +270,25 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     };
   }
 
-  /** The tracks of each pCPU and of each vCPU. */
-  function groups(): Track[][] {
+  /** The tracks of a pCPU, or of a vCPU of the domain `of`; made when they are shown. */
+  interface Group {
+    title: string;
+    of?: string;
+    make: () => Track[];
+    tracks?: Track[];
+  }
+  function groups(): Group[] {
     const c: Record<string, string> = {};
     for (const name of "guest exit running runnable blocked lost line bracket user kernel xen".split(" "))
       c[name] = colour(name);
     const has = (track: Track): boolean => track.layers.some((layer) => layer.begin.length > 0);
     return [
-      ...timeline.pcpus.map((_, i) => [pcpuTrack(i, c)]),
-      ...vcpus.map((_, i) => [runstateTrack(i, c), ...[exitTrack(i, c), sampleTrack(i, c)].filter(has)]),
+      ...timeline.pcpus.map((number, i) => ({ title: `pCPU ${number}`, make: () => [pcpuTrack(i, c)] })),
+      ...vcpus.map(({ domain, name }, i) => ({
+        title: name,
+        of: domain,
+        make: () => [runstateTrack(i, c), ...[exitTrack(i, c), sampleTrack(i, c)].filter(has)],
+      })),
     ];
   }
 
@@ -281,18 +297,23 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
   const TOP = 26;
   let every = groups();
   let words = "";
+  /** The only domain whose vCPUs are shown. */
+  let only = selection.domain;
+  /** What is shown without a range of the view's own. */
+  let whole: [number, number] = selection.range ?? [0, timeline.length];
   let all: Track[] = [];
   const narrowed = h("span", { class: "soft" });
   function choose(): void {
-    const wanted = every.filter((group) => group[0].title.toLowerCase().includes(words));
-    all = wanted.slice(0, MAX_ROWS).flat();
+    const wanted = every.filter(
+      ({ title, of }) => title.toLowerCase().includes(words) && (of === undefined || only === undefined || of === only),
+    );
+    all = wanted.slice(0, MAX_ROWS).flatMap((group) => (group.tracks ??= group.make()));
     narrowed.textContent =
       wanted.length > MAX_ROWS ? `${MAX_ROWS} of ${count(wanted.length)} pCPUs and vCPUs; filter them by name` : "";
     picture.setHeight(height());
     picture.redraw();
   }
-  let from = 0;
-  let to = timeline.length;
+  let [from, to] = whole;
   /** The shortest range that is shown: an exit of some hundred cycles can be seen in it. */
   const LEAST = 2000;
   const height = (): number => TOP + all.reduce((sum, track) => sum + track.height + 4, 0) + 8;
@@ -399,7 +420,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     const span = Math.min(Math.max(end - begin, LEAST), timeline.length);
     const middle = (begin + end) / 2;
     from = Math.min(Math.max(middle - span / 2, 0), timeline.length - span);
-    to = from + span;
+    to = span === end - begin && from === begin ? end : from + span;
     shown.textContent = `${when(from)} to ${when(to)}: ${seconds(span)}`;
     picture.redraw();
     clearTimeout(settling);
@@ -410,7 +431,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
   let settling = 0;
   function state(): State {
     const find: State = words === "" ? [] : [["find", words]];
-    if (from <= 0 && to >= timeline.length) return find;
+    if (from === whole[0] && to === whole[1]) return find;
     return [...find, ["from", sinceTrace(from).toFixed(9)], ["to", sinceTrace(to).toFixed(9)]];
   }
   function restore(wanted: URLSearchParams): void {
@@ -420,7 +441,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     };
     words = search.value = (wanted.get("find") ?? "").toLowerCase();
     choose();
-    setRange(at("from", 0), at("to", timeline.length));
+    setRange(at("from", whole[0]), at("to", whole[1]));
   }
   const zoom = (by: number, around = (from + to) / 2): void =>
     setRange(around - (around - from) * by, around + (to - around) * by);
@@ -496,13 +517,13 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     } else hideTip();
   });
   canvas.addEventListener("pointerleave", hideTip);
-  canvas.addEventListener("dblclick", () => setRange(0, timeline.length));
+  canvas.addEventListener("dblclick", () => setRange(...whole));
   canvas.addEventListener("keydown", (event) => {
     if (event.key === "+" || event.key === "=") zoom(0.6);
     else if (event.key === "-") zoom(1.6);
     else if (event.key === "ArrowLeft") move(-0.2);
     else if (event.key === "ArrowRight") move(0.2);
-    else if (event.key === "0" || event.key === "Home") setRange(0, timeline.length);
+    else if (event.key === "0" || event.key === "Home") setRange(...whole);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -516,7 +537,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     if ("clipboard" in navigator) navigator.clipboard.writeText(options()).catch(() => undefined);
   };
   choose();
-  setRange(0, timeline.length);
+  setRange(...whole);
   document.addEventListener("theme", () => {
     every = groups();
     choose();
@@ -549,7 +570,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
       { class: "tools" },
       h("button", { click: () => zoom(0.6) }, "Zoom in (+)"),
       h("button", { click: () => zoom(1.6) }, "Zoom out (−)"),
-      h("button", { click: () => setRange(0, timeline.length) }, "All (0)"),
+      h("button", { click: () => setRange(...whole) }, "All (0)"),
       h("button", { click: copy, title: "The options of dump, summary and report for this range" }, "Copy --from --to"),
       search,
       shown,
@@ -559,7 +580,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
       "div",
       { class: "legend" },
       ...legend.map(([name, text]) => h("span", {}, h("i", { style: `background:var(--${name})` }), text)),
-      ...domains.map((domain, i) =>
+      ...(domains.length > DOMAINS.length ? [] : domains).map((domain, i) =>
         h("span", {}, h("i", { style: `background:${DOMAINS[i % DOMAINS.length]?.[0] ?? ""}` }), `pCPU: ${domain}`),
       ),
     ),
@@ -582,5 +603,12 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember)
     canvas,
     chosen,
   );
-  return { element, restore };
+  function select({ range, domain }: Selection): void {
+    only = domain;
+    choose();
+    const before = String(whole);
+    whole = range ?? [0, timeline.length];
+    if (String(whole) !== before) setRange(...whole);
+  }
+  return { element, restore, select };
 }

@@ -1,6 +1,8 @@
 // What a view is, and how it keeps its state in the page's address, so that Back, Forward and a copied address work:
 // "#timeline?from=1.2&to=1.4".
 
+import type { Selection } from "./selection";
+
 /** Pairs of a key and a value; a key may come several times. */
 export type State = [key: string, value: string][];
 
@@ -12,6 +14,8 @@ export const addressOf = (view: string, query: string): string => `#${view}${que
 
 export interface View {
   element: HTMLElement;
+  /** Shows another selection; a view without it is made anew. */
+  select?: (selection: Selection) => void;
   /** Shows the state of an address; without pairs, what the view shows first. Values may be anything. */
   restore?: (state: URLSearchParams) => void;
 }

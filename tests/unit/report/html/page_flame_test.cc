@@ -16,6 +16,20 @@ namespace {
 using nlohmann::ordered_json;
 using testing::ElementsAre;
 
+class NoFunctions final : public Resolver {
+ public:
+  FunctionId Resolve(DomainId /*domain*/, Mode /*mode*/, Address /*address*/) override {
+    return {};
+  }
+  const Function& Describe(FunctionId /*id*/) const override { return function_; }
+  std::vector<Frame> Inlined(DomainId /*domain*/, Mode /*mode*/, Address /*address*/) override {
+    return {};
+  }
+
+ private:
+  Function function_;
+};
+
 // A profile with 10 lines of each of 10 functions; later lines have more samples.
 class PageFlameRows : public testing::Test {
  protected:
@@ -63,10 +77,12 @@ class PageFlameRows : public testing::Test {
   std::vector<Function> functions_;
   ProfileReport report_;
   correlate::ProfileResult flame_;
+  NoFunctions resolver_;
+  PageOverTime over_time_{resolver_};  // without a sample
 };
 
 TEST_F(PageFlameRows, KeepAllRowsWithinLimit) {
-  const ordered_json page = PageFlame(report_, flame_, 100);
+  const ordered_json page = PageFlame(report_, flame_, over_time_, Tsc{0}, 100).value();
   EXPECT_EQ(page["rows"].size(), 100);
   EXPECT_EQ(Words(page, "stack").size(), 10);
   EXPECT_EQ(Words(page, "line").size(), 10);
@@ -74,14 +90,14 @@ TEST_F(PageFlameRows, KeepAllRowsWithinLimit) {
 }
 
 TEST_F(PageFlameRows, FoldSmallLines) {
-  const ordered_json page = PageFlame(report_, flame_, 20);
+  const ordered_json page = PageFlame(report_, flame_, over_time_, Tsc{0}, 20).value();
   EXPECT_EQ(page["rows"].size(), 20 + 8);  // the lines of two functions, and eight functions
   EXPECT_EQ(Words(page, "stack").size(), 10);
   EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
 }
 
 TEST_F(PageFlameRows, FoldSmallFunctions) {
-  const ordered_json page = PageFlame(report_, flame_, 5);
+  const ordered_json page = PageFlame(report_, flame_, over_time_, Tsc{0}, 5).value();
   EXPECT_EQ(page["rows"].size(), 5 + 5 + 1);  // five lines, the rest of five functions, the others
   EXPECT_THAT(Words(page, "stack"),
               ElementsAre("[others, each of a smaller share]", "f5", "f6", "f7", "f8", "f9"));

@@ -1,0 +1,60 @@
+// Sums over time, of many things at once: how much of each there was in bins of equal length.
+// Memory is bounded, whatever the length of time: when there are too many bins, pairs are merged.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/tsc.h"
+
+namespace xenoscope::correlate {
+
+// An amount in a bin of time.
+struct BinAmount {
+  uint64_t bin = 0;
+  double amount = 0;
+};
+
+class BinnedSums {
+ public:
+  // How much of the thing `key` there was in the bin.
+  struct Entry {
+    uint32_t key = 0;
+    uint64_t bin = 0;
+    double amount = 0;
+  };
+
+  // At most `max_bins` bins of time, and `max_entries` entries unless there are more things.
+  explicit BinnedSums(size_t max_bins = 256, size_t max_entries = 300'000)
+      : max_bins_(max_bins), max_entries_(max_entries) {}
+
+  // Adds the amount of `key` evenly over the range; an empty range is the instant of its begin.
+  // O(bins of the range).
+  void Add(uint32_t key, TscRange when, double amount);
+
+  // The length of a bin in cycles. The bin `i` is [i, i + 1) * width() of the TSC.
+  [[nodiscard]] Cycles width() const { return Cycles{1} << shift_; }
+  // Returns the amounts of each key below `keys`, by bin; other keys have none. O(n log n).
+  [[nodiscard]] std::vector<std::vector<BinAmount>> ByKey(size_t keys) const;
+  // Returns all entries by key, then bin. O(n log n).
+  [[nodiscard]] std::vector<Entry> Entries() const;
+
+ private:
+  void AddTo(uint32_t key, uint64_t bin, double amount) {
+    if (amount > 0) amounts_[{key, bin}] += amount;
+  }
+  // Doubles the length of bins until neither there are too many nor too many entries.
+  void Shrink();
+
+  size_t max_bins_;
+  size_t max_entries_;
+  unsigned shift_ = 10;
+  uint64_t first_ = UINT64_MAX;  // the first and the last bin
+  uint64_t last_ = 0;
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, double> amounts_;
+};
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,53 @@
+#include "report/html/packed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "base/error.h"
+#include "report/export/gzip.h"
+
+namespace xenoscope::report {
+
+using nlohmann::ordered_json;
+
+void PutNumber(uint64_t value, std::string& bytes) {
+  for (; value >= 0x80; value >>= 7U) bytes += static_cast<char>(value | 0x80U);
+  bytes += static_cast<char>(value);
+}
+
+absl::StatusOr<std::string> Packed(const std::string& bytes) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string compressed, Gzip(bytes));
+  return absl::Base64Escape(compressed);
+}
+
+absl::StatusOr<ordered_json> OverTimeJson(const OverTime& of, Tsc zero, double unit) {
+  uint64_t first = UINT64_MAX;
+  uint64_t last = 0;
+  for (const auto& thing : of.things) {
+    for (const correlate::BinAmount& each : thing) {
+      first = std::min(first, each.bin);
+      last = std::max(last, each.bin);
+    }
+  }
+  first = std::min(first, last);
+  std::string bytes;
+  for (const auto& thing : of.things) {
+    PutNumber(thing.size(), bytes);
+    uint64_t before = first;
+    for (const correlate::BinAmount& each : thing) {
+      PutNumber(each.bin - before, bytes);
+      PutNumber(static_cast<uint64_t>(std::llround(each.amount / unit)), bytes);
+      before = each.bin;
+    }
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(std::string packed, Packed(bytes));
+  return ordered_json{{"begin", static_cast<int64_t>(first * of.width - zero.value)},
+                      {"width", of.width},
+                      {"bins", last - first + 1},
+                      {"unit", unit},
+                      {"packed", std::move(packed)}};
+}
+
+}  // namespace xenoscope::report

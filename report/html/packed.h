@@ -1,0 +1,33 @@
+// How the page's data packs long lists (report/html/web/src/packed.ts): numbers of few bytes each,
+// compressed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/tsc.h"
+#include "correlate/binned_sums.h"
+
+namespace xenoscope::report {
+
+// Appends the number as LEB128: seven bits a byte, the lowest first.
+void PutNumber(uint64_t value, std::string& bytes);
+
+// Returns the bytes as the page has them: gzip, in base64. Errors: Internal when zlib fails.
+absl::StatusOr<std::string> Packed(const std::string& bytes);
+
+// Amounts in bins of time, of things that the page numbers.
+struct OverTime {
+  Cycles width = 1;  // the bin i is [i, i + 1) * width of the TSC
+  std::vector<std::vector<correlate::BinAmount>> things{};
+};
+
+// Returns the page's OverTime. `zero` is the instant from which the page counts. An amount is
+// rounded to a multiple of `unit`. Errors: Internal when zlib fails.
+absl::StatusOr<nlohmann::ordered_json> OverTimeJson(const OverTime& of, Tsc zero, double unit);
+
+}  // namespace xenoscope::report
