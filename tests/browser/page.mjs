@@ -567,6 +567,15 @@ async function wideHost() {
     await page.waitForTimeout(100);
     await page.screenshot({ path: join(shots, `wide-${key}.png`) });
   }
+  // The pCPUs are one row at first; a click on its title opens it.
+  const canvas = await page.$("main canvas");
+  const high = () => canvas.evaluate((element) => element.offsetHeight);
+  const closed = await high();
+  const box = await canvas.boundingBox();
+  await page.mouse.click(box.x + 30, box.y + 26 + 11);
+  check("128 pCPUs as rows of their own", (await high()) !== closed, [closed, await high()]);
+  await page.mouse.click(box.x + 30, box.y + 26 + 11);
+  check("one row for them again", (await high()) === closed, [closed, await high()]);
   await page.close();
 }
 

@@ -35,14 +35,21 @@ export class Activity {
   }
   /** The cycles of a domain in [from, to), by activity. */
   within(domain: string, from: number, to: number): number[] {
+    return this.sumOf(this.ofDomain.get(domain) ?? new Float64Array(0), 1, from, to);
+  }
+  /** Those of one vCPU. */
+  ofVcpu(vcpu: number, from: number, to: number): number[] {
     const { bin, bins } = this.timeline;
-    const sums = this.ofDomain.get(domain);
+    return this.sumOf(this.bytes.subarray(vcpu * bins * EACH, (vcpu + 1) * bins * EACH), bin / 255, from, to);
+  }
+  private sumOf(sums: Float64Array | Uint8Array, unit: number, from: number, to: number): number[] {
+    const { bin, bins } = this.timeline;
     const cycles = ACTIVITIES.map(() => 0);
-    if (sums === undefined) return cycles;
+    if (sums.length === 0) return cycles;
     const last = Math.min(Math.ceil(to / bin), bins);
     for (let i = Math.max(Math.floor(from / bin), 0); i < last; i++) {
       const part = (Math.min((i + 1) * bin, to) - Math.max(i * bin, from)) / bin;
-      for (let k = 0; k < EACH; k++) cycles[k] += sums[i * EACH + k] * part;
+      for (let k = 0; k < EACH; k++) cycles[k] += sums[i * EACH + k] * unit * part;
     }
     return cycles;
   }

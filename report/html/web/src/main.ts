@@ -46,8 +46,9 @@ if (flame !== undefined)
 if (report !== undefined) views.push([FUNCTIONS, (remember) => (functions = tableView(selected, remember))]);
 if (exits !== undefined && exits.length > 0)
   views.push(["VM exits", (remember) => exitsView(selected, selected.exits ?? [], drillDown, remember)]);
-if (timeline !== undefined && timeline.vcpus.length > 0)
-  views.push([TIMELINE, (remember) => timelineView(page, timeline, remember, selection)]);
+const { activity } = figures;
+if (timeline !== undefined && activity !== undefined && timeline.vcpus.length > 0)
+  views.push([TIMELINE, (remember) => timelineView(page, timeline, activity, remember, selection)]);
 
 const main = h("main", { tabindex: -1 });
 const made: (View | undefined)[] = [];

@@ -1,65 +1,20 @@
 // The timeline of vCPUs and pCPUs: runstates, guest and exits, samples. It draws each interval, or, where more of them
 // are in view than can be seen, the bins that the command has made.
 import { Page, Timeline } from "./data";
-import { CanvasView, colour, count, h, hideTip, instant, percent, showTip, time } from "./dom";
+import { CanvasView, colour, count, h, hideTip, instant, showTip, time } from "./dom";
+import type { Activity } from "./activity";
 import type { Selection } from "./selection";
-import { Intervals, firstAfter, readIntervals } from "./intervals";
-import { unpack } from "./packed";
+import { firstAfter } from "./intervals";
+import { DOMAINS, Group, Layer, Track, timelineGroups } from "./tracks";
 import { Remember, State, View } from "./view";
 
-const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
-const CAUSES = ["", "woken", "preempted", ""];
-const MODES = ["user", "kernel", "Xen"];
-// Colours of domains, each with the colour of text on it: the "muted" scheme of Paul Tol (Colour Schemes,
-// SRON/EPS/TN/09-002), which people with any colour vision can distinguish. No state has one of these colours.
-const DOMAINS: [string, string][] = [
-  ["#332288", "#fff"],
-  ["#44aa99", "#111"],
-  ["#aa4499", "#fff"],
-  ["#999933", "#111"],
-  ["#882255", "#fff"],
-  ["#88ccee", "#111"],
-  ["#117733", "#fff"],
-  ["#ddcc77", "#111"],
-  ["#cc6677", "#111"],
-];
-
-/** Bars of a row, by index, in the order of time. */
-interface Layer {
-  begin: ArrayLike<number>;
-  end: ArrayLike<number>;
-  /** The colours of a bar from the bottom, each with its part of the height. */
-  paint: (i: number) => [part: number, colour: string][];
-  lines: (i: number) => string[];
-  label?: (i: number) => string;
-  click?: (i: number) => void;
-}
-interface Bins {
-  bytes: Uint8Array;
-  each: number;
-  draw: (from: number) => [number, string][];
-  describe: (from: number) => string[];
-}
-interface Track {
-  title: string;
-  height: number;
-  layers: Layer[];
-  bins?: Bins;
-}
-
-/** The entries of a list, `each` numbers long, by the first of them: the row that they are of. */
-function entriesByRow(list: number[], each: number): Map<number, number[][]> {
-  const rows = new Map<number, number[][]>();
-  for (let i = 0; i + each <= list.length; i += each) {
-    const entry = list.slice(i, i + each);
-    const row = rows.get(entry[0]);
-    if (row === undefined) rows.set(entry[0], [entry]);
-    else row.push(entry);
-  }
-  return rows;
-}
-
-export function timelineView(page: Page, timeline: Timeline, remember: Remember, selection: Selection): View {
+export function timelineView(
+  page: Page,
+  timeline: Timeline,
+  activity: Activity,
+  remember: Remember,
+  selection: Selection,
+): View {
   const hz = page.report?.cpu_hz ?? 1e9;
   const seconds = (cycles: number): string => time(cycles / hz);
   const sinceTrace = (cycles: number): number => timeline.begin_seconds + cycles / hz;
@@ -67,258 +22,55 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember,
   const when = (cycles: number): string => instant(sinceTrace(cycles), (to - from) / hz / 1000);
   const tsc = (cycles: number): string => String(BigInt(timeline.begin_tsc) + BigInt(Math.round(cycles)));
   const vcpus = timeline.vcpus;
-  const nameOf = (vcpu: number): string => vcpus[vcpu]?.name ?? "?";
   const domains = [...new Set(vcpus.map((vcpu) => vcpu.domain))];
-  const domainColour = (vcpu: number): string =>
-    DOMAINS[Math.max(domains.indexOf(vcpus[vcpu]?.domain ?? ""), 0) % DOMAINS.length]?.[0] ?? "#888";
   const chosen = h("div", { class: "about", "aria-live": "polite" });
 
-  const packed = unpack(timeline.intervals);
-  const ends: number[] = [];
-  for (const length of timeline.interval_bytes) ends.push((ends[ends.length - 1] ?? 0) + length);
-  const known: (Intervals | undefined)[] = [];
-  /** Those of each pCPU, of each vCPU's runstates, of each vCPU's exits; read when they are drawn. */
-  const intervals = (i: number): Intervals =>
-    (known[i] ??= readIntervals(packed.subarray(ends[i - 1] ?? 0, ends[i] ?? 0)));
-  const ofPcpu = (i: number): Intervals => intervals(i);
-  const ofRunstates = (vcpu: number): Intervals => intervals(timeline.pcpus.length + vcpu);
-  const ofSegments = (vcpu: number): Intervals => intervals(timeline.pcpus.length + vcpus.length + vcpu);
-  const binBytes = unpack(timeline.bin_bytes);
-  const samples = entriesByRow(timeline.samples, 6);
-  const losses = entriesByRow(timeline.lost, 4);
-  const VCPU_BIN = 5;
-  const PCPU_BIN = 3;
-  const vcpuOn = (pcpu: number, i: number): number => timeline.vcpu_numbers[ofPcpu(pcpu).code[i] ?? 0] ?? 0;
-
-  /** A layer of packed intervals; `kind` has the words of an interval, `parts` those and the colours of the parts. */
-  function packedLayer(
-    of: Intervals,
-    kind: (i: number) => { words: string; colour: string },
-    parts: [words: string, colour: string][],
-    name: (i: number) => string,
-  ): Layer {
-    const length = (i: number): number => of.end[i] - of.begin[i];
-    const timed = (i: number): string => `${seconds(length(i))}, from ${when(of.begin[i])}`;
-    return {
-      begin: of.begin,
-      end: of.end,
-      paint: (i) => {
-        const several = of.several.get(i);
-        if (several === undefined) return [[1, kind(i).colour]];
-        return parts.map(([, paint], k): [number, string] => [(several.parts[k] ?? 0) / (length(i) || 1), paint]);
-      },
-      label: (i) => (of.several.has(i) ? "" : kind(i).words),
-      lines: (i) => {
-        const several = of.several.get(i);
-        if (several === undefined) return [name(i), kind(i).words, timed(i)];
-        return [
-          name(i),
-          `${count(several.count)} intervals, each shorter than ${seconds(timeline.together_below)}`,
-          ...parts.flatMap(([words], k) =>
-            (several.parts[k] ?? 0) > 0 ? [`${words} ${seconds(several.parts[k])}`] : [],
-          ),
-          timed(i),
-        ];
-      },
-    };
-  }
-
-  /** What ran on a pCPU during [begin, end), the longest first. */
-  function ranMeanwhile(pcpu: number, begin: number, end: number): string {
-    const there = pcpu < 0 ? undefined : ofPcpu(pcpu);
-    const who = new Map<string, number>();
-    if (there !== undefined) {
-      for (let i = firstAfter(there.end, begin); i < there.begin.length && there.begin[i] < end; i++) {
-        const name = there.several.has(i) ? "several vCPUs, each shortly" : nameOf(vcpuOn(pcpu, i));
-        const part = there.several.get(i)?.parts[0] ?? there.end[i] - there.begin[i];
-        who.set(
-          name,
-          (who.get(name) ?? 0) + Math.min(part, Math.min(there.end[i], end) - Math.max(there.begin[i], begin)),
-        );
-      }
-    }
-    const list = [...who].sort((a, b) => b[1] - a[1]).slice(0, 6);
-    return list.map(([name, cycles]) => `${name} ${seconds(cycles)}`).join(", ");
-  }
-
-  function runstateTrack(vcpu: number, c: Record<string, string>): Track {
-    const of = ofRunstates(vcpu);
-    const kindOf = (i: number): [number, number, number] => timeline.run_kinds[of.code[i] ?? 0] ?? [5, 0, 0];
-    const kind = (i: number): { words: string; colour: string } => {
-      const [state, cause, on] = kindOf(i);
-      const why = CAUSES[cause] ?? "";
-      const words = STATES[state] ?? "";
-      return {
-        words: `${words}${state === 1 && why !== "" ? `, ${why}` : ""}${state === 0 ? ` on pCPU ${on}` : ""}`,
-        colour: c[words] ?? c.line ?? "",
-      };
-    };
-    const parts = ["running", "runnable", "blocked"].map((words): [string, string] => [words, c[words] ?? ""]);
-    const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
-    layer.label = undefined;
-    layer.click = (i) => {
-      const [state, cause, on] = kindOf(i);
-      const [begin, end] = [of.begin[i], of.end[i]];
-      const why = CAUSES[cause] ?? "";
-      const meanwhile = ranMeanwhile(timeline.pcpus.indexOf(on), begin, end);
-      chosen.textContent = of.several.has(i)
-        ? layer.lines(i).join("; ")
-        : state === 1
-          ? `${nameOf(vcpu)} waited ${seconds(end - begin)} for pCPU ${on}${why === "" ? "" : `, ${why}`}; ` +
-            `meanwhile that pCPU ran: ${meanwhile || "nothing"}`
-          : `${nameOf(vcpu)} ${STATES[state] ?? ""} for ${seconds(end - begin)}`;
-    };
-    const kinds: [string, string][] = [
-      ["guest", "in the guest"],
-      ["exit", "in Xen"],
-      ["running", "running"],
-      ["runnable", "waiting for a pCPU"],
-      ["blocked", "blocked"],
-    ];
-    return { title: nameOf(vcpu), height: 22, layers: [layer], bins: vcpuBins(vcpu, kinds, c) };
-  }
-
-  /** The first kinds of the vCPU's bins. */
-  function vcpuBins(vcpu: number, kinds: [string, string][], c: Record<string, string>): Bins {
-    const each = timeline.bins * VCPU_BIN;
-    const bytes = binBytes.subarray(vcpu * each, (vcpu + 1) * each);
-    return {
-      bytes,
-      each: VCPU_BIN,
-      draw: (from) => kinds.map(([kind], k): [number, string] => [bytes[from + k] ?? 0, c[kind] ?? ""]),
-      describe: (from) =>
-        kinds.flatMap(([, words], k) =>
-          (bytes[from + k] ?? 0) > 0 ? [`${words} ${percent((bytes[from + k] ?? 0) / 255, 0)}`] : [],
-        ),
-    };
-  }
-
-  function exitTrack(vcpu: number, c: Record<string, string>): Track {
-    const of = ofSegments(vcpu);
-    const kind = (i: number): { words: string; colour: string } => ({
-      words: timeline.segment_kinds[of.code[i] ?? 0] ?? "",
-      colour: (of.part[i] === 0 ? c.guest : c.exit) ?? "",
-    });
-    const parts: [string, string][] = [
-      ["in the guest", c.guest ?? ""],
-      ["in Xen", c.exit ?? ""],
-    ];
-    const kinds: [string, string][] = [
-      ["guest", "in the guest"],
-      ["exit", "in Xen"],
-    ];
-    const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
-    return { title: "guest, exits", height: 14, layers: [layer], bins: vcpuBins(vcpu, kinds, c) };
-  }
-
-  function sampleTrack(vcpu: number, c: Record<string, string>): Track {
-    const entries = samples.get(vcpu) ?? [];
-    const layer: Layer = {
-      begin: entries.map((entry) => entry[3]),
-      end: entries.map((entry) => entry[3] + entry[4]),
-      paint: (i) => {
-        const [, mode, , , length] = entries[i];
-        return [[1, (length > 1 ? c.bracket : c[["user", "kernel", "xen"][mode] ?? ""]) ?? ""]];
-      },
-      lines: (i) => {
-        const [, mode, name, begin, length, n] = entries[i];
-        const words = `${MODES[mode]}: ${timeline.strings[name] ?? ""}`;
-        return length > 1
-          ? [
-              `${n} samples of ${nameOf(vcpu)}`,
-              `taken within a drain interval of ${seconds(length)}; exact times are not known`,
-              `one of them: ${words}`,
-            ]
-          : [`sample of ${nameOf(vcpu)}`, words, `at ${when(begin)}`];
-      },
-    };
-    return { title: "samples", height: 12, layers: [layer] };
-  }
-
-  function pcpuTrack(i: number, c: Record<string, string>): Track {
-    const number = timeline.pcpus[i];
-    const of = ofPcpu(i);
-    const entries = losses.get(number) ?? [];
-    const lost: Layer = {
-      begin: entries.map((entry) => entry[1]),
-      end: entries.map((entry) => entry[1] + entry[2]),
-      paint: () => [[1, c.lost ?? ""]],
-      lines: (k) => [`${entries[k][3]} trace records lost`, seconds(entries[k][2])],
-    };
-    const kind = (k: number): { words: string; colour: string } => ({
-      words: `running on pCPU ${number}`,
-      colour: domainColour(vcpuOn(i, k)),
-    });
-    const ran = packedLayer(of, kind, [["running", c.running ?? ""]], (k) =>
-      of.several.has(k) ? `pCPU ${number}` : nameOf(vcpuOn(i, k)),
-    );
-    ran.label = (k) => (of.several.has(k) ? "" : nameOf(vcpuOn(i, k)));
-    const first = vcpus.length * timeline.bins * VCPU_BIN;
-    const each = timeline.bins * PCPU_BIN;
-    const bytes = binBytes.subarray(first + i * each, first + (i + 1) * each);
-    const mostly = (from: number): number => (bytes[from + 1] ?? 0) | ((bytes[from + 2] ?? 0) << 8);
-    return {
-      title: `pCPU ${number}`,
-      height: 22,
-      layers: [ran, lost],
-      bins: {
-        bytes,
-        each: PCPU_BIN,
-        draw: (from) => [[bytes[from] ?? 0, domainColour(mostly(from))]],
-        describe: (from) => [`busy ${percent((bytes[from] ?? 0) / 255, 0)}`, `mostly by ${nameOf(mostly(from))}`],
-      },
-    };
-  }
-
-  /** The tracks of a pCPU, or of a vCPU of the domain `of`; made when they are shown. */
-  interface Group {
-    title: string;
-    of?: string;
-    make: () => Track[];
-    tracks?: Track[];
-  }
-  function groups(): Group[] {
-    const c: Record<string, string> = {};
-    for (const name of "guest exit running runnable blocked lost line bracket user kernel xen".split(" "))
-      c[name] = colour(name);
-    const has = (track: Track): boolean => track.layers.some((layer) => layer.begin.length > 0);
-    return [
-      ...timeline.pcpus.map((number, i) => ({ title: `pCPU ${number}`, make: () => [pcpuTrack(i, c)] })),
-      ...vcpus.map(({ domain, name }, i) => ({
-        title: name,
-        of: domain,
-        make: () => [runstateTrack(i, c), ...[exitTrack(i, c), sampleTrack(i, c)].filter(has)],
-      })),
-    ];
-  }
-
-  const MAX_ROWS = 200; // groups: browsers draw no picture higher than about 32,000 pixels
+  const MAX_ROWS = 400; // browsers draw no picture higher than about 32,000 pixels
   const LEFT = 150;
   const TOP = 26;
+  /** Room at the right for what is written beside rows. */
+  const RIGHT = 110;
+  const groups = (): Group[] =>
+    timelineGroups(timeline, activity, { seconds, when, say: (text) => (chosen.textContent = text) });
   let every = groups();
   let words = "";
   /** The only domain whose vCPUs are shown. */
   let only = selection.domain;
   /** What is shown without a range of the view's own. */
   let whole: [number, number] = selection.range ?? [0, timeline.length];
-  let all: Track[] = [];
+  let all: Row[] = [];
   const narrowed = h("span", { class: "soft" });
+  /** Rows of the picture: the first track of a group has what is written beside it, and opens what is below. */
+  interface Row {
+    track: Track;
+    group?: Group;
+    depth: number;
+  }
+  function rowsOf(group: Group, depth: number): Row[] {
+    const isWanted =
+      group.title.toLowerCase().includes(words) && (group.of === undefined || only === undefined || group.of === only);
+    // What is searched is found below closed groups, too.
+    const isOpen = group.isOpen === true || words !== "";
+    const below = isOpen ? (group.below ?? []).flatMap((each) => rowsOf(each, depth + 1)) : [];
+    if (!isWanted) return below;
+    const tracks = (group.tracks ??= group.make(group.title));
+    return [...tracks.map((track, i) => ({ track, depth, ...(i === 0 ? { group } : {}) })), ...below];
+  }
   function choose(): void {
-    const wanted = every.filter(
-      ({ title, of }) => title.toLowerCase().includes(words) && (of === undefined || only === undefined || of === only),
-    );
-    all = wanted.slice(0, MAX_ROWS).flatMap((group) => (group.tracks ??= group.make()));
+    const rows = every.flatMap((group) => rowsOf(group, 0));
+    all = rows.slice(0, MAX_ROWS);
     narrowed.textContent =
-      wanted.length > MAX_ROWS ? `${MAX_ROWS} of ${count(wanted.length)} pCPUs and vCPUs; filter them by name` : "";
+      rows.length > MAX_ROWS ? `${MAX_ROWS} of ${count(rows.length)} rows; filter them by name` : "";
     picture.setHeight(height());
     picture.redraw();
   }
   let [from, to] = whole;
   /** The shortest range that is shown: an exit of some hundred cycles can be seen in it. */
   const LEAST = 2000;
-  const height = (): number => TOP + all.reduce((sum, track) => sum + track.height + 4, 0) + 8;
-  const xOf = (at: number): number => LEFT + ((at - from) / (to - from)) * (picture.width - LEFT);
-  const atX = (x: number): number => from + ((x - LEFT) / Math.max(picture.width - LEFT, 1)) * (to - from);
+  const height = (): number => TOP + all.reduce((sum, { track }) => sum + track.height + 4, 0) + 8;
+  const plotWidth = (): number => Math.max(picture.width - LEFT - RIGHT, 1);
+  const xOf = (at: number): number => LEFT + ((at - from) / (to - from)) * plotWidth();
+  const atX = (x: number): number => from + ((x - LEFT) / plotWidth()) * (to - from);
 
   function axis(context: CanvasRenderingContext2D): void {
     const span = (to - from) / hz;
@@ -340,14 +92,14 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember,
       context.lineTo(x, picture.height);
       context.stroke();
       const label = instant(at, step);
-      if (x + 4 + context.measureText(label).width < picture.width) context.fillText(label, x + 4, 11);
+      if (x + 4 + context.measureText(label).width < LEFT + plotWidth()) context.fillText(label, x + 4, 11);
     }
   }
   function drawBins(context: CanvasRenderingContext2D, track: Track, y: number): void {
     const bins = track.bins;
     if (bins === undefined) return;
-    const perPixel = (to - from) / (picture.width - LEFT) / timeline.bin;
-    for (let x = LEFT; x < picture.width; x++) {
+    const perPixel = (to - from) / plotWidth() / timeline.bin;
+    for (let x = LEFT; x < LEFT + plotWidth(); x++) {
       const first = Math.floor(atX(x) / timeline.bin);
       const last = Math.min(Math.max(Math.ceil(atX(x + 1) / timeline.bin), first + 1), timeline.bins);
       if (first < 0 || first >= timeline.bins) continue;
@@ -382,7 +134,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember,
         bottom -= tall;
       }
       drawn = Math.ceil(right);
-      const room = Math.floor((Math.min(right, picture.width) - x - 8) / 7.4);
+      const room = Math.floor((Math.min(right, LEFT + plotWidth()) - x - 8) / 7.4);
       const label = room >= 4 ? (layer.label?.(i) ?? "") : "";
       if (label !== "") {
         context.fillStyle = DOMAINS.find(([paint]) => paint === ground)?.[1] ?? "#111";
@@ -395,20 +147,36 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember,
     axis(context);
     let y = TOP;
     context.font = "13px ui-monospace, DejaVu Sans Mono, monospace";
-    for (const track of all) {
-      context.fillStyle = colour(track.height > 15 ? "fg" : "soft");
+    context.textAlign = "right";
+    context.fillText("ran  waited", picture.width - 2, 11);
+    context.textAlign = "left";
+    for (const { track, group, depth } of all) {
+      const isFirst = group !== undefined;
+      context.fillStyle = colour(isFirst ? "fg" : "soft");
       context.textBaseline = "middle";
-      context.font = `${track.height > 15 ? 13 : 11}px ui-monospace, DejaVu Sans Mono, monospace`;
-      const title = track.title.length > 19 ? `${track.title.slice(0, 18)}…` : track.title;
-      context.fillText(title, track.height > 15 ? 4 : 18, y + track.height / 2);
+      context.font = `${isFirst ? 13 : 11}px ui-monospace, DejaVu Sans Mono, monospace`;
+      const sign = group?.below === undefined ? "" : group.isOpen === true ? "▾ " : "▸ ";
+      const title = sign + track.title;
+      const room = 19 - depth;
+      context.fillText(
+        title.length > room ? `${title.slice(0, room - 1)}…` : title,
+        (isFirst ? 4 : 18) + depth * 8,
+        y + track.height / 2,
+      );
+      if (group?.beside !== undefined) {
+        context.textAlign = "right";
+        context.font = "12px ui-monospace, DejaVu Sans Mono, monospace";
+        context.fillText(group.beside(from, to), picture.width - 2, y + track.height / 2);
+        context.textAlign = "left";
+      }
       context.save();
       context.beginPath();
-      context.rect(LEFT, y, picture.width - LEFT, track.height);
+      context.rect(LEFT, y, plotWidth(), track.height);
       context.clip();
       // Bars while each can be seen; else bins, which show the part of each state in each pixel.
-      const [main] = track.layers;
-      const inView = firstAfter(main.end, to) - firstAfter(main.end, from);
-      const binned = track.bins !== undefined && inView > (picture.width - LEFT) / 3;
+      const main: Layer | undefined = track.layers[0];
+      const inView = main === undefined ? Infinity : firstAfter(main.end, to) - firstAfter(main.end, from);
+      const binned = track.bins !== undefined && inView > plotWidth() / 3;
       if (binned) drawBins(context, track, y);
       for (const layer of binned ? track.layers.slice(1) : track.layers) drawLayer(context, track, layer, y);
       context.restore();
@@ -456,8 +224,8 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember,
     let y = event.clientY - box.top - TOP;
     if (x < LEFT) return null;
     const at = atX(x);
-    const pixel = (to - from) / (picture.width - LEFT);
-    for (const track of all) {
+    const pixel = (to - from) / plotWidth();
+    for (const { track } of all) {
       if (y >= 0 && y < track.height) {
         for (const layer of [...track.layers].reverse()) {
           const bar = firstAfter(layer.end, at - pixel);
@@ -468,6 +236,17 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember,
       y -= track.height + 4;
     }
     return null;
+  }
+  /** The group whose title is at a point. */
+  function titleAt(event: MouseEvent): Group | undefined {
+    const box = picture.canvas.getBoundingClientRect();
+    let y = event.clientY - box.top - TOP;
+    if (event.clientX - box.left >= LEFT) return undefined;
+    for (const { track, group } of all) {
+      if (y >= 0 && y < track.height) return group?.below === undefined ? undefined : group;
+      y -= track.height + 4;
+    }
+    return undefined;
   }
   let grabbed: { x: number; from: number; to: number } | null = null;
   const canvas = picture.canvas;
@@ -489,6 +268,11 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember,
   });
   canvas.addEventListener("pointerup", (event) => {
     if (grabbed !== null && Math.abs(event.clientX - grabbed.x) < 4) {
+      const title = titleAt(event);
+      if (title !== undefined) {
+        title.isOpen = title.isOpen !== true;
+        choose();
+      }
       const hit = under(event);
       chosen.textContent = "";
       hit?.layer?.click?.(hit.bar);
@@ -497,7 +281,7 @@ export function timelineView(page: Page, timeline: Timeline, remember: Remember,
   });
   canvas.addEventListener("pointermove", (event) => {
     if (grabbed !== null) {
-      const by = ((grabbed.x - event.clientX) / Math.max(picture.width - LEFT, 1)) * (grabbed.to - grabbed.from);
+      const by = ((grabbed.x - event.clientX) / plotWidth()) * (grabbed.to - grabbed.from);
       setRange(grabbed.from + by, grabbed.to + by);
       return hideTip();
     }

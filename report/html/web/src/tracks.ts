@@ -1,0 +1,367 @@
+// The rows of the timeline: pCPUs, domains and their vCPUs, with what there is to draw in each.
+import { Activity, GUEST, RUNNABLE, UNDIVIDED, XEN } from "./activity";
+import { Timeline } from "./data";
+import { colour, count, percent } from "./dom";
+import { Intervals, firstAfter, readIntervals } from "./intervals";
+import { unpack } from "./packed";
+
+const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
+const CAUSES = ["", "woken", "preempted", ""];
+const MODES = ["user", "kernel", "Xen"];
+// Colours of domains, each with the colour of text on it: the "muted" scheme of Paul Tol (Colour Schemes,
+// SRON/EPS/TN/09-002), which people with any colour vision can distinguish. No state has one of these colours.
+export const DOMAINS: [string, string][] = [
+  ["#332288", "#fff"],
+  ["#44aa99", "#111"],
+  ["#aa4499", "#fff"],
+  ["#999933", "#111"],
+  ["#882255", "#fff"],
+  ["#88ccee", "#111"],
+  ["#117733", "#fff"],
+  ["#ddcc77", "#111"],
+  ["#cc6677", "#111"],
+];
+
+/** Bars of a row, by index, in the order of time. */
+export interface Layer {
+  begin: ArrayLike<number>;
+  end: ArrayLike<number>;
+  /** The colours of a bar from the bottom, each with its part of the height. */
+  paint: (i: number) => [part: number, colour: string][];
+  lines: (i: number) => string[];
+  label?: (i: number) => string;
+  click?: (i: number) => void;
+}
+export interface Bins {
+  bytes: Uint8Array;
+  each: number;
+  draw: (from: number) => [number, string][];
+  describe: (from: number) => string[];
+}
+export interface Track {
+  title: string;
+  height: number;
+  layers: Layer[];
+  bins?: Bins;
+}
+
+/** The entries of a list, `each` numbers long, by the first of them: the row that they are of. */
+function entriesByRow(list: number[], each: number): Map<number, number[][]> {
+  const rows = new Map<number, number[][]>();
+  for (let i = 0; i + each <= list.length; i += each) {
+    const entry = list.slice(i, i + each);
+    const row = rows.get(entry[0]);
+    if (row === undefined) rows.set(entry[0], [entry]);
+    else row.push(entry);
+  }
+  return rows;
+}
+
+/** The tracks of a pCPU or a vCPU, or of several together with the groups `below` it. */
+export interface Group {
+  title: string;
+  /** The domain. */
+  of?: string;
+  /** Makes the tracks, when they are first shown. */
+  make: (title: string) => Track[];
+  tracks?: Track[];
+  /** What is written beside it about [from, to): ran, waited. */
+  beside?: (from: number, to: number) => string;
+  below?: Group[];
+  isOpen?: boolean;
+}
+
+/** Hosts of more pCPUs and vCPUs than this show them together first. */
+const MOST_OPEN = 64;
+const VCPU_BIN = 5;
+const PCPU_BIN = 3;
+/** The numbers of a vCPU's bin: colours and words. */
+const VCPU_KINDS: [string, string][] = [
+  ["guest", "in the guest"],
+  ["exit", "in Xen"],
+  ["running", "running"],
+  ["runnable", "waiting for a pCPU"],
+  ["blocked", "blocked"],
+];
+
+/** How the view writes times, and what it says of a bar that was clicked. */
+interface Words {
+  seconds: (cycles: number) => string;
+  when: (cycles: number) => string;
+  say: (text: string) => void;
+}
+
+/** The colour of the vCPU's domain, by the order of domains. */
+export function domainColours(timeline: Timeline): (vcpu: number) => string {
+  const domains = [...new Set(timeline.vcpus.map((vcpu) => vcpu.domain))];
+  const places = new Map(domains.map((domain, i) => [domain, i % DOMAINS.length]));
+  return (vcpu) => DOMAINS[places.get(timeline.vcpus[vcpu]?.domain ?? "") ?? 0]?.[0] ?? "#888";
+}
+
+/** Makes the groups in the order in which they are drawn, with the colours of the theme. */
+export function timelineGroups(timeline: Timeline, activity: Activity, { seconds, when, say }: Words): Group[] {
+  const vcpus = timeline.vcpus;
+  const nameOf = (vcpu: number): string => vcpus[vcpu]?.name ?? "?";
+  const domainColour = domainColours(timeline);
+  const c: Record<string, string> = {};
+  for (const name of "guest exit running runnable blocked lost line bracket user kernel xen".split(" "))
+    c[name] = colour(name);
+
+  const packed = unpack(timeline.intervals);
+  const ends: number[] = [];
+  for (const length of timeline.interval_bytes) ends.push((ends[ends.length - 1] ?? 0) + length);
+  const known: (Intervals | undefined)[] = [];
+  /** Those of each pCPU, of each vCPU's runstates, of each vCPU's exits; read when they are drawn. */
+  const intervals = (i: number): Intervals =>
+    (known[i] ??= readIntervals(packed.subarray(ends[i - 1] ?? 0, ends[i] ?? 0)));
+  const ofPcpu = (i: number): Intervals => intervals(i);
+  const ofRunstates = (vcpu: number): Intervals => intervals(timeline.pcpus.length + vcpu);
+  const ofSegments = (vcpu: number): Intervals => intervals(timeline.pcpus.length + vcpus.length + vcpu);
+  const binBytes = activity.bytes;
+  const samples = entriesByRow(timeline.samples, 6);
+  const losses = entriesByRow(timeline.lost, 4);
+  const vcpuOn = (pcpu: number, i: number): number => timeline.vcpu_numbers[ofPcpu(pcpu).code[i] ?? 0] ?? 0;
+
+  /** A layer of packed intervals; `kind` has the words of an interval, `parts` those and the colours of the parts. */
+  function packedLayer(
+    of: Intervals,
+    kind: (i: number) => { words: string; colour: string },
+    parts: [words: string, colour: string][],
+    name: (i: number) => string,
+  ): Layer {
+    const length = (i: number): number => of.end[i] - of.begin[i];
+    const timed = (i: number): string => `${seconds(length(i))}, from ${when(of.begin[i])}`;
+    return {
+      begin: of.begin,
+      end: of.end,
+      paint: (i) => {
+        const several = of.several.get(i);
+        if (several === undefined) return [[1, kind(i).colour]];
+        return parts.map(([, paint], k): [number, string] => [(several.parts[k] ?? 0) / (length(i) || 1), paint]);
+      },
+      label: (i) => (of.several.has(i) ? "" : kind(i).words),
+      lines: (i) => {
+        const several = of.several.get(i);
+        if (several === undefined) return [name(i), kind(i).words, timed(i)];
+        return [
+          name(i),
+          `${count(several.count)} intervals, each shorter than ${seconds(timeline.together_below)}`,
+          ...parts.flatMap(([words], k) =>
+            (several.parts[k] ?? 0) > 0 ? [`${words} ${seconds(several.parts[k])}`] : [],
+          ),
+          timed(i),
+        ];
+      },
+    };
+  }
+
+  /** What ran on a pCPU during [begin, end), the longest first. */
+  function ranMeanwhile(pcpu: number, begin: number, end: number): string {
+    const there = pcpu < 0 ? undefined : ofPcpu(pcpu);
+    const who = new Map<string, number>();
+    if (there !== undefined) {
+      for (let i = firstAfter(there.end, begin); i < there.begin.length && there.begin[i] < end; i++) {
+        const name = there.several.has(i) ? "several vCPUs, each shortly" : nameOf(vcpuOn(pcpu, i));
+        const part = there.several.get(i)?.parts[0] ?? there.end[i] - there.begin[i];
+        who.set(
+          name,
+          (who.get(name) ?? 0) + Math.min(part, Math.min(there.end[i], end) - Math.max(there.begin[i], begin)),
+        );
+      }
+    }
+    const list = [...who].sort((a, b) => b[1] - a[1]).slice(0, 6);
+    return list.map(([name, cycles]) => `${name} ${seconds(cycles)}`).join(", ");
+  }
+
+  function runstateTrack(vcpu: number): Track {
+    const of = ofRunstates(vcpu);
+    const kindOf = (i: number): [number, number, number] => timeline.run_kinds[of.code[i] ?? 0] ?? [5, 0, 0];
+    const kind = (i: number): { words: string; colour: string } => {
+      const [state, cause, on] = kindOf(i);
+      const why = CAUSES[cause] ?? "";
+      const words = STATES[state] ?? "";
+      return {
+        words: `${words}${state === 1 && why !== "" ? `, ${why}` : ""}${state === 0 ? ` on pCPU ${on}` : ""}`,
+        colour: c[words] ?? c.line ?? "",
+      };
+    };
+    const parts = ["running", "runnable", "blocked"].map((words): [string, string] => [words, c[words] ?? ""]);
+    const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
+    layer.label = undefined;
+    layer.click = (i) => {
+      const [state, cause, on] = kindOf(i);
+      const [begin, end] = [of.begin[i], of.end[i]];
+      const why = CAUSES[cause] ?? "";
+      const meanwhile = ranMeanwhile(timeline.pcpus.indexOf(on), begin, end);
+      const said = of.several.has(i)
+        ? layer.lines(i).join("; ")
+        : state === 1
+          ? `${nameOf(vcpu)} waited ${seconds(end - begin)} for pCPU ${on}${why === "" ? "" : `, ${why}`}; ` +
+            `meanwhile that pCPU ran: ${meanwhile || "nothing"}`
+          : `${nameOf(vcpu)} ${STATES[state] ?? ""} for ${seconds(end - begin)}`;
+      say(said);
+    };
+    return { title: nameOf(vcpu), height: 22, layers: [layer], bins: vcpuBins(vcpu, VCPU_KINDS) };
+  }
+
+  function binsOf(bytes: Uint8Array, kinds: [string, string][]): Bins {
+    return {
+      bytes,
+      each: VCPU_BIN,
+      draw: (from) => kinds.map(([kind], k): [number, string] => [bytes[from + k] ?? 0, c[kind] ?? ""]),
+      describe: (from) =>
+        kinds.flatMap(([, words], k) =>
+          (bytes[from + k] ?? 0) > 0 ? [`${words} ${percent((bytes[from + k] ?? 0) / 255, 0)}`] : [],
+        ),
+    };
+  }
+  /** The first kinds of the vCPU's bins. */
+  function vcpuBins(vcpu: number, kinds: [string, string][]): Bins {
+    const each = timeline.bins * VCPU_BIN;
+    return binsOf(binBytes.subarray(vcpu * each, (vcpu + 1) * each), kinds);
+  }
+
+  function exitTrack(vcpu: number): Track {
+    const of = ofSegments(vcpu);
+    const kind = (i: number): { words: string; colour: string } => ({
+      words: timeline.segment_kinds[of.code[i] ?? 0] ?? "",
+      colour: (of.part[i] === 0 ? c.guest : c.exit) ?? "",
+    });
+    const parts: [string, string][] = [
+      ["in the guest", c.guest ?? ""],
+      ["in Xen", c.exit ?? ""],
+    ];
+    const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
+    return { title: "guest, exits", height: 14, layers: [layer], bins: vcpuBins(vcpu, VCPU_KINDS.slice(0, 2)) };
+  }
+
+  function sampleTrack(vcpu: number): Track {
+    const entries = samples.get(vcpu) ?? [];
+    const layer: Layer = {
+      begin: entries.map((entry) => entry[3]),
+      end: entries.map((entry) => entry[3] + entry[4]),
+      paint: (i) => {
+        const [, mode, , , length] = entries[i];
+        return [[1, (length > 1 ? c.bracket : c[["user", "kernel", "xen"][mode] ?? ""]) ?? ""]];
+      },
+      lines: (i) => {
+        const [, mode, name, begin, length, n] = entries[i];
+        const words = `${MODES[mode]}: ${timeline.strings[name] ?? ""}`;
+        return length > 1
+          ? [
+              `${n} samples of ${nameOf(vcpu)}`,
+              `taken within a drain interval of ${seconds(length)}; exact times are not known`,
+              `one of them: ${words}`,
+            ]
+          : [`sample of ${nameOf(vcpu)}`, words, `at ${when(begin)}`];
+      },
+    };
+    return { title: "samples", height: 12, layers: [layer] };
+  }
+
+  function pcpuTrack(i: number): Track {
+    const number = timeline.pcpus[i];
+    const of = ofPcpu(i);
+    const entries = losses.get(number) ?? [];
+    const lost: Layer = {
+      begin: entries.map((entry) => entry[1]),
+      end: entries.map((entry) => entry[1] + entry[2]),
+      paint: () => [[1, c.lost ?? ""]],
+      lines: (k) => [`${entries[k][3]} trace records lost`, seconds(entries[k][2])],
+    };
+    const kind = (k: number): { words: string; colour: string } => ({
+      words: `running on pCPU ${number}`,
+      colour: domainColour(vcpuOn(i, k)),
+    });
+    const ran = packedLayer(of, kind, [["running", c.running ?? ""]], (k) =>
+      of.several.has(k) ? `pCPU ${number}` : nameOf(vcpuOn(i, k)),
+    );
+    ran.label = (k) => (of.several.has(k) ? "" : nameOf(vcpuOn(i, k)));
+    const first = vcpus.length * timeline.bins * VCPU_BIN;
+    const each = timeline.bins * PCPU_BIN;
+    const bytes = binBytes.subarray(first + i * each, first + (i + 1) * each);
+    const mostly = (from: number): number => (bytes[from + 1] ?? 0) | ((bytes[from + 2] ?? 0) << 8);
+    return {
+      title: `pCPU ${number}`,
+      height: 22,
+      layers: [ran, lost],
+      bins: {
+        bytes,
+        each: PCPU_BIN,
+        draw: (from) => [[bytes[from] ?? 0, domainColour(mostly(from))]],
+        describe: (from) => [`busy ${percent((bytes[from] ?? 0) / 255, 0)}`, `mostly by ${nameOf(mostly(from))}`],
+      },
+    };
+  }
+
+  /** The part of [from, to) in which the vCPUs ran and waited, from intervals where few are in it, else from bins. */
+  function ranAndWaited(of: number[], from: number, to: number): string {
+    let [ran, waited] = [0, 0];
+    for (const vcpu of of) {
+      const own = ofRunstates(vcpu);
+      const first = firstAfter(own.end, from);
+      if (firstAfter(own.end, to) - first > 2000) {
+        const spent = activity.ofVcpu(vcpu, from, to);
+        ran += spent[GUEST] + spent[XEN] + spent[UNDIVIDED];
+        waited += spent[RUNNABLE];
+        continue;
+      }
+      for (let i = first; i < own.begin.length && own.begin[i] < to; i++) {
+        const length = own.end[i] - own.begin[i] || 1;
+        const part = (Math.min(own.end[i], to) - Math.max(own.begin[i], from)) / length;
+        const several = own.several.get(i)?.parts;
+        ran += part * (several?.[0] ?? (own.part[i] === 0 ? length : 0));
+        waited += part * (several?.[1] ?? (own.part[i] === 1 ? length : 0));
+      }
+    }
+    const all = (to - from) * of.length || 1;
+    return `${percent(ran / all, 1)}  ${percent(waited / all, 1)}`;
+  }
+
+  /** All vCPUs of a domain in one row: the mean of what they did. */
+  function domainTrack(title: string, of: number[]): Track {
+    const sums = activity.series(vcpus[of[0]].domain);
+    const bytes = Uint8Array.from(sums, (cycles) => Math.min((cycles / timeline.bin / of.length) * 255, 255));
+    return { title, height: 22, layers: [], bins: binsOf(bytes, VCPU_KINDS) };
+  }
+  /** All pCPUs in one row. */
+  function pcpusTrack(title: string): Track {
+    const sums = activity.series();
+    const all = vcpus.length === 0 ? 1 : timeline.pcpus.length;
+    const bytes = Uint8Array.from(sums, (cycles, i) =>
+      i % VCPU_BIN >= RUNNABLE ? 0 : Math.min((cycles / timeline.bin / all) * 255, 255),
+    );
+    return { title, height: 22, layers: [], bins: binsOf(bytes, VCPU_KINDS.slice(0, RUNNABLE)) };
+  }
+
+  const has = (track: Track): boolean => track.layers.some((layer) => layer.begin.length > 0);
+  const row = (title: string, more: Omit<Group, "title">): Group => ({ title, ...more });
+  const isWide = timeline.pcpus.length + vcpus.length > MOST_OPEN;
+  const pcpuRows = timeline.pcpus.map((number, i) => row(`pCPU ${number}`, { make: () => [pcpuTrack(i)] }));
+  const rows: Group[] =
+    pcpuRows.length < 2
+      ? pcpuRows
+      : [row(`${pcpuRows.length} pCPUs`, { make: (title) => [pcpusTrack(title)], below: pcpuRows, isOpen: !isWide })];
+  for (const domain of new Set(vcpus.map((vcpu) => vcpu.domain))) {
+    const own = vcpus.flatMap((vcpu, i) => (vcpu.domain === domain ? [i] : []));
+    const below = own.map((i) =>
+      row(vcpus[i].name, {
+        of: domain,
+        make: () => [runstateTrack(i), ...[exitTrack(i), sampleTrack(i)].filter(has)],
+        beside: (from, to) => ranAndWaited([i], from, to),
+      }),
+    );
+    if (own.length === 1) rows.push(...below);
+    else
+      rows.push(
+        row(`${domain}: ${own.length} vCPUs`, {
+          of: domain,
+          make: (title) => [domainTrack(title, own)],
+          beside: (from, to) => ranAndWaited(own, from, to),
+          below,
+          isOpen: !isWide,
+        }),
+      );
+  }
+  return rows;
+}
