@@ -135,10 +135,11 @@ void PageTimeline::ForEachTrack(const std::vector<uint32_t>& known, F visit) {
 
 void PageTimeline::ThinIntervals() {
   const std::vector<uint32_t> known = KnownVcpus();
-  // From a fraction of a microsecond on. It ends: tracks of one entry each are far below.
-  together_.below = std::max<uint64_t>(together_.below, 256);
-  while (intervals_ > kMaxIntervals / 2) {
-    together_.below *= 2;
+  // From a fraction of a microsecond on, in small steps: intervals of one kind have similar
+  // lengths. It ends: tracks of one entry each are far below.
+  together_.below = std::max<uint64_t>(together_.below, 512);
+  while (intervals_ > kMaxIntervals / 4 * 3) {
+    together_.below += together_.below / 4;
     intervals_ = 0;
     ForEachTrack(known, [this](IntervalTrack& track) {
       track.Thin(together_);

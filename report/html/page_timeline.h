@@ -111,7 +111,8 @@ class PageTimeline final : public correlate::PipelineObserver {
   void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
   // Adds the interval to the track, which is one of this timeline.
   void Keep(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length);
-  // Shows more of the short intervals together, until half of the maximum of entries is left.
+  // Shows more of the short intervals together, until three quarters of the maximum of
+  // entries are left.
   void ThinIntervals();
   // Calls visit(track) for all tracks of intervals: of the pCPUs, then of the vCPUs `known`.
   template <typename F>
