@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/dispatcher.h"
+#include "correlate/stream_late_records.h"
 #include "correlate/timeline.h"
 #include "trace/cursor.h"
 #include "trace/ordered_stream.h"
@@ -73,23 +74,6 @@ class RecordPipeline {
   correlate::Timeline& timeline() { return timeline_; }
 
  private:
-  // Gives late records of the stream to the pipeline.
-  class LateRecordsOf final : public correlate::LateRecords {
-   public:
-    LateRecordsOf(trace::OrderedStream& stream,
-                  const trace::EventTargets<Dispatcher::EventRoute>& events,
-                  RecordPipeline& pipeline)
-        : stream_(stream), events_(events), pipeline_(pipeline) {}
-    void CatchUp(PcpuId pcpu, PcpuId by, Tsc at) override {
-      stream_.CatchUp(pcpu, by, at, events_, pipeline_);
-    }
-
-   private:
-    trace::OrderedStream& stream_;
-    const trace::EventTargets<Dispatcher::EventRoute>& events_;
-    RecordPipeline& pipeline_;
-  };
-
   Dispatcher dispatcher_;
   correlate::Timeline timeline_;
   trace::RecordOrder order_;
@@ -103,7 +87,7 @@ void RecordPipeline::Pass(trace::OrderedStream& stream, Tsc through, Handler& ha
     stream.ForEach<kCount, RecordOrder::kTime>(through, events, handler);
     return;
   }
-  LateRecordsOf late(stream, events, *this);
+  correlate::StreamLateRecords late(stream, events, *this);
   timeline_.SetLateRecords(&late);
   stream.ForEach<kCount, RecordOrder::kCrossing>(through, events, handler);
   timeline_.SetLateRecords(nullptr);

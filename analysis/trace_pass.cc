@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 
 #include "analysis/limits.h"
 #include "analysis/record_pipeline.h"
@@ -13,9 +12,6 @@
 
 namespace xenoscope::analysis {
 namespace {
-
-using trace::Item;
-using trace::ItemKind;
 
 // Ends the pipeline.
 void Finish(RecordPipeline& pipeline, const std::vector<std::unique_ptr<Subscriber>>& subscribers) {
@@ -48,27 +44,26 @@ absl::Status PassOverIntervals(const trace::TraceFile& file,
                                const std::vector<std::unique_ptr<Subscriber>>& subscribers,
                                Cycles length, const OnInterval& on_interval) {
   RecordPipeline pipeline(SubscribersOf(subscribers));
-  std::optional<TscRange> interval;
-  uint64_t intervals = 0;
   trace::OrderedStream stream = file.Stream();
-  while (const Item* item = stream.Next()) {
-    if (!interval && item->kind == ItemKind::kPcpuBegin) {
-      interval = TscRange{item->record.tsc, item->record.tsc + length};
+  if (stream.next_tsc() == stream.kEnd) {
+    Finish(pipeline, subscribers);
+    return absl::OkStatus();
+  }
+  TscRange interval{stream.next_tsc(), stream.next_tsc() + length};
+  uint64_t intervals = 0;
+  for (;;) {
+    pipeline.Pass<false>(stream, Tsc{interval.end.value - 1}, pipeline);
+    if (stream.next_tsc() == stream.kEnd) break;
+    if (++intervals >= kMaxIntervals) {
+      return InvalidError("{}: more than {} intervals; choose a longer one", file.name(),
+                          kMaxIntervals);
     }
-    while (interval && item->record.tsc >= interval->end) [[unlikely]] {
-        if (++intervals >= kMaxIntervals) {
-          return InvalidError("{}: more than {} intervals; choose a longer one", file.name(),
-                              kMaxIntervals);
-        }
-        XENOSCOPE_RETURN_IF_ERROR(on_interval(*interval, pipeline.timeline()));
-        interval = TscRange{interval->end, interval->end + length};
-      }
-    pipeline.Take(*item);
+    XENOSCOPE_RETURN_IF_ERROR(on_interval(interval, pipeline.timeline()));
+    interval = TscRange{interval.end, interval.end + length};
   }
   Finish(pipeline, subscribers);
-  if (!interval) return absl::OkStatus();
   // The range is half-open: it ends one cycle after the last record.
-  return on_interval({interval->begin, std::min(interval->end, pipeline.timeline().now() + 1)},
+  return on_interval({interval.begin, std::min(interval.end, pipeline.timeline().now() + 1)},
                      pipeline.timeline());
 }
 

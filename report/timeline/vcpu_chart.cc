@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "correlate/timeline_pass.h"
 #include "trace/ordered_stream.h"
 
 namespace xenoscope::report {
@@ -118,10 +119,7 @@ VcpuChart ChartVcpus(const trace::TraceFile& trace, const VcpuChartOptions& opti
   Columns columns(options.shown, wanted);
   correlate::Timeline timeline(columns);
   trace::OrderedStream stream = trace.Stream();
-  while (const trace::Item* item = stream.Next()) {
-    timeline.Take(*item);
-    if (timeline.now() >= options.shown.end) break;
-  }
+  correlate::PassToTimeline(stream, options.shown.end, timeline);
   timeline.Finish();
 
   VcpuChart chart;
