@@ -10,12 +10,7 @@ namespace xenoscope::analysis {
 ObservedTrace::ObservedTrace(std::vector<std::unique_ptr<Analysis>> analyses)
     : analyses_(std::move(analyses)), dispatcher_(SubscribersOf(analyses_)) {}
 
-void ObservedTrace::OnItem(const trace::Item& item, const correlate::Timeline& timeline) {
-  if (item.kind == trace::ItemKind::kRecord) [[likely]] {
-    const Dispatcher::EventRoute& route = dispatcher_.RouteOf(item.record.event);
-    if (!route.Empty()) route.Take({item.record, timeline.Current(item.record.pcpu)});
-    return;
-  }
+void ObservedTrace::OnNonRecord(const trace::Item& item) {
   if (!begun_ && item.kind == trace::ItemKind::kPcpuBegin) {
     range_.begin = item.record.tsc;
     begun_ = true;

@@ -25,7 +25,13 @@ class ObservedTrace final : public correlate::TraceObserver {
   // The time from the first to the last record, in cycles; after OnTraceEnd.
   [[nodiscard]] TscRange range() const { return range_; }
 
-  void OnItem(const trace::Item& item, const correlate::Timeline& timeline) override;
+  [[nodiscard]] bool Wants(trace::Event event) const override {
+    return !dispatcher_.RouteOf(event).Empty();
+  }
+  void OnRecord(const trace::Record& record, const correlate::Timeline& timeline) override {
+    dispatcher_.RouteOf(record.event).Take({record, timeline.Current(record.pcpu)});
+  }
+  void OnNonRecord(const trace::Item& item) override;
   void OnTraceEnd(const correlate::Timeline& timeline) override;
   [[nodiscard]] bool WantsSegments() const override { return false; }
   [[nodiscard]] bool WantsMarks() const override { return false; }

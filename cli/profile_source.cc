@@ -69,8 +69,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
   const bool places = input_ && (from_trace_ || input_->Has(trace::Figure::kRunstates));
   profile::ProfileRequest request{
       .trace = places ? &input_->trace : nullptr,
-      .dialect =
-          input_ ? profile::CompleteDialect(input_->dialect, input_->trace) : trace::Dialect(),
+      .dialect = TraceDialect(),
       .resolver = symbols_.resolver.get(),
       .frames_at = [this](
                        DomainId domain, Mode mode, AddressSpaceId space,
@@ -88,6 +87,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
     if (!missing.empty()) out.cautions.push_back(std::move(missing));
   }
   XENOSCOPE_ASSIGN_OR_RETURN(static_cast<profile::ProfileResults&>(out), profiler.Run(observer));
+  out.sampled = profiler.sample_set().sampled;
   Warn(symbols_.resolver->Mismatches());
   return absl::OkStatus();
 }
@@ -104,6 +104,17 @@ void ProfileSource::SetNames(report::ProfileReport& out) const {
 
 Clock ProfileSource::HostClock() const {
   return recording() ? recording()->clock() : probe_.ClockOr();
+}
+
+trace::Dialect ProfileSource::TraceDialect() const {
+  if (!input_) return {};
+  trace::Dialect dialect = input_->dialect;
+  if (dialect.vendor == trace::Vendor::kUnknown) {
+    dialect.vendor = probe_.dialect.vendor;
+    dialect.vendor_source = probe_.dialect.vendor_source;
+  }
+  // Guests may have run only where the probe does not look.
+  return profile::CompleteDialect(dialect, input_->trace);
 }
 
 Tsc ProfileSource::Origin() const {
@@ -123,7 +134,7 @@ absl::StatusOr<profile::Profiler> ProfileSource::MakeProfiler(
     const ProfileOptions& options, profile::ProfileRequest request) const {
   if (from_trace_) {
     if (symbols().AnyMayBeRelocated()) {
-      correlate::ExitSamples samples(input_->trace, request.dialect.vendor);
+      correlate::ExitSampleReader samples(input_->trace, request.dialect.vendor);
       Warn(profile::FindKernelShifts(symbols(), samples));
     }
     return profile::Profiler::OfTrace(std::move(request), HostClock());

@@ -82,6 +82,9 @@ class ProfileSource {
   void SetNames(report::ProfileReport& out) const;
   // Returns the recorded clock; for a bare trace, the one that its records show, as in summary.
   Clock HostClock() const;
+  // Returns the dialect of the input's trace, with the vendor that its records show where it is not
+  // known otherwise.
+  trace::Dialect TraceDialect() const;
   // Returns the choice of samples that was asked for.
   absl::StatusOr<profile::SampleSelection> Select(
       const ProfileOptions& options, std::span<const recording::EventInfo> events) const;

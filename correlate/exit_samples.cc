@@ -1,5 +1,8 @@
 #include "correlate/exit_samples.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "correlate/nmi_matching.h"
 #include "trace/events.h"
 #include "trace/record.h"
@@ -9,75 +12,100 @@ namespace {
 
 using recording::Sample;
 using trace::Event;
-using trace::Item;
-using trace::ItemKind;
 using trace::Record;
 
-// Intel SDM 3, appendix C.
 constexpr DomainId kDomInvalid{0x7ff4};  // DOMID_INVALID of xen/include/public/xen.h
+// The cycles of the trace that are read at once, some milliseconds.
+constexpr Cycles kReadAtOnce = Cycles{1} << 24;
+
+Sample SampleOf(const Record& exit, const VcpuTrack* running) {
+  Sample sample;
+  sample.vcpu = running == nullptr ? VcpuRef{kDomInvalid, VcpuId{0}} : running->ref;
+  sample.address = trace::Is64(exit.id) ? exit.payload.Word64(1) : exit.payload.Word(1);
+  sample.mode = ModeOfGuestCode(sample.address);
+  sample.when = {Tsc{exit.tsc.value - 1}, exit.tsc};
+  sample.pcpu = exit.pcpu;
+  return sample;
+}
 
 }  // namespace
 
-ExitSamples::ExitSamples(const trace::TraceFile& trace, trace::Vendor vendor)
-    : vendor_(vendor), stream_(trace.Stream()), timeline_(null_observer_) {}
-
-const Sample* ExitSamples::Next() {
-  is_ready_ = false;
-  while (!is_ready_) {
-    const Item* item = stream_.Next();
-    if (item == nullptr) return nullptr;
-    Take(*item);
-  }
-  return &ready_;
+bool ExitSamples::Handles(Event event) {
+  return event == Event::kHvmVmexit || event == Event::kHvmSvmExit || event == Event::kHvmNmi;
 }
 
-void ExitSamples::Take(const Item& item) {
-  timeline_.Take(item);
-  if (item.kind != ItemKind::kRecord) return;
-  if (!begun_) traced_.begin = item.record.tsc;
-  begun_ = true;
-  traced_.end = item.record.tsc;
-  switch (item.record.event) {
-    case Event::kHvmVmexit:
-    case Event::kHvmSvmExit:
-      return TakeExit(item.record);
-    case Event::kHvmNmi:
-      return TakeNmi(item.record);
-    default:
-      return;
+void ExitSamples::Take(const Record& record, const VcpuTrack* running) {
+  if (record.event == Event::kHvmNmi) {
+    TakeNmi(record);
+  } else {
+    TakeExit(record, running);
   }
 }
 
-void ExitSamples::TakeExit(const Record& record) {
+void ExitSamples::TakeExit(const Record& record, const VcpuTrack* running) {
   maybe_nmi_.reset();
   if (trace::IsNested(record.id)) return;  // the address is of the nested guest's own guest
   const trace::Vendor vendor = record.event == Event::kHvmSvmExit ? trace::Vendor::kSvm : vendor_;
   const uint32_t reason = record.payload.Word(0);
   const bool nmi = reason == NmiExitReason(vendor);  // on VMX also that of exceptions
   if (IsHostInterrupt(vendor, reason) || (nmi && vendor == trace::Vendor::kSvm)) {
-    ready_ = SampleOf(record);
-    is_ready_ = true;
+    Add(SampleOf(record, running));
   } else if (nmi) {
-    maybe_nmi_ = SampleOf(record);
+    maybe_nmi_ = SampleOf(record, running);
   }
 }
 
 void ExitSamples::TakeNmi(const Record& record) {
   if (!maybe_nmi_ || maybe_nmi_->pcpu != record.pcpu) return;
-  ready_ = *maybe_nmi_;
-  is_ready_ = true;
+  Add(*maybe_nmi_);
   maybe_nmi_.reset();
 }
 
-Sample ExitSamples::SampleOf(const Record& exit) const {
-  Sample sample;
-  const VcpuTrack* track = timeline_.Current(exit.pcpu);
-  sample.vcpu = track == nullptr ? VcpuRef{kDomInvalid, VcpuId{0}} : track->ref;
-  sample.address = trace::Is64(exit.id) ? exit.payload.Word64(1) : exit.payload.Word(1);
-  sample.mode = ModeOfGuestCode(sample.address);
-  sample.when = {Tsc{exit.tsc.value - 1}, exit.tsc};
-  sample.pcpu = exit.pcpu;
-  return sample;
+void ExitSamples::Add(const Sample& sample) {
+  samples_.push_back(sample);
+  // What a later record says of the vCPU that ran does not count: it was not known.
+  if (sample.vcpu.domain == kDomInvalid) samples_.back().pcpu.reset();
+  sorted_ = false;
+}
+
+const Sample* ExitSamples::Next() {
+  if (given_ == samples_.size()) {
+    samples_.clear();
+    given_ = 0;
+    return nullptr;
+  }
+  if (!sorted_) {
+    std::stable_sort(samples_.begin() + static_cast<std::ptrdiff_t>(given_), samples_.end(),
+                     [](const Sample& a, const Sample& b) {
+                       return std::tie(a.when.end, a.pcpu) < std::tie(b.when.end, b.pcpu);
+                     });
+    sorted_ = true;
+  }
+  return &samples_[given_++];
+}
+
+ExitSampleReader::ExitSampleReader(const trace::TraceFile& trace, trace::Vendor vendor)
+    : samples_(vendor), stream_(trace.Stream()), timeline_(null_observer_) {
+  for (size_t i = 0; i < trace::kEventCount; ++i) {
+    const auto event = static_cast<Event>(i);
+    if (timeline_.Handles(event) || ExitSamples::Handles(event)) events_[i] = &trace::kAnyTarget;
+  }
+}
+
+const Sample* ExitSampleReader::Next() {
+  for (;;) {
+    if (const Sample* sample = samples_.Next()) return sample;
+    const Tsc next = stream_.next_tsc();
+    if (next == trace::OrderedStream::kEnd) return nullptr;
+    stream_.ForEach<false, trace::RecordOrder::kTime>(next + kReadAtOnce, events_, *this);
+  }
+}
+
+void ExitSampleReader::TakeRecord(const Record& record, const trace::AnyTarget& /*target*/) {
+  if (ExitSamples::Handles(record.event)) {
+    samples_.Take(record, timeline_.Current(record.pcpu));
+  }
+  timeline_.TakeRecord(record);
 }
 
 }  // namespace xenoscope::correlate

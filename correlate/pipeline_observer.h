@@ -9,15 +9,19 @@
 #include "absl/status/status.h"
 #include "correlate/placing/placed_sample.h"
 #include "correlate/timeline.h"
+#include "trace/events.h"
 #include "trace/record.h"
 
 namespace xenoscope::correlate {
 
 class PipelineObserver : public PlacingObserver, public TimelineObserver {
  public:
-  // Receives the items in the order of the trace, each before the timeline takes it. A sample comes
-  // after all items of its bracket, often long after them.
-  virtual void OnItem(const trace::Item& item) = 0;
+  // Whether OnRecord is to be called for records of the event, beside the first record. Asked once.
+  [[nodiscard]] virtual bool Wants(trace::Event /*event*/) const { return false; }
+  // Receive records, and all other items, in the order of time, each before the timeline takes it.
+  // A sample comes after all items of its bracket, often long after them.
+  virtual void OnRecord(const trace::Record& /*record*/) {}
+  virtual void OnNonRecord(const trace::Item& /*item*/) {}
   // An error ends the reading of the trace, which then fails with it.
   [[nodiscard]] virtual absl::Status status() const { return absl::OkStatus(); }
 };
@@ -26,8 +30,12 @@ class PipelineObserver : public PlacingObserver, public TimelineObserver {
 // Unlike a PipelineObserver it sees no samples, so that these are refined on a thread of their own.
 class TraceObserver : public TimelineObserver {
  public:
-  // Receives the items in the order of time, each before `timeline` takes it.
-  virtual void OnItem(const trace::Item& item, const Timeline& timeline) = 0;
+  // Whether OnRecord is to be called for records of the event. Asked once.
+  [[nodiscard]] virtual bool Wants(trace::Event event) const = 0;
+  // Receive records, and all other items, each before `timeline` takes it, in the order
+  // trace::RecordOrder::kCrossing or in that of time.
+  virtual void OnRecord(const trace::Record& record, const Timeline& timeline) = 0;
+  virtual void OnNonRecord(const trace::Item& item) = 0;
   // The items have ended. The timeline then ends what is open.
   virtual void OnTraceEnd(const Timeline& timeline) = 0;
 };

@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "correlate/em_refinement.h"
-#include "correlate/exit_samples.h"
 #include "correlate/placing_thread.h"
 #include "profile/pipeline_options.h"
+#include "profile/placing_pass.h"
 #include "profile/sample_choice.h"
 #include "profile/samples_within.h"
 
@@ -23,6 +23,10 @@ namespace {
 using recording::Recording;
 using recording::RecordingInfo;
 using recording::Sample;
+
+// Samples of the trace itself are instants: they can be placed at any time, so many cycles (about
+// 10 ms) at once.
+constexpr Cycles kPlacedAtOnce = Cycles{1} << 25;
 
 // When samples were taken.
 struct BracketSummary {
@@ -45,6 +49,15 @@ absl::StatusOr<BracketSummary> SummariseBrackets(const Recording& recording,
     while (const auto when = stream.reader.NextBracket()) brackets.Add(*when);
   }
   return brackets;
+}
+
+// Returns the time of the first record; the end of time if there is none.
+Tsc FirstRecord(const trace::TraceFile& trace) {
+  trace::OrderedStream stream = trace.Stream();
+  while (const trace::Item* item = stream.Next()) {
+    if (item->kind == trace::ItemKind::kRecord) return item->record.tsc;
+  }
+  return trace::OrderedStream::kEnd;
 }
 
 // "hash.c:12", of the innermost inlined function, as perf's srcline has it.
@@ -175,23 +188,23 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
 }
 
 Profiler Profiler::OfTrace(ProfileRequest request, Clock clock) {
-  correlate::ExitSamples survey(*request.trace, request.dialect.vendor);
-  BracketSummary brackets;
-  while (const Sample* sample = survey.Next()) brackets.Add(sample->when);
   SampleSet set;
   set.event = "the trace: VM exits by interrupts of the host";
   set.clock = clock;
   set.vendor = request.dialect.vendor;
-  set.sampled = survey.traced().Intersect(request.within);
+  set.sampled = {FirstRecord(*request.trace), trace::OrderedStream::kEnd};
+  set.sampled = set.sampled.Intersect(request.within);
   set.cautions.emplace_back(
       "Samples are the addresses at which host interrupts and NMIs interrupted HVM guests. There "
       "are none from Xen, dom0 and PV guests.");
   set.cautions.emplace_back(
       "These samples are not random. Work that is in step with timers and devices has too many or "
       "too few.");
-  auto samples = std::make_unique<correlate::ExitSamples>(*request.trace, request.dialect.vendor);
+  auto samples = std::make_unique<correlate::ExitSamples>(request.dialect.vendor);
+  correlate::ExitSamples* const from_trace = samples.get();
   Profiler profiler(std::move(request), std::move(set), std::move(samples));
-  profiler.longest_bracket_ = brackets.longest;
+  profiler.from_trace_ = from_trace;
+  profiler.longest_bracket_ = kPlacedAtOnce;
   return profiler;
 }
 
@@ -286,18 +299,22 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
     for (const uint16_t event : sample_set_.comparison.events[i].group) options.beside.set(event);
   }
   options.uniform_in_time = sample_set_.stratified;
+  if (observer == nullptr && !options.by_subreason && !options.by_waiting) {
+    options.order = trace::RecordOrder::kCrossing;
+  }
   options.stgi = StgiOf(*request_.resolver);
   correlate::TraceObserver* const trace_observer = request_.trace_observer;
   correlate::TimelinePair timeline_observers(observer, trace_observer);
   correlate::Placer placer(options, samples, next, timeline_observers.get());
-  trace::OrderedStream stream = request_.trace->Stream();
-  while (const trace::Item* item = stream.Next()) {
-    if (observer != nullptr) {
-      observer->OnItem(*item);
-      XENOSCOPE_RETURN_IF_ERROR(observer->status());
-    }
-    if (trace_observer != nullptr) trace_observer->OnItem(*item, placer.timeline());
-    placer.Take(*item);
+  PlacingPass pass({.placer = placer,
+                    .samples = from_trace_,
+                    .observer = observer,
+                    .trace_observer = trace_observer},
+                   options.order);
+  XENOSCOPE_RETURN_IF_ERROR(pass.Run(*request_.trace));
+  if (from_trace_ != nullptr) {
+    // Known at the end of the only pass.
+    sample_set_.sampled.end = std::min(sample_set_.sampled.end, placer.timeline().now());
   }
   if (trace_observer != nullptr) trace_observer->OnTraceEnd(placer.timeline());
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());

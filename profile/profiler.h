@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "base/resolver.h"
 #include "base/tsc.h"
+#include "correlate/exit_samples.h"
 #include "correlate/pipeline_observer.h"
 #include "correlate/placing/placer.h"
 #include "correlate/profile.h"
@@ -67,10 +68,12 @@ class Profiler {
                                               std::span<const recording::EventInfo> events,
                                               const SampleSelection& selection,
                                               const RecordedProcesses& processes);
-  // Returns the profiler of the samples in the trace itself. The request has a trace, which is read
-  // once here. `clock` is that of the host.
+  // Returns the profiler of the samples in the trace itself. The request has a trace. `clock` is
+  // that of the host.
   static Profiler OfTrace(ProfileRequest request, Clock clock);
 
+  // Of the samples in the trace, the end of `sampled` is known after Run; before, it is the end of
+  // time or that of the request.
   const SampleSet& sample_set() const { return sample_set_; }
 
   // Makes the profile in one pass over samples and trace. To be called once. `observer`, if not
@@ -96,6 +99,7 @@ class Profiler {
   SampleSet sample_set_;
   std::unique_ptr<correlate::SampleSource> samples_;
   const RecordedSamples* recorded_ = nullptr;     // samples_; null when they are of the trace
+  correlate::ExitSamples* from_trace_ = nullptr;  // samples_; null when they are recorded
   const RecordedProcesses* processes_ = nullptr;  // those of recorded_
   Cycles longest_bracket_ = 0;
 };

@@ -7,6 +7,7 @@
 #include "base/tsc.h"
 #include "correlate/nmi_matching.h"
 #include "recording/info.h"
+#include "trace/cursor.h"
 #include "trace/names.h"
 
 namespace xenoscope::correlate {
@@ -25,6 +26,9 @@ struct PlacingOptions {
   double cycles_per_transition = 1000;
   // The profile's own event comes equally often in all time of all vCPUs.
   bool uniform_in_time = true;
+  // The order in which the placer gets records. kCrossing costs less on many pCPUs, but does not
+  // agree with by_subreason and by_waiting.
+  trace::RecordOrder order = trace::RecordOrder::kTime;
   bool by_subreason = false;  // contexts say what exits were about
   bool by_waiting = false;    // contexts say which vCPUs waited for the pCPU
   bool by_wakeup = false;     // contexts say what woke the vCPU

@@ -7,6 +7,7 @@
 #include "correlate/placing/instant.h"
 #include "correlate/placing/stopped.h"
 #include "correlate/placing/timed.h"
+#include "trace/ordered_stream.h"
 
 namespace xenoscope::correlate {
 namespace {
@@ -26,13 +27,13 @@ Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObse
       finder_(timeline_, options.logged_rip),
       outcome_(timeline_, observer, checks_),
       drain_(options, timeline_, finder_, outcome_),
-      virtual_interrupts_(options, timeline_, finder_, outcome_),
-      next_(samples.Next()) {
+      virtual_interrupts_(options, timeline_, finder_, outcome_) {
   ReadBatch();
 }
 
 void Placer::ReadBatch() {
   batch_.clear();
+  if (next_ == nullptr) next_ = samples_.Next();
   if (next_ == nullptr) return;
   do {
     batch_.push_back(*next_);
@@ -41,8 +42,19 @@ void Placer::ReadBatch() {
            next_->when == batch_.front().when);
 }
 
+Tsc Placer::deadline() const {
+  if (!timeline_.begun()) return Tsc{0};
+  if (options_.by_subreason) return trace::OrderedStream::kEnd;  // each item may settle an exit
+  return batch_.empty() ? forget_at_ : std::min(forget_at_, batch_.front().when.end);
+}
+
 void Placer::Take(const trace::Item& item) {
   timeline_.Take(item);
+  PlaceDue();
+}
+
+void Placer::PlaceDue() {
+  if (batch_.empty()) ReadBatch();
   while (!batch_.empty() && timeline_.settled_until() >= batch_.front().when.end) {
     PlaceBatch();
     ReadBatch();
@@ -86,17 +98,15 @@ void Placer::PlaceDrain() {
 void Placer::Forget() {
   const Tsc now = timeline_.now();
   forget_at_ = now + std::max(options_.longest_bracket / 2, kForgetEvery);
-  Tsc horizon = now;
-  if (!batch_.empty()) {
-    const uint64_t end = batch_.front().when.end.value;
-    horizon = std::min(now, Tsc{end - std::min(end, options_.longest_bracket)});
-  }
+  const uint64_t end = (batch_.empty() ? now : batch_.front().when.end).value;
+  const Tsc horizon = std::min(now, Tsc{end - std::min(end, options_.longest_bracket)});
   forgotten_ = std::max(forgotten_, horizon);
   timeline_.DropBefore(forgotten_);
 }
 
 absl::Status Placer::Finish() {
   timeline_.Finish();
+  if (batch_.empty()) ReadBatch();
   while (!batch_.empty()) {
     PlaceBatch();
     ReadBatch();

@@ -38,8 +38,25 @@ class Placer {
   Placer(const Placer&) = delete;
   Placer& operator=(const Placer&) = delete;
 
-  // Takes the next item of the trace, and places the samples whose brackets have passed.
+  // Whether records of the event change anything here but the time.
+  [[nodiscard]] bool Handles(trace::Event event) const { return timeline_.Handles(event); }
+  // Takes the next item of the trace in the order of time, and places the samples whose brackets
+  // have passed.
   void Take(const trace::Item& item);
+  // Returns the time before which no sample is to be placed. The items before it may instead be
+  // taken by TakeRecord and TakeNonRecord, in the order of the options and without the records that
+  // are not handled. O(1).
+  [[nodiscard]] Tsc deadline() const;
+  void TakeRecord(const trace::Record& record) {
+    timeline_.TakeRecord(record);
+    if (options_.by_subreason) PlaceDue();
+  }
+  void TakeNonRecord(const trace::Item& item) {
+    timeline_.TakeNonRecord(item);
+    if (options_.by_subreason) PlaceDue();
+  }
+  // Timeline::SetLateRecords.
+  void SetLateRecords(LateRecords* late) { timeline_.SetLateRecords(late); }
   // Places the samples that are left. Internal: a sample is neither placed nor in a remainder, or
   // its weights do not sum to 1.
   [[nodiscard]] absl::Status Finish();
@@ -54,8 +71,10 @@ class Placer {
   [[nodiscard]] const Timeline& timeline() const { return timeline_.timeline(); }
 
  private:
-  // Reads the next samples of one vCPU and bracket.
+  // Reads the next samples of one vCPU and bracket, if there are any yet.
   void ReadBatch();
+  // Places the samples whose brackets have passed.
+  void PlaceDue();
   void PlaceBatch();
   // Places the samples of one drain.
   void PlaceDrain();
@@ -71,8 +90,9 @@ class Placer {
   DrainPlacer drain_;
   VirtualInterruptPlacer virtual_interrupts_;
   std::vector<recording::Sample> batch_;
-  const recording::Sample* next_;  // the source's next sample, which is not in the batch
-  Tsc forgotten_;                  // intervals that end at or before this are gone
+  // The source's next sample, which is not in the batch; null where it had none.
+  const recording::Sample* next_ = nullptr;
+  Tsc forgotten_;  // intervals that end at or before this are gone
   Tsc forget_at_;
 };
 

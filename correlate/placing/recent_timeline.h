@@ -50,20 +50,42 @@ class RecentTimeline : private TimelineObserver {
   RecentTimeline(const PlacingOptions& options, PlacingObserver& observer, CrossChecks& checks,
                  TimelineObserver* next);
 
-  // Takes the next item of the trace. O(1) amortised.
+  // Whether a record of the event changes anything here but the time.
+  [[nodiscard]] bool Handles(trace::Event event) const {
+    return options_.by_subreason || timeline_.Handles(event) ||
+           noted_events_[static_cast<size_t>(event)];
+  }
+  // Takes the next item of the trace in the order of time. O(1) amortised.
   void Take(const trace::Item& item) {
     if (item.kind == trace::ItemKind::kRecord) [[likely]] {
       if (!trace_begin_) trace_begin_ = item.record.tsc;
       timeline_.TakeRecord(item.record);
-      if (noted_events_[static_cast<size_t>(item.record.event)]) NoteRecord(item.record);
+      Note(item.record);
     } else {
-      TakeLossItem(item);
-      timeline_.TakeNonRecord(item);
+      TakeNonRecord(item);
     }
+  }
+  // Take the next record or item in the order of the options. Records of events that are not
+  // handled may be left out, but for those before the first one. O(1) amortised.
+  void TakeRecord(const trace::Record& record) {
+    if (options_.order == trace::RecordOrder::kTime) {
+      timeline_.TakeRecord(record);
+    } else {
+      timeline_.TakeCrossingOrder(record);
+    }
+    Note(record);
+  }
+  void TakeNonRecord(const trace::Item& item) {
+    TakeLossItem(item);
+    timeline_.TakeNonRecord(item);
     if (!unsettled_.empty()) [[unlikely]] {
       SettleOld();
     }
   }
+  // Whether a record has been taken.
+  [[nodiscard]] bool begun() const { return trace_begin_.has_value(); }
+  // Timeline::SetLateRecords.
+  void SetLateRecords(LateRecords* late) { timeline_.SetLateRecords(late); }
   // Ends what is open, and gives the observer the traced time that it has not had yet.
   void Finish();
   // Forgets what ended before `t`. O(1) for each thing that is forgotten, and for each vCPU.
@@ -135,6 +157,12 @@ class RecentTimeline : private TimelineObserver {
   void AddLost(VcpuHistory& vcpu, const RunstateInterval& interval);
   [[nodiscard]] bool IsNmi(uint32_t reason) const;
   void TakeLossItem(const trace::Item& item);
+  void Note(const trace::Record& record) {
+    if (noted_events_[static_cast<size_t>(record.event)]) NoteRecord(record);
+    if (!unsettled_.empty()) [[unlikely]] {
+      SettleOld();
+    }
+  }
   // Notes what the timeline does not keep of the record.
   void NoteRecord(const trace::Record& record);
   void NoteExit(const VcpuTrack& track, VcpuHistory& vcpu) const;

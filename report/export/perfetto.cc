@@ -154,21 +154,23 @@ void PerfettoWriter::PutEvent(uint64_t track, Tsc at, int32_t type, F add) {
   PutPacket(packet);
 }
 
-void PerfettoWriter::OnItem(const trace::Item& item) {
-  if (!zero_ && item.kind == trace::ItemKind::kRecord) zero_ = item.record.tsc;
-  now_ = item.record.tsc;
-  if (item.kind == trace::ItemKind::kLost) {
-    KnowPcpu(item.record.pcpu);
-    PutSlice(TrackNumber(Part::kPcpuLosses, item.record.pcpu.value),
-             {item.first_lost, item.record.tsc}, fmt::format("{} records lost", item.lost));
-  }
-  if (item.kind != trace::ItemKind::kRecord) return;
-  if (const auto mark = trace::DecodeGuestMark(item.record)) {
-    const size_t pcpu = item.record.pcpu.value;
+void PerfettoWriter::OnRecord(const trace::Record& record) {
+  if (!zero_) zero_ = record.tsc;
+  now_ = record.tsc;
+  if (const auto mark = trace::DecodeGuestMark(record)) {
+    const size_t pcpu = record.pcpu.value;
     if (pcpu < runners_.size() && runners_[pcpu]) {
-      guest_marks_.Add(*runners_[pcpu], item.record.tsc, *mark);
+      guest_marks_.Add(*runners_[pcpu], record.tsc, *mark);
     }
   }
+}
+
+void PerfettoWriter::OnNonRecord(const trace::Item& item) {
+  now_ = item.record.tsc;
+  if (item.kind != trace::ItemKind::kLost) return;
+  KnowPcpu(item.record.pcpu);
+  PutSlice(TrackNumber(Part::kPcpuLosses, item.record.pcpu.value),
+           {item.first_lost, item.record.tsc}, fmt::format("{} records lost", item.lost));
 }
 
 void PerfettoWriter::OnGuestMark(const trace::WholeGuestMark& mark) {

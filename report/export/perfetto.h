@@ -51,7 +51,11 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   // names before the first item.
   PerfettoWriter(const ProfileReport& report, Resolver& resolver, Sink sink);
 
-  void OnItem(const trace::Item& item) override;
+  [[nodiscard]] bool Wants(trace::Event event) const override {
+    return event == trace::Event::kGuest || trace::Crosses(event);
+  }
+  void OnRecord(const trace::Record& record) override;
+  void OnNonRecord(const trace::Item& item) override;
   void OnPlaced(const correlate::PlacedSample& placed) override;
   void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
   }

@@ -59,10 +59,11 @@ uint32_t NumberIn(absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t>& table,
 
 }  // namespace
 
-void PageTimeline::OnItem(const trace::Item& item) {
-  if (!zero_ && item.kind == trace::ItemKind::kRecord) {
-    zero_ = std::max(item.record.tsc, report_.sampled.begin);
-  }
+void PageTimeline::OnRecord(const trace::Record& record) {
+  if (!zero_) zero_ = std::max(record.tsc, report_.sampled.begin);
+}
+
+void PageTimeline::OnNonRecord(const trace::Item& item) {
   if (item.kind != trace::ItemKind::kLost || lost_.size() > 4 * kMaxSamples) return;
   if (const auto shown = Shown({item.first_lost, item.record.tsc})) {
     pcpus_.try_emplace(item.record.pcpu.value);

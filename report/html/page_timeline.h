@@ -44,7 +44,8 @@ class PageTimeline final : public correlate::PipelineObserver {
   PageTimeline(const ProfileReport& report, Resolver& resolver, Tsc origin)
       : report_(report), resolver_(resolver), origin_(origin), over_time_(resolver) {}
 
-  void OnItem(const trace::Item& item) override;
+  void OnRecord(const trace::Record& record) override;
+  void OnNonRecord(const trace::Item& item) override;
   void OnPlaced(const correlate::PlacedSample& placed) override;
   void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
   }

@@ -37,7 +37,11 @@ TEST(ObservedTrace, DescribesWhatAPassOfItsOwnDescribes) {
   correlate::Timeline timeline(observed);
   trace::OrderedStream stream = file->Stream();
   while (const trace::Item* item = stream.Next()) {
-    observed.OnItem(*item, timeline);
+    if (item->kind != trace::ItemKind::kRecord) {
+      observed.OnNonRecord(*item);
+    } else if (observed.Wants(item->record.event)) {
+      observed.OnRecord(item->record, timeline);
+    }
     timeline.Take(*item);
   }
   observed.OnTraceEnd(timeline);

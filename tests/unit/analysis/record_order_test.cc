@@ -2,30 +2,22 @@
 // contradictions the trace has.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <random>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/random_trace.h"
 #include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
 namespace {
 
-using trace::kIdle;
-using trace::kSchedDomRem;
 using trace::Rec;
 using trace::TraceBuilder;
-
-constexpr uint32_t kPcpus = 4;
 
 // Asks for the order of time, and counts nothing.
 class TimeOrder final : public Mergeable<TimeOrder> {
@@ -41,75 +33,6 @@ std::vector<std::unique_ptr<Analysis>> AllInOrderOfTime() {
   all.push_back(std::make_unique<TimeOrder>());
   return all;
 }
-
-// Makes traces of random records: no two at one instant, changes of runstate that contradict others
-// as often as not, vCPUs on several pCPUs at once, ends of domains, losses. Idle vCPUs, which do
-// not write cr3, run in every other one.
-class RandomTrace {
- public:
-  explicit RandomTrace(uint32_t seed) : has_idle_(seed % 2 == 0), random_(seed) {
-    std::array<std::vector<std::vector<uint32_t>>, kPcpus> records;
-    for (int i = 0; i < 1500; ++i) {
-      tsc_ += 2 + 2 * Below(15);
-      const uint32_t pcpu = Below(kPcpus);
-      Add(pcpu, records[pcpu]);
-      if (records[pcpu].size() > 20 + Below(200)) {
-        trace_.Window(pcpu, std::exchange(records[pcpu], {}));
-      }
-    }
-    for (uint32_t pcpu = 0; pcpu < kPcpus; ++pcpu) trace_.Window(pcpu, records[pcpu]);
-  }
-  const TraceBuilder& trace() const { return trace_; }
-
- private:
-  uint32_t Below(uint32_t limit) { return std::uniform_int_distribution(0U, limit - 1)(random_); }
-  uint32_t SomeVcpu(uint32_t pcpu) {
-    return has_idle_ && Below(4) == 0 ? Vcpu(kIdle, pcpu) : Vcpu(1 + Below(3), Below(2));
-  }
-  void Add(uint32_t pcpu, std::vector<std::vector<uint32_t>>& to) {
-    constexpr std::array kChanges = {kRunnableToRunning, kRunnableToRunning, kRunningToRunnable,
-                                     kRunningToBlocked, kBlockedToRunnable};
-    switch (Below(16)) {
-      case 0:
-      case 1:
-      case 2:
-        return to.push_back(Rec(kChanges[Below(kChanges.size())], tsc_, {SomeVcpu(pcpu)}));
-      case 3:
-        return to.push_back(Rec(kContinueRunning, tsc_, {SomeVcpu(pcpu)}));
-      case 4:
-        if (Below(20) == 0) return to.push_back(Rec(kSchedDomRem, tsc_, {1 + Below(3)}));
-        if (Below(20) == 0) {
-          const uint32_t first = tsc_ - 1 - 2 * Below(10);  // at no other record's instant
-          return to.push_back(
-              Rec(kLostRecords, tsc_, {7, 1 + Below(3) + (Below(2) << 16), first, 0}));
-        }
-        [[fallthrough]];
-      case 5:
-        return to.push_back(Rec(kHypercall, tsc_, {1 + Below(40)}));
-      case 6:
-        return to.push_back(Rec(kInjVirq, tsc_, {0x30 + Below(3), 0}));
-      case 7:
-      case 8:
-      case 9:
-        to.push_back(Rec(kVmexit, tsc_, {kVmxCpuid + Below(3), Below(4) * 16, 0}));
-        return to.push_back(Rec(kCpuid, {Below(3), 0, 0, 0, 0, 0}));
-      case 10:
-        to.push_back(Rec(kVmexit, tsc_, {kVmxCrAccess, 0, 0}));
-        return to.push_back(has_idle_ ? Rec(kHlt, {0}) : Rec(kCrWrite, {3, Below(3) << 12, 0}));
-      case 11:
-        return to.push_back(Rec(kSchedWake, tsc_, {1 + Below(3), Below(2)}));
-      case 12:
-        return to.push_back(Rec(kDecreaseReservation, tsc_, {1, 0, 1 + Below(3)}));
-      default:
-        return to.push_back(Rec(kVmentry, tsc_, {}));
-    }
-  }
-
-  bool has_idle_;
-  std::mt19937 random_;
-  uint32_t tsc_ = 1000;
-  TraceBuilder trace_;
-};
 
 TEST(RecordOrder, CrossingOrderGivesResultsOfTimeOrder) {
   uint64_t ran_twice = 0;

@@ -40,7 +40,7 @@ using trace::Vendor;
 std::vector<std::string> SamplesOf(const TraceBuilder& bytes, Vendor vendor) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
-  ExitSamples samples(*file, vendor);
+  ExitSampleReader samples(*file, vendor);
   std::vector<std::string> lines;
   while (const Sample* sample = samples.Next()) {
     lines.push_back(fmt::format("{} {} {:#x} [{}, {})", ToString(sample->vcpu),

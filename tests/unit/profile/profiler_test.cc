@@ -253,7 +253,8 @@ TEST_F(RecordedWithTraceTest, AccountsForEverySample) {
 // An observer sees what a profile without one has: it changes nothing.
 class Counter final : public correlate::PipelineObserver {
  public:
-  void OnItem(const trace::Item& /*item*/) override { ++items; }
+  void OnRecord(const trace::Record& /*record*/) override { ++items; }
+  void OnNonRecord(const trace::Item& /*item*/) override { ++items; }
   void OnPlaced(const correlate::PlacedSample& /*sample*/) override { ++placed; }
   void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
   }

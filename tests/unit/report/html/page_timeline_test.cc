@@ -41,7 +41,7 @@ class PageTimelineSamples : public testing::Test {
   PageTimelineSamples() {
     report_.domain_name = [](DomainId) { return "web"; };
     report_.sampled = {Tsc{0}, Tsc{kLength}};
-    pipeline_observer_.OnItem(trace::Item{});
+    pipeline_observer_.OnRecord(trace::Record{});
     for (uint32_t vcpu = 0; vcpu < 2; ++vcpu) {
       correlate::RunstateInterval run;
       run.vcpu = Vcpu(vcpu);

@@ -1,0 +1,90 @@
+#include "profile/placing_pass.h"
+
+#include <cstddef>
+
+#include "base/error.h"
+#include "correlate/stream_late_records.h"
+
+namespace xenoscope::profile {
+
+using trace::RecordOrder;
+
+namespace {
+
+// Gives an item that is no record to those who observe.
+void ShowNonRecord(const TraceTakers& takers, const trace::Item& item) {
+  if (takers.observer != nullptr) takers.observer->OnNonRecord(item);
+  if (takers.trace_observer != nullptr) takers.trace_observer->OnNonRecord(item);
+}
+
+}  // namespace
+
+PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order)
+    : takers_(takers), order_(order) {
+  for (size_t i = 0; i < trace::kEventCount; ++i) {
+    const auto event = static_cast<trace::Event>(i);
+    Wanted& wanted = wanted_[i];
+    wanted.placer = takers.placer.Handles(event);
+    wanted.samples = takers.samples != nullptr && correlate::ExitSamples::Handles(event);
+    wanted.observer = takers.observer != nullptr && takers.observer->Wants(event);
+    wanted.trace_observer = takers.trace_observer != nullptr && takers.trace_observer->Wants(event);
+    if (wanted.placer || wanted.samples || wanted.observer || wanted.trace_observer) {
+      events_[i] = &wanted;
+    }
+  }
+}
+
+void PlacingPass::Handler::TakeRecord(const trace::Record& record, const Wanted& wanted) const {
+  const correlate::Timeline& timeline = takers.placer.timeline();
+  if (wanted.observer) takers.observer->OnRecord(record);
+  if (wanted.trace_observer) takers.trace_observer->OnRecord(record, timeline);
+  if (wanted.samples) takers.samples->Take(record, timeline.Current(record.pcpu));
+  if (wanted.placer) takers.placer.TakeRecord(record);
+}
+
+void PlacingPass::Handler::TakeNonRecord(const trace::Item& item) const {
+  ShowNonRecord(takers, item);
+  takers.placer.TakeNonRecord(item);
+}
+
+void PlacingPass::DeadlineHandler::TakeRecord(const trace::Record& record,
+                                              const trace::AnyTarget& /*target*/) const {
+  Wanted wanted = pass.wanted_[static_cast<size_t>(record.event)];
+  wanted.observer |= pass.takers_.observer != nullptr && !pass.begun_;
+  wanted.placer = false;
+  pass.begun_ = true;
+  Handler{pass.takers_}.TakeRecord(record, wanted);
+  trace::Item item;
+  item.record = record;
+  pass.takers_.placer.Take(item);
+}
+
+void PlacingPass::DeadlineHandler::TakeNonRecord(const trace::Item& item) const {
+  ShowNonRecord(pass.takers_, item);
+  pass.takers_.placer.Take(item);
+}
+
+absl::Status PlacingPass::Run(const trace::TraceFile& trace) {
+  trace::OrderedStream stream = trace.Stream();
+  Handler handler{takers_};
+  DeadlineHandler at_deadline{*this};
+  correlate::StreamLateRecords late(stream, events_, handler);
+  takers_.placer.SetLateRecords(order_ == RecordOrder::kCrossing ? &late : nullptr);
+  for (;;) {
+    if (const Tsc due = takers_.placer.deadline(); due > Tsc{0}) {
+      const Tsc through{due.value - 1};
+      if (order_ == RecordOrder::kCrossing) {
+        stream.ForEach<false, RecordOrder::kCrossing>(through, events_, handler);
+      } else {
+        stream.ForEach<false, RecordOrder::kTime>(through, events_, handler);
+      }
+    }
+    if (takers_.observer != nullptr) XENOSCOPE_RETURN_IF_ERROR(takers_.observer->status());
+    if (stream.next_tsc() == trace::OrderedStream::kEnd) break;
+    stream.ForEach<false, RecordOrder::kTime>(stream.next_tsc(), trace::kAllEvents, at_deadline);
+  }
+  takers_.placer.SetLateRecords(nullptr);
+  return absl::OkStatus();
+}
+
+}  // namespace xenoscope::profile

@@ -1,0 +1,64 @@
+// The pass over a trace that places samples by it, and shows it to those who observe that.
+#pragma once
+
+#include <array>
+
+#include "absl/status/status.h"
+#include "correlate/exit_samples.h"
+#include "correlate/pipeline_observer.h"
+#include "correlate/placing/placer.h"
+#include "trace/cursor.h"
+#include "trace/events.h"
+#include "trace/ordered_stream.h"
+#include "trace/record.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::profile {
+
+// What takes the trace; all but the placer may be null. The samples are those that the placer gets.
+struct TraceTakers {
+  correlate::Placer& placer;
+  correlate::ExitSamples* samples = nullptr;
+  correlate::PipelineObserver* observer = nullptr;
+  correlate::TraceObserver* trace_observer = nullptr;
+};
+
+class PlacingPass {
+ public:
+  // `order` is that of the placer. An observer needs the order of time.
+  PlacingPass(const TraceTakers& takers, trace::RecordOrder order);
+
+  // Gives the whole trace to the takers. Records that none of them wants are passed over. Errors:
+  // the observer's status.
+  absl::Status Run(const trace::TraceFile& trace);
+
+ private:
+  // Who wants the records of an event.
+  struct Wanted {
+    bool placer = false;
+    bool samples = false;
+    bool observer = false;
+    bool trace_observer = false;
+  };
+  // Takes what the stream has between the placer's deadlines.
+  struct Handler {
+    const TraceTakers& takers;
+    void TakeRecord(const trace::Record& record, const Wanted& wanted) const;
+    void TakeNonRecord(const trace::Item& item) const;
+  };
+
+  // Takes all that the stream has at a deadline of the placer.
+  struct DeadlineHandler {
+    PlacingPass& pass;
+    void TakeRecord(const trace::Record& record, const trace::AnyTarget& target) const;
+    void TakeNonRecord(const trace::Item& item) const;
+  };
+
+  TraceTakers takers_;
+  trace::RecordOrder order_;
+  std::array<Wanted, trace::kEventCount> wanted_{};
+  trace::EventTargets<Wanted> events_{};  // pointers into wanted_
+  bool begun_ = false;                    // a record has been taken
+};
+
+}  // namespace xenoscope::profile

@@ -1,0 +1,156 @@
+// A pass that places samples: the records that nobody wants, and the order of those of different
+// pCPUs, change nothing.
+#include "profile/placing_pass.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/analysis/random_trace.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::profile {
+namespace {
+
+using correlate::Context;
+using correlate::PlacedSample;
+using correlate::Placer;
+using correlate::PlacingOptions;
+using correlate::SampleSource;
+using recording::Sample;
+using trace::RecordOrder;
+
+class Samples final : public SampleSource {
+ public:
+  explicit Samples(std::vector<Sample> samples) : samples_(std::move(samples)) {}
+  const Sample* Next() override { return next_ == samples_.size() ? nullptr : &samples_[next_++]; }
+
+ private:
+  std::vector<Sample> samples_;
+  size_t next_ = 0;
+};
+
+// What an observer is given: a line a sample, in their order, and the sums of traced time.
+struct Seen final : correlate::PlacingObserver {
+  static std::string Text(const Context& context) {
+    return fmt::format("{}/{}/{}/{}", static_cast<int>(context.kind), context.reason,
+                       context.number, context.wakeup);
+  }
+  void OnPlaced(const PlacedSample& placed) override {
+    std::string line = fmt::format("{} at {}, cluster {}:", ToString(placed.vcpu),
+                                   placed.sample->when.end.value, placed.cluster);
+    for (const correlate::Place& place : placed.places) {
+      line += fmt::format(" {} p{} {}", Text(place.context), place.pcpu.value, place.weight);
+    }
+    lines.push_back(std::move(line));
+  }
+  void OnUnplaced(const Sample& sample, correlate::UnplacedReason why) override {
+    lines.push_back(
+        fmt::format("{} at {}: {}", ToString(sample.vcpu), sample.when.end.value, ToString(why)));
+  }
+  void OnTraced(VcpuRef vcpu, Context context, correlate::ContextTime time) override {
+    traced[fmt::format("{} {}", ToString(vcpu), Text(context))] += time.cycles;
+  }
+  std::vector<std::string> lines;
+  std::map<std::string, uint64_t> traced;
+};
+
+// Samples with brackets of many lengths, and instants.
+std::vector<Sample> RandomSamples(uint32_t seed, uint64_t last) {
+  std::mt19937 random(seed);
+  const auto below = [&random](uint64_t limit) {
+    return std::uniform_int_distribution<uint64_t>(0, limit - 1)(random);
+  };
+  std::vector<Sample> samples;
+  for (int drain = 0; drain < 60; ++drain) {
+    Sample sample;
+    sample.vcpu = {DomainId{static_cast<uint16_t>(1 + below(3))},
+                   VcpuId{static_cast<uint32_t>(below(2))}};
+    sample.mode = below(2) == 0 ? Mode::kKernel : Mode::kXen;
+    const uint64_t end = 1000 + below(last);
+    sample.when = {Tsc{end - 1 - (below(3) == 0 ? 0 : below(900))}, Tsc{end}};
+    samples.insert(samples.end(), 1 + below(4), sample);
+  }
+  std::ranges::stable_sort(samples, {}, [](const Sample& sample) { return sample.when.end; });
+  return samples;
+}
+
+PlacingOptions Options(RecordOrder order) {
+  PlacingOptions options;
+  options.sampled = {Tsc{0}, trace::OrderedStream::kEnd};
+  options.longest_bracket = 1000;
+  options.vendor = trace::Vendor::kVmx;
+  options.order = order;
+  options.by_wakeup = true;
+  return options;
+}
+
+Seen PlaceItemByItem(const trace::TraceFile& file, std::vector<Sample> drawn) {
+  Seen seen;
+  Samples samples(std::move(drawn));
+  Placer placer(Options(RecordOrder::kTime), samples, seen);
+  trace::OrderedStream stream = file.Stream();
+  while (const trace::Item* item = stream.Next()) placer.Take(*item);
+  EXPECT_TRUE(placer.Finish().ok());
+  return seen;
+}
+
+Seen PlaceByPass(const trace::TraceFile& file, SampleSource& samples, RecordOrder order,
+                 correlate::ExitSamples* of_trace = nullptr) {
+  Seen seen;
+  Placer placer(Options(order), samples, seen);
+  PlacingPass pass({.placer = placer, .samples = of_trace}, order);
+  EXPECT_TRUE(pass.Run(file).ok());
+  EXPECT_TRUE(placer.Finish().ok());
+  return seen;
+}
+
+TEST(PlacingPass, PlacesAsIfItTookEveryItemInOrder) {
+  size_t placed = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const analysis::RandomTrace random(seed);
+    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+    ASSERT_TRUE(file.ok()) << file.status();
+    const std::vector<Sample> drawn = RandomSamples(seed, 24'000);
+    const Seen expected = PlaceItemByItem(*file, drawn);
+    for (const RecordOrder order : {RecordOrder::kTime, RecordOrder::kCrossing}) {
+      Samples samples(drawn);
+      const Seen seen = PlaceByPass(*file, samples, order);
+      EXPECT_EQ(seen.lines, expected.lines) << "seed " << seed;
+      EXPECT_EQ(seen.traced, expected.traced) << "seed " << seed;
+    }
+    placed += expected.lines.size();
+  }
+  EXPECT_GT(placed, 10'000U);
+}
+
+TEST(PlacingPass, PlacesSamplesOfTheTraceThatItTakes) {
+  size_t placed = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const analysis::RandomTrace random(seed);
+    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+    ASSERT_TRUE(file.ok()) << file.status();
+    correlate::ExitSampleReader reader(*file, trace::Vendor::kVmx);
+    std::vector<Sample> read;
+    while (const Sample* sample = reader.Next()) read.push_back(*sample);
+    const Seen expected = PlaceItemByItem(*file, read);
+    for (const RecordOrder order : {RecordOrder::kTime, RecordOrder::kCrossing}) {
+      correlate::ExitSamples samples(trace::Vendor::kVmx);
+      const Seen seen = PlaceByPass(*file, samples, order, &samples);
+      EXPECT_EQ(seen.lines, expected.lines) << "seed " << seed;
+      EXPECT_EQ(seen.traced, expected.traced) << "seed " << seed;
+    }
+    placed += expected.lines.size();
+  }
+  EXPECT_GT(placed, 1'000U);
+}
+
+}  // namespace
+}  // namespace xenoscope::profile
