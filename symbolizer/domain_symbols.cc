@@ -135,6 +135,7 @@ void DomainSymbols::SetMissingReason(DomainId domain, Mode mode, std::string_vie
 }
 
 FunctionId DomainSymbols::Resolve(DomainId domain, Mode mode, Address address) {
+  if (const auto end = ChainEndAt(address)) return EndOfChain(*end);
   const uint32_t key = SpaceKey(domain, mode);
   // Fibonacci hashing: the upper bits of the product depend on all bits of the address.
   const uint64_t hash = (address + key) * 0x9e37'79b9'7f4a'7c15;
@@ -147,6 +148,7 @@ FunctionId DomainSymbols::Resolve(DomainId domain, Mode mode, Address address) {
 }
 
 FunctionId DomainSymbols::ResolveInProcess(DomainId domain, AddressSpaceId space, Address address) {
+  if (const auto end = ChainEndAt(address)) return EndOfChain(*end);
   if (!processes_.Has(space)) return Resolve(domain, Mode::kUser, address);
   const Function function = processes_.Find(space, address);
   return Intern(function.image, function.name, function.unresolved);
@@ -187,6 +189,11 @@ FunctionId DomainSymbols::ResolveIn(DomainId domain, Mode mode, Space& space, Ad
     function = Intern(holder->symbols->Image(symbol), Demangled(holder->symbols->Name(symbol)), "");
   }
   return function;
+}
+
+FunctionId DomainSymbols::EndOfChain(ChainEnd end) {
+  return Intern(kUnknownImage, NameOf(end),
+                "it stands for callers that are not known: the notes say why");
 }
 
 FunctionId DomainSymbols::Unresolved(DomainId domain, Mode mode, const Space& space,

@@ -14,6 +14,7 @@
 //   [outside]     before the first or after the last function of all images
 //   [stub]        code that Xen generates: where PV guests' system calls enter it
 //   [ambiguous]   user mode, and several programs have a function there
+// and an address that stands for the end of a call chain the name of that (base/user_registers.h).
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/resolver.h"
+#include "base/user_registers.h"
 #include "symbolizer/image_file.h"
 #include "symbolizer/process_images.h"
 #include "symbolizer/symbol_index.h"
@@ -135,6 +137,7 @@ class DomainSymbols : public Resolver {
   static uint32_t SpaceKey(DomainId domain, Mode mode);
   Space& SpaceOf(DomainId domain, Mode mode);
   FunctionId ResolveIn(DomainId domain, Mode mode, Space& space, Address address);
+  FunctionId EndOfChain(ChainEnd end);
   FunctionId Unresolved(DomainId domain, Mode mode, const Space& space, Address address);
   FunctionId Intern(std::string_view image, std::string_view name, std::string_view unresolved);
 

@@ -101,6 +101,15 @@ DebugInfo* ImageFile::debug_info() {
   return debug_info_.get();
 }
 
+const UnwindTable* ImageFile::unwind_table() {
+  if (!opened_unwind_table_) {
+    opened_unwind_table_ = true;
+    unwind_table_ = FileUnwindTable::Read(
+        elf_, *content_, [this] { return DebugFile(); }, cache_.get());
+  }
+  return unwind_table_ == nullptr ? nullptr : &unwind_table_->table();
+}
+
 std::optional<Address> ImageFile::AddressOf(uint64_t offset) const {
   for (const Part& part : parts_) {
     if (part.offset <= offset && offset - part.offset < part.size) {

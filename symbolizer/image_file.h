@@ -18,6 +18,7 @@
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/index_cache.h"
+#include "symbolizer/unwind/file_unwind_table.h"
 
 namespace xenoscope::symbolizer {
 
@@ -63,6 +64,10 @@ class ImageFile {
   // Returns the file that debug_info() was read from; empty: none.
   [[nodiscard]] const std::string& debug_path() const { return debug_path_; }
 
+  // Returns the table for unwinding its code, which is read at the first call; null where there is
+  // no call frame information.
+  const UnwindTable* unwind_table();
+
   // Returns the address, as linked, of the byte at `offset`; nothing where it is not loaded.
   [[nodiscard]] std::optional<Address> AddressOf(uint64_t offset) const;
   // Returns the code at [begin, begin + size), as linked, as far as the file has it.
@@ -94,6 +99,8 @@ class ImageFile {
   std::string why_no_debug_file_;
   bool opened_debug_info_ = false;
   std::unique_ptr<DebugInfo> debug_info_;
+  bool opened_unwind_table_ = false;
+  std::unique_ptr<FileUnwindTable> unwind_table_;
 };
 
 }  // namespace xenoscope::symbolizer

@@ -17,7 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSuffix = ".frames";
+constexpr const char* SuffixOf(IndexCache::Kind kind) {
+  return kind == IndexCache::Kind::kFrames ? ".frames" : ".unwind";
+}
 constexpr mode_t kOwnerOnly = 0700;
 
 bool WriteAll(int fd, const std::string& bytes) {
@@ -43,14 +45,15 @@ std::optional<std::string> IndexCache::DefaultDirectory() {
   return std::nullopt;
 }
 
-std::string IndexCache::PathOf(const std::string& build_id, const FileIdentity& file) const {
+std::string IndexCache::PathOf(const std::string& build_id, const FileIdentity& file,
+                               Kind kind) const {
   return fmt::format("{}/{}-{:x}-{:x}-{:x}-{:x}{}", directory_, build_id, file.device, file.inode,
-                     file.size, file.changed_ns, kSuffix);
+                     file.size, file.changed_ns, SuffixOf(kind));
 }
 
-std::optional<MappedFile> IndexCache::Find(const std::string& build_id,
-                                           const FileIdentity& file) const {
-  const std::string path = PathOf(build_id, file);
+std::optional<MappedFile> IndexCache::Find(const std::string& build_id, const FileIdentity& file,
+                                           Kind kind) const {
+  const std::string path = PathOf(build_id, file, kind);
   auto mapped = MappedFile::Open(path);
   if (!mapped.ok()) return std::nullopt;
   utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // it was used now
@@ -58,7 +61,7 @@ std::optional<MappedFile> IndexCache::Find(const std::string& build_id,
 }
 
 void IndexCache::Store(const std::string& build_id, const FileIdentity& file,
-                       const std::string& bytes) const {
+                       const std::string& bytes, Kind kind) const {
   if (bytes.empty() || bytes.size() > max_bytes_) return;
   std::error_code error;
   fs::create_directories(fs::path(directory_).parent_path(), error);
@@ -68,7 +71,7 @@ void IndexCache::Store(const std::string& build_id, const FileIdentity& file,
   if (fd < 0) return;
   const bool written = WriteAll(fd, bytes);
   const bool closed = close(fd) == 0;
-  if (!written || !closed || rename(temporary.c_str(), PathOf(build_id, file).c_str()) != 0) {
+  if (!written || !closed || rename(temporary.c_str(), PathOf(build_id, file, kind).c_str()) != 0) {
     unlink(temporary.c_str());
     return;
   }

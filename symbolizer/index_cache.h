@@ -13,6 +13,8 @@ namespace xenoscope::symbolizer {
 class IndexCache {
  public:
   static constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
+  // What a table is of: frames of lines (frame_table.h), or rules for unwinding (unwind_table.h).
+  enum class Kind : uint8_t { kFrames, kUnwind };
 
   // Keeps tables in `directory`, which is made with the first one, of at most `max_bytes` bytes in
   // all: the least recently used goes first.
@@ -26,12 +28,15 @@ class IndexCache {
   // changed since. A build-id alone does not suffice: a guest's file may carry that of another
   // file.
   [[nodiscard]] std::optional<MappedFile> Find(const std::string& build_id,
-                                               const FileIdentity& file) const;
+                                               const FileIdentity& file,
+                                               Kind kind = Kind::kFrames) const;
   // Stores a table in one step: a reader sees all of it or nothing.
-  void Store(const std::string& build_id, const FileIdentity& file, const std::string& bytes) const;
+  void Store(const std::string& build_id, const FileIdentity& file, const std::string& bytes,
+             Kind kind = Kind::kFrames) const;
 
  private:
-  [[nodiscard]] std::string PathOf(const std::string& build_id, const FileIdentity& file) const;
+  [[nodiscard]] std::string PathOf(const std::string& build_id, const FileIdentity& file,
+                                   Kind kind) const;
   void EvictOldest() const;
 
   std::string directory_;

@@ -83,7 +83,7 @@ ProcessImages::Position ProcessImages::PositionOf(AddressSpaceId space, Address 
   }
   File& file = files_[number];
   if (!file.read) Read(file);
-  if (!file.symbols) return {&file, std::nullopt};
+  if (!file.image) return {&file, std::nullopt};
   return {&file, file.image->AddressOf(address - map->begin + map->offset)};
 }
 
@@ -122,12 +122,19 @@ std::optional<Function> ProcessImages::FindJitFunction(AddressSpaceId space,
 
 std::optional<CodeLocation> ProcessImages::LocationOf(AddressSpaceId space, Address address) {
   const Position position = PositionOf(space, address);
-  if (!position.address) return std::nullopt;
+  if (!position.address || !position.file->symbols) return std::nullopt;
   const SymbolIndex& symbols = *position.file->symbols;
   const uint32_t symbol = symbols.Find(*position.address);
   if (symbol == SymbolIndex::kNoSymbol) return std::nullopt;
   return CodeLocation{position.file->image.get(), *position.address, symbols.Start(symbol),
                       symbols.End(symbol)};
+}
+
+UnwindCode ProcessImages::UnwindCodeAt(AddressSpaceId space, Address address) {
+  const Position position = PositionOf(space, address);
+  if (position.file == nullptr) return {};
+  if (!position.address) return {.mapped = true};
+  return {true, position.file->image->unwind_table(), *position.address};
 }
 
 void ProcessImages::Read(File& file) const {
@@ -197,9 +204,10 @@ absl::Status ProcessImages::ReadFrom(const FileFinder& finder, FileContent conte
   if (file.path != kVdso && image->elf().BuildId() != file.build_id) {
     return NotFoundError("the present file is not the build that was recorded");
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, image->ReadSymbols(NameOf(file.path)));
-  XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex index, SymbolIndex::Build(symbols.table));
+  // A stripped file without functions still has code, and tables for unwinding it.
   file.image = std::move(image);
+  XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, file.image->ReadSymbols(NameOf(file.path)));
+  XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex index, SymbolIndex::Build(symbols.table));
   file.symbols = std::make_unique<SymbolIndex>(std::move(index));
   return absl::OkStatus();
 }

@@ -20,6 +20,7 @@
 #include "symbolizer/process_maps.h"
 #include "symbolizer/symbol_index.h"
 #include "symbolizer/text/perf_maps.h"
+#include "symbolizer/unwind/unwinder.h"
 
 namespace xenoscope::symbolizer {
 
@@ -74,7 +75,11 @@ class ProcessImages {
   // no function.
   std::optional<CodeLocation> LocationOf(AddressSpaceId space, Address address);
 
-  // Returns the files with functions that were read so far, and their debug files.
+  // Returns what unwinding needs to know of the code at the address. Reads its file if that was not
+  // met before; not thread-safe.
+  UnwindCode UnwindCodeAt(AddressSpaceId space, Address address);
+
+  // Returns the files that were read so far, and their debug files.
   [[nodiscard]] std::vector<UsedFile> UsedFiles() const;
 
  private:
@@ -83,14 +88,15 @@ class ProcessImages {
     std::string path;
     std::string build_id;
     bool read = false;
-    std::string why_not;  // reason why it has no functions
-    std::unique_ptr<ImageFile> image;
-    std::unique_ptr<SymbolIndex> symbols;
+    std::string why_not;                   // reason why it has no functions
+    std::unique_ptr<ImageFile> image;      // null: it could not be read
+    std::unique_ptr<SymbolIndex> symbols;  // null: it has no functions, or could not be read
   };
   // A place in a file that was read; `file` is null where nothing is mapped.
   struct Position {
     File* file = nullptr;
-    std::optional<Address> address;  // address as linked; nothing where it is not loaded
+    // Address as linked; nothing where it is not loaded, or the file could not be read.
+    std::optional<Address> address;
   };
 
   struct Process {
@@ -108,7 +114,7 @@ class ProcessImages {
   [[nodiscard]] std::optional<Function> FindJitFunction(AddressSpaceId space,
                                                         Address address) const;
   void Read(File& file) const;
-  // Reads the file at `path` into `file`. OK when it is the one that ran and has functions.
+  // Reads the file at `path` into `file`, if it is the one that ran. OK when it has functions, too.
   absl::Status ReadFrom(const FileFinder& finder, FileContent content, const std::string& path,
                         File& file) const;
 

@@ -19,8 +19,8 @@ namespace xenoscope::symbolizer {
 namespace {
 
 constexpr std::array<std::string_view, DwarfSections::kCount> kNames = {
-    ".debug_info",   ".debug_abbrev",   ".debug_line", ".debug_str",        ".debug_line_str",
-    ".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets"};
+    ".debug_info",   ".debug_abbrev",   ".debug_line", ".debug_str",         ".debug_line_str",
+    ".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".debug_frame"};
 
 constexpr std::string_view kSplitSuffix = ".dwo";
 
@@ -94,7 +94,10 @@ std::optional<size_t> NumberOf(std::string_view name, bool is_old, DwarfSections
     plain.resize(plain.size() - kSplitSuffix.size());
   }
   const auto known = std::find(kNames.begin(), kNames.end(), plain);
-  if (known == kNames.end()) return std::nullopt;
+  const bool is_frame = known == kNames.begin() + DwarfSections::kFrame;
+  if (known == kNames.end() || is_frame != (kind == DwarfSections::Kind::kFrames)) {
+    return std::nullopt;
+  }
   return static_cast<size_t>(known - kNames.begin());
 }
 
@@ -165,6 +168,10 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
     if (compressed[i].size == 0) continue;
     sections.sections_[i] = {sections.decompressed_[i].get(), compressed[i].size};
     sections.memory_used_ += compressed[i].size;
+  }
+  if (kind == Kind::kFrames) {
+    if (sections.of(kFrame).empty()) return NotFoundError("it has no .debug_frame");
+    return sections;
   }
   if (sections.of(kInfo).empty() || sections.of(kAbbrev).empty()) {
     return NotFoundError("it has no debug information");

@@ -30,9 +30,14 @@ class DwarfSections {
     kRngLists,
     kAddr,
     kStrOffsets,
+    kFrame,  // of Kind::kFrames only
     kCount
   };
-  enum class Kind : uint8_t { kWhole, kSplit };  // kSplit: the sections whose names end with .dwo
+  enum class Kind : uint8_t {
+    kWhole,
+    kSplit,   // the sections whose names end with .dwo
+    kFrames,  // .debug_frame alone
+  };
 
   // Reads the sections of a file, whose bytes must outlive the result. Two sections are
   // decompressed at a time. Errors: no debug information; a section that is damaged, or that grows

@@ -37,20 +37,30 @@ absl::StatusOr<ElfFile> ElfFile::OpenAny(Bytes bytes) {
   return file;
 }
 
-Bytes ElfFile::Section(std::string_view name) const {
+Elf_Scn* ElfFile::FindSection(std::string_view name, GElf_Shdr& header) const {
   size_t names = 0;
-  if (elf_getshdrstrndx(get(), &names) != 0) return {};
+  if (elf_getshdrstrndx(get(), &names) != 0) return nullptr;
   Elf_Scn* section = nullptr;
   while ((section = elf_nextscn(get(), section)) != nullptr) {
-    GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
     const char* of_section = elf_strptr(get(), names, header.sh_name);
-    if (of_section == nullptr || of_section != name) continue;
-    const Elf_Data* data = elf_rawdata(section, nullptr);
-    if (data == nullptr || data->d_buf == nullptr) return {};
-    return {static_cast<const std::byte*>(data->d_buf), data->d_size};
+    if (of_section != nullptr && of_section == name) return section;
   }
-  return {};
+  return nullptr;
+}
+
+Bytes ElfFile::Section(std::string_view name) const {
+  GElf_Shdr header;
+  Elf_Scn* const section = FindSection(name, header);
+  if (section == nullptr) return {};
+  const Elf_Data* data = elf_rawdata(section, nullptr);
+  if (data == nullptr || data->d_buf == nullptr) return {};
+  return {static_cast<const std::byte*>(data->d_buf), data->d_size};
+}
+
+Address ElfFile::AddressOfSection(std::string_view name) const {
+  GElf_Shdr header;
+  return FindSection(name, header) == nullptr ? 0 : header.sh_addr;
 }
 
 std::string ElfFile::BuildId() const {

@@ -1,6 +1,7 @@
 // An ELF file in memory, opened with libelf. The bytes must outlive it.
 #pragma once
 
+#include <gelf.h>
 #include <libelf.h>
 
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/mode.h"
 
 namespace xenoscope::symbolizer {
 
@@ -27,10 +29,15 @@ class ElfFile {
   [[nodiscard]] bool position_independent() const { return position_independent_; }
   // Returns the bytes of the section of this name, as they are in the file; empty: there is none.
   [[nodiscard]] Bytes Section(std::string_view name) const;
+  // Returns the address, as linked, at which that section is loaded; 0: it is not, or is not there.
+  [[nodiscard]] Address AddressOfSection(std::string_view name) const;
   // Returns the build-id of the note NT_GNU_BUILD_ID, in hexadecimal; empty when there is none.
   [[nodiscard]] std::string BuildId() const;
 
  private:
+  // Returns the section of this name that has bytes in the file, and its header; null: none.
+  Elf_Scn* FindSection(std::string_view name, GElf_Shdr& header) const;
+
   struct Closer {
     void operator()(Elf* elf) const { elf_end(elf); }
   };

@@ -1,0 +1,35 @@
+// Evaluates the DWARF expressions of call frame information (DWARF 5, 2.5 and 6.4.2): those of
+// PLTs, of signal frames and of hand-written assembly.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/mode.h"
+#include "base/user_registers.h"
+
+namespace xenoscope::symbolizer {
+
+// The memory that an expression can read: the recorded piece of a stack, at [begin, begin + size).
+struct StackPiece {
+  Address begin = 0;
+  Bytes bytes;
+
+  // Returns the T at `address`; nothing where it is not wholly in the piece.
+  template <typename T>
+  [[nodiscard]] std::optional<T> Read(Address address) const {
+    if (address < begin) return std::nullopt;
+    return Load<T>(bytes, address - begin);
+  }
+  [[nodiscard]] Address end() const { return begin + bytes.size(); }
+};
+
+// Returns the result of the expression, whose stack begins with `initial` if there is one. Nothing:
+// it is damaged, reads other memory than the piece, or needs more than 1000 steps. Bounded in time
+// and memory, without allocation.
+std::optional<uint64_t> EvaluateExpression(Bytes expression, const UserRegisters& registers,
+                                           const StackPiece& stack,
+                                           std::optional<uint64_t> initial = std::nullopt);
+
+}  // namespace xenoscope::symbolizer

@@ -1,0 +1,159 @@
+#include "symbolizer/unwind/unwinder.h"
+
+#include <optional>
+
+namespace xenoscope::symbolizer {
+namespace {
+
+// The registers of a caller, or why there are none.
+struct Step {
+  std::optional<UserRegisters> registers;
+  ChainEnd end = ChainEnd::kBadRule;
+};
+
+// Why memory at the address could not be read: stacks grow down, and the piece has its top.
+ChainEnd Unread(const StackPiece& stack, Address address) {
+  return address >= stack.begin ? ChainEnd::kStackCut : ChainEnd::kBadRule;
+}
+
+// Finds the value of a caller's register by its rule. False: `end` says why not.
+bool Apply(const UnwindRule& rule, const UnwindTable& table, const UserRegisters& registers,
+           const StackPiece& stack, Address cfa, uint64_t& value, ChainEnd& end) {
+  Address from = cfa + static_cast<uint64_t>(int64_t{rule.value});
+  switch (rule.kind) {
+    case RuleKind::kSameValue:
+      value = registers.at(rule.column);
+      return true;
+    case RuleKind::kUndefined:
+      value = 0;
+      return true;
+    case RuleKind::kValueOffset:
+      value = from;
+      return true;
+    case RuleKind::kRegister:
+      value = registers.at(static_cast<uint32_t>(rule.value));
+      return true;
+    case RuleKind::kOffset:
+      break;
+    case RuleKind::kExpression:
+    case RuleKind::kValueExpression: {
+      const auto result = EvaluateExpression(table.Expression(rule), registers, stack, cfa);
+      end = ChainEnd::kBadRule;
+      if (!result) return false;
+      value = *result;
+      if (rule.kind == RuleKind::kValueExpression) return true;
+      from = *result;
+      break;
+    }
+  }
+  const auto read = stack.Read<uint64_t>(from);
+  end = Unread(stack, from);
+  value = read.value_or(0);
+  return read.has_value();
+}
+
+Step StepByTable(const UnwindRow& row, const UnwindTable& table, const UserRegisters& registers,
+                 const StackPiece& stack) {
+  if ((row.flags & UnwindRow::kBad) != 0) return {};
+  std::optional<Address> cfa;
+  if ((row.flags & UnwindRow::kExpression) == 0) {
+    cfa = registers.at(row.cfa_register) + static_cast<uint64_t>(int64_t{row.cfa_value});
+  } else {
+    cfa = EvaluateExpression(table.CfaExpression(row), registers, stack);
+  }
+  if (!cfa) return {};
+  UserRegisters callers = registers;
+  callers[kRsp] = *cfa;
+  for (uint8_t i = 0; i < row.rules; ++i) {
+    const UnwindRule rule = table.RuleAt(row, i);
+    if (rule.column == kRip && rule.kind == RuleKind::kUndefined) {
+      return {std::nullopt, ChainEnd::kOutermost};
+    }
+    ChainEnd end = ChainEnd::kBadRule;
+    if (Apply(rule, table, registers, stack, *cfa, callers.at(rule.column), end)) continue;
+    if (rule.column == kRip || rule.column == kRsp) return {std::nullopt, end};
+    // Compilers leave the rule of a register that was popped, whose place is now below the stack
+    // pointer: the register has its value.
+    callers.at(rule.column) = registers.at(rule.column);
+  }
+  return {callers};
+}
+
+// The frame pointer of a function points at that of its caller, with the return address above it.
+Step StepByFramePointer(const UserRegisters& registers, const StackPiece& stack) {
+  const Address frame = registers[kRbp];
+  if (frame < registers[kRsp] || frame % sizeof(uint64_t) != 0) {
+    return {std::nullopt, ChainEnd::kNoTable};
+  }
+  const auto outer = stack.Read<uint64_t>(frame);
+  const auto caller = stack.Read<uint64_t>(frame + sizeof(uint64_t));
+  if (!outer || !caller) return {std::nullopt, ChainEnd::kNoTable};
+  UserRegisters callers = registers;
+  callers[kRbp] = *outer;
+  callers[kRip] = *caller;
+  callers[kRsp] = frame + 2 * sizeof(uint64_t);
+  return {callers};
+}
+
+}  // namespace
+
+const Unwinder::Memo& Unwinder::RowAt(AddressSpaceId space, Address address) {
+  // Fibonacci hashing: the upper bits of the product depend on all bits of the address.
+  const uint64_t hash = (address + space.value) * 0x9e37'79b9'7f4a'7c15;
+  Memo& memo = memos_[hash >> (64 - kMemoBits)];
+  if (memo.address == address && memo.space == space && address != 0) return memo;
+  const UnwindCode code = source_.CodeAt(space, address);
+  memo = {};
+  memo.space = space;
+  memo.address = address;
+  memo.mapped = code.mapped;
+  memo.table = code.table;
+  const uint32_t row = code.table == nullptr ? UnwindTable::kNoRow : code.table->Find(code.address);
+  memo.has_row = row != UnwindTable::kNoRow;
+  if (memo.has_row) memo.row = code.table->RowAt(row);
+  return memo;
+}
+
+UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
+                              const StackPiece& stack, std::vector<Address>& callers) {
+  UnwoundChain chain;
+  const size_t first = callers.size();
+  const Memo* memo = &RowAt(space, registers[kRip]);
+  while (true) {
+    const bool by_table = memo->has_row;
+    const bool is_signal_frame = by_table && (memo->row.flags & UnwindRow::kSignalFrame) != 0;
+    if (!by_table && !memo->mapped) {
+      chain.end = ChainEnd::kNoTable;
+      return chain;
+    }
+    const Step step = by_table ? StepByTable(memo->row, *memo->table, registers, stack)
+                               : StepByFramePointer(registers, stack);
+    if (!step.registers) {
+      chain.end = step.end;
+      return chain;
+    }
+    const Address stack_before = registers[kRsp];
+    registers = *step.registers;
+    if (registers[kRip] == 0) return chain;  // the convention for the outermost frame
+    // The first frame and those that a signal interrupted stand at an instruction; others stand
+    // behind their call, which may be their function's last instruction.
+    memo = &RowAt(space, registers[kRip] - (is_signal_frame ? 0 : 1));
+    // Each caller's frame is above its callee's, except where a signal had a stack of its own.
+    const bool goes_up = registers[kRsp] > stack_before || is_signal_frame;
+    if (!memo->mapped || !goes_up) {
+      chain.end = by_table ? ChainEnd::kBadRule : ChainEnd::kNoTable;
+      return chain;
+    }
+    if (callers.size() - first == kMaxCallers) {
+      chain.end = ChainEnd::kTooDeep;
+      return chain;
+    }
+    // A trampoline to which a signal's handler returns was not called: the handler's return address
+    // is its first instruction.
+    const bool is_trampoline = memo->has_row && (memo->row.flags & UnwindRow::kSignalFrame) != 0;
+    callers.push_back(registers[kRip] + (is_signal_frame || is_trampoline ? 1 : 0));
+    if (!by_table) ++chain.by_frame_pointer;
+  }
+}
+
+}  // namespace xenoscope::symbolizer

@@ -1,0 +1,71 @@
+// Finds the callers of a function in user mode from its registers and a piece of its stack, by the
+// tables of the files that the process maps. Code without a table, such as that of JIT compilers,
+// is left by its frame pointer, if it has one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/address_space_id.h"
+#include "base/mode.h"
+#include "base/user_registers.h"
+#include "symbolizer/unwind/unwind_expression.h"
+#include "symbolizer/unwind/unwind_table.h"
+
+namespace xenoscope::symbolizer {
+
+// What is known of the code at an address of a process.
+struct UnwindCode {
+  bool mapped = false;                 // whether the process has executable memory there
+  const UnwindTable* table = nullptr;  // null: none is known
+  Address address = 0;                 // address as linked, for the table
+};
+
+// Knows the code of processes.
+class UnwindCodeSource {
+ public:
+  virtual ~UnwindCodeSource() = default;
+  // Returned tables stay valid. Called from several threads.
+  virtual UnwindCode CodeAt(AddressSpaceId space, Address address) = 0;
+};
+
+// How the unwinding of a chain ended.
+struct UnwoundChain {
+  ChainEnd end = ChainEnd::kOutermost;
+  uint32_t by_frame_pointer = 0;  // callers that were found by frame pointers, not by a table
+};
+
+// The unwinder, for one thread. Memory: a memo of fixed size.
+class Unwinder {
+ public:
+  // Limit of callers.
+  static constexpr size_t kMaxCallers = 512;
+
+  // `source` outlives the unwinder.
+  explicit Unwinder(UnwindCodeSource& source) : source_(source) {}
+
+  // Appends the callers' addresses, innermost first, to `callers`: addresses to which they return.
+  // Of code that a signal interrupted, it is the interrupted instruction's plus 1, so that an
+  // address minus 1 always is in the instruction that led to the next frame. O(callers), without
+  // allocation once `callers` has room.
+  UnwoundChain Unwind(AddressSpaceId space, UserRegisters registers, const StackPiece& stack,
+                      std::vector<Address>& callers);
+
+ private:
+  struct Memo {
+    AddressSpaceId space;
+    Address address = 0;
+    bool mapped = false;
+    bool has_row = false;
+    UnwindRow row;
+    const UnwindTable* table = nullptr;
+  };
+  static constexpr int kMemoBits = 14;
+
+  const Memo& RowAt(AddressSpaceId space, Address address);
+
+  UnwindCodeSource& source_;
+  std::vector<Memo> memos_ = std::vector<Memo>(size_t{1} << kMemoBits);
+};
+
+}  // namespace xenoscope::symbolizer
