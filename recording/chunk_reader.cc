@@ -20,6 +20,7 @@ bool IsKnown(const ChunkHeader& header) {
     case ChunkKind::kTracePages:
       return header.entry_size > 0;
     case ChunkKind::kTraceFormats:
+    case ChunkKind::kStacks:
       return header.entry_size == 1;
   }
   return false;
@@ -82,7 +83,7 @@ std::optional<Chunk> ChunkReader::Next() {
       continue;
     }
     good_end_ = offset_;
-    return Chunk{*header, *entries};
+    return Chunk{*header, at, *entries};
   }
   return std::nullopt;
 }

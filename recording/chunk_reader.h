@@ -27,7 +27,8 @@ struct SampleDamage {
 // A good chunk.
 struct Chunk {
   ChunkHeader header;
-  Bytes entries;  // header.count * header.entry_size bytes, whose checksum is right
+  uint64_t at = 0;  // offset of the header in the file, in bytes
+  Bytes entries;    // header.count * header.entry_size bytes, whose checksum is right
 };
 
 class ChunkReader {

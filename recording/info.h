@@ -133,6 +133,16 @@ struct DrainInfo {
   bool operator==(const DrainInfo&) const = default;
 };
 
+// The pieces of user stacks that came with samples, for call chains by DWARF.
+struct StackInfo {
+  uint32_t piece_bytes = 0;   // limit of a piece, as requested
+  uint64_t pieces = 0;        // pieces that were recorded
+  uint64_t raw_bytes = 0;     // their size with registers, before compression
+  uint64_t stored_bytes = 0;  // their size in the file
+  uint64_t left_out = 0;      // pieces that were left out, because more came than may be written
+  bool operator==(const StackInfo&) const = default;
+};
+
 // SourceInfo::cpu_type begins with this where Xen's vPMU counts for Linux's perf; its mode follows.
 inline constexpr std::string_view kVpmu = "vpmu:";
 inline constexpr std::string_view kVpmuAll = "vpmu:all";
@@ -147,6 +157,8 @@ struct SourceInfo {
   DrainInfo drains{};  // the drains as they were; of an agent: its messages of samples
   // Problems of the source, one sentence each, that say why samples are missing.
   std::vector<std::string> problems{};
+  // Set where samples have pieces of stacks (since format 1.11).
+  std::optional<StackInfo> stacks = std::nullopt;
   bool operator==(const SourceInfo&) const = default;
 };
 

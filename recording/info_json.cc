@@ -382,6 +382,14 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
     f.Read("drain_interval_ns", source.drain_interval_ns);
     f.Read("seed", source.seed);
     f.ReadStrings("problems", source.problems);
+    f.In("stacks", [&source](const Fields& fields) {
+      StackInfo& stacks = source.stacks.emplace();
+      fields.Read("piece_bytes", stacks.piece_bytes);
+      fields.Read("pieces", stacks.pieces);
+      fields.Read("raw_bytes", stacks.raw_bytes);
+      fields.Read("stored_bytes", stacks.stored_bytes);
+      fields.Read("left_out", stacks.left_out);
+    });
     f.In("drains", [&source](const Fields& drains) {
       drains.Read("count", source.drains.count);
       drains.Read("p50_ns", source.drains.p50_ns);
@@ -472,6 +480,12 @@ std::string ToJson(const RecordingInfo& info) {
                                  {"most_ns", source.drains.most_ns},
                                  {"held_ns", source.drains.held_ns},
                                  {"most_waiting_bytes", source.drains.most_waiting_bytes}}}});
+    if (!source.stacks) continue;
+    json["sources"].back()["stacks"] = {{"piece_bytes", source.stacks->piece_bytes},
+                                        {"pieces", source.stacks->pieces},
+                                        {"raw_bytes", source.stacks->raw_bytes},
+                                        {"stored_bytes", source.stacks->stored_bytes},
+                                        {"left_out", source.stacks->left_out}};
   }
   json["events"] = ListToJson(info.events, EventToJson);
   json["streams"] = ListToJson(info.streams, StreamToJson);

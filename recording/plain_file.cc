@@ -1,13 +1,8 @@
 #include "recording/plain_file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <zstd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -15,22 +10,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/mapped_file.h"
 
 namespace xenoscope::recording {
 namespace {
 
-// Returns a file without a name; one that is not open, with errno set, on failure.
-File OpenUnnamedFile() {
-  const char* directory = std::getenv("TMPDIR");
-  if (directory == nullptr || *directory == '\0') directory = "/tmp";
-  const int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  return File(fd >= 0 ? fd : memfd_create("xenoscope", MFD_CLOEXEC));
-}
-
 // Decompresses `from` into the file `to`, and returns the number of bytes written.
-absl::StatusOr<uint64_t> DecompressInto(Bytes from, uint64_t limit, int to) {
+absl::StatusOr<uint64_t> DecompressInto(Bytes from, uint64_t limit, TemporaryFile& to) {
   const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
                                                                    ZSTD_freeDCtx);
   std::vector<char> buffer(ZSTD_DStreamOutSize());
@@ -47,10 +33,7 @@ absl::StatusOr<uint64_t> DecompressInto(Bytes from, uint64_t limit, int to) {
     written += out.pos;
     is_full = out.pos == out.size;
     if (written > limit) return DecompressionLimitError(limit);
-    if (const int error = WriteAll(to, AsBytes({buffer.data(), out.pos})); error != 0) {
-      return ExhaustedError("no room to decompress into ({}): free some, or set TMPDIR",
-                            std::generic_category().message(error));
-    }
+    XENOSCOPE_RETURN_IF_ERROR(to.Write(AsBytes({buffer.data(), out.pos})));
   }
   return written;
 }
@@ -60,7 +43,7 @@ absl::StatusOr<uint64_t> DecompressInto(Bytes from, uint64_t limit, int to) {
 absl::StatusOr<PlainFile> PlainFile::Open(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored))
-    return PlainFile(path, path, File(), DecompressionBudget());
+    return PlainFile(path, path, std::nullopt, DecompressionBudget());
   const std::string compressed = path + ".zst";
   if (!std::filesystem::is_regular_file(compressed, ignored)) {
     return NotFoundError("{} is missing", path);
@@ -71,13 +54,17 @@ absl::StatusOr<PlainFile> PlainFile::Open(const std::string& path) {
 absl::StatusOr<PlainFile> PlainFile::Decompress(const std::string& path) {
   XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t limit, DecompressionLimit(file.bytes().size()));
-  File plain = OpenUnnamedFile();
-  if (!plain.is_open()) return ErrnoError(errno, "cannot make a temporary file for {}", path);
-  const absl::StatusOr<uint64_t> size = DecompressInto(file.bytes(), limit, plain.fd());
+  XENOSCOPE_ASSIGN_OR_RETURN(TemporaryFile plain, TemporaryFile::Create());
+  const absl::StatusOr<uint64_t> size = DecompressInto(file.bytes(), limit, plain);
   if (!size.ok()) return InContext(size.status(), path);
-  std::string plain_path = fmt::format("/proc/self/fd/{}", plain.fd());
+  std::string plain_path = plain.path();
   return PlainFile(std::move(plain_path), path, std::move(plain),
                    DecompressionBudget(file.bytes().size(), *size));
+}
+
+PlainFile PlainFile::OfTemporary(TemporaryFile made, std::string name) {
+  std::string path = made.path();
+  return {std::move(path), std::move(name), std::move(made), DecompressionBudget()};
 }
 
 bool PlainFile::IsCompressed(const std::string& path) {

@@ -2,12 +2,13 @@
 // "trace.xentrace.zst".
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/decompression_limit.h"
-#include "base/file.h"
+#include "recording/temporary_file.h"
 
 namespace xenoscope::recording {
 
@@ -25,6 +26,8 @@ class PlainFile {
   static absl::StatusOr<PlainFile> Decompress(const std::string& path);
   // Returns whether the file can be read and begins as zstd's frames do (RFC 8878, section 3.1.1).
   static bool IsCompressed(const std::string& path);
+  // Returns a file with the bytes of `made`; `name` is for messages.
+  static PlainFile OfTemporary(TemporaryFile made, std::string name);
 
   // Returns the path to open for the plain bytes.
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -32,7 +35,8 @@ class PlainFile {
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
-  PlainFile(std::string path, std::string name, File plain, DecompressionBudget extra_growth)
+  PlainFile(std::string path, std::string name, std::optional<TemporaryFile> plain,
+            DecompressionBudget extra_growth)
       : path_(std::move(path)),
         name_(std::move(name)),
         plain_(std::move(plain)),
@@ -40,7 +44,7 @@ class PlainFile {
 
   std::string path_;
   std::string name_;
-  File plain_;  // the decompressed bytes of a compressed file
+  std::optional<TemporaryFile> plain_;  // the decompressed bytes of a compressed file
   DecompressionBudget extra_growth_;
 };
 

@@ -115,12 +115,22 @@ absl::StatusOr<SampleStream> Recording::OpenSamples(size_t source) const {
     return InvalidError("{}: \"{}\" is not the name of a source", path_,
                         info_.sources[source].name);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(PlainFile plain_file, PlainFile::Open(Join(path_, relative)));
+  std::optional<PlainFile> opened;
+  const auto replaced = replaced_.find(source);
+  if (replaced == replaced_.end()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(opened, PlainFile::Open(Join(path_, relative)));
+  }
+  const PlainFile& plain_file = opened ? *opened : replaced->second;
   XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file,
                              MappedFile::Open(plain_file.path(), plain_file.name()));
   absl::StatusOr<SampleReader> reader = SampleReader::Open(file.bytes(), info_.events.size());
   if (!reader.ok()) return InContext(reader.status(), Join(path_, relative));
-  return SampleStream{std::move(plain_file), std::move(file), *std::move(reader)};
+  return SampleStream{std::move(opened), std::move(file), *std::move(reader)};
+}
+
+void Recording::ReplaceSamples(size_t source, TemporaryFile made) {
+  replaced_.insert_or_assign(
+      source, PlainFile::OfTemporary(std::move(made), SamplesPath(info_.sources[source].name)));
 }
 
 absl::StatusOr<PlainFile> Recording::OpenSymbols(const SymbolFile& file) const {

@@ -2,6 +2,7 @@
 // read up to where its writer came, whatever ended the writer.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ namespace xenoscope::recording {
 
 // The samples of one source, with the mapped file that they point into.
 struct SampleStream {
-  PlainFile plain_file;
+  std::optional<PlainFile> plain_file;  // nothing: the recording holds it
   MappedFile file;
   SampleReader reader;
 };
@@ -44,6 +45,8 @@ class Recording {
   // Opens the samples of info().sources[source] at their beginning; each call is a new pass.
   // NotFound: the file is missing.
   absl::StatusOr<SampleStream> OpenSamples(size_t source) const;
+  // Makes OpenSamples open `made` instead of that file: what a reader made of it.
+  void ReplaceSamples(size_t source, TemporaryFile made);
   // Opens a file of info().symbols.
   absl::StatusOr<PlainFile> OpenSymbols(const SymbolFile& file) const;
 
@@ -56,6 +59,7 @@ class Recording {
   std::string path_;
   RecordingInfo info_;
   std::vector<std::string> warnings_;
+  std::map<size_t, PlainFile> replaced_;  // files of samples, by source
 };
 
 }  // namespace xenoscope::recording

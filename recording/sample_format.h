@@ -28,6 +28,7 @@ enum class ChunkKind : uint16_t {
   kStoppedWithCallers = 5,  // samples as kStopped, in the form of kTimed
   kTracePages = 6,    // pages of one CPU's trace buffer in the domain's kernel (guests/ftrace)
   kTraceFormats = 7,  // text that says how these pages and their events are laid out
+  kStacks = 8,        // registers and pieces of stacks of samples, compressed: StackEntry
 };
 
 // The header of a chunk: the entries of one drain of one vCPU's buffer, or of one poll of a vCPU.
@@ -43,8 +44,9 @@ struct ChunkHeader {
   uint64_t previous_before = 0;  // TSC read before the drain before this one
   uint64_t before = 0;           // TSC read before this drain looked into the buffer
   uint64_t after = 0;            // TSC read after this drain looked into the buffer
-  uint32_t items = 0;            // number of items (HoldsItems); else 0
-  uint32_t header_crc = 0;       // CRC-32 of the bytes of this header before this field
+  // Number of items (HoldsItems); size in bytes when decompressed, for kStacks; else 0.
+  uint32_t items = 0;
+  uint32_t header_crc = 0;  // CRC-32 of the bytes of this header before this field
 };
 static_assert(sizeof(ChunkHeader) == 56);
 
@@ -91,6 +93,19 @@ struct TimedEntry {
   uint64_t end = 0;
 };
 static_assert(sizeof(TimedEntry) == 48);
+
+// The stack of a sample of kTimed, behind its TimedEntry, whose `size` includes it. A chunk of
+// kTimed with such samples follows the chunk of kStacks that has their stacks, and its header's
+// `vcpu` is that chunk's `entries_crc`. That chunk is one frame of zstd, with `entry_size` 1.
+// Decompressed, it has at [at, at + size) the 17 registers by their DWARF numbers, 8 bytes each,
+// then the bytes of the stack from the stack pointer on.
+struct StackEntry {
+  uint32_t at = 0;
+  uint32_t size = 0;  // 0: none
+};
+static_assert(sizeof(StackEntry) == 8);
+// Limit of the decompressed bytes of a chunk of kStacks.
+inline constexpr uint32_t kMaxStackBlockBytes = uint32_t{4} << 20;
 
 enum class ProcessEntryType : uint8_t {
   kName = 1,    // a thread has this name; with kByExec it has begun another program

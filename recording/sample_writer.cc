@@ -44,6 +44,14 @@ void TimedChunk::Add(const TimedEntry& entry, std::span<const Address> callers) 
   ++items_;
 }
 
+void TimedChunk::Add(TimedEntry entry, const StackEntry& stack, std::span<const Address> callers) {
+  entry.size = sizeof entry + sizeof stack;
+  recording::Add(words_, BytesOf(entry));
+  recording::Add(words_, BytesOf(stack));
+  recording::Add(words_, std::as_bytes(callers));
+  ++items_;
+}
+
 void TimedChunk::Clear() {
   words_.clear();
   items_ = 0;
@@ -80,6 +88,23 @@ void SampleWriter::AppendStopped(DomainId domain, const TimedChunk& chunk) {
 
 void SampleWriter::Append(DomainId domain, const TimedChunk& chunk) {
   AppendWords(ChunkKind::kTimed, domain, chunk.items_, chunk.words_);
+}
+
+uint64_t SampleWriter::Append(DomainId domain, const TimedChunk& chunk, StackBlock& stacks) {
+  if (stacks.empty()) {
+    Append(domain, chunk);
+    return 0;
+  }
+  const Bytes compressed = stacks.Compress();
+  ChunkHeader header;
+  header.kind = ChunkKind::kStacks;
+  header.domain = domain.value;
+  header.count = static_cast<uint32_t>(compressed.size());
+  header.entry_size = 1;
+  header.items = static_cast<uint32_t>(stacks.size());
+  const uint32_t crc = AppendChunk(header, compressed);
+  AppendWords(ChunkKind::kTimed, domain, chunk.items_, chunk.words_, crc);
+  return sizeof header + compressed.size();
 }
 
 void SampleWriter::Append(DomainId domain, const ProcessChunk& chunk) {
@@ -125,22 +150,25 @@ void SampleWriter::AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes&
   AppendChunk(header, std::as_bytes(entries));
 }
 
-void SampleWriter::AppendWords(ChunkKind kind, DomainId domain, uint32_t items, Bytes words) {
+void SampleWriter::AppendWords(ChunkKind kind, DomainId domain, uint32_t items, Bytes words,
+                               uint32_t vcpu) {
   if (items == 0) return;
   ChunkHeader header;
   header.kind = kind;
   header.domain = domain.value;
+  header.vcpu = vcpu;
   header.count = static_cast<uint32_t>(words.size() / kWordSize);
   header.entry_size = kWordSize;
   header.items = items;
   AppendChunk(header, words);
 }
 
-void SampleWriter::AppendChunk(ChunkHeader header, Bytes entries) {
+uint32_t SampleWriter::AppendChunk(ChunkHeader header, Bytes entries) {
   header.entries_crc = Crc32(entries);
   header.header_crc = Crc32(BytesOf(header).first(offsetof(ChunkHeader, header_crc)));
   Add(pending_, BytesOf(header));
   Add(pending_, entries);
+  return header.entries_crc;
 }
 
 absl::Status SampleWriter::Flush() {

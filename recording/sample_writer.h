@@ -17,6 +17,7 @@
 #include "base/mode.h"
 #include "base/tsc.h"
 #include "recording/sample_format.h"
+#include "recording/stack_block.h"
 
 namespace xenoscope::recording {
 
@@ -32,6 +33,8 @@ class TimedChunk {
  public:
   // `callers` are entry.xen_callers callers in Xen, then kernel_callers, then user_callers.
   void Add(const TimedEntry& entry, std::span<const Address> callers);
+  // Adds a sample whose stack is in the block with which the chunk is written.
+  void Add(TimedEntry entry, const StackEntry& stack, std::span<const Address> callers);
   [[nodiscard]] bool empty() const { return items_ == 0; }
   void Clear();
 
@@ -81,6 +84,9 @@ class SampleWriter {
 
   // Adds samples that each have a time. They stay in memory until Flush.
   void Append(DomainId domain, const TimedChunk& chunk);
+  // Adds such samples, and the stacks of those that have one. Returns the bytes that the stacks
+  // take in the file.
+  uint64_t Append(DomainId domain, const TimedChunk& chunk, StackBlock& stacks);
   void Append(DomainId domain, const ProcessChunk& chunk);
 
   // Adds pages of `page_size` bytes from the trace buffer of the vCPU's kernel, in their order.
@@ -106,8 +112,10 @@ class SampleWriter {
 
   void AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
                      std::span<const Entry> entries);
-  void AppendWords(ChunkKind kind, DomainId domain, uint32_t items, Bytes words);
-  void AppendChunk(ChunkHeader header, Bytes entries);
+  // `vcpu` is that of the header.
+  void AppendWords(ChunkKind kind, DomainId domain, uint32_t items, Bytes words, uint32_t vcpu = 0);
+  // Returns the checksum of the entries.
+  uint32_t AppendChunk(ChunkHeader header, Bytes entries);
 
   std::string path_;
   File file_;
