@@ -159,6 +159,23 @@ void ShowCost(const sampler::RecordResult& result) {
              100 * Seconds(result.last.own_cpu) / Seconds(result.last.elapsed));
 }
 
+// Prints what the pieces of stacks took on the disk.
+void ShowStacks(const sampler::RecordResult& result) {
+  for (const recording::SourceInfo& source : result.info.sources) {
+    if (!source.stacks) continue;
+    const recording::StackInfo& stacks = *source.stacks;
+    fmt::print(stderr, "{}: {} pieces of stacks, {} compressed to {} ({}/s)\n", source.name,
+               stacks.pieces, Bytes(stacks.raw_bytes), Bytes(stacks.stored_bytes),
+               Bytes(static_cast<uint64_t>(static_cast<double>(stacks.stored_bytes) /
+                                           Seconds(result.last.elapsed))));
+    if (stacks.left_out == 0) continue;
+    fmt::print(stderr,
+               "WARNING: {} samples have no stack, because more came than may be written; record "
+               "smaller pieces (--call-graph dwarf,BYTES) or fewer samples (-e EVENT@HZ)\n",
+               stacks.left_out);
+  }
+}
+
 // Prints the time for which polls stopped guests.
 void ShowStops(const sampler::RecordResult& result) {
   recording::PollCounters all;
@@ -267,6 +284,7 @@ Outcome RunRecord(const RecordRequest& request) {
     fmt::print(stderr, "during the recording: {}\n", change);
   }
   ShowStops(result);
+  ShowStacks(result);
   ShowNmis(result);
   ShowCost(result);
   ShowResult(request, result);

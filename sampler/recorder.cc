@@ -686,6 +686,7 @@ void Recorder::CloseSources() {
     std::vector<std::string> problems = source.FinalNotes();
     result_.notes.insert(result_.notes.end(), problems.begin(), problems.end());
     result_.info.sources[i].problems = std::move(problems);
+    result_.info.sources[i].stacks = source.Info().stacks;
   }
 }
 

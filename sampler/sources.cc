@@ -194,6 +194,7 @@ absl::StatusOr<std::unique_ptr<PerfSource>> OpenPerf(const SampleRequest& reques
   PerfRequest perf;
   perf.events = request.events;
   perf.call_chains = request.call_chains;
+  perf.stack_bytes = request.stack_bytes;
   perf.jitter = request.jitter;
   perf.seed = request.seed.value_or(std::random_device()());
   perf.first_event = static_cast<uint8_t>(first_event);

@@ -1,5 +1,7 @@
 #include "sampler/perf/perf_records.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 
@@ -56,7 +58,28 @@ Mode ModeOf(uint16_t misc) {
   }
 }
 
-PerfRecord ReadSample(Fields body, uint16_t misc, bool chains) {
+// The DWARF numbers of the registers of kPerfUserRegisters, in the order of their bits.
+constexpr std::array<uint8_t, kUserRegisters> kDwarfNumbers = {0, 3, 2,  1,  4,  5,  6,  7, 16,
+                                                               8, 9, 10, 11, 12, 13, 14, 15};
+
+// Reads registers and stack of user mode.
+void ReadUserState(Fields& body, PerfSample& sample) {
+  const auto abi = body.Next<uint64_t>();
+  sample.has_user_mode = abi != PERF_SAMPLE_REGS_ABI_NONE;
+  UserRegisters registers{};
+  for (size_t i = 0; sample.has_user_mode && i < registers.size(); ++i) {
+    registers.at(kDwarfNumbers.at(i)) = body.Next<uint64_t>();
+  }
+  if (abi == PERF_SAMPLE_REGS_ABI_64) sample.registers = registers;
+  const auto size = body.Next<uint64_t>();
+  if (size == 0) return;
+  sample.stack = body.NextBytes(size);
+  // The kernel always gives `size` bytes; so many of them are the stack's.
+  const auto filled = body.Next<uint64_t>();
+  sample.stack = sample.stack.first(std::min<uint64_t>(sample.stack.size(), filled));
+}
+
+PerfRecord ReadSample(Fields body, uint16_t misc, PerfSampleParts parts) {
   PerfSample sample;
   sample.mode = ModeOf(misc);
   const auto cpu_mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
@@ -70,11 +93,12 @@ PerfRecord ReadSample(Fields body, uint16_t misc, bool chains) {
   sample.cpu = body.Next<uint32_t>();
   body.Next<uint32_t>();
   sample.period = body.Next<uint64_t>();
-  if (chains) {
+  if (parts.chain) {
     const auto count = body.Next<uint64_t>();
     if (count > UINT16_MAX) return PerfInvalid{};
     sample.chain = body.NextBytes(count * sizeof(uint64_t));
   }
+  if (parts.stack) ReadUserState(body, sample);
   if (body.Short()) return PerfInvalid{};
   return sample;
 }
@@ -101,11 +125,11 @@ PerfRecord ReadMap(Fields body, uint16_t misc, uint64_t time) {
 
 }  // namespace
 
-PerfRecord ReadPerfRecord(Bytes record, bool chains) {
+PerfRecord ReadPerfRecord(Bytes record, PerfSampleParts parts) {
   const auto header = Load<perf_event_header>(record, 0);
   if (!header || header->size > record.size()) return PerfInvalid{};
   const Bytes body = record.subspan(sizeof *header, header->size - sizeof *header);
-  if (header->type == PERF_RECORD_SAMPLE) return ReadSample(Fields(body), header->misc, chains);
+  if (header->type == PERF_RECORD_SAMPLE) return ReadSample(Fields(body), header->misc, parts);
   if (body.size() < kTrailer) return PerfInvalid{};
   Fields fields(body.first(body.size() - kTrailer));
   const auto time = LoadUnchecked<uint64_t>(body.data() + body.size() - kTrailer + kTimeInTrailer);

@@ -6,13 +6,19 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 
 #include "base/bytes.h"
 #include "base/mode.h"
+#include "base/user_registers.h"
 
 namespace xenoscope::sampler {
+
+// The registers of user mode that samples have, as bits of PERF_REG_X86_* (asm/perf_regs.h): all
+// that are in UserRegisters.
+inline constexpr uint64_t kPerfUserRegisters = 0xff01ff;
 
 inline constexpr uint64_t kPerfSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
                                             PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
@@ -32,6 +38,18 @@ struct PerfSample {
   uint64_t period = 0;  // counts since the sample before
   // Addresses of 8 bytes, with marks of contexts, if PERF_SAMPLE_CALLCHAIN is requested.
   Bytes chain;
+  // If PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER are requested: whether the thread has a
+  // user mode, the registers there (none of a 32-bit program), and the bytes of its stack from the
+  // stack pointer on.
+  bool has_user_mode = false;
+  std::optional<UserRegisters> registers;
+  Bytes stack;
+};
+
+// The parts of samples that not every event requests.
+struct PerfSampleParts {
+  bool chain = false;
+  bool stack = false;  // registers and stack of user mode
 };
 
 struct PerfName {
@@ -76,9 +94,9 @@ struct PerfInvalid {};  // a record shorter than its type requires
 using PerfRecord = std::variant<PerfSample, PerfName, PerfMap, PerfTask, PerfLost, PerfThrottle,
                                 PerfOther, PerfInvalid>;
 
-// Reads a whole `record`, as PerfRing hands it out; the result points into it. With `chains`,
-// samples have call chains.
-PerfRecord ReadPerfRecord(Bytes record, bool chains);
+// Reads a whole `record`, as PerfRing hands it out; the result points into it. `parts` are those of
+// samples.
+PerfRecord ReadPerfRecord(Bytes record, PerfSampleParts parts);
 
 // Divides a chain at its marks of contexts: calls `caller(mode, address)` for each caller,
 // innermost first, without the first address, which is the sample's own. Frames of contexts other

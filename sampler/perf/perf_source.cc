@@ -118,7 +118,9 @@ PerfSource::PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> ca
       calls_(std::move(calls)),
       running_(std::move(running)),
       random_(request.seed),
-      drain_timer_(request.drain_interval) {}
+      drain_timer_(request.drain_interval) {
+  stack_info_.piece_bytes = request.stack_bytes;
+}
 
 PerfSource::~PerfSource() { Close().IgnoreError(); }
 
@@ -214,14 +216,14 @@ absl::Status PerfSource::OpenCpu(uint32_t number) {
   if (fd == -ENODEV) return absl::OkStatus();  // it has gone offline just now
   if (fd < 0) return PerfError(*calls_, -fd, "dummy");
   int error = 0;
-  const PerfMapping mapping = calls_->Map(fd, request_.ring_pages, error);
+  const PerfMapping mapping = calls_->Map(fd, RingPages(), error);
   if (error != 0) {
     calls_->Close(fd);
     if (error == -EPERM) {
       return PermissionError(
           "Linux does not lock {} KiB of memory for each CPU's ring: record as root, or raise "
           "kernel.perf_event_mlock_kb",
-          request_.ring_pages * 4);
+          RingPages() * 4);
     }
     return PerfError(*calls_, -error, "ring");
   }
@@ -242,10 +244,24 @@ absl::Status PerfSource::OpenCpu(uint32_t number) {
   return absl::OkStatus();
 }
 
+size_t PerfSource::RingPages() const {
+  if (request_.ring_pages != 0) return request_.ring_pages;
+  if (!WithStacks()) return 64;
+  // Room for some 200 samples, the default rate's between four drains.
+  constexpr uint32_t kLargePiece = 16384;
+  return request_.stack_bytes <= kLargePiece ? 512 : 1024;
+}
+
 absl::Status PerfSource::OpenEvent(Cpu& cpu, uint32_t number, size_t event) {
   const PerfEvent& wanted = events_[event].event;
   perf_event_attr attributes = wanted.attributes;
   if (request_.call_chains) attributes.sample_type |= PERF_SAMPLE_CALLCHAIN;
+  if (WithStacks()) {
+    attributes.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    attributes.sample_regs_user = kPerfUserRegisters;
+    attributes.sample_stack_user = request_.stack_bytes;
+    attributes.exclude_callchain_user = 1;
+  }
   attributes.read_format = PERF_FORMAT_LOST;
   SetCommon(attributes);
   const std::optional<size_t> leader = events_[event].leader;
@@ -278,6 +294,7 @@ recording::SourceInfo PerfSource::Info() const {
   info.seed = request_.jitter ? request_.seed : 0;
   if (!vpmu_.empty() && vpmu_ != kVpmuOff)
     info.cpu_type = fmt::format("{}{}", recording::kVpmu, vpmu_);
+  if (WithStacks()) info.stacks = stack_info_;
   return info;
 }
 
@@ -422,7 +439,7 @@ void PerfSource::Take(size_t cpu, Bytes record) {
                  [](const PerfOther&) {},
                  [&](const PerfInvalid&) { ++stream.ring->damaged; },
              },
-             ReadPerfRecord(record, request_.call_chains));
+             ReadPerfRecord(record, {.chain = request_.call_chains, .stack = WithStacks()}));
 }
 
 void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
@@ -472,6 +489,16 @@ void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
     callers_.push_back(address);
   });
   pending.callers = callers_.size() - pending.callers_at;
+  if (sample.has_user_mode && !pending.domain_unknown) {
+    pending.has_stack = true;
+    pending.registers_at = registers_.size();
+    pending.stack_at = stacks_.size();
+    if (sample.registers) {
+      registers_.push_back(*sample.registers);
+      stacks_.insert(stacks_.end(), sample.stack.begin(), sample.stack.end());
+      pending.stack_bytes = sample.stack.size();
+    }
+  }
   pending_samples_.push_back(pending);
 }
 
@@ -529,24 +556,67 @@ void PerfSource::WriteUntil(uint64_t until, recording::SampleWriter& writer) {
   const auto waiting = std::ranges::partition_point(pending_samples_, at_most);
   chunk_.Clear();
   domain_unknown_chunk_.Clear();
+  stack_rate_.Refill(steady_clock::now());
   for (auto pending = pending_samples_.begin(); pending != waiting; ++pending) {
     const TscRange when = clock_.At(pending->time, now);
     pending->entry.begin = std::max(when.begin, sampled_.begin).value;
     pending->entry.end = std::max(when.end.value, pending->entry.begin + 1);
-    recording::TimedChunk& chunk = pending->domain_unknown ? domain_unknown_chunk_ : chunk_;
-    chunk.Add(pending->entry, std::span(callers_).subspan(pending->callers_at, pending->callers));
+    AddToChunk(*pending, writer);
     ++cpus_[pending->cpu].stream.kept;
   }
-  writer.Append(request_.domain, chunk_);
+  WriteChunk(writer);
   writer.Append(kDomXen, domain_unknown_chunk_);
-  std::vector<Address> callers;
   pending_samples_.erase(pending_samples_.begin(), waiting);
+  DropWritten();
+}
+
+void PerfSource::AddToChunk(const PendingSample& pending, recording::SampleWriter& writer) {
+  const auto callers = std::span(callers_).subspan(pending.callers_at, pending.callers);
+  if (!pending.has_stack) {
+    (pending.domain_unknown ? domain_unknown_chunk_ : chunk_).Add(pending.entry, callers);
+    return;
+  }
+  recording::StackEntry stack;  // none, of a 32-bit program
+  if (pending.stack_bytes > 0) {
+    if (stack_rate_.HasRoom()) {
+      stack = stack_block_.Add({registers_[pending.registers_at],
+                                std::span(stacks_).subspan(pending.stack_at, pending.stack_bytes)});
+      ++stack_info_.pieces;
+      stack_info_.raw_bytes += stack.size;
+    } else {
+      ++stack_info_.left_out;
+    }
+  }
+  chunk_.Add(pending.entry, stack, callers);
+  if (stack_block_.IsFull()) WriteChunk(writer);
+}
+
+void PerfSource::WriteChunk(recording::SampleWriter& writer) {
+  const uint64_t stored = writer.Append(request_.domain, chunk_, stack_block_);
+  stack_info_.stored_bytes += stored;
+  stack_rate_.Spend(stored);
+  chunk_.Clear();
+  stack_block_.Clear();
+}
+
+void PerfSource::DropWritten() {
+  std::vector<Address> callers;
+  std::vector<UserRegisters> registers;
+  std::vector<std::byte> stacks;
+  const auto keep = [](auto& from, size_t& at, size_t count, auto& to) {
+    const auto first = from.begin() + static_cast<std::ptrdiff_t>(at);
+    at = to.size();
+    to.insert(to.end(), first, first + static_cast<std::ptrdiff_t>(count));
+  };
   for (PendingSample& pending : pending_samples_) {
-    const auto first = callers_.begin() + static_cast<std::ptrdiff_t>(pending.callers_at);
-    pending.callers_at = callers.size();
-    callers.insert(callers.end(), first, first + static_cast<std::ptrdiff_t>(pending.callers));
+    keep(callers_, pending.callers_at, pending.callers, callers);
+    if (pending.stack_bytes == 0) continue;
+    keep(registers_, pending.registers_at, 1, registers);
+    keep(stacks_, pending.stack_at, pending.stack_bytes, stacks);
   }
   callers_.swap(callers);
+  registers_.swap(registers);
+  stacks_.swap(stacks);
 }
 
 absl::Status PerfSource::Collect(recording::SampleWriter& writer) {

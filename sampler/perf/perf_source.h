@@ -32,6 +32,7 @@
 #include "sampler/perf/perf_events.h"
 #include "sampler/perf/perf_records.h"
 #include "sampler/perf/perf_ring.h"
+#include "sampler/perf/stack_rate.h"
 #include "sampler/running_processes.h"
 #include "sampler/source.h"
 
@@ -39,7 +40,10 @@ namespace xenoscope::sampler {
 
 struct PerfRequest {
   std::vector<EventSpec> events;  // events; none: cycles, or time where no counter counts
-  bool call_chains = false;       // whether samples have callers, by frame pointers
+  bool call_chains = false;       // whether samples have callers
+  // With call_chains: limit in bytes, a multiple of 8, of the piece of the user stack that samples
+  // have instead of callers in user mode, to be unwound later. 0: callers by frame pointers.
+  uint32_t stack_bytes = 0;
   bool jitter = true;  // whether periods change at random, so that no program is in step with them
   uint64_t seed = 0;   // seed of the random periods
   DomainId domain = kDom0;  // domain that this Linux is
@@ -47,7 +51,8 @@ struct PerfRequest {
   uint64_t clock_hz = 0;    // rate of the TSC; 0: not known
   // The interval between drains; a shorter one does not make times more exact.
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(50);
-  size_t ring_pages = 64;  // pages of 4 KiB for each CPU, a power of two
+  // Pages of 4 KiB for each CPU, a power of two; 0: what the samples need.
+  size_t ring_pages = 0;
   // Returns the domain on whose behalf the process with this first thread's name works; empty: none
   // does.
   std::function<std::optional<DomainId>(uint32_t pid, std::string_view name)> behalf_of{};
@@ -115,6 +120,10 @@ class PerfSource final : public Source {
     size_t cpu = 0;         // index in cpus_
     size_t callers_at = 0;  // index in callers_
     size_t callers = 0;
+    bool has_stack = false;   // registers_at is set
+    size_t registers_at = 0;  // index in registers_
+    size_t stack_at = 0;      // index in stacks_
+    size_t stack_bytes = 0;
   };
   struct PendingProcess {
     uint64_t time = 0;
@@ -153,6 +162,14 @@ class PerfSource final : public Source {
   // Writes what was taken up to `until` (perf's clock), in the order of time.
   void WriteUntil(uint64_t until, recording::SampleWriter& writer);
   void RandomizePeriods();
+  // Adds a sample, with its stack, to the chunk that is written next.
+  void AddToChunk(const PendingSample& pending, recording::SampleWriter& writer);
+  // Writes the samples of known domains that wait in chunk_.
+  void WriteChunk(recording::SampleWriter& writer);
+  // Forgets what belongs to samples that were written.
+  void DropWritten();
+  [[nodiscard]] size_t RingPages() const;
+  [[nodiscard]] bool WithStacks() const { return request_.call_chains && request_.stack_bytes > 0; }
 
   PerfRequest request_;
   std::unique_ptr<PerfCalls> calls_;
@@ -167,9 +184,14 @@ class PerfSource final : public Source {
   std::vector<uint64_t> marks_found_;  // times of this drain's marks, by perf's clock
   std::vector<PendingSample> pending_samples_;
   std::vector<Address> callers_;
+  std::vector<UserRegisters> registers_;
+  std::vector<std::byte> stacks_;
   std::vector<PendingProcess> pending_processes_;
   recording::TimedChunk chunk_;                 // a member only to reuse its memory
   recording::TimedChunk domain_unknown_chunk_;  // a member only to reuse its memory
+  recording::StackBlock stack_block_;           // the stacks of chunk_
+  StackRate stack_rate_;
+  recording::StackInfo stack_info_;
   recording::ProcessChunk process_chunk_;
   recording::ProcessChunk running_chunk_;  // processes at the start, until they are written
   TscRange sampled_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -14,6 +15,8 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/user_registers.h"
+#include "recording/chunk_reader.h"
 #include "recording/process_reader.h"
 #include "recording/sample_reader.h"
 #include "tests/unit/sampler/fake_perf.h"
@@ -238,6 +241,78 @@ TEST_F(PerfSourceTest, SplitsChainsByContext) {
   EXPECT_EQ(chain.at(2), 0x402000);
   EXPECT_TRUE(samples[1].callers.empty());
   EXPECT_TRUE(samples[2].callers.empty());
+}
+
+// A sample of the kernel with the registers and the stack of user mode.
+RecordBytes SampleWithStack(FakeKernel& kernel, uint64_t abi, uint64_t filled) {
+  RecordBytes record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
+  record.Add(kernel.IdOf(0, 0)).Add(uint64_t{0xffffffff81000010}).Add(uint64_t{50});
+  record.Add(kernel.time).Add(uint64_t{0}).Add(uint64_t{1});
+  record.Add(uint64_t{3}).Add(uint64_t{PERF_CONTEXT_KERNEL});
+  record.Add(uint64_t{0xffffffff81000010}).Add(uint64_t{0xffffffff81000020});
+  record.Add(abi);
+  for (uint64_t i = 0; abi != 0 && i < kUserRegisters; ++i) record.Add(100 + i);
+  record.Add(uint64_t{24}).Add(uint64_t{1}).Add(uint64_t{2}).Add(uint64_t{3}).Add(filled);
+  kernel.Advance(1000);
+  return record;
+}
+
+TEST_F(PerfSourceTest, RecordsRegistersAndPiecesOfStacks) {
+  PerfRequest request = Request();
+  request.call_chains = true;
+  request.stack_bytes = 24;
+  const auto source = Start(request);
+  kernel_.RingOf(0).Put(SampleWithStack(kernel_, PERF_SAMPLE_REGS_ABI_64, 16).Done());
+  kernel_.RingOf(0).Put(SampleWithStack(kernel_, PERF_SAMPLE_REGS_ABI_NONE, 0).Done());
+  kernel_.RingOf(0).Put(SampleWithStack(kernel_, PERF_SAMPLE_REGS_ABI_32, 16).Done());
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const auto samples = Samples();
+  ASSERT_THAT(samples, SizeIs(3));
+  EXPECT_THAT(samples[0].callers, SizeIs(1)) << "the kernel's, whose chain Linux follows";
+
+  auto chunks = recording::ChunkReader::Open(mapped_.bytes());
+  std::optional<recording::Chunk> stacks;
+  while (!stacks || stacks->header.kind != recording::ChunkKind::kStacks) stacks = chunks->Next();
+  const auto timed = chunks->Next();
+  EXPECT_EQ(timed->header.vcpu, stacks->header.entries_crc);
+  const auto stack_of = [&timed](size_t sample) {
+    constexpr size_t kSize = sizeof(recording::TimedEntry) + sizeof(recording::StackEntry);
+    // The second sample, of a thread of the kernel, has none.
+    const size_t at = sample == 0 ? 0 : kSize + 8 + sizeof(recording::TimedEntry) + 8;
+    return *Load<recording::StackEntry>(timed->entries, at + sizeof(recording::TimedEntry));
+  };
+  recording::ReadStackBlock block;
+  ASSERT_TRUE(block.Read(*stacks).ok());
+  const auto stack = block.At(stack_of(0));
+  ASSERT_TRUE(stack);
+  // Linux's order is ax bx cx dx si di bp sp ip r8..r15, DWARF's ax dx cx bx si di bp sp r8..r15
+  // ip.
+  EXPECT_THAT(stack->registers, ElementsAre(100, 103, 102, 101, 104, 105, 106, 107, 109, 110, 111,
+                                            112, 113, 114, 115, 116, 108));
+  EXPECT_THAT(stack->bytes, SizeIs(16)) << "so much was filled";
+  EXPECT_EQ(Load<uint64_t>(stack->bytes, 8), 2U);
+  EXPECT_EQ(stack_of(2).size, 0U) << "a 32-bit program";
+  const auto info = source->Info().stacks;
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->pieces, 1U);
+  EXPECT_EQ(info->raw_bytes, sizeof(UserRegisters) + 16);
+  EXPECT_EQ(info->stored_bytes, sizeof(recording::ChunkHeader) + stacks->entries.size());
+}
+
+TEST(StackRate, BoundsBytesOverTime) {
+  StackRate rate(1000);
+  StackRate::Clock::time_point now{std::chrono::seconds(1)};
+  uint64_t spent = 0;
+  for (int tenths = 0; tenths < 100; ++tenths) {
+    rate.Refill(now);
+    for (int pieces = 0; pieces < 10 && rate.HasRoom(); ++pieces) {
+      rate.Spend(50);
+      spent += 50;
+    }
+    now += std::chrono::milliseconds(100);
+  }
+  EXPECT_LE(spent, 1000U * 11 + 50) << "ten seconds, and one ahead";
+  EXPECT_GE(spent, 1000U * 10);
 }
 
 TEST_F(PerfSourceTest, AccountsForLossesAndThrottling) {
