@@ -2,6 +2,7 @@
 // elsewhere.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <filesystem>
@@ -106,12 +107,22 @@ absl::Status AddNamed(const ArchiveOptions& options, const Recording& recording,
   return absl::OkStatus();
 }
 
+// Adds the file's tables for unwinding to what is kept of it.
+void KeepUnwindTables(Bytes file, std::vector<Bytes>& kept) {
+  const auto elf = symbolizer::ElfFile::Open(file);
+  if (!elf.ok()) return;
+  for (const char* const name : {".eh_frame", ".debug_frame"}) {
+    if (const Bytes section = elf->Section(name); !section.empty()) kept.push_back(section);
+  }
+}
+
 absl::Status RunArchive(ArchiveOptions options) {
   if (!Recording::IsRecording(options.profile.input)) {
     return NotFoundError("{}: not a recording; name a directory of `xenoscope record`",
                          options.profile.input);
   }
   options.profile.symbols.no_cache = true;  // the files themselves are wanted
+  options.profile.call_chains = true;
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   const Recording& recording = *source.recording();
   std::vector<symbolizer::CodeFrame> frames;
@@ -143,7 +154,11 @@ absl::Status RunArchive(ArchiveOptions options) {
   code.reserve(listed.size());
   for (const auto& [begin, size] : listed) code.emplace_back(begin, size);
   std::deque<std::vector<std::byte>> trimmed;
+  const bool with_stacks =
+      std::ranges::any_of(recording.info().sources,
+                          [](const recording::SourceInfo& of) { return of.stacks.has_value(); });
   for (const symbolizer::UsedFile& file : source.symbols().processes().UsedFiles()) {
+    if (with_stacks) KeepUnwindTables(file.content, code);
     added.push_back({fmt::format("{}/{}", symbolizer::kImagesInRecording, file.name),
                      trimmed.emplace_back(symbolizer::TrimmedFile(file.content, code))});
   }

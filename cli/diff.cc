@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/profile_source.h"
+#include "profile/pipeline_options.h"
 #include "report/html/page.h"
 #include "report/profile/diff_view.h"
 #include "report/table/table_json.h"
@@ -178,6 +179,8 @@ void Check(Options& options) {
     ThrowUsageError("--by",
                     "addresses of different recordings cannot be compared; choose other columns");
   }
+  const bool by_stack = profile::HasDimension(*by, Dimension::kStack);
+  options.before.profile.call_chains = options.after.profile.call_chains = by_stack;
   ComparedProfile& after = options.after;
   if (options.inputs.empty()) options.inputs = {options.before.profile.input};
   if (after.domain.empty()) after.domain = options.before.domain;

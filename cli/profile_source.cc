@@ -55,7 +55,15 @@ absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileOptions& options)
                      "version of xenoscope",
                      options.input, source.processes_.invalid())});
   }
+  if (options.call_chains) XENOSCOPE_RETURN_IF_ERROR(source.Unwind());
   return source;
+}
+
+absl::Status ProfileSource::Unwind() {
+  Recording& recording = input_ ? *input_->recording : *bare_;
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      unwound_, profile::UnwindStacks(recording, processes_, symbols_.resolver->processes()));
+  return absl::OkStatus();
 }
 
 absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::ProfileColumns columns,
@@ -81,6 +89,9 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
   static_cast<profile::SampleSet&>(out) = profiler.sample_set();
   if (!from_trace_ && profile::HasDimension(out.by, correlate::Dimension::kStack)) {
     std::ranges::move(report::ChainNotes(*info()), std::back_inserter(out.cautions));
+  }
+  if (!from_trace_) {
+    std::ranges::move(report::UnwindNotes(*info(), unwound_), std::back_inserter(out.cautions));
   }
   if (input_) {
     std::string missing = input_->MissingFigures(trace::ReportFigures());

@@ -17,6 +17,7 @@
 #include "profile/profiler.h"
 #include "profile/recorded_processes.h"
 #include "profile/trace_input.h"
+#include "profile/unwound_samples.h"
 #include "recording/recording.h"
 #include "report/profile/profile_view.h"
 #include "symbolizer/load.h"
@@ -40,6 +41,7 @@ struct ProfileOptions {
   // Whether events are shown side by side: those that are named in braces or, if none is named,
   // those that have a ratio with the first one.
   bool side_by_side = false;
+  bool call_chains = false;  // whether callers are needed: stacks are unwound when it is opened
   std::optional<Instant> from;
   std::optional<Instant> to;
   SymbolOptions symbols;
@@ -78,6 +80,8 @@ class ProfileSource {
                              Address address) const;
 
  private:
+  // Unwinds the recorded stacks.
+  absl::Status Unwind();
   // Sets the functions that name rows of the profile.
   void SetNames(report::ProfileReport& out) const;
   // Returns the recorded clock; for a bare trace, the one that its records show, as in summary.
@@ -101,6 +105,7 @@ class ProfileSource {
   trace::Probe probe_;  // of the input's trace; empty without one
   symbolizer::LoadedSymbols symbols_;
   profile::RecordedProcesses processes_;
+  profile::UnwindCounts unwound_;
 };
 
 }  // namespace xenoscope::cli

@@ -198,6 +198,15 @@ bool ShowsSideBySide(const Options& options) {
          options.explain.empty();
 }
 
+// Whether the report has the callers of functions.
+bool ShowsCallChains(const Options& options) {
+  if (options.findings || options.origins || !options.explain.empty()) return false;
+  const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
+  if (format.name == report::kPerfetto || format.name == report::kHtml) return true;
+  const auto by = report::ParseDimensions(By(options));
+  return by.ok() && profile::HasDimension(report::ColumnsFor(format, *by), Dimension::kStack);
+}
+
 void Check(const Options& options) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   if (options.origins && options.format != "text" && options.format != "csv" &&
@@ -376,6 +385,7 @@ void AddReport(Command program, CommandAction& run) {
   command.SetCallback([options, &run] {
     Check(*options);
     options->profile.side_by_side = ShowsSideBySide(*options);
+    options->profile.call_chains = ShowsCallChains(*options);
     run = [options] { return Report(*options); };
   });
 }

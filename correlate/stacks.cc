@@ -1,5 +1,7 @@
 #include "correlate/stacks.h"
 
+#include "base/user_registers.h"
+
 namespace xenoscope::correlate {
 
 void Stacks::Push(FunctionId function, const CodeLocation& place, Stack& stack) {
@@ -27,7 +29,8 @@ uint32_t Stacks::Add(const PlacedSample& placed, Resolver& resolver) {
     const Mode mode = sample.callers.ModeAt(i);
     // A caller's address is that of the instruction behind the call, which can be the function's
     // last one. Code that another mode interrupted has the address of its own instruction.
-    const Address address = sample.callers.at(i) - (mode == inner ? 1 : 0);
+    Address address = sample.callers.at(i);
+    if (mode == inner && !ChainEndAt(address)) --address;
     const FunctionId function = mode == Mode::kUser && sample.space.value != 0
                                     ? resolver.ResolveInProcess(domain, sample.space, address)
                                     : resolver.Resolve(domain, mode, address);

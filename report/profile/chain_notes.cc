@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "base/ids.h"
 
@@ -60,6 +62,43 @@ std::vector<std::string> ChainNotes(const recording::RecordingInfo& info) {
                : "Xen follows frame pointers, and the sampled code keeps none"));
   }
   return notes;
+}
+
+std::vector<std::string> UnwindNotes(const recording::RecordingInfo& info,
+                                     const profile::UnwindCounts& counts) {
+  const uint64_t chains = counts.Chains();
+  if (chains == 0) return {};
+  uint32_t piece = 0;
+  for (const recording::SourceInfo& source : info.sources) {
+    if (source.stacks) piece = std::max(piece, source.stacks->piece_bytes);
+  }
+  std::vector<std::string> parts;
+  const auto add = [&](ChainEnd end, const std::string& why) {
+    if (const uint64_t count = counts.of(end); count > 0) {
+      parts.push_back(fmt::format("{} {}", count, why));
+    }
+  };
+  add(ChainEnd::kStackCut,
+      fmt::format("end where the recorded piece of the stack ends ({} bytes; record with "
+                  "--call-graph dwarf,BYTES for a larger one)",
+                  piece));
+  add(ChainEnd::kNoTable,
+      "end at code that has neither a table for unwinding nor frame pointers, or whose file is not "
+      "here (--origins names what is missing)");
+  add(ChainEnd::kBadRule, "end because the table, the registers or the stack are not valid there");
+  add(ChainEnd::kTooDeep, "are longer than the limit");
+  add(ChainEnd::kNoStack,
+      "have no stack: of 32-bit programs, or left out because too many bytes came, or damaged");
+  std::string note = fmt::format(
+      "{} of {} call chains in user mode were unwound up to the outermost function{}{}.",
+      counts.of(ChainEnd::kOutermost), chains, parts.empty() ? "" : "; ", fmt::join(parts, "; "));
+  if (counts.by_frame_pointer > 0) {
+    note += fmt::format(
+        " {} of {} callers were found by frame pointers, where code has no table; others may be "
+        "missing beside them.",
+        counts.by_frame_pointer, counts.callers);
+  }
+  return {std::move(note)};
 }
 
 }  // namespace xenoscope::report

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "recording/chunk_reader.h"
 #include "recording/recording.h"
 #include "recording/writer.h"
 
@@ -88,6 +90,27 @@ class FakeRecording {
              .parent = domain.value,
              .when = when},
             "", kDom0);
+  }
+
+  // Adds samples with stacks.
+  void Stacks(const recording::TimedChunk& chunk, recording::StackBlock& stacks) {
+    samples_.Append(kD1, chunk, stacks);
+  }
+  // Changes a byte of the chunk of this kind with that number, from 0, of those that were added
+  // since the last Open.
+  void Damage(recording::ChunkKind kind, int number) {
+    std::vector<std::byte> all = samples_.Take();
+    std::vector<std::byte> file(sizeof(recording::FileHeader));
+    const recording::FileHeader header;
+    std::memcpy(file.data(), &header, sizeof header);
+    file.insert(file.end(), all.begin(), all.end());
+    auto chunks = recording::ChunkReader::Open(file);
+    ASSERT_TRUE(chunks.ok());
+    while (const auto chunk = chunks->Next()) {
+      if (chunk->header.kind != kind || number-- != 0) continue;
+      all[chunk->at - sizeof header + sizeof chunk->header] ^= std::byte{1};
+    }
+    samples_.Append(all);
   }
 
   // Writes what was added since the last call, and reads all of it.

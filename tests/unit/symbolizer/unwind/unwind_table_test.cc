@@ -2,11 +2,11 @@
 // that it is in.
 #include "symbolizer/unwind/unwind_table.h"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <memory>
