@@ -21,9 +21,9 @@ namespace {
 
 // In the order of -h.
 constexpr AddCommand kAllCommands[] = {
-    AddRecord, AddStat,     AddEvents,  AddDoctor,   AddAgent,   AddMark,
-    AddTop,    AddReport,   AddDiff,    AddAnnotate, AddSummary, AddThreads,
-    AddDump,   AddTimeline, AddArchive, AddUnpack,   AddMan,     AddCompletion,
+    AddRecord,  AddStat,   AddEvents,   AddDoctor,  AddAgent,      AddMark, AddTop,
+    AddReport,  AddDiff,   AddAnnotate, AddSummary, AddThreads,    AddDump, AddTimeline,
+    AddArchive, AddUnpack, AddPush,     AddMan,     AddCompletion,
 };
 
 void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n", message); }
@@ -31,8 +31,9 @@ void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n"
 // Whether it does no more than read recordings and write what it is told to. `top` may record, and
 // restricts itself when that has begun.
 bool ReadsOnly(Command command) {
-  static constexpr std::string_view kReaders[] = {
-      "report", "diff", "annotate", "summary", "threads", "dump", "timeline", "archive", "unpack"};
+  static constexpr std::string_view kReaders[] = {"report",  "diff", "annotate", "summary",
+                                                  "threads", "dump", "timeline", "archive",
+                                                  "unpack",  "push"};
   return std::ranges::find(kReaders, command.Name()) != std::end(kReaders);
 }
 

@@ -126,6 +126,9 @@ NamedFiles NamedBy(Command command) {
   for (const std::string& file : ValuesOf(command, "--output")) {
     named.write.push_back(DirectoryOf(file));
   }
+  for (const std::string& url : ValuesOf(command, "--to")) {  // "sqlite:FILE"
+    if (command.Name() == "push") named.write.push_back(DirectoryOf(url.substr(url.find(':') + 1)));
+  }
   const bool makes_one = command.Name() == "archive" || command.Name() == "unpack";
   if (makes_one && named.write.empty()) named.write.emplace_back(".");
   const std::vector<std::string> servers = ValuesOf(command, "--debuginfod");

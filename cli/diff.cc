@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/profile_source.h"
+#include "cli/store_source.h"
 #include "profile/pipeline_options.h"
 #include "report/html/page.h"
 #include "report/profile/diff_view.h"
@@ -32,6 +33,7 @@ constexpr int kGrew = 3;              // the exit status of --fail-above
 // One of the profiles that are compared.
 struct ComparedProfile {
   ProfileOptions profile;
+  StoreOptions store;  // slices of a store in place of the profile's input, if it has a URL
   std::string domain;  // empty: all
 };
 
@@ -50,7 +52,7 @@ struct Options {
 };
 
 std::string NameOf(const ComparedProfile& side) {
-  std::string name = side.profile.input;
+  std::string name = side.store.url.empty() ? side.profile.input : Describe(side.store);
   if (!side.domain.empty()) name += ", " + side.domain;
   if (!side.profile.event.empty()) name += ", " + side.profile.event;
   return name;
@@ -132,20 +134,52 @@ absl::StatusOr<report::DiffBasis> ChooseDiffOf(const Options& options,
   return report::DiffBasis::kWork;
 }
 
+// The profiles of slices of a store.
+absl::Status ProfileOf(const ComparedProfile& side, std::vector<Dimension> by,
+                       report::ProfileReport& out) {
+  const bool narrowed = !side.domain.empty();
+  if (narrowed && !profile::HasDimension(by, Dimension::kDomain)) {
+    by.insert(by.begin(), Dimension::kDomain);
+  }
+  StoreOptions slices = side.store;
+  slices.selection.event = side.profile.event;
+  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(slices, std::move(by), out));
+  if (!narrowed) return absl::OkStatus();
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> chosen,
+                             ChooseStoredDomains(out, {side.domain}));
+  Narrow(chosen.front(), out);
+  std::erase(out.by, Dimension::kDomain);
+  return absl::OkStatus();
+}
+
+// Makes the profiles of all sides; rows have names of functions that `sources` then hold.
+absl::Status MakeProfiles(const std::vector<ComparedProfile>& sides,
+                          const std::vector<Dimension>& by, std::vector<ProfileSource>& sources,
+                          std::vector<report::ProfileReport>& profiles) {
+  profiles.resize(sides.size());
+  // All recordings are opened before the first one is read, which may take long.
+  for (const ComparedProfile& side : sides) {
+    if (!side.store.url.empty()) continue;
+    XENOSCOPE_ASSIGN_OR_RETURN(ProfileSource source, ProfileSource::Open(side.profile));
+    sources.push_back(std::move(source));
+  }
+  for (size_t i = 0; i < sides.size(); ++i) {
+    XENOSCOPE_RETURN_IF_ERROR(sides[i].store.url.empty()
+                                  ? ProfileOf(sides[i], by, sources[i], profiles[i])
+                                  : ProfileOf(sides[i], by, profiles[i]));
+  }
+  return absl::OkStatus();
+}
+
 // Prints the comparison. Returns whether a row grew by more than --fail-above.
 absl::StatusOr<bool> RunDiff(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Dimension> by, report::ParseDimensions(options.by));
   const std::vector<ComparedProfile> sides = ProfilesOf(options);
-  // Rows have names of functions that the sources hold.
   std::vector<ProfileSource> sources;
-  std::vector<report::ProfileReport> profiles(sides.size());
-  for (const ComparedProfile& side : sides) {
-    XENOSCOPE_ASSIGN_OR_RETURN(ProfileSource source, ProfileSource::Open(side.profile));
-    sources.push_back(std::move(source));
-  }
+  std::vector<report::ProfileReport> profiles;
+  XENOSCOPE_RETURN_IF_ERROR(MakeProfiles(sides, by, sources, profiles));
   std::vector<report::DiffSide> compared;
   for (size_t i = 0; i < sides.size(); ++i) {
-    XENOSCOPE_RETURN_IF_ERROR(ProfileOf(sides[i], by, sources[i], profiles[i]));
     const double work = options.work.empty() ? 1 : options.work[i];
     compared.push_back({&profiles[i], NameOf(sides[i]), work});
   }
@@ -172,6 +206,24 @@ Outcome DiffOutcome(const Options& options) {
   return outcome;
 }
 
+// Gives the other side of slices what was not said of it.
+void CheckStores(Options& options) {
+  StoreOptions& before = options.before.store;
+  StoreOptions& after = options.after.store;
+  CheckStoreOptions(before);
+  if (before.url.empty() == options.before.profile.input.empty()) {
+    ThrowUsageError("give a recording to compare with, or --from-store");
+  }
+  after.url = before.url;
+  if (before.url.empty()) return;
+  if (after.selection.hosts.empty()) after.selection.hosts = before.selection.hosts;
+  const store::Selection all;
+  if (after.selection.since_ns == all.since_ns && after.selection.until_ns == all.until_ns) {
+    after.selection.since_ns = before.selection.since_ns;
+    after.selection.until_ns = before.selection.until_ns;
+  }
+}
+
 void Check(Options& options) {
   const auto by = report::ParseDimensions(options.by);
   if (!by.ok()) ThrowUsageError("--by", std::string(Message(by.status())));
@@ -182,6 +234,7 @@ void Check(Options& options) {
   const bool by_stack = profile::HasDimension(*by, Dimension::kStack);
   options.before.profile.call_chains = options.after.profile.call_chains = by_stack;
   ComparedProfile& after = options.after;
+  CheckStores(options);
   if (options.inputs.empty()) options.inputs = {options.before.profile.input};
   if (after.domain.empty()) after.domain = options.before.domain;
   if (after.profile.event.empty()) after.profile.event = options.before.profile.event;
@@ -194,7 +247,7 @@ void Check(Options& options) {
     if (NameOf(sides[i]) != NameOf(sides[0])) continue;
     ThrowUsageError("AFTER",
                     "would compare a recording with itself; name a second recording, or give "
-                    "--to-domain or --to-event");
+                    "--to-domain or --to-event, or of a store --to-host, --to-since or --to-until");
   }
   if (!options.work.empty() && options.work.size() != sides.size()) {
     ThrowUsageError("--work", fmt::format("needs {} numbers, one for each recording: {}",
@@ -216,12 +269,15 @@ constexpr const char* kExamples =
     "  xenoscope diff before.xeno after.xeno --by stack --format folded | flamegraph.pl "
     ">diff.svg\n"
     "  xenoscope diff web.xeno --domain web1 --to-domain web2\n"
+    "  xenoscope diff --from-store sqlite:fleet.db --host web1 --to-host web2\n"
+    "  xenoscope diff --from-store sqlite:fleet.db --since 14d --until 7d --to-since 7d --to-until "
+    "0s\n"
     "  xenoscope diff web.xeno --domain web1 --event cycles@perf --to-event cycles@agent-3";
 
 // Options that choose what is compared.
 void AddSelectionOptions(Command command, Options& options) {
-  command.AddOption("BEFORE", options.before.profile.input, "Recording, or a bare trace")
-      .Required();
+  options.before.profile.input.clear();
+  command.AddOption("BEFORE", options.before.profile.input, "Recording, or a bare trace");
   command.AddOption("AFTER", options.inputs,
                     "Recordings to compare with the first; default: the first itself");
   command
@@ -285,6 +341,8 @@ void AddDiff(Command program, CommandAction& run) {
       "diff", "Compare recordings or domains, with the significance of each difference");
   AddSelectionOptions(command, *options);
   AddOutputOptions(command, *options);
+  AddStoreOptions(command, options->before.store);
+  AddOtherSliceOptions(command, options->after.store);
   AddSymbolOptions(command, options->before.profile.symbols);
   command.SetFooter(kExamples);
   command.SetCallback([options, &run] {

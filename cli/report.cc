@@ -20,6 +20,7 @@
 #include "cli/report_findings.h"
 #include "cli/report_origins.h"
 #include "cli/report_with_trace.h"
+#include "cli/store_source.h"
 #include "correlate/profile.h"
 #include "profile/pipeline_options.h"
 #include "report/findings/findings_view.h"
@@ -39,6 +40,7 @@ constexpr size_t kDefaultLimit = 20;  // rows of a domain, in text
 
 struct Options {
   ProfileOptions profile;
+  StoreOptions store;
   std::string by;  // empty: those of the format
   std::vector<std::string> domains;
   std::vector<report::RowFilter> filters;
@@ -67,9 +69,8 @@ void AddFilterColumns(const Options& options, std::vector<Dimension>& by) {
   }
 }
 
-absl::StatusOr<report::ProfileFormatOptions> FormatOptionsOf(const Options& options,
-                                                             const ProfileSource& source,
-                                                             const report::TextStyle& style) {
+report::ProfileFormatOptions FormatOptionsOf(const Options& options,
+                                             const report::TextStyle& style) {
   report::ProfileFormatOptions format;
   format.style = style;
   format.title = options.profile.input;
@@ -77,7 +78,16 @@ absl::StatusOr<report::ProfileFormatOptions> FormatOptionsOf(const Options& opti
   selection.sort = options.sort;
   selection.threshold = options.threshold / 100;
   selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
-  XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(source.info(), options.domains));
+  return format;
+}
+
+// The same for a report of a recording, with the domains that are chosen.
+absl::StatusOr<report::ProfileFormatOptions> FormatOptionsOf(const Options& options,
+                                                             const ProfileSource& source,
+                                                             const report::TextStyle& style) {
+  report::ProfileFormatOptions format = FormatOptionsOf(options, style);
+  XENOSCOPE_ASSIGN_OR_RETURN(format.selection.domains,
+                             ChooseDomains(source.info(), options.domains));
   return format;
 }
 
@@ -114,13 +124,10 @@ absl::StatusOr<std::string> FindingsReport(const ProfileSource& source, const Op
                                   : report::FindingsText(found, context, style);
 }
 
-// Writes a profile. `columns` are those that are shown and those of the row filters.
-absl::Status WriteProfile(const ProfileSource& source, const Options& options,
-                          profile::ProfileColumns columns, const std::vector<Dimension>& shown,
-                          report::ProfileFormatOptions write) {
-  report::ProfileReport out;
+// Writes a profile, of which `shown` are the columns that are shown.
+absl::Status WriteProfile(const Options& options, const std::vector<Dimension>& shown,
+                          report::ProfileFormatOptions write, report::ProfileReport& out) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
-  XENOSCOPE_RETURN_IF_ERROR(MakeProfile(source, options, std::move(columns), out));
   if (!report::HasColumn(out, options.sort)) {
     return NotFoundError("there is no column '{}': the recording has no events with such a ratio",
                          options.sort);
@@ -163,14 +170,34 @@ absl::Status ProfileReport(const ProfileSource& source, const Options& options,
         HtmlReport(source, options.profile, std::move(columns), options.filters, write, out));
     return WriteOutput(options.output, page);
   }
-  return WriteProfile(source, options, std::move(columns), shown, write);
+  XENOSCOPE_RETURN_IF_ERROR(MakeProfile(source, options, std::move(columns), out));
+  return WriteProfile(options, shown, write, out);
+}
+
+// Writes the profile of slices of a store.
+absl::Status StoreReport(const Options& options, const report::TextStyle& style) {
+  XENOSCOPE_ASSIGN_OR_RETURN(std::vector<Dimension> by, report::ParseDimensions(By(options)));
+  const std::vector<Dimension> shown = by;
+  if (!options.domains.empty() && !profile::HasDimension(by, Dimension::kDomain)) {
+    by.insert(by.begin(), Dimension::kDomain);
+  }
+  AddFilterColumns(options, by);
+  report::ProfileReport out;
+  StoreOptions store = options.store;
+  store.selection.event = options.profile.event;
+  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(store, std::move(by), out));
+  report::ProfileFormatOptions write = FormatOptionsOf(options, style);
+  write.title = options.store.url;
+  XENOSCOPE_ASSIGN_OR_RETURN(write.selection.domains, ChooseStoredDomains(out, options.domains));
+  return WriteProfile(options, shown, write, out);
 }
 
 absl::Status Report(const Options& options) {
   if (options.help_columns) return WriteStdout(report::ColumnHelpText());
-  XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   const report::TextStyle style =
       options.output.empty() ? report::StdoutStyle() : report::TextStyle();
+  if (!options.store.url.empty()) return StoreReport(options, style);
+  XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   report::ProfileReport out;
   if (options.findings) {
     XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, FindingsReport(source, options, style, out));
@@ -209,6 +236,19 @@ bool ShowsCallChains(const Options& options) {
 
 void Check(const Options& options) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
+  CheckStoreOptions(options.store);
+  if (!options.store.url.empty() && options.format != "text" && options.format != "csv" &&
+      options.format != "json") {
+    ThrowUsageError("--from-store", "goes with --format text, csv or json only");
+  }
+  if (!options.store.url.empty() &&
+      (options.findings || options.origins || !options.explain.empty() || options.profile.from ||
+       options.profile.to)) {
+    ThrowUsageError(
+        "--from-store",
+        "does not go with --findings, --origins, --explain, --from and --to, which need "
+        "a recording");
+  }
   if (options.origins && options.format != "text" && options.format != "csv" &&
       options.format != "json") {
     ThrowUsageError("--origins", "goes with --format text, csv or json only");
@@ -256,6 +296,7 @@ constexpr const char* kExamples =
     "  xenoscope report web.xeno --by domain,function --where mode=xen --where exit=VMEXIT_*\n"
     "  xenoscope report web.xeno -e '{cycles,instructions}' --by domain,exit --sort ipc\n"
     "  xenoscope report web.xeno --explain svm_vmexit_handler\n"
+    "  xenoscope report --from-store sqlite:fleet.db --host web1,web2 --since 24h\n"
     "  xenoscope report web.xeno --domain web1 --kernel web1=System.map --format json";
 
 // Options that choose samples and rows.
@@ -380,6 +421,7 @@ void AddReport(Command program, CommandAction& run) {
   AddSelectionOptions(command, *options);
   AddOutputOptions(command, *options);
   AddOtherViews(command, *options);
+  AddStoreOptions(command, options->store);
   AddSymbolOptions(command, options->profile.symbols);
   command.SetFooter(kExamples);
   command.SetCallback([options, &run] {

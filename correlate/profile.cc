@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "correlate/profile_estimate.h"
 
 namespace xenoscope::correlate {
 namespace {
 
-constexpr std::array kByDomain = {Dimension::kDomain};
 constexpr Address kPageOffset = 4095;  // the bits of an address that are its place in a page
 
 // The number of a vCPU in keys: vCPUs of different domains are different.
@@ -32,8 +32,7 @@ size_t NumberOfEvents(const ProfileOptions& options) {
 Profile::Profile(ProfileOptions options, Resolver& resolver)
     : options_(std::move(options)),
       resolver_(resolver),
-      rows_(options_.by),
-      domains_(kByDomain),
+      sums_(options_.by),
       row_events_(NumberOfEvents(options_)),
       domain_events_(NumberOfEvents(options_)),
       stacks_(Has(Dimension::kAddress), options_.inlined_at) {
@@ -48,12 +47,14 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   const size_t mixed = context.reason + 13 * static_cast<size_t>(context.kind) +
                        29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number;
   const uint32_t number = stratum_numbers_.Intern({vcpu, context}, mixed);
-  if (number == strata_.all.size()) {
-    if (context.kind == ContextKind::kLost) strata_.lost = number;
-    Stratum& stratum = strata_.all.emplace_back();
+  if (number == sums_.strata.all.size()) {
+    Stratum& stratum = sums_.strata.all.emplace_back();
     stratum.vcpu = vcpu;
     stratum.context = context;
-    if (has_unions_ && IsTraced(context.kind)) stratum.of_vcpu = strata_.unions.AddStratum(vcpu);
+    stratum.has_both_modes = HasBothModes(context);
+    if (options_.period > 0 && options_.is_time) stratum.period = options_.period;
+    if (has_unions_ && IsTraced(context.kind))
+      stratum.of_vcpu = sums_.strata.unions.AddStratum(vcpu);
   }
   return number;
 }
@@ -80,13 +81,13 @@ uint32_t Profile::LineOf(const PlacedSample& placed) {
 void Profile::OnTraced(VcpuRef vcpu, Context context, ContextTime time) {
   if (!IsStratified()) return;
   const uint32_t stratum = StratumOf(vcpu, context);
-  strata_.all[stratum].size += static_cast<double>(time.cycles);
+  sums_.strata.all[stratum].size += static_cast<double>(time.cycles);
   if (time.stays == 0) return;
-  if (time.stay_decile > 0) stay_deciles_[vcpu] = static_cast<double>(time.stay_decile);
+  if (time.stay_decile > 0) sums_.stay_deciles[vcpu] = static_cast<double>(time.stay_decile);
   const uint32_t transition = StratumOf(vcpu, TransitionOf(context));
-  strata_.all[transition].guest = stratum;
+  sums_.strata.all[transition].guest = stratum;
   for (const uint32_t each : {stratum, transition}) {
-    strata_.all[each].stays += static_cast<double>(time.stays);
+    sums_.strata.all[each].stays += static_cast<double>(time.stays);
   }
 }
 
@@ -99,7 +100,7 @@ bool Profile::HasBothModes(const Context& context) const {
 void Profile::OnUnplaced(const recording::Sample& /*sample*/, UnplacedReason /*why*/) {}
 
 RowKey Profile::KeyOf(const PlacedSample& placed) {
-  const KeyLayout& layout = rows_.layout;
+  const KeyLayout& layout = sums_.rows.layout;
   RowKey key = layout.EmptyKey();
   layout.Put(Dimension::kDomain, placed.vcpu.domain.value, key);
   layout.Put(Dimension::kVcpu, PackVcpu(placed.vcpu), key);
@@ -125,15 +126,15 @@ RowKey Profile::KeyOf(const PlacedSample& placed) {
 void Profile::OnPlaced(const PlacedSample& placed) {
   const double count = CountOf(placed);
   const uint32_t event = EventOf(*placed.sample);
-  if (event == 0) samples_ += count;
+  if (event == 0) sums_.samples += count;
   RowKey key = KeyOf(placed);
   Cluster& cluster = ClusterOf(placed.vcpu, placed.cluster);
   std::optional<uint32_t> row;
   for (const Place& place : placed.places) {
     if (!row || by_place_) {
-      rows_.layout.PutContext(place.context, key);
-      rows_.layout.Put(Dimension::kPcpu, place.pcpu.value, key);
-      row = rows_.Find(key);
+      sums_.rows.layout.PutContext(place.context, key);
+      sums_.rows.layout.Put(Dimension::kPcpu, place.pcpu.value, key);
+      row = sums_.rows.Find(key);
     }
     if (HasSeveralEvents()) cluster.event_weights.push_back({*row, event, place.weight * count});
     if (event != 0) continue;
@@ -146,7 +147,7 @@ void Profile::OnPlaced(const PlacedSample& placed) {
 Profile::Cluster& Profile::ClusterOf(VcpuRef vcpu, uint64_t number) {
   const auto [at, is_new] = clusters_.try_emplace(vcpu);
   OpenClusters& clusters = at->second;
-  if (is_new) clusters.domain = domains_.Find({vcpu.domain.value});
+  if (is_new) clusters.domain = sums_.domains.Find({vcpu.domain.value});
   const auto known = std::ranges::find(clusters.open, number, &Cluster::number);
   if (known != clusters.open.end()) return *known;
   Cluster& oldest = *std::ranges::min_element(clusters.open, {}, &Cluster::number);
@@ -156,11 +157,11 @@ Profile::Cluster& Profile::ClusterOf(VcpuRef vcpu, uint64_t number) {
 }
 
 uint32_t Profile::PartOf(uint32_t row, VcpuRef vcpu, uint32_t stratum) {
-  const uint32_t number = rows_.PartOf(row, stratum);
-  Part& part = rows_.parts[number];
+  const uint32_t number = sums_.rows.PartOf(row, stratum);
+  Part& part = sums_.rows.parts[number];
   if (part.union_number == StratumUnions::kNone &&
-      strata_.all[stratum].of_vcpu != StratumUnions::kNone) {
-    part.union_number = strata_.unions.UnionNumber(row, vcpu);
+      sums_.strata.all[stratum].of_vcpu != StratumUnions::kNone) {
+    part.union_number = sums_.strata.unions.UnionNumber(row, vcpu);
     union_scratch_.resize(std::max<size_t>(union_scratch_.size(), part.union_number + 1));
   }
   return number;
@@ -171,12 +172,12 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
   if (cluster.weights.empty()) return;
   ++closed_;
   const double n = SumCluster(cluster);
-  cluster_squares_[vcpu.domain] += n * n;
+  sums_.cluster_squares[vcpu] += n * n;
   if (has_unions_) AddToUnions(vcpu);
   AddToModes(vcpu, cluster);
   for (const uint32_t number : parts_) {
-    Part& part = rows_.parts[number];
-    part.AddCluster(std::exchange(part.in_cluster, 0.0), strata_.all[part.stratum].in_cluster);
+    Part& part = sums_.rows.parts[number];
+    part.AddCluster(std::exchange(part.in_cluster, 0.0), sums_.strata.all[part.stratum].in_cluster);
   }
   AddToStrata(domain);
   parts_.clear();
@@ -196,13 +197,13 @@ void Profile::AddToEvents(uint32_t domain, Cluster& cluster) {
 double Profile::SumCluster(const Cluster& cluster) {
   double n = 0;
   for (const PlaceWeight& entry : cluster.weights) {
-    Part& part = rows_.parts[entry.part];
+    Part& part = sums_.rows.parts[entry.part];
     if (part.closing != closed_) {
       part.closing = closed_;
       parts_.push_back(entry.part);
     }
     part.in_cluster += entry.weight;
-    Stratum& stratum = strata_.all[part.stratum];
+    Stratum& stratum = sums_.strata.all[part.stratum];
     stratum.in_cluster += entry.weight;
     if (part.union_number != StratumUnions::kNone) stratum.length += entry.length;
     if (IsTraced(stratum.context.kind)) n += entry.weight;
@@ -214,53 +215,52 @@ void Profile::AddToModes(VcpuRef vcpu, const Cluster& cluster) {
   double all = 0;
   double in_xen = 0;
   for (const PlaceWeight& entry : cluster.weights) {
-    if (!HasBothModes(strata_.all[rows_.parts[entry.part].stratum].context)) continue;
+    if (!sums_.strata.all[sums_.rows.parts[entry.part].stratum].has_both_modes) continue;
     // A sample's mode is certain, whatever the influence of its places.
     all += entry.length;
     if (entry.in_xen) in_xen += entry.length;
   }
-  if (all > 0) mode_sums_[vcpu].AddCluster(in_xen, all);
+  if (all > 0) sums_.modes[vcpu].AddCluster(in_xen, all);
 }
 
 void Profile::AddToUnions(VcpuRef vcpu) {
   strata_amounts_.clear();
   union_amounts_.clear();
   for (const uint32_t number : parts_) {
-    const Part& part = rows_.parts[number];
+    const Part& part = sums_.rows.parts[number];
     if (part.union_number == StratumUnions::kNone) continue;
     double& in_union = union_scratch_[part.union_number];
     if (in_union == 0) union_amounts_.push_back({part.union_number, 0});
     in_union += part.in_cluster;
-    Stratum& stratum = strata_.all[part.stratum];
+    Stratum& stratum = sums_.strata.all[part.stratum];
     if (stratum.length == 0) continue;  // done
     strata_amounts_.push_back({stratum.of_vcpu, std::exchange(stratum.length, 0.0)});
   }
   for (StratumUnions::Amount& amount : union_amounts_) {
     amount.samples = std::exchange(union_scratch_[amount.number], 0.0);
   }
-  strata_.unions.AddCluster(vcpu, strata_amounts_, union_amounts_);
+  sums_.strata.unions.AddCluster(vcpu, strata_amounts_, union_amounts_);
 }
 
 void Profile::AddToStrata(uint32_t domain) {
   for (const uint32_t part : parts_) {
-    const uint32_t number = rows_.parts[part].stratum;
-    Stratum& stratum = strata_.all[number];
+    const uint32_t number = sums_.rows.parts[part].stratum;
+    Stratum& stratum = sums_.strata.all[number];
     const double in_stratum = std::exchange(stratum.in_cluster, 0.0);
     if (in_stratum == 0) continue;  // done
-    domains_.parts[domains_.PartOf(domain, number)].AddCluster(in_stratum, in_stratum);
+    sums_.domains.parts[sums_.domains.PartOf(domain, number)].AddCluster(in_stratum, in_stratum);
     stratum.totals.n += in_stratum;
     stratum.totals.nn += in_stratum * in_stratum;
     ++stratum.totals.clusters;
   }
 }
 
-ProfileRow Profile::RowOf(const RowSums& rows, size_t row) const {
+void Profile::SetDimensions(const RowSums& rows, size_t row, ProfileRow& out) const {
   const KeyLayout& layout = rows.layout;
   const RowKey& key = rows.keys[row];
   const auto name = [&](Dimension dimension) {
     return layout.Has(dimension) ? names_.all()[layout.Get(dimension, key)] : std::string();
   };
-  ProfileRow out;
   out.domain = {static_cast<uint16_t>(layout.Get(Dimension::kDomain, key))};
   if (layout.Has(Dimension::kVcpu)) {
     const VcpuRef vcpu = UnpackVcpu(layout.Get(Dimension::kVcpu, key));
@@ -281,7 +281,6 @@ ProfileRow Profile::RowOf(const RowSums& rows, size_t row) const {
   }
   out.stack = static_cast<uint32_t>(layout.Get(Dimension::kStack, key));
   out.placing = static_cast<Placement>(layout.Get(Dimension::kPlacing, key));
-  return out;
 }
 
 std::vector<RatioEstimate> Profile::RatiosOf(const EventSums& events,
@@ -295,70 +294,38 @@ std::vector<RatioEstimate> Profile::RatiosOf(const EventSums& events,
   return ratios;
 }
 
-std::vector<ProfileRow> Profile::EstimateRows(const RowSums& rows, const EventSums& events,
-                                              bool exact, const ShareEstimator& estimator) const {
-  std::vector<std::vector<const Part*>> parts(rows.keys.size());
-  for (const Part& part : rows.parts) parts[part.row].push_back(&part);
-  std::vector<ProfileRow> out;
-  out.reserve(rows.keys.size());
-  for (uint32_t row = 0; row < rows.keys.size(); ++row) {
-    out.push_back(RowOf(rows, row));
-    estimator.Estimate(parts[row], exact, out.back());
-    out.back().ratios = RatiosOf(events, row);
+void Profile::Describe(const RowSums& rows, const EventSums& events,
+                       std::vector<ProfileRow>& out) const {
+  for (uint32_t row = 0; row < out.size(); ++row) {
+    SetDimensions(rows, row, out[row]);
+    out[row].ratios = RatiosOf(events, row);
     for (size_t event = 0; event < NumberOfEvents(options_); ++event) {
-      out.back().event_samples.push_back(events.Samples(row, event));
+      out[row].event_samples.push_back(events.Samples(row, event));
     }
-  }
-  return out;
-}
-
-void Profile::MoveTransitions() {
-  absl::btree_map<VcpuRef, VcpuModes> vcpus;
-  for (const Stratum& stratum : strata_.all) {
-    if (!HasBothModes(stratum.context)) continue;
-    VcpuModes& vcpu = vcpus[stratum.vcpu];
-    vcpu.cycles += stratum.size;
-    if (stratum.context.kind == ContextKind::kGuest) {
-      vcpu.stays += stratum.stays;
-    } else {
-      vcpu.xen_cycles += stratum.size;
-    }
-  }
-  for (auto& [ref, vcpu] : vcpus) {
-    const auto sums = mode_sums_.find(ref);
-    if (sums != mode_sums_.end()) vcpu.samples = sums->second;
-    const auto decile = stay_deciles_.find(ref);
-    if (decile != stay_deciles_.end()) vcpu.stay_decile = decile->second;
-  }
-  strata_.transitions = TransitionCosts(vcpus);
-  for (Stratum& stratum : strata_.all) {
-    if (stratum.context.kind != ContextKind::kTransition || stratum.stays == 0) continue;
-    Stratum& guest = strata_.all[stratum.guest];
-    stratum.size = std::min(guest.size, strata_.transitions.CostOf(stratum.vcpu) * stratum.stays);
-    guest.size -= stratum.size;
   }
 }
 
-absl::StatusOr<ProfileResult> Profile::Finish() {
+ProfileSums Profile::TakeSums() {
   for (auto& [vcpu, clusters] : clusters_) {
     for (Cluster& cluster : clusters.open) Close(vcpu, clusters.domain, cluster);
   }
+  sums_.names = names_.all();
+  return std::move(sums_);
+}
+
+absl::StatusOr<ProfileResult> Profile::Finish() {
+  sums_ = TakeSums();
   ProfileResult result;
-  result.samples = samples_;
   result.stacks = stacks_.Take();
   result.inlined = stacks_.inlined();
-  const double period = options_.period > 0 && options_.is_time ? options_.period : 1;
-  MoveTransitions();
-  const StratumSizes sizes = SizeStrata(period, strata_);
-  result.cycles = sizes.cycles;
-  result.unsampled_cycles = sizes.unsampled;
-  const ShareEstimator estimator(
-      strata_, sizes,
-      {.samples = samples_, .is_time = options_.is_time, .with_parts = options_.parts});
-  const bool whole_strata = std::ranges::all_of(options_.by, IsOfStrata);
-  result.rows = EstimateRows(rows_, row_events_, sizes.measured && whole_strata, estimator);
-  result.domains = EstimateRows(domains_, domain_events_, sizes.measured, estimator);
-  if (sizes.measured) result.checks = CheckDomains(strata_.all, cluster_squares_);
+  const ProfileEstimator estimator({.is_time = options_.is_time,
+                                    .parts = options_.parts,
+                                    .exact = std::ranges::all_of(options_.by, IsOfStrata)},
+                                   sums_);
+  result.rows = estimator.Rows();
+  result.domains = estimator.Domains();
+  Describe(sums_.rows, row_events_, result.rows);
+  Describe(sums_.domains, domain_events_, result.domains);
   result.ratios = RatiosOf(row_events_, std::nullopt);
   for (size_t event = 0; event < NumberOfEvents(options_); ++event) {
     result.event_samples.push_back(row_events_.AllSamples(event));
@@ -367,11 +334,7 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
   std::ranges::sort(result.unresolved, [](const Unresolved& a, const Unresolved& b) {
     return std::tie(b.samples, a.why) < std::tie(a.samples, b.why);
   });
-  double sum = 0;
-  for (const ProfileRow& row : result.rows) sum += row.samples;
-  if (std::abs(sum - samples_) > 1e-6 * std::max(samples_, 1.0)) {
-    return InternalError("the rows hold {} samples, but {} were attributed", sum, samples_);
-  }
+  XENOSCOPE_RETURN_IF_ERROR(estimator.AddTotals(result));
   return result;
 }
 

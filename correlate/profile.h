@@ -28,10 +28,8 @@
 #include "correlate/profile_result.h"
 #include "correlate/profile_sums.h"
 #include "correlate/row_key.h"
-#include "correlate/share_estimator.h"
 #include "correlate/stacks.h"
 #include "correlate/stratum_unions.h"
-#include "correlate/transition_cost.h"
 
 namespace xenoscope::correlate {
 
@@ -68,13 +66,16 @@ class Profile : public PlacingObserver {
   void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override;
   void OnTraced(VcpuRef vcpu, Context context, ContextTime time) override;
 
-  // Called once, after the last sample. Internal: the rows do not sum to what was added.
+  // Called once, after the last sample, either of them. Internal: the rows do not sum to what was
+  // added.
   [[nodiscard]] absl::StatusOr<ProfileResult> Finish();
+  // Returns what the result is estimated from, without events beside the profile's own.
+  [[nodiscard]] ProfileSums TakeSums();
 
  private:
   // A place of samples of a cluster that is not complete yet.
   struct PlaceWeight {
-    uint32_t part = 0;    // index into rows_.parts
+    uint32_t part = 0;    // index into ProfileSums::rows.parts
     bool in_xen = false;  // the sample was taken in Xen
     double weight = 0;
     double length = 0;  // Place::length
@@ -91,7 +92,7 @@ class Profile : public PlacingObserver {
   };
   // The clusters of a vCPU that are not complete: samples of different modes come nearly in order.
   struct OpenClusters {
-    uint32_t domain = 0;  // the number of the domain's row in domains_
+    uint32_t domain = 0;  // the number of the domain's row
     std::array<Cluster, 4> open;
   };
   struct Names {
@@ -114,7 +115,7 @@ class Profile : public PlacingObserver {
   uint32_t LineOf(const PlacedSample& placed);
   // Returns the key of the sample's rows, without what depends on its place.
   RowKey KeyOf(const PlacedSample& placed);
-  [[nodiscard]] bool Has(Dimension dimension) const { return rows_.layout.Has(dimension); }
+  [[nodiscard]] bool Has(Dimension dimension) const { return sums_.rows.layout.Has(dimension); }
   // Returns the vCPU's cluster with the number. Where it is new, the oldest is closed.
   Cluster& ClusterOf(VcpuRef vcpu, uint64_t number);
   // Returns the number of the row's part in the stratum, for its union with others of the vCPU.
@@ -132,14 +133,10 @@ class Profile : public PlacingObserver {
   void AddToUnions(VcpuRef vcpu);
   // Adds what the cluster has in each stratum to the stratum and to the domain's row.
   void AddToStrata(uint32_t domain);
-  // Estimates the size of transitions, and takes it from the time of guests.
-  void MoveTransitions();
-  // Returns the row's fields, without what is estimated.
-  [[nodiscard]] ProfileRow RowOf(const RowSums& rows, size_t row) const;
-  // Returns all rows. `exact`: they are unions of strata, whose sizes the trace knows.
-  [[nodiscard]] std::vector<ProfileRow> EstimateRows(const RowSums& rows, const EventSums& events,
-                                                     bool exact,
-                                                     const ShareEstimator& estimator) const;
+  // Sets the row's fields of dimensions.
+  void SetDimensions(const RowSums& rows, size_t row, ProfileRow& out) const;
+  // Sets all fields of the rows, by number, that are not estimated from sums of strata.
+  void Describe(const RowSums& rows, const EventSums& events, std::vector<ProfileRow>& out) const;
   // Returns the ratios in the row; in all rows together if there is no row.
   [[nodiscard]] std::vector<RatioEstimate> RatiosOf(const EventSums& events,
                                                     std::optional<uint32_t> row) const;
@@ -148,20 +145,14 @@ class Profile : public PlacingObserver {
   Resolver& resolver_;
   bool by_place_ = false;    // a sample can be of several rows
   bool has_unions_ = false;  // rows can be of several strata of a vCPU
-  RowSums rows_;
-  RowSums domains_;
+  ProfileSums sums_;
   EventSums row_events_;
   EventSums domain_events_;
   Interner<std::pair<VcpuRef, Context>, 256> stratum_numbers_;
-  Strata strata_;
   absl::flat_hash_map<VcpuRef, OpenClusters> clusters_;
-  absl::flat_hash_map<VcpuRef, ModeSums> mode_sums_;
-  absl::flat_hash_map<VcpuRef, double> stay_deciles_;      // of vCPUs of HVM guests, in cycles
-  absl::flat_hash_map<DomainId, double> cluster_squares_;  // by domain: sum of n_c^2
-  uint64_t closed_ = 0;                                    // clusters that were closed
-  double samples_ = 0;
+  uint64_t closed_ = 0;  // clusters that were closed
   // The cluster that is being closed.
-  std::vector<uint32_t> parts_;  // indices into rows_.parts; empty between clusters
+  std::vector<uint32_t> parts_;  // indices into rows.parts; empty between clusters
   std::vector<StratumUnions::Amount> strata_amounts_;
   std::vector<StratumUnions::Amount> union_amounts_;
   std::vector<double> union_scratch_;  // by union; all 0 between clusters

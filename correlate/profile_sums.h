@@ -1,11 +1,14 @@
-// The sums from which shares are estimated: by stratum, by row, and by row in each stratum.
+// The sums from which shares are estimated: by stratum, by row, and by row in each stratum. They
+// add up over recordings, of one host or of several.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/interner.h"
@@ -13,6 +16,7 @@
 #include "correlate/estimate.h"
 #include "correlate/row_key.h"
 #include "correlate/stratum_unions.h"
+#include "correlate/transition_cost.h"
 
 namespace xenoscope::correlate {
 
@@ -21,8 +25,15 @@ namespace xenoscope::correlate {
 struct Stratum {
   VcpuRef vcpu;
   Context context;
+  // The host whose time it is, by any number: the samples of each host stand for cycles of their
+  // own. The strata of all recordings of a host are one recording's.
+  uint32_t host = 0;
   ClusterTotals totals;
-  double size = 0;     // in cycles
+  double size = 0;           // in cycles
+  double size_variance = 0;  // the variance of the size, where only samples show it
+  double period = 1;         // kUntraced: the cycles that a sample stands for
+  // Whether Xen's and the guest's part of the vCPU are compared in its samples (method.md §4.3).
+  bool has_both_modes = false;
   double stays = 0;    // kGuest, kTransition: how often the vCPU entered the guest
   uint32_t guest = 0;  // kTransition: the stratum of the guest's time, of which it is a part
   // The stratum's number among the vCPU's, where rows can be of several strata.
@@ -71,6 +82,27 @@ struct RowSums {
     if (number == parts.size()) parts.push_back({.row = row, .stratum = stratum, .sums = {}});
     return number;
   }
+};
+
+// All strata, and what their sizes rest on.
+struct Strata {
+  std::vector<Stratum> all;
+  StratumUnions unions;
+  TransitionCosts transitions;
+};
+
+// All that a profile is estimated from.
+struct ProfileSums {
+  explicit ProfileSums(std::span<const Dimension> by);
+
+  RowSums rows;
+  RowSums domains;
+  Strata strata;
+  absl::flat_hash_map<VcpuRef, ModeSums> modes;
+  absl::flat_hash_map<VcpuRef, double> stay_deciles;     // of vCPUs of HVM guests, in cycles
+  absl::flat_hash_map<VcpuRef, double> cluster_squares;  // by vCPU: sum of n_c^2 in traced strata
+  double samples = 0;
+  std::vector<std::string> names;  // by the numbers of images, functions and lines in keys
 };
 
 }  // namespace xenoscope::correlate

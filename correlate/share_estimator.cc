@@ -15,17 +15,28 @@ constexpr double kDisagreement = 3;
 // take time that is in no stratum.
 constexpr double kMinDisagreement = 0.03;
 
-// Sets the size of lost time by its samples, each of which stands for `rate` cycles, as
-// `traced_samples` others do. It is at most what the pCPUs spent in lost time, if that is known.
-// Returns the variance of the size.
-double SizeLost(double rate, double traced_samples, Stratum& lost) {
-  const double max_size = lost.size;
-  const double by_samples = lost.totals.n * rate;
-  lost.size = max_size > 0 ? std::min(max_size, by_samples) : by_samples;
-  if (lost.totals.n <= 0 || traced_samples <= 0) return 0;
-  const double busy = max_size > 0 ? lost.size / max_size : 0;
-  const double cluster_size = lost.totals.nn / lost.totals.n;  // mean, by sample
-  return lost.size * lost.size * ((1 - busy) * cluster_size / lost.totals.n + 1 / traced_samples);
+// What the trace of one host measured of the strata that have samples.
+struct Measured {
+  double cycles = 0;
+  double samples = 0;
+};
+
+// Sets the size of a stratum that no trace measures by its samples, each of which stands for `rate`
+// cycles. Lost time is at most what the pCPUs spent in it, if that is known.
+void SizeBySamples(const Measured& measured, Stratum& stratum) {
+  const bool lost = stratum.context.kind == ContextKind::kLost;
+  const double rate =
+      lost && measured.cycles > 0 ? measured.cycles / measured.samples : stratum.period;
+  const double max_size = lost ? stratum.size : 0;
+  const double by_samples = stratum.totals.n * rate;
+  stratum.size = max_size > 0 ? std::min(max_size, by_samples) : by_samples;
+  stratum.size_variance = 0;
+  if (stratum.totals.n <= 0) return;
+  const double busy = max_size > 0 ? stratum.size / max_size : 0;
+  const double cluster_size = stratum.totals.nn / stratum.totals.n;  // mean, by sample
+  const double of_rate = lost && measured.samples > 0 ? 1 / measured.samples : 0;
+  stratum.size_variance =
+      stratum.size * stratum.size * ((1 - busy) * cluster_size / stratum.totals.n + of_rate);
 }
 
 }  // namespace
@@ -34,23 +45,22 @@ bool DomainCheck::Agrees() const {
   return std::abs(sampled - traced) <= std::max(kDisagreement * error, kMinDisagreement * traced);
 }
 
-StratumSizes SizeStrata(double period, Strata& strata) {
+StratumSizes SizeStrata(Strata& strata) {
   absl::flat_hash_map<DomainId, bool> sampled;
-  double traced = 0;
-  double traced_samples = 0;
+  absl::flat_hash_map<uint32_t, Measured> measured;  // by host
+  StratumSizes sizes;
   for (const Stratum& stratum : strata.all) {
     if (stratum.totals.n <= 0 || !IsTraced(stratum.context.kind)) continue;
     sampled[stratum.vcpu.domain] = true;
-    traced += stratum.size;
-    traced_samples += stratum.totals.n;
+    Measured& host = measured[stratum.host];
+    host.cycles += stratum.size;
+    host.samples += stratum.totals.n;
+    sizes.measured = sizes.measured || host.cycles > 0;
   }
-  const double rate = traced > 0 ? traced / traced_samples : period;
-  StratumSizes sizes{.measured = traced > 0};
   for (Stratum& stratum : strata.all) {
-    if (stratum.context.kind == ContextKind::kLost) {
-      sizes.lost_variance = SizeLost(rate, traced_samples, stratum);
-    } else if (!IsTraced(stratum.context.kind)) {
-      stratum.size = stratum.totals.n * rate;
+    if (!IsTraced(stratum.context.kind)) {
+      SizeBySamples(measured[stratum.host], stratum);
+      sizes.variance += stratum.size_variance;
     }
     if (stratum.totals.n > 0) {
       sizes.cycles += stratum.size;
@@ -61,11 +71,12 @@ StratumSizes SizeStrata(double period, Strata& strata) {
   return sizes;
 }
 
-std::vector<DomainCheck> CheckDomains(
-    std::span<const Stratum> strata, const absl::flat_hash_map<DomainId, double>& cluster_squares) {
+std::vector<DomainCheck> CheckDomains(std::span<const Stratum> strata,
+                                      const absl::flat_hash_map<VcpuRef, double>& cluster_squares) {
   struct Sums {
     double samples = 0;
     double cycles = 0;
+    double squares = 0;
   };
   // In the order of domains: the last digits of sums depend on their order.
   absl::btree_map<DomainId, Sums> domains;
@@ -75,21 +86,26 @@ std::vector<DomainCheck> CheckDomains(
     sums.samples += stratum.totals.n;
     sums.cycles += stratum.size;
   }
+  const absl::btree_map<VcpuRef, double> ordered(cluster_squares.begin(), cluster_squares.end());
+  for (const auto& [vcpu, squares] : ordered) {
+    if (const auto of = domains.find(vcpu.domain); of != domains.end()) {
+      of->second.squares += squares;
+    }
+  }
   absl::erase_if(domains, [](const auto& entry) { return entry.second.samples <= 0; });
   Sums all;
-  double squares = 0;
   for (const auto& [domain, sums] : domains) {
     all.samples += sums.samples;
     all.cycles += sums.cycles;
-    squares += cluster_squares.at(domain);
+    all.squares += sums.squares;
   }
   std::vector<DomainCheck> checks;
   if (all.cycles <= 0) return checks;
   for (const auto& [domain, sums] : domains) {
     const double p = sums.samples / all.samples;
-    const double own = cluster_squares.at(domain);
+    const double others = all.squares - sums.squares;
     const double variance =
-        ((1 - p) * (1 - p) * own + p * p * (squares - own)) / (all.samples * all.samples);
+        ((1 - p) * (1 - p) * sums.squares + p * p * others) / (all.samples * all.samples);
     checks.push_back({domain, p, sums.cycles / all.cycles, std::sqrt(variance)});
   }
   return checks;
@@ -173,7 +189,8 @@ void ShareEstimator::Estimate(std::span<const Part* const> parts, bool exact,
     return;
   }
   PostStratified estimate;
-  double of_lost = 0;  // the row's share of lost time
+  double unmeasured = 0;          // sums over unmeasured strata: the row's share of the stratum
+  double squared_unmeasured = 0;  // times the variance of the stratum's size; the same, squared
   const Factors factors = UnionFactors(parts);
   for (const Part* part : parts) {
     const Stratum& stratum = strata_.all[part->stratum];
@@ -181,15 +198,18 @@ void ShareEstimator::Estimate(std::span<const Part* const> parts, bool exact,
     const double variance = VarianceOf(*part, exact, factors);
     row.samples += part->sums.x;
     estimate.Add(stratum.size, share, variance);
-    if (part->stratum == strata_.lost) of_lost = share;
+    unmeasured += share * stratum.size_variance;
+    squared_unmeasured += share * share * stratum.size_variance;
     if (options_.with_parts) row.parts.push_back(RowPartOf(*part, variance));
   }
   const double cycles = sizes_.cycles;
   if (cycles > 0) {
     row.share = estimate.total() / cycles;
-    // If lost time is longer than estimated, shares move towards those in it.
-    const double moved = of_lost - row.share;
-    double variance = estimate.variance() + moved * moved * sizes_.lost_variance;
+    // If such a stratum is larger than estimated, shares move towards those in it: the variance
+    // gets (p_r - share)^2 times that of the size.
+    const double moved =
+        squared_unmeasured - 2 * row.share * unmeasured + row.share * row.share * sizes_.variance;
+    double variance = estimate.variance() + std::max(moved, 0.0);
     variance += TransitionVariance(parts, exact);
     row.variance = variance / (cycles * cycles);
     row.interval = IntervalOf(row.share, row.variance, options_.samples);

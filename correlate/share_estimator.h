@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,36 +11,27 @@
 #include "correlate/profile_result.h"
 #include "correlate/profile_sums.h"
 #include "correlate/stratum_unions.h"
-#include "correlate/transition_cost.h"
 
 namespace xenoscope::correlate {
 
-// All strata, and what their sizes rest on.
-struct Strata {
-  std::vector<Stratum> all;
-  StratumUnions unions;
-  std::optional<uint32_t> lost;  // the index of the stratum of lost time
-  TransitionCosts transitions;
-};
-
 // The sizes of all strata together, in cycles.
 struct StratumSizes {
-  bool measured = false;     // the trace measured the strata, but for lost time
-  double cycles = 0;         // in strata that have samples
-  double unsampled = 0;      // of the same domains, in strata without a sample
-  double lost_variance = 0;  // the variance of the size of lost time
+  bool measured = false;  // a trace measured strata
+  double cycles = 0;      // in strata that have samples
+  double unsampled = 0;   // of the same domains, in strata without a sample
+  double variance = 0;    // the variance of the size of all strata that no trace measured
 };
 
-// Sets the sizes of strata that the trace does not measure to the cycles that their samples stand
-// for: as many for each as for the samples of measured strata, or `period` where nothing is
-// measured. O(strata).
-[[nodiscard]] StratumSizes SizeStrata(double period, Strata& strata);
+// Sets the sizes of strata that no trace measures to the cycles that their samples stand for: in
+// lost time as many for each as for the samples of the host's measured strata, else the period.
+// O(strata).
+[[nodiscard]] StratumSizes SizeStrata(Strata& strata);
 
 // Compares each domain's share of the samples with its share of the traced time. `cluster_squares`
-// has for each domain the sum of the squares of the samples in its clusters. In the order of
-// domains. O(strata).
+// has for each vCPU the sum of the squares of the samples in its clusters. In the order of domains.
+// O(strata).
 [[nodiscard]] std::vector<DomainCheck> CheckDomains(
-    std::span<const Stratum> strata, const absl::flat_hash_map<DomainId, double>& cluster_squares);
+    std::span<const Stratum> strata, const absl::flat_hash_map<VcpuRef, double>& cluster_squares);
 
 class ShareEstimator {
  public:

@@ -26,6 +26,17 @@ class StratumUnions {
     uint32_t number = 0;  // the stratum's, from AddStratum, or the union's, from UnionNumber
     double samples = 0;
   };
+  // The sums over a vCPU's clusters.
+  struct VcpuSums {
+    uint64_t clusters = 0;
+    double samples = 0;
+    double squares = 0;  // sum of the squares of a cluster's samples
+  };
+  // The sums over the clusters of a union's vCPU.
+  struct UnionSums {
+    double xx = 0;      // sum of the squares of its samples in a cluster
+    double xn_all = 0;  // sum of their products with all of the cluster
+  };
   // A row's share of a stratum's samples.
   struct Share {
     uint32_t stratum = 0;
@@ -46,15 +57,26 @@ class StratumUnions {
   [[nodiscard]] double PlainVariance(uint32_t number, double share) const;
   // Returns the number of all samples of the union's vCPU.
   [[nodiscard]] double SamplesOfVcpu(uint32_t number) const {
-    return vcpus_[unions_[number].vcpu].samples;
+    return vcpus_[unions_[number].vcpu].sums.samples;
   }
+
+  // Return the sums: of a vCPU, of products of two of its strata's samples in a cluster, of a
+  // union, and of products of the union's samples with a stratum's. 0 where nothing was added.
+  // O(1).
+  [[nodiscard]] VcpuSums SumsOf(VcpuRef vcpu) const;
+  [[nodiscard]] double ProductsOf(VcpuRef vcpu, uint32_t a, uint32_t b) const;
+  [[nodiscard]] UnionSums SumsOf(uint32_t number) const { return unions_[number].sums; }
+  [[nodiscard]] double ProductsOf(uint32_t number, uint32_t stratum) const;
+  // Add such sums, of other clusters. Strata are of AddStratum, unions of UnionNumber. O(1).
+  void Add(VcpuRef vcpu, const VcpuSums& sums);
+  void AddProducts(VcpuRef vcpu, uint32_t a, uint32_t b, double sum);
+  void Add(uint32_t number, const UnionSums& sums);
+  void AddProducts(uint32_t number, uint32_t stratum, double sum);
 
  private:
   struct Vcpu {
     uint32_t strata = 0;
-    uint64_t clusters = 0;
-    double samples = 0;
-    double squares = 0;  // sum of the squares of a cluster's samples
+    VcpuSums sums;
     // By two strata, the lower triangle: sums of products of their samples in a cluster.
     std::vector<double> nn;
     double& At(uint32_t a, uint32_t b) { return nn[Triangle(a, b)]; }
@@ -62,9 +84,8 @@ class StratumUnions {
   };
   struct Union {
     uint32_t vcpu = 0;
-    double xx = 0;           // sum of the squares of its samples in a cluster
-    double xn_all = 0;       // sum of their products with all of the cluster
-    std::vector<double> xn;  // by stratum: sums of their products with the stratum's
+    UnionSums sums;
+    std::vector<double> xn;  // by stratum: sums of products of its samples with the stratum's
   };
 
   [[nodiscard]] static size_t Triangle(uint32_t a, uint32_t b) {

@@ -34,6 +34,7 @@ struct SampleSet {
 struct ProfileResults {
   correlate::ProfileResult result;
   correlate::ProfileResult secondary;               // rows by ProfileColumns::secondary_by
+  std::vector<correlate::ProfileSums> sums;         // by each of ProfileColumns::sums_by
   std::vector<correlate::WaitingSet> waiting_sets;  // indexed by Context::waiting
   correlate::PlacingCounts counts;
   std::vector<correlate::PlacingCheck> placing_checks;  // empty without a trace

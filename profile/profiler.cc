@@ -250,7 +250,18 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                              .stratified = sample_set_.stratified,
                              .event_numbers = event_numbers},
                             *request_.resolver);
+  std::vector<std::unique_ptr<correlate::Profile>> further;
   correlate::FanOutObserver observers({&first});
+  for (const std::vector<correlate::Dimension>& by : request_.columns.sums_by) {
+    further.push_back(std::make_unique<correlate::Profile>(
+        correlate::ProfileOptions{.by = by,
+                                  .is_time = sample_set_.is_time,
+                                  .period = sample_set_.period,
+                                  .nmi_exit_reason = nmi_exit_reason,
+                                  .stratified = sample_set_.stratified},
+        *request_.resolver));
+    observers.Add(further.back().get());
+  }
   if (observer != nullptr) observers.Add(observer);
   ProfileResults results;
   if (request_.trace == nullptr) {
@@ -262,6 +273,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
   if (!request_.columns.secondary_by.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(results.secondary, second.Finish());
   }
+  for (const auto& profile : further) results.sums.push_back(profile->TakeSums());
   if (recorded_ != nullptr) results.damaged = recorded_->Damaged();
   return results;
 }

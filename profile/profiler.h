@@ -38,6 +38,9 @@ struct ProfileColumns {
   // The same samples by other columns, in the same pass, as a profile by these alone would have
   // them; empty: no second result.
   std::vector<correlate::Dimension> secondary_by{};
+  // Columns by which the samples of the first result are added up, too, into
+  // ProfileResults::sums.
+  std::vector<std::vector<correlate::Dimension>> sums_by{};
   bool with_parts = false;    // whether rows have their strata
   bool with_inlined = false;  // whether stacks of the first result have inlined functions
 };

@@ -44,7 +44,15 @@ struct HostInfo {
   uint32_t pcpus = 0;
   CpuVendor vendor = CpuVendor::kUnknown;
   std::string kernel;  // release of dom0's kernel, as uname -r prints it
+  std::string name{};  // as uname -n prints it; empty: not known (before format 1.11)
   bool operator==(const HostInfo&) const = default;
+};
+
+// The time of day at RecordingInfo::started.
+struct WallClock {
+  uint64_t utc_ns = 0;    // since 1970
+  uint64_t error_ns = 0;  // by how much it may be wrong: the kernel's bound (adjtimex(2))
+  bool operator==(const WallClock&) const = default;
 };
 
 struct DomainInfo {
@@ -274,6 +282,7 @@ struct RecordingInfo {
   // yet.
   Tsc started;
   Tsc stopped;
+  std::optional<WallClock> wall_clock;  // not set: not known (before format 1.11)
   std::vector<DomainInfo> domains;
   // The changes in the order of time. Since format 1.7 they are in a file of their own
   // (recording/changes.h), before that in recording.json.

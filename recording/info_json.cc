@@ -365,12 +365,18 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
     xen.Read("command_line", info.xen.command_line);
   });
   root.In("host", [&info](const Fields& host) {
+    host.Read("name", info.host.name);
     host.Read("clock_hz", info.host.clock_hz);
     host.Read("pcpus", info.host.pcpus);
     host.Read("vendor", kVendors, info.host.vendor);
     host.Read("kernel", info.host.kernel);
   });
   root.Read("started_tsc", info.started.value);
+  root.In("wall_clock", [&info](const Fields& f) {
+    WallClock& clock = info.wall_clock.emplace();
+    f.Read("utc_ns", clock.utc_ns);
+    f.Read("error_ns", clock.error_ns);
+  });
   root.Read("stopped_tsc", info.stopped.value);
   root.Read("own_cpu_ns", info.own_cpu_ns);
   root.ForEach("domains", [&info](const Fields& f) { info.domains.push_back(ReadDomain(f)); });
@@ -458,12 +464,17 @@ std::string ToJson(const RecordingInfo& info) {
   json["xen"] = {{"version", info.xen.version},
                  {"build_id", info.xen.build_id},
                  {"command_line", info.xen.command_line}};
-  json["host"] = {{"clock_hz", info.host.clock_hz},
+  json["host"] = {{"name", info.host.name},
+                  {"clock_hz", info.host.clock_hz},
                   {"pcpus", info.host.pcpus},
                   {"vendor", Word(kVendors, info.host.vendor)},
                   {"kernel", info.host.kernel}};
   json["started_tsc"] = info.started.value;
   json["stopped_tsc"] = info.stopped.value;
+  if (info.wall_clock) {
+    json["wall_clock"] = {{"utc_ns", info.wall_clock->utc_ns},
+                          {"error_ns", info.wall_clock->error_ns}};
+  }
   json["own_cpu_ns"] = info.own_cpu_ns;
   json["domains"] = ListToJson(info.domains, DomainToJson);
   json["sources"] = Json::array();

@@ -390,6 +390,7 @@ absl::Status Recorder::StartAll() {
   if (request_.boost) XENOSCOPE_RETURN_IF_ERROR(Boost());
   if (request_.trace && HasXen()) XENOSCOPE_RETURN_IF_ERROR(StartTrace(*request_.trace));
   info.started = ReadTsc();
+  info.wall_clock = ReadWallClock();
   XENOSCOPE_RETURN_IF_ERROR(writer_->WriteInfo(info));
   sync_.emplace(*writer_);
   PollDomains();
@@ -650,6 +651,11 @@ void Recorder::WaitForGuests() {
     std::ranges::move(sampling.source().Streams(), std::back_inserter(info.streams));
   }
   if (sampled.Empty()) return;
+  if (info.wall_clock) {
+    const Clock clock{info.host.clock_hz, ClockSource::kRecorded};
+    info.wall_clock->utc_ns += clock.Nanoseconds(sampled.begin - info.started);
+    info.wall_clock->utc_ns -= clock.Nanoseconds(info.started - sampled.begin);
+  }
   info.started = sampled.begin;
   info.stopped = sampled.end;
 }

@@ -18,6 +18,7 @@
 #include "report/dump/line_buffer.h"
 #include "report/exit_names.h"
 #include "trace/events.h"
+#include "trace/exit_name.h"
 #include "trace/ordered_stream.h"
 #include "trace/record.h"
 
@@ -47,7 +48,7 @@ class ExitNames {
   std::string_view Reason(uint32_t reason) {
     Name& name = SlotOf(kReason, reason);
     if (name.kind != kReason || name.number != reason) {
-      name = {kReason, reason, ExitName(vendor_, /*nested=*/false, reason)};
+      name = {kReason, reason, trace::ExitName(vendor_, /*nested=*/false, reason)};
     }
     return name.text;
   }

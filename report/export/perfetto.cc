@@ -6,8 +6,8 @@
 #include <protozero/pbf_builder.hpp>
 #include <utility>
 
-#include "report/exit_names.h"
 #include "report/markup.h"
+#include "trace/exit_name.h"
 
 namespace xenoscope::report {
 namespace {
@@ -230,8 +230,8 @@ void PerfettoWriter::OnSegment(const Segment& segment) {
   KnowVcpu(segment.vcpu, segment.vcpu_index);
   KnowPcpu(segment.pcpu);
   const bool exit = segment.kind == SegmentKind::kExit;
-  const std::string name =
-      exit ? ExitName(report_.vendor, segment.nested, segment.reason) : ToString(segment.kind);
+  const std::string name = exit ? trace::ExitName(report_.vendor, segment.nested, segment.reason)
+                                : ToString(segment.kind);
   PutSlice(TrackNumber(Part::kExits, segment.vcpu_index), segment.range, name);
   if (segment.kind == SegmentKind::kGuest) return;
   PutSlice(TrackNumber(Part::kPcpuExits, segment.pcpu.value), segment.range, name);

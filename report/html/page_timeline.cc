@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "report/exit_names.h"
 #include "report/html/packed.h"
 #include "report/markup.h"
 #include "report/timeline/time_bins.h"
+#include "trace/exit_name.h"
 
 namespace xenoscope::report {
 namespace {
@@ -165,7 +165,7 @@ uint32_t PageTimeline::KindOf(const Segment& segment) {
   const auto found = segment_kinds_.find(key);
   if (found != segment_kinds_.end()) return found->second;
   std::string name = "guest";
-  if (is_exit) name = ExitName(report_.vendor, segment.nested, segment.reason);
+  if (is_exit) name = trace::ExitName(report_.vendor, segment.nested, segment.reason);
   if (segment.kind == SegmentKind::kResume) name = "resume";
   return segment_kinds_[key] = segment_names_.Intern(name);
 }
@@ -390,7 +390,7 @@ absl::StatusOr<PageExits> PageTimeline::ExitsJson() const {
     sorted.emplace_back(
         &exits,
         ordered_json{{"domain", DomainLabel(key.first, report_.domain_name(key.first))},
-                     {"name", ExitName(report_.vendor, key.second.first, key.second.second)},
+                     {"name", trace::ExitName(report_.vendor, key.second.first, key.second.second)},
                      {"count", exits.count},
                      {"cycles", exits.cycles},
                      {"p5", exits.lengths.Percentile(0.05)},

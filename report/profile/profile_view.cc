@@ -24,6 +24,7 @@
 #include "report/profile/check_notes.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
+#include "trace/exit_name.h"
 
 namespace xenoscope::report {
 namespace {
@@ -247,7 +248,7 @@ Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, 
   for (const Dimension dimension : report.by) table.columns.push_back(ColumnOf(dimension));
   AddFigureColumns(report, table);
   const bool numbered =
-      reader == Reader::kProgram &&
+      reader == Reader::kProgram && report.has_domain_numbers &&
       std::find(report.by.begin(), report.by.end(), Dimension::kDomain) != report.by.end();
   if (numbered) table.columns.push_back({"domid", "domid", ColumnUnit::kCount, Shorten::kEnd});
   size_t below = 0;
@@ -297,7 +298,9 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
   for (const ProfileRow& row : report.result.domains) {
     if (!IsSelected(selection, row)) continue;
     std::vector<Cell> heading(table.columns.size() - FigureColumns(report).size());
-    heading[has_words ? name_at : 0] = DomainTitle(row.domain, report.domain_name(row.domain));
+    heading[has_words ? name_at : 0] = report.has_domain_numbers
+                                           ? DomainTitle(row.domain, report.domain_name(row.domain))
+                                           : DomainLabel(report, row.domain);
     AddFigures(report, row, heading);
     NameTraced(report, table, row, heading);
     group_of[row.domain] = table.groups.size();
@@ -459,7 +462,8 @@ std::string ContextName(const ProfileReport& report, Context context) {
     case ContextKind::kExit:
       break;
   }
-  return ExitName(report.vendor, context.nested, context.reason);
+  if (report.exit_name) return report.exit_name(context.reason);
+  return trace::ExitName(report.vendor, context.nested, context.reason);
 }
 
 std::string_view ToString(Dimension dimension) {

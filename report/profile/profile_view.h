@@ -31,6 +31,11 @@ struct ProfileReport : profile::SampleSet, profile::ProfileResults {
   std::vector<findings::Finding> findings;
   std::vector<std::string> changes;  // changes of domains during the recording, one sentence each
   std::function<std::string(DomainId)> domain_name;  // returns "" for a domain without a name
+  // Whether domains have the numbers that Xen gave them. In a profile of several hosts they are
+  // known by name alone.
+  bool has_domain_numbers = true;
+  // Returns the name of an exit's reason; empty: the vendor's names.
+  std::function<std::string(uint32_t)> exit_name;
   // Returns "bash (1234)"; called only if rows are by process.
   std::function<std::string(AddressSpaceId)> process_name;
   // Called only if rows are by stack.

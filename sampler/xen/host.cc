@@ -1,6 +1,7 @@
 #include "sampler/xen/host.h"
 
 #include <cpuid.h>
+#include <sys/timex.h>
 #include <sys/utsname.h>
 #include <x86intrin.h>
 
@@ -8,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <optional>
 #include <thread>
 
@@ -127,8 +129,26 @@ recording::HostInfo ReadHostInfo() {
   if (Sysfs("type") == "xen") info.clock_hz = HostTscHz();
   info.vendor = ProcessorVendor();
   utsname names{};
-  if (uname(&names) == 0) info.kernel = names.release;
+  if (uname(&names) == 0) {
+    info.name = names.nodename;
+    info.kernel = names.release;
+  }
   return info;
+}
+
+recording::WallClock ReadWallClock() {
+  constexpr uint64_t kNsPerSecond = 1'000'000'000;
+  constexpr uint64_t kNsPerUs = 1000;
+  recording::WallClock clock;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  clock.utc_ns =
+      static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
+  timex state{};
+  // An error of the call leaves what the kernel says of a clock that nothing sets: 16 s.
+  clock.error_ns =
+      adjtimex(&state) < 0 ? 16 * kNsPerSecond : static_cast<uint64_t>(state.maxerror) * kNsPerUs;
+  return clock;
 }
 
 }  // namespace xenoscope::sampler

@@ -32,6 +32,9 @@ DomainTsc ReadDomainTsc();
 
 recording::XenInfo ReadXenInfo();
 
+// Returns the time of day now.
+recording::WallClock ReadWallClock();
+
 // Returns the cycles of the TSC in a second, by Linux's clock; takes 0.1 s.
 uint64_t MeasureTscHz();
 

@@ -1,0 +1,140 @@
+// xenoscope push: adds recordings to a store, as slices of their hosts' time.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/profile_source.h"
+#include "cli/time_of_day.h"
+#include "store/bounded_text.h"
+#include "store/gather.h"
+#include "store/store.h"
+
+namespace xenoscope::cli {
+namespace {
+
+// How far a slice's end may be ahead of this host's clock, beyond the error of its own.
+constexpr int64_t kMaxAheadNs = int64_t{60} * 1'000'000'000;
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::string to;
+  std::string host;                 // empty: the recorded one
+  std::optional<int64_t> began_ns;  // of the only recording
+  ProfileOptions profile;
+};
+
+// Returns the slice's head, without what the profile says of the event.
+absl::StatusOr<store::SliceHead> HeadOf(const Options& options,
+                                        const recording::RecordingInfo& info) {
+  const std::string& input = options.profile.input;
+  store::SliceHead head;
+  head.host = store::BoundedName(options.host.empty() ? info.host.name : options.host);
+  if (head.host.empty()) {
+    return InvalidError("{}: the recording does not say which host it is of; give --host", input);
+  }
+  if (!options.began_ns && !info.wall_clock) {
+    return InvalidError(
+        "{}: the recording does not say what time it was made (format 1.11 does); give --began",
+        input);
+  }
+  const Clock clock{info.host.clock_hz, ClockSource::kRecorded};
+  head.begin_ns = options.began_ns.value_or(
+      info.wall_clock ? static_cast<int64_t>(info.wall_clock->utc_ns) : 0);
+  head.end_ns =
+      head.begin_ns + static_cast<int64_t>(clock.Nanoseconds(info.stopped - info.started));
+  head.clock_error_ns = options.began_ns ? 0 : info.wall_clock->error_ns;
+  head.clock_hz = info.host.clock_hz;
+  const int64_t now = absl::GetCurrentTimeNanos();
+  if (head.end_ns > now + kMaxAheadNs + static_cast<int64_t>(head.clock_error_ns)) {
+    return InvalidError(
+        "{}: the slice ends at {}, which is in the future; set the clock of host {}, or of this "
+        "one",
+        input, TimeOfDayText(head.end_ns), head.host);
+  }
+  return head;
+}
+
+// Pushes one recording. Returns whether it was new to the store.
+absl::StatusOr<bool> PushOne(const Options& options, store::Store& to) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
+  if (source.info() == nullptr) {
+    return InvalidError("{}: a bare trace says neither host nor time; record with xenoscope record",
+                        options.profile.input);
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(store::SliceHead head, HeadOf(options, *source.info()));
+  report::ProfileReport made;
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(
+      options.profile, {.by = {correlate::Dimension::kDomain}, .sums_by = store::GatheredColumns()},
+      made));
+  head.event = store::BoundedName(made.event);
+  head.is_time = made.is_time;
+  head.traced = made.stratified && made.traced;
+  head.period = made.is_time && made.period > 0 ? made.period : 1;
+  store::Dictionary dictionary;
+  const store::SliceSums sums = store::Gather(
+      made, made, [&made](DomainId domain) { return report::DomainLabel(made, domain); },
+      dictionary);
+  return to.Push({std::move(head), sums}, dictionary);
+}
+
+absl::Status Push(Options options) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> to,
+                             store::OpenStore(options.to, store::Access::kWrite));
+  size_t known = 0;
+  for (const std::string& input : options.inputs) {
+    options.profile.input = input;
+    XENOSCOPE_ASSIGN_OR_RETURN(const bool is_new, PushOne(options, *to));
+    if (!is_new) ++known;
+  }
+  fmt::print(stderr, "{}: {} slices added, {} were there already\n", options.to,
+             options.inputs.size() - known, known);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddPush(Command program, CommandAction& run) {
+  auto options = std::make_shared<Options>();
+  Command command = program.AddSubcommand(
+      "push", "Add recordings to a store of many hosts and times, for report --from-store");
+  command.AddOption("RECORDING", options->inputs, "Recordings: each becomes a slice").Required();
+  command.AddOption("--to", options->to, "Store: sqlite:FILE, which is made if it is not there")
+      .Required()
+      .ValueName("URL");
+  command.AddOption("--host", options->host, "Name of the host; default: as it was recorded");
+  command
+      .AddWordOption(
+          "--began",
+          [options](const std::string& text) {
+            options->began_ns = ParseTimeOfDay("--began", text);
+          },
+          fmt::format("Time at which the only recording began, where it does not say so itself "
+                      "(before format 1.11): {}",
+                      kTimeOfDayHelp))
+      .ValueName("TIME");
+  command.AddOption("-e,--event", options->profile.event, kEventHelp).ValueName(kEventValue);
+  AddSymbolOptions(command, options->profile.symbols);
+  command.SetFooter(
+      "Example:\n"
+      "  xenoscope push web.xeno --to sqlite:fleet.db\n"
+      "  xenoscope report --from-store sqlite:fleet.db --since 24h --by domain,function");
+  command.SetCallback([options, &run] {
+    if (options->began_ns && options->inputs.size() > 1) {
+      ThrowUsageError("--began", "goes with one recording");
+    }
+    run = [options] { return Push(*options); };
+  });
+}
+
+}  // namespace xenoscope::cli

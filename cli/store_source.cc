@@ -1,0 +1,170 @@
+#include "cli/store_source.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "base/error.h"
+#include "base/spelling.h"
+#include "cli/time_of_day.h"
+#include "store/merge.h"
+
+namespace xenoscope::cli {
+namespace {
+
+constexpr char kGroup[] = "Options of stores";
+constexpr size_t kMostHosts = 5;  // that a note names
+constexpr double kNsPerSecond = 1e9;
+
+// Adds an option whose value is a time of day.
+void AddTime(Command command, const std::string& name, int64_t& time, const std::string& about) {
+  command
+      .AddWordOption(
+          name, [name, &time](const std::string& text) { time = ParseTimeOfDay(name, text); },
+          about)
+      .ValueName("TIME")
+      .Group(kGroup);
+}
+
+// Returns the event that most of the slices are of. Errors (NotFound): there is no slice.
+absl::StatusOr<std::string> ChooseEvent(const std::vector<store::SliceHead>& heads,
+                                        const StoreOptions& options) {
+  absl::btree_map<std::string, size_t> events;
+  for (const store::SliceHead& head : heads) ++events[head.event];
+  if (events.empty()) {
+    return NotFoundError("{}: there is no slice of these hosts, times and events", options.url);
+  }
+  const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+  return std::ranges::max_element(events, less)->first;
+}
+
+// Says what the profile is of: "60 slices of 2 hosts (a, b) from ... to ...".
+std::string SelectionNote(const std::vector<store::SliceHead>& heads,
+                          const store::MergedProfile& merged) {
+  int64_t end = 0;
+  uint64_t error = 0;
+  size_t slices = 0;
+  int64_t begin = heads.back().begin_ns;
+  for (const store::SliceHead& head : heads) {
+    if (head.event != merged.event) continue;
+    ++slices;
+    begin = std::min(begin, head.begin_ns);
+    end = std::max(end, head.end_ns);
+    error = std::max(error, head.clock_error_ns);
+  }
+  std::vector<std::string> hosts = merged.hosts;
+  if (hosts.size() > kMostHosts) {
+    hosts.resize(kMostHosts);
+    hosts.emplace_back("...");
+  }
+  return fmt::format(
+      "{} slices of {} host{} ({}) from {} to {}, by clocks that are wrong by at most "
+      "{:.3g} s",
+      slices, merged.hosts.size(), merged.hosts.size() == 1 ? "" : "s", fmt::join(hosts, ", "),
+      TimeOfDayText(begin), TimeOfDayText(end), static_cast<double>(error) / kNsPerSecond);
+}
+
+}  // namespace
+
+void AddStoreOptions(Command command, StoreOptions& options) {
+  command
+      .AddOption("--from-store", options.url,
+                 "Instead of a recording, slices of the store that `xenoscope push` filled: "
+                 "sqlite:FILE")
+      .ValueName("URL")
+      .Group(kGroup);
+  command.AddOption("--host", options.selection.hosts, "Only slices of these hosts; default: all")
+      .SplitAt(',')
+      .OneWordEach()
+      .Group(kGroup);
+  AddTime(command, "--since", options.selection.since_ns,
+          fmt::format("Only slices that begin at this time or later: {}", kTimeOfDayHelp));
+  AddTime(command, "--until", options.selection.until_ns,
+          "Only slices that begin before this time");
+}
+
+void AddOtherSliceOptions(Command command, StoreOptions& options) {
+  command
+      .AddOption("--to-host", options.selection.hosts,
+                 "Compare with slices of these hosts; default: the same")
+      .SplitAt(',')
+      .OneWordEach()
+      .Group(kGroup);
+  AddTime(command, "--to-since", options.selection.since_ns,
+          "Compare with slices that begin at this time or later; default: the same times");
+  AddTime(command, "--to-until", options.selection.until_ns,
+          "Compare with slices that begin before this time");
+}
+
+void CheckStoreOptions(const StoreOptions& options) {
+  const store::Selection all;
+  const store::Selection& selection = options.selection;
+  if (!options.url.empty() || (selection.hosts.empty() && selection.since_ns == all.since_ns &&
+                               selection.until_ns == all.until_ns)) {
+    return;
+  }
+  ThrowUsageError("--host, --since and --until choose slices of a store; give --from-store, too");
+}
+
+std::string Describe(const StoreOptions& options) {
+  const store::Selection& selection = options.selection;
+  const store::Selection all;
+  std::string text =
+      selection.hosts.empty() ? "all hosts" : fmt::format("{}", fmt::join(selection.hosts, ","));
+  if (selection.since_ns != all.since_ns) text += " from " + TimeOfDayText(selection.since_ns);
+  if (selection.until_ns != all.until_ns) text += " to " + TimeOfDayText(selection.until_ns);
+  return text;
+}
+
+absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::Dimension> by,
+                            report::ProfileReport& out) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> opened,
+                             store::OpenStore(options.url, store::Access::kRead));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<store::SliceHead> heads,
+                             opened->Heads(options.selection));
+  store::Selection selection = options.selection;
+  XENOSCOPE_ASSIGN_OR_RETURN(selection.event, ChooseEvent(heads, options));
+  out.by = by;
+  XENOSCOPE_ASSIGN_OR_RETURN(store::Merger merger, store::Merger::By(std::move(by)));
+  XENOSCOPE_RETURN_IF_ERROR(
+      opened->Read(selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
+        return merger.Add(slice, dictionary);
+      }));
+  XENOSCOPE_ASSIGN_OR_RETURN(store::MergedProfile merged, merger.Finish());
+  merged.cautions.push_back(SelectionNote(heads, merged));
+  out.input = options.url;
+  out.has_domain_numbers = false;
+  out.domain_name = [domains = merged.domains](DomainId domain) {
+    return domains.at(domain.value);
+  };
+  out.exit_name = [exits = merged.exits](uint32_t reason) { return exits.at(reason); };
+  static_cast<profile::SampleSet&>(out) = static_cast<profile::SampleSet&&>(merged);
+  static_cast<profile::ProfileResults&>(out) = static_cast<profile::ProfileResults&&>(merged);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<DomainId>> ChooseStoredDomains(const report::ProfileReport& profile,
+                                                          const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const correlate::ProfileRow& row : profile.result.domains) {
+    known.push_back(profile.domain_name(row.domain));
+  }
+  std::vector<DomainId> domains;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) {
+      const std::vector<std::string_view> views(known.begin(), known.end());
+      return NotFoundError("there is no domain '{}' in these slices; they have {}{}", name,
+                           fmt::join(known, ", "), SpellingHint(name, views));
+    }
+    domains.push_back(profile.result.domains[found - known.begin()].domain);
+  }
+  return domains;
+}
+
+}  // namespace xenoscope::cli

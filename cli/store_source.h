@@ -1,0 +1,46 @@
+// Opens a store as options say, and makes profiles of its slices: for the commands that otherwise
+// take a recording.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/options.h"
+#include "correlate/row_key.h"
+#include "report/profile/profile_view.h"
+#include "store/store.h"
+
+namespace xenoscope::cli {
+
+// The options that choose slices of a store.
+struct StoreOptions {
+  std::string url;  // empty: a recording instead
+  store::Selection selection;
+};
+
+// Adds them to a command, in a group of their own. `options` must outlive it. No option of the
+// group but --from-store goes without it: CheckStoreOptions.
+void AddStoreOptions(Command command, StoreOptions& options);
+// Adds the options --to-host, --to-since and --to-until, for slices that are compared with the
+// others.
+void AddOtherSliceOptions(Command command, StoreOptions& options);
+// Throws a usage error if slices are chosen without a store.
+void CheckStoreOptions(const StoreOptions& options);
+
+// Returns what is selected, for people: "web1,web2 from 2026-03-01T14:30:00Z".
+std::string Describe(const StoreOptions& options);
+
+// Writes the profile of the selected slices to `out`, by any of the columns domain, vcpu, mode,
+// exit, image and function. Without an event in the selection it is of the one that has most
+// slices. Errors: those of store::OpenStore, Store::Read and Merger.
+absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::Dimension> by,
+                            report::ProfileReport& out);
+
+// Returns the domains of such a profile that have these names. Errors (NotFound): a domain that is
+// not there.
+absl::StatusOr<std::vector<DomainId>> ChooseStoredDomains(const report::ProfileReport& profile,
+                                                          const std::vector<std::string>& names);
+
+}  // namespace xenoscope::cli

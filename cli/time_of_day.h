@@ -1,0 +1,20 @@
+// Times of day as users write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace xenoscope::cli {
+
+// What ParseTimeOfDay takes, for the help of options.
+inline constexpr char kTimeOfDayHelp[] =
+    "2026-03-01T14:30:00Z, 2026-03-01 14:30, 2026-03-01 (local time), or how long ago: 90m, 24h, "
+    "7d";
+
+// Returns the time in nanoseconds of UTC since 1970. Throws a usage error that names the option.
+int64_t ParseTimeOfDay(const std::string& option, const std::string& text);
+
+// Returns "2026-03-01T14:30:00Z".
+std::string TimeOfDayText(int64_t utc_ns);
+
+}  // namespace xenoscope::cli

@@ -1,0 +1,77 @@
+#include "correlate/profile_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/container/btree_map.h"
+#include "base/error.h"
+
+namespace xenoscope::correlate {
+namespace {
+
+// Estimates the size of transitions, and takes it from the time of guests (method.md §4.3).
+void MoveTransitions(ProfileSums& sums) {
+  Strata& strata = sums.strata;
+  absl::btree_map<VcpuRef, VcpuModes> vcpus;
+  for (const Stratum& stratum : strata.all) {
+    if (!stratum.has_both_modes) continue;
+    VcpuModes& vcpu = vcpus[stratum.vcpu];
+    vcpu.cycles += stratum.size;
+    if (stratum.context.kind == ContextKind::kGuest) {
+      vcpu.stays += stratum.stays;
+    } else {
+      vcpu.xen_cycles += stratum.size;
+    }
+  }
+  for (auto& [ref, vcpu] : vcpus) {
+    const auto modes = sums.modes.find(ref);
+    if (modes != sums.modes.end()) vcpu.samples = modes->second;
+    const auto decile = sums.stay_deciles.find(ref);
+    if (decile != sums.stay_deciles.end()) vcpu.stay_decile = decile->second;
+  }
+  strata.transitions = TransitionCosts(vcpus);
+  for (Stratum& stratum : strata.all) {
+    if (stratum.context.kind != ContextKind::kTransition || stratum.stays == 0) continue;
+    Stratum& guest = strata.all[stratum.guest];
+    stratum.size = std::min(guest.size, strata.transitions.CostOf(stratum.vcpu) * stratum.stays);
+    guest.size -= stratum.size;
+  }
+}
+
+StratumSizes SizesOf(ProfileSums& sums) {
+  MoveTransitions(sums);
+  return SizeStrata(sums.strata);
+}
+
+}  // namespace
+
+ProfileEstimator::ProfileEstimator(const Options& options, ProfileSums& sums)
+    : options_(options), sums_(sums), sizes_(SizesOf(sums)) {}
+
+std::vector<ProfileRow> ProfileEstimator::Estimate(const RowSums& rows, bool exact) const {
+  const ShareEstimator estimator(
+      sums_.strata, sizes_,
+      {.samples = sums_.samples, .is_time = options_.is_time, .with_parts = options_.parts});
+  std::vector<std::vector<const Part*>> parts(rows.keys.size());
+  for (const Part& part : rows.parts) parts[part.row].push_back(&part);
+  std::vector<ProfileRow> out(rows.keys.size());
+  for (size_t row = 0; row < out.size(); ++row) {
+    estimator.Estimate(parts[row], exact && sizes_.measured, out[row]);
+  }
+  return out;
+}
+
+absl::Status ProfileEstimator::AddTotals(ProfileResult& result) const {
+  result.samples = sums_.samples;
+  result.cycles = sizes_.cycles;
+  result.unsampled_cycles = sizes_.unsampled;
+  if (sizes_.measured) result.checks = CheckDomains(sums_.strata.all, sums_.cluster_squares);
+  double sum = 0;
+  for (const ProfileRow& row : result.rows) sum += row.samples;
+  if (std::abs(sum - sums_.samples) > 1e-6 * std::max(sums_.samples, 1.0)) {
+    return InternalError("the rows hold {} samples, but {} were attributed", sum, sums_.samples);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace xenoscope::correlate

@@ -1,0 +1,14 @@
+#include "correlate/profile_sums.h"
+
+#include <array>
+
+namespace xenoscope::correlate {
+namespace {
+
+constexpr std::array kByDomain = {Dimension::kDomain};
+
+}  // namespace
+
+ProfileSums::ProfileSums(std::span<const Dimension> by) : rows(by), domains(kByDomain) {}
+
+}  // namespace xenoscope::correlate

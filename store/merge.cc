@@ -1,0 +1,288 @@
+#include "store/merge.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+#include "correlate/profile_estimate.h"
+#include "store/counters.h"
+
+namespace xenoscope::store {
+namespace {
+
+using correlate::ClusterSums;
+using correlate::Context;
+using correlate::ContextKind;
+using correlate::Dimension;
+using correlate::Part;
+using correlate::Stratum;
+using correlate::StratumUnions;
+
+constexpr std::array kColumns = {Dimension::kDomain, Dimension::kVcpu,  Dimension::kMode,
+                                 Dimension::kExit,   Dimension::kImage, Dimension::kFunction};
+constexpr size_t kMaxDomains = 65'536;
+constexpr double kNsPerSecond = 1e9;
+
+ClusterSums& operator+=(ClusterSums& sums, const ClusterSums& more) {
+  sums.x += more.x;
+  sums.xx += more.xx;
+  sums.xn += more.xn;
+  return sums;
+}
+
+// A row that has all samples of a stratum.
+ClusterSums WholeStratum(const correlate::ClusterTotals& totals) {
+  return {totals.n, totals.nn, totals.nn};
+}
+
+}  // namespace
+
+Merger::Merger(std::vector<Dimension> by) : sums_(by) {
+  if (Has(Dimension::kMode)) columns_ |= kModeColumn;
+  if (Has(Dimension::kImage)) columns_ |= kImageColumn;
+  if (Has(Dimension::kFunction)) columns_ |= kFunctionColumn;
+  exact_ = columns_ == 0;
+  has_unions_ = !exact_ && !Has(Dimension::kExit);
+}
+
+absl::StatusOr<Merger> Merger::By(std::vector<Dimension> by) {
+  for (const Dimension dimension : by) {
+    if (std::ranges::find(kColumns, dimension) != kColumns.end()) continue;
+    return InvalidError(
+        "a store has rows by domain, vcpu, mode, exit, image and function; leave out the other "
+        "columns, or report a recording");
+  }
+  return Merger(std::move(by));
+}
+
+absl::Status Merger::Begin(const SliceHead& head, const Dictionary& dictionary) {
+  dictionary_ = &dictionary;
+  if (out_.slices == 0) {
+    out_.event = head.event;
+    out_.is_time = out_.stratified = head.is_time;
+    out_.clock = {head.clock_hz, ClockSource::kRecorded};
+    out_.traced = false;
+  }
+  if (head.event != out_.event || head.is_time != out_.is_time) {
+    return InvalidError(
+        "slices of the events {} and {} have no common shares: choose one with "
+        "--event",
+        out_.event, head.event);
+  }
+  ++out_.slices;
+  out_.traced = out_.traced || head.traced;
+  host_ = hosts_.Intern(head.host);
+  scale_ = static_cast<double>(out_.clock.hz) / static_cast<double>(head.clock_hz);
+  period_ = head.period * scale_;
+  out_.sampled.end =
+      out_.sampled.end + static_cast<Cycles>(static_cast<double>(head.end_ns - head.begin_ns) *
+                                             static_cast<double>(out_.clock.hz) / kNsPerSecond);
+  const std::vector<VcpuKey>& vcpus = dictionary.vcpus.all();
+  while (domain_of_.size() < vcpus.size()) {
+    const uint32_t number = domains_.Intern(vcpus[domain_of_.size()].domain);
+    if (number >= kMaxDomains) {
+      return ExhaustedError(
+          "there are more than {} domains of different names; choose fewer hosts "
+          "with --host, or a shorter time",
+          kMaxDomains);
+    }
+    domain_of_.push_back({static_cast<uint16_t>(number)});
+  }
+  return absl::OkStatus();
+}
+
+VcpuRef Merger::RefOf(VcpuNumber vcpu) {
+  const auto next = static_cast<uint32_t>(refs_.size());
+  return refs_.try_emplace({host_, vcpu}, VcpuRef{domain_of_[vcpu.value], {next}}).first->second;
+}
+
+Context Merger::ContextOf(ContextNumber number) {
+  const ContextKey& key = dictionary_->contexts[number];
+  Context context{key.kind};
+  if (key.kind == ContextKind::kExit) context.reason = exits_.Intern(key.exit);
+  return context;
+}
+
+uint32_t Merger::StratumOf(VcpuNumber vcpu, ContextNumber number) {
+  const Context context = ContextOf(number);
+  const bool traced = correlate::IsTraced(context.kind);
+  const VcpuRef ref = traced ? RefOf(vcpu) : VcpuRef();
+  std::vector<Stratum>& all = sums_.strata.all;
+  const auto [at, is_new] = strata_.try_emplace({host_, ref, context, traced ? 0 : period_},
+                                                static_cast<uint32_t>(all.size()));
+  if (is_new) {
+    Stratum& stratum = all.emplace_back();
+    stratum.vcpu = ref;
+    stratum.context = context;
+    stratum.host = host_;
+    stratum.period = period_;
+    stratum.has_both_modes = dictionary_->contexts[number].has_both_modes;
+    if (has_unions_ && traced) stratum.of_vcpu = sums_.strata.unions.AddStratum(ref);
+  }
+  return at->second;
+}
+
+uint32_t Merger::RowOf(VcpuNumber vcpu, const Context& context, const CodeKey& code) {
+  const correlate::KeyLayout& layout = sums_.rows.layout;
+  correlate::RowKey key = layout.EmptyKey();
+  layout.Put(Dimension::kDomain, domain_of_[vcpu.value].value, key);
+  layout.Put(Dimension::kVcpu, dictionary_->vcpus[vcpu].number, key);
+  layout.Put(Dimension::kMode, static_cast<uint64_t>(code.mode), key);
+  if (Has(Dimension::kImage)) layout.Put(Dimension::kImage, names_.Intern(code.image), key);
+  if (Has(Dimension::kFunction)) {
+    layout.Put(Dimension::kFunction, names_.Intern(code.function), key);
+  }
+  layout.PutContext(context, key);
+  return sums_.rows.Find(key);
+}
+
+Part& Merger::PartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey& code) {
+  const uint32_t row = RowOf(vcpu, ContextOf(context), code);
+  const uint32_t stratum = StratumOf(vcpu, context);
+  Part& part = sums_.rows.parts[sums_.rows.PartOf(row, stratum)];
+  if (sums_.strata.all[stratum].of_vcpu != StratumUnions::kNone) {
+    part.union_number = sums_.strata.unions.UnionNumber(row, RefOf(vcpu));
+  }
+  return part;
+}
+
+uint32_t Merger::UnionOf(VcpuNumber vcpu, const CodeKey& code) {
+  return sums_.strata.unions.UnionNumber(RowOf(vcpu, {}, code), RefOf(vcpu));
+}
+
+Part& Merger::DomainPartOf(VcpuNumber vcpu, uint32_t stratum) {
+  const uint32_t domain = sums_.domains.Find({domain_of_[vcpu.value].value});
+  return sums_.domains.parts[sums_.domains.PartOf(domain, stratum)];
+}
+
+void Merger::LinkToGuest(VcpuNumber vcpu, uint32_t transition) {
+  const std::vector<ContextKey>& contexts = dictionary_->contexts.all();
+  const auto guest = std::ranges::find(contexts, ContextKind::kGuest, &ContextKey::kind);
+  if (guest == contexts.end()) return;
+  const uint32_t number = StratumOf(vcpu, {static_cast<uint32_t>(guest - contexts.begin())});
+  sums_.strata.all[transition].guest = number;
+}
+
+void Merger::AddStrata(const std::vector<StratumSums>& strata) {
+  for (const StratumSums& more : strata) {
+    const uint32_t number = StratumOf(more.vcpu, more.context);
+    Stratum& stratum = sums_.strata.all[number];
+    stratum.size += more.cycles * scale_;
+    stratum.stays += more.stays;
+    stratum.totals.n += more.totals.n;
+    stratum.totals.nn += more.totals.nn;
+    stratum.totals.clusters += more.totals.clusters;
+    sums_.samples += more.totals.n;
+    const ContextKind kind = stratum.context.kind;
+    if (kind == ContextKind::kTransition) LinkToGuest(more.vcpu, number);
+    if (!correlate::IsTraced(kind) || more.totals.n == 0) continue;
+    DomainPartOf(more.vcpu, number).sums += WholeStratum(more.totals);
+    if (exact_) PartOf(more.vcpu, more.context, {}).sums += WholeStratum(more.totals);
+  }
+}
+
+void Merger::AddVcpus(const SliceSums& sums) {
+  for (const VcpuSums& more : sums.vcpus) {
+    const VcpuRef ref = RefOf(more.vcpu);
+    correlate::ModeSums& modes = sums_.modes[ref];
+    modes.xen += more.modes.xen;
+    modes.all.n += more.modes.all.n;
+    modes.all.nn += more.modes.all.nn;
+    modes.all.clusters += more.modes.all.clusters;
+    sums_.cluster_squares[ref] += more.traced_squares;
+    auto& [stays, decile_stays] = deciles_[ref];
+    stays += more.stays;
+    decile_stays += more.decile_stays * scale_;
+    if (has_unions_) sums_.strata.unions.Add(ref, more.clusters);
+  }
+  if (!has_unions_) return;
+  for (const PairSums& more : sums.pairs) {
+    const uint32_t a = sums_.strata.all[StratumOf(more.vcpu, more.a)].of_vcpu;
+    const uint32_t b = sums_.strata.all[StratumOf(more.vcpu, more.b)].of_vcpu;
+    if (a == StratumUnions::kNone || b == StratumUnions::kNone) continue;
+    sums_.strata.unions.AddProducts(RefOf(more.vcpu), a, b, more.nn);
+  }
+}
+
+void Merger::AddParts(const SliceSums& sums) {
+  for (const PartSums& more : sums.parts) {
+    const uint32_t stratum = StratumOf(more.vcpu, more.context);
+    const bool traced = correlate::IsTraced(sums_.strata.all[stratum].context.kind);
+    if (!traced) DomainPartOf(more.vcpu, stratum).sums += more.sums;
+    if (exact_ && traced) continue;  // AddStrata
+    if (more.sums.xx > 0)
+      PartOf(more.vcpu, more.context, dictionary_->codes[more.code]).sums += more.sums;
+    const uint32_t of_vcpu = sums_.strata.all[stratum].of_vcpu;
+    if (more.union_xn == 0 || of_vcpu == StratumUnions::kNone) continue;
+    sums_.strata.unions.AddProducts(UnionOf(more.vcpu, dictionary_->codes[more.code]), of_vcpu,
+                                    more.union_xn);
+  }
+  if (!has_unions_) return;
+  for (const UnionSums& more : sums.unions) {
+    sums_.strata.unions.Add(UnionOf(more.vcpu, dictionary_->codes[more.code]), more.sums);
+  }
+}
+
+void Merger::AddCrosses(const std::vector<CrossSums>& crosses) {
+  for (const CrossSums& more : crosses) {
+    if (more.columns == 0 && more.context != kAllContexts) {
+      DomainPartOf(more.vcpu, StratumOf(more.vcpu, more.context)).sums.xx += more.xx;
+    }
+    if (more.columns != columns_) continue;
+    if (more.context != kAllContexts) {
+      PartOf(more.vcpu, more.context, dictionary_->codes[more.code]).sums.xx += more.xx;
+    } else if (has_unions_) {
+      sums_.strata.unions.Add(UnionOf(more.vcpu, dictionary_->codes[more.code]), {more.xx, 0});
+    }
+  }
+}
+
+absl::Status Merger::Add(const Slice& slice, const Dictionary& dictionary) {
+  XENOSCOPE_RETURN_IF_ERROR(Begin(slice.head, dictionary));
+  AddStrata(slice.sums.strata);
+  AddVcpus(slice.sums);
+  AddParts(slice.sums);
+  AddCrosses(slice.sums.crosses);
+  for (const Counter& counter : slice.sums.counters) AddCounter(counter, out_, out_);
+  return absl::OkStatus();
+}
+
+void Merger::SetDimensions(const correlate::RowSums& rows,
+                           std::vector<correlate::ProfileRow>& out) const {
+  const correlate::KeyLayout& layout = rows.layout;
+  for (size_t number = 0; number < out.size(); ++number) {
+    const correlate::RowKey& key = rows.keys[number];
+    correlate::ProfileRow& row = out[number];
+    row.domain = {static_cast<uint16_t>(layout.Get(Dimension::kDomain, key))};
+    row.vcpu = {static_cast<uint32_t>(layout.Get(Dimension::kVcpu, key))};
+    row.mode = static_cast<Mode>(layout.Get(Dimension::kMode, key));
+    row.exit = layout.GetContext(key);
+    if (layout.Has(Dimension::kImage)) {
+      row.image = names_.all()[layout.Get(Dimension::kImage, key)];
+    }
+    if (layout.Has(Dimension::kFunction)) {
+      row.function = names_.all()[layout.Get(Dimension::kFunction, key)];
+    }
+  }
+}
+
+absl::StatusOr<MergedProfile> Merger::Finish() {
+  if (out_.slices == 0) return NotFoundError("the store has no slice of these hosts and times");
+  for (const auto& [ref, decile] : deciles_) {
+    if (decile.first > 0) sums_.stay_deciles[ref] = decile.second / decile.first;
+  }
+  const correlate::ProfileEstimator estimator({.is_time = out_.is_time, .exact = exact_}, sums_);
+  correlate::ProfileResult& result = out_.result;
+  result.rows = estimator.Rows();
+  result.domains = estimator.Domains();
+  SetDimensions(sums_.rows, result.rows);
+  SetDimensions(sums_.domains, result.domains);
+  XENOSCOPE_RETURN_IF_ERROR(estimator.AddTotals(result));
+  out_.domains = domains_.all();
+  out_.exits = exits_.all();
+  out_.hosts = hosts_.all();
+  return std::move(out_);
+}
+
+}  // namespace xenoscope::store

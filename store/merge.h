@@ -1,0 +1,93 @@
+// Adds slices up and estimates the profile of all of them: the one that a recording of all these
+// hosts and times would have.
+#pragma once
+
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/string_interner.h"
+#include "correlate/profile_sums.h"
+#include "profile/profile_results.h"
+#include "store/slice.h"
+
+namespace xenoscope::store {
+
+// The profile of slices, with the names of what rows have numbers for.
+struct MergedProfile : profile::SampleSet, profile::ProfileResults {
+  std::vector<std::string> domains;  // by DomainId: rows of one name are one row
+  std::vector<std::string> exits;    // by the reason of contexts of exits
+  uint64_t slices = 0;
+  std::vector<std::string> hosts;
+};
+
+class Merger {
+ public:
+  // Rows are by these columns: any of domain, vcpu, mode, exit, image, function. Errors
+  // (InvalidArgument): another column.
+  static absl::StatusOr<Merger> By(std::vector<correlate::Dimension> by);
+
+  // Adds a slice, whose keys are in the dictionary: the same one in all calls, which may have
+  // grown. Errors: InvalidArgument if the slice is of another event than the first one;
+  // ResourceExhausted for more than 65,536 domains of different names. O(sums).
+  absl::Status Add(const Slice& slice, const Dictionary& dictionary);
+
+  // Estimates the profile; called once. Errors: NotFound without a slice; Internal.
+  absl::StatusOr<MergedProfile> Finish();
+
+ private:
+  // A key of strata: the host, the vCPU, the context, and the period where that sizes the stratum.
+  using StratumKey = std::tuple<uint32_t, VcpuRef, correlate::Context, double>;
+
+  explicit Merger(std::vector<correlate::Dimension> by);
+
+  [[nodiscard]] bool Has(correlate::Dimension dimension) const {
+    return sums_.rows.layout.Has(dimension);
+  }
+  absl::Status Begin(const SliceHead& head, const Dictionary& dictionary);
+  // Returns what stands for the vCPU of the slice's host in strata.
+  VcpuRef RefOf(VcpuNumber vcpu);
+  [[nodiscard]] correlate::Context ContextOf(ContextNumber number);
+  uint32_t StratumOf(VcpuNumber vcpu, ContextNumber context);
+  // Returns the part of the row of that code.
+  correlate::Part& PartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey& code);
+  // Returns the row's union of the vCPU's strata.
+  uint32_t UnionOf(VcpuNumber vcpu, const CodeKey& code);
+  uint32_t RowOf(VcpuNumber vcpu, const correlate::Context& context, const CodeKey& code);
+  // Returns what the domain has of the stratum.
+  correlate::Part& DomainPartOf(VcpuNumber vcpu, uint32_t stratum);
+
+  // Tells the vCPU's stratum of transitions which one is that of its guest's time.
+  void LinkToGuest(VcpuNumber vcpu, uint32_t transition);
+  void AddStrata(const std::vector<StratumSums>& strata);
+  void AddVcpus(const SliceSums& sums);
+  void AddParts(const SliceSums& sums);
+  void AddCrosses(const std::vector<CrossSums>& crosses);
+  void SetDimensions(const correlate::RowSums& rows, std::vector<correlate::ProfileRow>& out) const;
+
+  uint8_t columns_ = 0;      // the columns of code among those of rows
+  bool has_unions_ = false;  // rows can be of several strata of a vCPU
+  bool exact_ = false;       // rows are unions of strata
+  correlate::ProfileSums sums_;
+  MergedProfile out_;
+  absl::flat_hash_map<StratumKey, uint32_t> strata_;
+  absl::flat_hash_map<VcpuRef, std::pair<double, double>> deciles_;  // stays, decile_stays
+  // The slice that is being added.
+  const Dictionary* dictionary_ = nullptr;
+  uint32_t host_ = 0;
+  double period_ = 1;
+  double scale_ = 1;  // from the cycles of its clock to those of the first slice's
+  // Names.
+  StringInterner hosts_;
+  StringInterner domains_;
+  StringInterner exits_;
+  StringInterner names_;
+  std::vector<DomainId> domain_of_;                                     // by VcpuNumber
+  absl::flat_hash_map<std::pair<uint32_t, VcpuNumber>, VcpuRef> refs_;  // by host and vCPU
+};
+
+}  // namespace xenoscope::store

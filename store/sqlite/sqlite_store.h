@@ -1,0 +1,40 @@
+// A store in a SQLite file: no server, one writer at a time, any number of readers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_dictionary.h"
+#include "store/store.h"
+
+namespace xenoscope::store {
+
+class SqliteStore final : public Store {
+ public:
+  // Opens the file. Errors: as OpenStore.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path, Access access);
+
+  absl::StatusOr<std::vector<SliceHead>> Heads(const Selection& selection) override;
+
+ private:
+  // A slice's head, and its number in the file.
+  struct StoredHead {
+    int64_t id = 0;
+    SliceHead head;
+  };
+
+  absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) override;
+  absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) override;
+
+  explicit SqliteStore(Connection connection) : connection_(std::move(connection)) {}
+  absl::StatusOr<std::vector<StoredHead>> StoredHeads(const Selection& selection) const;
+  // Returns whether the slice is there already. Errors: as Store::Push.
+  absl::StatusOr<bool> IsKnown(const SliceHead& head) const;
+
+  Connection connection_;
+};
+
+}  // namespace xenoscope::store

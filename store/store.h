@@ -1,0 +1,64 @@
+// A store of slices: SQLite in a file.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "store/slice.h"
+
+namespace xenoscope::store {
+
+// Which slices are meant.
+struct Selection {
+  std::vector<std::string> hosts{};  // empty: all
+  // Those that begin in [since_ns, until_ns), in nanoseconds of UTC since 1970.
+  int64_t since_ns = std::numeric_limits<int64_t>::min();
+  int64_t until_ns = std::numeric_limits<int64_t>::max();
+  std::string event{};  // empty: all
+};
+
+// The longest time of a slice: a day.
+inline constexpr int64_t kMaxSliceNs = int64_t{86'400} * 1'000'000'000;
+
+enum class Access : uint8_t { kRead, kWrite };
+
+class Store {
+ public:
+  using SliceVisitor = std::function<absl::Status(const Slice&, const Dictionary&)>;
+
+  virtual ~Store() = default;
+  // Adds the slice, whose keys are in the dictionary: all of it or nothing. Returns whether it was
+  // new: one of the same host, time and event that is there already stays as it is. Errors:
+  // InvalidArgument as CheckSlice; FailedPrecondition if the host has another slice of the event
+  // that overlaps this one in time: two hosts have one name. O(sums).
+  absl::StatusOr<bool> Push(const Slice& slice, const Dictionary& dictionary);
+  // Returns the heads of the selected slices, in the order of time.
+  virtual absl::StatusOr<std::vector<SliceHead>> Heads(const Selection& selection) = 0;
+  // Calls visit(slice, dictionary) for each selected slice in the order of time, with one
+  // dictionary that grows. Ends at the first error of `visit`, and returns it. Errors:
+  // InvalidArgument as CheckSlice: the store is damaged. O(the slices' sums).
+  absl::Status Read(const Selection& selection, const SliceVisitor& visit);
+
+ private:
+  // As above, of slices that are checked by this class.
+  virtual absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) = 0;
+  virtual absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) = 0;
+};
+
+// Checks that a slice is as its sums must be: numbers are finite and keys are there. `dictionary`
+// is the slice's. O(sums).
+[[nodiscard]] absl::Status CheckSlice(const Slice& slice, const Dictionary& dictionary);
+
+// Opens the store of a URL: "sqlite:FILE". With Access::kWrite a file that is not there is made.
+// Errors: InvalidArgument for another URL, and for a file that is no store; NotFound;
+// FailedPrecondition for a store of another version.
+[[nodiscard]] absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& url,
+                                                               Access access);
+
+}  // namespace xenoscope::store

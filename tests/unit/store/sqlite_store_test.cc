@@ -1,0 +1,219 @@
+// A store in a file: slices come back as they were pushed, each once, and what is no store is
+// refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "store/bounded_text.h"
+#include "store/store.h"
+#include "store/tables.h"
+
+namespace xenoscope::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class SqliteStoreTest : public ::testing::Test {
+ protected:
+  SqliteStoreTest()
+      : path_(::testing::TempDir() + "store-" + std::to_string(getpid()) + "-" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove(path_);
+  }
+  ~SqliteStoreTest() override { std::filesystem::remove(path_); }
+
+  std::unique_ptr<Store> Open(Access access = Access::kWrite) {
+    auto store = OpenStore("sqlite:" + path_, access);
+    EXPECT_TRUE(store.ok()) << store.status();
+    return *std::move(store);
+  }
+  // Changes the file behind the store's back.
+  void Sql(const std::string& sql) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+  }
+  // A slice with one row in each table.
+  Slice Make(const std::string& host, int64_t begin_ns) {
+    Slice slice;
+    slice.head = {.host = host,
+                  .begin_ns = begin_ns,
+                  .end_ns = begin_ns + 60,
+                  .clock_error_ns = 5,
+                  .clock_hz = 2'000'000'000,
+                  .event = "cycles"};
+    const VcpuNumber vcpu = dictionary_.vcpus.Intern({"web", 3});
+    const ContextNumber exit =
+        dictionary_.contexts.Intern({correlate::ContextKind::kExit, "VMEXIT_CPUID", true});
+    const CodeNumber code = dictionary_.codes.Intern({Mode::kXen, "xen", "do_cpuid"});
+    slice.sums.strata.push_back({vcpu, exit, 1e6, 2, {3, 5, 2}});
+    slice.sums.vcpus.push_back({vcpu, {2, 3, 5}, 5, {{1, 1, 1}, {3, 5, 2}}, 2, 40});
+    slice.sums.pairs.push_back({vcpu, exit, exit, 5});
+    slice.sums.parts.push_back({vcpu, exit, code, {1.5, 1.25, 2}, 2});
+    slice.sums.unions.push_back({vcpu, code, {1.25, 2}});
+    slice.sums.crosses.push_back({kFunctionColumn, vcpu, kAllContexts, code, 0.25});
+    slice.sums.counters.push_back({"samples", 3});
+    return slice;
+  }
+  std::vector<std::string> Hosts(const Selection& selection) {
+    std::vector<std::string> hosts;
+    const absl::Status status =
+        Open(Access::kRead)->Read(selection, [&](const Slice& slice, const Dictionary&) {
+          hosts.push_back(slice.head.host);
+          return absl::OkStatus();
+        });
+    EXPECT_TRUE(status.ok()) << status;
+    return hosts;
+  }
+  absl::Status ReadAll() {
+    const auto store = OpenStore("sqlite:" + path_, Access::kRead);
+    if (!store.ok()) return store.status();
+    return (*store)->Read({}, [](const Slice&, const Dictionary&) { return absl::OkStatus(); });
+  }
+
+  std::string path_;
+  Dictionary dictionary_;
+};
+
+TEST_F(SqliteStoreTest, ReturnsWhatWasPushed) {
+  const Slice pushed = Make("a", 100);
+  ASSERT_TRUE(*Open()->Push(pushed, dictionary_));
+  Slice read;
+  Dictionary dictionary;
+  ASSERT_TRUE(Open(Access::kRead)
+                  ->Read({},
+                         [&](const Slice& slice, const Dictionary& keys) {
+                           read = slice;
+                           dictionary = keys;
+                           return absl::OkStatus();
+                         })
+                  .ok());
+  EXPECT_EQ(read.head.host, "a");
+  EXPECT_EQ(read.head.end_ns, 160);
+  EXPECT_EQ(read.head.clock_error_ns, 5);
+  EXPECT_EQ(read.head.clock_hz, 2'000'000'000);
+  const PartSums& part = read.sums.parts.at(0);
+  EXPECT_EQ(dictionary.codes[part.code], (CodeKey{Mode::kXen, "xen", "do_cpuid"}));
+  EXPECT_EQ(dictionary.vcpus[part.vcpu], (VcpuKey{"web", 3}));
+  EXPECT_EQ(dictionary.contexts[part.context].exit, "VMEXIT_CPUID");
+  EXPECT_TRUE(ForEachTable([&]<typename Sums>() {
+                const auto& rows = read.sums.*Table<Sums>::kRows;
+                EXPECT_EQ(rows.size(), 1U) << Table<Sums>::kName;
+                return absl::OkStatus();
+              }).ok());
+  EXPECT_EQ(part.sums.xx, 1.25);
+  EXPECT_EQ(read.sums.vcpus.at(0).decile_stays, 40);
+  EXPECT_EQ(read.sums.crosses.at(0).context, kAllContexts);
+}
+
+TEST_F(SqliteStoreTest, CountsASliceOnce) {
+  EXPECT_TRUE(*Open()->Push(Make("a", 100), dictionary_));
+  EXPECT_FALSE(*Open()->Push(Make("a", 100), dictionary_));
+  EXPECT_THAT(Hosts({}), ElementsAre("a"));
+}
+
+TEST_F(SqliteStoreTest, SelectsHostsAndTimes) {
+  const auto store = Open();
+  for (const char* host : {"a", "b"}) {
+    for (const int64_t begin : {100, 160, 220}) {
+      ASSERT_TRUE(*store->Push(Make(host, begin), dictionary_));
+    }
+  }
+  EXPECT_THAT(Hosts({.hosts = {"b"}}), ElementsAre("b", "b", "b"));
+  EXPECT_THAT(Hosts({.since_ns = 160, .until_ns = 220}), ElementsAre("a", "b"));
+  EXPECT_THAT(Hosts({.event = "instructions"}), ElementsAre());
+}
+
+// Two machines of one name would make one host of their samples.
+TEST_F(SqliteStoreTest, RefusesSlicesThatOverlap) {
+  const auto store = Open();
+  ASSERT_TRUE(*store->Push(Make("a", 100), dictionary_));
+  for (const int64_t begin : {60, 130}) {
+    const auto pushed = store->Push(Make("a", begin), dictionary_);
+    EXPECT_TRUE(absl::IsFailedPrecondition(pushed.status())) << begin;
+    EXPECT_THAT(std::string(pushed.status().message()), HasSubstr("two hosts"));
+  }
+  EXPECT_TRUE(*store->Push(Make("a", 160), dictionary_));
+  EXPECT_TRUE(*store->Push(Make("b", 130), dictionary_));
+}
+
+// Rows of one key add up: domains of one name are one domain.
+TEST_F(SqliteStoreTest, AddsRowsOfOneKey) {
+  Slice slice = Make("a", 100);
+  slice.sums.parts.push_back(slice.sums.parts.at(0));
+  ASSERT_TRUE(*Open()->Push(slice, dictionary_));
+  double x = 0;
+  ASSERT_TRUE(Open(Access::kRead)
+                  ->Read({},
+                         [&](const Slice& read, const Dictionary&) {
+                           for (const PartSums& part : read.sums.parts) x += part.sums.x;
+                           return absl::OkStatus();
+                         })
+                  .ok());
+  EXPECT_EQ(x, 3);
+}
+
+// A slice that fails in the middle leaves nothing.
+TEST_F(SqliteStoreTest, LeavesNothingOfAFailedPush) {
+  ASSERT_TRUE(*Open()->Push(Make("a", 100), dictionary_));
+  Sql("CREATE TRIGGER fails BEFORE INSERT ON counter BEGIN SELECT RAISE(ABORT, 'no'); END");
+  EXPECT_FALSE(Open()->Push(Make("b", 100), dictionary_).ok());
+  Sql("DROP TRIGGER fails");
+  EXPECT_THAT(Hosts({}), ElementsAre("a"));
+  EXPECT_TRUE(*Open()->Push(Make("b", 100), dictionary_));
+}
+
+TEST_F(SqliteStoreTest, RefusesWhatIsNoStore) {
+  EXPECT_TRUE(absl::IsNotFound(OpenStore("sqlite:" + path_, Access::kRead).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenStore("mysql:x", Access::kRead).status()));
+  Sql("CREATE TABLE other(x)");
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenStore("sqlite:" + path_, Access::kWrite).status()));
+}
+
+TEST_F(SqliteStoreTest, RefusesOtherVersions) {
+  Open();
+  Sql("PRAGMA user_version = 99");
+  const auto store = OpenStore("sqlite:" + path_, Access::kRead);
+  EXPECT_TRUE(absl::IsFailedPrecondition(store.status()));
+  EXPECT_THAT(std::string(store.status().message()), HasSubstr("version 99"));
+}
+
+// What somebody else wrote into the file is an error, not a crash.
+TEST_F(SqliteStoreTest, RefusesDamagedRows) {
+  for (const char* damage :
+       {"UPDATE part SET vcpu = 0", "UPDATE part SET context = 0", "UPDATE part SET code = 77",
+        "UPDATE part SET x = 9e999", "UPDATE context SET kind = 99", "UPDATE code SET mode = -1",
+        "UPDATE stratum SET vcpu = 0", "UPDATE stratum SET clusters = -5",
+        "UPDATE cross_sum SET columns = 300", "UPDATE cross_sum SET columns = 7",
+        "UPDATE slice SET clock_hz = 0", "UPDATE slice SET end_ns = begin_ns",
+        "UPDATE vcpu SET domain = 99", "DELETE FROM name", "UPDATE counter SET value = -1"}) {
+    std::filesystem::remove(path_);
+    ASSERT_TRUE(*Open()->Push(Make("a", 100), dictionary_));
+    ASSERT_TRUE(ReadAll().ok());
+    Sql(damage);
+    const absl::Status status = ReadAll();
+    // Without names there is no slice of any host.
+    if (std::string(damage) == "DELETE FROM name") continue;
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << damage << ": " << status;
+  }
+}
+
+TEST(BoundedName, IsPrintableAndBounded) {
+  EXPECT_EQ(BoundedName("do_sched_op"), "do_sched_op");
+  EXPECT_EQ(BoundedName("a\x1b[31m\n"), "a\\x1b[31m\\x0a");
+  const std::string a = BoundedName(std::string(5000, 'x') + "a");
+  const std::string b = BoundedName(std::string(5000, 'x') + "b");
+  EXPECT_EQ(a.size(), kMaxName);
+  EXPECT_NE(a, b);
+  EXPECT_EQ(BoundedName(std::string(kMaxName, '\n')).size(), kMaxName);
+}
+
+}  // namespace
+}  // namespace xenoscope::store
