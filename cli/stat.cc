@@ -60,6 +60,7 @@ struct Options {
 
 TotalsBy By(const Options& options) {
   if (options.per == "vcpu" || options.per == "cpu") return TotalsBy::kVcpu;
+  if (options.per == "pcpu") return TotalsBy::kPcpu;
   const bool by_domain =
       options.per == "domain" || !options.domains.empty() || !options.active.empty();
   return by_domain ? TotalsBy::kDomain : TotalsBy::kAll;
@@ -283,8 +284,9 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
   const bool sampled =
       options.source == "xenoprof" ||
       (options.source == "auto" && has_xen && CountsSystem(options) && options.active.empty() &&
-       options.per != "cpu" && (events.empty() || !AreOfLinux(events)));
-  if (!has_xen && (options.per == "domain" || options.per == "vcpu")) {
+       options.per != "cpu" && (options.per == "pcpu" || events.empty() || !AreOfLinux(events)));
+  const bool is_of_xen = options.per == "domain" || options.per == "vcpu" || options.per == "pcpu";
+  if (!has_xen && is_of_xen) {
     return PreconditionError(
         "--per {} needs dom0 of a Xen host, and this machine is none: give --per cpu or --per "
         "total",
@@ -310,6 +312,10 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
   }
   for (const EventSpec& event : events) {
     if (!sampled || !AreOfLinux({event})) continue;
+    if (options.per == "pcpu") {
+      return InvalidError("event {} is Linux's own, which has no pCPUs: give --per cpu",
+                          event.name);
+    }
     return InvalidError(
         "event {} is Linux's own, and the others are counted by samples of all domains: count it "
         "alone, or give --source perf to count dom0 only",
@@ -319,7 +325,8 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
   if (sampled) {
     Outcome outcome = CountBySamples(options, events);
     const bool is_of_host =
-        absl::IsUnimplemented(outcome.status) || absl::IsFailedPrecondition(outcome.status);
+        (absl::IsUnimplemented(outcome.status) || absl::IsFailedPrecondition(outcome.status)) &&
+        options.per != "pcpu";
     if (!is_of_host || options.source != "auto" || !options.domains.empty()) return outcome;
     fmt::print(stderr, "note: Linux's counters count dom0 alone, since {}\n",
                Message(outcome.status));
@@ -350,10 +357,14 @@ std::vector<EventSpec> Check(const Options& options) {
     ThrowUsageError("--source", "xenoprof counts domains, not a command alone: give -a, too");
   }
   const bool by_counters = options.source != "xenoprof" && options.domains.empty();
-  if (!options.active.empty() && (!by_counters || options.per == "cpu")) {
+  const bool per_processor = options.per == "cpu" || options.per == "pcpu";
+  if (!options.active.empty() && (!by_counters || per_processor)) {
     ThrowUsageError("--active",
                     "reads counters, and those of whole domains: leave out --source xenoprof, "
-                    "--domain and --per cpu");
+                    "--domain, --per cpu and --per pcpu");
+  }
+  if (options.per == "pcpu" && (options.source == "perf" || !options.domains.empty())) {
+    ThrowUsageError("--per", "pcpu counts all domains by samples: leave out --source and --domain");
   }
   return *std::move(events);
 }
@@ -376,9 +387,9 @@ void AddStat(Command program, CommandAction& run) {
   command
       .AddOption(
           "--per", options->per,
-          "Totals of all of the system, of each domain, or of each vCPU; cpu: of each CPU of "
-          "this Linux")
-      .OneOf({"total", "domain", "vcpu", "cpu"})
+          "Totals of all of the system, of each domain, of each vCPU, or of each pCPU of the host; "
+          "cpu: of each CPU of this Linux")
+      .OneOf({"total", "domain", "vcpu", "pcpu", "cpu"})
       .ShowDefault();
   command.AddOption("-d,--domain", options->domains, "Only these domains of Xen, by name or number")
       .SplitAt(',')

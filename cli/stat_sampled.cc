@@ -9,11 +9,33 @@
 #include "cli/domain_names.h"
 #include "cli/scratch_directory.h"
 #include "cli/stat_run_times.h"
+#include "profile/trace_input.h"
 #include "recording/recording.h"
 #include "sampler/perf/perf_events.h"
 #include "sampler/recorder.h"
+#include "trace/event_mask.h"
 
 namespace xenoscope::cli {
+namespace {
+
+// Returns the totals of the recording at `path`. Adds warnings about it to `notes`.
+absl::StatusOr<profile::EventTotals> Estimate(const std::string& path, profile::TotalsBy by,
+                                              const std::vector<DomainId>& domains,
+                                              std::vector<std::string>& notes) {
+  if (by != profile::TotalsBy::kPcpu) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
+                               recording::Recording::Open(path));
+    return profile::EstimateTotals(recording, by, domains);
+  }
+  profile::TraceRequest request;
+  request.path = path;
+  XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input,
+                             profile::OpenTraceInput(request, notes));
+  return profile::EstimateTotalsOfPcpus(input);
+}
+
+}  // namespace
+
 absl::StatusOr<SampledTotals> SampleTotals(const StatSampling& request) {
   XENOSCOPE_ASSIGN_OR_RETURN(const ScratchDirectory scratch, ScratchDirectory::Make("stat"));
   StatRunTimes run_times;
@@ -25,6 +47,12 @@ absl::StatusOr<SampledTotals> SampleTotals(const StatSampling& request) {
   record.samples.emplace();
   record.samples->source = sampler::SourceKind::kXenoprof;
   record.samples->events = request.events;
+  if (request.by == profile::TotalsBy::kPcpu) {
+    // Which vCPU ran where is all that is asked for.
+    record.trace.emplace();
+    record.trace->events = "sched";
+    record.trace->event_mask = *trace::ParseEventMask(record.trace->events);
+  }
   record.on_began = [&run_times] { run_times.Begin(); };
   record.on_ending = [&run_times] { run_times.End(); };
   XENOSCOPE_ASSIGN_OR_RETURN(sampler::RecordResult recorded,
@@ -33,13 +61,11 @@ absl::StatusOr<SampledTotals> SampleTotals(const StatSampling& request) {
   SampledTotals sampled;
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> domains,
                              ChooseDomains(&recorded.info, request.domains));
-  XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
-                             recording::Recording::Open(record.output));
   XENOSCOPE_ASSIGN_OR_RETURN(sampled.totals,
-                             profile::EstimateTotals(recording, request.by, domains));
+                             Estimate(record.output, request.by, domains, sampled.notes));
   Append(run_times.Totals(request.by, domains), sampled.totals);
   sampled.info = std::move(recorded.info);
-  sampled.notes = std::move(recorded.notes);
+  sampled.notes.insert(sampled.notes.begin(), recorded.notes.begin(), recorded.notes.end());
   if (recorded.command_exit) sampled.exit_status = recorded.command_exit->status;
   return sampled;
 }

@@ -5,21 +5,47 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "correlate/estimate.h"
+#include "correlate/placing/placer.h"
+#include "profile/pipeline_options.h"
 #include "profile/recorded_samples.h"
+#include "trace/ordered_stream.h"
 
 namespace xenoscope::profile {
 namespace {
 
-using RowKey = std::pair<std::optional<DomainId>, std::optional<VcpuId>>;
+// What a row is of.
+struct RowKey {
+  std::optional<DomainId> domain;
+  std::optional<VcpuId> vcpu;
+  std::optional<PcpuId> pcpu;
+  auto operator<=>(const RowKey&) const = default;
+};
 
-RowKey KeyOf(std::optional<DomainId> domain, std::optional<VcpuId> vcpu, TotalsBy by) {
-  if (by == TotalsBy::kAll) return {};
-  return {domain, by == TotalsBy::kVcpu ? vcpu : std::nullopt};
+// Returns the key by `by` of what is known.
+RowKey KeyOf(RowKey known, TotalsBy by) {
+  switch (by) {
+    case TotalsBy::kAll:
+      return {};
+    case TotalsBy::kDomain:
+      return {known.domain, {}, {}};
+    case TotalsBy::kVcpu:
+      return {known.domain, known.vcpu, {}};
+    case TotalsBy::kPcpu:
+      break;
+  }
+  return {{}, {}, known.pcpu};
+}
+
+RowKey KeyOf(const EventTotal& total) { return {total.domain, total.vcpu, total.pcpu}; }
+
+void SetKey(const RowKey& key, EventTotal& total) {
+  total.domain = key.domain;
+  total.vcpu = key.vcpu;
+  total.pcpu = key.pcpu;
 }
 
 // Returns the total of one row and event.
@@ -45,13 +71,15 @@ EventTotal SumOf(const std::vector<const CountedPart*>& parts) {
 
 // Sets the count and its interval from `samples` of `all` samples of the event. The square of the
 // standard error is that of a binomial part of what is known (complete), and one sample, as the
-// last period is not whole; else it is Poisson's. The ends are those of the score interval (section
+// last period is not whole; else it is Poisson's. `doubt` is the variance of the samples' number in
+// the row that comes from their uncertain places. The ends are those of the score interval (section
 // 10).
-void SetEstimate(double samples, double all, bool complete, double period, EventTotal& total) {
+void SetEstimate(double samples, double all, bool complete, double doubt, double period,
+                 EventTotal& total) {
   const double zz = correlate::kNormal95 * correlate::kNormal95;
   const double rest = complete && all > 0 ? 1 - samples / all : 1;
   const double ends = complete ? 1 : 0;
-  const double spread = std::sqrt(zz * (rest * samples + ends + rest * rest * zz / 4));
+  const double spread = std::sqrt(zz * (rest * samples + ends + doubt + rest * rest * zz / 4));
   const double centre = samples + rest * zz / 2;
   total.kind = TotalKind::kEstimated;
   total.has_interval = true;
@@ -75,15 +103,14 @@ double Student95(size_t freedom) {
 // Returns the total of the same row and event; null if there is none.
 const EventTotal* FindRow(const std::vector<EventTotal>& totals, const EventTotal& like) {
   const auto found = std::ranges::find_if(totals, [&](const EventTotal& each) {
-    return each.domain == like.domain && each.vcpu == like.vcpu && each.event == like.event;
+    return KeyOf(each) == KeyOf(like) && each.event == like.event;
   });
   return found == totals.end() ? nullptr : &*found;
 }
 
 void Sort(std::vector<EventTotal>& totals) {
-  std::ranges::stable_sort(totals, {}, [](const EventTotal& total) {
-    return std::tuple(total.domain, total.vcpu, total.event);
-  });
+  std::ranges::stable_sort(
+      totals, {}, [](const EventTotal& total) { return std::pair(KeyOf(total), total.event); });
 }
 
 // Adds the rows of a run that others do not have: of a domain that came later.
@@ -114,7 +141,7 @@ void ForEachRatio(EventTotals& totals, Ratio ratio) {
     if (!column || total.kind == TotalKind::kNotCounted) continue;
     const size_t denominator = totals.ratios[*column].ratio.denominator;
     const auto other = std::ranges::find_if(totals.totals, [&](const EventTotal& each) {
-      return each.event == denominator && each.domain == total.domain && each.vcpu == total.vcpu &&
+      return each.event == denominator && KeyOf(each) == KeyOf(total) &&
              each.kind != TotalKind::kNotCounted;
     });
     if (other == totals.totals.end()) continue;
@@ -126,15 +153,17 @@ void ForEachRatio(EventTotals& totals, Ratio ratio) {
 // The samples of a recording's events by row.
 class SampleTotals {
  public:
-  SampleTotals(EventComparison comparison, TotalsBy by)
-      : comparison_(std::move(comparison)), by_(by), sums_(comparison_.events.size()) {}
+  explicit SampleTotals(EventComparison comparison)
+      : comparison_(std::move(comparison)), sums_(comparison_.events.size()) {}
 
-  void Add(VcpuRef vcpu, size_t event) {
-    const RowKey key = KeyOf(vcpu.domain, vcpu.vcpu, by_);
+  // Adds a part in (0, 1] of the sample at hand, of an event of the comparison.
+  void Add(const RowKey& key, size_t event, double part) {
     const uint32_t row = rows_.try_emplace(key, static_cast<uint32_t>(rows_.size())).first->second;
-    sums_.Add(row, event, 1);
-    sums_.EndCluster();
+    sums_.Add(row, event, part);
+    doubts_.resize(rows_.size() * comparison_.events.size());
+    doubts_[row * comparison_.events.size() + event] += part * (1 - part);
   }
+  void EndSample() { sums_.EndCluster(); }
 
   // Returns the totals of rows of these domains; of all, if there are none.
   EventTotals Finish(const std::vector<DomainId>& domains) const {
@@ -143,17 +172,17 @@ class SampleTotals {
     totals.cautions = comparison_.cautions;
     for (const ComparedEvent& event : comparison_.events) totals.events.push_back({event.title});
     for (const auto& [key, row] : rows_) {
-      const std::optional<DomainId>& domain = key.first;
+      const std::optional<DomainId>& domain = key.domain;
       const bool is_wanted =
           !domain || domains.empty() || std::ranges::find(domains, *domain) != domains.end();
       if (is_wanted) AddRow(key, row, totals);
     }
-    ForEachRatio(
-        totals, [this](const correlate::EventRatio& ratio, const EventTotal&, EventTotal& total) {
-          correlate::EventPair pair = sums_.PairOf(rows_.at({total.domain, total.vcpu}), ratio);
-          pair.complete = comparison_.complete;
-          total.ratio = EstimateRatio(pair, ratio.scale);
-        });
+    ForEachRatio(totals,
+                 [this](const correlate::EventRatio& ratio, const EventTotal&, EventTotal& total) {
+                   correlate::EventPair pair = sums_.PairOf(rows_.at(KeyOf(total)), ratio);
+                   pair.complete = comparison_.complete;
+                   total.ratio = EstimateRatio(pair, ratio.scale);
+                 });
     return totals;
   }
 
@@ -161,17 +190,58 @@ class SampleTotals {
   void AddRow(const RowKey& key, uint32_t row, EventTotals& totals) const {
     for (size_t event = 0; event < comparison_.events.size(); ++event) {
       EventTotal& total = totals.totals.emplace_back();
-      std::tie(total.domain, total.vcpu) = key;
+      SetKey(key, total);
       total.event = event;
       SetEstimate(sums_.Samples(row, event), sums_.AllSamples(event), comparison_.complete,
+                  doubts_[row * comparison_.events.size() + event],
                   static_cast<double>(comparison_.events[event].period), total);
     }
   }
 
   EventComparison comparison_;
-  TotalsBy by_;
   std::map<RowKey, uint32_t> rows_;
   correlate::EventSums sums_;
+  std::vector<double> doubts_;  // by row and event: the variance of the number of its samples
+};
+
+// Adds samples to the pCPUs of their places.
+class PcpuTotals final : public correlate::PlacingObserver {
+ public:
+  PcpuTotals(SampleTotals& sums, std::vector<uint8_t> numbers)
+      : sums_(sums), numbers_(std::move(numbers)) {}
+
+  void OnPlaced(const correlate::PlacedSample& placed) override {
+    parts_.clear();
+    for (const correlate::Place& place : placed.places) {
+      const bool known = correlate::IsTraced(place.context.kind);
+      const std::optional<PcpuId> pcpu = known ? std::optional(place.pcpu) : std::nullopt;
+      const auto found = std::ranges::find(parts_, pcpu, &Part::first);
+      if (found == parts_.end()) {
+        parts_.emplace_back(pcpu, place.weight);
+      } else {
+        found->second += place.weight;
+      }
+    }
+    for (const auto& [pcpu, part] : parts_) Add(*placed.sample, pcpu, std::min(part, 1.0));
+    sums_.EndSample();
+  }
+  void OnUnplaced(const recording::Sample& sample, correlate::UnplacedReason /*why*/) override {
+    Add(sample, sample.pcpu, 1);
+    sums_.EndSample();
+  }
+  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/,
+                correlate::ContextTime /*time*/) override {}
+
+ private:
+  using Part = std::pair<std::optional<PcpuId>, double>;
+
+  void Add(const recording::Sample& sample, std::optional<PcpuId> pcpu, double part) {
+    if (part > 0) sums_.Add({{}, {}, pcpu}, numbers_[sample.event], part);
+  }
+
+  SampleTotals& sums_;
+  std::vector<uint8_t> numbers_;
+  std::vector<Part> parts_;  // of the sample at hand
 };
 
 // Returns the groups of all events that count something.
@@ -182,6 +252,40 @@ std::vector<EventGroup> AllGroups(const std::vector<recording::EventInfo>& event
     if (group.front() == i && !events[i].waiting) groups.push_back(group);
   }
   return groups;
+}
+
+// The samples of a recording's events, and how they are compared.
+struct Estimation {
+  EventComparison comparison;
+  std::vector<uint8_t> numbers;  // EventNumbers
+  SampleSelection selection;
+  RecordedSamples samples;
+
+  // Nothing: the recording's events count nothing.
+  static absl::StatusOr<std::optional<Estimation>> Begin(const recording::Recording& recording) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events,
+                               ReadEvents(recording));
+    const std::vector<EventGroup> groups = AllGroups(events);
+    if (groups.empty()) return std::nullopt;
+    EventComparison comparison = CompareEvents(recording.info(), events, groups);
+    std::vector<uint8_t> numbers = EventNumbers(comparison);
+    SampleSelection selection{.events = groups.front()};
+    selection.beside.assign(groups.begin() + 1, groups.end());
+    XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
+                               RecordedSamples::Open(recording, selection, /*processes=*/nullptr));
+    return std::optional(Estimation{std::move(comparison), std::move(numbers), std::move(selection),
+                                    std::move(samples)});
+  }
+};
+
+// Returns the totals of these domains, with the length of the recording.
+EventTotals TotalsOf(const recording::Recording& recording, const SampleTotals& sums,
+                     const std::vector<DomainId>& domains) {
+  EventTotals totals = sums.Finish(domains);
+  const recording::RecordingInfo& info = recording.info();
+  if (info.started < info.stopped)
+    totals.seconds = recording.clock().Seconds(info.stopped - info.started);
+  return totals;
 }
 
 }  // namespace
@@ -203,35 +307,48 @@ const char* ToString(TotalKind kind) {
 void AddCounted(const std::vector<CountedPart>& parts, TotalsBy by, EventTotals& totals) {
   std::map<std::pair<RowKey, size_t>, std::vector<const CountedPart*>> rows;
   for (const CountedPart& part : parts) {
-    rows[{KeyOf(part.domain, part.vcpu, by), part.event}].push_back(&part);
+    rows[{KeyOf({part.domain, part.vcpu, part.pcpu}, by), part.event}].push_back(&part);
   }
   for (const auto& [key, of_row] : rows) {
     EventTotal& total = totals.totals.emplace_back(SumOf(of_row));
-    std::tie(total.domain, total.vcpu) = key.first;
+    SetKey(key.first, total);
     total.event = key.second;
   }
 }
 
 absl::StatusOr<EventTotals> EstimateTotals(const recording::Recording& recording, TotalsBy by,
                                            const std::vector<DomainId>& domains) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events, ReadEvents(recording));
-  const std::vector<EventGroup> groups = AllGroups(events);
-  if (groups.empty()) return EventTotals();
-  EventComparison comparison = CompareEvents(recording.info(), events, groups);
-  const std::vector<uint8_t> numbers = EventNumbers(comparison);
-  SampleTotals sums(std::move(comparison), by);
-  SampleSelection selection{.events = groups.front()};
-  selection.beside.assign(groups.begin() + 1, groups.end());
-  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
-                             RecordedSamples::Open(recording, selection, /*processes=*/nullptr));
-  while (const recording::Sample* sample = samples.Next()) {
-    sums.Add(sample->vcpu, numbers[sample->event]);
+  XENOSCOPE_ASSIGN_OR_RETURN(std::optional<Estimation> estimation, Estimation::Begin(recording));
+  if (!estimation) return EventTotals();
+  SampleTotals sums(std::move(estimation->comparison));
+  while (const recording::Sample* sample = estimation->samples.Next()) {
+    const RowKey key = KeyOf({sample->vcpu.domain, sample->vcpu.vcpu, {}}, by);
+    sums.Add(key, estimation->numbers[sample->event], 1);
+    sums.EndSample();
   }
-  EventTotals totals = sums.Finish(domains);
+  return TotalsOf(recording, sums, domains);
+}
+
+absl::StatusOr<EventTotals> EstimateTotalsOfPcpus(const TraceInput& input) {
+  const recording::Recording& recording = *input.recording;
+  XENOSCOPE_ASSIGN_OR_RETURN(std::optional<Estimation> estimation, Estimation::Begin(recording));
+  if (!estimation) return EventTotals();
+  XENOSCOPE_ASSIGN_OR_RETURN(const BracketSummary brackets,
+                             SummariseBrackets(recording, estimation->selection));
   const recording::RecordingInfo& info = recording.info();
-  if (info.started < info.stopped)
-    totals.seconds = recording.clock().Seconds(info.stopped - info.started);
-  return totals;
+  correlate::PlacingOptions options =
+      PlacingOptionsFor(input.dialect, {info.started, info.stopped}, brackets.longest, {}, {});
+  for (const EventGroup& group : estimation->selection.beside) {
+    for (const uint16_t event : group) options.beside.set(event);
+  }
+  options.uniform_in_time = false;  // rows are counts of samples, of any event
+  SampleTotals sums(std::move(estimation->comparison));
+  PcpuTotals by_pcpu(sums, estimation->numbers);
+  correlate::Placer placer(options, estimation->samples, by_pcpu);
+  trace::OrderedStream stream = input.trace.Stream();
+  while (const trace::Item* item = stream.Next()) placer.Take(*item);
+  XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
+  return TotalsOf(recording, sums, {});
 }
 
 void Append(EventTotals other, EventTotals& totals) {

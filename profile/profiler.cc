@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <span>
 
@@ -27,29 +26,6 @@ using recording::Sample;
 // Samples of the trace itself are instants: they can be placed at any time, so many cycles (about
 // 10 ms) at once.
 constexpr Cycles kPlacedAtOnce = Cycles{1} << 25;
-
-// When samples were taken.
-struct BracketSummary {
-  TscRange all{Tsc{std::numeric_limits<uint64_t>::max()}, Tsc{0}};
-  Cycles longest = 0;
-
-  void Add(TscRange when) {
-    all.begin = std::min(all.begin, when.begin);
-    all.end = std::max(all.end, when.end);
-    longest = std::max(longest, when.Length());
-  }
-};
-
-absl::StatusOr<BracketSummary> SummariseBrackets(const Recording& recording,
-                                                 const SampleSelection& selection) {
-  BracketSummary brackets;
-  for (size_t i = 0; i < recording.info().sources.size(); ++i) {
-    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream,
-                               OpenSelected(recording, selection, i));
-    while (const auto when = stream.reader.NextBracket()) brackets.Add(*when);
-  }
-  return brackets;
-}
 
 // Returns the time of the first record; the end of time if there is none.
 Tsc FirstRecord(const trace::TraceFile& trace) {

@@ -31,6 +31,23 @@ RecordedSamples::RecordedSamples(const SampleSelection& selection,
   for (const std::vector<uint16_t>& events : selection.beside) add(events);
 }
 
+void BracketSummary::Add(TscRange when) {
+  all.begin = std::min(all.begin, when.begin);
+  all.end = std::max(all.end, when.end);
+  longest = std::max(longest, when.Length());
+}
+
+absl::StatusOr<BracketSummary> SummariseBrackets(const recording::Recording& recording,
+                                                 const SampleSelection& selection) {
+  BracketSummary brackets;
+  for (size_t i = 0; i < recording.info().sources.size(); ++i) {
+    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream,
+                               OpenSelected(recording, selection, i));
+    while (const auto when = stream.reader.NextBracket()) brackets.Add(*when);
+  }
+  return brackets;
+}
+
 absl::StatusOr<RecordedSamples> RecordedSamples::Open(const recording::Recording& recording,
                                                       const SampleSelection& selection,
                                                       const RecordedProcesses* processes) {

@@ -4,11 +4,13 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/tsc.h"
 #include "correlate/placing/placed_sample.h"
 #include "profile/recorded_processes.h"
 #include "recording/recording.h"
@@ -30,6 +32,19 @@ struct SampleSelection {
 absl::StatusOr<recording::SampleStream> OpenSelected(const recording::Recording& recording,
                                                      const SampleSelection& selection,
                                                      size_t source);
+
+// When samples were taken.
+struct BracketSummary {
+  TscRange all{Tsc{std::numeric_limits<uint64_t>::max()}, Tsc{0}};  // holds all brackets
+  Cycles longest = 0;                                               // the length of the longest one
+
+  void Add(TscRange when);
+};
+
+// Returns the summary of all brackets, of samples of any event. Reads all samples. Errors: those of
+// OpenSelected.
+absl::StatusOr<BracketSummary> SummariseBrackets(const recording::Recording& recording,
+                                                 const SampleSelection& selection);
 
 // The samples of some events of all sources, merged in the order of the ends of their brackets.
 class RecordedSamples final : public correlate::SampleSource {

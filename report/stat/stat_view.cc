@@ -36,6 +36,9 @@ void AddColumns(const StatReport& report, Reader reader, Table& table) {
     const std::string key = HasDomains(report) ? "vcpu" : "cpu";
     columns.push_back({key, key, ColumnUnit::kCount, Shorten::kEnd});
   }
+  if (report.by == TotalsBy::kPcpu) {
+    columns.push_back({"pcpu", "pcpu", ColumnUnit::kCount, Shorten::kEnd});
+  }
   const ColumnUnit rate = reader == Reader::kPeople ? ColumnUnit::kCycles : ColumnUnit::kRatio;
   columns.insert(columns.end(), {{"count", "count", ColumnUnit::kCount, Shorten::kEnd},
                                  {"low", "low", ColumnUnit::kCount, Shorten::kEnd},
@@ -94,6 +97,9 @@ Table MakeTable(const StatReport& report, Reader reader) {
     }
     if (report.by == TotalsBy::kVcpu) {
       cells.push_back(total.vcpu ? Cell(uint64_t{total.vcpu->value}) : Cell());
+    }
+    if (report.by == TotalsBy::kPcpu) {
+      cells.push_back(total.pcpu ? Cell(uint64_t{total.pcpu->value}) : Cell());
     }
     std::ranges::move(Figures(report, total), std::back_inserter(cells));
     table.AddRow(std::move(cells));

@@ -1,7 +1,7 @@
-// The part of the hypercall __HYPERVISOR_sysctl that the list of livepatches uses, as Xen defines
-// it (xen/include/public/sysctl.h, Xen 4.8 to 4.22, x86-64). Xen requires an interface version that
-// changes from release to release; the layout of these operations, as far as it is used, has not
-// changed.
+// The part of the hypercall __HYPERVISOR_sysctl that the list of livepatches and the idle times of
+// pCPUs use, as Xen defines it (xen/include/public/sysctl.h, Xen 4.8 to 4.22, x86-64). Xen requires
+// an interface version that changes from release to release; the layout of these operations, as far
+// as it is used, has not changed.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@ inline constexpr uint32_t kLastSysctlVersion = 0x3f;
 enum class SysctlOp : uint32_t {
   kReadConsole = 1,
   kDebugKeys = 7,
+  kGetCpuInfo = 8,
   kLivepatch = 27,
 };
 
@@ -35,6 +36,14 @@ struct SysctlDebugKeys {
 };
 static_assert(sizeof(SysctlDebugKeys) == 16);
 
+struct SysctlGetCpuInfo {
+  uint32_t max_cpus;  // in: how many numbers fit
+  uint32_t padding;
+  uint64_t times;  // in: address; out: a u64 for each pCPU, the ns that it was idle
+  uint32_t count;  // out: the number of pCPUs
+};
+static_assert(sizeof(SysctlGetCpuInfo) == 24 && offsetof(SysctlGetCpuInfo, count) == 16);
+
 // XEN_SYSCTL_LIVEPATCH_LIST, used only for the number of livepatches.
 struct SysctlLivepatchList {
   uint32_t operation;  // kLivepatchList
@@ -53,6 +62,7 @@ struct Sysctl {
   union {
     SysctlReadConsole console;
     SysctlDebugKeys keys;
+    SysctlGetCpuInfo cpus;
     SysctlLivepatchList livepatches;
     std::byte size[128];
   } u;

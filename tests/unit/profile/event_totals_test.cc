@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fake_recording.h"
+#include "tests/unit/trace/trace_builder.h"
 
 namespace xenoscope::profile {
 namespace {
@@ -123,6 +124,45 @@ TEST(EstimateTotalsTest, HasRatiosWithIntervals) {
   EXPECT_DOUBLE_EQ(*instructions.ratio.value, 0.5);
   EXPECT_LT(instructions.ratio.low, 0.5);
   EXPECT_GT(*instructions.ratio.high, 0.5);
+}
+
+// The vCPU runs on pCPU 0 until 200, then on pCPU 1. The fourth sample is from where the trace does
+// not say where it ran.
+TEST(EstimateTotalsTest, PlacesSamplesOnPcpus) {
+  FakeRecording made;
+  made.info.started = Tsc{100};
+  made.info.stopped = Tsc{1000};
+  made.Sample(110, 111, 0x10);
+  made.Sample(120, 121, 0x10);
+  made.Sample(190, 230, 0x10);
+  made.Sample(500, 501, 0x10);
+  trace::TraceBuilder trace;
+  trace.Window(0, {trace::Rec(trace::kRunnableToRunning, 100, {trace::kD1V0, 0}),
+                   trace::Rec(trace::kRunningToRunnable, 200, {trace::kD1V0, 0})});
+  trace.Window(1, {trace::Rec(trace::kRunnableToRunning, 200, {trace::kD1V0, 0}),
+                   trace::Rec(trace::kRunningToBlocked, 400, {trace::kD1V0, 0}),
+                   trace::Rec(trace::kBlockedToRunnable, 900, {trace::kD1V0, 0})});
+  made.Trace(trace.bytes());
+  made.Open();
+  std::vector<std::string> warnings;
+  TraceRequest request;
+  request.path = made.Path();
+  const auto input = OpenTraceInput(request, warnings);
+  ASSERT_TRUE(input.ok()) << input.status();
+  const auto totals = EstimateTotalsOfPcpus(*input);
+  ASSERT_TRUE(totals.ok()) << totals.status();
+  std::vector<std::string> lines;
+  for (const EventTotal& total : totals->totals) {
+    lines.push_back(fmt::format("{} {:.0f}", total.pcpu ? std::to_string(total.pcpu->value) : "-",
+                                total.count));
+  }
+  // Of the third sample's 40 cycles 10 are on pCPU 0.
+  EXPECT_THAT(lines, ElementsAre("- 1000", "0 2250", "1 750"));
+  // z^2 (v x + 1 + p (1 - p)) + (v z^2 / 2)^2, with x of 4 samples and v = 1 - x / 4.
+  const double zz = 1.959964 * 1.959964;
+  const double v = 1 - 0.75 / 4;
+  const double spread = std::sqrt(zz * (v * 0.75 + 1 + 0.25 * 0.75 + v * v * zz / 4));
+  EXPECT_NEAR(totals->totals[2].high, 1000 * (0.75 + v * zz / 2 + spread), 1);
 }
 
 // A domain has every fifth unit of work, at random: its total of each run must be in the interval.

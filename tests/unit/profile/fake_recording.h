@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
 #include "recording/chunk_reader.h"
 #include "recording/recording.h"
 #include "recording/writer.h"
@@ -113,18 +115,29 @@ class FakeRecording {
     samples_.Append(all);
   }
 
-  // Writes what was added since the last call, and reads all of it.
-  recording::Recording Open() {
+  // The recording gets this trace. To be called once, before Open.
+  void Trace(Bytes trace) {
+    std::ofstream file(Path() / "trace.xentrace", std::ios::binary);
+    file << AsText(trace);
+    EXPECT_TRUE(file.good());
+  }
+  std::filesystem::path Path() {
     if (!writer_.ok()) {
       writer_ = recording::Writer::Create((directory_ / "made.xeno").string());
       EXPECT_TRUE(writer_.ok()) << writer_.status();
       file_ = writer_->CreateSamples("perf");
       EXPECT_TRUE(file_.ok()) << file_.status();
     }
+    return writer_->path();
+  }
+
+  // Writes what was added since the last call, and reads all of it.
+  recording::Recording Open() {
+    const std::filesystem::path path = Path();
     file_->Append(samples_.Take());
     EXPECT_TRUE(file_->Flush().ok());
     EXPECT_TRUE(writer_->WriteInfo(info).ok());
-    auto recording = recording::Recording::Open(writer_->path());
+    auto recording = recording::Recording::Open(path);
     EXPECT_TRUE(recording.ok()) << recording.status();
     return *std::move(recording);
   }

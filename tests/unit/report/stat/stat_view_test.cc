@@ -54,6 +54,16 @@ StatReport OfDomains() {
   return report;
 }
 
+TEST(StatTextTest, NamesPcpus) {
+  StatReport report = OfCommand();
+  report.by = TotalsBy::kPcpu;
+  report.totals.totals.resize(1);
+  report.totals.totals[0].pcpu = PcpuId{3};
+  EXPECT_EQ(StatJson(report)["rows"][0]["pcpu"], 3);
+  report.totals.totals[0].pcpu.reset();  // samples without a place
+  EXPECT_TRUE(StatJson(report)["rows"][0]["pcpu"].is_null());
+}
+
 TEST(StatTextTest, MarksHowEachTotalIsKnown) {
   EXPECT_EQ(
       StatText(OfCommand(), {}),
