@@ -1,6 +1,7 @@
 #include "guests/ftrace/kernel_event.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 
@@ -118,14 +119,15 @@ absl::StatusOr<EventDecoder::Layout> EventDecoder::Bind(const EventFormat& forma
 
 absl::StatusOr<EventDecoder> EventDecoder::Create(const Formats& formats) {
   EventDecoder decoder;
+  std::array<bool, kKernelEventKinds> known{};
   for (const EventFormat& format : formats.events) {
     const Names* const names = Names::Find(format.name);
-    if (names == nullptr || decoder.known_[static_cast<size_t>(names->kind)]) continue;
+    if (names == nullptr || known[static_cast<size_t>(names->kind)]) continue;
     XENOSCOPE_ASSIGN_OR_RETURN(const Layout layout, Bind(format, *names));
     if (decoder.by_id_.size() <= format.id) decoder.by_id_.resize(format.id + size_t{1}, kNone);
     decoder.by_id_[format.id] = static_cast<uint8_t>(decoder.layouts_.size());
     decoder.layouts_.push_back(layout);
-    decoder.known_[static_cast<size_t>(names->kind)] = true;
+    known[static_cast<size_t>(names->kind)] = true;
   }
   return decoder;
 }

@@ -2,10 +2,8 @@
 // known.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -77,9 +75,6 @@ class EventDecoder {
   // set). O(1), allocates nothing.
   bool Decode(const RawEvent& raw, KernelEvent& to, bool& malformed) const;
 
-  // Whether the kernel has described events of this kind.
-  [[nodiscard]] bool Has(KernelEventKind kind) const { return known_[static_cast<size_t>(kind)]; }
-
  private:
   // The place of a value in an event; size 0: the event has none.
   struct Place {
@@ -101,7 +96,6 @@ class EventDecoder {
   static constexpr uint8_t kNone = 0xff;
   std::vector<uint8_t> by_id_;  // index into layouts_; kNone: not decoded
   std::vector<Layout> layouts_;
-  std::array<bool, kKernelEventKinds> known_{};
 };
 
 }  // namespace xenoscope::guests
