@@ -59,11 +59,11 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
       page["flame"],
       report::PageFlame(out, out.secondary, timeline.over_time(), zero, kMaxPageRows));
   if (out.traced) {
-    XENOSCOPE_ASSIGN_OR_RETURN(report::PageExits exits, timeline.ExitsJson());
-    page["exits"] = std::move(exits.list);
+    XENOSCOPE_ASSIGN_OR_RETURN(nlohmann::ordered_json exits, timeline.ExitsJson());
+    page["exits"] = std::move(exits["list"]);
     XENOSCOPE_ASSIGN_OR_RETURN(page["timeline"], timeline.TimelineJson());
-    page["timeline"]["exit_counts"] = std::move(exits.counts);
-    page["timeline"]["exit_cycles"] = std::move(exits.cycles);
+    page["timeline"]["exit_counts"] = std::move(exits["counts"]);
+    page["timeline"]["exit_cycles"] = std::move(exits["cycles"]);
   }
   return report::ToPage(page);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
@@ -384,7 +385,7 @@ absl::StatusOr<ordered_json> PageTimeline::TimelineJson() {
   return out;
 }
 
-absl::StatusOr<PageExits> PageTimeline::ExitsJson() const {
+absl::StatusOr<ordered_json> PageTimeline::ExitsJson() const {
   std::vector<std::pair<const Exits*, ordered_json>> sorted;
   for (const auto& [key, exits] : exits_) {
     sorted.emplace_back(
@@ -406,11 +407,11 @@ absl::StatusOr<PageExits> PageTimeline::ExitsJson() const {
     for (const auto& [exits, json] : sorted) of.things.push_back(by_number[exits->number]);
     return of;
   };
-  PageExits out;
-  XENOSCOPE_ASSIGN_OR_RETURN(out.counts, OverTimeJson(in_order(exit_counts_), zero(), 1));
-  XENOSCOPE_ASSIGN_OR_RETURN(out.cycles, OverTimeJson(in_order(exit_cycles_), zero(), 1));
-  out.list = ordered_json::array();
-  for (auto& [exits, json] : sorted) out.list.push_back(std::move(json));
+  ordered_json out;
+  XENOSCOPE_ASSIGN_OR_RETURN(out["counts"], OverTimeJson(in_order(exit_counts_), zero(), 1));
+  XENOSCOPE_ASSIGN_OR_RETURN(out["cycles"], OverTimeJson(in_order(exit_cycles_), zero(), 1));
+  ordered_json& list = out["list"] = ordered_json::array();
+  for (auto& [exits, json] : sorted) list.push_back(std::move(json));
   return out;
 }
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,13 +28,6 @@
 #include "report/timeline/time_bins.h"
 
 namespace xenoscope::report {
-
-// The VM exits of the page by domain and reason, and each one's number and cycles over time.
-struct PageExits {
-  nlohmann::ordered_json list;
-  nlohmann::ordered_json counts;
-  nlohmann::ordered_json cycles;
-};
 
 class PageTimeline final : public correlate::PipelineObserver {
  public:
@@ -57,7 +50,9 @@ class PageTimeline final : public correlate::PipelineObserver {
   // Return the data of the page (report/html/web/src/data.ts); after Finish. Call TimelineJson
   // once, as it changes the numbers of vCPUs. Errors: Internal when zlib fails.
   absl::StatusOr<nlohmann::ordered_json> TimelineJson();
-  absl::StatusOr<PageExits> ExitsJson() const;
+  // ExitsJson has the VM exits by domain and reason, as `list`, and over time, as `counts` and
+  // `cycles`.
+  absl::StatusOr<nlohmann::ordered_json> ExitsJson() const;
 
   // When samples were taken.
   [[nodiscard]] const PageOverTime& over_time() const { return over_time_; }
