@@ -137,7 +137,14 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
     if (registers[kRip] == 0) return chain;  // the convention for the outermost frame
     // The first frame and those that a signal interrupted stand at an instruction; others stand
     // behind their call, which may be their function's last instruction.
-    memo = &RowAt(space, registers[kRip] - (is_signal_frame ? 0 : 1));
+    bool exact = is_signal_frame;
+    memo = &RowAt(space, registers[kRip] - (exact ? 0 : 1));
+    if (!memo->has_row && !exact) {
+      // A coroutine returns to the begin of a function that nothing called.
+      memo = &RowAt(space, registers[kRip]);
+      exact = memo->has_row;
+      if (!exact) memo = &RowAt(space, registers[kRip] - 1);
+    }
     // Each caller's frame is above its callee's, except where a signal had a stack of its own.
     const bool goes_up = registers[kRsp] > stack_before || is_signal_frame;
     if (!memo->mapped || !goes_up) {
@@ -151,7 +158,7 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
     // A trampoline to which a signal's handler returns was not called: the handler's return address
     // is its first instruction.
     const bool is_trampoline = memo->has_row && (memo->row.flags & UnwindRow::kSignalFrame) != 0;
-    callers.push_back(registers[kRip] + (is_signal_frame || is_trampoline ? 1 : 0));
+    callers.push_back(registers[kRip] + (exact || is_trampoline ? 1 : 0));
     if (!by_table) ++chain.by_frame_pointer;
   }
 }
