@@ -211,7 +211,7 @@ absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec
     if (run_times) {
       run_times->End();
       Append(run_times->Totals(By(options), {}), totals);
-      run_times->Begin();
+      run_times->BeginNext();
     }
     return totals;
   };

@@ -26,6 +26,8 @@ class StatRunTimes {
   // Begins and ends the stretch.
   void Begin() { begin_ = Read(); }
   void End() { end_ = Read(); }
+  // Begins the stretch that follows the one that has ended, so that no time is between them.
+  void BeginNext() { begin_ = std::move(end_); }
   // Returns the totals of the domains by `by`; of all, if there are no domains. A pCPU runs while
   // it is not idle.
   [[nodiscard]] profile::EventTotals Totals(profile::TotalsBy by,

@@ -950,6 +950,26 @@ def agent_events(lab):
     check_xen_is_quiet(lab)
 
 
+def stat_agents(lab):
+    """Agents read the counters of their guests' kernels, and Xen the time of its pCPU."""
+    active = json.loads(lab.text("active.json"))
+    rows = {(row["domain"], row["event"]): row for row in active["rows"]}
+    for domain in "Domain-0", "pv", "pvh":
+        lab.check(rows[domain, "page-faults"]["kind"] == "exact", f"{domain}: page faults are counted")
+        lab.check(rows[domain, "cycles"]["kind"] == "not counted", f"{domain}: nothing counts cycles here")
+        clock = rows[domain, "cpu-clock"]["count"] / 1e9 / active["seconds"]
+        lab.check(0.8 < clock < 1.2, f"{domain}: its one CPU counted for {clock:.2f} of the time")
+    # labload fault touches 256 fresh pages, and then sleeps; sha256 touches none.
+    faults = [rows[domain, "page-faults"]["count"] for domain in ("pv", "pvh")]
+    lab.check(faults[0] >= 256 and faults[1] < 50, f"the guests had {faults[0]} and {faults[1]} page faults")
+    lab.check_said(r"pv +0 .* page-faults +exact", "intervals.txt", "intervals")
+    pcpu = json.loads(lab.text("pcpu.json"))
+    ran = [row["count"] / 1e9 for row in pcpu["rows"] if row["event"] == "run-time" and row["pcpu"] == 0]
+    lab.check(len(ran) == 1 and 0.5 < ran[0] <= pcpu["seconds"],
+              f"pCPU 0 ran for {ran} of {pcpu['seconds']:.1f} s")
+    check_xen_is_quiet(lab)
+
+
 def vpmu(lab):
     """Samples that dom0 takes of all domains belong to those that ran."""
     for which in "asleep", "busy":
@@ -985,4 +1005,5 @@ def vpmu_newer(lab):
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
       (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, agent, agentdies, hostile, sources, members,
-       newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, vpmu, vpmu_newer)}
+       newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents,
+       vpmu, vpmu_newer)}
