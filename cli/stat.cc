@@ -207,9 +207,9 @@ absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec
   const auto next = [&]() -> absl::StatusOr<profile::EventTotals> {
     XENOSCOPE_ASSIGN_OR_RETURN(profile::EventTotals totals,
                                counters.Next(By(options), guests.Next()));
+    if (run_times) run_times->End();
     totals.seconds = loop.NextStretch();
     if (run_times) {
-      run_times->End();
       Append(run_times->Totals(By(options), {}), totals);
       run_times->BeginNext();
     }
