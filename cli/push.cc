@@ -31,6 +31,7 @@ struct Options {
   std::string to;
   std::string host;                 // empty: the recorded one
   std::optional<int64_t> began_ns;  // of the only recording
+  bool quiet = false;
   ProfileOptions profile;
 };
 
@@ -97,6 +98,7 @@ absl::Status Push(Options options) {
     XENOSCOPE_ASSIGN_OR_RETURN(const bool is_new, PushOne(options, *to));
     if (!is_new) ++known;
   }
+  if (options.quiet) return absl::OkStatus();
   fmt::print(stderr, "{}: {} slices added, {} were there already\n", options.to,
              options.inputs.size() - known, known);
   return absl::OkStatus();
@@ -123,6 +125,7 @@ void AddPush(Command program, CommandAction& run) {
                       "(before format 1.11): {}",
                       kTimeOfDayHelp))
       .ValueName("TIME");
+  command.AddFlag("-q,--quiet", options->quiet, "Print errors only");
   command.AddOption("-e,--event", options->profile.event, kEventHelp).ValueName(kEventValue);
   AddSymbolOptions(command, options->profile.symbols);
   command.SetFooter(

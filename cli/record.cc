@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/record_continuous.h"
 #include "cli/record_options.h"
 #include "profile/sample_choice.h"
 #include "report/profile/chain_notes.h"
@@ -36,6 +37,7 @@ constexpr double kMaxSeconds = 1e9;
 struct Options {
   std::string output = "xenoscope.xeno";
   RecordOptions recorded;
+  ContinuousOptions continuous;
   double duration_s = 0;
   std::vector<std::string> command;
 };
@@ -50,6 +52,14 @@ RecordRequest Parse(const Options& options) {
         std::chrono::nanoseconds(static_cast<int64_t>(options.duration_s * 1'000'000'000));
   }
   return request;
+}
+
+void Check(const Options& options) {
+  CheckContinuousOptions(options.continuous);
+  if (options.continuous.continuous && (options.duration_s > 0 || !options.command.empty())) {
+    ThrowUsageError("--continuous",
+                    "records until a signal: leave out the command and --duration, or use --slice");
+  }
 }
 
 double Seconds(std::chrono::nanoseconds time) {
@@ -316,15 +326,22 @@ void AddRecord(Command program, CommandAction& run) {
   command.AddOption("--duration", options->duration_s, "Stop after this many seconds")
       .Range(kMinSeconds, kMaxSeconds)
       .ValueName("SECONDS");
+  AddContinuousOptions(command, options->continuous);
   command.AddOption("COMMAND", options->command,
                     "Command to run; recording stops when it ends and exits with its status (128 + "
                     "the signal that ended it). Default: record until Ctrl-C or --duration");
   command.SetFooter(
       "Example:\n"
       "  xenoscope record -o web.xeno -e cpu_clk_unhalted:1000000 --passive=web,db -- sleep 10\n"
-      "  xenoscope record -o ipc.xeno -e '{cycles,instructions}' -- sleep 10");
-  command.SetCallback(
-      [&run, options] { run = [request = Parse(*options)] { return RunRecord(request); }; });
+      "  xenoscope record -o ipc.xeno -e '{cycles,instructions}' -- sleep 10\n"
+      "  xenoscope record --continuous -o /var/lib/xenoscope --keep 5GB --push sqlite:fleet.db");
+  command.SetCallback([&run, options] {
+    Check(*options);
+    run = [options, request = Parse(*options)] {
+      if (!options->continuous.continuous) return RunRecord(request);
+      return Outcome(RecordContinuously(request, options->continuous));
+    };
+  });
 }
 
 }  // namespace xenoscope::cli

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 
+#include "absl/time/civil_time.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/options.h"
@@ -22,18 +24,24 @@ bool ParseAge(const std::string& text, absl::Duration& age) {
   return parsed;
 }
 
-}  // namespace
-
-int64_t ParseTimeOfDay(const std::string& option, const std::string& text) {
+std::optional<absl::Time> ParseTime(const std::string& text) {
   absl::Duration age;
-  if (ParseAge(text, age)) return absl::ToUnixNanos(absl::Now() - age);
+  if (ParseAge(text, age)) return absl::Now() - age;
   for (const char* const format : kFormats) {
     absl::Time time;
     std::string error;
-    if (absl::ParseTime(format, text, absl::LocalTimeZone(), &time, &error)) {
-      return absl::ToUnixNanos(time);
-    }
+    if (absl::ParseTime(format, text, absl::LocalTimeZone(), &time, &error)) return time;
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int64_t ParseTimeOfDay(const std::string& option, const std::string& text) {
+  const std::optional<absl::Time> time = ParseTime(text);
+  // Nanoseconds in 64 bits end in the year 2262.
+  const absl::Time end = absl::FromCivil(absl::CivilYear(2200), absl::UTCTimeZone());
+  if (time && *time >= absl::UnixEpoch() && *time < end) return absl::ToUnixNanos(*time);
   ThrowUsageError(option, fmt::format("'{}' is not a time; write {}", text, kTimeOfDayHelp));
 }
 

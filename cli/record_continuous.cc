@@ -1,0 +1,161 @@
+#include "cli/record_continuous.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "cli/slice_pusher.h"
+#include "sampler/signals.h"
+#include "sampler/xen/host.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr double kMinSlice = 1;
+constexpr double kMaxSlice = 86'400;
+constexpr char kGroup[] = "Options of continuous recording";
+
+// Parses "60", a number of slices, or "5GB".
+std::optional<recording::SliceRing::Limits> ParseKeep(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  constexpr uint64_t kMaxNumber = 1'000'000;
+  if (error != std::errc() || number == 0 || number > kMaxNumber) return std::nullopt;
+  if (unit.empty()) return recording::SliceRing::Limits{.slices = number};
+  constexpr uint64_t kMega = 1'000'000;
+  if (unit == "MB") return recording::SliceRing::Limits{.bytes = number * kMega};
+  if (unit == "GB") return recording::SliceRing::Limits{.bytes = number * kMega * 1000};
+  return std::nullopt;
+}
+
+// The recorder's slices, one after the other.
+class ContinuousRecorder {
+ public:
+  ContinuousRecorder(sampler::RecordRequest request, const recording::SliceRing& ring,
+                     const std::string& push)
+      : request_(std::move(request)), ring_(ring) {
+    if (!push.empty()) pusher_.emplace(ring, push);
+  }
+
+  absl::Status Run() {
+    while (!ended_ && !signals_.WaitUntil(steady_clock::now())) {
+      absl::Status status = RecordSlice();
+      if (status.ok()) continue;
+      if (absl::IsCancelled(status)) break;  // by a signal, before sampling began
+      if (slices_ == 0) return status;
+      fmt::print(stderr, "xenoscope: {}\n", Message(status));
+      if (signals_.WaitUntil(steady_clock::now() + *request_.duration)) break;
+    }
+    if (pusher_) pusher_->Flush();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status RecordSlice() {
+    const std::string name = recording::SliceRing::NameAt(sampler::ReadWallClock().utc_ns);
+    request_.output = ring_.PathOf(name);
+    const auto recorded = sampler::Record(request_, [](const sampler::Progress&) {});
+    XENOSCOPE_ASSIGN_OR_RETURN(const bool removed, ring_.RemoveRemains(name));
+    if (!recorded.ok()) {
+      MakeRoom(recorded.status());
+      return recorded.status();
+    }
+    ended_ = recorded->info.stopped_because.starts_with("SIG");
+    if (removed) return recorded->status;
+    ++slices_;
+    XENOSCOPE_ASSIGN_OR_RETURN(const size_t dropped, ring_.Trim());
+    dropped_ += dropped;
+    if (!recorded->status.ok()) {
+      MakeRoom(recorded->status);
+      fmt::print(stderr, "xenoscope: {}: {}\n", name, Message(recorded->status));
+    }
+    if (pusher_) pusher_->Push(name + '~');  // after all names, this one included
+    Show(name, *recorded);
+    return absl::OkStatus();
+  }
+
+  // Where the disk is full, the oldest slice makes room for the next one.
+  void MakeRoom(const absl::Status& why) {
+    if (!absl::IsResourceExhausted(why)) return;
+    const auto dropped = ring_.RemoveOldest();
+    if (dropped.ok()) dropped_ += *dropped;
+  }
+
+  void Show(const std::string& name, const sampler::RecordResult& recorded) const {
+    const sampler::Progress& last = recorded.last;
+    const double seconds = std::chrono::duration<double>(last.elapsed).count();
+    const double cpu = std::chrono::duration<double>(last.own_cpu).count();
+    fmt::print(stderr, "{}: {:.1f} s, {} samples, {} lost, {:.1f} MB, {:.2f} % of a CPU", name,
+               seconds, last.samples, last.lost,
+               static_cast<double>(last.sample_bytes + last.trace_bytes) / 1e6,
+               100 * cpu / seconds);
+    if (pusher_) fmt::print(stderr, "; {} slices pushed, {} dropped", pusher_->pushed(), dropped_);
+    fmt::print(stderr, "\n");
+  }
+
+  // A signal ends the recording in order between slices, too, and whichever thread it comes to:
+  // those of the pusher are made after this.
+  sampler::EndSignals signals_;
+  sampler::RecordRequest request_;
+  const recording::SliceRing& ring_;
+  std::optional<SlicePusher> pusher_;
+  uint64_t slices_ = 0;
+  uint64_t dropped_ = 0;  // slices that were removed before a store had them
+  bool ended_ = false;
+};
+
+}  // namespace
+
+void AddContinuousOptions(Command command, ContinuousOptions& options) {
+  command
+      .AddFlag("--continuous", options.continuous,
+               "Record slices without end, until a signal: each is a recording in the directory of "
+               "-o, of which the last ones are kept")
+      .Group(kGroup);
+  command.AddOption("--slice", options.slice_s, "Length of a slice in seconds")
+      .Range(kMinSlice, kMaxSlice)
+      .ValueName("SECONDS")
+      .ShowDefault()
+      .Group(kGroup);
+  command
+      .AddOption("--keep", options.keep,
+                 "What is kept: a number of slices, or bytes as 500MB or 5GB")
+      .ValueName("N|SIZE")
+      .ShowDefault()
+      .Group(kGroup);
+  command
+      .AddOption("--push", options.push,
+                 "Push each slice to this store, sqlite:FILE; while that fails, slices wait in the "
+                 "directory until they are removed as the oldest")
+      .ValueName("URL")
+      .Group(kGroup);
+}
+
+void CheckContinuousOptions(const ContinuousOptions& options) {
+  if (!ParseKeep(options.keep)) {
+    ThrowUsageError("--keep", fmt::format("'{}' is neither a number of slices, such as 60, nor a "
+                                          "size, such as 500MB or 5GB",
+                                          options.keep));
+  }
+}
+
+absl::Status RecordContinuously(const sampler::RecordRequest& request,
+                                const ContinuousOptions& options) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const recording::SliceRing ring,
+                             recording::SliceRing::Open(request.output, *ParseKeep(options.keep)));
+  sampler::RecordRequest slice = request;
+  constexpr double kNsPerSecond = 1e9;
+  slice.duration = std::chrono::nanoseconds(static_cast<int64_t>(options.slice_s * kNsPerSecond));
+  return ContinuousRecorder(std::move(slice), ring, options.push).Run();
+}
+
+}  // namespace xenoscope::cli

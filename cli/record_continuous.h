@@ -1,0 +1,32 @@
+// `xenoscope record --continuous`: slices without end, of which the last ones are kept.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cli/options.h"
+#include "recording/slice_ring.h"
+#include "sampler/recorder.h"
+
+namespace xenoscope::cli {
+
+struct ContinuousOptions {
+  bool continuous = false;
+  double slice_s = 60;
+  std::string keep = "60";
+  std::string push;  // the URL of a store; empty: none
+};
+
+// Adds them to `record`, in a group of their own. `options` must outlive it.
+void AddContinuousOptions(Command command, ContinuousOptions& options);
+// Throws a usage error where they contradict each other.
+void CheckContinuousOptions(const ContinuousOptions& options);
+
+// Records slices into the ring `request.output` until a signal comes. Prints a line for each slice
+// to stderr. Errors: those of the first slice, if nothing of it can be recorded; of the ring's
+// directory.
+absl::Status RecordContinuously(const sampler::RecordRequest& request,
+                                const ContinuousOptions& options);
+
+}  // namespace xenoscope::cli
