@@ -277,14 +277,15 @@ template <bool kCount, typename Target, RecordSink<Target> Sink>
     const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
     const uint64_t jump = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
     if (jump >= kSuspiciousTscJump) break;
+    // Before its time is believed: what is no record has the time of the one before.
+    if (known->names_running_vcpu && !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload))))
+        [[unlikely]] {
+      break;
+    }
     const uint64_t tsc = last + jump;
     if (tsc > (target == nullptr ? through : limit).value) {
       next = Tsc{tsc};
       common = true;
-      break;
-    }
-    if (known->names_running_vcpu && !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload))))
-        [[unlikely]] {
       break;
     }
     last = tsc;
