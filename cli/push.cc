@@ -99,7 +99,7 @@ absl::Status Push(Options options) {
     if (!is_new) ++known;
   }
   if (options.quiet) return absl::OkStatus();
-  fmt::print(stderr, "{}: {} slices added, {} were there already\n", options.to,
+  fmt::print(stderr, "{}: slices added: {}; already there: {}\n", options.to,
              options.inputs.size() - known, known);
   return absl::OkStatus();
 }

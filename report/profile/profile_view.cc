@@ -63,12 +63,18 @@ std::string WakeupName(uint32_t wakeup) {
   return fmt::format("vector {:#04x}", wakeup - correlate::Wakeup::kVector);
 }
 
+// Returns "d1v0"; "web v0" where domains have names only, as in a store.
+std::string VcpuLabel(const ProfileReport& report, VcpuRef vcpu) {
+  if (report.has_domain_numbers) return ToString(vcpu);
+  return fmt::format("{} v{}", DomainLabel(report, vcpu.domain), vcpu.vcpu.value);
+}
+
 Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
   switch (dimension) {
     case Dimension::kDomain:
       return DomainLabel(report, row.domain);
     case Dimension::kVcpu:
-      return ToString(VcpuRef{row.domain, row.vcpu});
+      return VcpuLabel(report, {row.domain, row.vcpu});
     case Dimension::kPcpu:
       return uint64_t{row.pcpu.value};
     case Dimension::kMode:
