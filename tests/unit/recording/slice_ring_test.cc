@@ -29,10 +29,10 @@ class SliceRingTest : public ::testing::Test {
   }
   // Makes a slice of 1000 bytes that begins at this second.
   std::string Make(uint64_t second) {
-    const std::string name = SliceRing::NameAt(second * 1'000'000'000);
+    std::string name = SliceRing::NameAt(second * 1'000'000'000);
     fs::create_directories(path_ + "/" + name + "/samples");
     std::ofstream(path_ + "/" + name + "/samples/perf.samples") << std::string(1000, 'x');
-    std::ofstream(path_ + "/" + name + "/recording.json");
+    const std::ofstream info(path_ + "/" + name + "/recording.json");
     return name;
   }
 
@@ -85,7 +85,7 @@ TEST_F(SliceRingTest, MarksNothingThatIsGone) {
 TEST_F(SliceRingTest, TouchesNothingElse) {
   const SliceRing ring = Open({.slices = 1});
   fs::create_directories(path_ + "/web.xeno");
-  std::ofstream(path_ + "/notes");
+  const std::ofstream file(path_ + "/notes");
   Make(1);
   Make(2);
   ASSERT_TRUE(ring.Trim().ok());

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <bit>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -65,7 +66,7 @@ inline std::vector<OwnMap> OwnMaps() {
   for (const OwnMap& map : OwnMaps()) {
     if (map.begin <= begin && begin < map.end) end = map.end;
   }
-  const auto* const from = reinterpret_cast<const std::byte*>(begin);  // the stack itself
+  const auto* const from = std::bit_cast<const std::byte*>(begin);  // the stack itself
   out.bytes.assign(from, from + std::min<size_t>(most, end - begin));
 }
 

@@ -178,7 +178,7 @@ struct OnDestruction {
 };
 
 [[gnu::noinline]] void Throw(CapturedStack& out) {
-  const OnDestruction captured{out};
+  [[maybe_unused]] const OnDestruction captured{out};
   throw 1;
 }
 
