@@ -91,8 +91,9 @@ class Renumbering {
     uint32_t bit = 0;
     for (uint8_t i = 0; i < variant->field_count; ++i) {
       const FieldSpec& spec = variant->fields[i];
+      if (!InPayload(spec.type)) continue;
       Renumber(spec, at + word.PayloadOffset() + bit / 32 * 4, bit % 32, copy);
-      if (InPayload(spec.type)) bit += fields_internal::Width(spec, record.id);
+      bit += fields_internal::Width(spec, record.id);
     }
   }
 

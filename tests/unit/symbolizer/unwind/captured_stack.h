@@ -52,7 +52,9 @@ inline std::vector<OwnMap> OwnMaps() {
 }
 
 // Keeps registers and stack as they are here, up to the end of the stack or `most` bytes.
-[[gnu::noinline]] inline void Capture(CapturedStack& out, size_t most = size_t{1} << 20) {
+// The stack holds what the address sanitizer forbids to read.
+[[gnu::noinline, gnu::no_sanitize_address]] inline void Capture(CapturedStack& out,
+                                                                size_t most = size_t{1} << 20) {
   UserRegisters& to = out.registers;
   asm volatile(
       "movq %%rbx, 24(%0)\n movq %%rbp, 48(%0)\n movq %%rsp, 56(%0)\n"
@@ -66,8 +68,10 @@ inline std::vector<OwnMap> OwnMaps() {
   for (const OwnMap& map : OwnMaps()) {
     if (map.begin <= begin && begin < map.end) end = map.end;
   }
-  const auto* const from = std::bit_cast<const std::byte*>(begin);  // the stack itself
-  out.bytes.assign(from, from + std::min<size_t>(most, end - begin));
+  const auto* const from = std::bit_cast<const volatile std::byte*>(begin);  // the stack itself
+  out.bytes.resize(std::min<size_t>(most, end - begin));
+  std::byte* const into = out.bytes.data();
+  for (size_t i = 0; i < out.bytes.size(); ++i) into[i] = from[i];
 }
 
 // The code of this process.

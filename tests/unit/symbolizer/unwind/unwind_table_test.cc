@@ -176,12 +176,13 @@ TEST(UnwindTable, AgreesWithElfutilsOnTheCLibrary) {
   ASSERT_TRUE(image.ok());
   const UnwindTable* const table = (*image)->unwind_table();
   ASSERT_NE(table, nullptr);
-  Dwarf_CFI* const cfi = dwarf_getcfi_elf((*image)->elf().get());
+  const std::unique_ptr<Dwarf_CFI, int (*)(Dwarf_CFI*)> cfi(dwarf_getcfi_elf((*image)->elf().get()),
+                                                            dwarf_cfi_end);
   ASSERT_NE(cfi, nullptr);
   size_t compared = 0;
   for (Address at = 0x26000; at < 0x170000; at += 7) {
     Dwarf_Frame* frame = nullptr;
-    const bool known = dwarf_cfi_addrframe(cfi, at, &frame) == 0;
+    const bool known = dwarf_cfi_addrframe(cfi.get(), at, &frame) == 0;
     const std::unique_ptr<Dwarf_Frame, void (*)(void*)> owner(frame, std::free);
     const uint32_t number = table->Find(at);
     ASSERT_EQ(number != UnwindTable::kNoRow, known) << at;
