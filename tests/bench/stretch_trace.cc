@@ -92,6 +92,7 @@ class Renumbering {
     for (uint8_t i = 0; i < variant->field_count; ++i) {
       const FieldSpec& spec = variant->fields[i];
       if (!InPayload(spec.type)) continue;
+      if (bit / 32 >= word.words()) break;  // some variants' last fields may be missing
       Renumber(spec, at + word.PayloadOffset() + bit / 32 * 4, bit % 32, copy);
       bit += fields_internal::Width(spec, record.id);
     }
