@@ -27,8 +27,9 @@ enum class ChainEnd : uint8_t {
   kBadRule,  // the last frame's rules lead nowhere: the table, the registers or the stack is wrong
   kTooDeep,  // the chain is longer than the limit
   kNoStack,  // no registers or no stack were recorded with the sample
+  kBranchesFull,  // the processor keeps no more branch records
 };
-inline constexpr size_t kChainEnds = 6;
+inline constexpr size_t kChainEnds = 7;
 
 // A chain that does not reach its outermost frame has a last address that no code can have, which
 // stands for the reason: addresses from here on are not canonical.
@@ -57,6 +58,8 @@ constexpr std::string_view NameOf(ChainEnd end) {
       return "[chain too long]";
     case ChainEnd::kNoStack:
       return "[no stack]";
+    case ChainEnd::kBranchesFull:
+      return "[branch records full]";
   }
   return "[outermost]";
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "sampler/perf/perf_source.h"
 #include "sampler/xen/wanted_buffer.h"
 #include "trace/event_mask.h"
 
@@ -64,25 +65,22 @@ std::vector<std::string> ParseAgentEvents(const RecordOptions& options) {
   return SingleEvents(options.agent_events);
 }
 
-// The size of the piece of stack that perf records by default, in bytes, and the limit: Linux's
-// records of samples have at most 64 KiB.
+// The size of the piece of stack that perf records by default, in bytes.
 constexpr uint32_t kDefaultStackBytes = 8192;
-constexpr uint32_t kMaxStackBytes = 65528;
 
-// Returns the bytes of stack for each sample: 0 for "fp". Throws a usage error.
-uint32_t ParseCallGraph(const std::string& text) {
-  if (text == "fp") return 0;
+// Returns the bytes of stack for each sample, for "dwarf[,BYTES]". Throws a usage error.
+uint32_t ParseStackBytes(const std::string& text) {
   if (text == "dwarf") return kDefaultStackBytes;
   constexpr std::string_view kWithSize = "dwarf,";
   uint32_t bytes = 0;
   if (!text.starts_with(kWithSize)) {
-    ThrowUsageError("--call-graph", fmt::format("'{}' is neither fp nor dwarf[,BYTES]", text));
+    ThrowUsageError("--call-graph", fmt::format("'{}' is neither fp, dwarf[,BYTES] nor lbr", text));
   }
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data() + kWithSize.size(), end, bytes);
-  if (error != std::errc() || stopped != end || bytes == 0 || bytes > kMaxStackBytes) {
+  if (error != std::errc() || stopped != end || bytes == 0 || bytes > sampler::kMaxStackBytes) {
     ThrowUsageError("--call-graph",
-                    fmt::format("'{}': BYTES must be from 8 to {}", text, kMaxStackBytes));
+                    fmt::format("'{}': BYTES must be from 8 to {}", text, sampler::kMaxStackBytes));
   }
   constexpr uint32_t kWord = 8;
   return (bytes + kWord - 1) / kWord * kWord;
@@ -92,7 +90,10 @@ sampler::SampleRequest ParseSampling(const RecordOptions& options) {
   sampler::SampleRequest samples = options.samples;
   if (!options.call_graph.empty()) {
     samples.call_chains = true;
-    samples.stack_bytes = ParseCallGraph(options.call_graph);
+    samples.branch_records = options.call_graph == "lbr";
+    if (options.call_graph != "fp" && !samples.branch_records) {
+      samples.stack_bytes = ParseStackBytes(options.call_graph);
+    }
   }
   if (options.source == "xenoprof") samples.source = sampler::SourceKind::kXenoprof;
   if (options.source == "vcpu") samples.source = sampler::SourceKind::kVcpu;
@@ -225,9 +226,10 @@ void AddRecordOptions(Command command, RecordOptions& options) {
           "--call-graph", options.call_graph,
           "Record call chains; fp: follow frame pointers; dwarf: with source perf, record "
           "BYTES (default 8192, at most 65528) of the user stack with each sample, from which "
-          "reports find the callers by the programs' tables for unwinding. Other sources "
-          "follow frame pointers")
-      .ValueName("fp|dwarf[,BYTES]");
+          "reports find the callers by the programs' tables for unwinding; lbr: with source perf, "
+          "read the calls that the processor recorded (Intel since Haswell). Other sources follow "
+          "frame pointers")
+      .ValueName("fp|dwarf[,BYTES]|lbr");
   command.AddFlag("--jitter,!--no-jitter", options.samples.jitter,
                   "perf: vary periods at random, so that samples do not get in step with the work; "
                   "on by default");

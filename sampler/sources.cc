@@ -195,6 +195,7 @@ absl::StatusOr<std::unique_ptr<PerfSource>> OpenPerf(const SampleRequest& reques
   perf.events = request.events;
   perf.call_chains = request.call_chains;
   perf.stack_bytes = request.stack_bytes;
+  perf.branch_records = request.branch_records;
   perf.jitter = request.jitter;
   perf.seed = request.seed.value_or(std::random_device()());
   perf.first_event = static_cast<uint8_t>(first_event);
@@ -249,6 +250,7 @@ absl::StatusOr<OpenedSources> OpenBest(const SampleRequest& request, const Recor
     opened.sources.push_back(*std::move(perf));
     return opened;
   }
+  if (request.branch_records) return perf.status();
   if (!opened.sources.empty()) return opened;
   if (!request.events.empty()) return perf.status();
   opened.notes.push_back(
@@ -283,6 +285,19 @@ absl::StatusOr<OpenedSources> OpenRequested(const SampleRequest& request, const 
     }
   }
   return InternalError("a source of no kind");
+}
+
+// Notes which sources find callers in another way than was asked for.
+void NoteFramePointers(const SampleRequest& request, OpenedSources& opened) {
+  if (request.stack_bytes == 0 && !request.branch_records) return;
+  for (const std::unique_ptr<Source>& source : opened.sources) {
+    const std::string name = source->Info().name;
+    if (name == "perf") continue;
+    opened.notes.push_back(
+        fmt::format("source {}: its call chains follow frame pointers; --call-graph {} is for "
+                    "source perf",
+                    name, request.branch_records ? "lbr" : "dwarf"));
+  }
 }
 
 AgentRequest AgentsFor(const SampleRequest& request) {
@@ -354,6 +369,7 @@ absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const Re
                              ChoosePassive(request, info.domains, answered, silent));
   XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenRequested(request, info, chosen, lock));
   opened.notes.insert(opened.notes.begin(), notes.begin(), notes.end());
+  NoteFramePointers(request, opened);
   XENOSCOPE_RETURN_IF_ERROR(AddAgents(std::move(agents), info, opened));
   return opened;
 }

@@ -28,11 +28,12 @@ struct SampleRequest {
   std::optional<SourceKind> source;  // nothing: the best source there is
   std::vector<EventSpec> events;     // events; none: cycles
   bool call_chains = false;          // whether samples have callers, those of agents included
-  // For perf: limit of the piece of the user stack with each sample, to unwind call chains by
-  // DWARF; 0: callers are found by frame pointers.
+  // For perf and agents: limit of the piece of the user stack with each sample, to unwind call
+  // chains by DWARF; 0: callers are found by frame pointers.
   uint32_t stack_bytes = 0;
-  bool jitter = true;                               // whether periods change at random, for perf
-  std::vector<std::string> active;                  // domains whose agents sample them
+  bool branch_records = false;      // for perf and agents: whether branch records give the callers
+  bool jitter = true;               // whether periods change at random, for perf
+  std::vector<std::string> active;  // domains whose agents sample them
   std::optional<std::vector<std::string>> passive;  // nothing: all domains that no agent samples
   std::optional<uint32_t> hpet_hz;                  // rate of NMIs by the HPET, instead of counters
   std::optional<std::chrono::nanoseconds> drain_interval;  // nothing: each source's own

@@ -100,6 +100,16 @@ class LinuxCalls final : public PerfCalls {
     return ReadSmallFile("/sys/hypervisor/pmu/pmu_mode").value_or("");
   }
   bool IsInPvDomain() override { return ReadSmallFile("/sys/hypervisor/guest_type") == "PV"; }
+  std::optional<uint32_t> BranchRecords() override {
+    // Processors with two kinds of cores have a directory for each; both record as many.
+    for (const char* const pmu : {"cpu", "cpu_core"}) {
+      const auto text =
+          ReadSmallFile(fmt::format("/sys/bus/event_source/devices/{}/caps/branches", pmu));
+      uint32_t count = 0;
+      if (text && absl::SimpleAtoi(*text, &count)) return count;
+    }
+    return std::nullopt;
+  }
   std::optional<int64_t> Setting(const char* name) override {
     const auto text = ReadSmallFile(fmt::format("/proc/sys/kernel/perf_event_{}", name));
     int64_t value = 0;

@@ -71,6 +71,8 @@ class PerfCalls {
   virtual std::string VpmuMode() = 0;
   // Returns whether this Linux is in a PV domain of Xen.
   virtual bool IsInPvDomain() = 0;
+  // Returns how many branches a processor records, where Linux says so.
+  virtual std::optional<uint32_t> BranchRecords() = 0;
   // Returns the value of kernel.perf_event_NAME, where it is a number.
   virtual std::optional<int64_t> Setting(const char* name) = 0;
 };

@@ -98,6 +98,11 @@ PerfRecord ReadSample(Fields body, uint16_t misc, PerfSampleParts parts) {
     if (count > UINT16_MAX) return PerfInvalid{};
     sample.chain = body.NextBytes(count * sizeof(uint64_t));
   }
+  if (parts.branches) {
+    const auto count = body.Next<uint64_t>();
+    if (count > UINT16_MAX) return PerfInvalid{};
+    sample.branches = body.NextBytes(count * kBranchBytes);
+  }
   if (parts.stack) ReadUserState(body, sample);
   if (body.Short()) return PerfInvalid{};
   return sample;

@@ -38,6 +38,9 @@ struct PerfSample {
   uint64_t period = 0;  // counts since the sample before
   // Addresses of 8 bytes, with marks of contexts, if PERF_SAMPLE_CALLCHAIN is requested.
   Bytes chain;
+  // If PERF_SAMPLE_BRANCH_STACK is requested: branches, the last one first, in kBranchBytes each
+  // (struct perf_branch_entry: addresses from and to, flags).
+  Bytes branches;
   // If PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER are requested: whether the thread has a
   // user mode, the registers there (none of a 32-bit program), and the bytes of its stack from the
   // stack pointer on.
@@ -49,6 +52,7 @@ struct PerfSample {
 // The parts of samples that not every event requests.
 struct PerfSampleParts {
   bool chain = false;
+  bool branches = false;
   bool stack = false;  // registers and stack of user mode
 };
 
@@ -97,6 +101,28 @@ using PerfRecord = std::variant<PerfSample, PerfName, PerfMap, PerfTask, PerfLos
 // Reads a whole `record`, as PerfRing hands it out; the result points into it. `parts` are those of
 // samples.
 PerfRecord ReadPerfRecord(Bytes record, PerfSampleParts parts);
+
+inline constexpr size_t kBranchBytes = 24;
+
+// What a processor records of branches for call chains of user mode: calls that did not return yet.
+inline constexpr uint64_t kPerfBranchesOfCalls =
+    PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_NO_FLAGS |
+    PERF_SAMPLE_BRANCH_NO_CYCLES;
+
+// Calls `caller(address)` for each caller in user mode by such records, innermost first, with the
+// address behind the first byte of its call. `with_called`: before these with the address to which
+// the last call led. Ends at a record that is empty or not of user mode.
+template <std::invocable<Address> F>
+void ForEachCallerOfBranches(Bytes branches, bool with_called, F caller) {
+  const auto is_user = [](Address address) { return address != 0 && address >> 63 == 0; };
+  for (size_t at = 0; at + kBranchBytes <= branches.size(); at += kBranchBytes) {
+    const auto from = LoadUnchecked<Address>(branches.data() + at);
+    const auto to = LoadUnchecked<Address>(branches.data() + at + sizeof(Address));
+    if (!is_user(from) || !is_user(to)) return;
+    if (with_called && at == 0) caller(to);
+    caller(from + 1);
+  }
+}
 
 // Divides a chain at its marks of contexts: calls `caller(mode, address)` for each caller,
 // innermost first, without the first address, which is the sample's own. Frames of contexts other

@@ -117,10 +117,10 @@ PerfSource::PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> ca
     : request_(request),
       calls_(std::move(calls)),
       running_(std::move(running)),
+      chunk_(request.domain, {.piece_bytes = request.stack_bytes,
+                              .bytes_per_second = request.stack_bytes_per_second}),
       random_(request.seed),
-      drain_timer_(request.drain_interval) {
-  stack_info_.piece_bytes = request.stack_bytes;
-}
+      drain_timer_(request.drain_interval) {}
 
 PerfSource::~PerfSource() { Close().IgnoreError(); }
 
@@ -159,6 +159,10 @@ absl::Status PerfSource::OpenAll() {
     for (const std::string& problem : request_.vpmu_problems) {
       notes_.push_back(fmt::format("source perf: {}", problem));
     }
+  }
+  if (WithBranches()) {
+    most_branches_ = calls_->BranchRecords().value_or(0);
+    for (const Event& event : events_) XENOSCOPE_RETURN_IF_ERROR(CheckBranchRecords(event.event));
   }
   for (const uint32_t cpu : calls_->OnlineCpus()) XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
   if (cpus_.empty()) return PreconditionError("Linux says that no CPU is online");
@@ -252,18 +256,56 @@ size_t PerfSource::RingPages() const {
   return request_.stack_bytes <= kLargePiece ? 512 : 1024;
 }
 
-absl::Status PerfSource::OpenEvent(Cpu& cpu, uint32_t number, size_t event) {
-  const PerfEvent& wanted = events_[event].event;
-  perf_event_attr attributes = wanted.attributes;
+absl::Status PerfSource::CheckBranchRecords(const PerfEvent& event) {
+  constexpr const char* kInstead =
+      "use --call-graph dwarf, or fp where programs have frame pointers";
+  if (!IsOfHardware(event.attributes)) {
+    return UnimplementedError(
+        "--call-graph lbr: branch records come with the events of a processor's counters, and {} "
+        "is Linux's own{}: {}",
+        event.name,
+        request_.events.empty() ? ", since no counter counts here (a virtual machine often has "
+                                  "none)"
+                                : "",
+        kInstead);
+  }
+  const auto opens = [this](const perf_event_attr& attributes) {
+    const int fd = calls_->Open(attributes, /*pid=*/0, /*cpu=*/-1, PerfCalls::kNoLeader);
+    if (fd >= 0) calls_->Close(fd);
+    return fd >= 0;
+  };
+  perf_event_attr attributes = SampledAttributes(event);
+  if (opens(attributes)) return absl::OkStatus();
+  attributes.sample_type &= ~uint64_t{PERF_SAMPLE_BRANCH_STACK};
+  attributes.branch_sample_type = 0;
+  if (!opens(attributes)) return absl::OkStatus();  // opening it on a CPU says what is wrong
+  return UnimplementedError(
+      "--call-graph lbr: this processor, or Linux's driver for it, records no branches by calls "
+      "(Intel's do since Haswell, AMD's do not, and virtual machines mostly do not): {}",
+      kInstead);
+}
+
+perf_event_attr PerfSource::SampledAttributes(const PerfEvent& event) const {
+  perf_event_attr attributes = event.attributes;
   if (request_.call_chains) attributes.sample_type |= PERF_SAMPLE_CALLCHAIN;
+  if (WithBranches()) {
+    attributes.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+    attributes.branch_sample_type = kPerfBranchesOfCalls;
+  }
   if (WithStacks()) {
     attributes.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attributes.sample_regs_user = kPerfUserRegisters;
     attributes.sample_stack_user = request_.stack_bytes;
     attributes.exclude_callchain_user = 1;
   }
-  attributes.read_format = PERF_FORMAT_LOST;
   SetCommon(attributes);
+  return attributes;
+}
+
+absl::Status PerfSource::OpenEvent(Cpu& cpu, uint32_t number, size_t event) {
+  const PerfEvent& wanted = events_[event].event;
+  perf_event_attr attributes = SampledAttributes(wanted);
+  attributes.read_format = PERF_FORMAT_LOST;
   const std::optional<size_t> leader = events_[event].leader;
   const auto open = [&] {
     return calls_->Open(attributes, /*pid=*/-1, static_cast<int>(number),
@@ -294,7 +336,7 @@ recording::SourceInfo PerfSource::Info() const {
   info.seed = request_.jitter ? request_.seed : 0;
   if (!vpmu_.empty() && vpmu_ != kVpmuOff)
     info.cpu_type = fmt::format("{}{}", recording::kVpmu, vpmu_);
-  if (WithStacks()) info.stacks = stack_info_;
+  if (WithStacks()) info.stacks = chunk_.info();
   return info;
 }
 
@@ -439,7 +481,9 @@ void PerfSource::Take(size_t cpu, Bytes record) {
                  [](const PerfOther&) {},
                  [&](const PerfInvalid&) { ++stream.ring->damaged; },
              },
-             ReadPerfRecord(record, {.chain = request_.call_chains, .stack = WithStacks()}));
+             ReadPerfRecord(record, {.chain = request_.call_chains,
+                                     .branches = WithBranches(),
+                                     .stack = WithStacks()}));
 }
 
 void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
@@ -482,12 +526,7 @@ void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
   pending.entry.vcpu = stream.vcpu.vcpu.value;
   pending.entry.pid = pending.domain_unknown ? 0 : sample.pid;
   pending.entry.tid = pending.domain_unknown ? 0 : sample.tid;
-  ForEachCaller(sample.chain, [&](Mode callers_mode, Address address) {
-    // In a chain the kernel comes before user mode; kernel frames after that are not callers.
-    if (callers_mode == Mode::kKernel && pending.entry.user_callers > 0) return;
-    ++(callers_mode == Mode::kKernel ? pending.entry.kernel_callers : pending.entry.user_callers);
-    callers_.push_back(address);
-  });
+  AddCallers(sample, pending.entry);
   pending.callers = callers_.size() - pending.callers_at;
   if (sample.has_user_mode && !pending.domain_unknown) {
     pending.has_stack = true;
@@ -500,6 +539,31 @@ void PerfSource::AddPending(size_t cpu, const PerfSample& sample) {
     }
   }
   pending_samples_.push_back(pending);
+}
+
+void PerfSource::AddCallers(const PerfSample& sample, recording::TimedEntry& entry) {
+  const bool in_kernel = sample.mode == Mode::kKernel;
+  ForEachCaller(sample.chain, [&](Mode mode, Address address) {
+    // In a chain the kernel comes before user mode; kernel frames after that are not callers.
+    if (mode == Mode::kKernel && entry.user_callers > 0) return;
+    // Frame pointers gave all callers in user mode but the one that entered the kernel.
+    const bool entered_kernel = in_kernel && entry.user_callers == 0;
+    if (mode == Mode::kUser && WithBranches() && !entered_kernel) return;
+    ++(mode == Mode::kKernel ? entry.kernel_callers : entry.user_callers);
+    callers_.push_back(address);
+  });
+  const size_t branches = sample.branches.size() / kBranchBytes;
+  if (branches == 0) return;
+  ++branch_chains_;
+  const auto add = [&](Address address) {
+    callers_.push_back(address);
+    ++entry.user_callers;
+  };
+  // Where the kernel's chain does not have it, the last call led to the code that entered it.
+  ForEachCallerOfBranches(sample.branches, in_kernel && entry.user_callers == 0, add);
+  if (most_branches_ == 0 || branches < most_branches_) return;
+  ++full_branches_;
+  add(AddressOf(ChainEnd::kBranchesFull));
 }
 
 void PerfSource::AddPending(const PerfName& name) {
@@ -554,9 +618,8 @@ void PerfSource::WriteUntil(uint64_t until, recording::SampleWriter& writer) {
 
   std::ranges::stable_sort(pending_samples_, {}, &PendingSample::time);
   const auto waiting = std::ranges::partition_point(pending_samples_, at_most);
-  chunk_.Clear();
   domain_unknown_chunk_.Clear();
-  stack_rate_.Refill(steady_clock::now());
+  chunk_.Begin(steady_clock::now());
   for (auto pending = pending_samples_.begin(); pending != waiting; ++pending) {
     const TscRange when = clock_.At(pending->time, now);
     pending->entry.begin = std::max(when.begin, sampled_.begin).value;
@@ -564,7 +627,7 @@ void PerfSource::WriteUntil(uint64_t until, recording::SampleWriter& writer) {
     AddToChunk(*pending, writer);
     ++cpus_[pending->cpu].stream.kept;
   }
-  WriteChunk(writer);
+  chunk_.Write(writer);
   writer.Append(kDomXen, domain_unknown_chunk_);
   pending_samples_.erase(pending_samples_.begin(), waiting);
   DropWritten();
@@ -572,31 +635,18 @@ void PerfSource::WriteUntil(uint64_t until, recording::SampleWriter& writer) {
 
 void PerfSource::AddToChunk(const PendingSample& pending, recording::SampleWriter& writer) {
   const auto callers = std::span(callers_).subspan(pending.callers_at, pending.callers);
-  if (!pending.has_stack) {
-    (pending.domain_unknown ? domain_unknown_chunk_ : chunk_).Add(pending.entry, callers);
-    return;
+  if (pending.domain_unknown) {
+    domain_unknown_chunk_.Add(pending.entry, callers);
+  } else if (!pending.has_stack) {
+    chunk_.Add(pending.entry, callers);
+  } else if (pending.stack_bytes == 0) {  // of a 32-bit program
+    chunk_.Add(pending.entry, nullptr, callers, writer);
+  } else {
+    const recording::UserStack stack{
+        registers_[pending.registers_at],
+        std::span(stacks_).subspan(pending.stack_at, pending.stack_bytes)};
+    chunk_.Add(pending.entry, &stack, callers, writer);
   }
-  recording::StackEntry stack;  // none, of a 32-bit program
-  if (pending.stack_bytes > 0) {
-    if (stack_rate_.HasRoom()) {
-      stack = stack_block_.Add({registers_[pending.registers_at],
-                                std::span(stacks_).subspan(pending.stack_at, pending.stack_bytes)});
-      ++stack_info_.pieces;
-      stack_info_.raw_bytes += stack.size;
-    } else {
-      ++stack_info_.left_out;
-    }
-  }
-  chunk_.Add(pending.entry, stack, callers);
-  if (stack_block_.IsFull()) WriteChunk(writer);
-}
-
-void PerfSource::WriteChunk(recording::SampleWriter& writer) {
-  const uint64_t stored = writer.Append(request_.domain, chunk_, stack_block_);
-  stack_info_.stored_bytes += stored;
-  stack_rate_.Spend(stored);
-  chunk_.Clear();
-  stack_block_.Clear();
 }
 
 void PerfSource::DropWritten() {
@@ -737,6 +787,17 @@ absl::Status PerfSource::Close() {
     if (cpu.ring_fd >= 0) CloseCpu(cpu);
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> PerfSource::FinalNotes() const {
+  std::vector<std::string> notes = final_notes_;
+  if (full_branches_ > 0) {
+    notes.push_back(fmt::format(
+        "source perf: {} of {} call chains by branch records have as many callers in user mode as "
+        "the processor records ({}); where outer ones matter, use --call-graph dwarf",
+        full_branches_, branch_chains_, most_branches_));
+  }
+  return notes;
 }
 
 std::vector<StreamInfo> PerfSource::Streams() const {

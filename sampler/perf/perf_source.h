@@ -32,11 +32,14 @@
 #include "sampler/perf/perf_events.h"
 #include "sampler/perf/perf_records.h"
 #include "sampler/perf/perf_ring.h"
-#include "sampler/perf/stack_rate.h"
 #include "sampler/running_processes.h"
 #include "sampler/source.h"
+#include "sampler/stacked_chunk.h"
 
 namespace xenoscope::sampler {
+
+// Linux's records of samples have at most 64 KiB: limit of PerfRequest::stack_bytes.
+inline constexpr uint32_t kMaxStackBytes = 65528;
 
 struct PerfRequest {
   std::vector<EventSpec> events;  // events; none: cycles, or time where no counter counts
@@ -44,6 +47,9 @@ struct PerfRequest {
   // With call_chains: limit in bytes, a multiple of 8, of the piece of the user stack that samples
   // have instead of callers in user mode, to be unwound later. 0: callers by frame pointers.
   uint32_t stack_bytes = 0;
+  // With call_chains: whether the processor's branch records give the callers in user mode.
+  bool branch_records = false;
+  double stack_bytes_per_second = StackRate::kBytesPerSecond;  // limit of what stacks take
   bool jitter = true;  // whether periods change at random, so that no program is in step with them
   uint64_t seed = 0;   // seed of the random periods
   DomainId domain = kDom0;  // domain that this Linux is
@@ -62,8 +68,8 @@ struct PerfRequest {
 class PerfSource final : public Source {
  public:
   // `running` returns the processes that exist when sampling starts. Errors: an event does not
-  // exist (NotFound) or cannot be counted here (Unimplemented); PermissionDenied; those of
-  // PerfError.
+  // exist (NotFound) or cannot be counted here, or not with branch records (Unimplemented);
+  // PermissionDenied; those of PerfError.
   static absl::StatusOr<std::unique_ptr<PerfSource>> Open(
       const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
       std::function<std::vector<RunningProcess>()> running);
@@ -92,7 +98,7 @@ class PerfSource final : public Source {
   absl::Status Close() override;
   [[nodiscard]] TscRange Sampled() const override { return sampled_; }
   [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override;
-  [[nodiscard]] std::vector<std::string> FinalNotes() const override { return final_notes_; }
+  [[nodiscard]] std::vector<std::string> FinalNotes() const override;
 
  private:
   struct Cpu {
@@ -141,6 +147,10 @@ class PerfSource final : public Source {
   // Opens the events of a CPU; OK also when it has just gone offline.
   absl::Status OpenCpu(uint32_t number);
   absl::Status OpenEvent(Cpu& cpu, uint32_t number, size_t event);
+  // Returns the event's attributes, with what its samples are to have.
+  [[nodiscard]] perf_event_attr SampledAttributes(const PerfEvent& event) const;
+  // Returns why branch records cannot come with the event's samples, if they cannot.
+  absl::Status CheckBranchRecords(const PerfEvent& event);
   Cpu* OpenCpuOf(uint32_t number);
   absl::Status EnableEvents(const Cpu& cpu);
   void CloseCpu(Cpu& cpu);
@@ -153,6 +163,8 @@ class PerfSource final : public Source {
   bool DrainOnce(double& fill);
   void Take(size_t cpu, Bytes record);
   void AddPending(size_t cpu, const PerfSample& sample);
+  // Adds the callers to callers_, and their numbers to the entry.
+  void AddCallers(const PerfSample& sample, recording::TimedEntry& entry);
   void AddPending(const PerfName& name);
   void AddPending(const PerfMap& map);
   void AddPending(const PerfTask& task);
@@ -164,12 +176,13 @@ class PerfSource final : public Source {
   void RandomizePeriods();
   // Adds a sample, with its stack, to the chunk that is written next.
   void AddToChunk(const PendingSample& pending, recording::SampleWriter& writer);
-  // Writes the samples of known domains that wait in chunk_.
-  void WriteChunk(recording::SampleWriter& writer);
   // Forgets what belongs to samples that were written.
   void DropWritten();
   [[nodiscard]] size_t RingPages() const;
   [[nodiscard]] bool WithStacks() const { return request_.call_chains && request_.stack_bytes > 0; }
+  [[nodiscard]] bool WithBranches() const {
+    return request_.call_chains && request_.branch_records;
+  }
 
   PerfRequest request_;
   std::unique_ptr<PerfCalls> calls_;
@@ -187,11 +200,11 @@ class PerfSource final : public Source {
   std::vector<UserRegisters> registers_;
   std::vector<std::byte> stacks_;
   std::vector<PendingProcess> pending_processes_;
-  recording::TimedChunk chunk_;                 // a member only to reuse its memory
+  StackedChunk chunk_;                          // samples of request_.domain
   recording::TimedChunk domain_unknown_chunk_;  // a member only to reuse its memory
-  recording::StackBlock stack_block_;           // the stacks of chunk_
-  StackRate stack_rate_;
-  recording::StackInfo stack_info_;
+  uint32_t most_branches_ = 0;                  // branches that the processor records; 0: not known
+  uint64_t branch_chains_ = 0;                  // call chains by branch records
+  uint64_t full_branches_ = 0;                  // those of them whose records were all in use
   recording::ProcessChunk process_chunk_;
   recording::ProcessChunk running_chunk_;  // processes at the start, until they are written
   TscRange sampled_;

@@ -24,14 +24,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t taken = 0;
   reader.Drain([&](Bytes record) {
     taken += record.size();
-    for (const int parts : {0, 1, 2, 3}) {
-      const sampler::PerfRecord found =
-          sampler::ReadPerfRecord(record, {.chain = (parts & 1) != 0, .stack = (parts & 2) != 0});
+    for (const int parts : {0, 1, 2, 3, 4, 5, 6, 7}) {
+      const sampler::PerfRecord found = sampler::ReadPerfRecord(
+          record,
+          {.chain = (parts & 1) != 0, .branches = (parts & 4) != 0, .stack = (parts & 2) != 0});
       const auto* const sample = std::get_if<sampler::PerfSample>(&found);
       if (sample == nullptr) continue;
       size_t callers = 0;
       sampler::ForEachCaller(sample->chain, [&](xenoscope::Mode, uint64_t) { ++callers; });
-      if (callers * 8 + sample->stack.size() > record.size()) std::abort();
+      size_t calls = 0;
+      sampler::ForEachCallerOfBranches(sample->branches, false, [&](uint64_t) { ++calls; });
+      if (callers * 8 + calls * sampler::kBranchBytes + sample->stack.size() > record.size()) {
+        std::abort();
+      }
     }
   });
   if (taken + reader.damaged() > ring.size() || page.data_tail != page.data_head) std::abort();

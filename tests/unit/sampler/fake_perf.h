@@ -84,9 +84,10 @@ struct FakeKernel {
   uint64_t tsc = 1'000'000;  // each reading of it takes 10 cycles
   uint64_t time = 500'000;   // perf's clock; two cycles are one of its nanoseconds
   bool counters = false;
-  std::string vpmu;    // mode of Xen's vPMU, in dom0
-  bool is_pv = false;  // whether it runs in a PV domain
-  int open_error = 0;  // error of opening sampled events
+  bool records_branches = false;  // whether the processor records branches by calls
+  std::string vpmu;               // mode of Xen's vPMU, in dom0
+  bool is_pv = false;             // whether it runs in a PV domain
+  int open_error = 0;             // error of opening sampled events
   int map_error = 0;
   bool knows_build_id = true;
   bool knows_lost = true;
@@ -125,6 +126,9 @@ class FakePerf final : public PerfCalls {
     if (attributes.build_id != 0 && !kernel_.knows_build_id) return -EINVAL;
     if ((attributes.read_format & PERF_FORMAT_LOST) != 0 && !kernel_.knows_lost) return -EINVAL;
     if (attributes.type == PERF_TYPE_HARDWARE && !kernel_.counters) return -ENOENT;
+    if ((attributes.sample_type & PERF_SAMPLE_BRANCH_STACK) != 0 && !kernel_.records_branches) {
+      return -EOPNOTSUPP;
+    }
     if (!is_dummy && kernel_.open_error != 0) return kernel_.open_error;
     if (!kernel_.may_count_kernel && attributes.exclude_kernel == 0) return -EACCES;
     kernel_.open[kernel_.next_fd] = {attributes, cpu, attributes.disabled == 0, {}, 0, pid, leader};
@@ -185,6 +189,7 @@ class FakePerf final : public PerfCalls {
   std::vector<uint32_t> OnlineCpus() override { return kernel_.cpus; }
   std::string VpmuMode() override { return kernel_.vpmu; }
   bool IsInPvDomain() override { return kernel_.is_pv; }
+  std::optional<uint32_t> BranchRecords() override { return 3; }
   std::optional<int64_t> Setting(const char* name) override {
     return std::string_view(name) == "paranoid" ? 3 : 50000;
   }

@@ -27,6 +27,8 @@ namespace {
 using recording::ProcessEntryType;
 using recording::ProcessRecord;
 using recording::Sample;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -241,6 +243,125 @@ TEST_F(PerfSourceTest, SplitsChainsByContext) {
   EXPECT_EQ(chain.at(2), 0x402000);
   EXPECT_TRUE(samples[1].callers.empty());
   EXPECT_TRUE(samples[2].callers.empty());
+}
+
+// A sample with a chain and branch records.
+std::vector<std::byte> SampleWithBranches(FakeKernel& kernel, uint16_t misc,
+                                          const std::vector<uint64_t>& chain,
+                                          const std::vector<std::pair<uint64_t, uint64_t>>& calls,
+                                          uint64_t count) {
+  RecordBytes record(PERF_RECORD_SAMPLE, misc);
+  record.Add(kernel.IdOf(0, 0)).Add(chain.at(1)).Add(uint64_t{50});
+  record.Add(kernel.time).Add(uint64_t{0}).Add(uint64_t{1});
+  record.Add(uint64_t{chain.size()});
+  for (const uint64_t word : chain) record.Add(word);
+  record.Add(count);
+  for (const auto& [from, to] : calls) record.Add(from).Add(to).Add(uint64_t{0});
+  kernel.Advance(1000);
+  return record.Done();
+}
+
+std::vector<std::pair<Mode, Address>> Callers(const Sample& sample) {
+  std::vector<std::pair<Mode, Address>> callers;
+  for (size_t i = 0; i < sample.callers.size(); ++i) {
+    callers.emplace_back(sample.callers.ModeAt(i), sample.callers.at(i));
+  }
+  return callers;
+}
+
+// What the processor records of main at 0x401000 that called f at 0x402000, and that g at 0x403000.
+class BranchRecordsTest : public PerfSourceTest {
+ protected:
+  static constexpr Address kKernel = 0xffffffff81000010;
+  static constexpr std::pair<uint64_t, uint64_t> kMainToF{0x401010, 0x402000};
+  static constexpr std::pair<uint64_t, uint64_t> kFToG{0x402010, 0x403000};
+
+  PerfRequest Request() {
+    kernel_.counters = true;
+    kernel_.records_branches = true;
+    PerfRequest request = PerfSourceTest::Request();
+    request.call_chains = true;
+    request.branch_records = true;
+    return request;
+  }
+  void Put(uint16_t misc, const std::vector<uint64_t>& chain,
+           const std::vector<std::pair<uint64_t, uint64_t>>& calls) {
+    kernel_.RingOf(0).Put(SampleWithBranches(kernel_, misc, chain, calls, calls.size()));
+  }
+};
+
+TEST_F(BranchRecordsTest, GiveTheCallersInUserMode) {
+  const auto source = Start(Request());
+  const auto& attributes = std::ranges::find_if(kernel_.open, [](const auto& opened) {
+                             return opened.second.redirected.has_value();
+                           })->second.attributes;
+  EXPECT_EQ(attributes.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK,
+            PERF_SAMPLE_BRANCH_CALL_STACK);
+  EXPECT_EQ(attributes.branch_sample_type & PERF_SAMPLE_BRANCH_PLM_ALL, PERF_SAMPLE_BRANCH_USER);
+  Put(PERF_RECORD_MISC_USER, {PERF_CONTEXT_USER, 0x403020, 0xbad}, {kFToG, kMainToF});
+  Put(PERF_RECORD_MISC_KERNEL,
+      {PERF_CONTEXT_KERNEL, kKernel, kKernel + 0x100, PERF_CONTEXT_USER, 0x403020, 0xbad},
+      {kFToG, kMainToF});
+  Put(PERF_RECORD_MISC_KERNEL, {PERF_CONTEXT_KERNEL, kKernel}, {kFToG, kMainToF});
+  Put(PERF_RECORD_MISC_USER, {PERF_CONTEXT_USER, 0x401020, 0xbad}, {});
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const auto samples = Samples();
+  ASSERT_THAT(samples, SizeIs(4));
+  EXPECT_THAT(Callers(samples[0]),
+              ElementsAre(std::pair(Mode::kUser, 0x402011), std::pair(Mode::kUser, 0x401011)))
+      << "those of frame pointers are left out";
+  EXPECT_THAT(
+      Callers(samples[1]),
+      ElementsAre(std::pair(Mode::kKernel, kKernel + 0x100), std::pair(Mode::kUser, 0x403020),
+                  std::pair(Mode::kUser, 0x402011), std::pair(Mode::kUser, 0x401011)));
+  EXPECT_THAT(Callers(samples[2]),
+              ElementsAre(std::pair(Mode::kUser, 0x403000), std::pair(Mode::kUser, 0x402011),
+                          std::pair(Mode::kUser, 0x401011)))
+      << "g, by the last call";
+  EXPECT_THAT(Callers(samples[3]), IsEmpty()) << "the outermost function";
+}
+
+TEST_F(BranchRecordsTest, MarkChainsThatUseAllRecords) {
+  const auto source = Start(Request());
+  Put(PERF_RECORD_MISC_USER, {PERF_CONTEXT_USER, 0x403020},
+      {kFToG, kMainToF, {0x400010, 0x401000}});
+  Put(PERF_RECORD_MISC_USER, {PERF_CONTEXT_USER, 0x403020}, {kFToG, kMainToF});
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const auto samples = Samples();
+  ASSERT_THAT(samples, SizeIs(2));
+  EXPECT_EQ(samples[0].callers.at(3), AddressOf(ChainEnd::kBranchesFull));
+  EXPECT_THAT(Callers(samples[1]), SizeIs(2));
+  EXPECT_THAT(source->FinalNotes(), Contains(HasSubstr("1 of 2 call chains by branch records")));
+}
+
+TEST_F(BranchRecordsTest, IgnoreWhatIsNotOfUserMode) {
+  const auto source = Start(Request());
+  Put(PERF_RECORD_MISC_USER, {PERF_CONTEXT_USER, 0x403020}, {kFToG, {kKernel, 0x402000}});
+  Put(PERF_RECORD_MISC_KERNEL, {PERF_CONTEXT_KERNEL, kKernel}, {{0x402010, kKernel}});
+  for (const uint64_t count : {uint64_t{3}, uint64_t{1} << 40, ~uint64_t{0}}) {
+    kernel_.RingOf(0).Put(SampleWithBranches(kernel_, PERF_RECORD_MISC_USER,
+                                             {PERF_CONTEXT_USER, 0x403020}, {kFToG}, count));
+  }
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  const auto samples = Samples();
+  ASSERT_THAT(samples, SizeIs(2)) << "the others have fewer records than they say";
+  EXPECT_THAT(Callers(samples[0]), ElementsAre(std::pair(Mode::kUser, 0x402011)));
+  EXPECT_THAT(Callers(samples[1]), IsEmpty());
+  EXPECT_EQ(source->Streams()[0].ring->damaged, 3U);
+}
+
+TEST_F(BranchRecordsTest, RefusalSaysWhatToUse) {
+  PerfRequest request = Request();
+  kernel_.records_branches = false;
+  EXPECT_THAT(Refusal(request),
+              AllOf(HasSubstr("records no branches by calls"), HasSubstr("--call-graph dwarf")));
+  kernel_.counters = false;
+  EXPECT_THAT(Refusal(request), AllOf(HasSubstr("no counter counts here"), HasSubstr("dwarf")));
+  request.events = {*ParseEventSpec("page-faults")};
+  EXPECT_THAT(Refusal(request), HasSubstr("page-faults is Linux's own: use"));
+  request.events = {*ParseEventSpec("cycles")};
+  EXPECT_THAT(Refusal(request), HasSubstr("this machine cannot count it"))
+      << "also without branch records";
 }
 
 // A sample of the kernel with the registers and the stack of user mode.

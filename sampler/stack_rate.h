@@ -15,6 +15,8 @@ class StackRate {
   using Clock = std::chrono::steady_clock;
   // Far above what 64 CPUs write at 1000 samples a second each, and below what disks take.
   static constexpr double kBytesPerSecond = 64 << 20;
+  // The same for what the agent of a guest sends.
+  static constexpr double kBytesPerSecondOfAgent = 8 << 20;
 
   explicit StackRate(double bytes_per_second = kBytesPerSecond)
       : bytes_per_second_(bytes_per_second), left_(bytes_per_second) {}
