@@ -10,24 +10,37 @@
 #include "sampler/agent/agent.h"
 
 namespace xenoscope::cli {
+namespace {
+
+struct Options {
+  uint16_t allowed = 0;  // a DomainId
+  bool allow_stacks = false;
+};
+
+}  // namespace
 
 void AddAgent(Command program, CommandAction& run) {
   Command command = program.AddSubcommand("agent", "Sample this guest for recordings in dom0");
-  auto allowed = std::make_shared<uint16_t>(0);
+  auto options = std::make_shared<Options>();
   command
-      .AddOption("--allow", *allowed,
+      .AddOption("--allow", options->allowed,
                  "Id of the only domain whose recordings may sample this guest; 0 is dom0")
       .Range(0, 0x7fef)
       .ValueName("DOMID")
       .ShowDefault();
+  command.AddFlag("--allow-stacks", options->allow_stacks,
+                  "Let recordings of another domain than dom0 have pieces of the stacks of this "
+                  "guest's programs (record --call-graph dwarf); dom0 may have them in any case");
   command.SetFooter(
       "Example:\n"
       "  xenoscope agent                                # in the guest web1, as root\n"
       "  xenoscope record --active web1 -- sleep 10     # in dom0\n"
       "docs/agent.md says how to install it as a service, and what it allows.");
-  command.SetCallback([&run, allowed] {
-    run = [allowed] {
-      return sampler::RunAgent(DomainId{*allowed}, "xenoscope " XENOSCOPE_VERSION,
+  command.SetCallback([&run, options] {
+    run = [options] {
+      const DomainId allowed{options->allowed};
+      return sampler::RunAgent(allowed, options->allow_stacks || allowed == kDom0,
+                               "xenoscope " XENOSCOPE_VERSION,
                                [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
     };
   });

@@ -224,11 +224,11 @@ void AddRecordOptions(Command command, RecordOptions& options) {
   command
       .AddOption(
           "--call-graph", options.call_graph,
-          "Record call chains; fp: follow frame pointers; dwarf: with source perf, record "
-          "BYTES (default 8192, at most 65528) of the user stack with each sample, from which "
-          "reports find the callers by the programs' tables for unwinding; lbr: with source perf, "
-          "read the calls that the processor recorded (Intel since Haswell). Other sources follow "
-          "frame pointers")
+          "Record call chains; fp: follow frame pointers; dwarf: with source perf and agents, "
+          "record BYTES (default 8192, at most 65528) of the user stack with each sample, from "
+          "which reports find the callers by the programs' tables for unwinding; lbr: with source "
+          "perf and agents, read the calls that the processor recorded (Intel since Haswell). "
+          "Other sources follow frame pointers")
       .ValueName("fp|dwarf[,BYTES]|lbr");
   command.AddFlag("--jitter,!--no-jitter", options.samples.jitter,
                   "perf: vary periods at random, so that samples do not get in step with the work; "

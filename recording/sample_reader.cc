@@ -35,10 +35,12 @@ bool SampleReader::NextChunk() {
   if (items_left_ > 0) SkipInvalid(items_left_, 0);  // fewer than its header said
   items_left_ = 0;
   while (const std::optional<Chunk> chunk = chunks_.Next()) {
+    if (chunk->header.kind == ChunkKind::kStacks) stacks_ = chunk;
     if (!HoldsSamples(chunk->header.kind)) continue;
     chunk_ = chunk->header;
     entries_ = chunk->entries;
     if (HoldsItems(chunk_.kind)) items_left_ = chunk_.items;
+    stack_.reset();
     sample_ = {};
     sample_.vcpu = {DomainId{chunk_.domain}, VcpuId{chunk_.vcpu}};
     sample_.when = {Tsc{chunk_.previous_before}, Tsc{chunk_.after}};
@@ -75,6 +77,9 @@ bool SampleReader::NextTimed() {
     return false;
   }
   const size_t size = entry->size + chain->size();
+  stack_ = entry->size < sizeof *entry + sizeof(StackEntry)
+               ? std::nullopt
+               : Load<StackEntry>(entries_, sizeof *entry);
   --items_left_;
   if (entry->mode > static_cast<uint8_t>(Mode::kXen) || entry->event >= events_ ||
       entry->begin >= entry->end) {

@@ -34,6 +34,14 @@ class SampleReader {
   // share it. For a survey, instead of Next; nothing at the end.
   std::optional<TscRange> NextBracket();
 
+  // Returns where the stack of the last sample is; nothing: it has none, as of a thread without a
+  // user mode, or in a recording without stacks.
+  [[nodiscard]] const std::optional<StackEntry>& stack() const { return stack_; }
+  // Returns the chunk with the stacks of the last sample's chunk; null: it is not there.
+  [[nodiscard]] const Chunk* stacks() const {
+    return stacks_ && stacks_->header.entries_crc == chunk_.vcpu ? &*stacks_ : nullptr;
+  }
+
   // Returns the damage, which is complete once Next has returned null.
   [[nodiscard]] const SampleDamage& damage() const { return chunks_.damage(); }
   // Returns the offset before which all bytes have been read, for progress.
@@ -52,9 +60,11 @@ class SampleReader {
   ChunkReader chunks_;
   size_t events_ = 0;
   ChunkHeader chunk_;
-  Bytes entries_;            // entries of the current chunk that were not yielded yet
-  uint32_t items_left_ = 0;  // items left in a chunk that holds items
-  Sample sample_;            // the last sample; fields that a chunk's samples share stay set
+  Bytes entries_;                    // entries of the current chunk that were not yielded yet
+  uint32_t items_left_ = 0;          // items left in a chunk that holds items
+  std::optional<Chunk> stacks_;      // the last chunk of stacks
+  std::optional<StackEntry> stack_;  // of the last sample
+  Sample sample_;  // the last sample; fields that a chunk's samples share stay set
 };
 
 }  // namespace xenoscope::recording

@@ -295,7 +295,7 @@ void NoteFramePointers(const SampleRequest& request, OpenedSources& opened) {
     if (name == "perf") continue;
     opened.notes.push_back(
         fmt::format("source {}: its call chains follow frame pointers; --call-graph {} is for "
-                    "source perf",
+                    "source perf and agents",
                     name, request.branch_records ? "lbr" : "dwarf"));
   }
 }
@@ -305,6 +305,8 @@ AgentRequest AgentsFor(const SampleRequest& request) {
   agents.how.events = request.agent_events;
   agents.how.chains = request.call_chains;
   agents.how.source = request.agent_source;
+  agents.how.stack_bytes = request.stack_bytes;
+  agents.how.branch_records = request.branch_records;
   if (request.agent_bytes) agents.limits.bytes = *request.agent_bytes;
   return agents;
 }

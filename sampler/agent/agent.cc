@@ -36,25 +36,34 @@ agent::Hello MakeHello(const std::string& program) {
   return hello;
 }
 
-absl::StatusOr<std::unique_ptr<Source>> OpenPerf(std::vector<EventSpec> events, bool chains,
+absl::StatusOr<std::unique_ptr<Source>> OpenPerf(std::vector<EventSpec> events,
+                                                 const agent::Prepare& how, bool allow_stacks,
                                                  uint64_t tsc_hz) {
+  if (how.stack_bytes > kMaxStackBytes || how.stack_bytes % sizeof(uint64_t) != 0) {
+    return InvalidError("pieces of stacks of {} bytes cannot be recorded", how.stack_bytes);
+  }
   PerfRequest perf;
   perf.events = std::move(events);
-  perf.call_chains = chains;
+  perf.call_chains = how.chains;
+  perf.stack_bytes = allow_stacks ? how.stack_bytes : 0;
+  constexpr size_t kRingPages = 16384;  // 64 MiB: a quarter of what its unit allows it
+  perf.most_ring_pages = kRingPages;
+  perf.stack_bytes_per_second = StackRate::kBytesPerSecondOfAgent;
+  perf.branch_records = how.branch_records;
   perf.seed = std::random_device()();
   perf.clock_hz = tsc_hz;
   return PerfSource::Open(perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); });
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& how,
-                                                        uint64_t tsc_hz) {
+                                                        bool allow_stacks, uint64_t tsc_hz) {
   std::vector<EventSpec> events;
   for (const std::string& text : how.events) {
     XENOSCOPE_ASSIGN_OR_RETURN(EventSpec event, ParseEventSpec(text));
     events.push_back(std::move(event));
   }
   if (how.source == agent::GuestSource::kPerf) {
-    return OpenPerf(std::move(events), how.chains, tsc_hz);
+    return OpenPerf(std::move(events), how, allow_stacks, tsc_hz);
   }
   XENOSCOPE_ASSIGN_OR_RETURN(auto calls, OpenXenoprofCalls(XenoprofRole::kActive));
   return XenoprofMember::Open(std::move(calls), events, tsc_hz, ReadTsc);
@@ -67,14 +76,14 @@ absl::StatusOr<PerfCounters> OpenCounters(const std::vector<std::string>& texts)
 
 }  // namespace
 
-absl::Status RunAgent(DomainId allowed, const std::string& program,
+absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& program,
                       const std::function<void(std::string_view)>& say) {
   const EndSignals signals;
   const int end = signals.OpenFile();
   agent::ServerParts parts;
   parts.hello = MakeHello(program);
-  parts.open_source = [hz = parts.hello.tsc_hz](const agent::Prepare& how) {
-    return OpenGuestSource(how, hz);
+  parts.open_source = [allow_stacks, hz = parts.hello.tsc_hz](const agent::Prepare& how) {
+    return OpenGuestSource(how, allow_stacks, hz);
   };
   parts.open_counters = OpenCounters;
   parts.read_tsc = ReadTsc;

@@ -11,11 +11,12 @@
 
 namespace xenoscope::sampler {
 
-// Serves recordings of domain `allowed` until SIGINT, SIGTERM or SIGHUP. If that is not dom0, it
+// Serves recordings of domain `allowed` until SIGINT, SIGTERM or SIGHUP. `allow_stacks`: these may
+// have pieces of the stacks of this guest's programs. If that is not dom0, it
 // serves only until a recorder leaves without a bye message: the domain may have ended then, and
 // another one may get its number (docs/agent.md). `say` is called with each event, a line of text.
 // Errors: no channel can be offered here.
-absl::Status RunAgent(DomainId allowed, const std::string& program,
+absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& program,
                       const std::function<void(std::string_view)>& say);
 
 }  // namespace xenoscope::sampler

@@ -37,6 +37,9 @@ class AgentCaller {
   // The factor by which samples may be larger in a reply than in a message: there a sample is an
   // entry with its chunk's header, here a TimedEntry.
   static constexpr uint64_t kSampleExpansion = 4;
+  // The same for all samples of a recording with their stacks, which may have as many bytes as the
+  // agent may send (AgentSource).
+  static constexpr uint64_t kExpansionWithStacks = kSampleExpansion + 1;
 
   // Connects to the agent of `domain` and starts the process, without a call yet. To be called
   // before any other thread runs. Errors: the domain has no agent; there is no sandbox.

@@ -1,6 +1,7 @@
 #include "sampler/agent/agent_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -84,6 +85,12 @@ class Packer {
  private:
   std::vector<std::byte> frame_;
 };
+
+// The numbers of StackInfo but the requested size, in the order in which they are sent.
+template <typename Info>
+auto NumbersOf(Info& info) {
+  return std::array{&info.pieces, &info.raw_bytes, &info.stored_bytes, &info.left_out};
+}
 
 // A reader of one item after the other; from the first that is missing on, all are zero or empty.
 class Unpacker {
@@ -212,6 +219,11 @@ std::vector<std::byte> Encode(const AgentReply& reply) {
   packer.Add(state.notes);
   packer.Add(state.final_notes);
   packer.Add(state.streams);
+  packer.Add(static_cast<uint8_t>(state.stacks.has_value()));
+  if (state.stacks) {
+    packer.Add(state.stacks->piece_bytes);
+    for (const uint64_t* const number : NumbersOf(*state.stacks)) packer.Add(*number);
+  }
   packer.Add(Bytes(reply.bytes));
   return std::move(packer).Frame();
 }
@@ -245,6 +257,11 @@ absl::StatusOr<AgentReply> DecodeReply(Bytes payload, DomainId domain, uint32_t 
   state.notes = unpacker.Texts();
   state.final_notes = unpacker.Texts();
   state.streams = unpacker.Streams(domain, vcpus);
+  if (unpacker.Flag()) {
+    recording::StackInfo& stacks = state.stacks.emplace();
+    stacks.piece_bytes = unpacker.Number<uint32_t>();
+    for (uint64_t* const number : NumbersOf(stacks)) *number = unpacker.Number<uint64_t>();
+  }
   const Bytes bytes = unpacker.Rest();
   if (!unpacker.Good()) return InvalidError("it is no reply");
   reply.bytes.assign(bytes.begin(), bytes.end());
@@ -259,7 +276,8 @@ absl::Status CheckChunks(Bytes chunks, DomainId domain) {
     if (!header || header->magic != recording::kChunkMagic) {
       return InvalidError("no chunk of samples begins there");
     }
-    if (header->kind != ChunkKind::kTimed && header->kind != ChunkKind::kProcesses) {
+    if (header->kind != ChunkKind::kTimed && header->kind != ChunkKind::kProcesses &&
+        header->kind != ChunkKind::kStacks) {
       return InvalidError("a chunk is of another kind than an agent's");
     }
     if (header->domain != domain.value) return InvalidError("a chunk is of another domain");

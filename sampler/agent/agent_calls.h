@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ struct AgentState {
   std::vector<std::string> notes;
   std::vector<std::string> final_notes;
   std::vector<recording::StreamInfo> streams;  // accounts of streams, without the source's name
+  std::optional<recording::StackInfo> stacks;  // set where samples have pieces of stacks
 };
 
 struct AgentReply {
@@ -73,7 +75,7 @@ absl::StatusOr<AgentCallMessage> DecodeCall(Bytes payload);
 // characters are replaced.
 absl::StatusOr<AgentReply> DecodeReply(Bytes payload, DomainId domain, uint32_t vcpus);
 
-// Checks that `chunks` are whole chunks of samples and processes of `domain`
+// Checks that `chunks` are whole chunks of samples, their stacks and processes of `domain`
 // (recording/sample_format.h). Readers of the recording check their content.
 absl::Status CheckChunks(Bytes chunks, DomainId domain);
 

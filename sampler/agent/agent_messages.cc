@@ -110,6 +110,8 @@ void Put(PayloadWriter& writer, const Prepare& prepare) {
   writer.Flag(prepare.chains);
   writer.Texts(prepare.events);
   writer.Number(static_cast<uint8_t>(prepare.source));
+  writer.Number(prepare.stack_bytes);
+  writer.Flag(prepare.branch_records);
 }
 void Put(PayloadWriter& writer, const Prepared& prepared) { writer.Rest(AsBytes(prepared.info)); }
 void Put(PayloadWriter& /*pen*/, const Start& /*start*/) {}
@@ -166,6 +168,10 @@ void Get(PayloadReader& reader, Prepare& prepare) {
   // Recorders of version 1.0 do not send it.
   if (reader.AtEnd()) return;
   prepare.source = reader.Flag() ? GuestSource::kXenoprof : GuestSource::kPerf;
+  // Those before 1.4 do not send these.
+  if (reader.AtEnd()) return;
+  prepare.stack_bytes = reader.Number<uint32_t>();
+  prepare.branch_records = reader.Flag();
 }
 void Get(PayloadReader& reader, Prepared& prepared) { prepared.info = AsText(reader.Rest()); }
 void Get(PayloadReader& /*eye*/, Start& /*start*/) {}

@@ -21,8 +21,10 @@ namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 3;
+inline constexpr uint16_t kMinor = 4;
 inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
+// The first one whose Prepare says how callers in user mode are found.
+inline constexpr uint16_t kFirstMinorWithStacks = 4;
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
@@ -60,6 +62,10 @@ struct Prepare {
   std::vector<std::string> events;  // events as after `record -e`; none: the agent chooses
   bool chains = false;              // whether samples have callers
   GuestSource source = GuestSource::kPerf;
+  // Since 1.4, for perf: limit in bytes of the piece of the user stack that comes with samples in
+  // place of callers in user mode, 0: frame pointers give them; and whether branch records do.
+  uint32_t stack_bytes = 0;
+  bool branch_records = false;
   bool operator==(const Prepare&) const = default;
 };
 struct Prepared {
@@ -72,8 +78,8 @@ struct Start {
   bool operator==(const Start&) const = default;
 };
 
-// Chunks as in samples/*.samples (recording/sample_format.h), cut anywhere; all chunks before a
-// pong are whole.
+// Chunks as in samples/*.samples (recording/sample_format.h), since 1.4 also those of stacks, cut
+// anywhere; all chunks before a pong are whole.
 struct Samples {
   std::vector<std::byte> chunks;
   bool operator==(const Samples&) const = default;

@@ -66,6 +66,12 @@ absl::Status AgentProxy::NumberEvents(size_t first) {
   return absl::OkStatus();
 }
 
+recording::SourceInfo AgentProxy::Info() const {
+  recording::SourceInfo info = AgentSourceInfo(domain().id);
+  info.stacks = state_.stacks;
+  return info;
+}
+
 recording::Role AgentProxy::RoleOf(DomainId domain) const {
   return domain == caller_->domain().id ? recording::Role::kActive : recording::Role::kNone;
 }
@@ -107,7 +113,7 @@ void AgentProxy::Take(const absl::StatusOr<AgentReply>& reply, recording::Sample
   if (!reply.ok() || reply->bytes.empty()) return;
   received_counts_ += reply->bytes.size();
   absl::Status status = CheckChunks(reply->bytes, domain().id);
-  if (received_counts_ > AgentCaller::kSampleExpansion * caller_->request().limits.bytes) {
+  if (received_counts_ > AgentCaller::kExpansionWithStacks * caller_->request().limits.bytes) {
     status = ExhaustedError("it gives more samples than the agent can have sent");
   }
   if (status.ok()) {

@@ -46,7 +46,7 @@ class AgentProxy final : public Source {
   [[nodiscard]] bool IsMember() const { return state_.is_member; }
   [[nodiscard]] const recording::DomainInfo& domain() const { return caller_->domain(); }
 
-  [[nodiscard]] recording::SourceInfo Info() const override { return AgentSourceInfo(domain().id); }
+  [[nodiscard]] recording::SourceInfo Info() const override;
   [[nodiscard]] std::vector<recording::EventInfo> Events() const override { return events_; }
   [[nodiscard]] recording::Role RoleOf(DomainId domain) const override;
   [[nodiscard]] std::vector<std::string> Notes() const override;

@@ -119,7 +119,13 @@ absl::Status Session::CompareClocks() {
 
 absl::Status Session::Prepare(const agent::Prepare& how) {
   max_events_ = std::max<size_t>(how.events.size(), 1);
-  link_.Queue(how);
+  agent::Prepare asked = how;
+  if (hello_.minor < kFirstMinorWithStacks) {
+    asked.stack_bytes = 0;
+    asked.branch_records = false;
+  }
+  asked_stack_bytes_ = asked.stack_bytes;
+  link_.Queue(asked);
   const size_t agent_errors = agent_errors_.size();
   StepUntil([&] { return prepared_ || agent_errors_.size() > agent_errors; }, ready_until_);
   XENOSCOPE_RETURN_IF_ERROR(ended_);
@@ -256,6 +262,10 @@ absl::Status Session::TakePrepared(const Prepared& prepared) {
   }
   const bool by_xen = info->sources.size() == 1 && info->sources.front().name == "xenoprof";
   source_ = by_xen ? GuestSource::kXenoprof : GuestSource::kPerf;
+  if (asked_stack_bytes_ > 0 && info->sources.size() == 1 && info->sources.front().stacks) {
+    stack_bytes_ = asked_stack_bytes_;
+    stacks_.emplace(stack_bytes_, limits_.pending_stack_bytes);
+  }
   prepared_ = true;
   return absl::OkStatus();
 }
@@ -284,6 +294,9 @@ absl::Status Session::TakeAccount(const Account& account) {
   // These are the periods as they really were.
   for (size_t i = 0; i < std::min(events_.size(), info->events.size()); ++i) {
     events_[i].period = info->events[i].period;
+  }
+  if (info->sources.size() == 1 && info->sources.front().stacks) {
+    left_out_by_agent_ = info->sources.front().stacks->left_out;
   }
   account_ = std::move(info->streams);
   return absl::OkStatus();
@@ -331,9 +344,15 @@ void Session::Forward() {
 void Session::ForwardSamples(Bytes file) {
   auto reader = recording::SampleReader::Open(file, events_.size());
   if (!reader.ok()) return;
+  if (stacks_) stacks_->BeginBatch();
   while (const Sample* next = reader->Next()) {
     Sample sample = *next;
-    if (IsValid(sample)) sink_->sample(sample);
+    if (!IsValid(sample)) continue;
+    if (stacks_ && reader->stack()) {
+      sink_->with_stack(sample, stacks_->StackOf(*reader));
+    } else {
+      sink_->sample(sample);
+    }
   }
   refused_.damaged += reader->damage().skipped_samples + reader->damage().invalid_samples;
 }
@@ -352,6 +371,16 @@ void Session::ForwardProcesses(Bytes file) {
     sink_->process(*record);
   }
   refused_.processes += reader->invalid();
+}
+
+Refused Session::refused() const {
+  Refused refused = refused_;
+  if (stacks_) refused.stacks = stacks_->damaged();
+  return refused;
+}
+
+uint64_t Session::stacks_left_out() const {
+  return left_out_by_agent_ + (stacks_ ? stacks_->left_out() : 0);
 }
 
 bool Session::IsValid(Sample& sample) {

@@ -26,6 +26,7 @@
 #include "sampler/agent/agent_messages.h"
 #include "sampler/agent/channel.h"
 #include "sampler/agent/guest_clock.h"
+#include "sampler/agent/received_stacks.h"
 
 namespace xenoscope::sampler::agent {
 
@@ -33,8 +34,10 @@ namespace xenoscope::sampler::agent {
 struct Limits {
   uint64_t bytes = uint64_t{1} << 30;       // all bytes of one recording
   size_t pending_bytes = size_t{16} << 20;  // bytes of samples between two answers about the clock
-  size_t file_bytes = size_t{64} << 20;     // bytes of a file
-  std::chrono::milliseconds hello{1000};    // time until the first answer
+  // Bytes of stacks between two answers, once they are decompressed; more are left out.
+  uint64_t pending_stack_bytes = uint64_t{64} << 20;
+  size_t file_bytes = size_t{64} << 20;   // bytes of a file
+  std::chrono::milliseconds hello{1000};  // time until the first answer
   // Time from the first message until the agent is ready, in all.
   std::chrono::milliseconds ready{10000};
   std::chrono::milliseconds answer{10000};  // time to take part, and to stop with accounts
@@ -61,6 +64,7 @@ struct Refused {
   // Samples in chunks that are not whole, or with an unknown mode, event or vCPU.
   uint64_t damaged = 0;
   uint64_t processes = 0;  // records of processes that are not valid
+  uint64_t stacks = 0;     // stacks that cannot be read, or are larger than what was asked for
   uint64_t mistimed = 0;   // samples taken outside of the sampling, by the agent's clock
 };
 
@@ -79,6 +83,9 @@ class Session {
   struct Sink {
     std::function<void(const recording::Sample&)> sample;
     std::function<void(const recording::ProcessRecord&)> process;
+    // Called in place of `sample` where the agent sends stacks, for a sample of a thread with a
+    // user mode; null: its stack is not there. May be empty if no stacks were asked for.
+    std::function<void(const recording::Sample&, const recording::UserStack*)> with_stack{};
   };
 
   // Greets the agent behind `channel` and compares the clocks. Errors: no agent answers, or it
@@ -87,13 +94,18 @@ class Session {
                                                        std::unique_ptr<Channel> channel, Host host,
                                                        const Limits& limits);
 
-  // Lets the agent get ready. Errors: it cannot sample as `how` says.
+  // Lets the agent get ready. An agent that does not know stacks or branch records, or may not send
+  // stacks, follows frame pointers instead. Errors: it cannot sample as `how` says.
   absl::Status Prepare(const agent::Prepare& how);
   // Lets the domain take part in xenoprof as an active domain, which Xen has just listed. True: it
   // has to be listed and asked again. Errors: it does not take part.
   absl::StatusOr<bool> Enlist();
   // Returns what the agent samples with, once it is ready.
   [[nodiscard]] GuestSource source() const { return source_; }
+  // Returns the limit of the pieces of stacks that it sends, once it is ready; 0: it sends none.
+  [[nodiscard]] uint32_t stack_bytes() const { return stack_bytes_; }
+  // Returns the number of pieces that were left out, by the agent and here.
+  [[nodiscard]] uint64_t stacks_left_out() const;
   // Returns the events that the agent's samples count, once it is ready.
   [[nodiscard]] const std::vector<recording::EventInfo>& events() const { return events_; }
 
@@ -126,7 +138,7 @@ class Session {
   [[nodiscard]] const std::vector<std::string>& agent_errors() const { return agent_errors_; }
   // Returns the accounts of each vCPU: the agent's own if it sent them, less what was refused here.
   [[nodiscard]] std::vector<recording::StreamInfo> Streams() const;
-  [[nodiscard]] const Refused& refused() const { return refused_; }
+  [[nodiscard]] Refused refused() const;
   [[nodiscard]] Lateness lateness() const;
   [[nodiscard]] const GuestClock& clock() const { return clock_; }
   // Returns the instant before which all samples have been handed on.
@@ -196,6 +208,10 @@ class Session {
   };
   std::map<VcpuId, ReceivedCounts> received_counts_;
   Refused refused_;
+  uint32_t asked_stack_bytes_ = 0;
+  uint32_t stack_bytes_ = 0;
+  std::optional<ReceivedStacks> stacks_;  // set if the agent sends stacks
+  uint64_t left_out_by_agent_ = 0;
   size_t max_events_ = kMaxEvents;  // number of events that the agent was asked for
   bool prepared_ = false;
   GuestSource source_ = GuestSource::kPerf;

@@ -54,19 +54,43 @@ void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record)
   chunk.Add(entry, record.type == recording::ProcessEntryType::kMap ? &map : nullptr, record.text);
 }
 
+// An agent's own limit, with room for what comes later than it was sent.
+constexpr double kStackBytesPerSecond = 2 * StackRate::kBytesPerSecondOfAgent;
+
 // Returns the requests to an agent, in order until one succeeds: xenoprof works in PV domains only,
-// and a guest may have no counters for dom0's events.
+// and a guest may have neither branch records nor counters for dom0's events.
 std::vector<agent::Prepare> PrepareFallbacks(const agent::Prepare& wanted) {
   std::vector<agent::Prepare> ways = {wanted};
   agent::Prepare way = wanted;
   way.source = GuestSource::kPerf;
   if (way != wanted) ways.push_back(way);
+  way.branch_records = false;
+  if (way != ways.back()) ways.push_back(way);
   way.events.clear();
   if (way != ways.back()) ways.push_back(way);
   return ways;
 }
 
-// Opens a session. `note` says what the agent could not sample, if it samples something else.
+// Returns why an agent's callers in user mode are found by frame pointers though others were asked
+// for; empty: they are not.
+std::string NoteOnCallers(const Session& session, const agent::Prepare& how) {
+  if (session.source() != GuestSource::kPerf || (how.stack_bytes == 0 && !how.branch_records)) {
+    return "";
+  }
+  if (session.hello().minor < agent::kFirstMinorWithStacks) {
+    return fmt::format(
+        "its agent, {}, is too old for --call-graph {}, and follows frame pointers: use this "
+        "xenoscope in the guest, too",
+        session.hello().program, how.stack_bytes > 0 ? "dwarf" : "lbr");
+  }
+  if (how.stack_bytes > session.stack_bytes()) {
+    return "its agent sends no stacks, as its owner has not allowed that (xenoscope agent "
+           "--allow-stacks), and follows frame pointers";
+  }
+  return "";
+}
+
+// Opens a session. `note` says what the agent could not do, if it does something else instead.
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo& domain,
                                                      const AgentRequest& request,
                                                      const AgentSource::Connect& connect,
@@ -76,7 +100,13 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo
                              Session::Open(domain, std::move(channel), host, request.limits));
   for (const agent::Prepare& how : PrepareFallbacks(request.how)) {
     const absl::Status ready = session->Prepare(how);
-    if (ready.ok()) return session;
+    if (ready.ok() && note.empty()) return session;
+    if (ready.ok()) {
+      const bool same = how.events == request.how.events && how.source == request.how.source;
+      note += same ? "; its call chains follow frame pointers instead"
+                   : fmt::format("; it samples {} instead", session->events().front().name);
+      return session;
+    }
     if (!absl::IsUnimplemented(ready)) return ready;
     if (note.empty()) note = Message(ready);
   }
@@ -139,16 +169,31 @@ absl::StatusOr<std::unique_ptr<AgentSource>> AgentSource::Open(const recording::
                              OpenSession(domain, request, connect, host, note));
   const bool is_member = IsMemberOfXenoprof(*session, request.how);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
-  std::unique_ptr<AgentSource> source(new AgentSource(std::move(session), host, is_member));
-  if (!note.empty()) {
-    source->notes_.push_back(fmt::format("{}: {}; it samples {} instead", source->Name(), note,
-                                         source->session_->events().front().name));
+  std::unique_ptr<AgentSource> source(
+      new AgentSource(std::move(session), host, is_member, request.limits.bytes));
+  if (!note.empty()) source->notes_.push_back(fmt::format("{}: {}", source->Name(), note));
+  if (const std::string callers = NoteOnCallers(*source->session_, request.how); !callers.empty()) {
+    source->notes_.push_back(fmt::format("{}: {}", source->Name(), callers));
   }
   return source;
 }
 
-AgentSource::AgentSource(std::unique_ptr<Session> session, agent::Host host, bool is_member)
-    : session_(std::move(session)), host_(std::move(host)), is_member_(is_member) {}
+AgentSource::AgentSource(std::unique_ptr<Session> session, agent::Host host, bool is_member,
+                         uint64_t most_stack_bytes)
+    : session_(std::move(session)),
+      host_(std::move(host)),
+      is_member_(is_member),
+      chunk_(session_->domain().id, {.piece_bytes = session_->stack_bytes(),
+                                     .bytes_per_second = kStackBytesPerSecond,
+                                     .bytes = most_stack_bytes}) {}
+
+recording::SourceInfo AgentSource::Info() const {
+  recording::SourceInfo info = AgentSourceInfo(domain().id);
+  if (session_->stack_bytes() == 0) return info;
+  info.stacks = chunk_.info();
+  info.stacks->left_out += session_->stacks_left_out();
+  return info;
+}
 
 std::string AgentSource::Name() const { return DomainLabel(domain().id, domain().name); }
 
@@ -189,18 +234,30 @@ std::vector<std::string> AgentSource::Notes() const {
 
 absl::Status AgentSource::Start() {
   sampled_.begin = host_.read_tsc();
-  session_->Start({.sample = [this](const Sample& sample) { AddPending(sample); },
-                   .process =
-                       [this](const recording::ProcessRecord& record) {
-                         // A guest does not decide on whose behalf something works.
-                         if (record.type == recording::ProcessEntryType::kBehalf) return;
-                         Add(processes_, record);
-                       }});
+  session_->Start(
+      {.sample = [this](const Sample& sample) { AddPending(sample); },
+       .process =
+           [this](const recording::ProcessRecord& record) {
+             // A guest does not decide on whose behalf something works.
+             if (record.type == recording::ProcessEntryType::kBehalf) return;
+             Add(processes_, record);
+           },
+       .with_stack = [this](const Sample& sample,
+                            const recording::UserStack* stack) { AddPending(sample, stack); }});
   due_ = host_.now();
   return absl::OkStatus();
 }
 
-void AgentSource::AddPending(const Sample& sample) {
+void AgentSource::AddPending(const Sample& sample, const recording::UserStack* stack) {
+  PendingSample& pending = AddPending(sample);
+  pending.with_stack = true;
+  if (stack == nullptr) return;
+  pending.knows_stack = true;
+  pending.registers = stack->registers;
+  pending.stack.assign(stack->bytes.begin(), stack->bytes.end());
+}
+
+AgentSource::PendingSample& AgentSource::AddPending(const Sample& sample) {
   PendingSample& pending = pending_samples_.emplace_back();
   recording::TimedEntry& entry = pending.entry;
   entry.address = sample.address;
@@ -223,6 +280,7 @@ void AgentSource::AddPending(const Sample& sample) {
       ++(mode == Mode::kUser ? entry.user_callers : entry.kernel_callers);
     }
   }
+  return pending;
 }
 
 void AgentSource::Step() {
@@ -246,10 +304,16 @@ void AgentSource::Write(Tsc until, recording::SampleWriter& writer) {
   std::stable_sort(
       pending_samples_.begin(), later,
       [](const PendingSample& a, const PendingSample& b) { return a.entry.end < b.entry.end; });
-  recording::TimedChunk chunk;
-  for (auto pending = pending_samples_.begin(); pending != later; ++pending)
-    chunk.Add(pending->entry, pending->callers);
-  writer.Append(domain().id, chunk);
+  chunk_.Begin(host_.now());
+  for (auto pending = pending_samples_.begin(); pending != later; ++pending) {
+    if (!pending->with_stack) {
+      chunk_.Add(pending->entry, pending->callers);
+      continue;
+    }
+    const recording::UserStack stack{pending->registers, pending->stack};
+    chunk_.Add(pending->entry, pending->knows_stack ? &stack : nullptr, pending->callers, writer);
+  }
+  chunk_.Write(writer);
   pending_samples_.erase(pending_samples_.begin(), later);
 }
 
@@ -316,12 +380,16 @@ std::vector<std::string> AgentSource::FinalNotes() const {
   for (const std::string& complaint : session_->agent_errors()) {
     say(fmt::format("its agent says: {}", complaint));
   }
-  const agent::Refused& refused = session_->refused();
+  const agent::Refused refused = session_->refused();
   if (refused.damaged + refused.mistimed + refused.processes > 0) {
     say(
         fmt::format("{} samples of its agent were refused as damaged, {} as taken outside the "
                     "recording; {} entries about processes were damaged",
                     refused.damaged, refused.mistimed, refused.processes));
+  }
+  if (refused.stacks > 0) {
+    say(fmt::format("{} stacks of its samples were refused as damaged, or larger than {} bytes",
+                    refused.stacks, session_->stack_bytes()));
   }
   if (const uint64_t jumps = session_->clock().jumps(); jumps > 0) {
     say(fmt::format("its clock jumped {} times", jumps));

@@ -18,6 +18,7 @@
 #include "sampler/agent/agent_session.h"
 #include "sampler/agent/channel.h"
 #include "sampler/source.h"
+#include "sampler/stacked_chunk.h"
 
 namespace xenoscope::sampler {
 
@@ -60,7 +61,7 @@ class AgentSource final : public Source {
   [[nodiscard]] const recording::DomainInfo& domain() const { return session_->domain(); }
   [[nodiscard]] const agent::Session& session() const { return *session_; }
 
-  [[nodiscard]] recording::SourceInfo Info() const override { return AgentSourceInfo(domain().id); }
+  [[nodiscard]] recording::SourceInfo Info() const override;
   [[nodiscard]] std::vector<recording::EventInfo> Events() const override;
   [[nodiscard]] recording::Role RoleOf(DomainId domain) const override;
   [[nodiscard]] std::vector<std::string> Notes() const override;
@@ -89,11 +90,17 @@ class AgentSource final : public Source {
   struct PendingSample {
     recording::TimedEntry entry;
     std::vector<Address> callers;
+    bool with_stack = false;   // whether its thread has a user mode, in a recording of stacks
+    bool knows_stack = false;  // whether the next two are set
+    UserRegisters registers{};
+    std::vector<std::byte> stack;
   };
 
-  AgentSource(std::unique_ptr<agent::Session> session, agent::Host host, bool is_member);
+  AgentSource(std::unique_ptr<agent::Session> session, agent::Host host, bool is_member,
+              uint64_t most_stack_bytes);
 
-  void AddPending(const recording::Sample& sample);
+  PendingSample& AddPending(const recording::Sample& sample);
+  void AddPending(const recording::Sample& sample, const recording::UserStack* stack);
   void Step();
   void StopSession();
   // Writes the records of processes, and the samples taken before `until`, in the order of time.
@@ -105,6 +112,7 @@ class AgentSource final : public Source {
   bool is_member_;
   std::vector<uint8_t> numbers_;  // number in the recording of each of the session's events
   std::vector<PendingSample> pending_samples_;
+  StackedChunk chunk_;                 // samples that are being written
   recording::ProcessChunk processes_;  // records of processes that are to be written
   std::vector<std::string> notes_;
   std::vector<std::string> missing_;  // files that could not be had, with the reasons

@@ -141,6 +141,7 @@ class Worker {
     state.notes = source_->Notes();
     state.final_notes = source_->FinalNotes();
     state.streams = source_->Streams();
+    state.stacks = source_->Info().stacks;
     return state;
   }
 

@@ -1,6 +1,7 @@
 #include "sampler/perf/perf_source.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <iterator>
 #include <utility>
@@ -164,7 +165,9 @@ absl::Status PerfSource::OpenAll() {
     most_branches_ = calls_->BranchRecords().value_or(0);
     for (const Event& event : events_) XENOSCOPE_RETURN_IF_ERROR(CheckBranchRecords(event.event));
   }
-  for (const uint32_t cpu : calls_->OnlineCpus()) XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
+  const std::vector<uint32_t> online = calls_->OnlineCpus();
+  online_cpus_ = std::max<size_t>(online.size(), 1);
+  for (const uint32_t cpu : online) XENOSCOPE_RETURN_IF_ERROR(OpenCpu(cpu));
   if (cpus_.empty()) return PreconditionError("Linux says that no CPU is online");
   return absl::OkStatus();
 }
@@ -250,10 +253,13 @@ absl::Status PerfSource::OpenCpu(uint32_t number) {
 
 size_t PerfSource::RingPages() const {
   if (request_.ring_pages != 0) return request_.ring_pages;
-  if (!WithStacks()) return 64;
+  constexpr size_t kFewest = 64;
+  if (!WithStacks()) return kFewest;
   // Room for some 200 samples, the default rate's between four drains.
   constexpr uint32_t kLargePiece = 16384;
-  return request_.stack_bytes <= kLargePiece ? 512 : 1024;
+  const size_t needed = request_.stack_bytes <= kLargePiece ? 512 : 1024;
+  return std::min(needed,
+                  std::max(kFewest, std::bit_floor(request_.most_ring_pages / online_cpus_)));
 }
 
 absl::Status PerfSource::CheckBranchRecords(const PerfEvent& event) {

@@ -59,6 +59,8 @@ struct PerfRequest {
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(50);
   // Pages of 4 KiB for each CPU, a power of two; 0: what the samples need.
   size_t ring_pages = 0;
+  // With stacks: limit of the pages of all CPUs, beyond 64 for each.
+  size_t most_ring_pages = 65536;
   // Returns the domain on whose behalf the process with this first thread's name works; empty: none
   // does.
   std::function<std::optional<DomainId>(uint32_t pid, std::string_view name)> behalf_of{};
@@ -191,7 +193,8 @@ class PerfSource final : public Source {
   std::vector<Event> events_;
   std::vector<Cpu> cpus_;
   absl::flat_hash_map<uint64_t, size_t> event_of_id_;
-  std::string vpmu_;  // mode of Xen's vPMU
+  size_t online_cpus_ = 1;  // when it was opened
+  std::string vpmu_;        // mode of Xen's vPMU
   PerfClock clock_;
   std::vector<TscRange> marks_;        // TSC ranges of this drain's marks
   std::vector<uint64_t> marks_found_;  // times of this drain's marks, by perf's clock

@@ -16,6 +16,8 @@
 #include "base/bytes.h"
 #include "base/tsc.h"
 #include "recording/info.h"
+#include "recording/sample_writer.h"
+#include "recording/stack_block.h"
 #include "sampler/agent/agent_messages.h"
 #include "sampler/agent/agent_session.h"
 #include "sampler/agent/channel.h"
@@ -95,6 +97,26 @@ class FakeAgent final : public xenoscope::sampler::Channel {
     return counts;
   }
 
+  // Chunks with right checksums: a block of the input's bytes, and samples of which each two bytes
+  // say where their stack is.
+  static std::vector<std::byte> ChunksOf(Bytes bytes) {
+    namespace recording = xenoscope::recording;
+    recording::StackBlock block;
+    block.Add({{}, bytes});
+    recording::TimedChunk chunk;
+    for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
+      recording::TimedEntry entry;
+      entry.pid = entry.tid = 1;
+      entry.begin = static_cast<uint64_t>(fake_time.count()) + 77;  // as pongs have it
+      entry.end = entry.begin + 1;
+      chunk.Add(entry, {static_cast<uint32_t>(bytes[i]), 4 * static_cast<uint32_t>(bytes[i + 1])},
+                {});
+    }
+    auto writer = recording::SampleWriter::InMemory();
+    writer.Append(xenoscope::DomainId{0}, chunk, block);
+    return writer.Take();
+  }
+
   void Act() {
     if (script_.size() < 2) {
       gone_ = leaves_;
@@ -125,9 +147,9 @@ class FakeAgent final : public xenoscope::sampler::Channel {
         return Put(agent::Encode(
             agent::Pong{asked_, static_cast<uint64_t>(fake_time.count()) + 77 + bytes.size()}));
       case 2:
-        return Put(
-            agent::Encode(agent::Prepared{R"({"format":{"major":1},"sources":[{"name":"perf"}],)"
-                                          R"("events":[{"name":"cpu-clock","period":1000}]})"}));
+        return Put(agent::Encode(
+            agent::Prepared{R"({"format":{"major":1},"sources":[{"name":"perf","stacks":{}}],)"
+                            R"("events":[{"name":"cpu-clock","period":1000}]})"}));
       case 3:
         return Put(
             agent::Encode(agent::FilePart{wanted_, bytes.empty(), {bytes.begin(), bytes.end()}}));
@@ -154,6 +176,8 @@ class FakeAgent final : public xenoscope::sampler::Channel {
         for (int i = 0; i < 1000; ++i)
           Put(agent::Encode(agent::Samples{{bytes.begin(), bytes.end()}}));
         return;
+      case 14:  // samples with stacks that are where the input says
+        return Put(agent::Encode(agent::Samples{ChunksOf(bytes)}));
       case 13:  // counts of a made-up number of events and vCPUs
         return Put(agent::Encode(CountsOf(bytes)));
       default:  // a whole frame of any kind
@@ -196,6 +220,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   agent::Limits limits;
   limits.bytes = uint64_t{8} << 20;
   limits.pending_bytes = size_t{1} << 20;
+  limits.pending_stack_bytes = uint64_t{1} << 20;
   limits.file_bytes = size_t{1} << 16;
   const recording::DomainInfo domain{.id = xenoscope::DomainId{3},
                                      .name = "web",
@@ -208,15 +233,23 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   if (!opened.ok()) return 0;
   agent::Session& session = **opened;
-  if (!Within(limits.ready, [&] { return session.Prepare({}); }).ok()) return 0;
+  constexpr uint32_t kPiece = 128;
+  agent::Prepare how;
+  how.stack_bytes = kPiece;
+  if (!Within(limits.ready, [&] { return session.Prepare(how); }).ok()) return 0;
   if (size % 2 == 1) Within(limits.answer, [&] { return session.Enlist(); }).status().IgnoreError();
   uint64_t samples = 0;
-  session.Start({[&](const recording::Sample& sample) {
-                   if (sample.when.Empty() || sample.vcpu.domain != domain.id) std::abort();
-                   ++samples;
-                 },
+  const auto take = [&](const recording::Sample& sample) {
+    if (sample.when.Empty() || sample.vcpu.domain != domain.id) std::abort();
+    ++samples;
+  };
+  session.Start({take,
                  [&](const recording::ProcessRecord& record) {
                    if (record.domain != domain.id) std::abort();
+                 },
+                 [&](const recording::Sample& sample, const recording::UserStack* stack) {
+                   take(sample);
+                   if (stack != nullptr && stack->bytes.size() > kPiece) std::abort();
                  }});
   constexpr int kSteps = 64;
   for (int i = 0; i < kSteps && session.status().ok(); ++i) {

@@ -352,6 +352,41 @@ def agent(lab):
               "pvh is passive, too: dom0's polls found it hashing")
 
 
+def agent_stacks(lab):
+    """Guests send stacks with their samples, which are unwound by their programs' tables."""
+    recording = lab.recording()
+    domains = domains_by_name(recording)
+    for name in "pv", "pvh":
+        source, = [each for each in recording["sources"] if each["name"] == f"agent-{domains[name]['id']}"]
+        stacks = source.get("stacks", {})
+        lab.check(stacks.get("pieces", 0) > 100 and stacks["left_out"] == 0, f"{name}: its stacks came: {stacks}")
+        lab.check(stacks.get("stored_bytes", 0) < stacks.get("raw_bytes", 0) / 2, f"{name}: they are compressed")
+        stream, = streams_of(recording, "agent", domains[name])
+        check_balanced_stream(lab, stream, name, least=100)
+
+    rows = lab.report("--event", "cpu-clock@agent", "--by", "domain,stack")["rows"]
+    stacks = {name: [(row["stack"].split(";"), row["samples"]) for row in rows if row["domain"] == name]
+              for name in ("pv", "pvh")}
+
+    def samples_of(name, wanted):
+        return sum(samples for stack, samples in stacks[name] if wanted(stack))
+
+    # Neither leaf_a nor alpha's caller has a frame pointer to be found by: tables know alpha.
+    leaf = samples_of("pv", lambda stack: stack[-1] == "leaf_a")
+    good = samples_of("pv", lambda stack: stack[-2:] == ["alpha", "leaf_a"] and "main" in stack)
+    lab.check(leaf > 50 and good >= 0.95 * leaf,
+              f"pv: alpha called leaf_a, and main led there, in {good:.0f} of {leaf:.0f} samples")
+    # The kernel's chain goes on in the program that it interrupted.
+    both = samples_of("pv", lambda stack: "leaf_a" in stack[:-1])
+    lab.check(both > 0, f"pv: {both:.0f} chains of the kernel go on in leaf_a")
+    # Debian's busybox has no symbols and no frame pointers.
+    ends = ("[no unwind table]", "[unwinding failed]", "[stack cut]", "[no stack]")
+    shell = samples_of("pvh", lambda stack: len(stack) > 1 and "busybox" in stack[-1] or "[no symbols]" in stack[-1])
+    cut = samples_of("pvh", lambda stack: "[no symbols]" in stack[-1] and any(end in stack[0] for end in ends))
+    lab.check(shell > 50 and cut <= 0.05 * shell,
+              f"pvh: {shell - cut:.0f} of {shell:.0f} chains of busybox lead to its outermost function")
+
+
 def sources(lab):
     """Each source works with a PV and a PVH guest, roles change, and doctor runs everywhere."""
     for name, words in {
@@ -1004,6 +1039,6 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, agent, agentdies, hostile, sources, members,
+      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, agent, agent_stacks, agentdies, hostile, sources, members,
        newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents,
        vpmu, vpmu_newer)}

@@ -23,6 +23,7 @@
 #include "sampler/agent/agent_server.h"
 #include "sampler/agent/agent_worker.h"
 #include "sampler/agent/fd_channel.h"
+#include "tests/unit/sampler/agent/chunks_with_stacks.h"
 #include "tests/unit/sampler/agent/fake_agent.h"
 #include "tests/unit/sampler/memory_peak.h"
 
@@ -167,6 +168,39 @@ TEST_F(AgentProxyTest, ForwardsSamplesAndFiles) {
   ASSERT_TRUE(proxy_->Save(*writer, info).ok());
   ASSERT_THAT(info.symbols, SizeIs(1)) << testing::PrintToString(proxy_->FinalNotes());
   EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/" + info.symbols[0].path), 50'000u);
+  EXPECT_TRUE(proxy_->Close().ok());
+  EXPECT_THAT(proxy_->FinalNotes(), IsEmpty());
+}
+
+// The process that reads them decompresses them, and has no files or privileges for that.
+TEST_F(AgentProxyTest, ForwardsStacks) {
+  request_.how.chains = true;
+  request_.how.stack_bytes = 64;
+  play_ = [](Channel& channel) {
+    agent::FakeAgent guest(Now);
+    recording::SourceInfo& perf = guest.ready_for.sources.emplace_back();
+    perf.name = "perf";
+    perf.stacks.emplace();
+    guest.sample = [] {
+      return ChunksWithStacks({StackOf(7, AsBytes("piece"))}, {{0, sizeof(UserRegisters) + 5}},
+                              Now());
+    };
+    agent::Link link(channel);
+    guest.Play(link, std::chrono::seconds(20));
+  };
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(proxy_->Info().stacks);
+  ASSERT_TRUE(proxy_->NumberEvents(2).ok());
+  const std::vector<Sample> samples = Record(milliseconds(100));
+  ASSERT_FALSE(samples.empty());
+  const auto file = MappedFile::Open(path_ + "/samples");
+  auto reader = recording::SampleReader::Open(file->bytes(), 3);
+  ASSERT_NE(reader->Next(), nullptr);
+  ASSERT_TRUE(reader->stack() && reader->stacks() != nullptr);
+  recording::ReadStackBlock block;
+  ASSERT_TRUE(block.Read(*reader->stacks()).ok());
+  EXPECT_EQ(AsText(block.At(*reader->stack())->bytes), "piece");
+  EXPECT_EQ(proxy_->Info().stacks->pieces, samples.size());
   EXPECT_TRUE(proxy_->Close().ok());
   EXPECT_THAT(proxy_->FinalNotes(), IsEmpty());
 }

@@ -23,6 +23,7 @@
 #include "recording/sample_reader.h"
 #include "sampler/agent/agent_server.h"
 #include "sampler/agent/fd_channel.h"
+#include "tests/unit/sampler/agent/chunks_with_stacks.h"
 #include "tests/unit/sampler/agent/fake_agent.h"
 
 namespace xenoscope::sampler {
@@ -34,9 +35,11 @@ using recording::Sample;
 using recording::StreamInfo;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr uint64_t kHz = agent::FakeAgent::kHz;
@@ -274,6 +277,134 @@ TEST_F(AgentTest, ConvertsTimesAndAccountsForAllSamples) {
   EXPECT_EQ((*opened)->Events()[0].period, 1'000'100u);
   EXPECT_TRUE((*opened)->Close().ok());
   EXPECT_THAT((*opened)->FinalNotes(), IsEmpty());
+}
+
+// An agent that takes a sample with a stack whenever it is asked for the time.
+class StacksTest : public AgentTest {
+ protected:
+  void SetUp() override {
+    AgentTest::SetUp();
+    request_.how.chains = true;
+    request_.how.stack_bytes = 64;
+  }
+  // Opens a session with an agent of this minor version that says whether it sends stacks.
+  absl::StatusOr<std::unique_ptr<AgentSource>> OpenAgent(uint16_t minor, bool sends) {
+    return Open(Guest([this, minor, sends](Channel& channel) {
+      agent::FakeAgent guest(GuestNow);
+      guest.hello = GuestHello();
+      guest.hello.minor = minor;
+      recording::SourceInfo& perf = guest.ready_for.sources.emplace_back();
+      perf.name = "perf";
+      if (sends) perf.stacks.emplace();
+      guest.sample = [] {
+        return ChunksWithStacks({StackOf(7, AsBytes("piece of a stack"))},
+                                {{0, sizeof(UserRegisters) + 16}}, GuestNow());
+      };
+      agent::Link link(channel);
+      guest.Play(link, std::chrono::seconds(3));
+      prepared_ = guest.prepared;
+    }));
+  }
+  static std::string Notes(const AgentSource& source) {
+    std::string all;
+    for (const std::string& line : source.Notes()) all += line + "\n";
+    return all;
+  }
+  void JoinAll() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  std::optional<agent::Prepare> prepared_;  // what the agent was asked for, after JoinAll
+};
+
+TEST_F(StacksTest, GetIntoTheRecordingWithTheirSamples) {
+  auto opened = OpenAgent(agent::kMinor, true);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_TRUE((*opened)->Info().stacks) << "readers look for stacks while it records";
+  const std::vector<Sample> samples = Record(**opened, milliseconds(100));
+  ASSERT_GT(samples.size(), 3U);
+  const auto file = MappedFile::Open(path_ + "/samples");
+  auto reader = recording::SampleReader::Open(file->bytes(), 6);
+  recording::ReadStackBlock block;
+  size_t stacks = 0;
+  while (reader->Next() != nullptr) {
+    ASSERT_TRUE(reader->stack() && reader->stacks() != nullptr);
+    ASSERT_TRUE(block.Read(*reader->stacks()).ok());
+    const auto stack = block.At(*reader->stack());
+    ASSERT_TRUE(stack);
+    EXPECT_EQ(stack->registers[kRip], 7U);
+    EXPECT_EQ(AsText(stack->bytes), "piece of a stack");
+    ++stacks;
+  }
+  const auto info = (*opened)->Info().stacks;
+  EXPECT_EQ(info->piece_bytes, 64U);
+  EXPECT_EQ(info->pieces, stacks);
+  EXPECT_EQ(info->left_out, 0U);
+  EXPECT_TRUE((*opened)->Close().ok());
+  EXPECT_THAT((*opened)->FinalNotes(), IsEmpty());
+  JoinAll();
+  EXPECT_EQ(prepared_->stack_bytes, 64U);
+}
+
+TEST_F(StacksTest, AreNotRequestedOfAnOlderAgent) {
+  auto opened = OpenAgent(3, false);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Notes(**opened), HasSubstr("is too old for --call-graph dwarf"));
+  EXPECT_FALSE((*opened)->Info().stacks);
+  EXPECT_THAT(Record(**opened, milliseconds(50)), Not(IsEmpty())) << "samples come all the same";
+  EXPECT_TRUE((*opened)->Close().ok());
+  JoinAll();
+  EXPECT_EQ(prepared_->stack_bytes, 0U);
+}
+
+TEST_F(StacksTest, AreSentAsTheOwnerAllows) {
+  auto opened = OpenAgent(agent::kMinor, false);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Notes(**opened), HasSubstr("xenoscope agent --allow-stacks"));
+  EXPECT_FALSE((*opened)->Info().stacks);
+  EXPECT_TRUE((*opened)->Close().ok());
+}
+
+TEST_F(StacksTest, LargerThanRequestedAreRefused) {
+  request_.how.stack_bytes = 8;
+  auto opened = OpenAgent(agent::kMinor, true);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Record(**opened, milliseconds(50)), Not(IsEmpty()));
+  EXPECT_TRUE((*opened)->Close().ok());
+  EXPECT_THAT((*opened)->FinalNotes(), ElementsAre(HasSubstr("were refused as damaged, or larger "
+                                                             "than 8 bytes")));
+  EXPECT_EQ((*opened)->Info().stacks->pieces, 0U);
+}
+
+TEST_F(StacksTest, BeyondTheLimitAreLeftOut) {
+  request_.limits.pending_stack_bytes = 100;
+  auto opened = OpenAgent(agent::kMinor, true);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const std::vector<Sample> samples = Record(**opened, milliseconds(50));
+  EXPECT_THAT(samples, Not(IsEmpty()));
+  const auto info = (*opened)->Info().stacks;
+  EXPECT_EQ(info->pieces, 0U);
+  EXPECT_GE(info->left_out, samples.size()) << "those taken after the end, too";
+  EXPECT_TRUE((*opened)->Close().ok());
+}
+
+// Guests without branch records use frame pointers for the same event.
+TEST_F(AgentTest, GuestWithoutBranchRecordsUsesFramePointers) {
+  request_.how.chains = true;
+  request_.how.branch_records = true;
+  request_.how.events = {"cycles"};
+  parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
+    if (how.branch_records) return absl::UnimplementedError("no branch records here");
+    if (how.events.empty()) return absl::InternalError("the event is not the reason");
+    return std::make_unique<FakeSource>();
+  };
+  const auto opened = Open(HonestGuest());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(
+      (*opened)->Notes(),
+      Contains(HasSubstr("no branch records here; its call chains follow frame pointers instead")));
+  EXPECT_TRUE((*opened)->Close().ok());
 }
 
 // Readers merge the sources, each of which must be in order.

@@ -31,7 +31,8 @@ class FakeAgent {
     } else if (const auto* ping = std::get_if<Ping>(&message)) {
       if (samples_ && sample) answers.emplace_back(Samples{sample()});
       answers.emplace_back(Pong{ping->number, read_tsc_().value});
-    } else if (std::holds_alternative<Prepare>(message)) {
+    } else if (const auto* prepare = std::get_if<Prepare>(&message)) {
+      prepared = *prepare;
       answers.emplace_back(Prepared{recording::ToJson(ready_for)});
     } else if (std::holds_alternative<Enlist>(message)) {
       answers.emplace_back(Enlisted{});
@@ -72,6 +73,7 @@ class FakeAgent {
               .program = "xenoscope test",
               .kernel = "6.1"};
   recording::RecordingInfo ready_for;
+  std::optional<Prepare> prepared;                 // the last request to get ready
   std::function<bool(const AnyMessage&)> is_mute;  // whether it does not answer such a message
   std::function<std::vector<std::byte>()> sample;  // chunks before each pong while it samples
   std::function<std::vector<AnyMessage>(const Count&)> counts;  // its answers

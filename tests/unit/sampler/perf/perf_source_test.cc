@@ -420,22 +420,6 @@ TEST_F(PerfSourceTest, RecordsRegistersAndPiecesOfStacks) {
   EXPECT_EQ(info->stored_bytes, sizeof(recording::ChunkHeader) + stacks->entries.size());
 }
 
-TEST(StackRate, BoundsBytesOverTime) {
-  StackRate rate(1000);
-  StackRate::Clock::time_point now{std::chrono::seconds(1)};
-  uint64_t spent = 0;
-  for (int tenths = 0; tenths < 100; ++tenths) {
-    rate.Refill(now);
-    for (int pieces = 0; pieces < 10 && rate.HasRoom(); ++pieces) {
-      rate.Spend(50);
-      spent += 50;
-    }
-    now += std::chrono::milliseconds(100);
-  }
-  EXPECT_LE(spent, 1000U * 11 + 50) << "ten seconds, and one ahead";
-  EXPECT_GE(spent, 1000U * 10);
-}
-
 TEST_F(PerfSourceTest, AccountsForLossesAndThrottling) {
   const auto source = Start(Request());
   kernel_.RingOf(1).Put(RecordBytes(PERF_RECORD_LOST)
