@@ -49,6 +49,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenPerf(std::vector<EventSpec> events,
   constexpr size_t kRingPages = 16384;  // 64 MiB: a quarter of what its unit allows it
   perf.most_ring_pages = kRingPages;
   perf.stack_bytes_per_second = StackRate::kBytesPerSecondOfAgent;
+  perf.all_stack_bytes = how.all_stack_bytes;
   perf.branch_records = how.branch_records;
   perf.seed = std::random_device()();
   perf.clock_hz = tsc_hz;

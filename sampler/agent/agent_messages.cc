@@ -112,6 +112,7 @@ void Put(PayloadWriter& writer, const Prepare& prepare) {
   writer.Number(static_cast<uint8_t>(prepare.source));
   writer.Number(prepare.stack_bytes);
   writer.Flag(prepare.branch_records);
+  writer.Number(prepare.all_stack_bytes);
 }
 void Put(PayloadWriter& writer, const Prepared& prepared) { writer.Rest(AsBytes(prepared.info)); }
 void Put(PayloadWriter& /*pen*/, const Start& /*start*/) {}
@@ -172,6 +173,7 @@ void Get(PayloadReader& reader, Prepare& prepare) {
   if (reader.AtEnd()) return;
   prepare.stack_bytes = reader.Number<uint32_t>();
   prepare.branch_records = reader.Flag();
+  prepare.all_stack_bytes = reader.Number<uint64_t>();
 }
 void Get(PayloadReader& reader, Prepared& prepared) { prepared.info = AsText(reader.Rest()); }
 void Get(PayloadReader& /*eye*/, Start& /*start*/) {}

@@ -66,6 +66,7 @@ struct Prepare {
   // place of callers in user mode, 0: frame pointers give them; and whether branch records do.
   uint32_t stack_bytes = 0;
   bool branch_records = false;
+  uint64_t all_stack_bytes = 0;  // limit of what all stacks take, compressed
   bool operator==(const Prepare&) const = default;
 };
 struct Prepared {

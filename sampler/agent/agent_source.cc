@@ -98,11 +98,14 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Channel> channel, connect(domain.id));
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                              Session::Open(domain, std::move(channel), host, request.limits));
-  for (const agent::Prepare& how : PrepareFallbacks(request.how)) {
+  agent::Prepare wanted = request.how;
+  // The rest is for the samples, so that they go on when stacks have reached their limit.
+  wanted.all_stack_bytes = request.limits.bytes / 4 * 3;
+  for (const agent::Prepare& how : PrepareFallbacks(wanted)) {
     const absl::Status ready = session->Prepare(how);
     if (ready.ok() && note.empty()) return session;
     if (ready.ok()) {
-      const bool same = how.events == request.how.events && how.source == request.how.source;
+      const bool same = how.events == wanted.events && how.source == wanted.source;
       note += same ? "; its call chains follow frame pointers instead"
                    : fmt::format("; it samples {} instead", session->events().front().name);
       return session;

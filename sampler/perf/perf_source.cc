@@ -119,7 +119,8 @@ PerfSource::PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> ca
       calls_(std::move(calls)),
       running_(std::move(running)),
       chunk_(request.domain, {.piece_bytes = request.stack_bytes,
-                              .bytes_per_second = request.stack_bytes_per_second}),
+                              .bytes_per_second = request.stack_bytes_per_second,
+                              .bytes = request.all_stack_bytes}),
       random_(request.seed),
       drain_timer_(request.drain_interval) {}
 

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -50,6 +51,8 @@ struct PerfRequest {
   // With call_chains: whether the processor's branch records give the callers in user mode.
   bool branch_records = false;
   double stack_bytes_per_second = StackRate::kBytesPerSecond;  // limit of what stacks take
+  // The same, of all time.
+  uint64_t all_stack_bytes = std::numeric_limits<uint64_t>::max();
   bool jitter = true;  // whether periods change at random, so that no program is in step with them
   uint64_t seed = 0;   // seed of the random periods
   DomainId domain = kDom0;  // domain that this Linux is

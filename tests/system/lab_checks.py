@@ -379,12 +379,10 @@ def agent_stacks(lab):
     # The kernel's chain goes on in the program that it interrupted.
     both = samples_of("pv", lambda stack: "leaf_a" in stack[:-1])
     lab.check(both > 0, f"pv: {both:.0f} chains of the kernel go on in leaf_a")
-    # Debian's busybox has no symbols and no frame pointers.
-    ends = ("[no unwind table]", "[unwinding failed]", "[stack cut]", "[no stack]")
-    shell = samples_of("pvh", lambda stack: len(stack) > 1 and "busybox" in stack[-1] or "[no symbols]" in stack[-1])
-    cut = samples_of("pvh", lambda stack: "[no symbols]" in stack[-1] and any(end in stack[0] for end in ends))
-    lab.check(shell > 50 and cut <= 0.05 * shell,
-              f"pvh: {shell - cut:.0f} of {shell:.0f} chains of busybox lead to its outermost function")
+    hashing = samples_of("pvh", lambda stack: stack[-1] == "sha256_block")
+    good = samples_of("pvh", lambda stack: stack[-1] == "sha256_block" and "_start" in stack[0] and "main" in stack)
+    lab.check(hashing > 50 and good >= 0.95 * hashing,
+              f"pvh: chains of sha256_block lead to the program's start in {good:.0f} of {hashing:.0f} samples")
 
 
 def sources(lab):

@@ -29,7 +29,7 @@ std::vector<AnyMessage> OneOfEach() {
           Ping{3},
           Pong{3, 0xfedcba9876543210},
           Prepare{{"cycles:u", "instructions:1000"}, true, GuestSource::kXenoprof},
-          Prepare{{}, true, GuestSource::kPerf, 8192, true},
+          Prepare{{}, true, GuestSource::kPerf, 8192, true, uint64_t{1} << 40},
           Prepared{"{}"},
           Start{},
           Samples{SomeBytes(300)},
@@ -105,9 +105,9 @@ TEST(AgentMessages, HelloHasDocumentedBytes) {
 
 // Version 1.4 added the pieces of stacks and branch records, 1.1 the source.
 TEST(AgentMessages, PrepareOfOlderVersionsHasDefaults) {
-  const auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kXenoprof, 8192, true});
+  const auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7});
   const Bytes payload = Bytes(frame).subspan(kFrameHeader);
-  constexpr size_t kSince4 = sizeof(uint32_t) + 1;
+  constexpr size_t kSince4 = sizeof(uint32_t) + 1 + sizeof(uint64_t);
   const auto of_1_3 = EncodeFrame(4, payload.first(payload.size() - kSince4));
   EXPECT_EQ(Read(of_1_3, of_1_3.size()),
             std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kXenoprof}}));

@@ -345,6 +345,7 @@ TEST_F(StacksTest, GetIntoTheRecordingWithTheirSamples) {
   EXPECT_THAT((*opened)->FinalNotes(), IsEmpty());
   JoinAll();
   EXPECT_EQ(prepared_->stack_bytes, 64U);
+  EXPECT_LT(prepared_->all_stack_bytes, request_.limits.bytes) << "samples need room, too";
 }
 
 TEST_F(StacksTest, AreNotRequestedOfAnOlderAgent) {
