@@ -379,7 +379,7 @@ void AddOutputOptions(Command command, Options& options) {
   command.AddOption("-o,--output", options.output, "Write to this file");
   command.AddFlag("--inline,!--no-inline", options.inlined,
                   "Show inlined functions in stacks as \"name (inlined)\" (--by stack, folded, "
-                  "svg; pprof always does); on by default");
+                  "svg, html, perfetto; pprof always does); on by default");
 }
 
 // Options that show something instead of the profile.

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "cli/output.h"
 #include "cli/report_findings.h"
+#include "correlate/stacks.h"
+#include "profile/code_lines.h"
 #include "profile/pipeline_options.h"
 #include "report/export/perfetto.h"
 #include "report/html/page.h"
@@ -76,14 +78,22 @@ absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& re
     file.open(path, std::ios::binary);
     if (!file.good()) return ErrnoError(errno, "cannot write {}", path);
   }
-  report::PerfettoWriter writer(out, source.symbols(), [&](std::string_view bytes) -> absl::Status {
+  correlate::InlinedAt inlined_at;
+  if (columns.with_inlined) {
+    inlined_at = [&source](const correlate::CodeLocation& at) {
+      return profile::InlinedFunctions(
+          source.LinesOf(at.domain, at.mode, at.space, at.address).inlined);
+    };
+  }
+  const auto sink = [&](std::string_view bytes) -> absl::Status {
     if (path.empty()) {
       XENOSCOPE_ASSIGN_OR_RETURN(const bool wanted, WriteStdoutBlock(bytes));
       return wanted ? absl::OkStatus() : absl::CancelledError("its reader has closed it");
     }
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
-  });
+  };
+  report::PerfettoWriter writer(out, source.symbols(), std::move(inlined_at), sink);
   absl::Status written = source.Profile(request, std::move(columns), out, &writer);
   if (written.ok()) written = writer.Finish();
   if (absl::IsCancelled(written)) return absl::OkStatus();

@@ -63,6 +63,13 @@ struct Context {
   return kind != ContextKind::kLost && kind != ContextKind::kUntraced;
 }
 
+// Returns the context without what the exit's handler recorded.
+[[nodiscard]] constexpr Context WithoutSubreason(Context context) {
+  context.exit_kind = ExitKind::kNoHandler;
+  context.number = 0;
+  return context;
+}
+
 // Returns the context of the entries to a guest and exits from it that the guest's context holds.
 [[nodiscard]] constexpr Context TransitionOf(Context guest) {
   guest.kind = ContextKind::kTransition;

@@ -33,7 +33,8 @@ uint32_t EmRefiner::ShareOf(uint32_t context, FunctionId function) {
 
 uint32_t EmRefiner::PlaceNumber(const Place& place) {
   const uint32_t pcpu = options_.by_pcpu ? place.pcpu.value : 0;
-  return place_index_.try_emplace({place.context, pcpu}, static_cast<uint32_t>(place_index_.size()))
+  return place_index_
+      .try_emplace({Distinguished(place.context), pcpu}, static_cast<uint32_t>(place_index_.size()))
       .first->second;
 }
 
@@ -73,8 +74,8 @@ uint32_t EmRefiner::PartOf(const Kind& kind, Parts& parts, uint32_t number, cons
   if (known != parts.numbers.end()) return static_cast<uint32_t>(known - parts.numbers.begin());
   parts.numbers.push_back(number);
   parts.places.push_back(place);
-  parts.shares.push_back(
-      ShareOf(ContextNumber(kind.vcpu.domain, kind.event, place.context), kind.function));
+  parts.shares.push_back(ShareOf(
+      ContextNumber(kind.vcpu.domain, kind.event, Distinguished(place.context)), kind.function));
   return static_cast<uint32_t>(parts.numbers.size() - 1);
 }
 

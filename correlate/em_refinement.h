@@ -37,6 +37,7 @@ struct EmRefinementOptions {
   bool by_process = false;
   bool by_pcpu = false;
   bool by_placing = false;
+  bool by_subreason = false;  // else exits of one reason are one context, as for Profile
   // The next observer wants every sample. Otherwise samples of a bracket that nothing
   // distinguishes come as one with a count.
   bool each_sample = false;
@@ -126,6 +127,10 @@ class EmRefiner final : public PlacingObserver {
     size_t pending = 0;  // index of that sample into pending_
   };
 
+  // Returns what is told apart of the context.
+  [[nodiscard]] Context Distinguished(const Context& context) const {
+    return options_.by_subreason ? context : WithoutSubreason(context);
+  }
   uint32_t ContextNumber(DomainId domain, uint16_t event, Context context);
   uint32_t ShareOf(uint32_t context, FunctionId function);
   // Returns the list of the sample's places: the last one of its mode, if that is the same.

@@ -43,6 +43,9 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
 
 uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   if (!IsStratified()) context = {ContextKind::kUntraced};
+  // Stacks have subreasons, too. Their strata are those of rows by other columns, so that the sums
+  // over stacks are what these rows have.
+  if (!Has(Dimension::kSubreason)) context = WithoutSubreason(context);
   if (!IsTraced(context.kind)) vcpu = {};
   const size_t mixed = context.reason + 13 * static_cast<size_t>(context.kind) +
                        29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number;
@@ -129,10 +132,16 @@ void Profile::OnPlaced(const PlacedSample& placed) {
   if (event == 0) sums_.samples += count;
   RowKey key = KeyOf(placed);
   Cluster& cluster = ClusterOf(placed.vcpu, placed.cluster);
+  // Stacks of Xen begin with the exit in which it ran.
+  const bool by_exit = Has(Dimension::kStack) && placed.mode() == Mode::kXen;
+  const auto stack = static_cast<uint32_t>(sums_.rows.layout.Get(Dimension::kStack, key));
   std::optional<uint32_t> row;
   for (const Place& place : placed.places) {
-    if (!row || by_place_) {
+    if (!row || by_place_ || by_exit) {
       sums_.rows.layout.PutContext(place.context, key);
+      if (by_exit) {
+        sums_.rows.layout.Put(Dimension::kStack, stacks_.WithExit(stack, place.context), key);
+      }
       sums_.rows.layout.Put(Dimension::kPcpu, place.pcpu.value, key);
       row = sums_.rows.Find(key);
     }
@@ -318,6 +327,7 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
   ProfileResult result;
   result.stacks = stacks_.Take();
   result.inlined = stacks_.inlined();
+  result.exits = stacks_.exits();
   const ProfileEstimator estimator({.is_time = options_.is_time,
                                     .parts = options_.parts,
                                     .exact = std::ranges::all_of(options_.by, IsOfStrata)},

@@ -74,7 +74,8 @@ struct ProfileResult {
   std::vector<ProfileRow> rows;      // in no order
   std::vector<ProfileRow> domains;   // the same samples by domain alone
   std::vector<Stack> stacks;         // with addresses where rows are by address too
-  std::vector<std::string> inlined;  // functions, by StackFrame::inlined
+  std::vector<std::string> inlined;  // functions, by number of frames of inlined ones
+  std::vector<Context> exits;        // by number of frames of exits
   std::vector<DomainCheck> checks;   // empty without a trace
   std::vector<Unresolved> unresolved;
   double samples = 0;           // attributed samples

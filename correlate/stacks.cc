@@ -1,8 +1,19 @@
 #include "correlate/stacks.h"
 
+#include <algorithm>
+
 #include "base/user_registers.h"
 
 namespace xenoscope::correlate {
+namespace {
+
+// Whether the context of Xen's code says more than that a vCPU ran.
+constexpr bool TellsWhyXenRan(ContextKind kind) {
+  return kind == ContextKind::kExit || kind == ContextKind::kResume ||
+         kind == ContextKind::kTransition;
+}
+
+}  // namespace
 
 void Stacks::Push(FunctionId function, const CodeLocation& place, Stack& stack) {
   const Address address = by_address_ ? place.address : Address{0};
@@ -12,7 +23,7 @@ void Stacks::Push(FunctionId function, const CodeLocation& place, Stack& stack) 
       for (const std::string& name : inlined_at_(place)) at->second.push_back(names_.Intern(name));
     }
     for (const uint32_t name : at->second) {
-      stack.push_back({function, place.mode, address, name});
+      stack.push_back({function, place.mode, address, StackFrame::Kind::kInlined, name});
     }
   }
   stack.push_back({function, place.mode, address});
@@ -37,10 +48,42 @@ uint32_t Stacks::Add(const PlacedSample& placed, Resolver& resolver) {
     Push(function, {domain, mode, sample.space, address}, stack);
     inner = mode;
   }
+  return NumberOf(std::move(stack));
+}
+
+uint32_t Stacks::NumberOf(Stack&& stack) {
   const auto [at, is_new] =
       numbers_.try_emplace(std::move(stack), static_cast<uint32_t>(stacks_.size()));
   if (is_new) stacks_.push_back(at->first);
   return at->second;
+}
+
+uint32_t Stacks::NumberOfExit(const Context& exit) {
+  const auto [at, is_new] = exit_numbers_.try_emplace(exit, static_cast<uint32_t>(exits_.size()));
+  if (is_new) exits_.push_back(exit);
+  return at->second;
+}
+
+uint32_t Stacks::WithExit(uint32_t number, const Context& context) {
+  if (!TellsWhyXenRan(context.kind) || stacks_.at(number).front().mode != Mode::kXen) return number;
+  const Context exit{context.kind, context.nested, context.reason};
+  const Context subreason{.exit_kind = context.exit_kind, .number = context.number};
+  Context both = context;
+  both.waiting = 0;
+  both.wakeup = 0;
+  if (const auto known = with_exit_.find({number, both}); known != with_exit_.end()) {
+    return known->second;
+  }
+  Stack stack = stacks_[number];
+  Stack why;  // innermost first
+  if (subreason.exit_kind != ExitKind::kNoHandler) {
+    why.push_back({{}, Mode::kXen, 0, StackFrame::Kind::kSubreason, NumberOfExit(subreason)});
+  }
+  why.push_back({{}, Mode::kXen, 0, StackFrame::Kind::kExit, NumberOfExit(exit)});
+  const auto caller =
+      std::ranges::find_if(stack, [](const StackFrame& frame) { return frame.mode != Mode::kXen; });
+  stack.insert(caller, why.begin(), why.end());
+  return with_exit_[{number, both}] = NumberOf(std::move(stack));
 }
 
 }  // namespace xenoscope::correlate

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,24 +14,33 @@
 #include "base/mode.h"
 #include "base/resolver.h"
 #include "base/string_interner.h"
+#include "correlate/context.h"
 #include "correlate/placing/placed_sample.h"
 
 namespace xenoscope::correlate {
 
 struct StackFrame {
+  // Frames of the last two kinds say why Xen ran: they have its mode, and are before its functions.
+  enum class Kind : uint8_t {
+    kFunction,
+    kInlined,    // of a function that the compiler inlined into `function`
+    kExit,       // the reason of the VM exit, or between which records of the trace Xen ran
+    kSubreason,  // what the exit was about
+  };
+
   FunctionId function;
   Mode mode = Mode::kUser;
   // The address of the code that was running, or within the call instruction that led to the next
   // frame. 0 if addresses do not tell stacks apart.
   Address address = 0;
-  // If the frame is of a function that the compiler inlined: its number in Stacks::inlined().
-  // `function` is then the function that it was inlined into.
-  std::optional<uint32_t> inlined = std::nullopt;
+  Kind kind = Kind::kFunction;
+  uint32_t number = 0;  // kInlined: index into Stacks::inlined(); kExit and kSubreason: exits()
 
   constexpr bool operator==(const StackFrame&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const StackFrame& frame) {
-    return H::combine(std::move(h), frame.function.value, frame.mode, frame.address, frame.inlined);
+    return H::combine(std::move(h), frame.function.value, frame.mode, frame.address, frame.kind,
+                      frame.number);
   }
 };
 
@@ -66,19 +74,30 @@ class Stacks {
 
   // Returns the number of the sample's stack; numbers count up from 0. O(frames).
   uint32_t Add(const PlacedSample& placed, Resolver& resolver);
+  // Returns the number of the stack with frames for the exit in which Xen ran, outside of Xen's
+  // innermost functions. The same number if these are not Xen's, or the context tells nothing of
+  // why Xen ran. O(1) on the average; O(frames) for a new stack.
+  uint32_t WithExit(uint32_t number, const Context& context);
   const Stack& at(uint32_t number) const { return stacks_.at(number); }
   std::vector<Stack> Take() { return std::move(stacks_); }
-  // The names of inlined functions, by StackFrame::inlined.
+  // The names of inlined functions.
   const std::vector<std::string>& inlined() const { return names_.all(); }
+  // Exits: kind, reason and whether they are of a nested guest for kExit, the rest for kSubreason.
+  const std::vector<Context>& exits() const { return exits_; }
 
  private:
   // Adds the frame to the stack, after the frames of the functions that were inlined there.
   void Push(FunctionId function, const CodeLocation& place, Stack& stack);
+  uint32_t NumberOf(Stack&& stack);
+  uint32_t NumberOfExit(const Context& exit);
 
   bool by_address_;
   InlinedAt inlined_at_;
   StringInterner names_;
   absl::flat_hash_map<CodeLocation, std::vector<uint32_t>> inlined_;  // indices into names_
+  std::vector<Context> exits_;
+  absl::flat_hash_map<Context, uint32_t> exit_numbers_;
+  absl::flat_hash_map<std::pair<uint32_t, Context>, uint32_t> with_exit_;
   absl::flat_hash_map<Stack, uint32_t> numbers_;
   std::vector<Stack> stacks_;
 };

@@ -6,6 +6,14 @@
 
 namespace xenoscope::profile {
 
+std::vector<std::string> InlinedFunctions(const std::vector<Frame>& frames) {
+  std::vector<std::string> names;
+  names.reserve(frames.size());
+  for (const Frame& frame : frames) names.push_back(frame.function);
+  if (!names.empty()) names.pop_back();  // the function itself
+  return names;
+}
+
 CodeLines FindCodeLines(symbolizer::DomainSymbols& symbols, const recording::RecordingInfo* info,
                         DomainId domain, Mode mode, AddressSpaceId space, Address address) {
   CodeLines lines;

@@ -24,6 +24,10 @@ struct CodeLines {
       inlined;  // frames, innermost first, the function itself last; empty without lines
 };
 
+// Returns the names of the inlined functions among frames that begin with the innermost one and end
+// with the function that holds the code.
+std::vector<std::string> InlinedFunctions(const std::vector<Frame>& frames);
+
 // Returns the lines at `address`; `space` counts in user mode. `info`, if not null, has the
 // build-id of Xen.
 CodeLines FindCodeLines(symbolizer::DomainSymbols& symbols, const recording::RecordingInfo* info,

@@ -34,7 +34,7 @@ correlate::PlacingOptions PlacingOptionsFor(const trace::Dialect& dialect, TscRa
   placing.longest_bracket = longest_bracket;
   placing.vendor = dialect.vendor;
   placing.logged_rip = LoggedRipOf(dialect);
-  placing.by_subreason = either_has(Dimension::kSubreason);
+  placing.by_subreason = either_has(Dimension::kSubreason) || either_has(Dimension::kStack);
   placing.by_waiting = either_has(Dimension::kWaiting);
   placing.by_wakeup = either_has(Dimension::kWakeup);
   return placing;
@@ -49,6 +49,7 @@ correlate::EmRefinementOptions RefinementOptionsFor(const std::vector<Dimension>
   refinement.by_pcpu = HasDimension(by, Dimension::kPcpu);
   refinement.by_placing =
       HasDimension(by, Dimension::kPlacing) && HasDimension(by, Dimension::kExit);
+  refinement.by_subreason = HasDimension(by, Dimension::kSubreason);
   refinement.each_sample = HasDimension(by, Dimension::kStack);
   return refinement;
 }

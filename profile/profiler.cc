@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "correlate/em_refinement.h"
 #include "correlate/placing_thread.h"
+#include "profile/code_lines.h"
 #include "profile/pipeline_options.h"
 #include "profile/placing_pass.h"
 #include "profile/sample_choice.h"
@@ -41,14 +42,6 @@ std::string LineText(const std::vector<Frame>& frames) {
   if (frames.empty() || frames.front().call_site_or_line.line == 0) return "[no line]";
   const SourceLine& line = frames.front().call_site_or_line;
   return fmt::format("{}:{}", line.file, line.line);
-}
-
-std::vector<std::string> InlinedFunctions(const std::vector<Frame>& frames) {
-  std::vector<std::string> names;
-  names.reserve(frames.size());
-  for (const Frame& frame : frames) names.push_back(frame.function);
-  if (!names.empty()) names.pop_back();  // the function itself
-  return names;
 }
 
 // Describes events of one name and modes: what their samples stand for, and cautions.
@@ -223,6 +216,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                              .nmi_exit_reason = nmi_exit_reason,
                              .line_of = line_of,
                              .behalf_of = behalf_of,
+                             .inlined_at = inlined_at,
                              .stratified = sample_set_.stratified,
                              .event_numbers = event_numbers},
                             *request_.resolver);

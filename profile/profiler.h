@@ -42,7 +42,7 @@ struct ProfileColumns {
   // ProfileResults::sums.
   std::vector<std::vector<correlate::Dimension>> sums_by{};
   bool with_parts = false;    // whether rows have their strata
-  bool with_inlined = false;  // whether stacks of the first result have inlined functions
+  bool with_inlined = false;  // whether stacks have inlined functions
 };
 
 // The inputs of a profile.

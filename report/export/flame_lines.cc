@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -33,11 +32,9 @@ std::vector<FlameFrame> FramesOf(const ProfileReport& report, const ProfileRow& 
     const std::string name = DimensionText(report, row, dimension);
     switch (dimension) {
       case Dimension::kStack: {
-        const correlate::Stack& stack = report.result.stacks.at(row.stack);
-        std::transform(stack.rbegin(), stack.rend(), std::back_inserter(frames),
-                       [&report](const auto& frame) {
-                         return FlameFrame{FrameName(report, frame), KindOf(frame.mode)};
-                       });
+        for (const correlate::StackFrame& frame : ShownFrames(report, row)) {
+          frames.push_back({FrameNameOf(report, frame), KindOf(frame.mode)});
+        }
         break;
       }
       case Dimension::kMode:

@@ -32,8 +32,8 @@ enum class FlameWeight : uint8_t { kSamples, kCycles };
 const char* ToString(FlameWeight weight);
 
 // Returns the lines of the selected rows, in the order of their frames. A path has one level for
-// each column of `report.by`; a stack has one level for each of its frames. The weights are whole
-// numbers; their sum is the rounded sum of the rows.
+// each column of `report.by`; a stack has one level for each of its frames (ShownFrames). The
+// weights are whole numbers; their sum is the rounded sum of the rows.
 std::vector<FlameLine> FlameLines(const ProfileReport& report, const ProfileSelection& selection,
                                   FlameWeight weight);
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <protozero/pbf_builder.hpp>
+#include <span>
 #include <utility>
 
 #include "report/markup.h"
@@ -119,10 +121,41 @@ std::string MarkName(const Mark& mark) {
   return "emulation";
 }
 
+// Returns the context that is more likely than all others together, if there is one: the candidate
+// that a weighted majority vote leaves (Boyer and Moore), if it has the majority. O(places).
+std::optional<correlate::Context> LikelyContext(std::span<const correlate::Place> places) {
+  std::optional<correlate::Context> candidate;
+  double ahead = 0;
+  for (const correlate::Place& place : places) {
+    const double weight = std::max(place.weight, 0.0);
+    if (candidate == place.context) {
+      ahead += weight;
+    } else if (weight > ahead) {
+      candidate = place.context;
+      ahead = weight - ahead;
+    } else {
+      ahead -= weight;
+    }
+  }
+  double of_candidate = 0;
+  double all = 0;
+  for (const correlate::Place& place : places) {
+    const double weight = std::max(place.weight, 0.0);
+    all += weight;
+    if (candidate == place.context) of_candidate += weight;
+  }
+  if (2 * of_candidate <= all) return std::nullopt;
+  return candidate;
+}
+
 }  // namespace
 
-PerfettoWriter::PerfettoWriter(const ProfileReport& report, Resolver& resolver, Sink sink)
-    : report_(report), resolver_(resolver), sink_(std::move(sink)) {
+PerfettoWriter::PerfettoWriter(const ProfileReport& report, Resolver& resolver,
+                               correlate::InlinedAt inlined_at, Sink sink)
+    : report_(report),
+      resolver_(resolver),
+      sink_(std::move(sink)),
+      stacks_(/*by_address=*/true, std::move(inlined_at)) {
   std::string packet;
   Message<PacketField> message(packet);
   message.add_uint32(PacketField::kSequence, kSequenceNumber);
@@ -435,18 +468,20 @@ uint64_t PerfettoWriter::NameNumber(std::string_view name) {
 uint64_t PerfettoWriter::FrameNumber(const StackFrame& frame) {
   const auto [at, is_new] = frames_.try_emplace(frame, frames_.size() + 1);
   if (!is_new) return at->second;
-  const Function& function = resolver_.Describe(frame.function);
+  const bool is_code =
+      frame.kind == StackFrame::Kind::kFunction || frame.kind == StackFrame::Kind::kInlined;
+  const std::string path = is_code ? resolver_.Describe(frame.function).image : "[exit]";
   Message<InternedField> interned(interned_);
   const auto put_text = [&](InternedField field, uint64_t number, const std::string& words) {
     Message<TextField> text(interned, field);
     text.add_uint64(TextField::kIid, number);
     text.add_bytes(TextField::kText, words);
   };
-  const auto [name, new_name] =
-      functions_.try_emplace(Printable(function.name), functions_.size() + 1);
+  const auto [name, new_name] = functions_.try_emplace(
+      Printable(FrameName(report_, stacks_.inlined(), stacks_.exits(), frame)),
+      functions_.size() + 1);
   if (new_name) put_text(InternedField::kFunctionNames, name->second, name->first);
-  const auto [image, new_image] =
-      mappings_.try_emplace(Printable(function.image), mappings_.size() + 1);
+  const auto [image, new_image] = mappings_.try_emplace(Printable(path), mappings_.size() + 1);
   if (new_image) {
     put_text(InternedField::kMappingPaths, image->second, image->first);
     Message<MappingField> mapping(interned, InternedField::kMappings);
@@ -462,9 +497,11 @@ uint64_t PerfettoWriter::FrameNumber(const StackFrame& frame) {
 }
 
 uint64_t PerfettoWriter::StackNumber(const PlacedSample& placed) {
-  const uint32_t number = stacks_.Add(placed, resolver_);
-  if (number == stacks_put_) {
-    ++stacks_put_;
+  uint32_t number = stacks_.Add(placed, resolver_);
+  if (const auto context = LikelyContext(placed.places)) {
+    number = stacks_.WithExit(number, *context);
+  }
+  if (stacks_put_.insert(number).second) {
     std::vector<uint64_t> frames;
     for (const StackFrame& frame : stacks_.at(number)) frames.push_back(FrameNumber(frame));
     std::ranges::reverse(frames);  // Perfetto has the outermost frame first

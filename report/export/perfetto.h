@@ -48,8 +48,9 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   using Sink = std::function<absl::Status(std::string_view)>;
 
   // The report and the resolver must outlive the writer. The report must have clock, vendor and
-  // names before the first item.
-  PerfettoWriter(const ProfileReport& report, Resolver& resolver, Sink sink);
+  // names before the first item. `inlined_at` is that of correlate::Stacks.
+  PerfettoWriter(const ProfileReport& report, Resolver& resolver, correlate::InlinedAt inlined_at,
+                 Sink sink);
 
   [[nodiscard]] bool Wants(trace::Event event) const override {
     return event == trace::Event::kGuest || trace::Crosses(event);
@@ -127,7 +128,7 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   Sink sink_;
   absl::Status status_;
   Tsc now_;  // the time of the last item
-  correlate::Stacks stacks_{/*by_address=*/true};
+  correlate::Stacks stacks_;
   std::optional<Tsc> zero_;
   std::string out_;
   std::string interned_;  // the InternedData for the next packet
@@ -135,7 +136,7 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   absl::flat_hash_map<std::string, uint64_t> functions_;
   absl::flat_hash_map<std::string, uint64_t> mappings_;
   absl::flat_hash_map<correlate::StackFrame, uint64_t> frames_;
-  uint32_t stacks_put_ = 0;
+  absl::flat_hash_set<uint32_t> stacks_put_;
   absl::flat_hash_set<DomainId> domains_;
   absl::flat_hash_map<VcpuRef, uint32_t> index_;  // VcpuTrack::index of each vCPU
   std::vector<Vcpu> vcpus_;                       // the vCPUs, by VcpuTrack::index

@@ -172,12 +172,20 @@ class PprofWriter {
     return at->second;
   }
 
+  // Returns the location of a frame that says why Xen ran, which is of no file.
+  uint64_t ExitLocation(const StackFrame& frame) {
+    const uint64_t function = FunctionNumber(FrameNameOf(report_, frame), "");
+    const auto [at, is_new] = exit_locations_.try_emplace(function, last_location_ + 1);
+    if (is_new) PutLocation(/*mapping=*/0, /*address=*/0, {{function, 0}});
+    return at->second;
+  }
+
   uint64_t LocationNumber(const ProfileRow& row, const StackFrame& frame) {
+    if (frame.kind != StackFrame::Kind::kFunction) return ExitLocation(frame);
     const AddressSpaceId space = frame.mode == Mode::kUser ? row.process : AddressSpaceId{};
     const uint16_t domain = frame.mode == Mode::kXen ? 0 : row.domain.value;
     const auto [at, is_new] = locations_.try_emplace(
-        {domain, frame.mode, space.value, frame.function.value, frame.address},
-        locations_.size() + 1);
+        {domain, frame.mode, space.value, frame.function.value, frame.address}, last_location_ + 1);
     if (!is_new) return at->second;
     const Function& function = report_.function_of(frame.function);
     profile::CodeLines code;
@@ -196,16 +204,22 @@ class PprofWriter {
                          inlined.call_site_or_line.line);
     }
     if (lines.empty()) lines.emplace_back(FunctionNumber(function.name, ""), 0);
+    PutLocation(mapping, frame.address, lines);
+    return at->second;
+  }
+
+  // Puts the next location, with the numbers of its functions and their lines.
+  void PutLocation(uint64_t mapping, Address address,
+                   const std::vector<std::pair<uint64_t, uint32_t>>& lines) {
     Message<LocationField> message(profile_, ProfileField::kLocation);
-    message.add_uint64(LocationField::kId, at->second);
+    message.add_uint64(LocationField::kId, ++last_location_);
     message.add_uint64(LocationField::kMappingId, mapping);
-    message.add_uint64(LocationField::kAddress, frame.address);
+    message.add_uint64(LocationField::kAddress, address);
     for (const auto& [number, line] : lines) {
       Message<LineField> part(message, LocationField::kLine);
       part.add_uint64(LineField::kFunctionId, number);
       part.add_int64(LineField::kLine, line);
     }
-    return at->second;
   }
 
   void PutLabel(Message<SampleField>& sample, std::string_view key, std::string_view value) {
@@ -277,6 +291,8 @@ class PprofWriter {
   StringInterner texts_;
   absl::flat_hash_map<std::pair<int64_t, int64_t>, uint64_t> functions_;
   absl::flat_hash_map<LocationKey, uint64_t> locations_;
+  absl::flat_hash_map<uint64_t, uint64_t> exit_locations_;  // by function
+  uint64_t last_location_ = 0;
   absl::flat_hash_map<std::pair<std::string, std::string>, uint64_t> mapping_index_;
   std::vector<Mapping> mappings_;
   CumulativeRounder samples_;

@@ -36,6 +36,9 @@ static_assert(kColumns[kLine] == Dimension::kLine && kColumns[kStack] == Dimensi
 // Samples over time are in multiples of this.
 constexpr double kSampleUnit = 1.0 / 256;
 
+// The place of StackFrame::kind in the numbers of frames; below it is the mode.
+constexpr int kFrameKindShift = 2;
+
 constexpr std::string_view kRest = "[others, each of a smaller share]";
 
 using Key = std::array<uint64_t, kColumns.size()>;  // indices of texts, and of the stack
@@ -139,8 +142,10 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
     std::vector<uint64_t> names;
     const correlate::Stack outermost_first(stack.rbegin(), stack.rend());
     for (const correlate::StackFrame& frame : outermost_first) {
-      names.push_back(texts.Intern(Printable(report.function_of(frame.function).name)));
-      names.push_back(static_cast<uint64_t>(frame.mode));
+      names.push_back(
+          texts.Intern(Printable(FrameName(report, flame.inlined, flame.exits, frame))));
+      names.push_back(static_cast<uint64_t>(frame.mode) | static_cast<uint64_t>(frame.kind)
+                                                              << kFrameKindShift);
     }
     stack_of.push_back(stacks.Intern(std::move(names)));
   }

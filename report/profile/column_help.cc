@@ -27,7 +27,10 @@ constexpr std::array kProfile = {
     ColumnHelp{"function", "the sampled function; in brackets: the reason why it has no name"},
     ColumnHelp{"address", "the exact address"},
     ColumnHelp{"page", "the address's page of 4 KiB: where code without symbols is"},
-    ColumnHelp{"stack", "the call chain, outermost function first, with inlined functions"},
+    ColumnHelp{"stack",
+               "the call chain, outermost function first, with inlined functions; before Xen's "
+               "functions the VM exit (HVM: reason and subreason, resume, or transition: entering "
+               "or leaving the guest)"},
     ColumnHelp{"placing",
                "how the time of the sample was determined: instant (recorded), twin (the VM exit "
                "of its NMI), at_exit (another VM exit), stopped (the vCPU stopped running), "

@@ -72,7 +72,7 @@ constexpr ProfileFormat kFormats[] = {
      .by = kByFunction},
     {.name = kPerfetto,
      .about = "samples and trace on one timeline for ui.perfetto.dev",
-     .by = "domain",
+     .by = "domain,stack",
      .binary = true},
 };
 

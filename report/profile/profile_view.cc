@@ -525,17 +525,48 @@ Table ProfileTable(const ProfileReport& report, const ProfileSelection& selectio
   return FlatTable(report, selection, Reader::kPeople);
 }
 
-std::string FrameName(const ProfileReport& report, const correlate::StackFrame& frame) {
-  if (!frame.inlined) return report.function_of(frame.function).name;
-  return fmt::format("{} (inlined)", report.result.inlined.at(*frame.inlined));
+std::string FrameName(const ProfileReport& report, const std::vector<std::string>& inlined,
+                      const std::vector<Context>& exits, const correlate::StackFrame& frame) {
+  using Kind = correlate::StackFrame::Kind;
+  switch (frame.kind) {
+    case Kind::kFunction:
+      break;
+    case Kind::kInlined:
+      return fmt::format("{} (inlined)", inlined.at(frame.number));
+    case Kind::kExit:
+      return ContextName(report, exits.at(frame.number));
+    case Kind::kSubreason: {
+      const Context& exit = exits.at(frame.number);
+      return SubreasonName(exit.exit_kind, exit.number);
+    }
+  }
+  return report.function_of(frame.function).name;
+}
+
+std::string FrameNameOf(const ProfileReport& report, const correlate::StackFrame& frame) {
+  return FrameName(report, report.result.inlined, report.result.exits, frame);
+}
+
+correlate::Stack ShownFrames(const ProfileReport& report, const ProfileRow& row) {
+  correlate::Stack stack = report.result.stacks.at(row.stack);
+  const auto has_column = [&report](Dimension dimension) {
+    return std::ranges::find(report.by, dimension) != report.by.end();
+  };
+  const bool has_exit = has_column(Dimension::kExit);
+  const bool has_subreason = has_column(Dimension::kSubreason);
+  std::erase_if(stack, [=](const correlate::StackFrame& frame) {
+    return (has_exit && frame.kind == correlate::StackFrame::Kind::kExit) ||
+           (has_subreason && frame.kind == correlate::StackFrame::Kind::kSubreason);
+  });
+  std::ranges::reverse(stack);
+  return stack;
 }
 
 std::vector<std::string> StackNames(const ProfileReport& report, const ProfileRow& row) {
   std::vector<std::string> names;
-  for (const correlate::StackFrame& frame : report.result.stacks.at(row.stack)) {
-    names.push_back(FrameName(report, frame));
+  for (const correlate::StackFrame& frame : ShownFrames(report, row)) {
+    names.push_back(FrameNameOf(report, frame));
   }
-  std::ranges::reverse(names);
   return names;
 }
 

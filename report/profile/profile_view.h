@@ -90,11 +90,20 @@ std::string DimensionText(const ProfileReport& report, const correlate::ProfileR
 // Returns a line for each row, in the selection's order.
 Table ProfileTable(const ProfileReport& report, const ProfileSelection& selection);
 
-// Returns the name of a frame's function in `report.result`; "name (inlined)" for an inlined one,
-// as in perf.
-std::string FrameName(const ProfileReport& report, const correlate::StackFrame& frame);
+// Returns the name of a frame: that of its function; "name (inlined)" for an inlined
+// one, as in perf; "VMEXIT_CPUID" and "cpuid leaf 0x1" for frames of exits.
+// `inlined` and `exits` are those of correlate::Stacks.
+std::string FrameName(const ProfileReport& report, const std::vector<std::string>& inlined,
+                      const std::vector<correlate::Context>& exits,
+                      const correlate::StackFrame& frame);
+// The same for a frame of `report.result`.
+std::string FrameNameOf(const ProfileReport& report, const correlate::StackFrame& frame);
 
-// Returns the row's functions from the outermost to the innermost.
+// Returns the frames of the row's stack from the outermost to the innermost, without exits for
+// which the report has a column.
+correlate::Stack ShownFrames(const ProfileReport& report, const correlate::ProfileRow& row);
+
+// Returns the names of these frames.
 std::vector<std::string> StackNames(const ProfileReport& report, const correlate::ProfileRow& row);
 
 // Returns the selected rows, largest share first, up to the selection's limit.

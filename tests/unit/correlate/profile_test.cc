@@ -317,6 +317,44 @@ TEST_F(ProfileTest, MergesStacksByFunction) {
   }
 }
 
+// Xen's stacks begin with the exit in which Xen ran; a sample that can be of several is part of
+// several rows. A guest's stacks do not have exits.
+TEST_F(ProfileTest, StacksOfXenBeginWithTheirExit) {
+  Context cpuid{ContextKind::kExit, false, 0x72};
+  cpuid.exit_kind = ExitKind::kCpuid;
+  cpuid.number = 4;
+  const Context hlt{ContextKind::kExit, false, 0x78};
+  Profile profile({{Dimension::kMode, Dimension::kStack}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, {1000});
+  profile.OnTraced(kD1, cpuid, {300});
+  profile.OnTraced(kD1, hlt, {100});
+  Add(profile, kD1, 1000, {{cpuid, {}, 0.75}, {hlt, {}, 0.25}});
+  Add(profile, kD1, 1000, {{kGuest, {}, 1}}, Mode::kKernel);
+  const ProfileResult result = Finish(profile);
+  using Kind = StackFrame::Kind;
+  ASSERT_EQ(result.rows.size(), 3U);
+  const StackFrame in_xen{FunctionId{1}, Mode::kXen};
+  for (const ProfileRow& row : result.rows) {
+    const Stack& stack = result.stacks.at(row.stack);
+    if (row.mode == Mode::kKernel) {
+      EXPECT_THAT(stack, testing::ElementsAre(StackFrame{FunctionId{1}, Mode::kKernel}));
+      EXPECT_NEAR(row.cycles, 1000, 1e-6);
+    } else if (row.samples == 0.75) {
+      ASSERT_EQ(stack.size(), 3U);
+      EXPECT_EQ(stack[0], in_xen);
+      EXPECT_EQ(stack[1].kind, Kind::kSubreason);
+      EXPECT_EQ(result.exits.at(stack[1].number).number, 4U);
+      EXPECT_EQ(stack[2].kind, Kind::kExit);
+      EXPECT_EQ(result.exits.at(stack[2].number), WithoutSubreason(cpuid));
+      EXPECT_NEAR(row.cycles, 300, 1e-6);
+    } else {
+      ASSERT_EQ(stack.size(), 2U);
+      EXPECT_EQ(result.exits.at(stack[1].number), hlt);
+      EXPECT_NEAR(row.cycles, 100, 1e-6);
+    }
+  }
+}
+
 // Code of an inlined function is told apart from the rest of the function, also where addresses are
 // not.
 TEST_F(ProfileTest, InlinedFunctionsAreFrames) {
@@ -335,6 +373,7 @@ TEST_F(ProfileTest, InlinedFunctionsAreFrames) {
   const ProfileResult result = Finish(profile);
   EXPECT_EQ(asked, 3);
   EXPECT_THAT(result.inlined, testing::ElementsAre("inner", "outer"));
+  using Kind = StackFrame::Kind;
   const StackFrame function{FunctionId{1}, Mode::kXen};
   ASSERT_EQ(result.rows.size(), 2U);
   double samples = 0;
@@ -344,8 +383,9 @@ TEST_F(ProfileTest, InlinedFunctionsAreFrames) {
       EXPECT_THAT(result.stacks.at(row.stack), testing::ElementsAre(function));
     } else {
       EXPECT_THAT(result.stacks.at(row.stack),
-                  testing::ElementsAre(StackFrame{FunctionId{1}, Mode::kXen, 0, 0},
-                                       StackFrame{FunctionId{1}, Mode::kXen, 0, 1}, function));
+                  testing::ElementsAre(StackFrame{FunctionId{1}, Mode::kXen, 0, Kind::kInlined, 0},
+                                       StackFrame{FunctionId{1}, Mode::kXen, 0, Kind::kInlined, 1},
+                                       function));
     }
   }
   EXPECT_EQ(samples, 4);

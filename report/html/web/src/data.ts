@@ -120,6 +120,7 @@ export interface Timeline {
 export interface Flame {
   columns: string[];
   strings: string[];
+  /** [name, mode | kind << 2]..., outermost first. */
   stacks: number[][];
   /** A row: the strings of the columns (the number of a "stack"), then samples, cycles, variance of the share. */
   rows: number[][];
@@ -127,6 +128,31 @@ export interface Flame {
   over_time?: OverTime;
   /** The part of all samples whose time is known only to be in an interval longer than a bin of `over_time`. */
   without_time: number;
+}
+
+const MODES = ["user", "kernel", "xen"];
+const KINDS = ["function", "inlined", "exit", "subreason"];
+
+export interface StackFrame {
+  name: string;
+  mode: string;
+  /** "function"; "inlined" into the frame before it; "exit" and "subreason" say why Xen ran. */
+  kind: string;
+}
+
+/** The frames of the stack with this number, outermost first. */
+export function stackFrames(flame: Flame, stack: number): StackFrame[] {
+  const packed = flame.stacks[stack] ?? [];
+  const frames: StackFrame[] = [];
+  for (let i = 0; i + 1 < packed.length; i += 2) {
+    const code = packed[i + 1] ?? 0;
+    frames.push({
+      name: flame.strings[packed[i] ?? 0] ?? "",
+      mode: MODES[code & 3] ?? "group",
+      kind: KINDS[code >> 2] ?? "",
+    });
+  }
+  return frames;
 }
 
 /** The text of "line" where no line is known. */

@@ -1,5 +1,5 @@
 // The profile as a flame graph by any grouping. It grows downwards; a click enlarges a frame.
-import { Flame, NO_LINE, Page } from "./data";
+import { Flame, NO_LINE, Page, stackFrames } from "./data";
 import { CanvasView, Child, colour, count, h, hideTip, percent, searchField, short, showTip } from "./dom";
 import { functionList } from "./functions";
 import { Remember, State, View } from "./view";
@@ -28,8 +28,8 @@ function newNode(name: string, kind: string, parent: Node | null): Node {
   return { name, kind, samples: 0, cycles: 0, children: new Map(), parent };
 }
 
-/** The frames of a row for one column: names, and the kinds that colour them. */
-function framesOf(flame: Flame, row: number[], column: string, mode: string): [string, string][] {
+/** The frames of a row for one of the columns: names, and the kinds that colour them. */
+function framesOf(flame: Flame, row: number[], by: string[], column: string, mode: string): [string, string][] {
   const at = flame.columns.indexOf(column);
   const value = row[at] ?? 0;
   if (column !== "stack") {
@@ -37,12 +37,9 @@ function framesOf(flame: Flame, row: number[], column: string, mode: string): [s
     if (column === "line") return name === NO_LINE ? [] : [[name, mode]];
     return [column === "mode" ? [`[${name}]`, name] : [name, "group"]];
   }
-  const frames: [string, string][] = [];
-  const stack = flame.stacks[value] ?? [];
-  for (let i = 0; i + 1 < stack.length; i += 2) {
-    frames.push([flame.strings[stack[i] ?? 0] ?? "", ["user", "kernel", "xen"][stack[i + 1] ?? 0] ?? mode]);
-  }
-  return frames;
+  return stackFrames(flame, value)
+    .filter((frame) => !(frame.kind === "exit" && by.includes("exit")))
+    .map((frame) => [frame.name, frame.mode]);
 }
 
 /** How the stacks of a tree are read. */
@@ -62,7 +59,7 @@ function pathOf(
   { inverted, of }: Reading,
 ): [string, string][] {
   const frames = (columns: string[]): [string, string][] =>
-    columns.flatMap((column) => framesOf(flame, row, column, mode));
+    columns.flatMap((column) => framesOf(flame, row, by, column, mode));
   if (!inverted && of === undefined) return frames(by);
   const stack = frames(["stack"]);
   const names = stack.map(([name]) => name);
@@ -103,13 +100,7 @@ export function tree(flame: Flame, by: string[], reading: Reading = { inverted: 
 
 export function flameView(page: Page, flame: Flame, remember: Remember): View {
   const ROW = 21;
-  const known = GROUPINGS.filter((text) => text.split(",").every((c) => flame.columns.includes(c)));
-  // Without call chains the exits are levels, too: the graph would be of three rows.
-  const exitAt = flame.columns.indexOf("exit");
-  const isFlat =
-    flame.stacks.every((stack) => stack.length <= 2) && new Set(flame.rows.map((row) => row[exitAt])).size > 1;
-  const first = known.find((text) => text.includes("exit") === isFlat);
-  const usable = [...known].sort((a, b) => Number(b === first) - Number(a === first));
+  const usable = GROUPINGS.filter((text) => text.split(",").every((c) => flame.columns.includes(c)));
   let grouping = usable[0] ?? "stack";
   let withLines = flame.columns.includes("line");
   const columns = (): string[] => [...grouping.split(","), ...(withLines ? ["line"] : [])];

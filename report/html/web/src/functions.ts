@@ -1,6 +1,6 @@
 // The functions beside the flame graph: self and total of each. Pointing at one highlights its frames; pointing at a
 // frame highlights its function.
-import { Flame, Page } from "./data";
+import { Flame, Page, stackFrames } from "./data";
 import { h, percent } from "./dom";
 
 /** Rows of the list; the rest is small. */
@@ -19,18 +19,16 @@ function functionsOf(page: Page, flame: Flame): Row[] {
   const weight = flame.columns.length + (page.is_time ? 1 : 0);
   const rows = new Map<string, Row>();
   for (const row of flame.rows) {
-    const stack = flame.stacks[row[at]] ?? [];
+    const stack = stackFrames(flame, row[at] ?? 0).filter((frame) => frame.kind === "function");
     const seen = new Set<string>();
-    for (let i = 0; i + 1 < stack.length; i += 2) {
-      const name = flame.strings[stack[i]] ?? "";
-      const kind = ["user", "kernel", "xen"][stack[i + 1]] ?? "group";
-      const key = `${kind} ${name}`;
+    stack.forEach(({ name, mode }, i) => {
+      const key = `${mode} ${name}`;
       let of = rows.get(key);
-      if (of === undefined) rows.set(key, (of = { name, kind, self: 0, total: 0 }));
-      if (!seen.has(key)) of.total += row[weight];
+      if (of === undefined) rows.set(key, (of = { name, kind: mode, self: 0, total: 0 }));
+      if (!seen.has(key)) of.total += row[weight] ?? 0;
       seen.add(key);
-      if (i + 3 >= stack.length) of.self += row[weight];
-    }
+      if (i + 1 === stack.length) of.self += row[weight] ?? 0;
+    });
   }
   return [...rows.values()];
 }

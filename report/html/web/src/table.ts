@@ -1,6 +1,6 @@
 // The profile as a table by any grouping. A click on a row shows its rows by the next column: the exit reasons of a
 // domain, their functions, the lines of a function.
-import { Flame, Page } from "./data";
+import { Flame, Page, stackFrames } from "./data";
 import { count, h, intervalWords, nameCell, percent, searchField, short, whisker } from "./dom";
 import { Remember, State, View } from "./view";
 
@@ -67,8 +67,8 @@ export function tableRows(page: Page, { by, where }: Level): { rows: Sum[]; exac
   const wordsOf = (row: number[], column: string): string => {
     const value = row[flame.columns.indexOf(inFlame(column))] ?? 0;
     if (column !== "function") return flame.strings[value] ?? "";
-    const stack = flame.stacks[value] ?? [];
-    return flame.strings[stack[stack.length - 2] ?? 0] ?? "";
+    const functions = stackFrames(flame, value).filter((frame) => frame.kind === "function");
+    return functions[functions.length - 1]?.name ?? "";
   };
   const sums = new Map<string, Sum & { variance: number }>();
   const figures = flame.columns.length;

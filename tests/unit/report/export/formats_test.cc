@@ -22,6 +22,7 @@ namespace xenoscope::report {
 namespace {
 
 using correlate::Dimension;
+using Kind = correlate::StackFrame::Kind;
 using correlate::ProfileRow;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -67,10 +68,32 @@ TEST_F(Formats, FoldedStacksBeginWithDomainAndMode) {
 TEST_F(Formats, InlinedFunctionsAreMarkedFrames) {
   report_.result.inlined = {"mix"};
   report_.result.stacks[0].insert(report_.result.stacks[0].begin(),
-                                  {FunctionId{1}, Mode::kUser, 0, 0});
+                                  {FunctionId{1}, Mode::kUser, 0, Kind::kInlined, 0});
   EXPECT_EQ(Folded(FlameWeight::kCycles),
             "<web>:;[user];main;hash;mix (inlined) 2400\n"
             "<web>:;[xen];main;do_x 1600\n");
+}
+
+// What Xen did for a guest is told apart by the exits that it handled, in every format with stacks.
+TEST_F(Formats, ExitsAreRootsOfXensFrames) {
+  correlate::Context cpuid{correlate::ContextKind::kExit};
+  correlate::Context leaf;
+  leaf.exit_kind = correlate::ExitKind::kCpuid;
+  leaf.number = 1;
+  report_.exit_name = [](uint32_t) { return "VMEXIT_CPUID"; };
+  report_.result.exits = {cpuid, leaf};
+  report_.result.stacks[1] = {{FunctionId{2}, Mode::kXen},
+                              {{}, Mode::kXen, 0, Kind::kSubreason, 1},
+                              {{}, Mode::kXen, 0, Kind::kExit, 0}};
+  EXPECT_EQ(Folded(FlameWeight::kCycles),
+            "<web>:;[user];main;hash 2400\n"
+            "<web>:;[xen];VMEXIT_CPUID;cpuid leaf 0x1;do_x 1600\n");
+  // A column has them already.
+  report_.by = {Dimension::kExit, Dimension::kStack};
+  for (ProfileRow& row : report_.result.rows) row.exit = cpuid;
+  EXPECT_EQ(Folded(FlameWeight::kCycles),
+            "VMEXIT_CPUID;cpuid leaf 0x1;do_x 1600\n"
+            "VMEXIT_CPUID;main;hash 2400\n");
 }
 
 TEST_F(Formats, RoundedWeightsPreserveSum) {
