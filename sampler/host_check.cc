@@ -151,6 +151,14 @@ Finding Perf(const HostFacts& facts) {
              fmt::format("samples {}, by Linux's timer: no performance counter counts here", whom));
 }
 
+Finding CallChains(const HostFacts& facts) {
+  return Yes("call chains",
+             facts.branch_records
+                 ? "perf has --call-graph fp, dwarf and lbr"
+                 : "perf has --call-graph fp and dwarf; lbr needs branch records by calls, which "
+                   "Intel's processors have since Haswell, and most virtual machines do not");
+}
+
 Finding Agents(const HostFacts& facts) {
   if (facts.agents.empty()) {
     return Partly("agents",
@@ -226,7 +234,9 @@ std::vector<std::string> ProbeAgents(DomainDirectory& directory,
 HostFacts ProbeHost() {
   HostFacts facts;
   facts.dom0 = MayBeDom0();
-  facts.perf = ProbePerf(*LinuxPerfCalls());
+  const std::unique_ptr<PerfCalls> perf = LinuxPerfCalls();
+  facts.perf = ProbePerf(*perf);
+  facts.branch_records = RecordsCalls(*perf);
   facts.privcmd = CheckPrivcmd();
   if (!facts.privcmd.ok()) return facts;
   facts.xen_version = ReadXenInfo().version;
@@ -249,7 +259,10 @@ std::vector<Finding> Diagnose(const HostFacts& facts) {
     const Finding choice = perf.verdict == Verdict::kNo
                                ? No("record", "no source works here")
                                : Partly("record", "uses perf, without a trace");
-    return {No("recording of Xen", facts.privcmd), perf, choice, reports};
+    if (perf.verdict == Verdict::kNo) {
+      return {No("recording of Xen", facts.privcmd), perf, choice, reports};
+    }
+    return {No("recording of Xen", facts.privcmd), perf, CallChains(facts), choice, reports};
   }
   if (!facts.privcmd.ok()) return {No("recording", facts.privcmd), reports};
   std::vector<Finding> findings;
@@ -265,6 +278,7 @@ std::vector<Finding> Diagnose(const HostFacts& facts) {
   if (std::optional<Finding> vpmu = Vpmu(facts)) findings.push_back(*std::move(vpmu));
   findings.push_back(Vcpu(facts));
   findings.push_back(Perf(facts));
+  if (facts.perf.ok()) findings.push_back(CallChains(facts));
   if (facts.other.ok()) findings.push_back(Agents(facts));
   findings.push_back(Trace(facts));
   findings.push_back(facts.xen_symbols

@@ -34,6 +34,7 @@ struct HostFacts {
   VpmuSetup vpmu;
   absl::Status vcpu;                 // OK: Xen lets dom0 read vCPUs
   absl::StatusOr<bool> perf = true;  // whether counters count; an error: perf may not be used
+  bool branch_records = false;       // whether perf's samples can have branch records by calls
   std::vector<std::string> agents;   // agents that answer: "web (xenoscope 0.1.0)"
   absl::Status xentrace;             // OK: xentrace is installed
   absl::Status evtchn;               // OK: /dev/xen/evtchn, which xentrace needs, is usable

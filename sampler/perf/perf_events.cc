@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "sampler/perf/perf_records.h"
 #include "sampler/pmu_events.h"
 
 namespace xenoscope::sampler {
@@ -111,6 +112,22 @@ bool CountersCount(PerfCalls& calls) {
   const bool counts = calls.Read(fd, count) == 0 && count.value > 0;
   calls.Close(fd);
   return counts;
+}
+
+bool RecordsCalls(PerfCalls& calls) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_HARDWARE;
+  attributes.config = PERF_COUNT_HW_CPU_CYCLES;
+  attributes.sample_period = kDefaultHz;
+  attributes.sample_type = PERF_SAMPLE_BRANCH_STACK;
+  attributes.branch_sample_type = kPerfBranchesOfCalls;
+  attributes.exclude_hv = 1;
+  attributes.disabled = 1;
+  const int fd = calls.Open(attributes, /*pid=*/0, /*cpu=*/-1, PerfCalls::kNoLeader);
+  if (fd < 0) return false;
+  calls.Close(fd);
+  return true;
 }
 
 PerfEvent DefaultPerfEvent(PerfCalls& calls) {

@@ -34,6 +34,10 @@ std::span<const LinuxEvent> LinuxEvents();
 // Returns the event of a request. Errors (NotFound): no such event.
 absl::StatusOr<PerfEvent> ResolvePerfEvent(const EventSpec& spec);
 
+// Returns whether branch records by calls can come with the samples of counters (record
+// --call-graph lbr).
+bool RecordsCalls(PerfCalls& calls);
+
 // Returns an event with 1000 samples a second: cycles where counters count, else Linux's timer.
 PerfEvent DefaultPerfEvent(PerfCalls& calls);
 

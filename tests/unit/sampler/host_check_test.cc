@@ -159,6 +159,10 @@ TEST(HostCheck, OffersPerfWithoutXen) {
   EXPECT_THAT(FindingOn(facts, "perf"), HasSubstr("yes: samples this Linux"));
   EXPECT_THAT(FindingOn(facts, "perf"), HasSubstr("no performance counter counts here"));
   EXPECT_EQ(FindingOn(facts, "record"), "partly: uses perf, without a trace");
+  EXPECT_THAT(FindingOn(facts, "call chains"),
+              HasSubstr("yes: perf has --call-graph fp and dwarf;"));
+  facts.branch_records = true;
+  EXPECT_EQ(FindingOn(facts, "call chains"), "yes: perf has --call-graph fp, dwarf and lbr");
   facts.perf = PermissionError("may not");
   EXPECT_EQ(FindingOn(facts, "perf"), "no: may not");
   EXPECT_EQ(FindingOn(facts, "record"), "no: no source works here");
