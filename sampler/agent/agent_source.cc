@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -255,9 +256,9 @@ void AgentSource::AddPending(const Sample& sample, const recording::UserStack* s
   PendingSample& pending = AddPending(sample);
   pending.with_stack = true;
   if (stack == nullptr) return;
-  pending.knows_stack = true;
-  pending.registers = stack->registers;
-  pending.stack.assign(stack->bytes.begin(), stack->bytes.end());
+  pending.stack = std::make_unique<PendingStack>();
+  pending.stack->registers = stack->registers;
+  pending.stack->bytes.assign(stack->bytes.begin(), stack->bytes.end());
 }
 
 AgentSource::PendingSample& AgentSource::AddPending(const Sample& sample) {
@@ -313,8 +314,11 @@ void AgentSource::Write(Tsc until, recording::SampleWriter& writer) {
       chunk_.Add(pending->entry, pending->callers);
       continue;
     }
-    const recording::UserStack stack{pending->registers, pending->stack};
-    chunk_.Add(pending->entry, pending->knows_stack ? &stack : nullptr, pending->callers, writer);
+    std::optional<recording::UserStack> stack;
+    if (pending->stack) {
+      stack = recording::UserStack{pending->stack->registers, pending->stack->bytes};
+    }
+    chunk_.Add(pending->entry, stack ? &*stack : nullptr, pending->callers, writer);
   }
   chunk_.Write(writer);
   pending_samples_.erase(pending_samples_.begin(), later);

@@ -85,15 +85,17 @@ class AgentSource final : public Source {
   [[nodiscard]] std::vector<std::string> FinalNotes() const override;
 
  private:
+  struct PendingStack {
+    UserRegisters registers{};
+    std::vector<std::byte> bytes;
+  };
   // A sample that waits for earlier ones that may still come. There are at most those between two
   // answers about the clock, which agent::Limits::pending_bytes bounds.
   struct PendingSample {
     recording::TimedEntry entry;
     std::vector<Address> callers;
-    bool with_stack = false;   // whether its thread has a user mode, in a recording of stacks
-    bool knows_stack = false;  // whether the next two are set
-    UserRegisters registers{};
-    std::vector<std::byte> stack;
+    bool with_stack = false;  // whether its thread has a user mode, in a recording of stacks
+    std::unique_ptr<PendingStack> stack{};  // null: it is not known
   };
 
   AgentSource(std::unique_ptr<agent::Session> session, agent::Host host, bool is_member,
