@@ -79,8 +79,24 @@ Step StepByTable(const UnwindRow& row, const UnwindTable& table, const UserRegis
   return {callers};
 }
 
+// Whether the stack is as the kernel leaves it for a new process: the number of arguments, the
+// arguments, and 0 (System V psABI for AMD64, 3.4.1), with a frame pointer of 0. The code that
+// begins there, as the loader's _start, has a table in some files only.
+bool IsProcessEntry(const UserRegisters& registers, const StackPiece& stack) {
+  constexpr uint64_t kMaxArguments = 1 << 16;
+  const Address begin = registers[kRsp];
+  const auto arguments = stack.Read<uint64_t>(begin);
+  if (registers[kRbp] != 0 || !arguments || *arguments == 0 || *arguments > kMaxArguments) {
+    return false;
+  }
+  const auto first = stack.Read<uint64_t>(begin + sizeof(uint64_t));
+  const auto end = stack.Read<uint64_t>(begin + (1 + *arguments) * sizeof(uint64_t));
+  return first && end && *first != 0 && *end == 0;
+}
+
 // The frame pointer of a function points at that of its caller, with the return address above it.
 Step StepByFramePointer(const UserRegisters& registers, const StackPiece& stack) {
+  if (IsProcessEntry(registers, stack)) return {std::nullopt, ChainEnd::kOutermost};
   const Address frame = registers[kRbp];
   if (frame < registers[kRsp] || frame % sizeof(uint64_t) != 0) {
     return {std::nullopt, ChainEnd::kNoTable};

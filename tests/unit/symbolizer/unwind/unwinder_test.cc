@@ -263,6 +263,16 @@ TEST_F(UnwinderWithoutTables, OtherCodeHasNoCallers) {
   EXPECT_THAT(callers_, IsEmpty());
 }
 
+// The loader's _start has no table: what is above it is what the kernel gives a new process.
+TEST_F(UnwinderWithoutTables, EntryOfProcessIsOutermost) {
+  EXPECT_EQ(Unwind({2, 0x7001, 0x7002, 0, 0x7003}, 0x1000, 0).end, ChainEnd::kOutermost);
+  EXPECT_THAT(callers_, IsEmpty());
+  EXPECT_EQ(Unwind({2, 0x7001, 0x7002, 0x7003}, 0x1000, 0).end, ChainEnd::kNoTable);
+  EXPECT_EQ(Unwind({2, 0x7001}, 0x1000, 0).end, ChainEnd::kNoTable) << "it is cut";
+  EXPECT_EQ(Unwind({0, 0, 0}, 0x1000, 0).end, ChainEnd::kNoTable) << "no arguments";
+  EXPECT_EQ(Unwind({~uint64_t{0}, 1, 0}, 0x1000, 0).end, ChainEnd::kNoTable) << "too many";
+}
+
 TEST_F(UnwinderWithoutTables, FramesThatDoNotGoUpEndTheChain) {
   // The frame points at itself.
   EXPECT_EQ(Unwind({0x8000, 0x1100, 0, 0}, 0x1000, 0x8000).end, ChainEnd::kNoTable);
