@@ -26,6 +26,18 @@ struct Chains {
   uint64_t callers = 0;
 };
 
+// The records that sources with stacks have lost, of whatever kind.
+uint64_t LostWithStacks(const recording::RecordingInfo& info) {
+  uint64_t lost = 0;
+  for (const recording::SourceInfo& source : info.sources) {
+    if (!source.stacks) continue;
+    for (const StreamInfo& stream : info.streams) {
+      if (stream.source == source.name) lost += stream.logged.lost;
+    }
+  }
+  return lost;
+}
+
 }  // namespace
 
 std::vector<std::string> ChainNotes(const recording::RecordingInfo& info) {
@@ -98,7 +110,17 @@ std::vector<std::string> UnwindNotes(const recording::RecordingInfo& info,
         "missing beside them.",
         counts.by_frame_pointer, counts.callers);
   }
-  return {std::move(note)};
+  std::vector<std::string> notes = {std::move(note)};
+  const uint64_t lost = LostWithStacks(info);
+  if (lost > 0 && counts.of(ChainEnd::kNoTable) + counts.of(ChainEnd::kBadRule) > 0) {
+    notes.push_back(fmt::format(
+        "{} records of sources with stacks were lost because buffers were full. Where one was of a "
+        "file that a process maps, chains end at the code of this file. Record with fewer samples "
+        "a "
+        "second.",
+        lost));
+  }
+  return notes;
 }
 
 }  // namespace xenoscope::report

@@ -67,5 +67,24 @@ TEST(ChainNotes, AreEmptyWhereChainsAreCompleteOrNotRecorded) {
   EXPECT_THAT(ChainNotes(With(DomainType::kPvh, 12, 12, 0)), IsEmpty());
 }
 
+// Records of mapped files are lost with others; which ones, nobody knows.
+TEST(UnwindNotes, SayThatRecordsOfFilesMayBeLost) {
+  RecordingInfo info;
+  recording::SourceInfo& source = info.sources.emplace_back();
+  source.name = "perf";
+  source.stacks.emplace();
+  recording::StreamInfo& stream = info.streams.emplace_back();
+  stream.source = "perf";
+  profile::UnwindCounts counts;
+  counts.chains.at(static_cast<size_t>(ChainEnd::kOutermost)) = 7;
+  counts.chains.at(static_cast<size_t>(ChainEnd::kNoTable)) = 3;
+  EXPECT_THAT(UnwindNotes(info, counts), ElementsAre(HasSubstr("7 of 10 call chains")));
+  stream.logged.lost = 12;
+  EXPECT_THAT(UnwindNotes(info, counts),
+              ElementsAre(HasSubstr("7 of 10"), HasSubstr("12 records of sources with stacks")));
+  counts.chains.at(static_cast<size_t>(ChainEnd::kNoTable)) = 0;
+  EXPECT_THAT(UnwindNotes(info, counts), ElementsAre(HasSubstr("7 of 7")));
+}
+
 }  // namespace
 }  // namespace xenoscope::report
