@@ -24,29 +24,30 @@ constexpr double kLetter = 7.2;  // the width of a letter in the monospaced font
 constexpr double kNarrowest = 0.2;
 
 struct Box {
-  FlameFrame frame;
+  const FlameFrame* frame = nullptr;
   size_t depth = 0;
   int64_t begin = 0;  // the sum of the weights to the left
   int64_t weight = 0;
 };
 
 // Returns the boxes of all frames, outer ones first. O(lines * depth).
-std::vector<Box> BoxesOf(const std::vector<FlameLine>& lines) {
+std::vector<Box> BoxesOf(const FlameGraph& graph) {
+  static const FlameFrame kAll{"all", FrameKind::kGroup};
   std::vector<Box> boxes;
   std::vector<size_t> open;  // the indices of the open boxes, by depth
   int64_t at = 0;
-  boxes.push_back({{"all", FrameKind::kGroup}, 0, 0, 0});
+  boxes.push_back({&kAll, 0, 0, 0});
   open.push_back(0);
-  for (const FlameLine& line : lines) {
+  for (const FlameLine& line : graph.lines) {
     size_t same = 0;
     while (same < line.frames.size() && same + 1 < open.size() &&
-           boxes[open[same + 1]].frame == line.frames[same]) {
+           boxes[open[same + 1]].frame == &graph.frames[line.frames[same]]) {
       ++same;
     }
     open.resize(same + 1);
     for (size_t depth = same; depth < line.frames.size(); ++depth) {
       open.push_back(boxes.size());
-      boxes.push_back({line.frames[depth], depth + 1, at, 0});
+      boxes.push_back({&graph.frames[line.frames[depth]], depth + 1, at, 0});
     }
     for (const size_t box : open) boxes[box].weight += line.weight;
     at += line.weight;
@@ -156,9 +157,8 @@ constexpr std::string_view kScript = R"(<script><![CDATA[
 
 }  // namespace
 
-std::string ToFlameSvg(const std::vector<FlameLine>& lines, FlameWeight weight,
-                       std::string_view title) {
-  const std::vector<Box> boxes = BoxesOf(lines);
+std::string ToFlameSvg(const FlameGraph& graph, FlameWeight weight, std::string_view title) {
+  const std::vector<Box> boxes = BoxesOf(graph);
   const auto all = static_cast<double>(std::max<int64_t>(boxes.front().weight, 1));
   constexpr double kGraph = kWidth - 2 * kMargin;
   size_t deepest = 0;
@@ -194,11 +194,11 @@ std::string ToFlameSvg(const std::vector<FlameLine>& lines, FlameWeight weight,
     const double begin = static_cast<double>(box.begin) / all;
     const double share = static_cast<double>(box.weight) / all;
     const double y = kTop + kRow * static_cast<double>(deepest - box.depth);
-    const std::string name = Printable(box.frame.name);
+    const std::string name = Printable(box.frame->name);
     put("<g class=\"box {}\" tabindex=\"0\" data-w=\"{:.8f} {:.8f} {}\" data-n=\"{}\">"
         "<title>{}: {} {} ({:.2f}%)</title>"
         "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>",
-        ClassOf(box.frame.kind), begin, share, box.depth, Escaped(name), Escaped(name), box.weight,
+        ClassOf(box.frame->kind), begin, share, box.depth, Escaped(name), Escaped(name), box.weight,
         ToString(weight), share * 100, kMargin + begin * kGraph, y, share * kGraph, kRow - 1);
     const auto room = static_cast<size_t>(std::max(0.0, (share * kGraph - 6) / kLetter));
     if (room >= 3) {

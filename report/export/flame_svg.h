@@ -4,15 +4,12 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "report/export/flame_lines.h"
 
 namespace xenoscope::report {
 
-// Writes the SVG file. `lines` are in the order of their frames. Frames narrower than a fifth of a
-// pixel are not drawn.
-std::string ToFlameSvg(const std::vector<FlameLine>& lines, FlameWeight weight,
-                       std::string_view title);
+// Writes the SVG file. Frames narrower than a fifth of a pixel are not drawn.
+std::string ToFlameSvg(const FlameGraph& graph, FlameWeight weight, std::string_view title);
 
 }  // namespace xenoscope::report

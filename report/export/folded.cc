@@ -3,20 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <vector>
 
 #include "report/markup.h"
 
 namespace xenoscope::report {
 
-std::string ToFolded(const std::vector<FlameLine>& lines) {
+std::string ToFolded(const FlameGraph& graph) {
+  std::vector<std::string> names;
+  for (const FlameFrame& frame : graph.frames) {
+    std::string& name = names.emplace_back(Printable(frame.name));
+    std::ranges::replace(name, ';', ':');  // ';' separates frames
+  }
   std::string out;
-  for (const FlameLine& line : lines) {
-    for (const FlameFrame& frame : line.frames) {
-      std::string name = Printable(frame.name);
-      std::ranges::replace(name, ';', ':');  // ';' separates frames
+  for (const FlameLine& line : graph.lines) {
+    for (const uint32_t& frame : line.frames) {
       if (&frame != line.frames.data()) out += ';';
-      out += name;
+      out += names[frame];
     }
     fmt::format_to(std::back_inserter(out), " {}\n", line.weight);
   }

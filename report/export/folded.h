@@ -3,12 +3,11 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "report/export/flame_lines.h"
 
 namespace xenoscope::report {
 
-std::string ToFolded(const std::vector<FlameLine>& lines);
+std::string ToFolded(const FlameGraph& graph);
 
 }  // namespace xenoscope::report
