@@ -44,7 +44,7 @@ struct Options {
   std::string by;  // empty: those of the format
   std::vector<std::string> domains;
   std::vector<report::RowFilter> filters;
-  std::string sort = "share";
+  std::string sort;  // empty: the total, if there are any, else the share
   std::optional<size_t> limit;
   double threshold = 0;  // percent
   std::string format = "text";
@@ -54,12 +54,19 @@ struct Options {
   bool origins = false;
   bool findings = false;  // instead of the profile
   bool inlined = true;    // frames of inlined functions in stacks
+  bool fold_recursion = false;
+  bool children = false;  // self and total of functions
   std::string explain;    // a function; empty: none
 };
 
 std::string By(const Options& options) {
   if (!options.by.empty()) return options.by;
   return std::string(report::FindProfileFormat(options.format)->by);
+}
+
+std::string SortKey(const Options& options) {
+  if (!options.sort.empty()) return options.sort;
+  return options.children ? "total_share" : "share";
 }
 
 // Adds the columns of the row filters that are not shown.
@@ -75,7 +82,7 @@ report::ProfileFormatOptions FormatOptionsOf(const Options& options,
   format.style = style;
   format.title = options.profile.input;
   report::ProfileSelection& selection = format.selection;
-  selection.sort = options.sort;
+  selection.sort = SortKey(options);
   selection.threshold = options.threshold / 100;
   selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
   return format;
@@ -128,9 +135,9 @@ absl::StatusOr<std::string> FindingsReport(const ProfileSource& source, const Op
 absl::Status WriteProfile(const Options& options, const std::vector<Dimension>& shown,
                           report::ProfileFormatOptions write, report::ProfileReport& out) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
-  if (!report::HasColumn(out, options.sort)) {
+  if (!report::HasColumn(out, write.selection.sort)) {
     return NotFoundError("there is no column '{}': the recording has no events with such a ratio",
-                         options.sort);
+                         write.selection.sort);
   }
   report::ApplyRowFilters(options.filters, out);
   // Columns that only choose rows are not frames.
@@ -154,6 +161,8 @@ absl::Status ProfileReport(const ProfileSource& source, const Options& options,
   columns.by = report::ColumnsFor(format, std::move(columns.by));
   const std::vector<Dimension> shown = columns.by;
   columns.with_inlined = options.inlined && !format.addresses;
+  columns.fold_recursion = options.fold_recursion;
+  columns.with_totals = options.children;
   XENOSCOPE_ASSIGN_OR_RETURN(const report::ProfileFormatOptions write,
                              FormatOptionsOf(options, source, style));
   if (!write.selection.domains.empty() && !profile::HasDimension(columns.by, Dimension::kDomain)) {
@@ -222,16 +231,45 @@ absl::Status Report(const Options& options) {
 // Whether the report has a column for each of several events.
 bool ShowsSideBySide(const Options& options) {
   return report::FindProfileFormat(options.format)->ratios && !options.origins &&
-         options.explain.empty();
+         !options.children && options.explain.empty();
 }
 
 // Whether the report has the callers of functions.
 bool ShowsCallChains(const Options& options) {
   if (options.findings || options.origins || !options.explain.empty()) return false;
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
-  if (format.name == report::kPerfetto || format.name == report::kHtml) return true;
+  if (options.children || format.name == report::kPerfetto || format.name == report::kHtml) {
+    return true;
+  }
   const auto by = report::ParseDimensions(By(options));
   return by.ok() && profile::HasDimension(report::ColumnsFor(format, *by), Dimension::kStack);
+}
+
+// Totals are of functions, images and modes: what each frame of a call chain has.
+void CheckChildren(const Options& options, std::vector<Dimension> by) {
+  if (!options.children) {
+    if (options.sort.starts_with("total_")) {
+      ThrowUsageError("--sort", fmt::format("{} is a column of --children only", options.sort));
+    }
+    return;
+  }
+  if (!report::FindProfileFormat(options.format)->ratios) {
+    ThrowUsageError("--children", "goes with --format text, csv or json only; others have stacks");
+  }
+  if (!options.store.url.empty()) {
+    ThrowUsageError("--children", "needs a recording: a store has no call chains");
+  }
+  AddFilterColumns(options, by);
+  for (const Dimension dimension : {Dimension::kStack, Dimension::kAddress, Dimension::kPage,
+                                    Dimension::kLine, Dimension::kPlacing}) {
+    if (!profile::HasDimension(by, dimension)) continue;
+    ThrowUsageError("--children", fmt::format("does not go with the column {}; leave it out",
+                                              report::ToString(dimension)));
+  }
+  if (!profile::HasDimension(by, Dimension::kFunction) &&
+      !profile::HasDimension(by, Dimension::kImage)) {
+    ThrowUsageError("--children", "needs the column function or image");
+  }
 }
 
 void Check(const Options& options) {
@@ -261,7 +299,8 @@ void Check(const Options& options) {
   }
   const auto by = report::ParseDimensions(By(options));
   if (!by.ok()) ThrowUsageError("--by", std::string(Message(by.status())));
-  if (!report::IsSortKey(*by, options.sort)) {
+  CheckChildren(options, *by);
+  if (!report::IsSortKey(*by, SortKey(options))) {
     ThrowUsageError("--sort",
                     fmt::format("there is no column '{}'; choose from {},samples,share,cycles",
                                 options.sort, By(options)));
@@ -290,6 +329,7 @@ constexpr const char* kExamples =
     "  xenoscope report web.xeno --by waiting,vcpu,function --where 'waiting=*d1v0*'\n"
     "  xenoscope report web.xeno --domain web1 --by wakeup,function\n"
     "  xenoscope report web.xeno --by behalf,process,function\n"
+    "  xenoscope report web.xeno --children --by domain,function\n"
     "  xenoscope report web.xeno --format svg -o web.svg\n"
     "  xenoscope report web.xeno --format html -o web.html\n"
     "  xenoscope report web.xeno --format pprof -o web.pb.gz && pprof -top web.pb.gz\n"
@@ -355,7 +395,8 @@ void AddSelectionOptions(Command command, Options& options) {
 
 // Options of the order, number and format of rows.
 void AddOutputOptions(Command command, Options& options) {
-  command.AddOption("-s,--sort", options.sort, "Sort by this column").ShowDefault();
+  command.AddOption("-s,--sort", options.sort,
+                    "Sort by this column; default: share, or total_share with --children");
   command.AddOption(
       "-n,--limit", options.limit,
       fmt::format("Maximum of rows of each domain; 0: all; default: 20, or all in csv "
@@ -380,6 +421,12 @@ void AddOutputOptions(Command command, Options& options) {
   command.AddFlag("--inline,!--no-inline", options.inlined,
                   "Show inlined functions in stacks as \"name (inlined)\" (--by stack, folded, "
                   "svg, html, perfetto; pprof always does); on by default");
+  command.AddFlag("--fold-recursion", options.fold_recursion,
+                  "Show a function that calls itself as one frame of stacks");
+  command.AddFlag("--children,!--no-children", options.children,
+                  "Show self and total of functions: samples in the function itself, and those in "
+                  "it or what it called, each with its interval (text, csv, json); off by default, "
+                  "as call chains take time to unwind");
 }
 
 // Options that show something instead of the profile.
@@ -390,14 +437,14 @@ void AddOtherViews(Command command, Options& options) {
                                     "statements, by the time that they concern, with what usually "
                                     "causes them and the commands that show them");
   for (const char* const of_rows :
-       {"--by", "--where", "--sort", "--limit", "--threshold", "--weight"}) {
+       {"--by", "--where", "--sort", "--limit", "--threshold", "--weight", "--children"}) {
     findings.Excludes(of_rows);
   }
   Option origins = command.AddFlag("--origins", options.origins,
                                    "Instead of the profile, show the files that its functions and "
                                    "lines come from, and what is missing");
   for (const char* const of_rows : {"--by", "--domain", "--where", "--sort", "--limit",
-                                    "--threshold", "--weight", "--findings"}) {
+                                    "--threshold", "--weight", "--findings", "--children"}) {
     origins.Excludes(of_rows);
   }
   Option explain = command
@@ -407,7 +454,7 @@ void AddOtherViews(Command command, Options& options) {
                                   "come from and what would narrow their intervals")
                        .ValueText("FUNCTION");
   for (const char* const of_rows : {"--by", "--where", "--sort", "--limit", "--threshold",
-                                    "--weight", "--origins", "--findings"}) {
+                                    "--weight", "--origins", "--findings", "--children"}) {
     explain.Excludes(of_rows);
   }
 }

@@ -78,9 +78,9 @@ absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& re
     file.open(path, std::ios::binary);
     if (!file.good()) return ErrnoError(errno, "cannot write {}", path);
   }
-  correlate::InlinedAt inlined_at;
+  correlate::StackOptions stacks{.by_address = true, .fold_recursion = columns.fold_recursion};
   if (columns.with_inlined) {
-    inlined_at = [&source](const correlate::CodeLocation& at) {
+    stacks.inlined_at = [&source](const correlate::CodeLocation& at) {
       return profile::InlinedFunctions(
           source.LinesOf(at.domain, at.mode, at.space, at.address).inlined);
     };
@@ -93,7 +93,7 @@ absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& re
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
   };
-  report::PerfettoWriter writer(out, source.symbols(), std::move(inlined_at), sink);
+  report::PerfettoWriter writer(out, source.symbols(), std::move(stacks), sink);
   absl::Status written = source.Profile(request, std::move(columns), out, &writer);
   if (written.ok()) written = writer.Finish();
   if (absl::IsCancelled(written)) return absl::OkStatus();

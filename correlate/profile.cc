@@ -20,6 +20,9 @@ VcpuRef UnpackVcpu(uint64_t packed) {
   return {DomainId{static_cast<uint16_t>(packed >> 32U)}, VcpuId{static_cast<uint32_t>(packed)}};
 }
 
+// The first number of rows with totals among those of StratumUnions.
+constexpr uint32_t kFirstTotal = uint32_t{1} << 31;
+
 double CountOf(const PlacedSample& placed) { return static_cast<double>(placed.count); }
 
 size_t NumberOfEvents(const ProfileOptions& options) {
@@ -35,7 +38,9 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
       sums_(options_.by),
       row_events_(NumberOfEvents(options_)),
       domain_events_(NumberOfEvents(options_)),
-      stacks_(Has(Dimension::kAddress), options_.inlined_at) {
+      stacks_({.by_address = Has(Dimension::kAddress),
+               .fold_recursion = options_.fold_recursion,
+               .inlined_at = options_.inlined_at}) {
   has_unions_ = !Has(Dimension::kExit) && !Has(Dimension::kSubreason) &&
                 !Has(Dimension::kWaiting) && !Has(Dimension::kWakeup);
   by_place_ = !has_unions_ || Has(Dimension::kPcpu);
@@ -66,8 +71,13 @@ Profile::Names Profile::NamesOf(const PlacedSample& placed) {
   const FunctionId id = FunctionOf(placed, resolver_);
   const Function& function = resolver_.Describe(id);
   if (!function.unresolved.empty()) unresolved_[function.unresolved] += CountOf(placed);
+  return NamesOf(id);
+}
+
+Profile::Names Profile::NamesOf(FunctionId id) {
   const auto found = names_of_function_.find(id.value);
   if (found != names_of_function_.end()) return found->second;
+  const Function& function = resolver_.Describe(id);
   const Names names{names_.Intern(function.image), names_.Intern(function.name)};
   names_of_function_[id.value] = names;
   return names;
@@ -126,6 +136,45 @@ RowKey Profile::KeyOf(const PlacedSample& placed) {
   return key;
 }
 
+const std::vector<Profile::Member>& Profile::MembersOf(const PlacedSample& placed) {
+  const uint32_t number = stacks_.Add(placed, resolver_);
+  if (number == members_.size()) {
+    std::vector<Member>& members = members_.emplace_back();
+    for (const StackFrame& frame : stacks_.at(number)) {
+      members.push_back({frame.mode, NamesOf(frame.function)});
+    }
+  }
+  return members_[number];
+}
+
+void Profile::AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster& cluster) {
+  const KeyLayout& layout = sums_.totals.layout;
+  const double count = CountOf(placed);
+  RowKey of_member = key;
+  for (const Place& place : placed.places) {
+    if (total_rows_.empty() || by_place_) {
+      total_rows_.clear();
+      layout.PutContext(place.context, of_member);
+      layout.Put(Dimension::kPcpu, place.pcpu.value, of_member);
+      for (const Member& member : MembersOf(placed)) {
+        layout.Put(Dimension::kMode, static_cast<uint64_t>(member.mode), of_member);
+        layout.Put(Dimension::kImage, member.names.image, of_member);
+        layout.Put(Dimension::kFunction, member.names.function, of_member);
+        total_rows_.push_back(sums_.totals.Find(of_member));
+      }
+      // However often a row is in the stack, the sample is in its total once.
+      std::ranges::sort(total_rows_);
+      total_rows_.erase(std::ranges::unique(total_rows_).begin(), total_rows_.end());
+    }
+    const uint32_t stratum = StratumOf(placed.vcpu, place.context);
+    for (const uint32_t row : total_rows_) {
+      cluster.total_weights.push_back(
+          {PartOf(sums_.totals, row, placed.vcpu, stratum, kFirstTotal), place.weight * count});
+    }
+  }
+  total_rows_.clear();
+}
+
 void Profile::OnPlaced(const PlacedSample& placed) {
   const double count = CountOf(placed);
   const uint32_t event = EventOf(*placed.sample);
@@ -148,9 +197,11 @@ void Profile::OnPlaced(const PlacedSample& placed) {
     if (HasSeveralEvents()) cluster.event_weights.push_back({*row, event, place.weight * count});
     if (event != 0) continue;
     const uint32_t stratum = StratumOf(placed.vcpu, place.context);
-    cluster.weights.push_back({PartOf(*row, placed.vcpu, stratum), placed.mode() == Mode::kXen,
-                               place.weight * count, place.length * count});
+    cluster.weights.push_back({PartOf(sums_.rows, *row, placed.vcpu, stratum, /*first_union=*/0),
+                               placed.mode() == Mode::kXen, place.weight * count,
+                               place.length * count});
   }
+  if (options_.totals) AddToTotals(placed, key, cluster);
 }
 
 Profile::Cluster& Profile::ClusterOf(VcpuRef vcpu, uint64_t number) {
@@ -165,12 +216,13 @@ Profile::Cluster& Profile::ClusterOf(VcpuRef vcpu, uint64_t number) {
   return oldest;
 }
 
-uint32_t Profile::PartOf(uint32_t row, VcpuRef vcpu, uint32_t stratum) {
-  const uint32_t number = sums_.rows.PartOf(row, stratum);
-  Part& part = sums_.rows.parts[number];
+uint32_t Profile::PartOf(RowSums& rows, uint32_t row, VcpuRef vcpu, uint32_t stratum,
+                         uint32_t first_union) {
+  const uint32_t number = rows.PartOf(row, stratum);
+  Part& part = rows.parts[number];
   if (part.union_number == StratumUnions::kNone &&
       sums_.strata.all[stratum].of_vcpu != StratumUnions::kNone) {
-    part.union_number = sums_.strata.unions.UnionNumber(row, vcpu);
+    part.union_number = sums_.strata.unions.UnionNumber(first_union + row, vcpu);
     union_scratch_.resize(std::max<size_t>(union_scratch_.size(), part.union_number + 1));
   }
   return number;
@@ -181,16 +233,24 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
   if (cluster.weights.empty()) return;
   ++closed_;
   const double n = SumCluster(cluster);
+  SumTotals(cluster);
   sums_.cluster_squares[vcpu] += n * n;
   if (has_unions_) AddToUnions(vcpu);
   AddToModes(vcpu, cluster);
-  for (const uint32_t number : parts_) {
-    Part& part = sums_.rows.parts[number];
-    part.AddCluster(std::exchange(part.in_cluster, 0.0), sums_.strata.all[part.stratum].in_cluster);
-  }
+  AddToParts(sums_.totals, total_parts_);
+  AddToParts(sums_.rows, parts_);
   AddToStrata(domain);
+  total_parts_.clear();
   parts_.clear();
   cluster.weights.clear();
+  cluster.total_weights.clear();
+}
+
+void Profile::AddToParts(RowSums& rows, const std::vector<uint32_t>& parts) const {
+  for (const uint32_t number : parts) {
+    Part& part = rows.parts[number];
+    part.AddCluster(std::exchange(part.in_cluster, 0.0), sums_.strata.all[part.stratum].in_cluster);
+  }
 }
 
 void Profile::AddToEvents(uint32_t domain, Cluster& cluster) {
@@ -203,15 +263,27 @@ void Profile::AddToEvents(uint32_t domain, Cluster& cluster) {
   cluster.event_weights.clear();
 }
 
+void Profile::AddToPart(RowSums& rows, uint32_t number, double weight,
+                        std::vector<uint32_t>& parts) const {
+  Part& part = rows.parts[number];
+  if (part.closing != closed_) {
+    part.closing = closed_;
+    parts.push_back(number);
+  }
+  part.in_cluster += weight;
+}
+
+void Profile::SumTotals(const Cluster& cluster) {
+  for (const TotalWeight& entry : cluster.total_weights) {
+    AddToPart(sums_.totals, entry.part, entry.weight, total_parts_);
+  }
+}
+
 double Profile::SumCluster(const Cluster& cluster) {
   double n = 0;
   for (const PlaceWeight& entry : cluster.weights) {
-    Part& part = sums_.rows.parts[entry.part];
-    if (part.closing != closed_) {
-      part.closing = closed_;
-      parts_.push_back(entry.part);
-    }
-    part.in_cluster += entry.weight;
+    AddToPart(sums_.rows, entry.part, entry.weight, parts_);
+    const Part& part = sums_.rows.parts[entry.part];
     Stratum& stratum = sums_.strata.all[part.stratum];
     stratum.in_cluster += entry.weight;
     if (part.union_number != StratumUnions::kNone) stratum.length += entry.length;
@@ -232,15 +304,24 @@ void Profile::AddToModes(VcpuRef vcpu, const Cluster& cluster) {
   if (all > 0) sums_.modes[vcpu].AddCluster(in_xen, all);
 }
 
-void Profile::AddToUnions(VcpuRef vcpu) {
-  strata_amounts_.clear();
-  union_amounts_.clear();
-  for (const uint32_t number : parts_) {
-    const Part& part = sums_.rows.parts[number];
+void Profile::AddUnionAmounts(const RowSums& rows, const std::vector<uint32_t>& parts) {
+  for (const uint32_t number : parts) {
+    const Part& part = rows.parts[number];
     if (part.union_number == StratumUnions::kNone) continue;
     double& in_union = union_scratch_[part.union_number];
     if (in_union == 0) union_amounts_.push_back({part.union_number, 0});
     in_union += part.in_cluster;
+  }
+}
+
+void Profile::AddToUnions(VcpuRef vcpu) {
+  strata_amounts_.clear();
+  union_amounts_.clear();
+  AddUnionAmounts(sums_.rows, parts_);
+  AddUnionAmounts(sums_.totals, total_parts_);
+  for (const uint32_t number : parts_) {
+    const Part& part = sums_.rows.parts[number];
+    if (part.union_number == StratumUnions::kNone) continue;
     Stratum& stratum = sums_.strata.all[part.stratum];
     if (stratum.length == 0) continue;  // done
     strata_amounts_.push_back({stratum.of_vcpu, std::exchange(stratum.length, 0.0)});
@@ -322,9 +403,26 @@ ProfileSums Profile::TakeSums() {
   return std::move(sums_);
 }
 
+void Profile::AddRowsOfTotals() {
+  for (uint32_t total = 0; total < sums_.totals.keys.size(); ++total) {
+    sums_.rows.Find(sums_.totals.keys[total]);
+  }
+}
+
+void Profile::SetTotals(const ProfileEstimator& estimator, std::vector<ProfileRow>& rows) {
+  const std::vector<ProfileRow> totals = estimator.RowsOf(sums_.totals);
+  for (uint32_t total = 0; total < totals.size(); ++total) {
+    const ProfileRow& from = totals[total];
+    rows[sums_.rows.Find(sums_.totals.keys[total])].total = {from.samples, from.share,
+                                                             from.interval, from.cycles};
+  }
+}
+
 absl::StatusOr<ProfileResult> Profile::Finish() {
   sums_ = TakeSums();
+  if (options_.totals) AddRowsOfTotals();
   ProfileResult result;
+  result.has_totals = options_.totals;
   result.stacks = stacks_.Take();
   result.inlined = stacks_.inlined();
   result.exits = stacks_.exits();
@@ -334,6 +432,7 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
                                    sums_);
   result.rows = estimator.Rows();
   result.domains = estimator.Domains();
+  if (options_.totals) SetTotals(estimator, result.rows);
   Describe(sums_.rows, row_events_, result.rows);
   Describe(sums_.domains, domain_events_, result.domains);
   result.ratios = RatiosOf(row_events_, std::nullopt);

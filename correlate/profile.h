@@ -46,7 +46,11 @@ struct ProfileOptions {
   std::function<std::string(const PlacedSample&)> line_of{};
   // Returns the domain on whose behalf a process works. Asked only where rows are by that.
   std::function<std::optional<DomainId>(AddressSpaceId)> behalf_of{};
-  InlinedAt inlined_at{};  // Stacks
+  InlinedAt inlined_at{};       // StackOptions
+  bool fold_recursion = false;  // StackOptions
+  // Rows have totals: of the samples in whose stacks the row's functions, images and modes are,
+  // each sample once. The columns are not by stack or address. The profile is of one event.
+  bool totals = false;
   // The trace's totals apply, if the event counts time; false: all samples are one stratum.
   bool stratified = true;
   // The events of the profile, by their number in samples: 0 is the event whose shares are
@@ -56,6 +60,8 @@ struct ProfileOptions {
   // Whether the samples of each event are all that its counters counted.
   bool complete = false;
 };
+
+class ProfileEstimator;
 
 class Profile : public PlacingObserver {
  public:
@@ -85,9 +91,15 @@ class Profile : public PlacingObserver {
     uint32_t event = 0;  // the event's number in the profile
     double weight = 0;
   };
+  // What a sample adds to the total of a row.
+  struct TotalWeight {
+    uint32_t part = 0;  // index into ProfileSums::totals.parts
+    double weight = 0;
+  };
   struct Cluster {
     uint64_t number = 0;
     std::vector<PlaceWeight> weights;
+    std::vector<TotalWeight> total_weights;  // only with totals
     std::vector<EventWeight> event_weights;  // only of several events: of all of them
   };
   // The clusters of a vCPU that are not complete: samples of different modes come nearly in order.
@@ -98,6 +110,11 @@ class Profile : public PlacingObserver {
   struct Names {
     uint32_t image = 0;
     uint32_t function = 0;
+  };
+  // A function of a stack, as rows know it.
+  struct Member {
+    Mode mode = Mode::kUser;
+    Names names;
   };
 
   [[nodiscard]] bool IsStratified() const { return options_.is_time && options_.stratified; }
@@ -112,14 +129,22 @@ class Profile : public PlacingObserver {
   // Whether Xen's and the guest's part are compared in samples of the context.
   [[nodiscard]] bool HasBothModes(const Context& context) const;
   Names NamesOf(const PlacedSample& placed);
+  Names NamesOf(FunctionId function);
   uint32_t LineOf(const PlacedSample& placed);
   // Returns the key of the sample's rows, without what depends on its place.
   RowKey KeyOf(const PlacedSample& placed);
   [[nodiscard]] bool Has(Dimension dimension) const { return sums_.rows.layout.Has(dimension); }
+  // Returns the functions of the sample's stack.
+  const std::vector<Member>& MembersOf(const PlacedSample& placed);
+  // Adds the sample to the totals of the rows that its stack's functions are of. `key` is the
+  // sample's own.
+  void AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster& cluster);
   // Returns the vCPU's cluster with the number. Where it is new, the oldest is closed.
   Cluster& ClusterOf(VcpuRef vcpu, uint64_t number);
   // Returns the number of the row's part in the stratum, for its union with others of the vCPU.
-  uint32_t PartOf(uint32_t row, VcpuRef vcpu, uint32_t stratum);
+  // `first_union` is added to numbers of rows, so that those of different rows differ.
+  uint32_t PartOf(RowSums& rows, uint32_t row, VcpuRef vcpu, uint32_t stratum,
+                  uint32_t first_union);
   // Adds the cluster to the sums of its rows, strata and domain, and empties it.
   void Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster);
   // Adds the cluster to the sums of events, and takes that from it.
@@ -127,12 +152,25 @@ class Profile : public PlacingObserver {
   // Adds up what the cluster has in each part and stratum, and lists its parts. Returns its
   // samples in traced strata.
   double SumCluster(const Cluster& cluster);
+  // Adds the weight to the part of the cluster that is being closed, and lists the part if it is
+  // the first one.
+  void AddToPart(RowSums& rows, uint32_t number, double weight, std::vector<uint32_t>& parts) const;
+  // Adds up what the cluster has in the totals of rows, and lists their parts.
+  void SumTotals(const Cluster& cluster);
+  // Adds the cluster to the parts.
+  void AddToParts(RowSums& rows, const std::vector<uint32_t>& parts) const;
+  // Adds the samples that the parts have in the cluster to their unions.
+  void AddUnionAmounts(const RowSums& rows, const std::vector<uint32_t>& parts);
   // Adds the cluster to the samples in which Xen's and the guest's part of a vCPU are compared.
   void AddToModes(VcpuRef vcpu, const Cluster& cluster);
   // Adds the cluster's strata and rows to the unions of strata.
   void AddToUnions(VcpuRef vcpu);
   // Adds what the cluster has in each stratum to the stratum and to the domain's row.
   void AddToStrata(uint32_t domain);
+  // Makes a row for each total, also where no sample is in the functions themselves.
+  void AddRowsOfTotals();
+  // Sets the totals of the result's rows.
+  void SetTotals(const ProfileEstimator& estimator, std::vector<ProfileRow>& rows);
   // Sets the row's fields of dimensions.
   void SetDimensions(const RowSums& rows, size_t row, ProfileRow& out) const;
   // Sets all fields of the rows, by number, that are not estimated from sums of strata.
@@ -152,7 +190,9 @@ class Profile : public PlacingObserver {
   absl::flat_hash_map<VcpuRef, OpenClusters> clusters_;
   uint64_t closed_ = 0;  // clusters that were closed
   // The cluster that is being closed.
-  std::vector<uint32_t> parts_;  // indices into rows.parts; empty between clusters
+  std::vector<uint32_t> parts_;        // indices into rows.parts; empty between clusters
+  std::vector<uint32_t> total_parts_;  // indices into totals.parts; the same
+  std::vector<uint32_t> total_rows_;   // of the sample at hand
   std::vector<StratumUnions::Amount> strata_amounts_;
   std::vector<StratumUnions::Amount> union_amounts_;
   std::vector<double> union_scratch_;  // by union; all 0 between clusters
@@ -160,6 +200,7 @@ class Profile : public PlacingObserver {
   Stacks stacks_;
   StringInterner names_;
   absl::flat_hash_map<uint32_t, Names> names_of_function_;
+  std::vector<std::vector<Member>> members_;  // by number of the stack
   absl::flat_hash_map<CodeLocation, uint32_t> line_of_code_;
   absl::flat_hash_map<std::string, double> unresolved_;
 };

@@ -27,6 +27,10 @@ class ProfileEstimator {
   [[nodiscard]] std::vector<ProfileRow> Rows() const {
     return Estimate(sums_.rows, options_.exact);
   }
+  // The same for other rows of the same samples.
+  [[nodiscard]] std::vector<ProfileRow> RowsOf(const RowSums& rows) const {
+    return Estimate(rows, /*exact=*/false);
+  }
   // The same for each domain.
   [[nodiscard]] std::vector<ProfileRow> Domains() const { return Estimate(sums_.domains, true); }
   // Sets what the result says of all rows together, and the checks of domains. Internal: the rows'

@@ -28,6 +28,14 @@ struct RowPart {
   double variance = 0;         // what the stratum adds to the variance of the row's share
 };
 
+// What a row has with all that its functions called.
+struct RowTotal {
+  double samples = 0;
+  double share = 0;
+  Interval interval;
+  double cycles = 0;
+};
+
 // Fields of dimensions that were not asked for keep their defaults.
 struct ProfileRow {
   DomainId domain;
@@ -45,12 +53,13 @@ struct ProfileRow {
   uint32_t stack = 0;              // index into ProfileResult::stacks
   Placement placing = Placement::kUntraced;
 
-  double samples = 0;          // the sum of the weights of its samples
-  double share = 0;            // the part of all time, in [0, 1]
-  Interval interval;           // the confidence interval of the share
-  double variance = 0;         // the variance of the share; 0: the share is known exactly
-  double cycles = 0;           // 0 when the event does not count time
-  std::vector<RowPart> parts;  // filled where ProfileOptions ask for them
+  double samples = 0;             // the sum of the weights of its samples
+  double share = 0;               // the part of all time, in [0, 1]
+  Interval interval;              // the confidence interval of the share
+  double variance = 0;            // the variance of the share; 0: the share is known exactly
+  double cycles = 0;              // 0 when the event does not count time
+  std::optional<RowTotal> total;  // where ProfileOptions ask for it; what is above is then of self
+  std::vector<RowPart> parts;     // filled where ProfileOptions ask for them
   // Only of several events: the row's samples by event, and the ratios that ProfileOptions ask for.
   std::vector<double> event_samples;
   std::vector<RatioEstimate> ratios;
@@ -72,6 +81,7 @@ struct Unresolved {
 
 struct ProfileResult {
   std::vector<ProfileRow> rows;      // in no order
+  bool has_totals = false;           // rows have totals
   std::vector<ProfileRow> domains;   // the same samples by domain alone
   std::vector<Stack> stacks;         // with addresses where rows are by address too
   std::vector<std::string> inlined;  // functions, by number of frames of inlined ones

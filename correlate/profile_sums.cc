@@ -9,6 +9,7 @@ constexpr std::array kByDomain = {Dimension::kDomain};
 
 }  // namespace
 
-ProfileSums::ProfileSums(std::span<const Dimension> by) : rows(by), domains(kByDomain) {}
+ProfileSums::ProfileSums(std::span<const Dimension> by)
+    : rows(by), totals(by), domains(kByDomain) {}
 
 }  // namespace xenoscope::correlate

@@ -96,6 +96,7 @@ struct ProfileSums {
   explicit ProfileSums(std::span<const Dimension> by);
 
   RowSums rows;
+  RowSums totals;  // by the same keys: samples in whose stacks a row's functions are, each once
   RowSums domains;
   Strata strata;
   absl::flat_hash_map<VcpuRef, ModeSums> modes;

@@ -16,11 +16,16 @@ constexpr bool TellsWhyXenRan(ContextKind kind) {
 }  // namespace
 
 void Stacks::Push(FunctionId function, const CodeLocation& place, Stack& stack) {
-  const Address address = by_address_ ? place.address : Address{0};
-  if (inlined_at_) {
+  if (options_.fold_recursion && !stack.empty() && stack.back().function == function &&
+      stack.back().mode == place.mode) {
+    return;
+  }
+  const Address address = options_.by_address ? place.address : Address{0};
+  if (options_.inlined_at) {
     const auto [at, is_new] = inlined_.try_emplace(place);
     if (is_new) {
-      for (const std::string& name : inlined_at_(place)) at->second.push_back(names_.Intern(name));
+      for (const std::string& name : options_.inlined_at(place))
+        at->second.push_back(names_.Intern(name));
     }
     for (const uint32_t name : at->second) {
       stack.push_back({function, place.mode, address, StackFrame::Kind::kInlined, name});
@@ -31,10 +36,9 @@ void Stacks::Push(FunctionId function, const CodeLocation& place, Stack& stack) 
 
 uint32_t Stacks::Add(const PlacedSample& placed, Resolver& resolver) {
   const recording::Sample& sample = *placed.sample;
-  Stack stack;
-  stack.reserve(sample.callers.size() + 1);
+  stack_.clear();
   const DomainId domain = placed.vcpu.domain;
-  Push(FunctionOf(placed, resolver), {domain, placed.mode(), sample.space, placed.address}, stack);
+  Push(FunctionOf(placed, resolver), {domain, placed.mode(), sample.space, placed.address}, stack_);
   Mode inner = placed.mode();
   for (size_t i = 0; i < sample.callers.size(); ++i) {
     const Mode mode = sample.callers.ModeAt(i);
@@ -42,19 +46,27 @@ uint32_t Stacks::Add(const PlacedSample& placed, Resolver& resolver) {
     // last one. Code that another mode interrupted has the address of its own instruction.
     Address address = sample.callers.at(i);
     if (mode == inner && !ChainEndAt(address)) --address;
-    const FunctionId function = mode == Mode::kUser && sample.space.value != 0
-                                    ? resolver.ResolveInProcess(domain, sample.space, address)
-                                    : resolver.Resolve(domain, mode, address);
-    Push(function, {domain, mode, sample.space, address}, stack);
+    const AddressSpaceId space = mode == Mode::kUser ? sample.space : AddressSpaceId{};
+    const CodeLocation place{domain, mode, space, address};
+    Push(CallerAt(place, resolver), place, stack_);
     inner = mode;
   }
-  return NumberOf(std::move(stack));
+  return NumberOf(stack_);
 }
 
-uint32_t Stacks::NumberOf(Stack&& stack) {
-  const auto [at, is_new] =
-      numbers_.try_emplace(std::move(stack), static_cast<uint32_t>(stacks_.size()));
-  if (is_new) stacks_.push_back(at->first);
+FunctionId Stacks::CallerAt(const CodeLocation& place, Resolver& resolver) {
+  const auto [at, is_new] = callers_.try_emplace(place);
+  if (is_new) {
+    at->second = place.space.value != 0
+                     ? resolver.ResolveInProcess(place.domain, place.space, place.address)
+                     : resolver.Resolve(place.domain, place.mode, place.address);
+  }
+  return at->second;
+}
+
+uint32_t Stacks::NumberOf(const Stack& stack) {
+  const auto [at, is_new] = numbers_.try_emplace(stack, static_cast<uint32_t>(stacks_.size()));
+  if (is_new) stacks_.push_back(stack);
   return at->second;
 }
 
@@ -83,7 +95,7 @@ uint32_t Stacks::WithExit(uint32_t number, const Context& context) {
   const auto caller =
       std::ranges::find_if(stack, [](const StackFrame& frame) { return frame.mode != Mode::kXen; });
   stack.insert(caller, why.begin(), why.end());
-  return with_exit_[{number, both}] = NumberOf(std::move(stack));
+  return with_exit_[{number, both}] = NumberOf(stack);
 }
 
 }  // namespace xenoscope::correlate

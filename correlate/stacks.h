@@ -64,13 +64,18 @@ struct CodeLocation {
 // holds it: the innermost first.
 using InlinedAt = std::function<std::vector<std::string>(const CodeLocation&)>;
 
-// Numbers stacks. Memory: the different stacks, and the code for which `inlined_at` was asked.
+struct StackOptions {
+  bool by_address = false;      // else stacks that differ in addresses only are one
+  bool fold_recursion = false;  // a function that calls itself is one frame, the innermost
+  // If there is one, it is asked once for each code location; the functions that it returns become
+  // frames.
+  InlinedAt inlined_at{};
+};
+
+// Numbers stacks. Memory: the different stacks, and the different code locations in them.
 class Stacks {
  public:
-  // Stacks that differ in addresses only are one, unless `by_address`. `inlined_at`, if there is
-  // one, is asked once for each code location; the functions that it returns become frames.
-  explicit Stacks(bool by_address, InlinedAt inlined_at = {})
-      : by_address_(by_address), inlined_at_(std::move(inlined_at)) {}
+  explicit Stacks(StackOptions options) : options_(std::move(options)) {}
 
   // Returns the number of the sample's stack; numbers count up from 0. O(frames).
   uint32_t Add(const PlacedSample& placed, Resolver& resolver);
@@ -86,15 +91,18 @@ class Stacks {
   const std::vector<Context>& exits() const { return exits_; }
 
  private:
+  // Returns the caller's function, which is looked up once for each place.
+  FunctionId CallerAt(const CodeLocation& place, Resolver& resolver);
   // Adds the frame to the stack, after the frames of the functions that were inlined there.
   void Push(FunctionId function, const CodeLocation& place, Stack& stack);
-  uint32_t NumberOf(Stack&& stack);
+  uint32_t NumberOf(const Stack& stack);
   uint32_t NumberOfExit(const Context& exit);
 
-  bool by_address_;
-  InlinedAt inlined_at_;
+  StackOptions options_;
   StringInterner names_;
+  absl::flat_hash_map<CodeLocation, FunctionId> callers_;
   absl::flat_hash_map<CodeLocation, std::vector<uint32_t>> inlined_;  // indices into names_
+  Stack stack_;                                                       // of the sample at hand
   std::vector<Context> exits_;
   absl::flat_hash_map<Context, uint32_t> exit_numbers_;
   absl::flat_hash_map<std::pair<uint32_t, Context>, uint32_t> with_exit_;

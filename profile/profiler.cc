@@ -205,6 +205,8 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                             .line_of = line_of,
                             .behalf_of = behalf_of,
                             .inlined_at = inlined_at,
+                            .fold_recursion = request_.columns.fold_recursion,
+                            .totals = request_.columns.with_totals,
                             .stratified = sample_set_.stratified,
                             .event_numbers = event_numbers,
                             .ratios = RatiosOf(sample_set_.comparison),
@@ -217,6 +219,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                              .line_of = line_of,
                              .behalf_of = behalf_of,
                              .inlined_at = inlined_at,
+                             .fold_recursion = request_.columns.fold_recursion,
                              .stratified = sample_set_.stratified,
                              .event_numbers = event_numbers},
                             *request_.resolver);
@@ -263,7 +266,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
                                     ProfileResults& results) {
   SamplesWithin samples(*samples_, request_.within);
   correlate::EmRefinementOptions refinement = RefinementOptionsFor(request_.columns.by);
-  if (observer != nullptr) refinement.each_sample = true;
+  if (observer != nullptr || request_.columns.with_totals) refinement.each_sample = true;
   correlate::EmRefiner refiner(refinement, *request_.resolver, first);
   correlate::EmRefiner secondary_refiner(RefinementOptionsFor(request_.columns.secondary_by),
                                          *request_.resolver, second);

@@ -43,6 +43,9 @@ struct ProfileColumns {
   std::vector<std::vector<correlate::Dimension>> sums_by{};
   bool with_parts = false;    // whether rows have their strata
   bool with_inlined = false;  // whether stacks have inlined functions
+  // Whether a function that calls itself is one frame of stacks.
+  bool fold_recursion = false;
+  bool with_totals = false;  // whether rows of the first result have totals
 };
 
 // The inputs of a profile.

@@ -151,11 +151,8 @@ std::optional<correlate::Context> LikelyContext(std::span<const correlate::Place
 }  // namespace
 
 PerfettoWriter::PerfettoWriter(const ProfileReport& report, Resolver& resolver,
-                               correlate::InlinedAt inlined_at, Sink sink)
-    : report_(report),
-      resolver_(resolver),
-      sink_(std::move(sink)),
-      stacks_(/*by_address=*/true, std::move(inlined_at)) {
+                               correlate::StackOptions stacks, Sink sink)
+    : report_(report), resolver_(resolver), sink_(std::move(sink)), stacks_(std::move(stacks)) {
   std::string packet;
   Message<PacketField> message(packet);
   message.add_uint32(PacketField::kSequence, kSequenceNumber);

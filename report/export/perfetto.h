@@ -48,8 +48,8 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   using Sink = std::function<absl::Status(std::string_view)>;
 
   // The report and the resolver must outlive the writer. The report must have clock, vendor and
-  // names before the first item. `inlined_at` is that of correlate::Stacks.
-  PerfettoWriter(const ProfileReport& report, Resolver& resolver, correlate::InlinedAt inlined_at,
+  // names before the first item. `stacks` says what their frames are.
+  PerfettoWriter(const ProfileReport& report, Resolver& resolver, correlate::StackOptions stacks,
                  Sink sink);
 
   [[nodiscard]] bool Wants(trace::Event event) const override {

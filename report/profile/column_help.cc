@@ -54,6 +54,13 @@ constexpr std::array kProfile = {
                "the share exactly"},
     ColumnHelp{"high", "upper bound of the share's 95 % confidence interval"},
     ColumnHelp{"cycles", "CPU cycles: the share times all cycles accounted for"},
+    ColumnHelp{"total_share",
+               "--children: the same for the row's functions and all that they called; a sample "
+               "counts once, however often they are in its call chain (title: total; then the "
+               "title of share is self)"},
+    ColumnHelp{"total_low, total_high",
+               "bounds of the total's 95 % confidence interval (titles: low, high)"},
+    ColumnHelp{"total_samples, total_cycles", "samples and cycles of the total (csv and json)"},
     ColumnHelp{"EVENT_share", "of several events: part of the event's samples (title: the event)"},
     ColumnHelp{"ipc", "instructions per cycle, where both were counted"},
     ColumnHelp{"branch_miss_rate, cache_miss_rate", "part of branches or cache references"},

@@ -41,7 +41,9 @@ constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames =
     "domain", "vcpu",    "pcpu",      "mode",    "exit", "image",  "function", "address", "process",
     "stack",  "placing", "subreason", "waiting", "line", "wakeup", "behalf",   "page"};
 // The columns after those of the dimensions, in their order.
-constexpr std::array<std::string_view, 5> kFigures = {"samples", "share", "low", "high", "cycles"};
+constexpr std::array<std::string_view, 10> kFigures = {
+    "samples",     "share",     "low",        "high",          "cycles",
+    "total_share", "total_low", "total_high", "total_samples", "total_cycles"};
 // The ends of the keys of columns that only a profile of several events has.
 constexpr std::array<std::string_view, 4> kRatioEnds = {"ipc", "_rate", "_pti", "_share"};
 
@@ -122,14 +124,33 @@ Column ColumnOf(Dimension dimension) {
   }
 }
 
-// Returns the columns of figures: those of the profile's event, of the events beside it, and of
-// their ratios.
-std::vector<Column> FigureColumns(const ProfileReport& report) {
-  std::vector<Column> columns = {{"samples", "samples", ColumnUnit::kCount, Shorten::kEnd},
-                                 {"share", "share", ColumnUnit::kShare, Shorten::kEnd},
-                                 {"low", "low", ColumnUnit::kShare, Shorten::kEnd},
-                                 {"high", "high", ColumnUnit::kShare, Shorten::kEnd},
-                                 {"cycles", "cycles", ColumnUnit::kCycles, Shorten::kEnd}};
+enum class Reader { kPeople, kProgram };
+
+// Returns the columns of totals. Their samples and cycles are for programs.
+std::vector<Column> TotalColumns(Reader reader) {
+  std::vector<Column> columns = {{"total_share", "total", ColumnUnit::kShare, Shorten::kEnd},
+                                 {"total_low", "low", ColumnUnit::kShare, Shorten::kEnd},
+                                 {"total_high", "high", ColumnUnit::kShare, Shorten::kEnd}};
+  if (reader == Reader::kProgram) {
+    columns.push_back({"total_samples", "total_samples", ColumnUnit::kCount, Shorten::kEnd});
+    columns.push_back({"total_cycles", "total_cycles", ColumnUnit::kCycles, Shorten::kEnd});
+  }
+  return columns;
+}
+
+// Returns the columns of figures: totals, those of the profile's event, of the events beside it,
+// and of their ratios.
+std::vector<Column> FigureColumns(const ProfileReport& report, Reader reader) {
+  std::vector<Column> columns;
+  const bool has_totals = report.result.has_totals;
+  if (has_totals) columns = TotalColumns(reader);
+  const std::vector<Column> own = {
+      {"samples", "samples", ColumnUnit::kCount, Shorten::kEnd},
+      {"share", has_totals ? "self" : "share", ColumnUnit::kShare, Shorten::kEnd},
+      {"low", "low", ColumnUnit::kShare, Shorten::kEnd},
+      {"high", "high", ColumnUnit::kShare, Shorten::kEnd},
+      {"cycles", "cycles", ColumnUnit::kCycles, Shorten::kEnd}};
+  columns.insert(columns.end(), own.begin(), own.end());
   const profile::EventComparison& comparison = report.comparison;
   for (size_t i = 1; i < comparison.events.size(); ++i) {
     const profile::ComparedEvent& event = comparison.events[i];
@@ -144,8 +165,8 @@ std::vector<Column> FigureColumns(const ProfileReport& report) {
   return columns;
 }
 
-void AddFigureColumns(const ProfileReport& report, Table& table) {
-  std::ranges::move(FigureColumns(report), std::back_inserter(table.columns));
+void AddFigureColumns(const ProfileReport& report, Reader reader, Table& table) {
+  std::ranges::move(FigureColumns(report, reader), std::back_inserter(table.columns));
 }
 
 Cell CellOf(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
@@ -158,7 +179,19 @@ void AddRatios(const std::vector<correlate::RatioEstimate>& ratios, std::vector<
   }
 }
 
-void AddFigures(const ProfileReport& report, const ProfileRow& row, std::vector<Cell>& cells) {
+// Adds the totals of the row. Those of a row without functions, such as a domain's, are its own.
+void AddTotals(const ProfileReport& report, const ProfileRow& row, Reader reader,
+               std::vector<Cell>& cells) {
+  const correlate::RowTotal total =
+      row.total.value_or(correlate::RowTotal{row.samples, row.share, row.interval, row.cycles});
+  cells.insert(cells.end(), {total.share, total.interval.low, total.interval.high});
+  if (reader == Reader::kPeople) return;
+  cells.insert(cells.end(), {total.samples, report.is_time ? Cell(total.cycles) : Cell()});
+}
+
+void AddFigures(const ProfileReport& report, const ProfileRow& row, Reader reader,
+                std::vector<Cell>& cells) {
+  if (report.result.has_totals) AddTotals(report, row, reader, cells);
   cells.insert(cells.end(), {row.samples, row.share, row.interval.low, row.interval.high,
                              report.is_time ? Cell(row.cycles) : Cell()});
   for (size_t i = 1; i < row.event_samples.size(); ++i) {
@@ -245,14 +278,15 @@ void LimitDomainRows(const ProfileReport& report, const ProfileSelection& select
   table.footers.push_back({others.RowOf(0)});
 }
 
-enum class Reader { kPeople, kProgram };
+// The share by which rows are left out.
+double LargestShare(const ProfileRow& row) { return row.total ? row.total->share : row.share; }
 
 // Returns a line for each row with all columns: for programs, and for people if rows are not
 // grouped. Programs get the domain's number too, since names need not be unique.
 Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, Reader reader) {
   Table table;
   for (const Dimension dimension : report.by) table.columns.push_back(ColumnOf(dimension));
-  AddFigureColumns(report, table);
+  AddFigureColumns(report, reader, table);
   const bool numbered =
       reader == Reader::kProgram && report.has_domain_numbers &&
       std::find(report.by.begin(), report.by.end(), Dimension::kDomain) != report.by.end();
@@ -260,7 +294,7 @@ Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, 
   size_t below = 0;
   for (const ProfileRow& row : report.result.rows) {
     if (!IsSelected(selection, row)) continue;
-    if (row.share < selection.threshold) {
+    if (LargestShare(row) < selection.threshold) {
       ++below;
       continue;
     }
@@ -268,7 +302,7 @@ Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, 
     for (const Dimension dimension : report.by) {
       cells.push_back(DimensionCell(report, row, dimension));
     }
-    AddFigures(report, row, cells);
+    AddFigures(report, row, reader, cells);
     if (reader == Reader::kPeople) NameTraced(report, table, row, cells);
     if (numbered) cells.emplace_back(uint64_t{row.domain.value});
     table.AddRow(std::move(cells));
@@ -291,7 +325,7 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
   const std::vector<Dimension> inner(report.by.begin() + 1, report.by.end());
   Table table;
   for (const Dimension dimension : inner) table.columns.push_back(ColumnOf(dimension));
-  AddFigureColumns(report, table);
+  AddFigureColumns(report, Reader::kPeople, table);
   // The heading's name goes where the first words of its rows are.
   const auto words =
       std::find_if(table.columns.begin(), table.columns.end(),
@@ -303,11 +337,11 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
   std::map<DomainId, size_t> group_of;
   for (const ProfileRow& row : report.result.domains) {
     if (!IsSelected(selection, row)) continue;
-    std::vector<Cell> heading(table.columns.size() - FigureColumns(report).size());
+    std::vector<Cell> heading(table.columns.size() - FigureColumns(report, Reader::kPeople).size());
     heading[has_words ? name_at : 0] = report.has_domain_numbers
                                            ? DomainTitle(row.domain, report.domain_name(row.domain))
                                            : DomainLabel(report, row.domain);
-    AddFigures(report, row, heading);
+    AddFigures(report, row, Reader::kPeople, heading);
     NameTraced(report, table, row, heading);
     group_of[row.domain] = table.groups.size();
     table.groups.push_back({std::move(heading), {}, 0});
@@ -316,14 +350,14 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
     const auto found = group_of.find(row.domain);
     if (found == group_of.end()) continue;
     RowGroup& group = table.groups[found->second];
-    if (row.share < selection.threshold) {
+    if (LargestShare(row) < selection.threshold) {
       ++group.left_out;
       continue;
     }
     std::vector<Cell> cells;
     if (!has_words) cells.emplace_back();
     for (const Dimension dimension : inner) cells.push_back(DimensionCell(report, row, dimension));
-    AddFigures(report, row, cells);
+    AddFigures(report, row, Reader::kPeople, cells);
     group.rows.push_back({std::move(cells), 1});
   }
   Order(table, selection);
@@ -361,7 +395,13 @@ std::string Head(const ProfileReport& report) {
                        report.clock.Seconds(report.sampled.Length()),
                        static_cast<double>(report.clock.hz) / 1e9, ToString(report.clock.source));
   }
-  out += "\nlow, high: 95 % interval of the share";
+  if (report.result.has_totals) {
+    out +=
+        "\ntotal: in the function or what it called, each sample once; self: in the function "
+        "itself";
+  }
+  out += fmt::format("\nlow, high: 95 % interval of the share{}",
+                     report.result.has_totals ? " before them" : "");
   if (!report.comparison.ratios.empty()) out += ", and of the ratio before them";
   out += "\n";
   for (const profile::RatioColumn& ratio : report.comparison.ratios) {
@@ -502,7 +542,7 @@ bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {
 }
 
 bool HasColumn(const ProfileReport& report, std::string_view key) {
-  const std::vector<Column> figures = FigureColumns(report);
+  const std::vector<Column> figures = FigureColumns(report, Reader::kProgram);
   return std::ranges::find(figures, key, &Column::key) != figures.end() ||
          std::ranges::find(report.by, key, [](Dimension by) { return ToString(by); }) !=
              report.by.end();

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -315,6 +317,94 @@ TEST_F(ProfileTest, MergesStacksByFunction) {
     EXPECT_EQ(stack[1], (StackFrame{FunctionId{2}, Mode::kKernel, inside}));
     EXPECT_EQ(stack[2], (StackFrame{FunctionId{3}, Mode::kUser, interrupted}));
   }
+}
+
+// A sample with the callers, in user mode.
+void AddChain(Profile& profile, VcpuRef vcpu, Address address, const std::vector<Address>& callers,
+              const std::vector<Place>& places, uint64_t run) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(callers.data());
+  Sample sample;
+  sample.vcpu = vcpu;
+  sample.address = address;
+  sample.mode = Mode::kUser;
+  sample.callers = {Bytes(bytes, callers.size() * sizeof(Address)), 0, 0};
+  profile.OnPlaced({&sample, vcpu, address, Placement::kBracketed, run, places});
+}
+
+// The total of a function is that of a row to which each sample belongs whose stack has the
+// function: the same share, and the same interval.
+TEST_F(ProfileTest, TotalsAreRowsOfTheSamplesWithTheFunction) {
+  const std::vector<Dimension> by = {Dimension::kDomain, Dimension::kFunction};
+  Profile profile({.by = by, .totals = true}, resolver_);
+  // f5 stands for all samples whose stack has f2, f6 for the others.
+  Profile members({.by = by}, resolver_);
+  std::mt19937 random(7);
+  const auto pick = [&random](size_t below) { return random() % below; };
+  for (Profile* each : {&profile, &members}) {
+    each->OnTraced(kD1, kGuest, {1000});
+    each->OnTraced(kD1, kCpuid, {400});
+    each->OnTraced(kD2, kGuest, {3000});
+  }
+  double with_f2 = 0;
+  for (uint64_t run = 1; run <= 300; ++run) {
+    const VcpuRef vcpu = pick(3) == 0 ? kD2 : kD1;
+    // Samples of a running interval are not independent.
+    const bool in_f2 = pick(2) == 0;
+    for (size_t i = pick(4); i < 4; ++i) {
+      // Recursion, f2 itself, or f2 as a caller.
+      std::vector<Address> callers = {1500, 2500, 3500, 2700, 4500};
+      Address address = pick(2) == 0 ? 2000 : 1000;
+      if (!in_f2) {
+        callers = {1500, 4500};
+        address = 3000;
+      }
+      std::vector<Place> places = {{kGuest, {}, 1}};
+      if (vcpu == kD1 && pick(3) == 0) places = {{kGuest, {}, 0.25}, {kCpuid, {}, 0.75}};
+      AddChain(profile, vcpu, address, callers, places, run);
+      AddChain(members, vcpu, in_f2 ? 5000 : 6000, {}, places, run);
+      with_f2 += in_f2 ? 1 : 0;
+    }
+  }
+  const ProfileResult result = Finish(profile);
+  const ProfileResult expected = Finish(members);
+  ASSERT_TRUE(result.has_totals);
+  double total_samples = 0;
+  double self_samples = 0;
+  for (const ProfileRow& row : result.rows) {
+    ASSERT_TRUE(row.total);
+    EXPECT_GE(row.total->samples + 1e-9, row.samples);
+    self_samples += row.samples;
+    if (row.function == "f4") {  // a caller of all, never sampled itself
+      EXPECT_EQ(row.samples, 0);
+      EXPECT_EQ(row.share, 0);
+      EXPECT_GT(row.interval.high, 0);
+    }
+    if (row.function != "f2") continue;
+    total_samples += row.total->samples;
+    const auto as = std::ranges::find_if(expected.rows, [&row](const ProfileRow& other) {
+      return other.domain == row.domain && other.function == "f5";
+    });
+    ASSERT_NE(as, expected.rows.end());
+    EXPECT_NEAR(row.total->samples, as->samples, 1e-9);
+    EXPECT_NEAR(row.total->share, as->share, 1e-12);
+    EXPECT_NEAR(row.total->interval.low, as->interval.low, 1e-9);
+    EXPECT_NEAR(row.total->interval.high, as->interval.high, 1e-9);
+    EXPECT_NEAR(row.total->cycles, as->cycles, 1e-6);
+  }
+  EXPECT_NEAR(total_samples, with_f2, 1e-6);
+  EXPECT_NEAR(self_samples, result.samples, 1e-6);
+}
+
+// On request a function that calls itself is one frame; one that it reaches by another stays.
+TEST_F(ProfileTest, RecursionIsFolded) {
+  Profile profile({.by = {Dimension::kStack}, .fold_recursion = true}, resolver_);
+  AddChain(profile, kD1, 1000, {1500, 2500, 2600, 1500}, {{kGuest, {}, 1}}, 1);
+  AddChain(profile, kD1, 1000, {2500, 1500, 1500, 1600}, {{kGuest, {}, 1}}, 2);
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_THAT(result.stacks.at(result.rows[0].stack),
+              testing::ElementsAre(StackFrame{FunctionId{1}}, StackFrame{FunctionId{2}},
+                                   StackFrame{FunctionId{1}}));
 }
 
 // Xen's stacks begin with the exit in which Xen ran; a sample that can be of several is part of
