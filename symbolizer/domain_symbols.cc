@@ -34,6 +34,11 @@ bool IsBetween(Address address, Address begin, Address end) {
   return begin <= address && address < end;
 }
 
+// A function that each kernel with ORC has.
+constexpr std::string_view kOrcFunction = "__orc_find";
+
+bool HasOrc(const ImageFile& file) { return !file.elf().Section(".orc_unwind").empty(); }
+
 // Returns what an address in no image's text may be, or nothing.
 std::string_view Explanation(Mode mode, Address address, bool only_kernel) {
   switch (mode) {
@@ -271,6 +276,42 @@ std::optional<CodeLocation> DomainSymbols::LocationOf(DomainId domain, Mode mode
     return place;
   }
   return std::nullopt;
+}
+
+UnwindCode DomainSymbols::KernelCodeAt(DomainId domain, Address address) {
+  if (address < kHighHalf) return {.entered_kernel = true};
+  UnwindCode code{.frame_pointers = false};
+  if (IsBetween(address, kModulesBegin, kModulesEnd)) {
+    code.mapped = true;
+    return code;
+  }
+  for (const File& kernel : SpaceOf(domain, Mode::kKernel).files) {
+    if (!HasOrc(*kernel.file)) continue;
+    code.table = kernel.file->unwind_table();
+    code.address = address - kernel.bias;
+    code.mapped = code.table != nullptr && code.table->Find(code.address) != UnwindTable::kNoRow;
+    break;
+  }
+  return code;
+}
+
+std::string DomainSymbols::WhyNoOrc(DomainId domain) {
+  const Space& own = SpaceOf(domain, Mode::kKernel);
+  for (const File& kernel : own.files) {
+    if (HasOrc(*kernel.file)) {
+      return kernel.file->unwind_table() != nullptr
+                 ? ""
+                 : fmt::format("the ORC of {} is damaged", kernel.file->path());
+    }
+  }
+  if (!own.files.empty()) {
+    return fmt::format("{} has no ORC (.orc_unwind)", own.files.front().file->path());
+  }
+  const bool built_with_orc = AddressOf(domain, Mode::kKernel, kOrcFunction) ||
+                              AddressOf(kEveryDomain, Mode::kKernel, kOrcFunction);
+  return built_with_orc ? "it is built with ORC and without frame pointers, and its vmlinux, which "
+                          "has the ORC, was not given"
+                        : "its vmlinux was not given";
 }
 
 SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, AddressSpaceId space,

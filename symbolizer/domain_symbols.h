@@ -89,6 +89,12 @@ class DomainSymbols : public Resolver {
   std::optional<CodeLocation> LocationOf(DomainId domain, Mode mode, AddressSpaceId space,
                                          Address address);
 
+  // Returns what unwinding by ORC needs to know of the code at an address of the domain's kernel.
+  // Code of modules has no table: their files are not known. Not thread-safe.
+  UnwindCode KernelCodeAt(DomainId domain, Address address);
+  // Returns why the domain's kernel cannot be unwound by ORC, for a user; empty: it can.
+  std::string WhyNoOrc(DomainId domain);
+
   // Returns the files behind the answers about an address. `space` matters in user mode only.
   SymbolOrigin OriginOf(DomainId domain, Mode mode, AddressSpaceId space, Address address);
 

@@ -182,7 +182,13 @@ class Loader {
            HasFunctions(source) ? "it is not used" : "its names may be wrong");
       if (HasFunctions(source)) return absl::OkStatus();
     }
-    XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, image->ReadSymbols(ElfImageName(source)));
+    absl::StatusOr<ElfSymbols> read = image->ReadSymbols(ElfImageName(source));
+    if (!read.ok()) {
+      // A kernel out of its boot image has code and tables for unwinding.
+      if (source.kind != SourceKind::kKernel || !HasFunctions(source)) return read.status();
+      read = WithoutSymbols(elf, first_[Space(source)]);
+    }
+    const ElfSymbols& symbols = *read;
     WarnOfMalformed(source, symbols.table.lines, "symbols");
     if (symbols.only_dynamic) {
       Warn(source, "it was stripped: only functions that it exports have names");
@@ -345,6 +351,24 @@ class Loader {
     std::optional<Address> etext;
     Address bias = 0;
   };
+
+  // Returns what is known of a kernel's file without symbols: its section .text begins with _stext,
+  // and reaches from _etext to the end of the page, which may be a large one
+  // (arch/x86/kernel/vmlinux.lds.S). `first` is the text that another source has.
+  static ElfSymbols WithoutSymbols(const ElfFile& elf, const TextRange& first) {
+    constexpr const char* kText = ".text";
+    constexpr Address kLargePage = Address{2} << 20;
+    ElfSymbols symbols;
+    Address length = elf.Section(kText).size();
+    if (length == 0) return symbols;
+    if (first.stext && first.etext) {
+      const Address wanted = *first.etext - *first.stext;
+      if (wanted <= length && length - wanted < kLargePage) length = wanted;
+    }
+    symbols.table.stext = elf.AddressOfSection(kText);
+    symbols.table.etext = *symbols.table.stext + length;
+    return symbols;
+  }
 
   std::shared_ptr<const IndexCache> cache_;
   std::shared_ptr<DebugServer> server_;

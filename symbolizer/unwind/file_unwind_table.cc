@@ -23,6 +23,9 @@ struct Sections {
 
 std::string MakeTable(const ElfFile& file, const FileContent& content,
                       absl::FunctionRef<const FileContent*()> debug_file) {
+  const OrcSections orc{file.Section(".orc_unwind_ip"), file.AddressOfSection(".orc_unwind_ip"),
+                        file.Section(".orc_unwind")};
+  if (std::string table = MakeUnwindTable(orc); !table.empty()) return table;
   Sections found;
   if (const Bytes eh_frame = file.Section(".eh_frame"); !eh_frame.empty()) {
     found.sections.push_back({eh_frame, file.AddressOfSection(".eh_frame")});

@@ -15,9 +15,9 @@ namespace xenoscope::symbolizer {
 
 class FileUnwindTable {
  public:
-  // Reads .eh_frame and .debug_frame of `file`, whose content is `content`; if it has neither, the
-  // .debug_frame of its debug file, which `debug_file` looks up (null: there is none). `cache` may
-  // be null. Null: there is no call frame information.
+  // Reads the ORC of `file`, whose content is `content`, if it is a kernel that has it; else
+  // .eh_frame and .debug_frame; if it has neither, the .debug_frame of its debug file, which
+  // `debug_file` looks up (null: there is none). `cache` may be null. Null: there is no such table.
   static std::unique_ptr<FileUnwindTable> Read(const ElfFile& file, const FileContent& content,
                                                absl::FunctionRef<const FileContent*()> debug_file,
                                                const IndexCache* cache);

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "base/crc.h"
 #include "base/error.h"
+#include "symbolizer/unwind/orc_rules.h"
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -54,12 +55,19 @@ class Maker {
  public:
   void Add(const CfiFunction& function, WorkLimit& limit) {
     Range range{function.begin, function.end, rows_at_.size(), 0};
-    is_signal_frame_ = function.common->is_signal_frame;
-    RunCfi(function, limit, [this](Address begin, const CfiRules* rules) {
-      rows_at_.emplace_back(begin, RowOf(rules));
+    const uint8_t flags = function.common->is_signal_frame ? UnwindRow::kSignalFrame : uint8_t{0};
+    RunCfi(function, limit, [this, flags](Address begin, const CfiRules* rules) {
+      rows_at_.emplace_back(begin, RowOf(rules, flags));
     });
     range.count = rows_at_.size() - range.first;
     ranges_.push_back(range);
+  }
+
+  // Adds what holds from each entry to the next one; the last one only ends the one before.
+  void Add(std::span<const OrcEntry> entries) {
+    ranges_.push_back(
+        {entries.front().begin, entries.back().begin, rows_at_.size(), entries.size()});
+    for (const OrcEntry& entry : entries) rows_at_.emplace_back(entry.begin, RowOf(entry));
   }
 
   // Ends a section: the next ones count where it has no function.
@@ -141,7 +149,21 @@ class Maker {
     if (range.begin < range.end) added_.push_back(range);
   }
 
-  uint32_t RowOf(const CfiRules* rules) {
+  uint32_t RowOf(const OrcEntry& entry) {
+    if (entry.type == OrcType::kUndefined) return UnwindTable::kNoRow;
+    OrcEntry without_place = entry;
+    without_place.begin = 0;
+    const auto [known, is_new] = orc_rows_.try_emplace(without_place, 0);
+    if (is_new) {
+      const bool registers =
+          entry.type == OrcType::kRegisters || entry.type == OrcType::kPartialRegisters;
+      const OrcRules of(entry);
+      known->second = RowOf(&of.rules(), registers ? UnwindRow::kRegisters : uint8_t{0});
+    }
+    return known->second;
+  }
+
+  uint32_t RowOf(const CfiRules* rules, uint8_t flags) {
     rules_of_row_.clear();
     UnwindRow row;
     if (rules == nullptr || !Fill(*rules, row)) {
@@ -149,7 +171,7 @@ class Maker {
       row = {};
       row.flags = UnwindRow::kBad;
     }
-    if (is_signal_frame_) row.flags |= UnwindRow::kSignalFrame;
+    row.flags |= flags;
     row.rules = static_cast<uint8_t>(rules_of_row_.size());
     row.first_rule = FirstRule();
     const std::string_view key = AsText(std::as_bytes(std::span(&row, 1)));
@@ -213,7 +235,6 @@ class Maker {
     return true;
   }
 
-  bool is_signal_frame_ = false;
   std::vector<std::pair<Address, uint32_t>> rows_at_;
   std::vector<Range> ranges_;   // of this section
   std::vector<Range> added_;    // of this section, where earlier ones have none
@@ -223,6 +244,7 @@ class Maker {
   std::vector<UnwindRule> rules_of_row_;
   std::string expressions_;
   absl::flat_hash_map<std::string, uint32_t> row_numbers_;
+  absl::flat_hash_map<OrcEntry, uint32_t> orc_rows_;  // by the entry without its address
   absl::flat_hash_map<std::string, uint32_t> first_rules_;
   absl::flat_hash_map<std::string, int32_t> kept_;
 };
@@ -307,6 +329,15 @@ std::string MakeUnwindTable(std::span<const CfiSection> sections) {
     ForEachCfiFunction(section, [&](const CfiFunction& function) { maker.Add(function, limit); });
     maker.EndSection();
   }
+  return maker.Finish();
+}
+
+std::string MakeUnwindTable(const OrcSections& sections) {
+  const auto entries = ReadOrc(sections);
+  if (!entries) return {};
+  Maker maker;
+  maker.Add(*entries);
+  maker.EndSection();
   return maker.Finish();
 }
 

@@ -1,6 +1,7 @@
 // A flat table of the rules by which the callers of a file's code are found: what the file's call
-// frame information says, sorted by address, in the form in which index_cache.h stores it. It is
-// used in place. .eh_frame_hdr is not read: it repeats .eh_frame, or contradicts it.
+// frame information says, or the ORC of a kernel, sorted by address, in the form in which
+// index_cache.h stores it. It is used in place. .eh_frame_hdr is not read: it repeats .eh_frame, or
+// contradicts it.
 //
 // Little-endian, without padding:
 //   header       48 bytes
@@ -21,6 +22,7 @@
 #include "base/mode.h"
 #include "symbolizer/unwind/cfi_program.h"
 #include "symbolizer/unwind/cfi_section.h"
+#include "symbolizer/unwind/orc_section.h"
 
 namespace xenoscope::symbolizer {
 
@@ -39,6 +41,8 @@ struct UnwindRow {
   static constexpr uint8_t kSignalFrame = 1;  // its caller was interrupted, and did not call
   static constexpr uint8_t kExpression = 2;   // the CFA is the result of an expression
   static constexpr uint8_t kBad = 4;          // the call frame information is damaged there
+  static constexpr uint8_t kRegisters = 8;    // all its caller's registers are on the stack: that
+                                              // was interrupted, and did not call
 
   uint32_t first_rule = 0;
   uint8_t rules = 0;
@@ -100,5 +104,8 @@ class UnwindTable {
 // section counts, and in it the function that begins first. Rules that the table cannot hold
 // (offsets of 2 GiB) make a row bad. O(n log n) for n bytes.
 std::string MakeUnwindTable(std::span<const CfiSection> sections);
+// Returns the bytes of the table for a kernel's ORC; empty where these sections are none. O(n log
+// n).
+std::string MakeUnwindTable(const OrcSections& sections);
 
 }  // namespace xenoscope::symbolizer

@@ -118,15 +118,14 @@ const Unwinder::Memo& Unwinder::RowAt(AddressSpaceId space, Address address) {
   const uint64_t hash = (address + space.value) * 0x9e37'79b9'7f4a'7c15;
   Memo& memo = memos_[hash >> (64 - kMemoBits)];
   if (memo.address == address && memo.space == space && address != 0) return memo;
-  const UnwindCode code = source_.CodeAt(space, address);
   memo = {};
   memo.space = space;
   memo.address = address;
-  memo.mapped = code.mapped;
-  memo.table = code.table;
-  const uint32_t row = code.table == nullptr ? UnwindTable::kNoRow : code.table->Find(code.address);
+  memo.code = source_.CodeAt(space, address);
+  const UnwindTable* const table = memo.code.table;
+  const uint32_t row = table == nullptr ? UnwindTable::kNoRow : table->Find(memo.code.address);
   memo.has_row = row != UnwindTable::kNoRow;
-  if (memo.has_row) memo.row = code.table->RowAt(row);
+  if (memo.has_row) memo.row = table->RowAt(row);
   return memo;
 }
 
@@ -137,12 +136,13 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
   const Memo* memo = &RowAt(space, registers[kRip]);
   while (true) {
     const bool by_table = memo->has_row;
-    const bool is_signal_frame = by_table && (memo->row.flags & UnwindRow::kSignalFrame) != 0;
-    if (!by_table && !memo->mapped) {
+    const bool is_signal_frame =
+        by_table && (memo->row.flags & (UnwindRow::kSignalFrame | UnwindRow::kRegisters)) != 0;
+    if (!by_table && !(memo->code.mapped && memo->code.frame_pointers)) {
       chain.end = ChainEnd::kNoTable;
       return chain;
     }
-    const Step step = by_table ? StepByTable(memo->row, *memo->table, registers, stack)
+    const Step step = by_table ? StepByTable(memo->row, *memo->code.table, registers, stack)
                                : StepByFramePointer(registers, stack);
     if (!step.registers) {
       chain.end = step.end;
@@ -155,6 +155,7 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
     // behind their call, which may be their function's last instruction.
     bool exact = is_signal_frame;
     memo = &RowAt(space, registers[kRip] - (exact ? 0 : 1));
+    if (memo->code.entered_kernel && is_signal_frame) return chain;
     if (!memo->has_row && !exact) {
       // A coroutine returns to the begin of a function that nothing called.
       memo = &RowAt(space, registers[kRip]);
@@ -163,7 +164,7 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
     }
     // Each caller's frame is above its callee's, except where a signal had a stack of its own.
     const bool goes_up = registers[kRsp] > stack_before || is_signal_frame;
-    if (!memo->mapped || !goes_up) {
+    if (!memo->code.mapped || !goes_up) {
       chain.end = by_table ? ChainEnd::kBadRule : ChainEnd::kNoTable;
       return chain;
     }

@@ -1,5 +1,5 @@
-// Finds the callers of a function in user mode from its registers and a piece of its stack, by the
-// tables of the files that the process maps. Code without a table, such as that of JIT compilers,
+// Finds the callers of a function from its registers and a piece of its stack, by the tables of the
+// files that the process maps, or of a kernel. Code without a table, such as that of JIT compilers,
 // is left by its frame pointer, if it has one.
 #pragma once
 
@@ -14,14 +14,16 @@
 
 namespace xenoscope::symbolizer {
 
-// What is known of the code at an address of a process.
+// What is known of the code at an address of a process or kernel.
 struct UnwindCode {
-  bool mapped = false;                 // whether the process has executable memory there
+  bool mapped = false;                 // whether there is executable memory
   const UnwindTable* table = nullptr;  // null: none is known
   Address address = 0;                 // address as linked, for the table
+  bool frame_pointers = true;          // whether code without a row may have frame pointers
+  bool entered_kernel = false;         // whether it is user mode, in the chain of a kernel
 };
 
-// Knows the code of processes.
+// Knows the code of processes, or of kernels.
 class UnwindCodeSource {
  public:
   virtual ~UnwindCodeSource() = default;
@@ -46,8 +48,8 @@ class Unwinder {
 
   // Appends the callers' addresses, innermost first, to `callers`: addresses to which they return.
   // Of code that a signal interrupted, it is the interrupted instruction's plus 1, so that an
-  // address minus 1 always is in the instruction that led to the next frame. O(callers), without
-  // allocation once `callers` has room.
+  // address minus 1 always is in the instruction that led to the next frame. The chain of a kernel
+  // ends where user mode entered it. O(callers), without allocation once `callers` has room.
   UnwoundChain Unwind(AddressSpaceId space, UserRegisters registers, const StackPiece& stack,
                       std::vector<Address>& callers);
 
@@ -55,10 +57,9 @@ class Unwinder {
   struct Memo {
     AddressSpaceId space;
     Address address = 0;
-    bool mapped = false;
     bool has_row = false;
     UnwindRow row;
-    const UnwindTable* table = nullptr;
+    UnwindCode code;
   };
   static constexpr int kMemoBits = 14;
 

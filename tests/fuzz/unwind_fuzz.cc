@@ -1,11 +1,13 @@
-// Fuzzes unwinding: call frame information, tables of the cache with a correct checksum, and
+// Fuzzes unwinding: call frame information, ORC, tables of the cache with a correct checksum, and
 // stacks. There is no crash, no hang and no read outside; chains are bounded. Byte 0 says what the
-// bytes behind it are: .eh_frame, .debug_frame, or a table. They are the stack, too.
+// bytes behind it are: .eh_frame, .debug_frame, a table, or .orc_unwind_ip and .orc_unwind. They
+// are the stack, too.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -22,20 +24,40 @@ class OneTable final : public symbolizer::UnwindCodeSource {
  public:
   explicit OneTable(const symbolizer::UnwindTable& table) : table_(table) {}
   symbolizer::UnwindCode CodeAt(xenoscope::AddressSpaceId /*space*/, Address address) override {
-    return {address < (Address{1} << 47), &table_, address};
+    // The lowest addresses are user mode, as a kernel sees it.
+    constexpr Address kUserEnd = 64;
+    return {.mapped = address < (Address{1} << 47),
+            .table = &table_,
+            .address = address,
+            .entered_kernel = address < kUserEnd};
   }
 
  private:
   const symbolizer::UnwindTable& table_;
 };
 
+std::string Checked(std::string table) {
+  if (!symbolizer::UnwindTable::Open(xenoscope::AsBytes(table)).ok()) std::abort();
+  return table;
+}
+
+std::string OrcTableOf(xenoscope::Bytes bytes) {
+  constexpr size_t kAddressSize = 4;
+  constexpr size_t kEntrySize = 6;
+  const size_t entries = bytes.size() / (kAddressSize + kEntrySize);
+  std::string table =
+      symbolizer::MakeUnwindTable({bytes.first(entries * kAddressSize), 0x1000,
+                                   bytes.subspan(entries * kAddressSize, entries * kEntrySize)});
+  return entries == 0 ? table : Checked(std::move(table));
+}
+
 std::string TableOf(uint8_t kind, const std::string& bytes) {
-  if (kind % 3 < 2) {
-    const symbolizer::CfiSection section{xenoscope::AsBytes(bytes), 0x1000, kind % 3 == 0};
-    std::string table = symbolizer::MakeUnwindTable({&section, 1});
-    if (!symbolizer::UnwindTable::Open(xenoscope::AsBytes(table)).ok()) std::abort();
-    return table;
+  constexpr int kKinds = 4;
+  if (kind % kKinds < 2) {
+    const symbolizer::CfiSection section{xenoscope::AsBytes(bytes), 0x1000, kind % kKinds == 0};
+    return Checked(symbolizer::MakeUnwindTable({&section, 1}));
   }
+  if (kind % kKinds == 3) return OrcTableOf(xenoscope::AsBytes(bytes));
   constexpr size_t kCrcAt = 12;  // offset of the CRC, which is of all that follows it
   std::string table = bytes;
   if (table.size() > kCrcAt + 4) {
