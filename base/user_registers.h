@@ -1,4 +1,5 @@
-// The registers of a thread in user mode, and how a call chain that was unwound from them ended.
+// The registers of a thread in user mode, or of a guest's kernel, and how a call chain that was
+// unwound from them ended.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ inline constexpr size_t kRip = 16;
 
 // The reason why a call chain ends where it ends.
 enum class ChainEnd : uint8_t {
-  kOutermost,  // the last frame is the outermost one
+  kOutermost,  // the last frame is the outermost one, or where the kernel was entered
   kStackCut,   // the next frame is beyond the piece of the stack that was recorded
   kNoTable,    // the last frame's code has no table for unwinding
   kBadRule,  // the last frame's rules lead nowhere: the table, the registers or the stack is wrong

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <utility>
@@ -61,8 +62,23 @@ absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileOptions& options)
 
 absl::Status ProfileSource::Unwind() {
   Recording& recording = input_ ? *input_->recording : *bare_;
+  const bool has_stacks = std::ranges::any_of(
+      recording.info().sources,
+      [](const recording::SourceInfo& source) { return source.stacks.has_value(); });
+  if (!has_stacks) return absl::OkStatus();
+  XENOSCOPE_RETURN_IF_ERROR(FindShifts({}));
+  found_shifts_ = true;
+  XENOSCOPE_ASSIGN_OR_RETURN(unwound_,
+                             profile::UnwindStacks(recording, processes_, *symbols_.resolver));
+  return absl::OkStatus();
+}
+
+absl::Status ProfileSource::FindShifts(const profile::SampleSelection& selection) const {
+  if (found_shifts_ || !symbols().AnyMayBeRelocated()) return absl::OkStatus();
   XENOSCOPE_ASSIGN_OR_RETURN(
-      unwound_, profile::UnwindStacks(recording, processes_, symbols_.resolver->processes()));
+      profile::RecordedSamples samples,
+      profile::RecordedSamples::Open(*recording(), selection, /*processes=*/nullptr));
+  Warn(profile::FindKernelShifts(symbols(), samples));
   return absl::OkStatus();
 }
 
@@ -153,12 +169,7 @@ absl::StatusOr<profile::Profiler> ProfileSource::MakeProfiler(
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events,
                              profile::ReadEvents(*recording()));
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::SampleSelection selection, Select(options, events));
-  if (symbols().AnyMayBeRelocated()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(
-        profile::RecordedSamples samples,
-        profile::RecordedSamples::Open(*recording(), selection, /*processes=*/nullptr));
-    Warn(profile::FindKernelShifts(symbols(), samples));
-  }
+  XENOSCOPE_RETURN_IF_ERROR(FindShifts(selection));
   return profile::Profiler::OfRecording(std::move(request), *recording(), events, selection,
                                         processes_);
 }

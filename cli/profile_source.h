@@ -82,6 +82,9 @@ class ProfileSource {
  private:
   // Unwinds the recorded stacks.
   absl::Status Unwind();
+  // Finds where kernels were whose files are known but not their addresses, from the recorded
+  // samples, and prints that to stderr.
+  absl::Status FindShifts(const profile::SampleSelection& selection) const;
   // Sets the functions that name rows of the profile.
   void SetNames(report::ProfileReport& out) const;
   // Returns the recorded clock; for a bare trace, the one that its records show, as in summary.
@@ -105,7 +108,8 @@ class ProfileSource {
   trace::Probe probe_;  // of the input's trace; empty without one
   symbolizer::LoadedSymbols symbols_;
   profile::RecordedProcesses processes_;
-  profile::UnwindCounts unwound_;
+  bool found_shifts_ = false;  // whether it was tried to find where kernels were
+  profile::UnwindResults unwound_;
 };
 
 }  // namespace xenoscope::cli

@@ -180,9 +180,11 @@ void ShowStacks(const sampler::RecordResult& result) {
                                            Seconds(result.last.elapsed))));
     if (stacks.left_out == 0) continue;
     fmt::print(stderr,
-               "WARNING: {} samples have no stack, because more came than may be written; record "
-               "smaller pieces (--call-graph dwarf,BYTES) or fewer samples (-e EVENT@HZ)\n",
-               stacks.left_out);
+               "WARNING: {} samples have no stack, because more came than may be written; {}\n",
+               stacks.left_out,
+               source.name == "vcpu" ? "poll less often (--looks HZ)"
+                                     : "record smaller pieces (--call-graph dwarf,BYTES) or fewer "
+                                       "samples (-e EVENT@HZ)");
   }
 }
 

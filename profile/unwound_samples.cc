@@ -1,11 +1,13 @@
 #include "profile/unwound_samples.h"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,9 @@ using recording::StackEntry;
 using recording::TimedEntry;
 using recording::UserStack;
 
+// Returns whether a chunk of samples says which chunk has their stacks.
+bool NamesStacks(const recording::ChunkHeader& header) { return header.vcpu != 0; }
+
 // Chunks that are unwound at a time, so that memory is bounded.
 constexpr size_t kChunksAtATime = 64;
 
@@ -43,41 +48,89 @@ class SharedCode final : public symbolizer::UnwindCodeSource {
   symbolizer::ProcessImages& images_;
 };
 
+// The code of guests' kernels, for several threads. The number of a space is that of the domain.
+class SharedKernels final : public symbolizer::UnwindCodeSource {
+ public:
+  explicit SharedKernels(symbolizer::DomainSymbols& symbols) : symbols_(symbols) {}
+
+  symbolizer::UnwindCode CodeAt(AddressSpaceId space, Address address) override {
+    const std::lock_guard lock(mutex_);
+    return symbols_.KernelCodeAt(DomainId{static_cast<uint16_t>(space.value)}, address);
+  }
+  // Returns why the domain's kernel cannot be unwound; empty: it can.
+  const std::string& WhyNoOrc(DomainId domain) {
+    const std::lock_guard lock(mutex_);
+    const auto [known, is_new] = why_no_orc_.try_emplace(domain);
+    if (is_new) known->second = symbols_.WhyNoOrc(domain);
+    return known->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  symbolizer::DomainSymbols& symbols_;
+  std::map<DomainId, std::string> why_no_orc_;
+};
+
+// All code.
+struct Code {
+  explicit Code(symbolizer::DomainSymbols& symbols)
+      : processes(symbols.processes()), kernels(symbols) {}
+
+  SharedCode processes;
+  SharedKernels kernels;
+};
+
 // The samples of one chunk, and the chunk that has their stacks.
 struct Work {
+  // Returns whether they are of vCPUs that dom0 stopped, whose stacks are of the mode of the
+  // sample.
+  [[nodiscard]] bool IsStopped() const {
+    return samples.header.kind == ChunkKind::kStoppedWithCallers;
+  }
+
   Chunk samples;
   std::optional<Chunk> stacks;  // nothing: that is damaged
   uint64_t gap_begin = 0;  // bytes of the file before the samples that stay as they are, from here
   uint64_t gap_end = 0;    // to here
   std::vector<std::byte> unwound;
-  UnwindCounts counts;
+  UnwindCounts user;          // of chains in user mode
+  KernelUnwindCounts kernel;  // of the domain's kernel
 };
 
 // What a thread needs to unwind, and reuses.
 class Worker {
  public:
-  Worker(symbolizer::UnwindCodeSource& code, const RecordedProcesses& processes)
-      : unwinder_(code), processes_(processes) {}
+  Worker(Code& code, const RecordedProcesses& processes)
+      : unwinder_(code.processes),
+        kernel_unwinder_(code.kernels),
+        kernels_(code.kernels),
+        processes_(processes) {}
 
   void Unwind(Work& work) {
     has_block_ = work.stacks && block_.Read(*work.stacks).ok();
-    if (!has_block_) ++work.counts.damaged_blocks;
+    if (!has_block_ && NamesStacks(work.samples.header)) ++work.user.damaged_blocks;
     chunk_.Clear();
     Bytes entries = work.samples.entries;
     uint32_t left = work.samples.header.items;
-    while (left > 0 && Take(DomainId{work.samples.header.domain}, entries, work.counts)) --left;
+    while (left > 0 && Take(entries, work)) --left;
     if (left > 0 || !entries.empty()) {
       // It is not as a writer leaves it: the reader of samples says what is wrong.
-      work.counts = {};
+      work.user = {};
+      work.kernel = {};
       return;
     }
-    writer_.Append(DomainId{work.samples.header.domain}, chunk_);
+    const DomainId domain{work.samples.header.domain};
+    if (work.IsStopped()) {
+      writer_.AppendStopped(domain, chunk_);
+    } else {
+      writer_.Append(domain, chunk_);
+    }
     work.unwound = writer_.Take();
   }
 
  private:
   // Takes one sample off the entries. False: it is cut off.
-  bool Take(DomainId domain, Bytes& entries, UnwindCounts& counts) {
+  bool Take(Bytes& entries, Work& work) {
     const auto entry = Load<TimedEntry>(entries, 0);
     if (!entry || entry->size < sizeof *entry) return false;
     const uint64_t count =
@@ -92,16 +145,40 @@ class Worker {
     for (size_t i = 0; i < count; ++i) {
       callers_.push_back(LoadUnchecked<Address>(callers->data() + i * sizeof(Address)));
     }
-    const bool in_user_mode = entry->mode == static_cast<uint8_t>(Mode::kUser);
-    if (entry->user_callers == 0 && (stack || in_user_mode)) {
-      AddUserCallers(domain, *entry, stack.value_or(StackEntry()), counts);
-    }
     TimedEntry written = *entry;
     written.size = sizeof written;
-    written.user_callers =
-        static_cast<uint16_t>(callers_.size() - entry->xen_callers - entry->kernel_callers);
+    const DomainId domain{work.samples.header.domain};
+    const bool in_user_mode = entry->mode == static_cast<uint8_t>(Mode::kUser);
+    if (work.IsStopped()) {
+      if (stack && !in_user_mode) SetKernelCallers(domain, *stack, work.kernel);
+      if (!in_user_mode) written.kernel_callers = static_cast<uint16_t>(callers_.size());
+    } else {
+      if (entry->user_callers == 0 && (stack || in_user_mode)) {
+        AddUserCallers(domain, *entry, stack.value_or(StackEntry()), work.user);
+      }
+      written.user_callers =
+          static_cast<uint16_t>(callers_.size() - entry->xen_callers - entry->kernel_callers);
+    }
     chunk_.Add(written, callers_);
     return true;
+  }
+
+  // Replaces the callers of a stopped vCPU, which were found by frame pointers.
+  void SetKernelCallers(DomainId domain, const StackEntry& at, KernelUnwindCounts& counts) {
+    if (!kernels_.WhyNoOrc(domain).empty()) {
+      ++counts.by_frame_pointers;
+      return;
+    }
+    callers_.clear();
+    symbolizer::UnwoundChain chain{.end = ChainEnd::kNoStack};
+    const std::optional<UserStack> stack = has_block_ ? block_.At(at) : std::nullopt;
+    if (stack) {
+      chain = kernel_unwinder_.Unwind(AddressSpaceId{domain.value}, stack->registers,
+                                      {stack->registers[kRsp], stack->bytes}, callers_);
+    }
+    counts.by_orc.callers += callers_.size();
+    ++counts.by_orc.chains.at(static_cast<size_t>(chain.end));
+    if (chain.end != ChainEnd::kOutermost) callers_.push_back(AddressOf(chain.end));
   }
 
   void AddUserCallers(DomainId domain, const TimedEntry& entry, const StackEntry& at,
@@ -124,6 +201,8 @@ class Worker {
   }
 
   symbolizer::Unwinder unwinder_;
+  symbolizer::Unwinder kernel_unwinder_;
+  SharedKernels& kernels_;
   const RecordedProcesses& processes_;
   recording::ReadStackBlock block_;
   bool has_block_ = false;
@@ -135,8 +214,7 @@ class Worker {
 // Workers that are not at work.
 class Workers {
  public:
-  Workers(symbolizer::UnwindCodeSource& code, const RecordedProcesses& processes)
-      : code_(code), processes_(processes) {}
+  Workers(Code& code, const RecordedProcesses& processes) : code_(code), processes_(processes) {}
 
   void Unwind(Work& work) {
     std::unique_ptr<Worker> worker = Take();
@@ -154,7 +232,7 @@ class Workers {
     return worker;
   }
 
-  symbolizer::UnwindCodeSource& code_;
+  Code& code_;
   const RecordedProcesses& processes_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
@@ -164,17 +242,15 @@ class Workers {
 // else stays, damage included.
 class Rewriter {
  public:
-  Rewriter(Bytes file, Workers& workers, recording::TemporaryFile& out)
-      : file_(file), workers_(workers), out_(out) {}
+  // Adds to `results`.
+  Rewriter(Bytes file, Workers& workers, recording::TemporaryFile& out, UnwindResults& results)
+      : file_(file), workers_(workers), out_(out), results_(results) {}
 
-  absl::StatusOr<UnwindCounts> Run() {
+  absl::Status Run() {
     XENOSCOPE_ASSIGN_OR_RETURN(recording::ChunkReader chunks, recording::ChunkReader::Open(file_));
     while (const std::optional<Chunk> chunk = chunks.Next()) {
       const bool is_stacks = chunk->header.kind == ChunkKind::kStacks;
-      // Without stacks of its own, a chunk's `vcpu` is 0.
-      if (!is_stacks && (chunk->header.kind != ChunkKind::kTimed || chunk->header.vcpu == 0)) {
-        continue;
-      }
+      if (!is_stacks && !IsUnwound(chunk->header)) continue;
       if (is_stacks) {
         KeepUpTo(chunk->at);
         stacks_ = chunk;
@@ -185,11 +261,15 @@ class Rewriter {
       if (works_.size() == kChunksAtATime) XENOSCOPE_RETURN_IF_ERROR(Flush());
     }
     KeepUpTo(file_.size());
-    XENOSCOPE_RETURN_IF_ERROR(Flush());
-    return counts_;
+    return Flush();
   }
 
  private:
+  // Returns whether a chunk's samples are to have other callers than it has.
+  static bool IsUnwound(const recording::ChunkHeader& header) {
+    return header.kind == ChunkKind::kStoppedWithCallers ||
+           (header.kind == ChunkKind::kTimed && NamesStacks(header));
+  }
   static uint64_t EndOf(const Chunk& chunk) {
     return chunk.at + sizeof chunk.header + chunk.entries.size();
   }
@@ -217,7 +297,8 @@ class Rewriter {
       if (works_[i].samples.header.items > 0) workers_.Unwind(works_[i]);
     });
     for (Work& work : works_) {
-      counts_.Add(work.counts);
+      results_.user.Add(work.user);
+      AddKernel(work);
       XENOSCOPE_RETURN_IF_ERROR(out_.Write(
           work.unwound.empty() ? file_.subspan(work.gap_begin, work.gap_end - work.gap_begin)
                                : Bytes(work.unwound)));
@@ -226,13 +307,20 @@ class Rewriter {
     return absl::OkStatus();
   }
 
+  void AddKernel(const Work& work) {
+    if (work.kernel.by_orc.Chains() + work.kernel.by_frame_pointers == 0) return;
+    KernelUnwindCounts& kernel = results_.kernels[DomainId{work.samples.header.domain}];
+    kernel.by_orc.Add(work.kernel.by_orc);
+    kernel.by_frame_pointers += work.kernel.by_frame_pointers;
+  }
+
   Bytes file_;
   Workers& workers_;
   recording::TemporaryFile& out_;
   uint64_t rest_begin_ = 0;
   std::optional<Chunk> stacks_;
   std::vector<Work> works_;
-  UnwindCounts counts_;
+  UnwindResults& results_;
 };
 
 }  // namespace
@@ -248,22 +336,21 @@ void UnwindCounts::Add(const UnwindCounts& other) {
   damaged_blocks += other.damaged_blocks;
 }
 
-absl::StatusOr<UnwindCounts> UnwindStacks(recording::Recording& recording,
-                                          const RecordedProcesses& processes,
-                                          symbolizer::ProcessImages& images) {
-  SharedCode code(images);
+absl::StatusOr<UnwindResults> UnwindStacks(recording::Recording& recording,
+                                           const RecordedProcesses& processes,
+                                           symbolizer::DomainSymbols& symbols) {
+  Code code(symbols);
   Workers workers(code, processes);
-  UnwindCounts counts;
+  UnwindResults results;
   for (size_t i = 0; i < recording.info().sources.size(); ++i) {
     if (!recording.info().sources[i].stacks) continue;
     XENOSCOPE_ASSIGN_OR_RETURN(const recording::SampleStream stream, recording.OpenSamples(i));
     XENOSCOPE_ASSIGN_OR_RETURN(recording::TemporaryFile out, recording::TemporaryFile::Create());
-    XENOSCOPE_ASSIGN_OR_RETURN(const UnwindCounts of_source,
-                               Rewriter(stream.file.bytes(), workers, out).Run());
-    counts.Add(of_source);
+    XENOSCOPE_RETURN_IF_ERROR(Rewriter(stream.file.bytes(), workers, out, results).Run());
     recording.ReplaceSamples(i, std::move(out));
   }
-  return counts;
+  for (auto& [domain, kernel] : results.kernels) kernel.why_no_orc = code.kernels.WhyNoOrc(domain);
+  return results;
 }
 
 }  // namespace xenoscope::profile

@@ -3,16 +3,19 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "absl/status/statusor.h"
+#include "base/ids.h"
 #include "base/user_registers.h"
 #include "profile/recorded_processes.h"
 #include "recording/recording.h"
-#include "symbolizer/process_images.h"
+#include "symbolizer/domain_symbols.h"
 
 namespace xenoscope::profile {
 
-// How the call chains in user mode of a recording ended.
+// How call chains ended.
 struct UnwindCounts {
   std::array<uint64_t, kChainEnds> chains{};  // number of chains, by ChainEnd
   uint64_t callers = 0;
@@ -24,13 +27,26 @@ struct UnwindCounts {
   void Add(const UnwindCounts& other);
 };
 
+// How the call chains in the kernel of a guest ended that was sampled from dom0.
+struct KernelUnwindCounts {
+  UnwindCounts by_orc{};
+  uint64_t by_frame_pointers = 0;  // chains that stay as they were recorded
+  std::string why_no_orc;          // why there are such chains, for a user
+};
+
+struct UnwindResults {
+  UnwindCounts user;  // chains in user mode
+  std::map<DomainId, KernelUnwindCounts> kernels;
+};
+
 // Unwinds the stacks of all samples of the recording, by several threads. From then on its samples
 // have these callers, from temporary files: memory does not grow with the recording. A chain that
-// does not reach its outermost frame ends with the address of a ChainEnd. `processes` and `images`
-// know the processes' code. Does nothing for sources without stacks. Errors: those of
-// Recording::OpenSamples; ResourceExhausted: no room for temporary files.
-absl::StatusOr<UnwindCounts> UnwindStacks(recording::Recording& recording,
-                                          const RecordedProcesses& processes,
-                                          symbolizer::ProcessImages& images);
+// does not reach its outermost frame ends with the address of a ChainEnd. `processes` and `symbols`
+// know the code; samples of a kernel without ORC keep the callers that they have. Does nothing for
+// sources without stacks. Errors: those of Recording::OpenSamples; ResourceExhausted: no room for
+// temporary files.
+absl::StatusOr<UnwindResults> UnwindStacks(recording::Recording& recording,
+                                           const RecordedProcesses& processes,
+                                           symbolizer::DomainSymbols& symbols);
 
 }  // namespace xenoscope::profile

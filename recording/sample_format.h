@@ -94,8 +94,9 @@ struct TimedEntry {
 };
 static_assert(sizeof(TimedEntry) == 48);
 
-// The stack of a sample of kTimed, behind its TimedEntry, whose `size` includes it. A chunk of
-// kTimed with such samples follows the chunk of kStacks that has their stacks, and its header's
+// The stack of a sample of kTimed or kStoppedWithCallers, behind its TimedEntry, whose `size`
+// includes it: of the former, that of user mode; of the latter, that of the mode of the sample. A
+// chunk with such samples follows the chunk of kStacks that has their stacks, and its header's
 // `vcpu` is that chunk's `entries_crc`. That chunk is one frame of zstd, with `entry_size` 1.
 // Decompressed, it has at [at, at + size) the 17 registers by their DWARF numbers, 8 bytes each,
 // then the bytes of the stack from the stack pointer on.

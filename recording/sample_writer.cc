@@ -91,8 +91,17 @@ void SampleWriter::Append(DomainId domain, const TimedChunk& chunk) {
 }
 
 uint64_t SampleWriter::Append(DomainId domain, const TimedChunk& chunk, StackBlock& stacks) {
+  return AppendWithStacks(ChunkKind::kTimed, domain, chunk, stacks);
+}
+
+uint64_t SampleWriter::AppendStopped(DomainId domain, const TimedChunk& chunk, StackBlock& stacks) {
+  return AppendWithStacks(ChunkKind::kStoppedWithCallers, domain, chunk, stacks);
+}
+
+uint64_t SampleWriter::AppendWithStacks(ChunkKind kind, DomainId domain, const TimedChunk& chunk,
+                                        StackBlock& stacks) {
   if (stacks.empty()) {
-    Append(domain, chunk);
+    AppendWords(kind, domain, chunk.items_, chunk.words_);
     return 0;
   }
   const Bytes compressed = stacks.Compress();
@@ -103,7 +112,7 @@ uint64_t SampleWriter::Append(DomainId domain, const TimedChunk& chunk, StackBlo
   header.entry_size = 1;
   header.items = static_cast<uint32_t>(stacks.size());
   const uint32_t crc = AppendChunk(header, compressed);
-  AppendWords(ChunkKind::kTimed, domain, chunk.items_, chunk.words_, crc);
+  AppendWords(kind, domain, chunk.items_, chunk.words_, crc);
   return sizeof header + compressed.size();
 }
 

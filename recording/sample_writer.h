@@ -81,6 +81,8 @@ class SampleWriter {
 
   // Adds such an entry with callers: the one sample of `chunk`.
   void AppendStopped(DomainId domain, const TimedChunk& chunk);
+  // Adds such an entry, and its stack. Returns the bytes that the stack takes in the file.
+  uint64_t AppendStopped(DomainId domain, const TimedChunk& chunk, StackBlock& stacks);
 
   // Adds samples that each have a time. They stay in memory until Flush.
   void Append(DomainId domain, const TimedChunk& chunk);
@@ -112,6 +114,8 @@ class SampleWriter {
 
   void AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
                      std::span<const Entry> entries);
+  uint64_t AppendWithStacks(ChunkKind kind, DomainId domain, const TimedChunk& chunk,
+                            StackBlock& stacks);
   // `vcpu` is that of the header.
   void AppendWords(ChunkKind kind, DomainId domain, uint32_t items, Bytes words, uint32_t vcpu = 0);
   // Returns the checksum of the entries.

@@ -1,5 +1,5 @@
-// Registers and pieces of user stacks that came with samples, many in one compressed block: a chunk
-// of kind kStacks, whose samples are in the next chunk of kTimed.
+// Registers and pieces of stacks that came with samples, many in one compressed block: a chunk of
+// kind kStacks, whose samples are in the next chunk of kTimed or kStoppedWithCallers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace xenoscope::recording {
 
-// The registers of a thread in user mode, and the bytes of its stack from its stack pointer on.
+// The registers of a thread in user mode, or of a guest's kernel, and the bytes of its stack from
+// its stack pointer on.
 struct UserStack {
   UserRegisters registers{};
   Bytes bytes;

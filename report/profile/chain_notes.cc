@@ -20,6 +20,80 @@ using recording::StreamInfo;
 constexpr uint64_t kMinSamples = 50;  // fewer samples may all be in outermost functions
 constexpr size_t kMaxNamed = 3;       // domains of a note; of more the number is given
 
+// Reasons why chains end early, each with its number.
+class Ends {
+ public:
+  explicit Ends(const profile::UnwindCounts& counts) : counts_(counts) {}
+  void Add(ChainEnd end, const std::string& why) {
+    if (const uint64_t count = counts_.of(end); count > 0) {
+      parts_.push_back(fmt::format("{} {}", count, why));
+    }
+  }
+  // Returns "; 3 ...; 4 ...", or "".
+  [[nodiscard]] std::string Text() const {
+    return parts_.empty() ? "" : fmt::format("; {}", fmt::join(parts_, "; "));
+  }
+
+ private:
+  const profile::UnwindCounts& counts_;
+  std::vector<std::string> parts_;
+};
+
+std::string UserNote(const recording::RecordingInfo& info, const profile::UnwindCounts& counts) {
+  uint32_t piece = 0;
+  for (const recording::SourceInfo& source : info.sources) {
+    if (source.stacks && source.name != "vcpu") piece = std::max(piece, source.stacks->piece_bytes);
+  }
+  Ends ends(counts);
+  ends.Add(ChainEnd::kStackCut,
+           fmt::format("end where the recorded piece of the stack ends ({} bytes; record with "
+                       "--call-graph dwarf,BYTES for a larger one)",
+                       piece));
+  ends.Add(ChainEnd::kNoTable,
+           "end at code that has neither a table for unwinding nor frame pointers, or whose file "
+           "is not here (--origins names what is missing)");
+  ends.Add(ChainEnd::kBadRule,
+           "end because the table, the registers or the stack are not valid there");
+  ends.Add(ChainEnd::kTooDeep, "are longer than the limit");
+  ends.Add(
+      ChainEnd::kNoStack,
+      "have no stack: of 32-bit programs, or left out because too many bytes came, or damaged");
+  std::string note =
+      fmt::format("{} of {} call chains in user mode were unwound up to the outermost function{}.",
+                  counts.of(ChainEnd::kOutermost), counts.Chains(), ends.Text());
+  if (counts.by_frame_pointer > 0) {
+    note += fmt::format(
+        " {} of {} callers were found by frame pointers, where code has no table; others may be "
+        "missing beside them.",
+        counts.by_frame_pointer, counts.callers);
+  }
+  return note;
+}
+
+std::string KernelNote(const std::string& domain, const profile::KernelUnwindCounts& kernel) {
+  if (!kernel.why_no_orc.empty()) {
+    return fmt::format(
+        "{} call chains in the kernel of {} follow frame pointers, and are empty or wrong if it "
+        "was "
+        "built without: {} (--guest {}:kernel=VMLINUX).",
+        kernel.by_frame_pointers, domain, kernel.why_no_orc, domain);
+  }
+  Ends ends(kernel.by_orc);
+  ends.Add(ChainEnd::kStackCut, "end where the stack that was read ends");
+  ends.Add(ChainEnd::kNoTable, "end at code without ORC: that of modules, BPF, or assembly");
+  ends.Add(ChainEnd::kBadRule,
+           "end because the stack had changed since the vCPU was stopped, or the ORC is of another "
+           "kernel");
+  ends.Add(ChainEnd::kTooDeep, "are longer than the limit");
+  ends.Add(ChainEnd::kNoStack,
+           "have no stack, because the vCPU had run on when it was to be read, or too many bytes "
+           "came");
+  return fmt::format(
+      "{} of {} call chains in the kernel of {} were unwound by its ORC up to where the kernel was "
+      "entered{}.",
+      kernel.by_orc.of(ChainEnd::kOutermost), kernel.by_orc.Chains(), domain, ends.Text());
+}
+
 struct Chains {
   uint64_t samples = 0;
   uint64_t begun = 0;
@@ -77,48 +151,21 @@ std::vector<std::string> ChainNotes(const recording::RecordingInfo& info) {
 }
 
 std::vector<std::string> UnwindNotes(const recording::RecordingInfo& info,
-                                     const profile::UnwindCounts& counts) {
-  const uint64_t chains = counts.Chains();
-  if (chains == 0) return {};
-  uint32_t piece = 0;
-  for (const recording::SourceInfo& source : info.sources) {
-    if (source.stacks) piece = std::max(piece, source.stacks->piece_bytes);
-  }
-  std::vector<std::string> parts;
-  const auto add = [&](ChainEnd end, const std::string& why) {
-    if (const uint64_t count = counts.of(end); count > 0) {
-      parts.push_back(fmt::format("{} {}", count, why));
-    }
-  };
-  add(ChainEnd::kStackCut,
-      fmt::format("end where the recorded piece of the stack ends ({} bytes; record with "
-                  "--call-graph dwarf,BYTES for a larger one)",
-                  piece));
-  add(ChainEnd::kNoTable,
-      "end at code that has neither a table for unwinding nor frame pointers, or whose file is not "
-      "here (--origins names what is missing)");
-  add(ChainEnd::kBadRule, "end because the table, the registers or the stack are not valid there");
-  add(ChainEnd::kTooDeep, "are longer than the limit");
-  add(ChainEnd::kNoStack,
-      "have no stack: of 32-bit programs, or left out because too many bytes came, or damaged");
-  std::string note = fmt::format(
-      "{} of {} call chains in user mode were unwound up to the outermost function{}{}.",
-      counts.of(ChainEnd::kOutermost), chains, parts.empty() ? "" : "; ", fmt::join(parts, "; "));
-  if (counts.by_frame_pointer > 0) {
-    note += fmt::format(
-        " {} of {} callers were found by frame pointers, where code has no table; others may be "
-        "missing beside them.",
-        counts.by_frame_pointer, counts.callers);
-  }
-  std::vector<std::string> notes = {std::move(note)};
+                                     const profile::UnwindResults& results) {
+  std::vector<std::string> notes;
+  const profile::UnwindCounts& user = results.user;
+  if (user.Chains() > 0) notes.push_back(UserNote(info, user));
   const uint64_t lost = LostWithStacks(info);
-  if (lost > 0 && counts.of(ChainEnd::kNoTable) + counts.of(ChainEnd::kBadRule) > 0) {
+  if (lost > 0 && user.of(ChainEnd::kNoTable) + user.of(ChainEnd::kBadRule) > 0) {
     notes.push_back(fmt::format(
         "{} records of sources with stacks were lost because buffers were full. Where one was of a "
         "file that a process maps, chains end at the code of this file. Record with fewer samples "
-        "a "
-        "second.",
+        "a second.",
         lost));
+  }
+  for (const auto& [id, kernel] : results.kernels) {
+    const std::string name = info.NameOf(id);
+    notes.push_back(KernelNote(name.empty() ? ToString(id) : name, kernel));
   }
   return notes;
 }

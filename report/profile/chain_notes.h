@@ -16,6 +16,6 @@ std::vector<std::string> ChainNotes(const recording::RecordingInfo& info);
 // Returns how the chains ended that were unwound from recorded stacks, and what would help. Empty
 // if there were none.
 std::vector<std::string> UnwindNotes(const recording::RecordingInfo& info,
-                                     const profile::UnwindCounts& counts);
+                                     const profile::UnwindResults& results);
 
 }  // namespace xenoscope::report

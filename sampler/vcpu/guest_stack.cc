@@ -55,10 +55,7 @@ void MappedFrames::Clear() {
 bool GuestStack::Unwind(DomainId domain, const VcpuContext& context,
                         std::vector<Address>& callers) {
   callers.clear();
-  domain_ = domain;
-  context_ = context;
-  maps_before_ = frames_.maps();
-  page_at_ = nullptr;
+  Begin(domain, context);
   if (context.stack < k32Bit) return false;
   Address lowest = context.stack;
   Address frame = context.frame;
@@ -77,6 +74,24 @@ bool GuestStack::Unwind(DomainId domain, const VcpuContext& context,
     frame = *next;
   }
   return true;
+}
+
+void GuestStack::Begin(DomainId domain, const VcpuContext& context) {
+  domain_ = domain;
+  context_ = context;
+  maps_before_ = frames_.maps();
+  page_at_ = nullptr;
+}
+
+void GuestStack::Read(DomainId domain, const VcpuContext& context, std::vector<uint64_t>& piece) {
+  piece.clear();
+  if (context.stack % sizeof(uint64_t) != 0) return;
+  Begin(domain, context);
+  for (uint64_t at = 0; at < kMaxPieceBytes; at += sizeof(uint64_t)) {
+    const std::optional<uint64_t> word = Word(context.stack + at);
+    if (!word) return;
+    piece.push_back(*word);
+  }
 }
 
 std::optional<uint64_t> GuestStack::Word(Address address) {

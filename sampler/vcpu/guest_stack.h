@@ -1,5 +1,6 @@
-// The callers of the function that a vCPU was found in, by the frame pointers on its stack, which
-// dom0 reads through the guest's page tables.
+// The stack of a vCPU, which dom0 reads through the guest's page tables: a piece of it as it is,
+// from which reports unwind a kernel; and the callers of the function that the vCPU was found in,
+// by frame pointers.
 //
 //   frame pointer --> [ the caller's frame pointer | where the caller goes on ]
 //                       |
@@ -60,6 +61,9 @@ class GuestStack {
   static constexpr size_t kMaxCallers = 127;
   // Limit of frames of memory that one chain may map: a stack and its page tables take about five.
   static constexpr uint64_t kMaxMaps = 32;
+  // Limit of the bytes of a piece: the size of the stacks of a kernel (THREAD_SIZE of Linux for
+  // x86-64), which begin at multiples of it.
+  static constexpr uint64_t kMaxPieceBytes = 16384;
 
   explicit GuestStack(MappedFrames& frames) : frames_(frames) {}
 
@@ -68,7 +72,13 @@ class GuestStack {
   // 64-bit code only.
   bool Unwind(DomainId domain, const VcpuContext& context, std::vector<Address>& callers);
 
+  // Sets `piece` to the words of the stack from the stack pointer on: up to a page that the guest
+  // does not map, which Linux has behind each of a kernel's stacks, or kMaxPieceBytes. Empty: there
+  // is none. The guest may have changed some of them since the vCPU was stopped.
+  void Read(DomainId domain, const VcpuContext& context, std::vector<uint64_t>& piece);
+
  private:
+  void Begin(DomainId domain, const VcpuContext& context);
   // Returns the 8 bytes at an address that is a multiple of 8.
   std::optional<uint64_t> Word(Address address);
   // The place of a page, and what its page tables allow.

@@ -17,6 +17,12 @@ extern "C" {  // Xen's headers lack it
 namespace xenoscope::sampler {
 namespace {
 
+// By their DWARF numbers.
+UserRegisters RegistersOf(const cpu_user_regs_t& from) {
+  return {from.rax, from.rdx, from.rcx, from.rbx, from.rsi, from.rdi, from.rbp, from.rsp, from.r8,
+          from.r9,  from.r10, from.r11, from.r12, from.r13, from.r14, from.r15, from.rip};
+}
+
 class XenVcpuCalls final : public VcpuCalls {
  public:
   explicit XenVcpuCalls(std::unique_ptr<DomctlHandle> domctl) : domctl_(std::move(domctl)) {}
@@ -67,6 +73,7 @@ class XenVcpuCalls final : public VcpuCalls {
     context.mode = kernel ? Mode::kKernel : Mode::kUser;
     context.stack = context_->user_regs.rsp;
     context.frame = context_->user_regs.rbp;
+    context.registers = RegistersOf(context_->user_regs);
     // A 64-bit PV guest has page tables of its own for user mode, which Xen reports here.
     const bool own_tables = !kernel && context_->ctrlreg[1] != 0;
     context.page_tables = context_->ctrlreg[own_tables ? 1 : 3];

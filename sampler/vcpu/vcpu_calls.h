@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/mode.h"
+#include "base/user_registers.h"
 
 namespace xenoscope::sampler {
 
@@ -38,7 +39,8 @@ struct VcpuContext {
   // The top page table of the mode, as in cr3: its machine frame for a PV domain, else its guest
   // frame.
   uint64_t page_tables = 0;
-  bool five_levels = false;  // whether page tables have five levels
+  bool five_levels = false;   // whether page tables have five levels
+  UserRegisters registers{};  // these registers and all others, for unwinding
 };
 
 class VcpuCalls {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -44,6 +45,7 @@ VcpuSource::VcpuSource(const VcpuRequest& request, std::unique_ptr<VcpuCalls> ca
       read_tsc_(std::move(read_tsc)),
       random_(request.seed) {
   if (memory) frames_.emplace(std::move(memory));
+  stack_info_.piece_bytes = GuestStack::kMaxPieceBytes;
   for (const recording::DomainInfo& domain : request.domains) AddVcpus(domain, Tsc{});
 }
 
@@ -68,6 +70,7 @@ recording::SourceInfo VcpuSource::Info() const {
   info.name = "vcpu";
   info.drain_interval_ns = static_cast<uint64_t>(1e9 / poll_hz_);
   info.seed = seed_;
+  if (frames_) info.stacks = stack_info_;
   return info;
 }
 
@@ -121,6 +124,7 @@ nanoseconds VcpuSource::RandomInterval() {
 
 absl::Status VcpuSource::Collect(recording::SampleWriter& writer) {
   if (frames_) frames_->Expire(steady_clock::now());
+  stack_rate_.Refill(steady_clock::now());
   if (!alive_.empty()) {
     std::uniform_int_distribution<size_t> any(0, alive_.size() - 1);
     const auto chosen = alive_.begin() + static_cast<std::ptrdiff_t>(any(random_));
@@ -174,7 +178,7 @@ void VcpuSource::AddSample(StreamInfo& stream, TscRange when, const VcpuState& s
     entry.event = number;
     return writer.AppendStopped(stream.vcpu, when, entry);
   }
-  UnwindCallers(stream, state, context);
+  ReadStack(stream, state, context);
   recording::TimedEntry entry;
   entry.address = context.address;
   entry.mode = mode;
@@ -182,22 +186,53 @@ void VcpuSource::AddSample(StreamInfo& stream, TscRange when, const VcpuState& s
   entry.vcpu = stream.vcpu.vcpu.value;
   entry.begin = when.begin.value;
   entry.end = when.end.value;
-  const auto callers = static_cast<uint16_t>(callers_.size());
-  (context.mode == Mode::kKernel ? entry.kernel_callers : entry.user_callers) = callers;
-  chunk_.Clear();
-  chunk_.Add(entry, callers_);
-  writer.AppendStopped(stream.vcpu.domain, chunk_);
+  AddWithStack(stream.vcpu.domain, entry, context, writer);
 }
 
-void VcpuSource::UnwindCallers(StreamInfo& stream, const VcpuState& state,
-                               const VcpuContext& context) {
-  const bool whole = GuestStack(*frames_).Unwind(stream.vcpu.domain, context, callers_);
-  VcpuState now;
-  const bool is_old = calls_->State(stream.vcpu, now) != 0 ||
-                      nanoseconds(now.ran_ns - state.ran_ns) > kMaxRunSinceStop;
+void VcpuSource::ReadStack(StreamInfo& stream, const VcpuState& state, const VcpuContext& context) {
+  GuestStack stack(*frames_);
+  piece_.clear();
+  if (context.mode == Mode::kKernel) {
+    stack.Read(stream.vcpu.domain, context, piece_);
+    if (HasRunOn(stream.vcpu, state)) piece_.clear();
+  }
+  const bool whole = stack.Unwind(stream.vcpu.domain, context, callers_);
+  const bool is_old = HasRunOn(stream.vcpu, state);
   if (is_old) callers_.clear();
   if (is_old || !whole) ++stream.polls->cut_chains;
   stream.polls->callers += callers_.size();
+}
+
+bool VcpuSource::HasRunOn(VcpuRef vcpu, const VcpuState& before) {
+  VcpuState now;
+  return calls_->State(vcpu, now) != 0 ||
+         nanoseconds(now.ran_ns - before.ran_ns) > kMaxRunSinceStop;
+}
+
+void VcpuSource::AddWithStack(DomainId domain, recording::TimedEntry entry,
+                              const VcpuContext& context, recording::SampleWriter& writer) {
+  const bool in_kernel = context.mode == Mode::kKernel;
+  (in_kernel ? entry.kernel_callers : entry.user_callers) = static_cast<uint16_t>(callers_.size());
+  chunk_.Clear();
+  if (!in_kernel) {
+    chunk_.Add(entry, callers_);
+    return writer.AppendStopped(domain, chunk_);
+  }
+  recording::StackEntry stack;
+  stack_block_.Clear();
+  if (!piece_.empty()) {
+    if (stack_rate_.HasRoom()) {
+      stack = stack_block_.Add({context.registers, std::as_bytes(std::span(piece_))});
+      ++stack_info_.pieces;
+      stack_info_.raw_bytes += stack.size;
+    } else {
+      ++stack_info_.left_out;
+    }
+  }
+  chunk_.Add(entry, stack, callers_);
+  const uint64_t stored = writer.AppendStopped(domain, chunk_, stack_block_);
+  stack_info_.stored_bytes += stored;
+  stack_rate_.Spend(stored);
 }
 
 absl::Status VcpuSource::Stop(recording::SampleWriter& /*writer*/) {

@@ -8,9 +8,9 @@
 // The instants are a Poisson process, so that no guest is in step with them. A vCPU is stopped for
 // one hypercall, whose length is measured. A vCPU that runs is a sample of time. One that waits for
 // a pCPU is a sample of where it was preempted, which is an event of its own. On a host with one
-// pCPU guests never run while dom0 polls, so that all samples are of that event. Callers are read
-// from the stack right after the stop; if the vCPU has run for long meanwhile, by Xen's account,
-// they are dropped.
+// pCPU guests never run while dom0 polls, so that all samples are of that event. The stack of a
+// kernel, and callers by frame pointers, are read right after the stop; if the vCPU has run for
+// long meanwhile, by Xen's account, they are dropped.
 #pragma once
 
 #include <chrono>
@@ -24,6 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "sampler/source.h"
+#include "sampler/stack_rate.h"
 #include "sampler/vcpu/guest_memory.h"
 #include "sampler/vcpu/guest_stack.h"
 #include "sampler/vcpu/vcpu_calls.h"
@@ -73,9 +74,14 @@ class VcpuSource final : public Source {
   void Poll(recording::StreamInfo& stream, recording::SampleWriter& writer);
   void AddSample(recording::StreamInfo& stream, TscRange when, const VcpuState& state,
                  const VcpuContext& context, recording::SampleWriter& writer);
-  // `state` is from before the stop.
-  void UnwindCallers(recording::StreamInfo& stream, const VcpuState& state,
-                     const VcpuContext& context);
+  // Reads the stack of a kernel, and the callers by frame pointers. `state` is from before the
+  // stop.
+  void ReadStack(recording::StreamInfo& stream, const VcpuState& state, const VcpuContext& context);
+  // Returns whether the vCPU ran for so long since that its stack has changed.
+  bool HasRunOn(VcpuRef vcpu, const VcpuState& before);
+  // Adds the sample with what ReadStack found.
+  void AddWithStack(DomainId domain, recording::TimedEntry entry, const VcpuContext& context,
+                    recording::SampleWriter& writer);
   std::chrono::nanoseconds RandomInterval();
   // Returns the cycles from poll to poll of a vCPU: as requested, and after sampling as measured.
   [[nodiscard]] uint64_t Period() const;
@@ -95,8 +101,12 @@ class VcpuSource final : public Source {
   std::vector<size_t> alive_;  // indices in streams_
   std::chrono::steady_clock::time_point due_;
   TscRange sampled_;
-  std::vector<Address> callers_;  // a member only to reuse its memory
+  std::vector<Address> callers_;  // members only to reuse their memory
+  std::vector<uint64_t> piece_;
   recording::TimedChunk chunk_;
+  recording::StackBlock stack_block_;
+  StackRate stack_rate_;
+  recording::StackInfo stack_info_;
 };
 
 }  // namespace xenoscope::sampler

@@ -437,6 +437,31 @@ def sources(lab):
     lab.check(kernel == 0, f"again: it has {kernel} samples of the kernel, which were not asked for")
 
 
+def orc(lab):
+    """Chains of Debian's kernels lead to where user mode entered them, by the ORC of their vmlinux."""
+    vmlinux = ROOT / "build/lab/vmlinux"
+    by = ("--event", "vcpu-preempted", "--by", "domain,mode,stack")
+    without = lab.report(*by)
+    with_orc = lab.report(*by, *(word for name in ("pv", "pvh")
+                                 for word in ("--guest", f"{name}:kernel={vmlinux}")))
+    for name in "pv", "pvh":
+        note, = (note for note in without["cautions"] if f"in the kernel of {name} " in note)
+        lab.check("its vmlinux, which has the ORC, was not given" in note, f"{name}: a report says: {note}")
+        note, = (note for note in with_orc["cautions"] if f"in the kernel of {name} " in note)
+        ended, chains = map(int, re.match(r"(\d+) of (\d+) ", note).groups())
+        without_stack = int((re.findall(r"(\d+) have no stack", note) or ["0"])[0])
+        lab.check(chains - without_stack >= 10 and ended >= 0.8 * (chains - without_stack), f"{name}: {note}")
+        # A system call's chain begins with its entry, and is several functions long.
+        stacks = [(row["stack"].split(";"), row["samples"]) for row in with_orc["rows"]
+                  if row["domain"] == name and row["mode"] == "kernel"]
+        entered = sum(samples for stack, samples in stacks
+                      if stack[:2] == ["entry_SYSCALL_64_after_hwframe", "do_syscall_64"])
+        deepest = max((stack for stack, _ in stacks), key=len)
+        lab.check(entered >= 5, f"{name}: {entered:.0f} samples have a chain from a system call")
+        lab.check(len(deepest) >= 8 and not any(frame.startswith("[") for frame in deepest),
+                  f"{name}: the longest chain is {';'.join(deepest)}")
+
+
 def newxen(lab):
     """On a Xen without xenoprof, record takes vcpu and perf."""
     recording = lab.recording("auto")
@@ -1037,6 +1062,6 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, agent, agent_stacks, agentdies, hostile, sources, members,
+      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, agent, agent_stacks, agentdies, hostile, sources, members,
        newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents,
        vpmu, vpmu_newer)}

@@ -98,6 +98,10 @@ class FakeRecording {
   void Stacks(const recording::TimedChunk& chunk, recording::StackBlock& stacks) {
     samples_.Append(kD1, chunk, stacks);
   }
+  // Adds the sample of a vCPU that dom0 stopped.
+  void Stopped(const recording::TimedChunk& chunk, recording::StackBlock& stacks) {
+    samples_.AppendStopped(kD1, chunk, stacks);
+  }
   // Changes a byte of the chunk of this kind with that number, from 0, of those that were added
   // since the last Open.
   void Damage(recording::ChunkKind kind, int number) {

@@ -1,13 +1,21 @@
 // Samples with stacks become samples with callers, and all else of a recording stays as it is.
 #include "profile/unwound_samples.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "fake_recording.h"
 #include "profile/recorded_samples.h"
+#include "symbolizer/load.h"
 
 namespace xenoscope::profile {
 namespace {
@@ -45,13 +53,14 @@ class UnwoundSamples : public testing::Test {
   // What the samples are after unwinding: the address, then the callers.
   std::vector<std::vector<Address>> Chains(Recording& recording) {
     auto processes = RecordedProcesses::Read(recording);
-    symbolizer::ProcessImages images;
+    symbolizer::ProcessImages& images = symbols_->processes();
     // Anonymous executable memory: no table, so that frame pointers are followed.
     const uint32_t file = images.AddFile(kD1, "//anon", "");
     images.SetMaps(processes->SpaceOf(kD1, 7, Tsc{5}), kD1, 7, {{0x1000, 0x2000, 0, file}});
-    auto counts = UnwindStacks(recording, *processes, images);
+    auto counts = UnwindStacks(recording, *processes, *symbols_);
     EXPECT_TRUE(counts.ok()) << counts.status();
-    counts_ = *counts;
+    counts_ = counts->user;
+    kernels_ = counts->kernels;
     auto samples = RecordedSamples::Open(recording, {}, &*processes);
     std::vector<std::vector<Address>> chains;
     while (const recording::Sample* sample = samples->Next()) {
@@ -65,7 +74,10 @@ class UnwoundSamples : public testing::Test {
   FakeRecording recorded_;
   recording::TimedChunk chunk_;
   recording::StackBlock block_;
+  std::unique_ptr<symbolizer::DomainSymbols> symbols_ =
+      std::make_unique<symbolizer::DomainSymbols>();
   UnwindCounts counts_;
+  std::map<DomainId, KernelUnwindCounts> kernels_;
 };
 
 constexpr Address kEnd = 0;  // the return address of the outermost function
@@ -113,6 +125,96 @@ TEST_F(UnwoundSamples, StayWhereTheirStacksAreDamaged) {
                                              ElementsAre(0x1001, AddressOf(ChainEnd::kNoStack))))
       << "the stacks of the first block are of other samples";
   EXPECT_EQ(counts_.damaged_blocks, 1U);
+}
+
+// A vCPU that dom0 stopped: one sample a chunk, with the callers that frame pointers gave.
+class StoppedSamples : public UnwoundSamples {
+ protected:
+  void AddStopped(uint64_t when, Mode mode, const std::vector<uint64_t>& words) {
+    recording::UserStack stack;
+    stack.registers[kRip] = kAddress;
+    stack.registers[kRsp] = 0xffffc90000001000;
+    stack.bytes = std::as_bytes(std::span(words));
+    recording::TimedEntry entry;
+    entry.address = kAddress;
+    entry.mode = static_cast<uint8_t>(mode);
+    (mode == Mode::kKernel ? entry.kernel_callers : entry.user_callers) = 1;
+    entry.begin = when;
+    entry.end = when + 1;
+    recording::TimedChunk chunk;
+    if (mode == Mode::kKernel) {
+      chunk.Add(entry, words.empty() ? StackEntry() : block_.Add(stack), {&kByFramePointer, 1});
+    } else {
+      chunk.Add(entry, {&kByFramePointer, 1});
+    }
+    recorded_.Stopped(chunk, block_);
+    block_.Clear();
+  }
+  // Makes the file of a kernel with ORC: a function at kAddress that pushes nothing, and behind it
+  // where threads begin.
+  static bool WriteKernel(const std::string& path) {
+    const std::string source = path + ".S";
+    std::ofstream(source) << R"(
+      .globl _stext, called, thread
+      .text
+      _stext:
+      called: .fill 0x10, 1, 0x90
+      thread: .fill 0x30, 1, 0x90
+      .section .orc_unwind_ip, "a"
+      .long called - ., called + 8 - ., thread - ., thread + 0x30 - .
+      .section .orc_unwind, "a"
+      .short 8, 0, 0x205   # sp + 8, a call, as most entries of a kernel
+      .short 8, 0, 0x205
+      .short 0, 0, 0x100   # the end of the stack
+      .short 0, 0, 0x000
+    )";
+    const int status = std::system(
+        fmt::format(
+            "gcc -c {0} -o {1}.o && ld -Ttext={2:#x} -e _stext -o {1} {1}.o && rm {0} {1}.o",
+            source, path, kAddress)
+            .c_str());
+    return status == 0;
+  }
+
+  static constexpr Address kAddress = 0xffffffff81000000;
+  static constexpr Address kByFramePointer = 0xffffffff81009999;
+};
+
+TEST_F(StoppedSamples, KeepTheirCallersWithoutOrc) {
+  AddStopped(10, Mode::kKernel, {1, 2, 3});
+  AddStopped(11, Mode::kUser, {});
+  Recording recording = recorded_.Open();
+  EXPECT_THAT(Chains(recording), ElementsAre(ElementsAre(kAddress, kByFramePointer),
+                                             ElementsAre(kAddress, kByFramePointer)));
+  ASSERT_THAT(kernels_, testing::SizeIs(1));
+  EXPECT_EQ(kernels_[kD1].by_frame_pointers, 1U);
+  EXPECT_EQ(kernels_[kD1].by_orc.Chains(), 0U);
+  EXPECT_THAT(kernels_[kD1].why_no_orc, testing::HasSubstr("vmlinux was not given"));
+}
+
+TEST_F(StoppedSamples, HaveTheCallersThatOrcSays) {
+  const std::string kernel = testing::TempDir() + "/vmlinux." + std::to_string(getpid());
+  ASSERT_TRUE(WriteKernel(kernel));
+  AddStopped(10, Mode::kKernel, {kAddress + 0x20});
+  AddStopped(11, Mode::kKernel, {});
+  AddStopped(12, Mode::kKernel, {0x1234});
+  AddStopped(13, Mode::kUser, {});
+  Recording recording = recorded_.Open();
+  symbolizer::SymbolSources sources;
+  sources.sources = {{kD1, symbolizer::SourceKind::kKernel, kernel}};
+  auto loaded = symbolizer::LoadSymbols(sources);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  symbols_ = std::move(loaded->resolver);
+  EXPECT_THAT(Chains(recording), ElementsAre(ElementsAre(kAddress, kAddress + 0x20),
+                                             ElementsAre(kAddress, AddressOf(ChainEnd::kNoStack)),
+                                             ElementsAre(kAddress, AddressOf(ChainEnd::kBadRule)),
+                                             ElementsAre(kAddress, kByFramePointer)));
+  EXPECT_EQ(kernels_[kD1].by_orc.Chains(), 3U);
+  EXPECT_EQ(kernels_[kD1].by_orc.of(ChainEnd::kOutermost), 1U);
+  EXPECT_EQ(kernels_[kD1].why_no_orc, "");
+  EXPECT_EQ(counts_.Chains(), 0U);
+  EXPECT_EQ(counts_.damaged_blocks, 0U);
+  unlink(kernel.c_str());
 }
 
 }  // namespace

@@ -75,15 +75,40 @@ TEST(UnwindNotes, SayThatRecordsOfFilesMayBeLost) {
   source.stacks.emplace();
   recording::StreamInfo& stream = info.streams.emplace_back();
   stream.source = "perf";
-  profile::UnwindCounts counts;
+  profile::UnwindResults results;
+  profile::UnwindCounts& counts = results.user;
   counts.chains.at(static_cast<size_t>(ChainEnd::kOutermost)) = 7;
   counts.chains.at(static_cast<size_t>(ChainEnd::kNoTable)) = 3;
-  EXPECT_THAT(UnwindNotes(info, counts), ElementsAre(HasSubstr("7 of 10 call chains")));
+  EXPECT_THAT(UnwindNotes(info, results), ElementsAre(HasSubstr("7 of 10 call chains")));
   stream.logged.lost = 12;
-  EXPECT_THAT(UnwindNotes(info, counts),
+  EXPECT_THAT(UnwindNotes(info, results),
               ElementsAre(HasSubstr("7 of 10"), HasSubstr("12 records of sources with stacks")));
   counts.chains.at(static_cast<size_t>(ChainEnd::kNoTable)) = 0;
-  EXPECT_THAT(UnwindNotes(info, counts), ElementsAre(HasSubstr("7 of 7")));
+  EXPECT_THAT(UnwindNotes(info, results), ElementsAre(HasSubstr("7 of 7")));
+}
+
+TEST(UnwindNotes, SayOfEachKernelHowItsChainsEnd) {
+  recording::RecordingInfo info;
+  info.domains.emplace_back().id = DomainId{3};
+  info.domains.back().name = "web";
+  profile::UnwindResults results;
+  profile::UnwindCounts& counts = results.kernels[DomainId{3}].by_orc;
+  counts.chains[static_cast<size_t>(ChainEnd::kOutermost)] = 90;
+  counts.chains[static_cast<size_t>(ChainEnd::kNoTable)] = 7;
+  counts.chains[static_cast<size_t>(ChainEnd::kBadRule)] = 3;
+  EXPECT_THAT(UnwindNotes(info, results),
+              ElementsAre(AllOf(
+                  HasSubstr("90 of 100 call chains in the kernel of web were unwound by its ORC"),
+                  HasSubstr("7 end at code without ORC"), HasSubstr("3 end because"))));
+}
+
+TEST(UnwindNotes, SayWhyAKernelHasNoOrc) {
+  recording::RecordingInfo info;
+  profile::UnwindResults results;
+  results.kernels[DomainId{3}] = {.by_frame_pointers = 12, .why_no_orc = "vmlinux has no ORC"};
+  EXPECT_THAT(UnwindNotes(info, results),
+              ElementsAre(AllOf(HasSubstr("12 call chains in the kernel of d3"),
+                                HasSubstr("vmlinux has no ORC (--guest d3:kernel="))));
 }
 
 }  // namespace

@@ -192,6 +192,37 @@ TEST_F(GuestStackTest, LimitsMappedPagesOfAChain) {
   EXPECT_LE(ram_.asked, GuestStack::kMaxMaps);
 }
 
+TEST_F(GuestStackTest, ReadsThePieceFromTheStackPointerToAnUnmappedPage) {
+  VcpuContext context = Context();
+  context.stack = kStack + 0xff0;
+  for (const Address at : {0xff0, 0xff8, 0x1000, 0x1ff8}) ram_.Write(kStack + at, at);
+  std::vector<uint64_t> piece;
+  GuestStack(frames_).Read(kGuest, context, piece);
+  ASSERT_THAT(piece, SizeIs(2 + 512));
+  EXPECT_EQ(piece[0], 0xff0U);
+  EXPECT_EQ(piece[1], 0xff8U);
+  EXPECT_EQ(piece[2], 0x1000U);
+  EXPECT_EQ(piece.back(), 0x1ff8U);
+}
+
+TEST_F(GuestStackTest, LimitsThePiece) {
+  for (Address at = kStack; at < kStack + 0x8000; at += kFrameSize) ram_.Write(at, 1);
+  std::vector<uint64_t> piece;
+  GuestStack(frames_).Read(kGuest, Context(), piece);
+  EXPECT_THAT(piece, SizeIs(GuestStack::kMaxPieceBytes / 8));
+}
+
+TEST_F(GuestStackTest, ReadsNoPieceWhereThereIsNone) {
+  std::vector<uint64_t> piece = {1};
+  GuestStack(frames_).Read(kGuest, Context(), piece);
+  EXPECT_THAT(piece, IsEmpty()) << "nothing is mapped";
+  ram_.Write(kStack, 1);
+  VcpuContext context = Context();
+  context.stack = kStack + 4;
+  GuestStack(frames_).Read(kGuest, context, piece);
+  EXPECT_THAT(piece, IsEmpty()) << "it is no stack pointer of compiled code";
+}
+
 TEST_F(GuestStackTest, CachesMappingsForLimitedTime) {
   using namespace std::chrono_literals;
   ram_.Push(kStack + 0x20, 0, 0x402000);

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "recording/chunk_reader.h"
 #include "recording/sample_reader.h"
+#include "recording/stack_block.h"
 #include "tests/unit/sampler/fake_memory.h"
 
 namespace xenoscope::sampler {
@@ -251,6 +253,51 @@ TEST_F(VcpuSourceTest, ReadsCallersFromStack) {
   EXPECT_EQ(stream.polls->cut_chains, 0U);
   EXPECT_TRUE(stream.Balanced());
   EXPECT_EQ(ram.mapped, 0);  // since it was stopped
+}
+
+TEST_F(VcpuSourceTest, RecordsStacksOfKernels) {
+  FakeRam ram;
+  constexpr Address kStack = 0xffff'c900'0000'1ff0;
+  ram.Write(kStack, 11);
+  ram.Write(kStack + 8, 12);
+  guests_[kD1V0].context = {.address = 0xffff'ffff'8100'0000,
+                            .mode = Mode::kKernel,
+                            .stack = kStack,
+                            .page_tables = FakeRam::kRoot << 12};
+  guests_[kD1V0].context.registers[kRsp] = kStack;
+  guests_[kD2V0].state = {true, true, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  auto writer = recording::SampleWriter::Create(path_ + "/vcpu.samples");
+  ASSERT_TRUE(source->Start().ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(source->Collect(*writer).ok());
+  ASSERT_TRUE(source->Stop(*writer).ok());
+  ASSERT_TRUE(writer->Flush().ok());
+
+  const auto file = MappedFile::Open(path_ + "/vcpu.samples");
+  auto chunks = recording::ChunkReader::Open(file->bytes());
+  uint64_t stacks = 0;
+  uint32_t crc = 0;
+  while (const auto chunk = chunks->Next()) {
+    if (chunk->header.kind == recording::ChunkKind::kStacks) {
+      ++stacks;
+      crc = chunk->header.entries_crc;
+      recording::ReadStackBlock block;
+      ASSERT_TRUE(block.Read(*chunk).ok());
+      const auto stack = block.At({0, chunk->header.items});
+      ASSERT_TRUE(stack.has_value());
+      EXPECT_EQ(stack->registers[kRsp], kStack);
+      EXPECT_THAT(stack->bytes, SizeIs(16)) << "up to the page that is not mapped";
+      EXPECT_EQ(Load<uint64_t>(stack->bytes, 8), 12U);
+    } else {
+      EXPECT_EQ(chunk->header.kind, recording::ChunkKind::kStoppedWithCallers);
+      EXPECT_EQ(chunk->header.vcpu, crc);
+    }
+  }
+  EXPECT_GT(stacks, 5U);
+  const auto info = source->Info().stacks;
+  ASSERT_TRUE(info.has_value());
+  EXPECT_EQ(info->pieces, stacks);
+  EXPECT_EQ(info->left_out, 0U);
 }
 
 TEST_F(VcpuSourceTest, KeepsSampleWithoutReadableStack) {
