@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 
 #include "correlate/exit_contents.h"
@@ -20,7 +21,10 @@ enum class ContextKind : uint8_t {
   kTransition,
   kLost,      // while records of the trace were lost
   kUntraced,  // there is no trace
+  // In Xen, which switches the pCPU to this vCPU from another one (context_switches.h).
+  kSwitch,
 };
+inline constexpr size_t kContextKinds = 8;
 
 struct Context {
   ContextKind kind = ContextKind::kUntraced;
@@ -68,6 +72,12 @@ struct Context {
   context.exit_kind = ExitKind::kNoHandler;
   context.number = 0;
   return context;
+}
+
+// Whether the stratum of a vCPU in such a context is one of those that StratumUnions treats
+// together: all that is traced, but for switches, which have samples of other vCPUs.
+[[nodiscard]] constexpr bool MayBeUnited(ContextKind kind) {
+  return IsTraced(kind) && kind != ContextKind::kSwitch;
 }
 
 // Returns the context of the entries to a guest and exits from it that the guest's context holds.

@@ -34,7 +34,8 @@ uint32_t EmRefiner::ShareOf(uint32_t context, FunctionId function) {
 uint32_t EmRefiner::PlaceNumber(const Place& place) {
   const uint32_t pcpu = options_.by_pcpu ? place.pcpu.value : 0;
   return place_index_
-      .try_emplace({Distinguished(place.context), pcpu}, static_cast<uint32_t>(place_index_.size()))
+      .try_emplace({Distinguished(place.context), pcpu, place.to},
+                   static_cast<uint32_t>(place_index_.size()))
       .first->second;
 }
 

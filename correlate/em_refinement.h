@@ -186,7 +186,7 @@ class EmRefiner final : public PlacingObserver {
   std::vector<UncertainSample> open_;
   std::vector<Link> links_;
   std::vector<Place> places_;
-  absl::flat_hash_map<std::pair<Context, uint32_t>, uint32_t> place_index_;
+  absl::flat_hash_map<std::tuple<Context, uint32_t, std::optional<VcpuRef>>, uint32_t> place_index_;
   std::vector<uint32_t> place_numbers_;          // by place: PlaceNumber
   std::array<PlaceList, 3> last_place_lists_{};  // by mode
   // The sample at hand.

@@ -34,6 +34,7 @@ class HistoryQueue {
     return entries_[static_cast<size_t>(entry - entries_.begin())];
   }
   T& back() { return entries_.back(); }
+  [[nodiscard]] const T& back() const { return entries_.back(); }
   [[nodiscard]] bool empty() const { return first_ == entries_.size(); }
   [[nodiscard]] size_t size() const { return entries_.size() - first_; }
 

@@ -23,6 +23,14 @@ VcpuRef UnpackVcpu(uint64_t packed) {
 // The first number of rows with totals among those of StratumUnions.
 constexpr uint32_t kFirstTotal = uint32_t{1} << 31;
 
+// Sets what depends on the place, which is time of `vcpu`.
+void PutPlace(VcpuRef vcpu, const Place& place, const KeyLayout& layout, RowKey& key) {
+  layout.Put(Dimension::kDomain, vcpu.domain.value, key);
+  layout.Put(Dimension::kVcpu, PackVcpu(vcpu), key);
+  layout.PutContext(place.context, key);
+  layout.Put(Dimension::kPcpu, place.pcpu.value, key);
+}
+
 double CountOf(const PlacedSample& placed) { return static_cast<double>(placed.count); }
 
 size_t NumberOfEvents(const ProfileOptions& options) {
@@ -61,7 +69,7 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
     stratum.context = context;
     stratum.has_both_modes = HasBothModes(context);
     if (options_.period > 0 && options_.is_time) stratum.period = options_.period;
-    if (has_unions_ && IsTraced(context.kind))
+    if (has_unions_ && MayBeUnited(context.kind))
       stratum.of_vcpu = sums_.strata.unions.AddStratum(vcpu);
   }
   return number;
@@ -115,8 +123,6 @@ void Profile::OnUnplaced(const recording::Sample& /*sample*/, UnplacedReason /*w
 RowKey Profile::KeyOf(const PlacedSample& placed) {
   const KeyLayout& layout = sums_.rows.layout;
   RowKey key = layout.EmptyKey();
-  layout.Put(Dimension::kDomain, placed.vcpu.domain.value, key);
-  layout.Put(Dimension::kVcpu, PackVcpu(placed.vcpu), key);
   layout.Put(Dimension::kMode, static_cast<uint64_t>(placed.mode()), key);
   layout.Put(Dimension::kAddress, placed.address, key);
   layout.Put(Dimension::kPage, placed.address & ~kPageOffset, key);
@@ -151,11 +157,13 @@ void Profile::AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster
   const KeyLayout& layout = sums_.totals.layout;
   const double count = CountOf(placed);
   RowKey of_member = key;
+  VcpuRef vcpu = placed.vcpu;
   for (const Place& place : placed.places) {
-    if (total_rows_.empty() || by_place_) {
+    const VcpuRef of = place.to.value_or(placed.vcpu);
+    if (total_rows_.empty() || by_place_ || of != vcpu) {
+      vcpu = of;
       total_rows_.clear();
-      layout.PutContext(place.context, of_member);
-      layout.Put(Dimension::kPcpu, place.pcpu.value, of_member);
+      PutPlace(vcpu, place, layout, of_member);
       for (const Member& member : MembersOf(placed)) {
         layout.Put(Dimension::kMode, static_cast<uint64_t>(member.mode), of_member);
         layout.Put(Dimension::kImage, member.names.image, of_member);
@@ -166,10 +174,10 @@ void Profile::AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster
       std::ranges::sort(total_rows_);
       total_rows_.erase(std::ranges::unique(total_rows_).begin(), total_rows_.end());
     }
-    const uint32_t stratum = StratumOf(placed.vcpu, place.context);
+    const uint32_t stratum = StratumOf(vcpu, place.context);
     for (const uint32_t row : total_rows_) {
       cluster.total_weights.push_back(
-          {PartOf(sums_.totals, row, placed.vcpu, stratum, kFirstTotal), place.weight * count});
+          {PartOf(sums_.totals, row, vcpu, stratum, kFirstTotal), place.weight * count});
     }
   }
   total_rows_.clear();
@@ -181,23 +189,27 @@ void Profile::OnPlaced(const PlacedSample& placed) {
   if (event == 0) sums_.samples += count;
   RowKey key = KeyOf(placed);
   Cluster& cluster = ClusterOf(placed.vcpu, placed.cluster);
+  const KeyLayout& layout = sums_.rows.layout;
   // Stacks of Xen begin with the exit in which it ran.
   const bool by_exit = Has(Dimension::kStack) && placed.mode() == Mode::kXen;
-  const auto stack = static_cast<uint32_t>(sums_.rows.layout.Get(Dimension::kStack, key));
+  const auto stack = static_cast<uint32_t>(layout.Get(Dimension::kStack, key));
   std::optional<uint32_t> row;
+  VcpuRef vcpu = placed.vcpu;
   for (const Place& place : placed.places) {
-    if (!row || by_place_ || by_exit) {
-      sums_.rows.layout.PutContext(place.context, key);
-      if (by_exit) {
-        sums_.rows.layout.Put(Dimension::kStack, stacks_.WithExit(stack, place.context), key);
-      }
-      sums_.rows.layout.Put(Dimension::kPcpu, place.pcpu.value, key);
+    const VcpuRef of = place.to.value_or(placed.vcpu);
+    if (!row || by_place_ || by_exit || of != vcpu) {
+      vcpu = of;
+      PutPlace(vcpu, place, layout, key);
+      if (by_exit) layout.Put(Dimension::kStack, stacks_.WithExit(stack, place.context), key);
       row = sums_.rows.Find(key);
     }
-    if (HasSeveralEvents()) cluster.event_weights.push_back({*row, event, place.weight * count});
+    if (HasSeveralEvents()) {
+      const uint32_t domain = sums_.domains.Find({vcpu.domain.value});
+      cluster.event_weights.push_back({*row, domain, event, place.weight * count});
+    }
     if (event != 0) continue;
-    const uint32_t stratum = StratumOf(placed.vcpu, place.context);
-    cluster.weights.push_back({PartOf(sums_.rows, *row, placed.vcpu, stratum, /*first_union=*/0),
+    const uint32_t stratum = StratumOf(vcpu, place.context);
+    cluster.weights.push_back({PartOf(sums_.rows, *row, vcpu, stratum, /*first_union=*/0),
                                placed.mode() == Mode::kXen, place.weight * count,
                                place.length * count});
   }
@@ -229,7 +241,7 @@ uint32_t Profile::PartOf(RowSums& rows, uint32_t row, VcpuRef vcpu, uint32_t str
 }
 
 void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
-  AddToEvents(domain, cluster);
+  AddToEvents(cluster);
   if (cluster.weights.empty()) return;
   ++closed_;
   const double n = SumCluster(cluster);
@@ -253,10 +265,10 @@ void Profile::AddToParts(RowSums& rows, const std::vector<uint32_t>& parts) cons
   }
 }
 
-void Profile::AddToEvents(uint32_t domain, Cluster& cluster) {
+void Profile::AddToEvents(Cluster& cluster) {
   for (const EventWeight& entry : cluster.event_weights) {
     row_events_.Add(entry.row, entry.event, entry.weight);
-    domain_events_.Add(domain, entry.event, entry.weight);
+    domain_events_.Add(entry.domain, entry.event, entry.weight);
   }
   row_events_.EndCluster();
   domain_events_.EndCluster();
@@ -338,7 +350,9 @@ void Profile::AddToStrata(uint32_t domain) {
     Stratum& stratum = sums_.strata.all[number];
     const double in_stratum = std::exchange(stratum.in_cluster, 0.0);
     if (in_stratum == 0) continue;  // done
-    sums_.domains.parts[sums_.domains.PartOf(domain, number)].AddCluster(in_stratum, in_stratum);
+    const bool is_switch = stratum.context.kind == ContextKind::kSwitch;
+    const uint32_t row = is_switch ? sums_.domains.Find({stratum.vcpu.domain.value}) : domain;
+    sums_.domains.parts[sums_.domains.PartOf(row, number)].AddCluster(in_stratum, in_stratum);
     stratum.totals.n += in_stratum;
     stratum.totals.nn += in_stratum * in_stratum;
     ++stratum.totals.clusters;

@@ -88,7 +88,8 @@ class Profile : public PlacingObserver {
   };
   struct EventWeight {
     uint32_t row = 0;
-    uint32_t event = 0;  // the event's number in the profile
+    uint32_t domain = 0;  // the number of the domain's row
+    uint32_t event = 0;   // the event's number in the profile
     double weight = 0;
   };
   // What a sample adds to the total of a row.
@@ -148,7 +149,7 @@ class Profile : public PlacingObserver {
   // Adds the cluster to the sums of its rows, strata and domain, and empties it.
   void Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster);
   // Adds the cluster to the sums of events, and takes that from it.
-  void AddToEvents(uint32_t domain, Cluster& cluster);
+  void AddToEvents(Cluster& cluster);
   // Adds up what the cluster has in each part and stratum, and lists its parts. Returns its
   // samples in traced strata.
   double SumCluster(const Cluster& cluster);
@@ -165,7 +166,8 @@ class Profile : public PlacingObserver {
   void AddToModes(VcpuRef vcpu, const Cluster& cluster);
   // Adds the cluster's strata and rows to the unions of strata.
   void AddToUnions(VcpuRef vcpu);
-  // Adds what the cluster has in each stratum to the stratum and to the domain's row.
+  // Adds what the cluster has in each stratum to the stratum and to its domain's row: `domain`, but
+  // for time of another domain's vCPU.
   void AddToStrata(uint32_t domain);
   // Makes a row for each total, also where no sample is in the functions themselves.
   void AddRowsOfTotals();

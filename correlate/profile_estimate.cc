@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "base/error.h"
 
 namespace xenoscope::correlate {
@@ -38,7 +42,26 @@ void MoveTransitions(ProfileSums& sums) {
   }
 }
 
+// Gives switches without a sample back to the time of their vCPU: samples of guests alone say
+// nothing of Xen, and of few samples none may be there.
+void ReturnUnsampledSwitches(std::vector<Stratum>& strata) {
+  using Key = std::tuple<uint32_t, VcpuRef, Context>;
+  absl::flat_hash_map<Key, Stratum*> running;
+  for (Stratum& stratum : strata) {
+    if (stratum.context.kind != ContextKind::kRunning) continue;
+    running[{stratum.host, stratum.vcpu, stratum.context}] = &stratum;
+  }
+  for (Stratum& stratum : strata) {
+    if (stratum.context.kind != ContextKind::kSwitch || stratum.totals.n > 0) continue;
+    Context context = stratum.context;
+    context.kind = ContextKind::kRunning;
+    const auto found = running.find({stratum.host, stratum.vcpu, context});
+    if (found != running.end()) found->second->size += std::exchange(stratum.size, 0.0);
+  }
+}
+
 StratumSizes SizesOf(ProfileSums& sums) {
+  ReturnUnsampledSwitches(sums.strata.all);
   MoveTransitions(sums);
   return SizeStrata(sums.strata);
 }

@@ -10,7 +10,7 @@ namespace {
 // Whether the context of Xen's code says more than that a vCPU ran.
 constexpr bool TellsWhyXenRan(ContextKind kind) {
   return kind == ContextKind::kExit || kind == ContextKind::kResume ||
-         kind == ContextKind::kTransition;
+         kind == ContextKind::kSwitch || kind == ContextKind::kTransition;
 }
 
 }  // namespace

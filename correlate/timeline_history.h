@@ -39,6 +39,8 @@ class TimelineHistory {
   // Returns the interval that holds the instant, or null. O(log intervals).
   const TimelineInterval* At(Tsc t) const;
 
+  // Returns the end of the last interval; 0 if there is none. O(1).
+  [[nodiscard]] Tsc end() const { return empty() ? Tsc{0} : intervals_.back().range.end; }
   [[nodiscard]] bool empty() const { return intervals_.empty(); }
   [[nodiscard]] size_t size() const { return intervals_.size(); }
 
@@ -49,8 +51,8 @@ class TimelineHistory {
 };
 
 // Whether a sample of this mode can have been taken in this context: guest code runs between
-// VMENTRY and VMEXIT, Xen between VMEXIT and VMENTRY, and in transitions; for a PV vCPU the trace
-// says neither.
+// VMENTRY and VMEXIT, Xen between VMEXIT and VMENTRY, in transitions and in context switches; for
+// what a PV vCPU does otherwise the trace says neither.
 [[nodiscard]] constexpr bool Agrees(Mode mode, ContextKind context) {
   switch (context) {
     case ContextKind::kGuest:
@@ -58,6 +60,7 @@ class TimelineHistory {
     case ContextKind::kExit:
     case ContextKind::kResume:
     case ContextKind::kTransition:
+    case ContextKind::kSwitch:
       return mode == Mode::kXen;
     case ContextKind::kRunning:
     case ContextKind::kLost:

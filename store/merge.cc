@@ -118,7 +118,8 @@ uint32_t Merger::StratumOf(VcpuNumber vcpu, ContextNumber number) {
     stratum.host = host_;
     stratum.period = period_;
     stratum.has_both_modes = dictionary_->contexts[number].has_both_modes;
-    if (has_unions_ && traced) stratum.of_vcpu = sums_.strata.unions.AddStratum(ref);
+    if (has_unions_ && correlate::MayBeUnited(context.kind))
+      stratum.of_vcpu = sums_.strata.unions.AddStratum(ref);
   }
   return at->second;
 }

@@ -46,11 +46,14 @@ Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, Tsc
   bool known = false;
   const VcpuHistory& vcpu = timeline_.HistoryOf(track);
   const auto add = [&](const TimelineInterval& interval, TscRange part) {
+    // Samples in its second half, which are of the vCPU that starts, count elsewhere (method.md
+    // §4.5).
+    if (interval.context.kind == ContextKind::kSwitch && interval.vcpu == track.ref) return;
     if (Agrees(mode, interval.context.kind)) {
       const double part_of_lost = interval.context.kind == ContextKind::kLost
                                       ? vcpu.PartOfLost(mode, timeline_.sample_rate())
                                       : 0;
-      known |= AddInterval(interval, part, part_of_lost, found);
+      known |= AddInterval(interval, part, part_of_lost, track.ref, found);
     } else if (interval.context.kind == ContextKind::kGuest) {
       known |= AddTransition(interval, part, found);
     }
@@ -71,7 +74,7 @@ Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, Tsc
 }
 
 bool CandidateFinder::AddInterval(const TimelineInterval& interval, TscRange part,
-                                  double part_of_lost, Candidates& found) {
+                                  double part_of_lost, VcpuRef vcpu, Candidates& found) {
   auto length = static_cast<double>(part.Length());
   Cycles in_cluster = part.Length();
   if (interval.context.kind == ContextKind::kLost) {
@@ -86,8 +89,10 @@ bool CandidateFinder::AddInterval(const TimelineInterval& interval, TscRange par
                        in_cluster);
   }
   if (length > 0) {
-    const size_t place = found.AddWeight({interval.context, interval.pcpu, length});
-    intervals_.push_back({place, length});
+    Place place{interval.context, interval.pcpu, length};
+    if (interval.vcpu != vcpu) place.to = interval.vcpu;
+    const size_t number = found.AddWeight(place);
+    intervals_.push_back({number, length});
   }
   return in_cluster > 0;
 }

@@ -35,10 +35,10 @@ class CandidateFinder {
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
  private:
-  // Adds the part of an interval that lies in the bracket. Returns whether samples can have been
-  // there.
+  // Adds the part of an interval that lies in the bracket, for samples of `vcpu`. Returns whether
+  // they can have been there.
   bool AddInterval(const TimelineInterval& interval, TscRange part, double part_of_lost,
-                   Candidates& found);
+                   VcpuRef vcpu, Candidates& found);
   // Adds the transitions of the stay in the guest, which can have samples in Xen. Returns whether
   // they take any time.
   bool AddTransition(const TimelineInterval& interval, TscRange part, Candidates& found);

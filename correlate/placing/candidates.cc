@@ -16,7 +16,7 @@ uint64_t Candidates::ClusterAt(double part) const {
 size_t Candidates::AddWeight(const Place& place) {
   for (size_t i = 0; i < places.size(); ++i) {
     Place& known = places[i];
-    if (known.context == place.context && known.pcpu == place.pcpu) {
+    if (known.context == place.context && known.pcpu == place.pcpu && known.to == place.to) {
       known.weight += place.weight;
       return i;
     }

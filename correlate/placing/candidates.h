@@ -41,7 +41,7 @@ struct Candidates {
   // [0, 1). O(log clusters).
   [[nodiscard]] uint64_t ClusterAt(double part) const;
 
-  // Adds the place's weight to the place of the same context and pCPU, or adds the place. Returns
+  // Adds the place's weight to the place that differs in nothing else, or adds the place. Returns
   // its index. O(places).
   size_t AddWeight(const Place& place);
   // Adds `length` cycles in the cluster, which is the last one or follows it. O(1).

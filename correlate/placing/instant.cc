@@ -60,6 +60,7 @@ void PlaceInstant(const recording::Sample& sample, RecentTimeline& timeline,
     const VcpuTrack* track = timeline.Find(sample.vcpu);
     if (track == nullptr) return outcome.Reject(sample, UnplacedReason::kUnknownVcpu);
     found = IntervalAt(at, timeline.HistoryOf(*track).intervals, track, timeline);
+    if (found && found->vcpu != sample.vcpu) found.reset();  // a switch from it: another runs
   } else if (sample.pcpu) {
     found = IntervalOn(*sample.pcpu, at, timeline);
   }

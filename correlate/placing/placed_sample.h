@@ -48,6 +48,8 @@ struct Place {
   PcpuId pcpu;
   double weight = 0;
   double length = weight;  // the weight by lengths alone, before it was refined
+  // The vCPU whose time it is, if that is not the sample's: kSwitch, from the sample's vCPU.
+  std::optional<VcpuRef> to{};
 };
 
 struct PlacedSample {

@@ -27,6 +27,7 @@ RecentTimeline::RecentTimeline(const PlacingOptions& options, PlacingObserver& o
   using trace::Event;
   const auto note = [this](Event event) { noted_events_.at(static_cast<size_t>(event)) = true; };
   for (const Event event : {Event::kHvmVmexit, Event::kHvmSvmExit, Event::kHvmNmi}) note(event);
+  for (const Event event : ContextSwitches::kEvents) note(event);
   if (options_.by_wakeup) {
     for (const Event event : {Event::kHvmVmentry, Event::kHvmInjVirq}) note(event);
   }
@@ -54,8 +55,8 @@ void RecentTimeline::NoteRecord(const trace::Record& record) {
       return vcpu.wakeup.OnEntry();
     case trace::Event::kHvmInjVirq:
       return vcpu.wakeup.OnInterrupt(record.payload.Word(0));
-    default:
-      return;
+    default:  // ContextSwitches::kEvents, or one of a handler, which is none
+      if (const auto found = switches_.Take(record, *track)) AddSwitch(*found);
   }
 }
 
@@ -209,8 +210,32 @@ void RecentTimeline::AddInterval(uint32_t index, const TimelineInterval& interva
   pcpus_[interval.pcpu.value].Add(interval);
 }
 
+void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
+  const auto& [range, pcpu, from, to] = context_switch;
+  TimelineInterval interval{
+      .range = range,
+      .context = {ContextKind::kSwitch},
+      .vcpu = to->ref,
+      .pcpu = pcpu,
+      .timeslice_id = to->timeslice_id,
+      .timeslice_begin = range.begin,
+  };
+  VcpuHistory& starting = VcpuAt(to->index);
+  starting.switched = range;
+  starting.by_context[static_cast<size_t>(ContextKind::kSwitch)] += range.Length();
+  if (options_.by_waiting) interval.context.waiting = run_queues_.Now(pcpu);
+  if (options_.by_wakeup) interval.context.wakeup = starting.wakeup.now();
+  AddInterval(to->index, interval, false, false);
+  VcpuHistory& stopping = VcpuAt(from->index);
+  if (stopping.intervals.end() > range.begin) return;  // clocks of pCPUs differ
+  stopping.transitions.AddSwitch(range.Intersect(options_.sampled).Length());
+  interval.timeslice_id = from->timeslice_id;
+  stopping.intervals.Add(interval);
+}
+
 void RecentTimeline::OnState(const VcpuTrack& track, TimelineState before) {
   if (next_ != nullptr) next_->OnState(track, before);
+  switches_.OnState(track, before);
   if (track.state == TimelineState::kLost) {
     VcpuAt(track.index).lost_before = losses_.LostTimeUntil(track.since);
   }
@@ -234,20 +259,21 @@ void RecentTimeline::OnSegment(const Segment& segment) {
     counts_.nmi_exits += static_cast<uint64_t>(nmi);
   }
   VcpuHistory& vcpu = VcpuAt(segment.vcpu_index);
-  const bool unsettled = IsUnsettled(segment, vcpu) && !segment.range.Empty();
+  const TscRange range = vcpu.WithoutSwitch(segment.range);
+  const bool unsettled = IsUnsettled(segment, vcpu) && !range.Empty();
   if (!vcpu.unsettled.parts.empty() && (!unsettled || vcpu.unsettled.exit != segment.exit)) {
     Settle(segment.vcpu_index);
   }
-  if (segment.range.Empty()) return;
+  if (range.Empty()) return;
   if (unsettled && vcpu.unsettled.parts.empty()) {
-    if (unsettled_.empty() || segment.range.begin < settled_until_) {
-      settled_until_ = segment.range.begin;
+    if (unsettled_.empty() || range.begin < settled_until_) {
+      settled_until_ = range.begin;
     }
     unsettled_.push_back(segment.vcpu_index);
     vcpu.unsettled.exit = segment.exit;
   }
   TimelineInterval interval{
-      .range = segment.range,
+      .range = range,
       .context = ContextIn(vcpu, segment.kind, segment.nested, segment.reason, segment.exit),
       .vcpu = segment.vcpu,
       .pcpu = segment.pcpu,
@@ -255,18 +281,18 @@ void RecentTimeline::OnSegment(const Segment& segment) {
       .timeslice_begin = segment.timeslice_begin,
   };
   if (sampled > 0 && HasInstants(interval.context.kind)) {
-    checks_.AddTime(segment.vcpu_index, segment.vcpu, segment.range, segment.timeslice_begin);
+    checks_.AddTime(segment.vcpu_index, segment.vcpu, range, segment.timeslice_begin);
   }
-  vcpu.by_context[static_cast<size_t>(interval.context.kind)] += segment.range.Length();
+  vcpu.by_context[static_cast<size_t>(interval.context.kind)] += range.Length();
   vcpu.lost_part.AddRunning(sampled, sample_rate_);
   if (sampled > 0 && segment.kind == SegmentKind::kGuest) {
     vcpu.stays.Add(segment.range.Length(), 1);
   }
   if (!options_.by_waiting) return AddInterval(segment.vcpu_index, interval, true, unsettled);
-  run_queues_.ForEach(segment.pcpu, segment.range, [&](TscRange part, uint32_t set) {
+  run_queues_.ForEach(segment.pcpu, range, [&](TscRange part, uint32_t set) {
     interval.range = part;
     interval.context.waiting = set;
-    AddInterval(segment.vcpu_index, interval, part.begin == segment.range.begin, unsettled);
+    AddInterval(segment.vcpu_index, interval, part.begin == range.begin, unsettled);
   });
   run_queues_.Forget(segment.pcpu, segment.range.end);
 }
@@ -321,6 +347,7 @@ std::optional<TimelineInterval> RecentTimeline::OpenInterval(const VcpuTrack& tr
   if (track.state == TimelineState::kLost) return open;
   if (track.state != TimelineState::kRunning) return std::nullopt;
   open.range.begin = track.segment_since;
+  if (track.index < vcpus_.size()) open.range = vcpus_[track.index].WithoutSwitch(open.range);
   open.context = track.index < vcpus_.size()
                      ? ContextIn(vcpus_[track.index], track.segment, track.exit_nested,
                                  track.exit_reason, track.exit)

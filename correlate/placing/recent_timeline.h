@@ -17,6 +17,7 @@
 #include "base/ids.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
+#include "correlate/context_switches.h"
 #include "correlate/cross_checks.h"
 #include "correlate/exit_contents.h"
 #include "correlate/losses.h"
@@ -147,6 +148,9 @@ class RecentTimeline : private TimelineObserver {
                                   uint32_t reason, uint64_t exit) const;
   // `is_first`: the interval begins where its segment does. `unsettled`: as IsUnsettled.
   void AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first, bool unsettled);
+  // Adds the time of a switch to the intervals of both vCPUs: samples that are logged for the one
+  // that stops can be there, too.
+  void AddSwitch(const ContextSwitch& context_switch);
   // Whether a later record of the same exit may say what the part of an exit is about.
   [[nodiscard]] bool IsUnsettled(const Segment& segment, const VcpuHistory& vcpu) const;
   // Gives the parts of the vCPU's unsettled exit the context that is known now.
@@ -180,6 +184,7 @@ class RecentTimeline : private TimelineObserver {
   TraceCounts counts_;
   SampleRate sample_rate_;
   RunQueues run_queues_;
+  ContextSwitches switches_;
   Losses losses_;
   std::array<bool, trace::kEventCount> noted_events_{};            // those of NoteRecord
   std::array<bool, trace::kEventCount> handler_events_{};          // those of NoteContents

@@ -13,7 +13,7 @@ namespace xenoscope::correlate {
 // The time and the samples of one vCPU of an HVM guest.
 struct VcpuTransitions {
   double guest_cycles = 0;  // between VMENTRY and VMEXIT
-  double xen_cycles = 0;    // running, but not between VMENTRY and VMEXIT
+  double xen_cycles = 0;    // running, but not between VMENTRY and VMEXIT; AddSwitch
   double stays = 0;         // between VMENTRY and VMEXIT
   double guest_samples = 0;
   double xen_samples = 0;
@@ -27,6 +27,8 @@ struct VcpuTransitions {
       xen_cycles += cycles;
     }
   }
+  // Adds time of switches from the vCPU to others: the vCPU's samples have it, its time does not.
+  void AddSwitch(Cycles cycles) { xen_cycles += static_cast<double>(cycles); }
   void AddSample(Mode mode) { (mode == Mode::kXen ? xen_samples : guest_samples) += 1; }
 };
 

@@ -55,6 +55,11 @@ void VcpuHistory::AddExit(const VcpuTrack& track, const Context& context, bool n
   last_rip = track.exit_rip;
 }
 
+TscRange VcpuHistory::WithoutSwitch(TscRange segment) const {
+  if (segment.begin == switched.begin) segment.begin = std::min(segment.end, switched.end);
+  return segment;
+}
+
 void VcpuHistory::DropBefore(Tsc t) {
   intervals.DropBefore(t);
   exits.DropWhile([t](const ExitMark& mark) { return mark.tsc < t; });

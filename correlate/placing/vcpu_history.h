@@ -54,13 +54,15 @@ struct VcpuHistory {
   Tsc runnable_since;
   bool was_woken = false;
 
+  TscRange switched;  // the last time in which Xen switched to it
+
   Tsc nmi_matched_until;  // NMI exits before this have had their sample or will not have one
 
   // Cycles up to now, for the weight of lost time.
-  Cycles known = 0;                    // in any known state
-  std::array<Cycles, 7> by_context{};  // in each ContextKind
-  Cycles lost_before = 0;              // Losses::LostTimeUntil when the vCPU became lost
-  LostTimePart lost_part;              // what its samples say of the weight of lost time
+  Cycles known = 0;                                // in any known state
+  std::array<Cycles, kContextKinds> by_context{};  // in each
+  Cycles lost_before = 0;  // Losses::LostTimeUntil when the vCPU became lost
+  LostTimePart lost_part;  // what its samples say of the weight of lost time
 
   VcpuTransitions transitions;
   Sketch stays;  // lengths of its stays in the guest
@@ -77,6 +79,8 @@ struct VcpuHistory {
   [[nodiscard]] std::optional<Tsc> StopWithin(const VcpuTrack& track, TscRange bracket) const;
   // Adds the exit that `track` has just begun, which is handled in `context`. O(1).
   void AddExit(const VcpuTrack& track, const Context& context, bool nmi);
+  // Returns the part of a segment of the vCPU in which Xen did not switch to it.
+  [[nodiscard]] TscRange WithoutSwitch(TscRange segment) const;
   // Forgets intervals, exits and stops that ended before `t`.
   void DropBefore(Tsc t);
 };

@@ -78,6 +78,8 @@ std::string_view StateName(ContextKind kind) {
       return "resume";
     case ContextKind::kTransition:
       return "transition";
+    case ContextKind::kSwitch:
+      return "context-switch";
     case ContextKind::kLost:
       return "lost";
     case ContextKind::kUntraced:

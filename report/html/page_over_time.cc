@@ -13,7 +13,8 @@ void PageOverTime::Add(const correlate::PlacedSample& placed) {
   samples_by_length_.at(octave) += count;
   const FunctionId function = correlate::FunctionOf(placed, resolver_);
   for (const correlate::Place& place : placed.places) {
-    const Number key{placed.vcpu, placed.mode(), ExitOf(place.context), function.value};
+    const VcpuRef vcpu = place.to.value_or(placed.vcpu);
+    const Number key{vcpu, placed.mode(), ExitOf(place.context), function.value};
     const auto next = static_cast<uint32_t>(numbers_.size());
     const uint32_t number = numbers_.try_emplace(key, next).first->second;
     sums_.Add(number, placed.when, place.weight * count);

@@ -17,8 +17,8 @@ constexpr std::array kProfile = {
     ColumnHelp{"mode", "user, kernel: code of the domain; xen: Xen, on behalf of the domain"},
     ColumnHelp{"exit",
                "state of the vCPU in the trace: guest; the reason of the VM exit that Xen was "
-               "handling; resume (scheduled in, exit not in the trace); running (PV: guest or "
-               "Xen); lost; untraced"},
+               "handling; resume (scheduled in, exit not in the trace); context-switch (Xen "
+               "switches to it); running (PV: guest or Xen); lost; untraced"},
     ColumnHelp{"process", "the process, where the domain's own kernel took the sample"},
     ColumnHelp{"behalf",
                "the domain on whose behalf the process of dom0 works: as its device model, or as a "

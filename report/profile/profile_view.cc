@@ -501,6 +501,8 @@ std::string ContextName(const ProfileReport& report, Context context) {
       return "resume";
     case ContextKind::kTransition:
       return "transition";
+    case ContextKind::kSwitch:
+      return "context-switch";
     case ContextKind::kLost:
       return "lost";
     case ContextKind::kUntraced:

@@ -168,7 +168,7 @@ absl::Status KeyReader::Read(int64_t id, ContextNumber& context) {
   const auto [known, is_new] = contexts_.try_emplace(id);
   if (is_new) {
     XENOSCOPE_ASSIGN_OR_RETURN(const bool found, context_.Bind(id).Step());
-    constexpr auto kLastKind = static_cast<int64_t>(correlate::ContextKind::kUntraced);
+    constexpr auto kLastKind = static_cast<int64_t>(correlate::ContextKind::kSwitch);
     if (!found || context_.Integer(0) < 0 || context_.Integer(0) > kLastKind) {
       return NoEntry("context", id);
     }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "correlate/context_switches.h"
 #include "correlate/em_refinement.h"
 #include "correlate/placing/placer.h"
 #include "correlate/profile.h"
@@ -49,18 +50,48 @@ struct Settings {
 // Whether the context's cycles are Xen's, for a vCPU of an HVM guest.
 bool IsXen(const Context& context) {
   return context.kind == ContextKind::kExit || context.kind == ContextKind::kResume ||
-         context.kind == ContextKind::kTransition;
+         context.kind == ContextKind::kTransition || context.kind == ContextKind::kSwitch;
 }
 
-// The pieces of one vCPU.
-class SegmentCollector final : public correlate::TimelineObserver {
+// Time of one vCPU in one context. Samples there are logged for the vCPU `current`.
+struct Piece {
+  TscRange range;
+  VcpuRef vcpu;
+  VcpuRef current;
+  Context context;
+};
+
+// The pieces of all vCPUs.
+class PieceCollector final : public correlate::TimelineObserver {
  public:
   bool WantsMarks() const override { return false; }
-  void OnSegment(const correlate::Segment& segment) override {
-    if (IsIdle(segment.vcpu) || segment.range.Empty()) return;
-    all.push_back(segment);
+  void OnState(const correlate::VcpuTrack& vcpu, correlate::TimelineState before) override {
+    switches_.OnState(vcpu, before);
   }
-  std::vector<correlate::Segment> all;
+  void OnSegment(const correlate::Segment& segment) override {
+    TscRange range = segment.range;
+    TscRange& switched = switched_[segment.vcpu];
+    if (range.begin == switched.begin) range.begin = std::min(range.end, switched.end);
+    if (IsIdle(segment.vcpu) || range.Empty()) return;
+    const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
+    all.push_back({range, segment.vcpu, segment.vcpu, context});
+  }
+  // Takes what the timeline has taken.
+  void Take(const trace::Item& item, const correlate::Timeline& timeline) {
+    if (item.kind != trace::ItemKind::kRecord) return;
+    const auto& events = correlate::ContextSwitches::kEvents;
+    const correlate::VcpuTrack* const current = timeline.Current(item.record.pcpu);
+    if (current == nullptr || std::ranges::find(events, item.record.event) == events.end()) return;
+    if (const auto found = switches_.Take(item.record, *current)) {
+      switched_[found->to->ref] = found->range;
+      all.push_back({found->range, found->to->ref, found->from->ref, {ContextKind::kSwitch}});
+    }
+  }
+  std::vector<Piece> all;
+
+ private:
+  correlate::ContextSwitches switches_;
+  std::map<VcpuRef, TscRange> switched_;
 };
 
 // Functions have the numbers of their addresses.
@@ -177,24 +208,25 @@ class Simulation {
       : file_(file), settings_(settings), truth_(settings_), random_(settings.seed) {
     dialect_ = trace::ProbeTrace(file).dialect;
     clock_ = trace::ProbeTrace(file).ClockOr();
-    correlate::Timeline timeline(segments_);
+    correlate::Timeline timeline(pieces_);
     trace::OrderedStream stream = file.Stream();
-    while (const trace::Item* item = stream.Next()) timeline.Take(*item);
+    while (const trace::Item* item = stream.Next()) {
+      timeline.Take(*item);
+      pieces_.Take(*item, timeline);
+    }
     timeline.Finish();
-    std::erase_if(segments_.all, [&](const correlate::Segment& segment) {
-      return settings.domain != ~uint32_t{0} && segment.vcpu.domain.value != settings.domain;
-    });
+    if (settings.domain != ~uint32_t{0}) KeepDomain();
     double all = 0;
-    for (const correlate::Segment& segment : segments_.all) {
-      ends_.push_back(all += static_cast<double>(segment.range.Length()));
-      begin_ = std::min(begin_, segment.range.begin);
+    for (const Piece& piece : pieces_.all) {
+      ends_.push_back(all += static_cast<double>(piece.range.Length()));
+      begin_ = std::min(begin_, piece.range.begin);
     }
     std::map<std::pair<Context, size_t>, double> phase_share;
-    for (const correlate::Segment& segment : segments_.all) {
-      const size_t phase = PhaseAt(segment.range.begin);
-      const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
-      const double transition = TransitionOf(segment);
-      const double rest = static_cast<double>(segment.range.Length()) - transition;
+    for (const Piece& piece : pieces_.all) {
+      const size_t phase = PhaseAt(piece.range.begin);
+      const Context& context = piece.context;
+      const double transition = TransitionOf(piece);
+      const double rest = static_cast<double>(piece.range.Length()) - transition;
       const auto add = [&](const Context& of, double cycles) {
         if (cycles <= 0) return;
         phase_share[{of, phase}] += cycles / all;
@@ -262,24 +294,30 @@ class Simulation {
   }
 
  private:
-  // Returns in which of the two phases a segment is that begins then.
+  // Leaves the pieces whose samples are logged for one domain.
+  void KeepDomain() {
+    std::erase_if(pieces_.all, [&](const Piece& piece) {
+      return piece.current.domain.value != settings_.domain;
+    });
+  }
+
+  // Returns in which of the two phases a piece is that begins then.
   size_t PhaseAt(Tsc begin) const {
     if (settings_.phase <= 0) return 0;
     const auto seconds = static_cast<double>(begin - begin_) / static_cast<double>(clock_.hz);
     return static_cast<size_t>(seconds / settings_.phase) % 2;
   }
 
-  // Returns the cycles of the segment that are transitions, the same at its begin and its end.
-  double TransitionOf(const correlate::Segment& segment) const {
-    if (segment.kind != correlate::SegmentKind::kGuest) return 0;
-    return std::min(settings_.transition, static_cast<double>(segment.range.Length()));
+  // Returns the cycles of the piece that are transitions, the same at its begin and its end.
+  double TransitionOf(const Piece& piece) const {
+    if (piece.context.kind != ContextKind::kGuest) return 0;
+    return std::min(settings_.transition, static_cast<double>(piece.range.Length()));
   }
 
-  Context ContextAt(const correlate::Segment& segment, double offset) const {
-    const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
-    const double edge = TransitionOf(segment) / 2;
-    const double end = static_cast<double>(segment.range.Length()) - edge;
-    return offset < edge || offset >= end ? correlate::TransitionOf(context) : context;
+  Context ContextAt(const Piece& piece, double offset) const {
+    const double edge = TransitionOf(piece) / 2;
+    const double end = static_cast<double>(piece.range.Length()) - edge;
+    return offset < edge || offset >= end ? correlate::TransitionOf(piece.context) : piece.context;
   }
 
   void Draw(SimulatedSamples& drawn, Joint& oracle) {
@@ -293,15 +331,15 @@ class Simulation {
       const double at = anywhere(random_);
       const auto index =
           static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
-      const correlate::Segment& segment = segments_.all[std::min(index, ends_.size() - 1)];
+      const Piece& piece = pieces_.all[std::min(index, ends_.size() - 1)];
       const double offset = std::uniform_real_distribution<double>(
-          0, static_cast<double>(segment.range.Length()))(random_);
-      const Tsc when = segment.range.begin + static_cast<Cycles>(offset);
-      const Context context = ContextAt(segment, offset);
-      const std::vector<double>& shares = truth_.SharesOf(context, PhaseAt(segment.range.begin));
+          0, static_cast<double>(piece.range.Length()))(random_);
+      const Tsc when = piece.range.begin + static_cast<Cycles>(offset);
+      const Context context = ContextAt(piece, offset);
+      const std::vector<double>& shares = truth_.SharesOf(context, PhaseAt(piece.range.begin));
       const size_t f = std::discrete_distribution<size_t>(shares.begin(), shares.end())(random_);
       recording::Sample sample;
-      sample.vcpu = segment.vcpu;
+      sample.vcpu = piece.current;
       sample.mode = IsXen(context) ? Mode::kXen : Mode::kUser;
       sample.address = f;
       const Cycles drain = (when - begin_) / bracket;
@@ -358,7 +396,7 @@ class Simulation {
   std::mt19937_64 random_;
   trace::Dialect dialect_;
   Clock clock_;
-  SegmentCollector segments_;
+  PieceCollector pieces_;
   std::vector<double> ends_;
   Tsc begin_ = trace::OrderedStream::kEnd;
   std::map<Context, double> context_share_;

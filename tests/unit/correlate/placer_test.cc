@@ -21,6 +21,7 @@ using recording::Sample;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 using trace::kBlockedToRunnable;
+using trace::kCsched2RunqPos;
 using trace::kD1V0;
 using trace::kHvmInjVirq;
 using trace::kHvmIoportRead;
@@ -63,6 +64,7 @@ class Lines : public PlacingObserver {
         fmt::format("{} {} {:#x} {}:", ToString(placed.vcpu), ToString(placed.mode()),
                     placed.address, ToString(placed.placement));
     for (const Place& place : placed.places) {
+      if (place.to) line += fmt::format(" {}", ToString(*place.to));
       line += fmt::format(" {} {:.2f}", Text(place.context), place.weight);
     }
     lines.push_back(line);
@@ -100,6 +102,8 @@ class Lines : public PlacingObserver {
         return "transition";
       case ContextKind::kLost:
         return "lost";
+      case ContextKind::kSwitch:
+        return "switch";
       case ContextKind::kUntraced:
         return "untraced";
     }
@@ -182,6 +186,35 @@ TEST(Placing, GuestSamplesDoNotMatchNmiExits) {
   sample.vcpu.domain = DomainId{9};
   sample.when = {Tsc{15}, Tsc{50}};
   EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d9v0 unknown_vcpu"));
+}
+
+// Xen switches from d1 to d2 in [31, 41): that is time of d2, but `current` is still d1's vCPU.
+TEST(Placing, SwitchIsTimeOfOneVcpuAndHasSamplesOfTheOther) {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+                   Rec(kVmexit64, 20, {kVmexitCpuid, 0x1000, 0}),
+                   Rec(kRunningToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 31, {kD2V0}),
+                   Rec(kCsched2RunqPos, 41, {kD1V0, 1}), Rec(kRunningToBlocked, 61, {kD2V0})});
+  const Lines lines =
+      Place(trace, {Bracketed(1, Mode::kXen, 7, 15, 60), Bracketed(1, Mode::kUser, 8, 15, 60),
+                    Bracketed(2, Mode::kXen, 7, 15, 61), Bracketed(2, Mode::kKernel, 8, 15, 61)});
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0x7 bracketed: exit 72 0.50 d2v0 switch 0.50",
+                                       "d1v0 user 0x8 bracketed: guest 1.00",
+                                       "d2v0 xen 0x7 bracketed: running 1.00",
+                                       "d2v0 kernel 0x8 bracketed: running 1.00"));
+  EXPECT_THAT(lines.traced(),
+              UnorderedElementsAre("d1v0 resume 2", "d1v0 guest 8", "d1v0 exit 72 10",
+                                   "d2v0 switch 10", "d2v0 running 20"));
+}
+
+// Samples whose instants are known are of the vCPU that they name, not of the one that starts.
+TEST(Placing, InstantsBehindAStopAreNotOfTheSwitch) {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToRunnable, 30, {kD1V0}),
+                   Rec(kRunnableToRunning, 31, {kD2V0}), Rec(kCsched2RunqPos, 41, {kD1V0, 1}),
+                   Rec(kRunningToBlocked, 61, {kD2V0})});
+  EXPECT_THAT(Place(trace, {Bracketed(1, Mode::kKernel, 7, 35, 36)}).lines,
+              ElementsAre("d1v0 not_running"));
 }
 
 TEST(Placing, OnIntelLoggedRipIsExitRip) {

@@ -105,6 +105,53 @@ TEST_F(ProfileTest, DomainShareIsExact) {
   for (const ProfileRow& row : result.rows) EXPECT_LT(row.interval.low, row.interval.high);
 }
 
+// d2 ran 1000 cycles, in 200 of which Xen switched to it; 10 of its 40 other samples are Xen's. The
+// samples of switches were logged for d1, the vCPU that stopped.
+TEST_F(ProfileTest, SwitchesAreXensTimeOfTheVcpuThatStarts) {
+  constexpr Context kRunning{ContextKind::kRunning};
+  constexpr Context kSwitch{ContextKind::kSwitch};
+  const auto cycles = [&](std::vector<Dimension> by, int in_switches) {
+    Profile profile({std::move(by), true, 0}, resolver_);
+    profile.OnTraced(kD1, kCpuid, {500});
+    profile.OnTraced(kD2, kRunning, {800});
+    profile.OnTraced(kD2, kSwitch, {200});
+    for (int i = 0; i < 5; ++i) Add(profile, kD1, 1000, {{kCpuid, {}, 1}});
+    for (int i = 0; i < 30; ++i) Add(profile, kD2, 2000, {{kRunning, {}, 1}}, Mode::kKernel);
+    for (int i = 0; i < 10; ++i) Add(profile, kD2, 3000, {{kRunning, {}, 1}});
+    for (int i = 0; i < in_switches; ++i) {
+      Add(profile, kD1, 4000, {{kCpuid, {}, 0.75}, {kSwitch, {}, 0.25, 0.25, kD2}});
+    }
+    std::vector<std::string> lines;
+    for (const ProfileRow& row : Finish(profile).rows) {
+      lines.push_back(fmt::format("d{} {} {:.2f} {:.0f}", row.domain.value, ToString(row.mode),
+                                  row.samples, row.cycles));
+    }
+    return lines;
+  };
+  EXPECT_THAT(cycles({Dimension::kDomain, Dimension::kMode}, 4),
+              UnorderedElementsAre("d1 xen 8.00 500", "d2 kernel 30.00 600", "d2 xen 11.00 400"));
+  // Without a sample in switches, they are as the rest of its time.
+  EXPECT_THAT(cycles({Dimension::kDomain, Dimension::kMode}, 0),
+              UnorderedElementsAre("d1 xen 5.00 500", "d2 kernel 30.00 750", "d2 xen 10.00 250"));
+}
+
+TEST_F(ProfileTest, DomainsKeepTheirTimeWithSwitches) {
+  constexpr Context kSwitch{ContextKind::kSwitch};
+  Profile profile({{Dimension::kFunction}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kCpuid, {500});
+  profile.OnTraced(kD2, kGuest, {800});
+  profile.OnTraced(kD2, kSwitch, {200});
+  Add(profile, kD2, 1000, {{kGuest, {}, 1}}, Mode::kUser);
+  Add(profile, kD1, 2000, {{kCpuid, {}, 0.5}, {kSwitch, {}, 0.5, 0.5, kD2}});
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.domains.size(), 2U);
+  for (const ProfileRow& row : result.domains) {
+    EXPECT_EQ(row.cycles, row.domain == kD1.domain ? 500 : 1000);
+    EXPECT_EQ(row.samples, row.domain == kD1.domain ? 0.5 : 1.5);
+    EXPECT_EQ(row.interval.low, row.interval.high);
+  }
+}
+
 // The trace has 400 of 1000 cycles in Xen, 60 of 100 samples say that 600 are: each of the 20 stays
 // in the guest has 10 cycles of Xen.
 TEST_F(ProfileTest, TransitionsAreTakenFromTheGuest) {
