@@ -172,7 +172,7 @@ void Profile::AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster
       }
       // However often a row is in the stack, the sample is in its total once.
       std::ranges::sort(total_rows_);
-      total_rows_.erase(std::ranges::unique(total_rows_).begin(), total_rows_.end());
+      total_rows_.erase(std::unique(total_rows_.begin(), total_rows_.end()), total_rows_.end());
     }
     const uint32_t stratum = StratumOf(vcpu, place.context);
     for (const uint32_t row : total_rows_) {
